@@ -1,0 +1,57 @@
+# Two commands set everything up on a machine with Python 3.11 or newer, make and a package index:
+#   make demo    audits three census algorithms on a real census tree and leaves results/
+#   make test    lint, types and tests
+PYTHON ?= python3
+BIN    := .venv/bin
+PIP    := $(BIN)/python -m pip --disable-pip-version-check install --quiet --constraint constraints.txt
+
+.DEFAULT_GOAL := help
+.PHONY: help demo test test-slow lint figures bench clean
+
+help:
+	@echo "make demo       audit GDPC, RDPC and ADPC on the Moroccan census tree; leaves results/"
+	@echo "make test       lint, types and the tests (under 6 minutes on 2 cores)"
+	@echo "make test-slow  the long statistical tests"
+	@echo "make lint       ruff and mypy only"
+	@echo "make figures    run every experiment in full, redraw figures/ and check the expectations"
+	@echo "make bench      speeds, as ratios within one run"
+
+.venv/python:
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' \
+	  || { echo "plaudit needs Python >= 3.11, and $(PYTHON) is $$($(PYTHON) --version): make PYTHON=python3.11 $(MAKECMDGOALS)"; exit 2; }
+	@$(PYTHON) -m venv .venv
+	@touch $@
+
+.venv/installed: .venv/python pyproject.toml constraints.txt
+	@echo "installing plaudit into .venv ..."
+	@$(PIP) --editable .
+	@touch $@
+
+.venv/installed-dev: .venv/python pyproject.toml constraints.txt
+	@echo "installing plaudit and its development tools into .venv ..."
+	@$(PIP) --editable '.[dev]'
+	@touch .venv/installed $@
+
+demo: .venv/installed
+	@$(BIN)/plaudit audit gdpc rdpc rdpc-all adpc --data morocco --epsilon 1 --seed 20240901 --out results
+
+lint: .venv/installed-dev
+	$(BIN)/ruff format --check .
+	$(BIN)/ruff check .
+	$(BIN)/mypy
+
+test: lint
+	$(BIN)/pytest --numprocesses 2
+
+test-slow: .venv/installed-dev
+	$(BIN)/pytest --numprocesses 2 -m slow
+
+figures: .venv/installed
+	$(BIN)/python -m experiments run all --jobs 2
+	$(BIN)/python -m experiments check
+
+bench: .venv/installed-dev
+	$(BIN)/python -m tests.benchmarks.speed
+
+clean:
+	rm -rf .venv build results *.egg-info

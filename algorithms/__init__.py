@@ -1,0 +1,51 @@
+"""The exhibits: reference implementations of the algorithms that statistical offices use, and known bugs."""
+
+from __future__ import annotations
+
+from typing import Any
+
+__all__ = ["catalogue"]
+
+
+def catalogue(*, epsilon: float = 1.0, data: str = "morocco") -> dict[str, Any]:
+    """Return every exhibit by name, ready to run.
+
+    Parameters
+    ----------
+    epsilon : float
+        Budget in nats that each promises, positive and finite.
+    data : str
+        Bundled population whose tree the hierarchical algorithms get; see `algorithms.population.load`.
+
+    Returns
+    -------
+    dict
+        Mechanisms with a `.claim`, keyed by name; the known bugs come last. The notebook's bug exists only for an
+        epsilon below 1, and is absent otherwise.
+
+    Raises
+    ------
+    ValueError
+        If `epsilon` is not positive and finite, or there is no such population.
+
+    Examples
+    --------
+    >>> sorted(catalogue(epsilon=0.5))[:3]
+    ['adpc', 'gdpc', 'gdpc-half-noise']
+    """
+    from algorithms.broken import ForgottenLevelRDPC, HalfNoiseGDPC, NotebookGDPC
+    from algorithms.flaxman import ADPC, GDPC, RDPC
+    from algorithms.population import load
+
+    tree, _ = load(data)
+    exhibits = {
+        "gdpc": GDPC(epsilon),
+        "rdpc": RDPC(epsilon, tree),
+        "rdpc-all": RDPC(epsilon, tree, output="all"),
+        "adpc": ADPC(epsilon),
+        "gdpc-half-noise": HalfNoiseGDPC(epsilon),
+        "rdpc-forgotten-level": ForgottenLevelRDPC(epsilon, tree, output="all"),
+    }
+    if epsilon < 1:
+        exhibits["gdpc-notebook"] = NotebookGDPC(epsilon)
+    return exhibits

@@ -1,0 +1,193 @@
+"""Whose counts are released: uniform synthetic populations, and the real census trees bundled in ``data/``."""
+
+from __future__ import annotations
+
+import csv
+import gzip
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from importlib import resources
+from itertools import combinations
+from types import MappingProxyType
+
+import numpy as np
+from numpy.typing import NDArray
+
+from algorithms.hierarchy import LARGEST_EXACT, Hierarchy
+
+__all__ = ["EXTRACTS", "Extract", "load", "uniform_population"]
+
+
+@dataclass(frozen=True)
+class Extract:
+    """What one bundled extract holds: one row a leaf of its finest tree, and the people counted there.
+
+    Attributes
+    ----------
+    about : str
+        One line for a listing: where, when, how many people.
+    levels : tuple of str
+        Levels of the tree that are always there, the outermost first.
+    cells : tuple of str
+        Levels that `load` can add below them, in this order.
+    """
+
+    about: str
+    levels: tuple[str, ...]
+    cells: tuple[str, ...] = ()
+
+
+EXTRACTS: Mapping[str, Extract] = MappingProxyType(
+    {
+        "midwest": Extract(
+            about="US Midwest, 1990 census: 42,008,942 people by race in 437 counties of 5 states",
+            levels=("state", "county", "race"),
+        ),
+        "morocco": Extract(
+            about="Morocco, 2024 census: 36,490,591 people in 1,503 communes of 75 provinces of 12 regions",
+            levels=("region", "province", "commune"),
+            cells=("area", "sex"),
+        ),
+    }
+)
+"""The bundled extracts by name. Sources, licenses and what was changed: ``data/NOTICE.md``."""
+
+
+def uniform_population(
+    people: int, levels: int, people_per_leaf: float, rng: int | np.random.Generator | np.random.SeedSequence | None
+) -> tuple[Hierarchy, NDArray[np.int64]]:
+    """Scatter people over a regular tree, each of them in a leaf drawn uniformly and independently.
+
+    Parameters
+    ----------
+    people : int
+        Number of people N, at least 1 and less than 2**53.
+    levels : int
+        Levels of areas J below the root, at least 1.
+    people_per_leaf : float
+        People wanted in a leaf on average, mu. The mean is N / C**J: mu or more, because C is rounded down.
+    rng : int, Generator, SeedSequence or None
+        Source of randomness.
+
+    Returns
+    -------
+    tree : Hierarchy
+        Every area above the leaves has C children: the largest whole number with ``C**J * mu <= N``, compared exactly,
+        so that 1,000 people at 1 a leaf over 3 levels have a fan-out of 10 where ``1000 ** (1 / 3)`` rounds down to 9.
+    counts : ndarray of int64, shape (n_leaves,)
+        People in each leaf, read-only. They add up to `people`.
+
+    Raises
+    ------
+    TypeError
+        If `people` or `levels` is not an integer or `people_per_leaf` not a number.
+    ValueError
+        If a number is out of range, or there are too few people to fill one leaf.
+
+    Notes
+    -----
+    A person's J independent uniform indices make a uniform leaf, so the counts are multinomial. They are drawn from the
+    top down, each area's people over its children, at a cost that does not grow with the number of people.
+
+    References
+    ----------
+    .. [1] Flaxman, "Empirical quantification of privacy loss with examples relevant to the 2020 US Census", 2019,
+       section 2.1.
+
+    Examples
+    --------
+    >>> tree, counts = uniform_population(1_000_000, 3, 100, rng=0)
+    >>> tree
+    Hierarchy(1 > 21 > 441 > 9261 areas, 9261 leaves)
+    >>> int(counts.sum())
+    1000000
+    """
+    fanout = _fanout(people, levels, people_per_leaf)
+    generator = np.random.default_rng(rng)
+    counts = np.array([people], dtype=np.int64)
+    for _ in range(levels):
+        counts = generator.multinomial(counts, np.full(fanout, 1 / fanout)).reshape(-1)
+    counts.flags.writeable = False
+    return Hierarchy.regular(fanout, levels), counts
+
+
+def load(name: str, *, cells: Sequence[str] = ()) -> tuple[Hierarchy, NDArray[np.int64]]:
+    """Load the tree of areas and the counts of a bundled census extract.
+
+    Parameters
+    ----------
+    name : str
+        A name in `EXTRACTS`: ``"morocco"`` (region > province > commune) or ``"midwest"`` (state > county > race: its
+        source counts every county by race, so race is always the finest level).
+    cells : sequence of str, optional
+        Further levels below those, in the order in which the extract has them. For ``"morocco"`` any of ``("area",)``
+        (urban or rural), ``("sex",)`` and ``("area", "sex")``. Default: none.
+
+    Returns
+    -------
+    tree : Hierarchy
+        Labeled with the source's names. The fan-out is real: a commune without a rural part has no rural leaf.
+    counts : ndarray of int64, shape (n_leaves,)
+        People in each leaf, read-only.
+
+    Raises
+    ------
+    ValueError
+        If there is no such extract, or it does not have such cells.
+
+    Notes
+    -----
+    Without ``"sex"`` every count is the source's own. With it, the numbers of men and women in 4 small communes are
+    derived from published totals, for 2 of them (1,598 people) as an estimate: see ``data/NOTICE.md``.
+
+    Examples
+    --------
+    >>> tree, counts = load("morocco")
+    >>> tree
+    Hierarchy(1 > 12 > 75 > 1503 areas, 1503 leaves)
+    >>> tree.label(0), int(counts[0])
+    ('Tanger-Tétouan-Al Hoceima / Al Hoceima / Al Hoceima', 49561)
+    >>> load("morocco", cells=("area", "sex"))[0]
+    Hierarchy(1 > 12 > 75 > 1503 > 1663 > 3326 areas, 3326 leaves)
+    """
+    if name not in EXTRACTS:
+        raise ValueError(f"name must be one of {', '.join(map(repr, EXTRACTS))}, got {name!r}")
+    extract = EXTRACTS[name]
+    choices = [choice for size in range(len(extract.cells) + 1) for choice in combinations(extract.cells, size)]
+    if tuple(cells) not in choices:
+        raise ValueError(f"cells of {name!r} must be one of {', '.join(map(str, choices))}, got {cells!r}")
+
+    totals: dict[tuple[str, ...], int] = {}
+    packed = resources.files("algorithms").joinpath("data", f"{name}.csv.gz").read_bytes()
+    for row in csv.DictReader(gzip.decompress(packed).decode("utf-8").splitlines()):
+        leaf = tuple(row[level] for level in (*extract.levels, *cells))
+        totals[leaf] = totals.get(leaf, 0) + int(row["people"])
+    counts = np.fromiter(totals.values(), np.int64, len(totals))
+    counts.flags.writeable = False
+    return Hierarchy.from_codes(*zip(*totals, strict=True)), counts
+
+
+def _fanout(people: int, levels: int, people_per_leaf: float) -> int:
+    """Return the largest whole C with ``C**levels * people_per_leaf <= people``, in exact arithmetic."""
+    for name, value in (("people", people), ("levels", levels)):
+        if isinstance(value, bool) or not isinstance(value, int | np.integer):
+            raise TypeError(f"{name} must be an integer, got {value!r}")
+        if value < 1:
+            raise ValueError(f"{name} must be at least 1, got {value}")
+    if people >= LARGEST_EXACT:
+        raise ValueError(f"people must be less than 2**53, got {people}")
+    if isinstance(people_per_leaf, bool) or not isinstance(people_per_leaf, int | float | np.integer | np.floating):
+        raise TypeError(f"people_per_leaf must be a number, got {people_per_leaf!r}")
+    if not 0 < people_per_leaf < np.inf:
+        raise ValueError(f"people_per_leaf must be positive and finite, got {people_per_leaf}")
+
+    whole = isinstance(people_per_leaf, int | np.integer)
+    leaves = int(people) // Fraction(int(people_per_leaf) if whole else float(people_per_leaf))
+    fanout = 0  # the root of a whole number, bit by bit
+    for bit in reversed(range(leaves.bit_length() // int(levels) + 1)):
+        if (fanout | 1 << bit) ** int(levels) <= leaves:
+            fanout |= 1 << bit
+    if fanout < 1:
+        raise ValueError(f"people_per_leaf must not exceed people, {people}, got {people_per_leaf}")
+    return fanout

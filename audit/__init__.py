@@ -1,0 +1,76 @@
+"""Audit what a release really loses in privacy: the instrument of plaudit.
+
+It runs a mechanism on neighboring databases, forces the largest privacy loss that it can prove, and
+holds it against the promise. It reports lower bounds on loss and never certifies privacy; an estimate is called an
+estimate.
+
+>>> import audit
+>>> pair = audit.NeighborPair.add_people([120, 75], cell=0)
+>>> noisy = lambda data, size, rng: data + rng.laplace(size=(size, data.size))
+>>> audit.measure_loss(noisy, pair, audit.PureDP(1), rng=1).verdict
+'not refuted'
+"""
+
+from __future__ import annotations
+
+import importlib
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from audit.attacks import Attack
+    from audit.claims import PureDP
+    from audit.direct import direct_loss
+    from audit.events import Event, Statistic
+    from audit.exact import LossDistribution, loss_distribution
+    from audit.loss import measure_loss, measure_loss_from_outputs
+    from audit.mechanism import Mechanism, per_run
+    from audit.neighbors import NeighborPair
+    from audit.residuals import residual_loss
+    from audit.results import AuditResult, LossEstimate
+
+__all__ = [
+    "Attack",
+    "AuditResult",
+    "Event",
+    "LossDistribution",
+    "LossEstimate",
+    "Mechanism",
+    "NeighborPair",
+    "PureDP",
+    "Statistic",
+    "direct_loss",
+    "loss_distribution",
+    "measure_loss",
+    "measure_loss_from_outputs",
+    "per_run",
+    "residual_loss",
+]
+
+# Names are looked up on first use, so that importing the package costs next to nothing.
+_HOMES = {
+    "Attack": "attacks",
+    "AuditResult": "results",
+    "Event": "events",
+    "LossDistribution": "exact",
+    "LossEstimate": "results",
+    "Mechanism": "mechanism",
+    "NeighborPair": "neighbors",
+    "PureDP": "claims",
+    "Statistic": "events",
+    "direct_loss": "direct",
+    "loss_distribution": "exact",
+    "measure_loss": "loss",
+    "measure_loss_from_outputs": "loss",
+    "per_run": "mechanism",
+    "residual_loss": "residuals",
+}
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _HOMES:
+        raise AttributeError(f"module 'audit' has no attribute {name!r}")
+    return getattr(importlib.import_module(f"audit.{_HOMES[name]}"), name)
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

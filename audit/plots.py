@@ -1,0 +1,154 @@
+"""Figures of results: they take saved numbers and an axis, and never run anything."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import matplotlib
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+
+from audit.results import AuditResult, LossEstimate
+
+__all__ = [
+    "BLACK",
+    "BLUE",
+    "GRAY",
+    "GREEN",
+    "ORANGE",
+    "RED",
+    "new_figure",
+    "plot_audits",
+    "plot_estimate",
+    "save_figure",
+]
+
+# Okabe and Ito (2008): told apart by color-blind readers; shapes and positions carry the meaning besides.
+BLACK, ORANGE, BLUE, GREEN, RED, GRAY = "#000000", "#E69F00", "#0072B2", "#009E73", "#D55E00", "#8C8C8C"
+VERDICT_COLORS = {"violated": RED, "not refuted": BLUE, "no power": GRAY}
+
+STYLE: Any = {
+    "font.size": 9,
+    "axes.spines.top": False,
+    "axes.spines.right": False,
+    "axes.titlesize": 10,
+    "axes.titlelocation": "left",
+    "legend.frameon": False,
+    "svg.hashsalt": "plaudit",  # the same numbers give the same bytes
+    "svg.fonttype": "path",
+}
+
+
+def new_figure(width: float, height: float, rows: int = 1, columns: int = 1) -> tuple[Figure, list[Axes]]:
+    """Return a figure in the house style, without touching matplotlib's global state.
+
+    Parameters
+    ----------
+    width, height : float
+        Inches.
+    rows, columns : int
+        Panels.
+
+    Returns
+    -------
+    figure : matplotlib.figure.Figure
+        With a constrained layout.
+    axes : list of matplotlib.axes.Axes
+        Its panels, row by row.
+    """
+    with matplotlib.rc_context(STYLE):
+        figure = Figure(figsize=(width, height), layout="constrained")
+        axes = figure.subplots(rows, columns, squeeze=False)
+    return figure, list(axes.flat)
+
+
+def save_figure(figure: Figure, path: Path) -> None:
+    """Write a figure so that the same numbers give the same bytes: no date, fixed identifiers.
+
+    Raises
+    ------
+    OSError
+        If it cannot be written.
+    """
+    path.parent.mkdir(parents=True, exist_ok=True)
+    part = path.with_name(f".{path.stem}.part{path.suffix}")
+    metadata = {"Date": None} if path.suffix == ".svg" else {"Software": None}
+    try:
+        with matplotlib.rc_context(STYLE):
+            figure.savefig(part, metadata=metadata, dpi=150)
+        part.replace(path)
+    finally:
+        part.unlink(missing_ok=True)
+
+
+def plot_audits(results: Sequence[AuditResult], ax: Axes | None = None, names: Sequence[str] | None = None) -> Axes:
+    """Draw promise and measurement of each audit on one scale of privacy loss.
+
+    Parameters
+    ----------
+    results : sequence of AuditResult
+        At least one.
+    ax : matplotlib.axes.Axes, optional
+        Where; default: a new figure.
+    names : sequence of str, optional
+        What to call each; default: its mechanism.
+
+    Returns
+    -------
+    matplotlib.axes.Axes
+        One row an audit, the first on top.
+    """
+    ax = ax if ax is not None else new_figure(7.0, 1.4 + 0.45 * len(results))[1][0]
+    longest = max(max(result.claim.epsilon, result.measured.epsilon) for result in results)
+    for row, result in enumerate(results):
+        color = VERDICT_COLORS[result.verdict]
+        ax.barh(row, result.measured.epsilon, height=0.5, color=color)
+        words = f" {result.measured.epsilon:.3g}: {result.verdict}" + (
+            ", unbounded by the exact law" if result.support else ""
+        )
+        ax.text(result.measured.epsilon, row, words, va="center", ha="left", color=BLACK, clip_on=False)
+        ax.plot([result.claim.epsilon] * 2, [row - 0.38, row + 0.38], color=BLACK, linewidth=1.6, zorder=3)
+        if math.isfinite(result.detectable) and result.detectable < 2.5 * longest:
+            ax.plot(result.detectable, row + 0.33, marker="v", color=GRAY, markersize=5, linestyle="none", zorder=4)
+    ax.plot([], [], color=BLACK, linewidth=1.6, label="promised")
+    ax.plot([], [], marker="v", color=GRAY, linestyle="none", label="smallest loss that would have been seen")
+    ax.set_yticks(range(len(results)), list(names or [result.mechanism for result in results]))
+    ax.set_ylim(len(results) - 0.4, -0.6)
+    ax.set_xlim(0, 1.45 * longest)
+    confidence = ", ".join(sorted({f"{100 * result.confidence:.6g}%" for result in results}))
+    ax.set_xlabel(
+        f"privacy loss for one step between neighbors, epsilon in nats (bars: at least, {confidence} confidence)"
+    )
+    ax.legend(loc="lower left", bbox_to_anchor=(0, 1), ncols=2, borderaxespad=0.2)
+    return ax
+
+
+def plot_estimate(estimate: LossEstimate, ax: Axes | None = None, *, color: str = BLUE, label: str = "") -> Axes:
+    """Draw the curve of an estimate over the error of a count, with its pointwise interval.
+
+    Parameters
+    ----------
+    estimate : LossEstimate
+        Of any method.
+    ax : matplotlib.axes.Axes, optional
+        Where; default: a new figure.
+    color, label : str
+        Of the curve.
+
+    Returns
+    -------
+    matplotlib.axes.Axes
+        Error in people against loss in nats.
+    """
+    ax = ax if ax is not None else new_figure(5.0, 3.2)[1][0]
+    ax.fill_between(estimate.at, estimate.low, estimate.high, color=color, alpha=0.2, linewidth=0)
+    few = estimate.at.size <= 40
+    ax.plot(
+        estimate.at, estimate.loss, color=color, label=label or estimate.method, marker="o" if few else "", markersize=3
+    )
+    ax.set_xlabel("error of a count (people)")
+    ax.set_ylabel("estimated loss for one person (nats)")
+    return ax

@@ -1,0 +1,60 @@
+"""A progress bar for work that takes longer than two seconds; silent where nobody watches."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+
+from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+
+__all__ = ["progress_bar"]
+
+PATIENCE = 2.0  # seconds
+
+
+@contextmanager
+def progress_bar(what: str, total: int, *, shown: bool = True, unit: str = "runs") -> Iterator[Callable[[int], None]]:
+    """Yield a function that takes the number of steps just finished.
+
+    Parameters
+    ----------
+    what : str
+        Written beside the bar.
+    total : int
+        Steps in all.
+    shown : bool
+        False for silence. Off a terminal there is none either.
+    unit : str
+        What a step is.
+
+    Yields
+    ------
+    callable
+        ``advance(steps)``.
+    """
+    console = Console(stderr=True)
+    if not (shown and console.is_terminal):
+        yield lambda steps: None
+        return
+    columns = (
+        TextColumn("{task.description}"),
+        BarColumn(),
+        MofNCompleteColumn(),
+        TextColumn(unit),
+        TimeRemainingColumn(),
+    )
+    bar = Progress(*columns, console=console, transient=True)
+    task = bar.add_task(what, total=total)
+    begun = time.monotonic()
+
+    def advance(steps: int) -> None:
+        bar.advance(task, steps)
+        if not bar.live.is_started and time.monotonic() - begun > PATIENCE:
+            bar.start()
+
+    try:
+        yield advance
+    finally:
+        bar.stop()

@@ -1,0 +1,41 @@
+"""Where numbers come from: what every saved result carries besides its seed."""
+
+from __future__ import annotations
+
+import datetime
+import platform
+from importlib import metadata
+from typing import Any
+
+__all__ = ["provenance"]
+
+PACKAGES = ("plaudit", "numpy", "scipy", "scikit-learn", "joblib")
+
+
+def provenance(**parameters: Any) -> dict[str, Any]:
+    """Return the software, platform and time of a run, with its parameters.
+
+    Parameters
+    ----------
+    **parameters : object
+        What the caller was asked for, as plain values for JSON.
+
+    Returns
+    -------
+    dict
+        Keys ``software``, ``platform``, ``python``, ``created`` (UTC, to the second) and ``parameters``.
+    """
+    return {
+        "software": {name: _version(name) for name in PACKAGES},
+        "python": platform.python_version(),
+        "platform": f"{platform.system()} {platform.machine()}",
+        "created": datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds"),
+        "parameters": parameters,
+    }
+
+
+def _version(package: str) -> str:
+    try:
+        return metadata.version(package)
+    except metadata.PackageNotFoundError:  # a source tree on the path, never installed
+        return "not installed"

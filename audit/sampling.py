@@ -1,0 +1,178 @@
+"""Running a mechanism many times: blocks, their random streams, and the only parallelism there is."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import joblib
+import numpy as np
+from numpy.typing import NDArray
+
+from audit.mechanism import Mechanism
+
+__all__ = ["Seed", "draw", "seed_sequence", "stream"]
+
+Seed = int | np.random.Generator | np.random.SeedSequence | None
+Reduce = Callable[[NDArray[Any]], NDArray[np.float64]]
+
+CELLS = 2**22  # numbers that one block holds: 32 MiB of float64
+CHANCE = 1e-12  # below this, two equal batches are one batch
+
+
+def seed_sequence(rng: Seed) -> np.random.SeedSequence:
+    """Return the root of all random streams of one audit.
+
+    Parameters
+    ----------
+    rng : None, int, numpy.random.Generator or numpy.random.SeedSequence
+        None takes fresh entropy from the operating system; a generator is advanced, so that a second audit with it is
+        another one.
+
+    Returns
+    -------
+    numpy.random.SeedSequence
+        Its entropy reproduces the audit.
+
+    Raises
+    ------
+    TypeError
+        If `rng` is anything else.
+    ValueError
+        If it is a negative integer.
+    """
+    if isinstance(rng, np.random.SeedSequence):
+        return rng
+    if isinstance(rng, np.random.Generator):
+        return np.random.SeedSequence([int(word) for word in rng.integers(0, 2**32, 4)])
+    if rng is None:
+        return np.random.SeedSequence()
+    if isinstance(rng, bool) or not isinstance(rng, int | np.integer):
+        raise TypeError(f"rng must be None, an integer, a Generator or a SeedSequence, got {rng!r}")
+    if rng < 0:
+        raise ValueError(f"rng must not be a negative integer, got {rng}")
+    return np.random.SeedSequence(int(rng))
+
+
+def stream(root: np.random.SeedSequence, *key: int) -> np.random.SeedSequence:
+    """Return the stream with a number of its own below `root`; it does not depend on what else was spawned."""
+    return np.random.SeedSequence(root.entropy, spawn_key=(*root.spawn_key, *key), pool_size=root.pool_size)
+
+
+def draw(
+    mechanism: Mechanism,
+    data: Any,
+    size: int,
+    *,
+    reduce: Reduce,
+    seed: np.random.SeedSequence,
+    n_jobs: int = 1,
+    advance: Callable[[int], None] | None = None,
+) -> Iterator[NDArray[np.float64]]:
+    """Run a mechanism `size` times and yield what `reduce` keeps of each block, in order.
+
+    Runs come in blocks of ``max(1, 2**22 // cells)``, with as many cells as the data has entries. Each block has a
+    random stream of its own and is reduced before it is dropped, so memory does not grow with `size`, and results
+    depend neither on `n_jobs` nor on the backend, which ``joblib.parallel_config`` may choose.
+
+    Parameters
+    ----------
+    mechanism : Mechanism
+        Called as ``mechanism(data, runs, rng)``.
+    data : object
+        One database.
+    size : int
+        Runs in all, 0 or more.
+    reduce : callable
+        Takes outputs, shape (runs, *output), and returns what is needed of them.
+    seed : numpy.random.SeedSequence
+        Root of the streams of the blocks.
+    n_jobs : int
+        Blocks at work at the same time, as in joblib.
+    advance : callable, optional
+        Told the number of runs of each finished block.
+
+    Yields
+    ------
+    ndarray
+        What `reduce` returned for each block.
+
+    Raises
+    ------
+    ValueError
+        If the mechanism returns another number of runs than asked, NaN, or the same varying outputs for two streams.
+    TypeError
+        If it returns anything but numbers.
+    """
+    runs = max(1, CELLS // max(1, np.size(data) if isinstance(data, np.ndarray) else 1))
+    sizes = [min(runs, size - start) for start in range(0, size, runs)]
+
+    def block(number: int) -> NDArray[np.float64]:
+        return reduce(run(mechanism, data, sizes[number], np.random.default_rng(stream(seed, number))))
+
+    parallel = joblib.Parallel(n_jobs=n_jobs, prefer="threads", return_as="generator")
+    first: NDArray[np.float64] | None = None
+    for number, kept in enumerate(parallel(joblib.delayed(block)(number) for number in range(len(sizes)))):
+        if first is None:
+            first = kept
+        elif np.array_equal(first, kept) and chance_of_repeat(kept) < CHANCE:
+            raise ValueError(f"blocks 0 and {number} are identical under different rngs: the mechanism ignores its rng")
+        if advance is not None:
+            advance(sizes[number])
+        yield kept
+
+
+def run(mechanism: Mechanism, data: Any, size: int, rng: np.random.Generator) -> NDArray[Any]:
+    """Return `size` outputs as an array, shape (size, *output), or say what is wrong with them."""
+    outputs = check_outputs(np.asarray(mechanism(data, size, rng)))
+    if outputs.shape[0] != size:
+        raise ValueError(f"a mechanism must return one output a run: asked for {size} runs, got shape {outputs.shape}")
+    return outputs
+
+
+def check_outputs(outputs: NDArray[Any]) -> NDArray[Any]:
+    """Return outputs, shape (runs, *output), or say what is wrong with them.
+
+    Raises
+    ------
+    ValueError
+        If they are a single value, have no entries, or hold NaN.
+    TypeError
+        If they are not numbers.
+    """
+    if outputs.dtype.kind not in "biuf":
+        raise TypeError(f"outputs must be numbers, got dtype {outputs.dtype}")
+    if outputs.ndim == 0 or outputs.size == 0:
+        raise ValueError(f"outputs must be one a run with at least one entry each, got shape {outputs.shape}")
+    if outputs.dtype.kind == "f" and np.isnan(outputs).any():
+        raise ValueError(f"outputs must not be NaN, got {np.isnan(outputs).sum()} of {outputs.size} values")
+    return outputs
+
+
+def check_uses_rng(mechanism: Mechanism, data: Any, runs: int, seed: np.random.SeedSequence) -> tuple[int, ...]:
+    """Return the shape of one output, after two short batches under different streams have proved different.
+
+    Batches may agree by chance: large budgets hardly vary, exact releases not at all. Agreement is an error only
+    where the outputs vary and chance is out of the question, or the generator was never asked.
+
+    Raises
+    ------
+    ValueError
+        If the runs are not independent: what comes out does not depend on `rng`.
+    """
+    generators = [np.random.default_rng(stream(seed, number)) for number in range(2)]
+    untouched = generators[0].bit_generator.state
+    one, other = (run(mechanism, data, runs, generator) for generator in generators)
+    if one.shape != other.shape:
+        raise ValueError(f"a mechanism must return outputs of one shape, got {one.shape[1:]} and {other.shape[1:]}")
+    if np.array_equal(one, other) and (one != one[:1]).any():
+        asked = generators[0].bit_generator.state != untouched
+        if not asked or chance_of_repeat(one) < CHANCE:
+            raise ValueError("outputs are identical under two different rngs: the mechanism ignores its rng")
+    return one.shape[1:]
+
+
+def chance_of_repeat(outputs: NDArray[Any]) -> float:
+    """Estimate the probability that a second, independent batch equals this one, run by run."""
+    _, counts = np.unique(outputs.reshape(len(outputs), -1), axis=0, return_counts=True)
+    return float(np.sum((counts / len(outputs)) ** 2) ** len(outputs))

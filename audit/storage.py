@@ -1,0 +1,121 @@
+"""Results on disk: JSON with a schema version and a checksum, written whole or not at all, read with suspicion."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import tempfile
+from pathlib import Path
+from typing import Any
+
+__all__ = ["SCHEMA", "read_json", "write_atomically", "write_json"]
+
+SCHEMA = 1
+LARGEST = 64 * 2**20  # bytes
+
+
+def write_json(path: Path, values: dict[str, Any]) -> None:
+    """Write plain values as JSON, with their schema version and SHA-256, in one step.
+
+    Parameters
+    ----------
+    path : pathlib.Path
+        Where; the folder is made if need be. A reader sees the old file or the new one, never a part.
+    values : dict
+        Strings, finite numbers, booleans, None, lists and dicts of them.
+
+    Raises
+    ------
+    ValueError
+        If a number is NaN or infinite: infinity is written as the string "inf".
+    OSError
+        If the folder cannot be written or the disk is full; nothing is left behind.
+    """
+    body = {"schema": SCHEMA, **values}
+    body["sha256"] = _digest(body)
+    write_atomically(path, json.dumps(body, indent=1, ensure_ascii=False, allow_nan=False) + "\n")
+
+
+def write_atomically(path: Path, text: str) -> None:
+    """Write a text file under a temporary name and rename it.
+
+    Raises
+    ------
+    OSError
+        If it cannot be written; nothing is left behind.
+    """
+    path.parent.mkdir(parents=True, exist_ok=True)
+    handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.", suffix=".part")
+    try:
+        with os.fdopen(handle, "w", encoding="utf-8") as file:
+            file.write(text)
+            file.flush()
+            os.fsync(file.fileno())
+        os.chmod(temporary, 0o666 & ~_umask())
+        os.replace(temporary, path)
+    except BaseException:
+        os.unlink(temporary)
+        raise
+
+
+def read_json(path: Path) -> dict[str, Any]:
+    """Read what `write_json` wrote.
+
+    Parameters
+    ----------
+    path : pathlib.Path
+        A file of at most 64 MiB.
+
+    Returns
+    -------
+    dict
+        The values, without schema version and checksum.
+
+    Raises
+    ------
+    ValueError
+        If the file is too large, not JSON, has a key twice, is of another schema, or does not match its checksum.
+    OSError
+        If it cannot be read.
+    """
+    if (size := path.stat().st_size) > LARGEST:
+        raise ValueError(f"{path} must be at most {LARGEST} bytes, got {size}")
+    try:
+        body = json.loads(
+            path.read_text(encoding="utf-8"), object_pairs_hook=_unique_keys, parse_constant=_refuse_constant
+        )
+    except (ValueError, RecursionError) as error:  # too deep, too many digits, not UTF-8: all of them not a result
+        reason = str(error) if isinstance(error, ValueError) else "nested too deeply"
+        raise ValueError(f"{path} is not a result file: {reason.splitlines()[0]}") from None
+    if not isinstance(body, dict) or "sha256" not in body:
+        raise ValueError(f"{path} is not a result file: it has no checksum")
+    if body.get("schema") != SCHEMA:
+        raise ValueError(f"{path} must have schema {SCHEMA}, got {body.get('schema')!r}")
+    if body.pop("sha256") != _digest(body):
+        raise ValueError(f"{path} does not match its checksum: it was changed after it was written")
+    del body["schema"]
+    return body
+
+
+def _digest(body: dict[str, Any]) -> str:
+    canonical = json.dumps(body, sort_keys=True, separators=(",", ":"), ensure_ascii=False, allow_nan=False)
+    return hashlib.sha256(canonical.encode()).hexdigest()
+
+
+def _unique_keys(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    values = dict(pairs)
+    if len(values) < len(pairs):
+        keys = [key for key, _ in pairs]
+        raise ValueError(f"the key {next(key for key in keys if keys.count(key) > 1)!r} stands twice")
+    return values
+
+
+def _refuse_constant(name: str) -> Any:
+    raise ValueError(f"{name} is not JSON")
+
+
+def _umask() -> int:
+    current = os.umask(0)
+    os.umask(current)
+    return current
