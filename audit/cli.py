@@ -18,7 +18,7 @@ from rich.console import Console
 from audit.claims import PureDP, check_relation, parse_claim
 from audit.neighbors import NeighborPair
 from audit.results import AuditResult
-from audit.storage import read_json
+from audit.storage import check_writable, read_json
 
 __all__ = ["main"]
 
@@ -111,7 +111,7 @@ def audit(
     if jobs == 0:
         raise ValueError("jobs must be a positive number, or -1 for all cores, got 0")
     if out is not None:
-        _check_writable(out)
+        check_writable(out)
 
     questions: list[tuple[str, Callable[[], AuditResult]]] = []
     if outputs_x is not None or outputs_y is not None:
@@ -319,14 +319,6 @@ def _is_number(word: str) -> bool:
     except ValueError:
         return False
     return True
-
-
-def _check_writable(folder: Path) -> None:
-    """Find out before the work, not after it, that results cannot be kept."""
-    folder.mkdir(parents=True, exist_ok=True)
-    probe = folder / ".plaudit"
-    probe.write_text("")
-    probe.unlink()
 
 
 def _file_name(name: str) -> str:

@@ -9,7 +9,7 @@ import tempfile
 from pathlib import Path
 from typing import Any
 
-__all__ = ["SCHEMA", "read_json", "write_atomically", "write_json"]
+__all__ = ["SCHEMA", "check_writable", "read_json", "write_atomically", "write_json"]
 
 SCHEMA = 1
 LARGEST = 64 * 2**20  # bytes
@@ -57,6 +57,20 @@ def write_atomically(path: Path, text: str) -> None:
     except BaseException:
         os.unlink(temporary)
         raise
+
+
+def check_writable(folder: Path) -> None:
+    """Find out before the work, not after it, that results cannot be kept.
+
+    Raises
+    ------
+    OSError
+        If the folder cannot be made or written.
+    """
+    folder.mkdir(parents=True, exist_ok=True)
+    handle, probe = tempfile.mkstemp(dir=folder, suffix=".part")
+    os.close(handle)
+    os.unlink(probe)
 
 
 def read_json(path: Path) -> dict[str, Any]:

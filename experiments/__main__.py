@@ -1,0 +1,130 @@
+"""The command ``python -m experiments``: list, run, draw and check."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from audit.plots import save_figure
+from audit.storage import check_writable
+from experiments.experiment import NAMES, find, load_numbers, run_experiment
+
+FIGURES = Path(__file__).parent.parent / "figures"
+QUICK = Path("results") / "quick"
+
+HOLDS, FAILS, USAGE, INTERRUPTED = 0, 1, 2, 130
+
+app = typer.Typer(
+    add_completion=False,
+    rich_markup_mode=None,
+    no_args_is_help=True,
+    pretty_exceptions_enable=False,
+    help="Run the experiments, draw their figures, and check them against what they expect.",
+)
+
+Folder = Annotated[
+    Path | None,
+    typer.Option("--out", help="Folder of numbers and figures. Default: figures/, quick runs results/quick/."),
+]
+Quick = Annotated[bool, typer.Option("--quick", help="The small form, for a first look.")]
+
+
+@app.command("list")
+def list_experiments() -> int:
+    """List the experiments with their questions."""
+    width = max(map(len, NAMES))
+    for name in NAMES:
+        print(f"{name:{width}}  {find(name).QUESTION}")
+    return HOLDS
+
+
+@app.command()
+def run(
+    names: Annotated[list[str], typer.Argument(help="Names from the list, or all.")],
+    quick: Quick = False,
+    jobs: Annotated[int, typer.Option(help="Blocks of runs at work at the same time; -1 for all cores.")] = -1,
+    seed: Annotated[int, typer.Option(help="Seed of all randomness.")] = 1,
+    out: Folder = None,
+) -> int:
+    """Run experiments in full, or quickly, save their numbers and draw their figures."""
+    folder = out or (QUICK if quick else FIGURES)
+    wanted = _known(names)
+    if seed < 0:
+        raise ValueError(f"seed must be 0 or more, got {seed}")
+    if jobs == 0:
+        raise ValueError("jobs must be a positive number, or -1 for all cores, got 0")
+    check_writable(folder)
+    for number, name in enumerate(wanted):
+        print(f"{name}: {find(name).QUESTION}", flush=True)
+        try:
+            run_experiment(name, folder, quick=quick, seed=seed, jobs=jobs)
+            _draw(name, folder)
+        except KeyboardInterrupt:
+            print(f"interrupted: {number} of {len(wanted)} experiments finished, saved in {folder}", file=sys.stderr)
+            return INTERRUPTED
+        _report(name, folder)
+    return HOLDS
+
+
+@app.command()
+def draw(names: Annotated[list[str], typer.Argument(help="Names from the list, or all.")], out: Folder = None) -> int:
+    """Draw figures from saved numbers, and from nothing else."""
+    for name in _known(names):
+        print(_draw(name, out or FIGURES))
+    return HOLDS
+
+
+@app.command()
+def check(
+    names: Annotated[list[str] | None, typer.Argument(help="Names from the list; default all.")] = None,
+    out: Folder = None,
+) -> int:
+    """Hold saved numbers against what the experiments expect."""
+    outcomes = [_report(name, out or FIGURES) for name in _known(names or ["all"])]
+    return HOLDS if all(outcomes) else FAILS
+
+
+def _known(names: list[str]) -> list[str]:
+    wanted = list(NAMES) if names == ["all"] else names
+    for name in wanted:
+        find(name)
+    return wanted
+
+
+def _draw(name: str, folder: Path) -> Path:
+    path = folder / f"{name}.svg"
+    save_figure(find(name).draw(load_numbers(name, folder)), path)
+    return path
+
+
+def _report(name: str, folder: Path) -> bool:
+    checks = find(name).check(load_numbers(name, folder))
+    for outcome in checks:
+        print(f"  {'ok  ' if outcome.holds else 'FAIL'} {name}: {outcome.words}")
+    return all(outcome.holds for outcome in checks)
+
+
+def main(arguments: list[str] | None = None) -> None:
+    """Run the command; every error a user can cause is one line and exit code 2."""
+    usage_error: type[Exception] = typer.BadParameter.__bases__[0]
+    try:
+        code = app(arguments, prog_name="python -m experiments", standalone_mode=False)
+    except usage_error as error:
+        code = _fail(error.format_message())  # type: ignore[attr-defined]
+    except (ValueError, TypeError, OSError) as error:
+        code = _fail(str(error))
+    except (KeyboardInterrupt, typer.Abort):
+        code = INTERRUPTED
+    sys.exit(code if isinstance(code, int) else HOLDS)
+
+
+def _fail(message: str) -> int:
+    print("experiments: error:", " ".join(message.split()), file=sys.stderr)
+    return USAGE
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,145 @@
+"""Figure 1 of Flaxman (2019): the distribution of errors, and the privacy loss that its shape suggests."""
+
+from __future__ import annotations
+
+import time
+from typing import Any
+
+import numpy as np
+from matplotlib.figure import Figure
+
+from algorithms.flaxman import ADPC, GDPC, RDPC
+from algorithms.population import uniform_population
+from audit.plots import BLACK, BLUE, GREEN, ORANGE, new_figure
+from audit.residuals import residual_loss
+from experiments.experiment import Check, near
+
+QUESTION = "Does the 'less-obvious' residual estimate of Flaxman's Figure 1 reproduce, and what does it estimate?"
+EXPECTATION = (
+    "Median |estimated loss| over 20 populations is 0.025 +- 0.002 for GDPC at 0.025, RDPC at 0.1 and ADPC at "
+    "0.05; ADPC's curve is no plateau but follows its exact loss, which rises to the full 0.05."
+)
+
+BUDGETS = {"GDPC": 0.025, "RDPC": 0.1, "ADPC": 0.05}  # chosen in the paper to look alike
+STYLES = {"GDPC": (BLUE, "-"), "RDPC": (ORANGE, "--"), "ADPC": (GREEN, "-.")}
+PEOPLE, LEVELS, PEOPLE_PER_LEAF = 1_000_000, 3, 100
+
+
+def run(*, quick: bool, seed: int, jobs: int) -> dict[str, Any]:
+    """Fit every algorithm on 20 synthetic populations (quick: 2) and keep the curves of the first."""
+    medians: dict[str, list[float]] = {name: [] for name in BUDGETS}
+    curves: dict[str, Any] = {}
+    errors: dict[str, Any] = {}
+    fitting = 0.0
+    for number, stream in enumerate(np.random.SeedSequence(seed).spawn(2 if quick else 20)):
+        rng = np.random.default_rng(stream)
+        tree, counts = uniform_population(PEOPLE, LEVELS, PEOPLE_PER_LEAF, rng)
+        mechanisms: dict[str, GDPC | RDPC | ADPC] = {
+            "GDPC": GDPC(BUDGETS["GDPC"]),
+            "RDPC": RDPC(BUDGETS["RDPC"], tree),
+            "ADPC": ADPC(BUDGETS["ADPC"]),
+        }
+        for name, mechanism in mechanisms.items():
+            residuals = mechanism(counts, 1, rng)[0] - counts
+            begun = time.perf_counter()
+            estimate = residual_loss(residuals, method="kde", blocks=tree.ancestors(1), rng=rng)
+            fitting += time.perf_counter() - begun
+            medians[name].append(estimate.value)
+            if number == 0:
+                curves[name] = estimate.to_dict()
+                edges = np.arange(-250, 251)
+                errors[name] = np.histogram(residuals, np.append(edges, 251) - 0.5)[0].tolist()
+    at = np.array(curves["ADPC"]["at"])
+    exact = ADPC(BUDGETS["ADPC"])
+    parts = exact.parts
+    return {
+        "areas": int(counts.size),
+        "medians": medians,
+        "curves": curves,
+        "errors": {"from": -250, "counts": errors},
+        "exact_adpc": (exact.logpmf_sum(np.rint(at * parts)) - exact.logpmf_sum(np.rint(at * parts) + parts)).tolist(),
+        "seconds_a_fit": fitting / (len(BUDGETS) * len(medians["GDPC"])),
+    }
+
+
+def check(numbers: dict[str, Any]) -> list[Check]:
+    """Hold the medians against 0.025, and ADPC's estimated curve against its exact one."""
+    found = [
+        near(
+            f"{name} at {BUDGETS[name]}: median |loss|, median of {len(values)} populations",
+            float(np.median(values)),
+            0.025,
+            0.002,
+        )
+        for name, values in numbers["medians"].items()
+    ]
+    curve = numbers["curves"]["ADPC"]
+    at, exact, low, high = (
+        np.array(v, float) for v in (curve["at"], numbers["exact_adpc"], curve["low"], curve["high"])
+    )
+    middle = np.abs(at) < 100
+    share = float(np.mean((exact >= low) & (exact <= high), where=middle))
+    found.append(
+        Check(
+            f"ADPC: exact loss inside the pointwise 95% interval at {share:.0%} of errors to 100, expected over 70%",
+            share >= 0.7,
+        )
+    )
+    rise = float(np.interp(100, at, exact) / np.interp(25, at, exact))
+    found.append(
+        Check(
+            f"ADPC: exact loss at an error of 100 people is {rise:.2f} times that at 25, expected above 2: no plateau",
+            rise > 2,
+        )
+    )
+    return found
+
+
+def draw(numbers: dict[str, Any]) -> Figure:
+    """Draw panel (a), the errors, and panel (b), the estimated losses with the exact one of ADPC."""
+    figure, (left, right) = new_figure(9.0, 3.8, 1, 2)
+    start = numbers["errors"]["from"]
+    for name, counts in numbers["errors"]["counts"].items():
+        color, line = STYLES[name]
+        ten = np.array(counts[: len(counts) // 10 * 10]).reshape(-1, 10).sum(axis=1)
+        left.step(
+            start + 10 * np.arange(ten.size),
+            ten,
+            where="post",
+            color=color,
+            linestyle=line,
+            label=f"{name} ($\\epsilon$ = {BUDGETS[name]})",
+        )
+    left.set_title(f"(a) errors of one release of {numbers['areas']:,} areas")
+    left.set_xlabel("released minus exact count (people)")
+    left.set_ylabel("areas per 10 people of error")
+    left.set_xlim(-200, 200)
+    left.set_ylim(bottom=0)
+    left.legend(loc="upper right", handlelength=2.6)
+
+    for name, curve in numbers["curves"].items():
+        color, line = STYLES[name]
+        at = np.array(curve["at"])
+        right.fill_between(
+            at, np.array(curve["low"], float), np.array(curve["high"], float), color=color, alpha=0.15, linewidth=0
+        )
+        median = float(np.median(numbers["medians"][name]))
+        right.plot(at, curve["loss"], color=color, linestyle=line, label=f"{name}: median |loss| {median:.4f}")
+    right.plot(
+        numbers["curves"]["ADPC"]["at"],
+        numbers["exact_adpc"],
+        color=BLACK,
+        linewidth=1.2,
+        linestyle=":",
+        label="ADPC exactly",
+    )
+    for level in (-0.05, -0.025, 0.025, 0.05):
+        right.axhline(level, color=BLACK, linewidth=0.4, alpha=0.5, zorder=0)
+    right.set_title("(b) loss suggested by the errors (estimate, one area)")
+    right.set_xlabel("error of a count (people)")
+    right.set_ylabel("log p(error) / p(error + 1) (nats)")
+    right.set_xlim(-200, 200)
+    right.set_yticks([-0.05, -0.025, 0, 0.025, 0.05])
+    right.set_ylim(-0.085, 0.085)
+    right.legend(loc="lower right", handlelength=2.6)
+    return figure
