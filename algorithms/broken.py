@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from algorithms.flaxman import GDPC, RDPC, Pair
+from algorithms.hierarchy import Hierarchy
 from algorithms.noise import Rng, TwoTailedGeometric
 from audit.claims import PureDP
 from audit.exact import LossDistribution
@@ -121,6 +122,11 @@ class ForgottenLevelRDPC(RDPC):
     .. [1] Flaxman, 2019, section 2.2 speaks of counts "for all J' < J" beside a 1/(J+1) portion: reading J levels there
        is this bug.
     """
+
+    def __post_init__(self) -> None:
+        if isinstance(self.tree, Hierarchy) and self.tree.depth < 1:
+            raise ValueError("a level can only be forgotten in a tree that has one below the root, got depth 0")
+        super().__post_init__()
 
     @property
     def shares(self) -> int:

@@ -144,9 +144,9 @@ class RDPC:
     output: Literal["leaves", "all"] = "leaves"
 
     def __post_init__(self) -> None:
-        _ = self.noise  # refuses a bad epsilon
         if not isinstance(self.tree, Hierarchy):
             raise TypeError(f"tree must be a Hierarchy, got {type(self.tree).__name__}")
+        _ = self.noise  # refuses a bad epsilon
         if self.output not in ("leaves", "all"):
             raise ValueError(f'output must be "leaves" or "all", got {self.output!r}')
 
@@ -167,7 +167,7 @@ class RDPC:
 
     def __call__(self, counts: ArrayLike, size: int, rng: Rng) -> NDArray[np.float64]:
         """Release `counts`, shape (leaves,), `size` times over: shape (size, leaves), or (size, areas) for all."""
-        exact = self.tree.totals(self.tree.check_counts(counts))
+        exact = self.tree.totals(self.tree.check_counts(_leaf_counts(counts)))
         kept = slice(None) if self.output == "all" else self.tree.leaves
         released = np.empty((size, exact.size if self.output == "all" else self.tree.n_leaves))
         for rows in _chunks(size, exact.size):
@@ -299,7 +299,8 @@ class ADPC:
         s = np.arange(-reach, reach + moved + 1)
         log_law = self.logpmf_sum(np.arange(-reach - moved, reach + moved + 1))
         # On y every error is `moved` higher, so the same output is an error of s - moved there.
-        return loss_from_logs(log_law[moved:], log_law[: s.size], supremum=shifts[0] * self.epsilon)
+        bound = shifts[0] * self.epsilon
+        return loss_from_logs(log_law[moved:], log_law[: s.size], supremum=bound, infimum=-bound)
 
 
 _NO_LOSS = LossDistribution(np.zeros(1), np.zeros(1))
@@ -334,5 +335,6 @@ def _chunks(size: int, cells: int) -> Iterator[slice]:
 
 
 def _log_binomial(n: NDArray[np.float64] | float, k: int) -> NDArray[np.float64]:
-    """Log of the binomial coefficient."""
-    return np.asarray(gammaln(np.asarray(n) + 1) - gammaln(k + 1) - gammaln(np.asarray(n) - k + 1))
+    """Log of the binomial coefficient, factor by factor: the log-gammas of a large `n` would cancel."""
+    above = np.asarray(n, np.float64)
+    return np.asarray(sum((np.log(above - j) for j in range(k)), np.zeros_like(above)) - gammaln(k + 1))

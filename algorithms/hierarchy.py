@@ -318,7 +318,7 @@ class Hierarchy:
 
         Returns
         -------
-        ndarray, shape (..., n_nodes)
+        ndarray of float64 or int64, shape (..., n_nodes)
             One total an area, the root first.
 
         Raises
@@ -329,7 +329,8 @@ class Hierarchy:
         given = np.asarray(values)
         if given.ndim == 0 or given.shape[-1] != self.n_leaves:
             raise ValueError(f"values must have one entry for each of {self.n_leaves} leaves, got shape {given.shape}")
-        out = np.zeros((*given.shape[:-1], self.n_nodes), given.dtype)
+        # Totals outgrow the narrow type in which counts may be stored.
+        out = np.zeros((*given.shape[:-1], self.n_nodes), np.float64 if given.dtype.kind == "f" else np.int64)
         out[..., self.leaves] = given
         for j in range(self.depth, 0, -1):
             parents, starts, _ = self._families[j - 1]

@@ -350,7 +350,8 @@ def delta_lower(
     if not np.all(levels >= 0):
         raise ValueError(f"epsilon must be 0 or more, got {levels[~(levels >= 0)].flat[0]}")
     low, high = _rectangle(events_y, runs_y, events_x, runs_x, confidence)
-    return np.asarray(np.maximum(0.0, low - np.exp(levels) * high))
+    with np.errstate(over="ignore"):  # to infinity, where the bound is 0
+        return np.asarray(np.maximum(0.0, low - np.exp(levels) * high))
 
 
 def score_lower(events_y: int, runs_y: int, events_x: int, runs_x: int, *, confidence: float) -> float:
@@ -432,4 +433,6 @@ def _checked_counts(successes: ArrayLike, runs: ArrayLike) -> tuple[Floats, Floa
     hits, total = np.asarray(successes, float), np.asarray(runs, float)
     if not np.all((hits >= 0) & (hits <= total)):
         raise ValueError(f"events must be between 0 and the number of runs, got {successes!r} of {runs!r}")
+    if not np.all((hits == np.floor(hits)) & (total == np.floor(total)) & np.isfinite(total)):
+        raise ValueError(f"events and runs must be whole numbers, got {successes!r} of {runs!r}")
     return hits, total

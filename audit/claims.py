@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Any, Literal, SupportsFloat, get_args
+from typing import Any, Literal, SupportsFloat, SupportsIndex, get_args
 
 __all__ = ["PureDP", "Relation", "check_relation", "claim_from_dict", "parse_claim"]
 
@@ -61,10 +61,14 @@ class PureDP:
     def __post_init__(self) -> None:
         if isinstance(self.epsilon, bool) or not isinstance(self.epsilon, SupportsFloat):
             raise TypeError(f"epsilon must be a number, got {self.epsilon!r}")
-        if math.isnan(self.epsilon) or self.epsilon < 0:
-            raise ValueError(f"epsilon must be 0 or more, got {self.epsilon}")
+        try:
+            epsilon = float(self.epsilon)
+        except OverflowError:  # a whole number of hundreds of digits, as a hostile file may hold
+            raise ValueError("epsilon must be 0 or more, got a number too large for a float") from None
+        if not epsilon >= 0:
+            raise ValueError(f"epsilon must be 0 or more, got {epsilon}")
         check_relation(self.relation)
-        object.__setattr__(self, "epsilon", float(self.epsilon))
+        object.__setattr__(self, "epsilon", epsilon)
 
     def delta_at(self, epsilon: float) -> float:
         """Return the largest delta that the promise leaves possible at another epsilon.
@@ -147,11 +151,15 @@ class PureDP:
         ------
         ValueError
             If `people` is below 1.
+        TypeError
+            If `people` is not a whole number.
 
         References
         ----------
         .. [1] Dwork and Roth, 2014, theorem 2.2.
         """
+        if isinstance(people, bool) or not isinstance(people, SupportsIndex):
+            raise TypeError(f"people must be an integer, got {people!r}")
         if people < 1:
             raise ValueError(f"people must be at least 1, got {people}")
         return PureDP(people * self.epsilon, self.relation)
@@ -195,7 +203,13 @@ class PureDP:
         return f"epsilon {self.epsilon:.4g} ({self.relation.replace('_', '/' if 'add' in self.relation else ' ')})"
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the claim as plain values for JSON: infinity is the string "inf"."""
+        """Return the claim as plain values for JSON.
+
+        Returns
+        -------
+        dict
+            With the keys ``kind``, ``epsilon`` and ``relation``; an infinite epsilon is the string "inf".
+        """
         epsilon = "inf" if self.epsilon == math.inf else self.epsilon
         return {"kind": "pure", "epsilon": epsilon, "relation": self.relation}
 
@@ -203,10 +217,27 @@ class PureDP:
 def claim_from_dict(values: dict[str, Any]) -> PureDP:
     """Return the claim that `to_dict` wrote.
 
+    Parameters
+    ----------
+    values : dict
+        With the keys ``kind``, ``epsilon`` and ``relation``, and no others.
+
+    Returns
+    -------
+    PureDP
+        The claim.
+
     Raises
     ------
     ValueError
-        If the kind of claim is unknown or a value is missing.
+        If the kind of claim is unknown, a value is missing or out of range.
+    TypeError
+        If epsilon is neither a number nor the string "inf".
+
+    Examples
+    --------
+    >>> claim_from_dict({"kind": "pure", "epsilon": "inf", "relation": "add_remove"})
+    PureDP(epsilon=inf, relation='add_remove')
     """
     if not isinstance(values, dict) or values.get("kind") != "pure" or set(values) != {"kind", "epsilon", "relation"}:
         raise ValueError(f'a claim has the keys kind ("pure"), epsilon and relation, got {values!r}')

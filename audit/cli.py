@@ -219,11 +219,12 @@ def _show(results: list[tuple[str, AuditResult]], as_json: bool) -> None:
 
 
 def _draw(results: list[tuple[str, AuditResult]], out: Path) -> None:
-    from audit.plots import new_figure, plot_audits, save_figure
+    from audit.plots import house_style, new_figure, plot_audits, save_figure
 
     names, audits = zip(*results, strict=True)
-    figure, (ax,) = new_figure(7.5, 1.3 + 0.45 * len(audits))
-    plot_audits(audits, ax, names)
+    with house_style():
+        figure, (ax,) = new_figure(8.0, 1.3 + 0.45 * len(audits))
+        plot_audits(audits, ax, names)
     save_figure(figure, out / "audits.png")
 
 

@@ -31,8 +31,9 @@ class LossDistribution:
         Probability under `p` of outputs that `q` cannot produce: there the loss is infinite.
     missing_mass : float
         Probability under `q` of outputs that `p` cannot produce.
-    supremum : float or None
-        Least upper bound of the finite losses where theory knows it and the listed support only approaches it.
+    supremum, infimum : float or None
+        Least upper and greatest lower bound of the finite losses, where theory knows them and the listed support only
+        approaches them.
     """
 
     loss: Floats
@@ -40,6 +41,7 @@ class LossDistribution:
     infinite_mass: float = 0.0
     missing_mass: float = 0.0
     supremum: float | None = None
+    infimum: float | None = None
 
     @property
     def probability(self) -> Floats:
@@ -109,16 +111,23 @@ class LossDistribution:
             return max(0.0, self.maximum)
         # Between two neighboring losses delta is P - exp(epsilon) Q, with P and Q the masses above: solve each piece.
         above_p = self.infinite_mass + np.cumsum(np.exp(self.log_p[::-1]))
-        above_q = np.cumsum(np.exp((self.log_p - self.loss)[::-1]))
+        log_above_q = np.logaddexp.accumulate((self.log_p - self.loss)[::-1])
         with np.errstate(divide="ignore", invalid="ignore"):
-            solved = np.log((above_p - delta) / above_q)
+            solved = np.log(above_p - delta) - log_above_q
         lower = np.append(self.loss[::-1][1:], -np.inf)
         holds = (above_p > delta) & (solved >= lower)
         return max(0.0, float(solved[holds][0])) if holds.any() else 0.0
 
     def reverse(self) -> LossDistribution:
         """Return the loss in the other order: of an output drawn from `q`."""
-        return LossDistribution(-self.loss[::-1], (self.log_p - self.loss)[::-1], self.missing_mass, self.infinite_mass)
+        return LossDistribution(
+            -self.loss[::-1],
+            (self.log_p - self.loss)[::-1],
+            self.missing_mass,
+            self.infinite_mass,
+            None if self.infimum is None else -self.infimum,
+            None if self.supremum is None else -self.supremum,
+        )
 
     def compose(self, other: LossDistribution) -> LossDistribution:
         """Return the loss of two independent outputs seen together.
@@ -140,13 +149,13 @@ class LossDistribution:
         """
         if self.loss.size * other.loss.size > 10_000_000:
             raise ValueError(f"composing {self.loss.size} by {other.loss.size} losses exceeds 10 million")
-        suprema = (self.supremum, other.supremum)
         return _collect(
             np.add.outer(self.loss, other.loss).ravel(),
             np.add.outer(self.log_p, other.log_p).ravel(),
-            1.0 - (1.0 - self.infinite_mass) * (1.0 - other.infinite_mass),
-            1.0 - (1.0 - self.missing_mass) * (1.0 - other.missing_mass),
-            None if suprema == (None, None) else self.maximum + other.maximum,
+            _either(self.infinite_mass, other.infinite_mass),
+            _either(self.missing_mass, other.missing_mass),
+            _sum_of_ends(self.supremum, other.supremum, self.loss[-1:], other.loss[-1:]),
+            _sum_of_ends(self.infimum, other.infimum, self.loss[:1], other.loss[:1]),
         )
 
     def __repr__(self) -> str:
@@ -193,18 +202,36 @@ def loss_distribution(p: ArrayLike, q: ArrayLike) -> LossDistribution:
         return loss_from_logs(np.log(first), np.log(second))
 
 
-def loss_from_logs(log_p: Floats, log_q: Floats, supremum: float | None = None) -> LossDistribution:
+def loss_from_logs(
+    log_p: Floats, log_q: Floats, supremum: float | None = None, infimum: float | None = None
+) -> LossDistribution:
     """Return the same from log-probabilities, which keep the far tails, shape (m,) each; -inf is impossible."""
     both = np.isfinite(log_p) & np.isfinite(log_q)
     infinite = math.fsum(np.exp(log_p[np.isneginf(log_q)]))
     missing = math.fsum(np.exp(log_q[np.isneginf(log_p)]))
-    return _collect(log_p[both] - log_q[both], log_p[both], infinite, missing, supremum)
+    return _collect(log_p[both] - log_q[both], log_p[both], infinite, missing, supremum, infimum)
 
 
-def _collect(loss: Floats, log_p: Floats, infinite: float, missing: float, supremum: float | None) -> LossDistribution:
+def _either(first: float, second: float) -> float:
+    """Probability of one of two independent events or both, which keeps masses far below the spacing of floats at 1."""
+    return first + second - first * second
+
+
+def _sum_of_ends(
+    first: float | None, second: float | None, listed_first: Floats, listed_second: Floats
+) -> float | None:
+    """Add the ends of two ranges of losses: the theoretical ones, or what is listed where theory names only the other."""
+    if (first is None and second is None) or not (listed_first.size and listed_second.size):
+        return None
+    return float(listed_first[0] if first is None else first) + float(listed_second[0] if second is None else second)
+
+
+def _collect(
+    loss: Floats, log_p: Floats, infinite: float, missing: float, supremum: float | None, infimum: float | None
+) -> LossDistribution:
     """Sort by loss and add up the probabilities of equal losses."""
     order = np.argsort(loss, kind="stable")
     loss, log_p = loss[order], log_p[order]
     starts = np.flatnonzero(np.append(True, np.diff(np.round(loss, SAME_LOSS)) > 0)) if loss.size else np.array([], int)
     merged = np.logaddexp.reduceat(log_p, starts) if loss.size else log_p
-    return LossDistribution(loss[starts], merged, infinite, missing, supremum)
+    return LossDistribution(loss[starts], merged, infinite, missing, supremum, infimum)

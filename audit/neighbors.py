@@ -12,6 +12,8 @@ from audit.claims import Relation, check_relation
 
 __all__ = ["NeighborPair"]
 
+LARGEST_EXACT = 2**53  # above this, float64 no longer holds every whole number
+
 Unit = Literal["person", "household", "record"]
 Adjacency = Literal["verified", "declared"]
 
@@ -69,8 +71,7 @@ class NeighborPair:
         object.__setattr__(self, "distance", _whole(self.distance, "distance", least=1))
         if self.adjacency == "declared":
             for name in ("x", "y"):
-                if isinstance(data := getattr(self, name), np.ndarray | list):
-                    object.__setattr__(self, name, _frozen(np.asarray(data)))
+                object.__setattr__(self, name, _as_given(getattr(self, name)))
             return
         as_database = _records if self.unit == "record" else _counts
         object.__setattr__(self, "x", as_database(self.x))
@@ -186,7 +187,7 @@ class NeighborPair:
         Raises
         ------
         ValueError
-            If the record does not have the shape of a row.
+            If the record does not have the shape of a row, or a record holds NaN.
         TypeError
             If the records are Python objects, which cannot be compared.
         """
@@ -246,7 +247,7 @@ class NeighborPair:
         Raises
         ------
         ValueError
-            If the relation is unknown, or ``"replace_one"`` is asked of databases of unequal size.
+            If the relation is unknown, or ``"replace_one"`` is asked of an ``"add_remove"`` pair.
         """
         check_relation(relation)
         if relation == self.relation:
@@ -261,6 +262,8 @@ def _whole(value: Any, name: str, *, least: int) -> int:
         raise TypeError(f"{name} must be an integer, got {value!r}")
     if value < least:
         raise ValueError(f"{name} must be at least {least}, got {value}")
+    if value >= LARGEST_EXACT:
+        raise ValueError(f"{name} must be below 2**53, got {value}")
     return int(value)
 
 
@@ -272,6 +275,17 @@ def _frozen(array: NDArray[Any]) -> NDArray[Any]:
     array = array.copy()
     array.flags.writeable = False
     return array
+
+
+def _as_given(data: Any) -> Any:
+    """Return arrays and lists of numbers as read-only arrays, and everything else, ragged lists included, untouched."""
+    if isinstance(data, list):
+        try:
+            array = np.asarray(data)
+        except ValueError:
+            return data
+        return _frozen(array) if array.dtype.kind in "biufc" else data
+    return _frozen(np.asarray(data)) if isinstance(data, np.ndarray) else data
 
 
 def _counts(data: Any) -> NDArray[np.int64]:
@@ -287,7 +301,7 @@ def _counts(data: Any) -> NDArray[np.int64]:
         )
     if given.min() < 0:
         raise ValueError(f"counts must not be negative, got {given.min()}")
-    if given.max() >= 2**53:
+    if given.max() >= LARGEST_EXACT:
         raise ValueError(f"counts must be below 2**53, got {given.max()}")
     return _frozen(given.astype(np.int64))
 
@@ -299,6 +313,8 @@ def _records(data: Any) -> NDArray[Any]:
         raise TypeError("records must be numbers or text, got Python objects (use NeighborPair.declared for them)")
     if given.ndim == 0:
         raise ValueError("records must be one a row, got a single value")
+    if np.any(given != given):
+        raise ValueError("records must not hold NaN, which equals no other record (use NeighborPair.declared for them)")
     return _frozen(given)
 
 

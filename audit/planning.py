@@ -7,7 +7,7 @@ import math
 import numpy as np
 from scipy import optimize, special, stats
 
-from audit.bounds import two_sample_lower
+from audit.bounds import check_confidence, two_sample_lower
 
 __all__ = ["game_ceiling", "game_detectable", "rectangle_ceiling", "rectangle_detectable"]
 
@@ -29,11 +29,17 @@ def game_ceiling(runs: int, *, confidence: float, distance: int = 1) -> float:
     float
         Loss for one step in nats.
 
+    Raises
+    ------
+    ValueError
+        If a number is out of its range.
+
     Examples
     --------
     >>> round(game_ceiling(100, confidence=0.95), 4)
     3.493
     """
+    _check(confidence, distance, runs)
     if runs < 1:
         return 0.0
     log_rate = math.log1p(-confidence) / runs  # all right has probability rate**runs
@@ -61,18 +67,24 @@ def game_detectable(epsilon: float, guesses: int, *, confidence: float, distance
     float
         Loss for one step in nats that the event itself carries; infinite if no loss would be seen.
 
+    Raises
+    ------
+    ValueError
+        If a number is out of its range.
+
     Examples
     --------
     >>> round(game_detectable(1.0, 100_000, confidence=0.95), 3)
     1.018
     """
+    _check(confidence, distance, guesses, epsilon=epsilon, power=power)
     promised = float(special.expit(epsilon * distance))
     # The fewest right guesses that are too many for the promise: P[Binomial >= needed] <= 1 - confidence.
     needed = int(stats.binom.isf(1 - confidence, guesses, promised)) + 1 if guesses > 0 else 1
     if needed > guesses:
         return math.inf
     rate = float(special.betaincinv(needed, guesses - needed + 1, power))
-    return float(special.logit(rate)) / distance
+    return max(0.0, float(special.logit(rate))) / distance
 
 
 def rectangle_ceiling(runs_x: int, runs_y: int, *, confidence: float, distance: int = 1) -> float:
@@ -92,11 +104,17 @@ def rectangle_ceiling(runs_x: int, runs_y: int, *, confidence: float, distance: 
     float
         Loss for one step in nats.
 
+    Raises
+    ------
+    ValueError
+        If a number is out of its range.
+
     Examples
     --------
     >>> round(rectangle_ceiling(40, 40, confidence=0.95), 2)
     2.34
     """
+    _check(confidence, distance, runs_x, runs_y)
     if min(runs_x, runs_y) < 1:
         return 0.0
     orders = ((runs_y, runs_x), (runs_x, runs_y))
@@ -129,11 +147,17 @@ def rectangle_detectable(
     float
         Loss for one step in nats of randomized response, which carries it in one event; infinite if none would be seen.
 
+    Raises
+    ------
+    ValueError
+        If a number is out of its range.
+
     Examples
     --------
     >>> 1.0 < rectangle_detectable(1.0, 40, 40, confidence=0.95) < 2.6
     True
     """
+    _check(confidence, distance, runs_x, runs_y, epsilon=epsilon, power=power)
     x, y = np.arange(runs_x + 1), np.arange(runs_y + 1)
     seen = two_sample_lower(y[:, None], runs_y, x[None, :], runs_x, confidence=confidence) > epsilon * distance
 
@@ -145,4 +169,18 @@ def rectangle_detectable(
     top = 40.0
     if missing(top) > 0:
         return math.inf
+    if missing(0.0) <= 0:
+        return 0.0
     return float(optimize.brentq(missing, 0.0, top)) / distance
+
+
+def _check(confidence: float, distance: int, *runs: int, epsilon: float = 0.0, power: float = 0.5) -> None:
+    check_confidence(confidence)
+    if not distance >= 1:
+        raise ValueError(f"distance must be at least 1, got {distance}")
+    if not min(runs) >= 0:
+        raise ValueError(f"runs must be 0 or more, got {min(runs)}")
+    if not epsilon >= 0:
+        raise ValueError(f"epsilon must be 0 or more, got {epsilon}")
+    if not 0 < power < 1:
+        raise ValueError(f"power must be in (0, 1), got {power}")

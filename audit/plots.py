@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +21,7 @@ __all__ = [
     "GREEN",
     "ORANGE",
     "RED",
+    "house_style",
     "new_figure",
     "plot_audits",
     "plot_estimate",
@@ -42,8 +44,15 @@ STYLE: Any = {
 }
 
 
+@contextmanager
+def house_style() -> Iterator[None]:
+    """Draw everything inside in the house style, and leave the user's own settings alone."""
+    with matplotlib.rc_context(STYLE):
+        yield
+
+
 def new_figure(width: float, height: float, rows: int = 1, columns: int = 1) -> tuple[Figure, list[Axes]]:
-    """Return a figure in the house style, without touching matplotlib's global state.
+    """Return a figure, without touching matplotlib's global state.
 
     Parameters
     ----------
@@ -59,9 +68,8 @@ def new_figure(width: float, height: float, rows: int = 1, columns: int = 1) -> 
     axes : list of matplotlib.axes.Axes
         Its panels, row by row.
     """
-    with matplotlib.rc_context(STYLE):
-        figure = Figure(figsize=(width, height), layout="constrained")
-        axes = figure.subplots(rows, columns, squeeze=False)
+    figure = Figure(figsize=(width, height), layout="constrained")
+    axes = figure.subplots(rows, columns, squeeze=False)
     return figure, list(axes.flat)
 
 
@@ -77,7 +85,7 @@ def save_figure(figure: Figure, path: Path) -> None:
     part = path.with_name(f".{path.stem}.part{path.suffix}")
     metadata = {"Date": None} if path.suffix == ".svg" else {"Software": None}
     try:
-        with matplotlib.rc_context(STYLE):
+        with house_style():
             figure.savefig(part, metadata=metadata, dpi=150)
         part.replace(path)
     finally:
@@ -106,18 +114,16 @@ def plot_audits(results: Sequence[AuditResult], ax: Axes | None = None, names: S
     for row, result in enumerate(results):
         color = VERDICT_COLORS[result.verdict]
         ax.barh(row, result.measured.epsilon, height=0.5, color=color)
-        words = f" {result.measured.epsilon:.3g}: {result.verdict}" + (
-            ", unbounded by the exact law" if result.support else ""
-        )
-        ax.text(result.measured.epsilon, row, words, va="center", ha="left", color=BLACK, clip_on=False)
+        words = f"{result.measured.epsilon:.3g}: {result.verdict}" + (" (unbounded)" if result.support else "")
+        ax.text(1.02, row, words, va="center", transform=ax.get_yaxis_transform())
         ax.plot([result.claim.epsilon] * 2, [row - 0.38, row + 0.38], color=BLACK, linewidth=1.6, zorder=3)
-        if math.isfinite(result.detectable) and result.detectable < 2.5 * longest:
+        if math.isfinite(result.detectable) and result.detectable < 1.1 * longest:
             ax.plot(result.detectable, row + 0.33, marker="v", color=GRAY, markersize=5, linestyle="none", zorder=4)
     ax.plot([], [], color=BLACK, linewidth=1.6, label="promised")
     ax.plot([], [], marker="v", color=GRAY, linestyle="none", label="smallest loss that would have been seen")
     ax.set_yticks(range(len(results)), list(names or [result.mechanism for result in results]))
     ax.set_ylim(len(results) - 0.4, -0.6)
-    ax.set_xlim(0, 1.45 * longest)
+    ax.set_xlim(0, 1.12 * longest)
     confidence = ", ".join(sorted({f"{100 * result.confidence:.6g}%" for result in results}))
     ax.set_xlabel(
         f"privacy loss for one step between neighbors, epsilon in nats (bars: at least, {confidence} confidence)"

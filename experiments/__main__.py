@@ -8,7 +8,7 @@ from typing import Annotated
 
 import typer
 
-from audit.plots import save_figure
+from audit.plots import house_style, save_figure
 from audit.storage import check_writable
 from experiments.experiment import NAMES, find, load_numbers, run_experiment
 
@@ -96,7 +96,9 @@ def _known(names: list[str]) -> list[str]:
 
 def _draw(name: str, folder: Path) -> Path:
     path = folder / f"{name}.svg"
-    save_figure(find(name).draw(load_numbers(name, folder)), path)
+    with house_style():
+        figure = find(name).draw(load_numbers(name, folder))
+    save_figure(figure, path)
     return path
 
 

@@ -59,11 +59,21 @@ def run(*, quick: bool, seed: int, jobs: int) -> dict[str, Any]:
         pair = NeighborPair.add_people(counts, AREA)
         size = 4_000 if quick else 800_000
         one[name] = measure_loss(
-            mechanism, pair, mechanism.claim, attack=attack, size=size, confidence=0.999, rng=first, n_jobs=jobs
+            mechanism,
+            pair,
+            mechanism.claim,
+            attack=attack,
+            size=size,
+            confidence=0.999,
+            rng=first,
+            n_jobs=jobs,
+            progress=True,
         ).to_dict()
         group = NeighborPair.add_people(counts, AREA, GROUPS[name])
         groups[name] = [
-            measure_loss(mechanism, group, mechanism.claim, attack=attack, size=1000, rng=other, n_jobs=jobs).to_dict()
+            measure_loss(
+                mechanism, group, mechanism.claim, attack=attack, size=1000, rng=other, n_jobs=jobs, progress=True
+            ).to_dict()
             for other in others
         ]
     return {"paper": paper, "paper_seconds": seconds, "one_person": one, "groups": groups, "event_class": EVENT_CLASS}

@@ -135,11 +135,11 @@ def draw(numbers: dict[str, Any]) -> Figure:
     )
     for level in (-0.05, -0.025, 0.025, 0.05):
         right.axhline(level, color=BLACK, linewidth=0.4, alpha=0.5, zorder=0)
-    right.set_title("(b) loss suggested by the errors (estimate, one area)")
+    right.set_title("(b) loss that they suggest (an estimate)")
     right.set_xlabel("error of a count (people)")
     right.set_ylabel("log p(error) / p(error + 1) (nats)")
     right.set_xlim(-200, 200)
     right.set_yticks([-0.05, -0.025, 0, 0.025, 0.05])
     right.set_ylim(-0.085, 0.085)
-    right.legend(loc="lower right", handlelength=2.6)
+    right.legend(loc="upper left", handlelength=2.6)
     return figure

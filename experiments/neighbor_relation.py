@@ -49,7 +49,9 @@ def run(*, quick: bool, seed: int, jobs: int) -> dict[str, Any]:
         for case, rng in zip(stated, stream.spawn(3), strict=True):
             pair, claim = stated[case]
             runs = size // 4 if quick else size
-            result = measure_loss(mechanism, pair, claim, size=runs, confidence=CONFIDENCE, rng=rng, n_jobs=jobs)
+            result = measure_loss(
+                mechanism, pair, claim, size=runs, confidence=CONFIDENCE, rng=rng, n_jobs=jobs, progress=True
+            )
             exact = mechanism.exact_loss(pair)
             rows.append(
                 {
@@ -101,6 +103,7 @@ def draw(numbers: dict[str, Any]) -> Figure:
         ax.plot(row["exact"] / epsilon, place, marker="D", color=BLACK, markersize=4, linestyle="none")
         ax.plot([result.claim.epsilon / epsilon] * 2, [place - 0.38, place + 0.38], color=BLACK, linewidth=1.6)
         ax.text(2.08, place, result.verdict, va="center", fontsize=8)
+    ax.set_title("GDPC with noise for $\\epsilon$: one person added, or moved", pad=26)
     ax.set_yticks(range(len(rows)), [f"$\\epsilon$ = {row['epsilon']:g}, {row['case']}" for row in rows])
     ax.set_ylim(len(rows) - 0.4, -0.6)
     ax.set_xlim(0, 2.45)

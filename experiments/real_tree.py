@@ -53,7 +53,15 @@ def run(*, quick: bool, seed: int, jobs: int) -> dict[str, Any]:
         attack = Attack() if name == "RDPC, all areas" else Attack(statistics=(cell(0),))
         one, two = (
             measure_loss(
-                mechanism, p, mechanism.claim, attack=attack, size=size, confidence=CONFIDENCE, rng=rng, n_jobs=jobs
+                mechanism,
+                p,
+                mechanism.claim,
+                attack=attack,
+                size=size,
+                confidence=CONFIDENCE,
+                rng=rng,
+                n_jobs=jobs,
+                progress=True,
             ).to_dict()
             for p, rng in ((pair, first), (group, second))
         )
@@ -131,13 +139,7 @@ def draw(numbers: dict[str, Any]) -> Figure:
             label=f"forced by {GROUP} people, for one (bound)" if place == 0 else None,
         )
         for shift, result in ((-0.17, one), (0.17, two)):
-            left.text(
-                result.measured.epsilon + 0.01,
-                place + shift,
-                f"{result.measured.epsilon:.2f}",
-                va="center",
-                fontsize=7.5,
-            )
+            left.text(1.05, place + shift, f"{result.measured.epsilon:.2f}", va="center", fontsize=8)
         if row["residual"]:
             estimate = LossEstimate.from_dict(row["residual"])
             left.plot(
@@ -164,21 +166,22 @@ def draw(numbers: dict[str, Any]) -> Figure:
     left.text(numbers["epsilon"], -0.62, " promised", va="center", fontsize=8)
     left.set_yticks(range(len(numbers["rows"])), list(numbers["rows"]))
     left.set_ylim(len(numbers["rows"]) - 0.35, -0.75)
-    left.set_xlim(0, 1.25)
-    left.set_xlabel("privacy loss for one person added, epsilon in nats (confidence $1 - 10^{-6}$)")
-    left.legend(loc="upper left", bbox_to_anchor=(-0.32, -0.16), ncols=2, fontsize=8)
+    left.set_xlim(0, 1.2)
+    left.set_xlabel("privacy loss for one person added (epsilon, nats)")
+    left.set_title("(a) bounds at confidence $1 - 10^{-6}$, and estimates")
+    left.legend(loc="upper left", bbox_to_anchor=(-0.3, -0.17), ncols=2, fontsize=8)
 
     exact = {float(p): loss for p, loss in numbers["adpc_exact"].items()}
     rarity = [1 - p for p in exact]
     right.semilogx(rarity, list(exact.values()), color=GREEN, marker="^")
     for p, loss in exact.items():
-        right.annotate(f"{loss:.2f}", (1 - p, loss), xytext=(5, 4), textcoords="offset points", fontsize=8)
+        right.annotate(f"{loss:.2f}", (1 - p, loss), xytext=(-2, 5), textcoords="offset points", ha="right", fontsize=8)
     right.axhline(1, color=BLACK, linewidth=1.2, linestyle="--")
     right.axhline(0.25, color=GRAY, linewidth=1, linestyle=":")
-    right.text(max(rarity), 0.265, "RDPC's share of one level", fontsize=8, color=GRAY, ha="left")
+    right.text(6e-4, 0.265, "RDPC's share of one level", fontsize=8, color=GRAY, ha="right")
     right.set_xlim(1, 5e-4)
     right.set_ylim(0, 1.08)
-    right.set_title("ADPC exactly: how rare the error decides")
+    right.set_title("(b) ADPC exactly: the rarity of the error decides")
     right.set_xlabel("probability of an error as large")
     right.set_ylabel("loss of one area / promised")
     return figure

@@ -1,0 +1,127 @@
+"""Speeds of what people wait for, as ratios within one run: `make bench`. Nothing here is asserted."""
+
+from __future__ import annotations
+
+import resource
+import time
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from rich.console import Console
+from rich.table import Table
+
+from algorithms.flaxman import ADPC, GDPC, RDPC
+from algorithms.noise import DiscreteGaussian, TwoTailedGeometric
+from algorithms.population import uniform_population
+from audit.claims import PureDP
+from audit.direct import direct_loss
+from audit.loss import measure_loss
+from audit.neighbors import NeighborPair
+from audit.residuals import residual_loss
+
+AUTHOR_DIRECT, AUTHOR_RESIDUAL = 110 * 60 + 48, 22.3  # seconds, from the replication notebook's run of 9 September 2019
+
+
+def seconds(work: Callable[[], Any], repeats: int = 5) -> float:
+    """Return the median wall time after one warm-up."""
+    work()
+    times = []
+    for _ in range(repeats):
+        begun = time.perf_counter()
+        work()
+        times.append(time.perf_counter() - begun)
+    return float(np.median(times))
+
+
+def paired(one: Callable[[], Any], other: Callable[[], Any], repeats: int = 7) -> tuple[float, float, float]:
+    """Return both medians and the median ratio other / one, measured in turn so that a drifting machine cancels out."""
+    one(), other()
+    pairs = [(seconds(one, 1), seconds(other, 1)) for _ in range(repeats)]
+    a, b = np.array(pairs).T
+    return float(np.median(a)), float(np.median(b)), float(np.median(b / a))
+
+
+def main() -> None:
+    """Measure and print."""
+    rng = np.random.default_rng(1)
+    tree, counts = uniform_population(1_000_000, 3, 100, rng)
+    table = Table(
+        "what", "plaudit", "beside it", "ratio", title="Speed on this machine, one thread; ratios are what counts"
+    )
+
+    p = -np.expm1(-0.1)
+    shape = (100, counts.size)
+    ours, textbook, ratio = paired(
+        lambda: GDPC(0.1)(counts, shape[0], rng), lambda: counts + rng.geometric(p, shape) - rng.geometric(p, shape)
+    )
+    cells = shape[0] * shape[1]
+    table.add_row(
+        "GDPC, a cell",
+        f"{ours / cells * 1e9:.1f} ns",
+        f"{textbook / cells * 1e9:.1f} ns, two numpy geometrics",
+        f"{ratio:.1f}",
+    )
+    for name, mechanism in (("RDPC", RDPC(0.1, tree)), ("ADPC", ADPC(0.1))):
+        spent = seconds(lambda m=mechanism: m(counts, shape[0], rng))
+        table.add_row(f"{name}, a cell", f"{spent / cells * 1e9:.1f} ns", "", "")
+    for name, law in (
+        ("two-tailed geometric", TwoTailedGeometric(0.1)),
+        ("discrete Gaussian", DiscreteGaussian(15.56)),
+    ):
+        spent = seconds(lambda n=law: n.sample(1_000_000, rng))
+        table.add_row(f"{name}, a draw", f"{spent * 1e3:.1f} ns", "", "")
+
+    pair = NeighborPair.move_people(counts, 0, 1001)
+    mechanisms = (GDPC(0.1), RDPC(0.1, tree), ADPC(0.1))
+
+    def direct() -> None:
+        for mechanism in mechanisms:
+            x, y = (mechanism(data, 500, rng)[:, 0] for data in (pair.x, pair.y))
+            for event in ("equal", "at_least"):
+                direct_loss(x, y, counts[0], event=event)
+
+    spent = seconds(direct, 3)
+    table.add_row(
+        "the seed's direct estimate, 3 x (500 + 500) runs",
+        f"{spent:.2f} s",
+        "1 h 51 min, the author in 2019",
+        f"{AUTHOR_DIRECT / spent:,.0f}",
+    )
+
+    residuals = [
+        mechanism(counts, 1, rng)[0] - counts
+        for epsilon in (0.025, 0.05, 0.1)
+        for mechanism in (GDPC(epsilon), RDPC(epsilon, tree), ADPC(epsilon))
+    ]
+    blocks = tree.ancestors(1)
+    for name, options in (("single areas", {}), ("21 blocks of areas", {"blocks": blocks})):
+        spent = seconds(lambda o=options: [residual_loss(r, method="kde", rng=1, **o) for r in residuals], 3)
+        table.add_row(
+            f"nine residual fits with intervals, {name}",
+            f"{spent:.2f} s",
+            "22.3 s without, the author",
+            f"{AUTHOR_RESIDUAL / spent:.0f}",
+        )
+
+    small = NeighborPair.add_people([120, 75], 0)
+    spent = seconds(lambda: measure_loss(GDPC(1.0), small, PureDP(1.0), rng=1), 3)
+    table.add_row("an audit of 200,000 runs, 2 cells", f"{spent:.2f} s", "", "")
+
+    before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    large = NeighborPair.add_people(np.full(1_000_000, 100), 0)
+    begun = time.perf_counter()
+    measure_loss(GDPC(1.0), large, PureDP(1.0), size=400, rng=1)
+    grown = (resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before) / 1024
+    spent = time.perf_counter() - begun
+    table.add_row(
+        "an audit of 400 runs, 1,000,000 cells",
+        f"{spent:.1f} s",
+        f"{grown:.0f} MiB more memory; the outputs are {400 * 8_000_000 / 2**20:,.0f}",
+        "",
+    )
+    Console(width=140).print(table)
+
+
+if __name__ == "__main__":
+    main()
