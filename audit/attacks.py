@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import functools
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -22,6 +23,7 @@ Family = Literal["threshold", "cell"]
 GRID = 256  # thresholds tried on either side
 VALUES = 4096  # distinct scores up to which single values are events
 PESSIMISM = 5.0  # standard errors taken off a rule's accuracy on the runs that chose it
+INFINITE = 1e100  # what stands for infinity in a mean, so that its square is finite
 MOST_CELLS = 8  # coordinates of an output that are searched, singly and jointly
 
 
@@ -70,9 +72,9 @@ class Moments:
     sd: Floats
 
     @classmethod
-    def of(cls, blocks: Sequence[Floats]) -> Moments:
-        """Add up blocks of what `reduce` kept."""
-        runs, total, squares = np.sum(blocks, axis=0)
+    def of(cls, blocks: Iterable[Floats]) -> Moments:
+        """Add up blocks of what `reduce` kept, as they come: each is as large as an output."""
+        runs, total, squares = functools.reduce(np.add, blocks)
         mean = total / runs
         return cls(int(runs[0]), mean, np.sqrt(np.maximum(squares / runs - mean**2, 0.0)))
 
@@ -82,13 +84,27 @@ class Moments:
 
         def reduce(outputs: NDArray[Any]) -> Floats:
             flat = outputs.reshape(len(outputs), -1) - center
+            np.clip(flat, -INFINITE, INFINITE, out=flat)
             return np.array([np.full(flat.shape[1], float(len(flat))), flat.sum(axis=0), np.square(flat).sum(axis=0)])
 
         return reduce
 
 
 def changed_cells(pair: NeighborPair, shape: tuple[int, ...]) -> tuple[Statistic, ...] | None:
-    """Return statistics of the entries that a pair changes, or None where outputs are not shaped like its counts."""
+    """Return statistics of the entries that a pair changes.
+
+    Parameters
+    ----------
+    pair : NeighborPair
+        The two databases.
+    shape : tuple of int
+        Of one output.
+
+    Returns
+    -------
+    tuple of Statistic or None
+        Each entry, and several jointly; None where outputs are not shaped like the counts.
+    """
     if shape == ():
         return (cell(),)
     if not (isinstance(pair.x, np.ndarray) and isinstance(pair.y, np.ndarray)):
@@ -109,7 +125,22 @@ def changed_cells(pair: NeighborPair, shape: tuple[int, ...]) -> tuple[Statistic
 
 
 def moved_cells(shape: tuple[int, ...], center: Floats, x: Moments, y: Moments) -> tuple[Statistic, ...]:
-    """Return the statistics of the entries whose mean moves most from `x` to `y`, in standard errors."""
+    """Return statistics of the entries whose mean moves most from `x` to `y`, in standard errors.
+
+    Parameters
+    ----------
+    shape : tuple of int
+        Of one output.
+    center : ndarray of float, shape (cells,)
+        What the moments are about.
+    x, y : Moments
+        Of the outputs on either database.
+
+    Returns
+    -------
+    tuple of Statistic
+        Each of those entries, and several jointly.
+    """
     shift = y.mean - x.mean
     scale = np.sqrt((x.sd**2 + y.sd**2) / 2)
     with np.errstate(divide="ignore", invalid="ignore"):
@@ -195,7 +226,7 @@ def _thresholds(x: Floats, y: Floats, counting: int, confidence: float) -> tuple
     for above, correct in (("y", np.add.outer(x_below, y_above)), ("x", np.add.outer(y_below, x_above))):
         safe = np.maximum(guesses, 1)
         accuracy = np.where(allowed, correct / safe, 0.5)
-        pessimistic = np.maximum(_wilson(accuracy, safe, PESSIMISM), 0.5)
+        pessimistic = _wilson(accuracy, safe, PESSIMISM)
         rating = np.where(allowed, _promised(pessimistic, safe * scale, confidence), -np.inf)
         chosen = np.unravel_index(np.argmax(rating), rating.shape)
         if best is not None and rating[chosen] <= best[0]:
@@ -245,9 +276,12 @@ def _cells(x: Floats, y: Floats, counting: int, confidence: float) -> tuple[floa
 
 
 def _promised(accuracy: Floats, guesses: Floats, confidence: float) -> Floats:
-    """Loss that the bound would show for this accuracy: the normal stand-in for its exact binomial limit."""
+    """Return the log-odds that the bound would show for this accuracy: the normal stand-in for its exact limit.
+
+    Below 0 they show no loss, yet still tell the better of two weak rules.
+    """
     rate = _wilson(accuracy, guesses, float(stats.norm.ppf(confidence)))
-    return np.asarray(special.logit(np.clip(rate, 0.5, 1 - 1e-15)))
+    return np.asarray(special.logit(np.clip(rate, 1e-15, 1 - 1e-15)))
 
 
 def _wilson(rate: Floats, runs: Floats, z: float) -> Floats:

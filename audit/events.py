@@ -15,6 +15,7 @@ __all__ = ["CellRule", "Event", "Statistic", "ThresholdRule", "agreement", "cell
 Floats = NDArray[np.float64]
 Guesses = NDArray[np.int8]
 
+LARGEST = float(np.finfo(np.float64).max)
 DECIMALS = 9  # float scores are rounded before any comparison: the last bits of a sum can leak the true value
 
 
@@ -34,11 +35,25 @@ class Statistic:
     function: Callable[[NDArray[Any]], NDArray[Any]]
 
     def __call__(self, outputs: NDArray[Any]) -> Floats:
-        """Return the scores of a batch of outputs, rounded to 1e-9, shape (runs,)."""
-        scores = np.asarray(self.function(outputs), dtype=np.float64)
+        """Return the scores of a batch of outputs, rounded to 1e-9, shape (runs,); infinities become finite.
+
+        Raises
+        ------
+        ValueError
+            If the statistic reads an entry that outputs do not have, gives NaN, or does not give one score a run.
+        """
+        try:
+            scores = np.asarray(self.function(outputs), dtype=np.float64)
+        except IndexError:
+            raise ValueError(f"{self.name} must be inside outputs, got outputs of shape {outputs.shape[1:]}") from None
         if scores.shape != outputs.shape[:1]:
             raise ValueError(f"{self.name} must give one score a run, got shape {scores.shape} for {len(outputs)} runs")
-        return np.round(scores, DECIMALS)
+        if np.isnan(scores).any():
+            raise ValueError(f"{self.name} must not be NaN, got {np.isnan(scores).sum()} of {len(scores)} scores")
+        with np.errstate(over="ignore"):
+            rounded = np.round(scores, DECIMALS)
+        # Infinity is for thresholds that nothing reaches.
+        return np.clip(np.where(np.isfinite(rounded), rounded, scores), -LARGEST, LARGEST)
 
 
 def cell(*index: int) -> Statistic:

@@ -220,7 +220,7 @@ def _either(first: float, second: float) -> float:
 def _sum_of_ends(
     first: float | None, second: float | None, listed_first: Floats, listed_second: Floats
 ) -> float | None:
-    """Add the ends of two ranges of losses: the theoretical ones, or what is listed where theory names only the other."""
+    """Add the ends of two ranges of losses, as theory knows them or else as listed; None where it knows neither."""
     if (first is None and second is None) or not (listed_first.size and listed_second.size):
         return None
     return float(listed_first[0] if first is None else first) + float(listed_second[0] if second is None else second)

@@ -4,35 +4,45 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from audit.attacks import Attack, Moments, changed_cells, moved_cells, select_event
-from audit.bounds import check_confidence, guessing_game_lower, two_sample_lower
 from audit.claims import PureDP, Relation
 from audit.events import Event, Statistic, cell
+from audit.judging import GAME, RECTANGLE, check_question, judge, support_witness
 from audit.mechanism import Mechanism, mechanism_name
 from audit.neighbors import NeighborPair, Unit
-from audit.planning import game_ceiling, game_detectable, rectangle_ceiling, rectangle_detectable
 from audit.progress import progress_bar
 from audit.provenance import provenance
-from audit.results import AuditResult, verdict_of
-from audit.sampling import Seed, chance_of_repeat, check_outputs, check_uses_rng, draw, seed_sequence, stream
+from audit.results import AuditResult
+from audit.sampling import (
+    CHANCE,
+    Reduce,
+    Seed,
+    chance_of_repeat,
+    check_outputs,
+    check_uses_rng,
+    draw,
+    run,
+    seed_sequence,
+    stream,
+)
 
 __all__ = ["measure_loss", "measure_loss_from_outputs"]
 
 Floats = NDArray[np.float64]
-Advance = Callable[[int], None]
 
 # Numbers of the independent random streams of one audit.
 PROBE, EXPLORE, SELECT, COUNT, COINS = range(5)
 X, Y = 0, 1
 
 EXPLORING = 1 / 3  # share of the selection runs that finds what moves, where the pair does not tell
-GAME, RECTANGLE = "guessing game", "Clopper-Pearson rectangle"
+MOST_FOR_RECTANGLE = 10_000  # counting runs on either database: beyond, the other one limits what can be shown
 FEWEST_FOR_GAME = 50  # given runs on either database: below, thinning them costs more than the rectangle does
 
 
@@ -116,7 +126,7 @@ def measure_loss(
         raise TypeError(f"mechanism must be callable as (data, size, rng), got {mechanism!r}")
     if not isinstance(pair, NeighborPair):
         raise TypeError(f"pair must be a NeighborPair, got {type(pair).__name__}")
-    searching = _check_question(claim, pair.relation, attack, event, confidence)
+    searching = check_question(claim, pair.relation, attack, event, confidence)
     if isinstance(size, bool) or not isinstance(size, int | np.integer):
         raise TypeError(f"size must be an integer, got {size!r}")
     choosing = 0 if event is not None else _choosing_runs(int(size), selection)
@@ -124,32 +134,24 @@ def measure_loss(
     if counting < 1:
         raise ValueError(f"size must leave runs to count, got {size} with {choosing} to select")
     root = seed_sequence(rng)
-    shape = check_uses_rng(mechanism, pair.x, max(2, min(32, size // 20)), stream(root, PROBE))
+    probe = max(2, min(32, size // 20))
+    shape, other = (
+        check_uses_rng(mechanism, data, probe, stream(root, PROBE, side)) for side, data in enumerate((pair.x, pair.y))
+    )
+    if shape != other:
+        raise ValueError(f"outputs must have one shape on both databases, got {shape} and {other}")
+
+    support = support_witness(mechanism, pair)  # before the runs: an error in it must not cost them
 
     with progress_bar(mechanism_name(mechanism), int(size), shown=progress) as advance:
-
-        def scores(runs: Sequence[int], statistics: Sequence[Statistic], phase: int) -> list[Floats]:
-            def reduce(outputs: NDArray[Any]) -> Floats:
-                return np.column_stack([statistic(outputs) for statistic in statistics])
-
-            return [
-                np.concatenate(
-                    [
-                        np.empty((0, len(statistics))),
-                        *_blocks(mechanism, pair, side, runs[side], reduce, root, phase, n_jobs, advance),
-                    ]
-                )
-                for side in (X, Y)
-            ]
-
+        runs = _Runs(mechanism, pair, shape, root, n_jobs, advance)
         if event is None:
             statistics = searching.statistics or changed_cells(pair, shape)
             exploring = 0
             if statistics is None:
                 exploring = max(4, int(choosing * EXPLORING))
-                statistics = _explore(mechanism, pair, shape, exploring, root, n_jobs, advance)
-            runs = _halves(choosing - exploring)
-            x, y = scores(runs, statistics, SELECT)
+                statistics = runs.moving(exploring)
+            x, y = runs.scores(_halves(choosing - exploring), statistics, SELECT)
             event = select_event(
                 statistics, x, y, families=searching.families, counting=counting, confidence=confidence
             )
@@ -158,16 +160,16 @@ def measure_loss(
             searched = "one event, registered beforehand"
 
         on_y = int(np.random.default_rng(stream(root, COINS)).binomial(counting, 0.5))
-        x, y = scores((counting - on_y, on_y), [event.statistic], COUNT)
+        x, y = runs.scores((counting - on_y, on_y), [event.statistic], COUNT)
 
     guesses_x, guesses_y = event.rule.guess(x[:, 0]), event.rule.guess(y[:, 0])
-    return _judge(
+    return judge(
         begun,
         claim,
         guesses_x,
         guesses_y,
         bound=GAME,
-        support=_support(mechanism, pair),
+        support=support,
         mechanism=mechanism_name(mechanism),
         event=str(event),
         searched=searched,
@@ -259,45 +261,46 @@ def measure_loss_from_outputs(
         raise ValueError(
             f"outputs must have one shape on both databases, got {given[X].shape[1:]} and {given[Y].shape[1:]}"
         )
-    if np.array_equal(given[X], given[Y]) and chance_of_repeat(given[X]) < 1e-12:
+    if np.array_equal(given[X], given[Y]) and chance_of_repeat(given[X]) < CHANCE:
         raise ValueError("outputs are the same on both databases: the two must not share a random stream")
     pair = NeighborPair.declared(None, None, relation, distance=distance, unit=unit, label=label)
-    searching = _check_question(claim, relation, attack, event, confidence)
+    searching = check_question(claim, relation, attack, event, confidence)
     root = seed_sequence(rng)
     shuffled = [
         outputs[np.random.default_rng(stream(root, SELECT, side)).permutation(len(outputs))]
         for side, outputs in enumerate(given)
     ]
 
-    cut = [0, 0]
+    cut = 0  # of either: a rule is rated by how often it is right where both databases are as likely
     if event is None:
-        cut = [_choosing_runs(2 * len(outputs), selection) // 2 for outputs in shuffled]
+        fewest = min(map(len, shuffled))
+        cut = _choosing_runs(2 * fewest, selection) // 2
         shape = shuffled[X].shape[1:]
-        chosen_from = [outputs[:n] for outputs, n in zip(shuffled, cut, strict=True)]
-        counting = sum(map(len, shuffled)) - sum(cut)
+        chosen_from = [outputs[:cut] for outputs in shuffled]
+        counting = 2 * (fewest - cut)
         statistics = searching.statistics
         if statistics is None and math.prod(shape) == 1:
             statistics = (cell(*(0,) * len(shape)),)
         elif statistics is None:
-            part = [max(2, int(n * EXPLORING)) for n in cut]
-            center = np.zeros(math.prod(shape))
-            moments = [
-                Moments.of([Moments.reducer(center)(outputs[:n])]) for outputs, n in zip(chosen_from, part, strict=True)
-            ]
-            statistics = moved_cells(shape, center, *moments)
-            chosen_from = [outputs[n:] for outputs, n in zip(chosen_from, part, strict=True)]
-        x, y = (np.column_stack([statistic(outputs) for statistic in statistics]) for outputs in chosen_from)
-        event = select_event(statistics, x, y, families=searching.families, counting=counting, confidence=confidence)
+            part = max(2, int(cut * EXPLORING))
+            center = _center(chosen_from[X])
+            x, y = (Moments.of([Moments.reducer(center)(outputs[:part])]) for outputs in chosen_from)
+            statistics = moved_cells(shape, center, x, y)
+            chosen_from = [outputs[part:] for outputs in chosen_from]
+        scores = [_columns(outputs, statistics) for outputs in chosen_from]
+        event = select_event(statistics, *scores, families=searching.families, counting=counting, confidence=confidence)
         searched = _describe(searching, statistics)
     else:
         searched = "one event, registered beforehand"
 
-    fresh = [outputs[n:] for outputs, n in zip(shuffled, cut, strict=True)]
+    fresh = [outputs[cut:] for outputs in shuffled]
     bound = GAME if min(map(len, fresh)) >= FEWEST_FOR_GAME else RECTANGLE
     if bound == GAME:
         fresh = _thinned(fresh, np.random.default_rng(stream(root, COINS)))
+    else:
+        fresh = [outputs[:MOST_FOR_RECTANGLE] for outputs in fresh]
     guesses_x, guesses_y = (event.guess(outputs) for outputs in fresh)
-    return _judge(
+    return judge(
         begun,
         claim,
         guesses_x,
@@ -314,84 +317,10 @@ def measure_loss_from_outputs(
         adjacency=pair.adjacency,
         confidence=confidence,
         size=sum(map(len, given)),
-        selection=sum(cut),
+        selection=2 * cut,
         seed_entropy=_entropy(root),
         provenance=provenance(runs_x=len(given[X]), runs_y=len(given[Y]), selection=selection),
     )
-
-
-def _judge(
-    begun: float,
-    claim: PureDP,
-    guesses_x: NDArray[np.int8],
-    guesses_y: NDArray[np.int8],
-    *,
-    bound: str,
-    support: dict[str, Any] | None,
-    distance: int,
-    confidence: float,
-    **rest: Any,
-) -> AuditResult:
-    """Count, bound, and hold the bound against the promise."""
-    counts = {
-        name: {"runs": guesses.size, "guessed_x": int(np.sum(guesses < 0)), "guessed_y": int(np.sum(guesses > 0))}
-        for name, guesses in (("x", guesses_x), ("y", guesses_y))
-    }
-    x, y = counts["x"], counts["y"]
-    if bound == GAME:
-        correct = x["guessed_x"] + y["guessed_y"]
-        guessed = correct + x["guessed_y"] + y["guessed_x"]
-        loss = float(guessing_game_lower(correct, guessed, confidence=confidence))
-        ceiling = game_ceiling(x["runs"] + y["runs"], confidence=confidence, distance=distance)
-        detectable = game_detectable(claim.epsilon, guessed, confidence=confidence, distance=distance)
-    else:
-        half = 1 - (1 - confidence) / 2  # two regions, each may show the loss
-        loss = max(
-            float(two_sample_lower(y["guessed_y"], y["runs"], x["guessed_y"], x["runs"], confidence=half)),
-            float(two_sample_lower(x["guessed_x"], x["runs"], y["guessed_x"], y["runs"], confidence=half)),
-        )
-        ceiling = rectangle_ceiling(x["runs"], y["runs"], confidence=half, distance=distance)
-        detectable = rectangle_detectable(claim.epsilon, x["runs"], y["runs"], confidence=half, distance=distance)
-    measured = PureDP(loss / distance, claim.relation)
-    return AuditResult(
-        claim=claim,
-        measured=measured,
-        verdict=verdict_of(claim, measured, detectable, support is not None),
-        counts=counts,
-        distance=distance,
-        bound=bound,
-        confidence=confidence,
-        ceiling=ceiling,
-        detectable=detectable,
-        support=support,
-        seconds=time.perf_counter() - begun,
-        **rest,
-    )
-
-
-def _check_question(
-    claim: PureDP, relation: Relation, attack: str | Attack, event: Event | None, confidence: float
-) -> Attack:
-    """Refuse what cannot be asked; return the attack."""
-    if not isinstance(claim, PureDP):
-        raise TypeError(f"claim must be a PureDP, got {type(claim).__name__}")
-    if not 0 < claim.epsilon < math.inf:
-        raise ValueError(f"a claim that is audited must have a positive and finite epsilon, got {claim.epsilon}")
-    if relation != claim.relation:
-        way = (
-            'audit claim.under("replace_one"), or pair.under("add_remove") at distance 2'
-            if claim.relation == "add_remove"
-            else "build the pair with move_people, or state the claim for add_remove"
-        )
-        raise ValueError(f"the pair is {relation} and the claim {claim.relation}: {way}")
-    check_confidence(confidence)
-    if event is not None and not isinstance(event, Event):
-        raise TypeError(f"event must be an Event, got {type(event).__name__}")
-    if isinstance(attack, str):
-        return Attack.named(attack)
-    if not isinstance(attack, Attack):
-        raise TypeError(f"attack must be a name or an Attack, got {type(attack).__name__}")
-    return attack
 
 
 def _choosing_runs(size: int, selection: float) -> int:
@@ -407,42 +336,54 @@ def _halves(runs: int) -> tuple[int, int]:
     return runs - runs // 2, runs // 2
 
 
-def _blocks(
-    mechanism: Mechanism,
-    pair: NeighborPair,
-    side: int,
-    runs: int,
-    reduce: Callable[[NDArray[Any]], Floats],
-    root: np.random.SeedSequence,
-    phase: int,
-    n_jobs: int,
-    advance: Advance,
-) -> list[Floats]:
-    """Reduced outputs on one database, from the streams of one phase of the audit."""
-    data = pair.y if side == Y else pair.x
-    seed = stream(root, phase, side)
-    return list(draw(mechanism, data, runs, reduce=reduce, seed=seed, n_jobs=n_jobs, advance=advance))
+@dataclass(frozen=True)
+class _Runs:
+    """Runs of one audit: a mechanism on both databases, every phase with streams of its own."""
+
+    mechanism: Mechanism
+    pair: NeighborPair
+    shape: tuple[int, ...]
+    root: np.random.SeedSequence
+    n_jobs: int
+    advance: Callable[[int], None]
+
+    def reduced(self, sizes: Sequence[int], reduce: Reduce, phase: int) -> list[Iterator[Floats]]:
+        """Blocks of reduced outputs on `x` and on `y`, as they come."""
+        return [
+            draw(
+                self.mechanism,
+                data,
+                size,
+                reduce=reduce,
+                seed=stream(self.root, phase, side),
+                shape=self.shape,
+                n_jobs=self.n_jobs,
+                advance=self.advance,
+            )
+            for side, (data, size) in enumerate(zip((self.pair.x, self.pair.y), sizes, strict=True))
+        ]
+
+    def scores(self, sizes: Sequence[int], statistics: Sequence[Statistic], phase: int) -> list[Floats]:
+        """Scores on `x` and on `y`, shape (runs, statistics) each."""
+        none = np.empty((0, len(statistics)))
+        blocks = self.reduced(sizes, lambda outputs: _columns(outputs, statistics), phase)
+        return [np.concatenate([none, *part]) for part in blocks]
+
+    def moving(self, size: int) -> tuple[Statistic, ...]:
+        """Statistics of the entries of the output that move most between the databases."""
+        center = _center(run(self.mechanism, self.pair.x, 1, np.random.default_rng(stream(self.root, EXPLORE))))
+        x, y = map(Moments.of, self.reduced(_halves(size), Moments.reducer(center), EXPLORE))
+        return moved_cells(self.shape, center, x, y)
 
 
-def _explore(
-    mechanism: Mechanism,
-    pair: NeighborPair,
-    shape: tuple[int, ...],
-    runs: int,
-    root: np.random.SeedSequence,
-    n_jobs: int,
-    advance: Advance,
-) -> tuple[Statistic, ...]:
-    """Find the entries of the output that move most between the databases."""
-    # Sums of squares lose digits around large means, so everything is centered on one output.
-    first = mechanism(pair.x, 1, np.random.default_rng(stream(root, EXPLORE)))
-    center = np.asarray(first, dtype=np.float64).reshape(-1)
-    reduce = Moments.reducer(center)
-    x, y = (
-        Moments.of(_blocks(mechanism, pair, side, n, reduce, root, EXPLORE, n_jobs, advance))
-        for side, n in enumerate(_halves(runs))
-    )
-    return moved_cells(shape, center, x, y)
+def _center(outputs: NDArray[Any]) -> Floats:
+    """Return the entries of the first output: sums of squares about it keep their digits where means are large."""
+    first = outputs[0].reshape(-1).astype(np.float64)
+    return np.where(np.isfinite(first), first, 0.0)
+
+
+def _columns(outputs: NDArray[Any], statistics: Sequence[Statistic]) -> Floats:
+    return np.column_stack([statistic(outputs) for statistic in statistics])
 
 
 def _thinned(outputs: list[NDArray[Any]], coins: np.random.Generator) -> list[NDArray[Any]]:
@@ -459,16 +400,6 @@ def _thinned(outputs: list[NDArray[Any]], coins: np.random.Generator) -> list[ND
     return [outputs[X][: tosses - on_y], outputs[Y][:on_y]]
 
 
-def _support(mechanism: Mechanism, pair: NeighborPair) -> dict[str, Any] | None:
-    """Return the witness of an unbounded loss, if the mechanism knows its exact law and it holds one."""
-    exact = getattr(mechanism, "exact_loss", None)
-    law = exact(pair) if callable(exact) else None
-    if law is None or max(law.infinite_mass, law.missing_mass) == 0:
-        return None
-    order, mass = ("x", law.infinite_mass) if law.infinite_mass >= law.missing_mass else ("y", law.missing_mass)
-    return {"order": f"possible on {order} only", "probability": mass}
-
-
 def _describe(attack: Attack, statistics: Sequence[Statistic]) -> str:
     kinds = {"threshold": "thresholds", "cell": "single values"}
     names = ", ".join(statistic.name for statistic in statistics[:3]) + (", ..." if len(statistics) > 3 else "")
@@ -483,8 +414,9 @@ def _entropy(root: np.random.SeedSequence) -> int | list[int] | None:
 
 
 def _plain_parameters(mechanism: Mechanism) -> dict[str, Any]:
-    """Public attributes of a mechanism that are plain values."""
-    values = getattr(mechanism, "__dict__", {})
+    """Public attributes of a mechanism that are plain values, as JSON holds them."""
     return {
-        key: value for key, value in values.items() if isinstance(value, int | float | str) and not key.startswith("_")
+        key: str(value) if isinstance(value, float) and not math.isfinite(value) else value
+        for key, value in getattr(mechanism, "__dict__", {}).items()
+        if isinstance(value, int | float | str) and not key.startswith("_")
     }

@@ -46,7 +46,13 @@ STYLE: Any = {
 
 @contextmanager
 def house_style() -> Iterator[None]:
-    """Draw everything inside in the house style, and leave the user's own settings alone."""
+    """Draw everything inside in the house style, and leave the user's own settings alone.
+
+    Yields
+    ------
+    None
+        For a ``with`` block.
+    """
     with matplotlib.rc_context(STYLE):
         yield
 

@@ -187,7 +187,18 @@ def verdict_of(claim: PureDP, measured: PureDP, detectable: float, unbounded: bo
 
 
 def plain_number(value: float) -> float | str:
-    """Return a number as JSON can hold it: infinity is the string "inf"."""
+    """Return a number as JSON can hold it.
+
+    Parameters
+    ----------
+    value : float
+        Not NaN.
+
+    Returns
+    -------
+    float or str
+        The number itself; infinity is the string "inf".
+    """
     return "inf" if value == math.inf else value
 
 

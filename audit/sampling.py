@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -17,6 +18,7 @@ Seed = int | np.random.Generator | np.random.SeedSequence | None
 Reduce = Callable[[NDArray[Any]], NDArray[np.float64]]
 
 CELLS = 2**22  # numbers that one block holds: 32 MiB of float64
+WAVE = 4  # blocks a worker may have finished before anyone has taken them
 CHANCE = 1e-12  # below this, two equal batches are one batch
 
 
@@ -44,7 +46,7 @@ def seed_sequence(rng: Seed) -> np.random.SeedSequence:
     if isinstance(rng, np.random.SeedSequence):
         return rng
     if isinstance(rng, np.random.Generator):
-        return np.random.SeedSequence([int(word) for word in rng.integers(0, 2**32, 4)])
+        return np.random.SeedSequence(int.from_bytes(rng.bytes(16), "little"))
     if rng is None:
         return np.random.SeedSequence()
     if isinstance(rng, bool) or not isinstance(rng, int | np.integer):
@@ -55,7 +57,20 @@ def seed_sequence(rng: Seed) -> np.random.SeedSequence:
 
 
 def stream(root: np.random.SeedSequence, *key: int) -> np.random.SeedSequence:
-    """Return the stream with a number of its own below `root`; it does not depend on what else was spawned."""
+    """Return the stream with a number of its own below `root`.
+
+    Parameters
+    ----------
+    root : numpy.random.SeedSequence
+        Seed of the audit, or of a part of it.
+    *key : int
+        Number of the part, then of the part of that.
+
+    Returns
+    -------
+    numpy.random.SeedSequence
+        Always the same one, whatever else was spawned.
+    """
     return np.random.SeedSequence(root.entropy, spawn_key=(*root.spawn_key, *key), pool_size=root.pool_size)
 
 
@@ -66,14 +81,15 @@ def draw(
     *,
     reduce: Reduce,
     seed: np.random.SeedSequence,
+    shape: tuple[int, ...] | None = None,
     n_jobs: int = 1,
     advance: Callable[[int], None] | None = None,
 ) -> Iterator[NDArray[np.float64]]:
     """Run a mechanism `size` times and yield what `reduce` keeps of each block, in order.
 
-    Runs come in blocks of ``max(1, 2**22 // cells)``, with as many cells as the data has entries. Each block has a
-    random stream of its own and is reduced before it is dropped, so memory does not grow with `size`, and results
-    depend neither on `n_jobs` nor on the backend, which ``joblib.parallel_config`` may choose.
+    Runs come in blocks of ``max(1, 2**22 // cells)``, with as many cells as the data or one output has entries. Each
+    block has a random stream of its own and is reduced before it is dropped, so memory does not grow with `size`, and
+    results depend neither on `n_jobs` nor on the backend, which ``joblib.parallel_config`` may choose.
 
     Parameters
     ----------
@@ -87,6 +103,8 @@ def draw(
         Takes outputs, shape (runs, *output), and returns what is needed of them.
     seed : numpy.random.SeedSequence
         Root of the streams of the blocks.
+    shape : tuple of int, optional
+        Of one output, where it is known.
     n_jobs : int
         Blocks at work at the same time, as in joblib.
     advance : callable, optional
@@ -100,34 +118,52 @@ def draw(
     Raises
     ------
     ValueError
-        If the mechanism returns another number of runs than asked, NaN, or the same varying outputs for two streams.
+        If the mechanism returns another number of runs than asked, outputs of another shape, NaN, or the same varying
+        outputs for two streams.
     TypeError
         If it returns anything but numbers.
     """
-    runs = max(1, CELLS // max(1, np.size(data) if isinstance(data, np.ndarray) else 1))
-    sizes = [min(runs, size - start) for start in range(0, size, runs)]
+    runs = _block_runs(data, shape)
+    blocks = -(-size // runs)
 
     def block(number: int) -> NDArray[np.float64]:
-        return reduce(run(mechanism, data, sizes[number], np.random.default_rng(stream(seed, number))))
+        rng = np.random.default_rng(stream(seed, number))
+        return reduce(run(mechanism, data, min(runs, size - number * runs), rng, shape=shape))
 
-    parallel = joblib.Parallel(n_jobs=n_jobs, prefer="threads", return_as="generator")
+    # joblib runs ahead of whoever takes the results, so it is handed a few blocks at a time.
+    wave = WAVE * joblib.effective_n_jobs(n_jobs)
     first: NDArray[np.float64] | None = None
-    for number, kept in enumerate(parallel(joblib.delayed(block)(number) for number in range(len(sizes)))):
-        if first is None:
-            first = kept
-        elif np.array_equal(first, kept) and chance_of_repeat(kept) < CHANCE:
-            raise ValueError(f"blocks 0 and {number} are identical under different rngs: the mechanism ignores its rng")
-        if advance is not None:
-            advance(sizes[number])
-        yield kept
+    with joblib.Parallel(n_jobs=n_jobs, prefer="threads", return_as="generator") as parallel:
+        for start in range(0, blocks, wave):
+            numbers = range(start, min(start + wave, blocks))
+            for number, kept in zip(numbers, parallel(map(joblib.delayed(block), numbers)), strict=True):
+                if first is None:
+                    first = kept
+                elif np.array_equal(first, kept) and chance_of_repeat(kept) < CHANCE:
+                    raise ValueError(
+                        f"blocks 0 and {number} are identical under different rngs: the mechanism ignores its rng"
+                    )
+                if advance is not None:
+                    advance(min(runs, size - number * runs))
+                yield kept
 
 
-def run(mechanism: Mechanism, data: Any, size: int, rng: np.random.Generator) -> NDArray[Any]:
-    """Return `size` outputs as an array, shape (size, *output), or say what is wrong with them."""
-    outputs = check_outputs(np.asarray(mechanism(data, size, rng)))
-    if outputs.shape[0] != size:
+def _block_runs(data: Any, shape: tuple[int, ...] | None) -> int:
+    """Return the runs of one block: a function of the pair and of what one output is, and of nothing else."""
+    cells = max(data.size if isinstance(data, np.ndarray) else 1, math.prod(shape or ()))
+    return max(1, CELLS // max(1, cells))
+
+
+def run(
+    mechanism: Mechanism, data: Any, size: int, rng: np.random.Generator, *, shape: tuple[int, ...] | None = None
+) -> NDArray[Any]:
+    """Return `size` outputs as an array, shape (size, *shape), or say what is wrong with them."""
+    outputs = np.asarray(mechanism(data, size, rng))
+    if outputs.shape[:1] != (size,):
         raise ValueError(f"a mechanism must return one output a run: asked for {size} runs, got shape {outputs.shape}")
-    return outputs
+    if shape is not None and outputs.shape[1:] != shape:
+        raise ValueError(f"a mechanism must return outputs of one shape, got {shape} and {outputs.shape[1:]}")
+    return check_outputs(outputs)
 
 
 def check_outputs(outputs: NDArray[Any]) -> NDArray[Any]:
@@ -162,14 +198,21 @@ def check_uses_rng(mechanism: Mechanism, data: Any, runs: int, seed: np.random.S
     """
     generators = [np.random.default_rng(stream(seed, number)) for number in range(2)]
     untouched = generators[0].bit_generator.state
-    one, other = (run(mechanism, data, runs, generator) for generator in generators)
-    if one.shape != other.shape:
-        raise ValueError(f"a mechanism must return outputs of one shape, got {one.shape[1:]} and {other.shape[1:]}")
-    if np.array_equal(one, other) and (one != one[:1]).any():
+    shape = run(mechanism, data, 1, np.random.default_rng(stream(seed, 2))).shape[1:]
+    block = _block_runs(data, shape)
+    one, other = (
+        [
+            hash(output.tobytes())  # outputs may be too large to keep
+            for start in range(0, runs, block)
+            for output in run(mechanism, data, min(block, runs - start), generator, shape=shape)
+        ]
+        for generator in generators
+    )
+    if one == other and len(set(one)) > 1:
         asked = generators[0].bit_generator.state != untouched
-        if not asked or chance_of_repeat(one) < CHANCE:
+        if not asked or chance_of_repeat(np.array(one)) < CHANCE:
             raise ValueError("outputs are identical under two different rngs: the mechanism ignores its rng")
-    return one.shape[1:]
+    return shape
 
 
 def chance_of_repeat(outputs: NDArray[Any]) -> float:

@@ -13,6 +13,7 @@ __all__ = ["SCHEMA", "check_writable", "read_json", "write_atomically", "write_j
 
 SCHEMA = 1
 LARGEST = 64 * 2**20  # bytes
+ENCODER = json.JSONEncoder(indent=1, ensure_ascii=False, allow_nan=False)
 
 
 def write_json(path: Path, values: dict[str, Any]) -> None:
@@ -34,7 +35,7 @@ def write_json(path: Path, values: dict[str, Any]) -> None:
     """
     body = {"schema": SCHEMA, **values}
     body["sha256"] = _digest(body)
-    write_atomically(path, json.dumps(body, indent=1, ensure_ascii=False, allow_nan=False) + "\n")
+    write_atomically(path, ENCODER.encode(body) + "\n")
 
 
 def write_atomically(path: Path, text: str) -> None:
@@ -48,7 +49,7 @@ def write_atomically(path: Path, text: str) -> None:
     path.parent.mkdir(parents=True, exist_ok=True)
     handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.", suffix=".part")
     try:
-        with os.fdopen(handle, "w", encoding="utf-8") as file:
+        with os.fdopen(handle, "w", encoding="utf-8", newline="\n") as file:
             file.write(text)
             file.flush()
             os.fsync(file.fileno())
@@ -96,9 +97,9 @@ def read_json(path: Path) -> dict[str, Any]:
     if (size := path.stat().st_size) > LARGEST:
         raise ValueError(f"{path} must be at most {LARGEST} bytes, got {size}")
     try:
-        body = json.loads(
-            path.read_text(encoding="utf-8"), object_pairs_hook=_unique_keys, parse_constant=_refuse_constant
-        )
+        text = path.read_bytes().decode()
+        body = json.loads(text, object_pairs_hook=_unique_keys, parse_constant=_refuse_constant)
+        digest = _digest({key: value for key, value in body.items() if key != "sha256"}) if body else ""
     except (ValueError, RecursionError) as error:  # too deep, too many digits, not UTF-8: all of them not a result
         reason = str(error) if isinstance(error, ValueError) else "nested too deeply"
         raise ValueError(f"{path} is not a result file: {reason.splitlines()[0]}") from None
@@ -106,10 +107,20 @@ def read_json(path: Path) -> dict[str, Any]:
         raise ValueError(f"{path} is not a result file: it has no checksum")
     if body.get("schema") != SCHEMA:
         raise ValueError(f"{path} must have schema {SCHEMA}, got {body.get('schema')!r}")
-    if body.pop("sha256") != _digest(body):
+    if body["sha256"] != digest or not _is_text_of(body, text):
         raise ValueError(f"{path} does not match its checksum: it was changed after it was written")
-    del body["schema"]
+    del body["schema"], body["sha256"]
     return body
+
+
+def _is_text_of(body: Any, text: str) -> bool:
+    """Tell whether a text is what would be written, to the last space, without building what would be."""
+    at = 0
+    for piece in ENCODER.iterencode(body):
+        if not text.startswith(piece, at):
+            return False
+        at += len(piece)
+    return text[at:] == "\n"
 
 
 def _digest(body: dict[str, Any]) -> str:
@@ -118,10 +129,11 @@ def _digest(body: dict[str, Any]) -> str:
 
 
 def _unique_keys(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    values = dict(pairs)
-    if len(values) < len(pairs):
-        keys = [key for key, _ in pairs]
-        raise ValueError(f"the key {next(key for key in keys if keys.count(key) > 1)!r} stands twice")
+    values = {}
+    for key, value in pairs:
+        if key in values:
+            raise ValueError(f"the key {key!r} stands twice")
+        values[key] = value
     return values
 
 

@@ -1,0 +1,474 @@
+"""Lower bounds: literal twins of the formulas, exact and simulated coverage, and designs that must break it."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from scipy.optimize import minimize_scalar
+from scipy.special import expit
+from scipy.stats import binom, binomtest, norm
+
+from algorithms.noise import TwoTailedGeometric
+from audit.bounds import (
+    check_confidence,
+    clopper_pearson_lower,
+    clopper_pearson_upper,
+    delta_lower,
+    guessing_game_lower,
+    guessing_game_p_value,
+    one_run_p_value,
+    score_lower,
+    two_sample_lower,
+)
+
+AUDITS, ALLOWED = 1000, 77  # P[Binomial(1000, 0.05) > 77] < 1e-4: the false alarm of every coverage test here
+CONFIDENCES = st.floats(0.01, 0.999)
+
+
+def counts(most=2000):
+    return st.integers(1, most).flatmap(lambda runs: st.tuples(st.integers(0, runs), st.just(runs)))
+
+
+def literal_tail(successes, runs, rate):
+    """P[Binomial >= successes], term by term."""
+    return math.fsum(math.comb(runs, k) * rate**k * (1 - rate) ** (runs - k) for k in range(successes, runs + 1))
+
+
+def literal_clopper_pearson(successes, runs, alpha):
+    """The smallest rate that the observation does not reject, by bisection of the tail it would have."""
+    low, high = 0.0, 1.0
+    for _ in range(60):
+        middle = (low + high) / 2
+        low, high = (low, middle) if literal_tail(successes, runs, middle) > alpha else (middle, high)
+    return high if successes else 0.0
+
+
+def literal_one_run(correct, guesses, epsilon, delta, canaries):
+    """Theorem 5.2 of Steinke, Nasr and Jagielski (2023), term by term."""
+    rate = math.exp(epsilon) / (1 + math.exp(epsilon))
+    mass = [math.comb(guesses, k) * rate**k * (1 - rate) ** (guesses - k) for k in range(guesses + 1)]
+    beta = math.fsum(mass[correct:])
+    alpha = 0.0
+    for i in range(1, canaries + 1):
+        alpha = max(alpha, (math.fsum(mass[max(0, correct - i) :]) - beta) / i)
+    return min(1.0, beta + 2 * canaries * delta * alpha)
+
+
+def randomized_response(bits, epsilon, rng):
+    return np.where(rng.random(bits.shape) < expit(epsilon), bits, ~bits)
+
+
+# Known truth
+
+
+def test_reference_figures_of_one_thousand_runs_on_either_database():
+    seen = (600, 1000, 400, 1000)
+    assert float(two_sample_lower(*seen, confidence=0.95)) == pytest.approx(0.277276706, abs=1e-8)
+    assert score_lower(*seen, confidence=0.95) == pytest.approx(0.329402502, abs=1e-6)
+    assert float(delta_lower(0.0, *seen, confidence=0.95)) == pytest.approx(0.137756892, abs=1e-8)
+
+
+def test_reference_figures_of_a_thousand_guesses():
+    assert float(guessing_game_lower(800, 1000, confidence=0.95)) == pytest.approx(1.254330359, abs=1e-8)
+    assert float(guessing_game_lower(100, 100, confidence=0.95)) == pytest.approx(3.492965431, abs=1e-8)
+    assert one_run_p_value(800, 1000, 1.0) == pytest.approx(2.488948e-7, abs=1e-12)
+    assert guessing_game_p_value(800, 1000, 1.0) == one_run_p_value(800, 1000, 1.0)
+    assert one_run_p_value(800, 1000, 1.0, delta=1e-5, canaries=1000) == pytest.approx(2.08823e-4, abs=1e-8)
+
+
+@pytest.mark.parametrize(("epsilon", "median", "within"), [(0.1, 0.0898, 0.002), (1.0, 0.989, 0.004)])
+def test_a_hundred_thousand_guesses_reach_the_reference(epsilon, median, within):
+    # The error of a geometric count is 1 or more, or 0 or less: a guess each, right with probability s(epsilon).
+    correct = np.random.default_rng(12).binomial(100_000, expit(epsilon), 400)
+    found = guessing_game_lower(correct, 100_000, confidence=0.95)
+    assert np.median(found) == pytest.approx(median, abs=within)  # 4 standard errors: false alarm 1e-4
+
+
+def test_groups_of_eighty_reach_the_reference():
+    epsilon, people, runs = 0.025, 80, 500
+    law, rng = TwoTailedGeometric(epsilon), np.random.default_rng(13)
+    a, b = rng.binomial(runs, law.sf(-1), 300), rng.binomial(runs, law.sf(people - 1), 300)
+    exact = two_sample_lower(a, runs, b, runs, confidence=0.95) / people
+    score = [score_lower(int(i), runs, int(j), runs, confidence=0.95) / people for i, j in zip(a, b, strict=True)]
+    assert np.median(exact) / epsilon == pytest.approx(0.795, abs=0.02)
+    assert np.median(score) / epsilon == pytest.approx(0.863, abs=0.02)
+
+
+@pytest.mark.parametrize("runs", [1, 2, 7, 30])
+@pytest.mark.parametrize("alpha", [0.5, 0.05, 0.001])
+def test_clopper_pearson_is_the_textbook_s(runs, alpha):
+    k = np.arange(runs + 1)
+    literal = [literal_clopper_pearson(i, runs, alpha) for i in k]
+    np.testing.assert_allclose(clopper_pearson_lower(k, runs, confidence=1 - alpha), literal, rtol=1e-9)
+    np.testing.assert_allclose(
+        clopper_pearson_upper(k, runs, confidence=1 - alpha), 1 - np.array(literal)[::-1], rtol=1e-9
+    )
+
+
+@pytest.mark.parametrize(("successes", "runs"), [(0, 10**6), (1, 10**6), (417_233, 10**6), (10**6, 10**6), (3, 10**9)])
+def test_clopper_pearson_is_scipy_s(successes, runs):
+    theirs = binomtest(successes, runs).proportion_ci(0.9, method="exact")
+    assert float(clopper_pearson_lower(successes, runs, confidence=0.95)) == pytest.approx(theirs.low, rel=1e-8)
+    assert float(clopper_pearson_upper(successes, runs, confidence=0.95)) == pytest.approx(theirs.high, rel=1e-6)
+
+
+@pytest.mark.parametrize("guesses", [1, 5, 40])
+@pytest.mark.parametrize("epsilon", [0.0, 0.1, 1.0, 4.0])
+def test_p_values_are_the_theorem_s_term_by_term(guesses, epsilon):
+    for correct in range(0, guesses + 1, max(1, guesses // 5)):
+        for delta, canaries in ((0.0, guesses), (1e-6, guesses), (1e-3, guesses + 20), (0.5, 2 * guesses)):
+            ours = one_run_p_value(correct, guesses, epsilon, delta=delta, canaries=canaries)
+            assert ours == pytest.approx(literal_one_run(correct, guesses, epsilon, delta, canaries), rel=1e-9)
+
+
+@pytest.mark.parametrize(
+    "seen", [(600, 1000, 400, 1000), (30, 40, 5, 60), (9, 10, 0, 10), (10, 10, 1, 10), (300, 500, 210, 400)]
+)
+def test_the_score_bound_is_the_root_of_the_score_statistic(seen):
+    """The restricted likelihood is maximized numerically instead of by its quadratic."""
+    a, n, b, m = seen
+    bound = score_lower(*seen, confidence=0.95)
+    ratio = math.exp(bound)
+
+    def minus_log_likelihood(q):
+        p = ratio * q
+        return -(a * math.log(p) + (n - a) * math.log1p(-p) + (b * math.log(q) if b else 0) + (m - b) * math.log1p(-q))
+
+    q = minimize_scalar(
+        minus_log_likelihood, bounds=(1e-12, (1 - 1e-12) / ratio), method="bounded", options={"xatol": 1e-12}
+    ).x
+    p = min(1.0, ratio * q)
+    deviation = math.sqrt(p * (1 - p) / n + ratio**2 * q * (1 - q) / m)
+    assert (a / n - ratio * b / m) / deviation == pytest.approx(norm.ppf(0.95), abs=1e-4)
+
+
+# Coverage, exact
+
+
+@pytest.mark.parametrize("confidence", [0.5, 0.9, 0.95, 0.999])
+@pytest.mark.parametrize("epsilon", [0.0, 0.1, 1.0, 4.0, 12.0])
+@pytest.mark.parametrize("guesses", [1, 10, 333, 5000])
+def test_the_game_never_misses_more_than_it_says(confidence, epsilon, guesses):
+    v = np.arange(guesses + 1)
+    too_much = guessing_game_lower(v, guesses, confidence=confidence) > epsilon * (1 + 1e-12)
+    assert binom.pmf(v, guesses, expit(epsilon))[too_much].sum() <= (1 - confidence) * (1 + 1e-9)
+
+
+@pytest.mark.parametrize("confidence", [0.5, 0.95, 0.99])
+@pytest.mark.parametrize("rate", [1e-3, 0.2, 0.5, 0.97])
+def test_clopper_pearson_never_misses_more_than_it_says(confidence, rate):
+    k, runs = np.arange(251), 250
+    mass = binom.pmf(k, runs, rate)
+    assert mass[clopper_pearson_lower(k, runs, confidence=confidence) > rate].sum() <= 1 - confidence
+    assert mass[clopper_pearson_upper(k, runs, confidence=confidence) < rate].sum() <= 1 - confidence
+
+
+@pytest.mark.parametrize(
+    ("p", "q", "delta"), [(expit(1), expit(-1), 0.0), (0.3, 0.1, 0.0), (0.5, 0.5, 0.0), (0.4, 0.2, 0.1)]
+)
+@pytest.mark.parametrize("confidence", [0.5, 0.95])
+def test_two_samples_never_miss_more_than_they_say(p, q, delta, confidence):
+    y, x, runs_y, runs_x = np.arange(61), np.arange(81), 60, 80
+    found = two_sample_lower(y[:, None], runs_y, x, runs_x, confidence=confidence, delta=delta)
+    chance = np.outer(binom.pmf(y, runs_y, p), binom.pmf(x, runs_x, q))
+    miss = chance[found > math.log((p - delta) / q) + 1e-12].sum()
+    assert miss <= 1 - confidence
+    if confidence == 0.5:
+        assert miss > 0.01  # the bound is not vacuous
+
+
+# Coverage, simulated; the fewest misses that would be suspicious are the 78th, at a false alarm of 1e-4
+
+
+def test_the_limit_of_misses():
+    assert binom.isf(1e-4, AUDITS, 0.05) == ALLOWED
+
+
+def noisy_counts(epsilon, rng, coins):
+    """Outputs of a geometric count that is one higher where the coin is set."""
+    return TwoTailedGeometric(epsilon).sample(coins.shape, rng) + coins
+
+
+@pytest.mark.parametrize("epsilon", [0.1, 1.0, 4.0])
+def test_the_game_covers_randomized_response_at_the_boundary(epsilon):
+    rng = np.random.default_rng(101)
+    bits = rng.random((AUDITS, 600)) < 0.5
+    guesses = randomized_response(bits, epsilon, rng)
+    found = guessing_game_lower((guesses == bits).sum(axis=1), 600, confidence=0.95)
+    misses = int((found > epsilon).sum())
+    assert 10 <= misses <= ALLOWED
+    assert np.median(found) > epsilon - 0.2 if epsilon < 4 else np.median(found) > 3
+
+
+@pytest.mark.parametrize("epsilon", [0.1, 1.0, 4.0])
+def test_the_game_covers_a_geometric_count_with_abstentions(epsilon):
+    rng = np.random.default_rng(102)
+    bits = rng.random((AUDITS, 600)) < 0.5
+    outputs = noisy_counts(epsilon, rng, bits)
+    guessed_in, guessed_out = outputs >= 2, outputs <= -1
+    correct = (guessed_in & bits).sum(axis=1) + (guessed_out & ~bits).sum(axis=1)
+    guesses = (guessed_in | guessed_out).sum(axis=1)
+    assert (guessing_game_lower(correct, guesses, confidence=0.95) > epsilon).sum() <= ALLOWED
+
+
+def test_fixed_numbers_of_runs_break_the_game():
+    """One run on either database, named only where the two outputs differ: then both guesses stand or fall together."""
+    epsilon, pairs = 1.0, 300
+
+    def misses(bits, rng):
+        outputs = randomized_response(bits, epsilon, rng)
+        differ = outputs[:, ::2] != outputs[:, 1::2]
+        right = outputs == bits
+        correct = (differ & right[:, ::2]).sum(axis=1) + (differ & right[:, 1::2]).sum(axis=1)
+        return int((guessing_game_lower(correct, 2 * differ.sum(axis=1), confidence=0.95) > epsilon).sum())
+
+    rng = np.random.default_rng(103)
+    first = rng.random((AUDITS, pairs)) < 0.5
+    fixed = np.stack([first, ~first], axis=2).reshape(AUDITS, -1)
+    assert misses(fixed, rng) > 900
+    assert misses(rng.random((AUDITS, 2 * pairs)) < 0.5, rng) <= ALLOWED  # the same rule, on fair coins
+
+
+def test_choosing_and_counting_on_the_same_runs_breaks_the_game():
+    epsilon, runs = 0.1, 400
+    rng = np.random.default_rng(104)
+    bits = rng.random((AUDITS, runs)) < 0.5
+    outputs = noisy_counts(epsilon, rng, bits)
+
+    def bounds(part):
+        found = []
+        for threshold in range(-15, 17):  # guess IN from the threshold on, or OUT below it, or both
+            above = outputs[:, part] >= threshold
+            for named in (above, ~above, np.ones_like(above)):
+                correct = (named & (above == bits[:, part])).sum(axis=1)
+                found.append(guessing_game_lower(correct, named.sum(axis=1), confidence=0.95))
+        return np.array(found)
+
+    same = bounds(slice(None)).max(axis=0)
+    assert (same > epsilon).sum() > 2 * ALLOWED
+    chosen, counted = bounds(slice(0, runs // 2)).argmax(axis=0), bounds(slice(runs // 2, None))
+    assert (counted[chosen, np.arange(AUDITS)] > epsilon).sum() <= ALLOWED
+
+
+@pytest.mark.parametrize("epsilon", [0.1, 1.0, 4.0])
+def test_two_samples_cover_randomized_response_at_the_boundary(epsilon):
+    rng = np.random.default_rng(105)
+    y, x = rng.binomial(500, expit(epsilon), AUDITS), rng.binomial(500, expit(-epsilon), AUDITS)
+    assert (two_sample_lower(y, 500, x, 500, confidence=0.95) > epsilon).sum() <= ALLOWED
+    # Negative control: the ratio itself is no bound.
+    with np.errstate(divide="ignore"):
+        assert (np.log(y / x) > epsilon).sum() > 5 * ALLOWED
+
+
+@pytest.mark.parametrize(("epsilon", "delta"), [(0.5, 0.05), (2.0, 0.03)])
+def test_two_samples_cover_an_approximate_promise(epsilon, delta):
+    """A law that attains (epsilon, delta): forgetting delta accuses it."""
+    q = 0.05
+    p = math.exp(epsilon) * q + delta
+    rng = np.random.default_rng(106)
+    y, x = rng.binomial(20_000, p, AUDITS), rng.binomial(20_000, q, AUDITS)
+    assert (two_sample_lower(y, 20_000, x, 20_000, confidence=0.95, delta=delta) > epsilon).sum() <= ALLOWED
+    assert (two_sample_lower(y, 20_000, x, 20_000, confidence=0.95) > epsilon).sum() > ALLOWED
+
+
+def test_choosing_an_event_on_the_same_runs_breaks_two_samples():
+    """No loss at all, and the best of 2,000 events."""
+    rng = np.random.default_rng(107)
+    y, x = rng.binomial(200, 0.5, (100, 2000)), rng.binomial(200, 0.5, (100, 2000))
+    found = two_sample_lower(y, 200, x, 200, confidence=0.95)
+    assert (found.max(axis=1) > 0).sum() > 90
+    assert (found[:, 0] > 0).sum() <= 15  # of 100, false alarm 1e-4
+
+
+def test_one_rectangle_covers_the_whole_curve_of_delta():
+    epsilon = 1.0
+    at = np.linspace(0, 1.2, 13)
+    true = np.maximum(0, expit(epsilon) - np.exp(at) * expit(-epsilon))
+    rng = np.random.default_rng(108)
+    y, x = rng.binomial(400, expit(epsilon), AUDITS), rng.binomial(400, expit(-epsilon), AUDITS)
+    curves = np.array([delta_lower(at, int(i), 400, int(j), 400, confidence=0.95) for i, j in zip(y, x, strict=True)])
+    assert (curves > true).any(axis=1).sum() <= ALLOWED
+    assert np.median(curves[:, 0]) > 0.35  # of 0.46
+    plug_in = np.maximum(0, y[:, None] / 400 - np.exp(at) * x[:, None] / 400)
+    assert (plug_in > true).any(axis=1).sum() > 5 * ALLOWED
+
+
+@pytest.mark.parametrize(("epsilon", "runs"), [(0.1, 5000), (1.0, 1000)])
+def test_the_score_bound_misses_as_often_as_it_says(epsilon, runs):
+    rng = np.random.default_rng(109)
+    y, x = rng.binomial(runs, expit(epsilon), AUDITS), rng.binomial(runs, expit(-epsilon), AUDITS)
+    seen = zip(y.tolist(), x.tolist(), strict=True)
+    misses = sum(score_lower(a, runs, b, runs, confidence=0.95) > epsilon for a, b in seen)
+    assert binom.ppf(1e-4, AUDITS, 0.05) <= misses <= ALLOWED  # 25 to 77: false alarm 1e-4 either way
+
+
+def test_p_values_are_valid_and_a_forgotten_delta_is_not():
+    """A p-value below alpha at most alpha of the time; one run that leaks every bit at once with probability delta."""
+    epsilon, bits, rng = 1.0, 200, np.random.default_rng(110)
+    guesses = rng.binomial(bits, expit(epsilon), AUDITS)
+    values = np.array([guessing_game_p_value(int(v), bits, epsilon) for v in guesses])
+    assert (values <= 0.05).sum() <= ALLOWED
+    assert (values <= 0.06).sum() > 10
+    delta = 0.1
+    leaked = np.where(rng.random(AUDITS) < delta, bits, guesses)
+    allowed = binom.isf(1e-4, AUDITS, 0.05)
+    with_delta = [one_run_p_value(int(v), bits, epsilon, delta=delta) for v in leaked]
+    without = [one_run_p_value(int(v), bits, epsilon) for v in leaked]
+    assert (np.array(with_delta) <= 0.05).sum() <= allowed
+    assert (np.array(without) <= 0.05).sum() > allowed
+
+
+# Properties
+
+
+@given(counts(), CONFIDENCES, CONFIDENCES)
+def test_clopper_pearson_is_ordered(seen, first, second):
+    hits, runs = seen
+    low, high = sorted([first, second])
+    assert 0 <= clopper_pearson_lower(hits, runs, confidence=high) <= clopper_pearson_lower(hits, runs, confidence=low)
+    assert clopper_pearson_upper(hits, runs, confidence=low) <= clopper_pearson_upper(hits, runs, confidence=high) <= 1
+    if low >= 0.5:
+        assert clopper_pearson_lower(hits, runs, confidence=low) <= hits / runs + 1e-12
+        assert clopper_pearson_upper(hits, runs, confidence=low) >= hits / runs - 1e-12
+    if hits < runs:
+        one_more = clopper_pearson_lower(hits + 1, runs, confidence=low)
+        assert clopper_pearson_lower(hits, runs, confidence=low) < one_more
+        assert one_more >= clopper_pearson_lower(hits + 1, runs + 1, confidence=low)
+
+
+@given(counts(), st.floats(0.5, 0.999))
+def test_the_game_inverts_its_own_test(seen, confidence):
+    correct, guesses = seen
+    bound = float(guessing_game_lower(correct, guesses, confidence=confidence))
+    assert 0 <= bound < math.inf
+    if bound > 0:
+        assert guessing_game_p_value(correct, guesses, bound) == pytest.approx(1 - confidence, rel=1e-6)
+    else:
+        assert guessing_game_p_value(correct, guesses, 0) >= (1 - confidence) * (1 - 1e-9)
+
+
+@given(counts(), st.floats(0, 20), st.floats(0, 20), st.floats(0, 0.5), st.floats(0, 0.5))
+def test_p_values_grow_with_what_is_allowed(seen, first, second, delta, more):
+    correct, guesses = seen
+    low, high = sorted([first, second])
+    assert one_run_p_value(correct, guesses, low) <= one_run_p_value(correct, guesses, high) + 1e-12
+    small, large = sorted([delta, more])
+    values = [one_run_p_value(correct, guesses, low, delta=d) for d in (0.0, small, large)]
+    assert values == sorted(values)
+    assert values[0] >= 0
+    assert values[-1] <= 1
+    assert one_run_p_value(correct, guesses, low, delta=small, canaries=2 * guesses) >= values[1]
+
+
+@given(counts(300), counts(300), st.floats(0.5, 0.999), st.floats(0, 0.99), st.floats(0, 0.99))
+def test_two_samples_are_ordered(on_y, on_x, confidence, first, second):
+    found = float(two_sample_lower(*on_y, *on_x, confidence=confidence))
+    assert 0 <= found < math.inf
+    small, large = sorted([first, second])
+    forgiving = [float(two_sample_lower(*on_y, *on_x, confidence=confidence, delta=d)) for d in (0.0, small, large)]
+    assert forgiving == sorted(forgiving, reverse=True)
+    assert forgiving[0] == found
+    if on_x[0] < on_x[1]:
+        assert two_sample_lower(*on_y, on_x[0] + 1, on_x[1], confidence=confidence) <= found
+    # The same rectangle shows some delta exactly below the loss that it shows.
+    assert delta_lower(found + 1e-9, *on_y, *on_x, confidence=confidence) == pytest.approx(0, abs=1e-12)
+    if found > 1e-6:
+        assert delta_lower(found * 0.999, *on_y, *on_x, confidence=confidence) > 0
+
+
+@given(counts(400), counts(400), st.floats(0.55, 0.999))
+def test_the_score_bound_is_finite_and_ordered(on_y, on_x, confidence):
+    found = score_lower(*on_y, *on_x, confidence=confidence)
+    assert 0 <= found < 64
+    if on_y[0] < on_y[1]:
+        assert score_lower(on_y[0] + 1, on_y[1], *on_x, confidence=confidence) >= found - 1e-9
+
+
+def test_bounds_take_arrays():
+    found = guessing_game_lower([80, 90, 0], [100, 100, 0], confidence=0.95)
+    alone = [float(guessing_game_lower(v, r, confidence=0.95)) for v, r in ((80, 100), (90, 100), (0, 0))]
+    assert found == pytest.approx(alone)
+    assert two_sample_lower([[60], [70]], 100, [40, 30, 20], 100, confidence=0.95).shape == (2, 3)
+    curve = delta_lower([0.0, 0.1, 800.0, math.inf], 600, 1000, 400, 1000, confidence=0.95)
+    assert curve[0] > curve[1] > curve[2] == curve[3] == 0
+
+
+# Edges and refusals
+
+
+def test_nothing_seen_shows_nothing_and_little_seen_shows_something_finite():
+    assert guessing_game_lower(0, 0, confidence=0.95) == 0
+    assert guessing_game_lower(3, 10, confidence=0.95) == 0
+    assert clopper_pearson_upper(0, 0, confidence=0.95) == 1
+    assert clopper_pearson_lower(0, 50, confidence=0.95) == 0
+    assert clopper_pearson_upper(50, 50, confidence=0.95) == 1
+    assert two_sample_lower(0, 0, 0, 0, confidence=0.95) == 0
+    assert one_run_p_value(0, 0, 1.0) == 1
+    assert one_run_p_value(0, 10, 1.0, delta=0.1) == 1
+    assert one_run_p_value(10, 10, math.inf) == 1
+    assert 10 < two_sample_lower(10**6, 10**6, 0, 600_000, confidence=0.95) < 13
+    assert 12 < guessing_game_lower(600_000, 600_000, confidence=0.95) < 13
+    assert score_lower(5, 10, 5, 10, confidence=0.95) == 0
+    assert score_lower(51, 100, 49, 100, confidence=0.95) == 0
+    assert score_lower(3, 10, 0, 10, confidence=0.5) == math.inf  # even odds: the point estimate itself
+
+
+@pytest.mark.parametrize("confidence", [0, 1, -0.5, 95, math.nan])
+def test_confidence_is_strictly_between_0_and_1(confidence):
+    message = r"confidence must be in \(0, 1\), got"
+    with pytest.raises(ValueError, match=message):
+        check_confidence(confidence)
+    for bound in (clopper_pearson_lower, clopper_pearson_upper, guessing_game_lower):
+        with pytest.raises(ValueError, match=message):
+            bound(1, 2, confidence=confidence)
+    for bound in (two_sample_lower, score_lower):
+        with pytest.raises(ValueError, match=message):
+            bound(1, 2, 1, 2, confidence=confidence)
+    with pytest.raises(ValueError, match=message):
+        delta_lower(0.1, 1, 2, 1, 2, confidence=confidence)
+
+
+@pytest.mark.parametrize(("hits", "runs"), [(3, 2), (-1, 2), (math.nan, 2), (1, math.nan), (1, -1), ([1, 3], 2)])
+def test_events_are_between_none_and_all(hits, runs):
+    message = "events must be between 0 and the number of runs, got"
+    for bound in (clopper_pearson_lower, clopper_pearson_upper, guessing_game_lower):
+        with pytest.raises(ValueError, match=message):
+            bound(hits, runs, confidence=0.95)
+    with pytest.raises(ValueError, match=message):
+        guessing_game_p_value(hits, runs, 1.0)
+    for bound in (two_sample_lower, score_lower):
+        with pytest.raises(ValueError, match=message):
+            bound(hits, runs, 1, 2, confidence=0.95)
+        with pytest.raises(ValueError, match=message):
+            bound(1, 2, hits, runs, confidence=0.95)
+
+
+@pytest.mark.parametrize(("hits", "runs"), [(0.5, 1), (1, 1.5), (math.inf, math.inf), (1, math.inf)])
+def test_events_and_runs_are_whole(hits, runs):
+    with pytest.raises(ValueError, match="events and runs must be whole numbers, got"):
+        clopper_pearson_lower(hits, runs, confidence=0.95)
+    with pytest.raises(ValueError, match="events and runs must be whole numbers, got"):
+        guessing_game_p_value(hits, runs, 1.0)
+
+
+def test_other_numbers_in_range():
+    with pytest.raises(ValueError, match="epsilon must be 0 or more, got -1"):
+        one_run_p_value(1, 2, -1)
+    with pytest.raises(ValueError, match="epsilon must be 0 or more, got nan"):
+        guessing_game_p_value(1, 2, math.nan)
+    with pytest.raises(ValueError, match=r"epsilon must be 0 or more, got -0\.5"):
+        delta_lower([0.1, -0.5], 1, 2, 1, 2, confidence=0.9)
+    for delta in (-0.1, 1, math.nan):
+        with pytest.raises(ValueError, match=r"delta must be in \[0, 1\), got"):
+            one_run_p_value(1, 2, 1.0, delta=delta)
+        with pytest.raises(ValueError, match=r"delta must be in \[0, 1\), got"):
+            two_sample_lower(1, 2, 1, 2, confidence=0.9, delta=delta)
+    with pytest.raises(ValueError, match="canaries must be at least the guesses, 5, got 4"):
+        one_run_p_value(1, 5, 1.0, canaries=4)
+    for seen in ((0, 0, 1, 2), (1, 2, 0, 0)):
+        with pytest.raises(ValueError, match="runs must be at least 1 on each database, got"):
+            score_lower(*seen, confidence=0.9)

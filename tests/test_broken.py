@@ -1,0 +1,178 @@
+"""Known bugs lose exactly what they say, and the catalogue holds every exhibit."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from scipy import stats
+
+import algorithms
+from algorithms.broken import ForgottenLevelRDPC, HalfNoiseGDPC, NotebookGDPC
+from algorithms.flaxman import ADPC, GDPC, RDPC
+from algorithms.hierarchy import Hierarchy
+from algorithms.noise import TwoTailedGeometric
+from algorithms.population import load
+from audit.claims import PureDP
+from audit.neighbors import NeighborPair
+
+ONE_MORE = NeighborPair.add_people([50, 3], 0)
+MOVED = NeighborPair.move_people([50, 3], 0, 1)
+TREE = Hierarchy.regular(3, 2)
+BUGS = [NotebookGDPC(0.1), NotebookGDPC(0.9), HalfNoiseGDPC(0.5), ForgottenLevelRDPC(0.5, TREE)]
+
+
+def fit(draws, log_pmf, reach):
+    """P-value of the chi-square test of whole numbers against a law, the tails beyond `reach` merged."""
+    k = np.arange(-reach, reach + 1)
+    inner = np.exp(log_pmf(k))
+    tail = (1 - inner.sum()) / 2
+    expected = draws.size * np.concatenate([[tail], inner, [tail]])
+    observed = np.bincount(np.clip(draws, -reach - 1, reach + 1) + reach + 1, minlength=expected.size)
+    return stats.chi2.sf(((observed - expected) ** 2 / expected).sum(), expected.size - 1)
+
+
+# True losses
+
+
+@pytest.mark.parametrize(
+    ("epsilon", "loss"), [(0.025, 0.02532), (0.05, 0.05129), (0.1, 0.1054), (0.5, 0.693), (0.9, 2.303)]
+)
+def test_the_notebook_loses_what_the_reference_says(epsilon, loss):
+    assert NotebookGDPC(epsilon).true_loss == pytest.approx(loss, rel=1e-3)
+
+
+@given(st.floats(0.001, 0.99))
+def test_true_losses_are_the_exact_ones(epsilon):
+    for bug in (NotebookGDPC(epsilon), HalfNoiseGDPC(epsilon)):
+        law = bug.exact_loss(ONE_MORE)
+        assert law.maximum == pytest.approx(bug.true_loss, rel=1e-12)
+        assert law.reverse().maximum == pytest.approx(bug.true_loss, rel=1e-12)
+        assert bug.exact_loss(MOVED).maximum == pytest.approx(2 * bug.true_loss, rel=1e-12)
+        # A violation of the very promise: some delta is left at the promised epsilon.
+        assert law.delta_at(bug.claim.epsilon) > 0
+    assert NotebookGDPC(epsilon).true_loss == pytest.approx(-math.log(1 - epsilon), rel=1e-12)
+    assert HalfNoiseGDPC(epsilon).true_loss == 2 * epsilon
+
+
+@pytest.mark.parametrize("depth", [1, 2, 3, 5])
+@pytest.mark.parametrize("epsilon", [0.1, 2.0])
+def test_the_forgotten_level_adds_a_share(depth, epsilon):
+    """One person changes one count at each of J + 1 levels: as many independent losses of one share."""
+    bug = ForgottenLevelRDPC(epsilon, Hierarchy.regular(2, depth))
+    share = GDPC(bug.noise.epsilon).exact_loss(ONE_MORE)
+    law = share
+    for _ in range(depth):
+        law = law.compose(share)
+    assert bug.true_loss == pytest.approx((depth + 1) / depth * epsilon)
+    assert law.maximum == pytest.approx(bug.true_loss)
+    assert share.maximum == pytest.approx(epsilon / depth)  # one leaf alone looks innocent
+    assert law.delta_at(bug.claim.epsilon) > 0
+    sound = RDPC(epsilon, bug.tree)
+    assert (depth + 1) * sound.noise.epsilon == pytest.approx(epsilon)
+
+
+@pytest.mark.parametrize("bug", BUGS)
+def test_a_bug_loses_more_than_it_claims(bug):
+    assert bug.claim == PureDP(bug.epsilon)
+    assert bug.true_loss > 1.05 * bug.claim.epsilon
+
+
+# What they release
+
+
+def test_the_notebook_draws_as_numpy_does_with_epsilon_for_a_probability():
+    epsilon, rng = 0.4, np.random.default_rng(1)
+    theirs = rng.geometric(epsilon, 200_000) - rng.geometric(epsilon, 200_000)
+    ours = (NotebookGDPC(epsilon)([7], 200_000, rng) - 7).ravel()
+    law = TwoTailedGeometric(NotebookGDPC(epsilon).true_loss).logpmf
+    for draws in (theirs, ours):
+        assert fit(draws, law, 15) > 1e-6  # the false alarm
+        assert fit(draws, TwoTailedGeometric(epsilon).logpmf, 15) < 1e-12
+
+
+def test_half_the_noise_is_half_the_noise():
+    errors = (HalfNoiseGDPC(0.5)([7, 0], 100_000, np.random.default_rng(2)) - [7, 0]).ravel()
+    assert errors.dtype == np.int64
+    assert fit(errors, TwoTailedGeometric(1.0).logpmf, 8) > 1e-6  # the false alarm
+    assert fit(errors, TwoTailedGeometric(0.5).logpmf, 8) < 1e-12
+
+
+def test_the_forgotten_level_releases_like_rdpc_with_too_little_noise():
+    bug = ForgottenLevelRDPC(1.0, TREE, output="all")
+    counts = np.arange(9)
+    released = bug(counts, 100_000, np.random.default_rng(3))
+    same = RDPC(1.5, TREE, output="all")(counts, 100_000, np.random.default_rng(3))
+    np.testing.assert_array_equal(released, same)
+    root = (released[:, 0] - 36).astype(int)
+    assert fit(root, TwoTailedGeometric(1 / 2).logpmf, 15) > 1e-6  # the false alarm
+    assert fit(root, TwoTailedGeometric(1 / 3).logpmf, 15) < 1e-12
+    assert isinstance(bug, RDPC)
+    assert bug.shares == 2
+
+
+# The catalogue
+
+
+@pytest.mark.parametrize("data", ["morocco", "midwest"])
+@pytest.mark.parametrize("epsilon", [0.25, 1.0, 3])
+def test_every_exhibit_runs_and_keeps_its_name(data, epsilon):
+    exhibits = algorithms.catalogue(epsilon=epsilon, data=data)
+    tree, counts = load(data)
+    expected = {
+        "gdpc": GDPC,
+        "rdpc": RDPC,
+        "rdpc-all": RDPC,
+        "adpc": ADPC,
+        "gdpc-half-noise": HalfNoiseGDPC,
+        "rdpc-forgotten-level": ForgottenLevelRDPC,
+    } | ({"gdpc-notebook": NotebookGDPC} if epsilon < 1 else {})
+    assert [(name, type(exhibit)) for name, exhibit in exhibits.items()] == list(expected.items())
+    for name, exhibit in exhibits.items():
+        released = exhibit(counts, 2, np.random.default_rng(4))
+        everything = name in ("rdpc-all", "rdpc-forgotten-level")
+        assert released.shape == (2, tree.n_nodes if everything else tree.n_leaves)
+        assert exhibit.claim == PureDP(epsilon)
+        assert hasattr(exhibit, "true_loss") == (name in list(expected)[4:])  # the known bugs come last
+
+
+def test_the_catalogue_has_defaults():
+    assert algorithms.catalogue()["gdpc"] == GDPC(1.0)
+    assert "gdpc-notebook" not in algorithms.catalogue()
+
+
+@pytest.mark.parametrize("epsilon", [0, -1.0, math.nan, math.inf])
+def test_the_catalogue_refuses_a_bad_budget(epsilon):
+    with pytest.raises(ValueError, match="epsilon must be positive and finite, got"):
+        algorithms.catalogue(epsilon=epsilon)
+
+
+def test_the_catalogue_knows_its_data():
+    with pytest.raises(ValueError, match="name must be one of 'midwest', 'morocco', got 'atlantis'"):
+        algorithms.catalogue(data="atlantis")
+
+
+# Refusals
+
+
+@pytest.mark.parametrize("make", [NotebookGDPC, HalfNoiseGDPC, lambda epsilon: ForgottenLevelRDPC(epsilon, TREE)])
+@pytest.mark.parametrize("epsilon", [0, -1.0, math.nan, math.inf])
+def test_epsilon_is_positive_and_finite(make, epsilon):
+    with pytest.raises(ValueError, match="epsilon must be positive and finite, got"):
+        make(epsilon)
+
+
+@pytest.mark.parametrize("epsilon", [1, 1.0, 2.5])
+def test_a_probability_is_below_one(epsilon):
+    with pytest.raises(ValueError, match="epsilon must be below 1 to be a success probability, got"):
+        NotebookGDPC(epsilon)
+
+
+def test_a_level_to_forget():
+    with pytest.raises(ValueError, match="a level can only be forgotten in a tree that has one below the root"):
+        ForgottenLevelRDPC(1.0, Hierarchy.from_parents([-1]))
+    with pytest.raises(TypeError, match="tree must be a Hierarchy, got list"):
+        ForgottenLevelRDPC(1.0, [-1, 0])

@@ -1,0 +1,355 @@
+from __future__ import annotations
+
+import itertools
+import math
+from fractions import Fraction
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from algorithms.hierarchy import Hierarchy, check_counts
+
+
+class Twin:
+    """The same tree as nested lookups by the caller's own node numbers, with every operation a plain recursion."""
+
+    def __init__(self, parents):
+        self.parents = list(parents)
+        self.root = self.parents.index(-1)
+        self.children = {node: [] for node in range(len(parents))}
+        for node, parent in enumerate(self.parents):
+            if parent >= 0:
+                self.children[parent].append(node)
+        self.leaves = [node for node, below in self.children.items() if not below]
+
+    def total(self, node, counts):
+        below = self.children[node]
+        return sum(self.total(child, counts) for child in below) if below else counts[self.leaves.index(node)]
+
+    def rake(self, node, value, noisy, out):
+        out[node] = value
+        below = self.children[node]
+        total = sum(noisy[child] for child in below)
+        for child in below:
+            share = Fraction(noisy[child], total) if total > 0 else Fraction(1, len(below))
+            self.rake(child, value * share, noisy, out)
+        return out
+
+    def depth_of(self, node):
+        return 0 if node == self.root else 1 + self.depth_of(self.parents[node])
+
+    def path(self, node):
+        return ([] if node == self.root else self.path(self.parents[node])) + [node]
+
+
+@st.composite
+def parent_lists(draw, most=24):
+    """Parents of a random ragged tree whose nodes are numbered in no order at all."""
+    size = draw(st.integers(1, most))
+    above = [-1] + [draw(st.integers(0, node - 1)) for node in range(1, size)]
+    number = draw(st.permutations(range(size)))
+    parents = [0] * size
+    for node, parent in enumerate(above):
+        parents[number[node]] = -1 if parent < 0 else number[parent]
+    return parents
+
+
+def number_of(tree):
+    """The caller's number of each node of the tree: unnamed nodes are labeled by it."""
+    return [int(label) for label in tree.labels]
+
+
+# Against the recursive twin
+
+
+@given(parent_lists(), st.data())
+def test_totals_are_the_recursive_sums(parents, data):
+    twin, tree = Twin(parents), Hierarchy.from_parents(parents)
+    counts = data.draw(st.lists(st.integers(0, 10**6), min_size=tree.n_leaves, max_size=tree.n_leaves))
+    expected = [twin.total(node, counts) for node in number_of(tree)]
+    totals = tree.totals(counts)
+    assert totals.dtype == np.int64
+    assert totals.tolist() == expected
+    assert tree.totals(np.array(counts) / 8).tolist() == [total / 8 for total in expected]
+    stacked = tree.totals([[counts, counts], [[0] * len(counts), counts]])
+    np.testing.assert_array_equal(stacked, [[totals, totals], [np.zeros_like(totals), totals]])
+
+
+@given(parent_lists(), st.data())
+def test_raking_is_the_recursive_rule(parents, data):
+    """Small values around zero, so that sums of zero and below are common."""
+    twin, tree = Twin(parents), Hierarchy.from_parents(parents)
+    noisy = data.draw(st.lists(st.integers(-3, 5), min_size=tree.n_nodes, max_size=tree.n_nodes))
+    given_noisy = dict(zip(number_of(tree), noisy, strict=True))
+    exact = twin.rake(twin.root, Fraction(given_noisy[twin.root]), given_noisy, {})
+    raked = tree.rake(noisy)
+    assert raked.dtype == np.float64
+    assert np.isfinite(raked).all()
+    np.testing.assert_allclose(raked, [float(exact[node]) for node in number_of(tree)], rtol=1e-12)
+    np.testing.assert_allclose(tree.rake([[noisy], [noisy[::-1]]])[0, 0], raked, rtol=0)
+    np.testing.assert_allclose(tree.rake([[noisy], [noisy[::-1]]])[1, 0], tree.rake(noisy[::-1]), rtol=0)
+
+
+@given(parent_lists(), st.data())
+def test_raked_children_add_up_to_their_parent(parents, data):
+    tree = Hierarchy.from_parents(parents)
+    noisy = np.array(data.draw(st.lists(st.integers(-9, 9), min_size=tree.n_nodes, max_size=tree.n_nodes)))
+    raked = tree.rake(noisy)
+    for node in range(tree.n_nodes):
+        family = raked[tree.parent == node]
+        if family.size:
+            assert family.sum() == pytest.approx(raked[node], rel=1e-9, abs=1e-12 * (1 + np.abs(family).max()))
+    assert raked[0] == noisy[0]
+
+
+@given(parent_lists())
+def test_nodes_are_numbered_level_by_level_with_siblings_side_by_side(parents):
+    twin, tree = Twin(parents), Hierarchy.from_parents(parents)
+    number = number_of(tree)
+    depth = [twin.depth_of(node) for node in number]
+    assert sorted(number) == list(range(len(parents)))
+    assert depth == sorted(depth)
+    assert tree.depth == depth[-1]
+    for j in range(tree.depth + 1):
+        level = tree.level(j)
+        assert depth[level] == [j] * (level.stop - level.start)
+        families = [parent for parent, _ in itertools.groupby(tree.parent[level].tolist())]
+        assert len(families) == len(set(families))
+    assert tree.parent[0] == -1
+    assert [number[p] for p in tree.parent[1:]] == [parents[node] for node in number[1:]]
+    assert [number[leaf] for leaf in tree.leaves] == twin.leaves
+    assert (tree.n_nodes, tree.n_leaves) == (len(parents), len(twin.leaves))
+
+
+@given(parent_lists())
+def test_paths_and_ancestors_are_those_of_the_recursion(parents):
+    twin, tree = Twin(parents), Hierarchy.from_parents(parents)
+    number = number_of(tree)
+    for leaf, node in enumerate(twin.leaves):
+        path = twin.path(node)
+        assert [number[i] for i in tree.path(leaf)] == path
+        assert tree.label(leaf) == (" / ".join(map(str, path[1:])) or str(twin.root))
+        for j in range(tree.depth + 1):
+            assert number[tree.ancestors(j)[leaf]] == path[min(j, len(path) - 1)]
+
+
+CODES = st.lists(st.tuples(*[st.sampled_from(["01", "02", "1", ""])] * 3), min_size=1, max_size=20, unique=True)
+
+
+@given(CODES)
+def test_codes_add_up_prefix_by_prefix(rows):
+    tree = Hierarchy.from_codes(*zip(*rows, strict=True))
+    counts = np.arange(1, len(rows) + 1)
+    totals = tree.totals(counts)
+    assert tree.depth == 3
+    for i, row in enumerate(rows):
+        assert tree.label(i) == " / ".join(row)
+        for j, node in enumerate(tree.path(i)):
+            assert totals[node] == sum(n for n, other in zip(counts, rows, strict=True) if other[:j] == row[:j])
+    assert tree.labels[0] == "total"
+    assert tree.n_nodes == sum(len({row[:j] for row in rows}) for j in range(4))
+
+
+@pytest.mark.parametrize(("fanout", "depth"), [(1, 1), (1, 5), (2, 3), (3, 2), (7, 1)])
+def test_a_regular_tree_is_the_product_of_its_indices(fanout, depth):
+    tree = Hierarchy.regular(fanout, depth)
+    rows = list(itertools.product(map(str, range(fanout)), repeat=depth))
+    coded = Hierarchy.from_codes(*zip(*rows, strict=True))
+    listed = Hierarchy.from_parents(tree.parent)
+    for other in (coded, listed):
+        for name in ("parent", "offsets", "leaves"):
+            np.testing.assert_array_equal(getattr(tree, name), getattr(other, name))
+    assert (tree.depth, tree.n_leaves) == (depth, fanout**depth)
+    assert tree.labels == listed.labels
+    counts = np.random.default_rng(1).integers(0, 99, (fanout,) * depth)
+    for j in range(depth + 1):
+        summed = counts.sum(axis=tuple(range(j, depth))).ravel()
+        np.testing.assert_array_equal(tree.totals(counts.ravel())[tree.level(j)], summed)
+
+
+# Known answers and edges
+
+
+def test_a_ragged_tree_with_leaves_at_three_depths():
+    tree = Hierarchy.from_parents([3, 3, 1, -1, 1, 4], ["a", "b", "ba", "all", "bb", "bba"])
+    assert repr(tree) == "Hierarchy(1 > 2 > 2 > 1 areas, 3 leaves)"
+    assert tree.labels == ("all", "a", "b", "ba", "bb", "bba")
+    assert [tree.label(i) for i in range(3)] == ["a", "b / ba", "b / bb / bba"]
+    assert tree.totals([5, 7, 11]).tolist() == [23, 5, 18, 7, 11, 11]
+    assert tree.rake([20, 4, 6, 1, 2, 99]).tolist() == [20, 8, 12, 4, 8, 8]
+    assert tree.rake([20, 4, 6, -1, 1, 99]).tolist() == [20, 8, 12, 6, 6, 6]
+    assert tree.rake([-20, 4, -6, 3, -5, -1]).tolist() == [-20, -10, -10, -5, -5, -5]
+
+
+def test_a_tree_may_be_one_area():
+    tree = Hierarchy.from_parents([-1], ["all"])
+    assert (tree.depth, tree.n_leaves, tree.label(0), tree.path(0).tolist()) == (0, 1, "all", [0])
+    assert tree.totals([[4], [5]]).tolist() == tree.rake([[4], [5]]).tolist() == [[4], [5]]
+
+
+def test_totals_outgrow_narrow_types():
+    tree = Hierarchy.regular(4, 1)
+    for dtype in (np.int8, np.uint8, np.int16, np.int32, np.uint64, np.bool_):
+        counts = np.full(4, min(np.iinfo(dtype).max if dtype != np.bool_ else 1, 2**40), dtype)
+        assert tree.totals(counts)[0] == 4 * int(counts[0])
+    assert tree.totals(np.full(4, 0.1, np.float32)).dtype == np.float64
+
+
+@pytest.mark.parametrize("tree", [Hierarchy.regular(2, 12), Hierarchy.from_parents([-1, *range(30), *range(30)])])
+def test_raking_stays_finite_down_deep_trees(tree):
+    """Wild noise over nothing: most families add up to almost nothing or less."""
+    noisy = np.random.default_rng(3).integers(-500, 501, (200, tree.n_nodes))
+    raked = tree.rake(noisy)
+    assert np.isfinite(raked).all()
+    zero = tree.rake(np.zeros((1, tree.n_nodes), int))
+    assert not zero.any()
+
+
+def test_raking_leaves_its_input_alone():
+    noisy = np.array([10.0, 1, 3])
+    Hierarchy.regular(2, 1).rake(noisy)
+    assert noisy.tolist() == [10, 1, 3]
+
+
+def test_a_tree_cannot_be_changed():
+    tree = Hierarchy.regular(2, 2)
+    for array in (tree.parent, tree.offsets, tree.leaves):
+        with pytest.raises(ValueError, match="read-only"):
+            array[0] = 5
+    with pytest.raises(AttributeError):
+        tree.parent = tree.leaves
+    assert tree == tree
+    assert tree != Hierarchy.regular(2, 2)  # a tree is itself: equality of arrays would be ambiguous
+    assert hash(tree) == hash(tree)
+
+
+# Refusals
+
+
+@pytest.mark.parametrize(
+    ("parents", "error", "message"),
+    [
+        ([], ValueError, r"parents must be a list of at least one node, got shape \(0,\)"),
+        ([[-1]], ValueError, r"parents must be a list of at least one node, got shape \(1, 1\)"),
+        ([-1.0, 0.0], TypeError, "parents must be integers, got dtype float64"),
+        (["-1"], TypeError, "parents must be integers"),
+        ([True], TypeError, "parents must be integers, got dtype bool"),
+        ([0, 0], ValueError, r"a tree has exactly one root \(parent -1\), got 0"),
+        ([-1, -1], ValueError, r"a tree has exactly one root \(parent -1\), got 2"),
+        ([-1, 2], ValueError, r"node 1 is an orphan: its parent 2 is not a node of 0\.\.1"),
+        ([-1, -2], ValueError, "node 1 is an orphan: its parent -2"),
+        ([-1, 1], ValueError, "node 1 lies on or under a cycle"),
+        ([-1, 2, 3, 1], ValueError, "node 1 lies on or under a cycle"),
+        ([-1, 0, 3, 4, 3], ValueError, "node 2 lies on or under a cycle"),
+    ],
+)
+def test_parents_make_one_tree(parents, error, message):
+    with pytest.raises(error, match=message):
+        Hierarchy.from_parents(parents)
+
+
+@given(parent_lists(), st.data())
+def test_any_broken_link_is_refused(parents, data):
+    if len(parents) < 2:
+        return
+    twin = Twin(parents)
+    node = data.draw(st.sampled_from([n for n in range(len(parents)) if n != twin.root]))
+    below = [n for n in range(len(parents)) if node in twin.path(n)]
+    broken = list(parents)
+    broken[node] = data.draw(st.sampled_from([*below, len(parents), -2, -1]))
+    with pytest.raises(ValueError, match=r"orphan|exactly one root|cycle"):
+        Hierarchy.from_parents(broken)
+
+
+def test_labels_name_every_node():
+    with pytest.raises(ValueError, match="labels must name every node: got 1 labels for 2 nodes"):
+        Hierarchy.from_parents([-1, 0], ["all"])
+
+
+@pytest.mark.parametrize(
+    ("columns", "message"),
+    [
+        ([], "codes need at least one column and one row, got none"),
+        ([[]], "codes need at least one column and one row, got none"),
+        ([["a", "b"], ["a"]], r"columns of codes must have one length, got \[1, 2\]"),
+        ([["a", "a"]], "row 1 repeats the leaf a"),
+        ([["a", "b", "a"], ["1", "1", "1"]], "row 2 repeats the leaf a / 1"),
+    ],
+)
+def test_codes_name_every_leaf_once(columns, message):
+    with pytest.raises(ValueError, match=message):
+        Hierarchy.from_codes(*columns)
+
+
+@pytest.mark.parametrize("name", ["fanout", "depth"])
+def test_regular_trees_are_of_whole_numbers(name):
+    sound = {"fanout": 2, "depth": 2}
+    for value, error, message in (
+        (0, ValueError, f"{name} must be at least 1, got 0"),
+        (-3, ValueError, f"{name} must be at least 1, got -3"),
+        (2.0, TypeError, f"{name} must be an integer, got 2.0"),
+        (True, TypeError, f"{name} must be an integer, got True"),
+        ("2", TypeError, f"{name} must be an integer, got '2'"),
+    ):
+        with pytest.raises(error, match=message):
+            Hierarchy.regular(**{**sound, name: value})
+
+
+def test_there_is_no_such_level_or_leaf():
+    tree = Hierarchy.regular(2, 2)
+    for j in (-1, 3):
+        with pytest.raises(ValueError, match=rf"level must be in 0\.\.2, got {j}"):
+            tree.level(j)
+        with pytest.raises(ValueError, match=rf"level must be in 0\.\.2, got {j}"):
+            tree.ancestors(j)
+    for leaf in (-1, 4):
+        with pytest.raises(ValueError, match=rf"leaf must be in 0\.\.3, got {leaf}"):
+            tree.path(leaf)
+        with pytest.raises(ValueError, match=rf"leaf must be in 0\.\.3, got {leaf}"):
+            tree.label(leaf)
+
+
+def test_values_fit_the_tree():
+    tree = Hierarchy.regular(2, 1)
+    for wrong in (5, [1], [1, 2, 3], [[1], [2]]):
+        with pytest.raises(ValueError, match="values must have one entry for each of 2 leaves, got shape"):
+            tree.totals(wrong)
+        with pytest.raises(ValueError, match="counts must have one entry for each of 2 leaves, got shape"):
+            tree.check_counts(wrong)
+    for wrong in (5, [1, 2], [[1, 2, 3, 4]]):
+        with pytest.raises(ValueError, match="noisy must have one entry for each of 3 areas, got shape"):
+            tree.rake(wrong)
+
+
+@pytest.mark.parametrize(
+    ("counts", "error", "message"),
+    [
+        (["1", "2"], TypeError, "counts must be whole numbers of people, got dtype <U1"),
+        ([True, False], TypeError, "counts must be whole numbers of people, got dtype bool"),
+        ([None, 1], TypeError, "counts must be whole numbers of people, got dtype object"),
+        ([1j, 1], TypeError, "counts must be whole numbers of people, got dtype complex128"),
+        ([1.5, 2], ValueError, r"counts must be whole numbers of people, got 1\.5"),
+        ([1, math.nan], ValueError, "counts must be whole numbers of people, got nan"),
+        ([1, math.inf], ValueError, "counts must be whole numbers of people, got inf"),
+        ([-1, 2], ValueError, "counts must not be negative, got -1"),
+        ([-1.0, 2], ValueError, r"counts must not be negative, got -1\.0"),
+        ([2**53 - 1, 1], ValueError, r"counts must add up to less than 2\*\*53, got 9007199254740992"),
+        (np.array([2**64 - 1, 0], np.uint64), ValueError, r"counts must add up to less than 2\*\*53"),
+    ],
+)
+def test_counts_are_numbers_of_people(counts, error, message):
+    with pytest.raises(error, match=message):
+        check_counts(counts)
+    with pytest.raises(error, match=message):
+        Hierarchy.regular(2, 1).check_counts(np.array([counts, counts]))
+
+
+def test_counts_come_back_as_integers():
+    for counts in ([3.0, 4.0], np.array([3, 4], np.uint8), [[3, 4]], np.array([3, 4], np.float32)):
+        checked = check_counts(counts)
+        assert checked.dtype == np.int64
+        np.testing.assert_array_equal(checked, counts)
+    assert check_counts(np.array([], int)).size == 0
+    assert check_counts([2**53 - 2, 1])[0] == 2**53 - 2
