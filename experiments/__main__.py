@@ -9,7 +9,7 @@ from typing import Annotated
 import typer
 
 from audit.plots import house_style, save_figure
-from audit.storage import check_writable
+from audit.storage import check_writable, write_atomically
 from experiments.experiment import NAMES, find, load_numbers, run_experiment
 
 FIGURES = Path(__file__).parent.parent / "figures"
@@ -66,6 +66,7 @@ def run(
             print(f"interrupted: {number} of {len(wanted)} experiments finished, saved in {folder}", file=sys.stderr)
             return INTERRUPTED
         _report(name, folder)
+    _write_page(folder)
     return HOLDS
 
 
@@ -74,6 +75,7 @@ def draw(names: Annotated[list[str], typer.Argument(help="Names from the list, o
     """Draw figures from saved numbers, and from nothing else."""
     for name in _known(names):
         print(_draw(name, out or FIGURES))
+    _write_page(out or FIGURES)
     return HOLDS
 
 
@@ -100,6 +102,17 @@ def _draw(name: str, folder: Path) -> Path:
         figure = find(name).draw(load_numbers(name, folder))
     save_figure(figure, path)
     return path
+
+
+def _write_page(folder: Path) -> None:
+    """Write the page of findings: every number in it comes from the saved numbers."""
+    parts = ["# What was found", "Written by `python -m experiments draw all` from the numbers beside it; do not edit."]
+    for name in NAMES:
+        if (folder / f"{name}.json").exists():
+            experiment, numbers = find(name), load_numbers(name, folder)
+            parts += [f"## {experiment.QUESTION}", experiment.finding(numbers), f"![{name}]({name}.svg)"]
+            parts += [f"Expected: {experiment.EXPECTATION} Numbers: [{name}.json]({name}.json)."]
+    write_atomically(folder / "README.md", "\n\n".join(parts) + "\n")
 
 
 def _report(name: str, folder: Path) -> bool:

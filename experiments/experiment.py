@@ -28,10 +28,10 @@ class Check:
 
 
 class Experiment(Protocol):
-    """A module with a question, an expectation, and three functions.
+    """A module with a question, an expectation, and four functions.
 
-    `run` makes plain numbers, `check` holds them against the expectation, and `draw` shows them; the last two see
-    nothing but the saved numbers.
+    `run` makes plain numbers, `check` holds them against the expectation, `finding` tells and `draw` shows them;
+    all three see nothing but the saved numbers.
     """
 
     QUESTION: str
@@ -43,6 +43,10 @@ class Experiment(Protocol):
 
     def check(self, numbers: dict[str, Any]) -> list[Check]:
         """Return every expectation with its outcome."""
+        ...
+
+    def finding(self, numbers: dict[str, Any]) -> str:
+        """Return what was found, in a sentence or two."""
         ...
 
     def draw(self, numbers: dict[str, Any]) -> Figure:

@@ -84,6 +84,19 @@ def check(numbers: dict[str, Any]) -> list[Check]:
     return found
 
 
+def finding(numbers: dict[str, Any]) -> str:
+    """Return the forced losses in units of epsilon."""
+    forced: dict[str, list[str]] = {case: [] for case in CASES}
+    for row in numbers["rows"]:
+        forced[row["case"]].append(f"{AuditResult.from_dict(row['audit']).measured.epsilon / row['epsilon']:.2f}")
+    budgets = ", ".join(f"{epsilon:g}" for epsilon in dict.fromkeys(row["epsilon"] for row in numbers["rows"]))
+    return (
+        f"At epsilon {budgets}, one person added forces {', '.join(forced['added'])} epsilon, one person moved "
+        f"{', '.join(forced['moved'])}: the paper's definition compares databases in which somebody moved, and under "
+        "it GDPC is 2 epsilon-DP."
+    )
+
+
 def draw(numbers: dict[str, Any]) -> Figure:
     """Draw what the runs force beside the exact loss and the claim, in units of epsilon."""
     rows = numbers["rows"]

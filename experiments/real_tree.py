@@ -116,6 +116,16 @@ def check(numbers: dict[str, Any]) -> list[Check]:
     return found
 
 
+def finding(numbers: dict[str, Any]) -> str:
+    """Return the bounds, and why the smaller ones are no slack."""
+    best = {
+        name: max(AuditResult.from_dict(row[key]).measured.epsilon for key in ("bound", "group"))
+        for name, row in numbers["rows"].items()
+    }
+    forced = ", ".join(f"{loss:.2f} ({name})" for name, loss in best.items())
+    return f"{numbers['people']:,} people; of a promised 1, the runs force {forced}. {numbers['why']}"
+
+
 def draw(numbers: dict[str, Any]) -> Figure:
     """Draw the ways of asking side by side, and the exact loss of ADPC by how rare the error is."""
     figure, (left, right) = new_figure(9.4, 3.6, 1, 2)

@@ -1,0 +1,180 @@
+"""Experiments: their quick forms run, meet their expectations, and notice numbers that do not."""
+
+from __future__ import annotations
+
+import copy
+import json
+import shutil
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from audit.storage import read_json, write_json
+from experiments import experiment
+from experiments.__main__ import FIGURES, main
+from experiments.experiment import NAMES, find, load_numbers
+
+
+def command(*arguments: str) -> int:
+    with pytest.raises(SystemExit) as stop:
+        main([*arguments])
+    assert isinstance(stop.value.code, int)
+    return stop.value.code
+
+
+@pytest.fixture(scope="module")
+def quick(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """All quick forms, run once."""
+    folder = tmp_path_factory.mktemp("quick")
+    assert command("run", "all", "--quick", "--jobs", "1", "--out", str(folder)) == 0
+    return folder
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_quick_form_meets_its_expectation(quick: Path, name: str) -> None:
+    assert command("check", name, "--out", str(quick)) == 0
+    saved = read_json(quick / f"{name}.json")
+    assert saved["question"] == find(name).QUESTION
+    assert saved["provenance"]["parameters"] == {"quick": True, "seed": 1}
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_figures_come_from_the_numbers_alone_and_are_stable(quick: Path, name: str) -> None:
+    first = (quick / f"{name}.svg").read_bytes()
+    assert b"<svg" in first
+    assert command("draw", name, "--out", str(quick)) == 0
+    assert (quick / f"{name}.svg").read_bytes() == first
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_committed_numbers_meet_their_expectation(name: str) -> None:
+    assert command("check", name) == 0
+
+
+def spoil_medians(numbers: dict[str, Any]) -> None:
+    numbers["medians"]["GDPC"] = [0.05] * 20
+
+
+def spoil_bound(numbers: dict[str, Any]) -> None:
+    numbers["one_person"]["GDPC"]["measured"]["epsilon"] = 0.0999 * 1.2
+    numbers["one_person"]["GDPC"]["verdict"] = "violated"
+
+
+def spoil_exact(numbers: dict[str, Any]) -> None:
+    numbers["rows"][0]["exact"] *= 1.01
+
+
+def spoil_residual(numbers: dict[str, Any]) -> None:
+    numbers["rows"]["RDPC, one area"]["residual"]["loss"][0] = 0.5
+
+
+@pytest.mark.parametrize(
+    ("name", "spoil"),
+    [
+        ("flaxman_figure1", spoil_medians),
+        ("flaxman_direct", spoil_bound),
+        ("neighbor_relation", spoil_exact),
+        ("real_tree", spoil_residual),
+    ],
+)
+def test_check_fails_on_numbers_that_do_not_meet_the_expectation(
+    tmp_path: Path, quick: Path, name: str, spoil: Any
+) -> None:
+    saved = copy.deepcopy(read_json(quick / f"{name}.json"))
+    spoil(saved["numbers"])
+    write_json(tmp_path / f"{name}.json", saved)
+    assert command("check", name, "--out", str(tmp_path)) == 1
+
+
+def test_the_page_of_findings_is_what_the_numbers_say(tmp_path: Path) -> None:
+    shutil.copytree(FIGURES, tmp_path / "figures")
+    (tmp_path / "figures" / "README.md").unlink()
+    assert command("draw", "all", "--out", str(tmp_path / "figures")) == 0
+    assert (tmp_path / "figures" / "README.md").read_text() == (FIGURES / "README.md").read_text()
+
+
+def test_list_names_every_experiment(capsys: pytest.CaptureFixture[str]) -> None:
+    assert command("list") == 0
+    assert [line.split()[0] for line in capsys.readouterr().out.splitlines()] == list(NAMES)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (["run", "no_such"], "no experiment is called 'no_such'"),
+        (["check", "no_such"], "no experiment is called 'no_such'"),
+        (["run", "real_tree", "--seed", "-1"], "seed must be 0 or more, got -1"),
+        (["run", "real_tree", "--jobs", "0"], "jobs must be a positive number"),
+        (["run", "real_tree", "--size", "3"], "No such option"),
+        (["run"], "Missing argument"),
+        (["nonsense"], "No such command"),
+        (["check", "--out", "no-such-folder"], "no-such-folder"),
+    ],
+)
+def test_bad_input_is_one_line_and_exit_code_2(
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+    arguments: list[str],
+    words: str,
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert command(*arguments) == 2
+    error = capsys.readouterr().err
+    assert error.startswith("experiments: error: ")
+    assert error.count("\n") == 1
+    assert words in error
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_unwritable_folder_is_found_out_before_the_work(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "file").write_text("")
+    monkeypatch.setattr("experiments.__main__.run_experiment", lambda *_, **__: pytest.fail("it ran"))
+    assert command("run", "real_tree", "--out", str(tmp_path / "file" / "below")) == 2
+    assert capsys.readouterr().err.count("\n") == 1
+
+
+@pytest.mark.parametrize("damage", ["cut", "changed", "other"])
+def test_damaged_numbers_are_refused(
+    tmp_path: Path, quick: Path, capsys: pytest.CaptureFixture[str], damage: str
+) -> None:
+    text = (quick / "neighbor_relation.json").read_text()
+    path = tmp_path / "neighbor_relation.json"
+    if damage == "cut":
+        path.write_text(text[: len(text) // 2])
+    elif damage == "changed":
+        path.write_text(text.replace('"not refuted"', '"violated"', 1))
+    else:
+        path.write_text((quick / "real_tree.json").read_text())
+    assert command("check", "neighbor_relation", "--out", str(tmp_path)) == 2
+    assert "neighbor_relation" in capsys.readouterr().err
+
+
+def test_interrupt_keeps_what_is_finished(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    second = find("real_tree")
+
+    def interrupted(**_: Any) -> dict[str, Any]:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(second, "run", interrupted)
+    assert command("run", "flaxman_figure1", "real_tree", "--quick", "--out", str(tmp_path)) == 130
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["flaxman_figure1.json", "flaxman_figure1.svg"]
+    assert "interrupted: 1 of 2 experiments finished" in capsys.readouterr().err
+    assert load_numbers("flaxman_figure1", tmp_path)
+
+
+def test_numbers_do_not_depend_on_jobs(tmp_path: Path, quick: Path) -> None:
+    experiment.run_experiment("neighbor_relation", tmp_path, quick=True, seed=1, jobs=2)
+
+    def plain(folder: Path) -> str:
+        rows = load_numbers("neighbor_relation", folder)["rows"]
+        for row in rows:
+            del row["audit"]["seconds"], row["audit"]["provenance"]
+        return json.dumps(rows)
+
+    assert plain(tmp_path) == plain(quick)

@@ -1,0 +1,24 @@
+"""The README's code runs and says what the README says."""
+
+from __future__ import annotations
+
+import doctest
+import re
+from pathlib import Path
+
+ROOT = Path(__file__).parent.parent
+README = ROOT / "README.md"
+
+
+def test_code_runs() -> None:
+    outcome = doctest.testfile(str(README), module_relative=False)
+    assert outcome.attempted > 10
+    assert outcome.failed == 0
+
+
+def test_links_lead_somewhere() -> None:
+    for page in (README, ROOT / "figures" / "README.md"):
+        targets = re.findall(r"\]\(([^)#:]+)\)", page.read_text(encoding="utf-8"))
+        assert targets
+        for target in targets:
+            assert (page.parent / target).exists(), f"{page.name} links to {target}"
