@@ -122,7 +122,10 @@ def judge(
             float(two_sample_lower(x["guessed_x"], x["runs"], y["guessed_x"], y["runs"], confidence=half)),
         )
         ceiling = rectangle_ceiling(x["runs"], y["runs"], confidence=half, distance=distance)
-        detectable = rectangle_detectable(claim.epsilon, x["runs"], y["runs"], confidence=half, distance=distance)
+        orders = {(x["runs"], y["runs"]), (y["runs"], x["runs"])}  # the region that sees farther tells
+        detectable = min(
+            rectangle_detectable(claim.epsilon, *runs, confidence=half, distance=distance) for runs in orders
+        )
     measured = PureDP(loss / distance, claim.relation)
     return AuditResult(
         claim=claim,

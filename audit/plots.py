@@ -32,6 +32,12 @@ __all__ = [
 BLACK, ORANGE, BLUE, GREEN, RED, GRAY = "#000000", "#E69F00", "#0072B2", "#009E73", "#D55E00", "#8C8C8C"
 VERDICT_COLORS = {"violated": RED, "not refuted": BLUE, "no power": GRAY}
 
+UNDATED: dict[str, dict[str, str | None]] = {
+    ".svg": {"Date": None},
+    ".png": {"Software": None},
+    ".pdf": {"CreationDate": None},
+}
+
 STYLE: Any = {
     "font.size": 9,
     "axes.spines.top": False,
@@ -80,19 +86,21 @@ def new_figure(width: float, height: float, rows: int = 1, columns: int = 1) -> 
 
 
 def save_figure(figure: Figure, path: Path) -> None:
-    """Write a figure so that the same numbers give the same bytes: no date, fixed identifiers.
+    """Write a figure so that the same numbers give the same bytes in SVG, PNG and PDF: no date, fixed identifiers.
 
     Raises
     ------
     OSError
         If it cannot be written.
+    ValueError
+        If the ending of its name is not a format that matplotlib writes.
     """
     path.parent.mkdir(parents=True, exist_ok=True)
     part = path.with_name(f".{path.stem}.part{path.suffix}")
-    metadata = {"Date": None} if path.suffix == ".svg" else {"Software": None}
+    ending = path.suffix.lower()
     try:
         with house_style():
-            figure.savefig(part, metadata=metadata, dpi=150)
+            figure.savefig(part, format=ending[1:], metadata=UNDATED.get(ending), dpi=150)
         part.replace(path)
     finally:
         part.unlink(missing_ok=True)
@@ -114,12 +122,21 @@ def plot_audits(results: Sequence[AuditResult], ax: Axes | None = None, names: S
     -------
     matplotlib.axes.Axes
         One row an audit, the first on top.
+
+    Raises
+    ------
+    ValueError
+        If there is no audit.
     """
+    if not results:
+        raise ValueError("results must hold at least one audit, got none")
     ax = ax if ax is not None else new_figure(7.0, 1.4 + 0.45 * len(results))[1][0]
-    longest = max(max(result.claim.epsilon, result.measured.epsilon) for result in results)
+    losses = [loss for result in results for loss in (result.claim.epsilon, result.measured.epsilon)]
+    longest = max((loss for loss in losses if 0 < loss < math.inf), default=1.0)
+    end = 1.12 * longest
     for row, result in enumerate(results):
         color = VERDICT_COLORS[result.verdict]
-        ax.barh(row, result.measured.epsilon, height=0.5, color=color)
+        ax.barh(row, min(result.measured.epsilon, end), height=0.5, color=color)  # an infinite one fills the axis
         words = f"{result.measured.epsilon:.3g}: {result.verdict}" + (" (unbounded)" if result.support else "")
         ax.text(1.02, row, words, va="center", transform=ax.get_yaxis_transform())
         ax.plot([result.claim.epsilon] * 2, [row - 0.38, row + 0.38], color=BLACK, linewidth=1.6, zorder=3)
@@ -127,9 +144,10 @@ def plot_audits(results: Sequence[AuditResult], ax: Axes | None = None, names: S
             ax.plot(result.detectable, row + 0.33, marker="v", color=GRAY, markersize=5, linestyle="none", zorder=4)
     ax.plot([], [], color=BLACK, linewidth=1.6, label="promised")
     ax.plot([], [], marker="v", color=GRAY, linestyle="none", label="smallest loss that would have been seen")
-    ax.set_yticks(range(len(results)), list(names or [result.mechanism for result in results]))
+    labels = list(names or [result.mechanism for result in results])
+    ax.set_yticks(range(len(results)), labels, parse_math=False)  # a dollar sign in a name is a dollar sign
     ax.set_ylim(len(results) - 0.4, -0.6)
-    ax.set_xlim(0, 1.12 * longest)
+    ax.set_xlim(0, end)
     confidence = ", ".join(sorted({f"{100 * result.confidence:.6g}%" for result in results}))
     ax.set_xlabel(
         f"privacy loss for one step between neighbors, epsilon in nats (bars: at least, {confidence} confidence)"

@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable
-from dataclasses import dataclass, field, fields, replace
+from copy import deepcopy
+from dataclasses import asdict, dataclass, field, fields, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from types import UnionType
+from typing import TYPE_CHECKING, Any, Literal, get_args, get_origin, get_type_hints
 
 import numpy as np
 from numpy.typing import NDArray
 
 from audit.claims import PureDP, Relation, claim_from_dict
+from audit.neighbors import Adjacency, Unit
 from audit.storage import write_json
 
 if TYPE_CHECKING:
@@ -21,6 +24,8 @@ __all__ = ["AuditResult", "LossEstimate", "Verdict", "plain_number", "verdict_of
 
 
 Verdict = Literal["violated", "not refuted", "no power"]
+NUMBERS = ("confidence", "ceiling", "detectable", "seconds")
+CURVE = ("at", "loss", "low", "high")
 
 
 @dataclass(frozen=True, eq=False)
@@ -84,9 +89,9 @@ class AuditResult:
     counts: dict[str, dict[str, int]]
     pair: str
     relation: Relation
-    unit: str
+    unit: Unit
     distance: int
-    adjacency: str
+    adjacency: Adjacency
     bound: str
     confidence: float
     size: int
@@ -101,7 +106,8 @@ class AuditResult:
     def __str__(self) -> str:
         forced = f"{self.size} runs force at least {self.measured.epsilon:.4g} at {100 * self.confidence:.6g}%"
         words = f"on the caller's word, {self.pair}" if self.adjacency == "declared" else self.pair
-        return f"{self.mechanism}: promised {self.claim}, {forced}: {self.verdict} ({words}; {self.event})"
+        line = f"{self.mechanism}: promised {self.claim}, {forced}: {self.verdict} ({words}; {self.event})"
+        return " ".join(line.split())  # whatever a label holds
 
     def redact(self) -> AuditResult:
         """Return the result without what can disclose true counts: event, pair, search, support and seed."""
@@ -126,10 +132,8 @@ class AuditResult:
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain values for strict JSON: infinity is the string "inf"."""
-        values = {name.name: getattr(self, name.name) for name in fields(self)}
-        values["claim"], values["measured"] = self.claim.to_dict(), self.measured.to_dict()
-        values["ceiling"], values["detectable"] = plain_number(self.ceiling), plain_number(self.detectable)
-        return {"kind": "audit", **values}
+        values = asdict(self) | {"claim": self.claim.to_dict(), "measured": self.measured.to_dict()}
+        return {"kind": "audit", **values, **{name: plain_number(values[name]) for name in NUMBERS}}
 
     @classmethod
     def from_dict(cls, values: dict[str, Any]) -> AuditResult:
@@ -144,11 +148,11 @@ class AuditResult:
         given = _fields_of(cls, values, "audit")
         try:
             given |= {name: claim_from_dict(given[name]) for name in ("claim", "measured")}
-            given |= {name: float(given[name]) for name in ("ceiling", "detectable", "confidence", "seconds")}
-            result = cls(**given)
-            expected = verdict_of(result.claim, result.measured, result.detectable, result.support is not None)
-        except (TypeError, AttributeError, KeyError) as error:
+            given |= {name: _number(given[name]) for name in NUMBERS}
+        except TypeError as error:
             raise ValueError(f"an audit has a field of the wrong type: {error}") from None
+        result = cls(**_typed(cls, given))
+        expected = verdict_of(result.claim, result.measured, result.detectable, result.support is not None)
         if result.verdict != expected:
             raise ValueError(f"the verdict must follow from the numbers: {expected!r}, got {result.verdict!r}")
         return result
@@ -197,9 +201,9 @@ def plain_number(value: float) -> float | str:
     Returns
     -------
     float or str
-        The number itself; infinity is the string "inf".
+        The number itself; infinity is the string "inf" or "-inf".
     """
-    return "inf" if value == math.inf else value
+    return str(float(value)) if math.isinf(value) else value
 
 
 @dataclass(frozen=True, eq=False)
@@ -261,21 +265,18 @@ class LossEstimate:
         )
 
     def to_dict(self) -> dict[str, Any]:
-        """Return plain lists and numbers, ready for strict JSON: NaN becomes None."""
+        """Return plain lists and numbers, ready for strict JSON: NaN becomes None, infinity the string "inf"."""
         return {
             "kind": "estimate",
             "method": self.method,
-            "at": self.at.tolist(),
-            "loss": _nulls(self.loss),
-            "low": _nulls(self.low),
-            "high": _nulls(self.high),
-            "value": self.value,
-            "interval": _nulls(self.interval),
+            **{name: _plain_list(getattr(self, name)) for name in CURVE},
+            "value": _plain_list([self.value])[0],
+            "interval": _plain_list(self.interval),
             "confidence": self.confidence,
             "assumptions": list(self.assumptions),
             "size": self.size,
             "areas": self.areas,
-            "settings": dict(self.settings),
+            "settings": deepcopy(self.settings),
             "statistic": self.statistic,
         }
 
@@ -286,18 +287,66 @@ class LossEstimate:
         Raises
         ------
         ValueError
-            If `data` is of another kind, lacks a field or has one too many.
+            If `data` is of another kind, lacks a field, has one too many or one of the wrong type, or the arrays of the
+            curve differ in length.
         """
         given = _fields_of(cls, data, "estimate")
-        for name in ("at", "loss", "low", "high"):
-            given[name] = np.array(given[name], dtype=float)
-        low, high = np.array(given["interval"], dtype=float).tolist()
-        return cls(**given | {"interval": (low, high), "assumptions": tuple(given["assumptions"])})
+        for name in (*CURVE, "interval", "assumptions"):
+            if not isinstance(given[name], list):
+                raise ValueError(f"{name} must be a list, got {given[name]!r}")
+        try:
+            given |= {name: np.array([_number(value, math.nan) for value in given[name]]) for name in CURVE}
+            low, high = (_number(value, math.nan) for value in given["interval"])
+            given |= {"value": _number(given["value"], math.nan), "confidence": _number(given["confidence"])}
+        except (TypeError, ValueError) as error:
+            raise ValueError(f"an estimate has a field of the wrong type: {error}") from None
+        if len(sizes := {given[name].size for name in CURVE}) != 1:
+            raise ValueError(f"{', '.join(CURVE)} must be of one length, got {sorted(sizes)}")
+        return cls(**_typed(cls, given | {"interval": (low, high), "assumptions": tuple(given["assumptions"])}))
 
 
-def _nulls(values: Iterable[float]) -> list[float | None]:
-    """Return plain floats with None for NaN, which JSON has no word for."""
-    return [None if math.isnan(value) else float(value) for value in values]
+def _plain_list(values: Iterable[float]) -> list[float | str | None]:
+    """Return numbers as JSON can hold them, with None for NaN."""
+    return [None if math.isnan(value) else plain_number(float(value)) for value in values]
+
+
+def _number(value: Any, none: float | None = None) -> float:
+    """Return the number that `plain_number` wrote, and `none`, if given, for None."""
+    if value is None and none is not None:
+        return none
+    if value in ("inf", "-inf"):
+        return float(value)
+    if isinstance(value, bool) or not isinstance(value, int | float) or value != value:
+        raise TypeError(f"{value!r} is no number")
+    try:
+        return float(value)
+    except OverflowError:  # a whole number of hundreds of digits, as a hostile file may hold
+        raise TypeError("a number is too large for a float") from None
+
+
+def _typed(cls: type, given: dict[str, Any]) -> dict[str, Any]:
+    """Return the fields if each is of its type, down to the entries of lists and dicts."""
+    for name, hint in get_type_hints(cls).items():
+        if not _is_of(given[name], hint):
+            words = hint.__name__ if isinstance(hint, type) else str(hint).removeprefix("typing.")
+            raise ValueError(f"{name} must be {words}, got {given[name]!r}")
+    return given
+
+
+def _is_of(value: Any, hint: Any) -> bool:
+    """Tell whether a value is of an annotated type; entries of a tuple are of one type here, and keys are text."""
+    kind, inside = get_origin(hint) or hint, get_args(hint)
+    if kind is Any:
+        return True
+    if kind is Literal:
+        return value in inside
+    if kind is UnionType:
+        return any(_is_of(value, one) for one in inside)
+    if isinstance(value, bool) or not isinstance(value, kind):
+        return False
+    if kind is dict:
+        return all(_is_of(entry, inside[1]) for entry in value.values())
+    return kind not in (list, tuple) or all(_is_of(entry, inside[0]) for entry in value)
 
 
 def _fields_of(cls: type, values: Any, kind: str) -> dict[str, Any]:

@@ -29,12 +29,17 @@ def write_json(path: Path, values: dict[str, Any]) -> None:
     Raises
     ------
     ValueError
-        If a number is NaN or infinite: infinity is written as the string "inf".
+        If a number is NaN or infinite (infinity is written as the string "inf"), a key stands twice once it is text, or
+        is one of the two that are added here.
+    TypeError
+        If a value has no form in JSON.
     OSError
         If the folder cannot be written or the disk is full; nothing is left behind.
     """
+    if taken := {"schema", "sha256"} & values.keys():
+        raise ValueError(f"values must leave schema and sha256 to the file, got {', '.join(sorted(taken))}")
     body = {"schema": SCHEMA, **values}
-    body["sha256"] = _digest(body)
+    body["sha256"] = _digest(_parsed(ENCODER.encode(body)))  # of what will be read: keys that are numbers become text
     write_atomically(path, ENCODER.encode(body) + "\n")
 
 
@@ -56,7 +61,7 @@ def write_atomically(path: Path, text: str) -> None:
         os.chmod(temporary, 0o666 & ~_umask())
         os.replace(temporary, path)
     except BaseException:
-        os.unlink(temporary)
+        Path(temporary).unlink(missing_ok=True)  # an interrupt may come after the renaming
         raise
 
 
@@ -98,19 +103,24 @@ def read_json(path: Path) -> dict[str, Any]:
         raise ValueError(f"{path} must be at most {LARGEST} bytes, got {size}")
     try:
         text = path.read_bytes().decode()
-        body = json.loads(text, object_pairs_hook=_unique_keys, parse_constant=_refuse_constant)
-        digest = _digest({key: value for key, value in body.items() if key != "sha256"}) if body else ""
+        body = _parsed(text)
+        if not isinstance(body, dict) or "sha256" not in body:
+            raise ValueError("it has no checksum")
+        written = {key: value for key, value in body.items() if key != "sha256"}
+        intact = body["sha256"] == _digest(written) and _is_text_of(body, text)
     except (ValueError, RecursionError) as error:  # too deep, too many digits, not UTF-8: all of them not a result
         reason = str(error) if isinstance(error, ValueError) else "nested too deeply"
         raise ValueError(f"{path} is not a result file: {reason.splitlines()[0]}") from None
-    if not isinstance(body, dict) or "sha256" not in body:
-        raise ValueError(f"{path} is not a result file: it has no checksum")
-    if body.get("schema") != SCHEMA:
-        raise ValueError(f"{path} must have schema {SCHEMA}, got {body.get('schema')!r}")
-    if body["sha256"] != digest or not _is_text_of(body, text):
+    if written.get("schema") != SCHEMA:
+        raise ValueError(f"{path} must have schema {SCHEMA}, got {written.get('schema')!r}")
+    if not intact:
         raise ValueError(f"{path} does not match its checksum: it was changed after it was written")
-    del body["schema"], body["sha256"]
-    return body
+    del written["schema"]
+    return written
+
+
+def _parsed(text: str) -> Any:
+    return json.loads(text, object_pairs_hook=_unique_keys, parse_constant=_refuse_constant)
 
 
 def _is_text_of(body: Any, text: str) -> bool:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 from rich import box
 from rich.table import Table
@@ -32,26 +33,34 @@ def audit_table(results: Sequence[AuditResult], names: Sequence[str] | None = No
     rich.table.Table
         To be printed by a `rich.console.Console`.
     """
-    table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
-    table.add_column("algorithm", no_wrap=True)
-    table.add_column("promised\nepsilon", justify="right")
-    table.add_column("neighbors:\none ...")
-    table.add_column("runs force\nat least", justify="right")
-    table.add_column("would have\nseen from", justify="right")
-    table.add_column("verdict")
-    table.add_column("event: which database (x, y) the release is guessed to come from", ratio=1)
-    table.add_column("seconds", justify="right")
+    # Words fold where the terminal is narrow, numbers and verdicts stay in one piece: nothing is cut off.
+    words: dict[str, Any] = {"overflow": "fold"}
+    whole: dict[str, Any] = {"no_wrap": True, "justify": "right"}
+    table = Table(box=box.SIMPLE_HEAD, pad_edge=False, collapse_padding=True)
+    table.add_column("algorithm", **words)
+    table.add_column("promised\nepsilon", **whole)
+    table.add_column("neighbors:\none ...", **words)
+    table.add_column("runs force\nat least", **whole)
+    table.add_column("would have\nseen from", **whole)
+    table.add_column("verdict", no_wrap=True)
+    table.add_column("event: which database (x, y) the release is guessed to come from", **words)
+    table.add_column("seconds", **whole)
     for name, result in zip(names or [result.mechanism for result in results], results, strict=True):
         declared = " (declared)" if result.adjacency == "declared" else ""
         group = f", pairs of {result.distance}" if result.distance > 1 else ""
         table.add_row(
-            Text(name),
+            _as_it_stands(name),
             f"{result.claim.epsilon:.4g}",
-            Text(NEIGHBORS[result.relation].format(result.unit) + group + declared),
+            _as_it_stands(NEIGHBORS[result.relation].format(result.unit) + group + declared),
             "infinity" if result.support else f"{result.measured.epsilon:.4f}",
             f"{result.detectable:.3f}",
             Text(result.verdict, style=STYLES[result.verdict]),
-            Text(result.event),
+            _as_it_stands(result.event),
             f"{result.seconds:.1f}",
         )
     return table
+
+
+def _as_it_stands(words: str) -> Text:
+    """Return words without markup, and without the control characters that a terminal would obey."""
+    return Text("".join(letter if letter.isprintable() else " " for letter in words))

@@ -5,7 +5,7 @@ import math
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 from scipy.special import logsumexp
@@ -174,7 +174,6 @@ real_residuals = arrays(np.float64, st.integers(10, 60), elements=st.floats(-9, 
 )
 
 
-@settings(deadline=None)
 @given(st.one_of(whole_residuals, real_residuals), st.sampled_from([1, 1.5, 4]), st.sampled_from([0, 0.25, 3]))
 def test_the_lag_tail_is_its_definition(residuals, lag, start):
     def tail(k):
@@ -188,7 +187,6 @@ def test_the_lag_tail_is_its_definition(residuals, lag, start):
     assert estimate.loss[0] == pytest.approx(math.log(tail(start) / tail(start + lag)) / lag, abs=1e-12)
 
 
-@settings(deadline=None)
 @given(st.sampled_from(METHODS), st.integers(0, 2**32 - 1))
 def test_the_order_of_areas_does_not_matter(method, seed):
     rng = np.random.default_rng(seed)
@@ -198,7 +196,6 @@ def test_the_order_of_areas_does_not_matter(method, seed):
     assert shuffled.loss == pytest.approx(ordered.loss, abs=1e-12, nan_ok=True)
 
 
-@settings(deadline=None)
 @given(st.integers(0, 2**32 - 1))
 def test_a_mirror_image_has_the_same_loss(seed):
     residuals = geometric(0.5, 300, np.random.default_rng(seed))
