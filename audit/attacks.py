@@ -21,7 +21,7 @@ Floats = NDArray[np.float64]
 Family = Literal["threshold", "cell"]
 
 GRID = 256  # thresholds tried on either side
-VALUES = 4096  # distinct scores up to which single values are events
+VALUES = 4096  # distinct scores up to which each single value may be an event
 PESSIMISM = 5.0  # standard errors taken off a rule's accuracy on the runs that chose it
 INFINITE = 1e100  # what stands for infinity in a mean, so that its square is finite
 MOST_CELLS = 8  # coordinates of an output that are searched, singly and jointly
@@ -37,7 +37,8 @@ class Attack:
         What may be looked at. Default: the entries of the output that the pair changes, singly and jointly; where an
         output is not shaped like the data, those that move most from `x` to `y`.
     families : tuple of {"threshold", "cell"}
-        Kinds of rules on each: scores beyond thresholds, and sets of single values of scores with few values.
+        Kinds of rules on each: scores beyond thresholds, and sets of single values: of scores with few values, or of
+        those that repeat.
     """
 
     statistics: tuple[Statistic, ...] | None = None
@@ -103,21 +104,21 @@ def changed_cells(pair: NeighborPair, shape: tuple[int, ...]) -> tuple[Statistic
     Returns
     -------
     tuple of Statistic or None
-        Each entry, and several jointly; None where outputs are not shaped like the counts.
+        Each entry, the most changed first, and several jointly; None where outputs are not shaped like the counts.
     """
     if shape == ():
         return (cell(),)
-    if not (isinstance(pair.x, np.ndarray) and isinstance(pair.y, np.ndarray)):
-        return None
-    if (
-        pair.x.shape != shape
-        or pair.y.shape != shape
-        or pair.x.dtype.kind not in "iuf"
-        or pair.y.dtype.kind not in "iuf"
+    if not all(
+        isinstance(data, np.ndarray)
+        and data.shape == shape
+        and data.dtype.kind in "iuf"
+        and bool(np.isfinite(data).all())
+        for data in (pair.x, pair.y)
     ):
         return None
     change = pair.y.astype(float) - pair.x
-    where = [tuple(map(int, index)) for index in np.argwhere(change)[:MOST_CELLS]]
+    largest = np.argsort(-np.abs(change), axis=None, kind="stable")[:MOST_CELLS]
+    where = [tuple(map(int, index)) for index in zip(*np.unravel_index(largest, shape), strict=True) if change[index]]
     if not where:
         return None
     middles = [float(pair.x[index]) + change[index] / 2 for index in where]
@@ -192,6 +193,8 @@ def select_event(
     best = (-math.inf, Event(statistics[0], ThresholdRule(-math.inf, math.inf)))
     for column, statistic in enumerate(statistics):
         x, y = scores_x[:, column], scores_y[:, column]
+        if np.all(x == x[0]) and np.all(y == x[0]):  # one score tells nothing
+            continue
         for family in families:
             found = (
                 _thresholds(x, y, counting, confidence) if family == "threshold" else _cells(x, y, counting, confidence)
@@ -210,7 +213,7 @@ def _thresholds(x: Floats, y: Floats, counting: int, confidence: float) -> tuple
     guess.
     """
     values = np.unique(np.concatenate([x, y]))
-    if values.size < 2:
+    if values.size == 0:
         return None
     if values.size > GRID:
         values = np.unique(np.quantile(np.concatenate([x, y]), np.linspace(0, 1, GRID), method="nearest"))
@@ -232,9 +235,9 @@ def _thresholds(x: Floats, y: Floats, counting: int, confidence: float) -> tuple
         if best is not None and rating[chosen] <= best[0]:
             continue
         value = float(rating[chosen])
-        promised = np.where(allowed, _promised(accuracy, safe * scale, confidence), -np.inf)
-        noise = _standard_error_of_widening(correct, guesses, chosen)
-        wider = allowed & (promised >= promised[chosen] - noise)
+        promised = float(_promised(accuracy[chosen], safe[chosen] * scale, confidence))
+        lucky = np.minimum(accuracy + _standard_error_of_widening(correct, guesses, chosen), 1.0)
+        wider = allowed & (_promised(lucky, safe * scale, confidence) >= promised)
         wider[: chosen[0]] = wider[:, chosen[1] + 1 :] = False
         i, j = np.unravel_index(np.argmax(np.where(wider, guesses, -1)), guesses.shape)
         best = value, ThresholdRule(float(low[i]), float(high[j]), above)  # type: ignore[arg-type]
@@ -242,33 +245,37 @@ def _thresholds(x: Floats, y: Floats, counting: int, confidence: float) -> tuple
 
 
 def _standard_error_of_widening(correct: NDArray[Any], guesses: NDArray[Any], chosen: tuple[Any, ...]) -> Floats:
-    """Return the standard error of how the log-odds of a right guess change from the chosen rule to each wider one."""
+    """Return the standard error of how the rate of right guesses changes from the chosen rule to each wider one."""
     accuracy = (correct[chosen] + 0.5) / (guesses[chosen] + 1)
     added = np.maximum(guesses - guesses[chosen], 1)
     fresh = np.clip((correct - correct[chosen] + 0.5) / (added + 1), 0.0, 1.0)
     variance = (added / np.maximum(guesses, 1)) ** 2 * (
         fresh * (1 - fresh) / added + accuracy * (1 - accuracy) / guesses[chosen]
     )
-    error: Floats = np.sqrt(variance) / (accuracy * (1 - accuracy))
-    return error
+    return np.asarray(np.sqrt(variance))
 
 
 def _cells(x: Floats, y: Floats, counting: int, confidence: float) -> tuple[float, CellRule] | None:
     """Choose sets of single values: half of the runs say which way each leans, the other half how far to trust it."""
     half_x, half_y = x.size // 2, y.size // 2
-    values, which = np.unique(np.concatenate([x[:half_x], y[:half_y]]), return_inverse=True)
-    if not 2 <= values.size <= VALUES:
+    values, seen = np.unique(np.concatenate([x[:half_x], y[:half_y]]), return_counts=True)
+    if values.size > VALUES:
+        values = values[seen > 1]  # a continuous score may still have atoms
+    if min(half_x, half_y) == 0 or not 1 <= values.size <= VALUES:
         return None
-    counts_x = np.bincount(which[:half_x], minlength=values.size) + 0.5
-    counts_y = np.bincount(which[half_x:], minlength=values.size) + 0.5
+
+    def known(scores: Floats) -> NDArray[np.intp]:
+        place = np.minimum(np.searchsorted(values, scores), values.size - 1)
+        return np.asarray(place[values[place] == scores])
+
+    counts_x = np.bincount(known(x[:half_x]), minlength=values.size) + 0.5
+    counts_y = np.bincount(known(y[:half_y]), minlength=values.size) + 0.5
     ratio = np.log(counts_y / counts_x) - math.log(half_y / half_x)
     lean = np.sign(ratio) * np.maximum(np.abs(ratio) - np.sqrt(1 / counts_x + 1 / counts_y), 0.0)
 
-    def lean_of(scores: Floats) -> Floats:
-        place = np.minimum(np.searchsorted(values, scores), values.size - 1)
-        return np.where(values[place] == scores, lean[place], 0.0)
-
-    found = _thresholds(lean_of(x[half_x:]), lean_of(y[half_y:]), counting, confidence)
+    leans_x, leans_y = lean[known(x[half_x:])], lean[known(y[half_y:])]
+    share = (leans_x.size + leans_y.size) / (x.size - half_x + y.size - half_y)
+    found = _thresholds(leans_x, leans_y, counting * share, confidence)
     if found is None:
         return None
     guess = found[1].guess(lean)

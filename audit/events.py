@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 __all__ = ["CellRule", "Event", "Statistic", "ThresholdRule", "agreement", "cell"]
 
@@ -50,10 +50,7 @@ class Statistic:
             raise ValueError(f"{self.name} must give one score a run, got shape {scores.shape} for {len(outputs)} runs")
         if np.isnan(scores).any():
             raise ValueError(f"{self.name} must not be NaN, got {np.isnan(scores).sum()} of {len(scores)} scores")
-        with np.errstate(over="ignore"):
-            rounded = np.round(scores, DECIMALS)
-        # Infinity is for thresholds that nothing reaches.
-        return np.clip(np.where(np.isfinite(rounded), rounded, scores), -LARGEST, LARGEST)
+        return np.clip(_rounded(scores), -LARGEST, LARGEST)  # infinity is for thresholds that nothing reaches
 
 
 def cell(*index: int) -> Statistic:
@@ -190,7 +187,7 @@ class Event:
         index : int or tuple of int
             The entry; ``()`` for outputs that are one number.
         high : float
-            From here up the guess is `y`.
+            From here up the guess is `y`; rounded as scores are.
         low : float, optional
             From here down the guess is `x`. Default: never.
 
@@ -200,7 +197,27 @@ class Event:
             Ready to be registered before any run.
         """
         where = index if isinstance(index, tuple) else (index,)
-        return cls(cell(*where), ThresholdRule(-math.inf if low is None else low, high))
+        lowest = -math.inf if low is None else low
+        return cls(cell(*where), ThresholdRule(float(_rounded(lowest)), float(_rounded(high))))
+
+    @classmethod
+    def equals(cls, index: int | tuple[int, ...], value: float) -> Event:
+        """Return the event that one entry of an output is `value`, which speaks for `y`.
+
+        Parameters
+        ----------
+        index : int or tuple of int
+            The entry; ``()`` for outputs that are one number.
+        value : float
+            Here the guess is `y`; rounded as scores are.
+
+        Returns
+        -------
+        Event
+            Ready to be registered before any run.
+        """
+        where = index if isinstance(index, tuple) else (index,)
+        return cls(cell(*where), CellRule(_rounded([value]), np.array([])))
 
     def guess(self, outputs: NDArray[Any]) -> Guesses:
         """Return +1 for `y`, -1 for `x` and 0 for no guess, for outputs of shape (runs, *output): shape (runs,)."""
@@ -210,9 +227,17 @@ class Event:
         return self.rule.describe(self.statistic.name) or "never a guess"
 
 
+def _rounded(values: ArrayLike) -> Floats:
+    """Round as all scores are; what is too large for that stays."""
+    given = np.asarray(values, dtype=np.float64)
+    with np.errstate(over="ignore"):
+        rounded = np.round(given, DECIMALS)
+    return np.where(np.isfinite(rounded), rounded, given)
+
+
 def _spans(values: Floats) -> str:
     """Write sorted values as ranges of neighbors, a few of them at most."""
-    breaks = np.flatnonzero(np.diff(values) != 1) + 1
+    breaks = np.flatnonzero(values[1:] != values[:-1] + 1) + 1
     runs = [
         f"{part[0]:.10g}..{part[-1]:.10g}" if part.size > 1 else f"{part[0]:.10g}" for part in np.split(values, breaks)
     ]

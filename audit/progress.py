@@ -57,4 +57,5 @@ def progress_bar(what: str, total: int, *, shown: bool = True, unit: str = "runs
     try:
         yield advance
     finally:
-        bar.stop()
+        if bar.live.is_started:  # a dumb terminal would get an empty line
+            bar.stop()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime
+import functools
 import platform
 from importlib import metadata
 from typing import Any
@@ -34,6 +35,7 @@ def provenance(**parameters: Any) -> dict[str, Any]:
     }
 
 
+@functools.cache  # reading the metadata of a package takes as long as a thousand runs
 def _version(package: str) -> str:
     try:
         return metadata.version(package)

@@ -1,0 +1,243 @@
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from audit.events import LARGEST, CellRule, Event, Statistic, ThresholdRule, agreement, cell
+
+REALS = st.floats(-1e6, 1e6)
+ANY = st.floats(allow_nan=False)
+INF = math.inf
+
+
+def literal_threshold(rule, score):
+    upper, lower = (1, -1) if rule.above == "y" else (-1, 1)
+    if score >= rule.high:
+        return upper
+    return lower if score <= rule.low else 0
+
+
+def values(*numbers):
+    return np.array(numbers, dtype=float)
+
+
+# Rules
+
+
+@pytest.mark.parametrize(
+    ("low", "high", "guesses"),
+    [
+        (0, 1, [-1, -1, -1, 0, 1, 1, 1]),
+        (-INF, 1, [-1, 0, 0, 0, 1, 1, 1]),
+        (0, INF, [-1, -1, -1, 0, 0, 0, 1]),
+        (-2, 0, [-1, -1, 1, 1, 1, 1, 1]),
+    ],
+)
+def test_thresholds_guess_on_either_side_and_abstain_between(low, high, guesses):
+    scores = values(-INF, -2, 0, 0.5, 1, 2, INF)
+    found = ThresholdRule(low, high).guess(scores)
+    assert found.tolist() == guesses
+    assert found.dtype == np.int8
+    assert ThresholdRule(low, high, "x").guess(scores).tolist() == [-guess for guess in guesses]
+
+
+def test_infinite_thresholds_are_reached_by_no_score_of_a_statistic():
+    outputs = values(-INF, -1e308, 0, 1e308, INF)
+    assert not Event(cell(), ThresholdRule(-INF, INF)).guess(outputs).any()
+    assert Event(cell(), ThresholdRule(-INF, LARGEST)).guess(outputs).tolist() == [0, 0, 0, 0, 1]
+    assert Event(cell(), ThresholdRule(-LARGEST, INF)).guess(outputs).tolist() == [-1, 0, 0, 0, 0]
+
+
+@given(st.lists(ANY, max_size=20), ANY, ANY, st.sampled_from("xy"))
+def test_thresholds_do_what_they_say(scores, low, high, above):
+    if not low < high:
+        with pytest.raises(ValueError, match="low must be below high"):
+            ThresholdRule(low, high, above)
+        return
+    rule = ThresholdRule(low, high, above)
+    assert rule.guess(values(*scores, low, high)).tolist() == [literal_threshold(rule, s) for s in [*scores, low, high]]
+
+
+@given(*[st.lists(st.integers(-9, 9), max_size=12)] * 3)
+def test_cells_do_what_they_say(scores, y, x):
+    rule = CellRule(values(*y), values(*x))
+    assert rule.guess(values(*scores)).tolist() == [(score in y) - (score in x) for score in scores]
+    assert rule.guess(values(*scores)).dtype == np.int8
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        ((1, 1), "low must be below high, got 1 and 1"),
+        ((2, 1), "low must be below high, got 2 and 1"),
+        ((math.nan, 1), "low must be below high, got nan and 1"),
+        ((0, math.nan), "low must be below high, got 0 and nan"),
+        ((0, 1, "z"), 'above must be "x" or "y", got \'z\''),
+    ],
+)
+def test_rules_that_mean_nothing_are_refused(options, words):
+    with pytest.raises(ValueError, match=words):
+        ThresholdRule(*options)
+
+
+# Statistics
+
+
+@given(st.lists(REALS, min_size=1, max_size=10), st.floats(-4e-10, 4e-10))
+def test_scores_are_rounded_to_nine_decimals(numbers, noise):
+    rounded = np.round(values(*numbers), 9)
+    np.testing.assert_array_equal(cell()(values(*numbers)), rounded)
+    # Up to 9e6 the digits after the ninth are lost, whatever they were.
+    np.testing.assert_array_equal(cell()(rounded + noise), rounded)
+
+
+def test_the_last_bits_of_a_sum_do_not_reach_a_score():
+    outputs = values(0.1 + 0.2, 0.3, 0.3 + 2e-9)
+    assert outputs[0] != outputs[1]
+    scores = cell()(outputs)
+    assert scores[0] == scores[1] != scores[2]
+    assert Event(cell(), CellRule(y=values(0.3), x=values())).guess(outputs).tolist() == [1, 1, 0]
+
+
+def test_scores_too_large_to_round_stay_and_infinities_become_finite():
+    given = values(-INF, -LARGEST, -1.5e300, 2.0**60, 1.5e300, LARGEST, INF)
+    assert cell()(given).tolist() == [-LARGEST, -LARGEST, -1.5e300, 2.0**60, 1.5e300, LARGEST, LARGEST]
+
+
+@pytest.mark.parametrize("dtype", [bool, np.uint8, np.int64, np.float32])
+def test_outputs_of_any_numeric_type_are_scored(dtype):
+    scores = cell(1)(np.array([[0, 1], [1, 0]], dtype))
+    assert scores.tolist() == [1, 0]
+    assert scores.dtype == np.float64
+
+
+def test_a_cell_reads_one_entry():
+    outputs = np.arange(24).reshape(2, 3, 4)
+    assert cell(1, 2)(outputs).tolist() == [6, 18]
+    assert cell(-1, 0)(outputs).tolist() == [8, 20]
+    assert cell()(np.array([3, 4])).tolist() == [3, 4]
+    assert [cell().name, cell(5).name, cell(1, 2).name] == ["output", "output[5]", "output[1, 2]"]
+
+
+@pytest.mark.parametrize(
+    ("statistic", "outputs", "words"),
+    [
+        (cell(3), np.zeros((5, 3)), r"output\[3\] must be inside outputs, got outputs of shape \(3,\)"),
+        (cell(0, 0), np.zeros((5, 3)), r"output\[0, 0\] must be inside outputs, got outputs of shape \(3,\)"),
+        (cell(0), np.zeros(5), r"output\[0\] must be inside outputs, got outputs of shape \(\)"),
+        (
+            agreement([(0,), (3,)], [0, 0], [1, 1]),
+            np.zeros((5, 3)),
+            r"joint shift of output\[0\], \[3\] must be inside outputs, got outputs of shape \(3,\)",
+        ),
+        (cell(), np.zeros((5, 3)), r"output must give one score a run, got shape \(5, 3\) for 5 runs"),
+        (Statistic("sum", np.sum), np.zeros((5, 3)), r"sum must give one score a run, got shape \(\) for 5 runs"),
+        (Statistic("root", lambda v: v * np.nan), np.zeros(5), "root must not be NaN, got 5 of 5 scores"),
+    ],
+)
+def test_statistics_that_give_no_score_are_refused(statistic, outputs, words):
+    with pytest.raises(ValueError, match=words) as caught:
+        statistic(outputs)
+    assert "\n" not in str(caught.value)
+
+
+# Joint events
+
+POINTS = st.lists(st.tuples(REALS, REALS, st.sampled_from([-1.0, 1.0, 0.5, -2.0])), min_size=1, max_size=6)
+
+
+@given(POINTS)
+def test_agreement_is_the_nearest_entry_on_one_side(points):
+    outputs, middles, signs = (np.array(part) for part in zip(*points, strict=True))
+    sides = [float(sign * (output - middle)) for output, middle, sign in points]
+    expected = min(sides) if min(sides) > 0 else max(max(sides), min(sides)) if max(sides) < 0 else 0.0
+    statistic = agreement([(k,) for k in range(len(points))], middles, signs)
+    assert statistic(outputs[None]).tolist() == [np.round(expected, 9)]
+    assert statistic((2 * middles - outputs)[None])[0] == pytest.approx(
+        -np.round(min(map(abs, sides)) * np.sign(expected), 9) if expected else 0, abs=1e-8
+    )
+
+
+def test_agreement_speaks_for_the_database_that_all_entries_are_near():
+    x, y = values(5, 0, 9), values(5, 2, 8)
+    statistic = agreement([(1,), (2,)], (x + y)[1:] / 2, np.sign(y - x)[1:])
+    outputs = np.array([x, y, (x + y) / 2, [5, 2, 9], [5, 4, 7.5], [0, -4, 9.5]])
+    assert statistic(outputs).tolist() == [-0.5, 0.5, 0, 0, 1, -1]
+    assert statistic.name == "joint shift of output[1], [2]"
+    two = agreement([(0, 1), (1, 0)], [0, 0], [1, 0.5])
+    assert two(np.array([[[9, 2], [6, 9]], [[-9, -1], [-6, -9]], [[0, 1], [-1, 0]]])).tolist() == [2, -1, 0]
+
+
+def test_a_joint_event_shows_the_sum_of_losses_and_the_sum_of_entries_does_not():
+    epsilon, k = 0.7, np.arange(-40, 42)
+
+    def law(center):
+        p = np.tanh(epsilon / 2) * np.exp(-epsilon * np.abs(k - center))
+        return np.outer(p, p).ravel()
+
+    pairs = np.stack(np.meshgrid(k, k, indexing="ij"), axis=-1).reshape(-1, 2)
+    p, q = law(0), law(1)
+
+    def losses(scores):
+        tails = [(p[scores >= t].sum(), q[scores >= t].sum()) for t in np.unique(scores)]
+        return np.array([math.log(on_y / on_x) for on_x, on_y in tails if on_x > 1e-6])
+
+    joint = losses(agreement([(0,), (1,)], [0.5, 0.5], [1, 1])(pairs))
+    assert joint.max() == pytest.approx(2 * epsilon, abs=1e-9)
+    assert losses(pairs.sum(axis=1)).max() < 1.9 * epsilon
+
+
+# Events
+
+
+def test_a_registered_event_guesses_from_one_entry():
+    outputs = np.array([[0, 3], [0, 5], [9, 7]])
+    assert Event.at_least(1, 5).guess(outputs).tolist() == [0, 1, 1]
+    assert Event.at_least((1,), 5, low=3).guess(outputs).tolist() == [-1, 1, 1]
+    assert Event.at_least((), 5).guess(np.array([4, 5])).tolist() == [0, 1]
+    assert Event.at_least((0, 1), 5).guess(outputs[None]).tolist() == [0]
+    assert Event.equals(1, 5).guess(outputs).tolist() == (outputs[:, 1] == 5).astype(int).tolist()
+    assert Event.equals((), 0.1 + 0.2).guess(np.array([0.3, 0.30001])).tolist() == [1, 0]
+    with pytest.raises(ValueError, match=r"low must be below high, got 5\.0 and 5\.0"):
+        Event.at_least(0, 5, low=5)
+
+
+@pytest.mark.parametrize("value", [0.1 * 3, 0.1 - 0.7, 123456789.123, 1e15 / 7, 1.5e300])
+def test_a_registered_threshold_is_reached_by_the_same_output(value):
+    below = value - 1e-6 * max(abs(value), 1)
+    assert Event.at_least((), value, low=below).guess(values(value, below)).tolist() == [1, -1]
+
+
+@pytest.mark.parametrize(
+    ("event", "text"),
+    [
+        (Event.at_least(3, 17), "y if output[3] >= 17"),
+        (Event.equals((3, 0), 17), "y if output[3, 0] in {17}"),
+        (Event.at_least((1, 2), 17.25, low=-3), "y if output[1, 2] >= 17.25, x if output[1, 2] <= -3"),
+        (Event(cell(), ThresholdRule(0, 1, "x")), "x if output >= 1, y if output <= 0"),
+        (Event(cell(), ThresholdRule(0, INF)), "x if output <= 0"),
+        (Event(cell(), ThresholdRule(-INF, INF)), "never a guess"),
+        (Event(cell(), ThresholdRule(-INF, 1 / 3)), "y if output >= 0.3333333333"),
+        (Event(cell(0), CellRule(values(), values())), "never a guess"),
+        (Event(cell(0), CellRule(values(5), values())), "y if output[0] in {5}"),
+        (Event(cell(0), CellRule(values(), values(-1, 2.5))), "x if output[0] in {-1, 2.5}"),
+        (
+            Event(cell(), CellRule(values(-3, -2, -1, 1, 3, 4), values(0))),
+            "y if output in {-3..-1, 1, 3..4}, x if output in {0}",
+        ),
+        (
+            Event(cell(), CellRule(np.arange(0.0, 16, 2), values())),
+            "y if output in {0, 2, 4, 6, 8, 10, ... (8 values)}",
+        ),
+        (
+            Event(cell(), CellRule(values(-LARGEST, LARGEST), values())),
+            "y if output in {-1.797693135e+308, 1.797693135e+308}",
+        ),
+    ],
+)
+def test_events_are_readable(event, text):
+    assert str(event) == text

@@ -1,0 +1,626 @@
+"""The measurement as a whole: it forces nearly all there is, never more, and says what it cannot answer."""
+
+from __future__ import annotations
+
+import math
+import tracemalloc
+
+import joblib
+import numpy as np
+import pytest
+from scipy import stats
+
+from algorithms.broken import ForgottenLevelRDPC, HalfNoiseGDPC, NotebookGDPC
+from algorithms.flaxman import ADPC, GDPC, RDPC
+from algorithms.hierarchy import Hierarchy
+from algorithms.noise import TwoTailedGeometric
+from audit.attacks import Attack, select_event
+from audit.bounds import guessing_game_lower
+from audit.claims import PureDP
+from audit.events import Event, Statistic, ThresholdRule, cell
+from audit.exact import LossDistribution
+from audit.loss import measure_loss, measure_loss_from_outputs
+from audit.neighbors import NeighborPair
+
+COUNTS = [120, 75]
+PAIR = NeighborPair.add_people(COUNTS, 0)
+MANY = NeighborPair.add_people([120] * 100, 0)
+FORGETFUL = ForgottenLevelRDPC(1.0, Hierarchy.regular(10, 2), "all")
+SURE = 1 - 1e-6  # confidence where a sound mechanism must not be accused
+MISSES = 38  # of 400 audits at 95% confidence: Bin(400, 0.05) exceeds it with probability 9e-5
+
+
+def misses(results, truth):
+    return sum(result.measured.epsilon > truth for result in results)
+
+
+def laplace(data, size, rng):
+    return data + rng.laplace(0, 1, (size, *np.shape(data)))
+
+
+def coin(data, size, rng):
+    """Randomized response about one bit: 1 is said with probability data."""
+    return (rng.random(size) < data).astype(int)
+
+
+# Known truth
+
+
+def test_a_right_guess_has_the_odds_of_the_loss():
+    """Both sides of the geometric law carry the log-ratio epsilon: right guesses are exactly Bin(guesses, e/(1+e))."""
+    event = Event.at_least(0, 121, low=120)
+    results = [measure_loss(GDPC(1.0), PAIR, PureDP(1), event=event, size=20_000, rng=seed) for seed in range(100)]
+    correct = sum(result.counts["x"]["guessed_x"] + result.counts["y"]["guessed_y"] for result in results)
+    guessed = sum(count["guessed_x"] + count["guessed_y"] for result in results for count in result.counts.values())
+    assert guessed == 100 * 20_000  # 120 or less is x, 121 or more is y
+    # False alarm 1e-6, two-sided.
+    assert stats.binomtest(correct, guessed, 1 / (1 + math.exp(-1))).pvalue > 1e-6
+    assert stats.binomtest(correct, guessed, 1 / (1 + math.exp(-1.02))).pvalue < 1e-6
+    on_y = sum(result.counts["y"]["runs"] for result in results)
+    assert stats.binomtest(on_y, guessed, 0.5).pvalue > 1e-6  # the coins are fair
+    spread = np.var([result.counts["y"]["runs"] for result in results], ddof=1)
+    assert stats.chi2(99).cdf(99 * spread / 5000) == pytest.approx(0.5, abs=0.499999)  # and tossed, not dealt
+
+
+def test_a_registered_event_is_bounded_by_all_runs():
+    event = Event.at_least(0, 121, low=120)
+    result = measure_loss(GDPC(0.5), PAIR, PureDP(0.5), event=event, size=5000, rng=4)
+    assert (result.size, result.selection) == (5000, 0)
+    assert sum(count["runs"] for count in result.counts.values()) == 5000
+    correct = result.counts["x"]["guessed_x"] + result.counts["y"]["guessed_y"]
+    assert result.measured.epsilon == float(guessing_game_lower(correct, 5000, confidence=0.95))
+    assert result.event == "y if output[0] >= 121, x if output[0] <= 120"
+    assert result.searched == "one event, registered beforehand"
+
+
+def test_single_values_of_the_error_carry_the_same_loss():
+    """The seed's event "the error is k", here at k = 3: seen with probability p(3) on x and p(2) on y."""
+    event = Event.equals(0, 123)
+    result = measure_loss(GDPC(1.0), PAIR, PureDP(1), event=event, size=400_000, rng=2)
+    law = TwoTailedGeometric(1.0)
+    for name, k in (("x", 3), ("y", 2)):
+        count = result.counts[name]
+        assert count["guessed_x"] == 0
+        # False alarm 1e-6 each.
+        assert stats.binomtest(count["guessed_y"], count["runs"], math.exp(law.logpmf(k))).pvalue > 1e-6
+    assert 0.9 < result.measured.epsilon < 1.0
+
+
+def test_selection_spends_its_share_and_counting_the_rest():
+    result = measure_loss(GDPC(1.0), PAIR, PureDP(1), size=10_000, selection=0.25, rng=1)
+    assert (result.size, result.selection) == (10_000, 2500)
+    assert sum(count["runs"] for count in result.counts.values()) == 7500
+    assert "2 statistics" not in result.searched  # one cell differs, one statistic is looked at
+    assert "thresholds and single values of 1 statistics (output[0])" in result.searched
+
+
+def test_every_run_is_made_once():
+    runs = []
+
+    def counted(data, size, rng):
+        runs.append(size)
+        return laplace(data, size, rng)
+
+    result = measure_loss(counted, PAIR, PureDP(1), size=3000, rng=1)
+    probe = 2 * (1 + 32 + 32)  # on either database: one for the shape, two short batches that must differ
+    assert sum(runs) == 3000 + probe
+    assert result.size == 3000
+
+
+# What it reaches (the numbers that the flagship promises)
+
+
+def test_one_person_forces_the_whole_epsilon():
+    """The middle of 200 audits of 200,000 runs, selection included, is at least 0.98 of epsilon."""
+    results = [measure_loss(GDPC(1.0), PAIR, PureDP(1), rng=seed) for seed in range(200)]
+    assert np.median([result.measured.epsilon for result in results]) >= 0.98
+    assert misses(results, 1.0) <= 23  # of 200: false alarm 1e-4
+
+
+@pytest.mark.slow
+def test_one_person_forces_a_small_epsilon():
+    results = [measure_loss(GDPC(0.1), PAIR, PureDP(0.1), size=1_200_000, rng=seed) for seed in range(200)]
+    assert np.median([result.measured.epsilon for result in results]) >= 0.095
+    assert misses(results, 0.1) <= 23
+
+
+def test_a_group_forces_an_epsilon_that_one_person_cannot():
+    pair = NeighborPair.add_people(COUNTS, 0, people=80)
+    results = [measure_loss(GDPC(0.025), pair, PureDP(0.025), size=1000, rng=seed) for seed in range(200)]
+    assert np.median([result.measured.epsilon for result in results]) >= 0.75 * 0.025
+    assert misses(results, 0.025) <= 23
+    # The rule must abstain to get there: guessing on every run is right with probability 1 - exp(-1) / 2 only.
+    always = Event.at_least(0, 161, low=160)
+    plain = [measure_loss(GDPC(0.025), pair, PureDP(0.025), event=always, size=1000, rng=seed) for seed in range(50)]
+    assert np.median([result.measured.epsilon for result in plain]) < math.log(2 * math.e - 1) / 80 < 0.75 * 0.025
+    assert all(result.distance == 80 for result in results)
+
+
+@pytest.mark.parametrize("event", [None, "registered"])
+@pytest.mark.parametrize("epsilon", [0.1, 1.0, 4.0])
+def test_a_sound_mechanism_is_exceeded_as_seldom_as_it_says(epsilon, event):
+    event = event and Event.at_least(0, 121, low=120)
+    results = [
+        measure_loss(GDPC(epsilon), PAIR, PureDP(epsilon), event=event, size=4000, rng=seed) for seed in range(400)
+    ]
+    assert misses(results, epsilon) <= MISSES
+    assert len({result.measured.epsilon for result in results}) > 20  # 400 audits, not one
+
+
+@pytest.mark.slow
+def test_a_sound_mechanism_is_exceeded_as_seldom_as_it_says_at_full_size():
+    assert misses([measure_loss(GDPC(1.0), PAIR, PureDP(1), rng=seed) for seed in range(1000, 1400)], 1.0) <= MISSES
+
+
+@pytest.mark.parametrize(
+    ("mechanism", "claim", "truth"),
+    [
+        (lambda data, size, rng: rng.geometric(0.3, (size, 2)), PureDP(1), 0.0),
+        (laplace, PureDP(1), 1.0),
+        (ADPC(2.0), PureDP(2), 2.0),
+        (lambda data, size, rng: np.where(rng.random((size, 2)) < 0.01, data, 0), PureDP(1), math.inf),
+    ],
+    ids=["nothing released", "Laplace", "ADPC", "the truth, now and then"],
+)
+def test_other_laws_are_exceeded_as_seldom(mechanism, claim, truth):
+    results = [measure_loss(mechanism, PAIR, claim, size=1000, rng=seed) for seed in range(400)]
+    assert misses(results, truth) <= MISSES
+
+
+def test_choosing_and_counting_on_the_same_runs_accuses_the_innocent():
+    """Negative control: the classical mistake, with every other part of the machine in place."""
+
+    def cheating(seed):
+        rng = np.random.default_rng(seed)
+        x, y = rng.geometric(0.05, (2, 150, 1)).astype(float)
+        event = select_event([cell(0)], x, y, families=("threshold", "cell"), counting=300, confidence=0.95)
+        guesses = event.rule.guess(x[:, 0]), event.rule.guess(y[:, 0])
+        correct = np.sum(guesses[0] < 0) + np.sum(guesses[1] > 0)
+        return float(guessing_game_lower(correct, sum(np.abs(guess).sum() for guess in guesses), confidence=0.95))
+
+    assert sum(cheating(seed) > 0 for seed in range(400)) > 2 * MISSES
+
+
+# Verdicts
+
+
+@pytest.mark.parametrize(
+    ("bug", "pair", "size"),
+    [
+        (NotebookGDPC(0.5), PAIR, 200_000),
+        (HalfNoiseGDPC(0.5), PAIR, 50_000),
+        (HalfNoiseGDPC(1.0), NeighborPair.add_people(COUNTS, 1, people=3), 20_000),
+        (FORGETFUL, MANY, 200_000),
+        (lambda data, size, rng: data + rng.laplace(0, 0.5, (size, 2)), PAIR, 50_000),
+    ],
+    ids=["notebook", "half noise", "half noise, three people", "forgotten level", "Laplace of half the scale"],
+)
+def test_bugs_are_found(bug, pair, size):
+    """At a confidence where chance is out of the question, in every one of five audits."""
+    claim = getattr(bug, "claim", PureDP(1.0))
+    results = [measure_loss(bug, pair, claim, size=size, confidence=SURE, rng=seed) for seed in range(5)]
+    assert {result.verdict for result in results} == {"violated"}
+    truth = getattr(bug, "true_loss", 2.0)
+    assert all(claim.epsilon < result.measured.epsilon <= truth for result in results)
+
+
+def test_a_forgotten_level_hides_from_every_single_area():
+    """Negative control: the bug shows in the joint event of a path of areas, not in the areas one by one."""
+    path = Attack(statistics=(cell(0), cell(1), cell(11)))
+    results = [
+        measure_loss(FORGETFUL, MANY, FORGETFUL.claim, attack=path, confidence=SURE, rng=seed) for seed in range(3)
+    ]
+    assert {result.verdict for result in results} == {"not refuted"}
+
+
+@pytest.mark.parametrize("mechanism", [GDPC(1.0), ADPC(1.0), RDPC(1.0, Hierarchy.regular(2, 1), "all")])
+def test_sound_mechanisms_are_never_accused(mechanism):
+    """Twenty audits at confidence 1 - 1e-6 each: false alarm 2e-5."""
+    for pair in (PAIR, NeighborPair.move_people(COUNTS, 0, 1)):
+        claim = mechanism.claim.under(pair.relation)
+        for seed in range(10):
+            result = measure_loss(mechanism, pair, claim, size=20_000, confidence=SURE, rng=seed)
+            assert result.verdict == "not refuted"
+
+
+def test_moving_a_person_costs_twice_what_adding_one_does():
+    pair = NeighborPair.move_people(COUNTS, 0, 1)
+    claim = GDPC(1.0).claim.under("replace_one")
+    results = [measure_loss(GDPC(1.0), pair, claim, rng=seed) for seed in range(20)]
+    assert np.median([result.measured.epsilon for result in results]) > 1.9
+    assert all(result.relation == "replace_one" for result in results)
+    assert any("joint shift of output[0], [1]" in result.event for result in results)
+    # Under the promise of epsilon for a move, which GDPC never gave, the same runs accuse.
+    wrong = measure_loss(GDPC(1.0), pair, PureDP(1, "replace_one"), confidence=SURE, rng=1)
+    assert wrong.verdict == "violated"
+
+
+def test_too_few_runs_are_called_so():
+    result = measure_loss(GDPC(0.025), PAIR, PureDP(0.025), size=1000, rng=1)
+    assert (result.verdict, result.measured.epsilon) == ("no power", 0.0)
+    assert result.detectable > 2 * 0.025
+    unseeable = measure_loss(GDPC(10.0), PAIR, PureDP(10), size=10_000, rng=1)
+    assert (unseeable.verdict, unseeable.detectable) == ("no power", math.inf)
+
+
+def test_the_witness_of_an_unbounded_loss_speaks_even_if_no_run_sees_it():
+    class Leaky:
+        """Adds noise, but on `y` gives everything away once in a billion runs."""
+
+        def __call__(self, data, size, rng):
+            return laplace(data, size, rng)
+
+        def exact_loss(self, pair):
+            return LossDistribution(np.array([0.0]), np.array([1.0]), missing_mass=1e-9)
+
+    result = measure_loss(Leaky(), PAIR, PureDP(2), size=2000, rng=1)
+    assert result.verdict == "violated"
+    assert result.support == {"order": "possible on y only", "probability": 1e-9}
+    assert math.isfinite(result.measured.epsilon)
+
+
+def test_a_result_prints_its_relation_event_and_what_it_could_not_have_seen():
+    result = measure_loss(GDPC(1.0), PAIR, PureDP(1), size=20_000, rng=1)
+    assert (result.relation, result.unit, result.adjacency, result.distance) == ("add_remove", "person", "verified", 1)
+    assert 1.0 < result.detectable < result.ceiling < 20
+    for words in ("add/remove", "at least", "95%", "output[0]", "not refuted"):
+        assert words in str(result)
+
+
+# Any data, any outputs
+
+
+@pytest.mark.parametrize(
+    ("mechanism", "shape"),
+    [
+        (lambda data, size, rng: data.sum() + rng.laplace(0, 1, size), "one number"),
+        (lambda data, size, rng: data.sum() + rng.laplace(0, 1, (size, 1)), "one entry"),
+        (lambda data, size, rng: laplace(data, size, rng).astype(np.float32), "float32"),
+        (lambda data, size, rng: np.round(laplace(data, size, rng)).astype(np.uint16), "uint16"),
+        (lambda data, size, rng: laplace(data, size, rng)[:, :, None] > 120.5, "bits"),
+        (lambda data, size, rng: np.pad(laplace(data, size, rng), ((0, 0), (3, 40))), "entries that never vary"),
+        (lambda data, size, rng: (data + rng.laplace(0, 1, (size, 2))).tolist(), "nested lists"),
+    ],
+    ids=lambda value: value if isinstance(value, str) else "",
+)
+def test_outputs_of_many_kinds(mechanism, shape):
+    result = measure_loss(mechanism, PAIR, PureDP(1), size=40_000, confidence=SURE, rng=1)
+    assert 0.8 < result.measured.epsilon < 1.0
+    assert result.verdict == "not refuted"
+
+
+@pytest.mark.parametrize(
+    ("pair", "mechanism"),
+    [
+        (
+            NeighborPair.add_record(np.array([[1, 40], [0, 31], [1, 77]]), [1, 25]),
+            lambda data, size, rng: data[:, 0].sum() + rng.laplace(0, 1, size),
+        ),
+        (
+            NeighborPair.declared({"adults": 3}, {"adults": 4}, "add_remove"),
+            lambda data, size, rng: data["adults"] + rng.laplace(0, 1, size),
+        ),
+        (
+            NeighborPair.declared(["a", "b"], ["a", "b", "a"], "add_remove"),
+            lambda data, size, rng: [(data.count("a") + rng.laplace(0, 1), 0.0) for _ in range(size)],
+        ),
+    ],
+    ids=["records", "a dictionary", "a list of text"],
+)
+def test_data_of_many_kinds(pair, mechanism):
+    result = measure_loss(mechanism, pair, PureDP(1), size=20_000, rng=1)
+    assert 0.75 < result.measured.epsilon < 1.0
+    assert result.adjacency == ("verified" if isinstance(pair.x, np.ndarray) else "declared")
+
+
+def test_infinite_outputs_are_compared_like_others():
+    def overflowing(data, size, rng):
+        return np.where(rng.random((size, 2)) < 0.2, np.inf, laplace(data, size, rng))
+
+    assert 0.7 < measure_loss(overflowing, PAIR, PureDP(1), size=20_000, rng=1).measured.epsilon < 1.0
+
+
+def test_the_last_bits_of_a_sum_are_not_looked_at():
+    """float(z + 1) - 1 differs from float(z) in bits that are no noise: unrounded they accuse a sound mechanism."""
+
+    def released(data, size, rng):
+        return data[0] + rng.laplace(0, 1, size) - 100
+
+    pair = NeighborPair.add_people([100], 0)
+    result = measure_loss(released, pair, PureDP(1), attack="cell", size=4000, rng=1)
+    assert result.measured.epsilon < 1.0
+
+
+def test_an_exact_release_shows_as_much_as_the_runs_allow():
+    result = measure_loss(lambda data, size, rng: np.tile(data, (size, 1)), PAIR, PureDP(1), size=10_000, rng=1)
+    assert result.measured.epsilon == pytest.approx(result.ceiling)
+    assert result.verdict == "violated"
+
+
+def test_statistics_of_ones_own_and_the_families_are_searched():
+    total = Statistic("the total", lambda outputs: outputs.sum(axis=1))
+    attack = Attack(statistics=(total,), families=("threshold",))
+    result = measure_loss(laplace, PAIR, PureDP(1), attack=attack, size=20_000, rng=1)
+    assert result.searched == "thresholds of 1 statistics (the total)"
+    assert "the total" in result.event
+    cells = measure_loss(coin, NeighborPair.declared(0.3, 0.6, "replace_one"), PureDP(2, "replace_one"), attack="cell")
+    assert "in {" in cells.event
+
+
+# The same seed, the same result
+
+
+@pytest.fixture(scope="module")
+def once():
+    return measure_loss(RDPC(1.0, Hierarchy.regular(2, 1), "all"), PAIR, PureDP(1), size=6000, rng=11)
+
+
+def numbers(result):
+    return result.counts, result.measured, result.event, result.verdict, result.detectable
+
+
+def test_a_seed_reproduces_an_audit_and_another_does_not(once):
+    def again(seed, **options):
+        mechanism = RDPC(1.0, Hierarchy.regular(2, 1), "all")
+        return measure_loss(mechanism, PAIR, PureDP(1), size=6000, rng=seed, **options)
+
+    assert once.seed_entropy == 11
+    assert numbers(again(11)) == numbers(again(once.seed_entropy)) == numbers(once)
+    assert numbers(again(11, n_jobs=2)) == numbers(once)
+    with joblib.parallel_config(backend="sequential"):
+        assert numbers(again(11, n_jobs=2)) == numbers(once)
+    assert numbers(again(np.random.SeedSequence(11))) == numbers(once)
+    assert again(12).counts != once.counts
+    generator = np.random.default_rng(11)
+    first, second = again(generator), again(generator)
+    assert first.counts != second.counts
+    assert numbers(again(first.seed_entropy)) == numbers(first)
+    fresh = again(None)
+    assert numbers(again(fresh.seed_entropy)) == numbers(fresh)
+    assert again(np.random.SeedSequence(5).spawn(1)[0]).seed_entropy is None  # its entropy alone is another seed
+
+
+def test_what_was_run_is_on_record(once):
+    assert once.mechanism == "RDPC"
+    assert once.provenance["parameters"]["mechanism"] == {"epsilon": 1.0, "output": "all"}
+    assert measure_loss(laplace, PAIR, PureDP(1), size=500, rng=1).mechanism == "laplace"
+
+
+def test_parameters_on_record_are_plain_json():
+    class Odd:
+        def __init__(self):
+            self.scale, self.limit, self.hidden, self._own = 1.0, math.inf, object(), 3
+
+        def __call__(self, data, size, rng):
+            return laplace(data, size, rng)
+
+    record = measure_loss(Odd(), PAIR, PureDP(1), size=500, rng=1).provenance["parameters"]["mechanism"]
+    assert record == {"scale": 1.0, "limit": "inf"}
+
+
+# Memory
+
+
+def peak_of(size, leaves):
+    pair = NeighborPair.add_people(np.full(leaves, 100), 0)
+    tracemalloc.start()
+    measure_loss(GDPC(1.0), pair, PureDP(1), size=size, rng=1)
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    return peak / 2**20
+
+
+def test_a_million_areas_are_never_held_for_all_runs():
+    assert peak_of(160, 1_000_000) < 500  # MiB, where the outputs are 1,221
+
+
+@pytest.mark.slow
+def test_ten_thousand_runs_of_a_million_areas_take_no_more():
+    assert peak_of(10_000, 1_000_000) < 500  # MiB, where the outputs are 76,294
+
+
+# Outputs from elsewhere
+
+
+def given_laplace(seed, runs, runs_y=None, scale=1.0):
+    rng = np.random.default_rng(seed)
+    return rng.laplace(0, scale, runs), rng.laplace(1, scale, runs if runs_y is None else runs_y)
+
+
+@pytest.mark.parametrize(
+    ("runs", "runs_y", "bound"),
+    [(400, 400, "guessing game"), (90, 2000, "guessing game"), (40, 60, "Clopper-Pearson rectangle")],
+)
+def test_given_outputs_are_exceeded_as_seldom_as_it_says(runs, runs_y, bound):
+    results = [
+        measure_loss_from_outputs(*given_laplace(seed, runs, runs_y), PureDP(1), relation="add_remove", rng=seed)
+        for seed in range(400)
+    ]
+    assert {result.bound for result in results} == {bound}
+    assert misses(results, 1.0) <= MISSES
+
+
+def test_given_outputs_force_nearly_what_the_mechanism_would():
+    results = [
+        measure_loss_from_outputs(*given_laplace(seed, 100_000), PureDP(1), relation="add_remove", rng=seed)
+        for seed in range(20)
+    ]
+    assert np.median([result.measured.epsilon for result in results]) > 0.95
+    bug = measure_loss_from_outputs(*given_laplace(1, 20_000, scale=0.5), PureDP(1), relation="add_remove", rng=1)
+    assert (bug.verdict, bug.mechanism, bug.adjacency) == ("violated", "given outputs", "declared")
+
+
+def test_the_order_of_given_outputs_says_nothing():
+    """Sorted runs would give selection one tail and counting the other."""
+    x, y = (np.sort(part) for part in given_laplace(3, 20_000))
+    result = measure_loss_from_outputs(x, y, PureDP(1), relation="add_remove", rng=1)
+    assert 0.85 < result.measured.epsilon < 1.0
+
+
+def test_thinning_keeps_as_many_runs_as_fair_coins_pick():
+    result = measure_loss_from_outputs(*given_laplace(3, 1000), PureDP(1), relation="add_remove", rng=1)
+    fresh = 1000 - result.selection // 2
+    tosses = int(2 * fresh - 6 * math.sqrt(2 * fresh))
+    assert sum(count["runs"] for count in result.counts.values()) == tosses
+    runs = [
+        measure_loss_from_outputs(*given_laplace(3, 1000), PureDP(1), relation="add_remove", rng=seed).counts["y"][
+            "runs"
+        ]
+        for seed in range(200)
+    ]
+    spread = 199 * np.var(runs, ddof=1) / (tosses / 4)
+    assert 1e-6 < stats.chi2(199).cdf(spread) < 1 - 1e-6
+
+
+def test_many_entries_and_groups_from_elsewhere():
+    rng = np.random.default_rng(5)
+    x, y = rng.laplace(0, 1, (2, 20_000, 3, 4))
+    y[:, 1, 2] += 1
+    result = measure_loss_from_outputs(x, y, PureDP(1), relation="add_remove", rng=1)
+    assert "output[1, 2]" in result.event
+    assert 0.85 < result.measured.epsilon < 1.0
+    y[:, 1, 2] += 2
+    group = measure_loss_from_outputs(x, y, PureDP(1), relation="add_remove", distance=3, rng=1)
+    assert (group.distance, group.verdict) == (3, "not refuted")
+    assert 0.85 < group.measured.epsilon < 1.0
+
+
+def test_a_registered_event_on_given_outputs_spends_none_to_select():
+    event = Event(cell(), ThresholdRule(0.0, 1.0))
+    result = measure_loss_from_outputs(*given_laplace(3, 300), PureDP(1), relation="add_remove", event=event, rng=1)
+    assert (result.selection, result.size) == (0, 600)
+
+
+# What cannot be asked
+
+
+def ask(**changes):
+    arguments = {"mechanism": laplace, "pair": PAIR, "claim": PureDP(1), "size": 2000, "rng": 1} | changes
+    return measure_loss(arguments.pop("mechanism"), arguments.pop("pair"), arguments.pop("claim"), **arguments)
+
+
+class OnlyOnX:
+    """Its outputs have another shape on another database."""
+
+    def __call__(self, data, size, rng):
+        return rng.laplace(0, 1, (size, 2 if data[0] == COUNTS[0] else 3))
+
+
+def truth_gives_way(data, size, rng):
+    """Fails only in the counting phase, after a while."""
+    outputs = laplace(data, size, rng)
+    outputs[(size > 600) * (size - 1), 0] = np.nan if size > 600 else outputs[0, 0]
+    return outputs
+
+
+@pytest.mark.parametrize(
+    ("changes", "error", "words"),
+    [
+        ({"mechanism": 3}, TypeError, r"mechanism must be callable as \(data, size, rng\), got 3"),
+        ({"pair": (1, 2)}, TypeError, "pair must be a NeighborPair, got tuple"),
+        ({"claim": 1.0}, TypeError, "claim must be a PureDP, got float"),
+        ({"claim": PureDP(0)}, ValueError, "positive and finite epsilon, got 0"),
+        ({"claim": PureDP(math.inf)}, ValueError, "positive and finite epsilon, got inf"),
+        ({"claim": PureDP(1, "replace_one")}, ValueError, "the pair is add_remove and the claim replace_one"),
+        ({"pair": NeighborPair.move_people(COUNTS, 0, 1)}, ValueError, "the pair is replace_one and the claim add_rem"),
+        ({"attack": "brute"}, ValueError, "attack must be .*'brute'"),
+        ({"attack": 3}, TypeError, "attack must be a name or an Attack, got int"),
+        ({"event": "y"}, TypeError, "event must be an Event, got str"),
+        ({"size": 2000.0}, TypeError, r"size must be an integer, got 2000\.0"),
+        ({"size": True}, TypeError, "size must be an integer, got True"),
+        ({"size": 0}, ValueError, "at least 8 runs must choose an event, got 0 of 0"),
+        ({"size": -5}, ValueError, "at least 8 runs must choose an event, got -2 of -5"),
+        ({"size": 20}, ValueError, "at least 8 runs must choose an event, got 6 of 20"),
+        ({"size": 0, "event": Event.at_least(0, 1)}, ValueError, "size must leave runs to count, got 0 with 0"),
+        ({"size": 8, "selection": 0.99}, ValueError, "size must leave runs to count, got 8 with 8"),
+        ({"selection": 0}, ValueError, r"selection must be in \(0, 1\), got 0"),
+        ({"selection": 1}, ValueError, r"selection must be in \(0, 1\), got 1"),
+        ({"selection": math.nan}, ValueError, r"selection must be in \(0, 1\), got nan"),
+        ({"confidence": 1.0}, ValueError, "confidence"),
+        ({"confidence": 0}, ValueError, "confidence"),
+        ({"confidence": math.nan}, ValueError, "confidence"),
+        ({"rng": -1}, ValueError, "rng must not be a negative integer, got -1"),
+        ({"rng": "seed"}, TypeError, "rng must be None, an integer, a Generator or a SeedSequence, got 'seed'"),
+        ({"event": Event.at_least(2, 1)}, ValueError, r"output\[2\] must be inside outputs, got outputs of shape \(2,"),
+        (
+            {"mechanism": lambda data, size, rng: data.astype(float)},
+            ValueError,
+            r"one output a run: asked for 1 runs, got shape \(2,\)",
+        ),
+        (
+            {"mechanism": lambda data, size, rng: laplace(data, max(1, size - 1), rng)},
+            ValueError,
+            r"one output a run: asked for 32 runs, got shape \(31, 2\)",
+        ),
+        ({"mechanism": lambda data, size, rng: 3.0}, ValueError, "one output a run: asked for 1 runs"),
+        ({"mechanism": OnlyOnX()}, ValueError, r"one shape on both databases, got \(2,\) and \(3,\)"),
+        (
+            {"mechanism": lambda data, size, rng: laplace(data, size, rng) * np.nan},
+            ValueError,
+            "outputs must not be NaN, got 2 of 2 values",
+        ),
+        ({"mechanism": truth_gives_way}, ValueError, "outputs must not be NaN, got 1 of"),
+        (
+            {"mechanism": lambda data, size, rng: np.array([["a", "b"]] * size)},
+            TypeError,
+            "outputs must be numbers, got dtype <U1",
+        ),
+        ({"mechanism": lambda data, size, rng: np.zeros((size, 0))}, ValueError, "at least one entry each"),
+        (
+            {"mechanism": lambda data, size, rng: laplace(data, size, np.random.default_rng(0))},
+            ValueError,
+            "the mechanism ignores its rng",
+        ),
+    ],
+)
+def test_bad_input_is_refused_in_one_line(changes, error, words):
+    with pytest.raises(error, match=words) as caught:
+        ask(**changes)
+    assert "\n" not in str(caught.value)
+
+
+def test_an_error_of_the_mechanism_is_its_own():
+    def failing(data, size, rng):
+        raise ZeroDivisionError("in the mechanism")
+
+    with pytest.raises(ZeroDivisionError, match="in the mechanism"):
+        ask(mechanism=failing)
+    with pytest.raises(ZeroDivisionError, match="in the mechanism"):
+        ask(mechanism=failing, n_jobs=2)
+
+
+def test_a_mistake_in_the_exact_law_costs_no_runs():
+    class Mistaken:
+        def __call__(self, data, size, rng):
+            assert size <= 32
+            return laplace(data, size, rng)
+
+        def exact_loss(self, pair):
+            raise LookupError("no such law")
+
+    with pytest.raises(LookupError):
+        ask(mechanism=Mistaken())
+
+
+@pytest.mark.parametrize(
+    ("x", "y", "options", "error", "words"),
+    [
+        (np.zeros(50), np.zeros((50, 2)), {}, ValueError, r"one shape on both databases, got \(\) and \(2,\)"),
+        (np.arange(50.0), np.arange(50.0), {}, ValueError, "must not share a random stream"),
+        (np.array([1.0, np.nan] * 20), np.zeros(40), {}, ValueError, "outputs must not be NaN, got 20 of 40"),
+        (np.array(["a"] * 40), np.zeros(40), {}, TypeError, "outputs must be numbers"),
+        (3.0, np.zeros(40), {}, ValueError, r"at least one entry each, got shape \(\)"),
+        ([], np.zeros(40), {}, ValueError, r"at least one entry each, got shape \(0,\)"),
+        (np.arange(5.0), np.arange(1000.0), {}, ValueError, "at least 8 runs must choose an event, got 3 of 10"),
+        (np.arange(50.0), np.arange(1.0, 51), {"distance": 0}, ValueError, "distance must be at least 1, got 0"),
+        (np.arange(50.0), np.arange(1.0, 51), {"distance": 1.5}, TypeError, "distance must be an integer, got 1.5"),
+        (np.arange(50.0), np.arange(1.0, 51), {"relation": "swap"}, ValueError, "relation must be .*'swap'"),
+        (np.arange(50.0), np.arange(1.0, 51), {"relation": "replace_one"}, ValueError, "the pair is replace_one"),
+        (np.arange(50.0), np.arange(1.0, 51), {"unit": "dog"}, ValueError, "unit must be one of .*'dog'"),
+        (np.arange(50.0), np.arange(1.0, 51), {"selection": 2}, ValueError, r"selection must be in \(0, 1\), got 2"),
+    ],
+)
+def test_bad_outputs_are_refused_in_one_line(x, y, options, error, words):
+    with pytest.raises(error, match=words) as caught:
+        measure_loss_from_outputs(x, y, PureDP(1), **{"relation": "add_remove", "rng": 1} | options)
+    assert "\n" not in str(caught.value)

@@ -1,0 +1,457 @@
+from __future__ import annotations
+
+import itertools
+import os
+import threading
+import weakref
+
+import joblib
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from audit import sampling
+from audit.mechanism import per_run
+from audit.sampling import (
+    CHANCE,
+    WAVE,
+    chance_of_repeat,
+    check_outputs,
+    check_uses_rng,
+    draw,
+    run,
+    seed_sequence,
+    stream,
+)
+
+DATA = np.arange(16.0)
+SEED = np.random.SeedSequence(2020)
+
+
+def noisy(data, size, rng):
+    return data + rng.laplace(size=(size, *np.shape(data)))
+
+
+def same_noise(data, size, rng):
+    return noisy(data, size, np.random.default_rng(1))
+
+
+def process(data, size, rng):
+    return np.full(size, os.getpid())
+
+
+def first_entry(outputs):
+    return outputs[:, :1].copy()
+
+
+def whole(outputs):
+    return outputs
+
+
+@pytest.fixture
+def small_blocks(monkeypatch):
+    """Blocks of 64 numbers: of 4 runs on `DATA`."""
+    monkeypatch.setattr(sampling, "CELLS", 64)
+
+
+def drawn(mechanism=noisy, data=DATA, size=42, *, reduce=first_entry, seed=SEED, **options):
+    return list(draw(mechanism, data, size, reduce=reduce, seed=seed, **options))
+
+
+def assert_same(blocks, others):
+    for block, other in zip(blocks, others, strict=True):
+        np.testing.assert_array_equal(block, other)
+
+
+def state(seed):
+    return tuple(seed.generate_state(4, np.uint64).tolist())
+
+
+# Seeds and streams
+
+
+def test_a_seed_is_the_root_it_says():
+    assert state(seed_sequence(7)) == state(seed_sequence(np.int64(7))) == state(np.random.SeedSequence(7))
+    assert seed_sequence(SEED) is SEED
+    assert state(seed_sequence(None)) != state(seed_sequence(None))
+
+
+def test_a_generator_is_advanced():
+    one, other = np.random.default_rng(3), np.random.default_rng(3)
+    first, second = seed_sequence(one), seed_sequence(one)
+    assert state(first) != state(second)
+    assert [state(seed_sequence(other)), state(seed_sequence(other))] == [state(first), state(second)]
+    assert one.random() == other.random()
+
+
+@pytest.mark.parametrize("rng", ["1", 1.0, True, np.True_, [1, 2], np.random.RandomState(1)])
+def test_other_seeds_are_refused(rng):
+    with pytest.raises(TypeError, match="rng must be None, an integer, a Generator or a SeedSequence, got "):
+        seed_sequence(rng)
+
+
+def test_negative_seeds_are_refused():
+    with pytest.raises(ValueError, match="rng must not be a negative integer, got -1"):
+        seed_sequence(-1)
+
+
+def test_a_stream_is_the_child_of_its_number_whatever_was_spawned():
+    root = np.random.SeedSequence(5, pool_size=8)
+    before = stream(root, 2)
+    children = root.spawn(3)
+    assert state(before) == state(stream(root, 2)) == state(children[2])
+    assert state(stream(root, 2, 1)) == state(stream(stream(root, 2), 1)) == state(children[2].spawn(2)[1])
+    assert before.pool_size == 8
+
+
+def test_streams_are_distinct():
+    keys = [key for length in range(4) for key in itertools.product(range(4), repeat=length)]
+    assert len({state(stream(SEED, *key)) for key in keys}) == len(keys) == 85
+
+
+# Blocks
+
+
+@pytest.mark.parametrize(
+    ("data", "shape", "runs"),
+    [
+        (np.zeros(16), None, 4),
+        (np.zeros((4, 8)), None, 2),
+        (np.zeros(3), None, 21),
+        (np.zeros(65), None, 1),
+        (np.zeros((0, 2)), None, 64),
+        (np.zeros(3), (2, 16), 2),
+        (np.zeros(16), (2,), 4),
+        ([1, 2, 3], None, 64),
+        (None, (), 64),
+        (None, (100,), 1),
+    ],
+)
+def test_blocks_hold_as_many_runs_as_fit_the_data_or_the_output(data, shape, runs, small_blocks):
+    asked, told = [], []
+
+    def mechanism(data, size, rng):
+        asked.append(size)
+        return rng.random((size, *(shape or ())))
+
+    blocks = drawn(mechanism, data, 130, reduce=whole, shape=shape, advance=told.append)
+    full, rest = divmod(130, runs)
+    assert asked == told == [len(block) for block in blocks] == [runs] * full + [rest] * (rest > 0)
+
+
+def test_a_block_holds_four_million_numbers():
+    asked = []
+
+    def mechanism(data, size, rng):
+        asked.append(size)
+        return rng.random(size)
+
+    drawn(mechanism, np.zeros(2**18), 35, reduce=whole)
+    assert asked == [16, 16, 3]
+
+
+@pytest.mark.parametrize("n_jobs", [1, 2])
+def test_every_block_is_what_its_own_stream_gives(n_jobs, small_blocks):
+    children = np.random.SeedSequence(2020).spawn(4)
+    expected = [
+        noisy(DATA, size, np.random.default_rng(child)) for child, size in zip(children, (4, 4, 4, 2), strict=True)
+    ]
+    assert_same(drawn(size=14, reduce=whole, n_jobs=n_jobs), expected)
+
+
+def test_no_number_comes_twice(small_blocks):
+    assert len(np.unique(np.concatenate(drawn(size=400, reduce=whole)))) == 400 * DATA.size
+
+
+@pytest.mark.parametrize("n_jobs", [1, 2])
+def test_no_runs_are_no_blocks(n_jobs):
+    def never(data, size, rng):
+        raise AssertionError
+
+    assert drawn(never, size=0, n_jobs=n_jobs) == []
+
+
+# The same results everywhere
+
+
+def test_results_do_not_depend_on_jobs_or_backend(small_blocks):
+    alone = drawn(size=399)
+    assert len(alone) == 100
+    for n_jobs in (2, 4):
+        assert_same(drawn(size=399, n_jobs=n_jobs), alone)
+        for backend in ("threading", "sequential"):
+            with joblib.parallel_config(backend=backend):
+                assert_same(drawn(size=399, n_jobs=n_jobs), alone)
+
+
+def test_results_are_the_same_from_processes(small_blocks):
+    with joblib.parallel_config(backend="loky"):
+        assert_same(drawn(n_jobs=2), drawn())
+        assert os.getpid() not in np.concatenate(drawn(process, n_jobs=2, reduce=whole))
+
+
+def test_results_are_the_same_one_run_at_a_time(small_blocks):
+    one = per_run(lambda data, rng: data + rng.laplace(size=data.shape))
+    assert_same(drawn(one, n_jobs=2), drawn())
+
+
+def test_only_the_seed_decides(small_blocks):
+    SEED.spawn(4)
+    assert_same(drawn(), drawn(seed=np.random.SeedSequence(2020)))
+    assert not np.array_equal(drawn()[0], drawn(seed=np.random.SeedSequence(2021))[0])
+    generator = np.random.default_rng(5)
+    first, second = drawn(seed=seed_sequence(generator)), drawn(seed=seed_sequence(generator))
+    assert not np.array_equal(first[0], second[0])
+
+
+def test_a_mechanism_with_a_generator_of_its_own_has_other_results_every_time(small_blocks):
+    own = np.random.default_rng(0)  # negative control: equality of results can fail
+
+    def mechanism(data, size, rng):
+        return noisy(data, size, own)
+
+    assert not np.array_equal(drawn(mechanism)[0], drawn(mechanism)[0])
+
+
+# Memory
+
+
+@pytest.mark.parametrize("n_jobs", [1, 2, 4])
+def test_workers_stay_a_few_blocks_ahead_of_the_consumer(n_jobs, small_blocks):
+    lock, begun, ahead = threading.Lock(), 0, []
+
+    def mechanism(data, size, rng):
+        nonlocal begun
+        with lock:
+            begun += 1
+        return noisy(data, size, rng)
+
+    for taken, _ in enumerate(draw(mechanism, DATA, 400, reduce=first_entry, seed=SEED, n_jobs=n_jobs)):
+        ahead.append(begun - taken)
+    assert len(ahead) == begun == 100
+    assert 1 <= max(ahead) <= (1 if n_jobs == 1 else WAVE * n_jobs)
+
+
+@pytest.mark.parametrize("n_jobs", [1, 2])
+def test_whoever_stops_early_stops_the_work(n_jobs, small_blocks):
+    begun = []
+
+    def mechanism(data, size, rng):
+        begun.append(size)
+        return noisy(data, size, rng)
+
+    blocks = draw(mechanism, DATA, 4000, reduce=first_entry, seed=SEED, n_jobs=n_jobs)
+    next(blocks)
+    blocks.close()
+    assert len(begun) <= WAVE * n_jobs
+
+
+@pytest.mark.parametrize("n_jobs", [1, 2])
+def test_outputs_are_dropped_once_they_are_reduced(n_jobs, small_blocks):
+    given, most = [], 0
+
+    def mechanism(data, size, rng):
+        nonlocal most
+        most = max(most, sum(reference() is not None for reference in given))
+        outputs = noisy(data, size, rng)
+        given.append(weakref.ref(outputs))
+        return outputs
+
+    drawn(mechanism, size=160, n_jobs=n_jobs)
+    assert len(given) == 40
+    assert most <= n_jobs - 1  # only the other workers hold any
+    drawn(mechanism, size=160, reduce=whole)
+    assert most >= 39  # negative control: what is kept is seen
+
+
+# Outputs that are none
+
+
+def ragged(data, size, rng):
+    return rng.random((size, 2 + size % 2))
+
+
+WRONG = [
+    (lambda d, n, r: r.random(n + 1), ValueError, r"one output a run: asked for 4 runs, got shape \(5,\)"),
+    (lambda d, n, r: r.random((1, n)), ValueError, r"one output a run: asked for 4 runs, got shape \(1, 4\)"),
+    (lambda d, n, r: 3.0, ValueError, r"one output a run: asked for 4 runs, got shape \(\)"),
+    (lambda d, n, r: None, ValueError, r"one output a run: asked for 4 runs, got shape \(\)"),
+    (lambda d, n, r: r.random((n, 0)), ValueError, r"at least one entry each, got shape \(4, 0\)"),
+    (lambda d, n, r: np.where(np.arange(n) == 2, np.nan, r.random(n)), ValueError, "not be NaN, got 1 of 4 values"),
+    (lambda d, n, r: np.array([None] * n), TypeError, "outputs must be numbers, got dtype object"),
+    (lambda d, n, r: ["a"] * n, TypeError, "outputs must be numbers, got dtype <U1"),
+    (lambda d, n, r: r.random(n) * 1j, TypeError, "outputs must be numbers, got dtype complex128"),
+    (lambda d, n, r: np.zeros(n, "M8[s]"), TypeError, r"outputs must be numbers, got dtype datetime64\[s\]"),
+]
+
+
+@pytest.mark.parametrize("n_jobs", [1, 2])
+@pytest.mark.parametrize(("mechanism", "error", "words"), WRONG)
+def test_wrong_outputs_are_refused(mechanism, error, words, n_jobs, small_blocks):
+    with pytest.raises(error, match=words) as caught:
+        drawn(mechanism, size=16, reduce=whole, n_jobs=n_jobs)
+    assert "\n" not in str(caught.value)
+
+
+def test_outputs_of_another_shape_are_refused(small_blocks):
+    words = r"a mechanism must return outputs of one shape, got \(2,\) and \(3,\)"
+    with pytest.raises(ValueError, match=words):
+        drawn(ragged, None, 63, reduce=whole, shape=(2,))
+    with pytest.raises(ValueError, match=words):
+        run(ragged, None, 5, np.random.default_rng(0), shape=(2,))
+    assert run(ragged, None, 4, np.random.default_rng(0), shape=(2,)).shape == (4, 2)
+
+
+def test_outputs_may_be_any_real_numbers():
+    for values in ([True, False], [1, 2], [1.5, np.inf], [[-np.inf], [0]]):
+        for dtype in (None, np.float32):
+            outputs = np.array(values, dtype)
+            assert check_outputs(outputs) is outputs
+    assert check_outputs(np.array([3], np.uint8)).dtype == np.uint8
+
+
+@pytest.mark.parametrize(
+    ("outputs", "error", "words"),
+    [
+        (3.0, ValueError, r"outputs must be one a run with at least one entry each, got shape \(\)"),
+        (np.empty((0, 2)), ValueError, r"with at least one entry each, got shape \(0, 2\)"),
+        ([[1, np.nan], [np.nan, 2]], ValueError, "outputs must not be NaN, got 2 of 4 values"),
+        (["1"], TypeError, "outputs must be numbers, got dtype <U1"),
+    ],
+)
+def test_outputs_that_are_none_are_refused(outputs, error, words):
+    with pytest.raises(error, match=words):
+        check_outputs(np.asarray(outputs))
+
+
+class BrokenError(Exception):
+    """An error of the mechanism's own, with arguments."""
+
+
+@pytest.mark.parametrize("n_jobs", [1, 2, 4])
+def test_an_error_of_the_mechanism_arrives_in_one_piece(n_jobs, small_blocks):
+    raised = BrokenError("no such area", 17)
+
+    def mechanism(data, size, rng):
+        if size == 2:  # the last block
+            raise raised
+        return noisy(data, size, rng)
+
+    with pytest.raises(BrokenError) as caught:
+        drawn(mechanism, n_jobs=n_jobs)
+    assert caught.value.args == ("no such area", 17)
+    assert_same(drawn(n_jobs=n_jobs), drawn())  # what comes after is unharmed
+
+
+# Mechanisms that ignore their generator
+
+
+def test_a_mechanism_that_ignores_its_generator_is_caught():
+    for mechanism in (same_noise, lambda data, size, rng: np.arange(size)):
+        for runs in (2, 32):
+            with pytest.raises(ValueError, match="identical under two different rngs: the mechanism ignores its rng"):
+                check_uses_rng(mechanism, DATA, runs, SEED)
+
+
+@pytest.mark.parametrize("n_jobs", [1, 2])
+def test_identical_blocks_are_caught(n_jobs, small_blocks):
+    with pytest.raises(ValueError, match="blocks 0 and 1 are identical under different rngs: the mechanism ignores"):
+        drawn(same_noise, np.zeros(1), 128, n_jobs=n_jobs)
+    assert len(drawn(same_noise, np.zeros(1), 127, n_jobs=n_jobs)) == 2  # the last is shorter
+
+
+def test_a_mechanism_that_asks_its_generator_and_does_not_listen_is_caught(small_blocks):
+    def mechanism(data, size, rng):
+        rng.random(size)
+        return same_noise(data, size, rng)
+
+    with pytest.raises(ValueError, match="ignores its rng"):
+        check_uses_rng(mechanism, DATA, 32, SEED)
+    with pytest.raises(ValueError, match="ignores its rng"):
+        drawn(mechanism, np.zeros(1), 128)
+
+
+def test_blocks_that_share_a_stream_are_caught(monkeypatch, small_blocks):
+    monkeypatch.setattr(sampling, "stream", lambda root, *key: root)
+    with pytest.raises(ValueError, match="blocks 0 and 1 are identical under different rngs"):
+        drawn(lambda data, size, rng: rng.random(size), None, 128, reduce=whole)
+    with pytest.raises(ValueError, match="identical under two different rngs"):
+        check_uses_rng(noisy, DATA, 20, SEED)
+
+
+def test_the_shape_of_one_output_is_returned(small_blocks):
+    asked = []
+
+    def mechanism(data, size, rng):
+        asked.append(size)
+        return rng.random((size, 2, 3))
+
+    assert check_uses_rng(mechanism, DATA, 10, SEED) == (2, 3)
+    assert asked == [1, 4, 4, 2, 4, 4, 2]  # never more than a block at once
+    assert check_uses_rng(lambda data, size, rng: rng.random(size), None, 2, SEED) == ()
+
+
+def test_a_mechanism_without_noise_is_allowed(small_blocks):
+    def exact(data, size, rng):
+        return np.tile(data, (size, 1))
+
+    assert check_uses_rng(exact, DATA, 32, SEED) == (16,)
+    assert len(drawn(exact, reduce=whole)) == 11
+
+
+@pytest.mark.parametrize("rate", [0.5, 0.1, 0.01, 0.001])
+def test_a_mechanism_that_rarely_varies_is_not_accused(rate, small_blocks):
+    def mechanism(data, size, rng):
+        return rng.random(size) < rate
+
+    # Two batches of 32 fair coins agree with probability 2**-32, of rarer ones often: agreement is never enough.
+    for seed in range(300):
+        check_uses_rng(mechanism, None, 32, np.random.SeedSequence(seed))
+        drawn(mechanism, None, 640, reduce=whole, seed=np.random.SeedSequence(seed))
+
+
+def test_agreement_by_chance_is_no_proof(small_blocks):
+    def coins(data, size, rng):
+        rng.random(size)
+        return np.arange(size) % 2
+
+    assert check_uses_rng(coins, None, 32, SEED) == ()
+    drawn(coins, np.zeros(2), 96, reduce=whole)  # three blocks of 32: 2**-32 each
+    with pytest.raises(ValueError, match="blocks 0 and 1 are identical"):
+        drawn(coins, np.zeros(1), 128, reduce=whole)  # of 64: 2**-64
+
+
+@pytest.mark.parametrize(
+    ("outputs", "chance"),
+    [
+        ([5, 5, 5], 1),
+        ([0, 0, 1, 1], (1 / 2) ** 4),
+        ([0, 0, 0, 1], (10 / 16) ** 4),
+        ([True, False], 1 / 4),
+        ([[0, 1], [0, 1], [0, 2], [1, 1]], (6 / 16) ** 4),
+        ([[[0], [1]], [[0], [1]]], 1),
+        (np.arange(10), 1e-10),
+        (np.arange(2000.0), 0),
+    ],
+)
+def test_the_chance_of_a_repeat(outputs, chance):
+    assert chance_of_repeat(np.array(outputs)) == pytest.approx(chance, rel=1e-12, abs=0)
+
+
+def test_the_chance_of_a_repeat_is_the_one_of_a_large_batch():
+    rng, rate, runs = np.random.default_rng(6), 1e-3, 2000
+    estimates = [chance_of_repeat(rng.random(runs) < rate) for _ in range(400)]
+    # The truth is about exp(-4), the estimate about exp(-2 * count) for a binomial count of mean 2. At most 1 has
+    # probability 0.406, at most 2 0.677: 2 is the median of 400 unless one is off by 3.8 standard errors (1e-4).
+    assert np.median(estimates) == pytest.approx((rate**2 + (1 - rate) ** 2) ** runs, rel=0.01)
+    assert min(estimates) > CHANCE
+
+
+@given(st.lists(st.integers(0, 3), min_size=1, max_size=40), st.randoms())
+def test_the_chance_of_a_repeat_is_a_probability_of_the_values_alone(values, random):
+    chance = chance_of_repeat(np.array(values))
+    assert len(values) ** -len(values) * (1 - 1e-9) <= chance <= 1
+    random.shuffle(values)
+    assert chance_of_repeat(np.array(values)) == pytest.approx(chance, rel=1e-12)
+    assert chance_of_repeat(np.array(values) * 7 + 1) == pytest.approx(chance, rel=1e-12)
