@@ -2,28 +2,30 @@
 
 from __future__ import annotations
 
-import importlib
+import dataclasses
+import io
 import json
+import os
 import sys
-from collections.abc import Callable
-from importlib import metadata
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Annotated, Any
 
-import numpy as np
 import typer
 from numpy.typing import NDArray
 from rich.console import Console
 
 from audit.claims import PureDP, check_relation, parse_claim
+from audit.inputs import bundled, described, exhibits, own_mechanism, read_counts, read_numbers
 from audit.neighbors import NeighborPair
 from audit.results import AuditResult
 from audit.storage import check_writable, read_json
 
 __all__ = ["main"]
 
-WITHIN, VIOLATION, USAGE, NO_POWER, INTERRUPTED = 0, 1, 2, 3, 130
-LARGEST_INPUT = 2**31  # bytes of a file of outputs or counts
+WITHIN, VIOLATION, USAGE, NO_POWER = 0, 1, 2, 3
+INTERRUPTED, UNREAD = 130, 141  # as a shell numbers them: 128 and SIGINT, 128 and SIGPIPE
 
 HELP = """Audit differentially private algorithms.
 
@@ -31,28 +33,43 @@ Run them on neighboring databases, force the largest privacy loss that can be pr
 Exit codes: 0 all within their claims, 1 a violation, 2 usage or input, 3 no power.
 """
 
-app = typer.Typer(
-    add_completion=False, rich_markup_mode=None, no_args_is_help=True, pretty_exceptions_enable=False, help=HELP
-)
+app = typer.Typer(add_completion=False, rich_markup_mode=None, pretty_exceptions_enable=False, help=HELP)
 
 
 def main(arguments: list[str] | None = None) -> None:
     """Run the command; every error a user can cause is one line and exit code 2."""
     usage_error: type[Exception] = typer.BadParameter.__bases__[0]
     try:
-        code = app(arguments, prog_name="plaudit", standalone_mode=False)
+        code = _run(sys.argv[1:] if arguments is None else arguments)
     except usage_error as error:
-        _fail(error.format_message())  # type: ignore[attr-defined]
-    except (ValueError, TypeError, OSError, ImportError) as error:
-        _fail(str(error))
+        code = _fail(error.format_message())  # type: ignore[attr-defined]
+    except (BrokenPipeError, SystemExit):  # typer and rich leave with 1 when nobody reads on, which is no violation
+        code = UNREAD
+    except (ValueError, TypeError, OSError) as error:
+        code = _fail(str(error))
     except (KeyboardInterrupt, typer.Abort):
         code = INTERRUPTED
-    sys.exit(code if isinstance(code, int) else WITHIN)
+    sys.exit(code)
 
 
-def _fail(message: str) -> None:
+def _run(arguments: list[str]) -> int:
+    """Run the command, and write out what it printed while an error in that can still be told."""
+    if isinstance(sys.stdout, io.TextIOWrapper):  # a name that the terminal cannot show must not cost the verdict
+        sys.stdout.reconfigure(errors="backslashreplace")
+    try:
+        code = app(arguments or ["--help"], prog_name="plaudit", standalone_mode=False)
+        return int(code) if arguments else USAGE
+    finally:
+        try:
+            print(end="", flush=True)
+        except OSError:  # the interpreter would try again at exit, and complain
+            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+            raise
+
+
+def _fail(message: str) -> int:
     print("plaudit: error:", " ".join(message.split()), file=sys.stderr)
-    sys.exit(USAGE)
+    return USAGE
 
 
 @app.command("list")
@@ -60,7 +77,7 @@ def list_exhibits(
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
 ) -> int:
     """List the algorithms and known bugs that `audit` knows by name."""
-    rows = {name: _about(mechanism) for name, mechanism in _entry("catalogue")(epsilon=0.5).items()}
+    rows = {name: _about(mechanism) for name, mechanism in exhibits("catalogue")(epsilon=0.5).items()}
     if as_json:
         print(json.dumps(rows, indent=1))
     else:
@@ -72,6 +89,7 @@ def list_exhibits(
 
 @app.command()
 def audit(
+    context: typer.Context,
     targets: Annotated[
         list[str] | None,
         typer.Argument(help="Names from `plaudit list`, or module:object for a mechanism of your own."),
@@ -107,43 +125,56 @@ def audit(
 
     if relation:
         check_relation(relation)
+    if seed is not None and seed < 0:
+        raise ValueError(f"seed must be 0 or more, got {seed}")
+    if jobs < 1 and jobs != -1:
+        raise ValueError(f"jobs must be a positive number, or -1 for all cores, got {jobs}")
     common: dict[str, Any] = {"attack": attack, "selection": selection, "confidence": confidence, "rng": seed}
-    if jobs == 0:
-        raise ValueError("jobs must be a positive number, or -1 for all cores, got 0")
-    if out is not None:
-        check_writable(out)
 
     questions: list[tuple[str, Callable[[], AuditResult]]] = []
     if outputs_x is not None or outputs_y is not None:
         if outputs_x is None or outputs_y is None or targets:
             raise ValueError("--outputs-x and --outputs-y go together, and without the name of a mechanism")
+        _refuse(context, "data epsilon cell people move_to size jobs", "has no effect on outputs from elsewhere")
         if not claim or not relation:
             raise ValueError(
                 "outputs from elsewhere need --claim pure:EPSILON and --relation add_remove or replace_one"
             )
         promise = parse_claim(claim, relation)  # type: ignore[arg-type]
-        x, y = _read_numbers(outputs_x), _read_numbers(outputs_y)
+        x, y = read_numbers(outputs_x), read_numbers(outputs_y)
         files = f"{outputs_x.name} and {outputs_y.name}"
         given: dict[str, Any] = {"relation": relation, "distance": distance, "label": f"outputs in {files}"}
         questions = [("outputs", lambda: measure_loss_from_outputs(x, y, promise, **given, **common))]
     elif not targets:
         raise ValueError("name at least one mechanism (see `plaudit list`), or give --outputs-x and --outputs-y")
     else:
-        counts, label = _read_counts(data)
-        bundled = data if data in _bundled() else "morocco"
-        catalogue = (
-            _entry("catalogue")(epsilon=epsilon, data=bundled) if any(":" not in name for name in targets) else {}
-        )
+        _refuse(context, "distance", "is for outputs from elsewhere: give --people")
+        if twice := {name for name in targets if sum(_file_name(name) == _file_name(other) for other in targets) > 1}:
+            raise ValueError(f"every mechanism must have a name of its own, got {', '.join(sorted(twice))} twice")
+        if relation == "replace_one" and move_to is None:
+            raise ValueError("--relation replace_one needs --move-to: people who are added are not replaced")
+        counts, label = read_counts(data)
+        pair = _pair(counts, cell, people, move_to, label)
+        if relation:
+            pair = pair.under(relation)  # type: ignore[arg-type]
+        stated = parse_claim(claim, pair.relation) if claim else None
+        if all(":" in name for name in targets):
+            _refuse(context, "epsilon", "is for the algorithms of `plaudit list`: give --claim")
+            catalogue = {}
+        else:
+            catalogue = exhibits("catalogue")(epsilon=epsilon, data=data if data in bundled() else "morocco")
         for name in targets:
-            mechanism = _mechanism(name, catalogue)
-            pair = _pair(counts, cell, people, move_to, label)
-            if relation:
-                pair = pair.under(relation)  # type: ignore[arg-type]
-            promised = parse_claim(claim, pair.relation) if claim else getattr(mechanism, "claim", None)
+            if ":" not in name and name not in catalogue:
+                known = ", ".join(catalogue)
+                raise ValueError(f"no algorithm for epsilon {epsilon:g} is called {name!r}; there are {known}")
+            mechanism = own_mechanism(name) if ":" in name else catalogue[name]
+            with _blaming(name):
+                promised = stated or getattr(mechanism, "claim", None)
             if not isinstance(promised, PureDP):
                 raise ValueError(f"{name} has no claim of its own: give --claim pure:EPSILON")
             promised = promised.under(pair.relation)
-            questions.append((name, _asking(measure_loss, mechanism, pair, promised, size=size, n_jobs=jobs, **common)))
+            ask = _asking(name, measure_loss, mechanism, pair, promised, size=size, n_jobs=jobs, **common)
+            questions.append((name, ask))
     return _answer(questions, out, as_json)
 
 
@@ -171,6 +202,10 @@ def check(
 
 def _answer(questions: list[tuple[str, Callable[[], AuditResult]]], out: Path | None, as_json: bool) -> int:
     """Run the audits one by one; what is finished is on disk, whatever happens next."""
+    if out is not None:
+        if out.exists() and not out.is_dir():
+            raise ValueError(f"out must be a folder, got the file {out}")
+        check_writable(out)
     results: list[tuple[str, AuditResult]] = []
     try:
         for name, question in questions:
@@ -182,16 +217,41 @@ def _answer(questions: list[tuple[str, Callable[[], AuditResult]]], out: Path | 
         kept = f", saved in {out}" if out is not None and results else ""
         print(f"plaudit: interrupted: {len(results)} of {len(questions)} audits finished{kept}", file=sys.stderr)
         return INTERRUPTED
-    _show(results, as_json)
     if out is not None:
         _draw(results, out)
-        if not as_json:
-            print(f"Saved in {out}{'/' if out.is_dir() else ''}: one JSON file an audit, and the figure audits.png.")
+    _show(results, as_json)
+    if out is not None and not as_json:
+        print(f"Saved in {out}/: one JSON file an audit, and the figure audits.png.")
     return _exit_code([result for _, result in results])
 
 
-def _asking(measure: Callable[..., AuditResult], *arguments: Any, **options: Any) -> Callable[[], AuditResult]:
-    return lambda: measure(*arguments, progress=True, **options)
+def _asking(
+    name: str, measure: Callable[..., AuditResult], *arguments: Any, **options: Any
+) -> Callable[[], AuditResult]:
+    def question() -> AuditResult:
+        with _blaming(name):
+            return measure(*arguments, progress=True, **options)
+
+    return question
+
+
+@contextmanager
+def _blaming(name: str) -> Iterator[None]:
+    """Turn whatever a mechanism raises into one line with its name."""
+    try:
+        yield
+    except (ValueError, TypeError) as error:  # bad input, the user's or the mechanism's
+        raise ValueError(f"{name}: {error}") from error
+    except (Exception, SystemExit) as error:
+        raise ValueError(f"{name} failed: {described(error)}") from error
+
+
+def _refuse(context: typer.Context, options: str, why: str) -> None:
+    """Refuse options that would silently do nothing."""
+    for option in options.split():
+        source = context.get_parameter_source(option)
+        if source is not None and source.name == "COMMANDLINE":
+            raise ValueError(f"--{option.replace('_', '-')} {why}")
 
 
 def _show(results: list[tuple[str, AuditResult]], as_json: bool) -> None:
@@ -233,42 +293,6 @@ def _exit_code(results: list[AuditResult]) -> int:
     return VIOLATION if "violated" in verdicts else NO_POWER if "no power" in verdicts else WITHIN
 
 
-def _entry(name: str) -> Any:
-    """Return what the exhibits offer under a name, found by entry point: the instrument does not import them."""
-    found = list(metadata.entry_points(group="plaudit", name=name))
-    if not found:
-        raise ValueError(
-            "the exhibits must be installed: run `pip install plaudit`, or `pip install -e .` in a checkout"
-        )
-    return found[0].load()
-
-
-def _bundled() -> set[str]:
-    return set(_entry("extracts"))
-
-
-def _mechanism(name: str, catalogue: dict[str, Any]) -> Any:
-    if ":" not in name:
-        if name not in catalogue:
-            raise ValueError(f"no algorithm is called {name!r}; there are {', '.join(catalogue)}, and module:object")
-        return catalogue[name]
-    module, _, path = name.partition(":")
-    sys.path.insert(0, "")  # as `python -m` does, so that a module beside the user is found
-    try:
-        found: Any = importlib.import_module(module)
-    except ImportError as error:
-        raise ValueError(f"{module!r} cannot be imported: {error}") from None
-    finally:
-        sys.path.remove("")
-    for part in path.split("."):
-        if not hasattr(found, part):
-            raise ValueError(f"{module!r} has no {path!r}")
-        found = getattr(found, part)
-    if not callable(found) or isinstance(found, type):
-        raise ValueError(f"{name} must be a mechanism, callable as (data, size, rng), got {type(found).__name__}")
-    return found
-
-
 def _pair(
     counts: NDArray[Any], cell: int, people: int, move_to: int | None, label: Callable[[int], str]
 ) -> NeighborPair:
@@ -282,49 +306,16 @@ def _pair(
     return NeighborPair(pair.x, pair.y, pair.relation, pair.distance, label=words)
 
 
-def _read_counts(data: str) -> tuple[NDArray[Any], Callable[[int], str]]:
-    """Return counts, and how to name their cells."""
-    if data in _bundled():
-        tree, counts = _entry("load")(data)
-        return counts, tree.label
-    path = Path(data)
-    if path.suffix not in (".csv", ".npy"):
-        raise ValueError(
-            f"data must be {' or '.join(sorted(_bundled()))}, or a .csv or .npy file of counts, got {data!r}"
-        )
-    numbers = _read_numbers(path)
-    return numbers.reshape(-1), lambda index: f"cell {index}"
-
-
-def _read_numbers(path: Path) -> NDArray[Any]:
-    """Read a table of numbers: .npy, or comma-separated text with or without a line of names."""
-    if path.stat().st_size > LARGEST_INPUT:
-        raise ValueError(f"{path} must be at most {LARGEST_INPUT} bytes, got {path.stat().st_size}")
-    try:
-        if path.suffix == ".npy":
-            return np.asarray(np.load(path, allow_pickle=False))
-        with path.open(encoding="utf-8-sig") as file:
-            first = file.readline()
-        names = 0 if all(_is_number(word) for word in first.split(",")) else 1
-        table = np.loadtxt(path, delimiter=",", skiprows=names, ndmin=2, encoding="utf-8-sig")
-    except ValueError as error:
-        raise ValueError(f"{path} must hold numbers, one run or count a line: {error}") from None
-    if table.size == 0:
-        raise ValueError(f"{path} must hold at least one number, got none")
-    return table[:, 0] if table.shape[1] == 1 else table
-
-
-def _is_number(word: str) -> bool:
-    try:
-        float(word)
-    except ValueError:
-        return False
-    return True
-
-
 def _file_name(name: str) -> str:
     return "".join(letter if letter.isalnum() or letter in "-_." else "-" for letter in name).strip(".") or "audit"
 
 
 def _about(mechanism: Any) -> str:
-    return (type(mechanism).__doc__ or "").strip().splitlines()[0]
+    """Return the first line of an exhibit's docstring, with the parameters that are not at their default."""
+    first = (mechanism.__doc__ or "").strip().partition("\n")[0]
+    given = [
+        f"{field.name}={value!r}"
+        for field in (dataclasses.fields(mechanism) if dataclasses.is_dataclass(mechanism) else ())
+        if field.default is not dataclasses.MISSING and (value := getattr(mechanism, field.name)) != field.default
+    ]
+    return f"{first.removesuffix('.')} ({', '.join(given)})." if given else first

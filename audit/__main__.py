@@ -1,0 +1,8 @@
+"""The command ``python -m audit``, which is ``plaudit`` where the script is not on the path."""
+
+from __future__ import annotations
+
+from audit.cli import main
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,190 @@
+"""What a shell can name: exhibits, mechanisms of one's own, files of numbers."""
+
+from __future__ import annotations
+
+import importlib
+import itertools
+import sys
+import traceback
+import warnings
+from collections.abc import Callable
+from importlib import metadata
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+__all__ = ["bundled", "described", "exhibits", "own_mechanism", "read_counts", "read_numbers"]
+
+LARGEST_INPUT = 2**31  # bytes of a file of outputs or counts
+
+
+def exhibits(name: str) -> Any:
+    """Return what the exhibits offer under a name, found by entry point: the instrument does not import them.
+
+    Parameters
+    ----------
+    name : {"catalogue", "load", "extracts"}
+        Of the entry point in the group ``plaudit``.
+
+    Returns
+    -------
+    object
+        What it points to.
+
+    Raises
+    ------
+    ValueError
+        If the package is not installed.
+    """
+    found = list(metadata.entry_points(group="plaudit", name=name))
+    if not found:
+        raise ValueError(
+            "the exhibits must be installed: run `pip install plaudit`, or `pip install -e .` in a checkout"
+        )
+    return found[0].load()
+
+
+def bundled() -> set[str]:
+    """Return the names of the bundled data.
+
+    Returns
+    -------
+    set of str
+        What ``--data`` takes besides files.
+    """
+    return set(exhibits("extracts"))
+
+
+def own_mechanism(name: str) -> Any:
+    """Import a mechanism of the user's own.
+
+    Parameters
+    ----------
+    name : str
+        Written ``module:object``; a module in the current folder is found.
+
+    Returns
+    -------
+    callable
+        The object.
+
+    Raises
+    ------
+    ValueError
+        If the module cannot be imported, or the object is not there or no mechanism.
+    """
+    module, _, path = name.partition(":")
+    if "" in (*module.split("."), *path.split(".")):
+        raise ValueError(f"a mechanism of your own is written module:object, got {name!r}")
+    if "" not in sys.path:  # a module beside the user is found, as `python -m` would, and so is what it imports later
+        sys.path.insert(0, "")
+    try:
+        found: Any = importlib.import_module(module)
+    except ImportError as error:
+        raise ValueError(f"{module!r} cannot be imported: {error}") from error
+    except (Exception, SystemExit) as error:
+        raise ValueError(f"{module!r} cannot be imported: {described(error)}") from error
+    for part in path.split("."):
+        if not hasattr(found, part):
+            raise ValueError(f"{module!r} has no {path!r}")
+        found = getattr(found, part)
+    if not callable(found) or isinstance(found, type):
+        raise ValueError(f"{name} must be a mechanism, callable as (data, size, rng), got {type(found).__name__}")
+    return found
+
+
+def described(error: BaseException) -> str:
+    """Return an error of code that is not ours in one line.
+
+    Parameters
+    ----------
+    error : BaseException
+        As caught.
+
+    Returns
+    -------
+    str
+        Its kind, its message, and the file and line it comes from.
+    """
+    place = traceback.extract_tb(error.__traceback__)[-1]
+    return f"{type(error).__name__}: {error} ({Path(place.filename).name}, line {place.lineno})"
+
+
+def read_counts(data: str) -> tuple[NDArray[Any], Callable[[int], str]]:
+    """Return counts, and how to name their cells.
+
+    Parameters
+    ----------
+    data : str
+        The name of bundled data, or the path of a .csv or .npy file.
+
+    Returns
+    -------
+    counts : ndarray, shape (cells,)
+        As they stand there.
+    label : callable
+        Takes the number of a cell and returns its name.
+
+    Raises
+    ------
+    ValueError
+        If it is neither.
+    """
+    if data in bundled():
+        tree, counts = exhibits("load")(data)
+        return counts, tree.label
+    path = Path(data)
+    if path.suffix not in (".csv", ".npy"):
+        raise ValueError(
+            f"data must be {' or '.join(sorted(bundled()))}, or a .csv or .npy file of counts, got {data!r}"
+        )
+    numbers = read_numbers(path)
+    return numbers.reshape(-1), lambda index: f"cell {index}"
+
+
+def read_numbers(path: Path) -> NDArray[Any]:
+    """Read a table of numbers: .npy, or comma-separated text with or without a line of names.
+
+    Parameters
+    ----------
+    path : Path
+        Of the file; nothing in it is unpickled.
+
+    Returns
+    -------
+    ndarray
+        One run or count a row; a table with one column is flat.
+
+    Raises
+    ------
+    ValueError
+        If it holds anything but numbers, or none, or is too large.
+    OSError
+        If it cannot be read.
+    """
+    if path.stat().st_size > LARGEST_INPUT:
+        raise ValueError(f"{path} must be at most {LARGEST_INPUT} bytes, got {path.stat().st_size}")
+    try:
+        if path.suffix == ".npy":
+            with path.open("rb") as file:  # not np.load, which also opens archives
+                return np.asarray(np.lib.format.read_array(file, allow_pickle=False))
+        with path.open(encoding="utf-8-sig") as lines, warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # of no data, which is an error here
+            first = lines.readline()  # read once: a pipe has it only once
+            start = [first] if any(map(_is_number, first.split(","))) else []
+            table = np.loadtxt(itertools.chain(start, lines), delimiter=",", ndmin=2)
+    except (ValueError, MemoryError) as error:
+        raise ValueError(f"{path} must hold numbers, one run or count a line: {error}") from error
+    if table.size == 0:
+        raise ValueError(f"{path} must hold at least one number, got none")
+    return table[:, 0] if table.shape[1] == 1 else table
+
+
+def _is_number(word: str) -> bool:
+    try:
+        float(word)
+    except ValueError:
+        return False
+    return True
