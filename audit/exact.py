@@ -232,6 +232,8 @@ def _collect(
     """Sort by loss and add up the probabilities of equal losses."""
     order = np.argsort(loss, kind="stable")
     loss, log_p = loss[order], log_p[order]
-    starts = np.flatnonzero(np.append(True, np.diff(np.round(loss, SAME_LOSS)) > 0)) if loss.size else np.array([], int)
+    with np.errstate(over="ignore", invalid="ignore"):  # beyond 1e296, where no two losses need telling apart
+        rises = np.diff(np.round(loss, SAME_LOSS)) > 0
+    starts = np.flatnonzero(np.append(True, rises)) if loss.size else np.array([], int)
     merged = np.logaddexp.reduceat(log_p, starts) if loss.size else log_p
     return LossDistribution(loss[starts], merged, infinite, missing, supremum, infimum)

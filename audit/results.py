@@ -142,8 +142,8 @@ class AuditResult:
         Raises
         ------
         ValueError
-            If the values are of another kind, a field is missing, unknown or of the wrong type, or the verdict does not
-            follow from the numbers.
+            If the values are of another kind, a field is missing, unknown, of the wrong type or out of range, or the
+            verdict does not follow from the numbers.
         """
         given = _fields_of(cls, values, "audit")
         try:
@@ -152,6 +152,10 @@ class AuditResult:
         except TypeError as error:
             raise ValueError(f"an audit has a field of the wrong type: {error}") from None
         result = cls(**_typed(cls, given))
+        if not 0 < result.confidence < 1:
+            raise ValueError(f"confidence must be in (0, 1), got {result.confidence}")
+        if min(result.size, result.distance) < 1:
+            raise ValueError(f"size and distance must be at least 1, got {result.size} and {result.distance}")
         expected = verdict_of(result.claim, result.measured, result.detectable, result.support is not None)
         if result.verdict != expected:
             raise ValueError(f"the verdict must follow from the numbers: {expected!r}, got {result.verdict!r}")

@@ -344,3 +344,8 @@ def test_composition_stops_before_memory_does():
     many = LossDistribution(np.arange(4000.0), np.full(4000, -math.log(4000)))
     with pytest.raises(ValueError, match="composing 4000 by 4000 losses exceeds 10 million"):
         many.compose(many)
+
+
+def test_losses_too_large_to_be_rounded_are_kept():
+    pair = NeighborPair.add_people([3], 0)
+    assert GDPC(1e300).exact_loss(pair).maximum == 1e300
