@@ -19,6 +19,7 @@ from rich.console import Console
 from audit.claims import PureDP, check_relation, parse_claim
 from audit.inputs import bundled, described, exhibits, own_mechanism, read_counts, read_numbers
 from audit.neighbors import NeighborPair
+from audit.provenance import provenance
 from audit.results import AuditResult
 from audit.storage import check_writable, read_json
 
@@ -33,7 +34,7 @@ Run them on neighboring databases, force the largest privacy loss that can be pr
 Exit codes: 0 all within their claims, 1 a violation, 2 usage or input, 3 no power.
 """
 
-app = typer.Typer(add_completion=False, rich_markup_mode=None, pretty_exceptions_enable=False, help=HELP)
+app = typer.Typer(add_completion=False, rich_markup_mode=None, pretty_exceptions_enable=False)
 
 
 def main(arguments: list[str] | None = None) -> None:
@@ -70,6 +71,21 @@ def _run(arguments: list[str]) -> int:
 def _fail(message: str) -> int:
     print("plaudit: error:", " ".join(message.split()), file=sys.stderr)
     return USAGE
+
+
+def _print_version(wanted: bool) -> None:
+    if wanted:
+        print(f"plaudit {provenance()['software']['plaudit']}")
+        raise typer.Exit
+
+
+@app.callback(help=HELP)
+def _options(
+    version: Annotated[
+        bool, typer.Option("--version", help="Print the version and exit.", callback=_print_version, is_eager=True)
+    ] = False,
+) -> None:
+    """Take what stands before the command."""
 
 
 @app.command("list")

@@ -129,6 +129,10 @@ def measure_loss(
     searching = check_question(claim, pair.relation, attack, event, confidence)
     if isinstance(size, bool) or not isinstance(size, int | np.integer):
         raise TypeError(f"size must be an integer, got {size!r}")
+    if size < 1:
+        raise ValueError(f"size must be at least 1, got {size}")
+    if isinstance(n_jobs, bool) or not isinstance(n_jobs, int) or n_jobs == 0:
+        raise ValueError(f"n_jobs must be a whole number other than 0, got {n_jobs!r}")
     choosing = 0 if event is not None else _choosing_runs(int(size), selection)
     counting = int(size) - choosing
     if counting < 1:
@@ -328,7 +332,9 @@ def _choosing_runs(size: int, selection: float) -> int:
         raise ValueError(f"selection must be in (0, 1), got {selection}")
     choosing = round(size * selection)
     if choosing < 8:
-        raise ValueError(f"at least 8 runs must choose an event, got {choosing} of {size}: register one with event=")
+        raise ValueError(
+            f"at least 8 runs must choose an event, got {choosing} of {size}: more runs, or an event of your own"
+        )
     return choosing
 
 

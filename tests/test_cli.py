@@ -197,6 +197,11 @@ def test_list_tells_the_exhibits_apart(plaudit: Command) -> None:
     assert texts["rdpc-all"] == texts["rdpc"].removesuffix(".") + " (output='all')."
 
 
+def test_the_version_is_that_of_the_package(plaudit: Command) -> None:
+    outcome = plaudit("--version")
+    assert (outcome.code, outcome.out, outcome.err) == (WITHIN, f"plaudit {metadata.version('plaudit')}\n", "")
+
+
 def test_list_as_json(plaudit: Command) -> None:
     plain = plaudit("list").out.splitlines()
     assert strict(plaudit("list", "--json").out) == dict(line.split(maxsplit=1) for line in plain)
@@ -473,8 +478,8 @@ BAD_AUDITS: list[tuple[tuple[str, ...], str]] = [
     ((*HERE, "--move-to", "0"), "source and target must differ, got 0 twice"),
     ((*HERE, "--move-to", "3"), "cell must be inside counts of shape (3,), got 3"),
     ((*HERE, "--size", "10"), "mine:promising: at least 8 runs must choose an event, got 3 of 10"),
-    ((*HERE, "--size", "0"), "got 0 of 0"),
-    ((*HERE, "--size", "-100"), "got -30 of -100"),
+    ((*HERE, "--size", "0"), "size must be at least 1, got 0"),
+    ((*HERE, "--size", "-100"), "size must be at least 1, got -100"),
     ((*HERE, "--selection", "0"), "mine:promising: selection must be in (0, 1), got 0.0"),
     ((*HERE, "--selection", "1"), "selection must be in (0, 1), got 1.0"),
     ((*HERE, "--confidence", "0"), "confidence must be in (0, 1), got 0.0"),
