@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from functools import cached_property
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -62,7 +61,7 @@ class NotebookGDPC:
         """Release `counts`, shape (leaves,), `size` times over: shape (size, leaves)."""
         return GDPC(self.true_loss)(counts, size, rng)
 
-    def exact_loss(self, pair: Pair) -> LossDistribution:
+    def exact_loss(self, pair: Pair) -> LossDistribution | None:
         """Return the law of the privacy loss of `pair`."""
         return GDPC(self.true_loss).exact_loss(pair)
 
@@ -104,7 +103,7 @@ class HalfNoiseGDPC:
         """Release `counts`, shape (leaves,), `size` times over: shape (size, leaves)."""
         return GDPC(self.true_loss)(counts, size, rng)
 
-    def exact_loss(self, pair: Pair) -> LossDistribution:
+    def exact_loss(self, pair: Pair) -> LossDistribution | None:
         """Return the law of the privacy loss of `pair`."""
         return GDPC(self.true_loss).exact_loss(pair)
 
@@ -133,7 +132,7 @@ class ForgottenLevelRDPC(RDPC):
         """Parts into which the budget is split: one too few."""
         return self.tree.depth
 
-    @cached_property
+    @property
     def true_loss(self) -> float:
         """Loss in nats of all areas together when one person is added or removed."""
         return self.epsilon * (self.tree.depth + 1) / self.tree.depth

@@ -31,6 +31,7 @@ __all__ = ["ADPC", "GDPC", "RDPC"]
 
 CHUNK = 2**17  # cells worked on at a time: what fits the processor's cache
 ATOMS = 2**22  # largest support on which an exact law is tabulated
+LARGEST = 2**61  # sums of noisy counts stay in int64
 
 
 class Pair(Protocol):
@@ -88,8 +89,13 @@ class GDPC:
         released += exact
         return released
 
-    def exact_loss(self, pair: Pair) -> LossDistribution:
+    def exact_loss(self, pair: Pair) -> LossDistribution | None:
         """Return the law of the privacy loss of `pair`, exactly: the outputs of one loss are one outcome.
+
+        Returns
+        -------
+        LossDistribution or None
+            None when a table of it would have more than 2**22 entries, or losses that float64 cannot hold.
 
         Raises
         ------
@@ -97,7 +103,10 @@ class GDPC:
             If the two databases do not have the same leaves.
         """
         law = _NO_LOSS
-        for shift in _shifts(pair):
+        shifts = _shifts(pair)
+        if math.prod(shift + 1 for shift in shifts) > ATOMS or not math.isfinite(self.epsilon * 2 * sum(shifts)):
+            return None
+        for shift in shifts:
             k = np.arange(shift, -1.0, -1.0)  # an error of 0 or less is one outcome, of `shift` or more another
             log_p = self.noise.logpmf(k)
             log_p[0] -= math.log(-math.expm1(-self.epsilon))
@@ -228,14 +237,21 @@ class ADPC:
     def __call__(self, counts: ArrayLike, size: int, rng: Rng) -> NDArray[np.float64]:
         """Release `counts`, shape (leaves,), `size` times over: shape (size, leaves), multiples of ``1 / parts``."""
         exact = _leaf_counts(counts)
+        if exact.max() > LARGEST // self.parts:
+            raise ValueError(
+                f"counts must be at most {LARGEST // self.parts} for {self.parts} parts, got {exact.max()}"
+            )
+        exact = exact * self.parts
         released = np.empty((size, exact.size))
         for rows in _chunks(size, exact.size):
             shape = (rows.stop - rows.start, exact.size)
             total = self.noise.sample(shape, rng)
             for _ in range(self.parts - 1):
                 total += self.noise.sample(shape, rng)
+            total += exact
+            # The mean of noisy counts, divided once: to add the exact count to a mean of noise would round by it, and
+            # so leave its mark on the last bits wherever 1 / parts is no binary fraction.
             np.divide(total, self.parts, out=released[rows])
-            released[rows] += exact
         return released
 
     def logpmf_sum(self, total: ArrayLike) -> NDArray[np.float64]:

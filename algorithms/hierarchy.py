@@ -341,9 +341,9 @@ class Hierarchy:
         """Scale the children of every area, from the top down, so that they add up to their raked parent.
 
         Where the noisy children of an area add up to zero or less there is no proportion to keep, and the ratio would
-        be undefined or turn every sign: they then share their parent's value equally. The rule reads noisy values
-        only, so it costs no privacy. No other value can produce NaN or infinity: the sum of whole numbers is
-        otherwise at least 1, so that values below 2**53 stay finite through 18 levels and more.
+        be undefined or turn signs: they then share their parent's value equally. The rule reads noisy values only, so
+        it costs no privacy. Whole numbers produce neither NaN nor infinity: any other sum is at least 1, so that
+        values below 2**53 stay finite through 18 levels and more. A negative parent has negative children.
 
         Parameters
         ----------
@@ -358,7 +358,7 @@ class Hierarchy:
         Raises
         ------
         ValueError
-            If the last axis is not the nodes.
+            If the last axis is not the nodes, or a value is no whole number.
 
         References
         ----------
@@ -376,6 +376,8 @@ class Hierarchy:
         if given.ndim == 0 or given.shape[-1] != self.n_nodes:
             raise ValueError(f"noisy must have one entry for each of {self.n_nodes} areas, got shape {given.shape}")
         out = given.astype(np.float64)
+        if given.dtype.kind == "f" and not (np.isfinite(out) & (out == np.rint(out))).all():
+            raise ValueError("noisy must hold whole numbers: their sums are 1 or more, or hold no proportion")
         for j in range(1, self.depth + 1):
             parents, starts, sizes = self._families[j - 1]
             children = out[..., self.level(j)]

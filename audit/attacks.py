@@ -15,7 +15,7 @@ from scipy import special, stats
 from audit.events import CellRule, Event, Statistic, ThresholdRule, agreement, cell
 from audit.neighbors import NeighborPair
 
-__all__ = ["Attack", "Moments", "changed_cells", "moved_cells", "select_event"]
+__all__ = ["Attack", "Moments", "changed_cells", "moved_cells", "other_moved_cells", "select_event"]
 
 Floats = NDArray[np.float64]
 Family = Literal["threshold", "cell"]
@@ -106,8 +106,8 @@ def changed_cells(pair: NeighborPair, shape: tuple[int, ...]) -> tuple[Statistic
     tuple of Statistic or None
         Each entry, the most changed first, and several jointly; None where outputs are not shaped like the counts.
     """
-    if shape == ():
-        return (cell(),)
+    if math.prod(shape) == 1:
+        return (cell(*(0,) * len(shape)),)
     if not all(
         isinstance(data, np.ndarray)
         and data.shape == shape
@@ -142,18 +142,49 @@ def moved_cells(shape: tuple[int, ...], center: Floats, x: Moments, y: Moments) 
     tuple of Statistic
         Each of those entries, and several jointly.
     """
-    shift = y.mean - x.mean
-    scale = np.sqrt((x.sd**2 + y.sd**2) / 2)
-    with np.errstate(divide="ignore", invalid="ignore"):
-        moved = np.where(shift == 0, 0.0, np.abs(shift) / (scale * math.sqrt(1 / x.runs + 1 / y.runs)))
-    best = np.argsort(-moved, kind="stable")[:MOST_CELLS]
-    clear = best[moved[best] > PESSIMISM]
+    shift, scale, best, moved = _movers(x, y)
+    clear = best[moved > PESSIMISM]
     if clear.size == 0:
         clear = best[:3]
     where = [tuple(map(int, np.unravel_index(index, shape))) for index in clear]
     middles = [float(center[index] + (x.mean[index] + y.mean[index]) / 2) for index in clear]
     signs = [float(np.sign(shift[index]) or 1.0) / float(scale[index] or 1.0) for index in clear]
     return _single_and_joint(where, middles, signs)
+
+
+def other_moved_cells(
+    shape: tuple[int, ...], x: Moments, y: Moments, known: Sequence[Statistic]
+) -> tuple[Statistic, ...]:
+    """Return statistics of single entries whose mean clearly moves from `x` to `y` and that are not known to.
+
+    Parameters
+    ----------
+    shape : tuple of int
+        Of one output.
+    x, y : Moments
+        Of the outputs on either database.
+    known : sequence of Statistic
+        What is looked at anyway.
+
+    Returns
+    -------
+    tuple of Statistic
+        None of `known` among them; empty where nothing else moves.
+    """
+    _, _, best, moved = _movers(x, y, MOST_CELLS + len(known))
+    found = [cell(*map(int, np.unravel_index(index, shape))) for index in best[moved > PESSIMISM]]
+    names = {statistic.name for statistic in known}
+    return tuple(statistic for statistic in found if statistic.name not in names)[:MOST_CELLS]
+
+
+def _movers(x: Moments, y: Moments, most: int = MOST_CELLS) -> tuple[Floats, Floats, NDArray[np.intp], Floats]:
+    """Return the shift and scale of every entry, which of them move most, and those by how many standard errors."""
+    shift = y.mean - x.mean
+    scale = np.sqrt((x.sd**2 + y.sd**2) / 2)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        moved = np.where(shift == 0, 0.0, np.abs(shift) / (scale * math.sqrt(1 / x.runs + 1 / y.runs)))
+    best = np.argsort(-moved, kind="stable")[:most]
+    return shift, scale, best, moved[best]
 
 
 def _single_and_joint(where: list[tuple[int, ...]], middles: list[float], signs: list[float]) -> tuple[Statistic, ...]:

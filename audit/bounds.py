@@ -14,7 +14,6 @@ __all__ = [
     "clopper_pearson_upper",
     "delta_lower",
     "guessing_game_lower",
-    "guessing_game_p_value",
     "one_run_p_value",
     "score_lower",
     "two_sample_lower",
@@ -162,38 +161,6 @@ def guessing_game_lower(correct: ArrayLike, guesses: ArrayLike, *, confidence: f
     """
     rate = clopper_pearson_lower(correct, guesses, confidence=confidence)
     return np.asarray(special.logit(np.maximum(rate, 0.5)))
-
-
-def guessing_game_p_value(correct: int, guesses: int, epsilon: float) -> float:
-    """Probability of as many right guesses, or more, were the loss of the pair `epsilon`.
-
-    Parameters
-    ----------
-    correct, guesses : int
-        Right guesses, and guesses made.
-    epsilon : float
-        Loss of the pair in nats, 0 or more.
-
-    Returns
-    -------
-    float
-        ``P[Binomial(guesses, 1 / (1 + exp(-epsilon))) >= correct]``.
-
-    Raises
-    ------
-    ValueError
-        If `correct` is not between 0 and `guesses` or `epsilon` is negative.
-
-    Notes
-    -----
-    Guarantee: under any mechanism of loss at most `epsilon`, P(p-value <= a) <= a.
-    Units: epsilon in nats.
-
-    References
-    ----------
-    .. [1] Steinke, Nasr and Jagielski, 2023, theorem 5.2 with delta 0.
-    """
-    return one_run_p_value(correct, guesses, epsilon)
 
 
 def one_run_p_value(

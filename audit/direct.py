@@ -7,11 +7,14 @@ from typing import Literal
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from audit.arguments import real_number, real_numbers, whole_number
 from audit.bounds import check_confidence, clopper_pearson_lower, clopper_pearson_upper
-from audit.residuals import Floats, _log_ratio, _number, _numbers, _rounded, _whole
+from audit.residuals import log_ratio, whole_people
 from audit.results import LossEstimate
 
 __all__ = ["direct_loss"]
+
+Floats = NDArray[np.float64]
 
 
 def direct_loss(
@@ -80,25 +83,25 @@ def direct_loss(
     """
     if event not in ("at_least", "equal"):
         raise ValueError(f'event must be "at_least" or "equal", got {event!r}')
-    people = _whole("distance", distance, least=1)
-    level = _number("confidence", confidence)
+    people = whole_number("distance", distance, least=1)
+    level = real_number("confidence", confidence)
     check_confidence(level)
-    k = _numbers("at", at, ndim=(1,))
+    k = real_numbers("at", at, ndim=(1,))
     if event == "equal" and (k != np.rint(k)).any():
         raise ValueError(f'at must be whole numbers for event "equal", got {k[k != np.rint(k)][0]}')
-    center = float(_numbers("exact", _number("exact", exact), ndim=(0,)))
-    error_x = _numbers("outputs_x", outputs_x, ndim=(1,)) - center
-    error_y = _numbers("outputs_y", outputs_y, ndim=(1,)) - center
+    center = float(real_numbers("exact", real_number("exact", exact), ndim=(0,)))
+    error_x = real_numbers("outputs_x", outputs_x, ndim=(1,)) - center
+    error_y = real_numbers("outputs_y", outputs_y, ndim=(1,)) - center
     counts_x, counts_y = _counts(error_x, k, event), _counts(error_y, k, event)
 
-    loss = _log_ratio(counts_x / error_x.size, counts_y / error_y.size) / people
+    loss = log_ratio(counts_x / error_x.size, counts_y / error_y.size) / people
     if np.isnan(loss).all():
         raise ValueError(f"no event was seen on both databases, got counts {counts_x.tolist()} and {counts_y.tolist()}")
     low_x, high_x = _interval(counts_x, error_x.size, level)
     low_y, high_y = _interval(counts_y, error_y.size, level)
     unseen = np.isnan(loss)
-    low = np.where(unseen, np.nan, _log_ratio(low_x, high_y) / people)
-    high = np.where(unseen, np.nan, _log_ratio(high_x, low_y) / people)
+    low = np.where(unseen, np.nan, log_ratio(low_x, high_y) / people)
+    high = np.where(unseen, np.nan, log_ratio(high_x, low_y) / people)
     best = int(np.nanargmax(np.abs(loss)))
     interval = (float(low[best]), float(high[best]))
     return LossEstimate(
@@ -135,7 +138,7 @@ def _counts(errors: Floats, k: Floats, event: str) -> NDArray[np.intp]:
     """Return how many errors are in each event."""
     if event == "at_least":
         return errors.size - np.searchsorted(np.sort(errors), k)
-    whole = np.sort(_rounded(errors))
+    whole = np.sort(whole_people(errors))
     return np.searchsorted(whole, k, side="right") - np.searchsorted(whole, k)
 
 

@@ -11,6 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 __all__ = ["LossDistribution", "loss_distribution"]
 
 Floats = NDArray[np.float64]
+SMALLEST = 1e-290  # below, floats lose their digits, and what is possible soon reads 0
 SAME_LOSS = 12  # decimals to which composed losses count as equal: far below any loss that matters
 
 
@@ -168,7 +169,8 @@ def loss_distribution(p: ArrayLike, q: ArrayLike) -> LossDistribution:
     Parameters
     ----------
     p, q : array_like of float, shape (m,)
-        Probabilities of the same `m` outputs on the first and the second database; each adds up to 1.
+        Probabilities of the same `m` outputs on the first and the second database; each adds up to 1. An output with
+        one of them 0 is impossible there. Outputs with both below 1e-290 are left out.
 
     Returns
     -------
@@ -198,8 +200,9 @@ def loss_distribution(p: ArrayLike, q: ArrayLike) -> LossDistribution:
             raise ValueError(f"{name} must hold probabilities of 0 or more, got {law[~(law >= 0)][0]}")
         if abs((total := math.fsum(law)) - 1) > 1e-9:
             raise ValueError(f"{name} must add up to 1, got {total}")
+    kept = np.maximum(first, second) >= SMALLEST
     with np.errstate(divide="ignore"):
-        return loss_from_logs(np.log(first), np.log(second))
+        return loss_from_logs(np.log(first[kept]), np.log(second[kept]))
 
 
 def loss_from_logs(

@@ -122,9 +122,16 @@ def judge(
             float(two_sample_lower(x["guessed_x"], x["runs"], y["guessed_x"], y["runs"], confidence=half)),
         )
         ceiling = rectangle_ceiling(x["runs"], y["runs"], confidence=half, distance=distance)
-        orders = {(x["runs"], y["runs"]), (y["runs"], x["runs"])}  # the region that sees farther tells
-        detectable = min(
-            rectangle_detectable(claim.epsilon, *runs, confidence=half, distance=distance) for runs in orders
+        detectable = min(  # the region that sees farther tells
+            rectangle_detectable(
+                claim.epsilon,
+                rare["runs"],
+                likely["runs"],
+                confidence=half,
+                distance=distance,
+                share=sum(side[guess] / max(1, side["runs"]) for side in (x, y)),
+            )
+            for rare, likely, guess in ((x, y, "guessed_y"), (y, x, "guessed_x"))
         )
     measured = PureDP(loss / distance, claim.relation)
     return AuditResult(

@@ -11,7 +11,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from audit.attacks import Attack, Moments, changed_cells, moved_cells, select_event
+from audit.arguments import whole_number
+from audit.attacks import Attack, Moments, changed_cells, moved_cells, other_moved_cells, select_event
 from audit.claims import PureDP, Relation
 from audit.events import Event, Statistic, cell
 from audit.judging import GAME, RECTANGLE, check_question, judge, support_witness
@@ -25,9 +26,11 @@ from audit.sampling import (
     Reduce,
     Seed,
     chance_of_repeat,
+    check_not_copied,
     check_outputs,
     check_uses_rng,
     draw,
+    entropy_of,
     run,
     seed_sequence,
     stream,
@@ -41,6 +44,8 @@ Floats = NDArray[np.float64]
 PROBE, EXPLORE, SELECT, COUNT, COINS = range(5)
 X, Y = 0, 1
 
+PROBES = 20  # runs in each of two batches that must differ before the audit begins
+GLANCE = 1 / 10  # share of the selection runs that looks for entries which move although the pair leaves them alone
 EXPLORING = 1 / 3  # share of the selection runs that finds what moves, where the pair does not tell
 MOST_FOR_RECTANGLE = 10_000  # counting runs on either database: beyond, the other one limits what can be shown
 FEWEST_FOR_GAME = 50  # given runs on either database: below, thinning them costs more than the rectangle does
@@ -78,7 +83,7 @@ def measure_loss(
     event : Event, optional
         One registered before any run: all runs then count.
     size : int
-        Runs in all, over both databases, selection included.
+        Runs in all, over both databases, selection included; up to 43 more only look at the mechanism.
     selection : float
         Share of the runs that choose the event, in (0, 1).
     confidence : float
@@ -108,6 +113,10 @@ def measure_loss(
     Guarantee: P(measured > true loss of the pair for one step) <= 1 - confidence, whatever the mechanism.
     Units: nats.
 
+    By default the entries of an output that the pair changes are searched, singly and jointly, and single entries whose
+    mean moves although the pair leaves them alone. A loss that shows only in how entries vary together, or beyond the
+    ninth decimal, stays hidden: give an `Attack` with statistics of your own.
+
     References
     ----------
     .. [1] Steinke, Nasr and Jagielski, "Privacy Auditing with One (1) Training Run", 2023, theorem 5.2.
@@ -127,34 +136,31 @@ def measure_loss(
     if not isinstance(pair, NeighborPair):
         raise TypeError(f"pair must be a NeighborPair, got {type(pair).__name__}")
     searching = check_question(claim, pair.relation, attack, event, confidence)
-    if isinstance(size, bool) or not isinstance(size, int | np.integer):
-        raise TypeError(f"size must be an integer, got {size!r}")
-    if size < 1:
-        raise ValueError(f"size must be at least 1, got {size}")
+    size = whole_number("size", size, least=1)
     if isinstance(n_jobs, bool) or not isinstance(n_jobs, int) or n_jobs == 0:
         raise ValueError(f"n_jobs must be a whole number other than 0, got {n_jobs!r}")
-    choosing = 0 if event is not None else _choosing_runs(int(size), selection)
-    counting = int(size) - choosing
+    choosing = 0 if event is not None else _choosing_runs(size, selection)
+    counting = size - choosing
     if counting < 1:
         raise ValueError(f"size must leave runs to count, got {size} with {choosing} to select")
     root = seed_sequence(rng)
-    probe = max(2, min(32, size // 20))
-    shape, other = (
-        check_uses_rng(mechanism, data, probe, stream(root, PROBE, side)) for side, data in enumerate((pair.x, pair.y))
-    )
+    shape = check_uses_rng(mechanism, pair.x, max(2, min(PROBES, size // 20)), stream(root, PROBE, X))
+    other = run(mechanism, pair.y, 1, np.random.default_rng(stream(root, PROBE, Y))).shape[1:]
     if shape != other:
         raise ValueError(f"outputs must have one shape on both databases, got {shape} and {other}")
 
     support = support_witness(mechanism, pair)  # before the runs: an error in it must not cost them
 
-    with progress_bar(mechanism_name(mechanism), int(size), shown=progress) as advance:
+    with progress_bar(mechanism_name(mechanism), size, shown=progress) as advance:
         runs = _Runs(mechanism, pair, shape, root, n_jobs, advance)
         if event is None:
-            statistics = searching.statistics or changed_cells(pair, shape)
-            exploring = 0
+            statistics, exploring = searching.statistics, 0
             if statistics is None:
-                exploring = max(4, int(choosing * EXPLORING))
-                statistics = runs.moving(exploring)
+                changed = changed_cells(pair, shape)
+                if math.prod(shape) > 1:
+                    exploring = max(4, int(choosing * (EXPLORING if changed is None else GLANCE)))
+                statistics = runs.moving(exploring, changed) if exploring else changed
+                assert statistics is not None  # the one entry of an output is always looked at
             x, y = runs.scores(_halves(choosing - exploring), statistics, SELECT)
             event = select_event(
                 statistics, x, y, families=searching.families, counting=counting, confidence=confidence
@@ -183,10 +189,10 @@ def measure_loss(
         distance=pair.distance,
         adjacency=pair.adjacency,
         confidence=confidence,
-        size=int(size),
+        size=size,
         selection=choosing,
-        seed_entropy=_entropy(root),
-        provenance=provenance(size=int(size), selection=selection, mechanism=_plain_parameters(mechanism)),
+        seed_entropy=entropy_of(root),
+        provenance=provenance(size=size, selection=selection, mechanism=_plain_parameters(mechanism)),
     )
 
 
@@ -267,6 +273,8 @@ def measure_loss_from_outputs(
         )
     if np.array_equal(given[X], given[Y]) and chance_of_repeat(given[X]) < CHANCE:
         raise ValueError("outputs are the same on both databases: the two must not share a random stream")
+    for outputs in given:
+        check_not_copied(outputs)
     pair = NeighborPair.declared(None, None, relation, distance=distance, unit=unit, label=label)
     searching = check_question(claim, relation, attack, event, confidence)
     root = seed_sequence(rng)
@@ -322,7 +330,7 @@ def measure_loss_from_outputs(
         confidence=confidence,
         size=sum(map(len, given)),
         selection=2 * cut,
-        seed_entropy=_entropy(root),
+        seed_entropy=entropy_of(root),
         provenance=provenance(runs_x=len(given[X]), runs_y=len(given[Y]), selection=selection),
     )
 
@@ -375,11 +383,13 @@ class _Runs:
         blocks = self.reduced(sizes, lambda outputs: _columns(outputs, statistics), phase)
         return [np.concatenate([none, *part]) for part in blocks]
 
-    def moving(self, size: int) -> tuple[Statistic, ...]:
-        """Statistics of the entries of the output that move most between the databases."""
+    def moving(self, size: int, changed: tuple[Statistic, ...] | None) -> tuple[Statistic, ...]:
+        """Statistics of the entries of the output that move between the databases, besides those the pair changes."""
         center = _center(run(self.mechanism, self.pair.x, 1, np.random.default_rng(stream(self.root, EXPLORE))))
         x, y = map(Moments.of, self.reduced(_halves(size), Moments.reducer(center), EXPLORE))
-        return moved_cells(self.shape, center, x, y)
+        if changed is None:
+            return moved_cells(self.shape, center, x, y)
+        return changed + other_moved_cells(self.shape, x, y, changed)
 
 
 def _center(outputs: NDArray[Any]) -> Floats:
@@ -409,14 +419,8 @@ def _thinned(outputs: list[NDArray[Any]], coins: np.random.Generator) -> list[ND
 def _describe(attack: Attack, statistics: Sequence[Statistic]) -> str:
     kinds = {"threshold": "thresholds", "cell": "single values"}
     names = ", ".join(statistic.name for statistic in statistics[:3]) + (", ..." if len(statistics) > 3 else "")
-    return f"{' and '.join(kinds[family] for family in attack.families)} of {len(statistics)} statistics ({names})"
-
-
-def _entropy(root: np.random.SeedSequence) -> int | list[int] | None:
-    """Entropy as JSON holds it; a spawned seed has none of its own that would reproduce it."""
-    if root.spawn_key or root.entropy is None:
-        return None
-    return root.entropy if isinstance(root.entropy, int) else [int(word) for word in root.entropy]
+    families = " and ".join(kinds[family] for family in attack.families)
+    return f"{families}, to 9 decimals, of {len(statistics)} statistics ({names})"
 
 
 def _plain_parameters(mechanism: Mechanism) -> dict[str, Any]:

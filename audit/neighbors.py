@@ -8,11 +8,11 @@ from typing import Any, Literal, get_args
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from audit.arguments import LARGEST, whole_number
 from audit.claims import Relation, check_relation
 
 __all__ = ["NeighborPair"]
 
-LARGEST_EXACT = 2**53  # above this, float64 no longer holds every whole number
 
 Unit = Literal["person", "household", "record"]
 Adjacency = Literal["verified", "declared"]
@@ -68,7 +68,7 @@ class NeighborPair:
             raise ValueError(f"unit must be one of {', '.join(get_args(Unit))}, got {self.unit!r}")
         if self.adjacency not in get_args(Adjacency):
             raise ValueError(f'adjacency must be "verified" or "declared", got {self.adjacency!r}')
-        object.__setattr__(self, "distance", _whole(self.distance, "distance", least=1))
+        object.__setattr__(self, "distance", whole_number("distance", self.distance, least=1))
         if self.adjacency == "declared":
             for name in ("x", "y"):
                 object.__setattr__(self, name, _as_given(getattr(self, name)))
@@ -112,7 +112,7 @@ class NeighborPair:
             If counts or `people` are not numbers.
         """
         x = _counts(counts)
-        people = _whole(people, "people", least=1)
+        people = whole_number("people", people, least=1)
         y = x.copy()
         y[_inside(cell, x)] += people
         return cls(x, y, "add_remove", people, label=label or f"{_people(people)} added to cell {cell}")
@@ -153,7 +153,7 @@ class NeighborPair:
             If counts or `people` are not numbers.
         """
         x = _counts(counts)
-        people = _whole(people, "people", least=1)
+        people = whole_number("people", people, least=1)
         start, end = _inside(source, x), _inside(target, x)
         if start == end:
             raise ValueError(f"source and target must differ, got {source} twice")
@@ -257,16 +257,6 @@ class NeighborPair:
         return replace(self, relation=relation, distance=2 * self.distance)
 
 
-def _whole(value: Any, name: str, *, least: int) -> int:
-    if isinstance(value, bool) or not isinstance(value, int | np.integer):
-        raise TypeError(f"{name} must be an integer, got {value!r}")
-    if value < least:
-        raise ValueError(f"{name} must be at least {least}, got {value}")
-    if value >= LARGEST_EXACT:
-        raise ValueError(f"{name} must be below 2**53, got {value}")
-    return int(value)
-
-
 def _people(number: int) -> str:
     return "1 person" if number == 1 else f"{number} people"
 
@@ -301,7 +291,7 @@ def _counts(data: Any) -> NDArray[np.int64]:
         )
     if given.min() < 0:
         raise ValueError(f"counts must not be negative, got {given.min()}")
-    if given.max() >= LARGEST_EXACT:
+    if given.max() >= LARGEST:
         raise ValueError(f"counts must be below 2**53, got {given.max()}")
     return _frozen(given.astype(np.int64))
 
@@ -320,7 +310,7 @@ def _records(data: Any) -> NDArray[Any]:
 
 def _inside(cell: int | tuple[int, ...], counts: NDArray[np.int64]) -> tuple[int, ...]:
     """Return the index of a cell of `counts`, or refuse it: negative indices do not count from the end."""
-    index = tuple(_whole(i, "cell", least=0) for i in (cell if isinstance(cell, tuple) else (cell,)))
+    index = tuple(whole_number("cell", i, least=0) for i in (cell if isinstance(cell, tuple) else (cell,)))
     if len(index) != counts.ndim or any(i >= n for i, n in zip(index, counts.shape, strict=True)):
         raise ValueError(f"cell must be inside counts of shape {counts.shape}, got {cell}")
     return index

@@ -125,7 +125,14 @@ def rectangle_ceiling(runs_x: int, runs_y: int, *, confidence: float, distance: 
 
 
 def rectangle_detectable(
-    epsilon: float, runs_x: int, runs_y: int, *, confidence: float, distance: int = 1, power: float = 0.8
+    epsilon: float,
+    runs_x: int,
+    runs_y: int,
+    *,
+    confidence: float,
+    distance: int = 1,
+    power: float = 0.8,
+    share: float = 1.0,
 ) -> float:
     """Return the smallest true loss that two Clopper-Pearson limits would call a violation with the stated power.
 
@@ -141,11 +148,14 @@ def rectangle_detectable(
         Steps between the two databases.
     power : float
         Probability of the verdict, in (0, 1).
+    share : float
+        How often the event is seen: the sum of its probabilities on the two databases, 0 to 2. That of randomized
+        response is 1.
 
     Returns
     -------
     float
-        Loss for one step in nats of randomized response, which carries it in one event; infinite if none would be seen.
+        Loss for one step in nats that the event itself carries; infinite if none would be seen.
 
     Raises
     ------
@@ -159,11 +169,13 @@ def rectangle_detectable(
     """
     _check(confidence, distance, runs_x, runs_y, epsilon=epsilon, power=power)
     x, y = np.arange(runs_x + 1), np.arange(runs_y + 1)
+    if not 0 <= share <= 2:
+        raise ValueError(f"share must be in [0, 2], got {share}")
     seen = two_sample_lower(y[:, None], runs_y, x[None, :], runs_x, confidence=confidence) > epsilon * distance
 
     def missing(loss: float) -> float:
-        rate = special.expit(loss)
-        chance = np.outer(stats.binom.pmf(y, runs_y, rate), stats.binom.pmf(x, runs_x, 1 - rate))
+        likely = min(1.0, share * float(special.expit(loss)))
+        chance = np.outer(stats.binom.pmf(y, runs_y, likely), stats.binom.pmf(x, runs_x, likely * math.exp(-loss)))
         return power - float(chance[seen].sum())
 
     top = 40.0

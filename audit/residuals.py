@@ -6,7 +6,6 @@ import inspect
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
-from numbers import Real
 from typing import Any, Literal
 
 import numpy as np
@@ -14,11 +13,12 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.sparse import csc_array
 from scipy.stats import t as student
 
+from audit.arguments import positive_number, real_number, real_numbers, whole_number
 from audit.bounds import check_confidence
 from audit.results import LossEstimate
 from audit.sampling import Seed, seed_sequence
 
-__all__ = ["residual_loss"]
+__all__ = ["log_ratio", "residual_loss", "whole_people"]
 
 Floats = NDArray[np.float64]
 
@@ -147,8 +147,8 @@ def residual_loss(
     given = {name: value for name, value in options.items() if value is not None}
     if foreign := given.keys() - inspect.signature(_METHODS[method]).parameters.keys():
         raise ValueError(f"method {method!r} has no setting {', '.join(sorted(foreign))}")
-    repeats = _whole("resamples", resamples, least=20)
-    level = _number("confidence", confidence)
+    repeats = whole_number("resamples", resamples, least=20)
+    level = real_number("confidence", confidence)
     check_confidence(level)
     curve = _METHODS[method](np.sort(errors, axis=None), **given)
     units, resampled, dependence = _units(errors, blocks)
@@ -186,10 +186,10 @@ def _lag_tail(pooled: Floats, *, lag: float | None = None, at: ArrayLike | None 
     scale = max(1.0, 1.4826 * float(np.median(np.abs(pooled - np.median(pooled)))))
     steps = np.arange(5) * (scale / 2)
     default = np.unique(np.ceil(steps) if whole else steps)
-    starts: Floats = default.astype(float) if at is None else _numbers("at", at, ndim=(1,))
+    starts: Floats = default.astype(float) if at is None else real_numbers("at", at, ndim=(1,))
     if starts.min() < 0:
         raise ValueError(f"at must be 0 or more, got {starts.min()}")
-    people = (math.ceil(scale) if whole else scale) if lag is None else _positive("lag", lag)
+    people = (math.ceil(scale) if whole else scale) if lag is None else positive_number("lag", lag)
     if people < 1:
         raise ValueError(f"lag must be at least one person, got {people}")
     thresholds: Floats = np.concatenate([starts, starts + people])
@@ -199,7 +199,7 @@ def _lag_tail(pooled: Floats, *, lag: float | None = None, at: ArrayLike | None 
         return (column >= thresholds).astype(float) + (column <= -thresholds)
 
     def loss(totals: Floats) -> Floats:
-        return _log_ratio(totals[:, : starts.size], totals[:, starts.size :]) / people
+        return log_ratio(totals[:, : starts.size], totals[:, starts.size :]) / people
 
     return _Curve(
         at=starts,
@@ -217,10 +217,10 @@ def _histogram(pooled: Floats, *, percentile: float = 95.0, multiplier: float = 
     k = np.arange(-math.floor(window), math.floor(window) + 2, dtype=float)
 
     def features(values: Floats) -> Floats:
-        return np.asarray(_rounded(values)[:, None] == k, dtype=float)
+        return np.asarray(whole_people(values)[:, None] == k, dtype=float)
 
     def loss(totals: Floats) -> Floats:
-        return _log_ratio(totals[:, :-1], totals[:, 1:])
+        return log_ratio(totals[:, :-1], totals[:, 1:])
 
     return _Curve(
         at=k[:-1],
@@ -243,7 +243,7 @@ def _kde(
     """Compare a Gaussian kernel density at points one person apart."""
     if bandwidth_unit not in ("sd", "people"):
         raise ValueError(f'bandwidth_unit must be "sd" or "people", got {bandwidth_unit!r}')
-    factor = _positive("bandwidth", bandwidth)
+    factor = positive_number("bandwidth", bandwidth)
     kernel = factor * float(pooled.std(ddof=1)) if bandwidth_unit == "sd" else factor
     if not _SMALLEST_KERNEL <= kernel < math.inf:
         raise ValueError(f"bandwidth must give a finite kernel of at least {_SMALLEST_KERNEL} people, got {kernel:.4g}")
@@ -264,7 +264,7 @@ def _kde(
         return distance
 
     def loss(totals: Floats) -> Floats:
-        return _log_ratio(totals[:, :-1], totals[:, 1:]) + np.diff(offset)
+        return log_ratio(totals[:, :-1], totals[:, 1:]) + np.diff(offset)
 
     return _Curve(
         at=x[:-1],
@@ -329,7 +329,7 @@ def _totals(
 
 def _errors(residuals: ArrayLike) -> Floats:
     """Return residuals as (runs, areas), refusing those that no estimator can read."""
-    errors = np.atleast_2d(_numbers("residuals", residuals, ndim=(1, 2)))
+    errors = np.atleast_2d(real_numbers("residuals", residuals, ndim=(1, 2)))
     if errors.size < 10:
         raise ValueError(f"residuals must be at least 10, got {errors.size}")
     if errors.min() == errors.max():
@@ -339,62 +339,45 @@ def _errors(residuals: ArrayLike) -> Floats:
 
 def _window(pooled: Floats, percentile: float, multiplier: float) -> float:
     """Return the half-width of the window in people, at least one and not too many."""
-    share = _number("percentile", percentile)
+    share = real_number("percentile", percentile)
     if not 50 < share <= 100:
         raise ValueError(f"percentile must be above 50 and at most 100, got {share}")
-    factor = _positive("multiplier", multiplier)
+    factor = positive_number("multiplier", multiplier)
     window = factor * float(np.abs(np.percentile(pooled, [100 - share, share])).max())
     if not 1 <= window <= _LARGEST_WINDOW:
         raise ValueError(f"the window must reach 1 to {_LARGEST_WINDOW} people, got {window:.4g}")
     return window
 
 
-def _numbers(name: str, values: ArrayLike, *, ndim: tuple[int, ...]) -> Floats:
-    """Return finite floats of the stated dimensions, small enough to hold whole people."""
-    given = np.asarray(values)
-    if given.dtype.kind not in "iuf":
-        raise TypeError(f"{name} must be real numbers, got dtype {given.dtype}")
-    if given.ndim not in ndim or given.size == 0:
-        dims = " or ".join(map(str, ndim))
-        raise ValueError(f"{name} must be a filled array of {dims} dimensions, got shape {given.shape}")
-    numbers = given.astype(float)
-    wrong = ~(np.abs(numbers) < 2**53)
-    if wrong.any():
-        raise ValueError(f"{name} must be finite and below 2**53 in size, got {numbers[wrong][0]}")
-    return numbers
+def whole_people(values: Floats) -> Floats:
+    """Return the nearest whole numbers, halves up: half-to-even would give even numbers more of them.
 
+    Parameters
+    ----------
+    values : ndarray of float
+        In people.
 
-def _number(name: str, value: object) -> float:
-    """Return a real number as a float."""
-    if isinstance(value, bool) or not isinstance(value, Real):
-        raise TypeError(f"{name} must be a number, got {value!r}")
-    return float(value)
-
-
-def _positive(name: str, value: float) -> float:
-    """Return a positive finite number as a float."""
-    number = _number(name, value)
-    if not 0 < number < math.inf:
-        raise ValueError(f"{name} must be positive and finite, got {number}")
-    return number
-
-
-def _whole(name: str, value: object, *, least: int) -> int:
-    """Return an integer that is large enough."""
-    if isinstance(value, bool) or not isinstance(value, int | np.integer):
-        raise TypeError(f"{name} must be an integer, got {value!r}")
-    if value < least:
-        raise ValueError(f"{name} must be at least {least}, got {value}")
-    return int(value)
-
-
-def _rounded(values: Floats) -> Floats:
-    """Return the nearest whole numbers, halves up: half-to-even would give even numbers more of them."""
+    Returns
+    -------
+    ndarray of float
+        Of the same shape.
+    """
     return np.floor(values + 0.5)
 
 
-def _log_ratio(above: NDArray[Any], below: NDArray[Any]) -> Floats:
-    """Return ``log(above / below)``, NaN where either is 0."""
+def log_ratio(above: NDArray[Any], below: NDArray[Any]) -> Floats:
+    """Return ``log(above / below)``, NaN where either is 0.
+
+    Parameters
+    ----------
+    above, below : ndarray
+        Counts or densities of one shape.
+
+    Returns
+    -------
+    ndarray of float
+        In nats.
+    """
     seen = (above > 0) & (below > 0)
     logs = [np.log(total, out=np.full(seen.shape, np.nan), where=seen) for total in (above, below)]
     return np.asarray(logs[0] - logs[1])

@@ -72,8 +72,8 @@ class AuditResult:
         Smallest loss in nats, carried by this event, that they would have called a violation with power 0.8.
     support : dict or None
         The witness of an unbounded loss, from the exact law: ``order`` and ``probability``.
-    seed_entropy : int or list of int
-        Reproduces the audit, given as `rng`.
+    seed_entropy : int or None
+        Reproduces the audit, given as `rng`; None once redacted.
     provenance : dict
         Software, platform and parameters.
     seconds : float
@@ -99,15 +99,24 @@ class AuditResult:
     ceiling: float
     detectable: float
     support: dict[str, Any] | None
-    seed_entropy: int | list[int] | None
+    seed_entropy: int | None
     provenance: dict[str, Any]
     seconds: float
 
     def __str__(self) -> str:
         forced = f"{self.size} runs force at least {self.measured.epsilon:.4g} at {100 * self.confidence:.6g}%"
         words = f"on the caller's word, {self.pair}" if self.adjacency == "declared" else self.pair
-        line = f"{self.mechanism}: promised {self.claim}, {forced}: {self.verdict} ({words}; {self.event})"
+        line = (
+            f"{self.mechanism}: promised {self.claim}, {forced}: {self.verdict} ({words}; {self.event}{self.witness})"
+        )
         return " ".join(line.split())  # whatever a label holds
+
+    @property
+    def witness(self) -> str:
+        """The output that proves an unbounded loss, in words; empty without one."""
+        if self.support is None:
+            return ""
+        return f"; unbounded by the exact law: {self.support['order']}, probability {self.support['probability']:.3g}"
 
     def redact(self) -> AuditResult:
         """Return the result without what can disclose true counts: event, pair, search, support and seed."""

@@ -18,8 +18,9 @@ Seed = int | np.random.Generator | np.random.SeedSequence | None
 Reduce = Callable[[NDArray[Any]], NDArray[np.float64]]
 
 CELLS = 2**22  # numbers that one block holds: 32 MiB of float64
+POOL = np.random.SeedSequence(0).pool_size
 WAVE = 4  # blocks a worker may have finished before anyone has taken them
-CHANCE = 1e-12  # below this, two equal batches are one batch
+CHANCE = 1e-12  # below this, chance is out of the question
 
 
 def seed_sequence(rng: Seed) -> np.random.SeedSequence:
@@ -34,7 +35,7 @@ def seed_sequence(rng: Seed) -> np.random.SeedSequence:
     Returns
     -------
     numpy.random.SeedSequence
-        Its entropy reproduces the audit.
+        Its entropy is one number, which reproduces the audit.
 
     Raises
     ------
@@ -44,7 +45,9 @@ def seed_sequence(rng: Seed) -> np.random.SeedSequence:
         If it is a negative integer.
     """
     if isinstance(rng, np.random.SeedSequence):
-        return rng
+        if isinstance(rng.entropy, int) and not rng.spawn_key and rng.pool_size == POOL:
+            return rng
+        return np.random.SeedSequence(int.from_bytes(rng.generate_state(4).tobytes(), "little"))
     if isinstance(rng, np.random.Generator):
         return np.random.SeedSequence(int.from_bytes(rng.bytes(16), "little"))
     if rng is None:
@@ -54,6 +57,12 @@ def seed_sequence(rng: Seed) -> np.random.SeedSequence:
     if rng < 0:
         raise ValueError(f"rng must not be a negative integer, got {rng}")
     return np.random.SeedSequence(int(rng))
+
+
+def entropy_of(root: np.random.SeedSequence) -> int:
+    """Return the number that makes `root` again, as `seed_sequence` guarantees that there is one."""
+    assert isinstance(root.entropy, int)
+    return root.entropy
 
 
 def stream(root: np.random.SeedSequence, *key: int) -> np.random.SeedSequence:
@@ -208,11 +217,34 @@ def check_uses_rng(mechanism: Mechanism, data: Any, runs: int, seed: np.random.S
         ]
         for generator in generators
     )
+    if len(set(one)) == len(set(other)) == 1 and one[0] != other[0] and 4.0**-runs < CHANCE:
+        raise ValueError(f"runs must be independent: all {runs} of a batch are the same, and another batch differs")
     if one == other and len(set(one)) > 1:
         asked = generators[0].bit_generator.state != untouched
         if not asked or chance_of_repeat(np.array(one)) < CHANCE:
             raise ValueError("outputs are identical under two different rngs: the mechanism ignores its rng")
     return shape
+
+
+def check_not_copied(outputs: NDArray[Any]) -> None:
+    """Refuse outputs in which every run stands several times: copies void what a bound assumes.
+
+    Independent runs may repeat values, but the numbers of their repeats have a common divisor only by chance.
+
+    Parameters
+    ----------
+    outputs : ndarray, shape (runs, *output)
+        Of one database.
+
+    Raises
+    ------
+    ValueError
+        If every distinct output occurs a multiple of the same number of times.
+    """
+    _, counts = np.unique(outputs.reshape(len(outputs), -1), axis=0, return_counts=True)
+    copies = int(np.gcd.reduce(counts))
+    if copies > 1 and float(copies) ** -(counts.size - 1) < CHANCE:
+        raise ValueError(f"runs must be independent: {counts.size} outputs occur {copies} times each, or a multiple")
 
 
 def chance_of_repeat(outputs: NDArray[Any]) -> float:

@@ -47,15 +47,15 @@ def audit_table(results: Sequence[AuditResult], names: Sequence[str] | None = No
     table.add_column("seconds", **whole)
     for name, result in zip(names or [result.mechanism for result in results], results, strict=True):
         declared = " (declared)" if result.adjacency == "declared" else ""
-        group = f", pairs of {result.distance}" if result.distance > 1 else ""
+        group = f", {result.distance} steps apart" if result.distance > 1 else ""
         table.add_row(
             _as_it_stands(name),
             f"{result.claim.epsilon:.4g}",
             _as_it_stands(NEIGHBORS[result.relation].format(result.unit) + group + declared),
-            "infinity" if result.support else f"{result.measured.epsilon:.4f}",
+            f"{result.measured.epsilon:.4f}",
             f"{result.detectable:.3f}",
             Text(result.verdict, style=STYLES[result.verdict]),
-            _as_it_stands(result.event),
+            _as_it_stands(result.event + result.witness),
             f"{result.seconds:.1f}",
         )
     return table

@@ -19,7 +19,6 @@ from audit.bounds import (
     clopper_pearson_upper,
     delta_lower,
     guessing_game_lower,
-    guessing_game_p_value,
     one_run_p_value,
     score_lower,
     two_sample_lower,
@@ -76,7 +75,6 @@ def test_reference_figures_of_a_thousand_guesses():
     assert float(guessing_game_lower(800, 1000, confidence=0.95)) == pytest.approx(1.254330359, abs=1e-8)
     assert float(guessing_game_lower(100, 100, confidence=0.95)) == pytest.approx(3.492965431, abs=1e-8)
     assert one_run_p_value(800, 1000, 1.0) == pytest.approx(2.488948e-7, abs=1e-12)
-    assert guessing_game_p_value(800, 1000, 1.0) == one_run_p_value(800, 1000, 1.0)
     assert one_run_p_value(800, 1000, 1.0, delta=1e-5, canaries=1000) == pytest.approx(2.08823e-4, abs=1e-8)
 
 
@@ -310,7 +308,7 @@ def test_p_values_are_valid_and_a_forgotten_delta_is_not():
     """A p-value below alpha at most alpha of the time; one run that leaks every bit at once with probability delta."""
     epsilon, bits, rng = 1.0, 200, np.random.default_rng(110)
     guesses = rng.binomial(bits, expit(epsilon), AUDITS)
-    values = np.array([guessing_game_p_value(int(v), bits, epsilon) for v in guesses])
+    values = np.array([one_run_p_value(int(v), bits, epsilon) for v in guesses])
     assert (values <= 0.05).sum() <= ALLOWED
     assert (values <= 0.06).sum() > 10
     delta = 0.1
@@ -346,9 +344,9 @@ def test_the_game_inverts_its_own_test(seen, confidence):
     bound = float(guessing_game_lower(correct, guesses, confidence=confidence))
     assert 0 <= bound < math.inf
     if bound > 0:
-        assert guessing_game_p_value(correct, guesses, bound) == pytest.approx(1 - confidence, rel=1e-6)
+        assert one_run_p_value(correct, guesses, bound) == pytest.approx(1 - confidence, rel=1e-6)
     else:
-        assert guessing_game_p_value(correct, guesses, 0) >= (1 - confidence) * (1 - 1e-9)
+        assert one_run_p_value(correct, guesses, 0) >= (1 - confidence) * (1 - 1e-9)
 
 
 @given(counts(), st.floats(0, 20), st.floats(0, 20), st.floats(0, 0.5), st.floats(0, 0.5))
@@ -439,7 +437,7 @@ def test_events_are_between_none_and_all(hits, runs):
         with pytest.raises(ValueError, match=message):
             bound(hits, runs, confidence=0.95)
     with pytest.raises(ValueError, match=message):
-        guessing_game_p_value(hits, runs, 1.0)
+        one_run_p_value(hits, runs, 1.0)
     for bound in (two_sample_lower, score_lower):
         with pytest.raises(ValueError, match=message):
             bound(hits, runs, 1, 2, confidence=0.95)
@@ -452,14 +450,14 @@ def test_events_and_runs_are_whole(hits, runs):
     with pytest.raises(ValueError, match="events and runs must be whole numbers, got"):
         clopper_pearson_lower(hits, runs, confidence=0.95)
     with pytest.raises(ValueError, match="events and runs must be whole numbers, got"):
-        guessing_game_p_value(hits, runs, 1.0)
+        one_run_p_value(hits, runs, 1.0)
 
 
 def test_other_numbers_in_range():
     with pytest.raises(ValueError, match="epsilon must be 0 or more, got -1"):
         one_run_p_value(1, 2, -1)
     with pytest.raises(ValueError, match="epsilon must be 0 or more, got nan"):
-        guessing_game_p_value(1, 2, math.nan)
+        one_run_p_value(1, 2, math.nan)
     with pytest.raises(ValueError, match=r"epsilon must be 0 or more, got -0\.5"):
         delta_lower([0.1, -0.5], 1, 2, 1, 2, confidence=0.9)
     for delta in (-0.1, 1, math.nan):

@@ -305,7 +305,7 @@ def test_a_move_is_a_replacement_or_two_steps(plaudit: Command) -> None:
 @pytest.mark.parametrize("attack", ["threshold", "cell"])
 def test_an_attack_by_name(plaudit: Command, attack: str) -> None:
     result = audited(plaudit, "gdpc", "--attack", attack)
-    assert result.searched.startswith({"threshold": "thresholds of", "cell": "single values of"}[attack])
+    assert result.searched.startswith({"threshold": "thresholds, to", "cell": "single values, to"}[attack])
 
 
 def test_a_share_of_the_runs_selects(plaudit: Command) -> None:

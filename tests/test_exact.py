@@ -349,3 +349,14 @@ def test_composition_stops_before_memory_does():
 def test_losses_too_large_to_be_rounded_are_kept():
     pair = NeighborPair.add_people([3], 0)
     assert GDPC(1e300).exact_loss(pair).maximum == 1e300
+
+
+def test_an_output_too_rare_for_a_float_is_no_proof():
+    """Both tails of the geometric law are possible on both databases, but its probabilities underflow."""
+    k, law = np.arange(-800, 801), TwoTailedGeometric(1.0)
+    p, q = np.exp(law.logpmf(k)), np.exp(law.logpmf(k - 1))
+    assert np.any((p > 0) != (q > 0))
+    found = loss_distribution(p, q)
+    assert (found.infinite_mass, found.missing_mass) == (0, 0)
+    assert found.maximum == pytest.approx(1)
+    assert loss_distribution([1 - 1e-200, 1e-200], [1, 0]).infinite_mass == 1e-200

@@ -341,3 +341,30 @@ def test_parts_are_counted():
     for parts in (1.5, "4", True):
         with pytest.raises(TypeError, match="parts must be an integer, got"):
             ADPC(1.0, parts)
+
+
+# Nothing of the truth is left in the last bits
+
+
+@pytest.mark.parametrize("parts", [1, 3, 4, 5, 7, 10])
+def test_the_outputs_of_adpc_are_possible_under_every_truth(parts):
+    """Each is a function of one whole number: parts times the count, plus noise."""
+    grid = {k / parts for k in range(-4000, 4000)}
+    for count in (10, 11, 123):
+        assert set(ADPC(1.0, parts)([count], 2000, np.random.default_rng(count)).ravel()) <= grid
+    # Negative control: the exact count added to a mean of noise leaves the grid where 1 / parts is no binary fraction.
+    mean_of_noise = ADPC(1.0, parts)([0], 2000, np.random.default_rng(1)).ravel()
+    assert (set(mean_of_noise + 11) <= grid) == (parts in (1, 4))
+
+
+def test_adpc_refuses_counts_whose_parts_overflow():
+    with pytest.raises(
+        ValueError, match="counts must be at most 2251799813685248 for 1024 parts, got 9007199254740991"
+    ):
+        ADPC(1.0, 1024)([2**53 - 1], 1, np.random.default_rng(1))
+
+
+def test_a_law_too_large_for_a_table_is_not_tabulated():
+    assert GDPC(0.001).exact_loss(NeighborPair.move_people([5000, 0], 0, 1, 5000)) is None
+    assert GDPC(1.0).exact_loss(NeighborPair.add_people([5], 0, 10**7)) is None
+    assert GDPC(1e308).exact_loss(NeighborPair.add_people([5], 0, 3)) is None

@@ -353,3 +353,9 @@ def test_counts_come_back_as_integers():
         np.testing.assert_array_equal(checked, counts)
     assert check_counts(np.array([], int)).size == 0
     assert check_counts([2**53 - 2, 1])[0] == 2**53 - 2
+
+
+@pytest.mark.parametrize("noisy", [[12, 0.5, 1], [12, math.nan, 1], [math.inf, 1, 1], [12, 1e-320, 0]])
+def test_only_whole_numbers_are_raked(noisy):
+    with pytest.raises(ValueError, match="noisy must hold whole numbers"):
+        Hierarchy.regular(2, 1).rake(noisy)

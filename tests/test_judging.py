@@ -112,9 +112,10 @@ def test_a_rectangle_is_that_of_the_bounds(x, y, confidence, distance):
     assert result.measured.epsilon == pytest.approx(float(max(losses)) / distance, rel=1e-9)
     ceiling = rectangle_ceiling(sum(x), sum(y), confidence=half, distance=distance)
     assert result.ceiling == pytest.approx(ceiling, rel=1e-9)
+    seen = [x[guess] / max(1, sum(x)) + y[guess] / max(1, sum(y)) for guess in (1, 0)]
     detectable = [
-        rectangle_detectable(1.0, *runs, confidence=half, distance=distance)
-        for runs in ((sum(x), sum(y)), (sum(y), sum(x)))
+        rectangle_detectable(1.0, *runs, confidence=half, distance=distance, share=share)
+        for runs, share in zip(((sum(x), sum(y)), (sum(y), sum(x))), seen, strict=True)
     ]
     assert result.detectable == pytest.approx(min(detectable), rel=1e-9)
     assert result.measured.epsilon <= result.ceiling + 1e-12

@@ -91,7 +91,7 @@ def test_selection_spends_its_share_and_counting_the_rest():
     assert (result.size, result.selection) == (10_000, 2500)
     assert sum(count["runs"] for count in result.counts.values()) == 7500
     assert "2 statistics" not in result.searched  # one cell differs, one statistic is looked at
-    assert "thresholds and single values of 1 statistics (output[0])" in result.searched
+    assert "thresholds and single values, to 9 decimals, of 1 statistics (output[0])" in result.searched
 
 
 def test_every_run_is_made_once():
@@ -102,7 +102,7 @@ def test_every_run_is_made_once():
         return laplace(data, size, rng)
 
     result = measure_loss(counted, PAIR, PureDP(1), size=3000, rng=1)
-    probe = 2 * (1 + 32 + 32)  # on either database: one for the shape, two short batches that must differ
+    probe = 1 + 20 + 20 + 1 + 1  # the shape on either database, two short batches that must differ, a rough center
     assert sum(runs) == 3000 + probe
     assert result.size == 3000
 
@@ -290,6 +290,20 @@ def test_outputs_of_many_kinds(mechanism, shape):
 
 
 @pytest.mark.parametrize(
+    "mechanism",
+    [
+        lambda counts, size, rng: np.column_stack([laplace(counts, size, rng)[:, 0], np.full(size, counts[0])]),
+        lambda counts, size, rng: np.sort(counts) + rng.laplace(0, 0.2, (size, 2)),
+    ],
+    ids=["copied", "sorted"],
+)
+def test_entries_that_the_pair_leaves_alone_are_looked_at(mechanism):
+    result = measure_loss(mechanism, PAIR, PureDP(1), size=40_000, confidence=SURE, rng=1)
+    assert "output[1]" in result.event
+    assert result.verdict == "violated"
+
+
+@pytest.mark.parametrize(
     ("pair", "mechanism"),
     [
         (
@@ -341,7 +355,7 @@ def test_statistics_of_ones_own_and_the_families_are_searched():
     total = Statistic("the total", lambda outputs: outputs.sum(axis=1))
     attack = Attack(statistics=(total,), families=("threshold",))
     result = measure_loss(laplace, PAIR, PureDP(1), attack=attack, size=20_000, rng=1)
-    assert result.searched == "thresholds of 1 statistics (the total)"
+    assert result.searched == "thresholds, to 9 decimals, of 1 statistics (the total)"
     assert "the total" in result.event
     cells = measure_loss(coin, NeighborPair.declared(0.3, 0.6, "replace_one"), PureDP(2, "replace_one"), attack="cell")
     assert "in {" in cells.event
@@ -377,7 +391,11 @@ def test_a_seed_reproduces_an_audit_and_another_does_not(once):
     assert numbers(again(first.seed_entropy)) == numbers(first)
     fresh = again(None)
     assert numbers(again(fresh.seed_entropy)) == numbers(fresh)
-    assert again(np.random.SeedSequence(5).spawn(1)[0]).seed_entropy is None  # its entropy alone is another seed
+    spawned = again(np.random.SeedSequence(5).spawn(1)[0])
+    assert spawned.seed_entropy != 5  # the entropy of a spawned seed is that of its siblings
+    for seed in (np.random.SeedSequence([1, 2]), np.random.SeedSequence(3, pool_size=8)):
+        assert numbers(again(again(seed).seed_entropy)) == numbers(again(seed))
+    assert numbers(again(spawned.seed_entropy)) == numbers(spawned)
 
 
 def test_what_was_run_is_on_record(once):
@@ -552,7 +570,7 @@ def truth_gives_way(data, size, rng):
         (
             {"mechanism": lambda data, size, rng: laplace(data, max(1, size - 1), rng)},
             ValueError,
-            r"one output a run: asked for 32 runs, got shape \(31, 2\)",
+            r"one output a run: asked for 20 runs, got shape \(19, 2\)",
         ),
         ({"mechanism": lambda data, size, rng: 3.0}, ValueError, "one output a run: asked for 1 runs"),
         ({"mechanism": OnlyOnX()}, ValueError, r"one shape on both databases, got \(2,\) and \(3,\)"),
@@ -609,6 +627,7 @@ def test_a_mistake_in_the_exact_law_costs_no_runs():
     [
         (np.zeros(50), np.zeros((50, 2)), {}, ValueError, r"one shape on both databases, got \(\) and \(2,\)"),
         (np.arange(50.0), np.arange(50.0), {}, ValueError, "must not share a random stream"),
+        (np.arange(50.0), np.tile(np.arange(60.0), 2), {}, ValueError, "60 outputs occur 2 times each, or a multiple"),
         (np.array([1.0, np.nan] * 20), np.zeros(40), {}, ValueError, "outputs must not be NaN, got 20 of 40"),
         (np.array(["a"] * 40), np.zeros(40), {}, TypeError, "outputs must be numbers"),
         (3.0, np.zeros(40), {}, ValueError, r"at least one entry each, got shape \(\)"),

@@ -75,13 +75,15 @@ def test_game_detectable_has_the_power_it_says_and_no_more(epsilon, guesses, con
 
 @pytest.mark.parametrize("confidence", [0.9, 0.95])
 @pytest.mark.parametrize(("epsilon", "runs_x", "runs_y"), [(0.0, 30, 30), (0.5, 60, 40), (1.5, 80, 80)])
-def test_rectangle_detectable_has_the_power_it_says(epsilon, runs_x, runs_y, confidence):
-    found = rectangle_detectable(epsilon, runs_x, runs_y, confidence=confidence)
+@pytest.mark.parametrize("share", [1.0, 0.6, 1.05])
+def test_rectangle_detectable_has_the_power_it_says(epsilon, runs_x, runs_y, confidence, share):
+    found = rectangle_detectable(epsilon, runs_x, runs_y, confidence=confidence, share=share)
+    likely = min(1.0, share * expit(found))
     power = 0.0
     for y in range(runs_y + 1):
         for x in range(runs_x + 1):
             if two_sample_lower(y, runs_y, x, runs_x, confidence=confidence) > epsilon:
-                power += binom.pmf(y, runs_y, expit(found)) * binom.pmf(x, runs_x, expit(-found))
+                power += binom.pmf(y, runs_y, likely) * binom.pmf(x, runs_x, likely * math.exp(-found))
     assert power == pytest.approx(0.8, abs=1e-6)
 
 
@@ -153,6 +155,11 @@ def test_no_runs_show_nothing():
     assert game_detectable(40.0, 10**6, confidence=0.95) == math.inf
     assert rectangle_detectable(1.0, 0, 0, confidence=0.95) == math.inf
     assert rectangle_detectable(9.0, 40, 40, confidence=0.95) == math.inf
+    assert rectangle_detectable(1.0, 30, 3000, confidence=0.95, share=0.05) == math.inf  # hardly ever seen on y
+    assert rectangle_detectable(1.0, 40, 40, confidence=0.95, share=0.0) == math.inf
+    for share in (-0.1, 2.1, math.nan):
+        with pytest.raises(ValueError, match=r"share must be in \[0, 2\], got"):
+            rectangle_detectable(1.0, 5, 5, confidence=0.9, share=share)
 
 
 def test_a_power_below_the_false_alarm_needs_no_loss():

@@ -117,7 +117,7 @@ def audits(draw):
         ceiling=draw(LOSSES),
         detectable=detectable,
         support=support,
-        seed_entropy=draw(st.none() | st.integers(0) | st.lists(st.integers(0))),
+        seed_entropy=draw(st.none() | st.integers(0)),
         seconds=draw(st.floats(0, 1e9)),
     )
 
@@ -200,11 +200,10 @@ def test_results_are_frozen_and_what_they_hand_out_is_a_copy():
         for f in fields(result):
             with pytest.raises(FrozenInstanceError):
                 setattr(result, f.name, None)
-    result = audited(support={"order": "possible on x only", "probability": 0.5}, verdict="violated", seed_entropy=[1])
+    result = audited(support={"order": "possible on x only", "probability": 0.5}, verdict="violated")
     before = copy.deepcopy(result.to_dict())
     taken = result.to_dict()
     taken["counts"]["x"]["runs"] = taken["provenance"]["parameters"]["size"] = taken["support"]["probability"] = 0
-    taken["seed_entropy"].append(2)
     assert result.to_dict() == before
     estimate = estimated()
     estimate.to_dict()["settings"]["starts"].append(3)
@@ -239,7 +238,7 @@ def test_infinities_of_an_audit_are_words():
 
 
 def test_an_audit_survives_its_file(tmp_path):
-    result = audited(ceiling=math.inf, event="y if «output» >= 1e-9\n", seed_entropy=[2**127, 3])
+    result = audited(ceiling=math.inf, event="y if «output» >= 1e-9\n", seed_entropy=2**127)
     result.to_json(str(tmp_path / "new" / "audit.json"))
     assert same(AuditResult.from_dict(read_json(tmp_path / "new" / "audit.json")), result)
     json.loads((tmp_path / "new" / "audit.json").read_text("utf-8"), parse_constant=refuse)
@@ -394,7 +393,7 @@ def test_one_kind_is_not_the_other():
         ({"detectable": math.nan}, "nan is no number"),
         ({"detectable": [1.0]}, r"\[1.0\] is no number"),
         ({"support": "possible on x only"}, "support must be dict"),
-        ({"seed_entropy": [1, "2"]}, "seed_entropy must be int"),
+        ({"seed_entropy": [1, 2]}, "seed_entropy must be int"),
         ({"seed_entropy": 1.5}, "seed_entropy must be int"),
         ({"provenance": None}, "provenance must be dict"),
         ({"seconds": False}, "False is no number"),

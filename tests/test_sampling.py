@@ -17,6 +17,7 @@ from audit.sampling import (
     CHANCE,
     WAVE,
     chance_of_repeat,
+    check_not_copied,
     check_outputs,
     check_uses_rng,
     draw,
@@ -378,6 +379,35 @@ def test_blocks_that_share_a_stream_are_caught(monkeypatch, small_blocks):
         drawn(lambda data, size, rng: rng.random(size), None, 128, reduce=whole)
     with pytest.raises(ValueError, match="identical under two different rngs"):
         check_uses_rng(noisy, DATA, 20, SEED)
+
+
+def test_runs_that_share_their_noise_are_caught():
+    def shared(data, size, rng):
+        return np.repeat(data + rng.laplace(size=(1, data.size)), size, axis=0)
+
+    with pytest.raises(ValueError, match="runs must be independent: all 20 of a batch are the same, and another batch"):
+        check_uses_rng(shared, DATA, 20, SEED)
+    check_uses_rng(shared, DATA, 19, SEED)  # fewer prove nothing: fair coins agree that often
+
+
+def test_copies_of_runs_are_refused():
+    rng = np.random.default_rng(2)
+    real, few, pairs = rng.laplace(size=60), rng.integers(0, 3, 900), rng.integers(0, 9, (400, 2))
+    for outputs in (real, few, pairs):
+        check_not_copied(outputs)
+    for copied in (np.tile(real, 2), np.repeat(real, 5), np.tile(rng.laplace(size=(50, 3)), (2, 1))):
+        with pytest.raises(ValueError, match=r"runs must be independent: \d\d outputs occur [25] times each"):
+            check_not_copied(copied)
+    check_not_copied(np.repeat([0, 1, 2], 50))  # three values agree so by chance
+
+
+@pytest.mark.parametrize("values", [2, 5, 60])
+def test_whole_numbers_are_not_taken_for_copies(values):
+    """Independent draws whose counts share a divisor by chance: no accusation in 2,000 batches (chance 1e-12 each)."""
+    rng = np.random.default_rng(3)
+    for size in (4, 40, 400, 4000):
+        for _ in range(500):
+            check_not_copied(rng.integers(0, values, size))
 
 
 def test_the_shape_of_one_output_is_returned(small_blocks):

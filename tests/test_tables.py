@@ -26,6 +26,7 @@ HEADERS = [
     "event: which database (x, y) the release is guessed to come from",
     "seconds",
 ]
+PROVED = "y if output[0] >= 13; unbounded by the exact law: possible on x only, probability 0.25"
 WITNESS = {"order": "possible on x only", "probability": 0.25}
 EVENT = "y if output[0] >= 13"
 
@@ -72,7 +73,7 @@ def letters(*texts):
         ),
         (
             {"distance": 40, "relation": "replace_one", "unit": "household"},
-            ["count", "1", "household replaced, pairs of 40", "0.8750", "1.250", "not refuted", EVENT, "0.5"],
+            ["count", "1", "household replaced, 40 steps apart", "0.8750", "1.250", "not refuted", EVENT, "0.5"],
             "green",
         ),
         (
@@ -80,7 +81,7 @@ def letters(*texts):
             [
                 "count",
                 "1",
-                "person added or removed, pairs of 2 (declared)",
+                "person added or removed, 2 steps apart (declared)",
                 "0.8750",
                 "1.250",
                 "not refuted",
@@ -91,7 +92,16 @@ def letters(*texts):
         ),
         (
             {"support": WITNESS, "verdict": "violated"},  # the number that runs force is finite, the loss is not
-            ["count", "1", "person added or removed", "infinity", "1.250", "violated", EVENT, "0.5"],
+            [
+                "count",
+                "1",
+                "person added or removed",
+                "0.8750",
+                "1.250",
+                "violated",
+                PROVED,
+                "0.5",
+            ],
             "bold red",
         ),
         (
@@ -136,7 +146,7 @@ def test_nothing_is_cut_off(width):
     assert max(map(len, text.splitlines())) <= width
     words, _ = rows(table)
     assert letters(text) - letters("─" * 10 * width) == letters(*HEADERS, *(cell for row in words for cell in row))
-    for whole in ("violated", "no power", "123.4567", "infinity", "0.01234", "98765.4"):
+    for whole in ("violated", "no power", "123.4567", "0.01234", "98765.4"):
         assert whole in text
 
 

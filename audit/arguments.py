@@ -1,0 +1,136 @@
+"""What a numeric argument must be, said in one line with its name and the value received."""
+
+from __future__ import annotations
+
+import math
+from numbers import Real
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+__all__ = ["positive_number", "real_number", "real_numbers", "whole_number"]
+
+LARGEST = 2**53  # float64 holds every whole number below
+
+
+def whole_number(name: str, value: object, *, least: int) -> int:
+    """Return an integer that is large enough.
+
+    Parameters
+    ----------
+    name : str
+        Of the argument.
+    value : object
+        As given.
+    least : int
+        Smallest allowed.
+
+    Returns
+    -------
+    int
+        The value.
+
+    Raises
+    ------
+    TypeError
+        If it is no integer.
+    ValueError
+        If it is below `least`, or 2**53 and more.
+    """
+    if isinstance(value, bool) or not isinstance(value, int | np.integer):
+        raise TypeError(f"{name} must be an integer, got {value!r}")
+    if value < least:
+        raise ValueError(f"{name} must be at least {least}, got {value}")
+    if value >= LARGEST:
+        raise ValueError(f"{name} must be below 2**53, got {value}")
+    return int(value)
+
+
+def real_number(name: str, value: object) -> float:
+    """Return a real number as a float.
+
+    Parameters
+    ----------
+    name : str
+        Of the argument.
+    value : object
+        As given.
+
+    Returns
+    -------
+    float
+        The value.
+
+    Raises
+    ------
+    TypeError
+        If it is no real number.
+    """
+    if isinstance(value, bool) or not isinstance(value, Real):
+        raise TypeError(f"{name} must be a number, got {value!r}")
+    return float(value)
+
+
+def positive_number(name: str, value: object) -> float:
+    """Return a positive finite number as a float.
+
+    Parameters
+    ----------
+    name : str
+        Of the argument.
+    value : object
+        As given.
+
+    Returns
+    -------
+    float
+        The value.
+
+    Raises
+    ------
+    TypeError
+        If it is no real number.
+    ValueError
+        If it is not positive and finite.
+    """
+    number = real_number(name, value)
+    if not 0 < number < math.inf:
+        raise ValueError(f"{name} must be positive and finite, got {number}")
+    return number
+
+
+def real_numbers(name: str, values: ArrayLike, *, ndim: tuple[int, ...]) -> NDArray[np.float64]:
+    """Return finite floats of the stated dimensions, small enough to hold whole people.
+
+    Parameters
+    ----------
+    name : str
+        Of the argument.
+    values : array_like of float
+        As given.
+    ndim : tuple of int
+        Allowed numbers of dimensions.
+
+    Returns
+    -------
+    ndarray of float
+        The values.
+
+    Raises
+    ------
+    TypeError
+        If they are not real numbers.
+    ValueError
+        If there are none, or one is NaN, infinite or too large, or they have other dimensions.
+    """
+    given = np.asarray(values)
+    if given.dtype.kind not in "iuf":
+        raise TypeError(f"{name} must be real numbers, got dtype {given.dtype}")
+    if given.ndim not in ndim or given.size == 0:
+        dims = " or ".join(map(str, ndim))
+        raise ValueError(f"{name} must be a filled array of {dims} dimensions, got shape {given.shape}")
+    numbers = given.astype(float)
+    wrong = ~(np.abs(numbers) < LARGEST)
+    if wrong.any():
+        raise ValueError(f"{name} must be finite and below 2**53 in size, got {numbers[wrong][0]}")
+    return numbers
