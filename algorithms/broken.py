@@ -19,7 +19,7 @@ __all__ = ["ForgottenLevelRDPC", "HalfNoiseGDPC", "NotebookGDPC"]
 
 @dataclass(frozen=True)
 class NotebookGDPC:
-    """GDPC as published: `epsilon` itself taken as the success probability of the geometric draws.
+    """GDPC as published: `epsilon`, here below 1, itself taken as the success probability of the geometric draws.
 
     **Claim.** Pure DP with `epsilon` when one person is added or removed.
     **Bug.** The probability that gives the law of the paper is ``1 - exp(-epsilon)``. With ``epsilon`` in its place the

@@ -90,7 +90,7 @@ def _opendp() -> Any:
     try:
         import opendp.prelude as dp  # not at the top: a large, optional dependency
     except ImportError as error:
-        raise ImportError("secure noise needs OpenDP: pip install 'plaudit[release]'") from error
+        raise ImportError("secure noise needs OpenDP: pip install 'opendp>=0.14'") from error
     dp.enable_features("contrib")  # OpenDP asks its callers to acknowledge samplers that were not externally vetted
     return dp
 

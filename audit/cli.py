@@ -26,6 +26,7 @@ from audit.storage import check_writable, read_json
 __all__ = ["main"]
 
 WITHIN, VIOLATION, USAGE, NO_POWER = 0, 1, 2, 3
+ROOMY = 110  # columns of a terminal from which events fit into the table
 INTERRUPTED, UNREAD = 130, 141  # as a shell numbers them: 128 and SIGINT, 128 and SIGPIPE
 
 HELP = """Audit differentially private algorithms.
@@ -108,7 +109,10 @@ def audit(
     context: typer.Context,
     targets: Annotated[
         list[str] | None,
-        typer.Argument(help="Names from `plaudit list`, or module:object for a mechanism of your own."),
+        typer.Argument(
+            help="Names from `plaudit list` (rdpc needs bundled data), or module:object for a mechanism of your own, "
+            "callable as (data, size, rng)."
+        ),
     ] = None,
     data: Annotated[
         str,
@@ -148,6 +152,7 @@ def audit(
     common: dict[str, Any] = {"attack": attack, "selection": selection, "confidence": confidence, "rng": seed}
 
     questions: list[tuple[str, Callable[[], AuditResult]]] = []
+    notes: list[str] = []
     if outputs_x is not None or outputs_y is not None:
         if outputs_x is None or outputs_y is None or targets:
             raise ValueError("--outputs-x and --outputs-y go together, and without the name of a mechanism")
@@ -182,15 +187,20 @@ def audit(
         for name in targets:
             if ":" not in name and name not in catalogue:
                 known = ", ".join(catalogue)
-                raise ValueError(f"no algorithm for epsilon {epsilon:g} is called {name!r}; there are {known}")
+                hint = " (gdpc-notebook needs an epsilon below 1)" if name == "gdpc-notebook" else ""
+                raise ValueError(f"no algorithm for epsilon {epsilon:g} is called {name!r}{hint}; there are {known}")
             mechanism = own_mechanism(name) if ":" in name else catalogue[name]
             with _blaming(name):
                 promised = stated or getattr(mechanism, "claim", None)
             if not isinstance(promised, PureDP):
                 raise ValueError(f"{name} has no claim of its own: give --claim pure:EPSILON")
-            promised = promised.under(pair.relation)
+            if promised.relation != pair.relation:
+                notes.append(f"{name} promises {promised}, which is {promised.under(pair.relation)}.")
+                promised = promised.under(pair.relation)
             ask = _asking(name, measure_loss, mechanism, pair, promised, size=size, n_jobs=jobs, **common)
             questions.append((name, ask))
+    if notes and not as_json:
+        print("\n".join(notes))
     return _answer(questions, out, as_json)
 
 
@@ -284,12 +294,17 @@ def _show(results: list[tuple[str, AuditResult]], as_json: bool) -> None:
         console.print(
             f"Neighbors: x, and y = x with {pair}." if "added" in pair else f"Neighbors: {pair}.", markup=False
         )
-    console.print(audit_table(audits, names))
+    roomy = console.width >= ROOMY
+    console.print(audit_table(audits, names, events=roomy))
+    if not roomy:
+        for name, result in results:
+            console.print(f"{name}: {result.event}{result.witness}", markup=False)
+        console.print()
     levels = ", ".join(sorted({f"{100 * result.confidence:.6g}%" for result in audits}))
     console.print(
         f"Losses are epsilon in nats for one step between neighbors. The true loss is at least what the runs force, at "
-        f"{levels} confidence. A pass is no proof: a loss below what would have been seen, or in events of "
-        "another kind, stays hidden.",
+        f"{levels} confidence each. A pass is no proof: a loss below what this event would have shown with power 0.8, "
+        "or in events of another kind, stays hidden.",
         markup=False,
     )
 

@@ -40,9 +40,7 @@ def exhibits(name: str) -> Any:
     """
     found = list(metadata.entry_points(group="plaudit", name=name))
     if not found:
-        raise ValueError(
-            "the exhibits must be installed: run `pip install plaudit`, or `pip install -e .` in a checkout"
-        )
+        raise ValueError("the exhibits must be installed: run `pip install .` in the checkout of plaudit")
     return found[0].load()
 
 
@@ -141,6 +139,8 @@ def read_counts(data: str) -> tuple[NDArray[Any], Callable[[int], str]]:
             f"data must be {' or '.join(sorted(bundled()))}, or a .csv or .npy file of counts, got {data!r}"
         )
     numbers = read_numbers(path)
+    if path.suffix == ".csv" and numbers.ndim > 1 and min(numbers.shape) > 1:  # such as a column of codes
+        raise ValueError(f"{path} must hold one count a line, got a table of shape {numbers.shape}")
     return numbers.reshape(-1), lambda index: f"cell {index}"
 
 
@@ -173,18 +173,11 @@ def read_numbers(path: Path) -> NDArray[Any]:
         with path.open(encoding="utf-8-sig") as lines, warnings.catch_warnings():
             warnings.simplefilter("ignore")  # of no data, which is an error here
             first = lines.readline()  # read once: a pipe has it only once
-            start = [first] if any(map(_is_number, first.split(","))) else []
+            named = not any(letter.isdigit() for letter in first)  # a line of names
+            start = [] if named else [first]
             table = np.loadtxt(itertools.chain(start, lines), delimiter=",", ndmin=2)
     except (ValueError, MemoryError) as error:
         raise ValueError(f"{path} must hold numbers, one run or count a line: {error}") from error
     if table.size == 0:
         raise ValueError(f"{path} must hold at least one number, got none")
     return table[:, 0] if table.shape[1] == 1 else table
-
-
-def _is_number(word: str) -> bool:
-    try:
-        float(word)
-    except ValueError:
-        return False
-    return True

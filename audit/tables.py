@@ -18,7 +18,7 @@ NEIGHBORS: dict[Relation, str] = {"add_remove": "{} added or removed", "replace_
 STYLES: dict[Verdict, str] = {"violated": "bold red", "not refuted": "green", "no power": "yellow"}
 
 
-def audit_table(results: Sequence[AuditResult], names: Sequence[str] | None = None) -> Table:
+def audit_table(results: Sequence[AuditResult], names: Sequence[str] | None = None, *, events: bool = True) -> Table:
     """Return one row for each audit.
 
     Parameters
@@ -27,6 +27,8 @@ def audit_table(results: Sequence[AuditResult], names: Sequence[str] | None = No
         At least one.
     names : sequence of str, optional
         What to call each; default: its mechanism.
+    events : bool
+        Whether there is a column of events, which needs some 40 characters.
 
     Returns
     -------
@@ -43,7 +45,8 @@ def audit_table(results: Sequence[AuditResult], names: Sequence[str] | None = No
     table.add_column("runs force\nat least", **whole)
     table.add_column("would have\nseen from", **whole)
     table.add_column("verdict", no_wrap=True)
-    table.add_column("event: which database (x, y) the release is guessed to come from", **words)
+    if events:
+        table.add_column("event: which database (x, y) the release is guessed to come from", **words)
     table.add_column("seconds", **whole)
     for name, result in zip(names or [result.mechanism for result in results], results, strict=True):
         declared = " (declared)" if result.adjacency == "declared" else ""
@@ -55,7 +58,7 @@ def audit_table(results: Sequence[AuditResult], names: Sequence[str] | None = No
             f"{result.measured.epsilon:.4f}",
             f"{result.detectable:.3f}",
             Text(result.verdict, style=STYLES[result.verdict]),
-            _as_it_stands(result.event + result.witness),
+            *([_as_it_stands(result.event + result.witness)] if events else []),
             f"{result.seconds:.1f}",
         )
     return table

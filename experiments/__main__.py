@@ -20,7 +20,6 @@ HOLDS, FAILS, USAGE, INTERRUPTED = 0, 1, 2, 130
 app = typer.Typer(
     add_completion=False,
     rich_markup_mode=None,
-    no_args_is_help=True,
     pretty_exceptions_enable=False,
     help="Run the experiments, draw their figures, and check them against what they expect.",
 )
@@ -66,7 +65,9 @@ def run(
             print(f"interrupted: {number} of {len(wanted)} experiments finished, saved in {folder}", file=sys.stderr)
             return INTERRUPTED
         _report(name, folder)
+        print(f"  {find(name).finding(load_numbers(name, folder))}")
     _write_page(folder)
+    print(f"Saved in {folder}/: numbers, figures and the page of findings.")
     return HOLDS
 
 
@@ -126,7 +127,9 @@ def main(arguments: list[str] | None = None) -> None:
     """Run the command; every error a user can cause is one line and exit code 2."""
     usage_error: type[Exception] = typer.BadParameter.__bases__[0]
     try:
-        code = app(arguments, prog_name="python -m experiments", standalone_mode=False)
+        given = sys.argv[1:] if arguments is None else arguments
+        code = app(given or ["--help"], prog_name="python -m experiments", standalone_mode=False)
+        code = code if given else USAGE
     except usage_error as error:
         code = _fail(error.format_message())  # type: ignore[attr-defined]
     except (ValueError, TypeError, OSError) as error:

@@ -123,7 +123,8 @@ def finding(numbers: dict[str, Any]) -> str:
     }
     return (
         f"With 500 + 500 runs the narrowest 95% interval for GDPC is {narrowest:.1f} budgets wide (all three in "
-        f"{numbers['paper_seconds']:.1f} s; 1 h 51 min in 2019). From one area, {one['GDPC'].size:,} runs force "
+        f"{numbers['paper_seconds']:.1f} s; the author's notebook of 2019: 1 h 51 min). "
+        f"From one area, {one['GDPC'].size:,} runs force "
         + ", ".join(f"{one[name].measured.epsilon / EPSILON:.2f} of {name}'s budget" for name in one)
         + " at 99.9%; 1,000 runs on groups force "
         + ", ".join(f"{groups[name]:.2f} of {name}'s" for name in groups)

@@ -103,7 +103,7 @@ def finding(numbers: dict[str, Any]) -> str:
     return (
         f"Median estimated |loss| over {populations} populations: {medians}. ADPC's estimate follows its exact loss: "
         f"{near:.4f} at an error of 25 people, {far:.4f} at 100, and the full 0.05 in the limit. "
-        "The paper's half is where one reads the curve."
+        "The paper reads half of ADPC's budget off the middle of that curve."
     )
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import json
 import os
+import re
 import select
 import shutil
 import signal
@@ -289,6 +290,21 @@ def test_a_group_of_people(plaudit: Command) -> None:
     assert result.measured.epsilon > 0.6 * 0.025
 
 
+def test_a_converted_promise_is_said(plaudit: Command) -> None:
+    told = plaudit("audit", "gdpc", "--data", "counts.csv", "--move-to", "1", "--size", "500").out
+    assert told.splitlines()[0] == "gdpc promises epsilon 1 (add/remove), which is epsilon 2 (replace one)."
+    assert "which is" not in plaudit("audit", "gdpc", "--data", "counts.csv", "--size", "500").out
+
+
+def test_a_narrow_terminal_gets_events_below_the_table(plaudit: Command, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("COLUMNS", "80")
+    monkeypatch.setenv("FORCE_COLOR", "1")
+    monkeypatch.setenv("TERM", "xterm")
+    told = plaudit("audit", "gdpc", "--data", "counts.csv", "--size", "500", "--seed", "1").out
+    assert max(len(line) for line in re.sub(r"\x1b\[[0-9;]*m", "", told).splitlines()) <= 80
+    assert "gdpc: y if output[0] >= 1" in told
+
+
 def test_a_move_is_a_replacement_or_two_steps(plaudit: Command) -> None:
     move = ("gdpc", "--data", "counts.csv", "--move-to", "1")
     replaced = audited(plaudit, *move)
@@ -423,6 +439,9 @@ def save_bad_files() -> None:
         "empty.csv": "",
         "names.csv": "people\n",
         "words.csv": "people\n120\nmany\n",
+        "letter.csv": "12O\n75\n43\n",
+        "spaced.csv": "1 200\n75\n",
+        "coded.csv": "1,120\n2,75\n3,43\n",
         "mixed.csv": "120,many,43\n",
         "ragged.csv": "1,2\n3\n",
         "nan.csv": "120\nnan\n",
@@ -514,6 +533,9 @@ BAD_AUDITS: list[tuple[tuple[str, ...], str]] = [
     (("gdpc", "--data", "folder.csv"), "Is a directory: 'folder.csv'"),
     (("gdpc", "--data", "empty.csv"), "empty.csv must hold at least one number, got none"),
     (("gdpc", "--data", "names.csv"), "names.csv must hold at least one number, got none"),
+    (("gdpc", "--data", "letter.csv"), "letter.csv must hold numbers, one run or count a line: could not convert"),
+    (("gdpc", "--data", "spaced.csv"), "spaced.csv must hold numbers, one run or count a line: could not convert"),
+    (("gdpc", "--data", "coded.csv"), "coded.csv must hold one count a line, got a table of shape (3, 2)"),
     (("gdpc", "--data", "words.csv"), "words.csv must hold numbers, one run or count a line: could not convert"),
     (("gdpc", "--data", "mixed.csv"), "mixed.csv must hold numbers, one run or count a line: could not convert"),
     (("gdpc", "--data", "ragged.csv"), "ragged.csv must hold numbers, one run or count a line: "),
@@ -625,7 +647,7 @@ def test_a_file_beyond_the_limit_is_refused(plaudit: Command, monkeypatch: pytes
 
 def test_exhibits_that_are_not_installed(plaudit: Command, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(metadata, "entry_points", lambda **_: [])
-    assert refused(plaudit("list"), "the exhibits must be installed: run `pip install plaudit`")
+    assert refused(plaudit("list"), "the exhibits must be installed: run `pip install .`")
 
 
 @pytest.mark.parametrize(

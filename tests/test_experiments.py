@@ -178,3 +178,10 @@ def test_numbers_do_not_depend_on_jobs(tmp_path: Path, quick: Path) -> None:
         return json.dumps(rows)
 
     assert plain(tmp_path) == plain(quick)
+
+
+def test_without_a_command_there_is_help(capsys: pytest.CaptureFixture[str]) -> None:
+    assert command() == 2
+    printed = capsys.readouterr()
+    assert printed.out.startswith("Usage: python -m experiments")
+    assert printed.err == ""

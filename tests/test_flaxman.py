@@ -358,9 +358,7 @@ def test_the_outputs_of_adpc_are_possible_under_every_truth(parts):
 
 
 def test_adpc_refuses_counts_whose_parts_overflow():
-    with pytest.raises(
-        ValueError, match="counts must be at most 2251799813685248 for 1024 parts, got 9007199254740991"
-    ):
+    with pytest.raises(ValueError, match="counts must be at most 2251799813685248 for 1024 parts, got"):
         ADPC(1.0, 1024)([2**53 - 1], 1, np.random.default_rng(1))
 
 

@@ -74,7 +74,7 @@ def test_a_registered_event_is_bounded_by_all_runs():
 
 
 def test_single_values_of_the_error_carry_the_same_loss():
-    """The seed's event "the error is k", here at k = 3: seen with probability p(3) on x and p(2) on y."""
+    """The paper's event "the error is k", here at k = 3: seen with probability p(3) on x and p(2) on y."""
     event = Event.equals(0, 123)
     result = measure_loss(GDPC(1.0), PAIR, PureDP(1), event=event, size=400_000, rng=2)
     law = TwoTailedGeometric(1.0)

@@ -18,7 +18,7 @@ from audit.residuals import residual_loss
 from audit.results import LossEstimate
 
 METHODS = ("lag_tail", "histogram", "kde")
-C = 21  # children of each area in the seed paper's figure, three levels deep
+C = 21  # children of each area in the paper's figure, three levels deep
 LEAVES = C**3
 
 
@@ -131,7 +131,7 @@ def test_a_share_without_residuals_is_nan_and_not_infinite():
     assert estimate.value == 0
 
 
-# The seed paper's figure
+# The paper's figure
 
 
 @pytest.mark.parametrize("name", ["gdpc", "rdpc", "adpc"])

@@ -83,7 +83,7 @@ def main() -> None:
 
     spent = seconds(direct, 3)
     table.add_row(
-        "the seed's direct estimate, 3 x (500 + 500) runs",
+        "the direct estimate of the paper, 3 x (500 + 500) runs",
         f"{spent:.2f} s",
         "1 h 51 min, the author in 2019",
         f"{AUTHOR_DIRECT / spent:,.0f}",
