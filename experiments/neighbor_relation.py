@@ -81,7 +81,7 @@ def check(numbers: dict[str, Any]) -> list[Check]:
                 math.isclose(row["exact"], factor * epsilon),
             )
         )
-        found.append(between(f"{where}: forced / exact", result.measured.epsilon / row["exact"], 0.75, 1.0))
+        found.append(between(f"{where}: forced / exact", result.measured.epsilon / row["exact"], 0.8, 1.0))
     return found
 
 
