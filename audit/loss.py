@@ -14,7 +14,7 @@ from numpy.typing import ArrayLike, NDArray
 from audit.arguments import whole_number
 from audit.attacks import Attack, Moments, changed_cells, moved_cells, other_moved_cells, select_event
 from audit.claims import PureDP, Relation
-from audit.events import Event, Statistic, cell
+from audit.events import Event, Statistic
 from audit.judging import GAME, RECTANGLE, check_question, judge, support_witness
 from audit.mechanism import Mechanism, mechanism_name
 from audit.neighbors import NeighborPair, Unit
@@ -290,10 +290,8 @@ def measure_loss_from_outputs(
         shape = shuffled[X].shape[1:]
         chosen_from = [outputs[:cut] for outputs in shuffled]
         counting = 2 * (fewest - cut)
-        statistics = searching.statistics
-        if statistics is None and math.prod(shape) == 1:
-            statistics = (cell(*(0,) * len(shape)),)
-        elif statistics is None:
+        statistics = searching.statistics or changed_cells(pair, shape)
+        if statistics is None:
             part = max(2, int(cut * EXPLORING))
             center = _center(chosen_from[X])
             x, y = (Moments.of([Moments.reducer(center)(outputs[:part])]) for outputs in chosen_from)

@@ -99,7 +99,7 @@ def check(numbers: dict[str, Any]) -> list[Check]:
     groups = {name: AuditResult.from_dict(row["group"]) for name, row in numbers["rows"].items()}
     full = rows["GDPC"].size > 100_000
     # The joint event of four levels is rare: pairs of two people show it better, and need fewer runs.
-    limits = {"GDPC": (0.97, 1.0), "RDPC, one area": (0.2, 0.27), "RDPC, all areas": (0.65, 1.0), "ADPC": (0.5, 0.72)}
+    limits = {"GDPC": (0.97, 1.0), "RDPC, one area": (0.2, 0.27), "RDPC, all areas": (0.7, 1.0), "ADPC": (0.5, 0.72)}
     found = []
     for name, (low, high) in limits.items():
         found.append(Check(f"{name}: {rows[name].verdict}, expected not violated", rows[name].verdict != "violated"))
