@@ -174,11 +174,12 @@ def draw(numbers: dict[str, Any]) -> Figure:
         right.bar(place - 0.2, one.measured.epsilon / EPSILON, width=0.36, color=color)
         right.text(
             place - 0.2,
-            one.measured.epsilon / EPSILON,
+            one.measured.epsilon / EPSILON - 0.015,
             f"{one.measured.epsilon / EPSILON:.2f}",
             ha="center",
-            va="bottom",
+            va="top",
             fontsize=8,
+            color="white" if color == BLUE else BLACK,
         )
         right.plot(
             np.linspace(place + 0.08, place + 0.36, len(forced)),
@@ -189,7 +190,7 @@ def draw(numbers: dict[str, Any]) -> Figure:
             linestyle="none",
         )
         right.plot([place + 0.04, place + 0.4], [np.median(forced)] * 2, color=BLACK, linewidth=1.4)
-        right.text(place + 0.42, np.median(forced), f"{np.median(forced):.2f}", va="bottom", fontsize=8)
+        right.text(place + 0.22, min(forced) - 0.02, f"{np.median(forced):.2f}", ha="center", va="top", fontsize=8)
     right.axhline(1, color=BLACK, linewidth=1, linestyle="--")
     sizes = {name: AuditResult.from_dict(saved).size for name, saved in numbers["one_person"].items()}
     right.set_xticks(range(len(STYLES)), [f"{name}\n{sizes[name]:,} runs\ngroups of {GROUPS[name]}" for name in STYLES])
