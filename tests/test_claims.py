@@ -5,17 +5,53 @@ import math
 from decimal import Decimal
 from fractions import Fraction
 
+import dp_accounting
 import numpy as np
 import pytest
 from dp_accounting.pld import privacy_loss_distribution as pld
+from dp_accounting.pld.common import DifferentialPrivacyParameters
+from dp_accounting.rdp.rdp_privacy_accountant import compute_epsilon
 from hypothesis import example, given
 from hypothesis import strategies as st
 from scipy.optimize import linprog
 
-from audit.claims import PureDP, check_relation, claim_from_dict, parse_claim
+from audit.claims import (
+    ZCDP,
+    ApproxDP,
+    GaussianDP,
+    PureDP,
+    _Promise,
+    check_relation,
+    claim_from_dict,
+    compose,
+    parse_claim,
+)
 
 LOSSES = st.floats(0, 700) | st.just(math.inf)
 DELTAS = st.floats(0, 1, exclude_max=True)
+RELATIONS = st.sampled_from(["add_remove", "replace_one"])
+
+
+def powers(low, high):
+    return st.floats(low, high).map(lambda exponent: 10.0**exponent)
+
+
+def families(budgets, deltas, relations):
+    """Claims of each family; a budget is a scale of the loss, of rho its square."""
+    return [
+        st.builds(PureDP, budgets, relations),
+        st.builds(ApproxDP, budgets, deltas, relations),
+        st.builds(lambda scale, relation: ZCDP(scale * scale, relation), budgets, relations),
+        st.builds(GaussianDP, budgets, relations),
+    ]
+
+
+BUDGETS = st.sampled_from([0.0, math.inf]) | powers(-12, 3)
+ANY = st.one_of(families(BUDGETS, st.floats(0, 1), RELATIONS))
+FINITE = st.one_of(families(powers(-6, 2.8), powers(-15, -0.5), st.just("add_remove")))
+SEVERAL = st.one_of(
+    [st.lists(claims, min_size=2, max_size=4) for claims in families(BUDGETS, st.floats(0, 1), st.just("add_remove"))]
+)
 
 
 # Known truth
@@ -36,19 +72,55 @@ def test_the_profile_agrees_with_dp_accounting(epsilon):
         assert PureDP(epsilon).delta_at(at) == pytest.approx(theirs.get_delta_for_epsilon(at), abs=2e-4)
 
 
-def test_no_law_on_three_outputs_goes_beyond_the_profile():
-    """Delta is largest over all epsilon-DP pairs of laws: a linear program, solved for 3 outputs."""
-    for epsilon, at in [(1.0, 0.0), (1.0, 0.5), (0.3, 0.1)]:
-        bound, m = math.exp(epsilon), 3
-        eye = np.eye(m)
-        within = np.block([[eye, -bound * eye], [-bound * eye, eye]])
-        largest = 0.0
-        for event in range(1, 2**m):
-            inside = np.array([(event >> i) & 1 for i in range(m)], float)
-            gain = np.concatenate([inside, -math.exp(at) * inside])
-            sums = np.array([[1.0] * m + [0.0] * m, [0.0] * m + [1.0] * m])
-            largest = max(largest, -linprog(-gain, A_ub=within, b_ub=np.zeros(2 * m), A_eq=sums, b_eq=[1, 1]).fun)
-        assert PureDP(epsilon).delta_at(at) == pytest.approx(largest, abs=1e-9)
+@pytest.mark.parametrize("claim", [PureDP(1.0), PureDP(0.3), ApproxDP(1.0, 0.1), ApproxDP(0.3, 0.02), ApproxDP(0, 0.2)])
+def test_no_law_on_four_outputs_goes_beyond_the_profile(claim):
+    """Delta is largest over all pairs of laws within the claim: a linear program, solved for 4 outputs."""
+    m, bound = 4, math.exp(claim.epsilon)
+    events = np.array([[(event >> i) & 1 for i in range(m)] for event in range(1, 2**m)], float)
+    within = np.block([[events, -bound * events], [-bound * events, events]])
+    slack = np.full(len(within), getattr(claim, "delta", 0.0))
+    sums = np.repeat(np.eye(2), m, axis=1)
+    for at in (0.0, claim.epsilon / 2, claim.epsilon, 2 * claim.epsilon):
+        first = [events[2**size - 2] for size in range(1, m + 1)]  # outputs are alike: an event is as good as its size
+        gains = (np.concatenate([inside, -math.exp(at) * inside]) for inside in first)
+        largest = max(-linprog(-gain, A_ub=within, b_ub=slack, A_eq=sums, b_eq=[1, 1]).fun for gain in gains)
+        assert claim.delta_at(at) == pytest.approx(largest, abs=1e-9)
+
+
+@pytest.mark.parametrize(("epsilon", "delta"), [(0.1, 1e-3), (1.0, 1e-6), (4.0, 0.2)])
+def test_the_profile_of_approximate_privacy_agrees_with_dp_accounting(epsilon, delta):
+    claim = ApproxDP(epsilon, delta)
+    theirs = pld.from_privacy_parameters(DifferentialPrivacyParameters(epsilon, delta), 1e-4)
+    for at in epsilon * np.array([0, 0.3, 0.7, 1.001, 2.0]):
+        assert claim.delta_at(at) == pytest.approx(theirs.get_delta_for_epsilon(at), abs=2e-4, rel=1e-9)
+    assert claim.epsilon_at(2 * delta) == pytest.approx(theirs.get_epsilon_for_delta(2 * delta), abs=2e-4)
+
+
+@pytest.mark.parametrize("mu", [0.1, 1.0, 2.5])
+def test_the_gaussian_profile_agrees_with_dp_accounting(mu):
+    theirs = pld.from_gaussian_mechanism(1 / mu, value_discretization_interval=1e-3)
+    for delta in (0.01, 1e-5, 1e-9):
+        ours = GaussianDP(mu).epsilon_at(delta)
+        assert ours == pytest.approx(dp_accounting.get_epsilon_gaussian(1 / mu, delta), rel=1e-11)
+        assert ours == pytest.approx(theirs.get_epsilon_for_delta(delta), abs=1e-3)
+        assert GaussianDP(mu).delta_at(ours) == pytest.approx(delta, rel=1e-9)
+
+
+@pytest.mark.parametrize("rho", [0.005, 0.5, 2.5562])
+def test_zero_concentration_agrees_with_dp_accounting(rho):
+    orders = 1.01 + np.geomspace(1e-2, 1e3, 2001)
+    for delta in (1e-3, 1e-6, 1e-10):
+        assert ZCDP(rho).epsilon_at(delta) == pytest.approx(compute_epsilon(orders, rho * orders, delta)[0], rel=1e-5)
+
+
+def test_published_values():
+    census = 2.5562  # the persons' rho of the 2020 redistricting data
+    assert ZCDP(census).epsilon_at(1e-10) == pytest.approx(17.143451, abs=1e-6)  # published as 17.14
+    assert GaussianDP(math.sqrt(2 * census)).epsilon_at(1e-10) == pytest.approx(16.465059, abs=1e-6)
+    assert GaussianDP(1).epsilon_at(1e-5) == pytest.approx(4.377178, abs=1e-6)
+    assert GaussianDP(1).delta_at(0) == pytest.approx(math.erf(1 / math.sqrt(8)), rel=1e-14)
+    assert PureDP(1).delta_at(0) == pytest.approx(math.tanh(0.5), rel=1e-14)
+    assert PureDP(1).delta_at(0.5) == pytest.approx(0.287649137, abs=1e-9)
 
 
 def test_nothing_and_everything_can_be_promised():
@@ -59,6 +131,65 @@ def test_nothing_and_everything_can_be_promised():
     assert PureDP(math.inf).epsilon_at(0.999) == math.inf
     assert PureDP(1).epsilon_at(0) == 1
     assert PureDP(1).epsilon_at(0.47) == 0  # above tanh(1/2), where any epsilon is guaranteed
+    assert PureDP(1).epsilon_at(math.nextafter(1, 0)) == 0
+
+
+@pytest.mark.parametrize("family", [ZCDP, GaussianDP])
+def test_curves_promise_nothing_and_everything_too(family):
+    assert family(0).delta_at(0) == 0
+    assert family(0).epsilon_at(0) == 0
+    assert family(math.inf).delta_at(1e300) == 1
+    assert family(math.inf).delta_at(math.inf) == 0
+    assert family(math.inf).epsilon_at(0.999) == math.inf
+    assert family(1).epsilon_at(0) == math.inf
+    assert family(1).epsilon_at(0.99) == 0
+    assert family(1).delta_at(math.inf) == 0
+
+
+def test_what_may_tell_everything_does_so_with_its_delta():
+    assert ApproxDP(1, 0) == ApproxDP(1.0, 0.0)
+    assert ApproxDP(1, 0).delta_at(0.5) == PureDP(1).delta_at(0.5)
+    assert ApproxDP(1, 0).epsilon_at(0) == 1
+    assert ApproxDP(0, 0.1).delta_at(0) == 0.1
+    assert ApproxDP(0, 0.1).epsilon_at(0.1) == 0
+    assert ApproxDP(1, 0.1).epsilon_at(0.1) == 1
+    assert ApproxDP(1, 0.1).epsilon_at(0.0999) == math.inf
+    assert ApproxDP(1, 0.1).delta_at(math.inf) == 0.1
+    assert ApproxDP(1, 1).delta_at(5) == 1
+    assert ApproxDP(1, 1).epsilon_at(0.999) == math.inf
+    assert ApproxDP(math.inf, 0.1).delta_at(1e300) == 1
+    assert ApproxDP(math.inf, 0.1).epsilon_at(0.2) == math.inf
+
+
+def test_the_rest_of_a_delta_may_be_rounded_up_to_one():
+    promised, asked = 0.25 - 2.0**-54, math.nextafter(1, 0)
+    assert (asked - promised) / (1 - promised) == 1
+    assert ApproxDP(1, promised).epsilon_at(asked) == 0
+    assert ApproxDP(math.inf, promised).epsilon_at(asked) == math.inf
+
+
+def test_extreme_budgets_keep_their_digits():
+    assert PureDP(1e-16).epsilon_at(1e-17) == pytest.approx(8e-17, rel=1e-9)
+    delta = 1 - 1e-10
+    assert PureDP(30).epsilon_at(delta) == pytest.approx(math.log(math.exp(30) * (1 - delta) - delta), rel=1e-14)
+    assert PureDP(1e3).epsilon_at(0.5) == pytest.approx(1e3 - math.log(2), rel=1e-14)
+    assert PureDP(1e3).delta_at(999) == pytest.approx(-math.expm1(-1), rel=1e-14)
+    # Far below one deviation the law of a Gaussian is known from its density: delta(0) is mu / sqrt(2 pi).
+    assert GaussianDP(1e-17).delta_at(0) == pytest.approx(1e-17 / math.sqrt(2 * math.pi), rel=1e-12)
+    # Curves of small budgets are all of one form: epsilon and delta in units of the budget's root.
+    assert GaussianDP(1e-12).epsilon_at(1e-13) == pytest.approx(1e6 * GaussianDP(1e-18).epsilon_at(1e-19), rel=1e-9)
+    assert ZCDP(1e-12).epsilon_at(1e-10) == pytest.approx(1e3 * ZCDP(1e-18).epsilon_at(1e-13), rel=1e-5)
+    # Large ones pass half their way at the loss expected: rho, and mu squared by 2.
+    assert GaussianDP(1e6).delta_at(5e11) == pytest.approx(0.5, abs=1e-6)
+    assert GaussianDP(1e6).epsilon_at(0.5) == pytest.approx(5e11, rel=1e-11)
+    assert ZCDP(1e6).delta_at(0) == 1
+    assert ZCDP(1e6).delta_at(2e6) == 0
+    assert 1 < ZCDP(1e6).epsilon_at(1e-10) / GaussianDP(math.sqrt(2e6)).epsilon_at(1e-10) < 1.001
+    assert GaussianDP(1e200).epsilon_at(0.1) == math.inf
+    assert ZCDP(1e300).epsilon_at(0.1) == pytest.approx(1e300, rel=1e-12)
+    for claim in (ZCDP(0.5), ZCDP(1e-12), ZCDP(5e-324), GaussianDP(1), GaussianDP(5e-324)):
+        for at in (1e18, 1e200, 1.7e308):
+            assert claim.delta_at(at) == 0
 
 
 # Properties
@@ -81,36 +212,220 @@ def test_delta_at_is_within_reach_of_epsilon_at(epsilon, delta):
     assert claim.delta_at(claim.epsilon_at(delta)) <= delta + 1e-12
 
 
-@given(LOSSES, LOSSES, st.floats(0, 700))
-def test_a_smaller_claim_promises_more(first, second, at):
-    low, high = sorted([first, second])
-    assert PureDP(low) <= PureDP(high)
-    assert PureDP(high) >= PureDP(low)
-    assert PureDP(low).delta_at(at) <= PureDP(high).delta_at(at)
-    assert (PureDP(high) <= PureDP(low)) == (low == high)
+@given(FINITE, st.floats(0, 2), st.floats(0, 2))
+def test_delta_falls_with_epsilon(claim, first, second):
+    scale = claim.epsilon_at(1e-9) if claim.epsilon_at(1e-9) < math.inf else claim.epsilon
+    low, high = sorted([first * scale, second * scale])
+    assert 0 <= claim.delta_at(high) <= claim.delta_at(low) * (1 + 1e-9) <= 1 + 1e-9
 
 
-@given(LOSSES, st.sampled_from(["add_remove", "replace_one"]))
-@example(0.0, "add_remove")
-def test_a_claim_survives_json(epsilon, relation):
-    claim = PureDP(epsilon, relation)
+@given(FINITE, powers(-300, -1e-3))
+def test_epsilon_at_is_where_the_profile_is_down_to_delta(claim, delta):
+    at = claim.epsilon_at(delta)
+    if at == math.inf:  # no epsilon is enough: something is told with a larger probability
+        assert claim.delta_at(1e300) > delta
+    else:
+        assert claim.delta_at(at * (1 + 1e-9)) <= delta * (1 + 1e-6)
+        if at > 0 and at != getattr(claim, "epsilon", None):  # where the profile does not jump
+            assert claim.delta_at(at * (1 - 1e-9)) >= delta * (1 - 1e-6)
+
+
+@given(ANY, DELTAS, LOSSES)
+def test_no_claim_breaks_down(claim, delta, epsilon):
+    assert 0 <= claim.epsilon_at(delta) <= math.inf
+    assert 0 <= claim.delta_at(epsilon) <= 1
+
+
+@given(SEVERAL, st.floats(0, 700))
+def test_a_smaller_claim_promises_more(claims, at):
+    low, high = (claims[0].at(budget) for budget in sorted(claim.budget for claim in claims[:2]))
+    assert low <= high
+    assert high >= low
+    assert low.delta_at(at) <= high.delta_at(at) * (1 + 1e-9)
+    assert (high <= low) == (low == high)
+
+
+def test_the_order_takes_both_numbers():
+    assert ApproxDP(1, 1e-7) <= ApproxDP(1, 1e-6) <= ApproxDP(2, 1e-6)
+    assert not ApproxDP(1, 1e-6) <= ApproxDP(2, 1e-7)
+    assert not ApproxDP(2, 1e-7) <= ApproxDP(1, 1e-6)
+
+
+@given(ANY)
+@example(PureDP(0.0))
+@example(ZCDP(math.inf))
+def test_a_claim_survives_json(claim):
     assert claim_from_dict(json.loads(json.dumps(claim.to_dict(), allow_nan=False))) == claim
 
 
-@given(st.floats(1e-300, 1e300))
-def test_a_claim_survives_the_command_line(epsilon):
-    assert parse_claim(f"pure:{epsilon!r}") == PureDP(epsilon)
-    assert parse_claim(f"pure:{epsilon!r}", "replace_one").relation == "replace_one"
+@given(powers(-300, 300), powers(-300, 0), RELATIONS)
+def test_a_claim_survives_the_command_line(number, delta, relation):
+    for claim in (PureDP(number, relation), ZCDP(number, relation), GaussianDP(number, relation)):
+        assert parse_claim(f"{claim.KIND}:{claim.budget!r}", relation) == claim
+    assert parse_claim(f"approx:{number!r},{delta!r}", relation) == ApproxDP(number, delta, relation)
+    assert parse_claim("zcdp:1").relation == "add_remove"
 
 
-@given(st.floats(0, 100), st.integers(1, 50), st.integers(1, 50))
-def test_groups_of_groups_multiply(epsilon, first, second):
-    claim = PureDP(epsilon, "replace_one").group(first).group(second)
-    assert claim.relation == "replace_one"
-    assert claim.epsilon == pytest.approx(first * second * epsilon)
+@given(ANY)
+def test_the_same_budget_is_the_same_claim(claim):
+    assert claim.at(claim.budget) == claim
+    other = claim.at(7)
+    assert other.budget == 7
+    assert other.relation == claim.relation
+    assert getattr(other, "delta", None) == getattr(claim, "delta", None)
+
+
+# Groups
+
+
+@given(ANY, st.integers(1, 50))
+def test_a_group_of_one_is_a_person_and_larger_groups_lose_more(claim, people):
+    assert claim.group(1) == claim
+    assert claim <= claim.group(people) <= claim.group(people + 1)
+
+
+@given(FINITE, st.integers(1, 50), st.integers(1, 50))
+def test_groups_of_groups_multiply(claim, first, second):
+    assert_close(claim.group(first).group(second), claim.group(first * second), rel=1e-9)
+
+
+@given(st.integers(1, 100))
+def test_groups_by_the_formulas_of_the_books(people):
+    assert PureDP(0.3, "replace_one").group(people) == PureDP(people * 0.3, "replace_one")
+    assert GaussianDP(0.3).group(people) == GaussianDP(people * 0.3)
+    assert ZCDP(0.3).group(people) == ZCDP(people**2 * 0.3)
+    steps = math.fsum(math.exp(0.3 * step) for step in range(people))
+    assert_close(ApproxDP(0.3, 1e-20).group(people), ApproxDP(people * 0.3, 1e-20 * steps), rel=1e-12)
+
+
+def largest_gain(claim, people, at):
+    """The largest ``P(S) - exp(at) Q(S)`` over chains of laws from P to Q, all neighbors within the claim.
+
+    The probabilities of one event along the chain are all that counts: a linear program.
+    """
+    bound, delta = math.exp(claim.epsilon), getattr(claim, "delta", 0.0)
+    rows, slack = [], []
+    for i in range(people):
+        for here, there in ((i, i + 1), (i + 1, i)):
+            row = np.zeros(people + 1)
+            row[here], row[there] = 1, -bound
+            rows += [row, -row]  # of the event, and of its complement
+            slack += [delta, delta + bound - 1]
+    gain = np.zeros(people + 1)
+    gain[0], gain[-1] = 1, -math.exp(at)
+    return -linprog(-gain, A_ub=rows, b_ub=slack, bounds=(0, 1)).fun
+
+
+@pytest.mark.parametrize("people", [2, 3, 7])
+@pytest.mark.parametrize("epsilon", [0.0, 0.1, 1.0])
+def test_the_claim_of_a_group_is_the_worst_chain_of_neighbors(epsilon, people):
+    pure, approx = PureDP(epsilon).group(people), ApproxDP(epsilon, 1e-4).group(people)
+    if epsilon > 0:  # no smaller epsilon holds, and between 0 and it no more is reached than the profile says
+        assert 0 < largest_gain(PureDP(epsilon), people, 0.99 * pure.epsilon) < pure.delta_at(0.99 * pure.epsilon)
+        assert 0 < largest_gain(PureDP(epsilon), people, 0.0) < pure.delta_at(0.0)
+    assert largest_gain(PureDP(epsilon), people, pure.epsilon) == pytest.approx(0, abs=1e-9)
+    worst = largest_gain(ApproxDP(epsilon, 1e-4), people, approx.epsilon)
+    if approx.delta < 0.05:
+        assert approx.delta == pytest.approx(worst, rel=1e-6)
+    else:  # the sum along the chain is not reached where it is a large probability
+        assert worst < approx.delta
+    assert largest_gain(ApproxDP(epsilon, 1e-4), people, 0.0) <= approx.delta_at(0.0) + 1e-9
+
+
+def test_the_delta_of_a_group_is_at_most_one():
+    assert ApproxDP(1, 1e-6).group(10**6) == ApproxDP(10**6, 1)
+    assert ApproxDP(0, 0.4).group(3) == ApproxDP(0, 1)
+    assert ApproxDP(1e-300, 0.1).group(3).delta == pytest.approx(0.3)
+    assert ApproxDP(7, 1e-305).group(101).delta == pytest.approx(math.exp(700) * 1e-305 / -math.expm1(-7), rel=1e-12)
+    assert ApproxDP(7, 1e-305).group(102).delta == 1
+    assert ApproxDP(math.inf, 0.1).group(2) == ApproxDP(math.inf, 1)
+    assert ApproxDP(math.inf, 0).group(2) == ApproxDP(math.inf, 0)
+
+
+# Composition
+
+
+@given(SEVERAL)
+def test_the_order_of_releases_does_not_matter(claims):
+    together = compose(*claims)
+    assert_close(compose(*reversed(claims)), together, rel=1e-15)
+    assert_close(compose(compose(*claims[:2]), *claims[2:]), together, rel=1e-12)
+    assert all(claim <= together for claim in claims)
+    assert compose(claims[0]) == claims[0]
+    assert compose(claims[0], claims[0].at(0)).budget == claims[0].budget
+
+
+def test_composition_by_the_formulas_of_the_books():
+    assert compose(*[PureDP(0.1)] * 10) == PureDP(1.0)
+    assert compose(ApproxDP(0.5, 1e-6), ApproxDP(1, 1e-7, "add_remove")) == ApproxDP(1.5, 1.1e-6)
+    assert compose(ApproxDP(0.5, 0.7), ApproxDP(1, 0.7)) == ApproxDP(1.5, 1)
+    assert compose(ZCDP(0.25, "replace_one"), ZCDP(0.5, "replace_one")) == ZCDP(0.75, "replace_one")
+    assert compose(GaussianDP(3), GaussianDP(4)) == GaussianDP(5)
+    assert compose(PureDP(math.inf), PureDP(1)) == PureDP(math.inf)
+    assert compose(GaussianDP(math.inf), GaussianDP(1)) == GaussianDP(math.inf)
+
+
+@pytest.mark.parametrize(("epsilon", "delta"), [(0.1, 0.0), (1.0, 0.0), (0.5, 1e-4)])
+def test_composition_covers_what_dp_accounting_composes(epsilon, delta):
+    """Sums are not tight inside the curve; where the profile ends they are, up to deltas squared."""
+    one = pld.from_privacy_parameters(DifferentialPrivacyParameters(epsilon, delta), 1e-4)
+    claim = compose(*[ApproxDP(epsilon, delta)] * 3)
+    exact = one.self_compose(3)
+    for at in epsilon * np.array([0, 1, 2, 2.9]):
+        assert claim.delta_at(at) >= exact.get_delta_for_epsilon(at) - 1e-4
+    beyond = exact.get_delta_for_epsilon(3 * epsilon + 1e-3)
+    assert claim.delta_at(3 * epsilon + 1e-3) == pytest.approx(beyond, abs=3 * delta**2 + 1e-12)
+
+
+def test_composed_gaussians_agree_with_dp_accounting():
+    exact = pld.from_gaussian_mechanism(2.0, value_discretization_interval=1e-3)
+    exact = exact.compose(pld.from_gaussian_mechanism(1.25, value_discretization_interval=1e-3))
+    for delta in (1e-2, 1e-5):
+        claim = compose(GaussianDP(0.5), GaussianDP(0.8))
+        assert claim.epsilon_at(delta) == pytest.approx(exact.get_epsilon_for_delta(delta), abs=2e-3)
+
+
+# Between families
+
+
+@given(powers(-5, 2), st.floats(0, 3))
+def test_zero_concentration_covers_what_has_it(scale, share):
+    """Gaussian noise has rho ``mu**2 / 2``, and so has pure privacy by Bun and Steinke, proposition 1.4."""
+    rho = scale * scale / 2
+    at = share * ZCDP(rho).epsilon_at(1e-6)
+    bound = ZCDP(rho).delta_at(at) * (1 + 1e-9)
+    assert GaussianDP(scale).delta_at(at) <= bound
+    assert PureDP(scale).delta_at(at) <= bound
+
+
+def test_half_of_the_rho_covers_neither():
+    assert ZCDP(0.25).delta_at(2.0) < GaussianDP(1.0).delta_at(2.0)
+    assert ZCDP(0.05).delta_at(0.5) < PureDP(1.0).delta_at(0.5)
 
 
 # Relations, words, refusals
+
+
+def assert_close(one, other, rel):
+    """Claims of one family and relation whose numbers differ by rounding."""
+    assert type(one) is type(other)
+    left, right = one.to_dict(), other.to_dict()
+    assert left == {
+        key: value if isinstance(value, str) else pytest.approx(value, rel=rel) for key, value in right.items()
+    }
+
+
+@given(ANY)
+def test_replacing_one_is_a_group_of_two(claim):
+    assert claim.under(claim.relation) == claim
+    if claim.relation == "add_remove":
+        replaced = claim.under("replace_one")
+        assert replaced.relation == "replace_one"
+        assert replaced.budget == claim.group(2).budget
+        assert getattr(replaced, "delta", None) == getattr(claim.group(2), "delta", None)
+    else:
+        with pytest.raises(ValueError, match="a replace_one promise says nothing about add_remove"):
+            claim.under("add_remove")
 
 
 def test_replacing_is_removing_and_adding():
@@ -131,58 +446,139 @@ def test_claims_under_two_relations_have_no_order():
     assert PureDP(1) != PureDP(1, "replace_one")
 
 
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [(PureDP(1), ZCDP(1)), (GaussianDP(1), ZCDP(2)), (PureDP(1), ApproxDP(1, 0)), (ZCDP(0), PureDP(5))],
+)
+def test_claims_of_two_families_have_no_order(one, other):
+    for low, high in ((one, other), (other, one)):
+        with pytest.raises(
+            TypeError, match=f"no order, got {type(low).__name__} and {type(high).__name__}: a bound"
+        ) as e:
+            _ = low <= high
+        assert "\n" not in str(e.value)
+    assert one != other
+
+
+def test_what_is_composed_is_alike():
+    with pytest.raises(ValueError, match="at least one claim must be given, got none"):
+        compose()
+    with pytest.raises(TypeError, match="must be of one family, got PureDP, ZCDP"):
+        compose(ZCDP(1), PureDP(1))
+    with pytest.raises(TypeError, match="must be of one family, got ApproxDP, PureDP"):
+        compose(PureDP(1), ApproxDP(1, 0))
+    with pytest.raises(ValueError, match="must be under one relation, got add_remove, replace_one"):
+        compose(ZCDP(1), ZCDP(1, "replace_one"))
+    for strangers in ((1,), (1.0, 2.0), (PureDP(1), None)):
+        with pytest.raises(TypeError, match="claims that are composed must be of one family, got"):
+            compose(*strangers)
+
+
+def test_a_family_says_what_groups_lose():
+    with pytest.raises(NotImplementedError):
+        _Promise._of_group(PureDP(1), 2)
+
+
 def test_a_claim_reads_as_one_would_say_it():
     assert str(PureDP(0.1)) == "epsilon 0.1 (add/remove)"
     assert str(PureDP(1 / 3, "replace_one")) == "epsilon 0.3333 (replace one)"
     assert str(PureDP(math.inf)) == "epsilon inf (add/remove)"
+    assert str(ApproxDP(1, 1e-6)) == "epsilon 1, delta 1e-06 (add/remove)"
+    assert str(ZCDP(2.5562, "replace_one")) == "rho 2.556 (replace one)"
+    assert str(GaussianDP(0.5)) == "mu 0.5 (add/remove)"
 
 
+def test_a_claim_is_stored_under_its_names():
+    assert PureDP(math.inf).to_dict() == {"kind": "pure", "epsilon": "inf", "relation": "add_remove"}
+    assert ApproxDP(1, 1e-6).to_dict() == {"kind": "approx", "epsilon": 1.0, "delta": 1e-6, "relation": "add_remove"}
+    assert ZCDP(0.5).to_dict() == {"kind": "zcdp", "rho": 0.5, "relation": "add_remove"}
+    assert GaussianDP(2, "replace_one").to_dict() == {"kind": "gaussian", "mu": 2.0, "relation": "replace_one"}
+    assert [claim.budget for claim in (PureDP(1), ApproxDP(2, 0.5), ZCDP(3), GaussianDP(4))] == [1, 2, 3, 4]
+
+
+MADE = {
+    "epsilon": PureDP,
+    "rho": ZCDP,
+    "mu": GaussianDP,
+    "delta": lambda delta: ApproxDP(1, delta),
+    "epsilon, delta": lambda epsilon: ApproxDP(epsilon, 0.5),
+}
+
+
+@pytest.mark.parametrize("name", MADE)
 @pytest.mark.parametrize("number", [1, np.float32(1), np.int64(1), Decimal(1), Fraction(1), np.array(1.0)])
-def test_epsilon_is_kept_as_a_float(number):
-    assert type(PureDP(number).epsilon) is float
-    assert PureDP(number) == PureDP(1.0)
-    assert hash(PureDP(number)) == hash(PureDP(1.0))
+def test_numbers_are_kept_as_floats(name, number):
+    claim, plain = MADE[name](number), MADE[name](1.0)
+    assert claim == plain
+    assert hash(claim) == hash(plain)
+    assert {type(value) for value in claim.to_dict().values()} == {str, float}
 
 
-@pytest.mark.parametrize("epsilon", [-1, -1e-300, math.nan, -math.inf, np.float64("nan"), 10**400])
-def test_epsilon_must_be_zero_or_more(epsilon):
-    with pytest.raises(ValueError, match="epsilon must be 0 or more, got"):
-        PureDP(epsilon)
+@pytest.mark.parametrize("name", MADE)
+@pytest.mark.parametrize("number", [-1, -1e-300, math.nan, -math.inf, np.float64("nan"), 10**400])
+def test_numbers_must_be_zero_or_more(name, number):
+    with pytest.raises(ValueError, match=f"{name.split(',')[0]} must be 0 or more, got"):
+        MADE[name](number)
 
 
-@pytest.mark.parametrize("epsilon", ["1", None, True, 1j, [1]])
-def test_epsilon_must_be_a_number(epsilon):
-    with pytest.raises(TypeError, match="epsilon must be a number, got"):
-        PureDP(epsilon)
+@pytest.mark.parametrize("name", MADE)
+@pytest.mark.parametrize("number", ["1", None, True, 1j, [1]])
+def test_numbers_must_be_numbers(name, number):
+    with pytest.raises(TypeError, match=f"{name.split(',')[0]} must be a number, got"):
+        MADE[name](number)
+
+
+@pytest.mark.parametrize("delta", [1.0000001, 2, math.inf])
+def test_a_promised_delta_is_at_most_one(delta):
+    with pytest.raises(ValueError, match=r"delta must be in \[0, 1\], got"):
+        ApproxDP(1, delta)
+
+
+@pytest.mark.parametrize("claim", [PureDP(1), ApproxDP(1, 0.1), ZCDP(1), GaussianDP(1)])
+def test_another_budget_is_refused_like_the_first(claim):
+    name = claim._parameters()[0]
+    for budget in (-1, math.nan):
+        with pytest.raises(ValueError, match=f"{name} must be 0 or more, got"):
+            claim.at(budget)
+    with pytest.raises(TypeError, match=f"{name} must be a number, got"):
+        claim.at("1")
 
 
 @pytest.mark.parametrize("relation", ["swap", "", None, "ADD_REMOVE", ["add_remove"]])
 def test_there_are_two_relations(relation):
     with pytest.raises(ValueError, match='relation must be "add_remove" or "replace_one", got'):
         check_relation(relation)
+    for family in (PureDP, ZCDP, GaussianDP):
+        with pytest.raises(ValueError, match="relation must be"):
+            family(1, relation)
     with pytest.raises(ValueError, match="relation must be"):
-        PureDP(1, relation)
+        ApproxDP(1, 0.1, relation)
 
 
+ASKED = [PureDP(1), PureDP(0), ApproxDP(1, 0.1), ZCDP(1), ZCDP(0), GaussianDP(1), GaussianDP(math.inf)]
+
+
+@pytest.mark.parametrize("claim", ASKED)
 @pytest.mark.parametrize("at", [-1e-9, math.nan])
-def test_a_profile_is_asked_at_zero_or_more(at):
+def test_a_profile_is_asked_at_zero_or_more(claim, at):
     with pytest.raises(ValueError, match="epsilon must be 0 or more, got"):
-        PureDP(1).delta_at(at)
+        claim.delta_at(at)
 
 
+@pytest.mark.parametrize("claim", ASKED)
 @pytest.mark.parametrize("delta", [-1e-9, 1.0, 2, math.nan])
-def test_delta_is_a_probability_below_one(delta):
+def test_delta_is_a_probability_below_one(claim, delta):
     with pytest.raises(ValueError, match=r"delta must be in \[0, 1\), got"):
-        PureDP(1).epsilon_at(delta)
+        claim.epsilon_at(delta)
 
 
 def test_a_group_is_of_whole_people():
     for people in (0, -3):
         with pytest.raises(ValueError, match="people must be at least 1, got"):
-            PureDP(1).group(people)
+            ZCDP(1).group(people)
     for people in (1.5, math.nan, "2", True):
         with pytest.raises(TypeError, match="people must be an integer, got"):
-            PureDP(1).group(people)
+            ZCDP(1).group(people)
     assert PureDP(0.5).group(np.int64(4)) == PureDP(2.0)
 
 
@@ -192,7 +588,16 @@ def test_a_group_is_of_whole_people():
         {},
         [],
         None,
+        {"kind": "renyi", "epsilon": 1, "relation": "add_remove"},
+        {"kind": ["pure"], "epsilon": 1, "relation": "add_remove"},
         {"kind": "zcdp", "epsilon": 1, "relation": "add_remove"},
+        {"kind": "gaussian", "rho": 1, "relation": "add_remove"},
+        {"kind": "gaussian", "mu": "-1", "relation": "add_remove", "sigma": 1},
+        {"kind": "gaussian", "mu": math.nan, "relation": "add_remove"},
+        {"kind": "approx", "epsilon": 1, "relation": "add_remove"},
+        {"kind": "approx", "epsilon": 1, "delta": 2, "relation": "add_remove"},
+        {"kind": "approx", "epsilon": 1, "delta": "inf", "relation": "add_remove"},
+        {"kind": "zcdp", "rho": 1, "relation": ["add_remove"]},
         {"kind": "pure", "epsilon": 1},
         {"kind": "pure", "epsilon": 1, "relation": "add_remove", "delta": 0},
         {"kind": "pure", "epsilon": -1, "relation": "add_remove"},
@@ -201,17 +606,41 @@ def test_a_group_is_of_whole_people():
     ],
 )
 def test_a_stored_claim_is_whole_or_refused(values):
-    with pytest.raises(ValueError, match=r"a claim has the keys|epsilon must be|relation must be"):
+    with pytest.raises(
+        ValueError,
+        match=r"^(a claim has the keys|(epsilon|delta|mu) must be|relation must be).*, got |got \{|got \[|got None",
+    ):
         claim_from_dict(values)
 
 
-@pytest.mark.parametrize("epsilon", ["1", "Infinity", None, True, [1]])
-def test_a_stored_epsilon_is_a_number_or_inf(epsilon):
+@pytest.mark.parametrize("number", ["1", "Infinity", None, True, [1]])
+def test_a_stored_number_is_a_number_or_inf(number):
     with pytest.raises(TypeError, match="epsilon must be a number"):
-        claim_from_dict({"kind": "pure", "epsilon": epsilon, "relation": "add_remove"})
+        claim_from_dict({"kind": "pure", "epsilon": number, "relation": "add_remove"})
+    with pytest.raises(TypeError, match="rho must be a number"):
+        claim_from_dict({"kind": "zcdp", "rho": number, "relation": "add_remove"})
 
 
-@pytest.mark.parametrize("text", ["", "pure", "pure:", "pure:0", "pure:-1", "pure:inf", "pure:nan", "pure:x", "zcdp:1"])
-def test_a_written_claim_is_positive_and_finite(text):
-    with pytest.raises(ValueError, match="a claim is written pure:EPSILON"):
+FORMS = (
+    "a claim is written pure:EPSILON or approx:EPSILON,DELTA or zcdp:RHO or gaussian:MU with positive finite numbers"
+)
+WRONG = ["", ":", ":0", ":-1", ":inf", ":nan", ":x", ":1,", ":,1", ":1,1,1", ":1;1", ":1:1", "=1", " 1"]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [f"{family}{rest}" for family in ("pure", "approx", "zcdp", "gaussian") for rest in WRONG]
+    + ["pure:1,1e-6", "zcdp:1,1", "gaussian:1,1", "approx:1", "approx:1,0", "approx:0,1e-6", "approx:1,nan"]
+    + ["", ":", ":1", "1", "Pure:1", " pure:1", "renyi:2,1", "gdp:1", "rho:1"],
+)
+def test_a_written_claim_is_of_a_family_positive_and_finite(text):
+    with pytest.raises(ValueError, match=FORMS) as refused:
         parse_claim(text)
+    assert str(refused.value).endswith(f", got {text!r}")
+
+
+def test_a_written_claim_keeps_the_rules_of_its_family():
+    with pytest.raises(ValueError, match=r"delta must be in \[0, 1\], got 2.0"):
+        parse_claim("approx:1,2")
+    with pytest.raises(ValueError, match="relation must be"):
+        parse_claim("zcdp:1", "swap")
