@@ -13,10 +13,10 @@ References
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Literal, Protocol
+from typing import Any, Literal, Protocol
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -25,12 +25,14 @@ from scipy.special import gammaln, logsumexp
 from algorithms.hierarchy import Hierarchy, check_counts
 from algorithms.noise import Rng, TwoTailedGeometric
 from audit.claims import PureDP
-from audit.exact import LossDistribution, loss_from_logs
+from audit.exact import LossDistribution, compose_losses, loss_from_logs
 
 __all__ = ["ADPC", "GDPC", "RDPC"]
 
 CHUNK = 2**17  # cells worked on at a time: what fits the processor's cache
 ATOMS = 2**22  # largest support on which an exact law is tabulated
+CELLS = 1000  # most changed counts of which it is
+RARE = math.log(1e-40)  # outputs less likely than this are left out of a table of several counts
 LARGEST = 2**61  # sums of noisy counts stay in int64
 
 
@@ -84,7 +86,7 @@ class GDPC:
 
     def __call__(self, counts: ArrayLike, size: int, rng: Rng) -> NDArray[np.int64]:
         """Release `counts`, shape (leaves,), `size` times over: shape (size, leaves)."""
-        exact = _leaf_counts(counts)
+        exact = leaf_counts(counts)
         released = self.noise.sample((size, exact.size), rng)
         released += exact
         return released
@@ -102,17 +104,21 @@ class GDPC:
         ValueError
             If the two databases do not have the same leaves.
         """
-        law = _NO_LOSS
-        shifts = _shifts(pair)
-        if math.prod(shift + 1 for shift in shifts) > ATOMS or not math.isfinite(self.epsilon * 2 * sum(shifts)):
-            return None
-        for shift in shifts:
-            k = np.arange(shift, -1.0, -1.0)  # an error of 0 or less is one outcome, of `shift` or more another
-            log_p = self.noise.logpmf(k)
-            log_p[0] -= math.log(-math.expm1(-self.epsilon))
-            log_p[-1] = -math.log1p(math.exp(-self.epsilon))
-            law = law.compose(LossDistribution(self.epsilon * (shift - 2.0 * k), log_p))
-        return law
+        return _geometric_loss(self.noise.epsilon, changes(leaf_counts(pair.x), leaf_counts(pair.y)))
+
+    def log_likelihood(self, outputs: ArrayLike, counts: ArrayLike) -> NDArray[np.float64]:
+        """Return the log-probability of each of `outputs`, shape (runs, leaves), under `counts`: shape (runs,).
+
+        Minus infinity where an output is impossible.
+
+        Raises
+        ------
+        ValueError
+            If outputs do not have one column for each leaf.
+        TypeError
+            If outputs are not numbers.
+        """
+        return log_likelihood_of_cells(outputs, counts, lambda given, exact: self.noise.logpmf(given - exact))
 
 
 @dataclass(frozen=True)
@@ -174,15 +180,44 @@ class RDPC:
         """What the algorithm promises."""
         return PureDP(self.epsilon)
 
+    @property
+    def areas(self) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]:
+        """The tree as arrays: parent of every area (-1: root), area of each entry of an output, area of each count.
+
+        With them an audit follows paths through released tables without knowing more of the algorithm.
+        """
+        released = np.arange(self.tree.n_nodes) if self.output == "all" else self.tree.leaves
+        return self.tree.parent, released, self.tree.leaves
+
     def __call__(self, counts: ArrayLike, size: int, rng: Rng) -> NDArray[np.float64]:
         """Release `counts`, shape (leaves,), `size` times over: shape (size, leaves), or (size, areas) for all."""
-        exact = self.tree.totals(self.tree.check_counts(_leaf_counts(counts)))
+        exact = self.tree.totals(self.tree.check_counts(leaf_counts(counts)))
         kept = slice(None) if self.output == "all" else self.tree.leaves
         released = np.empty((size, exact.size if self.output == "all" else self.tree.n_leaves))
         for rows in _chunks(size, exact.size):
             noisy = self.noise.sample((rows.stop - rows.start, exact.size), rng)
             released[rows] = self.tree.rake(noisy + exact)[:, kept]
         return released
+
+    def exact_loss(self, pair: Pair) -> LossDistribution | None:
+        """Return the law of the privacy loss of all measurements together, before they are raked.
+
+        Raking reads nothing else, so that no release can lose more. It comes close: raked numbers keep the ratios of
+        whole numbers, from which the measurements are found again unless a family shares a factor or adds up to zero
+        or less.
+
+        Returns
+        -------
+        LossDistribution or None
+            None when a table of it would have more than 2**22 entries, or losses that float64 cannot hold.
+
+        Raises
+        ------
+        ValueError
+            If the two databases do not have the leaves of the tree.
+        """
+        x, y = (self.tree.totals(self.tree.check_counts(leaf_counts(data))) for data in (pair.x, pair.y))
+        return _geometric_loss(self.noise.epsilon, changes(x, y))
 
 
 @dataclass(frozen=True)
@@ -236,7 +271,7 @@ class ADPC:
 
     def __call__(self, counts: ArrayLike, size: int, rng: Rng) -> NDArray[np.float64]:
         """Release `counts`, shape (leaves,), `size` times over: shape (size, leaves), multiples of ``1 / parts``."""
-        exact = _leaf_counts(counts)
+        exact = leaf_counts(counts)
         if exact.max() > LARGEST // self.parts:
             raise ValueError(
                 f"counts must be at most {LARGEST // self.parts} for {self.parts} parts, got {exact.max()}"
@@ -292,42 +327,66 @@ class ADPC:
     def exact_loss(self, pair: Pair) -> LossDistribution | None:
         """Return the law of the privacy loss of `pair`, where its support can be tabulated.
 
-        The loss grows towards `epsilon` in the tails without reaching it, so the supremum is given by theory; the table
-        stops where probabilities leave the range of float64.
+        The loss grows towards `epsilon` a person in the tails without reaching it, so the supremum is given by theory.
+        The table of one changed count stops where probabilities leave the range of float64; of several counts, outputs
+        less likely than 1e-40 on both databases are left out, and where their product is too large it is an upper
+        bound on a fine grid, as `audit.exact.compose_losses` says.
 
         Returns
         -------
         LossDistribution or None
-            None when the databases differ in more than one count or the noise spreads over more than 2**22 values.
+            None when the noise spreads over more than 2**22 values, or more than 1,000 counts change.
 
         Raises
         ------
         ValueError
             If the two databases do not have the same leaves.
         """
-        shifts = _shifts(pair)
-        if not shifts:
-            return _NO_LOSS
+        shifts = changes(leaf_counts(pair.x), leaf_counts(pair.y))
         reach = math.ceil(740 / self.noise.epsilon)
-        moved = shifts[0] * self.parts
-        if len(shifts) > 1 or 2 * reach + moved > ATOMS:
+        if shifts and (len(shifts) > CELLS or 2 * reach + max(shifts) * self.parts > ATOMS):
             return None
+        tables = {
+            shift: self._loss_of_count(shift, reach, RARE if len(shifts) > 1 else -np.inf) for shift in set(shifts)
+        }
+        return compose_losses(tables[shift] for shift in shifts)
+
+    def _loss_of_count(self, shift: int, reach: int, rare: float) -> LossDistribution:
+        """Loss of one count that differs by `shift`: of errors up to `reach` and log-probabilities from `rare` on."""
+        moved = shift * self.parts
+        log_law = self.logpmf_sum(np.arange(reach + moved + 1))
         s = np.arange(-reach, reach + moved + 1)
-        log_law = self.logpmf_sum(np.arange(-reach - moved, reach + moved + 1))
-        # On y every error is `moved` higher, so the same output is an error of s - moved there.
-        bound = shifts[0] * self.epsilon
-        return loss_from_logs(log_law[moved:], log_law[: s.size], supremum=bound, infimum=-bound)
+        log_p, log_q = log_law[np.abs(s)], log_law[np.abs(s - moved)]  # on y every error is `moved` higher
+        kept = np.maximum(log_p, log_q) >= rare
+        bound = shift * self.epsilon
+        return loss_from_logs(log_p[kept], log_q[kept], supremum=bound, infimum=-bound)
+
+    def log_likelihood(self, outputs: ArrayLike, counts: ArrayLike) -> NDArray[np.float64]:
+        """Return the log-probability of each of `outputs`, shape (runs, leaves), under `counts`: shape (runs,).
+
+        Minus infinity where an output is impossible: it must be a whole number divided by `parts`.
+
+        Raises
+        ------
+        ValueError
+            If outputs do not have one column for each leaf.
+        TypeError
+            If outputs are not numbers.
+        """
+        return log_likelihood_of_cells(outputs, counts, self._log_law_of_cells)
+
+    def _log_law_of_cells(self, given: NDArray[np.float64], exact: NDArray[np.int64]) -> NDArray[np.float64]:
+        with np.errstate(over="ignore", invalid="ignore"):
+            total = np.rint(given * self.parts)
+            possible = np.isfinite(total) & (total / self.parts == given)
+        s = np.abs(np.where(possible, total, 0) - exact * self.parts)
+        # Errors repeat: a table of their law is shorter than the list of them, unless noise is very wide.
+        most = s.max(initial=0)
+        log_law = self.logpmf_sum(np.arange(most + 1))[s.astype(np.int64)] if most < s.size else self.logpmf_sum(s)
+        return np.where(possible, log_law, np.where(np.isnan(given), np.nan, -np.inf))
 
 
-_NO_LOSS = LossDistribution(np.zeros(1), np.zeros(1))
-
-
-def _split(epsilon: float, parts: int) -> TwoTailedGeometric:
-    """Noise for one of `parts` equal parts of the budget, the whole budget checked under its own name."""
-    return TwoTailedGeometric(TwoTailedGeometric(epsilon).epsilon / parts)
-
-
-def _leaf_counts(counts: ArrayLike) -> NDArray[np.int64]:
+def leaf_counts(counts: ArrayLike) -> NDArray[np.int64]:
     """Return the counts of one database as int64, shape (leaves,): the areas of a tree that has no levels between."""
     given = np.atleast_1d(np.asarray(counts))
     if given.ndim != 1 or given.size == 0:
@@ -335,12 +394,49 @@ def _leaf_counts(counts: ArrayLike) -> NDArray[np.int64]:
     return check_counts(given)
 
 
-def _shifts(pair: Pair) -> list[int]:
-    """How many people each changed count differs by."""
-    x, y = _leaf_counts(pair.x), _leaf_counts(pair.y)
+def changes(x: NDArray[Any], y: NDArray[Any]) -> list[int]:
+    """Return how many people each changed count differs by."""
     if x.shape != y.shape:
         raise ValueError(f"the two databases must have the same leaves, got {x.size} and {y.size}")
     return [int(d) for d in np.abs(y - x) if d]
+
+
+def log_likelihood_of_cells(
+    outputs: ArrayLike,
+    counts: ArrayLike,
+    log_law: Callable[[NDArray[np.float64], NDArray[np.int64]], NDArray[np.float64]],
+) -> NDArray[np.float64]:
+    """Add up the log-probabilities of the cells of each output, shape (runs,), without a copy of all outputs."""
+    exact, given = leaf_counts(counts), np.asarray(outputs)
+    if given.dtype.kind not in "iuf":
+        raise TypeError(f"outputs must be numbers, got dtype {given.dtype}")
+    if given.ndim != 2 or given.shape[1] != exact.size:
+        raise ValueError(f"outputs must have one column for each of {exact.size} leaves, got shape {given.shape}")
+    total = np.empty(len(given))
+    for rows in _chunks(len(given), exact.size):
+        total[rows] = log_law(given[rows].astype(np.float64), exact).sum(axis=1)
+    return total
+
+
+def _geometric_loss(epsilon: float, shifts: list[int]) -> LossDistribution | None:
+    """Loss of counts that differ by `shifts`, each with two-tailed geometric noise of `epsilon`: one outcome a loss."""
+    before, shift = np.cumsum([0, *shifts])[:-1], np.array(shifts, np.int64)
+    if ((before + 1.0) * (shift + 1)).sum() > ATOMS or not math.isfinite(epsilon * 2 * sum(shifts)):
+        return None
+    noise = TwoTailedGeometric(epsilon)
+    law = compose_losses([])
+    for people in shifts:
+        k = np.arange(people, -1.0, -1.0)  # an error of 0 or less is one outcome, of `people` or more another
+        log_p = noise.logpmf(k)
+        log_p[0] -= math.log(-math.expm1(-epsilon))
+        log_p[-1] = -math.log1p(math.exp(-epsilon))
+        law = law.compose(LossDistribution(people - 2.0 * k, log_p))  # in whole epsilons, to merge without rounding
+    return LossDistribution(epsilon * law.loss, law.log_p)
+
+
+def _split(epsilon: float, parts: int) -> TwoTailedGeometric:
+    """Noise for one of `parts` equal parts of the budget, the whole budget checked under its own name."""
+    return TwoTailedGeometric(TwoTailedGeometric(epsilon).epsilon / parts)
 
 
 def _chunks(size: int, cells: int) -> Iterator[slice]:

@@ -12,12 +12,13 @@ from hypothesis import strategies as st
 from scipy import stats
 
 from algorithms import flaxman
-from algorithms.broken import NotebookGDPC
+from algorithms.broken import ForgottenLevelRDPC, NotebookGDPC
 from algorithms.flaxman import ADPC, GDPC, RDPC
 from algorithms.hierarchy import Hierarchy
 from algorithms.noise import TwoTailedGeometric
 from algorithms.population import load, uniform_population
 from audit.claims import PureDP
+from audit.exact import loss_from_logs
 from audit.neighbors import NeighborPair
 
 ACCEPT, REJECT = 1e-6, 1e-12  # false alarm of a fit, and what a wrong law must fall below
@@ -259,10 +260,202 @@ def test_adpc_is_tabulated_where_one_count_changes():
     assert np.exp(law.log_p - law.loss).sum() == pytest.approx(1)
     removed = ADPC(1.0).exact_loss(NeighborPair.declared([5, 8], [5, 5], "add_remove"))
     np.testing.assert_allclose(removed.log_p, law.log_p)
-    assert ADPC(1.0).exact_loss(NeighborPair.move_people([5, 5], 0, 1)) is None
     assert ADPC(1e-4).exact_loss(NeighborPair.add_people([5, 5], 0)) is None
-    same = ADPC(1.0).exact_loss(NeighborPair.declared([5], [5], "add_remove"))
-    assert (same.maximum, same.delta_at(0)) == (0, 0)
+    for epsilon in (1.0, 1e-9):
+        same = ADPC(epsilon).exact_loss(NeighborPair.declared([5], [5], "add_remove"))
+        assert (same.maximum, same.delta_at(0)) == (0, 0)
+
+
+@pytest.mark.parametrize(("epsilon", "parts"), [(1.0, 4), (3.0, 3), (2.0, 1), (4.0, 8)])
+@pytest.mark.parametrize("people", [1, 2])
+def test_adpc_of_two_counts_is_brute_force_over_both(epsilon, parts, people):
+    mechanism = ADPC(epsilon, parts)
+    reach = math.ceil(50 / mechanism.noise.epsilon)
+    s = np.arange(-reach, reach + people * parts + 1)
+    p, q = (np.exp(mechanism.logpmf_sum(s - shift)) for shift in (0, people * parts))
+    p, q = np.multiply.outer(p, p), np.multiply.outer(q, q)
+    law = mechanism.exact_loss(NeighborPair.move_people([5, 5], 0, 1, people))
+    assert law.maximum == pytest.approx(2 * people * epsilon)
+    assert law.reverse().maximum == law.maximum
+    for at in 2 * people * epsilon * np.array([0, 0.25, 0.5, 0.7]):
+        brute = np.maximum(p - math.exp(at) * q, 0).sum()
+        assert law.delta_at(at) == pytest.approx(brute, rel=1e-5, abs=1e-18)
+        assert law.delta_at(at) >= brute * (1 - 1e-9)
+        assert law.reverse().delta_at(at) == pytest.approx(brute, rel=1e-5, abs=1e-18)
+
+
+def test_adpc_of_two_counts_in_wide_noise_is_scale_free():
+    """Below a tenth the law depends on loss / epsilon alone, up to the square of the step."""
+    moved = NeighborPair.move_people([5, 5], 0, 1)
+    small, smaller = (ADPC(epsilon).exact_loss(moved) for epsilon in (0.02, 0.01))
+    assert small.delta_at(0.02) / 0.02 == pytest.approx(smaller.delta_at(0.01) / 0.01, rel=0.01)
+    assert small.delta_at(0.0) > ADPC(0.02).exact_loss(NeighborPair.add_people([5, 5], 0)).delta_at(0.0)
+    assert smaller.maximum == 0.02
+    assert ADPC(0.02).exact_loss(NeighborPair.declared(np.zeros(1001, int), np.ones(1001, int), "add_remove")) is None
+
+
+def test_adpc_of_one_part_is_gdpc():
+    for pair in (NeighborPair.add_people([5, 5], 0, 2), NeighborPair.move_people([5, 5], 0, 1)):
+        one, other = ADPC(0.7, 1).exact_loss(pair), GDPC(0.7).exact_loss(pair)
+        for at in (0.0, 0.5, 1.0):
+            assert one.delta_at(at) == pytest.approx(other.delta_at(at), rel=1e-9)
+
+
+# Exact losses of RDPC: of its measurements
+
+
+@pytest.mark.parametrize("output", ["leaves", "all"])
+def test_the_joint_law_of_rdpc_is_the_reference_s(output):
+    tree, counts = Hierarchy.regular(10, 3), np.full(1000, 100)
+    law = RDPC(1.0, tree, output).exact_loss(NeighborPair.add_people(counts, 7))
+    assert law.maximum == pytest.approx(1, abs=1e-12)
+    assert law.probability[-1] == pytest.approx(0.099883, abs=1e-6)
+    assert law.delta_at(0.5) == pytest.approx(0.0393008, abs=1e-6)
+    assert law.delta_at(0.25) == pytest.approx(0.121529, abs=1e-6)
+    moved = RDPC(1.0, tree, output).exact_loss(NeighborPair.move_people(counts, 0, 999))
+    assert moved.maximum == pytest.approx(1.5, abs=1e-12)  # 2 J / (J + 1)
+    near = RDPC(1.0, tree, output).exact_loss(NeighborPair.move_people(counts, 0, 1))
+    assert near.maximum == pytest.approx(0.5, abs=1e-12)  # siblings: only the leaves change
+    forgotten = ForgottenLevelRDPC(1.0, tree, output).exact_loss(NeighborPair.add_people(counts, 7))
+    assert forgotten.maximum == pytest.approx(4 / 3, abs=1e-12)
+
+
+def test_rdpc_of_a_group_is_brute_force_over_all_its_measurements():
+    x, y = [4, 0, 3, 8], [6, 1, 3, 8]  # areas 0, 1, 3 and 4 change by 3, 3, 2 and 1
+    law = RDPC(1.5, TREE).exact_loss(NeighborPair.declared(x, y, "add_remove"))
+    noise, k = TwoTailedGeometric(0.5), np.arange(-14, 18)
+    p, q = np.ones(1), np.ones(1)
+    for shift in (3, 3, 2, 1):
+        both = [np.exp(noise.logpmf(k - at)) for at in (0, shift)]
+        p, q = np.multiply.outer(p, both[0]).ravel(), np.multiply.outer(q, both[1]).ravel()
+    assert law.maximum == pytest.approx(4.5)
+    assert law.loss.size == 10
+    for at in (0.0, 1.0, 2.5, 4.0):
+        brute = np.maximum(p - math.exp(at) * q, 0).sum()
+        assert law.delta_at(at) == pytest.approx(brute, abs=4e-3)  # the lattice leaves out a mass of 3e-3
+        assert law.delta_at(at) >= brute
+
+
+def released_direction(e, counts, reach, rake):
+    """Loss of one raked level whose parent is known: the law of its distinct outputs, added up over all noise."""
+    noise = TwoTailedGeometric(e)
+    axes = [np.arange(count - reach, count + reach + 1) for count in counts]
+    axes[0] = np.append(axes[0], axes[0][-1] + 1)
+    grids = np.meshgrid(*axes, indexing="ij")
+    noisy = np.stack([axis.ravel() for axis in grids], axis=1)
+    log_p = noise.logpmf(noisy - np.array(counts)).sum(axis=1)
+    log_q = noise.logpmf(noisy - np.array(counts) - np.eye(1, len(counts))).sum(axis=1)
+    # Ratios of whole numbers below 200 are 2e-5 and more apart: rounding merges no two. The last follows from others.
+    raked = np.rint(rake(noisy) * 1e7).astype(np.int64)
+    _, outcome = np.unique(raked[:, 0] * 2**31 + raked[:, 1], return_inverse=True)
+    p, q = (np.bincount(outcome, np.exp(log)) for log in (log_p, log_q))
+    return loss_from_logs(np.log(p), np.log(q))
+
+
+def test_the_released_direction_of_rdpc_loses_the_whole_share():
+    """One level of three fives at 0.5, enumerated: what is released is a direction, and that gives nearly all away."""
+    share, counts, tree = 0.5, [5, 5, 5], Hierarchy.regular(3, 1)
+
+    def ours(noisy):
+        return tree.rake(np.column_stack([np.ones(len(noisy), int), noisy]))[:, 1:]
+
+    def unguarded(noisy):
+        """Ratios alone, of whatever sign, and one outcome where there is none: the rule of the reference."""
+        total = noisy.sum(axis=1, keepdims=True)
+        return np.where(total == 0, 99.0, noisy / np.where(total == 0, 1, total))
+
+    measured = RDPC(2 * share, tree).exact_loss(NeighborPair.add_people(counts, 0))
+    assert measured.maximum == pytest.approx(2 * share)
+    level = GDPC(share).exact_loss(NeighborPair.add_people(counts, 0))
+    for rake, at_0, at_half in ((unguarded, 0.22344, 0.12021), (ours, 0.22356, 0.12036)):
+        law = released_direction(share, counts, 45, rake)
+        assert law.maximum / share == pytest.approx(1, abs=1e-6)
+        assert law.reverse().maximum / share == pytest.approx(1, abs=1e-6)
+        assert law.reverse().delta_at(0) == pytest.approx(at_0, abs=1e-5)
+        assert law.reverse().delta_at(0.25) == pytest.approx(at_half, abs=1e-5)
+        for at in (0.0, 0.1, 0.25, 0.4):
+            assert max(law.delta_at(at), law.reverse().delta_at(at)) <= level.delta_at(at) + 1e-9
+
+
+def test_rdpc_tabulates_what_is_small_enough():
+    tree = Hierarchy.regular(100, 1)
+    counts = np.full(100, 1000)
+    assert RDPC(1.0, tree).exact_loss(NeighborPair.declared(counts, counts, "add_remove")).maximum == 0
+    assert RDPC(1.0, tree).exact_loss(NeighborPair.declared(counts, counts - 10, "add_remove")).maximum == 1000
+    assert RDPC(1.0, tree).exact_loss(NeighborPair.declared(counts, counts - 900, "add_remove")) is None
+    with pytest.raises(ValueError, match=r"counts must have one entry for each of 100 leaves, got shape \(2,\)"):
+        RDPC(1.0, tree).exact_loss(NeighborPair.add_people([5, 5], 0))
+
+
+def test_the_areas_of_rdpc_are_those_of_its_outputs():
+    tree, counts = load("morocco", cells=("area",))
+    for output in ("leaves", "all"):
+        mechanism = RDPC(1e6, tree, output)  # noise so small that outputs are the exact totals
+        parent, released = mechanism.areas
+        np.testing.assert_array_equal(parent, tree.parent)
+        out = mechanism(counts, 1, np.random.default_rng(1))[0]
+        np.testing.assert_allclose(out, tree.totals(counts)[released])
+
+
+# Likelihoods
+
+
+@pytest.mark.parametrize("mechanism", [GDPC(0.5), ADPC(0.5), ADPC(2.0, 3)])
+def test_likelihoods_are_the_product_over_the_cells(mechanism, monkeypatch):
+    monkeypatch.setattr(flaxman, "CHUNK", 7)  # pieces of two runs, and one left over
+    counts = np.array([10, 0, 3])
+    outputs = mechanism(counts, 9, np.random.default_rng(4))
+    parts = getattr(mechanism, "parts", 1)
+    step = mechanism.epsilon / parts
+    k = np.arange(-2000, 2001)
+    one = np.exp(TwoTailedGeometric(step).logpmf(k))
+    law = one
+    for _ in range(parts - 1):
+        law = np.convolve(law, one)
+    middle = law.size // 2
+    for data in (counts, np.array([11, 0, 3])):
+        place = middle + np.rint((outputs - data) * parts).astype(int)
+        np.testing.assert_allclose(mechanism.log_likelihood(outputs, data), np.log(law[place]).sum(axis=1), rtol=1e-9)
+
+
+@pytest.mark.parametrize("mechanism", [GDPC(0.5), ADPC(0.5), ADPC(2.0, 3)])
+def test_likelihood_ratios_are_the_loss(mechanism):
+    """Of every output of one cell: the whole law, but for a mass of 1e-20."""
+    parts, pair = getattr(mechanism, "parts", 1), NeighborPair.add_people([7], 0, 2)
+    outputs = np.arange(-100 * parts, 115 * parts)[:, None] / parts
+    p, q = (np.exp(mechanism.log_likelihood(outputs, data)) for data in (pair.x, pair.y))
+    assert p.sum() == pytest.approx(1, abs=1e-13)
+    law = mechanism.exact_loss(pair)
+    for at in (0.0, 0.3, 0.9):
+        assert np.maximum(p - math.exp(at) * q, 0).sum() == pytest.approx(law.delta_at(at), abs=1e-13)
+
+
+def test_what_cannot_come_out_has_no_likelihood():
+    counts = [5, 7]
+    outputs = np.array(
+        [[5.0, 7.0], [5.5, 7.0], [5.25, 7.0], [5.1, 7.0], [math.inf, 7.0], [1e308, 7.0], [math.nan, 7.0]]
+    )
+    quarter = np.isfinite(ADPC(1.0).log_likelihood(outputs, counts))
+    assert quarter.tolist() == [True, True, True, False, False, False, False]
+    assert np.isfinite(GDPC(1.0).log_likelihood(outputs[:5], counts)).tolist() == [True, False, False, False, False]
+    for mechanism in (GDPC(1.0), ADPC(1.0)):
+        found = mechanism.log_likelihood(outputs, counts)
+        assert found[3] == found[4] == -math.inf
+        assert math.isnan(found[-1])  # minus infinity would read as evidence
+    assert ADPC(1e-9).log_likelihood([[1e9]], [5]) < -1  # errors too many to be listed
+    third = ADPC(1.0, 3)([5, 7], 2000, np.random.default_rng(2))
+    assert np.isfinite(ADPC(1.0, 3).log_likelihood(third, counts)).all()
+    assert GDPC(1.0).log_likelihood(np.empty((0, 2)), counts).shape == (0,)
+
+
+@pytest.mark.parametrize("mechanism", [GDPC(1.0), ADPC(1.0)])
+def test_likelihoods_are_of_outputs(mechanism):
+    for outputs in ([1, 2], [[1, 2, 3]], [[[1, 2]]]):
+        with pytest.raises(ValueError, match="outputs must have one column for each of 2 leaves, got shape"):
+            mechanism.log_likelihood(outputs, [1, 2])
+    for outputs in ([["a", "b"]], [[None, 1]]):
+        with pytest.raises(TypeError, match="outputs must be numbers, got dtype"):
+            mechanism.log_likelihood(outputs, [1, 2])
 
 
 @pytest.mark.parametrize("mechanism", [GDPC(1.0), ADPC(1.0)])
