@@ -10,19 +10,23 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.optimize import minimize_scalar
 from scipy.special import expit
-from scipy.stats import binom, binomtest, norm
+from scipy.stats import binom, binomtest, multinomial, norm
 
 from algorithms.noise import TwoTailedGeometric
 from audit.bounds import (
+    approx_game_lower,
     check_confidence,
     clopper_pearson_lower,
     clopper_pearson_upper,
     delta_lower,
+    gaussian_lower,
     guessing_game_lower,
     one_run_p_value,
+    rectangle,
     score_lower,
     two_sample_lower,
 )
+from audit.claims import ApproxDP
 
 AUDITS, ALLOWED = 1000, 77  # P[Binomial(1000, 0.05) > 77] < 1e-4: the false alarm of every coverage test here
 CONFIDENCES = st.floats(0.01, 0.999)
@@ -55,6 +59,30 @@ def literal_one_run(correct, guesses, epsilon, delta, canaries):
     for i in range(1, canaries + 1):
         alpha = max(alpha, (math.fsum(mass[max(0, correct - i) :]) - beta) / i)
     return min(1.0, beta + 2 * canaries * delta * alpha)
+
+
+def literal_approx(correct, guesses, runs, delta, alpha, distance):
+    """The largest promise for which so many right guesses are too many, by bisection and tails summed by scipy."""
+    guessed = literal_clopper_pearson(guesses, runs, alpha / 10)
+
+    def rejected(epsilon):
+        pair = ApproxDP(epsilon, delta).group(distance)
+        rate = expit(pair.epsilon) + pair.delta * expit(-pair.epsilon) / guessed
+        return rate < 1 and binom.sf(correct - 1, guesses, rate) <= 0.9 * alpha
+
+    low, high = 0.0, 20.0
+    for _ in range(60):
+        middle = (low + high) / 2
+        low, high = (middle, high) if rejected(middle) else (low, middle)
+    return low
+
+
+def at_the_boundary(epsilon, delta, share, distance=1):
+    """Probabilities of a right guess, a wrong one and none, under the worst law that a promise allows."""
+    pair = ApproxDP(epsilon, delta).group(distance)
+    wrong = (share - pair.delta) / (1 + math.exp(pair.epsilon))
+    assert 0 <= wrong < share <= 1
+    return np.array([share - wrong, wrong, 1 - share])
 
 
 def randomized_response(bits, epsilon, rng):
@@ -94,6 +122,51 @@ def test_groups_of_eighty_reach_the_reference():
     score = [score_lower(int(i), runs, int(j), runs, confidence=0.95) / people for i, j in zip(a, b, strict=True)]
     assert np.median(exact) / epsilon == pytest.approx(0.795, abs=0.02)
     assert np.median(score) / epsilon == pytest.approx(0.863, abs=0.02)
+
+
+def test_reference_figure_of_a_gaussian_pair():
+    found = gaussian_lower(692, 1000, 309, 1000, confidence=0.95)
+    assert float(found) == pytest.approx(0.834980955, abs=1e-8)
+
+
+def test_reference_numbers_of_runs():
+    """How many runs show 0.9 of the truth in every second audit; whole numbers make this a sawtooth, hence its middle.
+
+    Twice as many or half of them would fail by far: the bands are those of the reference, 2%.
+    """
+
+    def middle(runs, shows):
+        return (runs[shows][0] + runs[~shows][-1]) / 2
+
+    for epsilon, reference in ((1.0, 1399), (0.1, 109_115)):
+        runs = np.arange(int(0.9 * reference), int(1.1 * reference), max(1, reference // 5000))
+        median = binom.ppf(0.5, runs, expit(epsilon))
+        shows = guessing_game_lower(median, runs, confidence=0.95) >= 0.9 * epsilon
+        assert middle(runs, shows) == pytest.approx(reference, rel=0.02)
+    each = np.arange(1800, 2200)
+    on_y = binom.ppf(0.5, each, expit(1))
+    shows = two_sample_lower(on_y, each, each - on_y, each, confidence=0.95) >= 0.9
+    assert 2 * middle(each, shows) == pytest.approx(3944, rel=0.02)
+
+
+@pytest.mark.parametrize(
+    ("seen", "delta", "distance"),
+    [((80, 100, 100), 0.01, 1), ((80, 100, 300), 1e-5, 1), ((48, 50, 400), 0.02, 1), ((95, 100, 150), 1e-3, 4)],
+)
+@pytest.mark.parametrize("alpha", [0.5, 0.05, 0.001])
+def test_the_approximate_game_is_its_test_inverted(seen, delta, distance, alpha):
+    found = approx_game_lower(*seen, delta=delta, confidence=1 - alpha, distance=distance)
+    assert found == pytest.approx(literal_approx(*seen, delta, alpha, distance), abs=1e-9)
+    assert found > 0
+
+
+def test_a_promise_that_is_empty_at_a_distance_is_never_rejected():
+    # 60 steps of delta 0.01 at epsilon 0.1 forgive more than everything; below that epsilon there is power.
+    found = approx_game_lower(1000, 1000, 1000, delta=0.01, confidence=0.95, distance=60)
+    assert 0 < found < 0.05
+    assert ApproxDP(found, 0.01).group(60).delta < 1
+    assert approx_game_lower(1000, 1000, 1000, delta=0.02, confidence=0.95, distance=60) == 0
+    assert approx_game_lower(990, 1000, 10**6, delta=0.01, confidence=0.95) == 0  # so seldom may be the leak alone
 
 
 @pytest.mark.parametrize("runs", [1, 2, 7, 30])
@@ -177,6 +250,20 @@ def test_two_samples_never_miss_more_than_they_say(p, q, delta, confidence):
     assert miss <= 1 - confidence
     if confidence == 0.5:
         assert miss > 0.01  # the bound is not vacuous
+
+
+@pytest.mark.parametrize(("epsilon", "delta", "share"), [(0.5, 0.1, 1.0), (1.0, 0.01, 0.4), (0.2, 0.05, 0.06)])
+@pytest.mark.parametrize("confidence", [0.3, 0.95])
+def test_the_approximate_game_never_misses_more_than_it_says(epsilon, delta, share, confidence):
+    runs, law = 40, at_the_boundary(epsilon, delta, share)
+    miss = 0.0
+    for guesses in range(runs + 1):
+        for correct in range(guesses + 1):
+            if approx_game_lower(correct, guesses, runs, delta=delta, confidence=confidence) > epsilon * (1 + 1e-9):
+                miss += multinomial.pmf([correct, guesses - correct, runs - guesses], runs, law)
+    assert miss <= 1 - confidence
+    if (confidence, share) == (0.3, 1.0):
+        assert miss > 0.2  # the bound is not vacuous
 
 
 # Coverage, simulated; the fewest misses that would be suspicious are the 78th, at a false alarm of 1e-4
@@ -320,6 +407,54 @@ def test_p_values_are_valid_and_a_forgotten_delta_is_not():
     assert (np.array(without) <= 0.05).sum() > allowed
 
 
+@pytest.mark.parametrize(
+    ("epsilon", "delta", "share", "runs", "distance"),
+    [
+        (1.0, 1e-6, 1.0, 2000, 1),
+        (1.0, 1e-6, 0.01, 20_000, 1),
+        (1.0, 1e-3, 0.01, 20_000, 1),
+        (0.1, 0.1, 1.0, 20_000, 1),
+        (0.1, 0.1, 0.15, 20_000, 1),
+        (4.0, 0.1, 0.5, 2000, 1),
+        (0.1, 1e-3, 0.5, 2000, 20),
+        (0.025, 1e-6, 1.0, 1000, 80),
+    ],
+)
+def test_the_approximate_game_covers_the_worst_law(epsilon, delta, share, runs, distance):
+    seen = np.random.default_rng(111).multinomial(runs, at_the_boundary(epsilon, delta, share, distance), AUDITS)
+    for confidence in (0.95, 0.8):
+        found = [
+            approx_game_lower(v, v + w, runs, delta=delta, confidence=confidence, distance=distance)
+            for v, w, _ in seen.tolist()
+        ]
+        assert (np.array(found) > epsilon).sum() <= binom.isf(1e-4, AUDITS, 1 - confidence)  # 77, 251
+    assert np.median(found) > 0.6 * epsilon or share - delta < 0.1  # it has power, but where most guesses are leaks
+
+
+def test_ignoring_delta_breaks_the_game():
+    """Each way of making little of delta that looks plausible, on the law that attains the promise."""
+    rng = np.random.default_rng(112)
+    epsilon, delta, runs = 1.0, 0.01, 20_000
+    seen = rng.multinomial(runs, at_the_boundary(epsilon, delta, 0.1), AUDITS)
+    pure = guessing_game_lower(seen[:, 0], seen[:, :2].sum(axis=1), confidence=0.95)
+    assert (pure > epsilon).sum() > 5 * ALLOWED
+    every_guess = [approx_game_lower(v, v + w, v + w, delta=delta, confidence=0.95) for v, w, _ in seen.tolist()]
+    assert (np.array(every_guess) > epsilon).sum() > 5 * ALLOWED  # the leak may sit where the guesses are
+    group = rng.multinomial(2000, at_the_boundary(0.1, 1e-3, 0.5, 20), AUDITS)
+    divided = [approx_game_lower(v, v + w, 2000, delta=1e-3, confidence=0.95) / 20 for v, w, _ in group.tolist()]
+    assert (np.array(divided) > 0.1).sum() > 2 * ALLOWED
+
+
+@pytest.mark.parametrize(("mu", "at", "runs"), [(0.1, 0.0, 20_000), (1.0, 0.5, 1000), (3.0, 1.5, 1000)])
+def test_the_gaussian_bound_covers_a_gaussian_pair(mu, at, runs):
+    rng = np.random.default_rng(113)
+    y, x = rng.binomial(runs, norm.sf(at - mu), AUDITS), rng.binomial(runs, norm.sf(at), AUDITS)
+    for confidence in (0.95, 0.8):
+        found = gaussian_lower(y, runs, x, runs, confidence=confidence)
+        assert (found > mu).sum() <= binom.isf(1e-4, AUDITS, 1 - confidence)
+    assert (norm.isf(x / runs) - norm.isf(y / runs) > mu).sum() > 5 * ALLOWED  # the estimate is no bound
+
+
 # Properties
 
 
@@ -386,11 +521,45 @@ def test_the_score_bound_is_finite_and_ordered(on_y, on_x, confidence):
         assert score_lower(on_y[0] + 1, on_y[1], *on_x, confidence=confidence) >= found - 1e-9
 
 
+@given(
+    st.tuples(*[st.integers(0, 400)] * 3).map(sorted),
+    st.floats(0.3, 0.999),
+    st.lists(st.floats(1e-9, 0.99), min_size=2, max_size=2).map(sorted),
+    st.integers(1, 30),
+)
+def test_the_approximate_game_is_ordered(seen, confidence, deltas, distance):
+    correct, guesses, runs = seen
+    pure = approx_game_lower(correct, guesses, runs, delta=0.0, confidence=confidence, distance=distance)
+    assert pure == float(guessing_game_lower(correct, guesses, confidence=confidence)) / distance
+
+    def bound(correct, runs, delta):
+        return approx_game_lower(correct, guesses, runs, delta=delta, confidence=confidence, distance=distance)
+
+    small, large = bound(correct, runs, deltas[0]), bound(correct, runs, deltas[1])
+    assert pure + 1e-12 >= small >= large - 1e-12
+    assert large >= 0
+    assert bound(correct, 2 * runs, deltas[0]) <= small + 1e-12
+    if correct < guesses:
+        assert bound(correct + 1, runs, deltas[0]) >= small - 1e-12
+
+
+@given(counts(300), counts(300), st.floats(0.5, 0.999))
+def test_the_gaussian_bound_reads_the_same_rectangle(on_y, on_x, confidence):
+    low, high = map(float, rectangle(*on_y, *on_x, confidence=confidence))
+    each = 1 - (1 - confidence) / 2
+    assert low == clopper_pearson_lower(*on_y, confidence=each)
+    assert high == clopper_pearson_upper(*on_x, confidence=each)
+    mu = float(gaussian_lower(*on_y, *on_x, confidence=confidence))
+    assert mu == pytest.approx(norm.ppf(low) - norm.ppf(high) if low > high else 0.0, abs=1e-9)
+    assert (mu > 0) == (two_sample_lower(*on_y, *on_x, confidence=confidence) > 0)
+
+
 def test_bounds_take_arrays():
     found = guessing_game_lower([80, 90, 0], [100, 100, 0], confidence=0.95)
     alone = [float(guessing_game_lower(v, r, confidence=0.95)) for v, r in ((80, 100), (90, 100), (0, 0))]
     assert found == pytest.approx(alone)
     assert two_sample_lower([[60], [70]], 100, [40, 30, 20], 100, confidence=0.95).shape == (2, 3)
+    assert gaussian_lower([[60], [70]], 100, [40, 30, 20], 100, confidence=0.95).shape == (2, 3)
     curve = delta_lower([0.0, 0.1, 800.0, math.inf], 600, 1000, 400, 1000, confidence=0.95)
     assert curve[0] > curve[1] > curve[2] == curve[3] == 0
 
@@ -405,6 +574,14 @@ def test_nothing_seen_shows_nothing_and_little_seen_shows_something_finite():
     assert clopper_pearson_lower(0, 50, confidence=0.95) == 0
     assert clopper_pearson_upper(50, 50, confidence=0.95) == 1
     assert two_sample_lower(0, 0, 0, 0, confidence=0.95) == 0
+    assert gaussian_lower(0, 0, 0, 0, confidence=0.95) == 0
+    assert gaussian_lower(0, 10, 10, 10, confidence=0.95) == 0
+    assert 8 < gaussian_lower(10**6, 10**6, 0, 10**6, confidence=0.95) < 10
+    assert approx_game_lower(0, 0, 0, delta=0.1, confidence=0.95) == 0
+    assert approx_game_lower(0, 0, 100, delta=0.1, confidence=0.95) == 0
+    assert approx_game_lower(3, 10, 10, delta=0.1, confidence=0.95) == 0
+    least = approx_game_lower(80, 100, 100, delta=1e-300, confidence=0.95)
+    assert least == float(guessing_game_lower(80, 100, confidence=1 - 0.9 * 0.05))  # a delta below rounding
     assert one_run_p_value(0, 0, 1.0) == 1
     assert one_run_p_value(0, 10, 1.0, delta=0.1) == 1
     assert one_run_p_value(10, 10, math.inf) == 1
@@ -423,9 +600,12 @@ def test_confidence_is_strictly_between_0_and_1(confidence):
     for bound in (clopper_pearson_lower, clopper_pearson_upper, guessing_game_lower):
         with pytest.raises(ValueError, match=message):
             bound(1, 2, confidence=confidence)
-    for bound in (two_sample_lower, score_lower):
+    for bound in (two_sample_lower, score_lower, gaussian_lower, rectangle):
         with pytest.raises(ValueError, match=message):
             bound(1, 2, 1, 2, confidence=confidence)
+    for delta in (0.0, 0.1):
+        with pytest.raises(ValueError, match=message):
+            approx_game_lower(1, 2, 3, delta=delta, confidence=confidence)
     with pytest.raises(ValueError, match=message):
         delta_lower(0.1, 1, 2, 1, 2, confidence=confidence)
 
@@ -438,7 +618,13 @@ def test_events_are_between_none_and_all(hits, runs):
             bound(hits, runs, confidence=0.95)
     with pytest.raises(ValueError, match=message):
         one_run_p_value(hits, runs, 1.0)
-    for bound in (two_sample_lower, score_lower):
+    if not isinstance(hits, list):
+        for delta in (0.0, 0.1):
+            with pytest.raises(ValueError, match=message):
+                approx_game_lower(hits, runs, 9, delta=delta, confidence=0.95)
+            with pytest.raises(ValueError, match=message):
+                approx_game_lower(0, hits, runs, delta=delta, confidence=0.95)
+    for bound in (two_sample_lower, score_lower, gaussian_lower, rectangle):
         with pytest.raises(ValueError, match=message):
             bound(hits, runs, 1, 2, confidence=0.95)
         with pytest.raises(ValueError, match=message):
@@ -465,6 +651,11 @@ def test_other_numbers_in_range():
             one_run_p_value(1, 2, 1.0, delta=delta)
         with pytest.raises(ValueError, match=r"delta must be in \[0, 1\), got"):
             two_sample_lower(1, 2, 1, 2, confidence=0.9, delta=delta)
+        with pytest.raises(ValueError, match=r"delta must be in \[0, 1\), got"):
+            approx_game_lower(1, 2, 3, confidence=0.9, delta=delta)
+    for distance in (0, -1, 1.5, math.nan):
+        with pytest.raises(ValueError, match="distance must be a whole number of at least 1, got"):
+            approx_game_lower(1, 2, 3, confidence=0.9, delta=0.1, distance=distance)
     with pytest.raises(ValueError, match="canaries must be at least the guesses, 5, got 4"):
         one_run_p_value(1, 5, 1.0, canaries=4)
     for seen in ((0, 0, 1, 2), (1, 2, 0, 0)):

@@ -1,0 +1,246 @@
+"""Bounds that hold at every look: stop when you like, with the confidence you started with."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+
+import numpy as np
+from numpy.typing import NDArray
+
+from audit.bounds import check_confidence
+
+__all__ = ["anytime_game_lower", "anytime_game_upper", "look_confidence"]
+
+Floats = NDArray[np.float64]
+STAKES = np.geomspace(1e-7, 1.0, 240, endpoint=False)  # 7% apart; less pays after 1e10 runs or above 16 nats
+SHARE_EXPECTED = 0.5  # of the wealth, staked near the accuracy that is expected
+
+
+def anytime_game_lower(
+    correct: int,
+    wrong: int,
+    runs: int,
+    *,
+    confidence: float,
+    delta: float = 0.0,
+    distance: int = 1,
+    expected: tuple[float, float] | None = None,
+) -> float:
+    """Lower bound on epsilon from the guessing game, valid at all looks together.
+
+    A gambler bets on right guesses at odds that are fair or worse if the promise holds. The promise is rejected once
+    the wealth has grown ``1 / (1 - confidence)`` times; the wealth is a fixed mixture of stakes.
+
+    Parameters
+    ----------
+    correct, wrong : int
+        Right and wrong guesses so far.
+    runs : int
+        Counting runs so far, those in which the rule abstained included.
+    confidence : float
+        One-sided coverage of all looks together, in (0, 1).
+    delta : float
+        Probability forgiven for one step, in [0, 1).
+    distance : int
+        Steps between the two databases, at least 1.
+    expected : (float, float), optional
+        Guesses expected by the last look, and the share of them expected to be right, fixed before counting starts and
+        the same at every look. Half of the wealth is then staked to suit them: with a good guess about a quarter fewer
+        runs show as much, with a bad one about a tenth more are needed.
+
+    Returns
+    -------
+    float
+        Loss of one step in nats, 0 or more, already divided by `distance`.
+
+    Raises
+    ------
+    ValueError
+        If counts are not in order, or another number is out of its range.
+
+    Notes
+    -----
+    Guarantee: P(any bound of any look > true epsilon) <= 1 - confidence, for every mechanism, every rule that does not
+    see the coins, and looks at any times, chosen on the way. In one run the stake ``t`` pays ``1 + t (1 - delta)`` for
+    a right guess, ``1 - t (exp(epsilon) + delta)`` for a wrong one and ``1 - t delta`` for none, which is at most 1 on
+    average because ``P(correct) <= exp(epsilon) P(wrong) + delta``. No factor grows with epsilon, so that the promises
+    rejected are those below one number; a stake that could lose more than everything is lost.
+    Units: nats.
+
+    References
+    ----------
+    .. [1] Ville, 1939 (the inequality); Robbins, "Statistical Methods Related to the Law of the Iterated Logarithm",
+       1970 (mixtures).
+    .. [2] Howard, Ramdas, McAuliffe and Sekhon, "Time-uniform, Nonparametric, Nonasymptotic Confidence Sequences",
+       2021.
+    .. [3] Waudby-Smith and Ramdas, "Estimating Means of Bounded Random Variables by Betting", 2024.
+    .. [4] Shafer, "Testing by Betting: a Strategy for Statistical and Scientific Communication", 2021.
+
+    Examples
+    --------
+    >>> round(anytime_game_lower(800, 200, 1000, confidence=0.95), 3)
+    1.12
+    """
+    _check(correct, wrong, runs, confidence, distance)
+    if not 0 <= delta < 1:
+        raise ValueError(f"delta must be in [0, 1), got {delta}")
+    stakes, log_shares = _mixture(expected)
+    abstained = runs - correct - wrong
+
+    def rejected(epsilon: float) -> bool:
+        forgiven = delta * float(np.exp(epsilon * np.arange(distance)).sum())  # of the pair, by group privacy
+        loss = stakes * (math.exp(epsilon * distance) + forgiven)
+        able = loss < 1
+        t = stakes[able]
+        wealth = log_shares[able] + correct * np.log1p(t * (1 - forgiven)) + abstained * np.log1p(-t * forgiven)
+        return _enough(wealth + wrong * np.log1p(-loss[able]), confidence)
+
+    if not rejected(0.0):
+        return 0.0
+    # At the observed odds and beyond no stake gains, and beyond 1 / stake no stake is left.
+    most = min(math.log(correct / wrong) if wrong else math.inf, -math.log(stakes[0]))
+    return _edge(rejected, 0.0, most / distance)
+
+
+def anytime_game_upper(correct: int, wrong: int, runs: int, *, confidence: float, distance: int = 1) -> float:
+    """Upper bound on what a rule can ever show, valid at all looks together: for stopping, never for a verdict.
+
+    It bounds the log-odds of a right guess by this rule. Another rule may show more, so that it says nothing about the
+    mechanism; but where it is below what is looked for, further runs are wasted.
+
+    Parameters
+    ----------
+    correct, wrong : int
+        Right and wrong guesses so far.
+    runs : int
+        Counting runs so far, those in which the rule abstained included.
+    confidence : float
+        One-sided coverage of all looks together, in (0, 1).
+    distance : int
+        Steps between the two databases, at least 1.
+
+    Returns
+    -------
+    float
+        Log-odds over `distance` in nats, 0 or more, infinite while no guess was wrong. With delta above 0 the rule can
+        show less still.
+
+    Raises
+    ------
+    ValueError
+        If counts are not in order, or another number is out of its range.
+
+    Notes
+    -----
+    Guarantee: P(any bound of any look < the larger of 0 and the true log-odds) <= 1 - confidence, as in
+    `anytime_game_lower`, with bets on wrong guesses. Stopping by it leaves every lower bound valid.
+    Units: nats.
+
+    References
+    ----------
+    .. [1] As `anytime_game_lower`.
+
+    Examples
+    --------
+    >>> round(anytime_game_upper(800, 200, 1000, confidence=0.95), 3)
+    1.665
+    """
+    _check(correct, wrong, runs, confidence, distance)
+    if wrong == 0:
+        return math.inf
+    stakes, log_shares = _mixture(None)
+
+    def kept(log_odds: float) -> bool:
+        gain = np.log1p(stakes * math.exp(log_odds))
+        return not _enough(log_shares + correct * np.log1p(-stakes) + wrong * gain, confidence)
+
+    if not kept(0.0):
+        return 0.0
+    top = 1.0
+    while kept(top):
+        top *= 2
+        if top > 700:  # beyond the range of exp
+            return math.inf
+    return -_edge(lambda x: not kept(-x), -top, 0.0) / distance
+
+
+def look_confidence(look: int, confidence: float) -> float:
+    """Return the confidence to be used at one look, so that all looks together have the confidence wanted.
+
+    It turns a bound for a fixed number of runs into one for several looks; far apart, as when runs double each time,
+    they cost little.
+
+    Parameters
+    ----------
+    look : int
+        Which look: 1, 2, and so on.
+    confidence : float
+        Of all looks together, in (0, 1).
+
+    Returns
+    -------
+    float
+        ``1 - (1 - confidence) / (look (look + 1))``.
+
+    Raises
+    ------
+    ValueError
+        If `look` is below 1 or `confidence` is out of range.
+
+    Notes
+    -----
+    Guarantee: the errors of infinitely many looks add up to ``1 - confidence``.
+    Units: none.
+
+    References
+    ----------
+    .. [1] Bonferroni's inequality.
+
+    Examples
+    --------
+    >>> round(look_confidence(1, 0.95), 4), round(look_confidence(2, 0.95), 4)
+    (0.975, 0.9917)
+    """
+    check_confidence(confidence)
+    if not look >= 1:
+        raise ValueError(f"look must be at least 1, got {look}")
+    return 1 - (1 - confidence) / (look * (look + 1))
+
+
+def _mixture(expected: tuple[float, float] | None) -> tuple[Floats, Floats]:
+    """Return stakes and the logarithms of their shares in the wealth: even in the logarithm of the stake."""
+    shares = np.full(STAKES.size, 1 / STAKES.size)
+    if expected is not None:
+        guesses, accuracy = expected
+        if not (1 <= guesses < math.inf and 0.5 <= accuracy < 1):
+            raise ValueError(
+                f"expected must be at least 1 guess and an accuracy in [0.5, 1), got {guesses} and {accuracy}"
+            )
+        # At the edge of what can be shown, 3 standard errors away, this stake grows fastest.
+        best = 3 * math.sqrt((1 - accuracy) / (accuracy * guesses))
+        bump = np.exp(-(np.log(STAKES / min(best, STAKES[-1])) ** 2))
+        shares = (1 - SHARE_EXPECTED) * shares + SHARE_EXPECTED * bump / bump.sum()
+    return STAKES, np.log(shares)
+
+
+def _enough(log_wealth: Floats, confidence: float) -> bool:
+    return log_wealth.size > 0 and float(np.logaddexp.reduce(log_wealth)) >= -math.log1p(-confidence)
+
+
+def _edge(holds: Callable[[float], bool], low: float, high: float) -> float:
+    """Return where a condition that holds at `low` ends, from below, to a relative error of 1e-9."""
+    while high - low > 1e-9 * max(1.0, abs(low)):
+        middle = (low + high) / 2
+        low, high = (middle, high) if holds(middle) else (low, middle)
+    return low
+
+
+def _check(correct: int, wrong: int, runs: int, confidence: float, distance: int) -> None:
+    if not (min(correct, wrong) >= 0 and correct + wrong <= runs < math.inf):
+        raise ValueError(
+            f"correct and wrong guesses must be 0 or more and no more than runs, got {correct} and {wrong} of {runs}"
+        )
+    check_confidence(confidence)
+    if not (distance >= 1 and distance == math.floor(distance)):
+        raise ValueError(f"distance must be a whole number of at least 1, got {distance}")
