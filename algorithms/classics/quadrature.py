@@ -1,0 +1,129 @@
+"""Integrals over Laplace noise that is compared with other Laplace noise, to the precision of float64.
+
+Every integrand here is a product of Laplace densities and distribution functions: between two of their kinks it is a
+sum of exponentials, which a few Gauss-Legendre points on a short panel integrate to rounding error.
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+__all__ = ["Panels", "gauss", "laplace_log_cdf"]
+
+Floats = NDArray[np.float64]
+POINTS, WEIGHTS = np.polynomial.legendre.leggauss(8)
+REACH = 45  # scales beyond the outermost kink: what is left out is below 1e-19 of the whole
+LONGEST = 3  # an exponential changes by a factor of at most exp(3) on a panel
+MOST_PANELS = 2**14
+BLOCK = 2**21  # numbers in memory at a time
+
+
+class Panels:
+    """Short panels of the real line that cover all kinks of an integrand and its tails.
+
+    Parameters
+    ----------
+    kinks : array_like of float, shape (k,)
+        Where the integrand is not smooth.
+    tail : float
+        Scale at which it decays beyond the last kink, at the slowest.
+    rate : float
+        Largest relative change of the integrand per unit: no panel is longer than ``3 / rate``.
+
+    Raises
+    ------
+    ValueError
+        If the kinks lie so far apart that more than 2**14 panels would be needed.
+
+    Notes
+    -----
+    Guarantee: eight points leave a relative error below 1e-14 on a panel on which an exponential changes by exp(3).
+    """
+
+    def __init__(self, kinks: ArrayLike, tail: float, rate: float) -> None:
+        inner = np.unique(np.asarray(kinks, np.float64))
+        ends = np.concatenate([[inner[0] - REACH * tail], inner, [inner[-1] + REACH * tail]])
+        pieces = np.ceil(np.diff(ends) * rate / LONGEST)
+        if not pieces.sum() <= MOST_PANELS:
+            raise ValueError(f"answers must be near enough for {MOST_PANELS} panels, got {pieces.sum():.3g}")
+        self.edges = np.unique(
+            np.concatenate(
+                [
+                    np.linspace(low, high, max(1, int(count)) + 1)
+                    for low, high, count in zip(ends, ends[1:], pieces, strict=False)
+                ]
+            )
+        )
+        points, log_weights = gauss(self.edges[:-1], self.edges[1:])
+        self.points, self.log_weights = points.ravel(), log_weights.ravel()
+
+    def log_integrals(self, logs: Floats, *choices: tuple[Floats, Floats]) -> Floats:
+        """Return log integrals of products of factors, of which each row chooses its own.
+
+        Parameters
+        ----------
+        logs : ndarray of float, shape (points,)
+            Log of the factor that all integrands share, at the points.
+        *choices : tuple of (ndarray of float or bool, shape (m, n), ndarray of float, shape (n, points))
+            Which factors, or how often, are in each of `m` integrands, and the log of each at the points.
+
+        Returns
+        -------
+        ndarray of float, shape (m,)
+            In nats.
+        """
+        rows, shared = len(choices[0][0]), logs + self.log_weights
+        found = np.empty(rows)
+        step = max(1, BLOCK // self.points.size)
+        for start in range(0, rows, step):
+            block = slice(start, start + step)
+            total = sum((chosen[block].astype(np.float64) @ factors for chosen, factors in choices), shared)
+            largest = total.max(axis=1, keepdims=True)
+            total -= largest
+            found[block] = np.log(np.exp(total, out=total).sum(axis=1)) + largest[:, 0]
+        return found
+
+
+def gauss(low: Floats, high: Floats) -> tuple[Floats, Floats]:
+    """Return the points and log weights of Gauss and Legendre between each `low` and `high`.
+
+    Parameters
+    ----------
+    low, high : ndarray of float, shape (m,)
+        Ends of the panels; an empty panel has log weights of minus infinity.
+
+    Returns
+    -------
+    tuple of ndarray of float, shape (m, 8) each
+        Points, and log weights.
+    """
+    half = (high - low) / 2
+    with np.errstate(divide="ignore"):
+        return (low + half)[:, None] + half[:, None] * POINTS, np.log(half)[:, None] + np.log(WEIGHTS)
+
+
+def laplace_log_cdf(x: ArrayLike, scale: float) -> Floats:
+    """Return the log of the Laplace distribution function, which keeps both tails.
+
+    Parameters
+    ----------
+    x : array_like of float
+        Values of the noise, of any shape.
+    scale : float
+        Of the Laplace law, in the same units.
+
+    Returns
+    -------
+    ndarray of float
+        In nats, of the shape of `x`.
+
+    Examples
+    --------
+    >>> laplace_log_cdf([-200.0, 0.0], 2.0).round(6).tolist()
+    [-100.693147, -0.693147]
+    """
+    z = np.asarray(x, np.float64) / scale
+    return np.where(z < 0, z - math.log(2), np.log1p(-np.exp(-np.abs(z)) / 2))
