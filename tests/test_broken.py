@@ -1,4 +1,4 @@
-"""Known bugs lose exactly what they say, and the catalogue holds every exhibit."""
+"""Bugs of the noise and the budget lose exactly what they say, and the catalogue holds every exhibit."""
 
 from __future__ import annotations
 
@@ -11,7 +11,15 @@ from hypothesis import strategies as st
 from scipy import stats
 
 import algorithms
-from algorithms.broken import ForgottenLevelRDPC, HalfNoiseGDPC, NotebookGDPC
+from algorithms.broken import (
+    ForgottenLevelRDPC,
+    HalfNoiseGDPC,
+    MovedPersonGDPC,
+    NotebookGDPC,
+    PublishedTwice,
+    SquareRootShares,
+    known_bugs,
+)
 from algorithms.flaxman import ADPC, GDPC, RDPC
 from algorithms.hierarchy import Hierarchy
 from algorithms.noise import TwoTailedGeometric
@@ -22,7 +30,14 @@ from audit.neighbors import NeighborPair
 ONE_MORE = NeighborPair.add_people([50, 3], 0)
 MOVED = NeighborPair.move_people([50, 3], 0, 1)
 TREE = Hierarchy.regular(3, 2)
-BUGS = [NotebookGDPC(0.1), NotebookGDPC(0.9), HalfNoiseGDPC(0.5), ForgottenLevelRDPC(0.5, TREE)]
+BUGS = [
+    NotebookGDPC(0.1),
+    NotebookGDPC(0.9),
+    HalfNoiseGDPC(0.5),
+    PublishedTwice(0.5),
+    SquareRootShares(0.5, TREE),
+    ForgottenLevelRDPC(0.5, TREE),
+]
 
 
 def fit(draws, log_pmf, reach):
@@ -75,6 +90,53 @@ def test_the_forgotten_level_adds_a_share(depth, epsilon):
     assert (depth + 1) * sound.noise.epsilon == pytest.approx(epsilon)
 
 
+@pytest.mark.parametrize("depth", [1, 3, 5])
+def test_square_roots_of_shares_add_up_to_too_much(depth):
+    """One person changes one count at each of J + 1 levels, each with geometric noise of its own."""
+    bug = SquareRootShares(0.6, Hierarchy.regular(2, depth))
+    assert bug.share == pytest.approx(0.6 / math.sqrt(depth + 1))
+    one = GDPC(bug.share).exact_loss(ONE_MORE)
+    law = one
+    for _ in range(depth):
+        law = law.compose(one)
+    leaves = 2**depth
+    exact = bug.exact_loss(NeighborPair.add_people(np.arange(leaves), leaves - 1))
+    assert exact.maximum == pytest.approx(law.maximum, rel=1e-12)
+    assert exact.maximum == pytest.approx(bug.true_loss, rel=1e-12)
+    assert bug.true_loss == pytest.approx(0.6 * math.sqrt(depth + 1), rel=1e-12)
+    for epsilon in (0.0, 0.3, 0.6, 0.7):
+        assert exact.delta_at(epsilon) == pytest.approx(law.delta_at(epsilon), rel=1e-9)
+    # Moving a person changes two counts at each level but the root.
+    moved = NeighborPair.move_people([9] * leaves, 0, leaves - 1)
+    assert bug.exact_loss(moved).maximum == pytest.approx(2 * depth * bug.share, rel=1e-12)
+
+
+def test_two_tables_lose_twice():
+    bug = PublishedTwice(0.5)
+    one = GDPC(0.5).exact_loss(ONE_MORE)
+    twice, exact = one.compose(one), bug.exact_loss(ONE_MORE)
+    assert exact.maximum == pytest.approx(2 * one.maximum, rel=1e-12)
+    assert bug.true_loss == pytest.approx(exact.maximum, rel=1e-12)
+    for epsilon in (0.0, 0.5, 0.8):
+        assert exact.delta_at(epsilon) == pytest.approx(twice.delta_at(epsilon), rel=1e-12)
+
+
+def test_a_move_costs_twice_what_one_more_person_does():
+    bug = MovedPersonGDPC(0.5)
+    assert bug.claim == PureDP(0.5, "replace_one")
+    assert bug.exact_loss(MOVED).maximum == pytest.approx(bug.true_loss, rel=1e-12)
+    assert bug.exact_loss(ONE_MORE).maximum == pytest.approx(0.5, rel=1e-12)
+    # Half the budget a count is what the promise takes.
+    assert GDPC(0.25).exact_loss(MOVED).maximum == pytest.approx(bug.claim.epsilon, rel=1e-12)
+
+
+@pytest.mark.parametrize("name", ["published-twice", "square-root-shares", "forgotten-level"])
+def test_registered_losses_are_the_true_ones(name):
+    bug = known_bugs()[name]
+    assert bug.loss == pytest.approx(bug.mechanism.true_loss, rel=1e-12)
+    assert bug.mechanism.exact_loss(bug).maximum == pytest.approx(bug.loss, rel=1e-12)
+
+
 @pytest.mark.parametrize("bug", BUGS)
 def test_a_bug_loses_more_than_it_claims(bug):
     assert bug.claim == PureDP(bug.epsilon)
@@ -112,6 +174,27 @@ def test_the_forgotten_level_releases_like_rdpc_with_too_little_noise():
     assert fit(root, TwoTailedGeometric(1 / 3).logpmf, 15) < 1e-12
     assert isinstance(bug, RDPC)
     assert bug.shares == 2
+
+
+def test_the_two_tables_are_independent():
+    released = PublishedTwice(0.5)([7, 0], 100_000, np.random.default_rng(5))
+    assert released.shape == (100_000, 2, 2)
+    first, second = (released[:, table, 0] - 7 for table in range(2))
+    for errors in (first, second):
+        assert fit(errors, TwoTailedGeometric(0.5).logpmf, 15) > 1e-6  # the false alarm
+    total = TwoTailedGeometric(0.5).variance * 2
+    assert np.var(first + second) == pytest.approx(total, rel=0.05)  # eight standard deviations
+    assert np.var(2 * first) > 1.5 * total
+
+
+def test_square_root_shares_release_every_area():
+    bug = SquareRootShares(1.0, TREE)
+    counts = np.arange(9)
+    errors = bug(counts, 100_000, np.random.default_rng(6)) - TREE.totals(counts)
+    assert errors.shape == (100_000, TREE.n_nodes)
+    for area in (0, 2, 12):
+        assert fit(errors[:, area], TwoTailedGeometric(1 / math.sqrt(3)).logpmf, 12) > 1e-6  # the false alarm
+        assert fit(errors[:, area], TwoTailedGeometric(1 / 3).logpmf, 12) < 1e-12
 
 
 # The catalogue
@@ -158,7 +241,17 @@ def test_the_catalogue_knows_its_data():
 # Refusals
 
 
-@pytest.mark.parametrize("make", [NotebookGDPC, HalfNoiseGDPC, lambda epsilon: ForgottenLevelRDPC(epsilon, TREE)])
+@pytest.mark.parametrize(
+    "make",
+    [
+        NotebookGDPC,
+        HalfNoiseGDPC,
+        MovedPersonGDPC,
+        PublishedTwice,
+        lambda epsilon: SquareRootShares(epsilon, TREE),
+        lambda epsilon: ForgottenLevelRDPC(epsilon, TREE),
+    ],
+)
 @pytest.mark.parametrize("epsilon", [0, -1.0, math.nan, math.inf])
 def test_epsilon_is_positive_and_finite(make, epsilon):
     with pytest.raises(ValueError, match="epsilon must be positive and finite, got"):
@@ -176,3 +269,7 @@ def test_a_level_to_forget():
         ForgottenLevelRDPC(1.0, Hierarchy.from_parents([-1]))
     with pytest.raises(TypeError, match="tree must be a Hierarchy, got list"):
         ForgottenLevelRDPC(1.0, [-1, 0])
+    with pytest.raises(ValueError, match="levels can only share a budget in a tree that has one below the root"):
+        SquareRootShares(1.0, Hierarchy.from_parents([-1]))
+    with pytest.raises(TypeError, match="tree must be a Hierarchy, got list"):
+        SquareRootShares(1.0, [-1, 0])
