@@ -1,0 +1,383 @@
+"""Un-raking: which whole numbers stood in a raked table before it was scaled."""
+
+from __future__ import annotations
+
+import functools
+import itertools
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from audit.arguments import real_numbers
+
+__all__ = ["Tree", "unrake"]
+
+Floats = NDArray[np.float64]
+Index = NDArray[np.int64]
+
+ROUNDING = 8 * float(np.finfo(np.float64).eps)  # relative error of a raked value, or of a sum of thousands of them
+STEPS = 40  # denominators more than double at each step, and float64 tells none apart beyond 2**27
+SURE = 1e-3  # most that the square of a denominator, times the error, may be: how often chance finds a fraction
+WHOLE = 0.25  # what is further than this from a whole number is none
+
+
+@dataclass(frozen=True, eq=False)
+class Tree:
+    """Areas nested in areas, and the ones that an output holds.
+
+    Attributes
+    ----------
+    parent : array_like of int, shape (n_nodes,)
+        Parent of every node, which comes before it; -1 for the root, node 0.
+    released : array_like of int, shape (entries,)
+        Node of each entry of one output: the leaves in any order, and as many of the nodes above as there are.
+
+    Raises
+    ------
+    ValueError
+        If `parent` is not such a tree, or a leaf is missing from `released`, or a node is no node or released twice.
+    TypeError
+        If either is not of integers.
+
+    Examples
+    --------
+    >>> tree = Tree([-1, 0, 0, 1, 1], [2, 3, 4])
+    >>> tree.leaves, tree.level
+    (array([2, 3, 4]), array([0, 1, 1, 2, 2]))
+    >>> tree.totals(np.array([[5.0, 1.5, 2.5]]))
+    array([[9. , 4. , 5. , 1.5, 2.5]])
+    """
+
+    parent: Index
+    released: Index
+
+    def __post_init__(self) -> None:
+        parent, released = (_whole_numbers(name, getattr(self, name)) for name in ("parent", "released"))
+        if parent[0] != -1:
+            raise ValueError(f"parent must be -1 for the root, node 0, got {parent[0]}")
+        astray = np.flatnonzero((parent < 0) | (parent >= np.arange(parent.size)))[1:]
+        if astray.size:
+            raise ValueError(f"parents must come before their children, got {parent[astray[0]]} for node {astray[0]}")
+        beyond = released[(released < 0) | (released >= parent.size)]
+        if beyond.size:
+            raise ValueError(f"released must be nodes of 0..{parent.size - 1}, got {beyond[0]}")
+        times = np.bincount(released, minlength=parent.size)
+        if times.max() > 1:
+            raise ValueError(f"released must hold a node once, got node {times.argmax()} {times.max()} times")
+        object.__setattr__(self, "parent", parent)
+        object.__setattr__(self, "released", released)
+        missing = self.leaves[times[self.leaves] == 0]
+        if missing.size:
+            raise ValueError(f"released must hold every leaf, got no entry for node {missing[0]}")
+
+    @property
+    def n_nodes(self) -> int:
+        """Number of areas, the root included."""
+        return self.parent.size
+
+    @functools.cached_property
+    def children(self) -> tuple[Index, ...]:
+        """Nodes right below each node."""
+        order = np.argsort(self.parent, kind="stable")
+        cuts = np.searchsorted(self.parent[order], np.arange(self.n_nodes + 1))
+        return tuple(order[start:stop] for start, stop in itertools.pairwise(cuts))
+
+    @functools.cached_property
+    def leaves(self) -> Index:
+        """Nodes without children."""
+        return np.setdiff1d(np.arange(self.n_nodes), self.parent)
+
+    @functools.cached_property
+    def level(self) -> Index:
+        """Steps from the root down to each node, shape (n_nodes,)."""
+        level = np.zeros(self.n_nodes, np.int64)
+        for node in range(1, self.n_nodes):
+            level[node] = level[self.parent[node]] + 1
+        return level
+
+    @functools.cached_property
+    def entries(self) -> tuple[Index, ...]:
+        """Entries of an output that add up to each node: its own, or those of its children."""
+        own = np.full(self.n_nodes, -1)
+        own[self.released] = np.arange(self.released.size)
+        found: list[Index] = [np.empty(0, np.int64)] * self.n_nodes
+        for node in range(self.n_nodes - 1, -1, -1):
+            found[node] = (
+                own[[node]] if own[node] >= 0 else np.concatenate([found[child] for child in self.children[node]])
+            )
+        return tuple(found)
+
+    def totals(self, outputs: NDArray[Any], nodes: ArrayLike | None = None) -> Floats:
+        """Return the value of nodes: as released, or else the sum of what is released below.
+
+        Parameters
+        ----------
+        outputs : ndarray, shape (runs, *output)
+            With one entry for each released node.
+        nodes : array_like of int, shape (m,), optional
+            Default: all.
+
+        Returns
+        -------
+        ndarray of float, shape (runs, m)
+            One column a node.
+
+        Raises
+        ------
+        ValueError
+            If outputs do not have those entries, or there is no such node.
+        TypeError
+            If outputs are not real numbers, or nodes no integers.
+        """
+        flat, wanted = self.flat(outputs), self.check(nodes)
+        with np.errstate(invalid="ignore"):  # opposite infinities
+            return np.column_stack([np.sum(self.part(flat, node), axis=1, dtype=np.float64) for node in wanted])
+
+    def flat(self, outputs: NDArray[Any]) -> NDArray[Any]:
+        """Return outputs with one axis of entries, or say what is wrong with them.
+
+        Raises
+        ------
+        ValueError
+            If they do not have one entry for each released node.
+        TypeError
+            If they are not real numbers.
+        """
+        given = np.asarray(outputs)
+        if given.dtype.kind not in "iuf":
+            raise TypeError(f"outputs must be real numbers, got dtype {given.dtype}")
+        if given.ndim < 2 or math.prod(given.shape[1:]) != self.released.size:
+            raise ValueError(
+                f"outputs must have one entry for each of {self.released.size} released nodes, got shape {given.shape}"
+            )
+        return np.ascontiguousarray(given.reshape(len(given), self.released.size))
+
+    def part(self, flat: NDArray[Any], node: int) -> NDArray[Any]:
+        """Return the entries that add up to a node, shape (runs, k), each run in one piece: so sums round least."""
+        entries = self.entries[node]
+        if entries[-1] - entries[0] == entries.size - 1 and (np.diff(entries) == 1).all():
+            return flat[:, entries[0] : entries[-1] + 1]
+        return np.take(flat, entries, axis=1)
+
+    def check(self, nodes: ArrayLike | None) -> Index:
+        """Return nodes as integers; None stands for all.
+
+        Raises
+        ------
+        ValueError
+            If there is no such node.
+        TypeError
+            If they are no integers.
+        """
+        if nodes is None:
+            return np.arange(self.n_nodes)
+        given = _whole_numbers("nodes", nodes)
+        beyond = given[(given < 0) | (given >= self.n_nodes)]
+        if beyond.size:
+            raise ValueError(f"nodes must be of 0..{self.n_nodes - 1}, got {beyond[0]}")
+        return given
+
+
+def unrake(
+    outputs: NDArray[Any],
+    parent: ArrayLike,
+    released: ArrayLike,
+    *,
+    around: ArrayLike | None = None,
+    nodes: ArrayLike | None = None,
+) -> Floats:
+    """Recover the noisy whole numbers that a table held before it was raked from the top down.
+
+    Raking multiplies all children of an area by one factor, so they stay whole multiples of one unit: the raked parent
+    over the sum of the noisy children. Their shares of the parent, read as fractions in lowest terms, give the noisy
+    children up to a common divisor, and the multiple nearest to the expected counts is taken.
+
+    Parameters
+    ----------
+    outputs : ndarray of float, shape (runs, *output)
+        Raked tables in float64: the root as measured, below it children scaled to add up to their raked parent.
+    parent : array_like of int, shape (n_nodes,)
+        Parent of every node, which comes before it; -1 for the root, node 0.
+    released : array_like of int, shape (entries,)
+        Node of each entry of one output: all nodes, or the leaves alone, from which the others are added up.
+    around : array_like of float, shape (n_nodes,), optional
+        Expected count of every node, such as the totals of a database that the auditor knows. Default: what the run
+        itself has for it.
+    nodes : array_like of int, shape (m,), optional
+        Which to recover, to save the work for the others. Default: all.
+
+    Returns
+    -------
+    ndarray of float, shape (runs, m)
+        Whole numbers, possibly negative; NaN where they cannot be told.
+
+    Raises
+    ------
+    ValueError
+        If `parent` and `released` are no tree and its leaves, or outputs, `around` or `nodes` do not fit them.
+    TypeError
+        If one of them is not of numbers.
+
+    Notes
+    -----
+    Guarantee: none is needed. This is post-processing of an output with what is public, so a wrong recovery costs an
+    attack its power and never a bound its validity.
+
+    A family fails where its shares are no fractions that float64 can tell, where its parent is 0, and where all its
+    children are equal: the children of a sum of zero or less share equally, and hold no proportion. It is wrong where a
+    common divisor of the noisy counts leaves another multiple nearer: often with two children, seldom with many.
+
+    Float64 tells the fractions while the smallest child times the sum of the family is below some 3e11. Beyond, the sum
+    is looked for near the expected one. Tables rounded to whole numbers come back as they are, up to a divisor.
+
+    References
+    ----------
+    .. [1] Hardy and Wright, "An Introduction to the Theory of Numbers", theorem 184: a fraction nearer to a number than
+       half the inverse square of its denominator is one of the number's convergents.
+
+    Examples
+    --------
+    >>> raked = np.array([[40.0, 40 * 7 / 18, 40 * 11 / 18]])
+    >>> unrake(raked, [-1, 0, 0], [0, 1, 2], around=[20, 10, 10])
+    array([[40.,  7., 11.]])
+    """
+    tree = Tree(parent, released)  # type: ignore[arg-type]
+    wanted = tree.check(nodes)
+    expected = None if around is None else real_numbers("around", around, ndim=(1,))
+    if expected is not None and expected.size != tree.n_nodes:
+        raise ValueError(f"around must have one entry for each of {tree.n_nodes} nodes, got {expected.size}")
+    return recover(tree, outputs, wanted, expected)
+
+
+@np.errstate(all="ignore")  # a family without proportions divides by zero, and is NaN in the end
+def recover(tree: Tree, outputs: NDArray[Any], nodes: Index, expected: Floats | None) -> Floats:
+    """Return the recovered counts of `nodes`, shape (runs, m): `unrake` for a tree that is known to be one."""
+    flat = tree.flat(outputs)
+    found = np.full((len(flat), nodes.size), np.nan)
+
+    @functools.cache
+    def family(node: int) -> tuple[Floats, Floats]:
+        return _sums(tree, flat, tree.children[node])
+
+    def itself(node: int) -> tuple[Floats, Floats]:
+        if tree.entries[node].size == 1:
+            return _sums(tree, flat, [node])
+        values, spreads = family(node)
+        return values.sum(axis=1, keepdims=True), spreads.sum(axis=1, keepdims=True)
+
+    above = tree.parent[nodes]
+    for parent in np.unique(above):
+        columns = np.flatnonzero(above == parent)
+        if parent < 0:
+            value, spread = itself(0)
+            whole = np.rint(value)
+            found[:, columns] = np.where(np.abs(value - whole) <= np.minimum(ROUNDING * spread, WHOLE), whole, np.nan)
+            continue
+        (values, spreads), (total, spread) = family(parent), itself(parent)
+        shares = values / total
+        errors = ROUNDING * (spreads + np.abs(shares) * spread) / np.abs(total)
+        children = tree.children[parent]
+        counts = _counts(shares, errors, values if expected is None else expected[children])
+        found[:, columns] = counts[:, np.searchsorted(children, nodes[columns])]
+    return found
+
+
+def _sums(tree: Tree, flat: NDArray[Any], nodes: Sequence[int] | Index) -> tuple[Floats, Floats]:
+    """Return the values of nodes and the sums of the sizes of their terms, which limit how they round."""
+    parts = [tree.part(flat, node) for node in nodes]
+    values = np.column_stack([np.sum(part, axis=1, dtype=np.float64) for part in parts])
+    return values, np.column_stack([np.sum(np.abs(part), axis=1, dtype=np.float64) for part in parts])
+
+
+def _counts(shares: Floats, errors: Floats, expected: Floats) -> Floats:
+    """Return whole numbers that have the shares of a family, nearest to what is expected; (runs, children) all three.
+
+    The smallest child asks least of the precision. The others then share most of its denominator. Where that is too
+    large to be told, a sum near the expected one is.
+    """
+    runs = np.arange(len(shares))
+    first = np.where(shares == 0, np.inf, np.abs(shares)).argmin(axis=1)
+    total = _denominator(shares[runs, first], errors[runs, first])
+    large = np.flatnonzero(np.isnan(total))
+    for share, error in zip(shares.T, errors.T, strict=True):
+        total *= _denominator(share * total, error * total)
+    first = first[large]
+    near = np.broadcast_to(expected.sum(axis=-1), runs.shape)[large]
+    total[large] = _sum_near(shares[large, first], errors[large, first], near)
+
+    counts = shares * total[:, None]
+    whole = np.rint(counts)
+    lost = (whole == whole[:, :1]).all(axis=1)
+    lost |= ~(np.abs(counts - whole) <= np.minimum(errors * total[:, None], WHOLE)).all(axis=1)
+    # The least squares of noise that is equal on all children.
+    factor = np.maximum(np.rint((whole * expected).sum(axis=1) / np.square(whole).sum(axis=1)), 1.0)
+    return np.where(lost[:, None], np.nan, whole * factor[:, None])
+
+
+def _convergents(numbers: Floats) -> Iterator[tuple[Floats, Floats]]:
+    """Yield ever larger whole numbers that bring each number ever nearer to a whole one, and how near, with signs.
+
+    They are the denominators of its continued fraction, with the nearest whole numbers as partial quotients.
+    """
+    before, distance_before = np.zeros_like(numbers), np.full_like(numbers, -1.0)
+    denominator, distance = np.ones_like(numbers), numbers - np.rint(numbers)
+    for _ in range(STEPS):
+        yield denominator, distance
+        quotient = np.rint(-distance_before / distance)
+        distance, distance_before = distance_before + quotient * distance, distance
+        denominator, before = before + quotient * denominator, denominator
+
+
+def _denominator(numbers: Floats, errors: Floats) -> Floats:
+    """Return the denominator of the fraction that each number is within its error, shape (runs,); NaN if none is.
+
+    The first convergent within the error is the fraction, as no other has so small a denominator; a number that is none
+    is taken for one with a probability of about `SURE`.
+    """
+    found = np.full(numbers.size, np.nan)
+    left = np.isfinite(numbers)
+    for denominator, distance in _convergents(numbers):
+        size = np.abs(denominator)
+        left &= size * size * errors <= SURE
+        done = left & (np.abs(distance) <= size * errors)
+        found[done] = size[done]
+        left &= ~done
+        if not left.any():
+            break
+    return found
+
+
+def _sum_near(shares: Floats, errors: Floats, expected: Floats) -> Floats:
+    """Return the whole number nearest to the expected one whose share is whole too, shape (runs,).
+
+    Two neighboring convergents span all pairs of a step from the expected sum and what it does to the distance of the
+    share from a whole number: the step that closes the distance is their nearest combination.
+    """
+    start = np.rint(expected)
+    miss = shares * start - np.rint(shares * start)
+    most = 1 / (4 * np.abs(start) * errors)
+    one = other = np.array([np.zeros_like(start), np.full_like(start, -1.0)])
+    for step in _convergents(shares):
+        grows = np.abs(step[0]) <= most
+        if not grows.any():
+            break
+        other, one = np.where(grows, one, other), np.where(grows, step, one)
+    span = one[0] * other[1] - other[0] * one[1]
+    steps = np.rint(other[0] * miss / span) * one[0] - np.rint(one[0] * miss / span) * other[0]
+    return np.where(start + steps >= 1, start + steps, np.nan)
+
+
+def _whole_numbers(name: str, values: ArrayLike) -> Index:
+    """Return a filled row of integers, read-only."""
+    given = np.asarray(values)
+    if given.ndim != 1 or given.size == 0:
+        raise ValueError(f"{name} must be a filled row of nodes, got shape {given.shape}")
+    if given.dtype.kind not in "iu":
+        raise TypeError(f"{name} must be integers, got dtype {given.dtype}")
+    row = given.astype(np.int64)
+    row.flags.writeable = False
+    return row
