@@ -13,15 +13,17 @@ def catalogue(*, epsilon: float = 1.0, data: str = "morocco") -> dict[str, Any]:
     Parameters
     ----------
     epsilon : float
-        Budget in nats that each promises, positive and finite.
+        Budget in nats that each promises, positive and finite; of zero-concentrated privacy its square over 2, which
+        is what pure privacy implies.
     data : str
         Bundled population whose tree the hierarchical algorithms get; see `algorithms.population.load`.
 
     Returns
     -------
     dict
-        Mechanisms with a `.claim`, keyed by name; the known bugs come last. The notebook's bug exists only for an
-        epsilon below 1, and is absent otherwise.
+        Mechanisms with a `.claim`, keyed by name; the known bugs come last, those that show on any counts: all of them
+        are in `algorithms.broken`, with the databases that show them, and the benchmarks of the literature in
+        `algorithms.classics`. The notebook's bug exists only for an epsilon below 1, and is absent otherwise.
 
     Raises
     ------
@@ -33,8 +35,21 @@ def catalogue(*, epsilon: float = 1.0, data: str = "morocco") -> dict[str, Any]:
     >>> sorted(catalogue(epsilon=0.5))[:3]
     ['adpc', 'gdpc', 'gdpc-half-noise']
     """
-    from algorithms.broken import ForgottenLevelRDPC, HalfNoiseGDPC, NotebookGDPC
+    from algorithms.broken import (
+        EditedToTruth,
+        ForgottenLevelRDPC,
+        ForkedAreas,
+        HalfNoiseGDPC,
+        LaplaceHoles,
+        NotebookGDPC,
+        PublicSize,
+        PublishedTwice,
+        SeededByData,
+        SilentInvariant,
+        SquareRootShares,
+    )
     from algorithms.flaxman import ADPC, GDPC, RDPC
+    from algorithms.gaussian import GaussianCounts
     from algorithms.population import load
 
     tree, _ = load(data)
@@ -43,8 +58,17 @@ def catalogue(*, epsilon: float = 1.0, data: str = "morocco") -> dict[str, Any]:
         "rdpc": RDPC(epsilon, tree),
         "rdpc-all": RDPC(epsilon, tree, output="all"),
         "adpc": ADPC(epsilon),
+        "gaussian-counts": GaussianCounts(GDPC(epsilon).epsilon ** 2 / 2),
         "gdpc-half-noise": HalfNoiseGDPC(epsilon),
+        "gdpc-twice": PublishedTwice(epsilon),
+        "gdpc-forked": ForkedAreas(epsilon),
+        "gdpc-seeded-by-data": SeededByData(epsilon),
+        "gdpc-exact-total": SilentInvariant(epsilon),
+        "gdpc-edited": EditedToTruth(epsilon),
+        "gdpc-public-size": PublicSize(epsilon),
+        "laplace-holes": LaplaceHoles(epsilon),
         "rdpc-forgotten-level": ForgottenLevelRDPC(epsilon, tree, output="all"),
+        "rdpc-square-root-shares": SquareRootShares(epsilon, tree),
     }
     if epsilon < 1:
         exhibits["gdpc-notebook"] = NotebookGDPC(epsilon)

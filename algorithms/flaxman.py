@@ -16,7 +16,7 @@ import math
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, Literal, Protocol
+from typing import Any, ClassVar, Literal, Protocol
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -68,6 +68,8 @@ class GDPC:
     >>> release.shape, release.dtype.name
     ((2, 3), 'int64')
     """
+
+    entrywise: ClassVar[bool] = True
 
     epsilon: float
 
@@ -243,6 +245,8 @@ class ADPC:
     >>> ADPC(1.0)([10, 0, 3], 2, np.random.default_rng(7)).shape
     (2, 3)
     """
+
+    entrywise: ClassVar[bool] = True
 
     epsilon: float
     parts: int = 4

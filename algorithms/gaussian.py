@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from functools import cached_property
+from typing import ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -43,6 +44,8 @@ class GaussianCounts:
     >>> release.shape, release.dtype.name
     ((2, 3), 'int64')
     """
+
+    entrywise: ClassVar[bool] = True
 
     rho: float
 

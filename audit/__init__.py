@@ -18,51 +18,71 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from audit.attacks import Attack
-    from audit.claims import PureDP
+    from audit.claims import ZCDP, ApproxDP, GaussianDP, PureDP, compose
     from audit.direct import direct_loss
     from audit.events import Event, Statistic
     from audit.exact import LossDistribution, loss_distribution
     from audit.loss import measure_loss, measure_loss_from_outputs
     from audit.mechanism import Mechanism, per_run
     from audit.neighbors import NeighborPair
+    from audit.one_run import Canaries, RecordCanaries, measure_loss_one_run
     from audit.residuals import residual_loss
     from audit.results import AuditResult, LossEstimate
+    from audit.search import neighbors_within, search_loss
 
 __all__ = [
+    "ZCDP",
+    "ApproxDP",
     "Attack",
     "AuditResult",
+    "Canaries",
     "Event",
+    "GaussianDP",
     "LossDistribution",
     "LossEstimate",
     "Mechanism",
     "NeighborPair",
     "PureDP",
+    "RecordCanaries",
     "Statistic",
+    "compose",
     "direct_loss",
     "loss_distribution",
     "measure_loss",
     "measure_loss_from_outputs",
+    "measure_loss_one_run",
+    "neighbors_within",
     "per_run",
     "residual_loss",
+    "search_loss",
 ]
 
 # Names are looked up on first use, so that importing the package costs next to nothing.
 _HOMES = {
+    "ZCDP": "claims",
+    "ApproxDP": "claims",
     "Attack": "attacks",
     "AuditResult": "results",
+    "Canaries": "one_run",
     "Event": "events",
+    "GaussianDP": "claims",
     "LossDistribution": "exact",
     "LossEstimate": "results",
     "Mechanism": "mechanism",
     "NeighborPair": "neighbors",
     "PureDP": "claims",
+    "RecordCanaries": "one_run",
     "Statistic": "events",
+    "compose": "claims",
     "direct_loss": "direct",
     "loss_distribution": "exact",
     "measure_loss": "loss",
     "measure_loss_from_outputs": "loss",
+    "measure_loss_one_run": "one_run",
+    "neighbors_within": "search",
     "per_run": "mechanism",
     "residual_loss": "residuals",
+    "search_loss": "search",
 }
 
 

@@ -258,7 +258,7 @@ def one_run_p_value(
     Parameters
     ----------
     correct, guesses : int
-        Right guesses, and guesses made.
+        Right guesses, and guesses made; with a delta, as many as were fixed before the run.
     epsilon : float
         Promised loss in nats, 0 or more.
     delta : float

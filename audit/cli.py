@@ -10,17 +10,18 @@ import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, get_args
 
 import typer
 from numpy.typing import NDArray
 from rich.console import Console
 
-from audit.claims import PureDP, check_relation, parse_claim
+from audit.attacks import NAMED
+from audit.claims import Claim, check_relation, parse_claim
 from audit.inputs import bundled, described, exhibits, own_mechanism, read_counts, read_numbers
 from audit.neighbors import NeighborPair
 from audit.provenance import provenance
-from audit.results import AuditResult
+from audit.results import AuditResult, scale_of
 from audit.storage import check_writable, read_json
 
 __all__ = ["main"]
@@ -119,7 +120,12 @@ def audit(
         typer.Option(help="morocco or midwest (bundled), or a file of counts: .npy, or .csv with one count a line."),
     ] = "morocco",
     epsilon: Annotated[float, typer.Option(help="Budget that a named algorithm promises, in nats.")] = 1.0,
-    claim: Annotated[str, typer.Option(help="The promise, pure:EPSILON. Default: the mechanism's own.")] = "",
+    claim: Annotated[
+        str,
+        typer.Option(
+            help="The promise, pure:EPSILON, approx:EPSILON,DELTA, zcdp:RHO or gaussian:MU. Default: its own."
+        ),
+    ] = "",
     relation: Annotated[str, typer.Option(help="Neighbor relation of --claim: add_remove or replace_one.")] = "",
     cell: Annotated[int, typer.Option(help="Area whose count differs between the two databases.")] = 0,
     people: Annotated[int, typer.Option(help="People by whom they differ; the loss is divided by it.")] = 1,
@@ -134,7 +140,10 @@ def audit(
     size: Annotated[int, typer.Option(help="Runs in all, over both databases.")] = 200_000,
     selection: Annotated[float, typer.Option(help="Share of them that chooses the event.")] = 0.3,
     confidence: Annotated[float, typer.Option(help="One-sided confidence of each audit.")] = 0.95,
-    attack: Annotated[str, typer.Option(help="auto, threshold or cell.")] = "auto",
+    attack: Annotated[str, typer.Option(help=f"One of {', '.join(NAMED)}.")] = "auto",
+    early: Annotated[
+        bool, typer.Option("--early", help="Stop as soon as the answer is clear; --size is then the most runs.")
+    ] = False,
     seed: Annotated[int | None, typer.Option(help="Seed; default: fresh entropy, recorded in the result.")] = None,
     jobs: Annotated[int, typer.Option(help="Blocks of runs at work at the same time; -1 for all cores.")] = -1,
     out: Annotated[Path | None, typer.Option(help="Folder for the JSON results and a figure.")] = None,
@@ -151,15 +160,16 @@ def audit(
         raise ValueError(f"jobs must be a positive number, or -1 for all cores, got {jobs}")
     common: dict[str, Any] = {"attack": attack, "selection": selection, "confidence": confidence, "rng": seed}
 
+    stop = "early" if early else "fixed"
     questions: list[tuple[str, Callable[[], AuditResult]]] = []
     notes: list[str] = []
     if outputs_x is not None or outputs_y is not None:
         if outputs_x is None or outputs_y is None or targets:
             raise ValueError("--outputs-x and --outputs-y go together, and without the name of a mechanism")
-        _refuse(context, "data epsilon cell people move_to size jobs", "has no effect on outputs from elsewhere")
+        _refuse(context, "data epsilon cell people move_to size jobs early", "has no effect on outputs from elsewhere")
         if not claim or not relation:
             raise ValueError(
-                "outputs from elsewhere need --claim pure:EPSILON and --relation add_remove or replace_one"
+                "outputs from elsewhere need --claim, such as pure:1, and --relation add_remove or replace_one"
             )
         promise = parse_claim(claim, relation)  # type: ignore[arg-type]
         x, y = read_numbers(outputs_x), read_numbers(outputs_y)
@@ -192,12 +202,12 @@ def audit(
             mechanism = own_mechanism(name) if ":" in name else catalogue[name]
             with _blaming(name):
                 promised = stated or getattr(mechanism, "claim", None)
-            if not isinstance(promised, PureDP):
-                raise ValueError(f"{name} has no claim of its own: give --claim pure:EPSILON")
+            if not isinstance(promised, get_args(Claim)):
+                raise ValueError(f"{name} has no claim of its own: give --claim, such as pure:1 or zcdp:0.5")
             if promised.relation != pair.relation:
                 notes.append(f"{name} promises {promised}, which is {promised.under(pair.relation)}.")
                 promised = promised.under(pair.relation)
-            ask = _asking(name, measure_loss, mechanism, pair, promised, size=size, n_jobs=jobs, **common)
+            ask = _asking(name, measure_loss, mechanism, pair, promised, size=size, n_jobs=jobs, stop=stop, **common)
             questions.append((name, ask))
     if notes and not as_json:
         print("\n".join(notes))
@@ -300,9 +310,10 @@ def _show(results: list[tuple[str, AuditResult]], as_json: bool) -> None:
         for name, result in results:
             console.print(f"{name}: {result.event}{result.witness}", markup=False)
         console.print()
+    scales = ", ".join(sorted({scale_of(result.claim) for result in audits}))
     levels = ", ".join(sorted({f"{100 * result.confidence:.6g}%" for result in audits}))
     console.print(
-        f"Losses are epsilon in nats for one step between neighbors. The true loss is at least what the runs force, at "
+        f"Losses are {scales} for one step between neighbors. The true loss is at least what the runs force, at "
         f"{levels} confidence each. A pass is no proof: a loss below what this event would have shown with power 0.8, "
         "or in events of another kind, stays hidden.",
         markup=False,

@@ -10,13 +10,41 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-__all__ = ["CellRule", "Event", "Statistic", "ThresholdRule", "agreement", "cell"]
+__all__ = [
+    "CellRule",
+    "Event",
+    "Statistic",
+    "ThresholdRule",
+    "WeightRule",
+    "agreement",
+    "cell",
+    "distance_from",
+    "score_in_words",
+    "sum_of_entries",
+    "weighted_sum",
+]
 
 Floats = NDArray[np.float64]
 Guesses = NDArray[np.int8]
 
 LARGEST = float(np.finfo(np.float64).max)
 DECIMALS = 9  # float scores are rounded before any comparison: the last bits of a sum can leak the true value
+
+
+def score_in_words(score: float) -> str:
+    """Return a score as reports show it.
+
+    Parameters
+    ----------
+    score : float
+        As rules hold it: what stood for infinity is written so.
+
+    Returns
+    -------
+    str
+        Up to ten digits.
+    """
+    return f"{math.copysign(math.inf, score) if abs(score) >= LARGEST else score:.10g}"
 
 
 @dataclass(frozen=True, eq=False)
@@ -29,10 +57,14 @@ class Statistic:
         In words, for the report.
     function : callable
         Takes outputs, shape (runs, *output), and returns scores, shape (runs,).
+    log_ratio : bool
+        Whether scores are meant to be log-likelihood ratios of `y` over `x`: then the choice of a rule takes them at
+        their word, as far as runs do not contradict them.
     """
 
     name: str
     function: Callable[[NDArray[Any]], NDArray[Any]]
+    log_ratio: bool = False
 
     def __call__(self, outputs: NDArray[Any]) -> Floats:
         """Return the scores of a batch of outputs, rounded to 1e-9, shape (runs,); infinities become finite.
@@ -40,12 +72,15 @@ class Statistic:
         Raises
         ------
         ValueError
-            If the statistic reads an entry that outputs do not have, gives NaN, or does not give one score a run.
+            If the statistic reads an entry that outputs do not have, or does not give one number a run.
         """
         try:
-            scores = np.asarray(self.function(outputs), dtype=np.float64)
+            given = np.asarray(self.function(outputs))
         except IndexError:
             raise ValueError(f"{self.name} must be inside outputs, got outputs of shape {outputs.shape[1:]}") from None
+        if given.dtype.kind == "U":
+            raise ValueError(f"{self.name} must be a number, got {str(given.flat[0])!r}: words need an own Statistic")
+        scores = given.astype(np.float64)
         if scores.shape != outputs.shape[:1]:
             raise ValueError(f"{self.name} must give one score a run, got shape {scores.shape} for {len(outputs)} runs")
         if np.isnan(scores).any():
@@ -104,6 +139,62 @@ def agreement(cells: Sequence[tuple[int, ...]], middles: Sequence[float], signs:
     return Statistic(f"joint shift of output{names}", score)
 
 
+def weighted_sum(cells: Sequence[tuple[int, ...]], middles: Sequence[float], weights: Sequence[float]) -> Statistic:
+    """Return the statistic that adds up how far entries lie from their middles.
+
+    Parameters
+    ----------
+    cells : sequence of tuple of int
+        The entries of one output, at least one.
+    middles : sequence of float
+        For each, the value half-way between the two databases.
+    weights : sequence of float
+        For each, what it counts; for normal noise, its shift over its variance.
+
+    Returns
+    -------
+    Statistic
+        The log-likelihood ratio of independent normal laws, up to a constant.
+    """
+    pick: tuple[Any, ...] = (slice(None), *(np.array(axis) for axis in zip(*cells, strict=True)))
+    names = ", ".join(f"[{', '.join(map(str, index))}]" for index in cells)
+
+    return Statistic(
+        f"weighted sum of output{names}",
+        lambda outputs: _added((outputs[pick] - np.asarray(middles)) * np.asarray(weights, float)),
+    )
+
+
+def sum_of_entries() -> Statistic:
+    """Return the statistic that adds up all entries of an output, which invariants keep exact.
+
+    Returns
+    -------
+    Statistic
+        The sum.
+    """
+    return Statistic("sum of output", lambda outputs: _added(outputs.reshape(len(outputs), -1)))
+
+
+def distance_from(index: tuple[int, ...], middle: float) -> Statistic:
+    """Return the statistic of two-sided events: how far one entry lies from a value, on whichever side.
+
+    Parameters
+    ----------
+    index : tuple of int
+        The entry of one output.
+    middle : float
+        The value.
+
+    Returns
+    -------
+    Statistic
+        0 or more.
+    """
+    entry = cell(*index)
+    return Statistic(f"distance of {entry.name} from {middle:.10g}", lambda outputs: np.abs(entry(outputs) - middle))
+
+
 @dataclass(frozen=True)
 class ThresholdRule:
     """Guess one database from a score up, the other from a lower score down, abstain between.
@@ -131,11 +222,11 @@ class ThresholdRule:
         sign = 1 if self.above == "y" else -1
         return ((scores >= self.high) * np.int8(sign) - (scores <= self.low) * np.int8(sign)).astype(np.int8)
 
-    def describe(self, name: str) -> str:
-        """Return the rule in words."""
+    def describe(self, name: str, value: Callable[[float], str]) -> str:
+        """Return the rule in words, each score as `value` writes it."""
         below = "x" if self.above == "y" else "y"
-        sides = [f"{self.above} if {name} >= {self.high:.10g}"] if math.isfinite(self.high) else []
-        sides += [f"{below} if {name} <= {self.low:.10g}"] if math.isfinite(self.low) else []
+        sides = [f"{self.above} if {name} >= {value(self.high)}"] if math.isfinite(self.high) else []
+        sides += [f"{below} if {name} <= {value(self.low)}"] if math.isfinite(self.low) else []
         return ", ".join(sides)
 
 
@@ -156,10 +247,53 @@ class CellRule:
         """Return +1 for `y`, -1 for `x` and 0 for no guess, shape (runs,)."""
         return np.isin(scores, self.y).astype(np.int8) - np.isin(scores, self.x).astype(np.int8)
 
-    def describe(self, name: str) -> str:
-        """Return the rule in words."""
+    def describe(self, name: str, value: Callable[[float], str]) -> str:
+        """Return the rule in words, each score as `value` writes it."""
         return ", ".join(
-            f"{who} if {name} in {_spans(values)}" for who, values in (("y", self.y), ("x", self.x)) if values.size
+            f"{who} if {name} in {_spans(values, value)}"
+            for who, values in (("y", self.y), ("x", self.x))
+            if values.size
+        )
+
+
+@dataclass(frozen=True, eq=False)
+class WeightRule:
+    """Weigh a score by an estimate of its log-likelihood ratio, bin by bin: what a bound on a divergence averages.
+
+    Attributes
+    ----------
+    edges : ndarray of float, shape (m - 1,)
+        Rising; a score on an edge belongs to the bin above.
+    weights : ndarray of float, shape (m,)
+        Of each bin, in nats.
+    order : float
+        Of the Renyi divergence, 1 or more.
+    toward : {"x", "y"}
+        The database whose law stands first in the divergence: large weights speak for it.
+    """
+
+    edges: Floats
+    weights: Floats
+    order: float = 1.0
+    toward: Literal["x", "y"] = "y"
+
+    def bins(self, scores: Floats) -> NDArray[np.intp]:
+        """Return the number of the bin of each score, shape (runs,)."""
+        return np.searchsorted(self.edges, scores, side="right")
+
+    def guess(self, scores: Floats) -> Guesses:
+        """Return which database the weight of each score speaks for: +1 for `y`, -1 for `x`, 0 for neither."""
+        sign = 1 if self.toward == "y" else -1
+        return (sign * np.sign(self.weights[self.bins(scores)])).astype(np.int8)
+
+    def describe(self, name: str, value: Callable[[float], str]) -> str:
+        """Return the rule in words; it has too many bins to write each."""
+        if self.weights.size == 1:
+            return ""
+        other = "x" if self.toward == "y" else "y"
+        return (
+            f"log-likelihood ratio of {self.toward} over {other} by {name} in {self.weights.size} bins, "
+            f"{self.weights.min():.3g} to {self.weights.max():.3g}, Renyi order {self.order:g}"
         )
 
 
@@ -171,12 +305,15 @@ class Event:
     ----------
     statistic : Statistic
         What of the output is looked at.
-    rule : ThresholdRule or CellRule
+    rule : ThresholdRule, CellRule or WeightRule
         What is guessed from it.
+    value : callable, optional
+        Writes a score in words.
     """
 
     statistic: Statistic
-    rule: ThresholdRule | CellRule
+    rule: ThresholdRule | CellRule | WeightRule
+    value: Callable[[float], str] = score_in_words
 
     @classmethod
     def at_least(cls, index: int | tuple[int, ...], high: float, *, low: float | None = None) -> Event:
@@ -224,7 +361,14 @@ class Event:
         return self.rule.guess(self.statistic(outputs))
 
     def __str__(self) -> str:
-        return self.rule.describe(self.statistic.name) or "never a guess"
+        return self.rule.describe(self.statistic.name, self.value) or "never a guess"
+
+
+def _added(entries: NDArray[Any]) -> Floats:
+    """Return the sum of each row; infinities on either side speak for neither database."""
+    with np.errstate(invalid="ignore", over="ignore"):
+        total = entries.sum(axis=1, dtype=float)
+    return np.where(np.isnan(total), 0.0, total)
 
 
 def _rounded(values: ArrayLike) -> Floats:
@@ -235,10 +379,10 @@ def _rounded(values: ArrayLike) -> Floats:
     return np.where(np.isfinite(rounded), rounded, given)
 
 
-def _spans(values: Floats) -> str:
+def _spans(values: Floats, value: Callable[[float], str]) -> str:
     """Write sorted values as ranges of neighbors, a few of them at most."""
     breaks = np.flatnonzero(values[1:] != values[:-1] + 1) + 1
     runs = [
-        f"{part[0]:.10g}..{part[-1]:.10g}" if part.size > 1 else f"{part[0]:.10g}" for part in np.split(values, breaks)
+        f"{value(part[0])}..{value(part[-1])}" if part.size > 1 else value(part[0]) for part in np.split(values, breaks)
     ]
     return "{" + ", ".join(runs[:6]) + (f", ... ({values.size} values)" if len(runs) > 6 else "") + "}"

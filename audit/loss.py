@@ -4,18 +4,34 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
-from typing import Any
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from audit.arguments import whole_number
-from audit.attacks import Attack, Moments, changed_cells, moved_cells, other_moved_cells, select_event
-from audit.claims import PureDP, Relation
-from audit.events import Event, Statistic
-from audit.judging import GAME, RECTANGLE, check_question, judge, support_witness
+from audit.attacks import Attack
+from audit.candidates import LIKELIHOOD_RATIO
+from audit.claims import ApproxDP, Claim, Relation
+from audit.discovery import GivenRuns, MechanismRuns, Phase, Runs, find_statistics, halves, learn_words, scores
+from audit.events import LARGEST, Event, Statistic
+from audit.judging import (
+    AnytimeGame,
+    Counts,
+    Divergence,
+    Game,
+    Method,
+    Rectangle,
+    Region,
+    added,
+    check_question,
+    counted,
+    judge,
+    method_for,
+    support_witness,
+)
 from audit.mechanism import Mechanism, mechanism_name
 from audit.neighbors import NeighborPair, Unit
 from audit.progress import progress_bar
@@ -23,15 +39,13 @@ from audit.provenance import provenance
 from audit.results import AuditResult
 from audit.sampling import (
     CHANCE,
-    Reduce,
     Seed,
     chance_of_repeat,
     check_not_copied,
     check_outputs,
     check_uses_rng,
-    draw,
     entropy_of,
-    run,
+    one_output,
     seed_sequence,
     stream,
 )
@@ -40,13 +54,9 @@ __all__ = ["measure_loss", "measure_loss_from_outputs"]
 
 Floats = NDArray[np.float64]
 
-# Numbers of the independent random streams of one audit.
-PROBE, EXPLORE, SELECT, COUNT, COINS = range(5)
-X, Y = 0, 1
-
 PROBES = 20  # runs in each of two batches that must differ before the audit begins
-GLANCE = 1 / 10  # share of the selection runs that looks for entries which move although the pair leaves them alone
-EXPLORING = 1 / 3  # share of the selection runs that finds what moves, where the pair does not tell
+SETTLED = 1.1  # of the promise: an audit that may stop early does where it would have seen as much
+FIRST_LOOK = 1000  # counting runs before an audit that may stop early looks at them
 MOST_FOR_RECTANGLE = 10_000  # counting runs on either database: beyond, the other one limits what can be shown
 FEWEST_FOR_GAME = 50  # given runs on either database: below, thinning them costs more than the rectangle does
 
@@ -54,7 +64,7 @@ FEWEST_FOR_GAME = 50  # given runs on either database: below, thinning them cost
 def measure_loss(
     mechanism: Mechanism,
     pair: NeighborPair,
-    claim: PureDP,
+    claim: Claim,
     *,
     attack: str | Attack = "auto",
     event: Event | None = None,
@@ -63,27 +73,31 @@ def measure_loss(
     confidence: float = 0.95,
     rng: Seed = None,
     n_jobs: int = 1,
+    stop: Literal["fixed", "early"] = "fixed",
     progress: bool = False,
 ) -> AuditResult:
     """Run a mechanism on two neighboring databases and report the largest privacy loss that the runs prove.
 
-    A share of the runs chooses an event, the others play a game: a fair coin picks the database of each, and the event
-    guesses which it was. How often it is right bounds the loss from below.
+    A share of the runs chooses an event, the others count it. For a promise of pure or approximate privacy they play a
+    game: a fair coin picks the database of each, and the event guesses which it was. How often it is right bounds the
+    loss from below. Gaussian privacy is bounded by the two probabilities of an event, zero-concentrated privacy by a
+    Renyi divergence between the laws of a score.
 
     Parameters
     ----------
     mechanism : Mechanism
-        Called as ``mechanism(data, size, rng)``; returns outputs of shape (size, *output).
+        Called as ``mechanism(data, size, rng)``; returns outputs of shape (size, *output), numbers or words. A run
+        that raises an exception counts as an output: -inf, or a word of its own.
     pair : NeighborPair
         The two databases.
-    claim : PureDP
+    claim : PureDP, ApproxDP, ZCDP or GaussianDP
         What the mechanism promises, under the relation of the pair.
-    attack : {"auto", "threshold", "cell"} or Attack
+    attack : {"auto", "threshold", "cell", "entries", "likelihood_ratio", "paths", "trained"} or Attack
         Where to look for the event.
     event : Event, optional
         One registered before any run: all runs then count.
     size : int
-        Runs in all, over both databases, selection included; up to 43 more only look at the mechanism.
+        Runs in all, over both databases, selection included; up to 56 more only look at the mechanism.
     selection : float
         Share of the runs that choose the event, in (0, 1).
     confidence : float
@@ -92,6 +106,9 @@ def measure_loss(
         Seed of all randomness.
     n_jobs : int
         Blocks of runs at work at the same time; the result does not depend on it.
+    stop : {"fixed", "early"}
+        Make all runs, or stop as soon as a violation is shown or one of a tenth would have been: then `size` is the
+        most that are made. The bound holds whenever the audit stops.
     progress : bool
         Show a progress bar on a terminal if it takes long.
 
@@ -111,11 +128,12 @@ def measure_loss(
     Notes
     -----
     Guarantee: P(measured > true loss of the pair for one step) <= 1 - confidence, whatever the mechanism.
-    Units: nats.
+    Units: those of the claim, nats but for delta.
 
-    By default the entries of an output that the pair changes are searched, singly and jointly, and single entries whose
-    mean moves although the pair leaves them alone. A loss that shows only in how entries vary together, or beyond the
-    ninth decimal, stays hidden: give an `Attack` with statistics of your own.
+    By default the entries of an output that the pair changes are searched, singly and jointly, entries whose mean moves
+    although the pair leaves them alone, paths of a tree with raking undone where the mechanism tells its ``areas``, the
+    exact likelihood ratio where it offers ``log_likelihood``, and the scores of trained classifiers where it does not.
+    A loss beyond the ninth decimal stays hidden: give an `Attack` with statistics of your own.
 
     References
     ----------
@@ -124,6 +142,7 @@ def measure_loss(
 
     Examples
     --------
+    >>> from audit.claims import PureDP
     >>> count = lambda data, size, rng: data + rng.laplace(size=(size, data.size))
     >>> pair = NeighborPair.add_people([120, 75], cell=0)
     >>> result = measure_loss(count, pair, PureDP(0.5), rng=1)
@@ -139,67 +158,58 @@ def measure_loss(
     size = whole_number("size", size, least=1)
     if isinstance(n_jobs, bool) or not isinstance(n_jobs, int) or n_jobs == 0:
         raise ValueError(f"n_jobs must be a whole number other than 0, got {n_jobs!r}")
+    if stop not in ("fixed", "early"):
+        raise ValueError(f'stop must be "fixed" or "early", got {stop!r}')
     choosing = 0 if event is not None else _choosing_runs(size, selection)
     counting = size - choosing
     if counting < 1:
         raise ValueError(f"size must leave runs to count, got {size} with {choosing} to select")
     root = seed_sequence(rng)
-    shape = check_uses_rng(mechanism, pair.x, max(2, min(PROBES, size // 20)), stream(root, PROBE, X))
-    other = run(mechanism, pair.y, 1, np.random.default_rng(stream(root, PROBE, Y))).shape[1:]
-    if shape != other:
-        raise ValueError(f"outputs must have one shape on both databases, got {shape} and {other}")
-
-    support = support_witness(mechanism, pair)  # before the runs: an error in it must not cost them
+    output = one_output(mechanism, (pair.x, pair.y), stream(root, Phase.SHAPE))
+    shape = output.shape[1:]
+    check_uses_rng(mechanism, pair.x, max(2, min(PROBES, size // 20)), stream(root, Phase.PROBE), shape=shape)
+    support = support_witness(mechanism, pair, claim)  # before the runs: an error in it must not cost them
+    method: Method = method_for(claim, pair.distance, confidence)
+    coins = np.random.default_rng(stream(root, Phase.COINS))
 
     with progress_bar(mechanism_name(mechanism), size, shown=progress) as advance:
-        runs = _Runs(mechanism, pair, shape, root, n_jobs, advance)
-        if event is None:
-            statistics, exploring = searching.statistics, 0
-            if statistics is None:
-                changed = changed_cells(pair, shape)
-                if math.prod(shape) > 1:
-                    exploring = max(4, int(choosing * (EXPLORING if changed is None else GLANCE)))
-                statistics = runs.moving(exploring, changed) if exploring else changed
-                assert statistics is not None  # the one entry of an output is always looked at
-            x, y = runs.scores(_halves(choosing - exploring), statistics, SELECT)
-            event = select_event(
-                statistics, x, y, families=searching.families, counting=counting, confidence=confidence
-            )
-            searched = _describe(searching, statistics)
+        runs: Runs = MechanismRuns(mechanism, pair, shape, root, n_jobs, advance)
+        if event is not None:
+            chosen = _Choice(event, runs)
         else:
-            searched = "one event, registered beforehand"
+            words = output.dtype.kind == "U"
+            chosen = _choose(runs, method, searching, choosing, counting, words=words, mechanism=mechanism)
+        if stop == "fixed":
+            counts = _count(chosen, method, _sizes(method, counting, coins), Phase.COUNT)
+        else:
+            method, counts = _count_until_settled(chosen, method, counting, coins)
+    if support is None and not isinstance(claim, ApproxDP):
+        support = chosen.witness
 
-        on_y = int(np.random.default_rng(stream(root, COINS)).binomial(counting, 0.5))
-        x, y = runs.scores((counting - on_y, on_y), [event.statistic], COUNT)
-
-    guesses_x, guesses_y = event.rule.guess(x[:, 0]), event.rule.guess(y[:, 0])
     return judge(
         begun,
-        claim,
-        guesses_x,
-        guesses_y,
-        bound=GAME,
+        method,
+        chosen.event,
+        counts,
         support=support,
         mechanism=mechanism_name(mechanism),
-        event=str(event),
-        searched=searched,
+        searched=chosen.searched,
         pair=pair.label,
         relation=pair.relation,
         unit=pair.unit,
-        distance=pair.distance,
         adjacency=pair.adjacency,
         confidence=confidence,
-        size=size,
+        size=choosing + counts["x"]["runs"] + counts["y"]["runs"],
         selection=choosing,
         seed_entropy=entropy_of(root),
-        provenance=provenance(size=size, selection=selection, mechanism=_plain_parameters(mechanism)),
+        provenance=provenance(size=size, selection=selection, stop=stop, mechanism=_plain_parameters(mechanism)),
     )
 
 
 def measure_loss_from_outputs(
     outputs_x: ArrayLike,
     outputs_y: ArrayLike,
-    claim: PureDP,
+    claim: Claim,
     *,
     relation: Relation,
     distance: int = 1,
@@ -213,15 +223,16 @@ def measure_loss_from_outputs(
 ) -> AuditResult:
     """Report the largest privacy loss that given outputs prove, for a mechanism that runs elsewhere.
 
-    The numbers of runs are then fixed, so no coin picked the databases: runs are shuffled and thinned to what fair
-    coins would have picked. With fewer than 50 counting runs on either database, exact limits for the two
-    probabilities take the place of the game.
+    The numbers of runs are then fixed, so no coin picked the databases: for the game of pure and approximate privacy,
+    runs are shuffled and thinned to what fair coins would have picked. With fewer than 50 counting runs on either
+    database, exact limits for the two probabilities take its place.
 
     Parameters
     ----------
     outputs_x, outputs_y : array_like, shape (runs, *output)
-        Independent outputs on either database, one run a row; the numbers of runs may differ.
-    claim : PureDP
+        Independent outputs on either database, one run a row, numbers or words; the numbers of runs
+        may differ.
+    claim : PureDP, ApproxDP, ZCDP or GaussianDP
         What the mechanism promises, under `relation`.
     relation : {"add_remove", "replace_one"}
         What one step between neighbors is.
@@ -244,13 +255,13 @@ def measure_loss_from_outputs(
     ValueError
         If shapes differ, outputs hold NaN, are the same on both databases, or are too few, or a number is out of range.
     TypeError
-        If outputs are not numbers.
+        If outputs are neither numbers nor words.
 
     Notes
     -----
     Guarantee: P(measured > true loss for one step) <= 1 - confidence, whatever the mechanism, if the runs are
     independent.
-    Units: nats.
+    Units: those of the claim, nats but for delta.
 
     References
     ----------
@@ -258,6 +269,7 @@ def measure_loss_from_outputs(
 
     Examples
     --------
+    >>> from audit.claims import PureDP
     >>> rng = np.random.default_rng(3)
     >>> result = measure_loss_from_outputs(
     ...     rng.laplace(0, 1, 5000), rng.laplace(1, 1, 5000), PureDP(1.0), relation="add_remove", rng=4
@@ -267,11 +279,13 @@ def measure_loss_from_outputs(
     """
     begun = time.perf_counter()
     given = [check_outputs(np.asarray(outputs)) for outputs in (outputs_x, outputs_y)]
-    if given[X].shape[1:] != given[Y].shape[1:]:
-        raise ValueError(
-            f"outputs must have one shape on both databases, got {given[X].shape[1:]} and {given[Y].shape[1:]}"
-        )
-    if np.array_equal(given[X], given[Y]) and chance_of_repeat(given[X]) < CHANCE:
+    x, y = given
+    if x.shape[1:] != y.shape[1:]:
+        raise ValueError(f"outputs must have one shape on both databases, got {x.shape[1:]} and {y.shape[1:]}")
+    words = x.dtype.kind == "U"
+    if words != (y.dtype.kind == "U"):
+        raise ValueError(f"outputs must be numbers or words on both databases, got {x.dtype} and {y.dtype}")
+    if np.array_equal(x, y) and chance_of_repeat(x) < CHANCE:
         raise ValueError("outputs are the same on both databases: the two must not share a random stream")
     for outputs in given:
         check_not_copied(outputs)
@@ -279,58 +293,141 @@ def measure_loss_from_outputs(
     searching = check_question(claim, relation, attack, event, confidence)
     root = seed_sequence(rng)
     shuffled = [
-        outputs[np.random.default_rng(stream(root, SELECT, side)).permutation(len(outputs))]
+        outputs[np.random.default_rng(stream(root, Phase.SELECT, side)).permutation(len(outputs))]
         for side, outputs in enumerate(given)
     ]
+    runs = GivenRuns((shuffled[0], shuffled[1]), pair, root)
+    method: Method = method_for(claim, pair.distance, confidence)
 
-    cut = 0  # of either: a rule is rated by how often it is right where both databases are as likely
-    if event is None:
-        fewest = min(map(len, shuffled))
-        cut = _choosing_runs(2 * fewest, selection) // 2
-        shape = shuffled[X].shape[1:]
-        chosen_from = [outputs[:cut] for outputs in shuffled]
-        counting = 2 * (fewest - cut)
-        statistics = searching.statistics or changed_cells(pair, shape)
-        if statistics is None:
-            part = max(2, int(cut * EXPLORING))
-            center = _center(chosen_from[X])
-            x, y = (Moments.of([Moments.reducer(center)(outputs[:part])]) for outputs in chosen_from)
-            statistics = moved_cells(shape, center, x, y)
-            chosen_from = [outputs[part:] for outputs in chosen_from]
-        scores = [_columns(outputs, statistics) for outputs in chosen_from]
-        event = select_event(statistics, *scores, families=searching.families, counting=counting, confidence=confidence)
-        searched = _describe(searching, statistics)
+    if event is not None:
+        chosen, choosing = _Choice(event, runs), 0
     else:
-        searched = "one event, registered beforehand"
-
-    fresh = [outputs[cut:] for outputs in shuffled]
-    bound = GAME if min(map(len, fresh)) >= FEWEST_FOR_GAME else RECTANGLE
-    if bound == GAME:
-        fresh = _thinned(fresh, np.random.default_rng(stream(root, COINS)))
-    else:
-        fresh = [outputs[:MOST_FOR_RECTANGLE] for outputs in fresh]
-    guesses_x, guesses_y = (event.guess(outputs) for outputs in fresh)
+        fewest = min(runs.left)  # of either: a rule is rated where both databases are as likely
+        choosing = 2 * (_choosing_runs(2 * fewest, selection) // 2)
+        if choosing // 2 + 1 >= fewest:  # a side may lose one more to rounding
+            raise ValueError(f"selection must leave runs to count, got {selection} of {fewest} on a database")
+        chosen = _choose(runs, method, searching, choosing, 2 * fewest - choosing, words=words)
+        runs = chosen.runs
+    left = runs.left
+    if isinstance(method, Game) and min(left) < FEWEST_FOR_GAME:
+        method = Rectangle(method.claim, method.distance, method.confidence)
+        left = [min(runs_left, MOST_FOR_RECTANGLE) for runs_left in left]
+    elif isinstance(method, Game):
+        left = _as_coins_pick(left, np.random.default_rng(stream(root, Phase.COINS)))
+    counts = _count(chosen, method, left, Phase.COUNT)
     return judge(
         begun,
-        claim,
-        guesses_x,
-        guesses_y,
-        bound=bound,
+        method,
+        chosen.event,
+        counts,
         support=None,
         mechanism="given outputs",
-        event=str(event),
-        searched=searched,
+        searched=chosen.searched,
         pair=pair.label,
         relation=relation,
         unit=unit,
-        distance=pair.distance,
         adjacency=pair.adjacency,
         confidence=confidence,
         size=sum(map(len, given)),
-        selection=2 * cut,
+        selection=choosing,
         seed_entropy=entropy_of(root),
-        provenance=provenance(runs_x=len(given[X]), runs_y=len(given[Y]), selection=selection),
+        provenance=provenance(runs_x=len(x), runs_y=len(y), selection=selection),
     )
+
+
+@dataclass(frozen=True)
+class _Choice:
+    """What will be counted, and on what.
+
+    Attributes
+    ----------
+    event : Event
+        Fixed now.
+    runs : Runs
+        Where fresh outputs come from.
+    searched : str
+        What the event was chosen from.
+    witness : dict or None
+        An output that one database only can give, by the mechanism's own likelihood.
+    expected : tuple of float or None
+        Guesses to come, and the share of them that is right, as selection runs suggest.
+    """
+
+    event: Event
+    runs: Any
+    searched: str = "one event, registered beforehand"
+    witness: dict[str, Any] | None = None
+    expected: tuple[float, float] | None = None
+
+
+def _choose(
+    runs: Runs,
+    method: Method,
+    searching: Attack,
+    choosing: int,
+    counting: int,
+    *,
+    words: bool,
+    mechanism: Mechanism | None = None,
+) -> _Choice:
+    """Spend the selection runs: find out what to look at, then choose the event that promises most."""
+    categories, spent = None, 0
+    if words and searching.statistics is None:
+        categories, spent = learn_words(runs, choosing)
+        runs = runs.numbered(categories)
+    # A likelihood and a tree are about outputs, of which numbered words are none.
+    statistics, found = find_statistics(runs, searching, choosing, mechanism if categories is None else None)
+    x, y = scores(runs, halves(choosing - spent - found), statistics, Phase.SELECT)
+    event = method.choose(statistics, x, y, families=searching.families, counting=counting)
+    if categories is not None and event.statistic.name.startswith("output"):
+        event = replace(event, value=categories.name)
+    column = statistics.index(event.statistic)
+    seen = counted(event, x[:, column], y[:, column])
+    return _Choice(
+        event, runs, _describe(method, searching, statistics), _witness(statistics, x, y), _expected(seen, counting)
+    )
+
+
+def _count(chosen: _Choice, method: Method, sizes: Sequence[int], *phase: int) -> Counts:
+    """Count the event on fresh runs."""
+    x, y = scores(chosen.runs, sizes, [chosen.event.statistic], *phase)
+    return counted(chosen.event, x[:, 0], y[:, 0])
+
+
+def _count_until_settled(
+    chosen: _Choice, method: Method, counting: int, coins: np.random.Generator
+) -> tuple[Method, Counts]:
+    """Count block by block, and stop where a violation is shown, or a small one would have been."""
+    sequential: AnytimeGame | Region | Divergence
+    if isinstance(method, Game):
+        sequential = AnytimeGame(method.claim, method.distance, method.confidence, chosen.expected)
+    else:
+        assert isinstance(method, Region | Divergence)
+        sequential = method
+    counts: Counts = {"x": {"runs": 0}, "y": {"runs": 0}}
+    made = 0
+    for look, upto in enumerate(_looks(counting, sequential.growth), start=1):
+        fresh = _count(chosen, method, _sizes(method, upto - made, coins), Phase.COUNT, look)
+        counts, made = added(counts, fresh), upto
+        now = sequential.after(look)
+        shown = now.lower(chosen.event, counts) > now.claim.budget
+        if shown or now.detectable(chosen.event, counts) <= SETTLED * now.claim.budget:
+            break
+    return now, counts
+
+
+def _looks(counting: int, growth: float) -> list[int]:
+    """Return after how many runs an audit looks: each time after `growth` times as many."""
+    steps = math.ceil(math.log(max(counting / FIRST_LOOK, 1.0)) / math.log(growth))
+    return sorted({min(counting, math.ceil(counting / growth**back)) for back in range(steps + 1)})
+
+
+def _sizes(method: Method, counting: int, coins: np.random.Generator) -> tuple[int, int]:
+    """Return how many runs count on `x` and on `y`: as a fair coin picks each, where the theorem needs one."""
+    if not method.coins:
+        return halves(counting)
+    on_y = int(coins.binomial(counting, 0.5))
+    return counting - on_y, on_y
 
 
 def _choosing_runs(size: int, selection: float) -> int:
@@ -344,81 +441,44 @@ def _choosing_runs(size: int, selection: float) -> int:
     return choosing
 
 
-def _halves(runs: int) -> tuple[int, int]:
-    return runs - runs // 2, runs // 2
-
-
-@dataclass(frozen=True)
-class _Runs:
-    """Runs of one audit: a mechanism on both databases, every phase with streams of its own."""
-
-    mechanism: Mechanism
-    pair: NeighborPair
-    shape: tuple[int, ...]
-    root: np.random.SeedSequence
-    n_jobs: int
-    advance: Callable[[int], None]
-
-    def reduced(self, sizes: Sequence[int], reduce: Reduce, phase: int) -> list[Iterator[Floats]]:
-        """Blocks of reduced outputs on `x` and on `y`, as they come."""
-        return [
-            draw(
-                self.mechanism,
-                data,
-                size,
-                reduce=reduce,
-                seed=stream(self.root, phase, side),
-                shape=self.shape,
-                n_jobs=self.n_jobs,
-                advance=self.advance,
-            )
-            for side, (data, size) in enumerate(zip((self.pair.x, self.pair.y), sizes, strict=True))
-        ]
-
-    def scores(self, sizes: Sequence[int], statistics: Sequence[Statistic], phase: int) -> list[Floats]:
-        """Scores on `x` and on `y`, shape (runs, statistics) each."""
-        none = np.empty((0, len(statistics)))
-        blocks = self.reduced(sizes, lambda outputs: _columns(outputs, statistics), phase)
-        return [np.concatenate([none, *part]) for part in blocks]
-
-    def moving(self, size: int, changed: tuple[Statistic, ...] | None) -> tuple[Statistic, ...]:
-        """Statistics of the entries of the output that move between the databases, besides those the pair changes."""
-        center = _center(run(self.mechanism, self.pair.x, 1, np.random.default_rng(stream(self.root, EXPLORE))))
-        x, y = map(Moments.of, self.reduced(_halves(size), Moments.reducer(center), EXPLORE))
-        if changed is None:
-            return moved_cells(self.shape, center, x, y)
-        return changed + other_moved_cells(self.shape, x, y, changed)
-
-
-def _center(outputs: NDArray[Any]) -> Floats:
-    """Return the entries of the first output: sums of squares about it keep their digits where means are large."""
-    first = outputs[0].reshape(-1).astype(np.float64)
-    return np.where(np.isfinite(first), first, 0.0)
-
-
-def _columns(outputs: NDArray[Any], statistics: Sequence[Statistic]) -> Floats:
-    return np.column_stack([statistic(outputs) for statistic in statistics])
-
-
-def _thinned(outputs: list[NDArray[Any]], coins: np.random.Generator) -> list[NDArray[Any]]:
-    """Keep as many runs on either database as fair coins would have picked.
+def _as_coins_pick(left: list[int], coins: np.random.Generator) -> list[int]:
+    """Return how many of the runs left on either database fair coins would have picked.
 
     So many fewer tosses than runs that one side runs short with probability below 4e-8 (Hoeffding); then nothing is
-    guessed, which is valid too.
+    counted, which is valid too.
     """
-    least = min(map(len, outputs))
+    least = min(left)
     tosses = int(2 * least - 6 * math.sqrt(2 * least))
     on_y = int(coins.binomial(tosses, 0.5))
-    if max(on_y, tosses - on_y) > least:
-        return [part[:0] for part in outputs]
-    return [outputs[X][: tosses - on_y], outputs[Y][:on_y]]
+    return [0, 0] if max(on_y, tosses - on_y) > least else [tosses - on_y, on_y]
 
 
-def _describe(attack: Attack, statistics: Sequence[Statistic]) -> str:
+def _expected(counts: Counts, counting: int) -> tuple[float, float] | None:
+    """Return how many guesses to expect and the share that is right, from selection runs; None for other rules."""
+    x, y = counts["x"], counts["y"]
+    if "guessed_x" not in x:
+        return None
+    right = x["guessed_x"] + y["guessed_y"]
+    guessed = right + x["guessed_y"] + y["guessed_x"]
+    share, accuracy = guessed / (x["runs"] + y["runs"]), (right + 0.5) / (guessed + 1)
+    return max(1.0, counting * share), max(0.5, accuracy)
+
+
+def _witness(statistics: Sequence[Statistic], x: Floats, y: Floats) -> dict[str, Any] | None:
+    """Return the share of selection runs that the other database cannot give, as the mechanism's likelihood says."""
+    if statistics[0].name != LIKELIHOOD_RATIO:
+        return None
+    shares = {"x": float(np.mean(x[:, 0] <= -LARGEST)), "y": float(np.mean(y[:, 0] >= LARGEST))}
+    order = max(shares, key=shares.__getitem__)
+    return {"order": f"possible on {order} only", "probability": shares[order]} if shares[order] > 0 else None
+
+
+def _describe(method: Method, attack: Attack, statistics: Sequence[Statistic]) -> str:
     kinds = {"threshold": "thresholds", "cell": "single values"}
     names = ", ".join(statistic.name for statistic in statistics[:3]) + (", ..." if len(statistics) > 3 else "")
     families = " and ".join(kinds[family] for family in attack.families)
-    return f"{families}, to 9 decimals, of {len(statistics)} statistics ({names})"
+    rules = "likelihood ratios" if isinstance(method, Divergence) else families
+    return f"{rules}, to 9 decimals, of {len(statistics)} statistics ({names})"
 
 
 def _plain_parameters(mechanism: Mechanism) -> dict[str, Any]:

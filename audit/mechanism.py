@@ -20,6 +20,16 @@ class Mechanism(Protocol):
         What it promises, for example a `PureDP`.
     ``exact_loss(pair)``
         The exact `LossDistribution` of a pair of neighbors, or None where it is not known.
+    ``support_masses(pair)``
+        For laws without a table: the probability of what is possible on `x` only, and of what is on `y` only.
+    ``log_likelihood(outputs, data)``
+        Log-probability or log-density of each output on a database, shape (runs,), -inf where it is impossible: the
+        best score there is.
+    ``entrywise``
+        True if each entry of an output depends on its own entry of the data alone: unchanged entries then cost nothing.
+    ``areas``
+        For releases over a tree: the parent of every area (-1: root), the area of each entry of an output, and the
+        area of each count in the data.
 
     All randomness must come from `rng`, a `numpy.random.Generator`.
     """

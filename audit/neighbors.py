@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 from audit.arguments import LARGEST, whole_number
 from audit.claims import Relation, check_relation
 
-__all__ = ["NeighborPair"]
+__all__ = ["NeighborPair", "check_counts"]
 
 
 Unit = Literal["person", "household", "record"]
@@ -73,7 +73,7 @@ class NeighborPair:
             for name in ("x", "y"):
                 object.__setattr__(self, name, _as_given(getattr(self, name)))
             return
-        as_database = _records if self.unit == "record" else _counts
+        as_database = _records if self.unit == "record" else check_counts
         object.__setattr__(self, "x", as_database(self.x))
         object.__setattr__(self, "y", as_database(self.y))
         measure = _distance_of_records if self.unit == "record" else _distance_of_counts
@@ -111,7 +111,7 @@ class NeighborPair:
         TypeError
             If counts or `people` are not numbers.
         """
-        x = _counts(counts)
+        x = check_counts(counts)
         people = whole_number("people", people, least=1)
         y = x.copy()
         y[_inside(cell, x)] += people
@@ -152,7 +152,7 @@ class NeighborPair:
         TypeError
             If counts or `people` are not numbers.
         """
-        x = _counts(counts)
+        x = check_counts(counts)
         people = whole_number("people", people, least=1)
         start, end = _inside(source, x), _inside(target, x)
         if start == end:
@@ -278,8 +278,26 @@ def _as_given(data: Any) -> Any:
     return _frozen(np.asarray(data)) if isinstance(data, np.ndarray) else data
 
 
-def _counts(data: Any) -> NDArray[np.int64]:
-    """Non-negative whole numbers, as a read-only copy."""
+def check_counts(data: Any) -> NDArray[np.int64]:
+    """Return counts of people as a read-only copy, or say what is wrong with them.
+
+    Parameters
+    ----------
+    data : array_like
+        One count a cell, of any shape.
+
+    Returns
+    -------
+    ndarray of int64
+        In that shape.
+
+    Raises
+    ------
+    ValueError
+        If a count is negative, not whole or 2**53 and more, or there is none.
+    TypeError
+        If they are not numbers.
+    """
     given = np.asarray(data)
     if given.dtype.kind not in "iuf":
         raise TypeError(f"counts must be numbers, got dtype {given.dtype} (use NeighborPair.declared for other data)")

@@ -12,7 +12,7 @@ import matplotlib
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from audit.results import AuditResult, LossEstimate
+from audit.results import AuditResult, LossEstimate, scale_of
 
 __all__ = [
     "BLACK",
@@ -131,17 +131,28 @@ def plot_audits(results: Sequence[AuditResult], ax: Axes | None = None, names: S
     if not results:
         raise ValueError("results must hold at least one audit, got none")
     ax = ax if ax is not None else new_figure(7.0, 1.4 + 0.45 * len(results))[1][0]
-    losses = [loss for result in results for loss in (result.claim.epsilon, result.measured.epsilon)]
+    parameters = {result.claim.parameter for result in results}
+    mixed = len(parameters) > 1
+    # Losses of several kinds have no common scale but that of their promises, if these are positive and finite.
+    units = [result.claim.budget if mixed and 0 < result.claim.budget < math.inf else 1.0 for result in results]
+    losses = [
+        loss / unit
+        for result, unit in zip(results, units, strict=True)
+        for loss in (result.claim.budget, result.measured.budget)
+    ]
     longest = max((loss for loss in losses if 0 < loss < math.inf), default=1.0)
     end = 1.12 * longest
-    for row, result in enumerate(results):
+    for row, (result, unit) in enumerate(zip(results, units, strict=True)):
         color = VERDICT_COLORS[result.verdict]
-        ax.barh(row, min(result.measured.epsilon, end), height=0.5, color=color)  # an infinite one fills the axis
-        words = f"{result.measured.epsilon:.3g}: {result.verdict}" + (" (unbounded)" if result.support else "")
+        ax.barh(row, min(result.measured.budget / unit, end), height=0.5, color=color)  # an infinite one fills the axis
+        number = f"{result.claim.parameter} {result.measured.budget:.3g}" if mixed else f"{result.measured.budget:.3g}"
+        words = f"{number}: {result.verdict}" + (" (unbounded)" if result.support else "")
         ax.text(1.02, row, words, va="center", transform=ax.get_yaxis_transform())
-        ax.plot([result.claim.epsilon] * 2, [row - 0.38, row + 0.38], color=BLACK, linewidth=1.6, zorder=3)
-        if math.isfinite(result.detectable) and result.detectable < 1.1 * longest:
-            ax.plot(result.detectable, row + 0.33, marker="v", color=GRAY, markersize=5, linestyle="none", zorder=4)
+        ax.plot([result.claim.budget / unit] * 2, [row - 0.38, row + 0.38], color=BLACK, linewidth=1.6, zorder=3)
+        if math.isfinite(result.detectable) and result.detectable / unit < 1.1 * longest:
+            ax.plot(
+                result.detectable / unit, row + 0.33, marker="v", color=GRAY, markersize=5, linestyle="none", zorder=4
+            )
     ax.plot([], [], color=BLACK, linewidth=1.6, label="promised")
     ax.plot([], [], marker="v", color=GRAY, linestyle="none", label="smallest loss that would have been seen")
     labels = list(names or [result.mechanism for result in results])
@@ -149,9 +160,8 @@ def plot_audits(results: Sequence[AuditResult], ax: Axes | None = None, names: S
     ax.set_ylim(len(results) - 0.4, -0.6)
     ax.set_xlim(0, end)
     confidence = ", ".join(sorted({f"{100 * result.confidence:.6g}%" for result in results}))
-    ax.set_xlabel(
-        f"privacy loss for one step between neighbors, epsilon in nats (bars: at least, {confidence} confidence)"
-    )
+    scale = "in units of each promise" if mixed else scale_of(results[0].claim)
+    ax.set_xlabel(f"privacy loss for one step between neighbors, {scale} (bars: at least, {confidence} confidence)")
     ax.legend(loc="lower left", bbox_to_anchor=(0, 1), ncols=2, borderaxespad=0.2)
     return ax
 

@@ -13,14 +13,14 @@ from typing import TYPE_CHECKING, Any, Literal, get_args, get_origin, get_type_h
 import numpy as np
 from numpy.typing import NDArray
 
-from audit.claims import PureDP, Relation, claim_from_dict
+from audit.claims import Claim, GaussianDP, Relation, claim_from_dict
 from audit.neighbors import Adjacency, Unit
 from audit.storage import write_json
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-__all__ = ["AuditResult", "LossEstimate", "Verdict", "plain_number", "verdict_of"]
+__all__ = ["AuditResult", "LossEstimate", "Verdict", "plain_number", "scale_of", "verdict_of"]
 
 
 Verdict = Literal["violated", "not refuted", "no power"]
@@ -38,10 +38,10 @@ class AuditResult:
     ----------
     mechanism : str
         What was run.
-    claim : PureDP
+    claim : PureDP, ApproxDP, ZCDP or GaussianDP
         What it promises.
-    measured : PureDP
-        What the runs force: the true loss is at least this, at `confidence`.
+    measured : PureDP, ApproxDP, ZCDP or GaussianDP
+        What the runs force, of the same family: the true loss is at least this, at `confidence`.
     verdict : {"violated", "not refuted", "no power"}
         ``"no power"`` when the runs could not have seen twice the promised loss: a pass would be empty.
     event : str
@@ -49,7 +49,8 @@ class AuditResult:
     searched : str
         What the event was chosen from; a registered event was not chosen.
     counts : dict
-        For ``"x"`` and ``"y"``: counting ``runs`` on that database, and in how many the event named either.
+        For ``"x"`` and ``"y"``: counting ``runs`` on that database, and in how many the event named either, or how
+        many fell into each bin of a likelihood ratio.
     pair : str
         The two databases, in words.
     relation : {"add_remove", "replace_one"}
@@ -67,9 +68,9 @@ class AuditResult:
     size, selection : int
         Runs in all, and those of them that chose the event.
     ceiling : float
-        Largest loss in nats that these runs could ever have shown.
+        Largest loss that these runs could ever have shown: an epsilon, rho or mu, as the claim is.
     detectable : float
-        Smallest loss in nats, carried by this event, that they would have called a violation with power 0.8.
+        Smallest loss, carried by this event, that they would have called a violation with power 0.8.
     support : dict or None
         The witness of an unbounded loss, from the exact law: ``order`` and ``probability``.
     seed_entropy : int or None
@@ -81,8 +82,8 @@ class AuditResult:
     """
 
     mechanism: str
-    claim: PureDP
-    measured: PureDP
+    claim: Claim
+    measured: Claim
     verdict: Verdict
     event: str
     searched: str
@@ -104,10 +105,16 @@ class AuditResult:
     seconds: float
 
     def __str__(self) -> str:
-        forced = f"{self.size} runs force at least {self.measured.epsilon:.4g} at {100 * self.confidence:.6g}%"
+        forced = f"{self.size} runs force at least {self.measured.budget:.4g} at {100 * self.confidence:.6g}%"
         words = f"on the caller's word, {self.pair}" if self.adjacency == "declared" else self.pair
+        seen = (
+            f"{self.detectable:.4g} would have been seen"
+            if self.detectable < math.inf
+            else "nothing would have been seen"
+        )
         line = (
-            f"{self.mechanism}: promised {self.claim}, {forced}: {self.verdict} ({words}; {self.event}{self.witness})"
+            f"{self.mechanism}: promised {self.claim}, {forced}: {self.verdict}, {seen} ({words}; {self.event}"
+            f"{self.witness}; searched: {self.searched})"
         )
         return " ".join(line.split())  # whatever a label holds
 
@@ -165,7 +172,12 @@ class AuditResult:
             raise ValueError(f"confidence must be in (0, 1), got {result.confidence}")
         if min(result.size, result.distance) < 1:
             raise ValueError(f"size and distance must be at least 1, got {result.size} and {result.distance}")
+        if type(result.claim) is not type(result.measured):
+            kinds = f"{type(result.claim).__name__} and {type(result.measured).__name__}"
+            raise ValueError(f"claim and measured must be of one family, got {kinds}")
         expected = verdict_of(result.claim, result.measured, result.detectable, result.support is not None)
+        if result.measured != result.claim.at(result.measured.budget):
+            raise ValueError(f"claim and measured must be at one delta, got {result.claim} and {result.measured}")
         if result.verdict != expected:
             raise ValueError(f"the verdict must follow from the numbers: {expected!r}, got {result.verdict!r}")
         return result
@@ -181,15 +193,15 @@ class AuditResult:
         write_json(Path(path), self.to_dict())
 
 
-def verdict_of(claim: PureDP, measured: PureDP, detectable: float, unbounded: bool = False) -> Verdict:
+def verdict_of(claim: Claim, measured: Claim, detectable: float, unbounded: bool = False) -> Verdict:
     """Return what numbers say of a promise.
 
     Parameters
     ----------
-    claim, measured : PureDP
-        Promise and lower bound, under one relation.
+    claim, measured : PureDP, ApproxDP, ZCDP or GaussianDP
+        Promise and lower bound, of one family and under one relation.
     detectable : float
-        Smallest loss that would have been seen, in nats.
+        Smallest loss that would have been seen.
     unbounded : bool
         Whether the exact law holds a witness of an infinite loss.
 
@@ -200,7 +212,29 @@ def verdict_of(claim: PureDP, measured: PureDP, detectable: float, unbounded: bo
     """
     if unbounded or not measured <= claim:
         return "violated"
-    return "no power" if detectable > 2 * claim.epsilon else "not refuted"
+    return "no power" if detectable > 2 * claim.budget else "not refuted"
+
+
+def scale_of(claim: Claim) -> str:
+    """Return what losses are measured in, for axes and legends.
+
+    Parameters
+    ----------
+    claim : PureDP, ApproxDP, ZCDP or GaussianDP
+        The promise.
+
+    Returns
+    -------
+    str
+        The parameter and its unit.
+
+    Examples
+    --------
+    >>> from audit.claims import PureDP
+    >>> scale_of(PureDP(1.0))
+    'epsilon in nats'
+    """
+    return f"{claim.parameter} in {'standard deviations' if isinstance(claim, GaussianDP) else 'nats'}"
 
 
 def plain_number(value: float) -> float | str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import joblib
@@ -20,6 +20,9 @@ Reduce = Callable[[NDArray[Any]], NDArray[np.float64]]
 CELLS = 2**22  # numbers that one block holds: 32 MiB of float64
 POOL = np.random.SeedSequence(0).pool_size
 WAVE = 4  # blocks a worker may have finished before anyone has taken them
+ATTEMPTS = 8  # runs after which a mechanism that always raises is taken to be in error
+PASSES = 1000  # over the halves of a batch that raised an exception, until one of them does
+RAISED = "(raised an exception)"  # the output of a run that did, where outputs are words
 CHANCE = 1e-12  # below this, chance is out of the question
 
 
@@ -166,13 +169,64 @@ def _block_runs(data: Any, shape: tuple[int, ...] | None) -> int:
 def run(
     mechanism: Mechanism, data: Any, size: int, rng: np.random.Generator, *, shape: tuple[int, ...] | None = None
 ) -> NDArray[Any]:
-    """Return `size` outputs as an array, shape (size, *shape), or say what is wrong with them."""
-    outputs = np.asarray(mechanism(data, size, rng))
-    if outputs.shape[:1] != (size,):
-        raise ValueError(f"a mechanism must return one output a run: asked for {size} runs, got shape {outputs.shape}")
+    """Return `size` outputs as an array, shape (size, *shape), or say what is wrong with them.
+
+    A run that raises an exception has an output too, since whoever sees the release sees that it failed: -inf in every
+    entry, or `RAISED` where outputs are words. If every run raises and the shape of an output is not known, that is an
+    error.
+    """
+    outputs = _attempt(mechanism, data, size, rng)
+    if isinstance(outputs, Exception):
+        parts = _with_exceptions(mechanism, data, size, rng, outputs)
+        given = [part for part in parts if part is not None]
+        if shape is None and not given:
+            raise outputs
+        like = given[0] if given else np.empty((1, *(shape or ())))
+        failed = np.full((1, *like.shape[1:]), RAISED if like.dtype.kind == "U" else -np.inf)
+        if unlike := [part.shape[1:] for part in given if part.shape != (len(part), *like.shape[1:])]:
+            raise ValueError(f"a mechanism must return outputs of one shape, got {like.shape[1:]} and {unlike[0]}")
+        outputs = np.concatenate([failed if part is None else part for part in parts])
     if shape is not None and outputs.shape[1:] != shape:
         raise ValueError(f"a mechanism must return outputs of one shape, got {shape} and {outputs.shape[1:]}")
     return check_outputs(outputs)
+
+
+def _with_exceptions(
+    mechanism: Mechanism, data: Any, size: int, rng: np.random.Generator, failure: Exception
+) -> list[NDArray[Any] | None]:
+    """Return runs in parts, given that one of them at least raises an exception; None stands for one that does.
+
+    Batches that raise none keep their outputs. Were those that did run again and free to raise none, exceptions would
+    be rarer than they are, by another factor on either database.
+    """
+    if size == 1:
+        return [None]
+    sizes = size // 2, size - size // 2
+    for _ in range(PASSES):
+        parts = [_attempt(mechanism, data, half, rng) for half in sizes]
+        if any(isinstance(part, Exception) for part in parts):
+            break
+    else:
+        if all(isinstance(_attempt(mechanism, data, size, rng), Exception) for _ in range(ATTEMPTS)):
+            raise failure  # it is the batch that cannot be run
+        parts[int(rng.random() * size >= sizes[0])] = failure  # so rare that both halves hardly ever raise one
+    kept: list[NDArray[Any] | None] = []
+    for half, part in zip(sizes, parts, strict=True):
+        kept += _with_exceptions(mechanism, data, half, rng, part) if isinstance(part, Exception) else [part]
+    return kept
+
+
+def _attempt(mechanism: Mechanism, data: Any, size: int, rng: np.random.Generator) -> NDArray[Any] | Exception:
+    """Return a batch of outputs, or the exception that one of them raised."""
+    try:
+        outputs = np.asarray(mechanism(data, size, rng))
+    except MemoryError:  # says nothing of the data
+        raise
+    except Exception as failure:
+        return failure
+    if outputs.shape[:1] != (size,):
+        raise ValueError(f"a mechanism must return one output a run: asked for {size} runs, got shape {outputs.shape}")
+    return outputs
 
 
 def check_outputs(outputs: NDArray[Any]) -> NDArray[Any]:
@@ -183,10 +237,10 @@ def check_outputs(outputs: NDArray[Any]) -> NDArray[Any]:
     ValueError
         If they are a single value, have no entries, or hold NaN.
     TypeError
-        If they are not numbers.
+        If they are neither numbers nor words.
     """
-    if outputs.dtype.kind not in "biuf":
-        raise TypeError(f"outputs must be numbers, got dtype {outputs.dtype}")
+    if outputs.dtype.kind not in "biufU":
+        raise TypeError(f"outputs must be numbers or words, got dtype {outputs.dtype}")
     if outputs.ndim == 0 or outputs.size == 0:
         raise ValueError(f"outputs must be one a run with at least one entry each, got shape {outputs.shape}")
     if outputs.dtype.kind == "f" and np.isnan(outputs).any():
@@ -194,8 +248,57 @@ def check_outputs(outputs: NDArray[Any]) -> NDArray[Any]:
     return outputs
 
 
-def check_uses_rng(mechanism: Mechanism, data: Any, runs: int, seed: np.random.SeedSequence) -> tuple[int, ...]:
-    """Return the shape of one output, after two short batches under different streams have proved different.
+def one_output(mechanism: Mechanism, databases: Sequence[Any], seed: np.random.SeedSequence) -> NDArray[Any]:
+    """Return one output, shape (1, *output), after the databases have agreed on what one is.
+
+    Parameters
+    ----------
+    mechanism : Mechanism
+        Called with 1 run at a time.
+    databases : sequence
+        Each must give an output of the same kind and shape in one of a few runs; one of them may only raise.
+    seed : numpy.random.SeedSequence
+        Root of the streams of these runs.
+
+    Returns
+    -------
+    ndarray
+        Of the first database that gives one.
+
+    Raises
+    ------
+    ValueError
+        If shapes differ, or outputs are words on one database and numbers on another.
+    Exception
+        What the mechanism raises, if it does so in every run.
+    """
+    found: list[NDArray[Any]] = []
+    failure: Exception | None = None
+    for number, data in enumerate(databases):
+        for attempt in range(ATTEMPTS):
+            try:
+                found.append(run(mechanism, data, 1, np.random.default_rng(stream(seed, number, attempt))))
+                break
+            except MemoryError:
+                raise
+            except Exception as error:
+                failure = failure or error
+    if not found:
+        assert failure is not None  # each database was tried
+        raise failure
+    shapes = [output.shape[1:] for output in found]
+    if len(set(shapes)) > 1:
+        raise ValueError(f"outputs must have one shape on both databases, got {shapes[0]} and {shapes[1]}")
+    if len({output.dtype.kind == "U" for output in found}) > 1:
+        kinds = " and ".join(str(output.dtype) for output in found)
+        raise ValueError(f"outputs must be numbers or words on both databases, got {kinds}")
+    return found[0]
+
+
+def check_uses_rng(
+    mechanism: Mechanism, data: Any, runs: int, seed: np.random.SeedSequence, *, shape: tuple[int, ...]
+) -> None:
+    """Refuse a mechanism that ignores its generator: two short batches under different streams have proved different.
 
     Batches may agree by chance: large budgets hardly vary, exact releases not at all. Agreement is an error only
     where the outputs vary and chance is out of the question, or the generator was never asked.
@@ -207,7 +310,6 @@ def check_uses_rng(mechanism: Mechanism, data: Any, runs: int, seed: np.random.S
     """
     generators = [np.random.default_rng(stream(seed, number)) for number in range(2)]
     untouched = generators[0].bit_generator.state
-    shape = run(mechanism, data, 1, np.random.default_rng(stream(seed, 2))).shape[1:]
     block = _block_runs(data, shape)
     one, other = (
         [
@@ -223,7 +325,6 @@ def check_uses_rng(mechanism: Mechanism, data: Any, runs: int, seed: np.random.S
         asked = generators[0].bit_generator.state != untouched
         if not asked or chance_of_repeat(np.array(one)) < CHANCE:
             raise ValueError("outputs are identical under two different rngs: the mechanism ignores its rng")
-    return shape
 
 
 def check_not_copied(outputs: NDArray[Any]) -> None:
@@ -241,7 +342,7 @@ def check_not_copied(outputs: NDArray[Any]) -> None:
     ValueError
         If every distinct output occurs a multiple of the same number of times.
     """
-    _, counts = np.unique(outputs.reshape(len(outputs), -1), axis=0, return_counts=True)
+    counts = _repeats(outputs)
     copies = int(np.gcd.reduce(counts))
     if copies > 1 and float(copies) ** -(counts.size - 1) < CHANCE:
         raise ValueError(f"runs must be independent: {counts.size} outputs occur {copies} times each, or a multiple")
@@ -249,5 +350,11 @@ def check_not_copied(outputs: NDArray[Any]) -> None:
 
 def chance_of_repeat(outputs: NDArray[Any]) -> float:
     """Estimate the probability that a second, independent batch equals this one, run by run."""
-    _, counts = np.unique(outputs.reshape(len(outputs), -1), axis=0, return_counts=True)
+    counts = _repeats(outputs)
     return float(np.sum((counts / len(outputs)) ** 2) ** len(outputs))
+
+
+def _repeats(outputs: NDArray[Any]) -> NDArray[np.intp]:
+    """Return how often each distinct output occurs."""
+    flat = outputs.reshape(len(outputs), -1)
+    return np.unique(flat, axis=None if flat.shape[1] == 1 else 0, return_counts=True)[1]  # whole rows sort slowly

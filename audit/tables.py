@@ -9,7 +9,7 @@ from rich import box
 from rich.table import Table
 from rich.text import Text
 
-from audit.claims import Relation
+from audit.claims import ApproxDP, Relation
 from audit.results import AuditResult, Verdict
 
 __all__ = ["NEIGHBORS", "audit_table"]
@@ -40,7 +40,7 @@ def audit_table(results: Sequence[AuditResult], names: Sequence[str] | None = No
     whole: dict[str, Any] = {"no_wrap": True, "justify": "right"}
     table = Table(box=box.SIMPLE_HEAD, pad_edge=False, collapse_padding=True)
     table.add_column("algorithm", **words)
-    table.add_column("promised\nepsilon", **whole)
+    table.add_column("promised", **whole)
     table.add_column("neighbors:\none ...", **words)
     table.add_column("runs force\nat least", **whole)
     table.add_column("would have\nseen from", **whole)
@@ -53,9 +53,10 @@ def audit_table(results: Sequence[AuditResult], names: Sequence[str] | None = No
         group = f", {result.distance} steps apart" if result.distance > 1 else ""
         table.add_row(
             _as_it_stands(name),
-            f"{result.claim.epsilon:.4g}",
+            f"{result.claim.parameter} {result.claim.budget:.4g}"
+            + (f"\ndelta {result.claim.delta:.4g}" if isinstance(result.claim, ApproxDP) else ""),
             _as_it_stands(NEIGHBORS[result.relation].format(result.unit) + group + declared),
-            f"{result.measured.epsilon:.4f}",
+            f"{result.measured.budget:.4f}",
             f"{result.detectable:.3f}",
             Text(result.verdict, style=STYLES[result.verdict]),
             *([_as_it_stands(result.event + result.witness)] if events else []),

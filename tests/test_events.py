@@ -7,7 +7,20 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from audit.events import LARGEST, CellRule, Event, Statistic, ThresholdRule, agreement, cell
+from audit.events import (
+    LARGEST,
+    CellRule,
+    Event,
+    Statistic,
+    ThresholdRule,
+    WeightRule,
+    agreement,
+    cell,
+    distance_from,
+    score_in_words,
+    sum_of_entries,
+    weighted_sum,
+)
 
 REALS = st.floats(-1e6, 1e6)
 ANY = st.floats(allow_nan=False)
@@ -84,6 +97,29 @@ def test_rules_that_mean_nothing_are_refused(options, words):
         ThresholdRule(*options)
 
 
+STEPS = WeightRule(values(-1, 0, 2.5), values(-1.5, -0.25, 0, 3), 1.5)
+
+
+def test_a_score_on_an_edge_belongs_to_the_bin_above():
+    scores = values(-LARGEST, -1.001, -1, -0.5, 0, 2.4, 2.5, LARGEST)
+    assert STEPS.bins(scores).tolist() == [0, 0, 1, 1, 2, 2, 3, 3]
+    assert STEPS.guess(scores).tolist() == [-1, -1, -1, -1, 0, 0, 1, 1]
+    assert STEPS.guess(scores).dtype == np.int8
+
+
+def test_weights_toward_x_speak_for_the_other_database():
+    scores = values(-5, -0.5, 1, 7)
+    assert WeightRule(STEPS.edges, STEPS.weights, toward="x").guess(scores).tolist() == [1, 1, 0, -1]
+    assert WeightRule(values(), values(0)).guess(scores).tolist() == [0, 0, 0, 0]
+    assert WeightRule(values(), values(0)).bins(scores).tolist() == [0, 0, 0, 0]
+
+
+@given(st.lists(ANY, max_size=20), st.sets(REALS, max_size=8))
+def test_bins_hold_what_lies_between_their_edges(scores, edges):
+    rule = WeightRule(values(*sorted(edges)), np.zeros(len(edges) + 1))
+    assert rule.bins(values(*scores)).tolist() == [sum(edge <= score for edge in edges) for score in scores]
+
+
 # Statistics
 
 
@@ -137,6 +173,10 @@ def test_a_cell_reads_one_entry():
         (cell(), np.zeros((5, 3)), r"output must give one score a run, got shape \(5, 3\) for 5 runs"),
         (Statistic("sum", np.sum), np.zeros((5, 3)), r"sum must give one score a run, got shape \(\) for 5 runs"),
         (Statistic("root", lambda v: v * np.nan), np.zeros(5), "root must not be NaN, got 5 of 5 scores"),
+        (weighted_sum([(4,)], [0], [1]), np.zeros((5, 3)), r"weighted sum of output\[4\] must be inside outputs, got"),
+        (distance_from((4,), 0.5), np.zeros((5, 3)), r"output\[4\] must be inside outputs, got outputs of shape"),
+        (cell(), np.array(["b", "a"]), "output must be a number, got 'b': words need an own Statistic"),
+        (cell(1), np.array([["b", "3"]]), r"output\[1\] must be a number, got '3': words need an own Statistic"),
     ],
 )
 def test_statistics_that_give_no_score_are_refused(statistic, outputs, words):
@@ -191,6 +231,66 @@ def test_a_joint_event_shows_the_sum_of_losses_and_the_sum_of_entries_does_not()
     assert losses(pairs.sum(axis=1)).max() < 1.9 * epsilon
 
 
+# Sums and distances
+
+
+@given(POINTS)
+def test_a_weighted_sum_is_what_it_says(points):
+    outputs, middles, weights = (np.array(part) for part in zip(*points, strict=True))
+    statistic = weighted_sum([(k,) for k in range(len(points))], middles, weights)
+    expected = sum(weight * (output - middle) for output, middle, weight in points)
+    assert statistic(np.array([outputs, middles])) == pytest.approx([expected, 0], abs=1e-8)
+
+
+def test_a_weighted_sum_is_the_likelihood_ratio_of_normal_laws():
+    rng = np.random.default_rng(4)
+    x, y, scale = rng.normal(size=(3, 5)) * [[4], [4], [1]]
+    outputs = rng.normal(0, 5, (30, 5))
+    log_ratio = (((outputs - x) / scale) ** 2 - ((outputs - y) / scale) ** 2).sum(axis=1) / 2
+    statistic = weighted_sum([(k,) for k in range(5)], (x + y) / 2, (y - x) / scale**2)
+    # The constant is 0: at the middles both densities are the same.
+    np.testing.assert_allclose(statistic(outputs), log_ratio, rtol=1e-9, atol=1e-8)
+    assert weighted_sum([(0, 1), (2, 0)], [0, 0], [1, 1]).name == "weighted sum of output[0, 1], [2, 0]"
+    assert weighted_sum([(0, 1), (1, 0)], [0, 1], [1, 2])(np.array([[[0, 7], [3, 0]]])).tolist() == [11]
+
+
+def test_the_sum_of_entries_is_that_of_all():
+    statistic = sum_of_entries()
+    assert statistic.name == "sum of output"
+    assert statistic(np.arange(24, dtype=np.int8).reshape(2, 3, 4) * 5).tolist() == [330, 1050]
+    assert statistic(np.array([[True, True], [False, True]])).tolist() == [2, 1]
+    assert statistic(np.array([3.5, INF])).tolist() == [3.5, LARGEST]
+
+
+def test_infinities_that_speak_for_both_databases_speak_for_neither():
+    cells, outputs = [(0,), (1,)], np.array([[-INF, -INF], [INF, INF], [-INF, 3], [5, -INF], [-INF, INF]])
+    both_ways = weighted_sum(cells, [1, 2], [1, -2])
+    assert both_ways(outputs).tolist() == [0, 0, -LARGEST, LARGEST, -LARGEST]
+    assert weighted_sum(cells, [1, 2], [1, 2])(outputs).tolist() == [-LARGEST, LARGEST, -LARGEST, -LARGEST, 0]
+    assert sum_of_entries()(outputs).tolist() == [-LARGEST, LARGEST, -LARGEST, -LARGEST, 0]
+    assert agreement(cells, [1, 2], [1, -2])(outputs).tolist() == [0, 0, -2, 4, -LARGEST]
+    assert weighted_sum(cells, [0, 0], [1, 1])(np.array([[LARGEST, LARGEST]])).tolist() == [LARGEST]
+
+
+@given(st.lists(REALS, min_size=1, max_size=9), REALS)
+def test_a_distance_is_the_same_on_either_side(numbers, middle):
+    outputs = np.array(numbers)
+    statistic = distance_from((), middle)
+    assert statistic(outputs) == pytest.approx(np.abs(outputs - middle), abs=2e-9)
+    np.testing.assert_allclose(statistic(2 * middle - outputs), statistic(outputs), atol=2e-9)
+
+
+def test_a_distance_guesses_from_both_tails():
+    statistic = distance_from((1,), 10.5)
+    assert statistic.name == "distance of output[1] from 10.5"
+    assert distance_from((), 1 / 3).name == "distance of output from 0.3333333333"
+    assert statistic(np.array([[0, 10.5], [0, 4], [0, 12], [9, -INF], [9, INF]])).tolist() == [
+        *(0, 6.5, 1.5),
+        *(LARGEST, LARGEST),
+    ]
+    assert Event(distance_from((), 0), ThresholdRule(-INF, 4)).guess(values(-5, 0, 3, 4)).tolist() == [1, 0, 0, 1]
+
+
 # Events
 
 
@@ -235,9 +335,42 @@ def test_a_registered_threshold_is_reached_by_the_same_output(value):
         ),
         (
             Event(cell(), CellRule(values(-LARGEST, LARGEST), values())),
-            "y if output in {-1.797693135e+308, 1.797693135e+308}",
+            "y if output in {-inf, inf}",
+        ),
+        (Event(cell(), ThresholdRule(-LARGEST, LARGEST)), "y if output >= inf, x if output <= -inf"),
+        (Event(cell(), ThresholdRule(-INF, LARGEST, "x")), "x if output >= inf"),
+        (
+            Event(cell(3), STEPS),
+            "log-likelihood ratio of y over x by output[3] in 4 bins, -1.5 to 3, Renyi order 1.5",
+        ),
+        (
+            Event(cell(), WeightRule(values(0), values(-1 / 3, 2), toward="x")),
+            "log-likelihood ratio of x over y by output in 2 bins, -0.333 to 2, Renyi order 1",
+        ),
+        (Event(cell(), WeightRule(values(), values(0))), "never a guess"),
+        (Event(cell(), ThresholdRule(0, 2), "abc".__getitem__), "y if output >= c, x if output <= a"),
+        (
+            Event(cell(), CellRule(values(0, 1), values(2)), lambda k: "abc"[int(k)]),
+            "y if output in {a..b}, x if output in {c}",
         ),
     ],
 )
 def test_events_are_readable(event, text):
     assert str(event) == text
+
+
+@pytest.mark.parametrize(
+    ("score", "text"),
+    [
+        (LARGEST, "inf"),
+        (-LARGEST, "-inf"),
+        (INF, "inf"),
+        (-INF, "-inf"),
+        (np.nextafter(LARGEST, 0), "1.797693135e+308"),
+        (0.0, "0"),
+        (1 / 3, "0.3333333333"),
+        (1234567890.0, "1234567890"),
+    ],
+)
+def test_scores_are_written_in_ten_digits_and_infinity_in_words(score, text):
+    assert score_in_words(score) == text

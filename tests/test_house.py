@@ -162,7 +162,7 @@ def test_importing_the_instrument_costs_nothing():
 def test_the_exhibits_load_two_modules_of_the_instrument():
     code = "import sys, algorithms.broken; print(sorted(m for m in sys.modules if m.startswith('audit')))"
     found = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=True)
-    assert found.stdout.strip() == "['audit', 'audit.claims', 'audit.exact']"
+    assert found.stdout.strip() == "['audit', 'audit.claims', 'audit.exact', 'audit.profiles']"
 
 
 # The rules can fail

@@ -17,7 +17,7 @@ from matplotlib.colors import to_hex
 from matplotlib.figure import Figure
 from test_results import audited, estimated
 
-from audit.claims import PureDP
+from audit.claims import ZCDP, ApproxDP, GaussianDP, PureDP
 from audit.plots import (
     BLACK,
     BLUE,
@@ -118,6 +118,48 @@ def test_an_infinite_row_leaves_the_others_their_scale():
     ax = drawn(plot_audits([*THREE, audited(measured=PureDP(math.inf), verdict="violated")]))
     assert ax.get_xlim() == (0, pytest.approx(2.8))
     assert bars(ax)[1] == (1, 2.5)
+
+
+@pytest.mark.parametrize(
+    ("claim", "scale"),
+    [
+        (ApproxDP(1, 1e-6), "epsilon in nats"),
+        (ZCDP(1), "rho in nats"),
+        (GaussianDP(1), "mu in standard deviations"),
+    ],
+)
+def test_any_one_promise_has_its_own_scale(claim, scale):
+    ax = drawn(plot_audits([audited(claim=claim, measured=claim.at(0.875))] * 2))
+    assert (bars(ax), promises(ax), markers(ax)) == ([(0, 0.875), (1, 0.875)], [1.0, 1.0], [])
+    assert f"between neighbors, {scale} (" in ax.get_xlabel()
+    assert ax.texts[0].get_text() == "0.875: not refuted"
+
+
+def test_promises_of_several_kinds_are_drawn_in_units_of_each():
+    mixed = [
+        audited(claim=PureDP(2), measured=PureDP(1)),
+        audited(claim=ZCDP(0.5), measured=ZCDP(0.75), detectable=0.6, verdict="violated"),
+        audited(claim=GaussianDP(4), measured=GaussianDP(math.inf), detectable=5, verdict="violated", support=WITNESS),
+    ]
+    ax = drawn(plot_audits(mixed))
+    assert bars(ax) == [(0, 0.5), (1, 1.5), (2, pytest.approx(1.12 * 1.5))]
+    assert promises(ax) == [1, 1, 1]
+    assert markers(ax) == [(0.625, 0), (1.2, 1), (1.25, 2)]
+    assert [text.get_text() for text in ax.texts] == [
+        "epsilon 1: not refuted",
+        "rho 0.75: violated",
+        "mu inf: violated (unbounded)",
+    ]
+    assert "in units of each promise (bars" in ax.get_xlabel()
+    assert "nats" not in ax.get_xlabel()
+
+
+@pytest.mark.parametrize("budget", [0.0, math.inf])
+def test_promises_that_are_no_unit_are_drawn_beside_others(budget):
+    empty = audited(claim=ZCDP(budget), measured=ZCDP(0.5), verdict="violated" if budget == 0 else "not refuted")
+    ax = drawn(plot_audits([empty, audited(claim=PureDP(2), measured=PureDP(1))]))
+    assert bars(ax) == [(0, 0.5), (1, 0.5)]
+    assert ax.get_xlim() == (0, pytest.approx(1.12))
 
 
 def test_a_name_is_not_a_formula():

@@ -13,10 +13,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
-from audit.claims import PureDP
+from audit.claims import ZCDP, ApproxDP, GaussianDP, PureDP
 from audit.loss import measure_loss
 from audit.neighbors import NeighborPair
-from audit.results import AuditResult, LossEstimate, plain_number, verdict_of
+from audit.results import AuditResult, LossEstimate, plain_number, scale_of, verdict_of
 from audit.storage import read_json
 
 PLANTED = 8675309
@@ -89,7 +89,15 @@ FEW = settings(max_examples=40)  # of many fields each
 LOSSES = st.floats(0, math.inf)
 RELATIONS = st.sampled_from(["add_remove", "replace_one"])
 WHOLE = st.integers(0, 2**53)
-COUNTED = st.fixed_dictionaries({"runs": WHOLE, "guessed_x": WHOLE, "guessed_y": WHOLE})
+GUESSED = st.fixed_dictionaries({"runs": WHOLE, "guessed_x": WHOLE, "guessed_y": WHOLE})
+BINNED = st.dictionaries(st.integers(0, 300).map("bin {}".format), WHOLE, max_size=4)
+COUNTED = GUESSED | st.builds(lambda runs, bins: {"runs": runs} | bins, WHOLE, BINNED)
+FAMILIES = {
+    "epsilon": PureDP,
+    "epsilon at a delta": lambda epsilon, relation="add_remove": ApproxDP(epsilon, 1e-6, relation),
+    "rho": ZCDP,
+    "mu": GaussianDP,
+}
 JSON = st.recursive(
     st.none() | st.booleans() | st.integers() | st.just(10**400) | st.floats(allow_nan=False) | st.text(max_size=5),
     lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=5), inner, max_size=3),
@@ -99,8 +107,9 @@ JSON = st.recursive(
 
 @st.composite
 def audits(draw):
-    relation = draw(RELATIONS)
-    claim, measured, detectable = PureDP(draw(LOSSES), relation), PureDP(draw(LOSSES), relation), draw(LOSSES)
+    relation, detectable = draw(RELATIONS), draw(LOSSES)
+    claim = draw(st.sampled_from([*FAMILIES.values()]))(draw(LOSSES), relation)
+    measured = claim.at(draw(LOSSES))
     order = st.fixed_dictionaries({"order": st.text(), "probability": st.floats(0, 1)})
     support = draw(st.none() | order)
     return audited(
@@ -134,6 +143,7 @@ def estimates(draw):
 ABOVE_1, ABOVE_2 = math.nextafter(1, 2), math.nextafter(2, 3)
 
 
+@pytest.mark.parametrize("family", FAMILIES.values(), ids=FAMILIES)
 @pytest.mark.parametrize(
     ("promised", "measured", "detectable", "unbounded", "verdict"),
     [
@@ -154,15 +164,55 @@ ABOVE_1, ABOVE_2 = math.nextafter(1, 2), math.nextafter(2, 3)
         (math.inf, math.inf, math.inf, False, "not refuted"),
     ],
 )
-def test_verdicts(promised, measured, detectable, unbounded, verdict):
-    assert verdict_of(PureDP(promised), PureDP(measured), detectable, unbounded) == verdict
-    by_hand = PureDP(promised, "replace_one"), PureDP(measured, "replace_one")
+def test_verdicts(family, promised, measured, detectable, unbounded, verdict):
+    assert verdict_of(family(promised), family(measured), detectable, unbounded) == verdict
+    by_hand = family(promised, "replace_one"), family(measured, "replace_one")
     assert verdict_of(*by_hand, detectable, unbounded) == verdict
 
 
 def test_a_promise_is_not_held_against_a_loss_under_another_relation():
     with pytest.raises(ValueError, match="claims under replace_one and add_remove have no order"):
         verdict_of(PureDP(1.0), PureDP(2.0, "replace_one"), 1.5)
+
+
+@pytest.mark.parametrize("promised", FAMILIES)
+@pytest.mark.parametrize("measured", FAMILIES)
+def test_a_bound_on_one_parameter_is_none_on_another(promised, measured):
+    """A mu of 1 is no rho of 1/2: discrete Gaussian noise keeps the one promise and not the other."""
+    claim, forced = FAMILIES[promised](0.5), FAMILIES[measured](1.0)
+    if promised == measured:
+        assert verdict_of(claim, forced, 0.6) == "violated"
+        return
+    with pytest.raises(TypeError, match="a bound on one parameter is no bound on another") as caught:
+        verdict_of(claim, forced, 0.6)
+    assert "\n" not in str(caught.value)
+    values = audited(claim=claim, measured=forced, verdict="violated").to_dict()
+    kinds = f"{type(claim).__name__} and {type(forced).__name__}"
+    with pytest.raises(ValueError, match=f"claim and measured must be of one family, got {kinds}") as caught:
+        AuditResult.from_dict(values)
+    assert "\n" not in str(caught.value)
+
+
+def test_a_promise_and_its_measurement_have_one_delta():
+    values = audited(claim=ApproxDP(1.0, 1e-6), measured=ApproxDP(0.5, 1e-6)).to_dict()
+    assert AuditResult.from_dict(values).measured == ApproxDP(0.5, 1e-6)
+    for delta in (0.0, 1e-5):
+        other = values | {"measured": ApproxDP(0.5, delta).to_dict()}
+        with pytest.raises(ValueError, match="claim and measured must be at one delta, got epsilon 1, delta 1e-06"):
+            AuditResult.from_dict(other)
+
+
+@pytest.mark.parametrize(
+    ("claim", "scale"),
+    [
+        (PureDP(1), "epsilon in nats"),
+        (ApproxDP(1, 1e-6), "epsilon in nats"),
+        (ZCDP(1), "rho in nats"),
+        (GaussianDP(1), "mu in standard deviations"),
+    ],
+)
+def test_losses_have_a_unit(claim, scale):
+    assert scale_of(claim) == scale
 
 
 @given(LOSSES, LOSSES, LOSSES, LOSSES)
@@ -180,6 +230,33 @@ def test_a_memo_is_one_line():
     declared = str(audited(adjacency="declared", confidence=0.999, measured=PureDP(math.inf), verdict="violated"))
     assert "force at least inf at 99.9%: violated (on the caller's word, 1 person added to cell 0; y" in declared
     assert str(audited(pair="cell\n0\r\n and\u20281", event="\x85y")).endswith("(cell 0 and 1; y)")
+
+
+@pytest.mark.parametrize(
+    ("claim", "measured", "said"),
+    [
+        (
+            ApproxDP(1, 1e-6),
+            ApproxDP(0.9876543, 1e-6),
+            "epsilon 1, delta 1e-06 (add/remove), 2000 runs force at least 0.9877",
+        ),
+        (ZCDP(0.5), ZCDP(0.25), "rho 0.5 (add/remove), 2000 runs force at least 0.25"),
+        (
+            GaussianDP(2, "replace_one"),
+            GaussianDP(0.5, "replace_one"),
+            "mu 2 (replace one), 2000 runs force at least 0.5",
+        ),
+    ],
+)
+def test_a_memo_says_any_promise(claim, measured, said):
+    assert str(audited(claim=claim, measured=measured)).startswith(f"count: promised {said} at 95%: ")
+
+
+def test_a_memo_says_the_witness():
+    result = audited(support={"order": "possible on x only", "probability": 0.25}, verdict="violated")
+    assert result.witness == "; unbounded by the exact law: possible on x only, probability 0.25"
+    assert str(result).endswith(f"(1 person added to cell 0; y if output[0] >= 13{result.witness})")
+    assert audited().witness == ""
 
 
 @FEW

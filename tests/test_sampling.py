@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import itertools
+import math
 import os
 import threading
 import weakref
@@ -14,13 +15,18 @@ from hypothesis import strategies as st
 from audit import sampling
 from audit.mechanism import per_run
 from audit.sampling import (
+    ATTEMPTS,
     CHANCE,
+    PASSES,
+    RAISED,
     WAVE,
     chance_of_repeat,
     check_not_copied,
     check_outputs,
     check_uses_rng,
     draw,
+    entropy_of,
+    one_output,
     run,
     seed_sequence,
     stream,
@@ -280,10 +286,10 @@ WRONG = [
     (lambda d, n, r: None, ValueError, r"one output a run: asked for 4 runs, got shape \(\)"),
     (lambda d, n, r: r.random((n, 0)), ValueError, r"at least one entry each, got shape \(4, 0\)"),
     (lambda d, n, r: np.where(np.arange(n) == 2, np.nan, r.random(n)), ValueError, "not be NaN, got 1 of 4 values"),
-    (lambda d, n, r: np.array([None] * n), TypeError, "outputs must be numbers, got dtype object"),
-    (lambda d, n, r: ["a"] * n, TypeError, "outputs must be numbers, got dtype <U1"),
-    (lambda d, n, r: r.random(n) * 1j, TypeError, "outputs must be numbers, got dtype complex128"),
-    (lambda d, n, r: np.zeros(n, "M8[s]"), TypeError, r"outputs must be numbers, got dtype datetime64\[s\]"),
+    (lambda d, n, r: np.array([None] * n), TypeError, "outputs must be numbers or words, got dtype object"),
+    (lambda d, n, r: [b"a"] * n, TypeError, r"outputs must be numbers or words, got dtype \|S1"),
+    (lambda d, n, r: r.random(n) * 1j, TypeError, "outputs must be numbers or words, got dtype complex128"),
+    (lambda d, n, r: np.zeros(n, "M8[s]"), TypeError, r"outputs must be numbers or words, got dtype datetime64\[s\]"),
 ]
 
 
@@ -304,6 +310,21 @@ def test_outputs_of_another_shape_are_refused(small_blocks):
     assert run(ragged, None, 4, np.random.default_rng(0), shape=(2,)).shape == (4, 2)
 
 
+def test_a_seed_is_known_by_one_number():
+    assert entropy_of(seed_sequence(7)) == 7
+    for rng in (None, SEED.spawn(1)[0], np.random.default_rng(1), np.random.SeedSequence([1, 2])):
+        root = seed_sequence(rng)
+        assert state(seed_sequence(entropy_of(root))) == state(root)
+
+
+def test_outputs_may_be_words():
+    words = np.array([["yes", "no"], ["", "no"]])
+    assert check_outputs(words) is words
+    drawn_words = np.concatenate(drawn(lambda d, n, r: r.choice(["yes", "no"], (n, 2)), None, 50, reduce=whole))
+    assert set(drawn_words.ravel()) == {"yes", "no"}
+    assert run(lambda d, n, r: ["yes"] * n, None, 3, np.random.default_rng(0), shape=()).tolist() == ["yes"] * 3
+
+
 def test_outputs_may_be_any_real_numbers():
     for values in ([True, False], [1, 2], [1.5, np.inf], [[-np.inf], [0]]):
         for dtype in (None, np.float32):
@@ -318,7 +339,8 @@ def test_outputs_may_be_any_real_numbers():
         (3.0, ValueError, r"outputs must be one a run with at least one entry each, got shape \(\)"),
         (np.empty((0, 2)), ValueError, r"with at least one entry each, got shape \(0, 2\)"),
         ([[1, np.nan], [np.nan, 2]], ValueError, "outputs must not be NaN, got 2 of 4 values"),
-        (["1"], TypeError, "outputs must be numbers, got dtype <U1"),
+        ([b"1"], TypeError, r"outputs must be numbers or words, got dtype \|S1"),
+        ([], ValueError, r"with at least one entry each, got shape \(0,\)"),
     ],
 )
 def test_outputs_that_are_none_are_refused(outputs, error, words):
@@ -326,12 +348,102 @@ def test_outputs_that_are_none_are_refused(outputs, error, words):
         check_outputs(np.asarray(outputs))
 
 
+# Exceptions
+
+
 class BrokenError(Exception):
     """An error of the mechanism's own, with arguments."""
 
 
+def raising(rate, give=lambda size, rng: rng.random(size)):
+    """A mechanism each run of which raises an exception at a rate, and a batch wherever one of its runs does."""
+
+    def mechanism(data, size, rng):
+        if (rng.random(size) < rate).any():
+            raise BrokenError("no such area", 17)
+        return give(size, rng)
+
+    return mechanism
+
+
+@pytest.mark.parametrize("runs", [1, 2, 16, 128])
+@pytest.mark.parametrize("rate", [0.02, 0.3])
+def test_exceptions_are_as_frequent_as_they_are(rate, runs, monkeypatch):
+    monkeypatch.setattr(sampling, "CELLS", runs)
+    outputs = np.concatenate(drawn(raising(rate), None, 6400, reduce=whole, shape=()))
+    failed = np.isneginf(outputs)
+    # 4 standard errors: false alarm of all 8 cases 5e-4. Were batches that raise run again and free to raise no more,
+    # those of one run would raise at the square of the rate, and losses of 0.5 look like 1.
+    assert abs(failed.mean() - rate) < 4 * math.sqrt(rate * (1 - rate) / failed.size)
+    # The others are as random as ever: mean and spread of a fair number (false alarm 5e-4 each).
+    others = outputs[~failed]
+    assert abs(others.mean() - 0.5) < 4 / math.sqrt(12 * others.size)
+    assert abs(others.var() - 1 / 12) < 4 / math.sqrt(180 * others.size)
+
+
+def test_exceptions_of_one_batch_are_independent(monkeypatch):
+    monkeypatch.setattr(sampling, "CELLS", 4)
+    rate = 0.2
+    failed = np.isneginf(np.concatenate(drawn(raising(rate), None, 8000, reduce=whole, shape=()))).reshape(-1, 4)
+    # How many of 4 runs raise is binomial: chi-squared with 4 degrees of freedom is above 23.5 with probability 1e-4.
+    expected = 2000 * np.array([math.comb(4, k) * rate**k * (1 - rate) ** (4 - k) for k in range(5)])
+    seen = np.bincount(failed.sum(axis=1), minlength=5)
+    assert ((seen - expected) ** 2 / expected).sum() < 23.5
+    # And all places are alike: 3 degrees of freedom, above 21.1 with probability 1e-4.
+    places = failed.sum(axis=0)
+    assert ((places - 8000 * rate / 4) ** 2 / (2000 * rate * (1 - rate))).sum() < 21.1
+
+
+@pytest.mark.parametrize("n_jobs", [1, 2])
+def test_a_run_that_raises_has_an_output_of_its_own(n_jobs, small_blocks):
+    def vectors(size, rng):
+        return rng.integers(0, 9, (size, 2, 3))
+
+    kept = np.concatenate(drawn(raising(0.3, vectors), size=200, reduce=whole, n_jobs=n_jobs, shape=(2, 3)))
+    failed = np.isneginf(kept).all(axis=(1, 2))
+    assert 0 < failed.sum() < 200
+    assert np.isin(kept[~failed], np.arange(9)).all()
+    always = np.concatenate(drawn(raising(1.0), size=20, reduce=whole, n_jobs=n_jobs, shape=(3,)))
+    np.testing.assert_array_equal(always, np.full((20, 3), -np.inf))
+
+
+def test_a_run_that_raises_is_a_word_where_outputs_are_words(small_blocks):
+    kept = np.concatenate(drawn(raising(0.3, lambda size, rng: rng.choice(["a", "b"], size)), size=200, reduce=whole))
+    assert set(kept.tolist()) == {"a", "b", RAISED}
+    assert np.isneginf(run(raising(1.0), None, 3, np.random.default_rng(0), shape=())).all()
+
+
+def test_results_with_exceptions_do_not_depend_on_jobs(small_blocks):
+    alone = drawn(raising(0.1), size=399, reduce=whole)
+    assert np.isinf(np.concatenate(alone)).any()
+    assert_same(drawn(raising(0.1), size=399, reduce=whole, n_jobs=2), alone)
+
+
+def test_an_error_that_is_no_output_arrives_in_one_piece():
+    raised = BrokenError("no such area", 17)
+
+    def never(data, size, rng):
+        raise raised
+
+    def batches(data, size, rng):
+        asked.append(size)
+        if size > 1:
+            raise raised
+        return rng.random(size)
+
+    asked = []
+    for size in (1, 5):  # of what shape an output would be nobody knows
+        with pytest.raises(BrokenError) as caught:
+            run(never, None, size, np.random.default_rng(0))
+        assert caught.value is raised
+    with pytest.raises(BrokenError) as caught:  # by itself no run raises: it is the batch that cannot be run
+        run(batches, None, 5, np.random.default_rng(0), shape=())
+    assert caught.value is raised
+    assert asked == [5, 2, 3] + [1] * 2 * PASSES + [2] * ATTEMPTS
+
+
 @pytest.mark.parametrize("n_jobs", [1, 2, 4])
-def test_an_error_of_the_mechanism_arrives_in_one_piece(n_jobs, small_blocks):
+def test_a_batch_that_cannot_be_run_is_an_error_from_any_worker(n_jobs, small_blocks):
     raised = BrokenError("no such area", 17)
 
     def mechanism(data, size, rng):
@@ -345,14 +457,129 @@ def test_an_error_of_the_mechanism_arrives_in_one_piece(n_jobs, small_blocks):
     assert_same(drawn(n_jobs=n_jobs), drawn())  # what comes after is unharmed
 
 
+def test_exhausted_memory_is_no_output():
+    def at_once(data, size, rng):
+        asked.append(size)
+        raise MemoryError
+
+    def in_part(data, size, rng):
+        asked.append(size)
+        raise BrokenError if size > 2 else MemoryError
+
+    for mechanism, expected in ((at_once, [4]), (in_part, [4, 2])):
+        asked = []
+        with pytest.raises(MemoryError):
+            run(mechanism, None, 4, np.random.default_rng(0), shape=())
+        assert asked == expected
+    asked = []
+    with pytest.raises(MemoryError):
+        one_output(at_once, (None, None), SEED)
+    assert asked == [1]
+
+
+def test_an_interrupt_is_no_output():
+    def mechanism(data, size, rng):
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        run(mechanism, None, 4, np.random.default_rng(0), shape=())
+
+
+@pytest.mark.parametrize(
+    ("part", "shape", "words"),
+    [
+        (lambda size, rng: rng.random((size, size)), None, r"outputs of one shape, got \(1,\) and \(3,\)$"),
+        (lambda size, rng: rng.random((size, 2, 2)), (2,), r"outputs of one shape, got \(2,\) and \(2, 2\)$"),
+        (lambda size, rng: rng.random(2), None, r"return one output a run: asked for 3 runs, got shape \(2,\)$"),
+        (lambda size, rng: 3.0, None, r"return one output a run: asked for 3 runs, got shape \(\)$"),
+    ],
+)
+def test_parts_of_a_batch_have_outputs_like_batches(part, shape, words):
+    def mechanism(data, size, rng):
+        calls.append(size)
+        if len(calls) in (1, 2, 4):
+            raise BrokenError
+        return part(size, rng)
+
+    calls = []
+    with pytest.raises(ValueError, match=words):
+        run(mechanism, None, 5, np.random.default_rng(0), shape=shape)
+    assert calls[:3] == [5, 2, 3]
+
+
+# What one output is
+
+
+@pytest.mark.parametrize(
+    ("give", "expected"),
+    [
+        (lambda rng: rng.random(()), ()),
+        (lambda rng: rng.random((2, 3)), (2, 3)),
+        (lambda rng: rng.choice(["a", "bb"], 4), (4,)),
+    ],
+)
+def test_one_output_says_what_outputs_are(give, expected):
+    output = one_output(per_run(lambda data, rng: give(rng)), (0, 1), SEED)
+    assert output.shape == (1, *expected)
+    assert output.dtype.kind in "fU"
+
+
+def test_one_output_is_found_where_one_database_only_raises():
+    def mechanism(data, size, rng):
+        asked.append(data)
+        if data == broken:
+            raise BrokenError
+        return np.full((size, 3), data)
+
+    for broken, other in ((0, 1), (1, 0)):
+        asked = []
+        assert one_output(mechanism, (0, 1), SEED).tolist() == [[other] * 3]
+        assert sorted(asked) == sorted([other] + [broken] * ATTEMPTS)
+
+
+def test_one_output_is_found_although_runs_often_raise():
+    # All of 8 runs raise with probability 0.004 on one database; on both, and this is an error, with 2e-5.
+    outputs = [one_output(raising(0.5), (0, 1), np.random.SeedSequence(seed)) for seed in range(20)]
+    assert {output.shape for output in outputs} == {(1,)}
+    assert len({float(output[0]) for output in outputs}) == 20
+
+
+def test_a_mechanism_that_always_raises_is_in_error():
+    errors = [BrokenError(number) for number in range(2 * ATTEMPTS)]
+    left = iter(errors)
+
+    def mechanism(data, size, rng):
+        raise next(left)
+
+    with pytest.raises(BrokenError) as caught:
+        one_output(mechanism, (0, 1), SEED)
+    assert caught.value is errors[0]
+    assert next(left, None) is None
+    with pytest.raises(TypeError, match="positional argument"):  # one that cannot be called at all
+        one_output(lambda data, rng: 0, (0, 1), SEED)
+
+
+@pytest.mark.parametrize(
+    ("outputs", "words"),
+    [
+        ([[1.0], [[1.0, 2.0]]], r"outputs must have one shape on both databases, got \(\) and \(2,\)"),
+        ([["a"], [1]], "outputs must be numbers or words on both databases, got <U1 and int64"),
+        ([[1.5], ["no"]], "outputs must be numbers or words on both databases, got float64 and <U2"),
+    ],
+)
+def test_databases_whose_outputs_are_unlike_are_refused(outputs, words):
+    with pytest.raises(ValueError, match=f"^{words}$"):
+        one_output(lambda data, size, rng: np.array(outputs[data]), (0, 1), SEED)
+
+
 # Mechanisms that ignore their generator
 
 
 def test_a_mechanism_that_ignores_its_generator_is_caught():
-    for mechanism in (same_noise, lambda data, size, rng: np.arange(size)):
+    for mechanism, shape in ((same_noise, (16,)), (lambda data, size, rng: np.arange(size), ())):
         for runs in (2, 32):
             with pytest.raises(ValueError, match="identical under two different rngs: the mechanism ignores its rng"):
-                check_uses_rng(mechanism, DATA, runs, SEED)
+                check_uses_rng(mechanism, DATA, runs, SEED, shape=shape)
 
 
 @pytest.mark.parametrize("n_jobs", [1, 2])
@@ -368,7 +595,7 @@ def test_a_mechanism_that_asks_its_generator_and_does_not_listen_is_caught(small
         return same_noise(data, size, rng)
 
     with pytest.raises(ValueError, match="ignores its rng"):
-        check_uses_rng(mechanism, DATA, 32, SEED)
+        check_uses_rng(mechanism, DATA, 32, SEED, shape=(16,))
     with pytest.raises(ValueError, match="ignores its rng"):
         drawn(mechanism, np.zeros(1), 128)
 
@@ -378,7 +605,7 @@ def test_blocks_that_share_a_stream_are_caught(monkeypatch, small_blocks):
     with pytest.raises(ValueError, match="blocks 0 and 1 are identical under different rngs"):
         drawn(lambda data, size, rng: rng.random(size), None, 128, reduce=whole)
     with pytest.raises(ValueError, match="identical under two different rngs"):
-        check_uses_rng(noisy, DATA, 20, SEED)
+        check_uses_rng(noisy, DATA, 20, SEED, shape=(16,))
 
 
 def test_runs_that_share_their_noise_are_caught():
@@ -386,8 +613,8 @@ def test_runs_that_share_their_noise_are_caught():
         return np.repeat(data + rng.laplace(size=(1, data.size)), size, axis=0)
 
     with pytest.raises(ValueError, match="runs must be independent: all 20 of a batch are the same, and another batch"):
-        check_uses_rng(shared, DATA, 20, SEED)
-    check_uses_rng(shared, DATA, 19, SEED)  # fewer prove nothing: fair coins agree that often
+        check_uses_rng(shared, DATA, 20, SEED, shape=(16,))
+    check_uses_rng(shared, DATA, 19, SEED, shape=(16,))  # fewer prove nothing: fair coins agree that often
 
 
 def test_copies_of_runs_are_refused():
@@ -410,23 +637,41 @@ def test_whole_numbers_are_not_taken_for_copies(values):
             check_not_copied(rng.integers(0, values, size))
 
 
-def test_the_shape_of_one_output_is_returned(small_blocks):
+def test_two_batches_are_asked_for_never_more_than_a_block_at_once(small_blocks):
     asked = []
 
     def mechanism(data, size, rng):
         asked.append(size)
         return rng.random((size, 2, 3))
 
-    assert check_uses_rng(mechanism, DATA, 10, SEED) == (2, 3)
-    assert asked == [1, 4, 4, 2, 4, 4, 2]  # never more than a block at once
-    assert check_uses_rng(lambda data, size, rng: rng.random(size), None, 2, SEED) == ()
+    check_uses_rng(mechanism, DATA, 10, SEED, shape=(2, 3))
+    assert asked == [4, 4, 2, 4, 4, 2]
+    with pytest.raises(ValueError, match=r"outputs of one shape, got \(3, 2\) and \(2, 3\)"):
+        check_uses_rng(mechanism, DATA, 10, SEED, shape=(3, 2))
+
+
+def test_exceptions_are_no_sign_of_a_generator_ignored(small_blocks):
+    def always(data, size, rng):
+        raise BrokenError
+
+    check_uses_rng(always, DATA, 32, SEED, shape=(16,))  # no run differs from another
+    for seed in range(50):
+        check_uses_rng(raising(0.05), DATA, 32, np.random.SeedSequence(seed), shape=())
+
+    def deaf(data, size, rng):
+        if size not in (5, 10):
+            raise BrokenError
+        return np.arange(size)
+
+    with pytest.raises(ValueError, match="ignores its rng"):
+        check_uses_rng(deaf, None, 42, SEED, shape=())  # negative control: the same 42 outputs twice
 
 
 def test_a_mechanism_without_noise_is_allowed(small_blocks):
     def exact(data, size, rng):
         return np.tile(data, (size, 1))
 
-    assert check_uses_rng(exact, DATA, 32, SEED) == (16,)
+    check_uses_rng(exact, DATA, 32, SEED, shape=(16,))
     assert len(drawn(exact, reduce=whole)) == 11
 
 
@@ -437,7 +682,7 @@ def test_a_mechanism_that_rarely_varies_is_not_accused(rate, small_blocks):
 
     # Two batches of 32 fair coins agree with probability 2**-32, of rarer ones often: agreement is never enough.
     for seed in range(300):
-        check_uses_rng(mechanism, None, 32, np.random.SeedSequence(seed))
+        check_uses_rng(mechanism, None, 32, np.random.SeedSequence(seed), shape=())
         drawn(mechanism, None, 640, reduce=whole, seed=np.random.SeedSequence(seed))
 
 
@@ -446,7 +691,7 @@ def test_agreement_by_chance_is_no_proof(small_blocks):
         rng.random(size)
         return np.arange(size) % 2
 
-    assert check_uses_rng(coins, None, 32, SEED) == ()
+    check_uses_rng(coins, None, 32, SEED, shape=())
     drawn(coins, np.zeros(2), 96, reduce=whole)  # three blocks of 32: 2**-32 each
     with pytest.raises(ValueError, match="blocks 0 and 1 are identical"):
         drawn(coins, np.zeros(1), 128, reduce=whole)  # of 64: 2**-64

@@ -13,12 +13,12 @@ from rich.console import Console
 from rich.text import Text
 from test_results import audited
 
-from audit.claims import PureDP
+from audit.claims import ZCDP, ApproxDP, GaussianDP, PureDP
 from audit.tables import audit_table
 
 HEADERS = [
     "algorithm",
-    "promised\nepsilon",
+    "promised",
     "neighbors:\none ...",
     "runs force\nat least",
     "would have\nseen from",
@@ -53,34 +53,52 @@ def letters(*texts):
     [
         (
             {},
-            ["count", "1", "person added or removed", "0.8750", "1.250", "not refuted", EVENT, "0.5"],
+            ["count", "epsilon 1", "person added or removed", "0.8750", "1.250", "not refuted", EVENT, "0.5"],
             "green",
         ),
         (
             {"measured": PureDP(1.23456), "verdict": "violated", "claim": PureDP(1 / 3), "seconds": 12.34},
-            ["count", "0.3333", "person added or removed", "1.2346", "1.250", "violated", EVENT, "12.3"],
+            ["count", "epsilon 0.3333", "person added or removed", "1.2346", "1.250", "violated", EVENT, "12.3"],
             "bold red",
         ),
         (
             {"measured": PureDP(0.0), "detectable": math.inf, "verdict": "no power", "seconds": 0.04},
-            ["count", "1", "person added or removed", "0.0000", "inf", "no power", EVENT, "0.0"],
+            ["count", "epsilon 1", "person added or removed", "0.0000", "inf", "no power", EVENT, "0.0"],
             "yellow",
         ),
         (
             {"adjacency": "declared", "unit": "record"},
-            ["count", "1", "record added or removed (declared)", "0.8750", "1.250", "not refuted", EVENT, "0.5"],
+            [
+                "count",
+                "epsilon 1",
+                "record added or removed (declared)",
+                "0.8750",
+                "1.250",
+                "not refuted",
+                EVENT,
+                "0.5",
+            ],
             "green",
         ),
         (
             {"distance": 40, "relation": "replace_one", "unit": "household"},
-            ["count", "1", "household replaced, 40 steps apart", "0.8750", "1.250", "not refuted", EVENT, "0.5"],
+            [
+                "count",
+                "epsilon 1",
+                "household replaced, 40 steps apart",
+                "0.8750",
+                "1.250",
+                "not refuted",
+                EVENT,
+                "0.5",
+            ],
             "green",
         ),
         (
             {"distance": 2, "adjacency": "declared"},
             [
                 "count",
-                "1",
+                "epsilon 1",
                 "person added or removed, 2 steps apart (declared)",
                 "0.8750",
                 "1.250",
@@ -94,7 +112,7 @@ def letters(*texts):
             {"support": WITNESS, "verdict": "violated"},  # the number that runs force is finite, the loss is not
             [
                 "count",
-                "1",
+                "epsilon 1",
                 "person added or removed",
                 "0.8750",
                 "1.250",
@@ -105,8 +123,32 @@ def letters(*texts):
             "bold red",
         ),
         (
+            {"claim": ApproxDP(1, 1e-6), "measured": ApproxDP(0.98766, 1e-6)},
+            [
+                "count",
+                "epsilon 1\ndelta 1e-06",
+                "person added or removed",
+                "0.9877",
+                "1.250",
+                "not refuted",
+                EVENT,
+                "0.5",
+            ],
+            "green",
+        ),
+        (
+            {"claim": ZCDP(0.5), "measured": ZCDP(0.625), "verdict": "violated"},
+            ["count", "rho 0.5", "person added or removed", "0.6250", "1.250", "violated", EVENT, "0.5"],
+            "bold red",
+        ),
+        (
+            {"claim": GaussianDP(1.25), "measured": GaussianDP(0.0), "detectable": 12.0, "verdict": "no power"},
+            ["count", "mu 1.25", "person added or removed", "0.0000", "12.000", "no power", EVENT, "0.5"],
+            "yellow",
+        ),
+        (
             {"measured": PureDP(math.inf), "verdict": "violated", "claim": PureDP(12345.678)},
-            ["count", "1.235e+04", "person added or removed", "inf", "1.250", "violated", EVENT, "0.5"],
+            ["count", "epsilon 1.235e+04", "person added or removed", "inf", "1.250", "violated", EVENT, "0.5"],
             "bold red",
         ),
     ],
@@ -116,14 +158,15 @@ def test_every_cell(changes, row, style):
     assert [column.header for column in table.columns] == HEADERS
     assert rows(table) == ([row], [style])
     for width in (80, 150):
-        assert all(word in rendered(table, width) for word in (*row[3:6], row[7], row[1]))  # never in two pieces
+        whole = (*row[3:6], row[7], *row[1].split("\n"))
+        assert all(word in rendered(table, width) for word in whole)  # never in two pieces
 
 
 def test_a_wide_table_has_one_line_an_audit():
     lines = rendered(audit_table([audited(), audited(mechanism="GDPC")]), 200).splitlines()
     said = [" ".join(line.split()) for line in lines]
-    assert f"count 1 person added or removed 0.8750 1.250 not refuted {EVENT} 0.5" in said
-    assert f"GDPC 1 person added or removed 0.8750 1.250 not refuted {EVENT} 0.5" in said
+    assert f"count epsilon 1 person added or removed 0.8750 1.250 not refuted {EVENT} 0.5" in said
+    assert f"GDPC epsilon 1 person added or removed 0.8750 1.250 not refuted {EVENT} 0.5" in said
 
 
 @pytest.mark.parametrize("width", [80, 100, 150])
@@ -177,6 +220,21 @@ def test_markup_is_not_interpreted(name):
 def test_a_terminal_is_not_commanded():
     words, _ = rows(audit_table([audited(event="y\x1b[2J\x07 if\r\n output\x9b31m")], ["GD\x1b[1APC"]))
     assert (words[0][0], words[0][6]) == ("GD [1APC", "y [2J  if   output 31m")
+
+
+def test_promises_of_all_kinds_stand_in_one_table():
+    claims = [PureDP(1), ApproxDP(1, 1e-6), ZCDP(0.5), GaussianDP(1)]
+    table = audit_table([audited(claim=claim, measured=claim) for claim in claims])
+    promised = ["epsilon 1", "epsilon 1\ndelta 1e-06", "rho 0.5", "mu 1"]
+    assert [row[1] for row in rows(table)[0]] == promised
+    text = rendered(table, 80)
+    assert all(word in text for words in promised for word in words.split("\n"))
+
+
+def test_a_narrow_table_leaves_events_out():
+    table = audit_table([audited(support=WITNESS, verdict="violated")], events=False)
+    assert [column.header for column in table.columns] == [*HEADERS[:6], HEADERS[7]]
+    assert EVENT not in rendered(table, 80)
 
 
 def test_names_in_place_of_mechanisms():

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -43,6 +44,8 @@ class Laplace:
     >>> (mechanism.log_likelihood([[3.0]], [2]) - mechanism.log_likelihood([[3.0]], [1])).round(12).tolist()
     [0.1]
     """
+
+    entrywise: ClassVar[bool] = True
 
     epsilon: float
 
@@ -146,6 +149,8 @@ class LaplaceParallel(Laplace):
     (5, 20)
     """
 
+    entrywise: ClassVar[bool] = False
+
     parts: int = 20
 
     def __post_init__(self) -> None:
@@ -191,6 +196,8 @@ class PrefixSum(Laplace):
     >>> PrefixSum(0.1)([1, 1, 1], 5, np.random.default_rng(1)).shape
     (5, 3)
     """
+
+    entrywise: ClassVar[bool] = False
 
     def __call__(self, queries: ArrayLike, size: int, rng: np.random.Generator) -> Floats:
         """Release `queries`, shape (queries,), `size` times over: sums, shape (size, queries)."""
