@@ -1,0 +1,252 @@
+"""Which pair of databases loses most: many pairs are looked at, few are measured, under one confidence."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from audit.arguments import whole_number
+from audit.claims import Claim, Relation, check_relation
+from audit.judging import check_question
+from audit.loss import measure_loss
+from audit.mechanism import Mechanism
+from audit.neighbors import NeighborPair
+from audit.results import AuditResult, Verdict, verdict_of
+from audit.sampling import Seed, seed_sequence, stream
+
+__all__ = ["SearchResult", "neighbors_within", "search_loss"]
+
+Counts = NDArray[np.int64]
+
+SCREEN, MEASURE = range(2)  # numbers of the random streams
+COIN = 0.5  # confidence at which pairs are ranked: a guess at their loss, and nothing more
+FEWEST = 40  # runs to look at a pair
+MOST_PAIRS = 100_000
+
+
+@dataclass(frozen=True, eq=False)
+class SearchResult:
+    """Audits of the pairs that looked worst, under one confidence.
+
+    Attributes
+    ----------
+    results : tuple of AuditResult
+        One a measured pair, each at ``1 - (1 - confidence) / len(results)``, in the order of the first look.
+    screened : int
+        Pairs that were looked at.
+    screening : int
+        Runs that it took.
+    confidence : float
+        That no bound of the family exceeds the true loss of its pair.
+    """
+
+    results: tuple[AuditResult, ...]
+    screened: int
+    screening: int
+    confidence: float
+
+    @property
+    def worst(self) -> AuditResult:
+        """The audit that forces the largest loss, an unbounded one first."""
+        return max(self.results, key=lambda r: (r.support is not None, r.verdict == "violated", r.measured.budget))
+
+    @property
+    def verdict(self) -> Verdict:
+        """``"violated"`` if any pair's is, else ``"no power"`` if any pair's is."""
+        verdicts = {result.verdict for result in self.results}
+        order: tuple[Verdict, ...] = ("violated", "no power", "not refuted")
+        return next(verdict for verdict in order if verdict in verdicts)
+
+    def __str__(self) -> str:
+        each = 100 * self.results[0].confidence
+        return (
+            f"{self.screened} pairs looked at, a family of {len(self.results)} measured at {each:.8g}% each, "
+            f"{100 * self.confidence:.6g}% together: {self.verdict}; the worst: {self.worst}"
+        )
+
+
+def search_loss(
+    mechanism: Mechanism,
+    pairs: Sequence[NeighborPair],
+    claim: Claim,
+    *,
+    keep: int = 3,
+    screen: float = 0.3,
+    size: int = 200_000,
+    confidence: float = 0.95,
+    rng: Seed = None,
+    **options: Any,
+) -> SearchResult:
+    """Look at many pairs of databases with few runs, and measure those that look worst with fresh ones.
+
+    Each audit searches events and both directions by itself. Its error probability is that of the search, shared
+    equally by the pairs that are measured; which pairs these are is decided by other runs.
+
+    Parameters
+    ----------
+    mechanism : Mechanism
+        Called as ``mechanism(data, size, rng)``.
+    pairs : sequence of NeighborPair
+        At least one, all under the relation of the claim.
+    claim : PureDP, ApproxDP, ZCDP or GaussianDP
+        What the mechanism promises.
+    keep : int
+        Pairs that are measured: the size of the family.
+    screen : float
+        Share of the runs that looks at all pairs, in (0, 1); none are spent where all are measured.
+    size : int
+        Runs in all, shared equally by the pairs that are looked at, then by those that are measured.
+    confidence : float
+        One-sided, in (0, 1), of the whole family.
+    rng : None, int, numpy.random.Generator or numpy.random.SeedSequence
+        Seed of all randomness.
+    **options
+        As `measure_loss` takes them, such as ``attack`` and ``n_jobs``.
+
+    Returns
+    -------
+    SearchResult
+        With the size of the family.
+
+    Raises
+    ------
+    ValueError
+        If there is no pair, one is not under the relation of the claim, a number is out of range, or there are too few
+        runs to look at each pair.
+    TypeError
+        If an argument is of the wrong kind.
+
+    Notes
+    -----
+    Guarantee: P(any measured > true loss of its pair) <= 1 - confidence, by the inequality of Bonferroni. The first
+    look may use its runs in any way, since those that measure are fresh: what it cost is runs, not confidence.
+    Units: those of the claim, nats but for delta.
+
+    Examples
+    --------
+    >>> from audit.claims import PureDP
+    >>> from audit.neighbors import NeighborPair
+    >>> zeros_bare = lambda data, size, rng: np.where(data > 0, data + rng.laplace(size=(size, data.size)), 0.0)
+    >>> pairs = [NeighborPair.add_people([0, 5, 9], cell) for cell in range(3)]
+    >>> found = search_loss(zeros_bare, pairs, PureDP(1.0), keep=1, size=20_000, attack="entries", rng=1)
+    >>> found.verdict, found.worst.pair
+    ('violated', '1 person added to cell 0')
+    """
+    family = list(pairs)
+    if not family:
+        raise ValueError("pairs must hold at least one pair of databases, got none")
+    for pair in family:
+        if not isinstance(pair, NeighborPair):
+            raise TypeError(f"pairs must be NeighborPairs, got {type(pair).__name__}")
+        check_question(claim, pair.relation, options.get("attack", "auto"), options.get("event"), confidence)
+    keep = min(whole_number("keep", keep, least=1), len(family))
+    size = whole_number("size", size, least=1)
+    if not 0 < screen < 1:
+        raise ValueError(f"screen must be in (0, 1), got {screen}")
+    root = seed_sequence(rng)
+
+    def audit(number: int, runs: int, sure: float, phase: int) -> AuditResult:
+        seed = stream(root, phase, number)
+        return measure_loss(mechanism, family[number], claim, size=runs, confidence=sure, rng=seed, **options)
+
+    numbers, looks = list(range(len(family))), {}
+    if keep < len(family):
+        each = int(size * screen) // len(family)
+        if each < FEWEST:
+            raise ValueError(
+                f"size must leave {FEWEST} runs to look at each of {len(family)} pairs, got {each} of {size}"
+            )
+        looks = {number: audit(number, each, COIN, SCREEN) for number in numbers}
+        numbers = sorted(numbers, key=lambda n: (looks[n].support is None, -looks[n].measured.budget))[:keep]
+    screening = sum(look.size for look in looks.values())
+    sure = 1 - (1 - confidence) / keep
+    measured = {number: audit(number, (size - screening) // keep, sure, MEASURE) for number in numbers}
+    results = tuple(_with_witness(result, looks.get(number)) for number, result in measured.items())
+    return SearchResult(results, len(family), screening, confidence)
+
+
+def _with_witness(result: AuditResult, look: AuditResult | None) -> AuditResult:
+    """Keep an impossible output that only the first look has met: by the exact law it is no matter of confidence."""
+    if look is None or look.support is None or result.support is not None:
+        return result
+    verdict = verdict_of(result.claim, result.measured, result.detectable, unbounded=True)
+    return replace(result, support=look.support, verdict=verdict)
+
+
+def neighbors_within(
+    universe: ArrayLike,
+    most: int,
+    *,
+    relation: Relation = "add_remove",
+    form: Literal["counts", "records"] = "counts",
+) -> list[NeighborPair]:
+    """Return all pairs of neighbors among the databases of a few people: a proof by cases for small universes.
+
+    Parameters
+    ----------
+    universe : array_like, shape (k, ...)
+        The records that a person may have, all different.
+    most : int
+        People in the larger database of a pair.
+    relation : {"add_remove", "replace_one"}
+        What one step between neighbors is.
+    form : {"counts", "records"}
+        Databases as the mechanism reads them: how many people have each record, shape (k,), or one record a row.
+
+    Returns
+    -------
+    list of NeighborPair
+        Each unordered pair once, the smaller databases first.
+
+    Raises
+    ------
+    ValueError
+        If records repeat, a number is out of range, or there are more than 100,000 pairs.
+
+    Examples
+    --------
+    >>> [(pair.x.tolist(), pair.y.tolist()) for pair in neighbors_within(["a", "b"], 1)]
+    [([0, 0], [1, 0]), ([0, 0], [0, 1])]
+    """
+    check_relation(relation)
+    if form not in ("counts", "records"):
+        raise ValueError(f'form must be "counts" or "records", got {form!r}')
+    records = np.asarray(universe)
+    if records.dtype.kind == "O":
+        raise TypeError("universe must be numbers or text, got Python objects")
+    if records.ndim == 0 or len(records) == 0 or len(np.unique(records, axis=0)) < len(records):
+        raise ValueError(f"universe must be a list of different records, got {universe!r}")
+    kinds, most = len(records), whole_number("most", most, least=1)
+    steps = kinds if relation == "add_remove" else math.comb(kinds, 2)
+    number = steps * math.comb(kinds + most - 1, kinds)  # steps from each database of fewer than `most` people
+    if number > MOST_PAIRS:
+        raise ValueError(
+            f"a universe must have at most {MOST_PAIRS} pairs, got {number} of {kinds} kinds, {most} people"
+        )
+    return [_pair_of(records, x, y, relation, form) for x, y in _steps(kinds, most, relation)]
+
+
+def _pair_of(records: NDArray[Any], x: Counts, y: Counts, relation: Relation, form: str) -> NeighborPair:
+    label = f"{x.tolist()} and {y.tolist()} people of each record"
+    if form == "counts":
+        return NeighborPair(x, y, relation, label=label)
+    rows_x, rows_y = (np.repeat(records, counts, axis=0) for counts in (x, y))
+    return NeighborPair(rows_x, rows_y, relation, unit="record", label=label)
+
+
+def _steps(kinds: int, most: int, relation: Relation) -> Iterator[tuple[Counts, Counts]]:
+    """Yield the counts of every two neighbors: what they share, and what one of them or either has besides."""
+    one = np.eye(kinds, dtype=np.int64)
+    for people in range(most):
+        for chosen in itertools.combinations_with_replacement(range(kinds), people):
+            shared = np.bincount(np.array(chosen, np.int64), minlength=kinds)
+            if relation == "add_remove":
+                yield from ((shared, shared + one[kind]) for kind in range(kinds))
+            else:
+                yield from ((shared + one[s], shared + one[t]) for s, t in itertools.combinations(range(kinds), 2))
