@@ -207,11 +207,17 @@ def _thresholds(
     for above, correct in (("y", np.add.outer(x_below, y_above)), ("x", np.add.outer(y_below, x_above))):
         safe = np.maximum(guesses, 1)
         accuracy = np.where(allowed, correct / safe, 0.5)
-        pessimistic = _limit(accuracy, safe, pessimism)
+        cautious = _wilson(accuracy, safe, pessimism)
         if log_ratio and above == "y":
-            highest = 1 - _limit(1 - accuracy, safe, pessimism)
-            accuracy = pessimistic = np.clip(_stated_accuracy(x, y, low, high), pessimistic, highest)
-        rating = np.where(allowed, promised(pessimistic, safe), -np.inf)
+            highest = 1 - _wilson(1 - accuracy, safe, pessimism)
+            accuracy = np.clip(_stated_accuracy(x, y, low, high), cautious, highest)
+            rating = np.where(allowed, promised(accuracy, safe), -np.inf)
+        else:  # the limit is dear: none that promise less at face value than another when rated low can be the best
+            least = promised(cautious, safe)[allowed].max()
+            hopeful = allowed & (promised(accuracy, safe) >= least)
+            rating = np.full(accuracy.shape, -np.inf)
+            guessed = safe[hopeful]
+            rating[hopeful] = promised(_limit(accuracy[hopeful], guessed, pessimism), guessed)
         chosen = np.unravel_index(np.argmax(rating), rating.shape)
         if best is not None and rating[chosen] <= best[0]:
             continue
@@ -256,7 +262,7 @@ def _regions(
     values = _grid(np.concatenate([x, y]))
     if values.size == 0:
         return None
-    z = float(stats.norm.ppf(1 - (1 - confidence) / 2))
+    z = float(special.ndtri(1 - (1 - confidence) / 2))
     fewest = np.full(values.size, float(min(runs)))
     best: Rated | None = None
     (x_below, x_above), (y_below, y_above) = _beyond(x, values), _beyond(y, values)
@@ -272,11 +278,11 @@ def _regions(
     ):
         p = _wilson(_limit(likely, fewest, pessimism), counting / 2, z)
         q = 1 - _wilson(_limit(1 - rare, fewest, pessimism), counting / 2, z)
-        rating = stats.norm.ppf(p) - stats.norm.ppf(q)
+        rating = special.ndtri(p) - special.ndtri(q)
         chosen = int(np.argmax(rating))
         if best is None or rating[chosen] > best[0]:
             low, high = (-math.inf, float(values[chosen])) if upward else (float(values[chosen]), math.inf)
-            error = math.sqrt(2 / min(runs)) / float(stats.norm.pdf(stats.norm.ppf(rare[chosen])) + 1e-3)
+            error = math.sqrt(2 / min(runs)) / float(stats.norm.pdf(special.ndtri(rare[chosen])) + 1e-3)
             best = float(rating[chosen]), error, ThresholdRule(low, high, above)  # type: ignore[arg-type]
     return best
 
@@ -359,7 +365,7 @@ def _promised(accuracy: Floats, guesses: Floats, confidence: float, forgiven: Fl
 
     Below 0 they show no loss, yet still tell the better of two weak rules.
     """
-    rate = _wilson(accuracy, guesses, float(stats.norm.ppf(confidence)))
+    rate = _wilson(accuracy, guesses, float(special.ndtri(confidence)))
     with np.errstate(divide="ignore", invalid="ignore"):
         rate = np.where(forgiven < 1, (rate - forgiven) / (1 - forgiven), 0.0)
     return np.asarray(special.logit(np.clip(rate, 1e-15, 1 - 1e-15)))
