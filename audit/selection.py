@@ -189,7 +189,8 @@ def _thresholds(
     guess.
 
     Log-likelihood ratios say themselves how often they are right: with log-odds of the score. That hardly varies, so
-    that it is believed wherever the runs that were right are within `pessimism` standard errors of it.
+    that it is believed if all guesses by the sign of the score are right as often, and wherever the runs that were
+    right are within `pessimism` standard errors of it.
     """
     values = _grid(np.concatenate([x, y]))
     if values.size == 0:
@@ -197,6 +198,7 @@ def _thresholds(
     low, high = np.append(-np.inf, values), np.append(values, np.inf)
     (x_below, x_above), (y_below, y_above) = _beyond(x, values), _beyond(y, values)
 
+    log_ratio = log_ratio and _keeps_its_word(x, y, pessimism)
     guesses = np.add.outer(x_below + y_below, x_above + y_above)
     allowed = np.less.outer(low, high) & (guesses > 0)
 
@@ -232,6 +234,13 @@ def _thresholds(
         noise = 1 / math.sqrt(guesses[chosen] * sure * (1 - sure))
         best = value, noise, ThresholdRule(float(low[i]), float(high[j]), above)  # type: ignore[arg-type]
     return best
+
+
+def _keeps_its_word(x: Floats, y: Floats, pessimism: float) -> bool:
+    """Tell whether guesses by the sign of what should be a log-likelihood ratio are right as often as it says."""
+    stated = special.expit(np.abs(np.concatenate([x[x != 0], y[y != 0]])))
+    right = np.sum(x < 0) + np.sum(y > 0)
+    return bool(abs(right - stated.sum()) <= pessimism * math.sqrt(float(np.sum(stated * (1 - stated)))) + 1)
 
 
 def _stated_accuracy(x: Floats, y: Floats, low: Floats, high: Floats) -> Floats:

@@ -16,7 +16,19 @@ from audit.storage import read_json, write_json
 __all__ = ["CONFIDENCE", "NAMES", "Check", "Experiment", "between", "find", "load_numbers", "near", "run_experiment"]
 
 CONFIDENCE = 1 - 1e-6  # of verdicts that are published: at 95% one sound algorithm in twenty would be accused
-NAMES = ("flaxman_figure1", "flaxman_direct", "neighbor_relation", "real_tree")
+NAMES = (
+    "flaxman_figure1",
+    "flaxman_direct",
+    "neighbor_relation",
+    "real_tree",
+    "joint_witness",
+    "one_run",
+    "claims_compared",
+    "known_bugs",
+    "scoreboard",
+    "coverage",
+    "power",
+)
 
 
 @dataclass(frozen=True)

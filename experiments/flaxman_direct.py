@@ -103,14 +103,14 @@ def check(numbers: dict[str, Any]) -> list[Check]:
         found.append(
             between(
                 f"{name}, one person, {result.size:,} runs: forced / budget",
-                result.measured.epsilon / EPSILON,
+                result.measured.budget / EPSILON,
                 low,
                 high,
             )
         )
     expected = {"GDPC": (0.72, 1.0), "RDPC": (0.17, 0.27), "ADPC": (0.35, 0.75)}
     for name, saves in numbers["groups"].items():
-        forced = float(np.median([AuditResult.from_dict(saved).measured.epsilon for saved in saves]))
+        forced = float(np.median([AuditResult.from_dict(saved).measured.budget for saved in saves]))
         what = f"{name}, groups of {GROUPS[name]}, 1,000 runs: forced / budget, median of {len(saves)}"
         found.append(between(what, forced / EPSILON, *expected[name]))
     return found
@@ -122,7 +122,7 @@ def finding(numbers: dict[str, Any]) -> str:
     narrowest = np.nanmin(np.array(curve["high"], float) - np.array(curve["low"], float)) / EPSILON
     one = {name: AuditResult.from_dict(saved) for name, saved in numbers["one_person"].items()}
     groups = {
-        name: float(np.median([AuditResult.from_dict(saved).measured.epsilon for saved in saves])) / EPSILON
+        name: float(np.median([AuditResult.from_dict(saved).measured.budget for saved in saves])) / EPSILON
         for name, saves in numbers["groups"].items()
     }
     return (
@@ -130,7 +130,7 @@ def finding(numbers: dict[str, Any]) -> str:
         f"{numbers['paper_seconds']:.1f} s; the author's notebook of 2019: 1 h 51 min). "
         "From one area, one person forces "
         + ", ".join(
-            f"{result.measured.epsilon / EPSILON:.2f} of {name}'s budget with {result.size:,} runs"
+            f"{result.measured.budget / EPSILON:.2f} of {name}'s budget with {result.size:,} runs"
             for name, result in one.items()
         )
         + " at 99.9%; 1,000 runs on groups force "
@@ -170,12 +170,12 @@ def draw(numbers: dict[str, Any]) -> Figure:
     for place, name in enumerate(STYLES):
         color, marker = STYLES[name]
         one = AuditResult.from_dict(numbers["one_person"][name])
-        forced = [AuditResult.from_dict(saved).measured.epsilon / EPSILON for saved in numbers["groups"][name]]
-        right.bar(place - 0.2, one.measured.epsilon / EPSILON, width=0.36, color=color)
+        forced = [AuditResult.from_dict(saved).measured.budget / EPSILON for saved in numbers["groups"][name]]
+        right.bar(place - 0.2, one.measured.budget / EPSILON, width=0.36, color=color)
         right.text(
             place - 0.2,
-            one.measured.epsilon / EPSILON - 0.015,
-            f"{one.measured.epsilon / EPSILON:.2f}",
+            one.measured.budget / EPSILON - 0.015,
+            f"{one.measured.budget / EPSILON:.2f}",
             ha="center",
             va="top",
             fontsize=8,

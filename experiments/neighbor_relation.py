@@ -81,7 +81,7 @@ def check(numbers: dict[str, Any]) -> list[Check]:
                 math.isclose(row["exact"], factor * epsilon),
             )
         )
-        found.append(between(f"{where}: forced / exact", result.measured.epsilon / row["exact"], 0.85, 1.0))
+        found.append(between(f"{where}: forced / exact", result.measured.budget / row["exact"], 0.85, 1.0))
     return found
 
 
@@ -89,7 +89,7 @@ def finding(numbers: dict[str, Any]) -> str:
     """Return the forced losses in units of epsilon."""
     forced: dict[str, list[str]] = {case: [] for case in CASES}
     for row in numbers["rows"]:
-        forced[row["case"]].append(f"{AuditResult.from_dict(row['audit']).measured.epsilon / row['epsilon']:.2f}")
+        forced[row["case"]].append(f"{AuditResult.from_dict(row['audit']).measured.budget / row['epsilon']:.2f}")
     budgets = ", ".join(f"{epsilon:g}" for epsilon in dict.fromkeys(row["epsilon"] for row in numbers["rows"]))
     return (
         f"At epsilon {budgets}, one person added forces {', '.join(forced['added'])} epsilon, one person moved "
@@ -107,7 +107,7 @@ def draw(numbers: dict[str, Any]) -> Figure:
         color, hatch = (ORANGE, "//") if result.verdict == "violated" else (BLUE, "")
         ax.barh(
             place,
-            result.measured.epsilon / epsilon,
+            result.measured.budget / epsilon,
             height=0.55,
             color=color,
             hatch=hatch,
@@ -115,7 +115,7 @@ def draw(numbers: dict[str, Any]) -> Figure:
             linewidth=0,
         )
         ax.plot(row["exact"] / epsilon, place, marker="D", color=BLACK, markersize=4, linestyle="none")
-        ax.plot([result.claim.epsilon / epsilon] * 2, [place - 0.38, place + 0.38], color=BLACK, linewidth=1.6)
+        ax.plot([result.claim.budget / epsilon] * 2, [place - 0.38, place + 0.38], color=BLACK, linewidth=1.6)
         ax.text(2.08, place, result.verdict, va="center", fontsize=8)
     ax.set_title("GDPC with noise for $\\epsilon$: one person added, or moved", pad=26)
     ax.set_yticks(range(len(rows)), [f"$\\epsilon$ = {row['epsilon']:g}, {row['case']}" for row in rows])

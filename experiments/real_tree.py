@@ -103,7 +103,7 @@ def check(numbers: dict[str, Any]) -> list[Check]:
     found = []
     for name, (low, high) in limits.items():
         found.append(Check(f"{name}: {rows[name].verdict}, expected not violated", rows[name].verdict != "violated"))
-        best = max(rows[name].measured.epsilon, groups[name].measured.epsilon)
+        best = max(rows[name].measured.budget, groups[name].measured.budget)
         found.append(
             between(
                 f"{name}: forced by one person or two / budget", best / EPSILON, *((low, high) if full else (0.0, 1.0))
@@ -121,7 +121,7 @@ def check(numbers: dict[str, Any]) -> list[Check]:
 def finding(numbers: dict[str, Any]) -> str:
     """Return the bounds, and why the smaller ones are no slack."""
     best = {
-        name: max(AuditResult.from_dict(row[key]).measured.epsilon for key in ("bound", "group"))
+        name: max(AuditResult.from_dict(row[key]).measured.budget for key in ("bound", "group"))
         for name, row in numbers["rows"].items()
     }
     forced = ", ".join(f"{loss:.2f} ({name})" for name, loss in best.items())
@@ -139,14 +139,14 @@ def draw(numbers: dict[str, Any]) -> Figure:
         one, two = AuditResult.from_dict(row["bound"]), AuditResult.from_dict(row["group"])
         left.barh(
             place - 0.17,
-            one.measured.epsilon,
+            one.measured.budget,
             height=0.3,
             color=BLUE,
             label="forced by 1 person (bound)" if place == 0 else None,
         )
         left.barh(
             place + 0.17,
-            two.measured.epsilon,
+            two.measured.budget,
             height=0.3,
             color=GREEN,
             hatch="//",
@@ -155,7 +155,7 @@ def draw(numbers: dict[str, Any]) -> Figure:
             label=f"forced by {GROUP} people, for one (bound)" if place == 0 else None,
         )
         for shift, result in ((-0.17, one), (0.17, two)):
-            left.text(1.05, place + shift, f"{result.measured.epsilon:.2f}", va="center", fontsize=8)
+            left.text(1.05, place + shift, f"{result.measured.budget:.2f}", va="center", fontsize=8)
         if row["residual"]:
             estimate = LossEstimate.from_dict(row["residual"])
             left.plot(

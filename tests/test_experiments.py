@@ -69,6 +69,35 @@ def spoil_residual(numbers: dict[str, Any]) -> None:
     numbers["rows"]["RDPC, one area"]["residual"]["loss"][0] = 0.5
 
 
+def spoil_moved(numbers: dict[str, Any]) -> None:
+    numbers["rows"]["moved"]["exact"] = 1.4
+
+
+def spoil_one_run(numbers: dict[str, Any]) -> None:
+    numbers["rows"][3]["one_run"] = [0.101] * 10
+
+
+def spoil_conversion(numbers: dict[str, Any]) -> None:
+    numbers["rho"]["converted"] = [0.49] * 20
+
+
+def spoil_accused(numbers: dict[str, Any]) -> None:
+    sound = next(row for row in numbers["rows"] if row["group"] == numbers["rows"][-1]["group"])
+    sound["audits"][0]["verdict"] = "violated"
+
+
+def spoil_truth(numbers: dict[str, Any]) -> None:
+    numbers["rows"][0]["loss"] = 0.01
+
+
+def spoil_misses(numbers: dict[str, Any]) -> None:
+    numbers["rows"][0]["misses"] = 78
+
+
+def spoil_power(numbers: dict[str, Any]) -> None:
+    numbers["curves"][0]["forced"][1][-1] = 1.01
+
+
 @pytest.mark.parametrize(
     ("name", "spoil"),
     [
@@ -76,6 +105,13 @@ def spoil_residual(numbers: dict[str, Any]) -> None:
         ("flaxman_direct", spoil_bound),
         ("neighbor_relation", spoil_exact),
         ("real_tree", spoil_residual),
+        ("joint_witness", spoil_moved),
+        ("one_run", spoil_one_run),
+        ("claims_compared", spoil_conversion),
+        ("known_bugs", spoil_accused),
+        ("scoreboard", spoil_truth),
+        ("coverage", spoil_misses),
+        ("power", spoil_power),
     ],
 )
 def test_check_fails_on_numbers_that_do_not_meet_the_expectation(

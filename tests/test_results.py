@@ -224,12 +224,17 @@ def test_a_larger_measurement_never_makes_a_better_verdict(promised, first, seco
 
 def test_a_memo_is_one_line():
     assert str(audited()) == (
-        "count: promised epsilon 1 (add/remove), 2000 runs force at least 0.875 at 95%: not refuted "
-        "(1 person added to cell 0; y if output[0] >= 13)"
+        "count: promised epsilon 1 (add/remove), 2000 runs force at least 0.875 at 95%: not refuted, 1.25 would have "
+        "been seen (1 person added to cell 0; y if output[0] >= 13; searched: thresholds on output[0])"
     )
     declared = str(audited(adjacency="declared", confidence=0.999, measured=PureDP(math.inf), verdict="violated"))
-    assert "force at least inf at 99.9%: violated (on the caller's word, 1 person added to cell 0; y" in declared
-    assert str(audited(pair="cell\n0\r\n and\u20281", event="\x85y")).endswith("(cell 0 and 1; y)")
+    assert (
+        "force at least inf at 99.9%: violated, 1.25 would have been seen (on the caller's word, 1 person added to cell 0; y"
+        in declared
+    )
+    assert str(audited(pair="cell\n0\r\n and\u20281", event="\x85y")).endswith(
+        "(cell 0 and 1; y; searched: thresholds on output[0])"
+    )
 
 
 @pytest.mark.parametrize(
@@ -255,7 +260,9 @@ def test_a_memo_says_any_promise(claim, measured, said):
 def test_a_memo_says_the_witness():
     result = audited(support={"order": "possible on x only", "probability": 0.25}, verdict="violated")
     assert result.witness == "; unbounded by the exact law: possible on x only, probability 0.25"
-    assert str(result).endswith(f"(1 person added to cell 0; y if output[0] >= 13{result.witness})")
+    assert str(result).endswith(
+        f"(1 person added to cell 0; y if output[0] >= 13{result.witness}; searched: thresholds on output[0])"
+    )
     assert audited().witness == ""
 
 
@@ -263,7 +270,9 @@ def test_a_memo_says_the_witness():
 @given(audits())
 def test_a_memo_is_one_line_whatever_the_labels_hold(result):
     assert len(str(result).splitlines()) == 1
-    assert f": {result.verdict} (" in str(result)
+    assert f": {result.verdict}, " in str(result)
+    seen = "nothing" if math.isinf(result.detectable) else f"{result.detectable:.4g}"
+    assert f", {seen} would have been seen (" in str(result)
 
 
 def test_the_line_of_an_estimate_says_what_it_is():

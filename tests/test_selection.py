@@ -275,10 +275,10 @@ def log_ratio_of_normal_laws(factor=1.0):
 
 def normal_promise(event, factor=1.0, counting=50_000):
     """Rate of right guesses and what fresh runs would show, on normal laws at 0 and 1 and an honest or scaled score."""
-    low, high = event.rule.low / factor + 0.5, event.rule.high / factor + 0.5
+    low, high = sorted((event.rule.low / factor + 0.5, event.rule.high / factor + 0.5))
     right, wrong = norm.cdf(low) + norm.sf(high - 1), norm.cdf(low - 1) + norm.sf(high)
-    if factor * (1 if event.rule.above == "y" else -1) < 0:
-        right, wrong = norm.cdf(high) + norm.sf(low - 1), norm.cdf(high - 1) + norm.sf(low)
+    if (event.rule.above == "y") != (factor > 0):  # it names x above
+        right, wrong = wrong, right
     rate = right / (right + wrong)
     return rate, logit(rate - 1.645 * math.sqrt(rate * (1 - rate) / (counting * (right + wrong) / 2)))
 
