@@ -33,7 +33,7 @@ def catalogue(*, epsilon: float = 1.0, data: str = "morocco") -> dict[str, Any]:
     Examples
     --------
     >>> sorted(catalogue(epsilon=0.5))[:3]
-    ['adpc', 'gdpc', 'gdpc-half-noise']
+    ['adpc', 'gaussian-counts', 'gdpc']
     """
     from algorithms.broken import (
         EditedToTruth,

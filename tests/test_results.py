@@ -228,10 +228,7 @@ def test_a_memo_is_one_line():
         "been seen (1 person added to cell 0; y if output[0] >= 13; searched: thresholds on output[0])"
     )
     declared = str(audited(adjacency="declared", confidence=0.999, measured=PureDP(math.inf), verdict="violated"))
-    assert (
-        "force at least inf at 99.9%: violated, 1.25 would have been seen (on the caller's word, 1 person added to cell 0; y"
-        in declared
-    )
+    assert "force at least inf at 99.9%: violated, 1.25 would have been seen (on the caller's word, 1 per" in declared
     assert str(audited(pair="cell\n0\r\n and\u20281", event="\x85y")).endswith(
         "(cell 0 and 1; y; searched: thresholds on output[0])"
     )

@@ -389,7 +389,7 @@ def test_a_region_of_single_values_is_one_of_a_side():
     event = region(x, y, families=("cell",))
     assert event.rule.y.size * event.rule.x.size == 0
     assert str(event) in ("y if output in {2}", "x if output in {0}", "y if output in {1..3}")
-    # 0.58 is shown by either, and by all but 0, which says the same. To take the others along, as thresholds must for 2,
+    # 0.58 is shown by either, and by all but 0, which says the same. To take others along, as thresholds must for 2,
     # shows 0.51.
     either = (
         "y if output in {2}",
