@@ -12,19 +12,26 @@ from scipy import stats
 
 import algorithms
 from algorithms.broken import (
+    EditedToTruth,
     ForgottenLevelRDPC,
+    ForkedAreas,
     HalfNoiseGDPC,
+    LaplaceHoles,
     MovedPersonGDPC,
     NotebookGDPC,
+    PublicSize,
     PublishedTwice,
+    SeededByData,
+    SilentInvariant,
     SquareRootShares,
     known_bugs,
 )
 from algorithms.flaxman import ADPC, GDPC, RDPC
+from algorithms.gaussian import GaussianCounts
 from algorithms.hierarchy import Hierarchy
 from algorithms.noise import TwoTailedGeometric
 from algorithms.population import load
-from audit.claims import PureDP
+from audit.claims import ZCDP, PureDP
 from audit.neighbors import NeighborPair
 
 ONE_MORE = NeighborPair.add_people([50, 3], 0)
@@ -210,16 +217,28 @@ def test_every_exhibit_runs_and_keeps_its_name(data, epsilon):
         "rdpc": RDPC,
         "rdpc-all": RDPC,
         "adpc": ADPC,
+        "gaussian-counts": GaussianCounts,
         "gdpc-half-noise": HalfNoiseGDPC,
+        "gdpc-twice": PublishedTwice,
+        "gdpc-forked": ForkedAreas,
+        "gdpc-seeded-by-data": SeededByData,
+        "gdpc-exact-total": SilentInvariant,
+        "gdpc-edited": EditedToTruth,
+        "gdpc-public-size": PublicSize,
+        "laplace-holes": LaplaceHoles,
         "rdpc-forgotten-level": ForgottenLevelRDPC,
+        "rdpc-square-root-shares": SquareRootShares,
     } | ({"gdpc-notebook": NotebookGDPC} if epsilon < 1 else {})
     assert [(name, type(exhibit)) for name, exhibit in exhibits.items()] == list(expected.items())
     for name, exhibit in exhibits.items():
         released = exhibit(counts, 2, np.random.default_rng(4))
-        everything = name in ("rdpc-all", "rdpc-forgotten-level")
-        assert released.shape == (2, tree.n_nodes if everything else tree.n_leaves)
-        assert exhibit.claim == PureDP(epsilon)
-        assert hasattr(exhibit, "true_loss") == (name in list(expected)[4:])  # the known bugs come last
+        assert released.shape[0] == 2
+        if name in ("rdpc-all", "rdpc-forgotten-level"):
+            assert released.shape == (2, tree.n_nodes)
+        elif name in ("gdpc", "rdpc", "adpc", "gaussian-counts"):
+            assert released.shape == (2, tree.n_leaves)
+        assert exhibit.claim == (ZCDP(epsilon**2 / 2) if name == "gaussian-counts" else PureDP(epsilon))
+        assert hasattr(exhibit, "true_loss") == (name in list(expected)[5:])  # the known bugs come last
 
 
 def test_the_catalogue_has_defaults():
