@@ -391,8 +391,9 @@ def test_the_areas_of_rdpc_are_those_of_its_outputs():
     tree, counts = load("morocco", cells=("area",))
     for output in ("leaves", "all"):
         mechanism = RDPC(1e6, tree, output)  # noise so small that outputs are the exact totals
-        parent, released = mechanism.areas
+        parent, released, leaves = mechanism.areas
         np.testing.assert_array_equal(parent, tree.parent)
+        np.testing.assert_array_equal(leaves, tree.leaves)
         out = mechanism(counts, 1, np.random.default_rng(1))[0]
         np.testing.assert_allclose(out, tree.totals(counts)[released])
 

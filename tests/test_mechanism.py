@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from audit.mechanism import mechanism_name, per_run
-from audit.sampling import check_uses_rng
+from audit.sampling import check_uses_rng, one_output
 
 
 def noisy_total(data, rng):
@@ -43,7 +43,8 @@ def test_one_output_a_run(function, shape, size):
     assert outputs.shape == (size, *shape)
     rng = np.random.default_rng(0)
     np.testing.assert_array_equal(outputs, [function(data, rng) for _ in range(size)])
-    assert check_uses_rng(per_run(function), data, size + 1, np.random.SeedSequence(0)) == shape
+    assert one_output(per_run(function), [data], np.random.SeedSequence(0)).shape == (1, *shape)
+    check_uses_rng(per_run(function), data, size + 1, np.random.SeedSequence(0), shape=shape)
 
 
 def test_numbers_keep_their_type():
@@ -62,7 +63,7 @@ def test_a_function_that_ignores_its_generator_is_caught_through_the_adapter():
         return per_run(noisy_table)(data, size, np.random.default_rng(3))
 
     with pytest.raises(ValueError, match="the mechanism ignores its rng"):
-        check_uses_rng(reseeded, np.zeros(2), 9, np.random.SeedSequence(0))
+        check_uses_rng(reseeded, np.zeros(2), 9, np.random.SeedSequence(0), shape=(2,))
 
 
 def test_mechanisms_are_named_after_what_they_are():

@@ -145,7 +145,8 @@ def test_pytest_shows_one_readable_failure(tmp_path):
     errors = [line for line in lines if line.startswith("E ")]
     assert len(errors) == 1
     assert "HalfNoiseGDPC: promised epsilon 1 (add/remove), 20000 runs force at least 1." in errors[0]
-    assert ": violated (1 person added to cell 0; " in errors[0]
+    assert ": violated, " in errors[0]
+    assert " would have been seen (1 person added to cell 0; " in errors[0]
     assert ">       assert_loss_within(HalfNoiseGDPC(1.0), PAIR, size=20_000)" in done.stdout.replace("    >", ">")
     assert "audit/testing.py" not in done.stdout
     assert "_promise" not in done.stdout
