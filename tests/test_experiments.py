@@ -81,13 +81,13 @@ def spoil_conversion(numbers: dict[str, Any]) -> None:
     numbers["rho"]["converted"] = [0.49] * 20
 
 
-def spoil_accused(numbers: dict[str, Any]) -> None:
-    sound = next(row for row in numbers["rows"] if row["group"] == numbers["rows"][-1]["group"])
-    sound["audits"][0]["verdict"] = "violated"
+def spoil_caught(numbers: dict[str, Any]) -> None:
+    numbers["rows"][0]["audits"][0]["verdict"] = "not refuted"
 
 
-def spoil_truth(numbers: dict[str, Any]) -> None:
-    numbers["rows"][0]["loss"] = 0.01
+def spoil_witness(numbers: dict[str, Any]) -> None:
+    row = next(row for row in numbers["rows"] if row["name"] == "SVT5")
+    row["audits"][0]["witness"] = None
 
 
 def spoil_misses(numbers: dict[str, Any]) -> None:
@@ -108,8 +108,8 @@ def spoil_power(numbers: dict[str, Any]) -> None:
         ("joint_witness", spoil_moved),
         ("one_run", spoil_one_run),
         ("claims_compared", spoil_conversion),
-        ("known_bugs", spoil_accused),
-        ("scoreboard", spoil_truth),
+        ("known_bugs", spoil_caught),
+        ("scoreboard", spoil_witness),
         ("coverage", spoil_misses),
         ("power", spoil_power),
     ],
