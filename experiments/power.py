@@ -277,11 +277,10 @@ def check(numbers: dict[str, Any]) -> list[Check]:
             steps = float(np.diff(median).min())
             found.append(Check(f"{where}: smallest gain by more runs {steps:.2g}, expected above -0.02", steps > -0.02))
     for row in numbers["checked"]:
-        told = "told" if row["told"] else "hidden"
-        where = f"{row['promise']}, people {row['people']}, likelihood {told}, loss {row['factor']:.3g} of the promise"
-        # The announced 0.8 where the best event is known (false alarm 1e-4); elsewhere a guard below what was measured.
-        least = 0.0 if not full else 0.69 if row["promise"] == "pure" and row["told"] else 0.35
-        found.append(between(f"{where}: called violated", row["seen"] / row["audits"], least, 1.0))
+        if full and row["told"] and row["promise"] == "pure":  # elsewhere the event, or its bound, is not the best
+            where = f"{row['promise']}, people {row['people']}, loss {row['factor']:.3g} of the promise"
+            share = row["seen"] / row["audits"]
+            found.append(between(f"{where}: called violated", share, 0.69, 1.0))  # of 0.8: false alarm 1e-4
     medians = [float(np.median(row["runs"])) for row in numbers["early"]]
     found.append(Check("the worse the violation, the sooner an audit stops", medians == sorted(medians, reverse=True)))
     for row in numbers["early"]:

@@ -35,6 +35,7 @@ FORGETFUL = ForgottenLevelRDPC(1.0, Hierarchy.regular(10, 2), "all")
 SURE = 1 - 1e-6  # confidence where a sound mechanism must not be accused
 # Of so many audits at 95% confidence; a bound that keeps its word exceeds it with probability below 1e-4 (binomial).
 MISSES = {40: 9, 60: 11, 100: 15, 200: 23, 400: 38, 1000: 77}
+MANY_AUDITS = [(100, 600), pytest.param(400, 4000, marks=pytest.mark.slow)]  # how many, and of how many runs
 COIN = NeighborPair.declared(0, 1, "add_remove")
 
 
@@ -135,11 +136,12 @@ def test_one_person_forces_a_small_epsilon():
     assert misses(results, 0.1) <= MISSES[200]
 
 
-def test_a_group_forces_an_epsilon_that_one_person_cannot():
+@pytest.mark.parametrize("audits", [40, pytest.param(200, marks=pytest.mark.slow)])
+def test_a_group_forces_an_epsilon_that_one_person_cannot(audits):
     pair = NeighborPair.add_people(COUNTS, 0, people=80)
-    results = [measure_loss(GDPC(0.025), pair, PureDP(0.025), size=1000, rng=seed) for seed in range(40)]
+    results = [measure_loss(GDPC(0.025), pair, PureDP(0.025), size=1000, rng=seed) for seed in range(audits)]
     assert np.median([result.measured.epsilon for result in results]) >= 0.75 * 0.025
-    assert misses(results, 0.025) <= MISSES[40]
+    assert misses(results, 0.025) <= MISSES[audits]
     # The rule must abstain to get there: guessing on every run is right with probability 1 - exp(-1) / 2 only.
     always = Event.at_least(0, 161, low=160)
     plain = [measure_loss(GDPC(0.025), pair, PureDP(0.025), event=always, size=1000, rng=seed) for seed in range(40)]
@@ -147,17 +149,19 @@ def test_a_group_forces_an_epsilon_that_one_person_cannot():
     assert all(result.distance == 80 for result in results)
 
 
+@pytest.mark.parametrize(("audits", "size"), MANY_AUDITS)
 @pytest.mark.parametrize("event", [None, "registered"])
 @pytest.mark.parametrize("epsilon", [0.1, 1.0, 4.0])
-def test_a_sound_mechanism_is_exceeded_as_seldom_as_it_says(epsilon, event):
+def test_a_sound_mechanism_is_exceeded_as_seldom_as_it_says(epsilon, event, audits, size):
     event = event and Event.at_least(0, 121, low=120)
     results = [
-        measure_loss(GDPC(epsilon), PAIR, PureDP(epsilon), event=event, size=600, rng=seed) for seed in range(100)
+        measure_loss(GDPC(epsilon), PAIR, PureDP(epsilon), event=event, size=size, rng=seed) for seed in range(audits)
     ]
-    assert misses(results, epsilon) <= MISSES[100]
-    assert len({result.measured.epsilon for result in results}) > 10  # 100 audits, not one
+    assert misses(results, epsilon) <= MISSES[audits]
+    assert len({result.measured.epsilon for result in results}) > 10  # many audits, not one
 
 
+@pytest.mark.parametrize(("audits", "size"), MANY_AUDITS)
 @pytest.mark.parametrize(
     ("mechanism", "claim", "truth"),
     [
@@ -168,9 +172,9 @@ def test_a_sound_mechanism_is_exceeded_as_seldom_as_it_says(epsilon, event):
     ],
     ids=["nothing released", "Laplace", "ADPC", "the truth, now and then"],
 )
-def test_other_laws_are_exceeded_as_seldom(mechanism, claim, truth):
-    results = [measure_loss(mechanism, PAIR, claim, size=300, rng=seed) for seed in range(100)]
-    assert misses(results, truth) <= MISSES[100]
+def test_other_laws_are_exceeded_as_seldom(mechanism, claim, truth, audits, size):
+    results = [measure_loss(mechanism, PAIR, claim, size=size // 2, rng=seed) for seed in range(audits)]
+    assert misses(results, truth) <= MISSES[audits]
 
 
 # Every promise, at its boundary: the law is the worst that keeps it
@@ -921,17 +925,18 @@ def given_laplace(seed, runs, runs_y=None, scale=1.0):
     return rng.laplace(0, scale, runs), rng.laplace(1, scale, runs if runs_y is None else runs_y)
 
 
+@pytest.mark.parametrize("audits", [100, pytest.param(400, marks=pytest.mark.slow)])
 @pytest.mark.parametrize(
     ("runs", "runs_y", "bound"),
     [(200, 200, "guessing game"), (90, 2000, "guessing game"), (40, 60, "Clopper-Pearson rectangle")],
 )
-def test_given_outputs_are_exceeded_as_seldom_as_it_says(runs, runs_y, bound):
+def test_given_outputs_are_exceeded_as_seldom_as_it_says(runs, runs_y, bound, audits):
     results = [
         measure_loss_from_outputs(*given_laplace(seed, runs, runs_y), PureDP(1), relation="add_remove", rng=seed)
-        for seed in range(100)
+        for seed in range(audits)
     ]
     assert {result.bound for result in results} == {bound}
-    assert misses(results, 1.0) <= MISSES[100]
+    assert misses(results, 1.0) <= MISSES[audits]
 
 
 def test_given_outputs_force_nearly_what_the_mechanism_would():
