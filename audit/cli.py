@@ -214,6 +214,16 @@ def audit(
     return _answer(questions, out, as_json)
 
 
+@app.command(
+    context_settings={"allow_extra_args": True, "ignore_unknown_options": True},
+    add_help_option=False,
+    help="Release tables of your own data by a reference implementation; `plaudit release --help` lists them.",
+)
+def release(context: typer.Context) -> int:
+    """Hand over to the exhibits, which know their own options."""
+    return int(exhibits("release")(context.args))
+
+
 @app.command()
 def check(
     folder: Annotated[Path, typer.Argument(help="Folder of saved audits (*.json).")],

@@ -28,6 +28,7 @@ NAMES = (
     "scoreboard",
     "coverage",
     "power",
+    "phsafe_table10",
 )
 
 

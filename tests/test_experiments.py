@@ -98,6 +98,10 @@ def spoil_power(numbers: dict[str, Any]) -> None:
     numbers["curves"][0]["forced"][1][-1] = 1.01
 
 
+def spoil_printed(numbers: dict[str, Any]) -> None:
+    numbers["rows"][0]["unbounded"] = "0.002604"
+
+
 @pytest.mark.parametrize(
     ("name", "spoil"),
     [
@@ -112,6 +116,7 @@ def spoil_power(numbers: dict[str, Any]) -> None:
         ("scoreboard", spoil_witness),
         ("coverage", spoil_misses),
         ("power", spoil_power),
+        ("phsafe_table10", spoil_printed),
     ],
 )
 def test_check_fails_on_numbers_that_do_not_meet_the_expectation(

@@ -24,6 +24,13 @@ Row = tuple[str | int, ...]
 Census = dict[tuple[str, str, str], int]  # (code of the unit, area, sex) -> people
 
 
+PEOPLE = """
+    select household_id, housing_type, relationship_to_reference_person, race_ethnicity, sex, age
+    from read_parquet($path) where year = 2020
+    order by cast(split_part(household_id, '_', 2) as integer), __index_level_0__
+"""
+
+
 def check(holds: bool, rule: str) -> None:
     """Stop the build when the source is not what the extract promises."""
     if not holds:
@@ -106,6 +113,21 @@ def midwest(wheel: zipfile.ZipFile) -> Iterator[Row]:
             yield county["state"], county["county"], race, count
 
 
+def pseudopeople(wheel: zipfile.ZipFile) -> Iterator[Row]:
+    """Yield the simulated persons of 2020, household by household, in the order of the source within each."""
+    import duckdb  # only this source is a Parquet file
+
+    content = wheel.read("pseudopeople/data/sample_datasets/decennial_census/decennial_census.parquet")
+    with tempfile.TemporaryDirectory() as folder, duckdb.connect() as connection:
+        path = Path(folder) / "people.parquet"
+        path.write_bytes(content)
+        people: list[Row] = connection.execute(PEOPLE, {"path": str(path)}).fetchall()
+    heads = Counter(household for household, _, relationship, *_ in people if relationship == "Reference person")
+    homes = {household for household, housing, *_ in people if housing == "Household"}
+    check(heads == Counter(homes), "every household must have one reference person, and nobody else may be one")
+    yield from people
+
+
 class Source(NamedTuple):
     """The wheel of an extract, what its bytes hash to, and how its rows are read."""
 
@@ -128,13 +150,24 @@ SOURCES = {
         ("state", "county", "race", "people"),
         midwest,
     ),
+    "pseudopeople": Source(
+        "pseudopeople==1.3.1",
+        "10527df127738ed00e3e88a87eec369cc10d85b4733b1c76aebe93f14d13487a",
+        ("household", "housing_type", "relationship", "race_ethnicity", "sex", "age"),
+        pseudopeople,
+    ),
 }
+
+
+def wheels_of(source: Source, folder: Path) -> list[Path]:
+    """List the wheels in a folder that go by the name and version of a source."""
+    package, version = source.requirement.split("==")
+    return sorted(folder.glob(f"{package.replace('-', '_')}-{version}-*.whl"))
 
 
 def find_wheel(source: Source, folder: Path) -> Path:
     """Return the wheel of a source in a folder, after checking that it is the very file the extract was made from."""
-    package, version = source.requirement.split("==")
-    wheels = sorted(folder.glob(f"{package.replace('-', '_')}-{version}-*.whl"))
+    wheels = wheels_of(source, folder)
     check(len(wheels) == 1, f"{folder} must hold one wheel of {source.requirement}, got {len(wheels)}")
     digest = hashlib.sha256(wheels[0].read_bytes()).hexdigest()
     check(digest == source.sha256, f"SHA-256 of {wheels[0].name} must be {source.sha256}, got {digest}")
@@ -145,7 +178,7 @@ def main() -> None:
     """Download the wheels, unless a folder has them, and write one compressed CSV for each source."""
     here = Path(__file__).parent
     parser = argparse.ArgumentParser(description="Rebuild the bundled extracts.")
-    parser.add_argument("--wheels", type=Path, help="folder that has the wheels (default: download them)")
+    parser.add_argument("--wheels", type=Path, help="folder that has wheels: theirs are built (default: download all)")
     parser.add_argument("--out", type=Path, default=here, help="folder to write to (default: that of this script)")
     options = parser.parse_args()
     with tempfile.TemporaryDirectory() as downloads:
@@ -155,6 +188,9 @@ def main() -> None:
             wanted = [source.requirement for source in SOURCES.values()]
             subprocess.run([*pip, "--no-deps", "--only-binary=:all:", "--dest", downloads, *wanted], check=True)
         for name, source in SOURCES.items():
+            if options.wheels and not wheels_of(source, folder):
+                print(f"{name}: not built, {folder} has no wheel of {source.requirement}")
+                continue
             text = io.StringIO()
             with zipfile.ZipFile(find_wheel(source, folder)) as wheel:
                 csv.writer(text, lineterminator="\n").writerows([source.header, *source.rows(wheel)])

@@ -1,0 +1,499 @@
+"""What a run of PHSafe may spend: the Bureau's configuration file, the noise it leads to, and a ledger of the loss.
+
+The file is that of the production release: a budget for each of the nine queries at each population group level, a
+truncation threshold for each query that counts persons, the states, the reader and the kind of privacy. A budget of 0
+switches a level off. Stricter than production: a key that stands twice, is missing or unknown, a threshold that is no
+whole number, a budget of true, NaN or infinity, and a file that releases nothing are refused. ``"cef"``, the Bureau's
+internal fixed-width format, has no reader here; ``"csv"`` reads Parquet too, told by the ending of the file's name.
+
+References
+----------
+.. [1] Sexton et al., "PHSafe: Disclosure Avoidance for the 2020 Census Supplemental Demographic and Housing
+   Characteristics File (S-DHC)", 2024, table 10.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import os
+import reprlib
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from importlib import resources
+from numbers import Integral, Real
+from pathlib import Path
+from types import MappingProxyType
+from typing import Any
+
+from algorithms.noise import DiscreteGaussian, TwoTailedGeometric
+from algorithms.phsafe.frames import Frame
+from algorithms.phsafe.schema import PUERTO_RICO, STATES
+from algorithms.phsafe.tables import QUERIES
+from audit.claims import ZCDP, GaussianDP, PureDP
+
+__all__ = ["PRESETS", "Config", "Ledger", "ledger", "noise_law", "noise_parameters", "read_config"]
+
+PRESETS = ("us", "pr")
+"""Names of the production settings of the 2020 Census: the fifty states with the District of Columbia, Puerto Rico."""
+
+KEYS = ("privacy_budget", "tau", "state_filter", "reader", "privacy_defn")
+TAUS = tuple(name for name, query in QUERIES.items() if query.truncated)
+LARGEST_TAU = 99_999  # no household holds more people
+LARGEST_FILE = 2**20  # bytes; the production file has 5,000
+CLAIMS: Mapping[str, type[ZCDP] | type[PureDP]] = {"zcdp": ZCDP, "puredp": PureDP}
+NOISE = {"zcdp": "Discrete Gaussian", "puredp": "Two-Sided Geometric"}
+
+
+@dataclass(frozen=True)
+class Config:
+    """Settings of a run, checked.
+
+    Attributes
+    ----------
+    privacy_budget : mapping of str to mapping of str to float
+        rho, or epsilon in nats, of every query at each of its levels; 0 leaves the level out.
+    tau : mapping of str to int
+        Most persons of a household that each query about persons counts, from 1 to 99,999.
+    state_filter : tuple of str
+        FIPS codes of the states in the data, or ``("72",)``, Puerto Rico, alone: then every level ``usa_`` is 0.
+    reader : str
+        ``"csv"``.
+    privacy_definition : {"zcdp", "puredp"}
+        Discrete Gaussian noise, whose budgets are rho, or two-sided geometric noise, whose budgets are epsilon.
+
+    Raises
+    ------
+    ValueError
+        If a value breaks one of these rules, a query or level is missing or unknown, or nothing is released.
+    TypeError
+        If a value is of another type.
+
+    Examples
+    --------
+    >>> config = read_config("us")
+    >>> round(config.total, 6), len(list(config.budgets())), config.stability("PH3")
+    (1.257281, 46, 14)
+    """
+
+    privacy_budget: Mapping[str, Mapping[str, float]]
+    tau: Mapping[str, int]
+    state_filter: tuple[str, ...]
+    reader: str = "csv"
+    privacy_definition: str = "zcdp"
+
+    def __post_init__(self) -> None:
+        if self.privacy_definition not in tuple(CLAIMS):
+            raise ValueError(f'privacy_defn must be "zcdp" or "puredp", got {_shown(self.privacy_definition)}')
+        if self.reader != "csv":
+            only = '"csv": there is no reader of the Bureau\'s CEF files here' if self.reader == "cef" else '"csv"'
+            raise ValueError(f"reader must be {only}, got {_shown(self.reader)}")
+        _check_keys("tau", self.tau, TAUS)
+        self._keep(tau={name: _threshold(name, self.tau[name]) for name in TAUS})
+        self._keep(state_filter=_states(self.state_filter))
+        _check_keys("privacy_budget", self.privacy_budget, tuple(QUERIES))
+        self._keep(privacy_budget={name: self._levels(name, self.privacy_budget[name]) for name in QUERIES})
+        spent = sum(budget for _, _, budget in self.budgets())
+        if not 0 < 2 * spent < math.inf:
+            raise ValueError(f"privacy_budget must add up to a positive finite number, got {spent}")
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return read_config, (self.to_dict(),)  # the read-only mappings cannot be pickled or copied themselves
+
+    @property
+    def states(self) -> tuple[str, ...]:
+        """FIPS codes of the states in the data."""
+        return self.state_filter
+
+    @property
+    def total(self) -> float:
+        """Sum of all budgets: rho, or epsilon in nats, when one person is added or removed."""
+        return math.fsum(budget for _, _, budget in self.budgets())
+
+    def budgets(self) -> Iterator[tuple[str, str, float]]:
+        """Iterate over query, level and budget of everything that is released."""
+        for table, levels in self.privacy_budget.items():
+            yield from ((table, level, budget) for level, budget in levels.items() if budget > 0)
+
+    def budget(self, table: str, level: str) -> float:
+        """Return the budget of a query at a level; 0 means that it is not released.
+
+        Raises
+        ------
+        ValueError
+            If there is no such query, or it has no such level.
+        """
+        _check_table(table)
+        if level not in self.privacy_budget[table]:
+            levels = ", ".join(self.privacy_budget[table])
+            raise ValueError(f"level of {table} must be one of {levels}, got {_shown(level)}")
+        return self.privacy_budget[table][level]
+
+    def stability(self, table: str) -> int:
+        """Return the sensitivity to which a query's noise is scaled: 2 tau + 2 for persons, 2 for households.
+
+        Raises
+        ------
+        ValueError
+            If there is no such query.
+        """
+        _check_table(table)
+        return QUERIES[table].stability(self.tau.get(table))
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the settings in the format of the Bureau's file, as `read_config` takes it."""
+        return {
+            "privacy_budget": {table: dict(levels) for table, levels in self.privacy_budget.items()},
+            "tau": dict(self.tau),
+            "state_filter": list(self.state_filter),
+            "reader": self.reader,
+            "privacy_defn": self.privacy_definition,
+        }
+
+    def _keep(self, **values: Any) -> None:
+        for name, value in values.items():
+            object.__setattr__(self, name, MappingProxyType(value) if isinstance(value, dict) else value)
+
+    def _levels(self, table: str, levels: Mapping[str, float]) -> Mapping[str, float]:
+        _check_keys(f"privacy_budget of {table}", levels, QUERIES[table].levels)
+        budgets = {}
+        for level in QUERIES[table].levels:
+            where = f"privacy_budget of {table} {level}"
+            budget = budgets[level] = _budget(where, levels[level])
+            if budget and level.startswith("usa_") and PUERTO_RICO in self.state_filter:
+                raise ValueError(f"{where} must be 0 where state_filter is Puerto Rico alone, got {budget}")
+            try:
+                if budget:
+                    _law(self.privacy_definition, self.stability(table), budget)
+            except ValueError as error:
+                raise ValueError(f"{where} is out of reach of the noise, got {budget}: its {error}") from None
+        return MappingProxyType(budgets)
+
+
+def read_config(source: Config | Mapping[str, Any] | str | os.PathLike[str]) -> Config:
+    """Read and check the settings of a run.
+
+    Parameters
+    ----------
+    source : path-like, str, mapping or Config
+        A file in the Bureau's format of at most 1 MiB, the name of a preset, ``"us"`` or ``"pr"``, or what such a file
+        holds. A `Config` comes back as it is.
+
+    Returns
+    -------
+    Config
+        The settings.
+
+    Raises
+    ------
+    ValueError
+        If the file is too large or not JSON, a key stands twice, is missing or unknown, or a value breaks a rule.
+    TypeError
+        If a value is of the wrong type.
+    OSError
+        If the file cannot be read.
+
+    Examples
+    --------
+    >>> read_config("pr").states
+    ('72',)
+    >>> read_config(read_config("us").to_dict()) == read_config("us")
+    True
+    """
+    if isinstance(source, Config):
+        return source
+    if isinstance(source, Mapping):
+        return _config(source)
+    if not isinstance(source, str | os.PathLike):
+        raise TypeError(f"config must be a path, the name of a preset, a mapping or a Config, got {_shown(source)}")
+    if source in PRESETS:
+        return _config(_parsed(resources.files("algorithms.phsafe").joinpath("configs", f"{source}.json").read_bytes()))
+    with Path(source).open("rb") as file:
+        content = file.read(LARGEST_FILE + 1)
+    try:
+        return _config(_parsed(content))
+    except (TypeError, ValueError) as error:
+        kind = TypeError if isinstance(error, TypeError) else ValueError
+        raise kind(f"{os.fspath(source)}: {error}") from None
+
+
+def noise_law(config: Config, table: str, level: str) -> DiscreteGaussian | TwoTailedGeometric:
+    """Return the law of the noise on every count of a query at a level.
+
+    Parameters
+    ----------
+    config : Config
+        Settings of the run.
+    table, level : str
+        Query and population group level, such as ``"PH3"`` and ``"state_A-G"``.
+
+    Returns
+    -------
+    DiscreteGaussian or TwoTailedGeometric
+        With ``sigma**2 = stability**2 / (2 rho)``, or with ``epsilon / stability``.
+
+    Raises
+    ------
+    ValueError
+        If there is no such query or level, or it has no budget.
+
+    References
+    ----------
+    .. [1] Sexton et al., 2024, algorithm 5 and lemma 3.
+
+    Examples
+    --------
+    >>> round(noise_law(read_config("us"), "PH3", "state_A-G").scale, 3)
+    12.158
+    """
+    budget = config.budget(table, level)
+    if not budget:
+        raise ValueError(f"budget of {table} {level} must be positive for there to be noise, got {budget}")
+    return _law(config.privacy_definition, config.stability(table), budget)
+
+
+def noise_parameters(config: Config | Mapping[str, Any] | str | os.PathLike[str]) -> Frame:
+    """Tabulate the noise of everything that is released.
+
+    Parameters
+    ----------
+    config : path-like, str, mapping or Config
+        What `read_config` takes.
+
+    Returns
+    -------
+    Frame
+        One row for each query and level with a budget: ``TABLE``, ``LEVEL``, ``BUDGET`` (rho, or epsilon in nats),
+        ``STABILITY``, ``VARIANCE`` (squared persons or households) and ``NOISE_DISTRIBUTION``.
+
+    Notes
+    -----
+    ``VARIANCE`` is what production publishes: of the discrete Gaussian the parameter sigma squared, which is its
+    variance but for a sigma below about 0.6, and of the two-sided geometric 2 q / (1 - q)^2 with
+    q = exp(-epsilon / stability).
+
+    Examples
+    --------
+    >>> frame = noise_parameters("us")
+    >>> len(frame), round(frame["VARIANCE"][0], 2)
+    (46, np.float64(92401.68))
+    """
+    config = read_config(config)
+    rows = list(config.budgets())
+    laws = [noise_law(config, table, level) for table, level, _ in rows]
+    return Frame(
+        {
+            "TABLE": [table for table, _, _ in rows],
+            "LEVEL": [level for _, level, _ in rows],
+            "BUDGET": [budget for _, _, budget in rows],
+            "STABILITY": [config.stability(table) for table, _, _ in rows],
+            "VARIANCE": [
+                law.variance if isinstance(law, TwoTailedGeometric) else config.stability(table) ** 2 / (2 * budget)
+                for law, (table, _, budget) in zip(laws, rows, strict=True)
+            ],
+            "NOISE_DISTRIBUTION": [NOISE[config.privacy_definition]] * len(rows),
+        }
+    )
+
+
+@dataclass(frozen=True)
+class Ledger:
+    """What a run promises: every query's loss, the sums, and what they mean as epsilon at a delta.
+
+    The promises are the paper's. They hold in its model, where the rows of households are functions of the persons in
+    them: where a person's change may reach rows of unrelated households, which is what the production code declares, a
+    replaced person can cost up to four times the unbounded rho rather than twice.
+
+    Attributes
+    ----------
+    config : Config
+        Settings of the run.
+    delta : float
+        Probability, between 0 and 1.
+
+    References
+    ----------
+    .. [1] Sexton et al., 2024, theorems 1 and 2 (unbounded), 3 and 4 (bounded).
+    """
+
+    config: Config
+    delta: float
+
+    def __post_init__(self) -> None:
+        if not 0 < self.delta < 1:
+            raise ValueError(f"delta must be between 0 and 1, got {self.delta}")
+
+    @property
+    def unbounded(self) -> ZCDP | PureDP:
+        """The promise when one person is added or removed."""
+        return CLAIMS[self.config.privacy_definition](self.config.total)
+
+    @property
+    def bounded(self) -> ZCDP | PureDP:
+        """The promise when one person's record is replaced: twice the budget (not the four times of any zCDP)."""
+        return CLAIMS[self.config.privacy_definition](2 * self.config.total, relation="replace_one")
+
+    @property
+    def queries(self) -> Frame:
+        """Columns ``TABLE``, ``LEVEL``, ``UNBOUNDED`` and ``BOUNDED`` (rho, or epsilon in nats)."""
+        rows = [(table, level, budget, 2 * budget) for table, level, budget in self.config.budgets()]
+        return Frame(dict(zip(("TABLE", "LEVEL", "UNBOUNDED", "BOUNDED"), zip(*rows, strict=True), strict=True)))
+
+    @property
+    def epsilons(self) -> Frame:
+        """Columns ``CONVERSION``, ``UNBOUNDED`` and ``BOUNDED``: epsilon in nats at delta.
+
+        ``tight`` is the best that follows from the promise alone. Of rho there are two more: ``simple``, the textbook's
+        rho + 2 sqrt(rho log(1 / delta)), and ``Gaussian``, the exact loss of normal noise that spends all of rho. The
+        last is no consequence of zCDP: it needs the noise to be Gaussian, as it nearly is at production's scales.
+        """
+        claims = (self.unbounded, self.bounded)
+        ways = {"tight": [claim.epsilon_at(self.delta) for claim in claims]}
+        if self.config.privacy_definition == "zcdp":
+            rhos = [claim.budget for claim in claims]
+            simple = [rho + 2 * math.sqrt(rho * -math.log(self.delta)) for rho in rhos]
+            normal = [GaussianDP(math.sqrt(2 * rho)).epsilon_at(self.delta) for rho in rhos]
+            ways = {"simple": simple, **ways, "Gaussian": normal}
+        unbounded, bounded = zip(*ways.values(), strict=True)
+        return Frame({"CONVERSION": list(ways), "UNBOUNDED": unbounded, "BOUNDED": bounded})
+
+    def __str__(self) -> str:
+        rows = [(f"{table:<10} {level}", *losses) for table, level, *losses in self.queries.rows()]
+        lines = [f"{self.unbounded.parameter:<28} {'unbounded':>12} {'bounded':>12}"]
+        for name, *losses in [*rows, ("total", self.unbounded.budget, self.bounded.budget)]:
+            lines.append(f"{name:<28} {losses[0]:12.6f} {losses[1]:12.6f}")
+        for name, *losses in self.epsilons.rows():
+            words = f"epsilon at {self.delta:g}, {name}"
+            lines.append(f"{words:<28} {losses[0]:12.3f} {losses[1]:12.3f}")
+        return "\n".join(lines)
+
+
+def ledger(config: Config | Mapping[str, Any] | str | os.PathLike[str], delta: float = 1e-10) -> Ledger:
+    r"""Add up what a run promises to lose at most.
+
+    Parameters
+    ----------
+    config : path-like, str, mapping or Config
+        What `read_config` takes.
+    delta : float
+        Probability between 0 and 1 at which epsilon is stated.
+
+    Returns
+    -------
+    Ledger
+        Every query's budget, the sums as claims, and epsilon; `str` makes a table of it.
+
+    Raises
+    ------
+    ValueError
+        If `delta` is not between 0 and 1, or the settings break a rule.
+
+    Notes
+    -----
+    Guarantee: that of the paper's theorems 1 to 4, in the paper's model only; see `Ledger`.
+
+    References
+    ----------
+    .. [1] Sexton et al., 2024, theorems 1 to 4. ``tight``: Canonne, Kamath and Steinke, "The Discrete Gaussian for
+       Differential Privacy", 2020, corollary 13. ``simple``: Bun and Steinke, 2016, proposition 1.3. ``Gaussian``:
+       Balle and Wang, 2018, theorem 8.
+
+    Examples
+    --------
+    >>> print(*str(ledger("us")).splitlines()[-4:], sep="\n")
+    total                            1.257281     2.514562
+    epsilon at 1e-10, simple           12.018       17.733
+    epsilon at 1e-10, tight            11.412       16.980
+    epsilon at 1e-10, Gaussian         10.944       16.308
+    """
+    return Ledger(read_config(config), delta)
+
+
+def _law(definition: str, stability: int, budget: float) -> DiscreteGaussian | TwoTailedGeometric:
+    if definition == "puredp":
+        return TwoTailedGeometric(budget / stability)
+    return DiscreteGaussian(stability / math.sqrt(2 * budget))
+
+
+def _config(values: Any) -> Config:
+    _check_keys("config", values, KEYS)
+    renamed = {"privacy_definition" if key == "privacy_defn" else key: value for key, value in values.items()}
+    return Config(**renamed)
+
+
+def _parsed(content: bytes) -> Any:
+    if len(content) > LARGEST_FILE:
+        raise ValueError(f"a config must have at most {LARGEST_FILE} bytes, got more")
+    try:
+        return json.loads(content.decode("utf-8-sig"), object_pairs_hook=_once)
+    except (ValueError, RecursionError) as error:  # not UTF-8, not JSON, thousands of digits, or nested too deeply
+        reason = "nested too deeply" if isinstance(error, RecursionError) else str(error)
+        raise ValueError(f"a config must be JSON with each key once, got: {reason.splitlines()[0]}") from None
+
+
+def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    found: dict[str, Any] = {}
+    for key, value in pairs:
+        if key in found:
+            raise ValueError(f"key {_shown(key)} twice")
+        found[key] = value
+    return found
+
+
+def _check_keys(what: str, values: Any, names: Sequence[str]) -> None:
+    if not isinstance(values, Mapping):
+        raise TypeError(f"{what} must be an object with the keys {', '.join(names)}, got {_shown(values)}")
+    missing = [name for name in names if name not in values]
+    unknown = [_shown(key) for key in values if key not in names]
+    if missing or unknown:
+        parts = [f"no {', '.join(missing)}"] * bool(missing) + [f"unknown {', '.join(unknown[:5])}"] * bool(unknown)
+        raise ValueError(f"{what} must have the keys {', '.join(names)}, got {' and '.join(parts)}")
+
+
+def _check_table(table: str) -> None:
+    if table not in QUERIES:
+        raise ValueError(f"table must be one of {', '.join(QUERIES)}, got {_shown(table)}")
+
+
+def _budget(where: str, value: Any) -> float:
+    if isinstance(value, bool) or not isinstance(value, Real):
+        raise TypeError(f"{where} must be a number, got {_shown(value)}")
+    try:
+        number = float(value)
+    except OverflowError:  # a whole number of hundreds of digits
+        number = math.inf
+    if not 0 <= number < math.inf:
+        raise ValueError(f"{where} must be 0 or more and finite, got {_shown(value)}")
+    return number
+
+
+def _threshold(table: str, value: Any) -> int:
+    if isinstance(value, bool) or not isinstance(value, Integral):
+        raise TypeError(f"tau of {table} must be a whole number, got {_shown(value)}")
+    number = int(value)
+    if not 1 <= number <= LARGEST_TAU:
+        raise ValueError(f"tau of {table} must be from 1 to {LARGEST_TAU}, got {_shown(number)}")
+    return number
+
+
+def _states(codes: Any) -> tuple[str, ...]:
+    if not isinstance(codes, list | tuple) or not all(isinstance(code, str) for code in codes):
+        raise TypeError(f"state_filter must be a list of FIPS codes in quotes, got {_shown(codes)}")
+    states = tuple(codes)
+    wrong = [code for code in states if code not in STATES]
+    if not states or len(set(states)) < len(states) or (wrong and states != (PUERTO_RICO,)):
+        repeated = [code for place, code in enumerate(states) if code in states[:place]]
+        found = ", ".join(_shown(code) for code in (wrong or repeated)[:5]) or "none"
+        raise ValueError(
+            "state_filter must be distinct codes of states (01 to 56, without 03, 07, 14, 43, 52), or 72 alone, "
+            f"got {found}{' twice' if repeated and not wrong else ''}"
+        )
+    return states
+
+
+def _shown(value: Any) -> str:
+    """Return a value in one short line, however large or deep it is."""
+    try:
+        return " ".join(reprlib.repr(value).split())
+    except ValueError:  # Python refuses to write thousands of digits
+        return "a number too long to write"

@@ -1,0 +1,204 @@
+"""The noisy counts of a run, many times over: what an audit of PHSafe looks at."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Protocol
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from algorithms.gaussian import losses_of_shifts
+from algorithms.noise import DiscreteGaussian, Rng, TwoTailedGeometric
+from algorithms.phsafe.budget import Config, noise_law
+from algorithms.phsafe.tabulate import Tabulation
+from audit.claims import ZCDP, PureDP
+from audit.exact import LossDistribution, compose_losses
+
+__all__ = ["PHSafe", "add_noise"]
+
+
+class Pair(Protocol):
+    """Two tabulated databases."""
+
+    @property
+    def x(self) -> Tabulation: ...
+    @property
+    def y(self) -> Tabulation: ...
+
+
+def add_noise(exact: Tabulation, config: Config, rng: Rng) -> Tabulation:
+    """Measure every query once.
+
+    Parameters
+    ----------
+    exact : Tabulation
+        Counts of every query and level that `config` has a budget for.
+    config : Config
+        Budgets and thresholds.
+    rng : numpy Generator or "secure"
+        Source of the noise.
+
+    Returns
+    -------
+    Tabulation
+        Independent noise on every count.
+
+    Raises
+    ------
+    ValueError
+        If a query and level is not among the counts.
+    """
+    mechanism = PHSafe(config)
+    noisy = mechanism.vector(exact)
+    counts, start = {}, 0
+    for table, level in mechanism.queries:
+        shape = exact.counts[table, level].shape
+        stop = start + math.prod(shape)
+        noise = mechanism.laws[table, level].sample(stop - start, rng)
+        counts[table, level] = (noisy[start:stop] + noise).reshape(shape)
+        start = stop
+    return Tabulation(exact.states, counts)
+
+
+@dataclass(frozen=True)
+class PHSafe:
+    """PHSafe as a mechanism on tabulated households: noise on every basis cell of every query and level.
+
+    **Claim.** The sum of the budgets, when one person is added to or removed from the households (theorems 1 and 2).
+    **Sensitivity.** 2 tau + 2 for counts of persons, 2 for counts of households.
+
+    Attributes
+    ----------
+    config : Config
+        Budgets and thresholds.
+    only : sequence of (str, str), optional
+        Queries and levels that are measured; by default all that have a budget.
+
+    Raises
+    ------
+    ValueError
+        If a query and level has no budget.
+    """
+
+    config: Config
+    only: Sequence[tuple[str, str]] | None = None
+
+    def __post_init__(self) -> None:
+        funded = [(table, level) for table, level, _ in self.config.budgets()]
+        if self.only is not None and (unfunded := [query for query in self.only if query not in funded]):
+            raise ValueError(f"every query and level must have a budget, and {' '.join(unfunded[0])} has none")
+
+    @cached_property
+    def queries(self) -> tuple[tuple[str, str], ...]:
+        """Queries and levels, in the order of the output."""
+        funded = [(table, level) for table, level, _ in self.config.budgets()]
+        return tuple(query for query in funded if self.only is None or query in self.only)
+
+    @cached_property
+    def laws(self) -> Mapping[tuple[str, str], DiscreteGaussian | TwoTailedGeometric]:
+        """The law of the noise of every query and level."""
+        return {query: noise_law(self.config, *query) for query in self.queries}
+
+    @property
+    def claim(self) -> ZCDP | PureDP:
+        """What the algorithm promises."""
+        total = math.fsum(self.config.budget(*query) for query in self.queries)
+        return ZCDP(total) if self.config.privacy_definition == "zcdp" else PureDP(total)
+
+    def vector(self, data: Tabulation) -> NDArray[np.int64]:
+        """Return the exact counts in the order of the output, shape (cells,).
+
+        Raises
+        ------
+        ValueError
+            If a query and level was not tabulated.
+        """
+        if missing := [query for query in self.queries if query not in data.counts]:
+            raise ValueError(f"every query and level must be tabulated, and {' '.join(missing[0])} is not")
+        return np.concatenate([data.counts[query].ravel() for query in self.queries])
+
+    def __call__(self, data: Tabulation, size: int, rng: Rng) -> NDArray[np.int64]:
+        """Release the counts `size` times over: shape (size, cells)."""
+        exact = self.vector(data)
+        released = np.empty((size, exact.size), np.int64)
+        for query, cells in self._cells(data):
+            released[:, cells] = self.laws[query].sample((size, cells.stop - cells.start), rng)
+        released += exact
+        return released
+
+    def spent(self, pair: Pair) -> float:
+        """Return the rho that a pair really spends on Gaussian noise: half the squared change in units of sigma.
+
+        Raises
+        ------
+        ValueError
+            If the budgets are not of zero-concentrated privacy, or a query and level was not tabulated.
+        """
+        if self.config.privacy_definition != "zcdp":
+            raise ValueError(f"rho is spent by Gaussian noise only, got {self.config.privacy_definition}")
+        change = self._change(pair)
+        return math.fsum(
+            float(np.sum(change[cells].astype(np.float64) ** 2))
+            * self.config.budget(*query)
+            / self.config.stability(query[0]) ** 2
+            for query, cells in self._cells(pair.x)
+        )
+
+    def exact_loss(self, pair: Pair) -> LossDistribution | None:
+        """Return the law of the privacy loss of `pair`, all queries together; see `algorithms.gaussian`.
+
+        Returns
+        -------
+        LossDistribution or None
+            None when it would take a table of more than 2**22 entries, and for the noise of pure privacy.
+
+        Raises
+        ------
+        ValueError
+            If a query and level was not tabulated, or the databases have other states.
+        """
+        change, parts = self._change(pair), []
+        for query, cells in self._cells(pair.x):
+            shifts = [abs(int(shift)) for shift in change[cells] if shift]
+            law = self.laws[query]
+            if not shifts:
+                continue
+            losses = losses_of_shifts(law, shifts) if isinstance(law, DiscreteGaussian) else None
+            if losses is None:
+                return None
+            parts += losses
+        return compose_losses(parts)
+
+    def log_likelihood(self, outputs: ArrayLike, data: Tabulation) -> NDArray[np.float64]:
+        """Return the log-probability of each of `outputs`, shape (runs, cells), under `data`: shape (runs,).
+
+        Minus infinity where an output is impossible.
+
+        Raises
+        ------
+        ValueError
+            If outputs do not have one column for each cell.
+        """
+        given, exact = np.asarray(outputs), self.vector(data)
+        if given.ndim != 2 or given.shape[1] != exact.size:
+            raise ValueError(f"outputs must have one column for each of {exact.size} cells, got shape {given.shape}")
+        return sum(
+            (self.laws[query].logpmf(given[:, cells] - exact[cells]).sum(axis=1) for query, cells in self._cells(data)),
+            start=np.zeros(len(given)),
+        )
+
+    def _cells(self, data: Tabulation) -> Iterator[tuple[tuple[str, str], slice]]:
+        start = 0
+        for query in self.queries:
+            stop = start + data.counts[query].size
+            yield query, slice(start, stop)
+            start = stop
+
+    def _change(self, pair: Pair) -> NDArray[np.int64]:
+        if pair.x.states != pair.y.states:
+            raise ValueError(f"the two databases must have the same states, got {pair.x.states} and {pair.y.states}")
+        return self.vector(pair.y) - self.vector(pair.x)

@@ -1,0 +1,316 @@
+"""A release: validate, tabulate, measure once, derive, check, and write one folder a table.
+
+The flow is the paper's; formats, codes and the order of truncation are the production release's. Where the two differ:
+
+1. Proofs and budgets follow the paper: nine queries, each with its own noise, sigma^2 = Delta^2 / (2 rho) with
+   Delta = 2 tau + 2 for persons and 2 for households; the production code reaches the same numbers in one session.
+2. The paper has two frames and knows a person's state; the production layout has a third, public frame of places, and a
+   person is where the unit is. Which units there are, where, and whether they are group quarters, is public with it.
+3. The paper's units are occupied. Here vacant units and group quarters are in the frame, and filters leave them out.
+4. PH4's filter of households is production's, ``HHT <= '3'``, which also admits a household type of 0; PH4 and PH6 have
+   no filter on the persons' record type. On consistent households neither matters.
+5. PH6's last age band is 12 to 17 years; the paper's table 6 says "12 and 17".
+6. The level of Hispanic and White-not-Hispanic is ``H,I`` in files (H-I in the paper); PH2's cells 6 and 7 are cohabiting
+   couple households (the paper: families).
+7. Margins of error behind table 10 are 1.645 sigma, not the printed 1.64: see `algorithms.phsafe.explore`.
+8. Pure privacy, with two-sided geometric noise, is in production only.
+9. Variances are those of the noise, as floats: an owner's in PH8_num is twice that of a cell of PH7. The sum of two
+   discrete Gaussians is called ``Discrete Gaussian``, which it is not exactly.
+
+Unlike production: columns are found by name, households that contradict themselves are refused before anything is
+counted (production stops in the middle of some tables, depending on the data), unmatched rows are in no cell, and a
+release is whole or absent. Time, and what validation says, depend on the data and are outside every promise.
+
+References
+----------
+.. [1] Sexton et al., "PHSafe: Disclosure Avoidance for the 2020 Census Supplemental Demographic and Housing
+   Characteristics File (S-DHC)", 2024, algorithms 1 to 5.
+"""
+
+from __future__ import annotations
+
+import csv
+import json
+import os
+import shutil
+import tempfile
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from algorithms.noise import DiscreteGaussian, Rng
+from algorithms.phsafe.budget import Config, Ledger, ledger, noise_parameters, read_config
+from algorithms.phsafe.engine import Engine
+from algorithms.phsafe.frames import Frame
+from algorithms.phsafe.measurement import add_noise
+from algorithms.phsafe.tables import DERIVED, PUBLISHED, QUERIES, split_level
+from algorithms.phsafe.tabulate import Tabulation, tabulation
+from algorithms.phsafe.validate import Validation
+
+__all__ = ["Release", "check_release", "read_release", "release"]
+
+TOLERANCE = 1e-6  # relative, of a variance: production's
+
+
+@dataclass(frozen=True, eq=False)
+class Release:
+    """Noisy tables in the production layout.
+
+    Attributes
+    ----------
+    config : Config
+        What was spent, on what.
+    states : tuple of str
+        FIPS codes of the states in the data.
+    tables : mapping of str to Frame
+        By table: REGION_ID, REGION_TYPE, ITERATION_CODE (not in PH2 and PH6), the table's DATA_CELL, COUNT,
+        NOISE_DISTRIBUTION and VARIANCE.
+    """
+
+    config: Config
+    states: tuple[str, ...]
+    tables: Mapping[str, Frame]
+
+    @property
+    def ledger(self) -> Ledger:
+        """What the release promises to lose at most."""
+        return ledger(self.config)
+
+    def write(self, folder: str | os.PathLike[str]) -> None:
+        """Write one folder a table with one pipe-separated file, and the settings; all of it or nothing.
+
+        Parameters
+        ----------
+        folder : path-like
+            Must not exist, or be empty.
+
+        Raises
+        ------
+        ValueError
+            If the folder holds something, or what was written does not pass the output validation.
+        OSError
+            If it cannot be written.
+        """
+        target = check_folder(folder)
+        target.parent.mkdir(parents=True, exist_ok=True)
+        staged = Path(tempfile.mkdtemp(prefix=f".{target.name}.", dir=target.parent))
+        try:
+            for name, table in self.tables.items():
+                (staged / name).mkdir()
+                table.to_csv(staged / name / f"{name}.csv", separator="|")
+            with (staged / "config.json").open("w", encoding="utf-8") as file:
+                json.dump(self.config.to_dict(), file, indent=4)
+                file.flush()
+                os.fsync(file.fileno())
+            check_release(read_release(staged), self.config, self.states)
+            staged.chmod(0o777 & ~_umask())
+            os.replace(staged, target)
+        except BaseException:
+            shutil.rmtree(staged, ignore_errors=True)
+            raise
+
+
+def release(
+    persons: Any,
+    units: Any,
+    geo: Any,
+    config: Config | Mapping[str, Any] | str | os.PathLike[str],
+    *,
+    out: str | os.PathLike[str] | None = None,
+    rng: Rng = "secure",
+    engine: str | Engine = "duckdb",
+    partitions: int = 1,
+    validation: Validation = "full",
+) -> Release:
+    """Run PHSafe.
+
+    Parameters
+    ----------
+    persons, units, geo : path or frame
+        The three frames, as `algorithms.phsafe.tabulate.tabulate` takes them.
+    config : path-like, str, mapping or Config
+        A file in the Bureau's format, ``"us"``, ``"pr"``, or what such a file holds.
+    out : path-like, optional
+        Folder to write, which must not exist or be empty.
+    rng : "secure" or numpy Generator
+        A release takes the default, exact draws on the operating system's entropy. Noise from a seeded generator can be
+        subtracted by whoever knows the seed: it is for simulations.
+    engine, partitions, validation
+        As in `tabulate`.
+
+    Returns
+    -------
+    Release
+        All eleven tables that have a budget.
+
+    Raises
+    ------
+    ValueError
+        If the settings or (`InvalidHouseholds`) the data break a rule, or the folder is not empty.
+    ImportError
+        If secure noise is asked for and OpenDP is not installed.
+    OSError
+        If the folder cannot be written.
+    """
+    settings = read_config(config)
+    if out is not None:
+        check_folder(out)
+    DiscreteGaussian(1.0).sample(0, rng)  # a source of noise that is missing is told before the work, not after it
+    options: dict[str, Any] = {"engine": engine, "partitions": partitions, "validation": validation}
+    exact = tabulation(persons, units, geo, config=settings, **options)
+    finished = Release(settings, exact.states, _published(add_noise(exact, settings, rng), settings))
+    if out is not None:
+        finished.write(out)
+    return finished
+
+
+def read_release(folder: str | os.PathLike[str]) -> dict[str, Frame]:
+    """Read the tables of a release that was written.
+
+    Parameters
+    ----------
+    folder : path-like
+        With one folder a table.
+
+    Returns
+    -------
+    dict of str to Frame
+        By table, in the production order; counts are int64, variances float64, the rest text.
+
+    Raises
+    ------
+    ValueError
+        If a table's folder does not hold one readable table.
+    OSError
+        If it cannot be read.
+    """
+    tables = {}
+    for name in PUBLISHED:
+        if not (Path(folder) / name).is_dir():
+            continue
+        files = sorted((Path(folder) / name).glob("*.csv"))
+        if len(files) != 1:
+            raise ValueError(f"{name} must hold one .csv file, got {len(files)}")
+        with files[0].open(encoding="utf-8", newline="") as file:
+            header, *rows = csv.reader(file, delimiter="|")
+        if wrong := [row for row in rows if len(row) != len(header)]:
+            raise ValueError(f"{name} must have {len(header)} values a row, got {len(wrong[0])}")
+        texts = {column: [row[place] for row in rows] for place, column in enumerate(header)}
+        try:
+            numbers = {"COUNT": np.array(texts["COUNT"], np.int64), "VARIANCE": np.array(texts["VARIANCE"], np.float64)}
+        except (KeyError, ValueError) as error:
+            raise ValueError(f"{name} must have whole COUNTs and numbers as VARIANCE: {error}") from error
+        tables[name] = Frame({**texts, **numbers})
+    return tables
+
+
+def check_release(tables: Mapping[str, Frame], config: Config, states: tuple[str, ...]) -> None:
+    """Check what was written against what was asked for: tables, columns, rows, states, noise and variances.
+
+    Parameters
+    ----------
+    tables : mapping of str to Frame
+        As `read_release` reads them.
+    config : Config
+        What was asked for.
+    states : tuple of str
+        FIPS codes of the states in the data.
+
+    Raises
+    ------
+    ValueError
+        If a table is missing or too many, or rows are not those of its regions, iterations and cells, each once, with
+        the noise and the variance (to a relative 1e-6) that its budget gives.
+    """
+    expected = _published(_zeros(config, states), config)
+    if list(tables) != list(expected):
+        raise ValueError(f"a release must hold {', '.join(expected)}, got {', '.join(tables) or 'nothing'}")
+    if outside := set(states) - set(config.states):
+        raise ValueError(f"states must be in the filter, got {min(outside)}")
+    for name, wanted in expected.items():
+        found = tables[name]
+        if found.columns != wanted.columns:
+            raise ValueError(
+                f"{name} must have the columns {', '.join(wanted.columns)}, got {', '.join(found.columns)}"
+            )
+        keys = [column for column in wanted.columns if column not in ("COUNT", "VARIANCE")]
+        rows = [
+            dict(zip(zip(*(t[key] for key in keys), strict=True), t["VARIANCE"], strict=True)) for t in (found, wanted)
+        ]
+        if len(found) != len(wanted) or rows[0].keys() != rows[1].keys():
+            raise ValueError(f"{name} must have each of {len(wanted)} cells once, got {len(found)} rows")
+        for key, variance in rows[1].items():
+            if not abs(rows[0][key] - variance) <= TOLERANCE * variance:
+                raise ValueError(f"{name} {' '.join(key)}: VARIANCE must be {variance}, got {rows[0][key]}")
+
+
+def check_folder(folder: str | os.PathLike[str]) -> Path:
+    """Return the path of a folder that does not exist or is empty, or refuse it.
+
+    Parameters
+    ----------
+    folder : path-like
+        Where a release is to be written.
+
+    Returns
+    -------
+    Path
+        Of it.
+
+    Raises
+    ------
+    ValueError
+        If it is a file, or holds something.
+    """
+    target = Path(folder)
+    if target.exists() and not target.is_dir():
+        raise ValueError(f"out must be a folder, got the file {target}")
+    if target.is_dir() and any(target.iterdir()):
+        raise ValueError(f"out must be a new or an empty folder, and {target} holds something")
+    return target
+
+
+def _published(noisy: Tabulation, config: Config) -> dict[str, Frame]:
+    """Lay out the measurements, and the two numerators made from them, as production does."""
+    parameters = {(table, level): row for table, level, *row in noise_parameters(config).rows()}
+    tables = {}
+    for name in PUBLISHED:
+        source, sums = DERIVED.get(name, (name, {cell: (cell,) for cell in QUERIES.get(name, QUERIES["PH4"]).cells}))
+        query, rows = QUERIES[source], []
+        places = {cell: place for place, cell in enumerate(query.cells)}
+        for level in (level for table, level in noisy.counts if table == source):
+            kind, iterations = split_level(level)
+            *_, variance, law = parameters[source, level]
+            for i, region in enumerate(("1",) if kind == "usa" else noisy.states):
+                for j, iteration in enumerate(iterations):
+                    for cell, parts in sums.items():
+                        count = sum(int(noisy.counts[source, level][i, j, places[part]]) for part in parts)
+                        rows.append((region, kind.upper(), iteration, cell, count, law, len(parts) * variance))
+        if rows:
+            names = ("REGION_ID", "REGION_TYPE", "ITERATION_CODE", f"{name}_DATA_CELL")
+            columns = dict(
+                zip((*names, "COUNT", "NOISE_DISTRIBUTION", "VARIANCE"), zip(*rows, strict=True), strict=True)
+            )
+            if query.race is None:
+                del columns["ITERATION_CODE"]
+            tables[name] = Frame(columns)
+    return tables
+
+
+def _zeros(config: Config, states: tuple[str, ...]) -> Tabulation:
+    """Return a tabulation of nobody, which has every row that a release must have."""
+    counts = {}
+    for table, level, _ in config.budgets():
+        kind, iterations = split_level(level)
+        regions = 1 if kind == "usa" else len(states)
+        counts[table, level] = np.zeros((regions, len(iterations), len(QUERIES[table].cells)), np.int64)
+    return Tabulation(states, counts)
+
+
+def _umask() -> int:
+    current = os.umask(0)
+    os.umask(current)
+    return current

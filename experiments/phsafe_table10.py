@@ -1,0 +1,263 @@
+"""Table 10 of the PHSafe paper recomputed: which constant its budgets come from, and what its margins cover."""
+
+from __future__ import annotations
+
+from itertools import groupby
+from typing import Any
+
+import numpy as np
+from matplotlib.figure import Figure
+from scipy import special
+
+from algorithms.noise import DiscreteGaussian
+from algorithms.phsafe.budget import ledger, noise_law, read_config
+from algorithms.phsafe.explore import (
+    Z_EXACT,
+    Z_PRINTED,
+    Z_PRODUCTION,
+    coverage,
+    exact_budget_for,
+    exact_margin_of_error,
+    margin_of_error,
+    rho_for,
+)
+from audit.plots import BLACK, BLUE, GRAY, GREEN, ORANGE, new_figure
+from experiments.experiment import Check
+
+QUESTION = (
+    "Do the production budgets of the 2020 S-DHC follow from the paper's formula, and are its margins of error 90%?"
+)
+EXPECTATION = (
+    "All 46 budgets of Table 10 follow with z = 1.645, to the printed digits; with the printed 1.64 (1.3448) only nine "
+    "do, by rounding. They add up to rho 1.257281, bounded 2.514562. The targets that were published cover 90%; the "
+    "whole part of 1.64 sigma, of which the paper says so, covers less in every row."
+)
+
+DELTA = 1e-10
+CONSTANTS = {"printed": Z_PRINTED, "production": Z_PRODUCTION, "exact": Z_EXACT}
+MATCHES = {"printed": 9, "production": 46, "exact": 32}
+ROUNDED = 5e-7  # half of the sixth decimal, the last that is printed
+EPSILONS = (  # unbounded and bounded, of the totals above, by formulas of the references in `Ledger`
+    ("us", "simple", "12.018", "17.733"),
+    ("us", "tight", "11.412", "16.980"),
+    ("us", "Gaussian", "10.944", "16.308"),
+    ("pr", "tight", "11.255", "16.738"),
+)
+
+# Sexton et al., "PHSafe: Disclosure Avoidance for the 2020 Census S-DHC", 2024, table 10, as printed: query, level
+# (Nation is usa, State is state), target of the 90% margin of error, unbounded and bounded rho.
+TABLE_10 = """
+PH1_num usa_* 500 0.002619 0.005238
+PH1_num usa_A-G 500 0.002619 0.005238
+PH1_num usa_H,I 500 0.002619 0.005238
+PH1_num state_* 200 0.016371 0.032742
+PH1_num state_A-G 68 0.141622 0.283244
+PH1_num state_H,I 200 0.016371 0.032742
+PH1_denom usa_* 500 0.000022 0.000044
+PH1_denom usa_A-G 500 0.000022 0.000044
+PH1_denom usa_H,I 500 0.000022 0.000044
+PH1_denom state_* 200 0.000135 0.00027
+PH1_denom state_A-G 68 0.00117 0.00234
+PH1_denom state_H,I 200 0.000135 0.00027
+PH2 usa_* 500 0.002619 0.005238
+PH2 state_* 200 0.016371 0.032742
+PH3 usa_* 500 0.001061 0.002122
+PH3 usa_A-G 500 0.001061 0.002122
+PH3 usa_H,I 500 0.001061 0.002122
+PH3 state_* 200 0.006630 0.01326
+PH3 state_A-G 20 0.662976 1.325952
+PH3 state_H,I 200 0.006630 0.01326
+PH4 usa_* 500 0.002619 0.005238
+PH4 usa_A-G 500 0.002619 0.005238
+PH4 usa_H,I 500 0.002619 0.005238
+PH4 state_* 200 0.016371 0.032742
+PH4 state_A-G 68 0.141622 0.283244
+PH4 state_H,I 200 0.016371 0.032742
+PH5_denom usa_* 500 0.000022 0.000044
+PH5_denom usa_A-G 500 0.000022 0.000044
+PH5_denom usa_H,I 500 0.000022 0.000044
+PH5_denom state_* 200 0.000135 0.00027
+PH5_denom state_A-G 68 0.00117 0.00234
+PH5_denom state_H,I 200 0.000135 0.00027
+PH6 usa_* 500 0.001061 0.002122
+PH6 state_* 200 0.006630 0.01326
+PH7 usa_* 500 0.002619 0.005238
+PH7 usa_A-G 500 0.002619 0.005238
+PH7 usa_H,I 500 0.002619 0.005238
+PH7 state_* 200 0.016371 0.032742
+PH7 state_A-G 68 0.141622 0.283244
+PH7 state_H,I 200 0.016371 0.032742
+PH8_denom usa_* 500 0.000022 0.000044
+PH8_denom usa_A-G 500 0.000022 0.000044
+PH8_denom usa_H,I 500 0.000022 0.000044
+PH8_denom state_* 200 0.000135 0.00027
+PH8_denom state_A-G 68 0.00117 0.00234
+PH8_denom state_H,I 200 0.000135 0.00027
+"""
+
+
+def printed_table() -> list[dict[str, Any]]:
+    """Return the rows of the paper's table 10; budgets are text, as they are printed."""
+    rows = []
+    for line in TABLE_10.split("\n")[1:-1]:
+        table, level, target, unbounded, bounded = line.split()
+        rows.append({"table": table, "level": level, "target": int(target), "unbounded": unbounded, "bounded": bounded})
+    return rows
+
+
+def run(*, quick: bool, seed: int, jobs: int) -> dict[str, Any]:
+    """Recompute every row; the quick form is the full one, and nothing is drawn at random."""
+    us = read_config("us")
+    rows = []
+    for row in printed_table():
+        stability = us.stability(row["table"])
+        law = noise_law(us, row["table"], row["level"])
+        assert isinstance(law, DiscreteGaussian)  # the preset's privacy is zero-concentrated
+        rho, target = float(row["unbounded"]), row["target"]
+        margins = {name: margin_of_error(rho, stability, z=z) for name, z in CONSTANTS.items()}
+        rows.append(
+            {
+                **row,
+                "stability": stability,
+                "sigma": law.scale,
+                "preset": us.budget(row["table"], row["level"]),
+                "formula": {name: rho_for(target, stability, z=z) for name, z in CONSTANTS.items()},
+                "needed": exact_budget_for(target, stability),
+                "margins": margins,
+                "coverage": {name: coverage(law, margin) for name, margin in [*margins.items(), ("target", target)]},
+                "exact_margin": exact_margin_of_error(law),
+            }
+        )
+    ledgers = {}
+    for preset in ("us", "pr"):
+        account = ledger(preset, DELTA)
+        ledgers[preset] = {
+            "unbounded": account.unbounded.budget,
+            "bounded": account.bounded.budget,
+            "epsilons": {way: losses for way, *losses in account.epsilons.rows()},
+        }
+    return {"rows": rows, "ledgers": ledgers}
+
+
+def check(numbers: dict[str, Any]) -> list[Check]:
+    """Hold the printed digits, totals, conversions and coverages against the recomputed ones."""
+    rows, us, pr = numbers["rows"], numbers["ledgers"]["us"], numbers["ledgers"]["pr"]
+    preset = [row["preset"] == float(row["unbounded"]) for row in rows]
+    doubled = [f"{2 * float(row['unbounded']):.6f}" == f"{float(row['bounded']):.6f}" for row in rows]
+    found = [
+        _count("rows whose printed budget is that of the preset", preset, 46),
+        _count("rows whose bounded budget is printed as twice the other", doubled, 46),
+    ]
+    for name, expected in MATCHES.items():
+        words = f"rows that z = {CONSTANTS[name]:.6g} gives to the printed digits"
+        found.append(_count(words, _same(rows, name), expected))
+    found += [
+        _digits("US: unbounded rho", us["unbounded"], "1.257281"),
+        _digits("US: bounded rho", us["bounded"], "2.514562"),
+        _digits("PR: unbounded rho", pr["unbounded"], "1.226649"),
+        _digits("PR: bounded rho", pr["bounded"], "2.453298"),
+        _digits("US: unbounded rho with 1.64", sum(row["formula"]["printed"] for row in rows), "1.24965"),
+    ]
+    for preset_name, way, *targets in EPSILONS:
+        for kind, epsilon, target in zip(
+            ("unbounded", "bounded"), numbers["ledgers"][preset_name]["epsilons"][way], targets, strict=True
+        ):
+            found.append(_digits(f"{preset_name.upper()}: epsilon at {DELTA:g}, {way}, {kind}", epsilon, target))
+    met = [row["exact_margin"] == row["target"] for row in rows]
+    coarse = [row["exact_margin"] == 496 for row in rows if row["unbounded"] == "0.000022"]
+    return [
+        *found,
+        _count("rows whose exact margin is the target", met, 37),
+        _count("rows of rho 0.000022, which was rounded up, whose exact margin is 496", coarse, 9),
+        _count("rows whose target covers 90%", [row["coverage"]["target"] >= 0.9 for row in rows], 46),
+        _count("rows where 1.64 sigma covers less", [row["coverage"]["printed"] < 0.9 for row in rows], 46),
+        _digits("share of a normal law within 1.64 sigma", _within(Z_PRINTED), "0.8990"),
+    ]
+
+
+def _same(rows: list[dict[str, Any]], name: str) -> list[bool]:
+    return [f"{row['formula'][name]:.6f}" == f"{float(row['unbounded']):.6f}" for row in rows]
+
+
+def _within(z: float) -> float:
+    return float(1 - 2 * special.ndtr(-z))
+
+
+def _count(what: str, outcomes: list[bool], expected: int) -> Check:
+    return Check(f"{what}: {sum(outcomes)} of {len(outcomes)}, expected {expected}", sum(outcomes) == expected)
+
+
+def _digits(what: str, value: float, expected: str) -> Check:
+    """Expect a value that is written with these digits."""
+    written = f"{value:.{len(expected.partition('.')[2])}f}"
+    return Check(f"{what}: {written}, expected {expected}", written == expected)
+
+
+def finding(numbers: dict[str, Any]) -> str:
+    """Return how many rows each constant gives, the totals, and the coverages."""
+    rows, us = numbers["rows"], numbers["ledgers"]["us"]
+    same = {name: sum(_same(rows, name)) for name in CONSTANTS}
+    spread = [f"{extreme(row['coverage']['printed'] for row in rows):.4f}" for extreme in (min, max)]
+    short = sum(row["coverage"]["printed"] < 0.9 for row in rows)
+    least = min(row["coverage"]["target"] for row in rows)
+    saved = 1 - sum(row["needed"] for row in rows) / us["unbounded"]
+    tight = us["epsilons"]["tight"]
+    return (
+        f"Of the {len(rows)} budgets of Table 10, z = 1.645 gives {same['production']} to the printed digits, the "
+        f"exact quantile 1.64485 gives {same['exact']}, and the printed 1.64 (corollary 2) {same['printed']}: "
+        f"production used 1.645. They add up to rho {us['unbounded']:.6f} (a person added or removed) and "
+        f"{us['bounded']:.6f} (a person replaced), epsilon {tight[0]:.3f} and {tight[1]:.3f} at delta 1e-10. The whole "
+        f"part of 1.64 sigma is not the 90% margin that the paper takes it for: it covers {spread[0]} to {spread[1]} "
+        f"of the noise, less than 90% in {short} rows. The targets, 500, 200, 68 and 20, cover at least {least:.4f}. "
+        f"Since noise is whole, budgets that are {saved:.1%} smaller in all meet the same targets exactly."
+    )
+
+
+def draw(numbers: dict[str, Any]) -> Figure:
+    """Draw what each constant is off, and what each margin covers, once for rows of one sensitivity and target."""
+    figure, (left, right) = new_figure(9.6, 4.0, 1, 2)
+
+    def kind(row: dict[str, Any]) -> tuple[int, int]:
+        return -row["stability"], -row["target"]
+
+    groups = [list(rows) for _, rows in groupby(sorted(numbers["rows"], key=kind), key=kind)]
+    places = np.arange(len(groups))
+    for name, words, marker, color in (
+        ("printed", "1.64 (printed)", "x", ORANGE),
+        ("exact", "1.64485 (exact)", "D", GREEN),
+        ("production", "1.645", "o", BLUE),
+    ):
+        off = [abs(rows[0]["formula"][name] - float(rows[0]["unbounded"])) / ROUNDED for rows in groups]
+        label = f"z = {words}: {sum(_same(numbers['rows'], name))} of {len(numbers['rows'])} rows"
+        left.plot(off, places, marker=marker, color=color, markersize=5, linestyle="none", label=label)
+    left.set_xscale("log")
+    left.set_xlim(0.03, 1e5)
+    left.axvspan(left.get_xlim()[0], 1, color=GRAY, alpha=0.2, linewidth=0, zorder=0)
+    left.text(0.035, -0.75, "same digits", va="center", fontsize=8)
+    left.set_yticks(places, [_label(rows) for rows in groups])
+    left.set_xlabel("$|\\rho_z - \\rho_\\mathrm{printed}|$, in halves of the last printed digit")
+    left.set_title("(a) budgets of Table 10")
+    left.legend(loc="lower right", bbox_to_anchor=(1, 0.08), frameon=True, fontsize=8, handletextpad=0.2)
+    for name, words, marker, color in (
+        ("printed", "$\\lfloor 1.64\\,\\sigma \\rfloor$", "x", ORANGE),
+        ("target", "target", "o", BLUE),
+    ):
+        shares = [rows[0]["coverage"][name] for rows in groups]
+        right.plot(shares, places, marker=marker, color=color, markersize=5, linestyle="none", label=words)
+    right.axvline(0.9, color=BLACK, linewidth=1.2, linestyle="--", zorder=0)
+    right.text(0.9, -0.75, " 90%", va="center", fontsize=8)
+    within = _within(Z_PRINTED)
+    right.axvline(within, color=GRAY, linewidth=1, linestyle=":", zorder=0, label="normal law, $1.64\\,\\sigma$")
+    right.set_yticks(places, [""] * len(groups))
+    right.set_xlim(0.89, 0.91)
+    right.set_xticks(np.linspace(0.89, 0.91, 5))
+    right.set_xlabel("exact probability that the noise is within the margin")
+    right.set_title("(b) margins of error")
+    right.legend(loc="upper right", bbox_to_anchor=(1, 0.93), frameon=True, fontsize=8, handletextpad=0.4)
+    for ax in (left, right):
+        ax.set_ylim(len(groups) - 0.5, -1.1)
+    return figure
+
+
+def _label(rows: list[dict[str, Any]]) -> str:
+    return f"$\\Delta$ = {rows[0]['stability']}, target {rows[0]['target']} ({len(rows)} row{'s' * (len(rows) > 1)})"

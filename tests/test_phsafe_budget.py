@@ -1,0 +1,452 @@
+"""PHSafe's budget: the production settings against the printed numbers, the noise they give, and refused settings."""
+
+from __future__ import annotations
+
+import copy
+import json
+import math
+from dataclasses import FrozenInstanceError, replace
+from fractions import Fraction
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from algorithms.noise import DiscreteGaussian, TwoTailedGeometric
+from algorithms.phsafe.budget import Config, Ledger, ledger, noise_law, noise_parameters, read_config
+from algorithms.phsafe.schema import STATES
+from algorithms.phsafe.tables import LEVELS, QUERIES
+from audit.claims import ZCDP, PureDP
+
+US, PR = read_config("us"), read_config("pr")
+US_PURE = replace(US, privacy_definition="puredp")
+
+# Sexton et al. (2024), table 10: levels in the order of LEVELS, queries by what they count and their threshold.
+TEN = (0.002619, 0.002619, 0.002619, 0.016371, 0.141622, 0.016371)
+SIX = (0.001061, 0.001061, 0.001061, 0.006630, 0.662976, 0.006630)
+HOUSEHOLDS = (0.000022, 0.000022, 0.000022, 0.000135, 0.001170, 0.000135)
+TABLE_10 = {"PH1_num": TEN, "PH2": TEN, "PH3": SIX, "PH4": TEN, "PH6": SIX, "PH7": TEN}
+TABLE_10 |= dict.fromkeys(("PH1_denom", "PH5_denom", "PH8_denom"), HOUSEHOLDS)
+
+
+def changed(*path, value, preset="us"):
+    """What the file of a preset holds, with one value replaced."""
+    values = read_config(preset).to_dict()
+    place = values
+    for key in path[:-1]:
+        place = place[key]
+    place[path[-1]] = value
+    return values
+
+
+# Known truth
+
+
+def test_us_preset_is_table_10():
+    assert set(TABLE_10) == set(QUERIES)
+    for table, query in QUERIES.items():
+        assert US.privacy_budget[table] == {
+            level: rho for level, rho in zip(LEVELS, TABLE_10[table], strict=True) if level in query.levels
+        }
+    assert US.tau == {"PH1_num": 10, "PH2": 10, "PH3": 6, "PH4": 10, "PH6": 6, "PH7": 10}
+    assert (US.reader, US.privacy_definition) == ("csv", "zcdp")
+    assert len(US.states) == 51
+    assert US.states == STATES
+    assert len(list(US.budgets())) == 46
+
+
+def test_pr_preset_is_its_state_levels():
+    assert PR.states == ("72",)
+    assert PR.tau == US.tau
+    assert list(PR.budgets()) == [row for row in US.budgets() if row[1].startswith("state_")]
+    assert not any(
+        budget for levels in PR.privacy_budget.values() for level, budget in levels.items() if "usa" in level
+    )
+
+
+@pytest.mark.parametrize(
+    ("preset", "unbounded", "bounded", "epsilons"),
+    [
+        (
+            "us",
+            1.257281,
+            2.514562,
+            {"simple": (12.018, 17.733), "tight": (11.412, 16.980), "Gaussian": (10.944, 16.308)},
+        ),
+        ("pr", 1.226649, 2.453298, {"tight": (11.255, 16.738)}),
+    ],
+)
+def test_ledger_has_the_totals_and_epsilons_of_production(preset, unbounded, bounded, epsilons):
+    account = ledger(preset)
+    assert isinstance(account.unbounded, ZCDP)
+    assert (account.unbounded.relation, account.bounded.relation) == ("add_remove", "replace_one")
+    assert account.unbounded.rho == pytest.approx(unbounded, abs=1e-12)
+    assert account.bounded.rho == pytest.approx(bounded, abs=1e-12)
+    assert read_config(preset).total == account.unbounded.rho
+    found = {way: losses for way, *losses in account.epsilons.rows()}
+    for way, losses in epsilons.items():
+        assert found[way] == pytest.approx(losses, abs=5e-4)
+
+
+def test_ledger_lists_every_query_and_prints_the_sums():
+    account = ledger("us")
+    assert list(account.queries.rows()) == [(*row, 2 * row[2]) for row in US.budgets()]
+    lines = str(account).splitlines()
+    assert len(lines) == 1 + 46 + 1 + 3
+    assert lines[0].split() == ["rho", "unbounded", "bounded"]
+    assert "PH3        state_A-G             0.662976     1.325952" in lines
+    assert "total                            1.257281     2.514562" in lines
+    assert len(set(map(len, lines))) == 1
+
+
+def test_bounded_promise_is_half_of_what_any_zcdp_mechanism_would_be_held_to():
+    account = ledger("us")
+    assert account.bounded.rho == account.unbounded.under("replace_one").rho / 2
+
+
+def test_epsilons_are_ordered_and_do_not_grow_with_delta():
+    early, late = (ledger("us", delta).epsilons for delta in (1e-12, 1e-6))
+    for frame in (early, late):
+        for side in ("UNBOUNDED", "BOUNDED"):
+            simple, tight, gaussian = frame[side]
+            assert simple > tight > gaussian
+    assert (early["UNBOUNDED"] > late["UNBOUNDED"]).all()
+
+
+def test_pure_ledger_adds_up_epsilon_and_doubles_it():
+    account = ledger(US_PURE, 1e-6)
+    assert account.unbounded == PureDP(US.total)
+    assert account.bounded == PureDP(2 * US.total, relation="replace_one") == account.unbounded.under("replace_one")
+    ((way, *losses),) = account.epsilons.rows()
+    assert way == "tight"
+    # The largest delta of an epsilon, solved for it: (exp(e) - exp(e')) / (1 + exp(e)) = delta (randomized response).
+    exact = [math.log(math.exp(e) - 1e-6 * (1 + math.exp(e))) for e in (US.total, 2 * US.total)]
+    assert losses == pytest.approx(exact, rel=1e-9)
+    assert str(account).splitlines()[0].split() == ["epsilon", "unbounded", "bounded"]
+
+
+def test_noise_is_that_of_production():
+    frame = noise_parameters("us")
+    assert frame.columns == ("TABLE", "LEVEL", "BUDGET", "STABILITY", "VARIANCE", "NOISE_DISTRIBUTION")
+    assert len(frame) == 46
+    assert set(frame["NOISE_DISTRIBUTION"]) == {"Discrete Gaussian"}
+    # Of the production release: two digits after the point, a sensitivity of 2 tau + 2 or 2.
+    known = {
+        ("PH1_num", "usa_*"): (22, 92401.68),
+        ("PH2", "state_*"): (22, 14782.24),
+        ("PH7", "state_A-G"): (22, 1708.774),
+        ("PH6", "usa_*"): (14, 92365.69),
+        ("PH3", "state_H,I"): (14, 14781.30),
+        ("PH3", "state_A-G"): (14, 147.8183),
+        ("PH1_denom", "usa_A-G"): (2, 90909.09),
+        ("PH5_denom", "state_*"): (2, 14814.81),
+        ("PH8_denom", "state_A-G"): (2, 1709.402),
+    }
+    found = {(table, level): values for table, level, _, *values in frame.rows()}
+    for key, (stability, variance) in known.items():
+        assert found[key][0] == stability
+        assert found[key][1] == pytest.approx(variance, rel=1e-6)
+
+
+def test_variance_is_the_squared_sensitivity_over_two_rho_exactly():
+    for _, _, rho, stability, variance, _ in noise_parameters("us").rows():
+        assert variance == pytest.approx(float(Fraction(stability**2) / (2 * Fraction(rho))), rel=1e-15)
+
+
+def test_pure_noise_is_geometric_with_its_own_variance():
+    frame = noise_parameters(US_PURE)
+    assert set(frame["NOISE_DISTRIBUTION"]) == {"Two-Sided Geometric"}
+    for table, level, epsilon, stability, variance, _ in frame.rows():
+        law = noise_law(US_PURE, table, level)
+        assert law == TwoTailedGeometric(epsilon / stability)
+        q = math.exp(-epsilon / stability)
+        assert variance == pytest.approx(2 * q / (1 - q) ** 2, rel=1e-9)  # 1 - q cancels digits
+    # Against the sum of k^2 P(k), where it is short.
+    strong = noise_parameters(replace(US_PURE, privacy_budget=fill(44.0)))
+    k = np.arange(-200, 201)
+    for stability, variance in zip(strong["STABILITY"], strong["VARIANCE"], strict=True):
+        q = math.exp(-44 / stability)
+        assert variance == pytest.approx(float(np.sum(k**2 * (1 - q) / (1 + q) * q ** np.abs(k))), rel=1e-12)
+
+
+def fill(budget):
+    return {table: dict.fromkeys(query.levels, budget) for table, query in QUERIES.items()}
+
+
+def test_law_has_the_published_scale():
+    law = noise_law(US, "PH3", "state_A-G")
+    assert isinstance(law, DiscreteGaussian)
+    assert law.scale == pytest.approx(math.sqrt(147.8183), rel=1e-6)
+    assert noise_law(replace(US, tau={**US.tau, "PH3": 1}), "PH3", "state_A-G").scale == pytest.approx(
+        law.scale * 4 / 14
+    )
+
+
+def test_zero_budgets_are_left_out():
+    config = read_config(changed("privacy_budget", "PH2", "usa_*", value=0))
+    assert config.budget("PH2", "usa_*") == 0
+    assert [row for row in US.budgets() if row not in list(config.budgets())] == [("PH2", "usa_*", 0.002619)]
+    assert len(noise_parameters(config)) == len(ledger(config).queries) == 45
+    with pytest.raises(ValueError, match=r"^budget of PH2 usa_\* must be positive for there to be noise, got 0\.0$"):
+        noise_law(config, "PH2", "usa_*")
+
+
+# Reading
+
+
+def test_file_of_the_bureau_is_read(tmp_path):
+    values = changed("state_filter", value=["10", "11", "56"]) | {"privacy_budget": fill(1e9)}
+    path = tmp_path / "config.json"
+    path.write_text(json.dumps(values, indent=4))
+    for source in (path, str(path), values):
+        config = read_config(source)
+        assert config.states == ("10", "11", "56")
+        assert config.total == 46e9
+    variances = noise_parameters(path)["VARIANCE"]
+    assert min(variances) == 2e-9
+    assert max(variances) == pytest.approx(2.42e-7, rel=1e-12)
+
+
+def test_file_with_a_byte_order_mark_is_read(tmp_path):
+    path = tmp_path / "config.json"
+    path.write_text(json.dumps(US.to_dict()), encoding="utf-8-sig")
+    assert read_config(path) == US
+
+
+def test_name_of_a_preset_is_no_path(tmp_path, monkeypatch):
+    (tmp_path / "us").write_text("no config")
+    monkeypatch.chdir(tmp_path)
+    assert read_config("us") == US
+    with pytest.raises(ValueError, match="config must be JSON"):
+        read_config(Path("us"))
+
+
+def test_missing_file_is_an_error_of_the_system(tmp_path):
+    with pytest.raises(FileNotFoundError):
+        read_config(tmp_path / "no.json")
+    with pytest.raises(IsADirectoryError):
+        read_config(tmp_path)
+
+
+def test_config_is_read_only_and_can_be_copied():
+    with pytest.raises(FrozenInstanceError):
+        US.reader = "parquet"
+    with pytest.raises(TypeError):
+        US.privacy_budget["PH2"]["usa_*"] = 1.0
+    with pytest.raises(TypeError):
+        US.tau["PH2"] = 1
+    for twin in (copy.deepcopy(US), copy.copy(US), read_config(US)):
+        assert twin == US
+    assert replace(US, tau={**US.tau, "PH2": 9}) != US
+
+
+def test_config_keeps_its_own_copy():
+    values = US.to_dict()
+    config = read_config(values)
+    values["privacy_budget"]["PH2"]["usa_*"] = -1
+    values["state_filter"].clear()
+    assert config == US
+
+
+BUDGETS = st.floats(1e-6, 1e3) | st.sampled_from([0, 0.0, 1, 5])
+
+
+@st.composite
+def settings(draw):
+    budgets = {table: {level: draw(BUDGETS) for level in query.levels} for table, query in QUERIES.items()}
+    states = draw(st.lists(st.sampled_from(STATES), min_size=1, unique=True) | st.just(["72"]))
+    if states == ["72"]:
+        budgets = {
+            table: {level: 0.0 if "usa" in level else budget for level, budget in levels.items()}
+            for table, levels in budgets.items()
+        }
+    budgets["PH7"]["state_*"] = draw(st.floats(1e-6, 1e3))
+    return {
+        "privacy_budget": budgets,
+        "tau": {table: draw(st.integers(1, 200)) for table in US.tau},
+        "state_filter": states,
+        "reader": "csv",
+        "privacy_defn": draw(st.sampled_from(["zcdp", "puredp"])),
+    }
+
+
+@given(settings())
+def test_what_is_read_is_what_was_written(values):
+    config = read_config(values)
+    assert config.to_dict() == values
+    assert read_config(json.loads(json.dumps(config.to_dict()))) == config
+    positive = [budget for levels in values["privacy_budget"].values() for budget in levels.values() if budget]
+    assert len(noise_parameters(config)) == len(positive)
+    assert config.total == math.fsum(positive)
+    for table, tau in values["tau"].items():
+        assert config.stability(table) == 2 * tau + 2
+    for _, _, budget, stability, variance, _ in noise_parameters(config).rows():
+        if config.privacy_definition == "zcdp":
+            assert stability**2 / (2 * variance) == pytest.approx(budget, rel=1e-12)
+
+
+# Refused
+
+
+REFUSED = [
+    (changed("extra", value=1), ValueError, "config must have the keys privacy_budget, tau, .* got unknown 'extra'"),
+    ({**US.to_dict(), "a": 1, "b": 2}, ValueError, "got unknown 'a', 'b'"),
+    ({}, ValueError, "got no privacy_budget, tau, state_filter, reader, privacy_defn"),
+    ({k: v for k, v in US.to_dict().items() if k != "tau"}, ValueError, "config must have the keys .*, got no tau"),
+    (changed("privacy_budget", value=[1]), TypeError, r"privacy_budget must be an object with the keys .*, got \[1\]"),
+    (changed("privacy_budget", "PH9", value={}), ValueError, "privacy_budget must have the keys .* got unknown 'PH9'"),
+    (changed("privacy_budget", value={"PH2": {}}), ValueError, "privacy_budget must .* got no PH1_num, .*, PH8_denom"),
+    (changed("privacy_budget", "PH3", value=1.0), TypeError, "privacy_budget of PH3 must be an object .*, got 1.0"),
+    (changed("privacy_budget", "PH2", "usa_A-G", value=0), ValueError, "of PH2 must .* got unknown 'usa_A-G'"),
+    (changed("privacy_budget", "PH6", value={"usa_*": 1}), ValueError, r"of PH6 must .*, got no state_\*"),
+    (changed("privacy_budget", "PH3", "usa_H-I", value=0), ValueError, "of PH3 must .* got unknown 'usa_H-I'"),
+    (changed("privacy_budget", "PH3", 5, value=0), ValueError, "of PH3 must .* got unknown 5"),
+    *[
+        (changed("privacy_budget", "PH3", "usa_*", value=value), kind, rf"of PH3 usa_\* must be {rule}, got {found}$")
+        for value, kind, rule, found in [
+            (-1, ValueError, "0 or more and finite", "-1"),
+            (-1e-300, ValueError, "0 or more and finite", "-1e-300"),
+            (math.nan, ValueError, "0 or more and finite", "nan"),
+            (math.inf, ValueError, "0 or more and finite", "inf"),
+            (10**400, ValueError, "0 or more and finite", r"1000000000\d*\.\.\.\d*0"),
+            (-(10**5000), ValueError, "0 or more and finite", "a number too long to write|-1000.*0"),
+            (True, TypeError, "a number", "True"),
+            ("0.1", TypeError, "a number", "'0.1'"),
+            (None, TypeError, "a number", "None"),
+            ([0.1], TypeError, "a number", r"\[0.1\]"),
+        ]
+    ],
+    (
+        changed("privacy_budget", "PH3", "usa_*", value=1e-300),
+        ValueError,
+        r"out of reach of the noise, got 1e-300: its sc",
+    ),
+    (
+        changed("privacy_budget", "PH3", "usa_*", value=1e300),
+        ValueError,
+        r"out of reach of the noise, got 1e\+300: its sc",
+    ),
+    (changed("privacy_budget", value=fill(0)), ValueError, "add up to a positive finite number, got 0"),
+    (
+        {**US.to_dict(), "privacy_defn": "puredp", "privacy_budget": fill(1e308)},
+        ValueError,
+        "privacy_budget must add up to a positive finite number, got inf",
+    ),
+    (changed("tau", "PH5_denom", value=1), ValueError, "tau must have the keys .* got unknown 'PH5_denom'"),
+    (changed("tau", value={"PH2": 1}), ValueError, "tau must have the keys .*, got no PH1_num, PH3, PH4, PH6, PH7"),
+    (changed("tau", value=10), TypeError, "tau must be an object with the keys PH1_num, .*, got 10"),
+    *[
+        (changed("tau", "PH4", value=value), kind, rf"tau of PH4 must be {rule}, got {found}$")
+        for value, kind, rule, found in [
+            (0, ValueError, "from 1 to 99999", "0"),
+            (-10, ValueError, "from 1 to 99999", "-10"),
+            (10**6, ValueError, "from 1 to 99999", "1000000"),
+            (10.0, TypeError, "a whole number", "10.0"),
+            (True, TypeError, "a whole number", "True"),
+            ("10", TypeError, "a whole number", "'10'"),
+        ]
+    ],
+    *[
+        (
+            changed("state_filter", value=value),
+            ValueError,
+            f"state_filter must be distinct codes .* alone, got {found}$",
+        )
+        for value, found in [
+            ([], "none"),
+            (["01", "02", "01"], "'01' twice"),
+            (["72", "72"], "'72', '72'"),
+            (["01", "72"], "'72'"),
+            (["03"], "'03'"),
+            (["00", "57", "1", "USA"], "'00', '57', '1', 'USA'"),
+        ]
+    ],
+    (changed("state_filter", value="72"), TypeError, "state_filter must be a list of FIPS codes in quotes, got '72'"),
+    (
+        changed("state_filter", value=[72]),
+        TypeError,
+        r"state_filter must be a list of FIPS codes in quotes, got \[72\]",
+    ),
+    (changed("state_filter", value=[10**5000]), TypeError, "got (a number too long to write|.1000.*0.)$"),
+    (
+        changed("privacy_budget", "PH1_denom", "usa_H,I", value=0.1, preset="pr"),
+        ValueError,
+        "of PH1_denom usa_H,I must be 0 where state_filter is Puerto Rico alone, got 0.1",
+    ),
+    (changed("state_filter", value=["72"]), ValueError, r"PH1_num usa_\* must be 0 where state_filter is Puerto Rico"),
+    (changed("reader", value="cef"), ValueError, "reader must be \"csv\": there is no reader of .*, got 'cef'"),
+    (changed("reader", value="parquet"), ValueError, "reader must be \"csv\", got 'parquet'"),
+    (changed("reader", value=None), ValueError, 'reader must be "csv", got None'),
+    (changed("privacy_defn", value="rho"), ValueError, 'privacy_defn must be "zcdp" or "puredp", got \'rho\''),
+    (changed("privacy_defn", value=["zcdp"]), ValueError, r'privacy_defn must be "zcdp" or "puredp", got \[\'zcdp\'\]'),
+    (changed("privacy_defn", value="z\n" * 1000), ValueError, r"privacy_defn must be .*, got 'z\\n.*\.\.\..*'$"),
+]
+
+
+@pytest.mark.parametrize(("values", "kind", "words"), REFUSED)
+def test_bad_settings_are_one_line_with_rule_and_value(values, kind, words):
+    with pytest.raises(kind, match=words) as caught:
+        read_config(values)
+    assert str(caught.value).count("\n") == 0
+    assert len(str(caught.value)) < 400
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("", "a config must be JSON with each key once, got: Expecting value"),
+        ("{", "a config must be JSON"),
+        ("[" * 100_000, "a config must be JSON with each key once, got: nested too deeply"),
+        ('{"a":' * 100_000, "a config must be JSON with each key once, got: nested too deeply"),
+        ("[]", "config must be an object with the keys privacy_budget, .*, got \\[\\]"),
+        ("null", "config must be an object with the keys privacy_budget, .*, got None"),
+        ("1" * 5000, "a config must be JSON with each key once, got: Exceeds the limit"),
+        ('{"tau": 1, "reader": "csv", "tau": 2}', "a config must be JSON with each key once, got: key 'tau' twice"),
+        ('{"tau": {"PH2": 1, "PH2": 1}}', "key 'PH2' twice"),
+        (b"\xff\xfe\x00", "a config must be JSON with each key once, got: 'utf-8' codec can't decode"),
+        (" " * (2**20 + 1), "a config must have at most 1048576 bytes, got more"),
+        (json.dumps(changed("privacy_budget", "PH3", "usa_*", value=math.nan)), r"of PH3 usa_\* must be .*, got nan"),
+        (json.dumps(US.to_dict()).replace("0.662976", "1e999"), "of PH3 state_A-G must be .*, got inf"),
+        (
+            json.dumps(US.to_dict()).replace("0.662976", "-" + "9" * 400),
+            "of PH3 state_A-G must be 0 or more and finite",
+        ),
+        (json.dumps(changed("tau", "PH2", value=True)), "tau of PH2 must be a whole number, got True"),
+    ],
+)
+def test_bad_files_are_one_line_with_their_name(tmp_path, text, words):
+    path = tmp_path / "config.json"
+    path.write_bytes(text if isinstance(text, bytes) else text.encode())
+    with pytest.raises((TypeError, ValueError), match=words) as caught:
+        read_config(path)
+    message = str(caught.value)
+    assert message.startswith(f"{path}: ")
+    assert message.count("\n") == 0
+    assert len(message) < 500
+
+
+def test_other_bad_arguments_are_refused():
+    with pytest.raises(TypeError, match="config must be a path, the name of a preset, a mapping or a Config, got 7"):
+        read_config(7)
+    with pytest.raises(ValueError, match=r"table must be one of PH1_num, .*, got 'PH5_num'"):
+        US.stability("PH5_num")
+    with pytest.raises(ValueError, match=r"table must be one of PH1_num, .*, got 'PH9'"):
+        noise_law(US, "PH9", "usa_*")
+    with pytest.raises(ValueError, match=r"level of PH2 must be one of usa_\*, state_\*, got 'usa_A-G'"):
+        US.budget("PH2", "usa_A-G")
+    for delta in (0, 1, -1e-10, math.nan):
+        with pytest.raises(ValueError, match=f"delta must be between 0 and 1, got {delta}"):
+            ledger("us", delta)
+    with pytest.raises(ValueError, match="delta must be between 0 and 1, got 2"):
+        Ledger(US, 2)
+
+
+def test_direct_construction_is_checked_as_well():
+    with pytest.raises(ValueError, match="must be 0 or more and finite, got -1"):
+        Config({**US.privacy_budget, "PH2": {"usa_*": -1, "state_*": 1}}, US.tau, US.states)
+    with pytest.raises(ValueError, match="tau of PH2 must be from 1 to 99999, got 0"):
+        replace(US, tau={**US.tau, "PH2": 0})
+    assert Config(US.privacy_budget, US.tau, US.states) == US
+    assert Config(fill(np.float32(0.5)), {name: np.int64(3) for name in US.tau}, list(US.states)).total == 23

@@ -1,0 +1,357 @@
+"""Margins of error of PHSafe's noise: the printed table, exact laws summed term by term, and what is refused."""
+
+from __future__ import annotations
+
+import copy
+import json
+import math
+from dataclasses import replace
+from statistics import NormalDist
+
+import numpy as np
+import pytest
+from hypothesis import assume, given, settings
+from hypothesis import strategies as st
+
+from algorithms.noise import DiscreteGaussian, TwoTailedGeometric
+from algorithms.phsafe.budget import read_config
+from algorithms.phsafe.explore import (
+    Z_EXACT,
+    Z_PRINTED,
+    Z_PRODUCTION,
+    choose,
+    coverage,
+    exact_budget_for,
+    exact_margin_of_error,
+    explore,
+    margin_of_error,
+    rho_for,
+)
+from algorithms.phsafe.tables import QUERIES
+from experiments import phsafe_table10
+
+US = read_config("us")
+US_PURE = replace(US, privacy_definition="puredp")
+PRINTED = phsafe_table10.printed_table()
+
+MARGINS = st.integers(1, 10**6)
+STABILITIES = st.integers(1, 400)
+ZS = st.floats(0.5, 4)
+LAWS = st.builds(DiscreteGaussian, st.floats(0.05, 1e5)) | st.builds(TwoTailedGeometric, st.floats(1e-4, 20))
+CONFIDENCES = st.floats(0.01, 0.9999)
+
+
+# Known truth
+
+
+@pytest.mark.parametrize(("z", "agree"), [(Z_PRODUCTION, 46), (Z_PRINTED, 9), (Z_EXACT, 32)])
+def test_table_10_follows_from_one_of_three_constants(z, agree):
+    printed = [float(row["unbounded"]) for row in PRINTED]
+    found = [round(rho_for(row["target"], US.stability(row["table"]), z=z), 6) for row in PRINTED]
+    assert len(found) == 46
+    assert sum(a == b for a, b in zip(found, printed, strict=True)) == agree
+    if z == Z_PRINTED:  # the nine that agree do so by rounding: 0.0000215 and 0.0000216
+        assert {rho for rho, text in zip(found, printed, strict=True) if rho == text} == {0.000022}
+
+
+@pytest.mark.parametrize(
+    ("margin", "stability", "production", "printed"),
+    [
+        (500, 22, 0.002619, 0.002604),
+        (200, 22, 0.016371, 0.016272),
+        (68, 22, 0.141622, 0.140762),
+        (500, 14, 0.001061, 0.001054),
+        (200, 14, 0.006630, 0.006590),
+        (20, 14, 0.662976, 0.658952),
+        (500, 2, 0.000022, 0.000022),
+        (200, 2, 0.000135, 0.000134),
+        (68, 2, 0.001170, 0.001163),
+    ],
+)
+def test_budgets_by_the_two_constants(margin, stability, production, printed):
+    assert round(rho_for(margin, stability), 6) == production
+    assert round(rho_for(margin, stability, z=Z_PRINTED), 6) == printed
+
+
+def test_constants():
+    assert math.isclose(Z_PRINTED**2 / 2, 1.3448, rel_tol=1e-14)  # as corollary 2 prints it
+    assert math.isclose(Z_PRODUCTION**2 / 2, 1.3530125, rel_tol=1e-14)
+    assert NormalDist().cdf(Z_EXACT) == pytest.approx(0.95, abs=1e-15)
+
+
+def test_targets_of_production_are_the_exact_margins():
+    frame = explore("us")
+    rows = dict(zip(zip(frame["TABLE"], frame["LEVEL"], strict=True), frame.rows(), strict=True))
+    for row in PRINTED:
+        exact = rows[row["table"], row["level"]][-1]
+        # rho 0.000022 is rounded up by 1.6%, which makes 496 of 500.
+        assert exact == (496 if row["unbounded"] == "0.000022" else row["target"])
+
+
+def test_paper_claims_ninety_percent_for_a_margin_that_covers_less():
+    assert 2 * NormalDist().cdf(Z_PRINTED) - 1 == pytest.approx(0.8990, abs=5e-5)
+    assert margin_of_error(0.002619, 22, z=Z_PRINTED) == 498
+    frame = explore("us", z=Z_PRINTED)
+    assert frame["COVERAGE"].max() < 0.9
+    assert frame["COVERAGE"].min() == pytest.approx(0.8914, abs=5e-5)  # the whole part of 19.94 is 19
+    for row in PRINTED:
+        sigma = US.stability(row["table"]) / math.sqrt(2 * float(row["unbounded"]))
+        assert coverage(DiscreteGaussian(sigma), row["target"]) >= 0.9
+
+
+@given(st.floats(104, 1e9))
+def test_whole_part_of_164_sigma_never_covers_ninety_percent_of_large_noise(sigma):
+    assert coverage(DiscreteGaussian(sigma), math.floor(1.64 * sigma)) < 0.9
+
+
+def test_for_small_noise_the_whole_part_can_be_enough():
+    assert coverage(DiscreteGaussian(11.0), math.floor(1.64 * 11)) > 0.9  # 18.04: rounding down loses nothing
+
+
+@pytest.mark.parametrize("law", [DiscreteGaussian(s) for s in (0.3, 1.0, 12.158, 41.3)] + [TwoTailedGeometric(0.05)])
+@pytest.mark.parametrize("confidence", [0.5, 0.9, 0.95, 0.999])
+def test_exact_margin_by_summing_the_law(law, confidence):
+    k = np.arange(2000)
+    inside = np.exp(law.logpmf(k)) * np.where(k > 0, 2, 1)
+    covered = inside.cumsum()
+    margin = exact_margin_of_error(law, confidence)
+    assert margin == int(np.argmax(covered >= confidence))
+    assert coverage(law, margin) == pytest.approx(covered[margin], rel=1e-12)
+    assert coverage(law, margin + 0.7) == coverage(law, margin)
+
+
+def test_margin_of_geometric_noise_in_closed_form():
+    q = math.exp(-0.1)  # P(|K| > k) = 2 q^(k + 1) / (1 + q)
+    assert exact_margin_of_error(TwoTailedGeometric(0.1)) == math.ceil(math.log(0.05 * (1 + q), q) - 1)
+    assert coverage(TwoTailedGeometric(0.1), 23) == pytest.approx(1 - 2 * q**24 / (1 + q), rel=1e-14)
+
+
+def test_covered_share_of_draws_is_the_exact_one():
+    law = DiscreteGaussian(303.976)
+    draws = np.abs(law.sample(400_000, np.random.default_rng(20241024)))
+    for margin, covered in ((498, 0.89898), (500, 0.90034)):
+        assert coverage(law, margin) == pytest.approx(covered, abs=5e-6)
+        # 4.5 standard errors of 0.00048: false alarm 7e-6 for each of two.
+        assert np.mean(draws <= margin) == pytest.approx(covered, abs=0.00214)
+
+
+def test_exact_budgets_are_those_of_the_normal_quantile_for_wide_noise():
+    for margin, stability in ((500, 22), (200, 2), (68, 22)):
+        halfway = (Z_EXACT * stability / (margin + 0.5)) ** 2 / 2  # whole noise within k is normal noise within k + 1/2
+        assert exact_budget_for(margin, stability) == pytest.approx(halfway, rel=1e-4)
+    assert exact_budget_for(20, 14) < 0.96 * 0.662976
+
+
+# Properties
+
+
+@given(MARGINS, STABILITIES, ZS)
+def test_margin_and_budget_are_inverse(margin, stability, z):
+    assert margin_of_error(rho_for(margin, stability, z=z), stability, z=z) == margin
+
+
+@given(st.floats(1e-9, 1e3), STABILITIES, ZS)
+def test_budget_of_a_margin_is_no_smaller_than_the_budget_it_came_from(rho, stability, z):
+    margin = margin_of_error(rho, stability, z=z)
+    assume(margin >= 1)
+    again = rho_for(margin, stability, z=z)
+    assert again >= rho * (1 - 1e-9)
+    assert margin_of_error(again, stability, z=z) == margin
+
+
+@given(LAWS, CONFIDENCES)
+def test_exact_margin_is_the_least_that_covers(law, confidence):
+    margin = exact_margin_of_error(law, confidence)
+    assert coverage(law, margin) >= confidence - 1e-15
+    if margin:
+        assert coverage(law, margin - 1) < confidence + 1e-15
+
+
+@settings(max_examples=60)
+@given(st.integers(0, 3000), STABILITIES, st.floats(0.05, 0.999), st.sampled_from(["zcdp", "puredp"]))
+def test_exact_budget_is_the_least_that_meets_the_margin(margin, stability, confidence, definition):
+    budget = exact_budget_for(margin, stability, confidence=confidence, privacy_definition=definition)
+
+    def exact(spent):
+        law = (
+            DiscreteGaussian(stability / math.sqrt(2 * spent))
+            if definition == "zcdp"
+            else TwoTailedGeometric(spent / stability)
+        )
+        return exact_margin_of_error(law, confidence)
+
+    assert exact(budget) == margin
+    assert exact(budget * (1 - 1e-6)) == margin + 1
+
+
+# Exploring
+
+
+def test_explored_rows_are_those_of_the_settings():
+    frame = explore("us")
+    assert list(zip(frame["TABLE"], frame["LEVEL"], frame["BUDGET"], strict=True)) == list(US.budgets())
+    for table, _, rho, stability, sigma, margin, covered, exact in frame.rows():
+        law = DiscreteGaussian(stability / math.sqrt(2 * rho))
+        assert stability == US.stability(table)
+        assert sigma == pytest.approx(law.scale, rel=1e-14)
+        assert margin == margin_of_error(rho, stability)
+        assert covered == coverage(law, margin)
+        assert exact == exact_margin_of_error(law)
+    assert (explore("us", confidence=0.95)["EXACT_MARGIN"] > frame["EXACT_MARGIN"]).all()
+
+
+def test_pure_privacy_is_explored_by_its_standard_deviation():
+    frame = explore(US_PURE)
+    law = TwoTailedGeometric(0.662976 / 14)
+    row = next(row for row in frame.rows() if row[:2] == ("PH3", "state_A-G"))
+    margin = math.floor(1.645 * math.sqrt(law.variance))
+    assert row[4:] == (
+        pytest.approx(math.sqrt(law.variance)),
+        margin,
+        coverage(law, margin),
+        exact_margin_of_error(law),
+    )
+
+
+def test_targets_give_table_10_back():
+    targets = {}
+    for row in PRINTED:
+        targets.setdefault(row["table"], {})[row["level"]] = row["target"]
+    config = choose("us", margins=targets)
+    for row in PRINTED:
+        assert f"{config.budget(row['table'], row['level']):.6f}" == f"{float(row['unbounded']):.6f}"
+    assert config.total == pytest.approx(1.257281, abs=46 * 5e-7)
+    assert choose("us", margins=targets, z=Z_PRINTED).total == pytest.approx(1.249654, abs=1e-5)
+    exact = choose("us", margins=targets, z=None)
+    assert exact.total < 0.97 * config.total
+    assert [row[-1] for row in explore(exact).rows()] == [targets[table][level] for table, level, _ in exact.budgets()]
+
+
+def test_only_chosen_levels_are_left():
+    config = choose("us", budgets={"PH3": {"state_*": 0.1}, "PH2": {"usa_*": 0.2, "state_*": 0}}, tau={"PH3": 4})
+    assert list(config.budgets()) == [("PH2", "usa_*", 0.2), ("PH3", "state_*", 0.1)]
+    assert config.tau == {**US.tau, "PH3": 4}
+    assert list(zip(*explore(config).rows(), strict=True))[3] == (22, 10)
+    assert choose(config) == config
+    assert choose("us", tau={"PH2": 3}) == replace(US, tau={**US.tau, "PH2": 3})
+
+
+def test_a_higher_threshold_costs_the_square_of_the_stability():
+    costs = {tau: choose("us", margins={"PH2": {"usa_*": 500}}, tau={"PH2": tau}).total for tau in (1, 10, 20)}
+    assert costs[20] / costs[1] == pytest.approx((42 / 4) ** 2)
+    assert costs[10] / costs[1] == pytest.approx((22 / 4) ** 2)
+
+
+def test_chosen_margins_of_pure_privacy_are_exact():
+    config = choose(US_PURE, margins={"PH3": {"state_A-G": 20}}, z=None, confidence=0.95)
+    assert explore(config, confidence=0.95)["EXACT_MARGIN"].tolist() == [20]
+
+
+# Refused
+
+
+@pytest.mark.parametrize(
+    ("call", "kind", "words"),
+    [
+        (lambda: margin_of_error(0, 22), ValueError, "rho must be positive and finite, got 0.0"),
+        (lambda: margin_of_error(math.nan, 22), ValueError, "rho must be positive and finite, got nan"),
+        (lambda: margin_of_error(1, -2), ValueError, "stability must be positive and finite, got -2.0"),
+        (lambda: margin_of_error(1, 2, z=math.inf), ValueError, "z must be positive and finite, got inf"),
+        (lambda: margin_of_error("1", 2), TypeError, "rho must be a number, got '1'"),
+        (lambda: margin_of_error(1, True), TypeError, "stability must be a number, got True"),
+        (lambda: rho_for(0.5, 22), ValueError, "margin must be finite and at least 1, got 0.5"),
+        (lambda: rho_for(math.inf, 22), ValueError, "margin must be finite and at least 1, got inf"),
+        (lambda: rho_for(None, 22), TypeError, "margin must be a number, got None"),
+        (lambda: coverage(DiscreteGaussian(1), -1), ValueError, "margin must be finite and at least 0, got -1.0"),
+        (lambda: coverage(DiscreteGaussian(1), math.nan), ValueError, "margin must be finite and at least 0, got nan"),
+        (
+            lambda: exact_margin_of_error(DiscreteGaussian(1), 1),
+            ValueError,
+            "confidence must be between 0 and 1, got 1",
+        ),
+        (
+            lambda: exact_margin_of_error(DiscreteGaussian(1), 0),
+            ValueError,
+            "confidence must be between 0 and 1, got 0",
+        ),
+        (lambda: exact_budget_for(-1, 2), ValueError, "margin must be finite and at least 0, got -1.0"),
+        (lambda: exact_budget_for(1, 0), ValueError, "stability must be positive and finite, got 0.0"),
+        (lambda: exact_budget_for(1, 2, confidence=90), ValueError, "confidence must be between 0 and 1, got 90"),
+        (
+            lambda: exact_budget_for(1, 2, privacy_definition="pure"),
+            ValueError,
+            'privacy_definition must be "zcdp" or "puredp", got \'pure\'',
+        ),
+        (lambda: explore("us", z=0), ValueError, "z must be positive and finite, got 0.0"),
+        (lambda: explore("us", confidence=2), ValueError, "confidence must be between 0 and 1, got 2"),
+        (lambda: choose("us", margins={}, budgets={}), ValueError, "margins and budgets must not be given together"),
+        (lambda: choose("us", margins={}), ValueError, "must add up to a positive finite number, got 0"),
+        (lambda: choose("us", margins={"PH9": {"usa_*": 1}}), ValueError, "table must be one of .*, got 'PH9'"),
+        (lambda: choose("us", margins={"PH2": {"usa_A-G": 1}}), ValueError, "level of PH2 must be .*, got 'usa_A-G'"),
+        (lambda: choose("us", margins={"PH2": 500}), TypeError, "must map queries to levels to numbers, got .*500"),
+        (lambda: choose("us", budgets=[1]), TypeError, r"must map queries to levels to numbers, got \[1\]"),
+        (lambda: choose("us", budgets={"PH2": {"usa_*": -1}}), ValueError, r"of PH2 usa_\* must be .*, got -1"),
+        (
+            lambda: choose("us", margins={"PH2": {"usa_*": 0}}),
+            ValueError,
+            "margin must be finite and at least 1, got 0.0",
+        ),
+        (
+            lambda: choose("pr", margins={"PH2": {"usa_*": 9}}),
+            ValueError,
+            "must be 0 where state_filter is Puerto Rico",
+        ),
+        (lambda: choose("us", tau={"PH9": 1}), ValueError, "tau must have the keys .* got unknown 'PH9'"),
+        (
+            lambda: choose(US_PURE, margins={"PH2": {"usa_*": 500}}),
+            ValueError,
+            "z must be None for epsilon, because the formula is that of rho, got 1.645",
+        ),
+    ],
+)
+def test_bad_arguments_are_one_line_with_rule_and_value(call, kind, words):
+    with pytest.raises(kind, match=words) as caught:
+        call()
+    assert str(caught.value).count("\n") == 0
+
+
+# The experiment
+
+
+@pytest.fixture(scope="module")
+def numbers():
+    return json.loads(json.dumps(phsafe_table10.run(quick=True, seed=1, jobs=1)))
+
+
+def test_printed_table_has_every_query_and_level():
+    assert [(row["table"], row["level"]) for row in PRINTED] == [
+        (table, level) for table in QUERIES for level in QUERIES[table].levels
+    ]
+
+
+def test_expectations_of_the_experiment_hold(numbers):
+    assert [check.words for check in phsafe_table10.check(numbers) if not check.holds] == []
+    assert "z = 1.645 gives 46" in phsafe_table10.finding(numbers)
+    assert len(phsafe_table10.draw(numbers).axes) == 2
+
+
+@pytest.mark.parametrize(
+    ("path", "value", "words"),
+    [
+        (("rows", 0, "unbounded"), "0.002604", "printed digits: 45 of 46"),
+        (("rows", 0, "bounded"), "0.002619", "printed as twice the other: 45 of 46"),
+        (("rows", 18, "formula", "production"), 0.6629, "1.645 gives to the printed digits: 45 of 46"),
+        (("ledgers", "us", "unbounded"), 1.257282, "US: unbounded rho: 1.257282, expected 1.257281"),
+        (("ledgers", "us", "epsilons", "tight"), [11.413, 16.980], "tight, unbounded: 11.413, expected 11.412"),
+        (("rows", 18, "coverage", "printed"), 0.9, "where 1.64 sigma covers less: 45 of 46"),
+        (("rows", 18, "coverage", "target"), 0.89, "whose target covers 90%: 45 of 46"),
+        (("rows", 18, "exact_margin"), 21, "whose exact margin is the target: 36 of 46"),
+    ],
+)
+def test_expectations_of_the_experiment_can_fail(numbers, path, value, words):
+    spoiled = copy.deepcopy(numbers)
+    place = spoiled
+    for key in path[:-1]:
+        place = place[key]
+    place[path[-1]] = value
+    assert any(words in check.words for check in phsafe_table10.check(spoiled) if not check.holds)
