@@ -52,6 +52,7 @@ figures: .venv/installed
 
 bench: .venv/installed-dev
 	$(BIN)/python -m tests.benchmarks.speed
+	$(BIN)/python -m tests.benchmarks.households
 
 clean:
 	rm -rf .venv build results *.egg-info

@@ -66,6 +66,7 @@ def phsafe(
 ) -> int:
     """Release the S-DHC tables from persons, units and places, by PHSafe."""
     import numpy as np
+    from rich.console import Console
 
     from algorithms.noise import Rng
     from algorithms.phsafe.budget import read_config
@@ -96,7 +97,8 @@ def phsafe(
     database = DuckDB(given, memory=memory) if memory else engine
     rng: Rng = "secure" if seed is None else np.random.default_rng(seed)
     try:
-        made = run(given[0], given[1], given[2], settings, out=out, rng=rng, engine=database, partitions=partitions)
+        with Console(stderr=True).status("validating, counting, drawing noise"):
+            made = run(given[0], given[1], given[2], settings, out=out, rng=rng, engine=database, partitions=partitions)
     except InvalidHouseholds as error:
         for finding in error.findings:
             print(finding, file=sys.stderr)

@@ -79,6 +79,7 @@ class DuckDB:
             for statement in (
                 "CREATE MACRO sha2(message, bits) AS sha256(message)",  # Spark's name for it
                 "CREATE MACRO regexp_like(value, pattern) AS regexp_matches(value, pattern)",
+                "SET enable_progress_bar = false",  # it would go to standard output
                 "SET enable_external_access = false",
                 "SET lock_configuration = true",
             ):

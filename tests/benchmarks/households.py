@@ -1,0 +1,107 @@
+"""PHSafe's time and memory: the bundled population, simulated releases, and 1, 3 and 10 million persons: `make bench`.
+
+Nothing here is asserted. Every size runs in a process of its own, so that its memory is its own.
+"""
+
+from __future__ import annotations
+
+import json
+import resource
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from rich.console import Console
+from rich.table import Table
+
+from algorithms.phsafe.budget import read_config
+from algorithms.phsafe.measurement import PHSafe
+from algorithms.phsafe.population import load_households, write_synthetic_households
+from algorithms.phsafe.release import release
+from algorithms.phsafe.tabulate import tabulation
+
+SIZES = (1_000_000, 3_000_000, 10_000_000)
+RELEASES, BLOCK = 10_000, 500
+PRODUCTION = (160, 200)  # seconds of the production release for 1,210 persons, two quiet cores
+
+
+def whole_release(folder: Path, out: Path) -> dict[str, Any]:
+    """Release a population of files by the US settings, from reading to checked output, in this process."""
+    begun = time.perf_counter()
+    made = release(*(folder / f"{name}.parquet" for name in ("persons", "units", "geo")), "us", out=out)
+    spent = time.perf_counter() - begun
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20  # Linux counts in KiB
+    return {"seconds": spent, "gigabytes": peak, "rows": sum(map(len, made.tables.values()))}
+
+
+def in_a_process(folder: Path, out: Path) -> dict[str, Any]:
+    """Run `whole_release` in a process of its own; importing is not timed."""
+    code = (
+        "import json, sys; from pathlib import Path; from tests.benchmarks.households import whole_release; "
+        "print(json.dumps(whole_release(Path(sys.argv[1]), Path(sys.argv[2]))))"
+    )
+    done = subprocess.run([sys.executable, "-c", code, folder, out], capture_output=True, text=True, check=True)
+    found: dict[str, Any] = json.loads(done.stdout)
+    return found
+
+
+def simulated_releases() -> tuple[float, int]:
+    """Return the seconds that simulated releases of the bundled population take, and the cells of each."""
+    bundled, config = load_households(), read_config("us")
+    exact, mechanism = tabulation(bundled.persons, bundled.units, bundled.geo, config=config), PHSafe(config)
+    rng, cells = np.random.default_rng(1), 0
+    begun = time.perf_counter()
+    for _ in range(RELEASES // BLOCK):
+        cells = mechanism(exact, BLOCK, rng).shape[1]
+    return time.perf_counter() - begun, cells
+
+
+def main() -> None:
+    """Measure and print."""
+    table = Table(
+        *("persons", "seconds", "a million persons", "peak memory", "rows", "beside it"),
+        title="PHSafe, from Parquet files to checked tables: validation, nine queries, secure noise",
+    )
+    with tempfile.TemporaryDirectory(prefix="plaudit-bench-") as folder:
+        root = Path(folder)
+        bundled = load_households()
+        bundled.write(root / "bundled", format="parquet")
+        found = in_a_process(root / "bundled", root / "bundled-out")
+        production = f"production, 1,210 persons: {PRODUCTION[0]} to {PRODUCTION[1]} s"
+        persons = len(bundled.persons)
+        table.add_row(
+            f"{persons:,} (bundled)", f"{found['seconds']:.2f}", "", _gigabytes(found), _rows(found), production
+        )
+        first = 0.0
+        for size in SIZES:
+            write_synthetic_households(root / str(size), size, 1)
+            found = in_a_process(root / str(size), root / f"{size}-out")
+            each = found["seconds"] / size * 1e6
+            first = first or each
+            beside = f"{each / first:.2f} times the first" if each != first else ""
+            table.add_row(
+                f"{size:,}", f"{found['seconds']:.1f}", f"{each:.2f} s", _gigabytes(found), _rows(found), beside
+            )
+    spent, cells = simulated_releases()
+    console = Console()
+    console.print(table)
+    console.print(
+        f"{RELEASES:,} simulated releases of the bundled population, {cells:,} noisy cells each: {spent:.1f} s, "
+        f"{spent / RELEASES / cells * 1e9:.0f} ns a cell, one thread."
+    )
+
+
+def _gigabytes(found: dict[str, Any]) -> str:
+    return f"{found['gigabytes']:.2f} GiB"
+
+
+def _rows(found: dict[str, Any]) -> str:
+    return f"{found['rows']:,}"
+
+
+if __name__ == "__main__":
+    main()
