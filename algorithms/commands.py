@@ -1,4 +1,4 @@
-"""What the command ``plaudit release`` runs: one subcommand a system, on data of the user's own."""
+"""What the commands ``plaudit release`` and ``plaudit explore`` run: one subcommand a system."""
 
 from __future__ import annotations
 
@@ -8,18 +8,21 @@ from typing import Annotated, Any
 
 import typer
 
-__all__ = ["release"]
+__all__ = ["run"]
 
-app = typer.Typer(add_completion=False, rich_markup_mode=None, pretty_exceptions_enable=False)
+OPTIONS: dict[str, Any] = {"add_completion": False, "rich_markup_mode": None, "pretty_exceptions_enable": False}
+releases, choices = typer.Typer(**OPTIONS), typer.Typer(**OPTIONS)
 
 
-def release(arguments: list[str]) -> int:
-    """Run ``plaudit release``.
+def run(command: str, arguments: list[str]) -> int:
+    """Run ``plaudit release`` or ``plaudit explore``.
 
     Parameters
     ----------
+    command : {"release", "explore"}
+        Which.
     arguments : list of str
-        What follows those two words.
+        What follows it.
 
     Returns
     -------
@@ -31,17 +34,26 @@ def release(arguments: list[str]) -> int:
     ValueError
         If input is bad; nothing was written.
     """
-    code = app(arguments or ["--help"], prog_name="plaudit release", standalone_mode=False)
+    app = {"release": releases, "explore": choices}[command]
+    try:
+        code = app(arguments or ["--help"], prog_name=f"plaudit {command}", standalone_mode=False)
+    except ImportError as error:  # an extra that is not installed
+        raise ValueError(str(error)) from error
     return int(code or 0) if arguments else 2
 
 
-@app.callback()
+@releases.callback()
 def _release() -> None:
     """Run a reference implementation on data of your own: tables with secure noise, and what they cost."""
 
 
-@app.command()
-def phsafe(
+@choices.callback()
+def _explore() -> None:
+    """See what budgets and thresholds mean for accuracy, and the reverse."""
+
+
+@releases.command("phsafe")
+def release_phsafe(
     out: Annotated[Path, typer.Option(help="Folder for the tables: a new or an empty one.")],
     persons: Annotated[Path | None, typer.Option(help="Persons, .csv or .parquet, in the production layout.")] = None,
     units: Annotated[Path | None, typer.Option(help="Housing units and group quarters.")] = None,
@@ -56,6 +68,9 @@ def phsafe(
             "--derive",
             help="Derive household types, family sizes and householders' race from the persons, who need QSEX.",
         ),
+    ] = False,
+    published: Annotated[
+        bool, typer.Option("--published", help="Write PH1 to PH8 after post-processing too, with 90% intervals.")
     ] = False,
     engine: Annotated[str, typer.Option(help="duckdb, in this process, or spark.")] = "duckdb",
     partitions: Annotated[int, typer.Option(help="Work on this many parts one by one, for less memory.")] = 1,
@@ -72,8 +87,7 @@ def phsafe(
     from algorithms.phsafe.budget import read_config
     from algorithms.phsafe.derive import derive_units
     from algorithms.phsafe.engine import DuckDB
-    from algorithms.phsafe.release import check_folder
-    from algorithms.phsafe.release import release as run
+    from algorithms.phsafe.release import check_folder, release
     from algorithms.phsafe.validate import InvalidHouseholds
 
     if seed is not None and seed < 0:
@@ -98,7 +112,8 @@ def phsafe(
     rng: Rng = "secure" if seed is None else np.random.default_rng(seed)
     try:
         with Console(stderr=True).status("validating, counting, drawing noise"):
-            made = run(given[0], given[1], given[2], settings, out=out, rng=rng, engine=database, partitions=partitions)
+            options: dict[str, Any] = {"engine": database, "partitions": partitions, "rng": rng}
+            made = release(given[0], given[1], given[2], settings, out=out, published=published, **options)
     except InvalidHouseholds as error:
         for finding in error.findings:
             print(finding, file=sys.stderr)
@@ -113,3 +128,60 @@ def phsafe(
     print(f"\n{rows:,} rows in {len(made.tables)} tables, with {noise}, written to {out}.")
     print("Promised when one person is added or removed (unbounded) or replaced (bounded), in the paper's model.")
     return 0
+
+
+@choices.command("phsafe")
+def explore_phsafe(
+    config: Annotated[str, typer.Option(help="Settings to start from: a .json file, us or pr.")] = "us",
+    margin: Annotated[
+        list[str] | None,
+        typer.Option(help="Margin of error wanted, as PH3:state_A-G=20; several times. Other levels are left out."),
+    ] = None,
+    tau: Annotated[list[str] | None, typer.Option(help="Truncation threshold, as PH3=4; several times.")] = None,
+    save: Annotated[Path | None, typer.Option(help="File for the new settings, in the Bureau's format.")] = None,
+) -> int:
+    """Show budgets, margins of error and the total promise of PHSafe, for any levels and thresholds."""
+    import json
+
+    from rich.box import SIMPLE_HEAD
+    from rich.console import Console
+    from rich.table import Table
+
+    from algorithms.phsafe.budget import ledger
+    from algorithms.phsafe.explore import choose, explore
+
+    margins: dict[str, dict[str, float]] = {}
+    for text in margin or []:
+        place, wanted = _assigned("--margin", text, "PH3:state_A-G=20")
+        table, _, level = place.partition(":")
+        margins.setdefault(table, {})[level] = wanted
+    thresholds = {}
+    for text in tau or []:
+        table, value = _assigned("--tau", text, "PH3=4")
+        if not value.is_integer():
+            raise ValueError(f"--tau must be a whole number, got {text!r}")
+        thresholds[table] = int(value)
+    settings = choose(config, margins=margins or None, tau=thresholds or None)
+    shown = Table(box=SIMPLE_HEAD)
+    for title in ("query", "level", "budget", "sigma", "1.645 sigma", "covers", "exact 90% margin"):
+        shown.add_column(title)
+    for row in explore(settings).rows():
+        name, level, budget, _, sigma, formula, coverage, exact = row
+        shown.add_row(name, level, f"{budget:.6f}", f"{sigma:.1f}", f"{formula}", f"{coverage:.4f}", f"{exact}")
+    console = Console(highlight=False)
+    console.print(shown)
+    print(*str(ledger(settings)).splitlines()[-4:], sep="\n")
+    if save is not None:
+        with save.open("x", encoding="utf-8") as file:
+            json.dump(settings.to_dict(), file, indent=4)
+        print(f"Settings saved in {save}.")
+    return 0
+
+
+def _assigned(option: str, text: str, example: str) -> tuple[str, float]:
+    """Split NAME=NUMBER."""
+    name, _, value = text.partition("=")
+    try:
+        return name, float(value)
+    except ValueError:
+        raise ValueError(f"{option} is written as {example}, got {text!r}") from None

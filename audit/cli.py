@@ -214,14 +214,21 @@ def audit(
     return _answer(questions, out, as_json)
 
 
-@app.command(
-    context_settings={"allow_extra_args": True, "ignore_unknown_options": True},
-    add_help_option=False,
-    help="Release tables of your own data by a reference implementation; `plaudit release --help` lists them.",
-)
-def release(context: typer.Context) -> int:
-    """Hand over to the exhibits, which know their own options."""
-    return int(exhibits("release")(context.args))
+def _handed_over(name: str, words: str) -> None:
+    """Make a command of the exhibits, which know their own options."""
+
+    @app.command(
+        name,
+        context_settings={"allow_extra_args": True, "ignore_unknown_options": True},
+        add_help_option=False,
+        help=f"{words}; `plaudit {name} --help` lists them.",
+    )
+    def _(context: typer.Context) -> int:
+        return int(exhibits("commands")(name, context.args))
+
+
+_handed_over("release", "Release tables of your own data by reference implementations")
+_handed_over("explore", "Choose budgets and thresholds of reference implementations")
 
 
 @app.command()

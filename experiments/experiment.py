@@ -29,6 +29,7 @@ NAMES = (
     "coverage",
     "power",
     "phsafe_table10",
+    "phsafe_audit",
 )
 
 

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from algorithms.phsafe.budget import noise_parameters, read_config
 from algorithms.phsafe.release import release
+from algorithms.phsafe.stability import stability_change
 from algorithms.phsafe.tabulate import tabulate
 
-__all__ = ["noise_parameters", "read_config", "release", "tabulate"]
+__all__ = ["noise_parameters", "read_config", "release", "stability_change", "tabulate"]

@@ -32,7 +32,7 @@ from algorithms.phsafe.schema import PUERTO_RICO, STATES
 from algorithms.phsafe.tables import QUERIES
 from audit.claims import ZCDP, GaussianDP, PureDP
 
-__all__ = ["PRESETS", "Config", "Ledger", "ledger", "noise_law", "noise_parameters", "read_config"]
+__all__ = ["PRESETS", "Config", "Ledger", "Settings", "ledger", "noise_law", "noise_parameters", "read_config"]
 
 PRESETS = ("us", "pr")
 """Names of the production settings of the 2020 Census: the fifty states with the District of Columbia, Puerto Rico."""
@@ -170,7 +170,11 @@ class Config:
         return MappingProxyType(budgets)
 
 
-def read_config(source: Config | Mapping[str, Any] | str | os.PathLike[str]) -> Config:
+Settings = Config | Mapping[str, Any] | str | os.PathLike[str]
+"""What `read_config` takes."""
+
+
+def read_config(source: Settings) -> Config:
     """Read and check the settings of a run.
 
     Parameters
@@ -252,7 +256,7 @@ def noise_law(config: Config, table: str, level: str) -> DiscreteGaussian | TwoT
     return _law(config.privacy_definition, config.stability(table), budget)
 
 
-def noise_parameters(config: Config | Mapping[str, Any] | str | os.PathLike[str]) -> Frame:
+def noise_parameters(config: Settings) -> Frame:
     """Tabulate the noise of everything that is released.
 
     Parameters
@@ -368,7 +372,7 @@ class Ledger:
         return "\n".join(lines)
 
 
-def ledger(config: Config | Mapping[str, Any] | str | os.PathLike[str], delta: float = 1e-10) -> Ledger:
+def ledger(config: Settings, delta: float = 1e-10) -> Ledger:
     r"""Add up what a run promises to lose at most.
 
     Parameters

@@ -43,7 +43,8 @@ def members(persons: str, *, sex: bool) -> str:
             max(case when {householder} then cast(CENRACE as string) end) as RACE,
             max(case when {householder} then CENHISP end) as HISPANIC,
             {f"max(case when {householder} then cast(QSEX as string) end)" if sex else "cast(null as string)"} as SEX,
-            min(case when RELSHIP in ('21', '22', '23', '24') then RELSHIP end) as PARTNER,
+            min(case when RELSHIP = '21' then '1' when RELSHIP = '23' then '2'
+                when RELSHIP = '22' then '3' when RELSHIP = '24' then '4' end) as COUPLE,
             {_number(f"{_among((HOUSEHOLDER, '21', '23', *RELATIVES))}")} as FAMILY,
             {_number(_among(RELATIVES))} as RELATIVES,
             {_number(f"{_among(OWN_CHILDREN)} and QAGE < 18")} as CHILDREN,
@@ -65,7 +66,7 @@ def household_columns(sex: str) -> dict[str, str]:
         By column.
     """
     occupied = "u.RTYPE = '2' and m.PEOPLE > 0"
-    married, partnered = "m.PARTNER in ('21', '23')", "m.PARTNER is not null"
+    married, partnered = "m.COUPLE <= '2'", "m.COUPLE is not null"
     alone, male = "m.PEOPLE = 1", f"{sex} = '1'"
     children = "m.CHILDREN > 0"
     by_company = f"case when {alone} then 0 when {children} then 1 when m.RELATIVES > 0 then 2 else 3 end"
@@ -83,9 +84,7 @@ def household_columns(sex: str) -> dict[str, str]:
             when {partnered} then case when {married} and {children} then '01' when {married} then '02'
                 when {children} then '03' else '04' end
             else lpad(cast({household} as string), 2, '0') end""",
-        "CPLT": f"""case when not coalesce({occupied}, false) then '0' when m.PARTNER = '21' then '1'
-            when m.PARTNER = '23' then '2' when m.PARTNER = '22' then '3' when m.PARTNER = '24' then '4'
-            else '5' end""",
+        "CPLT": f"case when not coalesce({occupied}, false) then '0' else coalesce(m.COUPLE, '5') end",
     }
 
 
@@ -113,11 +112,14 @@ def derive_units(persons: Any, units: Any, *, engine: str | Engine = "duckdb") -
     Raises
     ------
     ValueError
-        If a column is missing, or a file cannot be read.
+        If a column is missing, a file cannot be read, or somebody's sex is neither of the two codes.
     """
     database = engine_called(engine, [persons, units])
     try:
         read_frame(database, "persons", persons, {**PERSONS, **SEX})
+        unknown = "select count(*) as N from persons where QSEX is null or QSEX not in ('1', '2')"
+        if rows := int(database.fetch(unknown)["N"][0]):
+            raise ValueError(f"persons: QSEX must be {SEX['QSEX']}; {rows:,} rows broke it")
         read_frame(database, "units", units, {name: UNITS[name] for name in ("RTYPE", "MAFID", "TEN")})
         stated = {"RTYPE": "cast(u.RTYPE as string)", "MAFID": "u.MAFID", "TEN": "cast(u.TEN as string)"}
         columns = {**household_columns("m.SEX"), **stated}

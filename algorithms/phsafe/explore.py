@@ -20,7 +20,6 @@ References
 from __future__ import annotations
 
 import math
-import os
 from collections.abc import Mapping
 from dataclasses import replace
 from numbers import Real
@@ -30,7 +29,7 @@ from typing import Any, cast
 from scipy.optimize import brentq
 
 from algorithms.noise import DiscreteGaussian, TwoTailedGeometric
-from algorithms.phsafe.budget import Config, noise_law, noise_parameters, read_config
+from algorithms.phsafe.budget import Config, Settings, noise_law, noise_parameters, read_config
 from algorithms.phsafe.frames import Frame
 from algorithms.phsafe.tables import QUERIES
 
@@ -251,7 +250,7 @@ def exact_budget_for(
 
 
 def choose(
-    config: Config | Mapping[str, Any] | str | os.PathLike[str],
+    config: Settings,
     *,
     margins: Mapping[str, Mapping[str, float]] | None = None,
     budgets: Mapping[str, Mapping[str, float]] | None = None,
@@ -323,9 +322,7 @@ def choose(
     return replace(config, privacy_budget=chosen)
 
 
-def explore(
-    config: Config | Mapping[str, Any] | str | os.PathLike[str], *, z: float = Z_PRODUCTION, confidence: float = 0.9
-) -> Frame:
+def explore(config: Settings, *, z: float = Z_PRODUCTION, confidence: float = 0.9) -> Frame:
     """Tabulate how accurate the counts of a run are, noise alone.
 
     Parameters

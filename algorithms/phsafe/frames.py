@@ -97,10 +97,17 @@ def write_rows(path: Path, names: Sequence[str], rows: Iterator[tuple[Any, ...]]
             writer.writerows(rows)
             file.flush()
             os.fsync(file.fileno())
+        os.chmod(temporary, 0o666 & ~_umask())
         os.replace(temporary, path)
     except BaseException:
-        os.unlink(temporary)
+        Path(temporary).unlink(missing_ok=True)  # an interrupt may come after the renaming
         raise
+
+
+def _umask() -> int:
+    current = os.umask(0)
+    os.umask(current)
+    return current
 
 
 def _column(values: ArrayLike) -> NDArray[Any]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import reprlib
 from collections.abc import Mapping
 from typing import Any
 
@@ -57,7 +58,10 @@ def read_frame(
     """
     types = {column.upper(): (column, kind) for column, kind in database.read(raw(name), source).items()}
     if missing := [column for column in columns if column not in types]:
-        raise ValueError(f"{name} must have the columns {', '.join(columns)}; {', '.join(missing)} missing")
+        found = reprlib.repr([column for column, _ in types.values()])
+        raise ValueError(
+            f"{name} must have the columns {', '.join(columns)}; {', '.join(missing)} missing, got {found}"
+        )
     for column in columns:
         given, kind = types[column]
         if kind not in ("text", "whole"):
@@ -73,7 +77,7 @@ def read_frame(
             del values[column]  # nothing reads it but its own check
     chosen = ", ".join(f"{value} as {column}" for column, value in values.items())
     rows = f"{raw(name)} where coalesce({number} % {parts}, 0) = {part}" if parts > 1 else raw(name)
-    database.view(unread(name), f"select * from {rows}")
+    (database.keep if parts > 1 else database.view)(unread(name), f"select * from {rows}")  # a part is read once
     database.keep(name, f"select {chosen} from {unread(name)}")
     return given_types
 

@@ -138,15 +138,13 @@ class PHSafe:
         ValueError
             If the budgets are not of zero-concentrated privacy, or a query and level was not tabulated.
         """
-        if self.config.privacy_definition != "zcdp":
-            raise ValueError(f"rho is spent by Gaussian noise only, got {self.config.privacy_definition}")
-        change = self._change(pair)
-        return math.fsum(
-            float(np.sum(change[cells].astype(np.float64) ** 2))
-            * self.config.budget(*query)
-            / self.config.stability(query[0]) ** 2
-            for query, cells in self._cells(pair.x)
-        )
+        change, parts = self._change(pair), []
+        for query, cells in self._cells(pair.x):
+            law = self.laws[query]
+            if not isinstance(law, DiscreteGaussian):
+                raise ValueError(f"rho is spent by Gaussian noise only, got {self.config.privacy_definition}")
+            parts.append(float(np.sum(change[cells].astype(np.float64) ** 2)) / (2 * law.scale**2))
+        return math.fsum(parts)
 
     def exact_loss(self, pair: Pair) -> LossDistribution | None:
         """Return the law of the privacy loss of `pair`, all queries together; see `algorithms.gaussian`.

@@ -10,8 +10,8 @@ The flow is the paper's; formats, codes and the order of truncation are the prod
 4. PH4's filter of households is production's, ``HHT <= '3'``, which also admits a household type of 0; PH4 and PH6 have
    no filter on the persons' record type. On consistent households neither matters.
 5. PH6's last age band is 12 to 17 years; the paper's table 6 says "12 and 17".
-6. The level of Hispanic and White-not-Hispanic is ``H,I`` in files (H-I in the paper); PH2's cells 6 and 7 are cohabiting
-   couple households (the paper: families).
+6. The level of Hispanic and White-not-Hispanic is ``H,I`` in files (H-I in the paper); PH2's cells 6 and 7 are
+   cohabiting couple households (the paper: families).
 7. Margins of error behind table 10 are 1.645 sigma, not the printed 1.64: see `algorithms.phsafe.explore`.
 8. Pure privacy, with two-sided geometric noise, is in production only.
 9. Variances are those of the noise, as floats: an owner's in PH8_num is twice that of a cell of PH7. The sum of two
@@ -42,11 +42,12 @@ from typing import Any
 import numpy as np
 
 from algorithms.noise import DiscreteGaussian, Rng
-from algorithms.phsafe.budget import Config, Ledger, ledger, noise_parameters, read_config
+from algorithms.phsafe.budget import Config, Ledger, Settings, ledger, noise_parameters, read_config
 from algorithms.phsafe.engine import Engine
 from algorithms.phsafe.frames import Frame
 from algorithms.phsafe.measurement import add_noise
-from algorithms.phsafe.tables import DERIVED, PUBLISHED, QUERIES, split_level
+from algorithms.phsafe.postprocess import postprocess
+from algorithms.phsafe.tables import DERIVED, PUBLISHED, QUERIES, level_of, split_level
 from algorithms.phsafe.tabulate import Tabulation, tabulation
 from algorithms.phsafe.validate import Validation
 
@@ -79,13 +80,19 @@ class Release:
         """What the release promises to lose at most."""
         return ledger(self.config)
 
-    def write(self, folder: str | os.PathLike[str]) -> None:
+    def published(self) -> dict[str, Frame]:
+        """Return PH1 to PH8 after post-processing, from the noisy tables alone; see `algorithms.phsafe.postprocess`."""
+        return postprocess(self.tables)
+
+    def write(self, folder: str | os.PathLike[str], *, published: bool = False) -> None:
         """Write one folder a table with one pipe-separated file, and the settings; all of it or nothing.
 
         Parameters
         ----------
         folder : path-like
             Must not exist, or be empty.
+        published : bool
+            Whether to write PH1 to PH8 after post-processing too, one file each in the folder ``published``.
 
         Raises
         ------
@@ -96,20 +103,31 @@ class Release:
         """
         target = check_folder(folder)
         target.parent.mkdir(parents=True, exist_ok=True)
-        staged = Path(tempfile.mkdtemp(prefix=f".{target.name}.", dir=target.parent))
+        place = target if target.exists() else target.parent  # an empty folder may be a mount, or where the user is
+        staged = Path(tempfile.mkdtemp(prefix=".release-", dir=place))
         try:
             for name, table in self.tables.items():
                 (staged / name).mkdir()
                 table.to_csv(staged / name / f"{name}.csv", separator="|")
+            for name, table in (self.published() if published else {}).items():
+                (staged / "published").mkdir(exist_ok=True)
+                table.to_csv(staged / "published" / f"{name}.csv", separator="|")
             with (staged / "config.json").open("w", encoding="utf-8") as file:
                 json.dump(self.config.to_dict(), file, indent=4)
                 file.flush()
                 os.fsync(file.fileno())
             check_release(read_release(staged), self.config, self.states)
-            staged.chmod(0o777 & ~_umask())
-            os.replace(staged, target)
+            if place == target:
+                for part in sorted(staged.iterdir()):
+                    os.replace(part, target / part.name)
+                staged.rmdir()
+            else:
+                staged.chmod(0o777 & ~_umask())
+                os.replace(staged, target)
         except BaseException:
             shutil.rmtree(staged, ignore_errors=True)
+            for part in target.iterdir() if place == target else ():
+                shutil.rmtree(part) if part.is_dir() else part.unlink()
             raise
 
 
@@ -117,9 +135,10 @@ def release(
     persons: Any,
     units: Any,
     geo: Any,
-    config: Config | Mapping[str, Any] | str | os.PathLike[str],
+    config: Settings,
     *,
     out: str | os.PathLike[str] | None = None,
+    published: bool = False,
     rng: Rng = "secure",
     engine: str | Engine = "duckdb",
     partitions: int = 1,
@@ -135,6 +154,8 @@ def release(
         A file in the Bureau's format, ``"us"``, ``"pr"``, or what such a file holds.
     out : path-like, optional
         Folder to write, which must not exist or be empty.
+    published : bool
+        Whether to write the post-processed tables too.
     rng : "secure" or numpy Generator
         A release takes the default, exact draws on the operating system's entropy. Noise from a seeded generator can be
         subtracted by whoever knows the seed: it is for simulations.
@@ -161,9 +182,11 @@ def release(
     DiscreteGaussian(1.0).sample(0, rng)  # a source of noise that is missing is told before the work, not after it
     options: dict[str, Any] = {"engine": engine, "partitions": partitions, "validation": validation}
     exact = tabulation(persons, units, geo, config=settings, **options)
+    if not exact.states:
+        raise ValueError("geo must hold a housing unit (RTYPE 2) at least, got none: there is no state to publish")
     finished = Release(settings, exact.states, _published(add_noise(exact, settings, rng), settings))
     if out is not None:
-        finished.write(out)
+        finished.write(out, published=published)
     return finished
 
 
@@ -275,28 +298,23 @@ def check_folder(folder: str | os.PathLike[str]) -> Path:
 
 def _published(noisy: Tabulation, config: Config) -> dict[str, Frame]:
     """Lay out the measurements, and the two numerators made from them, as production does."""
-    parameters = {(table, level): row for table, level, *row in noise_parameters(config).rows()}
-    tables = {}
-    for name in PUBLISHED:
-        source, sums = DERIVED.get(name, (name, {cell: (cell,) for cell in QUERIES.get(name, QUERIES["PH4"]).cells}))
-        query, rows = QUERIES[source], []
-        places = {cell: place for place, cell in enumerate(query.cells)}
-        for level in (level for table, level in noisy.counts if table == source):
-            kind, iterations = split_level(level)
-            *_, variance, law = parameters[source, level]
-            for i, region in enumerate(("1",) if kind == "usa" else noisy.states):
-                for j, iteration in enumerate(iterations):
-                    for cell, parts in sums.items():
-                        count = sum(int(noisy.counts[source, level][i, j, places[part]]) for part in parts)
-                        rows.append((region, kind.upper(), iteration, cell, count, law, len(parts) * variance))
-        if rows:
-            names = ("REGION_ID", "REGION_TYPE", "ITERATION_CODE", f"{name}_DATA_CELL")
-            columns = dict(
-                zip((*names, "COUNT", "NOISE_DISTRIBUTION", "VARIANCE"), zip(*rows, strict=True), strict=True)
-            )
-            if query.race is None:
-                del columns["ITERATION_CODE"]
-            tables[name] = Frame(columns)
+    noise = {(table, level): (law, variance) for table, level, _, _, variance, law in noise_parameters(config).rows()}
+    frame, tables = noisy.frame(), {}
+    for name in dict.fromkeys(frame["TABLE"]):
+        rows = frame.where(frame["TABLE"] == name)
+        source, sums = DERIVED.get(name, (name, {}))
+        levels = [level_of(*place) for place in zip(rows["REGION_TYPE"], rows["ITERATION_CODE"], strict=True)]
+        columns: dict[str, Any] = {column: rows[column] for column in ("REGION_ID", "REGION_TYPE", "ITERATION_CODE")}
+        if QUERIES[source].race is None:
+            del columns["ITERATION_CODE"]
+        columns[f"{name}_DATA_CELL"] = rows["DATA_CELL"]
+        columns["COUNT"] = rows["COUNT"]
+        columns["NOISE_DISTRIBUTION"] = [noise[source, level][0] for level in levels]
+        columns["VARIANCE"] = [  # noise of cells that are added up adds up
+            len(sums.get(cell, (cell,))) * noise[source, level][1]
+            for cell, level in zip(rows["DATA_CELL"], levels, strict=True)
+        ]
+        tables[name] = Frame(columns)
     return tables
 
 

@@ -27,6 +27,7 @@ __all__ = [
     "TAU",
     "UNATTRIBUTED",
     "Query",
+    "level_of",
     "split_level",
 ]
 
@@ -112,6 +113,33 @@ def split_level(level: str) -> tuple[str, tuple[str, ...]]:
         raise ValueError(f"level must be one of {', '.join(LEVELS)}, got {level!r}")
     region, iterations = level.split("_")
     return region, ITERATIONS[iterations]
+
+
+def level_of(region_type: str, iteration: str) -> str:
+    """Return the level that an iteration belongs to.
+
+    Parameters
+    ----------
+    region_type : str
+        ``"USA"`` or ``"STATE"``.
+    iteration : str
+        Code of the iteration; empty in tables that have the total population only.
+
+    Returns
+    -------
+    str
+        One of `LEVELS`.
+
+    Raises
+    ------
+    ValueError
+        If there is no such level.
+    """
+    for level in LEVELS:
+        kind, iterations = split_level(level)
+        if kind == region_type.lower() and (iteration or "*") in iterations:
+            return level
+    raise ValueError(f"there is no level of {region_type} with the iteration {iteration}")
 
 
 def _among(column: str, codes: tuple[str, ...]) -> str:

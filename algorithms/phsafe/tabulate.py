@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from algorithms.phsafe.budget import Config
+from algorithms.phsafe.budget import Settings, read_config
 from algorithms.phsafe.cubes import HOUSEHOLDS, JOINABLE, REPEATED, cube_query, kept_query, levels_of
 from algorithms.phsafe.engine import Engine, engine_called
 from algorithms.phsafe.frames import Frame
@@ -22,6 +22,7 @@ from algorithms.phsafe.validate import Validation, check_report, find_faults
 __all__ = ["Tabulation", "tabulate", "tabulation"]
 
 Counts = Mapping[tuple[str, str], NDArray[np.int64]]
+STATES = "select distinct cast(TABBLKST as string) as STATE from geo where RTYPE = '2' and TABBLKST is not null"
 COLUMNS = ("TABLE", "REGION_TYPE", "REGION_ID", "ITERATION_CODE", "DATA_CELL", "COUNT")
 
 
@@ -59,7 +60,7 @@ def tabulate(
     tables: str | Sequence[str] = "all",
     *,
     truncate: bool = True,
-    config: Config | None = None,
+    config: Settings | None = None,
     engine: str | Engine = "duckdb",
     partitions: int = 1,
     validation: Validation = "full",
@@ -78,7 +79,7 @@ def tabulate(
         Which of the eleven tables.
     truncate : bool
         Whether at most tau of a household's persons are counted, and basis cells only.
-    config : Config, optional
+    config : what `read_config` takes, optional
         Its thresholds, states and levels. Default: the thresholds of the 2020 Census, the states there are, all levels.
     engine : {"duckdb", "spark"} or Engine
         Where it runs.
@@ -121,7 +122,7 @@ def tabulation(
     queries: Mapping[str, Query] = QUERIES,
     *,
     truncate: bool = True,
-    config: Config | None = None,
+    config: Settings | None = None,
     engine: str | Engine = "duckdb",
     partitions: int = 1,
     validation: Validation = "full",
@@ -151,7 +152,8 @@ def tabulation(
     """
     if isinstance(partitions, bool) or not isinstance(partitions, int) or partitions < 1:
         raise ValueError(f"partitions must be a whole number of at least 1, got {partitions!r}")
-    taus = {name: (config.tau if config else TAU)[name] for name in TAU} if truncate else {}
+    settings = None if config is None else read_config(config)
+    taus = {name: (settings.tau if settings else TAU)[name] for name in TAU} if truncate else {}
     states: set[str] = set()
     cubes: dict[str, list[Frame]] = {name: [] for name in queries}
     report = []
@@ -161,13 +163,11 @@ def tabulation(
                 name: read_frame(database, name, source, FRAMES[name], part=part, parts=partitions)
                 for name, source in zip(FRAMES, (persons, units, geo), strict=True)
             }
-            report += find_faults(database, types, config.state_filter if config else None, validation)
+            report += find_faults(database, types, settings.state_filter if settings else None, validation)
             if report:
                 continue  # the other parts are only checked
-            states |= set(
-                database.fetch("select distinct cast(TABBLKST as string) as STATE from geo where RTYPE = '2'")["STATE"]
-            )
-            database.keep("households", HOUSEHOLDS)
+            states |= set(database.fetch(STATES)["STATE"])
+            database.keep("households", f"{HOUSEHOLDS} and g.TABBLKST is not null")
             database.keep("repeated", REPEATED)
             database.view("joinable", JOINABLE)
             for name, cube in _cubes(database, queries, taus).items():
@@ -178,7 +178,7 @@ def tabulation(
         (name, level): array
         for name, query in queries.items()
         for level, array in levels_of(query, cubes[name], ordered).items()
-        if config is None or config.privacy_budget[DERIVED.get(name, (name, {}))[0]].get(level, 0)
+        if settings is None or settings.privacy_budget[DERIVED.get(name, (name, {}))[0]].get(level, 0)
     }
     return Tabulation(ordered, counts)
 

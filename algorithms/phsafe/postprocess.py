@@ -1,0 +1,252 @@
+"""From a noisy release to the eight published tables: no negative counts, averages that are possible, intervals.
+
+Only the released counts and variances are read, never the persons: by the post-processing property of differential
+privacy nothing here costs any. What comes out is an **estimate** under a flat prior on what is possible. Its intervals
+cover the noise and nothing else: neither what truncation to `tau` persons leaves out, nor errors of coverage.
+
+**Counts** (PH2, PH3, PH4, PH6, PH7). Given a noisy ``y`` with variance parameter ``v``, the true count is ``k`` with
+probability proportional to ``exp(-(k - y)**2 / (2 v))``, ``k = 0, 1, 2, ...``: the exact posterior under discrete
+Gaussian noise, a normal law truncated at 0 on whole numbers. (The Bureau takes the continuous law and a million draws;
+its quantiles are within one person of these.) The law of a total is the convolution of those of its cells. Where more
+than 65,536 whole numbers are possible, they are thinned out to about as many.
+
+**Averages** (PH1, PH5, PH8). Numerators and denominator ``D`` are independent and normal (the noise of the presets has
+a standard deviation of 41 and more, so that its being discrete does not matter), restricted to ``D >= 1``, no part
+negative, and a total from ``D`` (PH5: ``2 D``) to ``cap D``; see `algorithms.phsafe.ratios`. PH1 and PH5, whose two
+parts share a denominator, are one law, so that the averages of the parts add up to that of the total. In PH8 each of
+the three averages has its own numerator and denominator; those of the total are the sums over owners and renters.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from functools import lru_cache
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.fft import irfft, next_fast_len, rfft
+
+from algorithms.phsafe.frames import Frame
+from algorithms.phsafe.ratios import ratio_law, shared_ratio_laws
+from algorithms.phsafe.tables import DERIVED, PUBLISHED, QUERIES
+
+__all__ = ["postprocess"]
+
+Floats = NDArray[np.float64]
+Key = tuple[str, ...]
+Cells = Mapping[str, tuple[float, float]]  # noisy count and variance of every cell
+
+COUNTS = {name: QUERIES[name] for name in ("PH2", "PH3", "PH4", "PH6", "PH7")}
+AVERAGES = {"PH1": 1, "PH5": 2, "PH8": 1}  # fewest persons that a household or family can have
+MEASURED = {name: tuple(DERIVED[name][1] if name in DERIVED else QUERIES[name].cells) for name in PUBLISHED}
+GROUP = ("REGION_ID", "REGION_TYPE", "ITERATION_CODE")
+NOISE = "Discrete Gaussian"
+
+LEAST_VARIANCE = 1e-10  # stands for none at all
+LARGEST = 2**53  # whole numbers that float64 holds
+DEPTH = 37.0  # nats below the mode at which a law on whole numbers is cut off: 1e-16 of it
+SUPPORT = 2**16  # whole numbers that a law may have before they are thinned out
+
+
+def postprocess(tables: Mapping[str, Frame], *, level: float = 0.9, cap: float = 10) -> dict[str, Frame]:
+    """Turn the noisy tables of a release into the published ones, with credible intervals.
+
+    Parameters
+    ----------
+    tables : mapping of str to Frame
+        Some or all of the tables of a release by name (PH1_num, PH1_denom, PH2, ...), each with the columns REGION_ID,
+        REGION_TYPE, ITERATION_CODE (not in PH2 and PH6), <TABLE>_DATA_CELL, COUNT, NOISE_DISTRIBUTION and VARIANCE.
+    level : float
+        Posterior probability of the intervals; the tails on either side are equal.
+    cap : float
+        Largest average that is possible: the truncation threshold of the numerators.
+
+    Returns
+    -------
+    dict of str to Frame
+        PH1 to PH8, without those whose tables are not given. Columns REGION_ID, REGION_TYPE, ITERATION_CODE (not in PH2
+        and PH6), <TABLE>_DATA_CELL, ESTIMATE, LOWER and UPPER; totals and subtotals are included. Counts are whole
+        numbers of persons, averages are persons per household or family, not rounded.
+
+    Raises
+    ------
+    ValueError
+        If a table or cell is unknown, a cell is missing or there twice, or a number makes no sense; if the noise is not
+        discrete Gaussian; if `level` is not between 0 and 1 or `cap` not above 2; if variances are so unequal, and
+        counts so far from possible, that an average cannot be computed to 5e-4.
+
+    Notes
+    -----
+    Guarantee: estimates, not bounds: intervals have the stated probability under a flat prior, given the noise. They
+    cover neither the bias of truncation nor errors of coverage. They use no more than the release, so that its privacy
+    is what it was.
+    The estimate of a count is its posterior mean, rounded; that of a total is the sum of its cells, so that tables add
+    up, while its interval is from the law of the sum. An average whose numerator or denominator has no such group is
+    left out.
+    Units: persons; persons per household or family.
+
+    References
+    ----------
+    .. [1] U.S. Census Bureau, "PHSafe: Disclosure Avoidance for the 2020 Census Supplemental Demographic and Housing
+       Characteristics File (S-DHC)", section 6.4.2.
+    .. [2] Hinkley, "On the Ratio of Two Correlated Normal Random Variables", Biometrika, 1969: the density of a ratio.
+
+    Examples
+    --------
+    >>> noisy = {"REGION_ID": ["1"] * 2, "REGION_TYPE": ["USA"] * 2, "ITERATION_CODE": ["*"] * 2}
+    >>> noisy |= {"PH4_DATA_CELL": ["2", "3"], "COUNT": [-210, 5020]}
+    >>> noisy |= {"NOISE_DISTRIBUTION": ["Discrete Gaussian"] * 2, "VARIANCE": [14782.24] * 2}
+    >>> for row in postprocess({"PH4": Frame(noisy)})["PH4"].rows():
+    ...     print(*row)
+    1 USA * 1 5069 4858 5284
+    1 USA * 2 49 2 138
+    1 USA * 3 5020 4820 5220
+    """
+    if not 0 < level < 1:
+        raise ValueError(f"level must be between 0 and 1, got {level}")
+    if not max(AVERAGES.values()) < cap < math.inf:
+        raise ValueError(f"cap must be above {max(AVERAGES.values())} and finite, got {cap}")
+    for name in tables:
+        if name not in MEASURED:
+            raise ValueError(f"tables must be among {', '.join(MEASURED)}, got {name}")
+    noisy = {name: _read(name, frame) for name, frame in tables.items()}
+    tail = (1 - level) / 2
+    published = {name: _counts(name, noisy[name], tail) for name in COUNTS if name in noisy}
+    for name, least in AVERAGES.items():
+        if {f"{name}_num", f"{name}_denom"} <= noisy.keys():
+            published[name] = _averages(name, noisy[f"{name}_num"], noisy[f"{name}_denom"], (least, cap), tail)
+    return {name: published[name] for name in sorted(published)}
+
+
+def _read(name: str, frame: Frame) -> dict[Key, dict[str, tuple[float, float]]]:
+    """Return the noisy cells of every group."""
+    keys, cell_column = _columns(name)
+    if lacking := {*keys, cell_column, "COUNT", "NOISE_DISTRIBUTION", "VARIANCE"} - set(frame.columns):
+        raise ValueError(f"{name} must have the columns of a release, got none called {', '.join(sorted(lacking))}")
+    counts, variances = _numbers(name, frame, "COUNT"), _numbers(name, frame, "VARIANCE")
+    _check(f"COUNT of {name} must be whole and below 2**53", counts, np.abs(counts) < LARGEST, counts == counts.round())
+    _check(f"VARIANCE of {name} must be finite and not negative", variances, variances >= 0, variances < np.inf)
+    noise = np.asarray(frame["NOISE_DISTRIBUTION"], object)
+    _check(f"NOISE_DISTRIBUTION of {name} must be {NOISE} to be post-processed", noise, noise == NOISE)
+    groups: dict[Key, dict[str, tuple[float, float]]] = {}
+    noisy = zip(counts.tolist(), np.maximum(variances, LEAST_VARIANCE).tolist(), strict=True)
+    texts = zip(*([str(value) for value in frame[column]] for column in (cell_column, *keys)), strict=True)
+    for (cell, *key), given in zip(texts, noisy, strict=True):
+        group = groups.setdefault(tuple(key), {})
+        if cell not in MEASURED[name]:
+            raise ValueError(f"cells of {name} must be among {', '.join(MEASURED[name])}, got {cell}")
+        if cell in group:
+            raise ValueError(f"{name} must have one row a cell, got two of cell {cell} for {' '.join(key)}")
+        group[cell] = given
+    for found, group in groups.items():
+        if len(group) < len(MEASURED[name]):
+            cells = ", ".join(group)
+            raise ValueError(f"{name} must have cells {', '.join(MEASURED[name])}, got {cells} for {' '.join(found)}")
+    return groups
+
+
+def _columns(name: str) -> tuple[tuple[str, ...], str]:
+    iterated = name not in COUNTS or COUNTS[name].race is not None
+    return GROUP if iterated else GROUP[:2], f"{name}_DATA_CELL"
+
+
+def _numbers(name: str, frame: Frame, column: str) -> Floats:
+    try:
+        return np.asarray(frame[column], np.float64)
+    except (TypeError, ValueError) as error:
+        raise ValueError(f"{column} of {name} must be numbers, got a value that is none: {error}") from None
+
+
+def _check(rule: str, values: NDArray[Any], *allowed: NDArray[np.bool_]) -> None:
+    wrong = values[~np.all(allowed, axis=0)]
+    if wrong.size:
+        raise ValueError(f"{rule}, got {wrong[0]}")
+
+
+def _publish(name: str, rows: Sequence[tuple[Any, ...]]) -> Frame:
+    keys, cell_column = _columns(name)
+    names = (*keys, cell_column, "ESTIMATE", "LOWER", "UPPER")
+    return Frame(dict(zip(names, zip(*rows, strict=True) if rows else [[]] * len(names), strict=True)))
+
+
+# Counts: laws on whole numbers
+
+
+def _counts(name: str, groups: Mapping[Key, Cells], tail: float) -> Frame:
+    """Return estimates and intervals of the cells of a table and of their sums."""
+    leaves = {cell: (cell,) for cell in MEASURED[name]} | dict(COUNTS[name].totals)
+    rows: list[tuple[Any, ...]] = []
+    for key, noisy in groups.items():
+        laws = {cell: _sum_law([noisy[leaf] for leaf in leaves[cell]]) for cell in sorted(leaves, key=int)}
+        for cell, (first, step, _, cdf) in laws.items():
+            ends = (first + np.searchsorted(cdf, (tail, 1 - tail))) * step
+            rows.append((*key, cell, sum(round(laws[leaf][2]) for leaf in leaves[cell]), *ends.tolist()))
+    return _publish(name, rows)
+
+
+def _sum_law(cells: Sequence[tuple[float, float]]) -> tuple[int, int, float, Floats]:
+    """Return the posterior law of a sum of counts: first value and step of a lattice, mean, and cdf there.
+
+    A log-concave law cut off is sub-Gaussian with the variance it had before: by Chernoff's bound so is the sum.
+    """
+    low, high = np.sum([_range(y, v) for y, v in cells], axis=0)
+    width = min(high - low, 2 * math.sqrt(2 * DEPTH * sum(v for _, v in cells)))
+    step = max(1, math.ceil(width / SUPPORT))
+    laws = [_cell_law(y, v, step) for y, v in cells]
+    start, mean = sum(law[0] for law in laws), sum(law[1] for law in laws)
+    size = next_fast_len(max(math.ceil(width / step) + 2, *(law[2].size for law in laws)), real=True)
+    pmf = irfft(np.prod([rfft(law[2], size) for law in laws], axis=0), size)
+    first = max(start, int(mean / step) - size // 2)  # the transform is circular: choose the turn
+    cdf = np.cumsum(np.maximum(np.roll(pmf, start - first), 0))
+    return first, step, mean, cdf / cdf[-1]
+
+
+def _range(y: float, v: float) -> tuple[float, float]:
+    """Return where the posterior law of a count is above exp(-DEPTH) of its mode."""
+    mode, reach = max(y, 0), 2 * DEPTH * v
+    return max(y - math.sqrt(reach), 0), mode + reach / (mode - y + math.sqrt((mode - y) ** 2 + reach))
+
+
+@lru_cache(maxsize=64)  # a cell is in up to three sums
+def _cell_law(y: float, v: float, step: int) -> tuple[int, float, Floats]:
+    """Return the posterior law of a count on multiples of `step`: first multiple, mean, and probabilities."""
+    low, high = _range(y, v)
+    start = math.floor(low / step)
+    x = np.arange(start, math.ceil(high / step) + 1) * step
+    near = round(max(y, 0) / step) * step
+    pmf = np.exp((near - x) * ((x - y) + (near - y)) / (2 * v))
+    if start == 0:
+        pmf[0] *= (1 + 1 / step) / 2  # stands for half as many whole numbers as the others, and for itself
+    pmf /= pmf.sum()
+    return start, float(pmf @ x), pmf
+
+
+# Averages: laws of ratios
+
+
+def _averages(
+    name: str,
+    numerators: Mapping[Key, Cells],
+    denominators: Mapping[Key, Cells],
+    bounds: tuple[float, float],
+    tail: float,
+) -> Frame:
+    """Return estimates and intervals of the averages of the groups that have a numerator and a denominator."""
+    keys = [key for key in numerators if key in denominators]
+    if not keys:
+        return _publish(name, [])
+
+    def column(groups: Mapping[Key, Cells], cell: str) -> Floats:
+        return np.array([groups[key][cell] for key in keys]).T  # noisy counts, and their variances
+
+    first, second = column(numerators, "2"), column(numerators, "3")
+    if name == "PH8":
+        owners, renters = column(denominators, "2"), column(denominators, "3")
+        tops, bottoms = (first + second, first, second), (owners + renters, owners, renters)
+        laws = np.array([ratio_law(bottom, top, bounds, tail) for bottom, top in zip(bottoms, tops, strict=True)])
+    else:
+        laws = shared_ratio_laws(column(denominators, "1"), (first, second), bounds, tail)
+    rows = [(*key, str(cell), *laws[cell - 1, :, row].tolist()) for row, key in enumerate(keys) for cell in (1, 2, 3)]
+    return _publish(name, rows)

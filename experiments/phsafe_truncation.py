@@ -1,0 +1,164 @@
+"""Truncation of large households: a bias that grows with the people counted, against noise that does not."""
+
+from __future__ import annotations
+
+import math
+from itertools import pairwise
+from typing import Any
+
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+
+from algorithms.noise import DiscreteGaussian
+from algorithms.phsafe.budget import noise_law, read_config
+from algorithms.phsafe.explore import choose, exact_margin_of_error
+from algorithms.phsafe.population import load_households
+from algorithms.phsafe.tables import QUERIES, TAU
+from algorithms.phsafe.tabulate import tabulation
+from audit.plots import BLACK, BLUE, GRAY, GREEN, ORANGE, new_figure
+from experiments.experiment import Check, between, near
+
+QUESTION = "Which threshold is best: how many people does truncation leave out, and how much noise does it save?"
+EXPECTATION = (
+    "At the thresholds of production, 10 people and 6 children, hardly anyone of the bundled households is left out. "
+    "Noise grows with 2 tau + 2, the bias with the people counted: smaller thresholds suit counts of up to some ten "
+    "thousand, those of production a hundred thousand."
+)
+
+TAUS = (1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 12, 14, 16)
+QUICK = (2, 4, 6, 10, 16)
+LEVELS = {name: "state_A-G" if "state_A-G" in QUERIES[name].levels else "state_*" for name in TAU}
+SIZES = (1_000, 10_000, 100_000, 1_000_000)  # people in a cell
+UNIVERSES = {  # queries that count the same people, by one of them
+    "PH1_num": "people in households (PH1, PH2, PH7)",
+    "PH4": "people in families (PH4, PH5)",
+    "PH3": "people under 18 (PH3)",
+    "PH6": "own children under 18 (PH6)",
+}
+SHOWN = {"PH1_num": "(b) PH1: people by age", "PH3": "(c) PH3: people under 18"}
+
+
+def run(*, quick: bool, seed: int, jobs: int) -> dict[str, Any]:
+    """Count the bundled households with and without truncation (quick: five thresholds); nothing is drawn at random."""
+    households = load_households()
+    frames = (households.persons, households.units, households.geo)
+    queries = {name: QUERIES[name] for name in TAU}
+    exact = tabulation(*frames, queries=queries, truncate=False)
+    rows = []
+    for tau in QUICK if quick else TAUS:
+        config = choose("us", tau=dict.fromkeys(TAU, tau))
+        kept = tabulation(*frames, queries=queries, config=config, validation="none")
+        for table, level in LEVELS.items():
+            bias = kept.counts[table, level] - exact.counts[table, level]
+            people, left = (int(one.counts[table, "state_*"].sum()) for one in (exact, kept))
+            law = noise_law(config, table, level)
+            assert isinstance(law, DiscreteGaussian)  # the preset's privacy is zero-concentrated
+            rows.append(
+                {
+                    **{"table": table, "tau": tau, "level": level, "people": people, "lost": people - left},
+                    **{"gained": int(bias.max()), "largest": int(-bias.min())},  # of any cell
+                    **{"margin": exact_margin_of_error(law), "sigma": law.scale, "budget": config.budget(table, level)},
+                }
+            )
+    return {"rows": rows, "production": dict(read_config("us").tau), "states": list(exact.states)}
+
+
+def check(numbers: dict[str, Any]) -> list[Check]:
+    """Hold bias and noise against what both must be, and production's thresholds against smaller ones."""
+    rows, production = numbers["rows"], numbers["production"]
+    gained = sum(row["gained"] > 0 for row in rows)
+    found = [Check(f"cells that truncation makes larger: {gained}, expected 0", not gained)]
+    for table in TAU:
+        lost = [row["lost"] for row in rows if row["table"] == table]
+        falling = all(more >= fewer for more, fewer in pairwise(lost))
+        found.append(Check(f"{table}: people left out, falling with tau: {lost}", falling and lost[0] > 0))
+        row = _row(numbers, table, production[table])
+        found.append(between(f"{table}: share left out at tau {row['tau']}", row["lost"] / row["people"], 0, 0.001))
+        scale = max(abs(row["sigma"] * math.sqrt(2 * row["budget"]) - 2 * row["tau"] - 2) for row in rows)
+        found.append(near(f"{table}: sigma sqrt(2 rho) - (2 tau + 2)", scale, 0, 1e-9))
+    for table in SHOWN:
+        best = [_best(numbers, table, size)["tau"] for size in SIZES]
+        smaller = best == sorted(best) and best[0] < production[table]
+        found.append(Check(f"{table}: best tau for {_people(SIZES)} people: {best}", smaller))
+    return found
+
+
+def _row(numbers: dict[str, Any], table: str, tau: int) -> dict[str, Any]:
+    return next(row for row in numbers["rows"] if (row["table"], row["tau"]) == (table, tau))
+
+
+def _error(row: dict[str, Any], size: int) -> float:
+    """Return the root mean square error of a cell of so many people: bias in proportion, and noise."""
+    return math.hypot(size * row["lost"] / row["people"], row["sigma"])
+
+
+def _best(numbers: dict[str, Any], table: str, size: int) -> dict[str, Any]:
+    rows = [row for row in numbers["rows"] if row["table"] == table]
+    return min(rows, key=lambda row: _error(row, size))
+
+
+def _people(sizes: tuple[int, ...]) -> str:
+    return ", ".join(f"{size:,}" for size in sizes)
+
+
+def finding(numbers: dict[str, Any]) -> str:
+    """Return who is left out at the thresholds of production, and what smaller ones would do."""
+    production = numbers["production"]
+    persons, children = (_row(numbers, table, production[table]) for table in SHOWN)
+    other = _best(numbers, "PH1_num", SIZES[1])
+    size, large = SIZES[1:3]
+    gain = 1 - _error(other, size) / _error(persons, size)
+    best = [_best(numbers, table, large)["tau"] for table in SHOWN]
+    return (
+        f"Of {persons['people']:,} people in the bundled households (simulated, {len(numbers['states'])} states), "
+        f"{persons['lost']} are left out at tau {persons['tau']}, and {children['lost']} of {children['people']:,} "
+        f"under 18 at tau {children['tau']}; by race, in a state, the margin of error is {persons['margin']} and "
+        f"{children['margin']}. At the same rho, a count by age and race (PH1) of {size:,} people has an error "
+        f"{gain:.0%} smaller at tau {other['tau']}, if the share left out is that of all people; counts of {large:,} "
+        f"are best at tau {best[0]} (PH1) and {best[1]} (PH3). Where nobody is left out, the sample is too small to "
+        "tell the bias of larger counts, and groups with larger households lose more. To choose tau by confidential "
+        "households would itself need a budget."
+    )
+
+
+def draw(numbers: dict[str, Any]) -> Figure:
+    """Draw the share of people left out, and the error of counts of several sizes, by threshold."""
+    figure, (left, *others) = new_figure(9.6, 3.9, 1, 3)
+    styles = zip(UNIVERSES.items(), (BLUE, GREEN, ORANGE, GRAY), "osD^", strict=True)
+    for (table, words), color, marker in styles:
+        rows = [row for row in numbers["rows"] if row["table"] == table]
+        shares = [row["lost"] / row["people"] if row["lost"] else math.nan for row in rows]
+        left.plot([row["tau"] for row in rows], shares, color=color, marker=marker, markersize=4, label=words)
+    left.set_yscale("log")
+    left.yaxis.set_major_formatter(lambda value, _: f"{100 * value:g}%")
+    left.set_ylabel("left out")
+    left.set_title("(a) people left out")
+    left.legend(loc="upper right", fontsize=7, handlelength=1.5)
+    left.set_ylim(8e-5, 4)
+    for ax, (table, title) in zip(others, SHOWN.items(), strict=True):
+        _errors(ax, numbers, table)
+        ax.set_title(title)
+    others[0].set_ylabel(r"error of a cell ($\sqrt{bias^2 + \sigma^2}$, people)")
+    for ax in (left, *others):
+        ax.set_xlabel(r"threshold $\tau$")
+        ax.set_xlim(0, 17)
+    return figure
+
+
+def _errors(ax: Axes, numbers: dict[str, Any], table: str) -> None:
+    rows = [row for row in numbers["rows"] if row["table"] == table]
+    taus = [row["tau"] for row in rows]
+    production = numbers["production"][table]
+    ax.axvline(production, color=BLACK, linewidth=1, linestyle=":", zorder=0)
+    ax.plot(taus, [row["sigma"] for row in rows], color=BLACK, linewidth=1.2, linestyle="--", label="noise alone")
+    for size, color, marker in zip(SIZES[1:], (BLUE, GREEN, ORANGE), "osD", strict=True):
+        ax.plot(taus, [_error(row, size) for row in rows], color=color, linewidth=1.2, label=f"of {size:,} people")
+        best = _best(numbers, table, size)
+        ax.plot(best["tau"], _error(best, size), marker=marker, color=color, markersize=7, linestyle="none")
+    ax.set_yscale("log")
+    top = 60 * _row(numbers, table, production)["sigma"]
+    ax.set_ylim(rows[0]["sigma"] * 0.6, top)
+    ax.text(production, top, f" production: {production}", fontsize=8, va="top")
+    if table == next(iter(SHOWN)):
+        ax.plot([], [], marker="o", color=GRAY, markersize=7, linestyle="none", label="best threshold")
+        ax.legend(loc="lower right", fontsize=7, handlelength=1.5)
