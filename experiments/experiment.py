@@ -29,6 +29,8 @@ NAMES = (
     "coverage",
     "power",
     "phsafe_table10",
+    "phsafe_slack",
+    "phsafe_truncation",
     "phsafe_audit",
 )
 

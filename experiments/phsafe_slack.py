@@ -13,9 +13,9 @@ from algorithms.phsafe.frames import Frame
 from algorithms.phsafe.neighbors import joint_pair, worst_pair
 from algorithms.phsafe.pairs import HouseholdPair, Model
 from algorithms.phsafe.search import search_worst
-from algorithms.phsafe.stability import Relation, rho_spent, stability_change
+from algorithms.phsafe.stability import rho_spent, stability_change
 from algorithms.phsafe.tables import QUERIES
-from audit.claims import ZCDP
+from audit.claims import ZCDP, Relation
 from audit.plots import BLACK, BLUE, GRAY, GREEN, ORANGE, new_figure
 from experiments.experiment import Check, between, near
 

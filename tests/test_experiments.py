@@ -15,6 +15,8 @@ from experiments import experiment
 from experiments.__main__ import FIGURES, main
 from experiments.experiment import NAMES, find, load_numbers
 
+pytestmark = pytest.mark.xdist_group("experiments")  # all quick forms are run once, not once a worker
+
 
 def command(*arguments: str) -> int:
     with pytest.raises(SystemExit) as stop:
@@ -102,6 +104,18 @@ def spoil_printed(numbers: dict[str, Any]) -> None:
     numbers["rows"][0]["unbounded"] = "0.002604"
 
 
+def spoil_joint(numbers: dict[str, Any]) -> None:
+    numbers["joint"]["DER replace_one"]["rho"] *= 1.001
+
+
+def spoil_dropped(numbers: dict[str, Any]) -> None:
+    numbers["rows"][-1]["lost"] = 10**6
+
+
+def spoil_spent(numbers: dict[str, Any]) -> None:
+    numbers["rows"]["twice"]["spent"] /= 2
+
+
 @pytest.mark.parametrize(
     ("name", "spoil"),
     [
@@ -117,6 +131,9 @@ def spoil_printed(numbers: dict[str, Any]) -> None:
         ("coverage", spoil_misses),
         ("power", spoil_power),
         ("phsafe_table10", spoil_printed),
+        ("phsafe_slack", spoil_joint),
+        ("phsafe_truncation", spoil_dropped),
+        ("phsafe_audit", spoil_spent),
     ],
 )
 def test_check_fails_on_numbers_that_do_not_meet_the_expectation(

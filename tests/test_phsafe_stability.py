@@ -9,6 +9,7 @@ from typing import NamedTuple
 
 import numpy as np
 import pytest
+from golden.phsafe import PATHS, columns, rows
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -250,6 +251,32 @@ def test_oracle_and_sql_agree_on_the_bundled_households():
     assert held_against_oracle(households.persons, households.units, households.geo) > 50_000
 
 
+def test_oracle_and_sql_agree_on_the_golden_households():
+    """Whose truncated tables the production code counted: 5,384 counts of a household in a cell, and all 816 cells."""
+    whole = ("MAFID", "QAGE", "CENHISP", "FINAL_POP", "NPF", "HHSPAN")
+    frames = [
+        Frame({name: np.array(values, dtype=np.int64) if name in whole else values for name, values in source.items()})
+        for source in map(columns, PATHS)
+    ]
+    assert held_against_oracle(*frames) > 5_000
+    states = dict(zip(frames[2]["MAFID"].tolist(), frames[2]["TABBLKST"].tolist(), strict=True))
+    people, units = from_database(*frames[:2])
+    housing = set(frames[2].where(frames[2]["RTYPE"] == "2")["MAFID"].tolist())
+    units = {mafid: row for mafid, row in units.items() if mafid in housing}
+    cells = Counter()
+    for name in QUERIES:
+        for person, unit in view(name, people, units):
+            mafid = person if name in DENOMINATORS else person.mafid
+            if cell := CELL[name](person, unit):
+                for _, letter in iterations(name, person, unit):
+                    code = "" if name in ("PH2", "PH6") else letter
+                    cells[name, "USA", "1", code, cell] += 1
+                    cells[name, "STATE", states[mafid], code, cell] += 1
+    golden = [row for row in rows("truncated") if row[0] in QUERIES]
+    assert len(golden) == 816
+    assert all(cells[row[:-1]] == row[-1] for row in golden)
+
+
 def test_oracle_and_sql_agree_on_large_households():
     members = [one for one in structures() if len(one) > 10][::15]
     homes = [Household(FIRST_MAFID + i, one, "1234"[i % 4]) for i, one in enumerate(members)]
@@ -275,10 +302,10 @@ def test_stability_change_is_the_difference_of_the_tables():
     other = persons.where(np.arange(len(persons)) != gone)
     change = stability_change((persons, units, geo), (other, units, geo), tables=["PH1_num", "PH8_denom"])
     before, after = tabulation(persons, units, geo), tabulation(other, units, geo, validation="none")
-    for table, level, total, squared, largest, stability, share, rows in change.rows():
+    for table, level, total, squared, largest, stability, share, lines in change.rows():
         difference = after.counts[table, level] - before.counts[table, level]
         assert (total, squared, largest) == (abs(difference).sum(), (difference**2).sum(), abs(difference).max())
-        assert (stability, rows) == ((22, 1) if table == "PH1_num" else (2, 0))
+        assert (stability, lines) == ((22, 1) if table == "PH1_num" else (2, 0))
         assert share == squared / stability**2
     assert change["L2_SQUARED"].max() == 1
 
@@ -491,7 +518,7 @@ def test_the_rho_of_other_settings_is_refused():
     assert rho_spent(change).rho == 0
     with pytest.raises(ValueError, match="config must promise rho, got 'puredp'"):
         rho_spent(change, {**US.to_dict(), "privacy_defn": "puredp"})
-    with pytest.raises(ValueError, match="relation must be add_remove or replace_one, got 'moved'"):
+    with pytest.raises(ValueError, match=r"relation must be .*, got 'moved'"):
         rho_spent(change, relation="moved")
     with pytest.raises(ValueError, match="stability of PH3 must be 10, got 14"):
         rho_spent(change, {**US.to_dict(), "tau": {**US.tau, "PH3": 4}})

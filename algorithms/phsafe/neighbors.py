@@ -29,8 +29,8 @@ from algorithms.phsafe.households import (
 )
 from algorithms.phsafe.pairs import HouseholdPair, Model, check_model
 from algorithms.phsafe.schema import STATES
-from algorithms.phsafe.stability import Relation
 from algorithms.phsafe.tables import QUERIES, TAU
+from audit.claims import Relation
 
 __all__ = ["joint_pair", "worst_pair"]
 

@@ -28,8 +28,8 @@ from algorithms.phsafe.engine import DuckDB
 from algorithms.phsafe.frames import Frame
 from algorithms.phsafe.intake import read_frame
 from algorithms.phsafe.schema import FRAMES
-from algorithms.phsafe.stability import Relation
 from algorithms.phsafe.validate import check_report, find_faults
+from audit.claims import Relation, check_relation
 
 __all__ = ["HouseholdPair", "Model", "check_model"]
 
@@ -90,6 +90,11 @@ class HouseholdPair:
             if len(set(units["MAFID"].tolist())) < len(units):
                 raise ValueError(f"a MAFID must have one row of units under {self.model}, got two")
         if self.model == "VAL":
+            tenures = [dict(zip(units["MAFID"], units["TEN"], strict=True)) for _, units, _ in (self.x, self.y)]
+            for mafid, tenure in tenures[0].items():
+                other = tenures[1].get(mafid, "0")
+                if "0" not in (tenure, other) and tenure != other:
+                    raise ValueError(f"an occupied unit must keep its tenure under VAL, got {tenure} and {other}")
             _check_valid(self.x)
             _check_valid(self.y)
 
@@ -102,9 +107,9 @@ def check_model(model: str, relation: str) -> None:
     ValueError
         If there is none of that name.
     """
-    for what, value, known in (("model", model, get_args(Model)), ("relation", relation, get_args(Relation))):
-        if value not in known:
-            raise ValueError(f"{what} must be one of {', '.join(known)}, got {value!r}")
+    if model not in get_args(Model):
+        raise ValueError(f"model must be one of {', '.join(get_args(Model))}, got {model!r}")
+    check_relation(relation)
 
 
 def _differences(x: Frame, y: Frame) -> tuple[Rows, Rows]:

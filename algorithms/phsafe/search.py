@@ -22,10 +22,11 @@ from algorithms.phsafe.budget import Config, read_config
 from algorithms.phsafe.households import FIRST_MAFID, Household, Person, derived
 from algorithms.phsafe.pairs import HouseholdPair, check_model
 from algorithms.phsafe.schema import HOUSEHOLDER
-from algorithms.phsafe.stability import Relation, household_counts
+from algorithms.phsafe.stability import household_counts
 from algorithms.phsafe.structures import OTHER_SEX, structures
 from algorithms.phsafe.tables import ITERATIONS, QUERIES
 from algorithms.phsafe.valid_neighbors import valid_pair
+from audit.claims import Relation
 
 __all__ = ["Worst", "search_worst"]
 

@@ -17,7 +17,7 @@ import os
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Any, Literal, get_args
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -30,13 +30,12 @@ from algorithms.phsafe.intake import read_frame
 from algorithms.phsafe.schema import FRAMES, PERSONS
 from algorithms.phsafe.tables import ITERATIONS, QUERIES, TAU
 from algorithms.phsafe.validate import Validation, check_report, find_faults
+from audit.claims import Relation, check_relation
 
-__all__ = ["Database", "Relation", "Spent", "household_counts", "rho_spent", "stability_change"]
+__all__ = ["Database", "Spent", "household_counts", "rho_spent", "stability_change"]
 
 Database = tuple[Any, Any, Any]
 """Persons, units and geo: paths, or frames."""
-
-Relation = Literal["add_remove", "replace_one"]
 
 BY_HOUSEHOLD = "cast(h.MAFID as string)"
 PERSON_COLUMNS = ", ".join(f"p.{column}" for column in PERSONS)
@@ -176,8 +175,7 @@ def rho_spent(
     config = read_config(config)
     if config.privacy_definition != "zcdp":
         raise ValueError(f"config must promise rho, got {config.privacy_definition!r}")
-    if relation not in get_args(Relation):
-        raise ValueError(f"relation must be add_remove or replace_one, got {relation!r}")
+    check_relation(relation)
     shares = {(table, level): share for table, level, share in zip(*(change[c] for c in _SPENDING), strict=True)}
     stabilities = dict(zip(change["TABLE"], change["STABILITY"], strict=True))
     spent = 0.0

@@ -18,8 +18,8 @@ from algorithms.phsafe.households import (
     without,
 )
 from algorithms.phsafe.pairs import HouseholdPair
-from algorithms.phsafe.stability import Relation
 from algorithms.phsafe.tables import IN_HOUSEHOLD
+from audit.claims import Relation
 
 __all__ = [
     "child_leaves",
