@@ -86,7 +86,7 @@ def release_phsafe(
     from algorithms.noise import Rng
     from algorithms.phsafe.budget import read_config
     from algorithms.phsafe.derive import derive_units
-    from algorithms.phsafe.engine import DuckDB
+    from algorithms.phsafe.duck import DuckDB
     from algorithms.phsafe.release import check_folder, release
     from algorithms.phsafe.validate import InvalidHouseholds
 

@@ -197,18 +197,18 @@ def finding(numbers: dict[str, Any]) -> str:
     spent = {key: float(row["spent"]) / audits[key].claim.budget for key, row in numbers["rows"].items()}
     forced = {key: audit.measured.budget / audit.claim.budget for key, audit in audits.items()}
     return (
-        f"Of the promise for all 46 queries a person who leaves spends {spent['all VAL']:.1%} in the worst pair known "
-        f"of valid households (VAL) and {spent['all DER']:.1%} where rows of units are any function of their members "
-        f"(DER); the noisy tables force {forced['all VAL']:.1%} and {forced['all DER']:.1%}, by events of the "
-        f"likelihood ratio, at confidence 1 - 1e-6. Of PH3 by state and race it is {spent['VAL']:.1%} (VAL), "
+        f"Of the promise for all 46 queries a person who leaves spends {spent['all VAL']:.1%} in the worst pair "
+        f"known of valid households (VAL) and {spent['all DER']:.1%} where rows of units are any function of their "
+        f"members (DER); the noisy tables force {forced['all VAL']:.1%} and {forced['all DER']:.1%}, by events of "
+        f"the likelihood ratio, at confidence 1 - 1e-6. Of PH3 by state and race it is {spent['VAL']:.1%} (VAL), "
         f"{spent['DER']:.1%} (DER) and {spent['API']:.1%} (API: two rows of units anywhere may change). A person "
         f"replaced spends {spent['DER replaced']:.0%} of twice the budget on a denominator under DER, and "
-        f"{spent['API replaced']:.0%} on PH3 under API, where {forced['API replaced']:.0%} are forced: for the neighbors "
-        "that the production code declares, twice the unbounded budget is no bound for a person replaced. Noise for "
-        f"2 tau rows costs {spent['2 tau DER']:.1%} under DER, which is no violation; the API pair forces "
-        f"{forced['2 tau API']:.1%}, and the variance of the noise, {numbers['variance']['2 tau']['ratio']:.3f} of what "
-        f"the budget asks for, shows it without any pair. A unit counted twice forces {forced['twice']:.0%}; one vector "
-        "of noise for two levels is unbounded."
+        f"{spent['API replaced']:.0%} on PH3 under API, where {forced['API replaced']:.0%} are forced: for the "
+        "neighbors that the production code declares, twice the unbounded budget is no bound for a person "
+        f"replaced. Noise for 2 tau rows costs {spent['2 tau DER']:.1%} under DER, which is no violation; the API "
+        f"pair forces {forced['2 tau API']:.1%}, and the variance of the noise, "
+        f"{numbers['variance']['2 tau']['ratio']:.3f} of what the budget asks for, shows it without any pair. A "
+        f"unit counted twice forces {forced['twice']:.0%}; one vector of noise for two levels is unbounded."
     )
 
 

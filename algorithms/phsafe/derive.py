@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from algorithms.phsafe.engine import Engine, engine_called
+from algorithms.phsafe.engine import Engine, opened
 from algorithms.phsafe.frames import Frame
 from algorithms.phsafe.intake import read_frame
 from algorithms.phsafe.schema import HOUSEHOLDER, OWN_CHILDREN, PERSONS, RELATIVES, SEX, UNITS
@@ -114,8 +114,7 @@ def derive_units(persons: Any, units: Any, *, engine: str | Engine = "duckdb") -
     ValueError
         If a column is missing, a file cannot be read, or somebody's sex is neither of the two codes.
     """
-    database = engine_called(engine, [persons, units])
-    try:
+    with opened(engine, [persons, units]) as database:
         read_frame(database, "persons", persons, {**PERSONS, **SEX})
         unknown = "select count(*) as N from persons where QSEX is null or QSEX not in ('1', '2')"
         if rows := int(database.fetch(unknown)["N"][0]):
@@ -128,6 +127,3 @@ def derive_units(persons: Any, units: Any, *, engine: str | Engine = "duckdb") -
             f"with m as ({members('persons', sex=True)}) "
             f"select {chosen} from units u left join m on m.MAFID = u.MAFID order by u.MAFID"
         )
-    finally:
-        if database is not engine:
-            database.close()

@@ -112,8 +112,8 @@ def _umask() -> int:
 
 def _column(values: ArrayLike) -> NDArray[Any]:
     column = np.asarray(values)
-    if column.dtype.kind in "US":  # fixed-width text would silently cut longer values that are put in later
-        column = column.astype(object)
+    if column.dtype.kind in "US":  # text of a fixed width loses what does not fit, and NUL at its end
+        column = np.asarray(values, dtype=object)
     column = column.view()
     column.flags.writeable = False
     return column

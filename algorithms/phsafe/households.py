@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from algorithms.phsafe.cubes import truncation_query
 from algorithms.phsafe.derive import derive_units
-from algorithms.phsafe.engine import DuckDB
+from algorithms.phsafe.duck import DuckDB
 from algorithms.phsafe.frames import Frame
 from algorithms.phsafe.intake import read_frame
 from algorithms.phsafe.schema import GEO, PERSONS, SEX, UNITS

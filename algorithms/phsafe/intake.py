@@ -76,8 +76,11 @@ def read_frame(
         elif isinstance(domain, Digits):
             del values[column]  # nothing reads it but its own check
     chosen = ", ".join(f"{value} as {column}" for column, value in values.items())
-    rows = f"{raw(name)} where coalesce({number} % {parts}, 0) = {part}" if parts > 1 else raw(name)
-    (database.keep if parts > 1 else database.view)(unread(name), f"select * from {rows}")  # a part is read once
+    rows = raw(name)
+    if parts > 1:
+        rows = f"part_{name}"  # read once; a name of its own, for an engine may be used again without parts
+        database.keep(rows, f"select * from {raw(name)} where coalesce({number} % {parts}, 0) = {part}")
+    database.view(unread(name), f"select * from {rows}")
     database.keep(name, f"select {chosen} from {unread(name)}")
     return given_types
 

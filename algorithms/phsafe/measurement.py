@@ -81,7 +81,7 @@ class PHSafe:
     Raises
     ------
     ValueError
-        If a query and level has no budget.
+        If a query and level has no budget, or none is named.
     """
 
     config: Config
@@ -89,6 +89,8 @@ class PHSafe:
 
     def __post_init__(self) -> None:
         funded = [(table, level) for table, level, _ in self.config.budgets()]
+        if self.only is not None and not self.only:
+            raise ValueError("only must name at least one query and level, got none")
         if self.only is not None and (unfunded := [query for query in self.only if query not in funded]):
             raise ValueError(f"every query and level must have a budget, and {' '.join(unfunded[0])} has none")
 

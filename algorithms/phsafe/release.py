@@ -217,14 +217,19 @@ def read_release(folder: str | os.PathLike[str]) -> dict[str, Frame]:
         files = sorted((Path(folder) / name).glob("*.csv"))
         if len(files) != 1:
             raise ValueError(f"{name} must hold one .csv file, got {len(files)}")
-        with files[0].open(encoding="utf-8", newline="") as file:
-            header, *rows = csv.reader(file, delimiter="|")
+        try:
+            with files[0].open(encoding="utf-8", newline="") as file:
+                header, *rows = csv.reader(file, delimiter="|")
+            if len(set(header)) < len(header):
+                raise ValueError(f"columns of the same name: {', '.join(header)}")
+        except (ValueError, csv.Error) as error:  # empty, not UTF-8, or a value beyond reason
+            raise ValueError(f"{name} must be text below a line of names, got {error}") from error
         if wrong := [row for row in rows if len(row) != len(header)]:
             raise ValueError(f"{name} must have {len(header)} values a row, got {len(wrong[0])}")
         texts = {column: [row[place] for row in rows] for place, column in enumerate(header)}
         try:
             numbers = {"COUNT": np.array(texts["COUNT"], np.int64), "VARIANCE": np.array(texts["VARIANCE"], np.float64)}
-        except (KeyError, ValueError) as error:
+        except (KeyError, ValueError, OverflowError) as error:
             raise ValueError(f"{name} must have whole COUNTs and numbers as VARIANCE: {error}") from error
         tables[name] = Frame({**texts, **numbers})
     return tables

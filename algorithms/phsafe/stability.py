@@ -14,8 +14,7 @@ References
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -24,7 +23,7 @@ from numpy.typing import NDArray
 
 from algorithms.phsafe.budget import Config, read_config
 from algorithms.phsafe.cubes import HOUSEHOLDS, JOINABLE, REPEATED, cube_query, kept_query, levels_of
-from algorithms.phsafe.engine import Engine, engine_called
+from algorithms.phsafe.engine import Engine, opened
 from algorithms.phsafe.frames import Frame
 from algorithms.phsafe.intake import read_frame
 from algorithms.phsafe.schema import FRAMES, PERSONS
@@ -89,7 +88,7 @@ def stability_change(
     settings = None if config is None else read_config(config)
     taus = settings.tau if settings else TAU
     sides: dict[str, dict[str, Frame]] = {}
-    with _opened(engine, [*x, *y]) as database:
+    with opened(engine, [*x, *y]) as database:
         for side, frames in (("x", x), ("y", y)):
             _read(database, frames, validation, settings)
             for name in FRAMES:
@@ -232,7 +231,7 @@ def household_counts(
     across households. At a national level, and within a state, the contributions add up; across states they do not.
     """
     names = _chosen(tables)
-    with _opened(engine, [persons, units, geo]) as database:
+    with opened(engine, [persons, units, geo]) as database:
         _read(database, (persons, units, geo), validation, None)
         cubes = _cubes(database, names, tau, by=BY_HOUSEHOLD)
         mafids = [str(mafid) for mafid in database.fetch("select MAFID from geo order by MAFID")["MAFID"].tolist()]
@@ -283,16 +282,6 @@ def _rows_changed(database: Engine, view: int) -> int:
     x, y = (f"select * from rows_{view}_{side}" for side in "xy")
     both = f"select * from ({x} except all {y}) d union all select * from ({y} except all {x}) e"
     return int(database.fetch(f"select count(*) as N from ({both}) f")["N"][0])
-
-
-@contextmanager
-def _opened(engine: str | Engine, sources: Sequence[Any]) -> Iterator[Engine]:
-    database = engine_called(engine, sources)
-    try:
-        yield database
-    finally:
-        if database is not engine:
-            database.close()
 
 
 def _chosen(tables: str | Sequence[str]) -> list[str]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
@@ -12,7 +11,7 @@ from numpy.typing import NDArray
 
 from algorithms.phsafe.budget import Settings, read_config
 from algorithms.phsafe.cubes import HOUSEHOLDS, JOINABLE, REPEATED, cube_query, kept_query, levels_of
-from algorithms.phsafe.engine import Engine, engine_called
+from algorithms.phsafe.engine import Engine, opened
 from algorithms.phsafe.frames import Frame
 from algorithms.phsafe.intake import read_frame
 from algorithms.phsafe.schema import FRAMES
@@ -157,7 +156,7 @@ def tabulation(
     states: set[str] = set()
     cubes: dict[str, list[Frame]] = {name: [] for name in queries}
     report = []
-    with _opened(engine, [persons, units, geo]) as database:
+    with opened(engine, [persons, units, geo]) as database:
         for part in range(partitions):
             types = {
                 name: read_frame(database, name, source, FRAMES[name], part=part, parts=partitions)
@@ -194,16 +193,6 @@ def _cubes(database: Engine, queries: Mapping[str, Query], taus: Mapping[str, in
         database.keep("kept", kept_query(condition, tau))
         cubes |= {name: database.fetch(cube_query(queries[name], rows="kept")) for name in names}
     return cubes
-
-
-@contextmanager
-def _opened(engine: str | Engine, sources: Sequence[Any]) -> Iterator[Engine]:
-    database = engine_called(engine, sources)
-    try:
-        yield database
-    finally:
-        if database is not engine:
-            database.close()
 
 
 def _rows(

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from algorithms.phsafe.budget import Settings, noise_law, read_config
-from algorithms.phsafe.engine import Engine, engine_called
+from algorithms.phsafe.engine import Engine, opened
 from algorithms.phsafe.explore import exact_margin_of_error
 from algorithms.phsafe.frames import Frame
 from algorithms.phsafe.tables import QUERIES
@@ -62,14 +62,10 @@ def truncation_bias(
     """
     settings = read_config(config)
     queries = {name: query for name, query in QUERIES.items() if query.truncated}
-    database = engine_called(engine, [persons, units, geo])
-    try:
+    with opened(engine, [persons, units, geo]) as database:
         options: dict[str, Any] = {"config": settings, "engine": database}
         exact = tabulation(persons, units, geo, queries, truncate=False, validation=validation, **options)
         counted = tabulation(persons, units, geo, queries, validation="none", **options)
-    finally:
-        if database is not engine:
-            database.close()
     rows = []
     for (table, level), counts in exact.counts.items():
         dropped = counts - counted.counts[table, level]

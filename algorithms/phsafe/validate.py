@@ -11,6 +11,7 @@ promise, as the paper says of the production's checks (section 6.1).
 
 from __future__ import annotations
 
+import reprlib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Literal, get_args
@@ -18,7 +19,7 @@ from typing import Literal, get_args
 from algorithms.phsafe.derive import DERIVED_COLUMNS, household_columns, members
 from algorithms.phsafe.engine import Engine
 from algorithms.phsafe.intake import typed, unread
-from algorithms.phsafe.schema import FRAMES, GROUP_QUARTERS, Codes, Digits, Domain, Whole
+from algorithms.phsafe.schema import FRAMES, GROUP_QUARTERS, PUERTO_RICO, Codes, Digits, Domain, Whole
 
 __all__ = ["Finding", "InvalidHouseholds", "Validation", "check_report", "find_faults"]
 
@@ -134,7 +135,7 @@ def _domains(database: Engine, name: str, types: Mapping[str, str]) -> Iterator[
         if rows := int(found[column][0]):
             value = f"coalesce(cast({column} as string), 'nothing')"
             least = database.fetch(f"select min({value}) as X from {unread(name)} where {broken[column]}")["X"][0]
-            yield Finding(name, f"{column} must be {domain}", rows, repr(str(least)))
+            yield Finding(name, f"{column} must be {domain}", rows, reprlib.repr(str(least)))
 
 
 def _inside(column: str, domain: Domain, kind: str) -> str:
@@ -143,7 +144,7 @@ def _inside(column: str, domain: Domain, kind: str) -> str:
         case Codes(codes):
             return f"{value} in ({', '.join(repr(code) for code in codes)})"
         case Digits():
-            return f"regexp_like({value}, '^[0-9]*$')"
+            return f"regexp_like({value}, '^[0-9]+$')"
         case Whole(least, most, without):
             gap = f" and {value} not in ({', '.join(map(str, without))})" if without else ""
             return f"{value} between {least} and {most}{gap}"
@@ -159,7 +160,10 @@ def _keys(database: Engine, states: Sequence[str] | None) -> Iterator[Finding]:
         ("geo", "units", "every MAFID must be that of a unit"),
     ):
         yield from _count(database, name, rule, f"{name} r where MAFID not in (select MAFID from {other})")
-    if states is not None:
+    if states is None:
+        island = f"TABBLKST = '{PUERTO_RICO}' and exists (select 1 from geo where TABBLKST <> '{PUERTO_RICO}')"
+        yield from _count(database, "geo", "Puerto Rico must be by itself", f"geo r where {island}")
+    else:
         allowed = ", ".join(repr(state) for state in states)
         rule = "every state must be in the filter"
         yield from _count(database, "geo", rule, f"geo r where TABBLKST not in ({allowed})", "TABBLKST")

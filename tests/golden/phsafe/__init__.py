@@ -1,0 +1,36 @@
+"""Synthetic households, and the counts that the Bureau's production release returned for them; see README.md."""
+
+from __future__ import annotations
+
+import csv
+import gzip
+import json
+from pathlib import Path
+
+HERE = Path(__file__).parent
+PERSONS, UNITS, GEO = PATHS = tuple(HERE / f"{name}.csv" for name in ("persons", "units", "geo"))
+CONFIG = json.loads((HERE / "config.json").read_text())
+
+
+def rows(name):
+    """The rows of a table of counts, as `Frame.rows` gives them."""
+    with (HERE / f"{name}.csv").open(newline="") as file:
+        _, *found = csv.reader(file)
+    return [(*row[:-1], int(row[-1])) for row in found]
+
+
+def columns(path):
+    """The columns of an input file as lists of text, to be damaged."""
+    with path.open(newline="") as file:
+        names, *found = csv.reader(file)
+    return {name: list(values) for name, values in zip(names, zip(*found, strict=True), strict=True)}
+
+
+def ranked():
+    """Every row of the households that are truncated, by the query whose persons they are; whole numbers as such."""
+    whole = ("MAFID", "QAGE", "CENHISP", "DUPLICATE_INDEX", "RANK", "KEPT")
+    found = {}
+    with gzip.open(HERE / "truncation_kept.csv.gz", "rt", newline="") as file:
+        for row in csv.DictReader(file):
+            found.setdefault(row.pop("TABLE"), []).append({k: int(v) if k in whole else v for k, v in row.items()})
+    return found
