@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import signal
 import sys
 from pathlib import Path
 from typing import Annotated, Any
@@ -10,6 +11,7 @@ import typer
 
 __all__ = ["run"]
 
+MODEL = "Promised when one person is added or removed (unbounded) or replaced (bounded), in the paper's model."
 OPTIONS: dict[str, Any] = {"add_completion": False, "rich_markup_mode": None, "pretty_exceptions_enable": False}
 releases, choices = typer.Typer(**OPTIONS), typer.Typer(**OPTIONS)
 
@@ -87,6 +89,7 @@ def release_phsafe(
     from algorithms.phsafe.budget import read_config
     from algorithms.phsafe.derive import derive_units
     from algorithms.phsafe.duck import DuckDB
+    from algorithms.phsafe.engine import opened
     from algorithms.phsafe.release import check_folder, release
     from algorithms.phsafe.validate import InvalidHouseholds
 
@@ -106,27 +109,30 @@ def release_phsafe(
         given = [households.persons, households.units, households.geo]
     elif None in given:
         raise ValueError("--persons, --units and --geo are needed, or --bundled")
-    if derive:
-        given[1] = derive_units(persons, units, engine=engine)
-    database = DuckDB(given, memory=memory) if memory else engine
     rng: Rng = "secure" if seed is None else np.random.default_rng(seed)
+    signal.signal(signal.SIGTERM, signal.default_int_handler)  # so that spilled rows are removed then, too
+    own = DuckDB(given, memory=memory) if engine == "duckdb" else engine
     try:
-        with Console(stderr=True).status("validating, counting, drawing noise"):
+        with Console(stderr=True).status("validating, counting, drawing noise"), opened(own, given) as database:
+            if derive:
+                given[1] = derive_units(persons, units, engine=database)
             options: dict[str, Any] = {"engine": database, "partitions": partitions, "rng": rng}
             made = release(given[0], given[1], given[2], settings, out=out, published=published, **options)
+    except KeyboardInterrupt:
+        raise ValueError("interrupted; nothing was written") from None
     except InvalidHouseholds as error:
         for finding in error.findings:
             print(finding, file=sys.stderr)
         number = "one rule" if len(error.findings) == 1 else f"{len(error.findings)} rules"
         raise ValueError(f"the households break {number}, above; nothing was written") from error
     finally:
-        if not isinstance(database, str):
-            database.close()
+        if not isinstance(own, str):
+            own.close()
     print(made.ledger)
     rows = sum(map(len, made.tables.values()))
     noise = "secure noise" if seed is None else f"noise from seed {seed}: a simulation, not to be published"
     print(f"\n{rows:,} rows in {len(made.tables)} tables, with {noise}, written to {out}.")
-    print("Promised when one person is added or removed (unbounded) or replaced (bounded), in the paper's model.")
+    print(MODEL)
     return 0
 
 
@@ -147,8 +153,9 @@ def explore_phsafe(
     from rich.console import Console
     from rich.table import Table
 
-    from algorithms.phsafe.budget import ledger
-    from algorithms.phsafe.explore import choose, explore
+    from algorithms.phsafe.budget import ledger, read_config
+    from algorithms.phsafe.explore import Z_PRODUCTION, choose, explore
+    from algorithms.phsafe.files import whole_file
 
     margins: dict[str, dict[str, float]] = {}
     for text in margin or []:
@@ -160,8 +167,19 @@ def explore_phsafe(
         table, value = _assigned("--tau", text, "PH3=4")
         if not value.is_integer():
             raise ValueError(f"--tau must be a whole number, got {text!r}")
+        if table in thresholds:
+            raise ValueError(f"--tau must name a query once, got {table} twice")
         thresholds[table] = int(value)
-    settings = choose(config, margins=margins or None, tau=thresholds or None)
+    start = read_config(config)
+    z = (
+        Z_PRODUCTION if start.privacy_definition == "zcdp" else None
+    )  # the formula is that of rho: else the exact margin
+    settings = choose(start, margins=margins or None, tau=thresholds or None, z=z)
+    if save is not None:
+        if save.exists():
+            raise ValueError(f"--save must name a new file, got {save}")
+        with whole_file(save) as file:
+            json.dump(settings.to_dict(), file, indent=4)
     shown = Table(box=SIMPLE_HEAD)
     for title in ("query", "level", "budget", "sigma", "1.645 sigma", "covers", "exact 90% margin"):
         shown.add_column(title)
@@ -170,10 +188,10 @@ def explore_phsafe(
         shown.add_row(name, level, f"{budget:.6f}", f"{sigma:.1f}", f"{formula}", f"{coverage:.4f}", f"{exact}")
     console = Console(highlight=False)
     console.print(shown)
-    print(*str(ledger(settings)).splitlines()[-4:], sep="\n")
+    header, *lines = str(ledger(settings)).splitlines()
+    total = next(place for place, line in enumerate(lines) if line.startswith("total"))
+    print(header, *lines[total:], MODEL, sep="\n")
     if save is not None:
-        with save.open("x", encoding="utf-8") as file:
-            json.dump(settings.to_dict(), file, indent=4)
         print(f"Settings saved in {save}.")
     return 0
 

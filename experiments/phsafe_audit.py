@@ -30,7 +30,8 @@ QUESTION = "How much of PHSafe's rho do neighbors force from its noisy tables, a
 EXPECTATION = (
     "Nearly all that each pair of neighbors spends by the exact change of its counts, and no more. Within the promise "
     "under VAL and DER; above it when a person is replaced and, as production declares, four rows of units may change. "
-    "All three bugs are caught, each by the route named; noise for 2 tau rows is no violation in the paper's model."
+    "All three bugs are caught, each by the route named; noise for 2 tau rows is no violation in the paper's model. "
+    "PH1_num and PH8_denom are audited at rho 0.5 a level: shares do not depend on it, runs needed do."
 )
 
 PH3, PH8 = ("PH3", "state_A-G"), ("PH8_denom", "state_A-G")
@@ -181,8 +182,10 @@ def check(numbers: dict[str, Any]) -> list[Check]:
         else:
             found.append(Check(f"{key}: a witness in the exact law", audit.support is not None))
             found.append(between(f"{key}: forced rho / promise, by counting", forced / promised, 2.0, np.inf))
-        expected = "violated" if case.violated else "not refuted"
-        found.append(Check(f"{key}: {audit.verdict}, expected {expected}", audit.verdict == expected))
+        expected = f"violated, by {case.route}" if case.route else "violated" if case.violated else "not refuted"
+        found.append(
+            Check(f"{key}: {audit.verdict}, expected {expected}", (audit.verdict == "violated") == case.violated)
+        )
     sound, bug = numbers["variance"]["sound"], numbers["variance"]["2 tau"]
     found.append(Check(f"variance of sound noise: {sound['ratio']:.4f}", sound["lower"] <= 1 <= sound["upper"]))
     found.append(Check(f"variance of noise for 2 tau rows: {bug['ratio']:.4f}", bug["upper"] < 1))
@@ -208,7 +211,8 @@ def finding(numbers: dict[str, Any]) -> str:
         f"replaced. Noise for 2 tau rows costs {spent['2 tau DER']:.1%} under DER, which is no violation; the API "
         f"pair forces {forced['2 tau API']:.1%}, and the variance of the noise, "
         f"{numbers['variance']['2 tau']['ratio']:.3f} of what the budget asks for, shows it without any pair. A "
-        f"unit counted twice forces {forced['twice']:.0%}; one vector of noise for two levels is unbounded."
+        f"unit counted twice forces {forced['twice']:.0%} (DER); one vector of noise for two levels is unbounded. "
+        f"PH1_num and PH8_denom were audited at rho {LARGE:g} a level."
     )
 
 

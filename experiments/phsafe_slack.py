@@ -195,16 +195,16 @@ def finding(numbers: dict[str, Any]) -> str:
     return (
         f"Of the rho {total:.6f} that is promised for one person added or removed, the worst pair known spends "
         f"{share['VAL add_remove']:.1%} where both databases are valid (VAL, a lower bound on the worst case), "
-        f"{share['DER add_remove']:.1%} in the paper's model, where a household's row is any function of its members "
-        f"(DER), and {share['API add_remove']:.1%} in that of the production code: one row of persons and any two of "
-        f"households (API). Of twice that for one person replaced: {share['VAL replace_one']:.1%}, "
-        f"{share['DER replace_one']:.1%} and {share['API replace_one']:.1%}: the step from unbounded to bounded by a "
-        "factor of 2 (theorems 3 and 4, appendix A) holds in the paper's model, exactly tight for households, but not "
-        "for the neighbors that the code declares, where it is up to "
-        f"{max(_shares(rows, 'API replace_one')) * 2:g}. In the paper's model one change stays within one household, "
-        f"and moves at most sqrt(2) tau: the same noise then costs {_saving(10):.2f} (tau 10) and {_saving(6):.2f} "
-        f"(tau 6) times less than is booked, rho {tight:.3f} in all, epsilon {epsilons[1]:.2f} instead of "
-        f"{epsilons[0]:.2f} at delta {DELTA:g}."
+        f"{share['DER add_remove']:.1%} in the paper's model, where a household's row is any function of its "
+        f"members, its state public (DER), and {share['API add_remove']:.1%} in that of the production code: one "
+        "row of persons and any two of households (API). Of twice that for one person replaced: "
+        f"{share['VAL replace_one']:.1%}, {share['DER replace_one']:.1%} and {share['API replace_one']:.1%}: the "
+        "step from unbounded to bounded by a factor of 2 (theorems 3 and 4, appendix A) holds in the paper's "
+        "model, exactly tight for households, but not for the neighbors that the code declares, where it is up to "
+        f"{max(_shares(rows, 'API replace_one')) * 2:g}. In the paper's model one change stays within one "
+        f"household, and moves at most sqrt(2) tau: the same noise then costs {_saving(10):.2f} (tau 10) and "
+        f"{_saving(6):.2f} (tau 6) times less than is booked, rho {tight:.3f} in all, epsilon {epsilons[1]:.2f} "
+        f"instead of {epsilons[0]:.2f} at delta {DELTA:g}."
     )
 
 

@@ -206,10 +206,11 @@ def finding(numbers: dict[str, Any]) -> str:
         f"Of the {len(rows)} budgets of Table 10, z = 1.645 gives {same['production']} to the printed digits, the "
         f"exact quantile 1.64485 gives {same['exact']}, and the printed 1.64 (corollary 2) {same['printed']}: "
         f"production used 1.645. They add up to rho {us['unbounded']:.6f} (a person added or removed) and "
-        f"{us['bounded']:.6f} (a person replaced), epsilon {tight[0]:.3f} and {tight[1]:.3f} at delta 1e-10. The whole "
-        f"part of 1.64 sigma is not the 90% margin that the paper takes it for: it covers {spread[0]} to {spread[1]} "
-        f"of the noise, less than 90% in {short} rows. The targets, 500, 200, 68 and 20, cover at least {least:.4f}. "
-        f"Since noise is whole, budgets that are {saved:.1%} smaller in all meet the same targets exactly."
+        f"{us['bounded']:.6f} (a person replaced, in the paper's model), epsilon {tight[0]:.3f} and {tight[1]:.3f} "
+        "at delta 1e-10. The whole part of 1.64 sigma is not the 90% margin that the paper takes it for: it covers "
+        f"{spread[0]} to {spread[1]} of the noise, less than 90% in {short} rows. The targets, 500, 200, 68 and 20, "
+        f"cover at least {least:.4f}. Since noise is whole, budgets that are {saved:.1%} smaller in all meet the "
+        "same targets exactly."
     )
 
 

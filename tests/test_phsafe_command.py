@@ -168,7 +168,7 @@ def test_files_of_any_name(plaudit, name):
         (asked("--engine", "polars"), "engine must be duckdb or spark, got 'polars'"),
         (asked("--engine", "spark", "--memory", "4GB"), "--memory is for duckdb, got the engine spark"),
         (asked("--memory", "plenty"), "DuckDB cannot start: "),
-        (asked("--partitions", "0"), "partitions must be a whole number of at least 1, got 0"),
+        (asked("--partitions", "0"), "partitions must be a whole number from 1 to 1,000, got 0"),
         (asked("--partitions", "x"), "Invalid value for '--partitions'"),
         (asked("--tau", "3"), "No such option"),
         (("phsafe",), "Missing option '--out'"),
@@ -427,6 +427,7 @@ def test_an_interrupt_leaves_nothing(desk, plaudit, monkeypatch):
     before = contents(desk)
     monkeypatch.setattr(sys.modules["algorithms.phsafe.release"], "check_release", interrupted)
     outcome = plaudit(*asked())
-    assert (outcome.code, outcome.out) == (INTERRUPTED, "")
+    assert (outcome.code, outcome.out) == (USAGE, "")
+    assert outcome.err == "plaudit: error: interrupted; nothing was written\n"
     assert contents(desk) == before
     assert not Path("out").exists()

@@ -171,7 +171,7 @@ def test_an_interrupt_at_the_start_leaves_no_spill_folder(monkeypatch):
 def test_types_are_told_in_three_words(opened):
     frame = Frame({"T": ["01"], "W": [1], "U": np.array([1], np.uint8), "F": [0.5], "O": np.array([1], object)})
     types = opened().read("t", frame)
-    assert types == {"T": "text", "W": "whole", "U": "whole", "F": "DOUBLE", "O": "text"}
+    assert types == {"T": "text", "W": "whole", "U": "whole", "F": "real", "O": "text"}
 
 
 NAMES = ("it's.csv", 'a "quoted" one.csv', "with space.csv", "st*r.csv", "qu?stion.csv", "[ab].csv", "**.csv")

@@ -191,7 +191,7 @@ def test_explored_rows_are_those_of_the_settings():
     frame = explore("us")
     assert list(zip(frame["TABLE"], frame["LEVEL"], frame["BUDGET"], strict=True)) == list(US.budgets())
     for table, _, rho, stability, sigma, margin, covered, exact in frame.rows():
-        law = DiscreteGaussian(stability / math.sqrt(2 * rho))
+        law = DiscreteGaussian(math.nextafter(stability / math.sqrt(2 * rho), math.inf))
         assert stability == US.stability(table)
         assert sigma == pytest.approx(law.scale, rel=1e-14)
         assert margin == margin_of_error(rho, stability)

@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from algorithms.phsafe.frames import Frame, write_rows
+from algorithms.phsafe.frames import Frame
 
 TEXT = st.text(st.characters(exclude_categories=["Cs"]), max_size=5)
 
@@ -104,16 +104,17 @@ def test_a_written_table_has_the_usual_permissions(tmp_path, frame):
 
 @pytest.mark.parametrize("error", [OSError, KeyboardInterrupt])
 def test_a_write_that_fails_leaves_what_was_there(tmp_path, frame, error):
-    def broken():
-        yield ("2", 470)
-        raise error
+    class Broken(Frame):
+        def rows(self):
+            yield "2", 470, 0.5
+            raise error
 
     path = tmp_path / "a.csv"
     frame.to_csv(path)
     before = path.read_bytes()
     for target in (path, tmp_path / "b.csv"):
         with pytest.raises(error):
-            write_rows(target, ("CELL", "COUNT"), broken(), ",")
+            Broken(frame.to_dict()).to_csv(target)
     assert [entry.name for entry in tmp_path.iterdir()] == ["a.csv"]
     assert path.read_bytes() == before
 

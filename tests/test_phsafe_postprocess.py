@@ -420,8 +420,9 @@ PH4 = table("PH4", [500, 900])
     [
         ({}, {"level": 1}, "level must be between 0 and 1, got 1"),
         ({}, {"level": math.nan}, "level must be between 0 and 1, got nan"),
-        ({}, {"cap": 2}, "cap must be above 2 and finite, got 2"),
-        ({}, {"cap": math.inf}, "cap must be above 2 and finite, got inf"),
+        ({}, {"cap": 2}, "cap of PH5 must be above 2 and finite, got 2"),
+        ({}, {"cap": math.inf}, "cap of PH1 must be above 1 and finite, got inf"),
+        ({}, {"cap": {"PH1": 10, "PH8": 10}}, "cap of PH5 must be above 2 and finite, got None"),
         ({"PH9": PH4}, {}, r"tables must be among PH1_num, .*, got PH9$"),
         ({"PH4": table("PH7", [1, 2, 3])}, {}, "PH4 must have the columns of a release, got none called PH4_DATA_CELL"),
         ({"PH4": changed(PH4, COUNT=["x", "1"])}, {}, "COUNT of PH4 must be numbers, got a value that is none: .*'x'"),

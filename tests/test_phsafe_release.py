@@ -9,6 +9,7 @@ import os
 import subprocess
 import sys
 import textwrap
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -18,10 +19,11 @@ from scipy import stats
 from algorithms.noise import DiscreteGaussian
 from algorithms.phsafe import read_config, release
 from algorithms.phsafe.budget import noise_law
+from algorithms.phsafe.explore import choose
 from algorithms.phsafe.frames import Frame
 from algorithms.phsafe.measurement import PHSafe, add_noise
 from algorithms.phsafe.population import synthetic_households
-from algorithms.phsafe.release import Release, check_release, read_release
+from algorithms.phsafe.release import check_release, read_release
 from algorithms.phsafe.schema import STATES
 from algorithms.phsafe.tables import PUBLISHED, QUERIES, split_level
 from algorithms.phsafe.tabulate import Tabulation, tabulation
@@ -286,7 +288,7 @@ def test_a_seed_gives_the_same_release_however_it_is_worked_out():
 def test_files_are_those_of_production(tmp_path, noisy):
     out = tmp_path / "new" / "out"
     noisy.write(out)
-    assert sorted(path.name for path in out.iterdir()) == sorted([*PUBLISHED, "config.json"])
+    assert sorted(path.name for path in out.iterdir()) == sorted([*PUBLISHED, "config.json", "release.json"])
     assert [path.name for path in tmp_path.iterdir()] == ["new"]
     assert [path.name for path in out.parent.iterdir()] == ["out"]
     for name in PUBLISHED:
@@ -297,6 +299,9 @@ def test_files_are_those_of_production(tmp_path, noisy):
         assert path.name == f"{name}.csv"
     assert read_config(out / "config.json") == noisy.config
     assert json.loads((out / "config.json").read_text())["privacy_defn"] == "zcdp"
+    told = json.loads((out / "release.json").read_text())
+    assert told["noise"] == "from a seeded generator: a simulation, not to be published"
+    assert told["promise"]["rho"] == noisy.config.total
 
 
 def test_what_is_written_is_what_is_read(tmp_path, noisy):
@@ -324,21 +329,55 @@ def test_files_have_the_usual_permissions(tmp_path, noisy, place):
     assert {path.stat().st_mode & 0o777 for path in out.rglob("*.*")} == {0o640}
 
 
-def test_a_folder_that_is_there_and_empty_stays_the_same_one(tmp_path, noisy, monkeypatch):
-    # It may be the mount of a container, or the folder that the user is in.
+def test_an_empty_folder_is_replaced_in_one_step(tmp_path, noisy, monkeypatch):
     out = tmp_path / "out"
     out.mkdir()
-    inode = out.stat().st_ino
-    monkeypatch.chdir(out)
-    noisy.write(".")
-    assert out.stat().st_ino == inode
-    assert len(list(out.iterdir())) == 12
+    monkeypatch.chdir(tmp_path)
+    noisy.write("out")
+    assert len(list(out.iterdir())) == 13
     linked = tmp_path / "linked"
     linked.symlink_to(tmp_path / "elsewhere", target_is_directory=True)
     (tmp_path / "elsewhere").mkdir()
     noisy.write(linked)
     assert linked.is_symlink()
-    assert len(list((tmp_path / "elsewhere").iterdir())) == 12
+    assert len(list((tmp_path / "elsewhere").iterdir())) == 13
+    empty = tmp_path / "empty"
+    empty.mkdir()
+    monkeypatch.chdir(empty)
+    with pytest.raises(ValueError, match=r"^out must not be the current folder or a mount, got \.$"):
+        noisy.write(".")
+
+
+def test_what_others_put_into_the_folder_meanwhile_is_kept(tmp_path, noisy, monkeypatch):
+    out = tmp_path / "out"
+    out.mkdir()
+
+    def late(*_):
+        (out / "notes.txt").write_text("mine")
+
+    monkeypatch.setattr(sys.modules["algorithms.phsafe.release"], "check_release", late)
+    with pytest.raises(OSError, match="not empty"):
+        noisy.write(out)
+    assert contents(tmp_path).keys() == {"out", "out/notes.txt"} or (out / "notes.txt").read_text() == "mine"
+    assert [path.name for path in tmp_path.iterdir()] == ["out"]
+
+
+@pytest.mark.parametrize(("name", "source"), [("PH5_num", "PH4"), ("PH8_num", "PH7")])
+def test_a_numerator_that_is_not_the_sum_of_its_parts_is_seen(noisy, name, source):
+    table = noisy.tables[name]
+    counts = table["COUNT"].copy()
+    counts[0] += 1
+    changed = {**noisy.tables, name: Frame({**table.to_dict(), "COUNT": counts})}
+    with pytest.raises(ValueError, match=rf"^{name} 1 USA \* 2: COUNT must be -?\d+, as in {source}, got "):
+        check_release(changed, noisy.config, noisy.states)
+
+
+def test_averages_reach_up_to_the_threshold_of_their_numerator(noisy):
+    low = replace(noisy, config=choose(noisy.config, tau={"PH1_num": 4, "PH4": 5, "PH7": 12}))
+    published = low.published()
+    for name, most in (("PH1", 4), ("PH5", 5), ("PH8", 12)):
+        assert published[name]["UPPER"].max() <= most + 1e-6
+    assert published["PH8"]["UPPER"].max() > 10 or published["PH8"]["ESTIMATE"].max() < 10
 
 
 def test_a_folder_that_holds_something_is_refused_before_anything_is_read(tmp_path, noisy):
@@ -442,7 +481,7 @@ def test_a_release_that_does_not_pass_its_own_check_is_not_written(tmp_path, noi
     tables = dict(noisy.tables)
     tables["PH6"] = tables["PH6"].where(np.arange(len(tables["PH6"])) > 0)
     with pytest.raises(ValueError, match=r"^PH6 must have each of 64 cells once, got 63 rows$"):
-        Release(noisy.config, noisy.states, tables).write(tmp_path / "out")
+        replace(noisy, tables=tables).write(tmp_path / "out")
     assert not list(tmp_path.iterdir())
 
 

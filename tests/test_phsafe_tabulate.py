@@ -469,9 +469,9 @@ def test_arrays_have_regions_iterations_and_cells():
 # What is refused
 
 
-@pytest.mark.parametrize("partitions", [0, -1, 1.0, True, "2", None])
+@pytest.mark.parametrize("partitions", [0, -1, 1.0, True, "2", None, 1_001])
 def test_partitions_must_be_a_number_of_them(partitions):
-    with pytest.raises(ValueError, match=r"^partitions must be a whole number of at least 1, got "):
+    with pytest.raises(ValueError, match=r"^partitions must be a whole number from 1 to 1,000, got "):
         tabulate(*PATHS, partitions=partitions)
 
 

@@ -414,9 +414,10 @@ def ledger(config: Settings, delta: float = 1e-10) -> Ledger:
 
 
 def _law(definition: str, stability: int, budget: float) -> DiscreteGaussian | TwoTailedGeometric:
+    # One step of float64 towards more noise, so that rounding never spends more than the budget.
     if definition == "puredp":
-        return TwoTailedGeometric(budget / stability)
-    return DiscreteGaussian(stability / math.sqrt(2 * budget))
+        return TwoTailedGeometric(math.nextafter(budget / stability, 0))
+    return DiscreteGaussian(math.nextafter(stability / math.sqrt(2 * budget), math.inf))
 
 
 def _config(values: Any) -> Config:

@@ -22,7 +22,7 @@ HASHES = ", ".join(
 
 HOUSEHOLDS = """
     select u.RTYPE, u.MAFID, u.FINAL_POP, u.TEN, u.HHT, u.HHT2, u.CPLT, u.HHRACE, u.HHSPAN, g.TABBLKST as STATE
-    from units u join geo g on g.MAFID = u.MAFID where g.RTYPE = '2'"""
+    from units u join geo g on g.MAFID = u.MAFID where g.RTYPE not in ('4', '5')"""
 """Housing units with their state: the frame of places is public. The view ``households`` of the queries below."""
 
 REPEATED = "select MAFID from households group by MAFID having count(*) > 1"

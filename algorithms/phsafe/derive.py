@@ -7,7 +7,7 @@ from typing import Any
 from algorithms.phsafe.engine import Engine, opened
 from algorithms.phsafe.frames import Frame
 from algorithms.phsafe.intake import read_frame
-from algorithms.phsafe.schema import HOUSEHOLDER, OWN_CHILDREN, PERSONS, RELATIVES, SEX, UNITS
+from algorithms.phsafe.schema import HOUSEHOLDER, OWN_CHILDREN, PARTNERS, PERSONS, RELATIVES, SEX, UNITS
 
 __all__ = ["DERIVED_COLUMNS", "derive_units", "household_columns", "members"]
 
@@ -45,6 +45,7 @@ def members(persons: str, *, sex: bool) -> str:
             {f"max(case when {householder} then cast(QSEX as string) end)" if sex else "cast(null as string)"} as SEX,
             min(case when RELSHIP = '21' then '1' when RELSHIP = '23' then '2'
                 when RELSHIP = '22' then '3' when RELSHIP = '24' then '4' end) as COUPLE,
+            {_number(_among(PARTNERS))} as PARTNERS,
             {_number(f"{_among((HOUSEHOLDER, '21', '23', *RELATIVES))}")} as FAMILY,
             {_number(_among(RELATIVES))} as RELATIVES,
             {_number(f"{_among(OWN_CHILDREN)} and QAGE < 18")} as CHILDREN,

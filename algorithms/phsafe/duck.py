@@ -100,8 +100,7 @@ class DuckDB:
                 raise TypeError(f"persons, units and geo must be files or data frames, got {kind}") from error
         with self._told():
             described = self._connection.execute(f"DESCRIBE {name}").fetchall()
-        kinds = {"VARCHAR": "text"} | dict.fromkeys(WHOLE, "whole")
-        return {column: "text" if kind.startswith("ENUM") else kinds.get(kind, kind) for column, kind, *_ in described}
+        return {column: _kind(told) for column, told, *_ in described}
 
     def _read_file(self, name: str, path: Path) -> None:
         kind = FORMATS.get(path.suffix.lower())
@@ -181,6 +180,12 @@ class DuckDB:
         with suppress(AttributeError):  # it may not have started
             self._connection.close()
         shutil.rmtree(self._spill, ignore_errors=True)
+
+
+def _kind(told: str) -> str:
+    plain = told.split("(")[0]
+    kinds = {"VARCHAR": "text", "ENUM": "text", "DOUBLE": "real", "FLOAT": "real", "DECIMAL": "real"}
+    return "whole" if plain in WHOLE else kinds.get(plain, told)
 
 
 class _Stream:

@@ -62,8 +62,12 @@ def opened(engine: str | Engine, sources: Sequence[Any]) -> Iterator[Engine]:
     ------
     ValueError
         If there is none of that name.
+    TypeError
+        If it is neither a name nor an engine.
     """
     if not isinstance(engine, str):
+        if not hasattr(engine, "fetch"):
+            raise TypeError(f"engine must be duckdb, spark or an engine, got {engine!r}")
         yield engine
         return
     if engine == "duckdb":

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import csv
 import os
-import tempfile
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+
+from algorithms.phsafe.files import whole_file
 
 __all__ = ["Frame"]
 
@@ -79,35 +80,15 @@ class Frame:
         separator : str
             One character between the values.
         """
-        write_rows(Path(path), self.columns, self.rows(), separator)
+        with whole_file(Path(path)) as file:
+            writer = csv.writer(file, delimiter=separator, lineterminator="\n")
+            writer.writerow(self.columns)
+            writer.writerows(self.rows())
 
     @classmethod
     def concatenate(cls, frames: Sequence[Frame]) -> Frame:
         """Return the rows of several frames that have the same columns, one below the other."""
         return cls({name: np.concatenate([frame[name] for frame in frames]) for name in frames[0].columns})
-
-
-def write_rows(path: Path, names: Sequence[str], rows: Iterator[tuple[Any, ...]], separator: str) -> None:
-    """Write delimited text under a temporary name, and rename it when it is whole and on the disk."""
-    handle, temporary = tempfile.mkstemp(prefix=f".{path.name}.", dir=path.parent)
-    try:
-        with os.fdopen(handle, "w", encoding="utf-8", newline="") as file:
-            writer = csv.writer(file, delimiter=separator, lineterminator="\n")
-            writer.writerow(names)
-            writer.writerows(rows)
-            file.flush()
-            os.fsync(file.fileno())
-        os.chmod(temporary, 0o666 & ~_umask())
-        os.replace(temporary, path)
-    except BaseException:
-        Path(temporary).unlink(missing_ok=True)  # an interrupt may come after the renaming
-        raise
-
-
-def _umask() -> int:
-    current = os.umask(0)
-    os.umask(current)
-    return current
 
 
 def _column(values: ArrayLike) -> NDArray[Any]:

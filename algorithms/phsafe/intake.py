@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import reprlib
 from collections.abc import Mapping
 from typing import Any
@@ -57,6 +58,9 @@ def read_frame(
         If a column is missing, or holds neither text nor whole numbers.
     """
     types = {column.upper(): (column, kind) for column, kind in database.read(raw(name), source).items()}
+    for column in columns:  # engines rename the second of two columns of one name
+        if again := [given for key, (given, _) in types.items() if re.fullmatch(rf"{column}_\d+", key)]:
+            raise ValueError(f"{name} must have one column {column}, got {again[0]} besides")
     if missing := [column for column in columns if column not in types]:
         found = reprlib.repr([column for column, _ in types.values()])
         raise ValueError(
@@ -64,9 +68,11 @@ def read_frame(
         )
     for column in columns:
         given, kind = types[column]
-        if kind not in ("text", "whole"):
-            hint = " (a missing value makes whole numbers fractions)" if kind in ("DOUBLE", "double") else ""
-            raise ValueError(f"{name}.{given} must hold text or whole numbers, got {kind}{hint}")
+        wanted = ("text", "whole", "real") if isinstance(columns[column], Whole) else ("text", "whole")
+        if kind not in wanted:
+            raise ValueError(
+                f"{name}.{given} must hold {'whole numbers' if 'real' in wanted else 'text'}, got {_words(kind)}"
+            )
     given_types = {column: types[column][1] for column in columns}
     number = typed("MAFID", columns["MAFID"], given_types["MAFID"])
     values = {column: typed(column, domain, given_types[column]) for column, domain in columns.items()}
@@ -83,6 +89,10 @@ def read_frame(
     database.view(unread(name), f"select * from {rows}")
     database.keep(name, f"select {chosen} from {unread(name)}")
     return given_types
+
+
+def _words(kind: str) -> str:
+    return "real numbers" if kind == "real" else kind
 
 
 def unread(name: str) -> str:
@@ -110,7 +120,7 @@ def typed(column: str, domain: Domain, kind: str) -> str:
         Its name.
     domain : Domain
         Whole numbers, or text.
-    kind : {"text", "whole"}
+    kind : {"text", "whole", "real"}
         The type in which it was given.
 
     Returns
@@ -119,6 +129,6 @@ def typed(column: str, domain: Domain, kind: str) -> str:
         SQL.
     """
     if isinstance(domain, Whole):
-        digits = f"regexp_like({column}, '^[0-9]{{1,9}}$')"
-        return f"case when {digits} then try_cast({column} as bigint) end" if kind == "text" else f"{column}"
+        readable = {"text": f"regexp_like({column}, '^[0-9]{{1,9}}$')", "real": f"{column} = floor({column})"}
+        return column if kind == "whole" else f"case when {readable[kind]} then try_cast({column} as bigint) end"
     return column if kind == "text" else f"cast({column} as string)"

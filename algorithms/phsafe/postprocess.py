@@ -50,7 +50,9 @@ DEPTH = 37.0  # nats below the mode at which a law on whole numbers is cut off: 
 SUPPORT = 2**16  # whole numbers that a law may have before they are thinned out
 
 
-def postprocess(tables: Mapping[str, Frame], *, level: float = 0.9, cap: float = 10) -> dict[str, Frame]:
+def postprocess(
+    tables: Mapping[str, Frame], *, level: float = 0.9, cap: Mapping[str, float] | float = 10
+) -> dict[str, Frame]:
     """Turn the noisy tables of a release into the published ones, with credible intervals.
 
     Parameters
@@ -60,8 +62,8 @@ def postprocess(tables: Mapping[str, Frame], *, level: float = 0.9, cap: float =
         REGION_TYPE, ITERATION_CODE (not in PH2 and PH6), <TABLE>_DATA_CELL, COUNT, NOISE_DISTRIBUTION and VARIANCE.
     level : float
         Posterior probability of the intervals; the tails on either side are equal.
-    cap : float
-        Largest average that is possible: the truncation threshold of the numerators.
+    cap : mapping of str to float, or float
+        Largest average that is possible, of all or of PH1, PH5 and PH8 each: the truncation threshold of its numerator.
 
     Returns
     -------
@@ -106,8 +108,10 @@ def postprocess(tables: Mapping[str, Frame], *, level: float = 0.9, cap: float =
     """
     if not 0 < level < 1:
         raise ValueError(f"level must be between 0 and 1, got {level}")
-    if not max(AVERAGES.values()) < cap < math.inf:
-        raise ValueError(f"cap must be above {max(AVERAGES.values())} and finite, got {cap}")
+    caps = dict(cap) if isinstance(cap, Mapping) else dict.fromkeys(AVERAGES, cap)
+    for name, least in AVERAGES.items():
+        if not least < caps.get(name, math.nan) < math.inf:
+            raise ValueError(f"cap of {name} must be above {least} and finite, got {caps.get(name)}")
     for name in tables:
         if name not in MEASURED:
             raise ValueError(f"tables must be among {', '.join(MEASURED)}, got {name}")
@@ -116,7 +120,7 @@ def postprocess(tables: Mapping[str, Frame], *, level: float = 0.9, cap: float =
     published = {name: _counts(name, noisy[name], tail) for name in COUNTS if name in noisy}
     for name, least in AVERAGES.items():
         if {f"{name}_num", f"{name}_denom"} <= noisy.keys():
-            published[name] = _averages(name, noisy[f"{name}_num"], noisy[f"{name}_denom"], (least, cap), tail)
+            published[name] = _averages(name, noisy[f"{name}_num"], noisy[f"{name}_denom"], (least, caps[name]), tail)
     return {name: published[name] for name in sorted(published)}
 
 

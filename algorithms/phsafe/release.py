@@ -6,7 +6,9 @@ The flow is the paper's; formats, codes and the order of truncation are the prod
    Delta = 2 tau + 2 for persons and 2 for households; the production code reaches the same numbers in one session.
 2. The paper has two frames and knows a person's state; the production layout has a third, public frame of places, and a
    person is where the unit is. Which units there are, where, and whether they are group quarters, is public with it.
-3. The paper's units are occupied. Here vacant units and group quarters are in the frame, and filters leave them out.
+3. The paper's units are occupied. Here vacant units and group quarters are in the frame. The denominators' filters
+   leave them out; the numerators have no such filter, and count persons by their record type: that makes a difference
+   only on frames that contradict themselves, which the full validation refuses.
 4. PH4's filter of households is production's, ``HHT <= '3'``, which also admits a household type of 0; PH4 and PH6 have
    no filter on the persons' record type. On consistent households neither matters.
 5. PH6's last age band is 12 to 17 years; the paper's table 6 says "12 and 17".
@@ -16,6 +18,11 @@ The flow is the paper's; formats, codes and the order of truncation are the prod
 8. Pure privacy, with two-sided geometric noise, is in production only.
 9. Variances are those of the noise, as floats: an owner's in PH8_num is twice that of a cell of PH7. The sum of two
    discrete Gaussians is called ``Discrete Gaussian``, which it is not exactly.
+10. Where a ``MAFID`` has several rows of units, the paper filters them first and then drops what is repeated; here, as
+    in production, repeated units are dropped first. Validation refuses them.
+11. The proof of theorem 2 bounds by rho / 2 what its statement bounds by rho; theorem 3 takes from stability that one
+    cell changes, where several may. Theorems 3 and 4 hold in the paper's model all the same: see
+    `algorithms.phsafe.stability` and `algorithms.phsafe.neighbors`.
 
 Unlike production: columns are found by name, households that contradict themselves are refused before anything is
 counted (production stops in the middle of some tables, depending on the data), unmatched rows are in no cell, and a
@@ -36,6 +43,7 @@ import shutil
 import tempfile
 from collections.abc import Mapping
 from dataclasses import dataclass
+from importlib import metadata
 from pathlib import Path
 from typing import Any
 
@@ -44,6 +52,7 @@ import numpy as np
 from algorithms.noise import DiscreteGaussian, Rng
 from algorithms.phsafe.budget import Config, Ledger, Settings, ledger, noise_parameters, read_config
 from algorithms.phsafe.engine import Engine
+from algorithms.phsafe.files import usual_mode, whole_file
 from algorithms.phsafe.frames import Frame
 from algorithms.phsafe.measurement import add_noise
 from algorithms.phsafe.postprocess import postprocess
@@ -69,11 +78,25 @@ class Release:
     tables : mapping of str to Frame
         By table: REGION_ID, REGION_TYPE, ITERATION_CODE (not in PH2 and PH6), the table's DATA_CELL, COUNT,
         NOISE_DISTRIBUTION and VARIANCE.
+    secure : bool
+        Whether the noise came from the operating system's entropy; a simulation must not be published.
     """
 
     config: Config
     states: tuple[str, ...]
     tables: Mapping[str, Frame]
+    secure: bool
+
+    @property
+    def provenance(self) -> dict[str, Any]:
+        """What made the release: whether its noise is secure, and by which version."""
+        noise = "secure: exact, on the operating system's entropy"
+        return {
+            "noise": noise if self.secure else "from a seeded generator: a simulation, not to be published",
+            "neighbors": "one person added or removed (add_remove), the paper's model",
+            "promise": self.ledger.unbounded.to_dict(),
+            "software": f"plaudit {metadata.version('plaudit')}",
+        }
 
     @property
     def ledger(self) -> Ledger:
@@ -82,7 +105,8 @@ class Release:
 
     def published(self) -> dict[str, Frame]:
         """Return PH1 to PH8 after post-processing, from the noisy tables alone; see `algorithms.phsafe.postprocess`."""
-        return postprocess(self.tables)
+        caps = {table: self.config.tau[query] for table, query in (("PH1", "PH1_num"), ("PH5", "PH4"), ("PH8", "PH7"))}
+        return postprocess(self.tables, cap=caps)
 
     def write(self, folder: str | os.PathLike[str], *, published: bool = False) -> None:
         """Write one folder a table with one pipe-separated file, and the settings; all of it or nothing.
@@ -103,8 +127,7 @@ class Release:
         """
         target = check_folder(folder)
         target.parent.mkdir(parents=True, exist_ok=True)
-        place = target if target.exists() else target.parent  # an empty folder may be a mount, or where the user is
-        staged = Path(tempfile.mkdtemp(prefix=".release-", dir=place))
+        staged = Path(tempfile.mkdtemp(prefix=".release-", dir=target.parent))
         try:
             for name, table in self.tables.items():
                 (staged / name).mkdir()
@@ -112,22 +135,14 @@ class Release:
             for name, table in (self.published() if published else {}).items():
                 (staged / "published").mkdir(exist_ok=True)
                 table.to_csv(staged / "published" / f"{name}.csv", separator="|")
-            with (staged / "config.json").open("w", encoding="utf-8") as file:
-                json.dump(self.config.to_dict(), file, indent=4)
-                file.flush()
-                os.fsync(file.fileno())
+            for name, content in (("config.json", self.config.to_dict()), ("release.json", self.provenance)):
+                with whole_file(staged / name) as file:
+                    json.dump(content, file, indent=4)
             check_release(read_release(staged), self.config, self.states)
-            if place == target:
-                for part in sorted(staged.iterdir()):
-                    os.replace(part, target / part.name)
-                staged.rmdir()
-            else:
-                staged.chmod(0o777 & ~_umask())
-                os.replace(staged, target)
+            staged.chmod(target.stat().st_mode & 0o777 if target.exists() else usual_mode(0o777))
+            os.replace(staged, target)  # one step: a release is whole or absent
         except BaseException:
             shutil.rmtree(staged, ignore_errors=True)
-            for part in target.iterdir() if place == target else ():
-                shutil.rmtree(part) if part.is_dir() else part.unlink()
             raise
 
 
@@ -179,12 +194,15 @@ def release(
     settings = read_config(config)
     if out is not None:
         check_folder(out)
+    if published and settings.privacy_definition != "zcdp":
+        raise ValueError("published must be false for puredp: post-processing is for discrete Gaussian noise")
     DiscreteGaussian(1.0).sample(0, rng)  # a source of noise that is missing is told before the work, not after it
     options: dict[str, Any] = {"engine": engine, "partitions": partitions, "validation": validation}
     exact = tabulation(persons, units, geo, config=settings, **options)
     if not exact.states:
         raise ValueError("geo must hold a housing unit (RTYPE 2) at least, got none: there is no state to publish")
-    finished = Release(settings, exact.states, _published(add_noise(exact, settings, rng), settings))
+    tables = _published(add_noise(exact, settings, rng), settings)
+    finished = Release(settings, exact.states, tables, secure=isinstance(rng, str))
     if out is not None:
         finished.write(out, published=published)
     return finished
@@ -273,6 +291,22 @@ def check_release(tables: Mapping[str, Frame], config: Config, states: tuple[str
         for key, variance in rows[1].items():
             if not abs(rows[0][key] - variance) <= TOLERANCE * variance:
                 raise ValueError(f"{name} {' '.join(key)}: VARIANCE must be {variance}, got {rows[0][key]}")
+    for name, (source, sums) in DERIVED.items():
+        if name in tables:
+            _check_sums(name, tables[name], source, tables[source], sums)
+
+
+def _check_sums(name: str, made: Frame, source: str, measured: Frame, sums: Mapping[str, tuple[str, ...]]) -> None:
+    """Refuse a numerator that is not the sum of the noisy cells it is made of."""
+    places = ("REGION_ID", "REGION_TYPE", "ITERATION_CODE")
+    counts = {
+        (table, *key): count
+        for table, frame in ((name, made), (source, measured))
+        for *key, count in zip(*(frame[column] for column in (*places, f"{table}_DATA_CELL", "COUNT")), strict=True)
+    }
+    for (table, *place, cell), count in counts.items():
+        if table == name and count != (total := sum(counts[source, *place, part] for part in sums[cell])):
+            raise ValueError(f"{name} {' '.join(place)} {cell}: COUNT must be {total}, as in {source}, got {count}")
 
 
 def check_folder(folder: str | os.PathLike[str]) -> Path:
@@ -293,11 +327,13 @@ def check_folder(folder: str | os.PathLike[str]) -> Path:
     ValueError
         If it is a file, or holds something.
     """
-    target = Path(folder)
+    target = Path(folder).resolve()
     if target.exists() and not target.is_dir():
-        raise ValueError(f"out must be a folder, got the file {target}")
+        raise ValueError(f"out must be a folder, got the file {folder}")
     if target.is_dir() and any(target.iterdir()):
-        raise ValueError(f"out must be a new or an empty folder, and {target} holds something")
+        raise ValueError(f"out must be a new or an empty folder, and {folder} holds something")
+    if target == Path.cwd() or target.is_mount():  # could not be replaced in one step
+        raise ValueError(f"out must not be the current folder or a mount, got {folder}")
     return target
 
 
@@ -331,9 +367,3 @@ def _zeros(config: Config, states: tuple[str, ...]) -> Tabulation:
         regions = 1 if kind == "usa" else len(states)
         counts[table, level] = np.zeros((regions, len(iterations), len(QUERIES[table].cells)), np.int64)
     return Tabulation(states, counts)
-
-
-def _umask() -> int:
-    current = os.umask(0)
-    os.umask(current)
-    return current

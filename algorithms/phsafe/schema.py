@@ -15,6 +15,7 @@ __all__ = [
     "GROUP_QUARTERS",
     "HOUSEHOLDER",
     "OWN_CHILDREN",
+    "PARTNERS",
     "PERSONS",
     "PUERTO_RICO",
     "RELATIVES",
@@ -95,7 +96,7 @@ UNITS: Mapping[str, Domain] = {
     "CPLT": Codes(tuple("012345")),
 }
 GEO: Mapping[str, Domain] = {
-    "RTYPE": Codes(tuple("2345")),  # only 2, housing units, is tabulated
+    "RTYPE": Codes(tuple("2345")),  # 4 and 5, group quarters, are not tabulated
     "MAFID": MAFID,
     "TABBLKST": Codes((*STATES, PUERTO_RICO)),
     **dict.fromkeys(
@@ -114,4 +115,5 @@ SEX: Mapping[str, Domain] = {"QSEX": Codes(("1", "2"))}
 HOUSEHOLDER = "20"
 OWN_CHILDREN = ("25", "26", "27")  # biological, adopted, step
 RELATIVES = (*OWN_CHILDREN, "28", "29", "30", "31", "32", "33")
+PARTNERS = ("21", "22", "23", "24")  # spouse and unmarried partner, of the opposite and of the same sex
 GROUP_QUARTERS = ("37", "38")

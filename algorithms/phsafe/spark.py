@@ -13,6 +13,12 @@ from algorithms.phsafe.frames import Frame
 
 __all__ = ["Spark"]
 
+KINDS = {
+    "string": "text",
+    **dict.fromkeys(("tinyint", "smallint", "int", "bigint"), "whole"),
+    **dict.fromkeys(("float", "double", "decimal"), "real"),
+}
+
 
 class Spark:
     """Spark, through a session of the caller's or a local one: for more rows than one machine can hold.
@@ -71,8 +77,7 @@ class Spark:
                 kind = type(source).__name__
                 raise TypeError(f"persons, units and geo must be files or data frames, got {kind}") from error
         frame.createOrReplaceTempView(name)
-        kinds = {"string": "text", "tinyint": "whole", "smallint": "whole", "int": "whole", "bigint": "whole"}
-        return {column: kinds.get(kind, kind) for column, kind in frame.dtypes}
+        return {column: KINDS.get(kind.split("(")[0], kind) for column, kind in frame.dtypes}
 
     def _frame(self, source: Any) -> Any:
         if isinstance(source, Frame):
@@ -144,7 +149,7 @@ def _local_session() -> Any:
     from pyspark.sql import SparkSession
 
     builder = SparkSession.builder.appName("plaudit")
-    quiet = {"spark.log.level": "ERROR", "spark.ui.enabled": "false", "spark.ui.showConsoleProgress": "false"}
+    quiet = {"spark.log.level": "OFF", "spark.ui.enabled": "false", "spark.ui.showConsoleProgress": "false"}
     for setting, value in {**quiet, "spark.sql.shuffle.partitions": "4"}.items():
         builder = builder.config(setting, value)
     return builder.getOrCreate()

@@ -14,14 +14,17 @@ from algorithms.phsafe.cubes import HOUSEHOLDS, JOINABLE, REPEATED, cube_query, 
 from algorithms.phsafe.engine import Engine, opened
 from algorithms.phsafe.frames import Frame
 from algorithms.phsafe.intake import read_frame
-from algorithms.phsafe.schema import FRAMES
+from algorithms.phsafe.schema import FRAMES, PUERTO_RICO
 from algorithms.phsafe.tables import DERIVED, NONPRIVATE, PUBLISHED, QUERIES, TAU, Query, split_level
 from algorithms.phsafe.validate import Validation, check_report, find_faults
 
 __all__ = ["Tabulation", "tabulate", "tabulation"]
 
 Counts = Mapping[tuple[str, str], NDArray[np.int64]]
-STATES = "select distinct cast(TABBLKST as string) as STATE from geo where RTYPE = '2' and TABBLKST is not null"
+STATES = (
+    "select distinct cast(TABBLKST as string) as STATE from geo where RTYPE not in ('4', '5') and TABBLKST is not null"
+)
+MOST_PARTS = 1_000  # each costs a pass over the files
 COLUMNS = ("TABLE", "REGION_TYPE", "REGION_ID", "ITERATION_CODE", "DATA_CELL", "COUNT")
 
 
@@ -149,8 +152,8 @@ def tabulation(
     ValueError
         As `tabulate` does.
     """
-    if isinstance(partitions, bool) or not isinstance(partitions, int) or partitions < 1:
-        raise ValueError(f"partitions must be a whole number of at least 1, got {partitions!r}")
+    if isinstance(partitions, bool) or not isinstance(partitions, int) or not 1 <= partitions <= MOST_PARTS:
+        raise ValueError(f"partitions must be a whole number from 1 to {MOST_PARTS:,}, got {partitions!r}")
     settings = None if config is None else read_config(config)
     taus = {name: (settings.tau if settings else TAU)[name] for name in TAU} if truncate else {}
     states: set[str] = set()
@@ -172,6 +175,8 @@ def tabulation(
             for name, cube in _cubes(database, queries, taus).items():
                 cubes[name].append(cube)
     check_report(report)
+    if PUERTO_RICO in states and len(states) > 1 and validation != "none":  # seen across parts only here
+        raise ValueError(f"geo: Puerto Rico must be by itself, and there is {min(states)} besides")
     ordered = tuple(sorted(states))
     counts = {
         (name, level): array

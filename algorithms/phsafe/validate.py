@@ -25,7 +25,7 @@ __all__ = ["Finding", "InvalidHouseholds", "Validation", "check_report", "find_f
 
 Validation = Literal["full", "production", "none"]
 
-# Householder's sex, as the household type tells it where the persons do not say.
+# Householder's sex, as the household type tells it: the production layout of persons has none.
 STATED_SEX = "case when u.HHT2 >= '09' or (u.HHT2 < '05' and u.HHT in ('2', '4', '5')) then '1' else '2' end"
 
 
@@ -197,12 +197,13 @@ def _consistency(database: Engine) -> Iterator[Finding]:
     derived = ", ".join(f"{sql} as D_{name}" for name, sql in columns.items() if name in DERIVED_COLUMNS)
     database.keep(
         "compared",
-        f"select u.*, m.PEOPLE, m.HOUSEHOLDERS, {derived} "
+        f"select u.*, m.PEOPLE, m.HOUSEHOLDERS, m.PARTNERS, {derived} "
         "from units u left join household_members m on m.MAFID = u.MAFID",
     )
     housed = "r.RTYPE = '2' and coalesce(r.PEOPLE, 0) > 0"
     rules = [
         ("an occupied unit must have one householder", f"{housed} and r.HOUSEHOLDERS <> 1", "r.HOUSEHOLDERS"),
+        ("at most one member may be the householder's spouse or partner", f"{housed} and r.PARTNERS > 1", "r.PARTNERS"),
         ("TEN must be 1 to 4 where people live", f"{housed} and r.TEN = '0'", "r.TEN"),
         ("TEN must be 0 where nobody lives, and in group quarters", f"not ({housed}) and r.TEN <> '0'", "r.TEN"),
         *(
@@ -218,5 +219,5 @@ def _consistency(database: Engine) -> Iterator[Finding]:
 def _count(database: Engine, name: str, rule: str, rows: str, value: str = "r.MAFID") -> Iterator[Finding]:
     found = database.fetch(f"select count(*) as N, min(cast({value} as string)) as X from {rows}")
     if number := int(found["N"][0]):
-        what = value.removeprefix("r.").replace("HOUSEHOLDERS", "householders")
+        what = value.removeprefix("r.").replace("HOUSEHOLDERS", "householders").replace("PARTNERS", "partners")
         yield Finding(name, rule, number, f"{what} {found['X'][0]}")

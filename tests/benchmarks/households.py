@@ -25,26 +25,31 @@ from algorithms.phsafe.release import release
 from algorithms.phsafe.tabulate import tabulation
 
 SIZES = (1_000_000, 3_000_000, 10_000_000)
+PARTS = 10
 RELEASES, BLOCK = 10_000, 500
 PRODUCTION = (160, 200)  # seconds of the production release for 1,210 persons, two quiet cores
 
 
-def whole_release(folder: Path, out: Path) -> dict[str, Any]:
+def whole_release(folder: Path, out: Path, parts: int) -> dict[str, Any]:
     """Release a population of files by the US settings, from reading to checked output, in this process."""
     begun = time.perf_counter()
-    made = release(*(folder / f"{name}.parquet" for name in ("persons", "units", "geo")), "us", out=out)
+    made = release(
+        *(folder / f"{name}.parquet" for name in ("persons", "units", "geo")), "us", out=out, partitions=parts
+    )
     spent = time.perf_counter() - begun
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20  # Linux counts in KiB
     return {"seconds": spent, "gigabytes": peak, "rows": sum(map(len, made.tables.values()))}
 
 
-def in_a_process(folder: Path, out: Path) -> dict[str, Any]:
+def in_a_process(folder: Path, out: Path, parts: int = 1) -> dict[str, Any]:
     """Run `whole_release` in a process of its own; importing is not timed."""
     code = (
         "import json, sys; from pathlib import Path; from tests.benchmarks.households import whole_release; "
-        "print(json.dumps(whole_release(Path(sys.argv[1]), Path(sys.argv[2]))))"
+        "print(json.dumps(whole_release(Path(sys.argv[1]), Path(sys.argv[2]), int(sys.argv[3]))))"
     )
-    done = subprocess.run([sys.executable, "-c", code, folder, out], capture_output=True, text=True, check=True)
+    done = subprocess.run(
+        [sys.executable, "-c", code, folder, out, str(parts)], capture_output=True, text=True, check=True
+    )
     found: dict[str, Any] = json.loads(done.stdout)
     return found
 
@@ -86,6 +91,11 @@ def main() -> None:
             table.add_row(
                 f"{size:,}", f"{found['seconds']:.1f}", f"{each:.2f} s", _gigabytes(found), _rows(found), beside
             )
+        found = in_a_process(root / str(SIZES[-1]), root / "parts-out", PARTS)
+        each = found["seconds"] / SIZES[-1] * 1e6
+        words = f"{SIZES[-1]:,} in {PARTS} parts"
+        beside = f"{each / first:.2f} times the first"
+        table.add_row(words, f"{found['seconds']:.1f}", f"{each:.2f} s", _gigabytes(found), _rows(found), beside)
     spent, cells = simulated_releases()
     console = Console()
     console.print(table)
