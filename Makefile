@@ -41,7 +41,7 @@ lint: .venv/installed-dev
 	$(BIN)/mypy
 
 test: lint
-	$(BIN)/pytest --numprocesses 2 --dist loadgroup
+	$(BIN)/pytest --numprocesses 2 --dist loadfile
 
 test-slow: .venv/installed-dev
 	$(BIN)/pytest --numprocesses 2 -m slow

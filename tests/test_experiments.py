@@ -15,8 +15,6 @@ from experiments import experiment
 from experiments.__main__ import FIGURES, main
 from experiments.experiment import NAMES, find, load_numbers
 
-pytestmark = pytest.mark.xdist_group("experiments")  # all quick forms are run once, not once a worker
-
 
 def command(*arguments: str) -> int:
     with pytest.raises(SystemExit) as stop:
