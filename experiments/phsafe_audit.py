@@ -17,6 +17,7 @@ from algorithms.phsafe.frames import Frame
 from algorithms.phsafe.measurement import PHSafe
 from algorithms.phsafe.neighbors import joint_pair, worst_pair
 from algorithms.phsafe.pairs import HouseholdPair
+from algorithms.phsafe.tables import QUERIES
 from algorithms.phsafe.tabulate import tabulation
 from algorithms.phsafe.validate import InvalidHouseholds
 from audit.claims import ZCDP, Relation
@@ -113,7 +114,7 @@ def run(*, quick: bool, seed: int, jobs: int) -> dict[str, Any]:
     for (key, case), stream in zip(cases().items(), streams, strict=False):
         settings = us if case.only is None else config
         mechanism = case.mechanism(settings, case.only)
-        pair = _tabulated(case.pair, settings)
+        pair = _tabulated(case.pair, case.only, settings)
         # Appendix A's promise for a person replaced is twice the budget, not the four times of any zCDP.
         factor = 2 if pair.relation == "replace_one" else 1
         audit = measure_loss(
@@ -135,8 +136,9 @@ def run(*, quick: bool, seed: int, jobs: int) -> dict[str, Any]:
     }
 
 
-def _tabulated(pair: HouseholdPair, config: Config) -> NeighborPair:
-    x, y = (tabulation(*data, config=config, validation="none") for data in (pair.x, pair.y))
+def _tabulated(pair: HouseholdPair, only: Sequence[tuple[str, str]] | None, config: Config) -> NeighborPair:
+    queries = QUERIES if only is None else {table: QUERIES[table] for table, _ in only}
+    x, y = (tabulation(*data, queries, config=config, validation="none") for data in (pair.x, pair.y))
     return NeighborPair.declared(x, y, pair.relation, label=f"{pair.model}: {pair.label}")
 
 

@@ -222,12 +222,14 @@ TIGHT = {
     ("kind", "how", "audits"),
     [
         ("approximate", "fixed", 200),
-        ("approximate", "early", 200),
+        ("approximate", "early", 60),
+        pytest.param("approximate", "early", 200, marks=pytest.mark.slow),
         ("approximate", "outputs", 200),
         ("Gaussian", "fixed", 200),
         ("Gaussian", "early", 200),
         ("Gaussian", "outputs", 200),
-        ("zero-concentrated", "fixed", 200),
+        ("zero-concentrated", "fixed", 60),
+        pytest.param("zero-concentrated", "fixed", 200, marks=pytest.mark.slow),
         ("zero-concentrated", "early", 60),  # the choice of a likelihood ratio takes long
         ("zero-concentrated", "outputs", 60),
     ],

@@ -59,6 +59,7 @@ def test_every_pair_reaches_its_number(model, relation):
             assert rows <= doubled * (stability if model == "API" or not query.truncated else stability - 2)
 
 
+@pytest.mark.slow  # as above
 def test_stability_is_reached_by_the_rows_of_the_truncated_and_joined_persons():
     """2 tau under the paper's model, where lemma 6 has 2 tau + 2; under the production code's, all of it."""
     for name, tau in TAU.items():
@@ -71,6 +72,7 @@ def test_stability_is_reached_by_the_rows_of_the_truncated_and_joined_persons():
         assert by_declaration == (2 * tau + 1 if name in ("PH2", "PH7") else 2 * tau + 2)
 
 
+@pytest.mark.slow  # as above
 @pytest.mark.parametrize(
     ("model", "relation", "in_place", "rho"),
     [
@@ -94,6 +96,7 @@ def quick_search(relation):
     return search_worst(relation, quick=True)
 
 
+@pytest.mark.slow
 def test_valid_pairs_stay_below_what_is_proved():
     for relation, ceiling in zip(RELATIONS, (2, 8), strict=True):
         for (name, level), worst in quick_search(relation).items():
