@@ -230,7 +230,8 @@ TIGHT = {
         ("Gaussian", "outputs", 200),
         ("zero-concentrated", "fixed", 60),
         pytest.param("zero-concentrated", "fixed", 200, marks=pytest.mark.slow),
-        ("zero-concentrated", "early", 60),  # the choice of a likelihood ratio takes long
+        ("zero-concentrated", "early", 30),  # the choice of a likelihood ratio takes long
+        pytest.param("zero-concentrated", "early", 60, marks=pytest.mark.slow),
         ("zero-concentrated", "outputs", 60),
     ],
 )
