@@ -230,8 +230,7 @@ TIGHT = {
         ("Gaussian", "outputs", 200),
         ("zero-concentrated", "fixed", 60),
         pytest.param("zero-concentrated", "fixed", 200, marks=pytest.mark.slow),
-        ("zero-concentrated", "early", 30),  # the choice of a likelihood ratio takes long
-        pytest.param("zero-concentrated", "early", 60, marks=pytest.mark.slow),
+        pytest.param("zero-concentrated", "early", 60, marks=pytest.mark.slow),  # choosing a ratio takes long
         ("zero-concentrated", "outputs", 60),
     ],
 )
@@ -911,6 +910,7 @@ def peak_of(size, leaves):
     return peak / 2**20
 
 
+@pytest.mark.slow
 def test_a_million_areas_are_never_held_for_all_runs():
     assert peak_of(160, 1_000_000) < 500  # MiB, where the outputs are 1,221
 
