@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 import numpy as np
 from numpy.typing import NDArray
 
+from algorithms.phsafe.engine import Engine
 from algorithms.phsafe.frames import Frame
 from algorithms.phsafe.schema import PERSONS, Whole
 from algorithms.phsafe.tables import Query, split_level
 
-__all__ = ["HOUSEHOLDS", "JOINABLE", "REPEATED", "cube_query", "kept_query", "levels_of", "truncation_query"]
+__all__ = ["cube_query", "kept_query", "levels_of", "locate_households", "truncation_query", "universes"]
 
 MAJOR, MINOR = tuple("ABCDEFG"), ("H", "I")
 COLUMNS = ", ".join(PERSONS)
@@ -22,12 +23,48 @@ HASHES = ", ".join(
 
 HOUSEHOLDS = """
     select u.RTYPE, u.MAFID, u.FINAL_POP, u.TEN, u.HHT, u.HHT2, u.CPLT, u.HHRACE, u.HHSPAN, g.TABBLKST as STATE
-    from units u join geo g on g.MAFID = u.MAFID where g.RTYPE not in ('4', '5')"""
-"""Housing units with their state: the frame of places is public. The view ``households`` of the queries below."""
-
+    from units u join geo g on g.MAFID = u.MAFID where g.RTYPE not in ('4', '5') and g.TABBLKST is not null"""
 REPEATED = "select MAFID from households group by MAFID having count(*) > 1"
 JOINABLE = "select * from households h where not exists (select 1 from repeated r where r.MAFID = h.MAFID)"
-"""Those to which persons are joined: two rows of one ``MAFID`` are both dropped (algorithm 3), not counted twice."""
+
+
+def locate_households(database: Engine) -> None:
+    """Make what the queries below read from: ``households``, and ``joinable`` to which persons are joined.
+
+    Households are housing units with their state, which is public. Two rows of one ``MAFID`` are both dropped before a
+    join (algorithm 3), not counted twice.
+
+    Parameters
+    ----------
+    database : Engine
+        That holds units and geo.
+    """
+    database.keep("households", HOUSEHOLDS)
+    database.keep("repeated", REPEATED)
+    database.view("joinable", JOINABLE)
+
+
+def universes(
+    queries: Mapping[str, Query], taus: Mapping[str, int]
+) -> dict[tuple[str | None, int | None], dict[str, Query]]:
+    """Return which queries are asked of the same rows.
+
+    Parameters
+    ----------
+    queries : mapping of str to Query
+        By name.
+    taus : mapping of str to int
+        Thresholds; queries that are not in it count everybody.
+
+    Returns
+    -------
+    dict of (str or None, int or None) to dict of str to Query
+        By condition on the persons and threshold; None and None are households.
+    """
+    found: dict[tuple[str | None, int | None], dict[str, Query]] = {}
+    for name, query in queries.items():
+        found.setdefault((query.persons, taus.get(name)), {})[name] = query
+    return found
 
 
 def truncation_query(condition: str, tau: int) -> str:

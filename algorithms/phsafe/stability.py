@@ -22,12 +22,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from algorithms.phsafe.budget import Config, read_config
-from algorithms.phsafe.cubes import HOUSEHOLDS, JOINABLE, REPEATED, cube_query, kept_query, levels_of
+from algorithms.phsafe.cubes import cube_query, kept_query, levels_of, locate_households, universes
 from algorithms.phsafe.engine import Engine, opened
 from algorithms.phsafe.frames import Frame
 from algorithms.phsafe.intake import read_frame
 from algorithms.phsafe.schema import FRAMES, PERSONS
-from algorithms.phsafe.tables import ITERATIONS, QUERIES, TAU
+from algorithms.phsafe.tables import ITERATIONS, QUERIES, TAU, Query
 from algorithms.phsafe.validate import Validation, check_report, find_faults
 from audit.claims import Relation, check_relation
 
@@ -103,8 +103,12 @@ def stability_change(
             for name in FRAMES:
                 database.keep(name, f"select * from {name}_{side} where MAFID in (select MAFID from differing)")
             sides[side] = _cubes(database, names, taus, keep=side)
-        changed = [_rows_changed(database, view) for view in range(len(_views(names, taus)))]
-    rows = {name: count for view, count in zip(_views(names, taus).values(), changed, strict=True) for name in view}
+        changed = [_rows_changed(database, view) for view in range(len(universes(_queries(names), taus)))]
+    rows = {
+        name: count
+        for view, count in zip(universes(_queries(names), taus).values(), changed, strict=True)
+        for name in view
+    }
     states = sorted({str(state) for cubes in sides.values() for cube in cubes.values() for state in cube["REGION"]})
     found = []
     for name in names:
@@ -249,12 +253,8 @@ def _read(database: Engine, frames: Database, validation: Validation, config: Co
     check_report(find_faults(database, types, config.state_filter if config else None, validation))
 
 
-def _views(names: Sequence[str], taus: Mapping[str, int]) -> dict[tuple[str | None, int | None], list[str]]:
-    """Return which queries are asked of the same rows: persons of one universe and threshold, or households."""
-    views: dict[tuple[str | None, int | None], list[str]] = {}
-    for name in names:
-        views.setdefault((QUERIES[name].persons, taus.get(name)), []).append(name)
-    return views
+def _queries(names: Sequence[str]) -> dict[str, Query]:
+    return {name: QUERIES[name] for name in names}
 
 
 def _cubes(
@@ -263,17 +263,15 @@ def _cubes(
     """Count the persons, units and geo that a database holds; with `keep`, also keep the rows behind the counts."""
     options = {"by": by} if by else {}
     cubes: dict[str, Frame] = {}
-    database.keep("households", HOUSEHOLDS)
-    database.keep("repeated", REPEATED)
-    database.view("joinable", JOINABLE)
-    for number, ((condition, tau), queries) in enumerate(_views(names, taus).items()):
+    locate_households(database)
+    for number, ((condition, tau), queries) in enumerate(universes(_queries(names), taus).items()):
         rows, columns = "households h", f"h.MAFID, {UNIT_COLUMNS}"
         if condition is not None:
             database.keep("kept", kept_query(condition, tau))
             rows, columns = "kept p join joinable h on h.MAFID = p.MAFID", f"{PERSON_COLUMNS}, {UNIT_COLUMNS}"
         if keep:
             database.keep(f"rows_{number}_{keep}", f"select {columns} from {rows}")
-        cubes |= {name: database.fetch(cube_query(QUERIES[name], rows="kept", **options)) for name in queries}
+        cubes |= {name: database.fetch(cube_query(query, rows="kept", **options)) for name, query in queries.items()}
     return cubes
 
 

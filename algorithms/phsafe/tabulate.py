@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from algorithms.phsafe.budget import Settings, read_config
-from algorithms.phsafe.cubes import HOUSEHOLDS, JOINABLE, REPEATED, cube_query, kept_query, levels_of
+from algorithms.phsafe.cubes import cube_query, kept_query, levels_of, locate_households, universes
 from algorithms.phsafe.engine import Engine, opened
 from algorithms.phsafe.frames import Frame
 from algorithms.phsafe.intake import read_frame
@@ -169,9 +169,7 @@ def tabulation(
             if report:
                 continue  # the other parts are only checked
             states |= set(database.fetch(STATES)["STATE"])
-            database.keep("households", f"{HOUSEHOLDS} and g.TABBLKST is not null")
-            database.keep("repeated", REPEATED)
-            database.view("joinable", JOINABLE)
+            locate_households(database)
             for name, cube in _cubes(database, queries, taus).items():
                 cubes[name].append(cube)
     check_report(report)
@@ -189,14 +187,11 @@ def tabulation(
 
 def _cubes(database: Engine, queries: Mapping[str, Query], taus: Mapping[str, int]) -> dict[str, Frame]:
     """Collapse each query once; the persons kept are shared by queries of one universe and threshold."""
-    cubes = {name: database.fetch(cube_query(query)) for name, query in queries.items() if not query.truncated}
-    views: dict[tuple[str, int | None], list[str]] = {}
-    for name, query in queries.items():
-        if query.persons is not None:
-            views.setdefault((query.persons, taus.get(name)), []).append(name)
-    for (condition, tau), names in views.items():
-        database.keep("kept", kept_query(condition, tau))
-        cubes |= {name: database.fetch(cube_query(queries[name], rows="kept")) for name in names}
+    cubes: dict[str, Frame] = {}
+    for (condition, tau), asked in universes(queries, taus).items():
+        if condition is not None:
+            database.keep("kept", kept_query(condition, tau))
+        cubes |= {name: database.fetch(cube_query(query, rows="kept")) for name, query in asked.items()}
     return cubes
 
 
