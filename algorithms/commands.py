@@ -153,9 +153,9 @@ def explore_phsafe(
     from rich.console import Console
     from rich.table import Table
 
+    from algorithms.files import whole_file
     from algorithms.phsafe.budget import ledger, read_config
     from algorithms.phsafe.explore import Z_PRODUCTION, choose, explore
-    from algorithms.phsafe.files import whole_file
 
     margins: dict[str, dict[str, float]] = {}
     for text in margin or []:

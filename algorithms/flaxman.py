@@ -106,7 +106,7 @@ class GDPC:
         ValueError
             If the two databases do not have the same leaves.
         """
-        return _geometric_loss(self.noise.epsilon, changes(leaf_counts(pair.x), leaf_counts(pair.y)))
+        return geometric_loss(self.noise.epsilon, changes(leaf_counts(pair.x), leaf_counts(pair.y)))
 
     def log_likelihood(self, outputs: ArrayLike, counts: ArrayLike) -> NDArray[np.float64]:
         """Return the log-probability of each of `outputs`, shape (runs, leaves), under `counts`: shape (runs,).
@@ -219,7 +219,7 @@ class RDPC:
             If the two databases do not have the leaves of the tree.
         """
         x, y = (self.tree.totals(self.tree.check_counts(leaf_counts(data))) for data in (pair.x, pair.y))
-        return _geometric_loss(self.noise.epsilon, changes(x, y))
+        return geometric_loss(self.noise.epsilon, changes(x, y))
 
 
 @dataclass(frozen=True)
@@ -422,7 +422,7 @@ def log_likelihood_of_cells(
     return total
 
 
-def _geometric_loss(epsilon: float, shifts: list[int]) -> LossDistribution | None:
+def geometric_loss(epsilon: float, shifts: list[int]) -> LossDistribution | None:
     """Loss of counts that differ by `shifts`, each with two-tailed geometric noise of `epsilon`: one outcome a loss."""
     before, shift = np.cumsum([0, *shifts])[:-1], np.array(shifts, np.int64)
     if ((before + 1.0) * (shift + 1)).sum() > ATOMS or not math.isfinite(epsilon * 2 * sum(shifts)):

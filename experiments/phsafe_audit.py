@@ -12,8 +12,8 @@ from matplotlib.figure import Figure
 from scipy import stats
 
 from algorithms.broken.households import SharedNoise, TwoTauStability, UnitCountedTwice
+from algorithms.frames import Frame
 from algorithms.phsafe.budget import Config, read_config
-from algorithms.phsafe.frames import Frame
 from algorithms.phsafe.measurement import PHSafe
 from algorithms.phsafe.neighbors import joint_pair, worst_pair
 from algorithms.phsafe.pairs import HouseholdPair

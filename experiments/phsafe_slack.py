@@ -8,8 +8,8 @@ from typing import Any, get_args
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
+from algorithms.frames import Frame
 from algorithms.phsafe.budget import Config, read_config
-from algorithms.phsafe.frames import Frame
 from algorithms.phsafe.neighbors import joint_pair, worst_pair
 from algorithms.phsafe.pairs import HouseholdPair, Model
 from algorithms.phsafe.search import search_worst

@@ -15,8 +15,8 @@ from typing import NamedTuple
 import pytest
 from golden.phsafe import CONFIG, PATHS, columns, rows
 
+from algorithms.frames import Frame
 from algorithms.phsafe.budget import read_config
-from algorithms.phsafe.frames import Frame
 from algorithms.phsafe.population import synthetic_households
 from algorithms.phsafe.release import check_release, read_release
 from algorithms.phsafe.tables import PUBLISHED

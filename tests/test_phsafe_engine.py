@@ -16,10 +16,10 @@ import numpy as np
 import pytest
 from golden.phsafe import CONFIG, PATHS, PERSONS, columns, rows
 
+from algorithms.frames import Frame
 from algorithms.phsafe import read_config, tabulate
 from algorithms.phsafe.duck import DuckDB
 from algorithms.phsafe.engine import opened as opened_engine
-from algorithms.phsafe.frames import Frame
 from algorithms.phsafe.spark import Spark
 
 COUNT = "select count(*) as N from t"

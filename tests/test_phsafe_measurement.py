@@ -10,10 +10,10 @@ import pytest
 from golden.phsafe import CONFIG, PATHS, columns
 from scipy import stats
 
+from algorithms.frames import Frame
 from algorithms.noise import DiscreteGaussian, TwoTailedGeometric
 from algorithms.phsafe import read_config
 from algorithms.phsafe.duck import DuckDB
-from algorithms.phsafe.frames import Frame
 from algorithms.phsafe.measurement import PHSafe, add_noise
 from algorithms.phsafe.tables import QUERIES
 from algorithms.phsafe.tabulate import Tabulation, tabulation

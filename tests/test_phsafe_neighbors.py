@@ -7,8 +7,8 @@ import functools
 import numpy as np
 import pytest
 
+from algorithms.frames import Frame
 from algorithms.phsafe.budget import read_config
-from algorithms.phsafe.frames import Frame
 from algorithms.phsafe.households import (
     FIRST_MAFID,
     Household,

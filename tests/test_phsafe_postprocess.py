@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from scipy import stats
 from scipy.special import log_ndtr, logsumexp
 
-from algorithms.phsafe.frames import Frame
+from algorithms.frames import Frame
 from algorithms.phsafe.postprocess import MEASURED, postprocess
 from algorithms.phsafe.ratios import ratio_law, shared_ratio_laws
 from algorithms.phsafe.tables import PUBLISHED

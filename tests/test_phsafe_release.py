@@ -16,11 +16,11 @@ import pytest
 from golden.phsafe import CONFIG, PATHS, columns, rows
 from scipy import stats
 
+from algorithms.frames import Frame
 from algorithms.noise import DiscreteGaussian
 from algorithms.phsafe import read_config, release
 from algorithms.phsafe.budget import noise_law
 from algorithms.phsafe.explore import choose
-from algorithms.phsafe.frames import Frame
 from algorithms.phsafe.measurement import PHSafe, add_noise
 from algorithms.phsafe.population import synthetic_households
 from algorithms.phsafe.release import check_release, read_release

@@ -13,8 +13,8 @@ from golden.phsafe import PATHS, columns, rows
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from algorithms.frames import Frame
 from algorithms.phsafe.budget import read_config
-from algorithms.phsafe.frames import Frame
 from algorithms.phsafe.households import FIRST_MAFID, Household, Person, Unit, database, derived
 from algorithms.phsafe.neighbors import joint_pair, worst_pair
 from algorithms.phsafe.population import load_households

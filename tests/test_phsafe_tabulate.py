@@ -13,9 +13,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from test_phsafe_truncation import kept_by_hand
 
+from algorithms.frames import Frame
 from algorithms.phsafe import read_config, tabulate
 from algorithms.phsafe.duck import DuckDB
-from algorithms.phsafe.frames import Frame
 from algorithms.phsafe.population import synthetic_households
 from algorithms.phsafe.schema import GEO, PERSONS, STATES, UNITS, Whole
 from algorithms.phsafe.tables import LEVELS, PUBLISHED, QUERIES, split_level

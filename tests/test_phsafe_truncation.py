@@ -13,9 +13,9 @@ from golden.phsafe import PERSONS, columns, ranked
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from algorithms.frames import Frame
 from algorithms.phsafe.cubes import kept_query, truncation_query
 from algorithms.phsafe.duck import DuckDB
-from algorithms.phsafe.frames import Frame
 from algorithms.phsafe.intake import read_frame
 from algorithms.phsafe.schema import PERSONS as DOMAINS
 from algorithms.phsafe.tables import QUERIES, TAU

@@ -11,10 +11,10 @@ from golden.phsafe import CONFIG, PATHS, columns
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from algorithms.frames import Frame
 from algorithms.phsafe import read_config, tabulate
 from algorithms.phsafe.derive import DERIVED_COLUMNS, derive_units
 from algorithms.phsafe.duck import DuckDB
-from algorithms.phsafe.frames import Frame
 from algorithms.phsafe.population import synthetic_households
 from algorithms.phsafe.schema import FRAMES, PUERTO_RICO, STATES, Codes, Digits, Whole
 from algorithms.phsafe.tables import QUERIES

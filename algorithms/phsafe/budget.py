@@ -26,8 +26,8 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
+from algorithms.frames import Frame
 from algorithms.noise import DiscreteGaussian, TwoTailedGeometric
-from algorithms.phsafe.frames import Frame
 from algorithms.phsafe.schema import PUERTO_RICO, STATES
 from algorithms.phsafe.tables import QUERIES
 from audit.claims import ZCDP, GaussianDP, PureDP

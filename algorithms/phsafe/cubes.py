@@ -7,8 +7,8 @@ from collections.abc import Iterable, Mapping, Sequence
 import numpy as np
 from numpy.typing import NDArray
 
+from algorithms.frames import Frame
 from algorithms.phsafe.engine import Engine
-from algorithms.phsafe.frames import Frame
 from algorithms.phsafe.schema import PERSONS, Whole
 from algorithms.phsafe.tables import Query, split_level
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+from algorithms.frames import Frame
 from algorithms.phsafe.engine import Engine, opened
-from algorithms.phsafe.frames import Frame
 from algorithms.phsafe.intake import read_frame
 from algorithms.phsafe.schema import HOUSEHOLDER, OWN_CHILDREN, PARTNERS, PERSONS, RELATIVES, SEX, UNITS
 

@@ -16,8 +16,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from algorithms.frames import Frame
 from algorithms.phsafe.engine import FORMATS, in_one_line
-from algorithms.phsafe.frames import Frame
 
 __all__ = ["DuckDB"]
 

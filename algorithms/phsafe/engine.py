@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any, Protocol
 
-from algorithms.phsafe.frames import Frame
+from algorithms.frames import Frame
 
 __all__ = ["FORMATS", "Engine", "in_one_line", "opened"]
 

@@ -13,10 +13,10 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from algorithms.frames import Frame
 from algorithms.phsafe.cubes import truncation_query
 from algorithms.phsafe.derive import derive_units
 from algorithms.phsafe.duck import DuckDB
-from algorithms.phsafe.frames import Frame
 from algorithms.phsafe.intake import read_frame
 from algorithms.phsafe.schema import GEO, PERSONS, SEX, UNITS
 from algorithms.phsafe.tables import IN_HOUSEHOLD

@@ -27,8 +27,8 @@ from collections import Counter
 from dataclasses import dataclass
 from typing import Any, Literal, get_args
 
+from algorithms.frames import Frame
 from algorithms.phsafe.duck import DuckDB
-from algorithms.phsafe.frames import Frame
 from algorithms.phsafe.intake import read_frame
 from algorithms.phsafe.schema import FRAMES
 from algorithms.phsafe.validate import check_report, find_faults

@@ -35,7 +35,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from algorithms.phsafe.frames import Frame
+from algorithms.frames import Frame
 from algorithms.phsafe.schema import GEO, MAFID, STATES, UNITS
 
 __all__ = ["LARGEST_SYNTHETIC", "Households", "load_households", "synthetic_households", "write_synthetic_households"]

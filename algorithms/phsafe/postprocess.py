@@ -28,7 +28,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.fft import irfft, next_fast_len, rfft
 
-from algorithms.phsafe.frames import Frame
+from algorithms.frames import Frame
 from algorithms.phsafe.ratios import ratio_law, shared_ratio_laws
 from algorithms.phsafe.tables import DERIVED, PUBLISHED, QUERIES
 

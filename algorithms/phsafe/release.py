@@ -49,11 +49,11 @@ from typing import Any
 
 import numpy as np
 
+from algorithms.files import usual_mode, whole_file
+from algorithms.frames import Frame
 from algorithms.noise import DiscreteGaussian, Rng
 from algorithms.phsafe.budget import Config, Ledger, Settings, ledger, noise_parameters, read_config
 from algorithms.phsafe.engine import Engine
-from algorithms.phsafe.files import usual_mode, whole_file
-from algorithms.phsafe.frames import Frame
 from algorithms.phsafe.measurement import add_noise
 from algorithms.phsafe.postprocess import postprocess
 from algorithms.phsafe.tables import DERIVED, PUBLISHED, QUERIES, level_of, split_level

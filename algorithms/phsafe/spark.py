@@ -8,8 +8,8 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+from algorithms.frames import Frame
 from algorithms.phsafe.engine import FORMATS, in_one_line
-from algorithms.phsafe.frames import Frame
 
 __all__ = ["Spark"]
 

@@ -9,10 +9,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from algorithms.frames import Frame
 from algorithms.phsafe.budget import Settings, read_config
 from algorithms.phsafe.cubes import cube_query, kept_query, levels_of, locate_households, universes
 from algorithms.phsafe.engine import Engine, opened
-from algorithms.phsafe.frames import Frame
 from algorithms.phsafe.intake import read_frame
 from algorithms.phsafe.schema import FRAMES, PUERTO_RICO
 from algorithms.phsafe.tables import DERIVED, NONPRIVATE, PUBLISHED, QUERIES, TAU, Query, split_level

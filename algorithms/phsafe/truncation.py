@@ -6,10 +6,10 @@ from typing import Any
 
 import numpy as np
 
+from algorithms.frames import Frame
 from algorithms.phsafe.budget import Settings, noise_law, read_config
 from algorithms.phsafe.engine import Engine, opened
 from algorithms.phsafe.explore import exact_margin_of_error
-from algorithms.phsafe.frames import Frame
 from algorithms.phsafe.tables import QUERIES
 from algorithms.phsafe.tabulate import tabulation
 from algorithms.phsafe.validate import Validation

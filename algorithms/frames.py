@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from algorithms.phsafe.files import whole_file
+from algorithms.files import whole_file
 
 __all__ = ["Frame"]
 

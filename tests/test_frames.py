@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from algorithms.phsafe.frames import Frame
+from algorithms.frames import Frame
 
 TEXT = st.text(st.characters(exclude_categories=["Cs"]), max_size=5)
 
