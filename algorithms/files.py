@@ -1,15 +1,16 @@
-"""Files that are whole or absent: written under a temporary name, and renamed when they are on the disk."""
+"""Files and folders that are whole or absent: written under a temporary name, and renamed when on the disk."""
 
 from __future__ import annotations
 
 import os
+import shutil
 import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TextIO
 
-__all__ = ["usual_mode", "whole_file"]
+__all__ = ["check_folder", "usual_mode", "whole_file", "whole_folder"]
 
 
 @contextmanager
@@ -60,3 +61,64 @@ def usual_mode(most: int) -> int:
     mask = os.umask(0)
     os.umask(mask)
     return most & ~mask
+
+
+@contextmanager
+def whole_folder(folder: str | os.PathLike[str]) -> Iterator[Path]:
+    """Lend a temporary folder that takes the place of another when the block ends without an error, in one step.
+
+    Parameters
+    ----------
+    folder : path-like
+        Must not exist, or be empty.
+
+    Yields
+    ------
+    Path
+        Of the temporary folder, beside the other.
+
+    Raises
+    ------
+    ValueError
+        If the folder holds something.
+    OSError
+        If it cannot be written; nothing is left behind.
+    """
+    target = check_folder(folder)
+    target.parent.mkdir(parents=True, exist_ok=True)
+    staged = Path(tempfile.mkdtemp(prefix=".release-", dir=target.parent))
+    try:
+        yield staged
+        staged.chmod(target.stat().st_mode & 0o777 if target.exists() else usual_mode(0o777))
+        os.replace(staged, target)
+    except BaseException:
+        shutil.rmtree(staged, ignore_errors=True)
+        raise
+
+
+def check_folder(folder: str | os.PathLike[str]) -> Path:
+    """Return the path of a folder that does not exist or is empty, or refuse it.
+
+    Parameters
+    ----------
+    folder : path-like
+        Where a release is to be written.
+
+    Returns
+    -------
+    Path
+        Of it.
+
+    Raises
+    ------
+    ValueError
+        If it is a file, or holds something.
+    """
+    target = Path(folder).resolve()
+    if target.exists() and not target.is_dir():
+        raise ValueError(f"out must be a folder, got the file {folder}")
+    if target.is_dir() and any(target.iterdir()):
+        raise ValueError(f"out must be a new or an empty folder, and {folder} holds something")
+    if target == Path.cwd() or target.is_mount():  # could not be replaced in one step
+        raise ValueError(f"out must not be the current folder or a mount, got {folder}")
+    return target

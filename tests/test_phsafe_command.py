@@ -172,7 +172,7 @@ def test_files_of_any_name(plaudit, name):
         (asked("--partitions", "x"), "Invalid value for '--partitions'"),
         (asked("--tau", "3"), "No such option"),
         (("phsafe",), "Missing option '--out'"),
-        (("topdown",), "No such command 'topdown'"),
+        (("bottomup",), "No such command 'bottomup'"),
     ],
 )
 def test_options_that_are_wrong(plaudit, arguments, told):

@@ -26,11 +26,12 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
+from algorithms.accountant import conversions
 from algorithms.frames import Frame
 from algorithms.noise import DiscreteGaussian, TwoTailedGeometric
 from algorithms.phsafe.schema import PUERTO_RICO, STATES
 from algorithms.phsafe.tables import QUERIES
-from audit.claims import ZCDP, GaussianDP, PureDP
+from audit.claims import ZCDP, PureDP
 
 __all__ = ["PRESETS", "Config", "Ledger", "Settings", "ledger", "noise_law", "noise_parameters", "read_config"]
 
@@ -347,19 +348,11 @@ class Ledger:
     def epsilons(self) -> Frame:
         """Columns ``CONVERSION``, ``UNBOUNDED`` and ``BOUNDED``: epsilon in nats at delta.
 
-        ``tight`` is the best that follows from the promise alone. Of rho there are two more: ``simple``, the textbook's
-        rho + 2 sqrt(rho log(1 / delta)), and ``Gaussian``, the exact loss of normal noise that spends all of rho. The
-        last is no consequence of zCDP: it needs the noise to be Gaussian, as it nearly is at production's scales.
+        By every conversion of `algorithms.accountant.conversions`, which says what they mean.
         """
-        claims = (self.unbounded, self.bounded)
-        ways = {"tight": [claim.epsilon_at(self.delta) for claim in claims]}
-        if self.config.privacy_definition == "zcdp":
-            rhos = [claim.budget for claim in claims]
-            simple = [rho + 2 * math.sqrt(rho * -math.log(self.delta)) for rho in rhos]
-            normal = [GaussianDP(math.sqrt(2 * rho)).epsilon_at(self.delta) for rho in rhos]
-            ways = {"simple": simple, **ways, "Gaussian": normal}
-        unbounded, bounded = zip(*ways.values(), strict=True)
-        return Frame({"CONVERSION": list(ways), "UNBOUNDED": unbounded, "BOUNDED": bounded})
+        unbounded, bounded = (conversions(claim, self.delta) for claim in (self.unbounded, self.bounded))
+        columns = {"UNBOUNDED": list(unbounded.values()), "BOUNDED": list(bounded.values())}
+        return Frame({"CONVERSION": list(unbounded), **columns})
 
     def __str__(self) -> str:
         rows = [(f"{table:<10} {level}", *losses) for table, level, *losses in self.queries.rows()]
@@ -398,9 +391,7 @@ def ledger(config: Settings, delta: float = 1e-10) -> Ledger:
 
     References
     ----------
-    .. [1] Sexton et al., 2024, theorems 1 to 4. ``tight``: Canonne, Kamath and Steinke, "The Discrete Gaussian for
-       Differential Privacy", 2020, corollary 13. ``simple``: Bun and Steinke, 2016, proposition 1.3. ``Gaussian``:
-       Balle and Wang, 2018, theorem 8.
+    .. [1] Sexton et al., 2024, theorems 1 to 4; those of the conversions to epsilon are in `algorithms.accountant`.
 
     Examples
     --------

@@ -39,8 +39,6 @@ from __future__ import annotations
 import csv
 import json
 import os
-import shutil
-import tempfile
 from collections.abc import Mapping
 from dataclasses import dataclass
 from importlib import metadata
@@ -49,7 +47,7 @@ from typing import Any
 
 import numpy as np
 
-from algorithms.files import usual_mode, whole_file
+from algorithms.files import check_folder, whole_file, whole_folder
 from algorithms.frames import Frame
 from algorithms.noise import DiscreteGaussian, Rng
 from algorithms.phsafe.budget import Config, Ledger, Settings, ledger, noise_parameters, read_config
@@ -125,10 +123,7 @@ class Release:
         OSError
             If it cannot be written.
         """
-        target = check_folder(folder)
-        target.parent.mkdir(parents=True, exist_ok=True)
-        staged = Path(tempfile.mkdtemp(prefix=".release-", dir=target.parent))
-        try:
+        with whole_folder(folder) as staged:
             for name, table in self.tables.items():
                 (staged / name).mkdir()
                 table.to_csv(staged / name / f"{name}.csv", separator="|")
@@ -139,11 +134,6 @@ class Release:
                 with whole_file(staged / name) as file:
                     json.dump(content, file, indent=4)
             check_release(read_release(staged), self.config, self.states)
-            staged.chmod(target.stat().st_mode & 0o777 if target.exists() else usual_mode(0o777))
-            os.replace(staged, target)  # one step: a release is whole or absent
-        except BaseException:
-            shutil.rmtree(staged, ignore_errors=True)
-            raise
 
 
 def release(
@@ -307,34 +297,6 @@ def _check_sums(name: str, made: Frame, source: str, measured: Frame, sums: Mapp
     for (table, *place, cell), count in counts.items():
         if table == name and count != (total := sum(counts[source, *place, part] for part in sums[cell])):
             raise ValueError(f"{name} {' '.join(place)} {cell}: COUNT must be {total}, as in {source}, got {count}")
-
-
-def check_folder(folder: str | os.PathLike[str]) -> Path:
-    """Return the path of a folder that does not exist or is empty, or refuse it.
-
-    Parameters
-    ----------
-    folder : path-like
-        Where a release is to be written.
-
-    Returns
-    -------
-    Path
-        Of it.
-
-    Raises
-    ------
-    ValueError
-        If it is a file, or holds something.
-    """
-    target = Path(folder).resolve()
-    if target.exists() and not target.is_dir():
-        raise ValueError(f"out must be a folder, got the file {folder}")
-    if target.is_dir() and any(target.iterdir()):
-        raise ValueError(f"out must be a new or an empty folder, and {folder} holds something")
-    if target == Path.cwd() or target.is_mount():  # could not be replaced in one step
-        raise ValueError(f"out must not be the current folder or a mount, got {folder}")
-    return target
 
 
 def _published(noisy: Tabulation, config: Config) -> dict[str, Frame]:

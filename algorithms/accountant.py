@@ -1,0 +1,56 @@
+"""What a promise means as epsilon at a delta: the values that the field quotes, side by side."""
+
+from __future__ import annotations
+
+import math
+
+from audit.claims import ZCDP, GaussianDP, PureDP
+
+__all__ = ["conversions"]
+
+
+def conversions(claim: PureDP | ZCDP, delta: float) -> dict[str, float]:
+    r"""Return the epsilons that are quoted for a promise at a delta.
+
+    Parameters
+    ----------
+    claim : PureDP or ZCDP
+        The promise.
+    delta : float
+        Probability, between 0 and 1.
+
+    Returns
+    -------
+    dict of str to float
+        Epsilons in nats. ``"tight"`` is the best that follows from the promise alone. Of rho there are two more, before
+        and after it: ``"simple"``, the textbook's ``rho + 2 sqrt(rho log(1 / delta))``, and ``"Gaussian"``, the exact
+        loss of normal noise that spends all of rho. The last is no consequence of zCDP: it needs the noise to be
+        Gaussian, as it nearly is at production's scales.
+
+    Raises
+    ------
+    ValueError
+        If `delta` is not between 0 and 1.
+    TypeError
+        If the claim is of another family.
+
+    References
+    ----------
+    .. [1] ``tight``: Canonne, Kamath and Steinke, "The Discrete Gaussian for Differential Privacy", 2020, corollary 13.
+    .. [2] ``simple``: Bun and Steinke, "Concentrated Differential Privacy", 2016, proposition 1.3.
+    .. [3] ``Gaussian``: Balle and Wang, "Improving the Gaussian Mechanism for Differential Privacy", 2018, theorem 8.
+
+    Examples
+    --------
+    >>> {way: round(epsilon, 2) for way, epsilon in conversions(ZCDP(2.5562), 1e-10).items()}
+    {'simple': 17.9, 'tight': 17.14, 'Gaussian': 16.47}
+    """
+    if not 0 < delta < 1:
+        raise ValueError(f"delta must be between 0 and 1, got {delta}")
+    if not isinstance(claim, PureDP | ZCDP):
+        raise TypeError(f"claim must be PureDP or ZCDP, got {type(claim).__name__}")
+    tight = {"tight": claim.epsilon_at(delta)}
+    if isinstance(claim, PureDP):
+        return tight
+    simple = claim.rho + 2 * math.sqrt(claim.rho * -math.log(delta))
+    return {"simple": simple, **tight, "Gaussian": GaussianDP(math.sqrt(2 * claim.rho)).epsilon_at(delta)}
