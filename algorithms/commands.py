@@ -85,12 +85,13 @@ def release_phsafe(
     import numpy as np
     from rich.console import Console
 
+    from algorithms.files import check_folder
     from algorithms.noise import Rng
     from algorithms.phsafe.budget import read_config
     from algorithms.phsafe.derive import derive_units
     from algorithms.phsafe.duck import DuckDB
     from algorithms.phsafe.engine import opened
-    from algorithms.phsafe.release import check_folder, release
+    from algorithms.phsafe.release import release
     from algorithms.phsafe.validate import InvalidHouseholds
 
     if seed is not None and seed < 0:
@@ -134,6 +135,92 @@ def release_phsafe(
     print(f"\n{rows:,} rows in {len(made.tables)} tables, with {noise}, written to {out}.")
     print(MODEL)
     return 0
+
+
+@releases.command("topdown")
+def release_topdown(
+    out: Annotated[Path, typer.Option(help="Folder for the release: a new or an empty one.")],
+    data: Annotated[
+        Path | None, typer.Option(help="Persons, .csv or .parquet: areas and attributes, one a row.")
+    ] = None,
+    preset: Annotated[str, typer.Option(help="Settings: e2e-1940, pl94-2020, h1 or micro.")] = "e2e-1940",
+    areas: Annotated[
+        str, typer.Option(help="Columns of areas, the outermost first, such as state,county,district.")
+    ] = "",
+    count: Annotated[str | None, typer.Option(help="Column of the number of persons that a row stands for.")] = None,
+    facilities: Annotated[
+        Path | None, typer.Option(help="Public housing units and facilities: areas, type (hhgq) and count.")
+    ] = None,
+    epsilon: Annotated[float | None, typer.Option(help="Another budget, in nats, with geometric noise.")] = None,
+    rho: Annotated[float | None, typer.Option(help="Another budget, with discrete Gaussian noise.")] = None,
+    relation: Annotated[str, typer.Option(help="Neighbors: replace_one or add_remove.")] = "replace_one",
+    jobs: Annotated[int, typer.Option(help="Families of areas that are solved at the same time.")] = 1,
+    bundled: Annotated[
+        bool, typer.Option("--bundled", help="Run on a small synthetic nation of 1940 instead of files.")
+    ] = False,
+    seed: Annotated[
+        int | None, typer.Option(help="Seeded noise instead of secure noise: a simulation, not to be published.")
+    ] = None,
+) -> int:
+    """Release consistent tables and microdata from persons, by TopDown."""
+    import numpy as np
+    from rich.console import Console
+
+    from algorithms.files import check_folder
+    from algorithms.hierarchy import Hierarchy
+    from algorithms.topdown import presets
+    from algorithms.topdown.intake import read_facilities, read_histogram
+    from algorithms.topdown.population import synthetic_1940
+    from algorithms.topdown.release import release
+
+    if seed is not None and seed < 0:
+        raise ValueError(f"seed must be 0 or more, got {seed}")
+    if preset not in presets.PRESETS:
+        raise ValueError(f"preset must be one of {', '.join(presets.PRESETS)}, got {preset!r}")
+    check_folder(out)
+    options: dict[str, Any] = {"epsilon": epsilon, "rho": rho, "relation": relation, "n_jobs": jobs}
+    columns = [name.strip() for name in areas.split(",")]
+    if bundled:
+        if data is not None or areas or count is not None or facilities is not None or preset != "e2e-1940":
+            raise ValueError("--bundled goes without --data, --areas, --count and --facilities, and with e2e-1940")
+        columns = ["state", "county", "district"]
+    elif data is None or not areas:
+        raise ValueError("--data and --areas are needed, or --bundled")
+    options["levels"] = _levels(list(presets.PRESETS[preset].levels), columns)
+    presets.preset(preset, Hierarchy.regular(1, len(columns)), **options)  # settings are refused before data are read
+    signal.signal(signal.SIGTERM, signal.default_int_handler)
+    try:
+        with Console(stderr=True).status("counting, drawing noise, estimating"):
+            if bundled:
+                population = synthetic_1940(0, states=2, counties=3, districts=5)
+                tree, histogram = population.tree, population.histogram
+                options["facilities"] = population.facilities
+            else:
+                schema = presets.PRESETS[preset].schema
+                tree, histogram = read_histogram(data, schema, columns, count=count)
+                if facilities is not None:
+                    options["facilities"] = read_facilities(facilities, schema, columns, tree)
+            topdown = presets.preset(preset, tree, **options)
+            rng: Any = "secure" if seed is None else np.random.default_rng(seed)
+            made = release(topdown, histogram, out=out, rng=rng, areas=columns, preset=preset)
+    except KeyboardInterrupt:
+        raise ValueError("interrupted; nothing was written") from None
+    except RuntimeError as error:  # a solver that does not converge, and no failsafe
+        raise ValueError(f"{error}; nothing was written") from error
+    print(made.ledger)
+    print("\nLevels: " + ", ".join(f"{level} {name}" for level, name in enumerate(("root", *columns))) + ".")
+    failures, families = made.estimate.failures, sum(made.estimate.routes.values())
+    print(f"Failsafe: {len(failures):,} of {families:,} families{':' * bool(failures)}")
+    print(*(f"  {failure.area}: {failure.reason}" for failure in failures[:5]), sep="\n", end="\n" * bool(failures))
+    noise = "secure noise" if seed is None else f"noise from seed {seed}: a simulation, not to be published"
+    print(f"Tables of {tree.n_nodes:,} areas and {made.people:,} records, with {noise}, written to {out}.")
+    return 0
+
+
+def _levels(known: list[str], areas: list[str]) -> list[str] | None:
+    """Return the levels of the settings that columns are named after, and above them the one before the first."""
+    plain = [name.lower().replace("_", " ") for name in areas]
+    return [known[known.index(plain[0]) - 1], *plain] if set(plain) <= set(known[1:]) else None
 
 
 @choices.command("phsafe")

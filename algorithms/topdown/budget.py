@@ -1,0 +1,173 @@
+"""How the privacy budget is divided: over levels, areas and queries, in exact fractions."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from numbers import Rational
+
+from algorithms.noise import DiscreteGaussian, TwoTailedGeometric
+from audit.claims import ZCDP, PureDP, Relation
+
+__all__ = ["Budget", "Share", "exact_share"]
+
+Share = Fraction | int | str
+"""An exact share: a fraction, a whole number, or text such as ``"104/4099"``."""
+Law = TwoTailedGeometric | DiscreteGaussian
+Claim = PureDP | ZCDP
+
+
+def exact_share(where: str, value: Share) -> Fraction:
+    """Return a share as a fraction.
+
+    Parameters
+    ----------
+    where : str
+        What it is the share of, for messages.
+    value : Fraction, int or str
+        Such as ``"104/4099"`` or ``"0.225"``.
+
+    Returns
+    -------
+    Fraction
+        From 0 to 1.
+
+    Raises
+    ------
+    TypeError
+        If it is a float, whose digits may not be what was meant.
+    ValueError
+        If it is no fraction from 0 to 1.
+    """
+    if isinstance(value, bool) or not isinstance(value, Rational | str):
+        raise TypeError(f'share of {where} must be exact, a Fraction or text such as "1/3", got {value!r}')
+    try:
+        share = Fraction(value)
+    except (ValueError, ZeroDivisionError):
+        raise ValueError(f"share of {where} must be a fraction from 0 to 1, got {value!r}") from None
+    if not 0 <= share <= 1:
+        raise ValueError(f"share of {where} must be a fraction from 0 to 1, got {value}")
+    return share
+
+
+@dataclass(frozen=True)
+class Budget:
+    """What is promised, and which part of it every level and query spends.
+
+    Attributes
+    ----------
+    promise : PureDP or ZCDP
+        The whole release, under its neighbor relation: pure privacy is kept by two-sided geometric noise,
+        zero-concentrated privacy by discrete Gaussian noise.
+    levels : sequence of Share
+        Share of each level, the root's first; they add up to 1.
+    queries : sequence of mapping of str to Share
+        For each level the share of each query; they add up to 1.
+
+    Raises
+    ------
+    TypeError
+        If a share is not exact, or the promise of another kind.
+    ValueError
+        If the promise is not positive and finite, or shares do not add up to 1.
+
+    Notes
+    -----
+    Of bounded neighbors (``replace_one``) a person changes two answers of a query by 1: the geometric noise of a share
+    epsilon has ``epsilon / 2``, the discrete Gaussian noise of a share rho ``sigma^2 = 1 / rho``. Of unbounded ones the
+    person changes one: ``epsilon``, and ``sigma^2 = 1 / (2 rho)``.
+
+    References
+    ----------
+    .. [1] Abowd et al., "The 2020 Census Disclosure Avoidance System TopDown Algorithm", 2022, sections 5 and 7.
+
+    Examples
+    --------
+    >>> budget = Budget(PureDP(1.0, "replace_one"), ["1/2", "1/2"], [{"total": 1}, {"total": "1/4", "sex": "3/4"}])
+    >>> round(budget.law(Fraction(1, 2), "sex", 1).epsilon, 6)
+    0.1875
+    """
+
+    promise: Claim
+    levels: Sequence[Share]
+    queries: Sequence[Mapping[str, Share]]
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.promise, PureDP | ZCDP):
+            raise TypeError(f"promise must be PureDP or ZCDP, got {type(self.promise).__name__}")
+        if not 0 < self.promise.budget < math.inf:
+            raise ValueError(f"{self.promise.parameter} must be positive and finite, got {self.promise.budget}")
+        levels = tuple(exact_share(f"level {j}", share) for j, share in enumerate(self.levels))
+        if sum(levels) != 1:
+            raise ValueError(f"shares of the levels must add up to 1, got {sum(levels)}")
+        if len(self.queries) != len(levels):
+            raise ValueError(f"queries must be given for each of {len(levels)} levels, got {len(self.queries)}")
+        queries = tuple(
+            {name: exact_share(f"{name} at level {j}", share) for name, share in given.items()}
+            for j, given in enumerate(self.queries)
+        )
+        for j, given in enumerate(queries):
+            if sum(given.values()) != 1:
+                raise ValueError(f"shares of the queries at level {j} must add up to 1, got {sum(given.values())}")
+        object.__setattr__(self, "levels", levels)
+        object.__setattr__(self, "queries", queries)
+
+    def measured(self, level: int) -> Iterator[tuple[str, Fraction]]:
+        """Yield the queries of a level that have a share, and their shares.
+
+        Yields
+        ------
+        (str, Fraction)
+            Name and share.
+        """
+        for name, share in self.queries[level].items():
+            part = exact_share(name, share)
+            if part:
+                yield name, part
+
+    def law(self, node_share: Fraction, query: str, level: int) -> Law:
+        """Return the noise of every answer of a query in an area.
+
+        Parameters
+        ----------
+        node_share : Fraction
+            Share of the area, positive.
+        query : str
+            Name of the query.
+        level : int
+            The area's level.
+
+        Returns
+        -------
+        TwoTailedGeometric or DiscreteGaussian
+            Its scale rounded towards more noise, so that rounding never spends more than the share.
+        """
+        share = node_share * dict(self.measured(level))[query]
+        exact = Fraction(self.promise.budget) * share
+        bounded = self.promise.relation == "replace_one"
+        if isinstance(self.promise, PureDP):
+            return TwoTailedGeometric(math.nextafter(float(exact / (2 if bounded else 1)), 0))
+        return DiscreteGaussian(math.nextafter(math.sqrt(1 / float(exact * (1 if bounded else 2))), math.inf))
+
+    def under(self, relation: Relation) -> Claim:
+        """Return what the noise promises under either relation.
+
+        The noise is known, so the way from bounded to unbounded neighbors exists here: one person added or removed
+        changes one answer of each query, which costs half of what changing two does. It says nothing of invariants,
+        which most additions break.
+
+        Parameters
+        ----------
+        relation : {"add_remove", "replace_one"}
+            The relation wanted.
+
+        Returns
+        -------
+        PureDP or ZCDP
+            For discrete Gaussian noise a person replaced costs twice one added, not the four times of any zCDP.
+        """
+        factor = {"add_remove": 1, "replace_one": 2}
+        budget = self.promise.budget * factor[relation] / factor[self.promise.relation]
+        return type(self.promise)(budget, relation)

@@ -1,0 +1,268 @@
+"""What is known besides the measurements: answers that are published exactly, and bounds that everyone knows."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from algorithms.hierarchy import Hierarchy
+from algorithms.topdown.family import Box, Joint, answer
+from algorithms.topdown.schema import Query, Schema
+from algorithms.topdown.spine import areas_at, children_of
+
+__all__ = ["Bounds", "Constraint", "GroupedTotal", "Invariant", "broken", "facility_bounds", "structural_zeros"]
+
+MOST_PERSONS = {"housing unit": 99, "facility": 99_999}  # of the 1940 configuration
+
+
+@dataclass(frozen=True)
+class Invariant:
+    """A query whose exact answers are published, and no part of the promise.
+
+    Attributes
+    ----------
+    query : str
+        Its name.
+    level : int
+        The level at which; the answers of all areas above follow.
+    """
+
+    query: str
+    level: int
+
+    def __str__(self) -> str:
+        return f"{self.query} of level {self.level} (invariant)"
+
+
+@dataclass(frozen=True)
+class GroupedTotal:
+    """Exact totals of groups of siblings: of a state that the spine divides into two parts.
+
+    Attributes
+    ----------
+    level : int
+        The level of the siblings.
+    groups : array_like of int, shape (areas at the level,)
+        Which group each belongs to, areas in the order of `areas_at`.
+    """
+
+    level: int
+    groups: ArrayLike
+
+    def __str__(self) -> str:
+        return f"total of groups of level {self.level} (invariant)"
+
+
+@dataclass(frozen=True)
+class Bounds:
+    """Bounds on the answers of a query that hold for every possible database, and are public.
+
+    Attributes
+    ----------
+    name : str
+        What they say, for messages.
+    query : str
+        Its name.
+    level : int
+        The level at which; areas above have the sums.
+    lower, upper : array_like of int, shape (areas at the level, groups), or (groups,) for all areas, optional
+        Smallest and largest answers, areas in the order of `areas_at`; by default 0 and none.
+    """
+
+    name: str
+    query: str
+    level: int
+    lower: ArrayLike | None = None
+    upper: ArrayLike | None = None
+
+    def __str__(self) -> str:
+        return self.name
+
+
+@dataclass(frozen=True)
+class Constraint:
+    """Bounds spread over all areas of a tree.
+
+    Attributes
+    ----------
+    name : str
+        For messages.
+    query : Query
+        Whose answers.
+    lower, upper : ndarray of float, shape (n_nodes, groups)
+        0 and infinity where nothing is known; equal where the answer is given.
+    """
+
+    name: str
+    query: Query
+    lower: NDArray[np.float64]
+    upper: NDArray[np.float64]
+
+    @classmethod
+    def spread(
+        cls, name: str, query: Query, tree: Hierarchy, areas: NDArray[np.int64], lower: ArrayLike, upper: ArrayLike
+    ) -> Constraint:
+        """Spread bounds on some areas upwards: an area has at least what its parts have, and at most likewise.
+
+        Parameters
+        ----------
+        name : str
+            For messages.
+        query : Query
+            Whose answers.
+        tree : Hierarchy
+            The areas.
+        areas : ndarray of int
+            Nodes that are bounded.
+        lower, upper : array_like, shape (areas, groups)
+            Their bounds.
+
+        Returns
+        -------
+        Constraint
+            On all areas.
+
+        Raises
+        ------
+        ValueError
+            If a bound has another shape, is negative, not whole or not a number, or a lower one is above the upper.
+        """
+        low, high = np.zeros((tree.n_nodes, query.size)), np.full((tree.n_nodes, query.size), np.inf)
+        for words, given, into in (("lower", lower, low), ("upper", upper, high)):
+            values = np.asarray(given, np.float64)
+            if values.shape not in ((query.size,), (areas.size, query.size)):
+                raise ValueError(
+                    f"{words} bounds of {name} must have shape ({areas.size}, {query.size}), got {values.shape}"
+                )
+            odd = values[~((values >= 0) & ((values == np.floor(values)) | (values == np.inf)))]
+            if odd.size or (words == "lower" and np.isinf(values).any()):
+                shown = odd[0] if odd.size else np.inf
+                raise ValueError(f"{words} bounds of {name} must be whole numbers, 0 or more, got {shown}")
+            into[areas] = values
+        if (wrong := np.argwhere(low > high)).size:
+            node, group = wrong[0]
+            raise ValueError(
+                f"lower bounds of {name} must not be above the upper, got {low[node, group]:.0f} above "
+                f"{high[node, group]:.0f} for {query.labels[group]} in {tree.labels[node]}"
+            )
+        starts = children_of(tree)
+        for node in range(tree.n_nodes - 1, -1, -1):
+            parts = slice(int(starts[node]), int(starts[node + 1]))
+            if parts.stop > parts.start:
+                low[node] = np.maximum(low[node], low[parts].sum(axis=0))
+                high[node] = np.minimum(high[node], high[parts].sum(axis=0))
+        return cls(name, query, low, high)
+
+    def box(self, nodes: slice | NDArray[np.int64]) -> Box | None:
+        """Return the bounds of some areas, or None where they say nothing."""
+        lower, upper = self.lower[nodes], self.upper[nodes]
+        if not lower.any() and np.isinf(upper).all():
+            return None
+        return Box(self.name, self.query.groups, lower, upper)
+
+
+def facility_bounds(query: str, level: int, facilities: ArrayLike, *, most: Mapping[str, int] = MOST_PERSONS) -> Bounds:
+    """Return what counts of housing units and facilities say about the people who live in them.
+
+    Parameters
+    ----------
+    query : str
+        Query of the types, housing units first.
+    level : int
+        The level at which the facilities are counted.
+    facilities : array_like of int, shape (areas at the level, types)
+        Units or facilities of each type in each area, a public histogram of its own universe.
+    most : mapping of str to int
+        Most persons in a ``"housing unit"`` and in a ``"facility"``.
+
+    Returns
+    -------
+    Bounds
+        At least one person in every facility, none at least in housing units, which may be vacant; at most 99 a housing
+        unit and 99,999 a facility, so nobody where there is none.
+
+    Raises
+    ------
+    ValueError
+        If a count is negative.
+
+    References
+    ----------
+    .. [1] Petti and Flaxman, "Differential privacy in the 2020 US census", 2020; the configuration of the 1940 runs.
+    """
+    counts = np.asarray(facilities, np.int64)
+    if counts.size and counts.min() < 0:
+        raise ValueError(f"facilities must not be negative, got {counts.min()}")
+    lower, upper = counts.copy(), counts * most["facility"]
+    lower[..., 0], upper[..., 0] = 0, counts[..., 0] * most["housing unit"]
+    return Bounds("persons by facilities", query, level, lower, upper)
+
+
+def structural_zeros(schema: Schema, level: int, zeros: Sequence[Mapping[str, str | Sequence[str]]]) -> Bounds:
+    """Return bounds that keep impossible cells empty.
+
+    Parameters
+    ----------
+    schema : Schema
+        The cells.
+    level : int
+        The finest level of the tree.
+    zeros : sequence of mapping
+        Levels that exclude each other, as `Schema.where` takes them: ``{"hhgq": "nursing", "votingage": "minor"}``.
+
+    Returns
+    -------
+    Bounds
+        Upper bounds of 0 on the detailed query.
+    """
+    upper = np.full(schema.cells, np.inf)
+    for levels in zeros:
+        upper[schema.where(**levels)] = 0
+    return Bounds("structural zeros", "detailed", level, None, upper)
+
+
+def given_joints(tree: Hierarchy, grouped: GroupedTotal, totals: NDArray[np.int64], parent: int) -> list[Joint]:
+    """Return the joint totals of the family of one parent."""
+    areas, groups = areas_at(tree, grouped.level), np.asarray(grouped.groups)
+    starts = children_of(tree)
+    first, stop = int(starts[parent]), int(starts[parent + 1])
+    family = np.flatnonzero((areas >= first) & (areas < stop) & (tree.parent[areas] == parent))
+    joints = []
+    for group in np.unique(groups[family]):
+        members = np.zeros(stop - first, np.bool_)
+        members[areas[family[groups[family] == group]] - first] = True
+        joints.append(Joint(f"{grouped}, group {group}", members, int(totals[group])))
+    return joints
+
+
+def broken(constraint: Constraint, tables: NDArray[np.int64], tree: Hierarchy) -> str | None:
+    """Look for a bound that tables break.
+
+    Parameters
+    ----------
+    constraint : Constraint
+        Bounds on all areas.
+    tables : ndarray of int, shape (..., n_nodes, cells)
+        Tables of all areas.
+    tree : Hierarchy
+        The areas.
+
+    Returns
+    -------
+    str or None
+        The first one in words; None where the tables keep all.
+    """
+    answers = answer(constraint.query.groups, tables)
+    wrong = np.argwhere((answers < constraint.lower) | (answers > constraint.upper))
+    if not wrong.size:
+        return None
+    *_, node, group = wrong[0]
+    low, high = constraint.lower[node, group], constraint.upper[node, group]
+    bounds = (
+        f"{low:.0f}" if low == high else f"{low:.0f} or more" if np.isinf(high) else f"from {low:.0f} to {high:.0f}"
+    )
+    where = f"{constraint.query.labels[group]} in {tree.labels[node] or 'the root'}"
+    return f"{constraint.name}: {where} must be {bounds}, got {answers[tuple(wrong[0])]}"

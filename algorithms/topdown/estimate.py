@@ -1,0 +1,335 @@
+"""From noisy measurements to tables: level by level, each area's table is split over its parts."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import joblib
+import numpy as np
+from numpy.typing import NDArray
+
+from algorithms.hierarchy import Hierarchy
+from algorithms.topdown import batched, linear, quadratic, rounding
+from algorithms.topdown.constraints import Constraint, broken
+from algorithms.topdown.family import Box, Family, Fit, Groups, Solution, answer
+from algorithms.topdown.measure import Measurements
+from algorithms.topdown.plan import Plan
+
+__all__ = ["Estimate", "Failure", "estimate"]
+
+Real = NDArray[np.float64]
+EXACT = 1e-6  # variances below are as good as none, and weights as far apart as theirs would stall a solver
+
+
+@dataclass(frozen=True)
+class Failure:
+    """A family that the solver or the rounder could not solve, and that went through the failsafe.
+
+    Attributes
+    ----------
+    run : int
+        Which run.
+    area : str
+        The parent, with the areas it lies in below the root.
+    reason : str
+        What failed, with residuals.
+    """
+
+    run: int
+    area: str
+    reason: str
+
+
+@dataclass(frozen=True)
+class Estimate:
+    """Tables of all areas, consistent, and how they came about.
+
+    Attributes
+    ----------
+    tables : ndarray of int, shape (..., n_nodes, cells)
+        Not negative; every area is the sum of its parts. Leading axis: runs.
+    real : ndarray of float, shape (..., n_nodes, cells)
+        The estimates before rounding, given the rounded parents.
+    routes : dict of str to int
+        How many families were rounded in which way; see `algorithms.topdown.rounding`.
+    failures : tuple of Failure
+        Families that went through the failsafe.
+    primal, dual : float
+        Largest residuals of all solutions: see `algorithms.topdown.family.Solution`.
+    """
+
+    tables: NDArray[np.int64]
+    real: Real
+    routes: dict[str, int]
+    failures: tuple[Failure, ...]
+    primal: float
+    dual: float
+
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> NDArray[Any]:
+        return np.array(self.tables, dtype=dtype, copy=copy)
+
+
+@dataclass(frozen=True)
+class _Split:
+    """What became of one family."""
+
+    tables: NDArray[np.int64]
+    real: Real
+    route: str
+    primal: float
+    dual: float
+    failure: str = ""
+
+
+@dataclass(frozen=True)
+class _Options:
+    """How one family is solved."""
+
+    passes: tuple[tuple[str, ...], ...]
+    rounding: tuple[tuple[Groups, ...], ...]
+    minimal: Groups | None
+    tolerance: float | None
+    slack: float
+
+
+@dataclass(frozen=True)
+class _Level:
+    """All families of one level, side by side, for all runs."""
+
+    parents: NDArray[np.int64]  # nodes, shape (families,); -1 above the root
+    starts: NDArray[np.int64]  # first child of each family, counted within the level, shape (families + 1,)
+    above: NDArray[np.int64] | None  # tables of the parents, shape (runs, families, cells)
+    fits: tuple[tuple[str, Groups, Real, Real], ...]  # name, groups, answers (runs, areas, groups), weights (areas,)
+    boxes: tuple[Box, ...]
+    plan: Plan
+    measurements: Measurements
+
+    def family(self, run: int, number: int) -> Family:
+        """Cut out the problem of one family in one run."""
+        parts = slice(int(self.starts[number]), int(self.starts[number + 1]))
+        return Family(
+            parts.stop - parts.start,
+            self.plan.schema.cells,
+            tuple(
+                Fit(name, groups, answers[run, parts], weights[parts]) for name, groups, answers, weights in self.fits
+            ),
+            tuple(Box(box.name, box.groups, box.lower[parts], box.upper[parts]) for box in self.boxes),
+            () if self.above is None else self.plan.joints(self.measurements.known, int(self.parents[number])),
+            None if self.above is None else self.above[run, number],
+        )
+
+
+def estimate(plan: Plan, measurements: Measurements) -> Estimate:
+    """Turn noisy measurements into tables that keep every constraint.
+
+    It sees noisy answers, invariants and public structure, so whatever it does is post-processing.
+
+    Parameters
+    ----------
+    plan : Plan
+        Public structure.
+    measurements : Measurements
+        Of one run, or of several along the leading axis.
+
+    Returns
+    -------
+    Estimate
+        Tables of all areas, with a leading axis if the measurements have one.
+
+    Raises
+    ------
+    ValueError
+        If no tables keep the constraints of the root, or of a family even in the failsafe: it says which conflict.
+    RuntimeError
+        If a solver does not converge and there is no failsafe, or the tables break a constraint after all.
+
+    References
+    ----------
+    .. [1] Abowd et al., "The 2020 Census Disclosure Avoidance System TopDown Algorithm", 2022, section 6.
+    """
+    single = next(iter(measurements.noisy.values())).answers.ndim == 2
+    constraints = plan.constraints(measurements.known)
+    runs = 1 if single else len(next(iter(measurements.noisy.values())).answers)
+    tables = np.zeros((runs, plan.tree.n_nodes, plan.schema.cells), np.int64)
+    real = np.zeros(tables.shape)
+    routes: dict[str, int] = {}
+    failures: list[Failure] = []
+    primal = dual = 0.0
+    for j in range(plan.tree.depth + 1):
+        level = _level(plan, measurements, constraints, j, tables)
+        nodes = plan.tree.level(j)
+        done = np.zeros((runs, level.parents.size), np.bool_)
+        solved = _solve_together(plan, level, j) if plan.solver == "batched" else None
+        if solved is not None:
+            done, tables[:, nodes] = _round_together(plan, level, solved)
+            real[:, nodes] = solved.tables
+            routes["remainder"] = routes.get("remainder", 0) + int(done.sum())
+            met = solved.converged
+            primal, dual = max(primal, solved.primal[met].max(initial=0)), max(dual, solved.dual[met].max(initial=0))
+        rest = np.argwhere(~done)
+        for (run, number), split in zip(rest, _solve_apart(plan, level, j, rest, solved), strict=True):
+            parts = slice(int(nodes.start + level.starts[number]), int(nodes.start + level.starts[number + 1]))
+            tables[run, parts], real[run, parts] = split.tables, split.real
+            routes[split.route] = routes.get(split.route, 0) + 1
+            primal, dual = max(primal, split.primal), max(dual, split.dual)
+            if split.failure:
+                failures.append(Failure(int(run), _path(plan.tree, int(level.parents[number])), split.failure))
+    tables = plan.tables(tables[:, plan.tree.leaves])  # above a failsafe an area is what its parts became
+    for constraint in constraints:
+        if words := broken(constraint, tables, plan.tree):
+            raise RuntimeError(f"the tables must keep every constraint, and break {words}")
+    first = 0 if single else slice(None)
+    return Estimate(tables[first], real[first], routes, tuple(failures), primal, dual)
+
+
+def _level(
+    plan: Plan, measurements: Measurements, constraints: Sequence[Constraint], j: int, tables: NDArray[np.int64]
+) -> _Level:
+    nodes = plan.tree.level(j)
+    if j == 0:
+        parents, starts, above = np.array([-1]), np.array([0, 1]), None
+    else:
+        parents = np.unique(plan.tree.parent[nodes])
+        starts = np.append(plan.starts[parents], nodes.stop) - nodes.start
+        above = tables[:, parents]
+    fits = []
+    for query in plan.queries[j]:
+        noisy = measurements.noisy[j, query.name]
+        answers = noisy.answers if noisy.answers.ndim == 3 else noisy.answers[np.newaxis]
+        fits.append((query.name, query.groups, answers.astype(np.float64), 1 / np.maximum(noisy.variance, EXACT)))
+    boxes = tuple(box for constraint in constraints if (box := constraint.box(nodes)) is not None)
+    return _Level(parents, starts.astype(np.int64), above, tuple(fits), boxes, plan, measurements)
+
+
+def _options(plan: Plan, j: int) -> _Options:
+    passes = (plan.passes or {}).get(j) or [[query.name for query in plan.queries[j]]]
+    return _Options(
+        tuple(map(tuple, passes)),
+        tuple(tuple(plan.schema.query(name).groups for name in names) for names in plan.rounding),
+        None if plan.minimal is None else plan.schema.query(plan.minimal).groups,
+        plan.tolerance,
+        plan.slack,
+    )
+
+
+def _solve_together(plan: Plan, level: _Level, j: int) -> batched.LevelSolution:
+    """Solve all families of all runs at once.
+
+    Between two passes no linear program is needed: the tables of the first pass keep every constraint, so the smallest
+    tolerance around their answers is zero.
+    """
+    boxes = [batched.LevelBox(box.groups, box.lower, box.upper) for box in level.boxes]
+    passes = _options(plan, j).passes
+    for number, names in enumerate(passes, start=1):
+        fits = [
+            batched.LevelFit(groups, answers, weights) for name, groups, answers, weights in level.fits if name in names
+        ]
+        solved = batched.solve_level(level.above, level.starts, fits, boxes, **_tolerance(plan.tolerance))
+        for fit in fits if number < len(passes) else []:
+            values = answer(fit.groups, solved.tables)
+            boxes.append(batched.LevelBox(fit.groups, np.maximum(values - plan.slack, 0), values + plan.slack))
+    return solved
+
+
+def _round_together(
+    plan: Plan, level: _Level, solved: batched.LevelSolution
+) -> tuple[NDArray[np.bool_], NDArray[np.int64]]:
+    """Round all families by largest remainders, and say for which that is all there is to do."""
+    rounded = batched.largest_remainder(solved.tables, level.above, level.starts)
+    if plan.rounding:
+        return np.zeros_like(solved.converged), rounded
+    kept = np.ones(rounded.shape[:2], np.bool_)
+    for box in level.boxes:
+        answers = answer(box.groups, rounded)
+        kept &= ((answers >= box.lower) & (answers <= box.upper)).all(axis=-1)
+    done = solved.converged & np.logical_and.reduceat(kept, level.starts[:-1], axis=1)
+    if level.above is not None:
+        free = [not plan.joints(level.measurements.known, int(parent)) for parent in level.parents]
+        done &= np.array(free)
+    return done, rounded
+
+
+def _solve_apart(
+    plan: Plan, level: _Level, j: int, which: NDArray[np.int64], solved: batched.LevelSolution | None
+) -> Iterator[_Split]:
+    """Solve families one by one, several at a time."""
+    options, nodes = _options(plan, j), plan.tree.level(j)
+    jobs = []
+    for run, number in which:
+        parts = slice(int(level.starts[number]), int(level.starts[number + 1]))
+        family = level.family(int(run), int(number))
+        usable = solved is not None and solved.converged[run, number] and not family.joints
+        real = solved.tables[run, parts] if solved is not None and usable else None
+        labels = plan.tree.labels[nodes.start + parts.start : nodes.start + parts.stop]
+        jobs.append(joblib.delayed(_split)(family, options, labels, real))
+    yield from joblib.Parallel(n_jobs=plan.n_jobs, return_as="generator")(jobs)
+
+
+def _split(family: Family, options: _Options, labels: Sequence[str], real: Real | None) -> _Split:
+    """Solve one family: fit, round, check; and the failsafe where that does not work."""
+    primal = dual = 0.0
+    try:
+        if real is None:
+            real, primal, dual = _fit(family, options, labels)
+        rounded = rounding.round_family(real, family, passes=options.rounding, labels=labels)
+        if not (wrong := rounding.check(rounded.tables, family, labels=labels)):
+            route = f"{rounded.route}, beyond floor and ceiling" if rounded.reach else rounded.route
+            return _Split(rounded.tables, real, route, primal, dual)
+        failure = f"rounding breaks {wrong[0]}"
+    except linear.Infeasible as error:
+        failure = str(error)
+    except NotConverged as error:
+        failure = str(error)
+    if family.parent is None or options.minimal is None:
+        if names := linear.conflict(family, labels=labels):
+            raise ValueError(f"no tables keep all constraints of {', '.join(labels[:3])}: {'; '.join(names)} conflict")
+        raise RuntimeError(f"{failure}, and there is no failsafe for {', '.join(labels[:3])}")
+    relaxed = linear.failsafe(family, options.minimal, labels=labels)
+    solution = quadratic.solve(relaxed, **_tolerance(options.tolerance))
+    if not solution.converged:
+        raise RuntimeError(f"{failure}, and neither does the failsafe: {_residuals(solution)}")
+    rounded = rounding.round_family(solution.tables, relaxed, labels=labels)
+    return _Split(rounded.tables, solution.tables, "failsafe", solution.primal, solution.dual, failure)
+
+
+def _fit(family: Family, options: _Options, labels: Sequence[str]) -> tuple[Real, float, float]:
+    """Fit the measurements, in one pass or several."""
+    held = family
+    primal = dual = 0.0
+    for names in options.passes:
+        fits = tuple(fit for fit in family.fits if fit.name in names)
+        solution = quadratic.solve(replace(held, fits=fits), **_tolerance(options.tolerance))
+        if not solution.converged:
+            raise NotConverged(f"the solver does not converge: {_residuals(solution)}")
+        primal, dual = max(primal, solution.primal), max(dual, solution.dual)
+        if names != options.passes[-1]:
+            targets = [(fit.groups, answer(fit.groups, solution.tables)) for fit in fits]
+            off = linear.smallest_tolerance(held, targets, labels=labels) + options.slack
+            bands = [
+                Box(f"{fit.name} of an earlier pass", groups, np.maximum(values - off, 0), values + off)
+                for fit, (groups, values) in zip(fits, targets, strict=True)
+            ]
+            held = replace(held, boxes=(*held.boxes, *bands))
+    return solution.tables, primal, dual
+
+
+class NotConverged(Exception):
+    """A solver that stopped before its tolerance."""
+
+
+def _residuals(solution: Solution) -> str:
+    return f"residuals {solution.primal:.2g} (people) and {solution.dual:.2g} after {solution.iterations} iterations"
+
+
+def _tolerance(value: float | None) -> dict[str, Any]:
+    return {} if value is None else {"tolerance": value}
+
+
+def _path(tree: Hierarchy, node: int) -> str:
+    names = []
+    while node > 0:
+        names.append(tree.labels[node])
+        node = int(tree.parent[node])
+    return " / ".join(names[::-1]) or tree.labels[0]

@@ -1,0 +1,264 @@
+"""The door for data: persons, or groups of persons with a count, from a file or a frame to a histogram of a tree."""
+
+from __future__ import annotations
+
+import os
+import re
+import reprlib
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from algorithms.hierarchy import Hierarchy
+from algorithms.phsafe.engine import FORMATS, Engine, opened
+from algorithms.topdown.plan import LARGEST
+from algorithms.topdown.schema import Schema
+
+__all__ = ["read_facilities", "read_histogram"]
+
+GIVEN, GROUPS = "given_rows", "given_groups"  # names of views
+
+
+def read_histogram(
+    source: Any, schema: Schema, areas: Sequence[str], *, count: str | None = None
+) -> tuple[Hierarchy, NDArray[np.int64]]:
+    """Count persons by area and cell.
+
+    Parameters
+    ----------
+    source : path or frame
+        A .csv or .parquet file, or a frame that DuckDB can scan (pandas, polars, pyarrow, a DuckDB relation, `Frame`):
+        one row a person, or with `count` one row a group of persons. Columns are found by name, whatever its case.
+    schema : Schema
+        Attributes; the column of each holds names of levels, or their places from 0 on (where no name is a number).
+    areas : sequence of str
+        Columns of area codes, the outermost first. A code needs to be unique only within its parent.
+    count : str, optional
+        Column of the number of persons that a row stands for. Rows of 0 name areas where nobody lives, which persons
+        alone cannot do; their attributes may be missing.
+
+    Returns
+    -------
+    tree : Hierarchy
+        One level for each column of areas, under a root; leaves in the order of their codes.
+    histogram : ndarray of int64, shape (leaves, cells)
+        Persons.
+
+    Raises
+    ------
+    ValueError
+        If a file cannot be read, a column is missing, twice or of another kind, a code or level is missing or unknown,
+        a count is no whole number of 0 or more, there are 2**40 persons or more, or there is no row.
+    TypeError
+        If the source is no file and no frame.
+
+    Examples
+    --------
+    >>> from algorithms.frames import Frame
+    >>> persons = Frame({"County": ["2", "1", "2"], "SEX": ["male", "female", "male"]})
+    >>> tree, histogram = read_histogram(persons, Schema({"sex": ("female", "male")}), ["county"])
+    >>> tree.labels, histogram.tolist()
+    (('total', '1', '2'), [[1, 0], [0, 2]])
+    """
+    leaves, histogram = _counted("data", source, schema, areas, count)
+    return Hierarchy.from_codes(*zip(*leaves, strict=True)), histogram
+
+
+def read_facilities(
+    source: Any, schema: Schema, areas: Sequence[str], tree: Hierarchy, *, kind: str = "hhgq", count: str = "count"
+) -> NDArray[np.int64]:
+    """Count housing units and facilities by area and type: public, and bounds on the persons who live in them.
+
+    Parameters
+    ----------
+    source : path or frame
+        As `read_histogram` takes it: columns of areas, one of types, one of counts. Areas and types without a row have
+        none.
+    schema : Schema
+        One of its attributes is the type.
+    areas : sequence of str
+        Columns of area codes.
+    tree : Hierarchy
+        The areas, as `read_histogram` returns them.
+    kind : str
+        The attribute that is the type.
+    count : str
+        Column of the number of units or facilities.
+
+    Returns
+    -------
+    ndarray of int64, shape (leaves, types)
+        Units or facilities.
+
+    Raises
+    ------
+    ValueError
+        As `read_histogram`, or if an area is not in the tree, or the schema has no such attribute.
+    TypeError
+        If the source is no file and no frame.
+    """
+    if kind not in schema.attributes:
+        raise ValueError(
+            f"facilities must be of an attribute of the schema, {', '.join(schema.attributes)}, not {kind}"
+        )
+    leaves, found = _counted("facilities", source, Schema({kind: schema.attributes[kind]}), areas, count)
+    place = {tuple(tree.labels[node] for node in tree.path(leaf)[1:]): leaf for leaf in range(tree.n_leaves)}
+    if unknown := [leaf for leaf in leaves if leaf not in place]:
+        raise ValueError(
+            f"facilities must be in areas of the data, where a row with count 0 can name one without persons, "
+            f"got {' / '.join(unknown[0])}"
+        )
+    counts = np.zeros((tree.n_leaves, found.shape[1]), np.int64)
+    counts[[place[leaf] for leaf in leaves]] = found
+    return counts
+
+
+@dataclass(frozen=True)
+class _Column:
+    """A column of the source and what it is for."""
+
+    title: str  # as asked for, in messages
+    given: str  # as the source calls it, quoted for SQL
+    kind: str
+
+
+def _counted(
+    what: str, source: Any, schema: Schema, areas: Sequence[str], count: str | None
+) -> tuple[list[tuple[str, ...]], NDArray[np.int64]]:
+    """Return the codes of the leaves, in their order, and the histogram."""
+    names = [*areas, *schema.attributes, *([] if count is None else [count])]
+    if isinstance(areas, str) or not areas:
+        raise ValueError(f"areas must name one column at least, the outermost first, got {areas!r}")
+    if len({name.upper() for name in names}) < len(names):
+        raise ValueError(f"areas, attributes and count must be different columns, got {', '.join(names)}")
+    _check_source(what, source)
+    with opened("duckdb", [source]) as database:
+        try:
+            types = database.read(GIVEN, source)
+        except TypeError as error:
+            raise TypeError(f"{what} must be a file or a data frame, got {type(source).__name__}") from error
+        columns = dict(zip(names, _columns(what, types, names), strict=True))
+        _group(database, columns, list(areas), schema, count)
+        _check_groups(what, database, columns, list(areas), schema, count)
+        codes = ", ".join(f"a{j}" for j in range(len(areas)))
+        leaves = list(database.fetch(f"select distinct {codes} from {GROUPS} order by all").rows())
+        places = ", ".join(f"coalesce(p{j}, 0) as p{j}" for j in range(len(schema.shape)))  # null where nobody is
+        found = database.fetch(
+            f"select dense_rank() over (order by {codes}) - 1 as leaf, {places}, n::bigint as n from {GROUPS}"
+        )
+    cells = np.ravel_multi_index([found[f"p{j}"] for j in range(len(schema.shape))], schema.shape)
+    histogram = np.zeros((len(leaves), schema.cells), np.int64)
+    np.add.at(histogram, (found["leaf"], cells), found["n"])
+    return leaves, histogram
+
+
+def _check_source(what: str, source: Any) -> None:
+    if isinstance(source, str | os.PathLike) and Path(source).suffix.lower() not in FORMATS:
+        raise ValueError(f"{what} must be a .csv or .parquet file, got {os.fspath(source)}")
+
+
+def _columns(what: str, types: dict[str, str], names: Sequence[str]) -> list[_Column]:
+    """Find the columns by name, whatever its case."""
+    known = {name.upper(): name for name in types}
+    for name in names:  # DuckDB renames the second of two columns of one name
+        if again := [given for key, given in known.items() if re.fullmatch(rf"{re.escape(name.upper())}_\d+", key)]:
+            raise ValueError(f"{what} must have one column {name}, got {again[0]} besides")
+    if missing := [name for name in names if name.upper() not in known]:
+        found = reprlib.repr(list(types))
+        raise ValueError(f"{what} must have the columns {', '.join(names)}; {', '.join(missing)} missing, got {found}")
+    given = [known[name.upper()] for name in names]
+    return [
+        _Column(name, '"' + column.replace('"', '""') + '"', types[column])
+        for name, column in zip(names, given, strict=True)
+    ]
+
+
+def _group(
+    database: Engine, columns: dict[str, _Column], areas: Sequence[str], schema: Schema, count: str | None
+) -> None:
+    """Add up equal rows, once, for a source may be a stream: codes a0, ...; levels x0, ... and their places p0, ..."""
+    parts = [f"nullif({_text('codes', columns[name])}, '') as a{j}" for j, name in enumerate(areas)]
+    for j, (name, levels) in enumerate(schema.attributes.items()):
+        text = _text("levels", columns[name])
+        parts += [f"nullif({text}, '') as x{j}", f"{_place(text, levels)} as p{j}"]
+    told, number = ("null", "1") if count is None else (f"{columns[count].given}::varchar", _number(columns[count]))
+    database.keep(
+        GROUPS,
+        f"select * exclude (given_n, told), coalesce(sum(given_n), 0) as n, count(*) as size, "
+        f"count(*) - count(given_n) as odd, min(told) filter (where given_n is null) as odd_told "
+        f"from (select {', '.join(parts)}, {number} as given_n, {told} as told from {GIVEN}) group by all",
+    )
+
+
+def _check_groups(
+    what: str,
+    database: Engine,
+    columns: dict[str, _Column],
+    areas: Sequence[str],
+    schema: Schema,
+    count: str | None,
+) -> None:
+    """Refuse the first rule that rows break."""
+    rules = [(f"{name} must have a code", f"a{j} is null", "size", "null") for j, name in enumerate(areas)]
+    if count is not None:
+        rules.append((f"{count} must be a whole number, 0 or more", "odd > 0", "odd", "odd_told"))
+    for j, (name, levels) in enumerate(schema.attributes.items()):
+        numbers = "" if _numbered(levels) else f", or 0 to {len(levels) - 1}"
+        shown = f"{', '.join(levels[:8])}{', ...' * (len(levels) > 8)}{numbers}"
+        unknown = f"p{j} is null and (x{j} is not null or n > 0)"
+        rules.append((f"{name} must be one of {shown}", unknown, "size", f"x{j}"))
+    for rule, wrong, rows, value in rules:
+        told = database.fetch(
+            f"select coalesce(sum({rows}), 0)::bigint as rows, min({value})::varchar as value "
+            f"from {GROUPS} where {wrong}"
+        )
+        if number := int(told["rows"][0]):
+            example = told["value"][0]
+            words = "a missing value" if example is None else reprlib.repr(example)
+            raise ValueError(f"{what}: {rule}; {number:,} {'row' if number == 1 else 'rows'} broke it, such as {words}")
+    told = database.fetch(f"select count(*) as groups, coalesce(sum(n), 0)::double as people from {GROUPS}")
+    if not told["groups"][0]:
+        raise ValueError(f"{what} must have one row at least, got none")
+    if told["people"][0] >= LARGEST:
+        raise ValueError(f"{what} must count less than 2**40 in all, got {told['people'][0]:.0f}")
+
+
+def _text(what: str, column: _Column) -> str:
+    if column.kind not in ("text", "whole"):
+        kind = "real numbers" if column.kind == "real" else column.kind
+        raise ValueError(f"{column.title} must hold {what} as text or whole numbers, got {kind}")
+    return f"{column.given}::varchar"
+
+
+def _number(column: _Column) -> str:
+    """Return the SQL of a count, null where it is none."""
+    if column.kind not in ("text", "whole", "real"):
+        raise ValueError(f"{column.title} must hold whole numbers, got {column.kind}")
+    rule = {
+        "text": f"regexp_full_match({column.given}, '[0-9]{{1,15}}')",
+        "whole": f"{column.given} between 0 and {10**15}",
+        "real": f"{column.given} between 0 and {10**15} and {column.given} = floor({column.given})",
+    }[column.kind]
+    return f"case when {rule} then try_cast({column.given} as bigint) end"
+
+
+def _numbered(levels: Sequence[str]) -> bool:
+    """Return whether a name is a number, which a place could be taken for."""
+    return any(level.isdecimal() for level in levels)
+
+
+def _place(value: str, levels: Sequence[str]) -> str:
+    """Return the SQL of the place of a level."""
+    places = {level: place for place, level in enumerate(levels)}
+    if not _numbered(levels):
+        places |= {str(place): place for place in range(len(levels))}
+    whens = " ".join(f"when {_quoted(name)} then {place}" for name, place in places.items())
+    return f"case {value} {whens} end"
+
+
+def _quoted(text: str) -> str:
+    return "'" + text.replace("'", "''") + "'"

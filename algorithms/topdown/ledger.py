@@ -1,0 +1,182 @@
+"""What a TopDown release spends, on what, and what it promises in the end."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from fractions import Fraction
+
+from algorithms.accountant import conversions
+from algorithms.frames import Frame
+from algorithms.noise import DiscreteGaussian
+from algorithms.topdown.budget import Claim
+from algorithms.topdown.plan import Plan
+from audit.claims import PureDP
+
+__all__ = ["Ledger", "ledger", "noise_table"]
+
+COLUMNS = ("LEVEL", "QUERY", "AREAS", "SHARE", "BUDGET", "SCALE", "VARIANCE")
+
+
+def noise_table(plan: Plan) -> Frame:
+    """Tabulate the noise of everything that is measured.
+
+    Parameters
+    ----------
+    plan : Plan
+        Public structure.
+
+    Returns
+    -------
+    Frame
+        One row for each level and query, and for each share if areas of a level have different ones: ``LEVEL`` (0 is
+        the root), ``QUERY``, ``AREAS`` (their number), ``SHARE`` of the whole budget that a query spends in an area
+        (text, an exact fraction), ``BUDGET`` (rho, or epsilon in nats, under the promise's relation), ``SCALE`` (sigma,
+        in people, of the discrete Gaussian; of the two-sided geometric its epsilon) and ``VARIANCE`` (squared people).
+
+    Examples
+    --------
+    >>> from algorithms.hierarchy import Hierarchy
+    >>> from algorithms.topdown import preset
+    >>> for row in noise_table(preset("micro", Hierarchy.regular(2, 1), epsilon=2.0)).rows():
+    ...     print(*row[:5], round(row[5], 4), round(row[6], 4))
+    0 detailed 1 1/2 1.0 0.5 7.8354
+    1 detailed 2 1/2 1.0 0.5 7.8354
+    """
+    rows = list(_rows(plan))
+    return Frame({name: [row[place] for row in rows] for place, name in enumerate(COLUMNS)})
+
+
+def _rows(plan: Plan) -> Iterator[tuple[int, str, int, str, float, float, float]]:
+    whole = Fraction(plan.budget.promise.budget)
+    for level in range(plan.tree.depth + 1):
+        first = plan.tree.level(level).start
+        for name, part in plan.budget.measured(level):
+            for areas, law in plan.laws(level, name):
+                share = plan.shares[first + areas[0]] * part
+                scale = law.scale if isinstance(law, DiscreteGaussian) else law.epsilon
+                yield level, name, areas.size, str(share), float(whole * share), scale, law.variance
+
+
+@dataclass(frozen=True, eq=False)
+class Ledger:
+    """What a release promises: the noise of every query, the total under both relations, and epsilon at a delta.
+
+    Attributes
+    ----------
+    plan : Plan
+        Public structure.
+    delta : float
+        Probability, between 0 and 1.
+
+    Raises
+    ------
+    ValueError
+        If `delta` is not between 0 and 1.
+
+    Notes
+    -----
+    Guarantee: shares are added up exactly, along every path from the root to a leaf; the promise is relative to the
+    invariants. An invariant partitions all people, so whoever is added or removed changes an answer of it: with
+    invariants, only the promise about a record that is replaced covers anybody. The other is what the noise costs.
+    """
+
+    plan: Plan
+    delta: float
+
+    def __post_init__(self) -> None:
+        if not 0 < self.delta < 1:
+            raise ValueError(f"delta must be between 0 and 1, got {self.delta}")
+
+    @property
+    def noise(self) -> Frame:
+        """See `noise_table`."""
+        return noise_table(self.plan)
+
+    @property
+    def replaced(self) -> Claim:
+        """The promise when one person's record is replaced (bounded neighbors)."""
+        return self.plan.budget.under("replace_one")
+
+    @property
+    def added(self) -> Claim:
+        """What the noise promises when one person is added or removed (unbounded neighbors), half of it."""
+        return self.plan.budget.under("add_remove")
+
+    @property
+    def epsilons(self) -> Frame:
+        """Columns ``CONVERSION``, ``REPLACED`` and ``ADDED``: epsilon in nats at delta.
+
+        By every conversion of `algorithms.accountant.conversions`, which says what they mean.
+        """
+        replaced, added = (conversions(claim, self.delta) for claim in (self.replaced, self.added))
+        return Frame({"CONVERSION": list(replaced), "REPLACED": list(replaced.values()), "ADDED": list(added.values())})
+
+    @property
+    def relative_to(self) -> str:
+        """One sentence: what is published or known exactly, and so no part of the promise."""
+        exact = "; ".join(str(invariant).removesuffix(" (invariant)") for invariant in self.plan.invariants)
+        known = "; ".join(str(bounds) for bounds in self.plan.bounds)
+        text = "The promise is relative to no invariant: no answer is published exactly"
+        if exact:
+            text = (
+                f"The promise is relative to the invariants, which are published exactly ({exact}): it covers a record "
+                "that is replaced by one that leaves them as they are, and none added or removed, which changes them"
+            )
+        return f"{text}{f'; bounds taken as public: {known}' * bool(known)}."
+
+    def __str__(self) -> str:
+        parameter = self.replaced.parameter
+        scale = "noise epsilon" if isinstance(self.replaced, PureDP) else "sigma"
+        words = [("level", "query", "areas", f"{parameter} spent", scale, "deviation")]
+        for level, query, areas, _, budget, value, variance in self.noise.rows():
+            words.append((str(level), query, f"{areas:,}", f"{budget:.6f}", f"{value:.4g}", f"{variance**0.5:.4g}"))
+        wide = max(len(row[1]) for row in words)
+        lines = [
+            f"{level:<6} {query:<{wide}} {areas:>9} {budget:>13} {value:>13} {deviation:>10}"
+            for level, query, areas, budget, value, deviation in words
+        ]
+        lines += ["", f"{'one record':<28} {'replaced':>12} {'added':>12}"]
+        lines.append(f"{parameter:<28} {self.replaced.budget:12.6f} {self.added.budget:12.6f}")
+        for way, *losses in self.epsilons.rows():
+            title = f"epsilon at {self.delta:g}, {way}"
+            lines.append(f"{title:<28} {losses[0]:12.3f} {losses[1]:12.3f}")
+        return "\n".join([*lines, "", self.relative_to])
+
+
+def ledger(plan: Plan, delta: float = 1e-10) -> Ledger:
+    r"""Add up what a release promises to lose at most.
+
+    Parameters
+    ----------
+    plan : Plan
+        Public structure.
+    delta : float
+        Probability between 0 and 1 at which epsilon is stated.
+
+    Returns
+    -------
+    Ledger
+        The noise of every query, the totals as claims, and epsilon; `str` makes a page of it.
+
+    Raises
+    ------
+    ValueError
+        If `delta` is not between 0 and 1.
+
+    References
+    ----------
+    .. [1] Abowd et al., "The 2020 Census Disclosure Avoidance System TopDown Algorithm", 2022, sections 5 and 7.
+
+    Examples
+    --------
+    >>> from algorithms.hierarchy import Hierarchy
+    >>> from algorithms.topdown import preset
+    >>> print(*str(ledger(preset("h1", Hierarchy.regular(2, 5)))).splitlines()[8:13], sep="\n")
+    one record                       replaced        added
+    rho                              0.074944     0.037472
+    epsilon at 1e-10, simple            2.702        1.895
+    epsilon at 1e-10, tight             2.475        1.720
+    epsilon at 1e-10, Gaussian          2.363        1.641
+    """
+    return Ledger(plan, delta)

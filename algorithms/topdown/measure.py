@@ -1,0 +1,267 @@
+"""The noisy measurements: the only place that sees the truth, and what it lets out."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from algorithms.flaxman import geometric_loss
+from algorithms.gaussian import losses_of_shifts
+from algorithms.noise import DiscreteGaussian, Rng
+from algorithms.topdown.constraints import GroupedTotal, broken
+from algorithms.topdown.family import answer
+from algorithms.topdown.plan import Known, Plan
+from algorithms.topdown.spine import areas_at
+from audit.exact import LossDistribution, compose_losses
+
+__all__ = ["Measurement", "Measurements", "exact_loss", "invariant_answers", "log_likelihood", "measure", "vector"]
+
+Key = tuple[int, str]
+"""Level and query."""
+
+
+class Pair(Protocol):
+    """Two histograms."""
+
+    @property
+    def x(self) -> Any: ...
+    @property
+    def y(self) -> Any: ...
+
+
+@dataclass(frozen=True)
+class Measurement:
+    """Noisy answers of one query in all areas of a level.
+
+    Attributes
+    ----------
+    answers : ndarray of int, shape (..., areas, groups)
+        Exact answers plus noise; 0 where nothing is measured. Leading axes are independent runs.
+    variance : ndarray of float, shape (areas,)
+        Of the noise, in squared people; infinite where nothing is measured.
+    """
+
+    answers: NDArray[np.int64]
+    variance: NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class Measurements:
+    """All that leaves the measurement step: noisy answers, and exact ones of the invariants.
+
+    Attributes
+    ----------
+    noisy : mapping of (int, str) to Measurement
+        By level and query.
+    known : mapping of str to ndarray of int
+        Exact answers of the invariants, by name.
+    """
+
+    noisy: Mapping[Key, Measurement]
+    known: Known
+
+
+def measure(plan: Plan, histogram: ArrayLike, rng: Rng, *, size: int | None = None) -> Measurements:
+    """Measure every query in every area once, or `size` times.
+
+    Parameters
+    ----------
+    plan : Plan
+        What is measured, and how precisely.
+    histogram : array_like of int, shape (leaves, cells)
+        People in each leaf by cell.
+    rng : numpy Generator or "secure"
+        Source of the noise; ``"secure"`` draws exactly on the entropy of the operating system.
+    size : int, optional
+        Number of independent runs; without it answers have no leading axis.
+
+    Returns
+    -------
+    Measurements
+        Noisy answers and invariants.
+
+    Raises
+    ------
+    ValueError
+        If the histogram does not fit the plan, or breaks one of the bounds that it says are public.
+    TypeError
+        If counts are not whole numbers.
+    """
+    tables = plan.tables(plan.check_histogram(histogram))
+    known = _known(plan, tables)
+    for constraint in plan.constraints(known):
+        if words := broken(constraint, tables, plan.tree):
+            raise ValueError(f"the data must keep every constraint before any noise, and break {words}")
+    runs = () if size is None else (size,)
+    noisy = {}
+    for level, name, exact in _answers(plan, tables):
+        answers = np.zeros((*runs, *exact.shape), np.int64)
+        for areas, law in plan.laws(level, name):
+            drawn = law.sample((*runs, areas.size, exact.shape[1]), rng)
+            answers[..., areas, :] = exact[areas] + drawn
+        noisy[level, name] = Measurement(answers, plan.variances(level, name))
+    return Measurements(noisy, known)
+
+
+def invariant_answers(plan: Plan, histogram: ArrayLike) -> Known:
+    """Look up what is published exactly.
+
+    Parameters
+    ----------
+    plan : Plan
+        Which invariants.
+    histogram : array_like of int, shape (leaves, cells)
+        People in each leaf by cell.
+
+    Returns
+    -------
+    mapping of str to ndarray of int
+        Exact answers by the name of the invariant.
+
+    Raises
+    ------
+    ValueError
+        If the histogram does not fit the plan.
+    """
+    return _known(plan, plan.tables(plan.check_histogram(histogram)))
+
+
+def vector(noisy: Mapping[Key, Measurement], only: tuple[Key, ...]) -> NDArray[np.int64]:
+    """Put the noisy answers of some queries side by side.
+
+    Parameters
+    ----------
+    noisy : mapping of (int, str) to Measurement
+        Measurements.
+    only : tuple of (int, str)
+        Levels and queries.
+
+    Returns
+    -------
+    ndarray of int, shape (..., answers)
+        Those that were measured.
+    """
+    parts = [noisy[key].answers[..., np.isfinite(noisy[key].variance), :] for key in only]
+    return np.concatenate([part.reshape(*part.shape[:-2], -1) for part in parts], axis=-1)
+
+
+def exact_loss(plan: Plan, pair: Pair, only: tuple[Key, ...]) -> LossDistribution | None:
+    """Return the law of the privacy loss of the measurements, all together, exactly.
+
+    Parameters
+    ----------
+    plan : Plan
+        What is measured.
+    pair : NeighborPair
+        Two histograms that agree on the invariants.
+    only : tuple of (int, str)
+        Levels and queries.
+
+    Returns
+    -------
+    LossDistribution or None
+        None where its table would be too large.
+
+    Raises
+    ------
+    ValueError
+        If the two disagree on an invariant: the promise is relative to invariants, and does not cover the pair.
+    """
+    check_covered(plan, pair)
+    x, y = (
+        dict(((j, name), exact) for j, name, exact in _answers(plan, _tables(plan, data))) for data in (pair.x, pair.y)
+    )
+    parts: list[LossDistribution] = []
+    for level, name in only:
+        change = np.abs(y[level, name] - x[level, name])
+        for areas, law in plan.laws(level, name):
+            if not (shifts := [int(shift) for shift in change[areas].ravel() if shift]):
+                continue
+            if isinstance(law, DiscreteGaussian):
+                losses = losses_of_shifts(law, shifts)
+            else:
+                loss = geometric_loss(law.epsilon, shifts)
+                losses = None if loss is None else [loss]
+            if losses is None:
+                return None
+            parts += losses
+    return compose_losses(parts)
+
+
+def check_covered(plan: Plan, pair: Pair) -> None:
+    """Refuse a pair of databases that disagree on an invariant."""
+    x, y = (invariant_answers(plan, data) for data in (pair.x, pair.y))
+    for name in x:
+        if (wrong := np.argwhere(x[name] != y[name])).size:
+            place = tuple(wrong[0])
+            raise ValueError(
+                f"neighbors must agree on the invariants, and {name} is {x[name][place]} and {y[name][place]}: "
+                "such a pair is not covered by the promise"
+            )
+
+
+def log_likelihood(plan: Plan, outputs: ArrayLike, histogram: ArrayLike, only: tuple[Key, ...]) -> NDArray[np.float64]:
+    """Return the log-probability of noisy answers under a histogram.
+
+    Parameters
+    ----------
+    plan : Plan
+        What is measured.
+    outputs : array_like of int, shape (runs, answers)
+        As `vector` puts them.
+    histogram : array_like of int, shape (leaves, cells)
+        People in each leaf by cell.
+    only : tuple of (int, str)
+        Levels and queries.
+
+    Returns
+    -------
+    ndarray of float, shape (runs,)
+        In nats; minus infinity where an output is impossible.
+
+    Raises
+    ------
+    ValueError
+        If outputs do not have one column for each answer, or the histogram does not fit the plan.
+    """
+    given = np.asarray(outputs)
+    exact = {(j, name): answers for j, name, answers in _answers(plan, _tables(plan, histogram))}
+    total, start = np.zeros(len(given)), 0
+    width = sum(areas.size * exact[key].shape[1] for key in only for areas, _ in plan.laws(*key))
+    if given.ndim != 2 or given.shape[1] != width:
+        raise ValueError(f"outputs must have one column for each of {width} answers, got shape {given.shape}")
+    for key in only:
+        measured = np.isfinite(plan.variances(*key))
+        place = np.cumsum(measured) - 1
+        stop = start + int(measured.sum()) * exact[key].shape[1]
+        answers = given[:, start:stop].reshape(len(given), -1, exact[key].shape[1])
+        for areas, law in plan.laws(*key):
+            total += law.logpmf(answers[:, place[areas]] - exact[key][areas]).sum(axis=(1, 2))
+        start = stop
+    return total
+
+
+def _tables(plan: Plan, histogram: ArrayLike) -> NDArray[np.int64]:
+    return plan.tables(plan.check_histogram(histogram))
+
+
+def _answers(plan: Plan, tables: NDArray[np.int64]) -> Iterator[tuple[int, str, NDArray[np.int64]]]:
+    """Yield the exact answers of every level and query that is measured, shape (areas, groups)."""
+    for level, queries in enumerate(plan.queries):
+        for query in queries:
+            yield level, query.name, answer(query.groups, tables[plan.tree.level(level)]).astype(np.int64)
+
+
+def _known(plan: Plan, tables: NDArray[np.int64]) -> Known:
+    known = {}
+    for invariant in plan.invariants:
+        areas = tables[areas_at(plan.tree, invariant.level)]
+        if isinstance(invariant, GroupedTotal):
+            known[str(invariant)] = np.bincount(np.asarray(invariant.groups), areas.sum(axis=1)).astype(np.int64)
+        else:
+            known[str(invariant)] = answer(plan.schema.query(invariant.query).groups, areas).astype(np.int64)
+    return known

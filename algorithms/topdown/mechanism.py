@@ -1,0 +1,295 @@
+"""TopDown as a mechanism: a plan that runs, and its stages one by one as an audit wants them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Literal, get_args
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from algorithms.noise import Rng
+from algorithms.topdown.budget import Claim
+from algorithms.topdown.estimate import Estimate, estimate
+from algorithms.topdown.measure import (
+    Key,
+    Measurements,
+    Pair,
+    check_covered,
+    exact_loss,
+    log_likelihood,
+    measure,
+    vector,
+)
+from algorithms.topdown.microdata import records_of, tabulate
+from algorithms.topdown.plan import Plan
+from audit.claims import Relation
+from audit.exact import LossDistribution
+
+__all__ = ["MeasurementStage", "TableStage", "TopDown"]
+
+Name = Literal["measurements", "estimate", "rounded", "microdata"]
+
+
+@dataclass(frozen=True, eq=False)
+class TopDown(Plan):
+    """The Census TopDown algorithm: noisy measurements at every level, then tables that agree with each other.
+
+    **Claim.** The budget's promise under its neighbor relation, relative to the invariants: neighbors agree on them.
+    **Sensitivity.** Each query is a partition of the cells: a person added changes one answer of it in each area of a
+    path, a person replaced changes two.
+
+    Attributes
+    ----------
+    schema, tree, budget, ...
+        See `algorithms.topdown.plan.Plan`.
+
+    References
+    ----------
+    .. [1] Abowd et al., "The 2020 Census Disclosure Avoidance System TopDown Algorithm", Harvard Data Science Review,
+       2022.
+
+    Examples
+    --------
+    >>> from algorithms.hierarchy import Hierarchy
+    >>> from algorithms.topdown import preset
+    >>> topdown = preset("micro", Hierarchy.regular(2, 2), epsilon=2.0)
+    >>> histogram = np.arange(16).reshape(4, 4)
+    >>> release = topdown(histogram, 3, np.random.default_rng(7))
+    >>> release.shape, release.dtype.name, bool(release.min() >= 0)
+    ((3, 4, 4), 'int64', True)
+    """
+
+    @property
+    def claim(self) -> Claim:
+        """What the algorithm promises."""
+        return self.budget.promise
+
+    def measure(self, histogram: ArrayLike, rng: Rng, *, size: int | None = None) -> Measurements:
+        """Measure a histogram, shape (leaves, cells): see `algorithms.topdown.measure.measure`."""
+        return measure(self, histogram, rng, size=size)
+
+    def estimate(self, measurements: Measurements) -> Estimate:
+        """Post-process measurements: see `algorithms.topdown.estimate.estimate`."""
+        return estimate(self, measurements)
+
+    def __call__(self, histogram: ArrayLike, size: int, rng: Rng) -> NDArray[np.int64]:
+        """Release the leaves of a histogram, shape (leaves, cells), `size` times: shape (size, leaves, cells)."""
+        return self.estimate(self.measure(histogram, rng, size=size)).tables[:, self.tree.leaves]
+
+    def exact_loss(self, pair: Pair) -> LossDistribution | None:
+        """Return None: of the published tables no law is known. It refuses pairs that the promise does not cover.
+
+        Raises
+        ------
+        ValueError
+            If the two databases disagree on an invariant.
+        """
+        check_covered(self, pair)
+        return None
+
+    def stage(
+        self,
+        name: Name,
+        *,
+        level: int | None = None,
+        only: Sequence[Key] | None = None,
+        paths: Sequence[int] | None = None,
+        relation: Relation | None = None,
+    ) -> MeasurementStage | TableStage:
+        """Return one stage of the algorithm as a mechanism by itself.
+
+        Parameters
+        ----------
+        name : {"measurements", "estimate", "rounded", "microdata"}
+            Noisy answers; tables before rounding; tables; tables of all areas counted again from the records.
+        level : int, optional
+            Release the areas of this level only. Default: all.
+        only : sequence of (int, str), optional
+            Of the measurements, levels and queries that are released. Default: all.
+        paths : sequence of int, optional
+            Of the tables, release the areas on the paths to these leaves only. Default: all. (Of measurements the areas
+            off the paths of a pair tell nothing: their noise is independent.)
+        relation : {"add_remove", "replace_one"}, optional
+            Neighbors to which the claim refers. Default: the budget's.
+
+        Returns
+        -------
+        MeasurementStage or TableStage
+            A mechanism.
+
+        Raises
+        ------
+        ValueError
+            If there is no such stage, level, query or leaf, or `only` or `paths` is given for another stage.
+        """
+        neighbors = relation or self.claim.relation
+        if name == "measurements":
+            if paths is not None:
+                raise ValueError(f"paths must be of tables, got them of {name!r}")
+            return MeasurementStage(self, level, None if only is None else tuple(only), neighbors)
+        if only is not None:
+            raise ValueError(f"only must be of the measurements, got it of {name!r}")
+        return TableStage(self, name, level, None if paths is None else tuple(paths), neighbors)
+
+
+@dataclass(frozen=True, eq=False)
+class MeasurementStage:
+    """The noisy measurements of TopDown as a mechanism: `TopDown.stage` makes it.
+
+    **Claim.** The sum of the shares of the queries released, along the path that spends most.
+
+    Attributes
+    ----------
+    topdown : TopDown
+        The whole.
+    level : int or None
+        Whose areas are released; None: all.
+    only : tuple of (int, str) or None
+        Levels and queries that are released; None: all.
+    relation : str
+        Neighbors to which the claim refers.
+
+    Raises
+    ------
+    ValueError
+        If a level or query is not measured.
+    """
+
+    topdown: TopDown
+    level: int | None
+    only: tuple[Key, ...] | None
+    relation: Relation
+
+    def __post_init__(self) -> None:
+        if self.level is not None:
+            self.topdown.tree.level(self.level)
+        measured = [(j, query.name) for j, queries in enumerate(self.topdown.queries) for query in queries]
+        if unknown := [key for key in self.only or () if key not in measured]:
+            raise ValueError(f"only must name levels and queries that are measured, got {unknown[0]}")
+        if not self.keys:
+            raise ValueError(f"at least one query must be released, got none of level {self.level}")
+
+    @cached_property
+    def keys(self) -> tuple[Key, ...]:
+        """Levels and queries that are released, in the order of the output."""
+        measured = [(j, query.name) for j, queries in enumerate(self.topdown.queries) for query in queries]
+        chosen = measured if self.only is None else [key for key in measured if key in self.only]
+        return tuple(key for key in chosen if self.level is None or key[0] == self.level)
+
+    @property
+    def claim(self) -> Claim:
+        """What the stage promises."""
+        plan, whole = self.topdown, self.topdown.budget.under(self.relation)
+        spent = np.zeros(plan.tree.n_nodes, dtype=object)
+        for j in range(plan.tree.depth + 1):
+            nodes, shares = plan.tree.level(j), dict(plan.budget.measured(j))
+            part = sum(shares[name] for level, name in self.keys if level == j)
+            spent[nodes] = plan.shares[nodes] * part + (spent[plan.tree.parent[nodes]] if j else 0)
+        return type(whole)(whole.budget * float(max(spent[plan.tree.leaves])), whole.relation)
+
+    def __call__(self, histogram: ArrayLike, size: int, rng: Rng) -> NDArray[np.int64]:
+        """Measure `size` times: shape (size, answers)."""
+        return vector(self.topdown.measure(histogram, rng, size=size).noisy, self.keys)
+
+    def exact_loss(self, pair: Pair) -> LossDistribution | None:
+        """Return the law of the privacy loss of `pair`, all queries together; None where its table is too large.
+
+        Raises
+        ------
+        ValueError
+            If the two databases disagree on an invariant: the promise does not cover such a pair.
+        """
+        return exact_loss(self.topdown, pair, self.keys)
+
+    def log_likelihood(self, outputs: ArrayLike, histogram: ArrayLike) -> NDArray[np.float64]:
+        """Return the log-probability of noisy answers, shape (runs, answers), under a histogram: shape (runs,).
+
+        Raises
+        ------
+        ValueError
+            If outputs do not have one column for each answer.
+        """
+        return log_likelihood(self.topdown, outputs, histogram, self.keys)
+
+
+@dataclass(frozen=True, eq=False)
+class TableStage:
+    """The tables of TopDown before or after rounding, or counted from its records: `TopDown.stage` makes it.
+
+    **Claim.** The whole promise: tables are computed from all measurements.
+
+    Attributes
+    ----------
+    topdown : TopDown
+        The whole.
+    name : {"estimate", "rounded", "microdata"}
+        Which stage.
+    level : int or None
+        Whose areas are released; None: all.
+    paths : tuple of int or None
+        Leaves; of the areas those on the paths to them are released. None: all.
+    relation : str
+        Neighbors to which the claim refers.
+
+    Raises
+    ------
+    ValueError
+        If there is no such stage, level or leaf, or no area is left.
+    """
+
+    topdown: TopDown
+    name: Name
+    level: int | None
+    paths: tuple[int, ...] | None
+    relation: Relation
+
+    def __post_init__(self) -> None:
+        if self.name not in get_args(Name):
+            raise ValueError(f"stage must be one of {', '.join(get_args(Name))}, got {self.name!r}")
+        if not self.nodes.size:
+            raise ValueError(
+                f"at least one area must be released, got none of level {self.level} on paths {self.paths}"
+            )
+
+    @cached_property
+    def nodes(self) -> NDArray[np.int64]:
+        """Nodes that are released, in the order of the output."""
+        tree = self.topdown.tree
+        nodes = np.arange(tree.n_nodes)
+        if self.paths is not None:
+            nodes = np.unique(np.concatenate([np.zeros(0, np.int64), *map(tree.path, self.paths)]))
+        if self.level is not None:
+            of_level = tree.level(self.level)
+            nodes = nodes[(nodes >= of_level.start) & (nodes < of_level.stop)]
+        return nodes
+
+    @property
+    def claim(self) -> Claim:
+        """What the stage promises."""
+        return self.topdown.budget.under(self.relation)
+
+    def __call__(self, histogram: ArrayLike, size: int, rng: Rng) -> NDArray[np.int64] | NDArray[np.float64]:
+        """Run the algorithm `size` times up to this stage: shape (size, areas, cells)."""
+        plan = self.topdown
+        found = plan.estimate(plan.measure(histogram, rng, size=size))
+        if self.name == "estimate":
+            return found.real[:, self.nodes]
+        tables = found.tables
+        if self.name == "microdata":
+            leaves = tables[:, plan.tree.leaves]
+            tables = plan.tables(np.array([tabulate(plan, records_of(plan, run)) for run in leaves]))
+        return tables[:, self.nodes]
+
+    def exact_loss(self, pair: Pair) -> LossDistribution | None:
+        """Return None: the law of the tables is not known. It refuses pairs that the promise does not cover.
+
+        Raises
+        ------
+        ValueError
+            If the two databases disagree on an invariant.
+        """
+        check_covered(self.topdown, pair)
+        return None

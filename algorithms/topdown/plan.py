@@ -1,0 +1,220 @@
+"""Everything about a TopDown release that is public before it runs: what is counted where, at what price, and how."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import KW_ONLY, dataclass
+from fractions import Fraction
+from functools import cached_property
+from typing import Literal
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from algorithms.hierarchy import Hierarchy
+from algorithms.topdown.budget import Budget, Law
+from algorithms.topdown.constraints import Bounds, Constraint, GroupedTotal, Invariant, given_joints
+from algorithms.topdown.family import Joint
+from algorithms.topdown.schema import Query, Schema
+from algorithms.topdown.spine import areas_at, children_of, node_shares
+
+__all__ = ["Plan"]
+
+Known = Mapping[str, NDArray[np.int64]]
+"""Exact answers of invariants, by their names."""
+LARGEST = 2**40  # people in all: sums of noisy answers stay exact in float64
+
+
+@dataclass(frozen=True, eq=False)
+class Plan:
+    """What a release does. It holds no data: whatever is computed from it and noisy answers is post-processing.
+
+    Attributes
+    ----------
+    schema : Schema
+        What is counted.
+    tree : Hierarchy
+        Where.
+    budget : Budget
+        What is promised, and the shares of levels and queries.
+    invariants : sequence of Invariant or GroupedTotal
+        Answers that are published exactly.
+    bounds : sequence of Bounds
+        What every possible database keeps, structural zeros included.
+    bypass : bool
+        Whether an area with a single part is measured once, with both shares.
+    passes : mapping of int to sequence of sequence of str
+        For a level, which queries are fitted in which pass; a query of an earlier pass is then held within the smallest
+        tolerance. Levels not named are fitted in one pass.
+    rounding : sequence of sequence of str
+        Nested queries whose rounding error is smallest, pass by pass; none: cell by cell.
+    minimal : str or None
+        Query on which parts add up to their parent even in the failsafe; None: no failsafe.
+    solver : {"piqp", "batched"}
+        Interior point, family by family, or the batched solver of `algorithms.topdown.batched` over all runs at once.
+    tolerance : float, optional
+        Of the solver, relative to the counts; positive. Default: the solver's own.
+    slack : float
+        What is added to the smallest tolerance between two passes, in people.
+    n_jobs : int
+        Families solved at the same time, as in joblib.
+
+    Raises
+    ------
+    TypeError
+        If a part is of the wrong type.
+    ValueError
+        If shares, levels and queries do not fit the tree and the schema.
+    """
+
+    schema: Schema
+    tree: Hierarchy
+    budget: Budget
+    _: KW_ONLY
+    invariants: Sequence[Invariant | GroupedTotal] = ()
+    bounds: Sequence[Bounds] = ()
+    bypass: bool = False
+    passes: Mapping[int, Sequence[Sequence[str]]] | None = None
+    rounding: Sequence[Sequence[str]] = ()
+    minimal: str | None = None
+    solver: Literal["piqp", "batched"] = "piqp"
+    tolerance: float | None = None
+    slack: float = 0.1
+    n_jobs: int = 1
+
+    def __post_init__(self) -> None:
+        for name, kind in (("schema", Schema), ("tree", Hierarchy), ("budget", Budget)):
+            if not isinstance(getattr(self, name), kind):
+                raise TypeError(f"{name} must be a {kind.__name__}, got {type(getattr(self, name)).__name__}")
+        if self.solver not in ("piqp", "batched"):
+            raise ValueError(f'solver must be "piqp" or "batched", got {self.solver!r}')
+        for name in ("tolerance", "slack"):
+            value = getattr(self, name)
+            if value is not None and not (isinstance(value, int | float) and 0 < value < math.inf):
+                raise ValueError(f"{name} must be positive and finite, got {value!r}")
+        if isinstance(self.n_jobs, bool) or not isinstance(self.n_jobs, int) or self.n_jobs == 0:
+            raise ValueError(f"n_jobs must be a whole number other than 0, got {self.n_jobs!r}")
+        if len(self.budget.levels) != self.tree.depth + 1:
+            raise ValueError(
+                f"the budget must have one share for each of {self.tree.depth + 1} levels of the tree, "
+                f"got {len(self.budget.levels)}"
+            )
+        _ = self.shares, self.queries, self.public  # refuse what does not fit
+        titles = [str(invariant) for invariant in self.invariants]
+        if len(set(titles)) < len(titles):
+            raise ValueError(f"invariants must be distinct, got {', '.join(titles)}")
+        for invariant in self.invariants:
+            areas = areas_at(self.tree, invariant.level)
+            if isinstance(invariant, Invariant):
+                self.schema.query(invariant.query)
+            elif np.shape(invariant.groups) != (areas.size,):
+                raise ValueError(
+                    f"groups of level {invariant.level} must number each of {areas.size} areas, "
+                    f"got shape {np.shape(invariant.groups)}"
+                )
+        for level, passes in (self.passes or {}).items():
+            measured = {name for name, _ in self.budget.measured(level)} if 0 <= level <= self.tree.depth else set()
+            if {name for names in passes for name in names} != measured:
+                names = ", ".join(sorted(measured)) or "none"
+                raise ValueError(f"passes of level {level} must name its queries, {names}, got {passes}")
+        for name in [name for names in self.rounding for name in names] + [self.minimal or "total"]:
+            self.schema.query(name)
+
+    @cached_property
+    def shares(self) -> NDArray[np.object_]:
+        """Share of every area, fractions, shape (n_nodes,)."""
+        return np.array(node_shares(self.tree, tuple(self.budget.levels), bypass=self.bypass), dtype=object)  # type: ignore[arg-type]
+
+    @cached_property
+    def queries(self) -> tuple[tuple[Query, ...], ...]:
+        """The queries that are measured at each level."""
+        return tuple(
+            tuple(self.schema.query(name) for name, _ in self.budget.measured(j)) for j in range(self.tree.depth + 1)
+        )
+
+    @cached_property
+    def starts(self) -> NDArray[np.int64]:
+        """Where the children of each node start, shape (n_nodes + 1,)."""
+        return children_of(self.tree)
+
+    @cached_property
+    def public(self) -> tuple[Constraint, ...]:
+        """The bounds, on all areas."""
+        found = []
+        for bounds in self.bounds:
+            query, areas = self.schema.query(bounds.query), areas_at(self.tree, bounds.level)
+            lower = np.zeros(query.size) if bounds.lower is None else bounds.lower
+            upper = np.full(query.size, np.inf) if bounds.upper is None else bounds.upper
+            found.append(Constraint.spread(bounds.name, query, self.tree, areas, lower, upper))
+        return tuple(found)
+
+    def laws(self, level: int, query: str) -> list[tuple[NDArray[np.int64], Law]]:
+        """Return the noise of a query: areas of the level, counted from its first, and their law, share by share."""
+        return [(areas, self.budget.law(share, query, level)) for share, areas in self._areas_by_share[level]]
+
+    @cached_property
+    def _areas_by_share(self) -> list[list[tuple[Fraction, NDArray[np.int64]]]]:
+        """For each level the distinct shares of its areas, and the areas that have them; those without are left out."""
+        levels = [self.shares[self.tree.level(j)] for j in range(self.tree.depth + 1)]
+        return [
+            [(share, np.flatnonzero(shares == share)) for share in sorted(set(shares)) if share] for shares in levels
+        ]
+
+    def variances(self, level: int, query: str) -> NDArray[np.float64]:
+        """Return the variance of the noise in every area of a level, infinite where nothing is measured."""
+        found = np.full(self.shares[self.tree.level(level)].size, np.inf)
+        for areas, law in self.laws(level, query):
+            found[areas] = law.variance
+        return found
+
+    def check_histogram(self, histogram: ArrayLike) -> NDArray[np.int64]:
+        """Return counts of people by leaf and cell as int64, or say what is wrong with them.
+
+        Raises
+        ------
+        TypeError
+            If they are not whole numbers.
+        ValueError
+            If the shape is not (leaves, cells), a count is negative, or there are 2**40 people or more.
+        """
+        given = np.asarray(histogram)
+        shape = (self.tree.n_leaves, self.schema.cells)
+        if given.shape != shape:
+            raise ValueError(
+                f"histogram must have shape {shape}: leaves of the tree, cells of the schema; got {given.shape}"
+            )
+        counts = self.tree.check_counts(given.T).T
+        if counts.sum(dtype=np.float64) >= LARGEST:
+            raise ValueError(f"histogram must count less than 2**40 people, got {counts.sum(dtype=np.float64):.0f}")
+        return np.ascontiguousarray(counts)
+
+    def tables(self, leaves: NDArray[np.int64]) -> NDArray[np.int64]:
+        """Return the tables of all areas, shape (..., n_nodes, cells), from those of the leaves."""
+        return np.ascontiguousarray(np.swapaxes(self.tree.totals(np.swapaxes(leaves, -1, -2)), -1, -2)).astype(np.int64)
+
+    def constraints(self, known: Known) -> tuple[Constraint, ...]:
+        """Return all constraints on single areas: the bounds, and the invariants with their answers."""
+        found = []
+        for invariant in self.invariants:
+            areas = areas_at(self.tree, invariant.level)
+            values, query, name = known[str(invariant)], self.schema.query("total"), str(invariant)
+            if isinstance(invariant, Invariant):
+                query = self.schema.query(invariant.query)
+            else:  # a parent whose parts are all in groups has the sum of their totals
+                parents = np.unique(self.tree.parent[areas])
+                whole = [
+                    [joint.total for joint in given_joints(self.tree, invariant, values, node)] for node in parents
+                ]
+                areas, values = parents, np.array([[sum(totals)] for totals in whole])
+            found.append(Constraint.spread(name, query, self.tree, areas, values, values))
+        return (*self.public, *found)
+
+    def joints(self, known: Known, parent: int) -> tuple[Joint, ...]:
+        """Return the totals of several children together in the family of a parent."""
+        return tuple(
+            joint
+            for invariant in self.invariants
+            if isinstance(invariant, GroupedTotal)
+            for joint in given_joints(self.tree, invariant, known[str(invariant)], parent)
+        )

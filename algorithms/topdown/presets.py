@@ -1,0 +1,303 @@
+"""Published settings of the Bureau's releases by name, for any tree with their levels, and a small one for audits."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, fields
+from fractions import Fraction
+from itertools import combinations
+from typing import Any
+
+from numpy.typing import ArrayLike
+
+from algorithms.hierarchy import Hierarchy
+from algorithms.topdown.budget import Budget, Share, exact_share
+from algorithms.topdown.constraints import Bounds, Invariant, facility_bounds, structural_zeros
+from algorithms.topdown.mechanism import TopDown
+from algorithms.topdown.plan import Plan
+from algorithms.topdown.population import SCHEMA_1940
+from algorithms.topdown.schema import Grouping, Schema
+from audit.claims import ZCDP, PureDP, Relation
+
+__all__ = ["PRESETS", "Preset", "preset"]
+
+RACES = ("white", "black", "aian", "asian", "nhpi", "other")
+ADULTS = ("17 and under", "18 and over")
+QUARTERS = (
+    "household",
+    "correctional",
+    "juvenile",
+    "nursing",
+    "other institutional",
+    "college",
+    "military",
+    "other noninstitutional",
+)
+CENSUS_RACES = tuple("+".join(races) for size in range(1, 7) for races in combinations(RACES, size))
+PERSON_QUERIES = (
+    "total",
+    "cenrace",
+    "hispanic",
+    "votingage",
+    "hhinst",
+    "hhgq",
+    "hispanic*cenrace",
+    "votingage*cenrace",
+    "votingage*hispanic",
+    "votingage*hispanic*cenrace",
+    "detailed",
+)
+END_TO_END_QUERIES: Mapping[str, Share] = {"detailed": "0.1", "hhgq": "0.225", "votingage*hispanic*cenrace": "0.675"}
+HISPANIC = ("not hispanic", "hispanic")
+
+
+@dataclass(frozen=True)
+class Preset:
+    """Settings of a release, level by level.
+
+    Attributes
+    ----------
+    about : str
+        One line: what release, which source.
+    schema : Schema
+        Attributes.
+    promise : PureDP or ZCDP
+        Of the published release.
+    levels : mapping of str to Share
+        Share of each level, the outermost first.
+    queries : mapping of str to mapping of str to Share
+        Shares of the queries at each level.
+    drop : tuple of str
+        Levels that a smaller tree goes without, in this order.
+    invariants : mapping of str to str
+        Query whose answers are published exactly, by level.
+    total_first : tuple of str
+        Levels at which the total is fitted in a pass of its own.
+    rounding : tuple of tuple of str
+        Passes of the rounding; none: cell by cell.
+    minimal : str or None
+        Query of the failsafe.
+    solver : {"piqp", "batched"}
+        Solver by default.
+    """
+
+    about: str
+    schema: Schema
+    promise: PureDP | ZCDP
+    levels: Mapping[str, Share]
+    queries: Mapping[str, Mapping[str, Share]]
+    drop: tuple[str, ...] = ()
+    invariants: Mapping[str, str] = field(default_factory=dict)
+    total_first: tuple[str, ...] = ()
+    rounding: tuple[tuple[str, ...], ...] = ()
+    minimal: str | None = None
+    solver: str = "piqp"
+
+
+def _persons(denominator: int, *parts: Share) -> dict[str, Share]:
+    return {
+        name: Fraction(part) if isinstance(part, str) else Fraction(part, denominator)
+        for name, part in zip(PERSON_QUERIES, parts, strict=True)
+    }
+
+
+PRESETS: Mapping[str, Preset] = {
+    "e2e-1940": Preset(
+        about="2018 end-to-end test on the 1940 census: 192 cells, pure privacy, one pass",
+        schema=Schema(SCHEMA_1940),
+        promise=PureDP(1.0, "replace_one"),
+        levels=dict.fromkeys(("nation", "state", "county", "district"), "1/4"),
+        queries={level: END_TO_END_QUERIES for level in ("nation", "state", "county", "district")},
+        drop=("nation", "state"),
+        invariants={"state": "total"},
+        minimal="hhgq",
+    ),
+    "pl94-2020": Preset(
+        about="2020 redistricting data, persons: 2,016 cells, zero-concentrated privacy, total first",
+        schema=Schema(
+            {"hhgq": QUARTERS, "votingage": ADULTS, "hispanic": HISPANIC, "cenrace": CENSUS_RACES},
+            {
+                "hhinst": Grouping(
+                    "hhgq",
+                    {"household": QUARTERS[:1], "institutional": QUARTERS[1:5], "noninstitutional": QUARTERS[5:]},
+                )
+            },
+        ),
+        promise=ZCDP(float(Fraction(542, 339) ** 2), "replace_one"),
+        levels={
+            name: Fraction(part, 4099)
+            for name, part in (
+                ("nation", 104),
+                ("state", 1440),
+                ("county", 447),
+                ("tract", 687),
+                ("block group", 1256),
+                ("block", 165),
+            )
+        },
+        queries={
+            "nation": _persons(4097, 0, 52, 26, 26, 26, 26, 130, 130, 26, "26/241", "189/241"),
+            "state": _persons(4097, 3773, 6, 6, 6, 6, 6, 12, 12, 6, "2/241", 230),
+            "county": _persons(4097, 3126, 10, 10, 10, 10, 10, 28, 28, 10, 101, 754),
+            "tract": _persons(4102, 1567, 8, 5, 5, 5, 5, 1933, 20, 5, 67, 482),
+            "block group": _persons(4099, 1705, 3, 3, 3, 3, 3, 1055, 9, 3, 24, 1288),
+            "block": _persons(4097, 5, 9, 5, 5, 5, 5, 21, 21, 5, 71, 3945),
+        },
+        drop=("block group", "nation", "state", "county"),
+        invariants={"state": "total"},
+        total_first=("state", "county", "tract", "block group"),
+        rounding=(("total",), ("hhgq", "hhgq*hispanic", "hhgq*hispanic*cenrace", "detailed")),
+        minimal="hhgq",
+    ),
+    "h1": Preset(
+        about="2020 redistricting data, housing units: occupied or vacant, block totals invariant",
+        schema=Schema({"occupancy": ("occupied", "vacant")}),
+        promise=ZCDP(float(Fraction(3379, 12343) ** 2), "replace_one"),
+        levels={
+            name: Fraction(part, 4100)
+            for name, part in (
+                ("nation", 20),
+                ("state", 20),
+                ("county", 350),
+                ("tract", 1456),
+                ("block group", 1759),
+                ("block", 495),
+            )
+        },
+        queries={level: {"detailed": 1} for level in ("nation", "state", "county", "tract", "block group", "block")},
+        drop=("block group", "nation", "state", "county"),
+        invariants={"block": "total"},
+    ),
+    "micro": Preset(
+        about="four cells, every level with an equal share, in closed form: for audits of many runs",
+        schema=Schema({"sex": ("female", "male"), "age": ADULTS}),
+        promise=PureDP(1.0, "replace_one"),
+        levels={},
+        queries={},
+        solver="batched",
+    ),
+}
+"""The settings by name."""
+
+
+def preset(
+    name: str,
+    tree: Hierarchy,
+    *,
+    epsilon: float | None = None,
+    rho: float | None = None,
+    relation: Relation = "replace_one",
+    levels: Sequence[str] | None = None,
+    facilities: ArrayLike | None = None,
+    **overrides: Any,
+) -> TopDown:
+    """Return TopDown with published settings, for a tree of one's own.
+
+    Parameters
+    ----------
+    name : str
+        A name in `PRESETS`: ``"e2e-1940"``, ``"pl94-2020"``, ``"h1"`` or ``"micro"``.
+    tree : Hierarchy
+        The areas.
+    epsilon, rho : float, optional
+        Another budget, in nats, and with it the kind of noise: one of both at most.
+    relation : {"replace_one", "add_remove"}
+        Neighbors that the promise is about. The published settings are bounded: one person's record is replaced.
+    levels : sequence of str, optional
+        Which levels of the settings the tree has, the outermost first. By default a tree of fewer levels goes without
+        block groups, then the nation, and so on. The shares of those that remain are scaled to add up to 1.
+    facilities : array_like of int, shape (areas of the finest level, 8), optional
+        Housing units, then facilities of each type of group quarters: public, and bounds on persons. With them there
+        are no minors in nursing facilities in the redistricting data.
+    **overrides
+        Any attribute of `algorithms.topdown.plan.Plan` but the tree.
+
+    Returns
+    -------
+    TopDown
+        A mechanism.
+
+    Raises
+    ------
+    ValueError
+        If there are no such settings, the tree has levels that they have not, or both budgets are given.
+    TypeError
+        If an override is no attribute.
+
+    References
+    ----------
+    .. [1] Petti and Flaxman, "Differential privacy in the 2020 US census", 2020: the configuration of the 1940 runs.
+    .. [2] US Census Bureau, "2020 Census Production Settings: Redistricting Data (P.L. 94-171)", 2021.
+
+    Examples
+    --------
+    >>> topdown = preset("pl94-2020", Hierarchy.regular(2, 5))
+    >>> topdown.schema.cells, round(topdown.claim.rho, 4), round(topdown.claim.epsilon_at(1e-10), 3)
+    (2016, 2.5562, 17.144)
+    """
+    if name not in PRESETS:
+        raise ValueError(f"preset must be one of {', '.join(PRESETS)}, got {name!r}")
+    if not isinstance(tree, Hierarchy):
+        raise TypeError(f"tree must be a Hierarchy, got {type(tree).__name__}")
+    if unknown := sorted(set(overrides) - {one.name for one in fields(Plan)} | set(overrides) & {"tree", "_"}):
+        raise TypeError(f"override must be epsilon, rho, relation, levels, facilities or of the plan, got {unknown[0]}")
+    if epsilon is not None and rho is not None:
+        raise ValueError(f"one of epsilon and rho must be given at most, got {epsilon} and {rho}")
+    found = PRESETS[name]
+    promise: PureDP | ZCDP = type(found.promise)(found.promise.budget, relation)
+    if epsilon is not None:
+        promise = PureDP(epsilon, relation)
+    if rho is not None:
+        promise = ZCDP(rho, relation)
+    if name == "micro":
+        shares = [Fraction(1, tree.depth + 1)] * (tree.depth + 1)
+        budget = Budget(promise, shares, [{"detailed": 1}] * len(shares))
+        return TopDown(**{"schema": found.schema, "tree": tree, "budget": budget, "solver": found.solver, **overrides})
+    names = _levels(name, found, tree, levels)
+    scale = sum((exact_share(level, found.levels[level]) for level in names), Fraction(0))
+    shares = [exact_share(level, found.levels[level]) / scale for level in names]
+    bounds: tuple[Bounds, ...] = ()
+    if facilities is not None:
+        if "hhgq" not in found.schema.attributes:
+            raise ValueError(f"facilities must be given with settings of persons, got them with {name}")
+        bounds = (facility_bounds("hhgq", tree.depth, facilities),)
+        if name == "pl94-2020":
+            minors = {"hhgq": "nursing", "votingage": ADULTS[0]}
+            bounds = (*bounds, structural_zeros(found.schema, tree.depth, [minors]))
+    settings: dict[str, Any] = {
+        "schema": found.schema,
+        "tree": tree,
+        "budget": Budget(promise, shares, [found.queries[level] for level in names]),
+        "invariants": tuple(
+            Invariant(query, names.index(level)) for level, query in found.invariants.items() if level in names
+        ),
+        "bounds": bounds,
+        "passes": {
+            j: (("total",), tuple(query for query, share in found.queries[level].items() if query != "total" and share))
+            for j, level in enumerate(names)
+            if level in found.total_first
+        },
+        "rounding": found.rounding,
+        "minimal": found.minimal,
+        "solver": found.solver,
+    }
+    return TopDown(**{**settings, **overrides})
+
+
+def _levels(name: str, found: Preset, tree: Hierarchy, levels: Sequence[str] | None) -> list[str]:
+    """Return which levels of the settings the tree has."""
+    if levels is None:
+        kept = list(found.levels)
+        for level in found.drop[: max(len(kept) - tree.depth - 1, 0)]:
+            kept.remove(level)
+    else:
+        kept = list(levels)
+        if unknown := [level for level in kept if level not in found.levels]:
+            raise ValueError(f"levels must be of {', '.join(found.levels)}, got {unknown[0]!r}")
+        if kept != [level for level in found.levels if level in kept]:
+            raise ValueError(f"levels must be in the order {', '.join(found.levels)}, each once, got {', '.join(kept)}")
+    if len(kept) != tree.depth + 1:
+        raise ValueError(
+            f"the tree must have the levels of {name}, {', '.join(kept)}: {len(kept)}, got {tree.depth + 1}"
+        )
+    return kept

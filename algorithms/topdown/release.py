@@ -1,0 +1,203 @@
+"""A release: measure once, post-process, and write one folder with all that is published, or nothing.
+
+The folder holds
+
+- ``noisy_measurements.csv``: LEVEL (0 is the root), AREA (codes from the outermost down), QUERY, GROUP (of the query's
+  partition), COUNT (noisy) and VARIANCE of its noise; nothing where nothing was measured;
+- ``invariants.csv``: INVARIANT, LEVEL, AREA, GROUP and COUNT (exact);
+- ``tables.csv``: LEVEL, AREA, each attribute and COUNT, for every level; cells without people are left out;
+- ``microdata.csv``: one row a person, areas by level, then attributes, sorted;
+- ``ledger.txt``: the noise of every query and the promise in words;
+- ``release.json``: what was run and how the post-processing went.
+
+All but the invariants are functions of the noisy measurements and of what is public: `read_measurements` and
+``topdown.estimate`` make the same tables again. Time, and what is said of data that break a rule, depend on the data
+and are outside every promise.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import os
+from collections.abc import Sequence
+from dataclasses import dataclass
+from importlib import metadata
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from algorithms.files import check_folder, whole_file, whole_folder
+from algorithms.noise import DiscreteGaussian, Rng
+from algorithms.topdown.estimate import Estimate
+from algorithms.topdown.ledger import Ledger, ledger
+from algorithms.topdown.measure import Measurements
+from algorithms.topdown.mechanism import TopDown
+from algorithms.topdown.plan import Plan
+from algorithms.topdown.published import paths_of, read_measurements, write_tables
+
+__all__ = ["Release", "read_measurements", "release"]
+
+
+@dataclass(frozen=True, eq=False)
+class Release:
+    """Noisy measurements, invariants, and the tables made from them; the data are not in it.
+
+    Attributes
+    ----------
+    topdown : TopDown
+        What was run.
+    measurements : Measurements
+        Noisy answers and invariants.
+    estimate : Estimate
+        Tables of all areas.
+    areas : tuple of str
+        Names of the levels below the root.
+    preset : str
+        Name of the settings, if they have one.
+    secure : bool
+        Whether the noise came from the operating system's entropy; a simulation must not be published.
+    """
+
+    topdown: TopDown
+    measurements: Measurements
+    estimate: Estimate
+    areas: tuple[str, ...]
+    preset: str
+    secure: bool
+
+    @property
+    def ledger(self) -> Ledger:
+        """What the release promises to lose at most."""
+        return ledger(self.topdown)
+
+    @property
+    def people(self) -> int:
+        """Number of records in the microdata."""
+        return int(self.estimate.tables[0].sum())
+
+    @property
+    def provenance(self) -> dict[str, Any]:
+        """What made the release, and how its post-processing went."""
+        noise = "secure: exact, on the operating system's entropy"
+        plan, found = self.topdown, self.estimate
+        residuals = {"primal": found.primal, "dual": found.dual}
+        return {
+            "preset": self.preset,
+            "noise": noise if self.secure else "from a seeded generator: a simulation, not to be published",
+            "promise": plan.claim.to_dict(),
+            "relation": plan.claim.relation,
+            "invariants": [str(invariant) for invariant in plan.invariants],
+            "bounds": [str(bounds) for bounds in plan.bounds],
+            "levels": dict(zip(("root", *self.areas), np.diff(plan.tree.offsets).tolist(), strict=True)),
+            "attributes": {name: list(levels) for name, levels in plan.schema.attributes.items()},
+            "solver": plan.solver,
+            "routes": found.routes,
+            "failsafes": [{"area": failure.area, "reason": failure.reason} for failure in found.failures],
+            "residuals": {name: value if math.isfinite(value) else str(value) for name, value in residuals.items()},
+            "software": f"plaudit {metadata.version('plaudit')}",
+        }
+
+    def write(self, folder: str | os.PathLike[str]) -> None:
+        """Write all that is published, or nothing.
+
+        Parameters
+        ----------
+        folder : path-like
+            Must not exist, or be empty.
+
+        Raises
+        ------
+        ValueError
+            If the folder holds something.
+        OSError
+            If it cannot be written.
+        """
+        with whole_folder(folder) as staged:
+            write_tables(staged, self.topdown, self.measurements, self.estimate.tables, self.areas)
+            about = json.dumps(self.provenance, indent=4)
+            for name, text in (("ledger.txt", str(self.ledger)), ("release.json", about)):
+                with whole_file(staged / name) as file:
+                    file.write(f"{text}\n")
+
+
+def release(
+    topdown: TopDown,
+    histogram: ArrayLike,
+    *,
+    out: str | os.PathLike[str] | None = None,
+    rng: Rng = "secure",
+    areas: Sequence[str] | None = None,
+    preset: str = "",
+) -> Release:
+    """Run TopDown once.
+
+    Parameters
+    ----------
+    topdown : TopDown
+        What is counted, at what price, and how.
+    histogram : array_like of int, shape (leaves, cells)
+        People.
+    out : path-like, optional
+        Folder to write, which must not exist or be empty.
+    rng : "secure" or numpy Generator
+        A release takes the default, exact draws on the operating system's entropy. Noise from a seeded generator can be
+        subtracted by whoever knows the seed: it is for simulations.
+    areas : sequence of str, optional
+        Names of the levels below the root, for the microdata. Default: ``level 1``, ``level 2``, ...
+    preset : str
+        Name of the settings, for the record.
+
+    Returns
+    -------
+    Release
+        All that is published.
+
+    Raises
+    ------
+    ValueError
+        If the data break a rule or a public bound, areas or columns would have the same name, no tables keep the
+        constraints, or the folder is not empty.
+    TypeError
+        If counts are not whole numbers.
+    RuntimeError
+        If a solver does not converge and there is no failsafe.
+    ImportError
+        If secure noise is asked for and OpenDP is not installed.
+    OSError
+        If the folder cannot be written.
+
+    Examples
+    --------
+    >>> from algorithms.hierarchy import Hierarchy
+    >>> from algorithms.topdown import preset
+    >>> topdown = preset("micro", Hierarchy.regular(2, 1), epsilon=200.0)
+    >>> made = release(topdown, [[5, 0, 3, 1], [2, 2, 2, 2]], rng=np.random.default_rng(0))
+    >>> made.people, made.estimate.tables[1].tolist()
+    (17, [5, 0, 3, 1])
+    """
+    if out is not None:
+        check_folder(out)
+    names = tuple(f"level {j}" for j in range(1, topdown.tree.depth + 1)) if areas is None else tuple(areas)
+    _check_names(topdown, names)
+    DiscreteGaussian(1.0).sample(0, rng)  # a source of noise that is missing is told before the work, not after it
+    measurements = topdown.measure(histogram, rng)
+    made = Release(topdown, measurements, topdown.estimate(measurements), names, preset, secure=isinstance(rng, str))
+    if out is not None:
+        made.write(out)
+    return made
+
+
+def _check_names(plan: Plan, areas: tuple[str, ...]) -> None:
+    if len(areas) != plan.tree.depth:
+        raise ValueError(f"areas must name each of {plan.tree.depth} levels below the root, got {', '.join(areas)}")
+    for columns in (("LEVEL", "AREA", *plan.schema.attributes, "COUNT"), (*areas, *plan.schema.attributes)):
+        if twice := [name for name in columns if [other.upper() for other in columns].count(name.upper()) > 1]:
+            raise ValueError(f"columns of a file must have different names, got {twice[0]!r} twice")
+    levels = np.repeat(np.arange(plan.tree.depth + 1), np.diff(plan.tree.offsets)).tolist()
+    seen = set()
+    for place in zip(levels, paths_of(plan), strict=True):
+        if place in seen:
+            raise ValueError(f"areas of a level must have different names along their paths, got {place[1]!r} twice")
+        seen.add(place)

@@ -1,0 +1,220 @@
+"""What is counted: named attributes, and the queries that add up cells of their cross table."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from types import MappingProxyType
+
+import numpy as np
+from numpy.typing import NDArray
+
+from algorithms.topdown.family import Groups
+
+__all__ = ["Grouping", "Query", "Schema"]
+
+TOTAL, DETAILED = "total", "detailed"
+CROSS = "*"  # between the attributes of a query
+
+
+@dataclass(frozen=True)
+class Query:
+    """A partition of the cells: each person is counted in exactly one group.
+
+    That makes its sensitivity known: one person added changes one answer by 1, one replaced changes two.
+
+    Attributes
+    ----------
+    name : str
+        Such as ``"votingage*hispanic"``.
+    groups : ndarray of int, shape (cells,)
+        The group that each cell falls into.
+    labels : tuple of str
+        Name of each group.
+
+    Raises
+    ------
+    ValueError
+        If a group has no cell, or the labels do not name every group.
+    """
+
+    name: str
+    groups: Groups
+    labels: tuple[str, ...]
+
+    def __post_init__(self) -> None:
+        found = np.unique(self.groups)
+        if found.size != len(self.labels) or not np.array_equal(found, np.arange(found.size)):
+            raise ValueError(
+                f"groups of {self.name} must be numbered 0 to {len(self.labels) - 1} without gaps, got {found.tolist()}"
+            )
+        self.groups.flags.writeable = False
+
+    @property
+    def size(self) -> int:
+        """Number of answers."""
+        return len(self.labels)
+
+
+@dataclass(frozen=True)
+class Grouping:
+    """Levels of an attribute put together, such as the institutional group quarters.
+
+    Attributes
+    ----------
+    attribute : str
+        Whose levels.
+    groups : mapping of str to sequence of str
+        The levels of each group: every level in exactly one.
+    """
+
+    attribute: str
+    groups: Mapping[str, Sequence[str]]
+
+
+@dataclass(frozen=True)
+class Schema:
+    """Named attributes with named levels; a cell is one combination, the last attribute running fastest.
+
+    Attributes
+    ----------
+    attributes : mapping of str to sequence of str
+        Levels of each attribute.
+    groupings : mapping of str to Grouping, optional
+        Coarser attributes that queries may name too.
+
+    Raises
+    ------
+    ValueError
+        If there is no attribute, a name or level is empty, stands twice or holds a ``*``, or a grouping leaves a level
+        out or has it twice.
+
+    Examples
+    --------
+    >>> schema = Schema({"sex": ("male", "female"), "age": ("0-17", "18-64", "65+")})
+    >>> schema.cells, schema.query("age").labels, schema.query("age").groups
+    (6, ('0-17', '18-64', '65+'), array([0, 1, 2, 0, 1, 2]))
+    """
+
+    attributes: Mapping[str, Sequence[str]]
+    groupings: Mapping[str, Grouping] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        if not self.attributes:
+            raise ValueError("attributes must name at least one attribute, got none")
+        levels = {name: tuple(map(str, given)) for name, given in self.attributes.items()}
+        for name, given in levels.items():
+            if not name or CROSS in name or name in (TOTAL, DETAILED):
+                raise ValueError(f"attribute must have a name of its own without {CROSS}, got {name!r}")
+            if not given or len(set(given)) < len(given) or "" in given:
+                raise ValueError(f"levels of {name} must be distinct names, at least one, got {given}")
+        for name, grouping in self.groupings.items():
+            if not name or CROSS in name or name in (*levels, TOTAL, DETAILED):
+                raise ValueError(f"grouping must have a name of its own without {CROSS}, got {name!r}")
+            if grouping.attribute not in levels:
+                raise ValueError(f"grouping {name} must be of {', '.join(levels)}, got {grouping.attribute!r}")
+            put = [level for group in grouping.groups.values() for level in group]
+            if twice := sorted({level for level in put if put.count(level) > 1}):
+                raise ValueError(f"groups of {name} must not overlap, and {twice[0]!r} is in more than one")
+            if wrong := sorted(set(put) ^ set(levels[grouping.attribute])):
+                raise ValueError(
+                    f"groups of {name} must hold every level of {grouping.attribute}, and not {wrong[0]!r}"
+                    if wrong[0] in put
+                    else f"groups of {name} must hold every level of {grouping.attribute}: {wrong[0]!r} missing"
+                )
+            if empty := [label for label, group in grouping.groups.items() if not group]:
+                raise ValueError(f"groups of {name} must not be empty, and {empty[0]!r} is")
+        object.__setattr__(self, "attributes", MappingProxyType(levels))
+        object.__setattr__(self, "groupings", MappingProxyType(dict(self.groupings)))
+
+    def __reduce__(self) -> tuple[type[Schema], tuple[dict[str, Sequence[str]], dict[str, Grouping]]]:
+        return Schema, (dict(self.attributes), dict(self.groupings))  # a read-only mapping cannot be pickled
+
+    @cached_property
+    def shape(self) -> tuple[int, ...]:
+        """Number of levels of each attribute."""
+        return tuple(len(levels) for levels in self.attributes.values())
+
+    @property
+    def cells(self) -> int:
+        """Number of combinations."""
+        return math.prod(self.shape)
+
+    def query(self, name: str) -> Query:
+        """Return the query of that name.
+
+        Parameters
+        ----------
+        name : str
+            ``"total"``, ``"detailed"`` (every cell), or attributes and groupings joined by ``*``.
+
+        Returns
+        -------
+        Query
+            The Kronecker product of the partitions of the attributes, those not named taken together.
+
+        Raises
+        ------
+        ValueError
+            If there is no such attribute or grouping, or an attribute is named twice.
+        """
+        if name == DETAILED:
+            wanted = {attribute: attribute for attribute in self.attributes}
+        else:
+            wanted = {}
+            for word in [] if name == TOTAL else name.split(CROSS):
+                word = word.strip()
+                known = word in self.attributes or word in self.groupings
+                attribute = word if word in self.attributes else self.groupings[word].attribute if known else ""
+                if not known or attribute in wanted:
+                    names = ", ".join([*self.attributes, *self.groupings])
+                    rule = "attribute once" if known else f"of {names}"
+                    raise ValueError(f"query must be total, detailed, or name each {rule}, got {name!r}")
+                wanted[attribute] = word
+        groups, labels = np.zeros(1, np.int64), [""]
+        for attribute, levels in self.attributes.items():
+            places, words = self._partition(attribute, levels, wanted.get(attribute))
+            groups = (groups[:, np.newaxis] * len(words) + places).reshape(-1)
+            labels = [", ".join(filter(None, (before, label))) for before in labels for label in words]
+        return Query(name, groups, tuple(label or TOTAL for label in labels))
+
+    def _partition(self, attribute: str, levels: Sequence[str], word: str | None) -> tuple[Groups, Sequence[str]]:
+        if word is None:
+            return np.zeros(len(levels), np.int64), [""]
+        if word == attribute:
+            return np.arange(len(levels)), levels
+        groups = self.groupings[word].groups
+        place = {level: number for number, group in enumerate(groups.values()) for level in group}
+        return np.array([place[level] for level in levels]), list(groups)
+
+    def where(self, **levels: str | Sequence[str]) -> NDArray[np.bool_]:
+        """Return which cells have these levels, shape (cells,).
+
+        Parameters
+        ----------
+        **levels : str or sequence of str
+            The level, or levels, wanted of an attribute; attributes not named may have any.
+
+        Returns
+        -------
+        ndarray of bool, shape (cells,)
+            True where all attributes agree.
+
+        Raises
+        ------
+        ValueError
+            If there is no such attribute or level.
+        """
+        mask = np.ones(self.shape, np.bool_)
+        for axis, (name, given) in enumerate(self.attributes.items()):
+            if name in levels:
+                wanted = [levels[name]] if isinstance(levels[name], str) else list(levels[name])
+                if unknown := [level for level in wanted if level not in given]:
+                    raise ValueError(f"level of {name} must be one of {', '.join(given)}, got {unknown[0]!r}")
+                along = [1] * axis + [-1] + [1] * (mask.ndim - axis - 1)
+                mask &= np.isin(given, wanted).reshape(along)
+        if unknown := [name for name in levels if name not in self.attributes]:
+            raise ValueError(f"attribute must be one of {', '.join(self.attributes)}, got {unknown[0]!r}")
+        return mask.reshape(-1)

@@ -1,0 +1,204 @@
+"""Noisy measurements: their law, what neighbors lose by them, and that nothing else leaves the truth."""
+
+from __future__ import annotations
+
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+from scipy import stats
+
+from algorithms.hierarchy import Hierarchy
+from algorithms.noise import TwoTailedGeometric
+from algorithms.topdown import TopDown, preset
+from algorithms.topdown.budget import Budget
+from algorithms.topdown.constraints import GroupedTotal, Invariant
+from algorithms.topdown.measure import Measurements, measure, vector
+from algorithms.topdown.schema import Schema
+from audit.claims import ZCDP, PureDP
+from audit.exact import compose_losses, loss_distribution
+from audit.neighbors import NeighborPair
+
+TREE = Hierarchy.regular(2, 2)
+SCHEMA = Schema({"sex": ("female", "male"), "age": ("minor", "adult")})
+HISTOGRAM = np.array([[9, 4, 0, 7], [3, 3, 3, 3], [0, 0, 0, 5], [20, 1, 2, 0]])
+QUERIES = [{"detailed": 1}, {"total": "1/4", "sex": "3/4"}, {"sex": "1/2", "detailed": "1/2"}]
+
+
+def release(promise: PureDP | ZCDP, **options: object) -> TopDown:
+    return TopDown(SCHEMA, TREE, Budget(promise, ["1/4", "1/4", "1/2"], QUERIES), **options)
+
+
+def moved(source: tuple[int, int], target: tuple[int, int]) -> NeighborPair:
+    return NeighborPair.move_people(HISTOGRAM, source, target)
+
+
+def test_noise_has_the_law_of_its_share() -> None:
+    """Chi-square tests of 4 laws with 20,000 draws each; false alarm 4e-6 in all."""
+    topdown = release(PureDP(4.0, "replace_one"))
+    found = topdown.measure(HISTOGRAM, np.random.default_rng(20260901), size=5_000)
+    tables = topdown.tables(HISTOGRAM)
+    for (level, name), epsilon in {
+        (0, "detailed"): 0.5,
+        (1, "total"): 0.125,
+        (1, "sex"): 0.375,
+        (2, "sex"): 0.5,
+    }.items():
+        query = SCHEMA.query(name)
+        exact = np.array([np.bincount(query.groups, table) for table in tables[TREE.level(level)]])
+        errors = (found.noisy[level, name].answers - exact).ravel()[:20_000]
+        law = TwoTailedGeometric(epsilon)
+        edges = np.arange(-6, 7)
+        seen = np.histogram(errors, [-np.inf, *(edges - 0.5), np.inf])[0]
+        expected = errors.size * np.diff([0, *law.cdf(edges - 1.0), 1])
+        assert stats.chisquare(seen, expected).pvalue > 1e-6
+        assert found.noisy[level, name].variance == pytest.approx(law.variance, rel=1e-12)
+
+
+def test_one_run_has_no_leading_axis() -> None:
+    topdown = release(ZCDP(0.5, "replace_one"))
+    one = topdown.measure(HISTOGRAM, np.random.default_rng(1))
+    assert {key: found.answers.shape for key, found in one.noisy.items()} == {
+        (0, "detailed"): (1, 4), (1, "total"): (2, 1), (1, "sex"): (2, 2), (2, "sex"): (4, 2), (2, "detailed"): (4, 4),
+    }  # fmt: skip
+    many = topdown.measure(HISTOGRAM, np.random.default_rng(1), size=1)
+    assert all(np.array_equal(many.noisy[key].answers[0], one.noisy[key].answers) for key in one.noisy)
+
+
+def test_secure_noise_comes_from_the_operating_system() -> None:
+    found = release(ZCDP(0.5, "replace_one")).measure(HISTOGRAM, "secure")
+    assert found.noisy[2, "detailed"].answers.shape == (4, 4)
+
+
+def test_loss_of_a_pair_is_that_of_its_changed_answers() -> None:
+    """One person moves from leaf 0 to leaf 3 and changes sex: every query but the total changes twice."""
+    topdown = release(PureDP(2.0, "replace_one"))
+    stage = topdown.stage("measurements")
+    law = stage.exact_loss(moved((0, 0), (3, 2)))
+    shares = {0: [0.25], 1: [0.0625, 0.1875], 2: [0.25, 0.25]}
+    k = np.arange(-600, 601)
+    parts = []
+    for epsilon in [share for level in shares.values() for share in level]:  # of two answers, each with half of it * 2
+        noise = TwoTailedGeometric(epsilon)
+        parts += [loss_distribution(np.exp(noise.logpmf(k)), np.exp(noise.logpmf(k - 1)))] * 2
+    expected = compose_losses(parts)
+    for epsilon in (0.1, 0.5, 1.0, 1.5):
+        assert law.delta_at(epsilon) == pytest.approx(expected.delta_at(epsilon), abs=1e-9)
+    assert law.supremum == pytest.approx(2.0, rel=1e-9)
+    assert stage.claim == PureDP(2.0, "replace_one")
+
+
+@pytest.mark.parametrize(
+    ("only", "share"),
+    [([(0, "detailed")], 0.25), ([(1, "sex")], 0.1875), ([(1, "total"), (2, "sex")], 0.3125), (None, 1.0)],
+)
+def test_claims_of_single_queries_are_their_shares(only: list | None, share: float) -> None:
+    assert release(PureDP(2.0, "replace_one")).stage("measurements", only=only).claim.epsilon == 2 * share
+    assert release(ZCDP(2.0, "replace_one")).stage("measurements", only=only, relation="add_remove").claim.rho == share
+
+
+def test_a_gaussian_pair_spends_its_rho() -> None:
+    """Renyi divergence of order a is nearly a rho for wide noise; tables of several answers are bounds on a grid."""
+    stage = release(ZCDP(0.02, "replace_one")).stage("measurements")
+    law = stage.exact_loss(moved((0, 0), (3, 2)))
+    assert law.renyi(2.0) / 2 == pytest.approx(0.02, rel=1e-3)
+    assert law.renyi(8.0) / 8 == pytest.approx(0.02, rel=1e-3)
+
+
+def test_likelihood_is_that_of_every_answer() -> None:
+    topdown = release(PureDP(2.0, "replace_one"))
+    stage = topdown.stage("measurements")
+    outputs = stage(HISTOGRAM, 5, np.random.default_rng(5))
+    assert outputs.shape == (5, 4 + 2 + 4 + 8 + 16)
+    pair = moved((0, 0), (3, 2))
+    loss = stage.log_likelihood(outputs, pair.x) - stage.log_likelihood(outputs, pair.y)
+    assert np.abs(loss).max() <= 2.0 + 1e-9
+    law = stage.exact_loss(pair)
+    assert set(np.round(loss, 9)) <= set(np.round(law.loss, 9))
+    with pytest.raises(ValueError, match="one column for each of 34 answers, got shape \\(5, 33\\)"):
+        stage.log_likelihood(outputs[:, 1:], pair.x)
+
+
+def test_areas_that_are_bypassed_are_not_measured() -> None:
+    """The only part of an area shares its measurement; the path still spends the total."""
+    tree = Hierarchy.from_parents([-1, 0, 0, 1, 2, 2])
+    topdown = preset("micro", tree, epsilon=3.0, bypass=True)
+    histogram = np.arange(12).reshape(3, 4)
+    found = topdown.measure(histogram, np.random.default_rng(1))
+    assert found.noisy[2, "detailed"].variance.tolist()[0] == np.inf
+    assert found.noisy[2, "detailed"].answers[0].tolist() == [0, 0, 0, 0]
+    stage = topdown.stage("measurements")
+    assert stage(histogram, 2, np.random.default_rng(1)).shape == (2, 4 + 8 + 8)
+    assert stage.claim == PureDP(3.0, "replace_one")
+    pair = NeighborPair.move_people(histogram, (0, 1), (1, 2))
+    assert stage.exact_loss(pair).supremum == pytest.approx(3.0, rel=1e-9)
+    assert np.isfinite(stage.log_likelihood(stage(histogram, 2, np.random.default_rng(1)), histogram)).all()
+
+
+def test_pairs_that_break_an_invariant_are_refused() -> None:
+    topdown = release(PureDP(1.0, "replace_one"), invariants=[Invariant("total", 1)])
+    inside, across = moved((0, 0), (1, 1)), moved((0, 0), (3, 1))
+    for mechanism in (topdown, topdown.stage("measurements"), topdown.stage("rounded")):
+        mechanism.exact_loss(inside)
+        with pytest.raises(ValueError, match=r"total of level 1 .* is 32 and 31: such a pair is not covered"):
+            mechanism.exact_loss(across)
+
+
+def test_grouped_totals_are_sums_of_siblings() -> None:
+    topdown = release(PureDP(1.0, "replace_one"), invariants=[GroupedTotal(2, [0, 0, 1, 1])])
+    found = topdown.measure(HISTOGRAM, np.random.default_rng(1))
+    assert found.known["total of groups of level 2 (invariant)"].tolist() == [32, 28]
+    (constraint,) = topdown.constraints(found.known)
+    assert constraint.lower[:, 0].tolist() == [60, 32, 28, 0, 0, 0, 0]
+
+
+@pytest.mark.parametrize("solver", ["piqp", "batched"])
+def test_the_tables_depend_on_the_measurements_alone(solver: str) -> None:
+    """Same measurements, other truth, same tables: there is no other way from the truth to the tables."""
+    topdown = release(PureDP(1.0, "replace_one"), invariants=[Invariant("total", 0)], solver=solver, minimal="total")
+    mine, others = HISTOGRAM, np.full((4, 4), 3)
+    others[0, 0] += mine.sum() - others.sum()
+    ours = topdown.measure(mine, np.random.default_rng(3))
+    theirs = topdown.measure(others, np.random.default_rng(4))
+    first = topdown.estimate(ours)
+    forged = {}
+    for key, found in theirs.noisy.items():  # the noise that makes the other truth look like ours
+        forged[key] = type(found)(found.answers + (ours.noisy[key].answers - found.answers), found.variance)
+    again = topdown.estimate(Measurements(forged, theirs.known))
+    assert np.array_equal(first.tables, again.tables)
+    assert np.array_equal(first.real, again.real)
+    other = topdown.estimate(theirs)  # negative control: other measurements, other tables
+    assert not np.array_equal(first.tables, other.tables)
+
+
+def test_what_is_estimated_holds_no_truth() -> None:
+    """A plan keeps nothing of the data it measured: estimating needs measurements only, and the plan never changes."""
+    topdown = release(PureDP(1.0, "replace_one"), invariants=[Invariant("total", 0)])
+    before = {name: value for name, value in vars(topdown).items()}
+    found = topdown.measure(HISTOGRAM, np.random.default_rng(3))
+    held = [value for value in vars(topdown).values() if isinstance(value, np.ndarray) and value.dtype.kind == "i"]
+    assert all(array.size != HISTOGRAM.size for array in held)
+    assert set(vars(found)) == {"noisy", "known"}
+    assert all(vars(topdown)[name] is value for name, value in before.items())
+    assert measure.__kwdefaults__ == {"size": None}
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        ({"name": "tables"}, "stage must be one of measurements, estimate, rounded, microdata, got 'tables'"),
+        ({"name": "rounded", "level": 5}, "level must be in 0..2, got 5"),
+        ({"name": "measurements", "level": -1}, "level must be in 0..2, got -1"),
+        ({"name": "measurements", "only": [(0, "sex")]}, "only must name levels and queries that are measured, got"),
+        ({"name": "measurements", "only": []}, "at least one query must be released, got none"),
+        ({"name": "rounded", "only": [(1, "sex")]}, "only must be of the measurements, got it of 'rounded'"),
+    ],
+)
+def test_bad_stages_are_refused(arguments: dict, words: str) -> None:
+    with pytest.raises(ValueError, match=words):
+        release(PureDP(1.0)).stage(**arguments)
+
+
+def test_vectors_leave_out_what_is_not_measured() -> None:
+    noisy = {(0, "a"): SimpleNamespace(answers=np.arange(6).reshape(3, 2), variance=np.array([1.0, np.inf, 2.0]))}
+    assert vector(noisy, ((0, "a"),)).tolist() == [0, 1, 4, 5]
