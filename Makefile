@@ -53,6 +53,7 @@ figures: .venv/installed
 bench: .venv/installed-dev
 	$(BIN)/python -m tests.benchmarks.speed
 	$(BIN)/python -m tests.benchmarks.households
+	$(BIN)/python -m tests.benchmarks.census
 
 clean:
 	rm -rf .venv build results *.egg-info

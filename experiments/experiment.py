@@ -32,6 +32,11 @@ NAMES = (
     "phsafe_slack",
     "phsafe_truncation",
     "phsafe_audit",
+    "topdown_1940",
+    "topdown_audit",
+    "topdown_vs_rdpc",
+    "topdown_bugs",
+    "topdown_real",
 )
 
 

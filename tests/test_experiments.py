@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 import json
 import shutil
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -23,28 +24,42 @@ def command(*arguments: str) -> int:
     return stop.value.code
 
 
+LONG = {"phsafe_slack", "phsafe_audit", "power"}  # their quick forms take a tenth of the time of all default tests
+DRAWN = {"flaxman_figure1", "known_bugs", "phsafe_table10", "topdown_1940", "topdown_bugs"}  # twice: others are slow
+
+
+def some(names: set[str]) -> list[Any]:
+    """Return all experiments, those not named as slow tests."""
+    return [name if name in names else pytest.param(name, marks=pytest.mark.slow) for name in NAMES]
+
+
 @pytest.fixture(scope="module")
-def quick(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """All quick forms, run once."""
+def quick(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], Path]:
+    """Quick forms, each run once, when it is first asked for."""
     folder = tmp_path_factory.mktemp("quick")
-    assert command("run", "all", "--quick", "--jobs", "1", "--out", str(folder)) == 0
-    return folder
+
+    def once(name: str) -> Path:
+        if not (folder / f"{name}.json").exists():
+            assert command("run", name, "--quick", "--jobs", "1", "--out", str(folder)) == 0
+        return folder
+
+    return once
 
 
-@pytest.mark.parametrize("name", NAMES)
-def test_quick_form_meets_its_expectation(quick: Path, name: str) -> None:
-    assert command("check", name, "--out", str(quick)) == 0
-    saved = read_json(quick / f"{name}.json")
+@pytest.mark.parametrize("name", some(set(NAMES) - LONG))
+def test_quick_form_meets_its_expectation(quick: Callable[[str], Path], name: str) -> None:
+    assert command("check", name, "--out", str(quick(name))) == 0
+    saved = read_json(quick(name) / f"{name}.json")
     assert saved["question"] == find(name).QUESTION
     assert saved["provenance"]["parameters"] == {"quick": True, "seed": 1}
 
 
-@pytest.mark.parametrize("name", NAMES)
-def test_figures_come_from_the_numbers_alone_and_are_stable(quick: Path, name: str) -> None:
-    first = (quick / f"{name}.svg").read_bytes()
+@pytest.mark.parametrize("name", some(DRAWN))
+def test_figures_come_from_the_numbers_alone_and_are_stable(quick: Callable[[str], Path], name: str) -> None:
+    first = (quick(name) / f"{name}.svg").read_bytes()
     assert b"<svg" in first
-    assert command("draw", name, "--out", str(quick)) == 0
-    assert (quick / f"{name}.svg").read_bytes() == first
+    assert command("draw", name, "--out", str(quick(name))) == 0
+    assert (quick(name) / f"{name}.svg").read_bytes() == first
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -114,6 +129,27 @@ def spoil_spent(numbers: dict[str, Any]) -> None:
     numbers["rows"]["twice"]["spent"] /= 2
 
 
+def spoil_share(numbers: dict[str, Any]) -> None:
+    numbers["shares"][1]["forced"] = [0.0] * 20
+
+
+def spoil_planted(numbers: dict[str, Any]) -> None:
+    row = next(row for row in numbers["rows"] if row["expected"] == "witness and counts")
+    row["audits"][0]["witness"] = None
+
+
+def spoil_states(numbers: dict[str, Any]) -> None:
+    numbers["rows"]["1"]["states"] = 1
+
+
+def spoil_negative(numbers: dict[str, Any]) -> None:
+    numbers["systems"]["TopDown"]["negative"] = 0.001
+
+
+def spoil_additive(numbers: dict[str, Any]) -> None:
+    numbers["rows"]["2"]["additive"] = False
+
+
 @pytest.mark.parametrize(
     ("name", "spoil"),
     [
@@ -127,17 +163,22 @@ def spoil_spent(numbers: dict[str, Any]) -> None:
         ("known_bugs", spoil_caught),
         ("scoreboard", spoil_witness),
         ("coverage", spoil_misses),
-        ("power", spoil_power),
+        pytest.param("power", spoil_power, marks=pytest.mark.slow),
         ("phsafe_table10", spoil_printed),
-        ("phsafe_slack", spoil_joint),
+        pytest.param("phsafe_slack", spoil_joint, marks=pytest.mark.slow),
         ("phsafe_truncation", spoil_dropped),
-        ("phsafe_audit", spoil_spent),
+        pytest.param("phsafe_audit", spoil_spent, marks=pytest.mark.slow),
+        ("topdown_1940", spoil_states),
+        ("topdown_vs_rdpc", spoil_negative),
+        ("topdown_real", spoil_additive),
+        ("topdown_audit", spoil_share),
+        ("topdown_bugs", spoil_planted),
     ],
 )
 def test_check_fails_on_numbers_that_do_not_meet_the_expectation(
-    tmp_path: Path, quick: Path, name: str, spoil: Any
+    tmp_path: Path, quick: Callable[[str], Path], name: str, spoil: Any
 ) -> None:
-    saved = copy.deepcopy(read_json(quick / f"{name}.json"))
+    saved = copy.deepcopy(read_json(quick(name) / f"{name}.json"))
     spoil(saved["numbers"])
     write_json(tmp_path / f"{name}.json", saved)
     assert command("check", name, "--out", str(tmp_path)) == 1
@@ -195,16 +236,16 @@ def test_unwritable_folder_is_found_out_before_the_work(
 
 @pytest.mark.parametrize("damage", ["cut", "changed", "other"])
 def test_damaged_numbers_are_refused(
-    tmp_path: Path, quick: Path, capsys: pytest.CaptureFixture[str], damage: str
+    tmp_path: Path, quick: Callable[[str], Path], capsys: pytest.CaptureFixture[str], damage: str
 ) -> None:
-    text = (quick / "neighbor_relation.json").read_text()
+    text = (quick("neighbor_relation") / "neighbor_relation.json").read_text()
     path = tmp_path / "neighbor_relation.json"
     if damage == "cut":
         path.write_text(text[: len(text) // 2])
     elif damage == "changed":
         path.write_text(text.replace('"not refuted"', '"violated"', 1))
     else:
-        path.write_text((quick / "real_tree.json").read_text())
+        path.write_text((quick("real_tree") / "real_tree.json").read_text())
     assert command("check", "neighbor_relation", "--out", str(tmp_path)) == 2
     assert "neighbor_relation" in capsys.readouterr().err
 
@@ -224,7 +265,7 @@ def test_interrupt_keeps_what_is_finished(
     assert load_numbers("flaxman_figure1", tmp_path)
 
 
-def test_numbers_do_not_depend_on_jobs(tmp_path: Path, quick: Path) -> None:
+def test_numbers_do_not_depend_on_jobs(tmp_path: Path, quick: Callable[[str], Path]) -> None:
     experiment.run_experiment("neighbor_relation", tmp_path, quick=True, seed=1, jobs=2)
 
     def plain(folder: Path) -> str:
@@ -233,7 +274,7 @@ def test_numbers_do_not_depend_on_jobs(tmp_path: Path, quick: Path) -> None:
             del row["audit"]["seconds"], row["audit"]["provenance"]
         return json.dumps(rows)
 
-    assert plain(tmp_path) == plain(quick)
+    assert plain(tmp_path) == plain(quick("neighbor_relation"))
 
 
 def test_without_a_command_there_is_help(capsys: pytest.CaptureFixture[str]) -> None:

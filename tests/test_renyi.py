@@ -192,7 +192,15 @@ def test_the_limit_of_misses():
     assert allowed(0.8) == 248
 
 
-@pytest.mark.parametrize(("p", "q"), [(0.7, 0.3), (0.02, 0.005), (0.99, 0.9), (0.51, 0.5)])
+@pytest.mark.parametrize(
+    ("p", "q"),
+    [
+        (0.7, 0.3),
+        (0.02, 0.005),
+        pytest.param(0.99, 0.9, marks=pytest.mark.slow),
+        pytest.param(0.51, 0.5, marks=pytest.mark.slow),
+    ],
+)
 def test_the_event_bound_covers_two_coins(p, q):
     """A mechanism whose output is the event, so that its divergence is the boundary."""
     rng, runs = np.random.default_rng(203), 1000

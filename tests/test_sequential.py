@@ -131,6 +131,10 @@ def test_looks_share_the_error():
     assert math.fsum(errors) == pytest.approx(0.1 * (1 - 1 / 2001))
 
 
+def slow(*values):
+    return pytest.param(*values, marks=pytest.mark.slow)
+
+
 # Coverage while peeking; the fewest misses that would be suspicious are the 78th, at a false alarm of 1e-4
 
 
@@ -138,7 +142,7 @@ def test_the_limit_of_misses():
     assert binom.isf(1e-4, AUDITS, 0.05) == ALLOWED
 
 
-@pytest.mark.parametrize("epsilon", [0.1, 1.0, 3.0])
+@pytest.mark.parametrize("epsilon", [slow(0.1), 1.0, slow(3.0)])
 def test_peeking_breaks_the_fixed_bound_and_not_the_anytime_bounds(epsilon):
     rng = np.random.default_rng(301)
     correct, wrong = counts_at_looks(at_the_boundary(epsilon, 0, 0.6), AUDITS, rng)
@@ -172,7 +176,7 @@ def test_peeking_at_the_worst_law_of_an_approximate_promise(epsilon, delta, shar
         assert (np.array(ignored) > epsilon).sum() > 50
 
 
-@pytest.mark.parametrize("accuracy", [0.5, 0.7, 0.97])
+@pytest.mark.parametrize("accuracy", [slow(0.5), 0.7, slow(0.97)])
 def test_the_upper_bound_covers_at_all_looks(accuracy):
     rng = np.random.default_rng(303)
     correct, wrong = counts_at_looks([accuracy, 1 - accuracy, 0], 200, rng)

@@ -1,0 +1,241 @@
+"""Known bugs of TopDown, planted in the whole algorithm: two that show in the measurements, two only in the tables.
+
+They run on histograms of areas by cells, and are audited by the experiment ``topdown_bugs``; `known_bugs` lists those
+that show on counts of people.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from algorithms.noise import Rng
+from algorithms.topdown.budget import Claim, Law
+from algorithms.topdown.constraints import Constraint
+from algorithms.topdown.measure import Measurements, Pair
+from algorithms.topdown.mechanism import TopDown
+from algorithms.topdown.plan import Known, Plan
+
+__all__ = ["MissingFactorTwo", "PrunedByTruth", "SilentTotals", "WrongLevelShare"]
+
+Laws = list[tuple[NDArray[np.int64], Law]]
+EMPTY, TOTALS = "cells that are empty", "totals of level 1"  # what two of the bugs let out of the measurement step
+
+
+@dataclass(frozen=True, eq=False)
+class MissingFactorTwo(TopDown):
+    """TopDown with noise for unbounded neighbors under a promise about bounded ones.
+
+    **Claim.** The budget's promise, when one person is replaced.
+    **Bug.** Noise is scaled as if one answer of a query changed by 1, where a person replaced changes two.
+    **True loss.** Twice the promise, of every query that changes by itself and of all together; nothing is wrong under
+    a promise about unbounded neighbors.
+
+    Examples
+    --------
+    >>> from algorithms.hierarchy import Hierarchy
+    >>> from algorithms.topdown import preset
+    >>> sound = preset("micro", Hierarchy.regular(2, 2))
+    >>> bug = MissingFactorTwo(sound.schema, sound.tree, sound.budget)
+    >>> [one.laws(0, "detailed")[0][1].epsilon for one in (sound, bug)], bug.true_loss / bug.claim.epsilon
+    ([0.16666666666666663, 0.33333333333333326], 2.0)
+    """
+
+    @property
+    def true_loss(self) -> float:
+        """Loss of the worst pair of neighbors, in units of the budget."""
+        return self.claim.budget * (2 if self.claim.relation == "replace_one" else 1)
+
+    def laws(self, level: int, query: str) -> Laws:
+        """Return the noise of a query: areas of the level, counted from its first, and their law, share by share."""
+        promise = self.budget.promise
+        return _laws(self, type(promise)(promise.budget, "add_remove"), level, query)
+
+
+@dataclass(frozen=True, eq=False)
+class WrongLevelShare(TopDown):
+    """TopDown that divides its budget by the depth of the tree, and forgets that the root is a level too.
+
+    **Claim.** The budget's promise.
+    **Bug.** Of J + 1 levels, numbered 0 to J, each has 1/J of the budget where equal shares have 1/(J + 1). Other
+    shares are too large in the same proportion.
+    **True loss.** (J + 1)/J of the promise, of every level by itself, the root included, and of all together.
+
+    Raises
+    ------
+    ValueError
+        If the root is the only level.
+
+    Examples
+    --------
+    >>> from algorithms.hierarchy import Hierarchy
+    >>> from algorithms.topdown import preset
+    >>> sound = preset("micro", Hierarchy.regular(2, 2))
+    >>> bug = WrongLevelShare(sound.schema, sound.tree, sound.budget)
+    >>> bug.claim.epsilon, bug.true_loss
+    (1.0, 1.5)
+    """
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.tree.depth == 0:
+            raise ValueError("the tree must have a level below the root, got one level")
+
+    @property
+    def true_loss(self) -> float:
+        """Loss of the worst pair of neighbors, in units of the budget."""
+        return self.claim.budget * (self.tree.depth + 1) / self.tree.depth
+
+    def laws(self, level: int, query: str) -> Laws:
+        """Return the noise of a query: areas of the level, counted from its first, and their law, share by share."""
+        return _laws(self, type(self.claim)(self.true_loss, self.claim.relation), level, query)
+
+
+@dataclass(frozen=True, eq=False)
+class PrunedByTruth(TopDown):
+    """TopDown that drops cells from the problem of a family where its parent truly has nobody.
+
+    **Claim.** The budget's promise.
+    **Bug.** Only cells in which the parent has people are variables, which saves most of the work. The parent looked at
+    is the true table, not the estimated one: its empty cells are 0 for certain, in the parts and so in the parent too.
+    **True loss.** Infinite: a person in such a cell makes other outputs possible. Each query by itself and all
+    measurements together keep the promise; only the tables show it.
+
+    Examples
+    --------
+    >>> from algorithms.hierarchy import Hierarchy
+    >>> from algorithms.topdown import preset
+    >>> sound = preset("micro", Hierarchy.regular(2, 2))
+    >>> bug = PrunedByTruth(sound.schema, sound.tree, sound.budget, solver="batched")
+    >>> bug([[9, 2, 1, 0]] * 4, 500, np.random.default_rng(0))[:, :, 3].max()
+    np.int64(0)
+    """
+
+    @property
+    def true_loss(self) -> float:
+        """Loss of the worst pair of neighbors: infinite."""
+        return math.inf
+
+    def measure(self, histogram: ArrayLike, rng: Rng, *, size: int | None = None) -> Measurements:
+        """Measure a histogram, shape (leaves, cells), and keep which cells are empty."""
+        found = super().measure(histogram, rng, size=size)
+        empty = self.tables(self.check_histogram(histogram)) == 0
+        return replace(found, known={**found.known, EMPTY: empty[self.tree.parent]})
+
+    def constraints(self, known: Known) -> tuple[Constraint, ...]:
+        """Return all constraints, and that nobody is where the parent has nobody."""
+        found = super().constraints(known)
+        if EMPTY not in known:
+            return found
+        upper = np.where(known[EMPTY], 0, np.inf)
+        upper[0] = np.inf  # the root has no parent
+        return (*found, self._bound(EMPTY, "detailed", np.arange(self.tree.n_nodes), np.zeros(upper.shape), upper))
+
+    def _bound(self, name: str, query: str, areas: Any, lower: ArrayLike, upper: ArrayLike) -> Constraint:
+        return Constraint.spread(name, self.schema.query(query), self.tree, areas, lower, upper)
+
+    def support_masses(self, pair: Pair) -> tuple[float, float]:
+        """Return how often the tables of a pair show a person in a cell that the other database keeps empty, at least.
+
+        If all people of a cell live in one area above the finest level, then wherever the tree parts its siblings are
+        truly empty, and so are their parts: they are dropped, and the area gets what the root has. The root's cell is
+        at least 1 whenever it is measured so, if it is measured cell by cell and nothing else binds it. Where the other
+        database has nobody in that area, its parts are always 0 there: the whole of this probability lacks a
+        counterpart.
+
+        Parameters
+        ----------
+        pair : NeighborPair
+            Two histograms, shape (leaves, cells).
+
+        Returns
+        -------
+        tuple of float
+            Of outputs on `x` and on `y`: lower bounds, 0 where the argument does not apply.
+        """
+        x, y = (self.tables(self.check_histogram(data)) for data in (pair.x, pair.y))
+        return max(self._alone(x, y), default=0.0), max(self._alone(y, x), default=0.0)
+
+    def _alone(self, here: NDArray[np.int64], other: NDArray[np.int64]) -> Iterator[float]:
+        """Yield how often the root shows a cell whose people all live where the other database has none."""
+        queries, leaves = dict(self.budget.measured(0)), self.tree.level(self.tree.depth)
+        regular = self.tree.n_leaves == leaves.stop - leaves.start
+        if self.invariants or self.bounds or not regular or list(queries) != ["detailed"] or not self.shares[0]:
+            return
+        ((_, law),) = self.laws(0, "detailed")
+        inner = slice(0, leaves.start)
+        alone = (here[inner] == here[0]) & (here[inner] > 0) & (other[inner] == 0)
+        for _, cell in np.argwhere(alone):
+            yield float(law.sf(-int(here[0, cell])))
+
+
+@dataclass(frozen=True, eq=False)
+class SilentTotals(TopDown):
+    """TopDown that keeps the totals of the areas of level 1 as they are, which its promise does not mention.
+
+    **Claim.** The budget's promise, relative to the invariants declared.
+    **Bug.** A constraint with the true totals is added to the estimation, as the Bureau does for states; but there the
+    invariant is declared, and neighbors must agree on it.
+    **True loss.** Infinite, at every single output, for two databases that differ in such a total. The measurements
+    keep the promise.
+
+    Examples
+    --------
+    >>> from algorithms.hierarchy import Hierarchy
+    >>> from algorithms.topdown import preset
+    >>> sound = preset("micro", Hierarchy.regular(2, 2))
+    >>> bug = SilentTotals(sound.schema, sound.tree, sound.budget)
+    >>> bug([[9, 2, 1, 0]] * 4, 3, np.random.default_rng(0)).sum(axis=2) @ [[1, 0], [1, 0], [0, 1], [0, 1]]
+    array([[24, 24],
+           [24, 24],
+           [24, 24]])
+    """
+
+    @property
+    def true_loss(self) -> float:
+        """Loss of the worst pair of neighbors: infinite."""
+        return math.inf
+
+    def measure(self, histogram: ArrayLike, rng: Rng, *, size: int | None = None) -> Measurements:
+        """Measure a histogram, shape (leaves, cells), and keep the totals of level 1."""
+        found = super().measure(histogram, rng, size=size)
+        return replace(found, known={**found.known, TOTALS: self._totals(histogram)})
+
+    def constraints(self, known: Known) -> tuple[Constraint, ...]:
+        """Return all constraints, and the true totals."""
+        found = super().constraints(known)
+        if TOTALS not in known:
+            return found
+        areas, totals = np.arange(*self.tree.level(1).indices(self.tree.n_nodes)), known[TOTALS]
+        return (*found, Constraint.spread(TOTALS, self.schema.query("total"), self.tree, areas, totals, totals))
+
+    def support_masses(self, pair: Pair) -> tuple[float, float]:
+        """Return the probability of outputs of a pair that the other database cannot give: all or nothing.
+
+        Parameters
+        ----------
+        pair : NeighborPair
+            Two histograms, shape (leaves, cells).
+
+        Returns
+        -------
+        tuple of float
+            On `x` and on `y`: 1 if a total of level 1 differs, and 0 otherwise.
+        """
+        apart = float(np.any(self._totals(pair.x) != self._totals(pair.y)))
+        return apart, apart
+
+    def _totals(self, histogram: ArrayLike) -> NDArray[np.int64]:
+        totals: NDArray[np.int64] = self.tables(self.check_histogram(histogram)).sum(axis=1, keepdims=True)
+        return totals[self.tree.level(1)]
+
+
+def _laws(topdown: TopDown, promise: Claim, level: int, query: str) -> Laws:
+    """Return the noise that would be right for another promise."""
+    budget = replace(topdown.budget, promise=promise)
+    return Plan(topdown.schema, topdown.tree, budget, bypass=topdown.bypass).laws(level, query)

@@ -1,0 +1,198 @@
+"""Flaxman's idealized TopDown (RDPC) beside TopDown itself, on the same tree with the same budget."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from matplotlib.figure import Figure
+from numpy.typing import NDArray
+
+from algorithms.flaxman import RDPC
+from algorithms.hierarchy import Hierarchy
+from algorithms.topdown import TopDown
+from algorithms.topdown.budget import Budget
+from algorithms.topdown.schema import Schema
+from audit.attacks import Attack
+from audit.claims import PureDP
+from audit.events import cell
+from audit.loss import measure_loss
+from audit.mechanism import Mechanism
+from audit.neighbors import NeighborPair
+from audit.plots import BLACK, BLUE, GREEN, ORANGE, new_figure
+from audit.results import AuditResult
+from experiments.experiment import CONFIDENCE, Check, between
+
+QUESTION = "How near does raking, the paper's stand-in for TopDown, come to TopDown: in error, bias and loss?"
+EXPECTATION = (
+    "Raking leaves negative and fractional counts and no bias to speak of; least squares, non-negativity and rounding "
+    "remove both, reduce the error of small areas, and lift empty areas at the cost of large ones. One area shows "
+    "about a quarter of the budget in either, all areas together most of it, and neither more than was promised."
+)
+
+EPSILON, FANOUT, DEPTH, TYPICAL = 1.0, 4, 3, 40
+EMPTY = 0.2  # of the leaves
+SIZE, ERRORS = 400_000, 20_000
+SYSTEMS = ("RDPC", "TopDown")
+
+
+def population(rng: np.random.Generator) -> tuple[Hierarchy, NDArray[np.int64]]:
+    """Return a regular tree with lognormal counts, a fifth of them zero."""
+    tree = Hierarchy.regular(FANOUT, DEPTH)
+    counts = np.rint(TYPICAL * rng.lognormal(sigma=1, size=tree.n_leaves)).astype(np.int64)
+    counts[rng.permutation(tree.n_leaves)[: int(EMPTY * tree.n_leaves)]] = 0
+    return tree, counts
+
+
+def systems(tree: Hierarchy) -> dict[str, Any]:
+    """Return both, by name: a count per area is a schema of one cell."""
+    schema = Schema({"person": ("person",)})
+    levels = [f"1/{tree.depth + 1}"] * (tree.depth + 1)
+    budget = Budget(PureDP(EPSILON), levels, [{"total": 1}] * len(levels))
+    return {"RDPC": RDPC(EPSILON, tree, output="all"), "TopDown": TopDown(schema, tree, budget, solver="batched")}
+
+
+def run(*, quick: bool, seed: int, jobs: int) -> dict[str, Any]:
+    """Release 20,000 times (quick: 500), and audit with 400,000 runs (quick: 20,000)."""
+    streams = np.random.SeedSequence(seed).spawn(4)
+    tree, counts = population(np.random.default_rng(streams[0]))
+    exact = tree.totals(counts)
+    leaf = int(np.argsort(counts)[counts.size // 2])
+    found: dict[str, Any] = {"epsilon": EPSILON, "tree": repr(tree), "people": int(counts.sum()), "systems": {}}
+    for name, stream in zip(SYSTEMS, streams[2:], strict=True):
+        mechanism, rng = systems(tree)[name], np.random.default_rng(streams[1])
+        released = _areas(name, mechanism, counts)(counts, 500 if quick else ERRORS, rng)
+        error = released - exact
+        row: dict[str, Any] = {
+            "rmse": [float(np.sqrt(np.mean(error[:, tree.level(j)] ** 2))) for j in range(tree.depth + 1)],
+            "bias": [float(error[:, area].mean()) for area in tree.leaves],
+            "negative": float(np.mean(released[:, tree.leaves] < 0)),
+            "fractional": float(np.mean(released != np.floor(released))),
+        }
+        one, all_areas = stream.spawn(2)
+        for words, attack, rng_of in (
+            ("one area", Attack(statistics=(cell(int(tree.leaves[leaf])),)), one),
+            ("all areas", Attack(), all_areas),
+        ):
+            row[words] = measure_loss(
+                _areas(name, mechanism, counts),
+                NeighborPair.add_people(counts, leaf, label=f"1 person added to an area of {counts[leaf]}"),
+                PureDP(EPSILON),
+                attack=attack,
+                size=20_000 if quick else SIZE,
+                confidence=CONFIDENCE,
+                rng=rng_of,
+                n_jobs=jobs,
+                progress=True,
+            ).to_dict()
+        found["systems"][name] = row
+    return {**found, "counts": counts.tolist()}
+
+
+def _areas(name: str, mechanism: Any, counts: NDArray[np.int64]) -> Mechanism:
+    """Return the release of all areas as a mechanism on the counts of the leaves."""
+    if name == "RDPC":
+        release: Mechanism = mechanism
+        return release
+    tables = mechanism.stage("rounded")
+    return lambda data, size, rng: tables(np.asarray(data)[:, np.newaxis], size, rng)[:, :, 0]
+
+
+def check(numbers: dict[str, Any]) -> list[Check]:
+    """Hold errors, biases and bounds against what raking can do and what it cannot."""
+    rdpc, topdown = (numbers["systems"][name] for name in SYSTEMS)
+    counts = np.array(numbers["counts"])
+    found = [
+        Check(
+            f"RDPC: {rdpc['negative']:.1%} of the leaves negative, TopDown: none",
+            rdpc["negative"] > topdown["negative"] == 0,
+        ),
+        Check(f"RDPC: {rdpc['fractional']:.1%} of the counts fractional, TopDown: none", topdown["fractional"] == 0),
+        between(
+            "root mean squared error of the leaves, TopDown / RDPC", topdown["rmse"][-1] / rdpc["rmse"][-1], 0, 0.9
+        ),
+        Check(f"TopDown lifts empty areas, by {_bias(topdown, counts == 0):.2f}", _bias(topdown, counts == 0) > 0.5),
+        Check(
+            f"and lowers the largest, by {-_bias(topdown, _large(counts)):.2f}", _bias(topdown, _large(counts)) < -0.1
+        ),
+    ]
+    for name in SYSTEMS:
+        one, every = (AuditResult.from_dict(numbers["systems"][name][words]) for words in ("one area", "all areas"))
+        full = one.size >= SIZE
+        for words, audit in (("one area", one), ("all areas", every)):
+            found.append(Check(f"{name}, {words}: {audit.verdict}", audit.verdict != "violated"))
+        if full:
+            found.append(between(f"{name}: forced by one area / promise", one.measured.budget / EPSILON, 0.15, 0.35))
+            ratio = every.measured.budget / max(one.measured.budget, 1e-9)
+            found.append(between(f"{name}: forced by all areas / by one", ratio, 1.2, 4))
+    return found
+
+
+def _bias(row: dict[str, Any], which: NDArray[np.bool_]) -> float:
+    return float(np.array(row["bias"])[which].mean())
+
+
+def _large(counts: NDArray[np.int64]) -> NDArray[np.bool_]:
+    return np.asarray(counts >= np.quantile(counts, 0.75))
+
+
+def finding(numbers: dict[str, Any]) -> str:
+    """Return errors, biases and what either shows."""
+    rdpc, topdown = (numbers["systems"][name] for name in SYSTEMS)
+    counts = np.array(numbers["counts"])
+    forced = {
+        name: {
+            words: AuditResult.from_dict(numbers["systems"][name][words]).measured.budget
+            for words in ("one area", "all areas")
+        }
+        for name in SYSTEMS
+    }
+    size = AuditResult.from_dict(rdpc["one area"]).size
+    large = _large(counts)
+    rdpc_bias, topdown_bias = (
+        f"{_bias(row, counts == 0):+.1f} people in empty areas and {_bias(row, large):+.1f} in the largest quarter"
+        for row in (rdpc, topdown)
+    )
+    shown = " and ".join(
+        f"{loss['one area']:.2f} and {loss['all areas']:.2f} ({name})" for name, loss in forced.items()
+    )
+    return (
+        f"Of {counts.size} areas, a fifth of them empty, raking releases {rdpc['negative']:.0%} below zero, TopDown "
+        f"none; the root mean squared error is {rdpc['rmse'][-1]:.1f} and {topdown['rmse'][-1]:.1f}. TopDown pays with "
+        f"bias: {topdown_bias} (raking: {rdpc_bias}). When one person is added, {size:,} runs force, of a promised 1, "
+        f"from one area and from all areas {shown}, each at confidence 1 - 1e-6."
+    )
+
+
+def draw(numbers: dict[str, Any]) -> Figure:
+    """Draw error by level, bias by size, and forced loss."""
+    figure, (left, middle, right) = new_figure(11, 3.4, 1, 3)
+    counts = np.array(numbers["counts"])
+    for (name, row), color, marker in zip(numbers["systems"].items(), (BLUE, ORANGE), "os", strict=True):
+        left.plot(range(len(row["rmse"])), row["rmse"], color=color, marker=marker, label=name)
+        middle.plot(counts, row["bias"], marker, color=color, markersize=3.5, label=name, alpha=0.8)
+    left.set_xticks(range(DEPTH + 1), ["root", *(f"level {j}" for j in range(1, DEPTH)), "leaves"])
+    left.set_ylim(0)
+    left.set_ylabel("root mean squared error (people)")
+    left.set_title("(a) error by level")
+    left.legend(fontsize=8)
+    middle.axhline(0, color=BLACK, linewidth=0.8)
+    middle.set_xscale("symlog", linthresh=10)
+    middle.set_xlim(-3, 1.5 * counts.max())
+    middle.set_xlabel("people in the area")
+    middle.set_ylabel("mean error (people)")
+    middle.set_title("(b) bias of the leaves")
+    for place, name in enumerate(SYSTEMS):
+        for shift, words, color in ((-0.18, "one area", BLUE), (0.18, "all areas", GREEN)):
+            loss = AuditResult.from_dict(numbers["systems"][name][words]).measured.budget
+            right.barh(place + shift, loss, height=0.32, color=color, label=words if place == 0 else None)
+            right.text(loss - 0.02, place + shift, f"{loss:.2f}", ha="right", va="center", fontsize=8, color="white")
+    right.axvline(numbers["epsilon"], color=BLACK, linestyle="--", linewidth=1.2)
+    right.text(numbers["epsilon"], -0.62, "promised ", ha="right", va="center", fontsize=8)
+    right.set_yticks(range(len(SYSTEMS)), SYSTEMS)
+    right.set_ylim(1.6, -0.8)
+    right.set_xlim(0, 1.15)
+    right.set_xlabel("forced loss, one person added (nats)")
+    right.set_title("(c) what the areas show")
+    right.legend(fontsize=8, loc="center left", bbox_to_anchor=(0.3, 0.77))
+    return figure

@@ -1,0 +1,133 @@
+"""Speeds of TopDown, as ratios within one run: `make bench`. Nothing here is asserted."""
+
+from __future__ import annotations
+
+import resource
+import subprocess
+import sys
+import time
+from concurrent.futures import ThreadPoolExecutor
+
+import numpy as np
+from numpy.typing import NDArray
+from rich.console import Console
+from rich.table import Table
+
+from algorithms.hierarchy import Hierarchy
+from algorithms.topdown import TopDown, preset, quadratic
+from algorithms.topdown.batched import LevelFit, solve_level
+from algorithms.topdown.budget import Budget
+from algorithms.topdown.family import Family, Fit
+from algorithms.topdown.schema import Schema
+from audit.claims import PureDP
+from tests.benchmarks.speed import paired
+
+SCHEMAS = {63: (7, 3, 3), 252: (7, 6, 6), 2016: (8, 12, 21)}
+QUERIES = ("total", "a", "b", "c", "detailed")
+TOLERANCE = 1e-3  # of the releases counted by the minute; families are compared at the solvers' defaults
+
+
+def schema_of(cells: int) -> Schema:
+    """Return a schema of three attributes with that many cells."""
+    return Schema({name: tuple(map(str, range(n))) for name, n in zip("abc", SCHEMAS[cells], strict=True)})
+
+
+def families(cells: int, rng: np.random.Generator, count: int) -> list[Family]:
+    """Return families of ten parts: a sparse parent, five queries, geometric noise of one fifth of the budget each."""
+    schema, found = schema_of(cells), []
+    for _ in range(count):
+        law = rng.dirichlet(np.full(cells, 0.1))
+        parts = rng.multinomial(rng.poisson(130, 10), law)
+        fits = []
+        for name in QUERIES:
+            groups = schema.query(name).groups
+            exact = np.array([np.bincount(groups, part) for part in parts])
+            noise = rng.geometric(0.1, exact.shape) - rng.geometric(0.1, exact.shape)
+            fits.append(Fit(name, groups, exact + noise.astype(float), np.full(10, 1 / 200)))
+        found.append(Family(10, cells, tuple(fits), parent=parts.sum(axis=0)))
+    return found
+
+
+def together(problems: list[Family]) -> NDArray[np.float64]:
+    """Solve families by the batched solver, each as a run of its own."""
+    fits = [
+        LevelFit(fit.groups, np.array([family.fits[place].answers for family in problems]), fit.weights)
+        for place, fit in enumerate(problems[0].fits)
+    ]
+    parents = np.array([family.parent for family in problems])[:, np.newaxis]
+    return solve_level(parents, np.array([0, 10]), fits, []).tables
+
+
+def blocks(number: int) -> Hierarchy:
+    """Return a tree of counties of ten tracts of ten blocks."""
+    return Hierarchy.from_codes(*zip(*((f"c{i // 100}", f"t{i // 10}", f"b{i}") for i in range(number)), strict=True))
+
+
+def releases_a_minute(cells: int, number: int, rng: np.random.Generator, workers: int) -> float:
+    """Return how many whole releases, noise to rounding, `workers` threads make in a minute."""
+    tree, schema = blocks(number), schema_of(cells)
+    shares = ["1/4"] * 4
+    budget = Budget(PureDP(4.0, "replace_one"), shares, [dict.fromkeys(QUERIES, "1/5")] * 4)
+    topdown = TopDown(schema, tree, budget, solver="batched", tolerance=TOLERANCE)
+    histogram = rng.multinomial(rng.poisson(60, number), rng.dirichlet(np.full(cells, 0.1)))
+    runs = max(4, 100_000 // (cells * number // 10))
+    generators = rng.spawn(workers)
+    topdown(histogram, 1, rng)
+    with ThreadPoolExecutor(workers) as pool:
+        begun = time.perf_counter()
+        list(pool.map(lambda generator: topdown(histogram, runs, generator), generators))
+        return 60 * workers * runs / (time.perf_counter() - begun)
+
+
+def production() -> str:
+    """Release 2,016 cells in one state of 5 counties, 50 tracts and 500 blocks; return what it took."""
+    rng = np.random.default_rng(1)
+    tree = blocks(500)
+    topdown = preset("pl94-2020", tree, n_jobs=2)
+    law = rng.gamma(0.05, size=topdown.schema.cells)
+    local = law * rng.gamma(0.3, size=(500, law.size))
+    histogram = rng.multinomial(rng.poisson(60, 500), local / local.sum(axis=1, keepdims=True))
+    begun = time.perf_counter()
+    topdown(histogram, 1, rng)
+    spent = time.perf_counter() - begun
+    own, others = (
+        resource.getrusage(who).ru_maxrss / 2**20 for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)
+    )
+    return f"{spent:.1f} s, at most {own + 2 * others:.2f} GiB, {histogram.sum():,} people"
+
+
+def main() -> None:
+    """Measure and print."""
+    rng = np.random.default_rng(1)
+    table = Table("what", "batched", "PIQP", "ratio", title="TopDown: families of ten parts, one thread")
+    for cells, count in ((63, 40), (252, 20), (2016, 4)):
+        problems = families(cells, rng, count)
+        one, other, ratio = paired(
+            lambda given=problems: together(given),
+            lambda given=problems: [quadratic.solve(family) for family in given],
+            repeats=5,
+        )
+        found, oracle = together(problems), [quadratic.solve(family).tables for family in problems]
+        off = max(
+            abs(family.objective(mine) / family.objective(theirs) - 1)
+            for family, mine, theirs in zip(problems, found, oracle, strict=True)
+        )
+        row = (f"{one / count * 1e3:.2f} ms", f"{other / count * 1e3:.1f} ms", f"{ratio:.1f}")
+        table.add_row(f"{cells:,} cells, objectives within {off:.0e}", *row)
+    Console().print(table)
+    growth = Table("cells", "blocks", "1 thread", "2 threads", title=f"Releases a minute, tolerance {TOLERANCE:g}")
+    for cells, number in ((63, 100), (63, 500), (63, 2500), (252, 500), (2016, 500)):
+        counts = [f"{releases_a_minute(cells, number, rng, workers):,.0f}" for workers in (1, 2)]
+        growth.add_row(f"{cells:,}", f"{number:,}", *counts)
+    Console().print(growth)
+    alone = subprocess.run(
+        [sys.executable, "-c", "from tests.benchmarks.census import production; print(production())"],
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    print(f"Redistricting data, 2,016 cells, 1 > 5 > 50 > 500 areas, piqp, 2 processes: {alone.stdout.strip()}")
+
+
+if __name__ == "__main__":
+    main()
