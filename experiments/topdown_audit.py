@@ -344,7 +344,7 @@ def _draw_shares(ax: Axes, shares: list[dict[str, Any]]) -> None:
     ax.set_yticks(range(len(KEYS)), [f"{AREAS[level]}, {query}" for level, query in KEYS])
     ax.set_ylim(len(KEYS) - 0.4, -0.6)
     ax.set_xlim(0.76, 1.09)
-    ax.set_xlabel("forced loss as a share of the query's own")
+    ax.set_xlabel("forced loss as a share of the query's own (bounds at 95%)")
 
 
 def _draw_stages(ax: Axes, rows: list[dict[str, Any]], joints: list[dict[str, Any]]) -> None:
@@ -369,7 +369,7 @@ def _draw_stages(ax: Axes, rows: list[dict[str, Any]], joints: list[dict[str, An
     ax.set_yticks(range(len(shown)), [names.get(where, where) for where in shown])
     ax.set_ylim(len(shown) - 0.5, -0.6)
     ax.set_xlim(0, 1.03)
-    ax.set_xlabel("privacy loss as a share of the promise")
+    ax.set_xlabel("privacy loss as a share of the promise (bounds at 95%)")
 
 
 def _legend() -> list[Any]:

@@ -252,7 +252,7 @@ def _classes(row: dict[str, Any]) -> str:
 
 def draw(numbers: dict[str, Any]) -> Figure:
     """Draw what is forced and what is true in units of the promise: one row a case."""
-    figure, (ax,) = new_figure(10.4, 4.9)
+    figure, (ax,) = new_figure(10.8, 4.9)
     place, ticks, before = -1.0, {}, ""
     for row in numbers["rows"]:
         group = (
@@ -300,7 +300,7 @@ def _draw_row(ax: Axes, row: dict[str, Any], at: float) -> None:
 
 def _columns(ax: Axes, at: float, texts: tuple[str, str, str], style: str = "normal") -> None:
     """Write three texts to the right of the axis, at fixed distances."""
-    for text, points, side in zip(texts, (48, 74, 100), ("right", "center", "left"), strict=True):
+    for text, points, side in zip(texts, (38, 62, 84), ("right", "center", "left"), strict=True):
         ax.annotate(
             text,
             (1, at),

@@ -7,7 +7,7 @@ that show on counts of people.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -17,7 +17,7 @@ from numpy.typing import ArrayLike, NDArray
 from algorithms.noise import Rng
 from algorithms.topdown.budget import Claim, Law
 from algorithms.topdown.constraints import Constraint
-from algorithms.topdown.measure import Measurements, Pair
+from algorithms.topdown.measure import Key, Measurements, Pair
 from algorithms.topdown.mechanism import TopDown
 from algorithms.topdown.plan import Known, Plan
 
@@ -121,9 +121,11 @@ class PrunedByTruth(TopDown):
         """Loss of the worst pair of neighbors: infinite."""
         return math.inf
 
-    def measure(self, histogram: ArrayLike, rng: Rng, *, size: int | None = None) -> Measurements:
+    def measure(
+        self, histogram: ArrayLike, rng: Rng, *, size: int | None = None, only: Sequence[Key] | None = None
+    ) -> Measurements:
         """Measure a histogram, shape (leaves, cells), and keep which cells are empty."""
-        found = super().measure(histogram, rng, size=size)
+        found = super().measure(histogram, rng, size=size, only=only)
         empty = self.tables(self.check_histogram(histogram)) == 0
         return replace(found, known={**found.known, EMPTY: empty[self.tree.parent]})
 
@@ -201,9 +203,11 @@ class SilentTotals(TopDown):
         """Loss of the worst pair of neighbors: infinite."""
         return math.inf
 
-    def measure(self, histogram: ArrayLike, rng: Rng, *, size: int | None = None) -> Measurements:
+    def measure(
+        self, histogram: ArrayLike, rng: Rng, *, size: int | None = None, only: Sequence[Key] | None = None
+    ) -> Measurements:
         """Measure a histogram, shape (leaves, cells), and keep the totals of level 1."""
-        found = super().measure(histogram, rng, size=size)
+        found = super().measure(histogram, rng, size=size, only=only)
         return replace(found, known={**found.known, TOTALS: self._totals(histogram)})
 
     def constraints(self, known: Known) -> tuple[Constraint, ...]:

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from algorithms.hierarchy import Hierarchy
 from algorithms.topdown import batched, linear, quadratic, rounding
-from algorithms.topdown.constraints import Constraint, broken
+from algorithms.topdown.constraints import Constraint, GroupedTotal, broken
 from algorithms.topdown.family import Box, Family, Fit, Groups, Solution, answer
 from algorithms.topdown.measure import Measurements
 from algorithms.topdown.plan import Plan
@@ -89,7 +89,7 @@ class _Options:
 
     passes: tuple[tuple[str, ...], ...]
     rounding: tuple[tuple[Groups, ...], ...]
-    minimal: Groups | None
+    margins: tuple[Groups, ...]  # queries on which the parent binds in the failsafe, tried in this order
     tolerance: float | None
     slack: float
 
@@ -208,10 +208,21 @@ def _options(plan: Plan, j: int) -> _Options:
     return _Options(
         tuple(map(tuple, passes)),
         tuple(tuple(plan.schema.query(name).groups for name in names) for names in plan.rounding),
-        None if plan.minimal is None else plan.schema.query(plan.minimal).groups,
+        () if plan.minimal is None else (plan.schema.query(plan.minimal).groups, _stated_above(plan, j)),
         plan.tolerance,
         plan.slack,
     )
+
+
+def _stated_above(plan: Plan, j: int) -> Groups:
+    """Return the query that tells apart what constraints stated above a level count: no more has to be kept.
+
+    What is stated at the level or below it binds the parts themselves, and so their sum.
+    """
+    stated = [one.query if not isinstance(one, GroupedTotal) else "total" for one in plan.invariants if one.level < j]
+    stated += [bounds.query for bounds in plan.bounds if bounds.level < j]
+    groups = np.array([plan.schema.query(name).groups for name in [*stated, "total"]])
+    return np.unique(groups, axis=1, return_inverse=True)[1].reshape(-1).astype(np.int64)
 
 
 def _solve_together(plan: Plan, level: _Level, j: int) -> batched.LevelSolution:
@@ -282,16 +293,24 @@ def _split(family: Family, options: _Options, labels: Sequence[str], real: Real 
         failure = str(error)
     except NotConverged as error:
         failure = str(error)
-    if family.parent is None or options.minimal is None:
+    if family.parent is None or not options.margins:
         if names := linear.conflict(family, labels=labels):
             raise ValueError(f"no tables keep all constraints of {', '.join(labels[:3])}: {'; '.join(names)} conflict")
         raise RuntimeError(f"{failure}, and there is no failsafe for {', '.join(labels[:3])}")
-    relaxed = linear.failsafe(family, options.minimal, labels=labels)
-    solution = quadratic.solve(relaxed, **_tolerance(options.tolerance))
-    if not solution.converged:
-        raise RuntimeError(f"{failure}, and neither does the failsafe: {_residuals(solution)}")
-    rounded = rounding.round_family(solution.tables, relaxed, labels=labels)
-    return _Split(rounded.tables, solution.tables, "failsafe", solution.primal, solution.dual, failure)
+    for margin in options.margins:
+        try:
+            relaxed = linear.failsafe(family, margin, labels=labels)
+        except linear.Infeasible as error:
+            conflict = str(error)
+            continue
+        solution = quadratic.solve(relaxed, **_tolerance(options.tolerance))
+        if not solution.converged:
+            raise RuntimeError(f"{failure}, and neither does the failsafe: {_residuals(solution)}")
+        rounded = rounding.round_family(solution.tables, relaxed, labels=labels)
+        return _Split(rounded.tables, solution.tables, "failsafe", solution.primal, solution.dual, failure)
+    raise ValueError(
+        f"no tables keep the constraints of {', '.join(labels[:3])}, not in the failsafe either: {conflict}"
+    )
 
 
 def _fit(family: Family, options: _Options, labels: Sequence[str]) -> tuple[Real, float, float]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
@@ -65,7 +65,9 @@ class Measurements:
     known: Known
 
 
-def measure(plan: Plan, histogram: ArrayLike, rng: Rng, *, size: int | None = None) -> Measurements:
+def measure(
+    plan: Plan, histogram: ArrayLike, rng: Rng, *, size: int | None = None, only: Sequence[Key] | None = None
+) -> Measurements:
     """Measure every query in every area once, or `size` times.
 
     Parameters
@@ -78,6 +80,8 @@ def measure(plan: Plan, histogram: ArrayLike, rng: Rng, *, size: int | None = No
         Source of the noise; ``"secure"`` draws exactly on the entropy of the operating system.
     size : int, optional
         Number of independent runs; without it answers have no leading axis.
+    only : sequence of (int, str), optional
+        Levels and queries that are measured; by default all, as an estimate needs them.
 
     Returns
     -------
@@ -99,6 +103,8 @@ def measure(plan: Plan, histogram: ArrayLike, rng: Rng, *, size: int | None = No
     runs = () if size is None else (size,)
     noisy = {}
     for level, name, exact in _answers(plan, tables):
+        if only is not None and (level, name) not in only:
+            continue
         answers = np.zeros((*runs, *exact.shape), np.int64)
         for areas, law in plan.laws(level, name):
             drawn = law.sample((*runs, areas.size, exact.shape[1]), rng)

@@ -67,9 +67,11 @@ class TopDown(Plan):
         """What the algorithm promises."""
         return self.budget.promise
 
-    def measure(self, histogram: ArrayLike, rng: Rng, *, size: int | None = None) -> Measurements:
+    def measure(
+        self, histogram: ArrayLike, rng: Rng, *, size: int | None = None, only: Sequence[Key] | None = None
+    ) -> Measurements:
         """Measure a histogram, shape (leaves, cells): see `algorithms.topdown.measure.measure`."""
-        return measure(self, histogram, rng, size=size)
+        return measure(self, histogram, rng, size=size, only=only)
 
     def estimate(self, measurements: Measurements) -> Estimate:
         """Post-process measurements: see `algorithms.topdown.estimate.estimate`."""
@@ -192,7 +194,7 @@ class MeasurementStage:
 
     def __call__(self, histogram: ArrayLike, size: int, rng: Rng) -> NDArray[np.int64]:
         """Measure `size` times: shape (size, answers)."""
-        return vector(self.topdown.measure(histogram, rng, size=size).noisy, self.keys)
+        return vector(self.topdown.measure(histogram, rng, size=size, only=self.keys).noisy, self.keys)
 
     def exact_loss(self, pair: Pair) -> LossDistribution | None:
         """Return the law of the privacy loss of `pair`, all queries together; None where its table is too large.
