@@ -147,6 +147,13 @@ def release_topdown(
     areas: Annotated[
         str, typer.Option(help="Columns of areas, the outermost first, such as state,county,district.")
     ] = "",
+    geo: Annotated[
+        Path | None,
+        typer.Option(
+            help="Public list of every finest area, one a row. Without it, which areas exist is read from the data and "
+            "taken as public: no promise covers it."
+        ),
+    ] = None,
     count: Annotated[str | None, typer.Option(help="Column of the number of persons that a row stands for.")] = None,
     facilities: Annotated[
         Path | None, typer.Option(help="Public housing units and facilities: areas, type (hhgq) and count.")
@@ -181,8 +188,10 @@ def release_topdown(
     options: dict[str, Any] = {"epsilon": epsilon, "rho": rho, "relation": relation, "n_jobs": jobs}
     columns = [name.strip() for name in areas.split(",")]
     if bundled:
-        if data is not None or areas or count is not None or facilities is not None or preset != "e2e-1940":
-            raise ValueError("--bundled goes without --data, --areas, --count and --facilities, and with e2e-1940")
+        if areas or any(given is not None for given in (data, geo, count, facilities)) or preset != "e2e-1940":
+            raise ValueError(
+                "--bundled goes without --data, --areas, --geo, --count and --facilities, and with e2e-1940"
+            )
         columns = ["state", "county", "district"]
     elif data is None or not areas:
         raise ValueError("--data and --areas are needed, or --bundled")
@@ -197,18 +206,23 @@ def release_topdown(
                 options["facilities"] = population.facilities
             else:
                 schema = presets.PRESETS[preset].schema
-                tree, histogram = read_histogram(data, schema, columns, count=count)
+                tree, histogram = read_histogram(data, schema, columns, count=count, places=geo)
                 if facilities is not None:
                     options["facilities"] = read_facilities(facilities, schema, columns, tree)
             topdown = presets.preset(preset, tree, **options)
             rng: Any = "secure" if seed is None else np.random.default_rng(seed)
-            made = release(topdown, histogram, out=out, rng=rng, areas=columns, preset=preset)
+            listed = bundled or geo is not None
+            made = release(topdown, histogram, out=out, rng=rng, areas=columns, preset=preset, listed=listed)
     except KeyboardInterrupt:
         raise ValueError("interrupted; nothing was written") from None
     except RuntimeError as error:  # a solver that does not converge, and no failsafe
         raise ValueError(f"{error}; nothing was written") from error
     print(made.ledger)
     print("\nLevels: " + ", ".join(f"{level} {name}" for level, name in enumerate(("root", *columns))) + ".")
+    read = (
+        "read from the data. Which areas exist is taken as public, and no promise covers it: --geo takes a public list"
+    )
+    print(f"Areas: {'from a public list' if listed else read}.")
     failures, families = made.estimate.failures, sum(made.estimate.routes.values())
     print(f"Failsafe: {len(failures):,} of {families:,} families{':' * bool(failures)}")
     print(*(f"  {failure.area}: {failure.reason}" for failure in failures[:5]), sep="\n", end="\n" * bool(failures))

@@ -7,6 +7,7 @@ generator, which the operating system seeds. There is no fallback: without OpenD
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from typing import Any
 
@@ -24,7 +25,8 @@ def two_tailed_geometric(epsilon: float) -> Fill:
     Parameters
     ----------
     epsilon : float
-        Privacy loss in nats per unit of sensitivity, positive. OpenDP is given the float64 nearest to ``1 / epsilon``.
+        Privacy loss in nats per unit of sensitivity, positive. OpenDP is given a float64 just above ``1 / epsilon``, so
+        that rounding never spends more.
 
     Returns
     -------
@@ -49,7 +51,7 @@ def two_tailed_geometric(epsilon: float) -> Fill:
     """
     dp = _opendp()
     space = dp.vector_domain(dp.atom_domain(T="i64")), dp.l1_distance(T="i64")
-    return _filler(dp.m.make_laplace(*space, scale=1 / epsilon))
+    return _filler(dp.m.make_laplace(*space, scale=math.nextafter(1 / epsilon, math.inf)))
 
 
 def discrete_gaussian(scale: float) -> Fill:

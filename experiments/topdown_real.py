@@ -98,7 +98,7 @@ def _audited(
     source, target = 0, tree.n_leaves - 1
     man, woman = (
         np.flatnonzero(histogram[source] * SCHEMA.where(sex="male"))[0],
-        3 - int(histogram[target].argmax() < 2),
+        3 - 2 * int(histogram[target].argmax() < 2),
     )
     pair = NeighborPair.move_people(
         histogram, (source, int(man)), (target, int(woman)), label=f"{tree.label(source)} to {tree.label(target)}"

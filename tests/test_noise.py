@@ -10,6 +10,7 @@ import math
 import subprocess
 import sys
 from fractions import Fraction
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -18,7 +19,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import signal, stats
 
-from algorithms import noise
+from algorithms import noise, secure
 from algorithms.noise import DiscreteGaussian, Gaussian, Laplace, TwoTailedGeometric
 
 ACCEPT, REJECT = 1e-6, 1e-12
@@ -386,6 +387,24 @@ def test_secure_noise_reaches_the_limits_of_the_parameters(law):
     # The median magnitude is log(2) / epsilon; 100 draws all on one side of a 45th of it or 45 times it: below 1e-30.
     median = float(np.median(np.abs(law.sample(100, "secure"))))
     assert median == 0 if law.epsilon > 1 else 0.02 / law.epsilon < median < 31 / law.epsilon
+
+
+def test_secure_geometric_noise_is_never_less_than_asked_for(monkeypatch):
+    given = []
+    fake = SimpleNamespace(
+        vector_domain=lambda *_: None,
+        atom_domain=lambda **_: None,
+        l1_distance=lambda **_: None,
+        m=SimpleNamespace(make_laplace=lambda *_, scale: given.append(scale)),
+    )
+    monkeypatch.setattr(secure, "_opendp", lambda: fake)
+    asked = [*np.exp(rng().uniform(np.log(1e-12), np.log(1e6), 5000)).tolist(), 1e-12, 1.0, 3.0, 49.0, 1e308]
+    for epsilon in asked:
+        secure.two_tailed_geometric(epsilon)
+    losses = [1 / Fraction(scale) for scale in given]
+    assert all(loss <= Fraction(epsilon) for loss, epsilon in zip(losses, asked, strict=True))
+    assert all(loss > Fraction(epsilon) * (1 - Fraction(1, 2**50)) for loss, epsilon in zip(losses, asked, strict=True))
+    assert any(Fraction(epsilon) < 1 / Fraction(1 / epsilon) for epsilon in asked)  # what rounding to nearest would do
 
 
 @pytest.mark.parametrize("law", [Laplace(1), Gaussian(1)], ids=str)

@@ -102,7 +102,6 @@ def test_pruned_cells_show_one_database_as_often_as_the_witness_says(promise):
         plant(PrunedByTruth, PURE, queries={"total": "1/2", "detailed": "1/2"}),
         plant(PrunedByTruth, PURE, queries={"sex": 1}),
         plant(PrunedByTruth, PURE, invariants=[Invariant("total", 0)]),
-        PrunedByTruth(SCHEMA, TREE, Budget(PURE, [0, "1/2", "1/2"], [{"detailed": 1}] * 3), solver="batched"),
     ],
 )
 def test_there_is_no_witness_where_its_argument_does_not_apply(bug):

@@ -11,9 +11,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from algorithms.hierarchy import Hierarchy
-from algorithms.topdown import TopDown, preset, quadratic
+from algorithms.topdown import TopDown, batched, preset, quadratic
 from algorithms.topdown.budget import Budget
-from algorithms.topdown.constraints import Bounds, GroupedTotal, Invariant, structural_zeros
+from algorithms.topdown.constraints import Bounds, GroupedTotal, Invariant, structural_zeros, tightened
 from algorithms.topdown.family import Solution, answer
 from algorithms.topdown.microdata import records_of, tabulate
 from algorithms.topdown.population import synthetic_1940
@@ -64,10 +64,10 @@ def problems(draw: st.DrawFn) -> tuple[TopDown, np.ndarray, int]:
     if draw(st.booleans()):
         invariants.append(Invariant(draw(st.sampled_from(["total", "age"])), draw(st.integers(0, tree.depth))))
     bounds = []
-    if draw(st.booleans()):
-        exact = answer(SCHEMA.query("home").groups, histogram)
+    for query in draw(st.sampled_from([[], ["home"], ["age"], ["home", "age"]])):
+        exact = answer(SCHEMA.query(query).groups, histogram)
         lower, upper = np.maximum(exact - rng.integers(0, 3, exact.shape), 0), exact + rng.integers(0, 9, exact.shape)
-        bounds.append(Bounds("homes", "home", tree.depth, lower, upper.astype(float)))
+        bounds.append(Bounds(query, query, tree.depth, lower, upper.astype(float)))
     if draw(st.booleans()):
         histogram[:, SCHEMA.where(home="dorm", age="minor")] = 0
         zeros = structural_zeros(SCHEMA, tree.depth, [{"home": "dorm", "age": "minor"}])
@@ -83,7 +83,7 @@ def problems(draw: st.DrawFn) -> tuple[TopDown, np.ndarray, int]:
         bypass=draw(st.booleans()),
         passes=draw(st.sampled_from([None, total_first])),
         rounding=draw(st.sampled_from([(), [["total"], ["home", "detailed"]]])),
-        minimal="home",
+        minimal=draw(st.sampled_from(["home", "total"])),
         solver=draw(st.sampled_from(["piqp", "batched"])),
     )
     return topdown, histogram, seed
@@ -210,15 +210,18 @@ def test_grouped_totals_bind_siblings() -> None:
 
 
 def incompatible(**options: Any) -> tuple[TopDown, Any]:
-    """A parent all of whose people are minors at home, and a part that can have only three of its five there."""
+    """A parent with six people in two cells, of whom its parts can have five.
+
+    Of three people each, one part has at most one in either cell, the other three. No bound on a single cell says so.
+    """
     tree = Hierarchy.regular(2, 1)
-    histogram = np.array([[3, 2, 0, 0, 0, 0], [9, 0, 0, 0, 0, 0]])
+    histogram = np.array([[1, 1, 1, 0, 0, 0], [2, 1, 0, 0, 0, 0]])
     budget = Budget(PureDP(1e5, "replace_one"), ["1/2", "1/2"], [{"detailed": 1}] * 2)
-    few = Bounds("few minors", "detailed", 1, None, [[3, np.inf, 0, 0, 0, 0], [20, 0, 0, 0, 0, 0]])
+    few = Bounds("few", "detailed", 1, None, [[1, 1, 3, 3, 0, 0], [3, 3, 1, 1, 0, 0]])
     topdown = TopDown(SCHEMA, tree, budget, invariants=[Invariant("total", 1)], bounds=[few], **options)
     found = topdown.measure(histogram, np.random.default_rng(1))
     noisy = dict(found.noisy)
-    noisy[0, "detailed"] = replace(noisy[0, "detailed"], answers=np.array([[14, 0, 0, 0, 0, 0]]))
+    noisy[0, "detailed"] = replace(noisy[0, "detailed"], answers=np.array([[4, 2, 0, 0, 0, 0]]))
     return topdown, replace(found, noisy=noisy)
 
 
@@ -226,10 +229,14 @@ def incompatible(**options: Any) -> tuple[TopDown, Any]:
 def test_the_failsafe_keeps_constraints_and_is_reported(solver: str) -> None:
     topdown, measurements = incompatible(minimal="total", solver=solver)
     found = topdown.estimate(measurements)
-    assert found.tables.tolist() == [[12, 2, 0, 0, 0, 0], [3, 2, 0, 0, 0, 0], [9, 0, 0, 0, 0, 0]]
+    keeps_everything(topdown, found.tables, np.array([[1, 1, 1, 0, 0, 0], [2, 1, 0, 0, 0, 0]]))
+    assert found.tables[0, :2].sum() == 5  # one person gave way
+    assert np.abs(found.tables[0] - [4, 2, 0, 0, 0, 0]).sum() == 2
     (failure,) = found.failures
     assert (failure.run, failure.area) == (0, "0")
-    assert "does not converge: residuals" in failure.reason
+    assert "parent" in failure.reason
+    assert "few in 1" in failure.reason
+    assert "conflict" in failure.reason
     assert found.routes["failsafe"] == 1
 
 
@@ -237,6 +244,63 @@ def test_without_a_failsafe_conflicts_are_named() -> None:
     topdown, measurements = incompatible()
     with pytest.raises(ValueError, match=r"no tables keep all constraints of 1, 2: .*parent.* conflict"):
         topdown.estimate(measurements)
+
+
+@pytest.mark.parametrize("solver", ["piqp", "batched"])
+def test_the_failsafe_keeps_what_is_stated_above_it(solver: str) -> None:
+    """Ages of the nation are invariant, and the failsafe below, whose minimal schema has no ages, keeps them."""
+    topdown, measurements = incompatible(minimal="total", solver=solver)
+    ages = TopDown(
+        SCHEMA,
+        topdown.tree,
+        topdown.budget,
+        invariants=[Invariant("total", 1), Invariant("age", 0)],
+        bounds=topdown.bounds,
+        minimal="total",
+        solver=solver,
+    )
+    known = {**measurements.known, str(Invariant("age", 0)): np.array([[4, 2]])}
+    found = ages.estimate(replace(measurements, known=known))
+    assert found.failures
+    assert answer(SCHEMA.query("age").groups, found.tables[0]).tolist() == [4, 2]
+
+
+def test_bounds_are_tightened_by_each_other() -> None:
+    """What a total leaves: at most what the others need not have, at least what they cannot have; added up."""
+    topdown, measurements = incompatible()
+    few, totals, leave = topdown.tightened(measurements.known)
+    assert few.upper.tolist() == [[4, 4, 4, 4, 0, 0], [1, 1, 3, 3, 0, 0], [3, 3, 1, 1, 0, 0]]
+    assert not few.lower.any()
+    assert totals.lower[:, 0].tolist() == [6, 3, 3]
+    assert leave.box(slice(None)) is None
+    least = few.lower.copy()
+    least[2, 2] = 1  # somebody of the second part is there for certain: two at most are elsewhere
+    again, *_ = tightened([replace(few, lower=least), totals], topdown.tree, SCHEMA.query("total"))
+    assert again.upper[2].tolist() == [2, 2, 1, 1, 0, 0]
+    assert again.lower[0].tolist() == [0, 0, 1, 0, 0, 0]
+    more = np.where(np.arange(6) < 4, 1.0, 0.0) * [[0], [0], [1]]
+    with pytest.raises(
+        ValueError, match=r"few and total of level 1 .* conflict: total in 2 would be 4 or more and 3 or less"
+    ):
+        tightened([replace(few, lower=more), totals], topdown.tree, SCHEMA.query("total"))
+
+
+@pytest.mark.parametrize("solver", ["piqp", "batched"])
+def test_a_first_pass_that_does_not_converge_is_never_hidden(monkeypatch: pytest.MonkeyPatch, solver: str) -> None:
+    """The batched solver stops after one step of the first pass: those families are solved one by one, both passes."""
+    passes = {j: [["total", "home"], ["detailed"]] for j in range(3)}
+    sound = small(solver="piqp", passes=passes)
+    found = sound.measure(HISTOGRAM, np.random.default_rng(5), size=2)
+    solve = batched.solve_level
+    calls = []
+
+    def hasty(*arguments: Any, **options: Any) -> Any:
+        calls.append(len(calls))
+        return solve(*arguments, **options, iterations=1 if len(calls) % 2 else 2000)
+
+    monkeypatch.setattr(batched, "solve_level", hasty)
+    assert np.array_equal(small(solver=solver, passes=passes).estimate(found).tables, sound.estimate(found).tables)
+    assert bool(calls) == (solver == "batched")
 
 
 def test_a_root_without_tables_names_its_conflicts() -> None:

@@ -135,6 +135,10 @@ def test_the_page_ends_in_what_the_promise_is_relative_to():
     assert last.endswith("; bounds taken as public: persons by facilities.")
     last = str(ledger(preset("micro", tree))).splitlines()[-1]
     assert last == "The promise is relative to no invariant: no answer is published exactly."
+    read = "; which areas there are was read from the data, and is taken as public."
+    for settings in (preset("micro", tree), bounded):
+        page, other = (str(ledger(settings, listed=listed)) for listed in (True, False))
+        assert other == page.removesuffix(".") + read
 
 
 # Conversions

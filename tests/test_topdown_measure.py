@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from types import SimpleNamespace
+from typing import Any
 
 import numpy as np
 import pytest
@@ -66,8 +68,13 @@ def test_one_run_has_no_leading_axis() -> None:
 
 
 def test_secure_noise_comes_from_the_operating_system() -> None:
-    found = release(ZCDP(0.5, "replace_one")).measure(HISTOGRAM, "secure")
-    assert found.noisy[2, "detailed"].answers.shape == (4, 4)
+    topdown = release(ZCDP(0.5, "replace_one"))
+    state = np.random.get_state()[1].tobytes()  # noqa: NPY002
+    one, other = topdown.measure(HISTOGRAM, "secure"), topdown.measure(HISTOGRAM, "secure")
+    assert not np.array_equal(one.noisy[2, "detailed"].answers, other.noisy[2, "detailed"].answers)
+    assert np.random.get_state()[1].tobytes() == state  # noqa: NPY002
+    with pytest.raises(TypeError, match="rng must be"):
+        topdown.measure(HISTOGRAM, None)
 
 
 def test_loss_of_a_pair_is_that_of_its_changed_answers() -> None:
@@ -154,32 +161,88 @@ def test_grouped_totals_are_sums_of_siblings() -> None:
 
 @pytest.mark.parametrize("solver", ["piqp", "batched"])
 def test_the_tables_depend_on_the_measurements_alone(solver: str) -> None:
-    """Same measurements, other truth, same tables: there is no other way from the truth to the tables."""
-    topdown = release(PureDP(1.0, "replace_one"), invariants=[Invariant("total", 0)], solver=solver, minimal="total")
-    mine, others = HISTOGRAM, np.full((4, 4), 3)
-    others[0, 0] += mine.sum() - others.sum()
-    ours = topdown.measure(mine, np.random.default_rng(3))
-    theirs = topdown.measure(others, np.random.default_rng(4))
-    first = topdown.estimate(ours)
-    forged = {}
-    for key, found in theirs.noisy.items():  # the noise that makes the other truth look like ours
-        forged[key] = type(found)(found.answers + (ours.noisy[key].answers - found.answers), found.variance)
-    again = topdown.estimate(Measurements(forged, theirs.known))
-    assert np.array_equal(first.tables, again.tables)
-    assert np.array_equal(first.real, again.real)
-    other = topdown.estimate(theirs)  # negative control: other measurements, other tables
-    assert not np.array_equal(first.tables, other.tables)
+    """Same measurements, other truth or none, same tables, whatever the plan has seen before."""
+    options: dict[str, Any] = {"invariants": [Invariant("total", 0)], "solver": solver, "minimal": "total"}
+    topdown = release(PureDP(1.0, "replace_one"), **options)
+    others = np.full((4, 4), 3)
+    others[0, 0] += HISTOGRAM.sum() - others.sum()
+    fresh = release(PureDP(1.0, "replace_one"), **options)  # never sees any data
+    elsewhere = release(PureDP(1.0, "replace_one"), **options)
+    theirs = elsewhere.measure(others, np.random.default_rng(4))  # sees the other truth only
+
+    ours = topdown.measure(HISTOGRAM, np.random.default_rng(3))
+    found = topdown.estimate(ours)
+    again = [plan.estimate(ours) for plan in (fresh, elsewhere)]
+    topdown.measure(others, np.random.default_rng(4))
+    for each in (*again, topdown.estimate(ours)):
+        assert np.array_equal(found.tables, each.tables)
+        assert np.array_equal(found.real, each.real)
+    assert not np.array_equal(found.tables, topdown.estimate(theirs).tables)  # negative control: other measurements
 
 
-def test_what_is_estimated_holds_no_truth() -> None:
-    """A plan keeps nothing of the data it measured: estimating needs measurements only, and the plan never changes."""
-    topdown = release(PureDP(1.0, "replace_one"), invariants=[Invariant("total", 0)])
-    before = {name: value for name, value in vars(topdown).items()}
-    found = topdown.measure(HISTOGRAM, np.random.default_rng(3))
-    held = [value for value in vars(topdown).values() if isinstance(value, np.ndarray) and value.dtype.kind == "i"]
-    assert all(array.size != HISTOGRAM.size for array in held)
+@pytest.mark.parametrize("solver", ["piqp", "batched"])
+def test_a_plan_that_remembers_the_truth_is_found_out(solver: str) -> None:
+    """A negative control of the test above: with the truth at hand the tables of one plan are those of no other."""
+    kept = []
+
+    class Leaky(TopDown):
+        def measure(self, histogram: Any, rng: Any, **options: Any) -> Measurements:
+            kept.append(np.asarray(histogram))
+            return super().measure(histogram, rng, **options)
+
+        def estimate(self, measurements: Measurements) -> Any:
+            found = super().estimate(measurements)
+            return replace(found, tables=self.tables(kept[-1])) if kept else found
+
+    budget = Budget(PureDP(1.0, "replace_one"), ["1/4", "1/4", "1/2"], QUERIES)
+    fresh = TopDown(SCHEMA, TREE, budget, solver=solver)
+    leaky = Leaky(SCHEMA, TREE, budget, solver=solver)
+    ours = leaky.measure(HISTOGRAM, np.random.default_rng(3))
+    assert not np.array_equal(leaky.estimate(ours).tables, fresh.estimate(ours).tables)
+
+
+def test_measurements_hold_noisy_answers_and_invariants_only() -> None:
+    found = release(PureDP(1.0, "replace_one"), invariants=[Invariant("total", 0)]).measure(
+        HISTOGRAM, np.random.default_rng(3)
+    )
     assert set(vars(found)) == {"noisy", "known"}
-    assert all(vars(topdown)[name] is value for name, value in before.items())
+    assert {name: answers.tolist() for name, answers in found.known.items()} == {
+        "total of level 0 (invariant)": [[HISTOGRAM.sum()]]
+    }
+    exact = release(PureDP(1.0, "replace_one")).tables(HISTOGRAM)
+    for (level, name), noisy in found.noisy.items():
+        answers = [np.bincount(SCHEMA.query(name).groups, table) for table in exact[TREE.level(level)]]
+        assert not np.array_equal(noisy.answers, answers)
+
+
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        (lambda found: replace(found, noisy={}), "must have 1 areas by 4 answers of detailed at level 0, got None"),
+        (lambda found: replace(found, known={}), "answers of every invariant, and not of total of level 0"),
+        (
+            lambda found: replace(
+                found, noisy={key: replace(one, answers=one.answers[..., :1]) for key, one in found.noisy.items()}
+            ),
+            r"must have 1 areas by 4 answers of detailed at level 0, got \(1, 1\)",
+        ),
+        (
+            lambda found: replace(
+                found,
+                noisy={
+                    key: replace(one, answers=np.array([one.answers] * (1 + key[0])))
+                    for key, one in found.noisy.items()
+                },
+            ),
+            r"must all have the same runs, got \[\(1,\), \(2,\), \(3,\)\]",
+        ),
+    ],
+)
+def test_measurements_of_another_plan_are_refused(change: Any, words: str) -> None:
+    topdown = release(PureDP(1.0, "replace_one"), invariants=[Invariant("total", 0)])
+    found = topdown.measure(HISTOGRAM, np.random.default_rng(3))
+    with pytest.raises(ValueError, match=words):
+        topdown.estimate(change(found))
 
 
 @pytest.mark.parametrize(

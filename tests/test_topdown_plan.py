@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pickle
 from fractions import Fraction
+from typing import Any
 
 import numpy as np
 import pytest
@@ -106,6 +107,12 @@ def test_unknown_and_repeated_attributes_are_refused(name: str) -> None:
         SCHEMA.query(name)
 
 
+def test_schemas_are_mappings() -> None:
+    for attributes in (["a"], {1: ("x",)}):
+        with pytest.raises(TypeError, match="attributes must be a mapping of names to levels"):
+            Schema(attributes)
+
+
 def test_a_query_needs_every_group() -> None:
     with pytest.raises(ValueError, match="without gaps"):
         Query("odd", np.array([0, 2]), ("a", "b", "c"))
@@ -186,6 +193,7 @@ def test_shares_are_exact(value: object, error: type[Exception], words: str) -> 
 @pytest.mark.parametrize(
     ("arguments", "error", "words"),
     [
+        ((BOUNDED, [1], [["total"]]), TypeError, "queries of level 0 must be a mapping of names to shares"),
         ((ApproxDP(1, 1e-9), [1], [{"total": 1}]), TypeError, "PureDP or ZCDP"),
         ((PureDP(0.0), [1], [{"total": 1}]), ValueError, "epsilon must be positive and finite, got 0"),
         ((ZCDP(np.inf), [1], [{"total": 1}]), ValueError, "rho must be positive and finite, got inf"),
@@ -217,7 +225,20 @@ def test_noise_pays_for_what_a_neighbor_changes(promise: PureDP | ZCDP, law: obj
     assert found.variance >= law.variance  # rounded towards more noise
 
 
+@given(st.fractions(Fraction(1, 10**9), 1), st.floats(0.1, 1e6), st.sampled_from(["replace_one", "add_remove"]))
+@settings(max_examples=300, deadline=None)
+def test_rounding_never_spends_more_than_the_share(share: Fraction, total: float, relation: Any) -> None:
+    """In exact fractions, of what the law itself says: epsilon, or one over its squared scale."""
+    factor = 1 if relation == "add_remove" else 2
+    concentrated = Budget(ZCDP(total, relation), [1], [{"total": 1}]).law(share, "total", 0)
+    pure = Budget(PureDP(total, relation), [1], [{"total": 1}]).law(share, "total", 0)
+    assert factor / (2 * Fraction(concentrated.scale) ** 2) <= Fraction(total) * share
+    assert factor * Fraction(pure.epsilon) <= Fraction(total) * share
+
+
 def test_the_promise_under_the_other_relation() -> None:
+    with pytest.raises(ValueError, match="relation"):
+        HALVES.under("unbounded")
     assert HALVES.under("add_remove") == PureDP(0.5, "add_remove")
     assert HALVES.under("replace_one") == BOUNDED
     unbounded = Budget(ZCDP(0.5), [1], [{"total": 1}])
@@ -267,7 +288,11 @@ def test_smaller_trees_go_without_some_levels(name: str, depth: int, levels: tup
             "facilities must be given with settings of persons",
         ),
         ({"name": "e2e-1940", "facilities": np.ones((3, 8))}, ValueError, "shape \\(4, 8\\), got \\(3, 8\\)"),
-        ({"name": "e2e-1940", "facilities": -np.ones((4, 8))}, ValueError, "facilities must not be negative, got -1"),
+        (
+            {"name": "e2e-1940", "facilities": -np.ones((4, 8))},
+            ValueError,
+            "whole numbers from 0 to less than 2\\*\\*40, got -1",
+        ),
         ({"name": "e2e-1940", "relation": "unbounded"}, ValueError, "relation"),
         ({"name": "micro", "solver": "gurobi"}, ValueError, 'solver must be "piqp" or "batched"'),
         ({"name": "micro", "tolerance": 0}, ValueError, "tolerance must be positive and finite, got 0"),
@@ -283,6 +308,31 @@ def test_smaller_trees_go_without_some_levels(name: str, depth: int, levels: tup
         ({"name": "micro", "invariants": [Invariant("race", 1)]}, ValueError, "query must be"),
         ({"name": "micro", "invariants": [Invariant("total", 7)]}, ValueError, "level must be in 0..2, got 7"),
         ({"name": "micro", "invariants": [GroupedTotal(1, [0])]}, ValueError, "number each of 2 areas"),
+        ({"name": "micro", "invariants": [GroupedTotal(1, [0.5, 1.0])]}, ValueError, "number each of 2 areas"),
+        ({"name": "micro", "invariants": [GroupedTotal(0, [0])]}, ValueError, "level below the root"),
+        ({"name": "micro", "invariants": [GroupedTotal(1, [0, 2])]}, ValueError, "from 0 without gaps"),
+        ({"name": "micro", "invariants": [GroupedTotal(1, [-1, 0])]}, ValueError, "from 0 without gaps"),
+        ({"name": "micro", "invariants": [GroupedTotal(2, [0, 0, 0, 1])]}, ValueError, "group 0 .* of one parent"),
+        ({"name": "micro", "invariants": [("total", 0)]}, TypeError, "invariants must each be Invariant, got"),
+        ({"name": "micro", "bounds": ["x"]}, TypeError, "bounds must each be Bounds, got 'x'"),
+        ({"name": "micro", "passes": [["detailed"]]}, TypeError, "passes must be a mapping of levels"),
+        ({"name": "micro", "minimal": 3}, TypeError, "minimal must be the name of a query, got 3"),
+        ({"name": "micro", "tolerance": True}, ValueError, "tolerance must be positive and finite, got True"),
+        ({"name": "micro", "facilities": np.ones((4, 8))}, ValueError, "without facilities and levels"),
+        ({"name": "micro", "levels": ["a", "b", "c"]}, ValueError, "without facilities and levels"),
+        ({"name": "micro", "epsilon": 1.0, "budget": 3}, ValueError, "a budget must be given once"),
+        (
+            {"name": "micro", "epsilon": 1e-13},
+            ValueError,
+            "epsilon 1e-13 leaves detailed at level 0 3.33e-14, and there",
+        ),
+        ({"name": "micro", "rho": 5e-324}, ValueError, "rho 5e-324 leaves detailed at level 0 .* no noise for that"),
+        ({"name": "micro", "rho": 1.7e308}, ValueError, "no noise for that: its scale must be from 1e-12 to 1e12"),
+        ({"name": "e2e-1940", "facilities": np.full((4, 8), 1.5)}, ValueError, "whole numbers from 0 .*, got 1.5"),
+        ({"name": "e2e-1940", "facilities": np.full((4, 8), np.nan)}, ValueError, "whole numbers from 0 .*, got nan"),
+        ({"name": "e2e-1940", "facilities": np.full((4, 8), 2**50)}, ValueError, "less than 2\\*\\*40"),
+        ({"name": "e2e-1940", "facilities": 5}, TypeError, "facilities must be a table of counts by type, got 5"),
+        ({"name": "e2e-1940", "facilities": "many"}, TypeError, "facilities must be a table of counts by type"),
     ],
 )
 def test_bad_presets_are_refused(arguments: dict, error: type[Exception], words: str) -> None:
@@ -296,6 +346,17 @@ def test_bad_presets_are_refused(arguments: dict, error: type[Exception], words:
         ({"schema": {"a": ("x",)}}, TypeError, "schema must be a Schema, got dict"),
         ({"budget": 1.0}, TypeError, "budget must be a Budget, got float"),
         ({"tree": Hierarchy.regular(2, 1)}, ValueError, "each of 2 levels of the tree, got 3"),
+        ({"budget": Budget(BOUNDED, [0, "1/2", "1/2"], HALVES.queries)}, ValueError, "the root must be measured"),
+        (
+            {"bounds": [Bounds("a", "age", 2, [5, 2], None), Bounds("h", "home", 2, None, [1, 2, 1])]},
+            ValueError,
+            "a and h conflict: total in 5 would be 7 or more and 4 or less",
+        ),
+        (
+            {"tree": Hierarchy.from_parents([-1, 0, 0, 1, 1]), "invariants": [GroupedTotal(2, [0, 1, 1])]},
+            ValueError,
+            "that no leaf lies above",
+        ),
     ],
 )
 def test_a_plan_needs_parts_that_fit(change: dict, error: type[Exception], words: str) -> None:

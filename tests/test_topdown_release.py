@@ -162,6 +162,8 @@ def test_the_record_says_what_was_run(tmp_path):
     assert (told["preset"], told["relation"], told["solver"]) == ("own", "replace_one", "piqp")
     assert told["invariants"] == ["total of level 1 (invariant)"]
     assert told["bounds"] == ["few old women"]
+    assert told["areas"] == "read from the data, and taken as public"
+    assert replace(made, listed=True).provenance["areas"] == "from a public list"
     assert told["levels"] == {"root": 1, "level 1": 3, "level 2": 5}
     assert told["failsafes"] == [{"area": "2", "reason": "no"}]
     assert told["residuals"] == {"primal": "inf", "dual": made.estimate.dual}
@@ -186,6 +188,42 @@ def test_the_same_measurements_of_other_people_give_the_same_release(tmp_path, m
     monkeypatch.setattr(TopDown, "measure", lambda *_: made.measurements)
     release(plan(), HISTOGRAM[:, ::-1] + 7, out=tmp_path / "two", rng=np.random.default_rng(2))
     assert contents(tmp_path / "one") == contents(tmp_path / "two")
+
+
+def test_reasons_of_failsafes_hold_nothing_but_what_is_public_or_published(tmp_path, monkeypatch):
+    # One part has 1,000 at most in either cell that the noise left the parent, and 3,006 people by an invariant.
+    histogram = np.array([[901, 802, 1303, 0, 0, 0], [2204, 803, 0, 0, 0, 0]])
+    few = Bounds("few", "detailed", 1, None, [[1000, 1000, 3000, 3000, 0, 0], [3000, 3000, 1000, 1000, 0, 0]])
+    budget = Budget(PureDP(1e5, "replace_one"), ["1/2", "1/2"], [{"detailed": 1}] * 2)
+    options = {"invariants": [Invariant("total", 1)], "bounds": [few], "minimal": "total"}
+    topdown = TopDown(SCHEMA, Hierarchy.regular(2, 1), budget, **options)
+    measured = topdown.measure(histogram, np.random.default_rng(1))
+    root = replace(measured.noisy[0, "detailed"], answers=np.array([[4005, 2008, 0, 0, 0, 0]]))
+    found = replace(measured, noisy={**measured.noisy, (0, "detailed"): root})
+    monkeypatch.setattr(TopDown, "measure", lambda *_: found)
+    release(topdown, histogram, out=tmp_path / "out", rng=np.random.default_rng(1))
+    text = (tmp_path / "out" / "release.json").read_text()
+    (failure,) = json.loads(text)["failsafes"]
+    assert failure["area"] == "0"
+    limits, exact, names = {"1000", "3000"}, {"3006", "3007"}, set("0123456") | {"17", "18", "64", "65"}
+    numbers = set(re.findall("[0-9]+", failure["reason"]))
+    assert numbers <= limits | exact | names
+    assert numbers & exact
+    truth = {str(count) for count in topdown.tables(histogram).ravel() if count}
+    assert truth.isdisjoint(re.findall("[0-9]+", text))
+
+
+def test_more_records_than_fit_on_a_disk_are_refused(tmp_path, monkeypatch):
+    made = release(plan(), HISTOGRAM, rng=np.random.default_rng(1))
+    monkeypatch.setattr(MODULE, "LARGEST_RELEASE", made.people)
+    made.write(tmp_path / "all")
+    monkeypatch.setattr(MODULE, "LARGEST_RELEASE", made.people - 1)
+    rule = f"^a release must have at most {made.people - 1} records, got {made.people}; where the noise made them, take"
+    with pytest.raises(ValueError, match=rule):
+        release(plan(), HISTOGRAM, out=tmp_path / "out", rng=np.random.default_rng(1))
+    with pytest.raises(ValueError, match=rule):
+        made.write(tmp_path / "out")
+    assert [path.name for path in tmp_path.iterdir()] == ["all"]
 
 
 def test_a_release_is_secure_unless_a_generator_is_given(monkeypatch):
@@ -404,13 +442,59 @@ def test_counting_is_counting(rows):
     assert {area for area, _ in found} == {area for area, _ in wanted}
 
 
+PLACES = {"TRACT": ["02", "01", "01", "01", "02"], "county": ["1", "2", "1", "3", "3"], "name": list("abcde")}
+
+
+def test_a_list_of_areas_makes_the_tree():
+    tree, histogram = read_histogram(Frame(PERSONS), SCHEMA, AREAS, places=pd.DataFrame(PLACES))
+    assert [tree.label(leaf) for leaf in range(5)] == ["1 / 01", "1 / 02", "2 / 01", "3 / 01", "3 / 02"]
+    np.testing.assert_array_equal(histogram, [*COUNTED, [0] * 6, [0] * 6])
+
+
+@pytest.mark.parametrize(
+    ("content", "told"),
+    [
+        ("county,tract\n1,01\n3,01\n", "data must be in areas of {}; got 2 others, such as '1 / 02'"),
+        ("county,tract\n1,1\n1,2\n2,1\n", "data must be in areas of {}; got 3 others, such as '1 / 01'"),
+        (
+            "county,tract,x\n1,01,a\n2,01,b\n2,01,c\n",
+            "{}: an area must have one row; 2 rows broke it, such as '2 / 01'",
+        ),
+        ("county,tract\n1,01\n,01\n", "{}: county must have a code; 1 row broke it, such as a missing value"),
+        ("county,block\n1,01\n", "{} must have the columns county, tract; tract missing, got ['county', 'block']"),
+        ("county,tract\n", "{} must have one row at least, got none"),
+    ],
+)
+def test_lists_of_areas_that_are_wrong(tmp_path, content, told):
+    (tmp_path / "geo.csv").write_text(content)
+    with pytest.raises(ValueError, match=f"^{re.escape(told.format('the list of areas'))}$"):
+        read_histogram(Frame(PERSONS), SCHEMA, AREAS, places=tmp_path / "geo.csv")
+
+
+def test_lists_of_areas_of_another_kind_are_refused():
+    with pytest.raises(ValueError, match=r"^tract must hold codes as text or whole numbers, got real numbers$"):
+        read_histogram(Frame(PERSONS), SCHEMA, AREAS, places=Frame({"county": ["1"], "tract": [0.5]}))
+    with pytest.raises(TypeError, match=r"^the list of areas must be a file or a data frame, got int$"):
+        read_histogram(Frame(PERSONS), SCHEMA, AREAS, places=7)
+
+
 def test_facilities_are_counted_in_the_areas_of_the_data():
     schema = PRESETS["e2e-1940"].schema
     tree = Hierarchy.from_codes(["1", "1"], ["2", "1"])  # leaves in an order of their own
     rows = {"state": [1, 1, 1], "county": [1, 2, 1], "HHGQ": ["household", "1", "college"], "count": [9, 2, 1]}
     found = read_facilities(Frame(rows), schema, ["state", "county"], tree)
     assert found.tolist() == [[0, 2, 0, 0, 0, 0, 0, 0], [9, 0, 0, 0, 0, 1, 0, 0]]
-    with pytest.raises(ValueError, match=r"^facilities must be in areas of the data, .*, got 1 / 3$"):
+    listed, _ = read_histogram(
+        Frame({"state": [1], "county": [1], **{name: [0] for name in schema.attributes}}),
+        schema,
+        ["state", "county"],
+        places=Frame({"state": [1, 1, 1], "county": [1, 2, 3]}),
+    )
+    units = read_facilities(Frame({**rows, "county": [1, 3, 3]}), schema, ["state", "county"], listed)
+    assert units[:, [0, 1, 5]].tolist() == [[9, 0, 0], [0, 0, 0], [0, 2, 1]]
+    with pytest.raises(
+        ValueError, match=r"^facilities must be in areas of the data, or of a list .*; got 1 other, such as '1 / 3'$"
+    ):
         read_facilities(Frame({**rows, "county": [1, 2, 3]}), schema, ["state", "county"], tree)
     with pytest.raises(ValueError, match=r"^facilities must be of an attribute of the schema, sex, age, not hhgq$"):
         read_facilities(Frame(rows), SCHEMA, ["state", "county"], tree)
@@ -481,7 +565,7 @@ def test_a_release_from_a_file(plaudit):
     _, histogram = read_histogram("out/microdata.csv", PRESETS["micro"].schema, ["state", "county"])
     assert histogram.tolist() == [[40, 0, 0, 0], [0, 0, 0, 7], [0, 0, 0, 12]]  # such a budget leaves no noise
     assert Path("out/ledger.txt").read_text() in outcome.out
-    assert "The promise is relative to no invariant: no answer is published exactly." in outcome.out
+    assert "The promise is relative to no invariant: no answer is published exactly; which areas " in outcome.out
     assert "Levels: 0 root, 1 state, 2 county." in outcome.out
     assert "Failsafe: 0 of 4 families\n" in outcome.out
     last = outcome.out.splitlines()[-1]
@@ -490,10 +574,64 @@ def test_a_release_from_a_file(plaudit):
     )
 
 
+def published_areas(folder):
+    about = json.loads((folder / "release.json").read_text())
+    return {row["AREA"] for row in rows_of(folder / "noisy_measurements.csv")}, about["levels"], about["areas"]
+
+
+def test_with_a_list_one_record_does_not_change_the_areas(plaudit):
+    Frame({"COUNTY": ["1", "2", "1", "2"], "state": ["10", "10", "20", "20"]}).to_csv("geo.csv")
+    for listed in (["--geo", "geo.csv"], []):
+        found = []
+        for county in ("1", "2"):  # of one person, the only one in county 2 of state 10
+            Frame({**MICRO, "county": ["1", county, "1", "1"], "persons": ["40", "1", "12", "1"]}).to_csv("persons.csv")
+            outcome = plaudit(*asked("--rho", "60", *listed, out=f"{len(listed)}{county}"))
+            assert (outcome.code, outcome.err) == (DONE, "")
+            read = (
+                "Areas: read from the data. Which areas exist is taken as public, and no promise covers it: --geo takes"
+            )
+            assert ("Areas: from a public list.\n" if listed else read) in outcome.out
+            sentence = "; which areas there are was read from the data, and is taken as public.\n"
+            assert (sentence in Path(f"{len(listed)}{county}/ledger.txt").read_text()) == (not listed)
+            found.append(published_areas(Path(f"{len(listed)}{county}")))
+        if listed:
+            areas = {"total", "10", "20", "10 / 1", "10 / 2", "20 / 1", "20 / 2"}
+            assert found == [(areas, {"root": 1, "state": 2, "county": 4}, "from a public list")] * 2
+        else:
+            assert found[0][0] < found[1][0]
+            assert found[0][2] == found[1][2] == "read from the data, and taken as public"
+
+
+def test_persons_outside_the_list_are_refused(plaudit):
+    Frame({"state": ["10", "20"], "county": ["1", "1"]}).to_csv("geo.csv")
+    told = refused(plaudit, *asked("--geo", "geo.csv"))
+    assert told == "data must be in areas of the list of areas; got 1 other, such as '10 / 2'"
+    assert "there is no file " in refused(plaudit, *asked("--geo", "nowhere.csv"))
+    told = refused(plaudit, *asked("--geo", "geo.txt"))
+    assert told == "the list of areas must be a .csv or .parquet file, got geo.txt"
+
+
+def test_the_help_says_that_areas_are_taken_as_public(plaudit):
+    outcome = plaudit("--help")
+    assert outcome.code == DONE
+    words = " ".join(re.sub("[│|]", " ", outcome.out).split())
+    assert "Without it, which areas exist is read from the data and taken as public: no promise covers it." in words
+
+
+def test_a_budget_too_small_for_the_disk_is_refused(plaudit):
+    told = refused(plaudit, *asked("--epsilon", "1e-10"))
+    assert re.fullmatch(
+        "a release must have at most 400,000,000 records, got [0-9,]{13,}; where the noise made them, take a larger "
+        "budget, or hold the total as an invariant",
+        told,
+    )
+
+
 def test_a_release_of_the_bundled_nation(plaudit):
     outcome = plaudit("--bundled", "--out", "out", "--seed", "1", "--epsilon", "8")
     assert (outcome.code, outcome.err) == (DONE, "")
     assert "which are published exactly (total of level 1)" in outcome.out
+    assert "\nAreas: from a public list.\n" in outcome.out
     assert "Tables of 39 areas and 28,533 records, with noise from seed 1" in outcome.out
     assert json.loads(Path("out/release.json").read_text())["promise"]["epsilon"] == 8.0
 
@@ -507,12 +645,16 @@ def test_facilities_bound_who_lives_where(plaudit):
     given = asked("--facilities", "units.csv", **options)
     rule = "the data must keep every constraint before any noise, and break persons by facilities: household in 1 must"
     assert refused(plaudit, *given) == f"{rule} be from 0 to 297, got 300"
-    Frame({**units, "count": [4, 3, 1]}).to_csv("units.csv")
-    outcome = plaudit(*given)
+    more = {"county": [1, 1, 2, 2], "district": [1, 2, 1, 2], "hhgq": [0, 0, 1, 0], "count": [4, 3, 1, 1]}
+    Frame(more).to_csv("units.csv")  # district 2 of county 2 has one unit, a vacant one
+    assert refused(plaudit, *given).endswith("which has those without persons too; got 1 other, such as '2 / 2'")
+    Frame({name: more[name] for name in ("county", "district")}).to_csv("geo.csv")
+    outcome = plaudit(*given, "--geo", "geo.csv")
     assert (outcome.code, outcome.err) == (DONE, "")
     assert "bounds taken as public: persons by facilities." in outcome.out
     homes = Counter((row["county"], row["district"], row["hhgq"]) for row in rows_of(Path("out/microdata.csv")))
-    assert set(homes) <= {("1", "1", "household"), ("1", "2", "household"), ("2", "1", "correctional")}
+    somewhere = {("1", "1", "household"), ("1", "2", "household"), ("2", "1", "correctional")}
+    assert somewhere <= set(homes) <= somewhere | {("2", "2", "household")}
     assert homes.total() == 600  # the state's total is an invariant
 
 
@@ -604,7 +746,8 @@ def test_data_that_are_wrong(plaudit, change, options, told):
     [
         (asked(data=None), "--data and --areas are needed, or --bundled"),
         (asked(areas=None), "--data and --areas are needed, or --bundled"),
-        (asked("--bundled"), "--bundled goes without --data, --areas, --count and --facilities, and with e2e-1940"),
+        (asked("--bundled"), "--bundled goes without --data, --areas, --geo, --count and --facilities, and w"),
+        (("--bundled", "--geo", "persons.csv", "--out", "out"), "--bundled goes without "),
         (("--bundled", "--preset", "h1", "--out", "out"), "--bundled goes without "),
         (asked(seed="-1"), "seed must be 0 or more, got -1"),
         (asked(seed="x"), "Invalid value for '--seed'"),
@@ -612,6 +755,9 @@ def test_data_that_are_wrong(plaudit, change, options, told):
         (asked("--epsilon", "-1"), "epsilon must be 0 or more, got -1.0"),
         (asked("--epsilon", "nan"), "epsilon must be 0 or more, got nan"),
         (asked("--rho", "0"), "rho must be positive and finite, got 0.0"),
+        (asked("--rho", "5e-324"), "rho 5e-324 leaves detailed at level 0 0, "),
+        (asked("--rho", "1e-30"), "rho 1e-30 leaves detailed at level 0 3.33e-31, "),
+        (asked("--epsilon", "1e-13"), "epsilon 1e-13 leaves detailed at level 0 3.33e-14, "),
         (asked("--rho", "inf"), "rho must be positive and finite, got inf"),
         (asked("--relation", "both"), 'relation must be "add_remove" or "replace_one", got \'both\''),
         (asked("--jobs", "0"), "n_jobs must be a whole number other than 0, got 0"),

@@ -82,9 +82,9 @@ class WrongLevelShare(TopDown):
     """
 
     def __post_init__(self) -> None:
-        super().__post_init__()
         if self.tree.depth == 0:
             raise ValueError("the tree must have a level below the root, got one level")
+        super().__post_init__()
 
     @property
     def true_loss(self) -> float:
@@ -167,7 +167,7 @@ class PrunedByTruth(TopDown):
         """Yield how often the root shows a cell whose people all live where the other database has none."""
         queries, leaves = dict(self.budget.measured(0)), self.tree.level(self.tree.depth)
         regular = self.tree.n_leaves == leaves.stop - leaves.start
-        if self.invariants or self.bounds or not regular or list(queries) != ["detailed"] or not self.shares[0]:
+        if self.invariants or self.bounds or not regular or list(queries) != ["detailed"]:
             return
         ((_, law),) = self.laws(0, "detailed")
         inner = slice(0, leaves.start)

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from algorithms.topdown.family import Groups
+from algorithms.topdown.family import Groups, refines
 
 __all__ = ["LevelBox", "LevelFit", "LevelSolution", "largest_remainder", "solve_level"]
 
@@ -257,7 +257,7 @@ class _Basis:
         """Choose the queries that no other one refines."""
         chosen: list[Groups] = []
         for query in sorted(queries, key=lambda query: -int(query.max())):
-            if not any(_refines(finer, query) for finer in chosen):
+            if not any(refines(finer, query) for finer in chosen):
                 chosen.append(query)
         ends = np.cumsum([0, *(int(query.max()) + 1 for query in chosen)])
         groups = [query + end for query, end in zip(chosen, ends, strict=False)]
@@ -265,16 +265,9 @@ class _Basis:
 
     def coarsen(self, query: Groups) -> tuple[Integers, Integers]:
         """Return groups of the basis that make up a query, and the group of it that each is in."""
-        finer = next(groups for groups in self.groups if _refines(groups, query))
+        finer = next(groups for groups in self.groups if refines(groups, query))
         inside, one = np.unique(finer, return_index=True)
         return inside, query[one]
-
-
-def _refines(finer: Groups, coarser: Groups) -> bool:
-    """Tell whether every group of one query is within a group of another."""
-    image = np.zeros(int(finer.max()) + 1, np.int64)
-    image[finer] = coarser
-    return bool((image[finer] == coarser).all())
 
 
 @dataclass(frozen=True)

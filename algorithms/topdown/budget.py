@@ -9,7 +9,7 @@ from fractions import Fraction
 from numbers import Rational
 
 from algorithms.noise import DiscreteGaussian, TwoTailedGeometric
-from audit.claims import ZCDP, PureDP, Relation
+from audit.claims import ZCDP, PureDP, Relation, check_relation
 
 __all__ = ["Budget", "Share", "exact_share"]
 
@@ -107,6 +107,7 @@ class Budget:
         queries = tuple(
             {name: exact_share(f"{name} at level {j}", share) for name, share in given.items()}
             for j, given in enumerate(self.queries)
+            if _is_mapping(j, given)
         )
         for j, given in enumerate(queries):
             if sum(given.values()) != 1:
@@ -143,13 +144,31 @@ class Budget:
         -------
         TwoTailedGeometric or DiscreteGaussian
             Its scale rounded towards more noise, so that rounding never spends more than the share.
+
+        Raises
+        ------
+        ValueError
+            If there is no noise for so small or large a share.
         """
         share = node_share * dict(self.measured(level))[query]
         exact = Fraction(self.promise.budget) * share
+        try:
+            return self._law(exact)
+        except (ArithmeticError, ValueError):
+            raise ValueError(
+                f"{self.promise.parameter} {self.promise.budget} leaves {query} at level {level} {float(exact):.3g}, "
+                "and there is no noise for that: its scale must be from 1e-12 to 1e12"
+            ) from None
+
+    def _law(self, exact: Fraction) -> Law:
         bounded = self.promise.relation == "replace_one"
         if isinstance(self.promise, PureDP):
             return TwoTailedGeometric(math.nextafter(float(exact / (2 if bounded else 1)), 0))
-        return DiscreteGaussian(math.nextafter(math.sqrt(1 / float(exact * (1 if bounded else 2))), math.inf))
+        exact *= 1 if bounded else 2
+        scale = math.sqrt(1 / float(exact))
+        while Fraction(scale) ** 2 * exact < 1:  # a step of float64 at a time towards more noise
+            scale = math.nextafter(scale, math.inf)
+        return DiscreteGaussian(scale)
 
     def under(self, relation: Relation) -> Claim:
         """Return what the noise promises under either relation.
@@ -168,6 +187,13 @@ class Budget:
         PureDP or ZCDP
             For discrete Gaussian noise a person replaced costs twice one added, not the four times of any zCDP.
         """
+        check_relation(relation)
         factor = {"add_remove": 1, "replace_one": 2}
         budget = self.promise.budget * factor[relation] / factor[self.promise.relation]
         return type(self.promise)(budget, relation)
+
+
+def _is_mapping(level: int, given: object) -> bool:
+    if not isinstance(given, Mapping):
+        raise TypeError(f"queries of level {level} must be a mapping of names to shares, got {given!r}")
+    return True

@@ -13,8 +13,18 @@ from algorithms.topdown.family import Box, Joint, answer
 from algorithms.topdown.schema import Query, Schema
 from algorithms.topdown.spine import areas_at, children_of
 
-__all__ = ["Bounds", "Constraint", "GroupedTotal", "Invariant", "broken", "facility_bounds", "structural_zeros"]
+__all__ = [
+    "Bounds",
+    "Constraint",
+    "GroupedTotal",
+    "Invariant",
+    "broken",
+    "facility_bounds",
+    "structural_zeros",
+    "tightened",
+]
 
+MOST_FACILITIES = 2**40
 MOST_PERSONS = {"housing unit": 99, "facility": 99_999}  # of the 1940 configuration
 
 
@@ -148,12 +158,7 @@ class Constraint:
                 f"lower bounds of {name} must not be above the upper, got {low[node, group]:.0f} above "
                 f"{high[node, group]:.0f} for {query.labels[group]} in {tree.labels[node]}"
             )
-        starts = children_of(tree)
-        for node in range(tree.n_nodes - 1, -1, -1):
-            parts = slice(int(starts[node]), int(starts[node + 1]))
-            if parts.stop > parts.start:
-                low[node] = np.maximum(low[node], low[parts].sum(axis=0))
-                high[node] = np.minimum(high[node], high[parts].sum(axis=0))
+        _spread_up(tree, low, high)
         return cls(name, query, low, high)
 
     def box(self, nodes: slice | NDArray[np.int64]) -> Box | None:
@@ -187,15 +192,21 @@ def facility_bounds(query: str, level: int, facilities: ArrayLike, *, most: Mapp
     Raises
     ------
     ValueError
-        If a count is negative.
+        If a count is negative, not whole, or 2**40 or more.
+    TypeError
+        If they are no table of numbers.
 
     References
     ----------
     .. [1] Petti and Flaxman, "Differential privacy in the 2020 US census", 2020; the configuration of the 1940 runs.
     """
-    counts = np.asarray(facilities, np.int64)
-    if counts.size and counts.min() < 0:
-        raise ValueError(f"facilities must not be negative, got {counts.min()}")
+    given = np.asarray(facilities)
+    if given.dtype.kind not in "iuf" or given.ndim == 0:
+        raise TypeError(f"facilities must be a table of counts by type, got {facilities!r}")
+    odd = given[~((given >= 0) & (given < MOST_FACILITIES) & (given == np.floor(given)))]
+    if odd.size:
+        raise ValueError(f"facilities must be whole numbers from 0 to less than 2**40, got {odd[0]}")
+    counts = given.astype(np.int64)
     lower, upper = counts.copy(), counts * most["facility"]
     lower[..., 0], upper[..., 0] = 0, counts[..., 0] * most["housing unit"]
     return Bounds("persons by facilities", query, level, lower, upper)
@@ -222,6 +233,86 @@ def structural_zeros(schema: Schema, level: int, zeros: Sequence[Mapping[str, st
     for levels in zeros:
         upper[schema.where(**levels)] = 0
     return Bounds("structural zeros", "detailed", level, None, upper)
+
+
+def _spread_up(tree: Hierarchy, low: NDArray[np.float64], high: NDArray[np.float64]) -> None:
+    """Give every area at least what its parts have at least, and at most what they have at most, in place."""
+    starts = children_of(tree)
+    for node in range(tree.n_nodes - 1, -1, -1):
+        parts = slice(int(starts[node]), int(starts[node + 1]))
+        if parts.stop > parts.start:
+            low[node] = np.maximum(low[node], low[parts].sum(axis=0))
+            high[node] = np.minimum(high[node], high[parts].sum(axis=0))
+
+
+def tightened(constraints: Sequence[Constraint], tree: Hierarchy, total: Query) -> tuple[Constraint, ...]:
+    """Tighten the bounds on several queries by each other, through the totals that they leave.
+
+    A group has at most the total less what the others have at least, and at least the total less what they have at
+    most. Bounds of an area are then those of its parts added up, so that fewer tables of an area leave its parts none.
+
+    Parameters
+    ----------
+    constraints : sequence of Constraint
+        Bounds on all areas.
+    tree : Hierarchy
+        The areas.
+    total : Query
+        The query of the total.
+
+    Returns
+    -------
+    tuple of Constraint
+        The same with tighter bounds, and one on the totals where it says more than they do.
+
+    Raises
+    ------
+    ValueError
+        If they contradict each other.
+
+    References
+    ----------
+    .. [1] Abowd et al., "The 2020 Census Disclosure Avoidance System TopDown Algorithm", 2022, section 6: upper bounds
+       of group quarters are what a total leaves.
+    """
+    if len({constraint.query.name for constraint in constraints}) < 2:
+        return tuple(constraints)
+    names = " and ".join(dict.fromkeys(constraint.name for constraint in constraints))
+    bounds = [(constraint.lower.copy(), constraint.upper.copy()) for constraint in constraints]
+    least, most = np.zeros((tree.n_nodes, 1)), np.full((tree.n_nodes, 1), np.inf)
+    for _ in range(2):
+        for low, high in bounds:
+            np.maximum(least, low.sum(axis=1, keepdims=True), out=least)
+            np.minimum(most, high.sum(axis=1, keepdims=True), out=most)
+        _spread_up(tree, least, most)
+        _check(names, total, tree, least, most)
+        for constraint, (low, high) in zip(constraints, bounds, strict=True):
+            endless = np.isinf(high)
+            finite = np.where(endless, 0, high)
+            others = finite.sum(axis=1, keepdims=True) - finite
+            others[endless.sum(axis=1, keepdims=True) > endless] = np.inf
+            np.minimum(high, most - (low.sum(axis=1, keepdims=True) - low), out=high)
+            np.maximum(low, least - others, out=low)
+            _spread_up(tree, low, high)
+            _check(names, constraint.query, tree, low, high)
+    found = [
+        Constraint(constraint.name, constraint.query, low, high)
+        for constraint, (low, high) in zip(constraints, bounds, strict=True)
+    ]
+    implied = [max(low[node].sum() for low, _ in bounds) for node in range(tree.n_nodes)]
+    enough = [min(high[node].sum() for _, high in bounds) for node in range(tree.n_nodes)]
+    low = np.where(least[:, 0] > implied, least[:, 0], 0)[:, np.newaxis]
+    high = np.where(most[:, 0] < enough, most[:, 0], np.inf)[:, np.newaxis]
+    return (*found, Constraint(f"totals that {names} leave", total, low, high))
+
+
+def _check(names: str, query: Query, tree: Hierarchy, low: NDArray[np.float64], high: NDArray[np.float64]) -> None:
+    if (wrong := np.argwhere(low > high)).size:
+        node, group = wrong[-1]  # of the finest area: what is above follows from it
+        raise ValueError(
+            f"{names} conflict: {query.labels[group]} in {tree.labels[node]} would be {low[node, group]:.0f} or more "
+            f"and {high[node, group]:.0f} or less"
+        )
 
 
 def given_joints(tree: Hierarchy, grouped: GroupedTotal, totals: NDArray[np.int64], parent: int) -> list[Joint]:

@@ -149,16 +149,16 @@ def estimate(plan: Plan, measurements: Measurements) -> Estimate:
     ----------
     .. [1] Abowd et al., "The 2020 Census Disclosure Avoidance System TopDown Algorithm", 2022, section 6.
     """
-    single = next(iter(measurements.noisy.values())).answers.ndim == 2
-    constraints = plan.constraints(measurements.known)
-    runs = 1 if single else len(next(iter(measurements.noisy.values())).answers)
+    leading = _runs(plan, measurements)
+    single, runs = leading is None, 1 if leading is None else leading
+    constraints, tight = plan.constraints(measurements.known), plan.tightened(measurements.known)
     tables = np.zeros((runs, plan.tree.n_nodes, plan.schema.cells), np.int64)
     real = np.zeros(tables.shape)
     routes: dict[str, int] = {}
     failures: list[Failure] = []
     primal = dual = 0.0
     for j in range(plan.tree.depth + 1):
-        level = _level(plan, measurements, constraints, j, tables)
+        level = _level(plan, measurements, tight, j, tables)
         nodes = plan.tree.level(j)
         done = np.zeros((runs, level.parents.size), np.bool_)
         solved = _solve_together(plan, level, j) if plan.solver == "batched" else None
@@ -182,6 +182,27 @@ def estimate(plan: Plan, measurements: Measurements) -> Estimate:
             raise RuntimeError(f"the tables must keep every constraint, and break {words}")
     first = 0 if single else slice(None)
     return Estimate(tables[first], real[first], routes, tuple(failures), primal, dual)
+
+
+def _runs(plan: Plan, measurements: Measurements) -> int | None:
+    """Return the number of runs, None for one without a leading axis; refuse measurements of another plan."""
+    leading = set()
+    for j, queries in enumerate(plan.queries):
+        areas = plan.tree.offsets[j + 1] - plan.tree.offsets[j]
+        for query in queries:
+            found = measurements.noisy.get((j, query.name))
+            shape = None if found is None else np.shape(found.answers)
+            if shape is None or len(shape) not in (2, 3) or shape[-2:] != (areas, query.size):
+                wanted = f"{areas} areas by {query.size} answers of {query.name} at level {j}"
+                raise ValueError(f"measurements must have {wanted}, got {shape}")
+            leading.add(shape[:-2])
+    if len(leading) > 1:
+        raise ValueError(f"measurements must all have the same runs, got {sorted(leading)}")
+    names = {str(invariant) for invariant in plan.invariants}
+    if missing := sorted(names - set(measurements.known)):
+        raise ValueError(f"measurements must have the answers of every invariant, and not of {missing[0]}")
+    (runs,) = leading
+    return runs[0] if runs else None
 
 
 def _level(
@@ -208,20 +229,20 @@ def _options(plan: Plan, j: int) -> _Options:
     return _Options(
         tuple(map(tuple, passes)),
         tuple(tuple(plan.schema.query(name).groups for name in names) for names in plan.rounding),
-        () if plan.minimal is None else (plan.schema.query(plan.minimal).groups, _stated_above(plan, j)),
+        () if plan.minimal is None else (_kept(plan, j, plan.minimal), _kept(plan, j, "total")),
         plan.tolerance,
         plan.slack,
     )
 
 
-def _stated_above(plan: Plan, j: int) -> Groups:
-    """Return the query that tells apart what constraints stated above a level count: no more has to be kept.
+def _kept(plan: Plan, j: int, query: str) -> Groups:
+    """Return what a query and all constraints stated above a level tell apart: on that the failsafe keeps the parent.
 
-    What is stated at the level or below it binds the parts themselves, and so their sum.
+    Constraints stated at the level or below it bind the parts themselves, and so their sum.
     """
     stated = [one.query if not isinstance(one, GroupedTotal) else "total" for one in plan.invariants if one.level < j]
     stated += [bounds.query for bounds in plan.bounds if bounds.level < j]
-    groups = np.array([plan.schema.query(name).groups for name in [*stated, "total"]])
+    groups = np.array([plan.schema.query(name).groups for name in [query, *stated]])
     return np.unique(groups, axis=1, return_inverse=True)[1].reshape(-1).astype(np.int64)
 
 
@@ -233,15 +254,17 @@ def _solve_together(plan: Plan, level: _Level, j: int) -> batched.LevelSolution:
     """
     boxes = [batched.LevelBox(box.groups, box.lower, box.upper) for box in level.boxes]
     passes = _options(plan, j).passes
+    met = np.ones((), np.bool_)
     for number, names in enumerate(passes, start=1):
         fits = [
             batched.LevelFit(groups, answers, weights) for name, groups, answers, weights in level.fits if name in names
         ]
         solved = batched.solve_level(level.above, level.starts, fits, boxes, **_tolerance(plan.tolerance))
+        met = met & solved.converged  # what an earlier pass missed, a later one must not hide
         for fit in fits if number < len(passes) else []:
             values = answer(fit.groups, solved.tables)
             boxes.append(batched.LevelBox(fit.groups, np.maximum(values - plan.slack, 0), values + plan.slack))
-    return solved
+    return replace(solved, converged=met)
 
 
 def _round_together(
@@ -273,9 +296,9 @@ def _solve_apart(
         family = level.family(int(run), int(number))
         usable = solved is not None and solved.converged[run, number] and not family.joints
         real = solved.tables[run, parts] if solved is not None and usable else None
-        labels = plan.tree.labels[nodes.start + parts.start : nodes.start + parts.stop]
+        labels = [_path(plan.tree, node) for node in range(nodes.start + parts.start, nodes.start + parts.stop)]
         jobs.append(joblib.delayed(_split)(family, options, labels, real))
-    yield from joblib.Parallel(n_jobs=plan.n_jobs, return_as="generator")(jobs)
+    yield from joblib.Parallel(n_jobs=plan.n_jobs)(jobs)
 
 
 def _split(family: Family, options: _Options, labels: Sequence[str], real: Real | None) -> _Split:
@@ -292,7 +315,8 @@ def _split(family: Family, options: _Options, labels: Sequence[str], real: Real 
     except linear.Infeasible as error:
         failure = str(error)
     except NotConverged as error:
-        failure = str(error)
+        names = linear.conflict(family, labels=labels)
+        failure = f"{'; '.join(names)} conflict" if names else str(error)
     if family.parent is None or not options.margins:
         if names := linear.conflict(family, labels=labels):
             raise ValueError(f"no tables keep all constraints of {', '.join(labels[:3])}: {'; '.join(names)} conflict")

@@ -8,7 +8,7 @@ from typing import TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["Box", "Family", "Fit", "Groups", "Joint", "Solution", "answer"]
+__all__ = ["Box", "Family", "Fit", "Groups", "Joint", "Solution", "answer", "refines"]
 
 Groups = NDArray[np.int64]
 """A query as the group that each cell falls into, shape (cells,): numbers 0, 1, ... without gaps."""
@@ -44,6 +44,29 @@ def answer(groups: Groups, tables: NDArray[Number]) -> NDArray[Number]:
     starts = np.searchsorted(groups[order], np.arange(int(groups.max()) + 1))
     sums: NDArray[Number] = np.add.reduceat(tables[..., order], starts, axis=-1)
     return sums
+
+
+def refines(finer: Groups, coarser: Groups) -> bool:
+    """Tell whether every group of one query is within a group of another.
+
+    Parameters
+    ----------
+    finer, coarser : ndarray of int, shape (cells,)
+        The queries.
+
+    Returns
+    -------
+    bool
+        Whether sums of the finer one give the coarser one.
+
+    Examples
+    --------
+    >>> refines(np.array([0, 1, 2]), np.array([0, 0, 1])), refines(np.array([0, 0, 1]), np.array([0, 1, 1]))
+    (True, False)
+    """
+    image = np.zeros(int(finer.max()) + 1, np.int64)
+    image[finer] = coarser
+    return bool((image[finer] == coarser).all())
 
 
 @dataclass(frozen=True)

@@ -5,7 +5,8 @@ from __future__ import annotations
 import os
 import re
 import reprlib
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -21,10 +22,14 @@ from algorithms.topdown.schema import Schema
 __all__ = ["read_facilities", "read_histogram"]
 
 GIVEN, GROUPS = "given_rows", "given_groups"  # names of views
+LIST = "the list of areas"
+
+Leaf = tuple[str, ...]  # codes, the outermost first
+Rule = tuple[str, str, str, str]  # in words; and in SQL: which groups break it, how many rows each is, an example
 
 
 def read_histogram(
-    source: Any, schema: Schema, areas: Sequence[str], *, count: str | None = None
+    source: Any, schema: Schema, areas: Sequence[str], *, count: str | None = None, places: Any = None
 ) -> tuple[Hierarchy, NDArray[np.int64]]:
     """Count persons by area and cell.
 
@@ -38,8 +43,11 @@ def read_histogram(
     areas : sequence of str
         Columns of area codes, the outermost first. A code needs to be unique only within its parent.
     count : str, optional
-        Column of the number of persons that a row stands for. Rows of 0 name areas where nobody lives, which persons
-        alone cannot do; their attributes may be missing.
+        Column of the number of persons that a row stands for. Rows of 0 name areas where nobody lives; their attributes
+        may be missing.
+    places : path or frame, optional
+        Public list of every area of the finest level, one a row, with the same columns of areas; others are ignored.
+        The tree has these and no others. Default: the areas that the data name.
 
     Returns
     -------
@@ -52,9 +60,15 @@ def read_histogram(
     ------
     ValueError
         If a file cannot be read, a column is missing, twice or of another kind, a code or level is missing or unknown,
-        a count is no whole number of 0 or more, there are 2**40 persons or more, or there is no row.
+        a count is no whole number of 0 or more, there are 2**40 persons or more, there is no row, an area is listed
+        twice, or the data have one that is not listed.
     TypeError
         If the source is no file and no frame.
+
+    Notes
+    -----
+    Guarantee: with `places` the tree is a function of the list alone. Without, it depends on the persons: one record
+    can add an area or take one away, and a release names every area, so no promise covers which areas there are.
 
     Examples
     --------
@@ -63,9 +77,17 @@ def read_histogram(
     >>> tree, histogram = read_histogram(persons, Schema({"sex": ("female", "male")}), ["county"])
     >>> tree.labels, histogram.tolist()
     (('total', '1', '2'), [[1, 0], [0, 2]])
+    >>> counties = Frame({"county": ["3", "2", "1"]})
+    >>> tree, histogram = read_histogram(persons, Schema({"sex": ("female", "male")}), ["county"], places=counties)
+    >>> tree.labels, histogram.tolist()
+    (('total', '1', '2', '3'), [[1, 0], [0, 2], [0, 0]])
     """
+    listed = None if places is None else _listed(places, areas)  # first: what is wrong with it is public
     leaves, histogram = _counted("data", source, schema, areas, count)
-    return Hierarchy.from_codes(*zip(*leaves, strict=True)), histogram
+    if listed is None:
+        return Hierarchy.from_codes(*zip(*leaves, strict=True)), histogram
+    histogram = _placed(f"data must be in areas of {LIST}", leaves, histogram, listed)
+    return Hierarchy.from_codes(*zip(*listed, strict=True)), histogram
 
 
 def read_facilities(
@@ -106,15 +128,9 @@ def read_facilities(
             f"facilities must be of an attribute of the schema, {', '.join(schema.attributes)}, not {kind}"
         )
     leaves, found = _counted("facilities", source, Schema({kind: schema.attributes[kind]}), areas, count)
-    place = {tuple(tree.labels[node] for node in tree.path(leaf)[1:]): leaf for leaf in range(tree.n_leaves)}
-    if unknown := [leaf for leaf in leaves if leaf not in place]:
-        raise ValueError(
-            f"facilities must be in areas of the data, where a row with count 0 can name one without persons, "
-            f"got {' / '.join(unknown[0])}"
-        )
-    counts = np.zeros((tree.n_leaves, found.shape[1]), np.int64)
-    counts[[place[leaf] for leaf in leaves]] = found
-    return counts
+    known = [tuple(tree.labels[node] for node in tree.path(leaf)[1:]) for leaf in range(tree.n_leaves)]
+    rule = "facilities must be in areas of the data, or of a list of areas (--geo), which has those without persons too"
+    return _placed(rule, leaves, found, known)
 
 
 @dataclass(frozen=True)
@@ -126,22 +142,35 @@ class _Column:
     kind: str
 
 
+def _placed(rule: str, leaves: list[Leaf], found: NDArray[np.int64], known: Sequence[Leaf]) -> NDArray[np.int64]:
+    """Return the counts of known areas, in their order; those that were not found have none."""
+    place = {leaf: number for number, leaf in enumerate(known)}
+    if unknown := [leaf for leaf in leaves if leaf not in place]:
+        others = f"{len(unknown):,} other{'s' * (len(unknown) > 1)}"
+        raise ValueError(f"{rule}; got {others}, such as {reprlib.repr(' / '.join(unknown[0]))}")
+    counts = np.zeros((len(known), found.shape[1]), np.int64)
+    counts[[place[leaf] for leaf in leaves]] = found
+    return counts
+
+
+def _listed(source: Any, areas: Sequence[str]) -> list[Leaf]:
+    """Return the codes of the areas of a list, in their order."""
+    with _read(LIST, source, areas, areas) as (database, columns):
+        database.keep(GROUPS, f"select {', '.join(_codes(columns, areas))}, count(*) as size from {GIVEN} group by all")
+        codes = [f"a{j}" for j in range(len(areas))]
+        once = ("an area must have one row", "size > 1", "size", f"concat_ws(' / ', {', '.join(codes)})")
+        _check_rules(LIST, database, [*_coded(areas), once])
+        if not (leaves := list(database.fetch(f"select {', '.join(codes)} from {GROUPS} order by all").rows())):
+            raise ValueError(f"{LIST} must have one row at least, got none")
+    return leaves
+
+
 def _counted(
     what: str, source: Any, schema: Schema, areas: Sequence[str], count: str | None
-) -> tuple[list[tuple[str, ...]], NDArray[np.int64]]:
+) -> tuple[list[Leaf], NDArray[np.int64]]:
     """Return the codes of the leaves, in their order, and the histogram."""
     names = [*areas, *schema.attributes, *([] if count is None else [count])]
-    if isinstance(areas, str) or not areas:
-        raise ValueError(f"areas must name one column at least, the outermost first, got {areas!r}")
-    if len({name.upper() for name in names}) < len(names):
-        raise ValueError(f"areas, attributes and count must be different columns, got {', '.join(names)}")
-    _check_source(what, source)
-    with opened("duckdb", [source]) as database:
-        try:
-            types = database.read(GIVEN, source)
-        except TypeError as error:
-            raise TypeError(f"{what} must be a file or a data frame, got {type(source).__name__}") from error
-        columns = dict(zip(names, _columns(what, types, names), strict=True))
+    with _read(what, source, areas, names) as (database, columns):
         _group(database, columns, list(areas), schema, count)
         _check_groups(what, database, columns, list(areas), schema, count)
         codes = ", ".join(f"a{j}" for j in range(len(areas)))
@@ -156,9 +185,23 @@ def _counted(
     return leaves, histogram
 
 
-def _check_source(what: str, source: Any) -> None:
+@contextmanager
+def _read(
+    what: str, source: Any, areas: Sequence[str], names: Sequence[str]
+) -> Iterator[tuple[Engine, dict[str, _Column]]]:
+    """Open a source and find its columns."""
+    if isinstance(areas, str) or not areas:
+        raise ValueError(f"areas must name one column at least, the outermost first, got {areas!r}")
+    if len({name.upper() for name in names}) < len(names):
+        raise ValueError(f"areas, attributes and count must be different columns, got {', '.join(names)}")
     if isinstance(source, str | os.PathLike) and Path(source).suffix.lower() not in FORMATS:
         raise ValueError(f"{what} must be a .csv or .parquet file, got {os.fspath(source)}")
+    with opened("duckdb", [source]) as database:
+        try:
+            types = database.read(GIVEN, source)
+        except TypeError as error:
+            raise TypeError(f"{what} must be a file or a data frame, got {type(source).__name__}") from error
+        yield database, dict(zip(names, _columns(what, types, names), strict=True))
 
 
 def _columns(what: str, types: dict[str, str], names: Sequence[str]) -> list[_Column]:
@@ -181,7 +224,7 @@ def _group(
     database: Engine, columns: dict[str, _Column], areas: Sequence[str], schema: Schema, count: str | None
 ) -> None:
     """Add up equal rows, once, for a source may be a stream: codes a0, ...; levels x0, ... and their places p0, ..."""
-    parts = [f"nullif({_text('codes', columns[name])}, '') as a{j}" for j, name in enumerate(areas)]
+    parts = _codes(columns, areas)
     for j, (name, levels) in enumerate(schema.attributes.items()):
         text = _text("levels", columns[name])
         parts += [f"nullif({text}, '') as x{j}", f"{_place(text, levels)} as p{j}"]
@@ -203,7 +246,7 @@ def _check_groups(
     count: str | None,
 ) -> None:
     """Refuse the first rule that rows break."""
-    rules = [(f"{name} must have a code", f"a{j} is null", "size", "null") for j, name in enumerate(areas)]
+    rules = _coded(areas)
     if count is not None:
         rules.append((f"{count} must be a whole number, 0 or more", "odd > 0", "odd", "odd_told"))
     for j, (name, levels) in enumerate(schema.attributes.items()):
@@ -211,6 +254,25 @@ def _check_groups(
         shown = f"{', '.join(levels[:8])}{', ...' * (len(levels) > 8)}{numbers}"
         unknown = f"p{j} is null and (x{j} is not null or n > 0)"
         rules.append((f"{name} must be one of {shown}", unknown, "size", f"x{j}"))
+    _check_rules(what, database, rules)
+    told = database.fetch(f"select count(*) as groups, coalesce(sum(n), 0)::double as people from {GROUPS}")
+    if not told["groups"][0]:
+        raise ValueError(f"{what} must have one row at least, got none")
+    if told["people"][0] >= LARGEST:
+        raise ValueError(f"{what} must count less than 2**40 in all, got {told['people'][0]:.0f}")
+
+
+def _codes(columns: dict[str, _Column], areas: Sequence[str]) -> list[str]:
+    """Return the SQL of the codes a0, ..., null where they are missing."""
+    return [f"nullif({_text('codes', columns[name])}, '') as a{j}" for j, name in enumerate(areas)]
+
+
+def _coded(areas: Sequence[str]) -> list[Rule]:
+    return [(f"{name} must have a code", f"a{j} is null", "size", "null") for j, name in enumerate(areas)]
+
+
+def _check_rules(what: str, database: Engine, rules: Sequence[Rule]) -> None:
+    """Refuse the first rule that groups of rows break."""
     for rule, wrong, rows, value in rules:
         told = database.fetch(
             f"select coalesce(sum({rows}), 0)::bigint as rows, min({value})::varchar as value "
@@ -220,11 +282,6 @@ def _check_groups(
             example = told["value"][0]
             words = "a missing value" if example is None else reprlib.repr(example)
             raise ValueError(f"{what}: {rule}; {number:,} {'row' if number == 1 else 'rows'} broke it, such as {words}")
-    told = database.fetch(f"select count(*) as groups, coalesce(sum(n), 0)::double as people from {GROUPS}")
-    if not told["groups"][0]:
-        raise ValueError(f"{what} must have one row at least, got none")
-    if told["people"][0] >= LARGEST:
-        raise ValueError(f"{what} must count less than 2**40 in all, got {told['people'][0]:.0f}")
 
 
 def _text(what: str, column: _Column) -> str:

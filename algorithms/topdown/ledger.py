@@ -68,6 +68,8 @@ class Ledger:
         Public structure.
     delta : float
         Probability, between 0 and 1.
+    listed : bool
+        Whether the areas are from a public list, not read from the data.
 
     Raises
     ------
@@ -83,6 +85,7 @@ class Ledger:
 
     plan: Plan
     delta: float
+    listed: bool = True
 
     def __post_init__(self) -> None:
         if not 0 < self.delta < 1:
@@ -123,7 +126,8 @@ class Ledger:
                 f"The promise is relative to the invariants, which are published exactly ({exact}): it covers a record "
                 "that is replaced by one that leaves them as they are, and none added or removed, which changes them"
             )
-        return f"{text}{f'; bounds taken as public: {known}' * bool(known)}."
+        read = "" if self.listed else "; which areas there are was read from the data, and is taken as public"
+        return f"{text}{f'; bounds taken as public: {known}' * bool(known)}{read}."
 
     def __str__(self) -> str:
         parameter = self.replaced.parameter
@@ -144,7 +148,7 @@ class Ledger:
         return "\n".join([*lines, "", self.relative_to])
 
 
-def ledger(plan: Plan, delta: float = 1e-10) -> Ledger:
+def ledger(plan: Plan, delta: float = 1e-10, *, listed: bool = True) -> Ledger:
     r"""Add up what a release promises to lose at most.
 
     Parameters
@@ -153,6 +157,8 @@ def ledger(plan: Plan, delta: float = 1e-10) -> Ledger:
         Public structure.
     delta : float
         Probability between 0 and 1 at which epsilon is stated.
+    listed : bool
+        Whether the areas are from a public list. If they were read from the data, the page says so.
 
     Returns
     -------
@@ -179,4 +185,4 @@ def ledger(plan: Plan, delta: float = 1e-10) -> Ledger:
     epsilon at 1e-10, tight             2.475        1.720
     epsilon at 1e-10, Gaussian          2.363        1.641
     """
-    return Ledger(plan, delta)
+    return Ledger(plan, delta, listed)

@@ -14,7 +14,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from algorithms.hierarchy import Hierarchy
 from algorithms.topdown.budget import Budget, Law
-from algorithms.topdown.constraints import Bounds, Constraint, GroupedTotal, Invariant, given_joints
+from algorithms.topdown.constraints import Bounds, Constraint, GroupedTotal, Invariant, given_joints, tightened
 from algorithms.topdown.family import Joint
 from algorithms.topdown.schema import Query, Schema
 from algorithms.topdown.spine import areas_at, children_of, node_shares
@@ -86,6 +86,13 @@ class Plan:
     n_jobs: int = 1
 
     def __post_init__(self) -> None:
+        for name, kinds, each in (("invariants", Invariant | GroupedTotal, "Invariant"), ("bounds", Bounds, "Bounds")):
+            if wrong := [one for one in getattr(self, name) if not isinstance(one, kinds)]:
+                raise TypeError(f"{name} must each be {each}, got {wrong[0]!r}")
+        if self.passes is not None and not isinstance(self.passes, Mapping):
+            raise TypeError(f"passes must be a mapping of levels, got {self.passes!r}")
+        if self.minimal is not None and not isinstance(self.minimal, str):
+            raise TypeError(f"minimal must be the name of a query, got {self.minimal!r}")
         for name, kind in (("schema", Schema), ("tree", Hierarchy), ("budget", Budget)):
             if not isinstance(getattr(self, name), kind):
                 raise TypeError(f"{name} must be a {kind.__name__}, got {type(getattr(self, name)).__name__}")
@@ -93,7 +100,8 @@ class Plan:
             raise ValueError(f'solver must be "piqp" or "batched", got {self.solver!r}')
         for name in ("tolerance", "slack"):
             value = getattr(self, name)
-            if value is not None and not (isinstance(value, int | float) and 0 < value < math.inf):
+            good = isinstance(value, int | float) and not isinstance(value, bool) and 0 < value < math.inf
+            if value is not None and not good:
                 raise ValueError(f"{name} must be positive and finite, got {value!r}")
         if isinstance(self.n_jobs, bool) or not isinstance(self.n_jobs, int) or self.n_jobs == 0:
             raise ValueError(f"n_jobs must be a whole number other than 0, got {self.n_jobs!r}")
@@ -107,14 +115,16 @@ class Plan:
         if len(set(titles)) < len(titles):
             raise ValueError(f"invariants must be distinct, got {', '.join(titles)}")
         for invariant in self.invariants:
-            areas = areas_at(self.tree, invariant.level)
             if isinstance(invariant, Invariant):
+                areas_at(self.tree, invariant.level)
                 self.schema.query(invariant.query)
-            elif np.shape(invariant.groups) != (areas.size,):
-                raise ValueError(
-                    f"groups of level {invariant.level} must number each of {areas.size} areas, "
-                    f"got shape {np.shape(invariant.groups)}"
-                )
+            else:
+                self._check_groups(invariant)
+        if not self.shares[0]:
+            raise ValueError("the root must be measured, or nothing says how many people there are: its share is 0")
+        for j, queries in enumerate(self.queries):
+            for query in queries:
+                self.laws(j, query.name)  # refuses a budget that no noise can keep
         for level, passes in (self.passes or {}).items():
             measured = {name for name, _ in self.budget.measured(level)} if 0 <= level <= self.tree.depth else set()
             if {name for names in passes for name in names} != measured:
@@ -140,6 +150,22 @@ class Plan:
         """Where the children of each node start, shape (n_nodes + 1,)."""
         return children_of(self.tree)
 
+    def _check_groups(self, invariant: GroupedTotal) -> None:
+        """Refuse groups that are not of siblings, all at their level."""
+        areas, groups = areas_at(self.tree, invariant.level), np.asarray(invariant.groups)
+        if invariant.level < 1 or (areas < self.tree.offsets[invariant.level]).any():
+            raise ValueError(f"groups must be of a level below the root that no leaf lies above, got {invariant.level}")
+        if groups.shape != (areas.size,) or groups.dtype.kind not in "iu":
+            raise ValueError(
+                f"groups of level {invariant.level} must number each of {areas.size} areas, got {groups.dtype} of "
+                f"shape {groups.shape}"
+            )
+        if not np.array_equal(np.unique(groups), np.arange(groups.max() + 1)):
+            raise ValueError(f"groups of level {invariant.level} must be numbered from 0 without gaps")
+        for group in range(int(groups.max()) + 1):
+            if np.unique(self.tree.parent[areas[groups == group]]).size > 1:
+                raise ValueError(f"group {group} of level {invariant.level} must be of one parent, got several")
+
     @cached_property
     def public(self) -> tuple[Constraint, ...]:
         """The bounds, on all areas."""
@@ -149,6 +175,7 @@ class Plan:
             lower = np.zeros(query.size) if bounds.lower is None else bounds.lower
             upper = np.full(query.size, np.inf) if bounds.upper is None else bounds.upper
             found.append(Constraint.spread(bounds.name, query, self.tree, areas, lower, upper))
+        tightened(found, self.tree, self.schema.query("total"))  # refuses bounds that contradict each other
         return tuple(found)
 
     def laws(self, level: int, query: str) -> list[tuple[NDArray[np.int64], Law]]:
@@ -211,6 +238,10 @@ class Plan:
                 areas, values = parents, np.array([[sum(totals)] for totals in whole])
             found.append(Constraint.spread(name, query, self.tree, areas, values, values))
         return (*self.public, *found)
+
+    def tightened(self, known: Known) -> tuple[Constraint, ...]:
+        """Return the constraints tightened by each other, as estimation needs them."""
+        return tightened(self.constraints(known), self.tree, self.schema.query("total"))
 
     def joints(self, known: Known, parent: int) -> tuple[Joint, ...]:
         """Return the totals of several children together in the family of a parent."""

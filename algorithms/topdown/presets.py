@@ -249,7 +249,11 @@ def preset(
         promise = PureDP(epsilon, relation)
     if rho is not None:
         promise = ZCDP(rho, relation)
+    if "budget" in overrides and (epsilon is not None or rho is not None):
+        raise ValueError("a budget must be given once: as epsilon, as rho, or as a Budget")
     if name == "micro":
+        if facilities is not None or levels is not None:
+            raise ValueError("micro must go without facilities and levels, got them")
         shares = [Fraction(1, tree.depth + 1)] * (tree.depth + 1)
         budget = Budget(promise, shares, [{"detailed": 1}] * len(shares))
         return TopDown(**{"schema": found.schema, "tree": tree, "budget": budget, "solver": found.solver, **overrides})

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from algorithms.topdown.family import Family, Groups, Solution, answer
+from algorithms.topdown.family import Family, Groups, Solution, answer, refines
 
 __all__ = ["solve"]
 
@@ -111,6 +111,9 @@ def solve(family: Family, *, tolerance: float = 1e-9) -> Solution:
     if free.any() and not (bound and family.parts == 1):
         detailed, *others = _queries(family)
         center = np.where(free, detailed.targets, 0.0)
+        if parent is not None:  # a part of which no cell is measured is near its parent's share, not near nothing
+            unmeasured = ~(detailed.weights > 0).any(axis=1)
+            center[unmeasured] = np.where(free[unmeasured], parent / family.parts, 0.0)
         program = _residual_program(family, detailed, others, free, center)
         values, dual, steps = _interior_point(program, tolerance)
         tables = center
@@ -160,7 +163,7 @@ def _residual_program(
     layers = [(detailed.groups, column, center)]  # complete queries: groups, columns, what residuals are relative to
     for query in sorted(others, key=lambda query: -int(query.groups.max())):
         used = (query.weights > 0) | (query.lower > 0) | (query.upper < np.inf)
-        finer, columns, base = next(layer for layer in reversed(layers) if _refines(layer[0], query.groups))
+        finer, columns, base = next(layer for layer in reversed(layers) if refines(layer[0], query.groups))
         image = np.zeros(base.shape[1], np.int64)  # a group is summed over the coarsest query that refines it
         image[finer] = query.groups
         exact = answer(image, base)
@@ -196,13 +199,6 @@ def _residual_program(
     least[fixed], most[fixed] = -np.inf, np.inf
     right, limits = np.concatenate(equal.right), np.concatenate([*rows.right, np.zeros(0)])
     return _Program(np.concatenate(weights), equal.matrix(width), right, rows.matrix(width), limits, least, most)
-
-
-def _refines(finer: Groups, coarser: Groups) -> bool:
-    """Tell whether every group of one query is within a group of another."""
-    image = np.zeros(int(finer.max()) + 1, np.int64)
-    image[finer] = coarser
-    return bool((image[finer] == coarser).all())
 
 
 def _interior_point(program: _Program, tolerance: float) -> tuple[Real, float, int]:

@@ -11,8 +11,9 @@ The folder holds
 - ``release.json``: what was run and how the post-processing went.
 
 All but the invariants are functions of the noisy measurements and of what is public: `read_measurements` and
-``topdown.estimate`` make the same tables again. Time, and what is said of data that break a rule, depend on the data
-and are outside every promise.
+``topdown.estimate`` make the same tables again, and the same reasons of failsafes. Every area is named, so which areas
+there are must be public; `algorithms.topdown.intake.read_histogram` takes them from a list. Time, and what is said of
+data that break a rule, depend on the data and are outside every promise.
 """
 
 from __future__ import annotations
@@ -37,7 +38,11 @@ from algorithms.topdown.mechanism import TopDown
 from algorithms.topdown.plan import Plan
 from algorithms.topdown.published import paths_of, read_measurements, write_tables
 
-__all__ = ["Release", "read_measurements", "release"]
+__all__ = ["LARGEST_RELEASE", "Release", "read_measurements", "release"]
+
+LARGEST_RELEASE = 400_000_000
+"""Most records that are written: more than the people of all nations but two. Noise alone makes more of them where the
+budget is tiny and no total is held, and each is a row of the microdata, so that they would fill the disk."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -58,6 +63,8 @@ class Release:
         Name of the settings, if they have one.
     secure : bool
         Whether the noise came from the operating system's entropy; a simulation must not be published.
+    listed : bool
+        Whether the areas are from a public list, not read from the data.
     """
 
     topdown: TopDown
@@ -66,11 +73,12 @@ class Release:
     areas: tuple[str, ...]
     preset: str
     secure: bool
+    listed: bool = False
 
     @property
     def ledger(self) -> Ledger:
         """What the release promises to lose at most."""
-        return ledger(self.topdown)
+        return ledger(self.topdown, listed=self.listed)
 
     @property
     def people(self) -> int:
@@ -90,6 +98,7 @@ class Release:
             "relation": plan.claim.relation,
             "invariants": [str(invariant) for invariant in plan.invariants],
             "bounds": [str(bounds) for bounds in plan.bounds],
+            "areas": "from a public list" if self.listed else "read from the data, and taken as public",
             "levels": dict(zip(("root", *self.areas), np.diff(plan.tree.offsets).tolist(), strict=True)),
             "attributes": {name: list(levels) for name, levels in plan.schema.attributes.items()},
             "solver": plan.solver,
@@ -110,10 +119,15 @@ class Release:
         Raises
         ------
         ValueError
-            If the folder holds something.
+            If the folder holds something, or there are more records than `LARGEST_RELEASE`.
         OSError
             If it cannot be written.
         """
+        if self.people > LARGEST_RELEASE:
+            raise ValueError(
+                f"a release must have at most {LARGEST_RELEASE:,} records, got {self.people:,}; where the noise "
+                "made them, take a larger budget, or hold the total as an invariant"
+            )
         with whole_folder(folder) as staged:
             write_tables(staged, self.topdown, self.measurements, self.estimate.tables, self.areas)
             about = json.dumps(self.provenance, indent=4)
@@ -130,6 +144,7 @@ def release(
     rng: Rng = "secure",
     areas: Sequence[str] | None = None,
     preset: str = "",
+    listed: bool = False,
 ) -> Release:
     """Run TopDown once.
 
@@ -148,6 +163,9 @@ def release(
         Names of the levels below the root, for the microdata. Default: ``level 1``, ``level 2``, ...
     preset : str
         Name of the settings, for the record.
+    listed : bool
+        Whether the tree is from a public list of areas, or of another public source. Unless that is said, the record
+        says that the areas were read from the data, and that which there are is taken as public.
 
     Returns
     -------
@@ -158,7 +176,7 @@ def release(
     ------
     ValueError
         If the data break a rule or a public bound, areas or columns would have the same name, no tables keep the
-        constraints, or the folder is not empty.
+        constraints, the folder is not empty, or there are more records than `LARGEST_RELEASE` to write.
     TypeError
         If counts are not whole numbers.
     RuntimeError
@@ -183,7 +201,8 @@ def release(
     _check_names(topdown, names)
     DiscreteGaussian(1.0).sample(0, rng)  # a source of noise that is missing is told before the work, not after it
     measurements = topdown.measure(histogram, rng)
-    made = Release(topdown, measurements, topdown.estimate(measurements), names, preset, secure=isinstance(rng, str))
+    estimate = topdown.estimate(measurements)
+    made = Release(topdown, measurements, estimate, names, preset, secure=isinstance(rng, str), listed=listed)
     if out is not None:
         made.write(out)
     return made

@@ -102,6 +102,8 @@ class Schema:
     groupings: Mapping[str, Grouping] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
+        if not isinstance(self.attributes, Mapping) or not all(isinstance(name, str) for name in self.attributes):
+            raise TypeError(f"attributes must be a mapping of names to levels, got {self.attributes!r}")
         if not self.attributes:
             raise ValueError("attributes must name at least one attribute, got none")
         levels = {name: tuple(map(str, given)) for name, given in self.attributes.items()}
