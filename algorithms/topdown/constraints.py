@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from algorithms.hierarchy import Hierarchy
-from algorithms.topdown.family import Box, Joint, answer
+from algorithms.topdown.family import Box, Joint, answer, refines
 from algorithms.topdown.schema import Query, Schema
 from algorithms.topdown.spine import areas_at, children_of
 
@@ -246,10 +246,11 @@ def _spread_up(tree: Hierarchy, low: NDArray[np.float64], high: NDArray[np.float
 
 
 def tightened(constraints: Sequence[Constraint], tree: Hierarchy, total: Query) -> tuple[Constraint, ...]:
-    """Tighten the bounds on several queries by each other, through the totals that they leave.
+    """Tighten the bounds on several queries by each other, wherever one is a sum of another's groups.
 
-    A group has at most the total less what the others have at least, and at least the total less what they have at
-    most. Bounds of an area are then those of its parts added up, so that fewer tables of an area leave its parts none.
+    A group has at most what the sum that it belongs to leaves over what the others in it have at least, and at least
+    what they cannot have. Bounds of an area are then those of its parts added up, so that fewer tables of an area leave
+    its parts none.
 
     Parameters
     ----------
@@ -278,41 +279,46 @@ def tightened(constraints: Sequence[Constraint], tree: Hierarchy, total: Query) 
     if len({constraint.query.name for constraint in constraints}) < 2:
         return tuple(constraints)
     names = " and ".join(dict.fromkeys(constraint.name for constraint in constraints))
-    bounds = [(constraint.lower.copy(), constraint.upper.copy()) for constraint in constraints]
-    least, most = np.zeros((tree.n_nodes, 1)), np.full((tree.n_nodes, 1), np.inf)
-    for _ in range(2):
-        for low, high in bounds:
-            np.maximum(least, low.sum(axis=1, keepdims=True), out=least)
-            np.minimum(most, high.sum(axis=1, keepdims=True), out=most)
-        _spread_up(tree, least, most)
-        _check(names, total, tree, least, most)
-        for constraint, (low, high) in zip(constraints, bounds, strict=True):
-            endless = np.isinf(high)
-            finite = np.where(endless, 0, high)
-            others = finite.sum(axis=1, keepdims=True) - finite
-            others[endless.sum(axis=1, keepdims=True) > endless] = np.inf
-            np.minimum(high, most - (low.sum(axis=1, keepdims=True) - low), out=high)
-            np.maximum(low, least - others, out=low)
-            _spread_up(tree, low, high)
-            _check(names, constraint.query, tree, low, high)
-    found = [
-        Constraint(constraint.name, constraint.query, low, high)
-        for constraint, (low, high) in zip(constraints, bounds, strict=True)
+    left = Constraint(
+        f"totals that {names} leave", total, np.zeros((tree.n_nodes, 1)), np.full((tree.n_nodes, 1), np.inf)
+    )
+    others = [replace(one, lower=one.lower.copy(), upper=one.upper.copy()) for one in constraints]
+    pairs = [
+        (coarse, fine)
+        for coarse in (left, *others)
+        for fine in (left, *others)
+        if fine is not coarse and refines(fine.query.groups, coarse.query.groups)
     ]
-    implied = [max(low[node].sum() for low, _ in bounds) for node in range(tree.n_nodes)]
-    enough = [min(high[node].sum() for _, high in bounds) for node in range(tree.n_nodes)]
-    low = np.where(least[:, 0] > implied, least[:, 0], 0)[:, np.newaxis]
-    high = np.where(most[:, 0] < enough, most[:, 0], np.inf)[:, np.newaxis]
-    return (*found, Constraint(f"totals that {names} leave", total, low, high))
+    for _ in range(2):
+        for coarse, fine in pairs:
+            _tighten(coarse, fine)
+            for one in (coarse, fine):
+                _spread_up(tree, one.lower, one.upper)
+                if (wrong := np.argwhere(one.lower > one.upper)).size:
+                    node, group = wrong[-1]  # of the finest area: what is above follows from it
+                    raise ValueError(
+                        f"{names} conflict: {one.query.labels[group]} in {tree.labels[node]} would be "
+                        f"{one.lower[node, group]:.0f} or more and {one.upper[node, group]:.0f} or less"
+                    )
+    implied = np.max([one.lower.sum(axis=1) for one in others], axis=0)[:, np.newaxis]
+    enough = np.min([one.upper.sum(axis=1) for one in others], axis=0)[:, np.newaxis]
+    low, high = np.where(left.lower > implied, left.lower, 0), np.where(left.upper < enough, left.upper, np.inf)
+    return (*others, replace(left, lower=low, upper=high))
 
 
-def _check(names: str, query: Query, tree: Hierarchy, low: NDArray[np.float64], high: NDArray[np.float64]) -> None:
-    if (wrong := np.argwhere(low > high)).size:
-        node, group = wrong[-1]  # of the finest area: what is above follows from it
-        raise ValueError(
-            f"{names} conflict: {query.labels[group]} in {tree.labels[node]} would be {low[node, group]:.0f} or more "
-            f"and {high[node, group]:.0f} or less"
-        )
+def _tighten(coarse: Constraint, fine: Constraint) -> None:
+    """Tighten the bounds of two queries by each other, in place: every group of the one is a sum of the other's."""
+    inside = np.zeros(fine.query.size, np.int64)
+    inside[fine.query.groups] = coarse.query.groups
+    endless = np.isinf(fine.upper)
+    finite, endings = np.where(endless, 0, fine.upper), answer(inside, endless.astype(np.int64))
+    np.maximum(coarse.lower, answer(inside, fine.lower), out=coarse.lower)
+    np.minimum(coarse.upper, np.where(endings > 0, np.inf, answer(inside, finite)), out=coarse.upper)
+    low = answer(inside, fine.lower)[:, inside] - fine.lower  # what the others of the same sum have at least
+    high = answer(inside, finite)[:, inside] - finite
+    high[endings[:, inside] > endless] = np.inf
+    np.minimum(fine.upper, coarse.upper[:, inside] - low, out=fine.upper)
+    np.maximum(fine.lower, coarse.lower[:, inside] - high, out=fine.lower)
 
 
 def given_joints(tree: Hierarchy, grouped: GroupedTotal, totals: NDArray[np.int64], parent: int) -> list[Joint]:
