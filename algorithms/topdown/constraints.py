@@ -166,7 +166,7 @@ class Constraint:
         lower, upper = self.lower[nodes], self.upper[nodes]
         if not lower.any() and np.isinf(upper).all():
             return None
-        return Box(self.name, self.query.groups, lower, upper)
+        return Box(self.name, self.query.groups, lower, upper, self.query.labels)
 
 
 def facility_bounds(query: str, level: int, facilities: ArrayLike, *, most: Mapping[str, int] = MOST_PERSONS) -> Bounds:

@@ -115,7 +115,7 @@ class _Level:
             tuple(
                 Fit(name, groups, answers[run, parts], weights[parts]) for name, groups, answers, weights in self.fits
             ),
-            tuple(Box(box.name, box.groups, box.lower[parts], box.upper[parts]) for box in self.boxes),
+            tuple(replace(box, lower=box.lower[parts], upper=box.upper[parts]) for box in self.boxes),
             () if self.above is None else self.plan.joints(self.measurements.known, int(self.parents[number])),
             None if self.above is None else self.above[run, number],
         )

@@ -103,12 +103,15 @@ class Box:
         The query.
     lower, upper : ndarray of float, shape (parts, groups)
         0 and infinity where there is no bound; equal where the answer is given.
+    labels : tuple of str
+        Names of the groups, for messages; none: their numbers.
     """
 
     name: str
     groups: Groups
     lower: Real
     upper: Real
+    labels: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)

@@ -195,6 +195,7 @@ def _name(rules: System, row: int, top: Index, bottom: Index, labels: Sequence[s
         part=int(part),
         group=int(group),
         labels=labels,
+        groups=rules.groups[source],
     )
 
 

@@ -35,6 +35,8 @@ class System:
         Where a row is from: which of `sources`, part (-1 for several), group (-1 for a query of one group).
     sources : tuple of str
         Names of constraints.
+    groups : tuple of tuple of str
+        For each source the names of its groups, if it has any.
     """
 
     matrix: Any
@@ -42,10 +44,18 @@ class System:
     upper: Real
     origin: Index
     sources: tuple[str, ...]
+    groups: tuple[tuple[str, ...], ...] = ()
 
 
 def named(
-    name: str, relation: str, value: float, *, part: int = -1, group: int = -1, labels: Sequence[str] = ()
+    name: str,
+    relation: str,
+    value: float,
+    *,
+    part: int = -1,
+    group: int = -1,
+    labels: Sequence[str] = (),
+    groups: Sequence[str] = (),
 ) -> str:
     """Return the words by which one bound is called in messages.
 
@@ -59,8 +69,8 @@ def named(
         The bound.
     part, group : int
         Whose answer is bounded; -1 for none in particular.
-    labels : sequence of str
-        Names of the parts.
+    labels, groups : sequence of str
+        Names of the parts, and of the groups of the query.
 
     Returns
     -------
@@ -75,7 +85,8 @@ def named(
     if name in (PARENT, SLACK):
         return name
     where = "" if part < 0 else f" in {labels[part] if labels else f'part {part}'}"
-    return f"{name}{where}{'' if group < 0 else f', group {group}'} {relation} {value:.12g}"
+    which = "" if group < 0 else f", {groups[group] if groups else f'group {group}'}"
+    return f"{name}{where}{which} {relation} {value:.12g}"
 
 
 def tally(groups: Groups, parts: int) -> Any:
@@ -130,6 +141,7 @@ def system(family: Family) -> System:
     """
     n, cells = family.parts * family.cells, np.tile(np.arange(family.cells), family.parts)
     blocks: list[tuple[str, Any, ArrayLike, ArrayLike, Index]] = []
+    labels = {box.name: box.labels for box in family.boxes}
     if family.parent is not None:
         margin = np.arange(family.cells) if family.margin is None else family.margin
         sums = answer(margin, family.parent)
@@ -160,6 +172,7 @@ def system(family: Family) -> System:
         np.concatenate(upper).astype(np.float64),
         np.column_stack([numbers, np.concatenate(wheres)]),
         sources,
+        tuple(labels.get(source, ()) for source in sources),
     )
 
 

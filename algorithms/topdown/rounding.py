@@ -293,5 +293,7 @@ def check(tables: Counts, family: Family, *, labels: Sequence[str] = ()) -> tupl
             under = sums[part, group] < lower
             relation = "=" if lower == upper else ">=" if under else "<="
             at = -1 if one else int(group)
-            broken.append(named(box.name, relation, lower if under else upper, part=int(part), group=at, labels=labels))
+            bound = lower if under else upper
+            words = named(box.name, relation, bound, part=int(part), group=at, labels=labels, groups=box.labels)
+            broken.append(words)
     return tuple(broken)
