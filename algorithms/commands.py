@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import signal
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -82,11 +84,9 @@ def release_phsafe(
     ] = None,
 ) -> int:
     """Release the S-DHC tables from persons, units and places, by PHSafe."""
-    import numpy as np
     from rich.console import Console
 
     from algorithms.files import check_folder
-    from algorithms.noise import Rng
     from algorithms.phsafe.budget import read_config
     from algorithms.phsafe.derive import derive_units
     from algorithms.phsafe.duck import DuckDB
@@ -94,8 +94,7 @@ def release_phsafe(
     from algorithms.phsafe.release import release
     from algorithms.phsafe.validate import InvalidHouseholds
 
-    if seed is not None and seed < 0:
-        raise ValueError(f"seed must be 0 or more, got {seed}")
+    rng, noise = _noise(seed)
     if memory and engine != "duckdb":
         raise ValueError(f"--memory is for duckdb, got the engine {engine}")
     check_folder(out)
@@ -110,17 +109,14 @@ def release_phsafe(
         given = [households.persons, households.units, households.geo]
     elif None in given:
         raise ValueError("--persons, --units and --geo are needed, or --bundled")
-    rng: Rng = "secure" if seed is None else np.random.default_rng(seed)
-    signal.signal(signal.SIGTERM, signal.default_int_handler)  # so that spilled rows are removed then, too
     own = DuckDB(given, memory=memory) if engine == "duckdb" else engine
     try:
-        with Console(stderr=True).status("validating, counting, drawing noise"), opened(own, given) as database:
+        status = Console(stderr=True).status("validating, counting, drawing noise")
+        with _interruptible(), status, opened(own, given) as database:
             if derive:
                 given[1] = derive_units(persons, units, engine=database)
             options: dict[str, Any] = {"engine": database, "partitions": partitions, "rng": rng}
             made = release(given[0], given[1], given[2], settings, out=out, published=published, **options)
-    except KeyboardInterrupt:
-        raise ValueError("interrupted; nothing was written") from None
     except InvalidHouseholds as error:
         for finding in error.findings:
             print(finding, file=sys.stderr)
@@ -131,7 +127,6 @@ def release_phsafe(
             own.close()
     print(made.ledger)
     rows = sum(map(len, made.tables.values()))
-    noise = "secure noise" if seed is None else f"noise from seed {seed}: a simulation, not to be published"
     print(f"\n{rows:,} rows in {len(made.tables)} tables, with {noise}, written to {out}.")
     print(MODEL)
     return 0
@@ -170,7 +165,6 @@ def release_topdown(
     ] = None,
 ) -> int:
     """Release consistent tables and microdata from persons, by TopDown."""
-    import numpy as np
     from rich.console import Console
 
     from algorithms.files import check_folder
@@ -180,8 +174,7 @@ def release_topdown(
     from algorithms.topdown.population import synthetic_1940
     from algorithms.topdown.release import release
 
-    if seed is not None and seed < 0:
-        raise ValueError(f"seed must be 0 or more, got {seed}")
+    rng, noise = _noise(seed)
     if preset not in presets.PRESETS:
         raise ValueError(f"preset must be one of {', '.join(presets.PRESETS)}, got {preset!r}")
     check_folder(out)
@@ -197,9 +190,8 @@ def release_topdown(
         raise ValueError("--data and --areas are needed, or --bundled")
     options["levels"] = _levels(list(presets.PRESETS[preset].levels), columns)
     presets.preset(preset, Hierarchy.regular(1, len(columns)), **options)  # settings are refused before data are read
-    signal.signal(signal.SIGTERM, signal.default_int_handler)
     try:
-        with Console(stderr=True).status("counting, drawing noise, estimating"):
+        with _interruptible(), Console(stderr=True).status("counting, drawing noise, estimating"):
             if bundled:
                 population = synthetic_1940(0, states=2, counties=3, districts=5)
                 tree, histogram = population.tree, population.histogram
@@ -210,11 +202,8 @@ def release_topdown(
                 if facilities is not None:
                     options["facilities"] = read_facilities(facilities, schema, columns, tree)
             topdown = presets.preset(preset, tree, **options)
-            rng: Any = "secure" if seed is None else np.random.default_rng(seed)
             listed = bundled or geo is not None
             made = release(topdown, histogram, out=out, rng=rng, areas=columns, preset=preset, listed=listed)
-    except KeyboardInterrupt:
-        raise ValueError("interrupted; nothing was written") from None
     except RuntimeError as error:  # a solver that does not converge, and no failsafe
         raise ValueError(f"{error}; nothing was written") from error
     print(made.ledger)
@@ -226,9 +215,29 @@ def release_topdown(
     failures, families = made.estimate.failures, sum(made.estimate.routes.values())
     print(f"Failsafe: {len(failures):,} of {families:,} families{':' * bool(failures)}")
     print(*(f"  {failure.area}: {failure.reason}" for failure in failures[:5]), sep="\n", end="\n" * bool(failures))
-    noise = "secure noise" if seed is None else f"noise from seed {seed}: a simulation, not to be published"
     print(f"Tables of {tree.n_nodes:,} areas and {made.people:,} records, with {noise}, written to {out}.")
     return 0
+
+
+def _noise(seed: int | None) -> tuple[Any, str]:
+    """Return the source of noise of a release, and what it is, in words."""
+    import numpy as np
+
+    if seed is None:
+        return "secure", "secure noise"
+    if seed < 0:
+        raise ValueError(f"seed must be 0 or more, got {seed}")
+    return np.random.default_rng(seed), f"noise from seed {seed}: a simulation, not to be published"
+
+
+@contextmanager
+def _interruptible() -> Iterator[None]:
+    """Turn an interrupt, or a request to end, into one line: what was half done is removed on the way."""
+    signal.signal(signal.SIGTERM, signal.default_int_handler)
+    try:
+        yield
+    except KeyboardInterrupt:
+        raise ValueError("interrupted; nothing was written") from None
 
 
 def _levels(known: list[str], areas: list[str]) -> list[str] | None:
