@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -24,7 +24,6 @@ from algorithms.topdown.plan import Known, Plan
 __all__ = ["MissingFactorTwo", "PrunedByTruth", "SilentTotals", "WrongLevelShare"]
 
 Laws = list[tuple[NDArray[np.int64], Law]]
-EMPTY, TOTALS = "cells that are empty", "totals of level 1"  # what two of the bugs let out of the measurement step
 
 
 @dataclass(frozen=True, eq=False)
@@ -97,7 +96,37 @@ class WrongLevelShare(TopDown):
 
 
 @dataclass(frozen=True, eq=False)
-class PrunedByTruth(TopDown):
+class _Leaking(TopDown):
+    """TopDown whose measurement step lets more out than noisy answers and invariants, and estimates with it."""
+
+    secret: ClassVar[str]  # its name among the constraints
+
+    @property
+    def true_loss(self) -> float:
+        """Loss of the worst pair of neighbors: infinite."""
+        return math.inf
+
+    def measure(
+        self, histogram: ArrayLike, rng: Rng, *, size: int | None = None, only: Sequence[Key] | None = None
+    ) -> Measurements:
+        """Measure a histogram, shape (leaves, cells), and keep what should stay behind."""
+        found = super().measure(histogram, rng, size=size, only=only)
+        return replace(found, known={**found.known, self.secret: self._truth(histogram)})
+
+    def constraints(self, known: Known) -> tuple[Constraint, ...]:
+        """Return all constraints, and the one that should not be."""
+        found = super().constraints(known)
+        return (*found, self._bound(known[self.secret])) if self.secret in known else found
+
+    def _truth(self, histogram: ArrayLike) -> NDArray[np.int64]:
+        raise NotImplementedError
+
+    def _bound(self, truth: NDArray[np.int64]) -> Constraint:
+        raise NotImplementedError
+
+
+@dataclass(frozen=True, eq=False)
+class PrunedByTruth(_Leaking):
     """TopDown that drops cells from the problem of a family where its parent truly has nobody.
 
     **Claim.** The budget's promise.
@@ -116,30 +145,19 @@ class PrunedByTruth(TopDown):
     np.int64(0)
     """
 
-    @property
-    def true_loss(self) -> float:
-        """Loss of the worst pair of neighbors: infinite."""
-        return math.inf
+    secret: ClassVar[str] = "cells that are empty"
 
-    def measure(
-        self, histogram: ArrayLike, rng: Rng, *, size: int | None = None, only: Sequence[Key] | None = None
-    ) -> Measurements:
-        """Measure a histogram, shape (leaves, cells), and keep which cells are empty."""
-        found = super().measure(histogram, rng, size=size, only=only)
-        empty = self.tables(self.check_histogram(histogram)) == 0
-        return replace(found, known={**found.known, EMPTY: empty[self.tree.parent]})
+    def _truth(self, histogram: ArrayLike) -> NDArray[np.int64]:
+        empty: NDArray[np.int64] = (self.tables(self.check_histogram(histogram)) == 0).astype(np.int64)
+        return empty[self.tree.parent]
 
-    def constraints(self, known: Known) -> tuple[Constraint, ...]:
-        """Return all constraints, and that nobody is where the parent has nobody."""
-        found = super().constraints(known)
-        if EMPTY not in known:
-            return found
-        upper = np.where(known[EMPTY], 0, np.inf)
+    def _bound(self, truth: NDArray[np.int64]) -> Constraint:
+        upper = np.where(truth, 0, np.inf)
         upper[0] = np.inf  # the root has no parent
-        return (*found, self._bound(EMPTY, "detailed", np.arange(self.tree.n_nodes), np.zeros(upper.shape), upper))
-
-    def _bound(self, name: str, query: str, areas: Any, lower: ArrayLike, upper: ArrayLike) -> Constraint:
-        return Constraint.spread(name, self.schema.query(query), self.tree, areas, lower, upper)
+        areas = np.arange(self.tree.n_nodes)
+        return Constraint.spread(
+            self.secret, self.schema.query("detailed"), self.tree, areas, np.zeros(upper.shape), upper
+        )
 
     def support_masses(self, pair: Pair) -> tuple[float, float]:
         """Return how often the tables of a pair show a person in a cell that the other database keeps empty, at least.
@@ -177,7 +195,7 @@ class PrunedByTruth(TopDown):
 
 
 @dataclass(frozen=True, eq=False)
-class SilentTotals(TopDown):
+class SilentTotals(_Leaking):
     """TopDown that keeps the totals of the areas of level 1 as they are, which its promise does not mention.
 
     **Claim.** The budget's promise, relative to the invariants declared.
@@ -198,25 +216,15 @@ class SilentTotals(TopDown):
            [24, 24]])
     """
 
-    @property
-    def true_loss(self) -> float:
-        """Loss of the worst pair of neighbors: infinite."""
-        return math.inf
+    secret: ClassVar[str] = "totals of level 1"
 
-    def measure(
-        self, histogram: ArrayLike, rng: Rng, *, size: int | None = None, only: Sequence[Key] | None = None
-    ) -> Measurements:
-        """Measure a histogram, shape (leaves, cells), and keep the totals of level 1."""
-        found = super().measure(histogram, rng, size=size, only=only)
-        return replace(found, known={**found.known, TOTALS: self._totals(histogram)})
+    def _truth(self, histogram: ArrayLike) -> NDArray[np.int64]:
+        totals: NDArray[np.int64] = self.tables(self.check_histogram(histogram)).sum(axis=1, keepdims=True)
+        return totals[self.tree.level(1)]
 
-    def constraints(self, known: Known) -> tuple[Constraint, ...]:
-        """Return all constraints, and the true totals."""
-        found = super().constraints(known)
-        if TOTALS not in known:
-            return found
-        areas, totals = np.arange(*self.tree.level(1).indices(self.tree.n_nodes)), known[TOTALS]
-        return (*found, Constraint.spread(TOTALS, self.schema.query("total"), self.tree, areas, totals, totals))
+    def _bound(self, truth: NDArray[np.int64]) -> Constraint:
+        areas = np.arange(*self.tree.level(1).indices(self.tree.n_nodes))
+        return Constraint.spread(self.secret, self.schema.query("total"), self.tree, areas, truth, truth)
 
     def support_masses(self, pair: Pair) -> tuple[float, float]:
         """Return the probability of outputs of a pair that the other database cannot give: all or nothing.
@@ -231,15 +239,12 @@ class SilentTotals(TopDown):
         tuple of float
             On `x` and on `y`: 1 if a total of level 1 differs, and 0 otherwise.
         """
-        apart = float(np.any(self._totals(pair.x) != self._totals(pair.y)))
+        apart = float(np.any(self._truth(pair.x) != self._truth(pair.y)))
         return apart, apart
-
-    def _totals(self, histogram: ArrayLike) -> NDArray[np.int64]:
-        totals: NDArray[np.int64] = self.tables(self.check_histogram(histogram)).sum(axis=1, keepdims=True)
-        return totals[self.tree.level(1)]
 
 
 def _laws(topdown: TopDown, promise: Claim, level: int, query: str) -> Laws:
     """Return the noise that would be right for another promise."""
     budget = replace(topdown.budget, promise=promise)
-    return Plan(topdown.schema, topdown.tree, budget, bypass=topdown.bypass).laws(level, query)
+    plan = Plan(topdown.schema, topdown.tree, budget, bypass=topdown.bypass, area_shares=topdown.area_shares)
+    return plan.laws(level, query)
