@@ -291,7 +291,23 @@ class Hierarchy:
 
     def label(self, leaf: int) -> str:
         """Return the names along the path to a leaf, the root's left out."""
-        return " / ".join(self.labels[node] for node in self.path(leaf)[1:]) or self.labels[0]
+        return self.name(int(self.path(leaf)[-1]))
+
+    def name(self, node: int) -> str:
+        """Return the names along the path to an area, the root's left out; the root has its own.
+
+        Raises
+        ------
+        ValueError
+            If there is no such node.
+        """
+        if not 0 <= node < self.n_nodes:
+            raise ValueError(f"node must be in 0..{self.n_nodes - 1}, got {node}")
+        names = []
+        while node > 0:
+            names.append(self.labels[node])
+            node = int(self.parent[node])
+        return " / ".join(reversed(names)) or self.labels[0]
 
     def check_counts(self, counts: ArrayLike) -> Index:
         """Return counts of people as int64, shape (..., n_leaves), or say what is wrong with them.

@@ -359,3 +359,12 @@ def test_counts_come_back_as_integers():
 def test_only_whole_numbers_are_raked(noisy):
     with pytest.raises(ValueError, match="noisy must hold whole numbers"):
         Hierarchy.regular(2, 1).rake(noisy)
+
+
+def test_every_area_has_the_name_of_its_path():
+    tree = Hierarchy.from_codes(["A", "A", "B"], ["1", "2", "1"])
+    assert [tree.name(node) for node in range(tree.n_nodes)] == ["total", "A", "B", "A / 1", "A / 2", "B / 1"]
+    assert [tree.label(leaf) for leaf in range(tree.n_leaves)] == ["A / 1", "A / 2", "B / 1"]
+    for node in (-1, 6):
+        with pytest.raises(ValueError, match=rf"node must be in 0..5, got {node}"):
+            tree.name(node)

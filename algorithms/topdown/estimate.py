@@ -10,7 +10,6 @@ import joblib
 import numpy as np
 from numpy.typing import NDArray
 
-from algorithms.hierarchy import Hierarchy
 from algorithms.topdown import batched, linear, quadratic, rounding
 from algorithms.topdown.constraints import Constraint, GroupedTotal, broken
 from algorithms.topdown.family import Box, Family, Fit, Groups, Solution, answer
@@ -69,6 +68,10 @@ class Estimate:
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> NDArray[Any]:
         return np.array(self.tables, dtype=dtype, copy=copy)
+
+
+class _NotConverged(Exception):
+    """A solver that stopped before its tolerance."""
 
 
 @dataclass(frozen=True)
@@ -175,7 +178,7 @@ def estimate(plan: Plan, measurements: Measurements) -> Estimate:
             routes[split.route] = routes.get(split.route, 0) + 1
             primal, dual = max(primal, split.primal), max(dual, split.dual)
             if split.failure:
-                failures.append(Failure(int(run), _path(plan.tree, int(level.parents[number])), split.failure))
+                failures.append(Failure(int(run), plan.tree.name(int(level.parents[number])), split.failure))
     tables = plan.tables(tables[:, plan.tree.leaves])  # above a failsafe an area is what its parts became
     for constraint in constraints:
         if words := broken(constraint, tables, plan.tree):
@@ -296,7 +299,7 @@ def _solve_apart(
         family = level.family(int(run), int(number))
         usable = solved is not None and solved.converged[run, number] and not family.joints
         real = solved.tables[run, parts] if solved is not None and usable else None
-        labels = [_path(plan.tree, node) for node in range(nodes.start + parts.start, nodes.start + parts.stop)]
+        labels = [plan.tree.name(node) for node in range(nodes.start + parts.start, nodes.start + parts.stop)]
         jobs.append(joblib.delayed(_split)(family, options, labels, real))
     yield from joblib.Parallel(n_jobs=plan.n_jobs)(jobs)
 
@@ -314,7 +317,7 @@ def _split(family: Family, options: _Options, labels: Sequence[str], real: Real 
         failure = f"rounding breaks {wrong[0]}"
     except linear.Infeasible as error:
         failure = str(error)
-    except NotConverged as error:
+    except _NotConverged as error:
         names = linear.conflict(family, labels=labels)
         failure = f"{'; '.join(names)} conflict" if names else str(error)
     if family.parent is None or not options.margins:
@@ -341,13 +344,13 @@ def _fit(family: Family, options: _Options, labels: Sequence[str]) -> tuple[Real
     """Fit the measurements, in one pass or several."""
     held = family
     primal = dual = 0.0
-    for names in options.passes:
+    for number, names in enumerate(options.passes, start=1):
         fits = tuple(fit for fit in family.fits if fit.name in names)
         solution = quadratic.solve(replace(held, fits=fits), **_tolerance(options.tolerance))
         if not solution.converged:
-            raise NotConverged(f"the solver does not converge: {_residuals(solution)}")
+            raise _NotConverged(f"the solver does not converge: {_residuals(solution)}")
         primal, dual = max(primal, solution.primal), max(dual, solution.dual)
-        if names != options.passes[-1]:
+        if number < len(options.passes):
             targets = [(fit.groups, answer(fit.groups, solution.tables)) for fit in fits]
             off = linear.smallest_tolerance(held, targets, labels=labels) + options.slack
             bands = [
@@ -358,21 +361,9 @@ def _fit(family: Family, options: _Options, labels: Sequence[str]) -> tuple[Real
     return solution.tables, primal, dual
 
 
-class NotConverged(Exception):
-    """A solver that stopped before its tolerance."""
-
-
 def _residuals(solution: Solution) -> str:
     return f"residuals {solution.primal:.2g} (people) and {solution.dual:.2g} after {solution.iterations} iterations"
 
 
 def _tolerance(value: float | None) -> dict[str, Any]:
     return {} if value is None else {"tolerance": value}
-
-
-def _path(tree: Hierarchy, node: int) -> str:
-    names = []
-    while node > 0:
-        names.append(tree.labels[node])
-        node = int(tree.parent[node])
-    return " / ".join(names[::-1]) or tree.labels[0]

@@ -20,7 +20,7 @@ from algorithms.topdown.plan import Plan
 from algorithms.topdown.schema import Query
 from algorithms.topdown.spine import areas_at
 
-__all__ = ["paths_of", "read_measurements", "write_tables"]
+__all__ = ["read_measurements", "write_tables"]
 
 NOISY = ("LEVEL", "AREA", "QUERY", "GROUP", "COUNT", "VARIANCE")
 EXACT = ("INVARIANT", "LEVEL", "AREA", "GROUP", "COUNT")
@@ -96,27 +96,6 @@ def read_measurements(folder: str | os.PathLike[str], plan: Plan) -> Measurement
     return Measurements(noisy, known)
 
 
-def paths_of(plan: Plan) -> list[str]:
-    """Return the name of every area: the codes from the outermost down to it; the root has its own.
-
-    Parameters
-    ----------
-    plan : Plan
-        Public structure.
-
-    Returns
-    -------
-    list of str
-        In the order of the nodes.
-    """
-    tree = plan.tree
-    names = [tree.labels[0]]
-    for node in range(1, tree.n_nodes):
-        above = names[tree.parent[node]]
-        names.append(f"{above} / {tree.labels[node]}" if tree.parent[node] else tree.labels[node])
-    return names
-
-
 def _noisy_rows(plan: Plan, measurements: Measurements) -> Iterator[Row]:
     keys = _noisy_keys(plan)
     for level, query, variance in _measured(plan):
@@ -133,7 +112,10 @@ def _exact_rows(plan: Plan, measurements: Measurements) -> Iterator[Row]:
 
 
 def _table_rows(plan: Plan, tables: NDArray[np.int64]) -> Iterator[Row]:
-    paths, cells = paths_of(plan), list(product(*plan.schema.attributes.values()))
+    paths, cells = (
+        [plan.tree.name(node) for node in range(plan.tree.n_nodes)],
+        list(product(*plan.schema.attributes.values())),
+    )
     for level in range(plan.tree.depth + 1):
         for node in range(*plan.tree.level(level).indices(plan.tree.n_nodes)):
             for cell in np.flatnonzero(tables[node]):
@@ -164,7 +146,7 @@ def _measured(plan: Plan) -> Iterator[tuple[int, Query, NDArray[np.float64]]]:
 
 
 def _noisy_keys(plan: Plan) -> Iterator[Key]:
-    paths = paths_of(plan)
+    paths = [plan.tree.name(node) for node in range(plan.tree.n_nodes)]
     for level, query, variance in _measured(plan):
         for area in np.flatnonzero(np.isfinite(variance)) + plan.tree.level(level).start:
             yield from ((str(level), paths[area], query.name, label) for label in query.labels)
@@ -172,7 +154,7 @@ def _noisy_keys(plan: Plan) -> Iterator[Key]:
 
 def _invariants(plan: Plan) -> Iterator[tuple[str, tuple[int, ...], list[Key]]]:
     """Yield every invariant: its name, the shape of its answers, and what each is of."""
-    paths = paths_of(plan)
+    paths = [plan.tree.name(node) for node in range(plan.tree.n_nodes)]
     for invariant in plan.invariants:
         name, level = str(invariant), str(invariant.level)
         if isinstance(invariant, Invariant):

@@ -36,7 +36,7 @@ from algorithms.topdown.ledger import Ledger, ledger
 from algorithms.topdown.measure import Measurements
 from algorithms.topdown.mechanism import TopDown
 from algorithms.topdown.plan import Plan
-from algorithms.topdown.published import paths_of, read_measurements, write_tables
+from algorithms.topdown.published import read_measurements, write_tables
 
 __all__ = ["LARGEST_RELEASE", "Release", "read_measurements", "release"]
 
@@ -216,7 +216,7 @@ def _check_names(plan: Plan, areas: tuple[str, ...]) -> None:
             raise ValueError(f"columns of a file must have different names, got {twice[0]!r} twice")
     levels = np.repeat(np.arange(plan.tree.depth + 1), np.diff(plan.tree.offsets)).tolist()
     seen = set()
-    for place in zip(levels, paths_of(plan), strict=True):
+    for place in zip(levels, map(plan.tree.name, range(plan.tree.n_nodes)), strict=True):
         if place in seen:
             raise ValueError(f"areas of a level must have different names along their paths, got {place[1]!r} twice")
         seen.add(place)
