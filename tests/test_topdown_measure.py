@@ -36,7 +36,7 @@ def moved(source: tuple[int, int], target: tuple[int, int]) -> NeighborPair:
 
 
 def test_noise_has_the_law_of_its_share() -> None:
-    """Chi-square tests of 4 laws with 20,000 draws each; false alarm 4e-6 in all."""
+    """Chi-square tests of 4 laws with 10,000 or 20,000 draws each; false alarm 4e-6 in all."""
     topdown = release(PureDP(4.0, "replace_one"))
     found = topdown.measure(HISTOGRAM, np.random.default_rng(20260901), size=5_000)
     tables = topdown.tables(HISTOGRAM)
@@ -140,6 +140,22 @@ def test_areas_that_are_bypassed_are_not_measured() -> None:
     pair = NeighborPair.move_people(histogram, (0, 1), (1, 2))
     assert stage.exact_loss(pair).supremum == pytest.approx(3.0, rel=1e-9)
     assert np.isfinite(stage.log_likelihood(stage(histogram, 2, np.random.default_rng(1)), histogram)).all()
+
+
+def test_every_area_may_have_a_share_of_its_own() -> None:
+    """One branch spends its budget above, the other below; every path spends all, and so does a move between them."""
+    shares = ["1/4", "1/2", "1/4", "1/4", "1/4", "1/2", "1/2"]
+    topdown = preset("micro", TREE, epsilon=4.0, area_shares=shares)
+    found = topdown.measure(HISTOGRAM, np.random.default_rng(1))
+    for level, epsilons in ((0, [0.5]), (1, [1.0, 0.5]), (2, [0.5, 0.5, 1.0, 1.0])):
+        variances = [TwoTailedGeometric(epsilon).variance for epsilon in epsilons]
+        assert found.noisy[level, "detailed"].variance == pytest.approx(variances, rel=1e-12)
+    stage = topdown.stage("measurements")
+    assert stage.claim == PureDP(4.0, "replace_one")
+    assert stage.exact_loss(moved((0, 0), (3, 2))).supremum == pytest.approx(4.0, rel=1e-9)
+    assert topdown.stage("measurements", level=2).claim == PureDP(2.0, "replace_one")
+    tables = topdown.estimate(found).tables
+    assert np.array_equal(topdown.tables(tables[TREE.leaves]), tables)
 
 
 def test_pairs_that_break_an_invariant_are_refused() -> None:

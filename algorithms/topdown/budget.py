@@ -104,10 +104,12 @@ class Budget:
             raise ValueError(f"shares of the levels must add up to 1, got {sum(levels)}")
         if len(self.queries) != len(levels):
             raise ValueError(f"queries must be given for each of {len(levels)} levels, got {len(self.queries)}")
+        for j, given in enumerate(self.queries):
+            if not isinstance(given, Mapping):
+                raise TypeError(f"queries of level {j} must be a mapping of names to shares, got {given!r}")
         queries = tuple(
             {name: exact_share(f"{name} at level {j}", share) for name, share in given.items()}
             for j, given in enumerate(self.queries)
-            if _is_mapping(j, given)
         )
         for j, given in enumerate(queries):
             if sum(given.values()) != 1:
@@ -191,9 +193,3 @@ class Budget:
         factor = {"add_remove": 1, "replace_one": 2}
         budget = self.promise.budget * factor[relation] / factor[self.promise.relation]
         return type(self.promise)(budget, relation)
-
-
-def _is_mapping(level: int, given: object) -> bool:
-    if not isinstance(given, Mapping):
-        raise TypeError(f"queries of level {level} must be a mapping of names to shares, got {given!r}")
-    return True

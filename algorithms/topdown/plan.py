@@ -13,11 +13,11 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from algorithms.hierarchy import Hierarchy
-from algorithms.topdown.budget import Budget, Law
+from algorithms.topdown.budget import Budget, Law, Share, exact_share
 from algorithms.topdown.constraints import Bounds, Constraint, GroupedTotal, Invariant, given_joints, tightened
 from algorithms.topdown.family import Joint
 from algorithms.topdown.schema import Query, Schema
-from algorithms.topdown.spine import areas_at, children_of, node_shares
+from algorithms.topdown.spine import areas_at, check_paths, children_of, node_shares
 
 __all__ = ["Plan"]
 
@@ -44,6 +44,9 @@ class Plan:
         What every possible database keeps, structural zeros included.
     bypass : bool
         Whether an area with a single part is measured once, with both shares.
+    area_shares : sequence of Share, optional
+        Share of the budget of every area, in the order of the nodes, where those of the levels will not do. Every path
+        from the root to a leaf spends 1.
     passes : mapping of int to sequence of sequence of str
         For a level, which queries are fitted in which pass; a query of an earlier pass is then held within the smallest
         tolerance. Levels not named are fitted in one pass.
@@ -77,6 +80,7 @@ class Plan:
     invariants: Sequence[Invariant | GroupedTotal] = ()
     bounds: Sequence[Bounds] = ()
     bypass: bool = False
+    area_shares: Sequence[Share] | None = None
     passes: Mapping[int, Sequence[Sequence[str]]] | None = None
     rounding: Sequence[Sequence[str]] = ()
     minimal: str | None = None
@@ -127,16 +131,30 @@ class Plan:
                 self.laws(j, query.name)  # refuses a budget that no noise can keep
         for level, passes in (self.passes or {}).items():
             measured = {name for name, _ in self.budget.measured(level)} if 0 <= level <= self.tree.depth else set()
-            if {name for names in passes for name in names} != measured:
+            if sorted(name for names in passes for name in names) != sorted(measured):
                 names = ", ".join(sorted(measured)) or "none"
-                raise ValueError(f"passes of level {level} must name its queries, {names}, got {passes}")
+                raise ValueError(f"passes of level {level} must name its queries once, {names}, got {passes}")
         for name in [name for names in self.rounding for name in names] + [self.minimal or "total"]:
             self.schema.query(name)
 
     @cached_property
     def shares(self) -> NDArray[np.object_]:
-        """Share of every area, fractions, shape (n_nodes,)."""
-        return np.array(node_shares(self.tree, tuple(self.budget.levels), bypass=self.bypass), dtype=object)  # type: ignore[arg-type]
+        """Share of every area, fractions, shape (n_nodes,).
+
+        Raises
+        ------
+        ValueError
+            If they are given area by area together with a bypass, or a path does not spend 1.
+        TypeError
+            If one is not exact.
+        """
+        if self.area_shares is None:
+            levels = [exact_share(f"level {j}", share) for j, share in enumerate(self.budget.levels)]
+            return np.array(node_shares(self.tree, levels, bypass=self.bypass), dtype=object)
+        if self.bypass:
+            raise ValueError("area_shares must go without bypass: they say themselves which area is measured")
+        shares = [exact_share(f"area {node}", share) for node, share in enumerate(self.area_shares)]
+        return np.array(check_paths(self.tree, shares), dtype=object)
 
     @cached_property
     def queries(self) -> tuple[tuple[Query, ...], ...]:

@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from algorithms.hierarchy import Hierarchy
 
-__all__ = ["areas_at", "children_of", "node_shares", "split_spine"]
+__all__ = ["areas_at", "check_paths", "children_of", "node_shares", "split_spine"]
 
 
 def node_shares(tree: Hierarchy, levels: Sequence[Fraction], *, bypass: bool = False) -> tuple[Fraction, ...]:
@@ -62,13 +62,38 @@ def node_shares(tree: Hierarchy, levels: Sequence[Fraction], *, bypass: bool = F
             if starts[node + 1] - starts[node] == 1:
                 shares[node] += shares[starts[node]]
                 shares[starts[node]] = Fraction(0)
+    return tuple(check_paths(tree, shares))
+
+
+def check_paths(tree: Hierarchy, shares: Sequence[Fraction]) -> Sequence[Fraction]:
+    """Return the shares of all areas, or say which path does not spend the whole budget.
+
+    Parameters
+    ----------
+    tree : Hierarchy
+        The areas.
+    shares : sequence of Fraction
+        Share of every area, in the order of the nodes.
+
+    Returns
+    -------
+    sequence of Fraction
+        The same.
+
+    Raises
+    ------
+    ValueError
+        If there is not one share an area, or a path from the root to a leaf does not spend 1.
+    """
+    if len(shares) != tree.n_nodes:
+        raise ValueError(f"there must be one share for each of {tree.n_nodes} areas, got {len(shares)}")
     spent = list(shares)
     for node in range(1, tree.n_nodes):
         spent[node] += spent[tree.parent[node]]
     for place in tree.leaves:
         if spent[place] != 1:
             raise ValueError(f"every path must spend the whole budget, and that to {tree.labels[place]} {spent[place]}")
-    return tuple(shares)
+    return shares
 
 
 def children_of(tree: Hierarchy) -> NDArray[np.int64]:
