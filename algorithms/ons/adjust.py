@@ -1,0 +1,110 @@
+"""What the top-down method does to noisy counts: floor, proportional adjustment, and the maximum remainder method."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+__all__ = ["FLOOR", "adjusted", "maximum_remainder"]
+
+Floats = NDArray[np.float64]
+FLOOR = 0.001
+"""What a negative noisy value becomes."""
+TIE = 1e-9  # remainders closer than this are equal: those of equal values differ in their last bits
+
+
+def adjusted(parents: ArrayLike, values: ArrayLike) -> Floats:
+    """Scale the parts of each parent so that they add up to it.
+
+    Parameters
+    ----------
+    parents : array_like, shape (families,)
+        Counts, 0 or more.
+    values : array_like, shape (families, parts)
+        Noisy counts, none below 0. A family of zeros can only have a parent of 0.
+
+    Returns
+    -------
+    ndarray of float, shape (families, parts)
+        Each family adds up to its parent, to rounding.
+
+    Raises
+    ------
+    ValueError
+        If shapes do not fit, a number is negative, or zeros would have to add up to more.
+
+    Examples
+    --------
+    >>> adjusted([12], [[4.0, 2.0, FLOOR]]).round(3).tolist()
+    [[7.999, 3.999, 0.002]]
+    """
+    above, given = np.asarray(parents, np.float64), np.asarray(values, np.float64)
+    _check_families(above, given)
+    if min(above.min(initial=0), given.min(initial=0)) < 0:
+        raise ValueError(f"counts must not be negative, got {min(above.min(), given.min()):g}")
+    sums = given.sum(axis=1)
+    if (above[sums == 0] > 0).any():
+        raise ValueError(f"parts of {above[(sums == 0) & (above > 0)][0]:g} must not all be 0")
+    ratio: Floats = np.divide(above, sums, out=np.zeros_like(sums), where=sums > 0)
+    return given * ratio[:, np.newaxis]
+
+
+def maximum_remainder(
+    parents: ArrayLike, values: ArrayLike, rng: np.random.Generator | None = None
+) -> NDArray[np.int64]:
+    """Round the parts of each parent to whole numbers that add up to it.
+
+    Every value goes down to a whole number, and what is then missing from the parent goes, one each, to the values with
+    the largest remainders.
+
+    Parameters
+    ----------
+    parents : array_like of int, shape (families,)
+        Totals to keep.
+    values : array_like of float, shape (families, parts)
+        Non-negative, each family adding up to its parent, to rounding.
+    rng : Generator, optional
+        Which of equal remainders goes up is drawn at random, so that no part is favored by its place. Default: the
+        first.
+
+    Returns
+    -------
+    ndarray of int, shape (families, parts)
+        Each family adds up to its parent exactly; no value moves by 1 or more, to rounding.
+
+    Raises
+    ------
+    ValueError
+        If shapes do not fit, or a family does not add up to its parent.
+
+    Examples
+    --------
+    >>> maximum_remainder([10], [[1.68, 0.16, 1.92, 1.28, 4.24, 0.72]])
+    array([[2, 0, 2, 1, 4, 1]])
+    """
+    totals, given = np.asarray(parents), np.asarray(values, np.float64)
+    _check_families(totals, given)
+    off = np.abs(given.sum(axis=1) - totals) > 1e-6 * np.maximum(totals, 1)
+    if off.any():
+        raise ValueError(f"parts of {totals[off][0]} must add up to it, got {given[off][0].sum():g}")
+    out = np.floor(given).astype(np.int64)
+    missing = totals - out.sum(axis=1)
+    some = np.flatnonzero(missing > 0)
+    remainders = given[some] - out[some]
+    remainders = np.rint(remainders / TIE)
+    if rng is not None:
+        remainders += rng.random(remainders.shape)
+    order = np.argsort(-remainders, axis=1, kind="stable")
+    up = np.arange(given.shape[1]) < missing[some, np.newaxis]
+    raised = np.zeros(order.shape, np.int64)
+    np.put_along_axis(raised, order, up.astype(np.int64), axis=1)
+    out[some] += raised
+    return out
+
+
+def _check_families(parents: NDArray[Any], values: Floats) -> None:
+    if values.ndim != 2 or parents.shape != values.shape[:1]:
+        shapes = f"{parents.shape} and {values.shape}"
+        raise ValueError(f"parents and values must have the shapes (families,) and (families, parts), got {shapes}")

@@ -1,0 +1,235 @@
+"""Method 1 of the pilot: independent noise on every count of every table, the budget divided among the tables."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from algorithms.flaxman import Pair
+from algorithms.hierarchy import Hierarchy
+from algorithms.noise import Rng
+from algorithms.ons.laws import CountNoise, Law, check_law
+from algorithms.ons.tables import PILOT_TABLES, Domain, Table
+from algorithms.schema import Schema
+from algorithms.topdown.budget import Share, exact_share
+from audit.claims import ApproxDP, PureDP
+from audit.exact import LossDistribution, compose_losses
+
+__all__ = ["IndependentNoise", "check_shares"]
+
+
+@dataclass(frozen=True, eq=False)
+class IndependentNoise:
+    """Frequency tables with independent noise on every count.
+
+    **Claim.** Pure DP with `epsilon` when one person is added or removed; approximate DP with `epsilon` and `delta` for
+    Gaussian noise. A table keeps its share of both.
+    **Sensitivity.** One person changes one count of each table by 1.
+
+    Attributes
+    ----------
+    tree : Hierarchy
+        Areas, all of the finest at one depth.
+    schema : Schema
+        Attributes.
+    epsilon : float
+        Budget in nats of all tables together, positive and finite.
+    tables : sequence of Table
+        What is released. Default: the fourteen of the pilot, which need its attributes.
+    shares : sequence of Share
+        Of each table, exact, adding up to 1. Default: equal ones.
+    law : {"laplace", "geometric", "gaussian"}
+        Noise. Only the geometric law can be drawn securely.
+    delta : float
+        Of all tables together, for Gaussian noise only.
+    rounded : bool
+        Whether counts are rounded to whole numbers.
+    nonnegative : bool
+        Whether negative values are raised to 0: then counts are too high on average.
+
+    Raises
+    ------
+    TypeError
+        If tree, schema or a share is of another kind.
+    ValueError
+        If there is no such law, level or attribute, a table stands twice, shares do not add up to 1, or a budget is out
+        of range.
+
+    References
+    ----------
+    .. [1] Office for National Statistics, pilot on mortality data, section 4, method 1, and Table 4.
+
+    Examples
+    --------
+    >>> tree, schema = Hierarchy.regular(2, 1), Schema({"sex": ("female", "male")})
+    >>> release = IndependentNoise(tree, schema, 1.0, [Table(0, "sex"), Table(1, "total")], ["1/4", "3/4"])
+    >>> release([[5, 0], [2, 7]], 3, np.random.default_rng(7)).shape
+    (3, 4)
+    >>> release.only([0]).claim
+    PureDP(epsilon=0.25, relation='add_remove')
+    """
+
+    tree: Hierarchy
+    schema: Schema
+    epsilon: float
+    tables: Sequence[Table] = PILOT_TABLES
+    shares: Sequence[Share] = ()
+    law: Law = "laplace"
+    delta: float = 0.0
+    rounded: bool = True
+    nonnegative: bool = False
+
+    def __post_init__(self) -> None:
+        check_law(self.law)
+        tables = tuple(self.tables)
+        if not tables:
+            raise ValueError("tables must name one table at least, got none")
+        keys = [(table.level, self.domain.query(table).groups.tobytes()) for table in tables]
+        if twice := [table for table, key in zip(tables, keys, strict=True) if keys.count(key) > 1]:
+            raise ValueError(f"tables must name each table once, got {twice[0]} twice")
+        _ = CountNoise(self.law, self.epsilon, self.delta)  # the whole budget is refused before its parts are
+        object.__setattr__(self, "tables", tables)
+        object.__setattr__(self, "shares", check_shares("tables", list(map(str, tables)), self.shares))
+        _ = self.noises
+
+    @cached_property
+    def domain(self) -> Domain:
+        """Areas and attributes."""
+        return Domain(self.tree, self.schema)
+
+    @cached_property
+    def noises(self) -> tuple[CountNoise, ...]:
+        """Noise on the counts of each table."""
+        parts = map(float, self.shares)
+        return tuple(CountNoise(self.law, self.epsilon * part, self.delta * part, self.rounded) for part in parts)
+
+    @property
+    def claim(self) -> PureDP | ApproxDP:
+        """What the algorithm promises."""
+        return CountNoise(self.law, self.epsilon, self.delta).claim
+
+    def only(self, places: Sequence[int]) -> IndependentNoise:
+        """Return the release of some tables by itself, with what they cost.
+
+        Parameters
+        ----------
+        places : sequence of int
+            Of tables, from 0 on.
+
+        Returns
+        -------
+        IndependentNoise
+            Its budget is the sum of their shares.
+
+        Raises
+        ------
+        ValueError
+            If there is no such table, or none is named.
+        """
+        if not places or not set(places) <= set(range(len(self.tables))):
+            raise ValueError(f"tables must be some of 0 to {len(self.tables) - 1}, got {list(places)}")
+        shares = [Fraction(self.shares[place]) for place in places]
+        part = sum(shares)
+        return replace(
+            self,
+            epsilon=self.epsilon * float(part),
+            delta=self.delta * float(part),
+            tables=[self.tables[place] for place in places],
+            shares=[share / part for share in shares],
+        )
+
+    def release(self, histogram: ArrayLike, size: int, rng: Rng) -> list[NDArray[np.int64] | NDArray[np.float64]]:
+        """Release the tables of a histogram, shape (leaves, cells): each of shape (size, areas, groups)."""
+        exact = self.domain.tabulate(self.domain.check(histogram), self.tables)
+        released = []
+        for counts, noise in zip(exact, self.noises, strict=True):
+            noisy = noise.sample((size, *counts.shape), rng)
+            noisy += counts
+            released.append(np.maximum(noisy, 0, out=noisy) if self.nonnegative else noisy)
+        return released
+
+    def __call__(self, histogram: ArrayLike, size: int, rng: Rng) -> NDArray[np.int64] | NDArray[np.float64]:
+        """Release all tables of a histogram side by side, `size` times: shape (size, counts of all tables)."""
+        return np.concatenate([table.reshape(size, -1) for table in self.release(histogram, size, rng)], axis=1)
+
+    def exact_loss(self, pair: Pair) -> LossDistribution | None:
+        """Return the law of the privacy loss of `pair` before negative values are raised: no release loses more.
+
+        Returns
+        -------
+        LossDistribution or None
+            None for Gaussian noise, or where a table of it would be too large; of unrounded Laplace noise an upper
+            bound with the exact maximum.
+        """
+        x, y = (self.domain.tabulate(self.domain.check(data), self.tables) for data in (pair.x, pair.y))
+        parts = []
+        for before, after, noise in zip(x, y, self.noises, strict=True):
+            change = np.abs(after - before)
+            law = noise.exact_loss(change[change > 0].tolist())
+            if law is None:
+                return None
+            parts.append(law)
+        return compose_losses(parts)
+
+    def log_likelihood(self, outputs: ArrayLike, histogram: ArrayLike) -> NDArray[np.float64]:
+        """Return the log-probability (or density) of each of `outputs` under a histogram, shape (runs,).
+
+        Raises
+        ------
+        ValueError
+            If outputs do not have one column for each count.
+        """
+        exact = [counts.reshape(-1) for counts in self.domain.tabulate(self.domain.check(histogram), self.tables)]
+        given, columns = np.asarray(outputs, np.float64), sum(counts.size for counts in exact)
+        if given.ndim != 2 or given.shape[1] != columns:
+            raise ValueError(f"outputs must have one column for each of {columns} counts, got shape {given.shape}")
+        total, start = np.zeros(len(given)), 0
+        for counts, noise in zip(exact, self.noises, strict=True):
+            part = given[:, start : start + counts.size]
+            log_p = noise.log_law(part - counts)
+            if self.nonnegative:  # a 0 may have been any value up to 0
+                log_p = np.where(part == 0, noise.log_below(part - counts), np.where(part < 0, -np.inf, log_p))
+            total += log_p.sum(axis=1)
+            start += counts.size
+        return total
+
+
+def check_shares(what: str, names: Sequence[str], shares: Sequence[Share]) -> tuple[Fraction, ...]:
+    """Return exact shares of a budget, equal ones if none are given.
+
+    Parameters
+    ----------
+    what : str
+        That have shares, for messages.
+    names : sequence of str
+        Of each.
+    shares : sequence of Share
+        One for each, positive, adding up to 1; or none, for equal ones.
+
+    Returns
+    -------
+    tuple of Fraction
+        The same numbers.
+
+    Raises
+    ------
+    TypeError
+        If a share is not exact.
+    ValueError
+        If there are more or fewer, one is 0 or below, or they do not add up to 1.
+    """
+    if not shares:
+        return (Fraction(1, len(names)),) * len(names)
+    if len(shares) != len(names):
+        raise ValueError(f"shares must be one for each of {len(names)} {what}, got {len(shares)}")
+    found = tuple(exact_share(name, share) for name, share in zip(names, shares, strict=True))
+    if 0 in found:
+        raise ValueError(f"share of {names[found.index(Fraction(0))]} must be above 0, got 0")
+    if sum(found) != 1:
+        raise ValueError(f"shares of {what} must add up to 1, got {sum(found)}")
+    return found

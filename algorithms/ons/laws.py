@@ -1,0 +1,266 @@
+"""The three noise laws of the pilot: their scales, how often they leave a count as it is, and what they lose.
+
+The pilot rounds Laplace and Gaussian noise to whole numbers after adding it. That is post-processing of the sum, so the
+exact count plus *rounded* noise has the same law; the laws below are those of the rounded numbers where they say so.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Literal, get_args
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.optimize import brentq
+from scipy.special import log_ndtr
+
+from algorithms import noise
+from algorithms.flaxman import geometric_loss
+from algorithms.noise import Rng
+from audit.claims import ApproxDP, GaussianDP, PureDP
+from audit.exact import LossDistribution, compose_losses, loss_from_logs
+
+__all__ = ["PILOT_DELTA", "CountNoise", "Law", "check_law", "classical_scale", "unchanged_probability"]
+
+Law = Literal["laplace", "geometric", "gaussian"]
+Floats = NDArray[np.float64]
+PILOT_DELTA = 0.05  # the only delta of two digits for which the classical scale gives the printed row of Table 2
+PIECES = 256  # of the interval in which the density ratio of unrounded Laplace noise changes
+CELLS = 1000  # most changed counts whose law is tabulated
+
+
+def check_law(law: object) -> None:
+    """Refuse anything but the three laws.
+
+    Parameters
+    ----------
+    law : object
+        As given.
+
+    Raises
+    ------
+    ValueError
+        If there is no such law.
+    """
+    if law not in get_args(Law):
+        raise ValueError(f"law must be one of {', '.join(get_args(Law))}, got {law!r}")
+
+
+def classical_scale(epsilon: float, delta: float) -> float:
+    r"""Return the textbook's scale of Gaussian noise, :math:`\sqrt{2 \log(1.25 / \delta)} / \epsilon`.
+
+    Its theorem holds for an epsilon below 1 only. Beyond it the noise can be too small: at epsilon 10, which the pilot
+    tabulates, it costs a delta of 0.21 instead of 0.05.
+
+    Parameters
+    ----------
+    epsilon : float
+        In nats, positive and finite.
+    delta : float
+        Between 0 and 1.
+
+    Returns
+    -------
+    float
+        Standard deviation, for sensitivity 1.
+
+    Raises
+    ------
+    ValueError
+        If a parameter is out of range.
+
+    References
+    ----------
+    .. [1] Dwork and Roth, "The Algorithmic Foundations of Differential Privacy", 2014, theorem 3.22.
+
+    Examples
+    --------
+    >>> round(GaussianDP(1 / classical_scale(10.0, 0.05)).delta_at(10.0), 3)
+    0.213
+    """
+    _check_promise(epsilon, delta)
+    return math.sqrt(2 * math.log(1.25 / delta)) / epsilon
+
+
+def unchanged_probability(law: Law, epsilon: float, *, delta: float = PILOT_DELTA) -> float:
+    r"""Return the probability that a count is released as it is, once noise is rounded to whole numbers.
+
+    Parameters
+    ----------
+    law : {"laplace", "geometric", "gaussian"}
+        Noise.
+    epsilon : float
+        Budget of the count in nats, positive and finite.
+    delta : float
+        Of Gaussian noise in the classical scale. The pilot does not print it; its Table 2 is that of 0.05.
+
+    Returns
+    -------
+    float
+        :math:`1 - e^{-\epsilon/2}`, :math:`\tanh(\epsilon/2)`, or :math:`\mathrm{erf}(1 / (2\sqrt2 \sigma))`.
+
+    Raises
+    ------
+    ValueError
+        If there is no such law, or a parameter is out of range.
+
+    References
+    ----------
+    .. [1] Office for National Statistics, pilot on mortality data, Tables 1 to 3.
+
+    Examples
+    --------
+    >>> [round(unchanged_probability(law, 1.0), 4) for law in ("laplace", "gaussian", "geometric")]
+    [0.3935, 0.1562, 0.4621]
+    """
+    check_law(law)
+    _check_promise(epsilon, delta)
+    if law == "laplace":
+        return -math.expm1(-epsilon / 2)
+    if law == "geometric":
+        return math.tanh(epsilon / 2)
+    return math.erf(1 / (math.sqrt(8) * classical_scale(epsilon, delta)))
+
+
+@dataclass(frozen=True)
+class CountNoise:
+    """Noise on every count of a table to which each person adds 1.
+
+    Attributes
+    ----------
+    law : {"laplace", "geometric", "gaussian"}
+        Of the noise.
+    epsilon : float
+        Budget in nats, positive and finite.
+    delta : float
+        Of Gaussian noise, between 0 and 1; the others have none, 0.
+    rounded : bool
+        Whether noise is rounded to whole numbers, the nearest.
+
+    Raises
+    ------
+    ValueError
+        If there is no such law, or a parameter is out of range or does not belong to the law.
+
+    Notes
+    -----
+    Gaussian noise has the least scale that keeps the promise (Balle and Wang, "Improving the Gaussian Mechanism for
+    Differential Privacy", 2018, theorem 8), not the classical one, which does not keep it at every epsilon.
+    """
+
+    law: Law
+    epsilon: float
+    delta: float = 0.0
+    rounded: bool = True
+
+    def __post_init__(self) -> None:
+        check_law(self.law)
+        if self.law == "gaussian":
+            _check_promise(self.epsilon, self.delta)
+        elif self.delta:
+            raise ValueError(f"delta must be 0 for {self.law} noise, got {self.delta}")
+        _ = self.noise  # refuses a bad epsilon
+
+    @property
+    def noise(self) -> noise.Laplace | noise.TwoTailedGeometric | noise.Gaussian:
+        """The law before rounding."""
+        _ = noise.TwoTailedGeometric(self.epsilon)  # the budget is refused under its own name
+        if self.law == "geometric":
+            return noise.TwoTailedGeometric(self.epsilon)
+        return noise.Laplace(1 / self.epsilon) if self.law == "laplace" else noise.Gaussian(self.scale)
+
+    @property
+    def scale(self) -> float:
+        """Standard deviation of Gaussian noise."""
+        return _tight_scale(self.epsilon, self.delta)
+
+    @property
+    def claim(self) -> PureDP | ApproxDP:
+        """What it promises when one person is added or removed."""
+        return ApproxDP(self.epsilon, self.delta) if self.law == "gaussian" else PureDP(self.epsilon)
+
+    def sample(self, size: tuple[int, ...], rng: Rng) -> Floats | NDArray[np.int64]:
+        """Draw noise of that shape; whole numbers if rounded."""
+        drawn = self.noise.sample(size, rng)
+        if not self.rounded or drawn.dtype.kind == "i":
+            return drawn
+        return np.rint(drawn, out=drawn).astype(np.int64)
+
+    def log_law(self, errors: Floats) -> Floats:
+        """Return the log-probability, or log-density if not rounded, of errors; minus infinity where impossible."""
+        law = self.noise
+        if isinstance(law, noise.TwoTailedGeometric):
+            return law.logpmf(errors)
+        if not self.rounded:
+            return law.logpdf(errors)
+        magnitude = np.abs(errors)
+        with np.errstate(divide="ignore"):
+            if self.law == "laplace":
+                tail = math.log(math.sinh(self.epsilon / 2)) if self.epsilon < 1000 else self.epsilon / 2 - math.log(2)
+                at_zero = math.log(-math.expm1(-self.epsilon / 2))
+                found = np.where(magnitude == 0, at_zero, tail - self.epsilon * magnitude)
+            else:
+                high, low = log_ndtr(-(magnitude - 0.5) / self.scale), log_ndtr(-(magnitude + 0.5) / self.scale)
+                found = high + np.log(-np.expm1(low - high))
+        return np.where(errors == np.rint(errors), found, -np.inf)
+
+    def log_below(self, errors: Floats) -> Floats:
+        """Return the log-probability of an error of at most that: what all values raised to 0 have in common."""
+        law = self.noise
+        shift = 0.5 if self.rounded and self.law != "geometric" else 0.0
+        with np.errstate(divide="ignore"):
+            return np.asarray(np.log(law.cdf(errors + shift)))
+
+    def exact_loss(self, shifts: Sequence[int]) -> LossDistribution | None:
+        """Return the law of the loss of counts that differ by `shifts`, each with noise of its own.
+
+        The ratio of unrounded Laplace densities changes steadily between the two counts; there the law is that of 256
+        pieces, each with its largest loss: an upper bound, with the exact greatest loss.
+
+        Returns
+        -------
+        LossDistribution or None
+            None for Gaussian noise, or of too many or too large changes.
+        """
+        if self.law == "gaussian" or len(shifts) > CELLS or sum(shifts) > 2**20:
+            return None
+        if self.law == "geometric":
+            return geometric_loss(self.epsilon, list(shifts))
+        tables = {shift: self._laplace_loss(shift) for shift in set(shifts)}
+        return compose_losses(tables[shift] for shift in shifts)
+
+    def _laplace_loss(self, shift: int) -> LossDistribution:
+        """Loss of a count whose errors are `shift` less on the second database: outputs from high to low.
+
+        At or below the lower of two counts, and at or above the higher, the loss is the same for all outputs.
+        """
+        step = self.epsilon
+        if self.rounded:  # the tails begin one beyond the counts, the loss at a count itself is smaller
+            errors = np.arange(shift, -1.0, -1.0)
+            log_p, log_q = self.log_law(errors), self.log_law(errors - shift)
+            tail = math.log(0.5) - step / 2  # an error of -1 or less
+        else:
+            edges = np.linspace(shift, 0.0, PIECES + 1)
+            log_p = np.log((np.exp(-step * edges[1:]) - np.exp(-step * edges[:-1])) / 2)
+            log_q = log_p - step * (shift - 2 * edges[1:])  # at the end where it is largest
+            tail = math.log(0.5)
+        most = step * shift
+        return loss_from_logs(
+            np.concatenate([[tail - most], log_p, [tail]]), np.concatenate([[tail], log_q, [tail - most]])
+        )
+
+
+def _tight_scale(epsilon: float, delta: float) -> float:
+    """Return the least standard deviation that promises (epsilon, delta) for sensitivity 1."""
+    low, high = -30.0, 30.0  # logarithms of mu
+    root = brentq(lambda log_mu: GaussianDP(math.exp(log_mu)).delta_at(epsilon) - delta, low, high, xtol=1e-13)
+    return math.exp(-root) * (1 + 1e-12)  # on the safe side of the solver's tolerance
+
+
+def _check_promise(epsilon: float, delta: float) -> None:
+    if not 0 < epsilon < math.inf:
+        raise ValueError(f"epsilon must be positive and finite, got {epsilon}")
+    if not 0 < delta < 1:
+        raise ValueError(f"delta must be between 0 and 1, got {delta}")

@@ -1,0 +1,197 @@
+"""Frequency tables: areas of one level by some attributes; the fourteen of the pilot, and its four levels."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from scipy import sparse
+
+from algorithms.hierarchy import Hierarchy
+from algorithms.intake import LARGEST
+from algorithms.schema import Query, Schema
+
+__all__ = ["PILOT_LEVELS", "PILOT_TABLES", "Domain", "Table"]
+
+Counts = NDArray[np.int64]
+
+
+@dataclass(frozen=True)
+class Table:
+    """Areas of one level by a query.
+
+    Attributes
+    ----------
+    level : int
+        Of the tree; 0 is the whole.
+    query : str
+        Attributes joined by ``*``, ``"total"`` or ``"detailed"``: see `Schema.query`.
+    """
+
+    level: int
+    query: str
+
+    def __str__(self) -> str:
+        return f"level {self.level}: {self.query}"
+
+
+PILOT_TABLES = tuple(
+    Table(level, query)
+    for level, query in (
+        (2, "cause*age*sex"),
+        (2, "cause*month*sex"),
+        (2, "cause*marital*sex"),
+        (2, "month*age"),
+        (2, "month*marital"),
+        (2, "cause"),
+        (2, "age"),
+        (2, "sex"),
+        (2, "month"),
+        (2, "marital"),
+        (1, "cause*age"),
+        (1, "cause*month"),
+        (1, "cause*sex"),
+        (1, "month*sex"),
+    )
+)
+"""Table 4 of the pilot: region is level 1 and clinical commissioning group level 2."""
+
+PILOT_LEVELS = (Table(0, "total"), Table(0, "detailed"), Table(1, "detailed"), Table(2, "detailed"))
+"""Total deaths; by all demographic variables; the same by region; the same by clinical commissioning group."""
+
+
+@dataclass(frozen=True, eq=False)
+class Domain:
+    """Areas and attributes: what histograms are about, and how tables are added up from them.
+
+    Attributes
+    ----------
+    tree : Hierarchy
+        Areas, all of the finest at one depth.
+    schema : Schema
+        Attributes.
+
+    Raises
+    ------
+    TypeError
+        If they are of another kind.
+    ValueError
+        If an area above the finest level has no parts.
+    """
+
+    tree: Hierarchy
+    schema: Schema
+
+    def __post_init__(self) -> None:
+        given: tuple[object, object] = (self.tree, self.schema)
+        if not isinstance(given[0], Hierarchy) or not isinstance(given[1], Schema):
+            kinds = " and ".join(type(value).__name__ for value in given)
+            raise TypeError(f"tree and schema must be a Hierarchy and a Schema, got {kinds}")
+        shallow = self.tree.leaves[self.tree.leaves < self.tree.offsets[-2]]
+        if shallow.size:
+            raise ValueError(f"areas must end at one level, and {self.tree.name(int(shallow[0]))!r} ends above it")
+
+    def check(self, histogram: ArrayLike) -> NDArray[np.integer]:
+        """Return people by leaf and cell, or say what is wrong with them.
+
+        Parameters
+        ----------
+        histogram : array_like of int, shape (leaves, cells)
+            People; whole numbers stored as floats are accepted. Integers are not copied.
+
+        Returns
+        -------
+        ndarray of int, shape (leaves, cells)
+            The same numbers.
+
+        Raises
+        ------
+        TypeError
+            If they are not numbers.
+        ValueError
+            If the shape is another, a count is negative or not whole, or there are 2**40 people or more.
+        """
+        given, wanted = np.asarray(histogram), (self.tree.n_leaves, self.schema.cells)
+        if given.dtype.kind not in "iuf":
+            raise TypeError(f"histogram must hold whole numbers of people, got dtype {given.dtype}")
+        if given.shape != wanted:
+            raise ValueError(f"histogram must have the shape (leaves, cells) = {wanted}, got {given.shape}")
+        if given.dtype.kind == "f":
+            odd = given[~(np.isfinite(given) & (given == np.rint(given)))]
+            if odd.size:
+                raise ValueError(f"histogram must hold whole numbers of people, got {odd[0]}")
+        if given.min() < 0:
+            raise ValueError(f"histogram must not be negative, got {given.min()}")
+        if (people := given.sum(dtype=np.float64)) >= LARGEST:
+            raise ValueError(f"histogram must count less than 2**40 people, got {people:.0f}")
+        return given.astype(np.int64) if given.dtype.kind == "f" else given
+
+    def query(self, table: Table) -> Query:
+        """Return the query of a table.
+
+        Raises
+        ------
+        ValueError
+            If there is no such level or attribute.
+        """
+        self.tree.level(table.level)
+        return self.schema.query(table.query)
+
+    def shape(self, table: Table) -> tuple[int, int]:
+        """Return the number of areas and of groups of a table."""
+        areas = self.tree.level(table.level)
+        return areas.stop - areas.start, self.query(table).size
+
+    def tabulate(self, histograms: NDArray[np.integer], tables: Sequence[Table]) -> list[Counts]:
+        """Add people up to tables.
+
+        Parameters
+        ----------
+        histograms : ndarray of int, shape (..., leaves, cells)
+            People.
+        tables : sequence of Table
+            What is wanted.
+
+        Returns
+        -------
+        list of ndarray of int64, shape (..., areas, groups)
+            One for each table.
+        """
+        added: dict[str, NDArray[np.integer]] = {}
+        for table in tables:
+            if table.query not in added:
+                added[table.query] = self._by_group(histograms, self.query(table))
+        return [self._by_area(added[table.query], table.level) for table in tables]
+
+    def by_leaf(self, counts: Counts) -> Counts:
+        """Return counts of the finest areas, shape (..., areas, groups), in the order of the leaves of histograms."""
+        places = self.tree.leaves - self.tree.offsets[-2]
+        return counts if (np.diff(places) == 1).all() else counts[..., places, :]
+
+    def _by_group(self, histograms: NDArray[np.integer], query: Query) -> NDArray[np.integer]:
+        if query.size == self.schema.cells:
+            return histograms
+        flat = histograms.reshape(-1, self.schema.cells)
+        return np.asarray(flat @ _adder(query.groups.tobytes(), query.size)).reshape(*histograms.shape[:-1], query.size)
+
+    def _by_area(self, counts: NDArray[np.integer], level: int) -> Counts:
+        """Add leaves, shape (..., leaves, groups), up to the areas of a level."""
+        order = np.argsort(self.tree.leaves)  # those below one area are side by side
+        if not (np.diff(order) == 1).all():
+            counts = counts[..., order, :]
+        if level == self.tree.depth:
+            return counts.astype(np.int64, copy=False)
+        areas = self.tree.level(level)
+        starts = np.searchsorted(self.tree.ancestors(level)[order], np.arange(areas.start, areas.stop))
+        return np.add.reduceat(counts, starts, axis=-2, dtype=np.int64)
+
+
+@lru_cache(maxsize=64)
+def _adder(groups: bytes, size: int) -> sparse.csr_array:
+    """Return the matrix, shape (cells, groups), that adds cells up to the groups of a query."""
+    places = np.frombuffer(groups, np.int64)
+    ones = np.ones(places.size, np.int64)
+    return sparse.csr_array((ones, (np.arange(places.size), places)), shape=(places.size, size))

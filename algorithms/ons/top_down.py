@@ -1,0 +1,392 @@
+"""Method 2 of the pilot: noise at every level, each adjusted to the one above, down to whole numbers of people."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import cached_property
+from itertools import pairwise
+from typing import Any, Literal, get_args
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from algorithms.flaxman import Pair
+from algorithms.hierarchy import Hierarchy
+from algorithms.noise import Rng
+from algorithms.ons.adjust import FLOOR, adjusted, maximum_remainder
+from algorithms.ons.independent import check_shares
+from algorithms.ons.laws import CountNoise
+from algorithms.ons.tables import PILOT_LEVELS, PILOT_TABLES, Domain, Table
+from algorithms.schema import Schema
+from algorithms.topdown.budget import Share
+from audit.claims import PureDP
+from audit.exact import LossDistribution, compose_losses, loss_from_logs
+
+__all__ = ["PILOT_SHARES", "LevelStage", "OnsTopDown", "PublishedStage"]
+
+Stage = Literal["adjusted", "rounded", "tables"]
+PILOT_SHARES: tuple[Share, ...] = ("0.01", "0.05", "0.165", "0.775")
+"""Of the total; of all demographic variables in the nation, by region, by clinical commissioning group."""
+
+
+@dataclass(frozen=True, eq=False)
+class OnsTopDown:
+    """The pilot's top-down method: synthetic people whose tables add up.
+
+    Every level is a table that divides the one before it further, by areas or by attributes. Noise is added to each
+    level; values of 0 or below become 0.001; each family is scaled to the count above it and rounded to whole numbers
+    by the maximum remainder method, before the next level is adjusted. The last level is the histogram of the people.
+
+    **Claim.** Pure DP with `epsilon` when one person is added or removed. With ``perturb_zeros=False`` none: whoever
+    finds a person in a cell that was empty knows that she is there.
+    **Sensitivity.** One person changes one count of each level by 1.
+
+    Attributes
+    ----------
+    tree : Hierarchy
+        Areas, all of the finest at one depth.
+    schema : Schema
+        Attributes.
+    epsilon : float
+        Budget in nats of all levels together, positive and finite.
+    levels : sequence of Table
+        From the total to the detailed histogram of the finest areas. Default: the pilot's four.
+    shares : sequence of Share
+        Of each level, exact, adding up to 1. Default: the pilot's.
+    law : {"laplace", "geometric"}
+        Noise. Only the geometric law can be drawn securely.
+    perturb_zeros : bool
+        Whether counts of 0 get noise too, as every promise needs.
+
+    Raises
+    ------
+    TypeError
+        If tree, schema or a share is of another kind.
+    ValueError
+        If a level does not divide the one before it, the last is not the histogram, shares do not add up to 1, or the
+        budget is out of range.
+
+    Notes
+    -----
+    Memory: besides the histograms given and returned, one level above the last and one family of areas are held: 21,600
+    cells in the 40 areas of a region are 7 MB in each of four arrays.
+
+    Of equal remainders a random one goes up, so that no area is favored by its place; the pilot does not say which.
+
+    References
+    ----------
+    .. [1] Office for National Statistics, pilot on mortality data, section 4, method 2.
+
+    Examples
+    --------
+    >>> tree, schema = Hierarchy.regular(2, 2), Schema({"sex": ("female", "male")})
+    >>> release = OnsTopDown(tree, schema, 2.0)([[5, 0], [2, 7], [0, 0], [9, 3]], 3, np.random.default_rng(7))
+    >>> release.shape, bool(release.min() >= 0)
+    ((3, 4, 2), True)
+    """
+
+    tree: Hierarchy
+    schema: Schema
+    epsilon: float
+    levels: Sequence[Table] = PILOT_LEVELS
+    shares: Sequence[Share] = PILOT_SHARES
+    law: Literal["laplace", "geometric"] = "laplace"
+    perturb_zeros: bool = True
+
+    def __post_init__(self) -> None:
+        if self.law not in ("laplace", "geometric"):
+            raise ValueError(f"law must be one of laplace, geometric, got {self.law!r}")
+        _ = CountNoise(self.law, self.epsilon)  # the whole budget is refused before its parts are
+        levels = tuple(self.levels)
+        if not levels or levels[0] != Table(0, "total"):
+            raise ValueError(f"the first level must be the total of level 0, got {levels[0] if levels else 'none'}")
+        if levels[-1].level != self.domain.tree.depth or self.domain.query(levels[-1]).size != self.schema.cells:
+            raise ValueError(f"the last level must be the detailed query of level {self.tree.depth}, got {levels[-1]}")
+        object.__setattr__(self, "levels", levels)
+        object.__setattr__(self, "shares", check_shares("levels", list(map(str, levels)), self.shares))
+        _ = self.members
+
+    @cached_property
+    def domain(self) -> Domain:
+        """Areas and attributes."""
+        return Domain(self.tree, self.schema)
+
+    @cached_property
+    def noises(self) -> tuple[CountNoise, ...]:
+        """Noise on the counts of each level."""
+        parts = map(float, self.shares)
+        return tuple(CountNoise(self.law, self.epsilon * part, rounded=False) for part in parts)
+
+    @cached_property
+    def members(self) -> tuple[NDArray[np.int64], ...]:
+        """For each level below the first the groups in each group of the level above: shape (groups above, parts)."""
+        found = []
+        for above, level in pairwise(self.levels):
+            coarse, fine = self.domain.query(above).groups, self.domain.query(level).groups
+            inside = np.unique(np.stack([coarse, fine]), axis=1)  # a group that is in two would stand twice
+            sizes = np.bincount(inside[0])
+            if level.level < above.level or inside.shape[1] > self.domain.query(level).size or np.ptp(sizes):
+                raise ValueError(f"each level must divide the one above it evenly, got {level} below {above}")
+            found.append(inside[1].reshape(len(sizes), -1))
+        return tuple(found)
+
+    @property
+    def claim(self) -> PureDP:
+        """What the algorithm promises."""
+        return PureDP(self.epsilon if self.perturb_zeros else math.inf)
+
+    def exact_levels(self, histogram: ArrayLike) -> list[NDArray[np.int64]]:
+        """Return the exact counts of every level, each of shape (areas, groups)."""
+        return self.domain.tabulate(self.domain.check(histogram), self.levels)
+
+    def noisy(self, exact: NDArray[np.int64], place: int, size: int, rng: Rng) -> NDArray[np.float64]:
+        """Return exact counts, some or all of a level, with its noise: shape (size, *exact.shape)."""
+        noisy = self.noises[place].sample((size, *exact.shape), rng).astype(np.float64, copy=False)
+        noisy += exact
+        return noisy if self.perturb_zeros else noisy * (exact > 0)
+
+    def __call__(self, histogram: ArrayLike, size: int, rng: Rng) -> NDArray[np.int64]:
+        """Release a histogram, shape (leaves, cells), `size` times: shape (size, leaves, cells)."""
+        people: NDArray[np.int64] = self.run(histogram, size, rng)
+        return people
+
+    def run(self, histogram: ArrayLike, size: int, rng: Rng, *, rounded: bool = True) -> NDArray[Any]:
+        """Release a histogram, or with ``rounded=False`` return the last level before it is rounded.
+
+        Parameters
+        ----------
+        histogram : array_like of int, shape (leaves, cells)
+            People.
+        size : int
+            Independent runs.
+        rng : "secure" or numpy Generator
+            Of the noise. Which of equal remainders goes up is drawn from it too, or after secure noise from a generator
+            that the operating system seeds: it is post-processing.
+        rounded : bool
+            Whether the last level is rounded.
+
+        Returns
+        -------
+        ndarray of int64 or float64, shape (size, leaves, cells)
+            People.
+
+        Raises
+        ------
+        TypeError
+            If counts are not numbers.
+        ValueError
+            If the histogram breaks a rule of `Domain.check`.
+        """
+        exact = self.exact_levels(histogram)
+        ties = np.random.default_rng() if isinstance(rng, str) else rng
+        people: NDArray[Any] = np.rint(self._floored(exact[0], 0, size, rng)).astype(np.int64)
+        for place in range(1, len(exact)):
+            whole = rounded or place < len(exact) - 1
+            found = np.empty((size, *exact[place].shape), np.int64 if whole else np.float64)
+            for parent, children in self._families(place):
+                values = self._floored(exact[place][children], place, size, rng)
+                found[:, children] = self._divided(people[:, parent], values, place, ties if whole else None)
+            people = found
+        return self.domain.by_leaf(people)
+
+    def _floored(self, exact: NDArray[np.int64], place: int, size: int, rng: Rng) -> NDArray[np.float64]:
+        """Return noisy counts with those of 0 and below raised to the floor; zeros that get no noise stay."""
+        values = self.noisy(exact, place, size, rng)
+        values[(values <= 0) & ((exact > 0) | self.perturb_zeros)] = FLOOR
+        return values
+
+    def _families(self, place: int) -> Iterator[tuple[int, slice]]:
+        """Yield each area of the level above with the slice of areas of a level that lie in it."""
+        above, level = self.levels[place - 1].level, self.levels[place].level
+        first, areas = self.tree.level(above).start, np.arange(*self.tree.level(level).indices(self.tree.n_nodes))
+        for _ in range(level - above):
+            areas = self.tree.parent[areas]
+        parents, starts = np.unique(areas, return_index=True)
+        for parent, start, stop in zip(parents, starts, [*starts[1:], areas.size], strict=True):
+            yield int(parent) - first, slice(int(start), int(stop))
+
+    def _divided(
+        self, whole: NDArray[Any], values: NDArray[np.float64], place: int, ties: np.random.Generator | None
+    ) -> NDArray[Any]:
+        """Divide counts of one area, shape (size, groups above), as values, shape (size, areas, groups), divide."""
+        members = self.members[place - 1]
+        families = values[:, :, members].transpose(0, 2, 1, 3)  # (size, groups above, areas, parts)
+        flat = families.reshape(whole.size, -1)
+        parts: NDArray[Any] = adjusted(whole.reshape(-1), flat)
+        if ties is not None:
+            parts = maximum_remainder(whole.reshape(-1), parts, ties)
+        divided = np.empty(values.shape, parts.dtype)
+        divided[:, :, members] = parts.reshape(families.shape).transpose(0, 2, 1, 3)
+        return divided
+
+    def stage(
+        self, name: Literal["measurements"] | Stage, *, only: Sequence[int] | None = None
+    ) -> LevelStage | PublishedStage:
+        """Return one stage of the algorithm as a mechanism by itself.
+
+        Parameters
+        ----------
+        name : {"measurements", "adjusted", "rounded", "tables"}
+            Noisy counts of levels; the last level before rounding; after; the fourteen tables counted from it.
+        only : sequence of int, optional
+            Of the measurements, places of the levels released, from 0 on. Default: all.
+
+        Returns
+        -------
+        LevelStage or PublishedStage
+            A mechanism.
+
+        Raises
+        ------
+        ValueError
+            If there is no such stage or level, or `only` is given for another stage.
+        """
+        if name == "measurements":
+            return LevelStage(self, tuple(range(len(self.levels)) if only is None else only))
+        if only is not None:
+            raise ValueError(f"only must be of the measurements, got it of {name!r}")
+        return PublishedStage(self, name)
+
+
+@dataclass(frozen=True, eq=False)
+class LevelStage:
+    """The noisy counts of levels as a mechanism: `OnsTopDown.stage` makes it.
+
+    **Claim.** The sum of the shares of the levels released; none if zeros are not perturbed.
+
+    Attributes
+    ----------
+    top_down : OnsTopDown
+        The whole.
+    places : tuple of int
+        Of the levels released.
+
+    Raises
+    ------
+    ValueError
+        If there is no such level, or none is named.
+    """
+
+    top_down: OnsTopDown
+    places: tuple[int, ...]
+
+    def __post_init__(self) -> None:
+        levels = len(self.top_down.levels)
+        if not self.places or not set(self.places) <= set(range(levels)):
+            raise ValueError(f"levels must be some of 0 to {levels - 1}, got {list(self.places)}")
+
+    @property
+    def claim(self) -> PureDP:
+        """What the stage promises."""
+        part = sum(Fraction(self.top_down.shares[place]) for place in self.places)
+        return PureDP(self.top_down.claim.epsilon * float(part))
+
+    def __call__(self, histogram: ArrayLike, size: int, rng: Rng) -> NDArray[np.float64]:
+        """Measure `size` times: shape (size, counts of all levels released)."""
+        exact = self.top_down.exact_levels(histogram)
+        parts = [self.top_down.noisy(exact[place], place, size, rng).reshape(size, -1) for place in self.places]
+        return np.concatenate(parts, axis=1)
+
+    def exact_loss(self, pair: Pair) -> LossDistribution | None:
+        """Return the law of the privacy loss of `pair`, all levels together.
+
+        Where zeros are not perturbed, and a count is 0 on one database only, all that noise makes of it on the other
+        but 0 itself is impossible there.
+
+        Returns
+        -------
+        LossDistribution or None
+            None where its table would be too large; of Laplace noise an upper bound with the exact maximum.
+        """
+        x, y = self.top_down.exact_levels(pair.x), self.top_down.exact_levels(pair.y)
+        parts = []
+        for place in self.places:
+            noise, before, after = self.top_down.noises[place], x[place], y[place]
+            changed = before != after
+            if not self.top_down.perturb_zeros:
+                lonely = changed & ((before == 0) | (after == 0))
+                parts += [
+                    self._loss_of_zero(noise, *counts) for counts in zip(before[lonely], after[lonely], strict=True)
+                ]
+                changed &= ~lonely
+            law = noise.exact_loss(np.abs(after - before)[changed].tolist())
+            if law is None:
+                return None
+            parts.append(law)
+        return compose_losses(parts)
+
+    @staticmethod
+    def _loss_of_zero(noise: CountNoise, before: int, after: int) -> LossDistribution:
+        """Loss of a count that is 0, without noise, on one of the databases: the outputs are 0 and all others."""
+        count = max(before, after)
+        at_zero = float(np.exp(noise.log_law(np.array(-float(count))))) if noise.law == "geometric" else 0.0
+        with np.errstate(divide="ignore"):
+            empty, noisy = np.log([1.0, 0.0]), np.log([at_zero, 1 - at_zero])
+        return loss_from_logs(empty, noisy) if before == 0 else loss_from_logs(noisy, empty)
+
+    def log_likelihood(self, outputs: ArrayLike, histogram: ArrayLike) -> NDArray[np.float64]:
+        """Return the log-density (geometric: log-probability) of noisy counts under a histogram, shape (runs,).
+
+        Raises
+        ------
+        ValueError
+            If outputs do not have one column for each count.
+        """
+        exact = self.top_down.exact_levels(histogram)
+        given = np.asarray(outputs, np.float64)
+        columns = sum(exact[place].size for place in self.places)
+        if given.ndim != 2 or given.shape[1] != columns:
+            raise ValueError(f"outputs must have one column for each of {columns} counts, got shape {given.shape}")
+        total, start = np.zeros(len(given)), 0
+        for place in self.places:
+            counts, noise = exact[place].reshape(-1), self.top_down.noises[place]
+            part = given[:, start : start + counts.size]
+            log_p = noise.log_law(part - counts)
+            if not self.top_down.perturb_zeros:
+                log_p = np.where(counts > 0, log_p, np.where(part == 0, 0.0, -np.inf))
+            total += log_p.sum(axis=1)
+            start += counts.size
+        return total
+
+
+@dataclass(frozen=True, eq=False)
+class PublishedStage:
+    """What the algorithm makes of its measurements, as a mechanism: `OnsTopDown.stage` makes it.
+
+    **Claim.** The whole promise: it is computed from all levels.
+
+    Attributes
+    ----------
+    top_down : OnsTopDown
+        The whole.
+    name : {"adjusted", "rounded", "tables"}
+        The last level before rounding; after; the tables of the pilot counted from it.
+
+    Raises
+    ------
+    ValueError
+        If there is no such stage.
+    """
+
+    top_down: OnsTopDown
+    name: Stage
+
+    def __post_init__(self) -> None:
+        if self.name not in get_args(Stage):
+            raise ValueError(f"stage must be one of measurements, {', '.join(get_args(Stage))}, got {self.name!r}")
+
+    @property
+    def claim(self) -> PureDP:
+        """What the stage promises."""
+        return self.top_down.claim
+
+    def __call__(self, histogram: ArrayLike, size: int, rng: Rng) -> NDArray[Any]:
+        """Run the algorithm `size` times: shape (size, leaves, cells), or (size, counts of all tables)."""
+        people = self.top_down.run(histogram, size, rng, rounded=self.name != "adjusted")
+        if self.name != "tables":
+            return people
+        tables = self.top_down.domain.tabulate(people, PILOT_TABLES)
+        return np.concatenate([table.reshape(size, -1) for table in tables], axis=1)

@@ -1,0 +1,123 @@
+"""How far a released table is from the actual one: transition matrices and three distances."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+__all__ = ["CLASSES", "Utility", "transition_matrix", "utility"]
+
+CLASSES = ("0", "1", "2", "3", "4", "5-10", "11-25", "26-50", "51-100", "101-1000", "1000+")
+"""Of counts, in the pilot's Tables 6 and 7. A count of 1,000 is in the one before the last."""
+_BEGINNINGS = np.array([0, 1, 2, 3, 4, 5, 11, 26, 51, 101, 1001])
+
+
+@dataclass(frozen=True)
+class Utility:
+    """Distances between a released table and the actual one.
+
+    Attributes
+    ----------
+    on_diagonal : float
+        Share of cells that stay in their class, from 0 to 1.
+    l1 : float
+        Sum of absolute differences, in people.
+    l2 : float
+        Square root of the sum of squared differences, in people.
+    hellinger : float
+        Square root of half the sum of squared differences of square roots, of counts; NaN where a count is negative.
+    """
+
+    on_diagonal: float
+    l1: float
+    l2: float
+    hellinger: float
+
+
+def transition_matrix(actual: ArrayLike, released: ArrayLike) -> NDArray[np.int64]:
+    """Count the cells that go from each class of counts to each.
+
+    Parameters
+    ----------
+    actual : array_like of int
+        Counts, 0 or more.
+    released : array_like
+        Counts of the same cells; those that are not whole count as the nearest whole number.
+
+    Returns
+    -------
+    ndarray of int, shape (11, 12)
+        Rows are the classes of the actual counts, columns those of the released ones, then the negative.
+
+    Raises
+    ------
+    ValueError
+        If shapes differ, or an actual count is negative.
+
+    References
+    ----------
+    .. [1] Office for National Statistics, pilot on mortality data, Tables 6 and 7.
+
+    Examples
+    --------
+    >>> transition_matrix([0, 3, 12], [1, 3, -2]).nonzero()
+    (array([0, 3, 6]), array([ 1,  3, 11]))
+    """
+    before, after = np.asarray(actual), np.asarray(released)
+    if before.shape != after.shape:
+        raise ValueError(f"actual and released must have one shape, got {before.shape} and {after.shape}")
+    if before.size and before.min() < 0:
+        raise ValueError(f"actual counts must not be negative, got {before.min()}")
+    rows, columns = (np.searchsorted(_BEGINNINGS, np.rint(counts), side="right") - 1 for counts in (before, after))
+    columns = np.where(columns < 0, len(CLASSES), columns)
+    matrix = np.zeros((len(CLASSES), len(CLASSES) + 1), np.int64)
+    np.add.at(matrix, (rows, columns), 1)
+    return matrix
+
+
+def utility(actual: ArrayLike, released: ArrayLike) -> Utility:
+    """Return the pilot's four measures of what a release did to a table.
+
+    Parameters
+    ----------
+    actual : array_like of int
+        Counts, 0 or more.
+    released : array_like
+        Counts of the same cells.
+
+    Returns
+    -------
+    Utility
+        The pilot does not calculate Hellinger's distance where counts are negative.
+
+    Raises
+    ------
+    ValueError
+        If shapes differ, a table is empty, or an actual count is negative.
+
+    References
+    ----------
+    .. [1] Office for National Statistics, pilot on mortality data, section 5 and Figures 3 to 6. Its formula of
+       Hellinger's distance is an image; counts are compared here, not shares, as in the usual one for tables.
+
+    Examples
+    --------
+    >>> utility([0, 4], [1, 9])
+    Utility(on_diagonal=0.0, l1=6.0, l2=5.0990195135927845, hellinger=1.0)
+    """
+    matrix = transition_matrix(actual, released)
+    if not matrix.sum():
+        raise ValueError("tables must have one cell at least, got none")
+    before, after = np.asarray(actual, np.float64), np.asarray(released, np.float64)
+    difference = after - before
+    return Utility(
+        on_diagonal=float(np.trace(matrix) / matrix.sum()),
+        l1=float(np.abs(difference).sum()),
+        l2=float(np.sqrt(np.square(difference).sum())),
+        hellinger=math.nan
+        if after.min() < 0
+        else float(np.sqrt(np.square(np.sqrt(after) - np.sqrt(before)).sum() / 2)),
+    )
