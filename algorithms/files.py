@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
+import csv
 import os
 import shutil
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TextIO
+from typing import Any, TextIO
 
-__all__ = ["check_folder", "usual_mode", "whole_file", "whole_folder"]
+__all__ = ["check_folder", "usual_mode", "whole_file", "whole_folder", "write_rows"]
 
 
 @contextmanager
@@ -43,6 +44,29 @@ def whole_file(path: Path) -> Iterator[TextIO]:
     except BaseException:
         Path(temporary).unlink(missing_ok=True)  # an interrupt may come after the renaming
         raise
+
+
+def write_rows(path: Path, columns: Sequence[Any], rows: Iterable[Sequence[Any]]) -> None:
+    """Write a CSV file row by row: whole or not at all.
+
+    Parameters
+    ----------
+    path : Path
+        Of the file.
+    columns : sequence
+        Their names.
+    rows : iterable of sequence
+        Values.
+
+    Raises
+    ------
+    OSError
+        If it cannot be written; nothing is left behind.
+    """
+    with whole_file(path) as file:
+        writer = csv.writer(file, lineterminator="\n")
+        writer.writerow(columns)
+        writer.writerows(rows)
 
 
 def usual_mode(most: int) -> int:

@@ -294,7 +294,11 @@ class Hierarchy:
         return self.name(int(self.path(leaf)[-1]))
 
     def name(self, node: int) -> str:
-        """Return the names along the path to an area, the root's left out; the root has its own.
+        """Return the names along the path to an area, the root's left out; the root has its own."""
+        return " / ".join(self.codes(node)) or self.labels[0]
+
+    def codes(self, node: int) -> list[str]:
+        """Return the labels on the path to an area, the outermost first and the root's left out.
 
         Raises
         ------
@@ -303,11 +307,11 @@ class Hierarchy:
         """
         if not 0 <= node < self.n_nodes:
             raise ValueError(f"node must be in 0..{self.n_nodes - 1}, got {node}")
-        names = []
+        labels = []
         while node > 0:
-            names.append(self.labels[node])
+            labels.append(self.labels[node])
             node = int(self.parent[node])
-        return " / ".join(reversed(names)) or self.labels[0]
+        return labels[::-1]
 
     def check_counts(self, counts: ArrayLike) -> Index:
         """Return counts of people as int64, shape (..., n_leaves), or say what is wrong with them.

@@ -1,4 +1,4 @@
-"""The door for data: persons, or groups of persons with a count, from a file or a frame to a histogram of a tree."""
+"""The door for data: persons, or groups of persons with a count, from a file or a frame to a histogram or to codes."""
 
 from __future__ import annotations
 
@@ -16,10 +16,11 @@ from numpy.typing import NDArray
 
 from algorithms.hierarchy import Hierarchy
 from algorithms.phsafe.engine import FORMATS, Engine, opened
-from algorithms.topdown.plan import LARGEST
-from algorithms.topdown.schema import Schema
+from algorithms.schema import Schema
 
-__all__ = ["read_facilities", "read_histogram"]
+__all__ = ["LARGEST", "read_facilities", "read_histogram", "read_records"]
+
+LARGEST = 2**40  # people in all: sums of noisy answers stay exact in float64
 
 GIVEN, GROUPS = "given_rows", "given_groups"  # names of views
 LIST = "the list of areas"
@@ -128,9 +129,54 @@ def read_facilities(
             f"facilities must be of an attribute of the schema, {', '.join(schema.attributes)}, not {kind}"
         )
     leaves, found = _counted("facilities", source, Schema({kind: schema.attributes[kind]}), areas, count)
-    known = [tuple(tree.labels[node] for node in tree.path(leaf)[1:]) for leaf in range(tree.n_leaves)]
+    known = [tuple(tree.codes(node)) for node in tree.leaves.tolist()]
     rule = "facilities must be in areas of the data, or of a list of areas (--geo), which has those without persons too"
     return _placed(rule, leaves, found, known)
+
+
+def read_records(source: Any, schema: Schema, *, what: str = "data") -> NDArray[Any]:
+    """Read persons one by one: the level of every attribute.
+
+    Parameters
+    ----------
+    source : path or frame
+        As `read_histogram` takes it, one row a person.
+    schema : Schema
+        Attributes.
+    what : str
+        What the source is, for messages.
+
+    Returns
+    -------
+    ndarray of unsigned int, shape (rows, attributes)
+        Places of levels, in the order of the rows, of the smallest type that holds them.
+
+    Raises
+    ------
+    ValueError
+        If a file cannot be read, a column is missing, twice or of another kind, a level is missing or unknown, or there
+        is no row.
+    TypeError
+        If the source is no file and no frame.
+
+    Examples
+    --------
+    >>> from algorithms.frames import Frame
+    >>> schema = Schema({"sex": ("female", "male"), "age": ("0-17", "18+")}, edges={"age": (0, 18)})
+    >>> read_records(Frame({"age": [17, 40], "sex": ["male", "female"]}), schema)
+    array([[1, 0],
+           [0, 1]], dtype=uint8)
+    """
+    with _read(what, source, list(schema.attributes)) as (database, columns):
+        database.keep(GROUPS, f"select {', '.join(_places(columns, schema))}, 1 as n, 1 as size from {GIVEN}")
+        _check_rules(what, database, _leveled(schema))
+        found = database.fetch(f"select {', '.join(f'p{j}' for j in range(len(schema.shape)))} from {GROUPS}")
+    if not len(found):
+        raise ValueError(f"{what} must have one row at least, got none")
+    codes = np.empty((len(found), len(schema.shape)), np.min_scalar_type(max(schema.shape) - 1))
+    for j, name in enumerate(found.columns):
+        codes[:, j] = found[name]
+    return codes
 
 
 @dataclass(frozen=True)
@@ -155,7 +201,8 @@ def _placed(rule: str, leaves: list[Leaf], found: NDArray[np.int64], known: Sequ
 
 def _listed(source: Any, areas: Sequence[str]) -> list[Leaf]:
     """Return the codes of the areas of a list, in their order."""
-    with _read(LIST, source, areas, areas) as (database, columns):
+    _check_areas(areas)
+    with _read(LIST, source, areas) as (database, columns):
         database.keep(GROUPS, f"select {', '.join(_codes(columns, areas))}, count(*) as size from {GIVEN} group by all")
         codes = [f"a{j}" for j in range(len(areas))]
         once = ("an area must have one row", "size > 1", "size", f"concat_ws(' / ', {', '.join(codes)})")
@@ -169,8 +216,9 @@ def _counted(
     what: str, source: Any, schema: Schema, areas: Sequence[str], count: str | None
 ) -> tuple[list[Leaf], NDArray[np.int64]]:
     """Return the codes of the leaves, in their order, and the histogram."""
+    _check_areas(areas)
     names = [*areas, *schema.attributes, *([] if count is None else [count])]
-    with _read(what, source, areas, names) as (database, columns):
+    with _read(what, source, names) as (database, columns):
         _group(database, columns, list(areas), schema, count)
         _check_groups(what, database, columns, list(areas), schema, count)
         codes = ", ".join(f"a{j}" for j in range(len(areas)))
@@ -185,13 +233,14 @@ def _counted(
     return leaves, histogram
 
 
-@contextmanager
-def _read(
-    what: str, source: Any, areas: Sequence[str], names: Sequence[str]
-) -> Iterator[tuple[Engine, dict[str, _Column]]]:
-    """Open a source and find its columns."""
+def _check_areas(areas: Sequence[str]) -> None:
     if isinstance(areas, str) or not areas:
         raise ValueError(f"areas must name one column at least, the outermost first, got {areas!r}")
+
+
+@contextmanager
+def _read(what: str, source: Any, names: Sequence[str]) -> Iterator[tuple[Engine, dict[str, _Column]]]:
+    """Open a source and find its columns."""
     if len({name.upper() for name in names}) < len(names):
         raise ValueError(f"areas, attributes and count must be different columns, got {', '.join(names)}")
     if isinstance(source, str | os.PathLike) and Path(source).suffix.lower() not in FORMATS:
@@ -224,10 +273,7 @@ def _group(
     database: Engine, columns: dict[str, _Column], areas: Sequence[str], schema: Schema, count: str | None
 ) -> None:
     """Add up equal rows, once, for a source may be a stream: codes a0, ...; levels x0, ... and their places p0, ..."""
-    parts = _codes(columns, areas)
-    for j, (name, levels) in enumerate(schema.attributes.items()):
-        text = _text("levels", columns[name])
-        parts += [f"nullif({text}, '') as x{j}", f"{_place(text, levels)} as p{j}"]
+    parts = [*_codes(columns, areas), *_places(columns, schema)]
     told, number = ("null", "1") if count is None else (f"{columns[count].given}::varchar", _number(columns[count]))
     database.keep(
         GROUPS,
@@ -249,12 +295,7 @@ def _check_groups(
     rules = _coded(areas)
     if count is not None:
         rules.append((f"{count} must be a whole number, 0 or more", "odd > 0", "odd", "odd_told"))
-    for j, (name, levels) in enumerate(schema.attributes.items()):
-        numbers = "" if _numbered(levels) else f", or 0 to {len(levels) - 1}"
-        shown = f"{', '.join(levels[:8])}{', ...' * (len(levels) > 8)}{numbers}"
-        unknown = f"p{j} is null and (x{j} is not null or n > 0)"
-        rules.append((f"{name} must be one of {shown}", unknown, "size", f"x{j}"))
-    _check_rules(what, database, rules)
+    _check_rules(what, database, [*rules, *_leveled(schema)])
     told = database.fetch(f"select count(*) as groups, coalesce(sum(n), 0)::double as people from {GROUPS}")
     if not told["groups"][0]:
         raise ValueError(f"{what} must have one row at least, got none")
@@ -264,7 +305,34 @@ def _check_groups(
 
 def _codes(columns: dict[str, _Column], areas: Sequence[str]) -> list[str]:
     """Return the SQL of the codes a0, ..., null where they are missing."""
-    return [f"nullif({_text('codes', columns[name])}, '') as a{j}" for j, name in enumerate(areas)]
+    kinds = ("codes as text or whole numbers", "text", "whole")
+    return [f"nullif({_text(kinds[0], columns[name], *kinds[1:])}, '') as a{j}" for j, name in enumerate(areas)]
+
+
+def _places(columns: dict[str, _Column], schema: Schema) -> list[str]:
+    """Return the SQL of what is given, x0, ..., and of the places of levels, p0, ..., null where there is none."""
+    parts = []
+    for j, (name, levels) in enumerate(schema.attributes.items()):
+        if name in schema.edges:
+            text = _text("numbers", columns[name], "text", "whole", "real")
+            place = _interval(text, schema.edges[name])
+        else:
+            text = _text("levels as text or whole numbers", columns[name], "text", "whole")
+            place = _place(text, levels)
+        parts += [f"nullif({text}, '') as x{j}", f"{place} as p{j}"]
+    return parts
+
+
+def _leveled(schema: Schema) -> list[Rule]:
+    rules = []
+    for j, (name, levels) in enumerate(schema.attributes.items()):
+        shown = f"one of {', '.join(levels[:8])}{', ...' * (len(levels) > 8)}"
+        if name in schema.edges:
+            shown = f"a number from {schema.edges[name][0]:g} on"
+        elif not _numbered(levels):
+            shown += f", or 0 to {len(levels) - 1}"
+        rules.append((f"{name} must be {shown}", f"p{j} is null and (x{j} is not null or n > 0)", "size", f"x{j}"))
+    return rules
 
 
 def _coded(areas: Sequence[str]) -> list[Rule]:
@@ -284,10 +352,10 @@ def _check_rules(what: str, database: Engine, rules: Sequence[Rule]) -> None:
             raise ValueError(f"{what}: {rule}; {number:,} {'row' if number == 1 else 'rows'} broke it, such as {words}")
 
 
-def _text(what: str, column: _Column) -> str:
-    if column.kind not in ("text", "whole"):
+def _text(what: str, column: _Column, *kinds: str) -> str:
+    if column.kind not in kinds:
         kind = "real numbers" if column.kind == "real" else column.kind
-        raise ValueError(f"{column.title} must hold {what} as text or whole numbers, got {kind}")
+        raise ValueError(f"{column.title} must hold {what}, got {kind}")
     return f"{column.given}::varchar"
 
 
@@ -315,6 +383,13 @@ def _place(value: str, levels: Sequence[str]) -> str:
         places |= {str(place): place for place in range(len(levels))}
     whens = " ".join(f"when {_quoted(name)} then {place}" for name, place in places.items())
     return f"case {value} {whens} end"
+
+
+def _interval(text: str, edges: Sequence[float]) -> str:
+    """Return the SQL of the place of the interval that a number is in; infinities and NaN are in none."""
+    number = f"try_cast({text} as double)"
+    whens = " ".join(f"when {number} >= {edges[place]!r} then {place}" for place in reversed(range(len(edges))))
+    return f"case when not isfinite({number}) then null {whens} end"
 
 
 def _quoted(text: str) -> str:

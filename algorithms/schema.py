@@ -6,15 +6,17 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
+from itertools import pairwise
+from numbers import Real
 from types import MappingProxyType
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from algorithms.topdown.family import Groups
-
 __all__ = ["Grouping", "Query", "Schema"]
 
+Groups = NDArray[np.int64]
 TOTAL, DETAILED = "total", "detailed"
 CROSS = "*"  # between the attributes of a query
 
@@ -84,12 +86,17 @@ class Schema:
         Levels of each attribute.
     groupings : mapping of str to Grouping, optional
         Coarser attributes that queries may name too.
+    edges : mapping of str to sequence of float, optional
+        Of attributes that data give as numbers: where each level begins. The last has no end, and numbers below the
+        first edge have no level.
 
     Raises
     ------
+    TypeError
+        If attributes or edges are of another kind.
     ValueError
-        If there is no attribute, a name or level is empty, stands twice or holds a ``*``, or a grouping leaves a level
-        out or has it twice.
+        If there is no attribute, a name or level is empty, stands twice or holds a ``*``, a grouping leaves a level out
+        or has it twice, or edges are not one finite number a level, increasing.
 
     Examples
     --------
@@ -100,6 +107,7 @@ class Schema:
 
     attributes: Mapping[str, Sequence[str]]
     groupings: Mapping[str, Grouping] = field(default_factory=dict)
+    edges: Mapping[str, Sequence[float]] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         if not isinstance(self.attributes, Mapping) or not all(isinstance(name, str) for name in self.attributes):
@@ -128,11 +136,13 @@ class Schema:
                 )
             if empty := [label for label, group in grouping.groups.items() if not group]:
                 raise ValueError(f"groups of {name} must not be empty, and {empty[0]!r} is")
+        edges = {name: _edges(name, beginnings, levels) for name, beginnings in self.edges.items()}
         object.__setattr__(self, "attributes", MappingProxyType(levels))
         object.__setattr__(self, "groupings", MappingProxyType(dict(self.groupings)))
+        object.__setattr__(self, "edges", MappingProxyType(edges))
 
-    def __reduce__(self) -> tuple[type[Schema], tuple[dict[str, Sequence[str]], dict[str, Grouping]]]:
-        return Schema, (dict(self.attributes), dict(self.groupings))  # a read-only mapping cannot be pickled
+    def __reduce__(self) -> tuple[type[Schema], tuple[dict[str, Any], ...]]:
+        return Schema, (dict(self.attributes), dict(self.groupings), dict(self.edges))  # proxies cannot be pickled
 
     @cached_property
     def shape(self) -> tuple[int, ...]:
@@ -220,3 +230,16 @@ class Schema:
         if unknown := [name for name in levels if name not in self.attributes]:
             raise ValueError(f"attribute must be one of {', '.join(self.attributes)}, got {unknown[0]!r}")
         return mask.reshape(-1)
+
+
+def _edges(name: str, given: Any, levels: Mapping[str, Sequence[str]]) -> tuple[float, ...]:
+    if name not in levels:
+        raise ValueError(f"edges must be of {', '.join(levels)}, got {name!r}")
+    if isinstance(given, str) or any(isinstance(edge, bool) or not isinstance(edge, Real) for edge in given):
+        raise TypeError(f"edges of {name} must be numbers, got {given!r}")
+    edges = tuple(map(float, given))
+    if not all(map(math.isfinite, edges)) or any(low >= high for low, high in pairwise(edges)):
+        raise ValueError(f"edges of {name} must be finite and increase, got {list(given)}")
+    if len(edges) != len(levels[name]):
+        raise ValueError(f"edges of {name} must be one a level, {len(levels[name])}, got {len(edges)}")
+    return edges

@@ -13,10 +13,10 @@ from matplotlib.lines import Line2D
 from matplotlib.patches import Patch
 
 from algorithms.hierarchy import Hierarchy
+from algorithms.schema import Schema
 from algorithms.topdown import TopDown
 from algorithms.topdown.budget import Budget
 from algorithms.topdown.constraints import Invariant
-from algorithms.topdown.schema import Schema
 from audit.claims import ZCDP, PureDP, Relation
 from audit.loss import measure_loss
 from audit.neighbors import NeighborPair

@@ -15,9 +15,9 @@ from matplotlib.patches import Patch
 
 from algorithms.broken.topdown import MissingFactorTwo, PrunedByTruth, SilentTotals, WrongLevelShare
 from algorithms.hierarchy import Hierarchy
+from algorithms.schema import Schema
 from algorithms.topdown import TopDown
 from algorithms.topdown.budget import Budget
-from algorithms.topdown.schema import Schema
 from audit.claims import ZCDP, PureDP
 from audit.events import Event, ThresholdRule, weighted_sum
 from audit.loss import measure_loss

@@ -10,11 +10,11 @@ from numpy.typing import NDArray
 
 from algorithms.hierarchy import Hierarchy
 from algorithms.population import load
+from algorithms.schema import Schema
 from algorithms.topdown import TopDown
 from algorithms.topdown.budget import Budget
 from algorithms.topdown.constraints import Invariant
 from algorithms.topdown.microdata import records_of, tabulate
-from algorithms.topdown.schema import Schema
 from audit.claims import PureDP
 from audit.loss import measure_loss
 from audit.neighbors import NeighborPair

@@ -10,9 +10,9 @@ from numpy.typing import NDArray
 
 from algorithms.flaxman import RDPC
 from algorithms.hierarchy import Hierarchy
+from algorithms.schema import Schema
 from algorithms.topdown import TopDown
 from algorithms.topdown.budget import Budget
-from algorithms.topdown.schema import Schema
 from audit.attacks import Attack
 from audit.claims import PureDP
 from audit.events import cell

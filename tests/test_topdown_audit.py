@@ -10,10 +10,10 @@ from scipy import stats
 
 from algorithms.broken.topdown import MissingFactorTwo, PrunedByTruth, SilentTotals, WrongLevelShare
 from algorithms.hierarchy import Hierarchy
+from algorithms.schema import Schema
 from algorithms.topdown import TopDown, preset
 from algorithms.topdown.budget import Budget
 from algorithms.topdown.constraints import Invariant
-from algorithms.topdown.schema import Schema
 from audit.claims import ZCDP, PureDP
 from audit.events import Event, ThresholdRule, weighted_sum
 from audit.loss import measure_loss

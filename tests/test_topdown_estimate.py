@@ -11,13 +11,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from algorithms.hierarchy import Hierarchy
+from algorithms.schema import Schema
 from algorithms.topdown import TopDown, batched, preset, quadratic
 from algorithms.topdown.budget import Budget
 from algorithms.topdown.constraints import Bounds, GroupedTotal, Invariant, structural_zeros, tightened
 from algorithms.topdown.family import Solution, answer
 from algorithms.topdown.microdata import records_of, tabulate
 from algorithms.topdown.population import synthetic_1940
-from algorithms.topdown.schema import Schema
 from algorithms.topdown.spine import areas_at, split_spine
 from audit.claims import ZCDP, PureDP
 

@@ -10,11 +10,11 @@ import pytest
 
 from algorithms.accountant import conversions
 from algorithms.hierarchy import Hierarchy
+from algorithms.schema import Schema
 from algorithms.topdown import TopDown, preset
 from algorithms.topdown.budget import Budget
 from algorithms.topdown.constraints import Invariant
 from algorithms.topdown.ledger import ledger, noise_table
-from algorithms.topdown.schema import Schema
 from audit.claims import ZCDP, GaussianDP, PureDP
 
 SIX_LEVELS = Hierarchy.regular(1, 5)

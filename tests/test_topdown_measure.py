@@ -12,11 +12,11 @@ from scipy import stats
 
 from algorithms.hierarchy import Hierarchy
 from algorithms.noise import TwoTailedGeometric
+from algorithms.schema import Schema
 from algorithms.topdown import TopDown, preset
 from algorithms.topdown.budget import Budget
 from algorithms.topdown.constraints import GroupedTotal, Invariant
 from algorithms.topdown.measure import Measurements, vector
-from algorithms.topdown.schema import Schema
 from audit.claims import ZCDP, PureDP
 from audit.exact import compose_losses, loss_distribution
 from audit.neighbors import NeighborPair

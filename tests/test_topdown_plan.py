@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 
 from algorithms.hierarchy import Hierarchy
 from algorithms.noise import DiscreteGaussian, TwoTailedGeometric
+from algorithms.schema import Grouping, Query, Schema
 from algorithms.topdown import TopDown, preset
 from algorithms.topdown.budget import Budget, exact_share
 from algorithms.topdown.constraints import (
@@ -26,7 +27,6 @@ from algorithms.topdown.constraints import (
 )
 from algorithms.topdown.family import answer
 from algorithms.topdown.presets import PRESETS
-from algorithms.topdown.schema import Grouping, Query, Schema
 from algorithms.topdown.spine import areas_at, children_of, node_shares, split_spine
 from audit.claims import ZCDP, ApproxDP, PureDP
 

@@ -23,17 +23,17 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from algorithms.commands import _levels
+from algorithms.commands.topdown import _levels
 from algorithms.frames import Frame
 from algorithms.hierarchy import Hierarchy
+from algorithms.intake import read_facilities, read_histogram
+from algorithms.schema import Schema
 from algorithms.topdown import TopDown, preset
 from algorithms.topdown.budget import Budget
 from algorithms.topdown.constraints import Bounds, GroupedTotal, Invariant
 from algorithms.topdown.estimate import Failure
-from algorithms.topdown.intake import read_facilities, read_histogram
 from algorithms.topdown.presets import PRESETS
 from algorithms.topdown.release import read_measurements, release
-from algorithms.topdown.schema import Schema
 from audit import cli
 from audit.claims import ZCDP, PureDP
 

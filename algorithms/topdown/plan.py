@@ -13,17 +13,17 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from algorithms.hierarchy import Hierarchy
+from algorithms.intake import LARGEST
+from algorithms.schema import Query, Schema
 from algorithms.topdown.budget import Budget, Law, Share, exact_share
 from algorithms.topdown.constraints import Bounds, Constraint, GroupedTotal, Invariant, given_joints, tightened
 from algorithms.topdown.family import Joint
-from algorithms.topdown.schema import Query, Schema
 from algorithms.topdown.spine import areas_at, check_paths, children_of, node_shares
 
 __all__ = ["Plan"]
 
 Known = Mapping[str, NDArray[np.int64]]
 """Exact answers of invariants, by their names."""
-LARGEST = 2**40  # people in all: sums of noisy answers stay exact in float64
 
 
 @dataclass(frozen=True, eq=False)

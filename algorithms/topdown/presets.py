@@ -11,12 +11,12 @@ from typing import Any
 from numpy.typing import ArrayLike
 
 from algorithms.hierarchy import Hierarchy
+from algorithms.schema import Grouping, Schema
 from algorithms.topdown.budget import Budget, Share, exact_share
 from algorithms.topdown.constraints import Bounds, Invariant, facility_bounds, structural_zeros
 from algorithms.topdown.mechanism import TopDown
 from algorithms.topdown.plan import Plan
 from algorithms.topdown.population import SCHEMA_1940
-from algorithms.topdown.schema import Grouping, Schema
 from audit.claims import ZCDP, PureDP, Relation
 
 __all__ = ["PRESETS", "Preset", "preset"]

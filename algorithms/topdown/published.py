@@ -13,11 +13,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from algorithms.files import whole_file
+from algorithms.files import write_rows
+from algorithms.schema import Query
 from algorithms.topdown.constraints import Invariant
 from algorithms.topdown.measure import Measurement, Measurements
 from algorithms.topdown.plan import Plan
-from algorithms.topdown.schema import Query
 from algorithms.topdown.spine import areas_at
 
 __all__ = ["read_measurements", "write_tables"]
@@ -49,10 +49,10 @@ def write_tables(
         Names of the levels below the root.
     """
     attributes = tuple(plan.schema.attributes)
-    _write_rows(folder / "noisy_measurements.csv", NOISY, _noisy_rows(plan, measurements))
-    _write_rows(folder / "invariants.csv", EXACT, _exact_rows(plan, measurements))
-    _write_rows(folder / "tables.csv", ("LEVEL", "AREA", *attributes, "COUNT"), _table_rows(plan, tables))
-    _write_rows(folder / "microdata.csv", (*areas, *attributes), _record_rows(plan, tables[plan.tree.leaves]))
+    write_rows(folder / "noisy_measurements.csv", NOISY, _noisy_rows(plan, measurements))
+    write_rows(folder / "invariants.csv", EXACT, _exact_rows(plan, measurements))
+    write_rows(folder / "tables.csv", ("LEVEL", "AREA", *attributes, "COUNT"), _table_rows(plan, tables))
+    write_rows(folder / "microdata.csv", (*areas, *attributes), _record_rows(plan, tables[plan.tree.leaves]))
 
 
 def read_measurements(folder: str | os.PathLike[str], plan: Plan) -> Measurements:
@@ -125,17 +125,10 @@ def _table_rows(plan: Plan, tables: NDArray[np.int64]) -> Iterator[Row]:
 def _record_rows(plan: Plan, leaves: NDArray[np.int64]) -> Iterator[Row]:
     tree, cells = plan.tree, list(product(*plan.schema.attributes.values()))
     for leaf in range(tree.n_leaves):
-        codes = [tree.labels[node] for node in tree.path(leaf)[1:]]
+        codes = tree.codes(int(tree.leaves[leaf]))
         codes += [""] * (tree.depth - len(codes))  # of a leaf above the finest level
         for cell in np.flatnonzero(leaves[leaf]):
             yield from repeat((*codes, *cells[cell]), int(leaves[leaf, cell]))
-
-
-def _write_rows(path: Path, columns: Row, rows: Iterable[Row]) -> None:
-    with whole_file(path) as file:
-        writer = csv.writer(file, lineterminator="\n")
-        writer.writerow(columns)
-        writer.writerows(rows)
 
 
 def _measured(plan: Plan) -> Iterator[tuple[int, Query, NDArray[np.float64]]]:

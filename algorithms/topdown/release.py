@@ -12,7 +12,7 @@ The folder holds
 
 All but the invariants are functions of the noisy measurements and of what is public: `read_measurements` and
 ``topdown.estimate`` make the same tables again, and the same reasons of failsafes. Every area is named, so which areas
-there are must be public; `algorithms.topdown.intake.read_histogram` takes them from a list. Time, and what is said of
+there are must be public; `algorithms.intake.read_histogram` takes them from a list. Time, and what is said of
 data that break a rule, depend on the data and are outside every promise.
 """
 

@@ -14,11 +14,11 @@ from rich.console import Console
 from rich.table import Table
 
 from algorithms.hierarchy import Hierarchy
+from algorithms.schema import Schema
 from algorithms.topdown import TopDown, preset, quadratic
 from algorithms.topdown.batched import LevelFit, solve_level
 from algorithms.topdown.budget import Budget
 from algorithms.topdown.family import Family, Fit
-from algorithms.topdown.schema import Schema
 from audit.claims import PureDP
 from tests.benchmarks.speed import paired
 

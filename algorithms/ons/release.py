@@ -1,0 +1,281 @@
+"""A release of the pilot's methods: noise once, and one folder with all that is published, or nothing.
+
+The folder holds
+
+- ``table_1.csv``, ``table_2.csv``, ...: for each table the codes of areas, the attributes of the table, and COUNT;
+- ``microdata.csv`` (top-down only): one row a synthetic person, areas by level, then attributes, sorted;
+- ``ledger.txt``: the noise of every table or level and the promise in words;
+- ``release.json``: what was run.
+
+All are functions of noisy counts and of what is public. Every area is named, so which areas there are must be public;
+`algorithms.intake.read_histogram` takes them from a list. Time, and what is said of data that break a rule, depend on
+the data and are outside every promise.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import os
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from importlib import metadata
+from itertools import product, repeat
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from algorithms.files import check_folder, whole_file, whole_folder, write_rows
+from algorithms.noise import Rng, TwoTailedGeometric
+from algorithms.ons.independent import IndependentNoise
+from algorithms.ons.tables import Domain, Table
+from algorithms.ons.top_down import PILOT_SHARES, OnsTopDown
+from algorithms.topdown.budget import Share
+
+__all__ = ["LARGEST_RELEASE", "Release", "default_levels", "release"]
+
+LARGEST_RELEASE = 400_000_000  # synthetic persons that are written: noise alone makes more where the budget is tiny
+
+
+@dataclass(frozen=True, eq=False)
+class Release:
+    """Released tables, and the synthetic people that they were counted from, if any; the data are not in it.
+
+    Attributes
+    ----------
+    mechanism : IndependentNoise or OnsTopDown
+        What was run.
+    areas : tuple of str
+        Names of the levels below the whole.
+    tables : tuple of Table
+        What is tabulated.
+    counts : tuple of ndarray, shape (areas, groups)
+        Of each table.
+    people : ndarray of int, shape (leaves, cells), or None
+        Synthetic people of the top-down method.
+    secure : bool
+        Whether the noise came from the operating system's entropy; a simulation must not be published.
+    listed : bool
+        Whether the areas are from a public list, not read from the data.
+    """
+
+    mechanism: IndependentNoise | OnsTopDown
+    areas: tuple[str, ...]
+    tables: tuple[Table, ...]
+    counts: tuple[NDArray[Any], ...]
+    people: NDArray[np.int64] | None
+    secure: bool
+    listed: bool
+
+    @property
+    def ledger(self) -> str:
+        """What the release spends on what, and promises in the end, in words."""
+        mechanism = self.mechanism
+        measured = mechanism.tables if isinstance(mechanism, IndependentNoise) else mechanism.levels
+        names = [self._words(table) for table in measured]
+        width = max(map(len, names))
+        lines = [f"{'':<{width}}  {'COUNTS':>9}  {'SHARE':>9}  {'EPSILON':>9}  {'VARIANCE':>10}"]
+        for name, table, share, noise in zip(names, measured, mechanism.shares, mechanism.noises, strict=True):
+            cells = math.prod(mechanism.domain.shape(table))
+            lines.append(
+                f"{name:<{width}}  {cells:>9,}  {share!s:>9}  {noise.epsilon:>9.4g}  {noise.noise.variance:>10.4g}"
+            )
+        what = "tables" if isinstance(mechanism, IndependentNoise) else "levels"
+        read = "read from the data. Which areas exist is taken as public, and no promise covers it"
+        lines += [
+            f"total of all {what}: {mechanism.claim}, {mechanism.law} noise, one person added or removed",
+            f"areas: {'from a public list' if self.listed else read}",
+        ]
+        if self.people is not None:
+            lines.append("Synthetic people and their tables are made from the noisy counts, and spend nothing more.")
+        return "\n".join(lines)
+
+    @property
+    def provenance(self) -> dict[str, Any]:
+        """What made the release."""
+        mechanism, noise = self.mechanism, "secure: exact, on the operating system's entropy"
+        levels = np.diff(mechanism.tree.offsets).tolist()
+        return {
+            "method": "independent" if isinstance(mechanism, IndependentNoise) else "top-down",
+            "noise": noise if self.secure else "from a seeded generator: a simulation, not to be published",
+            "law": mechanism.law,
+            "promise": mechanism.claim.to_dict(),
+            "relation": mechanism.claim.relation,
+            "shares": list(map(str, mechanism.shares)),
+            "tables": [self._words(table) for table in self.tables],
+            "areas": "from a public list" if self.listed else "read from the data, and taken as public",
+            "levels": dict(zip(("total", *self.areas), levels, strict=True)),
+            "attributes": {name: list(values) for name, values in mechanism.schema.attributes.items()},
+            "software": f"plaudit {metadata.version('plaudit')}",
+        }
+
+    def write(self, folder: str | os.PathLike[str]) -> None:
+        """Write all that is published, or nothing.
+
+        Parameters
+        ----------
+        folder : path-like
+            Must not exist, or be empty.
+
+        Raises
+        ------
+        ValueError
+            If the folder holds something, or there are more synthetic people than `LARGEST_RELEASE`.
+        OSError
+            If it cannot be written.
+        """
+        if self.people is not None and (people := int(self.people.sum())) > LARGEST_RELEASE:
+            raise ValueError(f"a release must have at most {LARGEST_RELEASE:,} people, got {people:,}: raise epsilon")
+        attributes = list(self.mechanism.schema.attributes)
+        with whole_folder(folder) as staged:
+            for number, (table, counts) in enumerate(zip(self.tables, self.counts, strict=True), 1):
+                columns = [*self.areas[: table.level], *self._named(table), "COUNT"]
+                write_rows(staged / f"table_{number}.csv", columns, self._table_rows(table, counts))
+            if self.people is not None:
+                write_rows(staged / "microdata.csv", [*self.areas, *attributes], self._record_rows(self.people))
+            about = json.dumps(self.provenance, indent=4)
+            for name, text in (("ledger.txt", self.ledger), ("release.json", about)):
+                with whole_file(staged / name) as file:
+                    file.write(f"{text}\n")
+
+    def _words(self, table: Table) -> str:
+        return f"{('total', *self.areas)[table.level]}: {table.query}"
+
+    def _named(self, table: Table) -> list[str]:
+        """Return the attributes of a table, in the order of the schema."""
+        attributes = list(self.mechanism.schema.attributes)
+        asked = [word.strip() for word in table.query.split("*")]
+        return attributes if table.query == "detailed" else [name for name in attributes if name in asked]
+
+    def _table_rows(self, table: Table, counts: NDArray[Any]) -> Iterator[Sequence[Any]]:
+        tree, schema = self.mechanism.tree, self.mechanism.schema
+        groups = list(product(*(schema.attributes[name] for name in self._named(table))))
+        for node, row in zip(range(*tree.level(table.level).indices(tree.n_nodes)), counts.tolist(), strict=True):
+            codes = tree.codes(node)
+            for group, count in zip(groups, row, strict=True):
+                yield *codes, *group, count
+
+    def _record_rows(self, people: NDArray[np.int64]) -> Iterator[Sequence[Any]]:
+        tree, cells = self.mechanism.tree, list(product(*self.mechanism.schema.attributes.values()))
+        for leaf, node in enumerate(tree.leaves.tolist()):
+            codes = tree.codes(node)
+            for cell in np.flatnonzero(people[leaf]):
+                yield from repeat((*codes, *cells[cell]), int(people[leaf, cell]))
+
+
+def release(
+    mechanism: IndependentNoise | OnsTopDown,
+    histogram: ArrayLike,
+    *,
+    areas: Sequence[str],
+    tables: Sequence[Table] = (),
+    out: str | os.PathLike[str] | None = None,
+    rng: Rng = "secure",
+    listed: bool = False,
+) -> Release:
+    """Run a method of the pilot once.
+
+    Parameters
+    ----------
+    mechanism : IndependentNoise or OnsTopDown
+        What is released, at what price.
+    histogram : array_like of int, shape (leaves, cells)
+        People.
+    areas : sequence of str
+        Names of the levels below the whole.
+    tables : sequence of Table
+        Counted from the synthetic people of the top-down method; independent noise has its own.
+    out : path-like, optional
+        Folder to write, which must not exist or be empty.
+    rng : "secure" or numpy Generator
+        A release takes the default, exact draws on the operating system's entropy, which needs the geometric law. Noise
+        from a seeded generator can be subtracted by whoever knows the seed: it is for simulations.
+    listed : bool
+        Whether the tree is from a public list of areas, or of another public source.
+
+    Returns
+    -------
+    Release
+        All that is published.
+
+    Raises
+    ------
+    ValueError
+        If the data break a rule, columns would have the same name, zeros are not perturbed, the law cannot be drawn
+        securely, or the folder is not empty.
+    TypeError
+        If counts are not whole numbers.
+    ImportError
+        If secure noise is asked for and OpenDP is not installed.
+    OSError
+        If the folder cannot be written.
+
+    Examples
+    --------
+    >>> from algorithms.hierarchy import Hierarchy
+    >>> from algorithms.schema import Schema
+    >>> tree, schema = Hierarchy.regular(2, 2), Schema({"sex": ("female", "male")})
+    >>> top_down = OnsTopDown(tree, schema, 500.0)
+    >>> data, rng = [[5, 0], [2, 7], [0, 0], [9, 3]], np.random.default_rng(0)
+    >>> made = release(top_down, data, areas=("region", "town"), tables=[Table(1, "sex")], rng=rng)
+    >>> made.counts[0].tolist()
+    [[7, 7], [9, 3]]
+    """
+    if out is not None:
+        check_folder(out)
+    columns = [*areas, *mechanism.schema.attributes, "COUNT"]
+    if twice := [name for name in columns if [other.upper() for other in columns].count(name.upper()) > 1]:
+        raise ValueError(f"columns of a file must have different names, got {twice[0]!r} twice")
+    if len(areas) != mechanism.tree.depth:
+        raise ValueError(f"areas must name each of {mechanism.tree.depth} levels, got {', '.join(areas)}")
+    if isinstance(rng, str):
+        if mechanism.law != "geometric":
+            raise ValueError(f"secure noise must be of the geometric law, got {mechanism.law}: others can be simulated")
+        TwoTailedGeometric(1.0).sample(0, rng)  # a source of noise that is missing is told before the work
+    people = None
+    if isinstance(mechanism, IndependentNoise):
+        if tables:
+            raise ValueError(f"tables of independent noise are its own, got {tables[0]} besides")
+        tables = mechanism.tables
+        counts = [table[0] for table in mechanism.release(histogram, 1, rng)]
+    else:
+        if not mechanism.perturb_zeros:
+            raise ValueError("a release must perturb zeros: without that it promises nothing")
+        people = mechanism(histogram, 1, rng)[0]
+        counts = list(mechanism.domain.tabulate(people, tables))
+    made = Release(
+        mechanism, tuple(areas), tuple(tables), tuple(counts), people, secure=isinstance(rng, str), listed=listed
+    )
+    if out is not None:
+        made.write(out)
+    return made
+
+
+def default_levels(domain: Domain) -> tuple[tuple[Table, ...], tuple[Share, ...]]:
+    """Return the levels of the top-down method for any depth of areas, and shares of the budget by the pilot's rule.
+
+    Parameters
+    ----------
+    domain : Domain
+        Areas and attributes.
+
+    Returns
+    -------
+    levels : tuple of Table
+        The total, all attributes in the whole, and the same for each level of areas.
+    shares : tuple of Share
+        With two levels of areas those of the pilot. With others a hundredth for the total and the rest in proportion to
+        the square root of the number of counts, which is how the pilot found its own.
+
+    References
+    ----------
+    .. [1] Office for National Statistics, pilot on mortality data, section 5.
+    """
+    levels = (Table(0, "total"), *(Table(level, "detailed") for level in range(domain.tree.depth + 1)))
+    if domain.tree.depth == 2:
+        return levels, PILOT_SHARES
+    roots = [Fraction(round(1000 * math.sqrt(math.prod(domain.shape(level))))) for level in levels[1:]]
+    rest = [Fraction(99, 100) * root / sum(roots) for root in roots]
+    return levels, (Fraction(1, 100), *rest)
