@@ -1,22 +1,29 @@
-"""Whose counts are released: uniform synthetic populations, and the real census trees bundled in ``data/``."""
+"""Whose counts are released: uniform synthetic populations, and the real trees and records bundled in ``data/``."""
 
 from __future__ import annotations
 
 import csv
 import gzip
+import io
+import lzma
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from importlib import resources
 from itertools import combinations
 from types import MappingProxyType
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from algorithms.hierarchy import LARGEST_EXACT, Hierarchy
+from algorithms.schema import Schema
+from algorithms.specification import read_specification
 
-__all__ = ["EXTRACTS", "Extract", "load", "uniform_population"]
+__all__ = ["EXTRACTS", "Extract", "halves", "load", "load_income", "uniform_population"]
+
+HALVES = 1994  # seed of the one permutation that divides records
 
 
 @dataclass(frozen=True)
@@ -40,6 +47,11 @@ class Extract:
 
 EXTRACTS: Mapping[str, Extract] = MappingProxyType(
     {
+        "brazil": Extract(
+            about="Brazil, deaths registered in 2019: 1,188,630 people in 5,153 cities of 27 states of 5 regions",
+            levels=("region", "state", "city"),
+            cells=("month",),
+        ),
         "midwest": Extract(
             about="US Midwest, 1990 census: 42,008,942 people by race in 437 counties of 5 states",
             levels=("state", "county", "race"),
@@ -113,21 +125,24 @@ def uniform_population(
 
 
 def load(name: str, *, cells: Sequence[str] = ()) -> tuple[Hierarchy, NDArray[np.int64]]:
-    """Load the tree of areas and the counts of a bundled census extract.
+    """Load the tree of areas and the counts of a bundled extract.
 
     Parameters
     ----------
     name : str
-        A name in `EXTRACTS`: ``"morocco"`` (region > province > commune) or ``"midwest"`` (state > county > race: its
-        source counts every county by race, so race is always the finest level).
+        A name in `EXTRACTS`: ``"morocco"`` (region > province > commune), ``"midwest"`` (state > county > race: its
+        source counts every county by race, so race is always the finest level) or ``"brazil"`` (region > state > city;
+        its people are those who died).
     cells : sequence of str, optional
         Further levels below those, in the order in which the extract has them. For ``"morocco"`` any of ``("area",)``
-        (urban or rural), ``("sex",)`` and ``("area", "sex")``. Default: none.
+        (urban or rural), ``("sex",)`` and ``("area", "sex")``; for ``"brazil"`` ``("month",)``, ``"1"`` to ``"12"``.
+        Default: none.
 
     Returns
     -------
     tree : Hierarchy
-        Labeled with the source's names. The fan-out is real: a commune without a rural part has no rural leaf.
+        Labeled with the source's names. The fan-out is real: a commune without a rural part has no rural leaf, and a
+        city no leaf for a month without a death.
     counts : ndarray of int64, shape (n_leaves,)
         People in each leaf, read-only.
 
@@ -166,6 +181,66 @@ def load(name: str, *, cells: Sequence[str] = ()) -> tuple[Hierarchy, NDArray[np
     counts = np.fromiter(totals.values(), np.int64, len(totals))
     counts.flags.writeable = False
     return Hierarchy.from_codes(*zip(*totals, strict=True)), counts
+
+
+def load_income() -> tuple[Schema, NDArray[np.uint8]]:
+    """Load KDD Census-Income: persons of the Current Population Survey of 1994 and 1995, by 37 fields.
+
+    Returns
+    -------
+    schema : Schema
+        Fields with the values that the documentation of the data set lists, read from ``data/census_income.json``.
+    codes : ndarray of uint8, shape (199523, 37)
+        For each record and field the place of its value in the schema, read-only.
+
+    Notes
+    -----
+    The five fields with more than 100 values are left out: wage per hour, capital gains and losses, dividends, and the
+    weight of the record in the survey. Source, license and what was changed: ``data/NOTICE.md``.
+
+    Examples
+    --------
+    >>> schema, codes = load_income()
+    >>> codes.shape, codes.dtype, f"{schema.cells:.1e}"
+    ((199523, 37), dtype('uint8'), '1.8e+36')
+    """
+    data = resources.files("algorithms").joinpath("data")
+    with resources.as_file(data.joinpath("census_income.json")) as path:
+        schema = read_specification(path)
+    packed = data.joinpath("census_income.npy.xz").read_bytes()
+    codes: NDArray[np.uint8] = np.load(io.BytesIO(lzma.decompress(packed)), allow_pickle=False)
+    codes.flags.writeable = False
+    return schema, codes
+
+
+def halves(records: NDArray[Any]) -> tuple[NDArray[Any], NDArray[Any]]:
+    """Divide records at random, always the same way, into a half to be taken as public and one to protect.
+
+    Parameters
+    ----------
+    records : ndarray, shape (n, ...)
+        One entry a record, at least 2.
+
+    Returns
+    -------
+    public, protected : ndarray, shapes (ceil(n / 2), ...) and (floor(n / 2), ...)
+        The records at even and at odd places of one permutation with a fixed seed, each in their old order.
+
+    Raises
+    ------
+    ValueError
+        If there are fewer than 2 records.
+
+    Examples
+    --------
+    >>> halves(np.arange(6, dtype=np.uint8))
+    (array([0, 4, 5], dtype=uint8), array([1, 2, 3], dtype=uint8))
+    """
+    given = np.asarray(records)
+    if given.ndim == 0 or len(given) < 2:
+        raise ValueError(f"records must be at least 2, got shape {given.shape}")
+    order = np.random.default_rng(HALVES).permutation(len(given))
+    return given[np.sort(order[::2])], given[np.sort(order[1::2])]
 
 
 def _fanout(people: int, levels: int, people_per_leaf: float) -> int:

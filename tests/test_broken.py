@@ -253,7 +253,7 @@ def test_the_catalogue_refuses_a_bad_budget(epsilon):
 
 
 def test_the_catalogue_knows_its_data():
-    with pytest.raises(ValueError, match="name must be one of 'midwest', 'morocco', got 'atlantis'"):
+    with pytest.raises(ValueError, match="name must be one of 'brazil', 'midwest', 'morocco', got 'atlantis'"):
         algorithms.catalogue(data="atlantis")
 
 

