@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 from scipy import integrate, stats
 
+from algorithms.broken.ons import ClassicalGaussian
 from algorithms.hierarchy import Hierarchy
 from algorithms.ons import IndependentNoise, OnsTopDown, unchanged_probability
 from algorithms.ons.adjust import FLOOR, adjusted, maximum_remainder
@@ -128,8 +129,30 @@ def test_unrounded_laplace_loss_is_a_close_upper_bound():
         assert true <= law.delta_at(at) <= true + 0.003
 
 
-def test_no_exact_loss_of_gaussian_noise_or_of_very_many_counts():
-    assert CountNoise("gaussian", 1.0, 0.05).exact_loss([1]) is None
+def test_rounded_gaussian_loss_is_that_of_the_tabulated_law_and_keeps_its_promise():
+    noise = CountNoise("gaussian", 0.7, 0.01)
+    k = np.arange(-200.0, 201.0)
+    wanted, found = loss_from_logs(noise.log_law(k), noise.log_law(k - 2)), noise.exact_loss([2])
+    for epsilon in (0.0, 0.3, 0.7, 2.0):
+        assert found.delta_at(epsilon) == pytest.approx(wanted.delta_at(epsilon), abs=1e-12)
+    assert found.maximum == math.inf
+    assert noise.exact_loss([1]).delta_at(0.7) <= 0.01
+
+
+def test_classical_scale_breaks_its_promise_with_and_without_rounding():
+    def bug(epsilon, rounded=True):
+        options = {"law": "gaussian", "delta": 0.05, "rounded": rounded}
+        return ClassicalGaussian(TREE, SCHEMA, epsilon, [Table(1, "sex")], **options)
+
+    pair = NeighborPair.add_people(HISTOGRAM, (0, 0))
+    assert bug(10.0).true_delta == pytest.approx(0.213, abs=5e-4)
+    assert bug(10.0).exact_loss(pair).delta_at(10.0) < 0.05 < bug(7.0).exact_loss(pair).delta_at(7.0)
+    assert bug(10.0, rounded=False).exact_loss(pair) is None
+    assert bug(2.0).only([0]).noises[0].scale == pytest.approx(classical_scale(2.0, 0.05))
+
+
+def test_no_exact_loss_of_unrounded_gaussian_noise_or_of_very_many_counts():
+    assert CountNoise("gaussian", 1.0, 0.05, rounded=False).exact_loss([1]) is None
     assert CountNoise("laplace", 1.0).exact_loss([1] * 1001) is None
 
 
@@ -268,7 +291,8 @@ def test_gaussian_promise_adds_up():
     assert release.claim == ApproxDP(1.5, 0.06)
     assert release.only([0]).claim.epsilon == pytest.approx(0.5)
     assert release.only([0]).claim.delta == pytest.approx(0.02)
-    assert release.exact_loss(NeighborPair.add_people(HISTOGRAM, (0, 0))) is None
+    law = release.exact_loss(NeighborPair.add_people(HISTOGRAM, (0, 0)))
+    assert law.delta_at(1.5) <= 0.06
 
 
 def test_counts_scatter_around_the_truth_and_raised_ones_above_it():

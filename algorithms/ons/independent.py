@@ -163,8 +163,8 @@ class IndependentNoise:
         Returns
         -------
         LossDistribution or None
-            None for Gaussian noise, or where a table of it would be too large; of unrounded Laplace noise an upper
-            bound with the exact maximum.
+            None for unrounded Gaussian noise, or where a table of it would be too large; of unrounded Laplace noise an
+            upper bound with the exact maximum.
         """
         x, y = (self.domain.tabulate(self.domain.check(data), self.tables) for data in (pair.x, pair.y))
         parts = []
