@@ -30,7 +30,13 @@ Rule = tuple[str, str, str, str]  # in words; and in SQL: which groups break it,
 
 
 def read_histogram(
-    source: Any, schema: Schema, areas: Sequence[str], *, count: str | None = None, places: Any = None
+    source: Any,
+    schema: Schema,
+    areas: Sequence[str],
+    *,
+    count: str | None = None,
+    places: Any = None,
+    limit: int = LARGEST,
 ) -> tuple[Hierarchy, NDArray[np.int64]]:
     """Count persons by area and cell.
 
@@ -49,6 +55,8 @@ def read_histogram(
     places : path or frame, optional
         Public list of every area of the finest level, one a row, with the same columns of areas; others are ignored.
         The tree has these and no others. Default: the areas that the data name.
+    limit : int
+        More than all persons together: a power of 2, 2**53 at most.
 
     Returns
     -------
@@ -61,7 +69,7 @@ def read_histogram(
     ------
     ValueError
         If a file cannot be read, a column is missing, twice or of another kind, a code or level is missing or unknown,
-        a count is no whole number of 0 or more, there are 2**40 persons or more, there is no row, an area is listed
+        a count is no whole number of 0 or more, persons reach the limit, there is no row, an area is listed
         twice, or the data have one that is not listed.
     TypeError
         If the source is no file and no frame.
@@ -84,7 +92,7 @@ def read_histogram(
     (('total', '1', '2', '3'), [[1, 0], [0, 2], [0, 0]])
     """
     listed = None if places is None else _listed(places, areas)  # first: what is wrong with it is public
-    leaves, histogram = _counted("data", source, schema, areas, count)
+    leaves, histogram = _counted("data", source, schema, areas, count, limit)
     if listed is None:
         return Hierarchy.from_codes(*zip(*leaves, strict=True)), histogram
     histogram = _placed(f"data must be in areas of {LIST}", leaves, histogram, listed)
@@ -213,14 +221,14 @@ def _listed(source: Any, areas: Sequence[str]) -> list[Leaf]:
 
 
 def _counted(
-    what: str, source: Any, schema: Schema, areas: Sequence[str], count: str | None
+    what: str, source: Any, schema: Schema, areas: Sequence[str], count: str | None, limit: int = LARGEST
 ) -> tuple[list[Leaf], NDArray[np.int64]]:
     """Return the codes of the leaves, in their order, and the histogram."""
     _check_areas(areas)
     names = [*areas, *schema.attributes, *([] if count is None else [count])]
     with _read(what, source, names) as (database, columns):
         _group(database, columns, list(areas), schema, count)
-        _check_groups(what, database, columns, list(areas), schema, count)
+        _check_groups(what, database, list(areas), schema, count, limit)
         codes = ", ".join(f"a{j}" for j in range(len(areas)))
         leaves = list(database.fetch(f"select distinct {codes} from {GROUPS} order by all").rows())
         places = ", ".join(f"coalesce(p{j}, 0) as p{j}" for j in range(len(schema.shape)))  # null where nobody is
@@ -284,12 +292,7 @@ def _group(
 
 
 def _check_groups(
-    what: str,
-    database: Engine,
-    columns: dict[str, _Column],
-    areas: Sequence[str],
-    schema: Schema,
-    count: str | None,
+    what: str, database: Engine, areas: Sequence[str], schema: Schema, count: str | None, limit: int
 ) -> None:
     """Refuse the first rule that rows break."""
     rules = _coded(areas)
@@ -299,8 +302,8 @@ def _check_groups(
     told = database.fetch(f"select count(*) as groups, coalesce(sum(n), 0)::double as people from {GROUPS}")
     if not told["groups"][0]:
         raise ValueError(f"{what} must have one row at least, got none")
-    if told["people"][0] >= LARGEST:
-        raise ValueError(f"{what} must count less than 2**40 in all, got {told['people'][0]:.0f}")
+    if told["people"][0] >= limit:
+        raise ValueError(f"{what} must count less than 2**{limit.bit_length() - 1} in all, got {told['people'][0]:.0f}")
 
 
 def _codes(columns: dict[str, _Column], areas: Sequence[str]) -> list[str]:
@@ -365,7 +368,7 @@ def _number(column: _Column) -> str:
         raise ValueError(f"{column.title} must hold whole numbers, got {column.kind}")
     rule = {
         "text": f"regexp_full_match({column.given}, '[0-9]{{1,15}}')",
-        "whole": f"{column.given} between 0 and {10**15}",
+        "whole": f"{column.given} between 0 and {2**53}",
         "real": f"{column.given} between 0 and {10**15} and {column.given} = floor({column.given})",
     }[column.kind]
     return f"case when {rule} then try_cast({column.given} as bigint) end"

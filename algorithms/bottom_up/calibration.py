@@ -1,0 +1,192 @@
+"""Published totals as invariants: areas whose total agrees with the data are raked to it, the others are not shown."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from algorithms.hierarchy import LARGEST_EXACT, Hierarchy
+
+__all__ = ["Agreement", "PublishedTotals", "agreement", "calibrate", "totals_of"]
+
+Integers = NDArray[np.int64]
+Floats = NDArray[np.float64]
+
+
+@dataclass(frozen=True, eq=False)
+class PublishedTotals:
+    """Totals of areas of one level that were published before, exactly.
+
+    Attributes
+    ----------
+    level : int
+        Of the tree; 0 is the root.
+    totals : array_like of float, shape (areas of the level,)
+        People, whole numbers in the order of the level's nodes; NaN where none was published.
+    tolerance : int
+        People by which the data's own total may differ from a published one that still counts as consistent: 0, or
+        more where weighted data were rounded.
+
+    Raises
+    ------
+    ValueError
+        If a total is negative, not whole, or 2**53 and more, or there is none, or the tolerance is negative.
+    TypeError
+        If totals are not numbers, or level and tolerance no integers.
+
+    Examples
+    --------
+    >>> PublishedTotals(1, [20, np.nan]).totals
+    array([20., nan])
+    """
+
+    level: int
+    totals: Any
+    tolerance: int = 0
+
+    def __post_init__(self) -> None:
+        for name, value in (("level", self.level), ("tolerance", self.tolerance)):
+            if isinstance(value, bool) or not isinstance(value, int | np.integer):
+                raise TypeError(f"{name} of published totals must be an integer, got {value!r}")
+            if value < 0:
+                raise ValueError(f"{name} of published totals must be 0 or more, got {value}")
+        given = np.asarray(self.totals)
+        if given.dtype.kind not in "iuf":
+            raise TypeError(f"published totals must be numbers, got dtype {given.dtype}")
+        if given.ndim != 1 or given.size == 0:
+            raise ValueError(f"published totals must be one for each area of a level, got shape {given.shape}")
+        totals = given.astype(np.float64)
+        known = totals[~np.isnan(totals)]
+        wrong = known[(known < 0) | (known >= LARGEST_EXACT) | (known != np.floor(known))]
+        if wrong.size:
+            raise ValueError(f"published totals must be whole numbers of people, 0 or more, got {wrong[0]:g}")
+        totals.flags.writeable = False
+        object.__setattr__(self, "totals", totals)
+
+    def check_tree(self, tree: Hierarchy) -> None:
+        """Refuse a tree that has other areas.
+
+        Raises
+        ------
+        ValueError
+            If it has no such level, or another number of areas there.
+        """
+        nodes = tree.level(self.level)
+        if self.totals.size != nodes.stop - nodes.start:
+            raise ValueError(
+                f"published totals must be one for each of {nodes.stop - nodes.start} areas of level {self.level}, "
+                f"got {self.totals.size}"
+            )
+
+
+@dataclass(frozen=True, eq=False)
+class Agreement:
+    """What published totals say of some data.
+
+    Attributes
+    ----------
+    area : ndarray of int, shape (leaves,)
+        Area of the level in which each leaf lies, counted from its first; -1 for a leaf above the level.
+    consistent : ndarray of bool, shape (areas,)
+        Areas whose published total is the data's.
+    inconsistent : ndarray of bool, shape (areas,)
+        Areas whose published total is another: they are not reported. Areas in neither have no published total.
+    """
+
+    area: Integers
+    consistent: NDArray[np.bool_]
+    inconsistent: NDArray[np.bool_]
+
+    @property
+    def reported(self) -> NDArray[np.bool_]:
+        """Which leaves are reported, shape (leaves,)."""
+        return ~(self.inconsistent[self.area] & (self.area >= 0))
+
+
+def totals_of(published: PublishedTotals, tree: Hierarchy, counts: Integers) -> Integers:
+    """Return the data's own totals of the areas of the level.
+
+    Parameters
+    ----------
+    published : PublishedTotals
+        Says which level.
+    tree : Hierarchy
+        The areas.
+    counts : ndarray of int64, shape (leaves, cells)
+        People.
+
+    Returns
+    -------
+    ndarray of int64, shape (areas,)
+        People.
+    """
+    totals: Integers = tree.totals(counts.sum(axis=1))[tree.level(published.level)].astype(np.int64)
+    return totals
+
+
+def agreement(published: PublishedTotals, tree: Hierarchy, counts: Integers) -> Agreement:
+    """Compare published totals with the data's.
+
+    Parameters
+    ----------
+    published : PublishedTotals
+        What was published.
+    tree : Hierarchy
+        The areas.
+    counts : ndarray of int64, shape (leaves, cells)
+        People.
+
+    Returns
+    -------
+    Agreement
+        It depends on exact counts, and showing it is no part of a promise.
+    """
+    nodes = tree.level(published.level)
+    area = tree.ancestors(published.level) - nodes.start
+    apart = np.abs(totals_of(published, tree, counts) - published.totals)  # NaN where none was published
+    return Agreement(np.maximum(area, -1), apart <= published.tolerance, apart > published.tolerance)
+
+
+def calibrate(noisy: Integers, published: PublishedTotals, agreed: Agreement) -> Floats:
+    """Rake the noisy cells of consistent areas to their published totals, and blank those of inconsistent ones.
+
+    Parameters
+    ----------
+    noisy : ndarray of int64, shape (size, leaves, cells)
+        Noisy counts.
+    published : PublishedTotals
+        What they should add up to.
+    agreed : Agreement
+        Where it is.
+
+    Returns
+    -------
+    ndarray of float, shape (size, leaves, cells)
+        Consistent areas add up to their totals, to rounding; inconsistent ones are NaN; the others are as they were.
+
+    Notes
+    -----
+    `Hierarchy.rake` does it, on a tree of consistent areas and their cells under a root that is the sum of the totals:
+    cells keep their proportions, and where they add up to zero or less they share the total equally. Noise that swamps
+    an area can leave cells that add up to little, and raking then multiplies it.
+    """
+    cells = noisy.shape[2]
+    out = noisy.astype(np.float64)
+    out[:, ~agreed.reported] = np.nan
+    kept = np.flatnonzero(agreed.consistent)
+    leaves = np.flatnonzero(np.isin(agreed.area, kept))
+    if not kept.size:
+        return out
+    order = leaves[np.argsort(agreed.area[leaves], kind="stable")]  # siblings side by side
+    families = np.bincount(np.searchsorted(kept, agreed.area[order]), minlength=kept.size) * cells
+    parent = np.concatenate([[-1], np.zeros(kept.size, np.int64), np.repeat(np.arange(kept.size) + 1, families)])
+    ends = np.array([0, 1, 1 + kept.size, parent.size])
+    tree = Hierarchy(parent, ends, np.arange(ends[2], parent.size), ("",) * parent.size)
+    totals = published.totals[kept].astype(np.int64)
+    known = np.broadcast_to(np.concatenate([[totals.sum()], totals]), (len(noisy), 1 + kept.size))
+    raked = tree.rake(np.concatenate([known, noisy[:, order].reshape(len(noisy), -1)], axis=1))
+    out[:, order] = raked[:, ends[2] :].reshape(len(noisy), order.size, cells)
+    return out

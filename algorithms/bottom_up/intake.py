@@ -1,0 +1,187 @@
+"""The door for what bottom-up alone reads: the weights of a sample, and totals that were published before."""
+
+from __future__ import annotations
+
+import os
+import re
+import reprlib
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from algorithms.bottom_up.calibration import PublishedTotals
+from algorithms.bottom_up.weighted import MOST, UNITS, check_largest_weight
+from algorithms.frames import Frame
+from algorithms.hierarchy import Hierarchy
+from algorithms.intake import read_histogram
+from algorithms.phsafe.engine import FORMATS, Engine, opened
+from algorithms.schema import Schema
+
+__all__ = ["read_published", "read_units"]
+
+GIVEN, UNIT = "given_rows", "units_of_weight"  # a view, and a column
+
+
+def read_units(
+    source: Any, schema: Schema, areas: Sequence[str], *, weight: str, largest: float, places: Any = None
+) -> tuple[Hierarchy, NDArray[np.int64]]:
+    """Add up the weights of persons by area and cell, exactly.
+
+    Parameters
+    ----------
+    source : path or frame
+        As `algorithms.intake.read_histogram` takes it, one row a person.
+    schema : Schema
+        Attributes.
+    areas : sequence of str
+        Columns of area codes, the outermost first.
+    weight : str
+        Column of weights, in people.
+    largest : float
+        The largest weight that is allowed.
+    places : path or frame, optional
+        Public list of every finest area.
+
+    Returns
+    -------
+    tree : Hierarchy
+        As `algorithms.intake.read_histogram` returns it.
+    units : ndarray of int64, shape (leaves, cells)
+        Weights in 2**-20 people, to which each is rounded by itself: `algorithms.bottom_up.weighted.round_units` makes
+        people of their sums.
+
+    Raises
+    ------
+    ValueError
+        If a weight is missing, no number, not above 0 or above the largest, all weigh 2**33 people, and as
+        `read_histogram`.
+    TypeError
+        If the source is no file and no frame, or the largest weight no number.
+
+    Examples
+    --------
+    >>> persons = Frame({"county": ["1", "1", "2"], "sex": ["male"] * 3, "w": [1.5, 2.25, 4.0]})
+    >>> _, units = read_units(persons, Schema({"sex": ("female", "male")}), ["county"], weight="w", largest=4.0)
+    >>> (units / UNITS).tolist()
+    [[0.0, 3.75], [0.0, 4.0]]
+    """
+    check_largest_weight(largest)
+    names = [*areas, *schema.attributes]
+    with _columns("data", source, [*names, weight]) as (database, quoted):
+        number = f"try_cast({quoted[weight]} as double)"
+        told = database.fetch(
+            f"select count(*) as wrong, min({quoted[weight]}::varchar) as example, coalesce(sum({number}), 0) as total "
+            f"from (select *, coalesce({number} > 0 and {number} <= {largest!r}, false) as valid from {GIVEN}) "
+            f"where not valid"
+        )
+        if rows := int(told["wrong"][0]):
+            example = told["example"][0]
+            words = "a missing value" if example is None else reprlib.repr(example)
+            raise ValueError(
+                f"data: {weight} must be above 0 and at most the largest weight {largest:g}; {rows:,} "
+                f"{'row' if rows == 1 else 'rows'} broke it, such as {words}"
+            )
+        kept = ", ".join(f"{quoted[name]} as {_quote(name)}" for name in names)
+        added = f"sum(floor({number} * {UNITS} + 0.5)::hugeint)::double as {UNIT}"
+        groups = database.fetch(f"select {kept}, {added} from {GIVEN} group by all")
+    if len(groups) and (total := groups[UNIT].sum() / UNITS) >= MOST:
+        raise ValueError(f"data: {weight} must add up to less than 2**33, got {total:.0f}")
+    units = Frame({**{name: groups[name] for name in names}, UNIT: groups[UNIT].astype(np.int64)})
+    return read_histogram(units, schema, areas, count=UNIT, places=places, limit=MOST * UNITS)
+
+
+def read_published(
+    source: Any, areas: Sequence[str], tree: Hierarchy, *, count: str = "count", tolerance: int = 0
+) -> PublishedTotals:
+    """Read totals of areas of one level that were published before.
+
+    Parameters
+    ----------
+    source : path or frame
+        One row an area: its code and those of the areas around it, the outermost first, and its total. The level is
+        that of the last column of areas in it; areas of the level without a row have no published total.
+    areas : sequence of str
+        Columns of area codes of the data.
+    tree : Hierarchy
+        The areas.
+    count : str
+        Column of totals.
+    tolerance : int
+        People by which the data's own total may differ.
+
+    Returns
+    -------
+    PublishedTotals
+        Of the areas of that level.
+
+    Raises
+    ------
+    ValueError
+        If the file cannot be read, a column is missing, an area is unknown or has two rows, a total is no whole number
+        of 0 or more, or there is no row.
+    TypeError
+        If the source is no file and no frame.
+
+    Examples
+    --------
+    >>> tree = Hierarchy.from_codes(["1", "1", "2"], ["1", "2", "1"])
+    >>> read_published(Frame({"state": ["2"], "count": [40]}), ["state", "county"], tree).totals
+    array([nan, 40.])
+    """
+    with _columns("totals", source, [count], optional=areas) as (database, quoted):
+        present = [name in quoted for name in areas]
+        level = sum(present)
+        if not all(present[:level]):
+            raise ValueError(
+                f"totals must have the columns of outer areas too, got {', '.join(set(areas) & {*quoted})}"
+            )
+        wanted = [*areas[:level], count]
+        shown = ", ".join(f"{quoted[name]}::varchar as c{place}" for place, name in enumerate(wanted))
+        rows = list(database.fetch(f"select {shown} from {GIVEN}").rows())
+    nodes = tree.level(level)
+    place = {tree.name(node): node - nodes.start for node in range(nodes.start, nodes.stop)}
+    totals = np.full(len(place), np.nan)
+    for *codes, total in rows:
+        area = " / ".join(map(str, codes)) or tree.name(0)
+        if area not in place:
+            raise ValueError(f"totals must be of areas of the data or of the list of areas, got {area!r}")
+        if not np.isnan(totals[place[area]]):
+            raise ValueError(f"totals must have one row for each area, got {area!r} twice")
+        if total is None or not re.fullmatch(r"\d{1,15}(\.0+)?", total):
+            raise ValueError(f"totals must be whole numbers of 0 or more, got {total!r} of {area!r}")
+        totals[place[area]] = float(total)
+    if not rows:
+        raise ValueError("totals must have one row at least, got none")
+    return PublishedTotals(level, totals, tolerance)
+
+
+@contextmanager
+def _columns(
+    what: str, source: Any, names: Sequence[str], optional: Sequence[str] = ()
+) -> Iterator[tuple[Engine, dict[str, str]]]:
+    """Open a source and find its columns by name, whatever its case: how SQL calls them."""
+    if isinstance(source, str | os.PathLike) and Path(source).suffix.lower() not in FORMATS:
+        raise ValueError(f"{what} must be a .csv or .parquet file, got {os.fspath(source)}")
+    with opened("duckdb", [source]) as database:
+        try:
+            types = database.read(GIVEN, source)
+        except TypeError as error:
+            raise TypeError(f"{what} must be a file or a data frame, got {type(source).__name__}") from error
+        known = {name.upper(): name for name in types}
+        if missing := [name for name in names if name.upper() not in known]:
+            found = reprlib.repr(list(types))
+            raise ValueError(
+                f"{what} must have the columns {', '.join(names)}; {', '.join(missing)} missing, got {found}"
+            )
+        wanted = [name for name in (*names, *optional) if name.upper() in known]
+        if len({name.upper() for name in wanted}) < len(wanted):
+            raise ValueError(f"areas, attributes and weight must be different columns, got {', '.join(wanted)}")
+        yield database, {name: _quote(known[name.upper()]) for name in wanted}
+
+
+def _quote(name: str) -> str:
+    return '"' + name.replace('"', '""') + '"'

@@ -1,0 +1,199 @@
+"""Two-tailed geometric noise by inversion of its distribution function, and the law that floating point makes of it.
+
+A uniform of 53 bits takes 2**53 values, so that the noise takes no more: its law is a table of whole numbers, which
+this module finds. Its tails end; before they end they have holes, and before that steps that are too high.
+"""
+
+from __future__ import annotations
+
+import math
+import os
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from algorithms.noise import Rng, TwoTailedGeometric
+from audit.exact import LossDistribution, loss_from_logs
+
+__all__ = ["InverseCdf"]
+
+Floats = NDArray[np.float64]
+Integers = NDArray[np.int64]
+
+CHUNK = 1 << 15  # draws at a time
+LARGEST_TABLE = 1 << 20  # magnitudes of a law that is tabulated
+UNSURE = 8  # uniforms about a threshold that are tried one by one, as logarithms are monotone only to a few roundings
+
+
+@dataclass(frozen=True)
+class InverseCdf:
+    r"""Two-tailed geometric noise as the inverse of its distribution function at a uniform of finitely many bits.
+
+    Parameters
+    ----------
+    epsilon : float
+        Privacy loss in nats per unit of sensitivity that the ideal law has; positive and finite.
+    bits : int
+        Bits of a uniform, from 2 to 53.
+
+    Raises
+    ------
+    ValueError
+        If `epsilon` is out of range, or `bits` is.
+    TypeError
+        If either is no number.
+
+    Notes
+    -----
+    With :math:`q = e^{-\varepsilon}`, :math:`P(K \le -m) = q^m/(1+q)` for :math:`m \ge 1`. A uniform j of the lower
+    half is the tail probability :math:`t = (j + 1/2)/2^b < 1/2`, and gives the largest m with :math:`t \le q^m/(1+q)`,
+
+    .. math:: m = \lfloor(-\ln t - \ln(1+q))/\varepsilon\rfloor \ge 0,
+
+    as -m; the upper half mirrors it. Ideally :math:`P(0) = 2(1/2 - q/(1+q)) = (1-q)/(1+q)`, as it should be.
+
+    References
+    ----------
+    .. [1] Clark and Dajani, "Achieving Differential Privacy Using a Two-Tailed Geometric Bottom-Up Mechanism", 2019,
+       who invert at uniforms from a cryptographically secure generator. That makes each uniform unpredictable, and
+       leaves their number what it is.
+    .. [2] Mironov, "On Significance of the Least Significant Bits for Differential Privacy", 2012, on the same flaw of
+       floating-point Laplace noise.
+
+    Examples
+    --------
+    >>> noise = InverseCdf(1.0)
+    >>> noise.reach, f"{TwoTailedGeometric(1.0).sf(noise.reach):.1e}"
+    (37, '2.3e-17')
+    >>> InverseCdf(1.0, bits=4).counts
+    array([4, 2, 1, 1])
+    """
+
+    epsilon: float
+    bits: int = 53
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "epsilon", TwoTailedGeometric(self.epsilon).epsilon)
+        if isinstance(self.bits, bool) or not isinstance(self.bits, int):
+            raise TypeError(f"bits must be an integer, got {self.bits!r}")
+        if not 2 <= self.bits <= 53:
+            raise ValueError(f"bits must be from 2 to 53, got {self.bits}")
+
+    @property
+    def half(self) -> int:
+        """Number of uniforms on either side."""
+        return 1 << (self.bits - 1)
+
+    @property
+    def reach(self) -> int:
+        """Largest magnitude that ever occurs: that of the uniform next to 0."""
+        return int(self.magnitude(np.zeros(1, np.int64))[0])
+
+    def magnitude(self, uniform: Integers) -> Floats:
+        """Return the magnitude of the noise at each uniform of the lower half, numbered from 0 at the far end."""
+        tail = (uniform + 0.5) * 2.0**-self.bits  # exact: 53 binary digits
+        magnitude: Floats = np.floor((-np.log(tail) - math.log1p(math.exp(-self.epsilon))) / self.epsilon)
+        return magnitude
+
+    def invert(self, uniform: Integers) -> Integers:
+        """Return the noise at each uniform, numbered from 0 to 2**bits - 1."""
+        lower = uniform < self.half
+        magnitude = self.magnitude(np.where(lower, uniform, 2 * self.half - 1 - uniform)).astype(np.int64)
+        return np.where(lower, -magnitude, magnitude)
+
+    def sample(self, size: int | tuple[int, ...], rng: Rng) -> Integers:
+        """Draw independent values; ``"secure"`` takes uniforms from the operating system, as the authors did.
+
+        Raises
+        ------
+        TypeError
+            If `rng` is neither a numpy Generator nor ``"secure"``.
+        """
+        if not isinstance(rng, np.random.Generator) and not (isinstance(rng, str) and rng == "secure"):
+            raise TypeError(f'rng must be a numpy Generator or "secure", got {rng!r}')
+        out = np.empty(size, np.int64)
+        flat = out.reshape(-1)
+        for start in range(0, flat.size, CHUNK):
+            part = flat[start : start + CHUNK]
+            if isinstance(rng, np.random.Generator):
+                uniform = rng.integers(0, 2 * self.half, part.size)
+            else:
+                words = np.frombuffer(os.urandom(8 * part.size), np.uint64)
+                uniform = (words >> np.uint64(64 - self.bits)).astype(np.int64)
+            part[:] = self.invert(uniform)
+        return out
+
+    @property
+    def tabulated(self) -> bool:
+        """Whether the law is tabulated: not where the noise takes more than about two million values."""
+        return self.reach < LARGEST_TABLE
+
+    @cached_property
+    def counts(self) -> Integers:
+        """How many uniforms of either half give each magnitude, shape (reach + 1,): they add up to ``2**(bits-1)``.
+
+        Raises
+        ------
+        ValueError
+            If the law is too wide to be tabulated.
+
+        Notes
+        -----
+        Guarantee: of the function as it is computed here, not of the formula. Magnitudes fall as uniforms rise, so
+        that bisection finds where each begins; the 16 uniforms about every threshold are tried one by one, in case a
+        logarithm that is a few roundings off turns two neighbors around.
+        """
+        if not self.tabulated:
+            raise ValueError(f"the law must have at most {LARGEST_TABLE:,} magnitudes, got {self.reach + 1:,}")
+        wanted = np.arange(1, self.reach + 1)
+        low, high = np.zeros(wanted.size, np.int64), np.full(wanted.size, self.half)
+        while (low < high).any():  # the first uniform with a smaller magnitude is from low to high
+            middle = (low + high) // 2
+            larger = (self.magnitude(middle) >= wanted) & (low < high)
+            low, high = np.where(larger, middle + 1, low), np.where(larger, high, middle)
+        at_least = np.maximum(low - UNSURE, 0)
+        first = at_least.copy()
+        for step in range(2 * UNSURE):
+            tried = first + step
+            at_least += (tried < self.half) & (self.magnitude(np.minimum(tried, self.half - 1)) >= wanted)
+        return -np.diff(np.concatenate([[self.half], at_least, [0]]))
+
+    def logpmf(self, k: ArrayLike) -> Floats:
+        """Return the log probability of `k` as it is computed; minus infinity where no uniform leads.
+
+        Raises
+        ------
+        ValueError
+            If the law is too wide to be tabulated.
+        """
+        given = np.asarray(k, dtype=np.float64)
+        size = np.abs(given)
+        possible = (given == np.floor(given)) & (size <= self.reach)
+        place = np.where(possible, size, 0).astype(np.int64)
+        with np.errstate(divide="ignore"):
+            mass = np.log(self.counts[place] * np.where(place == 0, 2, 1) * 2.0**-self.bits)
+        found: Floats = np.where(np.isnan(given), np.nan, np.where(possible, mass, -np.inf))[()]
+        return found
+
+    def exact_loss(self, shift: int) -> LossDistribution:
+        """Return the law of the privacy loss of one count that differs by `shift` people.
+
+        Parameters
+        ----------
+        shift : int
+            By how much the second count is larger.
+
+        Returns
+        -------
+        LossDistribution
+            To all digits. Outputs that one count alone can give have infinite loss.
+
+        Raises
+        ------
+        ValueError
+            If the law is too wide to be tabulated.
+        """
+        noise = np.arange(-self.reach + min(shift, 0), self.reach + max(shift, 0) + 1)
+        return loss_from_logs(self.logpmf(noise), self.logpmf(noise - shift))

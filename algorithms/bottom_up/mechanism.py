@@ -1,0 +1,294 @@
+"""The bottom-up mechanism on counts of people: noise on every cell of the full histogram, tables by adding up."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import KW_ONLY, dataclass, replace
+from functools import cached_property
+from itertools import combinations
+from typing import Literal, get_args
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from algorithms.bottom_up.calibration import PublishedTotals, agreement, calibrate, totals_of
+from algorithms.bottom_up.inverse_cdf import InverseCdf
+from algorithms.flaxman import Pair, changes, geometric_loss, log_likelihood_of_cells
+from algorithms.hierarchy import Hierarchy, check_counts
+from algorithms.noise import Rng, TwoTailedGeometric
+from algorithms.schema import CROSS, DETAILED, TOTAL, Schema
+from audit.claims import PureDP
+from audit.exact import LossDistribution, compose_losses
+
+__all__ = ["BottomUp", "LogLikelihood", "Noise"]
+
+Noise = Literal["exact", "inverse_cdf"]
+Integers = NDArray[np.int64]
+Floats = NDArray[np.float64]
+LogLikelihood = Callable[[ArrayLike, ArrayLike], Floats]
+
+MOST_ATTRIBUTES = 12  # of which all margins are made: 4,096 tables
+
+
+@dataclass(frozen=True, eq=False)
+class BottomUp:
+    """Two-tailed geometric noise on every cell of the histogram; margins, areas and totals add up noisy cells.
+
+    **Claim.** Pure DP with `epsilon` when one person is added or removed, relative to the published totals: neighbors
+    agree on these. With ``noise="inverse_cdf"`` this is what the authors promise, and floating point does not keep it.
+    **Sensitivity.** One person changes one cell by 1.
+
+    Attributes
+    ----------
+    epsilon : float
+        Privacy budget in nats, positive and finite.
+    tree : Hierarchy, optional
+        The areas. Default: the areas of the data side by side, under a root.
+    schema : Schema, optional
+        What the cells of an area are. Default: cells without names.
+    noise : {"exact", "inverse_cdf"}
+        An exact sampler, or the inverse of the distribution function at uniforms of 53 bits, as the authors have it.
+    published : PublishedTotals, optional
+        Totals to which noisy counts are calibrated. They, and which of them agree with the data, are outside the
+        promise.
+
+    Raises
+    ------
+    ValueError
+        If `epsilon` is out of range, there is no such noise, or published totals do not fit the tree.
+    TypeError
+        If one of them is not of its type.
+
+    References
+    ----------
+    .. [1] Clark and Dajani, "Achieving Differential Privacy Using a Two-Tailed Geometric Bottom-Up Mechanism", 2019.
+    .. [2] Ghosh, Roughgarden and Sundararajan, "Universally Utility-Maximizing Privacy Mechanisms", 2009.
+
+    Examples
+    --------
+    >>> release = BottomUp(1.0)([[10, 0], [3, 8]], 5, np.random.default_rng(7))
+    >>> release.shape, release.dtype.name
+    ((5, 2, 2), 'int64')
+    """
+
+    epsilon: float
+    tree: Hierarchy | None = None
+    schema: Schema | None = None
+    _: KW_ONLY
+    noise: Noise = "exact"
+    published: PublishedTotals | None = None
+
+    def __post_init__(self) -> None:
+        if self.tree is not None and not isinstance(self.tree, Hierarchy):
+            raise TypeError(f"tree must be a Hierarchy, got {type(self.tree).__name__}")
+        if self.noise not in get_args(Noise):
+            raise ValueError(f"noise must be one of {', '.join(get_args(Noise))}, got {self.noise!r}")
+        _ = self.law  # refuses a bad epsilon
+        if self.published is not None:
+            if self.tree is None:
+                raise ValueError("published totals need a tree of areas, got none")
+            self.published.check_tree(self.tree)
+
+    @cached_property
+    def law(self) -> TwoTailedGeometric | InverseCdf:
+        """The law of the error of every cell, before calibration."""
+        return TwoTailedGeometric(self.epsilon) if self.noise == "exact" else InverseCdf(self.epsilon)
+
+    @property
+    def claim(self) -> PureDP:
+        """What the mechanism promises."""
+        return PureDP(self.epsilon)
+
+    @property
+    def sensitivity(self) -> int:
+        """By how much one person changes the histogram, in people."""
+        return 1
+
+    @property
+    def entrywise(self) -> bool:
+        """Whether every entry of an output is drawn by itself, from one count: not where counts are calibrated."""
+        return self.published is None
+
+    @property
+    def of_counts(self) -> BottomUp:
+        """The mechanism that is run on counts: this one."""
+        return self
+
+    def counts(self, data: ArrayLike) -> Integers:
+        """Return the counts of people that are to be protected, shape (leaves,) or (leaves, cells), or refuse them.
+
+        Raises
+        ------
+        TypeError
+            If they are not numbers.
+        ValueError
+            If one is negative or not whole, they have another shape, or they add up to 2**53.
+        """
+        given = np.asarray(data)
+        if given.ndim not in (1, 2) or given.size == 0:
+            raise ValueError(f"counts must have shape (leaves,) or (leaves, cells), got {given.shape}")
+        if self.tree is not None and len(given) != self.tree.n_leaves:
+            raise ValueError(f"counts must have a row for each of {self.tree.n_leaves} leaves, got {len(given)}")
+        if self.schema is not None and given.shape[1:] != (self.schema.cells,):
+            raise ValueError(f"counts must have {self.schema.cells} cells in each area, got shape {given.shape}")
+        return check_counts(given.reshape(-1)).reshape(given.shape)
+
+    def __call__(self, data: ArrayLike, size: int, rng: Rng) -> Integers | Floats:
+        """Release counts, shape (leaves,) or (leaves, cells), `size` times: shape (size, leaves) or with cells.
+
+        Whole numbers; with published totals real ones, NaN in areas that are not reported (an audit takes
+        ``numpy.nan_to_num`` of them).
+        """
+        exact = self.counts(data)
+        noisy = self.law.sample((size, *exact.shape), rng)
+        noisy += exact
+        if self.published is None:
+            return noisy
+        table, tree = exact.reshape(len(exact), -1), self._areas(len(exact))
+        agreed = agreement(self.published, tree, table)
+        return calibrate(noisy.reshape(size, *table.shape), self.published, agreed).reshape(noisy.shape)
+
+    def stage(self, name: Literal["measurements"]) -> BottomUp:
+        """Return one stage as a mechanism by itself.
+
+        Parameters
+        ----------
+        name : {"measurements"}
+            Noisy counts before they are calibrated.
+
+        Returns
+        -------
+        BottomUp
+            Without published totals.
+
+        Raises
+        ------
+        ValueError
+            If there is no such stage.
+        """
+        if name != "measurements":
+            raise ValueError(f"stage must be measurements, got {name!r}")
+        return replace(self, published=None)
+
+    def tables(self, noisy: ArrayLike) -> Integers | Floats:
+        """Add noisy cells up to every area, shape (..., leaves, cells) to (..., areas, cells), the root first.
+
+        An area with a part that is not reported is NaN.
+
+        Raises
+        ------
+        ValueError
+            If there is not a row for each leaf.
+        """
+        given = np.asarray(noisy)
+        if given.ndim < 2:
+            raise ValueError(f"noisy must have shape (..., leaves, cells), got {given.shape}")
+        totals = self._areas(given.shape[-2]).totals(np.moveaxis(given, -2, -1))
+        return np.moveaxis(totals, -1, -2)
+
+    def margins(self, noisy: ArrayLike) -> Mapping[str, Integers | Floats]:
+        """Add noisy cells up to every margin of the attributes in every area.
+
+        Parameters
+        ----------
+        noisy : array_like, shape (..., leaves, cells)
+            What a run returned.
+
+        Returns
+        -------
+        dict of str to ndarray, shape (..., areas, groups)
+            By the name of the query: ``"total"``, each attribute, each combination joined by ``*``, and ``"detailed"``.
+
+        Raises
+        ------
+        ValueError
+            If there is no schema, it has another number of cells or more than 12 attributes, or there is not a row for
+            each leaf.
+
+        Examples
+        --------
+        >>> schema = Schema({"sex": ("female", "male"), "age": ("0-17", "18+")})
+        >>> margins = BottomUp(1.0, schema=schema).margins([[1, 2, 3, 4], [5, 6, 7, 8]])
+        >>> {name: table[0].tolist() for name, table in margins.items()}
+        {'total': [36], 'sex': [14, 22], 'age': [16, 20], 'detailed': [6, 8, 10, 12]}
+        """
+        if self.schema is None or len(self.schema.shape) > MOST_ATTRIBUTES:
+            found = "none" if self.schema is None else len(self.schema.shape)
+            raise ValueError(f"margins need a schema of 1 to {MOST_ATTRIBUTES} attributes, got {found}")
+        tables = self.tables(noisy)
+        if tables.shape[-1] != self.schema.cells:
+            raise ValueError(f"noisy must have {self.schema.cells} cells in each area, got {tables.shape[-1]}")
+        axes = range(len(self.schema.shape))
+        cube, names = tables.reshape(*tables.shape[:-1], *self.schema.shape), list(self.schema.attributes)
+        found_by = {}
+        for number in range(len(axes) + 1):
+            for kept in combinations(axes, number):
+                name = DETAILED if number == len(axes) else CROSS.join(names[axis] for axis in kept) or TOTAL
+                added = cube.sum(axis=tuple(axis - len(axes) for axis in axes if axis not in kept))
+                found_by[name] = added.reshape(*tables.shape[:-1], -1)
+        return found_by
+
+    def exact_loss(self, pair: Pair) -> LossDistribution | None:
+        """Return the law of the privacy loss of `pair`: of the noisy counts of all reported areas, before calibration.
+
+        Raking reads nothing else but the published totals, so that no release can lose more.
+
+        Returns
+        -------
+        LossDistribution or None
+            None when a table of it would be too large.
+
+        Raises
+        ------
+        ValueError
+            If counts differ in shape, or in the total of a published area: the promise does not cover such a pair.
+        """
+        x, y = self.counts(pair.x), self.counts(pair.y)
+        self._check_covered(x, y)
+        return self._loss(x, y)
+
+    @property
+    def log_likelihood(self) -> LogLikelihood | None:
+        """Log-probability of outputs, shape (runs, ...), under counts of their shape: a function, shape (runs,).
+
+        Minus infinity where an output is impossible. None where the law is not known: of calibrated counts, while that
+        of the stage ``"measurements"`` is, and of an inverse too wide to be tabulated.
+        """
+        known = isinstance(self.law, TwoTailedGeometric) or self.law.tabulated
+        return self._log_likelihood if known and self.published is None else None
+
+    def _log_likelihood(self, outputs: ArrayLike, counts: ArrayLike) -> Floats:
+        given, exact = np.asarray(outputs), np.asarray(counts)
+        columns = given.reshape(len(given), -1) if given.ndim else given
+        return log_likelihood_of_cells(columns, exact.reshape(-1), lambda seen, true: self.law.logpmf(seen - true))
+
+    def _areas(self, leaves: int) -> Hierarchy:
+        return self.tree or Hierarchy.regular(leaves, 1)
+
+    def _check_covered(self, x: Integers, y: Integers) -> None:
+        if x.shape != y.shape:
+            raise ValueError(f"the two databases must have the same cells, got shapes {x.shape} and {y.shape}")
+        if self.published is None or self.tree is None:
+            return
+        totals = [totals_of(self.published, self.tree, counts.reshape(len(counts), -1)) for counts in (x, y)]
+        apart = np.flatnonzero((totals[0] != totals[1]) & ~np.isnan(self.published.totals))
+        if apart.size:
+            area = self.tree.name(self.tree.level(self.published.level).start + int(apart[0]))
+            raise ValueError(
+                f"neighbors must agree on published totals, and that of {area} is {totals[0][apart[0]]} and "
+                f"{totals[1][apart[0]]}: a pair is not covered by the promise"
+            )
+
+    def _loss(self, x: Integers, y: Integers) -> LossDistribution | None:
+        """Return the loss of the noisy counts of the areas that are reported of `x`."""
+        if self.published is not None and self.tree is not None:
+            shown = agreement(self.published, self.tree, x.reshape(len(x), -1)).reported
+            x, y = x[shown], y[shown]
+        law = self.law
+        if isinstance(law, TwoTailedGeometric):
+            return geometric_loss(law.epsilon, changes(x.reshape(-1), y.reshape(-1)))
+        if not law.tabulated:
+            return None
+        shifts = [int(d) for d in (y - x).reshape(-1) if d]
+        tables = {shift: law.exact_loss(shift) for shift in set(shifts)}
+        return compose_losses(tables[shift] for shift in shifts)

@@ -1,0 +1,267 @@
+"""A bottom-up release: noise once, all tables by adding up, and one folder with what is published, or nothing.
+
+The folder holds
+
+- ``level_0.csv``, ``level_1.csv``, ...: AREA (codes from the outermost down), each attribute and COUNT, for every area
+  of the level (0 is the root); an attribute is empty where its levels are added up. Areas that are not reported are
+  left out, and so are areas that hold one;
+- ``ledger.txt``: the promise and the noise in words;
+- ``release.json``: what was run.
+
+Noisy counts may be negative, and calibrated ones have fractions: they are as the mechanism returns them.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import os
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from importlib import metadata
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from algorithms.bottom_up.calibration import agreement
+from algorithms.bottom_up.inverse_cdf import InverseCdf
+from algorithms.bottom_up.mechanism import BottomUp
+from algorithms.bottom_up.weighted import WeightedBottomUp
+from algorithms.files import check_folder, whole_file, whole_folder
+from algorithms.frames import Frame
+from algorithms.hierarchy import Hierarchy
+from algorithms.noise import Rng, TwoTailedGeometric
+from algorithms.schema import CROSS, DETAILED, TOTAL, Schema
+
+__all__ = ["LARGEST_RELEASE", "Release", "release"]
+
+LARGEST_RELEASE = 50_000_000
+"""Most rows that are written: a few gigabytes."""
+
+
+@dataclass(frozen=True, eq=False)
+class Release:
+    """Noisy cells and how they came about; the data are not in it.
+
+    Attributes
+    ----------
+    mechanism : BottomUp or WeightedBottomUp
+        What was run.
+    cells : ndarray, shape (leaves, cells)
+        Published counts of the finest cells; NaN in areas that are not reported.
+    areas : tuple of str
+        Names of the levels below the root.
+    withheld : tuple of str
+        Areas that are not reported, as their published totals are not the data's.
+    secure : bool
+        Whether the noise came from the operating system's entropy; a simulation must not be published.
+    listed : bool
+        Whether the areas are from a public list, not read from the data.
+    """
+
+    mechanism: BottomUp | WeightedBottomUp
+    cells: NDArray[Any]
+    areas: tuple[str, ...]
+    withheld: tuple[str, ...]
+    secure: bool
+    listed: bool
+
+    @cached_property
+    def tables(self) -> list[Frame]:
+        """All tables of each level, the root's first."""
+        schema, tree = _structure(self.mechanism)
+        margins = self.mechanism.of_counts.margins(self.cells)
+        names = np.array([tree.name(node) for node in range(tree.n_nodes)], dtype=object)
+        levels = []
+        for j in range(tree.depth + 1):
+            nodes = tree.level(j)
+            parts = [_rows(schema, query, names[nodes], table[nodes]) for query, table in margins.items()]
+            levels.append(Frame.concatenate(parts))
+        return levels
+
+    @property
+    def ledger(self) -> str:
+        """What the release promises to lose at most, and how far its counts are off, in words."""
+        mechanism, counted = self.mechanism, self.mechanism.of_counts
+        schema, tree = _structure(mechanism)
+        law = counted.law
+        sampler = "exact" if not isinstance(law, InverseCdf) else f"inverse distribution function, {law.bits} bits"
+        unit = "person" if isinstance(mechanism, BottomUp) else f"record of weight {mechanism.largest_weight:g} or less"
+        deviation = math.sqrt(TwoTailedGeometric(law.epsilon).variance)
+        lines = [
+            f"{'promise':<24} {mechanism.claim}: one {unit} added or removed",
+            f"{'sensitivity':<24} {mechanism.sensitivity:,} in one of {tree.n_leaves * schema.cells:,} cells",
+            f"{'noise of a cell':<24} two-tailed geometric, epsilon {law.epsilon:g} a person ({sampler})",
+            "",
+            f"{'level':<24} {'areas':>9} {'deviation of a cell':>20} {'of the total':>14}",
+        ]
+        leaves = tree.totals(np.ones(tree.n_leaves, np.int64))
+        for j, name in enumerate(("root", *self.areas)):
+            most = int(leaves[tree.level(j)].max())
+            cell, total = deviation * math.sqrt(most), deviation * math.sqrt(most * schema.cells)
+            lines.append(f"{name:<24} {tree.level(j).stop - tree.level(j).start:>9,} {cell:>20.4g} {total:>14.4g}")
+        return "\n".join([*lines, "", *self._warnings()])
+
+    def _warnings(self) -> list[str]:
+        counted, law = self.mechanism.of_counts, self.mechanism.of_counts.law
+        told = []
+        if isinstance(law, InverseCdf):
+            shown = "" if not law.tabulated else f" with probability {law.exact_loss(1).infinite_mass:.1e}"
+            told.append(
+                f"The sampler does not keep the promise: no noise beyond {law.reach:,} occurs, so that a count "
+                f"tells{shown} that a person is there for certain."
+            )
+        if isinstance(self.mechanism, WeightedBottomUp):
+            told.append("Weighted counts were rounded to whole people before noise.")
+        if counted.published is not None:
+            number = f"{len(self.withheld)} area{' was' if len(self.withheld) == 1 else 's were'}"
+            told.append(
+                "The promise is relative to the published totals: it covers no record whose presence changes one. "
+                "Counts were calibrated to them, which the deviations above leave out. Totals that are not the data's "
+                f"show in what is not reported, outside the promise too: {number} left out."
+            )
+        if not self.listed:
+            told.append("Which areas there are was read from the data, and is taken as public.")
+        return told or ["The promise is relative to no invariant: no count is published exactly."]
+
+    @property
+    def provenance(self) -> dict[str, Any]:
+        """What made the release."""
+        mechanism, (schema, tree) = self.mechanism, _structure(self.mechanism)
+        published = mechanism.published
+        noise = "secure: on the operating system's entropy"
+        return {
+            "noise": noise if self.secure else "from a seeded generator: a simulation, not to be published",
+            "sampler": mechanism.noise,
+            "promise": mechanism.claim.to_dict(),
+            "sensitivity": mechanism.sensitivity,
+            "noise_epsilon": mechanism.of_counts.law.epsilon,
+            "largest_weight": None if isinstance(mechanism, BottomUp) else float(mechanism.largest_weight),
+            "published_totals": None
+            if published is None
+            else {"level": published.level, "tolerance": published.tolerance, "not_reported": list(self.withheld)},
+            "areas": "from a public list" if self.listed else "read from the data, and taken as public",
+            "levels": dict(zip(("root", *self.areas), np.diff(tree.offsets).tolist(), strict=True)),
+            "attributes": {name: list(levels) for name, levels in schema.attributes.items()},
+            "software": f"plaudit {metadata.version('plaudit')}",
+        }
+
+    def write(self, folder: str | os.PathLike[str]) -> None:
+        """Write all that is published, or nothing.
+
+        Parameters
+        ----------
+        folder : path-like
+            Must not exist, or be empty.
+
+        Raises
+        ------
+        ValueError
+            If the folder holds something.
+        OSError
+            If it cannot be written.
+        """
+        with whole_folder(folder) as staged:
+            for level, table in enumerate(self.tables):
+                table.to_csv(staged / f"level_{level}.csv")
+            for name, text in (("ledger.txt", self.ledger), ("release.json", json.dumps(self.provenance, indent=4))):
+                with whole_file(staged / name) as file:
+                    file.write(f"{text}\n")
+
+
+def release(
+    mechanism: BottomUp | WeightedBottomUp,
+    counts: ArrayLike,
+    *,
+    out: str | os.PathLike[str] | None = None,
+    rng: Rng = "secure",
+    areas: Sequence[str] | None = None,
+    listed: bool = False,
+) -> Release:
+    """Run the bottom-up mechanism once and publish all its tables.
+
+    Parameters
+    ----------
+    mechanism : BottomUp or WeightedBottomUp
+        With a tree and a schema.
+    counts : array_like of int, shape (leaves, cells)
+        People; of a weighted sample, weighted counts rounded as `mechanism.counts` does.
+    out : path-like, optional
+        Folder to write, which must not exist or be empty.
+    rng : "secure" or numpy Generator
+        A release takes the default, the operating system's entropy. Noise from a seeded generator can be subtracted by
+        whoever knows the seed: it is for simulations.
+    areas : sequence of str, optional
+        Names of the levels below the root. Default: ``level 1``, ``level 2``, ...
+    listed : bool
+        Whether the tree is from a public list of areas. Unless that is said, the record says that the areas were read
+        from the data.
+
+    Returns
+    -------
+    Release
+        All that is published.
+
+    Raises
+    ------
+    ValueError
+        If there is no tree or schema, counts do not fit them, levels are not named, a column would stand twice, there
+        are more rows than `LARGEST_RELEASE`, or the folder is not empty.
+    TypeError
+        If counts are not numbers.
+    ImportError
+        If secure exact noise is asked for and OpenDP is not installed.
+    OSError
+        If the folder cannot be written.
+
+    Examples
+    --------
+    >>> schema = Schema({"sex": ("female", "male")})
+    >>> mechanism = BottomUp(100.0, Hierarchy.regular(2, 1), schema)
+    >>> made = release(mechanism, [[5, 3], [2, 2]], rng=np.random.default_rng(0))
+    >>> list(made.tables[0].rows())
+    [('0', '', 12), ('0', 'female', 7), ('0', 'male', 5)]
+    """
+    if out is not None:
+        check_folder(out)
+    schema, tree = _structure(mechanism)
+    names = tuple(f"level {j}" for j in range(1, tree.depth + 1)) if areas is None else tuple(areas)
+    if len(names) != tree.depth:
+        raise ValueError(f"areas must name each of {tree.depth} levels below the root, got {', '.join(names)}")
+    if taken := [name for name in schema.attributes if name.upper() in ("AREA", "COUNT")]:
+        raise ValueError(f"attributes must not be called AREA or COUNT, as columns of the tables are, got {taken[0]!r}")
+    if (rows := tree.n_nodes * math.prod(side + 1 for side in schema.shape)) > LARGEST_RELEASE:
+        raise ValueError(f"a release must have at most {LARGEST_RELEASE:,} rows, got {rows:,}")
+    counted = mechanism.of_counts
+    exact = counted.counts(counts)
+    cells = counted(exact, 1, rng)[0]
+    withheld: tuple[str, ...] = ()
+    if (published := counted.published) is not None:
+        first = tree.level(published.level).start
+        off = np.flatnonzero(agreement(published, tree, exact).inconsistent)
+        withheld = tuple(tree.name(first + int(area)) for area in off)
+    made = Release(mechanism, cells, names, withheld, secure=isinstance(rng, str), listed=listed)
+    if out is not None:
+        made.write(out)
+    return made
+
+
+def _structure(mechanism: BottomUp | WeightedBottomUp) -> tuple[Schema, Hierarchy]:
+    if mechanism.schema is None or mechanism.tree is None:
+        raise ValueError("a release needs a tree and a schema, so that its tables have names")
+    return mechanism.schema, mechanism.tree
+
+
+def _rows(schema: Schema, query: str, names: NDArray[Any], table: NDArray[Any]) -> Frame:
+    """Return the rows of one margin of some areas, those not reported left out."""
+    asked = {DETAILED: list(schema.attributes), TOTAL: []}.get(query, query.split(CROSS))
+    sides = [len(levels) if name in asked else 1 for name, levels in schema.attributes.items()]
+    places = np.unravel_index(np.arange(table.shape[1]), sides)
+    columns: dict[str, Any] = {"AREA": np.repeat(names, table.shape[1])}
+    for (name, levels), place in zip(schema.attributes.items(), places, strict=True):
+        words = np.array(levels if name in asked else [""], dtype=object)
+        columns[name] = np.tile(words[place], len(names))
+    columns["COUNT"] = table.reshape(-1)
+    return Frame(columns).where(~np.isnan(columns["COUNT"]))

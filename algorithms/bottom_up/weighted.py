@@ -1,0 +1,269 @@
+"""The bottom-up mechanism on a weighted sample: each record counts as many people as its weight says."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import KW_ONLY, dataclass, replace
+from functools import cached_property
+from typing import Any, Literal, NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from algorithms.bottom_up.calibration import PublishedTotals
+from algorithms.bottom_up.mechanism import BottomUp, LogLikelihood, Noise
+from algorithms.flaxman import Pair
+from algorithms.hierarchy import Hierarchy
+from algorithms.noise import Rng, TwoTailedGeometric
+from algorithms.schema import Schema
+from audit.claims import PureDP
+from audit.exact import LossDistribution
+
+__all__ = ["MOST", "UNITS", "Counted", "WeightedBottomUp", "check_largest_weight", "round_units", "units_of"]
+
+Integers = NDArray[np.int64]
+Floats = NDArray[np.float64]
+
+UNITS = 2**20
+"""Parts of a person in which weights are added up."""
+
+HEAVIEST = 2**31  # people for whom one record may stand
+MOST = 2**33
+"""People for whom all records may stand, so that sums of units stay below 2**53."""
+
+
+class Counted(NamedTuple):
+    """Two databases of records as counts: a pair that an exact loss understands.
+
+    Attributes
+    ----------
+    x, y : ndarray of int64
+        People.
+    """
+
+    x: Integers
+    y: Integers
+
+
+@dataclass(frozen=True, eq=False)
+class WeightedBottomUp:
+    r"""Bottom-up noise on weighted counts, with the largest weight there can be as global sensitivity.
+
+    **Claim.** Pure DP with `epsilon` when one record is added or removed, whatever its weight; relative to the
+    published totals.
+    **Sensitivity.** One record changes one rounded count by at most ``ceil(largest_weight)``.
+
+    Attributes
+    ----------
+    epsilon : float
+        Privacy budget in nats, positive and finite.
+    largest_weight : float
+        The largest weight W that the design of the sample allows, in people: public, and not read from the data.
+    shape : tuple of int
+        Of the histogram: (leaves,) or (leaves, cells).
+    tree, schema, noise, published
+        See `BottomUp`.
+
+    Raises
+    ------
+    ValueError
+        If the largest weight is not positive, or above 2**31; if the shape is not of one or two sides; and as
+        `BottomUp`.
+    TypeError
+        As `BottomUp`, or if the largest weight is no number.
+
+    Notes
+    -----
+    Data are records, shape (n, 2): the place of a cell in the histogram, row by row, and a weight in (0, W].
+
+    Whole-number noise on sums of weights would leave their fractional parts in the clear: a record of weight 2.5 would
+    show in every output. So weighted counts are rounded before noise. Halves go up, in every cell alike.
+
+    **Proof of the sensitivity.** Weights are whole numbers of units of :math:`u = 2^{-20}` people, to which each is
+    rounded by itself; then :math:`w \le \lceil W/u \rceil u`, and so :math:`\lceil w \rceil \le \lceil W \rceil`. Sums
+    of units are exact. A cell goes from :math:`r(s)` to :math:`r(s+w)` with :math:`r(s) = \lfloor s + 1/2 \rfloor`, and
+    :math:`r(s + w) \le r(s + \lceil w \rceil) = r(s) + \lceil w \rceil`. It is attained: :math:`s = 1/2 - u` and
+    :math:`w = u` go from 0 to 1. Without exact sums it would not hold: floating-point addition depends on the order of
+    records, and may turn up a sum that an added record should have left just below a half [2]_.
+
+    A record whose weight is not in (0, W] is refused, and so is a cell that does not exist. Whether data are valid is
+    outside the promise, which is about databases of valid records; a release that must not tell checks weights at
+    their source.
+
+    References
+    ----------
+    .. [1] Clark and Dajani, "Achieving Differential Privacy Using a Two-Tailed Geometric Bottom-Up Mechanism", 2019,
+       who take the global sensitivity of a weighted sample, and do not say how fractions are treated.
+    .. [2] Casacuberta, Shoemate, Vadhan and Wagaman, "Widespread Underestimation of Sensitivity in Differentially
+       Private Libraries and How to Fix It", 2022.
+
+    Examples
+    --------
+    >>> sample = WeightedBottomUp(1.0, 4.5, (3,))
+    >>> sample.sensitivity, sample.of_counts.epsilon
+    (5, 0.2)
+    >>> sample.counts([[0, 2.25], [0, 2.25], [2, 1.2]])
+    array([5, 0, 1])
+    """
+
+    epsilon: float
+    largest_weight: float
+    shape: tuple[int, ...]
+    tree: Hierarchy | None = None
+    schema: Schema | None = None
+    _: KW_ONLY
+    noise: Noise = "exact"
+    published: PublishedTotals | None = None
+
+    def __post_init__(self) -> None:
+        check_largest_weight(self.largest_weight)
+        sides = self.shape if isinstance(self.shape, tuple) else ()
+        if len(sides) not in (1, 2) or not all(isinstance(side, int | np.integer) and side > 0 for side in sides):
+            raise ValueError(f"shape must be (leaves,) or (leaves, cells), got {self.shape!r}")
+        self.of_counts.counts(np.zeros(self.shape, np.int64))  # refuses what does not fit
+
+    @property
+    def sensitivity(self) -> int:
+        """By how much one record changes the histogram at most, in people."""
+        return math.ceil(self.largest_weight)
+
+    @cached_property
+    def of_counts(self) -> BottomUp:
+        """The mechanism that is run on the rounded counts."""
+        per_person = TwoTailedGeometric(self.epsilon).epsilon / self._hidden
+        return BottomUp(per_person, self.tree, self.schema, noise=self.noise, published=self.published)
+
+    @property
+    def _hidden(self) -> int:
+        """Number of people whom the noise hides."""
+        return self.sensitivity
+
+    @property
+    def claim(self) -> PureDP:
+        """What the mechanism promises."""
+        return PureDP(self.epsilon)
+
+    def counts(self, data: ArrayLike) -> Integers:
+        """Return the weighted counts of records, rounded to whole people: shape `shape`.
+
+        Raises
+        ------
+        TypeError
+            If records are not numbers.
+        ValueError
+            If they are not two columns, a cell does not exist, or a weight is not in (0, W].
+        """
+        return round_units(units_of(data, self.shape, self.largest_weight))
+
+    def __call__(self, data: ArrayLike, size: int, rng: Rng) -> Integers | Floats:
+        """Release the weighted counts of records, shape (n, 2), `size` times: shape (size, *shape)."""
+        return self.of_counts(self.counts(data), size, rng)
+
+    def stage(self, name: Literal["measurements"]) -> WeightedBottomUp:
+        """Return one stage as a mechanism by itself: see `BottomUp.stage`."""
+        return replace(self, published=self.of_counts.stage(name).published)
+
+    def exact_loss(self, pair: Pair) -> LossDistribution | None:
+        """Return the law of the privacy loss of two databases of records.
+
+        A record of weight w changes one count by ``floor(w)`` or ``ceil(w)``, and each person of it costs
+        ``epsilon / ceil(W)``.
+
+        Returns
+        -------
+        LossDistribution or None
+            As `BottomUp.exact_loss`.
+
+        Raises
+        ------
+        ValueError
+            As `counts`, or if the totals of a published area differ: the promise does not cover such a pair.
+        """
+        return self.of_counts.exact_loss(Counted(self.counts(pair.x), self.counts(pair.y)))
+
+    @property
+    def log_likelihood(self) -> LogLikelihood | None:
+        """Log-probability of outputs, shape (runs, *shape), under records, a function: see `BottomUp`."""
+        law = self.of_counts.log_likelihood
+        return None if law is None else lambda outputs, records: law(outputs, self.counts(records))
+
+
+def check_largest_weight(weight: object) -> None:
+    """Refuse a largest weight that is not positive, or above 2**31.
+
+    Parameters
+    ----------
+    weight : object
+        As given.
+
+    Raises
+    ------
+    TypeError
+        If it is no number.
+    ValueError
+        If it is out of range.
+    """
+    if isinstance(weight, bool) or not isinstance(weight, int | float | np.integer | np.floating):
+        raise TypeError(f"largest weight must be a number of people, got {weight!r}")
+    if not 0 < weight <= HEAVIEST:
+        raise ValueError(f"largest weight must be above 0 and at most 2**31, got {weight}")
+
+
+def units_of(records: Any, shape: tuple[int, ...], largest: float) -> Integers:
+    """Add up weights cell by cell, exactly.
+
+    Parameters
+    ----------
+    records : array_like of float, shape (n, 2)
+        Cell and weight of each.
+    shape : tuple of int
+        Of the histogram.
+    largest : float
+        The largest weight that is allowed.
+
+    Returns
+    -------
+    ndarray of int64, shape `shape`
+        In 2**-20 people.
+
+    Raises
+    ------
+    TypeError
+        If records are not numbers.
+    ValueError
+        If they are not two columns, a cell does not exist, a weight is not in (0, `largest`], or all weigh 2**33.
+    """
+    given = np.asarray(records)
+    if given.dtype.kind not in "iuf":
+        raise TypeError(f"records must be numbers, got dtype {given.dtype}")
+    if given.ndim != 2 or given.shape[1] != 2:
+        raise ValueError(f"records must have two columns, cell and weight, got shape {given.shape}")
+    cells, weights = given.astype(np.float64).T
+    size = math.prod(shape)
+    wrong = cells[~((cells >= 0) & (cells < size) & (cells == np.floor(cells)))]
+    if wrong.size:
+        raise ValueError(f"cells must be whole numbers from 0 to {size - 1}, got {wrong[0]:g}")
+    wrong = weights[~((weights > 0) & (weights <= largest))]
+    if wrong.size:
+        raise ValueError(f"weights must be above 0 and at most the largest weight {largest:g}, got {wrong[0]:g}")
+    if weights.sum() >= MOST:
+        raise ValueError(f"weights must add up to less than 2**33, got {weights.sum():.0f}")
+    units = np.zeros(size, np.int64)
+    np.add.at(units, cells.astype(np.int64), np.floor(weights * UNITS + 0.5).astype(np.int64))
+    return units.reshape(shape)
+
+
+def round_units(units: Integers) -> Integers:
+    """Round weighted counts to whole people, halves up.
+
+    Parameters
+    ----------
+    units : ndarray of int64
+        In 2**-20 people.
+
+    Returns
+    -------
+    ndarray of int64
+        People.
+    """
+    return (units + UNITS // 2) // UNITS

@@ -1,0 +1,358 @@
+"""The authors' curve to choose epsilon by, on a real table of counties, and what they could not see in their noise."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+from joblib import Parallel, delayed
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+
+from algorithms.bottom_up import BottomUp, PublishedTotals, WeightedBottomUp
+from algorithms.bottom_up.accuracy import Accuracy, curve, smallest_epsilon
+from algorithms.bottom_up.inverse_cdf import InverseCdf
+from algorithms.broken.bottom_up import FractionalCounts, UndeclaredTotals, WeightsIgnored
+from algorithms.hierarchy import Hierarchy
+from algorithms.population import load
+from audit.loss import measure_loss
+from audit.neighbors import NeighborPair
+from audit.plots import BLACK, BLUE, GRAY, GREEN, ORANGE, RED, new_figure
+from audit.progress import progress_bar
+from audit.results import plain_number
+from experiments.experiment import CONFIDENCE, Check, between, near
+
+QUESTION = "How does the bottom-up mechanism's accuracy grow with epsilon, and does its noise keep the promise?"
+EXPECTATION = (
+    "Both accuracies rise to one, that of squares first, as the exact expectation says; calibration makes state "
+    "totals exact. The exact sampler is never refuted. The inverse distribution function at 53 bits ends, with a "
+    "witness at every epsilon. Weights ignored, fractional counts and undeclared totals are caught in 20 of 20 audits; "
+    "a pair that changes a published total is refused."
+)
+
+EPSILONS = (*(float(f"{digit}e{power}") for power in range(-5, 1) for digit in (1, 2, 5)), 10.0)
+TABULATED = tuple(epsilon for epsilon in EPSILONS if epsilon >= 0.001)  # the authors' kind of range
+TAILS = (0.01, 0.1, 1.0)
+LEVELS = {"state": 1, "county": 2, "county x race": 3}
+REPLICATES, AUDITS, TARGET = 200, 20, 0.99
+HEAVIEST = 6.0  # a long form filled in by one person in four, and adjusted for those who did not
+EXACT, INVERSE, IGNORED, FRACTIONS, UNDECLARED = (
+    "exact sampler",
+    "inverse distribution function",
+    "weights ignored",
+    "fractions left in",
+    "totals undeclared",
+)
+SIZES = {EXACT: 50_000, INVERSE: 2_000, IGNORED: 2_000, FRACTIONS: 500, UNDECLARED: 500}
+
+
+def cases(tree: Hierarchy, counts: Any) -> dict[str, tuple[BottomUp | WeightedBottomUp, NeighborPair]]:
+    """Return what is audited and on which pair: a county of five races, a sample of it, and two states of counties."""
+    county = counts[:5]
+    rng = np.random.default_rng(1960)
+    cells = np.repeat(np.arange(5), 1 + county // 400)
+    weights = np.round(rng.uniform(2, HEAVIEST, cells.size), 2)
+    records = np.column_stack([cells, weights])
+    heavy = NeighborPair.add_record(records, [1, HEAVIEST], label="a record of the largest weight added")
+    light = NeighborPair.add_record(records, [1, 4.25], label="a record of weight 4.25 added")
+    person = NeighborPair.add_people(county, 1, label="a person added to a county and race")
+    small, published = (
+        Hierarchy.from_codes(["a", "a", "b"], ["1", "2", "1"]),
+        PublishedTotals(1, [county[:2].sum(), np.nan]),
+    )
+    total = NeighborPair.add_people(county[:3], 0, label="a person added where a total is published")
+    return {
+        EXACT: (BottomUp(1.0), person),
+        INVERSE: (BottomUp(1.0, noise="inverse_cdf"), person),
+        IGNORED: (WeightsIgnored(1.0, HEAVIEST, (5,)), heavy),
+        FRACTIONS: (FractionalCounts(1.0, HEAVIEST, (5,)), light),
+        UNDECLARED: (
+            UndeclaredTotals(1.0, small, published=published),
+            NeighborPair.declared(total.x, total.y, "add_remove", label=total.label),
+        ),
+    }
+
+
+def run(*, quick: bool, seed: int, jobs: int) -> dict[str, Any]:
+    """Replicate 200 times at 19 epsilons (quick: 20 times at 4), and audit five cases 20 times (quick: once)."""
+    tree, counts = load("midwest")
+    streams = np.random.SeedSequence(seed).spawn(len(SIZES) + 1)
+    rng = np.random.default_rng(streams[-1])
+    epsilons = EPSILONS[::6] if quick else EPSILONS
+    states = tree.totals(counts)[tree.level(1)]
+    free, held = BottomUp(1.0, tree), BottomUp(1.0, tree, published=PublishedTotals(1, states))
+    options: dict[str, Any] = {"epsilons": epsilons, "replicates": 20 if quick else REPLICATES}
+    curves = {
+        f"{name}, {words}": curve(mechanism, counts, rng, level=level, **options)
+        for words, mechanism in (("as drawn", free), ("calibrated", held))
+        for name, level in LEVELS.items()
+    }
+    told = states.astype(float)
+    told[1], told[2] = np.nan, told[2] + 1  # the second state's total is not published, the third's is another
+    shown = replace(held, published=PublishedTotals(1, told))(counts, 1, rng)[0]
+    known = cases(tree, counts)
+    refused = ""
+    silent, pair = known[UNDECLARED]
+    try:
+        BottomUp(1.0, silent.tree, published=silent.published).exact_loss(pair)
+    except ValueError as error:
+        refused = str(error)
+    chosen: dict[str, float | None] = {}
+    for norm in ("l1", "l2"):
+        try:
+            chosen[norm] = smallest_epsilon(curves["county x race, as drawn"], TARGET, norm=norm)
+        except ValueError:  # no epsilon of the quick form
+            chosen[norm] = None
+    return {
+        "people": int(counts.sum()),
+        "tree": repr(tree),
+        "mean": float(counts.mean()),
+        "median": float(np.median(counts)),
+        "mean_square": float(np.square(counts.astype(float)).mean()),
+        "replicates": options["replicates"],
+        "epsilons": list(epsilons),
+        "curves": {name: [_plain(one) for one in found] for name, found in curves.items()},
+        "chosen": chosen,
+        "reported": {
+            tree.name(node): float(np.mean(~np.isnan(shown[tree.ancestors(1) == node])))
+            for node in range(*tree.level(1).indices(tree.n_nodes))
+        },
+        "refused": refused,
+        "inverse": [_inverse(epsilon) for epsilon in (TABULATED[::6] if quick else TABULATED)],
+        "tails": {f"{epsilon:g}": _tail(epsilon) for epsilon in TAILS},
+        "audits": _audited(known, streams, 1 if quick else AUDITS, jobs),
+    }
+
+
+def _plain(found: Accuracy) -> dict[str, Any]:
+    norms = {
+        name: {
+            "error": norm.error,
+            "deviation": float(norm.errors.std(ddof=1)) / norm.scale,
+            "accuracy": norm.accuracy,
+            "interval": list(norm.interval),
+            "expected": norm.expected_accuracy,
+        }
+        for name, norm in (("l1", found.l1), ("l2", found.l2))
+    }
+    return {"epsilon": found.epsilon, **norms}
+
+
+def _inverse(epsilon: float) -> dict[str, Any]:
+    """Return what 53 bits leave of the noise: how far it reaches, and what one person more or less makes certain."""
+    noise = InverseCdf(epsilon)
+    law = noise.exact_loss(1)
+    return {
+        "epsilon": epsilon,
+        "reach": noise.reach,
+        "holes": int((noise.counts == 0).sum()),
+        "witness": law.infinite_mass,
+        "delta": law.delta_at(epsilon),
+        "largest_finite": float(law.loss[-1]),
+    }
+
+
+def _tail(epsilon: float) -> list[list[Any]]:
+    """Return distance from 0 in units of 1/epsilon, and the largest loss there in epsilons: one row a unit."""
+    noise = InverseCdf(epsilon)
+    mass = noise.logpmf(np.arange(noise.reach + 2))
+    with np.errstate(invalid="ignore"):
+        loss = np.abs(np.diff(mass)) / epsilon
+    loss[np.isnan(loss)] = 0.0  # neither of two numbers occurs
+    unit = np.floor(np.arange(loss.size) * epsilon).astype(int)
+    return [[int(at), plain_number(float(loss[unit == at].max()))] for at in np.unique(unit)]
+
+
+def _audited(
+    known: dict[str, Any], streams: list[np.random.SeedSequence], times: int, jobs: int
+) -> dict[str, dict[str, Any]]:
+    tasks = [
+        delayed(_audit)(*known[name], SIZES[name], stream)
+        for name, own in zip(SIZES, streams, strict=False)
+        for stream in own.spawn(times)
+    ]
+    found = []
+    with progress_bar("audits of bottom-up", len(tasks), unit="audits") as advance:
+        for audit in Parallel(n_jobs=jobs, return_as="generator")(tasks):
+            found.append(audit)
+            advance(1)
+    rows = {}
+    for place, (name, (mechanism, pair)) in enumerate(known.items()):
+        law = mechanism.exact_loss(pair)
+        assert law is not None  # one count changes
+        rows[name] = {
+            "pair": pair.label,
+            "size": SIZES[name],
+            "promise": mechanism.claim.epsilon,
+            "loss": plain_number(max(law.maximum, law.reverse().maximum)),
+            "runs": found[place * times : (place + 1) * times],
+        }
+    return rows
+
+
+def _audit(mechanism: Any, pair: NeighborPair, size: int, stream: np.random.SeedSequence) -> dict[str, Any]:
+    result = measure_loss(mechanism, pair, mechanism.claim, size=size, confidence=CONFIDENCE, rng=stream)
+    return {
+        "verdict": result.verdict,
+        "forced": plain_number(result.measured.budget),
+        "witness": None if result.support is None else result.support["probability"],
+    }
+
+
+def check(numbers: dict[str, Any]) -> list[Check]:
+    """Hold curves against expectations, the inverse against its ends, and audits against what is planted."""
+    found = []
+    for name, rows in numbers["curves"].items():
+        for norm in ("l1", "l2"):
+            accuracies = [row[norm]["accuracy"] for row in rows]
+            words = f"{name}, {norm}: accuracy rises to {accuracies[-1]:.6f}, expected 1"
+            rises = (
+                accuracies == sorted(accuracies) or "calibrated" in name
+            )  # where noise swamps a state, raking may err
+            found.append(Check(words, accuracies[-1] > 0.999 and rises))
+            scores = [_score(row[norm], numbers["replicates"]) for row in rows if row[norm]["expected"] is not None]
+            if scores:  # 114 scores in all, near normal: beyond 5 by chance in fewer than one run of 10,000
+                found.append(between(f"{name}, {norm}: largest deviation from theory", max(scores), 0, 5))
+    drawn = numbers["curves"]["county x race, as drawn"]
+    high = [row for row in drawn if row["l1"]["accuracy"] > 0]
+    words = "squares are nearer one wherever the curve of absolute errors is above 0"
+    found.append(Check(words, all(row["l2"]["accuracy"] > row["l1"]["accuracy"] for row in high)))
+    exact = [row["l1"]["error"] for row in numbers["curves"]["state, calibrated"]]
+    found.append(between("error of calibrated state totals (people)", max(exact), 0, 1e-6))
+    shares = list(numbers["reported"].values())
+    found.append(Check("the state with another published total alone is not reported", shares == [1, 1, 0, 1, 1]))
+    found.append(Check("a pair that changes a published total is refused", "not covered" in numbers["refused"]))
+    for row in numbers["inverse"]:
+        target = 54 * np.log(2) - np.log1p(np.exp(-row["epsilon"]))
+        found.append(near(f"epsilon {row['epsilon']:g}: reach", row["reach"], np.floor(target / row["epsilon"]), 0.5))
+        found.append(Check(f"epsilon {row['epsilon']:g}: a witness of {row['witness']:.1e}", row["witness"] >= 2**-53))
+    for name, row in numbers["audits"].items():
+        times = sum(audit["verdict"] == "violated" for audit in row["runs"])
+        wanted = 0 if name == EXACT else len(row["runs"])
+        found.append(Check(f"{name}: {times} of {len(row['runs'])} audits accuse, expected {wanted}", times == wanted))
+        largest = max(float(audit["forced"]) for audit in row["runs"])
+        words = f"{name}: {largest:.4g} forced at most, expected no more than {float(row['loss']):.4g}"
+        found.append(Check(words, largest <= float(row["loss"]) + 1e-9))
+    exact_loss = float(numbers["audits"][EXACT]["loss"])
+    found.append(near("exact sampler, exact loss", exact_loss, numbers["audits"][EXACT]["promise"], 1e-9))
+    return found
+
+
+def _score(norm: dict[str, Any], replicates: int) -> float:
+    return float(abs(norm["accuracy"] - norm["expected"]) / (norm["deviation"] / np.sqrt(replicates)))
+
+
+def finding(numbers: dict[str, Any]) -> str:
+    """Return where the curves reach their target, what 53 bits leave, and what the audits find."""
+    chosen, audits = numbers["chosen"], numbers["audits"]
+    forced = {name: float(np.median([float(audit["forced"]) for audit in row["runs"]])) for name, row in audits.items()}
+    times = {name: sum(audit["verdict"] == "violated" for audit in row["runs"]) for name, row in audits.items()}
+    first, last = numbers["inverse"][0], numbers["inverse"][-1]
+    return (
+        f"{numbers['people']:,} people, 437 counties by five races, in place of the authors' long form of 1960: "
+        f"{TARGET:.0%} of L1 accuracy takes epsilon {chosen['l1']}, of L2 {chosen['l2']}, for the mean count is "
+        f"{numbers['mean']:,.0f} and the root of the mean square {numbers['mean_square'] ** 0.5:,.0f}; half the counts "
+        f"are below {numbers['median']:,.0f}, which neither norm shows. The exact sampler loses epsilon "
+        f"({forced[EXACT]:.2f} of 1 forced by {audits[EXACT]['size']:,} runs, accused {times[EXACT]} times). The "
+        f"authors' sampler cannot reach beyond {first['reach']:,} at epsilon {first['epsilon']:g} and {last['reach']} "
+        f"at {last['epsilon']:g}: with probability {first['witness']:.1e} and {last['witness']:.1e} a count proves "
+        f"that somebody is there. Caught: weights ignored {times[IGNORED]} of {len(audits[IGNORED]['runs'])} "
+        f"({forced[IGNORED]:.1f} of {float(audits[IGNORED]['loss']):g} forced), fractional counts {times[FRACTIONS]}, "
+        f"undeclared totals {times[UNDECLARED]}."
+    )
+
+
+def draw(numbers: dict[str, Any]) -> Figure:
+    """Draw the curves to choose epsilon by, what is missing to one by level, and the ends of the inverse."""
+    figure, (curves, missing, reach, tails) = new_figure(10.4, 7.2, 2, 2)
+    _draw_curves(curves, numbers)
+    _draw_missing(missing, numbers)
+    _draw_reach(reach, numbers)
+    _draw_tails(tails, numbers)
+    return figure
+
+
+def _draw_curves(ax: Axes, numbers: dict[str, Any]) -> None:
+    rows = numbers["curves"]["county x race, as drawn"]
+    epsilons = [row["epsilon"] for row in rows]
+    for norm, color, marker, words in (("l2", ORANGE, "s", "L2: squared"), ("l1", BLUE, "o", "L1: absolute")):
+        low, high = np.array([row[norm]["interval"] for row in rows]).T
+        ax.fill_between(epsilons, low, high, color=color, alpha=0.35, linewidth=0)
+        ax.plot(epsilons, [row[norm]["expected"] for row in rows], color=color, linewidth=1)
+        points: dict[str, Any] = {"color": color, "marker": marker, "markersize": 4, "linestyle": "none"}
+        ax.plot(epsilons, [row[norm]["accuracy"] for row in rows], label=words, **points)
+    ax.axhline(1, color=BLACK, linewidth=0.8, linestyle="--", zorder=0)
+    ax.set_xscale("log")
+    ax.set_ylim(0, 1.04)
+    ax.set_xlim(1e-5, 1e-1)
+    ax.set_xlabel("$\\varepsilon$, one person added or removed")
+    ax.set_ylabel("accuracy: 1 - error / error of zeros")
+    ax.set_title("(a) the curve to choose $\\varepsilon$ by: county x race")
+    ax.legend(
+        fontsize=8,
+        loc="lower right",
+        title="points: mean; band: 95% of releases;\nline: exact expectation",
+        title_fontsize=8,
+    )
+
+
+def _draw_missing(ax: Axes, numbers: dict[str, Any]) -> None:
+    for (name, color), marker in zip(
+        (("county x race", BLUE), ("county", GREEN), ("state", ORANGE)), "o^s", strict=True
+    ):
+        for words, line in (("as drawn", "-"), ("calibrated", ":")):
+            rows = numbers["curves"][f"{name}, {words}"]
+            gap = np.array([1 - row["l1"]["accuracy"] for row in rows])
+            if (gap < 1e-9).all():  # state totals that are published
+                continue
+            style: dict[str, Any] = {"color": color, "linestyle": line, "markersize": 4}
+            face = color if words == "as drawn" else "white"
+            label = name if words == "as drawn" else f"{name}, calibrated"
+            ax.loglog([row["epsilon"] for row in rows], gap, marker=marker, markerfacecolor=face, label=label, **style)
+    ax.set_xlabel("$\\varepsilon$, one person added or removed")
+    ax.set_ylabel("what is missing to one, L1")
+    ax.set_title("(b) by level; calibrated state totals are exact")
+    ax.legend(fontsize=8, loc="lower left")
+
+
+def _draw_reach(ax: Axes, numbers: dict[str, Any]) -> None:
+    rows = numbers["inverse"]
+    epsilons = [row["epsilon"] for row in rows]
+    ax.loglog(
+        epsilons,
+        [row["reach"] for row in rows],
+        color=RED,
+        marker="o",
+        markersize=4,
+        label="largest noise there is (people)",
+    )
+    ax.set_xlabel("$\\varepsilon$, one person added or removed")
+    ax.set_ylabel("largest |k| of 53 bits (people)", color=RED)
+    other = ax.twinx()
+    other.loglog(epsilons, [row["witness"] for row in rows], color=BLACK, marker="D", markersize=3.5, linestyle=":")
+    other.set_ylabel("probability of a proof (diamonds)")
+    other.spines["right"].set_visible(True)
+    ax.set_title("(c) inverse distribution function: where the noise ends")
+
+
+def _draw_tails(ax: Axes, numbers: dict[str, Any]) -> None:
+    top = max(float(loss) for rows in numbers["tails"].values() for _, loss in rows if np.isfinite(float(loss))) * 3
+    for (epsilon, rows), color, marker in zip(numbers["tails"].items(), (BLUE, GREEN, ORANGE), "o^s", strict=True):
+        at, loss = np.array([(place, float(value)) for place, value in rows]).T
+        finite = np.isfinite(loss)
+        ax.plot(
+            at[finite], loss[finite], color=color, marker=marker, markersize=3.5, label=f"$\\varepsilon$ = {epsilon}"
+        )
+        ax.plot(
+            at[~finite], np.full((~finite).sum(), top), color=color, marker=marker, markersize=3.5, linestyle="none"
+        )
+    ax.axhline(top, color=GRAY, linewidth=0.8, linestyle=":", zorder=0)
+    ax.text(1, top, "infinite", va="bottom", fontsize=8)
+    ax.axhline(1, color=BLACK, linewidth=0.8, linestyle="--", zorder=0)
+    ax.set_yscale("log")
+    ax.set_ylim(0.6, 2 * top)
+    ax.set_xlabel("distance of the output from the count, $|k|\\,\\varepsilon$")
+    ax.set_ylabel("largest true loss there, in $\\varepsilon$")
+    ax.set_title("(d) inverse distribution function: loss in the tails")
+    ax.legend(fontsize=8, loc="center left")
