@@ -37,6 +37,13 @@ NAMES = (
     "topdown_vs_rdpc",
     "topdown_bugs",
     "topdown_real",
+    "ons_unchanged",
+    "ons_pilot",
+    "ons_bias",
+    "ons_zeros",
+    "bottom_up_curve",
+    "nist_synthesis",
+    "seeds_audited",
 )
 
 

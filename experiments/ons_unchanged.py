@@ -186,6 +186,6 @@ def draw(numbers: dict[str, Any]) -> Figure:
     right.set_ylim(1e-4, 1)
     right.set_xlabel("promised epsilon of a count")
     right.set_ylabel("true delta at that epsilon")
-    right.set_title("(b) Gaussian noise, promised delta 0.05: exact law")
+    right.set_title("(b) Gaussian noise: exact law")
     right.legend(loc="upper left", fontsize=8)
     return figure

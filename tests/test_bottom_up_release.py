@@ -59,7 +59,7 @@ def files(tmp_path):
 def command(files, *more, data="persons.csv", epsilon="2"):
     words = ["release", "bottom-up", "--data", str(files / data), "--areas", "state,county", "--epsilon", epsilon]
     with pytest.raises(SystemExit) as ended:
-        cli.main([*words, "--specification", str(files / "spec.json"), "--out", str(files / "out"), *more])
+        cli.main([*words, "--spec", str(files / "spec.json"), "--out", str(files / "out"), *more])
     return ended.value.code
 
 

@@ -17,7 +17,7 @@ def release_bottom_up(
     out: Annotated[Path, typer.Option(help="Folder for the release: a new or an empty one.")],
     data: Annotated[Path, typer.Option(help="Persons, .csv or .parquet: areas and attributes, one a row.")],
     areas: Annotated[str, typer.Option(help="Columns of areas, the outermost first, such as state,county.")],
-    specification: Annotated[Path, typer.Option(help="Attributes and their levels, a .json file; public.")],
+    spec: Annotated[Path, typer.Option(help="Public specification of attributes and their levels, .json.")],
     epsilon: Annotated[float, typer.Option(help="Budget in nats, one record added or removed.")],
     geo: Annotated[
         Path | None,
@@ -70,7 +70,7 @@ def release_bottom_up(
     columns = [name.strip() for name in areas.split(",")]
     sampler: Any = noise.replace("-", "_")
     BottomUp(epsilon, noise=sampler)([0], 0, rng)  # a bad budget or missing noise is told before data are read
-    schema = read_specification(specification)
+    schema = read_specification(spec)
     with interruptible(), Console(stderr=True).status("counting, drawing noise"):
         if weight is None or largest_weight is None:
             tree, counts = read_histogram(data, schema, columns, count=count, places=geo)

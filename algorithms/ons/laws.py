@@ -18,6 +18,7 @@ from scipy.special import log_ndtr
 
 from algorithms import noise
 from algorithms.flaxman import geometric_loss
+from algorithms.laplace import laplace_loss
 from algorithms.noise import Rng
 from audit.claims import ApproxDP, GaussianDP, PureDP
 from audit.exact import LossDistribution, compose_losses, loss_from_logs
@@ -27,7 +28,6 @@ __all__ = ["PILOT_DELTA", "CountNoise", "Law", "check_law", "classical_scale", "
 Law = Literal["laplace", "geometric", "gaussian"]
 Floats = NDArray[np.float64]
 PILOT_DELTA = 0.05  # the only delta of two digits for which the classical scale gives the printed row of Table 2
-PIECES = 256  # of the interval in which the density ratio of unrounded Laplace noise changes
 CELLS = 1000  # most changed counts whose law is tabulated
 
 
@@ -216,9 +216,8 @@ class CountNoise:
     def exact_loss(self, shifts: Sequence[int]) -> LossDistribution | None:
         """Return the law of the loss of counts that differ by `shifts`, each with noise of its own.
 
-        The ratio of unrounded Laplace densities changes steadily between the two counts; there the law is that of 256
-        pieces, each with its largest loss: an upper bound, with the exact greatest loss. The table of rounded Gaussian
-        noise reaches 36 standard deviations and one change beyond.
+        Of unrounded Laplace noise it is an upper bound with the exact maximum, see `algorithms.laplace.laplace_loss`.
+        The table of rounded Gaussian noise reaches 36 standard deviations and one change beyond.
 
         Returns
         -------
@@ -229,28 +228,19 @@ class CountNoise:
             return None
         if self.law == "geometric":
             return geometric_loss(self.epsilon, list(shifts))
+        if self.law == "laplace" and not self.rounded:
+            return laplace_loss(self.epsilon, shifts)
         loss = self._laplace_loss if self.law == "laplace" else self._gaussian_loss
         tables = {shift: loss(shift) for shift in set(shifts)}
         return compose_losses(tables[shift] for shift in shifts)
 
     def _laplace_loss(self, shift: int) -> LossDistribution:
-        """Loss of a count whose errors are `shift` less on the second database: outputs from high to low.
-
-        At or below the lower of two counts, and at or above the higher, the loss is the same for all outputs.
-        """
-        step = self.epsilon
-        if self.rounded:  # the tails begin one beyond the counts, the loss at a count itself is smaller
-            errors = np.arange(shift, -1.0, -1.0)
-            log_p, log_q = self.log_law(errors), self.log_law(errors - shift)
-            tail = math.log(0.5) - step / 2  # an error of -1 or less
-        else:
-            edges = np.linspace(shift, 0.0, PIECES + 1)
-            log_p = np.log((np.exp(-step * edges[1:]) - np.exp(-step * edges[:-1])) / 2)
-            log_q = log_p - step * (shift - 2 * edges[1:])  # at the end where it is largest
-            tail = math.log(0.5)
-        most = step * shift
+        """Loss of a count with rounded Laplace noise: all errors below 0 lose the same, and all above `shift`."""
+        errors = np.arange(shift, -1.0, -1.0)
+        most, tail = self.epsilon * shift, math.log(0.5) - self.epsilon / 2  # of an error of -1 or less
         return loss_from_logs(
-            np.concatenate([[tail - most], log_p, [tail]]), np.concatenate([[tail], log_q, [tail - most]])
+            np.concatenate([[tail - most], self.log_law(errors), [tail]]),
+            np.concatenate([[tail], self.log_law(errors - shift), [tail - most]]),
         )
 
     def _gaussian_loss(self, shift: int) -> LossDistribution:

@@ -1,0 +1,246 @@
+"""NistDp3 as a mechanism: noisy histograms of groups of fields, a cut, synthetic rows; and its stages one by one."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import KW_ONLY, dataclass
+from functools import cached_property
+from typing import Any, Literal, get_args, overload
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from algorithms.nist.groups import Groups
+from algorithms.nist.records import bins_of, check_records, code_type, product
+from algorithms.nist.stages import HistogramStage, MeasurementStage, chunks
+from algorithms.nist.synthesis import Fitted, check_rows, draw_bins
+from algorithms.noise import Laplace, Rng, TwoTailedGeometric
+from algorithms.schema import CROSS, Schema
+from audit.claims import PureDP
+
+__all__ = ["NistDp3"]
+
+Law = Literal["laplace", "geometric"]
+Chosen = Sequence[str | Sequence[str]] | None
+LARGEST_GROUP = 2**22  # bins of a histogram: 32 MB an array, of which a few exist at a time
+
+
+@dataclass(frozen=True, eq=False)
+class NistDp3:
+    r"""NistDp3: Laplace noise on a histogram of each group of fields, small counts cut, rows drawn group by group.
+
+    **Claim.** Pure DP with `epsilon` when one record is added or removed.
+    **Sensitivity.** A record is in exactly one bin of every group, so that each group spends an equal share.
+
+    Attributes
+    ----------
+    schema : Schema
+        Fields and their levels, from public specifications.
+    groups : Groups
+        Fields of each histogram, chosen on public data: every field in exactly one, with at most 2**22 bins.
+    epsilon : float
+        Budget in nats of the whole, positive and finite.
+    factor : float
+        Of the cut, 0 or more: a noisy count below ``factor * scale * log10(bins)`` becomes 0.
+    rows : int
+        Synthetic rows, at least 1.
+    law : {"laplace", "geometric"}
+        Noise of every bin: Laplace of scale ``len(groups) / epsilon``, as its author has it, or two-tailed geometric of
+        the same rate. A release with ``rng="secure"`` needs the geometric: floating-point noise leaks by its last bits.
+
+    Raises
+    ------
+    ValueError
+        If groups do not have every field of the schema exactly once, one has too many bins, or a number is out of
+        range.
+    TypeError
+        If an argument is of the wrong kind.
+
+    Notes
+    -----
+    The author states a cut proportional to ``scale * log10(bins)`` and not its factor. The default is :math:`\ln 10`:
+    Laplace noise exceeds :math:`\ln(10)\,b\log_{10}B = b\ln B` with probability :math:`e^{-\ln B}/2 = 1/(2B)`, so that
+    a histogram with nobody in it keeps half a spurious bin on average, whatever its size. Of geometric noise with
+    :math:`q = e^{-1/b}` it is at least :math:`q/(1+q)` and at most :math:`1/(1+q)` of a bin.
+
+    Nothing is ever counted over all fields: memory holds one histogram, and what the cut leaves of the others.
+
+    References
+    ----------
+    .. [1] Gardner, "NistDp3: Differential Privacy 3, Write-up and Privacy Proof", third match of the 2018 Differential
+       Privacy Synthetic Data Challenge of NIST.
+
+    Examples
+    --------
+    >>> schema = Schema({"sex": ("male", "female"), "age": ("young", "old"), "state": ("a", "b", "c")})
+    >>> nist = NistDp3(schema, Groups([["sex", "age"], ["state"]]), epsilon=1.0, rows=5)
+    >>> nist.claim.epsilon, nist.scale, nist.bins
+    (1.0, 2.0, (4, 3))
+    >>> records = np.array([[0, 1, 2]] * 100 + [[1, 0, 0]] * 50)
+    >>> nist(records, 3, np.random.default_rng(0)).shape
+    (3, 5, 3)
+    """
+
+    schema: Schema
+    groups: Groups
+    epsilon: float
+    _: KW_ONLY
+    factor: float = math.log(10)
+    rows: int = 800_000
+    law: Law = "laplace"
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.schema, Schema):
+            raise TypeError(f"schema must be a Schema, got {type(self.schema).__name__}")
+        if not isinstance(self.groups, Groups):
+            raise TypeError(f"groups must be Groups, got {type(self.groups).__name__}")
+        self.groups.check(self.schema)
+        for name, bins in zip(self.groups.names, self.bins, strict=True):
+            if bins > LARGEST_GROUP:
+                raise ValueError(f"a group must have at most {LARGEST_GROUP:,} bins, got {bins:,} of {name}")
+        if self.law not in get_args(Law):
+            raise ValueError(f'law must be "laplace" or "geometric", got {self.law!r}')
+        object.__setattr__(self, "epsilon", TwoTailedGeometric(self.epsilon).epsilon)
+        _ = self.noise  # refuses what leaves too little for a group
+        if isinstance(self.factor, bool) or not isinstance(self.factor, int | float | np.number):
+            raise TypeError(f"factor must be a number, got {self.factor!r}")
+        if not 0 <= self.factor < math.inf:
+            raise ValueError(f"factor must be 0 or more and finite, got {self.factor}")
+        check_rows(self.rows)
+
+    @property
+    def claim(self) -> PureDP:
+        """What the algorithm promises."""
+        return PureDP(self.epsilon)
+
+    @property
+    def share(self) -> float:
+        """Budget in nats of each group."""
+        return self.epsilon / len(self.groups)
+
+    @property
+    def scale(self) -> float:
+        """Scale of the noise on every bin, in records: number of groups over epsilon."""
+        return len(self.groups) / self.epsilon
+
+    @cached_property
+    def noise(self) -> Laplace | TwoTailedGeometric:
+        """Law of the error of every bin."""
+        geometric = TwoTailedGeometric(self.share)
+        return geometric if self.law == "geometric" else Laplace(self.scale)
+
+    @cached_property
+    def columns(self) -> tuple[tuple[int, ...], ...]:
+        """Columns of the fields of each group."""
+        place = {name: column for column, name in enumerate(self.schema.attributes)}
+        return tuple(tuple(place[name] for name in group) for group in self.groups.fields)
+
+    @cached_property
+    def bins(self) -> tuple[int, ...]:
+        """Number of bins of each group."""
+        return tuple(product(self.schema.shape, columns) for columns in self.columns)
+
+    @property
+    def thresholds(self) -> tuple[float, ...]:
+        """Noisy count, of each group, below which a bin is set to 0."""
+        return tuple(self.factor * self.scale * math.log10(bins) for bins in self.bins)
+
+    @property
+    def spurious(self) -> tuple[float, ...]:
+        """Bins, of each group, that noise alone would keep on average, rounding aside, if nobody were in any."""
+        law = self.noise
+        geometric = isinstance(law, TwoTailedGeometric)
+        cuts = (math.ceil(cut) if geometric else cut for cut in self.thresholds)
+        return tuple(bins * float(law.cdf(-cut)) for bins, cut in zip(self.bins, cuts, strict=True))
+
+    def histogram(self, records: NDArray[Any], group: int) -> NDArray[np.int64]:
+        """Count records by the bins of a group, exactly, shape (bins,)."""
+        found = bins_of(records, self.columns[group], self.schema.shape)
+        return np.bincount(found, minlength=self.bins[group]).astype(np.int64, copy=False)
+
+    def measure(self, records: NDArray[Any], group: int, size: int, rng: Rng) -> NDArray[Any]:
+        """Count records by the bins of a group with noise, `size` times: shape (size, bins)."""
+        noisy = self.noise.sample((size, self.bins[group]), rng)
+        noisy += self.histogram(records, group).astype(noisy.dtype)
+        return noisy
+
+    def cut(self, noisy: NDArray[Any], group: int) -> NDArray[np.int64]:
+        """Set noisy counts of a group below its threshold to 0, and round the others, shape (..., bins)."""
+        return np.where(noisy < self.thresholds[group], 0, np.rint(noisy)).astype(np.int64)
+
+    def __call__(self, records: ArrayLike, size: int, rng: Rng) -> NDArray[Any]:
+        """Synthesize rows from records, shape (n, fields), `size` times over: shape (size, rows, fields).
+
+        Rows are drawn by `rng`, too, or by a generator that the operating system seeds if that is ``"secure"``:
+        the histograms have their noise by then.
+        """
+        exact = check_records(records, self.schema)
+        made = np.empty((size, self.rows, len(self.schema.attributes)), code_type(self.schema))
+        chance = np.random.default_rng() if isinstance(rng, str) else rng
+        for group, columns in enumerate(self.columns):
+            levels = [self.schema.shape[column] for column in columns]
+            for part in chunks(size, max(self.bins[group], self.rows)):
+                counts = self.cut(self.measure(exact, group, part.stop - part.start, rng), group)
+                drawn = draw_bins(counts, self.rows, chance)
+                for column, codes in zip(columns, np.unravel_index(drawn, levels), strict=True):
+                    made[part, :, column] = codes
+        return made
+
+    def fit(self, records: ArrayLike, rng: Rng) -> Fitted:
+        """Measure every group once, and cut: what synthetic rows are made from.
+
+        Parameters
+        ----------
+        records : array_like of int, shape (n, fields)
+            Codes, in the order of the schema.
+        rng : numpy Generator or "secure"
+            Source of the noise.
+
+        Returns
+        -------
+        Fitted
+            The bins that are left. It is the release: from here on nothing is spent.
+        """
+        exact = check_records(records, self.schema)
+        kept, counts = [], []
+        for group in range(len(self.groups)):
+            found = self.cut(self.measure(exact, group, 1, rng)[0], group)
+            kept.append(np.flatnonzero(found))
+            counts.append(found[kept[-1]])
+        return Fitted(self.schema, self.groups, tuple(kept), tuple(counts), self.rows)
+
+    @overload
+    def stage(self, name: Literal["measurements"], *, only: Chosen = None) -> MeasurementStage: ...
+    @overload
+    def stage(self, name: Literal["thresholded"], *, only: Chosen = None) -> HistogramStage: ...
+    def stage(self, name: Literal["measurements", "thresholded"], *, only: Chosen = None) -> HistogramStage:
+        """Return one stage of the algorithm as a mechanism by itself.
+
+        Parameters
+        ----------
+        name : {"measurements", "thresholded"}
+            Noisy histograms, before or after the cut.
+        only : sequence of str or of sequence of str, optional
+            Groups that are released, by name (``"age*sex"``) or by their fields. Default: all.
+
+        Returns
+        -------
+        HistogramStage
+            A mechanism; of measurements a `MeasurementStage`, whose law is known.
+
+        Raises
+        ------
+        ValueError
+            If there is no such stage or group, or none is left.
+        """
+        if name not in ("measurements", "thresholded"):
+            raise ValueError(f'stage must be "measurements" or "thresholded", got {name!r}')
+        names = self.groups.names
+        wanted = names if only is None else [one if isinstance(one, str) else CROSS.join(one) for one in only]
+        if unknown := [one for one in wanted if one not in names]:
+            raise ValueError(f"only must name groups, got {unknown[0]!r}")
+        if not wanted:
+            raise ValueError("only must name one group at least, got none")
+        chosen = tuple(place for place, one in enumerate(names) if one in wanted)
+        return (MeasurementStage if name == "measurements" else HistogramStage)(self, chosen)

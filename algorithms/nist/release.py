@@ -1,0 +1,253 @@
+"""A release: noise once on every histogram, synthetic rows from what the cut leaves, and one folder or nothing.
+
+The folder holds
+
+- ``synthetic.csv``: synthetic rows, one column a field, by the names of levels;
+- ``groups.txt`` and ``groups.json``: which fields share a histogram and why, for readers and for `read_groups`;
+- ``histograms.csv``: GROUP, the level of each of its fields (other columns are empty) and COUNT, noisy and after the
+  cut, of every bin that is not 0: all that the synthetic rows are made from;
+- ``ledger.txt``: the noise of every histogram and the promise in words;
+- ``release.json``: what was run, and which groups the cut left nothing of.
+
+All are functions of the noisy histograms and of what is public: fields, levels and groups. Time, and what is said of
+data that break a rule, depend on the data and are outside every promise.
+"""
+
+from __future__ import annotations
+
+import csv
+import json
+import os
+from collections.abc import Iterator
+from dataclasses import dataclass
+from importlib import metadata
+from io import StringIO
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from algorithms.files import check_folder, whole_file, whole_folder
+from algorithms.frames import Frame
+from algorithms.nist.mechanism import NistDp3
+from algorithms.nist.synthesis import Fitted
+from algorithms.noise import Rng
+
+__all__ = ["Release", "noise_table", "release"]
+
+WRITTEN = 2**15  # synthetic rows that are turned into text at a time
+COLUMNS = ("GROUP", "BINS", "EPSILON", "SCALE", "THRESHOLD", "SPURIOUS")
+
+
+@dataclass(frozen=True, eq=False)
+class Release:
+    """Noisy histograms after the cut and synthetic rows; the data are not in it.
+
+    Attributes
+    ----------
+    nist : NistDp3
+        What was run.
+    fitted : Fitted
+        Its histograms.
+    synthetic : ndarray of unsigned int, shape (rows, fields)
+        Codes.
+    secure : bool
+        Whether the noise came from the operating system's entropy; a simulation must not be published.
+    """
+
+    nist: NistDp3
+    fitted: Fitted
+    synthetic: NDArray[Any]
+    secure: bool
+
+    @property
+    def ledger(self) -> str:
+        """What the release spends on what, and promises in the end, in words."""
+        nist = self.nist
+        lines = [f"{'BINS':>9} {'EPSILON':>9} {'SCALE':>9} {'THRESHOLD':>9} {'SPURIOUS':>9}  GROUP"]
+        lines += [
+            f"{bins:>9,} {epsilon:>9.4g} {scale:>9.4g} {cut:>9.1f} {spurious:>9.2f}  {name}"
+            for name, bins, epsilon, scale, cut, spurious in noise_table(nist).rows()
+        ]
+        lines += [
+            f"total: {nist.claim}, {len(nist.groups)} groups with equal shares, {nist.law} noise",
+            "SPURIOUS: bins that noise alone keeps on average, if nobody is in any. Rows and files are made from the",
+            "noisy histograms, and spend nothing more.",
+        ]
+        if self.fitted.uniform:
+            lines.append(f"Nothing is left of {', '.join(self.fitted.uniform)}: their rows are uniform, noise alone.")
+        return "\n".join(lines)
+
+    @property
+    def provenance(self) -> dict[str, Any]:
+        """What made the release."""
+        noise = "secure: exact, on the operating system's entropy"
+        nist = self.nist
+        return {
+            "noise": noise if self.secure else "from a seeded generator: a simulation, not to be published",
+            "law": nist.law,
+            "promise": nist.claim.to_dict(),
+            "relation": nist.claim.relation,
+            "factor": nist.factor,
+            "rows": len(self.synthetic),
+            "groups": list(nist.groups.names),
+            "uniform": list(self.fitted.uniform),
+            "fields": {name: list(levels) for name, levels in nist.schema.attributes.items()},
+            "software": f"plaudit {metadata.version('plaudit')}",
+        }
+
+    def write(self, folder: str | os.PathLike[str]) -> None:
+        """Write all that is published, or nothing.
+
+        Parameters
+        ----------
+        folder : path-like
+            Must not exist, or be empty.
+
+        Raises
+        ------
+        ValueError
+            If the folder holds something.
+        OSError
+            If it cannot be written.
+        """
+        groups = self.nist.groups
+        with whole_folder(folder) as staged:
+            texts = {
+                "groups.txt": str(groups),
+                "groups.json": json.dumps(groups.to_dict(), indent=4),
+                "ledger.txt": self.ledger,
+                "release.json": json.dumps(self.provenance, indent=4),
+            }
+            for name, text in texts.items():
+                with whole_file(staged / name) as file:
+                    file.write(f"{text}\n")
+            self._write_histograms(staged / "histograms.csv")
+            self._write_synthetic(staged / "synthetic.csv")
+
+    def _write_histograms(self, path: Path) -> None:
+        with whole_file(path) as file:
+            writer = csv.writer(file, lineterminator="\n")
+            writer.writerow(["GROUP", *self.nist.schema.attributes, "COUNT"])
+            for group, name in enumerate(self.nist.groups.names):
+                writer.writerows(self._histogram_rows(group, name))
+
+    def _histogram_rows(self, group: int, name: str) -> Iterator[list[Any]]:
+        columns, levels = self.nist.columns[group], list(self.nist.schema.attributes.values())
+        codes = self.fitted.codes(group, self.fitted.bins[group]).tolist()
+        for bin_codes, count in zip(codes, self.fitted.counts[group].tolist(), strict=True):
+            row = [""] * len(levels)
+            for column, code in zip(columns, bin_codes, strict=True):
+                row[column] = levels[column][code]
+            yield [name, *row, count]
+
+    def _write_synthetic(self, path: Path) -> None:
+        names = [np.array(list(map(_quoted, levels)), object) for levels in self.nist.schema.attributes.values()]
+        with whole_file(path) as file:
+            file.write(",".join(map(_quoted, self.nist.schema.attributes)) + "\n")
+            for start in range(0, len(self.synthetic), WRITTEN):
+                part = self.synthetic[start : start + WRITTEN]
+                columns = [levels[part[:, column]].tolist() for column, levels in enumerate(names)]
+                file.writelines(",".join(row) + "\n" for row in zip(*columns, strict=True))
+
+
+def release(
+    nist: NistDp3, records: ArrayLike, *, out: str | os.PathLike[str] | None = None, rng: Rng = "secure"
+) -> Release:
+    """Run NistDp3 once.
+
+    Parameters
+    ----------
+    nist : NistDp3
+        Which histograms, at what price, and how many rows.
+    records : array_like of int, shape (n, fields)
+        Codes of the records to be protected.
+    out : path-like, optional
+        Folder to write, which must not exist or be empty.
+    rng : "secure" or numpy Generator
+        A release takes the default, exact draws on the operating system's entropy, which need geometric noise. Noise
+        from a seeded generator can be subtracted by whoever knows the seed: it is for simulations.
+
+    Returns
+    -------
+    Release
+        All that is published.
+
+    Raises
+    ------
+    ValueError
+        If noise of floating-point numbers is asked of a secure release, records do not fit the schema, or the folder
+        is not empty.
+    TypeError
+        If codes are not whole numbers.
+    ImportError
+        If secure noise is asked for and OpenDP is not installed.
+    OSError
+        If the folder cannot be written.
+
+    Examples
+    --------
+    >>> from algorithms.nist import Groups
+    >>> from algorithms.schema import Schema
+    >>> schema = Schema({"sex": ("male", "female"), "county": ("a", "b", "c")})
+    >>> nist = NistDp3(schema, Groups.single(schema), 1.0, rows=4)
+    >>> made = release(nist, [[0, 0]] * 50 + [[1, 2]] * 50, rng=np.random.default_rng(0))
+    >>> made.synthetic.shape, [counts.tolist() for counts in made.fitted.counts]
+    ((4, 2), [[49, 52], [50, 47]])
+    """
+    if out is not None:
+        check_folder(out)
+    secure = isinstance(rng, str)
+    if secure and nist.law != "geometric":
+        raise ValueError(f'a secure release needs law="geometric", got {nist.law!r}: floating-point noise leaks')
+    nist.noise.sample(0, rng)  # a source of noise that is missing is told before the work, not after it
+    fitted = nist.fit(records, rng)
+    made = Release(nist, fitted, fitted.synthesize(rng=None if isinstance(rng, str) else rng), secure)
+    if out is not None:
+        made.write(out)
+    return made
+
+
+def noise_table(nist: NistDp3) -> Frame:
+    """Tabulate the noise of every histogram.
+
+    Parameters
+    ----------
+    nist : NistDp3
+        Public structure.
+
+    Returns
+    -------
+    Frame
+        One row a group: ``GROUP``, ``BINS``, ``EPSILON`` (its share, in nats), ``SCALE`` of the noise, ``THRESHOLD``
+        below which counts become 0 (both in records) and ``SPURIOUS`` (bins that noise alone keeps on average, if
+        nobody is in any).
+
+    Examples
+    --------
+    >>> from algorithms.nist import Groups
+    >>> from algorithms.schema import Schema
+    >>> schema = Schema({"sex": ("male", "female"), "county": [str(number) for number in range(100)]})
+    >>> for row in noise_table(NistDp3(schema, Groups.single(schema), 1.0)).rows():
+    ...     print(*row[:4], round(row[4], 2), round(row[5], 2))
+    sex 2 0.5 2.0 1.39 0.5
+    county 100 0.5 2.0 9.21 0.5
+    """
+    same = [1] * len(nist.groups)
+    values = (
+        nist.groups.names,
+        nist.bins,
+        [nist.share for _ in same],
+        [nist.scale for _ in same],
+        nist.thresholds,
+        nist.spurious,
+    )
+    return Frame(dict(zip(COLUMNS, values, strict=True)))
+
+
+def _quoted(text: str) -> str:
+    """Return a value as a CSV file has it."""
+    line = StringIO()
+    csv.writer(line, lineterminator="").writerow([text])
+    return line.getvalue()

@@ -1,0 +1,150 @@
+"""Synthetic rows from noisy histograms: one bin a group, as likely as its count, independently across groups."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from algorithms.nist.groups import Groups
+from algorithms.nist.records import code_type
+from algorithms.schema import Schema
+
+__all__ = ["Fitted", "check_rows", "draw_bins"]
+
+
+@dataclass(frozen=True, eq=False)
+class Fitted:
+    """Noisy histograms after the cut, of every group: all that synthetic rows are made from.
+
+    Attributes
+    ----------
+    schema : Schema
+        Fields and levels.
+    groups : Groups
+        Fields of each histogram.
+    bins : tuple of ndarray of int
+        Of each group, the bins whose count is not 0, in order.
+    counts : tuple of ndarray of int
+        Their counts, above 0.
+    rows : int
+        Rows that `synthesize` makes unless it is told.
+    """
+
+    schema: Schema
+    groups: Groups
+    bins: tuple[NDArray[np.int64], ...]
+    counts: tuple[NDArray[np.int64], ...]
+    rows: int
+
+    @property
+    def uniform(self) -> tuple[str, ...]:
+        """Names of the groups of which the cut left nothing: their rows are uniform over all bins, noise alone."""
+        return tuple(name for name, counts in zip(self.groups.names, self.counts, strict=True) if not counts.size)
+
+    def codes(self, group: int, bins: NDArray[np.int64]) -> NDArray[Any]:
+        """Return the codes of some bins of a group, in the order of its fields, shape (bins, its fields)."""
+        names = self.groups.fields[group]
+        shape = [len(self.schema.attributes[name]) for name in names]
+        found = np.empty((bins.size, len(names)), code_type(self.schema))
+        for column, codes in enumerate(np.unravel_index(bins, shape)):
+            found[:, column] = codes
+        return found
+
+    def synthesize(self, rows: int | None = None, rng: np.random.Generator | None = None) -> NDArray[Any]:
+        """Make synthetic rows.
+
+        Parameters
+        ----------
+        rows : int, optional
+            How many. Default: as many as the mechanism was made for.
+        rng : numpy Generator, optional
+            Any will do: the histograms have their noise already. Default: one that the operating system seeds.
+
+        Returns
+        -------
+        ndarray of unsigned int, shape (rows, fields)
+            Codes, in the order of the schema.
+
+        Raises
+        ------
+        ValueError
+            If no row is asked for.
+        TypeError
+            If `rows` is not a whole number.
+        """
+        wanted = check_rows(self.rows if rows is None else rows)
+        chance = np.random.default_rng() if rng is None else rng
+        place = {name: column for column, name in enumerate(self.schema.attributes)}
+        made = np.empty((wanted, len(place)), code_type(self.schema))
+        for group, names in enumerate(self.groups.fields):
+            bins, counts = self.bins[group], self.counts[group]
+            if counts.size:
+                drawn = bins[draw_bins(counts[np.newaxis], wanted, chance)[0]]
+            else:
+                everything = int(np.prod([len(self.schema.attributes[name]) for name in names]))
+                drawn = chance.integers(0, everything, wanted)
+            made[:, [place[name] for name in names]] = self.codes(group, drawn)
+        return made
+
+
+def check_rows(rows: int) -> int:
+    """Return a number of rows, or refuse it.
+
+    Parameters
+    ----------
+    rows : int
+        As asked for.
+
+    Returns
+    -------
+    int
+        The same.
+
+    Raises
+    ------
+    ValueError
+        If it is below 1.
+    TypeError
+        If it is not a whole number.
+    """
+    if isinstance(rows, bool) or not isinstance(rows, int | np.integer):
+        raise TypeError(f"rows must be a whole number, got {rows!r}")
+    if rows < 1:
+        raise ValueError(f"rows must be at least 1, got {rows}")
+    return int(rows)
+
+
+def draw_bins(counts: NDArray[np.int64], rows: int, rng: np.random.Generator) -> NDArray[np.int64]:
+    """Draw bins in proportion to their counts, exactly: tickets are whole numbers.
+
+    Parameters
+    ----------
+    counts : ndarray of int64, shape (runs, bins)
+        0 or more, below 2**63 in all. Where all of a run are 0, every bin is as likely.
+    rows : int
+        Bins that each run draws.
+    rng : numpy Generator
+        Source of the draws.
+
+    Returns
+    -------
+    ndarray of int64, shape (runs, rows)
+        Bins.
+
+    Examples
+    --------
+    >>> draw_bins(np.array([[0, 5, 0], [0, 0, 1]]), 4, np.random.default_rng(0)).tolist()
+    [[1, 1, 1, 1], [2, 2, 2, 2]]
+    """
+    runs, bins = counts.shape
+    weights = np.where(counts.any(axis=1, keepdims=True), counts, 1)
+    totals = weights.sum(axis=1, keepdims=True)
+    ends = weights.reshape(-1).cumsum()
+    tickets = rng.integers(0, totals, (runs, rows))
+    tickets += np.cumsum(totals, axis=0) - totals
+    place: NDArray[np.int64] = np.searchsorted(ends, tickets, side="right")
+    place -= bins * np.arange(runs)[:, np.newaxis]
+    return place

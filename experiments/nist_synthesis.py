@@ -1,0 +1,443 @@
+"""NistDp3 on KDD Census-Income: what its rows are good for, and what its histograms and rows give away."""
+
+from __future__ import annotations
+
+import math
+import time
+import tracemalloc
+from dataclasses import asdict, dataclass
+from functools import cache
+from typing import Any
+
+import numpy as np
+from joblib import Parallel, delayed
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from numpy.typing import NDArray
+from scipy.stats import binom
+
+from algorithms.broken.nist import DomainFromData, GroupsFromData
+from algorithms.nist import Groups, NistDp3, choose_groups, marginal_distance
+from algorithms.population import halves, load_income
+from algorithms.schema import CROSS, Schema
+from audit.claims import PureDP
+from audit.events import Event, ThresholdRule, cell
+from audit.loss import measure_loss
+from audit.mechanism import Mechanism
+from audit.neighbors import NeighborPair
+from audit.plots import BLACK, BLUE, GRAY, GREEN, ORANGE, new_figure
+from audit.progress import progress_bar
+from audit.results import plain_number
+from experiments.experiment import CONFIDENCE, Check, between, near
+
+QUESTION = "How near are NistDp3's rows to real records of 37 fields, and how much of its promise does it lose?"
+EXPECTATION = (
+    "Groups chosen on the public half bring 3-way margins of the protected half nearer than independent fields do, at "
+    "epsilon 8, 1 and 0.3, but far from the sampling floor: groups are independent of each other. Each group's "
+    "histogram is forced to at least 0.9 of its own share, all together lose the promise by exact composition, rows no "
+    "more. A domain and groups read from the protected records are caught in 20 of 20 audits each, the sound "
+    "algorithm is never accused."
+)
+
+EPSILONS, NO_NOISE = (8.0, 1.0, 0.3), 1e9
+NOISE = {"laplace": "Laplace", "geometric": "geometric"}
+LAWS = tuple(NOISE)
+ROWS, MARGINALS, SEEDS = 800_000, 100, 5
+MOST_SECONDS, MOST_BYTES = 60, 3e9  # of a fit of all records and as many rows
+
+PEOPLE, PROMISE = 500, 1.0  # who is audited: the first of the protected half
+AUDITS, SHARE_SIZE, JOINT_SIZE, SOUND_SIZE, BUG_SIZE = 20, 10_000, 100_000, 2_000, 200
+SOUND_AUDITS = 100
+LOSS = 2.5  # of a group by itself, in nats, over the people of its pair: where few runs say much
+ALIKE = 4  # people of a kind who join, where all groups are seen together
+AUDITED_ROWS, AT_A_TIME = 2_000, 32  # synthetic rows of a run, and runs that exist at once
+CUSTOMARY = 0.95  # confidence of bounds on what is lost; verdicts have CONFIDENCE
+OBSERVED = "state_of_previous_residence"  # the field whose levels are read from the data, as the challenge allowed
+
+EACH, MEASURED, CUT, SYNTHETIC, SOUND, DOMAIN, GROUPING = (
+    "one group",
+    "all histograms",
+    "after the cut",
+    "synthetic rows",
+    "sound",
+    "domain from the data",
+    "groups from the data",
+)
+Codes = NDArray[Any]
+
+
+@dataclass(frozen=True)
+class Task:
+    """What is audited, with which noise, which group or stage of it, with how many runs."""
+
+    what: str
+    law: str
+    group: str
+    size: int
+
+
+@cache
+def income() -> tuple[Schema, Codes, Codes]:
+    """Return the fields, the half of the records that is taken as public, and the half to be protected."""
+    schema, records = load_income()
+    return schema, *halves(records)
+
+
+@cache
+def chosen() -> Groups:
+    """Return the groups: by the public half, of which the auditor knows them too."""
+    schema, public, _ = income()
+    return choose_groups(public, schema)
+
+
+def mechanism(law: str = "laplace", epsilon: float = PROMISE) -> NistDp3:
+    """Return what is audited."""
+    return NistDp3(income()[0], chosen(), epsilon, rows=AUDITED_ROWS, law=law)  # type: ignore[arg-type]
+
+
+def neighbors(people: int = 1) -> NeighborPair:
+    """Return some protected persons, and those with the next one besides, several times over."""
+    _, _, protected = income()
+    x, person = protected[:PEOPLE], protected[PEOPLE]
+    y = np.vstack([x, np.tile(person, (people, 1))])
+    words = "one person added" if people == 1 else f"{people} people of a kind added"
+    return NeighborPair(x, y, "add_remove", people, "record", label=words)
+
+
+@cache
+def from_another_state() -> NeighborPair:
+    """Return persons none of whom came from the state of the one added."""
+    schema, _, protected = income()
+    column = list(schema.attributes).index(OBSERVED)
+    x = protected[:PEOPLE]
+    new = protected[~np.isin(protected[:, column], x[:, column])][0]
+    return NeighborPair.add_record(x, new, label=f"the only person from {schema.attributes[OBSERVED][new[column]]}")
+
+
+@cache
+def regrouping() -> NeighborPair:
+    """Return persons of whom the last one, added to the others, changes which fields are correlated."""
+    schema, _, protected = income()
+    bug, people = GroupsFromData(schema, PROMISE), PEOPLE
+    while bug.groups(protected[:people]).fields == bug.groups(protected[: people + 1]).fields:
+        people += 1
+    return NeighborPair.add_record(protected[:people], protected[people], label=f"person {people + 1} added")
+
+
+def run(*, quick: bool, seed: int, jobs: int) -> dict[str, Any]:
+    """Synthesize 5 times at each of three budgets and audit (quick: once at one, and four groups)."""
+    income_seed, audit_seed = np.random.SeedSequence(seed).spawn(2)
+    numbers = _utility(income_seed, quick=quick)
+    nist, part = mechanism(), 20 if quick else 1
+    names = nist.groups.names[:: 5 if quick else 1]
+    tasks = [
+        Task(EACH, law, name, SHARE_SIZE // (4 if quick else 1))
+        for law in LAWS[: 1 if quick else 2]
+        for name in names
+        for _ in range(1 if quick else AUDITS)
+    ]
+    tasks += [
+        Task(what, "laplace", "", JOINT_SIZE // part // (5 if quick or what == SYNTHETIC else 1))
+        for what in ((CUT,) if quick else (MEASURED, CUT, SYNTHETIC))
+    ]
+    bugs = (DOMAIN,) if quick else (DOMAIN, GROUPING)
+    tasks += [Task(bug, "laplace", "", BUG_SIZE) for bug in bugs for _ in range(1 if quick else AUDITS)]
+    tasks += [
+        Task(SOUND, LAWS[number % 2], (MEASURED, CUT)[number // 2 % 2], SOUND_SIZE // (4 if quick else 1))
+        for number in range(1 if quick else SOUND_AUDITS)
+    ]
+    audits = []
+    streams = audit_seed.spawn(len(tasks))
+    with progress_bar("loss of NistDp3", len(tasks), unit="audits") as advance:
+        work = (delayed(_audit)(task, stream) for task, stream in zip(tasks, streams, strict=True))
+        for audit in Parallel(n_jobs=jobs, return_as="generator")(work):
+            audits.append(audit)
+            advance(1)
+    one = neighbors()
+    exact = {law: _largest(mechanism(law).stage("measurements").exact_loss(one)) for law in LAWS}
+    return {
+        **numbers,
+        "audits": audits,
+        "shares": {name: _largest(nist.stage("measurements", only=[name]).exact_loss(one)) for name in names},
+        "share": nist.share,
+        "composed": exact,
+        "promise": PROMISE,
+        "people": {DOMAIN: from_another_state().label} | ({} if quick else {GROUPING: regrouping().label}),
+        "quick": quick,
+    }
+
+
+def _largest(law: Any) -> float:
+    assert law is not None  # a handful of bins change
+    return float(law.maximum)
+
+
+def _utility(seed: np.random.SeedSequence, *, quick: bool) -> dict[str, Any]:
+    """Return distances of 3-way margins from the protected half, and what a fit of everything takes."""
+    schema, public, protected = income()
+    rows, marginals, seeds = (50_000, 60, 1) if quick else (ROWS, MARGINALS, SEEDS)
+    margins, *streams = seed.spawn(1 + seeds)
+
+    def distance(records: Codes) -> float:
+        # The same margins every time, so that what differs is what is compared.
+        return marginal_distance(records, protected, schema, marginals=marginals, rng=np.random.default_rng(margins))
+
+    kinds = {"grouped": chosen(), "independent": Groups.single(schema)}
+    epsilons = EPSILONS[1:2] if quick else EPSILONS
+    found: dict[str, dict[str, list[float]]] = {kind: {f"{epsilon:g}": [] for epsilon in epsilons} for kind in kinds}
+    uniform = dict.fromkeys(kinds, 0)
+    floor = []
+    with progress_bar("rows of NistDp3", seeds * len(epsilons), unit="releases") as advance:
+        for stream in streams:
+            rng = np.random.default_rng(stream)
+            floor.append(distance(protected[rng.integers(0, len(protected), rows)]))
+            for epsilon in epsilons:
+                for kind, groups in kinds.items():
+                    fitted = NistDp3(schema, groups, epsilon, rows=rows).fit(protected, rng)
+                    found[kind][f"{epsilon:g}"].append(distance(fitted.synthesize(rng=rng)))
+                    uniform[kind] += len(fitted.uniform)
+                advance(1)
+    groups = chosen()
+    exact = NistDp3(schema, groups, NO_NOISE, rows=rows).fit(protected, np.random.default_rng(margins))
+    return {
+        "fields": len(schema.attributes),
+        "records": len(protected),
+        "rows": rows,
+        "groups": {name: bins for name, bins in zip(groups.names, mechanism().bins, strict=True)},
+        "max_bins": groups.max_bins,
+        "distance": found,
+        "floor": floor,
+        "public": distance(public),
+        "noiseless": distance(exact.synthesize(rng=np.random.default_rng(margins))),
+        "uniform": uniform,
+        "cost": _cost(public, protected, rows),
+    }
+
+
+def _cost(public: Codes, protected: Codes, rows: int) -> dict[str, float]:
+    """Return seconds, and the most bytes of arrays, of a fit of all records and of rows from it."""
+    records, rng = np.concatenate([public, protected]), np.random.default_rng(0)
+    begun = time.perf_counter()
+    tracemalloc.start()
+    try:
+        fitted = NistDp3(income()[0], chosen(), PROMISE, rows=rows).fit(records, rng)
+        fitted.synthesize(rng=rng)
+        most = tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+    return {"records": len(records), "seconds": time.perf_counter() - begun, "bytes": most + records.nbytes}
+
+
+def _audit(task: Task, stream: np.random.SeedSequence) -> dict[str, Any]:
+    audited, pair, claim, options = _case(task)
+    confidence = CONFIDENCE if task.what in (SOUND, DOMAIN, GROUPING) else CUSTOMARY
+    result = measure_loss(audited, pair, claim, size=task.size, confidence=confidence, rng=stream, **options)
+    return {
+        **asdict(task),
+        "people": pair.distance,
+        "promise": claim.epsilon,
+        "forced": plain_number(result.measured.budget),
+        "witness": None if result.support is None else result.support["probability"],
+        "verdict": result.verdict,
+        "event": result.event,
+    }
+
+
+def _case(task: Task) -> tuple[Mechanism, NeighborPair, PureDP, dict[str, Any]]:
+    """Return what is run, on whom, under which promise, and where to look."""
+    nist, schema = mechanism(task.law), income()[0]
+    if task.what == EACH:
+        stage, pair = nist.stage("measurements", only=[task.group]), neighbors(math.ceil(LOSS / nist.share))
+        return stage, pair, stage.claim, {"event": _registered(nist, task.group, pair)}
+    if task.what == DOMAIN:
+        return DomainFromData(nist, OBSERVED), from_another_state(), nist.claim, {}
+    if task.what == GROUPING:
+        return GroupsFromData(schema, PROMISE), regrouping(), nist.claim, {}
+    if task.group == CUT:
+        return nist.stage("thresholded"), from_another_state(), nist.claim, {}
+    pair = neighbors(ALIKE)
+    if MEASURED in (task.what, task.group):
+        return nist.stage("measurements"), pair, nist.claim, {"attack": "likelihood_ratio"}
+    return _agreeing(nist, pair.y[-1], rows=task.what == SYNTHETIC), pair, nist.claim, {}
+
+
+def _registered(nist: NistDp3, name: str, pair: NeighborPair) -> Event:
+    """Return the event that the bin of the people added has no more than `x` has, or no less than `y`."""
+    group = nist.groups.names.index(name)
+    x, y = (nist.histogram(data, group) for data in (pair.x, pair.y))
+    changed = int(np.flatnonzero(x != y)[0])
+    return Event(cell(changed), ThresholdRule(low=float(x[changed]), high=float(y[changed])))
+
+
+def _agreeing(nist: NistDp3, person: Codes, *, rows: bool) -> Mechanism:
+    """Return how much agrees with a person in each group: counts after the cut, or synthetic rows."""
+
+    def released(data: Codes, size: int, rng: np.random.Generator) -> NDArray[np.int64]:
+        found = np.empty((size, len(nist.groups)), np.int64)
+        for start in range(0, size, AT_A_TIME):
+            part = found[start : start + AT_A_TIME]
+            if rows:
+                agrees = nist(data, len(part), rng) == person
+                for group, columns in enumerate(nist.columns):
+                    part[:, group] = agrees[:, :, columns].all(axis=2).sum(axis=1)
+            else:
+                for group in range(len(nist.groups)):
+                    place = int(np.flatnonzero(nist.histogram(person[np.newaxis], group))[0])
+                    part[:, group] = nist.cut(nist.measure(data, group, len(part), rng), group)[:, place]
+        return found
+
+    return released
+
+
+def _of(numbers: dict[str, Any], what: str) -> list[dict[str, Any]]:
+    return [audit for audit in numbers["audits"] if audit["what"] == what]
+
+
+def _forced(numbers: dict[str, Any], law: str, group: str) -> NDArray[np.float64]:
+    """Return what audits of a group force, in units of its share."""
+    own = [audit for audit in _of(numbers, EACH) if (audit["law"], audit["group"]) == (law, group)]
+    return np.array([audit["forced"] for audit in own], np.float64) / float(numbers["share"])
+
+
+def check(numbers: dict[str, Any]) -> list[Check]:
+    """Hold margins against each other and the floor, losses against shares and the promise, verdicts against both."""
+    found = []
+    largest = max(numbers["groups"].values())
+    words = f"{len(numbers['groups'])} groups of {numbers['fields']} fields, at most {largest:,} bins"
+    found.append(Check(words, largest <= numbers["max_bins"] and len(numbers["groups"]) < numbers["fields"]))
+    floor, grouped = max(numbers["floor"]), numbers["distance"]["grouped"]
+    for epsilon, values in grouped.items():
+        single = min(numbers["distance"]["independent"][epsilon])
+        words = f"epsilon {epsilon}: distance at most {max(values):.3f} grouped, at least {single:.3f} independent"
+        found.append(Check(f"{words}, floor {floor:.3f}", floor < min(values) and max(values) < single))
+    means = [float(np.mean(values)) for values in grouped.values()]
+    found.append(Check("distances grow as epsilon falls", means == sorted(means)))
+    words = f"without noise {numbers['noiseless']:.3f}, with the largest budget {means[0]:.3f}"
+    found.append(between(words, numbers["noiseless"], floor, means[0] + floor))
+    cost = numbers["cost"]
+    words = (
+        f"{cost['records']:,} records, {numbers['rows']:,} rows: {cost['seconds']:.1f} s, {cost['bytes'] / 1e9:.2f} GB"
+    )
+    found.append(Check(words, cost["seconds"] < MOST_SECONDS and cost["bytes"] < MOST_BYTES))
+    for law, loss in numbers["composed"].items():
+        found.append(near(f"{law}, all histograms: exact loss / promise", loss / numbers["promise"], 1, 1e-9))
+    for group, loss in numbers["shares"].items():
+        found.append(near(f"{group}: exact loss / own share", loss / numbers["share"], 1, 1e-9))
+        for law in LAWS:
+            if (forced := _forced(numbers, law, group)).size:
+                words = f"{law}, {group}: median forced / own share"
+                found.append(between(words, float(np.median(forced)), 0.8 if numbers["quick"] else 0.9, 1.02))
+    each = _of(numbers, EACH)
+    above, most = (
+        sum(audit["forced"] > audit["promise"] for audit in each),
+        int(binom.isf(1e-4, len(each), 1 - CUSTOMARY)),
+    )
+    words = f"{above} of {len(each)} bounds at 95% above the share of their group, expected at most {most}"
+    found.append(Check(words, above <= most))
+    for what in (MEASURED, CUT, SYNTHETIC):
+        for audit in _of(numbers, what):
+            least = 0.3 if what == MEASURED else 0.0
+            found.append(between(f"{what}: forced / promise", audit["forced"] / audit["promise"], least, 1.0))
+    for bug in numbers["people"]:
+        audits = _of(numbers, bug)
+        times = sum(audit["verdict"] == "violated" and audit["witness"] == 1 for audit in audits)
+        shown = min(audit["forced"] for audit in audits)
+        words = f"{bug}: {times} of {len(audits)} audits catch it, each forcing {shown:.1f} or more by counting"
+        found.append(Check(words, times == len(audits) and shown > numbers["promise"]))
+    sound = _of(numbers, SOUND)
+    accused = sum(audit["verdict"] == "violated" for audit in sound)
+    found.append(Check(f"sound algorithm: {accused} of {len(sound)} audits accuse", accused == 0))
+    return found
+
+
+def finding(numbers: dict[str, Any]) -> str:
+    """Return distances at every budget, forced shares, and how the planted bugs are caught."""
+    shown = "; ".join(
+        f"{np.mean(values):.3f} against {np.mean(numbers['distance']['independent'][epsilon]):.3f} at epsilon {epsilon}"
+        for epsilon, values in numbers["distance"]["grouped"].items()
+    )
+    medians = [
+        float(np.median(forced))
+        for law in LAWS
+        for group in numbers["shares"]
+        if (forced := _forced(numbers, law, group)).size
+    ]
+    whole = ", ".join(
+        f"{audit['forced'] / audit['promise']:.2f} from {what}"
+        for what in (MEASURED, CUT, SYNTHETIC)
+        for audit in _of(numbers, what)
+    )
+    caught = "; ".join(
+        f"{bug} in {sum(audit['verdict'] == 'violated' for audit in _of(numbers, bug))} of {len(_of(numbers, bug))} "
+        f"audits of {BUG_SIZE} runs ({label})"
+        for bug, label in numbers["people"].items()
+    )
+    sound = _of(numbers, SOUND)
+    accused = sum(audit["verdict"] == "violated" for audit in sound)
+    return (
+        f"{numbers['fields']} fields in {len(numbers['groups'])} groups, {numbers['rows']:,} rows: 3-way margins are "
+        f"{shown} for independent fields (mean total variation from the protected half; exact data resampled "
+        f"{np.mean(numbers['floor']):.3f}, the public half {numbers['public']:.3f}). Without noise it "
+        f"would be {numbers['noiseless']:.3f}: what is left is between groups, which are independent. A fit of "
+        f"{numbers['cost']['records']:,} records and the rows take "
+        f"{numbers['cost']['seconds']:.1f} s. Of each group's share {min(medians):.2f} or more is forced (median), by "
+        f"exact composition all lose the promise (one record added or removed); of the promise audits at 95% force "
+        f"{whole}. Caught: {caught}. The sound algorithm is accused in {accused} of {len(sound)} audits."
+    )
+
+
+def draw(numbers: dict[str, Any]) -> Figure:
+    """Draw distances over the budget, and forced losses by group and of the whole."""
+    figure, (left, right) = new_figure(11, 5.2, 1, 2)
+    _draw_utility(left, numbers)
+    _draw_losses(right, numbers)
+    return figure
+
+
+def _draw_utility(ax: Axes, numbers: dict[str, Any]) -> None:
+    for kind, color, marker in (("independent", ORANGE, "s"), ("grouped", BLUE, "o")):
+        distances = numbers["distance"][kind]
+        epsilons = [float(epsilon) for epsilon in distances]
+        number = numbers["fields"] if kind == "independent" else len(numbers["groups"])
+        words = f"{number} independent fields" if kind == "independent" else f"{number} groups, chosen on public data"
+        ax.plot(epsilons, [np.mean(values) for values in distances.values()], color=color, marker=marker, label=words)
+        for epsilon, values in distances.items():
+            ax.plot([float(epsilon)] * 2, [min(values), max(values)], color=color, linewidth=3, alpha=0.5)
+    ax.axhline(numbers["noiseless"], color=BLUE, linestyle=":", label="the same groups without noise")
+    ax.axhline(numbers["public"], color=GREEN, linestyle=":", label="the public half itself")
+    ax.axhline(float(np.mean(numbers["floor"])), color=BLACK, linestyle="--", label="floor: exact data resampled")
+    ax.set_xscale("log")
+    ax.set_xticks(epsilons, [f"{epsilon:g}" for epsilon in epsilons])
+    ax.minorticks_off()
+    ax.set_ylim(0, None)
+    ax.set_xlabel("epsilon, one record added or removed")
+    ax.set_ylabel("total variation of 3-way margins (mean, 0 to 1)")
+    ax.set_title(f"(a) {numbers['rows']:,} rows and {numbers['records']:,} protected records")
+    ax.legend(fontsize=8, loc="lower left", bbox_to_anchor=(0.0, 0.12))
+
+
+def _draw_losses(ax: Axes, numbers: dict[str, Any]) -> None:
+    ax.axvline(1, color=BLACK, linewidth=1.2, linestyle="--", zorder=0)
+    ax.axvline(0.9, color=BLACK, linewidth=0.6, linestyle=":", zorder=0)
+    labels = []
+    for at, group in enumerate(numbers["shares"]):
+        first, *others = group.split(CROSS)
+        more = f" + {len(others)}" if others else ""
+        labels.append(f"{first.replace('_', ' ')}{more}: {numbers['groups'][group]:,} bins")
+        for law, marker, off in zip(LAWS, "o^", (-0.17, 0.17), strict=True):
+            if (forced := _forced(numbers, law, group)).size:
+                label = f"{NOISE[law]} noise: median, range of {forced.size}" if at == 0 else None
+                ax.plot([forced.min(), forced.max()], [at + off] * 2, color=BLUE, linewidth=1)
+                ax.plot(np.median(forced), at + off, marker, color=BLUE, markersize=4, label=label)
+    for what in (MEASURED, CUT, SYNTHETIC):
+        for audit in _of(numbers, what):
+            ax.barh(len(labels), audit["forced"] / audit["promise"], height=0.6, color=GRAY)
+            words = f"{audit['forced'] / audit['promise']:.2f}, {audit['people']} added"
+            ax.text(0.01 + audit["forced"] / audit["promise"], len(labels), words, fontsize=7, va="center")
+            labels.append(f"{what}: {audit['size']:,} runs")
+    ax.set_yticks(range(len(labels)), labels, fontsize=7)
+    ax.set_ylim(len(labels) - 0.4, -0.6)
+    ax.set_xlim(0, 1.12)
+    ax.set_xlabel("forced loss / own share, gray: / promise (bounds at 95%)")
+    ax.set_title(f"(b) epsilon {numbers['promise']:g} (add or remove): each group, then all")
+    ax.legend(fontsize=8, loc="center left", bbox_to_anchor=(0.05, 0.45))

@@ -1,0 +1,237 @@
+"""Groups of correlated fields: by a known measure, within a cap, the same every time; and margins of rows."""
+
+from __future__ import annotations
+
+import json
+import math
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy.stats import contingency
+
+from algorithms.nist import Groups, choose_groups, marginal_distance, read_groups, utility
+from algorithms.nist.grouping import association
+from algorithms.schema import Schema
+
+RNG = np.random.default_rng(20)
+TWO = Schema({"a": "xy", "b": "xy"})
+SIX = Schema(
+    {name: [str(level) for level in range(levels)] for name, levels in zip("abcdef", (3, 3, 4, 2, 2, 5), strict=True)}
+)
+
+
+def correlated(rows=2_000):
+    """a, b and c follow each other, d and e too, f nobody."""
+    first, second, third = RNG.integers(0, [3, 2, 5], (rows, 3)).T
+    noise = RNG.random((rows, 6))
+    b = np.where(noise[:, 1] < 0.9, first, RNG.integers(0, 3, rows))
+    c = np.where(noise[:, 2] < 0.8, first, 3)
+    e = np.where(noise[:, 4] < 0.9, second, 1 - second)
+    return np.column_stack([first, b, c, second, e, third])
+
+
+RECORDS = correlated()
+
+
+# Association
+
+
+def test_association_of_equal_and_of_independent_fields():
+    assert association(np.diag([5, 7, 9])) == 1
+    assert association(np.outer([1, 2, 3], [4, 5])) == 0
+    assert association([[5, 0, 3]]) == association([[5, 0], [4, 0]]) == 0  # one level only
+    assert association([[1, 0], [0, 1]]) == 0  # two records say nothing
+
+
+def test_association_of_a_table_by_hand():
+    """Bergsma's formula with chi-square 20, 100 records, two by two."""
+    phi = 0.2 - 1 / 99
+    expected = math.sqrt(phi / (1 - 1 / 99))
+    spread = math.sqrt(0.2) * 25
+    table = np.array([[25 + spread, 25 - spread], [25 - spread, 25 + spread]])
+    assert association(table) == pytest.approx(expected)
+
+
+def test_association_of_many_records_is_the_plain_one():
+    table = np.array([[50, 20, 5], [10, 40, 30]]) * 10_000
+    assert association(table) == pytest.approx(contingency.association(table), rel=1e-4)
+
+
+def test_large_tables_of_independent_fields_do_not_look_associated():
+    """On average 0 before it is cut at 0; the plain measure is far off."""
+    drawn = np.random.default_rng(21).integers(0, 40, (1_000, 2))
+    table = np.zeros((40, 40), int)
+    np.add.at(table, tuple(drawn.T), 1)
+    assert association(table) < 0.08
+    assert contingency.association(table) > 0.15
+
+
+# Choice
+
+
+def test_correlated_fields_share_a_group_and_others_do_not():
+    groups = choose_groups(RECORDS, SIX)
+    assert groups.fields == (("a", "b", "c"), ("d", "e"), ("f",))
+    assert groups.names == ("a*b*c", "d*e", "f")
+    assert choose_groups(RECORDS[::-1], SIX) == groups  # order tells nothing, ties included
+
+
+def test_the_cap_keeps_groups_apart_and_says_so():
+    groups = choose_groups(RECORDS, SIX, max_bins=12)
+    assert groups.fields == (("a", "b"), ("c",), ("d", "e"), ("f",))
+    text = str(groups)
+    assert text.startswith("4 groups, joined from association 0.3 on, up to 12 bins\na*b\nc\nd*e\nf\n")
+    assert "\na and b: association 0.8" in text
+    assert "\na*b and c: association 0.8" in text
+    assert ", 36 bins, above 12\n" in text
+    assert "5 pairs of groups with association below 0.3; the largest:" in text
+
+
+def test_without_joins_or_refusals_the_text_says_none():
+    assert "joins\nnone" in str(choose_groups([[0, 0], [0, 1], [1, 0], [1, 1]], TWO))
+    assert str(choose_groups([[0, 0], [1, 1]] * 9, TWO)).endswith("left apart\nnone")
+
+
+def test_a_chain_of_neighbors_does_not_end_in_one_group():
+    """Each field follows the one before, with a few changes; the first and the last have little in common."""
+    rng = np.random.default_rng(22)
+    chain = [rng.integers(0, 2, 4_000)]
+    for _ in range(7):
+        chain.append(np.where(rng.random(4_000) < 0.2, 1 - chain[-1], chain[-1]))
+    schema = Schema({f"f{place}": "xy" for place in range(8)})
+    groups = choose_groups(np.column_stack(chain), schema)
+    ends = np.corrcoef(chain[0], chain[-1])[0, 1]
+    assert ends < 0.1
+    assert 1 < len(groups) < 8
+
+
+def test_of_equal_associations_the_first_is_joined():
+    same = np.repeat([[0], [1]], 50, axis=0) * np.ones(3, int)
+    schema = Schema({"a": "xy", "b": "xy", "c": "xy"})
+    assert choose_groups(same, schema, max_bins=4).fields == (("a", "b"), ("c",))
+
+
+def test_tables_too_large_to_count_keep_fields_apart():
+    schema = Schema({name: [str(level) for level in range(2_100)] for name in "ab"})
+    groups = choose_groups([[0, 0], [1, 1]], schema, max_bins=3_000)
+    assert len(groups) == 2
+    assert "a and b: association not counted, 4,410,000 bins, above 3,000" in str(groups)
+    assert groups.to_dict()["decisions"][0]["association"] is None
+
+
+@settings(max_examples=20)
+@given(st.data())
+def test_groups_are_a_partition_within_the_cap(data):
+    levels = data.draw(st.lists(st.integers(1, 4), min_size=1, max_size=6))
+    schema = Schema({f"f{place}": [str(level) for level in range(count)] for place, count in enumerate(levels)})
+    seed, cap = data.draw(st.integers(0, 99)), data.draw(st.integers(4, 60))
+    records = np.random.default_rng(seed).integers(0, levels, (12, len(levels)))
+    groups = choose_groups(records, schema, max_bins=cap, least=0.1)
+    assert sorted(name for group in groups.fields for name in group) == sorted(schema.attributes)
+    assert all(math.prod(len(schema.attributes[name]) for name in group) <= cap for group in groups.fields)
+    assert choose_groups(records, schema, max_bins=cap, least=0.1) == groups
+
+
+def test_groups_are_read_back(tmp_path):
+    groups = choose_groups(RECORDS, SIX)
+    path = tmp_path / "groups.json"
+    path.write_text(json.dumps(groups.to_dict()))
+    assert read_groups(path) == Groups(groups.fields)
+    assert str(read_groups(path)) == "3 groups, as given\na*b*c\nd*e\nf"
+    assert str(Groups([["a"]])) == "1 group, as given\na"
+
+
+# Margins
+
+
+def test_distances_of_known_margins():
+    schema = Schema({"a": "xy", "b": "xyz"})
+    first, second = [[0, 0], [0, 1], [1, 2], [1, 2]], [[0, 0], [1, 1]]
+    rng = np.random.default_rng(23)
+    assert marginal_distance(first, second, schema, ways=2, rng=rng) == pytest.approx(0.75)
+    assert marginal_distance(first, second, schema, ways=1, rng=rng) == pytest.approx((0 + 0.5) / 2)
+    assert marginal_distance(first, first * 5, schema, ways=2, rng=rng) == 0
+
+
+def test_large_margins_have_the_distances_of_small_ones(monkeypatch):
+    other = correlated()
+    tabulated = marginal_distance(RECORDS, other, SIX, rng=np.random.default_rng(24))
+    monkeypatch.setattr(utility, "TABULATED", 0)
+    assert marginal_distance(RECORDS, other, SIX, rng=np.random.default_rng(24)) == pytest.approx(tabulated)
+    assert 0 < tabulated < 0.1
+
+
+def test_random_margins_are_different_ones_and_the_generator_chooses_them():
+    other = correlated()
+    few = [marginal_distance(RECORDS, other, SIX, marginals=3, rng=np.random.default_rng(seed)) for seed in (1, 1, 2)]
+    assert few[0] == few[1] != few[2]
+    every = marginal_distance(RECORDS, other, SIX, marginals=20, rng=np.random.default_rng(1))
+    assert every == marginal_distance(RECORDS, other, SIX, marginals=500, rng=np.random.default_rng(2))
+    assert len(set(utility._sets(6, 3, 19, np.random.default_rng(3)))) == 19
+
+
+# Bad input
+
+
+@pytest.mark.parametrize(
+    ("fields", "error", "words"),
+    [
+        ([], ValueError, r"groups must each have a field, and there must be one at least, got \[\]"),
+        ([["a"], []], ValueError, "groups must each have a field"),
+        ([["a", "b"], ["a"]], ValueError, "groups must have each field once, got 'a' twice"),
+        (["ab"], TypeError, r"groups must be lists of names of fields, got \['ab'\]"),
+        ("ab", TypeError, "groups must be lists of names of fields, got 'ab'"),
+        ([[1]], TypeError, "groups must be lists of names of fields"),
+    ],
+)
+def test_bad_groups_are_refused(fields, error, words):
+    with pytest.raises(error, match=f"^{words}"):
+        Groups(fields)
+
+
+@pytest.mark.parametrize(
+    ("options", "error", "words"),
+    [
+        ({"max_bins": 4}, ValueError, "max_bins must hold the levels of every field, f has 5, got 4"),
+        ({"max_bins": 40.5}, TypeError, "max_bins must be a whole number, got 40.5"),
+        ({"least": 0.0}, ValueError, r"least must be in \(0, 1\], got 0.0"),
+        ({"least": 1.1}, ValueError, r"least must be in \(0, 1\], got 1.1"),
+        ({"least": "high"}, TypeError, "least must be a number, got 'high'"),
+    ],
+)
+def test_bad_limits_are_refused(options, error, words):
+    with pytest.raises(error, match=f"^{words}"):
+        choose_groups(RECORDS, SIX, **options)
+
+
+def test_public_records_are_needed():
+    with pytest.raises(ValueError, match=r"^public records must have one row at least, got none"):
+        choose_groups(np.zeros((0, 6), int), SIX)
+    with pytest.raises(ValueError, match=r"^public records must have one column for each of 6 fields"):
+        choose_groups([[0, 1]], SIX)
+
+
+@pytest.mark.parametrize("text", ["{", "[]", '{"fields": []}', '{"groups": "ab"}', '{"groups": 3}'])
+def test_a_file_without_groups_is_refused(text, tmp_path):
+    path = tmp_path / "groups.json"
+    path.write_text(text)
+    with pytest.raises(ValueError, match=r"^groups must be JSON of the form"):
+        read_groups(path)
+    with pytest.raises(ValueError, match=r"^groups must be a file that can be read, got .*absent"):
+        read_groups(tmp_path / "absent")
+
+
+@pytest.mark.parametrize(
+    ("first", "options", "words"),
+    [
+        (np.zeros((0, 6), int), {}, "databases must have one record at least, got 0 and 2000"),
+        (RECORDS, {"ways": 0}, "ways must be from 1 to 6, got 0"),
+        (RECORDS, {"ways": 7}, "ways must be from 1 to 6, got 7"),
+        (RECORDS, {"marginals": 0}, "marginals must be at least 1, got 0"),
+    ],
+)
+def test_bad_margins_are_refused(first, options, words):
+    with pytest.raises(ValueError, match=f"^{words}"):
+        marginal_distance(first, RECORDS, SIX, rng=np.random.default_rng(0), **options)
