@@ -33,8 +33,9 @@ def catalogue(*, epsilon: float = 1.0, data: str = "morocco") -> dict[str, Any]:
     Examples
     --------
     >>> sorted(catalogue(epsilon=0.5))[:3]
-    ['adpc', 'gaussian-counts', 'gdpc']
+    ['adpc', 'bottom-up', 'bottom-up-inverse-cdf']
     """
+    from algorithms.bottom_up import BottomUp
     from algorithms.broken import (
         EditedToTruth,
         ForgottenLevelRDPC,
@@ -59,6 +60,8 @@ def catalogue(*, epsilon: float = 1.0, data: str = "morocco") -> dict[str, Any]:
         "rdpc-all": RDPC(epsilon, tree, output="all"),
         "adpc": ADPC(epsilon),
         "gaussian-counts": GaussianCounts(GDPC(epsilon).epsilon ** 2 / 2),
+        "bottom-up": BottomUp(epsilon, tree),
+        "bottom-up-inverse-cdf": BottomUp(epsilon, tree, noise="inverse_cdf"),
         "gdpc-half-noise": HalfNoiseGDPC(epsilon),
         "gdpc-twice": PublishedTwice(epsilon),
         "gdpc-forked": ForkedAreas(epsilon),

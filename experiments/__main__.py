@@ -14,6 +14,10 @@ from experiments.experiment import NAMES, find, load_numbers, run_experiment
 
 FIGURES = Path(__file__).parent.parent / "figures"
 QUICK = Path("results") / "quick"
+README = FIGURES.parent / "README.md"
+TABLE_BEGINS, TABLE_ENDS = (
+    f"<!-- seeds_audited {end}: written by python -m experiments draw -->" for end in ("begins", "ends")
+)
 
 HOLDS, FAILS, USAGE, INTERRUPTED = 0, 1, 2, 130
 
@@ -114,6 +118,13 @@ def _write_page(folder: Path) -> None:
             parts += [f"## {experiment.QUESTION}", experiment.finding(numbers), f"![{name}]({name}.svg)"]
             parts += [f"Expected: {experiment.EXPECTATION} Numbers: [{name}.json]({name}.json)."]
     write_atomically(folder / "README.md", "\n\n".join(parts) + "\n")
+    if folder.resolve() == FIGURES.resolve() and (folder / "seeds_audited.json").exists():
+        from experiments import seeds_audited  # it imports every system
+
+        before, _, rest = README.read_text(encoding="utf-8").partition(TABLE_BEGINS)
+        _, _, after = rest.partition(TABLE_ENDS)
+        table = seeds_audited.table(load_numbers("seeds_audited", folder))
+        write_atomically(README, f"{before}{TABLE_BEGINS}\n{table}\n{TABLE_ENDS}{after}")
 
 
 def _report(name: str, folder: Path) -> bool:

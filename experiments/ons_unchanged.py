@@ -24,9 +24,9 @@ from experiments.experiment import CONFIDENCE, Check, between, near
 QUESTION = "How many counts do the pilot's noise laws leave as they are, and do its calibrations keep their promise?"
 EXPECTATION = (
     "The formulas give Tables 1 to 3 to the printed digits, Gaussian noise with the textbook's scale at delta 0.05, "
-    "and runs agree with them. Laplace and geometric noise spend their epsilon exactly. By its exact law the textbook's "
-    "Gaussian scale keeps its promise up to epsilon 5; at 10 it does not before rounding, where 20 of 20 audits find "
-    "it, and rounding hides that at 10 but not at 7. No audit accuses the least scale that keeps the promise."
+    "and runs agree with them. Laplace and geometric noise spend their epsilon exactly. By its exact law the "
+    "textbook's Gaussian scale keeps its promise up to epsilon 5; at 10 it does not before rounding, where 20 of 20 "
+    "audits find it, and rounding hides that at 10 but not at 7. No audit accuses the least scale that keeps it."
 )
 
 LAWS: tuple[Law, ...] = ("laplace", "gaussian", "geometric")
@@ -145,9 +145,10 @@ def finding(numbers: dict[str, Any]) -> str:
         "The share of counts left as they are is that of the pilot's Tables 1 to 3 to the printed digits (one person "
         "added or removed). Its Gaussian row is the textbook's scale at delta 0.05, which the pilot does not print and "
         f"whose theorem ends at epsilon 1: at epsilon {last['epsilon']:g} the true delta is {last['before']:.3f} "
-        f"before rounding, and audits of {LARGE:,} runs force epsilon {float(np.median(own)):.2f} at delta 0.05 (median of "
-        f"{len(own)}, one count, likelihood ratio, confidence 1 - 1e-6). Rounding to whole numbers happens to bring "
-        f"that to {last['after']:.3f}, but leaves {between_them['after']:.3f} at epsilon {between_them['epsilon']:g}. "
+        f"before rounding, and audits of {LARGE:,} runs force epsilon {float(np.median(own)):.2f} at delta 0.05 "
+        f"(median of {len(own)}, one count, likelihood ratio, confidence 1 - 1e-6). Rounding to whole numbers happens "
+        f"to bring that to {last['after']:.3f}, but leaves {between_them['after']:.3f} at epsilon "
+        f"{between_them['epsilon']:g}. "
         "The least scale that keeps the promise is accused by none."
     )
 

@@ -10,6 +10,7 @@ import numpy as np
 from joblib import Parallel, delayed
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
+from matplotlib.patches import Patch
 
 from algorithms.hierarchy import Hierarchy
 from algorithms.ons import IndependentNoise, OnsTopDown
@@ -36,7 +37,7 @@ TREE = Hierarchy.from_codes(["north", "north", "south", "south"], ["1", "2", "3"
 SCHEMA = Schema({name: ("a", "b") for name in ("sex", "age", "marital", "month", "cause")})
 PEOPLE = np.maximum(np.arange(TREE.n_leaves * SCHEMA.cells).reshape(TREE.n_leaves, -1) * 7 % 12 - 3, 0)
 ALONE, AMONG = (0, 0), (0, 1)  # an empty cell, and one with people
-TABLES_EPSILON, LEVELS_EPSILON, EPSILON = 14.0, 6.0, 1.0
+TABLES_EPSILON, LEVELS_EPSILON, EPSILON = 7.0, 6.0, 1.0
 STAGES: tuple[Literal["measurements", "adjusted", "rounded", "tables"], ...] = (
     "measurements",
     "adjusted",
@@ -45,7 +46,7 @@ STAGES: tuple[Literal["measurements", "adjusted", "rounded", "tables"], ...] = (
 )
 BUDGETS = (10.0, 2.0, 0.1)
 SEEDS, AUDITS, CUSTOMARY = 20, 50, 0.95
-SHARE_SIZE, JOINT_SIZE, SIZE = 40_000, 100_000, 20_000
+SHARE_SIZE, JOINT_SIZE, SIZE = 40_000, 400_000, 20_000
 
 
 @dataclass(frozen=True, eq=False)
@@ -244,7 +245,7 @@ def finding(numbers: dict[str, Any]) -> str:
 
 def draw(numbers: dict[str, Any]) -> Figure:
     """Draw shares and stages, and who is seen."""
-    figure, (left, middle, right) = new_figure(11.0, 4.9, 1, 3)
+    figure, (left, middle, right) = new_figure(12.0, 4.6, 1, 3)
     _draw_shares(left, numbers["shares"])
     _draw_joint(middle, numbers["joint"])
     _draw_deaths(right, numbers["deaths"])
@@ -257,8 +258,12 @@ def _draw_shares(ax: Axes, rows: list[dict[str, Any]]) -> None:
         color = BLUE if row["name"].startswith("method 1") else ORANGE
         ax.barh(at, np.median(values), color=color, height=0.65)
         ax.plot([values.min(), values.max()], [at, at], color=BLACK, linewidth=1)
-    names = [row["name"] + (f" ({row['people']} people)" if row["people"] > 1 else "") for row in rows]
-    ax.set_yticks(range(len(rows)), names, fontsize=7.5)
+    people = ["1 person" if row["people"] == 1 else f"{row['people']} people" for row in rows]
+    names = [row["name"].partition(", ")[2] for row in rows]
+    ax.set_yticks(range(len(rows)), [f"{name} ({who})" for name, who in zip(names, people, strict=True)], fontsize=7.5)
+    colors = {"tables of method 1": BLUE, "levels of method 2": ORANGE}
+    ax.legend(handles=[Patch(color=color, label=words) for words, color in colors.items()], loc="upper left")
+    ax.set_ylim(-3.2, len(rows) - 0.4)
     ax.axvline(1, color=BLACK, linewidth=1, linestyle="--")
     ax.set_xlim(0, 1.05)
     ax.invert_yaxis()
@@ -285,18 +290,13 @@ def _draw_deaths(ax: Axes, rows: list[dict[str, Any]]) -> None:
     for perturb_zeros, color, marker, words in ((False, RED, "s", "zeros kept"), (True, BLUE, "o", "noise on zeros")):
         own = [row for row in rows if row["perturb_zeros"] == perturb_zeros]
         epsilons = [row["epsilon"] for row in own]
-        ax.semilogx(
-            epsilons,
-            [row["true"] for row in own],
-            color=color,
-            marker=marker,
-            label=f"{words}: cells shown that are inhabited",
-        )
+        true = [row["true"] for row in own]
+        ax.semilogx(epsilons, true, color=color, marker=marker, label=f"{words}: shown cells with people")
         shown = {"color": color, "marker": marker, "linestyle": ":", "markerfacecolor": "white"}
-        ax.semilogx(epsilons, [row["shown"] for row in own], label=f"{words}: lone people shown", **shown)
+        ax.semilogx(epsilons, [row["shown"] for row in own], label=f"{words}: lone people who appear", **shown)
     ax.set_ylim(0, 1.45)
     ax.set_yticks(np.linspace(0, 1, 6))
     ax.set_xlabel("epsilon, one person added or removed")
     ax.set_ylabel("share")
-    ax.set_title("(c) 529,655 synthetic deaths, method 2")
-    ax.legend(loc="upper left", fontsize=7.5)
+    ax.set_title("(c) synthetic deaths")
+    ax.legend(loc="upper left", fontsize=7)

@@ -116,7 +116,7 @@ def run(*, quick: bool, seed: int, jobs: int) -> dict[str, Any]:
     for (key, case), stream in zip(cases().items(), streams, strict=False):
         settings = us if case.only is None else config
         mechanism = case.mechanism(settings, case.only)
-        pair = _tabulated(case.pair(), case.only, settings)
+        pair = tabulated(case.pair(), case.only, settings)
         # Appendix A's promise for a person replaced is twice the budget, not the four times of any zCDP.
         factor = 2 if pair.relation == "replace_one" else 1
         audit = measure_loss(
@@ -138,7 +138,8 @@ def run(*, quick: bool, seed: int, jobs: int) -> dict[str, Any]:
     }
 
 
-def _tabulated(pair: HouseholdPair, only: Sequence[tuple[str, str]] | None, config: Config) -> NeighborPair:
+def tabulated(pair: HouseholdPair, only: Sequence[tuple[str, str]] | None, config: Config) -> NeighborPair:
+    """Return the exact counts of both databases, of the queries that are released."""
     queries = QUERIES if only is None else {table: QUERIES[table] for table, _ in only}
     x, y = (tabulation(*data, queries, config=config, validation="none") for data in (pair.x, pair.y))
     return NeighborPair.declared(x, y, pair.relation, label=f"{pair.model}: {pair.label}")

@@ -34,6 +34,11 @@ LONG = {
     "phsafe_slack",
     "phsafe_truncation",
     "phsafe_audit",
+    "ons_unchanged",
+    "ons_pilot",
+    "ons_zeros",
+    "nist_synthesis",
+    "seeds_audited",
 }
 DRAWN = {"flaxman_figure1", "joint_witness", "phsafe_table10", "topdown_1940", "topdown_bugs"}  # twice: others are slow
 
@@ -160,6 +165,27 @@ def spoil_additive(numbers: dict[str, Any]) -> None:
     numbers["rows"]["2"]["additive"] = False
 
 
+def spoil_unchanged(numbers: dict[str, Any]) -> None:
+    numbers["rows"][0]["formula"] += 1e-4
+
+
+def spoil_zeros(numbers: dict[str, Any]) -> None:
+    numbers["deaths"][1]["true"] = 0.9999
+
+
+def spoil_reach(numbers: dict[str, Any]) -> None:
+    numbers["inverse"][0]["reach"] += 1
+
+
+def spoil_domain(numbers: dict[str, Any]) -> None:
+    audit = next(audit for audit in numbers["audits"] if audit["what"] == "domain from the data")
+    audit["verdict"] = "not refuted"
+
+
+def spoil_system(numbers: dict[str, Any]) -> None:
+    numbers["rows"][0]["exact"] *= 1.001
+
+
 @pytest.mark.parametrize(
     ("name", "spoil"),
     [
@@ -183,6 +209,11 @@ def spoil_additive(numbers: dict[str, Any]) -> None:
         ("topdown_real", spoil_additive),
         ("topdown_audit", spoil_share),
         ("topdown_bugs", spoil_planted),
+        ("ons_unchanged", spoil_unchanged),
+        ("ons_zeros", spoil_zeros),
+        ("bottom_up_curve", spoil_reach),
+        ("nist_synthesis", spoil_domain),
+        ("seeds_audited", spoil_system),
     ],
 )
 def test_check_fails_on_numbers_that_do_not_meet_the_expectation(tmp_path: Path, name: str, spoil: Any) -> None:

@@ -6,6 +6,9 @@ import doctest
 import re
 from pathlib import Path
 
+from experiments import __main__, seeds_audited
+from experiments.experiment import load_numbers
+
 ROOT = Path(__file__).parent.parent
 README = ROOT / "README.md"
 
@@ -22,3 +25,9 @@ def test_links_lead_somewhere() -> None:
         assert targets
         for target in targets:
             assert (page.parent / target).exists(), f"{page.name} links to {target}"
+
+
+def test_the_table_of_systems_is_what_the_saved_numbers_say() -> None:
+    begins, ends = __main__.TABLE_BEGINS, __main__.TABLE_ENDS
+    shown = README.read_text(encoding="utf-8").partition(begins)[2].partition(ends)[0].strip()
+    assert shown == seeds_audited.table(load_numbers("seeds_audited", ROOT / "figures"))
