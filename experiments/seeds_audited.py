@@ -31,6 +31,7 @@ from audit.results import plain_number
 from experiments import nist_synthesis, ons_zeros, topdown_audit
 from experiments.experiment import CONFIDENCE, Check, between
 from experiments.phsafe_audit import tabulated
+from experiments.topdown_bugs import event_class
 
 QUESTION = "What do the systems of the five papers promise, what do they lose, and what do audits show of it?"
 EXPECTATION = (
@@ -106,7 +107,7 @@ def cases() -> list[Case]:
         Case("ADPC", "Flaxman 2019", lambda: ADPC(1.0), added, "The whole loss is in errors too rare to count."),
         Case(
             "TopDown",
-            "Petti and Flaxman 2019",
+            "Census Bureau; Petti and Flaxman 2019",
             lambda: topdown_audit.release(promise, "replace_one").stage("measurements"),
             lambda: topdown_audit.neighbors("replace_one"),
             "The root's total cannot change; tables hide most of what measurements show.",
@@ -115,7 +116,7 @@ def cases() -> list[Case]:
         ),
         Case(
             "PHSafe, all 46 answers",
-            "Census Bureau 2023",
+            "Sexton et al. 2024",
             lambda: PHSafe(read_config("us"), None),
             lambda: tabulated(joint_pair("DER"), None, read_config("us")),
             "No valid pair found spends all that is declared.",
@@ -258,6 +259,7 @@ def _audit(system: str, size: int, stream: np.random.SeedSequence) -> dict[str, 
     )
     return {
         "size": size,
+        "class": event_class(result.event),
         "forced": plain_number(result.measured.budget),
         "verdict": result.verdict,
         "detectable": plain_number(result.detectable),
@@ -310,11 +312,11 @@ def table(numbers: dict[str, Any]) -> str:
     Returns
     -------
     str
-        One row a system: promise, neighbors, exact loss of the pair, what the first audit forces, its verdict, and
-        what to know.
+        One row a system: promise, neighbors, exact loss of the pair, what the first audit forces by which kind of
+        event, its verdict, and what to know.
     """
-    lines = ["| system | promise | one person | exact loss | runs force | verdict | what to know |"]
-    lines.append("|---|---|---|---|---|---|---|")
+    lines = ["| system | promise | one person | exact loss | runs force | by | verdict | what to know |"]
+    lines.append("|---|---|---|---|---|---|---|---|")
     for row in numbers["rows"]:
         claim, audit = claim_from_dict(row["promise"]), row["audits"][0]
         exact, forced = float(row["exact"]), float(audit["forced"])
@@ -324,7 +326,8 @@ def table(numbers: dict[str, Any]) -> str:
         verdict = audit["verdict"] if audit["witness"] is None else f"{audit['verdict']}, a witness"
         who = {"add_remove": "added or removed", "replace_one": "replaced"}[row["relation"]]
         loss = "infinite" if np.isinf(exact) else f"{exact:.3g}"
-        cells = [f"{row['system']} ({row['source']})", promise, who, loss, f"{forced:.2f}", verdict, row["lesson"]]
+        cells = [f"{row['system']} ({row['source']})", promise, who, loss, f"{forced:.2f}"]
+        cells += [audit["class"], verdict, row["lesson"]]
         lines.append(f"| {' | '.join(cells)} |")
     return "\n".join(lines)
 
@@ -343,7 +346,7 @@ def draw(numbers: dict[str, Any]) -> Figure:
         else:
             ax.plot(LIMIT, at, marker=">", color=GREEN, markersize=7, linestyle="none", clip_on=False, zorder=4)
         words = f"{forced:.2f}" + (" of $\\infty$" if np.isinf(exact) else "")
-        inside = forced > 0.35
+        inside = forced > 0.2
         ax.text(
             0.02 if inside else min(forced, LIMIT) + 0.02,
             at,

@@ -169,6 +169,14 @@ def spoil_unchanged(numbers: dict[str, Any]) -> None:
     numbers["rows"][0]["formula"] += 1e-4
 
 
+def spoil_rare(numbers: dict[str, Any]) -> None:
+    numbers["rows"]["zeros perturbed"]["10"]["regions"]["NA"] = 900
+
+
+def spoil_utility(numbers: dict[str, Any]) -> None:
+    numbers["kinds"]["laplace"]["1"]["l1"][0] = 0.0
+
+
 def spoil_zeros(numbers: dict[str, Any]) -> None:
     numbers["deaths"][1]["true"] = 0.9999
 
@@ -210,6 +218,8 @@ def spoil_system(numbers: dict[str, Any]) -> None:
         ("topdown_audit", spoil_share),
         ("topdown_bugs", spoil_planted),
         ("ons_unchanged", spoil_unchanged),
+        ("ons_pilot", spoil_utility),
+        ("ons_bias", spoil_rare),
         ("ons_zeros", spoil_zeros),
         ("bottom_up_curve", spoil_reach),
         ("nist_synthesis", spoil_domain),

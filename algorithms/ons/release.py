@@ -267,7 +267,7 @@ def default_levels(domain: Domain) -> tuple[tuple[Table, ...], tuple[Share, ...]
         The total, all attributes in the whole, and the same for each level of areas.
     shares : tuple of Share
         With two levels of areas those of the pilot. With others a hundredth for the total and the rest in proportion to
-        the square root of the number of counts, which is how the pilot found its own.
+        the square root of the number of counts, the rule that the pilot states for its own and nearly follows.
 
     References
     ----------

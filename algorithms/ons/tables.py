@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import cached_property, lru_cache
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -138,7 +138,14 @@ class Domain:
             If there is no such level or attribute.
         """
         self.tree.level(table.level)
-        return self.schema.query(table.query)
+        if table.query not in self._queries:
+            self._queries[table.query] = self.schema.query(table.query)
+        return self._queries[table.query]
+
+    @cached_property
+    def _queries(self) -> dict[str, Query]:
+        """Queries that were asked for: the labels of many cells take longer than their counts."""
+        return {}
 
     def shape(self, table: Table) -> tuple[int, int]:
         """Return the number of areas and of groups of a table."""

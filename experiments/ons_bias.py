@@ -1,0 +1,341 @@
+"""Where the pilot's top-down method moves people: regions and areas, with and without noise on zeros."""
+
+from __future__ import annotations
+
+import math
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+from joblib import Parallel, delayed
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from numpy.typing import NDArray
+from scipy.stats import spearmanr
+
+from algorithms.hierarchy import Hierarchy
+from algorithms.ons.deaths import Deaths, synthetic_deaths
+from algorithms.ons.tables import Domain, Table
+from algorithms.ons.top_down import PILOT_SHARES, OnsTopDown
+from audit.plots import BLACK, BLUE, GRAY, GREEN, ORANGE, new_figure
+from experiments.experiment import Check, between
+
+QUESTION = (
+    "Which regions gain and which lose by the pilot's top-down method, how much, and how much of it do zeros make?"
+)
+EXPECTATION = (
+    "On made-up deaths with the regions of Table 8 (all else is assumed): every region whose printed change is above "
+    "1% of its deaths changes in the same direction at each budget. The unknown, Scotland and Northern Ireland gain, "
+    "more as epsilon falls, and end within a factor of 2 of the printed numbers (what the pilot's cells hold is not "
+    "known, so no closer); so do the five areas of Northern Ireland. Changes rank as the printed ones do, correlation "
+    "0.8 or more. Without noise on zeros the three gain at most half as much. The total has the noise of its share."
+)
+
+WITH, WITHOUT = "zeros perturbed", "zeros left alone"
+EPSILONS = (10.0, 2.0, 0.1)
+RARE = ("NA", "S99999999", "N99999999")
+NAMES = {
+    "NA": "unknown",
+    "E12000001": "North East",
+    "E12000002": "North West",
+    "E12000003": "Yorkshire and the Humber",
+    "E12000004": "East Midlands",
+    "E12000005": "West Midlands",
+    "E12000006": "East",
+    "E12000007": "London",
+    "E12000008": "South East",
+    "E12000009": "South West",
+    "N99999999": "Northern Ireland",
+    "S99999999": "Scotland",
+    "W99999999": "Wales",
+}
+# Tables 8 and 10 of the pilot: deaths, then after the method at epsilon 10, 2 and 0.1.
+PRINTED_REGIONS = {
+    WITH: {
+        "NA": (965, 2509, 7711, 32563),
+        "E12000001": (28075, 28425, 29551, 38200),
+        "E12000002": (71299, 70582, 67087, 46605),
+        "E12000003": (51692, 51260, 49579, 41818),
+        "E12000004": (45015, 44338, 43530, 40356),
+        "E12000005": (54562, 54143, 52287, 43373),
+        "E12000006": (56406, 55968, 54104, 43759),
+        "E12000007": (50541, 49548, 47367, 42160),
+        "E12000008": (81052, 79785, 75941, 50629),
+        "E12000009": (56667, 56103, 54139, 44709),
+        "N99999999": (13, 1716, 7266, 32742),
+        "S99999999": (170, 1827, 7363, 33704),
+        "W99999999": (33198, 33352, 33632, 38962),
+    },
+    WITHOUT: {
+        "NA": (965, 1231, 2953, 9599),
+        "E12000001": (28075, 28571, 31593, 36867),
+        "E12000002": (71299, 71310, 68588, 62406),
+        "E12000003": (51692, 51492, 51619, 50847),
+        "E12000004": (45015, 44384, 44306, 43200),
+        "E12000005": (54562, 54536, 53892, 52537),
+        "E12000006": (56406, 56681, 56166, 52866),
+        "E12000007": (50541, 50345, 50643, 62913),
+        "E12000008": (81052, 80394, 76578, 64191),
+        "E12000009": (56667, 56858, 56758, 54311),
+        "N99999999": (13, 11, 25, 89),
+        "S99999999": (170, 218, 518, 996),
+        "W99999999": (33198, 33526, 35922, 38828),
+    },
+}
+# Tables 9 and 11; None where "<10" is printed.
+PRINTED_AREAS: dict[str, dict[str, tuple[int | None, ...]]] = {
+    WITH: {
+        "E38000001": (1732, 1858, 2072, 1970),
+        "E38000002": (1074, 1278, 1517, 1200),
+        "E38000003": (1654, 1715, 1749, 1235),
+        "E38000004": (1346, 1398, 1419, 1280),
+        "ZC010": (None, 319, 1341, 6169),
+        "ZC020": (None, 345, 1470, 6774),
+        "ZC030": (None, 318, 1358, 6305),
+        "ZC040": (None, 321, 1493, 6634),
+        "ZC050": (None, 413, 1604, 6860),
+    },
+    WITHOUT: {
+        "E38000001": (1732, 1793, 2004, 2016),
+        "E38000002": (1074, 1144, 1182, 764),
+        "E38000003": (1654, 1700, 1721, 1262),
+        "E38000004": (1346, 1343, 1335, 1241),
+        "ZC010": (None, None, None, None),
+        "ZC020": (None, None, None, 31),
+        "ZC030": (None, None, None, 37),
+        "ZC040": (None, None, None, None),
+        "ZC050": (None, None, None, None),
+    },
+}
+MARGIN, FACTOR, RANKED = 0.01, 2.0, 0.8
+TOTALS = (Table(1, "total"), Table(2, "total"))
+RUNS = 11
+TICKS = (0, 2000, 10_000, 20_000, 40_000, 80_000)
+FAR = 25.0  # scales of Laplace noise: exceeded once in 7e10 draws
+
+
+def run(*, quick: bool, seed: int, jobs: int) -> dict[str, Any]:
+    """Release all deaths 11 times at each budget, in both variants (quick: once, with most areas merged)."""
+    deaths, runs = synthetic_deaths(0), 1 if quick else RUNS
+    if quick:
+        deaths = merged(deaths)
+    settings = [(variant, epsilon) for variant in (WITH, WITHOUT) for epsilon in EPSILONS]
+    streams = np.random.SeedSequence(seed).spawn(len(settings))
+    tasks = [
+        delayed(_released)(deaths, epsilon, variant == WITH, stream)
+        for (variant, epsilon), own in zip(settings, streams, strict=True)
+        for stream in own.spawn(runs)
+    ]
+    found = np.array(Parallel(n_jobs=jobs)(tasks)).reshape(len(settings), runs, -1)
+    domain = Domain(deaths.tree, deaths.schema)
+    cells, regions, areas = domain.tabulate(deaths.histogram, [Table(1, "detailed"), *TOTALS])
+    rows: dict[str, dict[str, Any]] = {WITH: {}, WITHOUT: {}}
+    for (variant, epsilon), released in zip(settings, found, strict=True):
+        by_region, by_area = released[:, : len(regions)], released[:, len(regions) :]
+        rows[variant][f"{epsilon:g}"] = {
+            "regions": dict(zip(_names(deaths, 1), np.median(by_region, axis=0).tolist(), strict=True)),
+            "spread": dict(zip(_names(deaths, 1), by_region.std(axis=0).round(1).tolist(), strict=True)),
+            "areas": dict(zip(_names(deaths, 2), np.median(by_area, axis=0).tolist(), strict=True)),
+            "totals": by_region.sum(axis=1).tolist(),
+        }
+    return {
+        "runs": runs,
+        "regions": dict(zip(_names(deaths, 1), regions[:, 0].tolist(), strict=True)),
+        "areas": dict(zip(_names(deaths, 2), areas[:, 0].tolist(), strict=True)),
+        "rows": rows,
+        "zeros": dict(zip(_names(deaths, 1), (cells == 0).sum(axis=1).tolist(), strict=True)),
+        "lift": {
+            f"{epsilon:g}": dict(zip(_names(deaths, 1), _lift(cells, epsilon).sum(axis=1).tolist(), strict=True))
+            for epsilon in EPSILONS
+        },
+    }
+
+
+def merged(deaths: Deaths) -> Deaths:
+    """Return the same deaths with the areas of a region that Table 9 does not name made one."""
+    codes = [deaths.tree.codes(int(leaf)) for leaf in deaths.tree.leaves]
+    kept = [(region, area if area in PRINTED_AREAS[WITH] else "rest") for region, area in codes]
+    areas = sorted(set(kept))
+    histogram = np.zeros((len(areas), deaths.schema.cells), np.int32)
+    np.add.at(histogram, [areas.index(area) for area in kept], deaths.histogram)
+    return Deaths(Hierarchy.from_codes(*map(list, zip(*areas, strict=True))), deaths.schema, histogram)
+
+
+def _names(deaths: Deaths, level: int) -> list[str]:
+    nodes = deaths.tree.level(level)
+    return [deaths.tree.codes(node)[-1] for node in range(nodes.start, nodes.stop)]
+
+
+def _released(deaths: Deaths, epsilon: float, zeros: bool, stream: np.random.SeedSequence) -> NDArray[np.int64]:
+    """Return the deaths of all regions, then of all areas, after one release."""
+    top_down = OnsTopDown(deaths.tree, deaths.schema, epsilon, perturb_zeros=zeros)
+    people = top_down(deaths.histogram, 1, np.random.default_rng(stream))[0]
+    return np.concatenate([table[:, 0] for table in top_down.domain.tabulate(people, TOTALS)])
+
+
+def _lift(cells: NDArray[np.int64], epsilon: float) -> NDArray[np.float64]:
+    """Return what raising negative values adds to cells of regions on average, before they are adjusted to the nation.
+
+    Laplace noise of scale b lifts a count n, raised to 0 where it falls below, by b exp(-n / b) / 2 on average.
+    """
+    scale = 1 / (float(PILOT_SHARES[2]) * epsilon)
+    return scale / 2 * np.exp(-cells / scale)
+
+
+def check(numbers: dict[str, Any]) -> list[Check]:
+    """Hold signs, sizes, order and totals against Tables 8 to 11."""
+    before, rows = numbers["regions"], numbers["rows"]
+    printed = {region: row[0] for region, row in PRINTED_REGIONS[WITH].items()}
+    found = [Check(f"{sum(before.values()):,} deaths, by region those of Table 8", before == printed)]
+    for epsilon, row in rows[WITH].items():
+        change, shown = _changes(numbers, WITH, epsilon)
+        clear = [region for region in before if abs(shown[region]) > MARGIN * before[region]]
+        same = [region for region in clear if change[region] * shown[region] > 0]
+        words = f"epsilon {epsilon}: {len(same)} of {len(clear)} regions with a clear printed change go the same way"
+        found.append(Check(words, len(same) == len(clear) > 0))
+        rank = _rank(numbers, WITH, epsilon)
+        found.append(between(f"epsilon {epsilon}: rank correlation of changes with Table 8", rank, RANKED, 1))
+        for region in RARE:
+            ratio = row["regions"][region] / _shown(PRINTED_REGIONS[WITH], region, epsilon)
+            found.append(
+                between(f"epsilon {epsilon}: {NAMES[region]} after, of the printed", ratio, 1 / FACTOR, FACTOR)
+            )
+            kept = (rows[WITHOUT][epsilon]["regions"][region] - before[region]) / change[region]
+            words = f"epsilon {epsilon}: {NAMES[region]}, gain without noise on zeros, of that with it"
+            found.append(Check(f"{words}: {kept:.2g}, expected at most 0.5", change[region] > 0 and kept <= 0.5))
+        areas = [name for name in PRINTED_AREAS[WITH] if name.startswith("ZC")]
+        ratios = [row["areas"][area] / _shown(PRINTED_AREAS[WITH], area, epsilon) for area in areas]
+        words = f"{min(ratios):.2f} to {max(ratios):.2f} of the printed, expected {1 / FACTOR:g} to {FACTOR:g}"
+        inside = min(ratios) >= 1 / FACTOR and max(ratios) <= FACTOR
+        found.append(Check(f"epsilon {epsilon}: five areas of Northern Ireland after, {words}", inside))
+    for region in RARE:
+        after = [before[region], *(row["regions"][region] for row in rows[WITH].values())]
+        words = " -> ".join(f"{count:,.0f}" for count in after)
+        found.append(Check(f"{NAMES[region]} grows as epsilon falls: {words}", all(a < b for a, b in pairwise(after))))
+    for variant, own in rows.items():
+        for epsilon, row in own.items():
+            off = max(abs(total - sum(before.values())) for total in row["totals"])
+            scale = 1 / (float(PILOT_SHARES[0]) * float(epsilon))
+            found.append(between(f"{variant}, epsilon {epsilon}: total, most off in scales", off / scale, 0, FAR))
+    return found
+
+
+def _shown(table: dict[str, Any], name: str, epsilon: str) -> float:
+    return float(table[name][1 + EPSILONS.index(float(epsilon))])
+
+
+def _changes(numbers: dict[str, Any], variant: str, epsilon: str) -> tuple[dict[str, float], dict[str, float]]:
+    """Return how much regions changed here, and in print."""
+    before, after = numbers["regions"], numbers["rows"][variant][epsilon]["regions"]
+    return (
+        {region: after[region] - before[region] for region in before},
+        {region: _shown(PRINTED_REGIONS[variant], region, epsilon) - before[region] for region in before},
+    )
+
+
+def _rank(numbers: dict[str, Any], variant: str, epsilon: str) -> float:
+    change, shown = _changes(numbers, variant, epsilon)
+    return float(spearmanr([change[region] for region in shown], list(shown.values())).statistic)
+
+
+def finding(numbers: dict[str, Any]) -> str:
+    """Return who gains, who pays, what zeros do, and what is odd in print."""
+    before, epsilons = numbers["regions"], list(numbers["rows"][WITH])
+    rows, people = numbers["rows"], sum(before.values())
+
+    def path(region: str, variant: str) -> str:
+        return " -> ".join(f"{rows[variant][epsilon]['regions'][region]:,.0f}" for epsilon in epsilons)
+
+    ratios = [
+        rows[WITH][epsilon]["regions"][region] / _shown(PRINTED_REGIONS[WITH], region, epsilon)
+        for epsilon in epsilons
+        for region in RARE
+    ]
+    poorer = [
+        rows[WITHOUT][epsilon]["regions"]["NA"] / _shown(PRINTED_REGIONS[WITHOUT], "NA", epsilon)
+        for epsilon in epsilons
+    ]
+    first, last = epsilons[0], epsilons[-1]
+    loser = min(before, key=lambda region: rows[WITH][last]["regions"][region] - before[region])
+    shares = [
+        1 - (rows[WITHOUT][e]["regions"]["NA"] - before["NA"]) / (rows[WITH][e]["regions"]["NA"] - before["NA"])
+        for e in epsilons
+    ]
+    ranks = {variant: [_rank(numbers, variant, epsilon) for epsilon in epsilons] for variant in rows}
+    return (
+        f"On {people:,} made-up deaths with the regions of Table 8, all else assumed, the top-down method gives the "
+        f"unknown {path('NA', WITH)} instead of {before['NA']} at epsilon {', '.join(epsilons)} (one person added or "
+        f"removed; median of {numbers['runs']}) and Northern Ireland {path('N99999999', WITH)} instead of "
+        f"{before['N99999999']}; {NAMES[loser]} pays most, {path(loser, WITH)} of {before[loser]:,}. Every clear "
+        f"change of Table 8 has its direction here, ranks correlate {_list(ranks[WITH])}, and the three rare regions "
+        f"are {min(ratios):.2f} to {max(ratios):.2f} times the printed. {numbers['zeros']['N99999999']:,} of the "
+        f"21,600 cells of Northern Ireland are 0; raising what falls below 0 lifts it by "
+        f"{numbers['lift'][first]['N99999999']:,.0f} deaths at epsilon {first}, before all regions are scaled down to "
+        f"the nation. Noise on zeros makes {_list([100 * share for share in shares], '.0f')}% of the unknown's gain. "
+        f"Without it the unknown is {_list(poorer)} times that of Table 10 (ranks correlate "
+        f"{_list(ranks[WITHOUT])}): here people without an area are like others, there they seem not to be. That "
+        f"variant promises nothing, as `ons_zeros` shows. {_odd_totals(people)}"
+    )
+
+
+def _list(values: list[float], form: str = ".2f") -> str:
+    return ", ".join(f"{value:{form}}" for value in values)
+
+
+def _odd_totals(people: int) -> str:
+    """Say how far the printed regions add up from all deaths, beside the noise that the total is said to have."""
+    off = {
+        epsilon: [sum(row[place] for row in table.values()) - people for table in PRINTED_REGIONS.values()]
+        for place, epsilon in enumerate(EPSILONS, 1)
+    }
+    scale = {epsilon: 1 / (float(PILOT_SHARES[0]) * epsilon) for epsilon in EPSILONS}
+    far = math.exp(-sum(map(abs, off[10.0])) / scale[10.0])
+    close = math.prod(-math.expm1(-abs(error) / scale[0.1]) for error in off[0.1])
+    return (
+        f"The printed regions add up to {-max(map(max, off.values()))} to {-min(map(min, off.values()))} less than "
+        f"all deaths at every epsilon; noise of the printed share 0.01 is as large as at epsilon 10 with probability "
+        f"{far:.0e}, as small as at 0.1 with {close:.0e}: the pilot's total must have had other noise."
+    )
+
+
+def draw(numbers: dict[str, Any]) -> Figure:
+    """Draw regions before and after, here and in print, in both variants."""
+    figure, axes = new_figure(9.8, 5.2, 1, 2)
+    for ax, variant in zip(axes, (WITH, WITHOUT), strict=True):
+        _draw_regions(ax, numbers, variant)
+    axes[0].set_title("(a) zeros perturbed, one person added or removed")
+    axes[1].set_title("(b) zeros left alone: promises nothing")
+    axes[1].tick_params(labelleft=False)
+    handles, labels = axes[0].get_legend_handles_labels()
+    figure.legend(handles, labels, loc="outside lower center", ncols=4, fontsize=8)
+    return figure
+
+
+def _draw_regions(ax: Axes, numbers: dict[str, Any], variant: str) -> None:
+    before = numbers["regions"]
+    order = sorted(before, key=lambda region: before[region])
+    places = np.arange(len(order))
+    rows = numbers["rows"][variant]
+    ends = [[row["regions"][region] for region in order] for row in rows.values()]
+    actual = [before[region] for region in order]
+    ax.hlines(places, np.min([actual, *ends], axis=0), np.max([actual, *ends], axis=0), color=GRAY, linewidth=0.8)
+    ax.plot(actual, places, "|", color=BLACK, markersize=12, markeredgewidth=1.6, label="actual (Table 8)")
+    ax.plot([], [], " ", label=" ")  # below "actual" in the legend
+    for epsilon, end, color, marker in zip(rows, ends, (BLUE, GREEN, ORANGE), "os^", strict=False):
+        shown = [_shown(PRINTED_REGIONS[variant], region, epsilon) for region in order]
+        ax.plot(end, places, marker, color=color, markersize=5, label=f"epsilon {epsilon}, here: median")
+        ax.plot(
+            shown,
+            places - 0.3,
+            marker,
+            color=color,
+            markersize=5,
+            fillstyle="none",
+            label=f"epsilon {epsilon}, printed",
+        )
+    ax.set_xscale("function", functions=(np.sqrt, np.square))  # rare and frequent regions are both told apart
+    ax.set_xlim(0, 90_000)
+    ax.set_xticks(TICKS, [f"{tick:,}" for tick in TICKS])
+    ax.set_yticks(places, [NAMES[region] for region in order])
+    ax.set_xlabel("deaths, square-root scale")
+    ax.grid(axis="x", color="0.92", linewidth=0.6)
