@@ -123,6 +123,9 @@ def check(numbers: dict[str, Any]) -> list[Check]:
             words = f"classical scale, epsilon {epsilon:g}: delta {row[when]:.4f} {when} rounding"
             expected = f"expected {'above' if broken else 'at most'} the promised {PILOT_DELTA}"
             found.append(Check(f"{words}, {expected}", (row[when] > PILOT_DELTA) == broken))
+    low = [row for row in numbers["deltas"] if row["epsilon"] <= 5]
+    most = max(max(row["before"], row["after"]) for row in low)
+    found.append(between(f"classical scale, {len(low)} epsilons up to 5: largest true delta", most, 0, PILOT_DELTA))
     for scale in ("classical", "least"):
         for epsilon in EPSILONS:
             own = [audit for audit in numbers["audits"] if (audit["scale"], audit["epsilon"]) == (scale, epsilon)]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import dataclass, replace
 from itertools import islice
 from typing import Any, Literal
@@ -28,9 +29,10 @@ from experiments.topdown_bugs import event_class
 QUESTION = "What does each table and level of the pilot spend, and what do zeros without noise give away?"
 EXPECTATION = (
     "Each table of method 1 and each level of method 2 is forced to at least 0.9 of its own share (median of 20 "
-    "audits), and all together spend the promise by their exact law. Adjustment and rounding hide part of it. Without "
-    "noise on zeros the loss is unbounded: a witness in the counts of levels, and tables that 20 of 20 audits refute; "
-    "everyone who appears in a cell is really there. With noise on zeros no audit of 100 accuses."
+    "audits of one person or a group), and all together spend the promise by their exact law. What attacks force falls "
+    "from levels to adjusted counts, people and tables. Without noise on zeros the loss is unbounded: a witness in the "
+    "counts of levels, and synthetic people that 20 of 20 audits refute; everyone who appears in a cell is really "
+    "there. In the pilot's tables, where nobody is alone, audits do not see it. With noise on zeros no audit accuses."
 )
 
 TREE = Hierarchy.from_codes(["north", "north", "south", "south"], ["1", "2", "3", "4"])
@@ -101,10 +103,11 @@ def tasks(quick: bool) -> dict[str, list[Task]]:
     kept, noisy = method_2(EPSILON, perturb_zeros=False), method_2(EPSILON)
     zeros = [
         Task("zeros kept: counts of levels", kept.stage("measurements"), EPSILON, ALONE, expected="violated"),
-        Task("zeros kept: tables", kept, EPSILON, ALONE, expected="violated"),
+        Task("zeros kept: synthetic people", kept, EPSILON, ALONE, expected="violated"),
+        Task("zeros kept: tables of these", kept.stage("tables"), EPSILON, ALONE),
         Task("zeros kept: counts of levels, among others", kept.stage("measurements"), EPSILON),
         Task("noise on zeros: counts of levels", noisy.stage("measurements"), EPSILON, ALONE),
-        Task("noise on zeros: tables", noisy, EPSILON, ALONE),
+        Task("noise on zeros: synthetic people", noisy, EPSILON, ALONE),
     ]
     found = {
         "shares": shares,
@@ -234,12 +237,16 @@ def finding(numbers: dict[str, Any]) -> str:
         if not row["perturb_zeros"]
     )
     audits = sum(len(row["audits"]) for row in numbers["published"])
+    people = sorted({row["people"] for row in numbers["shares"]})
+    kinds = Counter(audit["class"] for row in numbers["shares"] for audit in row["audits"])
     return (
-        f"One person added: every table and level is forced to {worst:.2f} of its own share or more (medians), and all "
-        f"together spend the promise by their exact law. Runs force of it: {stages}. Without noise on zeros "
-        f"{accused['zeros kept: counts of levels']} of {len(numbers['zeros'][0]['audits'])} audits of the levels' "
-        f"counts show a witness of probability 1, and whoever appears is really there: {seen}, all of them rightly. "
-        f"With noise on zeros no audit of {audits} accuses."
+        f"Every table and level is forced to {worst:.2f} of its own share or more (medians of bounds at 95%, pairs of "
+        f"{people[0]} to {people[-1]} people added, by {kinds.most_common(1)[0][0]}), and all together spend the "
+        f"promise by their exact law. Of one person runs force: {stages}; that is what these attacks find, and no proof that "
+        f"the rest is hidden. Without noise on zeros {accused['zeros kept: counts of levels']} of "
+        f"{len(numbers['zeros'][0]['audits'])} audits of the levels' counts show a witness of probability 1, and "
+        f"whoever appears is really there: {seen}, all of them rightly. With noise on zeros no audit of {audits} of "
+        f"both methods' releases accuses."
     )
 
 

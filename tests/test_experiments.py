@@ -174,7 +174,7 @@ def spoil_rare(numbers: dict[str, Any]) -> None:
 
 
 def spoil_utility(numbers: dict[str, Any]) -> None:
-    numbers["kinds"]["laplace"]["1"]["l1"][0] = 0.0
+    numbers["kinds"]["laplace"]["1"]["l1"][0] *= 1000
 
 
 def spoil_zeros(numbers: dict[str, Any]) -> None:

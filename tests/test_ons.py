@@ -14,7 +14,7 @@ from algorithms.hierarchy import Hierarchy
 from algorithms.ons import IndependentNoise, OnsTopDown, unchanged_probability
 from algorithms.ons.adjust import FLOOR, adjusted, maximum_remainder
 from algorithms.ons.laws import CountNoise, classical_scale
-from algorithms.ons.tables import PILOT_TABLES, Domain, Table
+from algorithms.ons.tables import PILOT_LEVELS, PILOT_TABLES, Domain, Table
 from algorithms.ons.utility import CLASSES, transition_matrix, utility
 from algorithms.schema import Grouping, Schema
 from audit.claims import ApproxDP, GaussianDP, PureDP
@@ -403,8 +403,43 @@ def test_levels_of_a_release_add_up(perturb_zeros, law, levels):
         assert not released[:, HISTOGRAM == 0].any()
         assert mechanism.claim.epsilon == math.inf
     same = np.random.default_rng(4)
-    tables = mechanism.stage("tables") if set(SCHEMA.attributes) >= {"cause"} else mechanism.stage("rounded")
-    assert np.array_equal(tables(HISTOGRAM, 50, same), released)
+    assert np.array_equal(mechanism.stage("rounded")(HISTOGRAM, 50, same), released)
+
+
+def test_tables_of_a_release_are_counted_from_its_people():
+    schema = Schema({name: ("a", "b") for name in ("sex", "age", "marital", "month", "cause")})
+    people = np.random.default_rng(1).poisson(2, (TREE.n_leaves, schema.cells))
+    mechanism = OnsTopDown(TREE, schema, 2.0)
+    released = mechanism(people, 3, np.random.default_rng(2))
+    tables = mechanism.stage("tables")(people, 3, np.random.default_rng(2))
+    cube = released.reshape(3, 4, 2, 2, 2, 2, 2)
+    by_area_age = cube.sum(axis=(2, 4, 5, 6)).reshape(3, -1)
+    sizes = np.cumsum([0] + [math.prod(mechanism.domain.shape(table)) for table in PILOT_TABLES])
+    assert tables.shape == (3, sizes[-1])
+    assert np.array_equal(tables[:, sizes[6] : sizes[7]], by_area_age)  # the seventh: areas by age
+    assert (tables.reshape(3, -1)[:, sizes[13] :].sum(axis=1) == released.sum(axis=(1, 2))).all()
+
+
+def test_upper_levels_are_kept_by_lower_ones():
+    """The total is its noisy count, rounded, whatever the levels below have drawn."""
+    shares = ("0.999", "0.0005", "0.0003", "0.0002")
+    released = top_down(epsilon=2000.0, levels=LEVELS, shares=shares)(HISTOGRAM, 200, np.random.default_rng(6))
+    assert (released.sum(axis=(1, 2)) == HISTOGRAM.sum()).all()
+    shares = ("0.0001", "0.9997", "0.0001", "0.0001")  # the total is off, regions keep their proportion to it
+    released = top_down(epsilon=1000.0, levels=LEVELS, shares=shares)(HISTOGRAM, 200, np.random.default_rng(6))
+    totals, north = released.sum(axis=(1, 2)), released[:, :3].sum(axis=(1, 2))
+    assert np.ptp(totals) > 20
+    assert np.abs(north - totals * HISTOGRAM[:3].sum() / HISTOGRAM.sum()).max() < 1
+
+
+def test_equal_remainders_of_a_release_favor_no_area():
+    tree, shares = Hierarchy.regular(4, 1), ("0.00002", "0.4999", "0.50008")
+    levels = [Table(0, "total"), Table(0, "detailed"), Table(1, "detailed")]
+    mechanism = OnsTopDown(tree, SCHEMA, 1e4, levels, shares, law="geometric")
+    released = mechanism(np.full((4, 6), 50), 4000, np.random.default_rng(8)).sum(axis=2)
+    assert np.ptp(released.sum(axis=1)) > 50
+    spread = released.std() / math.sqrt(len(released))
+    assert np.ptp(released.mean(axis=0)) < 6 * spread  # false alarm 1e-4; with the first favored they are 3.4 apart
 
 
 def test_large_budgets_release_the_truth_whatever_the_order_of_leaves():
@@ -422,6 +457,9 @@ def test_adjusted_stage_is_the_release_before_its_last_rounding():
     assert real.dtype == np.float64
     sums = real.sum(axis=(1, 2))
     assert np.abs(sums - np.rint(sums)).max() < 1e-9
+    one = OnsTopDown(Hierarchy.regular(4, 1), SCHEMA, 2.0, [*PILOT_LEVELS[:2], Table(1, "detailed")], ("1/3",) * 3)
+    real, whole = (one.stage(name)(HISTOGRAM, 1, np.random.default_rng(3)) for name in ("adjusted", "rounded"))
+    assert 0 < np.abs(real - whole).max() < 1  # one family in the last level: the same noise
 
 
 def test_levels_cost_their_shares():
@@ -437,6 +475,18 @@ def test_levels_cost_their_shares():
 
 
 @pytest.mark.parametrize("law", ["laplace", "geometric"])
+def test_groups_cost_levels_in_proportion(law):
+    mechanism, pair = top_down(epsilon=3.0, law=law), NeighborPair.add_people(HISTOGRAM, (0, 0), 4)
+    assert mechanism.stage("measurements").exact_loss(pair).maximum == pytest.approx(12.0)
+    assert mechanism.stage("measurements", only=[2]).exact_loss(pair).maximum == pytest.approx(12 * 0.165)
+    kept = top_down(epsilon=3.0, law=law, perturb_zeros=False).stage("measurements", only=[3])
+    two = kept.exact_loss(NeighborPair.add_people(HISTOGRAM, (0, 2), 2))
+    step = 3 * 0.775
+    expected = 1.0 if law == "laplace" else 1 - math.tanh(step / 2) * math.exp(-2 * step)
+    assert two.missing_mass == pytest.approx(expected)
+
+
+@pytest.mark.parametrize("law", ["laplace", "geometric"])
 def test_zeros_that_get_no_noise_are_a_witness(law):
     mechanism = top_down(epsilon=3.0, perturb_zeros=False, law=law)
     empty = NeighborPair.add_people(HISTOGRAM, (0, 2))
@@ -449,6 +499,9 @@ def test_zeros_that_get_no_noise_are_a_witness(law):
     drawn = stage(empty.y, 500, np.random.default_rng(1))
     assert np.isneginf(stage.log_likelihood(drawn, empty.x)).mean() > 0.5
     assert np.isfinite(stage.log_likelihood(drawn, empty.y)).all()
+    empties = stage(empty.x, 500, np.random.default_rng(2))
+    assert np.isneginf(stage.log_likelihood(empties, empty.y)).all() == (law == "laplace")
+    assert np.isfinite(stage.log_likelihood(empties, empty.x)).all()
     filled = NeighborPair.add_people(HISTOGRAM, (0, 0))
     assert stage.exact_loss(filled).maximum == pytest.approx(step)
     assert stage.exact_loss(filled).infinite_mass == 0
