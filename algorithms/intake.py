@@ -18,9 +18,11 @@ from algorithms.hierarchy import Hierarchy
 from algorithms.phsafe.engine import FORMATS, Engine, opened
 from algorithms.schema import Schema
 
-__all__ = ["LARGEST", "read_facilities", "read_histogram", "read_records"]
+__all__ = ["LARGEST", "LARGEST_HISTOGRAM", "check_histogram", "read_facilities", "read_histogram", "read_records"]
 
 LARGEST = 2**40  # people in all: sums of noisy answers stay exact in float64
+LARGEST_HISTOGRAM = 2**30
+"""Most counts of a histogram: 8 GiB. Whoever asks for more has given an attribute too many levels by mistake."""
 
 GIVEN, GROUPS = "given_rows", "given_groups"  # names of views
 LIST = "the list of areas"
@@ -70,7 +72,7 @@ def read_histogram(
     ValueError
         If a file cannot be read, a column is missing, twice or of another kind, a code or level is missing or unknown,
         a count is no whole number of 0 or more, persons reach the limit, there is no row, an area is listed
-        twice, or the data have one that is not listed.
+        twice, the data have one that is not listed, or the histogram would be larger than `LARGEST_HISTOGRAM`.
     TypeError
         If the source is no file and no frame.
 
@@ -91,12 +93,35 @@ def read_histogram(
     >>> tree.labels, histogram.tolist()
     (('total', '1', '2', '3'), [[1, 0], [0, 2], [0, 0]])
     """
-    listed = None if places is None else _listed(places, areas)  # first: what is wrong with it is public
+    check_histogram(1, schema)  # whatever is public is refused before data are read
+    listed = None if places is None else _listed(places, areas)
+    if listed is not None:
+        check_histogram(len(listed), schema)
     leaves, histogram = _counted("data", source, schema, areas, count, limit)
     if listed is None:
         return Hierarchy.from_codes(*zip(*leaves, strict=True)), histogram
     histogram = _placed(f"data must be in areas of {LIST}", leaves, histogram, listed)
     return Hierarchy.from_codes(*zip(*listed, strict=True)), histogram
+
+
+def check_histogram(leaves: int, schema: Schema) -> None:
+    """Refuse a histogram that would not fit into memory, before it is made.
+
+    Parameters
+    ----------
+    leaves : int
+        Areas of the finest level.
+    schema : Schema
+        Attributes.
+
+    Raises
+    ------
+    ValueError
+        If it would have more than `LARGEST_HISTOGRAM` counts.
+    """
+    if leaves * schema.cells > LARGEST_HISTOGRAM:
+        got = f"{leaves:,} x {schema.cells:,}"
+        raise ValueError(f"a histogram must have at most {LARGEST_HISTOGRAM:,} counts, areas x cells, got {got}")
 
 
 def read_facilities(
@@ -235,6 +260,7 @@ def _counted(
         found = database.fetch(
             f"select dense_rank() over (order by {codes}) - 1 as leaf, {places}, n::bigint as n from {GROUPS}"
         )
+    check_histogram(len(leaves), schema)
     cells = np.ravel_multi_index([found[f"p{j}"] for j in range(len(schema.shape))], schema.shape)
     histogram = np.zeros((len(leaves), schema.cells), np.int64)
     np.add.at(histogram, (found["leaf"], cells), found["n"])
@@ -331,7 +357,7 @@ def _leveled(schema: Schema) -> list[Rule]:
     for j, (name, levels) in enumerate(schema.attributes.items()):
         shown = f"one of {', '.join(levels[:8])}{', ...' * (len(levels) > 8)}"
         if name in schema.edges:
-            shown = f"a number from {schema.edges[name][0]:g} on"
+            shown = f"a number from {repr(schema.edges[name][0]).removesuffix('.0')} on"
         elif not _numbered(levels):
             shown += f", or 0 to {len(levels) - 1}"
         rules.append((f"{name} must be {shown}", f"p{j} is null and (x{j} is not null or n > 0)", "size", f"x{j}"))
@@ -376,7 +402,15 @@ def _number(column: _Column) -> str:
 
 def _numbered(levels: Sequence[str]) -> bool:
     """Return whether a name is a number, which a place could be taken for."""
-    return any(level.isdecimal() for level in levels)
+    return any(_is_number(level) for level in levels)
+
+
+def _is_number(level: str) -> bool:
+    try:
+        float(level)
+    except ValueError:
+        return False
+    return True
 
 
 def _place(value: str, levels: Sequence[str]) -> str:
@@ -391,7 +425,10 @@ def _place(value: str, levels: Sequence[str]) -> str:
 def _interval(text: str, edges: Sequence[float]) -> str:
     """Return the SQL of the place of the interval that a number is in; infinities and NaN are in none."""
     number = f"try_cast({text} as double)"
-    whens = " ".join(f"when {number} >= {edges[place]!r} then {place}" for place in reversed(range(len(edges))))
+    # An edge without quotes would be a decimal, whose way to float64 may end at another number.
+    whens = " ".join(
+        f"when {number} >= '{edges[place]!r}'::double then {place}" for place in reversed(range(len(edges)))
+    )
     return f"case when not isfinite({number}) then null {whens} end"
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import reprlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -14,11 +15,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["Grouping", "Query", "Schema"]
+__all__ = ["MOST_CELLS", "Grouping", "Query", "Schema"]
 
 Groups = NDArray[np.int64]
 TOTAL, DETAILED = "total", "detailed"
 CROSS = "*"  # between the attributes of a query
+MOST_CELLS = 2**24
+"""Of which queries are made: a query knows the group of every cell, and the label of every group, of some 100 bytes."""
 
 
 @dataclass(frozen=True)
@@ -95,8 +98,8 @@ class Schema:
     TypeError
         If attributes or edges are of another kind.
     ValueError
-        If there is no attribute, a name or level is empty, stands twice or holds a ``*``, a grouping leaves a level out
-        or has it twice, or edges are not one finite number a level, increasing.
+        If there is no attribute, a name or level is empty or stands twice, a name holds a ``*``, a grouping leaves a
+        level out or has it twice, or edges are not one finite number a level, increasing.
 
     Examples
     --------
@@ -170,8 +173,11 @@ class Schema:
         Raises
         ------
         ValueError
-            If there is no such attribute or grouping, or an attribute is named twice.
+            If there is no such attribute or grouping, an attribute is named twice, or there are more than `MOST_CELLS`
+            cells.
         """
+        if self.cells > MOST_CELLS:
+            raise ValueError(f"attributes must have at most {MOST_CELLS:,} cells together, got {self.cells:,}")
         if name == DETAILED:
             wanted = {attribute: attribute for attribute in self.attributes}
         else:
@@ -237,9 +243,12 @@ def _edges(name: str, given: Any, levels: Mapping[str, Sequence[str]]) -> tuple[
         raise ValueError(f"edges must be of {', '.join(levels)}, got {name!r}")
     if isinstance(given, str) or any(isinstance(edge, bool) or not isinstance(edge, Real) for edge in given):
         raise TypeError(f"edges of {name} must be numbers, got {given!r}")
-    edges = tuple(map(float, given))
+    try:
+        edges = tuple(map(float, given))
+    except OverflowError:  # a whole number that float64 does not reach
+        edges = (math.inf,)
     if not all(map(math.isfinite, edges)) or any(low >= high for low, high in pairwise(edges)):
-        raise ValueError(f"edges of {name} must be finite and increase, got {list(given)}")
+        raise ValueError(f"edges of {name} must be finite and increase, got {reprlib.repr(list(given))}")
     if len(edges) != len(levels[name]):
         raise ValueError(f"edges of {name} must be one a level, {len(levels[name])}, got {len(edges)}")
     return edges

@@ -19,6 +19,7 @@ from __future__ import annotations
 
 import json
 import os
+import reprlib
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -27,7 +28,7 @@ from algorithms.schema import Schema
 
 __all__ = ["read_specification"]
 
-MOST_LEVELS = 10_000_000  # of a `maxval`: more than any histogram will hold
+MOST_LEVELS = 1_000_000  # of a `maxval`: each has a name
 
 
 def read_specification(path: str | os.PathLike[str]) -> Schema:
@@ -57,11 +58,13 @@ def read_specification(path: str | os.PathLike[str]) -> Schema:
     if Path(name).suffix.lower() != ".json":
         raise ValueError(f"specification must be a .json file, got {name}")
     try:
-        given = json.loads(Path(name).read_text(encoding="utf-8"), object_pairs_hook=_unique)
+        given = json.loads(Path(name).read_text(encoding="utf-8-sig"), object_pairs_hook=_unique)
     except OSError as error:
         raise ValueError(f"specification must be a file that can be read, got {name} ({error.strerror})") from error
     except ValueError as error:  # also of an encoding that is not UTF-8
         raise ValueError(f"specification must be JSON, got {name}: {error}") from error
+    except RecursionError:
+        raise ValueError(f"specification must be JSON, got {name}: brackets within brackets without end") from None
     attributes = given.get("attributes") if isinstance(given, dict) else None
     if not isinstance(attributes, dict):
         raise ValueError(f'specification must have "attributes" with the levels of each, got {name}')
@@ -81,9 +84,11 @@ def _levels(attribute: str, values: Any) -> list[str]:
         if kind == "maxval" and type(given) is int and 0 <= given < MOST_LEVELS:
             return [str(value) for value in range(given + 1)]
         if kind == "edges" and _numbers(given):
-            return [*(f"{low:g} to less than {high:g}" for low, high in pairwise(given)), f"{given[-1]:g} or more"]
+            named = [repr(edge).removesuffix(".0") for edge in given]
+            return [*(f"{low} to less than {high}" for low, high in pairwise(named)), f"{named[-1]} or more"]
     raise ValueError(
-        f'levels of {attribute} must be a list of names, {{"maxval": number}} or {{"edges": numbers}}, got {values!r}'
+        f'levels of {attribute} must be a list of names, {{"maxval": number}} with a number below {MOST_LEVELS:,}, or '
+        f'{{"edges": numbers}}, got {reprlib.repr(values)}'
     )
 
 

@@ -242,8 +242,8 @@ def finding(numbers: dict[str, Any]) -> str:
     return (
         f"Every table and level is forced to {worst:.2f} of its own share or more (medians of bounds at 95%, pairs of "
         f"{people[0]} to {people[-1]} people added, by {kinds.most_common(1)[0][0]}), and all together spend the "
-        f"promise by their exact law. Of one person runs force: {stages}; that is what these attacks find, and no proof that "
-        f"the rest is hidden. Without noise on zeros {accused['zeros kept: counts of levels']} of "
+        f"promise by their exact law. Of one person runs force: {stages}; that is what these attacks find, and no "
+        f"proof that the rest is hidden. Without noise on zeros {accused['zeros kept: counts of levels']} of "
         f"{len(numbers['zeros'][0]['audits'])} audits of the levels' counts show a witness of probability 1, and "
         f"whoever appears is really there: {seen}, all of them rightly. With noise on zeros no audit of {audits} of "
         f"both methods' releases accuses."

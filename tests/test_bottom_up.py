@@ -137,8 +137,10 @@ def test_margins_add_up_every_combination():
 def test_exact_loss_is_epsilon(epsilon):
     mechanism, pair = BottomUp(epsilon, TREE), NeighborPair.add_people(COUNTS, (4, 1))
     law = mechanism.exact_loss(pair)
-    assert law.maximum == pytest.approx(epsilon)
-    assert -law.reverse().maximum == pytest.approx(-epsilon)
+    for order in (law, law.reverse()):  # epsilon or -epsilon, and nothing between
+        assert order.maximum == pytest.approx(epsilon)
+        assert order.delta_at(0) == pytest.approx(math.tanh(epsilon / 2), rel=1e-12)
+        assert order.delta_at(epsilon * (1 - 1e-6)) > 0
     assert mechanism.exact_loss(NeighborPair.move_people(COUNTS, (0, 0), (1, 1))).maximum == pytest.approx(2 * epsilon)
     assert mechanism.claim == PureDP(epsilon)
     assert mechanism.sensitivity == 1
@@ -257,6 +259,7 @@ def test_planted_bugs_of_weights_are_caught(bug, size):
 def test_fractional_counts_hide_whole_weights():
     bug = FractionalCounts(1.0, 4.0, (1,))
     pair = NeighborPair.add_record(records([0, 2.25]), [0, 3.0])
+    assert bug.counts(pair.y).tolist() == [5.25]
     assert bug.exact_loss(pair).maximum == pytest.approx(0.75)
     outputs = bug(pair.x, 5, np.random.default_rng(0))
     assert np.isfinite(bug.log_likelihood(outputs, pair.x)).all()
@@ -313,6 +316,7 @@ def test_leaves_above_the_level_have_no_published_total():
     ragged = Hierarchy.from_parents([-1, 0, 0, 1, 1])  # leaf 2 lies at level 1, leaves 3 and 4 at level 2
     released = BottomUp(1.0, ragged, published=published(4, np.nan, level=2))([7, 4, 5], 3, np.random.default_rng(0))
     assert (released[:, 1] == 4).all()
+    assert not published(4, 5, level=2).everywhere(ragged)  # of leaf 2 nothing was published
     assert np.array_equal(released[:, [0, 2]], np.rint(released[:, [0, 2]]))
 
 
@@ -322,6 +326,8 @@ def test_a_pair_that_changes_a_published_total_is_not_covered():
         with pytest.raises(ValueError, match=f"{total}: a pair is not covered by the promise"):
             mechanism.exact_loss(NeighborPair.add_people(COUNTS, cell))
     assert mechanism.exact_loss(NeighborPair.add_people(COUNTS, (4, 1))).maximum == pytest.approx(1.0)
+    assert not mechanism.published.everywhere(TREE)
+    assert published(22, 5, 9).everywhere(TREE)
     within = NeighborPair.move_people(COUNTS, (0, 0), (2, 1))
     assert mechanism.exact_loss(within).maximum == pytest.approx(2.0)
     hidden = NeighborPair.move_people(COUNTS, (1, 0), (3, 0))  # of an area that is not reported
@@ -383,6 +389,15 @@ def test_norms_are_averages_with_the_expectation_that_theory_has(level):
         assert low < norm.expected_accuracy < high
 
 
+@pytest.mark.parametrize("epsilon", [0.01, 0.5, 3.0, 30.0])
+def test_the_expectation_holds_for_inversion_to_the_digits_it_is_said_to(epsilon):
+    noise = InverseCdf(epsilon)
+    k, share = np.arange(noise.reach + 1), noise.counts / noise.half
+    found = accuracy(BottomUp(epsilon, noise="inverse_cdf"), [9, 3], np.random.default_rng(0), replicates=2)
+    assert abs(math.fsum(k * share) - found.l1.expected) < 1e-13 / epsilon
+    assert abs(math.fsum(k**2 * share) - found.l2.expected) < 1e-12 / epsilon**2
+
+
 def test_norms_by_hand():
     class Still(BottomUp):
         def __call__(self, data, size, rng):
@@ -415,7 +430,22 @@ def test_curves_rise_to_one_and_squares_first_where_populations_are_high():
     assert all(one.l2.accuracy > one.l1.accuracy for one in found)
     assert smallest_epsilon(found, 0.99) == 0.1
     assert smallest_epsilon(found, 0.99, norm="l2") == 0.01
-    assert found[0].l1.interval[0] < 0.95 < smallest_epsilon(found, -100) + 1
+    assert smallest_epsilon(found, -100) == 0.001
+    best, *_, worst = (replace(one, epsilon=at) for one, at in zip(found[::-1], (0.2, 0.3, 0.4), strict=True))
+    assert worst.l1.interval[0] < 0.99 < best.l1.interval[0]
+    assert smallest_epsilon([best, worst, replace(best, epsilon=0.5)], 0.99) == 0.5  # from which on it is reached
+
+
+@pytest.mark.slow  # the modules that it loads are
+def test_the_experiment_says_which_target_no_epsilon_reached():
+    from experiments import bottom_up_curve
+    from experiments.__main__ import FIGURES
+    from experiments.experiment import load_numbers
+
+    numbers = load_numbers("bottom_up_curve", FIGURES)
+    assert f"99% of L1 accuracy takes epsilon {numbers['chosen']['l1']:g}, of L2" in bottom_up_curve.finding(numbers)
+    numbers["chosen"]["l1"] = None
+    assert "99% of L1 accuracy takes more than was tried, of L2" in bottom_up_curve.finding(numbers)
 
 
 # Bad input
@@ -473,6 +503,11 @@ CLOSE = accuracy(BottomUp(1.0), [9, 3], np.random.default_rng(0), replicates=2)
         (lambda: WeightedBottomUp(1.0, 0, (2,)), ValueError, "largest weight must be above 0 and at most 2**31, got 0"),
         (lambda: WeightedBottomUp(1.0, "3", (2,)), TypeError, "largest weight must be a number of people, got '3'"),
         (lambda: WeightedBottomUp(-1.0, 3, (2,)), ValueError, "epsilon must be positive and finite, got -1.0"),
+        (
+            lambda: WeightedBottomUp(2e-12, 4.5, (2,)),
+            ValueError,
+            "epsilon / ceil(largest weight) must be at least 1e-12, got 2e-12 / 5",
+        ),
         (lambda: WeightedBottomUp(1.0, 3, (0,)), ValueError, "shape must be (leaves,) or (leaves, cells), got (0,)"),
         (
             lambda: WeightedBottomUp(1.0, 3, (2,), TREE),

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import csv
 import json
+import shutil
 
 import numpy as np
 import pandas as pd
 import pytest
 
-from algorithms.bottom_up import BottomUp, WeightedBottomUp
+from algorithms.bottom_up import BottomUp, PublishedTotals, WeightedBottomUp
 from algorithms.bottom_up import release as release_module
 from algorithms.bottom_up.intake import read_published, read_units
 from algorithms.bottom_up.release import release
@@ -46,14 +47,24 @@ def rows_of(path):
         return list(csv.DictReader(file))
 
 
-@pytest.fixture
-def files(tmp_path):
+@pytest.fixture(scope="module")
+def written(tmp_path_factory):
+    tmp_path = tmp_path_factory.mktemp("files")
     persons().to_csv(tmp_path / "persons.csv", index=False)
     persons(np.linspace(0.5, 3, COUNTS.sum())).to_parquet(tmp_path / "sample.parquet")
     (tmp_path / "spec.json").write_text(json.dumps({"attributes": {k: list(v) for k, v in SCHEMA.attributes.items()}}))
     (tmp_path / "totals.csv").write_text("State,COUNT\nA,26\nB,29\n")
     (tmp_path / "geo.csv").write_text("state,county\nA,1\nA,2\nB,1\nB,2\n")
+    wide = {f"a{place}": {"maxval": 8} for place in range(11)}
+    (tmp_path / "vast.json").write_text(json.dumps({"attributes": wide}))
+    large = {"b": {"maxval": 0}} | {name: wide[name] for name in list(wide)[:7]}
+    (tmp_path / "large.json").write_text(json.dumps({"attributes": large}))
     return tmp_path
+
+
+@pytest.fixture
+def files(written, tmp_path):
+    return shutil.copytree(written, tmp_path / "given")
 
 
 def command(files, *more, data="persons.csv", epsilon="2"):
@@ -71,7 +82,7 @@ def test_weights_are_added_up_exactly_whatever_their_order():
     weights = np.append(rng.uniform(0, 3, COUNTS.sum() - 1), 3.0)
     frame = persons(weights)
     listed = Frame({"state": ["A", "A", "B", "C"], "county": ["1", "2", "1", "1"]})
-    tree, units = read_units(frame, SCHEMA, AREAS, weight="WEIGHT", largest=3, places=listed)
+    tree, units = read_units(frame, SCHEMA, AREAS, weight="WEIGHT", largest=np.float64(3), places=listed)
     assert [tree.label(leaf) for leaf in range(4)] == ["A / 1", "A / 2", "B / 1", "C / 1"]
     cells = np.repeat(np.arange(COUNTS.size), COUNTS.reshape(-1))
     assert np.array_equal(units[:3], units_of(np.column_stack([cells, weights]), COUNTS.shape, 3))
@@ -141,12 +152,15 @@ def test_areas_whose_published_totals_are_not_the_data_s_are_left_out(files, cap
     totals = [float(row["COUNT"]) for row in states if not row["sex"] and not row["age"]]
     assert totals == pytest.approx([26])
     about = json.loads((files / "out" / "release.json").read_text())
+    assert about["promise"] == {"kind": "pure", "epsilon": 2.0, "relation": "add_remove"} | {
+        "relative_to": "published totals"
+    }
     assert about["published_totals"] == {"level": 1, "tolerance": 0, "not_reported": ["B"]}
     assert about["areas"] == "from a public list"
 
 
 def test_a_weighted_sample_is_released_with_its_sensitivity(files, capsys):
-    more = ["--weight", "weight", "--largest-weight", "3.5", "--noise", "inverse-cdf"]
+    more = ["--weight", "weight", "--largest-weight", "3.5", "--noise", "inverse-cdf", "--seed", "1"]
     assert command(files, *more, "--totals", str(files / "totals.csv"), "--tolerance", "90", data="sample.parquet") == 0
     told = capsys.readouterr().out
     assert "sensitivity              4 in one of 12 cells" in told
@@ -154,8 +168,19 @@ def test_a_weighted_sample_is_released_with_its_sensitivity(files, capsys):
     assert "does not keep the promise: no noise beyond 73 occurs" in told
     assert "Weighted counts were rounded" in told
     assert "0 areas were left out" in told
+    first = "covers nobody who is added or removed, for every area has a published total; one record of weight 3.5 or "
+    assert told.startswith(
+        f"promise                  epsilon 2 (add/remove): {first}less moved within an area costs up to 4"
+    )
     about = json.loads((files / "out" / "release.json").read_text())
     assert (about["largest_weight"], about["sensitivity"], about["noise_epsilon"]) == (3.5, 4, 0.5)
+
+
+def test_a_promise_relative_to_some_totals_covers_the_others():
+    known = PublishedTotals(1, np.array([26, np.nan]))
+    made = release(BottomUp(1.0, TREE, SCHEMA, published=known), COUNTS, rng=np.random.default_rng(0))
+    first = made.ledger.splitlines()[0]
+    assert first.endswith("epsilon 1 (add/remove): one person added or removed, relative to the published totals")
 
 
 # Bad input
@@ -165,6 +190,16 @@ def test_a_weighted_sample_is_released_with_its_sensitivity(files, capsys):
     ("more", "words"),
     [
         (["--epsilon", "0"], "epsilon must be positive and finite, got 0.0"),
+        (["--epsilon", "40", "--noise", "inverse-cdf"], "--noise inverse-cdf needs --seed: it can be simulated"),
+        (["--areas", ""], "--areas must name columns with commas between, such as state,county, got ''"),
+        (["--areas", "state,"], "--areas must name columns with commas between, such as state,county, got 'state,'"),
+        (["--spec", "vast.json"], "a release must have at most 50,000,000 rows, got 100,000,000,000 or more"),
+        (["--spec", "large.json"], "a release must have at most 50,000,000 rows, got 60,000,000 or more"),
+        (["--spec", "large.json", "--geo", "geo.csv"], "50,000,000 rows, got 80,000,000 or more"),
+        (
+            ["--epsilon", "1e-12", "--weight", "w", "--largest-weight", "4.5"],
+            "epsilon / ceil(largest weight) must be at least 1e-12, got 1e-12 / 5",
+        ),
         (["--noise", "laplace"], "noise must be exact or inverse-cdf, got 'laplace'"),
         (["--weight", "weight"], "--weight and --largest-weight go together"),
         (["--largest-weight", "3"], "--weight and --largest-weight go together"),
@@ -174,7 +209,10 @@ def test_a_weighted_sample_is_released_with_its_sensitivity(files, capsys):
             ["--weight", "w", "--largest-weight", "3"],
             "data must have the columns state, county, sex, age, w; w missing",
         ),
-        (["--weight", "sex", "--largest-weight", "3"], "areas, attributes and weight must be different columns"),
+        (
+            ["--weight", "sex", "--largest-weight", "3"],
+            "columns of data must be different, got state, county, sex, age, sex",
+        ),
         (["--tolerance", "2"], "--tolerance goes with --totals"),
         (["--areas", "state,district"], "district missing"),
         (["--seed", "-1"], "seed must be 0 or more, got -1"),
@@ -182,6 +220,7 @@ def test_a_weighted_sample_is_released_with_its_sensitivity(files, capsys):
     ],
 )
 def test_the_command_refuses_in_one_line_and_writes_nothing(files, capsys, more, words):
+    more = [str(files / word) if (files / word).is_file() else word for word in more]
     assert command(files, *more) == USAGE
     told = capsys.readouterr()
     assert words in told.err
@@ -231,6 +270,14 @@ def test_too_many_people_and_no_data_are_refused():
         ({"county": ["1"], "count": [26]}, "totals must have the columns of outer areas too, got county"),
         ({"state": ["A"], "count": [-1]}, "totals must be whole numbers of 0 or more, got '-1' of 'A'"),
         ({"state": ["A"], "count": [2.5]}, "totals must be whole numbers of 0 or more, got '2.5' of 'A'"),
+        (
+            {"state": ["A", None], "count": [26, 28]},
+            "totals must have a code in state in every row, got a missing one",
+        ),
+        (
+            {"stat": ["A"], "count": [26]},
+            "totals must have columns of areas (state, county), or count alone for all together, got ['stat', 'count']",
+        ),
         ({"state": ["A"], "count": [None]}, "totals must be whole numbers of 0 or more, got None of 'A'"),
         (
             {"state": ["A"], "people": [26]},
@@ -255,10 +302,26 @@ def test_a_release_needs_names_and_room(monkeypatch, tmp_path):
     clash = BottomUp(1.0, TREE, Schema({"Count": ("a", "b"), "age": ("0", "1")}))
     with pytest.raises(ValueError, match=r"attributes must not be called AREA or COUNT, .* got 'Count'"):
         release(clash, COUNTS, rng=rng)
+    many = BottomUp(1.0, TREE, Schema({f"a{place}": "x" for place in range(13)}))
+    with pytest.raises(ValueError, match=r"^a release must be of at most 12 attributes, got 13"):
+        release(many, [[1]] * 3, rng=None)  # before any noise
     monkeypatch.setattr(release_module, "LARGEST_RELEASE", 53)
-    with pytest.raises(ValueError, match="a release must have at most 53 rows, got 54"):
+    with pytest.raises(ValueError, match="a release must have at most 53 rows, got 54 or more"):
         release(mechanism, COUNTS, out=tmp_path / "out", rng=rng)
     assert not (tmp_path / "out").exists()
+
+
+def test_no_secure_release_has_noise_that_ends():
+    mechanism = BottomUp(40.0, TREE, SCHEMA, noise="inverse_cdf")
+    assert (mechanism(COUNTS, 1, "secure")[0] == COUNTS).all()  # the mechanism can be studied; a release would tell all
+    with pytest.raises(ValueError, match=r'^a secure release needs noise="exact", got \'inverse_cdf\''):
+        release(mechanism, COUNTS)
+
+
+def test_a_release_without_any_area_is_refused():
+    known = PublishedTotals(0, np.array([53]))
+    with pytest.raises(ValueError, match=r"^at least one area must be reported, got none that agrees"):
+        release(BottomUp(1.0, TREE, SCHEMA, published=known), COUNTS, rng=np.random.default_rng(0))
 
 
 def test_a_failed_write_leaves_nothing(tmp_path, monkeypatch):

@@ -629,7 +629,10 @@ BAD_AUDITS: list[tuple[tuple[str, ...], str]] = [
     ((*GIVEN, *ELSEWHERE, "--move-to", "1"), "--move-to has no effect on outputs from elsewhere"),
     # counts
     (("gdpc", "--data", "no-such.csv"), "No such file or directory: 'no-such.csv'"),
-    (("gdpc", "--data", "counts.txt"), "data must be brazil or midwest or morocco, or a .csv or .npy file of counts, got"),
+    (
+        ("gdpc", "--data", "counts.txt"),
+        "data must be brazil or midwest or morocco, or a .csv or .npy file of counts, got",
+    ),
     (("gdpc", "--data", ""), "data must be brazil or midwest or morocco, or a .csv or .npy file of counts, got ''"),
     (("gdpc", "--data", "folder.csv"), "Is a directory: 'folder.csv'"),
     (("gdpc", "--data", "empty.csv"), "empty.csv must hold at least one number, got none"),

@@ -11,8 +11,7 @@ from scipy import stats
 
 from algorithms.laplace import laplace_loss
 from algorithms.nist import Groups, NistDp3
-from algorithms.nist.mechanism import LARGEST_GROUP
-from algorithms.nist.records import check_records
+from algorithms.nist.records import LARGEST_GROUP, check_records
 from algorithms.nist.synthesis import draw_bins
 from algorithms.schema import Schema
 from audit.claims import PureDP
@@ -101,7 +100,7 @@ def test_the_cut_is_the_factor_times_scale_times_log10_of_the_bins():
 
 @pytest.mark.parametrize("bins", [2, 10, 1_000])
 def test_the_default_factor_leaves_half_a_spurious_bin_whatever_the_size(bins):
-    """Binomial test of 10 million / bins histograms at 1e-6 each."""
+    """Binomial test of 1 million / bins histograms at 1e-6 each."""
     schema = Schema({"field": [str(level) for level in range(bins)]})
     found = nist(0.01, Groups.single(schema), schema)  # a scale that makes rounding small
     assert found.spurious == pytest.approx((0.5,))
@@ -111,6 +110,17 @@ def test_the_default_factor_leaves_half_a_spurious_bin_whatever_the_size(bins):
     runs = 1_000_000 // bins
     kept = np.count_nonzero(found.stage("thresholded")(np.zeros((0, 1), int), runs, np.random.default_rng(2)))
     assert stats.binomtest(kept, runs * bins, 0.5 / bins).pvalue > 1e-6
+
+
+@pytest.mark.parametrize("law", LAWS)
+@pytest.mark.parametrize(("bins", "factor"), [(1, math.log(10)), (6, 0.0)])
+def test_a_spurious_bin_has_more_than_0_even_without_a_cut(law, bins, factor):
+    """A binomial test at 1e-6."""
+    schema = Schema({"field": [str(level) for level in range(bins)]})
+    found = nist(1.0, Groups.single(schema), schema, law=law, factor=factor)
+    runs = 30_000 // bins
+    kept = np.count_nonzero(found.stage("thresholded")(np.zeros((0, 1), int), runs, np.random.default_rng(2)) > 0)
+    assert stats.binomtest(kept, runs * bins, found.spurious[0] / bins).pvalue > 1e-6
 
 
 def test_bins_are_drawn_in_proportion_to_their_counts():
@@ -146,6 +156,7 @@ def test_rows_follow_the_histograms_within_a_group_and_no_other_group(law):
     assert stats.chi2_contingency(truth[[0, 1, 1], :, [2, 0, 3]]).pvalue < 1e-20  # which the records are not
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("law", LAWS)
 def test_a_call_has_the_law_of_fit_and_synthesize(law):
     """The share of rows in one cell, run by run: a two-sample Kolmogorov-Smirnov test at 1e-6."""
@@ -199,13 +210,49 @@ def test_each_group_loses_its_share_and_all_together_the_whole(law, epsilon):
     assert whole.exact_loss(PAIR).maximum == pytest.approx(epsilon, rel=1e-12)
 
 
+def simulated(epsilon, shifts, at, size=50_000, seed=15):
+    """Delta at several epsilons of Laplace noise on counts that differ by `shifts`, and its standard error."""
+    rng, loss = np.random.default_rng(seed), np.zeros(size)
+    for shift in shifts:
+        noise = rng.laplace(0, 1 / epsilon, size)
+        loss += epsilon * (np.abs(noise - shift) - np.abs(noise))
+    excess = np.maximum(0, -np.expm1(np.asarray(at)[:, np.newaxis] - loss))
+    return excess.mean(axis=1), excess.std(axis=1) / math.sqrt(size)
+
+
 def test_thirty_seven_groups_lose_the_whole():
-    schema = wide(37)
+    """Geometric losses are two-valued, and add up to a binomial; Laplace ones are simulated, to 5 standard errors:
+    three normal scores, false alarm below 2e-6."""
+    schema, at = wide(37), [0.0, 0.2, 0.4]
     pair = NeighborPair.add_record(np.zeros((5, 37), int), [1] * 37)
-    for law in LAWS:
-        found = nist(1.0, Groups.single(schema), schema, law=law).stage("measurements").exact_loss(pair)
+    laws = {
+        law: nist(1.0, Groups.single(schema), schema, law=law).stage("measurements").exact_loss(pair) for law in LAWS
+    }
+    for found in laws.values():
         assert found.maximum == pytest.approx(1, rel=1e-12)
-        assert found.delta_at(0.5) > 0
+    up = np.arange(38)
+    mass = stats.binom.pmf(up, 37, 1 / (1 + math.exp(-1 / 37)))
+    excess = [float((mass * np.maximum(0, -np.expm1(one - (2 * up - 37) / 37))).sum()) for one in at]
+    assert [laws["geometric"].delta_at(one) for one in at] == pytest.approx(excess, rel=1e-9)
+    mean, error = simulated(1 / 37, [1] * 37, at)
+    assert (np.abs([laws["laplace"].delta_at(one) for one in at] - mean) < 5 * error + 1e-5).all()
+
+
+@pytest.mark.parametrize("shifts", [[1, 1, 3], [2, 5, 2, 2]])
+def test_repeated_and_different_changes_are_all_composed(shifts):
+    """Within 5 standard errors and the width of the grid: six normal scores in all, false alarm below 4e-6."""
+    epsilon, total = 0.3, sum(shifts)
+    law, at = laplace_loss(epsilon, shifts), [0.0, 0.1 * total, 0.2 * total]
+    mean, error = simulated(epsilon, shifts, at)
+    for order in (law, law.reverse()):
+        assert (np.abs([order.delta_at(one) for one in at] - mean) < 5 * error + 1e-5).all()
+        assert math.fsum(order.probability) == pytest.approx(1)
+
+
+def test_the_largest_loss_of_laplace_noise_is_exact_though_sums_on_the_grid_are_not():
+    law = laplace_loss(0.7, [1, 1, 3])
+    assert law.loss[-1] != 0.7 * 5
+    assert law.maximum == law.reverse().maximum == 0.7 * 5
 
 
 @pytest.mark.parametrize("shift", [1, 3])
@@ -290,10 +337,12 @@ def test_synthetic_rows_lose_no_more_than_the_promise():
         ({"epsilon": -1.0}, "epsilon must be"),
         ({"epsilon": math.inf}, "epsilon must be"),
         ({"epsilon": math.nan}, "epsilon must be"),
-        ({"epsilon": 1e-12}, "epsilon must be"),
+        ({"epsilon": 1e-12}, r"epsilon / groups must be at least 1e-12, got 1e-12 / 2"),
         ({"factor": -0.1}, "factor must be 0 or more and finite, got -0.1"),
         ({"factor": math.inf}, "factor must be 0 or more and finite, got inf"),
         ({"rows": 0}, "rows must be at least 1, got 0"),
+        ({"rows": 50_000_001}, "rows must be at most 50,000,000, got 50,000,001"),
+        ({"epsilon": 1e300, "law": "laplace"}, "scale must be from"),
         ({"law": "normal"}, 'law must be "laplace" or "geometric", got \'normal\''),
     ],
 )
@@ -357,6 +406,17 @@ def test_groups_of_a_stage_are_named_by_their_fields_too():
 def test_outputs_of_another_width_have_no_likelihood():
     with pytest.raises(ValueError, match=r"^outputs must have one column for each of 11 bins, got shape \(2, 3\)"):
         nist().stage("measurements").log_likelihood(np.zeros((2, 3)), RECORDS)
+
+
+def test_rows_of_many_fields_are_refused_before_any_noise():
+    schema = wide(37)
+    few = nist(schema=schema, groups=Groups.single(schema))
+    for ask in (
+        lambda: replace(few, rows=50_000_000),
+        lambda: few.fit(np.zeros((1, 37), int), np.random.default_rng(0)).synthesize(50_000_000),
+    ):
+        with pytest.raises(ValueError, match=r"^rows x fields must be at most 1,000,000,000, got 50,000,000 x 37"):
+            ask()
 
 
 def test_fitted_rows_are_checked_too():

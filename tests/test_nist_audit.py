@@ -93,6 +93,24 @@ def test_a_group_is_forced_to_its_share(law):
     assert result.verdict == "not refuted"
 
 
+@pytest.mark.slow  # the modules that it loads are
+@pytest.mark.parametrize("name", ["noiseless", "distance", "verdict"])
+def test_the_experiment_notices_what_it_says_it_checks(name):
+    from experiments import nist_synthesis
+    from experiments.__main__ import FIGURES
+    from experiments.experiment import load_numbers
+
+    numbers = load_numbers("nist_synthesis", FIGURES)
+    assert all(check.holds for check in nist_synthesis.check(numbers))
+    if name == "noiseless":  # worse than with noise, by more than sampling of rows explains
+        numbers["noiseless"] = 1.005 * max(numbers["distance"]["grouped"]["8"])
+    elif name == "distance":
+        numbers["distance"]["grouped"]["8"][0] = 4 * max(numbers["floor"])
+    else:
+        next(audit for audit in numbers["audits"] if audit["what"] == "synthetic rows")["verdict"] = "violated"
+    assert not all(check.holds for check in nist_synthesis.check(numbers))
+
+
 def test_a_field_that_is_not_there_cannot_be_observed():
     with pytest.raises(ValueError, match=r"^observed must be a field of the schema, got 'state'"):
         DomainFromData(nist(), "state")

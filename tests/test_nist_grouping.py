@@ -13,6 +13,7 @@ from scipy.stats import contingency
 
 from algorithms.nist import Groups, choose_groups, marginal_distance, read_groups, utility
 from algorithms.nist.grouping import association
+from algorithms.nist.records import LARGEST_GROUP
 from algorithms.schema import Schema
 
 RNG = np.random.default_rng(20)
@@ -117,8 +118,15 @@ def test_tables_too_large_to_count_keep_fields_apart():
     schema = Schema({name: [str(level) for level in range(2_100)] for name in "ab"})
     groups = choose_groups([[0, 0], [1, 1]], schema, max_bins=3_000)
     assert len(groups) == 2
-    assert "a and b: association not counted, 4,410,000 bins, above 3,000" in str(groups)
+    assert "a and b: association not counted, 4,410,000 bins" in str(groups)
     assert groups.to_dict()["decisions"][0]["association"] is None
+
+
+def test_of_pairs_too_large_to_count_a_few_are_named():
+    schema = Schema({name: [str(level) for level in range(2_100)] for name in "abcd"})
+    text = str(choose_groups([[0] * 4, [1] * 4], schema, max_bins=LARGEST_GROUP))
+    assert "6 pairs of groups with a table too large to count; the first:\na and b: association not counted" in text
+    assert text.count("not counted") == 3
 
 
 @settings(max_examples=20)
@@ -195,6 +203,7 @@ def test_bad_groups_are_refused(fields, error, words):
     ("options", "error", "words"),
     [
         ({"max_bins": 4}, ValueError, "max_bins must hold the levels of every field, f has 5, got 4"),
+        ({"max_bins": 2**22 + 1}, ValueError, "max_bins must be at most 4,194,304, got 4194305"),
         ({"max_bins": 40.5}, TypeError, "max_bins must be a whole number, got 40.5"),
         ({"least": 0.0}, ValueError, r"least must be in \(0, 1\], got 0.0"),
         ({"least": 1.1}, ValueError, r"least must be in \(0, 1\], got 1.1"),
@@ -230,8 +239,10 @@ def test_a_file_without_groups_is_refused(text, tmp_path):
         (RECORDS, {"ways": 0}, "ways must be from 1 to 6, got 0"),
         (RECORDS, {"ways": 7}, "ways must be from 1 to 6, got 7"),
         (RECORDS, {"marginals": 0}, "marginals must be at least 1, got 0"),
+        (RECORDS, {"ways": 1.5}, "ways must be a whole number, got 1.5"),
+        (RECORDS, {"marginals": 2.0}, "marginals must be a whole number, got 2.0"),
     ],
 )
 def test_bad_margins_are_refused(first, options, words):
-    with pytest.raises(ValueError, match=f"^{words}"):
+    with pytest.raises((ValueError, TypeError), match=f"^{words}"):
         marginal_distance(first, RECORDS, SIX, rng=np.random.default_rng(0), **options)

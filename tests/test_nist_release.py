@@ -47,6 +47,7 @@ def test_the_files_say_the_same(tmp_path):
     assert about["promise"] == {"kind": "pure", "epsilon": 10.0, "relation": "add_remove"}
     assert about["noise"] == "from a seeded generator: a simulation, not to be published"
     assert about["uniform"] == []
+    assert about["groups_from"] == "public records"
     assert "total: epsilon 10 (add/remove)" in (folder / "ledger.txt").read_text()
 
 
@@ -55,6 +56,7 @@ def test_groups_of_which_nothing_is_left_are_named():
         NistDp3(SCHEMA, Groups.single(SCHEMA), 0.001, factor=50.0, rows=5), RECORDS, rng=np.random.default_rng(0)
     )
     assert made.provenance["uniform"] == ["sex", "age", "county"]
+    assert made.provenance["groups_from"] == "a list of groups"
     assert "Nothing is left of sex, age, county: their rows are uniform, noise alone." in made.ledger
 
 
@@ -69,6 +71,18 @@ def test_a_secure_release_needs_geometric_noise(tmp_path):
     with pytest.raises(ValueError, match=r'^a secure release needs law="geometric", got \'laplace\''):
         release(NistDp3(SCHEMA, Groups.single(SCHEMA), 1.0), RECORDS, out=tmp_path / "out")
     assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize("name", ["COUNT", "Group"])
+def test_a_field_that_is_called_as_a_column_of_a_file_is_refused(name):
+    schema = Schema({name: "ab"})
+    with pytest.raises(ValueError, match=f"^fields must not be called GROUP or COUNT, .* got '{name}'"):
+        release(NistDp3(schema, Groups.single(schema), 1.0), [[0]], rng=np.random.default_rng(0))
+
+
+def test_no_records_are_released_too():
+    made = release(NIST, np.zeros((0, 3), int), rng=np.random.default_rng(0))
+    assert made.synthetic.shape == (300, 3)
 
 
 def test_a_secure_release_says_so():
@@ -96,6 +110,7 @@ def files(tmp_path):
         writer = csv.writer(file)
         writer.writerow(SCHEMA.attributes)
         writer.writerows([[given[code] for given, code in zip(levels, row, strict=True)] for row in RECORDS.tolist()])
+    (tmp_path / "public.csv").write_text((tmp_path / "d.csv").read_text())
     (tmp_path / "groups.json").write_text('{"groups": [["sex", "age"], ["county"]]}')
     return tmp_path
 
@@ -104,7 +119,7 @@ def arguments(folder, **changes):
     given = {
         "data": folder / "d.csv",
         "spec": folder / "spec.json",
-        "public": folder / "d.csv",
+        "public": folder / "public.csv",
         "epsilon": 2,
         "rows": 50,
         "seed": 1,
@@ -131,6 +146,10 @@ def test_the_command_writes_a_release(files, capsys):
         ({"public": None, "groups": "groups.json", "max_bins": 9}, "--max-bins goes with --public"),
         ({"epsilon": 0}, "epsilon must be"),
         ({"epsilon": "inf"}, "epsilon must be"),
+        ({"public": "d.csv"}, "--public must be another file than --data: the data must have no say"),
+        ({"public": "link.csv"}, "--public must be another file than --data: the data must have no say"),
+        ({"rows": 99_999_999_999_999}, "rows must be at most 50,000,000, got 99,999,999,999,999"),
+        ({"public": None, "groups": "groups.json", "epsilon": 1e-12}, "epsilon / groups must .* got 1e-12 / 2"),
         ({"rows": 0}, "rows must be at least 1, got 0"),
         ({"factor": -1}, "factor must be 0 or more and finite, got -1.0"),
         ({"max_bins": 2}, "max_bins must hold the levels of every field, county has 3, got 2"),
@@ -146,6 +165,7 @@ def test_the_command_writes_a_release(files, capsys):
     ],
 )
 def test_bad_input_is_one_line_and_nothing_is_written(changes, words, files):
+    (files / "link.csv").symlink_to(files / "d.csv")
     (files / "lacking.csv").write_text("sex,age\nmale,0-17\n")
     (files / "other.csv").write_text("sex,age,county\nmale,0-17,z\n")
     (files / "empty.csv").write_text("sex,age,county\n")

@@ -13,13 +13,14 @@ from algorithms.ons import IndependentNoise, OnsTopDown
 from algorithms.ons import release as module
 from algorithms.ons.release import default_levels, release
 from algorithms.ons.tables import Domain, Table
-from algorithms.schema import Schema
+from algorithms.schema import Grouping, Schema
 from audit import cli
 
 SCHEMA = Schema({"sex": ("f", "m"), "age": ("young", "old")})
 TREE = Hierarchy.from_codes(["north", "north", "south"], ["1", "2", "1"])
 PEOPLE = np.array([[400, 0, 3, 25], [90, 40, 40, 1], [0, 0, 7, 300]])
 AREAS = ("region", "ccg")
+RNG = np.random.default_rng(0)
 
 
 def rows_of(path):
@@ -65,12 +66,10 @@ def test_top_down_command_writes_people_and_tables_that_agree(files, capsys):
         assert found == int(row["COUNT"])
     assert sum(int(row["COUNT"]) for row in rows_of(out / "table_2.csv")) == len(people)
     about = json.loads((out / "release.json").read_text())
-    assert about["shares"] == ["0.01", "0.05", "0.165", "0.775"] or about["shares"] == [
-        "1/100",
-        "1/20",
-        "33/200",
-        "31/40",
-    ]
+    assert about["shares"] == {
+        "total: total": "1/100", "total: detailed": "1/20", "region: detailed": "33/200", "ccg: detailed": "31/40",
+    }  # fmt: skip
+    assert about["nonnegative"] is True
     assert about["levels"] == {"total": 1, "region": 2, "ccg": 4}
     assert "simulation" in about["noise"]
     printed = capsys.readouterr().out
@@ -86,7 +85,45 @@ def test_independent_command_writes_its_tables(files):
     assert [list(row.values()) for row in second] == [
         ["north", "f", "530"], ["north", "m", "69"], ["south", "f", "0"], ["south", "m", "307"],
     ]  # fmt: skip
-    assert "no promise covers it" in (files["--out"] / "ledger.txt").read_text()
+    ledger = (files["--out"] / "ledger.txt").read_text()
+    assert "no promise covers it" in ledger
+    assert "raised to 0" not in ledger
+    about = json.loads((files["--out"] / "release.json").read_text())
+    assert about["shares"] == {"ccg: total": "1/4", "region: sex": "3/4"}
+    assert about["nonnegative"] is False
+
+
+def test_ledger_tells_that_negative_counts_were_raised_and_the_variance_of_whole_numbers(files):
+    files |= {"--method": "independent", "--epsilon": 8.0, "--law": "laplace"}
+    assert run(files, "--seed", "1", "--table", "ccg:total", "--nonnegative") == 0
+    ledger = (files["--out"] / "ledger.txt").read_text()
+    assert "Negative counts were raised to 0" in ledger
+    assert "0.01833" in ledger  # cosh(4) / (2 sinh(4)^2), where before rounding it is 2 / 64
+    assert json.loads((files["--out"] / "release.json").read_text())["nonnegative"] is True
+
+
+def test_tables_of_groupings_have_columns_of_their_own(tmp_path):
+    schema = Schema(SCHEMA.attributes, {"all": Grouping("age", {"any": ["young", "old"]})})
+    tables = [Table(0, "all*sex"), Table(0, "all")]
+    release(OnsTopDown(TREE, schema, 5000.0), PEOPLE, areas=AREAS, out=tmp_path / "out", rng=RNG, tables=tables)
+    assert rows_of(tmp_path / "out" / "table_1.csv") == [
+        {"sex": "f", "all": "any", "COUNT": "530"}, {"sex": "m", "all": "any", "COUNT": "376"},
+    ]  # fmt: skip
+    assert rows_of(tmp_path / "out" / "table_2.csv") == [{"all": "any", "COUNT": "906"}]
+
+
+def test_specification_may_begin_with_a_byte_order_mark(files):
+    files["--spec"].write_text(files["--spec"].read_text(), encoding="utf-8-sig")
+    assert run(files, "--seed", "1") == 0
+
+
+def test_interrupt_before_the_work_is_one_line(files, capsys, monkeypatch):
+    def interrupted(path):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("algorithms.specification.read_specification", interrupted)
+    assert run(files, "--seed", "1") == 2
+    assert capsys.readouterr().err == "plaudit: error: interrupted; nothing was written\n"
 
 
 def test_secure_release(files):
@@ -103,7 +140,16 @@ def test_secure_release(files):
         ({"--epsilon": "inf"}, [], "epsilon must be positive and finite, got inf"),
         ({"--method": "both"}, [], "--method must be one of independent, top-down, got 'both'"),
         ({"--areas": "region,nowhere"}, [], "nowhere missing"),
-        ({"--areas": "region,region"}, [], "different columns"),
+        ({"--areas": "region,region"}, [], "different names, got 'region' twice"),
+        ({"--areas": ""}, [], "--areas must name one column at least"),
+        (
+            {"--areas": "region,"},
+            [],
+            "--areas must name one column at least, with commas between columns only, got 're",
+        ),
+        ({"--areas": "total,ccg"}, [], "areas must not be called total, which is the whole, got 'total'"),
+        ({"--epsilon": 1e-9}, [], "noise of epsilon 1e-11 on their number makes more: raise epsilon"),
+        ({"--epsilon": 1e-11}, [], "epsilon must be from 1e-12 to inf"),
         ({"--data": "absent.csv"}, [], "absent.csv"),
         ({"--spec": "absent.json"}, [], "absent.json"),
         ({}, ["--law", "laplace"], "--law must be geometric for secure noise, got 'laplace'"),
@@ -119,7 +165,19 @@ def test_secure_release(files):
         ({"--method": "independent"}, [], "--table is needed"),
         ({"--method": "independent"}, ["--level", "total:total=1"], "--level goes with --method top-down"),
         ({"--method": "independent"}, ["--table", "ccg:sex=1/2", "--table", "ccg:age"], "a share each, or none"),
-        ({"--method": "independent"}, ["--table", "ccg:sex=x"], "share of level 2: sex must be a fraction"),
+        ({"--method": "independent"}, ["--table", "ccg:sex=x"], "share of ccg: sex must be a fraction"),
+        (
+            {"--method": "independent"},
+            ["--table", "ccg:sex="],
+            "--table must have a share after =, or no =, got 'ccg:s",
+        ),
+        ({"--method": "independent"}, ["--table", "ccg:sex=1e999999999"], "share of ccg: sex must be a fraction"),
+        (
+            {"--method": "independent", "--epsilon": 1e-12},
+            ["--table", "ccg:sex", "--table", "total:age"],
+            "epsilon 1e-12 with a share of 1/2 must leave ccg: sex enough",
+        ),
+        ({}, ["--table", "ccg: "], "--table is written as AREA:QUERY"),
         ({}, ["--seed", "-1"], "seed must be 0 or more, got -1"),
     ],
 )
@@ -165,6 +223,7 @@ def test_shares_for_other_depths_follow_the_square_root_of_the_number_of_counts(
         (OnsTopDown(TREE, SCHEMA, 1.0, perturb_zeros=False), {"rng": np.random.default_rng(0)}, "must perturb zeros"),
         (OnsTopDown(TREE, SCHEMA, 1.0), {"areas": ("region", "SEX")}, "different names, got 'SEX' twice"),
         (OnsTopDown(TREE, SCHEMA, 1.0), {"areas": ("region",)}, "areas must name each of 2 levels, got region"),
+        (OnsTopDown(TREE, SCHEMA, 1.0), {"areas": ("Total", "ccg")}, "areas must not be called total"),
         (
             IndependentNoise(TREE, SCHEMA, 1.0, [Table(1, "sex")]),
             {"rng": np.random.default_rng(0), "tables": [Table(1, "age")]},
@@ -178,8 +237,24 @@ def test_releases_that_break_a_rule(tmp_path, mechanism, options, words):
     assert list(tmp_path.iterdir()) == []
 
 
-def test_too_many_people_are_not_written(tmp_path, monkeypatch):
+@pytest.mark.parametrize(
+    ("epsilon", "words"),
+    [
+        (
+            1.0,
+            r"^a release must have at most 100 people, and noise of epsilon 0\.01 on their number makes more",
+        ),
+        (1000.0, "^a release must have at most 100 people, and noise made more: raise epsilon$"),  # not how many more
+    ],
+)
+def test_too_many_people_are_not_written(tmp_path, monkeypatch, epsilon, words):
     monkeypatch.setattr(module, "LARGEST_RELEASE", 100)
-    with pytest.raises(ValueError, match="at most 100 people"):
-        release(OnsTopDown(TREE, SCHEMA, 1.0), PEOPLE, areas=AREAS, out=tmp_path / "out", rng=np.random.default_rng(0))
+    with pytest.raises(ValueError, match=words):
+        release(OnsTopDown(TREE, SCHEMA, epsilon), PEOPLE, areas=AREAS, out=tmp_path / "out", rng=RNG)
     assert list(tmp_path.iterdir()) == []
+
+
+def test_tables_that_cannot_be_counted_are_told_before_there_is_noise(monkeypatch):
+    monkeypatch.setattr(OnsTopDown, "__call__", lambda *_: pytest.fail("noise was drawn"))
+    with pytest.raises(ValueError, match="query must be total, detailed, or name each of"):
+        release(OnsTopDown(TREE, SCHEMA, 1.0), PEOPLE, areas=AREAS, rng=RNG, tables=[Table(1, "income")])

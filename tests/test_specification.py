@@ -31,10 +31,30 @@ def test_specification_in_its_three_forms(tmp_path):
     assert dict(schema.edges) == {"income": (0.0, 1.0, 1000.0)}
 
 
+def test_intervals_are_named_by_their_edges_as_written(tmp_path):
+    edges = [-0.5, 0, 1.0, 123456788, 123456789, 123456789.5, 1e300]
+    schema = read_specification(written(tmp_path, {"attributes": {"income": {"edges": edges}}}))
+    assert schema.attributes["income"] == (
+        "-0.5 to less than 0", "0 to less than 1", "1 to less than 123456788", "123456788 to less than 123456789",
+        "123456789 to less than 123456789.5", "123456789.5 to less than 1e+300", "1e+300 or more",
+    )  # fmt: skip
+    close = [0.1, np.nextafter(0.1, 1), 1e17, 1e17 + 16, 12345678.9012345671, np.nextafter(12345678.9012345671, 2e7)]
+    close = sorted(map(float, close))
+    schema = read_specification(written(tmp_path, {"attributes": {"income": {"edges": close}}}))
+    assert read_records(Frame({"income": np.array(close)}), schema)[:, 0].tolist() == list(range(6))
+
+
+def test_specification_may_begin_with_a_byte_order_mark(tmp_path):
+    assert read_specification(written(tmp_path, '\ufeff{"attributes": {"sex": ["f"]}}')).cells == 1
+
+
 @pytest.mark.parametrize(
     ("content", "words"),
     [
         ("{", "must be JSON"),
+        ("[" * 100_000, "brackets within brackets"),
+        ({"attributes": {"age": {"edges": [0, 10**400]}}}, "edges of age must be finite and increase, got [0, 1000"),
+        ({"attributes": {"age": {"maxval": 1_000_000}}}, "with a number below 1,000,000"),
         ([1], '"attributes" with the levels of each'),
         ({"attributes": ["sex"]}, '"attributes" with the levels of each'),
         ({"attributes": {}}, "at least one attribute"),
@@ -75,6 +95,42 @@ def test_specification_must_be_there_and_json(tmp_path):
 def test_edges_that_break_a_rule(edges, kind, words):
     with pytest.raises(kind, match=words):
         Schema({"sex": ("f", "m"), "income": ("none",)}, edges=edges)
+
+
+def test_histograms_that_do_not_fit_into_memory_are_refused_before_data_are_read(tmp_path):
+    schema = read_specification(written(tmp_path, {"attributes": {x: {"maxval": 99_999} for x in "ab"}}))
+    with pytest.raises(
+        ValueError, match=r"^a histogram must have at most 1,073,741,824 counts, .*, got 1 x 10,000,000"
+    ):
+        read_histogram(tmp_path / "absent.csv", schema, ["area"])
+    with pytest.raises(
+        ValueError, match=r"^attributes must have at most 16,777,216 cells together, got 10,000,000,000$"
+    ):
+        schema.query("a")
+
+
+def test_histograms_of_too_many_areas_are_refused(monkeypatch):
+    monkeypatch.setattr("algorithms.intake.LARGEST_HISTOGRAM", 6)
+    frame = Frame({"area": ["a", "b"], "income": [1, 2], "sex": ["f", "m"]})
+    for listed, areas in ((None, 2), (Frame({"area": list("abc")}), 3)):
+        with pytest.raises(ValueError, match=rf"^a histogram must have at most 6 counts, .*, got {areas} x 6$"):
+            read_histogram(frame, SCHEMA, ["area"], places=listed)
+
+
+@pytest.mark.parametrize("levels", [("-9", "other"), ("1.5", "2.5"), ("1e3", "many")])
+def test_a_place_is_not_taken_for_a_level_where_a_level_is_a_number(levels):
+    schema = Schema({"code": levels})
+    with pytest.raises(
+        ValueError, match=rf"^data: code must be one of {', '.join(levels)}; 1 row broke it, such as '1'"
+    ):
+        read_records(Frame({"code": [levels[0], "1"]}), schema)
+    assert read_records(Frame({"code": list(levels)}), schema).tolist() == [[0], [1]]
+
+
+def test_first_edge_is_named_as_written():
+    schema = Schema({"income": ("much",)}, edges={"income": (123456789,)})
+    with pytest.raises(ValueError, match="income must be a number from 123456789 on"):
+        read_records(Frame({"income": [1]}), schema)
 
 
 def test_numbers_fall_into_intervals_that_are_closed_below():

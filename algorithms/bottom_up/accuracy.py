@@ -33,7 +33,9 @@ class Norm:
     scale : float
         Average of the true counts, or of their squares: the error of publishing zeros.
     expected : float or None
-        Expectation of `errors`, exactly; None where counts are calibrated.
+        Expectation of `errors` under the geometric law; None where counts are calibrated. Under that of
+        ``noise="inverse_cdf"`` the absolute error of a cell differs by less than ``1e-13 / epsilon``, its square by
+        less than ``1e-12 / epsilon**2``.
     confidence : float
         Share of replicates that `interval` holds.
     """

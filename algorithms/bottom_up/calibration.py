@@ -81,6 +81,12 @@ class PublishedTotals:
                 f"got {self.totals.size}"
             )
 
+    def everywhere(self, tree: Hierarchy) -> bool:
+        """Tell whether every leaf lies in an area with a published total: then nobody can come or go unnoticed."""
+        nodes = tree.level(self.level)
+        area = tree.ancestors(self.level) - nodes.start
+        return bool((area >= 0).all()) and not np.isnan(self.totals[area]).any()
+
 
 @dataclass(frozen=True, eq=False)
 class Agreement:

@@ -21,9 +21,43 @@ from algorithms.intake import read_histogram
 from algorithms.phsafe.engine import FORMATS, Engine, opened
 from algorithms.schema import Schema
 
-__all__ = ["read_published", "read_units"]
+__all__ = ["count_areas", "read_published", "read_units"]
 
 GIVEN, UNIT = "given_rows", "units_of_weight"  # a view, and a column
+
+
+def count_areas(source: Any, areas: Sequence[str], *, what: str = "data") -> int:
+    """Count the areas that a file names, so that a histogram too large for memory is refused before it is made.
+
+    Parameters
+    ----------
+    source : path or frame
+        As `algorithms.intake.read_histogram` takes it: persons, or a list of areas.
+    areas : sequence of str
+        Columns of area codes.
+    what : str
+        What the source is, for messages.
+
+    Returns
+    -------
+    int
+        Number of different codes of the finest areas.
+
+    Raises
+    ------
+    ValueError
+        If the file cannot be read, or a column is missing or named twice.
+    TypeError
+        If the source is no file and no frame.
+
+    Examples
+    --------
+    >>> count_areas(Frame({"state": ["1", "1", "2"], "county": ["1", "1", "1"]}), ["state", "county"])
+    2
+    """
+    with _columns(what, source, areas) as (database, quoted, _):
+        columns = ", ".join(quoted.values())
+        return int(database.fetch(f"select count(*) as n from (select distinct {columns} from {GIVEN})")["n"][0])
 
 
 def read_units(
@@ -71,11 +105,11 @@ def read_units(
     """
     check_largest_weight(largest)
     names = [*areas, *schema.attributes]
-    with _columns("data", source, [*names, weight]) as (database, quoted):
+    with _columns("data", source, [*names, weight]) as (database, quoted, _):
         number = f"try_cast({quoted[weight]} as double)"
         told = database.fetch(
             f"select count(*) as wrong, min({quoted[weight]}::varchar) as example, coalesce(sum({number}), 0) as total "
-            f"from (select *, coalesce({number} > 0 and {number} <= {largest!r}, false) as valid from {GIVEN}) "
+            f"from (select *, coalesce({number} > 0 and {number} <= {float(largest)!r}, false) as valid from {GIVEN}) "
             f"where not valid"
         )
         if rows := int(told["wrong"][0]):
@@ -103,7 +137,8 @@ def read_published(
     ----------
     source : path or frame
         One row an area: its code and those of the areas around it, the outermost first, and its total. The level is
-        that of the last column of areas in it; areas of the level without a row have no published total.
+        that of the last column of areas in it; areas of the level without a row have no published total. A file whose
+        only column is the total is of the root.
     areas : sequence of str
         Columns of area codes of the data.
     tree : Hierarchy
@@ -121,8 +156,8 @@ def read_published(
     Raises
     ------
     ValueError
-        If the file cannot be read, a column is missing, an area is unknown or has two rows, a total is no whole number
-        of 0 or more, or there is no row.
+        If the file cannot be read, a column is missing, there is none of areas but others, a code is missing, an area
+        is unknown or has two rows, a total is no whole number of 0 or more, or there is no row.
     TypeError
         If the source is no file and no frame.
 
@@ -132,9 +167,14 @@ def read_published(
     >>> read_published(Frame({"state": ["2"], "count": [40]}), ["state", "county"], tree).totals
     array([nan, 40.])
     """
-    with _columns("totals", source, [count], optional=areas) as (database, quoted):
+    with _columns("totals", source, [count], optional=areas) as (database, quoted, given):
         present = [name in quoted for name in areas]
         level = sum(present)
+        if not level and len(given) > 1:
+            raise ValueError(
+                f"totals must have columns of areas ({', '.join(areas)}), or {count} alone for all together, "
+                f"got {reprlib.repr(given)}"
+            )
         if not all(present[:level]):
             raise ValueError(
                 f"totals must have the columns of outer areas too, got {', '.join(set(areas) & {*quoted})}"
@@ -146,7 +186,9 @@ def read_published(
     place = {tree.name(node): node - nodes.start for node in range(nodes.start, nodes.stop)}
     totals = np.full(len(place), np.nan)
     for *codes, total in rows:
-        area = " / ".join(map(str, codes)) or tree.name(0)
+        if not all(codes):
+            raise ValueError(f"totals must have a code in {', '.join(wanted[:-1])} in every row, got a missing one")
+        area = " / ".join(codes) or tree.name(0)
         if area not in place:
             raise ValueError(f"totals must be of areas of the data or of the list of areas, got {area!r}")
         if not np.isnan(totals[place[area]]):
@@ -162,8 +204,8 @@ def read_published(
 @contextmanager
 def _columns(
     what: str, source: Any, names: Sequence[str], optional: Sequence[str] = ()
-) -> Iterator[tuple[Engine, dict[str, str]]]:
-    """Open a source and find its columns by name, whatever its case: how SQL calls them."""
+) -> Iterator[tuple[Engine, dict[str, str], list[str]]]:
+    """Open a source and find its columns by name, whatever its case: how SQL calls them; and list all it has."""
     if isinstance(source, str | os.PathLike) and Path(source).suffix.lower() not in FORMATS:
         raise ValueError(f"{what} must be a .csv or .parquet file, got {os.fspath(source)}")
     with opened("duckdb", [source]) as database:
@@ -179,8 +221,8 @@ def _columns(
             )
         wanted = [name for name in (*names, *optional) if name.upper() in known]
         if len({name.upper() for name in wanted}) < len(wanted):
-            raise ValueError(f"areas, attributes and weight must be different columns, got {', '.join(wanted)}")
-        yield database, {name: _quote(known[name.upper()]) for name in wanted}
+            raise ValueError(f"columns of {what} must be different, got {', '.join(wanted)}")
+        yield database, {name: _quote(known[name.upper()]) for name in wanted}, list(types)
 
 
 def _quote(name: str) -> str:

@@ -35,7 +35,9 @@ class BottomUp:
     """Two-tailed geometric noise on every cell of the histogram; margins, areas and totals add up noisy cells.
 
     **Claim.** Pure DP with `epsilon` when one person is added or removed, relative to the published totals: neighbors
-    agree on these. With ``noise="inverse_cdf"`` this is what the authors promise, and floating point does not keep it.
+    agree on these, so that it covers nobody added or removed where every area has one; a person moved within an area
+    then costs up to twice `epsilon`. With ``noise="inverse_cdf"`` this is what the authors promise, and floating point
+    does not keep it.
     **Sensitivity.** One person changes one cell by 1.
 
     Attributes
@@ -47,7 +49,9 @@ class BottomUp:
     schema : Schema, optional
         What the cells of an area are. Default: cells without names.
     noise : {"exact", "inverse_cdf"}
-        An exact sampler, or the inverse of the distribution function at uniforms of 53 bits, as the authors have it.
+        The law itself, or the inverse of its distribution function at uniforms of 53 bits, as the authors have it. The
+        law is drawn exactly with ``rng="secure"``; a seeded simulation of it ends at ``45.2 / epsilon``, beyond which
+        it has a mass below 1e-19 (see `algorithms.noise.TwoTailedGeometric`).
     published : PublishedTotals, optional
         Totals to which noisy counts are calibrated. They, and which of them agree with the data, are outside the
         promise.

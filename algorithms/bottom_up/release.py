@@ -27,7 +27,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from algorithms.bottom_up.calibration import agreement
 from algorithms.bottom_up.inverse_cdf import InverseCdf
-from algorithms.bottom_up.mechanism import BottomUp
+from algorithms.bottom_up.mechanism import MOST_ATTRIBUTES, BottomUp
 from algorithms.bottom_up.weighted import WeightedBottomUp
 from algorithms.files import check_folder, whole_file, whole_folder
 from algorithms.frames import Frame
@@ -35,7 +35,7 @@ from algorithms.hierarchy import Hierarchy
 from algorithms.noise import Rng, TwoTailedGeometric
 from algorithms.schema import CROSS, DETAILED, TOTAL, Schema
 
-__all__ = ["LARGEST_RELEASE", "Release", "release"]
+__all__ = ["LARGEST_RELEASE", "Release", "check_schema", "release"]
 
 LARGEST_RELEASE = 50_000_000
 """Most rows that are written: a few gigabytes."""
@@ -91,7 +91,7 @@ class Release:
         unit = "person" if isinstance(mechanism, BottomUp) else f"record of weight {mechanism.largest_weight:g} or less"
         deviation = math.sqrt(TwoTailedGeometric(law.epsilon).variance)
         lines = [
-            f"{'promise':<24} {mechanism.claim}: one {unit} added or removed",
+            f"{'promise':<24} {mechanism.claim}: {self._covered(unit)}",
             f"{'sensitivity':<24} {mechanism.sensitivity:,} in one of {tree.n_leaves * schema.cells:,} cells",
             f"{'noise of a cell':<24} two-tailed geometric, epsilon {law.epsilon:g} a person ({sampler})",
             "",
@@ -103,6 +103,17 @@ class Release:
             cell, total = deviation * math.sqrt(most), deviation * math.sqrt(most * schema.cells)
             lines.append(f"{name:<24} {tree.level(j).stop - tree.level(j).start:>9,} {cell:>20.4g} {total:>14.4g}")
         return "\n".join([*lines, "", *self._warnings()])
+
+    def _covered(self, unit: str) -> str:
+        published, (_, tree) = self.mechanism.published, _structure(self.mechanism)
+        if published is None:
+            return f"one {unit} added or removed"
+        if not published.everywhere(tree):
+            return f"one {unit} added or removed, relative to the published totals"
+        return (
+            "covers nobody who is added or removed, for every area has a published total; "
+            f"one {unit} moved within an area costs up to {2 * self.mechanism.epsilon:g}"
+        )
 
     def _warnings(self) -> list[str]:
         counted, law = self.mechanism.of_counts, self.mechanism.of_counts.law
@@ -131,11 +142,12 @@ class Release:
         """What made the release."""
         mechanism, (schema, tree) = self.mechanism, _structure(self.mechanism)
         published = mechanism.published
-        noise = "secure: on the operating system's entropy"
+        noise = "secure: exact, on the operating system's entropy"
+        relative = {} if published is None else {"relative_to": "published totals"}
         return {
             "noise": noise if self.secure else "from a seeded generator: a simulation, not to be published",
             "sampler": mechanism.noise,
-            "promise": mechanism.claim.to_dict(),
+            "promise": mechanism.claim.to_dict() | relative,
             "sensitivity": mechanism.sensitivity,
             "noise_epsilon": mechanism.of_counts.law.epsilon,
             "largest_weight": None if isinstance(mechanism, BottomUp) else float(mechanism.largest_weight),
@@ -169,6 +181,30 @@ class Release:
             for name, text in (("ledger.txt", self.ledger), ("release.json", json.dumps(self.provenance, indent=4))):
                 with whole_file(staged / name) as file:
                     file.write(f"{text}\n")
+
+
+def check_schema(schema: Schema, areas: int = 1) -> None:
+    """Refuse attributes of which no release can be made, as soon as they are known.
+
+    Parameters
+    ----------
+    schema : Schema
+        Attributes and levels.
+    areas : int
+        Number of areas of all levels, or as many as are known.
+
+    Raises
+    ------
+    ValueError
+        If a column of the tables would stand twice, there are more than 12 attributes, or more rows than
+        `LARGEST_RELEASE`.
+    """
+    if taken := [name for name in schema.attributes if name.upper() in ("AREA", "COUNT")]:
+        raise ValueError(f"attributes must not be called AREA or COUNT, as columns of the tables are, got {taken[0]!r}")
+    if (number := len(schema.shape)) > MOST_ATTRIBUTES:
+        raise ValueError(f"a release must be of at most {MOST_ATTRIBUTES} attributes, got {number}")
+    if (rows := areas * math.prod(side + 1 for side in schema.shape)) > LARGEST_RELEASE:
+        raise ValueError(f"a release must have at most {LARGEST_RELEASE:,} rows, got {rows:,} or more")
 
 
 def release(
@@ -207,8 +243,9 @@ def release(
     Raises
     ------
     ValueError
-        If there is no tree or schema, counts do not fit them, levels are not named, a column would stand twice, there
-        are more rows than `LARGEST_RELEASE`, or the folder is not empty.
+        If there is no tree or schema, counts do not fit them, levels are not named, the schema is refused by
+        `check_schema`, noise by inversion is asked of a secure release, no area's total is the published one, or the
+        folder is not empty.
     TypeError
         If counts are not numbers.
     ImportError
@@ -230,19 +267,21 @@ def release(
     names = tuple(f"level {j}" for j in range(1, tree.depth + 1)) if areas is None else tuple(areas)
     if len(names) != tree.depth:
         raise ValueError(f"areas must name each of {tree.depth} levels below the root, got {', '.join(names)}")
-    if taken := [name for name in schema.attributes if name.upper() in ("AREA", "COUNT")]:
-        raise ValueError(f"attributes must not be called AREA or COUNT, as columns of the tables are, got {taken[0]!r}")
-    if (rows := tree.n_nodes * math.prod(side + 1 for side in schema.shape)) > LARGEST_RELEASE:
-        raise ValueError(f"a release must have at most {LARGEST_RELEASE:,} rows, got {rows:,}")
+    check_schema(schema, tree.n_nodes)
+    secure = isinstance(rng, str)
+    if secure and mechanism.noise != "exact":
+        raise ValueError(f'a secure release needs noise="exact", got {mechanism.noise!r}: its noise ends')
     counted = mechanism.of_counts
     exact = counted.counts(counts)
-    cells = counted(exact, 1, rng)[0]
     withheld: tuple[str, ...] = ()
     if (published := counted.published) is not None:
+        agreed = agreement(published, tree, exact)
+        if not agreed.reported.any():
+            raise ValueError("at least one area must be reported, got none that agrees with its published total")
         first = tree.level(published.level).start
-        off = np.flatnonzero(agreement(published, tree, exact).inconsistent)
-        withheld = tuple(tree.name(first + int(area)) for area in off)
-    made = Release(mechanism, cells, names, withheld, secure=isinstance(rng, str), listed=listed)
+        withheld = tuple(tree.name(first + int(area)) for area in np.flatnonzero(agreed.inconsistent))
+    cells = counted(exact, 1, rng)[0]
+    made = Release(mechanism, cells, names, withheld, secure=secure, listed=listed)
     if out is not None:
         made.write(out)
     return made

@@ -27,6 +27,7 @@ Floats = NDArray[np.float64]
 UNITS = 2**20
 """Parts of a person in which weights are added up."""
 
+LEAST = 1e-12  # epsilon of the noise, see `TwoTailedGeometric`
 HEAVIEST = 2**31  # people for whom one record may stand
 MOST = 2**33
 """People for whom all records may stand, so that sums of units stay below 2**53."""
@@ -67,8 +68,8 @@ class WeightedBottomUp:
     Raises
     ------
     ValueError
-        If the largest weight is not positive, or above 2**31; if the shape is not of one or two sides; and as
-        `BottomUp`.
+        If the largest weight is not positive, or above 2**31; if the shape is not of one or two sides; if too little of
+        `epsilon` is left for a person; and as `BottomUp`.
     TypeError
         As `BottomUp`, or if the largest weight is no number.
 
@@ -120,6 +121,10 @@ class WeightedBottomUp:
         sides = self.shape if isinstance(self.shape, tuple) else ()
         if len(sides) not in (1, 2) or not all(isinstance(side, int | np.integer) and side > 0 for side in sides):
             raise ValueError(f"shape must be (leaves,) or (leaves, cells), got {self.shape!r}")
+        if TwoTailedGeometric(self.epsilon).epsilon / self._hidden < LEAST:
+            raise ValueError(
+                f"epsilon / ceil(largest weight) must be at least {LEAST:g}, got {self.epsilon:g} / {self._hidden}"
+            )
         self.of_counts.counts(np.zeros(self.shape, np.int64))  # refuses what does not fit
 
     @property

@@ -70,9 +70,13 @@ class FractionalCounts(WeightedBottomUp):
         """Loss in nats of the worst pair of neighbors: infinite."""
         return math.inf
 
+    def counts(self, data: ArrayLike) -> NDArray[np.float64]:  # type: ignore[override]
+        """Return the weighted counts of records as they are, not rounded: shape `shape`."""
+        return units_of(data, self.shape, self.largest_weight) / UNITS
+
     def __call__(self, data: ArrayLike, size: int, rng: Rng) -> NDArray[np.float64]:
         """Release the weighted counts of records, shape (n, 2), `size` times: shape (size, *shape)."""
-        exact = units_of(data, self.shape, self.largest_weight) / UNITS
+        exact = self.counts(data)
         noisy: NDArray[np.float64] = exact + self.of_counts.law.sample((size, *exact.shape), rng)
         return noisy
 
@@ -89,7 +93,7 @@ class FractionalCounts(WeightedBottomUp):
         return self._log_likelihood
 
     def _log_likelihood(self, outputs: ArrayLike, records: ArrayLike) -> NDArray[np.float64]:
-        exact = units_of(records, self.shape, self.largest_weight) / UNITS
+        exact = self.counts(records)
         law = self.of_counts.law.logpmf(np.asarray(outputs) - exact)
         total: NDArray[np.float64] = law.reshape(len(law), -1).sum(axis=1)
         return total

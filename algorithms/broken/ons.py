@@ -28,8 +28,8 @@ class ClassicalGaussian(IndependentNoise):
 
     **Claim.** Approximate DP with `epsilon` and `delta` when one person is added or removed.
     **Bug.** The theorem behind the scale holds for an epsilon below 1. Beyond, noise is too small.
-    **True loss.** At epsilon 10 the delta of one table is 0.213 where 0.05 is promised. Rounding to whole numbers happens
-    to mend that at epsilon 10, and does not at 7, where 0.065 is left.
+    **True loss.** At epsilon 10 the delta of one table is 0.213 where 0.05 is promised. Rounding to whole numbers
+    happens to mend that at epsilon 10, and does not at 7, where 0.065 is left.
 
     References
     ----------

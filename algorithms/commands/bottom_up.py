@@ -35,12 +35,13 @@ def release_bottom_up(
         Path | None,
         typer.Option(
             help="Totals published before: columns of areas down to one level, and count. Noisy counts are calibrated "
-            "to those that agree with the data; areas where they do not are not reported. No promise covers either."
+            "to those that agree with the data; areas where they do not are not reported. No promise covers either. "
+            "A file whose only column is count is of all areas together."
         ),
     ] = None,
     tolerance: Annotated[int, typer.Option(help="People by which the data may differ from a published total.")] = 0,
     noise: Annotated[
-        str, typer.Option(help="exact, or inverse-cdf: the authors' sampler, which does not keep the promise.")
+        str, typer.Option(help="exact, or inverse-cdf with --seed: the authors' sampler does not keep the promise.")
     ] = "exact",
     seed: Annotated[
         int | None, typer.Option(help="Seeded noise instead of secure noise: a simulation, not to be published.")
@@ -50,9 +51,9 @@ def release_bottom_up(
     from rich.console import Console
 
     from algorithms.bottom_up import BottomUp, WeightedBottomUp
-    from algorithms.bottom_up.intake import read_published, read_units
-    from algorithms.bottom_up.release import release
-    from algorithms.bottom_up.weighted import check_largest_weight, round_units
+    from algorithms.bottom_up.intake import count_areas, read_published, read_units
+    from algorithms.bottom_up.release import check_schema, release
+    from algorithms.bottom_up.weighted import round_units
     from algorithms.files import check_folder
     from algorithms.intake import read_histogram
     from algorithms.specification import read_specification
@@ -60,22 +61,30 @@ def release_bottom_up(
     rng, words = noise_of(seed)
     if noise not in ("exact", "inverse-cdf"):
         raise ValueError(f"noise must be exact or inverse-cdf, got {noise!r}")
+    if noise == "inverse-cdf" and seed is None:
+        raise ValueError("--noise inverse-cdf needs --seed: it can be simulated, and no secure release has it")
     if (weight is None) != (largest_weight is None):
         raise ValueError("--weight and --largest-weight go together")
     if weight is not None and count is not None:
         raise ValueError("--weight goes without --count: a record of a sample is one person")
     if tolerance and totals is None:
         raise ValueError("--tolerance goes with --totals")
-    check_folder(out)
     columns = [name.strip() for name in areas.split(",")]
+    if not all(columns):
+        raise ValueError(f"--areas must name columns with commas between, such as state,county, got {areas!r}")
+    check_folder(out)
     sampler: Any = noise.replace("-", "_")
     BottomUp(epsilon, noise=sampler)([0], 0, rng)  # a bad budget or missing noise is told before data are read
+    if largest_weight is not None:
+        WeightedBottomUp(epsilon, largest_weight, (1,), noise=sampler)
     schema = read_specification(spec)
+    check_schema(schema)
     with interruptible(), Console(stderr=True).status("counting, drawing noise"):
+        named, what = (data, "data") if geo is None else (geo, "the list of areas")
+        check_schema(schema, count_areas(named, columns, what=what))  # before a histogram of that size is made
         if weight is None or largest_weight is None:
             tree, counts = read_histogram(data, schema, columns, count=count, places=geo)
         else:
-            check_largest_weight(largest_weight)
             tree, units = read_units(data, schema, columns, weight=weight, largest=largest_weight, places=geo)
             counts = round_units(units)
         known = None if totals is None else read_published(totals, columns, tree, tolerance=tolerance)

@@ -19,7 +19,7 @@ def release_nist(
     spec: Annotated[Path, typer.Option(help="Public specification of the fields and their levels, .json.")],
     epsilon: Annotated[float, typer.Option(help="Budget in nats, one record added or removed.")],
     public: Annotated[
-        Path | None, typer.Option(help="Public records of the same kind, by which correlated fields are grouped.")
+        Path | None, typer.Option(help="Public records, by which correlated fields are grouped: far more than levels.")
     ] = None,
     groups: Annotated[
         Path | None, typer.Option(help='Groups instead of public records: {"groups": [["age", "sex"], ...]}.')
@@ -47,14 +47,14 @@ def release_nist(
         raise ValueError("--public or --groups is needed, and not both: the data must have no say in the groups")
     if groups is not None and max_bins is not None:
         raise ValueError("--max-bins goes with --public, not with --groups")
+    if public is not None and public.exists() and data.exists() and public.samefile(data):
+        raise ValueError("--public must be another file than --data: the data must have no say in the groups")
     check_folder(out)
     schema = read_specification(spec)
     settings: dict[str, Any] = {} if factor is None else {"factor": factor}
-    # Whatever is wrong with the settings is said before any record is read.
-    NistDp3(schema, Groups.single(schema), epsilon, rows=rows, **settings)
     chosen = None if groups is None else read_groups(groups)
-    if chosen is not None:
-        chosen.check(schema)
+    # Whatever is wrong with the settings is said before any record is read.
+    NistDp3(schema, chosen or Groups.single(schema), epsilon, rows=rows, **settings)
     with interruptible(), Console(stderr=True).status("reading, counting, drawing noise and rows"):
         if chosen is None:
             limits = {} if max_bins is None else {"max_bins": max_bins}

@@ -54,58 +54,77 @@ def release_ons(
     ] = None,
 ) -> int:
     """Release frequency tables by the two methods of the pilot of the Office for National Statistics."""
-    from rich.console import Console
+    with interruptible():
+        from rich.console import Console
 
-    from algorithms.files import check_folder
-    from algorithms.hierarchy import Hierarchy
-    from algorithms.intake import read_histogram
-    from algorithms.ons import IndependentNoise, OnsTopDown
-    from algorithms.ons.release import default_levels, release
-    from algorithms.ons.tables import PILOT_TABLES, Domain
-    from algorithms.specification import read_specification
+        from algorithms.files import check_folder
+        from algorithms.hierarchy import Hierarchy
+        from algorithms.intake import check_histogram, read_histogram
+        from algorithms.ons import IndependentNoise, OnsTopDown
+        from algorithms.ons.release import check_columns, default_levels, release
+        from algorithms.ons.tables import PILOT_TABLES, Domain
+        from algorithms.specification import read_specification
 
-    rng, noise = noise_of(seed)
-    check_folder(out)
-    schema, columns = read_specification(spec), [name.strip() for name in areas.split(",")]
-    tables, shares = _assigned("--table", table or [], columns)
-    levels, parts = _assigned("--level", level or [], columns)
-    independent = method == "independent"
-    if method not in ("independent", "top-down"):
-        raise ValueError(f"--method must be one of independent, top-down, got {method!r}")
-    if independent and levels:
-        raise ValueError("--level goes with --method top-down")
-    if not independent and (delta or nonnegative or any(shares)):
-        raise ValueError("--delta, --nonnegative and shares of tables go with --method independent")
-    piloted = {"sex", "age", "marital", "month", "cause"} <= set(schema.attributes) and len(columns) == 2
-    if independent and not tables and not piloted:
-        raise ValueError("--table is needed: the pilot's tables are of its attributes and two levels of areas")
-    if (any(shares) and not all(shares)) or not all(parts):
-        raise ValueError("--table must have a share each, or none; --level must have one")
-    if seed is None and law != "geometric":
-        raise ValueError(f"--law must be geometric for secure noise, got {law!r}: others can be simulated, with --seed")
-
-    def made_for(tree: Hierarchy) -> IndependentNoise | OnsTopDown:
-        options: dict[str, Any] = {"law": law}
-        if independent:
-            options |= {"delta": delta, "nonnegative": nonnegative}
-            return IndependentNoise(
-                tree, schema, epsilon, tables or PILOT_TABLES, shares if any(shares) else (), **options
+        rng, noise = noise_of(seed)
+        check_folder(out)
+        schema, columns = read_specification(spec), [name.strip() for name in areas.split(",")]
+        if not all(columns):
+            raise ValueError(f"--areas must name one column at least, with commas between columns only, got {areas!r}")
+        check_columns(columns, schema)
+        check_histogram(1, schema)
+        tables, shares = _assigned("--table", table or [], columns)
+        levels, parts = _assigned("--level", level or [], columns)
+        independent = method == "independent"
+        if method not in ("independent", "top-down"):
+            raise ValueError(f"--method must be one of independent, top-down, got {method!r}")
+        if independent and levels:
+            raise ValueError("--level goes with --method top-down")
+        if not independent and (delta or nonnegative or any(shares)):
+            raise ValueError("--delta, --nonnegative and shares of tables go with --method independent")
+        piloted = {"sex", "age", "marital", "month", "cause"} <= set(schema.attributes) and len(columns) == 2
+        if independent and not tables and not piloted:
+            raise ValueError("--table is needed: the pilot's tables are of its attributes and two levels of areas")
+        if (any(shares) and not all(shares)) or not all(parts):
+            raise ValueError("--table must have a share each, or none; --level must have one")
+        if seed is None and law != "geometric":
+            raise ValueError(
+                f"--law must be geometric for secure noise, got {law!r}: others can be simulated, with --seed"
             )
-        chosen = (levels, parts) if levels else default_levels(Domain(tree, schema))
-        top_down = OnsTopDown(tree, schema, epsilon, *chosen, **options)
-        _ = [top_down.domain.query(one) for one in tables]
-        return top_down
 
-    made_for(Hierarchy.regular(1, len(columns)))  # settings are refused before data are read
-    with interruptible(), Console(stderr=True).status("counting, drawing noise, tabulating"):
-        tree, histogram = read_histogram(data, schema, columns, count=count, places=geo)
-        mechanism = made_for(tree)
-        counted = () if independent else tables or PILOT_TABLES * piloted
-        made = release(mechanism, histogram, areas=columns, tables=counted, out=out, rng=rng, listed=geo is not None)
+        def made_for(tree: Hierarchy) -> IndependentNoise | OnsTopDown:
+            options: dict[str, Any] = {"law": law}
+            if independent:
+                options |= {"delta": delta, "nonnegative": nonnegative}
+                return IndependentNoise(
+                    tree, schema, epsilon, tables or PILOT_TABLES, shares if any(shares) else (), **options
+                )
+            chosen = (levels, parts) if levels else default_levels(Domain(tree, schema))
+            top_down = OnsTopDown(tree, schema, epsilon, *chosen, **options)
+            _ = [top_down.domain.query(one) for one in tables]
+            return top_down
+
+        with Console(stderr=True).status("counting, drawing noise, tabulating"):
+            try:
+                made_for(Hierarchy.regular(1, len(columns)))  # settings are refused before data are read
+                tree, histogram = read_histogram(data, schema, columns, count=count, places=geo)
+                mechanism = made_for(tree)
+                counted = () if independent else tables or PILOT_TABLES * piloted
+                made = release(
+                    mechanism, histogram, areas=columns, tables=counted, out=out, rng=rng, listed=geo is not None
+                )
+            except ValueError as error:
+                raise ValueError(_in_words(str(error), columns)) from error
     print(made.ledger)
     people = "" if made.people is None else f" and {int(made.people.sum()):,} synthetic people"
     print(f"{len(made.tables)} tables{people}, with {noise}, written to {out}.")
     return 0
+
+
+def _in_words(message: str, columns: list[str]) -> str:
+    """Name the levels of tables as the user does: ``region: sex`` for ``level 1: sex``."""
+    for number, name in enumerate(("total", *columns)):
+        message = message.replace(f"level {number}: ", f"{name}: ")
+    return message
 
 
 def _assigned(option: str, texts: list[str], columns: list[str]) -> tuple[list[Any], list[str]]:
@@ -115,8 +134,10 @@ def _assigned(option: str, texts: list[str], columns: list[str]) -> tuple[list[A
     found, shares = [], []
     for text in texts:
         place, _, rest = text.partition(":")
-        query, _, share = rest.partition("=")
-        if place.strip() not in ("total", *columns) or not query:
+        query, equals, share = rest.partition("=")
+        if equals and not share.strip():
+            raise ValueError(f"{option} must have a share after =, or no =, got {text!r}")
+        if place.strip() not in ("total", *columns) or not query.strip():
             where = ", ".join(("total", *columns))
             raise ValueError(f"{option} is written as AREA:QUERY, AREA one of {where}, got {text!r}")
         found.append(Table(("total", *columns).index(place.strip()), query.strip()))

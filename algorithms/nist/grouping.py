@@ -11,13 +11,12 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from algorithms.nist.groups import LEAST, Decision, Groups
-from algorithms.nist.records import bins_of, check_records, product
+from algorithms.nist.records import LARGEST_GROUP, bins_of, check_records, product
 from algorithms.schema import CROSS, Schema
 
 __all__ = ["MOST_BINS", "association", "choose_groups"]
 
 MOST_BINS = 2_000  # of a group: on public records of KDD Census-Income better than 300 and 5,000 from epsilon 0.3 to 8
-TABULATED = 2**22  # largest table of two fields that is counted to tell why they stay apart
 SAME = 12  # decimals to which associations count as equal
 
 
@@ -29,11 +28,11 @@ def choose_groups(
     Parameters
     ----------
     public_records : array_like of int, shape (n, fields)
-        Codes of public records of the same kind, at least one.
+        Codes of public records of the same kind, at least one; they should outnumber the levels of every field by far.
     schema : Schema
         Fields and levels.
     max_bins : int
-        Most bins of a group; no less than the levels of any field.
+        Most bins of a group, 2**22 at most; no less than the levels of any field.
     least : float
         Mean association that two groups need to be joined, in (0, 1].
 
@@ -55,6 +54,10 @@ def choose_groups(
     V of each field of one with each of the other), as long as that is at least `least` and the bins of both together
     are at most `max_bins`. Of equals the first in the order of the schema are joined. The average keeps a chain of
     fields, each near the next alone, from ending in one group.
+
+    Few records tell little: of fields with about as many levels as there are records, associations of independent ones
+    are spread from 0 far beyond `least`, and fields are joined or kept apart by chance. That costs usefulness, not
+    privacy.
 
     Each join leaves fewer groups, and so less noise for every one of them; but the bins of its histogram multiply.
 
@@ -90,7 +93,7 @@ def choose_groups(
     between = np.zeros((count, count))  # sums over pairs of fields, of any two groups
     for one, other in combinations(range(count), 2):
         bins = shape[one] * shape[other]
-        known = bins <= max(max_bins, TABULATED)  # others can never be together
+        known = bins <= LARGEST_GROUP  # others can never be together
         value = association(_table(columns, one, other, shape)) if known else math.nan
         between[one, other] = between[other, one] = value
     groups = [[column] for column in range(count)]
@@ -122,8 +125,9 @@ def association(table: ArrayLike) -> float:
     Returns
     -------
     float
-        From 0 to 1; 0 on average, nearly, for independent fields however large the table, where the plain V grows with
-        it; 0 where a field has only one level.
+        From 0 to 1; near 0 for independent fields, as long as records outnumber levels, where the plain V grows with
+        the table; 0 where a field has only one level. It is the square, before it is cut at 0, that averages 0; with
+        no more records than levels single values say nothing.
 
     References
     ----------
@@ -183,6 +187,8 @@ def _decision(
 def _check_limits(schema: Schema, max_bins: int, least: float) -> None:
     if isinstance(max_bins, bool) or not isinstance(max_bins, int | np.integer):
         raise TypeError(f"max_bins must be a whole number, got {max_bins!r}")
+    if max_bins > LARGEST_GROUP:
+        raise ValueError(f"max_bins must be at most {LARGEST_GROUP:,}, got {max_bins}")
     widest = max(schema.attributes, key=lambda name: len(schema.attributes[name]))
     if max_bins < len(schema.attributes[widest]):
         levels = len(schema.attributes[widest])

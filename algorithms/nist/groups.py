@@ -14,6 +14,7 @@ from algorithms.schema import CROSS, Schema
 __all__ = ["LEAST", "Decision", "Groups", "read_groups"]
 
 LEAST = 0.3  # association from which fields are joined
+SHOWN = 3  # pairs of a kind that are named
 
 
 @dataclass(frozen=True)
@@ -124,11 +125,15 @@ class Groups:
         apart = [one for one in self.decisions if not one.joined]
         weak = [one for one in apart if one.association < self.least]
         lines += ["", "left apart"]
-        lines += [f"{_words(one)}, above {self.max_bins:,}" for one in apart if one not in weak]
-        if weak:
-            pairs = "1 pair" if len(weak) == 1 else f"{len(weak)} pairs"
-            lines.append(f"{pairs} of groups with association below {self.least:g}; the largest:")
-            lines += list(map(_words, weak[:3]))
+        unknown = [one for one in apart if math.isnan(one.association)]
+        lines += [f"{_words(one)}, above {self.max_bins:,}" for one in apart if one not in (*weak, *unknown)]
+        for few, rule, first in (
+            (unknown, "a table too large to count", "the first"),
+            (weak, f"association below {self.least:g}", "the largest"),
+        ):
+            if few:
+                pairs = "1 pair" if len(few) == 1 else f"{len(few)} pairs"
+                lines += [f"{pairs} of groups with {rule}; {first}:", *map(_words, few[:SHOWN])]
         return "\n".join(lines if apart else [*lines, "none"])
 
     def to_dict(self) -> dict[str, Any]:

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from algorithms.nist.groups import Groups
-from algorithms.nist.records import bins_of, check_records, code_type, product
+from algorithms.nist.records import LARGEST_GROUP, bins_of, check_records, code_type, product
 from algorithms.nist.stages import HistogramStage, MeasurementStage, chunks
 from algorithms.nist.synthesis import Fitted, check_rows, draw_bins
 from algorithms.noise import Laplace, Rng, TwoTailedGeometric
@@ -23,7 +23,7 @@ __all__ = ["NistDp3"]
 
 Law = Literal["laplace", "geometric"]
 Chosen = Sequence[str | Sequence[str]] | None
-LARGEST_GROUP = 2**22  # bins of a histogram: 32 MB an array, of which a few exist at a time
+LEAST_SHARE = 1e-12  # epsilon of a histogram, see `TwoTailedGeometric`
 
 
 @dataclass(frozen=True, eq=False)
@@ -44,7 +44,7 @@ class NistDp3:
     factor : float
         Of the cut, 0 or more: a noisy count below ``factor * scale * log10(bins)`` becomes 0.
     rows : int
-        Synthetic rows, at least 1.
+        Synthetic rows, at least 1 and at most 50 million, and a billion values in all fields.
     law : {"laplace", "geometric"}
         Noise of every bin: Laplace of scale ``len(groups) / epsilon``, as its author has it, or two-tailed geometric of
         the same rate. A release with ``rng="secure"`` needs the geometric: floating-point noise leaks by its last bits.
@@ -62,7 +62,8 @@ class NistDp3:
     The author states a cut proportional to ``scale * log10(bins)`` and not its factor. The default is :math:`\ln 10`:
     Laplace noise exceeds :math:`\ln(10)\,b\log_{10}B = b\ln B` with probability :math:`e^{-\ln B}/2 = 1/(2B)`, so that
     a histogram with nobody in it keeps half a spurious bin on average, whatever its size. Of geometric noise with
-    :math:`q = e^{-1/b}` it is at least :math:`q/(1+q)` and at most :math:`1/(1+q)` of a bin.
+    :math:`q = e^{-1/b}` it is at least :math:`q/(1+q)` and at most :math:`1/(1+q)` of a bin. Where the cut is below 1
+    fewer are kept, as the least noise rounds to 0.
 
     Nothing is ever counted over all fields: memory holds one histogram, and what the cut leaves of the others.
 
@@ -102,12 +103,16 @@ class NistDp3:
         if self.law not in get_args(Law):
             raise ValueError(f'law must be "laplace" or "geometric", got {self.law!r}')
         object.__setattr__(self, "epsilon", TwoTailedGeometric(self.epsilon).epsilon)
-        _ = self.noise  # refuses what leaves too little for a group
+        if self.share < LEAST_SHARE:
+            raise ValueError(
+                f"epsilon / groups must be at least {LEAST_SHARE:g}, got {self.epsilon:g} / {len(self.groups)}"
+            )
+        _ = self.noise  # refuses a scale out of range
         if isinstance(self.factor, bool) or not isinstance(self.factor, int | float | np.number):
             raise TypeError(f"factor must be a number, got {self.factor!r}")
         if not 0 <= self.factor < math.inf:
             raise ValueError(f"factor must be 0 or more and finite, got {self.factor}")
-        check_rows(self.rows)
+        check_rows(self.rows, len(self.schema.attributes))
 
     @property
     def claim(self) -> PureDP:
@@ -148,10 +153,11 @@ class NistDp3:
 
     @property
     def spurious(self) -> tuple[float, ...]:
-        """Bins, of each group, that noise alone would keep on average, rounding aside, if nobody were in any."""
+        """Bins, of each group, that noise alone would keep on average, if nobody were in any."""
         law = self.noise
         geometric = isinstance(law, TwoTailedGeometric)
-        cuts = (math.ceil(cut) if geometric else cut for cut in self.thresholds)
+        # A bin is kept if its count is not below the cut and does not round to 0.
+        cuts = (max(1, math.ceil(cut)) if geometric else max(0.5, cut) for cut in self.thresholds)
         return tuple(bins * float(law.cdf(-cut)) for bins, cut in zip(self.bins, cuts, strict=True))
 
     def histogram(self, records: NDArray[Any], group: int) -> NDArray[np.int64]:

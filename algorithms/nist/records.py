@@ -11,7 +11,10 @@ from numpy.typing import ArrayLike, NDArray
 
 from algorithms.schema import Schema
 
-__all__ = ["bins_of", "check_records", "code_type", "product"]
+__all__ = ["LARGEST_GROUP", "bins_of", "check_records", "code_type", "product"]
+
+LARGEST_GROUP = 2**22
+"""Most bins of a histogram: 32 MB an array, of which a few exist at a time."""
 
 
 def check_records(records: ArrayLike, schema: Schema, *, name: str = "records") -> NDArray[Any]:

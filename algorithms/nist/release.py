@@ -92,6 +92,7 @@ class Release:
             "factor": nist.factor,
             "rows": len(self.synthetic),
             "groups": list(nist.groups.names),
+            "groups_from": "a list of groups" if nist.groups.max_bins is None else "public records",
             "uniform": list(self.fitted.uniform),
             "fields": {name: list(levels) for name, levels in nist.schema.attributes.items()},
             "software": f"plaudit {metadata.version('plaudit')}",
@@ -162,7 +163,8 @@ def release(
     nist : NistDp3
         Which histograms, at what price, and how many rows.
     records : array_like of int, shape (n, fields)
-        Codes of the records to be protected.
+        Codes of the records to be protected. There may be none, shape (0, fields), as the promise holds for that
+        database too; an empty file is refused at the door, by `read_records`.
     out : path-like, optional
         Folder to write, which must not exist or be empty.
     rng : "secure" or numpy Generator
@@ -177,8 +179,8 @@ def release(
     Raises
     ------
     ValueError
-        If noise of floating-point numbers is asked of a secure release, records do not fit the schema, or the folder
-        is not empty.
+        If noise of floating-point numbers is asked of a secure release, a field is called GROUP or COUNT, records do
+        not fit the schema, or the folder is not empty.
     TypeError
         If codes are not whole numbers.
     ImportError
@@ -198,6 +200,8 @@ def release(
     """
     if out is not None:
         check_folder(out)
+    if taken := [name for name in nist.schema.attributes if name.upper() in ("GROUP", "COUNT")]:
+        raise ValueError(f"fields must not be called GROUP or COUNT, as columns of a file are, got {taken[0]!r}")
     secure = isinstance(rng, str)
     if secure and nist.law != "geometric":
         raise ValueError(f'a secure release needs law="geometric", got {nist.law!r}: floating-point noise leaks')

@@ -14,6 +14,8 @@ from algorithms.schema import Schema
 
 __all__ = ["Fitted", "check_rows", "draw_bins"]
 
+MOST_ROWS, MOST_VALUES = 50_000_000, 1_000_000_000  # of a release: a few gigabytes
+
 
 @dataclass(frozen=True, eq=False)
 class Fitted:
@@ -71,11 +73,11 @@ class Fitted:
         Raises
         ------
         ValueError
-            If no row is asked for.
+            If no row is asked for, or too many.
         TypeError
             If `rows` is not a whole number.
         """
-        wanted = check_rows(self.rows if rows is None else rows)
+        wanted = check_rows(self.rows if rows is None else rows, len(self.schema.attributes))
         chance = np.random.default_rng() if rng is None else rng
         place = {name: column for column, name in enumerate(self.schema.attributes)}
         made = np.empty((wanted, len(place)), code_type(self.schema))
@@ -90,13 +92,15 @@ class Fitted:
         return made
 
 
-def check_rows(rows: int) -> int:
+def check_rows(rows: int, fields: int) -> int:
     """Return a number of rows, or refuse it.
 
     Parameters
     ----------
     rows : int
         As asked for.
+    fields : int
+        Values of each.
 
     Returns
     -------
@@ -106,7 +110,7 @@ def check_rows(rows: int) -> int:
     Raises
     ------
     ValueError
-        If it is below 1.
+        If it is below 1, above 50 million, or there are more than a billion values.
     TypeError
         If it is not a whole number.
     """
@@ -114,6 +118,10 @@ def check_rows(rows: int) -> int:
         raise TypeError(f"rows must be a whole number, got {rows!r}")
     if rows < 1:
         raise ValueError(f"rows must be at least 1, got {rows}")
+    if rows > MOST_ROWS:
+        raise ValueError(f"rows must be at most {MOST_ROWS:,}, got {rows:,}")
+    if rows * fields > MOST_VALUES:
+        raise ValueError(f"rows x fields must be at most {MOST_VALUES:,}, got {rows:,} x {fields:,}")
     return int(rows)
 
 

@@ -43,15 +43,14 @@ def marginal_distance(
     Returns
     -------
     float
-        From 0 (the same margins) to 1 (nothing in common). The challenge of NIST took sums of absolute differences,
-        twice this, and scored ``1_000_000 * (1 - distance)``.
+        From 0 (the same margins) to 1 (nothing in common).
 
     Raises
     ------
     ValueError
         If a database is empty or does not fit the schema, or a number is out of range.
     TypeError
-        If codes are not whole numbers.
+        If codes, `ways` or `marginals` are not whole numbers.
 
     References
     ----------
@@ -72,6 +71,9 @@ def marginal_distance(
     if not all(map(len, both)):
         raise ValueError(f"databases must have one record at least, got {len(both[0])} and {len(both[1])}")
     fields = len(schema.attributes)
+    for name, value in (("ways", ways), ("marginals", marginals)):
+        if isinstance(value, bool) or not isinstance(value, int | np.integer):
+            raise TypeError(f"{name} must be a whole number, got {value!r}")
     if not 1 <= ways <= fields:
         raise ValueError(f"ways must be from 1 to {fields}, got {ways}")
     if marginals < 1:

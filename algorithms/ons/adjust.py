@@ -33,7 +33,7 @@ def adjusted(parents: ArrayLike, values: ArrayLike) -> Floats:
     Raises
     ------
     ValueError
-        If shapes do not fit, a number is negative, or zeros would have to add up to more.
+        If shapes do not fit, a number is negative or not finite, or zeros would have to add up to more.
 
     Examples
     --------
@@ -42,8 +42,6 @@ def adjusted(parents: ArrayLike, values: ArrayLike) -> Floats:
     """
     above, given = np.asarray(parents, np.float64), np.asarray(values, np.float64)
     _check_families(above, given)
-    if min(above.min(initial=0), given.min(initial=0)) < 0:
-        raise ValueError(f"counts must not be negative, got {min(above.min(), given.min()):g}")
     sums = given.sum(axis=1)
     if (above[sums == 0] > 0).any():
         raise ValueError(f"parts of {above[(sums == 0) & (above > 0)][0]:g} must not all be 0")
@@ -62,7 +60,7 @@ def maximum_remainder(
     Parameters
     ----------
     parents : array_like of int, shape (families,)
-        Totals to keep.
+        Totals to keep, whole numbers of 0 or more.
     values : array_like of float, shape (families, parts)
         Non-negative, each family adding up to its parent, to rounding.
     rng : Generator, optional
@@ -77,20 +75,24 @@ def maximum_remainder(
     Raises
     ------
     ValueError
-        If shapes do not fit, or a family does not add up to its parent.
+        If shapes do not fit, a number is negative or not finite, a parent is not whole, or a family does not add up to
+        its parent.
 
     Examples
     --------
     >>> maximum_remainder([10], [[1.68, 0.16, 1.92, 1.28, 4.24, 0.72]])
     array([[2, 0, 2, 1, 4, 1]])
     """
-    totals, given = np.asarray(parents), np.asarray(values, np.float64)
-    _check_families(totals, given)
-    off = np.abs(given.sum(axis=1) - totals) > 1e-6 * np.maximum(totals, 1)
-    if off.any():
-        raise ValueError(f"parts of {totals[off][0]} must add up to it, got {given[off][0].sum():g}")
+    above, given = np.asarray(parents), np.asarray(values, np.float64)
+    _check_families(above, given)
+    totals = above.astype(np.int64)
+    if (odd := above[totals != above]).size:
+        raise ValueError(f"parents must be whole numbers, got {odd[0]}")
+    sums = given.sum(axis=1)
+    _check_sums(totals, sums, np.abs(sums - totals) <= 1e-6 * np.maximum(totals, 1))
     out = np.floor(given).astype(np.int64)
     missing = totals - out.sum(axis=1)
+    _check_sums(totals, sums, (missing >= 0) & (missing <= given.shape[1]))  # a millionth may be whole persons
     some = np.flatnonzero(missing > 0)
     remainders = given[some] - out[some]
     remainders = np.rint(remainders / TIE)
@@ -104,7 +106,18 @@ def maximum_remainder(
     return out
 
 
+def _check_sums(totals: NDArray[np.int64], sums: Floats, right: NDArray[np.bool_]) -> None:
+    if not right.all():
+        raise ValueError(f"parts of {totals[~right][0]} must add up to it, got {sums[~right][0]:.15g}")
+
+
 def _check_families(parents: NDArray[Any], values: Floats) -> None:
     if values.ndim != 2 or parents.shape != values.shape[:1]:
         shapes = f"{parents.shape} and {values.shape}"
         raise ValueError(f"parents and values must have the shapes (families,) and (families, parts), got {shapes}")
+    for counts in (parents, values):
+        low, high = counts.min(initial=0), counts.max(initial=0)  # NaN if one is
+        if low < 0:
+            raise ValueError(f"counts must not be negative, got {low:g}")
+        if not high < np.inf:
+            raise ValueError(f"counts must be finite, got {high:g}")

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property
+from typing import SupportsIndex
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -20,7 +21,7 @@ from algorithms.topdown.budget import Share, exact_share
 from audit.claims import ApproxDP, PureDP
 from audit.exact import LossDistribution, compose_losses
 
-__all__ = ["IndependentNoise", "check_shares"]
+__all__ = ["IndependentNoise", "check_shares", "divided_noise"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -105,8 +106,7 @@ class IndependentNoise:
     @cached_property
     def noises(self) -> tuple[CountNoise, ...]:
         """Noise on the counts of each table."""
-        parts = map(float, self.shares)
-        return tuple(CountNoise(self.law, self.epsilon * part, self.delta * part, self.rounded) for part in parts)
+        return divided_noise(self.law, self.epsilon, self.tables, self.shares, delta=self.delta, rounded=self.rounded)
 
     @property
     def claim(self) -> PureDP | ApproxDP:
@@ -130,7 +130,11 @@ class IndependentNoise:
         ------
         ValueError
             If there is no such table, or none is named.
+        TypeError
+            If a place is no whole number.
         """
+        if odd := [place for place in places if not isinstance(place, SupportsIndex)]:
+            raise TypeError(f"tables must be named by whole numbers, got {odd[0]!r}")
         if not places or not set(places) <= set(range(len(self.tables))):
             raise ValueError(f"tables must be some of 0 to {len(self.tables) - 1}, got {list(places)}")
         shares = [Fraction(self.shares[place]) for place in places]
@@ -233,3 +237,55 @@ def check_shares(what: str, names: Sequence[str], shares: Sequence[Share]) -> tu
     if sum(found) != 1:
         raise ValueError(f"shares of {what} must add up to 1, got {sum(found)}")
     return found
+
+
+def divided_noise(
+    law: Law,
+    epsilon: float,
+    names: Sequence[object],
+    shares: Sequence[Share],
+    *,
+    delta: float = 0.0,
+    rounded: bool = True,
+) -> tuple[CountNoise, ...]:
+    """Return the noise of every part of a budget.
+
+    Parameters
+    ----------
+    law : {"laplace", "geometric", "gaussian"}
+        Of the noise.
+    epsilon : float
+        Budget in nats of all parts together.
+    names : sequence
+        Of the parts, for messages.
+    shares : sequence of Fraction
+        Of the parts.
+    delta : float
+        Of all parts together, for Gaussian noise only.
+    rounded : bool
+        Whether noise is rounded to whole numbers.
+
+    Returns
+    -------
+    tuple of CountNoise
+        One for each part.
+
+    Raises
+    ------
+    ValueError
+        If there is no noise for a part.
+
+    Examples
+    --------
+    >>> [noise.epsilon for noise in divided_noise("laplace", 2.0, ["sex", "age"], ["1/4", "3/4"])]
+    [0.5, 1.5]
+    """
+    found = []
+    for name, share in zip(names, shares, strict=True):
+        part = float(Fraction(share))
+        try:
+            found.append(CountNoise(law, epsilon * part, delta * part, rounded))
+        except ValueError as error:
+            told = f"epsilon {epsilon:g}" + f" and delta {delta:g}" * bool(delta)
+            raise ValueError(f"{told} with a share of {share} must leave {name} enough: {error}") from None
+    return tuple(found)

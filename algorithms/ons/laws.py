@@ -17,6 +17,7 @@ from scipy.optimize import brentq
 from scipy.special import log_ndtr
 
 from algorithms import noise
+from algorithms.classics.quadrature import laplace_log_cdf
 from algorithms.flaxman import geometric_loss
 from algorithms.laplace import laplace_loss
 from algorithms.noise import Rng
@@ -28,7 +29,9 @@ __all__ = ["PILOT_DELTA", "CountNoise", "Law", "check_law", "classical_scale", "
 Law = Literal["laplace", "geometric", "gaussian"]
 Floats = NDArray[np.float64]
 PILOT_DELTA = 0.05  # the only delta of two digits for which the classical scale gives the printed row of Table 2
-CELLS = 1000  # most changed counts whose law is tabulated
+CELLS, POINTS = 1000, 2**20  # most changed counts whose law is tabulated, and most outcomes of one of them
+LEAST_EPSILON, MOST_EPSILON, LEAST_DELTA = 1e-10, 1e6, 1e-300  # of Gaussian noise: its delta has its digits there
+_NODES, _WEIGHTS = np.polynomial.legendre.leggauss(10)
 
 
 def check_law(law: object) -> None:
@@ -142,7 +145,8 @@ class CountNoise:
     Raises
     ------
     ValueError
-        If there is no such law, or a parameter is out of range or does not belong to the law.
+        If there is no such law, or a parameter is out of range or does not belong to the law. Gaussian noise needs an
+        epsilon from 1e-10 to 1e6 and a delta of 1e-300 at least, the others an epsilon of 1e-12 at least.
 
     Notes
     -----
@@ -159,6 +163,9 @@ class CountNoise:
         check_law(self.law)
         if self.law == "gaussian":
             _check_promise(self.epsilon, self.delta)
+            if not (LEAST_EPSILON <= self.epsilon <= MOST_EPSILON and self.delta >= LEAST_DELTA):
+                limits = f"from {LEAST_EPSILON:g} to {MOST_EPSILON:g} and a delta of {LEAST_DELTA:g} or more"
+                raise ValueError(f"gaussian noise must have an epsilon {limits}, got {self.epsilon} and {self.delta}")
         elif self.delta:
             raise ValueError(f"delta must be 0 for {self.law} noise, got {self.delta}")
         _ = self.noise  # refuses a bad epsilon
@@ -177,6 +184,18 @@ class CountNoise:
         return _tight_scale(self.epsilon, self.delta)
 
     @property
+    def variance(self) -> float:
+        """Variance of what is released: of the rounded numbers if they are rounded."""
+        if not self.rounded or self.law == "geometric":
+            return self.noise.variance
+        if self.law == "laplace":  # cosh(x) / (2 sinh(x)^2), x half of epsilon, without overflow
+            return math.exp(-self.epsilon / 2) * (1 + math.exp(-self.epsilon)) / math.expm1(-self.epsilon) ** 2
+        if (scale := self.scale) > 2:  # what Sheppard's correction leaves out is below 1e-30
+            return scale * scale + 1 / 12
+        steps = np.arange(1.0, 82.0)  # 40 standard deviations
+        return float(2 * ((2 * steps - 1) * self.noise.sf(steps - 0.5)).sum())
+
+    @property
     def claim(self) -> PureDP | ApproxDP:
         """What it promises when one person is added or removed."""
         return ApproxDP(self.epsilon, self.delta) if self.law == "gaussian" else PureDP(self.epsilon)
@@ -189,29 +208,34 @@ class CountNoise:
         return np.rint(drawn, out=drawn).astype(np.int64)
 
     def log_law(self, errors: Floats) -> Floats:
-        """Return the log-probability, or log-density if not rounded, of errors; minus infinity where impossible."""
+        """Return the log-probability, or log-density if not rounded, of errors: -inf where impossible, NaN of NaN."""
         law = self.noise
         if isinstance(law, noise.TwoTailedGeometric):
             return law.logpmf(errors)
         if not self.rounded:
             return law.logpdf(errors)
         magnitude = np.abs(errors)
-        with np.errstate(divide="ignore"):
-            if self.law == "laplace":
-                tail = math.log(math.sinh(self.epsilon / 2)) if self.epsilon < 1000 else self.epsilon / 2 - math.log(2)
-                at_zero = math.log(-math.expm1(-self.epsilon / 2))
-                found = np.where(magnitude == 0, at_zero, tail - self.epsilon * magnitude)
-            else:
-                high, low = log_ndtr(-(magnitude - 0.5) / self.scale), log_ndtr(-(magnitude + 0.5) / self.scale)
-                found = high + np.log(-np.expm1(low - high))
-        return np.where(errors == np.rint(errors), found, -np.inf)
+        if self.law == "laplace":
+            tail = math.log(math.sinh(self.epsilon / 2)) if self.epsilon < 1000 else self.epsilon / 2 - math.log(2)
+            at_zero = math.log(-math.expm1(-self.epsilon / 2))
+            found = np.where(magnitude == 0, at_zero, tail - self.epsilon * magnitude)
+        else:
+            found = _log_cells(magnitude, self.scale)
+        possible = np.isfinite(errors) & (errors == np.rint(errors))
+        return np.where(possible | np.isnan(errors), found, -np.inf)
 
     def log_below(self, errors: Floats) -> Floats:
-        """Return the log-probability of an error of at most that: what all values raised to 0 have in common."""
+        """Return the log-probability of an error of at most that: what all values raised to 0 have in common.
+
+        Both tails are kept: however far below a count 0 is, it stays possible.
+        """
         law = self.noise
-        shift = 0.5 if self.rounded and self.law != "geometric" else 0.0
-        with np.errstate(divide="ignore"):
-            return np.asarray(np.log(law.cdf(errors + shift)))
+        if isinstance(law, noise.TwoTailedGeometric):
+            whole = np.floor(errors)
+            tail = -self.epsilon * np.where(whole < 0, -whole, whole + 1) - math.log1p(math.exp(-self.epsilon))
+            return np.where(whole < 0, tail, np.log1p(-np.exp(tail)))
+        ends = np.asarray(errors, np.float64) + (0.5 if self.rounded else 0.0)
+        return np.asarray(laplace_log_cdf(ends, law.scale) if self.law == "laplace" else log_ndtr(ends / law.scale))
 
     def exact_loss(self, shifts: Sequence[int]) -> LossDistribution | None:
         """Return the law of the loss of counts that differ by `shifts`, each with noise of its own.
@@ -222,9 +246,12 @@ class CountNoise:
         Returns
         -------
         LossDistribution or None
-            None for Gaussian noise that is not rounded, or of too many or too large changes.
+            None for Gaussian noise that is not rounded, of too many or too large changes, or where a table would have
+            more than 2**20 outcomes: from a standard deviation of about 14,500 on.
         """
-        if (self.law == "gaussian" and not self.rounded) or len(shifts) > CELLS or sum(shifts) > 2**20:
+        if (self.law == "gaussian" and not self.rounded) or len(shifts) > CELLS or sum(shifts) > POINTS:
+            return None
+        if self.law == "gaussian" and 72 * self.scale + 3 * max(shifts, default=0) > POINTS:
             return None
         if self.law == "geometric":
             return geometric_loss(self.epsilon, list(shifts))
@@ -251,9 +278,25 @@ class CountNoise:
         return loss_from_logs(log_p, log_q, supremum=math.inf, infimum=-math.inf)
 
 
+def _log_cells(magnitude: Floats, scale: float) -> Floats:
+    """Return the log-probability that normal noise is rounded to whole numbers, 0 or more.
+
+    Where the density changes little over the width of a cell, the two ends of the distribution function differ in their
+    last digits only; the integral over the cell has all.
+    """
+    center, width = magnitude / scale, 1 / scale
+    near, total = np.minimum(center, 2 * scale), np.zeros(np.shape(magnitude))
+    for node, weight in zip(_NODES * width / 2, _WEIGHTS / 2, strict=True):
+        total += weight * np.exp(-near * node - node * node / 2)
+    with np.errstate(divide="ignore", invalid="ignore"):  # of cells that the other form is for, and of infinity
+        smooth = np.log(total) - near * near / 2 - math.log(math.sqrt(2 * math.pi) * scale)
+        high, low = log_ndtr(-(magnitude - 0.5) / scale), log_ndtr(-(magnitude + 0.5) / scale)
+        return np.where(center + 1 < 2 * scale, smooth, high + np.log(-np.expm1(low - high)))
+
+
 def _tight_scale(epsilon: float, delta: float) -> float:
     """Return the least standard deviation that promises (epsilon, delta) for sensitivity 1."""
-    low, high = -30.0, 30.0  # logarithms of mu
+    low, high = -30.0, 30.0  # logarithms of mu, which the limits of the promise keep between
     root = brentq(lambda log_mu: GaussianDP(math.exp(log_mu)).delta_at(epsilon) - delta, low, high, xtol=1e-13)
     return math.exp(-root) * (1 + 1e-12)  # on the safe side of the solver's tolerance
 

@@ -32,9 +32,10 @@ from algorithms.noise import Rng, TwoTailedGeometric
 from algorithms.ons.independent import IndependentNoise
 from algorithms.ons.tables import Domain, Table
 from algorithms.ons.top_down import PILOT_SHARES, OnsTopDown
+from algorithms.schema import Schema
 from algorithms.topdown.budget import Share
 
-__all__ = ["LARGEST_RELEASE", "Release", "default_levels", "release"]
+__all__ = ["LARGEST_RELEASE", "Release", "check_columns", "default_levels", "release"]
 
 LARGEST_RELEASE = 400_000_000  # synthetic persons that are written: noise alone makes more where the budget is tiny
 
@@ -73,21 +74,20 @@ class Release:
     def ledger(self) -> str:
         """What the release spends on what, and promises in the end, in words."""
         mechanism = self.mechanism
-        measured = mechanism.tables if isinstance(mechanism, IndependentNoise) else mechanism.levels
-        names = [self._words(table) for table in measured]
+        names = [self._words(table) for table in self._measured]
         width = max(map(len, names))
-        lines = [f"{'':<{width}}  {'COUNTS':>9}  {'SHARE':>9}  {'EPSILON':>9}  {'VARIANCE':>10}"]
-        for name, table, share, noise in zip(names, measured, mechanism.shares, mechanism.noises, strict=True):
+        lines = [f"{'':<{width}}  {'COUNTS':>9}  {'SHARE':>9}  {'EPSILON':>9}  {'VARIANCE':>10}"]  # of the noise
+        for name, table, share, noise in zip(names, self._measured, mechanism.shares, mechanism.noises, strict=True):
             cells = math.prod(mechanism.domain.shape(table))
-            lines.append(
-                f"{name:<{width}}  {cells:>9,}  {share!s:>9}  {noise.epsilon:>9.4g}  {noise.noise.variance:>10.4g}"
-            )
+            lines.append(f"{name:<{width}}  {cells:>9,}  {share!s:>9}  {noise.epsilon:>9.4g}  {noise.variance:>10.4g}")
         what = "tables" if isinstance(mechanism, IndependentNoise) else "levels"
         read = "read from the data. Which areas exist is taken as public, and no promise covers it"
         lines += [
             f"total of all {what}: {mechanism.claim}, {mechanism.law} noise, one person added or removed",
             f"areas: {'from a public list' if self.listed else read}",
         ]
+        if self.people is None and self._nonnegative:
+            lines.append("Negative counts were raised to 0: counts near 0 are too high on average.")
         if self.people is not None:
             lines.append("Synthetic people and their tables are made from the noisy counts, and spend nothing more.")
         return "\n".join(lines)
@@ -96,17 +96,19 @@ class Release:
     def provenance(self) -> dict[str, Any]:
         """What made the release."""
         mechanism, noise = self.mechanism, "secure: exact, on the operating system's entropy"
-        levels = np.diff(mechanism.tree.offsets).tolist()
+        sizes, independent = np.diff(mechanism.tree.offsets).tolist(), isinstance(mechanism, IndependentNoise)
+        names = map(self._words, self._measured)
         return {
-            "method": "independent" if isinstance(mechanism, IndependentNoise) else "top-down",
+            "method": "independent" if independent else "top-down",
             "noise": noise if self.secure else "from a seeded generator: a simulation, not to be published",
             "law": mechanism.law,
             "promise": mechanism.claim.to_dict(),
             "relation": mechanism.claim.relation,
-            "shares": list(map(str, mechanism.shares)),
+            "shares": {name: str(share) for name, share in zip(names, mechanism.shares, strict=True)},
+            "nonnegative": self._nonnegative,
             "tables": [self._words(table) for table in self.tables],
             "areas": "from a public list" if self.listed else "read from the data, and taken as public",
-            "levels": dict(zip(("total", *self.areas), levels, strict=True)),
+            "levels": dict(zip(("total", *self.areas), sizes, strict=True)),
             "attributes": {name: list(values) for name, values in mechanism.schema.attributes.items()},
             "software": f"plaudit {metadata.version('plaudit')}",
         }
@@ -126,8 +128,10 @@ class Release:
         OSError
             If it cannot be written.
         """
-        if self.people is not None and (people := int(self.people.sum())) > LARGEST_RELEASE:
-            raise ValueError(f"a release must have at most {LARGEST_RELEASE:,} people, got {people:,}: raise epsilon")
+        if self.people is not None and self.people.sum() > LARGEST_RELEASE:  # how many is for releases only
+            raise ValueError(
+                f"a release must have at most {LARGEST_RELEASE:,} people, and noise made more: raise epsilon"
+            )
         attributes = list(self.mechanism.schema.attributes)
         with whole_folder(folder) as staged:
             for number, (table, counts) in enumerate(zip(self.tables, self.counts, strict=True), 1):
@@ -140,18 +144,34 @@ class Release:
                 with whole_file(staged / name) as file:
                     file.write(f"{text}\n")
 
+    @property
+    def _measured(self) -> Sequence[Table]:
+        """What noise was added to."""
+        return self.mechanism.tables if isinstance(self.mechanism, IndependentNoise) else self.mechanism.levels
+
+    @property
+    def _nonnegative(self) -> bool:
+        """Whether no count can be negative: the top-down method counts synthetic people."""
+        return not isinstance(self.mechanism, IndependentNoise) or self.mechanism.nonnegative
+
     def _words(self, table: Table) -> str:
         return f"{('total', *self.areas)[table.level]}: {table.query}"
 
-    def _named(self, table: Table) -> list[str]:
-        """Return the attributes of a table, in the order of the schema."""
-        attributes = list(self.mechanism.schema.attributes)
+    def _named(self, table: Table) -> dict[str, Sequence[str]]:
+        """Return the attributes and groupings of a table with their levels, in the order of the schema."""
+        schema = self.mechanism.schema
         asked = [word.strip() for word in table.query.split("*")]
-        return attributes if table.query == "detailed" else [name for name in attributes if name in asked]
+        found: dict[str, Sequence[str]] = {}
+        for attribute, levels in schema.attributes.items():
+            if attribute in asked or table.query == "detailed":
+                found[attribute] = levels
+            for name, grouping in schema.groupings.items():
+                if name in asked and grouping.attribute == attribute:
+                    found[name] = list(grouping.groups)
+        return found
 
     def _table_rows(self, table: Table, counts: NDArray[Any]) -> Iterator[Sequence[Any]]:
-        tree, schema = self.mechanism.tree, self.mechanism.schema
-        groups = list(product(*(schema.attributes[name] for name in self._named(table))))
+        tree, groups = self.mechanism.tree, list(product(*self._named(table).values()))
         for node, row in zip(range(*tree.level(table.level).indices(tree.n_nodes)), counts.tolist(), strict=True):
             codes = tree.codes(node)
             for group, count in zip(groups, row, strict=True):
@@ -203,14 +223,20 @@ def release(
     Raises
     ------
     ValueError
-        If the data break a rule, columns would have the same name, zeros are not perturbed, the law cannot be drawn
-        securely, or the folder is not empty.
+        If the data break a rule, columns would have the same name or one of areas is called total, there is no such
+        table, zeros are not perturbed, the law cannot be drawn securely, the noise of the total alone would make more
+        people than `LARGEST_RELEASE`, or the folder is not empty.
     TypeError
         If counts are not whole numbers.
     ImportError
         If secure noise is asked for and OpenDP is not installed.
     OSError
         If the folder cannot be written.
+
+    Notes
+    -----
+    A secure draw takes about 30 microseconds: the 5.4 million cells of the pilot, 251 areas by 21,600, take three
+    minutes, seeded ones about a second.
 
     Examples
     --------
@@ -225,9 +251,7 @@ def release(
     """
     if out is not None:
         check_folder(out)
-    columns = [*areas, *mechanism.schema.attributes, "COUNT"]
-    if twice := [name for name in columns if [other.upper() for other in columns].count(name.upper()) > 1]:
-        raise ValueError(f"columns of a file must have different names, got {twice[0]!r} twice")
+    check_columns(areas, mechanism.schema)
     if len(areas) != mechanism.tree.depth:
         raise ValueError(f"areas must name each of {mechanism.tree.depth} levels, got {', '.join(areas)}")
     if isinstance(rng, str):
@@ -243,6 +267,13 @@ def release(
     else:
         if not mechanism.perturb_zeros:
             raise ValueError("a release must perturb zeros: without that it promises nothing")
+        for table in tables:
+            mechanism.domain.query(table)  # a table that cannot be counted is told before there is noise
+        if out is not None and math.sqrt(mechanism.noises[0].variance) > LARGEST_RELEASE:
+            raise ValueError(
+                f"a release must have at most {LARGEST_RELEASE:,} people, and noise of epsilon "
+                f"{mechanism.noises[0].epsilon:.3g} on their number makes more: raise epsilon"
+            )
         people = mechanism(histogram, 1, rng)[0]
         counts = list(mechanism.domain.tabulate(people, tables))
     made = Release(
@@ -251,6 +282,28 @@ def release(
     if out is not None:
         made.write(out)
     return made
+
+
+def check_columns(areas: Sequence[str], schema: Schema) -> None:
+    """Refuse names of areas that a file could not have beside the others.
+
+    Parameters
+    ----------
+    areas : sequence of str
+        Names of the levels below the whole.
+    schema : Schema
+        Attributes and groupings.
+
+    Raises
+    ------
+    ValueError
+        If two columns would have the same name, whatever its case, or areas have that of the whole.
+    """
+    columns = [*areas, *schema.attributes, *schema.groupings, "COUNT"]
+    if twice := [name for name in columns if [other.upper() for other in columns].count(name.upper()) > 1]:
+        raise ValueError(f"columns of a file must have different names, got {twice[0]!r} twice")
+    if taken := [name for name in areas if name.lower() == "total"]:
+        raise ValueError(f"areas must not be called total, which is the whole, got {taken[0]!r}")
 
 
 def default_levels(domain: Domain) -> tuple[tuple[Table, ...], tuple[Share, ...]]:

@@ -15,7 +15,7 @@ from numpy.typing import ArrayLike, NDArray
 from algorithms.hierarchy import Hierarchy
 from algorithms.noise import Rng
 from algorithms.ons.adjust import FLOOR, adjusted, maximum_remainder
-from algorithms.ons.independent import check_shares
+from algorithms.ons.independent import check_shares, divided_noise
 from algorithms.ons.laws import CountNoise
 from algorithms.ons.stages import LevelStage, PublishedStage, Stage
 from algorithms.ons.tables import PILOT_LEVELS, Domain, Table
@@ -68,9 +68,9 @@ class OnsTopDown:
 
     Notes
     -----
-    Memory: besides the histogram given, two arrays of its size in 64 bits, the level above the last, and a few arrays of
-    one family of areas. A release of 251 areas by 21,600 cells holds 0.12 GB at most (experiment ``ons_pilot``). Every
-    cell gets noise, so nothing is sparse before it is rounded.
+    Memory: besides the histogram given, two arrays of its size in 64 bits, the level above the last, and a few arrays
+    of one family of areas. A release of 251 areas by 21,600 cells holds 0.12 GB at most (experiment ``ons_pilot``).
+    Every cell gets noise, so nothing is sparse before it is rounded.
 
     Of equal remainders a random one goes up, so that no area is favored by its place; the pilot does not say which.
 
@@ -105,7 +105,7 @@ class OnsTopDown:
             raise ValueError(f"the last level must be the detailed query of level {self.tree.depth}, got {levels[-1]}")
         object.__setattr__(self, "levels", levels)
         object.__setattr__(self, "shares", check_shares("levels", list(map(str, levels)), self.shares))
-        _ = self.members
+        _ = self.noises, self.members
 
     @cached_property
     def domain(self) -> Domain:
@@ -115,8 +115,7 @@ class OnsTopDown:
     @cached_property
     def noises(self) -> tuple[CountNoise, ...]:
         """Noise on the counts of each level."""
-        parts = map(float, self.shares)
-        return tuple(CountNoise(self.law, self.epsilon * part, rounded=False) for part in parts)
+        return divided_noise(self.law, self.epsilon, self.levels, self.shares, rounded=False)
 
     @cached_property
     def members(self) -> tuple[NDArray[np.int64], ...]:

@@ -1,0 +1,153 @@
+"""Noise of the pilot far out, in fine print and at its limits; adjustment and shares that are refused."""
+
+from __future__ import annotations
+
+import math
+from fractions import Fraction
+
+import numpy as np
+import pytest
+from scipy import special
+
+from algorithms.hierarchy import Hierarchy
+from algorithms.ons import IndependentNoise
+from algorithms.ons.adjust import adjusted, maximum_remainder
+from algorithms.ons.independent import divided_noise
+from algorithms.ons.laws import CountNoise
+from algorithms.ons.tables import Table
+from algorithms.schema import Schema
+from algorithms.topdown.budget import exact_share
+from audit.loss import measure_loss
+from audit.neighbors import NeighborPair
+
+LAWS = ("laplace", "geometric", "gaussian")
+TREE, SCHEMA = Hierarchy.regular(2, 1), Schema({"sex": ("f", "m")})
+
+
+def noise_of(law, epsilon, **options):
+    return CountNoise(law, epsilon, 0.01 if law == "gaussian" else 0.0, **options)
+
+
+@pytest.mark.parametrize("law", LAWS)
+def test_zeros_stay_possible_however_large_the_count(law):
+    # The least that float64 tells from 0 is exp(-745): counts of 74 and more at epsilon 10 are beyond it.
+    noise, errors = noise_of(law, 10.0), -np.array([1.0, 74.0, 100.0, 1e6])
+    wanted = {
+        "laplace": 10 * (errors + 0.5) - math.log(2),
+        "geometric": 10 * errors - math.log1p(math.exp(-10)),
+        "gaussian": special.log_ndtr((errors + 0.5) / noise.scale),
+    }
+    assert noise.log_below(errors) == pytest.approx(wanted[law], rel=1e-14)
+    above = {"laplace": math.exp(-25) / 2, "geometric": math.exp(-30) / (1 + math.exp(-10))}
+    if law in above:  # what is not below 2: lost where the logarithm is that of a number next to 1
+        assert noise.log_below(np.array([2.0]))[0] == pytest.approx(math.log1p(-above[law]), rel=1e-12, abs=0)
+    assert np.isnan(noise.log_below(np.array([math.nan]))[0])
+    assert noise_of("laplace", 10.0, rounded=False).log_below(-np.array([100.0]))[0] == -1000 - math.log(2)
+
+
+@pytest.mark.parametrize("law", ["laplace", "geometric"])
+def test_raised_counts_of_many_people_are_no_witness_against_a_sound_release(law):
+    release = IndependentNoise(TREE, SCHEMA, 10.0, [Table(1, "sex")], law=law, nonnegative=True)
+    pair = NeighborPair.add_people(np.zeros((2, 2), np.int64), (0, 0), 100)
+    found = measure_loss(release, pair, release.claim, size=2000, confidence=0.99, rng=1)
+    assert found.verdict != "violated"
+    told = release.log_likelihood(np.zeros((1, 4)), pair.x) - release.log_likelihood(np.zeros((1, 4)), pair.y)
+    assert 900 < abs(told[0]) <= 1000 * (1 + 1e-12)
+
+
+@pytest.mark.parametrize("law", LAWS)
+@pytest.mark.parametrize("rounded", [True, False])
+def test_nan_is_not_impossible_and_infinity_is(law, rounded):
+    found = noise_of(law, 1.0, rounded=rounded).log_law(np.array([math.nan, math.inf, -math.inf]))
+    assert np.isnan(found).tolist() == [True, False, False]
+    assert np.isneginf(found[1:]).all()
+
+
+def test_wide_rounded_gaussian_noise_has_all_digits():
+    noise = CountNoise("gaussian", 1e-9, 1e-11)  # cells so narrow that the density is level within them
+    errors = np.array([0.0, 1.0, 2.5, 8.0]) * noise.scale // 1
+    assert noise.log_law(errors) == pytest.approx(noise.noise.logpdf(errors), rel=1e-14)
+    narrow = CountNoise("gaussian", 5.0, 0.3)
+    edges = np.array([-0.5, 0.5, 1.5, 2.5]) / narrow.scale
+    assert np.exp(narrow.log_law(np.arange(3.0))) == pytest.approx(-np.diff(special.ndtr(-edges)), rel=1e-13)
+
+
+@pytest.mark.parametrize("epsilon", [1e-3, 0.02, 0.5, 3.0, 20.0])
+@pytest.mark.parametrize("delta", [0.3, 1e-3, 1e-6, 1e-12])
+def test_rounded_gaussian_noise_keeps_its_promise(epsilon, delta):
+    loss = CountNoise("gaussian", epsilon, delta).exact_loss([1])
+    for law in (loss, loss.reverse()):
+        assert law.delta_at(epsilon) <= delta * (1 + 1e-9)
+
+
+def test_no_table_of_gaussian_noise_beyond_a_million_outcomes():
+    assert CountNoise("gaussian", 1e-9, 1e-11).exact_loss([1]) is None
+    assert CountNoise("gaussian", 1.0, 1e-3).exact_loss([2**19]) is None
+
+
+@pytest.mark.parametrize("law", LAWS)
+@pytest.mark.parametrize("epsilon", [0.05, 0.4, 1.0, 4.0, 30.0])
+def test_variance_is_that_of_the_numbers_released(law, epsilon):
+    noise, k = noise_of(law, epsilon), np.arange(-3000.0, 3001.0)
+    assert noise.variance == pytest.approx(np.sum(k * k * np.exp(noise.log_law(k))), rel=1e-12)
+    assert noise_of(law, epsilon, rounded=False).variance == noise.noise.variance
+
+
+def test_variance_of_noise_that_rounds_to_nothing():
+    assert CountNoise("laplace", 5000.0).variance == 0
+
+
+@pytest.mark.parametrize(("epsilon", "delta"), [(1e30, 1e-6), (1e300, 1e-6), (1e-12, 1e-300), (1.0, 1e-310)])
+def test_gaussian_noise_beyond_its_limits_is_refused(epsilon, delta):
+    with pytest.raises(ValueError, match=r"^gaussian noise must have an epsilon from 1e-10 to 1e\+06 and a delta of"):
+        CountNoise("gaussian", epsilon, delta)
+
+
+@pytest.mark.parametrize(("epsilon", "delta"), [(1e-10, 1e-300), (1e-10, 0.999), (1e6, 1e-300), (1e6, 0.999)])
+def test_gaussian_noise_at_its_limits(epsilon, delta):
+    assert 0 < CountNoise("gaussian", epsilon, delta, rounded=False).variance < math.inf
+
+
+def test_parts_of_a_budget_that_are_too_small_name_budget_and_share():
+    with pytest.raises(
+        ValueError, match=r"^epsilon 1e-11 with a share of 1/20 must leave level 1: sex enough: epsilon"
+    ):
+        IndependentNoise(TREE, SCHEMA, 1e-11, [Table(0, "sex"), Table(1, "sex")], ["19/20", "1/20"])
+    with pytest.raises(ValueError, match=r"^epsilon 2 and delta 1e-300 with a share of 1/3 must leave a enough: gauss"):
+        divided_noise("gaussian", 2.0, ["a"], [Fraction(1, 3)], delta=1e-300)
+
+
+def test_tables_are_named_by_whole_numbers():
+    release = IndependentNoise(TREE, SCHEMA, 1.0, [Table(0, "sex"), Table(1, "sex")])
+    with pytest.raises(TypeError, match=r"^tables must be named by whole numbers, got 0\.0$"):
+        release.only([0.0])
+    assert release.only([np.int64(1)]).tables == (Table(1, "sex"),)
+
+
+@pytest.mark.parametrize(
+    ("function", "arguments", "words"),
+    [
+        (adjusted, ([1.0], [[math.nan, 1.0]]), "counts must be finite, got nan"),
+        (adjusted, ([math.nan], [[1.0, 1.0]]), "counts must be finite, got nan"),
+        (adjusted, ([1.0], [[math.inf, 1.0]]), "counts must be finite, got inf"),
+        (maximum_remainder, ([1], [[math.nan, 1.0]]), "counts must be finite, got nan"),
+        (maximum_remainder, ([math.inf], [[1.0, 1.0]]), "counts must be finite, got inf"),
+        (maximum_remainder, ([1], [[2.0, -1.0]]), "counts must not be negative, got -1"),
+        (maximum_remainder, ([1.5], [[1.0, 0.5]]), "parents must be whole numbers, got 1.5"),
+        (maximum_remainder, ([10**9], [[10**9, 5.0]]), "parts of 1000000000 must add up to it, got 1000000005"),
+        (maximum_remainder, ([10**9], [[10**9 - 5, 0.0]]), "parts of 1000000000 must add up to it, got 999999995"),
+    ],
+)
+def test_families_that_cannot_be_divided(function, arguments, words):
+    with pytest.raises(ValueError, match=rf"^{words}$"):
+        function(*arguments)
+
+
+@pytest.mark.parametrize("text", ["1e999999999", "1e-999999999", "1E-9_999", "0." + "0" * 98 + "1", "1/" + "3" * 99])
+def test_shares_of_endless_digits_are_refused_at_once(text):
+    with pytest.raises(ValueError, match=r"^share of sex must be a fraction from 0 to 1, got '.{1,40}'$"):
+        exact_share("sex", text)
+
+
+def test_shares_with_exponents():
+    assert exact_share("sex", "25e-2") == Fraction(1, 4)
