@@ -214,7 +214,7 @@ def test_a_promise_relative_to_some_totals_covers_the_others():
             "columns of data must be different, got state, county, sex, age, sex",
         ),
         (["--tolerance", "2"], "--tolerance goes with --totals"),
-        (["--areas", "state,district"], "district missing"),
+        pytest.param(["--areas", "state,district"], "district missing", marks=pytest.mark.slow),
         (["--seed", "-1"], "seed must be 0 or more, got -1"),
         (["--totals", "totals.txt"], "totals must be a .csv or .parquet file, got totals.txt"),
     ],
