@@ -6,12 +6,12 @@ import csv
 import os
 import shutil
 import tempfile
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, TextIO
 
-__all__ = ["check_folder", "usual_mode", "whole_file", "whole_folder", "write_rows"]
+__all__ = ["check_folder", "usual_mode", "whole_file", "whole_folder", "write_rows", "write_texts"]
 
 
 @contextmanager
@@ -67,6 +67,26 @@ def write_rows(path: Path, columns: Sequence[Any], rows: Iterable[Sequence[Any]]
         writer = csv.writer(file, lineterminator="\n")
         writer.writerow(columns)
         writer.writerows(rows)
+
+
+def write_texts(folder: Path, texts: Mapping[str, str]) -> None:
+    """Write text files into a folder, each with a line end behind it: whole or not at all.
+
+    Parameters
+    ----------
+    folder : Path
+        Of the files.
+    texts : mapping of str to str
+        By the name of the file.
+
+    Raises
+    ------
+    OSError
+        If one cannot be written.
+    """
+    for name, text in texts.items():
+        with whole_file(folder / name) as file:
+            file.write(f"{text}\n")
 
 
 def usual_mode(most: int) -> int:

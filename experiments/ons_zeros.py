@@ -32,7 +32,7 @@ EXPECTATION = (
     "audits of one person or a group), and all together spend the promise by their exact law. What attacks force falls "
     "from levels to adjusted counts, people and tables. Without noise on zeros the loss is unbounded: a witness in the "
     "counts of levels, and synthetic people that 20 of 20 audits refute; everyone who appears in a cell is really "
-    "there. In the pilot's tables, where nobody is alone, audits do not see it. With noise on zeros no audit accuses."
+    "there. In the pilot's tables, where nobody is alone, fewer audits see it. With noise on zeros no audit accuses."
 )
 
 TREE = Hierarchy.from_codes(["north", "north", "south", "south"], ["1", "2", "3", "4"])
@@ -47,6 +47,7 @@ STAGES: tuple[Literal["measurements", "adjusted", "rounded", "tables"], ...] = (
     "tables",
 )
 BUDGETS = (10.0, 2.0, 0.1)
+_WANTED = {"violated": "all", "fewer": "fewer than all", "": "none"}
 SEEDS, AUDITS, CUSTOMARY = 20, 50, 0.95
 SHARE_SIZE, JOINT_SIZE, SIZE = 40_000, 400_000, 20_000
 
@@ -58,7 +59,7 @@ class Task:
     Attributes
     ----------
     expected : str
-        Of the verdict: ``"violated"`` or ``""``.
+        Of the verdicts: all ``"violated"``, fewer than all (``"fewer"``), or none (``""``).
     """
 
     name: str
@@ -104,7 +105,7 @@ def tasks(quick: bool) -> dict[str, list[Task]]:
     zeros = [
         Task("zeros kept: counts of levels", kept.stage("measurements"), EPSILON, ALONE, expected="violated"),
         Task("zeros kept: synthetic people", kept, EPSILON, ALONE, expected="violated"),
-        Task("zeros kept: tables of these", kept.stage("tables"), EPSILON, ALONE),
+        Task("zeros kept: tables of these", kept.stage("tables"), EPSILON, ALONE, expected="fewer"),
         Task("zeros kept: counts of levels, among others", kept.stage("measurements"), EPSILON),
         Task("noise on zeros: counts of levels", noisy.stage("measurements"), EPSILON, ALONE),
         Task("noise on zeros: synthetic people", noisy, EPSILON, ALONE),
@@ -204,11 +205,11 @@ def check(numbers: dict[str, Any]) -> list[Check]:
     accused = sum(audit["verdict"] == "violated" for audit in audits)
     found.append(Check(f"both methods, published: {accused} of {len(audits)} audits accuse", accused == 0))
     for row in numbers["zeros"]:
-        times = sum(audit["verdict"] == "violated" for audit in row["audits"])
-        wanted = len(row["audits"]) if row["expected"] else 0
-        words = f"{row['name']}: {times} of {len(row['audits'])} audits accuse, expected {wanted}"
+        times, most = sum(audit["verdict"] == "violated" for audit in row["audits"]), len(row["audits"])
+        words = f"{row['name']}: {times} of {most} audits accuse, expected {_WANTED[row['expected']]}"
+        holds = {"violated": times == most, "fewer": times < most, "": times == 0}[row["expected"]]
         proof = row["name"] != "zeros kept: counts of levels" or all(audit["witness"] == 1 for audit in row["audits"])
-        found.append(Check(words + (", with a witness" if row["exact"] == "inf" else ""), times == wanted and proof))
+        found.append(Check(words + (", with a witness" if row["exact"] == "inf" else ""), holds and proof))
     for row in numbers["deaths"]:
         kept = not row["perturb_zeros"]
         words = (
@@ -245,8 +246,9 @@ def finding(numbers: dict[str, Any]) -> str:
         f"promise by their exact law. Of one person runs force: {stages}; that is what these attacks find, and no "
         f"proof that the rest is hidden. Without noise on zeros {accused['zeros kept: counts of levels']} of "
         f"{len(numbers['zeros'][0]['audits'])} audits of the levels' counts show a witness of probability 1, and "
-        f"whoever appears is really there: {seen}, all of them rightly. With noise on zeros no audit of {audits} of "
-        f"both methods' releases accuses."
+        f"whoever appears is really there: {seen}, all of them rightly; in the pilot's tables, where "
+        f"nobody is alone, {accused.get('zeros kept: tables of these', 0)} audits see it. With noise on zeros no audit "
+        f"of {audits} of both methods' releases accuses."
     )
 
 

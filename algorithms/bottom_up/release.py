@@ -29,7 +29,7 @@ from algorithms.bottom_up.calibration import agreement
 from algorithms.bottom_up.inverse_cdf import InverseCdf
 from algorithms.bottom_up.mechanism import MOST_ATTRIBUTES, BottomUp
 from algorithms.bottom_up.weighted import WeightedBottomUp
-from algorithms.files import check_folder, whole_file, whole_folder
+from algorithms.files import check_folder, whole_folder, write_texts
 from algorithms.frames import Frame
 from algorithms.hierarchy import Hierarchy
 from algorithms.noise import Rng, TwoTailedGeometric
@@ -178,9 +178,8 @@ class Release:
         with whole_folder(folder) as staged:
             for level, table in enumerate(self.tables):
                 table.to_csv(staged / f"level_{level}.csv")
-            for name, text in (("ledger.txt", self.ledger), ("release.json", json.dumps(self.provenance, indent=4))):
-                with whole_file(staged / name) as file:
-                    file.write(f"{text}\n")
+            about = json.dumps(self.provenance, indent=4)
+            write_texts(staged, {"ledger.txt": self.ledger, "release.json": about})
 
 
 def check_schema(schema: Schema, areas: int = 1) -> None:

@@ -28,7 +28,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from algorithms.files import check_folder, whole_file, whole_folder
+from algorithms.files import check_folder, whole_file, whole_folder, write_rows, write_texts
 from algorithms.frames import Frame
 from algorithms.nist.mechanism import NistDp3
 from algorithms.nist.synthesis import Fitted
@@ -121,27 +121,20 @@ class Release:
                 "ledger.txt": self.ledger,
                 "release.json": json.dumps(self.provenance, indent=4),
             }
-            for name, text in texts.items():
-                with whole_file(staged / name) as file:
-                    file.write(f"{text}\n")
-            self._write_histograms(staged / "histograms.csv")
+            write_texts(staged, texts)
+            columns = ["GROUP", *self.nist.schema.attributes, "COUNT"]
+            rows = (row for group in range(len(groups)) for row in self._histogram_rows(group))
+            write_rows(staged / "histograms.csv", columns, rows)
             self._write_synthetic(staged / "synthetic.csv")
 
-    def _write_histograms(self, path: Path) -> None:
-        with whole_file(path) as file:
-            writer = csv.writer(file, lineterminator="\n")
-            writer.writerow(["GROUP", *self.nist.schema.attributes, "COUNT"])
-            for group, name in enumerate(self.nist.groups.names):
-                writer.writerows(self._histogram_rows(group, name))
-
-    def _histogram_rows(self, group: int, name: str) -> Iterator[list[Any]]:
+    def _histogram_rows(self, group: int) -> Iterator[list[Any]]:
         columns, levels = self.nist.columns[group], list(self.nist.schema.attributes.values())
         codes = self.fitted.codes(group, self.fitted.bins[group]).tolist()
         for bin_codes, count in zip(codes, self.fitted.counts[group].tolist(), strict=True):
             row = [""] * len(levels)
             for column, code in zip(columns, bin_codes, strict=True):
                 row[column] = levels[column][code]
-            yield [name, *row, count]
+            yield [self.nist.groups.names[group], *row, count]
 
     def _write_synthetic(self, path: Path) -> None:
         names = [np.array(list(map(_quoted, levels)), object) for levels in self.nist.schema.attributes.values()]

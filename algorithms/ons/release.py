@@ -27,7 +27,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from algorithms.files import check_folder, whole_file, whole_folder, write_rows
+from algorithms.files import check_folder, whole_folder, write_rows, write_texts
 from algorithms.noise import Rng, TwoTailedGeometric
 from algorithms.ons.independent import IndependentNoise
 from algorithms.ons.tables import Domain, Table
@@ -140,9 +140,7 @@ class Release:
             if self.people is not None:
                 write_rows(staged / "microdata.csv", [*self.areas, *attributes], self._record_rows(self.people))
             about = json.dumps(self.provenance, indent=4)
-            for name, text in (("ledger.txt", self.ledger), ("release.json", about)):
-                with whole_file(staged / name) as file:
-                    file.write(f"{text}\n")
+            write_texts(staged, {"ledger.txt": self.ledger, "release.json": about})
 
     @property
     def _measured(self) -> Sequence[Table]:

@@ -29,7 +29,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from algorithms.files import check_folder, whole_file, whole_folder
+from algorithms.files import check_folder, whole_folder, write_texts
 from algorithms.noise import DiscreteGaussian, Rng
 from algorithms.topdown.estimate import Estimate
 from algorithms.topdown.ledger import Ledger, ledger
@@ -131,9 +131,7 @@ class Release:
         with whole_folder(folder) as staged:
             write_tables(staged, self.topdown, self.measurements, self.estimate.tables, self.areas)
             about = json.dumps(self.provenance, indent=4)
-            for name, text in (("ledger.txt", str(self.ledger)), ("release.json", about)):
-                with whole_file(staged / name) as file:
-                    file.write(f"{text}\n")
+            write_texts(staged, {"ledger.txt": str(self.ledger), "release.json": about})
 
 
 def release(
