@@ -116,7 +116,7 @@ def release_ons(
                 raise ValueError(_in_words(str(error), columns)) from error
     print(made.ledger)
     people = "" if made.people is None else f" and {int(made.people.sum()):,} synthetic people"
-    print(f"{len(made.tables)} tables{people}, with {noise}, written to {out}.")
+    print(f"{len(made.tables)} table{'s' * (len(made.tables) != 1)}{people}, with {noise}, written to {out}.")
     return 0
 
 
