@@ -30,7 +30,7 @@ from scipy import special
 
 from algorithms import secure
 
-__all__ = ["DiscreteGaussian", "Gaussian", "Laplace", "Rng", "TwoTailedGeometric"]
+__all__ = ["DiscreteGaussian", "Gaussian", "Laplace", "Rng", "TwoTailedGeometric", "source_of_noise"]
 
 Rng = np.random.Generator | Literal["secure"]
 Size = int | tuple[int, ...]
@@ -349,6 +349,24 @@ class DiscreteGaussian:
                 done += kept.size
 
         return fill
+
+
+def source_of_noise(secure: bool) -> str:
+    """Return where the noise of a release came from, in words for its record.
+
+    Parameters
+    ----------
+    secure : bool
+        Whether it was drawn with ``rng="secure"``.
+
+    Returns
+    -------
+    str
+        One of two sentences.
+    """
+    if secure:
+        return "secure: exact, on the operating system's entropy"
+    return "from a seeded generator: a simulation, not to be published"
 
 
 def _parameter(name: str, value: Any, *, at_least: float, at_most: float = math.inf) -> float:

@@ -32,7 +32,7 @@ from algorithms.bottom_up.weighted import WeightedBottomUp
 from algorithms.files import check_folder, whole_folder, write_texts
 from algorithms.frames import Frame
 from algorithms.hierarchy import Hierarchy
-from algorithms.noise import Rng, TwoTailedGeometric
+from algorithms.noise import Rng, TwoTailedGeometric, source_of_noise
 from algorithms.schema import CROSS, DETAILED, TOTAL, Schema
 
 __all__ = ["LARGEST_RELEASE", "Release", "check_schema", "release"]
@@ -142,10 +142,9 @@ class Release:
         """What made the release."""
         mechanism, (schema, tree) = self.mechanism, _structure(self.mechanism)
         published = mechanism.published
-        noise = "secure: exact, on the operating system's entropy"
         relative = {} if published is None else {"relative_to": "published totals"}
         return {
-            "noise": noise if self.secure else "from a seeded generator: a simulation, not to be published",
+            "noise": source_of_noise(self.secure),
             "sampler": mechanism.noise,
             "promise": mechanism.claim.to_dict() | relative,
             "sensitivity": mechanism.sensitivity,

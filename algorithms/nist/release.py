@@ -32,7 +32,7 @@ from algorithms.files import check_folder, whole_file, whole_folder, write_rows,
 from algorithms.frames import Frame
 from algorithms.nist.mechanism import NistDp3
 from algorithms.nist.synthesis import Fitted
-from algorithms.noise import Rng
+from algorithms.noise import Rng, source_of_noise
 
 __all__ = ["Release", "noise_table", "release"]
 
@@ -82,10 +82,9 @@ class Release:
     @property
     def provenance(self) -> dict[str, Any]:
         """What made the release."""
-        noise = "secure: exact, on the operating system's entropy"
         nist = self.nist
         return {
-            "noise": noise if self.secure else "from a seeded generator: a simulation, not to be published",
+            "noise": source_of_noise(self.secure),
             "law": nist.law,
             "promise": nist.claim.to_dict(),
             "relation": nist.claim.relation,

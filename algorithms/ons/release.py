@@ -28,7 +28,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from algorithms.files import check_folder, whole_folder, write_rows, write_texts
-from algorithms.noise import Rng, TwoTailedGeometric
+from algorithms.noise import Rng, TwoTailedGeometric, source_of_noise
 from algorithms.ons.independent import IndependentNoise
 from algorithms.ons.tables import Domain, Table
 from algorithms.ons.top_down import PILOT_SHARES, OnsTopDown
@@ -95,12 +95,12 @@ class Release:
     @property
     def provenance(self) -> dict[str, Any]:
         """What made the release."""
-        mechanism, noise = self.mechanism, "secure: exact, on the operating system's entropy"
+        mechanism = self.mechanism
         sizes, independent = np.diff(mechanism.tree.offsets).tolist(), isinstance(mechanism, IndependentNoise)
         names = map(self._words, self._measured)
         return {
             "method": "independent" if independent else "top-down",
-            "noise": noise if self.secure else "from a seeded generator: a simulation, not to be published",
+            "noise": source_of_noise(self.secure),
             "law": mechanism.law,
             "promise": mechanism.claim.to_dict(),
             "relation": mechanism.claim.relation,

@@ -49,7 +49,7 @@ import numpy as np
 
 from algorithms.files import check_folder, whole_file, whole_folder
 from algorithms.frames import Frame
-from algorithms.noise import DiscreteGaussian, Rng
+from algorithms.noise import DiscreteGaussian, Rng, source_of_noise
 from algorithms.phsafe.budget import Config, Ledger, Settings, ledger, noise_parameters, read_config
 from algorithms.phsafe.engine import Engine
 from algorithms.phsafe.measurement import add_noise
@@ -88,9 +88,8 @@ class Release:
     @property
     def provenance(self) -> dict[str, Any]:
         """What made the release: whether its noise is secure, and by which version."""
-        noise = "secure: exact, on the operating system's entropy"
         return {
-            "noise": noise if self.secure else "from a seeded generator: a simulation, not to be published",
+            "noise": source_of_noise(self.secure),
             "neighbors": "one person added or removed (add_remove), the paper's model",
             "promise": self.ledger.unbounded.to_dict(),
             "software": f"plaudit {metadata.version('plaudit')}",

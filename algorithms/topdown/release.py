@@ -30,7 +30,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from algorithms.files import check_folder, whole_folder, write_texts
-from algorithms.noise import DiscreteGaussian, Rng
+from algorithms.noise import DiscreteGaussian, Rng, source_of_noise
 from algorithms.topdown.estimate import Estimate
 from algorithms.topdown.ledger import Ledger, ledger
 from algorithms.topdown.measure import Measurements
@@ -88,12 +88,11 @@ class Release:
     @property
     def provenance(self) -> dict[str, Any]:
         """What made the release, and how its post-processing went."""
-        noise = "secure: exact, on the operating system's entropy"
         plan, found = self.topdown, self.estimate
         residuals = {"primal": found.primal, "dual": found.dual}
         return {
             "preset": self.preset,
-            "noise": noise if self.secure else "from a seeded generator: a simulation, not to be published",
+            "noise": source_of_noise(self.secure),
             "promise": plan.claim.to_dict(),
             "relation": plan.claim.relation,
             "invariants": [str(invariant) for invariant in plan.invariants],
