@@ -34,9 +34,12 @@ LONG = {
     "phsafe_slack",
     "phsafe_truncation",
     "phsafe_audit",
+    "flaxman_direct",
+    "joint_witness",
     "one_run",
     "topdown_audit",
     "topdown_vs_rdpc",
+    "topdown_real",
     "ons_unchanged",
     "ons_pilot",
     "ons_bias",
@@ -45,7 +48,7 @@ LONG = {
     "nist_synthesis",
     "seeds_audited",
 }
-DRAWN = {"flaxman_figure1", "joint_witness", "phsafe_table10", "topdown_1940", "topdown_bugs"}  # twice: others are slow
+DRAWN = {"flaxman_figure1", "phsafe_table10", "topdown_1940", "topdown_bugs"}  # twice: others are slow
 
 
 def some(names: set[str]) -> list[Any]:
