@@ -6,6 +6,7 @@ import dataclasses
 import io
 import json
 import os
+import shlex
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -14,20 +15,22 @@ from typing import Annotated, Any, get_args
 
 import typer
 from numpy.typing import NDArray
-from rich.console import Console
 
 from audit.attacks import NAMED
 from audit.claims import Claim, check_relation, parse_claim
+from audit.commands.check import check
+from audit.commands.showing import USAGE, WITHIN, exit_code, show
+from audit.commands.supervision import run_within
+from audit.commands.verify import verify
 from audit.inputs import bundled, described, exhibits, own_mechanism, read_counts, read_numbers
 from audit.neighbors import NeighborPair
 from audit.provenance import provenance
-from audit.results import AuditResult, scale_of
-from audit.storage import check_writable, read_json
+from audit.results import AuditResult
+from audit.storage import check_writable
 
 __all__ = ["main"]
 
-WITHIN, VIOLATION, USAGE, NO_POWER = 0, 1, 2, 3
-ROOMY = 110  # columns of a terminal from which events fit into the table
+ELSEWHERE = {"targets", "seed", "jobs", "out", "store", "timeout", "as_json"}  # options that decide no count
 INTERRUPTED, UNREAD = 130, 141  # as a shell numbers them: 128 and SIGINT, 128 and SIGPIPE
 
 HELP = """Audit differentially private algorithms.
@@ -60,7 +63,7 @@ def _run(arguments: list[str]) -> int:
     if isinstance(sys.stdout, io.TextIOWrapper):  # a name that the terminal cannot show must not cost the verdict
         sys.stdout.reconfigure(errors="backslashreplace")
     try:
-        code = app(arguments or ["--help"], prog_name="plaudit", standalone_mode=False)
+        code = app(arguments or ["--help"], prog_name="plaudit", standalone_mode=False, obj=arguments)
         return int(code) if arguments else USAGE
     finally:
         try:
@@ -147,11 +150,20 @@ def audit(
     seed: Annotated[int | None, typer.Option(help="Seed; default: fresh entropy, recorded in the result.")] = None,
     jobs: Annotated[int, typer.Option(help="Blocks of runs at work at the same time; -1 for all cores.")] = -1,
     out: Annotated[Path | None, typer.Option(help="Folder for the JSON results and a figure.")] = None,
+    store: Annotated[
+        Path | None, typer.Option(help="Folder for finished runs: an audit that was stopped goes on from them.")
+    ] = None,
+    timeout: Annotated[float | None, typer.Option(help="Seconds after which everything is stopped.")] = None,
+    public_data: Annotated[
+        bool, typer.Option("--public-data", help="The data are no secret: results of files are else confidential.")
+    ] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print the results as JSON.")] = False,
 ) -> int:
     """Audit mechanisms against their promises."""
     from audit.loss import measure_loss, measure_loss_from_outputs
 
+    if timeout is not None:
+        return run_within(_without_timeout(context.obj), timeout, _advice(store))
     if relation:
         check_relation(relation)
     if seed is not None and seed < 0:
@@ -166,7 +178,9 @@ def audit(
     if outputs_x is not None or outputs_y is not None:
         if outputs_x is None or outputs_y is None or targets:
             raise ValueError("--outputs-x and --outputs-y go together, and without the name of a mechanism")
-        _refuse(context, "data epsilon cell people move_to size jobs early", "has no effect on outputs from elsewhere")
+        _refuse(
+            context, "data epsilon cell people move_to size jobs early store", "has no effect on outputs from elsewhere"
+        )
         if not claim or not relation:
             raise ValueError(
                 "outputs from elsewhere need --claim, such as pure:1, and --relation add_remove or replace_one"
@@ -175,6 +189,7 @@ def audit(
         x, y = read_numbers(outputs_x), read_numbers(outputs_y)
         files = f"{outputs_x.name} and {outputs_y.name}"
         given: dict[str, Any] = {"relation": relation, "distance": distance, "label": f"outputs in {files}"}
+        given["confidential"] = not public_data
         questions = [("outputs", lambda: measure_loss_from_outputs(x, y, promise, **given, **common))]
     elif not targets:
         raise ValueError("name at least one mechanism (see `plaudit list`), or give --outputs-x and --outputs-y")
@@ -188,6 +203,8 @@ def audit(
         pair = _pair(counts, cell, people, move_to, label)
         if relation:
             pair = pair.under(relation)  # type: ignore[arg-type]
+        if data not in bundled() and not public_data:
+            pair = pair.as_confidential()
         stated = parse_claim(claim, pair.relation) if claim else None
         if all(":" in name for name in targets):
             _refuse(context, "epsilon", "is for the algorithms of `plaudit list`: give --claim")
@@ -207,11 +224,17 @@ def audit(
             if promised.relation != pair.relation:
                 notes.append(f"{name} promises {promised}, which is {promised.under(pair.relation)}.")
                 promised = promised.under(pair.relation)
-            ask = _asking(name, measure_loss, mechanism, pair, promised, size=size, n_jobs=jobs, stop=stop, **common)
+            ask = _asking(
+                name, measure_loss, mechanism, pair, promised, size=size, n_jobs=jobs, stop=stop, store=store, **common
+            )
             questions.append((name, ask))
     if notes and not as_json:
         print("\n".join(notes))
-    return _answer(questions, out, as_json)
+    return _answer(questions, out, as_json, _options_given(context))
+
+
+app.command()(check)
+app.command()(verify)
 
 
 def _handed_over(name: str, words: str) -> None:
@@ -231,29 +254,9 @@ _handed_over("release", "Release tables of your own data by reference implementa
 _handed_over("explore", "Choose budgets and thresholds of reference implementations")
 
 
-@app.command()
-def check(
-    folder: Annotated[Path, typer.Argument(help="Folder of saved audits (*.json).")],
-    as_json: Annotated[bool, typer.Option("--json", help="Print the results as JSON.")] = False,
+def _answer(
+    questions: list[tuple[str, Callable[[], AuditResult]]], out: Path | None, as_json: bool, options: list[str]
 ) -> int:
-    """Read saved audits and hold them against their claims."""
-    if not folder.is_dir():
-        raise ValueError(f"{folder} must be a folder of saved audits, and there is none")
-    paths = sorted(path for path in folder.glob("*.json") if not path.name.startswith("."))
-    if not paths:
-        raise ValueError(f"{folder} must hold saved audits (*.json), got none")
-    results = []
-    for path in paths:
-        try:
-            results.append((path.stem, AuditResult.from_dict(read_json(path))))
-        except ValueError as error:
-            text = str(error)
-            raise ValueError(text if str(path) in text else f"{path}: {text}") from None
-    _show(results, as_json)
-    return _exit_code([result for _, result in results])
-
-
-def _answer(questions: list[tuple[str, Callable[[], AuditResult]]], out: Path | None, as_json: bool) -> int:
     """Run the audits one by one; what is finished is on disk, whatever happens next."""
     if out is not None:
         if out.exists() and not out.is_dir():
@@ -262,7 +265,7 @@ def _answer(questions: list[tuple[str, Callable[[], AuditResult]]], out: Path | 
     results: list[tuple[str, AuditResult]] = []
     try:
         for name, question in questions:
-            result = question()
+            result = _with_command(question(), name, options)
             results.append((name, result))
             if out is not None:
                 result.to_json(out / f"{_file_name(name)}.json")
@@ -272,10 +275,45 @@ def _answer(questions: list[tuple[str, Callable[[], AuditResult]]], out: Path | 
         return INTERRUPTED
     if out is not None:
         _draw(results, out)
-    _show(results, as_json)
+    show(results, as_json)
     if out is not None and not as_json:
         print(f"Saved in {out}/: one JSON file an audit, and the figure audits.png.")
-    return _exit_code([result for _, result in results])
+    return exit_code([result for _, result in results])
+
+
+def _options_given(context: typer.Context) -> list[str]:
+    """Return the options of an audit that decide its counts, as they were given."""
+    words: list[str] = []
+    for option in context.command.params:
+        source = context.get_parameter_source(option.name or "")
+        if option.name in ELSEWHERE or source is None or source.name != "COMMANDLINE":
+            continue
+        value = context.params[option.name or ""]
+        words += [option.opts[0]] if value is True else [option.opts[0], str(value)]
+    return words
+
+
+def _with_command(result: AuditResult, name: str, options: list[str]) -> AuditResult:
+    """Return a result with the command that reproduces it."""
+    named = [] if "--outputs-x" in options else [name]
+    command = shlex.join(["plaudit", "audit", *named, *options, "--seed", str(result.seed_entropy)])
+    return dataclasses.replace(result, provenance={**result.provenance, "command": command})
+
+
+def _without_timeout(arguments: list[str]) -> list[str]:
+    kept, rest = [], iter(arguments)
+    for word in rest:
+        if word == "--timeout":
+            next(rest, None)
+        elif not word.startswith("--timeout="):
+            kept.append(word)
+    return kept
+
+
+def _advice(store: Path | None) -> str:
+    if store is None:
+        return "; with --store, finished runs would have been kept"
+    return f"; finished runs are in {store}, and the same command goes on from them"
 
 
 def _asking(
@@ -307,36 +345,6 @@ def _refuse(context: typer.Context, options: str, why: str) -> None:
             raise ValueError(f"--{option.replace('_', '-')} {why}")
 
 
-def _show(results: list[tuple[str, AuditResult]], as_json: bool) -> None:
-    if as_json:
-        print(json.dumps({name: result.to_dict() for name, result in results}, indent=1, allow_nan=False))
-        return
-    from audit.tables import audit_table
-
-    names, audits = zip(*results, strict=True)
-    console = Console(highlight=False)
-    if not console.is_terminal:
-        console = Console(highlight=False, width=150)
-    for pair in dict.fromkeys(result.pair for result in audits):
-        console.print(
-            f"Neighbors: x, and y = x with {pair}." if "added" in pair else f"Neighbors: {pair}.", markup=False
-        )
-    roomy = console.width >= ROOMY
-    console.print(audit_table(audits, names, events=roomy))
-    if not roomy:
-        for name, result in results:
-            console.print(f"{name}: {result.event}{result.witness}", markup=False)
-        console.print()
-    scales = ", ".join(sorted({scale_of(result.claim) for result in audits}))
-    levels = ", ".join(sorted({f"{100 * result.confidence:.6g}%" for result in audits}))
-    console.print(
-        f"Losses are {scales} for one step between neighbors. The true loss is at least what the runs force, at "
-        f"{levels} confidence each. A pass is no proof: a loss below what this event would have shown with power 0.8, "
-        "or in events of another kind, stays hidden.",
-        markup=False,
-    )
-
-
 def _draw(results: list[tuple[str, AuditResult]], out: Path) -> None:
     from audit.plots import house_style, new_figure, plot_audits, save_figure
 
@@ -345,11 +353,6 @@ def _draw(results: list[tuple[str, AuditResult]], out: Path) -> None:
         figure, (ax,) = new_figure(8.0, 1.3 + 0.45 * len(audits))
         plot_audits(audits, ax, names)
     save_figure(figure, out / "audits.png")
-
-
-def _exit_code(results: list[AuditResult]) -> int:
-    verdicts = {result.verdict for result in results}
-    return VIOLATION if "violated" in verdicts else NO_POWER if "no power" in verdicts else WITHIN
 
 
 def _pair(

@@ -25,7 +25,7 @@ from audit.events import Statistic
 from audit.mechanism import Mechanism
 from audit.neighbors import NeighborPair
 from audit.paths import path_statistics
-from audit.sampling import CELLS, Reduce, draw, stream
+from audit.sampling import CELLS, Reduce, Store, draw, stream
 from audit.trained import pick, trained_scores
 
 __all__ = ["GivenRuns", "MechanismRuns", "Phase", "Runs", "find_statistics", "halves", "learn_words", "scores"]
@@ -76,6 +76,7 @@ class MechanismRuns:
     root: np.random.SeedSequence
     n_jobs: int
     advance: Callable[[int], None]
+    store: Store | None = None
     categories: Categories | None = None
 
     def reduced(self, sizes: Sequence[int], reduce: Reduce, *phase: int) -> list[Iterator[NDArray[Any]]]:
@@ -95,6 +96,7 @@ class MechanismRuns:
                 shape=self.shape,
                 n_jobs=self.n_jobs,
                 advance=self.advance,
+                store=self.store,
             )
             for side, (data, size) in enumerate(zip((self.pair.x, self.pair.y), sizes, strict=True))
         ]

@@ -217,6 +217,11 @@ class ThresholdRule:
         if self.above not in ("x", "y"):
             raise ValueError(f'above must be "x" or "y", got {self.above!r}')
 
+    @property
+    def regions(self) -> int:
+        """Databases that it may name."""
+        return math.isfinite(self.low) + math.isfinite(self.high)
+
     def guess(self, scores: Floats) -> Guesses:
         """Return +1 for `y`, -1 for `x` and 0 for no guess, shape (runs,)."""
         sign = 1 if self.above == "y" else -1
@@ -242,6 +247,11 @@ class CellRule:
 
     y: Floats
     x: Floats
+
+    @property
+    def regions(self) -> int:
+        """Databases that it may name."""
+        return (self.x.size > 0) + (self.y.size > 0)
 
     def guess(self, scores: Floats) -> Guesses:
         """Return +1 for `y`, -1 for `x` and 0 for no guess, shape (runs,)."""
@@ -276,6 +286,8 @@ class WeightRule:
     weights: Floats
     order: float = 1.0
     toward: Literal["x", "y"] = "y"
+
+    regions = 2  # of a rule that is counted by bins, nothing depends on it
 
     def bins(self, scores: Floats) -> NDArray[np.intp]:
         """Return the number of the bin of each score, shape (runs,)."""

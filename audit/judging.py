@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any, Protocol, Self, get_args
 
 import numpy as np
@@ -20,22 +20,19 @@ from audit.bounds import (
     gaussian_lower,
     guessing_game_lower,
 )
+from audit.ceilings import divergence_ceiling, game_ceiling, rectangle_ceiling, region_ceiling
 from audit.claims import ZCDP, ApproxDP, Claim, GaussianDP, PureDP, Relation
-from audit.events import CellRule, Event, Statistic, ThresholdRule, WeightRule
-from audit.mechanism import Mechanism
-from audit.neighbors import NeighborPair
-from audit.planning import (
+from audit.detectable import (
     detectable_loss,
-    divergence_ceiling,
     divergence_detectable,
     divergence_event_detectable,
-    game_ceiling,
     game_detectable,
-    rectangle_ceiling,
     rectangle_detectable,
-    region_ceiling,
     region_detectable,
 )
+from audit.events import Event, Statistic, WeightRule
+from audit.mechanism import Mechanism
+from audit.neighbors import NeighborPair
 from audit.renyi import renyi_event_lower, renyi_variational_lower
 from audit.results import AuditResult, verdict_of
 from audit.selection import Family, select_event, select_region, select_weights
@@ -86,6 +83,9 @@ class Method(Protocol):
     def confidence(self) -> float:
         """One-sided, in (0, 1)."""
 
+    def basis(self, event: Event) -> dict[str, Any]:
+        """Return what `lower` reads besides the counts, as plain values."""
+
     def choose(
         self, statistics: tuple[Statistic, ...], x: Floats, y: Floats, *, families: tuple[Family, ...], counting: int
     ) -> Event:
@@ -116,6 +116,10 @@ class Game:
     def delta(self) -> float:
         """What one step forgives: nothing, of a pure promise."""
         return _forgiven(self.claim)
+
+    def basis(self, event: Event) -> dict[str, Any]:
+        """Return what `lower` reads besides the counts: nothing."""
+        return {}
 
     def choose(
         self, statistics: tuple[Statistic, ...], x: Floats, y: Floats, *, families: tuple[Family, ...], counting: int
@@ -167,6 +171,10 @@ class AnytimeGame(Game):
     bound = "anytime-valid guessing game"
     growth = 1.25
 
+    def basis(self, event: Event) -> dict[str, Any]:
+        """Return what `lower` reads besides the counts: where the wealth was staked."""
+        return {"expected": None if self.expected is None else list(self.expected)}
+
     def lower(self, event: Event, counts: Counts) -> float:
         """Return the epsilon of one step that the guesses so far prove."""
         return self._proved(*_guesses(counts))
@@ -214,6 +222,7 @@ class Rectangle:
     bound = "Clopper-Pearson rectangle"
     coins = False
 
+    basis = Game.basis
     choose = Game.choose
 
     @property
@@ -264,10 +273,15 @@ class Region:
     claim: GaussianDP
     distance: int
     confidence: float
+    look: int = field(default=0, compare=False)
 
     bound = "Gaussian trade-off of a Clopper-Pearson rectangle"
     coins = False
     growth = 2.0  # every look spends error probability
+
+    def basis(self, event: Event) -> dict[str, Any]:
+        """Return what `lower` reads besides the counts: regions that the rule may name, and the number of the look."""
+        return {"regions": event.rule.regions, "look": self.look}
 
     def choose(
         self, statistics: tuple[Statistic, ...], x: Floats, y: Floats, *, families: tuple[Family, ...], counting: int
@@ -307,7 +321,7 @@ class Region:
 
     def after(self, looks: int) -> Self:
         """Return the method of a look, with its share of the error probability."""
-        return replace(self, confidence=look_confidence(looks, self.confidence))
+        return replace(self, confidence=look_confidence(looks, self.confidence), look=looks)
 
 
 @dataclass(frozen=True)
@@ -317,10 +331,19 @@ class Divergence:
     claim: ZCDP
     distance: int
     confidence: float
+    look: int = field(default=0, compare=False)
 
     bound = "variational Renyi divergence"
     coins = False
     growth = 2.0  # every look spends error probability
+
+    def basis(self, event: Event) -> dict[str, Any]:
+        """Return what `lower` reads besides the counts: the weight of every bin, or the regions; and the look."""
+        rule = event.rule
+        if isinstance(rule, WeightRule):
+            weighed = {"weights": rule.weights.tolist(), "order": float(rule.order), "toward": rule.toward}
+            return {**weighed, "look": self.look}
+        return {"regions": rule.regions, "look": self.look}
 
     def choose(
         self, statistics: tuple[Statistic, ...], x: Floats, y: Floats, *, families: tuple[Family, ...], counting: int
@@ -370,7 +393,7 @@ class Divergence:
 
     def after(self, looks: int) -> Self:
         """Return the method of a look, with its share of the error probability."""
-        return replace(self, confidence=look_confidence(looks, self.confidence))
+        return replace(self, confidence=look_confidence(looks, self.confidence), look=looks)
 
 
 def method_for(claim: Claim, distance: int, confidence: float) -> Game | Region | Divergence:
@@ -532,6 +555,7 @@ def judge(
         ceiling=method.ceiling(event, counts),
         detectable=detectable,
         support=support,
+        basis=method.basis(event),
         seconds=time.perf_counter() - begun,
         **rest,
     )
@@ -595,13 +619,7 @@ def _regions(counts: Counts) -> list[tuple[dict[str, int], dict[str, int], str]]
 
 def _each_region(event: Event, confidence: float) -> float:
     """Return the confidence left to each region that a rule may name: a matter of the rule, not of its counts."""
-    rule = event.rule
-    both = (
-        math.isfinite(rule.low) and math.isfinite(rule.high)
-        if isinstance(rule, ThresholdRule)
-        else isinstance(rule, CellRule) and min(rule.x.size, rule.y.size) > 0
-    )
-    return 1 - (1 - confidence) / 2 if both else confidence
+    return 1 - (1 - confidence) / 2 if event.rule.regions == 2 else confidence
 
 
 def _never_confused(event: Event, x: int, y: int) -> Counts:

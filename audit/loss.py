@@ -6,6 +6,7 @@ import math
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import Any, Literal
 
 import numpy as np
@@ -49,6 +50,7 @@ from audit.sampling import (
     seed_sequence,
     stream,
 )
+from audit.store import BlockStore, fingerprint, source, stored_seed
 
 __all__ = ["measure_loss", "measure_loss_from_outputs"]
 
@@ -74,6 +76,7 @@ def measure_loss(
     rng: Seed = None,
     n_jobs: int = 1,
     stop: Literal["fixed", "early"] = "fixed",
+    store: str | Path | None = None,
     progress: bool = False,
 ) -> AuditResult:
     """Run a mechanism on two neighboring databases and report the largest privacy loss that the runs prove.
@@ -109,6 +112,10 @@ def measure_loss(
     stop : {"fixed", "early"}
         Make all runs, or stop as soon as a violation is shown or one of a tenth would have been: then `size` is the
         most that are made. The bound holds whenever the audit stops.
+    store : str or pathlib.Path, optional
+        Folder where finished blocks of runs are kept. An audit that was killed goes on from them when it is asked
+        again, and gives the same counts; without `rng` it takes the seed with which it began. The folder holds scores
+        of outputs: delete it once the result is saved, and when code changes that the mechanism only imports.
     progress : bool
         Show a progress bar on a terminal if it takes long.
 
@@ -124,6 +131,8 @@ def measure_loss(
         runs than asked, NaN, or outputs that do not depend on its generator.
     TypeError
         If an argument or output is of the wrong kind.
+    OSError
+        If the store cannot be written, or a worker process was killed twice over the same runs.
 
     Notes
     -----
@@ -164,16 +173,21 @@ def measure_loss(
     counting = size - choosing
     if counting < 1:
         raise ValueError(f"size must leave runs to count, got {size} with {choosing} to select")
-    root = seed_sequence(rng)
+    question = ""
+    if store is not None:
+        asked = (pair, claim, searching, event, size, selection, confidence, stop)
+        question = fingerprint(mechanism, source(mechanism), *asked)
+    root = seed_sequence(rng) if store is None else stored_seed(store, question, rng)
     output = one_output(mechanism, (pair.x, pair.y), stream(root, Phase.SHAPE))
     shape = output.shape[1:]
     check_uses_rng(mechanism, pair.x, max(2, min(PROBES, size // 20)), stream(root, Phase.PROBE), shape=shape)
+    blocks = None if store is None else BlockStore.of(store, question, fingerprint(entropy_of(root), output))
     support = support_witness(mechanism, pair, claim)  # before the runs: an error in it must not cost them
     method: Method = method_for(claim, pair.distance, confidence)
     coins = np.random.default_rng(stream(root, Phase.COINS))
 
     with progress_bar(mechanism_name(mechanism), size, shown=progress) as advance:
-        runs: Runs = MechanismRuns(mechanism, pair, shape, root, n_jobs, advance)
+        runs: Runs = MechanismRuns(mechanism, pair, shape, root, n_jobs, advance, blocks)
         if event is not None:
             chosen = _Choice(event, runs)
         else:
@@ -198,6 +212,7 @@ def measure_loss(
         relation=pair.relation,
         unit=pair.unit,
         adjacency=pair.adjacency,
+        confidential=pair.confidential,
         confidence=confidence,
         size=choosing + counts["x"]["runs"] + counts["y"]["runs"],
         selection=choosing,
@@ -220,6 +235,7 @@ def measure_loss_from_outputs(
     confidence: float = 0.95,
     rng: Seed = None,
     label: str = "outputs given for two databases",
+    confidential: bool = False,
 ) -> AuditResult:
     """Report the largest privacy loss that given outputs prove, for a mechanism that runs elsewhere.
 
@@ -244,6 +260,8 @@ def measure_loss_from_outputs(
         As in `measure_loss`; the generator shuffles and thins.
     label : str
         What the two databases are, in words.
+    confidential : bool
+        Whether they are: the result then says that it is, too.
 
     Returns
     -------
@@ -327,6 +345,7 @@ def measure_loss_from_outputs(
         relation=relation,
         unit=unit,
         adjacency=pair.adjacency,
+        confidential=confidential,
         confidence=confidence,
         size=sum(map(len, given)),
         selection=choosing,

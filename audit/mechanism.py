@@ -10,6 +10,8 @@ from numpy.typing import NDArray
 
 __all__ = ["Mechanism", "mechanism_name", "per_run"]
 
+SLOW = 256  # runs of one block, where each is a call of its own
+
 
 class Mechanism(Protocol):
     """A callable ``(data, size, rng)`` that returns `size` independent outputs, shape (size, *output).
@@ -27,6 +29,9 @@ class Mechanism(Protocol):
         best score there is.
     ``entrywise``
         True if each entry of an output depends on its own entry of the data alone: unchanged entries then cost nothing.
+    ``runs_per_block``
+        How many runs it makes at a time, at most: few for a slow one, so that blocks are finished and kept often, and
+        spread over cores. Another number is another result.
     ``areas``
         For releases over a tree: the parent of every area (-1: root), the area of each entry of an output, and the
         area of each count in the data.
@@ -50,7 +55,8 @@ def per_run(function: Callable[[Any, np.random.Generator], Any]) -> Mechanism:
     Returns
     -------
     Mechanism
-        Calls `function` once a run. That is slow; a batch of outputs at a time is a hundred times faster.
+        Calls `function` once a run, 256 runs a block. That is slow; a batch of outputs at a time is a hundred times
+        faster.
 
     Examples
     --------
@@ -63,6 +69,7 @@ def per_run(function: Callable[[Any, np.random.Generator], Any]) -> Mechanism:
         return np.stack([np.asarray(function(data, rng)) for _ in range(size)])
 
     mechanism.__name__ = mechanism_name(function)
+    mechanism.runs_per_block = SLOW  # type: ignore[attr-defined]
     return mechanism
 
 

@@ -39,6 +39,8 @@ class NeighborPair:
         Whether the distance was computed or taken on the caller's word. Every result repeats it.
     label : str
         What the pair is, in words.
+    confidential : bool
+        Whether the databases are: every result then says that it is, too.
 
     Raises
     ------
@@ -61,6 +63,7 @@ class NeighborPair:
     unit: Unit = "person"
     adjacency: Adjacency = "verified"
     label: str = ""
+    confidential: bool = False
 
     def __post_init__(self) -> None:
         check_relation(self.relation)
@@ -228,6 +231,16 @@ class NeighborPair:
             If relation, unit or distance is not one of the allowed.
         """
         return cls(x, y, relation, distance, unit, "declared", label or "a declared pair")
+
+    def as_confidential(self) -> NeighborPair:
+        """Return the same pair, marked: whatever is made of an audit of it then says that it is confidential.
+
+        Returns
+        -------
+        NeighborPair
+            With ``confidential=True``.
+        """
+        return replace(self, confidential=True)
 
     def under(self, relation: Relation) -> NeighborPair:
         """Return the same two databases under another relation.

@@ -17,15 +17,15 @@ from audit.arguments import real_number, whole_number
 from audit.attacks import Attack
 from audit.bounds import one_run_p_value
 from audit.claims import ApproxDP, Claim, GaussianDP, PureDP
-from audit.judging import check_question
+from audit.detectable import detectable_loss
+from audit.judging import Counts, check_question
 from audit.mechanism import Mechanism, mechanism_name
 from audit.neighbors import Unit, check_counts
-from audit.planning import detectable_loss
 from audit.provenance import provenance
 from audit.results import AuditResult, verdict_of
 from audit.sampling import Seed, check_outputs, entropy_of, seed_sequence, stream
 
-__all__ = ["Canaries", "RecordCanaries", "measure_loss_one_run"]
+__all__ = ["ONE_RUN", "Canaries", "RecordCanaries", "measure_loss_one_run", "one_run_numbers"]
 
 Floats = NDArray[np.float64]
 Bits = NDArray[np.bool_]
@@ -33,6 +33,7 @@ Bits = NDArray[np.bool_]
 BITS, RUN, TIES = range(3)  # numbers of the random streams
 OUT, IN = 0.0, 1.0  # scores up to which a canary is guessed to be out, and from which on to be in
 DECIMALS = 9  # the last bits of a score can leak the coin
+ONE_RUN = "one-run guessing game"  # the bound, in words
 SHARES = {"approx": 0.5, "gaussian": 0.2, "zcdp": 0.2}  # of canaries guessed where a delta is forgiven
 PLURAL = {"person": "people", "record": "records"}
 POINTS = (0.5, 5.0, 50.0)  # deltas at which a promise without one is tested: canaries times delta, in units of alpha
@@ -181,6 +182,7 @@ def measure_loss_one_run(
     score: Callable[[NDArray[Any]], ArrayLike] | None = None,
     confidence: float = 0.95,
     rng: Seed = None,
+    confidential: bool = False,
 ) -> AuditResult:
     """Run a mechanism once and report the largest privacy loss that the release proves.
 
@@ -206,6 +208,8 @@ def measure_loss_one_run(
         One-sided, in (0, 1).
     rng : None, int, numpy.random.Generator or numpy.random.SeedSequence
         Seed of coins and noise.
+    confidential : bool
+        Whether the database is: the result then says that it is, too.
 
     Returns
     -------
@@ -271,10 +275,10 @@ def measure_loss_one_run(
         name: {"runs": int(side.size), "guessed_x": int(np.sum(side < 0)), "guessed_y": int(np.sum(side > 0))}
         for name, side in (("x", guesses[~bits]), ("y", guesses[bits]))
     }
-    correct, guessed = counts["x"]["guessed_x"] + counts["y"]["guessed_y"], int(np.count_nonzero(guesses))
-    game = _Game(claim, canaries.people, number, confidence)
-    measured, detectable = claim.at(_lower(game, correct, guessed)), _detectable(game, guessed)
+    guessed = int(np.count_nonzero(guesses))
     most = number if share is None else guessed
+    lower, ceiling, detectable = one_run_numbers(claim, canaries.people, counts, confidence, most)
+    measured = claim.at(lower)
     each = f"1 {canaries.unit}" if canaries.people == 1 else f"{canaries.people} {PLURAL[canaries.unit]}"
     return AuditResult(
         mechanism=mechanism_name(mechanism),
@@ -289,17 +293,50 @@ def measure_loss_one_run(
         unit=canaries.unit,
         distance=canaries.people,
         adjacency="verified",
-        bound="one-run guessing game",
+        bound=ONE_RUN,
         confidence=confidence,
         size=1,
         selection=0,
-        ceiling=_lower(game, most, most),
+        ceiling=ceiling,
         detectable=detectable,
         support=None,
         seed_entropy=entropy_of(root),
         provenance=provenance(canaries=number, share=share),
         seconds=time.perf_counter() - begun,
+        basis={"most": most},
+        confidential=confidential,
     )
+
+
+def one_run_numbers(
+    claim: Claim, people: int, counts: Counts, confidence: float, most: int
+) -> tuple[float, float, float]:
+    """Return what guesses about canaries say of a promise.
+
+    Parameters
+    ----------
+    claim : PureDP, ApproxDP, ZCDP or GaussianDP
+        The promise for one step.
+    people : int
+        Of each canary.
+    counts : dict
+        For canaries out (``"x"``) and in (``"y"``): ``runs``, ``guessed_x`` and ``guessed_y``.
+    confidence : float
+        One-sided, in (0, 1).
+    most : int
+        Guesses that the rule could have made.
+
+    Returns
+    -------
+    tuple of float
+        What they force, the most that they could have forced, and the smallest loss that they would have called a
+        violation with power 0.8.
+    """
+    x, y = counts["x"], counts["y"]
+    correct = x["guessed_x"] + y["guessed_y"]
+    guessed = correct + x["guessed_y"] + y["guessed_x"]
+    game = _Game(claim, people, x["runs"] + y["runs"], confidence)
+    return _lower(game, correct, guessed), _lower(game, most, most), _detectable(game, guessed)
 
 
 def _checked_scores(given: ArrayLike, number: int) -> Floats:

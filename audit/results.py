@@ -20,10 +20,11 @@ from audit.storage import write_json
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-__all__ = ["AuditResult", "LossEstimate", "Verdict", "plain_number", "scale_of", "verdict_of"]
+__all__ = ["AuditResult", "LossEstimate", "Verdict", "plain_number", "printable", "scale_of", "verdict_of"]
 
 
 Verdict = Literal["violated", "not refuted", "no power"]
+REDACTED = "redacted"
 NUMBERS = ("confidence", "ceiling", "detectable", "seconds")
 CURVE = ("at", "loss", "low", "high")
 
@@ -79,6 +80,10 @@ class AuditResult:
         Software, platform and parameters.
     seconds : float
         Wall time.
+    basis : dict
+        What a bound needs besides the counts, so that `audit.verification.verify_result` can compute it again.
+    confidential : bool
+        Whether the databases are: then so are event, counts and labels, and whatever is made of this result says so.
     """
 
     mechanism: str
@@ -103,6 +108,8 @@ class AuditResult:
     seed_entropy: int | None
     provenance: dict[str, Any]
     seconds: float
+    basis: dict[str, Any] = field(default_factory=dict)
+    confidential: bool = False
 
     def __str__(self) -> str:
         forced = f"{self.size} runs force at least {self.measured.budget:.4g} at {100 * self.confidence:.6g}%"
@@ -112,11 +119,12 @@ class AuditResult:
             if self.detectable < math.inf
             else "nothing would have been seen"
         )
+        marked = "CONFIDENTIAL: " if self.confidential else ""
         line = (
-            f"{self.mechanism}: promised {self.claim}, {forced}: {self.verdict}, {seen} ({words}; {self.event}"
+            f"{marked}{self.mechanism}: promised {self.claim}, {forced}: {self.verdict}, {seen} ({words}; {self.event}"
             f"{self.witness}; searched: {self.searched})"
         )
-        return " ".join(line.split())  # whatever a label holds
+        return printable(line)
 
     @property
     def witness(self) -> str:
@@ -126,19 +134,27 @@ class AuditResult:
         return f"; unbounded by the exact law: {self.support['order']}, probability {self.support['probability']:.3g}"
 
     def redact(self) -> AuditResult:
-        """Return the result without what can disclose true counts: event, pair, search, support and seed."""
-        hidden = "redacted"
-        parameters = {key: hidden for key in self.provenance.get("parameters", {})}
-        support = None if self.support is None else {**self.support, "order": hidden}
+        """Return the result without what can disclose true counts: event, counts, pair, search, support and seed."""
+        parameters = {key: REDACTED for key in self.provenance.get("parameters", {})}
+        kept = {key: value for key, value in self.provenance.items() if key != "command"}
+        support = None if self.support is None else {**self.support, "order": REDACTED}
         return replace(
             self,
-            event=hidden,
-            pair=hidden,
-            searched=hidden,
+            event=REDACTED,
+            counts={name: {"runs": side["runs"]} for name, side in self.counts.items() if "runs" in side},
+            pair=REDACTED,
+            searched=REDACTED,
             support=support,
             seed_entropy=None,
-            provenance={**self.provenance, "parameters": parameters},
+            provenance={**kept, "parameters": parameters},
+            basis={},
+            confidential=False,
         )
+
+    @property
+    def redacted(self) -> bool:
+        """Whether it is what `redact` left."""
+        return self.event == self.pair == self.searched == REDACTED
 
     def plot(self, ax: Axes | None = None) -> Axes:
         """Draw promise, measurement and what could have been seen; see `audit.plots.plot_audits`."""
@@ -235,6 +251,27 @@ def scale_of(claim: Claim) -> str:
     'epsilon in nats'
     """
     return f"{claim.parameter} in {'standard deviations' if isinstance(claim, GaussianDP) else 'nats'}"
+
+
+def printable(words: str) -> str:
+    r"""Return words in one line, without the control characters that a terminal would obey.
+
+    Parameters
+    ----------
+    words : str
+        A name, label or path: hostile text.
+
+    Returns
+    -------
+    str
+        The same, with a space for every run of what cannot be printed.
+
+    Examples
+    --------
+    >>> printable("count\x1b[2J of\n all")
+    'count [2J of all'
+    """
+    return " ".join("".join(letter if letter.isprintable() else " " for letter in words).split())
 
 
 def plain_number(value: float) -> float | str:
@@ -389,7 +426,7 @@ def _is_of(value: Any, hint: Any) -> bool:
         return value in inside
     if kind is UnionType:
         return any(_is_of(value, one) for one in inside)
-    if isinstance(value, bool) or not isinstance(value, kind):
+    if (isinstance(value, bool) and kind is not bool) or not isinstance(value, kind):
         return False
     if kind is dict:
         return all(_is_of(entry, inside[1]) for entry in value.values())

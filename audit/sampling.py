@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator, Sequence
-from typing import Any
+from concurrent.futures.process import BrokenProcessPool
+from typing import Any, Protocol
 
 import joblib
 import numpy as np
 from numpy.typing import NDArray
 
+from audit.arguments import whole_number
 from audit.mechanism import Mechanism
 
 __all__ = ["Seed", "draw", "seed_sequence", "stream"]
@@ -86,6 +88,16 @@ def stream(root: np.random.SeedSequence, *key: int) -> np.random.SeedSequence:
     return np.random.SeedSequence(root.entropy, spawn_key=(*root.spawn_key, *key), pool_size=root.pool_size)
 
 
+class Store(Protocol):
+    """Where finished blocks are kept: see `audit.store.BlockStore`."""
+
+    def read(self, stream: np.random.SeedSequence, number: int, /) -> NDArray[Any] | None:
+        """Return what was kept of a block, or None."""
+
+    def write(self, stream: np.random.SeedSequence, number: int, kept: NDArray[Any], /) -> None:
+        """Keep what is left of a block."""
+
+
 def draw(
     mechanism: Mechanism,
     data: Any,
@@ -96,12 +108,14 @@ def draw(
     shape: tuple[int, ...] | None = None,
     n_jobs: int = 1,
     advance: Callable[[int], None] | None = None,
+    store: Store | None = None,
 ) -> Iterator[NDArray[np.float64]]:
     """Run a mechanism `size` times and yield what `reduce` keeps of each block, in order.
 
-    Runs come in blocks of ``max(1, 2**22 // cells)``, with as many cells as the data or one output has entries. Each
-    block has a random stream of its own and is reduced before it is dropped, so memory does not grow with `size`, and
-    results depend neither on `n_jobs` nor on the backend, which ``joblib.parallel_config`` may choose.
+    Runs come in blocks of ``max(1, 2**22 // cells)``, with as many cells as the data or one output has entries, and of
+    ``mechanism.runs_per_block`` at most, where it has one. Each block has a random stream of its own and is reduced
+    before it is dropped, so memory does not grow with `size`, and results depend neither on `n_jobs` nor on the
+    backend, which ``joblib.parallel_config`` may choose. If a worker process is killed, its blocks are run again.
 
     Parameters
     ----------
@@ -121,6 +135,8 @@ def draw(
         Blocks at work at the same time, as in joblib.
     advance : callable, optional
         Told the number of runs of each finished block.
+    store : Store, optional
+        Where finished blocks are kept as they arrive, and looked up.
 
     Yields
     ------
@@ -134,36 +150,66 @@ def draw(
         outputs for two streams.
     TypeError
         If it returns anything but numbers.
+    OSError
+        If a finished block cannot be kept, or a worker process was killed twice over the same runs.
     """
-    runs = _block_runs(data, shape)
+    runs = _block_runs(data, shape, mechanism)
     blocks = -(-size // runs)
 
-    def block(number: int) -> NDArray[np.float64]:
+    def block(number: int) -> tuple[int, NDArray[np.float64]]:
         rng = np.random.default_rng(stream(seed, number))
-        return reduce(run(mechanism, data, min(runs, size - number * runs), rng, shape=shape))
+        return number, reduce(run(mechanism, data, min(runs, size - number * runs), rng, shape=shape))
 
     # joblib runs ahead of whoever takes the results, so it is handed a few blocks at a time.
     wave = WAVE * joblib.effective_n_jobs(n_jobs)
     first: NDArray[np.float64] | None = None
-    with joblib.Parallel(n_jobs=n_jobs, prefer="threads", return_as="generator") as parallel:
-        for start in range(0, blocks, wave):
-            numbers = range(start, min(start + wave, blocks))
-            for number, kept in zip(numbers, parallel(map(joblib.delayed(block), numbers)), strict=True):
-                if first is None:
-                    first = kept
-                elif np.array_equal(first, kept) and chance_of_repeat(kept) < CHANCE:
-                    raise ValueError(
-                        f"blocks 0 and {number} are identical under different rngs: the mechanism ignores its rng"
-                    )
-                if advance is not None:
-                    advance(min(runs, size - number * runs))
-                yield kept
+    for start in range(0, blocks, wave):
+        numbers = range(start, min(start + wave, blocks))
+        done = {} if store is None else {n: kept for n in numbers if (kept := store.read(seed, n)) is not None}
+        arriving = _surviving(block, [number for number in numbers if number not in done], n_jobs)
+        for number in numbers:
+            while number not in done:
+                arrived, kept = next(arriving)
+                done[arrived] = kept
+                if store is not None:
+                    store.write(seed, arrived, kept)
+            kept = done.pop(number)
+            if first is None:
+                first = kept
+            elif np.array_equal(first, kept) and chance_of_repeat(kept) < CHANCE:
+                raise ValueError(
+                    f"blocks 0 and {number} are identical under different rngs: the mechanism ignores its rng"
+                )
+            if advance is not None:
+                advance(min(runs, size - number * runs))
+            yield kept
 
 
-def _block_runs(data: Any, shape: tuple[int, ...] | None) -> int:
-    """Return the runs of one block: a function of the pair and of what one output is, and of nothing else."""
+def _surviving(
+    block: Callable[[int], tuple[int, NDArray[np.float64]]], numbers: list[int], n_jobs: int
+) -> Iterator[tuple[int, NDArray[np.float64]]]:
+    """Yield blocks as they are finished, and begin again with those that a killed worker process has taken along."""
+    missing, deaths = set(numbers), 0
+    while missing:
+        try:
+            with joblib.Parallel(n_jobs=n_jobs, prefer="threads", return_as="generator_unordered") as parallel:
+                for number, kept in parallel(map(joblib.delayed(block), sorted(missing))):
+                    missing.remove(number)
+                    deaths = 0
+                    yield number, kept
+        except BrokenProcessPool:
+            deaths += 1
+            if deaths > 1:
+                raise ChildProcessError(
+                    "a worker process was killed twice over the same runs: fewer jobs need less memory"
+                ) from None
+
+
+def _block_runs(data: Any, shape: tuple[int, ...] | None, mechanism: Mechanism | None = None) -> int:
+    """Return the runs of one block: a function of pair, mechanism and what one output is, and of nothing else."""
     cells = max(data.size if isinstance(data, np.ndarray) else 1, math.prod(shape or ()))
-    return max(1, CELLS // max(1, cells))
+    most = getattr(mechanism, "runs_per_block", CELLS)
+    return max(1, min(CELLS // max(1, cells), whole_number("runs_per_block", most, least=1)))
 
 
 def run(

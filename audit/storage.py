@@ -6,12 +6,15 @@ import hashlib
 import json
 import os
 import tempfile
+from copy import deepcopy
 from pathlib import Path
 from typing import Any
 
 __all__ = ["SCHEMA", "check_writable", "read_json", "write_atomically", "write_json"]
 
-SCHEMA = 1
+SCHEMA = 2
+# What later schemas added to a kind of result, with what it is in files that were written before.
+ADDED: dict[int, dict[str, dict[str, Any]]] = {2: {"audit": {"basis": {}, "confidential": False}}}
 LARGEST = 64 * 2**20  # bytes
 ENCODER = json.JSONEncoder(indent=1, ensure_ascii=False, allow_nan=False)
 
@@ -90,12 +93,12 @@ def read_json(path: Path) -> dict[str, Any]:
     Returns
     -------
     dict
-        The values, without schema version and checksum.
+        The values, without schema version and checksum; those of an older schema with what was added since.
 
     Raises
     ------
     ValueError
-        If the file is too large, not JSON, has a key twice, is of another schema, or does not match its checksum.
+        If the file is too large, not JSON, has a key twice, is of an unknown schema, or does not match its checksum.
     OSError
         If it cannot be read.
     """
@@ -111,11 +114,14 @@ def read_json(path: Path) -> dict[str, Any]:
     except (ValueError, RecursionError) as error:  # too deep, too many digits, not UTF-8: all of them not a result
         reason = str(error) if isinstance(error, ValueError) else "nested too deeply"
         raise ValueError(f"{path} is not a result file: {reason.splitlines()[0]}") from None
-    if written.get("schema") != SCHEMA:
-        raise ValueError(f"{path} must have schema {SCHEMA}, got {written.get('schema')!r}")
+    schema = written.pop("schema", None)
+    if isinstance(schema, bool) or not isinstance(schema, int) or not 1 <= schema <= SCHEMA:
+        raise ValueError(f"{path} must have schema 1 to {SCHEMA}, got {schema!r}")
     if not intact:
         raise ValueError(f"{path} does not match its checksum: it was changed after it was written")
-    del written["schema"]
+    kind = written.get("kind")
+    for later in range(schema + 1, SCHEMA + 1):
+        written |= deepcopy(ADDED[later].get(kind, {})) if isinstance(kind, str) else {}
     return written
 
 

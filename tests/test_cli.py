@@ -821,7 +821,7 @@ def foreign(path: Path) -> None:
         (change, "gdpc.json does not match its checksum"),
         (change_with_checksum, "gdpc.json: the verdict must follow from the numbers: 'not refuted', got 'violated'"),
         (strip, "gdpc.json: audit fields are missing or unknown: event"),
-        (estimate, "gdpc.json: kind must be 'audit', got 'estimate'"),
+        (estimate, "gdpc.json must be a saved audit, got an estimate"),
         (foreign, "gdpc.json is not a result file: it has no checksum"),
         (Path.unlink, "out must hold saved audits (*.json), got none"),
     ],

@@ -357,7 +357,7 @@ def test_nan_is_none_and_infinity_a_word_in_an_estimate():
 
 # What is hidden
 
-HIDDEN = {"event", "pair", "searched", "support", "seed_entropy", "provenance"}
+HIDDEN = {"event", "counts", "pair", "searched", "support", "seed_entropy", "provenance", "basis", "confidential"}
 
 
 def test_a_redacted_audit_holds_no_true_count():

@@ -324,7 +324,7 @@ def test_the_same_values_in_another_spelling_are_no_longer_the_file(saved, rewri
         (b"{'a': 1}", "is not a result file: Expecting property name"),
         (b'{"schema": 1, "sha256": 3}', "does not match its checksum"),
         (b'{"schema": 1, "sha256": null}', "does not match its checksum"),
-        (b'{"sha256": ""}', "must have schema 1, got None"),
+        (b'{"sha256": ""}', "must have schema 1 to 2, got None"),
     ],
 )
 def test_what_is_not_a_result_file_is_refused_in_one_line(tmp_path, content, words):
@@ -333,13 +333,32 @@ def test_what_is_not_a_result_file_is_refused_in_one_line(tmp_path, content, wor
     assert refusal(path).startswith(f" {words}")
 
 
-@pytest.mark.parametrize("schema", [0, 2, "1", None, [1]])
+@pytest.mark.parametrize("schema", [0, 3, "1", None, [1], True, 1.0])
 def test_another_schema_is_refused_even_with_its_checksum(tmp_path, schema):
     path = tmp_path / "audit.json"
     path.write_text(forged({"schema": SCHEMA, "kind": "audit"}), "utf-8")
+    assert SCHEMA == 2
     assert read_json(path) == {"kind": "audit"}  # negative control: the forger knows the way
     path.write_text(forged({"schema": schema, "kind": "audit"}), "utf-8")
-    assert refusal(path) == f" must have schema 1, got {schema!r}"
+    assert refusal(path) == f" must have schema 1 to 2, got {schema!r}"
+
+
+@pytest.mark.parametrize(
+    ("kind", "added"),
+    [
+        ("audit", {"basis": {}, "confidential": False}),
+        ("estimate", {}),
+        ("experiment", {}),
+        (["audit"], {}),
+        (None, {}),
+    ],
+)
+def test_an_old_schema_opens_with_what_was_added_since(tmp_path, kind, added):
+    path = tmp_path / "audit.json"
+    path.write_text(forged({"schema": 1, "kind": kind}), "utf-8")
+    assert read_json(path) == {"kind": kind, **added}
+    read_json(path)["extra"] = 1
+    assert read_json(path) == {"kind": kind, **added}  # what is added is nobody's to change
 
 
 def test_a_deep_file_with_its_checksum_is_read_or_refused(tmp_path):

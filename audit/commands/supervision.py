@@ -1,0 +1,72 @@
+"""A command that must end in time, whatever the code that it runs does."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import signal
+import subprocess
+import sys
+from types import FrameType
+
+__all__ = ["run_within"]
+
+
+def run_within(arguments: list[str], seconds: float, advice: str) -> int:
+    """Run the command in a process group of its own, and end the whole group when time is up.
+
+    A thread that hangs cannot be stopped from within, and code that holds the interpreter's lock not even be told.
+
+    Parameters
+    ----------
+    arguments : list of str
+        Of the command.
+    seconds : float
+        Wall time that it has, positive.
+    advice : str
+        What to do next, in words.
+
+    Returns
+    -------
+    int
+        Its exit code.
+
+    Raises
+    ------
+    ValueError
+        If `seconds` is not positive.
+    TimeoutError
+        If it did not end in time.
+    ChildProcessError
+        If somebody else ended it.
+    """
+    if not 0 < seconds < float("inf"):
+        raise ValueError(f"timeout must be positive and finite, got {seconds:g}")
+    # -P: a folder called audit beside the user is not this one.
+    child = subprocess.Popen([sys.executable, "-P", "-m", "audit", *arguments], start_new_session=True)
+    before = {number: signal.signal(number, _as_interrupt) for number in (signal.SIGTERM, signal.SIGHUP)}
+    try:
+        code = child.wait(timeout=seconds)
+    except subprocess.TimeoutExpired:
+        raise TimeoutError(f"the audit must end within {seconds:g} s, and did not: it was stopped{advice}") from None
+    except KeyboardInterrupt:
+        os.killpg(child.pid, signal.SIGINT)
+        code = child.wait()
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
+        _end(child)
+    if code < 0:
+        raise ChildProcessError(f"the audit was ended by {signal.Signals(-code).name}{advice}")
+    return code
+
+
+def _as_interrupt(number: int, frame: FrameType | None) -> None:
+    raise KeyboardInterrupt
+
+
+def _end(child: subprocess.Popen[bytes]) -> None:
+    """End what is left of the group: worker processes outlive a parent that was killed."""
+    with contextlib.suppress(ProcessLookupError):
+        os.killpg(child.pid, signal.SIGKILL)
+    child.wait()

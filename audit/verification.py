@@ -1,0 +1,146 @@
+"""A saved audit held against itself: bound and verdict, computed again from its counts."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from audit.claims import ZCDP, ApproxDP, GaussianDP, PureDP
+from audit.events import Event, ThresholdRule, WeightRule, cell
+from audit.judging import AnytimeGame, Divergence, Game, Method, Rectangle, Region
+from audit.one_run import ONE_RUN, one_run_numbers
+from audit.results import AuditResult, verdict_of
+
+__all__ = ["recomputed", "verify_result"]
+
+TOLERANCE = 1e-6  # relative: other versions of scipy round otherwise
+
+
+def verify_result(result: AuditResult) -> AuditResult:
+    """Compute what an audit says from its counts alone, and refuse one that says otherwise.
+
+    Parameters
+    ----------
+    result : AuditResult
+        As saved.
+
+    Returns
+    -------
+    AuditResult
+        The same with numbers just computed. A witness of an unbounded loss is the exact law's and stands as it is.
+
+    Raises
+    ------
+    ValueError
+        If bound, ceiling, detectable loss or verdict do not follow from the counts, the counts are impossible, or what
+        is needed was redacted or is not in files of its schema.
+    """
+    again = recomputed(result)
+    pairs = {
+        "measured": (result.measured.budget, again.measured.budget),
+        "ceiling": (result.ceiling, again.ceiling),
+        "detectable": (result.detectable, again.detectable),
+    }
+    for name, (said, found) in pairs.items():
+        if not math.isclose(said, found, rel_tol=TOLERANCE, abs_tol=1e-9):
+            raise ValueError(f"{name} must follow from the counts: {found:.9g}, got {said:.9g}")
+    if again.verdict != result.verdict:
+        raise ValueError(f"the verdict must follow from the counts: {again.verdict!r}, got {result.verdict!r}")
+    return again
+
+
+def recomputed(result: AuditResult) -> AuditResult:
+    """Return a saved audit with bound, ceiling, detectable loss and verdict computed from its counts.
+
+    Parameters
+    ----------
+    result : AuditResult
+        As saved.
+
+    Returns
+    -------
+    AuditResult
+        With numbers of now.
+
+    Raises
+    ------
+    ValueError
+        If the counts are impossible, or what is needed was redacted or is not in files of its schema.
+    """
+    if result.redacted:
+        raise ValueError("a redacted audit has no counts to compute its bound from: verify the original")
+    _check_counts(result)
+    try:
+        if result.bound == ONE_RUN:
+            most, sides = result.basis["most"], result.counts.values()
+            guessed = sum(side["guessed_x"] + side["guessed_y"] for side in sides)
+            if most not in (guessed, sum(side["runs"] for side in sides)):
+                raise ValueError(f"most must be the guesses or the canaries, got {most!r}")
+            numbers = one_run_numbers(result.claim, result.distance, result.counts, result.confidence, most)
+        else:
+            method, event = _method(result), _event(result)
+            numbers = (
+                method.lower(event, result.counts),
+                method.ceiling(event, result.counts),
+                method.detectable(event, result.counts),
+            )
+    except (KeyError, TypeError, AttributeError) as error:
+        missing = str(error).strip("'") if isinstance(error, KeyError) else "something else"
+        raise ValueError(
+            f"an audit by {result.bound!r} must have {missing} in its basis or counts, which files of schema 1 lack"
+        ) from None
+    measured, ceiling, detectable = result.claim.at(numbers[0]), numbers[1], numbers[2]
+    verdict = verdict_of(result.claim, measured, detectable, result.support is not None)
+    return replace(result, measured=measured, ceiling=ceiling, detectable=detectable, verdict=verdict)
+
+
+def _check_counts(result: AuditResult) -> None:
+    """Refuse counts that no runs give."""
+    if result.counts.keys() != {"x", "y"}:
+        raise ValueError(f"counts must be of x and of y, got {', '.join(result.counts) or 'none'}")
+    for name, side in result.counts.items():
+        parts = {key: count for key, count in side.items() if key != "runs"}
+        named = parts.keys() == {"guessed_x", "guessed_y"}
+        binned = all(key.removeprefix("bin ").isdecimal() and key.startswith("bin ") for key in parts)
+        whole = sum(parts.values())
+        runs = side.get("runs", -1)
+        if not (named or binned) or min([runs, *parts.values()]) < 0 or whole > runs or (binned and whole != runs):
+            raise ValueError(f"counts on {name} must be parts of its runs, got {side}")
+
+
+def _method(result: AuditResult) -> Method:
+    claim, distance, confidence, basis = result.claim, result.distance, result.confidence, result.basis
+    found: Method | None = None
+    if isinstance(claim, PureDP | ApproxDP):
+        if result.bound == Game.bound:
+            found = Game(claim, distance, confidence)
+        elif result.bound == AnytimeGame.bound:
+            expected = basis["expected"]
+            found = AnytimeGame(claim, distance, confidence, None if expected is None else (expected[0], expected[1]))
+        elif result.bound == Rectangle.bound:
+            found = Rectangle(claim, distance, confidence)
+    elif isinstance(claim, GaussianDP) and result.bound == Region.bound:
+        found = _at_look(Region(claim, distance, confidence), basis)
+    elif isinstance(claim, ZCDP) and result.bound == Divergence.bound:
+        found = _at_look(Divergence(claim, distance, confidence), basis)
+    if found is None:
+        raise ValueError(f"the bound must be one of plaudit's for a promise of {claim}, got {result.bound!r}")
+    return found
+
+
+def _at_look(method: Region | Divergence, basis: dict[str, Any]) -> Region | Divergence:
+    return method.after(basis["look"]) if basis["look"] else method
+
+
+def _event(result: AuditResult) -> Event:
+    """Return an event that has of the one counted what a bound reads: how many regions there are, or the weights."""
+    basis = result.basis
+    if "weights" in basis:
+        weights = np.array(basis["weights"], dtype=np.float64)
+        edges = np.arange(weights.size - 1, dtype=np.float64)  # where the bins were is in their counts already
+        return Event(cell(), WeightRule(edges, weights, basis["order"], basis["toward"]))
+    both = basis["regions"] == 2 if result.bound in (Region.bound, Divergence.bound) else True
+    return Event(cell(), ThresholdRule(-1.0 if both else -math.inf, 1.0))
