@@ -12,6 +12,7 @@ import matplotlib
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
+from audit.cells import percent
 from audit.results import AuditResult, LossEstimate, scale_of
 
 __all__ = [
@@ -159,7 +160,7 @@ def plot_audits(results: Sequence[AuditResult], ax: Axes | None = None, names: S
     ax.set_yticks(range(len(results)), labels, parse_math=False)  # a dollar sign in a name is a dollar sign
     ax.set_ylim(len(results) - 0.4, -0.6)
     ax.set_xlim(0, end)
-    confidence = ", ".join(sorted({f"{100 * result.confidence:.6g}%" for result in results}))
+    confidence = ", ".join(sorted({percent(result.confidence) for result in results}))
     scale = "in units of each promise" if mixed else scale_of(results[0].claim)
     ax.set_xlabel(f"privacy loss for one step between neighbors, {scale} (bars: at least, {confidence} confidence)")
     ax.legend(loc="lower left", bbox_to_anchor=(0, 1), ncols=2, borderaxespad=0.2)

@@ -112,19 +112,9 @@ class AuditResult:
     confidential: bool = False
 
     def __str__(self) -> str:
-        forced = f"{self.size} runs force at least {self.measured.budget:.4g} at {100 * self.confidence:.6g}%"
-        words = f"on the caller's word, {self.pair}" if self.adjacency == "declared" else self.pair
-        seen = (
-            f"{self.detectable:.4g} would have been seen"
-            if self.detectable < math.inf
-            else "nothing would have been seen"
-        )
-        marked = "CONFIDENTIAL: " if self.confidential else ""
-        line = (
-            f"{marked}{self.mechanism}: promised {self.claim}, {forced}: {self.verdict}, {seen} ({words}; {self.event}"
-            f"{self.witness}; searched: {self.searched})"
-        )
-        return printable(line)
+        from audit.cells import line  # which imports this module
+
+        return line(self)
 
     @property
     def witness(self) -> str:

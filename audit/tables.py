@@ -3,19 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from rich import box
 from rich.table import Table
 from rich.text import Text
 
-from audit.claims import ApproxDP, Relation
-from audit.results import AuditResult, Verdict
+from audit.cells import named, row
+from audit.results import AuditResult, Verdict, printable
 
-__all__ = ["NEIGHBORS", "audit_table"]
+if TYPE_CHECKING:
+    from audit.comparing import Change, Counted
 
-NEIGHBORS: dict[Relation, str] = {"add_remove": "{} added or removed", "replace_one": "{} replaced"}
+__all__ = ["audit_table", "comparison_table"]
+
 STYLES: dict[Verdict, str] = {"violated": "bold red", "not refuted": "green", "no power": "yellow"}
+WHOLE = {"runs force at least", "would have seen from", "verdict"}  # never in two pieces
+FATES: dict[Counted, str] = {"changed": "bold", "missing": "bold red", "new": "bold"}
 
 
 def audit_table(results: Sequence[AuditResult], names: Sequence[str] | None = None, *, events: bool = True) -> Table:
@@ -34,6 +38,11 @@ def audit_table(results: Sequence[AuditResult], names: Sequence[str] | None = No
     -------
     rich.table.Table
         To be printed by a `rich.console.Console`.
+
+    Raises
+    ------
+    ValueError
+        If there are not as many names as results.
     """
     # Words fold where the terminal is narrow, numbers and verdicts stay in one piece: nothing is cut off.
     words: dict[str, Any] = {"overflow": "fold"}
@@ -48,23 +57,54 @@ def audit_table(results: Sequence[AuditResult], names: Sequence[str] | None = No
     if events:
         table.add_column("event: which database (x, y) the release is guessed to come from", **words)
     table.add_column("seconds", **whole)
-    for name, result in zip(names or [result.mechanism for result in results], results, strict=True):
-        declared = " (declared)" if result.adjacency == "declared" else ""
-        group = f", {result.distance} steps apart" if result.distance > 1 else ""
+    for result, name in named(results, names):
+        said = row(result, name)
         table.add_row(
-            _as_it_stands(name),
-            f"{result.claim.parameter} {result.claim.budget:.4g}"
-            + (f"\ndelta {result.claim.delta:.4g}" if isinstance(result.claim, ApproxDP) else ""),
-            _as_it_stands(NEIGHBORS[result.relation].format(result.unit) + group + declared),
-            f"{result.measured.budget:.4f}",
-            f"{result.detectable:.3f}",
-            Text(result.verdict, style=STYLES[result.verdict]),
-            *([_as_it_stands(result.event + result.witness)] if events else []),
+            Text(said["name"]),
+            said["promised"].replace(", ", "\n"),
+            Text(said["neighbors: one ..."]),
+            said["runs force at least"],
+            said["would have seen from"],
+            Text("\n".join(filter(None, (said["verdict"], said["confidential"]))), style=STYLES[result.verdict]),
+            *([Text("; ".join(filter(None, (said["event"], said["witness"]))))] if events else []),
             f"{result.seconds:.1f}",
         )
     return table
 
 
-def _as_it_stands(words: str) -> Text:
-    """Return words without markup, and without the control characters that a terminal would obey."""
-    return Text("".join(letter if letter.isprintable() else " " for letter in words))
+def comparison_table(changes: Sequence[Change], *, events: bool = True) -> Table:
+    """Return one row for each audit that is there before or after, with old and new values where they differ.
+
+    Parameters
+    ----------
+    changes : sequence of Change
+        As `audit.comparing.compare_results` returns them.
+    events : bool
+        As in `audit_table`.
+
+    Returns
+    -------
+    rich.table.Table
+        To be printed by a `rich.console.Console`.
+    """
+    table = Table(box=box.SIMPLE_HEAD, pad_edge=False, collapse_padding=True)
+    titles = {
+        "promised": "promised",
+        "neighbors: one ...": "neighbors:\none ...",
+        "runs force at least": "runs force\nat least",
+        "would have seen from": "would have\nseen from",
+        "verdict": "verdict",
+    } | ({"event": "event"} if events else {})
+    table.add_column("audit", overflow="fold")
+    table.add_column("counts", no_wrap=True)
+    for title, heading in titles.items():
+        table.add_column(heading, overflow="fold", no_wrap=title in WHOLE)
+    for change in changes:
+        rows = [row(result) for result in (change.old, change.new) if result is not None]
+        confidential = any(said["confidential"] for said in rows)
+        table.add_row(
+            Text(printable(change.name)),
+            Text(change.counts + ("\nCONFIDENTIAL" if confidential else ""), style=FATES.get(change.counts, "")),
+            *(Text("\n-> ".join(dict.fromkeys(said[title] for said in rows))) for title in titles),
+        )
+    return table

@@ -7,10 +7,12 @@ import json
 import os
 import re
 import select
+import shlex
 import shutil
 import signal
 import subprocess
 import sys
+import time
 from collections.abc import Callable
 from importlib import metadata
 from pathlib import Path
@@ -35,6 +37,7 @@ QUICK = ("--size", "2000", "--seed", "1", "--confidence", "0.999")
 
 MINE = '''
 import sys
+import time
 import numpy as np
 from audit import PureDP
 
@@ -909,3 +912,170 @@ def test_a_full_disk_is_one_line(monkeypatch: pytest.MonkeyPatch, plaudit: Comma
     with open("/dev/full", "w") as full:
         monkeypatch.setattr(sys, "stdout", full)
         assert refused(plaudit("list"), "No space left on device")
+
+
+# Daily use: verified, confidential, resumed, in time
+
+
+def test_what_reproduces_an_audit_is_in_its_file_and_does(plaudit: Command) -> None:
+    asked = ("mine:noisy", "--claim", "pure:1", "--size", "2000", "--data", "counts.csv", "--cell", "1", "--out", "out")
+    assert plaudit("audit", *asked, "--store", "kept", "--jobs", "1").code == WITHIN
+    first = AuditResult.from_dict(read_json(Path("out/mine-noisy.json")))
+    command = shlex.split(first.provenance["command"])
+    assert command[:3] == ["plaudit", "audit", "mine:noisy"]
+    assert not {"--out", "--store", "--jobs"} & set(command)
+    again = results(plaudit(*command[1:], "--json"))["mine:noisy"]
+    assert (again.counts, again.event, again.seed_entropy) == (first.counts, first.event, first.seed_entropy)
+    assert again.provenance["command"] == first.provenance["command"]
+
+
+def test_the_command_of_outputs_from_elsewhere(plaudit: Command) -> None:
+    save_outputs()
+    made = plaudit("audit", "--outputs-x", "x.csv", "--outputs-y", "y.csv", "--public-data", *ELSEWHERE, "--json")
+    (first,) = results(made).values()
+    words = shlex.split(first.provenance["command"])
+    assert words[:4] == ["plaudit", "audit", "--claim", "pure:1"]
+    assert not first.confidential
+    (again,) = results(plaudit(*words[1:], "--json")).values()
+    assert again.counts == first.counts
+
+
+@pytest.mark.parametrize(
+    ("options", "confidential"),
+    [
+        (("--data", "counts.csv"), True),
+        (("--data", "counts.csv", "--public-data"), False),
+        (("--data", "morocco"), False),
+    ],
+)
+def test_audits_of_a_file_are_confidential_unless_it_is_public(plaudit, options, confidential) -> None:
+    asked = ("audit", "mine:noisy", "--claim", "pure:1", *options, *QUICK, "--out", "out")
+    shown = plaudit(*asked)
+    assert shown.out.startswith("CONFIDENTIAL: these audits are of confidential data") == confidential
+    assert read_json(Path("out/mine-noisy.json"))["confidential"] == confidential
+    assert plaudit("check", "out").out.startswith("CONFIDENTIAL") == confidential
+
+
+def test_verify_computes_bounds_again(plaudit: Command) -> None:
+    plaudit("audit", "gdpc", "gdpc-half-noise", *QUICK, "--out", "out")
+    within, violated = (Path(f"out/{name}.json") for name in ("gdpc", "gdpc-half-noise"))
+    fine = plaudit("verify", str(within))
+    assert (fine.code, fine.err) == (WITHIN, "")
+    assert fine.out.startswith("out/gdpc.json: whole, and its numbers follow from its counts. GDPC: promised epsilon 1")
+    assert plaudit("verify", str(within), str(violated)).code == VIOLATION
+    values = read_json(within)
+    values["measured"]["epsilon"] *= 1.01
+    write_json(within, values)
+    refused = plaudit("verify", str(violated), str(within))
+    assert refused.code == USAGE
+    assert re.fullmatch(
+        r"plaudit: error: out/gdpc.json: measured must follow from the counts: \S+, got \S+\n", refused.err
+    )
+    assert plaudit("check", "out").code == VIOLATION  # which believes a whole file
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (("verify", "nothing.json"), "No such file"),
+        (("verify", "counts.csv"), "is not a result file"),
+        (("verify", "."), "Is a directory"),
+        (("verify",), "Missing argument"),
+        (("check", "out", "--format", "xml"), "format must be one of table, json"),
+        (("check", "out", "--format", "csv", "--json"), "--json and --format csv exclude each other"),
+        (("audit", "gdpc", "--timeout", "0"), "timeout must be positive and finite, got 0"),
+        (("audit", "gdpc", "--timeout", "nan"), "timeout must be positive and finite, got nan"),
+        (("audit", "gdpc", "--timeout", "soon"), "Invalid value for '--timeout'"),
+        (("audit", "gdpc", "--store", "counts.csv"), "counts.csv"),
+    ],
+)
+def test_what_daily_commands_refuse(plaudit: Command, arguments: tuple[str, ...], words: str) -> None:
+    outcome = plaudit(*arguments)
+    assert outcome.code == USAGE
+    assert words in outcome.err
+    assert outcome.err.count("\n") == 1
+
+
+def test_check_in_every_form(plaudit: Command) -> None:
+    plaudit("audit", "gdpc", *QUICK, "--out", "out")
+    table, as_json = plaudit("check", "out"), plaudit("check", "out", "--format", "json")
+    assert as_json.out == plaudit("check", "out", "--json").out
+    assert table.out == plaudit("check", "out", "--format", "table").out
+    for form in ("line", "text", "markdown", "latex", "csv"):
+        outcome = plaudit("check", "out", "--format", form)
+        assert (outcome.code, outcome.err) == (WITHIN, "")
+        assert "gdpc" in outcome.out.lower()
+
+
+@pytest.mark.slow
+def test_an_interrupted_audit_goes_on_from_its_store(desk: Path) -> None:
+    """The first of two terminals is closed in the middle; the second asks again."""
+    (desk / "steps.py").write_text(
+        "import os, time\n"
+        "def mechanism(counts, size, rng):\n"
+        "    with open('log', 'a') as log:\n"
+        "        log.write(f'{size}\\n')\n"
+        "    if size == 500 and os.path.exists('slow') and len(open('log').readlines()) > 30:\n"
+        "        os.write(1, b'there\\n')\n"
+        "        time.sleep(600)\n"
+        "    return counts + rng.laplace(size=(size, counts.size))\n"
+        "mechanism.runs_per_block = 500\n"
+    )
+    asked = ("audit", "steps:mechanism", "--claim", "pure:1", "--size", "20000", "--data", "counts.csv", "--json")
+    command = [sys.executable, "-m", "audit", *asked, "--store", "kept", "--jobs", "1"]
+    (desk / "slow").touch()
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as audit:
+        assert audit.stdout is not None
+        assert audit.stdout.readline() == "there\n"
+        audit.kill()
+    before = len((desk / "log").read_text().splitlines())
+    (desk / "slow").unlink()
+    done = subprocess.run(command, capture_output=True, text=True, check=True, timeout=60)
+    (resumed,) = results(Outcome(0, done.stdout, "")).values()
+    assert len((desk / "log").read_text().splitlines()) - before < 40  # of some 45 blocks, 25 were there
+    alone = shell(*asked, "--seed", str(resumed.seed_entropy), capture_output=True, check=True)
+    assert results(Outcome(0, alone.stdout, ""))["steps:mechanism"].counts == resumed.counts
+
+
+@pytest.mark.parametrize("hang", ["time.sleep(600)", pytest.param("while True: pass", marks=pytest.mark.slow)])
+def test_a_mechanism_that_hangs_ends_in_time(desk: Path, hang: str) -> None:
+    (desk / "hangs.py").write_text(
+        "import os, time\n"
+        "def mechanism(counts, size, rng):\n"
+        "    open('pid', 'w').write(str(os.getpid()))\n"
+        f"    {hang}\n"
+    )
+    asked = ("audit", "hangs:mechanism", "--claim", "pure:1", "--store", "kept", "--timeout", "1.5")
+    begun = time.monotonic()
+    outcome = shell(*asked, capture_output=True)
+    assert outcome.returncode == USAGE
+    assert outcome.stderr == (
+        "plaudit: error: the audit must end within 1.5 s, and did not: it was stopped; finished runs are in kept, and "
+        "the same command goes on from them\n"
+    )
+    assert time.monotonic() - begun < 30
+    if (desk / "pid").exists():  # on a machine under load it may not have come so far
+        with pytest.raises(ProcessLookupError):
+            os.kill(int((desk / "pid").read_text()), 0)
+
+
+@pytest.mark.slow
+def test_an_audit_that_ends_in_time_is_the_same(desk: Path) -> None:
+    asked = ("audit", "mine:noisy", "--claim", "pure:1", *QUICK, "--out")
+    outcome = shell(*asked, "one", "--timeout=60", capture_output=True)
+    assert (outcome.returncode, outcome.stderr) == (WITHIN, "")
+    assert shell(*asked, "two", capture_output=True).returncode == WITHIN
+    one, two = (AuditResult.from_dict(read_json(Path(name) / "mine-noisy.json")) for name in ("one", "two"))
+    assert (one.counts, one.provenance["command"]) == (two.counts, two.provenance["command"])
+    violated = shell("audit", "gdpc-half-noise", *QUICK, "--timeout", "60", capture_output=True)
+    assert violated.returncode == VIOLATION
+
+
+@pytest.mark.slow
+def test_somebody_else_may_end_a_timed_audit(desk: Path) -> None:
+    (desk / "dies.py").write_text(
+        "import os, signal\ndef mechanism(counts, size, rng):\n    os.kill(os.getpid(), signal.SIGKILL)\n"
+    )
+    outcome = shell("audit", "dies:mechanism", "--claim", "pure:1", "--timeout", "60", capture_output=True)
+    assert outcome.returncode == USAGE
+    assert outcome.stderr.startswith("plaudit: error: the audit was ended by SIGKILL; with --store, finished runs")

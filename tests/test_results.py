@@ -13,6 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
+from audit.cells import cells
 from audit.claims import ZCDP, ApproxDP, GaussianDP, PureDP
 from audit.loss import measure_loss
 from audit.neighbors import NeighborPair
@@ -224,11 +225,11 @@ def test_a_larger_measurement_never_makes_a_better_verdict(promised, first, seco
 
 def test_a_memo_is_one_line():
     assert str(audited()) == (
-        "count: promised epsilon 1 (add/remove), 2000 runs force at least 0.875 at 95%: not refuted, 1.25 would have "
+        "count: promised epsilon 1 (add/remove), 2000 runs force at least 0.8750 at 95%: not refuted, 1.250 would have "
         "been seen (1 person added to cell 0; y if output[0] >= 13; searched: thresholds on output[0])"
     )
     declared = str(audited(adjacency="declared", confidence=0.999, measured=PureDP(math.inf), verdict="violated"))
-    assert "force at least inf at 99.9%: violated, 1.25 would have been seen (on the caller's word, 1 per" in declared
+    assert "force at least inf at 99.9%: violated, 1.250 would have been seen (on the caller's word, 1 per" in declared
     assert str(audited(pair="cell\n0\r\n and\u20281", event="\x85y")).endswith(
         "(cell 0 and 1; y; searched: thresholds on output[0])"
     )
@@ -240,13 +241,13 @@ def test_a_memo_is_one_line():
         (
             ApproxDP(1, 1e-6),
             ApproxDP(0.9876543, 1e-6),
-            "epsilon 1, delta 1e-06 (add/remove), 2000 runs force at least 0.9877",
+            "epsilon 1, delta 1e-06 (add/remove), 2000 runs force at least 0.9876",
         ),
-        (ZCDP(0.5), ZCDP(0.25), "rho 0.5 (add/remove), 2000 runs force at least 0.25"),
+        (ZCDP(0.5), ZCDP(0.25), "rho 0.5 (add/remove), 2000 runs force at least 0.2500"),
         (
             GaussianDP(2, "replace_one"),
             GaussianDP(0.5, "replace_one"),
-            "mu 2 (replace one), 2000 runs force at least 0.5",
+            "mu 2 (replace one), 2000 runs force at least 0.5000",
         ),
     ],
 )
@@ -268,7 +269,7 @@ def test_a_memo_says_the_witness():
 def test_a_memo_is_one_line_whatever_the_labels_hold(result):
     assert len(str(result).splitlines()) == 1
     assert f": {result.verdict}, " in str(result)
-    seen = "nothing" if math.isinf(result.detectable) else f"{result.detectable:.4g}"
+    seen = "nothing" if math.isinf(result.detectable) else cells(result)["detectable"]
     assert f", {seen} would have been seen (" in str(result)
 
 

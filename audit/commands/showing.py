@@ -44,6 +44,7 @@ def show(results: list[tuple[str, AuditResult]], as_json: bool) -> None:
     if as_json:
         print(json.dumps({name: result.to_dict() for name, result in results}, indent=1, allow_nan=False))
         return
+    from audit.cells import percent
     from audit.tables import audit_table
 
     names, audits = zip(*results, strict=True)
@@ -67,7 +68,7 @@ def show(results: list[tuple[str, AuditResult]], as_json: bool) -> None:
             console.print(printable(f"{name}: {result.event}{result.witness}"), markup=False)
         console.print()
     scales = ", ".join(sorted({scale_of(result.claim) for result in audits}))
-    levels = ", ".join(sorted({f"{100 * result.confidence:.6g}%" for result in audits}))
+    levels = ", ".join(sorted({percent(result.confidence) for result in audits}))
     console.print(
         f"Losses are {scales} for one step between neighbors. The true loss is at least what the runs force, at "
         f"{levels} confidence each. A pass is no proof: a loss below what this event would have shown with power 0.8, "
