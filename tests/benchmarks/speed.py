@@ -2,12 +2,18 @@
 
 from __future__ import annotations
 
+import resource
+import subprocess
+import sys
+import tempfile
 import time
 import tracemalloc
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 from rich.console import Console
 from rich.table import Table
 
@@ -21,6 +27,7 @@ from audit.neighbors import NeighborPair
 from audit.residuals import residual_loss
 
 AUTHOR_DIRECT, AUTHOR_RESIDUAL = 110 * 60 + 48, 22.3  # seconds, from the replication notebook's run of 9 September 2019
+START_LIMIT = 30  # milliseconds that the plugin may add to the start of pytest
 
 
 def seconds(work: Callable[[], Any], repeats: int = 5) -> float:
@@ -40,6 +47,36 @@ def paired(one: Callable[[], Any], other: Callable[[], Any], repeats: int = 7) -
     pairs = [(seconds(one, 1), seconds(other, 1)) for _ in range(repeats)]
     a, b = np.array(pairs).T
     return float(np.median(a)), float(np.median(b)), float(np.median(b / a))
+
+
+def pytest_starts(pairs: int = 60) -> NDArray[np.float64]:
+    """Return medians, in ms, of whole pytest sessions over one empty test: without the plugin, with it, what it adds.
+
+    The second row is processor time, which other work on the machine disturbs less. Each pair is run in turn, and every
+    other one the other way round, so that neither a drifting machine nor what is left in its caches counts.
+    """
+    with tempfile.TemporaryDirectory() as folder:
+        (Path(folder) / "test_nothing.py").write_text("def test_nothing():\n    pass\n")
+
+        def clocks() -> NDArray[np.float64]:
+            children = resource.getrusage(resource.RUSAGE_CHILDREN)
+            return 1000 * np.array([time.perf_counter(), children.ru_utime + children.ru_stime])
+
+        def session(*options: str) -> NDArray[np.float64]:
+            begun = clocks()
+            command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", *options]
+            subprocess.run(command, cwd=folder, check=True, stdout=subprocess.DEVNULL)
+            return clocks() - begun
+
+        times = []
+        for number in range(pairs + 1):
+            if number % 2:
+                loaded, bare = session(), session("-p", "no:plaudit")
+            else:
+                bare, loaded = session("-p", "no:plaudit"), session()
+            times.append((bare, loaded, loaded - bare))
+    medians: NDArray[np.float64] = np.median(times[1:], axis=0).T  # the first pair compiles
+    return medians
 
 
 def main() -> None:
@@ -121,6 +158,16 @@ def main() -> None:
         f"{peak:.0f} MiB at most; the outputs are {400 * 8_000_000 / 2**20:,.0f}",
         "",
     )
+
+    (bare, loaded, added), (*_, work) = pytest_starts()
+    table.add_row(
+        "a pytest session over one empty test",
+        f"{loaded:.0f} ms",
+        f"{bare:.0f} ms without the plugin",
+        f"{loaded / bare:.2f}",
+    )
+    table.add_row("what the plugin adds to it", f"{added:+.1f} ms", f"limit {START_LIMIT:+d} ms", "")
+    table.add_row("the same in processor time", f"{work:+.1f} ms", "", "")
     Console(width=140).print(table)
 
 

@@ -1,0 +1,139 @@
+"""Which test of a suite is running: where the audits it asserts take their seeds, and where they leave what they found.
+
+Nothing here is heavier than the standard library: a test session loads it, whatever it tests.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+__all__ = ["Running", "entered", "running", "seed_of"]
+
+_entered: list[Running] = []  # the innermost last: a fixture within a test, or a test session within a test
+
+
+@dataclass(eq=False)
+class Running:
+    """A test while it runs, or a fixture that several tests share.
+
+    Attributes
+    ----------
+    name : str
+        Node id of the test, relative to the root of its project; of a fixture, its name after the node id of its scope.
+    seed : int
+        What the whole session is seeded with.
+    command : callable
+        Returns the shell command that runs the test alone.
+    runs : int, optional
+        Replaces the number of runs of every audit.
+    options : dict
+        Defaults for what a call leaves out.
+    attempt : int
+        1, and more where a test is tried again.
+    found : list of str
+        What its audits found, as JSON.
+    """
+
+    name: str
+    seed: int
+    command: Callable[[], str]
+    runs: int | None = None
+    options: dict[str, Any] = field(default_factory=dict)
+    attempt: int = 1
+    found: list[str] = field(default_factory=list)
+    calls: Iterator[int] = field(default_factory=lambda: itertools.count(1))
+
+    def begin(self, attempt: int, options: dict[str, Any]) -> None:
+        """Begin an attempt: the same seeds again, so that no retry turns a failure into a pass."""
+        self.attempt, self.options, self.calls = attempt, options, itertools.count(1)
+
+    def keep(self, **values: Any) -> None:
+        """Keep what an audit found, as text that any process can hand on.
+
+        Parameters
+        ----------
+        **values : object
+            Plain values for JSON.
+        """
+        import json
+
+        entry = {"node_id": self.name, "attempt": self.attempt, **values}
+        text = json.dumps(entry, ensure_ascii=False, allow_nan=False)
+        self.found.append(text.encode(errors="replace").decode())  # half a surrogate pair is no text for a file
+
+    def fixture(self, name: str, command: Callable[[], str]) -> Running:
+        """Return a fixture that this test is the first to ask for: seeds and defaults do not depend on which is.
+
+        Parameters
+        ----------
+        name : str
+            Of the fixture and its scope.
+        command : callable
+            Returns the shell command that runs a test that uses it.
+
+        Returns
+        -------
+        Running
+            Leaves what it finds with this test.
+        """
+        return replace(self, name=name, command=command, attempt=1, options={}, calls=itertools.count(1))
+
+
+def running() -> Running | None:
+    """Return the test, or the shared fixture, that is running.
+
+    Returns
+    -------
+    Running or None
+        None outside of a test session.
+    """
+    return _entered[-1] if _entered else None
+
+
+@contextmanager
+def entered(test: Running) -> Iterator[Running]:
+    """Make it the running one for a while.
+
+    Parameters
+    ----------
+    test : Running
+        A test or a shared fixture.
+
+    Yields
+    ------
+    Running
+        The same.
+    """
+    _entered.append(test)
+    try:
+        yield test
+    finally:
+        _entered.pop()
+
+
+def seed_of(*parts: object) -> int:
+    """Return a seed that depends on nothing but its parts: on no order, process or Python.
+
+    Parameters
+    ----------
+    *parts : object
+        With a text form of their own: numbers and strings.
+
+    Returns
+    -------
+    int
+        64 bits of a SHA-256.
+
+    Examples
+    --------
+    >>> seed_of(0, "test_release.py::test_counts", 1)
+    4213916066835838951
+    """
+    import hashlib  # it and json are for those who audit
+
+    text = "\0".join(map(str, parts))
+    return int.from_bytes(hashlib.sha256(text.encode("utf-8", "surrogatepass")).digest()[:8], "big")
