@@ -23,7 +23,7 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.special import gammaln, logsumexp
 
 from algorithms.hierarchy import Hierarchy, check_counts
-from algorithms.noise import Rng, TwoTailedGeometric
+from algorithms.noise import Rng, TwoTailedGeometric, add_noise
 from audit.claims import PureDP
 from audit.exact import LossDistribution, compose_losses, loss_from_logs
 
@@ -88,10 +88,7 @@ class GDPC:
 
     def __call__(self, counts: ArrayLike, size: int, rng: Rng) -> NDArray[np.int64]:
         """Release `counts`, shape (leaves,), `size` times over: shape (size, leaves)."""
-        exact = leaf_counts(counts)
-        released = self.noise.sample((size, exact.size), rng)
-        released += exact
-        return released
+        return add_noise(leaf_counts(counts), self.noise, size, rng, query="counts", sensitivity=1)
 
     def exact_loss(self, pair: Pair) -> LossDistribution | None:
         """Return the law of the privacy loss of `pair`, exactly: the outputs of one loss are one outcome.
@@ -194,11 +191,14 @@ class RDPC:
     def __call__(self, counts: ArrayLike, size: int, rng: Rng) -> NDArray[np.float64]:
         """Release `counts`, shape (leaves,), `size` times over: shape (size, leaves), or (size, areas) for all."""
         exact = self.tree.totals(self.tree.check_counts(leaf_counts(counts)))
-        kept = slice(None) if self.output == "all" else self.tree.leaves
+        kept, depth = slice(None) if self.output == "all" else self.tree.leaves, self.tree.depth + 1
         released = np.empty((size, exact.size if self.output == "all" else self.tree.n_leaves))
         for rows in _chunks(size, exact.size):
-            noisy = self.noise.sample((rows.stop - rows.start, exact.size), rng)
-            released[rows] = self.tree.rake(noisy + exact)[:, kept]
+            # One person is in one area of each level that reaches down to her leaf.
+            noisy = add_noise(
+                exact, self.noise, rows.stop - rows.start, rng, query="all areas", sensitivity=(depth, math.sqrt(depth))
+            )
+            released[rows] = self.tree.rake(noisy)[:, kept]
         return released
 
     def exact_loss(self, pair: Pair) -> LossDistribution | None:
@@ -280,14 +280,11 @@ class ADPC:
             raise ValueError(
                 f"counts must be at most {LARGEST // self.parts} for {self.parts} parts, got {exact.max()}"
             )
-        exact = exact * self.parts
         released = np.empty((size, exact.size))
         for rows in _chunks(size, exact.size):
-            shape = (rows.stop - rows.start, exact.size)
-            total = self.noise.sample(shape, rng)
-            for _ in range(self.parts - 1):
-                total += self.noise.sample(shape, rng)
-            total += exact
+            total = np.zeros((rows.stop - rows.start, exact.size), np.int64)
+            for part in range(1, self.parts + 1):
+                total += add_noise(exact, self.noise, len(total), rng, query=f"part {part}", sensitivity=1)
             # The mean of noisy counts, divided once: to add the exact count to a mean of noise would round by it, and
             # so leave its mark on the last bits wherever 1 / parts is no binary fraction.
             np.divide(total, self.parts, out=released[rows])

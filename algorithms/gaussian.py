@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from algorithms.flaxman import ATOMS, CELLS, Pair, changes, leaf_counts, log_likelihood_of_cells
-from algorithms.noise import DiscreteGaussian, Rng
+from algorithms.noise import DiscreteGaussian, Rng, add_noise
 from audit.claims import ZCDP
 from audit.exact import LossDistribution, compose_losses
 
@@ -66,10 +66,7 @@ class GaussianCounts:
 
     def __call__(self, counts: ArrayLike, size: int, rng: Rng) -> NDArray[np.int64]:
         """Release `counts`, shape (leaves,), `size` times over: shape (size, leaves)."""
-        exact = leaf_counts(counts)
-        released = self.noise.sample((size, exact.size), rng)
-        released += exact
-        return released
+        return add_noise(leaf_counts(counts), self.noise, size, rng, query="counts", sensitivity=1)
 
     def exact_loss(self, pair: Pair) -> LossDistribution | None:
         """Return the law of the privacy loss of `pair`, which has no upper bound.

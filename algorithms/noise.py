@@ -13,16 +13,21 @@ rounding a normal draw to get the discrete Gaussian.
 release. That needs OpenDP and is about a thousand times slower. The continuous laws refuse it, since their
 floating-point output itself leaks (Mironov, "On Significance of the Least Significant Bits for Differential Privacy",
 2012).
+
+A mechanism draws through `add_noise`, which sees the exact values beside the noise: `watched` hands both to whoever
+wants to compare them between two databases.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
 from dataclasses import dataclass
 from numbers import Real
 from operator import index
-from typing import Any, Literal, TypeVar
+from typing import Any, Literal, Protocol, TypeVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -30,16 +35,60 @@ from scipy import special
 
 from algorithms import secure
 
-__all__ = ["DiscreteGaussian", "Gaussian", "Laplace", "Rng", "TwoTailedGeometric", "source_of_noise"]
+__all__ = [
+    "DiscreteGaussian",
+    "Gaussian",
+    "Laplace",
+    "Law",
+    "Rng",
+    "TwoTailedGeometric",
+    "Watcher",
+    "add_noise",
+    "source_of_noise",
+    "watched",
+]
 
 Rng = np.random.Generator | Literal["secure"]
 Size = int | tuple[int, ...]
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
 Drawn = TypeVar("Drawn", np.int64, np.float64)
+Sensitivity = float | tuple[float, float] | None
 
 _CHUNK = 1 << 15  # draws at a time: 256 KiB a buffer
 _LARGEST_TABLE = 1000  # the sigma up to which the tails of a discrete Gaussian are summed term by term
+
+
+class Law(Protocol):
+    """What noise is drawn from: one of the four laws, or one made of them."""
+
+    def sample(self, size: tuple[int, ...], rng: Rng, /) -> NDArray[Any]:
+        """Draw independent values, in that shape."""
+        ...
+
+
+class Watcher(Protocol):
+    """Who is asked for every draw while `watched` lasts: calls `draw`, and returns what that gives or another answer.
+
+    `value` is what noise is added to, None for a draw by itself; `law`, `shape` and `rng` are those of the draw.
+    """
+
+    def __call__(
+        self,
+        draw: Callable[[], NDArray[Any]],
+        *,
+        law: Law,
+        shape: tuple[int, ...],
+        rng: Rng,
+        value: NDArray[Any] | None = None,
+        query: str = "",
+        sensitivity: Sensitivity = None,
+    ) -> NDArray[Any]:
+        """Return the answer, of that shape."""
+        ...
+
+
+_watcher: ContextVar[Watcher | None] = ContextVar("watcher", default=None)
 
 
 @dataclass(frozen=True)
@@ -97,7 +146,7 @@ class TwoTailedGeometric:
 
     def sample(self, size: Size, rng: Rng) -> Integers:
         """Draw independent values."""
-        return _draw(np.int64, size, rng, self._seeded, exact=lambda: secure.two_tailed_geometric(self.epsilon))
+        return _draw(self, np.int64, size, rng, self._seeded, exact=lambda: secure.two_tailed_geometric(self.epsilon))
 
     def logpmf(self, k: ArrayLike) -> Floats:
         """Return the log probability of `k`; minus infinity off the integers."""
@@ -165,7 +214,7 @@ class Laplace:
 
     def sample(self, size: Size, rng: Rng) -> Floats:
         """Draw independent values."""
-        return _draw(np.float64, size, rng, self._seeded)
+        return _draw(self, np.float64, size, rng, self._seeded)
 
     def logpdf(self, x: ArrayLike) -> Floats:
         """Return the log density at `x`."""
@@ -226,7 +275,7 @@ class Gaussian:
 
     def sample(self, size: Size, rng: Rng) -> Floats:
         """Draw independent values."""
-        return _draw(np.float64, size, rng, self._seeded)
+        return _draw(self, np.float64, size, rng, self._seeded)
 
     def logpdf(self, x: ArrayLike) -> Floats:
         """Return the log density at `x`."""
@@ -301,7 +350,7 @@ class DiscreteGaussian:
 
     def sample(self, size: Size, rng: Rng) -> Integers:
         """Draw independent values."""
-        return _draw(np.int64, size, rng, self._seeded, exact=lambda: secure.discrete_gaussian(self.scale))
+        return _draw(self, np.int64, size, rng, self._seeded, exact=lambda: secure.discrete_gaussian(self.scale))
 
     def logpmf(self, k: ArrayLike) -> Floats:
         """Return the log probability of `k`; minus infinity off the integers."""
@@ -351,6 +400,84 @@ class DiscreteGaussian:
         return fill
 
 
+def add_noise(
+    exact: ArrayLike, law: Law, size: int | None, rng: Rng, *, query: str = "", sensitivity: Sensitivity = None
+) -> NDArray[Any]:
+    """Add independent noise to every entry, so many times over: the door through which exact values leave a mechanism.
+
+    Parameters
+    ----------
+    exact : array_like
+        The values.
+    law : Law
+        Of the noise.
+    size : int or None
+        Independent runs; with None there is one, without an axis of its own.
+    rng : numpy Generator or "secure"
+        Source of the noise.
+    query : str
+        What the values are, for whoever watches.
+    sensitivity : float or (float, float), optional
+        By how much one step between neighbors changes the values at most, as the mechanism has it: in L1, and in L2
+        too; or in each. The noise does not depend on it.
+
+    Returns
+    -------
+    ndarray, shape (size, *exact.shape)
+        Noise of ``law.sample`` in that shape, and the values.
+
+    Examples
+    --------
+    >>> noisy = add_noise([10, 0, 3], TwoTailedGeometric(2.0), 2, np.random.default_rng(7), query="people")
+    >>> noisy.shape, noisy.dtype.name
+    ((2, 3), 'int64')
+    """
+    value = np.asarray(exact)
+    shape = value.shape if size is None else (size, *value.shape)
+
+    def draw() -> NDArray[Any]:
+        noise = law.sample(shape, rng)
+        in_place = np.result_type(noise, value) == noise.dtype and noise.ndim > 0
+        return np.add(noise, value, out=noise) if in_place else np.asarray(noise + value)
+
+    watcher = _watcher.get()
+    if watcher is None:
+        return draw()
+    return watcher(draw, law=law, shape=shape, rng=rng, value=value, query=query, sensitivity=sensitivity)
+
+
+@contextmanager
+def watched(watcher: Watcher) -> Iterator[None]:
+    """Hand every draw of this context to someone: of the four laws, and of `add_noise`.
+
+    Threads that a mechanism starts do not belong to it.
+
+    Parameters
+    ----------
+    watcher : Watcher
+        Called instead of each draw.
+
+    Yields
+    ------
+    None
+        While it lasts.
+
+    Examples
+    --------
+    >>> def told(draw, *, law, **_):
+    ...     print(law)
+    ...     return draw()
+    >>> with watched(told):
+    ...     _ = Laplace(2.0).sample(3, np.random.default_rng(0))
+    Laplace(scale=2.0)
+    """
+    token = _watcher.set(watcher)
+    try:
+        yield
+    finally:
+        _watcher.reset(token)
+
+
 def source_of_noise(secure: bool) -> str:
     """Return where the noise of a release came from, in words for its record.
 
@@ -390,6 +517,7 @@ def _shape(size: Any) -> tuple[int, ...]:
 
 
 def _draw(
+    law: Law,
     dtype: type[Drawn],
     size: Size,
     rng: Rng,
@@ -397,7 +525,21 @@ def _draw(
     *,
     exact: Callable[[], Callable[[NDArray[Drawn]], None]] | None = None,
 ) -> NDArray[Drawn]:
-    out = np.empty(_shape(size), dtype)
+    shape = _shape(size)
+    watcher = _watcher.get()
+    if watcher is None:
+        return _drawn(dtype, shape, rng, seeded, exact)
+    return watcher(lambda: _drawn(dtype, shape, rng, seeded, exact), law=law, shape=shape, rng=rng)
+
+
+def _drawn(
+    dtype: type[Drawn],
+    shape: tuple[int, ...],
+    rng: Rng,
+    seeded: Callable[[np.random.Generator], Callable[[NDArray[Drawn]], None]],
+    exact: Callable[[], Callable[[NDArray[Drawn]], None]] | None,
+) -> NDArray[Drawn]:
+    out = np.empty(shape, dtype)
     if isinstance(rng, np.random.Generator):
         fill = seeded(rng)
     elif not (isinstance(rng, str) and rng == "secure"):

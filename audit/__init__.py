@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from audit.mechanism import Mechanism, per_run
     from audit.neighbors import NeighborPair
     from audit.one_run import Canaries, RecordCanaries, measure_loss_one_run
+    from audit.replay import replay
     from audit.residuals import residual_loss
     from audit.results import AuditResult, LossEstimate
     from audit.search import neighbors_within, search_loss
@@ -53,6 +54,7 @@ __all__ = [
     "measure_loss_one_run",
     "neighbors_within",
     "per_run",
+    "replay",
     "residual_loss",
     "search_loss",
 ]
@@ -81,6 +83,7 @@ _HOMES = {
     "measure_loss_one_run": "one_run",
     "neighbors_within": "search",
     "per_run": "mechanism",
+    "replay": "replay",
     "residual_loss": "residuals",
     "search_loss": "search",
 }

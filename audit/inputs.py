@@ -25,7 +25,7 @@ def exhibits(name: str) -> Any:
 
     Parameters
     ----------
-    name : {"catalogue", "load", "extracts", "commands"}
+    name : {"catalogue", "load", "extracts", "commands", "noise"}
         Of the entry point in the group ``plaudit``.
 
     Returns

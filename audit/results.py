@@ -26,6 +26,7 @@ __all__ = ["AuditResult", "LossEstimate", "Verdict", "plain_number", "printable"
 Verdict = Literal["violated", "not refuted", "no power"]
 REDACTED = "redacted"
 NUMBERS = ("confidence", "ceiling", "detectable", "seconds")
+ADDED: dict[str, Any] = {"basis": {}, "confidential": False}  # by schema 2, with what they are in older files
 CURVE = ("at", "loss", "low", "high")
 
 
@@ -167,7 +168,7 @@ class AuditResult:
             If the values are of another kind, a field is missing, unknown, of the wrong type or out of range, or the
             verdict does not follow from the numbers.
         """
-        given = _fields_of(cls, values, "audit")
+        given = _fields_of(cls, {**ADDED, **values} if isinstance(values, dict) else values, "audit")
         try:
             given |= {name: claim_from_dict(given[name]) for name in ("claim", "measured")}
             given |= {name: _number(given[name]) for name in NUMBERS}

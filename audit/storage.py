@@ -6,15 +6,12 @@ import hashlib
 import json
 import os
 import tempfile
-from copy import deepcopy
 from pathlib import Path
 from typing import Any
 
 __all__ = ["SCHEMA", "check_writable", "read_json", "write_atomically", "write_json"]
 
 SCHEMA = 2
-# What later schemas added to a kind of result, with what it is in files that were written before.
-ADDED: dict[int, dict[str, dict[str, Any]]] = {2: {"audit": {"basis": {}, "confidential": False}}}
 LARGEST = 64 * 2**20  # bytes
 ENCODER = json.JSONEncoder(indent=1, ensure_ascii=False, allow_nan=False)
 
@@ -93,7 +90,7 @@ def read_json(path: Path) -> dict[str, Any]:
     Returns
     -------
     dict
-        The values, without schema version and checksum; those of an older schema with what was added since.
+        The values, without schema version and checksum. Those of schema 1 lack what was added since.
 
     Raises
     ------
@@ -119,9 +116,6 @@ def read_json(path: Path) -> dict[str, Any]:
         raise ValueError(f"{path} must have schema 1 to {SCHEMA}, got {schema!r}")
     if not intact:
         raise ValueError(f"{path} does not match its checksum: it was changed after it was written")
-    kind = written.get("kind")
-    for later in range(schema + 1, SCHEMA + 1):
-        written |= deepcopy(ADDED[later].get(kind, {})) if isinstance(kind, str) else {}
     return written
 
 

@@ -46,6 +46,7 @@ LONG = {
     "ons_zeros",
     "bottom_up_curve",
     "nist_synthesis",
+    "replayed",
     "seeds_audited",
 }
 DRAWN = {"flaxman_figure1", "phsafe_table10", "topdown_1940", "topdown_bugs"}  # twice: others are slow
@@ -198,6 +199,11 @@ def spoil_domain(numbers: dict[str, Any]) -> None:
     audit["verdict"] = "not refuted"
 
 
+def spoil_replayed(numbers: dict[str, Any]) -> None:
+    query = next(query for query in numbers["systems"][0]["queries"] if query["name"] == "PH3 state_A-G")
+    query["l2"] *= 1.01
+
+
 def spoil_system(numbers: dict[str, Any]) -> None:
     numbers["rows"][0]["exact"] *= 1.001
 
@@ -231,6 +237,7 @@ def spoil_system(numbers: dict[str, Any]) -> None:
         ("ons_zeros", spoil_zeros),
         ("bottom_up_curve", spoil_reach),
         ("nist_synthesis", spoil_domain),
+        ("replayed", spoil_replayed),
         ("seeds_audited", spoil_system),
     ],
 )

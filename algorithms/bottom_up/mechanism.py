@@ -15,7 +15,7 @@ from algorithms.bottom_up.calibration import PublishedTotals, agreement, calibra
 from algorithms.bottom_up.inverse_cdf import InverseCdf
 from algorithms.flaxman import Pair, changes, geometric_loss, log_likelihood_of_cells
 from algorithms.hierarchy import Hierarchy, check_counts
-from algorithms.noise import Rng, TwoTailedGeometric
+from algorithms.noise import Rng, TwoTailedGeometric, add_noise
 from algorithms.schema import CROSS, DETAILED, TOTAL, Schema
 from audit.claims import PureDP
 from audit.exact import LossDistribution, compose_losses
@@ -144,8 +144,7 @@ class BottomUp:
         ``numpy.nan_to_num`` of them).
         """
         exact = self.counts(data)
-        noisy = self.law.sample((size, *exact.shape), rng)
-        noisy += exact
+        noisy = add_noise(exact, self.law, size, rng, query="histogram", sensitivity=self.sensitivity)
         if self.published is None:
             return noisy
         table, tree = exact.reshape(len(exact), -1), self._areas(len(exact))

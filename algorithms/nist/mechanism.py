@@ -15,7 +15,7 @@ from algorithms.nist.groups import Groups
 from algorithms.nist.records import LARGEST_GROUP, bins_of, check_records, code_type, product
 from algorithms.nist.stages import HistogramStage, MeasurementStage, chunks
 from algorithms.nist.synthesis import Fitted, check_rows, draw_bins
-from algorithms.noise import Laplace, Rng, TwoTailedGeometric
+from algorithms.noise import Laplace, Rng, TwoTailedGeometric, add_noise
 from algorithms.schema import CROSS, Schema
 from audit.claims import PureDP
 
@@ -167,9 +167,8 @@ class NistDp3:
 
     def measure(self, records: NDArray[Any], group: int, size: int, rng: Rng) -> NDArray[Any]:
         """Count records by the bins of a group with noise, `size` times: shape (size, bins)."""
-        noisy = self.noise.sample((size, self.bins[group]), rng)
-        noisy += self.histogram(records, group).astype(noisy.dtype)
-        return noisy
+        exact = self.histogram(records, group)
+        return add_noise(exact, self.noise, size, rng, query=self.groups.names[group], sensitivity=1)
 
     def cut(self, noisy: NDArray[Any], group: int) -> NDArray[np.int64]:
         """Set noisy counts of a group below its threshold to 0, and round the others, shape (..., bins)."""

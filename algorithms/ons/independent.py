@@ -13,7 +13,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from algorithms.flaxman import Pair
 from algorithms.hierarchy import Hierarchy
-from algorithms.noise import Rng
+from algorithms.noise import Rng, add_noise
 from algorithms.ons.laws import CountNoise, Law, check_law
 from algorithms.ons.tables import PILOT_TABLES, Domain, Table
 from algorithms.schema import Schema
@@ -151,9 +151,8 @@ class IndependentNoise:
         """Release the tables of a histogram, shape (leaves, cells): each of shape (size, areas, groups)."""
         exact = self.domain.tabulate(self.domain.check(histogram), self.tables)
         released = []
-        for counts, noise in zip(exact, self.noises, strict=True):
-            noisy = noise.sample((size, *counts.shape), rng)
-            noisy += counts
+        for table, counts, noise in zip(self.tables, exact, self.noises, strict=True):
+            noisy = add_noise(counts, noise, size, rng, query=str(table), sensitivity=1)
             released.append(np.maximum(noisy, 0, out=noisy) if self.nonnegative else noisy)
         return released
 

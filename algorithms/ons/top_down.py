@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from algorithms.hierarchy import Hierarchy
-from algorithms.noise import Rng
+from algorithms.noise import Rng, add_noise
 from algorithms.ons.adjust import FLOOR, adjusted, maximum_remainder
 from algorithms.ons.independent import check_shares, divided_noise
 from algorithms.ons.laws import CountNoise
@@ -147,8 +147,8 @@ class OnsTopDown:
 
     def noisy(self, exact: NDArray[np.int64], place: int, size: int, rng: Rng) -> NDArray[np.float64]:
         """Return exact counts, some or all of a level, with its noise: shape (size, *exact.shape)."""
-        noisy = self.noises[place].sample((size, *exact.shape), rng).astype(np.float64, copy=False)
-        noisy += exact
+        noisy = add_noise(exact, self.noises[place], size, rng, query=str(self.levels[place]), sensitivity=1)
+        noisy = noisy.astype(np.float64, copy=False)
         return noisy if self.perturb_zeros else noisy * (exact > 0)
 
     def __call__(self, histogram: ArrayLike, size: int, rng: Rng) -> NDArray[np.int64]:

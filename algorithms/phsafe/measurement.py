@@ -11,6 +11,7 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from algorithms import noise
 from algorithms.gaussian import losses_of_shifts
 from algorithms.noise import DiscreteGaussian, Rng, TwoTailedGeometric
 from algorithms.phsafe.budget import Config, noise_law
@@ -53,14 +54,8 @@ def add_noise(exact: Tabulation, config: Config, rng: Rng) -> Tabulation:
         If a query and level is not among the counts.
     """
     mechanism = PHSafe(config)
-    noisy = mechanism.vector(exact)
-    counts, start = {}, 0
-    for table, level in mechanism.queries:
-        shape = exact.counts[table, level].shape
-        stop = start + math.prod(shape)
-        noise = mechanism.laws[table, level].sample(stop - start, rng)
-        counts[table, level] = (noisy[start:stop] + noise).reshape(shape)
-        start = stop
+    mechanism.vector(exact)  # refuses counts that are missing, before any noise
+    counts = {query: mechanism.measure(exact.counts[query], query, None, rng) for query in mechanism.queries}
     return Tabulation(exact.states, counts)
 
 
@@ -123,13 +118,25 @@ class PHSafe:
             raise ValueError(f"every query and level must be tabulated, and {' '.join(missing[0])} is not")
         return np.concatenate([data.counts[query].ravel() for query in self.queries])
 
+    def measure(
+        self, exact: NDArray[np.int64], query: tuple[str, str], size: int | None, rng: Rng
+    ) -> NDArray[np.int64]:
+        """Return exact counts of a query and level with their noise, shape (size, *exact.shape); see `add_noise`."""
+        return noise.add_noise(
+            exact,
+            self.laws[query],
+            size,
+            rng,
+            query=" ".join(query),
+            sensitivity=self.config.stability(query[0]),
+        )
+
     def __call__(self, data: Tabulation, size: int, rng: Rng) -> NDArray[np.int64]:
         """Release the counts `size` times over: shape (size, cells)."""
         exact = self.vector(data)
         released = np.empty((size, exact.size), np.int64)
         for query, cells in self._cells(data):
-            released[:, cells] = self.laws[query].sample((size, cells.stop - cells.start), rng)
-        released += exact
+            released[:, cells] = self.measure(exact[cells], query, size, rng)
         return released
 
     def spent(self, pair: Pair) -> float:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
@@ -11,7 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from algorithms.flaxman import geometric_loss
 from algorithms.gaussian import losses_of_shifts
-from algorithms.noise import DiscreteGaussian, Rng
+from algorithms.noise import DiscreteGaussian, Rng, add_noise
 from algorithms.topdown.constraints import GroupedTotal, broken
 from algorithms.topdown.family import answer
 from algorithms.topdown.plan import Known, Plan
@@ -101,14 +102,21 @@ def measure(
         if words := broken(constraint, tables, plan.tree):
             raise ValueError(f"the data must keep every constraint before any noise, and break {words}")
     runs = () if size is None else (size,)
+    changed = 1 if plan.budget.promise.relation == "add_remove" else 2  # answers of a query, by 1
     noisy = {}
     for level, name, exact in _answers(plan, tables):
         if only is not None and (level, name) not in only:
             continue
         answers = np.zeros((*runs, *exact.shape), np.int64)
         for areas, law in plan.laws(level, name):
-            drawn = law.sample((*runs, areas.size, exact.shape[1]), rng)
-            answers[..., areas, :] = exact[areas] + drawn
+            answers[..., areas, :] = add_noise(
+                exact[areas],
+                law,
+                size,
+                rng,
+                query=f"{name} at level {level}",
+                sensitivity=(changed, math.sqrt(changed)),
+            )
         noisy[level, name] = Measurement(answers, plan.variances(level, name))
     return Measurements(noisy, known)
 

@@ -1,0 +1,205 @@
+"""Where two runs part that were given the same noise: calls, laws, values, outputs, errors."""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from audit.recording import Call, Trace
+from audit.results import printable
+
+__all__ = ["Kind", "Violation", "change_of", "differences", "law_in_words", "same"]
+
+Kind = Literal["number", "order", "shape", "law", "sensitivity", "nan", "output", "exception", "seed", "loss", "time"]
+PLAIN = (int, float, complex, str, bytes, np.generic, np.ndarray)
+CAMEL = str.maketrans({letter: f" {letter.lower()}" for letter in map(chr, range(ord("A"), ord("Z") + 1))})
+
+
+@dataclass(frozen=True)
+class Violation:
+    """What one pair of runs shows.
+
+    Attributes
+    ----------
+    kind : str
+        Number, order, shape, law or seed of the draws; sensitivity or nan of the values; output, exception or time of
+        the run; or loss of all queries together.
+    sentence : str
+        What was seen.
+    """
+
+    kind: Kind
+    sentence: str
+
+    def __str__(self) -> str:
+        return f"{self.kind}: {self.sentence}"
+
+
+def differences(first: Trace, second: Trace) -> Iterator[tuple[float, Violation]]:
+    """Tell what differs between two runs, of which the second was given the answers of the first.
+
+    Parameters
+    ----------
+    first, second : Trace
+        Called x and y.
+
+    Yields
+    ------
+    (float, Violation)
+        Which draw shows it, counted from 1, infinity for the end of the run; and what it is. The values handed over are
+        not looked at. What follows from another difference is left out: calls after the first that does not match, and
+        the output of a run that did not come to its end.
+    """
+    parted = False
+    for place, (one, other) in enumerate(zip(first.calls, second.calls, strict=False), start=1):
+        if not one.same_draw(other):
+            parted = True
+            yield place, _parted(place, one, other)
+            break
+        if not same(one.law, other.law):
+            words = f"{law_in_words(one.law)} on x and {law_in_words(other.law)} on y"
+            yield place, Violation("law", f"{'law' if one.value is None else 'noise'} of {_name(one)}: {words}")
+    if first.error != second.error:
+        if not parted or second.error:
+            yield math.inf, Violation("exception", _errors(first, second))
+    elif not parted and len(first.calls) != len(second.calls):
+        shared = min(len(first.calls), len(second.calls))
+        beyond = _name(max(first.calls, second.calls, key=len)[shared])
+        numbers = [str(len(first.calls)), f"{'at least ' * second.stopped}{len(second.calls)}"]
+        words = f"x makes {numbers[0]} draws and y {numbers[1]}: {beyond} is on one of them alone"
+        yield shared + 1, Violation("number", words)
+    elif not (parted or first.error or same(first.output, second.output)):
+        words = _apart(first.output, second.output)
+        yield (
+            math.inf,
+            Violation("output", f"all answers are the same, and yet {words}: more than noisy values is released"),
+        )
+
+
+def same(one: Any, other: Any) -> bool:
+    """Tell whether two values are the same: arrays, numbers, words, and whatever holds them.
+
+    Parameters
+    ----------
+    one, other : object
+        NaN equals itself. Numbers of another kind, such as 1 and 1.0, differ.
+
+    Returns
+    -------
+    bool
+        Whether they are.
+
+    Raises
+    ------
+    TypeError
+        If values of that type cannot be compared.
+    """
+    if one is other:
+        return True
+    if isinstance(one, PLAIN) and isinstance(other, PLAIN):
+        a, b = np.asarray(one), np.asarray(other)
+        if a.dtype.kind != b.dtype.kind or a.shape != b.shape:
+            return False
+        if a.dtype.kind == "O":
+            return all(map(same, a.ravel().tolist(), b.ravel().tolist()))
+        return bool(((a == b) | ((a != a) & (b != b))).all())
+    if type(one) is not type(other):
+        return False
+    if isinstance(one, Mapping):
+        return one.keys() == other.keys() and all(same(one[key], other[key]) for key in one)
+    if isinstance(one, list | tuple):
+        return len(one) == len(other) and all(map(same, one, other))
+    if callable(equals := getattr(one, "equals", None)):  # a data frame
+        return bool(equals(other))
+    if any("__eq__" in vars(kind) for kind in type(one).__mro__[:-1]):  # all but `object`
+        return bool(one == other)
+    if dataclasses.is_dataclass(one):
+        return all(same(getattr(one, field.name), getattr(other, field.name)) for field in dataclasses.fields(one))
+    if hasattr(one, "__dict__"):
+        return same(vars(one), vars(other))
+    raise TypeError(f"outputs must be arrays, numbers, words or made of them, got {type(one).__name__}")
+
+
+def change_of(one: NDArray[Any], other: NDArray[Any]) -> NDArray[Any]:
+    """Return by how much values differ, entry by entry: 0 where both are the same NaN or infinity.
+
+    Parameters
+    ----------
+    one, other : ndarray
+        Numbers, of one shape.
+
+    Returns
+    -------
+    ndarray
+        Integers of integers.
+    """
+    if one.dtype.kind in "bi" and other.dtype.kind in "bi":
+        return other.astype(np.int64) - one.astype(np.int64)
+    a, b = one.astype(np.float64), other.astype(np.float64)
+    with np.errstate(invalid="ignore"):
+        return np.where((a == b) | (np.isnan(a) & np.isnan(b)), 0.0, b - a)
+
+
+def law_in_words(law: Any) -> str:
+    """Return a law, or a scale, for reading.
+
+    Parameters
+    ----------
+    law : object
+        A frozen value of a class with a telling name; a number; None.
+
+    Returns
+    -------
+    str
+        Such as "laplace, scale 2".
+    """
+    if law is None:
+        return "unknown"
+    if dataclasses.is_dataclass(law):
+        parts = [f"{field.name} {_short(getattr(law, field.name))}" for field in dataclasses.fields(law)]
+        return ", ".join([type(law).__name__.translate(CAMEL).strip(), *parts])
+    return f"of scale {_short(law)}" if isinstance(law, int | float | np.number) else printable(str(law))
+
+
+def _parted(place: int, one: Call, other: Call) -> Violation:
+    if one.query != other.query or (one.value is None) != (other.value is None):
+        return Violation("order", f"draw {place} is of {_name(one)} on x and of {_name(other)} on y")
+    return Violation("shape", f"{_name(one)} has shape {one.shape} on x and {other.shape} on y")
+
+
+def _name(call: Call) -> str:
+    return "noise by itself" if call.value is None else repr(printable(call.query))
+
+
+def _errors(first: Trace, second: Trace) -> str:
+    if first.error and second.error and first.error[0] == second.error[0]:
+        messages = [repr(printable(error[1])) for error in (first.error, second.error)]
+        return f"both raise {first.error[0]}, with other messages: {messages[0]} on x, {messages[1]} on y"
+    told = [
+        f"raises {trace.error[0]} ({printable(trace.error[1])})" if trace.error else "" for trace in (first, second)
+    ]
+    return f"x {told[0] or 'does not raise anything'}, y {told[1] or 'does not'}"
+
+
+def _apart(one: Any, other: Any) -> str:
+    """Say where two outputs differ, as far as they are arrays."""
+    if isinstance(one, PLAIN) and isinstance(other, PLAIN):
+        a, b = np.asarray(one), np.asarray(other)
+        if a.shape != b.shape:
+            return f"the output has shape {a.shape} on x and {b.shape} on y"
+        if a.dtype.kind == b.dtype.kind:
+            at = tuple(int(i) for i in np.argwhere((a != b) & ((a == a) | (b == b)))[0])
+            return f"entry {at} of the output is {_short(a[at])} on x and {_short(b[at])} on y"
+    return "the outputs differ"
+
+
+def _short(value: Any) -> str:
+    if isinstance(value, float | np.floating):
+        return f"{value:.6g}"
+    return repr(printable(value)) if isinstance(value, str) else printable(str(value))
