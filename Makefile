@@ -54,6 +54,8 @@ bench: .venv/installed-dev
 	$(BIN)/python -m tests.benchmarks.speed
 	$(BIN)/python -m tests.benchmarks.households
 	$(BIN)/python -m tests.benchmarks.census
+	$(BIN)/python -m tests.benchmarks.resumption
+	$(BIN)/python -m tests.benchmarks.reports
 
 clean:
 	rm -rf .venv build results *.egg-info

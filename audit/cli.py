@@ -19,6 +19,8 @@ from numpy.typing import NDArray
 from audit.attacks import NAMED
 from audit.claims import Claim, check_relation, parse_claim
 from audit.commands.check import check
+from audit.commands.compare import compare
+from audit.commands.report import report
 from audit.commands.showing import USAGE, WITHIN, exit_code, show
 from audit.commands.supervision import run_within
 from audit.commands.verify import verify
@@ -233,8 +235,8 @@ def audit(
     return _answer(questions, out, as_json, _options_given(context))
 
 
-app.command()(check)
-app.command()(verify)
+for command in (check, compare, verify, report):
+    app.command()(command)
 
 
 def _handed_over(name: str, words: str) -> None:

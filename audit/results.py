@@ -177,6 +177,8 @@ class AuditResult:
         result = cls(**_typed(cls, given))
         if not 0 < result.confidence < 1:
             raise ValueError(f"confidence must be in (0, 1), got {result.confidence}")
+        if result.support is not None:
+            _check_witness(result.support)
         if min(result.size, result.distance) < 1:
             raise ValueError(f"size and distance must be at least 1, got {result.size} and {result.distance}")
         if type(result.claim) is not type(result.measured):
@@ -378,6 +380,17 @@ class LossEstimate:
         if len(sizes := {given[name].size for name in CURVE}) != 1:
             raise ValueError(f"{', '.join(CURVE)} must be of one length, got {sorted(sizes)}")
         return cls(**_typed(cls, given | {"interval": (low, high), "assumptions": tuple(given["assumptions"])}))
+
+
+def _check_witness(support: dict[str, Any]) -> None:
+    """Refuse a witness that is none: its order in words, and a positive probability."""
+    order, probability = support.get("order"), support.get("probability")
+    try:
+        fine = isinstance(order, str) and support.keys() == {"order", "probability"} and 0 < _number(probability) <= 1
+    except TypeError:
+        fine = False
+    if not fine:
+        raise ValueError(f"support must be an order in words and a probability in (0, 1], got {support!r}")
 
 
 def _plain_list(values: Iterable[float]) -> list[float | str | None]:

@@ -111,7 +111,7 @@ def audits(draw):
     relation, detectable = draw(RELATIONS), draw(LOSSES)
     claim = draw(st.sampled_from([*FAMILIES.values()]))(draw(LOSSES), relation)
     measured = claim.at(draw(LOSSES))
-    order = st.fixed_dictionaries({"order": st.text(), "probability": st.floats(0, 1)})
+    order = st.fixed_dictionaries({"order": st.text(), "probability": st.floats(0, 1, exclude_min=True)})
     support = draw(st.none() | order)
     return audited(
         **{name: draw(st.text()) for name in ("mechanism", "event", "searched", "pair", "bound")},
@@ -477,6 +477,11 @@ def test_one_kind_is_not_the_other():
         ({"detectable": math.nan}, "nan is no number"),
         ({"detectable": [1.0]}, r"\[1.0\] is no number"),
         ({"support": "possible on x only"}, "support must be dict"),
+        ({"support": {}}, "support must be an order in words and a probability"),
+        ({"support": {"order": "x", "probability": "a"}}, "support must be an order in words and a probability"),
+        ({"support": {"order": "x", "probability": 7}}, "support must be an order in words and a probability"),
+        ({"support": {"order": 1, "probability": 0.5}}, "support must be an order in words and a probability"),
+        ({"support": {"order": "x", "probability": 0.5, "more": 1}}, "support must be an order in words"),
         ({"seed_entropy": [1, 2]}, "seed_entropy must be int"),
         ({"seed_entropy": 1.5}, "seed_entropy must be int"),
         ({"provenance": None}, "provenance must be dict"),
@@ -540,7 +545,10 @@ def test_whatever_a_field_holds_it_is_read_back_or_refused(data):
         ({"measured": PureDP(1.5), "verdict": "violated"}, {"verdict": "not refuted"}),
         ({"measured": PureDP(1.5), "verdict": "violated"}, {"verdict": "no power"}),
         ({"support": {"order": "possible on x only", "probability": 0.5}, "verdict": "violated"}, {"support": None}),
-        ({"support": {}, "verdict": "violated"}, {"verdict": "not refuted"}),
+        (
+            {"support": {"order": "possible on x only", "probability": 1}, "verdict": "violated"},
+            {"verdict": "not refuted"},
+        ),
         ({"detectable": 3.0, "verdict": "no power"}, {"verdict": "not refuted"}),
         ({"detectable": math.inf, "verdict": "no power"}, {"verdict": "not refuted"}),
         ({}, {"verdict": "violated"}),

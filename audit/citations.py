@@ -1,0 +1,83 @@
+"""Where bounds and promises are proved: what a report cites."""
+
+from __future__ import annotations
+
+__all__ = ["ESTIMATES", "PROFILES", "REFERENCES", "SOFTWARE", "THEOREMS"]
+
+# As CITATION.cff has it.
+SOFTWARE = 'The plaudit authors, "plaudit: empirical privacy-loss audits of differentially private algorithms"'
+REFERENCES = {
+    "dwork": 'Dwork and Roth, "The Algorithmic Foundations of Differential Privacy", 2014, definition 2.4 and theorem '
+    "2.2 (groups).",
+    "vadhan": 'Vadhan, "The Complexity of Differential Privacy", 2017, lemma 2.2 (groups).',
+    "bun": 'Bun and Steinke, "Concentrated Differential Privacy: Simplifications, Extensions, and Lower Bounds", 2016, '
+    "definition 1.1, lemma 2.2 and proposition 1.9.",
+    "dong": 'Dong, Roth and Su, "Gaussian Differential Privacy", 2022, definition 2.6 and theorem 2.14.',
+    "kairouz": 'Kairouz, Oh and Viswanath, "The Composition Theorem for Differential Privacy", 2015, section 3.',
+    "canonne": 'Canonne, Kamath and Steinke, "The Discrete Gaussian for Differential Privacy", 2020, corollary 13.',
+    "balle": 'Balle and Wang, "Improving the Gaussian Mechanism for Differential Privacy", 2018, theorem 8.',
+    "clopper": 'Clopper and Pearson, "The Use of Confidence or Fiducial Limits Illustrated in the Case of the '
+    'Binomial", 1934.',
+    "steinke": 'Steinke, Nasr and Jagielski, "Privacy Auditing with One (1) Training Run", 2023, theorem 5.2.',
+    "ding": 'Ding, Wang, Wang, Zhang and Kifer, "Detecting Violations of Differential Privacy", 2018.',
+    "nasr": "Nasr, Hayes, Steinke, Balle, Tramer, Jagielski, Carlini and Terzis, "
+    '"Tight Auditing of Differentially Private Machine Learning", 2023.',
+    "birrell": 'Birrell, Dupuis, Katsoulakis, Rey-Bellet and Wang, "Variational Representations and Neural Network '
+    'Estimation of Renyi Divergences", 2021.',
+    "maurer": 'Maurer and Pontil, "Empirical Bernstein Bounds and Sample-Variance Penalization", 2009, theorem 4.',
+    "robbins": 'Robbins, "Statistical Methods Related to the Law of the Iterated Logarithm", 1970, after Ville, 1939.',
+    "howard": 'Howard, Ramdas, McAuliffe and Sekhon, "Time-uniform, Nonparametric, Nonasymptotic Confidence '
+    'Sequences", 2021.',
+    "waudby": 'Waudby-Smith and Ramdas, "Estimating Means of Bounded Random Variables by Betting", 2024.',
+    "flaxman": 'Flaxman, "Empirical quantification of privacy loss with examples relevant to the 2020 US Census", '
+    '2019, section 2.3, "less-obvious estimate".',
+    "rubin": 'Rubin, "The Bayesian Bootstrap", Annals of Statistics 9(1), 1981, section 2.',
+}
+
+# For every bound: what it is, what kind of event it counts, and where it is proved.
+THEOREMS: dict[str, tuple[str, str, tuple[str, ...]]] = {
+    "guessing game": (
+        "A fair coin picks the database of every run, and a rule guesses it from the release. A promise limits how "
+        "often a guess is right; the count of right guesses is held against that limit by an exact binomial bound.",
+        "a rule that guesses the database",
+        ("steinke", "kairouz", "clopper"),
+    ),
+    "anytime-valid guessing game": (
+        "A fair coin picks the database of every run, a rule guesses it, and a gambler bets on right guesses at odds "
+        "that are fair if the promise holds. The bound holds at every moment at which the audit could have stopped.",
+        "a rule that guesses the database",
+        ("robbins", "howard", "waudby", "kairouz"),
+    ),
+    "Clopper-Pearson rectangle": (
+        "The probability of an event is bounded from below on one database and from above on the other, both exactly; "
+        "a promise limits their ratio.",
+        "a rule that guesses the database",
+        ("clopper", "ding"),
+    ),
+    "Gaussian trade-off of a Clopper-Pearson rectangle": (
+        "The probability of a region is bounded from below on one database and from above on the other, both exactly; "
+        "the two are placed on the trade-off curve of two normal laws.",
+        "a region of outputs",
+        ("dong", "nasr", "clopper"),
+    ),
+    "variational Renyi divergence": (
+        "A Renyi divergence between the laws of the release on the two databases is bounded from below by a score that "
+        "was fixed before counting, or by the two probabilities of a region.",
+        "a score in bins, or a region of outputs",
+        ("birrell", "maurer", "bun", "clopper"),
+    ),
+    "one-run guessing game": (
+        "Secret coins put canaries into the database of one single run, and a rule guesses the coins from the one "
+        "release. A promise limits how many guesses may be right.",
+        "one rule for all canaries of one run",
+        ("steinke",),
+    ),
+}
+# Where promises are defined, and where their privacy profiles come from.
+PROFILES = {
+    "pure": ("dwork", "kairouz"),
+    "approx": ("dwork", "vadhan", "kairouz"),
+    "zcdp": ("bun", "canonne"),
+    "gaussian": ("dong", "balle"),
+}
+ESTIMATES = ("flaxman", "rubin")
