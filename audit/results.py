@@ -189,6 +189,8 @@ class AuditResult:
             raise ValueError(f"claim and measured must be at one delta, got {result.claim} and {result.measured}")
         if result.verdict != expected:
             raise ValueError(f"the verdict must follow from the numbers: {expected!r}, got {result.verdict!r}")
+        if result.claim.relation != result.relation:
+            raise ValueError(f"the claim must be under {result.relation}, as the pair is, got {result.claim.relation}")
         return result
 
     def to_json(self, path: str | Path) -> None:

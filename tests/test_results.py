@@ -477,6 +477,7 @@ def test_one_kind_is_not_the_other():
         ({"detectable": math.nan}, "nan is no number"),
         ({"detectable": [1.0]}, r"\[1.0\] is no number"),
         ({"support": "possible on x only"}, "support must be dict"),
+        ({"relation": "replace_one"}, "the claim must be under replace_one, as the pair is, got add_remove"),
         ({"support": {}}, "support must be an order in words and a probability"),
         ({"support": {"order": "x", "probability": "a"}}, "support must be an order in words and a probability"),
         ({"support": {"order": "x", "probability": 7}}, "support must be an order in words and a probability"),
