@@ -15,7 +15,7 @@ import shlex
 from collections.abc import Callable, Collection, Generator
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NoReturn
 
 import pytest
 
@@ -27,6 +27,18 @@ if TYPE_CHECKING:
 __all__ = ["audit_rng"]
 
 ATTRIBUTE = "plaudit"  # of test reports: it travels with them from one process to another
+FEWEST = 8  # runs that choose an event
+CARRIED = pytest.StashKey[list[str]]()
+
+# What changes neither the test nor its node id: how much is said, which other tests run, and where.
+FLAGS = """-x --exitfirst -v --verbose -q --quiet -s -l --showlocals -d -f --looponfail --lf --last-failed
+    --ff --failed-first --nf --new-first --sw --stepwise --sw-skip --stepwise-skip --sw-reset --stepwise-reset
+    --cache-clear --co --collect-only --pdb --trace --pyargs --no-header --no-summary --setup-show"""
+VALUES = """-k -n --numprocesses --maxprocesses --dist --tx --maxfail -r --tb --color --durations --durations-min
+    --verbosity --show-capture --lfnf --last-failed-no-failures --deselect --ignore --ignore-glob --basetemp --log-file
+    --junitxml --junit-xml --junitprefix --junit-prefix --report-log --html --cov --cov-report
+    --audit-seed --audit-runs --audit-report"""
+PLACES = ("-c", "--config-file", "--rootdir")  # written anew: the command is for another folder
 
 
 @pytest.fixture
@@ -55,9 +67,9 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     )
     group.addoption(
         "--audit-runs",
-        type=partial(_whole, least=1),
+        type=partial(_whole, least=FEWEST, reason=f"{FEWEST} runs at least must choose the event"),
         metavar="N",
-        help="runs of every audit asserted, in place of its size",
+        help=f"runs of every audit asserted, in place of its size: {FEWEST} or more",
     )
     group.addoption("--audit-report", metavar="FILE.json", help="write all audits of the session to a file")
 
@@ -67,11 +79,13 @@ def pytest_configure(config: pytest.Config) -> None:
     config.addinivalue_line(
         "markers",
         "audit(**options): the test audits privacy loss; options, such as size and confidence, are defaults for the "
-        "assertions in it",
+        "assertions in it and in its own fixtures, and not for those in fixtures of a class, module or session",
     )
     given = config.getoption("audit_report")
     is_worker = hasattr(config, "workerinput")  # of xdist: the report is for the process that started it
     report = None if given is None or is_worker else _writable(given)
+    carried: list[str] = getattr(config, "workerinput", {}).get(ATTRIBUTE) or _carried(config)
+    config.stash[CARRIED] = carried
     config.pluginmanager.register(_Session(config, None if config.option.collectonly else report), "plaudit-session")
 
 
@@ -83,6 +97,10 @@ class _Session:
         self.report = report
         self.audits: dict[str, dict[str, Any]] = {}
         self.problem = ""
+
+    @pytest.hookimpl(optionalhook=True)
+    def pytest_configure_node(self, node: Any) -> None:  # of xdist: a worker does not see how the session was started
+        node.workerinput[ATTRIBUTE] = self.config.stash[CARRIED]
 
     @pytest.hookimpl(wrapper=True)
     def pytest_runtest_protocol(self, item: pytest.Item) -> Generator[None, object, object]:
@@ -158,13 +176,14 @@ class _Session:
             terminalreporter.write_line(self.problem, red=True)
 
 
-def _whole(text: str, *, least: int) -> int:
+def _whole(text: str, *, least: int, reason: str = "") -> int:
     try:
         number = int(text)
     except ValueError:
         number = least - 1
     if number < least:
-        raise argparse.ArgumentTypeError(f"must be a whole number of {least} or more, got {text[:40]!r}")
+        because = reason and f" ({reason})"
+        raise argparse.ArgumentTypeError(f"must be a whole number of {least} or more{because}, got {text[:40]!r}")
     return number
 
 
@@ -210,28 +229,49 @@ def _options(item: pytest.Item) -> dict[str, Any]:
 def _command(item: pytest.Item) -> str:
     """Return the shell command that runs one test alone, from the root of its project, with the same seeds."""
     config, option = item.config, item.config.option
-    path, separator, name = (
-        Path(os.path.relpath(item.path, config.rootpath)).as_posix(),
-        *item.nodeid.partition("::")[1:],
-    )
+    path = Path(os.path.relpath(item.path, config.rootpath)).as_posix()
+    _, separator, name = item.nodeid.partition("::")
     words = ["python", "-m", "pytest", f"{path}{separator}{name}", "--audit-seed", str(option.audit_seed)]
     if option.audit_runs is not None:
         words += ["--audit-runs", str(option.audit_runs)]
-    # What else decides whether this test is found, and under which node id.
-    standing = argparse.ArgumentParser(add_help=False, allow_abbrev=False)
-    standing.add_argument("-m", default="")
-    standing.add_argument("--doctest-modules", action="store_true")
-    always = [*config.getini("addopts"), *shlex.split(os.environ.get("PYTEST_ADDOPTS", ""))]
-    default, _ = standing.parse_known_args(always)
-    if option.markexpr != default.m:
-        words += ["-m", option.markexpr]
-    if option.doctestmodules and not default.doctest_modules:
-        words += ["--doctest-modules"]
+    carried: list[str] = config.stash[CARRIED]
+    words += carried
     if option.inifilename:
         words += ["-c", os.path.relpath(str(config.inipath), config.rootpath)]
     if option.rootdir:
         words += ["--rootdir", "."]
     return " ".join(map(_quoted, words))
+
+
+class _Words(argparse.ArgumentParser):
+    def error(self, message: str) -> NoReturn:
+        raise ValueError(message)
+
+
+def _carried(config: pytest.Config) -> list[str]:
+    """Return the options of a session that decide whether a test is found, under which node id, and how it runs.
+
+    All of them are taken for such, those of projects and of other plugins too, but for those known not to be.
+    """
+    known = _Words(add_help=False, allow_abbrev=False)
+    known.add_argument(*FLAGS.split(), action="count", dest="flags")
+    known.add_argument(*VALUES.split(), *PLACES, nargs="?", dest="values")
+    for name in ("-m", "-o", "-p", "-W"):  # short ones are joined with others
+        known.add_argument(name, action="append", default=[], dest=name)
+    args = [word for word in config.invocation_params.args if not str(word).startswith("@")]
+    try:
+        given, words = known.parse_known_args([str(word) for word in args])
+    except ValueError:  # what is a flag elsewhere has a value here
+        return []
+    for path in getattr(config.option, "file_or_dir", ()):
+        if path in words:
+            words.reverse()
+            words.remove(path)  # the last: an earlier one is the value of an option
+            words.reverse()
+    for name in ("-m", "-o", "-p", "-W"):
+        for value in getattr(given, name):
+            words += [name, value]
+    return [word for word in words if word != "--"]
 
 
 def _command_of_user(request: pytest.FixtureRequest, fixture: str, *, default: Callable[[], str]) -> str:

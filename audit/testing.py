@@ -126,15 +126,19 @@ def _audit(
     if promised is None:
         raise TypeError(f"{mechanism_name(mechanism)} has no claim of its own: state one")
     test = running()
-    options: dict[str, Any] = {"confidence": CONFIDENCE, "rng": 0}
+    options: dict[str, Any] = {"confidence": CONFIDENCE, "rng": "fixed"}
+    fixed = 0
     if test is not None:
         call = next(test.calls)
-        options |= {"rng": seed_of(test.seed, test.name, call), **test.options}
+        fixed = seed_of(test.seed, test.name, call)
+        options |= test.options
     options |= given
     if confidence is not None:
         options["confidence"] = confidence
     if rng != "fixed":
         options["rng"] = rng
+    if isinstance(options["rng"], str) and options["rng"] == "fixed":
+        options["rng"] = fixed
     if test is not None and test.runs is not None:
         options["size"] = test.runs
 

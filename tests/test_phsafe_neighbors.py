@@ -110,6 +110,7 @@ def test_valid_pairs_stay_below_what_is_proved():
                 assert 0.98 * found <= worst.size <= found * (1 + 1e-9)
 
 
+@pytest.mark.slow
 def test_what_is_found_is_reached_by_its_pair():
     found = quick_search("add_remove")
     for key in [("PH4", "usa_*"), ("PH3", "state_A-G")]:

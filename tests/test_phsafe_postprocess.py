@@ -297,6 +297,7 @@ def test_families_have_two_persons_and_averages_a_cap():
 REACH = st.floats(-50, 50)
 
 
+@pytest.mark.slow
 @settings(max_examples=15, deadline=None)
 @given(
     st.lists(st.tuples(REACH, REACH, REACH), min_size=1, max_size=10),

@@ -28,6 +28,7 @@ STRICT = (
     "error",
     *(f"-pno:{name}" for name in ("cacheprovider", "benchmark", "hypothesispytest")),
 )
+CARRIED = "--strict-markers -p no:cacheprovider -p no:benchmark -p no:hypothesispytest"  # of them, in every command
 REVERSED = "def pytest_collection_modifyitems(items):\n    items.reverse()\n"
 RELEASE = """
 import numpy as np
@@ -220,6 +221,7 @@ def test_what_a_test_asks_for_is_loaded(pytester, fixture, loaded):
 # A suite of someone else's
 
 
+@pytest.mark.slow
 def test_a_suite_of_someone_else(pytester):
     """Every kind of outcome: what it prints, what it counts and what it reports."""
     pytester.makepyfile(test_release=SUITE)
@@ -250,7 +252,9 @@ def test_a_suite_of_someone_else(pytester):
         found = AuditResult.from_dict(entry["audit"])
         assert found.confidence == 1 - 1e-6
         assert entry["node_id"].split("::")[0] == "test_release.py"
-        assert found.provenance["command"] == f"python -m pytest {shlex.quote(entry['node_id'])} --audit-seed 0"
+        assert found.provenance["command"] == (
+            f"python -m pytest {shlex.quote(entry['node_id'])} --audit-seed 0 {CARRIED} -W error"
+        )
     assert len({entry["audit"]["seed_entropy"] for entry in report["audits"]}) == 10
 
 
@@ -260,7 +264,8 @@ def test_a_failure_is_reproduced_by_its_command(pytester):
     whole = run(pytester, "--audit-seed", "8", "--audit-runs", "3000", "-k", "broken")
     (command,) = [line.split(maxsplit=2)[2] for line in whole.outlines if line.split()[:2] == ["E", "reproduce"]]
     assert command == (
-        "python -m pytest 'test_release.py::test_broken[it'\"'\"'s; echo $HOME]' --audit-seed 8 --audit-runs 3000"
+        "python -m pytest 'test_release.py::test_broken[it'\"'\"'s; echo $HOME]' --audit-seed 8 --audit-runs 3000 "
+        f"{CARRIED} -W error"
     )
     alone = pytester.runpytest_inprocess(*shlex.split(command)[3:])
     assert [line for line in alone.outlines if line.startswith("E ")] == [
@@ -307,6 +312,43 @@ def test_a_failure_is_reproduced_by_its_command_in_a_shell(pytester):
         assert re.findall(r"^(?:E    )? +seed +(.*)$", again.stdout, re.MULTILINE) == [seed]
 
 
+@pytest.mark.parametrize("option", [("-o", "python_functions=check_*"), ("--slowones",), ("--only", "tests")], ids=str)
+def test_what_decides_whether_a_test_is_found_is_in_its_command(pytester, option):
+    """Options of pytest, of the project, and of the project with a value that is also the name of a folder."""
+    (folder := pytester.mkdir("tests")).joinpath("test_light.py").write_text(
+        f"{LIGHT}\ndef check_one():\n    audit()\n\ndef test_one():\n    audit()\n", "utf-8"
+    )
+    pytester.makeini("[pytest]\naddopts = -m 'not rare'\nmarkers = rare: seldom\n")
+    pytester.makeconftest(
+        "import pytest\ndef pytest_addoption(parser):\n"
+        "    parser.addoption('--slowones', action='store_true')\n    parser.addoption('--only')\n"
+        "def pytest_runtest_setup(item):\n    option = item.config.option\n"
+        "    if not (item.name == 'check_one' or option.slowones or option.only == 'tests'):\n"
+        "        pytest.skip('not asked for')\n"
+    )
+    others = ["-qk", "one or two", "--maxfail=3", "-x", "-rN", "--durations", "2", "-m", "rare or not rare"]
+    run(pytester, *others, *option, str(folder.name), "--audit-report", "one.json").assert_outcomes(passed=1)
+    (entry,) = read_json(pytester.path / "one.json")["audits"]
+    command = entry["audit"]["provenance"]["command"]
+    name = "check_one" if option[0] == "-o" else "test_one"
+    own = "" if option[0] == "-o" else f"{shlex.join(option)} "
+    short = "-o 'python_functions=check_*' " if option[0] == "-o" else ""
+    carried = CARRIED.replace("--strict-markers ", f"--strict-markers {own}-m 'rare or not rare' {short}")
+    assert command == f"python -m pytest tests/test_light.py::{name} --audit-seed 0 {carried} -W error"
+    pytester.runpytest_inprocess(*shlex.split(command)[3:]).assert_outcomes(passed=1)
+
+
+@pytest.mark.slow
+def test_options_that_are_not_what_they_are_elsewhere_are_left_out(pytester):
+    """A project's own option with the name of a flag, and with a value: the command is for the plain case then."""
+    pytester.makeconftest("def pytest_addoption(parser):\n    parser.addoption('--looponfail')\n")
+    pytester.makepyfile(test_light=LIGHT + "\ndef test_one():\n    audit()\n")
+    plain = ("-pno:xdist", "-pno:xdist.looponfail", "--looponfail=3")
+    run(pytester, *plain, "--audit-report", "one.json").assert_outcomes(passed=1)
+    (entry,) = read_json(pytester.path / "one.json")["audits"]
+    assert entry["audit"]["provenance"]["command"] == "python -m pytest test_light.py::test_one --audit-seed 0"
+
+
 @pytest.mark.parametrize(
     "word", ["plain", "it's", "a b", "", "tab\there", "it's\nnew", "esc\x1b[31m\\n", "\u202e\u00fc\x9b"]
 )
@@ -321,6 +363,7 @@ def test_a_shell_reads_what_was_quoted(word):
 # Seeds
 
 
+@pytest.mark.slow
 def test_a_generator_belongs_to_its_test(pytester):
     """The same alone, in any order and from any folder; another one for another test, parameter and seed."""
     (folder := pytester.mkdir("tests")).joinpath("test_draws.py").write_text(
@@ -352,10 +395,10 @@ def test_a_generator_belongs_to_its_test(pytester):
 def test_neither_order_nor_processes_change_a_report(pytester):
     """What tests share is audited once, whoever comes first; under xdist by each process, and counted once."""
     pytester.makepyfile(test_light=SHARING, test_more=SHARING)
-    one = run(pytester, "--audit-report", "one.json")
+    one = run(pytester, "-pxdist", "--audit-report", "one.json")
     pytester.makeconftest(REVERSED)
-    other = run(pytester, "--audit-report", "other.json")
-    spread = run(pytester, "--audit-report", "spread.json", "-p", "xdist", "-n", "2", "--dist", "load")
+    other = run(pytester, "-pxdist", "--audit-report", "other.json")
+    spread = run(pytester, "-pxdist", "--audit-report", "spread.json", "-n", "2", "--dist", "load")
     report = without_times(pytester.path / "one.json")
     assert report == without_times(pytester.path / "other.json") == without_times(pytester.path / "spread.json")
     per_file = 4 * 2 + 2 * 2 + 2 + 2
@@ -366,15 +409,16 @@ def test_neither_order_nor_processes_change_a_report(pytester):
         "probability at most 0.033"
     }
     names = {entry["node_id"]: entry["audit"]["provenance"]["command"] for entry in report["audits"]}
-    assert names["::everywhere"] == "python -m pytest 'test_light.py::test_one[0]' --audit-seed 0"
-    assert names["test_more.py::shared[1]"] == "python -m pytest 'test_more.py::test_three[b]' --audit-seed 0"
-    assert names["test_more.py::TestClass::of_class"].endswith(" test_more.py::TestClass::test_five --audit-seed 0")
+    users = {name: command.removesuffix(f" {CARRIED} -p xdist -W error") for name, command in names.items()}
+    assert users["::everywhere"] == "python -m pytest 'test_light.py::test_one[0]' --audit-seed 0"
+    assert users["test_more.py::shared[1]"] == "python -m pytest 'test_more.py::test_three[b]' --audit-seed 0"
+    assert users["test_more.py::TestClass::of_class"].endswith(" test_more.py::TestClass::test_five --audit-seed 0")
 
 
 @pytest.mark.slow
 def test_neither_order_nor_processes_change_audits(pytester):
     pytester.makepyfile(test_release=SUITE, test_copy=SUITE)
-    one = run(pytester, "--audit-report", "one.json", "-p", "no:randomly")
+    one = run(pytester, "--audit-report", "one.json")
     assert closing_line(one).startswith("plaudit: 20 audits (14 of promises, 6 of planted bugs), 4 violated, ")
     pytester.makeconftest(REVERSED)
     for options in ((), ("-n", "2"), ("-n", "2", "--dist", "loadfile"), ("-n", "2", "--dist", "each")):
@@ -396,6 +440,7 @@ def test_a_worker_that_dies_takes_no_other_audit_with_it(pytester):
     assert report["exit_status"] == 1
 
 
+@pytest.mark.slow
 def test_tests_that_another_plugin_runs_in_its_own_way_are_left_alone(pytester, monkeypatch):
     monkeypatch.setattr("audit.regression._entered", [])
     pytester.makeconftest(
@@ -409,6 +454,7 @@ def test_tests_that_another_plugin_runs_in_its_own_way_are_left_alone(pytester, 
     run(pytester).assert_outcomes(passed=1)
 
 
+@pytest.mark.slow
 def test_an_attempt_begins_with_the_same_seeds(pytester):
     """A retry is another audit, and no way to turn a failure into a pass."""
     pytester.makeconftest(
@@ -471,6 +517,7 @@ class TestAll:
 """
 
 
+@pytest.mark.slow
 def test_a_marker_gives_defaults(pytester):
     """The nearest one before the farther ones, and what a call says before all."""
     pytester.makepyfile(RELEASE + MARKED)
@@ -497,12 +544,17 @@ def test_a_marker_that_means_nothing_is_one_line(pytester):
 
 @pytest.mark.parametrize(
     ("option", "value", "least"),
-    [("--audit-seed", "-1", 0), ("--audit-seed", "one", 0), ("--audit-runs", "0", 1), ("--audit-runs", "9" * 5000, 1)],
+    [
+        ("--audit-seed", "-1", "0 or more"),
+        pytest.param("--audit-seed", "one", "0 or more", marks=pytest.mark.slow),
+        ("--audit-runs", "7", "8 or more (8 runs at least must choose the event)"),
+        ("--audit-runs", "9" * 5000, "8 or more (8 runs at least must choose the event)"),
+    ],
 )
 def test_a_number_out_of_range_is_refused_before_any_test(pytester, option, value, least):
     result = run(pytester, f"{option}={value}")
     assert result.ret == pytest.ExitCode.USAGE_ERROR
-    said = f"error: argument {option}: must be a whole number of {least} or more, got {value[:40]!r}"
+    said = f"error: argument {option}: must be a whole number of {least}, got {value[:40]!r}"
     assert any(line.endswith(said) for line in result.errlines)
 
 
@@ -510,13 +562,19 @@ def test_a_number_out_of_range_is_refused_before_any_test(pytester, option, valu
     ("path", "rule"),
     [
         ("", "must be a file, got ''"),
-        ("folder", "must be a file, got 'folder'"),
+        pytest.param("folder", "must be a file, got 'folder'", marks=pytest.mark.slow),
         ("/dev/full", "must be a file, got '/dev/full'"),
         ("missing/audits.json", "must be in a folder that is there, got 'missing/audits.json'"),
-        ("here.txt/audits.json", "must be in a folder that is there, got 'here.txt/audits.json'"),
-        ("/proc/audits.json", "must be a file that can be written, got '/proc/audits.json': "),
-        ("a" * 250, f"must be a file that can be written, got '{'a' * 250}': "),
-        ("a" * 300, f"must be a file that can be written, got '{'a' * 300}': "),
+        pytest.param(
+            "here.txt/audits.json",
+            "must be in a folder that is there, got 'here.txt/audits.json'",
+            marks=pytest.mark.slow,
+        ),
+        pytest.param(
+            "/proc/audits.json", "must be a file that can be written, got '/proc/audits.json': ", marks=pytest.mark.slow
+        ),
+        pytest.param("a" * 250, f"must be a file that can be written, got '{'a' * 250}': ", marks=pytest.mark.slow),
+        pytest.param("a" * 300, f"must be a file that can be written, got '{'a' * 300}': ", marks=pytest.mark.slow),
         ("no\x1bway/x", r"must be in a folder that is there, got 'no\x1bway/x'"),
         ("nul\0", r"must be a file that can be written, got 'nul\x00': "),
     ],
@@ -533,6 +591,7 @@ def test_a_report_that_cannot_be_written_is_refused_before_any_test(pytester, pa
     assert sorted(entry.name for entry in pytester.path.iterdir() if entry.suffix != ".py") == ["folder", "here.txt"]
 
 
+@pytest.mark.slow
 def test_collecting_and_finding_nothing_leave_no_trace(pytester):
     pytester.makepyfile(test_light=SHARING, test_plain="def test_one():\n    pass\n")
     report = pytester.path / "audits.json"
@@ -547,6 +606,7 @@ def test_collecting_and_finding_nothing_leave_no_trace(pytester):
     assert run(pytester, "-p", "no:plaudit", "test_plain.py").ret == 0
 
 
+@pytest.mark.slow
 def test_a_report_that_fails_in_the_end_fails_the_session(pytester):
     """The tests passed; who reads the report must not take the one of yesterday for theirs."""
     folder = pytester.mkdir("out")
@@ -576,6 +636,7 @@ def test_names_are_kept_whole_in_a_file_and_harmless_on_a_terminal(pytester):
     assert json.dumps(report)
 
 
+@pytest.mark.slow
 def test_help_names_marker_fixture_and_options(pytester):
     markers = run(pytester, "--markers").stdout.str()
     assert "@pytest.mark.audit(**options): the test audits privacy loss; options, such as size" in markers

@@ -297,6 +297,7 @@ def test_intervals_cover_the_true_loss(shape):
     assert (count <= MOST_MISSES).all()
 
 
+@pytest.mark.slow
 def test_intervals_of_dependent_areas_need_blocks():
     # Every residual stands four times in its run: a block of areas that move together.
     def make(rng):

@@ -63,14 +63,13 @@ def blocks(folder):
 
 
 ALONE = functools.cache(asked)
+TRAINED = pytest.param({"attack": "trained", "size": 6000}, marks=pytest.mark.slow)
 
 
 # What is kept
 
 
-@pytest.mark.parametrize(
-    "options", [{}, {"stop": "early"}, {"attack": "trained", "size": 6000}, {"claim": PureDP(0.3), "n_jobs": 2}]
-)
+@pytest.mark.parametrize("options", [{}, {"stop": "early"}, TRAINED, {"claim": PureDP(0.3), "n_jobs": 2}])
 def test_an_audit_with_a_store_is_the_same_and_so_is_one_that_goes_on(tmp_path, options):
     alone = asked(**options)
     assert same(asked(store=tmp_path, **options), alone)
@@ -467,12 +466,18 @@ def test_counts_do_not_depend_on_chunks(wave, monkeypatch):
         assert same(asked(n_jobs=2), ALONE())
 
 
-def test_counts_do_not_depend_on_threads_locale_or_time_zone(monkeypatch):
+@pytest.mark.slow
+def test_counts_of_classifiers_do_not_depend_on_threads():
     with threadpoolctl.threadpool_limits(1):
-        assert same(asked(attack="trained", size=6000), asked(attack="trained", size=6000))
         one = asked(attack="trained", size=6000)
     with threadpoolctl.threadpool_limits(4):
         assert same(asked(attack="trained", size=6000), one)
+
+
+def test_counts_do_not_depend_on_threads_locale_or_time_zone(monkeypatch):
+    for threads in (1, 4):
+        with threadpoolctl.threadpool_limits(threads):
+            assert same(asked(), ALONE())
     monkeypatch.setenv("TZ", "Pacific/Kiritimati")
     time.tzset()
     before = locale.setlocale(locale.LC_ALL)

@@ -238,6 +238,14 @@ def test_what_is_left_out_comes_from_the_test_and_runs_from_the_session():
         assert assert_loss_detected(HalfNoiseGDPC(1.0), PAIR).size == 6000
 
 
+def test_the_default_can_be_stated_for_a_whole_test(no_test):
+    name = "test_release.py::test_counts"
+    with entered(a_test(options={"rng": "fixed"})):
+        assert seed_used() == seed_of(0, name, 1)
+        assert [seed_used(rng="fixed"), seed_used(rng=3)] == [seed_of(0, name, 2), 3]
+    assert seed_used(rng="fixed") == 0
+
+
 def test_a_result_names_the_command_that_gives_it_again():
     with entered(a_test()):
         result = assert_loss_within(GDPC(1.0), PAIR, size=4000)

@@ -165,6 +165,7 @@ def test_several_runs_are_as_good_as_one_at_a_time() -> None:
         assert np.array_equal(np.asarray(alone), alone.tables)
 
 
+@pytest.mark.slow
 def test_families_in_parallel_are_the_same() -> None:
     """Processes of joblib (loky), and the same numbers to the last bit."""
     found = small().measure(HISTOGRAM, np.random.default_rng(5), size=4)
