@@ -25,6 +25,7 @@ from audit.exact import LossDistribution
 __all__ = ["gaussian_loss", "losses_of_change", "tabulated_exactly", "watched"]
 
 REACH, ORDERS, STEPS = 37.0, 8, 2**15  # of normal noise: standard deviations and Renyi orders in its table, its steps
+COUNTED = 2**53  # whole changes below it are exact
 LARGEST = 1e100  # change in standard deviations: beyond it the databases have nothing in common
 DISJOINT = LossDistribution(np.empty(0), np.empty(0), 1.0, 1.0)  # no output is possible on both databases
 
@@ -74,6 +75,8 @@ def losses_of_change(law: Law, change: NDArray[Any]) -> list[LossDistribution] |
         case TwoTailedGeometric() | DiscreteGaussian() | InverseCdf() | CountNoise():
             if (shifts != np.rint(shifts)).any():
                 return None if isinstance(law, CountNoise) else [DISJOINT]
+            if shifts.max() >= COUNTED:
+                return None
             return _whole(law, [int(shift) for shift in shifts])
     return None
 

@@ -4,17 +4,18 @@ from __future__ import annotations
 
 import dataclasses
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import dataclass
+from numbers import Real
 from typing import Any, Literal
 
 import numpy as np
-from numpy.typing import NDArray
 
 from audit.recording import Call, Trace
 from audit.results import printable
+from audit.sameness import same
 
-__all__ = ["Kind", "Violation", "change_of", "differences", "law_in_words", "same"]
+__all__ = ["Kind", "Violation", "differences", "law_in_words", "same_law"]
 
 Kind = Literal["number", "order", "shape", "law", "sensitivity", "nan", "output", "exception", "seed", "loss", "time"]
 PLAIN = (int, float, complex, str, bytes, np.generic, np.ndarray)
@@ -32,13 +33,16 @@ class Violation:
         the run; or loss of all queries together.
     sentence : str
         What was seen.
+    confidential : bool
+        Whether the databases are, of which it tells.
     """
 
     kind: Kind
     sentence: str
+    confidential: bool = False
 
     def __str__(self) -> str:
-        return f"{self.kind}: {self.sentence}"
+        return f"{'CONFIDENTIAL: ' * self.confidential}{self.kind}: {self.sentence}"
 
 
 def differences(first: Trace, second: Trace) -> Iterator[tuple[float, Violation]]:
@@ -62,7 +66,7 @@ def differences(first: Trace, second: Trace) -> Iterator[tuple[float, Violation]
             parted = True
             yield place, _parted(place, one, other)
             break
-        if not same(one.law, other.law):
+        if not same_law(one.law, other.law):
             words = f"{law_in_words(one.law)} on x and {law_in_words(other.law)} on y"
             yield place, Violation("law", f"{'law' if one.value is None else 'noise'} of {_name(one)}: {words}")
     if first.error != second.error:
@@ -82,68 +86,22 @@ def differences(first: Trace, second: Trace) -> Iterator[tuple[float, Violation]
         )
 
 
-def same(one: Any, other: Any) -> bool:
-    """Tell whether two values are the same: arrays, numbers, words, and whatever holds them.
+def same_law(one: Any, other: Any) -> bool:
+    """Tell whether two laws, or scales, are the same: numbers by their value, whatever their type.
 
     Parameters
     ----------
     one, other : object
-        NaN equals itself. Numbers of another kind, such as 1 and 1.0, differ.
+        Laws; numbers or arrays; None.
 
     Returns
     -------
     bool
         Whether they are.
-
-    Raises
-    ------
-    TypeError
-        If values of that type cannot be compared.
     """
-    if one is other:
-        return True
-    if isinstance(one, PLAIN) and isinstance(other, PLAIN):
-        a, b = np.asarray(one), np.asarray(other)
-        if a.dtype.kind != b.dtype.kind or a.shape != b.shape:
-            return False
-        if a.dtype.kind == "O":
-            return all(map(same, a.ravel().tolist(), b.ravel().tolist()))
-        return bool(((a == b) | ((a != a) & (b != b))).all())
-    if type(one) is not type(other):
-        return False
-    if isinstance(one, Mapping):
-        return one.keys() == other.keys() and all(same(one[key], other[key]) for key in one)
-    if isinstance(one, list | tuple):
-        return len(one) == len(other) and all(map(same, one, other))
-    if callable(equals := getattr(one, "equals", None)):  # a data frame
-        return bool(equals(other))
-    if any("__eq__" in vars(kind) for kind in type(one).__mro__[:-1]):  # all but `object`
-        return bool(one == other)
-    if dataclasses.is_dataclass(one):
-        return all(same(getattr(one, field.name), getattr(other, field.name)) for field in dataclasses.fields(one))
-    if hasattr(one, "__dict__"):
-        return same(vars(one), vars(other))
-    raise TypeError(f"outputs must be arrays, numbers, words or made of them, got {type(one).__name__}")
-
-
-def change_of(one: NDArray[Any], other: NDArray[Any]) -> NDArray[Any]:
-    """Return by how much values differ, entry by entry: 0 where both are the same NaN or infinity.
-
-    Parameters
-    ----------
-    one, other : ndarray
-        Numbers, of one shape.
-
-    Returns
-    -------
-    ndarray
-        Integers of integers.
-    """
-    if one.dtype.kind in "bi" and other.dtype.kind in "bi":
-        return other.astype(np.int64) - one.astype(np.int64)
-    a, b = one.astype(np.float64), other.astype(np.float64)
-    with np.errstate(invalid="ignore"):
-        return np.where((a == b) | (np.isnan(a) & np.isnan(b)), 0.0, b - a)
+    if isinstance(one, Real) and isinstance(other, Real):
+        return one == other or (one != one and other != other)
+    return same(one, other)
 
 
 def law_in_words(law: Any) -> str:
@@ -179,10 +137,11 @@ def _name(call: Call) -> str:
 
 def _errors(first: Trace, second: Trace) -> str:
     if first.error and second.error and first.error[0] == second.error[0]:
-        messages = [repr(printable(error[1])) for error in (first.error, second.error)]
-        return f"both raise {first.error[0]}, with other messages: {messages[0]} on x, {messages[1]} on y"
+        name, *messages = map(printable, (first.error[0], first.error[1], second.error[1]))
+        return f"both raise {name}, with other messages: {messages[0]!r} on x, {messages[1]!r} on y"
     told = [
-        f"raises {trace.error[0]} ({printable(trace.error[1])})" if trace.error else "" for trace in (first, second)
+        f"raises {printable(trace.error[0])} ({printable(trace.error[1])})" if trace.error else ""
+        for trace in (first, second)
     ]
     return f"x {told[0] or 'does not raise anything'}, y {told[1] or 'does not'}"
 
@@ -193,9 +152,12 @@ def _apart(one: Any, other: Any) -> str:
         a, b = np.asarray(one), np.asarray(other)
         if a.shape != b.shape:
             return f"the output has shape {a.shape} on x and {b.shape} on y"
-        if a.dtype.kind == b.dtype.kind:
-            at = tuple(int(i) for i in np.argwhere((a != b) & ((a == a) | (b == b)))[0])
-            return f"entry {at} of the output is {_short(a[at])} on x and {_short(b[at])} on y"
+        if a.dtype.kind == b.dtype.kind and a.dtype.kind != "O":
+            for at in np.argwhere((a != b) & ((a == a) | (b == b)))[:1]:
+                words = f"{_short(a[tuple(at)])} on x and {_short(b[tuple(at)])} on y"
+                return f"entry {tuple(map(int, at))} of the output is {words}"
+        if a.dtype != b.dtype:
+            return f"the output is of type {a.dtype} on x and {b.dtype} on y"
     return "the outputs differ"
 
 

@@ -3,25 +3,26 @@
 from __future__ import annotations
 
 import copy
+import dataclasses
 import functools
-import inspect
+import math
 import re
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, replace
-from typing import Any, NamedTuple, ParamSpec, TypeVar
+from numbers import Real
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from audit.inputs import exhibits
+from audit.results import printable
 
-__all__ = ["Call", "Recorder", "Sensitivity", "Trace", "primitive", "run", "seam"]
+__all__ = ["Call", "Declared", "MisusedError", "Recorder", "Sensitivity", "Trace", "current", "run", "seam"]
 
-P = ParamSpec("P")
-Answer = TypeVar("Answer")
 Declared = float | tuple[float | None, float | None] | None
 ADDRESS = re.compile(r"0x[0-9a-fA-F]+")  # in the message of an error: another one in every run
 
@@ -59,6 +60,8 @@ class Call:
         Of the generator that was handed over, before the draw; empty if none was.
     answer : object
         What came back; None where a replay had none to give.
+    raised : Exception or None
+        What came instead of an answer.
     """
 
     query: str
@@ -68,6 +71,7 @@ class Call:
     sensitivity: Sensitivity | None
     state: str
     answer: Any = None
+    raised: Exception | None = None
 
     def same_draw(self, other: Call) -> bool:
         """Tell whether the other call can take this one's answer."""
@@ -106,8 +110,20 @@ class _Stopped(BaseException):
     """The replay needs an answer that was not recorded. No mechanism should catch it, so it is no `Exception`."""
 
 
-class _Misused(BaseException):
-    """A registered primitive was given what it cannot be: an error of whoever asked for the replay, not a result."""
+class MisusedError(BaseException):
+    """A primitive was given what it cannot be: an error of whoever asked for the replay, not a result.
+
+    Parameters
+    ----------
+    kind : type
+        Of the exception that `run` raises instead.
+    words : str
+        Its message.
+    """
+
+    def __init__(self, kind: type[Exception], words: str) -> None:
+        super().__init__(words)
+        self.kind = kind
 
 
 class Recorder:
@@ -147,24 +163,46 @@ class Recorder:
             return draw()
         self.look()
         exact = None if value is None else np.array(value)
-        call = Call(query, exact, law, shape, _sensitivity(sensitivity), _state(rng))
+        name = printable(query)
+        if exact is not None and exact.dtype.kind not in "biuf":
+            raise MisusedError(TypeError, f"values of {name!r} must be real numbers, got dtype {exact.dtype}")
+        call = Call(query, exact, _kept(law), shape, _sensitivity(name, sensitivity), _state(rng))
         place = len(self.calls)
         self.calls.append(call)
-        self._busy = True
+        self._busy, raised, answer = True, None, None
         try:
             # In a replay too, so that what else is drawn from the generator is the same.
             answer = draw()
+        except Exception as error:
+            raised = error
         finally:
             self._busy, self._left = False, _state(self._given)
         if self.recording is not None:
             if place >= len(self.recording) or not call.same_draw(self.recording[place]):
                 raise _Stopped
-            answer = self.recording[place].answer
-        self.calls[place] = replace(call, answer=_copied(answer))
+            answer, raised = self.recording[place].answer, self.recording[place].raised
+        try:
+            self.calls[place] = replace(call, answer=_copied(answer), raised=raised)
+        except Exception as error:
+            kind = type(answer).__name__
+            raise MisusedError(TypeError, f"answers of {name!r} must be what can be copied, got {kind}") from error
+        if raised is not None:  # it is an answer too
+            raise raised.with_traceback(None)
         return _copied(answer)
 
 
 _recorder: ContextVar[Recorder | None] = ContextVar("recorder", default=None)
+
+
+def current() -> Recorder | None:
+    """Return who watches this run.
+
+    Returns
+    -------
+    Recorder or None
+        None outside of a replay.
+    """
+    return _recorder.get()
 
 
 def run(mechanism: Any, data: Any, seed: np.random.SeedSequence, recording: Sequence[Call] | None = None) -> Trace:
@@ -189,7 +227,9 @@ def run(mechanism: Any, data: Any, seed: np.random.SeedSequence, recording: Sequ
     Raises
     ------
     TypeError
-        If a registered primitive is not given numbers.
+        If a primitive is not given numbers.
+    ValueError
+        If a sensitivity is declared that is none.
     """
     rng = np.random.default_rng(seed)
     recorder = Recorder(rng, recording)
@@ -200,93 +240,13 @@ def run(mechanism: Any, data: Any, seed: np.random.SeedSequence, recording: Sequ
             output = mechanism(data, 1, rng)
         except _Stopped:
             stopped = True
-        except _Misused as misuse:
-            raise TypeError(str(misuse)) from None
+        except MisusedError as misuse:
+            raise misuse.kind(str(misuse)) from None
         except Exception as raised:
             error = (type(raised).__name__, ADDRESS.sub("0x...", str(raised)))
         taken = time.perf_counter_ns() - begun
     recorder.look()
     return Trace(tuple(recorder.calls), output, error, stopped, recorder.elsewhere, taken)
-
-
-def primitive(
-    value: str,
-    *,
-    law: str | Callable[..., Any] | None = None,
-    sensitivity: str | Declared = None,
-    query: str | None = None,
-) -> Callable[[Callable[P, Answer]], Callable[P, Answer]]:
-    """Make a function of one's own known as a noise primitive: what it returns may be published, what it is given not.
-
-    Parameters
-    ----------
-    value : str
-        Name of the argument with the exact numbers.
-    law : str or callable, optional
-        Name of the argument that is the law or the scale of the noise; or a function of some of the arguments, by their
-        names, that returns it. Only of additive noise with one of the laws of `algorithms.noise` is the exact loss
-        known; without a law nobody notices a scale that depends on the data.
-    sensitivity : str, float or (float, float), optional
-        Name of an argument; or by how much one step between neighbors changes the numbers at most: in L1, and so in L2,
-        or in each, of which one may be None.
-    query : str, optional
-        Name of the argument that says what the numbers are. Default: the name of the function.
-
-    Returns
-    -------
-    callable
-        A decorator. Outside of `audit.replay` the function stays as it is.
-
-    Raises
-    ------
-    ValueError
-        If the function has no argument of such a name.
-
-    Examples
-    --------
-    >>> from audit import replay
-    >>> @replay.primitive("exact", law="scale", sensitivity=1)
-    ... def noisy(exact, scale, rng):
-    ...     return exact + rng.laplace(scale=scale)
-    >>> round(noisy(3.0, 1e-9, np.random.default_rng(0)), 3)
-    3.0
-    """
-
-    def decorate(function: Callable[P, Answer]) -> Callable[P, Answer]:
-        signature = inspect.signature(function)
-        needed = [value, *(name for name in (query,) if name is not None)]
-        needed += [name for name in (law, sensitivity) if isinstance(name, str)]
-        arguments = list(inspect.signature(law).parameters) if callable(law) else []
-        for name in needed + arguments:
-            if name not in signature.parameters:
-                raise ValueError(f"{function.__name__} has no argument {name!r}, it has {_listed(signature)}")
-
-        @functools.wraps(function)
-        def watched(*args: P.args, **kwargs: P.kwargs) -> Answer:
-            recorder = _recorder.get()
-            if recorder is None:
-                return function(*args, **kwargs)
-            bound = signature.bind(*args, **kwargs)
-            bound.apply_defaults()
-            given = bound.arguments
-            exact = np.asarray(given[value])
-            if exact.dtype.kind not in "biuf":
-                raise _Misused(f"{value} of {function.__name__} must be numbers, got dtype {exact.dtype}")
-            generators = [one for one in given.values() if isinstance(one, np.random.Generator)]
-            answer: Answer = recorder(
-                lambda: function(*args, **kwargs),
-                law=law(**{name: given[name] for name in arguments}) if callable(law) else given[law] if law else None,
-                shape=exact.shape,
-                rng=generators[0] if generators else None,
-                value=exact,
-                query=str(given[query]) if query else function.__name__,
-                sensitivity=given[sensitivity] if isinstance(sensitivity, str) else sensitivity,
-            )
-            return answer
-
-        return watched
-
-    return decorate
 
 
 @functools.cache
@@ -313,11 +273,21 @@ def _watching(recorder: Recorder) -> Iterator[None]:
         _recorder.reset(token)
 
 
-def _sensitivity(declared: Declared) -> Sensitivity | None:
+def _sensitivity(name: str, declared: Declared) -> Sensitivity | None:
     """One number bounds L1, and L2 is no larger."""
     if declared is None:
         return None
-    return Sensitivity(*declared) if isinstance(declared, tuple) else Sensitivity(float(declared), float(declared))
+    pair: tuple[Any, ...] = tuple(declared) if isinstance(declared, tuple | list) else (declared, declared)
+    for number in pair:
+        if not (number is None or isinstance(number, Real)):
+            raise MisusedError(TypeError, f"the sensitivity of {name!r} must be one number or two, got {declared!r}")
+    if len(pair) != 2:
+        raise MisusedError(ValueError, f"the sensitivity of {name!r} must be one number or two, got {declared!r}")
+    l1, l2 = (None if number is None else float(number) for number in pair)
+    if not all(number is None or 0 <= number < math.inf for number in (l1, l2)):
+        words = f"the sensitivity of {name!r} must be finite and not negative, got {declared!r}"
+        raise MisusedError(ValueError, words)
+    return Sensitivity(l1, l2)
 
 
 def _state(rng: Any) -> str:
@@ -333,5 +303,7 @@ def _copied(answer: Any) -> Any:
     return answer.copy() if isinstance(answer, np.ndarray) else copy.deepcopy(answer)
 
 
-def _listed(signature: inspect.Signature) -> str:
-    return ", ".join(signature.parameters) or "none"
+def _kept(law: Any) -> Any:
+    """Return a law that stays as it is: mechanisms may go on to work in its arrays."""
+    parts = [getattr(law, field.name) for field in dataclasses.fields(law)] if dataclasses.is_dataclass(law) else [law]
+    return copy.deepcopy(law) if any(isinstance(part, np.ndarray | list | dict) for part in parts) else law

@@ -17,51 +17,35 @@ from __future__ import annotations
 import math
 import sys
 import time
-from collections.abc import Iterator
+from dataclasses import replace
 from types import ModuleType
-from typing import Any, Literal, NamedTuple
+from typing import Any, Literal
 
 import numpy as np
 
 from audit.arguments import whole_number
 from audit.claims import Claim
-from audit.differences import Violation, change_of, differences, law_in_words, same
+from audit.differences import Violation
 from audit.judging import check_question
 from audit.mechanism import Mechanism, mechanism_name
 from audit.neighbors import NeighborPair
-from audit.recording import Call, Sensitivity, Trace, primitive, run, seam
+from audit.one_pair import CHANCES, FRESH, SAME, Question, compare, published, same_queries
+from audit.primitives import primitive
+from audit.recording import Sensitivity, Trace
 from audit.replayed import Query, Replay, excess
-from audit.results import printable
 from audit.sampling import Seed, entropy_of, seed_sequence, stream
 from audit.timing import timing
 
 __all__ = ["Query", "Replay", "Sensitivity", "Violation", "primitive", "replay"]
 
 TIMED, LEAST_TIMED = 200, 30  # runs whose time is taken: by default; so that a guess can be beyond chance
-ROUNDING = 1e-9  # of changes, relative: what floats may add to a sound one
-CHANCES = 20  # runs that tell chance from data where random numbers are drawn outside of the primitives
-SAME, OTHER, FRESH, COINS = range(4)  # streams: of a pair of runs; of those that tell chance from data; of the coins
+OTHERS = 4  # runs with other answers, which tell whether they ask for the same
+COINS = 3  # the stream of the coins
 
-PARTING = {"number", "order", "shape", "exception"}  # kinds after which runs have no more calls in common
-
-ELSEWHERE = "random numbers are drawn outside of the primitives"
-BY_ITSELF = "noise is drawn by itself: what it is added to is not seen"
-NO_EVIDENCE = "no evidence, as noise that is not recorded may have made it"
 ADAPTIVE = "which queries are asked depends on answers: losses do not add up to a law of all"
-NO_NOISE = "no noise was recorded"
-ENDED = "both runs raise the same exception"
+HIDDEN = "a violation if these answers are published, and the output does not contain them (see released=True)"
+UNHELD = "no query has a declared sensitivity, or a known loss to hold against a promise"
 UNTIMED = "times were not compared, as the runs part or noise is not recorded"
-
-
-class _Seen(NamedTuple):
-    """What one pair of runs shows."""
-
-    queries: list[Query]
-    violations: list[Violation]
-    notes: list[str]
-    judged: bool  # whether all that differs is proof
-    whole: bool  # whether the queries are all that is released, past a leak
-    comparable: bool  # whether the two runs have all they draw in common, and so should take the same time
 
 
 def replay(
@@ -72,6 +56,7 @@ def replay(
     size: int | None = None,
     rng: Seed = 0,
     observe: Literal["output", "time"] = "output",
+    released: bool | None = None,
 ) -> Replay:
     """Run a mechanism on a database, and on its neighbor with the same answers from every noise primitive.
 
@@ -92,6 +77,9 @@ def replay(
         Seed of all randomness.
     observe : {"output", "time"}
         What an observer sees besides answers and exceptions: the output; or the output and how long a run takes.
+    released : bool, optional
+        Whether answers may be published, so that what they lose together is held against the promise. Default: those
+        that the output contains.
 
     Returns
     -------
@@ -108,15 +96,21 @@ def replay(
     Notes
     -----
     Guarantee: what is told as a violation was seen, and no noise hides it, if all that hides the data is drawn by
-    primitives, and their answers depend on nothing but what they are given. One of kind ``"time"`` is a matter of
-    chance: a mechanism whose time does not depend on the data is accused with probability 1e-6 at most.
+    primitives, their answers depend on nothing but what they are given, and an observer may see the answers. The last
+    is not taken for granted where losses are added up: sparse vectors, noisy maxima and retries keep answers to
+    themselves and lose less. One of kind ``"loss"`` counts only queries of which every number has a place in the output
+    where it stands unchanged, in this run and 20 with other answers; all of them with ``released=True``, which is for
+    tables made of the answers, and the caller's word. Otherwise a note tells of the loss, and nothing is judged. A
+    violation of kind ``"time"`` is a matter of chance: a mechanism whose time does not depend on the data is accused
+    with probability 1e-6 at most.
 
-    More runs on `x` tell chance from data. One has the same answers and another generator; there are twenty, and as
-    many on `y` before anything is called a violation, if random numbers are drawn from the generator outside of the
-    primitives, be it in post-processing or as noise that is not recorded: what differs on one database is no evidence
-    on two. A primitive that is given a generator in the same state all the same has noise that can be computed. Another
-    run is all new: if it asks for other queries, they depend on answers, and the losses seen do not add up to a law of
-    all. Draws in threads and processes that the mechanism starts are not seen.
+    Another run on `x` has the same answers and another generator. Before anything that differs is called a violation
+    there are twenty, and as many on `y`, and only what agrees with itself in all of them is evidence: random numbers
+    may be drawn outside of the primitives, be it in post-processing or as noise that is not recorded. A primitive that
+    is given a generator in the same state all the same has noise that can be computed. Four more runs are all new (20
+    before a loss is a violation): if one asks for other queries, they depend on answers, and the losses seen do not add
+    up to a law of all. Draws in threads and processes that the mechanism starts are not seen. A mechanism that keeps
+    what it computed from one run to the next is not seen through: with the truth of `x` kept, `y` is never looked at.
 
     A draw by itself, with no value handed over, is replayed as the same noise. Sound code may then go other ways on the
     two databases, so that nothing that comes later is evidence. For a pair at distance w changes may be w times as
@@ -146,31 +140,42 @@ def replay(
     if observe not in ("output", "time"):
         raise ValueError(f'observe must be "output" or "time", got {observe!r}')
     promise = _promise(mechanism, pair, claim)
-    steps = _steps(mechanism, pair, promise)
     timed = observe == "time"
     size = whole_number("size", size, least=LEAST_TIMED if timed else 1) if size is not None else TIMED if timed else 1
-    root = seed_sequence(rng)
+    question = Question(mechanism, pair, promise, _steps(mechanism, pair, promise), root := seed_sequence(rng))
 
-    firsts = [run(mechanism, pair.x, stream(root, SAME, number)) for number in range(1 if timed else size)]
-    seen = [_seen(mechanism, pair, steps, root, *numbered) for numbered in enumerate(firsts)]
+    firsts = [question.run(pair.x, SAME, number) for number in range(1 if timed else size)]
+    seen = [compare(question, *numbered) for numbered in enumerate(firsts)]
     queries, violations, notes, *_ = seen[0]
-    whole = all(one.whole for one in seen)
     for later in seen[1:]:  # of each kind of violation one example
         violations += [one for one in later.violations if one.kind not in {other.kind for other in violations}]
         notes += [one for one in later.notes if one not in notes]
 
-    fresh = firsts[1] if len(firsts) > 1 else run(mechanism, pair.x, stream(root, FRESH))
-    if whole and not _same_queries(firsts[0], fresh):
-        whole = False
+    whole = all(one.whole for one in seen)
+    fresh = [*firsts[1:], *(question.run(pair.x, FRESH, number) for number in range(OTHERS if whole else 0))]
+    lost = excess(promise, queries) if whole and promise is not None else None
+    if lost:
+        fresh += [question.run(pair.x, FRESH, number) for number in range(OTHERS, CHANCES)]
+    if whole and not all(same_queries(firsts[0], other) for other in fresh):
+        whole, lost = False, None
         notes.append(ADAPTIVE)
-    if whole and promise is not None and (above := excess(promise, queries)):
-        violations.append(above)
+    held = any(_held(query, promise) for one in seen for query in one.queries)
+    judged = all(one.judged for one in seen)
+    if lost and promise is not None:
+        if proved := lost if released else _open_loss(promise, queries, [firsts[0], *fresh], released):
+            violations.append(proved)
+        else:
+            notes.insert(0, f"{lost.sentence}: {HIDDEN}")
+            judged = False
+    if judged and not held and not violations:
+        notes.insert(0, UNHELD)
+        judged = False
     if timed and not seen[0].comparable:
         notes.append(UNTIMED)
     elif timed:
         data, answers = (pair.x, pair.y), firsts[0].calls
         slower = timing(
-            lambda on_y: run(mechanism, data[on_y], stream(root, SAME, 0), answers).nanoseconds,
+            lambda on_y: question.run(data[on_y], SAME, 0, answers=answers).nanoseconds,
             size,
             np.random.default_rng(stream(root, COINS)),
         )
@@ -178,11 +183,12 @@ def replay(
     return Replay(
         mechanism=mechanism_name(mechanism),
         pair=pair.label,
+        relation=pair.relation,
         claim=promise,
         queries=tuple(queries),
-        violations=tuple(violations),
+        violations=tuple(replace(one, confidential=pair.confidential) for one in violations),
         notes=tuple(notes),
-        judged=all(one.judged for one in seen),
+        judged=judged,
         known=whole,
         size=size,
         seed_entropy=entropy_of(root),
@@ -191,109 +197,20 @@ def replay(
     )
 
 
-def _seen(
-    mechanism: Mechanism, pair: NeighborPair, steps: float, root: np.random.SeedSequence, number: int, first: Trace
-) -> _Seen:
-    """Replay a run on the neighbor, and on the same database with other generators."""
-    second = run(mechanism, pair.y, stream(root, SAME, number), first.calls)
-    elsewhere = first.elsewhere or second.elsewhere
-
-    def others(data: Any, chances: range) -> list[Trace]:
-        return [run(mechanism, data, stream(root, OTHER, number, chance), first.calls) for chance in chances]
-
-    again = others(pair.x, range(CHANCES if elsewhere else 1))
-    found = list(differences(first, second))
-    unsure = {one.kind for trace in again for _, one in differences(first, trace)}
-    if elsewhere and {one.kind for _, one in found} - unsure:
-        more = others(pair.y, range(CHANCES, 2 * CHANCES))
-        unsure |= {one.kind for trace in more for _, one in differences(second, trace)}
-    # Code may branch on values with noise that was drawn by itself, and that they are not the same on x and y is fair.
-    alone = next((place for place, call in enumerate(first.calls, start=1) if call.value is None), math.inf)
-
-    notes = [] if first.calls or second.calls else [NO_NOISE]
-    notes += [BY_ITSELF] if alone < math.inf else []
-    notes += [ELSEWHERE] if elsewhere or unsure else []
-    violations = list(_seeds(first, second, again[0]))
-    for place, one in found:
-        if place <= alone and one.kind not in unsure:
-            violations.append(one)
-        else:
-            notes.append(f"{NO_EVIDENCE}: {one}")
-    judged = not any(note.startswith(NO_EVIDENCE) for note in notes) and not (first.error and not first.calls)
-    if first.error and first.error == second.error:
-        notes.append(f"{ENDED}: {first.error[0]} ({printable(first.error[1])})")
-
-    matched = [both for both in zip(first.calls, second.calls, strict=False) if both[0].same_draw(both[1])]
-    by_chance = [not all(_same_value(place, first, trace) for trace in again) for place in range(len(matched))]
-    queries = [_query(*both, comparable=not chance) for both, chance in zip(matched, by_chance, strict=True)]
-    for place, (query, both) in enumerate(zip(queries, matched, strict=True), start=1):
-        violations += _not_finite(query, *both)
-        violations += [] if by_chance[place - 1] or place > alone else _beyond(query, steps)
-    comparable = judged and alone == math.inf and not PARTING & {one.kind for _, one in found}
-    whole = comparable and not (any(by_chance) or first.error)
-    return _Seen(queries, violations, notes, judged, whole, comparable)
+def _held(query: Query, promise: Claim | None) -> bool:
+    """Tell whether a query could have been found to be beyond anything."""
+    declared = query.declared is not None and query.declared != (None, None)
+    return declared or (promise is not None and query.losses is not None)
 
 
-def _same_value(place: int, first: Trace, trace: Trace) -> bool:
-    return place < len(trace.calls) and same(first.calls[place].value, trace.calls[place].value)
-
-
-def _query(one: Call, other: Call, *, comparable: bool) -> Query:
-    """Compare what a primitive was given; a value that is random itself has no change of its own."""
-    shape, law = one.shape, law_in_words(one.law)
-    if one.value is None or other.value is None:
-        return Query("noise by itself", shape, law, None, None, None, None, exact=False)
-    change = change_of(one.value, other.value)
-    found = seam().losses_of_change(one.law, change) if comparable and same(one.law, other.law) else None
-    return Query(
-        one.query,
-        shape,
-        law,
-        float(np.abs(change).sum()),
-        float(np.linalg.norm(change.ravel().astype(np.float64))),
-        one.sensitivity,
-        None if found is None else tuple(found),
-        exact=seam().tabulated_exactly(one.law),
-    )
-
-
-def _beyond(query: Query, steps: float) -> Iterator[Violation]:
-    """Tell if a query changes by more than its sensitivity, for every step between neighbors."""
-    changes = (query.l1_change, query.l2_change)
-    for norm, change, limit in zip(("L1", "L2"), changes, query.declared or (None, None), strict=True):
-        if change is not None and limit is not None and change > steps * limit * (1 + ROUNDING):
-            group = f" for each of {steps:g} steps" if steps > 1 else ""
-            words = f"{printable(query.name)!r} changes by {change:.6g} in {norm}, and {limit:.6g} is declared{group}"
-            yield Violation("sensitivity", words)
-            return
-
-
-def _not_finite(query: Query, one: Call, other: Call) -> Iterator[Violation]:
-    """Tell if noise was added to what it cannot hide."""
-    for name, call in (("x", one), ("y", other)):
-        if call.value is not None and (wrong := call.value[~np.isfinite(call.value)]).size:
-            yield Violation("nan", f"{printable(query.name)!r} is {wrong.flat[0]} on {name}, which no noise hides")
-            return
-
-
-def _seeds(first: Trace, second: Trace, again: Trace) -> Iterator[Violation]:
-    """Tell if a generator was not made from the one that the mechanism was given: its noise can be computed."""
-    for one, other, later in zip(first.calls, second.calls, again.calls, strict=False):
-        if one.state and one.state == later.state:
-            source = "the data" if other.state != one.state else "a constant"
-            words = f"noise of {printable(one.query)!r}" if one.query else "noise by itself"
-            yield Violation(
-                "seed", f"{words} comes from a generator seeded by {source}, not from the one that was given"
-            )
-            return
-
-
-def _same_queries(first: Trace, fresh: Trace) -> bool:
-    """Tell whether a run with other answers asked for the same."""
-    return len(first.calls) == len(fresh.calls) and all(
-        one.same_draw(other) and same(one.value, other.value) and same(one.law, other.law)
-        for one, other in zip(first.calls, fresh.calls, strict=True)
-    )
+def _open_loss(promise: Claim, queries: list[Query], traces: list[Trace], released: bool | None) -> Violation | None:
+    """Hold the loss of what the output contains against the promise."""
+    if released is not None or any(trace.error for trace in traces):
+        return None
+    contained = [query for query, whole in zip(queries, published(traces), strict=True) if whole]
+    costly = [query for query in queries if query.losses]
+    names = "all queries" if all(query in contained for query in costly) else "the queries whose answers are released"
+    return excess(promise, contained, names)
 
 
 def _promise(mechanism: Mechanism, pair: NeighborPair, claim: Claim | None) -> Claim | None:

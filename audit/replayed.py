@@ -5,21 +5,21 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
 
-from audit.claims import ApproxDP, Claim, GaussianDP, PureDP
+from audit.claims import ApproxDP, Claim, GaussianDP, PureDP, Relation
 from audit.differences import Violation
 from audit.exact import EXACT_LISTED, STEPS, LossDistribution, compose_losses
 from audit.recording import Sensitivity
 from audit.results import Verdict, printable
 
-__all__ = ["Query", "Replay", "excess"]
+__all__ = ["ROUNDING", "Query", "Replay", "excess"]
 
 LONGEST = 60  # characters of a query's name in a table
-ROUNDING = 1e-9  # of losses, relative: what floats may add to a sound one
+ROUNDING = 1e-9  # of changes and losses, relative: what floats may add to a sound one
 TABULATION = 1e-4  # of Renyi divergences, relative: what the grid under normal noise may add to them
 
 
@@ -83,6 +83,8 @@ class Replay:
     ----------
     mechanism, pair : str
         Their names.
+    relation : {"add_remove", "replace_one"}
+        Of the pair.
     claim : Claim or None
         What is promised for the pair; None where nothing is.
     queries : tuple of Query
@@ -94,7 +96,8 @@ class Replay:
     judged : bool
         Whether anything could be.
     known : bool
-        Whether the queries are all that is released, and chosen beforehand.
+        Whether the queries are all that answers come from, and the same in at least 4 runs with other answers: chosen
+        beforehand, as far as those tell.
     size : int
         Pairs of runs.
     seed_entropy : int
@@ -107,6 +110,7 @@ class Replay:
 
     mechanism: str
     pair: str
+    relation: Relation
     claim: Claim | None
     queries: tuple[Query, ...]
     violations: tuple[Violation, ...]
@@ -128,7 +132,8 @@ class Replay:
         """Law of the privacy loss of all queries together; of either order, for noise is symmetric.
 
         None where it is not known: a law is not, noise was drawn by itself or elsewhere, the runs parted, or which
-        queries are asked depends on answers. What is released past the noise is not in it.
+        queries are asked depends on answers, as far as a few runs tell. What is released past the noise is not in it,
+        and where answers stay inside the mechanism it is an upper bound.
         """
         parts = [query.losses for query in self.queries]
         if not self.known or None in parts:
@@ -137,13 +142,21 @@ class Replay:
 
     def __str__(self) -> str:
         secret = "CONFIDENTIAL: " * self.confidential
+        label = ", ".join(part for part in (printable(self.mechanism), printable(self.pair)) if part.strip())
+        promise = (
+            f"promised {self.claim}"
+            if self.claim
+            else f"nothing promised ({self.relation.replace('_', '/' if 'add' in self.relation else ' ')})"
+        )
         if self.violations:
             more = len(self.violations) - 1
-            words = f"{self.violations[0]}{f' (and {more} more)' * bool(more)}"
+            first = replace(self.violations[0], confidential=False)
+            words = f"{first}{f' (and {more} more)' * bool(more)}{f'; {_notes(len(self.notes))}' * bool(self.notes)}"
         else:
             words = f"{len(self.queries)} {'query' if len(self.queries) == 1 else 'queries'} replayed"
-            words += f"; {self.notes[0]}" if self.verdict == "no power" else ""
-        return f"{secret}{printable(self.mechanism)}, {printable(self.pair)}: {self.verdict}: {words}"
+            more = len(self.notes) - 1
+            words += f"; {self.notes[0]}{f' (and {_notes(more)} more)' * (more > 0)}" if self.notes else ""
+        return f"{secret}{label}, {promise}: {self.verdict}: {words}"
 
     def table(self) -> str:
         """Return all queries, violations and notes as text.
@@ -171,7 +184,7 @@ class Replay:
         return "\n".join([str(self), "", *lines, *([""] if told else []), *told])
 
 
-def excess(claim: Claim, queries: Sequence[Query]) -> Violation | None:
+def excess(claim: Claim, queries: Sequence[Query], names: str = "all queries") -> Violation | None:
     """Tell whether queries lose more together than is promised, each with noise of its own.
 
     Parameters
@@ -180,6 +193,8 @@ def excess(claim: Claim, queries: Sequence[Query]) -> Violation | None:
         What is promised for the pair.
     queries : sequence of Query
         Those whose loss is not known, or for another promise than a pure one not exactly, are taken to lose nothing.
+    names : str
+        What they are called.
 
     Returns
     -------
@@ -188,9 +203,10 @@ def excess(claim: Claim, queries: Sequence[Query]) -> Violation | None:
 
     Notes
     -----
-    Guarantee: no promise that is kept is accused. For Gaussian and zero-concentrated privacy the Renyi divergence of
-    order 2 is compared, which bounds what noise of that kind spends; for approximate privacy the hockey-stick
-    divergence, where a grid had to be used with the spacing of the grid taken off once for every part.
+    Guarantee: no promise that is kept is accused, if all answers are published. For Gaussian and zero-concentrated
+    privacy the Renyi divergence of order 2 is compared, which bounds what noise of that kind spends; for approximate
+    privacy the hockey-stick divergence, where a grid had to be used with the spacing of the grid taken off once for
+    every part.
     """
     known = [query for query in queries if query.losses is not None]
     parts = [loss for query in known if query.exact for loss in query.losses or ()]
@@ -208,7 +224,7 @@ def excess(claim: Claim, queries: Sequence[Query]) -> Violation | None:
     if not above:
         return None
     promised_words = f"{claim.delta:.4g}" if isinstance(claim, ApproxDP) else f"{claim.budget:.6g}"
-    return Violation("loss", f"all queries together lose {words} on this pair, and {promised_words} is promised")
+    return Violation("loss", f"{names} together lose {words} on this pair, and {promised_words} is promised")
 
 
 def _half_divergence(parts: Iterable[LossDistribution]) -> float:
@@ -239,6 +255,10 @@ def _composed(parts: Sequence[LossDistribution]) -> LossDistribution | None:
         return compose_losses(parts)
     except ValueError:  # losses that span more than floats do
         return None
+
+
+def _notes(number: int) -> str:
+    return f"{number} note{'s' * (number > 1)}"
 
 
 def _cut(name: str) -> str:

@@ -49,7 +49,7 @@ def test_every_bug_is_caught_and_its_twin_is_not(name, bug):
 def test_twins_keep_their_promise_whatever_the_noise(name, bug):
     pair = neighbors(bug)
     for mechanism_pair in (pair, NeighborPair.declared(pair.y, pair.x, "add_remove", unit="record")):
-        found = replay(bug.pipeline.twin, mechanism_pair, size=10)
+        found = replay(bug.pipeline.twin, mechanism_pair, size=4)
         assert found.violations == ()
         assert found.exact_loss is None or found.exact_loss.maximum <= 1 + 1e-9
     assert bug.pipeline.twin.true_loss == 1.0 == bug.pipeline.claim.epsilon
