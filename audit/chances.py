@@ -105,6 +105,7 @@ class Plan:
         if self.design == "coins":
             found = _game(promise, right, sizes - choosing, self.share, self.confidence)
         else:
+            choosing = choosing // 2 * 2
             found = _outputs(promise, right, sizes // 2 - choosing // 2, self.confidence)
         if self.selection == 0:
             return found
@@ -244,4 +245,4 @@ def _clearest_right(truth: Claim, share: float) -> float:
     def beyond(threshold: float) -> float:
         return float(special.ndtr(half - threshold) + special.ndtr(-half - threshold)) - share
 
-    return float(special.ndtr(half - optimize.brentq(beyond, 0.0, half + 10))) / share
+    return min(1.0, float(special.ndtr(half - optimize.brentq(beyond, 0.0, half + 10))) / share)

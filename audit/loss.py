@@ -115,7 +115,8 @@ def measure_loss(
     store : str or pathlib.Path, optional
         Folder where finished blocks of runs are kept. An audit that was killed goes on from them when it is asked
         again, and gives the same counts; without `rng` it takes the seed with which it began. The folder holds scores
-        of outputs: delete it once the result is saved, and when code changes that the mechanism only imports.
+        of outputs: delete it once the result is saved. One block of either database is run again, and a store that does
+        not agree with it, because code or data have changed, is refused.
     progress : bool
         Show a progress bar on a terminal if it takes long.
 

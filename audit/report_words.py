@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import unicodedata
+from typing import Any
 
 from audit.cells import NEIGHBORS, at_least, at_most, cells, nearest
 from audit.citations import THEOREMS
@@ -129,9 +130,8 @@ def meaning(result: AuditResult) -> list[str]:
         ]
     if result.support is not None:
         sentences.append(
-            "It is broken without limit: by the exact law of the algorithm an output of probability "
-            f"{nearest(result.support['probability'])} is possible on one of the two databases only, and after it the "
-            "guess is certain."
+            f"It is broken without limit: by the exact law of the algorithm an output{_probability(result.support)} is "
+            "possible on one of the two databases only, and after it the guess is certain."
         )
     if not result.measured <= claim:
         sentences.append(
@@ -239,3 +239,8 @@ def _times(promised: float, forced: float) -> tuple[str, str]:
         if (float(words[1]) > float(words[0])) == (forced > promised):
             break
     return words
+
+
+def _probability(support: dict[str, Any]) -> str:
+    """Return how often a witness is met, which a redacted audit does not tell."""
+    return f" of probability {nearest(support['probability'])}" if "probability" in support else ""

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
+import re
+from collections.abc import Callable, Iterable
 from copy import deepcopy
 from dataclasses import asdict, dataclass, field, fields, replace
 from pathlib import Path
@@ -20,11 +21,24 @@ from audit.storage import write_json
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-__all__ = ["AuditResult", "LossEstimate", "Verdict", "plain_number", "printable", "scale_of", "verdict_of"]
+__all__ = [
+    "AuditResult",
+    "LossEstimate",
+    "Verdict",
+    "check_counts",
+    "plain_number",
+    "printable",
+    "scale_of",
+    "verdict_of",
+]
 
 
 Verdict = Literal["violated", "not refuted", "no power"]
 REDACTED = "redacted"
+LARGEST = 2**53  # float64 holds every whole number below
+MOST_BINS = 10_000
+BIN = re.compile(r"bin (0|[1-9][0-9]{0,8})", re.ASCII)
+PUBLIC = ("software", "python", "platform", "created")  # of the provenance: nothing that anyone could name
 NUMBERS = ("confidence", "ceiling", "detectable", "seconds")
 ADDED: dict[str, Any] = {"basis": {}, "confidential": False}  # by schema 2, with what they are in older files
 CURVE = ("at", "loss", "low", "high")
@@ -122,13 +136,16 @@ class AuditResult:
         """The output that proves an unbounded loss, in words; empty without one."""
         if self.support is None:
             return ""
+        if "probability" not in self.support:
+            return "; unbounded by the exact law"
         return f"; unbounded by the exact law: {self.support['order']}, probability {self.support['probability']:.3g}"
 
     def redact(self) -> AuditResult:
         """Return the result without what can disclose true counts: event, counts, pair, search, support and seed."""
-        parameters = {key: REDACTED for key in self.provenance.get("parameters", {})}
-        kept = {key: value for key, value in self.provenance.items() if key != "command"}
-        support = None if self.support is None else {**self.support, "order": REDACTED}
+        kept = {key: self.provenance[key] for key in PUBLIC if key in self.provenance}
+        support = (
+            None if self.support is None else {"order": REDACTED}
+        )  # where noise ends, its probability is the count
         return replace(
             self,
             event=REDACTED,
@@ -137,7 +154,7 @@ class AuditResult:
             searched=REDACTED,
             support=support,
             seed_entropy=None,
-            provenance={**kept, "parameters": parameters},
+            provenance={**kept, "parameters": {}},
             basis={},
             confidential=False,
         )
@@ -177,10 +194,14 @@ class AuditResult:
         result = cls(**_typed(cls, given))
         if not 0 < result.confidence < 1:
             raise ValueError(f"confidence must be in (0, 1), got {result.confidence}")
+        check_counts(result.counts)
+        _check_basis(result.basis)
         if result.support is not None:
             _check_witness(result.support)
         if min(result.size, result.distance) < 1:
             raise ValueError(f"size and distance must be at least 1, got {result.size} and {result.distance}")
+        if max(result.size, result.distance, abs(result.selection)) >= LARGEST:
+            raise ValueError("size, selection and distance must be below 2**53")
         if type(result.claim) is not type(result.measured):
             kinds = f"{type(result.claim).__name__} and {type(result.measured).__name__}"
             raise ValueError(f"claim and measured must be of one family, got {kinds}")
@@ -190,7 +211,7 @@ class AuditResult:
         if result.verdict != expected:
             raise ValueError(f"the verdict must follow from the numbers: {expected!r}, got {result.verdict!r}")
         if result.claim.relation != result.relation:
-            raise ValueError(f"the claim must be under {result.relation}, as the pair is, got {result.claim.relation}")
+            raise ValueError(f"the claim must be under {result.relation}, as the pair, got {result.claim.relation}")
         return result
 
     def to_json(self, path: str | Path) -> None:
@@ -384,8 +405,66 @@ class LossEstimate:
         return cls(**_typed(cls, given | {"interval": (low, high), "assumptions": tuple(given["assumptions"])}))
 
 
+def check_counts(counts: dict[str, dict[str, int]]) -> None:
+    """Refuse counts that no runs give.
+
+    Parameters
+    ----------
+    counts : dict
+        For ``"x"`` and ``"y"`` the ``runs``, and guesses or bins that are parts of them.
+
+    Raises
+    ------
+    ValueError
+        If they are not.
+    """
+    if counts.keys() != {"x", "y"}:
+        raise ValueError(f"counts must be of x and of y, got {', '.join(map(repr, counts)) or 'none'}")
+    for name, side in counts.items():
+        parts = {key: count for key, count in side.items() if key != "runs"}
+        binned = all(BIN.fullmatch(key) for key in parts)
+        if not (binned or parts.keys() == {"guessed_x", "guessed_y"}) or len(parts) > MOST_BINS:
+            raise ValueError(f"counts on {name} must be of guesses or bins, got {', '.join(map(repr, [*parts][:4]))}")
+        if min([side.get("runs", -1), *parts.values()]) < 0 or not sum(parts.values()) <= side["runs"] < LARGEST:
+            raise ValueError(f"counts on {name} must be parts of fewer than 2**53 runs, got {str(side)[:80]}")
+
+
+def _check_basis(basis: dict[str, Any]) -> None:
+    """Refuse a basis that no bound has."""
+    wrong = next((name for name, value in basis.items() if not (name in BASIS and BASIS[name](value))), None)
+    if wrong is not None:
+        raise ValueError(f"the basis must be what a bound needs, got {wrong} {str(basis[wrong])[:80]!r}")
+
+
+def _is_whole(value: Any, least: int, most: int) -> bool:
+    return isinstance(value, int) and not isinstance(value, bool) and least <= value <= most
+
+
+def _are_numbers(values: Any, least: int, most: int) -> bool:
+    return (
+        isinstance(values, list)
+        and least <= len(values) <= most
+        and all(
+            isinstance(value, float | int) and not isinstance(value, bool) and abs(value) < 1e15 for value in values
+        )
+    )
+
+
+BASIS: dict[str, Callable[[Any], bool]] = {
+    "expected": lambda value: value is None or _are_numbers(value, 2, 2),
+    "regions": lambda value: _is_whole(value, 0, 2),
+    "look": lambda value: _is_whole(value, 0, 10_000),
+    "weights": lambda value: _are_numbers(value, 1, MOST_BINS),
+    "order": lambda value: _are_numbers([value], 1, 1) and 1 <= value <= 1000,
+    "toward": lambda value: value in ("x", "y"),
+    "most": lambda value: _is_whole(value, 0, LARGEST),
+}
+
+
 def _check_witness(support: dict[str, Any]) -> None:
     """Refuse a witness that is none: its order in words, and a positive probability."""
+    if support == {"order": REDACTED}:
+        return
     order, probability = support.get("order"), support.get("probability")
     try:
         fine = isinstance(order, str) and support.keys() == {"order", "probability"} and 0 < _number(probability) <= 1

@@ -94,6 +94,9 @@ class Store(Protocol):
     def read(self, stream: np.random.SeedSequence, number: int, /) -> NDArray[Any] | None:
         """Return what was kept of a block, or None."""
 
+    def check(self, stream: np.random.SeedSequence, kept: NDArray[Any], again: Callable[[], NDArray[Any]], /) -> None:
+        """Refuse a store whose blocks come out otherwise when they are run again."""
+
     def write(self, stream: np.random.SeedSequence, number: int, kept: NDArray[Any], /) -> None:
         """Keep what is left of a block."""
 
@@ -166,6 +169,10 @@ def draw(
     for start in range(0, blocks, wave):
         numbers = range(start, min(start + wave, blocks))
         done = {} if store is None else {n: kept for n in numbers if (kept := store.read(seed, n)) is not None}
+        for n, kept in done.items():
+            assert store is not None  # or nothing would be done
+            store.check(seed, kept, lambda n=n: block(n)[1])  # type: ignore[misc]
+            break
         arriving = _surviving(block, [number for number in numbers if number not in done], n_jobs)
         for number in numbers:
             while number not in done:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import os
+import stat
 import tempfile
 from pathlib import Path
 from typing import Any
@@ -99,8 +100,10 @@ def read_json(path: Path) -> dict[str, Any]:
     OSError
         If it cannot be read.
     """
-    if (size := path.stat().st_size) > LARGEST:
-        raise ValueError(f"{path} must be at most {LARGEST} bytes, got {size}")
+    if (status := path.stat()).st_size > LARGEST:
+        raise ValueError(f"{path} must be at most {LARGEST} bytes, got {status.st_size}")
+    if stat.S_ISFIFO(status.st_mode) or stat.S_ISCHR(status.st_mode):  # without an end, or a beginning
+        raise ValueError(f"{path} must be a file")
     try:
         text = path.read_bytes().decode()
         body = _parsed(text)

@@ -10,17 +10,16 @@ import inspect
 import io
 import os
 import tempfile
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Callable
+from dataclasses import dataclass, field
 from pathlib import Path
-from types import BuiltinFunctionType, CodeType, FunctionType, MethodType, ModuleType
+from types import BuiltinFunctionType, CellType, CodeType, FunctionType, MethodType, ModuleType
 from typing import Any
 
 import joblib
 import numpy as np
 from numpy.typing import NDArray
 
-from audit.mechanism import Mechanism
 from audit.provenance import provenance
 from audit.sampling import Seed, entropy_of, seed_sequence
 from audit.storage import check_writable
@@ -41,9 +40,12 @@ class BlockStore:
     ----------
     folder : pathlib.Path
         Of one audit: its name is that of mechanism, databases, question and seed.
+    checked : set of int
+        Databases of which a block was run again: no name tells all that code and data may depend on.
     """
 
     folder: Path
+    checked: set[int] = field(default_factory=set)
 
     @classmethod
     def of(cls, folder: str | Path, *names: str) -> BlockStore:
@@ -93,6 +95,32 @@ class BlockStore:
             return None
         kept: NDArray[Any] = np.lib.format.read_array(io.BytesIO(content[DIGEST:]), allow_pickle=False)
         return kept
+
+    def check(self, stream: np.random.SeedSequence, kept: NDArray[Any], again: Callable[[], NDArray[Any]]) -> None:
+        """Run one block of either database again, the first that is found, and refuse a store that holds another.
+
+        Parameters
+        ----------
+        stream : numpy.random.SeedSequence
+            Root of the streams that the block belongs to; its last number is that of the database.
+        kept : ndarray
+            What was kept of it.
+        again : callable
+            Makes the block anew.
+
+        Raises
+        ------
+        ValueError
+            If the mechanism or the data are not those that filled the store.
+        """
+        side = stream.spawn_key[-1] if stream.spawn_key else 0
+        if side in self.checked:
+            return
+        self.checked.add(side)
+        if not np.array_equal(kept, again()):
+            raise ValueError(
+                f"{self.folder} must hold runs of this mechanism on these data, and they come out otherwise: remove it"
+            )
 
     def write(self, stream: np.random.SeedSequence, number: int, kept: NDArray[Any]) -> None:
         """Keep what is left of a block.
@@ -195,13 +223,13 @@ def fingerprint(*what: Any) -> str:
     return digest.hexdigest()[:24]
 
 
-def source(mechanism: Mechanism) -> str:
+def source(mechanism: Any) -> str:
     """Return the text of the module that a mechanism comes from.
 
     Parameters
     ----------
     mechanism : Mechanism
-        A function, or an object of some class.
+        A function, a class, or an object of some class.
 
     Returns
     -------
@@ -209,7 +237,8 @@ def source(mechanism: Mechanism) -> str:
         Empty where there is none: typed at a prompt, or built in.
     """
     try:
-        return Path(inspect.getfile(mechanism if inspect.isroutine(mechanism) else type(mechanism))).read_text("utf-8")
+        known = inspect.isroutine(mechanism) or isinstance(mechanism, type)
+        return Path(inspect.getfile(mechanism if known else type(mechanism))).read_text("utf-8")
     except (TypeError, OSError, UnicodeDecodeError):
         return ""
 
@@ -224,33 +253,48 @@ def _add(digest: Any, value: Any, known: dict[int, tuple[int, Any]]) -> None:
     parts: Any = ()
     if value is None or isinstance(value, int | float | complex | str | bytes | np.generic):
         digest.update(repr(value).encode("utf-8", "surrogatepass"))
-    elif isinstance(value, np.ndarray) and value.dtype.kind != "O":
+    elif type(value) is np.ndarray and value.dtype.kind != "O":
         digest.update(f"{value.dtype}{value.shape}".encode())
         digest.update(np.ascontiguousarray(value).tobytes())
-    elif isinstance(value, Mapping):
+    elif type(value) is np.ndarray:
+        parts = [value.shape, *value.ravel().tolist()]
+    elif type(value) is dict:
         parts = sorted(value.items(), key=repr)
-    elif isinstance(value, list | tuple | np.ndarray):
+    elif type(value) in (list, tuple):
         parts = value
-    elif isinstance(value, set | frozenset):
-        parts = sorted(value, key=repr)
     elif isinstance(value, CodeType):
         parts = (value.co_code, value.co_names, value.co_consts)
     elif isinstance(value, FunctionType):
-        cells = [cell.cell_contents for cell in value.__closure__ or ()]
-        parts = (value.__qualname__, value.__code__, value.__defaults__, value.__kwdefaults__, cells)
+        closure = [_content(cell) for cell in value.__closure__ or ()]
+        parts = (value.__qualname__, source(value), value.__code__, value.__defaults__, value.__kwdefaults__, closure)
     elif isinstance(value, MethodType):
         parts = (value.__func__, value.__self__)
     elif isinstance(value, functools.partial):
         parts = (value.func, value.args, value.keywords)
     elif isinstance(value, type | ModuleType | BuiltinFunctionType):
-        digest.update(str(getattr(value, "__qualname__", value.__name__)).encode())
+        digest.update(f"{value.__name__} {source(value) if isinstance(value, type) else ''}".encode())
+    elif hasattr(value, "py_func"):  # compiled: its own state has a new name in each process
+        parts = (value.py_func,)
     elif dataclasses.is_dataclass(value):
-        parts = [getattr(value, field.name, None) for field in dataclasses.fields(value)]
-    elif hasattr(value, "__dict__"):
-        parts = sorted(vars(value).items())
+        parts = [type(value), *(getattr(value, field.name, None) for field in dataclasses.fields(value))]
     else:
-        with contextlib.suppress(Exception):  # what cannot be pickled, such as a connection, is known by its type alone
-            digest.update(str(joblib.hash(value)).encode())
+        parts = _whole(value)
     for part in parts:
         _add(digest, part, known)
     digest.update(b")")
+
+
+def _content(cell: CellType) -> Any:
+    """Return what a closure encloses."""
+    try:
+        return cell.cell_contents
+    except ValueError:  # nothing yet
+        return None
+
+
+def _whole(value: Any) -> tuple[Any, ...]:
+    """Return an object in parts: as pickle sees it, or, where it cannot, its attributes."""
+    try:
+        return type(value), str(joblib.hash(value))
+    except Exception:  # a lambda within, an open connection
+        return type(value), sorted(getattr(value, "__dict__", {}).items(), key=repr)

@@ -10,9 +10,9 @@ import numpy as np
 
 from audit.claims import ZCDP, ApproxDP, GaussianDP, PureDP
 from audit.events import Event, ThresholdRule, WeightRule, cell
-from audit.judging import AnytimeGame, Divergence, Game, Method, Rectangle, Region
+from audit.judging import AnytimeGame, Counts, Divergence, Game, Method, Rectangle, Region
 from audit.one_run import ONE_RUN, one_run_numbers
-from audit.results import AuditResult, verdict_of
+from audit.results import AuditResult, check_counts, verdict_of
 
 __all__ = ["recomputed", "verify_result"]
 
@@ -72,7 +72,8 @@ def recomputed(result: AuditResult) -> AuditResult:
     """
     if result.redacted:
         raise ValueError("a redacted audit has no counts to compute its bound from: verify the original")
-    _check_counts(result)
+    check_counts(result.counts)
+    _check_whole(result)
     try:
         if result.bound == ONE_RUN:
             most, sides = result.basis["most"], result.counts.values()
@@ -97,18 +98,39 @@ def recomputed(result: AuditResult) -> AuditResult:
     return replace(result, measured=measured, ceiling=ceiling, detectable=detectable, verdict=verdict)
 
 
-def _check_counts(result: AuditResult) -> None:
-    """Refuse counts that no runs give."""
-    if result.counts.keys() != {"x", "y"}:
-        raise ValueError(f"counts must be of x and of y, got {', '.join(result.counts) or 'none'}")
-    for name, side in result.counts.items():
-        parts = {key: count for key, count in side.items() if key != "runs"}
-        named = parts.keys() == {"guessed_x", "guessed_y"}
-        binned = all(key.removeprefix("bin ").isdecimal() and key.startswith("bin ") for key in parts)
-        whole = sum(parts.values())
-        runs = side.get("runs", -1)
-        if not (named or binned) or min([runs, *parts.values()]) < 0 or whole > runs or (binned and whole != runs):
-            raise ValueError(f"counts on {name} must be parts of its runs, got {side}")
+def _check_whole(result: AuditResult) -> None:
+    """Refuse an audit whose parts do not belong together, whatever each of them says."""
+    counts, basis = result.counts, result.basis
+    runs = sum(side["runs"] for side in counts.values())
+    one_run = result.bound == ONE_RUN
+    if (result.size != 1) if one_run else (result.selection < 0 or result.selection + runs > result.size):
+        raise ValueError(
+            f"runs must be those that choose and those that count, got {result.selection} and {runs} of {result.size}"
+        )
+    stop = result.provenance.get("parameters", {}).get("stop")
+    early = result.bound == AnytimeGame.bound or basis.get("look", 0) > 0
+    if stop in ("fixed", "early") and early != (stop == "early"):
+        raise ValueError(
+            f"the bound must be for an audit with stop={stop!r}, got {result.bound!r}, look {basis.get('look')}"
+        )
+    if stop == "fixed" and result.selection + runs != result.size:
+        raise ValueError(f"all {result.size} runs must choose or count, got {result.selection} and {runs}")
+    if "weights" in basis:
+        beyond = [
+            key for side in counts.values() for key in side if key != "runs" and _bin(key) >= len(basis["weights"])
+        ]
+        if beyond or any(sum(side.values()) != 2 * side["runs"] for side in counts.values()):
+            raise ValueError(f"every run must be in one of {len(basis['weights'])} bins, got {beyond[:3] or counts}")
+    elif basis.get("regions") == 1 and min(_guessed(counts, name) for name in ("guessed_x", "guessed_y")) > 0:
+        raise ValueError("the regions must be those that were named, got 1, and guesses of both databases")
+
+
+def _bin(key: str) -> int:
+    return int(key.removeprefix("bin ")) if key.startswith("bin ") else 0
+
+
+def _guessed(counts: Counts, name: str) -> int:
+    return sum(side.get(name, 0) for side in counts.values())
 
 
 def _method(result: AuditResult) -> Method:

@@ -265,7 +265,7 @@ GROUP = ApproxDP(0.5, 0.01).group(2)
     [
         (leaky(GROUP.epsilon, GROUP.delta), ApproxDP(0.5, 0.01), 2),
         (shifted, GaussianDP(1.0), 3),
-        (shifted, ZCDP(0.5), 3),
+        pytest.param(shifted, ZCDP(0.5), 3, marks=pytest.mark.slow),
     ],
     ids=["approximate", "Gaussian", "zero-concentrated"],
 )

@@ -89,10 +89,10 @@ def same(first, second):
 FEW = settings(max_examples=40)  # of many fields each
 LOSSES = st.floats(0, math.inf)
 RELATIONS = st.sampled_from(["add_remove", "replace_one"])
-WHOLE = st.integers(0, 2**53)
-GUESSED = st.fixed_dictionaries({"runs": WHOLE, "guessed_x": WHOLE, "guessed_y": WHOLE})
-BINNED = st.dictionaries(st.integers(0, 300).map("bin {}".format), WHOLE, max_size=4)
-COUNTED = GUESSED | st.builds(lambda runs, bins: {"runs": runs} | bins, WHOLE, BINNED)
+FEWER = st.integers(0, 2**50)
+GUESSED = st.builds(lambda a, b, c: {"runs": a + b + c, "guessed_x": a, "guessed_y": b}, FEWER, FEWER, FEWER)
+BINNED = st.dictionaries(st.integers(0, 300).map("bin {}".format), FEWER, max_size=4)
+COUNTED = GUESSED | BINNED.map(lambda bins: {"runs": sum(bins.values())} | bins)
 FAMILIES = {
     "epsilon": PureDP,
     "epsilon at a delta": lambda epsilon, relation="add_remove": ApproxDP(epsilon, 1e-6, relation),
@@ -377,9 +377,10 @@ def test_a_redacted_audit_holds_no_true_count():
     assert str(PLANTED) not in json.dumps(redacted.to_dict())
     assert str(PLANTED) not in str(redacted)
     assert redacted.event == redacted.pair == redacted.searched == "redacted"
-    assert redacted.support == {"order": "redacted", "probability": 0.25}
+    assert redacted.support == {"order": "redacted"}
+    assert redacted.witness == "; unbounded by the exact law"
     assert redacted.seed_entropy is None
-    assert redacted.provenance == {"python": "3.11", "parameters": {"mechanism": "redacted", "list": "redacted"}}
+    assert redacted.provenance == {"python": "3.11", "parameters": {}}
     assert planted.pair.endswith("people")
 
 
@@ -477,7 +478,7 @@ def test_one_kind_is_not_the_other():
         ({"detectable": math.nan}, "nan is no number"),
         ({"detectable": [1.0]}, r"\[1.0\] is no number"),
         ({"support": "possible on x only"}, "support must be dict"),
-        ({"relation": "replace_one"}, "the claim must be under replace_one, as the pair is, got add_remove"),
+        ({"relation": "replace_one"}, "the claim must be under replace_one, as the pair, got add_remove"),
         ({"support": {}}, "support must be an order in words and a probability"),
         ({"support": {"order": "x", "probability": "a"}}, "support must be an order in words and a probability"),
         ({"support": {"order": "x", "probability": 7}}, "support must be an order in words and a probability"),

@@ -71,10 +71,22 @@ def test_the_kinds_are_all_there_are(saved):
     assert {len(result.basis) for result in saved.values()} >= {0, 1, 2, 4}
 
 
+def guessed(runs, x=0, y=0):
+    return {"runs": runs, "guessed_x": x, "guessed_y": y}
+
+
 def swapped(counts):
     """As many runs, of which others speak for the other database."""
     first, *_, last = sorted((key for key in counts["x"] if key != "runs"), key=counts["x"].__getitem__)
     return {**counts, "x": {**counts["x"], first: counts["x"][last], last: counts["x"][first]}}
+
+
+def says_the_same(result):
+    try:
+        again = recomputed(result)
+    except ValueError:
+        return False
+    return again.measured == result.measured and again.ceiling == result.ceiling
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -89,10 +101,10 @@ def test_a_forged_number_is_refused_although_the_file_is_whole(saved, kind, tmp_
         forged = replace(result, **change)
         write_json(tmp_path / "forged.json", forged.to_dict())
         read = AuditResult.from_dict(read_json(tmp_path / "forged.json"))  # the forger wrote the checksum anew
-        if recomputed(read).measured == read.measured and recomputed(read).ceiling == read.ceiling:
+        if says_the_same(read):
             assert change.keys() <= {"counts"}  # a bound of 0 stays 0
             continue
-        with pytest.raises(ValueError, match="must follow from the counts"):
+        with pytest.raises(ValueError, match=r"must follow from the counts|regions must be those"):
             verify_result(read)
 
 
@@ -105,6 +117,64 @@ def test_a_forged_verdict_is_refused(saved):
         verify_result(replace(result, verdict="no power"))
 
 
+@pytest.mark.parametrize(
+    ("kind", "change", "words"),
+    [
+        ("early gaussian", {"look": 0}, "the bound must be for an audit with stop='early'"),
+        ("fixed zcdp", {"look": 2}, "the bound must be for an audit with stop='fixed'"),
+        ("given gaussian", {"look": 2}, "must follow from the counts"),
+        ("fixed zcdp", {"order": 1.5}, "must follow from the counts"),
+    ],
+)
+def test_a_forged_basis_is_refused(saved, kind, change, words):
+    result = saved[kind]
+    with pytest.raises(ValueError, match=words):
+        verify_result(replace(result, basis={**result.basis, **change}))
+
+
+def test_bins_that_have_no_weight_are_refused(saved):
+    result = saved["fixed zcdp"]
+    names = [key for key in result.counts["x"] if key != "runs"]
+    moved = {f"bin {9999 if key == names[0] else key[4:]}": n for key, n in result.counts["x"].items() if key != "runs"}
+    forged = replace(result, counts={**result.counts, "x": {"runs": result.counts["x"]["runs"], **moved}})
+    with pytest.raises(ValueError, match=r"every run must be in one of \d+ bins, got \['bin 9999'\]"):
+        verify_result(forged)
+
+
+@pytest.mark.parametrize(
+    "basis",
+    [
+        {"weights": ["a"]},
+        {"weights": [math.inf]},
+        {"weights": [10**400]},
+        {"weights": [0.0] * 10_001},
+        {"weights": []},
+        {"order": 10**400},
+        {"order": 0.5},
+        {"look": 10**9},
+        {"look": -1},
+        {"look": True},
+        {"expected": [1.0]},
+        {"expected": 3},
+        {"regions": 3},
+        {"toward": "z"},
+        {"most": 1.5},
+        {"more": 1},
+    ],
+)
+def test_a_basis_that_no_bound_has_is_refused_at_the_door(saved, basis):
+    with pytest.raises(ValueError, match="the basis must be what a bound needs, got") as caught:
+        AuditResult.from_dict({**saved["fixed pure"].to_dict(), "basis": basis})
+    assert "\n" not in str(caught.value)
+    assert len(str(caught.value)) < 200
+
+
+@pytest.mark.parametrize("change", [{"distance": 10**400}, {"size": 2**53}, {"selection": 2**60}])
+def test_numbers_beyond_all_runs_are_refused_at_the_door(saved, change):
+    with pytest.raises(ValueError, match=r"size, selection and distance must be below 2\*\*53"):
+        AuditResult.from_dict({**saved["fixed pure"].to_dict(), **change})
+
+
 def test_a_witness_stands_as_it_is(saved):
     result = replace(
         saved["fixed pure"], support={"order": "possible on x only", "probability": 0.1}, verdict="violated"
@@ -115,20 +185,31 @@ def test_a_witness_stands_as_it_is(saved):
 @pytest.mark.parametrize(
     ("change", "words"),
     [
-        ({"counts": {"x": {"runs": 3}}}, "counts must be of x and of y, got x"),
+        ({"counts": {"x": {"runs": 3}}}, "counts must be of x and of y, got 'x'"),
         ({"counts": {}}, "counts must be of x and of y, got none"),
-        ({"counts": {"x": {"runs": 3, "guessed_x": 2, "guessed_y": 2}, "y": {"runs": 3}}}, "counts on x must be"),
-        ({"counts": {"x": {"runs": 3, "guessed_x": -1, "guessed_y": 2}, "y": {"runs": 3}}}, "counts on x must be"),
-        ({"counts": {"x": {"runs": 3, "bin 0": 2}, "y": {"runs": 3, "bin 0": 3}}}, "counts on x must be parts"),
-        ({"counts": {"x": {"guessed_x": 0, "guessed_y": 0}, "y": {"runs": 3}}}, "counts on x must be parts"),
-        ({"counts": {"x": {"runs": 3, "seen": 1}, "y": {"runs": 3}}}, "counts on x must be parts"),
-        ({"counts": {"x": {"runs": 0}, "y": {"runs": 0}}}, "'guessing game' must have guessed_x in its basis"),
+        ({"counts": {"x": {"runs": 3}, "y": {"runs": 3}, "z": {"runs": 3}}}, "counts must be of x and of y"),
+        ({"counts": {"x": guessed(3, 2, 2), "y": guessed(3)}}, "counts on x must be parts of fewer than"),
+        ({"counts": {"x": guessed(3, -1, 2), "y": guessed(3)}}, "counts on x must be parts of fewer than"),
+        ({"counts": {"x": guessed(10**30), "y": guessed(3)}}, r"counts on x must be parts of fewer than 2\*\*53 runs"),
+        ({"counts": {"x": {"guessed_x": 0, "guessed_y": 0}, "y": guessed(3)}}, "counts on x must be parts"),
+        (
+            {"counts": {"x": {"runs": 3, "seen": 1}, "y": guessed(3)}},
+            "must be of guesses or bins, got 'seen'",
+        ),
+        ({"counts": {"x": {"runs": 3, "bin 01": 1}, "y": guessed(3)}}, "counts on x must be of guesses or bins"),
+        ({"counts": {"x": {"runs": 1400}, "y": {"runs": 1400}}, "size": 4000}, "must have guessed_x in its basis"),
+        ({"size": 4_000_000}, "all 4000000 runs must choose or count, got 1200 and 2800"),
+        ({"selection": 10**6}, "runs must be those that choose and those that count, got 1000000 and 2800 of 4000"),
         ({"bound": "a lucky guess"}, "the bound must be one of plaudit's for a promise of epsilon 1"),
         ({"bound": "variational Renyi divergence"}, "the bound must be one of plaudit's"),
-        ({"bound": "anytime-valid guessing game"}, "must have expected in its basis or counts"),
-        ({"bound": "anytime-valid guessing game", "basis": {"expected": 3}}, "must have something else in its basis"),
-        ({"bound": "one-run guessing game"}, "must have most in its basis"),
-        ({"bound": "one-run guessing game", "basis": {"most": 1}}, "most must be the guesses or the canaries, got 1"),
+        ({"bound": "anytime-valid guessing game"}, "the bound must be for an audit with stop='fixed'"),
+        ({"bound": "anytime-valid guessing game", "provenance": {}}, "must have expected in its basis or counts"),
+        ({"bound": "one-run guessing game"}, "runs must be those that choose and those that count"),
+        ({"bound": "one-run guessing game", "size": 1, "provenance": {}}, "must have most in its basis"),
+        (
+            {"bound": "one-run guessing game", "size": 1, "provenance": {}, "basis": {"most": 1}},
+            "most must be the guesses or the canaries, got 1",
+        ),
     ],
 )
 def test_impossible_audits_are_refused_in_one_line(saved, change, words):
