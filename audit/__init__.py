@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from audit.mechanism import Mechanism, per_run
     from audit.neighbors import NeighborPair
     from audit.one_run import Canaries, RecordCanaries, measure_loss_one_run
+    from audit.planning import plan_power, plan_size, plan_violation
     from audit.replay import replay
     from audit.residuals import residual_loss
     from audit.results import AuditResult, LossEstimate
@@ -54,6 +55,9 @@ __all__ = [
     "measure_loss_one_run",
     "neighbors_within",
     "per_run",
+    "plan_power",
+    "plan_size",
+    "plan_violation",
     "replay",
     "residual_loss",
     "search_loss",
@@ -83,6 +87,9 @@ _HOMES = {
     "measure_loss_one_run": "one_run",
     "neighbors_within": "search",
     "per_run": "mechanism",
+    "plan_power": "planning",
+    "plan_size": "planning",
+    "plan_violation": "planning",
     "replay": "replay",
     "residual_loss": "residuals",
     "search_loss": "search",

@@ -20,6 +20,7 @@ from audit.attacks import NAMED
 from audit.claims import Claim, check_relation, parse_claim
 from audit.commands.check import check
 from audit.commands.compare import compare
+from audit.commands.plan import plan
 from audit.commands.report import report
 from audit.commands.showing import USAGE, WITHIN, exit_code, show
 from audit.commands.supervision import run_within
@@ -55,6 +56,8 @@ def main(arguments: list[str] | None = None) -> None:
         code = UNREAD
     except (ValueError, TypeError, OSError) as error:
         code = _fail(str(error))
+    except (ArithmeticError, LookupError, MemoryError, RecursionError) as error:  # what no check at the door foresaw
+        code = _fail(f"{type(error).__name__}: {error}")
     except (KeyboardInterrupt, typer.Abort):
         code = INTERRUPTED
     sys.exit(code)
@@ -235,7 +238,7 @@ def audit(
     return _answer(questions, out, as_json, _options_given(context))
 
 
-for command in (check, compare, verify, report):
+for command in (plan, check, compare, verify, report):
     app.command()(command)
 
 

@@ -1,559 +1,320 @@
-"""What runs can and cannot show, before anyone looks at them."""
+"""How many runs an audit needs to see a violation, and what so many would have seen."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from dataclasses import replace
+from typing import get_args
 
 import numpy as np
-from scipy import optimize, special, stats
+from scipy import optimize, special
 
-from audit.bounds import approx_game_lower, check_confidence, gaussian_lower, rectangle, two_sample_lower
-from audit.claims import ApproxDP
-from audit.renyi import renyi_event_lower, renyi_variational_lower
+from audit.arguments import real_number, whole_number
+from audit.chances import Design, Plan, right_guesses
+from audit.claims import ZCDP, Claim, GaussianDP
+from audit.judging import check_question
 
-__all__ = [
-    "detectable_loss",
-    "divergence_ceiling",
-    "divergence_detectable",
-    "divergence_event_detectable",
-    "game_ceiling",
-    "game_detectable",
-    "rectangle_ceiling",
-    "rectangle_detectable",
-    "region_ceiling",
-    "region_detectable",
-]
+__all__ = ["Design", "OutOfReachError", "plan_power", "plan_size", "plan_violation"]
 
-BINS = 64  # into which the likelihood ratio of normal laws is cut
-CLIPS = (0.5, 1.0, 2.0, 3.0, 4.0, 6.0, 9.0)  # largest log-likelihood ratio that is told apart
+MOST, MOST_CANARIES = 10**12, 10**6  # runs and canaries: beyond, nobody plans anything
+CLOSE = 0.004  # relative error of a size, or of an excess over the promise, that is rehearsed
+LEAST_EXCESS = 1e-9  # over the promise, as a share of it
+WINDOW = 100_000  # sizes below one that is enough which may be tried too
 
 
-def game_ceiling(runs: int, *, confidence: float, distance: int = 1, delta: float = 0.0) -> float:
-    """Return the largest loss that a guessing game could ever show: every run guessed, every guess right.
-
-    Parameters
-    ----------
-    runs : int
-        Counting runs.
-    confidence : float
-        One-sided, in (0, 1).
-    distance : int
-        Steps between the two databases.
-    delta : float
-        Probability that one step forgives, in [0, 1).
-
-    Returns
-    -------
-    float
-        Loss for one step in nats.
-
-    Raises
-    ------
-    ValueError
-        If a number is out of its range.
-
-    Examples
-    --------
-    >>> round(game_ceiling(100, confidence=0.95), 4)
-    3.493
-    """
-    _check(confidence, distance, runs)
-    if runs < 1:
-        return 0.0
-    if delta > 0:
-        return approx_game_lower(runs, runs, runs, delta=delta, confidence=confidence, distance=distance)
-    log_rate = math.log1p(-confidence) / runs  # all right has probability rate**runs
-    return max(0.0, log_rate - math.log(-math.expm1(log_rate))) / distance
+class OutOfReachError(ValueError):
+    """No number of runs that anyone can make would see the violation so often."""
 
 
-def game_detectable(
-    epsilon: float,
-    guesses: int,
+def plan_size(
+    claim: Claim,
     *,
-    confidence: float,
-    distance: int = 1,
+    violation: float = 1.1,
+    confidence: float = 0.95,
     power: float = 0.8,
-    delta: float = 0.0,
-    runs: int | None = None,
-) -> float:
-    """Return the smallest true loss that a guessing game would call a violation with the stated power.
-
-    Parameters
-    ----------
-    epsilon : float
-        Promised loss for one step in nats.
-    guesses : int
-        Runs in which the rule names a database.
-    confidence : float
-        One-sided, in (0, 1).
-    distance : int
-        Steps between the two databases.
-    power : float
-        Probability of the verdict, in (0, 1).
-    delta : float
-        Probability that one step forgives, in [0, 1); what is found is the epsilon at this delta.
-    runs : int, optional
-        Runs with those without a guess. Default: `guesses`.
-
-    Returns
-    -------
-    float
-        Loss for one step in nats that the event itself carries; infinite if no loss would be seen.
-
-    Raises
-    ------
-    ValueError
-        If a number is out of its range.
-
-    Examples
-    --------
-    >>> round(game_detectable(1.0, 100_000, confidence=0.95), 3)
-    1.018
-    """
-    _check(confidence, distance, guesses, power=power, epsilon=epsilon)
-    promised = float(special.expit(epsilon * distance))
-    # The fewest right guesses that are too many for the promise: P[Binomial >= needed] <= 1 - confidence.
-    if delta > 0:
-        whole = guesses if runs is None else runs
-
-        def seen(correct: int) -> bool:
-            shown = approx_game_lower(correct, guesses, whole, delta=delta, confidence=confidence, distance=distance)
-            return shown > epsilon
-
-        return detectable_loss(seen, guesses, whole, distance=distance, delta=delta, power=power)
-    needed = int(stats.binom.isf(1 - confidence, guesses, promised)) + 1 if guesses > 0 else 1
-    if needed > guesses:
-        return math.inf
-    rate = float(special.betaincinv(needed, guesses - needed + 1, power))
-    return max(0.0, float(special.logit(rate))) / distance
-
-
-def detectable_loss(
-    seen: Callable[[int], bool],
-    guesses: int,
-    runs: int,
-    *,
     distance: int = 1,
-    delta: float = 0.0,
-    power: float = 0.8,
-) -> float:
-    """Return the smallest true loss that is called a violation with the stated power, by any bound on a guessing game.
-
-    Parameters
-    ----------
-    seen : callable
-        Whether a number of right guesses is called a violation; if one is, more are.
-    guesses, runs : int
-        Guesses made, and runs with those without a guess.
-    distance : int
-        Steps between the two databases.
-    delta : float
-        Probability that one step forgives, in [0, 1); what is found is the epsilon at this delta.
-    power : float
-        Probability of the verdict, in (0, 1).
-
-    Returns
-    -------
-    float
-        Loss for one step in nats that the event itself carries; infinite if none would be seen.
-    """
-    low, high = -1, guesses + 1
-    while high - low > 1:
-        middle = (low + high) // 2
-        low, high = (low, middle) if seen(middle) else (middle, high)
-    if high > guesses or guesses == 0:
-        return math.inf
-    rate = float(special.betaincinv(max(high, 1), guesses - max(high, 1) + 1, power))
-
-    def surplus(epsilon: float) -> float:
-        """How much oftener guesses are right at this loss, when all that is forgiven falls on those that are made."""
-        pair = ApproxDP(epsilon, delta).group(distance)
-        chance = float(special.expit(pair.epsilon))
-        return chance + min(1.0, pair.delta * runs / guesses) * (1 - chance) - rate
-
-    if surplus(0.0) >= 0:
-        return 0.0
-    top = 50.0 / distance
-    return float(optimize.brentq(surplus, 0.0, top)) if surplus(top) > 0 else math.inf
-
-
-def rectangle_ceiling(runs_x: int, runs_y: int, *, confidence: float, distance: int = 1) -> float:
-    """Return the largest loss that two Clopper-Pearson limits could ever show: the event always here, never there.
-
-    Parameters
-    ----------
-    runs_x, runs_y : int
-        Runs on either database.
-    confidence : float
-        One-sided, in (0, 1).
-    distance : int
-        Steps between the two databases.
-
-    Returns
-    -------
-    float
-        Loss for one step in nats.
-
-    Raises
-    ------
-    ValueError
-        If a number is out of its range.
-
-    Examples
-    --------
-    >>> round(rectangle_ceiling(40, 40, confidence=0.95), 2)
-    2.34
-    """
-    _check(confidence, distance, runs_x, runs_y)
-    if min(runs_x, runs_y) < 1:
-        return 0.0
-    orders = ((runs_y, runs_x), (runs_x, runs_y))
-    return (
-        max(float(two_sample_lower(likely, likely, 0, other, confidence=confidence)) for likely, other in orders)
-        / distance
-    )
-
-
-def rectangle_detectable(
-    epsilon: float,
-    runs_x: int,
-    runs_y: int,
-    *,
-    confidence: float,
-    distance: int = 1,
-    power: float = 0.8,
+    selection: float = 0.3,
     share: float = 1.0,
-    delta: float = 0.0,
-) -> float:
-    """Return the smallest true loss that two Clopper-Pearson limits would call a violation with the stated power.
+    design: Design = "coins",
+) -> int:
+    """Return how many runs an audit needs to call a mechanism violated that loses more than it promises.
 
     Parameters
     ----------
-    epsilon : float
-        Promised loss for one step in nats.
-    runs_x, runs_y : int
-        Runs on either database; every pair of counts is enumerated, so a few hundred at most.
+    claim : PureDP, ApproxDP, ZCDP or GaussianDP
+        The promise for one step. Its neighbor relation changes no number here.
+    violation : float
+        True loss over the promise, more than 1: of epsilon, at the same delta, of rho or of mu.
     confidence : float
-        One-sided, in (0, 1).
-    distance : int
-        Steps between the two databases.
+        One-sided, in (0, 1), as the audit will have it.
     power : float
         Probability of the verdict, in (0, 1).
+    distance : int
+        Steps between the two databases.
+    selection : float
+        Share of the runs that choose the event, in [0, 1); 0 for the best event, registered beforehand, which all
+        runs count. A single run spends none.
     share : float
-        How often the event is seen: the sum of its probabilities on the two databases, 0 to 2. That of randomized
-        response is 1.
-    delta : float
-        Probability that one step forgives, in [0, 1); what is found is the epsilon at this delta.
+        How often the event is seen, in (0, 1], under pure and approximate privacy. Below 1 it must be registered:
+        selection runs would have to find it first, and often choose another one.
+    design : {"coins", "outputs", "one_run"}
+        How it will be measured: by `measure_loss`; by `measure_loss_from_outputs`, with as many outputs on either
+        database; or by `measure_loss_one_run`.
 
     Returns
     -------
-    float
-        Loss for one step in nats that the event itself carries; infinite if none would be seen.
+    int
+        Runs in all, over both databases, selection included; canaries if there is one run.
 
     Raises
     ------
+    OutOfReachError
+        If not even 10**12 runs, or 10**6 canaries, are enough; it is a ValueError.
     ValueError
-        If a number is out of its range.
+        If a number is out of its range, or `share` does not apply.
+    TypeError
+        If an argument is of the wrong kind.
 
-    Examples
-    --------
-    >>> 1.0 < rectangle_detectable(1.0, 40, 40, confidence=0.95) < 2.6
-    True
-    """
-    _check(confidence, distance, runs_x, runs_y, power=power, epsilon=epsilon)
-    x, y = np.arange(runs_x + 1), np.arange(runs_y + 1)
-    if not 0 <= share <= 2:
-        raise ValueError(f"share must be in [0, 2], got {share}")
-    low, high = rectangle(y[:, None], runs_y, x[None, :], runs_x, confidence=confidence)
-    promised = ApproxDP(epsilon, delta).group(distance)
-    seen = low > high * math.exp(min(promised.epsilon, 700.0)) + promised.delta
+    Notes
+    -----
+    The plan is for a mechanism that shows its loss as well as one can whose outputs are one number a run:
 
-    def missing(loss: float) -> float:
-        pair = ApproxDP(loss, delta).group(distance)
-        rare = max(0.0, share - pair.delta) * float(special.expit(-pair.epsilon))
-        likely = share - rare
-        if likely > 1:
-            likely, rare = 1.0, max(0.0, 1 - pair.delta) * math.exp(-pair.epsilon)
-        chance = np.outer(stats.binom.pmf(y, runs_y, likely), stats.binom.pmf(x, runs_x, rare))
-        return power - float(chance[seen].sum())
+    - pure privacy: randomized response on the coin. The event carries the whole loss and is seen in `share` of the
+      runs, on both databases together;
+    - approximate privacy: the same, but that with the delta of the pair the answer is true for sure. It looks like any
+      other: outputs that tell themselves apart are so rare that selection runs may not meet them;
+    - Gaussian and zero-concentrated privacy: two normal laws at the shift that has just this loss, far from zero as
+      counts are, and without a likelihood offered;
+    - one run: every canary is such a coin or normal law, independent of the others.
 
-    top = 40.0 / distance
-    if missing(top) > 0:
-        return math.inf
-    if missing(0.0) <= 0:
-        return 0.0
-    return float(optimize.brentq(missing, 0.0, top))
+    Another mechanism of the same loss may need more: one whose loss hides in rare events, or in one entry of many, of
+    which some selection runs go to finding it. For games the power is exact, up to the rare case (about 1 in 100) that
+    selection chooses half of the best event. For regions and divergences the choice is rehearsed on made-up runs with a
+    fixed seed; sizes are then good to a few percent, power to 3 percentage points.
 
+    An audit with ``stop="early"`` follows another law and is not planned here.
 
-def region_ceiling(runs_x: int, runs_y: int, *, confidence: float, distance: int = 1) -> float:
-    """Return the largest shift of normal laws that one region could ever show: certain here, never seen there.
-
-    Parameters
+    References
     ----------
-    runs_x, runs_y : int
-        Runs on either database.
-    confidence : float
-        One-sided, in (0, 1).
-    distance : int
-        Steps between the two databases.
-
-    Returns
-    -------
-    float
-        The mu of one step.
-
-    Raises
-    ------
-    ValueError
-        If a number is out of its range.
+    .. [1] Chernick and Liu, "The Saw-Toothed Behavior of Power versus Sample Size and Software Solutions", 2002: the
+       size returned is the first at which the power is reached; a few above it may fall short, by little.
 
     Examples
     --------
-    >>> round(region_ceiling(1000, 1000, confidence=0.95), 2)
-    5.36
+    >>> from audit.claims import PureDP
+    >>> plan_size(PureDP(1.0), violation=1.2)
+    1198
+    >>> plan_size(PureDP(0.1), violation=1.2, distance=10)
+    1198
     """
-    _check(confidence, distance, runs_x, runs_y)
-    if min(runs_x, runs_y) < 1:
-        return 0.0
-    return float(gaussian_lower(runs_y, runs_y, 0, runs_x, confidence=confidence)) / distance
+    plan = _checked_plan(claim, confidence, distance, selection, share, design)
+    worse, wanted = _checked_violation(violation), _checked_power(power)
+    size = _rehearsed_size(plan, worse, wanted) if plan.rehearsed else _first_size(plan, worse, wanted)
+    if size is None:
+        most = f"{MOST_CANARIES:,} canaries" if design == "one_run" else f"{MOST:,} runs"
+        raise OutOfReachError(f"not even {most} would see {worse:g} times {claim} with power {wanted:g}")
+    return size
 
 
-def region_detectable(
-    mu: float,
-    seen: int,
-    runs_other: int,
-    runs_likely: int,
+def plan_violation(
+    claim: Claim,
+    size: int,
     *,
-    confidence: float,
-    distance: int = 1,
+    confidence: float = 0.95,
     power: float = 0.8,
+    distance: int = 1,
+    selection: float = 0.3,
+    share: float = 1.0,
+    design: Design = "coins",
 ) -> float:
-    """Return the smallest shift of normal laws that a region would call a violation with the stated power.
+    """Return the smallest violation that so many runs would have seen.
 
     Parameters
     ----------
-    mu : float
-        Promised for one step.
-    seen, runs_other : int
-        How often the region was met on the database where it is rare, and the runs there.
-    runs_likely : int
-        Runs on the other database.
-    confidence : float
-        One-sided, in (0, 1).
-    distance : int
-        Steps between the two databases.
-    power : float
-        Probability of the verdict, in (0, 1).
+    claim : PureDP, ApproxDP, ZCDP or GaussianDP
+        The promise for one step.
+    size : int
+        Runs in all, over both databases, selection included; canaries if there is one run.
+    confidence, power, distance, selection, share, design
+        As in `plan_size`, which says what mechanism is meant.
 
     Returns
     -------
     float
-        The mu of one step; infinite if none would be seen.
+        True loss over the promise, at least 1; infinite if none would be seen so often.
 
     Raises
     ------
     ValueError
-        If a number is out of its range.
+        If a number is out of its range, or runs are too few to choose and count an event.
+    TypeError
+        If an argument is of the wrong kind.
 
     Examples
     --------
-    >>> round(region_detectable(1.0, 5000, 10_000, 10_000, confidence=0.95), 2)
-    1.07
+    >>> from audit.claims import PureDP
+    >>> round(plan_violation(PureDP(1.0), 10_000), 3)
+    1.068
     """
-    _check(confidence, distance, seen, runs_other, runs_likely, power=power, mu=mu)
-
-    def shown(met: int) -> bool:
-        return float(gaussian_lower(met, runs_likely, seen, runs_other, confidence=confidence)) > mu * distance
-
-    return _detectable_shift(shown, seen, runs_other, runs_likely, power) / distance
+    plan = _checked_plan(claim, confidence, distance, selection, share, design)
+    return _smallest_violation(plan, _checked_size(plan, size), _checked_power(power))
 
 
-def divergence_ceiling(runs_x: int, runs_y: int, *, confidence: float, distance: int = 1) -> float:
-    """Return the largest rho that a likelihood ratio could ever show: of databases that no output confuses.
-
-    Parameters
-    ----------
-    runs_x, runs_y : int
-        Runs on either database.
-    confidence : float
-        One-sided, in (0, 1).
-    distance : int
-        Steps between the two databases.
-
-    Returns
-    -------
-    float
-        The rho of one step.
-
-    Raises
-    ------
-    ValueError
-        If a number is out of its range.
-    """
-    _check(confidence, distance, runs_x, runs_y)
-    if min(runs_x, runs_y) < 2:
-        return 0.0
-    return (
-        max(
-            renyi_variational_lower(
-                np.array([-clip, clip]),
-                np.array([0, runs_y]),
-                np.array([runs_x, 0]),
-                order=1.0,
-                confidence=confidence,
-            )
-            for clip in CLIPS
-        )
-        / distance**2
-    )
-
-
-def divergence_detectable(
-    rho: float, runs_x: int, runs_y: int, *, confidence: float, distance: int = 1, power: float = 0.8
+def plan_power(
+    claim: Claim,
+    size: int,
+    *,
+    violation: float = 1.1,
+    confidence: float = 0.95,
+    distance: int = 1,
+    selection: float = 0.3,
+    share: float = 1.0,
+    design: Design = "coins",
 ) -> float:
-    """Return the smallest rho of two normal laws that a likelihood ratio would call a violation.
+    """Return how often so many runs call a mechanism violated that loses more than it promises.
 
     Parameters
     ----------
-    rho : float
-        Promised for one step.
-    runs_x, runs_y : int
-        Runs on either database.
-    confidence : float
-        One-sided, in (0, 1).
-    distance : int
-        Steps between the two databases.
-    power : float
-        Probability of the verdict, in (0, 1), by a normal approximation.
+    claim : PureDP, ApproxDP, ZCDP or GaussianDP
+        The promise for one step.
+    size : int
+        Runs in all, over both databases, selection included; canaries if there is one run.
+    violation, confidence, distance, selection, share, design
+        As in `plan_size`, which says what mechanism is meant.
 
     Returns
     -------
     float
-        The rho of one step; infinite if none below the ceiling would be seen.
+        Probability of the verdict.
 
     Raises
     ------
     ValueError
-        If a number is out of its range.
+        If a number is out of its range, or runs are too few to choose and count an event.
+    TypeError
+        If an argument is of the wrong kind.
+
+    Examples
+    --------
+    >>> from audit.claims import PureDP
+    >>> round(plan_power(PureDP(1.0), 1198, violation=1.2), 3)
+    0.801
     """
-    _check(confidence, distance, runs_x, runs_y, power=power, rho=rho)
-    if min(runs_x, runs_y) < 2:
-        return math.inf
-    z = float(special.ndtri(power))
+    plan = _checked_plan(claim, confidence, distance, selection, share, design)
+    return plan.power(_checked_size(plan, size), _checked_violation(violation))
 
-    def surplus(log_rho: float) -> float:
-        shift = distance * math.sqrt(2 * math.exp(log_rho))
-        best = max(_shown(shift, clip, runs_x, runs_y, confidence, z) for clip in CLIPS)
-        return best / distance**2 - rho
 
-    low, high = math.log(rho), math.log(rho) + 0.1
-    while surplus(high) <= 0:
-        low, high = high, high + 0.5
-        if high > math.log(rho) + 12:
+def _first_size(plan: Plan, violation: float, power: float) -> int | None:
+    """Return the smallest size at which power is reached, None if there is none."""
+    low, high = plan.least - plan.step, plan.least
+    while plan.power(high, violation) < power:
+        low, high = high, high + max(1, high // (2 * plan.step)) * plan.step
+        if high > (MOST_CANARIES if plan.design == "one_run" else MOST):
+            return None
+    while high - low > plan.step:
+        middle = low + (high - low) // (2 * plan.step) * plan.step
+        low, high = (low, middle) if plan.power(middle, violation) >= power else (middle, high)
+    if not plan.exact:
+        return high
+    # One more right guess that is needed takes power back; twice as many runs as make up for it are looked through.
+    gain = right_guesses(plan.truth(violation), 1.0) - right_guesses(plan.truth(1.0), 1.0)
+    window = min(WINDOW, math.ceil(8 / (1 - plan.selection) / max(gain, 1e-9)) + 20)
+    sizes = np.arange(max(plan.least, high - window * plan.step), high + 1, plan.step)
+    return int(sizes[np.argmax(plan.powers(sizes, violation) >= power)])
+
+
+def _rehearsed_size(plan: Plan, violation: float, power: float) -> int | None:
+    """Return a size at which power is reached, to within `CLOSE` of where it first is; None if there is none."""
+    start = plan.least
+    if plan.selection > 0:
+        known = _rehearsed_size(replace(plan, selection=0.0), violation, power)
+        if known is None:
+            return None
+        start = max(start, math.ceil(known / (1 - plan.selection)))
+
+    def whole(log_size: float) -> int:
+        return max(plan.least, plan.step * math.ceil(math.exp(log_size) / plan.step - 1e-9))
+
+    def excess(log_size: float) -> float:
+        return _apart(plan.power(whole(log_size), violation), power)
+
+    found = _crossing(excess, math.log(start), math.log(plan.least), math.log(MOST), CLOSE)
+    return None if math.isinf(found) else whole(found)
+
+
+def _smallest_violation(plan: Plan, size: int, power: float) -> float:
+    def excess(log_excess: float) -> float:
+        return _apart(plan.power(size, 1 + math.exp(log_excess)), power)
+
+    bottom = math.log(LEAST_EXCESS)
+    top = math.log(max(plan.largest_violation - 1, LEAST_EXCESS))
+    start = min(0.0, top)
+    if plan.rehearsed and plan.selection > 0:
+        registered = _smallest_violation(replace(plan, selection=0.0, design="coins"), sum(plan.split(size)[1:]), power)
+        start = min(max(math.log(max(registered - 1, LEAST_EXCESS)), bottom), top)
+    found = _crossing(excess, start, bottom, top, CLOSE if plan.rehearsed else 1e-9)
+    return 1 + math.exp(found) if found > bottom else 1.0
+
+
+def _apart(found: float, wanted: float) -> float:
+    """Return by how many standard errors one power exceeds another: nearly a line in the root of the runs."""
+    return float(special.ndtri(np.clip(found, 1e-15, 1 - 1e-15)) - special.ndtri(wanted))
+
+
+def _crossing(excess: Callable[[float], float], start: float, bottom: float, top: float, close: float) -> float:
+    """Return where a quantity that rises becomes 0 or more: `bottom` if it is so there, infinity if not at `top`."""
+    low = high = start
+    step = 0.25
+    while excess(low) >= 0:
+        if low <= bottom:
+            return bottom
+        low, high, step = max(bottom, low - step), low, 2 * step
+    while excess(high) < 0:
+        if high >= top:
             return math.inf
-    return math.exp(float(optimize.brentq(surplus, low, high, xtol=1e-4))) if surplus(low) < 0 else math.exp(low)
+        low, high, step = high, min(top, high + step), 2 * step
+    found = float(optimize.brentq(excess, low, high, xtol=close))
+    while excess(found) < 0:
+        found += close
+    return found
 
 
-def divergence_event_detectable(
-    rho: float,
-    seen: int,
-    runs_other: int,
-    runs_likely: int,
-    *,
-    confidence: float,
-    distance: int = 1,
-    power: float = 0.8,
-) -> float:
-    """Return the smallest rho of two normal laws that one region would call a violation with the stated power.
-
-    Parameters
-    ----------
-    rho : float
-        Promised for one step.
-    seen, runs_other : int
-        How often the region was met on the database where it is rare, and the runs there.
-    runs_likely : int
-        Runs on the other database.
-    confidence : float
-        One-sided, in (0, 1).
-    distance : int
-        Steps between the two databases.
-    power : float
-        Probability of the verdict, in (0, 1).
-
-    Returns
-    -------
-    float
-        The rho of one step; infinite if none would be seen.
-
-    Raises
-    ------
-    ValueError
-        If a number is out of its range.
-
-    Examples
-    --------
-    >>> round(divergence_event_detectable(0.5, 5000, 10_000, 10_000, confidence=0.95), 2)
-    0.87
-    """
-    _check(confidence, distance, seen, runs_other, runs_likely, power=power, rho=rho)
-
-    def shown(met: int) -> bool:
-        return renyi_event_lower(met, runs_likely, seen, runs_other, confidence=confidence) > rho * distance**2
-
-    return (_detectable_shift(shown, seen, runs_other, runs_likely, power) / distance) ** 2 / 2
+def _checked_plan(
+    claim: Claim, confidence: float, distance: int, selection: float, share: float, design: Design
+) -> Plan:
+    check_question(claim, getattr(claim, "relation", "add_remove"), "auto", None, real_number("confidence", confidence))
+    if design not in get_args(Design):
+        raise ValueError(f"design must be one of {', '.join(get_args(Design))}, got {design!r}")
+    if not 0 <= real_number("selection", selection) < 1:
+        raise ValueError(f"selection must be in [0, 1), got {selection}")
+    if not 0 < real_number("share", share) <= 1:
+        raise ValueError(f"share must be in (0, 1], got {share}")
+    if share < 1 and (isinstance(claim, GaussianDP | ZCDP) or design != "coins"):
+        raise ValueError(f"share is for coins under pure or approximate privacy, got {claim} and design {design}")
+    if share < 1 and selection > 0:
+        raise ValueError(f"an event that is not always seen must be registered: selection must be 0, got {selection}")
+    if design == "one_run" and claim.relation == "replace_one":
+        raise ValueError("canaries are added or removed: the claim must be under add_remove, got replace_one")
+    steps = whole_number("distance", distance, least=1)
+    return Plan(claim, float(confidence), steps, float(selection), float(share), design)
 
 
-def _detectable_shift(
-    shown: Callable[[int], bool], seen: int, runs_other: int, runs_likely: int, power: float
-) -> float:
-    """Return the shift of normal laws at which a region is met often enough with the stated power.
-
-    The rate at which it is met where it is rare is taken from what was seen; how far either rate may stray, on the
-    scale of normal quantiles, adds up as variances do.
-    """
-    if seen in (0, runs_other):
-        return math.inf
-    low, high = 0, runs_likely + 1  # the fewest runs with the region that are too many for the promise
-    while high - low > 1:
-        middle = (low + high) // 2
-        low, high = (low, middle) if shown(middle) else (middle, high)
-    if high > runs_likely:
-        return math.inf
-    half, rate = special.ndtri(special.betaincinv(high, runs_likely - high + 1, [0.5, power]))
-    rare = float(special.ndtri(seen / runs_other))
-    deviation = math.sqrt(2 * math.pi * seen * (1 - seen / runs_other)) / runs_other * math.exp(rare**2 / 2)
-    z = float(special.ndtri(power))
-    return max(0.0, float(half) - rare + math.copysign(math.hypot(rate - half, z * deviation), z))
+def _checked_violation(violation: float) -> float:
+    if not 1 < real_number("violation", violation) < math.inf:
+        raise ValueError(f"violation must be more than 1 and finite, got {violation}")
+    return float(violation)
 
 
-def _shown(shift: float, clip: float, runs_x: int, runs_y: int, confidence: float, z: float) -> float:
-    """Bound on the divergence of two normal laws, `z` standard errors below what their expected counts show."""
-    edges = np.linspace(-clip, clip, BINS - 1)
-    values = np.concatenate([[-clip], (edges[:-1] + edges[1:]) / 2, [clip]])
-    laws = [
-        np.diff(special.ndtr((edges - mean) / shift), prepend=0.0, append=1.0)
-        for mean in (shift**2 / 2, -(shift**2) / 2)
-    ]
-    counts = [np.rint(law * runs).astype(np.int64) for law, runs in zip(laws, (runs_y, runs_x), strict=True)]
-    shown = renyi_variational_lower(values, *counts, order=1.0, confidence=confidence)
-    means = [float(values @ laws[0]), float(np.exp(values) @ laws[1])]
-    errors = [
-        math.sqrt(max(0.0, float(values**2 @ laws[0]) - means[0] ** 2) / runs_y),
-        math.sqrt(max(0.0, float(np.exp(2 * values) @ laws[1]) - means[1] ** 2) / runs_x) / means[1],
-    ]
-    return shown - z * math.hypot(*errors)
-
-
-def _check(confidence: float, distance: int, *runs: int, power: float = 0.5, **promised: float) -> None:
-    check_confidence(confidence)
-    if not distance >= 1:
-        raise ValueError(f"distance must be at least 1, got {distance}")
-    if not min(runs) >= 0:
-        raise ValueError(f"runs must be 0 or more, got {min(runs)}")
-    for name, budget in promised.items():
-        if not budget >= 0:
-            raise ValueError(f"{name} must be 0 or more, got {budget}")
-    if not 0 < power < 1:
+def _checked_power(power: float) -> float:
+    if not 0 < real_number("power", power) < 1:
         raise ValueError(f"power must be in (0, 1), got {power}")
+    return float(power)
+
+
+def _checked_size(plan: Plan, size: int) -> int:
+    runs = whole_number("size", size, least=plan.least)
+    most = MOST_CANARIES if plan.design == "one_run" else MOST
+    if runs > most:
+        raise ValueError(f"size must be at most {most}, got {runs}")
+    return runs

@@ -26,11 +26,13 @@ __all__ = [
     "new_figure",
     "plot_audits",
     "plot_estimate",
+    "plot_plan",
     "save_figure",
 ]
 
 # Okabe and Ito (2008): told apart by color-blind readers; shapes and positions carry the meaning besides.
 BLACK, ORANGE, BLUE, GREEN, RED, GRAY = "#000000", "#E69F00", "#0072B2", "#009E73", "#D55E00", "#8C8C8C"
+LINES = ((BLUE, "-", "o"), (ORANGE, "--", "s"), (GREEN, "-.", "^"), (RED, ":", "D"))  # color, dashes, marker
 VERDICT_COLORS = {"violated": RED, "not refuted": BLUE, "no power": GRAY}
 
 UNDATED: dict[str, dict[str, str | None]] = {
@@ -192,4 +194,55 @@ def plot_estimate(estimate: LossEstimate, ax: Axes | None = None, *, color: str 
     )
     ax.set_xlabel("error of a count (people)")
     ax.set_ylabel("estimated loss for one person (nats)")
+    return ax
+
+
+def plot_plan(
+    curves: Sequence[tuple[str, Sequence[float], Sequence[float]]], ax: Axes | None = None, *, what: str = "runs"
+) -> Axes:
+    """Draw how many runs see how small a violation, on two logarithmic scales.
+
+    Parameters
+    ----------
+    curves : sequence of (str, sequence of float, sequence of float)
+        Name, true losses over the promise (each more than 1), and the runs that see them; of infinitely many there is
+        no point. At least one curve.
+    ax : matplotlib.axes.Axes, optional
+        Where; default: a new figure.
+    what : str
+        What is counted: runs, or canaries.
+
+    Returns
+    -------
+    matplotlib.axes.Axes
+        One line a curve, each with color, dashes and markers of its own.
+
+    Raises
+    ------
+    ValueError
+        If there is no curve, or a loss is not beyond the promise.
+    """
+    if not curves:
+        raise ValueError("curves must hold at least one, got none")
+    ax = ax if ax is not None else new_figure(5.0, 3.4)[1][0]
+    excesses: set[float] = set()
+    for number, (name, violations, sizes) in enumerate(curves):
+        color, dashes, marker = LINES[number % len(LINES)]
+        excess = [violation - 1 for violation in violations]
+        if min(excess, default=1.0) <= 0:
+            raise ValueError(f"a violation must be more than 1, got {min(violations)}")
+        excesses.update(excess)
+        points = [(more, size) for more, size in zip(excess, sizes, strict=True) if math.isfinite(size)]
+        more, size = zip(*points, strict=True) if points else ((), ())
+        ax.plot(more, size, color=color, linestyle=dashes, marker=marker, markersize=4, label=name)
+    ax.set_xscale("log")
+    ax.set_yscale("log")
+    ax.grid(True, which="major", color=GRAY, alpha=0.25, linewidth=0.6)
+    ticks = sorted(excesses)
+    apart = [tick for tick, before in zip(ticks, [0.0, *ticks], strict=False) if tick > 1.3 * before]
+    ax.set_xticks(apart, [f"{100 * tick:.4g}%" for tick in apart])
+    ax.set_xticks([], minor=True)
+    ax.set_xlabel("true loss beyond the promise")
+    ax.set_ylabel(f"{what} needed")
+    ax.legend(loc="upper right", fontsize=8)
     return ax

@@ -15,7 +15,9 @@ from scipy.stats import beta, binom, norm
 
 from audit.attacks import NAMED, Attack
 from audit.bounds import approx_game_lower, gaussian_lower, guessing_game_lower, rectangle, two_sample_lower
+from audit.ceilings import game_ceiling, rectangle_ceiling
 from audit.claims import ZCDP, ApproxDP, GaussianDP, PureDP
+from audit.detectable import game_detectable, rectangle_detectable
 from audit.events import CellRule, Event, WeightRule, cell
 from audit.exact import LossDistribution, loss_distribution
 from audit.judging import (
@@ -32,7 +34,6 @@ from audit.judging import (
     support_witness,
 )
 from audit.neighbors import NeighborPair
-from audit.planning import game_ceiling, game_detectable, rectangle_ceiling, rectangle_detectable
 from audit.renyi import renyi_event_lower, renyi_variational_lower
 from audit.results import AuditResult
 from audit.sequential import anytime_game_lower, look_confidence

@@ -1,0 +1,322 @@
+"""How many runs a plan asks for, and whether as many see the violation as often as it says."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from joblib import Parallel, delayed
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from numpy.typing import ArrayLike, NDArray
+from scipy import special, stats
+
+from audit.claims import ZCDP, ApproxDP, Claim, GaussianDP, parse_claim
+from audit.events import Event
+from audit.loss import measure_loss, measure_loss_from_outputs
+from audit.neighbors import NeighborPair
+from audit.one_run import Canaries, measure_loss_one_run
+from audit.planning import Design, plan_power, plan_size, plan_violation
+from audit.plots import BLACK, BLUE, GRAY, GREEN, ORANGE, RED, new_figure, plot_plan
+from experiments.experiment import Check, between
+
+QUESTION = "How many runs does it take to see a violation, and is it then seen as often as planned?"
+EXPECTATION = (
+    "Audits of the planned size call a mechanism violated within 3 percentage points as often as planned: 2,000 and "
+    "more of each case, for every family of promise, with selection, coins, groups, given outputs and single runs. "
+    "Sizes fall with the square of the excess over the promise. A mechanism that keeps its promise is accused in at "
+    "most 5% of audits."
+)
+
+Rng = np.random.Generator
+
+WITHIN = 0.03  # of the planned power
+CONFIDENCE_HERE = 0.95
+VIOLATIONS = (1.05, 1.1, 1.2, 1.5, 2.0)
+CURVES = ("pure:1", "approx:0.3,1e-6", "gaussian:1", "zcdp:0.5")
+COUNT, NOISE = 120, 10.0  # of the people in the count with normal noise, and of its deviation
+BATCH = 25  # audits that a worker makes in one go
+STYLES = {"pure": (BLUE, "o"), "approx": (ORANGE, "s"), "gaussian": (GREEN, "^"), "zcdp": (RED, "D")}
+DESIGNS = {"coins": "", "outputs": ", given outputs", "one_run": ", one run"}
+
+
+@dataclass(frozen=True)
+class Case:
+    """A promise, how much more is lost, and how the audit is made.
+
+    Attributes
+    ----------
+    promise : str
+        As `parse_claim` reads it.
+    violation, power : float
+        What the plan is asked for; a violation of 1 keeps the promise, with the runs for one of 1.2.
+    audits : int
+        How many are simulated in full.
+    distance, share, design
+        As `plan_size` takes them.
+    """
+
+    promise: str
+    violation: float
+    power: float
+    audits: int = 2000
+    distance: int = 1
+    share: float = 1.0
+    design: Design = "coins"
+
+    @property
+    def claim(self) -> Claim:
+        """The promise."""
+        return parse_claim(self.promise)
+
+    @property
+    def options(self) -> dict[str, Any]:
+        """What a plan of it is asked with."""
+        selection = 0.3 if self.share == 1 else 0.0
+        audit = {"confidence": CONFIDENCE_HERE, "distance": self.distance, "selection": selection}
+        return {**audit, "share": self.share, "design": self.design}
+
+    @property
+    def words(self) -> str:
+        """The case in a line."""
+        claim = self.claim
+        numbers = f"{claim.parameter} {claim.budget:g}"
+        numbers += f", delta {claim.delta:g}" if isinstance(claim, ApproxDP) else ""
+        more = f", {self.distance} people" if self.distance > 1 else ""
+        more += f", seen in {self.share:.0%}" if self.share < 1 else ""
+        return f"{numbers}{more}{DESIGNS[self.design]}: {self.violation:g} x"
+
+
+CASES = (
+    Case("pure:0.1", 1.2, 0.5),
+    Case("pure:0.1", 1.5, 0.8),
+    Case("pure:0.1", 2.0, 0.95),
+    Case("pure:1", 1.05, 0.8),
+    Case("pure:1", 1.1, 0.5, 3000),
+    Case("pure:1", 1.2, 0.95),
+    Case("pure:3", 1.05, 0.95),
+    Case("pure:3", 1.2, 0.5, 3000),
+    Case("pure:3", 1.2, 0.8),
+    Case("approx:1,1e-6", 1.1, 0.8),
+    Case("approx:1,1e-6", 1.2, 0.5, 3000),
+    Case("approx:1,1e-6", 1.5, 0.95),
+    Case("approx:1,1e-2", 1.1, 0.8),
+    Case("approx:1,1e-2", 1.2, 0.95),
+    Case("approx:1,1e-2", 1.5, 0.5, 3000),
+    Case("gaussian:0.3", 1.2, 0.8),
+    Case("gaussian:0.3", 1.5, 0.5, 3000),
+    Case("gaussian:0.3", 2.0, 0.95),
+    Case("gaussian:1", 1.1, 0.8),
+    Case("gaussian:1", 1.2, 0.5, 3000),
+    Case("gaussian:1", 1.5, 0.95),
+    Case("gaussian:1", 2.0, 0.8),
+    Case("zcdp:0.05", 1.5, 0.8),
+    Case("zcdp:0.05", 2.0, 0.5),
+    Case("zcdp:0.5", 1.2, 0.8),
+    Case("zcdp:0.5", 2.0, 0.95),
+    Case("pure:0.1", 1.2, 0.8, distance=10),
+    Case("gaussian:0.1", 1.5, 0.8, distance=10),
+    Case("pure:1", 1.2, 0.8, share=0.05),
+    Case("pure:1", 3.0, 0.8, design="outputs"),
+    Case("approx:1,1e-2", 1.5, 0.8, design="outputs"),
+    Case("pure:0.5", 1.5, 0.8, design="one_run"),
+    Case("gaussian:1", 3.0, 0.8, design="one_run"),
+)
+KEPT = (Case("pure:1", 1.0, 0.8), Case("gaussian:1", 1.0, 0.8))
+QUICK = (
+    Case("pure:1", 1.2, 0.8, 100),
+    Case("approx:1,1e-2", 1.5, 0.5, 50),
+    Case("gaussian:1", 2.0, 0.8, 50),
+    Case("zcdp:0.5", 2.0, 0.8, 10),
+    Case("pure:0.5", 1.5, 0.8, 100, design="one_run"),
+)
+
+
+@dataclass(frozen=True)
+class Coin:
+    """Answer whether the database is `y`, +1 or -1, or with 0 not at all: right as often as a loss allows."""
+
+    truth: Claim
+    share: float = 1.0
+
+    def __call__(self, asked: ArrayLike, size: int, rng: Rng, /) -> NDArray[np.float64]:
+        """Return answers for each of the databases asked about, 0 or 1, shape (size, databases)."""
+        delta = self.truth.delta if isinstance(self.truth, ApproxDP) else 0.0
+        wrong = (self.share - delta) * float(special.expit(-self.truth.budget))
+        chance = rng.random((size, np.size(asked)))
+        return np.where(chance >= self.share, 0, np.where(chance < wrong, -1, 1)) * (2.0 * np.asarray(asked) - 1)
+
+
+@dataclass(frozen=True)
+class Normal:
+    """Answer with one more if the database is `y`, and normal noise that makes it lose just so much."""
+
+    truth: Claim
+
+    def __call__(self, asked: ArrayLike, size: int, rng: Rng, /) -> NDArray[np.float64]:
+        """Return answers for each of the databases asked about, 0 or 1, shape (size, databases)."""
+        shift = self.truth.budget if isinstance(self.truth, GaussianDP) else math.sqrt(2 * self.truth.budget)
+        return np.asarray(asked) + rng.standard_normal((size, np.size(asked))) / shift
+
+
+def run(*, quick: bool, seed: int, jobs: int) -> dict[str, Any]:
+    """Plan, and audit as often as each case says; the quick form has fewer cases and tens of audits."""
+    cases = QUICK if quick else CASES + KEPT
+    streams = np.random.SeedSequence(seed).spawn(len(cases))
+    parallel = Parallel(n_jobs=jobs)
+    rows = []
+    for case, stream in zip(cases, streams, strict=True):
+        kept = case.violation == 1
+        size = plan_size(case.claim, violation=1.2 if kept else case.violation, power=case.power, **case.options)
+        batches = stream.spawn(-(-case.audits // BATCH))
+        seen = parallel(
+            delayed(_called)(case, size, min(BATCH, case.audits - BATCH * number), batch)
+            for number, batch in enumerate(batches)
+        )
+        row = {"case": case.words, "kind": case.claim.KIND, "violation": case.violation, "power": case.power}
+        row |= {"size": size, "audits": case.audits, "seen": sum(seen)}
+        if not kept:
+            row["planned"] = plan_power(case.claim, size, violation=case.violation, **case.options)
+            row["smallest"] = plan_violation(case.claim, size, power=case.power, **case.options)
+        rows.append(row)
+    violations = (1.2, 2.0) if quick else VIOLATIONS
+    curves = [
+        {
+            "promise": promise,
+            "violations": list(violations),
+            "sizes": [plan_size(parse_claim(promise), violation=worse) for worse in violations],
+        }
+        for promise in (CURVES[:3] if quick else CURVES)
+    ]
+    return {"rows": rows, "curves": curves, "quick": quick}
+
+
+def _called(case: Case, size: int, audits: int, root: np.random.SeedSequence) -> int:
+    """Return how many audits of a mechanism that loses so much call it violated."""
+    return sum(_audit(case, size, stream) for stream in root.spawn(audits))
+
+
+def _audit(case: Case, size: int, root: np.random.SeedSequence) -> bool:
+    claim = case.claim
+    truth = claim.at(case.violation * claim.budget).group(case.distance)
+    normal = isinstance(claim, GaussianDP | ZCDP)
+    answer = Normal(truth) if normal else Coin(truth, case.share)
+    common: dict[str, Any] = {"confidence": CONFIDENCE_HERE, "rng": root}
+    if case.design == "one_run":
+
+        def release(counts: ArrayLike, runs: int, rng: Rng, /) -> NDArray[np.float64]:
+            asked = (np.asarray(counts) - COUNT) / case.distance
+            shown = answer(asked, runs, rng)
+            return COUNT + case.distance * (shown if normal else (shown + 1) / 2)
+
+        canaries = Canaries(np.full(size, COUNT), people=case.distance)
+        return measure_loss_one_run(release, canaries, claim, **common).verdict == "violated"
+
+    def count(asked: ArrayLike, runs: int, rng: Rng, /) -> NDArray[np.float64]:
+        shown = answer(asked, runs, rng)
+        return COUNT + NOISE * shown if normal else shown
+
+    if case.design == "outputs":
+        x, y = (count(asked, size // 2, np.random.default_rng(part)) for asked, part in enumerate(root.spawn(2)))
+        result = measure_loss_from_outputs(x, y, claim, relation="add_remove", distance=case.distance, **common)
+        return result.verdict == "violated"
+    pair = NeighborPair.declared(0, 1, "add_remove", distance=case.distance)
+    event = Event.at_least(0, 1, low=-1) if case.share < 1 else None
+    return measure_loss(count, pair, claim, size=size, event=event, **common).verdict == "violated"
+
+
+def check(numbers: dict[str, Any]) -> list[Check]:
+    """Hold simulated power against the planned one, and sizes against the square of the excess."""
+    found = []
+    for row in numbers["rows"]:
+        share = row["seen"] / row["audits"]
+        if row["violation"] == 1:
+            most = int(stats.binom.isf(1e-4, row["audits"], 1 - CONFIDENCE_HERE))
+            found.append(between(f"{row['case']}: accused, of {row['audits']}", row["seen"], 0, most))
+            continue
+        planned, words = row["planned"], f"{row['case']}, power {row['power']:g}"
+        # Of few audits chance alone makes more: 4 standard errors, exceeded once in 10,000.
+        chance = 4 * math.sqrt(planned * (1 - planned) / row["audits"]) if numbers["quick"] else 0.0
+        difference = abs(share - planned)
+        limit = WITHIN + chance
+        text = f"{words}: seen in {share:.1%} of {row['audits']:,} audits, planned {planned:.1%} +- {100 * limit:.2g}"
+        found.append(Check(text, difference <= limit))
+        found.append(between(f"{words}: planned power", planned, row["power"], row["power"] + 0.08))
+        excess = (row["smallest"] - 1) / (row["violation"] - 1)
+        found.append(between(f"{words}: smallest violation seen, excess / asked", excess, 0.93, 1.02))
+        if not numbers["quick"]:
+            found.append(between(f"{words}: audits", row["audits"], 2000, math.inf))
+    for curve in numbers["curves"]:
+        sizes, excess = np.array(curve["sizes"]), np.array(curve["violations"]) - 1
+        slope = -np.diff(np.log(sizes)) / np.diff(np.log(excess))
+        falls = f"{curve['promise']}: exponent of the excess, each step"
+        found.append(between(f"{falls}, smallest", float(slope.min()), 1.4, 2.6))
+        found.append(between(f"{falls}, largest", float(slope.max()), 1.4, 2.6))
+    return found
+
+
+def finding(numbers: dict[str, Any]) -> str:
+    """Return the sizes, and by how much planned power was missed."""
+    rows = [row for row in numbers["rows"] if row["violation"] > 1]
+    apart = [100 * (row["seen"] / row["audits"] - row["planned"]) for row in rows]
+    worst = max(range(len(rows)), key=lambda number: abs(apart[number]))
+    sizes = "; ".join(
+        f"{curve['promise']}: " + ", ".join(f"{size:,}" for size in curve["sizes"]) for curve in numbers["curves"]
+    )
+    beyond = ", ".join(f"{100 * (worse - 1):.3g}%" for worse in numbers["curves"][0]["violations"])
+    accused = "; ".join(
+        f"{row['seen'] / row['audits']:.1%} ({row['case'].partition(':')[0]})"
+        for row in numbers["rows"]
+        if row["violation"] == 1
+    )
+    return (
+        f"Runs that see a loss {beyond} beyond the promise with power 0.8, at 95% confidence, selection included: "
+        f"{sizes}. Over {len(rows)} cases of {min(row['audits'] for row in rows):,} audits and more the share called "
+        f"violated differs from the planned power by {np.mean(np.abs(apart)):.1f} percentage points on average and by "
+        f"{apart[worst]:+.1f} at most ({rows[worst]['case']})."
+        + (f" Mechanisms that lose just what they promise are accused in {accused} of audits." if accused else "")
+    )
+
+
+def draw(numbers: dict[str, Any]) -> Figure:
+    """Draw runs needed against the violation, simulated against planned power, and their differences."""
+    figure, axes = new_figure(11.2, 6.4, 1, 3)
+    plot_plan([(curve["promise"], curve["violations"], curve["sizes"]) for curve in numbers["curves"]], axes[0])
+    axes[0].set_title("(a) runs that see a violation with power 0.8")
+    rows = [row for row in numbers["rows"] if row["violation"] > 1]
+    _draw_powers(axes[1], rows)
+    _draw_differences(axes[2], rows)
+    return figure
+
+
+def _draw_powers(ax: Axes, rows: list[dict[str, Any]]) -> None:
+    line = np.array([0.4, 1.0])
+    ax.plot(line, line, color=BLACK, linewidth=0.9)
+    ax.fill_between(line, line - WITHIN, line + WITHIN, color=GRAY, alpha=0.25, linewidth=0, label="3 points")
+    for kind, (color, marker) in STYLES.items():
+        some = [row for row in rows if row["kind"] == kind]
+        planned, seen = [row["planned"] for row in some], [row["seen"] / row["audits"] for row in some]
+        ax.plot(planned, seen, marker, color=color, markersize=5, markerfacecolor="none", label=kind)
+    ax.set_xlim(0.45, 1.0)
+    ax.set_ylim(0.45, 1.0)
+    ax.set_title("(b) power, planned and simulated")
+    ax.set_xlabel("planned power")
+    ax.set_ylabel("share of audits that call the mechanism violated")
+    ax.legend(loc="upper left", fontsize=8)
+
+
+def _draw_differences(ax: Axes, rows: list[dict[str, Any]]) -> None:
+    ax.axvspan(-100 * WITHIN, 100 * WITHIN, color=GRAY, alpha=0.18, linewidth=0)
+    ax.axvline(0, color=BLACK, linewidth=0.9)
+    for place, row in enumerate(rows):
+        color, marker = STYLES[row["kind"]]
+        error = 200 * math.sqrt(row["planned"] * (1 - row["planned"]) / row["audits"])
+        apart = 100 * (row["seen"] / row["audits"] - row["planned"])
+        ax.errorbar(apart, place, xerr=error, fmt=marker, color=color, markersize=4, linewidth=1)
+    names = [f"{row['case']}, {row['power']:g} ({row['size']:,})" for row in rows]
+    ax.set_yticks(range(len(rows)), names, fontsize=6.5)
+    ax.set_ylim(len(rows) - 0.4, -0.6)
+    ax.set_title("(c) simulated less planned, 2 s.e.")
+    ax.set_xlabel("percentage points; in words: violation, power (size)")
