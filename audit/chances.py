@@ -67,7 +67,7 @@ class Plan:
         size = 2 * self.step
         if self.selection > 0:
             size = max(size, 2 * int(3.5 / self.selection))
-        while (self.selection > 0 and self.split(size)[0] < 8) or min(self.split(size)[1:]) < 1:
+        while (self.selection > 0 and self.split(size)[0] < 8) or min(self.split(size)[1:]) < self.step:
             size += self.step
         return size
 
@@ -81,7 +81,7 @@ class Plan:
 
     def split(self, size: int) -> tuple[int, int, int]:
         """Return how many runs choose, and how many are left on `x` and on `y` (if a coin picks, on average)."""
-        choosing = round(size * self.selection)
+        choosing = round(size // self.step * self.step * self.selection)
         if self.design == "outputs":
             each = size // 2 - choosing // 2
             return choosing // 2 * 2, each, each
@@ -101,7 +101,7 @@ class Plan:
             if self.exact:
                 return _game(promise, right, sizes, 1.0, self.confidence)
             return np.array([_one_run(promise, truth, canaries, self.confidence) for canaries in sizes.tolist()])
-        choosing = np.rint(sizes * self.selection).astype(np.int64)
+        choosing = np.rint(sizes // self.step * self.step * self.selection).astype(np.int64)
         if self.design == "coins":
             found = _game(promise, right, sizes - choosing, self.share, self.confidence)
         else:

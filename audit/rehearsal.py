@@ -19,6 +19,7 @@ Floats = NDArray[np.float64]
 
 SEED = 20  # of the selection runs that are made up: the same question has the same answer
 REGIONS, WEIGHTS = 64, 1000  # times that a choice is rehearsed
+TOGETHER = 100  # choices of weights at once: few enough for the cache of a processor
 FEW = 512  # selection runs from which on more do not change where thresholds lie, in standard deviations
 # What is asked next is close to what was asked before, and shares its rehearsal: steps of shifts and of runs.
 REGION_STEPS, WEIGHT_STEPS = (1.1, 2.0), (1.02, 1.1)
@@ -177,9 +178,12 @@ def _weights(
     edges, center = _bins(shift, choosing)
     laws = _laws(edges, shift)
     rng = np.random.default_rng(SEED)
-    fit, held = ([rng.multinomial(max(1, choosing // 4), law, WEIGHTS) for law in laws] for _ in range(2))
-    counting = max(2, round(ratio * choosing / 2))
-    return edges, *_chosen_weights(center, (fit[0], fit[1]), (held[0], held[1]), counting, confidence)
+    counting, parts = max(2, round(ratio * choosing / 2)), []
+    for _ in range(WEIGHTS // TOGETHER):
+        (fit_x, held_x), (fit_y, held_y) = (rng.multinomial(max(1, choosing // 4), law, (2, TOGETHER)) for law in laws)
+        parts.append(_chosen_weights(center, (fit_x, fit_y), (held_x, held_y), counting, confidence))
+    weights, order, toward_y = (np.concatenate(column) for column in zip(*parts, strict=True))
+    return edges, weights, order, toward_y
 
 
 def _bins(shift: float, runs: int) -> tuple[Floats, Floats]:
@@ -260,15 +264,9 @@ def _lower(weights: Floats, likely: Floats, other: Floats, runs: int, confidence
     centered = weights - weights.max(axis=1, keepdims=True)
     powers: dict[int, Floats] = {1: np.exp(centered / 4)}
 
-    def power(quarters: int) -> Floats:
-        """Return ``exp(quarters / 4 * centered)``."""
-        if quarters not in powers:
-            powers[quarters] = np.multiply(power(quarters // 2), power(quarters - quarters // 2))
-        return powers[quarters]
-
     def moments(shares: Floats, quarters: int) -> tuple[Floats, Floats]:
         """Return the mean and variance of ``exp(quarters / 4 * centered)``."""
-        mean, square = (np.einsum("sb,sb->s", shares, power(times * quarters)) for times in (1, 2))
+        mean, square = (np.einsum("sb,sb->s", shares, _raised(powers, times * quarters)) for times in (1, 2))
         return mean, square - mean**2
 
     least = centered.min(axis=1)
@@ -288,6 +286,13 @@ def _lower(weights: Floats, likely: Floats, other: Floats, runs: int, confidence
         low = _mean_lower(mean - 1, variance, floor, -floor, runs, confidence)
         found[:, column] = np.log(np.maximum(1 + low, TINY)) / (order - 1) - above
     return np.maximum(found, 0.0)
+
+
+def _raised(powers: dict[int, Floats], exponent: int) -> Floats:
+    """Return a power of what stands under 1, from powers that are there or will be."""
+    if exponent not in powers:
+        powers[exponent] = _raised(powers, exponent // 2) * _raised(powers, exponent - exponent // 2)
+    return powers[exponent]
 
 
 def _mean_lower(mean: Floats, variance: Floats, least: Floats, spread: Floats, runs: int, confidence: float) -> Floats:

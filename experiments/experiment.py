@@ -43,6 +43,7 @@ NAMES = (
     "ons_zeros",
     "bottom_up_curve",
     "nist_synthesis",
+    "planning",
     "replayed",
     "seeds_audited",
 )

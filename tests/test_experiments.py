@@ -46,6 +46,8 @@ LONG = {
     "ons_zeros",
     "bottom_up_curve",
     "nist_synthesis",
+    "real_tree",
+    "planning",
     "replayed",
     "seeds_audited",
 }
@@ -199,6 +201,10 @@ def spoil_domain(numbers: dict[str, Any]) -> None:
     audit["verdict"] = "not refuted"
 
 
+def spoil_planning(numbers: dict[str, Any]) -> None:
+    numbers["rows"][0]["seen"] = 0
+
+
 def spoil_replayed(numbers: dict[str, Any]) -> None:
     query = next(query for query in numbers["systems"][0]["queries"] if query["name"] == "PH3 state_A-G")
     query["l2"] *= 1.01
@@ -237,6 +243,7 @@ def spoil_system(numbers: dict[str, Any]) -> None:
         ("ons_zeros", spoil_zeros),
         ("bottom_up_curve", spoil_reach),
         ("nist_synthesis", spoil_domain),
+        ("planning", spoil_planning),
         ("replayed", spoil_replayed),
         ("seeds_audited", spoil_system),
     ],
@@ -309,7 +316,7 @@ def test_damaged_numbers_are_refused(
     elif damage == "changed":
         path.write_text(text.replace('"not refuted"', '"violated"', 1))
     else:
-        path.write_text((quick("real_tree") / "real_tree.json").read_text())
+        path.write_text((quick("flaxman_figure1") / "flaxman_figure1.json").read_text())
     assert command("check", "neighbor_relation", "--out", str(tmp_path)) == 2
     assert "neighbor_relation" in capsys.readouterr().err
 
