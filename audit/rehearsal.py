@@ -178,9 +178,10 @@ def _weights(
     edges, center = _bins(shift, choosing)
     laws = _laws(edges, shift)
     rng = np.random.default_rng(SEED)
+    fit, held = ([rng.multinomial(max(1, choosing // 4), law, WEIGHTS) for law in laws] for _ in range(2))
     counting, parts = max(2, round(ratio * choosing / 2)), []
-    for _ in range(WEIGHTS // TOGETHER):
-        (fit_x, held_x), (fit_y, held_y) = (rng.multinomial(max(1, choosing // 4), law, (2, TOGETHER)) for law in laws)
+    for start in range(0, WEIGHTS, TOGETHER):
+        (fit_x, fit_y), (held_x, held_y) = ([one[start : start + TOGETHER] for one in two] for two in (fit, held))
         parts.append(_chosen_weights(center, (fit_x, fit_y), (held_x, held_y), counting, confidence))
     weights, order, toward_y = (np.concatenate(column) for column in zip(*parts, strict=True))
     return edges, weights, order, toward_y

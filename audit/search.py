@@ -149,6 +149,8 @@ def search_loss(
     size = whole_number("size", size, least=1)
     if not 0 < screen < 1:
         raise ValueError(f"screen must be in (0, 1), got {screen}")
+    if rng is None and options.get("store") is not None:
+        raise ValueError("a search with a store must have a seed to go on with, got rng=None")
     root = seed_sequence(rng)
 
     def audit(number: int, runs: int, sure: float, phase: int) -> AuditResult:

@@ -322,5 +322,5 @@ def _draw_differences(ax: Axes, rows: list[dict[str, Any]]) -> None:
     names = [f"{row['case']}, {row['power']:g} ({row['size']:,})" for row in rows]
     ax.set_yticks(range(len(rows)), names, fontsize=6.5)
     ax.set_ylim(len(rows) - 0.4, -0.6)
-    ax.set_title("(c) simulated less planned; bars: 2 s.e.")
-    ax.set_xlabel("percentage points")
+    ax.set_title("(c) simulated less planned")
+    ax.set_xlabel("percentage points (bars: 2 s.e.)")

@@ -15,6 +15,7 @@ from audit.claims import ZCDP, ApproxDP, GaussianDP, PureDP
 from audit.events import Event
 from audit.exact import loss_distribution
 from audit.loss import measure_loss
+from audit.mechanism import per_run
 from audit.neighbors import NeighborPair
 from audit.search import SearchResult, neighbors_within, search_loss
 
@@ -290,3 +291,13 @@ def test_bad_input_is_refused_before_anything_runs(options, error, words):
         search_loss(given.pop("mechanism"), given.pop("pairs"), given.pop("claim"), **given)
     assert "\n" not in str(raised.value)
     assert calls == []
+
+
+def test_a_search_that_is_to_be_resumed_needs_a_seed(tmp_path):
+    noisy = per_run(lambda data, rng: data + rng.laplace(size=data.size))
+    pairs = [NeighborPair.add_people([5, 3], cell) for cell in range(2)]
+    with pytest.raises(ValueError, match="a search with a store must have a seed to go on with"):
+        search_loss(noisy, pairs, PureDP(1.0), size=400, store=tmp_path)
+    first, second = (search_loss(noisy, pairs, PureDP(1.0), size=400, store=tmp_path, rng=1) for _ in range(2))
+    assert [result.counts for result in first.results] == [result.counts for result in second.results]
+    assert len(list(tmp_path.iterdir())) == 2
