@@ -103,7 +103,7 @@ def test_events_that_are_seen_in_a_share_of_the_runs_need_more_in_proportion():
     assert plan_power(PureDP(1.0), runs, violation=2.0, selection=0.0, share=0.1) == pytest.approx(exact, abs=1e-6)
 
 
-@pytest.mark.parametrize("claim", [PureDP(0.5), ApproxDP(0.5, 0.05)])
+@pytest.mark.parametrize("claim", [pytest.param(PureDP(0.5), marks=pytest.mark.slow), ApproxDP(0.5, 0.05)])
 def test_few_given_outputs_have_the_power_of_the_rectangle(claim):
     size, violation = 30, 6.0
     choosing = round(size * SELECTION) // 2 * 2
