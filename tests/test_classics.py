@@ -242,6 +242,7 @@ def test_the_pairs_are_inputs_of_the_literature(known):
     assert known.note
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("worse", "pairs"), [("half", {"SVT1", "SVT2", "SVT4", "SVT6"}), ("rest", {"ReportNoisyMax1"})]
 )

@@ -472,7 +472,7 @@ def test_choosing_and_counting_on_the_same_runs_accuses_the_innocent():
         (NotebookGDPC(0.5), PAIR, 200_000),
         (HalfNoiseGDPC(0.5), PAIR, 50_000),
         (HalfNoiseGDPC(1.0), NeighborPair.add_people(COUNTS, 1, people=3), 20_000),
-        (FORGETFUL, MANY, 100_000),
+        pytest.param(FORGETFUL, MANY, 100_000, marks=pytest.mark.slow),
         (lambda data, size, rng: data + rng.laplace(0, 0.5, (size, 2)), PAIR, 50_000),
     ],
     ids=["notebook", "half noise", "half noise, three people", "forgotten level", "Laplace of half the scale"],

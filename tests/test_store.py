@@ -145,6 +145,7 @@ def test_every_flipped_byte_of_a_block_is_seen(tmp_path):
 # Whose blocks they are
 
 
+@pytest.mark.slow
 def test_another_question_has_blocks_of_its_own(tmp_path):
     first_entry = Event.at_least(0, 121.0)
     others = [
