@@ -22,8 +22,8 @@ def catalogue(*, epsilon: float = 1.0, data: str = "morocco") -> dict[str, Any]:
     -------
     dict
         Mechanisms with a `.claim`, keyed by name; the known bugs come last, those that show on any counts: all of them
-        are in `algorithms.broken`, with the databases that show them, and the benchmarks of the literature in
-        `algorithms.classics`. The notebook's bug exists only for an epsilon below 1, and is absent otherwise.
+        are in `algorithms.bugs`, with the databases that show them, and the benchmarks of the literature in
+        `algorithms.benchmarks`. The notebook's bug exists only for an epsilon below 1, and is absent otherwise.
 
     Raises
     ------
@@ -36,7 +36,7 @@ def catalogue(*, epsilon: float = 1.0, data: str = "morocco") -> dict[str, Any]:
     ['adpc', 'bottom-up', 'bottom-up-inverse-cdf']
     """
     from algorithms.bottom_up import BottomUp
-    from algorithms.broken import (
+    from algorithms.bugs import (
         EditedToTruth,
         ForgottenLevelRDPC,
         ForkedAreas,
@@ -50,7 +50,7 @@ def catalogue(*, epsilon: float = 1.0, data: str = "morocco") -> dict[str, Any]:
         SquareRootShares,
     )
     from algorithms.flaxman import ADPC, GDPC, RDPC
-    from algorithms.gaussian import GaussianCounts
+    from algorithms.flaxman.gaussian import GaussianCounts
     from algorithms.population import load
 
     tree, _ = load(data)

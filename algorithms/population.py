@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 
 from algorithms.hierarchy import LARGEST_EXACT, Hierarchy
 from algorithms.schema import Schema
-from algorithms.specification import read_specification
+from algorithms.tables.specification import read_specification
 
 __all__ = ["EXTRACTS", "Extract", "halves", "load", "load_income", "uniform_population"]
 

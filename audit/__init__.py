@@ -19,7 +19,8 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from audit.attacks import Attack
     from audit.claims import ZCDP, ApproxDP, GaussianDP, PureDP, compose
-    from audit.direct import direct_loss
+    from audit.estimates.direct import direct_loss
+    from audit.estimates.residuals import residual_loss
     from audit.events import Event, Statistic
     from audit.exact import LossDistribution, loss_distribution
     from audit.loss import measure_loss, measure_loss_from_outputs
@@ -28,7 +29,6 @@ if TYPE_CHECKING:
     from audit.one_run import Canaries, RecordCanaries, measure_loss_one_run
     from audit.planning import plan_power, plan_size, plan_violation
     from audit.replay import replay
-    from audit.residuals import residual_loss
     from audit.results import AuditResult, LossEstimate
     from audit.search import neighbors_within, search_loss
 
@@ -80,7 +80,7 @@ _HOMES = {
     "RecordCanaries": "one_run",
     "Statistic": "events",
     "compose": "claims",
-    "direct_loss": "direct",
+    "direct_loss": "estimates.direct",
     "loss_distribution": "exact",
     "measure_loss": "loss",
     "measure_loss_from_outputs": "loss",
@@ -91,7 +91,7 @@ _HOMES = {
     "plan_size": "planning",
     "plan_violation": "planning",
     "replay": "replay",
-    "residual_loss": "residuals",
+    "residual_loss": "estimates.residuals",
     "search_loss": "search",
 }
 

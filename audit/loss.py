@@ -14,11 +14,12 @@ from numpy.typing import ArrayLike, NDArray
 
 from audit.arguments import whole_number
 from audit.attacks import Attack
-from audit.candidates import LIKELIHOOD_RATIO
+from audit.attacks.discovery import GivenRuns, MechanismRuns, Phase, Runs, find_statistics, halves, learn_words, scores
+from audit.attacks.entries import LIKELIHOOD_RATIO
 from audit.claims import ApproxDP, Claim, Relation
-from audit.discovery import GivenRuns, MechanismRuns, Phase, Runs, find_statistics, halves, learn_words, scores
 from audit.events import LARGEST, Event, Statistic
-from audit.judging import (
+from audit.mechanism import Mechanism, mechanism_name
+from audit.methods import (
     AnytimeGame,
     Counts,
     Divergence,
@@ -33,11 +34,9 @@ from audit.judging import (
     method_for,
     support_witness,
 )
-from audit.mechanism import Mechanism, mechanism_name
 from audit.neighbors import NeighborPair, Unit
-from audit.progress import progress_bar
-from audit.provenance import provenance
 from audit.results import AuditResult
+from audit.results.provenance import provenance
 from audit.sampling import (
     CHANCE,
     Seed,
@@ -50,7 +49,8 @@ from audit.sampling import (
     seed_sequence,
     stream,
 )
-from audit.store import BlockStore, fingerprint, source, stored_seed
+from audit.sampling.checkpoint import BlockStore, fingerprint, source, stored_seed
+from audit.sampling.progress import progress_bar
 
 __all__ = ["measure_loss", "measure_loss_from_outputs"]
 

@@ -17,12 +17,12 @@ from audit.arguments import real_number, whole_number
 from audit.attacks import Attack
 from audit.bounds import one_run_p_value
 from audit.claims import ApproxDP, Claim, GaussianDP, PureDP
-from audit.detectable import detectable_loss
-from audit.judging import Counts, check_question
 from audit.mechanism import Mechanism, mechanism_name
+from audit.methods import Counts, check_question
+from audit.methods.detectable import detectable_loss
 from audit.neighbors import Unit, check_counts
-from audit.provenance import provenance
 from audit.results import AuditResult, verdict_of
+from audit.results.provenance import provenance
 from audit.sampling import Seed, check_outputs, entropy_of, seed_sequence, stream
 
 __all__ = ["ONE_RUN", "Canaries", "RecordCanaries", "measure_loss_one_run", "one_run_numbers"]

@@ -8,8 +8,8 @@ from typing import Annotated
 
 import typer
 
-from audit.plots import house_style, save_figure
-from audit.storage import check_writable, write_atomically
+from audit.report.plots import house_style, save_figure
+from audit.results.storage import check_writable, write_atomically
 from experiments.experiment import NAMES, find, load_numbers, run_experiment
 
 FIGURES = Path(__file__).parent.parent / "figures"

@@ -13,14 +13,14 @@ from matplotlib.figure import Figure
 from algorithms.bottom_up import BottomUp, PublishedTotals, WeightedBottomUp
 from algorithms.bottom_up.accuracy import Accuracy, curve, smallest_epsilon
 from algorithms.bottom_up.inverse_cdf import InverseCdf
-from algorithms.broken.bottom_up import FractionalCounts, UndeclaredTotals, WeightsIgnored
+from algorithms.bugs.bottom_up import FractionalCounts, UndeclaredTotals, WeightsIgnored
 from algorithms.hierarchy import Hierarchy
 from algorithms.population import load
 from audit.loss import measure_loss
 from audit.neighbors import NeighborPair
-from audit.plots import BLACK, BLUE, GRAY, GREEN, ORANGE, RED, new_figure
-from audit.progress import progress_bar
+from audit.report.plots import BLACK, BLUE, GRAY, GREEN, ORANGE, RED, new_figure
 from audit.results import plain_number
+from audit.sampling.progress import progress_bar
 from experiments.experiment import CONFIDENCE, Check, between, near
 
 QUESTION = "How does the bottom-up mechanism's accuracy grow with epsilon, and does its noise keep the promise?"

@@ -12,15 +12,15 @@ from numpy.typing import NDArray
 from scipy import special, stats
 
 from algorithms.flaxman import GDPC
-from algorithms.gaussian import GaussianCounts
+from algorithms.flaxman.gaussian import GaussianCounts
 from audit.bounds import gaussian_lower
+from audit.bounds.renyi import discrete_gaussian_lower, renyi_event_lower
 from audit.claims import ApproxDP, Claim, GaussianDP
 from audit.events import Event
 from audit.exact import LossDistribution
 from audit.loss import measure_loss
 from audit.neighbors import NeighborPair
-from audit.plots import BLACK, BLUE, ORANGE, new_figure
-from audit.renyi import discrete_gaussian_lower, renyi_event_lower
+from audit.report.plots import BLACK, BLUE, ORANGE, new_figure
 from experiments.experiment import Check, between, near
 
 QUESTION = "How close to the truth are the bounds of the four kinds of promise, and may one be read as another?"

@@ -18,7 +18,7 @@ from numpy.typing import ArrayLike, NDArray
 from scipy import optimize, special, stats
 
 from algorithms.flaxman import GDPC
-from algorithms.gaussian import GaussianCounts
+from algorithms.flaxman.gaussian import GaussianCounts
 from algorithms.noise import DiscreteGaussian, Laplace, TwoTailedGeometric
 from audit.bounds import (
     approx_game_lower,
@@ -29,15 +29,15 @@ from audit.bounds import (
     score_lower,
     two_sample_lower,
 )
+from audit.bounds.anytime import anytime_game_lower, look_confidence
+from audit.bounds.renyi import discrete_gaussian_lower, renyi_event_lower, renyi_variational_lower
 from audit.claims import ZCDP, ApproxDP, Claim, GaussianDP, PureDP
 from audit.exact import loss_distribution
 from audit.loss import measure_loss, measure_loss_from_outputs
 from audit.mechanism import Mechanism
 from audit.neighbors import NeighborPair
 from audit.one_run import Canaries, measure_loss_one_run
-from audit.plots import BLACK, BLUE, GRAY, ORANGE, new_figure
-from audit.renyi import discrete_gaussian_lower, renyi_event_lower, renyi_variational_lower
-from audit.sequential import anytime_game_lower, look_confidence
+from audit.report.plots import BLACK, BLUE, GRAY, ORANGE, new_figure
 from experiments.experiment import Check
 
 QUESTION = "How often does each bound accuse a mechanism that loses exactly what it promises?"

@@ -11,11 +11,11 @@ from matplotlib.figure import Figure
 from algorithms.flaxman import ADPC, GDPC, RDPC
 from algorithms.population import uniform_population
 from audit.attacks import Attack
-from audit.direct import direct_loss
+from audit.estimates.direct import direct_loss
 from audit.events import cell
 from audit.loss import measure_loss
 from audit.neighbors import NeighborPair
-from audit.plots import BLACK, BLUE, GREEN, ORANGE, new_figure
+from audit.report.plots import BLACK, BLUE, GREEN, ORANGE, new_figure
 from audit.results import AuditResult
 from experiments.experiment import Check, between
 

@@ -12,13 +12,13 @@ from numpy.typing import NDArray
 from algorithms.flaxman import RDPC
 from algorithms.hierarchy import Hierarchy
 from audit.attacks import Attack
+from audit.attacks.paths import path_statistics
 from audit.claims import PureDP
-from audit.direct import direct_loss
+from audit.estimates.direct import direct_loss
 from audit.events import cell
 from audit.loss import measure_loss
 from audit.neighbors import NeighborPair
-from audit.paths import path_statistics
-from audit.plots import BLACK, BLUE, GRAY, ORANGE, new_figure
+from audit.report.plots import BLACK, BLUE, GRAY, ORANGE, new_figure
 from audit.results import AuditResult, LossEstimate
 from experiments.experiment import CONFIDENCE, Check, between, near
 

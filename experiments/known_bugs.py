@@ -13,16 +13,17 @@ from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 from matplotlib.patches import Patch
 
-from algorithms import broken, classics
+from algorithms import benchmarks as classics
+from algorithms import bugs as broken
 from algorithms.flaxman import ADPC, GDPC, RDPC
-from algorithms.gaussian import GaussianCounts
+from algorithms.flaxman.gaussian import GaussianCounts
 from algorithms.hierarchy import Hierarchy
 from algorithms.population import load
 from audit.loss import measure_loss
 from audit.neighbors import NeighborPair
-from audit.plots import BLACK, BLUE, ORANGE, new_figure
-from audit.progress import progress_bar
+from audit.report.plots import BLACK, BLUE, ORANGE, new_figure
 from audit.results import plain_number
+from audit.sampling.progress import progress_bar
 from experiments.experiment import CONFIDENCE, Check
 
 QUESTION = "Does the audit catch every known bug, and does it accuse a sound algorithm?"

@@ -12,7 +12,7 @@ from algorithms.flaxman import GDPC
 from audit.claims import PureDP
 from audit.loss import measure_loss
 from audit.neighbors import NeighborPair
-from audit.plots import BLACK, BLUE, ORANGE, new_figure
+from audit.report.plots import BLACK, BLUE, ORANGE, new_figure
 from audit.results import AuditResult
 from experiments.experiment import CONFIDENCE, Check, between
 

@@ -16,7 +16,7 @@ from matplotlib.figure import Figure
 from numpy.typing import NDArray
 from scipy.stats import binom
 
-from algorithms.broken.nist import DomainFromData, GroupsFromData
+from algorithms.bugs.nist import DomainFromData, GroupsFromData
 from algorithms.nist import Groups, NistDp3, choose_groups, marginal_distance
 from algorithms.population import halves, load_income
 from algorithms.schema import CROSS, Schema
@@ -25,9 +25,9 @@ from audit.events import Event, ThresholdRule, cell
 from audit.loss import measure_loss
 from audit.mechanism import Mechanism
 from audit.neighbors import NeighborPair
-from audit.plots import BLACK, BLUE, GRAY, GREEN, ORANGE, new_figure
-from audit.progress import progress_bar
+from audit.report.plots import BLACK, BLUE, GRAY, GREEN, ORANGE, new_figure
 from audit.results import plain_number
+from audit.sampling.progress import progress_bar
 from experiments.experiment import CONFIDENCE, Check, between, near
 
 QUESTION = "How near are NistDp3's rows to real records of 37 fields, and how much of its promise does it lose?"

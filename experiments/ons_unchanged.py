@@ -9,7 +9,7 @@ from joblib import Parallel, delayed
 from matplotlib.figure import Figure
 from scipy import stats
 
-from algorithms.broken.ons import ClassicalGaussian
+from algorithms.bugs.ons import ClassicalGaussian
 from algorithms.hierarchy import Hierarchy
 from algorithms.ons import IndependentNoise, unchanged_probability
 from algorithms.ons.laws import PILOT_DELTA, CountNoise, Law, classical_scale
@@ -18,7 +18,7 @@ from algorithms.schema import Schema
 from audit.claims import GaussianDP
 from audit.loss import measure_loss
 from audit.neighbors import NeighborPair
-from audit.plots import BLACK, BLUE, GREEN, ORANGE, RED, new_figure
+from audit.report.plots import BLACK, BLUE, GREEN, ORANGE, RED, new_figure
 from experiments.experiment import CONFIDENCE, Check, between, near
 
 QUESTION = "How many counts do the pilot's noise laws leave as they are, and do its calibrations keep their promise?"

@@ -11,19 +11,19 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from scipy import stats
 
-from algorithms.broken.households import SharedNoise, TwoTauStability, UnitCountedTwice
-from algorithms.frames import Frame
+from algorithms.bugs.households import SharedNoise, TwoTauStability, UnitCountedTwice
 from algorithms.phsafe.budget import Config, read_config
 from algorithms.phsafe.measurement import PHSafe
-from algorithms.phsafe.neighbors import joint_pair, worst_pair
-from algorithms.phsafe.pairs import HouseholdPair
+from algorithms.phsafe.neighbors.pairs import HouseholdPair
+from algorithms.phsafe.neighbors.worst import joint_pair, worst_pair
 from algorithms.phsafe.tables import QUERIES
-from algorithms.phsafe.tabulate import tabulation
-from algorithms.phsafe.validate import InvalidHouseholds
+from algorithms.phsafe.tabulation.tabulate import tabulation
+from algorithms.phsafe.tabulation.validate import InvalidHouseholds
+from algorithms.tables.frames import Frame
 from audit.claims import ZCDP, Relation
 from audit.loss import measure_loss
 from audit.neighbors import NeighborPair
-from audit.plots import BLACK, BLUE, GREEN, ORANGE, new_figure
+from audit.report.plots import BLACK, BLUE, GREEN, ORANGE, new_figure
 from audit.results import AuditResult
 from experiments.experiment import CONFIDENCE, Check, between
 

@@ -8,15 +8,15 @@ from typing import Any, get_args
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from algorithms.frames import Frame
 from algorithms.phsafe.budget import Config, read_config
-from algorithms.phsafe.neighbors import joint_pair, worst_pair
-from algorithms.phsafe.pairs import HouseholdPair, Model
-from algorithms.phsafe.search import search_worst
-from algorithms.phsafe.stability import rho_spent, stability_change
+from algorithms.phsafe.neighbors.pairs import HouseholdPair, Model
+from algorithms.phsafe.neighbors.search import search_worst
+from algorithms.phsafe.neighbors.stability import rho_spent, stability_change
+from algorithms.phsafe.neighbors.worst import joint_pair, worst_pair
 from algorithms.phsafe.tables import QUERIES
+from algorithms.tables.frames import Frame
 from audit.claims import ZCDP, Relation
-from audit.plots import BLACK, BLUE, GRAY, GREEN, ORANGE, new_figure
+from audit.report.plots import BLACK, BLUE, GRAY, GREEN, ORANGE, new_figure
 from experiments.experiment import Check, between, near
 
 QUESTION = "How much of the rho that the 2020 S-DHC promises can one person's record really make it spend?"
@@ -34,7 +34,7 @@ TIMES = {"add_remove": 1, "replace_one": 2}  # what a run promises, in its budge
 
 # Squared L2 changes: of levels with all people, then of levels by race and origin; a third number is for states. In VAL
 # they are the largest that a search of structured households found, in DER and API the largest possible. Sources: the
-# best pairs are made in `algorithms.phsafe.neighbors`, which says what is proved.
+# best pairs are made in `algorithms.phsafe.neighbors.worst`, which says what is proved.
 EXPECTED: dict[tuple[str, str], dict[str, tuple[int, ...]]] = {
     ("VAL", "add_remove"): {
         **{"PH1_num": (2, 2), "PH2": (200,), "PH3": (72, 72), "PH4": (4, 4), "PH6": (72,), "PH7": (1, 1)},

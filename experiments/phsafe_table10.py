@@ -21,7 +21,7 @@ from algorithms.phsafe.explore import (
     margin_of_error,
     rho_for,
 )
-from audit.plots import BLACK, BLUE, GRAY, GREEN, ORANGE, new_figure
+from audit.report.plots import BLACK, BLUE, GRAY, GREEN, ORANGE, new_figure
 from experiments.experiment import Check
 
 QUESTION = (

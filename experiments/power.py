@@ -16,15 +16,15 @@ from numpy.typing import ArrayLike, NDArray
 from scipy import special, stats
 
 from algorithms.flaxman import GDPC
-from algorithms.gaussian import GaussianCounts
+from algorithms.flaxman.gaussian import GaussianCounts
 from audit.bounds import guessing_game_lower, two_sample_lower
 from audit.claims import ZCDP, ApproxDP, Claim, GaussianDP, PureDP
-from audit.detectable import game_detectable
 from audit.events import Event
 from audit.loss import measure_loss
 from audit.mechanism import Mechanism
+from audit.methods.detectable import game_detectable
 from audit.neighbors import NeighborPair
-from audit.plots import BLACK, BLUE, GRAY, GREEN, ORANGE, RED, new_figure
+from audit.report.plots import BLACK, BLUE, GRAY, GREEN, ORANGE, RED, new_figure
 from audit.results import AuditResult
 from experiments.experiment import Check, between, near
 

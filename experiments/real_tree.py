@@ -10,11 +10,11 @@ from matplotlib.figure import Figure
 from algorithms.flaxman import ADPC, GDPC, RDPC
 from algorithms.population import load
 from audit.attacks import Attack
+from audit.estimates.residuals import residual_loss
 from audit.events import cell
 from audit.loss import measure_loss
 from audit.neighbors import NeighborPair
-from audit.plots import BLACK, BLUE, GRAY, GREEN, ORANGE, new_figure
-from audit.residuals import residual_loss
+from audit.report.plots import BLACK, BLUE, GRAY, GREEN, ORANGE, new_figure
 from audit.results import AuditResult, LossEstimate
 from experiments.experiment import CONFIDENCE, Check, between, near
 

@@ -13,22 +13,22 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
-from algorithms.broken import SeededByTime, known_bugs
-from algorithms.broken.nist import DomainFromData, GroupsFromData
-from algorithms.broken.pipelines import PlantedBug, planted_bugs
+from algorithms.bugs import SeededByTime, known_bugs
+from algorithms.bugs.nist import DomainFromData, GroupsFromData
+from algorithms.bugs.pipelines import PlantedBug, planted_bugs
 from algorithms.phsafe import read_config
 from algorithms.phsafe.measurement import PHSafe
-from algorithms.phsafe.neighbors import joint_pair, worst_pair
-from algorithms.phsafe.pairs import HouseholdPair
-from algorithms.phsafe.stability import stability_change
+from algorithms.phsafe.neighbors.pairs import HouseholdPair
+from algorithms.phsafe.neighbors.stability import stability_change
+from algorithms.phsafe.neighbors.worst import joint_pair, worst_pair
 from algorithms.phsafe.tables import QUERIES
-from algorithms.phsafe.tabulate import tabulation
+from algorithms.phsafe.tabulation.tabulate import tabulation
 from algorithms.topdown import TopDown
 from audit.mechanism import Mechanism
 from audit.neighbors import NeighborPair
-from audit.plots import BLACK, BLUE, GREEN, ORANGE, new_figure
-from audit.progress import progress_bar
 from audit.replay import Replay, replay
+from audit.report.plots import BLACK, BLUE, GREEN, ORANGE, new_figure
+from audit.sampling.progress import progress_bar
 from experiments import nist_synthesis, topdown_bugs
 from experiments.experiment import Check, near
 

@@ -13,14 +13,14 @@ from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 from scipy import stats
 
-from algorithms.broken import HalfNoiseGDPC
-from algorithms.classics import Laplace, benchmarks
+from algorithms.benchmarks import Laplace, benchmarks
+from algorithms.bugs import HalfNoiseGDPC
 from algorithms.flaxman import GDPC
 from audit.loss import measure_loss
 from audit.neighbors import NeighborPair
-from audit.plots import BLACK, BLUE, GRAY, GREEN, ORANGE, RED, new_figure
-from audit.progress import progress_bar
+from audit.report.plots import BLACK, BLUE, GRAY, GREEN, ORANGE, RED, new_figure
 from audit.results import plain_number
+from audit.sampling.progress import progress_bar
 from experiments.experiment import Check, between
 
 QUESTION = "How much of the true loss does the audit prove, and how much do other auditors?"

@@ -13,21 +13,21 @@ from matplotlib.lines import Line2D
 from matplotlib.patches import Patch
 
 from algorithms.bottom_up import BottomUp
-from algorithms.broken.nist import DomainFromData
-from algorithms.broken.ons import ClassicalGaussian
+from algorithms.bugs.nist import DomainFromData
+from algorithms.bugs.ons import ClassicalGaussian
 from algorithms.flaxman import ADPC, GDPC, RDPC
 from algorithms.hierarchy import Hierarchy
 from algorithms.ons.laws import PILOT_DELTA
 from algorithms.ons.tables import Table
 from algorithms.phsafe.budget import read_config
 from algorithms.phsafe.measurement import PHSafe
-from algorithms.phsafe.neighbors import joint_pair
+from algorithms.phsafe.neighbors.worst import joint_pair
 from audit.claims import ZCDP, ApproxDP, GaussianDP, PureDP, claim_from_dict
 from audit.loss import measure_loss
 from audit.neighbors import NeighborPair
-from audit.plots import BLACK, BLUE, GREEN, RED, new_figure
-from audit.progress import progress_bar
+from audit.report.plots import BLACK, BLUE, GREEN, RED, new_figure
 from audit.results import plain_number
+from audit.sampling.progress import progress_bar
 from experiments import nist_synthesis, ons_zeros, topdown_audit
 from experiments.experiment import CONFIDENCE, Check, between
 from experiments.phsafe_audit import tabulated

@@ -9,10 +9,10 @@ from matplotlib.figure import Figure
 from numpy.typing import NDArray
 
 from algorithms.topdown import preset
-from algorithms.topdown.family import answer
+from algorithms.topdown.estimation.family import answer
 from algorithms.topdown.population import Population1940, homogeneity, synthetic_1940
-from audit.plots import BLACK, BLUE, GRAY, ORANGE, new_figure
-from audit.residuals import residual_loss
+from audit.estimates.residuals import residual_loss
+from audit.report.plots import BLACK, BLUE, GRAY, ORANGE, new_figure
 from experiments.experiment import Check, between
 
 QUESTION = "Does TopDown with the settings of 2018 show the errors, the bias and the loss that were published for 1940?"

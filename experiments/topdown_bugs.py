@@ -13,7 +13,7 @@ from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 from matplotlib.patches import Patch
 
-from algorithms.broken.topdown import MissingFactorTwo, PrunedByTruth, SilentTotals, WrongLevelShare
+from algorithms.bugs.topdown import MissingFactorTwo, PrunedByTruth, SilentTotals, WrongLevelShare
 from algorithms.hierarchy import Hierarchy
 from algorithms.schema import Schema
 from algorithms.topdown import TopDown
@@ -23,9 +23,9 @@ from audit.events import Event, ThresholdRule, weighted_sum
 from audit.loss import measure_loss
 from audit.mechanism import Mechanism
 from audit.neighbors import NeighborPair
-from audit.plots import BLACK, BLUE, GREEN, ORANGE, new_figure
-from audit.progress import progress_bar
+from audit.report.plots import BLACK, BLUE, GREEN, ORANGE, new_figure
 from audit.results import plain_number
+from audit.sampling.progress import progress_bar
 from experiments.experiment import CONFIDENCE, Check
 
 QUESTION = "Are bugs caught that are planted in TopDown: in its noise, its shares, its estimation, its invariants?"

@@ -18,7 +18,7 @@ from algorithms.topdown.microdata import records_of, tabulate
 from audit.claims import PureDP
 from audit.loss import measure_loss
 from audit.neighbors import NeighborPair
-from audit.plots import BLACK, BLUE, GREEN, ORANGE, new_figure
+from audit.report.plots import BLACK, BLUE, GREEN, ORANGE, new_figure
 from audit.results import AuditResult
 from experiments.experiment import CONFIDENCE, Check, between, near
 

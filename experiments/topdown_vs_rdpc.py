@@ -19,7 +19,7 @@ from audit.events import cell
 from audit.loss import measure_loss
 from audit.mechanism import Mechanism
 from audit.neighbors import NeighborPair
-from audit.plots import BLACK, BLUE, GREEN, ORANGE, new_figure
+from audit.report.plots import BLACK, BLUE, GREEN, ORANGE, new_figure
 from audit.results import AuditResult
 from experiments.experiment import CONFIDENCE, Check, between
 

@@ -15,11 +15,11 @@ from numpy.typing import NDArray
 
 from algorithms.bottom_up.calibration import PublishedTotals
 from algorithms.bottom_up.weighted import MOST, UNITS, check_largest_weight
-from algorithms.frames import Frame
 from algorithms.hierarchy import Hierarchy
-from algorithms.intake import read_histogram
-from algorithms.phsafe.engine import FORMATS, Engine, opened
 from algorithms.schema import Schema
+from algorithms.tables.engine import FORMATS, Engine, opened
+from algorithms.tables.frames import Frame
+from algorithms.tables.intake import read_histogram
 
 __all__ = ["count_areas", "read_published", "read_units"]
 
@@ -32,7 +32,7 @@ def count_areas(source: Any, areas: Sequence[str], *, what: str = "data") -> int
     Parameters
     ----------
     source : path or frame
-        As `algorithms.intake.read_histogram` takes it: persons, or a list of areas.
+        As `algorithms.tables.intake.read_histogram` takes it: persons, or a list of areas.
     areas : sequence of str
         Columns of area codes.
     what : str
@@ -68,7 +68,7 @@ def read_units(
     Parameters
     ----------
     source : path or frame
-        As `algorithms.intake.read_histogram` takes it, one row a person.
+        As `algorithms.tables.intake.read_histogram` takes it, one row a person.
     schema : Schema
         Attributes.
     areas : sequence of str
@@ -83,7 +83,7 @@ def read_units(
     Returns
     -------
     tree : Hierarchy
-        As `algorithms.intake.read_histogram` returns it.
+        As `algorithms.tables.intake.read_histogram` returns it.
     units : ndarray of int64, shape (leaves, cells)
         Weights in 2**-20 people, to which each is rounded by itself: `algorithms.bottom_up.weighted.round_units` makes
         people of their sums.

@@ -29,11 +29,11 @@ from algorithms.bottom_up.calibration import agreement
 from algorithms.bottom_up.inverse_cdf import InverseCdf
 from algorithms.bottom_up.mechanism import MOST_ATTRIBUTES, BottomUp
 from algorithms.bottom_up.weighted import WeightedBottomUp
-from algorithms.files import check_folder, whole_folder, write_texts
-from algorithms.frames import Frame
 from algorithms.hierarchy import Hierarchy
 from algorithms.noise import Rng, TwoTailedGeometric, source_of_noise
 from algorithms.schema import CROSS, DETAILED, TOTAL, Schema
+from algorithms.tables.files import check_folder, whole_folder, write_texts
+from algorithms.tables.frames import Frame
 
 __all__ = ["LARGEST_RELEASE", "Release", "check_schema", "release"]
 

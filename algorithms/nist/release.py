@@ -28,11 +28,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from algorithms.files import check_folder, whole_file, whole_folder, write_rows, write_texts
-from algorithms.frames import Frame
 from algorithms.nist.mechanism import NistDp3
 from algorithms.nist.synthesis import Fitted
 from algorithms.noise import Rng, source_of_noise
+from algorithms.tables.files import check_folder, whole_file, whole_folder, write_rows, write_texts
+from algorithms.tables.frames import Frame
 
 __all__ = ["Release", "noise_table", "release"]
 

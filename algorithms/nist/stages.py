@@ -10,9 +10,9 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from algorithms.flaxman import geometric_loss
-from algorithms.laplace import laplace_loss
 from algorithms.nist.records import check_records
 from algorithms.noise import Rng, TwoTailedGeometric
+from algorithms.noise.laplace import laplace_loss
 from audit.claims import PureDP
 from audit.exact import LossDistribution
 
@@ -93,7 +93,7 @@ class MeasurementStage(HistogramStage):
         -------
         LossDistribution or None
             Exact for geometric noise. For Laplace noise the maximum is exact and all else an upper bound, see
-            `algorithms.laplace.laplace_loss`. None where the table would be too large.
+            `algorithms.noise.laplace.laplace_loss`. None where the table would be too large.
 
         Raises
         ------

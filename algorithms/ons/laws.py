@@ -17,10 +17,10 @@ from scipy.optimize import brentq
 from scipy.special import log_ndtr
 
 from algorithms import noise
-from algorithms.classics.quadrature import laplace_log_cdf
+from algorithms.benchmarks.quadrature import laplace_log_cdf
 from algorithms.flaxman import geometric_loss
-from algorithms.laplace import laplace_loss
 from algorithms.noise import Rng
+from algorithms.noise.laplace import laplace_loss
 from audit.claims import ApproxDP, GaussianDP, PureDP
 from audit.exact import LossDistribution, compose_losses, loss_from_logs
 
@@ -240,7 +240,7 @@ class CountNoise:
     def exact_loss(self, shifts: Sequence[int]) -> LossDistribution | None:
         """Return the law of the loss of counts that differ by `shifts`, each with noise of its own.
 
-        Of unrounded Laplace noise it is an upper bound with the exact maximum, see `algorithms.laplace.laplace_loss`.
+        Of unrounded Laplace noise it is an upper bound with the exact maximum: `algorithms.noise.laplace.laplace_loss`.
         The table of rounded Gaussian noise reaches 36 standard deviations and one change beyond.
 
         Returns

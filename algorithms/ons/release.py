@@ -8,8 +8,8 @@ The folder holds
 - ``release.json``: what was run.
 
 All are functions of noisy counts and of what is public. Every area is named, so which areas there are must be public;
-`algorithms.intake.read_histogram` takes them from a list. Time, and what is said of data that break a rule, depend on
-the data and are outside every promise.
+`algorithms.tables.intake.read_histogram` takes them from a list. Time, and what is said of
+data that break a rule, depend on the data and are outside every promise.
 """
 
 from __future__ import annotations
@@ -27,12 +27,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from algorithms.files import check_folder, whole_folder, write_rows, write_texts
 from algorithms.noise import Rng, TwoTailedGeometric, source_of_noise
 from algorithms.ons.independent import IndependentNoise
 from algorithms.ons.tables import Domain, Table
 from algorithms.ons.top_down import PILOT_SHARES, OnsTopDown
 from algorithms.schema import Schema
+from algorithms.tables.files import check_folder, whole_folder, write_rows, write_texts
 from algorithms.topdown.budget import Share
 
 __all__ = ["LARGEST_RELEASE", "Release", "check_columns", "default_levels", "release"]

@@ -10,8 +10,8 @@ and how it differs from the paper and from production), `postprocess` (non-negat
 from __future__ import annotations
 
 from algorithms.phsafe.budget import noise_parameters, read_config
+from algorithms.phsafe.neighbors.stability import stability_change
 from algorithms.phsafe.release import release
-from algorithms.phsafe.stability import stability_change
-from algorithms.phsafe.tabulate import tabulate
+from algorithms.phsafe.tabulation.tabulate import tabulate
 
 __all__ = ["noise_parameters", "read_config", "release", "stability_change", "tabulate"]

@@ -26,11 +26,11 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
-from algorithms.accountant import conversions
-from algorithms.frames import Frame
 from algorithms.noise import DiscreteGaussian, TwoTailedGeometric
 from algorithms.phsafe.schema import PUERTO_RICO, STATES
 from algorithms.phsafe.tables import QUERIES
+from algorithms.tables.accountant import conversions
+from algorithms.tables.frames import Frame
 from audit.claims import ZCDP, PureDP
 
 __all__ = ["PRESETS", "Config", "Ledger", "Settings", "ledger", "noise_law", "noise_parameters", "read_config"]
@@ -348,7 +348,7 @@ class Ledger:
     def epsilons(self) -> Frame:
         """Columns ``CONVERSION``, ``UNBOUNDED`` and ``BOUNDED``: epsilon in nats at delta.
 
-        By every conversion of `algorithms.accountant.conversions`, which says what they mean.
+        By every conversion of `algorithms.tables.accountant.conversions`, which says what they mean.
         """
         unbounded, bounded = (conversions(claim, self.delta) for claim in (self.unbounded, self.bounded))
         columns = {"UNBOUNDED": list(unbounded.values()), "BOUNDED": list(bounded.values())}
@@ -391,7 +391,7 @@ def ledger(config: Settings, delta: float = 1e-10) -> Ledger:
 
     References
     ----------
-    .. [1] Sexton et al., 2024, theorems 1 to 4; those of the conversions to epsilon are in `algorithms.accountant`.
+    .. [1] Sexton et al., 2024, theorems 1 to 4. Conversions to epsilon: `algorithms.tables.accountant`.
 
     Examples
     --------

@@ -28,10 +28,10 @@ from typing import Any, cast
 
 from scipy.optimize import brentq
 
-from algorithms.frames import Frame
 from algorithms.noise import DiscreteGaussian, TwoTailedGeometric
 from algorithms.phsafe.budget import Config, Settings, noise_law, noise_parameters, read_config
 from algorithms.phsafe.tables import QUERIES
+from algorithms.tables.frames import Frame
 
 __all__ = [
     "Z_EXACT",

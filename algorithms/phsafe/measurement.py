@@ -12,10 +12,10 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from algorithms import noise
-from algorithms.gaussian import losses_of_shifts
+from algorithms.flaxman.gaussian import losses_of_shifts
 from algorithms.noise import DiscreteGaussian, Rng, TwoTailedGeometric
 from algorithms.phsafe.budget import Config, noise_law
-from algorithms.phsafe.tabulate import Tabulation
+from algorithms.phsafe.tabulation.tabulate import Tabulation
 from audit.claims import ZCDP, PureDP
 from audit.exact import LossDistribution, compose_losses
 
@@ -156,7 +156,7 @@ class PHSafe:
         return math.fsum(parts)
 
     def exact_loss(self, pair: Pair) -> LossDistribution | None:
-        """Return the law of the privacy loss of `pair`, all queries together; see `algorithms.gaussian`.
+        """Return the law of the privacy loss of `pair`, all queries together; see `algorithms.flaxman.gaussian`.
 
         Returns
         -------

@@ -35,8 +35,8 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from algorithms.frames import Frame
 from algorithms.phsafe.schema import GEO, MAFID, STATES, UNITS
+from algorithms.tables.frames import Frame
 
 __all__ = ["LARGEST_SYNTHETIC", "Households", "load_households", "synthetic_households", "write_synthetic_households"]
 

@@ -28,9 +28,9 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.fft import irfft, next_fast_len, rfft
 
-from algorithms.frames import Frame
 from algorithms.phsafe.ratios import ratio_law, shared_ratio_laws
 from algorithms.phsafe.tables import DERIVED, PUBLISHED, QUERIES
+from algorithms.tables.frames import Frame
 
 __all__ = ["postprocess"]
 

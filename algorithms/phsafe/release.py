@@ -22,7 +22,7 @@ The flow is the paper's; formats, codes and the order of truncation are the prod
     in production, repeated units are dropped first. Validation refuses them.
 11. The proof of theorem 2 bounds by rho / 2 what its statement bounds by rho; theorem 3 takes from stability that one
     cell changes, where several may. Theorems 3 and 4 hold in the paper's model all the same: see
-    `algorithms.phsafe.stability` and `algorithms.phsafe.neighbors`.
+    `algorithms.phsafe.neighbors.stability` and `algorithms.phsafe.neighbors.worst`.
 
 Unlike production: columns are found by name, households that contradict themselves are refused before anything is
 counted (production stops in the middle of some tables, depending on the data), unmatched rows are in no cell, and a
@@ -47,16 +47,16 @@ from typing import Any
 
 import numpy as np
 
-from algorithms.files import check_folder, whole_file, whole_folder
-from algorithms.frames import Frame
 from algorithms.noise import DiscreteGaussian, Rng, source_of_noise
 from algorithms.phsafe.budget import Config, Ledger, Settings, ledger, noise_parameters, read_config
-from algorithms.phsafe.engine import Engine
 from algorithms.phsafe.measurement import add_noise
 from algorithms.phsafe.postprocess import postprocess
 from algorithms.phsafe.tables import DERIVED, PUBLISHED, QUERIES, level_of, split_level
-from algorithms.phsafe.tabulate import Tabulation, tabulation
-from algorithms.phsafe.validate import Validation
+from algorithms.phsafe.tabulation.tabulate import Tabulation, tabulation
+from algorithms.phsafe.tabulation.validate import Validation
+from algorithms.tables.engine import Engine
+from algorithms.tables.files import check_folder, whole_file, whole_folder
+from algorithms.tables.frames import Frame
 
 __all__ = ["Release", "check_release", "read_release", "release"]
 
@@ -153,7 +153,7 @@ def release(
     Parameters
     ----------
     persons, units, geo : path or frame
-        The three frames, as `algorithms.phsafe.tabulate.tabulate` takes them.
+        The three frames, as `algorithms.phsafe.tabulation.tabulate.tabulate` takes them.
     config : path-like, str, mapping or Config
         A file in the Bureau's format, ``"us"``, ``"pr"``, or what such a file holds.
     out : path-like, optional

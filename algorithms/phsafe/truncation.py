@@ -6,13 +6,13 @@ from typing import Any
 
 import numpy as np
 
-from algorithms.frames import Frame
 from algorithms.phsafe.budget import Settings, noise_law, read_config
-from algorithms.phsafe.engine import Engine, opened
 from algorithms.phsafe.explore import exact_margin_of_error
 from algorithms.phsafe.tables import QUERIES
-from algorithms.phsafe.tabulate import tabulation
-from algorithms.phsafe.validate import Validation
+from algorithms.phsafe.tabulation.tabulate import tabulation
+from algorithms.phsafe.tabulation.validate import Validation
+from algorithms.tables.engine import Engine, opened
+from algorithms.tables.frames import Frame
 
 __all__ = ["truncation_bias"]
 
@@ -34,7 +34,7 @@ def truncation_bias(
     Parameters
     ----------
     persons, units, geo : path or frame
-        As `algorithms.phsafe.tabulate.tabulate` takes them.
+        As `algorithms.phsafe.tabulation.tabulate.tabulate` takes them.
     config : what `read_config` takes
         Thresholds, and the levels that have a budget.
     engine, validation

@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from algorithms.hierarchy import Hierarchy
 from algorithms.schema import Query, Schema
-from algorithms.topdown.family import Box, Joint, answer, refines
+from algorithms.topdown.estimation.family import Box, Joint, answer, refines
 from algorithms.topdown.spine import areas_at, children_of
 
 __all__ = [

@@ -6,9 +6,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from fractions import Fraction
 
-from algorithms.accountant import conversions
-from algorithms.frames import Frame
 from algorithms.noise import DiscreteGaussian
+from algorithms.tables.accountant import conversions
+from algorithms.tables.frames import Frame
 from algorithms.topdown.budget import Claim
 from algorithms.topdown.plan import Plan
 from audit.claims import PureDP
@@ -110,7 +110,7 @@ class Ledger:
     def epsilons(self) -> Frame:
         """Columns ``CONVERSION``, ``REPLACED`` and ``ADDED``: epsilon in nats at delta.
 
-        By every conversion of `algorithms.accountant.conversions`, which says what they mean.
+        By every conversion of `algorithms.tables.accountant.conversions`, which says what they mean.
         """
         replaced, added = (conversions(claim, self.delta) for claim in (self.replaced, self.added))
         return Frame({"CONVERSION": list(replaced), "REPLACED": list(replaced.values()), "ADDED": list(added.values())})

@@ -11,10 +11,10 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from algorithms.flaxman import geometric_loss
-from algorithms.gaussian import losses_of_shifts
+from algorithms.flaxman.gaussian import losses_of_shifts
 from algorithms.noise import DiscreteGaussian, Rng, add_noise
 from algorithms.topdown.constraints import GroupedTotal, broken
-from algorithms.topdown.family import answer
+from algorithms.topdown.estimation.family import answer
 from algorithms.topdown.plan import Known, Plan
 from algorithms.topdown.spine import areas_at
 from audit.exact import LossDistribution, compose_losses

@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from algorithms.noise import Rng
 from algorithms.topdown.budget import Claim
-from algorithms.topdown.estimate import Estimate, estimate
+from algorithms.topdown.estimation.estimate import Estimate, estimate
 from algorithms.topdown.measure import (
     Key,
     Measurements,
@@ -74,7 +74,7 @@ class TopDown(Plan):
         return measure(self, histogram, rng, size=size, only=only)
 
     def estimate(self, measurements: Measurements) -> Estimate:
-        """Post-process measurements: see `algorithms.topdown.estimate.estimate`."""
+        """Post-process measurements: see `algorithms.topdown.estimation.estimate.estimate`."""
         return estimate(self, measurements)
 
     def __call__(self, histogram: ArrayLike, size: int, rng: Rng) -> NDArray[np.int64]:

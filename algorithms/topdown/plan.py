@@ -13,11 +13,11 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from algorithms.hierarchy import Hierarchy
-from algorithms.intake import LARGEST
 from algorithms.schema import Query, Schema
+from algorithms.tables.intake import LARGEST
 from algorithms.topdown.budget import Budget, Law, Share, exact_share
 from algorithms.topdown.constraints import Bounds, Constraint, GroupedTotal, Invariant, given_joints, tightened
-from algorithms.topdown.family import Joint
+from algorithms.topdown.estimation.family import Joint
 from algorithms.topdown.spine import areas_at, check_paths, children_of, node_shares
 
 __all__ = ["Plan"]
@@ -56,7 +56,7 @@ class Plan:
         Query on which parts add up to their parent even in the failsafe; where that has no tables, only what is counted
         by constraints stated above the parts. None: no failsafe.
     solver : {"piqp", "batched"}
-        Interior point, family by family, or the batched solver of `algorithms.topdown.batched` over all runs at once.
+        Interior point, family by family, or `algorithms.topdown.estimation.batched` over all runs at once.
     tolerance : float, optional
         Of the solver, positive; by default its own. Of ``"piqp"`` a relative one, 1e-9; of ``"batched"`` 1e-7 people,
         or standard deviations of the least noise where that is more than one person.

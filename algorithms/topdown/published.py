@@ -13,8 +13,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from algorithms.files import write_rows
 from algorithms.schema import Query
+from algorithms.tables.files import write_rows
 from algorithms.topdown.constraints import Invariant
 from algorithms.topdown.measure import Measurement, Measurements
 from algorithms.topdown.plan import Plan

@@ -12,7 +12,7 @@ The folder holds
 
 All but the invariants are functions of the noisy measurements and of what is public: `read_measurements` and
 ``topdown.estimate`` make the same tables again, and the same reasons of failsafes. Every area is named, so which areas
-there are must be public; `algorithms.intake.read_histogram` takes them from a list. Time, and what is said of
+there are must be public; `algorithms.tables.intake.read_histogram` takes them from a list. Time, and what is said of
 data that break a rule, depend on the data and are outside every promise.
 """
 
@@ -29,9 +29,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from algorithms.files import check_folder, whole_folder, write_texts
 from algorithms.noise import DiscreteGaussian, Rng, source_of_noise
-from algorithms.topdown.estimate import Estimate
+from algorithms.tables.files import check_folder, whole_folder, write_texts
+from algorithms.topdown.estimation.estimate import Estimate
 from algorithms.topdown.ledger import Ledger, ledger
 from algorithms.topdown.measure import Measurements
 from algorithms.topdown.mechanism import TopDown

@@ -15,10 +15,11 @@ from rich.table import Table
 
 from algorithms.hierarchy import Hierarchy
 from algorithms.schema import Schema
-from algorithms.topdown import TopDown, preset, quadratic
-from algorithms.topdown.batched import LevelFit, solve_level
+from algorithms.topdown import TopDown, preset
 from algorithms.topdown.budget import Budget
-from algorithms.topdown.family import Family, Fit
+from algorithms.topdown.estimation import quadratic
+from algorithms.topdown.estimation.batched import LevelFit, solve_level
+from algorithms.topdown.estimation.family import Family, Fit
 from audit.claims import PureDP
 from tests.benchmarks.speed import paired
 

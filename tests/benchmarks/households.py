@@ -22,7 +22,7 @@ from algorithms.phsafe.budget import read_config
 from algorithms.phsafe.measurement import PHSafe
 from algorithms.phsafe.population import load_households, write_synthetic_households
 from algorithms.phsafe.release import release
-from algorithms.phsafe.tabulate import tabulation
+from algorithms.phsafe.tabulation.tabulate import tabulation
 
 SIZES = (1_000_000, 3_000_000, 10_000_000)
 PARTS = 10

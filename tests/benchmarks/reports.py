@@ -11,12 +11,12 @@ import numpy as np
 from rich.console import Console
 from rich.table import Table
 
-from audit.cells import CONFIDENTIAL
 from audit.claims import ZCDP, ApproxDP, Claim, GaussianDP, PureDP
-from audit.provenance import provenance
-from audit.report import build_report
-from audit.residuals import residual_loss
+from audit.estimates.residuals import residual_loss
+from audit.report.formatting import CONFIDENTIAL
+from audit.report.page import build_report
 from audit.results import AuditResult, LossEstimate, verdict_of
+from audit.results.provenance import provenance
 
 __all__ = ["SIZE", "browser_path", "many_results", "opened"]
 

@@ -21,10 +21,10 @@ from algorithms.flaxman import ADPC, GDPC, RDPC
 from algorithms.noise import DiscreteGaussian, TwoTailedGeometric
 from algorithms.population import uniform_population
 from audit.claims import PureDP
-from audit.direct import direct_loss
+from audit.estimates.direct import direct_loss
+from audit.estimates.residuals import residual_loss
 from audit.loss import measure_loss
 from audit.neighbors import NeighborPair
-from audit.residuals import residual_loss
 
 AUTHOR_DIRECT, AUTHOR_RESIDUAL = 110 * 60 + 48, 22.3  # seconds, from the replication notebook's run of 9 September 2019
 START_LIMIT = 30  # milliseconds that the plugin may add to the start of pytest

@@ -1,0 +1,344 @@
+"""Mechanisms that release every answer with noise of its own, alone or composed, and the truncated geometric one."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from algorithms import noise
+from algorithms.benchmarks.queries import AnswerPair, check_answers, check_epsilon, check_generator, check_pair
+from audit.claims import PureDP
+from audit.exact import LossDistribution, loss_from_logs
+
+__all__ = ["Laplace", "LaplaceParallel", "NoisyHist1", "NoisyHist2", "PrefixSum", "TruncatedGeometric"]
+
+Floats = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class Laplace:
+    """Laplace mechanism: noise of scale ``1 / epsilon`` on every answer.
+
+    **Claim.** Pure DP with `epsilon` when one answer changes by at most 1, and all others stay.
+    **Sensitivity.** 1, in the sum of the changes of all answers.
+
+    Attributes
+    ----------
+    epsilon : float
+        Budget in nats as promised, positive and finite.
+
+    References
+    ----------
+    .. [1] Dwork, McSherry, Nissim and Smith, "Calibrating Noise to Sensitivity in Private Data Analysis", 2006,
+       proposition 1.
+
+    Examples
+    --------
+    >>> mechanism = Laplace(0.1)
+    >>> mechanism([1], 5, np.random.default_rng(1)).shape
+    (5, 1)
+    >>> (mechanism.log_likelihood([[3.0]], [2]) - mechanism.log_likelihood([[3.0]], [1])).round(12).tolist()
+    [0.1]
+    """
+
+    entrywise: ClassVar[bool] = True
+
+    epsilon: float
+
+    def __post_init__(self) -> None:
+        check_epsilon(self.epsilon)
+
+    @property
+    def noise(self) -> noise.Laplace:
+        """Noise of every answer."""
+        return noise.Laplace(1 / self.epsilon)
+
+    @property
+    def claim(self) -> PureDP:
+        """What the algorithm promises."""
+        return PureDP(self.epsilon)
+
+    def __call__(self, queries: ArrayLike, size: int, rng: np.random.Generator) -> Floats:
+        """Release `queries`, shape (queries,), `size` times over: shape (size, queries)."""
+        answers = check_answers(queries)
+        released = self.noise.sample((size, answers.size), rng)
+        released += answers
+        return released
+
+    def log_likelihood(self, outputs: ArrayLike, queries: ArrayLike) -> Floats:
+        """Return the log density of each release on the database that answers `queries`, shape (runs,).
+
+        Raises
+        ------
+        ValueError
+            If a release has not one number for each query.
+        """
+        answers = check_answers(queries)
+        return np.asarray(self.noise.logpdf(_releases(outputs, answers.size) - answers).sum(axis=1))
+
+
+@dataclass(frozen=True)
+class NoisyHist1(Laplace):
+    """Noisy histogram, correct: Laplace noise of scale ``1 / epsilon`` on every cell.
+
+    **Claim.** Pure DP with `epsilon` when one person is added or removed.
+    **Sensitivity.** One person changes one cell by 1.
+
+    Attributes
+    ----------
+    epsilon : float
+        Budget in nats as promised, positive and finite.
+
+    References
+    ----------
+    .. [1] Ding, Wang, Wang, Zhang and Kifer, "Detecting Violations of Differential Privacy", 2018, algorithm 9.
+    """
+
+
+@dataclass(frozen=True)
+class NoisyHist2(Laplace):
+    """Noisy histogram with the scale upside down: Laplace noise of scale `epsilon` on every cell.
+
+    **Claim.** Pure DP with `epsilon` when one person is added or removed.
+    **Sensitivity.** One person changes one cell by 1.
+    **Bug.** The loss is ``1 / epsilon``: 10 where 0.1 is promised.
+
+    Attributes
+    ----------
+    epsilon : float
+        Budget in nats as promised, positive and finite.
+
+    References
+    ----------
+    .. [1] Ding et al., 2018, algorithm 10.
+    """
+
+    @property
+    def noise(self) -> noise.Laplace:
+        """Noise of every cell."""
+        return noise.Laplace(self.epsilon)
+
+
+@dataclass(frozen=True)
+class LaplaceParallel(Laplace):
+    """Many Laplace mechanisms on the same answers, each with a part of the budget; all outputs are released.
+
+    **Claim.** Pure DP with `epsilon` when one answer changes by at most 1, and all others stay. The loss reaches it
+    only where every part is beyond the answer: with probability about 2^-20 for 20 parts.
+    **Sensitivity.** 1 in every part.
+
+    Attributes
+    ----------
+    epsilon : float
+        Budget in nats of all parts together, positive and finite.
+    parts : int
+        How many releases share the budget, at least 1.
+
+    References
+    ----------
+    .. [1] Bichsel, Steffen, Bogunovic and Vechev, "DP-Sniper: Black-Box Discovery of Differential Privacy Violations
+       using Classifiers", 2021.
+
+    Examples
+    --------
+    >>> LaplaceParallel(0.1, parts=20)([1], 5, np.random.default_rng(1)).shape
+    (5, 20)
+    """
+
+    entrywise: ClassVar[bool] = False
+
+    parts: int = 20
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if isinstance(self.parts, bool) or not isinstance(self.parts, int | np.integer):
+            raise TypeError(f"parts must be an integer, got {self.parts!r}")
+        if self.parts < 1:
+            raise ValueError(f"parts must be at least 1, got {self.parts}")
+
+    @property
+    def noise(self) -> noise.Laplace:
+        """Noise of every answer in one part."""
+        return noise.Laplace(self.parts / self.epsilon)
+
+    def __call__(self, queries: ArrayLike, size: int, rng: np.random.Generator) -> Floats:
+        """Release `queries`, shape (queries,), `size` times over: shape (size, parts * queries), part after part."""
+        return super().__call__(np.tile(check_answers(queries), self.parts), size, rng)
+
+    def log_likelihood(self, outputs: ArrayLike, queries: ArrayLike) -> Floats:
+        """Return the log density of each release on the database that answers `queries`, shape (runs,)."""
+        return super().log_likelihood(outputs, np.tile(check_answers(queries), self.parts))
+
+
+@dataclass(frozen=True)
+class PrefixSum(Laplace):
+    """Running sums of noisy answers: the first, the first two, and so on, with noise of scale ``1 / epsilon`` each.
+
+    **Claim.** Pure DP with `epsilon` when one answer changes by at most 1, and all others stay. Differences of the sums
+    give every noisy answer back, so where all `n` answers change the loss is ``n * epsilon``.
+    **Sensitivity.** 1, in the sum of the changes of all answers.
+
+    Attributes
+    ----------
+    epsilon : float
+        Budget in nats as promised, positive and finite.
+
+    References
+    ----------
+    .. [1] Wang, Ding, Wang, Kifer and Zhang, "Proving Differential Privacy with Shadow Execution", 2019, section 6.
+
+    Examples
+    --------
+    >>> PrefixSum(0.1)([1, 1, 1], 5, np.random.default_rng(1)).shape
+    (5, 3)
+    """
+
+    entrywise: ClassVar[bool] = False
+
+    def __call__(self, queries: ArrayLike, size: int, rng: np.random.Generator) -> Floats:
+        """Release `queries`, shape (queries,), `size` times over: sums, shape (size, queries)."""
+        noisy = super().__call__(queries, size, rng)
+        return np.cumsum(noisy, axis=1, out=noisy)
+
+    def log_likelihood(self, outputs: ArrayLike, queries: ArrayLike) -> Floats:
+        """Return the log density of each release on the database that answers `queries`, shape (runs,)."""
+        sums = _releases(outputs, check_answers(queries).size)
+        return super().log_likelihood(np.diff(sums, axis=1, prepend=0.0), queries)
+
+
+@dataclass(frozen=True)
+class TruncatedGeometric:
+    """Geometric noise cut off at no people and at all people, drawn by whole-number arithmetic alone; wrong logarithm.
+
+    **Claim.** Pure DP with `epsilon` when one person is added or removed.
+    **Sensitivity.** One person changes one count by 1.
+    **Bug.** With ``k = ceil(log2(2 / epsilon))`` the loss ``log(1 + 2**-k)`` is at most ``epsilon / 2``. Here, as in
+    the benchmark of DP-Sniper, the logarithm is the natural one: 0.1178 where 0.1 is promised, 0.0308 with the right k.
+
+    Attributes
+    ----------
+    epsilon : float
+        Budget in nats as promised, positive and at most 1.
+    people : int
+        How many there are: the largest count. So many that ``(2**(k+1) + 1) * (2**k + 1)**(people - 1)`` stays below
+        2**63.
+
+    References
+    ----------
+    .. [1] Balcer and Vadhan, "Differential Privacy on Finite Computers", 2018, algorithm 4.8 and theorem 4.7.
+    .. [2] Bichsel, Steffen, Bogunovic and Vechev, "DP-Sniper: Black-Box Discovery of Differential Privacy Violations
+       using Classifiers", 2021.
+
+    Examples
+    --------
+    >>> mechanism = TruncatedGeometric(0.1)
+    >>> mechanism([1], 5, np.random.default_rng(2)).ravel().tolist()
+    [5, 0, 0, 0, 0]
+    >>> round(mechanism.true_loss, 4)
+    0.1178
+    """
+
+    epsilon: float
+    people: int = 5
+
+    def __post_init__(self) -> None:
+        if check_epsilon(self.epsilon) > 1:
+            raise ValueError(f"epsilon must be at most 1, got {self.epsilon}")
+        if isinstance(self.people, bool) or not isinstance(self.people, int | np.integer):
+            raise TypeError(f"people must be an integer, got {self.people!r}")
+        if self.people < 1:
+            raise ValueError(f"people must be at least 1, got {self.people}")
+        if self._total >= 2**63:
+            raise ValueError(f"people must be few enough for probabilities in 63 bits, got {self.people}")
+
+    @property
+    def claim(self) -> PureDP:
+        """What the algorithm promises."""
+        return PureDP(self.epsilon)
+
+    @property
+    def true_loss(self) -> float:
+        """Loss in nats when one person is added or removed."""
+        return math.log1p(1 / self._power)
+
+    @property
+    def _power(self) -> int:
+        return 1 << math.ceil(math.log(2 / self.epsilon))
+
+    @property
+    def _total(self) -> int:
+        total: int = (2 * self._power + 1) * (self._power + 1) ** (int(self.people) - 1)
+        return total
+
+    def __call__(self, queries: ArrayLike, size: int, rng: np.random.Generator) -> NDArray[np.int64]:
+        """Release counts, shape (queries,), `size` times over: shape (size, queries)."""
+        counts = self._counts(queries)
+        drawn = check_generator(rng).integers(1, self._total, (size, counts.size), endpoint=True)
+        for query, count in enumerate(counts):
+            drawn[:, query] = np.searchsorted(self._scaled_cdf(int(count)), drawn[:, query])
+        return drawn
+
+    def log_likelihood(self, outputs: ArrayLike, queries: ArrayLike) -> Floats:
+        """Return the log probability of each release on the database with these counts, shape (runs,).
+
+        Raises
+        ------
+        ValueError
+            If a release has not one number for each count.
+        """
+        counts = self._counts(queries)
+        released = _releases(outputs, counts.size)
+        possible = np.asarray(np.isin(released, np.arange(self.people + 1)).all(axis=1))
+        index = np.where(possible[:, None], released, 0).astype(np.int64)
+        found = sum((self._logpmf(int(count))[index[:, i]] for i, count in enumerate(counts)), np.zeros(len(index)))
+        return np.where(possible, found, -np.inf)
+
+    def exact_loss(self, pair: AnswerPair) -> LossDistribution:
+        """Return the law of the privacy loss of `pair`.
+
+        Returns
+        -------
+        LossDistribution
+            Exact up to rounding.
+
+        Raises
+        ------
+        ValueError
+            If the two databases have not the same number of counts.
+        """
+        check_pair(pair)
+        law = LossDistribution(np.zeros(1), np.zeros(1))
+        for x, y in zip(self._counts(pair.x), self._counts(pair.y), strict=True):
+            law = law.compose(loss_from_logs(self._logpmf(int(x)), self._logpmf(int(y))))
+        return law
+
+    def _counts(self, queries: ArrayLike) -> Floats:
+        counts = check_answers(queries)
+        wrong = counts[(counts < 0) | (counts > self.people) | (counts != np.floor(counts))]
+        if wrong.size:
+            raise ValueError(f"counts must be whole numbers from 0 to {self.people}, got {wrong[0]}")
+        return counts
+
+    def _scaled_cdf(self, count: int) -> NDArray[np.int64]:
+        """Distribution function of a release, times the whole number `_total`, shape (people + 1,)."""
+        power, people, total = self._power, int(self.people), self._total
+        below = [power ** (count - z) * (power + 1) ** (people - count + z) for z in range(count)]
+        above = [
+            total - power ** (z - count + 1) * (power + 1) ** (people - 1 - z + count) for z in range(count, people)
+        ]
+        return np.array([*below, *above, total])
+
+    def _logpmf(self, count: int) -> Floats:
+        return np.asarray(np.log(np.diff(self._scaled_cdf(count), prepend=0)) - math.log(self._total))
+
+
+def _releases(outputs: ArrayLike, numbers: int) -> Floats:
+    """Return releases of that many numbers as floats, shape (runs, numbers)."""
+    released = np.asarray(outputs, np.float64)
+    if released.ndim != 2 or released.shape[1] != numbers:
+        raise ValueError(f"outputs must be rows of {numbers} numbers, got shape {released.shape}")
+    return released

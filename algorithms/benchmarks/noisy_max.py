@@ -1,0 +1,263 @@
+"""Report noisy max: which query has the largest noisy answer, two right ways and two that release the answer itself.
+
+Every answer changes by at most 1 between neighbors, and gets noise of scale ``2 / epsilon``.
+
+References
+----------
+.. [1] Ding, Wang, Wang, Zhang and Kifer, "Detecting Violations of Differential Privacy", 2018, algorithms 5 to 8.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from scipy.special import logsumexp
+
+from algorithms.benchmarks.quadrature import Panels, laplace_log_cdf
+from algorithms.benchmarks.queries import AnswerPair, check_answers, check_epsilon, check_pair, chunks
+from algorithms.noise import Laplace
+from audit.claims import PureDP
+from audit.exact import LossDistribution, loss_from_logs
+
+__all__ = ["ReportNoisyMax1", "ReportNoisyMax2", "ReportNoisyMax3", "ReportNoisyMax4"]
+
+Floats = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class _NoisyMax:
+    """What the four have in common."""
+
+    epsilon: float
+
+    def __post_init__(self) -> None:
+        check_epsilon(self.epsilon)
+
+    @property
+    def claim(self) -> PureDP:
+        """What the algorithm promises."""
+        return PureDP(self.epsilon)
+
+    @property
+    def noise(self) -> Laplace:
+        """Laplace noise of every answer; exponential noise is its magnitude."""
+        return Laplace(2 / self.epsilon)
+
+    def _noisy(self, answers: Floats, runs: int, rng: np.random.Generator) -> Floats:
+        return answers + self.noise.sample((runs, answers.size), rng)
+
+
+@dataclass(frozen=True)
+class ReportNoisyMax1(_NoisyMax):
+    """Report noisy max with Laplace noise, correct: releases the index.
+
+    **Claim.** Pure DP with `epsilon`, which is approached with many queries.
+    **Sensitivity.** Every answer changes by at most 1.
+
+    Attributes
+    ----------
+    epsilon : float
+        Budget in nats as promised, positive and finite.
+
+    References
+    ----------
+    .. [1] Ding et al., 2018, algorithm 5; Dwork and Roth, 2014, claim 3.9.
+
+    Examples
+    --------
+    >>> ReportNoisyMax1(0.1)([1, 90, 1], 4, np.random.default_rng(1)).tolist()
+    [2, 1, 1, 1]
+    """
+
+    def __call__(self, queries: ArrayLike, size: int, rng: np.random.Generator) -> NDArray[np.int64]:
+        """Release `queries`, shape (queries,), `size` times over: indices, shape (size,)."""
+        answers = check_answers(queries)
+        index = np.empty(size, np.int64)
+        for rows in chunks(size, answers.size):
+            index[rows] = self._noisy(answers, rows.stop - rows.start, rng).argmax(axis=1)
+        return index
+
+    def log_likelihood(self, outputs: ArrayLike, queries: ArrayLike) -> Floats:
+        """Return the log probability of each index on the database that answers `queries`, shape (runs,).
+
+        Raises
+        ------
+        ValueError
+            If outputs are no list of indices, or the answers lie too far apart to integrate over.
+        """
+        index, answers = np.asarray(outputs), check_answers(queries)
+        if index.ndim != 1:
+            raise ValueError(f"outputs must be one index a run, got shape {index.shape}")
+        known = np.isin(index, np.arange(answers.size))
+        return np.where(known, self._log_probabilities(answers)[np.where(known, index, 0).astype(np.int64)], -np.inf)
+
+    def exact_loss(self, pair: AnswerPair) -> LossDistribution | None:
+        """Return the law of the privacy loss of `pair`.
+
+        Returns
+        -------
+        LossDistribution or None
+            None when the answers lie too far apart to integrate over.
+
+        Raises
+        ------
+        ValueError
+            If the two databases do not answer the same number of queries.
+        """
+        x, y = check_pair(pair)
+        try:
+            return loss_from_logs(self._log_probabilities(x), self._log_probabilities(y))
+        except ValueError:  # too far apart
+            return None
+
+    def _log_probabilities(self, answers: Floats) -> Floats:
+        """Log probability of every index, shape (queries,)."""
+        scale = self.noise.scale
+        panels = Panels(answers, scale, answers.size / scale)
+        noise = panels.points - answers[:, None]
+        largest = np.eye(answers.size)
+        nothing = np.zeros(panels.points.size)
+        others = (1 - largest, laplace_log_cdf(noise, scale))
+        return panels.log_integrals(nothing, (largest, self.noise.logpdf(noise)), others)
+
+
+@dataclass(frozen=True)
+class ReportNoisyMax2(ReportNoisyMax1):
+    """Report noisy max with exponential noise, correct: releases the index.
+
+    **Claim.** Pure DP with `epsilon`, reached where one answer falls by 1 and all others rise by 1.
+    **Sensitivity.** Every answer changes by at most 1.
+
+    Attributes
+    ----------
+    epsilon : float
+        Budget in nats as promised, positive and finite.
+
+    References
+    ----------
+    .. [1] Ding et al., 2018, algorithm 6; Dwork and Roth, 2014, section 3.3.
+    """
+
+    def _noisy(self, answers: Floats, runs: int, rng: np.random.Generator) -> Floats:
+        return answers + np.abs(self.noise.sample((runs, answers.size), rng))
+
+    def _log_probabilities(self, answers: Floats) -> Floats:
+        # With u = exp(-(v - highest) / scale) for the largest noisy answer v, the density of index i is a polynomial
+        # in u on (0, 1): Gauss-Legendre with half as many points as queries is exact.
+        log_share = (answers - answers.max()) / self.noise.scale
+        points, weights = np.polynomial.legendre.leggauss(answers.size // 2 + 1)
+        log_cdf = np.log1p(-np.exp(log_share)[:, None] * (1 + points) / 2)
+        return np.asarray(log_share + logsumexp(log_cdf.sum(axis=0) - log_cdf + np.log(weights / 2), axis=1))
+
+
+@dataclass(frozen=True)
+class ReportNoisyMax3(_NoisyMax):
+    """Noisy max that releases the largest noisy answer in place of its index; Laplace noise.
+
+    **Claim.** Pure DP with `epsilon`.
+    **Sensitivity.** Every answer changes by at most 1.
+    **Bug.** Far below all answers the density is that of every noise together: the loss comes to ``epsilon / 2`` a
+    query where all answers rise by 1.
+
+    Attributes
+    ----------
+    epsilon : float
+        Budget in nats as promised, positive and finite.
+
+    References
+    ----------
+    .. [1] Ding et al., 2018, algorithm 7.
+
+    Examples
+    --------
+    >>> ReportNoisyMax3(0.1)([1, 90, 1], 4, np.random.default_rng(1)).round(1).tolist()
+    [108.5, 87.7, 101.0, 110.8]
+    """
+
+    def __call__(self, queries: ArrayLike, size: int, rng: np.random.Generator) -> Floats:
+        """Release `queries`, shape (queries,), `size` times over: largest noisy answers, shape (size,)."""
+        answers = check_answers(queries)
+        largest = np.empty(size)
+        for rows in chunks(size, answers.size):
+            largest[rows] = self._noisy(answers, rows.stop - rows.start, rng).max(axis=1)
+        return largest
+
+    def log_likelihood(self, outputs: ArrayLike, queries: ArrayLike) -> Floats:
+        """Return the log density of each release on the database that answers `queries`, shape (runs,).
+
+        Raises
+        ------
+        ValueError
+            If outputs are no list of numbers.
+        """
+        released, answers = np.asarray(outputs, np.float64), check_answers(queries)
+        if released.ndim != 1:
+            raise ValueError(f"outputs must be one number a run, got shape {released.shape}")
+        noise = released - answers[:, None]
+        log_cdf = self._log_cdf(noise)
+        with np.errstate(invalid="ignore"):  # nothing less nothing, where the output is impossible
+            others = log_cdf.sum(axis=0) - log_cdf
+        possible = np.isfinite(log_cdf).all(axis=0)
+        return np.where(possible, logsumexp(self._log_pdf(noise) + np.where(possible, others, 0.0), axis=0), -np.inf)
+
+    def _log_pdf(self, noise: Floats) -> Floats:
+        return self.noise.logpdf(noise)
+
+    def _log_cdf(self, noise: Floats) -> Floats:
+        return laplace_log_cdf(noise, self.noise.scale)
+
+
+@dataclass(frozen=True)
+class ReportNoisyMax4(ReportNoisyMax3):
+    """Noisy max that releases the largest noisy answer in place of its index; exponential noise.
+
+    **Claim.** Pure DP with `epsilon`.
+    **Sensitivity.** Every answer changes by at most 1.
+    **Bug.** Exponential noise is never negative: no output is below the largest answer, and the loss is infinite where
+    that answer changes.
+
+    Attributes
+    ----------
+    epsilon : float
+        Budget in nats as promised, positive and finite.
+
+    References
+    ----------
+    .. [1] Ding et al., 2018, algorithm 8.
+
+    Examples
+    --------
+    >>> ReportNoisyMax4(0.1).log_likelihood([0.5, 1.5, 2.5], [1, 1]).round(3).tolist()
+    [-inf, -6.029, -5.005]
+    """
+
+    def support_masses(self, pair: AnswerPair) -> tuple[float, float]:
+        """Return how likely an output is that only one of the two databases can produce.
+
+        Returns
+        -------
+        tuple of float
+            Probability on `x` of what `y` cannot produce, and on `y` of what `x` cannot.
+
+        Raises
+        ------
+        ValueError
+            If the two databases do not answer the same number of queries.
+        """
+        x, y = check_pair(pair)
+        return self._mass_below(y.max(), x), self._mass_below(x.max(), y)
+
+    def _mass_below(self, limit: float, answers: Floats) -> float:
+        return float(np.exp(self._log_cdf(limit - answers).sum()))
+
+    def _noisy(self, answers: Floats, runs: int, rng: np.random.Generator) -> Floats:
+        return answers + np.abs(self.noise.sample((runs, answers.size), rng))
+
+    def _log_pdf(self, noise: Floats) -> Floats:
+        return np.where(noise >= 0, -noise / self.noise.scale - np.log(self.noise.scale), -np.inf)
+
+    def _log_cdf(self, noise: Floats) -> Floats:
+        with np.errstate(divide="ignore"):
+            return np.log(-np.expm1(-np.maximum(noise, 0.0) / self.noise.scale))

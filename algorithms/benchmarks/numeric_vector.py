@@ -1,0 +1,254 @@
+"""Sparse vector mechanisms that also release noisy answers, and two of them side by side.
+
+Released are two rows a run: the codes of `sparse_vector` (1 above the threshold, 0 below, -1 not reached),
+and the noisy answers of the queries above it, 0 where there is none: the code tells no answer from an answer of 0.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from scipy.special import logsumexp
+
+from algorithms.benchmarks.quadrature import Panels, gauss, laplace_log_cdf
+from algorithms.benchmarks.queries import AnswerPair, check_answers, chunks, unique_rows
+from algorithms.benchmarks.sparse_vector import ABOVE, BELOW, SVT1, SVT4
+from algorithms.noise import Laplace
+from audit.claims import PureDP
+
+__all__ = ["SVT3", "NumericalSVT", "SVT34Parallel"]
+
+Floats = NDArray[np.float64]
+BLOCK = 2**18  # answers whose likelihood is worked out at a time
+
+
+@dataclass(frozen=True)
+class NumericalSVT(SVT1):
+    """Numerical sparse vector, correct: releases an answer above the threshold with fresh noise.
+
+    **Claim.** Pure DP with `epsilon`, a third of it for each of the three noises.
+    **Sensitivity.** Every answer changes by at most 1.
+
+    Attributes
+    ----------
+    epsilon : float
+        Budget in nats as promised, positive and finite.
+    threshold : float
+        What answers are compared with, in their units.
+    positives : int
+        Answers above the threshold after which a run stops, at least 1.
+
+    References
+    ----------
+    .. [1] Wang, Ding, Wang, Kifer and Zhang, "Proving Differential Privacy with Shadow Execution", 2019, section 6;
+       Dwork and Roth, "The Algorithmic Foundations of Differential Privacy", 2014, section 3.6.
+
+    Examples
+    --------
+    >>> NumericalSVT(0.1)([1, 1, 1], 5, np.random.default_rng(3)).shape
+    (5, 2, 3)
+    """
+
+    @property
+    def level_noise(self) -> Laplace:
+        """Noise of the threshold."""
+        return Laplace(3 / self.epsilon)
+
+    @property
+    def answer_noise(self) -> Laplace:
+        """Noise of every answer when it is compared."""
+        return Laplace(6 * self.positives / self.epsilon)
+
+    @property
+    def release_noise(self) -> Laplace:
+        """Noise of every answer that is released."""
+        return Laplace(3 * self.positives / self.epsilon)
+
+    def __call__(self, queries: ArrayLike, size: int, rng: np.random.Generator) -> Floats:
+        """Release `queries`, shape (queries,), `size` times over: codes and answers, shape (size, 2, queries)."""
+        answers = check_answers(queries)
+        released = np.empty((size, 2, answers.size))
+        for rows in chunks(size, 2 * answers.size):
+            codes, compared = self._run(answers, rows.stop - rows.start, rng)
+            released[rows, 0] = codes
+            released[rows, 1] = np.where(codes == ABOVE, self._told(answers, compared, rng), 0.0)
+        return released
+
+    def log_likelihood(self, outputs: ArrayLike, queries: ArrayLike) -> Floats:
+        """Return the log density of each release on the database that answers `queries`, shape (runs,).
+
+        Raises
+        ------
+        ValueError
+            If a release is not two rows of one number for each query, or the answers lie too far apart to integrate.
+        """
+        answers, released = check_answers(queries), np.asarray(outputs, np.float64)
+        if released.ndim != 3 or released.shape[1:] != (2, answers.size):
+            raise ValueError(f"outputs must be 2 rows of {answers.size} numbers each, got shape {released.shape}")
+        codes, told = released[:, 0], released[:, 1]
+        found = np.full(len(released), -np.inf)
+        legal = self._legal(codes) & ((codes == ABOVE) | (told == 0)).all(axis=1)
+        found[legal] = self._log_density(codes[legal].astype(np.int8), told[legal], answers)
+        return found
+
+    def exact_loss(self, pair: AnswerPair) -> None:
+        """Return None: the law of the loss is continuous, and no table holds it exactly."""
+
+    def _told(self, answers: Floats, compared: Floats, rng: np.random.Generator) -> Floats:
+        return answers + self.release_noise.sample(compared.shape, rng)
+
+    def _log_density(self, codes: NDArray[np.int8], told: Floats, answers: Floats) -> Floats:
+        log_noise = np.where(codes == ABOVE, self.release_noise.logpdf(told - answers), 0.0).sum(axis=1)
+        return np.asarray(super().log_likelihood(codes, answers) + log_noise)
+
+
+@dataclass(frozen=True)
+class SVT3(NumericalSVT):
+    """Sparse vector that releases the very noisy answer that it has compared with the threshold.
+
+    **Claim.** Pure DP with `epsilon`.
+    **Sensitivity.** Every answer changes by at most 1.
+    **Bug.** A released answer of `v` tells that the noisy threshold was at most `v`: the noise of the threshold no
+    longer covers the answers below it. The loss grows with the number of queries, up to ``epsilon / (2 positives)``
+    each; where all answers rise by 1 it comes to exactly that.
+
+    Attributes
+    ----------
+    epsilon, threshold, positives
+        As in `NumericalSVT`.
+
+    References
+    ----------
+    .. [1] Lyu, Su and Li, 2017, algorithm 3, after Roth's lecture notes, 2011.
+    """
+
+    @property
+    def level_noise(self) -> Laplace:
+        """Noise of the threshold."""
+        return Laplace(2 / self.epsilon)
+
+    @property
+    def answer_noise(self) -> Laplace:
+        """Noise of every answer, compared and released."""
+        return self.release_noise
+
+    @property
+    def release_noise(self) -> Laplace:
+        """Noise of every answer, compared and released."""
+        return Laplace(2 * self.positives / self.epsilon)
+
+    def _told(self, answers: Floats, compared: Floats, rng: np.random.Generator) -> Floats:
+        return compared
+
+    def _log_density(self, codes: NDArray[np.int8], told: Floats, answers: Floats) -> Floats:
+        found: Floats = np.where(codes == ABOVE, self.release_noise.logpdf(told - answers), 0.0).sum(axis=1)
+        highest = np.where(codes == ABOVE, told, np.inf).min(axis=1) - self.threshold  # that the noise can have been
+        rows, which = unique_rows(codes == BELOW)
+        for row, below in enumerate(rows):
+            runs = np.flatnonzero(which == row)
+            found[runs] += self._log_below(answers[below.astype(bool)], highest[runs])
+        return found
+
+    def _log_below(self, answers: Floats, highest: Floats) -> Floats:
+        """Log probability that the threshold's noise is at most `highest`, and all these noisy answers below it."""
+        level, noise = self.level_noise, self.answer_noise.scale
+        gaps = answers - self.threshold
+        rise = 1 / level.scale + answers.size / noise  # of the log integrand below all kinks
+        panels = Panels(np.append(gaps, 0.0), level.scale, rise)
+        edges = panels.edges
+
+        def log_integrand(points: Floats) -> Floats:
+            total = level.logpdf(points)
+            for gap in gaps:
+                total += laplace_log_cdf(points - gap, noise)
+            return total
+
+        pieces = logsumexp((log_integrand(panels.points) + panels.log_weights).reshape(edges.size - 1, -1), axis=1)
+        start = log_integrand(edges[:1]) - math.log(rise)
+        upto = np.logaddexp.accumulate(np.append(start, pieces))
+        found = np.empty(highest.size)
+        for rows in (slice(start, start + BLOCK) for start in range(0, highest.size, BLOCK)):
+            high = np.minimum(highest[rows], edges[-1])
+            last = np.searchsorted(edges, high, side="right") - 1
+            inside = last >= 0
+            points, log_weights = gauss(edges[np.maximum(last, 0)], np.where(inside, high, edges[0]))
+            rest = logsumexp(log_integrand(points) + log_weights, axis=1)
+            found[rows] = np.where(inside, np.logaddexp(upto[last], rest), log_integrand(high) - math.log(rise))
+        return found
+
+
+@dataclass(frozen=True)
+class SVT34Parallel:
+    """`SVT3` and `SVT4` on the same queries, independently: both outputs are released.
+
+    **Claim.** Pure DP with twice `epsilon`, as each of the two promises it.
+    **Sensitivity.** Every answer changes by at most 1.
+    **Bug.** Those of both; their losses add up.
+
+    Attributes
+    ----------
+    epsilon : float
+        Budget in nats that each of the two promises, positive and finite.
+    threshold : float
+        What answers are compared with, in their units.
+    positives : int
+        Answers above the threshold after which each of the two stops, at least 1.
+
+    References
+    ----------
+    .. [1] Bichsel, Steffen, Bogunovic and Vechev, "DP-Sniper: Black-Box Discovery of Differential Privacy Violations
+       using Classifiers", 2021.
+
+    Examples
+    --------
+    >>> SVT34Parallel(0.1)([1, 1, 1], 5, np.random.default_rng(3)).shape
+    (5, 3, 3)
+    """
+
+    epsilon: float
+    threshold: float = 1.0
+    positives: int = 2
+
+    def __post_init__(self) -> None:
+        _ = self.numeric, self.codes  # refuse bad parameters
+
+    @property
+    def numeric(self) -> SVT3:
+        """The one that releases answers."""
+        return SVT3(self.epsilon, self.threshold, self.positives)
+
+    @property
+    def codes(self) -> SVT4:
+        """The one that releases codes."""
+        return SVT4(self.epsilon, self.threshold, self.positives)
+
+    @property
+    def claim(self) -> PureDP:
+        """What the two promise together."""
+        return PureDP(2 * self.epsilon)
+
+    def __call__(self, queries: ArrayLike, size: int, rng: np.random.Generator) -> Floats:
+        """Release `queries` `size` times over, shape (size, 3, queries): codes and answers, then the other's codes."""
+        answers = check_answers(queries)
+        released = np.empty((size, 3, answers.size))
+        for rows in chunks(size, 3 * answers.size):
+            released[rows, :2] = self.numeric(answers, rows.stop - rows.start, rng)
+            released[rows, 2] = self.codes(answers, rows.stop - rows.start, rng)
+        return released
+
+    def log_likelihood(self, outputs: ArrayLike, queries: ArrayLike) -> Floats:
+        """Return the log density of each release on the database that answers `queries`, shape (runs,).
+
+        Raises
+        ------
+        ValueError
+            If a release is not three rows of one number for each query.
+        """
+        released = np.asarray(outputs, np.float64)
+        if released.ndim != 3 or released.shape[1] != 3:
+            raise ValueError(f"outputs must be 3 rows of numbers each, got shape {released.shape}")
+        numeric = self.numeric.log_likelihood(released[:, :2], queries)
+        return np.asarray(numeric + self.codes.log_likelihood(released[:, 2], queries))

@@ -1,0 +1,190 @@
+"""RAPPOR: one user's value, hashed into a Bloom filter whose bits are then reported at random.
+
+Neighbors are any two values of one user, a pair that is declared. Values are whole numbers; their hash is MD5 of the
+decimal digits, one byte of the digest for each hash function, as in the published client.
+
+References
+----------
+.. [1] Erlingsson, Pihur and Korolova, "RAPPOR: Randomized Aggregatable Privacy-Preserving Ordinal Response", 2014.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import math
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from algorithms.benchmarks.queries import AnswerPair, check_answers, check_generator, chunks
+from audit.claims import PureDP
+from audit.exact import LossDistribution, loss_from_logs
+
+__all__ = ["RAPPOR", "OneTimeRAPPOR"]
+
+
+@dataclass(frozen=True)
+class OneTimeRAPPOR:
+    """One-time RAPPOR: the permanent response alone, every bit of the filter replaced by a coin with probability `f`.
+
+    **Claim.** Pure DP with ``2 * hashes * log((2 - f) / f)``, reached by two values that share no bit.
+    **Sensitivity.** A value sets at most `hashes` bits, so two values differ in at most twice as many.
+
+    Attributes
+    ----------
+    f : float
+        Probability with which a bit becomes a fair coin, between 0 and 1.
+    hashes : int
+        Hash functions, 1 to 16.
+    bits : int
+        Size of the filter, at least 1.
+
+    References
+    ----------
+    .. [1] Erlingsson, Pihur and Korolova, 2014, steps 1 and 2 of section 2, theorem 1.
+
+    Examples
+    --------
+    >>> mechanism = OneTimeRAPPOR()
+    >>> mechanism([1], 5, np.random.default_rng(1)).shape, round(mechanism.claim.epsilon, 3)
+    ((5, 20), 0.801)
+    """
+
+    f: float = 0.95
+    hashes: int = 4
+    bits: int = 20
+
+    def __post_init__(self) -> None:
+        for name, least, most in (("hashes", 1, 16), ("bits", 1, 2**16)):
+            number = getattr(self, name)
+            if isinstance(number, bool) or not isinstance(number, int | np.integer):
+                raise TypeError(f"{name} must be an integer, got {number!r}")
+            if not least <= number <= most:
+                raise ValueError(f"{name} must be from {least} to {most}, got {number}")
+        if not 0 < self.f < 1:
+            raise ValueError(f"f must be between 0 and 1, got {self.f}")
+
+    @property
+    def rates(self) -> tuple[float, float]:
+        """How often a bit is reported as 1: where the filter has 0, and where it has 1."""
+        return self.f / 2, 1 - self.f / 2
+
+    @property
+    def claim(self) -> PureDP:
+        """What the algorithm promises: a bit more and a bit less for every hash function."""
+        zero, one = self.rates
+        return PureDP(self.hashes * math.log(one * (1 - zero) / (zero * (1 - one))))
+
+    def bloom(self, value: Any) -> NDArray[np.bool_]:
+        """Return the filter of a value, shape (bits,).
+
+        Parameters
+        ----------
+        value : array_like of int, shape (1,)
+            The user's value.
+
+        Returns
+        -------
+        ndarray of bool, shape (bits,)
+            True where one of the hash functions points.
+
+        Raises
+        ------
+        ValueError
+            If it is not one whole number.
+        """
+        given = check_answers(value)
+        if given.size != 1 or given[0] != np.floor(given[0]):
+            raise ValueError(f"value must be one whole number, got {given.tolist()}")
+        digest = hashlib.md5(str(int(given[0])).encode(), usedforsecurity=False).digest()
+        found = np.zeros(self.bits, bool)
+        found[[byte % self.bits for byte in digest[: self.hashes]]] = True
+        return found
+
+    def __call__(self, value: ArrayLike, size: int, rng: np.random.Generator) -> NDArray[np.int8]:
+        """Report a value, shape (1,), `size` times over, every time by a new user: bits, shape (size, bits)."""
+        rates = self._rates_of(value)
+        reported = np.empty((size, self.bits), np.int8)
+        for rows in chunks(size, self.bits):
+            reported[rows] = check_generator(rng).random((rows.stop - rows.start, self.bits)) < rates
+        return reported
+
+    def log_likelihood(self, outputs: ArrayLike, value: ArrayLike) -> NDArray[np.float64]:
+        """Return the log probability of each report of a value, shape (runs,).
+
+        Raises
+        ------
+        ValueError
+            If a report has not `bits` numbers.
+        """
+        reports, rates = np.asarray(outputs), self._rates_of(value)
+        if reports.ndim != 2 or reports.shape[1] != self.bits:
+            raise ValueError(f"outputs must be rows of {self.bits} bits, got shape {reports.shape}")
+        found = (reports == 1) @ np.log(rates) + (reports == 0) @ np.log1p(-rates)
+        return np.where(((reports == 0) | (reports == 1)).all(axis=1), found, -np.inf)
+
+    def exact_loss(self, pair: AnswerPair) -> LossDistribution:
+        """Return the law of the privacy loss of a pair of values: bits are independent, and equal bits lose nothing.
+
+        Returns
+        -------
+        LossDistribution
+            Exact up to rounding.
+
+        Raises
+        ------
+        ValueError
+            If a database is not one whole number.
+        """
+        law = LossDistribution(np.zeros(1), np.zeros(1))
+        for p, q in zip(self._rates_of(pair.x), self._rates_of(pair.y), strict=True):
+            if p != q:
+                law = law.compose(loss_from_logs(np.log([p, 1 - p]), np.log([q, 1 - q])))
+        return law
+
+    def _rates_of(self, value: Any) -> NDArray[np.float64]:
+        zero, one = self.rates
+        return np.where(self.bloom(value), one, zero)
+
+
+@dataclass(frozen=True)
+class RAPPOR(OneTimeRAPPOR):
+    """RAPPOR, one report of it: the permanent response, then a 1 with probability `q` where it is 1, `p` where it is 0.
+
+    **Claim.** Pure DP with ``hashes * log(b (1 - a) / (a (1 - b)))`` for one report, where `a` and `b` are the `rates`;
+    reached by two values that share no bit.
+    **Sensitivity.** A value sets at most `hashes` bits, so two values differ in at most twice as many.
+
+    Attributes
+    ----------
+    f, hashes, bits
+        As in `OneTimeRAPPOR`.
+    p, q : float
+        How often a permanent 0 and a permanent 1 are reported as 1, ``0 <= p < q <= 1``.
+
+    References
+    ----------
+    .. [1] Erlingsson, Pihur and Korolova, 2014, section 2 and theorem 2.
+
+    Examples
+    --------
+    >>> round(RAPPOR().claim.epsilon, 3)
+    0.4
+    """
+
+    f: float = 0.75
+    p: float = 0.45
+    q: float = 0.55
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if not 0 <= self.p < self.q <= 1:
+            raise ValueError(f"p and q must have 0 <= p < q <= 1, got {self.p} and {self.q}")
+
+    @property
+    def rates(self) -> tuple[float, float]:
+        """How often a bit is reported as 1: where the filter has 0, and where it has 1."""
+        shared = self.f * (self.p + self.q) / 2
+        return shared + (1 - self.f) * self.p, shared + (1 - self.f) * self.q

@@ -1,0 +1,101 @@
+"""The command ``plaudit release bottom-up``."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from algorithms.tables.commands import interruptible, noise_of, releases
+
+__all__: list[str] = []  # commands register themselves, and their docstrings are the help
+
+
+@releases.command("bottom-up")
+def release_bottom_up(
+    out: Annotated[Path, typer.Option(help="Folder for the release: a new or an empty one.")],
+    data: Annotated[Path, typer.Option(help="Persons, .csv or .parquet: areas and attributes, one a row.")],
+    areas: Annotated[str, typer.Option(help="Columns of areas, the outermost first, such as state,county.")],
+    spec: Annotated[Path, typer.Option(help="Public specification of attributes and their levels, .json.")],
+    epsilon: Annotated[float, typer.Option(help="Budget in nats, one record added or removed.")],
+    geo: Annotated[
+        Path | None,
+        typer.Option(
+            help="Public list of every finest area, one a row. Without it, which areas exist is read from the data and "
+            "taken as public: no promise covers it."
+        ),
+    ] = None,
+    count: Annotated[str | None, typer.Option(help="Column of the number of persons that a row stands for.")] = None,
+    weight: Annotated[str | None, typer.Option(help="Column of the weight of a record of a sample.")] = None,
+    largest_weight: Annotated[
+        float | None, typer.Option(help="Largest weight that the design allows; public, not the largest of the data.")
+    ] = None,
+    totals: Annotated[
+        Path | None,
+        typer.Option(
+            help="Totals published before: columns of areas down to one level, and count. Noisy counts are calibrated "
+            "to those that agree with the data; areas where they do not are not reported. No promise covers either. "
+            "A file whose only column is count is of all areas together."
+        ),
+    ] = None,
+    tolerance: Annotated[int, typer.Option(help="People by which the data may differ from a published total.")] = 0,
+    noise: Annotated[
+        str, typer.Option(help="exact, or inverse-cdf with --seed: the authors' sampler does not keep the promise.")
+    ] = "exact",
+    seed: Annotated[
+        int | None, typer.Option(help="Seeded noise instead of secure noise: a simulation, not to be published.")
+    ] = None,
+) -> int:
+    """Release all margins of a full histogram by two-tailed geometric noise on every cell."""
+    from rich.console import Console
+
+    from algorithms.bottom_up import BottomUp, WeightedBottomUp
+    from algorithms.bottom_up.intake import count_areas, read_published, read_units
+    from algorithms.bottom_up.release import check_schema, release
+    from algorithms.bottom_up.weighted import round_units
+    from algorithms.tables.files import check_folder
+    from algorithms.tables.intake import read_histogram
+    from algorithms.tables.specification import read_specification
+
+    rng, words = noise_of(seed)
+    if noise not in ("exact", "inverse-cdf"):
+        raise ValueError(f"noise must be exact or inverse-cdf, got {noise!r}")
+    if noise == "inverse-cdf" and seed is None:
+        raise ValueError("--noise inverse-cdf needs --seed: it can be simulated, and no secure release has it")
+    if (weight is None) != (largest_weight is None):
+        raise ValueError("--weight and --largest-weight go together")
+    if weight is not None and count is not None:
+        raise ValueError("--weight goes without --count: a record of a sample is one person")
+    if tolerance and totals is None:
+        raise ValueError("--tolerance goes with --totals")
+    columns = [name.strip() for name in areas.split(",")]
+    if not all(columns):
+        raise ValueError(f"--areas must name columns with commas between, such as state,county, got {areas!r}")
+    check_folder(out)
+    sampler: Any = noise.replace("-", "_")
+    BottomUp(epsilon, noise=sampler)([0], 0, rng)  # a bad budget or missing noise is told before data are read
+    if largest_weight is not None:
+        WeightedBottomUp(epsilon, largest_weight, (1,), noise=sampler)
+    schema = read_specification(spec)
+    check_schema(schema)
+    with interruptible(), Console(stderr=True).status("counting, drawing noise"):
+        named, what = (data, "data") if geo is None else (geo, "the list of areas")
+        check_schema(schema, count_areas(named, columns, what=what))  # before a histogram of that size is made
+        if weight is None or largest_weight is None:
+            tree, counts = read_histogram(data, schema, columns, count=count, places=geo)
+        else:
+            tree, units = read_units(data, schema, columns, weight=weight, largest=largest_weight, places=geo)
+            counts = round_units(units)
+        known = None if totals is None else read_published(totals, columns, tree, tolerance=tolerance)
+        options: dict[str, Any] = {"tree": tree, "schema": schema, "noise": sampler, "published": known}
+        mechanism: BottomUp | WeightedBottomUp = (
+            BottomUp(epsilon, **options)
+            if largest_weight is None
+            else WeightedBottomUp(epsilon, largest_weight, counts.shape, **options)
+        )
+        made = release(mechanism, counts, out=out, rng=rng, areas=columns, listed=geo is not None)
+    print(made.ledger)
+    rows = sum(map(len, made.tables))
+    print(f"\n{rows:,} rows in {len(made.tables)} levels, with {words}, written to {out}.")
+    return 0

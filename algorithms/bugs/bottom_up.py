@@ -1,0 +1,139 @@
+"""Known bugs of the bottom-up mechanism: two of weighted samples, and invariants that the promise does not mention.
+
+They run on records or on histograms of areas, and are audited by the experiment ``bottom_up_curve``; `known_bugs` lists
+those that show on counts of people.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from algorithms.bottom_up.calibration import agreement
+from algorithms.bottom_up.mechanism import BottomUp, LogLikelihood
+from algorithms.bottom_up.weighted import UNITS, Counted, WeightedBottomUp, units_of
+from algorithms.bugs.output_laws import DISJOINT
+from algorithms.bugs.zeros import ABSENT
+from algorithms.flaxman import Pair
+from algorithms.noise import Rng
+from audit.exact import LossDistribution
+
+__all__ = ["FractionalCounts", "UndeclaredTotals", "WeightsIgnored"]
+
+
+@dataclass(frozen=True, eq=False)
+class WeightsIgnored(WeightedBottomUp):
+    """Weighted counts with the noise of unweighted ones.
+
+    **Claim.** Pure DP with `epsilon` when one record is added or removed.
+    **Bug.** The sensitivity is taken to be 1, as of a table of persons; a record changes a count by its weight.
+    **True loss.** `epsilon` times the largest weight, rounded up.
+
+    Examples
+    --------
+    >>> bug = WeightsIgnored(0.5, 4.0, (2,))
+    >>> bug.of_counts.epsilon, bug.true_loss
+    (0.5, 2.0)
+    """
+
+    @property
+    def true_loss(self) -> float:
+        """Loss in nats of the worst pair of neighbors."""
+        return self.epsilon * self.sensitivity
+
+    @property
+    def _hidden(self) -> int:
+        return 1
+
+
+@dataclass(frozen=True, eq=False)
+class FractionalCounts(WeightedBottomUp):
+    """Whole-number noise, large enough, on weighted counts that are not whole.
+
+    **Claim.** Pure DP with `epsilon` when one record is added or removed.
+    **Bug.** Weighted counts are not rounded before noise. Their fractional parts stand in every output, untouched.
+    **True loss.** Infinite: a record whose weight is not whole gives all outputs another fractional part. One with a
+    whole weight is hidden as promised.
+
+    Examples
+    --------
+    >>> bug = FractionalCounts(0.5, 4.0, (1,))
+    >>> np.unique(bug([[0, 2.25], [0, 1.125]], 100, np.random.default_rng(0)) % 1)
+    array([0.375])
+    """
+
+    @property
+    def true_loss(self) -> float:
+        """Loss in nats of the worst pair of neighbors: infinite."""
+        return math.inf
+
+    def counts(self, data: ArrayLike) -> NDArray[np.float64]:  # type: ignore[override]
+        """Return the weighted counts of records as they are, not rounded: shape `shape`."""
+        return units_of(data, self.shape, self.largest_weight) / UNITS
+
+    def __call__(self, data: ArrayLike, size: int, rng: Rng) -> NDArray[np.float64]:
+        """Release the weighted counts of records, shape (n, 2), `size` times: shape (size, *shape)."""
+        exact = self.counts(data)
+        noisy: NDArray[np.float64] = exact + self.of_counts.law.sample((size, *exact.shape), rng)
+        return noisy
+
+    def exact_loss(self, pair: Pair) -> LossDistribution | None:
+        """Return the law of the privacy loss of two databases of records: infinite at every output, or as promised."""
+        x, y = (units_of(data, self.shape, self.largest_weight) for data in (pair.x, pair.y))
+        if ((y - x) % UNITS).any():
+            return DISJOINT
+        return self.of_counts.exact_loss(Counted(x // UNITS, y // UNITS))
+
+    @property
+    def log_likelihood(self) -> LogLikelihood:
+        """Log-probability of outputs, shape (runs, *shape), under records, shape (n, 2): a function, shape (runs,)."""
+        return self._log_likelihood
+
+    def _log_likelihood(self, outputs: ArrayLike, records: ArrayLike) -> NDArray[np.float64]:
+        exact = self.counts(records)
+        law = self.of_counts.law.logpmf(np.asarray(outputs) - exact)
+        total: NDArray[np.float64] = law.reshape(len(law), -1).sum(axis=1)
+        return total
+
+
+@dataclass(frozen=True, eq=False)
+class UndeclaredTotals(BottomUp):
+    """Noisy counts calibrated to published totals, under a promise that does not mention them.
+
+    **Claim.** Pure DP with `epsilon` when one person is added or removed, anyone.
+    **Bug.** An area is reported if its exact total is the published one. Areas that are not are `ABSENT`.
+    **True loss.** Infinite: a person more, and an area vanishes, or appears.
+
+    Examples
+    --------
+    >>> from algorithms.bottom_up import PublishedTotals
+    >>> from algorithms.hierarchy import Hierarchy
+    >>> tree = Hierarchy.regular(2, 1)
+    >>> bug = UndeclaredTotals(1.0, tree, published=PublishedTotals(1, [9, 4]))
+    >>> bool((bug([9, 5], 3, np.random.default_rng(0))[:, 1] == ABSENT).all())
+    True
+    """
+
+    @property
+    def true_loss(self) -> float:
+        """Loss in nats of the worst pair of neighbors: infinite."""
+        return math.inf
+
+    def __call__(self, data: ArrayLike, size: int, rng: Rng) -> NDArray[np.float64]:
+        """Release counts, shape (leaves,) or (leaves, cells), `size` times."""
+        return np.nan_to_num(super().__call__(data, size, rng), nan=ABSENT)
+
+    def exact_loss(self, pair: Pair) -> LossDistribution | None:
+        """Return the law of the privacy loss of `pair`: infinite if other areas are reported.
+
+        Otherwise, that of the noisy counts before they are calibrated, an upper bound.
+        """
+        x, y = self.counts(pair.x), self.counts(pair.y)
+        if self.published is not None and self.tree is not None:
+            on_x, on_y = (agreement(self.published, self.tree, one.reshape(len(one), -1)).reported for one in (x, y))
+            if (on_x != on_y).any():
+                return DISJOINT
+        return self._loss(x, y)

@@ -1,0 +1,135 @@
+"""Known bugs of what comes out besides the release: errors and their messages.
+
+**Claim.** They promise pure DP with `epsilon` when one person is added or removed, and add two-tailed geometric noise
+for a sensitivity of 1.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from algorithms.bugs.bug import UnboundedBug, check_integer
+from algorithms.bugs.output_laws import NO_LOSS, table_reach, two_tables
+from algorithms.flaxman import GDPC, Pair, leaf_counts
+from algorithms.noise import Rng
+from audit.exact import LossDistribution, loss_from_logs
+
+__all__ = ["QualityGate", "TalkativeError"]
+
+
+@dataclass(frozen=True)
+class TalkativeError(UnboundedBug):
+    """Counts released as text; where one becomes negative, an error message takes its place that quotes the true one.
+
+    **Bug.** The message of an error is an output.
+    **True loss.** Infinite: a message that names a count is impossible for any other.
+
+    Attributes
+    ----------
+    epsilon : float
+        Budget in nats as promised, positive and finite.
+
+    References
+    ----------
+    .. [1] Our own; MITRE, CWE-209: Generation of Error Message Containing Sensitive Information.
+
+    Examples
+    --------
+    >>> release = TalkativeError(0.5)([1], 1000, np.random.default_rng(0))
+    >>> str(max(release[:, 0]))
+    'error: the count 1 became negative'
+    """
+
+    def __call__(self, counts: ArrayLike, size: int, rng: Rng) -> NDArray[np.str_]:
+        """Release `counts`, shape (cells,), `size` times over: text, shape (size, cells)."""
+        exact = leaf_counts(counts)
+        released = GDPC(self.epsilon)(exact, size, rng)
+        messages = np.array([f"error: the count {count} became negative" for count in exact])
+        return np.where(released < 0, messages, released.astype(np.str_))
+
+    def exact_loss(self, pair: Pair) -> LossDistribution | None:
+        """Return the law of the privacy loss of `pair`."""
+        (x, y), reach = two_tables(pair), table_reach(self.epsilon)
+        law = NO_LOSS
+        for first, second in zip(x[x != y].tolist(), y[x != y].tolist(), strict=True):
+            if reach is None or law.loss.size * (max(first, second) + reach) > 2**22:
+                return None
+            numbers = np.arange(max(first, second) + reach + 1)
+            message_x, message_y = (
+                -self.epsilon * (count + 1) - math.log1p(math.exp(-self.epsilon)) for count in (first, second)
+            )
+            log_p = np.append(self.noise.logpmf(numbers - first), [message_x, -np.inf])
+            log_q = np.append(self.noise.logpmf(numbers - second), [-np.inf, message_y])
+            law = law.compose(loss_from_logs(log_p, log_q))
+        return law
+
+
+@dataclass(frozen=True)
+class QualityGate(UnboundedBug):
+    """Noise on every count, and a gate that stops the release where one is too far off the truth.
+
+    **Bug.** What passes the gate is within `tolerance` of the truth. A run that it stops raises an error, which is an
+    output as any other.
+    **True loss.** Infinite: the far end of what passes on one database would be stopped on the other.
+
+    Attributes
+    ----------
+    epsilon : float
+        Budget in nats as promised, positive and finite.
+    tolerance : int
+        Largest error in people that passes, at least 1.
+
+    References
+    ----------
+    .. [1] Our own. The rule that it breaks: Dwork and Roth, 2014, proposition 2.1 (post-processing).
+
+    Examples
+    --------
+    >>> QualityGate(9.0)([10, 0, 3], 1, np.random.default_rng(0))
+    array([[10,  0,  3]])
+    """
+
+    tolerance: int = 5
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        check_integer("tolerance", self.tolerance, least=1)
+
+    def __call__(self, counts: ArrayLike, size: int, rng: Rng) -> NDArray[np.int64]:
+        """Release `counts`, shape (cells,), `size` times over, shape (size, cells), or stop if one run fails.
+
+        Raises
+        ------
+        RuntimeError
+            If a run fails at the gate: ask for one run at a time to have the others.
+        """
+        exact = leaf_counts(counts)
+        released = GDPC(self.epsilon)(exact, size, rng)
+        if (np.abs(released - exact) > self.tolerance).any():
+            raise RuntimeError("the release failed at the quality gate")
+        return released
+
+    def exact_loss(self, pair: Pair) -> LossDistribution | None:
+        """Return the law of the privacy loss of `pair`, or None where more than one cell changes."""
+        x, y = two_tables(pair)
+        changed = np.flatnonzero(x != y)
+        if changed.size == 0:
+            return NO_LOSS
+        if changed.size > 1:
+            return None
+        within = math.log1p(-2 * float(self.noise.sf(self.tolerance)))  # one cell passes
+        first, second = int(x[changed[0]]), int(y[changed[0]])
+        outputs = np.concatenate([count + np.arange(-self.tolerance, self.tolerance + 1) for count in (first, second)])
+        errors = (np.unique(outputs) - count for count in (first, second))
+        log_p, log_q = (
+            np.append(
+                np.where(np.abs(error) <= self.tolerance, self.noise.logpmf(error) + (x.size - 1) * within, -np.inf),
+                math.log(-math.expm1(x.size * within)),
+            )
+            for error in errors
+        )
+        return loss_from_logs(log_p, log_q)

@@ -1,0 +1,144 @@
+"""Known bugs of household tables, planted in PHSafe: each keeps the promise on most neighbors, and breaks it on some.
+
+They run on tabulated households, and are audited by the experiment ``phsafe_audit``; `known_bugs` lists those that show
+on counts of people.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from algorithms.noise import DiscreteGaussian, Rng, TwoTailedGeometric
+from algorithms.phsafe.measurement import Pair, PHSafe
+from algorithms.phsafe.tables import QUERIES
+from algorithms.phsafe.tabulation.tabulate import Tabulation
+from audit.exact import LossDistribution
+
+__all__ = ["SharedNoise", "TwoTauStability", "UnitCountedTwice"]
+
+Law = DiscreteGaussian | TwoTailedGeometric
+
+
+@dataclass(frozen=True)
+class TwoTauStability(PHSafe):
+    """PHSafe with noise for 2 tau changed rows of a query about persons, where the promise needs 2 tau + 2.
+
+    **Claim.** The sum of the budgets, when one person is added or removed.
+    **Bug.** The person's own row is forgotten: one that leaves a household and one that enters it by truncation.
+    **True loss.** In the paper's model none: there at most 2 tau rows change, and the bug is harmless. Where units may
+    change that the person does not live in, as the production code declares, ``((2 tau + 1)^2 + 1) / (2 tau)^2`` of the
+    budget of a query: 1.105 of it for tau 10, 1.181 for tau 6.
+    """
+
+    @cached_property
+    def laws(self) -> Mapping[tuple[str, str], Law]:
+        """The law of the noise of every query and level."""
+        laws = dict(super().laws)
+        for table, level in self.queries:
+            if QUERIES[table].truncated:
+                share = 2 * self.config.tau[table] / self.config.stability(table)
+                laws[table, level] = _scaled(laws[table, level], share)
+        return laws
+
+
+@dataclass(frozen=True)
+class UnitCountedTwice(PHSafe):
+    """PHSafe on places that list every unit twice: the join counts each household two times in the denominators.
+
+    **Claim.** The sum of the budgets, when one person is added or removed.
+    **Bug.** No key is checked. Counts of households are doubled, and so is what one person changes; counts of persons
+    come from the join that drops repeated units, and would be zero: they are taken as they should be.
+    **True loss.** Four times that of `PHSafe` on the denominators, which spend up to half of their budgets in the
+    paper's model: twice the promise.
+    """
+
+    def vector(self, data: Tabulation) -> NDArray[np.int64]:
+        """Return the counts before noise, in the order of the output, shape (cells,)."""
+        counts = super().vector(data)
+        for (table, _), cells in self._cells(data):
+            if not QUERIES[table].truncated:
+                counts[cells] *= 2
+        return counts
+
+
+@dataclass(frozen=True)
+class SharedNoise(PHSafe):
+    """PHSafe that draws one vector of noise for all levels of a table whose noise has the same scale.
+
+    **Claim.** The sum of the budgets, when one person is added or removed.
+    **Bug.** Noise is kept by table and scale, to save draws. The difference of two levels has no noise at all.
+    **True loss.** Infinite where a person changes two such levels by different numbers.
+    """
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.config.privacy_definition != "zcdp":
+            raise ValueError(f"shared noise is discrete Gaussian noise only, got {self.config.privacy_definition}")
+
+    def __call__(self, data: Tabulation, size: int, rng: Rng) -> NDArray[np.int64]:
+        """Release the counts `size` times over: shape (size, cells)."""
+        exact = self.vector(data)
+        released = np.empty((size, exact.size), np.int64)
+        for law, levels in self._shared(data):
+            noise = law.sample((size, max(cells.stop - cells.start for cells in levels)), rng)
+            for cells in levels:
+                released[:, cells] = noise[:, : cells.stop - cells.start]
+        released += exact
+        return released
+
+    def spent(self, pair: Pair) -> float:
+        """Return the rho that a pair spends: infinite, unless the shared levels change alike."""
+        change, spent = self._change(pair), 0.0
+        for law, levels in self._shared(pair.x):
+            longest = max((change[cells] for cells in levels), key=len)
+            if any(np.any(change[cells] != longest[: cells.stop - cells.start]) for cells in levels):
+                return math.inf
+            spent += float(np.sum(longest.astype(np.float64) ** 2)) / (2 * law.scale**2)
+        return spent
+
+    def exact_loss(self, pair: Pair) -> LossDistribution | None:
+        """Return the law of the privacy loss: all of it infinite where the shared levels change differently.
+
+        Returns
+        -------
+        LossDistribution or None
+            None for pairs whose loss is finite.
+        """
+        if not math.isinf(self.spent(pair)):
+            return None
+        return LossDistribution(np.empty(0), np.empty(0), infinite_mass=1.0, missing_mass=1.0)
+
+    def log_likelihood(self, outputs: ArrayLike, data: Tabulation) -> NDArray[np.float64]:
+        """Return the log-probability of each of `outputs`, shape (runs, cells), under `data`: shape (runs,).
+
+        Minus infinity where the levels that share noise do not agree.
+        """
+        errors = np.asarray(outputs) - self.vector(data)
+        total = np.zeros(len(errors))
+        for law, levels in self._shared(data):
+            longest = max((errors[:, cells] for cells in levels), key=lambda found: found.shape[1])
+            total += law.logpmf(longest).sum(axis=1)
+            for cells in levels:
+                agree = np.all(errors[:, cells] == longest[:, : cells.stop - cells.start], axis=1)
+                total[~agree] = -math.inf
+        return total
+
+    def _shared(self, data: Tabulation) -> Iterator[tuple[DiscreteGaussian, list[slice]]]:
+        groups: dict[tuple[str, float], list[slice]] = {}
+        for query, cells in self._cells(data):
+            scale = math.sqrt(self.config.stability(query[0]) ** 2 / (2 * self.config.budget(*query)))
+            groups.setdefault((query[0], scale), []).append(cells)
+        for (_, scale), levels in groups.items():
+            yield DiscreteGaussian(scale), levels
+
+
+def _scaled(law: Law, share: float) -> Law:
+    if isinstance(law, DiscreteGaussian):
+        return DiscreteGaussian(law.scale * share)
+    return TwoTailedGeometric(law.epsilon / share)

@@ -1,0 +1,206 @@
+"""Known bugs of NistDp3, planted in the whole algorithm: what is fixed beforehand is read from the data instead.
+
+They run on records of categorical fields, and are audited by the experiment ``nist_synthesis``; `known_bugs` lists
+those that show on counts of people.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import KW_ONLY, dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from algorithms.bugs.zeros import ABSENT
+from algorithms.nist.grouping import MOST_BINS, choose_groups
+from algorithms.nist.groups import LEAST, Groups
+from algorithms.nist.mechanism import NistDp3
+from algorithms.nist.records import check_records
+from algorithms.nist.stages import Pair
+from algorithms.noise import Rng
+from algorithms.schema import Schema
+from audit.claims import PureDP
+
+__all__ = ["DomainFromData", "GroupsFromData"]
+
+
+@dataclass(frozen=True, eq=False)
+class DomainFromData:
+    """Histograms in which a field has the levels that its records have, as five fields of the challenge could.
+
+    **Claim.** Pure DP with the epsilon of `nist` when one record is added or removed.
+    **Bug.** The bins of a level are there if someone has it. Those of other levels are `ABSENT`, and so are its rows
+    from what is synthesized.
+    **True loss.** Infinite: someone with a level that nobody else has adds bins, with certainty.
+
+    Attributes
+    ----------
+    nist : NistDp3
+        What is run on the levels that are left.
+    observed : str
+        The field whose levels are read from the data.
+
+    Raises
+    ------
+    ValueError
+        If there is no such field.
+
+    References
+    ----------
+    .. [1] Gardner, "NistDp3: Differential Privacy 3, Write-up and Privacy Proof": "state-dependent fields", which the
+       rules of the challenge allowed.
+    .. [2] Korolova, Kenthapadi, Mishra and Ntoulas, "Releasing Search Queries and Clicks Privately", 2009.
+
+    Examples
+    --------
+    >>> schema = Schema({"sex": ("male", "female"), "county": ("a", "b", "c")})
+    >>> bug = DomainFromData(NistDp3(schema, Groups.single(schema), 1.0), "county")
+    >>> release = bug(np.array([[0, 0], [1, 2]]), 1, np.random.default_rng(0))
+    >>> (release == ABSENT).tolist()
+    [[False, False, False, True, False]]
+    """
+
+    nist: NistDp3
+    observed: str
+
+    def __post_init__(self) -> None:
+        if self.observed not in self.nist.schema.attributes:
+            raise ValueError(f"observed must be a field of the schema, got {self.observed!r}")
+
+    @property
+    def claim(self) -> PureDP:
+        """What the algorithm promises."""
+        return self.nist.claim
+
+    @property
+    def true_loss(self) -> float:
+        """Loss in nats of the worst pair of neighbors: infinite."""
+        return math.inf
+
+    def __call__(self, records: ArrayLike, size: int, rng: Rng) -> NDArray[np.int64]:
+        """Measure and cut `size` times: shape (size, bins), group after group; `ABSENT` where there is no bin."""
+        exact = check_records(records, self.nist.schema)
+        parts = []
+        for group in range(len(self.nist.groups)):
+            noisy, there = self.nist.measure(exact, group, size, rng), self._there(exact, group)
+            cut = self.nist.factor * self.nist.scale * math.log10(max(1, there.sum()))  # of the bins that there are
+            kept = np.where(noisy < cut, 0, np.rint(noisy)).astype(np.int64)
+            parts.append(np.where(there, kept, ABSENT))
+        return np.concatenate(parts, axis=1)
+
+    def support_masses(self, pair: Pair) -> tuple[float, float]:
+        """Return the probability of outputs of a pair that the other database cannot give: all or nothing.
+
+        Parameters
+        ----------
+        pair : NeighborPair
+            Two databases of records.
+
+        Returns
+        -------
+        tuple of float
+            On `x` and on `y`: 1 if the one has levels that the other has not, and 0 otherwise.
+        """
+        apart = float(set(self._codes(pair.x).tolist()) != set(self._codes(pair.y).tolist()))
+        return apart, apart
+
+    def _codes(self, records: ArrayLike) -> NDArray[Any]:
+        column = list(self.nist.schema.attributes).index(self.observed)
+        return check_records(records, self.nist.schema)[:, column]
+
+    def _there(self, records: NDArray[Any], group: int) -> NDArray[np.bool_]:
+        """Tell which bins of a group are of levels that someone has, shape (bins,)."""
+        names = self.nist.groups.fields[group]
+        shape = [len(self.nist.schema.attributes[name]) for name in names]
+        if self.observed not in names:
+            return np.ones(math.prod(shape), np.bool_)
+        axis = names.index(self.observed)
+        seen = np.isin(np.arange(shape[axis]), self._codes(records))
+        along = [-1 if place == axis else 1 for place in range(len(shape))]
+        return np.broadcast_to(seen.reshape(along), shape).reshape(-1)
+
+
+@dataclass(frozen=True, eq=False)
+class GroupsFromData:
+    """NistDp3 that looks at the data themselves to find out which fields are correlated.
+
+    **Claim.** Pure DP with `epsilon` when one record is added or removed.
+    **Bug.** Groups are published with the rows, and are an exact function of the records. There is no public database
+    of the kind, and one of the same records is at hand.
+    **True loss.** Infinite: where the association of two fields is close to the limit, one record joins or parts them.
+
+    Attributes
+    ----------
+    schema : Schema
+        Fields and levels.
+    epsilon : float
+        Budget in nats as promised, positive and finite.
+    rows : int
+        Synthetic rows.
+    max_bins, least : int and float
+        As `choose_groups` takes them.
+
+    References
+    ----------
+    .. [1] Our own. Gardner states of NistDp3 that "these grouping decisions are made without input from the data set to
+       be privatized".
+
+    Examples
+    --------
+    >>> schema = Schema({"a": "xy", "b": "xy"})
+    >>> bug = GroupsFromData(schema, 1.0, rows=2)
+    >>> bug(np.array([[0, 0], [1, 1]] * 9), 1, np.random.default_rng(0))[0, 0].tolist()
+    [0, 0]
+    >>> bug(np.array([[0, 0], [0, 1], [1, 0], [1, 1]]), 1, np.random.default_rng(0))[0, 0].tolist()
+    [0, 1]
+    """
+
+    schema: Schema
+    epsilon: float
+    _: KW_ONLY
+    rows: int = 10
+    max_bins: int = MOST_BINS
+    least: float = LEAST
+
+    def __post_init__(self) -> None:
+        _ = NistDp3(self.schema, Groups.single(self.schema), self.epsilon, rows=self.rows)  # refuses bad numbers
+
+    @property
+    def claim(self) -> PureDP:
+        """What the algorithm promises."""
+        return PureDP(self.epsilon)
+
+    @property
+    def true_loss(self) -> float:
+        """Loss in nats of the worst pair of neighbors: infinite."""
+        return math.inf
+
+    def groups(self, records: ArrayLike) -> Groups:
+        """Choose groups by the records that should be protected, shape (n, fields), at least one."""
+        return choose_groups(records, self.schema, max_bins=self.max_bins, least=self.least)
+
+    def __call__(self, records: ArrayLike, size: int, rng: Rng) -> NDArray[np.int64]:
+        """Release `size` times, shape (size, 1 + rows, fields): the group of every field, then synthetic rows."""
+        groups = self.groups(records)
+        rows = NistDp3(self.schema, groups, self.epsilon, rows=self.rows)(records, size, rng)
+        of = {name: number for number, group in enumerate(groups.fields) for name in group}
+        published = np.array([of[name] for name in self.schema.attributes])
+        return np.concatenate([np.broadcast_to(published, (size, 1, published.size)), rows.astype(np.int64)], axis=1)
+
+    def support_masses(self, pair: Pair) -> tuple[float, float]:
+        """Return the probability of outputs of a pair that the other database cannot give: all or nothing.
+
+        Parameters
+        ----------
+        pair : NeighborPair
+            Two databases of records.
+
+        Returns
+        -------
+        tuple of float
+            On `x` and on `y`: 1 if their groups differ, and 0 otherwise.
+        """
+        apart = float(self.groups(pair.x).fields != self.groups(pair.y).fields)
+        return apart, apart

@@ -1,0 +1,66 @@
+"""The command ``plaudit release nist``."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from algorithms.tables.commands import interruptible, noise_of, releases
+
+__all__: list[str] = []  # commands register themselves, and their docstrings are the help
+
+
+@releases.command("nist")
+def release_nist(
+    out: Annotated[Path, typer.Option(help="Folder for the release: a new or an empty one.")],
+    data: Annotated[Path, typer.Option(help="Records to be protected, .csv or .parquet, one a row.")],
+    spec: Annotated[Path, typer.Option(help="Public specification of the fields and their levels, .json.")],
+    epsilon: Annotated[float, typer.Option(help="Budget in nats, one record added or removed.")],
+    public: Annotated[
+        Path | None, typer.Option(help="Public records, by which correlated fields are grouped: far more than levels.")
+    ] = None,
+    groups: Annotated[
+        Path | None, typer.Option(help='Groups instead of public records: {"groups": [["age", "sex"], ...]}.')
+    ] = None,
+    rows: Annotated[int, typer.Option(help="Synthetic rows.")] = 800_000,
+    max_bins: Annotated[int | None, typer.Option(help="Most bins of a group; goes with --public.")] = None,
+    factor: Annotated[
+        float | None, typer.Option(help="Of the cut, factor x scale x log10(bins). Default: the logarithm of 10.")
+    ] = None,
+    seed: Annotated[
+        int | None, typer.Option(help="Seeded noise instead of secure noise: a simulation, not to be published.")
+    ] = None,
+) -> int:
+    """Release synthetic records of many categorical fields, by NistDp3."""
+    from rich.console import Console
+
+    from algorithms.nist import Groups, NistDp3, choose_groups, read_groups
+    from algorithms.nist.release import release
+    from algorithms.tables.files import check_folder
+    from algorithms.tables.intake import read_records
+    from algorithms.tables.specification import read_specification
+
+    rng, noise = noise_of(seed)
+    if (public is None) == (groups is None):
+        raise ValueError("--public or --groups is needed, and not both: the data must have no say in the groups")
+    if groups is not None and max_bins is not None:
+        raise ValueError("--max-bins goes with --public, not with --groups")
+    if public is not None and public.exists() and data.exists() and public.samefile(data):
+        raise ValueError("--public must be another file than --data: the data must have no say in the groups")
+    check_folder(out)
+    schema = read_specification(spec)
+    settings: dict[str, Any] = {} if factor is None else {"factor": factor}
+    chosen = None if groups is None else read_groups(groups)
+    # Whatever is wrong with the settings is said before any record is read.
+    NistDp3(schema, chosen or Groups.single(schema), epsilon, rows=rows, **settings)
+    with interruptible(), Console(stderr=True).status("reading, counting, drawing noise and rows"):
+        if chosen is None:
+            limits = {} if max_bins is None else {"max_bins": max_bins}
+            chosen = choose_groups(read_records(public, schema, what="public records"), schema, **limits)
+        nist = NistDp3(schema, chosen, epsilon, rows=rows, law="geometric", **settings)
+        made = release(nist, read_records(data, schema), out=out, rng=rng)
+    print(made.ledger)
+    print(f"{rows:,} rows of {len(schema.attributes)} fields, with {noise}, written to {out}.")
+    return 0

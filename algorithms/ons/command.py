@@ -1,0 +1,145 @@
+"""The command ``plaudit release ons``."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from algorithms.tables.commands import interruptible, noise_of, releases
+
+__all__: list[str] = []  # commands register themselves, and their docstrings are the help
+
+
+@releases.command("ons")
+def release_ons(
+    out: Annotated[Path, typer.Option(help="Folder for the release: a new or an empty one.")],
+    data: Annotated[Path, typer.Option(help="Persons, .csv or .parquet: areas and attributes, one a row.")],
+    areas: Annotated[str, typer.Option(help="Columns of areas, the outermost first, such as region,ccg.")],
+    spec: Annotated[Path, typer.Option(help="Public specification of attributes and their levels, .json.")],
+    epsilon: Annotated[float, typer.Option(help="Budget in nats, one person added or removed.")],
+    method: Annotated[str, typer.Option(help="independent (noise on each table), or top-down (synthetic people).")],
+    table: Annotated[
+        list[str] | None,
+        typer.Option(
+            help="A table, as region:age*sex (total:age for the whole); several times. Independent noise takes a share "
+            "of the budget too, as region:age*sex=1/4. Default: the pilot's fourteen, if the attributes are its own."
+        ),
+    ] = None,
+    level: Annotated[
+        list[str] | None,
+        typer.Option(
+            help="A level of the top-down method with its share, as total:total=1/10; several times, from the total to "
+            "all attributes in the finest areas (detailed). Default: the pilot's."
+        ),
+    ] = None,
+    geo: Annotated[
+        Path | None,
+        typer.Option(
+            help="Public list of every finest area, one a row. Without it, which areas exist is read from the data and "
+            "taken as public: no promise covers it."
+        ),
+    ] = None,
+    count: Annotated[str | None, typer.Option(help="Column of the number of persons that a row stands for.")] = None,
+    law: Annotated[
+        str, typer.Option(help="geometric; laplace or gaussian for simulations, with --seed.")
+    ] = "geometric",
+    delta: Annotated[float, typer.Option(help="Of gaussian noise, for all tables together.")] = 0.0,
+    nonnegative: Annotated[
+        bool, typer.Option("--nonnegative", help="Raise negative counts of independent noise to 0: a bias upward.")
+    ] = False,
+    seed: Annotated[
+        int | None, typer.Option(help="Seeded noise instead of secure noise: a simulation, not to be published.")
+    ] = None,
+) -> int:
+    """Release frequency tables by the two methods of the pilot of the Office for National Statistics."""
+    with interruptible():
+        from rich.console import Console
+
+        from algorithms.hierarchy import Hierarchy
+        from algorithms.ons import IndependentNoise, OnsTopDown
+        from algorithms.ons.release import check_columns, default_levels, release
+        from algorithms.ons.tables import PILOT_TABLES, Domain
+        from algorithms.tables.files import check_folder
+        from algorithms.tables.intake import check_histogram, read_histogram
+        from algorithms.tables.specification import read_specification
+
+        rng, noise = noise_of(seed)
+        check_folder(out)
+        schema, columns = read_specification(spec), [name.strip() for name in areas.split(",")]
+        if not all(columns):
+            raise ValueError(f"--areas must name one column at least, with commas between columns only, got {areas!r}")
+        check_columns(columns, schema)
+        check_histogram(1, schema)
+        tables, shares = _assigned("--table", table or [], columns)
+        levels, parts = _assigned("--level", level or [], columns)
+        independent = method == "independent"
+        if method not in ("independent", "top-down"):
+            raise ValueError(f"--method must be one of independent, top-down, got {method!r}")
+        if independent and levels:
+            raise ValueError("--level goes with --method top-down")
+        if not independent and (delta or nonnegative or any(shares)):
+            raise ValueError("--delta, --nonnegative and shares of tables go with --method independent")
+        piloted = {"sex", "age", "marital", "month", "cause"} <= set(schema.attributes) and len(columns) == 2
+        if independent and not tables and not piloted:
+            raise ValueError("--table is needed: the pilot's tables are of its attributes and two levels of areas")
+        if (any(shares) and not all(shares)) or not all(parts):
+            raise ValueError("--table must have a share each, or none; --level must have one")
+        if seed is None and law != "geometric":
+            raise ValueError(
+                f"--law must be geometric for secure noise, got {law!r}: others can be simulated, with --seed"
+            )
+
+        def made_for(tree: Hierarchy) -> IndependentNoise | OnsTopDown:
+            options: dict[str, Any] = {"law": law}
+            if independent:
+                options |= {"delta": delta, "nonnegative": nonnegative}
+                return IndependentNoise(
+                    tree, schema, epsilon, tables or PILOT_TABLES, shares if any(shares) else (), **options
+                )
+            chosen = (levels, parts) if levels else default_levels(Domain(tree, schema))
+            top_down = OnsTopDown(tree, schema, epsilon, *chosen, **options)
+            _ = [top_down.domain.query(one) for one in tables]
+            return top_down
+
+        with Console(stderr=True).status("counting, drawing noise, tabulating"):
+            try:
+                made_for(Hierarchy.regular(1, len(columns)))  # settings are refused before data are read
+                tree, histogram = read_histogram(data, schema, columns, count=count, places=geo)
+                mechanism = made_for(tree)
+                counted = () if independent else tables or PILOT_TABLES * piloted
+                made = release(
+                    mechanism, histogram, areas=columns, tables=counted, out=out, rng=rng, listed=geo is not None
+                )
+            except ValueError as error:
+                raise ValueError(_in_words(str(error), columns)) from error
+    print(made.ledger)
+    people = "" if made.people is None else f" and {int(made.people.sum()):,} synthetic people"
+    print(f"{len(made.tables)} table{'s' * (len(made.tables) != 1)}{people}, with {noise}, written to {out}.")
+    return 0
+
+
+def _in_words(message: str, columns: list[str]) -> str:
+    """Name the levels of tables as the user does: ``region: sex`` for ``level 1: sex``."""
+    for number, name in enumerate(("total", *columns)):
+        message = message.replace(f"level {number}: ", f"{name}: ")
+    return message
+
+
+def _assigned(option: str, texts: list[str], columns: list[str]) -> tuple[list[Any], list[str]]:
+    """Split AREA:QUERY or AREA:QUERY=SHARE."""
+    from algorithms.ons.tables import Table
+
+    found, shares = [], []
+    for text in texts:
+        place, _, rest = text.partition(":")
+        query, equals, share = rest.partition("=")
+        if equals and not share.strip():
+            raise ValueError(f"{option} must have a share after =, or no =, got {text!r}")
+        if place.strip() not in ("total", *columns) or not query.strip():
+            where = ", ".join(("total", *columns))
+            raise ValueError(f"{option} is written as AREA:QUERY, AREA one of {where}, got {text!r}")
+        found.append(Table(("total", *columns).index(place.strip()), query.strip()))
+        shares.append(share.strip())
+    return found, shares

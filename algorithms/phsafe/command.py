@@ -1,0 +1,160 @@
+"""The commands ``plaudit release phsafe`` and ``plaudit explore phsafe``."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from algorithms.tables.commands import choices, interruptible, noise_of, releases
+
+__all__: list[str] = []  # commands register themselves, and their docstrings are the help
+
+MODEL = "Promised when one person is added or removed (unbounded) or replaced (bounded), in the paper's model."
+
+
+@releases.command("phsafe")
+def release_phsafe(
+    out: Annotated[Path, typer.Option(help="Folder for the tables: a new or an empty one.")],
+    persons: Annotated[Path | None, typer.Option(help="Persons, .csv or .parquet, in the production layout.")] = None,
+    units: Annotated[Path | None, typer.Option(help="Housing units and group quarters.")] = None,
+    geo: Annotated[Path | None, typer.Option(help="Where the units are; public.")] = None,
+    config: Annotated[str, typer.Option(help="Settings in the Bureau's format: a .json file, us or pr.")] = "us",
+    bundled: Annotated[
+        bool, typer.Option("--bundled", help="Run on the bundled simulated households instead of files.")
+    ] = False,
+    derive: Annotated[
+        bool,
+        typer.Option(
+            "--derive",
+            help="Derive household types, family sizes and householders' race from the persons, who need QSEX.",
+        ),
+    ] = False,
+    published: Annotated[
+        bool, typer.Option("--published", help="Write PH1 to PH8 after post-processing too, with 90% intervals.")
+    ] = False,
+    engine: Annotated[str, typer.Option(help="duckdb, in this process, or spark.")] = "duckdb",
+    partitions: Annotated[int, typer.Option(help="Work on this many parts one by one, for less memory.")] = 1,
+    memory: Annotated[str, typer.Option(help="Most memory of duckdb, such as 4GB.")] = "",
+    seed: Annotated[
+        int | None, typer.Option(help="Seeded noise instead of secure noise: a simulation, not to be published.")
+    ] = None,
+) -> int:
+    """Release the S-DHC tables from persons, units and places, by PHSafe."""
+    from rich.console import Console
+
+    from algorithms.phsafe.budget import read_config
+    from algorithms.phsafe.release import release
+    from algorithms.phsafe.tabulation.derive import derive_units
+    from algorithms.phsafe.tabulation.validate import InvalidHouseholds
+    from algorithms.tables.duck import DuckDB
+    from algorithms.tables.engine import opened
+    from algorithms.tables.files import check_folder
+
+    rng, noise = noise_of(seed)
+    if memory and engine != "duckdb":
+        raise ValueError(f"--memory is for duckdb, got the engine {engine}")
+    check_folder(out)
+    settings = read_config(config)
+    given: list[Any] = [persons, units, geo]
+    if bundled:
+        from algorithms.phsafe.population import load_households
+
+        if any(frame is not None for frame in given) or derive:
+            raise ValueError("--bundled goes without --persons, --units, --geo and --derive")
+        households = load_households()
+        given = [households.persons, households.units, households.geo]
+    elif None in given:
+        raise ValueError("--persons, --units and --geo are needed, or --bundled")
+    own = DuckDB(given, memory=memory) if engine == "duckdb" else engine
+    try:
+        status = Console(stderr=True).status("validating, counting, drawing noise")
+        with interruptible(), status, opened(own, given) as database:
+            if derive:
+                given[1] = derive_units(persons, units, engine=database)
+            options: dict[str, Any] = {"engine": database, "partitions": partitions, "rng": rng}
+            made = release(given[0], given[1], given[2], settings, out=out, published=published, **options)
+    except InvalidHouseholds as error:
+        for finding in error.findings:
+            print(finding, file=sys.stderr)
+        number = "one rule" if len(error.findings) == 1 else f"{len(error.findings)} rules"
+        raise ValueError(f"the households break {number}, above; nothing was written") from error
+    finally:
+        if not isinstance(own, str):
+            own.close()
+    print(made.ledger)
+    rows = sum(map(len, made.tables.values()))
+    print(f"\n{rows:,} rows in {len(made.tables)} tables, with {noise}, written to {out}.")
+    print(MODEL)
+    return 0
+
+
+@choices.command("phsafe")
+def explore_phsafe(
+    config: Annotated[str, typer.Option(help="Settings to start from: a .json file, us or pr.")] = "us",
+    margin: Annotated[
+        list[str] | None,
+        typer.Option(help="Margin of error wanted, as PH3:state_A-G=20; several times. Other levels are left out."),
+    ] = None,
+    tau: Annotated[list[str] | None, typer.Option(help="Truncation threshold, as PH3=4; several times.")] = None,
+    save: Annotated[Path | None, typer.Option(help="File for the new settings, in the Bureau's format.")] = None,
+) -> int:
+    """Show budgets, margins of error and the total promise of PHSafe, for any levels and thresholds."""
+    import json
+
+    from rich.box import SIMPLE_HEAD
+    from rich.console import Console
+    from rich.table import Table
+
+    from algorithms.phsafe.budget import ledger, read_config
+    from algorithms.phsafe.explore import Z_PRODUCTION, choose, explore
+    from algorithms.tables.files import whole_file
+
+    margins: dict[str, dict[str, float]] = {}
+    for text in margin or []:
+        place, wanted = _assigned("--margin", text, "PH3:state_A-G=20")
+        table, _, level = place.partition(":")
+        margins.setdefault(table, {})[level] = wanted
+    thresholds = {}
+    for text in tau or []:
+        table, value = _assigned("--tau", text, "PH3=4")
+        if not value.is_integer():
+            raise ValueError(f"--tau must be a whole number, got {text!r}")
+        if table in thresholds:
+            raise ValueError(f"--tau must name a query once, got {table} twice")
+        thresholds[table] = int(value)
+    start = read_config(config)
+    z = (
+        Z_PRODUCTION if start.privacy_definition == "zcdp" else None
+    )  # the formula is that of rho: else the exact margin
+    settings = choose(start, margins=margins or None, tau=thresholds or None, z=z)
+    if save is not None:
+        if save.exists():
+            raise ValueError(f"--save must name a new file, got {save}")
+        with whole_file(save) as file:
+            json.dump(settings.to_dict(), file, indent=4)
+    shown = Table(box=SIMPLE_HEAD)
+    for title in ("query", "level", "budget", "sigma", "1.645 sigma", "covers", "exact 90% margin"):
+        shown.add_column(title)
+    for row in explore(settings).rows():
+        name, level, budget, _, sigma, formula, coverage, exact = row
+        shown.add_row(name, level, f"{budget:.6f}", f"{sigma:.1f}", f"{formula}", f"{coverage:.4f}", f"{exact}")
+    console = Console(highlight=False)
+    console.print(shown)
+    header, *lines = str(ledger(settings)).splitlines()
+    total = next(place for place, line in enumerate(lines) if line.startswith("total"))
+    print(header, *lines[total:], MODEL, sep="\n")
+    if save is not None:
+        print(f"Settings saved in {save}.")
+    return 0
+
+
+def _assigned(option: str, text: str, example: str) -> tuple[str, float]:
+    """Split NAME=NUMBER."""
+    name, _, value = text.partition("=")
+    try:
+        return name, float(value)
+    except ValueError:
+        raise ValueError(f"{option} is written as {example}, got {text!r}") from None

@@ -1,0 +1,268 @@
+"""Small households written down by hand or one after the other, as databases in the production layout.
+
+A household is its members: everything else in its unit's row follows from them, but for the tenure. That makes
+databases valid by construction (model VAL of `algorithms.phsafe.neighbors.worst`). Where a row of units is to be any
+function of the members, or unrelated to them, it is given (models DER and API).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from algorithms.phsafe.schema import GEO, PERSONS, SEX, UNITS
+from algorithms.phsafe.tables import IN_HOUSEHOLD
+from algorithms.phsafe.tabulation.cubes import truncation_query
+from algorithms.phsafe.tabulation.derive import derive_units
+from algorithms.phsafe.tabulation.intake import read_frame
+from algorithms.tables.duck import DuckDB
+from algorithms.tables.frames import Frame
+
+__all__ = [
+    "FIRST_MAFID",
+    "Household",
+    "Order",
+    "Person",
+    "Unit",
+    "accompanied",
+    "candidates",
+    "database",
+    "derived",
+    "joined",
+    "placed",
+    "ranked",
+    "without",
+]
+
+FIRST_MAFID = 100_000_001
+TRIED = 1_000  # MAFIDs, where the order of truncation matters
+
+FrameDatabase = tuple[Frame, Frame, Frame]
+Order = Sequence[tuple[str, int]]
+
+
+class Person(NamedTuple):
+    """One record: relationship, age, race, Hispanic origin (2) or not (1), and sex (``"1"`` male, ``"2"`` female).
+
+    No table reads the sex; the type of household tells the householder's.
+    """
+
+    relship: str
+    age: int = 40
+    race: str = "02"
+    hispanic: int = 2
+    sex: str = "1"
+
+
+class Unit(NamedTuple):
+    """What the tables read of a row of units."""
+
+    hht: str
+    hht2: str
+    cplt: str
+    race: str = "02"
+    hispanic: int = 2
+    tenure: str = "1"
+
+
+class Household(NamedTuple):
+    """Members and where they live; `units` are rows given rather than derived, none or several included."""
+
+    mafid: int
+    members: tuple[Person, ...] = ()
+    tenure: str = "1"
+    state: str = "01"
+    units: tuple[Unit, ...] = ()
+
+
+def accompanied(households: Sequence[Household]) -> list[Household]:
+    """Return households and that of somebody whom nothing happens to, so that no frame of a few is empty.
+
+    Returns
+    -------
+    list of Household
+        One more, a householder alone.
+    """
+    alone = Household(FIRST_MAFID + 99_000_000, (Person("20"),), "1", households[0].state, (Unit("4", "09", "5"),))
+    return [*households, alone]
+
+
+def derived(households: Sequence[Household]) -> FrameDatabase:
+    """Return households as a database whose unit rows follow from the members; without members they are vacant.
+
+    Parameters
+    ----------
+    households : sequence of Household
+        Each with its own ``MAFID``; what `units` says is not read.
+
+    Returns
+    -------
+    tuple of Frame
+        Persons, units and geo in the production layout.
+    """
+    persons = _persons(households)
+    units = Frame(
+        {
+            "RTYPE": _text("2" for _ in households),
+            "MAFID": np.array([household.mafid for household in households], dtype=np.int64),
+            "TEN": _text(household.tenure if household.members else "0" for household in households),
+        }
+    )
+    return _layout(persons), derive_units(persons, units), _geo(households)
+
+
+def database(households: Sequence[Household]) -> FrameDatabase:
+    """Return households as a database with the unit rows that they are given.
+
+    Parameters
+    ----------
+    households : sequence of Household
+        Each with its own ``MAFID``.
+
+    Returns
+    -------
+    tuple of Frame
+        Persons, units and geo in the production layout; it need not be valid. Columns that no query reads are 0.
+    """
+    rows = [
+        ("2", home.mafid, 0, 0, unit.hispanic, unit.race, unit.tenure, unit.hht, unit.hht2, unit.cplt)
+        for home in households
+        for unit in home.units
+    ]
+    columns = list(zip(*rows, strict=True)) or [()] * len(UNITS)
+    numbers = ("MAFID", "FINAL_POP", "NPF", "HHSPAN")
+    units = {
+        name: np.array(values, dtype=np.int64) if name in numbers else _text(values)
+        for name, values in zip(UNITS, columns, strict=True)
+    }
+    return _layout(_persons(households)), Frame(units), _geo(households)
+
+
+def ranked(households: Sequence[Household], condition: str, tau: int) -> dict[int, list[tuple[str, int]]]:
+    """Return the order in which truncation takes the members of households with more than `tau` of them.
+
+    Parameters
+    ----------
+    households : sequence of Household
+        Each with its own ``MAFID``.
+    condition : str
+        SQL of the universe, on persons ``p``.
+    tau : int
+        Threshold.
+
+    Returns
+    -------
+    dict of int to list of (str, int)
+        By ``MAFID``: relationship and age of the members, those who are kept first.
+    """
+    frame = _layout(_persons(households))
+    engine = DuckDB()
+    try:
+        read_frame(engine, "persons", frame, PERSONS)
+        rows = engine.fetch(
+            f"select MAFID, RELSHIP, QAGE from ({truncation_query(condition, tau)}) r order by MAFID, RANK"
+        )
+    finally:
+        engine.close()
+    order: dict[int, list[tuple[str, int]]] = {}
+    for mafid, relship, age in rows.rows():
+        order.setdefault(int(mafid), []).append((str(relship), int(age)))
+    return order
+
+
+def without(home: Household, person: Person) -> Household:
+    """Return a household that one such person has left.
+
+    Returns
+    -------
+    Household
+    """
+    place = home.members.index(person)
+    return home._replace(members=home.members[:place] + home.members[place + 1 :])
+
+
+def joined(home: Household, person: Person) -> Household:
+    """Return a household that a person has joined.
+
+    Returns
+    -------
+    Household
+    """
+    return home._replace(members=(*home.members, person))
+
+
+def candidates(home: Household) -> list[Household]:
+    """Return a household under many a ``MAFID``, from its own on: another order of truncation in each.
+
+    Returns
+    -------
+    list of Household
+    """
+    return [home._replace(mafid=home.mafid + step) for step in range(TRIED)]
+
+
+def placed(home: Household, tau: int, wanted: Callable[[Order], bool], condition: str = IN_HOUSEHOLD) -> Household:
+    """Return a household under the first ``MAFID`` where truncation takes its members in an order that is wanted.
+
+    Parameters
+    ----------
+    home : Household
+        Of more than `tau` members.
+    tau : int
+        Threshold.
+    wanted : callable
+        Of the order that `ranked` returns.
+    condition : str
+        SQL of the universe, on persons ``p``.
+
+    Returns
+    -------
+    Household
+        The same under another ``MAFID``.
+
+    Raises
+    ------
+    ValueError
+        If there is none among those tried.
+    """
+    places = candidates(home)
+    orders = ranked(places, condition, tau)
+    for place in places:
+        if wanted(orders.get(place.mafid, [])):
+            return place
+    raise ValueError(f"one of {TRIED} MAFIDs must give the order that is wanted, got none")
+
+
+def _persons(households: Sequence[Household]) -> Frame:
+    rows = [
+        ("3", home.mafid, person.age, person.hispanic, person.race, person.relship, person.sex)
+        for home in households
+        for person in home.members
+    ]
+    columns = list(zip(*rows, strict=True)) or [()] * (len(PERSONS) + 1)
+    numbers = ("MAFID", "QAGE", "CENHISP")
+    return Frame(
+        {
+            name: np.array(values, dtype=np.int64) if name in numbers else _text(values)
+            for name, values in zip((*PERSONS, *SEX), columns, strict=True)
+        }
+    )
+
+
+def _layout(persons: Frame) -> Frame:
+    return Frame({name: persons[name] for name in PERSONS})
+
+
+def _geo(households: Sequence[Household]) -> Frame:
+    columns = {name: _text("0" for _ in households) for name in GEO}
+    columns["RTYPE"] = _text("2" for _ in households)
+    columns["TABBLKST"] = _text(household.state for household in households)
+    mafids = np.array([household.mafid for household in households], dtype=np.int64)
+    return Frame({name: mafids if name == "MAFID" else column for name, column in columns.items()})
+
+
+def _text(values: Iterable[str]) -> NDArray[np.object_]:
+    return np.array(list(values), dtype=object)

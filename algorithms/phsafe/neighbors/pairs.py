@@ -1,0 +1,132 @@
+"""Neighbors of households: what else may change with one person is a matter of the model.
+
+A result means nothing without the name of its model:
+
+``VAL``
+    Both databases are valid: one householder in every occupied unit, and rows of units that follow from the members,
+    but for the tenure, which stays while the unit is occupied. Ages are free. Protects a person as real data have
+    them. A householder can leave only where nobody stays, since others' relationships would have to change.
+``DER``
+    The paper's model, with the state of every ``MAFID`` public, as it is in the production layout: a unit's row, if
+    there is one, is any function of the members that share its ``MAFID``, so that one person can change race, tenure
+    and type of a household, or make its row vanish. Protects a person however rows of units are derived from persons.
+    (Were the state such a function too, tau rows could leave one state and tau enter another: the unattributed state
+    levels of PH1_num and PH4 would change by 2 tau^2 as all others do, instead of tau^2, and those of the households of
+    PH1 and PH5 by 2 instead of 1. The ceiling of 2 tau^2 stays.)
+``API``
+    What the production code declares to its framework: one row of persons, and two rows of units anywhere, related to
+    the person or not. Protects a person even where changes spread to other households.
+
+In all three the places (``geo``) are public, and the same in both databases. Under ``"replace_one"`` one person is
+removed and one added, anywhere: two households in VAL and DER, four rows of units in API.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass
+from typing import Any, Literal, get_args
+
+from algorithms.phsafe.schema import FRAMES
+from algorithms.phsafe.tabulation.intake import read_frame
+from algorithms.phsafe.tabulation.validate import check_report, find_faults
+from algorithms.tables.duck import DuckDB
+from algorithms.tables.frames import Frame
+from audit.claims import Relation, check_relation
+
+__all__ = ["HouseholdPair", "Model", "check_model"]
+
+Model = Literal["VAL", "DER", "API"]
+Rows = Counter[tuple[Any, ...]]
+
+
+@dataclass(frozen=True, eq=False)
+class HouseholdPair:
+    """Two databases that are neighbors under a model: checked when it is made.
+
+    Attributes
+    ----------
+    x, y : tuple of Frame
+        Persons, units and geo.
+    model : {"VAL", "DER", "API"}
+        What changes with a person.
+    relation : {"add_remove", "replace_one"}
+        Whether one person is added or removed, or one replaced.
+    label : str
+        What happens, in words.
+
+    Raises
+    ------
+    ValueError
+        If the databases are no such neighbors.
+    """
+
+    x: tuple[Frame, Frame, Frame]
+    y: tuple[Frame, Frame, Frame]
+    model: Model
+    relation: Relation
+    label: str = ""
+
+    def __post_init__(self) -> None:
+        check_model(self.model, self.relation)
+        gone, come = _differences(self.x[0], self.y[0])
+        changed = sorted((gone.total(), come.total()))
+        if changed != ([1, 1] if self.relation == "replace_one" else [0, 1]):
+            raise ValueError(
+                f"persons must differ as {self.relation} has it, got {gone.total()} out and {come.total()} in"
+            )
+        if any(_differences(self.x[2], self.y[2])):
+            raise ValueError("geo must be the same in both databases, got rows in one alone")
+        left, new = _differences(self.x[1], self.y[1])
+        if self.model == "API":
+            rows, most = left.total() + new.total(), 2 * sum(changed)
+            if rows > most:
+                raise ValueError(f"at most {most} rows of units may differ under API, got {rows}")
+            return
+        touched, concerned = (
+            {row[frame.columns.index("MAFID")] for row in (one + other)}
+            for frame, one, other in ((self.x[1], left, new), (self.x[0], gone, come))
+        )
+        if elsewhere := touched - concerned:
+            raise ValueError(f"rows of units must differ only where the person is or was, got MAFID {min(elsewhere)}")
+        for _, units, _ in (self.x, self.y):
+            if len(set(units["MAFID"].tolist())) < len(units):
+                raise ValueError(f"a MAFID must have one row of units under {self.model}, got two")
+        if self.model == "VAL":
+            tenures = [dict(zip(units["MAFID"], units["TEN"], strict=True)) for _, units, _ in (self.x, self.y)]
+            for mafid, tenure in tenures[0].items():
+                other = tenures[1].get(mafid, "0")
+                if "0" not in (tenure, other) and tenure != other:
+                    raise ValueError(f"an occupied unit must keep its tenure under VAL, got {tenure} and {other}")
+            _check_valid(self.x)
+            _check_valid(self.y)
+
+
+def check_model(model: str, relation: str) -> None:
+    """Refuse a model or a relation that there is not.
+
+    Raises
+    ------
+    ValueError
+        If there is none of that name.
+    """
+    if model not in get_args(Model):
+        raise ValueError(f"model must be one of {', '.join(get_args(Model))}, got {model!r}")
+    check_relation(relation)
+
+
+def _differences(x: Frame, y: Frame) -> tuple[Rows, Rows]:
+    """Return the rows of one frame alone, and of the other; repeated rows count."""
+    one, other = Counter(x.rows()), Counter(y.rows())
+    return one - other, other - one
+
+
+def _check_valid(frames: tuple[Frame, Frame, Frame]) -> None:
+    engine = DuckDB()
+    try:
+        types = {
+            name: read_frame(engine, name, frame, FRAMES[name]) for name, frame in zip(FRAMES, frames, strict=True)
+        }
+        check_report(find_faults(engine, types, None, "full"))
+    finally:
+        engine.close()

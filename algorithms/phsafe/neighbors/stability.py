@@ -1,0 +1,290 @@
+"""How far one person's change moves every query: exactly, from the two databases, by the SQL of a release.
+
+A Gaussian query with budget rho and noise scaled to Delta really spends ``rho * L2**2 / Delta**2`` on a pair of
+databases whose counts are ``L2`` apart: the loss of a given pair needs no simulation. Every count is a sum over the
+households, since truncation, dropping of repeated units and join act within one ``MAFID``: only households that differ
+are counted, and many candidates for a change can be counted in one go, each under a ``MAFID`` of its own.
+
+References
+----------
+.. [1] Sexton et al., "PHSafe: Disclosure Avoidance for the 2020 Census Supplemental Demographic and Housing
+   Characteristics File (S-DHC)", 2024, lemma 3 (loss of a pair), lemma 6 (stability), theorems 1 to 4.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from algorithms.phsafe.budget import Config, read_config
+from algorithms.phsafe.schema import FRAMES, PERSONS
+from algorithms.phsafe.tables import ITERATIONS, QUERIES, TAU, Query
+from algorithms.phsafe.tabulation.cubes import cube_query, kept_query, levels_of, locate_households, universes
+from algorithms.phsafe.tabulation.intake import read_frame
+from algorithms.phsafe.tabulation.validate import Validation, check_report, find_faults
+from algorithms.tables.engine import Engine, opened
+from algorithms.tables.frames import Frame
+from audit.claims import Relation, check_relation
+
+__all__ = ["Database", "Spent", "household_counts", "rho_spent", "stability_change"]
+
+Database = tuple[Any, Any, Any]
+"""Persons, units and geo: paths, or frames."""
+
+BY_HOUSEHOLD = "cast(h.MAFID as string)"
+PERSON_COLUMNS = ", ".join(f"p.{column}" for column in PERSONS)
+UNIT_COLUMNS = "h.RTYPE as UNIT_TYPE, h.FINAL_POP, h.TEN, h.HHT, h.HHT2, h.CPLT, h.HHRACE, h.HHSPAN, h.STATE"
+
+
+def stability_change(
+    x: Database,
+    y: Database,
+    *,
+    tables: str | Sequence[str] = "all",
+    config: Config | Mapping[str, Any] | str | os.PathLike[str] | None = None,
+    validation: Validation = "none",
+    engine: str | Engine = "duckdb",
+) -> Frame:
+    """Return how far apart two databases are in every query, exactly.
+
+    Parameters
+    ----------
+    x, y : tuple of path or frame
+        Persons, units and geo of each.
+    tables : "all" or sequence of str
+        Which of the nine queries.
+    config : what `read_config` takes, optional
+        Its thresholds, and the levels that it has a budget for. Default: thresholds of the 2020 Census, all levels.
+    validation : {"none", "production", "full"}
+        What both databases are checked for; see `algorithms.phsafe.tabulation.validate`. Only valid databases
+        pass ``"full"``.
+    engine : {"duckdb", "spark"} or Engine
+        Where it runs.
+
+    Returns
+    -------
+    Frame
+        One row for each query and level: TABLE, LEVEL, L1, L2_SQUARED, LARGEST (of one cell), STABILITY (Delta, to
+        which the noise is scaled), SHARE (``L2_SQUARED / STABILITY**2``: the part of the level's rho that is spent) and
+        ROWS: how many rows of the truncated and joined persons, or of the households, are in one database alone.
+
+    Raises
+    ------
+    ValueError
+        If a query is unknown, a file cannot be read, a column is missing, or (`InvalidHouseholds`) a database fails
+        its validation.
+
+    Notes
+    -----
+    SHARE is exact for Gaussian noise, and at production's scales of discrete Gaussian noise; of pure privacy's epsilon
+    a pair spends at most ``L1 / STABILITY``. ROWS is what lemma 6 bounds by 2 tau + 2. It counts a row as changed when
+    any column of its household is, so that its bound is reached without any count changing.
+    """
+    names = _chosen(tables)
+    settings = None if config is None else read_config(config)
+    taus = settings.tau if settings else TAU
+    sides: dict[str, dict[str, Frame]] = {}
+    with opened(engine, [*x, *y]) as database:
+        for side, frames in (("x", x), ("y", y)):
+            _read(database, frames, validation, settings)
+            for name in FRAMES:
+                database.keep(f"{name}_{side}", f"select * from {name}")
+        differing = (
+            f"select MAFID from (select * from {name}_{one} except all select * from {name}_{other}) d"
+            for name in FRAMES
+            for one, other in ("xy", "yx")
+        )
+        database.keep("differing", " union ".join(differing))
+        for side in "xy":
+            for name in FRAMES:
+                database.keep(name, f"select * from {name}_{side} where MAFID in (select MAFID from differing)")
+            sides[side] = _cubes(database, names, taus, keep=side)
+        changed = [_rows_changed(database, view) for view in range(len(universes(_queries(names), taus)))]
+    rows = {
+        name: count
+        for view, count in zip(universes(_queries(names), taus).values(), changed, strict=True)
+        for name in view
+    }
+    states = sorted({str(state) for cubes in sides.values() for cube in cubes.values() for state in cube["REGION"]})
+    found = []
+    for name in names:
+        before, after = (levels_of(QUERIES[name], [sides[side][name]], states) for side in "xy")
+        stability = QUERIES[name].stability(taus.get(name))
+        for level in QUERIES[name].levels:
+            if settings and not settings.budget(name, level):
+                continue
+            change = np.abs(after[level] - before[level])
+            squared = int((change**2).sum())
+            largest = int(change.max(initial=0))
+            share = squared / stability**2
+            found.append((name, level, int(change.sum()), squared, largest, stability, share, rows[name]))
+    columns = ("TABLE", "LEVEL", "L1", "L2_SQUARED", "LARGEST", "STABILITY", "SHARE", "ROWS")
+    values = list(zip(*found, strict=True)) or [()] * len(columns)
+    return Frame({column: np.array(value) for column, value in zip(columns, values, strict=True)})
+
+
+@dataclass(frozen=True)
+class Spent:
+    """What a pair of databases really costs.
+
+    Attributes
+    ----------
+    rho : float
+        Loss of all queries together, exact for Gaussian noise.
+    promised : float
+        What the settings promise for the relation.
+    """
+
+    rho: float
+    promised: float
+
+    @property
+    def share(self) -> float:
+        """Part of the promise that is spent; above 1 the promise is broken."""
+        return self.rho / self.promised
+
+
+def rho_spent(
+    change: Frame,
+    config: Config | Mapping[str, Any] | str | os.PathLike[str] = "us",
+    *,
+    relation: Relation = "add_remove",
+) -> Spent:
+    """Add up what one pair of databases costs over every query of a run.
+
+    Parameters
+    ----------
+    change : Frame
+        What `stability_change` returned, of all levels with a budget.
+    config : what `read_config` takes
+        Budgets; its thresholds must be those of `change`.
+    relation : {"add_remove", "replace_one"}
+        How the databases differ. The promise for a replaced person is twice the budget (theorems 3 and 4).
+
+    Returns
+    -------
+    Spent
+        The loss, and the promise.
+
+    Raises
+    ------
+    ValueError
+        If the privacy is not zero-concentrated, the relation is unknown, a level is missing, or thresholds differ.
+    """
+    config = read_config(config)
+    if config.privacy_definition != "zcdp":
+        raise ValueError(f"config must promise rho, got {config.privacy_definition!r}")
+    check_relation(relation)
+    shares = {(table, level): share for table, level, share in zip(*(change[c] for c in _SPENDING), strict=True)}
+    stabilities = dict(zip(change["TABLE"], change["STABILITY"], strict=True))
+    spent = 0.0
+    for table, level, budget in config.budgets():
+        if (table, level) not in shares:
+            raise ValueError(f"change must have every level with a budget, got none for {table} {level}")
+        if stabilities[table] != config.stability(table):
+            raise ValueError(f"stability of {table} must be {config.stability(table)}, got {stabilities[table]}")
+        spent += budget * shares[table, level]
+    return Spent(float(spent), config.total * (2 if relation == "replace_one" else 1))
+
+
+_SPENDING = ("TABLE", "LEVEL", "SHARE")
+
+
+def household_counts(
+    persons: Any,
+    units: Any,
+    geo: Any,
+    *,
+    tau: Mapping[str, int] = TAU,
+    tables: str | Sequence[str] = "all",
+    validation: Validation = "none",
+    engine: str | Engine = "duckdb",
+) -> dict[tuple[str, str], NDArray[np.int64]]:
+    """Count what each household adds to the cells of every query.
+
+    Parameters
+    ----------
+    persons, units, geo : path or frame
+        The three frames.
+    tau : mapping of str to int
+        Thresholds by query.
+    tables : "all" or sequence of str
+        Which of the nine queries.
+    validation : {"none", "production", "full"}
+        What the database is checked for.
+    engine : {"duckdb", "spark"} or Engine
+        Where it runs.
+
+    Returns
+    -------
+    dict of (str, str) to ndarray of int64, shape (households, iterations, cells)
+        By query and iterations, ``"*"``, ``"A-G"`` or ``"H,I"``; households by ``MAFID``, every one of `geo`'s.
+
+    Raises
+    ------
+    ValueError
+        As `stability_change` does.
+
+    Notes
+    -----
+    Whatever happens to several households moves every count by the sum of what happens to each: counts are not capped
+    across households. At a national level, and within a state, the contributions add up; across states they do not.
+    """
+    names = _chosen(tables)
+    with opened(engine, [persons, units, geo]) as database:
+        _read(database, (persons, units, geo), validation, None)
+        cubes = _cubes(database, names, tau, by=BY_HOUSEHOLD)
+        mafids = [str(mafid) for mafid in database.fetch("select MAFID from geo order by MAFID")["MAFID"].tolist()]
+    counts: dict[tuple[str, str], NDArray[np.int64]] = {}
+    for name in names:
+        levels = levels_of(QUERIES[name], [cubes[name]], mafids)
+        counts |= {(name, code): levels[f"state_{code}"] for code in ITERATIONS if f"state_{code}" in levels}
+    return counts
+
+
+def _read(database: Engine, frames: Database, validation: Validation, config: Config | None) -> None:
+    types = {
+        name: read_frame(database, name, source, FRAMES[name]) for name, source in zip(FRAMES, frames, strict=True)
+    }
+    check_report(find_faults(database, types, config.state_filter if config else None, validation))
+
+
+def _queries(names: Sequence[str]) -> dict[str, Query]:
+    return {name: QUERIES[name] for name in names}
+
+
+def _cubes(
+    database: Engine, names: Sequence[str], taus: Mapping[str, int], *, by: str = "", keep: str = ""
+) -> dict[str, Frame]:
+    """Count the persons, units and geo that a database holds; with `keep`, also keep the rows behind the counts."""
+    options = {"by": by} if by else {}
+    cubes: dict[str, Frame] = {}
+    locate_households(database)
+    for number, ((condition, tau), queries) in enumerate(universes(_queries(names), taus).items()):
+        rows, columns = "households h", f"h.MAFID, {UNIT_COLUMNS}"
+        if condition is not None:
+            database.keep("kept", kept_query(condition, tau))
+            rows, columns = "kept p join joinable h on h.MAFID = p.MAFID", f"{PERSON_COLUMNS}, {UNIT_COLUMNS}"
+        if keep:
+            database.keep(f"rows_{number}_{keep}", f"select {columns} from {rows}")
+        cubes |= {name: database.fetch(cube_query(query, rows="kept", **options)) for name, query in queries.items()}
+    return cubes
+
+
+def _rows_changed(database: Engine, view: int) -> int:
+    """Return the size of the symmetric difference of the rows behind queries, repeated rows counted."""
+    x, y = (f"select * from rows_{view}_{side}" for side in "xy")
+    both = f"select * from ({x} except all {y}) d union all select * from ({y} except all {x}) e"
+    return int(database.fetch(f"select count(*) as N from ({both}) f")["N"][0])
+
+
+def _chosen(tables: str | Sequence[str]) -> list[str]:
+    wanted = list(QUERIES) if tables == "all" else [tables] if isinstance(tables, str) else list(tables)
+    if unknown := [name for name in wanted if name not in QUERIES]:
+        raise ValueError(f"tables must be among {', '.join(QUERIES)}, got {unknown[0]!r}")
+    return wanted

@@ -1,0 +1,1 @@
+"""From the three input frames to exact tables; no noise is drawn here."""

@@ -1,0 +1,130 @@
+"""Household columns from the members: type, family size, race and ethnicity of the householder."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from algorithms.phsafe.schema import HOUSEHOLDER, OWN_CHILDREN, PARTNERS, PERSONS, RELATIVES, SEX, UNITS
+from algorithms.phsafe.tabulation.intake import read_frame
+from algorithms.tables.engine import Engine, opened
+from algorithms.tables.frames import Frame
+
+__all__ = ["DERIVED_COLUMNS", "derive_units", "household_columns", "members"]
+
+DERIVED_COLUMNS = ("FINAL_POP", "NPF", "HHSPAN", "HHRACE", "HHT", "HHT2", "CPLT")
+
+
+def _among(codes: tuple[str, ...]) -> str:
+    return f"RELSHIP in ({', '.join(repr(code) for code in codes)})"
+
+
+def _number(condition: str) -> str:
+    return f"count(case when {condition} then 1 end)"
+
+
+def members(persons: str, *, sex: bool) -> str:
+    """Return the query that describes the members of every unit, one row a ``MAFID``.
+
+    Parameters
+    ----------
+    persons : str
+        Name of the persons.
+    sex : bool
+        Whether they have the column ``QSEX``.
+
+    Returns
+    -------
+    str
+        SQL.
+    """
+    householder = f"RELSHIP = '{HOUSEHOLDER}'"
+    return f"""
+        select MAFID, count(*) as PEOPLE, {_number(householder)} as HOUSEHOLDERS,
+            max(case when {householder} then cast(CENRACE as string) end) as RACE,
+            max(case when {householder} then CENHISP end) as HISPANIC,
+            {f"max(case when {householder} then cast(QSEX as string) end)" if sex else "cast(null as string)"} as SEX,
+            min(case when RELSHIP = '21' then '1' when RELSHIP = '23' then '2'
+                when RELSHIP = '22' then '3' when RELSHIP = '24' then '4' end) as COUPLE,
+            {_number(_among(PARTNERS))} as PARTNERS,
+            {_number(f"{_among((HOUSEHOLDER, '21', '23', *RELATIVES))}")} as FAMILY,
+            {_number(_among(RELATIVES))} as RELATIVES,
+            {_number(f"{_among(OWN_CHILDREN)} and QAGE < 18")} as CHILDREN,
+            {_number("RTYPE = '3'")} as IN_HOUSEHOLD
+        from {persons} group by MAFID"""
+
+
+def household_columns(sex: str) -> dict[str, str]:
+    """Return the SQL of every derived column, over a unit ``u`` left-joined with its members ``m``.
+
+    Parameters
+    ----------
+    sex : str
+        SQL of the householder's sex, ``'1'`` male or ``'2'`` female.
+
+    Returns
+    -------
+    dict of str to str
+        By column.
+    """
+    occupied = "u.RTYPE = '2' and m.PEOPLE > 0"
+    married, partnered = "m.COUPLE <= '2'", "m.COUPLE is not null"
+    alone, male = "m.PEOPLE = 1", f"{sex} = '1'"
+    children = "m.CHILDREN > 0"
+    by_company = f"case when {alone} then 0 when {children} then 1 when m.RELATIVES > 0 then 2 else 3 end"
+    household = f"case when {male} then 9 else 5 end + {by_company}"
+    return {
+        "FINAL_POP": "coalesce(m.PEOPLE, 0)",
+        "NPF": f"case when {occupied} and m.FAMILY > 1 then m.FAMILY else 0 end",
+        "HHSPAN": f"case when {occupied} then m.HISPANIC else 0 end",
+        "HHRACE": f"case when {occupied} then m.RACE else '00' end",
+        "HHT": f"""case when not coalesce({occupied}, false) then '0' when {married} then '1'
+            when m.RELATIVES > 0 then case when {male} then '2' else '3' end
+            when {male} then case when {alone} then '4' else '5' end
+            else case when {alone} then '6' else '7' end end""",
+        "HHT2": f"""case when not coalesce({occupied}, false) then '00'
+            when {partnered} then case when {married} and {children} then '01' when {married} then '02'
+                when {children} then '03' else '04' end
+            else lpad(cast({household} as string), 2, '0') end""",
+        "CPLT": f"case when not coalesce({occupied}, false) then '0' else coalesce(m.COUPLE, '5') end",
+    }
+
+
+def derive_units(persons: Any, units: Any, *, engine: str | Engine = "duckdb") -> Frame:
+    """Derive household type, couple type, family size, population, race and ethnicity of every unit.
+
+    Where several partners are recorded, the spouse goes before the unmarried partner. Units without persons, and group
+    quarters, get the codes for "not in universe".
+
+    Parameters
+    ----------
+    persons : path or frame
+        The persons, with a column ``QSEX`` (``"1"`` male, ``"2"`` female) that the production layout lacks: household
+        types tell the sex of a householder without a partner.
+    units : path or frame
+        The units: ``RTYPE``, ``MAFID`` and ``TEN``; what is derived replaces what is there.
+    engine : {"duckdb", "spark"} or Engine
+        Where it runs.
+
+    Returns
+    -------
+    Frame
+        The units in the production layout, in the order of ``MAFID``.
+
+    Raises
+    ------
+    ValueError
+        If a column is missing, a file cannot be read, or somebody's sex is neither of the two codes.
+    """
+    with opened(engine, [persons, units]) as database:
+        read_frame(database, "persons", persons, {**PERSONS, **SEX})
+        unknown = "select count(*) as N from persons where QSEX is null or QSEX not in ('1', '2')"
+        if rows := int(database.fetch(unknown)["N"][0]):
+            raise ValueError(f"persons: QSEX must be {SEX['QSEX']}; {rows:,} rows broke it")
+        read_frame(database, "units", units, {name: UNITS[name] for name in ("RTYPE", "MAFID", "TEN")})
+        stated = {"RTYPE": "cast(u.RTYPE as string)", "MAFID": "u.MAFID", "TEN": "cast(u.TEN as string)"}
+        columns = {**household_columns("m.SEX"), **stated}
+        chosen = ", ".join(f"{columns[name]} as {name}" for name in UNITS)
+        return database.fetch(
+            f"with m as ({members('persons', sex=True)}) "
+            f"select {chosen} from units u left join m on m.MAFID = u.MAFID order by u.MAFID"
+        )

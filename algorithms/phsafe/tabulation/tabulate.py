@@ -1,0 +1,233 @@
+"""Exact tables: what a release adds noise to, and the whole tables without privacy."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from algorithms.phsafe.budget import Settings, read_config
+from algorithms.phsafe.schema import FRAMES, PUERTO_RICO
+from algorithms.phsafe.tables import DERIVED, NONPRIVATE, PUBLISHED, QUERIES, TAU, Query, split_level
+from algorithms.phsafe.tabulation.cubes import cube_query, kept_query, levels_of, locate_households, universes
+from algorithms.phsafe.tabulation.intake import read_frame
+from algorithms.phsafe.tabulation.validate import Validation, check_report, find_faults
+from algorithms.tables.engine import Engine, opened
+from algorithms.tables.frames import Frame
+
+__all__ = ["Tabulation", "tabulate", "tabulation"]
+
+Counts = Mapping[tuple[str, str], NDArray[np.int64]]
+STATES = (
+    "select distinct cast(TABBLKST as string) as STATE from geo where RTYPE not in ('4', '5') and TABBLKST is not null"
+)
+MOST_PARTS = 1_000  # each costs a pass over the files
+COLUMNS = ("TABLE", "REGION_TYPE", "REGION_ID", "ITERATION_CODE", "DATA_CELL", "COUNT")
+
+
+@dataclass(frozen=True, eq=False)
+class Tabulation:
+    """Exact counts of the queries' basis cells.
+
+    Attributes
+    ----------
+    states : tuple of str
+        FIPS codes, sorted.
+    counts : mapping of (str, str) to ndarray of int64, shape (regions, iterations, cells)
+        By query and level; one region at the national levels, the states at the others.
+    """
+
+    states: tuple[str, ...]
+    counts: Counts
+
+    def frame(self) -> Frame:
+        """Return the counts, and the numerators made from them, one row a cell, in the production order."""
+        measured = {query for query, _ in self.counts}
+        sums = {name: DERIVED.get(name, (name, {})) for name in PUBLISHED}
+        return _frame(
+            row
+            for name, (source, parts) in sums.items()
+            if source in measured
+            for row in _rows(name, QUERIES[source], self, parts or {cell: (cell,) for cell in QUERIES[source].cells})
+        )
+
+
+def tabulate(
+    persons: Any,
+    units: Any,
+    geo: Any,
+    tables: str | Sequence[str] = "all",
+    *,
+    truncate: bool = True,
+    config: Settings | None = None,
+    engine: str | Engine = "duckdb",
+    partitions: int = 1,
+    validation: Validation = "full",
+) -> Frame:
+    """Count exactly. The result is not private.
+
+    With `truncate`, the basis cells of the queries as the private path counts them, zeros included. Without, every cell
+    with its totals and subtotals, zeros left out, as the production code's own non-private tabulator has it: there the
+    denominators of PH1 and PH5 repeat one count in three cells, and PH8's numerator adds up the units' populations.
+
+    Parameters
+    ----------
+    persons, units, geo : path or frame
+        The three frames: CSV or Parquet files, or pandas, polars and Arrow tables or whatever DuckDB reads.
+    tables : "all" or sequence of str
+        Which of the eleven tables.
+    truncate : bool
+        Whether at most tau of a household's persons are counted, and basis cells only.
+    config : what `read_config` takes, optional
+        Its thresholds, states and levels. Default: the thresholds of the 2020 Census, the states there are, all levels.
+    engine : {"duckdb", "spark"} or Engine
+        Where it runs.
+    partitions : int
+        Parts of the households, by ``MAFID``, that are worked on one after the other: more of them need less memory.
+    validation : {"full", "production", "none"}
+        What is checked first; see `algorithms.phsafe.tabulation.validate`.
+
+    Returns
+    -------
+    Frame
+        Columns TABLE, REGION_TYPE, REGION_ID, ITERATION_CODE (empty in PH2 and PH6), DATA_CELL and COUNT.
+
+    Raises
+    ------
+    ValueError
+        If a table is unknown, a file cannot be read, a column is missing, or (`InvalidHouseholds`) the data are wrong.
+    """
+    wanted = _chosen(tables)
+    options: dict[str, Any] = {"config": config, "engine": engine, "partitions": partitions, "validation": validation}
+    if truncate:
+        sources = {DERIVED.get(name, (name, {}))[0] for name in wanted}
+        queries = {name: query for name, query in QUERIES.items() if name in sources}
+        frame = tabulation(persons, units, geo, queries, **options).frame()
+        return frame.where(np.isin(frame["TABLE"].astype(str), wanted))
+    queries = {name: NONPRIVATE[name] for name in PUBLISHED if name in wanted}
+    exact = tabulation(persons, units, geo, queries, truncate=False, **options)
+    rows = (
+        row
+        for name, query in queries.items()
+        for row in _rows(name, query, exact, {cell: query.totals.get(cell, (cell,)) for cell in _cells(query)})
+    )
+    return _frame(row for row in rows if row[-1])
+
+
+def tabulation(
+    persons: Any,
+    units: Any,
+    geo: Any,
+    queries: Mapping[str, Query] = QUERIES,
+    *,
+    truncate: bool = True,
+    config: Settings | None = None,
+    engine: str | Engine = "duckdb",
+    partitions: int = 1,
+    validation: Validation = "full",
+) -> Tabulation:
+    """Count the basis cells of queries as arrays; see `tabulate` for what is not here.
+
+    Parameters
+    ----------
+    persons, units, geo : path or frame
+        The three frames.
+    queries : mapping of str to Query
+        What is counted.
+    truncate : bool
+        Whether at most tau of a household's persons are counted.
+    config, engine, partitions, validation
+        As in `tabulate`.
+
+    Returns
+    -------
+    Tabulation
+        Of the levels that `config` has a budget for, or of all.
+
+    Raises
+    ------
+    ValueError
+        As `tabulate` does.
+    """
+    if isinstance(partitions, bool) or not isinstance(partitions, int) or not 1 <= partitions <= MOST_PARTS:
+        raise ValueError(f"partitions must be a whole number from 1 to {MOST_PARTS:,}, got {partitions!r}")
+    settings = None if config is None else read_config(config)
+    taus = {name: (settings.tau if settings else TAU)[name] for name in TAU} if truncate else {}
+    states: set[str] = set()
+    cubes: dict[str, list[Frame]] = {name: [] for name in queries}
+    report = []
+    with opened(engine, [persons, units, geo]) as database:
+        for part in range(partitions):
+            types = {
+                name: read_frame(database, name, source, FRAMES[name], part=part, parts=partitions)
+                for name, source in zip(FRAMES, (persons, units, geo), strict=True)
+            }
+            report += find_faults(database, types, settings.state_filter if settings else None, validation)
+            if report:
+                continue  # the other parts are only checked
+            states |= set(database.fetch(STATES)["STATE"])
+            locate_households(database)
+            for name, cube in _cubes(database, queries, taus).items():
+                cubes[name].append(cube)
+    check_report(report)
+    if PUERTO_RICO in states and len(states) > 1 and validation != "none":  # seen across parts only here
+        raise ValueError(f"geo: Puerto Rico must be by itself, and there is {min(states)} besides")
+    ordered = tuple(sorted(states))
+    counts = {
+        (name, level): array
+        for name, query in queries.items()
+        for level, array in levels_of(query, cubes[name], ordered).items()
+        if settings is None or settings.privacy_budget[DERIVED.get(name, (name, {}))[0]].get(level, 0)
+    }
+    return Tabulation(ordered, counts)
+
+
+def _cubes(database: Engine, queries: Mapping[str, Query], taus: Mapping[str, int]) -> dict[str, Frame]:
+    """Collapse each query once; the persons kept are shared by queries of one universe and threshold."""
+    cubes: dict[str, Frame] = {}
+    for (condition, tau), asked in universes(queries, taus).items():
+        if condition is not None:
+            database.keep("kept", kept_query(condition, tau))
+        cubes |= {name: database.fetch(cube_query(query, rows="kept")) for name, query in asked.items()}
+    return cubes
+
+
+def _rows(
+    name: str, query: Query, exact: Tabulation, parts: Mapping[str, Sequence[str]]
+) -> Iterator[tuple[str, str, str, str, str, int]]:
+    """Yield the rows of a table, region by region; each cell is the sum of its parts."""
+    places = {cell: place for place, cell in enumerate(query.cells)}
+    picked = {cell: [places[part] for part in summed] for cell, summed in parts.items()}
+    for region_type, regions in (("usa", ("1",)), ("state", exact.states)):
+        for i, region in enumerate(regions):
+            for level in query.levels:
+                counts = exact.counts.get((query.name, level))
+                kind, iterations = split_level(level)
+                if counts is None or kind != region_type:
+                    continue
+                for j, iteration in enumerate(iterations):
+                    code = "" if query.race is None else iteration
+                    for cell, summed in picked.items():
+                        yield name, kind.upper(), region, code, cell, int(counts[i, j, summed].sum())
+
+
+def _frame(rows: Iterable[tuple[str, str, str, str, str, int]]) -> Frame:
+    columns = list(zip(*rows, strict=True)) or [()] * len(COLUMNS)
+    *texts, counts = (np.array(column, dtype=object) for column in columns)
+    return Frame(dict(zip(COLUMNS, [*texts, counts.astype(np.int64)], strict=True)))
+
+
+def _cells(query: Query) -> list[str]:
+    return sorted({*query.cells, *query.totals}, key=int)
+
+
+def _chosen(tables: str | Sequence[str]) -> list[str]:
+    wanted = list(PUBLISHED) if tables == "all" else [tables] if isinstance(tables, str) else list(tables)
+    if unknown := [name for name in wanted if name not in PUBLISHED]:
+        raise ValueError(f"tables must be among {', '.join(PUBLISHED)}, got {unknown[0]!r}")
+    if not wanted:
+        raise ValueError("tables must name at least one table, got none")
+    return wanted

@@ -1,0 +1,226 @@
+"""DuckDB inside this process: the default engine, locked down."""
+
+from __future__ import annotations
+
+import csv
+import os
+import re
+import shutil
+import tempfile
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from algorithms.tables.engine import FORMATS, in_one_line
+from algorithms.tables.frames import Frame
+
+__all__ = ["DuckDB"]
+
+LONGEST_HEADER = 2**20  # bytes; the longest of the production layout has 97
+WHOLE = ("TINYINT", "SMALLINT", "INTEGER", "BIGINT", "UTINYINT", "USMALLINT", "UINTEGER", "UBIGINT", "HUGEINT")
+
+
+class DuckDB:
+    """DuckDB inside this process: no server, no network, no extension, and no file but those it is given.
+
+    Parameters
+    ----------
+    sources : sequence
+        What will be read; of the paths among them, and of nothing else, the database may open files.
+    memory : str
+        Most memory, such as ``"4GB"``; beyond it, rows are spilled to a private temporary folder. Default: DuckDB's,
+        four fifths of the machine's.
+    threads : int, optional
+        Default: all cores.
+    """
+
+    def __init__(self, sources: Sequence[Any] = (), *, memory: str = "", threads: int | None = None) -> None:
+        import duckdb  # not at the top: only releases need it, and audits should start fast
+
+        self._error: type[Exception] = duckdb.Error
+        self._frames: dict[str, Any] = {}  # DuckDB does not keep what a view reads alive
+        self._spill = tempfile.mkdtemp(prefix="plaudit-")
+        settings: dict[str, Any] = {
+            "autoinstall_known_extensions": False,
+            "autoload_known_extensions": False,
+            "pandas_analyze_sample": 0,  # or numbers in a column of objects are rounded to the type of those sampled
+            "preserve_insertion_order": False,
+            "temp_directory": self._spill,
+        }
+        settings |= {"memory_limit": memory} if memory else {}
+        settings |= {"threads": threads} if threads else {}
+        try:
+            with self._told("DuckDB cannot start"):
+                self._connection = duckdb.connect(":memory:", config=settings)
+                self._lock(sources)
+        except BaseException:
+            self.close()
+            raise
+
+    def _lock(self, sources: Sequence[Any]) -> None:
+        paths = [Path(source).resolve() for source in sources if isinstance(source, str | os.PathLike)]
+        allowed = [name for path in paths for name in {str(path), _literal(path)}]
+        self._connection.execute("SET allowed_paths = ?", [allowed])
+        self._connection.execute("SET allowed_directories = ?", [[self._spill]])
+        for statement in (
+            "CREATE MACRO sha2(message, bits) AS sha256(message)",  # Spark's name for it
+            "CREATE MACRO regexp_like(value, pattern) AS regexp_matches(value, pattern)",
+            "SET enable_progress_bar = false",  # it would go to standard output
+            "SET enable_external_access = false",
+            "SET lock_configuration = true",
+        ):
+            self._connection.execute(statement)
+
+    def read(self, name: str, source: Any) -> dict[str, str]:
+        """Make a view of a CSV or Parquet file, or of a frame that DuckDB can scan.
+
+        Raises
+        ------
+        ValueError
+            If the file cannot be read, or is neither; the message says why.
+        TypeError
+            If it is no frame.
+        """
+        self._connection.unregister(name)  # a frame of that name, which would hide a file
+        if isinstance(source, str | os.PathLike):
+            with self._told(f"{source} cannot be read"):
+                self._read_file(name, Path(source).resolve())
+        else:
+            frame = source.to_dict() if isinstance(source, Frame) else source
+            self._frames[name] = _Stream(frame) if type(frame).__name__ == "DuckDBPyRelation" else frame
+            try:
+                self._connection.register(name, self._frames[name])
+            except (self._error, TypeError) as error:
+                kind = type(source).__name__
+                raise TypeError(f"persons, units and geo must be files or data frames, got {kind}") from error
+        with self._told():
+            described = self._connection.execute(f"DESCRIBE {name}").fetchall()
+        return {column: _kind(told) for column, told, *_ in described}
+
+    def _read_file(self, name: str, path: Path) -> None:
+        kind = FORMATS.get(path.suffix.lower())
+        if kind is None:
+            raise ValueError(f"persons, units and geo must be .csv or .parquet files, got {path}")
+        if not path.is_file():
+            raise ValueError(f"there is no file {path}")
+        if kind == "parquet":
+            rows = self._connection.read_parquet(_literal(path), hive_partitioning=False)
+        else:
+            rows = self._connection.read_csv(  # nothing is guessed: a guess may skip rows
+                _literal(path),
+                header=True,
+                columns=dict.fromkeys(_header(path), "VARCHAR"),
+                auto_detect=False,
+                sep=",",
+                quotechar='"',
+                escapechar='"',
+                comment="",
+                skiprows=0,
+                hive_partitioning=False,
+            )
+        rows.create_view(name)
+
+    def view(self, name: str, query: str) -> None:
+        """Name a query.
+
+        Raises
+        ------
+        ValueError
+            If a row cannot be read, or memory is short.
+        """
+        self._run(f"CREATE OR REPLACE TEMP VIEW {name} AS {query}")
+
+    def keep(self, name: str, query: str) -> None:
+        """Name the rows of a query, computed once.
+
+        Raises
+        ------
+        ValueError
+            If a row cannot be read, or memory is short.
+        """
+        self._run(f"CREATE OR REPLACE TEMP TABLE {name} AS {query}")
+
+    def fetch(self, query: str) -> Frame:
+        """Return the rows of a query, what is missing as None.
+
+        Raises
+        ------
+        ValueError
+            If a row cannot be read, or memory is short.
+        """
+        with self._told():
+            columns = self._connection.execute(query).fetchnumpy()
+        return Frame({name: _none_where_masked(column) for name, column in columns.items()})
+
+    def _run(self, statement: str) -> None:
+        with self._told():
+            self._connection.execute(statement)
+
+    @contextmanager
+    def _told(self, what: str = "the frames cannot be tabulated") -> Iterator[None]:
+        """Tell what DuckDB stumbles over in one line; rows are read, and found bad, only when they are asked for."""
+        try:
+            yield
+        except (self._error, UnicodeError, csv.Error) as error:
+            raise ValueError(f"{what}: {in_one_line(error)}") from error
+        except RuntimeError as error:  # DuckDB's word for an interrupt
+            raise (KeyboardInterrupt if "interrupted" in str(error) else error) from None
+
+    def code(self, column: str, codes: tuple[str, ...]) -> str:
+        """Return a column of codes as an enumeration: one byte a value instead of sixteen."""
+        return f"try_cast({column} as enum ({', '.join(repr(code) for code in codes)}))"
+
+    def close(self) -> None:
+        """Forget everything, spilled rows included."""
+        with suppress(AttributeError):  # it may not have started
+            self._connection.close()
+        shutil.rmtree(self._spill, ignore_errors=True)
+
+
+def _kind(told: str) -> str:
+    plain = told.split("(")[0]
+    kinds = {"VARCHAR": "text", "ENUM": "text", "DOUBLE": "real", "FLOAT": "real", "DECIMAL": "real"}
+    return "whole" if plain in WHOLE else kinds.get(plain, told)
+
+
+class _Stream:
+    """A relation of another DuckDB connection as what this one can scan."""
+
+    def __init__(self, relation: Any) -> None:
+        self._relation = relation
+
+    def __arrow_c_stream__(self, requested_schema: Any = None) -> Any:
+        return self._relation.__arrow_c_stream__(requested_schema)
+
+
+def _none_where_masked(column: NDArray[Any]) -> NDArray[Any]:
+    if not np.ma.is_masked(column):
+        return column
+    values = np.array(column, dtype=object)
+    values[np.ma.getmaskarray(column)] = None
+    return values
+
+
+def _literal(path: Path) -> str:
+    """Return a path as the pattern that matches it alone: DuckDB takes every path for a pattern."""
+    return re.sub(r"([*?\[])", r"[\1]", str(path))
+
+
+def _header(path: Path) -> list[str]:
+    """Read the names of a CSV file's columns."""
+    with path.open("rb") as file:
+        first = re.split(rb"[\r\n]", file.read(LONGEST_HEADER), maxsplit=1)[0]
+    if len(first) == LONGEST_HEADER:
+        raise ValueError(f"{path} must begin with the names of its columns, got a line of {LONGEST_HEADER:,} bytes")
+    row = next(csv.reader([first.decode("utf-8-sig")]), [])
+    names = [name.strip() or f"column{place}" for place, name in enumerate(row)]
+    if not names:
+        raise ValueError(f"{path} must begin with the names of its columns, got nothing")
+    if twice := [name for name, number in Counter(name.upper() for name in names).items() if number > 1]:
+        raise ValueError(f"{path} must have columns of different names, got {twice[0]!r} twice")
+    return names

@@ -1,0 +1,107 @@
+"""Where the relational steps run: in this process (`duck`) or on a cluster (`spark`), on the same SQL text."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any, Protocol
+
+from algorithms.tables.frames import Frame
+
+__all__ = ["FORMATS", "Engine", "in_one_line", "opened"]
+
+FORMATS = {".csv": "csv", ".parquet": "parquet", ".pq": "parquet"}
+
+
+class Engine(Protocol):
+    """What the tabulation asks of a database; statements are in the language that DuckDB and Spark share."""
+
+    def read(self, name: str, source: Any) -> dict[str, str]:
+        """Make a view of a file or an in-memory frame; return the type of each column: text, whole or another."""
+        ...
+
+    def view(self, name: str, query: str) -> None:
+        """Name a query."""
+        ...
+
+    def keep(self, name: str, query: str) -> None:
+        """Name the rows of a query, computed once."""
+        ...
+
+    def fetch(self, query: str) -> Frame:
+        """Return the rows of a query."""
+        ...
+
+    def code(self, column: str, codes: tuple[str, ...]) -> str:
+        """Return the SQL of a column of codes in the type that holds them best; other text may become null."""
+        ...
+
+    def close(self) -> None:
+        """Forget everything."""
+        ...
+
+
+@contextmanager
+def opened(engine: str | Engine, sources: Sequence[Any]) -> Iterator[Engine]:
+    """Open an engine by name and close it afterwards, or lend the one given.
+
+    Parameters
+    ----------
+    engine : {"duckdb", "spark"} or Engine
+        Which.
+    sources : sequence
+        What it will read.
+
+    Yields
+    ------
+    Engine
+        Ready to read.
+
+    Raises
+    ------
+    ValueError
+        If there is none of that name.
+    TypeError
+        If it is neither a name nor an engine.
+    """
+    if not isinstance(engine, str):
+        if not hasattr(engine, "fetch"):
+            raise TypeError(f"engine must be duckdb, spark or an engine, got {engine!r}")
+        yield engine
+        return
+    if engine == "duckdb":
+        from algorithms.tables.duck import DuckDB  # each engine knows this module, which loads them when asked
+
+        database: Engine = DuckDB(sources)
+    elif engine == "spark":
+        from algorithms.tables.spark import Spark
+
+        database = Spark()
+    else:
+        raise ValueError(f"engine must be duckdb or spark, got {engine!r}")
+    try:
+        yield database
+    finally:
+        database.close()
+
+
+def in_one_line(error: Exception) -> str:
+    """Return what an engine says, without the row it quotes and the advice it has for programmers.
+
+    Parameters
+    ----------
+    error : Exception
+        As the engine raised it.
+
+    Returns
+    -------
+    str
+        At most 500 characters.
+    """
+    text = re.sub(
+        r"\nOriginal Line:.*?\n(?=Expected|Invalid|Value|Maximum|Error|\Z)", "\n", str(error), flags=re.DOTALL
+    )
+    file = re.search(r"^ *file ?= ?(.*)$", text, flags=re.MULTILINE)
+    told = re.split(r"\n\s*(?:Possible |JVM stacktrace|at )", text)[0].split()
+    return " ".join([*([f"{file[1]}:"] if file else []), *told])[:500] or type(error).__name__

@@ -1,0 +1,100 @@
+"""Tables of results: named columns of one length, nothing more; any data-frame library reads them."""
+
+from __future__ import annotations
+
+import csv
+import os
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from algorithms.tables.files import whole_file
+
+__all__ = ["Frame"]
+
+
+class Frame:
+    """Named columns of one length, read-only.
+
+    Parameters
+    ----------
+    columns : mapping of str to array_like, shape (rows,)
+        Columns in their order; text is kept as Python strings.
+
+    Raises
+    ------
+    ValueError
+        If the columns differ in length.
+
+    Examples
+    --------
+    >>> frame = Frame({"CELL": ["2", "3"], "COUNT": [470, 593]})
+    >>> len(frame), frame.columns, frame["COUNT"].sum()
+    (2, ('CELL', 'COUNT'), np.int64(1063))
+    >>> list(frame.rows())
+    [('2', 470), ('3', 593)]
+    """
+
+    def __init__(self, columns: Mapping[str, ArrayLike]) -> None:
+        self._columns = {name: _column(values) for name, values in columns.items()}
+        if len({column.shape for column in self._columns.values()}) > 1:
+            lengths = ", ".join(f"{name} {column.size}" for name, column in self._columns.items())
+            raise ValueError(f"columns must have one length, got {lengths}")
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """Names of the columns, in their order."""
+        return tuple(self._columns)
+
+    def __len__(self) -> int:
+        return next(iter(self._columns.values())).size if self._columns else 0
+
+    def __getitem__(self, name: str) -> NDArray[Any]:
+        return self._columns[name]
+
+    def __repr__(self) -> str:
+        return f"Frame({len(self):,} rows: {', '.join(self.columns)})"
+
+    def where(self, mask: NDArray[np.bool_]) -> Frame:
+        """Return the rows that `mask`, shape (rows,), marks."""
+        return Frame({name: column[mask] for name, column in self._columns.items()})
+
+    def rows(self) -> Iterator[tuple[Any, ...]]:
+        """Iterate over the rows as tuples of Python values."""
+        return zip(*(column.tolist() for column in self._columns.values()), strict=True)
+
+    def to_dict(self) -> dict[str, NDArray[Any]]:
+        """Return the columns by name, as `pandas.DataFrame` and `polars.DataFrame` take them."""
+        return dict(self._columns)
+
+    def to_csv(self, path: str | os.PathLike[str], *, separator: str = ",") -> None:
+        """Write the rows below one line of names; an interrupted or failed write leaves nothing behind.
+
+        Parameters
+        ----------
+        path : path-like
+            File to write; an existing one is replaced.
+        separator : str
+            One character between the values.
+        """
+        with whole_file(Path(path)) as file:
+            writer = csv.writer(file, delimiter=separator, lineterminator="\n")
+            writer.writerow(self.columns)
+            writer.writerows(self.rows())
+
+    @classmethod
+    def concatenate(cls, frames: Sequence[Frame]) -> Frame:
+        """Return the rows of several frames that have the same columns, one below the other."""
+        return cls({name: np.concatenate([frame[name] for frame in frames]) for name in frames[0].columns})
+
+
+def _column(values: ArrayLike) -> NDArray[Any]:
+    column = np.asarray(values)
+    if column.dtype.kind in "US":  # text of a fixed width loses what does not fit, and NUL at its end
+        column = np.asarray(values, dtype=object)
+    column = column.view()
+    column.flags.writeable = False
+    return column

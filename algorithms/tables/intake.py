@@ -1,0 +1,436 @@
+"""The door for data: persons, or groups of persons with a count, from a file or a frame to a histogram or to codes."""
+
+from __future__ import annotations
+
+import os
+import re
+import reprlib
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from algorithms.hierarchy import Hierarchy
+from algorithms.schema import Schema
+from algorithms.tables.engine import FORMATS, Engine, opened
+
+__all__ = ["LARGEST", "LARGEST_HISTOGRAM", "check_histogram", "read_facilities", "read_histogram", "read_records"]
+
+LARGEST = 2**40  # people in all: sums of noisy answers stay exact in float64
+LARGEST_HISTOGRAM = 2**30
+"""Most counts of a histogram: 8 GiB. Whoever asks for more has given an attribute too many levels by mistake."""
+
+GIVEN, GROUPS = "given_rows", "given_groups"  # names of views
+LIST = "the list of areas"
+
+Leaf = tuple[str, ...]  # codes, the outermost first
+Rule = tuple[str, str, str, str]  # in words; and in SQL: which groups break it, how many rows each is, an example
+
+
+def read_histogram(
+    source: Any,
+    schema: Schema,
+    areas: Sequence[str],
+    *,
+    count: str | None = None,
+    places: Any = None,
+    limit: int = LARGEST,
+) -> tuple[Hierarchy, NDArray[np.int64]]:
+    """Count persons by area and cell.
+
+    Parameters
+    ----------
+    source : path or frame
+        A .csv or .parquet file, or a frame that DuckDB can scan (pandas, polars, pyarrow, a DuckDB relation, `Frame`):
+        one row a person, or with `count` one row a group of persons. Columns are found by name, whatever its case.
+    schema : Schema
+        Attributes; the column of each holds names of levels, or their places from 0 on (where no name is a number).
+    areas : sequence of str
+        Columns of area codes, the outermost first. A code needs to be unique only within its parent.
+    count : str, optional
+        Column of the number of persons that a row stands for. Rows of 0 name areas where nobody lives; their attributes
+        may be missing.
+    places : path or frame, optional
+        Public list of every area of the finest level, one a row, with the same columns of areas; others are ignored.
+        The tree has these and no others. Default: the areas that the data name.
+    limit : int
+        More than all persons together: a power of 2, 2**53 at most.
+
+    Returns
+    -------
+    tree : Hierarchy
+        One level for each column of areas, under a root; leaves in the order of their codes.
+    histogram : ndarray of int64, shape (leaves, cells)
+        Persons.
+
+    Raises
+    ------
+    ValueError
+        If a file cannot be read, a column is missing, twice or of another kind, a code or level is missing or unknown,
+        a count is no whole number of 0 or more, persons reach the limit, there is no row, an area is listed
+        twice, the data have one that is not listed, or the histogram would be larger than `LARGEST_HISTOGRAM`.
+    TypeError
+        If the source is no file and no frame.
+
+    Notes
+    -----
+    Guarantee: with `places` the tree is a function of the list alone. Without, it depends on the persons: one record
+    can add an area or take one away, and a release names every area, so no promise covers which areas there are.
+
+    Examples
+    --------
+    >>> from algorithms.tables.frames import Frame
+    >>> persons = Frame({"County": ["2", "1", "2"], "SEX": ["male", "female", "male"]})
+    >>> tree, histogram = read_histogram(persons, Schema({"sex": ("female", "male")}), ["county"])
+    >>> tree.labels, histogram.tolist()
+    (('total', '1', '2'), [[1, 0], [0, 2]])
+    >>> counties = Frame({"county": ["3", "2", "1"]})
+    >>> tree, histogram = read_histogram(persons, Schema({"sex": ("female", "male")}), ["county"], places=counties)
+    >>> tree.labels, histogram.tolist()
+    (('total', '1', '2', '3'), [[1, 0], [0, 2], [0, 0]])
+    """
+    check_histogram(1, schema)  # whatever is public is refused before data are read
+    listed = None if places is None else _listed(places, areas)
+    if listed is not None:
+        check_histogram(len(listed), schema)
+    leaves, histogram = _counted("data", source, schema, areas, count, limit)
+    if listed is None:
+        return Hierarchy.from_codes(*zip(*leaves, strict=True)), histogram
+    histogram = _placed(f"data must be in areas of {LIST}", leaves, histogram, listed)
+    return Hierarchy.from_codes(*zip(*listed, strict=True)), histogram
+
+
+def check_histogram(leaves: int, schema: Schema) -> None:
+    """Refuse a histogram that would not fit into memory, before it is made.
+
+    Parameters
+    ----------
+    leaves : int
+        Areas of the finest level.
+    schema : Schema
+        Attributes.
+
+    Raises
+    ------
+    ValueError
+        If it would have more than `LARGEST_HISTOGRAM` counts.
+    """
+    if leaves * schema.cells > LARGEST_HISTOGRAM:
+        got = f"{leaves:,} x {schema.cells:,}"
+        raise ValueError(f"a histogram must have at most {LARGEST_HISTOGRAM:,} counts, areas x cells, got {got}")
+
+
+def read_facilities(
+    source: Any, schema: Schema, areas: Sequence[str], tree: Hierarchy, *, kind: str = "hhgq", count: str = "count"
+) -> NDArray[np.int64]:
+    """Count housing units and facilities by area and type: public, and bounds on the persons who live in them.
+
+    Parameters
+    ----------
+    source : path or frame
+        As `read_histogram` takes it: columns of areas, one of types, one of counts. Areas and types without a row have
+        none.
+    schema : Schema
+        One of its attributes is the type.
+    areas : sequence of str
+        Columns of area codes.
+    tree : Hierarchy
+        The areas, as `read_histogram` returns them.
+    kind : str
+        The attribute that is the type.
+    count : str
+        Column of the number of units or facilities.
+
+    Returns
+    -------
+    ndarray of int64, shape (leaves, types)
+        Units or facilities.
+
+    Raises
+    ------
+    ValueError
+        As `read_histogram`, or if an area is not in the tree, or the schema has no such attribute.
+    TypeError
+        If the source is no file and no frame.
+    """
+    if kind not in schema.attributes:
+        raise ValueError(
+            f"facilities must be of an attribute of the schema, {', '.join(schema.attributes)}, not {kind}"
+        )
+    leaves, found = _counted("facilities", source, Schema({kind: schema.attributes[kind]}), areas, count)
+    known = [tuple(tree.codes(node)) for node in tree.leaves.tolist()]
+    rule = "facilities must be in areas of the data, or of a list of areas (--geo), which has those without persons too"
+    return _placed(rule, leaves, found, known)
+
+
+def read_records(source: Any, schema: Schema, *, what: str = "data") -> NDArray[Any]:
+    """Read persons one by one: the level of every attribute.
+
+    Parameters
+    ----------
+    source : path or frame
+        As `read_histogram` takes it, one row a person.
+    schema : Schema
+        Attributes.
+    what : str
+        What the source is, for messages.
+
+    Returns
+    -------
+    ndarray of unsigned int, shape (rows, attributes)
+        Places of levels, in the order of the rows, of the smallest type that holds them.
+
+    Raises
+    ------
+    ValueError
+        If a file cannot be read, a column is missing, twice or of another kind, a level is missing or unknown, or there
+        is no row.
+    TypeError
+        If the source is no file and no frame.
+
+    Examples
+    --------
+    >>> from algorithms.tables.frames import Frame
+    >>> schema = Schema({"sex": ("female", "male"), "age": ("0-17", "18+")}, edges={"age": (0, 18)})
+    >>> read_records(Frame({"age": [17, 40], "sex": ["male", "female"]}), schema)
+    array([[1, 0],
+           [0, 1]], dtype=uint8)
+    """
+    with _read(what, source, list(schema.attributes)) as (database, columns):
+        database.keep(GROUPS, f"select {', '.join(_places(columns, schema))}, 1 as n, 1 as size from {GIVEN}")
+        _check_rules(what, database, _leveled(schema))
+        found = database.fetch(f"select {', '.join(f'p{j}' for j in range(len(schema.shape)))} from {GROUPS}")
+    if not len(found):
+        raise ValueError(f"{what} must have one row at least, got none")
+    codes = np.empty((len(found), len(schema.shape)), np.min_scalar_type(max(schema.shape) - 1))
+    for j, name in enumerate(found.columns):
+        codes[:, j] = found[name]
+    return codes
+
+
+@dataclass(frozen=True)
+class _Column:
+    """A column of the source and what it is for."""
+
+    title: str  # as asked for, in messages
+    given: str  # as the source calls it, quoted for SQL
+    kind: str
+
+
+def _placed(rule: str, leaves: list[Leaf], found: NDArray[np.int64], known: Sequence[Leaf]) -> NDArray[np.int64]:
+    """Return the counts of known areas, in their order; those that were not found have none."""
+    place = {leaf: number for number, leaf in enumerate(known)}
+    if unknown := [leaf for leaf in leaves if leaf not in place]:
+        others = f"{len(unknown):,} other{'s' * (len(unknown) > 1)}"
+        raise ValueError(f"{rule}; got {others}, such as {reprlib.repr(' / '.join(unknown[0]))}")
+    counts = np.zeros((len(known), found.shape[1]), np.int64)
+    counts[[place[leaf] for leaf in leaves]] = found
+    return counts
+
+
+def _listed(source: Any, areas: Sequence[str]) -> list[Leaf]:
+    """Return the codes of the areas of a list, in their order."""
+    _check_areas(areas)
+    with _read(LIST, source, areas) as (database, columns):
+        database.keep(GROUPS, f"select {', '.join(_codes(columns, areas))}, count(*) as size from {GIVEN} group by all")
+        codes = [f"a{j}" for j in range(len(areas))]
+        once = ("an area must have one row", "size > 1", "size", f"concat_ws(' / ', {', '.join(codes)})")
+        _check_rules(LIST, database, [*_coded(areas), once])
+        if not (leaves := list(database.fetch(f"select {', '.join(codes)} from {GROUPS} order by all").rows())):
+            raise ValueError(f"{LIST} must have one row at least, got none")
+    return leaves
+
+
+def _counted(
+    what: str, source: Any, schema: Schema, areas: Sequence[str], count: str | None, limit: int = LARGEST
+) -> tuple[list[Leaf], NDArray[np.int64]]:
+    """Return the codes of the leaves, in their order, and the histogram."""
+    _check_areas(areas)
+    names = [*areas, *schema.attributes, *([] if count is None else [count])]
+    with _read(what, source, names) as (database, columns):
+        _group(database, columns, list(areas), schema, count)
+        _check_groups(what, database, list(areas), schema, count, limit)
+        codes = ", ".join(f"a{j}" for j in range(len(areas)))
+        leaves = list(database.fetch(f"select distinct {codes} from {GROUPS} order by all").rows())
+        places = ", ".join(f"coalesce(p{j}, 0) as p{j}" for j in range(len(schema.shape)))  # null where nobody is
+        found = database.fetch(
+            f"select dense_rank() over (order by {codes}) - 1 as leaf, {places}, n::bigint as n from {GROUPS}"
+        )
+    check_histogram(len(leaves), schema)
+    cells = np.ravel_multi_index([found[f"p{j}"] for j in range(len(schema.shape))], schema.shape)
+    histogram = np.zeros((len(leaves), schema.cells), np.int64)
+    np.add.at(histogram, (found["leaf"], cells), found["n"])
+    return leaves, histogram
+
+
+def _check_areas(areas: Sequence[str]) -> None:
+    if isinstance(areas, str) or not areas:
+        raise ValueError(f"areas must name one column at least, the outermost first, got {areas!r}")
+
+
+@contextmanager
+def _read(what: str, source: Any, names: Sequence[str]) -> Iterator[tuple[Engine, dict[str, _Column]]]:
+    """Open a source and find its columns."""
+    if len({name.upper() for name in names}) < len(names):
+        raise ValueError(f"areas, attributes and count must be different columns, got {', '.join(names)}")
+    if isinstance(source, str | os.PathLike) and Path(source).suffix.lower() not in FORMATS:
+        raise ValueError(f"{what} must be a .csv or .parquet file, got {os.fspath(source)}")
+    with opened("duckdb", [source]) as database:
+        try:
+            types = database.read(GIVEN, source)
+        except TypeError as error:
+            raise TypeError(f"{what} must be a file or a data frame, got {type(source).__name__}") from error
+        yield database, dict(zip(names, _columns(what, types, names), strict=True))
+
+
+def _columns(what: str, types: dict[str, str], names: Sequence[str]) -> list[_Column]:
+    """Find the columns by name, whatever its case."""
+    known = {name.upper(): name for name in types}
+    for name in names:  # DuckDB renames the second of two columns of one name
+        if again := [given for key, given in known.items() if re.fullmatch(rf"{re.escape(name.upper())}_\d+", key)]:
+            raise ValueError(f"{what} must have one column {name}, got {again[0]} besides")
+    if missing := [name for name in names if name.upper() not in known]:
+        found = reprlib.repr(list(types))
+        raise ValueError(f"{what} must have the columns {', '.join(names)}; {', '.join(missing)} missing, got {found}")
+    given = [known[name.upper()] for name in names]
+    return [
+        _Column(name, '"' + column.replace('"', '""') + '"', types[column])
+        for name, column in zip(names, given, strict=True)
+    ]
+
+
+def _group(
+    database: Engine, columns: dict[str, _Column], areas: Sequence[str], schema: Schema, count: str | None
+) -> None:
+    """Add up equal rows, once, for a source may be a stream: codes a0, ...; levels x0, ... and their places p0, ..."""
+    parts = [*_codes(columns, areas), *_places(columns, schema)]
+    told, number = ("null", "1") if count is None else (f"{columns[count].given}::varchar", _number(columns[count]))
+    database.keep(
+        GROUPS,
+        f"select * exclude (given_n, told), coalesce(sum(given_n), 0) as n, count(*) as size, "
+        f"count(*) - count(given_n) as odd, min(told) filter (where given_n is null) as odd_told "
+        f"from (select {', '.join(parts)}, {number} as given_n, {told} as told from {GIVEN}) group by all",
+    )
+
+
+def _check_groups(
+    what: str, database: Engine, areas: Sequence[str], schema: Schema, count: str | None, limit: int
+) -> None:
+    """Refuse the first rule that rows break."""
+    rules = _coded(areas)
+    if count is not None:
+        rules.append((f"{count} must be a whole number, 0 or more", "odd > 0", "odd", "odd_told"))
+    _check_rules(what, database, [*rules, *_leveled(schema)])
+    told = database.fetch(f"select count(*) as groups, coalesce(sum(n), 0)::double as people from {GROUPS}")
+    if not told["groups"][0]:
+        raise ValueError(f"{what} must have one row at least, got none")
+    if told["people"][0] >= limit:
+        raise ValueError(f"{what} must count less than 2**{limit.bit_length() - 1} in all, got {told['people'][0]:.0f}")
+
+
+def _codes(columns: dict[str, _Column], areas: Sequence[str]) -> list[str]:
+    """Return the SQL of the codes a0, ..., null where they are missing."""
+    kinds = ("codes as text or whole numbers", "text", "whole")
+    return [f"nullif({_text(kinds[0], columns[name], *kinds[1:])}, '') as a{j}" for j, name in enumerate(areas)]
+
+
+def _places(columns: dict[str, _Column], schema: Schema) -> list[str]:
+    """Return the SQL of what is given, x0, ..., and of the places of levels, p0, ..., null where there is none."""
+    parts = []
+    for j, (name, levels) in enumerate(schema.attributes.items()):
+        if name in schema.edges:
+            text = _text("numbers", columns[name], "text", "whole", "real")
+            place = _interval(text, schema.edges[name])
+        else:
+            text = _text("levels as text or whole numbers", columns[name], "text", "whole")
+            place = _place(text, levels)
+        parts += [f"nullif({text}, '') as x{j}", f"{place} as p{j}"]
+    return parts
+
+
+def _leveled(schema: Schema) -> list[Rule]:
+    rules = []
+    for j, (name, levels) in enumerate(schema.attributes.items()):
+        shown = f"one of {', '.join(levels[:8])}{', ...' * (len(levels) > 8)}"
+        if name in schema.edges:
+            shown = f"a number from {repr(schema.edges[name][0]).removesuffix('.0')} on"
+        elif not _numbered(levels):
+            shown += f", or 0 to {len(levels) - 1}"
+        rules.append((f"{name} must be {shown}", f"p{j} is null and (x{j} is not null or n > 0)", "size", f"x{j}"))
+    return rules
+
+
+def _coded(areas: Sequence[str]) -> list[Rule]:
+    return [(f"{name} must have a code", f"a{j} is null", "size", "null") for j, name in enumerate(areas)]
+
+
+def _check_rules(what: str, database: Engine, rules: Sequence[Rule]) -> None:
+    """Refuse the first rule that groups of rows break."""
+    for rule, wrong, rows, value in rules:
+        told = database.fetch(
+            f"select coalesce(sum({rows}), 0)::bigint as rows, min({value})::varchar as value "
+            f"from {GROUPS} where {wrong}"
+        )
+        if number := int(told["rows"][0]):
+            example = told["value"][0]
+            words = "a missing value" if example is None else reprlib.repr(example)
+            raise ValueError(f"{what}: {rule}; {number:,} {'row' if number == 1 else 'rows'} broke it, such as {words}")
+
+
+def _text(what: str, column: _Column, *kinds: str) -> str:
+    if column.kind not in kinds:
+        kind = "real numbers" if column.kind == "real" else column.kind
+        raise ValueError(f"{column.title} must hold {what}, got {kind}")
+    return f"{column.given}::varchar"
+
+
+def _number(column: _Column) -> str:
+    """Return the SQL of a count, null where it is none."""
+    if column.kind not in ("text", "whole", "real"):
+        raise ValueError(f"{column.title} must hold whole numbers, got {column.kind}")
+    rule = {
+        "text": f"regexp_full_match({column.given}, '[0-9]{{1,15}}')",
+        "whole": f"{column.given} between 0 and {2**53}",
+        "real": f"{column.given} between 0 and {10**15} and {column.given} = floor({column.given})",
+    }[column.kind]
+    return f"case when {rule} then try_cast({column.given} as bigint) end"
+
+
+def _numbered(levels: Sequence[str]) -> bool:
+    """Return whether a name is a number, which a place could be taken for."""
+    return any(_is_number(level) for level in levels)
+
+
+def _is_number(level: str) -> bool:
+    try:
+        float(level)
+    except ValueError:
+        return False
+    return True
+
+
+def _place(value: str, levels: Sequence[str]) -> str:
+    """Return the SQL of the place of a level."""
+    places = {level: place for place, level in enumerate(levels)}
+    if not _numbered(levels):
+        places |= {str(place): place for place in range(len(levels))}
+    whens = " ".join(f"when {_quoted(name)} then {place}" for name, place in places.items())
+    return f"case {value} {whens} end"
+
+
+def _interval(text: str, edges: Sequence[float]) -> str:
+    """Return the SQL of the place of the interval that a number is in; infinities and NaN are in none."""
+    number = f"try_cast({text} as double)"
+    # An edge without quotes would be a decimal, whose way to float64 may end at another number.
+    whens = " ".join(
+        f"when {number} >= '{edges[place]!r}'::double then {place}" for place in reversed(range(len(edges)))
+    )
+    return f"case when not isfinite({number}) then null {whens} end"
+
+
+def _quoted(text: str) -> str:
+    return "'" + text.replace("'", "''") + "'"

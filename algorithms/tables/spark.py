@@ -1,0 +1,155 @@
+"""Spark: the engine for more rows than one machine can hold."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from algorithms.tables.engine import FORMATS, in_one_line
+from algorithms.tables.frames import Frame
+
+__all__ = ["Spark"]
+
+KINDS = {
+    "string": "text",
+    **dict.fromkeys(("tinyint", "smallint", "int", "bigint"), "whole"),
+    **dict.fromkeys(("float", "double", "decimal"), "real"),
+}
+
+
+class Spark:
+    """Spark, through a session of the caller's or a local one: for more rows than one machine can hold.
+
+    Parameters
+    ----------
+    session : pyspark.sql.SparkSession, optional
+        Default: a new local session, which `close` stops.
+
+    Raises
+    ------
+    ImportError
+        If pyspark is not installed.
+    ValueError
+        If a local session does not start, as without Java.
+    """
+
+    def __init__(self, session: Any = None) -> None:
+        try:
+            from py4j.protocol import Py4JError  # not at the top: a large, optional dependency
+            from pyspark.errors import PySparkException
+        except ImportError as error:
+            raise ImportError("the Spark engine needs pyspark: pip install 'plaudit[spark]'") from error
+        self._errors: tuple[type[Exception], ...] = (PySparkException, Py4JError)
+        self._own = session is None
+        self._kept: dict[str, Any] = {}
+        with self._told():
+            self._session = _local_session() if session is None else session
+
+    def read(self, name: str, source: Any) -> dict[str, str]:
+        """Make a view of a CSV or Parquet file, an in-memory frame, or a Spark data frame.
+
+        Raises
+        ------
+        ValueError
+            If the file cannot be read, or is neither.
+        TypeError
+            If it is no frame.
+        """
+        if isinstance(source, str | os.PathLike):
+            kind = FORMATS.get(Path(source).suffix.lower())
+            if kind is None:
+                raise ValueError(f"persons, units and geo must be .csv or .parquet files, got {source}")
+            reader = self._session.read
+            with self._told():
+                frame = (
+                    reader.csv(str(source), header=True, escape='"', mode="FAILFAST")
+                    if kind == "csv"
+                    else reader.parquet(str(source))
+                )
+        else:
+            unsuited: tuple[type[Exception], ...] = (*self._errors, TypeError, ValueError)
+            try:
+                frame = source if hasattr(source, "createOrReplaceTempView") else self._frame(source)
+            except unsuited as error:
+                kind = type(source).__name__
+                raise TypeError(f"persons, units and geo must be files or data frames, got {kind}") from error
+        frame.createOrReplaceTempView(name)
+        return {column: KINDS.get(kind.split("(")[0], kind) for column, kind in frame.dtypes}
+
+    def _frame(self, source: Any) -> Any:
+        if isinstance(source, Frame):
+            return self._session.createDataFrame(list(source.rows()), list(source.columns))
+        for way in ("to_arrow_table", "to_arrow"):  # of a DuckDB relation, and of a polars frame
+            if hasattr(source, way):
+                return self._session.createDataFrame(getattr(source, way)())
+        return self._session.createDataFrame(source)
+
+    def view(self, name: str, query: str) -> None:
+        """Name a query.
+
+        Raises
+        ------
+        ValueError
+            If a file cannot be read.
+        """
+        with self._told():
+            self._session.sql(query).createOrReplaceTempView(name)
+
+    def keep(self, name: str, query: str) -> None:
+        """Name the rows of a query, computed once, when they are first asked for.
+
+        Raises
+        ------
+        ValueError
+            If a file cannot be read.
+        """
+        with self._told():
+            kept = self._session.sql(query).cache()
+            kept.createOrReplaceTempView(name)
+        if name in self._kept:
+            self._kept[name].unpersist()
+        self._kept[name] = kept
+
+    def fetch(self, query: str) -> Frame:
+        """Return the rows of a query, what is missing as None.
+
+        Raises
+        ------
+        ValueError
+            If a row cannot be read, or memory is short.
+        """
+        with self._told():
+            frame = self._session.sql(query)
+            rows = frame.collect()
+        return Frame({name: [row[place] for row in rows] for place, name in enumerate(frame.columns)})
+
+    @contextmanager
+    def _told(self) -> Iterator[None]:
+        try:
+            yield
+        except self._errors as error:
+            raise ValueError(f"Spark stopped: {in_one_line(error)}") from error
+
+    def code(self, column: str, codes: tuple[str, ...]) -> str:
+        """Return a column of codes as text."""
+        return column
+
+    def close(self) -> None:
+        """Forget the rows kept, and stop a session of one's own."""
+        for frame in self._kept.values():
+            frame.unpersist()
+        if self._own:
+            self._session.stop()
+
+
+def _local_session() -> Any:
+    from pyspark.sql import SparkSession
+
+    builder = SparkSession.builder.appName("plaudit")
+    quiet = {"spark.log.level": "OFF", "spark.ui.enabled": "false", "spark.ui.showConsoleProgress": "false"}
+    for setting, value in {**quiet, "spark.sql.shuffle.partitions": "4"}.items():
+        builder = builder.config(setting, value)
+    return builder.getOrCreate()

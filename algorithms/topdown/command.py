@@ -1,0 +1,105 @@
+"""The command ``plaudit release topdown``."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from algorithms.tables.commands import interruptible, noise_of, releases
+
+__all__: list[str] = []  # commands register themselves, and their docstrings are the help
+
+
+@releases.command("topdown")
+def release_topdown(
+    out: Annotated[Path, typer.Option(help="Folder for the release: a new or an empty one.")],
+    data: Annotated[
+        Path | None, typer.Option(help="Persons, .csv or .parquet: areas and attributes, one a row.")
+    ] = None,
+    preset: Annotated[str, typer.Option(help="Settings: e2e-1940, pl94-2020, h1 or micro.")] = "e2e-1940",
+    areas: Annotated[
+        str, typer.Option(help="Columns of areas, the outermost first, such as state,county,district.")
+    ] = "",
+    geo: Annotated[
+        Path | None,
+        typer.Option(
+            help="Public list of every finest area, one a row. Without it, which areas exist is read from the data and "
+            "taken as public: no promise covers it."
+        ),
+    ] = None,
+    count: Annotated[str | None, typer.Option(help="Column of the number of persons that a row stands for.")] = None,
+    facilities: Annotated[
+        Path | None, typer.Option(help="Public housing units and facilities: areas, type (hhgq) and count.")
+    ] = None,
+    epsilon: Annotated[float | None, typer.Option(help="Another budget, in nats, with geometric noise.")] = None,
+    rho: Annotated[float | None, typer.Option(help="Another budget, with discrete Gaussian noise.")] = None,
+    relation: Annotated[str, typer.Option(help="Neighbors: replace_one or add_remove.")] = "replace_one",
+    jobs: Annotated[int, typer.Option(help="Families of areas that are solved at the same time.")] = 1,
+    bundled: Annotated[
+        bool, typer.Option("--bundled", help="Run on a small synthetic nation of 1940 instead of files.")
+    ] = False,
+    seed: Annotated[
+        int | None, typer.Option(help="Seeded noise instead of secure noise: a simulation, not to be published.")
+    ] = None,
+) -> int:
+    """Release consistent tables and microdata from persons, by TopDown."""
+    from rich.console import Console
+
+    from algorithms.hierarchy import Hierarchy
+    from algorithms.tables.files import check_folder
+    from algorithms.tables.intake import read_facilities, read_histogram
+    from algorithms.topdown import presets
+    from algorithms.topdown.population import synthetic_1940
+    from algorithms.topdown.release import release
+
+    rng, noise = noise_of(seed)
+    if preset not in presets.PRESETS:
+        raise ValueError(f"preset must be one of {', '.join(presets.PRESETS)}, got {preset!r}")
+    check_folder(out)
+    options: dict[str, Any] = {"epsilon": epsilon, "rho": rho, "relation": relation, "n_jobs": jobs}
+    columns = [name.strip() for name in areas.split(",")]
+    if bundled:
+        if areas or any(given is not None for given in (data, geo, count, facilities)) or preset != "e2e-1940":
+            raise ValueError(
+                "--bundled goes without --data, --areas, --geo, --count and --facilities, and with e2e-1940"
+            )
+        columns = ["state", "county", "district"]
+    elif data is None or not areas:
+        raise ValueError("--data and --areas are needed, or --bundled")
+    options["levels"] = _levels(list(presets.PRESETS[preset].levels), columns)
+    presets.preset(preset, Hierarchy.regular(1, len(columns)), **options)  # settings are refused before data are read
+    try:
+        with interruptible(), Console(stderr=True).status("counting, drawing noise, estimating"):
+            if bundled:
+                population = synthetic_1940(0, states=2, counties=3, districts=5)
+                tree, histogram = population.tree, population.histogram
+                options["facilities"] = population.facilities
+            else:
+                schema = presets.PRESETS[preset].schema
+                tree, histogram = read_histogram(data, schema, columns, count=count, places=geo)
+                if facilities is not None:
+                    options["facilities"] = read_facilities(facilities, schema, columns, tree)
+            topdown = presets.preset(preset, tree, **options)
+            listed = bundled or geo is not None
+            made = release(topdown, histogram, out=out, rng=rng, areas=columns, preset=preset, listed=listed)
+    except RuntimeError as error:  # a solver that does not converge, and no failsafe
+        raise ValueError(f"{error}; nothing was written") from error
+    print(made.ledger)
+    print("\nLevels: " + ", ".join(f"{level} {name}" for level, name in enumerate(("root", *columns))) + ".")
+    read = (
+        "read from the data. Which areas exist is taken as public, and no promise covers it: --geo takes a public list"
+    )
+    print(f"Areas: {'from a public list' if listed else read}.")
+    failures, families = made.estimate.failures, sum(made.estimate.routes.values())
+    print(f"Failsafe: {len(failures):,} of {families:,} families{':' * bool(failures)}")
+    print(*(f"  {failure.area}: {failure.reason}" for failure in failures[:5]), sep="\n", end="\n" * bool(failures))
+    print(f"Tables of {tree.n_nodes:,} areas and {made.people:,} records, with {noise}, written to {out}.")
+    return 0
+
+
+def _levels(known: list[str], areas: list[str]) -> list[str] | None:
+    """Return the levels of the settings that columns are named after, and above them the one before the first."""
+    plain = [name.lower().replace("_", " ") for name in areas]
+    return [known[known.index(plain[0]) - 1], *plain] if set(plain) <= set(known[1:]) else None

@@ -1,0 +1,333 @@
+"""Many families of one shape at once: the least squares of every parent of a level, over all runs of an audit.
+
+The alternating directions method of multipliers (ADMM), in compiled loops. Each family of each run is solved by itself,
+in one thread, so results depend neither on the other runs nor on how the runs are divided among threads.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from algorithms.topdown.estimation.family import Groups, refines
+
+__all__ = ["LevelBox", "LevelFit", "LevelSolution", "largest_remainder", "solve_level"]
+
+Integers = NDArray[np.int64]
+Real = NDArray[np.float64]
+
+_NEAR = 1e-6  # people: a count this near to a whole number is one
+_GAP = 1e-3  # people: by how much tables may miss their parents
+_PENALTY = 1.5  # to start with, times the least curvature; by trial
+
+
+@dataclass(frozen=True)
+class LevelFit:
+    """Noisy answers of one query for every area of a level.
+
+    Attributes
+    ----------
+    groups : ndarray of int, shape (cells,)
+        The query.
+    answers : ndarray of float, shape (runs, areas, groups)
+        What was measured; ignored where the weight is 0.
+    weights : ndarray of float, shape (areas,)
+        Inverse variance of the noise; 0 where nothing was measured.
+    """
+
+    groups: Groups
+    answers: Real
+    weights: Real
+
+
+@dataclass(frozen=True)
+class LevelBox:
+    """Bounds on the answers of one query for every area of a level.
+
+    Attributes
+    ----------
+    groups : ndarray of int, shape (cells,)
+        The query.
+    lower, upper : ndarray of float, shape (areas, groups) or (runs, areas, groups)
+        0 and infinity where there is no bound; equal where the answer is given.
+    """
+
+    groups: Groups
+    lower: Real
+    upper: Real
+
+
+@dataclass(frozen=True)
+class LevelSolution:
+    """Tables of a level, and how well they solve their problems.
+
+    Attributes
+    ----------
+    tables : ndarray of float, shape (runs, areas, cells)
+        Not negative, and adding up to the parents up to rounding errors; bounds are kept up to the tolerance.
+    converged : ndarray of bool, shape (runs, parents)
+        Whether the tolerance was met.
+    primal, dual : ndarray of float, shape (runs, parents)
+        By how much bounds (in people) and optimality (in the gradient, weights scaled so that the largest is 1) are
+        missed at most.
+    iterations : ndarray of int, shape (runs, parents)
+        Steps taken; 0 where the solution is known in closed form.
+    """
+
+    tables: Real
+    converged: NDArray[np.bool_]
+    primal: Real
+    dual: Real
+    iterations: Integers
+
+
+def solve_level(
+    parents: Integers | None,
+    starts: Integers,
+    fits: Sequence[LevelFit],
+    boxes: Sequence[LevelBox],
+    *,
+    tolerance: float = 1e-7,
+    iterations: int = 2000,
+) -> LevelSolution:
+    """Fit all families of a level, in all runs, to their measurements.
+
+    Parameters
+    ----------
+    parents : ndarray of int, shape (runs, parents, cells), or None
+        Tables that the parts add up to; None for the root.
+    starts : ndarray of int, shape (parents + 1,)
+        Parent i has the areas ``starts[i]`` to ``starts[i + 1]`` of the level.
+    fits : sequence of LevelFit
+        Measurements; at the root at least one.
+    boxes : sequence of LevelBox
+        Bounds.
+    tolerance : float
+        How far the two halves of the method, and bounds, may be off: in people, or in standard deviations of the least
+        noise where that is more than a person.
+    iterations : int
+        After so many steps a family counts as not converged.
+
+    Returns
+    -------
+    LevelSolution
+        Tables with their residuals.
+
+    Raises
+    ------
+    ValueError
+        If the tolerance is not positive, or shapes do not match.
+
+    Notes
+    -----
+    One half of the method minimizes the squares under the parent's equality, by the inverses of matrices as large as
+    the groups of the few queries that no other one refines, shared by children with the same weights. The other half
+    projects every cell on a simplex, and bounded answers on their intervals. Where only the detailed query is measured,
+    in all parts, one projection is the solution. Bounds on single cells make the matrices as large as the table, except
+    bounds of 0: `algorithms.topdown.estimation.quadratic` is faster then.
+
+    Memory grows with runs times areas times cells, and with the square of the number of groups.
+
+    References
+    ----------
+    .. [1] Boyd et al., "Distributed Optimization and Statistical Learning via the Alternating Direction Method of
+       Multipliers", 2011, sections 3.3, 3.4 and 5.2.
+
+    Examples
+    --------
+    >>> counts = LevelFit(np.array([0, 1]), np.array([[[3.0, -2.0], [4.0, 6.0]]]), np.ones(2))
+    >>> solve_level(np.array([[[9, 4]]]), np.array([0, 2]), [counts], []).tables
+    array([[[4., 0.],
+            [5., 4.]]])
+    """
+    from algorithms.topdown.estimation import kernels  # not at the top: it takes a second to load
+
+    if not 0 < tolerance < np.inf:
+        raise ValueError(f"tolerance must be positive and finite, got {tolerance}")
+    if parents is None and not fits:
+        raise ValueError("the root must have at least one fit, got none")
+    shape = fits[0].answers.shape[:2] + fits[0].groups.shape if parents is None else parents.shape
+    runs, areas, cells = int(shape[0]), int(starts[-1]), int(shape[2])
+    given = [(fit.groups, fit.answers) for fit in fits] + [(box.groups, box.lower) for box in boxes]
+    for groups, values in given:
+        if values.shape[-2:] != (areas, int(groups.max()) + 1):
+            raise ValueError(
+                f"answers and bounds must have shape (..., {areas} areas, {int(groups.max()) + 1} groups), "
+                f"got {values.shape}"
+            )
+    heaviest = max((float(fit.weights.max()) for fit in fits), default=0.0) or 1.0
+    squares = _Squares.of(fits, [box.groups for box in boxes], (runs, areas, cells), heaviest)
+    rows, lower, upper = _bounds(boxes, squares.basis, areas)
+    solution = LevelSolution(
+        np.zeros((runs, areas, cells)),
+        np.zeros((runs, starts.size - 1), np.bool_),
+        np.zeros((runs, starts.size - 1)),
+        np.zeros((runs, starts.size - 1)),
+        np.zeros((runs, starts.size - 1), np.int64),
+    )
+    kernels.solve_families(
+        _whole(parents),
+        parents is None,
+        _whole(starts),
+        squares.linear,
+        squares.curve,
+        squares.terms,
+        squares.normal,
+        squares.kinds,
+        squares.penalty,
+        squares.basis.groups,
+        rows,
+        lower,
+        upper,
+        tolerance * max(1.0, heaviest**-0.5),
+        iterations,
+        solution.tables,
+        solution.converged,
+        solution.primal,
+        solution.dual,
+        solution.iterations,
+    )
+    return solution
+
+
+def largest_remainder(tables: Real, parents: Integers | None, starts: Integers) -> Integers:
+    """Round tables to whole numbers that add up to their parents, cell by cell.
+
+    Every part gets its count rounded down, and those with the largest remainders (the first ones, if equal) get one
+    more. Without parents every count is rounded to the nearest whole number, halves up.
+
+    Parameters
+    ----------
+    tables : ndarray of float, shape (runs, areas, cells)
+        Not negative, adding up to the parents. Within 1e-6 of a whole number, they count as that.
+    parents : ndarray of int, shape (runs, parents, cells), or None
+        Tables of the parents.
+    starts : ndarray of int, shape (parents + 1,)
+        Parent i has the areas ``starts[i]`` to ``starts[i + 1]``.
+
+    Returns
+    -------
+    ndarray of int, shape (runs, areas, cells)
+        Whole tables.
+
+    Raises
+    ------
+    ValueError
+        If the tables do not add up.
+
+    Notes
+    -----
+    Guarantee: no other rounding down or up has a smaller sum of absolute errors.
+
+    Examples
+    --------
+    >>> largest_remainder(np.array([[[0.5, 2.0], [0.2, 1.4], [1.3, 0.6]]]), np.array([[[2, 4]]]), np.array([0, 3]))
+    array([[[1, 2],
+            [0, 1],
+            [1, 1]]])
+    """
+    from algorithms.topdown.estimation import kernels
+
+    if parents is None:
+        return np.floor(tables + 0.5).astype(np.int64)
+    gap = np.abs(np.add.reduceat(tables, starts[:-1], axis=1) - parents).max(initial=0.0)
+    if not gap < _GAP:
+        raise ValueError(f"tables must add up to their parents, got a difference of {gap:.3g}")
+    out = np.empty(tables.shape, np.int64)
+    kernels.round_families(np.ascontiguousarray(tables), _whole(parents), _whole(starts), _NEAR, out)
+    return out
+
+
+def _whole(values: Integers | None) -> Integers:
+    return np.ascontiguousarray(np.zeros((0, 0, 0)) if values is None else values, np.int64)
+
+
+@dataclass(frozen=True)
+class _Basis:
+    """Queries of which all others are sums."""
+
+    groups: Integers  # shape (queries, cells), numbered through
+    size: int
+
+    @classmethod
+    def of(cls, queries: Sequence[Groups], cells: int) -> _Basis:
+        """Choose the queries that no other one refines."""
+        chosen: list[Groups] = []
+        for query in sorted(queries, key=lambda query: -int(query.max())):
+            if not any(refines(finer, query) for finer in chosen):
+                chosen.append(query)
+        ends = np.cumsum([0, *(int(query.max()) + 1 for query in chosen)])
+        groups = [query + end for query, end in zip(chosen, ends, strict=False)]
+        return cls(np.array(groups, np.int64).reshape(len(chosen), cells), int(ends[-1]))
+
+    def coarsen(self, query: Groups) -> tuple[Integers, Integers]:
+        """Return groups of the basis that make up a query, and the group of it that each is in."""
+        finer = next(groups for groups in self.groups if refines(groups, query))
+        inside, one = np.unique(finer, return_index=True)
+        return inside, query[one]
+
+
+@dataclass(frozen=True)
+class _Squares:
+    """The weighted squares of a level, as the kernels take them; weights are scaled so that the largest is 1."""
+
+    linear: Real
+    curve: Real
+    terms: Real
+    normal: Real
+    kinds: Integers
+    penalty: Real
+    basis: _Basis
+
+    @classmethod
+    def of(
+        cls, fits: Sequence[LevelFit], bounded: Sequence[Groups], shape: tuple[int, int, int], heaviest: float
+    ) -> _Squares:
+        """Sum up what was measured."""
+        areas, cells = shape[1:]
+        linear, curve = np.zeros(shape), np.zeros(areas)
+        coarse = [fit for fit in fits if fit.groups.max() + 1 < cells and fit.weights.any()]
+        basis = _Basis.of([*(fit.groups for fit in coarse), *bounded], cells)
+        weights = np.array([fit.weights for fit in coarse]).reshape(len(coarse), areas).T / heaviest
+        for fit in fits:
+            if fit.groups.max() + 1 == cells:
+                weight = fit.weights / heaviest
+                linear += _products(weight, fit.answers)[..., fit.groups]
+                curve += weight
+        distinct, kinds = np.unique(np.column_stack([weights, curve]), axis=0, return_inverse=True)
+        normal, terms = np.zeros((len(distinct), basis.size, basis.size)), np.zeros((*shape[:2], basis.size))
+        least = np.full(areas, np.inf)
+        for j, fit in enumerate(coarse):
+            inside, group = basis.coarsen(fit.groups)
+            normal[:, inside[:, None], inside] += distinct[:, j, None, None] * (group[:, None] == group)
+            terms[..., inside] += _products(weights[:, j], fit.answers)[..., group]
+            alone = weights[:, j] * cells / (fit.groups.max() + 1)  # curvature of this query by itself
+            least = np.where(alone > 0, np.minimum(least, alone), least)
+        least = np.minimum(least, curve[curve > 0].min(initial=np.inf))
+        least[np.isinf(least)] = least.min() if np.isfinite(least.min()) else 1.0
+        penalty = np.where(curve > 0, curve, least)
+        return cls(linear, curve, terms, normal, kinds.reshape(-1).astype(np.int64), _PENALTY * penalty, basis)
+
+
+def _products(weights: Real, answers: Real) -> Real:
+    """Return weighted answers, 0 where nothing was measured."""
+    products: Real = np.where(weights[:, None] > 0, answers, 0.0) * weights[:, None]
+    return products
+
+
+def _bounds(boxes: Sequence[LevelBox], basis: _Basis, areas: int) -> tuple[Integers, Real, Real]:
+    """Return in which bound each group of the basis is, for each box, and the bounds; number 0 does not bind."""
+    runs = max((box.lower.shape[0] for box in boxes if box.lower.ndim == 3), default=1)
+    rows = np.zeros((len(boxes), basis.size), np.int64)
+    lower, upper = [np.zeros((runs, areas, 1))], [np.full((runs, areas, 1), np.inf)]
+    count = 1
+    for row, box in zip(rows, boxes, strict=True):
+        inside, group = basis.coarsen(box.groups)
+        row[inside] = group + count
+        count += box.lower.shape[-1]
+        lower.append(np.broadcast_to(box.lower, (runs, *box.lower.shape[-2:])))
+        upper.append(np.broadcast_to(box.upper, (runs, *box.upper.shape[-2:])))
+    return rows, np.concatenate(lower, axis=-1), np.concatenate(upper, axis=-1)

@@ -1,0 +1,695 @@
+"""Compiled loops of the batched solver: the alternating directions method for one family, and largest remainders.
+
+A family's tables are arrays (children, cells) here, of the cells in which the parent has people. What is measured or
+bounded enters through a *basis* of queries, of which all the others are sums. With B the 0/1 matrix from cells to the
+groups of the basis, the Hessian of a child is ``curve I + B' normal B``, so linear systems have the size of the basis
+(Woodbury), and those of the parent's equality do, too. Nothing is shared between families and no library is called, so
+results depend neither on other families nor on threads.
+
+All is in one module, since the compiler's cache does not notice when a function changes that is called from another.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numba
+import numpy as np
+from numpy.typing import NDArray
+
+__all__ = ["round_families", "solve_families"]
+
+Flags = NDArray[np.bool_]
+Index = NDArray[np.int64]
+Real = NDArray[np.float64]
+
+_RELAXATION = 1.7  # 1.5 to 1.8 is usual
+_FORBIDDEN = -1e300  # stands for minus infinity where a table must be 0
+_PRECISION = 1e-13  # of sums, relative
+_STIFFER = 4.0  # bounds than the squares along them: found by trial
+_LEAST, _MOST = 1e-4, 1e6  # of what the penalty was at first
+_FIRST_CHECK = 5  # step after which penalties are reconsidered; then after 10, 20, 40, ...
+
+
+def _compiled(function: Any) -> Any:
+    """Compile a function: products may fuse with sums, but nothing is reordered."""
+    return numba.njit(cache=True, nogil=True, error_model="numpy", fastmath={"contract", "nsz"})(function)
+
+
+@_compiled
+def _copy(values: Real, out: Real) -> None:
+    """Copy all values (assignment to a slice takes many times longer to compile)."""
+    for i in range(out.shape[0]):
+        for j in range(out.shape[1]):
+            out[i, j] = values[i, j]
+
+
+@_compiled
+def _clear(out: Real) -> None:
+    """Set all values to 0."""
+    for i in range(out.shape[0]):
+        for j in range(out.shape[1]):
+            out[i, j] = 0.0
+
+
+@_compiled
+def _solve(left: Real, right: Real) -> None:
+    """Replace `right` by the solution x of ``left x = right`` (Gauss-Jordan, partial pivoting); `left` is lost."""
+    size = len(left)
+    for k in range(size):
+        pivot = k
+        for i in range(k + 1, size):
+            if abs(left[i, k]) > abs(left[pivot, k]):
+                pivot = i
+        for j in range(size):
+            left[k, j], left[pivot, j] = left[pivot, j], left[k, j]
+            right[k, j], right[pivot, j] = right[pivot, j], right[k, j]
+        inverse = 1 / left[k, k]
+        for j in range(size):
+            left[k, j] *= inverse
+            right[k, j] *= inverse
+        for i in range(size):
+            factor = left[i, k]
+            if i != k and factor != 0:
+                for j in range(k, size):
+                    left[i, j] -= factor * left[k, j]
+                for j in range(size):
+                    right[i, j] -= factor * right[k, j]
+
+
+@_compiled
+def _multiply(vectors: Real, matrices: Real, which: Index, sign: float, out: Real) -> None:
+    """Add each vector times its matrix, with a sign, to `out`."""
+    for c in range(len(vectors)):
+        matrix = matrices[which[c]]
+        for g in range(vectors.shape[1]):
+            factor = sign * vectors[c, g]
+            for h in range(out.shape[1]):
+                out[c, h] += factor * matrix[g, h]
+
+
+@_compiled
+def _gather(groups: Index, tables: Real, out: Real) -> None:
+    """Set `out` to the sums over groups."""
+    _clear(out)
+    for c in range(len(tables)):
+        for b in range(len(groups)):
+            for i in range(groups.shape[1]):
+                out[c, groups[b, i]] += tables[c, i]
+
+
+@_compiled
+def _scatter(groups: Index, values: Real, out: Real) -> None:
+    """Add to each entry of `out` the values of the groups that it is in."""
+    for c in range(len(out)):
+        for b in range(len(groups)):
+            for i in range(groups.shape[1]):
+                out[c, i] += values[c, groups[b, i]]
+
+
+@_compiled
+def _project(points: Real, penalty: Real, parent: Real, root: bool, theta: Real, out: Real) -> None:
+    """Set `out` to the nearest tables that are not negative and add up to the parent, cell by cell.
+
+    A child's squared distance counts `penalty` times. In each cell the solution is ``max(point - theta / penalty, 0)``
+    with the theta for which it adds up: a convex, decreasing, piecewise linear equation, which Newton's method solves
+    in finitely many steps from any start. `theta` is the start, and receives the solution.
+    """
+    children, cells = points.shape
+    if root:
+        for i in range(cells):
+            out[0, i] = max(points[0, i], 0.0)
+        return
+    found = np.empty((2, cells))
+    sums, slopes = found[0], found[1]
+    moved = True
+    rounds = 0
+    while moved and rounds < children + 10:
+        rounds += 1
+        _clear(found)
+        for c in range(children):
+            weight, inverse = penalty[c], 1 / penalty[c]
+            for i in range(cells):
+                above = points[c, i] * weight > theta[i]
+                sums[i] += points[c, i] if above else 0.0
+                slopes[i] += inverse if above else 0.0
+        moved = False
+        for i in range(cells):
+            if slopes[i] > 0:
+                new = (sums[i] - parent[i]) / slopes[i]
+            else:  # beyond every point: back to where one child alone has the parent's count or more
+                new = (points[0, i] - parent[i]) * penalty[0]
+                for c in range(1, children):
+                    new = max(new, (points[c, i] - parent[i]) * penalty[c])
+            moved |= new != theta[i]
+            theta[i] = new
+    _clear(found)
+    for c in range(children):
+        inverse = 1 / penalty[c]
+        for i in range(cells):
+            out[c, i] = max(points[c, i] - theta[i] * inverse, 0.0)
+            sums[i] += out[c, i]
+    for c in range(children):
+        for i in range(cells):
+            out[c, i] *= parent[i] / sums[i] if sums[i] > 0 else 1.0  # rounding errors
+
+
+@_compiled
+def _alike(kinds: Index, strength: Real, labels: Index) -> int:
+    """Give children with the same matrix the same number, and return how many different ones there are."""
+    distinct = 0
+    for c in range(len(kinds)):
+        labels[c] = distinct
+        for other in range(c):
+            same = kinds[other] == kinds[c]
+            for r in range(strength.shape[1]):
+                same &= strength[other, r] == strength[c, r]
+            if same:
+                labels[c] = labels[other]
+                break
+        distinct = max(distinct, labels[c] + 1)
+    return distinct
+
+
+@_compiled
+def _factor(
+    normal: Real, kinds: Index, diagonal: Real, overlap: Real, rows: Index, strength: Real, labels: Index, distinct: int
+) -> tuple[Real, Real]:
+    """Return the matrices that solve the linear systems of one penalty, for each label.
+
+    The first are M with ``(diagonal I + B' N B)^-1 = (I - B' M B) / diagonal``, where N is `normal` and the strength of
+    bounds. With S the sum of these inverses over children, and s that of ``1 / diagonal``, the others are W with
+    ``(I - B' M B) S^-1 = (I + B' W B) / s``, transposed: they apply the parent's equality.
+    """
+    size, done, scale = len(overlap), 0, 0.0
+    inverses, corrections = np.empty((distinct, size, size)), np.empty((distinct, size, size))
+    total, left, single = np.zeros((1, size, size)), np.empty((size, size)), np.zeros(size, np.int64)
+    overlaps = overlap.reshape(1, size, size)
+    for c in range(len(labels)):
+        inverse = inverses[labels[c]]
+        if labels[c] == done:
+            done += 1
+            _copy(normal[kinds[c]], inverse)
+            for b in range(len(rows)):
+                for g in range(size):
+                    for h in range(size):
+                        if rows[b, g] == rows[b, h]:
+                            inverse[g, h] += strength[c, rows[b, g]]
+            _clear(left)
+            _multiply(inverse, overlaps, single, 1.0, left)
+            for g in range(size):
+                left[g, g] += diagonal[c]
+            _solve(left, inverse)
+        share = 1 / diagonal[c]
+        scale += share
+        for g in range(size):
+            for h in range(size):
+                total[0, g, h] += share * inverse[g, h]
+    if distinct > 1:
+        _clear(left)
+        _multiply(total[0], overlaps, single, -1.0, left)
+        for g in range(size):
+            left[g, g] += scale
+        _solve(left, total[0])
+        for label in range(distinct):
+            _clear(left)
+            _multiply(overlap, inverses[label].reshape(1, size, size), single, -1.0, left)
+            for g in range(size):
+                for h in range(size):
+                    corrections[label, g, h] = total[0, g, h] - inverses[label, g, h]
+            _multiply(total[0], left.reshape(1, size, size), single, 1.0, corrections[label])
+    return inverses, corrections
+
+
+@_compiled
+def _minimize(
+    groups: Index,
+    overlap: Real,
+    diagonal: Real,
+    inverses: Real,
+    corrections: Real,
+    labels: Index,
+    root: bool,
+    bounded: bool,
+    push: Real,
+    sums: Real,
+    shares: Real,
+    x: Real,
+) -> None:
+    """Replace `x` by the solution of the linear systems whose right-hand sides are `x` and B' `push`.
+
+    Without the root the solutions add up to nothing over the children, in every cell.
+    """
+    (children, cells), size, scale = x.shape, len(overlap), 0.0
+    _gather(groups, x, sums)
+    if bounded:
+        _multiply(push, overlap.reshape(1, size, size), np.zeros(children, np.int64), 1.0, sums)
+    _copy(push, shares)
+    _multiply(sums, inverses, labels, -1.0, shares)
+    _scatter(groups, shares, x)
+    excess = np.zeros((1, cells))
+    for c in range(children):
+        inverse = 1 / diagonal[c]
+        scale += inverse
+        for i in range(cells):
+            x[c, i] *= inverse
+            excess[0, i] += x[c, i]
+    if root:
+        return
+    _clear(shares)
+    if len(inverses) > 1:
+        _gather(groups, excess, sums[:1])
+        for c in range(1, children):
+            for g in range(size):
+                sums[c, g] = sums[0, g]
+        _multiply(sums, corrections, labels, 1.0, shares)
+    part = np.empty((1, cells))
+    for c in range(children):
+        _copy(excess, part)
+        if len(inverses) > 1:
+            _scatter(groups, shares[c : c + 1], part)
+        inverse = 1 / (diagonal[c] * scale)
+        for i in range(cells):
+            x[c, i] -= part[0, i] * inverse
+
+
+@_compiled
+def _descend(
+    groups: Index,
+    linear: Real,
+    curve: Real,
+    terms: Real,
+    normal: Real,
+    kinds: Index,
+    tables: Real,
+    sums: Real,
+    out: Real,
+) -> None:
+    """Set `out` to minus half the gradient of the weighted squares at some tables, and `sums` to those of the basis."""
+    _gather(groups, tables, sums)
+    pulls = terms.copy()
+    _multiply(sums, normal, kinds, -1.0, pulls)
+    for c in range(len(tables)):
+        for i in range(tables.shape[1]):
+            out[c, i] = linear[c, i] - curve[c] * tables[c, i]
+    _scatter(groups, pulls, out)
+
+
+@_compiled
+def _bind(
+    groups: Index, rows: Index, parent: Real, root: bool, low: Real, high: Real, usable: Flags, start: Real
+) -> None:
+    """Take out bounds that never bind, and cells that a bound of 0 empties; spread the parent over the other ones."""
+    (children, cells), (size, bounds) = usable.shape, (rows.shape[1], low.shape[1])
+    everything, most = np.empty((1, size)), np.empty((1, bounds))
+    shut, emptied, empty = np.zeros((children, bounds)), np.zeros((children, size)), np.zeros((children, cells))
+    _gather(groups, parent.reshape(1, cells), everything)
+    _gather(rows, everything, most)
+    for c in range(children):
+        for r in range(bounds):
+            if low[c, r] <= 0 and high[c, r] <= 0:
+                shut[c, r] = 1.0
+            if low[c, r] <= 0:
+                low[c, r] = -np.inf
+            if shut[c, r] > 0 or (high[c, r] >= most[0, r] and not root):
+                high[c, r] = np.inf
+    _scatter(rows, shut, emptied)
+    _scatter(groups, emptied, empty)
+    for i in range(cells):
+        free = 0
+        for c in range(children):
+            free += empty[c, i] == 0
+        for c in range(children):
+            usable[c, i] = empty[c, i] == 0 or (free == 0 and not root)
+            start[c, i] = parent[i] / max(free, 1) if usable[c, i] else 0.0
+
+
+@_compiled
+def _stiffness(
+    rows: Index, overlap: Real, inverses: Real, labels: Index, diagonal: Real, low: Real, high: Real, out: Real
+) -> None:
+    """Set `out` to how stiff the squares are along the sum that each bound is on, 0 where there is no bound."""
+    size = len(overlap)
+    which, along, bend = np.zeros(1, np.int64), np.empty((1, size)), np.empty((1, size))
+    for c in range(len(out)):
+        which[0] = labels[c]
+        for r in range(out.shape[1]):
+            if low[c, r] == -np.inf and high[c, r] == np.inf:
+                continue
+            give = 0.0
+            _clear(along)
+            _clear(bend)
+            for b in range(len(rows)):
+                for g in range(size):
+                    if rows[b, g] == r:
+                        give += overlap[g, g]
+                        for h in range(size):
+                            along[0, h] += overlap[g, h]
+            _multiply(along, inverses, which, 1.0, bend)
+            for g in range(size):
+                give -= bend[0, g] * along[0, g]
+            if give > 0:
+                out[c, r] = diagonal[c] / give * (10 * _STIFFER if low[c, r] == high[c, r] else _STIFFER)
+
+
+@_compiled
+def _step_size(primal: float, dual: float) -> float:
+    """Return by how much a penalty should change, 1 if not by much."""
+    factor = min(max(np.sqrt(primal / max(dual, 1e-300)), 0.1), 10.0) if primal > 0 or dual > 0 else 1.0
+    return 1.0 if 1 / 3 < factor < 3 else factor
+
+
+@_compiled
+def _solve_family(
+    groups: Index,
+    overlap: Real,
+    linear: Real,
+    curve: Real,
+    terms: Real,
+    normal: Real,
+    kinds: Index,
+    penalty: Real,
+    factors: tuple[Real, Real],
+    rows: Index,
+    lower: Real,
+    upper: Real,
+    parent: Real,
+    root: bool,
+    tolerance: float,
+    iterations: int,
+    z: Real,
+) -> tuple[bool, float, int]:
+    """Solve one family by the alternating directions method of multipliers.
+
+    One half, x, minimizes the squares under the parent's equality; the other, z, is the nearest tables that are not
+    negative and add up to the parent, and y the nearest answers within their bounds. Multipliers u and w, in people,
+    make the halves agree. Numbers are relative to a center that moves along, so that they become as small as the steps.
+    Sets `z`, and returns whether the halves agree, by how much optimality is missed, and the steps taken.
+    """
+    shape, bounds, size = z.shape, lower.shape, len(overlap)
+    bounded, first = len(rows) > 0, penalty
+    labels, strength = np.empty(len(z), np.int64), np.zeros(bounds)
+    distinct = _alike(kinds, strength, labels)
+    low, high, usable = lower.copy(), upper.copy(), np.ones(shape, np.bool_)
+    _bind(groups, rows, parent, root, low, high, usable, z)
+    diagonal = curve.copy()
+    for c in range(shape[0]):
+        diagonal[c] += penalty[c]
+    if bounded:
+        _stiffness(rows, overlap, factors[0], labels, diagonal, low, high, strength)
+        distinct = _alike(kinds, strength, labels)
+        factors = _factor(normal, kinds, diagonal, overlap, rows, strength, labels, distinct)
+    x, u, new, pull = np.empty(shape), np.zeros(shape), np.empty(shape), np.empty(shape)
+    sums, shares, push = np.empty((len(z), size)), np.empty((len(z), size)), np.zeros((len(z), size))
+    theta = np.zeros(shape[1])
+    y, w, offset, seen = np.zeros(bounds), np.zeros(bounds), np.zeros(bounds), np.zeros(bounds)
+    center = z.copy()
+    _descend(groups, linear, curve, terms, normal, kinds, center, sums, pull)
+    if bounded:
+        _gather(rows, sums, offset)
+        for c in range(bounds[0]):
+            for r in range(bounds[1]):
+                y[c, r] = min(max(offset[c, r], low[c, r]), high[c, r])
+    check, dual = 1, np.inf
+    for step in range(1, iterations + 1):
+        for c in range(shape[0]):
+            for i in range(shape[1]):
+                x[c, i] = pull[c, i] + penalty[c] * (z[c, i] - center[c, i] - u[c, i])
+        if bounded:
+            for c in range(bounds[0]):
+                for r in range(bounds[1]):
+                    seen[c, r] = strength[c, r] * (y[c, r] - w[c, r] - offset[c, r])
+            _clear(push)
+            _scatter(rows, seen, push)
+        _minimize(groups, overlap, diagonal, factors[0], factors[1], labels, root, bounded, push, sums, shares, x)
+        for c in range(shape[0]):
+            for i in range(shape[1]):
+                u[c, i] += _RELAXATION * (x[c, i] + center[c, i]) + (1 - _RELAXATION) * z[c, i]
+                new[c, i] = u[c, i] if usable[c, i] else _FORBIDDEN
+        _project(new, penalty, parent, root, theta, new)
+        apart, moved, dual = 0.0, 0.0, 0.0
+        for c in range(shape[0]):
+            shift = 0.0
+            for i in range(shape[1]):
+                u[c, i] -= new[c, i]
+                apart = max(apart, abs(x[c, i] + center[c, i] - new[c, i]))
+                shift = max(shift, abs(new[c, i] - z[c, i]))
+                z[c, i] = new[c, i]
+            moved = max(moved, shift * max(penalty[c] / first[c], 1.0))
+            dual = max(dual, shift * penalty[c])
+        apart_rows, moved_rows = 0.0, 0.0
+        if bounded:
+            _gather(groups, x, sums)
+            _gather(rows, sums, seen)
+            for c in range(bounds[0]):
+                for r in range(bounds[1]):
+                    w[c, r] += _RELAXATION * (seen[c, r] + offset[c, r]) + (1 - _RELAXATION) * y[c, r]
+                    value = min(max(w[c, r], low[c, r]), high[c, r])
+                    w[c, r] -= value
+                    if strength[c, r] > 0:
+                        apart_rows = max(apart_rows, abs(seen[c, r] + offset[c, r] - value))
+                        moved_rows = max(moved_rows, abs(value - y[c, r]))
+                        dual = max(dual, abs(value - y[c, r]) * strength[c, r])
+                    y[c, r] = value
+        away = max(apart, moved, apart_rows, moved_rows)
+        if away <= tolerance and _missed(groups, rows, z, lower, upper) <= tolerance:
+            return True, dual, step
+        if step == check:
+            by = _step_size(max(apart, apart_rows), max(moved, moved_rows))
+            if step == 1:  # where noise is larger than counts, a larger penalty is better, as found by trial
+                far, near = 0.0, 0.0
+                for c in range(shape[0]):
+                    for i in range(shape[1]):
+                        far += abs(x[c, i] + center[c, i] - z[c, i])
+                        near += z[c, i]
+                by = 1.5 * np.sqrt(far / max(near, 1.0))
+                by = by if by > 2 else 1.0
+            by = min(max(by, _LEAST * first[0] / penalty[0]), _MOST * first[0] / penalty[0])
+            check = 2 * check if step > 1 else _FIRST_CHECK
+            _copy(z, center)
+            _descend(groups, linear, curve, terms, normal, kinds, center, sums, pull)
+            if bounded:
+                _gather(rows, sums, offset)
+            if by != 1:
+                penalty, diagonal = penalty.copy(), diagonal.copy()
+                for c in range(shape[0]):
+                    penalty[c] *= by
+                    diagonal[c] = curve[c] + penalty[c]
+                    for i in range(shape[1]):
+                        u[c, i] /= by
+                    for r in range(bounds[1]):
+                        strength[c, r] *= by
+                        w[c, r] /= by
+                for i in range(shape[1]):
+                    theta[i] *= by
+                factors = _factor(normal, kinds, diagonal, overlap, rows, strength, labels, distinct)
+    return False, dual, iterations
+
+
+@_compiled
+def _missed(groups: Index, rows: Index, tables: Real, lower: Real, upper: Real) -> float:
+    """Return by how much bounds are missed at most."""
+    sums, answers, missed = np.empty((len(tables), rows.shape[1])), np.empty(lower.shape), 0.0
+    if len(rows):
+        _gather(groups, tables, sums)
+        _gather(rows, sums, answers)
+        for c in range(lower.shape[0]):
+            for r in range(lower.shape[1]):
+                missed = max(missed, lower[c, r] - answers[c, r], answers[c, r] - upper[c, r])
+    return missed
+
+
+@_compiled
+def _restrict(basis: Index, rows: Index, normal: Real, active: Index) -> tuple[Index, Index, Index, Real, Real]:
+    """Return what is left of the basis in some cells: filled groups, groups of cells, rows, overlap, normal matrix."""
+    number, cells, size = np.zeros(normal.shape[1], np.int64), len(active), 0
+    for b in range(len(basis)):
+        for i in active:
+            number[basis[b, i]] = 1
+    for g in range(len(number)):
+        size += number[g]
+        number[g] = size - 1 if number[g] else -1
+    filled, groups, overlap = np.empty(size, np.int64), np.empty((len(basis), cells), np.int64), np.zeros((size, size))
+    for g in range(len(number)):
+        if number[g] >= 0:
+            filled[number[g]] = g
+    for i in range(cells):
+        for b in range(len(basis)):
+            groups[b, i] = number[basis[b, active[i]]]
+        for b in range(len(basis)):
+            for other in range(len(basis)):
+                overlap[groups[b, i], groups[other, i]] += 1
+    small, places = np.empty((len(normal), size, size)), np.empty((len(rows), size), np.int64)
+    for g in range(size):
+        for b in range(len(rows)):
+            places[b, g] = rows[b, filled[g]]
+        for kind in range(len(normal)):
+            for h in range(size):
+                small[kind, g, h] = normal[kind, filled[g], filled[h]]
+    return filled, groups, places, overlap, small
+
+
+@_compiled
+def solve_families(
+    parents: Index,
+    root: bool,
+    starts: Index,
+    linear: Real,
+    curve: Real,
+    terms: Real,
+    normal: Real,
+    kinds: Index,
+    penalty: Real,
+    basis: Index,
+    rows: Index,
+    lower: Real,
+    upper: Real,
+    tolerance: float,
+    iterations: int,
+    tables: Real,
+    converged: Flags,
+    primal: Real,
+    dual: Real,
+    steps: Index,
+) -> None:
+    """Solve every family in every run, one after the other.
+
+    Parameters
+    ----------
+    parents : ndarray of int, shape (runs, families, cells)
+        Tables to add up to; empty at the root.
+    root : bool
+        Whether there is no parent.
+    starts : ndarray of int, shape (families + 1,)
+        First child of each family.
+    linear, curve : ndarray of float, shapes (runs, children, cells) and (children,)
+        Detailed query: weighted answers, weights.
+    terms : ndarray of float, shape (runs, children, basis)
+        All other queries: weighted answers, summed over the queries that a group of the basis enters.
+    normal : ndarray of float, shape (kinds, basis, basis)
+        Weights of the other queries, as a matrix on the basis.
+    kinds : ndarray of int, shape (children,)
+        Which of these matrices is a child's. Children of one kind have the same curve and penalty.
+    penalty : ndarray of float, shape (children,)
+        To start with.
+    basis : ndarray of int, shape (queries, cells)
+        The groups of the basis that each cell is in.
+    rows : ndarray of int, shape (boxes, basis)
+        The bounds that each group of the basis is in, or -1.
+    lower, upper : ndarray of float, shape (1 or runs, children, bounds)
+        The bounds.
+    tolerance : float
+        In people.
+    iterations : int
+        At most.
+    tables, converged, primal, dual, steps : ndarray
+        Results; see `algorithms.topdown.estimation.batched.LevelSolution`.
+    """
+    runs, _, cells = tables.shape
+    active = np.empty(cells, np.int64)
+    for family in range(len(starts) - 1):
+        part, children = slice(starts[family], starts[family + 1]), starts[family + 1] - starts[family]
+        ours, weights, begin, labels = kinds[part], curve[part], penalty[part], np.empty(children, np.int64)
+        before = active[:0].copy()
+        nothing, diagonal, closed = np.zeros((children, 0)), np.empty(children), len(basis) == 0
+        distinct = _alike(ours, nothing, labels)
+        for c in range(children):
+            diagonal[c] = weights[c] + begin[c]
+            closed &= weights[c] > 0
+        for run in range(runs):
+            low, high, out = lower[run % len(lower), part], upper[run % len(upper), part], tables[run, part]
+            count, same = 0, run > 0
+            for i in range(cells):
+                if root or parents[run, family, i] > 0:
+                    same &= count < len(before) and before[count] == i
+                    active[count] = i
+                    count += 1
+            if not same or count < len(before):  # systems are shared by runs with the same cells
+                before = active[:count].copy()
+                filled, groups, places, overlap, small = _restrict(basis, rows, normal, before)
+                factors = _factor(small, ours, diagonal, overlap, places[:0], nothing, labels, distinct)
+            z, near, pulls = np.empty((children, count)), np.empty((children, count)), np.empty((children, len(filled)))
+            parent, largest = np.zeros(count), 0.0
+            for i in range(count):
+                parent[i] = 0.0 if root else parents[run, family, before[i]]
+                largest = max(largest, parent[i])
+            for c in range(children):
+                for i in range(count):
+                    near[c, i] = linear[run, starts[family] + c, before[i]]
+                for g in range(len(filled)):
+                    pulls[c, g] = terms[run, starts[family] + c, filled[g]]
+            met, allowed = True, max(tolerance, _PRECISION * largest)
+            if count and children == 1 and not root:
+                _copy(parent.reshape(1, count), z)
+            elif count and closed:
+                for c in range(children):
+                    for i in range(count):
+                        near[c, i] /= weights[c]
+                _project(near, weights, parent, root, np.zeros(count), z)
+            elif count:
+                met, dual[run, family], steps[run, family] = _solve_family(
+                    groups,
+                    overlap,
+                    near,
+                    weights,
+                    pulls,
+                    small,
+                    ours,
+                    begin,
+                    factors,
+                    places,
+                    low,
+                    high,
+                    parent,
+                    root,
+                    allowed,
+                    iterations,
+                    z,
+                )
+            for c in range(children):
+                for i in range(count):
+                    met &= z[c, i] >= 0  # not so for not-a-number
+            for c in range(children):
+                for i in range(count):
+                    out[c, before[i]] = z[c, i] if z[c, i] >= 0 else parent[i] / children
+            primal[run, family] = _missed(basis, rows, out, low, high)
+            converged[run, family] = met and primal[run, family] <= allowed
+
+
+@_compiled
+def round_families(tables: Real, parents: Index, starts: Index, near: float, out: Index) -> None:
+    """Set `out` to whole tables that add up to the parents, by largest remainders in every cell.
+
+    Parameters
+    ----------
+    tables : ndarray of float, shape (runs, children, cells)
+        What to round.
+    parents : ndarray of int, shape (runs, families, cells)
+        What it adds up to.
+    starts : ndarray of int, shape (families + 1,)
+        First child of each family.
+    near : float
+        What is within this distance of a whole number has no remainder.
+    out : ndarray of int, shape (runs, children, cells)
+        Result.
+    """
+    runs, _, cells = tables.shape
+    rest = np.empty(np.max(starts[1:] - starts[:-1]))
+    for run in range(runs):
+        for family in range(len(starts) - 1):
+            first, children = starts[family], starts[family + 1] - starts[family]
+            for i in range(cells):
+                missing = parents[run, family, i]
+                for c in range(children):
+                    value = tables[run, first + c, i]
+                    whole = np.floor(value + near)
+                    rest[c] = value - whole if value - whole > near else 0.0
+                    out[run, first + c, i] = np.int64(whole)
+                    missing -= np.int64(whole)
+                while missing > 0:
+                    best = 0
+                    for c in range(1, children):
+                        best = c if rest[c] > rest[best] else best
+                    out[run, first + best, i] += 1
+                    rest[best] -= 1
+                    missing -= 1

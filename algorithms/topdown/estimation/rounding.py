@@ -1,0 +1,299 @@
+"""Whole numbers of people: round the tables of a family and keep everything that they must keep.
+
+Why a linear program does it
+----------------------------
+Every count may only go to the whole number below or above, ``floor(x) + b`` with b of 0 or 1. Think of each person yet
+to be placed as a unit of flow. It starts at the family, goes down a tree to a part, to a group of its coarsest query,
+to a group of the next one, and so to one cell of one part; from there it goes to the same cell of the parent, up a
+second tree to groups of the margin, and out. Nested queries, the parts, and nested groups of parts make the first
+tree; the parent makes the second. Then the answer to each query is the flow through one arc. Bounds on answers are
+capacities, and a convex cost of an answer is a bundle of parallel arcs, cheapest first. So the matrix is one of a
+network: every square part of it has determinant 0, 1 or -1, and with whole capacities all vertices are whole. The
+simplex method ends at a vertex, so at the best rounding itself, and there is nothing to branch on.
+
+Queries that are not nested break the first tree, and the vertex may be fractional; it is checked, and only then is the
+integer program solved (route ``"integer"``). The slack of the failsafe is a row outside the network. At its smallest
+value, which is even, it cuts off a face of whole vertices all the same, and half of a slack that is 1 more is no more.
+
+What errors of the solver do
+----------------------------
+Rows of the program are whole numbers, so if it had no solution, some rows with factors of 1 and -1 would add up to a
+contradiction of at least 1. The fractions of x themselves nearly are a solution. Hence there is one if all that x
+misses its constraints by adds up to less than 1, and x need not be any better than that.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+
+from algorithms.topdown.estimation.family import Family, Groups, answer
+from algorithms.topdown.estimation.linear import Infeasible, conflict
+from algorithms.topdown.estimation.program import PARENT, SLACK, below, named, solve, system, tally
+
+__all__ = ["Rounded", "check", "round_family"]
+
+Counts = NDArray[np.int64]
+Real = NDArray[np.float64]
+TOLERANCE = 1e-6  # closer to a whole number is that number
+NEGATIVE = 1e-3  # what a solver may leave below 0
+
+
+@dataclass(frozen=True)
+class Rounded:
+    """Tables in whole numbers.
+
+    Attributes
+    ----------
+    tables : ndarray of int, shape (parts, cells)
+        Counts that keep all constraints.
+    route : str
+        How they were found: ``"copy"`` (nothing to round), ``"remainder"`` (largest remainders), ``"linear"`` or
+        ``"integer"`` (a vertex was fractional).
+    reach : int
+        How far they may lie beyond the whole numbers around what was given: 0, or 1 if those do not keep the
+        constraints; 2 for any distance, in the failsafe only.
+    """
+
+    tables: Counts
+    route: str
+    reach: int = 0
+
+
+def round_family(
+    tables: Real, family: Family, *, passes: Sequence[Sequence[Groups]] = (), labels: Sequence[str] = ()
+) -> Rounded:
+    """Round tables to whole numbers as near as can be that keep all constraints exactly.
+
+    Parameters
+    ----------
+    tables : ndarray of float, shape (parts, cells)
+        What to round; it should keep the constraints up to the tolerance of a solver.
+    family : Family
+        The constraints; its fits do not matter. Fractional bounds stand for the whole numbers within.
+    passes : sequence of sequences of groups
+        Queries whose answers to stay near, the most important first. Each pass minimizes the sum of ``|answer of the
+        whole numbers - answer of the tables|`` over its queries, and fixes those answers for the passes after it. None
+        for one pass over the cells.
+    labels : sequence of str
+        Names of the parts, for messages.
+
+    Returns
+    -------
+    Rounded
+        The tables, and the route.
+
+    Raises
+    ------
+    ValueError
+        If the tables have the wrong shape, or are negative or not finite.
+    Infeasible
+        If no whole numbers near the tables keep the constraints, with the names of those that conflict.
+
+    Notes
+    -----
+    Guarantee: with queries that are nested, in constraints and passes together, the distance is the smallest of all
+    roundings to the number below or above; proved in the notes of the module.
+
+    An answer that falls between whole numbers would pull the linear program into the middle between them. So its cost
+    is replaced by the chord over that gap: the same in all whole numbers, and bent nowhere else. Rounding the answer
+    wanted first, as the Census Bureau does, is as harmless, but forgets which of both numbers is nearer.
+
+    References
+    ----------
+    .. [1] Abowd et al., "The 2020 Census Disclosure Avoidance System TopDown Algorithm", HDSR 2022, section 6.
+    .. [2] Edmonds, "Submodular functions, matroids, and certain polyhedra", 1970: two nested families.
+
+    Examples
+    --------
+    >>> halves = Family(2, 2, (), parent=np.array([3, 4]))
+    >>> rounded = round_family(np.array([[0.8, 1.4], [2.2, 2.6]]), halves)
+    >>> rounded.tables, rounded.route
+    (array([[1, 1],
+           [2, 3]]), 'remainder')
+    """
+    given = np.asarray(tables, np.float64)
+    if given.shape != (family.parts, family.cells):
+        raise ValueError(f"tables must have shape ({family.parts}, {family.cells}), got {given.shape}")
+    odd = given[~((given >= -NEGATIVE) & (given < np.inf))]
+    if odd.size:
+        raise ValueError(f"tables must be finite and not negative, got {odd[0]:.6g}")
+    near = np.rint(given)
+    x = np.maximum(np.where(np.abs(given - near) <= TOLERANCE, near, given), 0.0)
+    whole = _in_whole_numbers(family)
+    for candidate, route in _without_solver(x, whole, bool(passes)):
+        if not check(candidate, whole):
+            return Rounded(candidate, route)
+    route = "linear"
+    for reach in range(2 if family.slack is None else 3):
+        found, branched = _by_program(x, whole, passes, reach)
+        if branched:
+            route = "integer"
+        if found is not None:
+            return Rounded(found, route, reach)
+    raise Infeasible(conflict(whole, labels=labels) or ())
+
+
+def _in_whole_numbers(family: Family) -> Family:
+    """Return the family with bounds moved inwards to whole numbers."""
+    boxes = (
+        replace(box, lower=np.ceil(box.lower - TOLERANCE), upper=np.floor(box.upper + TOLERANCE))
+        for box in family.boxes
+    )
+    slack = None if family.slack is None else 2 * np.floor(family.slack / 2 + TOLERANCE)
+    return replace(family, boxes=tuple(boxes), slack=slack)
+
+
+def _without_solver(x: Real, family: Family, in_passes: bool) -> Iterator[tuple[Counts, str]]:
+    """Yield tables that are the best if they keep all constraints."""
+    floor = np.floor(x).astype(np.int64)
+    part = x - floor
+    free = family.margin is not None
+    if family.parent is not None and family.parts == 1 and not free:
+        yield family.parent[None].astype(np.int64), "copy"
+    elif not part.any():
+        yield floor, "copy"
+    elif not in_passes and not free:
+        if family.parent is not None:
+            ups, axis = family.parent - floor.sum(axis=0), 0
+        else:
+            totals = [box for box in family.boxes if box.lower.shape[1] == 1]
+            low = np.max([box.lower[:, 0] for box in totals], axis=0, initial=0.0)
+            high = np.min([box.upper[:, 0] for box in totals], axis=0, initial=np.inf)
+            fixed, axis = floor.sum(axis=1), 1
+            ups = np.clip(np.sum(part > 0.5, axis=1), low - fixed, high - fixed).astype(np.int64)
+        if ((ups >= 0) & (ups <= np.sum(part > 0, axis=axis))).all():
+            yield floor + _largest(part, ups, axis), "remainder"
+
+
+def _largest(part: Real, ups: Counts, axis: int) -> NDArray[np.bool_]:
+    """Return which remainders are among so many largest along an axis."""
+    order = np.argsort(-part, axis=axis, kind="stable")
+    up = np.zeros(part.shape, np.bool_)
+    ranks = np.expand_dims(np.arange(part.shape[axis]), 1 - axis)
+    np.put_along_axis(up, order, ranks < np.expand_dims(ups, axis), axis=axis)
+    return up
+
+
+def _by_program(x: Real, family: Family, passes: Sequence[Sequence[Groups]], reach: int) -> tuple[Counts | None, bool]:
+    """Return the best tables within reach, or None, and whether a vertex was fractional."""
+    n, floor = x.size, np.floor(x).ravel()
+    part = x.ravel() - floor
+    low, high = (
+        (np.zeros(n), (part > 0).astype(np.float64)),
+        (-np.minimum(floor, 1.0), np.full(n, 2.0)),
+        (-floor, np.full(n, np.inf)),
+    )[reach]
+    open_cells = np.flatnonzero(high > low)
+    m = open_cells.size
+    if not m:
+        return None, False
+    rules = system(family)
+    extra = rules.matrix.shape[1] - n
+    base = rules.matrix @ np.append(floor, np.zeros(extra))
+    columns = np.append(open_cells, n + np.arange(extra))
+    rows, lower, upper = rules.matrix[:, columns], rules.lower - base, rules.upper - base
+    box = np.vstack([np.column_stack([low, high])[open_cells], np.tile([0.0, np.inf], (extra, 1))])
+    branched, b = False, np.zeros(m)
+    for queries in passes or ((np.arange(family.cells),),):
+        query = below(*(tally(groups, family.parts) for groups in queries))
+        answers = query[:, open_cells]
+        program = _with_distances(rows, lower, upper, box, answers, query @ part)
+        found = solve(*program)
+        if found is not None and np.abs(found[:m] - np.rint(found[:m])).max() > TOLERANCE:
+            branched, found = True, solve(*program, whole=m)
+        if found is None:
+            return None, branched
+        b = np.rint(found[:m])
+        values = answers @ b
+        rows, lower, upper = below(rows, answers), np.append(lower, values), np.append(upper, values)
+    floor[open_cells] += b
+    return floor.astype(np.int64).reshape(x.shape), branched
+
+
+def _with_distances(
+    rows: Any, lower: Real, upper: Real, box: Real, answers: Any, target: Real
+) -> tuple[Real, Any, Real, Real, Real]:
+    """Return the program, as `solve` takes it, that keeps the rows and minimizes the distance of answers to a target.
+
+    An answer is ``floor(target) + step + above - below``, with a step of at most 1. The step leads from the distance of
+    the whole number below the target to that of the one above; each person further costs 1. The answer of one cell that
+    is 0 or 1 is a step itself.
+    """
+    chord = 1 - 2 * (target - np.floor(target))
+    size = np.diff(answers.indptr)
+    single = size == 1
+    single[single] = np.all(box[answers.indices[answers.indptr[:-1][single]]] == (0, 1), axis=1)
+    cost = np.bincount(answers.indices[answers.indptr[:-1][single]], chord[single], len(box))
+    some = np.flatnonzero(~single & (size > 0))
+    floor, one = np.floor(target[some]), np.ones(some.size)
+    most = np.concatenate([one, np.full(2 * some.size, np.inf)])
+    pieces = sparse.csr_array(
+        (np.concatenate([-one, -one, one]), np.tile(len(lower) + np.arange(some.size), 3), np.arange(most.size + 1)),
+        shape=(most.size, len(lower) + some.size),
+    )
+    return (
+        np.concatenate([cost, chord[some], one, one]),
+        below(below(rows, answers[some]).T.tocsr(), pieces).T.tocsr(),
+        np.append(lower, floor),
+        np.append(upper, floor),
+        np.vstack([box, np.column_stack([np.zeros(most.size), most])]),
+    )
+
+
+def check(tables: Counts, family: Family, *, labels: Sequence[str] = ()) -> tuple[str, ...]:
+    """Return the constraints that tables break.
+
+    Parameters
+    ----------
+    tables : ndarray of int, shape (parts, cells)
+        Counts.
+    family : Family
+        The constraints.
+    labels : sequence of str
+        Names of the parts.
+
+    Returns
+    -------
+    tuple of str
+        Names of all broken constraints, ``negative``, ``parent`` and ``slack`` among them; empty if none is.
+
+    Raises
+    ------
+    TypeError
+        If the tables are not whole numbers.
+
+    Examples
+    --------
+    >>> check(np.array([[1, -1], [2, 4]]), Family(2, 2, (), parent=np.array([3, 4])))
+    ('negative', 'parent')
+    """
+    if tables.dtype.kind not in "iu":
+        raise TypeError(f"tables must be whole numbers, got dtype {tables.dtype}")
+    broken = ["negative"] if (tables < 0).any() else []
+    if family.parent is not None:
+        gap = tables.sum(axis=0) - family.parent
+        if (gap if family.margin is None else answer(family.margin, gap)).any():
+            broken.append(PARENT)
+        if family.slack is not None and np.abs(gap).sum() > family.slack + TOLERANCE:
+            broken.append(SLACK)
+    for joint in family.joints:
+        if tables[joint.members].sum() != joint.total:
+            broken.append(named(joint.name, "=", joint.total))
+    for box in family.boxes:
+        sums = answer(box.groups, tables)
+        one = sums.shape[1] == 1
+        for part, group in np.argwhere((sums < box.lower - TOLERANCE) | (sums > box.upper + TOLERANCE)):
+            lower, upper = box.lower[part, group], box.upper[part, group]
+            under = sums[part, group] < lower
+            relation = "=" if lower == upper else ">=" if under else "<="
+            at = -1 if one else int(group)
+            bound = lower if under else upper
+            words = named(box.name, relation, bound, part=int(part), group=at, labels=labels, groups=box.labels)
+            broken.append(words)
+    return tuple(broken)

@@ -1,0 +1,388 @@
+"""The command ``plaudit``: list, audit and check from a shell, with exit codes for scripts."""
+
+from __future__ import annotations
+
+import dataclasses
+import io
+import json
+import os
+import shlex
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Annotated, Any, get_args
+
+import typer
+from numpy.typing import NDArray
+
+from audit.attacks import NAMED
+from audit.claims import Claim, check_relation, parse_claim
+from audit.cli.check import check
+from audit.cli.compare import compare
+from audit.cli.loading import bundled, described, exhibits, own_mechanism, read_counts, read_numbers
+from audit.cli.plan import plan
+from audit.cli.report import report
+from audit.cli.showing import USAGE, WITHIN, exit_code, show
+from audit.cli.supervision import run_within
+from audit.cli.verify import verify
+from audit.neighbors import NeighborPair
+from audit.results import AuditResult
+from audit.results.provenance import provenance
+from audit.results.storage import check_writable
+
+__all__ = ["main"]
+
+ELSEWHERE = {"targets", "seed", "jobs", "out", "store", "timeout", "as_json"}  # options that decide no count
+INTERRUPTED, UNREAD = 130, 141  # as a shell numbers them: 128 and SIGINT, 128 and SIGPIPE
+
+HELP = """Audit differentially private algorithms.
+
+Run them on neighboring databases, force the largest privacy loss that can be proved, hold it against the promise.
+Exit codes: 0 all within their claims, 1 a violation, 2 usage or input, 3 no power.
+"""
+
+app = typer.Typer(add_completion=False, rich_markup_mode=None, pretty_exceptions_enable=False)
+
+
+def main(arguments: list[str] | None = None) -> None:
+    """Run the command; every error a user can cause is one line and exit code 2."""
+    usage_error: type[Exception] = typer.BadParameter.__bases__[0]
+    try:
+        code = _run(sys.argv[1:] if arguments is None else arguments)
+    except usage_error as error:
+        code = _fail(error.format_message())  # type: ignore[attr-defined]
+    except (BrokenPipeError, SystemExit):  # typer and rich leave with 1 when nobody reads on, which is no violation
+        code = UNREAD
+    except (ValueError, TypeError, OSError) as error:
+        code = _fail(str(error))
+    except (ArithmeticError, LookupError, MemoryError, RecursionError) as error:  # what no check at the door foresaw
+        code = _fail(f"{type(error).__name__}: {error}")
+    except (KeyboardInterrupt, typer.Abort):
+        code = INTERRUPTED
+    sys.exit(code)
+
+
+def _run(arguments: list[str]) -> int:
+    """Run the command, and write out what it printed while an error in that can still be told."""
+    if isinstance(sys.stdout, io.TextIOWrapper):  # a name that the terminal cannot show must not cost the verdict
+        sys.stdout.reconfigure(errors="backslashreplace")
+    try:
+        code = app(arguments or ["--help"], prog_name="plaudit", standalone_mode=False, obj=arguments)
+        return int(code) if arguments else USAGE
+    finally:
+        try:
+            print(end="", flush=True)
+        except OSError:  # the interpreter would try again at exit, and complain
+            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+            raise
+
+
+def _fail(message: str) -> int:
+    print("plaudit: error:", " ".join(message.split()), file=sys.stderr)
+    return USAGE
+
+
+def _print_version(wanted: bool) -> None:
+    if wanted:
+        print(f"plaudit {provenance()['software']['plaudit']}")
+        raise typer.Exit
+
+
+@app.callback(help=HELP)
+def _options(
+    version: Annotated[
+        bool, typer.Option("--version", help="Print the version and exit.", callback=_print_version, is_eager=True)
+    ] = False,
+) -> None:
+    """Take what stands before the command."""
+
+
+@app.command("list")
+def list_exhibits(
+    as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
+) -> int:
+    """List the algorithms and known bugs that `audit` knows by name."""
+    rows = {name: _about(mechanism) for name, mechanism in exhibits("catalogue")(epsilon=0.5).items()}
+    if as_json:
+        print(json.dumps(rows, indent=1))
+    else:
+        width = max(map(len, rows))
+        for name, about in rows.items():
+            print(f"{name:{width}}  {about}")
+    return WITHIN
+
+
+@app.command()
+def audit(
+    context: typer.Context,
+    targets: Annotated[
+        list[str] | None,
+        typer.Argument(
+            help="Names from `plaudit list` (rdpc needs bundled data), or module:object for a mechanism of your own, "
+            "callable as (data, size, rng)."
+        ),
+    ] = None,
+    data: Annotated[
+        str,
+        typer.Option(help="morocco or midwest (bundled), or a file of counts: .npy, or .csv with one count a line."),
+    ] = "morocco",
+    epsilon: Annotated[float, typer.Option(help="Budget that a named algorithm promises, in nats.")] = 1.0,
+    claim: Annotated[
+        str,
+        typer.Option(
+            help="The promise, pure:EPSILON, approx:EPSILON,DELTA, zcdp:RHO or gaussian:MU. Default: its own."
+        ),
+    ] = "",
+    relation: Annotated[str, typer.Option(help="Neighbor relation of --claim: add_remove or replace_one.")] = "",
+    cell: Annotated[int, typer.Option(help="Area whose count differs between the two databases.")] = 0,
+    people: Annotated[int, typer.Option(help="People by whom they differ; the loss is divided by it.")] = 1,
+    move_to: Annotated[
+        int | None, typer.Option(help="Move the people to this area instead of adding them (replace_one).")
+    ] = None,
+    outputs_x: Annotated[
+        Path | None, typer.Option(help="Outputs of a mechanism that ran elsewhere, one run a line.")
+    ] = None,
+    outputs_y: Annotated[Path | None, typer.Option(help="The same on the neighboring database.")] = None,
+    distance: Annotated[int, typer.Option(help="With --outputs-x: steps between the two databases.")] = 1,
+    size: Annotated[int, typer.Option(help="Runs in all, over both databases.")] = 200_000,
+    selection: Annotated[float, typer.Option(help="Share of them that chooses the event.")] = 0.3,
+    confidence: Annotated[float, typer.Option(help="One-sided confidence of each audit.")] = 0.95,
+    attack: Annotated[str, typer.Option(help=f"One of {', '.join(NAMED)}.")] = "auto",
+    early: Annotated[
+        bool, typer.Option("--early", help="Stop as soon as the answer is clear; --size is then the most runs.")
+    ] = False,
+    seed: Annotated[int | None, typer.Option(help="Seed; default: fresh entropy, recorded in the result.")] = None,
+    jobs: Annotated[int, typer.Option(help="Blocks of runs at work at the same time; -1 for all cores.")] = -1,
+    out: Annotated[Path | None, typer.Option(help="Folder for the JSON results and a figure.")] = None,
+    store: Annotated[
+        Path | None, typer.Option(help="Folder for finished runs: an audit that was stopped goes on from them.")
+    ] = None,
+    timeout: Annotated[float | None, typer.Option(help="Seconds after which everything is stopped.")] = None,
+    public_data: Annotated[
+        bool, typer.Option("--public-data", help="The data are no secret: results of files are else confidential.")
+    ] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="Print the results as JSON.")] = False,
+) -> int:
+    """Audit mechanisms against their promises."""
+    from audit.loss import measure_loss, measure_loss_from_outputs
+
+    if timeout is not None:
+        return run_within(_without_timeout(context.obj), timeout, _advice(store))
+    if relation:
+        check_relation(relation)
+    if seed is not None and seed < 0:
+        raise ValueError(f"seed must be 0 or more, got {seed}")
+    if jobs < 1 and jobs != -1:
+        raise ValueError(f"jobs must be a positive number, or -1 for all cores, got {jobs}")
+    common: dict[str, Any] = {"attack": attack, "selection": selection, "confidence": confidence, "rng": seed}
+
+    stop = "early" if early else "fixed"
+    questions: list[tuple[str, Callable[[], AuditResult]]] = []
+    notes: list[str] = []
+    if outputs_x is not None or outputs_y is not None:
+        if outputs_x is None or outputs_y is None or targets:
+            raise ValueError("--outputs-x and --outputs-y go together, and without the name of a mechanism")
+        _refuse(
+            context, "data epsilon cell people move_to size jobs early store", "has no effect on outputs from elsewhere"
+        )
+        if not claim or not relation:
+            raise ValueError(
+                "outputs from elsewhere need --claim, such as pure:1, and --relation add_remove or replace_one"
+            )
+        promise = parse_claim(claim, relation)  # type: ignore[arg-type]
+        x, y = read_numbers(outputs_x), read_numbers(outputs_y)
+        files = f"{outputs_x.name} and {outputs_y.name}"
+        given: dict[str, Any] = {"relation": relation, "distance": distance, "label": f"outputs in {files}"}
+        given["confidential"] = not public_data
+        questions = [("outputs", lambda: measure_loss_from_outputs(x, y, promise, **given, **common))]
+    elif not targets:
+        raise ValueError("name at least one mechanism (see `plaudit list`), or give --outputs-x and --outputs-y")
+    else:
+        _refuse(context, "distance", "is for outputs from elsewhere: give --people")
+        if twice := {name for name in targets if sum(_file_name(name) == _file_name(other) for other in targets) > 1}:
+            raise ValueError(f"every mechanism must have a name of its own, got {', '.join(sorted(twice))} twice")
+        if relation == "replace_one" and move_to is None:
+            raise ValueError("--relation replace_one needs --move-to: people who are added are not replaced")
+        counts, label = read_counts(data)
+        pair = _pair(counts, cell, people, move_to, label)
+        if relation:
+            pair = pair.under(relation)  # type: ignore[arg-type]
+        if data not in bundled() and not public_data:
+            pair = pair.as_confidential()
+        stated = parse_claim(claim, pair.relation) if claim else None
+        if all(":" in name for name in targets):
+            _refuse(context, "epsilon", "is for the algorithms of `plaudit list`: give --claim")
+            catalogue = {}
+        else:
+            catalogue = exhibits("catalogue")(epsilon=epsilon, data=data if data in bundled() else "morocco")
+        for name in targets:
+            if ":" not in name and name not in catalogue:
+                known = ", ".join(catalogue)
+                hint = " (gdpc-notebook needs an epsilon below 1)" if name == "gdpc-notebook" else ""
+                raise ValueError(f"no algorithm for epsilon {epsilon:g} is called {name!r}{hint}; there are {known}")
+            mechanism = own_mechanism(name) if ":" in name else catalogue[name]
+            with _blaming(name):
+                promised = stated or getattr(mechanism, "claim", None)
+            if not isinstance(promised, get_args(Claim)):
+                raise ValueError(f"{name} has no claim of its own: give --claim, such as pure:1 or zcdp:0.5")
+            if promised.relation != pair.relation:
+                notes.append(f"{name} promises {promised}, which is {promised.under(pair.relation)}.")
+                promised = promised.under(pair.relation)
+            ask = _asking(
+                name, measure_loss, mechanism, pair, promised, size=size, n_jobs=jobs, stop=stop, store=store, **common
+            )
+            questions.append((name, ask))
+    if notes and not as_json:
+        print("\n".join(notes))
+    return _answer(questions, out, as_json, _options_given(context))
+
+
+for command in (plan, check, compare, verify, report):
+    app.command()(command)
+
+
+def _handed_over(name: str, words: str) -> None:
+    """Make a command of the exhibits, which know their own options."""
+
+    @app.command(
+        name,
+        context_settings={"allow_extra_args": True, "ignore_unknown_options": True},
+        add_help_option=False,
+        help=f"{words}; `plaudit {name} --help` lists them.",
+    )
+    def _(context: typer.Context) -> int:
+        return int(exhibits("commands")(name, context.args))
+
+
+_handed_over("release", "Release tables of your own data by reference implementations")
+_handed_over("explore", "Choose budgets and thresholds of reference implementations")
+
+
+def _answer(
+    questions: list[tuple[str, Callable[[], AuditResult]]], out: Path | None, as_json: bool, options: list[str]
+) -> int:
+    """Run the audits one by one; what is finished is on disk, whatever happens next."""
+    if out is not None:
+        if out.exists() and not out.is_dir():
+            raise ValueError(f"out must be a folder, got the file {out}")
+        check_writable(out)
+    results: list[tuple[str, AuditResult]] = []
+    try:
+        for name, question in questions:
+            result = _with_command(question(), name, options)
+            results.append((name, result))
+            if out is not None:
+                result.to_json(out / f"{_file_name(name)}.json")
+    except KeyboardInterrupt:
+        kept = f", saved in {out}" if out is not None and results else ""
+        print(f"plaudit: interrupted: {len(results)} of {len(questions)} audits finished{kept}", file=sys.stderr)
+        return INTERRUPTED
+    if out is not None:
+        _draw(results, out)
+    show(results, as_json)
+    if out is not None and not as_json:
+        print(f"Saved in {out}/: one JSON file an audit, and the figure audits.png.")
+    return exit_code([result for _, result in results])
+
+
+def _options_given(context: typer.Context) -> list[str]:
+    """Return the options of an audit that decide its counts, as they were given."""
+    words: list[str] = []
+    for option in context.command.params:
+        source = context.get_parameter_source(option.name or "")
+        if option.name in ELSEWHERE or source is None or source.name != "COMMANDLINE":
+            continue
+        value = context.params[option.name or ""]
+        words += [option.opts[0]] if value is True else [option.opts[0], str(value)]
+    return words
+
+
+def _with_command(result: AuditResult, name: str, options: list[str]) -> AuditResult:
+    """Return a result with the command that reproduces it."""
+    named = [] if "--outputs-x" in options else [name]
+    command = shlex.join(["plaudit", "audit", *named, *options, "--seed", str(result.seed_entropy)])
+    return dataclasses.replace(result, provenance={**result.provenance, "command": command})
+
+
+def _without_timeout(arguments: list[str]) -> list[str]:
+    kept, rest = [], iter(arguments)
+    for word in rest:
+        if word == "--timeout":
+            next(rest, None)
+        elif not word.startswith("--timeout="):
+            kept.append(word)
+    return kept
+
+
+def _advice(store: Path | None) -> str:
+    if store is None:
+        return "; with --store, finished runs would have been kept"
+    return f"; finished runs are in {store}, and the same command goes on from them"
+
+
+def _asking(
+    name: str, measure: Callable[..., AuditResult], *arguments: Any, **options: Any
+) -> Callable[[], AuditResult]:
+    def question() -> AuditResult:
+        with _blaming(name):
+            return measure(*arguments, progress=True, **options)
+
+    return question
+
+
+@contextmanager
+def _blaming(name: str) -> Iterator[None]:
+    """Turn whatever a mechanism raises into one line with its name."""
+    try:
+        yield
+    except (ValueError, TypeError) as error:  # bad input, the user's or the mechanism's
+        raise ValueError(f"{name}: {error}") from error
+    except (Exception, SystemExit) as error:
+        raise ValueError(f"{name} failed: {described(error)}") from error
+
+
+def _refuse(context: typer.Context, options: str, why: str) -> None:
+    """Refuse options that would silently do nothing."""
+    for option in options.split():
+        source = context.get_parameter_source(option)
+        if source is not None and source.name == "COMMANDLINE":
+            raise ValueError(f"--{option.replace('_', '-')} {why}")
+
+
+def _draw(results: list[tuple[str, AuditResult]], out: Path) -> None:
+    from audit.report.plots import house_style, new_figure, plot_audits, save_figure
+
+    names, audits = zip(*results, strict=True)
+    with house_style():
+        figure, (ax,) = new_figure(8.0, 1.3 + 0.45 * len(audits))
+        plot_audits(audits, ax, names)
+    save_figure(figure, out / "audits.png")
+
+
+def _pair(
+    counts: NDArray[Any], cell: int, people: int, move_to: int | None, label: Callable[[int], str]
+) -> NeighborPair:
+    number = "1 person" if people == 1 else f"{people} people"
+    if move_to is None:
+        pair = NeighborPair.add_people(counts, cell, people)
+        words = f"{number} added to {label(cell)}"
+    else:
+        pair = NeighborPair.move_people(counts, cell, move_to, people)
+        words = f"{number} moved from {label(cell)} to {label(move_to)}"
+    return NeighborPair(pair.x, pair.y, pair.relation, pair.distance, label=words)
+
+
+def _file_name(name: str) -> str:
+    return "".join(letter if letter.isalnum() or letter in "-_." else "-" for letter in name).strip(".") or "audit"
+
+
+def _about(mechanism: Any) -> str:
+    """Return the first line of an exhibit's docstring, with the parameters that are not at their default."""
+    first = (mechanism.__doc__ or "").strip().partition("\n")[0]
+    given = [
+        f"{field.name}={value!r}"
+        for field in (dataclasses.fields(mechanism) if dataclasses.is_dataclass(mechanism) else ())
+        if field.default is not dataclasses.MISSING and (value := getattr(mechanism, field.name)) != field.default
+    ]
+    return f"{first.removesuffix('.')} ({', '.join(given)})." if given else first

@@ -1,0 +1,35 @@
+"""``plaudit check``: saved audits against their claims."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+__all__: list[str] = []
+
+
+def check(
+    folder: Annotated[Path, typer.Argument(help="Folder of saved audits (*.json).")],
+    form: Annotated[
+        str, typer.Option("--format", help="table, or one of line, text, markdown, latex, csv, json.")
+    ] = "table",
+    as_json: Annotated[bool, typer.Option("--json", help="The same as --format json.")] = False,
+) -> int:
+    """Read saved audits and hold them against their claims."""
+    from audit.cli.showing import exit_code, show
+    from audit.report.renderings import FORMS, render
+    from audit.results.folder import read_audits
+
+    if form not in ("table", "json", *FORMS):
+        raise ValueError(f"format must be one of table, json, {', '.join(FORMS)}, got {form!r}")
+    if as_json and form not in ("table", "json"):
+        raise ValueError(f"--json and --format {form} exclude each other")
+    results = read_audits(folder)
+    audits = [result for _, result in results]
+    if form in FORMS:
+        print(render(audits, [name for name, _ in results], form), end="")
+    else:
+        show(results, as_json or form == "json")
+    return exit_code(audits)

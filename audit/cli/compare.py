@@ -1,0 +1,143 @@
+"""``plaudit compare``: saved audits of yesterday and of today."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+if TYPE_CHECKING:
+    from audit.results import AuditResult
+    from audit.review.comparing import Comparison
+
+__all__: list[str] = []
+
+
+def compare(
+    old: Annotated[Path, typer.Argument(help="Folder of saved audits (*.json), or one of them: before.")],
+    new: Annotated[Path, typer.Argument(help="The same: after.")],
+    confidence: Annotated[
+        float, typer.Option(help="With which nothing is called changed by chance, over all audits together.")
+    ] = 0.999,
+    as_json: Annotated[bool, typer.Option("--json", help="Print the comparison as JSON.")] = False,
+) -> int:
+    """Compare two sets of saved audits: exit code 1 if anything got worse, 3 if less can be seen."""
+    from audit.cli.showing import NO_POWER, VIOLATION, WITHIN
+    from audit.review.comparing import compare_results
+
+    for path in (old, new):
+        if not path.exists():
+            raise ValueError(f"{path} must be a folder of saved audits or one of them, and there is none")
+    if old.is_dir() != new.is_dir():
+        kinds = " and ".join("a folder" if path.is_dir() else "a file" for path in (old, new))
+        raise ValueError(f"OLD and NEW must be two folders or two files, got {kinds}")
+    comparison = compare_results(_read(old, new.stem), _read(new, new.stem), confidence=confidence)
+    schemas = _schemas(old, new, [change.name for change in comparison.changes])
+    if as_json:
+        print(json.dumps(_plain(comparison, schemas), indent=1, allow_nan=False))
+    else:
+        _show(comparison, schemas)
+    return VIOLATION if comparison.regressed else NO_POWER if comparison.weakened else WITHIN
+
+
+def _read(path: Path, name: str) -> list[tuple[str, AuditResult]]:
+    """Read the audits of a folder, or one from a file; of two files the name is that of the second."""
+    from audit.results.folder import read_audit, read_results
+
+    if not path.is_dir():
+        return [(name, read_audit(path))]
+    audits, _ = read_results(path)
+    if not audits:
+        raise ValueError(f"{path} must hold saved audits, got estimates only")
+    return audits
+
+
+def _schemas(old: Path, new: Path, names: list[str]) -> dict[str, tuple[int, int]]:
+    """Return which schemas the files of each audit are of, where they differ; the files were read before."""
+    found = {}
+    for name in names:
+        paths = [path / f"{name}.json" if path.is_dir() else path for path in (old, new)]
+        if all(path.is_file() for path in paths):
+            before, after = (json.loads(path.read_bytes())["schema"] for path in paths)
+            if before != after:
+                found[name] = (before, after)
+    return found
+
+
+def _show(comparison: Comparison, schemas: dict[str, tuple[int, int]]) -> None:
+    from rich.console import Console
+
+    from audit.cli.showing import ROOMY
+    from audit.report.formatting import WARNING, nearest, percent
+    from audit.report.tables import comparison_table
+    from audit.results import printable
+
+    console = Console(highlight=False)
+    if not console.is_terminal:
+        console = Console(highlight=False, width=150)
+
+    def say(words: str, style: str = "") -> None:
+        console.print(printable(words), style=style, markup=False, soft_wrap=True)
+
+    if comparison.confidential:
+        say(WARNING)
+    changes = comparison.changes
+    for heading, style, kind in (("REGRESSION", "bold red", "regressions"), ("LESS SEEN", "yellow", "weaknesses")):
+        for change in changes:
+            for words in getattr(change, kind):
+                say(f"{heading}: {change.name}: {words}", style)
+    roomy = console.width >= ROOMY
+    console.print(comparison_table(changes, events=roomy))
+    for change in changes if not roomy else ():
+        events = dict.fromkeys(
+            result.event + result.witness for result in (change.old, change.new) if result is not None
+        )
+        say(f"{change.name}: {' -> '.join(events)}")
+    for change in changes:
+        for words in change.notes:
+            say(f"{change.name}: {words}")
+    for name, (before, after) in schemas.items():
+        say(f"{name}: the file is of schema {after}, was of schema {before}")
+    levels = sorted({result.confidence for change in changes if (result := change.new) is not None})
+    say(
+        f"Compared: {comparison.compared} audits, of which {comparison.tested} by their counts. If no algorithm "
+        f"changed, any counts are called changed with probability {nearest(1 - comparison.confidence)} at most, over "
+        f"all audits. A verdict holds by itself, at {', '.join(map(percent, levels)) or 'no'} confidence."
+    )
+
+
+def _plain(comparison: Comparison, schemas: dict[str, tuple[int, int]]) -> dict[str, Any]:
+    """Return the comparison as plain values for strict JSON."""
+    from audit.report.formatting import values
+    from audit.results import plain_number
+
+    def plain(result: AuditResult | None) -> dict[str, Any] | None:
+        if result is None:
+            return None
+        return {
+            key: plain_number(value) if isinstance(value, float) else value for key, value in values(result).items()
+        }
+
+    return {
+        "confidence": comparison.confidence,
+        "confidential": comparison.confidential,
+        "compared": comparison.compared,
+        "tested": comparison.tested,
+        "regressed": comparison.regressed,
+        "weakened": comparison.weakened,
+        "audits": {
+            change.name: {
+                "counts": change.counts,
+                "p_value": change.p_value,
+                "regressions": change.regressions,
+                "weaknesses": change.weaknesses,
+                "notes": change.notes,
+                "schemas": schemas.get(change.name),
+                "old": plain(change.old),
+                "new": plain(change.new),
+            }
+            for change in comparison.changes
+        },
+    }

@@ -1,0 +1,196 @@
+"""``plaudit plan``: how many runs see a violation, and which violations so many runs see."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+if TYPE_CHECKING:
+    from audit.claims import Claim
+
+__all__: list[str] = []
+
+SHOWN = (1.05, 1.1, 1.2, 1.5, 2.0)  # violations, besides the one asked for
+FIGURES = (".svg", ".png", ".pdf")
+SPANS = ((86400.0, "days"), (3600.0, "hours"), (60.0, "minutes"), (0.0, "seconds"))
+STEPS = {"add_remove": "one person is added or removed", "replace_one": "the data of one person are replaced"}
+TOOLS = {"coins": "measure_loss", "outputs": "measure_loss_from_outputs", "one_run": "measure_loss_one_run"}
+
+
+def plan(
+    claim: Annotated[
+        str, typer.Argument(help="The promise: pure:EPSILON, approx:EPSILON,DELTA, zcdp:RHO or gaussian:MU.")
+    ],
+    violation: Annotated[float, typer.Option(help="True loss over the promise, more than 1.")] = 1.1,
+    power: Annotated[float, typer.Option(help="How often the audit should see it, in (0, 1).")] = 0.8,
+    confidence: Annotated[float, typer.Option(help="One-sided confidence of the audit.")] = 0.95,
+    relation: Annotated[str, typer.Option(help="Neighbor relation of the claim.")] = "add_remove",
+    distance: Annotated[int, typer.Option(help="Steps between the two databases.")] = 1,
+    selection: Annotated[
+        float | None,
+        typer.Option(help="Share of the runs that choose the event; 0: it is registered beforehand. Default: 0.3."),
+    ] = None,
+    share: Annotated[
+        float, typer.Option(help="How often an event is seen that is registered beforehand: a share of the runs.")
+    ] = 1.0,
+    design: Annotated[
+        str, typer.Option(help="coins (plaudit audit), outputs (of a mechanism that ran elsewhere) or one_run.")
+    ] = "coins",
+    runs: Annotated[int | None, typer.Option(help="Ask the reverse: what so many runs would have seen.")] = None,
+    seconds_per_run: Annotated[float | None, typer.Option(help="What a run costs: adds the time of all.")] = None,
+    out: Annotated[Path | None, typer.Option(help="Figure of the runs needed: .svg, .png or .pdf.")] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
+) -> int:
+    """Say how many runs an audit needs to see a violation, or what so many would have seen."""
+    from audit.arguments import positive_number
+    from audit.claims import check_relation, parse_claim
+    from audit.cli.showing import NO_POWER, WITHIN
+    from audit.planning import plan_violation
+    from audit.results.storage import check_writable
+    from audit.sampling.progress import progress_bar
+
+    check_relation(relation)
+    promise = parse_claim(claim, relation)  # type: ignore[arg-type]
+    if seconds_per_run is not None:
+        positive_number("seconds-per-run", seconds_per_run)
+        if design == "one_run":
+            raise ValueError("--seconds-per-run is for many runs, and one_run makes one")
+    if out is not None:
+        if runs is not None:
+            raise ValueError("--out draws the runs needed: it does not go with --runs")
+        if out.suffix.lower() not in FIGURES or out.is_dir():
+            raise ValueError(f"out must be a file that ends in {', '.join(FIGURES)}, got {out}")
+        check_writable(out.parent)
+    chosen = selection if selection is not None else 0.3 if share == 1 else 0.0
+    audit = {"confidence": confidence, "distance": distance, "selection": chosen, "share": share, "design": design}
+
+    said: dict[str, Any] = {"claim": promise.to_dict(), "power": power, **audit, "assumes": _assumed(promise, share)}
+    with progress_bar("plan", 1 + len(SHOWN), shown=not as_json, unit="violations") as advance:
+        if runs is not None:
+            smallest = plan_violation(promise, runs, power=power, **audit)  # type: ignore[arg-type]
+            said |= {"runs": runs, "smallest_violation": "inf" if smallest == float("inf") else smallest}
+        rows = []
+        for times in dict.fromkeys((violation, *SHOWN)):  # the one asked for first: it may be refused
+            rows.append(_row(promise, times, power, audit, runs, seconds_per_run))
+            advance(1)
+    seen = rows[0]["runs"] is not None if runs is None else smallest < float("inf")
+    said["rows"] = sorted(rows, key=lambda row: float(row["violation"]))
+    if out is not None:
+        _draw(promise, said, out)
+    if as_json:
+        print(json.dumps(said, indent=1, allow_nan=False))
+    else:
+        _show(promise, said, violation, seconds_per_run)
+        if out is not None:
+            from audit.results import printable
+
+            print(printable(f"Figure: {out}"))
+    return WITHIN if seen else NO_POWER
+
+
+def _row(
+    promise: Claim, times: float, power: float, audit: dict[str, Any], runs: int | None, seconds_per_run: float | None
+) -> dict[str, Any]:
+    """Return what one violation takes, or how often so many runs see it."""
+    from audit.planning import OutOfReachError, plan_power, plan_size
+
+    row: dict[str, Any] = {"violation": times, promise.parameter: times * promise.budget}
+    if runs is not None:
+        return row | {"power": plan_power(promise, runs, violation=times, **audit)}
+    try:
+        row["runs"] = plan_size(promise, violation=times, power=power, **audit)
+    except OutOfReachError:
+        row["runs"] = None
+    if seconds_per_run is not None:
+        row["seconds"] = None if row["runs"] is None else row["runs"] * seconds_per_run
+    return row
+
+
+def _show(promise: Claim, said: dict[str, Any], asked: float, seconds_per_run: float | None) -> None:
+    from rich import box
+    from rich.console import Console
+    from rich.table import Table
+
+    console = Console(highlight=False)
+    if not console.is_terminal:
+        console = Console(highlight=False, width=150)
+    reverse, what = "runs" in said, "canaries" if said["design"] == "one_run" else "runs"
+    tool, at = TOOLS[said["design"]], f"at {100 * said['confidence']:.6g}% confidence"
+    steps = "1 step" if said["distance"] == 1 else f"{said['distance']} steps"
+    lines = [
+        f"Promise: {promise}. Neighbors: {STEPS[promise.relation]}; the two databases are {steps} apart.",
+        f"How often {tool} calls a mechanism violated with {said['runs']:,} {what}, {at}:"
+        if reverse
+        else f"How many {what} {tool} needs to call a mechanism violated with power {said['power']:g}, {at}:",
+    ]
+    table = Table(box=box.SIMPLE_HEAD, pad_edge=False, collapse_padding=True)
+    titles = ["true loss", "times the\npromise", "called\nviolated" if reverse else f"{what}\nneeded"]
+    for title in [*titles, *(["time"] if "seconds" in said["rows"][0] else [])]:
+        table.add_column(title, justify="right", no_wrap=True)
+    for row in said["rows"]:
+        number = f"{100 * row['power']:.1f}%" if reverse else _count(row["runs"])
+        cells = [f"{promise.parameter} {row[promise.parameter]:.4g}", f"{row['violation']:.6g}", number]
+        cells += [_span(row["seconds"])] if "seconds" in row else []
+        table.add_row(*cells, style="bold" if row["violation"] == asked else "")
+    after = [_spent(said, what), said["assumes"]]
+    if reverse:
+        smallest = float(said["smallest_violation"])
+        found = f"{smallest:.4g} times the promise, {promise.parameter} {smallest * promise.budget:.4g}"
+        cost = f" So many runs take {_span(said['runs'] * seconds_per_run)}." if seconds_per_run is not None else ""
+        known = found if smallest < float("inf") else "none"
+        after.insert(0, f"Smallest violation seen with power {said['power']:g}: {known}.{cost}")
+    for line in lines:
+        console.print(line, markup=False)
+    console.print(table)
+    for line in after:
+        console.print(line, markup=False)
+
+
+def _spent(said: dict[str, Any], what: str) -> str:
+    if what == "canaries":
+        return "The rule is fixed before the one run."
+    chosen = f"{100 * said['selection']:.6g}% of them choose the event"
+    return f"Runs are over both databases; {chosen if said['selection'] > 0 else 'the event is registered beforehand'}."
+
+
+def _assumed(promise: Claim, share: float) -> str:
+    """Return the mechanism that the plan is for, in words."""
+    from audit.claims import ApproxDP, PureDP
+
+    if isinstance(promise, PureDP | ApproxDP):
+        sure = ", true for sure with probability delta" if isinstance(promise, ApproxDP) else ""
+        seen = "in every run" if share == 1 else f"in {100 * share:.4g}% of the runs"
+        law = f"randomized response{sure}: one event carries the whole loss and is seen {seen}"
+    else:
+        law = "two normal laws at the shift that has this loss, as of a count with normal noise"
+    return (
+        f"Assumes {law}. A mechanism of the same loss that hides it better, in rare events or in one entry of many, "
+        "needs more."
+    )
+
+
+def _count(number: int | None) -> str:
+    return "out of reach" if number is None else f"{number:,}"
+
+
+def _span(seconds: float | None) -> str:
+    """Return a duration in the largest unit that it fills, to two digits."""
+    if seconds is None:
+        return ""
+    least, unit = next((least, unit) for least, unit in SPANS if seconds >= least)
+    return f"{float(f'{seconds / max(least, 1.0):.2g}'):,g} {unit}"
+
+
+def _draw(promise: Claim, said: dict[str, Any], out: Path) -> None:
+    from audit.report.plots import house_style, new_figure, plot_plan, save_figure
+
+    sizes = [float("inf") if row["runs"] is None else row["runs"] for row in said["rows"]]
+    with house_style():
+        figure, (ax,) = new_figure(5.4, 3.6)
+        what = "canaries" if said["design"] == "one_run" else "runs"
+        curve = (f"{promise}, power {said['power']:g}", [row["violation"] for row in said["rows"]], sizes)
+        plot_plan([curve], ax, what=what)
+    save_figure(figure, out)

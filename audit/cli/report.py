@@ -1,0 +1,72 @@
+"""``plaudit report``: saved results as one HTML page."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+__all__: list[str] = []
+
+HEAD = 4096  # bytes in which a report says that it is one
+
+
+def report(
+    folder: Annotated[Path, typer.Argument(help="Folder of saved results (*.json).")],
+    out: Annotated[
+        Path | None, typer.Option(help="The page to write, over whatever file is there. Default: report.html in it.")
+    ] = None,
+    public: Annotated[
+        bool, typer.Option("--public", help="Leave out what could disclose data: events, labels, counts, names, ...")
+    ] = False,
+    title: Annotated[str, typer.Option(help="Title of the page, shown in a public one too.")] = "",
+) -> int:
+    """Write saved results as one HTML page, which needs nothing but itself."""
+    from audit.cli.showing import exit_code
+    from audit.report.page import build_report
+    from audit.results import printable
+    from audit.results.folder import read_results
+    from audit.results.storage import write_atomically
+
+    audits, estimates = read_results(folder)
+    path = folder / "report.html" if out is None else out
+    _check_replaceable(path, folder, asked=out is not None)
+    published = _names_of_exhibits() if public else ()
+    named = "" if public else f" of {folder.resolve().name}"
+    page = build_report(audits, estimates, title=title or f"Privacy audit{named}", public=public, published=published)
+    write_atomically(path, page)
+    results = [result for _, result in audits]
+    violated = sum(result.verdict == "violated" for result in results)
+    print(printable(f"Wrote {path}: {len(results)} audits, {violated} violated; {len(estimates)} estimates."))
+    return exit_code(results)
+
+
+def _check_replaceable(path: Path, folder: Path, *, asked: bool) -> None:
+    """Refuse to write over what is no file, or a result; or, unless the user named it, no report of ours."""
+    from audit.report.page import SIGNATURE
+
+    if path.is_dir():
+        raise ValueError(f"out must be a file, got the folder {path}")
+    if not path.exists():
+        return
+    if not path.is_file():  # a rename would put a file in the place of a device
+        raise ValueError(f"out must be a file, and {path} is none")
+    if path.resolve() in {result.resolve() for result in folder.glob("*.json")}:
+        raise ValueError(f"out must not be a result, got {path}")
+    if not asked:
+        with path.open("rb") as file:
+            ours = SIGNATURE.encode() in file.read(HEAD)
+        if not ours:
+            raise ValueError(f"{path} must be a report of plaudit to be replaced: name it with --out")
+
+
+def _names_of_exhibits() -> set[str]:
+    """Return what results call the algorithms that come with plaudit: nobody's secret."""
+    from audit.cli.loading import exhibits
+    from audit.mechanism import mechanism_name
+
+    try:
+        return {mechanism_name(mechanism) for mechanism in exhibits("catalogue")(epsilon=0.5).values()}
+    except ValueError:  # not installed
+        return set()

@@ -1,0 +1,337 @@
+"""Audits of two normal laws, rehearsed: what selection runs would choose, and how often that shows a violation."""
+
+from __future__ import annotations
+
+import math
+from functools import lru_cache
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import special, stats
+
+from audit.attacks.selection import BINS, CLIPS, ORDERS, select_region
+from audit.bounds import clopper_pearson_upper
+from audit.events import ThresholdRule, cell
+
+__all__ = ["divergence_power", "region_power"]
+
+Floats = NDArray[np.float64]
+
+SEED = 20  # of the selection runs that are made up: the same question has the same answer
+REGIONS, WEIGHTS = 64, 1000  # times that a choice is rehearsed
+TOGETHER = 100  # choices of weights at once: few enough for the cache of a processor
+FEW = 512  # selection runs from which on more do not change where thresholds lie, in standard deviations
+# What is asked next is close to what was asked before, and shares its rehearsal: steps of shifts and of runs.
+REGION_STEPS, WEIGHT_STEPS = (1.1, 2.0), (1.02, 1.1)
+MANY = 100_000  # selection runs that leave no doubt of the likelihood ratio
+NODES = 65  # counts on the one database at which those on the other are looked up, where there are more
+TINY = 1e-16  # least moment whose logarithm is taken
+TAIL, MIDDLE = 16, 64  # bins of a score in either tail and between
+
+
+def region_power(
+    mu: float, shift: float, choosing: int, runs_x: int, runs_y: int, *, confidence: float, selection: bool = True
+) -> float:
+    """Return how often one region shows that two normal laws lie farther apart than promised.
+
+    Parameters
+    ----------
+    mu : float
+        Promised for the pair.
+    shift : float
+        Of the two laws, in standard deviations.
+    choosing : int
+        Runs that choose the region, half of them on either database.
+    runs_x, runs_y : int
+        Runs that count on either database.
+    confidence : float
+        One-sided, in (0, 1).
+    selection : bool
+        False for the best region, registered beforehand.
+
+    Returns
+    -------
+    float
+        Probability of the verdict.
+
+    Notes
+    -----
+    Regions are chosen by `select_region` on runs that are made up, `REGIONS` times. Chance in how high a region rates
+    and what it rates less for lying out in the tail shrink alike as runs grow, so that thresholds scatter as widely
+    after a million runs as after a thousand.
+    """
+    chosen: tuple[tuple[float, bool, bool], ...] = ((0.0, True, True),)
+    if selection:
+        near, runs = _nearby(shift, choosing, REGION_STEPS)
+        chosen = _regions(near, min(FEW, runs), _ratio(runs_x + runs_y, choosing), confidence)
+    threshold, upward, for_y = (np.array(column)[:, None] for column in zip(*chosen, strict=True))
+    above_x, above_y = (special.ndtr(side * shift / 2 - threshold) for side in (-1, 1))
+    on_x, on_y = (np.where(upward, above, 1 - above) for above in (above_x, above_y))
+    likely, rare = np.where(for_y, on_y, on_x), np.where(for_y, on_x, on_y)
+    counting, others = np.where(for_y, runs_y, runs_x), np.where(for_y, runs_x, runs_y)
+
+    if max(runs_x, runs_y) < NODES:
+        met = np.arange(max(runs_x, runs_y) + 1)[None]
+        chance = stats.binom.pmf(met, others, rare)
+    else:
+        met = stats.binom.ppf((np.arange(NODES) + 0.5) / NODES, others, rare)
+        chance = np.full(met.shape, 1 / NODES)
+    met = np.minimum(met, others)
+    highest = clopper_pearson_upper(met, others, confidence=1 - (1 - confidence) / 2)
+    promised = special.ndtr(special.ndtri(highest) + mu)
+    needed = stats.binom.isf((1 - confidence) / 2, counting, promised) + 1
+    return float(np.mean(np.sum(chance * stats.binom.sf(needed - 1, counting, likely), axis=1)))
+
+
+def divergence_power(
+    rho: float, shift: float, choosing: int, runs_x: int, runs_y: int, *, confidence: float, selection: bool = True
+) -> float:
+    """Return how often a likelihood ratio shows that two normal laws diverge more than promised.
+
+    Parameters
+    ----------
+    rho : float
+        Promised for the pair.
+    shift : float
+        Of the two laws, in standard deviations.
+    choosing : int
+        Runs that choose the estimate of the likelihood ratio, its clip, order and direction, half on either database.
+    runs_x, runs_y : int
+        Runs that count on either database, as many or one more.
+    confidence : float
+        One-sided, in (0, 1).
+    selection : bool
+        False for the exact likelihood ratio, clipped at its best, registered beforehand.
+
+    Returns
+    -------
+    float
+        Probability of the verdict.
+
+    Notes
+    -----
+    What `select_weights` does is done here for `WEIGHTS` sets of made-up runs at once, in bins that they share. How far
+    the bound of an estimate strays on fresh runs is taken from its influence function, as if it were normal.
+    """
+    runs = min(runs_x, runs_y)
+    if runs < 2:
+        return 0.0
+    if selection:
+        ratio = _ratio(runs_x + runs_y, choosing)
+        edges, weights, order, toward_y = _weights(*_nearby(shift, choosing, WEIGHT_STEPS), ratio, confidence)
+        law_x, law_y = _laws(edges, shift)
+        likely, other = np.where(toward_y, law_y, law_x), np.where(toward_y, law_x, law_y)
+        return float(_weights_power(rho, weights, order, likely, other, runs, confidence).mean())
+    edges, center = _bins(shift, MANY)
+    law_x, law_y = _laws(edges, shift)
+    exact = np.stack([np.clip(center * shift, -clip, clip) for clip in CLIPS])
+    found = (_weights_power(rho, exact, np.full(len(CLIPS), at), law_y, law_x, runs, confidence) for at in ORDERS)
+    return max(float(power.max()) for power in found)
+
+
+def _nearby(shift: float, runs: int, steps: tuple[float, float]) -> tuple[float, int]:
+    """Return the shift and the number of runs, both on a grid, at which a question is rehearsed."""
+    near, many = (round(math.log(value) / math.log(step)) for value, step in zip((shift, runs), steps, strict=True))
+    return steps[0] ** near, max(8, round(steps[1] ** many))
+
+
+def _ratio(counting: int, choosing: int) -> float:
+    """Return how many runs count for one that chooses, to two digits."""
+    return float(f"{counting / choosing:.2g}")
+
+
+def _laws(edges: Floats, shift: float) -> tuple[Floats, Floats]:
+    """Return the probabilities of bins on `x` and on `y`; scores are about the middle between the two laws."""
+    on_x, on_y = (np.diff(special.ndtr(edges + side * shift / 2)) for side in (1, -1))
+    return on_x, on_y
+
+
+@lru_cache(maxsize=64)
+def _regions(shift: float, runs: int, ratio: float, confidence: float) -> tuple[tuple[float, bool, bool], ...]:
+    """Return how far beyond the middle each region begins, whether it lies above, and whether it speaks for `y`.
+
+    So many `runs` choose, and `ratio` times as many will count.
+    """
+    rng = np.random.default_rng(SEED)
+    chosen = []
+    for noise in rng.standard_normal((REGIONS, 2, FEW // 2, 1)):
+        x, y = noise[:, : runs // 2] + np.array([-shift / 2, shift / 2])[:, None, None]
+        rule = select_region(
+            (cell(0),),
+            x,
+            y,
+            families=("threshold", "cell"),
+            counting=max(1, round(ratio * runs)),
+            confidence=confidence,
+        ).rule
+        assert isinstance(rule, ThresholdRule)  # no value of a continuous score is seen twice
+        upward = bool(np.isfinite(rule.high))
+        chosen.append((rule.high if upward else rule.low, upward, upward == (rule.above == "y")))
+    return tuple(chosen)
+
+
+@lru_cache(maxsize=16)
+def _weights(
+    shift: float, choosing: int, ratio: float, confidence: float
+) -> tuple[Floats, Floats, Floats, NDArray[np.bool_]]:
+    """Return edges of bins and, for each rehearsal, the weights of the bins, their order, and whether toward `y`."""
+    edges, center = _bins(shift, choosing)
+    laws = _laws(edges, shift)
+    rng = np.random.default_rng(SEED)
+    fit, held = ([rng.multinomial(max(1, choosing // 4), law, WEIGHTS) for law in laws] for _ in range(2))
+    counting, parts = max(2, round(ratio * choosing / 2)), []
+    for start in range(0, WEIGHTS, TOGETHER):
+        (fit_x, fit_y), (held_x, held_y) = ([one[start : start + TOGETHER] for one in two] for two in (fit, held))
+        parts.append(_chosen_weights(center, (fit_x, fit_y), (held_x, held_y), counting, confidence))
+    weights, order, toward_y = (np.concatenate(column) for column in zip(*parts, strict=True))
+    return edges, weights, order, toward_y
+
+
+def _bins(shift: float, runs: int) -> tuple[Floats, Floats]:
+    """Return edges that cut the mixture of both laws, finer in both tails, and the mean score of each bin."""
+    tail = np.geomspace(1 / runs, 1 / MIDDLE, TAIL)
+    levels = np.unique(np.concatenate([tail, np.linspace(0, 1, MIDDLE + 1)[1:-1], 1 - tail]))
+    reach = 8 + shift / 2
+    scores = np.linspace(-reach, reach, 8001)
+    mixture = (special.ndtr(scores - shift / 2) + special.ndtr(scores + shift / 2)) / 2
+    inner = np.unique(np.interp(levels, mixture, scores).round(6))  # between laws far apart there is nothing to cut
+    edges = np.concatenate([[-np.inf], inner, [np.inf]])
+    mass, moment = np.zeros(inner.size + 1), np.zeros(inner.size + 1)
+    for mean in (-shift / 2, shift / 2):
+        share = np.diff(special.ndtr(edges - mean))
+        mass += share
+        moment += mean * share - np.diff(stats.norm.pdf(edges - mean))
+    return edges, moment / mass
+
+
+def _chosen_weights(
+    center: Floats,
+    fit: tuple[NDArray[np.int64], NDArray[np.int64]],
+    held: tuple[NDArray[np.int64], NDArray[np.int64]],
+    runs: int,
+    confidence: float,
+) -> tuple[Floats, Floats, NDArray[np.bool_]]:
+    """Return the clipped weights that promise most in each set of runs, shape (sets, bins), their order and direction.
+
+    Counts on `x` and on `y` have shape (sets, bins); `runs` will count on either database.
+    """
+    held_x, held_y = (counts / counts.sum(axis=1, keepdims=True) for counts in held)
+    sets = np.arange(len(held_x))
+    best = np.full(sets.size, -1.0)
+    weights, order, toward_y = np.zeros(held_x.shape), np.ones((sets.size, 1)), np.ones((sets.size, 1), bool)
+    for estimate in _likelihood_ratios(center, *fit):
+        largest = np.abs(estimate).max()
+        for sign, likely, other in ((1.0, held_y, held_x), (-1.0, held_x, held_y)):
+            for before, clip in zip((0.0, *CLIPS), CLIPS, strict=False):
+                if largest < before:  # nothing was left to clip
+                    break
+                clipped = np.clip(sign * estimate, -clip, clip)
+                values = _lower(clipped, likely, other, runs, confidence)
+                which = values.argmax(axis=1)
+                better = values[sets, which] > best + 1e-12
+                best[better] = values[sets, which][better]
+                weights[better], toward_y[better] = clipped[better], sign > 0
+                order[better, 0] = np.array(ORDERS)[which[better]]
+    return weights, order, toward_y
+
+
+def _likelihood_ratios(center: Floats, fit_x: NDArray[np.int64], fit_y: NDArray[np.int64]) -> list[Floats]:
+    """Return estimates of the log-likelihood ratio, shape (sets, bins): as if of normal laws, and by groups of bins."""
+    runs = fit_x.sum(axis=1, keepdims=True)
+    mean_x, mean_y = ((counts @ center)[:, None] / runs for counts in (fit_x, fit_y))
+    variance = sum(
+        np.sum(counts * (center - mean) ** 2, axis=1, keepdims=True) / runs
+        for counts, mean in ((fit_x, mean_x), (fit_y, mean_y))
+    )
+    found = [(center - (mean_x + mean_y) / 2) * (mean_y - mean_x) / (np.maximum(variance, 1e-12) / 2)]
+    total = fit_x + fit_y
+    rank = np.cumsum(total, axis=1) - total / 2
+    first = np.arange(len(total))[:, None]
+    for bins in BINS[:-1]:  # the finest differ little from one another, and are hardly ever chosen
+        group = first * bins + np.minimum((rank * (bins / 2) / runs).astype(np.intp), bins - 1)
+        grouped_x, grouped_y = (
+            np.bincount(group.ravel(), counts.ravel(), len(total) * bins) + 0.5 for counts in (fit_x, fit_y)
+        )
+        found.append(np.log(grouped_y / grouped_x)[group])
+    return found
+
+
+def _lower(weights: Floats, likely: Floats, other: Floats, runs: int, confidence: float) -> Floats:
+    """Return the bound of `renyi_variational_lower` at every order, shape (sets, orders).
+
+    Weights and the shares of runs in each bin on either database have shape (sets, bins); all orders are of quarters,
+    so that one exponential gives all moments.
+    """
+    centered = weights - weights.max(axis=1, keepdims=True)
+    powers: dict[int, Floats] = {1: np.exp(centered / 4)}
+
+    def moments(shares: Floats, quarters: int) -> tuple[Floats, Floats]:
+        """Return the mean and variance of ``exp(quarters / 4 * centered)``."""
+        mean, square = (np.einsum("sb,sb->s", shares, _raised(powers, times * quarters)) for times in (1, 2))
+        return mean, square - mean**2
+
+    least = centered.min(axis=1)
+    found = np.empty((len(weights), len(ORDERS)))
+    for column, order in enumerate(ORDERS):
+        quarters = round(4 * order)
+        mean, variance = moments(other, quarters)
+        low = _mean_lower(1 - mean, variance, np.zeros_like(least), -np.expm1(order * least), runs, confidence)
+        above = np.log(np.maximum(1 - low, TINY)) / order
+        if quarters == 4:
+            mean = np.einsum("sb,sb->s", likely, centered)
+            square = np.einsum("sb,sb,sb->s", likely, centered, centered)
+            found[:, column] = _mean_lower(mean, square - mean**2, least, -least, runs, confidence) - above
+            continue
+        mean, variance = moments(likely, quarters - 4)
+        floor = np.expm1((order - 1) * least)
+        low = _mean_lower(mean - 1, variance, floor, -floor, runs, confidence)
+        found[:, column] = np.log(np.maximum(1 + low, TINY)) / (order - 1) - above
+    return np.maximum(found, 0.0)
+
+
+def _raised(powers: dict[int, Floats], exponent: int) -> Floats:
+    """Return a power of what stands under 1, from powers that are there or will be."""
+    if exponent not in powers:
+        powers[exponent] = _raised(powers, exponent // 2) * _raised(powers, exponent - exponent // 2)
+    return powers[exponent]
+
+
+def _mean_lower(mean: Floats, variance: Floats, least: Floats, spread: Floats, runs: int, confidence: float) -> Floats:
+    """Bound expectations from below by the empirical Bernstein inequality, as `renyi_variational_lower` does."""
+    log_term = np.log(4 / (1 - confidence))
+    slack = np.sqrt(2 * np.maximum(variance, 0.0) * log_term / (runs - 1)) + 7 * spread * log_term / (3 * (runs - 1))
+    return np.asarray(np.maximum(least, mean - slack))
+
+
+def _weights_power(
+    rho: float, weights: Floats, order: Floats, likely: Floats, other: Floats, runs: int, confidence: float
+) -> Floats:
+    """Return how often each row of weights, at its order, shows more than `rho` on as many runs on either database.
+
+    Laws of the bins have shape (bins,) or (sets, bins).
+    """
+    order = order.reshape(-1, 1)
+    centered = weights - weights.max(axis=1, keepdims=True)
+
+    def limit(values: Floats, law: Floats, least: Floats) -> tuple[Floats, Floats]:
+        """Return the lower limit of a mean at its expected counts, and the variance of the limit."""
+        mean = np.sum(law * values, axis=1)
+        apart = values - mean[:, None]
+        variance = np.maximum(np.sum(law * apart**2, axis=1), 1e-300)
+        low = _mean_lower(mean, variance, least, values.max(axis=1) - least, runs, confidence)
+        pull = np.sqrt(2 * np.log(4 / (1 - confidence)) / runs)
+        influence = apart - (pull / (2 * np.sqrt(variance)))[:, None] * (apart**2 - variance[:, None])
+        return low, np.where(low > least, np.sum(law * influence**2, axis=1) / runs, 0.0)
+
+    flat = order[:, 0]
+    above, above_variance = limit(-np.expm1(order * centered), other, np.zeros(len(weights)))
+    moment = np.maximum(1 - above, TINY)
+    bound, variance = -np.log(moment) / flat, above_variance / (moment * flat) ** 2
+    first = flat == 1
+    excess = np.where(first, 1.0, flat - 1)
+    values = np.where(first[:, None], centered, np.expm1(excess[:, None] * centered))
+    below, below_variance = limit(values, likely, values.min(axis=1))
+    moment = np.where(first, 1.0, np.maximum(1 + below, TINY))
+    bound = bound + np.where(first, below, np.log(moment) / excess)
+    variance = variance + below_variance / (moment * excess) ** 2
+    return np.asarray(special.ndtr((bound - rho) / np.sqrt(np.maximum(variance, 1e-300))))

@@ -1,0 +1,167 @@
+"""Where two runs part that were given the same noise: calls, laws, values, outputs, errors."""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass
+from numbers import Real
+from typing import Any, Literal
+
+import numpy as np
+
+from audit.replay.recording import Call, Trace
+from audit.replay.sameness import same
+from audit.results import printable
+
+__all__ = ["Kind", "Violation", "differences", "law_in_words", "same_law"]
+
+Kind = Literal["number", "order", "shape", "law", "sensitivity", "nan", "output", "exception", "seed", "loss", "time"]
+PLAIN = (int, float, complex, str, bytes, np.generic, np.ndarray)
+CAMEL = str.maketrans({letter: f" {letter.lower()}" for letter in map(chr, range(ord("A"), ord("Z") + 1))})
+
+
+@dataclass(frozen=True)
+class Violation:
+    """What one pair of runs shows.
+
+    Attributes
+    ----------
+    kind : str
+        Number, order, shape, law or seed of the draws; sensitivity or nan of the values; output, exception or time of
+        the run; or loss of all queries together.
+    sentence : str
+        What was seen.
+    confidential : bool
+        Whether the databases are, of which it tells.
+    """
+
+    kind: Kind
+    sentence: str
+    confidential: bool = False
+
+    def __str__(self) -> str:
+        return f"{'CONFIDENTIAL: ' * self.confidential}{self.kind}: {self.sentence}"
+
+
+def differences(first: Trace, second: Trace) -> Iterator[tuple[float, Violation]]:
+    """Tell what differs between two runs, of which the second was given the answers of the first.
+
+    Parameters
+    ----------
+    first, second : Trace
+        Called x and y.
+
+    Yields
+    ------
+    (float, Violation)
+        Which draw shows it, counted from 1, infinity for the end of the run; and what it is. The values handed over are
+        not looked at. What follows from another difference is left out: calls after the first that does not match, and
+        the output of a run that did not come to its end.
+    """
+    parted = False
+    for place, (one, other) in enumerate(zip(first.calls, second.calls, strict=False), start=1):
+        if not one.same_draw(other):
+            parted = True
+            yield place, _parted(place, one, other)
+            break
+        if not same_law(one.law, other.law):
+            words = f"{law_in_words(one.law)} on x and {law_in_words(other.law)} on y"
+            yield place, Violation("law", f"{'law' if one.value is None else 'noise'} of {_name(one)}: {words}")
+    if first.error != second.error:
+        if not parted or second.error:
+            yield math.inf, Violation("exception", _errors(first, second))
+    elif not parted and len(first.calls) != len(second.calls):
+        shared = min(len(first.calls), len(second.calls))
+        beyond = _name(max(first.calls, second.calls, key=len)[shared])
+        numbers = [str(len(first.calls)), f"{'at least ' * second.stopped}{len(second.calls)}"]
+        words = f"x makes {numbers[0]} draws and y {numbers[1]}: {beyond} is on one of them alone"
+        yield shared + 1, Violation("number", words)
+    elif not (parted or first.error or same(first.output, second.output)):
+        words = _apart(first.output, second.output)
+        yield (
+            math.inf,
+            Violation("output", f"all answers are the same, and yet {words}: more than noisy values is released"),
+        )
+
+
+def same_law(one: Any, other: Any) -> bool:
+    """Tell whether two laws, or scales, are the same: numbers by their value, whatever their type.
+
+    Parameters
+    ----------
+    one, other : object
+        Laws; numbers or arrays; None.
+
+    Returns
+    -------
+    bool
+        Whether they are.
+    """
+    if isinstance(one, Real) and isinstance(other, Real):
+        return one == other or (one != one and other != other)
+    return same(one, other)
+
+
+def law_in_words(law: Any) -> str:
+    """Return a law, or a scale, for reading.
+
+    Parameters
+    ----------
+    law : object
+        A frozen value of a class with a telling name; a number; None.
+
+    Returns
+    -------
+    str
+        Such as "laplace, scale 2".
+    """
+    if law is None:
+        return "unknown"
+    if dataclasses.is_dataclass(law):
+        parts = [f"{field.name} {_short(getattr(law, field.name))}" for field in dataclasses.fields(law)]
+        return ", ".join([type(law).__name__.translate(CAMEL).strip(), *parts])
+    return f"of scale {_short(law)}" if isinstance(law, int | float | np.number) else printable(str(law))
+
+
+def _parted(place: int, one: Call, other: Call) -> Violation:
+    if one.query != other.query or (one.value is None) != (other.value is None):
+        return Violation("order", f"draw {place} is of {_name(one)} on x and of {_name(other)} on y")
+    return Violation("shape", f"{_name(one)} has shape {one.shape} on x and {other.shape} on y")
+
+
+def _name(call: Call) -> str:
+    return "noise by itself" if call.value is None else repr(printable(call.query))
+
+
+def _errors(first: Trace, second: Trace) -> str:
+    if first.error and second.error and first.error[0] == second.error[0]:
+        name, *messages = map(printable, (first.error[0], first.error[1], second.error[1]))
+        return f"both raise {name}, with other messages: {messages[0]!r} on x, {messages[1]!r} on y"
+    told = [
+        f"raises {printable(trace.error[0])} ({printable(trace.error[1])})" if trace.error else ""
+        for trace in (first, second)
+    ]
+    return f"x {told[0] or 'does not raise anything'}, y {told[1] or 'does not'}"
+
+
+def _apart(one: Any, other: Any) -> str:
+    """Say where two outputs differ, as far as they are arrays."""
+    if isinstance(one, PLAIN) and isinstance(other, PLAIN):
+        a, b = np.asarray(one), np.asarray(other)
+        if a.shape != b.shape:
+            return f"the output has shape {a.shape} on x and {b.shape} on y"
+        if a.dtype.kind == b.dtype.kind and a.dtype.kind != "O":
+            for at in np.argwhere((a != b) & ((a == a) | (b == b)))[:1]:
+                words = f"{_short(a[tuple(at)])} on x and {_short(b[tuple(at)])} on y"
+                return f"entry {tuple(map(int, at))} of the output is {words}"
+        if a.dtype != b.dtype:
+            return f"the output is of type {a.dtype} on x and {b.dtype} on y"
+    return "the outputs differ"
+
+
+def _short(value: Any) -> str:
+    if isinstance(value, float | np.floating):
+        return f"{value:.6g}"
+    return repr(printable(value)) if isinstance(value, str) else printable(str(value))

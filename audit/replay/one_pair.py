@@ -1,0 +1,284 @@
+"""What one pair of runs with the same answers shows, and what it cannot, as chance may have made it."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from audit.claims import Claim
+from audit.mechanism import Mechanism
+from audit.neighbors import NeighborPair
+from audit.replay.differences import Violation, differences, law_in_words, same_law
+from audit.replay.recording import Call, Trace, run, seam
+from audit.replay.replayed import ROUNDING, Query, excess
+from audit.replay.sameness import change_of, norms, numbers_in, same
+from audit.results import printable
+from audit.sampling import stream
+
+__all__ = ["CHANCES", "FRESH", "OTHER", "SAME", "Question", "Seen", "compare", "published", "same_queries"]
+
+CHANCES = 20  # runs on each database that tell chance from data
+SAME, OTHER, FRESH = range(3)  # streams: of a pair of runs; of those that tell chance from data; of new answers
+
+PARTING = {"number", "order", "shape", "exception"}  # kinds after which runs have no more calls in common
+
+ELSEWHERE = "random numbers are drawn outside of the primitives"
+BY_ITSELF = "noise is drawn by itself: what it is added to is not seen"
+NO_EVIDENCE = "no evidence, as noise that is not recorded may have made it"
+NO_NOISE = "no noise was recorded"
+ENDED = "both runs raise the same exception"
+
+
+@dataclass(frozen=True, eq=False)
+class Question:
+    """What is run, on what, and what is promised.
+
+    Attributes
+    ----------
+    mechanism : Mechanism
+        Called as ``mechanism(data, 1, rng)``.
+    pair : NeighborPair
+        The two databases.
+    promise : Claim or None
+        For the pair.
+    steps : float
+        How many steps, of those that sensitivities are declared for, lie between the databases.
+    root : numpy.random.SeedSequence
+        Of all streams.
+    """
+
+    mechanism: Mechanism
+    pair: NeighborPair
+    promise: Claim | None
+    steps: float
+    root: np.random.SeedSequence
+
+    def run(self, data: Any, *place: int, answers: Sequence[Call] | None = None) -> Trace:
+        """Run the mechanism on one of the databases.
+
+        Parameters
+        ----------
+        data : object
+            The database.
+        *place : int
+            Of the stream.
+        answers : sequence of Call, optional
+            What the primitives answer.
+
+        Returns
+        -------
+        Trace
+            What it did.
+        """
+        return run(self.mechanism, data, stream(self.root, *place), answers)
+
+
+class Seen(NamedTuple):
+    """What one pair of runs shows.
+
+    Attributes
+    ----------
+    queries : list of Query
+        Those that both runs have.
+    violations, notes : list
+        What is proved, and what is not.
+    judged : bool
+        Whether all that differs is proof, and there was noise to look at.
+    whole : bool
+        Whether the queries are all that answers come from.
+    comparable : bool
+        Whether the two runs have all they draw in common, and so should take the same time.
+    """
+
+    queries: list[Query]
+    violations: list[Violation]
+    notes: list[str]
+    judged: bool
+    whole: bool
+    comparable: bool
+
+
+def compare(question: Question, number: int, first: Trace) -> Seen:
+    """Replay a run on the neighbor, and on both databases with other generators.
+
+    Parameters
+    ----------
+    question : Question
+        What is asked.
+    number : int
+        Of this pair of runs.
+    first : Trace
+        The run on `x`.
+
+    Returns
+    -------
+    Seen
+        In which nothing is a violation that another generator undoes in one of twenty runs on either database.
+    """
+    pair = question.pair
+    second = question.run(pair.y, SAME, number, answers=first.calls)
+    elsewhere = first.elsewhere or second.elsewhere
+
+    def others(data: Any, chances: range) -> list[Trace]:
+        return [question.run(data, OTHER, number, chance, answers=first.calls) for chance in chances]
+
+    # Code may branch on values with noise that was drawn by itself, and that they are not the same on x and y is fair.
+    alone = next((place for place, call in enumerate(first.calls, start=1) if call.value is None), math.inf)
+    matched = [both for both in zip(first.calls, second.calls, strict=False) if both[0].same_draw(both[1])]
+    found = list(differences(first, second))
+    again = [others(pair.x, range(CHANCES if elsewhere else 1)), []]
+    if found or _suspected(matched, question):  # from here on it is worth the time
+        again = [
+            again[0] + others(pair.x, range(len(again[0]), CHANCES)),
+            others(pair.y, range(CHANCES, 2 * CHANCES)),
+        ]
+    runs = [(one, trace) for one, traces in zip((first, second), again, strict=True) for trace in traces]
+    unsure = {one.kind for trace, other in runs for _, one in differences(trace, other)}
+    by_chance = [not all(_same_value(place, *both) for both in runs) for place in range(len(matched))]
+
+    notes = [] if first.calls or second.calls else [NO_NOISE]
+    notes += [BY_ITSELF] if alone < math.inf else []
+    notes += [ELSEWHERE] if elsewhere or unsure or any(by_chance) else []
+    computed = _seeds(first, second, again[0][0])
+    violations = [computed] if computed else []
+    for place, one in found:
+        if place <= alone and one.kind not in unsure:
+            violations.append(one)
+        else:
+            notes.append(f"{NO_EVIDENCE}: {one}")
+    judged = not any(note.startswith(NO_EVIDENCE) for note in notes) and bool(matched or violations)
+    if first.error and first.error == second.error:
+        notes.append(f"{ENDED}: {printable(first.error[0])} ({printable(first.error[1])})")
+
+    queries = [_query(*both, comparable=not chance) for both, chance in zip(matched, by_chance, strict=True)]
+    for place, (query, both) in enumerate(zip(queries, matched, strict=True)):
+        if not by_chance[place] and place < alone:
+            violations += [one for one in (_not_finite(query, *both), _beyond(query, question.steps)) if one]
+            notes += _hidden(query, *both)
+    comparable = judged and alone == math.inf and not PARTING & {one.kind for _, one in found}
+    whole = comparable and bool(first.calls) and not (any(by_chance) or first.error)
+    return Seen(queries, violations, notes, judged or bool(violations), whole, comparable)
+
+
+def _suspected(matched: list[tuple[Call, Call]], question: Question) -> bool:
+    """Tell whether anything but a difference of the runs would be a violation, were it not by chance."""
+    queries = [_query(*both, comparable=True) for both in matched]
+    return (
+        any(_beyond(query, question.steps) for query in queries)
+        or any(_not_finite(query, *both) for query, both in zip(queries, matched, strict=True))
+        or (question.promise is not None and excess(question.promise, queries) is not None)
+    )
+
+
+def _same_value(place: int, first: Trace, trace: Trace) -> bool:
+    return place < len(trace.calls) and same(first.calls[place].value, trace.calls[place].value)
+
+
+def _query(one: Call, other: Call, *, comparable: bool) -> Query:
+    """Compare what a primitive was given; a value that is random itself has no change of its own."""
+    shape, law = one.shape, law_in_words(one.law)
+    if one.value is None or other.value is None:
+        return Query("noise by itself", shape, law, None, None, None, None, exact=False)
+    change = change_of(one.value, other.value)
+    found = seam().losses_of_change(one.law, change) if comparable and same_law(one.law, other.law) else None
+    return Query(
+        one.query,
+        shape,
+        law,
+        *norms(change),
+        one.sensitivity,
+        None if found is None else tuple(found),
+        exact=seam().tabulated_exactly(one.law),
+    )
+
+
+def _beyond(query: Query, steps: float) -> Violation | None:
+    """Tell if a query changes by more than its sensitivity, for every step between neighbors."""
+    changes = (query.l1_change, query.l2_change)
+    for norm, change, limit in zip(("L1", "L2"), changes, query.declared or (None, None), strict=True):
+        if change is not None and limit is not None and change > steps * limit * (1 + ROUNDING):
+            group = f" for each of {steps:g} steps" if steps > 1 else ""
+            words = f"{printable(query.name)!r} changes by {change:.6g} in {norm}, and {limit:.6g} is declared{group}"
+            return Violation("sensitivity", words)
+    return None
+
+
+def _not_finite(query: Query, one: Call, other: Call) -> Violation | None:
+    """Tell if noise was added to what it cannot hide."""
+    if one.value is None or other.value is None:
+        return None
+    apart = ~(np.isfinite(one.value) & np.isfinite(other.value)) & (change_of(one.value, other.value) != 0)
+    for name, value in (("x", one.value), ("y", other.value)):
+        if (wrong := value[apart & ~np.isfinite(value)]).size:
+            return Violation("nan", f"{printable(query.name)!r} is {wrong.flat[0]} on {name}, which no noise hides")
+    return None
+
+
+def _hidden(query: Query, one: Call, other: Call) -> list[str]:
+    """Note what is not finite and the same on both databases: noise leaves it as it is, and so far it tells nothing."""
+    if one.value is None or other.value is None or _not_finite(query, one, other) or np.isfinite(one.value).all():
+        return []
+    return [f"{printable(query.name)!r} is not finite on both databases: no noise would hide another value there"]
+
+
+def _seeds(first: Trace, second: Trace, again: Trace) -> Violation | None:
+    """Tell if a generator was not made from the one that the mechanism was given: its noise can be computed."""
+    for one, other, later in zip(first.calls, second.calls, again.calls, strict=False):
+        if one.state and one.state == later.state:
+            source = "the data" if other.state != one.state else "a constant"
+            words = f"noise of {printable(one.query)!r}" if one.query else "noise by itself"
+            return Violation(
+                "seed", f"{words} comes from a generator seeded by {source}, not from the one that was given"
+            )
+    return None
+
+
+def same_queries(first: Trace, fresh: Trace) -> bool:
+    """Tell whether a run with other answers asked for the same.
+
+    Parameters
+    ----------
+    first, fresh : Trace
+        Of one database.
+
+    Returns
+    -------
+    bool
+        Whether values, laws, shapes and their order are the same.
+    """
+    return len(first.calls) == len(fresh.calls) and all(
+        one.same_draw(other) and same(one.value, other.value) and same_law(one.law, other.law)
+        for one, other in zip(first.calls, fresh.calls, strict=True)
+    )
+
+
+def published(traces: Sequence[Trace]) -> list[bool]:
+    """Tell of each query whether its answers are part of the output.
+
+    Parameters
+    ----------
+    traces : sequence of Trace
+        Runs on one database that ask for the same queries, each with answers of its own.
+
+    Returns
+    -------
+    list of bool
+        True if every number of the answer has a place in the output, the same in all runs, where it stands unchanged.
+    """
+    outputs = [numbers_in(trace.output) for trace in traces]
+    standing = _courses(outputs)
+    answers = [[numbers_in(call.answer) for call in trace.calls] for trace in traces]
+    courses = [_courses(list(answered)) for answered in zip(*answers, strict=True)]
+    return [bool(found) and found <= standing for found in courses]
+
+
+def _courses(rows: list[np.ndarray[Any, Any]]) -> set[bytes]:
+    """Return how the numbers at each place go from run to run; nothing if their number differs."""
+    if len({row.size for row in rows}) != 1:
+        return set()
+    table = np.ascontiguousarray(np.stack(rows, axis=1) + 0.0)
+    return {course.tobytes() for course in table}

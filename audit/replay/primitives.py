@@ -1,0 +1,104 @@
+"""Functions of one's own as noise primitives, whose draws a replay records and answers."""
+
+from __future__ import annotations
+
+import functools
+import inspect
+from collections.abc import Callable
+from typing import Any, ParamSpec, TypeVar
+
+import numpy as np
+
+from audit.replay.recording import Declared, MisusedError, current
+
+__all__ = ["primitive"]
+
+P = ParamSpec("P")
+Answer = TypeVar("Answer")
+
+
+def primitive(
+    value: str,
+    *,
+    law: str | Callable[..., Any] | None = None,
+    sensitivity: str | Declared = None,
+    query: str | None = None,
+) -> Callable[[Callable[P, Answer]], Callable[P, Answer]]:
+    """Make a function of one's own known as a noise primitive: what it returns may be published, what it is given not.
+
+    Parameters
+    ----------
+    value : str
+        Name of the argument with the exact numbers.
+    law : str or callable, optional
+        Name of the argument that is the law or the scale of the noise; or a function of some of the arguments, by their
+        names, that returns it. Only of additive noise with one of the laws of `algorithms.noise` is the exact loss
+        known; without a law nobody notices a scale that depends on the data.
+    sensitivity : str, float or (float, float), optional
+        Name of an argument; or by how much one step between neighbors changes the numbers at most: in L1, and so in L2,
+        or in each, of which one may be None.
+    query : str, optional
+        Name of the argument that says what the numbers are. Default: the name of the function.
+
+    Returns
+    -------
+    callable
+        A decorator. Outside of `audit.replay` the function stays as it is. An exception that it raises is an answer.
+
+    Raises
+    ------
+    ValueError
+        If the function has no argument of such a name.
+
+    Examples
+    --------
+    >>> from audit import replay
+    >>> @replay.primitive("exact", law="scale", sensitivity=1)
+    ... def noisy(exact, scale, rng):
+    ...     return exact + rng.laplace(scale=scale)
+    >>> round(noisy(3.0, 1e-9, np.random.default_rng(0)), 3)
+    3.0
+    """
+
+    def decorate(function: Callable[P, Answer]) -> Callable[P, Answer]:
+        signature = inspect.signature(function)
+        needed = [value, *(name for name in (query,) if name is not None)]
+        needed += [name for name in (law, sensitivity) if isinstance(name, str)]
+        arguments = list(inspect.signature(law).parameters) if callable(law) else []
+        for name in needed + arguments:
+            if name not in signature.parameters:
+                raise ValueError(f"{function.__name__} has no argument {name!r}, it has {_listed(signature)}")
+
+        @functools.wraps(function)
+        def watched(*args: P.args, **kwargs: P.kwargs) -> Answer:
+            recorder = current()
+            if recorder is None:
+                return function(*args, **kwargs)
+            bound = signature.bind(*args, **kwargs)
+            bound.apply_defaults()
+            given = bound.arguments
+            exact = np.asarray(given[value])
+            if exact.dtype.kind not in "biuf":
+                raise MisusedError(
+                    TypeError, f"{value} of {function.__name__} must be numbers, got dtype {exact.dtype}"
+                )
+            generators = [one for one in given.values() if isinstance(one, np.random.Generator)]
+            bounds = given[sensitivity] if isinstance(sensitivity, str) else sensitivity
+            answer: Answer = recorder(
+                lambda: function(*args, **kwargs),
+                law=law(**{name: given[name] for name in arguments}) if callable(law) else given[law] if law else None,
+                shape=exact.shape,
+                rng=generators[0] if generators else None,
+                value=exact,
+                query=str(given[query]) if query else function.__name__,
+                sensitivity=bounds,
+            )
+            return answer
+
+        return watched
+
+    return decorate
+
+
+def _listed(signature: inspect.Signature) -> str:
+    return ", ".join(signature.parameters) or "none"

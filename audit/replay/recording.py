@@ -1,0 +1,309 @@
+"""Runs whose noise is recorded, or answered from a recording: what `audit.replay` compares."""
+
+from __future__ import annotations
+
+import copy
+import dataclasses
+import functools
+import math
+import re
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
+from dataclasses import dataclass, replace
+from numbers import Real
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from audit.cli.loading import exhibits
+from audit.results import printable
+
+__all__ = ["Call", "Declared", "MisusedError", "Recorder", "Sensitivity", "Trace", "current", "run", "seam"]
+
+Declared = float | tuple[float | None, float | None] | None
+ADDRESS = re.compile(r"0x[0-9a-fA-F]+")  # in the message of an error: another one in every run
+
+
+class Sensitivity(NamedTuple):
+    """By how much one step between neighbors changes a query at most; None where nothing is said."""
+
+    l1: float | None
+    l2: float | None
+
+    def __str__(self) -> str:
+        if self.l1 == self.l2 and self.l1 is not None:
+            return f"{self.l1:.4g}"
+        named = zip(("L1", "L2"), self, strict=True)
+        return " and ".join(f"{name} {number:.4g}" for name, number in named if number is not None)
+
+
+@dataclass(frozen=True, eq=False)
+class Call:
+    """One call of a noise primitive.
+
+    Attributes
+    ----------
+    query : str
+        What the values are; empty for a draw by itself.
+    value : ndarray or None
+        What was handed over, exactly; None for a draw by itself.
+    law : object
+        Of the noise, or its scale; None if the primitive does not tell.
+    shape : tuple of int
+        Of the draw.
+    sensitivity : Sensitivity or None
+        As declared.
+    state : str
+        Of the generator that was handed over, before the draw; empty if none was.
+    answer : object
+        What came back; None where a replay had none to give.
+    raised : Exception or None
+        What came instead of an answer.
+    """
+
+    query: str
+    value: NDArray[Any] | None
+    law: Any
+    shape: tuple[int, ...]
+    sensitivity: Sensitivity | None
+    state: str
+    answer: Any = None
+    raised: Exception | None = None
+
+    def same_draw(self, other: Call) -> bool:
+        """Tell whether the other call can take this one's answer."""
+        return (self.query, self.shape, self.value is None) == (other.query, other.shape, other.value is None)
+
+
+@dataclass(frozen=True, eq=False)
+class Trace:
+    """What a run did.
+
+    Attributes
+    ----------
+    calls : tuple of Call
+        In order; the last one has no answer if the replay ended there.
+    output : object
+        What it returned.
+    error : (str, str) or None
+        Kind and message of the exception that it raised instead.
+    stopped : bool
+        Whether the replay ended at a call that the recording does not have.
+    elsewhere : bool
+        Whether random numbers were drawn from its generator outside of the primitives.
+    nanoseconds : int
+        How long it took.
+    """
+
+    calls: tuple[Call, ...]
+    output: Any
+    error: tuple[str, str] | None
+    stopped: bool
+    elsewhere: bool
+    nanoseconds: int
+
+
+class _Stopped(BaseException):
+    """The replay needs an answer that was not recorded. No mechanism should catch it, so it is no `Exception`."""
+
+
+class MisusedError(BaseException):
+    """A primitive was given what it cannot be: an error of whoever asked for the replay, not a result.
+
+    Parameters
+    ----------
+    kind : type
+        Of the exception that `run` raises instead.
+    words : str
+        Its message.
+    """
+
+    def __init__(self, kind: type[Exception], words: str) -> None:
+        super().__init__(words)
+        self.kind = kind
+
+
+class Recorder:
+    """Stands in for the noise primitives: notes every call, and answers it as a recording has it, if there is one.
+
+    Parameters
+    ----------
+    given : numpy.random.Generator
+        What the mechanism was given; it is watched for numbers that are drawn between the calls.
+    recording : sequence of Call, optional
+        Whose answers are given again.
+    """
+
+    def __init__(self, given: np.random.Generator, recording: Sequence[Call] | None = None) -> None:
+        self.recording = recording
+        self.calls: list[Call] = []
+        self.elsewhere = False
+        self._given, self._left, self._busy = given, _state(given), False
+
+    def look(self) -> None:
+        """Notice whether anything was drawn since the last call."""
+        self.elsewhere |= _state(self._given) != self._left
+
+    def __call__(
+        self,
+        draw: Callable[[], Any],
+        *,
+        law: Any,
+        shape: tuple[int, ...],
+        rng: Any,
+        value: Any = None,
+        query: str = "",
+        sensitivity: Declared = None,
+    ) -> Any:
+        """Answer a call; see `algorithms.noise.Watcher`."""
+        if self._busy or (value is None and 0 in shape):  # a primitive made of others, or a draw of nothing
+            return draw()
+        self.look()
+        exact = None if value is None else np.array(value)
+        name = printable(query)
+        if exact is not None and exact.dtype.kind not in "biuf":
+            raise MisusedError(TypeError, f"values of {name!r} must be real numbers, got dtype {exact.dtype}")
+        call = Call(query, exact, _kept(law), shape, _sensitivity(name, sensitivity), _state(rng))
+        place = len(self.calls)
+        self.calls.append(call)
+        self._busy, raised, answer = True, None, None
+        try:
+            # In a replay too, so that what else is drawn from the generator is the same.
+            answer = draw()
+        except Exception as error:
+            raised = error
+        finally:
+            self._busy, self._left = False, _state(self._given)
+        if self.recording is not None:
+            if place >= len(self.recording) or not call.same_draw(self.recording[place]):
+                raise _Stopped
+            answer, raised = self.recording[place].answer, self.recording[place].raised
+        try:
+            self.calls[place] = replace(call, answer=_copied(answer), raised=raised)
+        except Exception as error:
+            kind = type(answer).__name__
+            raise MisusedError(TypeError, f"answers of {name!r} must be what can be copied, got {kind}") from error
+        if raised is not None:  # it is an answer too
+            raise raised.with_traceback(None)
+        return _copied(answer)
+
+
+_recorder: ContextVar[Recorder | None] = ContextVar("recorder", default=None)
+
+
+def current() -> Recorder | None:
+    """Return who watches this run.
+
+    Returns
+    -------
+    Recorder or None
+        None outside of a replay.
+    """
+    return _recorder.get()
+
+
+def run(mechanism: Any, data: Any, seed: np.random.SeedSequence, recording: Sequence[Call] | None = None) -> Trace:
+    """Run a mechanism once, with its noise recorded or given.
+
+    Parameters
+    ----------
+    mechanism : Mechanism
+        Called as ``mechanism(data, 1, rng)``.
+    data : object
+        A database.
+    seed : numpy.random.SeedSequence
+        Of the generator.
+    recording : sequence of Call, optional
+        Whose answers the primitives give.
+
+    Returns
+    -------
+    Trace
+        With the exception that the mechanism raised, if it did.
+
+    Raises
+    ------
+    TypeError
+        If a primitive is not given numbers.
+    ValueError
+        If a sensitivity is declared that is none.
+    """
+    rng = np.random.default_rng(seed)
+    recorder = Recorder(rng, recording)
+    output, error, stopped = None, None, False
+    with _watching(recorder):
+        begun = time.perf_counter_ns()
+        try:
+            output = mechanism(data, 1, rng)
+        except _Stopped:
+            stopped = True
+        except MisusedError as misuse:
+            raise misuse.kind(str(misuse)) from None
+        except Exception as raised:
+            error = (type(raised).__name__, ADDRESS.sub("0x...", str(raised)))
+        taken = time.perf_counter_ns() - begun
+    recorder.look()
+    return Trace(tuple(recorder.calls), output, error, stopped, recorder.elsewhere, taken)
+
+
+@functools.cache
+def seam() -> Any:
+    """Return what the exhibits tell of their noise.
+
+    Returns
+    -------
+    module
+        With ``watched(recorder)``, a context whose draws a recorder answers, ``losses_of_change(law, change)`` and
+        ``tabulated_exactly(law)``: see `algorithms.noise.losses`.
+    """
+    return exhibits("noise")
+
+
+@contextmanager
+def _watching(recorder: Recorder) -> Iterator[None]:
+    """Hand the draws of the exhibits and of registered primitives to a recorder."""
+    token = _recorder.set(recorder)
+    try:
+        with seam().watched(recorder):
+            yield
+    finally:
+        _recorder.reset(token)
+
+
+def _sensitivity(name: str, declared: Declared) -> Sensitivity | None:
+    """One number bounds L1, and L2 is no larger."""
+    if declared is None:
+        return None
+    pair: tuple[Any, ...] = tuple(declared) if isinstance(declared, tuple | list) else (declared, declared)
+    for number in pair:
+        if not (number is None or isinstance(number, Real)):
+            raise MisusedError(TypeError, f"the sensitivity of {name!r} must be one number or two, got {declared!r}")
+    if len(pair) != 2:
+        raise MisusedError(ValueError, f"the sensitivity of {name!r} must be one number or two, got {declared!r}")
+    l1, l2 = (None if number is None else float(number) for number in pair)
+    if not all(number is None or 0 <= number < math.inf for number in (l1, l2)):
+        words = f"the sensitivity of {name!r} must be finite and not negative, got {declared!r}"
+        raise MisusedError(ValueError, words)
+    return Sensitivity(l1, l2)
+
+
+def _state(rng: Any) -> str:
+    """Where a generator stands, and how many it has made; nothing of anything else."""
+    if not isinstance(rng, np.random.Generator):
+        return ""
+    made = getattr(rng.bit_generator.seed_seq, "n_children_spawned", 0)
+    return f"{rng.bit_generator.state} {made}"
+
+
+def _copied(answer: Any) -> Any:
+    """Mechanisms may go on to work in the array that they were given."""
+    return answer.copy() if isinstance(answer, np.ndarray) else copy.deepcopy(answer)
+
+
+def _kept(law: Any) -> Any:
+    """Return a law that stays as it is: mechanisms may go on to work in its arrays."""
+    parts = [getattr(law, field.name) for field in dataclasses.fields(law)] if dataclasses.is_dataclass(law) else [law]
+    return copy.deepcopy(law) if any(isinstance(part, np.ndarray | list | dict) for part in parts) else law

@@ -1,0 +1,269 @@
+"""What a replay found: the exact change of every noisy query, what it costs, and what is proved."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+
+import numpy as np
+
+from audit.claims import ApproxDP, Claim, GaussianDP, PureDP, Relation
+from audit.exact import EXACT_LISTED, STEPS, LossDistribution, compose_losses
+from audit.replay.differences import Violation
+from audit.replay.recording import Sensitivity
+from audit.results import Verdict, printable
+
+__all__ = ["ROUNDING", "Query", "Replay", "excess"]
+
+LONGEST = 60  # characters of a query's name in a table
+ROUNDING = 1e-9  # of changes and losses, relative: what floats may add to a sound one
+TABULATION = 1e-4  # of Renyi divergences, relative: what the grid under normal noise may add to them
+
+
+@dataclass(frozen=True, eq=False)
+class Query:
+    """Values that noise was added to, on both databases.
+
+    Attributes
+    ----------
+    name : str
+        What they are; "noise by itself" of a draw that no value was handed over with.
+    shape : tuple of int
+        Of the draw.
+    law : str
+        Of the noise on `x`, in words.
+    l1_change, l2_change : float or None
+        By how much they differ between the databases, exactly.
+    declared : Sensitivity or None
+        By how much they may, as the mechanism has it, for one step between its neighbors.
+    losses : tuple of LossDistribution or None
+        What the change costs, in independent parts; None where it is not known.
+    exact : bool
+        Whether that is exact as a whole, or only in the maximum.
+    """
+
+    name: str
+    shape: tuple[int, ...]
+    law: str
+    l1_change: float | None
+    l2_change: float | None
+    declared: Sensitivity | None
+    losses: tuple[LossDistribution, ...] | None
+    exact: bool
+
+    @property
+    def draws(self) -> int:
+        """Number of values drawn."""
+        return math.prod(self.shape)
+
+    @cached_property
+    def exact_loss(self) -> LossDistribution | None:
+        """Law of the privacy loss of this query by itself, or None where it is not known."""
+        return None if self.losses is None else _composed(self.losses)
+
+    @property
+    def epsilon(self) -> float | None:
+        """Largest loss of this query by itself, in nats."""
+        return None if self.losses is None else math.fsum(loss.maximum for loss in self.losses)
+
+    @property
+    def rho(self) -> float | None:
+        """Half its Renyi divergence of order 2: of Gaussian noise all that it spends."""
+        return _half_divergence(self.losses) if self.losses is not None and self.exact else None
+
+
+@dataclass(frozen=True, eq=False)
+class Replay:
+    """What a pair of runs with the same answers shows.
+
+    Attributes
+    ----------
+    mechanism, pair : str
+        Their names.
+    relation : {"add_remove", "replace_one"}
+        Of the pair.
+    claim : Claim or None
+        What is promised for the pair; None where nothing is.
+    queries : tuple of Query
+        All draws on `x`, in their order, with the change of what was handed over. Where the runs part, those before.
+    violations : tuple of Violation
+        What is proved.
+    notes : tuple of str
+        What could not be judged, and why.
+    judged : bool
+        Whether anything could be.
+    known : bool
+        Whether the queries are all that answers come from, and the same in at least 4 runs with other answers: chosen
+        beforehand, as far as those tell.
+    size : int
+        Pairs of runs.
+    seed_entropy : int
+        Reproduces them.
+    seconds : float
+        What it took.
+    confidential : bool
+        Whether the databases are, and so all that is said here.
+    """
+
+    mechanism: str
+    pair: str
+    relation: Relation
+    claim: Claim | None
+    queries: tuple[Query, ...]
+    violations: tuple[Violation, ...]
+    notes: tuple[str, ...]
+    judged: bool
+    known: bool
+    size: int
+    seed_entropy: int
+    seconds: float
+    confidential: bool = False
+
+    @property
+    def verdict(self) -> Verdict:
+        """What it comes to: "violated", "not refuted", or "no power" where nothing could be judged."""
+        return "violated" if self.violations else "not refuted" if self.judged else "no power"
+
+    @cached_property
+    def exact_loss(self) -> LossDistribution | None:
+        """Law of the privacy loss of all queries together; of either order, for noise is symmetric.
+
+        None where it is not known: a law is not, noise was drawn by itself or elsewhere, the runs parted, or which
+        queries are asked depends on answers, as far as a few runs tell. What is released past the noise is not in it,
+        and where answers stay inside the mechanism it is an upper bound.
+        """
+        parts = [query.losses for query in self.queries]
+        if not self.known or None in parts:
+            return None
+        return _composed([loss for part in parts for loss in part or ()])
+
+    def __str__(self) -> str:
+        secret = "CONFIDENTIAL: " * self.confidential
+        label = ", ".join(part for part in (printable(self.mechanism), printable(self.pair)) if part.strip())
+        promise = (
+            f"promised {self.claim}"
+            if self.claim
+            else f"nothing promised ({self.relation.replace('_', '/' if 'add' in self.relation else ' ')})"
+        )
+        if self.violations:
+            more = len(self.violations) - 1
+            first = replace(self.violations[0], confidential=False)
+            words = f"{first}{f' (and {more} more)' * bool(more)}{f'; {_notes(len(self.notes))}' * bool(self.notes)}"
+        else:
+            words = f"{len(self.queries)} {'query' if len(self.queries) == 1 else 'queries'} replayed"
+            more = len(self.notes) - 1
+            words += f"; {self.notes[0]}{f' (and {_notes(more)} more)' * (more > 0)}" if self.notes else ""
+        return f"{secret}{label}, {promise}: {self.verdict}: {words}"
+
+    def table(self) -> str:
+        """Return all queries, violations and notes as text.
+
+        Returns
+        -------
+        str
+            One line each, queries in columns. A change of any query is as confidential as the databases.
+        """
+        rows: list[tuple[str, ...]] = [("query", "draws", "noise", "L1", "L2", "declared", "epsilon", "rho")]
+        rows += [
+            (
+                _cut(printable(query.name)),
+                f"{query.draws:,}",
+                query.law,
+                *map(_number, (query.l1_change, query.l2_change)),
+                str(query.declared or "-"),
+                *map(_number, (query.epsilon, query.rho)),
+            )
+            for query in self.queries
+        ]
+        widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+        lines = ["  ".join(text.ljust(width) for text, width in zip(row, widths, strict=True)).rstrip() for row in rows]
+        told = [f"violation: {violation}" for violation in self.violations] + [f"note: {note}" for note in self.notes]
+        return "\n".join([str(self), "", *lines, *([""] if told else []), *told])
+
+
+def excess(claim: Claim, queries: Sequence[Query], names: str = "all queries") -> Violation | None:
+    """Tell whether queries lose more together than is promised, each with noise of its own.
+
+    Parameters
+    ----------
+    claim : Claim
+        What is promised for the pair.
+    queries : sequence of Query
+        Those whose loss is not known, or for another promise than a pure one not exactly, are taken to lose nothing.
+    names : str
+        What they are called.
+
+    Returns
+    -------
+    Violation or None
+        Of kind ``"loss"``.
+
+    Notes
+    -----
+    Guarantee: no promise that is kept is accused, if all answers are published. For Gaussian and zero-concentrated
+    privacy the Renyi divergence of order 2 is compared, which bounds what noise of that kind spends; for approximate
+    privacy the hockey-stick divergence, where a grid had to be used with the spacing of the grid taken off once for
+    every part.
+    """
+    known = [query for query in queries if query.losses is not None]
+    parts = [loss for query in known if query.exact for loss in query.losses or ()]
+    if isinstance(claim, PureDP):
+        lost = math.fsum(query.epsilon or 0.0 for query in known)
+        above, words = lost > claim.epsilon * (1 + ROUNDING), f"epsilon {lost:.6g}"
+    elif isinstance(claim, ApproxDP):
+        law, slack = _lower(parts)
+        lost = law.delta_at(claim.epsilon + slack)
+        above, words = lost > claim.delta * (1 + ROUNDING) + 1e-15, f"delta {lost:.4g} at epsilon {claim.epsilon:.6g}"
+    else:
+        rho, promised = _half_divergence(parts), claim.mu**2 / 2 if isinstance(claim, GaussianDP) else claim.rho
+        above = rho > promised * (1 + TABULATION)
+        words = f"mu {math.sqrt(2 * rho):.6g}" if isinstance(claim, GaussianDP) else f"rho {rho:.6g}"
+    if not above:
+        return None
+    promised_words = f"{claim.delta:.4g}" if isinstance(claim, ApproxDP) else f"{claim.budget:.6g}"
+    return Violation("loss", f"{names} together lose {words} on this pair, and {promised_words} is promised")
+
+
+def _half_divergence(parts: Iterable[LossDistribution]) -> float:
+    """Half the Renyi divergence of order 2, which adds up over independent parts; equal parts share a table."""
+    tables = {id(loss): loss for loss in parts}
+    times = Counter(map(id, parts))
+    return math.fsum(times[key] * loss.renyi(2) / 2 for key, loss in tables.items())
+
+
+def _lower(parts: Sequence[LossDistribution]) -> tuple[LossDistribution, float]:
+    """Return the loss of all parts, and by how much it may be too large: nothing if all outcomes can be listed."""
+    law = LossDistribution(np.zeros(1), np.zeros(1))
+    for part in parts:
+        if law.loss.size * part.loss.size > EXACT_LISTED:
+            break
+        law = law.compose(part)
+    else:
+        return law, 0.0
+    # `compose_losses` then has a grid no wider than this, and moves the loss of an outcome by less than a step a part.
+    step = sum(float(np.ptp(part.loss)) for part in parts if part.loss.size) / STEPS
+    step += min(float(np.diff(part.loss).min()) for part in parts if part.loss.size > 1)
+    whole = _composed(parts)
+    return (law, 0.0) if whole is None else (whole, len(parts) * step)  # some of the parts lose no more than all
+
+
+def _composed(parts: Sequence[LossDistribution]) -> LossDistribution | None:
+    try:
+        return compose_losses(parts)
+    except ValueError:  # losses that span more than floats do
+        return None
+
+
+def _notes(number: int) -> str:
+    return f"{number} note{'s' * (number > 1)}"
+
+
+def _cut(name: str) -> str:
+    return name if len(name) <= LONGEST else f"{name[: LONGEST - 3]}..."
+
+
+def _number(value: float | None) -> str:
+    return "-" if value is None else f"{value:.5g}"

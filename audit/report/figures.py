@@ -1,0 +1,249 @@
+"""The figures of a report as numbers: places in a drawing, and words for whoever cannot see it. Templates draw them.
+
+Places across and down are percentages of the drawing, or thousandths where they are points of a curve.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from functools import lru_cache
+
+import numpy as np
+from numpy.typing import NDArray
+
+from audit.claims import Claim
+from audit.report.formatting import cells, row
+from audit.results import AuditResult, LossEstimate
+
+__all__ = ["Bar", "Curves", "excess", "loss_bar", "loss_curve", "privacy_profiles"]
+
+Floats = NDArray[np.float64]
+Ticks = tuple[tuple[str, str], ...]
+
+POINTS = 25  # of a profile
+MOST = 400  # points of an estimate: as many as a drawing shows
+SMALLEST = 1e-3  # delta at which a profile without an end leaves the drawing
+NARROWEST, WIDEST = 1e-12, 1e12  # nats, deltas or people: beyond, nothing can be drawn
+END = 2.5  # promises: where the axis of losses ends
+
+
+@dataclass(frozen=True)
+class Bar:
+    """One audit on the axis of losses, in units of its promise.
+
+    Attributes
+    ----------
+    forced : str
+        Length of the bar, in percent.
+    seen : str
+        Place of the smallest loss that would have been seen, in percent; empty beyond the end.
+    beyond : bool
+        Whether the bar goes on beyond the end.
+    words : str
+        The same in words.
+    """
+
+    forced: str
+    seen: str
+    beyond: bool
+    words: str
+
+
+@dataclass(frozen=True)
+class Curves:
+    """Curves over one pair of axes.
+
+    Attributes
+    ----------
+    across, down : tuple of (str, str)
+        Ticks: place in percent, from the left or from the top, and number.
+    lines : dict of str to tuple of str
+        Points of each curve, in one piece or several.
+    areas : tuple of str
+        Points of what is shaded.
+    words : str
+        The same in words.
+    """
+
+    across: Ticks
+    down: Ticks
+    lines: dict[str, tuple[str, ...]]
+    areas: tuple[str, ...]
+    words: str
+
+    @property
+    def grid(self) -> str:
+        """Path of the lines that go across and down from the ticks, in thousandths."""
+        down = [f"M0 {10 * float(place):.4g}H1000" for place, _ in self.down]
+        return "".join([*down, *(f"M{10 * float(place):.4g} 1000V980" for place, _ in self.across)])
+
+
+def excess(result: AuditResult) -> float:
+    """Return the forced loss in units of the promise.
+
+    Parameters
+    ----------
+    result : AuditResult
+        Redacted or not.
+
+    Returns
+    -------
+    float
+        More than 1 if the counts violate it, and infinite if the exact law does.
+    """
+    return math.inf if result.support is not None else _ratio(result.measured.budget, result.claim.budget)
+
+
+def loss_bar(result: AuditResult) -> Bar:
+    """Return promise, forced loss and what would have been seen, on one axis for promises of every kind.
+
+    Parameters
+    ----------
+    result : AuditResult
+        Redacted or not.
+
+    Returns
+    -------
+    Bar
+        The promise is at ``100 / END`` percent.
+    """
+    said = row(result)
+    forced, seen = (
+        _ratio(loss, result.claim.budget) / END * 100 for loss in (result.measured.budget, result.detectable)
+    )
+    return Bar(
+        forced=f"{min(forced, 100):.4g}",
+        seen=f"{seen:.4g}" if seen <= 100 else "",
+        beyond=forced > 100,
+        words=f"Promised {said['promised']}; the runs force at least {said['runs force at least']}; they would have "
+        f"seen {said['would have seen from']}; {said['verdict']}.",
+    )
+
+
+def privacy_profiles(result: AuditResult) -> Curves:
+    """Return the privacy profile of the promise, and that of the least promise that the runs leave standing.
+
+    Parameters
+    ----------
+    result : AuditResult
+        Redacted or not.
+
+    Returns
+    -------
+    Curves
+        ``promised`` and ``forced``, delta over epsilon; shaded is what is forced above what is promised.
+    """
+    claim, measured, said = result.claim, result.measured, cells(result)
+    end = _drawn(1.15 * max(_end(claim), _end(measured)))
+    at = np.union1d(np.linspace(0, end, POINTS), [min(_end(one), end) for one in (claim, measured)])
+    promised, forced = (np.array([one.delta_at(float(x)) for x in at]) for one in (claim, measured))
+    top = _drawn(min(1.0, 1.1 * max(promised[0], forced[0])))
+    scaled = {name: _points(at / end, 1 - y / top) for name, y in (("promised", promised), ("forced", forced))}
+    above = np.maximum(promised, forced)
+    shaded = (
+        _points(np.concatenate([at, at[::-1]]) / end, 1 - np.concatenate([above, promised[::-1]]) / top)
+        if (forced > promised).any()
+        else ""
+    )
+    return Curves(
+        across=tuple((f"{100 * x / end:.4g}", f"{x:.4g}") for x in _round_numbers(end)),
+        down=tuple((f"{100 - 100 * y / top:.4g}", f"{y:.4g}") for y in _round_numbers(top, 4)),
+        lines={name: (points,) for name, points in scaled.items()},
+        areas=(shaded,) if shaded else (),
+        words=f"Delta over epsilon from 0 to {end:.3g} nats. The promise, {row(result)['promised']}, is a solid line "
+        f"from {promised[0]:.3g} at epsilon 0 {_fall(claim, end)}. What the runs leave standing, "
+        f"{said['parameter']} {said['measured']} or more, is a dashed line from {forced[0]:.3g} "
+        f"{_fall(measured, end)}. "
+        + ("The dashed line is above the solid one." if shaded else "The dashed line is nowhere above the solid one."),
+    )
+
+
+def loss_curve(estimate: LossEstimate) -> Curves:
+    """Return the curve of an estimate over the error of a count, with its pointwise interval.
+
+    Parameters
+    ----------
+    estimate : LossEstimate
+        Of any method.
+
+    Returns
+    -------
+    Curves
+        ``estimate`` and, shaded, its interval, in pieces where the estimate is not known.
+    """
+    kept = np.unique(np.linspace(0, estimate.at.size - 1, min(MOST, estimate.at.size)).astype(int))
+    at, loss = estimate.at[kept].astype(float), estimate.loss[kept].astype(float)
+    low, high = (np.where(np.isnan(y[kept]), loss, y[kept]) for y in (estimate.low, estimate.high))
+    known = (np.abs(at) < WIDEST) & (np.abs(loss) < WIDEST)  # NaN is not
+    if not known.any():
+        return Curves((), (), {"estimate": ()}, (), "No point of the curve is known.")
+    left, right = float(at[known].min()), float(at[known].max())
+    right = right if right - left > NARROWEST else left + 1
+    # Intervals at the edges can be wider than anything else is high.
+    floor, top = min(0.0, 1.5 * float(loss[known].min())), max(1.5 * float(loss[known].max()), 1e-9)
+    width, height = right - left, top - floor
+
+    def points(x: Floats, y: Floats) -> str:
+        return _points((x - left) / width, (top - np.clip(y, floor, top)) / height)
+
+    edges = np.flatnonzero(np.diff(np.concatenate([[False], known, [False]])))
+    pieces = [slice(start, end) for start, end in zip(edges[::2], edges[1::2], strict=True)]
+    return Curves(
+        across=tuple((f"{100 * (x - left) / width:.4g}", f"{x:.4g}") for x in _round_numbers(right, least=left)),
+        down=tuple((f"{100 * (top - y) / height:.4g}", f"{y:.4g}") for y in _round_numbers(top, least=floor)),
+        lines={"estimate": tuple(points(at[piece], loss[piece]) for piece in pieces)},
+        areas=tuple(
+            points(np.concatenate([at[piece], at[piece][::-1]]), np.concatenate([low[piece], high[piece][::-1]]))
+            for piece in pieces
+        ),
+        words=f"Estimated loss for one person over the error of a count, from {left:.4g} to {right:.4g} people: "
+        f"between {loss[known].min():.3g} and {loss[known].max():.3g} nats, with its interval shaded.",
+    )
+
+
+def _ratio(loss: float, promised: float) -> float:
+    if promised == math.inf:
+        return 1.0 if loss == math.inf else 0.0
+    return loss / promised if promised > 0 else math.inf if loss > 0 else 0.0
+
+
+@lru_cache(maxsize=1024)
+def _end(claim: Claim) -> float:
+    """Return the epsilon at which a profile ends, or all but does."""
+    if "epsilon" in claim.to_dict():
+        return claim.budget if claim.budget < math.inf else 0.0
+    end = claim.epsilon_at(SMALLEST)
+    return end if end < math.inf else 0.0
+
+
+def _drawn(length: float) -> float:
+    """Return the length of an axis that can be drawn."""
+    return min(length, WIDEST) if length > NARROWEST else 1.0
+
+
+def _fall(claim: Claim, end: float) -> str:
+    stop = min(_end(claim) or end, end)
+    return f"to {claim.delta_at(stop):.3g} at epsilon {stop:.4g}"
+
+
+def _points(across: Floats, down: Floats) -> str:
+    """Return points in thousandths, without those in the middle of a straight line."""
+    places = list(
+        zip(np.rint(1000 * np.asarray(across)).astype(int), np.rint(1000 * np.asarray(down)).astype(int), strict=True)
+    )
+    kept = [
+        place
+        for k, place in enumerate(places)
+        if not 0 < k < len(places) - 1 or not places[k - 1][1] == place[1] == places[k + 1][1]
+    ]
+    return " ".join(f"{x},{y}" for x, y in kept)
+
+
+def _round_numbers(end: float, most: int = 6, least: float = 0.0) -> list[float]:
+    """Return round numbers between two ends, both of them finite."""
+    rough = (end - least) / most
+    power = 10.0 ** math.floor(math.log10(rough))
+    step = next(s * power for s in (1, 2, 5, 10) if s * power >= rough * (1 - 1e-9))
+    first, last = math.ceil(least / step - 1e-9), math.floor(end / step + 1e-9)
+    return [k * step for k in range(first, last + 1)]

@@ -1,0 +1,128 @@
+"""Where the numbers of a report come from, and how to make them again."""
+
+from __future__ import annotations
+
+import re
+from datetime import datetime
+from itertools import islice
+from typing import Any
+
+from audit.report.formatting import percent
+from audit.report.words import visible
+from audit.results import AuditResult
+from audit.results.provenance import PACKAGES
+
+__all__ = ["origin", "public_origin", "reproduction"]
+
+MOST, LONGEST = 60, 1000  # entries of a provenance, letters of an entry
+VERSION = re.compile(r"\d{1,4}(\.\d{1,4}){1,3}((a|b|rc|\.post|\.dev)\d{1,4})?")
+
+
+def origin(values: dict[str, Any]) -> list[tuple[str, str]]:
+    """Return values, such as a provenance, as rows of a table.
+
+    Parameters
+    ----------
+    values : dict
+        Whatever a file holds.
+
+    Returns
+    -------
+    list of (str, str)
+        What each value is called, and what it is.
+    """
+    rows = [(visible(key, LONGEST), visible(_plain(value), LONGEST)) for key, value in islice(values.items(), MOST)]
+    return [*rows, ("and more", f"{len(values) - MOST} entries")] if len(values) > MOST else rows
+
+
+def public_origin(result: AuditResult) -> list[tuple[str, str]]:
+    """Return of a provenance what is known to disclose nothing: versions of known packages, and the day.
+
+    Parameters
+    ----------
+    result : AuditResult
+        Redacted or not.
+
+    Returns
+    -------
+    list of (str, str)
+        What, and which: only what has the form of a version or a date.
+    """
+    given = result.provenance.get("software")
+    versions = given if isinstance(given, dict) else {}
+    software = {name: versions.get(name) for name in PACKAGES} | {"Python": result.provenance.get("python")}
+    known = [f"{name} {one}" for name, one in software.items() if isinstance(one, str) and VERSION.fullmatch(one)]
+    try:
+        day = [("made on", datetime.fromisoformat(str(result.provenance.get("created"))).date().isoformat())]
+    except ValueError:
+        day = []
+    return [*([("software", ", ".join(known))] if known else []), *day]
+
+
+def reproduction(result: AuditResult) -> tuple[str, list[str]]:
+    """Return how to make a result again: the command that did, or lines of Python.
+
+    Parameters
+    ----------
+    result : AuditResult
+        Not redacted.
+
+    Returns
+    -------
+    words : str
+        What the lines are.
+    lines : list of str
+        Whatever a file says stands in comments, but for numbers.
+    """
+    command = result.provenance.get("command")
+    if isinstance(command, str):
+        return "In a shell; read it before you run it, because it is taken from the result file:", [visible(command)]
+    given = result.provenance.get("parameters")
+    parameters = given if isinstance(given, dict) else {}
+    family = type(result.claim).__name__
+    sure, seed = f"confidence={result.confidence!r}", f"rng={result.seed_entropy!r}"
+    if result.bound == "one-run guessing game":
+        share = parameters.get("share")
+        known = share if isinstance(share, int | float) else None
+        name, first, rest = "measure_loss_one_run", "mechanism, canaries", [f"share={known!r}"]
+    elif result.mechanism == "given outputs":
+        name, first = "measure_loss_from_outputs", "outputs_x, outputs_y"
+        rest = [f"relation={result.relation!r}", f"distance={result.distance}", f"unit={result.unit!r}"]
+        rest += _choice(result, parameters)
+    else:
+        name, first = "measure_loss", "mechanism, pair"
+        size = parameters.get("size")
+        asked = size if isinstance(size, int) else result.size
+        stop = ['stop="early"'] if parameters.get("stop") == "early" else []
+        rest = [f"size={asked}", *_choice(result, parameters), *stop]
+    lines = [
+        f"from audit import {family}, {name}",
+        "",
+        f"# mechanism: {visible(result.mechanism, LONGEST)}",
+        f"# databases: {visible(result.pair, LONGEST)}",
+        *([f"# event: {visible(result.event, LONGEST)}"] if "event=event" in rest else []),
+        f"result = {name}(",
+        f"    {first}, {result.claim!r},",
+        f"    {', '.join([*rest, sure, seed])},",
+        ")",
+    ]
+    words = f"In Python, with the same mechanism, databases and software, at {percent(result.confidence)} confidence:"
+    return words, lines
+
+
+def _choice(result: AuditResult, parameters: dict[str, Any]) -> list[str]:
+    """Return how the event was chosen, or that it was registered."""
+    share = parameters.get("selection")
+    if result.selection == 0:
+        return ["event=event"]
+    return [f"selection={share!r}"] if isinstance(share, int | float) else []
+
+
+def _plain(value: Any) -> str:
+    """Return a value of JSON as text, and of one that is nested too deeply that it is."""
+    try:
+        if isinstance(value, dict):
+            return ", ".join(f"{key} {entry}" for key, entry in islice(value.items(), MOST))
+        return str(value)
+    except RecursionError:
+        return "(nested too deeply)"

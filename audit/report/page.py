@@ -1,0 +1,226 @@
+"""A folder of results as one HTML page for whoever decides: the verdict first, and no script in it."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass
+from importlib import resources
+from typing import Any
+
+import jinja2
+from markupsafe import Markup
+
+from audit.bounds.citations import ESTIMATES, PROFILES, REFERENCES, SOFTWARE, THEOREMS
+from audit.report.figures import END, Bar, Curves, excess, loss_bar, loss_curve, privacy_profiles
+from audit.report.formatting import cells, row
+from audit.report.origin import origin, public_origin, reproduction
+from audit.report.words import assumptions, event_class, meaning, neighbors, unseen, visible
+from audit.results import AuditResult, LossEstimate, Verdict, scale_of
+from audit.results.provenance import provenance
+
+__all__ = ["SIGNATURE", "build_report"]
+
+SIGNATURE = '<meta name="generator" content="plaudit report">'  # by which a page of ours is known
+POLICY = "default-src 'none'; style-src 'sha256-{}'; base-uri 'none'; form-action 'none'"
+ORDER: tuple[Verdict, ...] = ("violated", "no power", "not refuted")
+DRAWN = 40  # audits in the figure of all
+OPEN = 6  # details are open of all audits, if there are as few, or else of as many violated ones
+KINDS = 64  # rows of counts
+METHODS = ("lag_tail", "histogram", "kde")  # of estimates, which a public page may name
+STATISTICS = ("median |loss|", "largest |loss|")
+
+
+@dataclass(frozen=True)
+class Entry:
+    """One audit as the page shows it."""
+
+    number: int
+    name: str
+    result: AuditResult
+    said: dict[str, str]
+    neighbors: str
+    event_class: str
+    meaning: list[str]
+    unseen: list[str]
+    assumptions: list[str]
+    bound: str
+    cited: list[int]
+    bar: Bar
+    profiles: Curves
+    counts: tuple[list[str], list[list[str]]]
+    origin: list[tuple[str, str]]
+    reproduction: tuple[str, list[str]]
+
+
+@dataclass(frozen=True)
+class Estimate:
+    """One estimate as the page shows it: what a public page withholds is empty."""
+
+    name: str
+    method: str
+    statistic: str
+    value: str
+    interval: str
+    confidence: str
+    assumptions: tuple[str, ...]
+    size: str
+    curve: Curves | None
+    settings: list[tuple[str, str]]
+
+
+def build_report(
+    audits: Sequence[tuple[str, AuditResult]],
+    estimates: Sequence[tuple[str, LossEstimate]] = (),
+    *,
+    title: str,
+    public: bool = False,
+    published: Collection[str] = (),
+) -> str:
+    """Return saved results as one HTML page, which needs nothing but itself.
+
+    Parameters
+    ----------
+    audits : sequence of (str, AuditResult)
+        What each is called, and what it says.
+    estimates : sequence of (str, LossEstimate)
+        The same of estimates. There must be one result at least.
+    title : str
+        What the page is called, a public one too.
+    public : bool
+        Leave out all that could disclose the data: events, searches, databases, counts, seeds, commands, parameters,
+        times and names.
+    published : collection of str
+        Names of mechanisms that disclose nothing, such as those of plaudit: a public page shows no others.
+
+    Returns
+    -------
+    str
+        The page; the same results give the same one.
+
+    Raises
+    ------
+    ValueError
+        If there is no result.
+    """
+    if not audits and not estimates:
+        raise ValueError("a report must have at least one result, got none")
+    shown = sorted(audits, key=lambda named: (ORDER.index(named[1].verdict), -excess(named[1]), named[0]))
+    cited = _cited([result for _, result in shown], bool(estimates))
+    entries = [_entry(k, name, result, cited, public, published) for k, (name, result) in enumerate(shown, 1)]
+    style = (resources.files("audit.report") / "templates" / "report.css").read_text("utf-8")
+    digest = base64.b64encode(hashlib.sha256(style.encode()).digest()).decode()
+    groups = {verdict: [entry for entry in entries if entry.result.verdict == verdict] for verdict in ORDER}
+    page = _environment.get_template("report.html.j2").render(
+        title=title,
+        public=public,
+        confidential=not public and any(result.confidential for _, result in audits),
+        signature=Markup(SIGNATURE),
+        policy=POLICY.format(digest),
+        style=Markup(style),
+        entries=entries,
+        groups=groups,
+        algorithms=len({result.mechanism for _, result in audits}),
+        accused=sum(1 - result.confidence for _, result in audits),
+        scales=sorted({scale_of(result.claim) for _, result in audits}),
+        drawn=DRAWN,
+        opened=len(entries) if len(entries) <= OPEN else min(OPEN, len(groups["violated"])),
+        theorems=[
+            (bound, THEOREMS[bound][0])
+            for bound in dict.fromkeys(entry.result.bound for entry in entries)
+            if bound in THEOREMS
+        ],
+        end=END,
+        estimates=[_estimate(k, name, estimate, public) for k, (name, estimate) in enumerate(estimates, 1)],
+        estimates_cited=[cited[key] for key in ESTIMATES if key in cited],
+        references=[REFERENCES[key] for key in cited],
+        software=SOFTWARE,
+        version=provenance()["software"]["plaudit"],
+    )
+    return page.replace(">\n<", "><")  # a browser keeps every empty line as a node; text has no ">" left
+
+
+def _entry(
+    number: int, name: str, result: AuditResult, cited: dict[str, int], public: bool, published: Collection[str]
+) -> Entry:
+    if public:
+        name = f"Audit {number}" + (f": {result.mechanism}" if result.mechanism in published else "")
+        result = result.redact()
+    known = result.bound in THEOREMS
+    keys = THEOREMS[result.bound][2] if known else ()
+    return Entry(
+        number=number,
+        name=name,
+        result=result,
+        said=row(result, name) | {f"{key} alone": words for key, words in cells(result).items()},
+        neighbors=neighbors(result),
+        event_class=event_class(result),
+        meaning=meaning(result),
+        unseen=unseen(result),
+        assumptions=assumptions(result),
+        bound=result.bound if known or not public else "unknown",
+        cited=sorted(cited[key] for key in {*keys, *PROFILES[result.claim.KIND]}),
+        bar=loss_bar(result),
+        profiles=privacy_profiles(result),
+        counts=([], []) if public else _counts(result),
+        origin=public_origin(result) if public else _full_origin(result),
+        reproduction=("", []) if public else reproduction(result),
+    )
+
+
+def _estimate(number: int, name: str, estimate: LossEstimate, public: bool) -> Estimate:
+    low, high = estimate.interval
+    return Estimate(
+        name=f"Estimate {number}" if public else name,
+        method=estimate.method if not public or estimate.method in METHODS else "",
+        statistic=estimate.statistic if not public or estimate.statistic in STATISTICS else "",
+        value=_rough(estimate.value),
+        interval=f"{_rough(low)} to {_rough(high)}",
+        confidence=f"{100 * estimate.confidence:.6g}%",
+        assumptions=() if public else estimate.assumptions,
+        size="" if public else f"{estimate.size:,} runs of {estimate.areas:,} areas",
+        curve=None if public else loss_curve(estimate),
+        settings=[] if public else origin(estimate.settings),
+    )
+
+
+def _rough(value: float) -> str:
+    return f"{value:.4g}" if value == value else "unknown"
+
+
+def _cited(audits: Sequence[AuditResult], estimates: bool) -> dict[str, int]:
+    """Return the number of every reference that is cited, in the order of the list."""
+    used = {key for result in audits for key in PROFILES[result.claim.KIND]}
+    used |= {key for result in audits if result.bound in THEOREMS for key in THEOREMS[result.bound][2]}
+    used |= set(ESTIMATES) if estimates else set()
+    return {key: k for k, key in enumerate((key for key in REFERENCES if key in used), 1)}
+
+
+def _counts(result: AuditResult) -> tuple[list[str], list[list[str]]]:
+    """Return counts as a table: its head, and a row for every kind of count."""
+    kinds = {kind for side in result.counts.values() for kind in side}
+    first = sorted(kinds, key=lambda kind: (kind != "runs", len(kind), kind))[:KINDS]  # bins in their order
+    table = [[kind.replace("_", " "), *(f"{side.get(kind, 0):,}" for side in result.counts.values())] for kind in first]
+    return ["counted", *(f"on {name}" for name in result.counts)], table
+
+
+def _full_origin(result: AuditResult) -> list[tuple[str, str]]:
+    kept = {key: value for key, value in result.provenance.items() if key != "command"}
+    seed = "taken out" if result.seed_entropy is None else str(result.seed_entropy)
+    return [("seed", seed), ("seconds", f"{result.seconds:.3g}"), *origin(kept)]
+
+
+def _as_seen(value: Any) -> Any:
+    """Make text that comes from a file safe to look at, wherever a template shows it; escaping comes after."""
+    return visible(value) if type(value) is str else value
+
+
+_environment = jinja2.Environment(
+    loader=jinja2.PackageLoader("audit.report"),
+    autoescape=True,
+    undefined=jinja2.StrictUndefined,
+    finalize=_as_seen,
+    trim_blocks=True,
+    lstrip_blocks=True,
+)

@@ -1,0 +1,248 @@
+"""Figures of results: they take saved numbers and an axis, and never run anything."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import matplotlib
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+
+from audit.report.formatting import percent
+from audit.results import AuditResult, LossEstimate, scale_of
+
+__all__ = [
+    "BLACK",
+    "BLUE",
+    "GRAY",
+    "GREEN",
+    "ORANGE",
+    "RED",
+    "house_style",
+    "new_figure",
+    "plot_audits",
+    "plot_estimate",
+    "plot_plan",
+    "save_figure",
+]
+
+# Okabe and Ito (2008): told apart by color-blind readers; shapes and positions carry the meaning besides.
+BLACK, ORANGE, BLUE, GREEN, RED, GRAY = "#000000", "#E69F00", "#0072B2", "#009E73", "#D55E00", "#8C8C8C"
+LINES = ((BLUE, "-", "o"), (ORANGE, "--", "s"), (GREEN, "-.", "^"), (RED, ":", "D"))  # color, dashes, marker
+VERDICT_COLORS = {"violated": RED, "not refuted": BLUE, "no power": GRAY}
+
+UNDATED: dict[str, dict[str, str | None]] = {
+    ".svg": {"Date": None},
+    ".png": {"Software": None},
+    ".pdf": {"CreationDate": None},
+}
+
+STYLE: Any = {
+    "font.size": 9,
+    "axes.spines.top": False,
+    "axes.spines.right": False,
+    "axes.titlesize": 10,
+    "axes.titlelocation": "left",
+    "legend.frameon": False,
+    "svg.hashsalt": "plaudit",  # the same numbers give the same bytes
+    "svg.fonttype": "path",
+}
+
+
+@contextmanager
+def house_style() -> Iterator[None]:
+    """Draw everything inside in the house style, and leave the user's own settings alone.
+
+    Yields
+    ------
+    None
+        For a ``with`` block.
+    """
+    with matplotlib.rc_context(STYLE):
+        yield
+
+
+def new_figure(width: float, height: float, rows: int = 1, columns: int = 1) -> tuple[Figure, list[Axes]]:
+    """Return a figure, without touching matplotlib's global state.
+
+    Parameters
+    ----------
+    width, height : float
+        Inches.
+    rows, columns : int
+        Panels.
+
+    Returns
+    -------
+    figure : matplotlib.figure.Figure
+        With a constrained layout.
+    axes : list of matplotlib.axes.Axes
+        Its panels, row by row.
+    """
+    figure = Figure(figsize=(width, height), layout="constrained")
+    axes = figure.subplots(rows, columns, squeeze=False)
+    return figure, list(axes.flat)
+
+
+def save_figure(figure: Figure, path: Path) -> None:
+    """Write a figure so that the same numbers give the same bytes in SVG, PNG and PDF: no date, fixed identifiers.
+
+    Raises
+    ------
+    OSError
+        If it cannot be written.
+    ValueError
+        If the ending of its name is not a format that matplotlib writes.
+    """
+    path.parent.mkdir(parents=True, exist_ok=True)
+    part = path.with_name(f".{path.stem}.part{path.suffix}")
+    ending = path.suffix.lower()
+    try:
+        with house_style():
+            figure.savefig(part, format=ending[1:], metadata=UNDATED.get(ending), dpi=150)
+        part.replace(path)
+    finally:
+        part.unlink(missing_ok=True)
+
+
+def plot_audits(results: Sequence[AuditResult], ax: Axes | None = None, names: Sequence[str] | None = None) -> Axes:
+    """Draw promise and measurement of each audit on one scale of privacy loss.
+
+    Parameters
+    ----------
+    results : sequence of AuditResult
+        At least one.
+    ax : matplotlib.axes.Axes, optional
+        Where; default: a new figure.
+    names : sequence of str, optional
+        What to call each; default: its mechanism.
+
+    Returns
+    -------
+    matplotlib.axes.Axes
+        One row an audit, the first on top.
+
+    Raises
+    ------
+    ValueError
+        If there is no audit.
+    """
+    if not results:
+        raise ValueError("results must hold at least one audit, got none")
+    ax = ax if ax is not None else new_figure(7.0, 1.4 + 0.45 * len(results))[1][0]
+    parameters = {result.claim.parameter for result in results}
+    mixed = len(parameters) > 1
+    # Losses of several kinds have no common scale but that of their promises, if these are positive and finite.
+    units = [result.claim.budget if mixed and 0 < result.claim.budget < math.inf else 1.0 for result in results]
+    losses = [
+        loss / unit
+        for result, unit in zip(results, units, strict=True)
+        for loss in (result.claim.budget, result.measured.budget)
+    ]
+    longest = max((loss for loss in losses if 0 < loss < math.inf), default=1.0)
+    end = 1.12 * longest
+    for row, (result, unit) in enumerate(zip(results, units, strict=True)):
+        color = VERDICT_COLORS[result.verdict]
+        ax.barh(row, min(result.measured.budget / unit, end), height=0.5, color=color)  # an infinite one fills the axis
+        number = f"{result.claim.parameter} {result.measured.budget:.3g}" if mixed else f"{result.measured.budget:.3g}"
+        words = f"{number}: {result.verdict}" + (" (unbounded)" if result.support else "")
+        ax.text(1.02, row, words, va="center", transform=ax.get_yaxis_transform())
+        ax.plot([result.claim.budget / unit] * 2, [row - 0.38, row + 0.38], color=BLACK, linewidth=1.6, zorder=3)
+        if math.isfinite(result.detectable) and result.detectable / unit < 1.1 * longest:
+            ax.plot(
+                result.detectable / unit, row + 0.33, marker="v", color=GRAY, markersize=5, linestyle="none", zorder=4
+            )
+    ax.plot([], [], color=BLACK, linewidth=1.6, label="promised")
+    ax.plot([], [], marker="v", color=GRAY, linestyle="none", label="smallest loss that would have been seen")
+    labels = list(names or [result.mechanism for result in results])
+    ax.set_yticks(range(len(results)), labels, parse_math=False)  # a dollar sign in a name is a dollar sign
+    ax.set_ylim(len(results) - 0.4, -0.6)
+    ax.set_xlim(0, end)
+    confidence = ", ".join(sorted({percent(result.confidence) for result in results}))
+    scale = "in units of each promise" if mixed else scale_of(results[0].claim)
+    ax.set_xlabel(f"privacy loss for one step between neighbors, {scale} (bars: at least, {confidence} confidence)")
+    ax.legend(loc="lower left", bbox_to_anchor=(0, 1), ncols=2, borderaxespad=0.2)
+    return ax
+
+
+def plot_estimate(estimate: LossEstimate, ax: Axes | None = None, *, color: str = BLUE, label: str = "") -> Axes:
+    """Draw the curve of an estimate over the error of a count, with its pointwise interval.
+
+    Parameters
+    ----------
+    estimate : LossEstimate
+        Of any method.
+    ax : matplotlib.axes.Axes, optional
+        Where; default: a new figure.
+    color, label : str
+        Of the curve.
+
+    Returns
+    -------
+    matplotlib.axes.Axes
+        Error in people against loss in nats.
+    """
+    ax = ax if ax is not None else new_figure(5.0, 3.2)[1][0]
+    ax.fill_between(estimate.at, estimate.low, estimate.high, color=color, alpha=0.2, linewidth=0)
+    few = estimate.at.size <= 40
+    ax.plot(
+        estimate.at, estimate.loss, color=color, label=label or estimate.method, marker="o" if few else "", markersize=3
+    )
+    ax.set_xlabel("error of a count (people)")
+    ax.set_ylabel("estimated loss for one person (nats)")
+    return ax
+
+
+def plot_plan(
+    curves: Sequence[tuple[str, Sequence[float], Sequence[float]]], ax: Axes | None = None, *, what: str = "runs"
+) -> Axes:
+    """Draw how many runs see how small a violation, on two logarithmic scales.
+
+    Parameters
+    ----------
+    curves : sequence of (str, sequence of float, sequence of float)
+        Name, true losses over the promise (each more than 1), and the runs that see them; of infinitely many there is
+        no point. At least one curve.
+    ax : matplotlib.axes.Axes, optional
+        Where; default: a new figure.
+    what : str
+        What is counted: runs, or canaries.
+
+    Returns
+    -------
+    matplotlib.axes.Axes
+        One line a curve, each with color, dashes and markers of its own.
+
+    Raises
+    ------
+    ValueError
+        If there is no curve, or a loss is not beyond the promise.
+    """
+    if not curves:
+        raise ValueError("curves must hold at least one, got none")
+    ax = ax if ax is not None else new_figure(5.0, 3.4)[1][0]
+    excesses: set[float] = set()
+    for number, (name, violations, sizes) in enumerate(curves):
+        color, dashes, marker = LINES[number % len(LINES)]
+        excess = [violation - 1 for violation in violations]
+        if min(excess, default=1.0) <= 0:
+            raise ValueError(f"a violation must be more than 1, got {min(violations)}")
+        excesses.update(excess)
+        points = [(more, size) for more, size in zip(excess, sizes, strict=True) if math.isfinite(size)]
+        more, size = zip(*points, strict=True) if points else ((), ())
+        ax.plot(more, size, color=color, linestyle=dashes, marker=marker, markersize=4, label=name)
+    ax.set_xscale("log")
+    ax.set_yscale("log")
+    ax.grid(True, which="major", color=GRAY, alpha=0.25, linewidth=0.6)
+    ticks = sorted(excesses)
+    apart = [tick for tick, before in zip(ticks, [0.0, *ticks], strict=False) if tick > 1.3 * before]
+    ax.set_xticks(apart, [f"{100 * tick:.4g}%" for tick in apart])
+    ax.set_xticks([], minor=True)
+    ax.set_xlabel("true loss beyond the promise")
+    ax.set_ylabel(f"{what} needed")
+    ax.legend(loc="upper right", fontsize=8)
+    return ax

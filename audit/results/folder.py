@@ -1,0 +1,110 @@
+"""Folders of saved results, read back: what every command on them begins with."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from audit.results import AuditResult, LossEstimate
+from audit.results.storage import read_json
+
+__all__ = ["read_audit", "read_audits", "read_results"]
+
+
+def read_audit(path: Path) -> AuditResult:
+    """Read one saved audit.
+
+    Parameters
+    ----------
+    path : pathlib.Path
+        Of a file that `AuditResult.to_json` wrote.
+
+    Returns
+    -------
+    AuditResult
+        As it was saved.
+
+    Raises
+    ------
+    ValueError
+        If it is no saved audit, was changed, or its verdict does not follow from its numbers.
+    OSError
+        If it cannot be read.
+    """
+    found = _read(path)
+    if not isinstance(found, AuditResult):
+        raise ValueError(f"{path} must be a saved audit, got an estimate")
+    return found
+
+
+def read_audits(folder: Path) -> list[tuple[str, AuditResult]]:
+    """Read the saved audits of a folder.
+
+    Parameters
+    ----------
+    folder : pathlib.Path
+        With files ``*.json``, all of them saved audits.
+
+    Returns
+    -------
+    list of (str, AuditResult)
+        The name of each file without its suffix, and what it holds; in the order of the names.
+
+    Raises
+    ------
+    ValueError
+        If there is no such folder or no file in it, or a file is no saved audit.
+    OSError
+        If one cannot be read.
+    """
+    return [(path.stem, read_audit(path)) for path in _paths(folder)]
+
+
+def read_results(folder: Path) -> tuple[list[tuple[str, AuditResult]], list[tuple[str, LossEstimate]]]:
+    """Read the saved audits and estimates of a folder.
+
+    Parameters
+    ----------
+    folder : pathlib.Path
+        With files ``*.json``, all of them saved results.
+
+    Returns
+    -------
+    audits : list of (str, AuditResult)
+        As `read_audits` returns them, but there may be none.
+    estimates : list of (str, LossEstimate)
+        The same of estimates.
+
+    Raises
+    ------
+    ValueError
+        If there is no such folder or no file in it, or a file is no saved result.
+    OSError
+        If one cannot be read.
+    """
+    audits, estimates = [], []
+    for path in _paths(folder):
+        found = _read(path)
+        if isinstance(found, AuditResult):
+            audits.append((path.stem, found))
+        else:
+            estimates.append((path.stem, found))
+    return audits, estimates
+
+
+def _paths(folder: Path) -> list[Path]:
+    if not folder.is_dir():
+        raise ValueError(f"{folder} must be a folder of saved audits, and there is none")
+    paths = sorted(path for path in folder.glob("*.json") if not path.name.startswith("."))
+    if not paths:
+        raise ValueError(f"{folder} must hold saved audits (*.json), got none")
+    return paths
+
+
+def _read(path: Path) -> AuditResult | LossEstimate:
+    try:
+        values: dict[str, Any] = read_json(path)
+        return LossEstimate.from_dict(values) if values.get("kind") == "estimate" else AuditResult.from_dict(values)
+    except ValueError as error:
+        text = str(error)
+        raise ValueError(text if str(path) in text else f"{path}: {text}") from None

@@ -1,0 +1,1 @@
+"""Saved results against themselves and against each other: verify and compare; nothing here runs a mechanism."""

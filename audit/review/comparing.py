@@ -1,0 +1,284 @@
+"""Two sets of saved audits side by side: what got worse, what may be chance, and what nobody can tell."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+from audit.bounds import check_confidence
+from audit.claims import ApproxDP, Claim, PureDP
+from audit.methods import AnytimeGame
+from audit.one_run import ONE_RUN
+from audit.report.formatting import row
+from audit.results import AuditResult
+from audit.review.two_samples import MOST, CountTest, count_changes, is_binned, is_weighed
+
+__all__ = ["Change", "Comparison", "Counted", "compare_results"]
+
+Counted = Literal["identical", "within chance", "changed", "bounds only", "missing", "new"]
+
+POWER_LOST = 1.1  # times the loss that would have been seen before, relative to the promise
+SAME = (
+    ("event", "events"),
+    ("pair", "pairs of databases"),
+    ("claim", "promises"),
+    ("relation", "neighbor relations"),
+    ("unit", "units"),
+    ("distance", "distances"),
+    ("bound", "theorems"),
+)
+
+
+@dataclass(frozen=True, eq=False)
+class Change:
+    """What became of one audit.
+
+    Attributes
+    ----------
+    name : str
+        Under which both were saved.
+    old, new : AuditResult or None
+        None where there is none.
+    counts : str
+        "identical": the same seed, and the same counts; "within chance" and "changed": by an exact test; "bounds only":
+        of other events or by sequential rules, so that no test of the counts holds; "missing" and "new".
+    p_value : float or None
+        Of no change, over all tests of this audit together; None where none was made.
+    regressions, weaknesses, notes : tuple of str
+        What got worse, what can be seen less well, and what else is other than before, each with old and new values.
+    """
+
+    name: str
+    old: AuditResult | None
+    new: AuditResult | None
+    counts: Counted
+    p_value: float | None = None
+    regressions: tuple[str, ...] = ()
+    weaknesses: tuple[str, ...] = ()
+    notes: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, eq=False)
+class Comparison:
+    """What became of all audits.
+
+    Attributes
+    ----------
+    changes : tuple of Change
+        In the order of their names.
+    confidence : float
+        With which no counts are called changed, if none of the algorithms did: over all audits together.
+    """
+
+    changes: tuple[Change, ...]
+    confidence: float
+
+    @property
+    def compared(self) -> int:
+        """How many audits there are before and after."""
+        return sum(change.old is not None and change.new is not None for change in self.changes)
+
+    @property
+    def tested(self) -> int:
+        """Of how many of them the counts were tested."""
+        return sum(change.p_value is not None for change in self.changes)
+
+    @property
+    def regressed(self) -> bool:
+        """Whether anything got worse."""
+        return any(change.regressions for change in self.changes)
+
+    @property
+    def weakened(self) -> bool:
+        """Whether anything can be seen less well than before, or too little."""
+        return any(change.weaknesses for change in self.changes)
+
+    @property
+    def confidential(self) -> bool:
+        """Whether any of the databases are."""
+        return any(one is not None and one.confidential for change in self.changes for one in (change.old, change.new))
+
+
+def compare_results(
+    old: Sequence[tuple[str, AuditResult]], new: Sequence[tuple[str, AuditResult]], *, confidence: float = 0.999
+) -> Comparison:
+    """Compare audits of the same names.
+
+    Where event, promise and neighbors are the same, the counts are tested: two sets of runs of one algorithm differ by
+    chance. Elsewhere only the bounds can be set side by side, and a smaller or larger one says nothing.
+
+    Parameters
+    ----------
+    old, new : sequence of (str, AuditResult)
+        Each name once, as `audit.results.folder.read_audits` returns them.
+    confidence : float
+        Of all tests together, in (0, 1).
+
+    Returns
+    -------
+    Comparison
+        Worse is: a verdict that became "violated", an audit that is gone, a promise that got weaker or cannot be
+        compared, an adjacency that nobody computed any more, and an event whose loss grew. Less visible is: "no power",
+        and a loss that would be seen only when it is 10% larger than before, relative to the promise.
+
+    Raises
+    ------
+    ValueError
+        If `confidence` is out of range, a name stands twice, or counts are not parts of their runs.
+
+    Notes
+    -----
+    Guarantee: if runs are independent and no algorithm changed, P(any audit is called changed) <= 1 - confidence, for
+    every event. Per audit, regions of outputs are tested by the hypergeometric law of their counts, given all counts of
+    the two audits together: each region on either database, and the difference of the two or, where a fair coin picked
+    the database of each run, the right guesses among all. All p-values are multiplied by the number of tests and of
+    audits. That a loss grew is said of changed counts only, by a one-sided test at the same level, so that it needs no
+    error probability of its own: of right guesses among all, or else of the difference between the probabilities of a
+    region on either database, which is the delta that it shows at epsilon 0.
+
+    References
+    ----------
+    .. [1] Fisher, "The Logic of Inductive Inference", 1935 (given the margins, counts are hypergeometric).
+    .. [2] Marcus, Peritz and Gabriel, "On Closed Testing Procedures with Special Reference to Ordered Analysis of
+       Variance", 1976 (a hypothesis that is tested only after a narrower one was rejected, at the same level).
+    """
+    check_confidence(confidence)
+    before, after = _by_name(old), _by_name(new)
+    matched = [(name, before.get(name), after.get(name)) for name in sorted(before.keys() | after.keys())]
+    tests = {name: count_changes(name, a, b) for name, a, b in matched if a and b and not _why_untested(a, b)}
+    level = (1 - confidence) / max(1, len(tests))
+    return Comparison(tuple(_change(name, a, b, tests.get(name), level) for name, a, b in matched), confidence)
+
+
+def _by_name(results: Sequence[tuple[str, AuditResult]]) -> dict[str, AuditResult]:
+    named = dict(results)
+    if len(named) < len(results):
+        raise ValueError(f"names must differ, got {len(results)} audits with {len(named)} names")
+    return named
+
+
+def _change(
+    name: str, old: AuditResult | None, new: AuditResult | None, tests: CountTest | None, level: float
+) -> Change:
+    if new is None:
+        return Change(name, old, None, "missing", regressions=("the audit is gone",))
+    if old is None:
+        violated = ("a new audit, and its promise is violated",) if new.verdict == "violated" else ()
+        powerless = ("a new audit, and it has no power",) if new.verdict == "no power" else ()
+        return Change(name, None, new, "new", regressions=violated, weaknesses=powerless)
+    notes, regressions = list(_notes(old, new)), list(_regressions(old, new))
+    counts: Counted = "within chance"
+    if _is_copy(old, new):
+        counts = "identical"
+    elif tests is None:
+        counts = "bounds only"
+        notes.append(f"{_why_untested(old, new)}: only the bounds stand side by side")
+    elif tests.p_value <= level:
+        counts = "changed"
+        if tests.p_growth <= level:
+            regressions.append(f"the loss of this event grew: {tests.grown}")
+        else:
+            notes.append(f"the counts changed beyond chance, but no growth of the loss is shown: {tests.changed}")
+    p_value = None if tests is None else tests.p_value
+    return Change(name, old, new, counts, p_value, tuple(regressions), tuple(_weaknesses(old, new)), tuple(notes))
+
+
+def _is_copy(old: AuditResult, new: AuditResult) -> bool:
+    """Tell whether the same seed gave the same counts of the same event, and so the same numbers."""
+    same = (*(field for field, _ in SAME), "seed_entropy", "size", "selection", "confidence", "counts", "basis")
+    return old.seed_entropy is not None and all(getattr(old, field) == getattr(new, field) for field in same)
+
+
+def _regressions(old: AuditResult, new: AuditResult) -> Iterator[str]:
+    said, says = row(old), row(new)
+    if new.verdict == "violated" and old.verdict != "violated":
+        promise, forced = says["promised"], says["runs force at least"]
+        was = f"{said['runs force at least']}, {old.verdict}"
+        witness = f"; {says['witness']}" if says["witness"] else ""
+        yield f"the verdict became violated: runs force at least {forced} of a promised {promise}, was {was}{witness}"
+    promises = f"{said['promised']} ({old.claim.relation}) -> {says['promised']} ({new.claim.relation})"
+    order = _weaker(old.claim, new.claim)
+    if order is None:
+        yield f"the promise is of another kind, and may be weaker: {promises}"
+    elif order:
+        yield f"the promise got weaker: {promises}"
+    if old.unit != new.unit:
+        yield f"the promise is for another unit, and may be weaker: one {old.unit} -> one {new.unit}"
+    if (old.adjacency, new.adjacency) == ("verified", "declared"):
+        yield "the distance of the databases was verified, and is now on the caller's word: verified -> declared"
+
+
+def _weaknesses(old: AuditResult, new: AuditResult) -> Iterator[str]:
+    if new.verdict == "no power":
+        yield f"no power: not even twice the promise would have been seen ({old.verdict} -> no power)"
+    if type(old.claim) is type(new.claim) and _reach(new) > POWER_LOST * _reach(old):
+        seen = " -> ".join(f"{row(one)['would have seen from']} ({row(one)['promised']})" for one in (old, new))
+        yield f"power lost: a violation would have been seen from {seen}"
+
+
+def _reach(result: AuditResult) -> float:
+    """Return the smallest loss that would have been called a violation, in units of the promise."""
+    return result.detectable / result.claim.budget if result.claim.budget > 0 else math.inf
+
+
+def _notes(old: AuditResult, new: AuditResult) -> Iterator[str]:
+    said, says = row(old), row(new)
+    if new.claim != old.claim and _weaker(old.claim, new.claim) is False:
+        yield f"the promise got stronger: {said['promised']} -> {says['promised']}"
+    if new.verdict != old.verdict and new.verdict == "not refuted":
+        yield f"the verdict became not refuted, was {old.verdict}"
+    for title in ("mechanism", "confidence", "pair", "witness"):
+        if said[title] != says[title]:
+            yield f"{title}: {said[title] or 'none'} -> {says[title] or 'none'}"
+    if old.distance != new.distance:
+        yield f"steps between the databases: {old.distance} -> {new.distance}"
+    if (old.adjacency, new.adjacency) == ("declared", "verified"):
+        yield "the distance of the databases is now verified: declared -> verified"
+    if old.seed_entropy is not None and _asked(old) == _asked(new) and old.counts != new.counts:
+        yield "the same seed gave other counts: parameters, code, software or platform are not what they were"
+    if old.confidential != new.confidential:
+        yield "the databases are now confidential" if new.confidential else "the databases are confidential no longer"
+
+
+def _asked(result: AuditResult) -> tuple[object, ...]:
+    return result.seed_entropy, result.size, result.selection, result.event, result.pair
+
+
+def _weaker(old: Claim, new: Claim) -> bool | None:
+    """Tell whether a promise lost in any of its parameters; None where promises have no order."""
+    if old.relation != new.relation:
+        return None
+    if isinstance(old, PureDP | ApproxDP) and isinstance(new, PureDP | ApproxDP):
+        forgiven = (one.delta if isinstance(one, ApproxDP) else 0.0 for one in (old, new))
+        before, after = forgiven
+        return new.budget > old.budget or after > before
+    return None if type(old) is not type(new) else not new <= old
+
+
+def _why_untested(old: AuditResult, new: AuditResult) -> str:
+    """Return why no test of the counts holds; nothing if one does."""
+    if old.redacted or new.redacted:
+        return "the counts were redacted"
+    for field, words in SAME:
+        if getattr(old, field) != getattr(new, field):
+            return f"the {words} differ"
+    if new.bound == ONE_RUN:
+        return "guesses from one run are not independent"
+    if new.bound == AnytimeGame.bound or _looked(old) or _looked(new):
+        return "the runs ended when the answer was clear, which their counts tell"
+    if is_binned(old) or is_binned(new):
+        if not is_weighed(old) or not is_weighed(new):
+            return "a file does not say what the event weighs"
+        if any(old.basis[key] != new.basis[key] for key in ("weights", "toward")):
+            return "the weights of the events differ"
+    runs = [side.get("runs", 0) for one in (old, new) for side in one.counts.values()]
+    return f"there are more than {MOST:.0e} runs" if sum(runs) > MOST else ""
+
+
+def _looked(result: AuditResult) -> bool:
+    """Tell whether it is known that an audit stopped early; files of the first schema say so among their parameters."""
+    parameters = result.provenance.get("parameters", {})
+    stop = parameters.get("stop") if isinstance(parameters, dict) else None
+    return bool(result.basis.get("look")) or stop == "early"

@@ -1,0 +1,19 @@
+"""Assertions for test suites, and the pytest plugin; what they measure is measured elsewhere."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from audit.testing.assertions import assert_loss_detected, assert_loss_within
+
+__all__ = ["assert_loss_detected", "assert_loss_within"]
+
+
+def __getattr__(name: str) -> Any:
+    # The plugin is loaded by every pytest session: the assertions, which load the instrument, wait until they are used.
+    if name not in __all__:
+        raise AttributeError(f"module 'audit.testing' has no attribute {name!r}")
+    from audit.testing import assertions
+
+    return getattr(assertions, name)

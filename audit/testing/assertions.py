@@ -1,0 +1,206 @@
+"""Privacy as a test of one's own: assertions for pytest or any other runner."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+from typing import Any, Literal
+
+from audit.claims import ZCDP, Claim
+from audit.loss import measure_loss
+from audit.mechanism import Mechanism, mechanism_name
+from audit.neighbors import NeighborPair
+from audit.report.formatting import row
+from audit.results import AuditResult, Verdict, printable
+from audit.sampling import Seed
+from audit.testing.session import running, seed_of
+
+__all__ = ["assert_loss_detected", "assert_loss_within"]
+
+CONFIDENCE = 1 - 1e-6  # a suite that runs every day must not accuse the innocent
+
+
+def assert_loss_within(
+    mechanism: Mechanism,
+    pair: NeighborPair,
+    claim: Claim | None = None,
+    *,
+    confidence: float | None = None,
+    rng: Seed | Literal["fixed"] = "fixed",
+    **options: Any,
+) -> AuditResult:
+    """Fail if runs force a larger loss than promised, or could not have seen twice the promise.
+
+    Parameters
+    ----------
+    mechanism : Mechanism
+        Called as ``mechanism(data, size, rng)``.
+    pair : NeighborPair
+        The two databases.
+    claim : PureDP, ApproxDP, ZCDP or GaussianDP, optional
+        The promise. Default: ``mechanism.claim``.
+    confidence : float, optional
+        One-sided, in (0, 1). A sound mechanism is accused with probability 1 - confidence at most. Default: what
+        ``pytest.mark.audit`` says, or ``1 - 1e-6``.
+    rng : "fixed", None, int, numpy.random.Generator or numpy.random.SeedSequence
+        Fixed by default, so that a test that passes today passes tomorrow: under pytest by the node id of the test, the
+        number of the call in it and ``--audit-seed``, elsewhere 0. None searches anew each time.
+    **options
+        As `measure_loss` takes them, such as ``size`` and ``stop="early"``. Under pytest, ``pytest.mark.audit``
+        may hold defaults for all of a test, and ``--audit-runs`` takes the place of every `size`.
+
+    Returns
+    -------
+    AuditResult
+        With the verdict ``"not refuted"``.
+
+    Raises
+    ------
+    AssertionError
+        If the promise is violated, or the runs had no power to tell: more runs, or a group pair, would.
+    TypeError
+        If there is no claim.
+
+    Examples
+    --------
+    >>> from audit.claims import PureDP
+    >>> noisy = lambda data, size, rng: data + rng.laplace(size=(size, data.size))
+    >>> assert_loss_within(noisy, NeighborPair.add_people([120], 0), PureDP(1.0), size=20_000).verdict
+    'not refuted'
+    """
+    __tracebackhide__ = True
+    return _audit("not refuted", mechanism, pair, claim, confidence, rng, options)
+
+
+def assert_loss_detected(
+    mechanism: Mechanism,
+    pair: NeighborPair,
+    claim: Claim | None = None,
+    *,
+    confidence: float | None = None,
+    rng: Seed | Literal["fixed"] = "fixed",
+    **options: Any,
+) -> AuditResult:
+    """Fail unless runs force a larger loss than promised: for a bug that must be seen, and so for the test itself.
+
+    Parameters
+    ----------
+    mechanism, pair, claim, confidence, rng, **options
+        As in `assert_loss_within`.
+
+    Returns
+    -------
+    AuditResult
+        With the verdict ``"violated"``.
+
+    Raises
+    ------
+    AssertionError
+        If no violation was shown.
+    TypeError
+        If there is no claim.
+
+    Examples
+    --------
+    >>> from audit.claims import PureDP
+    >>> noisy = lambda data, size, rng: data + rng.laplace(size=(size, data.size)) / 2
+    >>> assert_loss_detected(noisy, NeighborPair.add_people([120], 0), PureDP(1.0), size=20_000).verdict
+    'violated'
+    """
+    __tracebackhide__ = True
+    return _audit("violated", mechanism, pair, claim, confidence, rng, options)
+
+
+def _audit(
+    expected: Verdict,
+    mechanism: Mechanism,
+    pair: NeighborPair,
+    claim: Claim | None,
+    confidence: float | None,
+    rng: Seed | Literal["fixed"],
+    given: dict[str, Any],
+) -> AuditResult:
+    """Audit, leave the result with the test that is running, and return it if it is as expected."""
+    __tracebackhide__ = True
+    promised: Claim | None = claim if claim is not None else getattr(mechanism, "claim", None)
+    if promised is None:
+        raise TypeError(f"{mechanism_name(mechanism)} has no claim of its own: state one")
+    test = running()
+    options: dict[str, Any] = {"confidence": CONFIDENCE, "rng": "fixed"}
+    fixed = 0
+    if test is not None:
+        call = next(test.calls)
+        fixed = seed_of(test.seed, test.name, call)
+        options |= test.options
+    options |= given
+    if confidence is not None:
+        options["confidence"] = confidence
+    if rng != "fixed":
+        options["rng"] = rng
+    if isinstance(options["rng"], str) and options["rng"] == "fixed":
+        options["rng"] = fixed
+    if test is not None and test.runs is not None:
+        options["size"] = test.runs
+
+    result = measure_loss(mechanism, pair, promised, **options)
+    command = None
+    if test is not None:
+        command = test.command()
+        result = replace(result, provenance={**result.provenance, "command": command})
+        test.keep(call=call, expected=expected, audit=result.to_dict())
+    if result.verdict != expected:
+        raise AssertionError(_in_words(expected, result, command, seeded=options["rng"] is not None))
+    return result
+
+
+def _in_words(expected: Verdict, result: AuditResult, command: str | None, *, seeded: bool) -> str:
+    """Return what a failed assertion says: the numbers, what they come from, and how to see it again."""
+    claim, said = result.claim, row(result)
+    forced = f"at least {said['runs force at least']} at {said['confidence']}"
+    seen = f"a loss from {claim.parameter} {said['would have seen from']} on, with power 0.8"
+    seed = f"rng={result.seed_entropy}"
+    lines = {
+        "promised": f"{claim}",
+        "forced": f"{forced}, by {result.size} runs ({result.bound})",
+        "would see": seen if result.detectable < math.inf else "nothing",
+        "event": f"{result.event}{result.witness}",
+        **{f"on {name}": _counts_in_words(side) for name, side in result.counts.items()},
+        "neighbors": f"{result.pair} ({result.relation}, {result.adjacency})",
+        "unit": f"one {result.unit}; the databases are at distance {result.distance}",
+        "searched": result.searched,
+        "seed": f"{result.seed_entropy}" if seeded else f"{result.seed_entropy}, drawn anew: {seed} would repeat it",
+        "help": _what_would_help(result) if result.verdict == "no power" else "",
+        "reproduce": "" if command is None else command if seeded else f"with {seed} in the test, {command}",
+    }
+    marked = "CONFIDENTIAL: " if result.confidential else ""
+    wanted = "no violation shown: " if expected == "violated" else ""
+    headline = (
+        f"{marked}{wanted}{result.mechanism}: promised {claim}, {result.size} runs force {forced}: {result.verdict}"
+    )
+    body = (f"  {name:<10} {printable(words)}" for name, words in lines.items() if words)
+    return "\n".join([printable(headline), *body])
+
+
+def _counts_in_words(side: dict[str, int]) -> str:
+    parts = [f"{name.replace('_', ' ')} {count}" for name, count in side.items() if name != "runs"]
+    return f"{side['runs']} runs: {', '.join(parts)}"
+
+
+def _what_would_help(result: AuditResult) -> str:
+    """Return how many runs, or people at once, would bring what can be seen down to twice the promise.
+
+    What is seen beyond the promise shrinks as one over the square root of the runs, and as one over the people; rho
+    goes with the square of such a loss.
+    """
+    claim = result.claim
+    power = 0.5 if isinstance(claim, ZCDP) else 1.0
+    least = claim.budget**power
+    beyond = (result.detectable**power - least) / (2**power * least - least)
+    if beyond == math.inf:
+        return "more runs (size, or --audit-runs), or databases that differ in several people"
+    runs, steps = float(f"{1.2 * result.size * beyond**2:.1e}"), math.ceil(1.1 * beyond * result.distance)
+    unit = "people" if result.unit == "person" else f"{result.unit}s"
+    group = (
+        f", or databases that differ in {steps} {unit}" if claim.group(steps).budget <= 1 else ""
+    )  # else rare events
+    return f"some {runs:.0f} runs (size, or --audit-runs){group}"

@@ -1,0 +1,323 @@
+"""The pytest plugin: audits of a test suite get seeds of their own, a report and one closing line.
+
+It is loaded into every test session of an environment that plaudit is installed in, so it imports nothing heavy before
+a test asks for it.
+"""
+
+from __future__ import annotations
+
+import argparse
+import inspect
+import json
+import math
+import os
+import shlex
+from collections.abc import Callable, Collection, Generator
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NoReturn
+
+import pytest
+
+from audit.testing.session import Running, entered, running, seed_of
+
+if TYPE_CHECKING:
+    import numpy as np
+
+__all__ = ["audit_rng"]
+
+ATTRIBUTE = "plaudit"  # of test reports: it travels with them from one process to another
+FEWEST = 8  # runs that choose an event
+CARRIED = pytest.StashKey[list[str]]()
+
+# What changes neither the test nor its node id: how much is said, which other tests run, and where.
+FLAGS = """-x --exitfirst -v --verbose -q --quiet -s -l --showlocals -d -f --looponfail --lf --last-failed
+    --ff --failed-first --nf --new-first --sw --stepwise --sw-skip --stepwise-skip --sw-reset --stepwise-reset
+    --cache-clear --co --collect-only --pdb --trace --pyargs --no-header --no-summary --setup-show"""
+VALUES = """-k -n --numprocesses --maxprocesses --dist --tx --maxfail -r --tb --color --durations --durations-min
+    --verbosity --show-capture --lfnf --last-failed-no-failures --deselect --ignore --ignore-glob --basetemp --log-file
+    --junitxml --junit-xml --junitprefix --junit-prefix --report-log --html --cov --cov-report
+    --audit-seed --audit-runs --audit-report"""
+PLACES = ("-c", "--config-file", "--rootdir")  # written anew: the command is for another folder
+
+
+@pytest.fixture
+def audit_rng(request: pytest.FixtureRequest) -> np.random.Generator:
+    """Return a random generator of the test's own, seeded from its node id and --audit-seed.
+
+    Returns
+    -------
+    numpy.random.Generator
+        The same in any order of tests, selection of them and number of processes.
+    """
+    import numpy as np
+
+    return np.random.default_rng(seed_of(request.config.getoption("audit_seed"), request.node.nodeid, "audit_rng"))
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """Add the options."""
+    group = parser.getgroup("plaudit", "audits of privacy loss")
+    group.addoption(
+        "--audit-seed",
+        type=partial(_whole, least=0),
+        default=0,
+        metavar="N",
+        help="seed of all audits and of audit_rng, besides the node id of the test (default: 0)",
+    )
+    group.addoption(
+        "--audit-runs",
+        type=partial(_whole, least=FEWEST, reason=f"{FEWEST} runs at least must choose the event"),
+        metavar="N",
+        help=f"runs of every audit asserted, in place of its size: {FEWEST} or more",
+    )
+    group.addoption("--audit-report", metavar="FILE.json", help="write all audits of the session to a file")
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Register the marker, and refuse a report that could not be written."""
+    config.addinivalue_line(
+        "markers",
+        "audit(**options): the test audits privacy loss; options, such as size and confidence, are defaults for the "
+        "assertions in it and in its own fixtures, and not for those in fixtures of a class, module or session",
+    )
+    given = config.getoption("audit_report")
+    is_worker = hasattr(config, "workerinput")  # of xdist: the report is for the process that started it
+    report = None if given is None or is_worker else _writable(given)
+    carried: list[str] = getattr(config, "workerinput", {}).get(ATTRIBUTE) or _carried(config)
+    config.stash[CARRIED] = carried
+    config.pluginmanager.register(_Session(config, None if config.option.collectonly else report), "plaudit-session")
+
+
+class _Session:
+    """What the audits of one test session have in common."""
+
+    def __init__(self, config: pytest.Config, report: Path | None) -> None:
+        self.config = config
+        self.report = report
+        self.audits: dict[str, dict[str, Any]] = {}
+        self.problem = ""
+
+    @pytest.hookimpl(optionalhook=True)
+    def pytest_configure_node(self, node: Any) -> None:  # of xdist: a worker does not see how the session was started
+        node.workerinput[ATTRIBUTE] = self.config.stash[CARRIED]
+
+    @pytest.hookimpl(wrapper=True)
+    def pytest_runtest_protocol(self, item: pytest.Item) -> Generator[None, object, object]:
+        seed, runs = self.config.getoption("audit_seed"), self.config.getoption("audit_runs")
+        with entered(Running(item.nodeid, seed, partial(_command, item), runs, attempt=0)):
+            return (yield)
+
+    @pytest.hookimpl(tryfirst=True)
+    def pytest_runtest_setup(self, item: pytest.Item) -> None:
+        test = running()
+        if test is not None:  # else another plugin has taken over how tests run
+            test.begin(test.attempt + 1, _options(item))
+
+    @pytest.hookimpl(wrapper=True)
+    def pytest_fixture_setup(
+        self, fixturedef: pytest.FixtureDef[Any], request: pytest.FixtureRequest
+    ) -> Generator[None, object, object]:
+        __tracebackhide__ = True
+        test = running()
+        if test is None or fixturedef.scope == "function":
+            return (yield)
+        name = fixturedef.argname
+        case = f"[{getattr(request, 'param_index', 0)}]" if hasattr(request, "param") else ""
+        command = partial(_command_of_user, request, name, default=test.command)
+        with entered(test.fixture(f"{request.node.nodeid}::{name}{case}", command)):
+            return (yield)
+
+    @pytest.hookimpl(wrapper=True)
+    def pytest_runtest_makereport(self) -> Generator[None, pytest.TestReport, pytest.TestReport]:
+        report = yield
+        test = running()
+        if test is not None and test.found:
+            setattr(report, ATTRIBUTE, test.found.copy())
+            test.found.clear()
+        return report
+
+    def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
+        for text in getattr(report, ATTRIBUTE, ()):
+            entry = json.loads(text)
+            # A fixture that several processes set up is one audit, whoever was first: all but the times agree.
+            timeless = {**entry, "audit": {**entry["audit"], "seconds": 0.0, "provenance": {}}}
+            self.audits.setdefault(json.dumps(timeless, sort_keys=True), entry)
+
+    def pytest_sessionfinish(self, session: pytest.Session, exitstatus: int) -> None:
+        if self.report is None:
+            return
+        from audit.results.storage import write_json
+
+        order = ("node_id", "attempt", "call")
+        audits = sorted(self.audits.items(), key=lambda item: ([item[1][key] for key in order], item[0]))
+        try:
+            write_json(
+                self.report,
+                {
+                    "kind": "session",
+                    "seed": self.config.getoption("audit_seed"),
+                    "runs": self.config.getoption("audit_runs"),
+                    "exit_status": int(exitstatus),
+                    "false_alarm": _by_chance(self.audits.values(), "not refuted"),
+                    "false_detection": _by_chance(self.audits.values(), "violated"),
+                    "confidential": any(entry["audit"]["confidential"] for entry in self.audits.values()),
+                    "audits": [entry for _, entry in audits],
+                },
+            )
+        except OSError as error:
+            self.problem = f"plaudit: --audit-report could not be written: {error}"
+            session.exitstatus = pytest.ExitCode.INTERNAL_ERROR
+
+    def pytest_terminal_summary(self, terminalreporter: pytest.TerminalReporter) -> None:
+        if self.audits:
+            terminalreporter.write_line(_closing_line(self.audits.values()))
+        if self.problem:
+            terminalreporter.write_line(self.problem, red=True)
+
+
+def _whole(text: str, *, least: int, reason: str = "") -> int:
+    try:
+        number = int(text)
+    except ValueError:
+        number = least - 1
+    if number < least:
+        because = reason and f" ({reason})"
+        raise argparse.ArgumentTypeError(f"must be a whole number of {least} or more{because}, got {text[:40]!r}")
+    return number
+
+
+def _writable(given: str) -> Path:
+    """Return where a report goes, unless it cannot: known before the tests run, not after."""
+    import tempfile
+
+    path = Path(given).absolute()
+    try:
+        if path.exists() and not path.is_file():
+            raise pytest.UsageError(f"--audit-report must be a file, got {given!r}")
+        if not path.parent.is_dir():
+            raise pytest.UsageError(f"--audit-report must be in a folder that is there, got {given!r}")
+        handle, probe = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.", suffix=".part")
+        os.close(handle)
+        os.unlink(probe)
+    except (OSError, ValueError) as error:
+        reason = getattr(error, "strerror", None) or error
+        raise pytest.UsageError(f"--audit-report must be a file that can be written, got {given!r}: {reason}") from None
+    return path
+
+
+def _options(item: pytest.Item) -> dict[str, Any]:
+    """Return the defaults that markers hold, those of the test before those of its class and module."""
+    options: dict[str, Any] = {}
+    for mark in reversed(list(item.iter_markers("audit"))):
+        if mark.args:
+            pytest.fail(f"pytest.mark.audit takes options by name, got {len(mark.args)} without a name", pytrace=False)
+        options |= mark.kwargs
+    if options:
+        from audit.loss import measure_loss
+
+        parameters = inspect.signature(measure_loss).parameters.values()
+        known = [parameter.name for parameter in parameters if parameter.kind is parameter.KEYWORD_ONLY]
+        if unknown := sorted(options.keys() - set(known)):
+            pytest.fail(
+                f"pytest.mark.audit takes the options {', '.join(known)}, got {', '.join(map(repr, unknown))}",
+                pytrace=False,
+            )
+    return options
+
+
+def _command(item: pytest.Item) -> str:
+    """Return the shell command that runs one test alone, from the root of its project, with the same seeds."""
+    config, option = item.config, item.config.option
+    path = Path(os.path.relpath(item.path, config.rootpath)).as_posix()
+    _, separator, name = item.nodeid.partition("::")
+    words = ["python", "-m", "pytest", f"{path}{separator}{name}", "--audit-seed", str(option.audit_seed)]
+    if option.audit_runs is not None:
+        words += ["--audit-runs", str(option.audit_runs)]
+    carried: list[str] = config.stash[CARRIED]
+    words += carried
+    if option.inifilename:
+        words += ["-c", os.path.relpath(str(config.inipath), config.rootpath)]
+    if option.rootdir:
+        words += ["--rootdir", "."]
+    return " ".join(map(_quoted, words))
+
+
+class _Words(argparse.ArgumentParser):
+    def error(self, message: str) -> NoReturn:
+        raise ValueError(message)
+
+
+def _carried(config: pytest.Config) -> list[str]:
+    """Return the options of a session that decide whether a test is found, under which node id, and how it runs.
+
+    All of them are taken for such, those of projects and of other plugins too, but for those known not to be.
+    """
+    known = _Words(add_help=False, allow_abbrev=False)
+    known.add_argument(*FLAGS.split(), action="count", dest="flags")
+    known.add_argument(*VALUES.split(), *PLACES, nargs="?", dest="values")
+    for name in ("-m", "-o", "-p", "-W"):  # short ones are joined with others
+        known.add_argument(name, action="append", default=[], dest=name)
+    args = [word for word in config.invocation_params.args if not str(word).startswith("@")]
+    try:
+        given, words = known.parse_known_args([str(word) for word in args])
+    except ValueError:  # what is a flag elsewhere has a value here
+        return []
+    for path in getattr(config.option, "file_or_dir", ()):
+        if path in words:
+            words.reverse()
+            words.remove(path)  # the last: an earlier one is the value of an option
+            words.reverse()
+    for name in ("-m", "-o", "-p", "-W"):
+        for value in getattr(given, name):
+            words += [name, value]
+    return [word for word in words if word != "--"]
+
+
+def _command_of_user(request: pytest.FixtureRequest, fixture: str, *, default: Callable[[], str]) -> str:
+    """Return the command of the first test, in order of node ids, that sets up a shared fixture as it is now."""
+    case = getattr(request, "param_index", 0)
+
+    def uses(item: pytest.Item) -> bool:
+        indices = getattr(getattr(item, "callspec", None), "indices", {})
+        named = fixture in getattr(item, "fixturenames", ())
+        return named and request.node in item.listchain() and indices.get(fixture, case) == case
+
+    user = min(filter(uses, request.session.items), key=lambda item: item.nodeid, default=None)
+    return default() if user is None else _command(user)
+
+
+def _quoted(word: str) -> str:
+    """Return a word as a shell takes it, in one line of what can be printed: else as bash and zsh do."""
+    if word.isprintable():
+        return shlex.quote(word)
+    plain = (letter if letter.isprintable() and letter not in "\\'" else f"\\U{ord(letter):08x}" for letter in word)
+    return f"$'{''.join(plain)}'"
+
+
+def _by_chance(audits: Collection[dict[str, Any]], expected: str) -> float:
+    """Return the union bound: how likely any of the audits at most says *violated* of a promise that holds."""
+    chances = (1 - entry["audit"]["confidence"] for entry in audits if entry["expected"] == expected)
+    return min(1.0, math.fsum(chances))
+
+
+def _closing_line(audits: Collection[dict[str, Any]]) -> str:
+    promises, bugs = (
+        [entry["audit"]["verdict"] for entry in audits if entry["expected"] == expected]
+        for expected in ("not refuted", "violated")
+    )
+    kinds = [f"{len(of)} of {name}" for of, name in ((promises, "promises"), (bugs, "planted bugs")) if of]
+    counts = {
+        "violated": promises.count("violated"),
+        "without power": promises.count("no power"),
+        "not seen": len(bugs) - bugs.count("violated"),
+    }
+    line = f"plaudit: {len(audits)} audit{'s' * (len(audits) > 1)} ({', '.join(kinds)})"
+    line += "".join(f", {count} {name}" for name, count in counts.items() if count)
+    if promises:
+        chance = _by_chance(audits, "not refuted")
+        line += f"; if every promise holds, one is called violated by chance with probability at most {chance:.2g}"
+    if bugs:
+        chance = _by_chance(audits, "violated")
+        line += f"; a bug that is none is taken for one with probability at most {chance:.2g}"
+    return line

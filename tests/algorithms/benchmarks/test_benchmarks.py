@@ -1,0 +1,413 @@
+"""The benchmark mechanisms lose what is said of them: every true loss worked out again, from the definitions alone."""
+
+from __future__ import annotations
+
+import itertools
+import math
+
+import numpy as np
+import pytest
+from scipy import integrate, stats
+
+from algorithms import benchmarks as classics
+from algorithms.benchmarks import benchmarks
+from audit.claims import PureDP
+from audit.neighbors import NeighborPair
+
+KNOWN = benchmarks()
+CONTINUOUS = ["Laplace", "NoisyHist1", "NoisyHist2", "ReportNoisyMax3", "LaplaceParallel", "PrefixSum"]
+EPS = 0.1
+
+
+def integral(function, kinks, scale):
+    """Integral over the real line of what decays with `scale` beyond the kinks, piece by piece."""
+    points = sorted({min(kinks) - 50 * scale, *kinks, max(kinks) + 50 * scale})
+    pieces = [np.linspace(low, high, 8) for low, high in itertools.pairwise(points)]
+    ends = np.unique(np.concatenate(pieces))
+    return math.fsum(integrate.quad(function, low, high, epsrel=1e-11)[0] for low, high in itertools.pairwise(ends))
+
+
+def argmax_law(answers, density, cdf, scale):
+    """Probability that each answer is the largest: it is v, and all the others are below v."""
+    return [
+        integral(
+            lambda v, i=i: density(v - answers[i]) * math.prod(cdf(v - a) for j, a in enumerate(answers) if j != i),
+            answers,
+            scale,
+        )
+        for i in range(len(answers))
+    ]
+
+
+def laplace(scale):
+    def density(x):
+        return math.exp(-abs(x) / scale) / (2 * scale)
+
+    def cdf(x):
+        return math.exp(x / scale) / 2 if x < 0 else 1 - math.exp(-x / scale) / 2
+
+    return density, cdf
+
+
+def exponential(scale):
+    return (
+        lambda x: math.exp(-x / scale) / scale if x >= 0 else 0.0,
+        lambda x: -math.expm1(-x / scale) if x >= 0 else 0.0,
+    )
+
+
+def codes_probability(codes, answers, threshold, level_scale, scale):
+    """Probability of codes of a sparse vector: the threshold's noise is z, and every reached answer on its side."""
+    density, _ = laplace(level_scale)
+    _, cdf = laplace(scale)
+
+    def joint(z):
+        sides = ((threshold + z - a, code) for a, code in zip(answers, codes, strict=True) if code >= 0)
+        return density(z) * math.prod(cdf(-gap) if code else cdf(gap) for gap, code in sides)
+
+    return integral(joint, [0.0, *(a - threshold for a in answers)], level_scale)
+
+
+def stopped(queries, limit):
+    """Every row of codes with at most `limit` above, after which nothing is reached."""
+    for row in itertools.product((0, 1), repeat=queries):
+        ends = [i for i in range(queries) if sum(row[: i + 1]) == limit]
+        cut = ends[0] + 1 if ends else queries
+        if not any(row[cut:]):
+            yield row[:cut] + (-1,) * (queries - cut)
+
+
+def worst_codes(pair, threshold, level_scale, scale, limit):
+    """Log ratio of every row of codes that can be released."""
+    x, y = pair.x.tolist(), pair.y.tolist()
+    return {
+        codes: math.log(
+            codes_probability(codes, x, threshold, level_scale, scale)
+            / codes_probability(codes, y, threshold, level_scale, scale)
+        )
+        for codes in stopped(len(x), limit)
+    }
+
+
+def largest(log_ratios):
+    return max(abs(ratio) for ratio in log_ratios)
+
+
+def of_noisy_max(name, noise):
+    pair = KNOWN[name]
+    laws = [argmax_law(answers.tolist(), *noise, 20.0) for answers in (pair.x, pair.y)]
+    return largest(math.log(p / q) for p, q in zip(*laws, strict=True))
+
+
+def truncated_geometric():
+    """The law by its other definition: geometric noise around 1 or 0, what falls outside 0 to 5 moved to the end."""
+    ratio = 1 / (1 + 2**-3)  # 3 is the natural logarithm of 20, rounded up
+    reach = np.arange(-400, 401)
+    weights = ratio ** np.abs(reach)
+
+    def law(count):
+        return np.bincount(np.clip(reach + count, 0, 5), weights / weights.sum())
+
+    return largest(np.log(law(1) / law(0)))
+
+
+def sparse_vector_6():
+    """Rows of codes differ only by how many of the answers that rose, and of those that fell, are above."""
+    rows = [(1,) * i + (0,) * (5 - i) + (1,) * j + (0,) * (5 - j) for i in range(6) for j in range(6)]
+    pair = KNOWN["SVT6"]
+    probabilities = [
+        [codes_probability(row, answers.tolist(), 1.0, 20.0, 20.0) for answers in (pair.x, pair.y)] for row in rows
+    ]
+    total = sum(
+        p * math.comb(5, i) * math.comb(5, j)
+        for (p, _), (i, j) in zip(probabilities, itertools.product(range(6), repeat=2), strict=True)
+    )
+    assert total == pytest.approx(1, rel=1e-9)
+    return largest(math.log(p / q) for p, q in probabilities)
+
+
+def numerical_sparse_vector():
+    """A released answer is an independent Laplace release: it adds 1 / scale, in whichever direction."""
+    ratios = worst_codes(KNOWN["NumericalSVT"], 1.0, 30.0, 120.0, 2)
+    return max(abs(ratio) + row.count(1) / 60 for row, ratio in ratios.items())
+
+
+def side_by_side():
+    """Independent losses add up.
+
+    Of SVT3, with noise of scale 40 on the answers, a released answer changes the density by at most exp(1/40), and so
+    does a query below whose answer rose; one whose answer fell changes it in the other direction. In either direction
+    that makes seven factors: two released, and five below. All seven are reached by five below and two above of 1,
+    which tells that the threshold's noise was at most 0.
+    """
+    codes = worst_codes(KNOWN["SVT34Parallel"], 1.0, 40.0, 40 / 3, 2)
+    assert max(codes, key=codes.get) == (0, 0, 0, 0, 0, 1, 1, -1, -1, -1)
+    return 7 / 40 + max(codes.values())
+
+
+TRUE_LOSS = {
+    "Laplace": lambda: 1 / 10,  # triangle inequality, attained outside the two answers
+    "TruncatedGeometric": truncated_geometric,
+    "NoisyHist1": lambda: 1 / 10,
+    "NoisyHist2": lambda: 1 / 0.1,
+    "ReportNoisyMax1": lambda: of_noisy_max("ReportNoisyMax1", laplace(20.0)),
+    "ReportNoisyMax2": lambda: of_noisy_max("ReportNoisyMax2", exponential(20.0)),
+    # Every factor of the density of the largest changes by at most exp(1/20), and below all answers each of them does.
+    "ReportNoisyMax3": lambda: 5 / 20,
+    "ReportNoisyMax4": lambda: math.inf,  # between 1 and 2 there are outputs on x only
+    "SVT1": lambda: largest(worst_codes(KNOWN["SVT1"], 0.5, 20.0, 40.0, 1).values()),
+    "SVT2": lambda: largest(worst_codes(KNOWN["SVT2"], 1.0, 20.0, 40.0, 1).values()),  # one draw, as the run then stops
+    # Ten factors that change by at most exp(1/20) each, and all do where the answer above is below everything else.
+    "SVT3": lambda: 10 / 20,
+    "SVT4": lambda: largest(worst_codes(KNOWN["SVT4"], 1.0, 40.0, 40 / 3, 1).values()),
+    "SVT5": lambda: math.inf,  # five above, five below needs two different answers
+    "SVT6": sparse_vector_6,
+    "RAPPOR": lambda: 6 * math.log((0.375 + 0.25 * 0.55) / (0.375 + 0.25 * 0.45)),
+    "OneTimeRAPPOR": lambda: 6 * math.log(0.525 / 0.475),
+    "LaplaceParallel": lambda: 20 * 0.005,
+    "SVT34Parallel": side_by_side,
+    "PrefixSum": lambda: 10 * 0.1,
+    "NumericalSVT": numerical_sparse_vector,
+}
+
+# What the literature's table has to as many digits; the losses of SVT1, SVT2, SVT6 and NumericalSVT it only bounds.
+TABLE = {
+    "Laplace": 0.1,
+    "TruncatedGeometric": 0.1178,
+    "NoisyHist1": 0.1,
+    "NoisyHist2": 10,
+    "ReportNoisyMax1": 0.0946,
+    "ReportNoisyMax2": 0.1,
+    "ReportNoisyMax3": 0.25,
+    "ReportNoisyMax4": math.inf,
+    "SVT5": math.inf,
+    "RAPPOR": 0.300,
+    "OneTimeRAPPOR": 0.600,
+    "LaplaceParallel": 0.1,
+    "PrefixSum": 1.0,
+}
+
+
+def pair_of(benchmark):
+    return NeighborPair.declared(benchmark.x, benchmark.y, "add_remove")
+
+
+# True losses
+
+
+def test_every_benchmark_has_a_loss_worked_out_here():
+    assert list(KNOWN) == list(TRUE_LOSS)
+    assert len(KNOWN) == 20
+    assert all(name == known.name == type(known.mechanism).__name__ for name, known in KNOWN.items())
+
+
+@pytest.mark.parametrize("name", TRUE_LOSS)
+def test_true_losses(name):
+    assert KNOWN[name].loss == pytest.approx(TRUE_LOSS[name](), rel=1e-8)
+
+
+@pytest.mark.parametrize("name", TABLE)
+def test_true_losses_are_those_of_the_table(name):
+    if math.isinf(TABLE[name]):
+        assert math.isinf(KNOWN[name].loss)
+    else:
+        assert KNOWN[name].loss == pytest.approx(TABLE[name], rel=1e-3)
+
+
+def test_finitely_many_queries_stay_below_the_bounds_of_the_table():
+    assert KNOWN["SVT1"].loss == pytest.approx(0.0885, abs=1e-4)  # at most 0.1
+    assert KNOWN["SVT2"].loss == pytest.approx(0.0882, abs=1e-4)  # at most 0.1
+    assert KNOWN["SVT4"].loss == pytest.approx(0.1725, abs=1e-4)  # at most 0.175
+    assert KNOWN["SVT6"].loss == pytest.approx(0.4200, abs=1e-4)  # at most 10 / 20; the table has 1.05
+    assert KNOWN["NumericalSVT"].loss == pytest.approx(0.0805, abs=1e-4)  # at most 0.1
+
+
+@pytest.mark.parametrize("known", KNOWN.values(), ids=KNOWN)
+def test_sound_means_within_the_claim(known):
+    assert type(known.mechanism.claim) is PureDP
+    assert known.mechanism.claim.relation == "add_remove"
+    assert known.sound == (known.loss <= known.mechanism.claim.epsilon * (1 + 1e-12))
+    if "RAPPOR" not in known.name:
+        assert known.mechanism.claim.epsilon == (0.2 if known.name == "SVT34Parallel" else 0.1)
+        assert known.mechanism.epsilon == 0.1
+
+
+@pytest.mark.parametrize("known", KNOWN.values(), ids=KNOWN)
+def test_the_pairs_are_inputs_of_the_literature(known):
+    """A base of ones, and answers that rise or fall by 1; the two of RAPPOR are values."""
+    assert set(known.x.tolist()) == {1}
+    assert np.abs(known.y - known.x).max() == 1
+    assert not known.x.flags.writeable
+    assert not known.y.flags.writeable
+    assert known.note
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("worse", "pairs"), [("half", {"SVT1", "SVT2", "SVT4", "SVT6"}), ("rest", {"ReportNoisyMax1"})]
+)
+def test_no_other_pattern_of_the_literature_loses_more(worse, pairs):
+    for name in pairs:
+        known, n = KNOWN[name], KNOWN[name].x.size
+        ones, middle = [1] * n, n // 2
+        patterns = [
+            (ones, [0, *ones[1:]]),
+            (ones, [2, *ones[1:]]),
+            (ones, [2] + [0] * (n - 1)),
+            (ones, [0] + [2] * (n - 1)),
+            (ones, [2] * middle + [0] * (n - middle)),
+            (ones, [2] * n),
+            (ones, [0] * n),
+            ([1] * middle + [0] * (n - middle), [0] * middle + [1] * (n - middle)),
+        ]
+        losses = []
+        for x, y in patterns:
+            law = known.mechanism.exact_loss(NeighborPair.declared(np.array(x), np.array(y), "add_remove"))
+            losses.append(max(law.maximum, law.reverse().maximum))
+        assert known.loss == pytest.approx(max(losses), rel=1e-12)
+        assert patterns[int(np.argmax(losses))][1] == known.y.tolist()
+
+
+# The losses are suprema: no output shows more, and the law comes as close as one likes
+
+
+@pytest.mark.parametrize("known", [one for one in KNOWN.values() if math.isfinite(one.loss)], ids=lambda one: one.name)
+def test_no_output_shows_more(known):
+    rng = np.random.default_rng(11)
+    outputs = np.concatenate([known.mechanism(data, 20_000, rng) for data in (known.x, known.y)])
+    if known.name in CONTINUOUS:
+        outputs = np.concatenate([outputs, outputs * 30])
+    on_x, on_y = (known.mechanism.log_likelihood(outputs, data) for data in (known.x, known.y))
+    assert np.isfinite(on_x).all()
+    assert np.isfinite(on_y).all()
+    assert np.abs(on_x - on_y).max() <= known.loss * (1 + 1e-9)
+    assert np.abs(on_x - on_y).max() > 0.3 * known.loss
+
+
+@pytest.mark.parametrize("name", CONTINUOUS)
+def test_the_supremum_is_reached(name):
+    known = KNOWN[name]
+    far = -np.linspace(1, 40, 40)
+    outputs = far if name == "ReportNoisyMax3" else far[:, None] * np.ones(known.mechanism(known.x, 1, _rng()).shape[1])
+    if name == "PrefixSum":
+        outputs = np.cumsum(outputs, axis=1)
+    losses = [known.mechanism.log_likelihood(outputs, data) for data in (known.x, known.y)]
+    np.testing.assert_allclose(np.abs(losses[0] - losses[1]), known.loss, rtol=1e-9)
+
+
+def test_the_supremum_of_parallel_releases_is_as_rare_as_said():
+    """All 20 parts below both answers on either database: 2^-20 on one, exp(-0.1) of that on the other."""
+    known = KNOWN["LaplaceParallel"]
+    below = 20 * known.mechanism.noise.logpdf(0)
+    assert below == pytest.approx(known.mechanism.log_likelihood(np.zeros((1, 20)), known.y)[0])
+    assert float(known.mechanism.noise.cdf(0.0)) ** 20 == 2.0**-20
+
+
+@pytest.mark.parametrize("name", ["SVT5", "ReportNoisyMax4"])
+def test_unbounded_losses_have_a_witness(name):
+    known = KNOWN[name]
+    if name == "SVT5":
+        law = known.mechanism.exact_loss(pair_of(known))
+        assert law.missing_mass == pytest.approx(1 - math.exp(-1 / 20), rel=1e-12)  # noise from -1 to 1
+        assert law.infinite_mass == 0
+        outputs = known.mechanism(known.y, 20_000, _rng())
+        impossible = np.isneginf(known.mechanism.log_likelihood(outputs, known.x))
+        # Binomial with the mass above: false alarm 1e-6 on either side.
+        assert stats.binomtest(int(impossible.sum()), 20_000, law.missing_mass).pvalue > 2e-6
+    else:
+        on_x_only, on_y_only = known.mechanism.support_masses(pair_of(known))
+        assert on_x_only == pytest.approx((1 - math.exp(-1 / 20)) ** 5, rel=1e-12)
+        assert on_y_only == 0
+        assert known.mechanism.log_likelihood([1.5], known.y)[0] == -math.inf
+        assert known.mechanism.log_likelihood([1.5], known.x)[0] > -math.inf
+
+
+# The samplers draw from the laws
+
+
+LARGE = {
+    "ReportNoisyMax1": classics.ReportNoisyMax1(2.0),
+    "ReportNoisyMax2": classics.ReportNoisyMax2(2.0),
+    "SVT1": classics.SVT1(6.0),
+    "SVT2": classics.SVT2(6.0, positives=2),
+    "SVT4": classics.SVT4(2.0, positives=2),
+    "SVT5": classics.SVT5(2.0),
+    "SVT6": classics.SVT6(3.0),
+    "TruncatedGeometric": classics.TruncatedGeometric(1.0),
+}
+ANSWERS = {"TruncatedGeometric": [2]}
+
+
+def frequencies(mechanism, answers, runs, seed):
+    """Distinct outputs, how often each was seen, and its log probability."""
+    outputs = mechanism(answers, runs, np.random.default_rng(seed))
+    distinct, seen = np.unique(outputs, axis=0, return_counts=True)
+    return distinct, seen, mechanism.log_likelihood(distinct, answers)
+
+
+def p_value(seen, log_probability, runs):
+    """Chi-square test; outputs expected less than ten times make one class."""
+    expected = runs * np.exp(log_probability)
+    often = expected >= 10
+    observed = np.append(seen[often], runs - seen[often].sum())
+    wanted = np.append(expected[often], runs - expected[often].sum())
+    kept = wanted > 1
+    return stats.chi2.sf(((observed - wanted)[kept] ** 2 / wanted[kept]).sum(), kept.sum() - 1)
+
+
+@pytest.mark.parametrize("name", LARGE)
+def test_samplers_follow_their_laws(name):
+    """False alarm 1e-6 each."""
+    answers = ANSWERS.get(name, [1.0, 1.8, 0.4])
+    distinct, seen, log_probability = frequencies(LARGE[name], answers, 50_000, 21)
+    assert len(distinct) > 2
+    assert p_value(seen, log_probability, 50_000) > 1e-6
+
+
+@pytest.mark.parametrize("name", LARGE)
+def test_samplers_do_not_follow_the_law_of_a_neighbor(name):
+    """Negative control."""
+    answers, other = ANSWERS.get(name, [1.0, 1.8, 0.4]), ANSWERS.get(name, [1.0, 1.8, 1.0])
+    other = [3] if name == "TruncatedGeometric" else other
+    distinct, seen, _ = frequencies(LARGE[name], answers, 50_000, 21)
+    wrong = LARGE[name].log_likelihood(distinct, other)
+    assert p_value(seen, np.maximum(wrong, -700), 50_000) < 1e-12
+
+
+# Runs
+
+
+@pytest.mark.parametrize("known", KNOWN.values(), ids=KNOWN)
+def test_batches_are_numbers_of_one_shape_and_reproducible(known):
+    for size in (0, 1, 3):
+        assert len(known.mechanism(known.x, size, _rng())) == size
+    first, second = (known.mechanism(known.x, 400, np.random.default_rng(5)) for _ in range(2))
+    other = known.mechanism(known.x, 400, np.random.default_rng(6))
+    np.testing.assert_array_equal(first, second)
+    assert (first != other).any()
+    assert first.dtype.kind in "if"
+    assert np.isfinite(first).all()
+    assert len(np.unique(first, axis=0)) > 1
+
+
+@pytest.mark.parametrize("known", KNOWN.values(), ids=KNOWN)
+def test_long_batches_are_independent_runs(known, monkeypatch):
+    """No two blocks share their randomness: the runs of one block are not those of the next."""
+    for module in ("sparse_vector", "numeric_vector", "noisy_max", "rappor"):
+        monkeypatch.setattr(
+            f"algorithms.benchmarks.{module}.chunks", lambda size, cells: (slice(i, i + 50) for i in range(0, size, 50))
+        )
+    released = known.mechanism(known.x, 200, _rng())
+    blocks = [released[i : i + 50].tobytes() for i in range(0, 200, 50)]
+    assert len(set(blocks)) == 4
+
+
+@pytest.mark.parametrize("known", KNOWN.values(), ids=KNOWN)
+def test_a_sampler_needs_a_generator(known):
+    with pytest.raises((TypeError, ValueError), match=r"^rng[ =]") as caught:
+        known.mechanism(known.x, 3, "secure")
+    assert "\n" not in str(caught.value)
+
+
+def _rng():
+    return np.random.default_rng(3)

@@ -1,0 +1,200 @@
+"""Laplace, noisy histograms, parallel and prefix sums, truncated geometric: samplers and laws against definitions."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from scipy import stats
+
+from algorithms.benchmarks.noisy_answers import (
+    Laplace,
+    LaplaceParallel,
+    NoisyHist1,
+    NoisyHist2,
+    PrefixSum,
+    TruncatedGeometric,
+)
+from audit.neighbors import NeighborPair
+
+ADDITIVE = [Laplace(0.5), NoisyHist1(0.5), NoisyHist2(0.5), LaplaceParallel(0.5, 4), PrefixSum(0.5)]
+SCALES = [2, 2, 0.5, 8, 2]
+
+
+def pair_of(x, y):
+    return NeighborPair.declared(np.array(x), np.array(y), "add_remove")
+
+
+def noise_in(mechanism, released, answers):
+    """The independent noise of every number that was released."""
+    if isinstance(mechanism, PrefixSum):
+        return np.diff(np.insert(released, 0, 0, axis=1), axis=1) - answers
+    return released - np.tile(answers, getattr(mechanism, "parts", 1))
+
+
+@pytest.mark.parametrize(("mechanism", "scale"), list(zip(ADDITIVE, SCALES, strict=True)))
+def test_noise_is_laplace_of_its_scale_in_every_column(mechanism, scale):
+    """Kolmogorov and Smirnov a column, false alarm 1e-6 together; a scale 10% off is rejected."""
+    answers = np.array([3.0, -1.0, 250.0])
+    noise = noise_in(mechanism, mechanism(answers, 30_000, np.random.default_rng(4)), answers)
+    assert noise.shape[1] == (12 if isinstance(mechanism, LaplaceParallel) else 3)
+    p_values = [stats.kstest(column, stats.laplace(scale=scale).cdf).pvalue for column in noise.T]
+    assert min(p_values) * len(p_values) > 1e-6
+    assert stats.kstest(noise.ravel(), stats.laplace(scale=1.1 * scale).cdf).pvalue < 1e-12
+    # Columns are independent: correlations of 30,000 runs, 66 of them at most, stay within 5.5 standard errors.
+    correlations = np.corrcoef(noise.T)[np.triu_indices(noise.shape[1], 1)]
+    assert np.abs(correlations).max() < 5.5 / math.sqrt(30_000)
+
+
+@pytest.mark.parametrize("mechanism", [Laplace(0.5), NoisyHist2(0.5), LaplaceParallel(0.5, 2), PrefixSum(0.5)])
+def test_densities_integrate_to_one(mechanism):
+    """Over two numbers, on panels that end where the density has its kinks."""
+    answers = [1.0] if isinstance(mechanism, LaplaceParallel) else [1.0, 2.0]
+    ends = np.linspace(-40, 40, 41) * mechanism.noise.scale
+    nodes, weights = np.polynomial.legendre.leggauss(12)
+    half = np.diff(ends)[:, None] / 2
+    noise, weight = (ends[:-1, None] + half * (1 + nodes)).ravel(), (half * weights).ravel()
+    released = np.stack(np.meshgrid(noise, noise, indexing="ij"), axis=-1).reshape(-1, 2) + answers
+    if isinstance(mechanism, PrefixSum):
+        released = np.cumsum(released, axis=1)  # which leaves areas as they are
+    density = np.exp(mechanism.log_likelihood(released, answers)).reshape(noise.size, -1)
+    assert weight @ density @ weight == pytest.approx(1, rel=1e-9)
+
+
+@given(st.lists(st.floats(-50, 50), min_size=4, max_size=4), st.floats(-1, 1), st.integers(0, 3))
+def test_one_changed_answer_never_loses_more_than_promised(released, change, query):
+    answers = np.array([1.0, 5.0, -3.0, 0.0])
+    other = answers + change * (np.arange(4) == query)
+    for mechanism in (Laplace(0.3), NoisyHist1(0.3), PrefixSum(0.3)):
+        losses = mechanism.log_likelihood([released], answers) - mechanism.log_likelihood([released], other)
+        assert abs(losses[0]) <= 0.3 * abs(change) + 1e-12
+    parallel = LaplaceParallel(0.3, 4)
+    losses = parallel.log_likelihood([released], [2.0]) - parallel.log_likelihood([released], [2.0 + change])
+    assert abs(losses[0]) <= 0.3 * abs(change) + 1e-12
+
+
+def test_prefix_sums_add_up():
+    sums = PrefixSum(0.5)([1, 2, 3], 6, np.random.default_rng(1))
+    noisy = Laplace(0.5)([1, 2, 3], 6, np.random.default_rng(1))
+    np.testing.assert_allclose(sums, [[row[0], row[0] + row[1], row.sum()] for row in noisy])
+
+
+# Truncated geometric
+
+
+def literal(count, people, power):
+    """Geometric noise of base 1 + 1/power around the count; what falls outside goes to the nearer end."""
+    ratio = power / (power + 1)
+    reach = np.arange(-6000, 6001)
+    weights = ratio ** np.abs(reach)
+    return np.bincount(np.clip(reach + count, 0, people), weights / weights.sum(), minlength=people + 1)
+
+
+@pytest.mark.parametrize(("epsilon", "power"), [(0.1, 8), (1.0, 2), (0.3, 4), (0.7356, 4), (0.736, 2)])
+@pytest.mark.parametrize("people", [1, 2, 5])
+def test_the_law_is_geometric_noise_moved_to_the_ends(epsilon, power, people):
+    """The power is 2 to the natural logarithm of 2 / epsilon, rounded up: 2 / e = 0.7358 is a limit."""
+    mechanism = TruncatedGeometric(epsilon, people)
+    support = np.arange(people + 1)[:, None]
+    for count in range(people + 1):
+        law = np.exp(mechanism.log_likelihood(support, [count]))
+        np.testing.assert_allclose(law, literal(count, people, power), rtol=1e-9)
+    assert mechanism.true_loss == pytest.approx(math.log(1 + 1 / power), rel=1e-12)
+
+
+@given(st.floats(1e-3, 1), st.integers(1, 4), st.data())
+def test_every_output_of_a_neighbor_loses_exactly_the_true_loss(epsilon, people, data):
+    mechanism = TruncatedGeometric(epsilon, people)
+    count = data.draw(st.integers(0, people - 1))
+    law = mechanism.exact_loss(pair_of([count], [count + 1]))
+    np.testing.assert_allclose(np.abs(law.loss), mechanism.true_loss, rtol=1e-6)
+    assert law.probability.sum() == pytest.approx(1, rel=1e-12)
+
+
+def test_two_changed_counts_lose_twice():
+    mechanism = TruncatedGeometric(0.1)
+    law = mechanism.exact_loss(pair_of([1, 4, 2], [2, 3, 2]))
+    assert law.maximum == pytest.approx(2 * mechanism.true_loss, rel=1e-12)
+    assert law.infinite_mass == law.missing_mass == 0
+
+
+def test_the_paper_s_logarithm_would_keep_the_promise():
+    for epsilon in (0.01, 0.1, 0.5, 1.0):
+        right = math.log1p(2.0 ** -math.ceil(math.log2(2 / epsilon)))
+        assert right <= epsilon / 2
+        assert TruncatedGeometric(epsilon).true_loss >= right
+    assert math.log1p(2.0 ** -math.ceil(math.log2(20))) == pytest.approx(0.0308, abs=1e-4)
+    assert TruncatedGeometric(0.1).true_loss == pytest.approx(0.1178, abs=1e-4)
+
+
+def test_counts_have_noise_of_their_own():
+    mechanism = TruncatedGeometric(1.0)
+    released = mechanism([0, 3], 40_000, np.random.default_rng(2))
+    assert released.min() >= 0
+    assert released.max() <= 5
+    joint = np.outer(literal(0, 5, 2), literal(3, 5, 2)).ravel()
+    observed = np.bincount(released @ [6, 1], minlength=36)
+    assert stats.chisquare(observed, 40_000 * joint).pvalue > 1e-6  # false alarm 1e-6
+    swapped = np.outer(literal(3, 5, 2), literal(0, 5, 2)).ravel()
+    assert stats.chisquare(observed, 40_000 * swapped).pvalue < 1e-12  # negative control
+
+
+def test_releases_that_cannot_be_are_impossible():
+    found = TruncatedGeometric(0.5).log_likelihood([[0, 5], [0, 6], [-1, 0], [0.5, 1]], [1, 2])
+    assert np.isneginf(found).tolist() == [False, True, True, True]
+
+
+# Bad input
+
+
+@pytest.mark.parametrize(
+    ("make", "error", "message"),
+    [
+        (lambda: Laplace(-0.1), ValueError, "epsilon must be positive and finite, got -0.1"),
+        (lambda: NoisyHist2("a"), TypeError, "epsilon must be a number, got 'a'"),
+        (lambda: LaplaceParallel(0.1, 0), ValueError, "parts must be at least 1, got 0"),
+        (lambda: LaplaceParallel(0.1, 2.0), TypeError, "parts must be an integer, got 2.0"),
+        (
+            lambda: Laplace(0.1).log_likelihood([1.0, 2.0], [1, 2]),
+            ValueError,
+            "outputs must be rows of 2 numbers, got shape (2,)",
+        ),
+        (
+            lambda: LaplaceParallel(0.1, 3).log_likelihood([[1.0, 2.0]], [1]),
+            ValueError,
+            "outputs must be rows of 3 numbers, got shape (1, 2)",
+        ),
+        (lambda: TruncatedGeometric(1.5), ValueError, "epsilon must be at most 1, got 1.5"),
+        (lambda: TruncatedGeometric(0.1, 0), ValueError, "people must be at least 1, got 0"),
+        (lambda: TruncatedGeometric(0.1, True), TypeError, "people must be an integer, got True"),
+        (
+            lambda: TruncatedGeometric(0.1, 20),
+            ValueError,
+            "people must be few enough for probabilities in 63 bits, got 20",
+        ),
+        (
+            lambda: TruncatedGeometric(0.1)([6], 2, np.random.default_rng(1)),
+            ValueError,
+            "counts must be whole numbers from 0 to 5, got 6.0",
+        ),
+        (
+            lambda: TruncatedGeometric(0.1).exact_loss(pair_of([1], [1.5])),
+            ValueError,
+            "counts must be whole numbers from 0 to 5, got 1.5",
+        ),
+        (lambda: TruncatedGeometric(0.1)([1], 2, 7), TypeError, "rng must be a numpy Generator, got 7"),
+    ],
+)
+def test_bad_input_is_refused_in_one_line(make, error, message):
+    with pytest.raises(error) as caught:
+        make()
+    assert str(caught.value) == message
+
+
+def test_the_largest_population_still_adds_up():
+    largest = TruncatedGeometric(0.1, 19)
+    assert math.fsum(np.exp(largest.log_likelihood(np.arange(20)[:, None], [9]))) == pytest.approx(1, rel=1e-12)
+    assert largest([9], 2000, np.random.default_rng(1)).std() > 3

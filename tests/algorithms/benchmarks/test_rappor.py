@@ -1,0 +1,124 @@
+"""RAPPOR: filters, rates of the reported bits, and losses by enumeration."""
+
+from __future__ import annotations
+
+import hashlib
+import itertools
+import math
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from scipy import stats
+
+from algorithms.benchmarks.rappor import RAPPOR, OneTimeRAPPOR
+from audit.exact import loss_distribution
+from audit.neighbors import NeighborPair
+
+SMALL = [OneTimeRAPPOR(0.6, 2, 6), RAPPOR(0.6, 2, 6, p=0.2, q=0.7)]
+
+
+def pair_of(x, y):
+    return NeighborPair.declared(np.array([x]), np.array([y]), "add_remove")
+
+
+def responses(mechanism, bit):
+    """How often a bit is reported as 1, by the steps of the paper: permanent response first, then the instantaneous."""
+    permanent = mechanism.f / 2 + (1 - mechanism.f) * bit
+    if isinstance(mechanism, RAPPOR):
+        return permanent * mechanism.q + (1 - permanent) * mechanism.p
+    return permanent
+
+
+@pytest.mark.parametrize("value", [0, 1, -7, 123456])
+def test_the_filter_is_the_digest(value):
+    digest = hashlib.md5(str(value).encode()).digest()
+    expected = {digest[i] % 20 for i in range(4)}
+    assert set(np.flatnonzero(RAPPOR().bloom([value])).tolist()) == expected
+    assert RAPPOR().bloom(value).sum() == len(expected)
+
+
+def test_the_tested_pair_differs_in_six_bits():
+    assert (RAPPOR().bloom([1]) != RAPPOR().bloom([0])).sum() == 6
+
+
+@pytest.mark.parametrize("mechanism", [*SMALL, RAPPOR(), OneTimeRAPPOR()])
+def test_every_bit_has_its_rate(mechanism):
+    """Binomial a bit, false alarm 1e-6 together; the rate of the other state is rejected."""
+    runs = 60_000
+    seen = mechanism([3], runs, np.random.default_rng(7)).sum(axis=0, dtype=int)
+    bloom = mechanism.bloom([3])
+    right = [stats.binomtest(int(n), runs, responses(mechanism, b)).pvalue for n, b in zip(seen, bloom, strict=True)]
+    wrong = [
+        stats.binomtest(int(n), runs, responses(mechanism, not b)).pvalue for n, b in zip(seen, bloom, strict=True)
+    ]
+    assert min(right) * len(right) > 1e-6
+    assert max(wrong) < 1e-12
+
+
+@pytest.mark.parametrize("mechanism", SMALL)
+def test_likelihood_and_loss_by_enumeration(mechanism):
+    x, y = next(
+        (x, y) for x, y in itertools.combinations(range(50), 2) if (mechanism.bloom(x) != mechanism.bloom(y)).sum() == 4
+    )
+    outputs = np.array(list(itertools.product((0, 1), repeat=6)))
+    laws = []
+    for value in (x, y):
+        rates = [responses(mechanism, bit) for bit in mechanism.bloom(value)]
+        law = [math.prod(r if bit else 1 - r for r, bit in zip(rates, row, strict=True)) for row in outputs]
+        np.testing.assert_allclose(np.exp(mechanism.log_likelihood(outputs, [value])), law, rtol=1e-12)
+        laws.append(law)
+    wanted, found = loss_distribution(*laws), mechanism.exact_loss(pair_of(x, y))
+    np.testing.assert_allclose(found.loss, wanted.loss, atol=1e-11)
+    np.testing.assert_allclose(found.probability, wanted.probability, rtol=1e-11)
+    # Four bits are as many as two hash functions can tell apart: the promise is reached.
+    assert found.maximum == pytest.approx(mechanism.claim.epsilon, rel=1e-12)
+
+
+def test_the_promises_of_the_paper():
+    """Theorem 1 for the permanent response, theorem 2 for one report."""
+    assert OneTimeRAPPOR().claim.epsilon == pytest.approx(2 * 4 * math.log((1 - 0.95 / 2) / (0.95 / 2)), rel=1e-12)
+    b = 0.375 + 0.25 * 0.55
+    a = 0.375 + 0.25 * 0.45
+    assert RAPPOR().claim.epsilon == pytest.approx(4 * math.log(b * (1 - a) / (a * (1 - b))), rel=1e-12)
+
+
+@given(st.integers(-1000, 1000), st.integers(-1000, 1000), st.floats(0.05, 0.95), st.integers(1, 16))
+def test_no_two_values_break_the_promise(x, y, f, hashes):
+    for mechanism in (OneTimeRAPPOR(f, hashes, 32), RAPPOR(f, hashes, 32)):
+        law = mechanism.exact_loss(pair_of(x, y))
+        assert max(law.maximum, law.reverse().maximum) <= mechanism.claim.epsilon * (1 + 1e-9)
+        assert law.probability.sum() == pytest.approx(1, rel=1e-9)
+
+
+def test_reports_are_bits():
+    reports = RAPPOR()([1], 500, np.random.default_rng(1))
+    assert reports.dtype == np.int8
+    assert set(np.unique(reports)) == {0, 1}
+    assert np.isneginf(RAPPOR().log_likelihood(np.full((1, 20), 2), [1])).all()
+
+
+@pytest.mark.parametrize(
+    ("make", "error", "message"),
+    [
+        (lambda: OneTimeRAPPOR(f=0.0), ValueError, "f must be between 0 and 1, got 0.0"),
+        (lambda: RAPPOR(f=1), ValueError, "f must be between 0 and 1, got 1"),
+        (lambda: RAPPOR(hashes=17), ValueError, "hashes must be from 1 to 16, got 17"),
+        (lambda: RAPPOR(bits=0), ValueError, "bits must be from 1 to 65536, got 0"),
+        (lambda: OneTimeRAPPOR(bits=2.5), TypeError, "bits must be an integer, got 2.5"),
+        (lambda: RAPPOR(p=0.6, q=0.5), ValueError, "p and q must have 0 <= p < q <= 1, got 0.6 and 0.5"),
+        (lambda: RAPPOR().bloom([1, 2]), ValueError, "value must be one whole number, got [1.0, 2.0]"),
+        (lambda: RAPPOR()([0.5], 1, np.random.default_rng(1)), ValueError, "value must be one whole number, got [0.5]"),
+        (lambda: RAPPOR()([1], 1, None), TypeError, "rng must be a numpy Generator, got None"),
+        (
+            lambda: RAPPOR().log_likelihood([[0, 1]], [1]),
+            ValueError,
+            "outputs must be rows of 20 bits, got shape (1, 2)",
+        ),
+    ],
+)
+def test_bad_input_is_refused_in_one_line(make, error, message):
+    with pytest.raises(error) as caught:
+        make()
+    assert str(caught.value) == message

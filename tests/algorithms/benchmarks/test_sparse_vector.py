@@ -1,0 +1,373 @@
+"""SVT1 to SVT6: the published algorithms as slow loops over the same noise, and laws that add up."""
+
+from __future__ import annotations
+
+import itertools
+import math
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy import integrate, special, stats
+
+from algorithms.benchmarks import sparse_vector
+from algorithms.benchmarks.numeric_vector import SVT3, NumericalSVT, SVT34Parallel
+from algorithms.benchmarks.sparse_vector import SVT1, SVT2, SVT4, SVT5, SVT6
+from algorithms.noise import Laplace
+from audit.neighbors import NeighborPair
+
+CODES = [SVT1(0.8), SVT1(0.8, 0.5, 2), SVT2(0.8, 1.0, 3), SVT4(0.8, 1.5, 2), SVT5(0.8), SVT6(0.8)]
+NUMERIC = [SVT3(0.8, 1.0, 2), NumericalSVT(0.8, 0.5, 2)]
+ANSWERS = np.array([1.0, 2.5, 0.0, 1.0, 4.0])
+
+
+def pair_of(x, y):
+    return NeighborPair.declared(np.array(x), np.array(y), "add_remove")
+
+
+@pytest.fixture
+def scripted(monkeypatch):
+    """Replace the sampler by one that keeps the noise it hands out, under its scale and width."""
+    given_out = {}
+
+    def sample(self, size, rng):
+        noise = rng.normal(0, 3, size)
+        given_out.setdefault((self.scale, size[1]), []).append(noise.copy())
+        return noise
+
+    monkeypatch.setattr(Laplace, "sample", sample)
+    return given_out
+
+
+def literal(answers, level, noise, *, threshold, limit, renewed=()):
+    """One run: answers with their noise against a noisy threshold, until `limit` are above.
+
+    `renewed` holds what the noise of the threshold becomes after each answer above.
+    """
+    renewed, codes = iter(renewed), []
+    count = 0
+    for answer, own in zip(answers, noise, strict=True):
+        if count == limit:
+            codes.append(-1)
+        elif answer + own >= threshold + level:
+            codes.append(1)
+            count += 1
+            level = next(renewed, level)
+        else:
+            codes.append(0)
+    return codes
+
+
+# The publications, slowly
+
+
+@pytest.mark.parametrize(
+    ("mechanism", "level_scale", "scale", "limit"),
+    [
+        (SVT1(0.1, 0.5, 2), 20, 80, 2),
+        (SVT4(0.1, 1.5, 2), 40, 40 / 3, 2),
+        (SVT6(0.1, 0.5), 20, 20, None),
+        (SVT5(0.1, 0.5), 20, None, None),
+    ],
+)
+def test_codes_are_those_of_the_loop(mechanism, level_scale, scale, limit, scripted, monkeypatch):
+    monkeypatch.setattr(sparse_vector, "chunks", lambda size, cells: [slice(0, 30), slice(30, size)])
+    codes = mechanism(ANSWERS, 50, np.random.default_rng(1))
+    (levels,) = [np.concatenate(parts)[:, 0] for (s, width), parts in scripted.items() if width == 1]
+    noise = np.zeros((50, 5))
+    if scale is not None:
+        (noise,) = [np.concatenate(parts) for (_, width), parts in scripted.items() if width == 5]
+    wanted = [(level_scale, 1)] if scale is None else [(level_scale, 1), (scale, 5)]
+    assert sorted(scripted, key=lambda drawn: drawn[1]) == [pytest.approx(one) for one in wanted]
+    for run in range(50):
+        wanted = literal(ANSWERS, levels[run], noise[run], threshold=mechanism.threshold, limit=limit)
+        assert codes[run].tolist() == wanted
+    assert len(np.unique(codes, axis=0)) > 4
+
+
+def test_the_second_renews_the_noise_of_the_threshold(scripted):
+    mechanism = SVT2(0.1, 0.5, 3)
+    codes = mechanism(ANSWERS, 200, np.random.default_rng(1))
+    assert set(scripted) == {(60.0, 3), (120.0, 5)}  # 2 c / epsilon and 4 c / epsilon
+    (levels,), (noise,) = scripted[60.0, 3], scripted[120.0, 5]
+    for run in range(200):
+        wanted = literal(ANSWERS, levels[run, 0], noise[run], threshold=0.5, limit=3, renewed=levels[run, 1:])
+        assert codes[run].tolist() == wanted
+    assert (codes == -1).any()
+    unrenewed = [literal(ANSWERS, z[0], own, threshold=0.5, limit=3) for z, own in zip(levels, noise, strict=True)]
+    assert codes.tolist() != unrenewed
+
+
+@pytest.mark.parametrize("mechanism", [SVT3(0.1, 0.5, 2), NumericalSVT(0.1, 0.5, 2)])
+def test_numeric_answers_are_those_of_the_loop(mechanism, monkeypatch):
+    """The third releases the answer that it compared; the numerical one draws it again."""
+    handed = []
+
+    def sample(self, size, rng):
+        noise = rng.normal(0, 3, size)
+        handed.append((self.scale, noise.copy()))
+        return noise
+
+    monkeypatch.setattr(Laplace, "sample", sample)
+    released = mechanism(ANSWERS, 100, np.random.default_rng(1))
+    (scale, noise), (level_scale, levels), *again = handed
+    expected = [40, 20] if isinstance(mechanism, SVT3) else [120, 30, 60]
+    assert [scale, level_scale, *(s for s, _ in again)] == pytest.approx(expected)
+    told = again[0][1] if again else noise
+    for run in range(100):
+        codes = literal(ANSWERS, levels[run, 0], noise[run], threshold=0.5, limit=2)
+        assert released[run, 0].tolist() == codes
+        answers = [a + t if code == 1 else 0 for a, t, code in zip(ANSWERS, told[run], codes, strict=True)]
+        assert released[run, 1].tolist() == answers
+
+
+def test_side_by_side_is_the_third_and_the_fourth():
+    both = SVT34Parallel(0.5, 1.0, 2)
+    released, rng = both(ANSWERS, 50, np.random.default_rng(4)), np.random.default_rng(4)
+    np.testing.assert_array_equal(released[:, :2], SVT3(0.5, 1.0, 2)(ANSWERS, 50, rng))
+    np.testing.assert_array_equal(released[:, 2], SVT4(0.5, 1.0, 2)(ANSWERS, 50, rng))
+    for data in (ANSWERS, ANSWERS + 1):
+        parts = both.numeric.log_likelihood(released[:, :2], data) + both.codes.log_likelihood(released[:, 2], data)
+        np.testing.assert_array_equal(both.log_likelihood(released, data), parts)
+
+
+# Laws
+
+
+def rows(queries):
+    return np.array(list(itertools.product((-1, 0, 1), repeat=queries)))
+
+
+@pytest.mark.parametrize("mechanism", CODES)
+@pytest.mark.parametrize("answers", [[1.0], [1.0, 1.0, 1.0], [0.0, 3.0, 1.0, -7.5], [90.0, -60.0, 1.0]])
+def test_probabilities_of_all_rows_add_up_to_one(mechanism, answers):
+    log_probability = mechanism.log_likelihood(rows(len(answers)), answers)
+    assert special.logsumexp(log_probability) == pytest.approx(0, abs=1e-12)
+
+
+def test_rows_that_cannot_be_released_have_no_probability():
+    impossible = [[1, 0, 0], [-1, 0, 1], [0, -1, -1], [0, 1, 1], [0, 2, 0], [0, 0.5, 0], [math.nan, 0, 0]]
+    assert np.isneginf(SVT1(0.5).log_likelihood(np.array(impossible), [1, 1, 1])).all()
+    assert np.isfinite(SVT1(0.5).log_likelihood([[1, -1, -1], [0, 1, -1], [0, 0, 0]], [1, 1, 1])).all()
+    assert np.isneginf(SVT6(0.5).log_likelihood([[1, -1, -1]], [1, 1, 1])).all()
+
+
+def test_renewed_noise_makes_independent_parts():
+    """Of SVT2, what follows an answer above is a run of its own with one positive less to go."""
+    mechanism = SVT2(0.8, 1.0, 2)
+    one = SVT1(0.8, 1.0, 1)  # scales 2.5 and 5, where SVT2 with two positives has 5 and 10
+    half = SVT1(0.4, 1.0, 1)
+    assert (
+        (half.level_noise, half.answer_noise)
+        == (mechanism.level_noise, mechanism.answer_noise)
+        != (
+            one.level_noise,
+            one.answer_noise,
+        )
+    )
+    whole = mechanism.log_likelihood([[0, 1, 0, 1], [1, 0, 0, 0]], [1, 2, 0, 1])
+    first = [half.log_likelihood([[0, 1]], [1, 2])[0], half.log_likelihood([[1]], [1])[0]]
+    rest = [half.log_likelihood([[0, 1]], [0, 1])[0], half.log_likelihood([[0, 0, 0]], [2, 0, 1])[0]]
+    np.testing.assert_allclose(whole, np.add(first, rest), rtol=1e-12)
+
+
+@pytest.mark.parametrize("mechanism", NUMERIC)
+def test_densities_integrate_to_one(mechanism):
+    """Over both answers of two queries, and the rows of codes; points at the kinks, 60 scales of tail."""
+    answers = [1.0, 3.0]
+    reach = 60 * mechanism.release_noise.scale
+    ends = np.concatenate([[-reach], np.linspace(-60, 60, 41), [0.5, 1.0, 3.0], [reach]])
+    ends.sort()
+    nodes, weights = np.polynomial.legendre.leggauss(12)
+    half = np.diff(ends) / 2
+    points = (ends[:-1, None] + half[:, None] * (1 + nodes)).ravel()
+    weight = (half[:, None] * weights).ravel()
+    empty = mechanism.log_likelihood([[[0, 0], [0, 0]]], answers)
+    total = np.exp(empty[0])
+    for query in (0, 1):
+        outputs = np.zeros((points.size, 2, 2))
+        outputs[:, 0, query], outputs[:, 1, query] = 1, points
+        total += (np.exp(mechanism.log_likelihood(outputs, answers)) * weight).sum()
+    both = np.zeros((points.size, points.size, 2, 2))
+    both[..., 0, :] = 1
+    both[..., 1, 0], both[..., 1, 1] = points[:, None], points
+    density = np.exp(mechanism.log_likelihood(both.reshape(-1, 2, 2), answers)).reshape(points.size, -1)
+    total += weight @ density @ weight
+    # The density of two answers has a kink where they are equal, which no panel edge follows.
+    assert total == pytest.approx(1, abs=2e-5)
+
+
+@pytest.mark.parametrize("released", [-4000.0, -3.0, 0.2, 1.0, 2.6, 9.0, 5000.0])
+def test_density_of_the_third_is_an_integral_over_the_threshold(released):
+    mechanism = SVT3(0.8, 0.5, 1)
+    answers = [1.0, 3.0, 0.0]
+    found = mechanism.log_likelihood([[[0, 0, 1], [0, 0, released]]], answers)[0]
+    top = released - 0.5
+
+    def log_cdf(x):
+        return x / 2.5 - math.log(2) if x < 0 else math.log1p(-math.exp(-x / 2.5) / 2)
+
+    def joint(z):
+        return math.exp(-abs(z) / 2.5 + sum(log_cdf(z + 0.5 - a) for a in answers[:2])) / 5
+
+    if top < -100:  # exp(3 z / 2.5) all the way, integrated by hand
+        log_mass = 3 * top / 2.5 - 3 / 2.5 - math.log(5 * 2 * 2 * 3 / 2.5)
+    else:
+        end = min(top, 100.0)  # beyond, the threshold's noise has a probability of 1e-18
+        kinks = sorted(k for k in {0.0, 0.5, 2.5, end, *np.arange(-100.0, 100.0, 10.0).tolist()} if k <= end)
+        pieces = (integrate.quad(joint, *piece, epsrel=1e-12)[0] for piece in itertools.pairwise(kinks))
+        log_mass = math.log(sum(pieces))
+    log_noise = -abs(released) / 2.5 - math.log(5)
+    assert found == pytest.approx(log_mass + log_noise, rel=1e-9)
+
+
+def test_an_answer_that_was_not_released_has_no_density():
+    mechanism = NumericalSVT(0.8)
+    assert np.isneginf(mechanism.log_likelihood([[[0, 1], [0.1, 2.0]]], [1, 1]))
+    assert np.isneginf(mechanism.log_likelihood([[[1, -1], [2.0, 0.1]]], [1, 1]))
+    assert np.isneginf(mechanism.log_likelihood([[[1, 1], [2.0, 0.1]]], [1, 1]))
+    assert np.isfinite(mechanism.log_likelihood([[[1, -1], [2.0, 0.0]]], [1, 1]))
+
+
+@pytest.mark.parametrize("mechanism", NUMERIC)
+def test_numeric_samplers_follow_their_densities(mechanism):
+    """The first answer of two when it alone is released, in classes of its density; false alarm 1e-6 each."""
+    answers, runs = [1.0, 3.0], 40_000
+    released = mechanism(answers, runs, np.random.default_rng(8))
+    alone = released[(released[:, 0, 0] == 1) & (released[:, 0, 1] == 0)][:, 1, 0]
+    edges = np.array([-100.0, 0.0, 2.0, 4.0, 6.0, 9.0, 100.0])
+
+    def p_value(data):
+        nodes, weights = np.polynomial.legendre.leggauss(20)
+        ends = np.unique(np.concatenate([edges, np.linspace(-100, 100, 81), [0.5, 1.0, 3.0]]))
+        half = np.diff(ends) / 2
+        points = (ends[:-1] + half)[:, None] + half[:, None] * nodes
+        outputs = np.zeros((points.size, 2, 2))
+        outputs[:, 0, 0], outputs[:, 1, 0] = 1, points.ravel()
+        density = np.exp(mechanism.log_likelihood(outputs, data)).reshape(points.shape)
+        classes, _ = np.histogram(ends[:-1] + half, edges, weights=(density * weights).sum(axis=1) * half)
+        expected = runs * np.append(classes, 1 - classes.sum())
+        observed = np.append(np.histogram(alone, edges)[0], runs - alone.size)
+        assert expected.min() > 20
+        return stats.chi2.sf(((observed - expected) ** 2 / expected).sum(), expected.size - 1)
+
+    assert p_value(answers) > 1e-6
+    assert p_value([2.0, 3.0]) < 1e-12  # negative control
+
+
+# Losses
+
+NEIGHBORS = st.lists(st.tuples(st.floats(-6, 6), st.floats(-1, 1)), min_size=1, max_size=5)
+
+
+@given(NEIGHBORS, st.floats(0.05, 3), st.integers(1, 3), st.floats(-3, 3))
+@settings(max_examples=40, deadline=None)
+def test_correct_ones_keep_their_promise_and_wrong_ones_their_bound(changes, epsilon, positives, threshold):
+    x, change = np.array(changes).T
+    pair = pair_of(x, x + change)
+    bounds = {
+        SVT1(epsilon, threshold, positives): epsilon,
+        SVT2(epsilon, threshold, positives): epsilon,
+        SVT4(epsilon, threshold, positives): epsilon * (1 + 6 * positives) / 4,
+        SVT6(epsilon, threshold): epsilon * x.size / 2,
+    }
+    for mechanism, bound in bounds.items():
+        law = mechanism.exact_loss(pair)
+        assert max(law.maximum, law.reverse().maximum) <= bound * (1 + 1e-9) + 1e-9
+        assert law.probability.sum() == pytest.approx(1, abs=1e-12)
+
+
+def test_losses_grow_towards_their_bounds():
+    """SVT4 comes near (1 + 6 c) / 4 and SVT6 passes its claim, with more queries."""
+    fourth = [SVT4(0.1).exact_loss(pair_of([1] * n, [2] * (n - 1) + [0])).maximum for n in (4, 12, 24)]
+    assert fourth == sorted(fourth)
+    assert 0.1749 < fourth[-1] < 0.175 + 1e-12
+    sixth = [SVT6(0.1).exact_loss(pair_of([1] * n, [2] * (n // 2) + [0] * (n // 2))).maximum for n in (2, 6, 12)]
+    assert sixth == sorted(sixth)
+    assert sixth[0] < 0.1 < 0.2 < sixth[1]
+
+
+def test_one_positive_makes_the_second_the_first():
+    pair = pair_of([1, 1, 1], [2, 0, 2])
+    first, second = SVT1(0.7).exact_loss(pair), SVT2(0.7).exact_loss(pair)
+    np.testing.assert_allclose(first.loss, second.loss, rtol=1e-9)
+
+
+def test_no_loss_is_tabulated_where_it_would_be_too_large(monkeypatch):
+    assert sparse_vector.OUTCOMES == 4096
+    assert SVT6(1.0).exact_loss(pair_of([1] * 13, [2] * 13)) is None
+    monkeypatch.setattr(sparse_vector, "OUTCOMES", 32)
+    assert SVT6(1.0).exact_loss(pair_of([1] * 5, [2] * 5)) is not None
+    assert SVT6(1.0).exact_loss(pair_of([1] * 6, [2] * 6)) is None
+    assert SVT1(1.0).exact_loss(pair_of([1] * 31, [2] * 31)) is not None
+    assert SVT1(1.0).exact_loss(pair_of([1] * 32, [2] * 32)) is None
+    assert SVT1(1.0).exact_loss(pair_of([1e9, 1], [1e9, 2])) is None
+    assert SVT5(1.0).exact_loss(pair_of([1e9, 1], [1e9, 2])) is not None  # no integral is needed
+    assert SVT3(1.0).exact_loss(pair_of([1], [2])) is None
+
+
+def test_the_fifth_near_and_far():
+    """Interval probabilities of the threshold's noise, also far out on either side."""
+    mechanism = SVT5(1.0, 0.0)
+    for low, high in [(30.0, 31.0), (-31.0, -30.0), (-1.0, 2.0), (0.0, 0.5)]:
+        found = mechanism.log_likelihood([[0, 1]], [low, high])[0]
+        mass = integrate.quad(stats.laplace(scale=2).pdf, low, high, points=[0] if low < 0 < high else None)[0]
+        assert found == pytest.approx(math.log(mass), rel=1e-9)
+
+
+# Bad input
+
+
+@pytest.mark.parametrize(
+    ("make", "error", "message"),
+    [
+        (lambda: SVT1(-1.0), ValueError, "epsilon must be positive and finite, got -1.0"),
+        (lambda: SVT6(math.nan), ValueError, "epsilon must be positive and finite, got nan"),
+        (lambda: SVT1("1"), TypeError, "epsilon must be a number, got '1'"),
+        (lambda: SVT6(1.0, math.inf), ValueError, "threshold must be finite, got inf"),
+        (lambda: SVT1(1.0, positives=0), ValueError, "positives must be at least 1, got 0"),
+        (lambda: SVT2(1.0, positives=1.5), TypeError, "positives must be an integer, got 1.5"),
+        (lambda: SVT4(1.0, positives=True), TypeError, "positives must be an integer, got True"),
+        (lambda: SVT34Parallel(1.0, positives=0), ValueError, "positives must be at least 1, got 0"),
+        (lambda: SVT1(1.0)([], 3, _rng()), ValueError, "queries must be one answer each, at least one, got shape (0,)"),
+        (
+            lambda: SVT1(1.0).log_likelihood([0, 1], [1, 1]),
+            ValueError,
+            "outputs must be rows of 2 codes, got shape (2,)",
+        ),
+        (
+            lambda: SVT5(1.0).log_likelihood([[0, 1]], [1]),
+            ValueError,
+            "outputs must be rows of 1 codes, got shape (1, 2)",
+        ),
+        (
+            lambda: SVT3(1.0).log_likelihood([[0, 1]], [1, 1]),
+            ValueError,
+            "outputs must be 2 rows of 2 numbers each, got shape (1, 2)",
+        ),
+        (
+            lambda: SVT34Parallel(1.0).log_likelihood(np.zeros((4, 2, 2)), [1, 1]),
+            ValueError,
+            "outputs must be 3 rows of numbers each, got shape (4, 2, 2)",
+        ),
+        (
+            lambda: SVT1(1.0).log_likelihood([[0, 1]], [1e9, 1]),
+            ValueError,
+            "answers must be near enough for 16384 panels, got 3.33e+08",
+        ),
+        (
+            lambda: SVT6(1.0).exact_loss(pair_of([1], [1, 2])),
+            ValueError,
+            "the two databases must answer the same queries, got 1 and 2",
+        ),
+    ],
+)
+def test_bad_input_is_refused_in_one_line(make, error, message):
+    with pytest.raises(error) as caught:
+        make()
+    assert str(caught.value) == message
+
+
+def _rng():
+    return np.random.default_rng(1)

@@ -1,0 +1,339 @@
+"""Bottom-up from files to a release: weights and totals read right, tables that add up, whole or not there at all."""
+
+from __future__ import annotations
+
+import csv
+import json
+import shutil
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from algorithms.bottom_up import BottomUp, PublishedTotals, WeightedBottomUp
+from algorithms.bottom_up import release as release_module
+from algorithms.bottom_up.intake import read_published, read_units
+from algorithms.bottom_up.release import release
+from algorithms.bottom_up.weighted import UNITS, round_units, units_of
+from algorithms.hierarchy import Hierarchy
+from algorithms.schema import Schema
+from algorithms.tables.frames import Frame
+from audit import cli
+
+DONE, USAGE = 0, 2
+SCHEMA = Schema({"sex": ("female", "male"), "age": ("0-17", "18+")})
+AREAS = ["state", "county"]
+FILES = ["ledger.txt", "level_0.csv", "level_1.csv", "level_2.csv", "release.json"]
+TREE = Hierarchy.from_codes(["A", "A", "B"], ["1", "2", "1"])
+COUNTS = np.array([[9, 4, 0, 7], [1, 0, 3, 2], [20, 1, 2, 5]])  # states 26 and 28
+
+
+def persons(weights=None):
+    """Each person of `COUNTS` once, shuffled."""
+    rows = [
+        (*TREE.label(leaf).split(" / "), SCHEMA.attributes["sex"][cell // 2], SCHEMA.attributes["age"][cell % 2])
+        for leaf, counts in enumerate(COUNTS)
+        for cell, people in enumerate(counts)
+        for _ in range(people)
+    ]
+    frame = pd.DataFrame(rows, columns=["STATE", "county", "sex", "age"])
+    if weights is not None:
+        frame["weight"] = weights
+    return frame.sample(frac=1, random_state=1)
+
+
+def rows_of(path):
+    with path.open(encoding="utf-8", newline="") as file:
+        return list(csv.DictReader(file))
+
+
+@pytest.fixture(scope="module")
+def written(tmp_path_factory):
+    tmp_path = tmp_path_factory.mktemp("files")
+    persons().to_csv(tmp_path / "persons.csv", index=False)
+    persons(np.linspace(0.5, 3, COUNTS.sum())).to_parquet(tmp_path / "sample.parquet")
+    (tmp_path / "spec.json").write_text(json.dumps({"attributes": {k: list(v) for k, v in SCHEMA.attributes.items()}}))
+    (tmp_path / "totals.csv").write_text("State,COUNT\nA,26\nB,29\n")
+    (tmp_path / "geo.csv").write_text("state,county\nA,1\nA,2\nB,1\nB,2\n")
+    wide = {f"a{place}": {"maxval": 8} for place in range(11)}
+    (tmp_path / "vast.json").write_text(json.dumps({"attributes": wide}))
+    large = {"b": {"maxval": 0}} | {name: wide[name] for name in list(wide)[:7]}
+    (tmp_path / "large.json").write_text(json.dumps({"attributes": large}))
+    return tmp_path
+
+
+@pytest.fixture
+def files(written, tmp_path):
+    return shutil.copytree(written, tmp_path / "given")
+
+
+def command(files, *more, data="persons.csv", epsilon="2"):
+    words = ["release", "bottom-up", "--data", str(files / data), "--areas", "state,county", "--epsilon", epsilon]
+    with pytest.raises(SystemExit) as ended:
+        cli.main([*words, "--spec", str(files / "spec.json"), "--out", str(files / "out"), *more])
+    return ended.value.code
+
+
+# From files to counts
+
+
+def test_weights_are_added_up_exactly_whatever_their_order():
+    rng = np.random.default_rng(3)
+    weights = np.append(rng.uniform(0, 3, COUNTS.sum() - 1), 3.0)
+    frame = persons(weights)
+    listed = Frame({"state": ["A", "A", "B", "C"], "county": ["1", "2", "1", "1"]})
+    tree, units = read_units(frame, SCHEMA, AREAS, weight="WEIGHT", largest=np.float64(3), places=listed)
+    assert [tree.label(leaf) for leaf in range(4)] == ["A / 1", "A / 2", "B / 1", "C / 1"]
+    cells = np.repeat(np.arange(COUNTS.size), COUNTS.reshape(-1))
+    assert np.array_equal(units[:3], units_of(np.column_stack([cells, weights]), COUNTS.shape, 3))
+    assert units[3].tolist() == [0] * 4
+
+
+@pytest.mark.slow
+def test_weights_of_billions_of_people_are_read():
+    frame = Frame(
+        {"state": ["A"] * 3, "county": ["1"] * 3, "sex": ["male"] * 3, "age": ["0-17"] * 3, "w": [2.0**31] * 3}
+    )
+    _, units = read_units(frame, SCHEMA, AREAS, weight="w", largest=2**31)
+    assert round_units(units).tolist() == [[0, 0, 3 * 2**31, 0]]
+
+
+def test_published_totals_are_of_the_level_of_their_columns():
+    states = read_published(Frame({"STATE": ["B"], "count": ["29.0"]}), AREAS, TREE, tolerance=1)
+    assert (states.level, states.tolerance) == (1, 1)
+    assert np.array_equal(states.totals, [np.nan, 29], equal_nan=True)
+    counties = Frame({"county": ["2", "1"], "state": ["A", "B"], "count": [6, 28]})
+    assert np.array_equal(read_published(counties, AREAS, TREE).totals, [np.nan, 6, 28], equal_nan=True)
+    assert read_published(Frame({"n": [54]}), AREAS, TREE, count="n").totals.tolist() == [54]
+
+
+# The release
+
+
+def test_tables_of_all_levels_hold_all_margins(tmp_path):
+    mechanism = BottomUp(1.0, TREE, SCHEMA)
+    made = release(mechanism, COUNTS, out=tmp_path / "out", rng=np.random.default_rng(5), areas=AREAS, listed=True)
+    assert sorted(path.name for path in (tmp_path / "out").iterdir()) == FILES
+    assert np.array_equal(made.cells, mechanism(COUNTS, 1, np.random.default_rng(5))[0])
+    for level, names in enumerate((["total"], ["A", "B"], ["A / 1", "A / 2", "B / 1"])):
+        rows = rows_of(tmp_path / "out" / f"level_{level}.csv")
+        assert len(rows) == len(names) * 9
+        found = {(row["AREA"], row["sex"], row["age"]): int(row["COUNT"]) for row in rows}
+        tables = mechanism.tables(made.cells)[TREE.level(level)].reshape(-1, 2, 2)
+        for area, table in zip(names, tables, strict=True):
+            assert found[area, "", ""] == table.sum()
+            assert found[area, "male", ""] == table[1].sum()
+            assert found[area, "", "0-17"] == table[:, 0].sum()
+            assert found[area, "female", "18+"] == table[0, 1]
+    about = json.loads((tmp_path / "out" / "release.json").read_text())
+    assert about["noise"].endswith("not to be published")
+    assert about["promise"] == {"kind": "pure", "epsilon": 1.0, "relation": "add_remove"}
+    assert about["levels"] == {"root": 1, "state": 2, "county": 3}
+    assert "no invariant" in (tmp_path / "out" / "ledger.txt").read_text()
+
+
+def test_the_command_releases_with_secure_noise(files, capsys):
+    assert command(files) == DONE
+    told = capsys.readouterr().out
+    assert "epsilon 2 (add/remove): one person added or removed" in told
+    assert "27 rows" not in told
+    assert "54 rows in 3 levels, with secure noise" in told
+    assert "Which areas there are was read from the data" in told
+    assert json.loads((files / "out" / "release.json").read_text())["noise"].startswith("secure")
+
+
+def test_areas_whose_published_totals_are_not_the_data_s_are_left_out(files, capsys):
+    more = ["--totals", str(files / "totals.csv"), "--geo", str(files / "geo.csv"), "--seed", "3"]
+    assert command(files, *more) == DONE
+    assert "1 area was left out" in capsys.readouterr().out
+    assert rows_of(files / "out" / "level_0.csv") == []
+    assert {row["AREA"] for row in rows_of(files / "out" / "level_2.csv")} == {"A / 1", "A / 2"}
+    states = rows_of(files / "out" / "level_1.csv")
+    totals = [float(row["COUNT"]) for row in states if not row["sex"] and not row["age"]]
+    assert totals == pytest.approx([26])
+    about = json.loads((files / "out" / "release.json").read_text())
+    assert about["promise"] == {"kind": "pure", "epsilon": 2.0, "relation": "add_remove"} | {
+        "relative_to": "published totals"
+    }
+    assert about["published_totals"] == {"level": 1, "tolerance": 0, "not_reported": ["B"]}
+    assert about["areas"] == "from a public list"
+
+
+def test_a_weighted_sample_is_released_with_its_sensitivity(files, capsys):
+    more = ["--weight", "weight", "--largest-weight", "3.5", "--noise", "inverse-cdf", "--seed", "1"]
+    assert command(files, *more, "--totals", str(files / "totals.csv"), "--tolerance", "90", data="sample.parquet") == 0
+    told = capsys.readouterr().out
+    assert "sensitivity              4 in one of 12 cells" in told
+    assert "epsilon 0.5 a person (inverse distribution function, 53 bits)" in told
+    assert "does not keep the promise: no noise beyond 73 occurs" in told
+    assert "Weighted counts were rounded" in told
+    assert "0 areas were left out" in told
+    first = "covers nobody who is added or removed, for every area has a published total; one record of weight 3.5 or "
+    assert told.startswith(
+        f"promise                  epsilon 2 (add/remove): {first}less moved within an area costs up to 4"
+    )
+    about = json.loads((files / "out" / "release.json").read_text())
+    assert (about["largest_weight"], about["sensitivity"], about["noise_epsilon"]) == (3.5, 4, 0.5)
+
+
+def test_a_promise_relative_to_some_totals_covers_the_others():
+    known = PublishedTotals(1, np.array([26, np.nan]))
+    made = release(BottomUp(1.0, TREE, SCHEMA, published=known), COUNTS, rng=np.random.default_rng(0))
+    first = made.ledger.splitlines()[0]
+    assert first.endswith("epsilon 1 (add/remove): one person added or removed, relative to the published totals")
+
+
+# Bad input
+
+
+@pytest.mark.parametrize(
+    ("more", "words"),
+    [
+        (["--epsilon", "0"], "epsilon must be positive and finite, got 0.0"),
+        (["--epsilon", "40", "--noise", "inverse-cdf"], "--noise inverse-cdf needs --seed: it can be simulated"),
+        (["--areas", ""], "--areas must name columns with commas between, such as state,county, got ''"),
+        (["--areas", "state,"], "--areas must name columns with commas between, such as state,county, got 'state,'"),
+        (["--spec", "vast.json"], "a release must have at most 50,000,000 rows, got 100,000,000,000 or more"),
+        (["--spec", "large.json"], "a release must have at most 50,000,000 rows, got 60,000,000 or more"),
+        (["--spec", "large.json", "--geo", "geo.csv"], "50,000,000 rows, got 80,000,000 or more"),
+        (
+            ["--epsilon", "1e-12", "--weight", "w", "--largest-weight", "4.5"],
+            "epsilon / ceil(largest weight) must be at least 1e-12, got 1e-12 / 5",
+        ),
+        (["--noise", "laplace"], "noise must be exact or inverse-cdf, got 'laplace'"),
+        (["--weight", "weight"], "--weight and --largest-weight go together"),
+        (["--largest-weight", "3"], "--weight and --largest-weight go together"),
+        (["--weight", "w", "--largest-weight", "3", "--count", "n"], "--weight goes without --count"),
+        (["--weight", "w", "--largest-weight", "-3"], "largest weight must be above 0 and at most 2**31, got -3.0"),
+        (
+            ["--weight", "w", "--largest-weight", "3"],
+            "data must have the columns state, county, sex, age, w; w missing",
+        ),
+        (
+            ["--weight", "sex", "--largest-weight", "3"],
+            "columns of data must be different, got state, county, sex, age, sex",
+        ),
+        (["--tolerance", "2"], "--tolerance goes with --totals"),
+        pytest.param(["--areas", "state,district"], "district missing", marks=pytest.mark.slow),
+        (["--seed", "-1"], "seed must be 0 or more, got -1"),
+        (["--totals", "totals.txt"], "totals must be a .csv or .parquet file, got totals.txt"),
+    ],
+)
+def test_the_command_refuses_in_one_line_and_writes_nothing(files, capsys, more, words):
+    more = [str(files / word) if (files / word).is_file() else word for word in more]
+    assert command(files, *more) == USAGE
+    told = capsys.readouterr()
+    assert words in told.err
+    assert told.err.count("\n") == 1
+    assert told.out == ""
+    assert not (files / "out").exists()
+
+
+@pytest.mark.parametrize(
+    ("weights", "words"),
+    [
+        ([1.0, 2.0, 3.5], "w must be above 0 and at most the largest weight 3; 1 row broke it, such as '3.5'"),
+        ([1.0, -2.0, 0.0], "w must be above 0 and at most the largest weight 3; 2 rows broke it, such as '-2.0'"),
+        (
+            [1.0, None, 2.0],
+            "w must be above 0 and at most the largest weight 3; 1 row broke it, such as a missing value",
+        ),
+        (["1", "x", "2"], "w must be above 0 and at most the largest weight 3; 1 row broke it, such as 'x'"),
+        ([1.0, np.nan, 2.0], "w must be above 0 and at most the largest weight 3; 1 row broke it, such as"),
+        ([1.0, np.inf, 2.0], "w must be above 0 and at most the largest weight 3; 1 row broke it, such as 'inf'"),
+        ([], "data must have one row at least, got none"),
+    ],
+)
+def test_bad_weights_are_refused(weights, words):
+    table = pd.DataFrame({"state": "A", "county": "1", "sex": "male", "age": "18+", "w": weights})
+    with pytest.raises(ValueError, match="data") as caught:
+        read_units(table, SCHEMA, AREAS, weight="w", largest=3)
+    assert words in str(caught.value)
+    assert "\n" not in str(caught.value)
+
+
+def test_too_many_people_and_no_data_are_refused():
+    frame = Frame(
+        {"state": ["A"] * 4, "county": ["1"] * 4, "sex": ["male"] * 4, "age": ["18+"] * 4, "w": [2.0**31] * 4}
+    )
+    with pytest.raises(ValueError, match=r"data: w must add up to less than 2\*\*33, got 8589934592"):
+        read_units(frame, SCHEMA, AREAS, weight="w", largest=2**31)
+    with pytest.raises(TypeError, match="data must be a file or a data frame, got int"):
+        read_units(5, SCHEMA, AREAS, weight="w", largest=3)
+
+
+@pytest.mark.parametrize(
+    ("table", "words"),
+    [
+        ({"state": ["A", "A"], "count": [26, 26]}, "totals must have one row for each area, got 'A' twice"),
+        ({"state": ["C"], "count": [26]}, "totals must be of areas of the data or of the list of areas, got 'C'"),
+        ({"county": ["1"], "count": [26]}, "totals must have the columns of outer areas too, got county"),
+        ({"state": ["A"], "count": [-1]}, "totals must be whole numbers of 0 or more, got '-1' of 'A'"),
+        ({"state": ["A"], "count": [2.5]}, "totals must be whole numbers of 0 or more, got '2.5' of 'A'"),
+        (
+            {"state": ["A", None], "count": [26, 28]},
+            "totals must have a code in state in every row, got a missing one",
+        ),
+        (
+            {"stat": ["A"], "count": [26]},
+            "totals must have columns of areas (state, county), or count alone for all together, got ['stat', 'count']",
+        ),
+        ({"state": ["A"], "count": [None]}, "totals must be whole numbers of 0 or more, got None of 'A'"),
+        (
+            {"state": ["A"], "people": [26]},
+            "totals must have the columns count; count missing, got ['state', 'people']",
+        ),
+        ({"state": np.array([], str), "count": np.array([], int)}, "totals must have one row at least, got none"),
+    ],
+)
+def test_bad_totals_are_refused(table, words):
+    with pytest.raises(ValueError, match="totals") as caught:
+        read_published(Frame(table), AREAS, TREE)
+    assert str(caught.value) == words
+
+
+def test_a_release_needs_names_and_room(monkeypatch, tmp_path):
+    rng = np.random.default_rng(0)
+    with pytest.raises(ValueError, match="a release needs a tree and a schema, so that its tables have names"):
+        release(BottomUp(1.0, TREE), COUNTS, rng=rng)
+    mechanism = BottomUp(1.0, TREE, SCHEMA)
+    with pytest.raises(ValueError, match="areas must name each of 2 levels below the root, got state"):
+        release(mechanism, COUNTS, rng=rng, areas=["state"])
+    clash = BottomUp(1.0, TREE, Schema({"Count": ("a", "b"), "age": ("0", "1")}))
+    with pytest.raises(ValueError, match=r"attributes must not be called AREA or COUNT, .* got 'Count'"):
+        release(clash, COUNTS, rng=rng)
+    many = BottomUp(1.0, TREE, Schema({f"a{place}": "x" for place in range(13)}))
+    with pytest.raises(ValueError, match=r"^a release must be of at most 12 attributes, got 13"):
+        release(many, [[1]] * 3, rng=None)  # before any noise
+    monkeypatch.setattr(release_module, "LARGEST_RELEASE", 53)
+    with pytest.raises(ValueError, match="a release must have at most 53 rows, got 54 or more"):
+        release(mechanism, COUNTS, out=tmp_path / "out", rng=rng)
+    assert not (tmp_path / "out").exists()
+
+
+def test_no_secure_release_has_noise_that_ends():
+    mechanism = BottomUp(40.0, TREE, SCHEMA, noise="inverse_cdf")
+    assert (mechanism(COUNTS, 1, "secure")[0] == COUNTS).all()  # the mechanism can be studied; a release would tell all
+    with pytest.raises(ValueError, match=r'^a secure release needs noise="exact", got \'inverse_cdf\''):
+        release(mechanism, COUNTS)
+
+
+def test_a_release_without_any_area_is_refused():
+    known = PublishedTotals(0, np.array([53]))
+    with pytest.raises(ValueError, match=r"^at least one area must be reported, got none that agrees"):
+        release(BottomUp(1.0, TREE, SCHEMA, published=known), COUNTS, rng=np.random.default_rng(0))
+
+
+def test_a_failed_write_leaves_nothing(tmp_path, monkeypatch):
+    monkeypatch.setattr(json, "dumps", lambda *_, **__: 1 / 0)
+    with pytest.raises(ZeroDivisionError):
+        release(BottomUp(1.0, TREE, SCHEMA), COUNTS, out=tmp_path / "out", rng=np.random.default_rng(0))
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_weighted_release_takes_rounded_counts():
+    sample = WeightedBottomUp(400.0, 2.0, COUNTS.shape, TREE, SCHEMA)
+    made = release(sample, COUNTS, rng=np.random.default_rng(0))
+    assert np.array_equal(made.cells, COUNTS)  # epsilon 200 a person: other noise has probability 1e-86
+    assert made.areas == ("level 1", "level 2")
+    assert UNITS == 2**20

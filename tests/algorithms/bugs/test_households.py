@@ -1,0 +1,98 @@
+"""The bugs planted in PHSafe: what each loses by its exact law, and that its runs follow that law."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, replace
+from functools import cache
+
+import numpy as np
+import pytest
+
+from algorithms.bugs.households import SharedNoise, TwoTauStability, UnitCountedTwice
+from algorithms.phsafe.budget import read_config
+from algorithms.phsafe.measurement import PHSafe
+from algorithms.phsafe.neighbors.worst import worst_pair
+from algorithms.phsafe.tabulation.tabulate import Tabulation, tabulation
+
+US = read_config("us")
+PH1, PH3, PH8 = ("PH1_num", "state_A-G"), ("PH3", "state_A-G"), ("PH8_denom", "state_A-G")
+SHARED = (("PH1_num", "usa_*"), ("PH1_num", "usa_A-G"))
+
+
+@dataclass(frozen=True)
+class Pair:
+    x: Tabulation
+    y: Tabulation
+
+
+@cache
+def tabulated(query, model, relation="add_remove"):
+    pair = worst_pair(*query, model, relation)
+    return Pair(*(tabulation(*data, config=US, validation="none") for data in (pair.x, pair.y)))
+
+
+@pytest.mark.parametrize(("query", "share"), [(PH1, 442 / 400), (PH3, 170 / 144)])
+def test_noise_for_two_tau_rows_breaks_the_promise_only_where_unrelated_units_change(query, share):
+    bug = TwoTauStability(US, [query])
+    assert bug.spent(tabulated(query, "API")) / bug.claim.budget == pytest.approx(share)
+    assert share > 1
+    for relation, most in (("add_remove", 1), ("replace_one", 2)):
+        assert bug.spent(tabulated(query, "DER", relation)) <= most * bug.claim.budget
+
+
+def test_noise_for_two_tau_rows_leaves_denominators_alone():
+    assert TwoTauStability(US, [PH8]).laws == PHSafe(US, [PH8]).laws
+    pure = replace(US, privacy_definition="puredp")
+    laws = [kind(pure, [PH1]).laws[PH1].epsilon for kind in (TwoTauStability, PHSafe)]
+    assert laws[0] / laws[1] == pytest.approx(22 / 20)
+
+
+def test_a_unit_counted_twice_costs_four_times_as_much():
+    pair = tabulated(PH8, "DER")
+    sound, bug = PHSafe(US, [PH8, PH3]), UnitCountedTwice(US, [PH8, PH3])
+    alone = UnitCountedTwice(US, [PH8])
+    assert alone.spent(pair) == pytest.approx(4 * PHSafe(US, [PH8]).spent(pair))
+    assert alone.spent(pair) / alone.claim.budget == pytest.approx(2)
+    people = [kind.vector(pair.x)[: -pair.x.counts[PH8].size] for kind in (sound, bug)]
+    np.testing.assert_array_equal(*people)
+
+
+def test_shared_noise_is_the_same_at_both_levels():
+    pair = tabulated(SHARED[1], "VAL")
+    bug, rng = SharedNoise(US, SHARED), np.random.default_rng(1)
+    noise = bug(pair.x, 1_000, rng) - bug.vector(pair.x)
+    np.testing.assert_array_equal(noise[:, :2], noise[:, 2:4])
+    sound = PHSafe(US, SHARED)(pair.x, 1_000, rng) - bug.vector(pair.x)
+    assert np.mean(sound[:, :2] == sound[:, 2:4]) < 0.05  # 1 in 1,000 by chance
+
+
+def test_shared_noise_has_a_witness_where_the_levels_change_differently():
+    pair = tabulated(SHARED[1], "VAL")
+    bug = SharedNoise(US, SHARED)
+    assert math.isinf(bug.spent(pair))
+    law = bug.exact_loss(pair)
+    assert law.infinite_mass == 1
+    outputs = bug(pair.x, 100, np.random.default_rng(2))
+    assert np.all(np.isfinite(bug.log_likelihood(outputs, pair.x)))
+    assert np.all(np.isneginf(bug.log_likelihood(outputs, pair.y)))
+
+
+def test_shared_noise_of_levels_that_change_alike_loses_what_one_of_them_does():
+    pair = tabulated(SHARED[1], "VAL")
+    same = Pair(pair.x, pair.x)
+    bug = SharedNoise(US, SHARED)
+    assert bug.spent(same) == 0
+    assert bug.exact_loss(same) is None
+    alone = SharedNoise(US, SHARED[1:])
+    assert alone.spent(pair) == pytest.approx(PHSafe(US, SHARED[1:]).spent(pair))
+    outputs = alone(pair.x, 50, np.random.default_rng(3))
+    np.testing.assert_allclose(
+        alone.log_likelihood(outputs, pair.x), PHSafe(US, SHARED[1:]).log_likelihood(outputs, pair.x)
+    )
+
+
+def test_shared_noise_exists_in_zero_concentrated_privacy_only():
+    pure = replace(US, privacy_definition="puredp")
+    with pytest.raises(ValueError, match="discrete Gaussian noise only, got puredp"):
+        SharedNoise(pure, SHARED)

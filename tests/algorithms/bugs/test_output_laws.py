@@ -1,0 +1,125 @@
+"""Exact losses of tables and single outputs, and what a known bug is."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+
+from algorithms.bugs.bug import Bug, UnboundedBug, check_integer
+from algorithms.bugs.output_laws import (
+    DISJOINT,
+    NO_LOSS,
+    Databases,
+    loss_of_cells,
+    loss_of_one_output,
+    loss_of_shift,
+    table_reach,
+    two_tables,
+)
+from algorithms.flaxman import GDPC
+from algorithms.noise import TwoTailedGeometric
+from audit.claims import PureDP
+from audit.exact import loss_distribution
+
+
+def pair(x, y):
+    return Databases(np.array(x), np.array(y))
+
+
+def geometric(epsilon):
+    return lambda outputs, count: TwoTailedGeometric(epsilon).logpmf(outputs - count)
+
+
+@pytest.mark.parametrize("epsilon", [0.2, 1.0, 4.0])
+@pytest.mark.parametrize(("x", "y"), [([5, 3], [6, 3]), ([5, 3], [6, 1]), ([0], [9])])
+def test_a_table_of_geometric_noise_is_gdpc(epsilon, x, y):
+    ours, exact = loss_of_cells(pair(x, y), geometric(epsilon), epsilon), GDPC(epsilon).exact_loss(pair(x, y))
+    assert ours.maximum == pytest.approx(exact.maximum, rel=1e-9)
+    assert ours.infinite_mass == ours.missing_mass == 0
+    for at in (0.0, epsilon / 2, 1.5 * epsilon):
+        assert ours.delta_at(at) == pytest.approx(exact.delta_at(at), abs=1e-12)
+
+
+def test_equal_databases_lose_nothing():
+    assert loss_of_cells(pair([5, 3], [5, 3]), geometric(1.0), 1.0) is NO_LOSS
+    assert NO_LOSS.maximum == 0
+    assert NO_LOSS.delta_at(0.0) == 0
+
+
+def test_disjoint_databases_lose_everything():
+    for law in (DISJOINT, DISJOINT.reverse(), DISJOINT.compose(NO_LOSS)):
+        assert law.maximum == math.inf
+        assert law.delta_at(100.0) == law.infinite_mass == law.missing_mass == 1
+        assert law.epsilon_at(0.5) == math.inf
+
+
+def test_tables_do_not_outgrow_the_memory():
+    assert table_reach(1.0) == 50
+    assert 2 * TwoTailedGeometric(1.0).sf(table_reach(1.0)) < 2e-22
+    assert table_reach(1e-9) is None
+    assert loss_of_cells(pair([5], [6]), geometric(1e-9), 1e-9) is None
+    assert loss_of_cells(pair([5], [2**23]), geometric(1.0), 1.0) is None
+    assert loss_of_shift(1.0, 2**23) is None
+
+    def uneven(outputs, count):  # every output has a loss of its own
+        return -np.abs(outputs - count) - 1e-3 * count * outputs % 1
+
+    assert loss_of_cells(pair([5] * 4, [6] * 4), uneven, 0.01) is None
+
+
+def test_two_databases_have_the_same_cells():
+    with pytest.raises(ValueError, match="the two databases must have the same cells, got 1 and 2"):
+        loss_of_cells(pair([5], [6, 7]), geometric(1.0), 1.0)
+
+
+@pytest.mark.parametrize("shift", [0, 1, 7])
+def test_shifts_have_no_sign(shift):
+    law = loss_of_shift(0.5, shift)
+    assert law.maximum == pytest.approx(0.5 * shift)
+    for epsilon in (0.0, 0.4, 2.0):
+        assert loss_of_shift(0.5, -shift).delta_at(epsilon) == law.delta_at(epsilon)
+
+
+@pytest.mark.parametrize(("p", "q"), [(0.3, 0.1), (1.0, 0.25), (0.25, 1.0), (0.5, 0.5), (1.0, 1.0)])
+def test_one_output_and_all_others(p, q):
+    law, exact = loss_of_one_output(math.log(p), math.log(q)), loss_distribution([p, 1 - p], [q, 1 - q])
+    assert law.infinite_mass == pytest.approx(exact.infinite_mass)
+    assert law.missing_mass == pytest.approx(exact.missing_mass)
+    for epsilon in (0.0, 0.5, 3.0):
+        assert law.delta_at(epsilon) == pytest.approx(exact.delta_at(epsilon))
+        assert law.reverse().delta_at(epsilon) == pytest.approx(exact.reverse().delta_at(epsilon))
+
+
+# Known bugs
+
+
+def test_a_bug_promises_what_its_noise_would_keep():
+    assert Bug(0.5).claim == PureDP(0.5)
+    assert Bug(0.5).noise == TwoTailedGeometric(0.5)
+    assert UnboundedBug(0.5).true_loss == math.inf
+
+
+@pytest.mark.parametrize("epsilon", [0, -1.0, math.nan, math.inf])
+def test_epsilon_is_positive_and_finite(epsilon):
+    with pytest.raises(ValueError, match="epsilon must be positive and finite, got"):
+        Bug(epsilon)
+
+
+def test_integers_are_integers():
+    check_integer("slack", 1, least=1)
+    check_integer("slack", np.int32(3), least=1)
+    for bad in (1.0, True, "1", None):
+        with pytest.raises(TypeError, match="slack must be an integer, got"):
+            check_integer("slack", bad, least=1)
+    with pytest.raises(ValueError, match="slack must be at least 1, got 0"):
+        check_integer("slack", 0, least=1)
+
+
+def test_pairs_are_of_one_shape():
+    assert [counts.tolist() for counts in two_tables(pair([5], [6]))] == [[5], [6]]
+    with pytest.raises(ValueError, match="the two databases must have the same cells, got 2 and 1"):
+        two_tables(pair([5, 1], [6]))
+    with pytest.raises(ValueError, match="counts must not be negative, got -1"):
+        two_tables(pair([5], [-1]))

@@ -1,0 +1,160 @@
+"""Pipelines with planted bugs: each is caught by one pair of runs, and its twin without the bug is not accused."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+
+import numpy as np
+import pytest
+from scipy import stats
+
+from algorithms.bugs.pipelines import (
+    BOUND,
+    CollapsingScale,
+    CountInMessage,
+    ImputesOnDemand,
+    MeanOfKnownSize,
+    PlantedBug,
+    RawSum,
+    SpentTwice,
+    planted_bugs,
+)
+from audit.neighbors import NeighborPair
+from audit.replay import replay
+
+BUGS = planted_bugs()
+TIMED = [name for name, bug in BUGS.items() if bug.kind == "time"]
+
+
+def neighbors(bug):
+    if bug.records.dtype.kind == "f":  # NaN, which equals no other record
+        return NeighborPair.declared(bug.records, np.append(bug.records, bug.record), "add_remove", unit="record")
+    return NeighborPair.add_record(bug.records, bug.record)
+
+
+@pytest.mark.parametrize(("name", "bug"), BUGS.items())
+def test_every_bug_is_caught_and_its_twin_is_not(name, bug):
+    options = {"observe": "time", "size": 120} if bug.kind == "time" else {}
+    found = replay(bug.pipeline, neighbors(bug), **options)
+    assert found.verdict == "violated"
+    assert found.violations[0].kind == bug.kind
+    assert found.seconds < 10
+    # Of the twin's time by chance 1e-6.
+    sound = replay(bug.pipeline.twin, neighbors(bug), **options)
+    assert (sound.verdict, sound.violations) == ("not refuted", ())
+
+
+@pytest.mark.parametrize(("name", "bug"), BUGS.items())
+def test_twins_keep_their_promise_whatever_the_noise(name, bug):
+    pair = neighbors(bug)
+    for mechanism_pair in (pair, NeighborPair.declared(pair.y, pair.x, "add_remove", unit="record")):
+        found = replay(bug.pipeline.twin, mechanism_pair, size=4)
+        assert found.violations == ()
+        assert found.exact_loss is None or found.exact_loss.maximum <= 1 + 1e-9
+    assert bug.pipeline.twin.true_loss == 1.0 == bug.pipeline.claim.epsilon
+    assert bug.pipeline.true_loss == (2.0 if name == "spent-twice" else math.inf)
+
+
+@pytest.mark.parametrize("name", TIMED)
+def test_only_a_watch_tells(name):
+    assert replay(BUGS[name].pipeline, neighbors(BUGS[name])).verdict == "not refuted"
+
+
+def test_the_kinds_of_violations_are_all_there():
+    assert Counter(bug.kind for bug in BUGS.values()) == {
+        "shape": 1,
+        "order": 1,
+        "law": 1,
+        "seed": 1,
+        "sensitivity": 1,
+        "nan": 1,
+        "loss": 1,
+        "output": 2,
+        "exception": 2,
+        "time": 1,
+    }
+    assert len({bug.words for bug in BUGS.values()}) == len(BUGS) == 12
+
+
+@pytest.mark.parametrize(("name", "bug"), BUGS.items())
+def test_every_bug_says_what_it_is(name, bug):
+    documentation = type(bug.pipeline).__doc__
+    for part in ("**Bug.**", "The twin", "**True loss.**", "References"):
+        assert part in documentation
+    assert bug.pipeline.twin.twin == bug.pipeline.twin
+    with pytest.raises(ValueError, match="read-only"):
+        bug.records.flat[:] = 1
+
+
+@pytest.mark.parametrize(("name", "bug"), BUGS.items())
+def test_they_release_so_many_runs_as_they_are_asked_for(name, bug):
+    for pipeline in (bug.pipeline, bug.pipeline.twin):
+        if isinstance(pipeline, CountInMessage):
+            continue
+        data = np.asarray(neighbors(bug).y)
+        first, second = (pipeline(data, 4, np.random.default_rng(seed)) for seed in (1, 2))
+        assert len(first) == 4
+        assert np.array_equal(first, pipeline(data, 4, np.random.default_rng(1)), equal_nan=True)
+        if name not in ("keyed-noise", "nan-kept"):
+            assert not np.array_equal(first, second)
+
+
+def test_records_are_copied():
+    records = np.array([1, 2])
+    bug = PlantedBug(SpentTwice(1.0), records, 3, "loss", "")
+    records[0] = 7
+    assert bug.records.tolist() == [1, 2]
+
+
+# What they release
+
+
+def test_sums_and_means_are_those_of_the_clipped_values():
+    rng = np.random.default_rng(0)
+    values = np.array([20, 60, 500])
+    assert CollapsingScale(1e9, sound=True)(values, 1, rng)[0] == 180
+    assert RawSum(1e9, sound=True)(values, 1, rng)[0] == 180
+    assert RawSum(1e9)(values, 1, rng)[0] == 580
+    for sound in (False, True):
+        assert MeanOfKnownSize(1e9, sound)(values, 1, rng)[0] == 60
+    assert MeanOfKnownSize(1e9, sound=True)(np.zeros(0, np.int64), 1, rng)[0] == 0
+
+
+def test_missing_codes_are_imputed():
+    table = ImputesOnDemand(1e9)(np.array([1, -1, 3, -1]), 1, np.random.default_rng(0))[0]
+    assert table.tolist() == [2, 1, 0, 1, 0]
+
+
+def test_an_exception_quotes_what_it_may():
+    rng = np.random.default_rng(0)
+    with pytest.raises(RuntimeError, match=r"^at least 10 people are needed for a release, got 9$"):
+        CountInMessage(1e9)(np.zeros(9), 3, rng)
+    with pytest.raises(RuntimeError, match=r"^at least 10 people are needed for a release, got 9$"):
+        CountInMessage(1e9, sound=True)(np.zeros(9), 3, rng)
+    assert CountInMessage(1e9, sound=True)(np.zeros(10), 3, rng).tolist() == [10] * 3
+
+
+def test_the_promise_is_what_the_twins_noise_costs():
+    """A count of events on 20,000 runs each: the ratio of the twin is at most e, of the bug above it.
+
+    A Clopper-Pearson limit at 1e-6 on either side.
+    """
+    size, bug = 20_000, SpentTwice(1.0)
+    pair = neighbors(BUGS["spent-twice"])
+    bounds = {}
+    for pipeline in (bug, bug.twin):
+        low, high = (
+            pipeline(data, size, np.random.default_rng(seed))[:, [1, 9]] for seed, data in enumerate((pair.x, pair.y))
+        )
+        exact = [int((pair.y[:, 0] == 1).sum()), int((pair.y[:, 1] == 4).sum())]
+        hits = [int((table >= exact).all(axis=1).sum()) for table in (low, high)]
+        upper = stats.beta.ppf(1 - 1e-6, hits[0] + 1, size - hits[0])
+        lower = stats.beta.ppf(1e-6, hits[1], size - hits[1] + 1)
+        bounds[pipeline.sound] = math.log(lower / upper)
+    assert bounds[True] <= 1.0 < bounds[False] <= 2.0
+    assert bounds[True] > 0.7  # both tables tell
+
+
+def test_a_scale_for_bounded_values():
+    assert CollapsingScale(1.0).part(BOUND).epsilon == 1 / BOUND

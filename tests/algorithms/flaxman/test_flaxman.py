@@ -1,0 +1,562 @@
+"""GDPC, RDPC and ADPC: the paper's text as slow loops over the same noise, and the exact laws of what they release."""
+
+from __future__ import annotations
+
+import itertools
+import math
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy import stats
+
+from algorithms import flaxman
+from algorithms.bugs import ForgottenLevelRDPC, NotebookGDPC
+from algorithms.flaxman import ADPC, GDPC, RDPC
+from algorithms.hierarchy import Hierarchy
+from algorithms.noise import TwoTailedGeometric
+from algorithms.population import load, uniform_population
+from audit.claims import PureDP
+from audit.exact import loss_from_logs
+from audit.neighbors import NeighborPair
+
+ACCEPT, REJECT = 1e-6, 1e-12  # false alarm of a fit, and what a wrong law must fall below
+TREE = Hierarchy.regular(2, 2)
+EVERY = [GDPC(0.5), RDPC(0.5, TREE), RDPC(0.5, TREE, output="all"), ADPC(0.5), ADPC(0.5, 1), ADPC(0.5, 7)]
+
+
+@pytest.fixture
+def scripted(monkeypatch):
+    """Replace the sampler by one that records the law asked for and the noise handed out, wild enough to be visible."""
+    given_out = []
+
+    def sample(self, size, rng):
+        noise = rng.integers(-30, 31, size)
+        given_out.append((self.epsilon, noise.copy()))
+        return noise
+
+    monkeypatch.setattr(TwoTailedGeometric, "sample", sample)
+    return given_out
+
+
+def fit(values, log_pmf):
+    """P-value of the chi-square test of whole numbers against a law; bins of an expectation of at least 20."""
+    values = values.astype(np.int64)
+    assert np.array_equal(values, values.astype(float))
+    support = np.arange(values.min() - 1, values.max() + 2)
+    expected = values.size * np.exp(log_pmf(support))
+    inner = support[expected >= 20]
+    low, high = inner.min(), inner.max()
+    observed = np.bincount(np.clip(values, low - 1, high + 1) - (low - 1), minlength=high - low + 3)
+    within = values.size * np.exp(log_pmf(np.arange(low, high + 1)))
+    outside = (values.size - within.sum()) / 2  # the law is symmetric, and so is the window
+    assert low == -high
+    expected = np.concatenate([[outside], within, [outside]])
+    return stats.chi2.sf(((observed - expected) ** 2 / expected).sum(), expected.size - 1)
+
+
+# What comes out
+
+
+@pytest.mark.parametrize("mechanism", EVERY)
+@pytest.mark.parametrize("size", [0, 1, 3])
+def test_shapes_and_types(mechanism, size):
+    released = mechanism([10, 0, 3, 8], size, np.random.default_rng(1))
+    areas = 7 if getattr(mechanism, "output", "leaves") == "all" else 4
+    assert released.shape == (size, areas)
+    assert released.dtype == (np.int64 if isinstance(mechanism, GDPC) else np.float64)
+    assert released.flags.writeable
+
+
+@pytest.mark.parametrize("mechanism", EVERY)
+def test_one_seed_is_one_release_and_counts_are_left_alone(mechanism):
+    counts = np.array([10, 0, 3, 8])
+    first, second, other = (mechanism(counts, 50, np.random.default_rng(seed)) for seed in (1, 1, 2))
+    np.testing.assert_array_equal(first, second)
+    assert (first != other).mean() > 0.5
+    assert counts.tolist() == [10, 0, 3, 8]
+
+
+@pytest.mark.parametrize("mechanism", EVERY)
+def test_the_claim_is_pure_and_about_adding_people(mechanism):
+    assert mechanism.claim == PureDP(0.5, "add_remove")
+
+
+@pytest.mark.parametrize("mechanism", EVERY)
+def test_no_people_at_all_are_counts_too(mechanism):
+    assert np.isfinite(mechanism([0, 0, 0, 0], 500, np.random.default_rng(2))).all()
+
+
+# The paper's text, slowly
+
+
+def test_gdpc_adds_noise_to_every_leaf(scripted):
+    released = GDPC(0.25)([10, 0, 3], 5, np.random.default_rng(3))
+    ((epsilon, noise),) = scripted
+    assert epsilon == 0.25
+    np.testing.assert_array_equal(released, noise + np.array([10, 0, 3]))
+
+
+def test_adpc_is_the_mean_of_its_parts(scripted, monkeypatch):
+    monkeypatch.setattr(flaxman, "CHUNK", 7)  # pieces of two runs, and one left over
+    released = ADPC(1.0, 5)([10, 0, 3], 5, np.random.default_rng(3))
+    assert {epsilon for epsilon, _ in scripted} == {0.2}
+    pieces = [np.mean([noise for _, noise in scripted[i : i + 5]], axis=0) for i in range(0, len(scripted), 5)]
+    assert [len(piece) for piece in pieces] == [2, 2, 1]
+    np.testing.assert_allclose(released, np.concatenate(pieces) + np.array([10, 0, 3]), rtol=1e-14)
+
+
+def literal_rdpc(counts, fanout, levels, noise):
+    """Section 2.2 for one run: measure every area (j_1, ..., j_J'), then rake each level to the one above.
+
+    `noise` maps an area to its noise. A family that adds up to zero or less shares its parent equally.
+    """
+    indices = range(fanout)
+    exact = {}
+    for j in range(levels + 1):
+        for area in itertools.product(indices, repeat=j):
+            exact[area] = sum(counts[leaf] for leaf in itertools.product(indices, repeat=levels) if leaf[:j] == area)
+    raked = {(): float(exact[()] + noise[()])}
+    for j in range(1, levels + 1):
+        for area in itertools.product(indices, repeat=j):
+            family = sum(exact[(*area[:-1], i)] + noise[(*area[:-1], i)] for i in indices)
+            if family > 0:
+                raked[area] = (exact[area] + noise[area]) * raked[area[:-1]] / family
+            else:
+                raked[area] = raked[area[:-1]] / fanout
+    return raked
+
+
+@pytest.mark.parametrize(("fanout", "levels"), [(3, 2), (2, 3), (4, 1), (1, 2)])
+@pytest.mark.parametrize("people", [4, 60])
+def test_rdpc_is_the_paper_s_loop(fanout, levels, people, scripted, monkeypatch):
+    tree = Hierarchy.regular(fanout, levels)
+    monkeypatch.setattr(flaxman, "CHUNK", 3 * tree.n_nodes)  # pieces of three runs
+    leaves = list(itertools.product(range(fanout), repeat=levels))
+    areas = [area for j in range(levels + 1) for area in itertools.product(range(fanout), repeat=j)]
+    counts = np.random.default_rng(people).integers(0, people, len(leaves))
+    everything = RDPC(1.0, tree, output="all")(counts, 40, np.random.default_rng(5))
+    assert {epsilon for epsilon, _ in scripted} == {1.0 / (levels + 1)}
+    noise = np.concatenate([part for _, part in scripted])
+    assert len(scripted) == 14
+
+    shared = 0
+    for run in range(40):
+        drawn = dict(zip(areas, noise[run].tolist(), strict=True))
+        literal = literal_rdpc(dict(zip(leaves, counts.tolist(), strict=True)), fanout, levels, drawn)
+        np.testing.assert_allclose(everything[run], [literal[area] for area in areas], rtol=1e-9)
+        shared += literal[leaves[0]] == literal[leaves[-1]]
+    if people == 4 and fanout > 1:
+        assert shared  # families that add up to nothing were among them
+    only_leaves = RDPC(1.0, tree)(counts, 40, np.random.default_rng(5))
+    np.testing.assert_array_equal(only_leaves, everything[:, -len(leaves) :])
+
+
+def test_rdpc_on_a_ragged_tree_adds_up_at_every_level():
+    tree, counts = load("morocco", cells=("area",))
+    released = RDPC(1.0, tree, output="all")(counts, 20, np.random.default_rng(6))
+    for j in range(1, tree.depth + 1):
+        level = tree.level(j)
+        sums = np.zeros_like(released)
+        np.add.at(sums, (slice(None), tree.parent[level]), released[:, level])
+        parents = np.unique(tree.parent[level])
+        np.testing.assert_allclose(sums[:, parents], released[:, parents], rtol=1e-9, atol=1e-6)
+    leaves = RDPC(1.0, tree)(counts, 20, np.random.default_rng(6))
+    np.testing.assert_array_equal(leaves, released[:, tree.leaves])
+    assert np.median(np.abs(leaves - counts)) < 10
+    assert RDPC(1.0, tree).noise.epsilon == 1 / 5
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_tiny_areas_in_a_deep_tree_stay_finite(seed):
+    """Three people to a leaf, six levels, almost no budget: most families add up to noise alone."""
+    tree, counts = uniform_population(3 * 3**6, 6, 3, rng=seed)
+    assert repr(tree).endswith("729 leaves)")
+    mechanism = RDPC(0.01, tree, output="all")
+    released = mechanism(counts, 300, np.random.default_rng(seed))
+    assert np.isfinite(released).all()
+    noisy = mechanism.noise.sample((300, tree.n_nodes), np.random.default_rng(seed)) + tree.totals(counts)
+    below = np.array([noisy[:, tree.parent == node].sum(axis=1) for node in range(tree.n_nodes - tree.n_leaves)])
+    assert 0.2 < np.mean(below <= 0) < 0.8  # negative control: the guard is what keeps it finite
+    for node in range(tree.n_nodes - tree.n_leaves):
+        family = released[:, tree.parent == node]
+        scale = np.abs(family).max(axis=1) + 1
+        assert np.all(np.abs(family.sum(axis=1) - released[:, node]) < 1e-9 * scale)
+
+
+# The laws of what is released
+
+
+def test_errors_of_gdpc_follow_the_two_tailed_geometric_law():
+    for epsilon in (0.1, 1.0):
+        errors = (GDPC(epsilon)(np.array([10, 0, 3, 77]), 100_000, np.random.default_rng(8)) - [10, 0, 3, 77]).ravel()
+        assert fit(errors, TwoTailedGeometric(epsilon).logpmf) > ACCEPT
+        assert fit(errors, TwoTailedGeometric(1.05 * epsilon).logpmf) < REJECT
+        assert fit(errors, TwoTailedGeometric(epsilon / 1.05).logpmf) < REJECT
+    published = (NotebookGDPC(0.1)([5], 400_000, np.random.default_rng(8)) - 5).ravel()
+    assert fit(published, TwoTailedGeometric(0.1).logpmf) < REJECT
+
+
+@pytest.mark.parametrize(("epsilon", "parts"), [(1.0, 4), (0.3, 4), (2.0, 2), (1.0, 1), (3.0, 9)])
+def test_errors_of_adpc_follow_their_exact_law(epsilon, parts):
+    mechanism = ADPC(epsilon, parts)
+    released = mechanism([10, 0, 3, 77], 100_000, np.random.default_rng(9))
+    sums = np.rint((released - [10, 0, 3, 77]) * parts)
+    np.testing.assert_allclose(sums / parts, released - [10, 0, 3, 77], atol=1e-9)
+    assert fit(sums.ravel(), mechanism.logpmf_sum) > ACCEPT
+    assert fit(sums.ravel(), ADPC(1.1 * epsilon, parts).logpmf_sum) < REJECT
+    if parts > 1:
+        assert fit(sums.ravel(), ADPC(epsilon * (parts + 1) / parts, parts + 1).logpmf_sum) < REJECT
+
+
+def test_the_root_of_rdpc_has_a_share_of_the_budget():
+    errors = RDPC(1.5, TREE, output="all")([10, 0, 3, 8], 100_000, np.random.default_rng(10))[:, 0] - 21
+    assert fit(errors, TwoTailedGeometric(0.5).logpmf) > ACCEPT
+    assert fit(errors, TwoTailedGeometric(0.75).logpmf) < REJECT  # two shares, were the root forgotten
+
+
+def test_residuals_spread_as_in_the_paper():
+    tree, counts = uniform_population(1_000_000, 3, 100, rng=11)
+    for mechanism in (GDPC(0.025), RDPC(0.1, tree), ADPC(0.05)):
+        deviation = (mechanism(counts, 40, np.random.default_rng(12)) - counts).std()
+        assert 56.0 <= deviation <= 57.0  # 370,440 residuals of sd 56.5: 0.5 is more than 4 standard errors
+
+
+@pytest.mark.parametrize(("epsilon", "parts"), [(0.1, 4), (1.0, 1), (3.0, 8)])
+def test_the_law_of_adpc_is_a_law_with_its_variance(epsilon, parts):
+    mechanism = ADPC(epsilon, parts)
+    reach = math.ceil(60 / mechanism.noise.epsilon)
+    s = np.arange(-reach, reach + 1)
+    mass = np.exp(mechanism.logpmf_sum(s))
+    assert mass.sum() == pytest.approx(1, abs=1e-12)
+    assert (mass * (s / parts) ** 2).sum() == pytest.approx(mechanism.variance, rel=1e-10)
+    np.testing.assert_array_equal(mass, mass[::-1])
+    if parts == 1:
+        np.testing.assert_allclose(mechanism.logpmf_sum(s), TwoTailedGeometric(epsilon).logpmf(s), rtol=1e-12)
+
+
+# Exact losses
+
+
+@given(st.lists(st.integers(0, 30), min_size=1, max_size=3), st.data(), st.floats(0.01, 3))
+@settings(max_examples=40)
+def test_gdpc_loses_epsilon_for_every_person(x, data, epsilon):
+    y = data.draw(st.lists(st.integers(0, 30), min_size=len(x), max_size=len(x)))
+    law = GDPC(epsilon).exact_loss(NeighborPair.declared(x, y, "add_remove"))
+    people = sum(abs(a - b) for a, b in zip(x, y, strict=True))
+    assert law.maximum == pytest.approx(people * epsilon)
+    assert law.loss[0] == pytest.approx(-people * epsilon)
+    assert law.probability.sum() == pytest.approx(1)
+    assert (np.exp(law.log_p - law.loss)).sum() == pytest.approx(1)
+    assert law.delta_at(people * epsilon * (1 + 1e-12)) == pytest.approx(0, abs=1e-9)
+
+
+def test_adpc_is_tabulated_where_one_count_changes():
+    law = ADPC(1.0).exact_loss(NeighborPair.add_people([5, 5], 1, 3))
+    assert law.maximum == 3
+    assert law.loss[-1] < 3
+    assert law.probability.sum() == pytest.approx(1)
+    assert np.exp(law.log_p - law.loss).sum() == pytest.approx(1)
+    removed = ADPC(1.0).exact_loss(NeighborPair.declared([5, 8], [5, 5], "add_remove"))
+    np.testing.assert_allclose(removed.log_p, law.log_p)
+    assert ADPC(1e-4).exact_loss(NeighborPair.add_people([5, 5], 0)) is None
+    for epsilon in (1.0, 1e-9):
+        same = ADPC(epsilon).exact_loss(NeighborPair.declared([5], [5], "add_remove"))
+        assert (same.maximum, same.delta_at(0)) == (0, 0)
+
+
+@pytest.mark.parametrize(("epsilon", "parts"), [(1.0, 4), (3.0, 3), (2.0, 1), (4.0, 8)])
+@pytest.mark.parametrize("people", [1, 2])
+def test_adpc_of_two_counts_is_brute_force_over_both(epsilon, parts, people):
+    mechanism = ADPC(epsilon, parts)
+    reach = math.ceil(50 / mechanism.noise.epsilon)
+    s = np.arange(-reach, reach + people * parts + 1)
+    p, q = (np.exp(mechanism.logpmf_sum(s - shift)) for shift in (0, people * parts))
+    p, q = np.multiply.outer(p, p), np.multiply.outer(q, q)
+    law = mechanism.exact_loss(NeighborPair.move_people([5, 5], 0, 1, people))
+    assert law.maximum == pytest.approx(2 * people * epsilon)
+    assert law.reverse().maximum == law.maximum
+    for at in 2 * people * epsilon * np.array([0, 0.25, 0.5, 0.7]):
+        brute = np.maximum(p - math.exp(at) * q, 0).sum()
+        assert law.delta_at(at) == pytest.approx(brute, rel=1e-5, abs=1e-18)
+        assert law.delta_at(at) >= brute * (1 - 1e-9)
+        assert law.reverse().delta_at(at) == pytest.approx(brute, rel=1e-5, abs=1e-18)
+
+
+def test_adpc_of_two_counts_in_wide_noise_is_scale_free():
+    """Below a tenth the law depends on loss / epsilon alone, up to the square of the step."""
+    moved = NeighborPair.move_people([5, 5], 0, 1)
+    small, smaller = (ADPC(epsilon).exact_loss(moved) for epsilon in (0.02, 0.01))
+    assert small.delta_at(0.02) / 0.02 == pytest.approx(smaller.delta_at(0.01) / 0.01, rel=0.01)
+    assert small.delta_at(0.0) > ADPC(0.02).exact_loss(NeighborPair.add_people([5, 5], 0)).delta_at(0.0)
+    assert smaller.maximum == 0.02
+    assert ADPC(0.02).exact_loss(NeighborPair.declared(np.zeros(1001, int), np.ones(1001, int), "add_remove")) is None
+
+
+def test_adpc_of_one_part_is_gdpc():
+    for pair in (NeighborPair.add_people([5, 5], 0, 2), NeighborPair.move_people([5, 5], 0, 1)):
+        one, other = ADPC(0.7, 1).exact_loss(pair), GDPC(0.7).exact_loss(pair)
+        for at in (0.0, 0.5, 1.0):
+            assert one.delta_at(at) == pytest.approx(other.delta_at(at), rel=1e-9)
+
+
+# Exact losses of RDPC: of its measurements
+
+
+@pytest.mark.parametrize("output", ["leaves", "all"])
+def test_the_joint_law_of_rdpc_is_the_reference_s(output):
+    tree, counts = Hierarchy.regular(10, 3), np.full(1000, 100)
+    law = RDPC(1.0, tree, output).exact_loss(NeighborPair.add_people(counts, 7))
+    assert law.maximum == pytest.approx(1, abs=1e-12)
+    assert law.probability[-1] == pytest.approx(0.099883, abs=1e-6)
+    assert law.delta_at(0.5) == pytest.approx(0.0393008, abs=1e-6)
+    assert law.delta_at(0.25) == pytest.approx(0.121529, abs=1e-6)
+    moved = RDPC(1.0, tree, output).exact_loss(NeighborPair.move_people(counts, 0, 999))
+    assert moved.maximum == pytest.approx(1.5, abs=1e-12)  # 2 J / (J + 1)
+    near = RDPC(1.0, tree, output).exact_loss(NeighborPair.move_people(counts, 0, 1))
+    assert near.maximum == pytest.approx(0.5, abs=1e-12)  # siblings: only the leaves change
+    forgotten = ForgottenLevelRDPC(1.0, tree, output).exact_loss(NeighborPair.add_people(counts, 7))
+    assert forgotten.maximum == pytest.approx(4 / 3, abs=1e-12)
+
+
+def test_rdpc_of_a_group_is_brute_force_over_all_its_measurements():
+    x, y = [4, 0, 3, 8], [6, 1, 3, 8]  # areas 0, 1, 3 and 4 change by 3, 3, 2 and 1
+    law = RDPC(1.5, TREE).exact_loss(NeighborPair.declared(x, y, "add_remove"))
+    noise, k = TwoTailedGeometric(0.5), np.arange(-14, 18)
+    p, q = np.ones(1), np.ones(1)
+    for shift in (3, 3, 2, 1):
+        both = [np.exp(noise.logpmf(k - at)) for at in (0, shift)]
+        p, q = np.multiply.outer(p, both[0]).ravel(), np.multiply.outer(q, both[1]).ravel()
+    assert law.maximum == pytest.approx(4.5)
+    assert law.loss.size == 10
+    for at in (0.0, 1.0, 2.5, 4.0):
+        brute = np.maximum(p - math.exp(at) * q, 0).sum()
+        assert law.delta_at(at) == pytest.approx(brute, abs=4e-3)  # the lattice leaves out a mass of 3e-3
+        assert law.delta_at(at) >= brute
+
+
+def released_direction(e, counts, reach, rake):
+    """Loss of one raked level whose parent is known: the law of its distinct outputs, added up over all noise."""
+    noise = TwoTailedGeometric(e)
+    axes = [np.arange(count - reach, count + reach + 1) for count in counts]
+    axes[0] = np.append(axes[0], axes[0][-1] + 1)
+    grids = np.meshgrid(*axes, indexing="ij")
+    noisy = np.stack([axis.ravel() for axis in grids], axis=1)
+    log_p = noise.logpmf(noisy - np.array(counts)).sum(axis=1)
+    log_q = noise.logpmf(noisy - np.array(counts) - np.eye(1, len(counts))).sum(axis=1)
+    # Ratios of whole numbers below 200 are 2e-5 and more apart: rounding merges no two. The last follows from others.
+    raked = np.rint(rake(noisy) * 1e7).astype(np.int64)
+    _, outcome = np.unique(raked[:, 0] * 2**31 + raked[:, 1], return_inverse=True)
+    p, q = (np.bincount(outcome, np.exp(log)) for log in (log_p, log_q))
+    return loss_from_logs(np.log(p), np.log(q))
+
+
+def test_the_released_direction_of_rdpc_loses_the_whole_share():
+    """One level of three fives at 0.5, enumerated: what is released is a direction, and that gives nearly all away."""
+    share, counts, tree = 0.5, [5, 5, 5], Hierarchy.regular(3, 1)
+
+    def ours(noisy):
+        return tree.rake(np.column_stack([np.ones(len(noisy), int), noisy]))[:, 1:]
+
+    def unguarded(noisy):
+        """Ratios alone, of whatever sign, and one outcome where there is none: the rule of the reference."""
+        total = noisy.sum(axis=1, keepdims=True)
+        return np.where(total == 0, 99.0, noisy / np.where(total == 0, 1, total))
+
+    measured = RDPC(2 * share, tree).exact_loss(NeighborPair.add_people(counts, 0))
+    assert measured.maximum == pytest.approx(2 * share)
+    level = GDPC(share).exact_loss(NeighborPair.add_people(counts, 0))
+    for rake, at_0, at_half in ((unguarded, 0.22344, 0.12021), (ours, 0.22356, 0.12036)):
+        law = released_direction(share, counts, 45, rake)
+        assert law.maximum / share == pytest.approx(1, abs=1e-6)
+        assert law.reverse().maximum / share == pytest.approx(1, abs=1e-6)
+        assert law.reverse().delta_at(0) == pytest.approx(at_0, abs=1e-5)
+        assert law.reverse().delta_at(0.25) == pytest.approx(at_half, abs=1e-5)
+        for at in (0.0, 0.1, 0.25, 0.4):
+            assert max(law.delta_at(at), law.reverse().delta_at(at)) <= level.delta_at(at) + 1e-9
+
+
+def test_rdpc_tabulates_what_is_small_enough():
+    tree = Hierarchy.regular(100, 1)
+    counts = np.full(100, 1000)
+    assert RDPC(1.0, tree).exact_loss(NeighborPair.declared(counts, counts, "add_remove")).maximum == 0
+    assert RDPC(1.0, tree).exact_loss(NeighborPair.declared(counts, counts - 10, "add_remove")).maximum == 1000
+    assert RDPC(1.0, tree).exact_loss(NeighborPair.declared(counts, counts - 900, "add_remove")) is None
+    with pytest.raises(ValueError, match=r"counts must have one entry for each of 100 leaves, got shape \(2,\)"):
+        RDPC(1.0, tree).exact_loss(NeighborPair.add_people([5, 5], 0))
+
+
+def test_the_areas_of_rdpc_are_those_of_its_outputs():
+    tree, counts = load("morocco", cells=("area",))
+    for output in ("leaves", "all"):
+        mechanism = RDPC(1e6, tree, output)  # noise so small that outputs are the exact totals
+        parent, released, leaves = mechanism.areas
+        np.testing.assert_array_equal(parent, tree.parent)
+        np.testing.assert_array_equal(leaves, tree.leaves)
+        out = mechanism(counts, 1, np.random.default_rng(1))[0]
+        np.testing.assert_allclose(out, tree.totals(counts)[released])
+
+
+# Likelihoods
+
+
+@pytest.mark.parametrize("mechanism", [GDPC(0.5), ADPC(0.5), ADPC(2.0, 3)])
+def test_likelihoods_are_the_product_over_the_cells(mechanism, monkeypatch):
+    monkeypatch.setattr(flaxman, "CHUNK", 7)  # pieces of two runs, and one left over
+    counts = np.array([10, 0, 3])
+    outputs = mechanism(counts, 9, np.random.default_rng(4))
+    parts = getattr(mechanism, "parts", 1)
+    step = mechanism.epsilon / parts
+    k = np.arange(-2000, 2001)
+    one = np.exp(TwoTailedGeometric(step).logpmf(k))
+    law = one
+    for _ in range(parts - 1):
+        law = np.convolve(law, one)
+    middle = law.size // 2
+    for data in (counts, np.array([11, 0, 3])):
+        place = middle + np.rint((outputs - data) * parts).astype(int)
+        np.testing.assert_allclose(mechanism.log_likelihood(outputs, data), np.log(law[place]).sum(axis=1), rtol=1e-9)
+
+
+@pytest.mark.parametrize("mechanism", [GDPC(0.5), ADPC(0.5), ADPC(2.0, 3)])
+def test_likelihood_ratios_are_the_loss(mechanism):
+    """Of every output of one cell: the whole law, but for a mass of 1e-20."""
+    parts, pair = getattr(mechanism, "parts", 1), NeighborPair.add_people([7], 0, 2)
+    outputs = np.arange(-100 * parts, 115 * parts)[:, None] / parts
+    p, q = (np.exp(mechanism.log_likelihood(outputs, data)) for data in (pair.x, pair.y))
+    assert p.sum() == pytest.approx(1, abs=1e-13)
+    law = mechanism.exact_loss(pair)
+    for at in (0.0, 0.3, 0.9):
+        assert np.maximum(p - math.exp(at) * q, 0).sum() == pytest.approx(law.delta_at(at), abs=1e-13)
+
+
+def test_what_cannot_come_out_has_no_likelihood():
+    counts = [5, 7]
+    outputs = np.array(
+        [[5.0, 7.0], [5.5, 7.0], [5.25, 7.0], [5.1, 7.0], [math.inf, 7.0], [1e308, 7.0], [math.nan, 7.0]]
+    )
+    quarter = np.isfinite(ADPC(1.0).log_likelihood(outputs, counts))
+    assert quarter.tolist() == [True, True, True, False, False, False, False]
+    assert np.isfinite(GDPC(1.0).log_likelihood(outputs[:5], counts)).tolist() == [True, False, False, False, False]
+    for mechanism in (GDPC(1.0), ADPC(1.0)):
+        found = mechanism.log_likelihood(outputs, counts)
+        assert found[3] == found[4] == -math.inf
+        assert math.isnan(found[-1])  # minus infinity would read as evidence
+    assert ADPC(1e-9).log_likelihood([[1e9]], [5]) < -1  # errors too many to be listed
+    third = ADPC(1.0, 3)([5, 7], 2000, np.random.default_rng(2))
+    assert np.isfinite(ADPC(1.0, 3).log_likelihood(third, counts)).all()
+    assert GDPC(1.0).log_likelihood(np.empty((0, 2)), counts).shape == (0,)
+
+
+@pytest.mark.parametrize("mechanism", [GDPC(1.0), ADPC(1.0)])
+def test_likelihoods_are_of_outputs(mechanism):
+    for outputs in ([1, 2], [[1, 2, 3]], [[[1, 2]]]):
+        with pytest.raises(ValueError, match="outputs must have one column for each of 2 leaves, got shape"):
+            mechanism.log_likelihood(outputs, [1, 2])
+    for outputs in ([["a", "b"]], [[None, 1]]):
+        with pytest.raises(TypeError, match="outputs must be numbers, got dtype"):
+            mechanism.log_likelihood(outputs, [1, 2])
+
+
+@pytest.mark.parametrize("mechanism", [GDPC(1.0), ADPC(1.0)])
+def test_databases_have_the_same_leaves(mechanism):
+    with pytest.raises(ValueError, match="the two databases must have the same leaves, got 2 and 3"):
+        mechanism.exact_loss(NeighborPair.declared([1, 2], [1, 2, 3], "add_remove"))
+
+
+# Refusals
+
+MAKERS = [GDPC, ADPC, lambda epsilon: RDPC(epsilon, TREE)]
+
+
+@pytest.mark.parametrize("make", MAKERS)
+@pytest.mark.parametrize("epsilon", [0, -1.0, math.nan, math.inf, -math.inf])
+def test_epsilon_is_positive_and_finite(make, epsilon):
+    with pytest.raises(ValueError, match=f"epsilon must be positive and finite, got {float(epsilon)}"):
+        make(epsilon)
+
+
+@pytest.mark.parametrize("make", MAKERS)
+@pytest.mark.parametrize("epsilon", ["1", None, True, 1j])
+def test_epsilon_is_a_number(make, epsilon):
+    with pytest.raises(TypeError, match="epsilon must be a number, got"):
+        make(epsilon)
+
+
+@pytest.mark.parametrize("mechanism", EVERY)
+@pytest.mark.parametrize(
+    ("counts", "error", "message"),
+    [
+        ([1, -1, 0, 0], ValueError, "counts must not be negative, got -1"),
+        ([1, 1.5, 0, 0], ValueError, r"counts must be whole numbers of people, got 1\.5"),
+        ([1, math.nan, 0, 0], ValueError, "counts must be whole numbers of people, got nan"),
+        ([1, math.inf, 0, 0], ValueError, "counts must be whole numbers of people, got inf"),
+        ([2**53, 1, 0, 0], ValueError, r"counts must add up to less than 2\*\*53"),
+        (["a", "b", "c", "d"], TypeError, "counts must be whole numbers of people, got dtype <U1"),
+        ([[1, 2, 3, 4], [1, 2, 3, 4]], ValueError, r"counts must be one entry for each leaf, got shape \(2, 4\)"),
+        ([], ValueError, r"counts must be one entry for each leaf, got shape \(0,\)"),
+    ],
+)
+def test_counts_are_of_people(mechanism, counts, error, message):
+    with pytest.raises(error, match=message):
+        mechanism(counts, 2, np.random.default_rng(0))
+
+
+def test_counts_fit_the_tree():
+    with pytest.raises(ValueError, match=r"counts must have one entry for each of 4 leaves, got shape \(3,\)"):
+        RDPC(1.0, TREE)([1, 2, 3], 2, np.random.default_rng(0))
+
+
+@pytest.mark.parametrize("mechanism", EVERY)
+@pytest.mark.parametrize("rng", [None, 7, "safe"])
+def test_randomness_is_a_generator_s(mechanism, rng):
+    with pytest.raises(TypeError, match="rng must be a numpy Generator"):
+        mechanism([1, 2, 3, 4], 2, rng)
+
+
+@pytest.mark.parametrize("mechanism", EVERY)
+def test_runs_are_not_negative(mechanism):
+    with pytest.raises(ValueError, match="negative"):
+        mechanism([1, 2, 3, 4], -1, np.random.default_rng(0))
+
+
+def test_a_tree_is_a_tree_and_an_output_one_of_two():
+    with pytest.raises(TypeError, match="tree must be a Hierarchy, got list"):
+        RDPC(1.0, [-1, 0])
+    with pytest.raises(ValueError, match='output must be "leaves" or "all", got \'root\''):
+        RDPC(1.0, TREE, output="root")
+
+
+def test_parts_are_counted():
+    for parts in (0, -2):
+        with pytest.raises(ValueError, match=f"parts must be at least 1, got {parts}"):
+            ADPC(1.0, parts)
+    for parts in (1.5, "4", True):
+        with pytest.raises(TypeError, match="parts must be an integer, got"):
+            ADPC(1.0, parts)
+
+
+# Nothing of the truth is left in the last bits
+
+
+@pytest.mark.parametrize("parts", [1, 3, 4, 5, 7, 10])
+def test_the_outputs_of_adpc_are_possible_under_every_truth(parts):
+    """Each is a function of one whole number: parts times the count, plus noise."""
+    grid = {k / parts for k in range(-4000, 4000)}
+    for count in (10, 11, 123):
+        assert set(ADPC(1.0, parts)([count], 2000, np.random.default_rng(count)).ravel()) <= grid
+    # Negative control: the exact count added to a mean of noise leaves the grid where 1 / parts is no binary fraction.
+    mean_of_noise = ADPC(1.0, parts)([0], 2000, np.random.default_rng(1)).ravel()
+    assert (set(mean_of_noise + 11) <= grid) == (parts in (1, 4))
+
+
+def test_adpc_refuses_counts_whose_parts_overflow():
+    with pytest.raises(ValueError, match="counts must be at most 2251799813685248 for 1024 parts, got"):
+        ADPC(1.0, 1024)([2**53 - 1], 1, np.random.default_rng(1))
+
+
+def test_a_law_too_large_for_a_table_is_not_tabulated():
+    assert GDPC(0.001).exact_loss(NeighborPair.move_people([5000, 0], 0, 1, 5000)) is None
+    assert GDPC(1.0).exact_loss(NeighborPair.add_people([5], 0, 10**7)) is None
+    assert GDPC(1e308).exact_loss(NeighborPair.add_people([5], 0, 3)) is None

@@ -1,0 +1,181 @@
+"""Discrete Gaussian counts: exact laws against published figures, direct sums and an independent library."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+from dp_accounting.pld import privacy_loss_distribution as pld
+
+from algorithms.flaxman.gaussian import GaussianCounts
+from algorithms.noise import DiscreteGaussian
+from audit.claims import ZCDP
+from audit.neighbors import NeighborPair
+
+ONE_MORE = NeighborPair.add_people([50, 3], 0)
+MOVED = NeighborPair.move_people([50, 3], 0, 1)
+
+
+# Known truth
+
+
+@pytest.mark.parametrize(
+    ("rho", "alpha", "ratio"),
+    [
+        (0.5, 1.5, 0.999999971464),
+        (0.5, 2.5, 0.999999994293),
+        (2.0, 1.5, 0.980820321702),
+        (4.0, 1.5, 0.885835356702),
+        *[(rho, alpha, 1.0) for rho in (0.005, 0.1) for alpha in (1.5, 2.5, 7.3)],
+    ],
+)
+def test_renyi_divergences_are_those_of_the_reference(rho, alpha, ratio):
+    law = GaussianCounts(rho).exact_loss(ONE_MORE)
+    assert law.renyi(alpha) / (alpha * rho) == pytest.approx(ratio, abs=1e-11 if ratio < 1 else 1e-12)
+    assert law.reverse().renyi(alpha) == pytest.approx(law.renyi(alpha), rel=1e-13)
+
+
+@pytest.mark.parametrize("rho", [0.005, 0.1, 0.5, 2.0, 50.0])
+@pytest.mark.parametrize("people", [1, 3])
+def test_integer_orders_spend_all_of_the_budget(rho, people):
+    law = GaussianCounts(rho).exact_loss(NeighborPair.add_people([50, 3], 1, people))
+    for alpha in (1, 2, 3, 10, 32):
+        assert law.renyi(alpha) == pytest.approx(people**2 * alpha * rho, rel=1e-12)
+    assert law.maximum == law.renyi(math.inf) == math.inf
+    assert law.reverse().maximum == math.inf
+    assert (law.infinite_mass, law.missing_mass) == (0, 0)
+    assert law.epsilon_at(0) == math.inf
+
+
+@pytest.mark.parametrize(
+    ("rho", "at", "delta", "within"),
+    [
+        (0.1, 0.0, 0.178412412, 1e-9),
+        (0.1, 0.1, 0.135208851, 1e-9),
+        (0.1, 0.5, 0.035411353, 1e-9),
+        (0.1, 1.0, 0.003367467, 1e-9),
+        (0.005, 0.1, 0.008762354, 1e-9),
+        (0.005, 0.5, 6.934e-9, 1e-12),
+    ],
+)
+def test_hockey_stick_divergences_are_those_of_the_reference(rho, at, delta, within):
+    law = GaussianCounts(rho).exact_loss(ONE_MORE)
+    assert law.delta_at(at) == pytest.approx(delta, abs=within)
+    assert law.reverse().delta_at(at) == pytest.approx(delta, abs=within)
+    assert law.delta_at(at) <= GaussianCounts(rho).claim.delta_at(at)
+
+
+@pytest.mark.parametrize("rho", [0.005, 0.5, 3e-4, 1e-4])  # the last on a grid that all its losses lie on
+def test_moving_a_person_costs_two_budgets(rho):
+    law = GaussianCounts(rho).exact_loss(MOVED)
+    for alpha in (1, 2, 5, 32):
+        assert law.renyi(alpha) == pytest.approx(2 * alpha * rho, rel=1e-11)
+    assert law.maximum == math.inf
+    assert GaussianCounts(rho).claim.under("replace_one") == ZCDP(4 * rho, "replace_one")  # all that zCDP knows
+
+
+def test_unequal_changes_add_up_in_squares():
+    pair = NeighborPair.declared([50, 3, 8, 8], [51, 1, 11, 8], "add_remove")
+    for rho, within in ((0.5, 1e-12), (1e-3, 1e-4)):  # listed, and on a grid that rounds up
+        law = GaussianCounts(rho).exact_loss(pair)
+        for alpha in (1, 2, 8):
+            assert 1 - 1e-12 <= law.renyi(alpha) / ((1 + 4 + 9) * alpha * rho) <= 1 + within
+
+
+@pytest.mark.parametrize("rho", [0.02, 0.5])
+def test_deltas_agree_with_dp_accounting(rho):
+    theirs = pld.from_discrete_gaussian_mechanism(
+        math.sqrt(0.5 / rho), value_discretization_interval=1e-4, use_connect_dots=True
+    )
+    law = GaussianCounts(rho).exact_loss(ONE_MORE)
+    for at in math.sqrt(rho) * np.array([0, 0.5, 1, 3, 5]):
+        assert law.delta_at(at) == pytest.approx(theirs.get_delta_for_epsilon(at), rel=1e-5, abs=1e-15)
+
+
+def test_the_loss_is_that_of_the_sampled_law():
+    mechanism, outputs = GaussianCounts(0.1), np.arange(-60, 70)
+    p, q = (np.exp(mechanism.noise.logpmf(outputs - shift)) for shift in (0, 2))
+    law = mechanism.exact_loss(NeighborPair.add_people([5], 0, 2))
+    for at in (0.0, 0.4, 2.0):
+        assert law.delta_at(at) == pytest.approx(np.maximum(p - math.exp(at) * q, 0).sum(), rel=1e-10)
+
+
+# What comes out
+
+
+def test_counts_get_the_noise_of_the_budget(monkeypatch):
+    drawn = []
+
+    def sample(self, size, rng):
+        drawn.append((self.scale, rng.integers(-30, 31, size)))
+        return drawn[-1][1].copy()
+
+    monkeypatch.setattr(DiscreteGaussian, "sample", sample)
+    released = GaussianCounts(0.02)([10, 0, 3], 5, np.random.default_rng(3))
+    ((sigma, noise),) = drawn
+    assert sigma == pytest.approx(5, rel=1e-15)
+    np.testing.assert_array_equal(released, noise + np.array([10, 0, 3]))
+
+
+def test_releases_have_the_spread_that_was_promised():
+    released = GaussianCounts(0.5)([10, 0, 3, 70], 50_000, np.random.default_rng(3))
+    assert released.shape == (50_000, 4)
+    assert released.dtype == np.int64
+    errors = released - [10, 0, 3, 70]
+    assert errors.var() == pytest.approx(1, abs=0.02)  # 200,000 errors: 0.02 is 6 standard errors
+    assert GaussianCounts(0.5).claim == ZCDP(0.5, "add_remove")
+    np.testing.assert_array_equal(released, GaussianCounts(0.5)([10, 0, 3, 70], 50_000, np.random.default_rng(3)))
+
+
+def test_likelihoods_are_the_product_over_the_cells():
+    mechanism, counts = GaussianCounts(0.1), np.array([10, 0, 3])
+    outputs = mechanism(counts, 500, np.random.default_rng(4))
+    more = np.array([11, 0, 3])
+    for data in (counts, more):
+        density = np.exp(-0.1 * (outputs - data) ** 2.0) / np.exp(-0.1 * np.arange(-60.0, 61) ** 2).sum()
+        np.testing.assert_allclose(mechanism.log_likelihood(outputs, data), np.log(density).sum(axis=1), rtol=1e-12)
+    ratio = mechanism.log_likelihood(outputs, counts) - mechanism.log_likelihood(outputs, more)
+    np.testing.assert_allclose(ratio, 0.1 * (1 - 2 * (outputs[:, 0] - 10)), atol=1e-12)
+    assert mechanism.log_likelihood([[1.5, 2, 3]], counts).tolist() == [-math.inf]
+
+
+# Edges and refusals
+
+
+def test_a_law_too_large_for_a_table_is_not_tabulated():
+    assert GaussianCounts(1e-13).exact_loss(ONE_MORE) is None
+    assert GaussianCounts(0.5).exact_loss(NeighborPair.add_people([5], 0, 10**6)) is None
+    many = NeighborPair.declared(np.zeros(1001, int), np.ones(1001, int), "add_remove")
+    assert GaussianCounts(0.5).exact_loss(many) is None
+    assert GaussianCounts(1e-13).exact_loss(NeighborPair.declared([5], [5], "add_remove")).maximum == 0
+
+
+@pytest.mark.parametrize("rho", [0, 1e-25, 1e24, math.inf])
+def test_rho_is_within_what_noise_can_be_drawn(rho):
+    with pytest.raises(ValueError, match=r"rho must be from 1e-24 to 1e\+23, got"):
+        GaussianCounts(rho)
+
+
+@pytest.mark.parametrize("rho", [-1.0, math.nan])
+def test_rho_is_not_negative(rho):
+    with pytest.raises(ValueError, match="rho must be 0 or more, got"):
+        GaussianCounts(rho)
+
+
+@pytest.mark.parametrize("rho", ["1", None, True])
+def test_rho_is_a_number(rho):
+    with pytest.raises(TypeError, match="rho must be a number, got"):
+        GaussianCounts(rho)
+
+
+def test_data_are_counts_of_the_same_leaves():
+    mechanism = GaussianCounts(0.5)
+    with pytest.raises(ValueError, match="counts must not be negative, got -1"):
+        mechanism([1, -1], 2, np.random.default_rng(0))
+    with pytest.raises(ValueError, match="the two databases must have the same leaves, got 2 and 3"):
+        mechanism.exact_loss(NeighborPair.declared([1, 2], [1, 2, 3], "add_remove"))
+    with pytest.raises(ValueError, match="outputs must have one column for each of 2 leaves, got shape"):
+        mechanism.log_likelihood([[1, 2, 3]], [1, 2])
+    with pytest.raises(TypeError, match="outputs must be numbers, got dtype"):
+        mechanism.log_likelihood([["a", "b"]], [1, 2])

@@ -1,0 +1,118 @@
+"""NistDp3 under audit: each group loses its share, rows no more, and what is planted in it is found."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+
+from algorithms.bugs.nist import DomainFromData, GroupsFromData
+from algorithms.bugs.zeros import ABSENT
+from algorithms.nist import Groups, NistDp3
+from algorithms.schema import Schema
+from audit.loss import measure_loss
+from audit.neighbors import NeighborPair
+
+CONFIDENCE = 1 - 1e-6
+SCHEMA = Schema({"sex": ("male", "female"), "county": ("a", "b", "c", "d")})
+RECORDS = np.array([[0, 0], [0, 1], [1, 0], [1, 1], [1, 1]] * 8, np.uint8)
+NEW = NeighborPair.add_record(RECORDS, [0, 3], label="the only person of a county")
+KNOWN = NeighborPair.add_record(RECORDS, [0, 1], label="one more person")
+BITS = Schema({"a": "xy", "b": "xy"})
+
+
+def nist(groups=None, **options):
+    return NistDp3(SCHEMA, groups or Groups.single(SCHEMA), 1.0, **{"rows": 5, **options})
+
+
+def flipping_pair():
+    """Records of two bits, and one more of them that brings their association below 0.3."""
+    found = GroupsFromData(BITS, 1.0)
+    records = np.array([[0, 0]] * 13 + [[1, 1]] * 13 + [[0, 1], [1, 0]] * 5)
+    while len(found.groups(records)) == 1:
+        last, records = records, np.vstack([records, [[0, 1]]])
+    return NeighborPair.add_record(last, [0, 1], label="the record that parts two fields")
+
+
+FLIP = flipping_pair()
+
+
+def test_a_domain_from_the_data_shows_the_levels_that_occur():
+    bug = DomainFromData(nist(Groups([["county", "sex"]])), "county")
+    on_x, on_y = (bug(data, 50, np.random.default_rng(1)).reshape(50, 4, 2) for data in (NEW.x, NEW.y))
+    assert (on_x[:, 2:] == ABSENT).all()
+    assert (on_x[:, :2] >= 0).all()
+    assert (on_y[:, 2] == ABSENT).all()
+    assert (on_y[:, [0, 1, 3]] >= 0).all()
+    assert bug.support_masses(NEW) == (1, 1)
+    assert bug.support_masses(KNOWN) == (0, 0)
+    assert bug.true_loss == math.inf
+    assert bug.claim == nist().claim
+    assert DomainFromData(nist(), "county")(np.zeros((0, 2), int), 1, np.random.default_rng(0))[0, 2:].max() == ABSENT
+
+
+def test_groups_from_the_data_flip_with_one_record():
+    bug = GroupsFromData(BITS, 1.0, rows=3)
+    assert [bug.groups(data).fields for data in (FLIP.x, FLIP.y)] == [(("a", "b"),), (("a",), ("b",))]
+    release = bug(FLIP.y, 4, np.random.default_rng(2))
+    assert release.shape == (4, 4, 2)
+    assert release[:, 0].tolist() == [[0, 1]] * 4
+    assert bug(FLIP.x, 1, np.random.default_rng(2))[0, 0].tolist() == [0, 0]
+    assert bug.support_masses(FLIP) == (1, 1)
+    assert bug.support_masses(NeighborPair.add_record(FLIP.x, [0, 0])) == (0, 0)
+    assert bug.true_loss == math.inf
+    assert bug.claim.epsilon == 1
+
+
+@pytest.mark.parametrize(("bug", "pair"), [(DomainFromData(nist(), "county"), NEW), (GroupsFromData(BITS, 1.0), FLIP)])
+def test_what_is_planted_is_found_by_a_witness_and_by_counting(bug, pair):
+    """200 runs; a sound mechanism would be accused with probability 1e-6."""
+    result = measure_loss(bug, pair, bug.claim, size=200, confidence=CONFIDENCE, rng=3)
+    assert result.verdict == "violated"
+    assert result.support["probability"] == 1
+    assert result.measured.epsilon > 1.5
+
+
+@pytest.mark.parametrize(
+    ("sound", "pair"),
+    [(nist().stage("thresholded"), NEW), (NistDp3(BITS, Groups([["a", "b"]]), 1.0, rows=10), FLIP)],
+)
+def test_the_sound_algorithm_is_not_accused_on_the_same_pairs(sound, pair):
+    """Accused with probability 1e-6 each."""
+    assert measure_loss(sound, pair, sound.claim, size=1_000, confidence=CONFIDENCE, rng=3).verdict != "violated"
+
+
+@pytest.mark.parametrize("law", ["laplace", "geometric"])
+def test_a_group_is_forced_to_its_share(law):
+    """Six people of a kind, a share of 1/2 each: above it with probability 5%, with this seed not."""
+    stage = nist(law=law).stage("measurements", only=["county"])
+    pair = NeighborPair(RECORDS, np.vstack([RECORDS, [[0, 3]] * 6]), "add_remove", 6, "record")
+    result = measure_loss(stage, pair, stage.claim, attack="likelihood_ratio", size=20_000, rng=4)
+    assert 0.9 * 0.5 <= result.measured.epsilon <= 0.5
+    assert result.verdict == "not refuted"
+
+
+@pytest.mark.slow  # the modules that it loads are
+@pytest.mark.parametrize("name", ["noiseless", "distance", "verdict"])
+def test_the_experiment_notices_what_it_says_it_checks(name):
+    from experiments import nist_synthesis
+    from experiments.__main__ import FIGURES
+    from experiments.experiment import load_numbers
+
+    numbers = load_numbers("nist_synthesis", FIGURES)
+    assert all(check.holds for check in nist_synthesis.check(numbers))
+    if name == "noiseless":  # worse than with noise, by more than sampling of rows explains
+        numbers["noiseless"] = 1.005 * max(numbers["distance"]["grouped"]["8"])
+    elif name == "distance":
+        numbers["distance"]["grouped"]["8"][0] = 4 * max(numbers["floor"])
+    else:
+        next(audit for audit in numbers["audits"] if audit["what"] == "synthetic rows")["verdict"] = "violated"
+    assert not all(check.holds for check in nist_synthesis.check(numbers))
+
+
+def test_a_field_that_is_not_there_cannot_be_observed():
+    with pytest.raises(ValueError, match=r"^observed must be a field of the schema, got 'state'"):
+        DomainFromData(nist(), "state")
+    with pytest.raises(ValueError, match=r"^rows must be at least 1, got 0"):
+        GroupsFromData(BITS, 1.0, rows=0)

@@ -1,0 +1,432 @@
+"""NistDp3: what it counts, how noisily, what the cut leaves, and what rows are made of that."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from scipy import stats
+
+from algorithms.nist import Groups, NistDp3
+from algorithms.nist.records import LARGEST_GROUP, check_records
+from algorithms.nist.synthesis import draw_bins
+from algorithms.noise.laplace import laplace_loss
+from algorithms.schema import Schema
+from audit.claims import PureDP
+from audit.neighbors import NeighborPair
+
+SCHEMA = Schema({"sex": ("male", "female"), "age": ("young", "middle", "old"), "county": ("a", "b", "c", "d")})
+GROUPS = Groups([["sex", "county"], ["age"]])
+RECORDS = np.array([[0, 1, 2]] * 40 + [[1, 2, 0]] * 30 + [[1, 0, 3]] * 5, np.uint8)
+PAIR = NeighborPair.add_record(RECORDS, [0, 0, 1])
+LAWS = ("laplace", "geometric")
+
+
+def nist(epsilon=1.0, groups=GROUPS, schema=SCHEMA, **options):
+    return NistDp3(schema, groups, epsilon, **{"rows": 20, **options})
+
+
+def wide(fields):
+    return Schema({f"field {place}": [str(level) for level in range(2 + place % 90)] for place in range(fields)})
+
+
+# What is counted
+
+
+def test_histograms_count_every_record_once_in_each_group():
+    found = nist()
+    by_hand = np.zeros((2, 4), int)
+    for sex, _, county in RECORDS:
+        by_hand[sex, county] += 1
+    assert found.histogram(RECORDS, 0).tolist() == by_hand.ravel().tolist()
+    assert found.histogram(RECORDS, 1).tolist() == [5, 40, 30]
+    assert found.bins == (8, 3)
+    assert found.columns == ((0, 2), (1,))
+
+
+@pytest.mark.parametrize("dtype", [np.uint8, np.int16, np.int64, np.uint64])
+def test_any_whole_numbers_are_codes(dtype):
+    assert nist().histogram(RECORDS.astype(dtype), 0).tolist() == nist().histogram(RECORDS, 0).tolist()
+
+
+@pytest.mark.parametrize("law", LAWS)
+def test_no_record_at_all_is_a_database_too(law):
+    """The promise holds for the neighbors that have one record and none, so neither is refused."""
+    made = nist(law=law)(np.zeros((0, 3), np.uint8), 5, np.random.default_rng(0))
+    assert made.shape == (5, 20, 3)
+
+
+def test_wide_records_are_never_counted_over_all_fields():
+    schema = wide(120)
+    assert schema.cells > 10**150
+    made = nist(schema=schema, groups=Groups.single(schema))(np.zeros((50, 120), int), 1, np.random.default_rng(0))
+    assert made.shape == (1, 20, 120)
+    assert made.dtype == np.uint8
+
+
+# Noise, cut and rows
+
+
+@pytest.mark.parametrize("law", LAWS)
+@pytest.mark.parametrize("epsilon", [0.5, 8.0])
+def test_noise_has_the_scale_of_groups_over_epsilon(law, epsilon):
+    """Mean and variance of 20,000 errors within 5 standard errors: false alarm below 1e-5 in all."""
+    found = nist(epsilon, law=law)
+    assert found.scale == 2 / epsilon
+    assert found.share == epsilon / 2
+    noisy = found.stage("measurements")(RECORDS, 2_000, np.random.default_rng(1))
+    exact = np.concatenate([found.histogram(RECORDS, group) for group in (0, 1)])
+    errors = (noisy - exact).ravel()[:20_000].astype(float)
+    variance = (
+        2 * found.scale**2 if law == "laplace" else 2 * math.exp(-found.share) / (1 - math.exp(-found.share)) ** 2
+    )
+    assert abs(errors.mean()) < 5 * math.sqrt(variance / errors.size)
+    fourth = stats.moment(errors, 4)
+    assert abs(errors.var() - variance) < 5 * math.sqrt((fourth - variance**2) / errors.size)
+
+
+def test_the_cut_is_the_factor_times_scale_times_log10_of_the_bins():
+    assert nist(0.5, factor=3.0).thresholds == (3 * 4 * math.log10(8), 3 * 4 * math.log10(3))
+    default = nist(0.5)
+    assert default.thresholds == pytest.approx([4 * math.log(8), 4 * math.log(3)])
+    low = default.thresholds[0]
+    assert default.cut(np.array([-50.0, low - 1e-9, low, 9.4, 9.6, 100.5]), 0).tolist() == [0, 0, 8, 9, 10, 100]
+    whole = nist(0.5, law="geometric").cut(np.array([-3, 0, 8, 9]), 0)
+    assert whole.tolist() == [0, 0, 0, 9]
+    assert nist(0.5, factor=0.0).cut(np.array([-0.4, 0.4, 0.6]), 0).tolist() == [0, 0, 1]
+
+
+@pytest.mark.parametrize("bins", [2, 10, 1_000])
+def test_the_default_factor_leaves_half_a_spurious_bin_whatever_the_size(bins):
+    """Binomial test of 1 million / bins histograms at 1e-6 each."""
+    schema = Schema({"field": [str(level) for level in range(bins)]})
+    found = nist(0.01, Groups.single(schema), schema)  # a scale that makes rounding small
+    assert found.spurious == pytest.approx((0.5,))
+    geometric = nist(0.01, Groups.single(schema), schema, law="geometric")
+    q = math.exp(-geometric.share)
+    assert q / (1 + q) - 1e-9 <= geometric.spurious[0] <= 1 / (1 + q) + 1e-9
+    runs = 1_000_000 // bins
+    kept = np.count_nonzero(found.stage("thresholded")(np.zeros((0, 1), int), runs, np.random.default_rng(2)))
+    assert stats.binomtest(kept, runs * bins, 0.5 / bins).pvalue > 1e-6
+
+
+@pytest.mark.parametrize("law", LAWS)
+@pytest.mark.parametrize(("bins", "factor"), [(1, math.log(10)), (6, 0.0)])
+def test_a_spurious_bin_has_more_than_0_even_without_a_cut(law, bins, factor):
+    """A binomial test at 1e-6."""
+    schema = Schema({"field": [str(level) for level in range(bins)]})
+    found = nist(1.0, Groups.single(schema), schema, law=law, factor=factor)
+    runs = 30_000 // bins
+    kept = np.count_nonzero(found.stage("thresholded")(np.zeros((0, 1), int), runs, np.random.default_rng(2)) > 0)
+    assert stats.binomtest(kept, runs * bins, found.spurious[0] / bins).pvalue > 1e-6
+
+
+def test_bins_are_drawn_in_proportion_to_their_counts():
+    """Two chi-square tests at 1e-6."""
+    counts = np.array([[0, 5, 0, 1, 94], [3, 0, 0, 0, 1]])
+    drawn = draw_bins(counts, 50_000, np.random.default_rng(3))
+    for run, weights in zip(drawn, counts, strict=True):
+        seen = np.bincount(run, minlength=5)
+        assert not seen[weights == 0].any()
+        expected = 50_000 * weights[weights > 0] / weights.sum()
+        assert stats.chisquare(seen[weights > 0], expected).pvalue > 1e-6
+
+
+def test_counts_as_large_as_noise_can_make_them_do_not_overflow():
+    drawn = draw_bins(np.full((2, 4), 2**59), 100, np.random.default_rng(3))
+    assert set(np.unique(drawn)) == {0, 1, 2, 3}
+
+
+@pytest.mark.parametrize("law", LAWS)
+def test_rows_follow_the_histograms_within_a_group_and_no_other_group(law):
+    """At epsilon 1,000 noise is nothing. Two chi-square tests at 1e-6."""
+    found = nist(1_000.0, law=law)
+    rows = found.fit(RECORDS, np.random.default_rng(4)).synthesize(60_000, np.random.default_rng(5))
+    joint = np.zeros((2, 3, 4))
+    np.add.at(joint, tuple(rows.T), 1)
+    group = found.histogram(RECORDS, 0).reshape(2, 4)
+    together = joint.sum(axis=1)
+    assert not together[group == 0].any()
+    assert stats.chisquare(together[group > 0], 60_000 * group[group > 0] / 75).pvalue > 1e-6
+    assert stats.chi2_contingency(joint[[0, 1, 1], :, [2, 0, 3]]).pvalue > 1e-6
+    truth = np.zeros((2, 3, 4))
+    np.add.at(truth, tuple(RECORDS.T), 1)
+    assert stats.chi2_contingency(truth[[0, 1, 1], :, [2, 0, 3]]).pvalue < 1e-20  # which the records are not
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("law", LAWS)
+def test_a_call_has_the_law_of_fit_and_synthesize(law):
+    """The share of rows in one cell, run by run: a two-sample Kolmogorov-Smirnov test at 1e-6."""
+    found = nist(0.5, law=law)
+    at_once = found(RECORDS, 250, np.random.default_rng(6))
+    one_by_one = np.array(
+        [
+            found.fit(RECORDS, np.random.default_rng([7, run])).synthesize(rng=np.random.default_rng([8, run]))
+            for run in range(250)
+        ]
+    )
+    for column, code in ((0, 0), (1, 1), (2, 3)):
+        shares = [(made[:, :, column] == code).mean(axis=1) for made in (at_once, one_by_one)]
+        assert stats.ks_2samp(*shares).pvalue > 1e-6
+
+
+def test_the_same_seed_gives_the_same_rows():
+    first, second = (nist()(RECORDS, 3, np.random.default_rng(9)) for _ in range(2))
+    assert np.array_equal(first, second)
+
+
+def test_groups_that_the_cut_leaves_nothing_of_are_uniform_and_named():
+    """A chi-square test at 1e-6."""
+    found = nist(0.001, factor=50.0)
+    fitted = found.fit(RECORDS, np.random.default_rng(10))
+    assert fitted.uniform == ("sex*county", "age")
+    rows = fitted.synthesize(40_000, np.random.default_rng(11))
+    seen = np.bincount(rows[:, 0] * 4 + rows[:, 2], minlength=8)
+    assert stats.chisquare(seen).pvalue > 1e-6
+    called = found(RECORDS, 1_000, np.random.default_rng(12))
+    assert stats.chisquare(np.bincount(called[:, :, 1].ravel(), minlength=3)).pvalue > 1e-6
+    assert nist(1_000.0).fit(RECORDS, np.random.default_rng(10)).uniform == ()
+
+
+# What is lost
+
+
+@pytest.mark.parametrize("law", LAWS)
+@pytest.mark.parametrize("epsilon", [0.3, 1.0, 8.0])
+def test_each_group_loses_its_share_and_all_together_the_whole(law, epsilon):
+    found = nist(epsilon, law=law)
+    assert found.claim == PureDP(epsilon)
+    for name in GROUPS.names:
+        stage = found.stage("measurements", only=[name])
+        assert stage.claim == PureDP(epsilon / 2)
+        for direction in (stage.exact_loss(PAIR), stage.exact_loss(PAIR).reverse()):
+            assert direction.maximum == pytest.approx(epsilon / 2, rel=1e-12)
+            assert math.fsum(direction.probability) == pytest.approx(1)
+    whole = found.stage("measurements")
+    assert whole.claim == found.claim
+    assert whole.exact_loss(PAIR).maximum == pytest.approx(epsilon, rel=1e-12)
+
+
+def simulated(epsilon, shifts, at, size=50_000, seed=15):
+    """Delta at several epsilons of Laplace noise on counts that differ by `shifts`, and its standard error."""
+    rng, loss = np.random.default_rng(seed), np.zeros(size)
+    for shift in shifts:
+        noise = rng.laplace(0, 1 / epsilon, size)
+        loss += epsilon * (np.abs(noise - shift) - np.abs(noise))
+    excess = np.maximum(0, -np.expm1(np.asarray(at)[:, np.newaxis] - loss))
+    return excess.mean(axis=1), excess.std(axis=1) / math.sqrt(size)
+
+
+def test_thirty_seven_groups_lose_the_whole():
+    """Geometric losses are two-valued, and add up to a binomial; Laplace ones are simulated, to 5 standard errors:
+    three normal scores, false alarm below 2e-6."""
+    schema, at = wide(37), [0.0, 0.2, 0.4]
+    pair = NeighborPair.add_record(np.zeros((5, 37), int), [1] * 37)
+    laws = {
+        law: nist(1.0, Groups.single(schema), schema, law=law).stage("measurements").exact_loss(pair) for law in LAWS
+    }
+    for found in laws.values():
+        assert found.maximum == pytest.approx(1, rel=1e-12)
+    up = np.arange(38)
+    mass = stats.binom.pmf(up, 37, 1 / (1 + math.exp(-1 / 37)))
+    excess = [float((mass * np.maximum(0, -np.expm1(one - (2 * up - 37) / 37))).sum()) for one in at]
+    assert [laws["geometric"].delta_at(one) for one in at] == pytest.approx(excess, rel=1e-9)
+    mean, error = simulated(1 / 37, [1] * 37, at)
+    assert (np.abs([laws["laplace"].delta_at(one) for one in at] - mean) < 5 * error + 1e-5).all()
+
+
+@pytest.mark.parametrize("shifts", [[1, 1, 3], [2, 5, 2, 2]])
+def test_repeated_and_different_changes_are_all_composed(shifts):
+    """Within 5 standard errors and the width of the grid: six normal scores in all, false alarm below 4e-6."""
+    epsilon, total = 0.3, sum(shifts)
+    law, at = laplace_loss(epsilon, shifts), [0.0, 0.1 * total, 0.2 * total]
+    mean, error = simulated(epsilon, shifts, at)
+    for order in (law, law.reverse()):
+        assert (np.abs([order.delta_at(one) for one in at] - mean) < 5 * error + 1e-5).all()
+        assert math.fsum(order.probability) == pytest.approx(1)
+
+
+def test_the_largest_loss_of_laplace_noise_is_exact_though_sums_on_the_grid_are_not():
+    law = laplace_loss(0.7, [1, 1, 3])
+    assert law.loss[-1] != 0.7 * 5
+    assert law.maximum == law.reverse().maximum == 0.7 * 5
+
+
+@pytest.mark.parametrize("shift", [1, 3])
+def test_the_table_of_laplace_losses_has_their_profile(shift):
+    """Of Laplace noise ``delta = 1 - exp((epsilon - s) / 2)``; the table is above, and close."""
+    law = laplace_loss(0.5, [shift])
+    for epsilon in np.linspace(0, 0.5 * shift, 17):
+        exact = -math.expm1((epsilon - 0.5 * shift) / 2)
+        for order in (law, law.reverse()):
+            assert exact - 1e-12 <= order.delta_at(epsilon) <= exact + 1e-5
+    assert law.maximum == 0.5 * shift
+
+
+def test_replaced_records_lose_twice_and_groups_of_records_as_many_times():
+    stage = nist(law="geometric").stage("measurements")
+    replaced = NeighborPair(RECORDS, np.vstack([RECORDS[1:], [[1, 0, 1]]]), "replace_one", 1, "record")
+    assert stage.exact_loss(replaced).maximum == pytest.approx(2)
+    several = NeighborPair(RECORDS, np.vstack([RECORDS, [[1, 0, 1]] * 7]), "add_remove", 7, "record")
+    assert stage.exact_loss(several).maximum == pytest.approx(7)
+    assert nist().stage("measurements").exact_loss(several).maximum == pytest.approx(7)
+    assert nist().stage("measurements").exact_loss(NeighborPair.declared(RECORDS, RECORDS, "add_remove")).maximum == 0
+
+
+def test_a_table_of_losses_that_would_be_too_large_is_not_made():
+    assert laplace_loss(1e-6, [2**13 + 1]) is None
+
+
+@pytest.mark.parametrize("law", LAWS)
+def test_the_likelihood_is_that_of_the_noise(law):
+    found = nist(law=law)
+    stage = found.stage("measurements", only=["age"])
+    outputs = stage(RECORDS, 4, np.random.default_rng(13))
+    by_hand = [
+        sum(
+            float(found.noise.logpdf(value - count) if law == "laplace" else found.noise.logpmf(value - count))
+            for value, count in zip(run, (5, 40, 30), strict=True)
+        )
+        for run in outputs
+    ]
+    assert stage.log_likelihood(outputs, RECORDS) == pytest.approx(by_hand)
+    ratio = stage.log_likelihood(outputs, PAIR.y) - stage.log_likelihood(outputs, PAIR.x)
+    assert np.abs(ratio).max() <= found.share + 1e-9
+
+
+def row_law(counts, epsilon, factor, rows):
+    """Probability of every number of rows in the first of two bins, by adding up all noisy counts."""
+    reach = 150
+    k = np.arange(-reach, reach + 1)
+    pmf = np.tanh(epsilon / 2) * np.exp(-epsilon * np.abs(k))
+    kept = [np.where(count + k < factor / epsilon * math.log10(2), 0, count + k) for count in counts]
+    first, second = kept[0][:, None], kept[1][None, :]
+    total = first + second
+    share = np.where(total > 0, first / np.where(total > 0, total, 1), 0.5)
+    weight = pmf[:, None] * pmf[None, :]
+    return [float((weight * stats.binom.pmf(n, rows, share)).sum()) for n in range(rows + 1)]
+
+
+def test_synthetic_rows_lose_no_more_than_the_promise():
+    """One field of two levels: the exact law of its rows, by enumeration, which simulation confirms at 1e-6."""
+    schema, epsilon, rows = Schema({"field": "ab"}), 0.5, 3
+    found = nist(epsilon, Groups.single(schema), schema, law="geometric", rows=rows, factor=1.0)
+    on_x, on_y = (row_law(counts, epsilon, 1.0, rows) for counts in ((2, 1), (3, 1)))
+    loss = max(abs(math.log(p / q)) for p, q in zip(on_x, on_y, strict=True))
+    assert 0.05 < loss < epsilon
+    made = found(np.array([[0], [0], [1]]), 40_000, np.random.default_rng(14))
+    seen = np.bincount((made == 0).sum(axis=(1, 2)), minlength=rows + 1)
+    assert stats.chisquare(seen, 40_000 * np.array(on_x) / sum(on_x)).pvalue > 1e-6
+
+
+# Bad input
+
+
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        ({"groups": Groups([["sex", "county"]])}, "groups must have each field once, and 'age' is in none"),
+        (
+            {"groups": Groups([["sex", "income"]])},
+            "groups must be of the fields of the specification, got 'income'",
+        ),
+        ({"epsilon": 0.0}, "epsilon must be"),
+        ({"epsilon": -1.0}, "epsilon must be"),
+        ({"epsilon": math.inf}, "epsilon must be"),
+        ({"epsilon": math.nan}, "epsilon must be"),
+        ({"epsilon": 1e-12}, r"epsilon / groups must be at least 1e-12, got 1e-12 / 2"),
+        ({"factor": -0.1}, "factor must be 0 or more and finite, got -0.1"),
+        ({"factor": math.inf}, "factor must be 0 or more and finite, got inf"),
+        ({"rows": 0}, "rows must be at least 1, got 0"),
+        ({"rows": 50_000_001}, "rows must be at most 50,000,000, got 50,000,001"),
+        ({"epsilon": 1e300, "law": "laplace"}, "scale must be from"),
+        ({"law": "normal"}, 'law must be "laplace" or "geometric", got \'normal\''),
+    ],
+)
+def test_a_bad_number_or_group_is_refused(change, words):
+    with pytest.raises(ValueError, match=f"^{words}"):
+        replace(nist(), **change)
+
+
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        ({"schema": {"sex": "mf"}}, "schema must be a Schema, got dict"),
+        ({"groups": [["sex"]]}, "groups must be Groups, got list"),
+        ({"factor": "1"}, "factor must be a number, got '1'"),
+        ({"rows": 1.5}, "rows must be a whole number, got 1.5"),
+    ],
+)
+def test_an_argument_of_the_wrong_kind_is_refused(change, words):
+    with pytest.raises(TypeError, match=f"^{words}"):
+        replace(nist(), **change)
+
+
+def test_a_group_of_too_many_bins_is_refused():
+    schema = Schema({name: [str(level) for level in range(2_100)] for name in "ab"})
+    with pytest.raises(ValueError, match=f"^a group must have at most {LARGEST_GROUP:,} bins, got 4,410,000 of a\\*b"):
+        nist(groups=Groups([["a", "b"]]), schema=schema)
+
+
+@pytest.mark.parametrize(
+    ("records", "error", "words"),
+    [
+        ([[0, 1]], ValueError, "records must have one column for each of 3 fields, got shape \\(1, 2\\)"),
+        ([], ValueError, "records must have one column for each of 3 fields, got shape \\(0,\\)"),
+        ([[0.0, 1.0, 0.5]], TypeError, "records must be codes, whole numbers from 0 on, got dtype float64"),
+        ([[0, 3, 0]], ValueError, "codes of age must be from 0 to 2, got 3"),
+        ([[0, 0, 0], [-1, 0, 0]], ValueError, "codes of sex must be from 0 to 1, got -1"),
+    ],
+)
+def test_bad_records_are_refused(records, error, words):
+    with pytest.raises(error, match=f"^{words}"):
+        check_records(records, SCHEMA)
+
+
+@pytest.mark.parametrize(
+    ("name", "only", "words"),
+    [
+        ("rows", None, 'stage must be "measurements" or "thresholded", got \'rows\''),
+        ("measurements", ["sex"], "only must name groups, got 'sex'"),
+        ("measurements", [], "only must name one group at least, got none"),
+    ],
+)
+def test_there_is_no_such_stage(name, only, words):
+    with pytest.raises(ValueError, match=f"^{words}"):
+        nist().stage(name, only=only)
+
+
+def test_groups_of_a_stage_are_named_by_their_fields_too():
+    assert nist().stage("measurements", only=[("sex", "county")]).bins == 8
+
+
+def test_outputs_of_another_width_have_no_likelihood():
+    with pytest.raises(ValueError, match=r"^outputs must have one column for each of 11 bins, got shape \(2, 3\)"):
+        nist().stage("measurements").log_likelihood(np.zeros((2, 3)), RECORDS)
+
+
+def test_rows_of_many_fields_are_refused_before_any_noise():
+    schema = wide(37)
+    few = nist(schema=schema, groups=Groups.single(schema))
+    for ask in (
+        lambda: replace(few, rows=50_000_000),
+        lambda: few.fit(np.zeros((1, 37), int), np.random.default_rng(0)).synthesize(50_000_000),
+    ):
+        with pytest.raises(ValueError, match=r"^rows x fields must be at most 1,000,000,000, got 50,000,000 x 37"):
+            ask()
+
+
+def test_fitted_rows_are_checked_too():
+    fitted = nist().fit(RECORDS, np.random.default_rng(0))
+    with pytest.raises(ValueError, match=r"^rows must be at least 1, got 0"):
+        fitted.synthesize(0)
+
+
+def test_secure_noise_is_geometric_only():
+    with pytest.raises(ValueError, match="secure"):
+        nist().fit(RECORDS, "secure")
+    pytest.importorskip("opendp")
+    assert nist(law="geometric")(RECORDS, 2, "secure").shape == (2, 20, 3)

@@ -1,0 +1,426 @@
+"""The four noise laws: exact formulas, samplers against them, and the secure mode.
+
+Samplers are held to a two-sided standard: a chi-square test on 10^6 draws must accept the true law (p > 1e-6, the false
+alarm of each such check) and reject the law of a parameter 30 % off, either way (p < 1e-12). All seeds are fixed.
+"""
+
+from __future__ import annotations
+
+import math
+import subprocess
+import sys
+from fractions import Fraction
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+from dp_accounting.pld.privacy_loss_mechanism import DiscreteGaussianPrivacyLoss
+from hypothesis import given
+from hypothesis import strategies as st
+from scipy import signal, stats
+
+from algorithms import noise
+from algorithms.noise import DiscreteGaussian, Gaussian, Laplace, TwoTailedGeometric, secure
+
+ACCEPT, REJECT = 1e-6, 1e-12
+SIZE = 1_000_000
+SIGMA_242 = math.sqrt(242)
+
+SAMPLED = [
+    *(TwoTailedGeometric(epsilon) for epsilon in (2e-12, 1e-5, 0.025, 0.1, 0.5, 1, 2.5, 6)),
+    *(DiscreteGaussian(scale) for scale in (0.4, 0.8, 1, 3, SIGMA_242, 1000, 1001, 1e6, 5e11)),
+    *(Laplace(scale) for scale in (2e-150, 0.2, 40)),
+    *(Gaussian(scale) for scale in (2e-150, 0.2, 40)),
+]
+LAWS = st.one_of(
+    st.builds(TwoTailedGeometric, st.floats(1e-6, 60)),
+    st.builds(DiscreteGaussian, st.floats(0.02, 200) | st.floats(1001, 1e9)),
+    st.builds(Laplace, st.floats(1e-6, 1e6)),
+    st.builds(Gaussian, st.floats(1e-6, 1e6)),
+)
+
+
+def rng(seed=20240229):
+    return np.random.default_rng(seed)
+
+
+def is_discrete(law):
+    return hasattr(law, "logpmf")
+
+
+def times(law, factor):
+    """The same law with its one parameter multiplied by `factor`."""
+    (parameter,) = vars(law).values()
+    return type(law)(parameter * factor)
+
+
+def fit(draws, law):
+    """P-value of the chi-square test of `draws` against `law`, bins merged to an expectation of at least 50."""
+    edges = math.sqrt(law.variance) * np.linspace(-9, 9, 361)
+    if is_discrete(law):
+        edges = np.unique(np.floor(edges))
+    observed = np.bincount(np.searchsorted(edges, draws.ravel()), minlength=edges.size + 1)
+    expected = draws.size * np.diff(law.cdf(edges), prepend=0, append=1)
+    merged, group = [np.zeros(2)], np.zeros(2)
+    for bin_ in zip(observed, expected, strict=True):
+        group = group + bin_
+        if group[1] >= 50:
+            merged.append(group)
+            group = np.zeros(2)
+    merged[-1] = merged[-1] + group
+    o, e = np.array(merged[1:]).T
+    assert o.size >= 2, "nothing left to compare"
+    return stats.chi2.sf(((o - e) ** 2 / e).sum(), o.size - 1)
+
+
+def assert_two_sided(draws, law):
+    assert fit(draws, law) > ACCEPT
+    assert fit(draws, times(law, 0.7)) < REJECT
+    assert fit(draws, times(law, 1.3)) < REJECT
+
+
+def integers_around(law, deviations=40):
+    bound = math.ceil(deviations * math.sqrt(law.variance)) + 2
+    return np.arange(-bound, bound + 1)
+
+
+# The laws
+
+
+@pytest.mark.parametrize("epsilon", [1e-9, 0.025, 0.5, 1, 4, 30])
+def test_two_tailed_geometric_is_scipys_dlaplace(epsilon):
+    law, k = TwoTailedGeometric(epsilon), np.arange(-24, 25)
+    np.testing.assert_allclose(law.logpmf(k), stats.dlaplace.logpmf(k, epsilon), rtol=1e-12)
+    np.testing.assert_allclose(law.cdf(k), stats.dlaplace.cdf(k, epsilon), rtol=1e-12)
+    np.testing.assert_allclose(law.variance, stats.dlaplace.var(epsilon), rtol=1e-6)
+
+
+@pytest.mark.parametrize(("law", "oracle"), [(Laplace, stats.laplace), (Gaussian, stats.norm)])
+@pytest.mark.parametrize("scale", [1e-3, 1, 250])
+def test_continuous_laws_are_scipys(law, oracle, scale):
+    x = scale * np.array([-700, -37, -4, -0.3, 0, 1e-9, 0.7, 5, 37, 700])
+    ours, theirs = law(scale), oracle(scale=scale)
+    np.testing.assert_allclose(ours.logpdf(x), theirs.logpdf(x), rtol=1e-13)
+    np.testing.assert_allclose(ours.cdf(x), theirs.cdf(x), rtol=1e-12)
+    np.testing.assert_allclose(ours.sf(x), theirs.sf(x), rtol=1e-12)
+    np.testing.assert_allclose(ours.variance, theirs.var(), rtol=1e-15)
+
+
+@pytest.mark.parametrize("scale", [0.3, 1, 2.5, SIGMA_242, 300])
+def test_discrete_gaussian_is_dp_accountings(scale):
+    law, oracle = DiscreteGaussian(scale), DiscreteGaussianPrivacyLoss(scale, truncation_bound=math.ceil(40 * scale))
+    k = np.unique(np.rint(scale * np.linspace(-12, 12, 49)))
+    np.testing.assert_allclose(law.cdf(k), oracle.mu_upper_cdf(k - 1), rtol=1e-10)  # theirs is the noise minus 1
+    np.testing.assert_allclose(math.sqrt(law.variance), oracle.standard_deviation(), rtol=1e-10)
+
+
+@pytest.mark.parametrize("scale", [0.05, 0.3, 0.999, 1, 1.001, 3, SIGMA_242, 120, 999, 1001, 3000])
+def test_discrete_gaussian_by_plain_summation(scale):
+    law = DiscreteGaussian(scale)
+    k = np.arange(math.ceil(39 * scale) + 2)
+    mass = np.exp(-0.5 * (k / scale) ** 2)
+    total = 2 * math.fsum(mass) - 1
+    probes = np.unique(np.rint(scale * np.array([0, 0.1, 1, 3, 8, 20, 37])).astype(int))
+    tails = [math.fsum(mass[m + 1 :]) / total for m in probes]
+    np.testing.assert_allclose(
+        law.logpmf(probes), -0.5 * (probes / scale) ** 2 - math.log(total), rtol=1e-12, atol=1e-16
+    )
+    np.testing.assert_allclose(law.sf(probes), tails, rtol=1e-12)
+    np.testing.assert_allclose(law.cdf(-probes - 1), tails, rtol=1e-12)
+    np.testing.assert_allclose(law.variance, 2 * math.fsum(k**2 * mass) / total, rtol=1e-12)
+
+
+@pytest.mark.parametrize("scale", [1, 1000])
+def test_discrete_gaussian_is_continuous_where_its_formulas_change(scale):
+    at, beyond = DiscreteGaussian(scale), DiscreteGaussian(np.nextafter(scale, [0, np.inf][scale > 1]))
+    k = np.rint(scale * np.array([-35, -6, -1, 0, 1, 6, 35]))
+    for function in ("logpmf", "cdf", "sf"):
+        np.testing.assert_allclose(getattr(at, function)(k), getattr(beyond, function)(k), rtol=3e-12)
+    assert at.variance == pytest.approx(beyond.variance, rel=1e-13)
+
+
+@pytest.mark.parametrize("law", [law for law in SAMPLED if is_discrete(law) and law.variance < 1e7], ids=str)
+def test_pmf_sums_to_one_to_the_variance_and_to_the_cdf(law):
+    k = integers_around(law)
+    pmf = np.exp(law.logpmf(k))
+    assert math.fsum(pmf) == pytest.approx(1, abs=1e-12)
+    assert math.fsum(k**2 * pmf) == pytest.approx(law.variance, rel=1e-11)
+    np.testing.assert_allclose(law.cdf(k), np.cumsum(pmf), rtol=1e-9, atol=1e-15)
+    np.testing.assert_allclose(law.sf(k[:-1]), np.cumsum(pmf[::-1])[-2::-1], rtol=1e-9, atol=1e-15)
+
+
+def test_variance_at_the_extremes():
+    assert TwoTailedGeometric(1e-12).variance == pytest.approx(2e24)
+    assert TwoTailedGeometric(40).variance == pytest.approx(2 * math.exp(-40))
+    assert TwoTailedGeometric(1e300).variance == 0
+    assert DiscreteGaussian(0.05).variance == pytest.approx(2 * math.exp(-200), rel=1e-12)
+    assert DiscreteGaussian(1e12).variance == 1e24
+    assert DiscreteGaussian(1e-12).variance == 0
+
+
+@given(law=LAWS, deviations=st.floats(-30, 30))
+def test_cdf_and_sf_are_complements_and_mirror_images(law, deviations):
+    x = deviations * max(math.sqrt(law.variance), 1e-3)
+    if is_discrete(law):
+        x = math.floor(x)
+    assert law.cdf(x) + law.sf(x) == pytest.approx(1, abs=1e-15)
+    assert law.cdf(-x - is_discrete(law)) == law.sf(x)  # P(K <= -x - 1) = P(K > x) on the integers
+
+
+@given(law=LAWS)
+def test_cdf_rises_and_sf_falls(law):
+    x = max(math.sqrt(law.variance), 0.1) * np.linspace(-45, 45, 300)
+    assert (np.diff(law.cdf(x)) >= 0).all()
+    assert (np.diff(law.sf(x)) <= 0).all()
+    assert law.cdf(x[0]) >= 0
+    assert law.sf(x[-1]) >= 0
+
+
+@given(law=LAWS.filter(is_discrete), x=st.floats(-1e4, 1e4))
+def test_integer_laws_live_on_the_integers(law, x):
+    assert law.cdf(x) == law.cdf(math.floor(x))
+    assert law.sf(x) == law.sf(math.floor(x))
+    assert np.isfinite(law.logpmf(math.floor(x))) or abs(x) > 1
+    if x != math.floor(x):
+        assert law.logpmf(x) == -math.inf
+
+
+@pytest.mark.parametrize(
+    "law",
+    [TwoTailedGeometric(1e308), DiscreteGaussian(1e-12), DiscreteGaussian(5000), Laplace(1e-150), Gaussian(1e-150)],
+)
+def test_far_arguments_give_limits_without_warnings(law):
+    log_mass = law.logpmf if is_discrete(law) else law.logpdf
+    for x in (2, 1e300, math.inf):
+        far = 1e9 * x
+        assert law.cdf(-far) == law.sf(far) == 0
+        assert law.cdf(far) == law.sf(-far) == 1
+        assert log_mass(far) < -1e10
+    for function in (law.cdf, law.sf, log_mass):  # an unknown value is not an impossible one
+        assert np.isnan(function(math.nan))
+        assert np.isnan(function([math.nan, 0.0])).tolist() == [True, False]
+
+
+def test_far_tails_keep_their_digits():
+    assert TwoTailedGeometric(0.5).sf(1399) == pytest.approx(math.exp(-700) / (1 + math.exp(-0.5)))
+    assert TwoTailedGeometric(2).logpmf(10**6) == pytest.approx(math.log(math.tanh(1)) - 2e6)
+    assert DiscreteGaussian(3).logpmf(3 * 10**6) == pytest.approx(-0.5e12)
+    assert Laplace(2).sf(1400) == pytest.approx(math.exp(-700) / 2)
+
+
+@pytest.mark.parametrize("law", [TwoTailedGeometric(0.5), DiscreteGaussian(3), Laplace(2), Gaussian(2)], ids=str)
+def test_functions_take_scalars_and_any_shape(law):
+    x = np.arange(-3, 3).reshape(2, 3)
+    for function in (law.cdf, law.sf, law.logpmf if is_discrete(law) else law.logpdf):
+        assert function(x).shape == (2, 3)
+        assert isinstance(function(2), float)
+        assert function(x)[1, 2] == function(2) == function([2])[0]
+    assert isinstance(law.variance, float)
+
+
+# The samplers
+
+
+@pytest.mark.parametrize("law", SAMPLED, ids=str)
+def test_draws_follow_the_law_and_no_other(law):
+    draws = law.sample(SIZE, rng())
+    assert draws.dtype == (np.int64 if is_discrete(law) else np.float64)
+    assert_two_sided(draws, law)
+
+
+@pytest.mark.parametrize(
+    "law",
+    [TwoTailedGeometric(epsilon) for epsilon in (50, 700, 1e4, 1e308)]
+    + [DiscreteGaussian(s) for s in (1e-12, 0.01, 0.05)],
+    ids=str,
+)
+def test_noise_that_is_practically_always_zero(law):  # false alarm below 1e-15
+    assert not law.sample(100_000, rng()).any()
+    assert law.cdf(0) - law.cdf(-1) == 1
+
+
+@pytest.mark.parametrize("parameter", [0.5, 1, 2])
+def test_rounded_laplace_is_not_geometric_and_rounded_normal_is_not_discrete_gaussian(parameter):
+    assert fit(np.rint(Laplace(1 / parameter).sample(SIZE, rng())), TwoTailedGeometric(parameter)) < REJECT
+    assert fit(np.rint(Gaussian(1 / parameter).sample(SIZE, rng())), DiscreteGaussian(1 / parameter)) < REJECT
+
+
+@pytest.mark.parametrize("law", [DiscreteGaussian(2.5), TwoTailedGeometric(0.5)], ids=str)
+def test_small_samples_and_the_ends_of_chunks_follow_the_law(law):
+    generator = rng()
+    assert_two_sided(np.concatenate([law.sample(n % 9, generator) for n in range(6000)]), law)
+    ends = law.sample((60, noise._CHUNK), generator)[:, -1000:]  # where a rejection sampler tops up
+    assert_two_sided(ends, law)
+
+
+@pytest.mark.parametrize("law", [TwoTailedGeometric(0.7), DiscreteGaussian(2), Laplace(2)], ids=str)
+def test_sign_and_magnitude_are_independent(law):  # false alarm 2e-6 for each law
+    draws = law.sample(SIZE, rng())
+    draws = draws[draws != 0]
+    table = np.zeros((2, 6))
+    np.add.at(table, ((draws > 0).astype(int), np.minimum(np.abs(draws), 5).astype(int)), 1)
+    table = table[:, table.sum(axis=0) > 0]
+    assert stats.chi2_contingency(table).pvalue > ACCEPT
+    assert stats.binomtest(int((draws > 0).sum()), draws.size).pvalue > ACCEPT
+
+
+LAGS = [*range(1, 33), 64, *(lags * noise._CHUNK + step for lags in (1, 2) for step in (-1, 0, 1))]
+
+
+def largest_correlation(draws):
+    """Largest serial correlation over LAGS of the draws, their signs and magnitudes, in standard errors."""
+    largest = 0.0
+    for series in (draws, np.sign(draws), np.abs(draws)):
+        centered = series - series.mean()
+        total = signal.fftconvolve(centered, centered[::-1])[draws.size - 1 :][LAGS]
+        largest = max(largest, float(np.abs(total / (np.sqrt(draws.size - np.array(LAGS)) * centered.var())).max()))
+    return largest
+
+
+@pytest.mark.parametrize("law", [TwoTailedGeometric(0.7), DiscreteGaussian(2), Laplace(2), Gaussian(2)], ids=str)
+def test_no_serial_correlation_within_or_across_chunks(law):  # false alarm 117 * 2e-9 < 3e-7 for each law
+    draws = law.sample(8 * noise._CHUNK + 1000, rng())
+    assert largest_correlation(draws) < 6
+    assert largest_correlation(np.resize(draws[: noise._CHUNK], draws.size)) > 100
+
+
+@pytest.mark.parametrize(
+    "law", [TwoTailedGeometric(0.1), DiscreteGaussian(SIGMA_242), Laplace(2), Gaussian(2)], ids=str
+)
+def test_the_stream_depends_on_the_seed_and_the_number_of_draws_only(law):
+    flat = law.sample(70_000, rng(1))
+    assert np.array_equal(flat, law.sample(70_000, rng(1)))
+    assert np.array_equal(flat.reshape(7, 100, 100), law.sample((7, 100, 100), rng(1)))
+    assert np.array_equal(flat, law.sample(np.int64(70_000), rng(1)))
+    assert not np.array_equal(flat, law.sample(70_000, rng(2)))
+
+
+@pytest.mark.parametrize("law", [TwoTailedGeometric(0.1), DiscreteGaussian(2), Laplace(2), Gaussian(2)], ids=str)
+@pytest.mark.parametrize("size", [0, (0,), (3, 0), (), 1, (1,), (2, 3, 5), noise._CHUNK + 1])
+def test_sample_has_the_shape_asked_for(law, size):
+    assert law.sample(size, rng()).shape == (size if isinstance(size, tuple) else (size,))
+
+
+@pytest.mark.parametrize("bits", [np.random.MT19937, np.random.Philox, np.random.SFC64])
+def test_every_bit_generator_serves(bits):
+    assert_two_sided(TwoTailedGeometric(0.5).sample(100_000, np.random.Generator(bits(3))), TwoTailedGeometric(0.5))
+
+
+def test_no_draw_comes_near_the_end_of_int64():
+    for law in (TwoTailedGeometric(1e-12), DiscreteGaussian(1e12)):
+        assert np.abs(law.sample(SIZE, rng())).max() < 2**46
+
+
+# Bad input
+
+
+@pytest.mark.parametrize(
+    ("law", "name"),
+    [(TwoTailedGeometric, "epsilon"), (Laplace, "scale"), (Gaussian, "scale"), (DiscreteGaussian, "scale")],
+)
+def test_parameters_are_checked(law, name):
+    for value in (0, -1.0, math.inf, -math.inf, math.nan):
+        with pytest.raises(ValueError, match=f"^{name} must be positive and finite, got "):
+            law(value)
+    with pytest.raises(ValueError, match=f"^{name} must be from 1e-1.* to .*, got 1e-200$"):
+        law(1e-200)
+    for value in (True, np.True_, "1", None, [1.0], 1j):
+        with pytest.raises(TypeError, match=f"^{name} must be a number, got "):
+            law(value)
+    assert law(1) == law(1.0) == law(np.float32(1)) == law(Fraction(1))
+    with pytest.raises(AttributeError):
+        setattr(law(1), name, 2.0)
+
+
+@pytest.mark.parametrize(("law", "limit"), [(Laplace, 1e150), (Gaussian, 1e150), (DiscreteGaussian, 1e12)])
+def test_scales_have_an_upper_limit(law, limit):
+    assert np.isfinite(law(limit).sample(1000, rng())).all()
+    assert np.isfinite(law(limit).variance)
+    with pytest.raises(ValueError, match=r"^scale must be from .* to .*, got "):
+        law(1.001 * limit)
+
+
+def test_epsilon_has_a_lower_limit():
+    with pytest.raises(ValueError, match=r"^epsilon must be from 1e-12 to inf, got 9e-13$"):
+        TwoTailedGeometric(9e-13)
+
+
+@pytest.mark.parametrize("size", [True, 2.0, "3", None, [2, 3], (2, 3.0), (2, False)])
+def test_size_must_be_integers(size):
+    with pytest.raises(TypeError, match=r"^size must be an integer or a tuple of integers, got "):
+        Gaussian(1).sample(size, rng())
+
+
+@pytest.mark.parametrize("size", [-1, (2, -3)])
+def test_size_must_not_be_negative(size):
+    with pytest.raises(ValueError, match=r"^size must not be negative, got "):
+        TwoTailedGeometric(1).sample(size, rng())
+
+
+@pytest.mark.parametrize("source", [None, 7, "secrets", np.random.RandomState(1), np.random, np.array(["secure"] * 2)])
+@pytest.mark.parametrize("law", [DiscreteGaussian(1), Laplace(1)], ids=str)
+def test_rng_is_a_generator_or_secure(law, source):
+    with pytest.raises(TypeError, match=r'^rng must be a numpy Generator or "secure", got '):
+        law.sample(3, source)
+
+
+# The secure mode
+
+
+@pytest.mark.parametrize("law", [TwoTailedGeometric(0.5), DiscreteGaussian(2.5)], ids=str)
+def test_secure_draws_follow_the_law_and_no_other(law):
+    # Not seeded, by its nature: the false alarm of 1e-6 is per run of the test.
+    draws = law.sample((100_000, 1), "secure")
+    assert draws.dtype == np.int64
+    assert draws.shape == (100_000, 1)
+    assert_two_sided(draws, law)
+
+
+def test_secure_draws_differ_and_ignore_numpy():
+    first, second = TwoTailedGeometric(1e-3).sample((2, 50), "secure")
+    assert not np.array_equal(first, second)
+    assert TwoTailedGeometric(1).sample(0, "secure").size == 0
+
+
+@pytest.mark.parametrize("law", [TwoTailedGeometric(1e-12), TwoTailedGeometric(1e308)], ids=str)
+def test_secure_noise_reaches_the_limits_of_the_parameters(law):
+    # The median magnitude is log(2) / epsilon; 100 draws all on one side of a 45th of it or 45 times it: below 1e-30.
+    median = float(np.median(np.abs(law.sample(100, "secure"))))
+    assert median == 0 if law.epsilon > 1 else 0.02 / law.epsilon < median < 31 / law.epsilon
+
+
+def test_secure_geometric_noise_is_never_less_than_asked_for(monkeypatch):
+    given = []
+    fake = SimpleNamespace(
+        vector_domain=lambda *_: None,
+        atom_domain=lambda **_: None,
+        l1_distance=lambda **_: None,
+        m=SimpleNamespace(make_laplace=lambda *_, scale: given.append(scale)),
+    )
+    monkeypatch.setattr(secure, "_opendp", lambda: fake)
+    asked = [*np.exp(rng().uniform(np.log(1e-12), np.log(1e6), 5000)).tolist(), 1e-12, 1.0, 3.0, 49.0, 1e308]
+    for epsilon in asked:
+        secure.two_tailed_geometric(epsilon)
+    losses = [1 / Fraction(scale) for scale in given]
+    assert all(loss <= Fraction(epsilon) for loss, epsilon in zip(losses, asked, strict=True))
+    assert all(loss > Fraction(epsilon) * (1 - Fraction(1, 2**50)) for loss, epsilon in zip(losses, asked, strict=True))
+    assert any(Fraction(epsilon) < 1 / Fraction(1 / epsilon) for epsilon in asked)  # what rounding to nearest would do
+
+
+@pytest.mark.parametrize("law", [Laplace(1), Gaussian(1)], ids=str)
+def test_continuous_laws_have_no_secure_mode(law):
+    with pytest.raises(ValueError, match=r"no exact sampler exists for a continuous one in floating point$"):
+        law.sample(3, "secure")
+
+
+@pytest.mark.parametrize("law", [TwoTailedGeometric(1), DiscreteGaussian(1)], ids=str)
+def test_without_opendp_the_secure_mode_says_what_to_install(law, monkeypatch):
+    monkeypatch.setitem(sys.modules, "opendp", None)
+    monkeypatch.setitem(sys.modules, "opendp.prelude", None)
+    with pytest.raises(ImportError, match=r"^secure noise needs OpenDP: pip install 'opendp>=0.14'$"):
+        law.sample(3, "secure")
+
+
+def test_opendp_is_not_loaded_by_the_seeded_mode():
+    code = "import sys, algorithms.noise; sys.exit('opendp' in sys.modules)"
+    assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0

@@ -1,0 +1,539 @@
+"""The pilot's two methods: printed tables digit by digit, exact laws, totals kept, and what each part costs."""
+
+from __future__ import annotations
+
+import math
+from fractions import Fraction
+
+import numpy as np
+import pytest
+from scipy import integrate, stats
+
+from algorithms.bugs.ons import ClassicalGaussian
+from algorithms.hierarchy import Hierarchy
+from algorithms.ons import IndependentNoise, OnsTopDown, unchanged_probability
+from algorithms.ons.adjust import FLOOR, adjusted, maximum_remainder
+from algorithms.ons.laws import CountNoise, classical_scale
+from algorithms.ons.tables import PILOT_LEVELS, PILOT_TABLES, Domain, Table
+from algorithms.ons.utility import CLASSES, transition_matrix, utility
+from algorithms.schema import Grouping, Schema
+from audit.claims import ApproxDP, GaussianDP, PureDP
+from audit.exact import loss_from_logs
+from audit.neighbors import NeighborPair
+
+TREE = Hierarchy.from_codes(["n", "n", "n", "s"], ["1", "2", "3", "1"])
+SCHEMA = Schema({"sex": ("f", "m"), "age": ("0-17", "18-64", "65+")})
+HISTOGRAM = np.array([[9, 4, 0, 7, 1, 0], [0] * 6, [30, 3, 3, 3, 5, 8], [0, 0, 0, 5, 0, 2]])
+TABLES = [Table(1, "sex"), Table(2, "age"), Table(0, "sex*age")]
+LEVELS = [Table(0, "total"), Table(1, "total"), Table(1, "sex"), Table(2, "detailed")]
+EQUAL = ("1/4",) * 4
+
+
+def independent(**options):
+    return IndependentNoise(TREE, SCHEMA, options.pop("epsilon", 1.5), options.pop("tables", TABLES), **options)
+
+
+def top_down(**options):
+    return OnsTopDown(TREE, SCHEMA, options.pop("epsilon", 2.0), **options)
+
+
+# Tables 1 to 3 of the pilot, as printed
+
+PRINTED = {
+    "laplace": (0.0488, 0.3935, 0.6321, 0.9179, 0.9933),
+    "gaussian": (0.0157, 0.1562, 0.3065, 0.6755, 0.9512),
+    "geometric": (0.05, 0.4621, 0.7616, 0.9866, 0.9999),
+}
+EPSILONS = (0.1, 1.0, 2.0, 5.0, 10.0)
+
+
+@pytest.mark.parametrize("law", PRINTED)
+def test_unchanged_counts_are_those_of_tables_1_to_3(law):
+    assert tuple(round(unchanged_probability(law, epsilon), 4) for epsilon in EPSILONS) == PRINTED[law]
+
+
+def test_gaussian_calibration_is_the_textbooks_at_delta_5_percent():
+    others = [delta / 100 for delta in range(1, 100) if delta != 5]
+    for delta in others:  # no other delta of two digits prints the row
+        found = [round(unchanged_probability("gaussian", epsilon, delta=delta), 4) for epsilon in EPSILONS]
+        assert tuple(found) != PRINTED["gaussian"]
+
+
+@pytest.mark.parametrize(("epsilon", "kept"), [(0.1, True), (1.0, True), (2.0, True), (5.0, True), (10.0, False)])
+def test_classical_scale_keeps_its_promise_at_small_epsilons_only(epsilon, kept):
+    assert (GaussianDP(1 / classical_scale(epsilon, 0.05)).delta_at(epsilon) <= 0.05) == kept
+
+
+@pytest.mark.parametrize("law", PRINTED)
+@pytest.mark.parametrize("epsilon", [0.3, 2.0])
+def test_unchanged_counts_in_runs(law, epsilon):
+    noise = CountNoise(law, epsilon, 0.05 if law == "gaussian" else 0.0)
+    zeros = int((noise.sample((40_000,), np.random.default_rng(5)) == 0).sum())
+    expected = math.exp(noise.log_law(np.zeros(1))[0])
+    assert stats.binomtest(zeros, 40_000, expected).pvalue > 1e-6  # false alarm 1e-6
+    if law != "gaussian":
+        assert expected == pytest.approx(unchanged_probability(law, epsilon))
+
+
+# Noise and its laws
+
+
+@pytest.mark.parametrize("law", PRINTED)
+@pytest.mark.parametrize("epsilon", [0.2, 1.0, 3.0])
+def test_rounded_laws_add_up_and_agree_with_their_distribution_function(law, epsilon):
+    noise = CountNoise(law, epsilon, 0.01 if law == "gaussian" else 0.0)
+    k = np.arange(-400.0, 401.0)
+    mass = np.exp(noise.log_law(k))
+    assert mass.sum() == pytest.approx(1, abs=1e-12)
+    assert np.exp(noise.log_below(k)) == pytest.approx(np.cumsum(mass), abs=1e-12)
+    assert noise.log_law(np.array([0.5]))[0] == -np.inf
+
+
+def test_far_tails_of_rounded_laws_stay_finite():
+    assert CountNoise("laplace", 2.0).log_law(np.array([500.0]))[0] == pytest.approx(-1000 + math.log(math.sinh(1)))
+    assert CountNoise("laplace", 2000.0).log_law(np.array([1.0]))[0] == pytest.approx(-1000 - math.log(2))
+    gaussian = CountNoise("gaussian", 1.0, 0.01)
+    assert np.isfinite(gaussian.log_law(np.array([200.0 * gaussian.scale // 1]))).all()
+
+
+def test_gaussian_scale_is_the_least_that_keeps_the_promise():
+    for epsilon, delta in ((0.1, 0.05), (1.0, 1e-6), (10.0, 0.05), (0.01, 0.3)):
+        scale = CountNoise("gaussian", epsilon, delta).scale
+        assert GaussianDP(1 / scale).delta_at(epsilon) <= delta * (1 + 1e-9)
+        assert GaussianDP(1.001 / scale).delta_at(epsilon) > delta
+
+
+@pytest.mark.parametrize("law", ["laplace", "geometric"])
+@pytest.mark.parametrize("shift", [1, 2, 5])
+def test_exact_loss_is_that_of_the_tabulated_laws(law, shift):
+    noise = CountNoise(law, 0.7)
+    k = np.arange(-900.0, 901.0)
+    wanted = loss_from_logs(noise.log_law(k), noise.log_law(k - shift))
+    found = noise.exact_loss([shift])
+    assert found.maximum == pytest.approx(0.7 * shift)
+    for epsilon in (0.0, 0.3, 0.7, 1.2):
+        assert found.delta_at(epsilon) == pytest.approx(wanted.delta_at(epsilon), abs=1e-12)
+        assert found.reverse().delta_at(epsilon) == pytest.approx(wanted.reverse().delta_at(epsilon), abs=1e-12)
+
+
+def test_unrounded_laplace_loss_is_a_close_upper_bound():
+    epsilon, noise = 1.0, CountNoise("laplace", 1.0, rounded=False)
+    law = noise.exact_loss([1])
+    assert law.maximum == pytest.approx(epsilon)
+    for at in (0.0, 0.4, 0.9):
+
+        def excess(e, at=at):
+            return max(0.0, math.exp(-abs(e)) / 2 - math.exp(at - abs(e - 1)) / 2)
+
+        true = integrate.quad(excess, -40, 40, points=[0, 0.5, 1], limit=400)[0]
+        assert true - 1e-9 <= law.delta_at(at) <= true + 1e-3
+
+
+def test_rounded_gaussian_loss_is_that_of_the_tabulated_law_and_keeps_its_promise():
+    noise = CountNoise("gaussian", 0.7, 0.01)
+    k = np.arange(-200.0, 201.0)
+    wanted, found = loss_from_logs(noise.log_law(k), noise.log_law(k - 2)), noise.exact_loss([2])
+    for epsilon in (0.0, 0.3, 0.7, 2.0):
+        assert found.delta_at(epsilon) == pytest.approx(wanted.delta_at(epsilon), abs=1e-12)
+    assert found.maximum == math.inf
+    assert noise.exact_loss([1]).delta_at(0.7) <= 0.01
+
+
+def test_classical_scale_breaks_its_promise_with_and_without_rounding():
+    def bug(epsilon, rounded=True):
+        options = {"law": "gaussian", "delta": 0.05, "rounded": rounded}
+        return ClassicalGaussian(TREE, SCHEMA, epsilon, [Table(1, "sex")], **options)
+
+    pair = NeighborPair.add_people(HISTOGRAM, (0, 0))
+    assert bug(10.0).true_delta == pytest.approx(0.213, abs=5e-4)
+    assert bug(10.0).exact_loss(pair).delta_at(10.0) < 0.05 < bug(7.0).exact_loss(pair).delta_at(7.0)
+    assert bug(10.0, rounded=False).exact_loss(pair) is None
+    assert bug(2.0).only([0]).noises[0].scale == pytest.approx(classical_scale(2.0, 0.05))
+
+
+def test_no_exact_loss_of_unrounded_gaussian_noise_or_of_very_many_counts():
+    assert CountNoise("gaussian", 1.0, 0.05, rounded=False).exact_loss([1]) is None
+    assert CountNoise("laplace", 1.0).exact_loss([1] * 1001) is None
+
+
+# Tables and domains
+
+
+def test_tables_add_up_people_in_any_order_of_leaves():
+    tree = Hierarchy.from_parents([-1, 0, 0, 2, 1, 2])  # leaves 3, 4, 5 lie in areas 2, 1, 2
+    domain = Domain(tree, SCHEMA)
+    people = np.arange(18).reshape(3, 6)
+    by_area, by_leaf, total = domain.tabulate(people, [Table(1, "sex"), Table(2, "detailed"), Table(0, "total")])
+    cube = people.reshape(3, 2, 3)
+    assert by_area.tolist() == [cube[1].sum(axis=1).tolist(), cube[[0, 2]].sum(axis=(0, 2)).tolist()]
+    assert domain.by_leaf(by_leaf).tolist() == people.tolist()
+    assert total.item() == people.sum()
+
+
+def test_fourteen_tables_of_the_pilot():
+    schema = Schema(
+        {
+            name: range(size)
+            for name, size in zip(("sex", "age", "marital", "month", "cause"), (2, 10, 6, 12, 15), strict=True)
+        }
+    )
+    tree = Hierarchy.from_codes([str(i % 13) for i in range(251)], [str(i) for i in range(251)])
+    domain = Domain(tree, schema)
+    sizes = [math.prod(domain.shape(table)) for table in PILOT_TABLES]
+    assert sizes == [251 * n for n in (300, 360, 180, 120, 72, 15, 10, 2, 12, 6)] + [13 * n for n in (150, 180, 30, 24)]
+
+
+@pytest.mark.parametrize(
+    ("histogram", "kind", "words"),
+    [
+        (HISTOGRAM[:, :5], ValueError, "shape (leaves, cells) = (4, 6), got (4, 5)"),
+        (-HISTOGRAM, ValueError, "must not be negative, got -30"),
+        (HISTOGRAM + 0.5, ValueError, "whole numbers of people, got 9.5"),
+        (np.where(HISTOGRAM > 8, np.nan, 1), ValueError, "whole numbers of people, got nan"),
+        (HISTOGRAM.astype(str), TypeError, "whole numbers of people, got dtype"),
+        (np.full((4, 6), 2**38), ValueError, "less than 2**40 people"),
+    ],
+)
+@pytest.mark.parametrize("mechanism", [independent(), top_down()])
+def test_histograms_that_break_a_rule(mechanism, histogram, kind, words):
+    with pytest.raises(kind, match=r"^[^\n]*$") as error:
+        mechanism(histogram, 1, np.random.default_rng(0))
+    assert words in str(error.value)
+
+
+@pytest.mark.parametrize(
+    ("make", "kind", "words"),
+    [
+        (lambda: independent(epsilon=0.0), ValueError, "epsilon must be positive and finite, got 0.0"),
+        (lambda: independent(epsilon=math.inf), ValueError, "epsilon must be positive and finite, got inf"),
+        (
+            lambda: independent(law="normal"),
+            ValueError,
+            "law must be one of laplace, geometric, gaussian, got 'normal'",
+        ),
+        (lambda: independent(law="gaussian"), ValueError, "delta must be between 0 and 1, got 0.0"),
+        (lambda: independent(law="gaussian", delta=0.1, epsilon=-1.0), ValueError, "epsilon must be positive"),
+        (lambda: independent(delta=0.1), ValueError, "delta must be 0 for laplace noise, got 0.1"),
+        (lambda: independent(tables=[]), ValueError, "one table at least"),
+        (lambda: independent(tables=[Table(3, "sex")]), ValueError, "level must be in 0..2, got 3"),
+        (lambda: independent(tables=[Table(1, "income")]), ValueError, "name each of sex, age, got 'income'"),
+        (lambda: independent(tables=[Table(1, "sex*age"), Table(1, "age*sex")]), ValueError, "each table once"),
+        (lambda: independent(shares=("1/2", "1/2")), ValueError, "one for each of 3 tables, got 2"),
+        (lambda: independent(shares=("1/2", "1/3", "1/3")), ValueError, "shares of tables must add up to 1, got 7/6"),
+        (lambda: independent(shares=("1/2", "1/2", 0)), ValueError, "share of level 0: sex*age must be above 0, got 0"),
+        (lambda: independent(shares=(0.5, 0.25, 0.25)), TypeError, "must be exact"),
+        (lambda: independent().only([3]), ValueError, "tables must be some of 0 to 2, got [3]"),
+        (lambda: independent().only([]), ValueError, "tables must be some of 0 to 2, got []"),
+        (lambda: top_down(epsilon=-2.0), ValueError, "epsilon must be positive and finite, got -2.0"),
+        (lambda: top_down(law="gaussian"), ValueError, "law must be one of laplace, geometric, got 'gaussian'"),
+        (lambda: top_down(levels=[]), ValueError, "the first level must be the total of level 0, got none"),
+        (lambda: top_down(levels=LEVELS[1:], shares=EQUAL[:3]), ValueError, "the first level must be the total"),
+        (
+            lambda: top_down(levels=LEVELS[:3], shares=EQUAL[:3]),
+            ValueError,
+            "the last level must be the detailed query",
+        ),
+        (lambda: top_down(shares=("0.01", "0.05", "0.165", "0.7")), ValueError, "must add up to 1, got 37/40"),
+        (lambda: top_down().stage("measurements", only=[4]), ValueError, "levels must be some of 0 to 3, got [4]"),
+        (lambda: top_down().stage("rounded", only=[1]), ValueError, "only must be of the measurements"),
+        (lambda: top_down().stage("nonsense"), ValueError, "stage must be one of measurements, adjusted, rounded"),
+        (lambda: OnsTopDown(SCHEMA, TREE, 1.0), TypeError, "must be a Hierarchy and a Schema"),
+        (
+            lambda: OnsTopDown(Hierarchy.from_parents([-1, 0, 0, 1]), SCHEMA, 1.0),
+            ValueError,
+            "areas must end at one level, and '2' ends above it",
+        ),
+        (lambda: unchanged_probability("laplace", 0.0), ValueError, "epsilon must be positive and finite, got 0.0"),
+        (
+            lambda: unchanged_probability("gaussian", 1.0, delta=1.0),
+            ValueError,
+            "delta must be between 0 and 1, got 1.0",
+        ),
+        (lambda: unchanged_probability("normal", 1.0), ValueError, "law must be one of"),
+        (lambda: independent(law="laplace")(HISTOGRAM, 1, "secure"), ValueError, "needs an integer law"),
+    ],
+)
+def test_bad_settings_are_one_line(make, kind, words):
+    with pytest.raises(kind, match=r"^[^\n]*$") as error:
+        make()
+    assert words in str(error.value)
+
+
+def test_levels_must_divide_each_other():
+    for levels in (
+        [Table(0, "total"), Table(2, "total"), Table(1, "detailed"), Table(2, "detailed")],
+        [Table(0, "total"), Table(0, "sex"), Table(0, "age"), Table(2, "detailed")],
+    ):
+        with pytest.raises(ValueError, match="each level must divide the one above it evenly"):
+            top_down(levels=levels, shares=EQUAL)
+    schema = Schema(SCHEMA.attributes, {"minor": Grouping("age", {"yes": ["0-17"], "no": ["18-64", "65+"]})})
+    with pytest.raises(ValueError, match="evenly, got level 2: detailed below level 1: minor"):
+        OnsTopDown(TREE, schema, 1.0, [Table(0, "total"), Table(1, "minor"), Table(2, "detailed")], ("1/3",) * 3)
+
+
+# Method 1
+
+
+def test_shares_of_tables_are_what_they_cost():
+    release = independent(shares=("1/2", "1/3", "1/6"))
+    pair = NeighborPair.add_people(HISTOGRAM, (1, 2))
+    parts = [release.only([place]) for place in range(3)]
+    assert [part.claim for part in parts] == [PureDP(0.75), PureDP(0.5), PureDP(0.25)]
+    for part in parts:
+        assert part.exact_loss(pair).maximum == pytest.approx(part.claim.epsilon)
+    assert release.only([2, 0]).shares == (Fraction(1, 4), Fraction(3, 4))
+    assert release.exact_loss(pair).maximum == pytest.approx(1.5)
+    assert release.claim == PureDP(1.5)
+
+
+def test_gaussian_promise_adds_up():
+    release = independent(law="gaussian", delta=0.06)
+    assert release.claim == ApproxDP(1.5, 0.06)
+    assert release.only([0]).claim.epsilon == pytest.approx(0.5)
+    assert release.only([0]).claim.delta == pytest.approx(0.02)
+    law = release.exact_loss(NeighborPair.add_people(HISTOGRAM, (0, 0)))
+    assert law.delta_at(1.5) <= 0.06
+
+
+def test_counts_scatter_around_the_truth_and_raised_ones_above_it():
+    epsilon, size = 0.6, 20_000  # 0.2 a table
+    truth = np.concatenate([table.ravel() for table in Domain(TREE, SCHEMA).tabulate(HISTOGRAM, TABLES)])
+    plain = independent(epsilon=epsilon)(HISTOGRAM, size, np.random.default_rng(1))
+    raised = independent(epsilon=epsilon, nonnegative=True)(HISTOGRAM, size, np.random.default_rng(1))
+    assert np.array_equal(np.maximum(plain, 0), raised)
+    error = math.sqrt(2) / 0.2 / math.sqrt(size)  # standard error of a mean
+    assert np.abs(plain.mean(axis=0) - truth).max() < 6 * error  # false alarm 1e-7
+    law = np.exp(CountNoise("laplace", 0.2).log_law(np.arange(1.0, 400)))
+    assert raised[:, truth == 0].mean() == pytest.approx((np.arange(1, 400) * law).sum(), rel=0.02)
+
+
+@pytest.mark.parametrize("law", ["laplace", "geometric", "gaussian"])
+@pytest.mark.parametrize("nonnegative", [False, True])
+@pytest.mark.parametrize("rounded", [True, False])
+def test_log_likelihood_is_the_law_of_the_release(law, nonnegative, rounded):
+    release = IndependentNoise(
+        TREE, SCHEMA, 1.0, [Table(0, "sex")], law=law, delta=0.05 * (law == "gaussian"), rounded=rounded,
+        nonnegative=nonnegative,
+    )  # fmt: skip
+    x, y = np.zeros_like(HISTOGRAM), np.zeros_like(HISTOGRAM)
+    x[0, 0], y[0, 0] = 1, 2
+    rng = np.random.default_rng(2)
+    drawn = release(x, 20_000, rng)
+    ratio = np.exp(release.log_likelihood(drawn, y) - release.log_likelihood(drawn, x))
+    assert ratio.mean() == pytest.approx(1, abs=6 * ratio.std() / math.sqrt(20_000))  # E_x[q / p] = 1
+    assert not np.isinf(release.log_likelihood(drawn, x)).any()
+    with pytest.raises(ValueError, match="one column for each of 2 counts"):
+        release.log_likelihood(drawn[:, :1], x)
+
+
+def test_geometric_release_can_be_secure():
+    pytest.importorskip("opendp")
+    assert independent(law="geometric", epsilon=60.0)(HISTOGRAM, 1, "secure").shape == (1, 4 + 12 + 6)
+    assert OnsTopDown(TREE, SCHEMA, 9.0, law="geometric")(HISTOGRAM, 1, "secure").shape == (1, 4, 6)
+
+
+# Method 2
+
+
+def test_table_12_digit_by_digit():
+    counts = np.array([2, 0, 0, 1, 0, 1, 0, 0, 1, 1])
+    noise = np.array([0.1, 0.2, -1.1, 1.4, -0.9, 0.6, -3.3, -5.2, 4.3, 0.8])
+    noisy = counts + noise
+    noisy[noisy <= 0] = FLOOR
+    assert noisy.round(3).tolist() == [2.1, 0.2, 0.001, 2.4, 0.001, 1.6, 0.001, 0.001, 5.3, 1.8]
+    # Each row is a family of its own, a national cell over the regions. The printed adjustment is 0.8 in all of them:
+    # 20 people where the noisy counts of all regions add up to 25.
+    families = np.stack([noisy, 25 - noisy], axis=1)
+    adjustment = adjusted(np.full(10, 20), families)
+    assert adjustment[:, 0].round(3).tolist() == [1.68, 0.16, 0.001, 1.92, 0.001, 1.28, 0.001, 0.001, 4.24, 1.44]
+    final = maximum_remainder(np.full(10, 20), adjustment)
+    assert final[:, 0].tolist() == [2, 0, 0, 2, 0, 1, 0, 0, 4, 1]
+    assert (counts.sum(), final[:, 0].sum()) == (6, 10)
+
+
+def test_rounding_keeps_every_parent_in_a_thousand_random_cases():
+    rng = np.random.default_rng(12)
+    for _ in range(1000):
+        families, parts = rng.integers(1, 6), rng.integers(1, 8)
+        parents = rng.integers(0, 10 ** rng.integers(1, 7), families)
+        noisy = np.maximum(rng.laplace(scale=10.0 ** rng.integers(-3, 5), size=(families, parts)), FLOOR)
+        real = adjusted(parents, noisy)
+        whole = maximum_remainder(parents, real, rng)
+        assert whole.sum(axis=1).tolist() == parents.tolist()
+        assert whole.min() >= 0
+        assert np.abs(whole - real).max() < 1 + 1e-6
+
+
+def test_largest_remainders_go_up_and_equal_ones_at_random():
+    assert maximum_remainder([3], [[1.2, 0.9, 0.9]]).tolist() == [[1, 1, 1]]
+    assert maximum_remainder([3, 0], [[0.6, 1.6, 0.8], [0, 0, 0]]).tolist() == [[1, 1, 1], [0, 0, 0]]
+    assert maximum_remainder([1], [[0.25, 0.25, 0.25, 0.25]]).tolist() == [[1, 0, 0, 0]]
+    drawn = maximum_remainder(np.ones(8000), np.full((8000, 4), 0.25), np.random.default_rng(3)).sum(axis=0)
+    assert stats.chisquare(drawn).pvalue > 1e-6  # false alarm 1e-6
+
+
+@pytest.mark.parametrize(
+    ("function", "arguments", "words"),
+    [
+        (adjusted, ([1, 2], [[1.0]]), "shapes (families,) and (families, parts), got (2,) and (1, 1)"),
+        (adjusted, ([-1], [[1.0]]), "must not be negative, got -1"),
+        (adjusted, ([1], [[-0.5]]), "must not be negative, got -0.5"),
+        (adjusted, ([1], [[0.0, 0.0]]), "parts of 1 must not all be 0"),
+        (maximum_remainder, ([1], [1.0]), "shapes (families,) and (families, parts), got (1,) and (1,)"),
+        (maximum_remainder, ([2], [[1.0]]), "parts of 2 must add up to it, got 1"),
+    ],
+)
+def test_families_that_break_a_rule(function, arguments, words):
+    with pytest.raises(ValueError, match=r"^[^\n]*$") as error:
+        function(*arguments)
+    assert words in str(error.value)
+
+
+@pytest.mark.parametrize("perturb_zeros", [True, False])
+@pytest.mark.parametrize("law", ["laplace", "geometric"])
+@pytest.mark.parametrize("levels", [None, LEVELS])
+def test_levels_of_a_release_add_up(perturb_zeros, law, levels):
+    options = {} if levels is None else {"levels": levels, "shares": EQUAL}
+    mechanism = top_down(perturb_zeros=perturb_zeros, law=law, **options)
+    released = mechanism(HISTOGRAM, 50, np.random.default_rng(4))
+    assert released.shape == (50, 4, 6)
+    assert released.dtype == np.int64
+    assert released.min() >= 0
+    if not perturb_zeros:
+        assert not released[:, HISTOGRAM == 0].any()
+        assert mechanism.claim.epsilon == math.inf
+    same = np.random.default_rng(4)
+    assert np.array_equal(mechanism.stage("rounded")(HISTOGRAM, 50, same), released)
+
+
+def test_tables_of_a_release_are_counted_from_its_people():
+    schema = Schema({name: ("a", "b") for name in ("sex", "age", "marital", "month", "cause")})
+    people = np.random.default_rng(1).poisson(2, (TREE.n_leaves, schema.cells))
+    mechanism = OnsTopDown(TREE, schema, 2.0)
+    released = mechanism(people, 3, np.random.default_rng(2))
+    tables = mechanism.stage("tables")(people, 3, np.random.default_rng(2))
+    cube = released.reshape(3, 4, 2, 2, 2, 2, 2)
+    by_area_age = cube.sum(axis=(2, 4, 5, 6)).reshape(3, -1)
+    sizes = np.cumsum([0] + [math.prod(mechanism.domain.shape(table)) for table in PILOT_TABLES])
+    assert tables.shape == (3, sizes[-1])
+    assert np.array_equal(tables[:, sizes[6] : sizes[7]], by_area_age)  # the seventh: areas by age
+    assert (tables.reshape(3, -1)[:, sizes[13] :].sum(axis=1) == released.sum(axis=(1, 2))).all()
+
+
+def test_upper_levels_are_kept_by_lower_ones():
+    """The total is its noisy count, rounded, whatever the levels below have drawn."""
+    shares = ("0.999", "0.0005", "0.0003", "0.0002")
+    released = top_down(epsilon=2000.0, levels=LEVELS, shares=shares)(HISTOGRAM, 200, np.random.default_rng(6))
+    assert (released.sum(axis=(1, 2)) == HISTOGRAM.sum()).all()
+    shares = ("0.0001", "0.9997", "0.0001", "0.0001")  # the total is off, regions keep their proportion to it
+    released = top_down(epsilon=1000.0, levels=LEVELS, shares=shares)(HISTOGRAM, 200, np.random.default_rng(6))
+    totals, north = released.sum(axis=(1, 2)), released[:, :3].sum(axis=(1, 2))
+    assert np.ptp(totals) > 20
+    assert np.abs(north - totals * HISTOGRAM[:3].sum() / HISTOGRAM.sum()).max() < 1
+
+
+def test_equal_remainders_of_a_release_favor_no_area():
+    tree, shares = Hierarchy.regular(4, 1), ("0.00002", "0.4999", "0.50008")
+    levels = [Table(0, "total"), Table(0, "detailed"), Table(1, "detailed")]
+    mechanism = OnsTopDown(tree, SCHEMA, 1e4, levels, shares, law="geometric")
+    released = mechanism(np.full((4, 6), 50), 4000, np.random.default_rng(8)).sum(axis=2)
+    assert np.ptp(released.sum(axis=1)) > 50
+    spread = released.std() / math.sqrt(len(released))
+    assert np.ptp(released.mean(axis=0)) < 6 * spread  # false alarm 1e-4; with the first favored they are 3.4 apart
+
+
+def test_large_budgets_release_the_truth_whatever_the_order_of_leaves():
+    tree = Hierarchy.from_parents([-1, 0, 0, 2, 1, 2])
+    people = np.arange(18).reshape(3, 6)
+    released = OnsTopDown(tree, SCHEMA, 1e6)(people, 2, np.random.default_rng(0))
+    assert (released == people).all()
+    reordered = OnsTopDown(tree, SCHEMA, 1e6, LEVELS, EQUAL)(people, 1, np.random.default_rng(0))
+    assert (reordered[0] == people).all()
+
+
+def test_adjusted_stage_is_the_release_before_its_last_rounding():
+    mechanism = top_down()
+    real = mechanism.stage("adjusted")(HISTOGRAM, 20, np.random.default_rng(9))
+    assert real.dtype == np.float64
+    sums = real.sum(axis=(1, 2))
+    assert np.abs(sums - np.rint(sums)).max() < 1e-9
+    one = OnsTopDown(Hierarchy.regular(4, 1), SCHEMA, 2.0, [*PILOT_LEVELS[:2], Table(1, "detailed")], ("1/3",) * 3)
+    real, whole = (one.stage(name)(HISTOGRAM, 1, np.random.default_rng(3)) for name in ("adjusted", "rounded"))
+    assert 0 < np.abs(real - whole).max() < 1  # one family in the last level: the same noise
+
+
+def test_levels_cost_their_shares():
+    mechanism, pair = top_down(epsilon=3.0), NeighborPair.add_people(HISTOGRAM, (0, 0))
+    shares = [0.01, 0.05, 0.165, 0.775]
+    for place, share in enumerate(shares):
+        stage = mechanism.stage("measurements", only=[place])
+        assert stage.claim.epsilon == pytest.approx(3 * share)
+        assert stage.exact_loss(pair).maximum == pytest.approx(3 * share)
+    whole = mechanism.stage("measurements")
+    assert whole.claim.epsilon == pytest.approx(3.0)
+    assert whole.exact_loss(pair).maximum == pytest.approx(3.0)
+
+
+@pytest.mark.parametrize("law", ["laplace", "geometric"])
+def test_groups_cost_levels_in_proportion(law):
+    mechanism, pair = top_down(epsilon=3.0, law=law), NeighborPair.add_people(HISTOGRAM, (0, 0), 4)
+    assert mechanism.stage("measurements").exact_loss(pair).maximum == pytest.approx(12.0)
+    assert mechanism.stage("measurements", only=[2]).exact_loss(pair).maximum == pytest.approx(12 * 0.165)
+    kept = top_down(epsilon=3.0, law=law, perturb_zeros=False).stage("measurements", only=[3])
+    two = kept.exact_loss(NeighborPair.add_people(HISTOGRAM, (0, 2), 2))
+    step = 3 * 0.775
+    expected = 1.0 if law == "laplace" else 1 - math.tanh(step / 2) * math.exp(-2 * step)
+    assert two.missing_mass == pytest.approx(expected)
+
+
+@pytest.mark.parametrize("law", ["laplace", "geometric"])
+def test_zeros_that_get_no_noise_are_a_witness(law):
+    mechanism = top_down(epsilon=3.0, perturb_zeros=False, law=law)
+    empty = NeighborPair.add_people(HISTOGRAM, (0, 2))
+    stage = mechanism.stage("measurements", only=[3])
+    loss = stage.exact_loss(empty)
+    step = 3 * 0.775
+    missing = 1.0 if law == "laplace" else 1 - math.tanh(step / 2) * math.exp(-step)
+    assert loss.missing_mass == pytest.approx(missing)
+    assert loss.reverse().infinite_mass == pytest.approx(missing)
+    drawn = stage(empty.y, 500, np.random.default_rng(1))
+    assert np.isneginf(stage.log_likelihood(drawn, empty.x)).mean() > 0.5
+    assert np.isfinite(stage.log_likelihood(drawn, empty.y)).all()
+    empties = stage(empty.x, 500, np.random.default_rng(2))
+    assert np.isneginf(stage.log_likelihood(empties, empty.y)).all() == (law == "laplace")
+    assert np.isfinite(stage.log_likelihood(empties, empty.x)).all()
+    filled = NeighborPair.add_people(HISTOGRAM, (0, 0))
+    assert stage.exact_loss(filled).maximum == pytest.approx(step)
+    assert stage.exact_loss(filled).infinite_mass == 0
+
+
+@pytest.mark.parametrize("law", ["laplace", "geometric"])
+def test_log_likelihood_of_levels(law):
+    stage = top_down(epsilon=3.0, law=law).stage("measurements", only=[0, 2])
+    x, y = HISTOGRAM, NeighborPair.add_people(HISTOGRAM, (0, 0)).y
+    drawn = stage(x, 5000, np.random.default_rng(2))
+    ratio = np.exp(stage.log_likelihood(drawn, y) - stage.log_likelihood(drawn, x))
+    assert ratio.mean() == pytest.approx(1, abs=6 * ratio.std() / math.sqrt(5000))
+    with pytest.raises(ValueError, match="one column for each of 13 counts"):
+        stage.log_likelihood(drawn[:, 1:], x)
+
+
+# Utility
+
+
+def test_transition_matrix_and_its_classes():
+    counts = np.array([0, 1, 2, 3, 4, 5, 10, 11, 25, 26, 50, 51, 100, 101, 1000, 1001, 10**6])
+    assert transition_matrix(counts, counts).sum(axis=1).tolist() == [1, 1, 1, 1, 1, 2, 2, 2, 2, 2, 2]
+    assert utility(counts, counts).on_diagonal == 1
+    assert transition_matrix([5], [-1])[5, len(CLASSES)] == 1
+    assert math.isnan(utility([5, 2], [-1, 2]).hellinger)
+    assert utility([4, 0], [4, 2]).hellinger == pytest.approx(1.0)
+
+
+@pytest.mark.parametrize(
+    ("actual", "released", "words"),
+    [([1], [1, 2], "one shape"), ([-1], [1], "must not be negative, got -1"), ([], [], "one cell at least")],
+)
+def test_utility_of_bad_tables(actual, released, words):
+    with pytest.raises(ValueError, match=words):
+        utility(actual, released)

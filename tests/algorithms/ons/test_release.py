@@ -1,0 +1,260 @@
+"""Releases of the pilot's methods: counted right, whole or not there at all, and refused in one line."""
+
+from __future__ import annotations
+
+import csv
+import json
+
+import numpy as np
+import pytest
+
+from algorithms.hierarchy import Hierarchy
+from algorithms.ons import IndependentNoise, OnsTopDown
+from algorithms.ons import release as module
+from algorithms.ons.release import default_levels, release
+from algorithms.ons.tables import Domain, Table
+from algorithms.schema import Grouping, Schema
+from audit import cli
+
+SCHEMA = Schema({"sex": ("f", "m"), "age": ("young", "old")})
+TREE = Hierarchy.from_codes(["north", "north", "south"], ["1", "2", "1"])
+PEOPLE = np.array([[400, 0, 3, 25], [90, 40, 40, 1], [0, 0, 7, 300]])
+AREAS = ("region", "ccg")
+RNG = np.random.default_rng(0)
+
+
+def rows_of(path):
+    with path.open(encoding="utf-8", newline="") as file:
+        return list(csv.DictReader(file))
+
+
+@pytest.fixture
+def files(tmp_path):
+    """Return options for a file of deaths, its specification and the list of areas."""
+    with (tmp_path / "deaths.csv").open("w", newline="") as file:
+        writer = csv.writer(file, lineterminator="\n")
+        writer.writerow(["Region", "ccg", "age", "sex", "n"])
+        for leaf, codes in enumerate((("north", "1"), ("north", "2"), ("south", "1"))):
+            for cell, count in enumerate(PEOPLE[leaf]):
+                writer.writerow([*codes, ("young", "old")[cell % 2], ("f", "m")[cell // 2], count])
+    (tmp_path / "geo.csv").write_text("region,ccg\nnorth,1\nnorth,2\nsouth,1\nsouth,9\n")
+    (tmp_path / "spec.json").write_text(json.dumps({"attributes": dict(SCHEMA.attributes)}))
+    return {
+        "--data": tmp_path / "deaths.csv", "--areas": "region,ccg", "--spec": tmp_path / "spec.json", "--count": "n",
+        "--geo": tmp_path / "geo.csv", "--out": tmp_path / "out", "--epsilon": 1000.0, "--method": "top-down",
+    }  # fmt: skip
+
+
+def run(options, *more):
+    flat = [str(part) for name, value in options.items() if value is not None for part in (name, value)]
+    with pytest.raises(SystemExit) as stop:
+        cli.main(["release", "ons", *flat, *map(str, more)])
+    return stop.value.code
+
+
+def test_top_down_command_writes_people_and_tables_that_agree(files, capsys):
+    assert run(files, "--seed", "1", "--table", "region:age", "--table", "total:sex*age") == 0
+    out = files["--out"]
+    assert sorted(path.name for path in out.iterdir()) == [
+        "ledger.txt", "microdata.csv", "release.json", "table_1.csv", "table_2.csv",
+    ]  # fmt: skip
+    people, table = rows_of(out / "microdata.csv"), rows_of(out / "table_1.csv")
+    assert list(people[0]) == ["region", "ccg", "sex", "age"]
+    assert [row["region"] for row in table] == ["north", "north", "south", "south"]
+    for row in table:
+        found = sum(person["region"] == row["region"] and person["age"] == row["age"] for person in people)
+        assert found == int(row["COUNT"])
+    assert sum(int(row["COUNT"]) for row in rows_of(out / "table_2.csv")) == len(people)
+    about = json.loads((out / "release.json").read_text())
+    assert about["shares"] == {
+        "total: total": "1/100", "total: detailed": "1/20", "region: detailed": "33/200", "ccg: detailed": "31/40",
+    }  # fmt: skip
+    assert about["nonnegative"] is True
+    assert about["levels"] == {"total": 1, "region": 2, "ccg": 4}
+    assert "simulation" in about["noise"]
+    printed = capsys.readouterr().out
+    assert "one person added or removed" in printed
+    assert "from a public list" in printed
+
+
+def test_independent_command_writes_its_tables(files):
+    files |= {"--method": "independent", "--geo": None}
+    assert run(files, "--seed", "1", "--table", "ccg:total=1/4", "--table", "region:sex=3/4") == 0
+    first, second = (rows_of(files["--out"] / f"table_{number}.csv") for number in (1, 2))
+    assert [int(row["COUNT"]) for row in first] == PEOPLE.sum(axis=1).tolist()
+    assert [list(row.values()) for row in second] == [
+        ["north", "f", "530"], ["north", "m", "69"], ["south", "f", "0"], ["south", "m", "307"],
+    ]  # fmt: skip
+    ledger = (files["--out"] / "ledger.txt").read_text()
+    assert "no promise covers it" in ledger
+    assert "raised to 0" not in ledger
+    about = json.loads((files["--out"] / "release.json").read_text())
+    assert about["shares"] == {"ccg: total": "1/4", "region: sex": "3/4"}
+    assert about["nonnegative"] is False
+
+
+def test_ledger_tells_that_negative_counts_were_raised_and_the_variance_of_whole_numbers(files):
+    files |= {"--method": "independent", "--epsilon": 8.0, "--law": "laplace"}
+    assert run(files, "--seed", "1", "--table", "ccg:total", "--nonnegative") == 0
+    ledger = (files["--out"] / "ledger.txt").read_text()
+    assert "Negative counts were raised to 0" in ledger
+    assert "0.01833" in ledger  # cosh(4) / (2 sinh(4)^2), where before rounding it is 2 / 64
+    assert json.loads((files["--out"] / "release.json").read_text())["nonnegative"] is True
+
+
+def test_tables_of_groupings_have_columns_of_their_own(tmp_path):
+    schema = Schema(SCHEMA.attributes, {"all": Grouping("age", {"any": ["young", "old"]})})
+    tables = [Table(0, "all*sex"), Table(0, "all")]
+    release(OnsTopDown(TREE, schema, 5000.0), PEOPLE, areas=AREAS, out=tmp_path / "out", rng=RNG, tables=tables)
+    assert rows_of(tmp_path / "out" / "table_1.csv") == [
+        {"sex": "f", "all": "any", "COUNT": "530"}, {"sex": "m", "all": "any", "COUNT": "376"},
+    ]  # fmt: skip
+    assert rows_of(tmp_path / "out" / "table_2.csv") == [{"all": "any", "COUNT": "906"}]
+
+
+def test_specification_may_begin_with_a_byte_order_mark(files):
+    files["--spec"].write_text(files["--spec"].read_text(), encoding="utf-8-sig")
+    assert run(files, "--seed", "1") == 0
+
+
+def test_interrupt_before_the_work_is_one_line(files, capsys, monkeypatch):
+    def interrupted(path):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("algorithms.tables.specification.read_specification", interrupted)
+    assert run(files, "--seed", "1") == 2
+    assert capsys.readouterr().err == "plaudit: error: interrupted; nothing was written\n"
+
+
+def test_secure_release(files):
+    pytest.importorskip("opendp")
+    assert run(files | {"--epsilon": 5000.0}, "--table", "ccg:sex*age") == 0
+    counts = [int(row["COUNT"]) for row in rows_of(files["--out"] / "table_1.csv")]
+    assert counts == [*PEOPLE.ravel().tolist(), 0, 0, 0, 0]
+
+
+@pytest.mark.parametrize(
+    ("changed", "more", "words"),
+    [
+        ({"--epsilon": 0}, [], "epsilon must be positive and finite, got 0.0"),
+        ({"--epsilon": "inf"}, [], "epsilon must be positive and finite, got inf"),
+        ({"--method": "both"}, [], "--method must be one of independent, top-down, got 'both'"),
+        ({"--areas": "region,nowhere"}, [], "nowhere missing"),
+        ({"--areas": "region,region"}, [], "different names, got 'region' twice"),
+        ({"--areas": ""}, [], "--areas must name one column at least"),
+        (
+            {"--areas": "region,"},
+            [],
+            "--areas must name one column at least, with commas between columns only, got 're",
+        ),
+        ({"--areas": "total,ccg"}, [], "areas must not be called total, which is the whole, got 'total'"),
+        ({"--epsilon": 1e-9}, [], "noise of epsilon 1e-11 on their number makes more: raise epsilon"),
+        ({"--epsilon": 1e-11}, [], "epsilon must be from 1e-12 to inf"),
+        ({"--data": "absent.csv"}, [], "absent.csv"),
+        ({"--spec": "absent.json"}, [], "absent.json"),
+        ({}, ["--law", "laplace"], "--law must be geometric for secure noise, got 'laplace'"),
+        ({}, ["--law", "cauchy", "--seed", "1"], "law must be one of laplace, geometric, got 'cauchy'"),
+        ({}, ["--table", "region"], "--table is written as AREA:QUERY, AREA one of total, region, ccg, got 'region'"),
+        ({}, ["--table", "town:sex"], "--table is written as AREA:QUERY"),
+        ({}, ["--table", "region:income"], "name each of sex, age, got 'income'"),
+        ({}, ["--table", "region:sex=1/2"], "shares of tables go with --method independent"),
+        ({}, ["--nonnegative"], "go with --method independent"),
+        ({}, ["--level", "total:total"], "--level must have one"),
+        ({}, ["--level", "total:total=1/2", "--level", "ccg:detailed=1/3"], "must add up to 1, got 5/6"),
+        ({}, ["--level", "ccg:detailed=1"], "the first level must be the total of level 0"),
+        ({"--method": "independent"}, [], "--table is needed"),
+        ({"--method": "independent"}, ["--level", "total:total=1"], "--level goes with --method top-down"),
+        ({"--method": "independent"}, ["--table", "ccg:sex=1/2", "--table", "ccg:age"], "a share each, or none"),
+        ({"--method": "independent"}, ["--table", "ccg:sex=x"], "share of ccg: sex must be a fraction"),
+        (
+            {"--method": "independent"},
+            ["--table", "ccg:sex="],
+            "--table must have a share after =, or no =, got 'ccg:s",
+        ),
+        ({"--method": "independent"}, ["--table", "ccg:sex=1e999999999"], "share of ccg: sex must be a fraction"),
+        (
+            {"--method": "independent", "--epsilon": 1e-12},
+            ["--table", "ccg:sex", "--table", "total:age"],
+            "epsilon 1e-12 with a share of 1/2 must leave ccg: sex enough",
+        ),
+        ({}, ["--table", "ccg: "], "--table is written as AREA:QUERY"),
+        ({}, ["--seed", "-1"], "seed must be 0 or more, got -1"),
+    ],
+)
+def test_bad_input_is_one_line_and_nothing_is_written(files, tmp_path, capsys, changed, more, words):
+    before = sorted(tmp_path.iterdir())
+    assert run(files | changed, *more) == 2
+    error = capsys.readouterr().err
+    assert error.count("\n") == 1
+    assert words in error
+    assert sorted(tmp_path.iterdir()) == before
+
+
+@pytest.mark.parametrize(
+    ("row", "words"),
+    [
+        ("north,1,dead,f,1", "age must be one of young, old"),
+        ("north,1,old,f,-1", "n must be a whole number, 0 or more"),
+        ("north,1,old,,1", "a missing value"),
+        ("east,1,old,f,1", "data must be in areas of the list of areas"),
+    ],
+)
+def test_data_that_break_a_rule(files, tmp_path, capsys, row, words):
+    with files["--data"].open("a") as file:
+        file.write(f"{row}\n")
+    assert run(files, "--seed", "1") == 2
+    assert words in capsys.readouterr().err
+    assert not files["--out"].exists()
+
+
+def test_shares_for_other_depths_follow_the_square_root_of_the_number_of_counts():
+    tree = Hierarchy.regular(3, 1)
+    levels, shares = default_levels(Domain(tree, SCHEMA))
+    assert levels == (Table(0, "total"), Table(0, "detailed"), Table(1, "detailed"))
+    assert sum(map(float, shares)) == pytest.approx(1)
+    assert float(shares[2]) / float(shares[1]) == pytest.approx(3**0.5, rel=1e-3)
+    OnsTopDown(tree, SCHEMA, 1.0, levels, shares)
+
+
+@pytest.mark.parametrize(
+    ("mechanism", "options", "words"),
+    [
+        (OnsTopDown(TREE, SCHEMA, 1.0), {}, "secure noise must be of the geometric law, got laplace"),
+        (OnsTopDown(TREE, SCHEMA, 1.0, perturb_zeros=False), {"rng": np.random.default_rng(0)}, "must perturb zeros"),
+        (OnsTopDown(TREE, SCHEMA, 1.0), {"areas": ("region", "SEX")}, "different names, got 'SEX' twice"),
+        (OnsTopDown(TREE, SCHEMA, 1.0), {"areas": ("region",)}, "areas must name each of 2 levels, got region"),
+        (OnsTopDown(TREE, SCHEMA, 1.0), {"areas": ("Total", "ccg")}, "areas must not be called total"),
+        (
+            IndependentNoise(TREE, SCHEMA, 1.0, [Table(1, "sex")]),
+            {"rng": np.random.default_rng(0), "tables": [Table(1, "age")]},
+            "tables of independent noise are its own",
+        ),
+    ],
+)
+def test_releases_that_break_a_rule(tmp_path, mechanism, options, words):
+    with pytest.raises(ValueError, match=words):
+        release(mechanism, PEOPLE, **{"areas": AREAS, "out": tmp_path / "out"} | options)
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize(
+    ("epsilon", "words"),
+    [
+        (
+            1.0,
+            r"^a release must have at most 100 people, and noise of epsilon 0\.01 on their number makes more",
+        ),
+        (1000.0, "^a release must have at most 100 people, and noise made more: raise epsilon$"),  # not how many more
+    ],
+)
+def test_too_many_people_are_not_written(tmp_path, monkeypatch, epsilon, words):
+    monkeypatch.setattr(module, "LARGEST_RELEASE", 100)
+    with pytest.raises(ValueError, match=words):
+        release(OnsTopDown(TREE, SCHEMA, epsilon), PEOPLE, areas=AREAS, out=tmp_path / "out", rng=RNG)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_tables_that_cannot_be_counted_are_told_before_there_is_noise(monkeypatch):
+    monkeypatch.setattr(OnsTopDown, "__call__", lambda *_: pytest.fail("noise was drawn"))
+    with pytest.raises(ValueError, match="query must be total, detailed, or name each of"):
+        release(OnsTopDown(TREE, SCHEMA, 1.0), PEOPLE, areas=AREAS, rng=RNG, tables=[Table(1, "income")])

@@ -1,0 +1,499 @@
+"""Exact tables: those of production to the last row, and those of a tabulation in plain Python on any households."""
+
+from __future__ import annotations
+
+import random
+from collections import Counter
+from itertools import product
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from algorithms.phsafe import read_config, tabulate
+from algorithms.phsafe.population import synthetic_households
+from algorithms.phsafe.schema import GEO, PERSONS, STATES, UNITS, Whole
+from algorithms.phsafe.tables import LEVELS, PUBLISHED, QUERIES, split_level
+from algorithms.phsafe.tabulation.tabulate import tabulation
+from algorithms.tables.duck import DuckDB
+from algorithms.tables.frames import Frame
+from tests.algorithms.phsafe.tabulation.test_truncation import kept_by_hand
+from tests.golden.phsafe import CONFIG, HERE, PATHS, columns, rows
+
+INFINITE = {**CONFIG, "tau": dict.fromkeys(CONFIG["tau"], 99_999)}
+
+
+def typed(values, domains):
+    """Columns of text as a frame has them: whole numbers as such."""
+    return Frame(
+        {
+            name: np.array(column, np.int64) if isinstance(domains[name], Whole) else np.array(column, dtype=object)
+            for name, column in values.items()
+        }
+    )
+
+
+def golden_frames():
+    return [typed(columns(path), domains) for path, domains in zip(PATHS, (PERSONS, UNITS, GEO), strict=True)]
+
+
+@pytest.fixture(scope="module")
+def database():
+    engine = DuckDB(PATHS, threads=1)
+    yield engine
+    engine.close()
+
+
+# Production
+
+
+@pytest.mark.parametrize(("truncate", "table", "size"), [(True, "truncated", 976), (False, "nonprivate", 1475)])
+def test_tables_are_those_of_production_to_the_byte(tmp_path, truncate, table, size):
+    found = tabulate(*PATHS, truncate=truncate)
+    assert found.columns == ("TABLE", "REGION_TYPE", "REGION_ID", "ITERATION_CODE", "DATA_CELL", "COUNT")
+    assert found["COUNT"].dtype == np.int64
+    assert list(found.rows()) == rows(table)
+    assert len(found) == size
+    found.to_csv(tmp_path / "made.csv")
+    assert (tmp_path / "made.csv").read_bytes() == (HERE / f"{table}.csv").read_bytes()
+
+
+@pytest.mark.parametrize("validation", ["full", "production", "none"])
+def test_validation_changes_no_count(database, validation):
+    assert list(tabulate(*PATHS, validation=validation, engine=database).rows()) == rows("truncated")
+
+
+@pytest.mark.parametrize(("partitions", "truncate", "table"), [(2, False, "nonprivate"), (7, True, "truncated")])
+def test_partitions_add_up(database, partitions, truncate, table):
+    found = tabulate(*PATHS, truncate=truncate, partitions=partitions, engine=database)
+    assert list(found.rows()) == rows(table)
+
+
+def test_the_order_of_rows_and_columns_does_not_matter():
+    shuffled = []
+    for frame in golden_frames():
+        places = list(range(len(frame)))
+        random.Random(4).shuffle(places)
+        shuffled.append(Frame({name.lower(): frame[name][places] for name in reversed(frame.columns)}))
+    assert list(tabulate(*shuffled).rows()) == rows("truncated")
+
+
+@pytest.mark.parametrize("tables", ["PH5_num", ["PH8_num", "PH1_denom"], ("PH6", "PH3", "PH7")])
+@pytest.mark.parametrize(("truncate", "table"), [(True, "truncated"), (False, "nonprivate")])
+def test_some_of_the_tables(database, tables, truncate, table):
+    wanted = [tables] if isinstance(tables, str) else tables
+    found = tabulate(*PATHS, tables, truncate=truncate, engine=database)
+    assert list(found.rows()) == [row for row in rows(table) if row[0] in wanted]
+
+
+def test_the_golden_settings_are_the_defaults_here():
+    assert list(tabulate(*PATHS, config=read_config(CONFIG)).rows()) == rows("truncated")
+
+
+def test_levels_without_a_budget_are_left_out():
+    budgets = {name: dict.fromkeys(levels, 0.0) for name, levels in CONFIG["privacy_budget"].items()}
+    budgets["PH3"]["state_A-G"] = budgets["PH7"]["usa_*"] = 1.0
+    found = tabulate(*PATHS, config=read_config({**CONFIG, "privacy_budget": budgets}))
+    kept = {("PH3", "STATE", code) for code in "ABCDEFG"} | {("PH7", "USA", "*"), ("PH8_num", "USA", "*")}
+    assert list(found.rows()) == [row for row in rows("truncated") if (row[0], row[1], row[3]) in kept]
+
+
+# Ways to give the frames
+
+
+def parquet(tmp_path):
+    pytest.importorskip("pyarrow")
+    writer = pytest.importorskip("pyarrow.parquet")
+    paths = []
+    for path, table in zip(PATHS, arrow(tmp_path), strict=True):
+        paths.append(tmp_path / f"{path.stem}.parquet")
+        writer.write_table(table, paths[-1])
+    return paths
+
+
+def arrow(_):
+    pyarrow = pytest.importorskip("pyarrow")
+    return [pyarrow.table({name: frame[name].tolist() for name in frame.columns}) for frame in golden_frames()]
+
+
+def arrow_dictionaries(_):
+    return [
+        table.from_arrays(
+            [column if column.type != "string" else column.dictionary_encode() for column in table.columns],
+            names=table.column_names,
+        )
+        for table in arrow(_)
+    ]
+
+
+def pandas(_):
+    library = pytest.importorskip("pandas")
+    return [library.DataFrame(frame.to_dict()) for frame in golden_frames()]
+
+
+def pandas_text(_):
+    library = pytest.importorskip("pandas")
+    return [library.read_csv(path, dtype=str) for path in PATHS]
+
+
+def pandas_categories(_):
+    return [
+        frame.astype(dict.fromkeys(frame.select_dtypes(exclude="number").columns, "category")).sample(
+            frac=1.0, random_state=2
+        )
+        for frame in pandas(_)
+    ]
+
+
+def polars(_):
+    library = pytest.importorskip("polars")
+    return [library.DataFrame(frame.to_dict()) for frame in golden_frames()]
+
+
+def polars_lazy(_):
+    return [frame.lazy() for frame in polars(_)]
+
+
+def dictionaries(_):
+    return [frame.to_dict() for frame in golden_frames()]
+
+
+def objects(_):
+    return [{name: frame[name].astype(object) for name in frame.columns} for frame in golden_frames()]
+
+
+def small_numbers(_):
+    persons, units, geo = dictionaries(_)
+    return [
+        persons | {"QAGE": persons["QAGE"].astype(np.uint8), "CENHISP": persons["CENHISP"].astype(np.int8)},
+        units,
+        geo,
+    ]
+
+
+def relations(_):
+    connection = pytest.importorskip("duckdb").connect()
+    return [connection.read_csv(str(path), all_varchar=True) for path in PATHS]
+
+
+def mixed(tmp_path):
+    return [polars(tmp_path)[0], PATHS[1], str(PATHS[2])]
+
+
+WAYS = (parquet, arrow, arrow_dictionaries, pandas, pandas_text, pandas_categories, polars, polars_lazy)
+WAYS += (dictionaries, objects, small_numbers, relations, mixed)
+
+
+@pytest.mark.parametrize("way", WAYS, ids=[way.__name__ for way in WAYS])
+def test_the_same_households_in_any_form_give_the_same_counts(tmp_path, way):
+    engine = "duckdb" if way in (parquet, mixed) else DuckDB(threads=1)
+    try:
+        found = tabulate(*way(tmp_path), ("PH2", "PH3", "PH8_denom"), validation="production", engine=engine)
+        assert list(found.rows()) == [row for row in rows("truncated") if row[0] in ("PH2", "PH3", "PH8_denom")]
+    finally:
+        if isinstance(engine, DuckDB):
+            engine.close()
+
+
+# Plain Python, from the paper and the layout of the tables
+
+CODES = {"major": "ABCDEFG", "minor": "HI"}
+OTHER_RELATIVES = ("28", "29", "31", "32", "33")
+FAMILY = ("20", "21", "23", "25", "26", "27", "28", "29", "30", "31", "32", "33")
+ADULTS_AND_NONRELATIVES = ("20", "21", "22", "23", "24", "34", "35", "36")
+COUPLES = {("01", "1"): "3", ("02", "1"): "3", ("01", "2"): "4", ("02", "2"): "4"}
+COUPLES |= {("03", "3"): "6", ("04", "3"): "6", ("03", "4"): "7", ("04", "4"): "7"}
+SINGLES = {"09": "9", "10": "10", "11": "10", "12": "10", "05": "12", "06": "13", "07": "13", "08": "13"}
+TENURES = {"1": "2", "2": "3", "3": "4", "4": "4"}
+
+
+def counted(table, p):
+    """Whether a person is counted, whatever the household is."""
+    housed, child = p["RTYPE"] == "3", p["QAGE"] < 18
+    return {
+        "PH3": housed and child,
+        "PH4": p["RELSHIP"] in FAMILY,
+        "PH6": child and p["RELSHIP"] in ("25", "26", "27"),
+    }.get(table, housed)
+
+
+def cell(table, p, h):
+    """The cell of a person in a household, or of a household; None where it is in none."""
+    by_age = "2" if p and p["QAGE"] < 18 else "3"
+    if table == "PH1_num":
+        return by_age
+    if table == "PH4":
+        return by_age if h["HHT"] in "0123" else None
+    if table == "PH2":
+        return COUPLES.get((h["HHT2"], h["CPLT"])) or SINGLES.get(h["HHT2"])
+    if table == "PH3":
+        own = {"01": "4", "03": "5", "10": "6", "06": "7"}.get(h["HHT2"])
+        if p["RELSHIP"] in ADULTS_AND_NONRELATIVES:
+            return "2"
+        return {"30": "9", **dict.fromkeys(OTHER_RELATIVES, "10")}.get(
+            p["RELSHIP"], own if p["RELSHIP"] < "28" else None
+        )
+    if table == "PH6":
+        first = {"01": 3, "03": 8, "10": 13, "06": 18}.get(h["HHT2"])
+        return first and str(first + (p["QAGE"] >= 4) + (p["QAGE"] >= 6) + (p["QAGE"] >= 12))
+    if table == "PH7":
+        return TENURES.get(h["TEN"])
+    occupied = h["RTYPE"] == "2" and h["HHT"] != "0"
+    if table == "PH1_denom":
+        return "1" if occupied else None
+    if table == "PH5_denom":
+        return "1" if h["HHT"] in "123" else None
+    assert table == "PH8_denom"
+    return {"1": "2", "2": "2", "3": "3", "4": "3"}.get(h["TEN"]) if occupied else None
+
+
+def by_hand(persons, units, geo, taus):
+    """Basis cells of the nine queries, zeros left out: Counter by table, region, iteration and cell."""
+    states = {place["MAFID"]: place["TABBLKST"] for place in geo if place["RTYPE"] == "2"}
+    housing = {unit["MAFID"]: unit for unit in units if unit["MAFID"] in states}
+    found = Counter()
+    for table in QUERIES:
+        if table in taus:
+            eligible = [tuple(person.values()) for person in persons if counted(table, person)]
+            kept = [dict(zip(PERSONS, row, strict=True)) for row in kept_by_hand(eligible, taus[table]).elements()]
+            pairs = [(person, housing[person["MAFID"]]) for person in kept if person["MAFID"] in housing]
+        else:
+            pairs = [(None, unit) for unit in housing.values()]
+        for person, unit in pairs:
+            race, ethnicity = unit["HHRACE"], unit["HHSPAN"]
+            if table == "PH3":
+                race, ethnicity = person["CENRACE"], person["CENHISP"]
+            codes = [""] if table in ("PH2", "PH6") else ["*"]
+            if codes == ["*"] and race != "00":
+                codes.append("ABCDEF"[int(race) - 1] if race < "07" else "G")
+            if codes[0] == "*" and ethnicity == 2:
+                codes.append("H")
+            if codes[0] == "*" and ethnicity == 1 and race == "01":
+                codes.append("I")
+            where = cell(table, person, unit)
+            for region, code in product(("1", states[unit["MAFID"]]), codes):
+                found[table, region, code, where] += where is not None
+    return +found
+
+
+def nonzero(frame):
+    """The same of a tabulation, without the two numerators that are sums of others."""
+    measured = ((row[0], row[2], row[3], row[4], row[5]) for row in frame.rows() if row[0] in QUERIES)
+    return Counter({key: count for *key, count in measured for key in [tuple(key)] if count})
+
+
+def dictionaries_of(frame):
+    return [dict(zip(frame.columns, row, strict=True)) for row in frame.rows()]
+
+
+def random_frames(rng, size, people):
+    """Units and persons whose codes are any of their domains, consistent or not, in three states."""
+
+    def drawn(domain, number):
+        if isinstance(domain, Whole):
+            values = domain.least + rng.integers(0, min(domain.most - domain.least, 115) + 1, number)
+            return np.where(np.isin(values, domain.without), domain.least, values)
+        few = domain.codes if len(domain.codes) < 60 else (*domain.codes[:8], domain.codes[-1])  # of races
+        return np.array(rng.choice(few, number), dtype=object)
+
+    mafids = 100_000_001 + np.arange(size)
+    unit_types = np.array(rng.choice(["2", "2", "2", "4"], size), dtype=object)
+    units = Frame(
+        {name: drawn(domain, size) for name, domain in UNITS.items()} | {"RTYPE": unit_types, "MAFID": mafids}
+    )
+    places = {name: np.array(["0"] * size, dtype=object) for name in GEO} | {"RTYPE": unit_types, "MAFID": mafids}
+    geo = Frame(places | {"TABBLKST": np.array(rng.choice(["01", "36", "56"], size), dtype=object)})
+    columns = {name: drawn(domain, people) for name, domain in PERSONS.items()}
+    columns["MAFID"] = rng.choice(mafids, people)
+    columns["QAGE"] = rng.choice([0, 3, 4, 5, 6, 11, 12, 17, 18, 40, 115], people)
+    columns["RELSHIP"] = np.array(
+        rng.choice(["20", "21", "23", "25", "26", "27", "30", "33", "36"], people), dtype=object
+    )
+    return Frame(columns), units, geo
+
+
+def with_taus(taus):
+    return read_config({**CONFIG, "tau": {**CONFIG["tau"], **taus}, "state_filter": ["01", "36", "56"]})
+
+
+@given(seed=st.integers(0, 2**32), size=st.integers(1, 6), people=st.integers(0, 40), tau=st.integers(1, 5))
+@settings(max_examples=12)
+def test_any_households_are_counted_as_by_hand(database, seed, size, people, tau):
+    frames = random_frames(np.random.default_rng(seed), size, people)
+    taus = dict.fromkeys(CONFIG["tau"], tau) | {"PH3": 2, "PH6": 1}
+    found = tabulate(*frames, config=with_taus(taus), engine=database, validation="production")
+    assert nonzero(found) == by_hand(*map(dictionaries_of, frames), taus)
+
+
+@pytest.mark.parametrize("tau", [1, 3, 10, 99_999])
+def test_many_households_are_counted_as_by_hand(database, tau):
+    frames = random_frames(np.random.default_rng(tau), 300, 2_000)
+    taus = dict.fromkeys(CONFIG["tau"], tau)
+    found = tabulate(*frames, config=with_taus(taus), engine=database, validation="production")
+    wanted = by_hand(*map(dictionaries_of, frames), taus)
+    assert nonzero(found) == wanted
+    assert {key[0] for key in wanted} == set(QUERIES)
+    assert len(wanted) > 600  # of 4 regions and 204 cells
+
+
+@pytest.mark.parametrize("tau", [3, 99_999])
+def test_golden_households_are_counted_as_by_hand_at_another_threshold(database, tau):
+    taus = dict.fromkeys(CONFIG["tau"], tau)
+    found = tabulate(*PATHS, config=read_config({**CONFIG, "tau": taus}), engine=database, validation="none")
+    assert nonzero(found) == by_hand(*map(dictionaries_of, golden_frames()), taus)
+
+
+def test_without_a_threshold_that_binds_basis_cells_are_those_without_truncation():
+    found = nonzero(tabulate(*PATHS, config=read_config(INFINITE)))
+    exact = nonzero(tabulate(*PATHS, truncate=False))
+    same = {key: count for key, count in exact.items() if key in found or key[-1] in QUERIES[key[0]].cells}
+    assert found == same
+
+
+def test_totals_are_the_sums_of_their_cells():
+    found = {row[:-1]: row[-1] for row in tabulate(*PATHS, truncate=False).rows()}
+    for name, query in QUERIES.items():
+        groups = {(row[1], row[2], row[3]) for row in found if row[0] == name}
+        for group, (total, parts) in product(groups, query.totals.items()):
+            assert found.get((name, *group, total), 0) == sum(found.get((name, *group, part), 0) for part in parts)
+
+
+# Rows
+
+
+def test_every_cell_of_the_united_states_and_of_puerto_rico_has_a_row():
+    # Section 1.4 of the layout: 12,688 and 244 rows.
+    rows_of = dict.fromkeys(("PH1_num", "PH4", "PH5_num", "PH8_num", "PH8_denom"), 1040)
+    rows_of |= {"PH1_denom": 520, "PH5_denom": 520, "PH2": 416, "PH3": 3640, "PH6": 832, "PH7": 1560}
+    homes = synthetic_households(3_000, rng=1)
+    found = tabulate(homes.persons, homes.units, homes.geo, config=read_config("us"), validation="none")
+    assert Counter(found["TABLE"].tolist()) == rows_of
+    assert len(found) == 12_688
+    assert len(set(found.where(found["REGION_TYPE"] == "STATE")["REGION_ID"])) == len(STATES)
+    assert len({row[:-1] for row in found.rows()}) == len(found)
+
+    island = synthetic_households(500, rng=1, states=1)
+    geo = Frame({**island.geo.to_dict(), "TABBLKST": np.array(["72"] * len(island.geo), dtype=object)})
+    found = tabulate(island.persons, island.units, geo, config=read_config("pr"))
+    assert len(found) == 244
+    assert set(found["REGION_ID"]) == {"72"}
+
+
+def test_a_state_of_vacant_units_has_all_its_zeros():
+    persons, units, geo = map(columns, PATHS)
+    vacant = next(place for place, kind in enumerate(units["HHT"]) if kind == "0" and units["RTYPE"][place] == "2")
+    geo["TABBLKST"][geo["MAFID"].index(units["MAFID"][vacant])] = "30"
+    found = tabulate(*(map(typed, (persons, units, geo), (PERSONS, UNITS, GEO))))
+    there = found.where(found["REGION_ID"] == "30")
+    assert len(there) == 244
+    assert not there["COUNT"].any()
+
+
+def test_an_empty_database_has_the_zeros_of_the_nation():
+    empty = [frame.where(np.zeros(len(frame), bool)) for frame in golden_frames()]
+    found = tabulate(*empty)
+    assert len(found) == 244
+    assert set(found["REGION_TYPE"]) == {"USA"}
+    assert not found["COUNT"].any()
+    assert len(tabulate(*empty, truncate=False)) == 0
+
+
+def test_nobody_lives_anywhere():
+    persons, units, geo = golden_frames()
+    vacant = {
+        name: np.array(["0" * len(units[name][0])] * len(units), dtype=object)
+        for name in ("TEN", "HHT", "HHT2", "CPLT", "HHRACE")
+    }
+    vacant |= {name: np.zeros(len(units), np.int64) for name in ("FINAL_POP", "NPF", "HHSPAN")}
+    found = tabulate(persons.where(np.zeros(len(persons), bool)), {**units.to_dict(), **vacant}, geo)
+    assert len(found) == 976
+    assert not found["COUNT"].any()
+
+
+def test_group_quarters_are_not_counted():
+    persons, units, geo = golden_frames()
+    housing = set(units["MAFID"][units["RTYPE"] == "2"])
+    fewer = [frame.where(np.isin(frame["MAFID"], list(housing))) for frame in (persons, units, geo)]
+    assert len(fewer[1]) < len(units)
+    assert list(tabulate(*fewer).rows()) == rows("truncated")
+
+
+def test_persons_of_two_rows_of_one_unit_are_dropped_not_counted_twice(database):
+    # Algorithm 3: rows that share a MAFID are dropped before persons are joined to them.
+    persons, units, geo = golden_frames()
+    twice = units.where(units["FINAL_POP"] == 3)
+    others = [frame.where(~np.isin(frame["MAFID"], twice["MAFID"])) for frame in (persons, units, geo)]
+    wanted = tabulation(*others, engine=database, validation="none")
+    places = geo.where(np.isin(geo["MAFID"], twice["MAFID"]))
+    for more_units, more_geo in ((Frame.concatenate([units, twice]), geo), (units, Frame.concatenate([geo, places]))):
+        found = tabulation(persons, more_units, more_geo, engine=database, validation="none")
+        for (name, level), counts in found.counts.items():
+            if QUERIES[name].truncated:
+                assert np.array_equal(counts, wanted.counts[name, level])
+    assert len(twice) > 20
+
+
+def test_a_place_without_a_state_is_nowhere_when_nothing_is_checked():
+    persons, units, geo = map(columns, PATHS)
+    lost = [place for place, kind in enumerate(geo["RTYPE"]) if kind == "2"][:5]
+    for place, state in zip(lost, ("99", "", "x", "03", "7"), strict=True):
+        geo["TABBLKST"][place] = state
+    mafids = {geo["MAFID"][place] for place in lost}
+    found = tabulate(*map(Frame, (persons, units, geo)), validation="none")
+    fewer = [
+        {
+            name: [v for v, mafid in zip(values, frame["MAFID"], strict=True) if mafid not in mafids]
+            for name, values in frame.items()
+        }
+        for frame in (persons, units, geo)
+    ]
+    assert list(found.rows()) == list(tabulate(*map(Frame, fewer)).rows())
+
+
+def test_arrays_have_regions_iterations_and_cells():
+    exact = tabulation(*PATHS)
+    assert exact.states == ("10", "11", "56")
+    assert set(exact.counts) == {(name, level) for name, query in QUERIES.items() for level in query.levels}
+    for (name, level), counts in exact.counts.items():
+        kind, iterations = split_level(level)
+        assert counts.shape == (1 if kind == "usa" else 3, len(iterations), len(QUERIES[name].cells))
+        assert counts.dtype == np.int64
+    for name, query in QUERIES.items():
+        for level in query.levels[: len(query.levels) // 2]:
+            states = exact.counts[name, level.replace("usa", "state")]
+            assert np.array_equal(exact.counts[name, level], states.sum(axis=0, keepdims=True))
+    assert list(exact.frame().rows()) == rows("truncated")
+
+
+# What is refused
+
+
+@pytest.mark.parametrize("partitions", [0, -1, 1.0, True, "2", None, 1_001])
+def test_partitions_must_be_a_number_of_them(partitions):
+    with pytest.raises(ValueError, match=r"^partitions must be a whole number from 1 to 1,000, got "):
+        tabulate(*PATHS, partitions=partitions)
+
+
+@pytest.mark.parametrize("tables", ["PH9", ["PH1_num", "PH1"], "ph2", ("PH5_num; drop table persons",)])
+def test_tables_must_be_known(tables):
+    with pytest.raises(ValueError, match=rf"^tables must be among {', '.join(PUBLISHED)}, got "):
+        tabulate(*PATHS, tables)
+
+
+def test_tables_must_be_some():
+    with pytest.raises(ValueError, match=r"^tables must name at least one table, got none$"):
+        tabulate(*PATHS, [])
+
+
+def test_validation_must_be_one_of_three():
+    with pytest.raises(ValueError, match=r"^validation must be one of full, production, none, got 'some'$"):
+        tabulate(*PATHS, validation="some")
+
+
+def test_levels_are_named_as_in_the_settings():
+    assert [split_level(level) for level in LEVELS[:2]] == [("usa", ("*",)), ("usa", tuple("ABCDEFG"))]
+    with pytest.raises(ValueError, match=r"^level must be one of usa_\*, .*, got 'usa_H-I'$"):
+        split_level("usa_H-I")
+    with pytest.raises(TypeError, match=r"^PH3 needs a truncation threshold, got None$"):
+        QUERIES["PH3"].stability(None)

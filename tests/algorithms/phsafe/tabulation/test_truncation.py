@@ -1,0 +1,157 @@
+"""Who of a large household is kept: row by row as production keeps them, and as the recipe in plain Python says."""
+
+from __future__ import annotations
+
+import hashlib
+import random
+from collections import Counter
+from operator import itemgetter
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from algorithms.phsafe.schema import PERSONS as DOMAINS
+from algorithms.phsafe.tables import QUERIES, TAU
+from algorithms.phsafe.tabulation.cubes import kept_query, truncation_query
+from algorithms.phsafe.tabulation.intake import read_frame
+from algorithms.tables.duck import DuckDB
+from algorithms.tables.frames import Frame
+from tests.golden.phsafe import PERSONS, columns, ranked
+
+FILTERS = ("PH1_num", "PH3", "PH4", "PH6")
+NAMES = tuple(DOMAINS)
+
+
+@pytest.fixture
+def database():
+    engine = DuckDB([PERSONS])
+    yield engine
+    engine.close()
+
+
+def texts(frame):
+    return Counter(tuple(map(str, row)) for row in frame.rows())
+
+
+def sha(text):
+    return hashlib.sha256(text.encode()).hexdigest()
+
+
+def sort_key(row, repeat):
+    """The hash of a person's row, from the description: whole numbers as binary digits, text as it stands."""
+    digests = [sha(f"{value:b}" if isinstance(value, int) else value) for value in (*row, repeat)]
+    return sha(sha(",".join(digests)))
+
+
+def kept_by_hand(rows, tau):
+    """The first tau rows of every household, by hash; exact repeats numbered from 1."""
+    repeats, households = Counter(), {}
+    for row in rows:
+        repeats[row] += 1
+        households.setdefault(row[1], []).append((sort_key(row, repeats[row]), row))
+    return Counter(row for household in households.values() for _, row in sorted(household)[:tau])
+
+
+# Production
+
+
+@pytest.mark.parametrize("name", FILTERS)
+def test_every_row_of_a_truncated_household_is_ranked_as_production_ranks_it(database, name):
+    read_frame(database, "persons", PERSONS, DOMAINS)
+    found = database.fetch(truncation_query(QUERIES[name].persons, TAU[name]))
+    mine = [dict(zip(found.columns, row, strict=True)) for row in found.rows()]
+    for row in mine:
+        row["KEPT"] = int(row["RANK"] <= TAU[name])
+    by_rank = itemgetter("MAFID", "RANK")
+    wanted = sorted(ranked()[name], key=by_rank)
+    assert sorted(mine, key=by_rank) == wanted
+    assert len(set(map(by_rank, wanted))) == len(wanted) > 0
+
+
+@pytest.mark.parametrize("name", FILTERS)
+def test_the_rows_kept_are_those_and_all_of_the_smaller_households(database, name):
+    read_frame(database, "persons", PERSONS, DOMAINS)
+    everybody = database.fetch(kept_query(QUERIES[name].persons, None))
+    kept = database.fetch(kept_query(QUERIES[name].persons, TAU[name]))
+    dropped = Counter(tuple(str(row[column]) for column in NAMES) for row in ranked()[name] if not row["KEPT"])
+    assert texts(kept) == texts(everybody) - dropped
+    assert len(kept) == len(everybody) - dropped.total()
+
+
+def test_queries_that_count_the_same_persons_keep_the_same_ones():
+    for name in ("PH2", "PH7"):
+        assert (QUERIES[name].persons, TAU[name]) == (QUERIES["PH1_num"].persons, TAU["PH1_num"])
+
+
+def test_the_recipe_in_plain_python_gives_the_same_hashes():
+    for rows in ranked().values():
+        for row in rows:
+            assert sort_key(tuple(row[name] for name in NAMES), row["DUPLICATE_INDEX"]) == row["SORT_KEY"]
+
+
+def test_the_order_of_the_rows_does_not_matter():
+    given = columns(PERSONS)
+    kept = []
+    for seed in (0, 1):
+        places = list(range(len(given["MAFID"])))
+        random.Random(seed).shuffle(places)
+        source = Frame({name: np.array(values, dtype=object)[places] for name, values in given.items()})
+        engine = DuckDB()
+        read_frame(engine, "persons", source, DOMAINS)
+        kept.append([texts(engine.fetch(kept_query(QUERIES[name].persons, TAU[name]))) for name in FILTERS])
+        engine.close()
+    assert kept[0] == kept[1]
+
+
+# The recipe
+
+PERSON = st.tuples(
+    st.sampled_from(("3", "3", "3", "5")),
+    st.sampled_from((100_000_001, 100_000_002, 899_999_999)),
+    st.sampled_from((0, 1, 17, 18, 115)),
+    st.sampled_from((1, 2)),
+    st.sampled_from(("01", "02", "63")),
+    st.sampled_from(("20", "25", "26", "34")),
+)
+
+
+@pytest.fixture(scope="module")
+def shared():
+    engine = DuckDB()
+    yield engine
+    engine.close()
+
+
+def from_rows(rows):
+    values = list(zip(*rows, strict=True)) or [()] * len(NAMES)
+    whole = ("MAFID", "QAGE", "CENHISP")
+    return Frame({n: np.array(v, np.int64 if n in whole else object) for n, v in zip(NAMES, values, strict=True)})
+
+
+@given(rows=st.lists(PERSON, max_size=30), name=st.sampled_from(FILTERS), tau=st.integers(1, 5))
+@settings(max_examples=25)
+def test_any_persons_are_truncated_as_the_recipe_says(shared, rows, name, tau):
+    counted = {
+        "PH1_num": lambda r: r[0] == "3",
+        "PH3": lambda r: r[0] == "3" and r[2] < 18,
+        "PH4": lambda r: r[5] in ("20", "25", "26"),
+        "PH6": lambda r: r[2] < 18 and r[5] in ("25", "26"),
+    }[name]
+    read_frame(shared, "persons", from_rows(rows), DOMAINS)
+    kept = shared.fetch(kept_query(QUERIES[name].persons, tau))
+    assert Counter(kept.rows()) == kept_by_hand(filter(counted, rows), tau)
+    everybody = shared.fetch(kept_query(QUERIES[name].persons, None))
+    assert Counter(everybody.rows()) == Counter(filter(counted, rows))
+
+
+@given(rows=st.lists(PERSON, min_size=1, max_size=20), tau=st.integers(1, 5))
+@settings(max_examples=20)
+def test_one_person_less_changes_who_is_kept_by_one_leaving_and_one_entering_at_most(shared, rows, tau):
+    kept = []
+    for persons in (rows, rows[1:]):
+        read_frame(shared, "persons", from_rows(persons), DOMAINS)
+        kept.append(Counter(shared.fetch(kept_query("true", tau)).rows()))
+    assert (kept[0] - kept[1]).total() <= 1
+    assert (kept[1] - kept[0]).total() <= 1

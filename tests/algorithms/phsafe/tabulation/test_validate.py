@@ -1,0 +1,512 @@
+"""Bad households: every rule is reached, and the rows that break it are counted; types follow from members."""
+
+from __future__ import annotations
+
+import itertools
+from collections import Counter
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from algorithms.phsafe import read_config, tabulate
+from algorithms.phsafe.population import synthetic_households
+from algorithms.phsafe.schema import FRAMES, PUERTO_RICO, STATES, Codes, Digits, Whole
+from algorithms.phsafe.tables import QUERIES
+from algorithms.phsafe.tabulation.derive import DERIVED_COLUMNS, derive_units
+from algorithms.phsafe.tabulation.validate import Finding, InvalidHouseholds, check_report
+from algorithms.tables.duck import DuckDB
+from algorithms.tables.frames import Frame
+from tests.golden.phsafe import CONFIG, PATHS, columns
+
+UNIT, PLACE = "every MAFID must be that of a unit", "every MAFID must be that of a place"
+TWICE, ALONE = "no MAFID may stand twice", "Puerto Rico must be by itself"
+FILTER = "every state must be in the filter"
+ONE = "an occupied unit must have one householder"
+TENURE, NO_TENURE = "TEN must be 1 to 4 where people live", "TEN must be 0 where nobody lives, and in group quarters"
+QUARTERS = "RELSHIP must be 37 or 38 in group quarters and only there"
+HOUSED = "RTYPE must be 3 in a housing unit and 5 in group quarters"
+PLACED = "RTYPE must be 2 for housing units and only for them"
+
+
+@pytest.fixture(scope="module")
+def database():
+    engine = DuckDB(PATHS, threads=1)
+    yield engine
+    engine.close()
+
+
+class Golden:
+    """The golden households as lists of text, with the means to find and damage some of them."""
+
+    def __init__(self):
+        self.persons, self.units, self.geo = map(columns, PATHS)
+
+    def frames(self):
+        return [
+            Frame({n: np.array(v, dtype=object) for n, v in f.items()}) for f in (self.persons, self.units, self.geo)
+        ]
+
+    def unit(self, **wanted):
+        """The place in the units of the first that has these values."""
+        places = range(len(self.units["MAFID"]))
+        return next(i for i in places if all(self.units[name][i] == value for name, value in wanted.items()))
+
+    def members(self, unit):
+        return [i for i, mafid in enumerate(self.persons["MAFID"]) if mafid == self.units["MAFID"][unit]]
+
+    def householder(self, unit):
+        return next(i for i in self.members(unit) if self.persons["RELSHIP"][i] == "20")
+
+    def place(self, unit):
+        return self.geo["MAFID"].index(self.units["MAFID"][unit])
+
+    def remove(self, frame, rows):
+        kept = {name: [v for i, v in enumerate(values) if i not in set(rows)] for name, values in frame.items()}
+        frame.update(kept)
+
+    def repeat(self, frame, row):
+        for values in frame.values():
+            values.append(values[row])
+
+
+def found(database, golden, **options):
+    with pytest.raises(InvalidHouseholds) as error:
+        tabulate(*golden.frames(), "PH2", engine=database, **options)
+    assert str(error.value) == "; ".join(map(str, error.value.findings))
+    return {(finding.frame, finding.rule): finding.rows for finding in error.value.findings}
+
+
+# Values
+
+
+def outside(domain):
+    """Text that is not in a domain, the missing value last."""
+    if isinstance(domain, Codes):
+        code = domain.codes[1]
+        lost = [code.lstrip("0")] if code.startswith("0") and len(code) > 1 else []
+        return ["x", f" {code}", f"{code} ", f"{code}.0", "'; drop table persons; --", f"{code}\x00", *lost, None]
+    if isinstance(domain, Digits):
+        return ["x", "-1", "1.5", "1 ", "", "1\x00", "٣", None]
+    assert isinstance(domain, Whole)
+    far = [domain.least - 1, domain.most + 1, *domain.without, 2**70]
+    return [*map(str, far), "x", "1.0", "1e2", "+1", " 1", "", "٣", "nan", "1\x00", None]
+
+
+@pytest.mark.parametrize(("frame", "column"), [(frame, name) for frame in FRAMES for name in FRAMES[frame]])
+def test_every_value_outside_its_domain_is_counted(database, frame, column):
+    golden, domain = Golden(), FRAMES[frame][column]
+    values = outside(domain)
+    for row, value in enumerate(values):
+        getattr(golden, frame)[column][row] = value
+    assert found(database, golden) == {(frame, f"{column} must be {domain}"): len(values)}
+
+
+def test_domains_are_told_in_words():
+    assert str(FRAMES["persons"]["RTYPE"]) == "3, 5"
+    assert str(FRAMES["persons"]["CENRACE"]) == "01 to 63 (63 codes)"
+    assert str(FRAMES["units"]["NPF"]) == "0 to 97, without 1"
+    assert str(FRAMES["geo"]["TABBLK"]) == "digits"
+
+
+@pytest.mark.parametrize(("column", "value"), [("QAGE", -1), ("QAGE", 116), ("CENHISP", 2**62), ("RTYPE", 4)])
+def test_whole_numbers_outside_their_domain_are_counted(database, column, value):
+    persons, units, geo = Golden().frames()
+    numbers = np.array(persons[column].astype(np.int64))
+    numbers[:3] = value
+    with pytest.raises(InvalidHouseholds) as error:
+        tabulate({**persons.to_dict(), column: numbers}, units, geo, "PH2", engine=database)
+    rule = f"{column} must be {FRAMES['persons'][column]}"
+    assert error.value.findings == (Finding("persons", rule, 3, repr(str(value))),)
+
+
+def test_races_that_lost_their_zeros_are_counted(database):
+    persons, units, geo = Golden().frames()
+    races = persons["CENRACE"].astype(np.int64)
+    with pytest.raises(InvalidHouseholds) as error:
+        tabulate({**persons.to_dict(), "CENRACE": races}, units, geo, "PH2", engine=database)
+    rule = "CENRACE must be 01 to 63 (63 codes)"
+    assert error.value.findings == (Finding("persons", rule, int((races < 10).sum()), "'1'"),)
+
+
+@pytest.mark.parametrize("kind", [bool, "datetime64[s]"])
+def test_a_column_of_another_type_is_refused_at_the_door(database, kind):
+    persons, units, geo = Golden().frames()
+    with pytest.raises(ValueError, match=r"^persons\.QAGE must hold whole numbers, got [A-Z_]+$"):
+        tabulate({**persons.to_dict(), "QAGE": persons["QAGE"].astype(int).astype(kind)}, units, geo, engine=database)
+
+
+@pytest.mark.parametrize("kind", [np.float64, np.float32])
+def test_whole_numbers_may_be_floats_and_what_is_none_is_counted(database, kind):
+    persons, units, geo = Golden().frames()
+    ages = persons["QAGE"].astype(kind)
+    same = tabulate({**persons.to_dict(), "QAGE": ages}, units, geo, "PH1_num", engine=database)
+    assert list(same.rows()) == list(tabulate(persons, units, geo, "PH1_num", engine=database).rows())
+    ages[3:6] = np.nan, 17.5, np.inf
+    with pytest.raises(InvalidHouseholds, match=r"^persons: QAGE must be 0 to 115; 3 rows broke it"):
+        tabulate({**persons.to_dict(), "QAGE": ages}, units, geo, engine=database)
+    races = persons["CENRACE"].astype(float)
+    with pytest.raises(ValueError, match=r"^persons\.CENRACE must hold text, got real numbers$"):
+        tabulate({**persons.to_dict(), "CENRACE": races}, units, geo, engine=database)
+
+
+def test_a_column_given_twice_is_refused(database):
+    persons, units, geo = Golden().frames()
+    twice = {**persons.to_dict(), "qage": persons["QAGE"]}
+    with pytest.raises(ValueError, match=r"^persons must have one column QAGE, got qage_1 besides$"):
+        tabulate(twice, units, geo, engine=database)
+    pandas = pytest.importorskip("pandas")
+    frame = pandas.DataFrame(persons.to_dict())
+    frame = pandas.concat([frame, frame[["QAGE"]]], axis=1)
+    with pytest.raises(ValueError, match=r"^persons must have one column QAGE, got QAGE_1 besides$"):
+        tabulate(frame, units, geo, engine=database)
+
+
+def test_two_partners_are_one_too_many(database):
+    persons, units, geo = Golden().frames()
+    relations = persons["RELSHIP"].copy()
+    spouse = np.flatnonzero(relations == "21")[0]
+    home = np.flatnonzero((persons["MAFID"] == persons["MAFID"][spouse]) & (relations == "25"))
+    assert home.size
+    relations[home[0]] = "22"
+    with pytest.raises(InvalidHouseholds) as error:
+        tabulate({**persons.to_dict(), "RELSHIP": relations}, units, geo, engine=database)
+    rule = "at most one member may be the householder's spouse or partner"
+    assert Finding("units", rule, 1, "partners 2") in error.value.findings
+
+
+@pytest.mark.parametrize(("frame", "column"), [(frame, name) for frame in FRAMES for name in FRAMES[frame]])
+def test_a_column_that_is_misspelt_is_named(database, frame, column):
+    golden = Golden()
+    given = getattr(golden, frame)
+    given[column + "S"] = given.pop(column)
+    with pytest.raises(ValueError, match=rf"^{frame} must have the columns .*; {column} missing, got \["):
+        tabulate(*golden.frames(), engine=database)
+
+
+def test_names_of_columns_are_no_sql_and_others_do_not_matter(database):
+    golden = Golden()
+    for frame in (golden.persons, golden.units, golden.geo):
+        frame['x"); drop table persons; --'] = frame["'; select 1"] = ["1"] * len(frame["MAFID"])
+    assert len(tabulate(*golden.frames(), "PH2", engine=database)) == 32
+
+
+def test_every_frame_is_looked_at_before_any_is_refused(database):
+    golden = Golden()
+    golden.persons["QAGE"][:2] = ["x", "y"]
+    golden.units["TEN"][0] = "9"
+    golden.geo["TABBLKST"][0] = "72x"
+    told = found(database, golden)
+    assert [(frame, rows) for (frame, _), rows in told.items()] == [("persons", 2), ("units", 1), ("geo", 1)]
+
+
+def test_a_finding_is_one_line_however_long_the_value(database):
+    golden = Golden()
+    golden.persons["RELSHIP"][7] = "many\nlines " * 10_000
+    with pytest.raises(InvalidHouseholds) as error:
+        tabulate(*golden.frames(), engine=database)
+    (line,) = str(error.value).splitlines()
+    assert line.startswith("persons: RELSHIP must be 20 to 38 (19 codes); 1 row broke it, such as 'many")
+    assert len(line) < 150
+
+
+# Keys
+
+
+def test_a_unit_twice(database):
+    golden = Golden()
+    golden.repeat(golden.units, 4)
+    assert found(database, golden) == {("units", TWICE): 2}
+
+
+def test_a_place_twice_and_another_three_times(database):
+    golden = Golden()
+    for row in (4, 9, 9):
+        golden.repeat(golden.geo, row)
+    assert found(database, golden) == {("geo", TWICE): 5}
+
+
+def test_persons_without_a_unit(database):
+    golden = Golden()
+    golden.persons["MAFID"][:4] = ["100000001"] * 3 + ["899999999"]
+    assert found(database, golden) == {("persons", UNIT): 4}
+
+
+def test_a_unit_without_a_place(database):
+    golden = Golden()
+    golden.remove(golden.geo, [3, 5])
+    assert found(database, golden) == {("units", PLACE): 2}
+
+
+def test_a_place_without_a_unit(database):
+    golden = Golden()
+    empty = golden.unit(FINAL_POP="0")
+    golden.remove(golden.units, [empty])
+    assert found(database, golden) == {("geo", UNIT): 1}
+
+
+def test_a_household_without_unit_and_place(database):
+    golden = Golden()
+    home = golden.unit(FINAL_POP="4")
+    golden.remove(golden.geo, [golden.place(home)])
+    golden.remove(golden.units, [home])
+    assert found(database, golden) == {("persons", UNIT): 4}
+
+
+def test_no_unit_at_all(database):
+    golden = Golden()
+    golden.remove(golden.units, range(len(golden.units["MAFID"])))
+    assert found(database, golden) == {("persons", UNIT): 1210, ("geo", UNIT): 278}
+
+
+def test_a_state_outside_the_filter(database):
+    golden = Golden()
+    golden.geo["TABBLKST"][:3] = ["01", "72", "55"]
+    assert found(database, golden, config=read_config(CONFIG)) == {("geo", FILTER): 3}
+    island = read_config({**read_config("pr").to_dict()})
+    assert found(database, Golden(), config=island) == {("geo", FILTER): 278}
+
+
+def test_puerto_rico_among_states(database):
+    golden = Golden()
+    golden.geo["TABBLKST"][:5] = ["72"] * 5
+    assert found(database, golden) == {("geo", ALONE): 5}
+    golden.geo["TABBLKST"][:] = ["72"] * 278
+    assert len(tabulate(*golden.frames(), "PH2", engine=database)) == 16
+
+
+# Consistency
+
+
+def test_a_second_householder(database):
+    golden = Golden()
+    home = golden.unit(HHT="1", HHT2="02", FINAL_POP="2", CPLT="1")
+    spouse = next(i for i in golden.members(home) if golden.persons["RELSHIP"][i] != "20")
+    golden.persons["RELSHIP"][spouse] = "20"
+    assert found(database, golden) == {("units", ONE): 1}
+
+
+def test_no_householder(database):
+    golden = Golden()
+    for home in (golden.unit(FINAL_POP="3"), golden.unit(FINAL_POP="6")):
+        golden.persons["RELSHIP"][golden.householder(home)] = "34"
+    assert found(database, golden) == {("units", ONE): 2}
+
+
+def test_tenure_missing_where_people_live_and_stated_where_nobody_does(database):
+    golden = Golden()
+    for population in ("1", "2", "3"):
+        golden.units["TEN"][golden.unit(FINAL_POP=population, RTYPE="2")] = "0"
+    golden.units["TEN"][golden.unit(FINAL_POP="0", RTYPE="2")] = "4"
+    golden.units["TEN"][golden.unit(RTYPE="4")] = "1"
+    assert found(database, golden) == {("units", TENURE): 3, ("units", NO_TENURE): 2}
+
+
+WRONG = [
+    ("FINAL_POP", {"FINAL_POP": "5"}, "6", 1),
+    ("FINAL_POP", {"FINAL_POP": "0"}, "1", 1),
+    ("NPF", {"FINAL_POP": "1"}, "2", 1),
+    ("NPF", {"HHT": "1"}, "97", 1),
+    ("HHSPAN", {"HHSPAN": "1"}, "2", 1),
+    ("HHSPAN", {"HHSPAN": "0"}, "1", 1),
+    ("HHRACE", {"HHRACE": "01"}, "02", 1),
+    ("HHRACE", {"HHRACE": "00"}, "01", 1),
+    ("HHT", {"HHT": "1"}, "2", 1),
+    ("HHT", {"HHT": "4"}, "5", 1),
+    ("HHT", {"HHT": "4"}, "6", 1),  # a man alone is no woman alone
+    ("HHT", {"HHT": "0"}, "1", 1),
+    ("HHT2", {"HHT2": "01"}, "02", 1),
+    ("HHT2", {"HHT2": "05"}, "06", 1),
+    ("HHT2", {"HHT2": "00"}, "12", 1),
+    ("CPLT", {"CPLT": "1"}, "2", 1),
+    ("CPLT", {"CPLT": "5"}, "1", 1),
+    ("CPLT", {"CPLT": "0"}, "5", 1),
+]
+
+
+@pytest.mark.parametrize(("column", "where", "value", "rows"), WRONG)
+def test_a_unit_that_is_not_what_its_members_make_it(database, column, where, value, rows):
+    golden = Golden()
+    golden.units[column][golden.unit(**where)] = value
+    assert found(database, golden) == {("units", f"{column} must be that of the members"): rows}
+
+
+def test_a_household_of_the_other_sex_contradicts_itself_once(database):
+    # Sex is not in the production layout: HHT2 tells it, and HHT must agree.
+    golden = Golden()
+    home = golden.unit(HHT2="09")
+    golden.units["HHT2"][home] = "05"
+    assert found(database, golden) == {("units", "HHT must be that of the members"): 1}
+
+
+def test_a_person_who_is_missing_shows_in_everything_she_changes(database):
+    golden = Golden()
+    home = golden.unit(HHT2="02", FINAL_POP="2", CPLT="1")
+    spouse = next(i for i in golden.members(home) if golden.persons["RELSHIP"][i] == "21")
+    golden.remove(golden.persons, [spouse])
+    rules = ("FINAL_POP", "NPF", "HHT", "HHT2", "CPLT")
+    assert found(database, golden) == {("units", f"{name} must be that of the members"): 1 for name in rules}
+
+
+def test_group_quarters_and_housing_units_mixed_up(database):
+    golden = Golden()
+    home, quarters = golden.unit(FINAL_POP="4", RTYPE="2"), golden.unit(RTYPE="4")
+    housed, grouped = golden.members(home), golden.members(quarters)
+    golden.persons["RTYPE"][housed[0]] = "5"
+    golden.persons["RTYPE"][grouped[0]] = "3"
+    told = found(database, golden)
+    assert told == {("persons", HOUSED): 2, ("persons", QUARTERS): 2}
+
+    golden = Golden()
+    member = next(i for i in housed if golden.persons["RELSHIP"][i] != "20")
+    golden.persons["RELSHIP"][grouped[0]] = "34"
+    golden.persons["RELSHIP"][member] = "37"
+    told = found(database, golden)
+    assert told[("persons", QUARTERS)] == 2
+    assert ("persons", HOUSED) not in told
+
+    golden = Golden()
+    golden.geo["RTYPE"][golden.place(home)] = "4"
+    golden.geo["RTYPE"][golden.place(quarters)] = "2"
+    assert found(database, golden) == {("geo", PLACED): 2}
+
+
+def test_a_unit_that_holds_nobody_is_no_household(database):
+    golden = Golden()
+    home = golden.unit(FINAL_POP="1", RTYPE="2")
+    golden.remove(golden.persons, golden.members(home))
+    told = found(database, golden)
+    assert told[("units", NO_TENURE)] == 1
+    assert told[("units", "HHT must be that of the members")] == 1
+
+
+def test_production_does_not_check_consistency(database):
+    golden = Golden()
+    golden.units["TEN"][golden.unit(FINAL_POP="3")] = "0"
+    golden.persons["RELSHIP"][golden.householder(golden.unit(FINAL_POP="2"))] = "34"
+    assert len(tabulate(*golden.frames(), engine=database, validation="production")) == 976
+    golden.geo["TABBLKST"][0] = "99"
+    assert len(found(database, golden, validation="production")) == 1
+    assert len(tabulate(*golden.frames(), engine=database, validation="none")) == 976
+
+
+@pytest.mark.parametrize("partitions", [2, 5])
+def test_parts_add_up_what_they_find(database, partitions):
+    golden = Golden()
+    golden.persons["QAGE"][:40] = ["116"] * 40
+    golden.persons["MAFID"][41] = None  # in no part by its number, so in the first
+    whole = found(database, golden)
+    assert whole == {("persons", "QAGE must be 0 to 115"): 40, ("persons", "MAFID must be 100000001 to 899999999"): 1}
+    assert found(database, golden, partitions=partitions) == whole
+
+
+def test_a_report_adds_up_rows_and_keeps_the_least_example():
+    check_report([])
+    with pytest.raises(InvalidHouseholds) as error:
+        check_report([Finding("geo", "R", 1_000, "b"), Finding("units", "R", 1, "c"), Finding("geo", "R", 234, "a")])
+    assert str(error.value) == "geo: R; 1,234 rows broke it, such as a; units: R; 1 row broke it, such as c"
+
+
+JUNK = [None, "", "x", "0", "00", "1", "2", "3", "5", "20", "37", "72", "03", "-1", "1 ", "100000001", "9" * 30, "\x00"]
+DAMAGE = st.tuples(st.sampled_from(tuple(FRAMES)), st.integers(0, 10), st.integers(0, 277), st.sampled_from(JUNK))
+
+
+@given(st.lists(DAMAGE, min_size=1, max_size=6), st.sampled_from(["full", "production", "none"]), st.booleans())
+@settings(max_examples=25)
+def test_no_damage_is_anything_but_a_report_or_a_table(database, damages, validation, truncate):
+    golden = Golden()
+    for frame, column, row, value in damages:
+        given = getattr(golden, frame)
+        given[list(given)[column % len(given)]][row] = value
+    try:
+        counted = tabulate(*golden.frames(), "PH3", truncate=truncate, engine=database, validation=validation)
+    except InvalidHouseholds:
+        assert validation != "none"
+    else:
+        assert set(counted["REGION_ID"]) <= {"1", PUERTO_RICO, *STATES}
+        assert counted["COUNT"].min() >= 0
+
+
+# Household types from members
+
+
+def types_by_hand(members):
+    """The derived columns of an occupied unit, from the words of the codes; members are (RELSHIP, age, sex)."""
+    (sex,) = (sex for relship, _, sex in members if relship == "20")
+    relations = [relship for relship, _, _ in members]
+    couple = next((code for code in ("21", "23", "22", "24") if code in relations), None)
+    children = any(relship in ("25", "26", "27") and age < 18 for relship, age, _ in members)
+    relatives = any("25" <= relship <= "33" for relship in relations)
+    family = sum(relship in ("20", "21", "23") or "25" <= relship <= "33" for relship in relations)
+    male, alone = sex == "1", len(members) == 1
+    married = couple in ("21", "23")
+    hht = "1" if married else "2" if male else "3"
+    if not married and not relatives:
+        hht = str((4 if male else 6) + (not alone))
+    if couple:
+        hht2 = f"0{1 + 2 * (not married) + (not children)}"
+    else:
+        hht2 = f"{(9 if male else 5) + (0 if alone else 1 if children else 2 if relatives else 3):02}"
+    cplt = {"21": "1", "23": "2", "22": "3", "24": "4", None: "5"}[couple]
+    return len(members), family if family > 1 else 0, hht, hht2, cplt
+
+
+COMPANY = [f"{code}" for code in range(21, 37)]
+MEMBER = st.tuples(st.sampled_from(COMPANY), st.sampled_from([0, 17, 18, 60]), st.sampled_from("12"))
+
+
+@given(st.lists(st.tuples(st.sampled_from("12"), st.lists(MEMBER, max_size=5)), min_size=1, max_size=12))
+@settings(max_examples=30)
+def test_types_follow_from_any_members(database, homes):
+    homes = [[("20", 40, sex), *rest] for sex, rest in homes]
+    homes += [[("20", 40, "1"), (a, 17, "2"), (b, 30, "1")] for a, b in itertools.product(COMPANY, repeat=2)]
+    flat = [(100_000_001 + i, *member) for i, members in enumerate(homes) for member in members]
+    mafid, relship, age, sex = zip(*flat, strict=True)
+    persons = {"RTYPE": ["3"] * len(flat), "MAFID": mafid, "QAGE": age, "CENHISP": [2] * len(flat)}
+    persons |= {"CENRACE": ["07"] * len(flat), "RELSHIP": relship, "QSEX": sex}
+    mafids = 100_000_001 + np.arange(len(homes) + 2)
+    units = {"RTYPE": ["2"] * (len(homes) + 1) + ["4"], "MAFID": mafids, "TEN": ["1"] * (len(homes) + 2)}
+    made = derive_units(Frame(persons), Frame(units), engine=database)
+    assert made.columns == tuple(FRAMES["units"])
+    assert made["MAFID"].tolist() == mafids.tolist()
+    found = list(zip(*(made[name].tolist() for name in ("FINAL_POP", "NPF", "HHT", "HHT2", "CPLT")), strict=True))
+    assert found == [*map(types_by_hand, homes), (0, 0, "0", "00", "0"), (0, 0, "0", "00", "0")]
+    householders = list(zip(made["HHSPAN"].tolist(), made["HHRACE"].tolist(), strict=True))
+    assert householders == [(2, "07")] * len(homes) + [(0, "00")] * 2
+
+
+def test_golden_units_are_those_of_their_members_once_sexes_are_known(database):
+    golden = Golden()
+    sexes = {}
+    for mafid, hht, hht2 in zip(*(golden.units[name] for name in ("MAFID", "HHT", "HHT2")), strict=True):
+        male = hht in "245" if hht2 <= "04" else hht2 >= "09"
+        sexes[mafid] = "1" if male else "2"
+    golden.persons["QSEX"] = [sexes[mafid] for mafid in golden.persons["MAFID"]]
+    persons, units, _ = golden.frames()
+    found = derive_units(persons, units, engine=database)
+    wanted = sorted(tuple(map(str, row)) for row in units.rows())
+    assert sorted(tuple(map(str, row)) for row in found.rows()) == wanted
+    assert set(DERIVED_COLUMNS) < set(found.columns)
+    assert "h.NPF" not in "".join(query.units for query in QUERIES.values())
+
+
+def test_derived_units_pass_the_checks_and_files_do_as_well(tmp_path):
+    homes = synthetic_households(400, rng=3, states=2, sex=True)
+    paths = homes.write(tmp_path)
+    units = derive_units(*paths[:2])
+    assert Counter(units.rows()) == Counter(homes.units.rows())
+    assert len(tabulate(homes.persons, units, homes.geo, "PH1_num")) == 60
+
+
+def test_sexes_that_are_unknown_are_counted(database):
+    homes = synthetic_households(100, rng=3, states=1, sex=True)
+    sexes = homes.persons["QSEX"].copy()
+    sexes[:4] = ["3", "", None, "1 "]
+    with pytest.raises(ValueError, match=r"^persons: QSEX must be 1, 2; 4 rows broke it$"):
+        derive_units({**homes.persons.to_dict(), "QSEX": sexes}, homes.units, engine=database)
+
+
+def test_persons_without_a_sex(database):
+    with pytest.raises(ValueError, match=r"^persons must have the columns .*; QSEX missing, got "):
+        derive_units(PATHS[0], PATHS[1], engine=database)

@@ -1,0 +1,263 @@
+"""The noisy counts as a mechanism: their law, what they promise, and what a pair of databases really spends."""
+
+from __future__ import annotations
+
+import math
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+from scipy import stats
+
+from algorithms.noise import DiscreteGaussian, TwoTailedGeometric
+from algorithms.phsafe import read_config
+from algorithms.phsafe.measurement import PHSafe, add_noise
+from algorithms.phsafe.tables import QUERIES
+from algorithms.phsafe.tabulation.tabulate import Tabulation, tabulation
+from algorithms.tables.duck import DuckDB
+from algorithms.tables.frames import Frame
+from audit.claims import ZCDP, PureDP
+from tests.golden.phsafe import CONFIG, PATHS, columns
+
+
+def config(budget, definition="zcdp", **budgets):
+    levels = {name: dict.fromkeys(query.levels, budgets.get(name, budget)) for name, query in QUERIES.items()}
+    return read_config({**CONFIG, "privacy_budget": levels, "privacy_defn": definition})
+
+
+@pytest.fixture(scope="module")
+def pair():
+    """The golden households, and the same without the householder of one of 5."""
+    persons, units, _ = map(columns, PATHS)
+    mafid = units["MAFID"][units["FINAL_POP"].index("5")]
+    leaves = next(i for i, m in enumerate(persons["MAFID"]) if m == mafid and persons["RELSHIP"][i] == "20")
+    fewer = Frame({name: [v for i, v in enumerate(values) if i != leaves] for name, values in persons.items()})
+    engine = DuckDB(PATHS, threads=1)
+    x = tabulation(*PATHS, engine=engine, validation="none")
+    y = tabulation(fewer, *PATHS[1:], engine=engine, validation="none")
+    engine.close()
+    return SimpleNamespace(x=x, y=y)
+
+
+def swapped(pair):
+    return SimpleNamespace(x=pair.y, y=pair.x)
+
+
+# What it releases
+
+
+def test_outputs_are_counts_in_the_order_of_the_settings(pair):
+    mechanism = PHSafe(config(1e9))
+    assert mechanism.queries == tuple((table, level) for table, level, _ in mechanism.config.budgets())
+    exact = mechanism.vector(pair.x)
+    assert exact.shape == (sum(array.size for array in pair.x.counts.values()),) == (816,)
+    assert np.array_equal(exact, np.concatenate([pair.x.counts[query].ravel() for query in mechanism.queries]))
+    outputs = mechanism(pair.x, 3, np.random.default_rng(0))
+    assert outputs.dtype == np.int64
+    assert np.array_equal(outputs, [exact] * 3)
+
+
+def test_a_seed_gives_the_same_outputs(pair):
+    mechanism = PHSafe(config(0.1))
+    first, second = (mechanism(pair.x, 4, np.random.default_rng(1)) for _ in range(2))
+    assert np.array_equal(first, second)
+    assert not np.array_equal(first, mechanism(pair.x, 4, np.random.default_rng(2)))
+    assert len({tuple(run) for run in first}) == 4
+
+
+def test_the_secure_source_serves_as_well(pair):
+    pytest.importorskip("opendp")
+    mechanism = PHSafe(config(0.1), only=[("PH2", "usa_*")])
+    outputs = mechanism(pair.x, 2, "secure")
+    assert outputs.shape == (2, 8)
+    # Equal by chance with probability below 1e-12: sixteen draws of deviation 49.
+    assert not np.array_equal(outputs[0], outputs[1])
+
+
+def test_some_of_the_queries(pair):
+    only = [("PH7", "usa_*"), ("PH1_denom", "state_H,I")]
+    mechanism = PHSafe(config(0.1, PH7=0.3), only=only)
+    assert mechanism.queries == (only[1], only[0])  # as the settings have them
+    assert mechanism(pair.x, 5, np.random.default_rng(0)).shape == (5, 6 + 3)
+    assert mechanism.claim == ZCDP(0.4)
+    assert set(mechanism.laws) == set(only)
+
+
+def test_one_run_as_a_tabulation(pair):
+    settings = config(1e9)
+    noisy = add_noise(pair.x, settings, np.random.default_rng(0))
+    assert noisy.states == pair.x.states
+    assert noisy.counts.keys() == pair.x.counts.keys()
+    for query, counts in noisy.counts.items():
+        assert np.array_equal(counts, pair.x.counts[query])
+        assert counts is not pair.x.counts[query]
+
+
+# Laws and claims
+
+
+@pytest.mark.parametrize(("table", "change"), [("PH1_num", 22), ("PH3", 14), ("PH8_denom", 2)])
+def test_laws_are_those_of_the_paper_and_of_production(table, change):
+    # Algorithm 5: sigma^2 = Delta^2 / (2 rho), with Delta = 2 tau + 2 or 2; epsilon / Delta in production's pure mode.
+    law = PHSafe(config(0.25)).laws[table, "usa_*"]
+    assert isinstance(law, DiscreteGaussian)
+    assert law.scale == pytest.approx(change / math.sqrt(2 * 0.25), rel=1e-14)
+    law = PHSafe(config(0.25, "puredp")).laws[table, "usa_*"]
+    assert isinstance(law, TwoTailedGeometric)
+    assert law.epsilon == pytest.approx(0.25 / change, rel=1e-14)
+
+
+@pytest.mark.parametrize(("definition", "law"), [("zcdp", DiscreteGaussian), ("puredp", TwoTailedGeometric)])
+def test_outputs_follow_their_law(pair, definition, law):
+    # 40,000 draws in 40 equally likely bins: a p-value below 1e-6 has probability 1e-6 where the law is right, and a
+    # scale 10% off is missed with probability below 1e-9 (non-centrality 400 and more, where 117 are needed).
+    mechanism = PHSafe(config(0.5, definition), only=[("PH7", "usa_A-G")])
+    noise = (mechanism(pair.x, 1905, np.random.default_rng(3)) - mechanism.vector(pair.x)).ravel()
+    true = mechanism.laws["PH7", "usa_A-G"]
+    wrong = DiscreteGaussian(1.1 * true.scale) if definition == "zcdp" else law(true.epsilon / 1.1)
+    k, p = np.arange(-1_000, 1_000), []
+    for tested in (true, wrong):
+        edges = k[np.searchsorted(true.cdf(k), np.arange(1, 40) / 40)]
+        steps = np.diff([0.0, *tested.cdf(edges), 1.0])
+        seen = np.bincount(np.searchsorted(edges, noise), minlength=steps.size)
+        p.append(stats.chisquare(seen, steps * noise.size).pvalue)
+    assert noise.size == 40_005
+    assert p[0] > 1e-6 > p[1]
+
+
+def test_claims_are_the_sum_of_the_budgets():
+    assert PHSafe(read_config("us")).claim.rho == pytest.approx(1.257281, abs=1e-9)
+    assert PHSafe(read_config("pr")).claim.rho == pytest.approx(1.226649, abs=1e-9)
+    assert PHSafe(config(0.5, "puredp")).claim == PureDP(23.0)
+    assert PHSafe(config(0.5)).claim.relation == "add_remove"
+
+
+# What a pair spends
+
+
+def test_spent_is_half_the_squared_change_in_units_of_sigma(pair):
+    mechanism = PHSafe(config(0.3, PH3=0.7))
+    total = 0.0
+    for table, level in mechanism.queries:
+        change = pair.y.counts[table, level] - pair.x.counts[table, level]
+        delta = 2 * CONFIG["tau"][table] + 2 if table in CONFIG["tau"] else 2
+        total += (0.7 if table == "PH3" else 0.3) * int((change**2).sum()) / delta**2
+    assert total > 0
+    assert mechanism.spent(pair) == pytest.approx(total, rel=1e-12)
+    assert mechanism.spent(swapped(pair)) == mechanism.spent(pair)
+    assert mechanism.spent(pair) < mechanism.claim.rho
+    assert mechanism.spent(SimpleNamespace(x=pair.x, y=pair.x)) == 0
+
+
+@pytest.mark.parametrize("order", [1, 1.5, 2, 8, 32])
+def test_the_exact_loss_of_one_query_is_that_of_gaussian_noise(pair, order):
+    # Renyi divergence of order alpha: alpha times the rho spent, for shifts by whole numbers.
+    mechanism = PHSafe(config(0.5), only=[("PH1_num", "state_*")])
+    for given in (pair, swapped(pair)):
+        loss = mechanism.exact_loss(given)
+        assert mechanism.spent(given) > 0
+        assert loss.renyi(order) == pytest.approx(order * mechanism.spent(given), rel=1e-9)
+        assert loss.infinite_mass == 0
+
+
+def test_the_exact_loss_of_all_queries_is_at_least_theirs_and_hardly_more(pair):
+    mechanism = PHSafe(config(0.5))
+    loss = mechanism.exact_loss(pair)
+    for order in (1.5, 2, 8):
+        divergence = order * mechanism.spent(pair)
+        assert divergence * (1 - 1e-9) <= loss.renyi(order) <= divergence * 1.001
+    # Mironov 2017, proposition 3: Gaussian noise, so delta by the Gaussian profile; within a per mille of it.
+    mu = math.sqrt(2 * mechanism.spent(pair))
+    for epsilon in (0.1, 0.3):
+        gaussian = stats.norm.cdf(mu / 2 - epsilon / mu) - math.exp(epsilon) * stats.norm.cdf(-mu / 2 - epsilon / mu)
+        assert loss.delta_at(epsilon) == pytest.approx(gaussian, rel=2e-3)
+
+
+def test_the_same_database_twice_loses_nothing(pair):
+    same = SimpleNamespace(x=pair.x, y=pair.x)
+    for definition in ("zcdp", "puredp"):
+        loss = PHSafe(config(0.5, definition)).exact_loss(same)
+        assert loss.maximum == 0
+        assert loss.delta_at(0.0) == 0
+
+
+def test_an_exact_loss_that_is_out_of_reach(pair):
+    assert PHSafe(config(1e-9)).exact_loss(pair) is None
+    assert PHSafe(config(0.5, "puredp")).exact_loss(pair) is None
+
+
+@pytest.mark.parametrize("definition", ["zcdp", "puredp"])
+def test_log_likelihood_is_the_sum_of_the_log_masses(pair, definition):
+    mechanism = PHSafe(config(0.5, definition))
+    outputs = mechanism(pair.x, 3, np.random.default_rng(4))
+    found = mechanism.log_likelihood(outputs, pair.y)
+    assert found.shape == (3,)
+    for run, value in zip(outputs, found, strict=True):
+        total, start = 0.0, 0
+        for query in mechanism.queries:
+            exact = pair.y.counts[query].ravel()
+            total += mechanism.laws[query].logpmf(run[start : start + exact.size] - exact).sum()
+            start += exact.size
+        assert value == pytest.approx(total, rel=1e-12)
+    assert mechanism.log_likelihood(outputs[:0], pair.x).shape == (0,)
+
+
+def test_the_mean_log_likelihood_ratio_is_what_is_spent(pair):
+    # 5,000 runs: the mean has deviation sqrt(2 spent / 5000), and is more than 6 off with probability 2e-9.
+    mechanism = PHSafe(config(0.5))
+    spent = mechanism.spent(pair)
+    outputs = mechanism(pair.x, 5_000, np.random.default_rng(5))
+    ratio = mechanism.log_likelihood(outputs, pair.x) - mechanism.log_likelihood(outputs, pair.y)
+    assert abs(ratio.mean() - spent) < 6 * math.sqrt(2 * spent / 5_000)
+    assert ratio.std() == pytest.approx(math.sqrt(2 * spent), rel=0.08)  # 8 deviations
+
+
+def test_an_impossible_output_has_no_likelihood(pair):
+    mechanism = PHSafe(config(0.5), only=[("PH2", "usa_*")])
+    assert mechanism.log_likelihood([[0.5] * 8], pair.x).tolist() == [-math.inf]
+
+
+# What is refused
+
+
+def test_queries_without_a_budget():
+    with pytest.raises(ValueError, match=r"^every query and level must have a budget, and PH3 usa_\* has none$"):
+        PHSafe(config(1.0, PH3=0), only=[("PH2", "usa_*"), ("PH3", "usa_*")])
+    with pytest.raises(ValueError, match=r"^every query and level must have a budget, and PH9 usa_\* has none$"):
+        PHSafe(config(1.0), only=[("PH9", "usa_*")])
+    with pytest.raises(ValueError, match=r"^only must name at least one query and level, got none$"):
+        PHSafe(config(1.0), only=[])
+
+
+def test_counts_that_are_missing(pair):
+    without = Tabulation(pair.x.states, {q: counts for q, counts in pair.x.counts.items() if q != ("PH4", "state_*")})
+    mechanism = PHSafe(config(1.0))
+    for act in (
+        lambda: mechanism.vector(without),
+        lambda: mechanism(without, 1, np.random.default_rng(0)),
+        lambda: mechanism.spent(SimpleNamespace(x=pair.x, y=without)),
+        lambda: add_noise(without, config(1.0), np.random.default_rng(0)),
+    ):
+        with pytest.raises(ValueError, match=r"^every query and level must be tabulated, and PH4 state_\* is not$"):
+            act()
+
+
+def test_databases_of_other_states(pair):
+    other = Tabulation(("10", "11", "55"), pair.x.counts)
+    for act in (PHSafe(config(1.0)).spent, PHSafe(config(1.0)).exact_loss):
+        with pytest.raises(
+            ValueError, match=r"^the two databases must have the same states, got \('10', '11', '56'\) and "
+        ):
+            act(SimpleNamespace(x=pair.x, y=other))
+
+
+def test_pure_privacy_spends_no_rho(pair):
+    with pytest.raises(ValueError, match=r"^rho is spent by Gaussian noise only, got puredp$"):
+        PHSafe(config(1.0, "puredp")).spent(pair)
+
+
+@pytest.mark.parametrize("shape", [(8,), (2, 7), (2, 9), (1, 2, 8)])
+def test_outputs_of_another_shape(pair, shape):
+    mechanism = PHSafe(config(1.0), only=[("PH2", "usa_*")])
+    with pytest.raises(ValueError, match=r"^outputs must have one column for each of 8 cells, got shape "):
+        mechanism.log_likelihood(np.zeros(shape), pair.x)

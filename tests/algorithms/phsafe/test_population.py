@@ -1,0 +1,511 @@
+from __future__ import annotations
+
+import csv
+import gzip
+import hashlib
+import io
+import os
+import re
+import zipfile
+from collections import Counter
+from pathlib import Path
+
+import duckdb
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy import stats
+
+from algorithms.data import build
+from algorithms.phsafe import population
+from algorithms.phsafe.population import (
+    LARGEST_SYNTHETIC,
+    load_households,
+    synthetic_households,
+    write_synthetic_households,
+)
+from algorithms.phsafe.schema import GEO, PERSONS, STATES, UNITS, Codes, Whole
+from algorithms.phsafe.tabulation.derive import DERIVED_COLUMNS, derive_units
+
+DATA = Path(build.__file__).parent
+FRAMES = ("persons", "units", "geo")
+TWINS = {21: 1, 23: 2, 22: 3, 24: 4}  # relationship of the partner -> CPLT
+
+
+@pytest.fixture(scope="module")
+def bundled():
+    return load_households(sex=True)
+
+
+@pytest.fixture(scope="module")
+def synthetic():
+    return synthetic_households(60_000, 20, sex=True)
+
+
+def source_rows():
+    return list(csv.DictReader(io.StringIO(gzip.decompress((DATA / "pseudopeople.csv.gz").read_bytes()).decode())))
+
+
+def derived(members):
+    """Unit columns of one unit in plain Python, from (relationship, age, sex, Hispanic origin, race) of its members."""
+    head = next((person for person in members if person[0] == 20), None)
+    if head is None:
+        return {**dict.fromkeys(DERIVED_COLUMNS, 0), "FINAL_POP": len(members)}
+    relationships = [person[0] for person in members]
+    partner = next((code for code in TWINS if code in relationships), None)
+    relatives = [code for code in relationships if 25 <= code <= 33]
+    own_children = any(code in (25, 26, 27) and age < 18 for code, age, *_ in members)
+    female, alone = head[2] == 2, len(members) == 1
+    if partner in (21, 23):
+        hht = 1
+    elif relatives:
+        hht = 3 if female else 2
+    elif alone:
+        hht = 6 if female else 4
+    else:
+        hht = 7 if female else 5
+    if partner:
+        hht2 = (1 if partner in (21, 23) else 3) + (not own_children)
+    else:
+        hht2 = (5 if female else 9) + (0 if alone else 1 if own_children else 2 if relatives else 3)
+    family = 1 + len(relatives) + sum(code in (21, 23) for code in relationships)
+    return {
+        "FINAL_POP": len(members),
+        "NPF": family if family > 1 else 0,
+        "HHSPAN": head[3],
+        "HHRACE": head[4],
+        "HHT": hht,
+        "HHT2": hht2,
+        "CPLT": TWINS.get(partner, 5),
+    }
+
+
+def unit_columns(units):
+    """The vectorized derivation for units given as lists of members."""
+    rows = [(unit, *person) for unit, members in enumerate(units) for person in members]
+    unit, relship, age, sex, hisp, race = np.array(rows, dtype=np.int64).reshape(-1, 6).T
+    columns = population._unit_columns(population._People(unit, relship, age, sex, hisp, race), len(units))
+    return [dict(zip(columns, map(int, values), strict=True)) for values in zip(*columns.values(), strict=True)]
+
+
+def members_of(households):
+    """Members by MAFID as numbers."""
+    members = {mafid: [] for mafid in households.units["MAFID"].tolist()}
+    for row in households.persons.rows():
+        _, mafid, age, hispanic, race, relationship, sex = row
+        members[mafid].append((int(relationship), age, int(sex), hispanic, int(race)))
+    return members
+
+
+# The rules of derivation
+
+
+@pytest.mark.parametrize(
+    ("members", "columns"),
+    [  # (relationship, age, sex) -> HHT, HHT2, CPLT, NPF
+        ([], (0, 0, 0, 0)),
+        ([(37, 50, 1), (38, 20, 2)], (0, 0, 0, 0)),
+        ([(20, 40, 1)], (4, 9, 5, 0)),
+        ([(20, 40, 2)], (6, 5, 5, 0)),
+        ([(20, 40, 1), (21, 38, 2)], (1, 2, 1, 2)),
+        ([(20, 40, 1), (21, 38, 2), (25, 17, 1)], (1, 1, 1, 3)),
+        ([(20, 40, 1), (21, 38, 2), (25, 18, 1)], (1, 2, 1, 3)),
+        ([(20, 40, 2), (23, 38, 2), (26, 3, 1)], (1, 1, 2, 3)),
+        ([(20, 40, 2), (22, 38, 1)], (7, 4, 3, 0)),
+        ([(20, 40, 1), (24, 38, 1), (27, 5, 1)], (2, 3, 4, 2)),
+        ([(20, 40, 2), (22, 38, 1), (29, 70, 1)], (3, 4, 3, 2)),
+        ([(20, 40, 1), (27, 5, 1)], (2, 10, 5, 2)),
+        ([(20, 40, 2), (25, 5, 1)], (3, 6, 5, 2)),
+        ([(20, 40, 1), (25, 25, 1), (30, 4, 1)], (2, 11, 5, 3)),
+        ([(20, 40, 2), (28, 4, 1)], (3, 7, 5, 2)),
+        ([(20, 40, 1), (34, 40, 1)], (5, 12, 5, 0)),
+        ([(20, 40, 2), (35, 4, 1), (36, 5, 2)], (7, 8, 5, 0)),
+    ],
+)
+def test_household_types_by_hand(members, columns):
+    (found,) = unit_columns([[(*person, 1, 1) for person in members]])
+    assert (found["HHT"], found["HHT2"], found["CPLT"], found["NPF"]) == columns
+
+
+PERSON = st.tuples(
+    st.integers(21, 38), st.sampled_from([0, 17, 18, 60]), st.integers(1, 2), st.integers(1, 2), st.integers(1, 63)
+)
+
+
+@given(units=st.lists(st.tuples(st.booleans(), st.lists(PERSON, max_size=5)), min_size=1, max_size=5))
+def test_every_composition_follows_the_rules(units):
+    filled = [[(20, 30, 1 + len(rest) % 2, 2, 63), *rest] if headed else rest for headed, rest in units]
+    assert unit_columns(filled) == [derived(members) for members in filled]
+
+
+@pytest.mark.parametrize("name", ["bundled", "synthetic"])
+def test_units_follow_from_their_members(name, request):
+    households = request.getfixturevalue(name)
+    members = members_of(households)
+    for row in households.units.rows():
+        unit = dict(zip(UNITS, row, strict=True))
+        assert {column: int(unit[column]) for column in DERIVED_COLUMNS} == derived(members[unit["MAFID"]])
+
+
+@pytest.mark.parametrize("name", ["bundled", "synthetic"])
+def test_units_agree_with_the_derivation_in_sql(name, request):
+    households = request.getfixturevalue(name)
+    found = derive_units(households.persons, households.units)
+    columns = [households.units.columns.index(column) for column in found.columns]
+    assert sorted(found.rows()) == sorted(tuple(row[place] for place in columns) for row in households.units.rows())
+
+
+# Both kinds are valid
+
+
+@pytest.mark.parametrize("name", ["bundled", "synthetic"])
+def test_frames_have_the_production_layout(name, request):
+    households = request.getfixturevalue(name)
+    domains = {"persons": {**PERSONS, "QSEX": Codes(("1", "2"))}, "units": UNITS, "geo": GEO}
+    for frame in FRAMES:
+        rows = getattr(households, frame)
+        assert rows.columns == tuple(domains[frame])
+        for column, domain in domains[frame].items():
+            values = set(rows[column].tolist())
+            if isinstance(domain, Whole):
+                assert rows[column].dtype == np.int64
+                assert domain.least <= min(values)
+                assert max(values) <= domain.most
+                assert not values & set(domain.without)
+            else:
+                assert rows[column].dtype == object
+                assert all(value.isdigit() for value in values)
+                assert not isinstance(domain, Codes) or values <= set(domain.codes)
+
+
+@pytest.mark.parametrize("name", ["bundled", "synthetic"])
+def test_households_are_consistent(name, request):
+    households = request.getfixturevalue(name)
+    persons, units, geo = households.persons, households.units, households.geo
+    mafids = units["MAFID"].tolist()
+    assert len(set(mafids)) == len(mafids)
+    assert geo["MAFID"].tolist() == mafids
+    assert geo["RTYPE"].tolist() == units["RTYPE"].tolist()
+    assert set(persons["MAFID"].tolist()) <= set(mafids)
+    assert min(abs(np.diff(mafids))) > 1
+    assert list(np.sort(mafids)) not in (mafids, mafids[::-1])
+
+    members = members_of(households)
+    kind = dict(zip(mafids, units["RTYPE"], strict=True))
+    for mafid, tenure in zip(mafids, units["TEN"], strict=True):
+        own = members[mafid]
+        heads = [person for person in own if person[0] == 20]
+        partners = [person for person in own if person[0] in TWINS]
+        assert len(heads) == (kind[mafid] == "2" and bool(own))
+        assert (tenure in "1234") == bool(heads)
+        assert len(partners) <= 1
+        if partners:
+            assert (partners[0][2] == heads[0][2]) == (partners[0][0] in (23, 24))
+        assert {person[0] in (37, 38) for person in own} <= {kind[mafid] == "4"}
+    assert all((kind[mafid] == "4") == (rtype == "5") for rtype, mafid, *_ in persons.rows())
+    # Vacant units: no member, and the codes for "not in universe"
+    vacant = units.where((units["RTYPE"] == "2") & (units["FINAL_POP"] == 0))
+    occupied = (units["RTYPE"] == "2").sum() - len(vacant)
+    assert len(vacant) == occupied // 10
+    assert {row[2:] for row in vacant.rows()} == {(0, 0, 0, "00", "0", "0", "00", "0")}
+
+
+# The bundled households
+
+
+def test_the_extract_is_that_of_the_notice():
+    content = gzip.decompress((DATA / "pseudopeople.csv.gz").read_bytes())
+    notice = (DATA / "NOTICE.md").read_text("utf-8")
+    row = next(line for line in notice.splitlines() if line.startswith("| `pseudopeople.csv.gz`"))
+    _, _, rows, columns, people, digest, _ = (cell.strip() for cell in row.split("|"))
+    assert digest == f"`{hashlib.sha256(content).hexdigest()}`"
+    assert (rows, people) == ("10,387", "10,387 (simulated)")
+    assert columns == ", ".join(source_rows()[0])
+    assert "Copyright (c) 2023, Institute for Health Metrics and Evaluation" in notice
+    assert "Neither the name of the copyright holder" in notice
+
+
+def test_the_sizes_of_the_source(bundled):
+    persons, units = bundled.persons, bundled.units
+    assert len(source_rows()) == len(persons) == 10_387
+    assert Counter(persons["RTYPE"]) == {"3": 9_606, "5": 781}
+    assert (persons["RELSHIP"] == "20").sum() == 4_070
+    assert Counter(zip(units["RTYPE"], units["FINAL_POP"] > 0, strict=True)) == {
+        ("2", True): 4_070,
+        ("2", False): 407,
+        ("4", True): 6,
+    }
+    assert units["FINAL_POP"][units["RTYPE"] == "2"].max() == 12
+
+
+def test_what_the_source_says_is_kept(bundled):
+    rows, persons = source_rows(), bundled.persons
+    assert persons["QAGE"].tolist() == [int(row["age"]) for row in rows]
+    assert persons["QSEX"].tolist() == [{"Male": "1", "Female": "2"}[row["sex"]] for row in rows]
+    relationships = set(zip((row["relationship"] for row in rows), persons["RELSHIP"], strict=True))
+    assert len(relationships) == 19 == len({code for _, code in relationships})
+    assert {("Reference person", "20"), ("Opposite-sex spouse", "21"), ("Stepchild", "27")} <= relationships
+    together = set(zip((row["household"] for row in rows), persons["MAFID"].tolist(), strict=True))
+    assert len(together) == 4_076 == len({mafid for _, mafid in together})
+    races = {}
+    for row, hispanic, race in zip(rows, persons["CENHISP"], persons["CENRACE"], strict=True):
+        races.setdefault(row["race_ethnicity"], set()).add((int(hispanic), race))
+    assert {name: races[name] for name in ("White", "Black", "AIAN", "Asian", "NHOPI")} == {
+        "White": {(1, "01")},
+        "Black": {(1, "02")},
+        "AIAN": {(1, "03")},
+        "Asian": {(1, "04")},
+        "NHOPI": {(1, "05")},
+    }
+    assert {hispanic for hispanic, _ in races["Latino"]} == {2}
+    assert {"01", "06", "11"} <= {race for _, race in races["Latino"]}
+    assert {hispanic for hispanic, _ in races["Multiracial or Other"]} == {1}
+    assert min(race for _, race in races["Multiracial or Other"]) == "06"
+    young = [row["age"] for row in rows if row["relationship"] == "Reference person" and int(row["age"]) < 18]
+    assert len(young) == 16
+    assert min(map(int, young)) == 1
+
+
+def test_members_of_a_household_share_their_drawn_race(bundled):
+    drawn = {}
+    for row, mafid, rtype, race in zip(
+        source_rows(), bundled.persons["MAFID"], bundled.persons["RTYPE"], bundled.persons["CENRACE"], strict=True
+    ):
+        if row["race_ethnicity"] in ("Latino", "Multiracial or Other"):
+            drawn.setdefault((rtype, mafid, row["race_ethnicity"]), set()).add(race)
+    assert all(len(races) == 1 for (rtype, _, _), races in drawn.items() if rtype == "3")
+    assert any(len(races) > 1 for (rtype, _, _), races in drawn.items() if rtype == "5")
+
+
+def test_states_are_skewed_and_one_is_tiny(bundled):
+    homes = bundled.units["FINAL_POP"] > 0
+    counts = Counter(bundled.geo["TABBLKST"][homes & (bundled.units["RTYPE"] == "2")])
+    assert list(population.PSEUDO_STATES) == [state for state, _ in counts.most_common()]
+    assert 1 <= counts["56"] < 20
+    assert counts["06"] > 1_500
+
+
+def test_owners_are_older_and_more_often_married(bundled):
+    head = {mafid: age for _, mafid, age, _, _, code, _ in bundled.persons.rows() if code == "20"}
+    occupied = bundled.units.where(bundled.units["HHT"] != "0")
+    age = np.array([head[mafid] for mafid in occupied["MAFID"].tolist()])
+    owns, married = np.isin(occupied["TEN"], ["1", "2"]), occupied["HHT"] == "1"
+    assert owns[age > 60].mean() > owns[age < 35].mean() + 0.2
+    assert owns[married].mean() > owns[~married].mean() + 0.1
+    assert set(occupied["TEN"]) == {"1", "2", "3", "4"}
+
+
+def test_loading_is_deterministic_and_sex_only_a_column():
+    plain, again = load_households(), load_households(sex=True)
+    assert plain.persons.columns == tuple(PERSONS)
+    assert again.persons.columns == (*PERSONS, "QSEX")
+    assert list(plain.persons.rows()) == [row[:-1] for row in again.persons.rows()]
+    for frame in ("units", "geo"):
+        assert list(getattr(plain, frame).rows()) == list(getattr(again, frame).rows())
+    # Not a byte changes from one version to the next unnoticed.
+    lines = "\n".join(",".join(map(str, row)) for frame in FRAMES for row in getattr(plain, frame).rows())
+    assert hashlib.sha256(lines.encode()).hexdigest() == (
+        "af1f4c505395c3fcc3b954bba07c943abf28034907f790eb34a7707ff2afead1"
+    )
+
+
+def test_an_unknown_extract_is_refused():
+    with pytest.raises(ValueError, match=r"^name must be 'pseudopeople', got 'morocco'$"):
+        load_households("morocco")
+
+
+# Building the extract
+
+
+def write_wheel(folder, monkeypatch, people):
+    """A tiny wheel with the file that the extract is read from, which goes by its name and hash."""
+    parquet = folder / "people.parquet"
+    with duckdb.connect() as connection:
+        connection.execute(
+            "create table people (household_id varchar, housing_type varchar, relationship_to_reference_person varchar,"
+            "race_ethnicity varchar, sex varchar, age bigint, year bigint, __index_level_0__ bigint, name varchar)"
+        )
+        connection.executemany("insert into people values (?, ?, ?, 'White', 'Male', ?, ?, ?, 'Kim')", people)
+        connection.table("people").write_parquet(str(parquet))
+    path = folder / "pseudopeople-1.3.1-py3-none-any.whl"
+    with zipfile.ZipFile(path, "w") as wheel:
+        wheel.write(parquet, "pseudopeople/data/sample_datasets/decennial_census/decennial_census.parquet")
+    source = build.SOURCES["pseudopeople"]._replace(sha256=hashlib.sha256(path.read_bytes()).hexdigest())
+    monkeypatch.setitem(build.SOURCES, "pseudopeople", source)
+    monkeypatch.setattr("sys.argv", ["build.py", "--wheels", str(folder), "--out", str(folder)])
+
+
+PEOPLE = [
+    ("0_10", "Household", "Sibling", 6, 2020, 3),
+    ("0_9", "Household", "Reference person", 5, 2020, 4),
+    ("0_10", "Household", "Reference person", 7, 2020, 1),
+    ("0_1", "College", "Noninstitutionalized group quarters population", 19, 2020, 2),
+    ("0_11", "Household", "Reference person", 7, 2030, 5),
+]
+
+
+def test_the_build_keeps_one_year_in_order(tmp_path, monkeypatch, capsys):
+    write_wheel(tmp_path, monkeypatch, PEOPLE)
+    build.main()
+    first = (tmp_path / "pseudopeople.csv.gz").read_bytes()
+    monkeypatch.setattr("time.time", lambda: 2e9)  # no date gets into the file
+    build.main()
+    assert (tmp_path / "pseudopeople.csv.gz").read_bytes() == first
+    assert gzip.decompress(first).decode() == (
+        "household,housing_type,relationship,race_ethnicity,sex,age\n"
+        "0_1,College,Noninstitutionalized group quarters population,White,Male,19\n"
+        "0_9,Household,Reference person,White,Male,5\n"
+        "0_10,Household,Reference person,White,Male,7\n"
+        "0_10,Household,Sibling,White,Male,6\n"
+    )
+    assert "midwest: not built" in capsys.readouterr().out
+    assert sorted(path.suffix for path in tmp_path.iterdir()) == [".gz", ".parquet", ".whl"]
+
+
+@pytest.mark.parametrize(
+    "person",
+    [
+        ("0_9", "Household", "Reference person", 5, 2020, 6),
+        ("0_8", "Household", "Sibling", 5, 2020, 6),
+        ("0_1", "College", "Reference person", 5, 2020, 6),
+    ],
+)
+def test_the_build_stops_at_households_without_one_head(tmp_path, monkeypatch, person):
+    write_wheel(tmp_path, monkeypatch, [*PEOPLE, person])
+    with pytest.raises(SystemExit, match=r"^build: every household must have one reference person"):
+        build.main()
+    assert not (tmp_path / "pseudopeople.csv.gz").exists()
+
+
+# Writing
+
+
+@pytest.mark.parametrize("format", ["csv", "parquet"])
+def test_written_files_hold_the_same_rows(tmp_path, format):
+    households = synthetic_households(100, 3, 2)
+    paths = households.write(tmp_path / "new" / "folder's", format)
+    assert [path.name for path in paths] == [f"{frame}.{format}" for frame in FRAMES]
+    assert sorted(os.listdir(paths[0].parent)) == sorted(path.name for path in paths)
+    for frame, path in zip(FRAMES, paths, strict=True):
+        rows = getattr(households, frame)
+        with duckdb.connect() as connection:
+            text = connection.read_csv(str(path), all_varchar=True) if format == "csv" else None
+            found = text if text is not None else connection.read_parquet(str(path))
+            assert tuple(found.columns) == rows.columns
+            kinds = ["VARCHAR" if rows[name].dtype == object or text is not None else "BIGINT" for name in rows.columns]
+            assert [str(kind) for kind in found.types] == kinds
+            expected = [tuple(map(str, row)) for row in rows.rows()] if format == "csv" else list(rows.rows())
+            assert found.fetchall() == expected
+
+
+def test_a_failed_write_leaves_nothing(tmp_path):
+    (tmp_path / "persons.parquet").mkdir()
+    with pytest.raises(OSError, match="persons"):
+        synthetic_households(100, 3, 2).write(tmp_path, "parquet")
+    assert os.listdir(tmp_path) == ["persons.parquet"]
+    with pytest.raises(OSError, match="persons"):
+        write_synthetic_households(tmp_path, 100, 3, states=2)
+    assert os.listdir(tmp_path) == ["persons.parquet"]
+
+
+def test_an_unknown_format_is_refused(tmp_path):
+    with pytest.raises(ValueError, match=r"^format must be 'csv' or 'parquet', got 'xlsx'$"):
+        synthetic_households(100, 3, 2).write(tmp_path / "new", "xlsx")
+    assert os.listdir(tmp_path) == []
+
+
+# Synthetic households
+
+
+@settings(max_examples=30)
+@given(states=st.integers(1, 51), more=st.integers(0, 3_000), seed=st.integers(0, 2**32 - 1))
+def test_exactly_so_many_people_and_a_household_in_each_state(states, more, seed):
+    households = synthetic_households(20 * states + more, seed, states)
+    persons, units, geo = households.persons, households.units, households.geo
+    assert len(persons) == units["FINAL_POP"].sum() == 20 * states + more
+    occupied = (units["RTYPE"] == "2") & (units["FINAL_POP"] > 0)
+    assert len(set(geo["TABBLKST"][occupied])) == states
+    assert set(geo["TABBLKST"]) == set(population.LARGEST_FIRST[:states])
+    assert units["FINAL_POP"][occupied].max() <= 16
+    assert units["FINAL_POP"][units["RTYPE"] == "4"].sum() == (persons["RTYPE"] == "5").sum()
+
+
+def test_the_same_seed_gives_the_same_households():
+    rows = [[list(getattr(synthetic_households(2_000, seed), frame).rows()) for frame in FRAMES] for seed in (1, 1, 2)]
+    assert rows[0] == rows[1]
+    assert all(one != other for one, other in zip(rows[0], rows[2], strict=True))
+    generator = np.random.default_rng(1)
+    assert list(synthetic_households(2_000, generator).persons.rows()) == rows[0][0]
+    assert list(synthetic_households(2_000, generator).persons.rows()) != rows[0][0]
+
+
+def test_parts_are_distinct_and_written_as_they_are(tmp_path, monkeypatch):
+    monkeypatch.setattr(population, "CHUNK", 1_100)
+    households = synthetic_households(5_000, 4, sex=True)
+    assert len(households.persons) == 5_000
+    assert len(set(households.units["MAFID"].tolist())) == len(households.units)
+    paths = write_synthetic_households(tmp_path / "new", 5_000, 4, sex=True)
+    assert sorted(os.listdir(tmp_path / "new")) == ["geo.parquet", "persons.parquet", "units.parquet"]
+    for frame, path in zip(FRAMES, paths, strict=True):
+        rows = duckdb.read_parquet(str(path))
+        assert tuple(rows.columns) == getattr(households, frame).columns
+        assert rows.fetchall() == list(getattr(households, frame).rows())
+    members = members_of(households)
+    for row in households.units.rows():
+        unit = dict(zip(UNITS, row, strict=True))
+        assert {column: int(unit[column]) for column in DERIVED_COLUMNS} == derived(members[unit["MAFID"]])
+
+
+def test_sizes_have_a_tail_beyond_the_truncation(synthetic):
+    sizes = Counter(synthetic.units["FINAL_POP"][synthetic.units["HHT"] != "0"].tolist())
+    assert [size for size, _ in sizes.most_common(4)] == [2, 1, 3, 4]
+    assert sum(count for size, count in sizes.items() if size > 10) > 10
+    relationships = set(synthetic.persons["RELSHIP"])
+    assert relationships == {f"{code}" for code in range(20, 39)}
+    assert set(synthetic.persons["CENHISP"].tolist()) == {1, 2}
+    assert len(set(synthetic.persons["CENRACE"])) == 63
+
+
+def test_states_have_the_sizes_of_the_census(synthetic):
+    # Chi-square over 51 states; false alarm 1e-6. As a control, states of one size are refused.
+    assert set(population.DIVISION) == set(STATES)
+    counts = Counter(synthetic.geo["TABBLKST"])
+    people = np.array([population.POPULATION[population.DIVISION[state]][state] for state in STATES])
+    assert people.sum() == pytest.approx(331_449, abs=5)  # thousands, 2020 census
+    seen = np.array([counts[state] for state in STATES])
+    assert stats.chisquare(seen, people / people.sum() * seen.sum()).pvalue > 1e-6
+    assert stats.chisquare(seen).pvalue < 1e-6
+    places = dict(zip(synthetic.geo["TABBLKST"], synthetic.geo["DIVISIONCE"], strict=True))
+    assert [places[state] for state in ("09", "36", "17", "27", "10", "01", "48", "56", "06")] == list("123456789")
+    regions = dict(zip(synthetic.geo["DIVISIONCE"], synthetic.geo["REGIONCE"], strict=True))
+    assert "".join(regions[division] for division in "123456789") == "112233344"
+
+
+@given(seed=st.integers(0, 2**32 - 1), indices=st.lists(st.integers(0, 799_999_998), min_size=2, unique=True))
+def test_mafids_are_distinct(seed, indices):
+    mafids = population._scrambled(np.random.default_rng(seed))(np.array(indices))
+    assert len(set(mafids.tolist())) == len(indices)
+    assert mafids.min() >= 100_000_001
+    assert mafids.max() <= 899_999_999
+
+
+@pytest.mark.parametrize(
+    ("people", "states", "error", "message"),
+    [
+        (1_000.0, 51, TypeError, "people must be an integer, got 1000.0"),
+        (True, 1, TypeError, "people must be an integer, got True"),
+        (2_000, "06", TypeError, "states must be an integer, got '06'"),
+        (2_000, 0, ValueError, "states must be between 1 and 51, got 0"),
+        (2_000, 52, ValueError, "states must be between 1 and 51, got 52"),
+        (1_019, 51, ValueError, f"people must be between 1020 and {LARGEST_SYNTHETIC}, got 1019"),
+        (-5, 1, ValueError, f"people must be between 20 and {LARGEST_SYNTHETIC}, got -5"),
+        (10**9, 51, ValueError, f"people must be between 1020 and {LARGEST_SYNTHETIC}, got 1000000000"),
+    ],
+)
+def test_numbers_out_of_range_are_refused(tmp_path, people, states, error, message):
+    with pytest.raises(error, match=f"^{re.escape(message)}$"):
+        synthetic_households(people, 0, states)
+    with pytest.raises(error, match=f"^{re.escape(message)}$"):
+        write_synthetic_households(tmp_path / "new", people, 0, states=states)
+    assert os.listdir(tmp_path) == []

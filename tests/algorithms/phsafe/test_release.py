@@ -1,0 +1,593 @@
+"""A release: production's counts where noise is nil, the right noise where it is not, whole or not there at all."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import math
+import os
+import subprocess
+import sys
+import textwrap
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from scipy import stats
+
+from algorithms.noise import DiscreteGaussian
+from algorithms.phsafe import read_config, release
+from algorithms.phsafe.budget import noise_law
+from algorithms.phsafe.explore import choose
+from algorithms.phsafe.measurement import PHSafe, add_noise
+from algorithms.phsafe.population import synthetic_households
+from algorithms.phsafe.release import check_release, read_release
+from algorithms.phsafe.schema import STATES
+from algorithms.phsafe.tables import PUBLISHED, QUERIES, split_level
+from algorithms.phsafe.tabulation.tabulate import Tabulation, tabulation
+from algorithms.tables.frames import Frame
+from tests.golden.phsafe import CONFIG, PATHS, columns, rows
+
+MODULE = sys.modules["algorithms.phsafe.release"]
+
+
+def config(budget=1.0, definition="zcdp", tau=None, **budgets):
+    """Settings with one budget everywhere, but for the queries named."""
+    levels = {name: dict.fromkeys(QUERIES[name].levels, budgets.get(name, budget)) for name in CONFIG["privacy_budget"]}
+    taus = {**CONFIG["tau"], **(tau or {})}
+    return read_config({**CONFIG, "privacy_budget": levels, "tau": taus, "privacy_defn": definition})
+
+
+def counts_of(tables):
+    """The rows of all tables, as production's table of counts has them, and sorted as that is."""
+    found = []
+    for name, table in tables.items():
+        codes = table["ITERATION_CODE"] if "ITERATION_CODE" in table.columns else [""] * len(table)
+        parts = (table["REGION_TYPE"], table["REGION_ID"], codes, table[f"{name}_DATA_CELL"], table["COUNT"].tolist())
+        found += [(name, *row) for row in zip(*parts, strict=True)]
+    return sorted(found)
+
+
+def contents(folder):
+    return {str(path.relative_to(folder)): path.read_bytes() for path in folder.rglob("*") if path.is_file()}
+
+
+@pytest.fixture(scope="module")
+def exact():
+    return tabulation(*PATHS)
+
+
+@pytest.fixture(scope="module")
+def made():
+    return release(*PATHS, CONFIG, rng=np.random.default_rng(0))
+
+
+@pytest.fixture(scope="module")
+def noisy():
+    return release(*PATHS, config(0.01), rng=np.random.default_rng(1))
+
+
+# Without noise
+
+
+def test_counts_are_those_of_production(made):
+    assert counts_of(made.tables) == sorted(rows("truncated"))
+    assert list(made.tables) == list(PUBLISHED)
+    assert made.states == ("10", "11", "56")
+
+
+@pytest.mark.parametrize("name", PUBLISHED)
+def test_columns_are_those_of_production_in_their_order(made, name):
+    iteration = () if name in ("PH2", "PH6") else ("ITERATION_CODE",)
+    wanted = ("REGION_ID", "REGION_TYPE", *iteration, f"{name}_DATA_CELL", "COUNT", "NOISE_DISTRIBUTION", "VARIANCE")
+    assert made.tables[name].columns == wanted
+    assert set(made.tables[name]["NOISE_DISTRIBUTION"]) == {"Discrete Gaussian"}
+
+
+def test_the_ledger_is_that_of_the_settings(made):
+    assert made.ledger.unbounded.rho == pytest.approx(46e9)
+    assert made.ledger.config is made.config
+
+
+# Variances
+
+
+@pytest.mark.parametrize("name", PUBLISHED)
+def test_variances_are_those_of_the_settings(name):
+    # (2 tau + 2)^2 / (2 rho) for persons, 2 / rho for households, and twice that for the sum of two cells.
+    taus = {"PH1_num": 10, "PH2": 3, "PH3": 6, "PH4": 1, "PH6": 40, "PH7": 99}
+    budgets = {name: 0.1 * (1 + place) for place, name in enumerate(QUERIES)}
+    tables = release(*PATHS, config(tau=taus, **budgets), rng=np.random.default_rng(0), validation="none").tables
+    source = {"PH5_num": "PH4", "PH8_num": "PH7"}.get(name, name)
+    change = 2 * taus[source] + 2 if source in taus else 2
+    variance = change**2 / (2 * budgets[source])
+    cells, found = tables[name][f"{name}_DATA_CELL"], tables[name]["VARIANCE"]
+    wanted = np.where((cells == "2") & (name == "PH8_num"), 2 * variance, variance)
+    np.testing.assert_allclose(found, wanted, rtol=1e-12)
+
+
+def test_variances_of_pure_privacy():
+    made = release(*PATHS, config(2.0, "puredp"), rng=np.random.default_rng(0), validation="none")
+    for name, change in (("PH1_num", 22), ("PH3", 14), ("PH8_denom", 2), ("PH8_num", 22)):
+        q = math.exp(-2.0 / change)
+        table = made.tables[name]
+        double = 1 + ((name == "PH8_num") & (table[f"{name}_DATA_CELL"] == "2"))
+        np.testing.assert_allclose(table["VARIANCE"], double * 2 * q / (1 - q) ** 2, rtol=1e-12)
+        assert set(table["NOISE_DISTRIBUTION"]) == {"Two-Sided Geometric"}
+    assert made.ledger.unbounded.epsilon == pytest.approx(92.0)
+
+
+def test_pure_privacy_with_hardly_any_noise_is_production_again():
+    made = release(*PATHS, config(10_000.0, "puredp"), rng=np.random.default_rng(0), validation="none")
+    assert counts_of(made.tables) == sorted(rows("truncated"))
+
+
+# Numerators that are made of others
+
+
+def test_ph5_and_ph8_numerators_are_the_noisy_cells_of_ph4_and_ph7(noisy):
+    tables = {}
+    for name, _, region, code, cell, count in counts_of(noisy.tables):
+        tables.setdefault(name, {})[region, code, cell] = count
+    assert tables["PH5_num"] == tables["PH4"]
+    sums = {}
+    for (region, code, cell), count in tables["PH7"].items():
+        place = region, code, {"2": "2", "3": "2", "4": "3"}[cell]
+        sums[place] = sums.get(place, 0) + count
+    assert tables["PH8_num"] == sums
+    assert counts_of(noisy.tables) != sorted(rows("truncated"))
+    assert min(count for *_, count in counts_of(noisy.tables)) < 0  # as published: nothing is cut off
+
+
+# Zero budgets
+
+
+def test_levels_and_tables_without_a_budget_are_left_out():
+    settings = read_config(CONFIG).to_dict()
+    for name, levels in settings["privacy_budget"].items():
+        settings["privacy_budget"][name] = dict.fromkeys(levels, 0)
+    settings["privacy_budget"]["PH7"]["state_H,I"] = settings["privacy_budget"]["PH6"]["usa_*"] = 1e9
+    made = release(*PATHS, settings, rng=np.random.default_rng(0), validation="none")
+    assert list(made.tables) == ["PH6", "PH7", "PH8_num"]
+    kept = {("PH6", "USA", ""), *((name, "STATE", code) for name in ("PH7", "PH8_num") for code in "HI")}
+    assert counts_of(made.tables) == sorted(row for row in rows("truncated") if (row[0], row[1], row[3]) in kept)
+    assert made.ledger.unbounded.rho == 2e9
+
+
+# Row counts
+
+
+def test_the_united_states_and_puerto_rico_have_all_their_rows(tmp_path):
+    # Section 1.4 of the layout: 12,688 rows in 11 tables, and 244.
+    homes = synthetic_households(3_000, rng=1)
+    made = release(homes.persons, homes.units, homes.geo, "us", out=tmp_path / "us", rng=np.random.default_rng(0))
+    assert sum(map(len, made.tables.values())) == 12_688
+    assert len(made.tables) == 11
+    check_release(read_release(tmp_path / "us"), made.config, made.states)
+
+    island = synthetic_households(500, rng=1, states=1)
+    geo = Frame({**island.geo.to_dict(), "TABBLKST": np.array(["72"] * len(island.geo), dtype=object)})
+    made = release(island.persons, island.units, geo, "pr", rng=np.random.default_rng(0))
+    assert sum(map(len, made.tables.values())) == 244
+
+
+def test_a_release_of_no_place_is_refused():
+    empty = [Frame({name: np.array([], dtype=object) for name in columns(path)}) for path in PATHS]
+    with pytest.raises(ValueError, match=r"^geo must hold a housing unit \(RTYPE 2\) at least, got none"):
+        release(*empty, "pr", rng=np.random.default_rng(0))
+
+
+# Noise
+
+
+def nobody(settings):
+    """Zeros of the whole United States at every query and level: what comes back is noise."""
+    counts = {}
+    for table, level, _ in settings.budgets():
+        region, iterations = split_level(level)
+        shape = (1 if region == "usa" else len(STATES), len(iterations), len(QUERIES[table].cells))
+        counts[table, level] = np.zeros(shape, np.int64)
+    return Tabulation(tuple(sorted(STATES)), counts)
+
+
+def uniforms(noise, law, rng):
+    """The noise as its law's distribution function has it, spread within each step: uniform, exactly, if it is."""
+    flat = noise.ravel()
+    return law.cdf(flat - 1) + rng.random(flat.size) * np.exp(law.logpmf(flat))
+
+
+@pytest.mark.parametrize("source", ["seeded", "secure"])
+def test_noise_has_the_law_it_is_published_with(source):
+    # Three releases, 31,824 draws. Kolmogorov's p-value is below 1e-6 with probability 1e-6 where the law is right;
+    # scales that are 10% off are missed with probability below 1e-4 (4 deviations: the distance is 0.024, 0.015 do).
+    if source == "secure":
+        pytest.importorskip("opendp")
+    settings, spread = read_config("us"), np.random.default_rng(5)
+    rng = "secure" if source == "secure" else np.random.default_rng(6)
+    drawn = {1.0: [], 0.9: [], 1.1: []}
+    for _ in range(3):
+        for (table, level), noise in add_noise(nobody(settings), settings, rng).counts.items():
+            law = noise_law(settings, table, level)
+            for factor, found in drawn.items():
+                found.append(uniforms(noise, DiscreteGaussian(factor * law.scale), spread))
+    p = {factor: stats.kstest(np.concatenate(found), "uniform").pvalue for factor, found in drawn.items()}
+    assert sum(map(len, drawn[1.0])) == 3 * 10_608
+    assert p[1.0] > 1e-6
+    assert p[0.9] < 1e-6
+    assert p[1.1] < 1e-6
+
+
+def test_noise_of_pure_privacy_has_its_law():
+    # As above; epsilon 2 everywhere.
+    settings, spread = config(2.0, "puredp"), np.random.default_rng(5)
+    rng = np.random.default_rng(7)
+    noise = [
+        uniforms(values, noise_law(settings, *query), spread)
+        for _ in range(20)
+        for query, values in add_noise(nobody(settings), settings, rng).counts.items()
+    ]
+    assert stats.kstest(np.concatenate(noise), "uniform").pvalue > 1e-6
+
+
+def largest_correlation(noise):
+    correlation = np.corrcoef(noise, rowvar=False)
+    return np.abs(correlation[np.triu_indices_from(correlation, 1)]).max()
+
+
+def test_every_level_of_every_table_has_noise_of_its_own(exact):
+    # One cell of each of 46 queries and levels, 4,000 releases: 1,035 correlations, each normal with deviation
+    # 1 / sqrt(4000). The largest exceeds 6 of those with probability 2e-6; one shared vector gives 1.
+    size = 4_000
+    mechanism = PHSafe(config(1.0))
+    starts = np.cumsum([0, *(exact.counts[query].size for query in mechanism.queries)])[:-1]
+    noise = (mechanism(exact, size, np.random.default_rng(8)) - mechanism.vector(exact))[:, starts]
+    assert noise.shape == (size, 46)
+    limit = 6 / math.sqrt(size)
+    assert largest_correlation(noise) < limit
+    shared = np.column_stack([noise, noise[:, 3]])
+    assert largest_correlation(shared) > limit
+
+
+def test_within_a_query_every_cell_has_noise_of_its_own(exact):
+    # 63 cells, 1,953 correlations: above 6 deviations with probability 4e-6.
+    size, query = 4_000, ("PH3", "state_H,I")
+    mechanism = PHSafe(config(1.0), only=[query])
+    noise = mechanism(exact, size, np.random.default_rng(9)) - mechanism.vector(exact)
+    assert noise.shape == (size, 42)
+    assert largest_correlation(noise) < 6 / math.sqrt(size)
+
+
+def test_a_release_is_secure_unless_a_generator_is_given(monkeypatch):
+    pytest.importorskip("opendp")
+    first, second = (release(*PATHS, config(0.01), validation="none") for _ in range(2))
+    # 976 counts with deviation 99 or more for persons: equal by chance with probability below 1e-1000
+    assert counts_of(first.tables) != counts_of(second.tables)
+    monkeypatch.setattr(np.random, "default_rng", None)
+    assert len(release(*PATHS, config(0.01), validation="none").tables) == 11
+
+
+def test_without_opendp_nothing_is_counted_and_no_other_noise_is_used(monkeypatch, tmp_path):
+    monkeypatch.setitem(sys.modules, "opendp", None)
+    monkeypatch.setitem(sys.modules, "opendp.prelude", None)
+    monkeypatch.setattr(MODULE, "tabulation", lambda *_, **__: pytest.fail("it began to count"))
+    with pytest.raises(ImportError, match=r"^secure noise needs OpenDP: pip install 'opendp>=0\.14'$"):
+        release(*PATHS, CONFIG, out=tmp_path / "out")
+    assert not list(tmp_path.iterdir())
+
+
+def test_a_seed_gives_the_same_release_however_it_is_worked_out():
+    one = release(*PATHS, config(0.01), rng=np.random.default_rng(3), validation="none")
+    three = release(*PATHS, config(0.01), rng=np.random.default_rng(3), partitions=2, validation="none")
+    other = release(*PATHS, config(0.01), rng=np.random.default_rng(4), validation="none")
+    assert counts_of(one.tables) == counts_of(three.tables) != counts_of(other.tables)
+
+
+# Files
+
+
+def test_files_are_those_of_production(tmp_path, noisy):
+    out = tmp_path / "new" / "out"
+    noisy.write(out)
+    assert sorted(path.name for path in out.iterdir()) == sorted([*PUBLISHED, "config.json", "release.json"])
+    assert [path.name for path in tmp_path.iterdir()] == ["new"]
+    assert [path.name for path in out.parent.iterdir()] == ["out"]
+    for name in PUBLISHED:
+        (path,) = (out / name).iterdir()
+        header, first, *_ = path.read_text().splitlines()
+        assert header == "|".join(noisy.tables[name].columns)
+        assert first == "|".join(map(str, next(noisy.tables[name].rows())))
+        assert path.name == f"{name}.csv"
+    assert read_config(out / "config.json") == noisy.config
+    assert json.loads((out / "config.json").read_text())["privacy_defn"] == "zcdp"
+    told = json.loads((out / "release.json").read_text())
+    assert told["noise"] == "from a seeded generator: a simulation, not to be published"
+    assert told["promise"]["rho"] == noisy.config.total
+
+
+def test_what_is_written_is_what_is_read(tmp_path, noisy):
+    noisy.write(tmp_path / "out")
+    found = read_release(tmp_path / "out")
+    assert list(found) == list(PUBLISHED)
+    for name, table in found.items():
+        assert list(table.rows()) == list(noisy.tables[name].rows())
+        assert table["COUNT"].dtype == np.int64
+        assert table["VARIANCE"].dtype == np.float64
+    check_release(found, noisy.config, noisy.states)
+
+
+@pytest.mark.parametrize("place", ["new", "empty"])
+def test_files_have_the_usual_permissions(tmp_path, noisy, place):
+    out = tmp_path / "out"
+    former = os.umask(0o027)
+    try:
+        if place == "empty":
+            out.mkdir(0o700)
+        noisy.write(out)
+    finally:
+        os.umask(former)
+    assert out.stat().st_mode & 0o777 == (0o700 if place == "empty" else 0o750)
+    assert {path.stat().st_mode & 0o777 for path in out.rglob("*.*")} == {0o640}
+
+
+def test_an_empty_folder_is_replaced_in_one_step(tmp_path, noisy, monkeypatch):
+    out = tmp_path / "out"
+    out.mkdir()
+    monkeypatch.chdir(tmp_path)
+    noisy.write("out")
+    assert len(list(out.iterdir())) == 13
+    linked = tmp_path / "linked"
+    linked.symlink_to(tmp_path / "elsewhere", target_is_directory=True)
+    (tmp_path / "elsewhere").mkdir()
+    noisy.write(linked)
+    assert linked.is_symlink()
+    assert len(list((tmp_path / "elsewhere").iterdir())) == 13
+    empty = tmp_path / "empty"
+    empty.mkdir()
+    monkeypatch.chdir(empty)
+    with pytest.raises(ValueError, match=r"^out must not be the current folder or a mount, got \.$"):
+        noisy.write(".")
+
+
+def test_what_others_put_into_the_folder_meanwhile_is_kept(tmp_path, noisy, monkeypatch):
+    out = tmp_path / "out"
+    out.mkdir()
+
+    def late(*_):
+        (out / "notes.txt").write_text("mine")
+
+    monkeypatch.setattr(sys.modules["algorithms.phsafe.release"], "check_release", late)
+    with pytest.raises(OSError, match="not empty"):
+        noisy.write(out)
+    assert contents(tmp_path).keys() == {"out", "out/notes.txt"} or (out / "notes.txt").read_text() == "mine"
+    assert [path.name for path in tmp_path.iterdir()] == ["out"]
+
+
+@pytest.mark.parametrize(("name", "source"), [("PH5_num", "PH4"), ("PH8_num", "PH7")])
+def test_a_numerator_that_is_not_the_sum_of_its_parts_is_seen(noisy, name, source):
+    table = noisy.tables[name]
+    counts = table["COUNT"].copy()
+    counts[0] += 1
+    changed = {**noisy.tables, name: Frame({**table.to_dict(), "COUNT": counts})}
+    with pytest.raises(ValueError, match=rf"^{name} 1 USA \* 2: COUNT must be -?\d+, as in {source}, got "):
+        check_release(changed, noisy.config, noisy.states)
+
+
+def test_averages_reach_up_to_the_threshold_of_their_numerator(noisy):
+    low = replace(noisy, config=choose(noisy.config, tau={"PH1_num": 4, "PH4": 5, "PH7": 12}))
+    published = low.published()
+    for name, most in (("PH1", 4), ("PH5", 5), ("PH8", 12)):
+        assert published[name]["UPPER"].max() <= most + 1e-6
+    assert published["PH8"]["UPPER"].max() > 10 or published["PH8"]["ESTIMATE"].max() < 10
+
+
+def test_a_folder_that_holds_something_is_refused_before_anything_is_read(tmp_path, noisy):
+    (tmp_path / "out").mkdir()
+    (tmp_path / "out" / ".mine").write_text("mine")
+    before = contents(tmp_path)
+    for act in (noisy.write, lambda out: release("nowhere.csv", "nowhere.csv", "nowhere.csv", CONFIG, out=out)):
+        with pytest.raises(ValueError, match=r"^out must be a new or an empty folder, and .*out holds something$"):
+            act(tmp_path / "out")
+        with pytest.raises(ValueError, match=r"^out must be a folder, got the file .*mine$"):
+            act(tmp_path / "out" / ".mine")
+    assert contents(tmp_path) == before
+
+
+def test_input_is_not_touched(tmp_path, made):
+    hashes = [hashlib.sha256(path.read_bytes()).hexdigest() for path in PATHS]
+    times = [path.stat().st_mtime_ns for path in PATHS]
+    release(*PATHS, CONFIG, out=tmp_path / "out", rng=np.random.default_rng(0))
+    assert [hashlib.sha256(path.read_bytes()).hexdigest() for path in PATHS] == hashes
+    assert [path.stat().st_mtime_ns for path in PATHS] == times
+
+
+# All or nothing
+
+
+@pytest.mark.parametrize("place", ["new", "empty"])
+@pytest.mark.parametrize("error", [KeyboardInterrupt, OSError(28, "No space left on device")])
+@pytest.mark.parametrize("function", ["fsync", "replace"])
+def test_a_write_that_is_broken_off_leaves_nothing(tmp_path, noisy, monkeypatch, place, error, function):
+    out, true, calls = tmp_path / "out", getattr(os, function), 0
+    if place == "empty":
+        out.mkdir()
+
+    def until(number):
+        def broken(*arguments):
+            nonlocal calls
+            calls += 1
+            if calls == number:
+                raise error
+            return true(*arguments)
+
+        return broken
+
+    for number in (1, 12, 23, 24):
+        calls = 0
+        with monkeypatch.context() as patch:
+            patch.setattr(os, function, until(number))
+            try:
+                noisy.write(out)
+            except (KeyboardInterrupt, OSError):
+                assert out.exists() == (place == "empty")
+                assert contents(tmp_path) == {}
+            else:
+                break
+    assert number >= 12
+    assert calls < number
+    check_release(read_release(out), noisy.config, noisy.states)
+
+
+def test_an_interrupt_in_the_middle_of_the_counting_leaves_nothing(tmp_path, monkeypatch):
+    def interrupted(*_):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(MODULE, "add_noise", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        release(*PATHS, CONFIG, out=tmp_path / "out", rng=np.random.default_rng(0))
+    assert not list(tmp_path.iterdir())
+
+
+def test_a_disk_that_is_full_leaves_nothing(tmp_path):
+    code = """
+        import resource, signal, sys
+        import numpy as np
+        from algorithms.phsafe import release
+        signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+        resource.setrlimit(resource.RLIMIT_FSIZE, (6000, 6000))  # of PH3's table, more than the others
+        try:
+            release(*sys.argv[1:4], sys.argv[4], out="out", rng=np.random.default_rng(0), validation="none")
+        except OSError as error:
+            print(error.strerror)
+    """
+    settings = tmp_path / "config.json"
+    settings.write_text(json.dumps(CONFIG))
+    command = [sys.executable, "-c", textwrap.dedent(code), *map(str, PATHS), str(settings)]
+    found = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=True, env=with_sources())
+    assert (found.stdout, found.stderr) == ("File too large\n", "")
+    assert [path.name for path in tmp_path.iterdir()] == ["config.json"]
+
+
+def with_sources():
+    return {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
+
+
+@pytest.mark.parametrize("out", ["/proc/nowhere/out", "/dev/null/out", "/sys/out"])
+def test_a_folder_that_cannot_be_made(noisy, out):
+    with pytest.raises(OSError, match=r"/(proc|dev|sys)/"):
+        noisy.write(out)
+
+
+def test_a_release_that_does_not_pass_its_own_check_is_not_written(tmp_path, noisy):
+    tables = dict(noisy.tables)
+    tables["PH6"] = tables["PH6"].where(np.arange(len(tables["PH6"])) > 0)
+    with pytest.raises(ValueError, match=r"^PH6 must have each of 64 cells once, got 63 rows$"):
+        replace(noisy, tables=tables).write(tmp_path / "out")
+    assert not list(tmp_path.iterdir())
+
+
+# The output validation
+
+
+def changed(table, column, place, value):
+    values = table[column].astype(object)
+    values[place] = value
+    kind = table[column].dtype
+    return Frame({**table.to_dict(), column: values.astype(kind)})
+
+
+def damaged(noisy, name, change):
+    return {**noisy.tables, name: change(noisy.tables[name])}
+
+
+DAMAGES = {
+    "a row less": (lambda t: t.where(np.arange(len(t)) != 5), "PH3 must have each of 280 cells once, got 279 rows"),
+    "a row twice": (lambda t: Frame.concatenate([t, t.where(np.arange(len(t)) == 5)]), "once, got 281 rows"),
+    "a row in the place of another": (
+        lambda t: Frame.concatenate([t.where(np.arange(len(t)) != 5), t.where(np.arange(len(t)) == 6)]),
+        "PH3 must have each of 280 cells once, got 280 rows",
+    ),
+    "an unknown state": (lambda t: changed(t, "REGION_ID", 279, "99"), "once, got 280 rows"),
+    "a state that is not in the data": (lambda t: changed(t, "REGION_ID", 279, "01"), "once, got 280 rows"),
+    "the island for the nation": (lambda t: changed(t, "REGION_ID", 0, "72"), "once, got 280 rows"),
+    "another type of region": (lambda t: changed(t, "REGION_TYPE", 0, "STATE"), "once, got 280 rows"),
+    "an unknown iteration": (lambda t: changed(t, "ITERATION_CODE", 0, "J"), "once, got 280 rows"),
+    "an unknown cell": (lambda t: changed(t, "PH3_DATA_CELL", 0, "1"), "once, got 280 rows"),
+    "another law": (lambda t: changed(t, "NOISE_DISTRIBUTION", 0, "Two-Sided Geometric"), "once, got 280 rows"),
+    "a variance": (lambda t: changed(t, "VARIANCE", 9, 1.0), "VARIANCE must be 9800.0, got 1.0"),
+    "a variance a little off": (lambda t: changed(t, "VARIANCE", 9, 9800.02), "VARIANCE must be 9800.0, got 9800.02"),
+    "no variance": (lambda t: changed(t, "VARIANCE", 9, math.nan), "VARIANCE must be 9800.0, got nan"),
+    "an infinite variance": (lambda t: changed(t, "VARIANCE", 9, math.inf), "VARIANCE must be 9800.0, got inf"),
+    "a column more": (lambda t: Frame({**t.to_dict(), "TRUE_COUNT": t["COUNT"]}), "PH3 must have the columns"),
+    "a column less": (lambda t: Frame({n: t[n] for n in t.columns[:-2]}), "PH3 must have the columns"),
+    "columns in another order": (lambda t: Frame({n: t[n] for n in reversed(t.columns)}), "PH3 must have the columns"),
+    "a column renamed": (
+        lambda t: Frame({n.replace("PH3_", ""): t[n] for n in t.columns}),
+        "PH3 must have the columns REGION_ID, REGION_TYPE, ITERATION_CODE, PH3_DATA_CELL, COUNT, ",
+    ),
+}
+
+
+@pytest.mark.parametrize(("change", "told"), DAMAGES.values(), ids=DAMAGES.keys())
+def test_the_output_validation_finds_damage(noisy, change, told):
+    check_release(noisy.tables, noisy.config, noisy.states)
+    with pytest.raises(ValueError, match=r"^PH3 ") as error:
+        check_release(damaged(noisy, "PH3", change), noisy.config, noisy.states)
+    assert told in str(error.value)
+
+
+def test_a_variance_within_the_tolerance_of_production(noisy):
+    close = damaged(noisy, "PH3", lambda t: changed(t, "VARIANCE", 9, 9800 * (1 + 9e-7)))
+    check_release(close, noisy.config, noisy.states)
+
+
+def test_the_output_validation_knows_the_tables(noisy):
+    for wrong in (
+        {name: table for name, table in noisy.tables.items() if name != "PH5_num"},
+        {**noisy.tables, "PH9": noisy.tables["PH7"]},
+        {},
+    ):
+        with pytest.raises(ValueError, match=r"^a release must hold PH1_num, .*, PH8_denom, got "):
+            check_release(wrong, noisy.config, noisy.states)
+
+
+def test_the_output_validation_knows_the_settings(noisy):
+    with pytest.raises(ValueError, match=r"VARIANCE must be"):
+        check_release(noisy.tables, config(0.02), noisy.states)
+    with pytest.raises(ValueError, match=r"^states must be in the filter, got 01$"):
+        check_release(noisy.tables, noisy.config, ("01", "10", "11"))
+    with pytest.raises(ValueError, match=r"^PH1_num must have each of 60 cells once, got 80 rows$"):
+        check_release(noisy.tables, noisy.config, ("10", "11"))
+
+
+@pytest.mark.parametrize(
+    ("damage", "told"),
+    [
+        (lambda folder: (folder / "PH2.csv").unlink(), "PH2 must hold one .csv file, got 0"),
+        (lambda folder: (folder / "b.csv").write_text("x"), "PH2 must hold one .csv file, got 2"),
+        (
+            lambda folder: (folder / "PH2.csv").write_text(""),
+            "PH2 must be text below a line of names, got not enough values",
+        ),
+        (
+            lambda folder: (folder / "PH2.csv").write_text("A|COUNT|VARIANCE\n1|2\n"),
+            "PH2 must have 3 values a row, got 2",
+        ),
+        (lambda folder: (folder / "PH2.csv").write_text("A|COUNT|VARIANCE\n1|2.5|1\n"), "PH2 must have whole COUNTs"),
+        (lambda folder: (folder / "PH2.csv").write_text("A|COUNT|VARIANCE\n1|2|x\n"), "PH2 must have whole COUNTs"),
+        (lambda folder: (folder / "PH2.csv").write_text("A|COUNT\n1|2\n"), "PH2 must have whole COUNTs"),
+        (
+            lambda folder: (folder / "PH2.csv").write_text("COUNT|COUNT|VARIANCE\n1|2|3\n"),
+            "got columns of the same name: COUNT, COUNT, VARIANCE",
+        ),
+        (
+            lambda folder: (folder / "PH2.csv").write_bytes(b"A|COUNT|VARIANCE\n\xe9|2|3\n"),
+            "PH2 must be text below a line of names, got 'utf-8' codec",
+        ),
+    ],
+)
+def test_a_folder_that_is_no_release(tmp_path, noisy, damage, told):
+    noisy.write(tmp_path / "out")
+    damage(tmp_path / "out" / "PH2")
+    with pytest.raises(ValueError, match=r"^PH2 ") as error:
+        read_release(tmp_path / "out")
+    assert told in str(error.value)

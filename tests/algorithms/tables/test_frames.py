@@ -1,0 +1,144 @@
+"""Tables of results: what is put in comes out, and a write that fails leaves nothing behind."""
+
+from __future__ import annotations
+
+import csv
+import os
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from algorithms.tables.frames import Frame
+
+TEXT = st.text(st.characters(exclude_categories=["Cs"]), max_size=5)
+
+
+@pytest.fixture
+def frame():
+    return Frame({"CELL": ["2", "10", "3"], "COUNT": np.array([470, 0, -1]), "SHARE": [0.5, 1.25, 1e-9]})
+
+
+def test_columns_rows_and_length(frame):
+    assert frame.columns == ("CELL", "COUNT", "SHARE")
+    assert len(frame) == 3
+    assert list(frame.rows()) == [("2", 470, 0.5), ("10", 0, 1.25), ("3", -1, 1e-9)]
+    assert [type(value) for value in next(frame.rows())] == [str, int, float]
+    assert repr(frame) == "Frame(3 rows: CELL, COUNT, SHARE)"
+    assert frame.to_dict().keys() == {"CELL", "COUNT", "SHARE"}
+
+
+def test_no_columns_and_no_rows():
+    assert (len(Frame({})), Frame({}).columns, list(Frame({}).rows())) == (0, (), [])
+    empty = Frame({"A": [], "B": np.array([], dtype=object)})
+    assert (len(empty), list(empty.rows())) == (0, [])
+
+
+def test_a_frame_cannot_be_changed(frame):
+    with pytest.raises(ValueError, match="read-only"):
+        frame["COUNT"][0] = 1
+    with pytest.raises(TypeError):
+        frame["COUNT"] = [1, 2, 3]
+    given = np.array([1, 2])
+    kept = Frame({"A": given})
+    assert given.flags.writeable
+    kept.to_dict()["B"] = given  # a copy of the mapping
+    assert kept.columns == ("A",)
+
+
+def test_text_has_no_width():
+    column = Frame({"A": np.array(["a", "bc"])})["A"]
+    assert column.dtype == object
+    assert [type(value) for value in column] == [str, str]
+    assert Frame({"A": ["a\x00", "bc"]})["A"].tolist() == ["a\x00", "bc"]
+
+
+def test_columns_of_different_lengths_are_refused():
+    with pytest.raises(ValueError, match=r"^columns must have one length, got A 2, B 3$"):
+        Frame({"A": [1, 2], "B": [1, 2, 3]})
+
+
+def test_where_and_concatenate(frame):
+    few = frame.where(frame["COUNT"] > -1)
+    assert list(few.rows()) == [("2", 470, 0.5), ("10", 0, 1.25)]
+    both = Frame.concatenate([few, frame])
+    assert list(both.rows()) == [*few.rows(), *frame.rows()]
+    assert both.columns == frame.columns
+
+
+@pytest.mark.parametrize("library", ["pandas", "polars"])
+def test_data_frame_libraries_take_the_columns(frame, library):
+    made = pytest.importorskip(library).DataFrame(frame.to_dict())
+    assert made.shape == (3, 3)
+    assert list(made["COUNT"]) == [470, 0, -1]
+
+
+@settings(max_examples=30)
+@given(st.lists(st.tuples(TEXT, st.integers(-(2**40), 2**40)), max_size=6), st.sampled_from(",|;\t"))
+def test_what_is_written_can_be_read(tmp_path_factory, rows, separator):
+    path = tmp_path_factory.mktemp("written") / "table.csv"
+    texts, numbers = np.array([text for text, _ in rows], dtype=object), np.array([n for _, n in rows], np.int64)
+    Frame({"A|,;": texts, "B": numbers}).to_csv(path, separator=separator)
+    with path.open(newline="", encoding="utf-8") as file:
+        header, *found = csv.reader(file, delimiter=separator)
+    assert header == ["A|,;", "B"]
+    assert [(text, int(number)) for text, number in found] == rows
+
+
+def test_lines_end_as_production_has_them(tmp_path, frame):
+    frame.to_csv(str(tmp_path / "a.csv"), separator="|")
+    assert (tmp_path / "a.csv").read_bytes() == b"CELL|COUNT|SHARE\n2|470|0.5\n10|0|1.25\n3|-1|1e-09\n"
+
+
+def test_a_written_table_has_the_usual_permissions(tmp_path, frame):
+    former = os.umask(0o027)
+    try:
+        frame.to_csv(tmp_path / "a.csv")
+    finally:
+        os.umask(former)
+    assert (tmp_path / "a.csv").stat().st_mode & 0o777 == 0o640
+
+
+@pytest.mark.parametrize("error", [OSError, KeyboardInterrupt])
+def test_a_write_that_fails_leaves_what_was_there(tmp_path, frame, error):
+    class Broken(Frame):
+        def rows(self):
+            yield "2", 470, 0.5
+            raise error
+
+    path = tmp_path / "a.csv"
+    frame.to_csv(path)
+    before = path.read_bytes()
+    for target in (path, tmp_path / "b.csv"):
+        with pytest.raises(error):
+            Broken(frame.to_dict()).to_csv(target)
+    assert [entry.name for entry in tmp_path.iterdir()] == ["a.csv"]
+    assert path.read_bytes() == before
+
+
+def test_an_interrupt_after_the_renaming_does_not_hide_behind_another_error(tmp_path, frame, monkeypatch):
+    rename = os.replace
+
+    def interrupted(old, new):
+        rename(old, new)
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(os, "replace", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        frame.to_csv(tmp_path / "a.csv")
+    assert [entry.name for entry in tmp_path.iterdir()] == ["a.csv"]
+
+
+def test_a_folder_that_is_not_there(tmp_path, frame):
+    with pytest.raises(FileNotFoundError):
+        frame.to_csv(tmp_path / "nowhere" / "a.csv")
+
+
+def test_importing_the_package_loads_no_engine():
+    heavy = ("duckdb", "pandas", "polars", "pyarrow", "pyspark", "opendp")
+    code = f"import sys, algorithms.phsafe; print([name for name in {heavy} if name in sys.modules])"
+    found = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert (found.stdout, found.stderr) == ("[]\n", "")

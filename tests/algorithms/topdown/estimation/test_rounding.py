@@ -1,0 +1,519 @@
+"""Whole numbers for a family, and what its constraints leave open: by hand, by brute force, and on random problems."""
+
+from __future__ import annotations
+
+import copy
+import itertools
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy.optimize import linprog
+
+from algorithms.topdown.estimation.family import Box, Family, Joint, answer
+from algorithms.topdown.estimation.linear import Infeasible, conflict, failsafe, smallest_tolerance
+from algorithms.topdown.estimation.program import solve, system
+from algorithms.topdown.estimation.rounding import check, round_family
+
+TOTAL = np.array([0, 0, 0])
+EACH = np.array([0, 1, 2])
+seeds = st.integers(0, 2**32 - 1)
+
+
+def box(name, groups, lower=None, upper=None):
+    """Bounds by rows; 0 and infinity where there are none."""
+    shape = np.shape(lower if upper is None else upper)
+    low = np.zeros(shape) if lower is None else np.array(lower, float)
+    high = np.full(shape, np.inf) if upper is None else np.array(upper, float)
+    return Box(name, np.array(groups), low, high)
+
+
+def family(parts, cells, parent=None, **others):
+    return Family(parts, cells, (), parent=None if parent is None else np.array(parent), **others)
+
+
+def keeps(tables, kin):
+    """Every constraint, cell by cell in plain Python."""
+    parts, cells = range(kin.parts), range(kin.cells)
+    fine = all(tables[c][k] >= 0 for c in parts for k in cells)
+    if kin.parent is not None:
+        margin = list(cells) if kin.margin is None else kin.margin
+        gap = [sum(tables[c][k] for c in parts) - kin.parent[k] for k in cells]
+        fine &= all(sum(gap[k] for k in cells if margin[k] == g) == 0 for g in set(margin))
+        fine &= kin.slack is None or sum(map(abs, gap)) <= kin.slack
+    for joint in kin.joints:
+        fine &= sum(tables[c][k] for c in parts if joint.members[c] for k in cells) == joint.total
+    for bounds in kin.boxes:
+        for c, g in np.ndindex(bounds.lower.shape):
+            total = sum(tables[c][k] for k in cells if bounds.groups[k] == g)
+            fine &= bounds.lower[c, g] <= total <= bounds.upper[c, g]
+    return bool(fine)
+
+
+def distance(tables, x, queries):
+    return sum(np.abs(answer(groups, tables - x)).sum() for groups in queries)
+
+
+def canonical(groups):
+    return np.unique(groups, return_inverse=True)[1]
+
+
+def random_problem(rng, parts, cells, root=False):
+    """A mixture of integer tables with the same parent, bounds that it and some integers keep, and a chain of queries.
+
+    Bounds are the range of the tables that are mixed, or the whole numbers around the answer of the mixture.
+    """
+    fine = canonical(rng.integers(0, cells, cells))
+    coarse = canonical(rng.integers(0, 3, fine.max() + 1)[fine])
+    chain = [np.zeros(cells, np.int64), coarse, fine, np.arange(cells)]
+    tables = [rng.poisson(rng.choice([0.7, 3.0]), (parts, cells))]
+    for _ in range(2):
+        table = tables[0].copy()
+        for _ in range(parts * cells * 2):  # people of two cells change parts, or in a part change cells
+            (a, b), (i, j) = rng.integers(parts, size=2), rng.integers(cells, size=2)
+            if rng.random() < 0.7 and coarse[i] != coarse[j]:
+                continue
+            if min(table[a, i], table[b, j]) > 0 and (a != b or root):
+                table[a, i] -= 1
+                table[b, j] -= 1
+                table[b, i] += 1
+                table[a, j] += 1
+            elif root and table[a, i] > 0:
+                table[a, i] -= 1
+                table[a, j] += 1
+        tables.append(table)
+    tables = np.array(tables)
+    x = np.tensordot(rng.dirichlet(np.ones(3)), tables, 1)
+    boxes = []
+    for number, groups in enumerate(chain):
+        if rng.random() < 0.6:
+            answers = answer(groups, tables).astype(float)
+            lower, upper = answers.min(axis=0), answers.max(axis=0)
+            if rng.random() < 0.5:
+                lower, upper = np.floor(answer(groups, x) + 1e-9), np.ceil(answer(groups, x) - 1e-9)
+            lower[rng.random(lower.shape) < 0.3] = 0
+            upper[rng.random(upper.shape) < 0.3] = np.inf
+            boxes.append(Box(f"query {number}", groups, lower, upper))
+    joints = ()
+    if parts > 2 and rng.random() < 0.5:
+        members = np.arange(parts) < 2
+        totals = tables[:, members].sum(axis=(1, 2))
+        joints = (Joint("state", members, int(totals[0])),) if np.ptp(totals) == 0 else ()
+    parent = None if root else tables[0].sum(axis=0)
+    return x, Family(parts, cells, (), tuple(boxes), joints, parent), chain
+
+
+# By hand
+
+
+def test_largest_remainders():
+    rounded = round_family(np.array([[0.2, 1.5], [0.7, 0.9], [1.1, 0.6]]), family(3, 2, [2, 3]))
+    assert rounded.tables.tolist() == [[0, 1], [1, 1], [1, 1]]
+    assert (rounded.tables.dtype, rounded.route, rounded.reach) == (np.int64, "remainder", 0)
+
+
+def test_the_root_goes_to_the_nearest_or_to_its_total():
+    x = np.array([[0.4, 0.3, 1.6]])
+    assert round_family(x, family(1, 3)).tables.tolist() == [[0, 0, 2]]
+    for total, expected in ((3, [[1, 0, 2]]), (1, [[0, 0, 1]])):
+        given_total = family(1, 3, boxes=(box("total", TOTAL, [[total]], [[total]]),))
+        rounded = round_family(x, given_total)
+        assert (rounded.tables.tolist(), rounded.route) == (expected, "remainder")
+
+
+def test_nothing_to_round_is_copied():
+    assert round_family(np.array([[0.4, 2.7]]), family(1, 2, [1, 2])).tables.tolist() == [[1, 2]]  # the one part
+    rounded = round_family(np.array([[2 - 1e-7, 0.0], [1.0, 3 + 1e-7]]), family(2, 2, [3, 3]), passes=[[TOTAL[:2]]])
+    assert (rounded.tables.tolist(), rounded.route) == ([[2, 0], [1, 3]], "copy")
+
+
+def test_a_bound_moves_what_the_remainders_would_not():
+    x = np.array([[0.6, 0.6], [0.4, 0.4]])
+    assert round_family(x, family(2, 2, [1, 1])).tables.tolist() == [[1, 1], [0, 0]]
+    bounded = family(2, 2, [1, 1], boxes=(box("total", [0, 0], upper=[[1], [2]]),))
+    rounded = round_family(x, bounded)
+    assert (rounded.tables.sum(axis=1).tolist(), rounded.route) == ([1, 1], "linear")
+
+
+def test_passes_prefer_the_total_to_the_cells():
+    x = np.array([[0.4, 0.4, 0.4], [0.6, 0.6, 0.6]])
+    kin = family(2, 3, [1, 1, 1])
+    assert round_family(x, kin).tables.tolist() == [[0, 0, 0], [1, 1, 1]]
+    rounded = round_family(x, kin, passes=[[TOTAL], [EACH]])
+    assert (rounded.tables.sum(axis=1).tolist(), rounded.route) == ([1, 2], "linear")  # of 1.2 and 1.8
+
+
+def test_totals_of_several_parts_are_kept():
+    x = np.array([[0.5], [0.5], [0.5], [0.5]])
+    kin = family(4, 1, [2], joints=(Joint("north", np.array([True, True, False, False]), 1),))
+    rounded = round_family(x, kin)
+    assert (rounded.tables[:2].sum(), rounded.tables.sum(), check(rounded.tables, kin)) == (1, 2, ())
+
+
+def test_bounds_between_whole_numbers_mean_those_within():
+    x = np.array([[0.9, 0.9]])
+    assert round_family(x, family(1, 2, boxes=(box("band", [0, 0], [[0.3]], [[1.9]]),))).tables.sum() == 1
+    with pytest.raises(Infeasible, match=r"^no tables keep all of: band in Fes >= 2; band in Fes <= 1$|<= 1; .* >= 2"):
+        round_family(x, family(1, 2, boxes=(box("band", [0, 0], [[1.2]], [[1.9]]),)), labels=["Fes"])
+
+
+def test_a_wider_reach_only_where_floor_and_ceiling_fail():
+    rounded = round_family(np.array([[0.5], [0.6]]), family(2, 1, [3]))
+    assert (rounded.tables.sum(), rounded.route, rounded.reach) == (3, "linear", 1)
+    passes = [[np.array([0])], [np.array([0])]]
+    assert round_family(np.array([[2.5], [2.6]]), family(2, 1, [3]), passes=passes).tables.sum() == 3
+    with pytest.raises(Infeasible, match="no whole numbers near the solution keep all constraints"):
+        round_family(np.array([[0.5], [0.6]]), family(2, 1, [30]))
+
+
+def test_whole_tables_that_break_a_bound_are_moved():
+    kin = family(2, 2, [2, 2], boxes=(box("total", [0, 0], [[1], [3]], [[1], [3]]),))
+    rounded = round_family(np.array([[1.0, 1.0], [1.0, 1.0]]), kin)
+    assert (rounded.tables.sum(axis=1).tolist(), rounded.reach) == ([1, 3], 1)
+
+
+def test_what_is_checked():
+    kin = family(
+        2,
+        2,
+        [3, 4],
+        boxes=(
+            box("total", [0, 0], [[3], [4]], [[3], [4]]),
+            box("cells", [0, 1], [[0, 0], [0, 2]], [[1, 9], [9, 9]]),
+        ),
+        joints=(Joint("both", np.array([True, True]), 7),),
+    )
+    assert check(np.array([[1, 2], [2, 2]]), kin) == ()
+    assert check(np.array([[2, 1], [1, 3]]), kin, labels=["Fes", "Safi"]) == ("cells in Fes, group 0 <= 1",)
+    assert check(np.array([[0, 3], [3, 1]]), kin) == ("cells in part 1, group 1 >= 2",)
+    assert check(np.array([[-1, 4], [4, 0]]), kin)[0] == "negative"
+    assert check(np.array([[1, 2], [2, 3]]), kin) == ("parent", "both = 7", "total in part 1 = 4")
+    loose = family(1, 2, [3, 2], margin=np.array([0, 0]), slack=3.0)
+    assert check(np.array([[4, 1]]), loose) == ()
+    assert check(np.array([[5, 0]]), loose) == ("slack",)
+    assert check(np.array([[4, 2]]), loose) == ("parent",)
+
+
+@pytest.mark.parametrize("wrong", [np.zeros((2, 2)), np.zeros(3)])
+def test_tables_of_the_wrong_shape(wrong):
+    with pytest.raises(ValueError, match=r"tables must have shape \(1, 3\), got"):
+        round_family(wrong, family(1, 3))
+
+
+@pytest.mark.parametrize("wrong", [-0.01, np.nan, np.inf, -np.inf])
+def test_tables_that_no_solver_returns(wrong):
+    with pytest.raises(ValueError, match=f"tables must be finite and not negative, got {wrong}"):
+        round_family(np.array([[1.5, wrong, 0.0]]), family(1, 3))
+
+
+def test_only_whole_numbers_are_checked():
+    with pytest.raises(TypeError, match="tables must be whole numbers, got dtype float64"):
+        check(np.zeros((1, 3)), family(1, 3))
+
+
+# Brute force
+
+
+def roundings(x, kin):
+    """All ways to go up or down that keep the constraints."""
+    floor = np.floor(x).astype(int)
+    cells = np.argwhere(x > floor)
+    for ups in itertools.product((0, 1), repeat=len(cells)):
+        table = floor.copy()
+        table[tuple(cells.T)] += np.array(ups, int)
+        if keeps(table.tolist(), kin):
+            yield table
+
+
+@settings(max_examples=60)
+@given(seeds)
+def test_no_rounding_is_nearer(seed):
+    rng = np.random.default_rng(seed)
+    x, kin, chain = random_problem(rng, int(rng.integers(1, 4)), int(rng.integers(1, 4)), root=bool(rng.integers(2)))
+    every = list(roundings(x, kin))
+    rounded = round_family(x, kin)
+    best = min(distance(table, x, [chain[-1]]) for table in every)
+    assert distance(rounded.tables, x, [chain[-1]]) == pytest.approx(best, abs=1e-6)
+    passes = [chain[:1], chain[1:]]
+    rounded = round_family(x, kin, passes=passes)
+    assert rounded.route in ("copy", "linear")
+    best = min(distance(table, x, passes[0]) for table in every)
+    assert distance(rounded.tables, x, passes[0]) == pytest.approx(best, abs=1e-6)
+    same = [t for t in every if (answer(chain[0], t) == answer(chain[0], rounded.tables)).all()]
+    best = min(distance(table, x, passes[1]) for table in same)
+    assert distance(rounded.tables, x, passes[1]) == pytest.approx(best, abs=1e-6)
+
+
+@settings(max_examples=25)
+@given(seeds)
+def test_largest_remainders_are_as_near_as_the_program(seed):
+    rng = np.random.default_rng(seed)
+    x, kin, chain = random_problem(rng, 5, 6)
+    kin = replace(kin, boxes=(), joints=())
+    first, second = round_family(x, kin), round_family(x, kin, passes=[chain[-1:]])
+    assert first.route != "linear"
+    assert distance(first.tables, x, chain[-1:]) == pytest.approx(distance(second.tables, x, chain[-1:]), abs=1e-6)
+
+
+# Random problems
+
+
+def round_and_hold(seed):
+    rng = np.random.default_rng(seed)
+    x, kin, chain = random_problem(rng, int(rng.integers(1, 6)), int(rng.integers(1, 9)), root=rng.random() < 0.2)
+    near = np.maximum(x + rng.choice([0.0, 1e-7, 1e-4]) * rng.uniform(-1, 1, x.shape), 0)  # as solvers leave it
+    for passes in ((), ([chain[0]], chain[1:])):
+        rounded = round_family(near, kin, passes=passes)
+        assert keeps(rounded.tables.tolist(), kin)
+        assert check(rounded.tables, kin) == ()
+        assert rounded.tables.dtype == np.int64
+        assert rounded.route != "integer"
+        assert (rounded.reach, np.abs(rounded.tables - near).max(initial=0) < 1 + 1e-6) == (0, True)
+
+
+@settings(max_examples=100)
+@given(seeds)
+def test_every_constraint_is_kept_without_branching(seed):
+    round_and_hold(seed)
+
+
+@pytest.mark.slow
+@settings(max_examples=1_000)
+@given(seeds)
+def test_a_thousand_problems(seed):
+    round_and_hold(seed)
+
+
+@settings(max_examples=15)
+@given(seeds)
+def test_the_failsafe_rounds_too(seed):
+    rng = np.random.default_rng(seed)
+    x, kin, chain = random_problem(rng, int(rng.integers(1, 4)), 6)
+    kin = replace(kin, parent=rng.permutation(kin.parent), joints=(), boxes=kin.boxes[:3])  # the wrong parent
+    assert (conflict(kin) is None) <= (failsafe(kin, chain[0]).slack == 1)
+    loose = failsafe(kin, chain[0])
+    rules = system(loose)
+    n = rules.matrix.shape[1]
+    free = np.tile([0.0, np.inf], (n, 1))
+    some = [solve(rng.random(n), rules.matrix, rules.lower, rules.upper, free)[: x.size] for _ in range(3)]
+    for passes in ((), [chain[:1], chain[1:]]):
+        rounded = round_family(np.mean(some, axis=0).reshape(x.shape), loose, passes=passes)
+        assert keeps(rounded.tables.tolist(), loose)
+        assert (check(rounded.tables, loose), rounded.route != "integer") == ((), True)
+
+
+def odd_cycle():
+    """Three pairs of three cells: no two of the queries are nested."""
+    return [np.array(groups) for groups in ([0, 0, 1], [1, 0, 0], [0, 1, 0])]
+
+
+def test_queries_that_are_not_nested_need_the_integer_program():
+    x = np.array([[0.5, 0.5, 0.5]])
+    rounded = round_family(x, family(1, 3), passes=[odd_cycle()])
+    every = [np.array([table]) for table in itertools.product((0, 1), repeat=3)]
+    best = min(distance(table, x, odd_cycle()) for table in every)
+    assert rounded.route == "integer"
+    assert distance(rounded.tables, x, odd_cycle()) == best == 2.5
+
+
+def test_bounds_that_are_not_nested_may_have_no_whole_solution():
+    pairs = tuple(box("pair", groups, [[1, 0]], [[1, np.inf]]) for groups in odd_cycle())
+    kin = family(1, 3, boxes=pairs)
+    assert conflict(kin) is None
+    with pytest.raises(Infeasible, match="no whole numbers near the solution"):
+        round_family(np.array([[0.5, 0.5, 0.5]]), kin)
+
+
+# What conflicts
+
+
+def test_no_conflict():
+    assert conflict(family(2, 3)) is None
+    assert conflict(family(2, 3, [1, 2, 3], boxes=(box("least", TOTAL, [[2], [4]]),))) is None
+
+
+def test_bounds_that_contradict_each_other():
+    boxes = (
+        box("total", TOTAL, [[1], [1]], [[9], [9]]),
+        box("least", TOTAL, [[2], [5]]),
+        box("most", EACH, upper=[[9, 9, 9], [2, 1, 1]]),
+    )
+    expected = {"least in Safi >= 5", *(f"most in Safi, group {k} <= {n}" for k, n in ((0, 2), (1, 1), (2, 1)))}
+    names = conflict(family(2, 3, [4, 2, 2], boxes=boxes), labels=["Fes", "Safi"])
+    assert (set(names), len(names)) == (expected, 4)
+
+
+def test_lower_bounds_above_the_parent():
+    boxes = (box("least", EACH, [[3, 0, 0], [2, 0, 0], [0, 4, 0]]),)
+    assert set(conflict(family(3, 3, [4, 9, 9], boxes=boxes))) == {
+        "parent",
+        "least in part 0, group 0 >= 3",
+        "least in part 1, group 0 >= 2",
+    }
+
+
+def test_totals_of_several_parts_against_their_own():
+    kin = family(
+        3,
+        3,
+        [5, 5, 5],
+        boxes=(box("total", TOTAL, [[3], [4], [0]], [[3], [4], [np.inf]]),),
+        joints=(Joint("north", np.array([True, True, False]), 8),),
+    )
+    assert set(conflict(kin)) == {"north = 8", "total in part 0 = 3", "total in part 1 = 4"}
+
+
+def test_a_slack_that_is_too_small():
+    kin = family(1, 2, [3, 2], margin=np.array([0, 0]), slack=1.0, boxes=(box("least", [0, 1], [[5, 0]]),))
+    assert set(conflict(kin)) == {"slack", "least in part 0, group 0 >= 5"}
+
+
+@settings(max_examples=15)
+@given(seeds)
+def test_none_of_the_names_can_be_left_out(seed):
+    rng = np.random.default_rng(seed)
+    boxes = []
+    for number in range(8):
+        groups = canonical(rng.integers(0, 3, 4))
+        lower, upper = np.zeros((2, groups.max() + 1)), np.full((2, groups.max() + 1), np.inf)
+        at = rng.integers(2), rng.integers(groups.max() + 1)
+        if rng.random() < 0.5:
+            lower[at] = rng.integers(1, 5)
+        else:
+            upper[at] = rng.integers(0, 3)
+        boxes.append(Box(f"bound {number}", groups, lower, upper))
+    kin = family(2, 4, rng.integers(0, 4, 4), boxes=tuple(boxes))
+
+    def possible(chosen):
+        own = tuple(b for b in boxes if any(name.startswith(b.name) for name in chosen))
+        held = replace(kin, boxes=own, parent=kin.parent if "parent" in chosen else None)
+        try:
+            smallest_tolerance(held, [])
+        except Infeasible:
+            return False
+        return True
+
+    names = conflict(kin)
+    assert (names is None) == possible(["parent", *(b.name for b in boxes)])
+    if names is not None:
+        assert not possible(names)
+        assert all(possible([other for other in names if other != name]) for name in names)
+
+
+def test_an_error_names_few_and_survives_a_process():
+    error = Infeasible(tuple(f"bound {number}" for number in range(12)))
+    assert str(error).endswith("bound 8; bound 9; and 2 more")
+    sent = copy.copy(error)  # by the steps of pickling
+    assert (sent.names, str(sent)) == (error.names, str(error))
+
+
+# How far the parent gives way
+
+
+def test_the_slack_of_the_failsafe():
+    boxes = (box("least", [0, 1, 2, 3], [[4, 0, 2, 0]]),)
+    kin = family(1, 4, [3, 2, 0, 4], boxes=boxes)
+    loose = failsafe(kin, np.array([0, 0, 1, 1]))  # one person too many in cell 0, two in cell 2, and as many too few
+    assert (loose.slack, loose.margin.tolist(), loose.boxes) == (7.0, [0, 0, 1, 1], boxes)
+    rounded = round_family(np.array([[4.25, 0.75, 2.25, 1.75]]), loose)
+    assert (rounded.tables.tolist(), rounded.reach) == ([[4, 1, 2, 2]], 0)
+
+
+def test_a_parent_that_need_not_give_way():
+    assert failsafe(family(2, 2, [3, 2]), np.array([0, 0])).slack == 1
+
+
+def test_parts_give_way_together():
+    boxes = (box("least", [0, 1, 2], [[4, 0, 0], [3, 0, 0]]),)
+    assert failsafe(family(2, 3, [5, 5, 5], boxes=boxes), TOTAL).slack == 5
+
+
+def test_a_margin_that_cannot_be_kept():
+    boxes = (box("least", EACH, [[3, 0, 0], [3, 0, 0]]),)
+    with pytest.raises(Infeasible, match="no tables keep all of: ") as caught:
+        failsafe(family(2, 3, [1, 2, 9], boxes=boxes), np.array([0, 0, 1]), labels=["Fes", "Safi"])
+    assert set(caught.value.names) == {"parent", "least in Fes, group 0 >= 3", "least in Safi, group 0 >= 3"}
+
+
+def test_whom_the_failsafe_refuses():
+    with pytest.raises(ValueError, match="failsafe takes a family with a parent, got the root"):
+        failsafe(family(1, 3), TOTAL)
+    with pytest.raises(ValueError, match=r"minimal must have shape \(2,\), got \(3,\)"):
+        failsafe(family(1, 2, [1, 2]), TOTAL)
+
+
+def test_far_from_the_tables_only_in_the_failsafe():
+    loose = family(1, 3, [9, 9, 0], margin=TOTAL, slack=1.0)
+    rounded = round_family(np.array([[5.5, 4.5, 8.0]]), loose)
+    assert (rounded.tables.tolist(), rounded.reach) == ([[9, 9, 0]], 2)
+
+
+# The smallest tolerance
+
+
+@pytest.mark.parametrize(
+    ("boxes", "targets", "expected"),
+    [
+        ((), [(TOTAL, [[4.0], [11.0]])], 0.0),
+        ((), [(TOTAL, [[4.0], [7.0]])], 2.0),  # 15 people
+        ((), [(TOTAL, [[4.0], [7.0]]), (EACH, [[5.0, 0, 0], [0, 0, 2]])], 2.5),  # cell 1: 5 for none
+        ((box("most", TOTAL, upper=[[3], [99]]),), [(TOTAL, [[5.5], [9.5]])], 2.5),
+        ((), [(TOTAL, [[-1.0], [15.0]])], 1.0),
+        ((), [], 0.0),
+    ],
+)
+def test_the_smallest_tolerance(boxes, targets, expected):
+    kin = family(2, 3, [5, 5, 5], boxes=boxes)
+    assert smallest_tolerance(kin, [(g, np.array(v)) for g, v in targets]) == pytest.approx(expected, abs=1e-9)
+
+
+def test_the_smallest_tolerance_of_totals_given_together():
+    kin = family(3, 1, [9], joints=(Joint("north", np.array([True, True, False]), 6),))
+    assert smallest_tolerance(kin, [(np.array([0]), np.array([[1.0], [2.0], [3.0]]))]) == pytest.approx(1.5)
+
+
+def test_no_tolerance_helps_what_conflicts():
+    with pytest.raises(Infeasible, match="parent; least in Fes >= 9"):
+        smallest_tolerance(family(1, 3, [1, 2, 3], boxes=(box("least", TOTAL, [[9]]),)), [], labels=["Fes"])
+
+
+def test_targets_of_the_wrong_shape():
+    with pytest.raises(ValueError, match=r"targets must have shape \(parts, groups\) = \(1, 3\), got \(3,\)"):
+        smallest_tolerance(family(1, 3, [1, 2, 3]), [(EACH, np.zeros(3))])
+
+
+def least_by_cells(kin, targets):
+    """The same program on all cells, row by row and dense."""
+    n, rows, most = kin.parts * kin.cells, [], []
+
+    def bound(part, cells, upper, own):
+        row = np.zeros(n + 1)
+        row[part * kin.cells + cells] = np.sign(own)
+        row[-1] = -(abs(own) == 2)
+        rows.append(row)
+        most.append(upper)
+
+    for b in kin.boxes:
+        for part, group in np.ndindex(b.lower.shape):
+            cells = np.flatnonzero(b.groups == group)
+            bound(part, cells, -b.lower[part, group], -1)
+            if b.upper[part, group] < np.inf:
+                bound(part, cells, b.upper[part, group], 1)
+    for groups, values in targets:
+        for part, group in np.ndindex(values.shape):
+            bound(part, np.flatnonzero(groups == group), values[part, group], 2)
+            bound(part, np.flatnonzero(groups == group), -values[part, group], -2)
+    sums = np.hstack([np.tile(np.eye(kin.cells), kin.parts), np.zeros((kin.cells, 1))])
+    return linprog(np.eye(n + 1)[-1], A_ub=np.array(rows), b_ub=most, A_eq=sums, b_eq=kin.parent).fun
+
+
+@settings(max_examples=30)
+@given(seeds)
+def test_merging_cells_changes_no_tolerance(seed):
+    rng = np.random.default_rng(seed)
+    _, kin, chain = random_problem(rng, 3, 6)
+    kin = replace(kin, joints=())
+    targets = [(groups, rng.normal(2, 2, (3, groups.max() + 1))) for groups in chain[: rng.integers(1, 3)]]
+    assert smallest_tolerance(kin, targets) == pytest.approx(least_by_cells(kin, targets), abs=1e-6)

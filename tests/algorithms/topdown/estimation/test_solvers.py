@@ -1,0 +1,462 @@
+"""The two solvers of families: known solutions, certificates of optimality, each other, and rounding."""
+
+from __future__ import annotations
+
+import itertools
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from hypothesis import example, given, settings
+from hypothesis import strategies as st
+from scipy.optimize import linprog
+
+from algorithms.topdown.estimation import batched, quadratic
+from algorithms.topdown.estimation.batched import LevelBox, LevelFit
+from algorithms.topdown.estimation.family import Box, Family, Fit, Joint, answer
+
+PAIR = np.arange(2)
+TOTAL = np.zeros(2, np.int64)
+
+
+def fit(groups, answers, weights):
+    return Fit("fit", np.asarray(groups), np.asarray(answers, np.float64), np.asarray(weights, np.float64))
+
+
+def box(groups, lower, upper):
+    return Box("box", np.asarray(groups), np.asarray(lower, np.float64), np.asarray(upper, np.float64))
+
+
+def solve_batched(family, **options):
+    """The batched solver on one family in one run."""
+    fits = [LevelFit(fit.groups, fit.answers[None], fit.weights) for fit in family.fits]
+    boxes = [LevelBox(box.groups, box.lower, box.upper) for box in family.boxes]
+    parents = None if family.parent is None else family.parent[None, None]
+    return batched.solve_level(parents, np.array([0, family.parts]), fits, boxes, **options)
+
+
+def both(family):
+    """Tables of both solvers, which must have converged."""
+    exact, fast = quadratic.solve(family), solve_batched(family, iterations=50_000)
+    assert exact.converged
+    assert fast.converged.all()
+    return exact.tables, fast.tables[0]
+
+
+def random_family(seed, parts, cells, *, root=False, zeros=0.2, noise=5.0, boxes=True):
+    """A family that has a solution: measurements and bounds around tables that exist."""
+    rng = np.random.default_rng(seed)
+    truth = rng.poisson(rng.gamma(0.5, 8.0, size=(1, cells)), size=(parts, cells)) * (rng.random(cells) >= zeros)
+
+    def partition():
+        labels = rng.integers(0, rng.integers(1, cells + 1), size=cells)
+        return np.unique(labels, return_inverse=True)[1].reshape(-1)
+
+    queries = [np.arange(cells)] * int(rng.random() < 0.8) + [partition() for _ in range(rng.integers(1, 4))]
+    fits = []
+    for groups in queries:
+        weights = np.exp(rng.normal(0, 1, parts)) if rng.random() < 0.5 else np.ones(parts)
+        weights = weights * rng.choice([1.0, 0.01]) * (rng.random(parts) >= 0.15)
+        exact = answer(groups, truth)
+        fits.append(fit(groups, exact + rng.normal(0, noise, exact.shape), weights))
+    bounds = []
+    for _ in range(rng.integers(0, 3) if boxes else 0):
+        groups = partition() if rng.random() < 0.5 else queries[-1]
+        exact = answer(groups, truth).astype(np.float64)
+        slack = rng.choice([0.0, 1.0, 4.0, np.inf], size=(2, *exact.shape))
+        bounds.append(box(groups, np.maximum(exact - slack[0], 0), exact + slack[1]))
+    return Family(parts, cells, tuple(fits), tuple(bounds), parent=None if root else truth.sum(axis=0))
+
+
+def slope(family, tables):
+    """Gradient of the squares."""
+    total = np.zeros(tables.shape)
+    for item in family.fits:
+        residual = answer(item.groups, tables) - item.answers
+        total += 2 * item.weights[:, None] * residual[:, item.groups]
+    return total
+
+
+def certificate(family, tables):
+    """By how much the squares could be smaller at most: for feasible tables a bound, by convexity, found by an LP."""
+    gradient = slope(family, tables)
+    n = tables.size
+    rows, least, most = [], [], []
+    index = np.arange(n).reshape(tables.shape)
+    if family.parent is not None:
+        for i in range(family.cells):
+            rows.append(np.isin(np.arange(n), index[:, i]))
+            least.append(family.parent[i])
+            most.append(family.parent[i])
+    for item in family.boxes:
+        for part, group in itertools.product(range(family.parts), range(item.groups.max() + 1)):
+            rows.append(np.isin(np.arange(n), index[part, item.groups == group]))
+            least.append(item.lower[part, group])
+            most.append(item.upper[part, group])
+    rows, least, most = np.array(rows).reshape(len(rows), n).astype(float), np.array(least), np.array(most)
+    matrix = np.vstack([rows[most < np.inf], -rows[least > 0]]) if len(rows) else None
+    limit = np.concatenate([most[most < np.inf], -least[least > 0]]) if len(rows) else None
+    largest = 1000 + 2 * tables.max()  # the root has no parent: far enough for a descent to show
+    best = linprog(gradient.ravel(), A_ub=matrix, b_ub=limit, bounds=(0, largest), method="highs")
+    assert best.status == 0
+    return float((gradient * tables).sum() - best.fun)
+
+
+def missed(family, tables):
+    """By how much constraints are missed."""
+    gaps = [-tables.min()]
+    if family.parent is not None:
+        gaps.append(np.abs(tables.sum(axis=0) - family.parent).max())
+    for item in family.boxes:
+        answers = answer(item.groups, tables)
+        gaps += [(item.lower - answers).max(), (answers - item.upper).max()]
+    return max(gaps)
+
+
+# By hand
+
+
+def test_parent_with_unequal_weights():
+    """The excess of 2 over the parent is divided as the variances 1 and 1/2 are."""
+    family = Family(2, 1, (fit([0], [[7], [5]], [1, 2]),), parent=np.array([10]))
+    for tables in both(family):
+        np.testing.assert_allclose(tables, [[7 - 4 / 3], [5 - 2 / 3]], atol=1e-6)
+
+
+def test_no_table_is_negative():
+    """Without the bound the first part would be -1; what is too much then is shared by the others."""
+    family = Family(3, 1, (fit([0], [[-1], [5], [6]], [1, 1, 1]),), parent=np.array([10]))
+    for tables in both(family):
+        np.testing.assert_allclose(tables, [[0], [4.5], [5.5]], atol=1e-6)
+
+
+def test_totals_and_cells():
+    """Stationarity by hand: cells measured as (1, 1) and (0, 0), totals as 4 and 0, under parents of 2 and 2."""
+    family = Family(
+        2, 2, (fit(PAIR, [[1, 1], [0, 0]], [1, 1]), fit(TOTAL, [[4], [0]], [1, 1])), parent=np.array([2, 2])
+    )
+    # x = first part, both cells alike: (x-1)^2 + (2-x)^2 twice, and (2x-4)^2 + (4-2x)^2
+    x = (2 * (1 + 2) + 4 * (2 + 2)) / (2 * 2 + 4 * 2)
+    for tables in both(family):
+        np.testing.assert_allclose(tables, [[x, x], [2 - x, 2 - x]], atol=1e-6)
+
+
+def test_bound_on_a_total():
+    family = Family(2, 2, (fit(PAIR, [[5, 5], [1, 1]], [1, 1]),), (box(TOTAL, [[0], [0]], [[6], [99]]),))
+    family = replace(family, parent=np.array([6, 6]))
+    for tables in both(family):
+        np.testing.assert_allclose(tables, [[3, 3], [3, 3]], atol=1e-6)
+
+
+def test_given_total_and_structural_zero():
+    given_total = box(TOTAL, [[4], [0]], [[4], [np.inf]])
+    nobody = box(PAIR, [[0, 0], [0, 0]], [[np.inf, 0], [np.inf, np.inf]])
+    family = Family(2, 2, (fit(PAIR, [[3, 3], [2, 2]], [1, 1]),), (given_total, nobody), parent=np.array([5, 5]))
+    for tables in both(family):
+        np.testing.assert_allclose(tables, [[4, 0], [1, 5]], atol=1e-6)
+
+
+def test_root_has_no_parent():
+    """Cells (-3, 5), total 10: the second is the mean of 5 and 10, the first, pulled by -3 and +2.5, stays at 0."""
+    family = Family(1, 2, (fit(PAIR, [[-3, 5]], [1]), fit(TOTAL, [[10]], [1])))
+    for tables in both(family):
+        np.testing.assert_allclose(tables, [[0, 7.5]], atol=1e-6)
+
+
+def test_what_is_not_measured_is_ignored():
+    """Not-a-number where the weight is 0; a query that no part is measured by; a part that nothing measures."""
+    cells = fit(PAIR, [[3, 1], [np.nan, np.nan]], [1, 0])
+    nothing = fit(TOTAL, [[np.nan], [np.nan]], [0, 0])
+    for tables in both(Family(2, 2, (cells, nothing), parent=np.array([4, 4]))):
+        np.testing.assert_allclose(tables, [[3, 1], [1, 3]], atol=1e-6)
+
+
+def test_nothing_is_measured_at_all():
+    family = Family(2, 2, (), (box(TOTAL, [[3], [0]], [[3], [9]]),), parent=np.array([4, 4]))
+    for tables in both(family):
+        assert missed(family, tables) < 1e-5
+
+
+def test_same_query_twice_is_its_weighted_mean():
+    once = Family(2, 2, (fit(PAIR, [[2, 4], [3, 3]], [4, 4]),), parent=np.array([6, 5]))
+    twice = replace(once, fits=(fit(PAIR, [[-1, 1], [0, 0]], [1, 1]), fit(PAIR, [[3, 5], [4, 4]], [3, 3])))
+    np.testing.assert_allclose(both(twice)[0], both(once)[0], atol=1e-6)
+    np.testing.assert_allclose(both(twice)[1], both(once)[0], atol=1e-6)
+
+
+def test_dependent_equalities():
+    """All totals are given, and add up to the parent: one row too many."""
+    family = Family(3, 2, (fit(PAIR, [[9, 2], [1, 1], [0, 5]], [1, 1, 1]),), parent=np.array([7, 8]))
+    family = replace(family, boxes=(box(TOTAL, [[5], [4], [6]], [[5], [4], [6]]),))
+    exact, fast = both(family)
+    np.testing.assert_allclose(exact, fast, atol=1e-5)
+    assert missed(family, exact) < 1e-6
+
+
+def test_shortcuts_are_exact():
+    counts = fit(PAIR, [[9, 2]], [1])
+    only = Family(1, 2, (counts,), parent=np.array([3, 4]))
+    assert (quadratic.solve(only).tables == only.parent).all()
+    assert (solve_batched(only).tables[0] == only.parent).all()
+    nobody = Family(2, 2, (fit(PAIR, [[9, 2], [3, 4]], [1, 1]),), parent=np.array([0, 0]))
+    assert not quadratic.solve(nobody).tables.any()
+    assert not solve_batched(nobody).tables.any()
+    impossible = replace(only, boxes=(box(TOTAL, [[8]], [[9]]),))
+    for result in (quadratic.solve(impossible), solve_batched(impossible)):
+        assert not np.any(result.converged)
+        np.testing.assert_allclose(result.primal, 1)
+
+
+def test_joint_total():
+    """Only the interior point method has them: the first two parts have 6 together, so each gets 1 more."""
+    family = Family(3, 1, (fit([0], [[2], [2], [9]], [1, 1, 1]),), parent=np.array([10]))
+    family = replace(family, joints=(Joint("two of three", np.array([True, True, False]), 6),))
+    np.testing.assert_allclose(quadratic.solve(family).tables, [[3], [3], [4]], atol=1e-6)
+
+
+def test_margin_and_slack():
+    """Without a slack only the sum of 6 binds; with one of 2 one person moves, which counts twice."""
+    family = Family(1, 2, (fit(PAIR, [[0, 6]], [1]),), parent=np.array([4, 2]), margin=TOTAL)
+    for slack, expected in ((None, [0, 6]), (np.inf, [0, 6]), (2.0, [3, 3]), (5.0, [1.5, 4.5])):
+        solution = quadratic.solve(replace(family, slack=slack))
+        assert solution.converged
+        np.testing.assert_allclose(solution.tables[0], expected, atol=1e-4)  # degenerate: 0 is its own optimum
+
+
+# Against theory and each other
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_ordinary_least_squares_where_nothing_is_negative(seed):
+    """Many people, little noise: the normal equations with the parent's as a constraint, by dense algebra."""
+    rng = np.random.default_rng(seed)
+    parts, cells = 4, 6
+    truth = rng.integers(200, 300, size=(parts, cells))
+    queries = [np.arange(cells), np.array([0, 0, 1, 1, 2, 2]), np.array([0, 1, 0, 1, 0, 1]), np.zeros(cells, np.int64)]
+    fits = []
+    for groups in queries:
+        exact = answer(groups, truth)
+        fits.append(fit(groups, exact + rng.normal(0, 2, exact.shape), rng.uniform(0.2, 3, parts)))
+    family = Family(parts, cells, tuple(fits), parent=truth.sum(axis=0))
+    design = np.vstack(
+        [np.kron(np.diag(np.sqrt(item.weights)), np.eye(item.groups.max() + 1)[item.groups].T) for item in family.fits]
+    )
+    wanted = np.concatenate([(np.sqrt(item.weights)[:, None] * item.answers).ravel() for item in family.fits])
+    sums = np.kron(np.ones((1, parts)), np.eye(cells))
+    start = np.linalg.lstsq(sums, family.parent, rcond=None)[0]
+    free = np.linalg.svd(sums)[2][cells:].T  # moves that the parent allows
+    expected = start + free @ np.linalg.lstsq(design @ free, wanted - design @ start, rcond=None)[0]
+    assert expected.min() > 0
+    for tables in both(family):
+        np.testing.assert_allclose(tables.ravel(), expected, atol=1e-5)
+
+
+@settings(max_examples=60)
+@given(
+    seed=st.integers(0, 2**32), parts=st.integers(2, 5), cells=st.integers(2, 12), noise=st.sampled_from([0.5, 5, 50])
+)
+@example(seed=0, parts=5, cells=12, noise=5)
+def test_both_solvers_are_optimal_and_agree(seed, parts, cells, noise):
+    family = random_family(seed, parts, cells, noise=noise)
+    exact, fast = both(family)
+    value = family.objective(exact)
+    assert family.objective(fast) == pytest.approx(value, rel=1e-7, abs=1e-6)
+    np.testing.assert_allclose(fast.sum(axis=0), family.parent, rtol=1e-13)
+    assert fast.min() >= 0
+    assert exact.min() >= 0
+    assert max(missed(family, exact), missed(family, fast)) < 1e-5
+    for tables in (exact, fast):
+        assert certificate(family, tables) < 1e-4 * (1 + value)
+
+
+@settings(max_examples=15)
+@given(seed=st.integers(0, 2**32), cells=st.integers(2, 12))
+def test_both_solvers_agree_on_the_root(seed, cells):
+    family = random_family(seed, 1, cells, root=True)
+    exact, fast = both(family)
+    assert family.objective(fast) == pytest.approx(family.objective(exact), rel=1e-7, abs=1e-6)
+    assert max(missed(family, exact), missed(family, fast)) < 1e-5
+    assert certificate(family, exact) < 1e-3 * (1 + family.objective(exact))
+
+
+def test_certificate_sees_what_is_not_optimal():
+    """Half a person moved between two parts, and one measurement shifted: the bound must rise."""
+    family = random_family(3, 4, 6, zeros=0, boxes=False)
+    tables = quadratic.solve(family).tables
+    assert certificate(family, tables) < 1e-5
+    place = int(np.argmax(np.sort(tables, axis=0)[-2]))
+    giver, taker = np.argsort(tables[:, place])[-2:]
+    moved = tables.copy()
+    moved[[giver, taker], place] += [-0.5, 0.5]
+    assert certificate(family, moved) > 1e-2
+    first = family.fits[0]
+    assert certificate(replace(family, fits=(replace(first, answers=first.answers + PAIR.sum()),)), tables) > 1e-2
+
+
+@pytest.mark.parametrize("weights", [[1.0, 1.0, 1.0, 1.0], [0.1, 5.0, 1.0, 2.0]])
+def test_closed_form_is_the_solution(weights):
+    """Detailed query alone: no steps, and the interior point method agrees."""
+    rng = np.random.default_rng(5)
+    truth = rng.poisson(3, size=(4, 30))
+    family = Family(4, 30, (fit(np.arange(30), truth + rng.normal(0, 6, truth.shape), weights),))
+    family = replace(family, parent=truth.sum(axis=0))
+    fast = solve_batched(family)
+    assert fast.iterations.sum() == 0
+    np.testing.assert_allclose(fast.tables[0], quadratic.solve(family).tables, atol=2e-5)
+
+
+@pytest.mark.parametrize("bounded", [True, False])
+def test_infeasible_is_said_and_not_raised(bounded):
+    """Lower bounds that add up to more than the parent, and to more than a cell that the parent does not have."""
+    lower = [[4, 0], [7, 0]] if bounded else [[0, 1], [0, 0]]
+    family = Family(2, 2, (fit(PAIR, [[3, 1], [4, 1]], [1, 1]),), (box(PAIR, lower, np.full((2, 2), np.inf)),))
+    family = replace(family, parent=np.array([10, 0]))
+    exact, fast = quadratic.solve(family), solve_batched(family, iterations=300)
+    assert not exact.converged
+    assert not fast.converged.any()
+    assert exact.primal > 0.3  # one person too many, between three bounds at least
+    assert fast.primal.max() > 0.3
+    np.testing.assert_allclose(fast.tables[0].sum(axis=0), family.parent)
+
+
+def level(runs=6, boxes=True):
+    """Two levels of weights, parents of different sizes, all that a level can have."""
+    rng = np.random.default_rng(11)
+    starts = np.array([0, 3, 4, 9])
+    truth = rng.poisson(rng.gamma(0.5, 6, size=12), size=(9, 12))
+    fits = []
+    for groups in (np.arange(12), np.arange(12) // 4, np.arange(12) % 4, np.zeros(12, np.int64)):
+        exact = answer(groups, truth)
+        weights = np.where(np.arange(9) == 2, 0.3, 1.0)
+        fits.append(LevelFit(groups, exact + rng.normal(0, 4, size=(runs, *exact.shape)), weights))
+    exact = answer(np.arange(12) // 4, truth).astype(np.float64)
+    width = rng.integers(1, 4, size=(runs, *exact.shape))
+    bounds = [LevelBox(np.arange(12) // 4, np.maximum(exact - width, 0), exact + width)] if boxes else []
+    parents = np.array([truth[i:j].sum(axis=0) for i, j in itertools.pairwise(starts)])
+    return np.broadcast_to(parents, (runs, 3, 12)), starts, fits, bounds
+
+
+def only(arguments, runs):
+    parents, starts, fits, boxes = arguments
+    fits = [replace(item, answers=item.answers[runs]) for item in fits]
+    boxes = [replace(item, lower=item.lower[runs], upper=item.upper[runs]) for item in boxes]
+    return parents[runs], starts, fits, boxes
+
+
+@pytest.mark.parametrize("boxes", [True, False])
+def test_a_run_alone_is_as_in_a_batch(boxes):
+    """Bit by bit, in any order and in two threads at once."""
+    arguments = level(boxes=boxes)
+    whole = batched.solve_level(*arguments)
+    assert whole.converged.all()
+    with ThreadPoolExecutor(2) as pool:
+        alone = list(pool.map(lambda run: batched.solve_level(*only(arguments, [run])), range(6)))
+    backwards = batched.solve_level(*only(arguments, [5, 3, 4, 0, 1, 2]))
+    for run in range(6):
+        assert (alone[run].tables[0] == whole.tables[run]).all()
+        assert (alone[run].iterations[0] == whole.iterations[run]).all()
+    assert (backwards.tables == whole.tables[[5, 3, 4, 0, 1, 2]]).all()
+
+
+def test_level_is_its_families():
+    """Families that are cut out of the level, by the other solver."""
+    parents, starts, fits, boxes = level()
+    whole = batched.solve_level(parents, starts, fits, boxes)
+    for run, number in itertools.product(range(2), range(3)):
+        parts = slice(starts[number], starts[number + 1])
+        family = Family(
+            int(starts[number + 1] - starts[number]),
+            12,
+            tuple(fit(item.groups, item.answers[run, parts], item.weights[parts]) for item in fits),
+            tuple(box(item.groups, item.lower[run, parts], item.upper[run, parts]) for item in boxes),
+            parent=parents[run, number],
+        )
+        exact = quadratic.solve(family)
+        if number == 1:  # a single child is its parent, whether or not its bounds allow it
+            assert (whole.tables[run, parts] == parents[run, number]).all()
+        else:
+            expected = family.objective(exact.tables)
+            assert family.objective(whole.tables[run, parts]) == pytest.approx(expected, rel=1e-7)
+
+
+def test_few_steps_are_not_enough():
+    parents, starts, fits, boxes = level()
+    result = batched.solve_level(parents, starts, fits, boxes, iterations=3)
+    assert not result.converged[:, [0, 2]].any()
+    assert (result.iterations[:, [0, 2]] == 3).all()
+    assert (result.dual[:, [0, 2]] > 0).all()
+
+
+def test_counts_of_a_nation():
+    """A hundred million people, noise of 1: what is added up exactly stays exact."""
+    rng = np.random.default_rng(2)
+    truth = rng.integers(0, 10**7, size=(5, 12))
+    queries = (np.arange(12), np.arange(12) // 4, np.zeros(12, np.int64))
+    fits = tuple(
+        fit(groups, answer(groups, truth) + rng.normal(0, 1, (5, groups.max() + 1)), np.ones(5)) for groups in queries
+    )
+    family = Family(5, 12, fits, parent=truth.sum(axis=0))
+    exact, fast = both(family)
+    assert family.objective(fast) == pytest.approx(family.objective(exact), rel=1e-6)
+    np.testing.assert_allclose(fast, exact, atol=1e-4)
+
+
+# Rounding
+
+
+def test_largest_remainders_by_hand():
+    tables = np.array([[[0.5, 2.9999999], [0.5, 1.0], [2.0, 0.0000001]], [[1.4, 1.3], [0.8, 1.3], [0.8, 1.4]]])
+    rounded = batched.largest_remainder(tables, np.array([[[3, 4]], [[3, 4]]]), np.array([0, 3]))
+    assert (rounded == [[[1, 3], [0, 1], [2, 0]], [[1, 1], [1, 1], [1, 2]]]).all()
+
+
+def test_root_is_rounded_to_the_nearest():
+    rounded = batched.largest_remainder(np.array([[[0.5, 1.49, 2.5, 3.0]]]), None, np.array([0, 1]))
+    assert (rounded == [[[1, 1, 3, 3]]]).all()
+
+
+@settings(max_examples=50)
+@given(
+    tenths=st.lists(st.lists(st.integers(0, 40), min_size=3, max_size=3), min_size=2, max_size=5),
+)
+def test_largest_remainder_is_the_nearest(tenths):
+    """No other whole table that adds up has a smaller sum of absolute errors: all are tried."""
+    tables = np.array(tenths) / 10
+    tables[-1] = np.ceil(tables[:-1].sum(axis=0) + tables[-1]) - tables[:-1].sum(axis=0)
+    parent = np.rint(tables.sum(axis=0)).astype(np.int64)
+    rounded = batched.largest_remainder(tables[None], parent[None, None], np.array([0, len(tables)]))[0]
+    assert (rounded.sum(axis=0) == parent).all()
+    assert (np.abs(rounded - tables) < 1).all()
+    for column, whole, total in zip(tables.T, rounded.T, parent, strict=True):
+        others = [
+            choice
+            for choice in itertools.product(*([np.floor(x + 1e-6), np.floor(x + 1e-6) + 1] for x in column))
+            if sum(choice) == total
+        ]
+        assert np.abs(whole - column).sum() <= min(np.abs(np.array(choice) - column).sum() for choice in others) + 1e-9
+
+
+def test_estimates_are_rounded_to_their_parents():
+    parents, starts, fits, boxes = level()
+    solved = batched.solve_level(parents, starts, fits, boxes)
+    rounded = batched.largest_remainder(solved.tables, parents, starts)
+    assert (np.add.reduceat(rounded, starts[:-1], axis=1) == parents).all()
+    assert rounded.min() >= 0
+    assert np.abs(rounded - solved.tables).max() < 1
+
+
+# At the door
+
+
+def test_bad_input_is_refused():
+    parents, starts, fits, boxes = level()
+    with pytest.raises(ValueError, match=r"tolerance must be positive and finite, got 0"):
+        batched.solve_level(parents, starts, fits, boxes, tolerance=0)
+    with pytest.raises(ValueError, match=r"the root must have at least one fit, got none"):
+        batched.solve_level(None, np.array([0, 1]), [], [])
+    short = replace(fits[0], answers=fits[0].answers[:, :5])
+    with pytest.raises(ValueError, match=r"must have shape \(..., 9 areas, 12 groups\), got \(6, 5, 12\)"):
+        batched.solve_level(parents, starts, [short], boxes)
+    with pytest.raises(ValueError, match=r"tables must add up to their parents, got a difference of 1"):
+        batched.largest_remainder(np.array([[[1.0], [2.0]]]), np.array([[[4]]]), np.array([0, 2]))

@@ -1,0 +1,171 @@
+"""What a TopDown release spends and promises, against the published numbers of production."""
+
+from __future__ import annotations
+
+import math
+from fractions import Fraction
+
+import numpy as np
+import pytest
+
+from algorithms.hierarchy import Hierarchy
+from algorithms.schema import Schema
+from algorithms.tables.accountant import conversions
+from algorithms.topdown import TopDown, preset
+from algorithms.topdown.budget import Budget
+from algorithms.topdown.constraints import Invariant
+from algorithms.topdown.ledger import ledger, noise_table
+from audit.claims import ZCDP, GaussianDP, PureDP
+
+SIX_LEVELS = Hierarchy.regular(1, 5)
+SCHEMA = Schema({"sex": ("female", "male")})
+# Sigma by level, the nation's first, of the 2020 redistricting settings for persons; none where nothing is measured.
+SIGMAS = {
+    "total": (None, "1.10", "2.17", "2.47", "1.75", "89.2"),
+    "detailed": ("4.43", "4.45", "4.42", "4.46", "2.02", "3.18"),
+    "hispanic*cenrace": ("22", "19.5", "22.9", "2.23", "2.23", "43.5"),
+    "votingage*hispanic*cenrace": ("12.0", "11.6", "12.1", "12.0", "14.8", "23.7"),
+}
+
+
+# The published numbers
+
+
+@pytest.mark.parametrize("query", SIGMAS)
+def test_sigmas_are_those_of_the_redistricting_data(query):
+    rows = noise_table(preset("pl94-2020", SIX_LEVELS)).rows()
+    found = {level: sigma for level, name, _, _, _, sigma, _ in rows if name == query}
+    wanted = {level: printed for level, printed in enumerate(SIGMAS[query]) if printed}
+    assert {level: rounded(sigma, wanted[level]) for level, sigma in found.items()} == wanted
+
+
+def rounded(value, printed):
+    return f"{value:.{len(printed.partition('.')[2])}f}"
+
+
+@pytest.mark.parametrize(
+    ("name", "rho", "epsilons"),
+    [
+        ("pl94-2020", "2.5562", {"simple": "17.90", "tight": "17.144", "Gaussian": "16.47"}),
+        ("h1", "0.0749", {"tight": "2.475", "Gaussian": "2.36"}),
+    ],
+)
+def test_totals_are_those_of_the_redistricting_data(name, rho, epsilons):
+    account = ledger(preset(name, SIX_LEVELS))
+    assert account.replaced.relation == "replace_one"
+    assert rounded(account.replaced.rho, rho) == rho
+    found = {way: replaced for way, replaced, _ in account.epsilons.rows()}
+    assert list(found) == ["simple", "tight", "Gaussian"]
+    assert {way: rounded(found[way], printed) for way, printed in epsilons.items()} == epsilons
+    assert f"{epsilons['tight']}" in str(account)
+
+
+@pytest.mark.parametrize(
+    ("epsilon", "parameters"), [(1.0, ("0.0125", "0.0281", "0.0844")), (0.25, ("0.0031", "0.0070", "0.0211"))]
+)
+def test_parameters_are_those_of_the_1940_runs(epsilon, parameters):
+    table = noise_table(preset("e2e-1940", Hierarchy.regular(2, 3), epsilon=epsilon))
+    assert [f"{scale:.4f}" for scale in table["SCALE"]] == [*parameters] * 4
+    assert table["AREAS"].tolist() == [areas for areas in (1, 2, 4, 8) for _ in range(3)]
+
+
+# Shares
+
+
+@pytest.mark.parametrize("bypass", [False, True])
+def test_shares_are_exact_and_add_up_along_every_path(bypass):
+    # Root with two parts: one is split in two and these once more, one is a leaf; below one there is a single part.
+    tree = Hierarchy.from_parents([-1, 0, 0, 1, 1, 3, 4, 4])
+    budget = Budget(ZCDP(0.7), ["1/7", "2/7", "1/7", "3/7"], [{"total": "1/3", "detailed": "2/3"}] * 4)
+    plan = TopDown(SCHEMA, tree, budget, bypass=bypass)
+    table = noise_table(plan)
+    share = {}
+    for level, query, areas, text, spent, scale, variance in table.rows():
+        first = tree.level(level).start
+        for places, law in plan.laws(level, query):
+            if law.scale == scale:
+                assert places.size == areas
+                share.update({(first + place, query): Fraction(text) for place in places})
+        assert spent == pytest.approx(0.7 * float(Fraction(text)), rel=1e-15)
+        assert variance == pytest.approx(1 / (2 * spent), rel=1e-6)  # sigma is large: the variance is its square
+    for leaf in range(tree.n_leaves):
+        spent = sum(share.get((node, query), 0) for node in tree.path(leaf) for query in ("total", "detailed"))
+        assert spent == 1
+    measured = sum(areas for _, query, areas, *_ in table.rows() if query == "total")
+    assert measured == (tree.n_nodes - 1 if bypass else tree.n_nodes)
+
+
+def test_areas_of_one_level_with_different_shares_have_rows_of_their_own():
+    tree = Hierarchy.from_parents([-1, 0, 0, 1])
+    budget = Budget(PureDP(1.0, "replace_one"), ["1/2", "1/3", "1/6"], [{"detailed": 1}] * 3)
+    table = noise_table(TopDown(SCHEMA, tree, budget))
+    assert [(level, areas, share) for level, _, areas, share, *_ in table.rows()] == [
+        (0, 1, "1/2"),
+        (1, 1, "1/3"),
+        (1, 1, "1/2"),
+        (2, 1, "1/6"),
+    ]
+    np.testing.assert_allclose(table["SCALE"], table["BUDGET"] / 2, rtol=1e-12)
+    assert all(table["SCALE"] < table["BUDGET"] / 2)  # rounded towards more noise
+
+
+# Relations, and what the promise is relative to
+
+
+@pytest.mark.parametrize("promise", [PureDP(1.5, "replace_one"), ZCDP(0.5, "replace_one"), ZCDP(0.25)])
+def test_one_record_replaced_costs_twice_one_added(promise):
+    budget = Budget(promise, ["1/2", "1/2"], [{"detailed": 1}] * 2)
+    account = ledger(TopDown(SCHEMA, Hierarchy.regular(2, 1), budget), delta=1e-6)
+    assert (account.replaced.relation, account.added.relation) == ("replace_one", "add_remove")
+    assert account.replaced.budget == 2 * account.added.budget
+    assert promise in (account.replaced, account.added)
+    for way, replaced, added in account.epsilons.rows():
+        assert replaced == conversions(account.replaced, 1e-6)[way]
+        assert added == conversions(account.added, 1e-6)[way]
+
+
+def test_the_page_ends_in_what_the_promise_is_relative_to():
+    tree = Hierarchy.regular(2, 3)
+    last = str(ledger(preset("e2e-1940", tree))).splitlines()[-1]
+    assert last.startswith("The promise is relative to the invariants, which are published exactly (total of level 1):")
+    assert last.endswith("none added or removed, which changes them.")
+    bounded = preset("e2e-1940", tree, facilities=np.ones((8, 8)), invariants=[Invariant("total", 0)])
+    last = str(ledger(bounded)).splitlines()[-1]
+    assert "(total of level 0)" in last
+    assert last.endswith("; bounds taken as public: persons by facilities.")
+    last = str(ledger(preset("micro", tree))).splitlines()[-1]
+    assert last == "The promise is relative to no invariant: no answer is published exactly."
+    read = "; which areas there are was read from the data, and is taken as public."
+    for settings in (preset("micro", tree), bounded):
+        page, other = (str(ledger(settings, listed=listed)) for listed in (True, False))
+        assert other == page.removesuffix(".") + read
+
+
+# Conversions
+
+
+def test_conversions_of_pure_privacy_are_one_number():
+    assert conversions(PureDP(1.0), 1e-10) == {"tight": PureDP(1.0).epsilon_at(1e-10)}
+
+
+@pytest.mark.parametrize("rho", [0.01, 0.07, 2.5, 40.0])
+@pytest.mark.parametrize("delta", [1e-12, 1e-5, 1e-3])
+def test_conversions_of_rho_are_ordered(rho, delta):
+    found = conversions(ZCDP(rho), delta)
+    assert list(found) == ["simple", "tight", "Gaussian"]
+    assert found["simple"] > found["tight"] > found["Gaussian"] >= 0
+    assert found["simple"] == pytest.approx(rho + math.sqrt(4 * rho * math.log(1 / delta)))
+    assert GaussianDP(math.sqrt(2 * rho)).delta_at(found["Gaussian"]) <= delta * (1 + 1e-6)
+
+
+@pytest.mark.parametrize("delta", [0, 1, -0.1, math.nan, math.inf])
+def test_a_delta_that_is_no_probability_is_refused(delta):
+    with pytest.raises(ValueError, match=r"^delta must be between 0 and 1, got"):
+        conversions(ZCDP(1.0), delta)
+    with pytest.raises(ValueError, match=r"^delta must be between 0 and 1, got"):
+        ledger(preset("micro", SIX_LEVELS), delta)
+
+
+def test_other_claims_are_refused():
+    with pytest.raises(TypeError, match=r"^claim must be PureDP or ZCDP, got GaussianDP$"):
+        conversions(GaussianDP(1.0), 1e-6)

@@ -1,0 +1,437 @@
+"""What a TopDown release is told beforehand: schema, spine, shares, constraints."""
+
+from __future__ import annotations
+
+import pickle
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from algorithms.hierarchy import Hierarchy
+from algorithms.noise import DiscreteGaussian, TwoTailedGeometric
+from algorithms.schema import Grouping, Query, Schema
+from algorithms.topdown import TopDown, preset
+from algorithms.topdown.budget import Budget, exact_share
+from algorithms.topdown.constraints import (
+    Bounds,
+    Constraint,
+    GroupedTotal,
+    Invariant,
+    broken,
+    facility_bounds,
+    structural_zeros,
+)
+from algorithms.topdown.estimation.family import answer
+from algorithms.topdown.presets import PRESETS
+from algorithms.topdown.spine import areas_at, children_of, node_shares, split_spine
+from audit.claims import ZCDP, ApproxDP, PureDP
+
+SCHEMA = Schema(
+    {"home": ("house", "prison", "dorm"), "age": ("minor", "adult")},
+    {"kind": Grouping("home", {"own": ("house",), "shared": ("prison", "dorm")})},
+)
+BOUNDED = PureDP(1.0, "replace_one")
+TREE = Hierarchy.from_parents([-1, 0, 0, 1, 1, 2])
+HALVES = Budget(BOUNDED, ["1/4", "1/4", "1/2"], [{"detailed": 1}, {"total": "1/3", "home": "2/3"}, {"detailed": 1}])
+
+
+@pytest.mark.parametrize(
+    ("name", "groups"),
+    [
+        ("total", [0, 0, 0, 0, 0, 0]),
+        ("detailed", [0, 1, 2, 3, 4, 5]),
+        ("home", [0, 0, 1, 1, 2, 2]),
+        ("age", [0, 1, 0, 1, 0, 1]),
+        ("kind", [0, 0, 1, 1, 1, 1]),
+        ("kind*age", [0, 1, 2, 3, 2, 3]),
+        ("age * kind", [0, 1, 2, 3, 2, 3]),
+    ],
+)
+def test_queries_are_kronecker_products(name: str, groups: list[int]) -> None:
+    assert SCHEMA.query(name).groups.tolist() == groups
+
+
+def test_groups_are_labeled_as_they_are_numbered() -> None:
+    assert SCHEMA.query("kind*age").labels == ("own, minor", "own, adult", "shared, minor", "shared, adult")
+    assert SCHEMA.query("total").labels == ("total",)
+
+
+@given(st.lists(st.integers(1, 4), min_size=1, max_size=3), st.randoms(use_true_random=False))
+@settings(max_examples=50, deadline=None)
+def test_every_query_counts_every_person_once(sizes: list[int], random: object) -> None:
+    schema = Schema({f"a{i}": [f"l{j}" for j in range(n)] for i, n in enumerate(sizes)})
+    table = np.arange(schema.cells) ** 2
+    names = ["total", "detailed", *schema.attributes, "*".join(schema.attributes)]
+    for name in names:
+        query = schema.query(name)
+        axes = tuple(i for i, a in enumerate(schema.attributes) if a not in name.split("*") and name != "detailed")
+        expected = table.reshape(schema.shape).sum(axis=axes).reshape(-1)
+        assert answer(query.groups, table).tolist() == expected.tolist()
+        assert answer(query.groups, table).sum() == table.sum()
+
+
+def test_schema_survives_pickling() -> None:
+    again = pickle.loads(pickle.dumps(SCHEMA))  # noqa: S301
+    assert again.query("kind").labels == ("own", "shared")
+
+
+@pytest.mark.parametrize(
+    ("attributes", "groupings", "words"),
+    [
+        ({}, {}, "at least one attribute"),
+        ({"a*b": ("x",)}, {}, "without \\*"),
+        ({"total": ("x",)}, {}, "name of its own"),
+        ({"a": ()}, {}, "distinct names"),
+        ({"a": ("x", "x")}, {}, "distinct names"),
+        ({"a": ("x", "")}, {}, "distinct names"),
+        ({"a": ("x", "y")}, {"a": Grouping("a", {"g": ("x", "y")})}, "name of its own"),
+        ({"a": ("x", "y")}, {"g": Grouping("b", {"g": ("x", "y")})}, "must be of a, got 'b'"),
+        ({"a": ("x", "y")}, {"g": Grouping("a", {"1": ("x", "y"), "2": ("y",)})}, "must not overlap, and 'y'"),
+        ({"a": ("x", "y")}, {"g": Grouping("a", {"1": ("x",)})}, "every level of a: 'y' missing"),
+        ({"a": ("x", "y")}, {"g": Grouping("a", {"1": ("x", "y", "z")})}, "and not 'z'"),
+        ({"a": ("x", "y")}, {"g": Grouping("a", {"1": ("x", "y"), "2": ()})}, "must not be empty, and '2'"),
+    ],
+)
+def test_bad_schemas_are_refused(attributes: dict, groupings: dict, words: str) -> None:
+    with pytest.raises(ValueError, match=words):
+        Schema(attributes, groupings)
+
+
+@pytest.mark.parametrize("name", ["sex", "home*home", "home*kind", "home**age", ""])
+def test_unknown_and_repeated_attributes_are_refused(name: str) -> None:
+    with pytest.raises(ValueError, match="query must be total, detailed, or name each"):
+        SCHEMA.query(name)
+
+
+def test_schemas_are_mappings() -> None:
+    for attributes in (["a"], {1: ("x",)}):
+        with pytest.raises(TypeError, match="attributes must be a mapping of names to levels"):
+            Schema(attributes)
+
+
+def test_a_query_needs_every_group() -> None:
+    with pytest.raises(ValueError, match="without gaps"):
+        Query("odd", np.array([0, 2]), ("a", "b", "c"))
+
+
+def test_where_marks_cells() -> None:
+    assert SCHEMA.where(home=("prison", "dorm"), age="minor").tolist() == [False, False, True, False, True, False]
+    with pytest.raises(ValueError, match="level of home must be one of house, prison, dorm, got 'ship'"):
+        SCHEMA.where(home="ship")
+    with pytest.raises(ValueError, match="attribute must be one of home, age, got 'sex'"):
+        SCHEMA.where(sex="male")
+
+
+def test_every_path_spends_the_total() -> None:
+    levels = [Fraction(1, 6), Fraction(1, 3), Fraction(1, 2)]
+    ragged = Hierarchy.from_parents([-1, 0, 0, 0, 1, 1, 2])  # node 3 is a leaf above the finest level
+    for bypass in (False, True):
+        shares = node_shares(ragged, levels, bypass=bypass)
+        for leaf in range(ragged.n_leaves):
+            assert sum(shares[node] for node in ragged.path(leaf)) == 1
+    assert node_shares(ragged, levels)[3] == Fraction(5, 6)
+    bypassed = node_shares(ragged, levels, bypass=True)
+    assert [bypassed[2], bypassed[6]] == [Fraction(5, 6), 0]
+
+
+def test_shares_that_lose_budget_are_refused() -> None:
+    with pytest.raises(ValueError, match="every path must spend the whole budget, and that to 3 3/4"):
+        node_shares(TREE, [Fraction(1, 4)] * 3)
+    with pytest.raises(ValueError, match="one share for each of 3 levels of the tree, got 2"):
+        node_shares(TREE, [Fraction(1, 2)] * 2)
+
+
+def test_children_stand_side_by_side() -> None:
+    starts = children_of(TREE)
+    assert [list(range(starts[i], starts[i + 1])) for i in range(TREE.n_nodes)] == [[1, 2], [3, 4], [5], [], [], []]
+    assert children_of(Hierarchy.from_parents([-1])).tolist() == [1, 1]
+
+
+def test_a_cut_has_the_leaves_above_it() -> None:
+    ragged = Hierarchy.from_parents([-1, 0, 0, 1, 1])
+    assert areas_at(ragged, 2).tolist() == ragged.leaves.tolist() == [2, 3, 4]
+    crossed = Hierarchy.from_codes(["A", "B", "A"], ["1", "1", "2"])
+    assert areas_at(crossed, 2).tolist() == crossed.leaves.tolist() == [3, 5, 4]
+
+
+def test_a_divided_spine_keeps_leaves_and_totals() -> None:
+    tree = Hierarchy.from_codes(["A", "A", "A", "B", "B"], ["1", "1", "2", "1", "1"], ["a", "b", "a", "a", "b"])
+    counts = np.array([5, 7, 11, 13, 17])
+    split, groups = split_spine(tree, 1, [True, False, False, False, False])
+    assert [split.labels[node] for node in split.leaves] == ["a", "b", "a", "a", "b"]
+    totals = split.totals(counts)[split.level(1)]
+    assert np.bincount(groups, totals).tolist() == [23, 30]
+    assert split.labels[1:4] == ("A, inside", "A, remainder", "B")
+    for bad, words in (((0, [True] * 5), "1..3, got 0"), ((1, [True]), "one mark for each of 5 leaves")):
+        with pytest.raises(ValueError, match=words):
+            split_spine(tree, *bad)
+    with pytest.raises(ValueError, match="every leaf must lie at level 2 or below, got 2"):
+        split_spine(Hierarchy.from_parents([-1, 0, 0, 1, 1], list("01234")), 2, [True] * 3)
+
+
+@pytest.mark.parametrize(
+    ("value", "error", "words"),
+    [
+        (0.1, TypeError, "must be exact"),
+        (True, TypeError, "must be exact"),
+        (None, TypeError, "must be exact"),
+        ("a third", ValueError, "fraction from 0 to 1"),
+        ("1/0", ValueError, "fraction from 0 to 1"),
+        ("5/4", ValueError, "fraction from 0 to 1, got 5/4"),
+        (-1, ValueError, "fraction from 0 to 1, got -1"),
+    ],
+)
+def test_shares_are_exact(value: object, error: type[Exception], words: str) -> None:
+    with pytest.raises(error, match=words):
+        exact_share("level 0", value)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "error", "words"),
+    [
+        ((BOUNDED, [1], [["total"]]), TypeError, "queries of level 0 must be a mapping of names to shares"),
+        ((ApproxDP(1, 1e-9), [1], [{"total": 1}]), TypeError, "PureDP or ZCDP"),
+        ((PureDP(0.0), [1], [{"total": 1}]), ValueError, "epsilon must be positive and finite, got 0"),
+        ((ZCDP(np.inf), [1], [{"total": 1}]), ValueError, "rho must be positive and finite, got inf"),
+        ((BOUNDED, ["1/2", "1/3"], [{"total": 1}] * 2), ValueError, "levels must add up to 1, got 5/6"),
+        ((BOUNDED, ["1/2", "1/2"], [{"total": 1}]), ValueError, "each of 2 levels, got 1"),
+        ((BOUNDED, [1], [{"total": "1/2", "age": "1/4"}]), ValueError, "queries at level 0 must add up to 1, got 3/4"),
+    ],
+)
+def test_bad_budgets_are_refused(arguments: tuple, error: type[Exception], words: str) -> None:
+    with pytest.raises(error, match=words):
+        Budget(*arguments)
+
+
+@pytest.mark.parametrize(
+    ("promise", "law"),
+    [
+        (PureDP(0.8, "replace_one"), TwoTailedGeometric(0.05)),
+        (PureDP(0.8, "add_remove"), TwoTailedGeometric(0.1)),
+        (ZCDP(0.8, "replace_one"), DiscreteGaussian(10**0.5)),
+        (ZCDP(0.8, "add_remove"), DiscreteGaussian(5**0.5)),
+    ],
+)
+def test_noise_pays_for_what_a_neighbor_changes(promise: PureDP | ZCDP, law: object) -> None:
+    found = Budget(promise, ["1/2", "1/2"], [{"total": 1}, {"total": "1/4", "age": "3/4"}]).law(
+        Fraction(1, 2), "total", 1
+    )
+    assert type(found) is type(law)
+    assert found.variance == pytest.approx(law.variance, rel=1e-12)
+    assert found.variance >= law.variance  # rounded towards more noise
+
+
+@given(st.fractions(Fraction(1, 10**9), 1), st.floats(0.1, 1e6), st.sampled_from(["replace_one", "add_remove"]))
+@settings(max_examples=300, deadline=None)
+def test_rounding_never_spends_more_than_the_share(share: Fraction, total: float, relation: Any) -> None:
+    """In exact fractions, of what the law itself says: epsilon, or one over its squared scale."""
+    factor = 1 if relation == "add_remove" else 2
+    concentrated = Budget(ZCDP(total, relation), [1], [{"total": 1}]).law(share, "total", 0)
+    pure = Budget(PureDP(total, relation), [1], [{"total": 1}]).law(share, "total", 0)
+    assert factor / (2 * Fraction(concentrated.scale) ** 2) <= Fraction(total) * share
+    assert factor * Fraction(pure.epsilon) <= Fraction(total) * share
+
+
+def test_the_promise_under_the_other_relation() -> None:
+    with pytest.raises(ValueError, match="relation"):
+        HALVES.under("unbounded")
+    assert HALVES.under("add_remove") == PureDP(0.5, "add_remove")
+    assert HALVES.under("replace_one") == BOUNDED
+    unbounded = Budget(ZCDP(0.5), [1], [{"total": 1}])
+    assert unbounded.under("replace_one") == ZCDP(1.0, "replace_one")
+
+
+def test_production_spends_what_was_published() -> None:
+    """Shares of the 2020 redistricting data add up exactly; `Budget` would refuse others."""
+    for name, found in PRESETS.items():
+        if found.levels:
+            topdown = preset(name, Hierarchy.regular(1, len(found.levels) - 1))
+            assert sum(topdown.budget.levels) == 1
+
+
+@pytest.mark.parametrize(
+    ("name", "depth", "levels"),
+    [
+        ("pl94-2020", 5, (104, 1440, 447, 687, 1256, 165)),
+        ("pl94-2020", 4, (104, 1440, 447, 687, 165)),
+        ("pl94-2020", 3, (1440, 447, 687, 165)),
+        ("h1", 2, (350, 1456, 495)),
+        ("e2e-1940", 2, (1, 1, 1)),
+    ],
+)
+def test_smaller_trees_go_without_some_levels(name: str, depth: int, levels: tuple[int, ...]) -> None:
+    topdown = preset(name, Hierarchy.regular(2, depth))
+    assert tuple(topdown.budget.levels) == tuple(Fraction(part, sum(levels)) for part in levels)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "error", "words"),
+    [
+        ({"name": "pl94"}, ValueError, "preset must be one of e2e-1940, pl94-2020, h1, micro, got 'pl94'"),
+        ({"name": "e2e-1940", "tree": Hierarchy.regular(2, 5)}, ValueError, "levels of e2e-1940, .*: 4, got 6"),
+        ({"name": "e2e-1940", "tree": "tree"}, TypeError, "tree must be a Hierarchy, got str"),
+        ({"name": "micro", "epsilon": 1, "rho": 1}, ValueError, "one of epsilon and rho"),
+        ({"name": "micro", "epsilon": -1.0}, ValueError, "epsilon must be 0 or more|positive"),
+        ({"name": "micro", "epsilon": np.nan}, ValueError, "epsilon must"),
+        ({"name": "micro", "rho": np.inf}, ValueError, "rho must be positive and finite"),
+        ({"name": "micro", "budgets": 1}, TypeError, "override must be .*, got budgets"),
+        ({"name": "h1", "levels": ("state", "country", "block")}, ValueError, "levels must be of nation.*'country'"),
+        ({"name": "h1", "levels": ("block", "state", "tract")}, ValueError, "in the order nation"),
+        ({"name": "h1", "levels": ("state", "block")}, ValueError, "levels of h1, state, block: 2, got 3"),
+        (
+            {"name": "h1", "facilities": np.ones((4, 8))},
+            ValueError,
+            "facilities must be given with settings of persons",
+        ),
+        ({"name": "e2e-1940", "facilities": np.ones((3, 8))}, ValueError, "shape \\(4, 8\\), got \\(3, 8\\)"),
+        (
+            {"name": "e2e-1940", "facilities": -np.ones((4, 8))},
+            ValueError,
+            "whole numbers from 0 to less than 2\\*\\*40, got -1",
+        ),
+        ({"name": "e2e-1940", "relation": "unbounded"}, ValueError, "relation"),
+        ({"name": "micro", "solver": "gurobi"}, ValueError, 'solver must be "piqp" or "batched"'),
+        ({"name": "micro", "tolerance": 0}, ValueError, "tolerance must be positive and finite, got 0"),
+        ({"name": "micro", "slack": np.inf}, ValueError, "slack must be positive and finite"),
+        ({"name": "micro", "n_jobs": 0}, ValueError, "n_jobs must be a whole number other than 0"),
+        ({"name": "micro", "minimal": "race"}, ValueError, "query must be"),
+        (
+            {"name": "micro", "passes": {1: [["total"]]}},
+            ValueError,
+            "passes of level 1 must name its queries once, detailed",
+        ),
+        ({"name": "micro", "invariants": [Invariant("total", 1)] * 2}, ValueError, "invariants must be distinct"),
+        ({"name": "micro", "invariants": [Invariant("race", 1)]}, ValueError, "query must be"),
+        ({"name": "micro", "invariants": [Invariant("total", 7)]}, ValueError, "level must be in 0..2, got 7"),
+        ({"name": "micro", "invariants": [GroupedTotal(1, [0])]}, ValueError, "number each of 2 areas"),
+        ({"name": "micro", "invariants": [GroupedTotal(1, [0.5, 1.0])]}, ValueError, "number each of 2 areas"),
+        ({"name": "micro", "invariants": [GroupedTotal(0, [0])]}, ValueError, "level below the root"),
+        ({"name": "micro", "invariants": [GroupedTotal(1, [0, 2])]}, ValueError, "from 0 without gaps"),
+        ({"name": "micro", "invariants": [GroupedTotal(1, [-1, 0])]}, ValueError, "from 0 without gaps"),
+        ({"name": "micro", "invariants": [GroupedTotal(2, [0, 0, 0, 1])]}, ValueError, "group 0 .* of one parent"),
+        ({"name": "micro", "invariants": [("total", 0)]}, TypeError, "invariants must each be Invariant, got"),
+        ({"name": "micro", "bounds": ["x"]}, TypeError, "bounds must each be Bounds, got 'x'"),
+        ({"name": "micro", "passes": [["detailed"]]}, TypeError, "passes must be a mapping of levels"),
+        ({"name": "micro", "passes": {1: [["detailed"], ["detailed"]]}}, ValueError, "must name its queries once"),
+        ({"name": "micro", "area_shares": ["1/3"] * 6}, ValueError, "one share for each of 7 areas, got 6"),
+        ({"name": "micro", "area_shares": ["1/4"] * 7}, ValueError, "every path must spend the whole budget"),
+        ({"name": "micro", "area_shares": [0.5] * 7}, TypeError, "share of area 0 must be exact"),
+        ({"name": "micro", "area_shares": ["1/3"] * 7, "bypass": True}, ValueError, "must go without bypass"),
+        ({"name": "micro", "minimal": 3}, TypeError, "minimal must be the name of a query, got 3"),
+        ({"name": "micro", "tolerance": True}, ValueError, "tolerance must be positive and finite, got True"),
+        ({"name": "micro", "facilities": np.ones((4, 8))}, ValueError, "without facilities and levels"),
+        ({"name": "micro", "levels": ["a", "b", "c"]}, ValueError, "without facilities and levels"),
+        ({"name": "micro", "epsilon": 1.0, "budget": 3}, ValueError, "a budget must be given once"),
+        (
+            {"name": "micro", "epsilon": 1e-13},
+            ValueError,
+            "epsilon 1e-13 leaves detailed at level 0 3.33e-14, and there",
+        ),
+        ({"name": "micro", "rho": 5e-324}, ValueError, "rho 5e-324 leaves detailed at level 0 .* no noise for that"),
+        ({"name": "micro", "rho": 1.7e308}, ValueError, "no noise for that: its scale must be from 1e-12 to 1e12"),
+        ({"name": "e2e-1940", "facilities": np.full((4, 8), 1.5)}, ValueError, "whole numbers from 0 .*, got 1.5"),
+        ({"name": "e2e-1940", "facilities": np.full((4, 8), np.nan)}, ValueError, "whole numbers from 0 .*, got nan"),
+        ({"name": "e2e-1940", "facilities": np.full((4, 8), 2**50)}, ValueError, "less than 2\\*\\*40"),
+        ({"name": "e2e-1940", "facilities": 5}, TypeError, "facilities must be a table of counts by type, got 5"),
+        ({"name": "e2e-1940", "facilities": "many"}, TypeError, "facilities must be a table of counts by type"),
+    ],
+)
+def test_bad_presets_are_refused(arguments: dict, error: type[Exception], words: str) -> None:
+    with pytest.raises(error, match=words):
+        preset(**{"tree": Hierarchy.regular(2, 2), **arguments})
+
+
+@pytest.mark.parametrize(
+    ("change", "error", "words"),
+    [
+        ({"schema": {"a": ("x",)}}, TypeError, "schema must be a Schema, got dict"),
+        ({"budget": 1.0}, TypeError, "budget must be a Budget, got float"),
+        ({"tree": Hierarchy.regular(2, 1)}, ValueError, "each of 2 levels of the tree, got 3"),
+        ({"budget": Budget(BOUNDED, [0, "1/2", "1/2"], HALVES.queries)}, ValueError, "the root must be measured"),
+        (
+            {"bounds": [Bounds("a", "age", 2, [5, 2], None), Bounds("h", "home", 2, None, [1, 2, 1])]},
+            ValueError,
+            "a and h conflict: total in 5 would be 7 or more and 4 or less",
+        ),
+        (
+            {"tree": Hierarchy.from_parents([-1, 0, 0, 1, 1]), "invariants": [GroupedTotal(2, [0, 1, 1])]},
+            ValueError,
+            "that no leaf lies above",
+        ),
+    ],
+)
+def test_a_plan_needs_parts_that_fit(change: dict, error: type[Exception], words: str) -> None:
+    with pytest.raises(error, match=words):
+        TopDown(**{"schema": SCHEMA, "tree": TREE, "budget": HALVES, **change})
+
+
+def test_bounds_of_an_area_are_those_of_its_parts() -> None:
+    query = SCHEMA.query("age")
+    lower = [[1, 0], [2, 5], [0, 0]]
+    upper = [[4, np.inf], [3, 9], [7, 8]]
+    found = Constraint.spread("ages", query, TREE, TREE.leaves, lower, upper)
+    assert found.lower.tolist() == [[3, 5], [3, 5], [0, 0], *lower]
+    assert found.upper.tolist() == [[14, np.inf], [7, np.inf], [7, 8], *upper]
+    tables = np.zeros((TREE.n_nodes, 6), np.int64)
+    assert broken(found, tables, TREE) == "ages: minor in 0 must be from 3 to 14, got 0"
+
+
+@pytest.mark.parametrize(
+    ("lower", "upper", "words"),
+    [
+        ([[0, 0]], [np.inf, np.inf], "lower bounds of ages must have shape \\(3, 2\\), got \\(1, 2\\)"),
+        ([-1, 0], [np.inf, np.inf], "must be whole numbers, 0 or more, got -1"),
+        ([0.5, 0], [np.inf, np.inf], "must be whole numbers, 0 or more, got 0.5"),
+        ([np.nan, 0], [np.inf, np.inf], "must be whole numbers, 0 or more, got nan"),
+        ([np.inf, 0], [np.inf, np.inf], "must be whole numbers, 0 or more, got inf"),
+        ([3, 0], [2, 5], "must not be above the upper, got 3 above 2 for minor in 3"),
+    ],
+)
+def test_bad_bounds_are_refused(lower: list, upper: list, words: str) -> None:
+    with pytest.raises(ValueError, match=words):
+        Constraint.spread("ages", SCHEMA.query("age"), TREE, TREE.leaves, lower, upper)
+
+
+def test_facilities_bound_persons() -> None:
+    found = facility_bounds("home", 2, [[3, 0, 2], [0, 1, 0], [1, 1, 1]])
+    assert np.asarray(found.lower).tolist() == [[0, 0, 2], [0, 1, 0], [0, 1, 1]]
+    assert np.asarray(found.upper).tolist() == [[297, 0, 199_998], [0, 99_999, 0], [99, 99_999, 99_999]]
+
+
+def test_structural_zeros_name_cells() -> None:
+    found = structural_zeros(SCHEMA, 2, [{"home": "dorm", "age": "minor"}])
+    assert np.asarray(found.upper).tolist() == [np.inf, np.inf, np.inf, np.inf, 0, np.inf]
+
+
+def test_the_truth_must_keep_what_is_public_before_any_noise() -> None:
+    histogram = np.ones((3, 6), np.int64)
+    zeros = structural_zeros(SCHEMA, 2, [{"home": "dorm", "age": "minor"}])
+    topdown = TopDown(SCHEMA, TREE, HALVES, bounds=[zeros])
+    with pytest.raises(
+        ValueError, match="before any noise, and break structural zeros: dorm, minor in 0 must be 0, got 3"
+    ):
+        topdown.measure(histogram, np.random.default_rng(1))
+    least = Bounds("a hundred", "total", 1, [100], None)
+    with pytest.raises(ValueError, match="a hundred: total in 0 must be 200 or more, got 18"):
+        TopDown(SCHEMA, TREE, HALVES, bounds=[least]).measure(histogram, np.random.default_rng(1))
+
+
+@pytest.mark.parametrize(
+    ("histogram", "error", "words"),
+    [
+        (np.ones((2, 6)), ValueError, "shape \\(3, 6\\): leaves of the tree, cells of the schema; got \\(2, 6\\)"),
+        (np.ones(18), ValueError, "shape \\(3, 6\\)"),
+        (np.full((3, 6), -1), ValueError, "must not be negative, got -1"),
+        (np.full((3, 6), 0.5), ValueError, "whole numbers of people, got 0.5"),
+        (np.full((3, 6), np.nan), ValueError, "whole numbers of people, got nan"),
+        (np.full((3, 6), "1"), TypeError, "whole numbers of people"),
+        (np.full((3, 6), 2**38), ValueError, "less than 2\\*\\*40 people"),
+    ],
+)
+def test_bad_histograms_are_refused(histogram: np.ndarray, error: type[Exception], words: str) -> None:
+    with pytest.raises(error, match=words):
+        TopDown(SCHEMA, TREE, HALVES).measure(histogram, np.random.default_rng(1))

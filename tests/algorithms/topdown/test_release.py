@@ -1,0 +1,793 @@
+"""TopDown from files to a release: counted right, whole or not there at all, and made from what is published alone."""
+
+from __future__ import annotations
+
+import csv
+import json
+import os
+import re
+import sys
+import tempfile
+from collections import Counter
+from dataclasses import replace
+from pathlib import Path
+from typing import NamedTuple
+
+import duckdb
+import numpy as np
+import pandas as pd
+import polars as pl
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from algorithms.hierarchy import Hierarchy
+from algorithms.schema import Schema
+from algorithms.tables.frames import Frame
+from algorithms.tables.intake import read_facilities, read_histogram
+from algorithms.topdown import TopDown, preset
+from algorithms.topdown.budget import Budget
+from algorithms.topdown.command import _levels
+from algorithms.topdown.constraints import Bounds, GroupedTotal, Invariant
+from algorithms.topdown.estimation.estimate import Failure
+from algorithms.topdown.presets import PRESETS
+from algorithms.topdown.release import read_measurements, release
+from audit import cli
+from audit.claims import ZCDP, PureDP
+
+DONE, USAGE = 0, 2
+MODULE, PUBLISHED = (sys.modules[f"algorithms.topdown.{name}"] for name in ("release", "published"))
+FILES = ["invariants.csv", "ledger.txt", "microdata.csv", "noisy_measurements.csv", "release.json", "tables.csv"]
+SCHEMA = Schema({"sex": ("female", "male"), "age": ("0-17", "18-64", "65+")})
+AREAS = ("county", "tract")
+CODES = (["1", "1", "2", "2", "3"], ["01", "02", "01", "02", "01"])
+TREE = Hierarchy.from_codes(*CODES)
+HISTOGRAM = np.array([[9, 4, 0, 7, 1, 0], [0] * 6, [30, 3, 3, 3, 5, 8], [0, 0, 0, 5, 0, 2], [20, 1, 2, 0, 0, 0]])
+QUERIES = [{"detailed": 1}, {"total": "1/3", "sex": "2/3"}, {"sex": "1/2", "detailed": "1/2"}]
+PROMISE = ZCDP(0.5, "replace_one")
+
+
+def plan(promise=PROMISE, **options):
+    return TopDown(SCHEMA, TREE, Budget(promise, ["1/4", "1/4", "1/2"], QUERIES), **options)
+
+
+def rows_of(path):
+    with path.open(encoding="utf-8", newline="") as file:
+        return list(csv.DictReader(file))
+
+
+def contents(folder):
+    return {str(path.relative_to(folder)): path.read_bytes() for path in Path(folder).rglob("*") if path.is_file()}
+
+
+VARIANTS = {
+    "concentrated": {},
+    "pure": {"promise": PureDP(2.0, "replace_one")},
+    "bypass": {"bypass": True},
+    "total": {"invariants": [Invariant("total", 1), Invariant("sex", 0)]},
+    "groups": {"invariants": [GroupedTotal(1, [0, 1, 0])]},
+    "bounds": {"bounds": [Bounds("few old women", "detailed", 2, None, [99, 99, 9, 99, 99, 99])]},
+}
+
+
+@pytest.fixture(params=VARIANTS, ids=VARIANTS.keys(), scope="module")
+def written(request, tmp_path_factory):
+    topdown = plan(**VARIANTS[request.param])
+    out = tmp_path_factory.mktemp("written") / "out"
+    return release(topdown, HISTOGRAM, out=out, rng=np.random.default_rng(1), areas=AREAS, preset="own"), out
+
+
+# What is written
+
+
+def test_measurements_that_are_read_again_give_the_same_tables(written):
+    made, out = written
+    found = read_measurements(out, made.topdown)
+    assert found.noisy.keys() == made.measurements.noisy.keys()
+    for key, measurement in found.noisy.items():
+        np.testing.assert_array_equal(measurement.answers, made.measurements.noisy[key].answers)
+        np.testing.assert_array_equal(measurement.variance, made.measurements.noisy[key].variance)
+    for name, counts in made.measurements.known.items():
+        np.testing.assert_array_equal(found.known[name], counts)
+    np.testing.assert_array_equal(made.topdown.estimate(found).tables, made.estimate.tables)
+
+
+def test_tables_and_microdata_hold_the_same_people(written):
+    made, out = written
+    tables = np.zeros_like(made.estimate.tables)
+    paths = ["total", "1", "2", "3", *(f"{county} / {tract}" for county, tract in zip(*CODES, strict=True))]
+    levels = np.repeat([0, 1, 2], [1, 3, 5])
+    for row in rows_of(out / "tables.csv"):
+        node = paths.index(row["AREA"])
+        assert levels[node] == int(row["LEVEL"])
+        cell = SCHEMA.attributes["sex"].index(row["sex"]) * 3 + SCHEMA.attributes["age"].index(row["age"])
+        assert tables[node, cell] == 0 < int(row["COUNT"])
+        tables[node, cell] = int(row["COUNT"])
+    np.testing.assert_array_equal(tables, made.estimate.tables)
+    records = rows_of(out / "microdata.csv")
+    assert len(records) == made.people == tables[0].sum()
+    assert tuple(records[0]) == (*AREAS, *SCHEMA.attributes)
+    assert records == sorted(
+        records, key=lambda row: (row["county"], row["tract"], row["sex"], SCHEMA.attributes["age"].index(row["age"]))
+    )
+    tree, histogram = read_histogram(out / "microdata.csv", SCHEMA, AREAS)
+    lived_in = tables[TREE.leaves].sum(axis=1) > 0
+    np.testing.assert_array_equal(histogram, tables[TREE.leaves][lived_in])
+    assert [tree.label(leaf) for leaf in range(tree.n_leaves)] == [
+        TREE.label(leaf) for leaf in range(TREE.n_leaves) if lived_in[leaf]
+    ]
+
+
+def test_every_answer_is_written_with_its_variance_and_nothing_else(written):
+    made, out = written
+    rows = rows_of(out / "noisy_measurements.csv")
+    found = Counter((int(row["LEVEL"]), row["QUERY"], float(row["VARIANCE"])) for row in rows)
+    table = made.ledger.noise
+    groups = {"total": 1, "sex": 2, "detailed": 6}
+    wanted = Counter()
+    for level, query, areas, _, _, _, variance in table.rows():
+        wanted[level, query, variance] += areas * groups[query]
+    assert found == wanted
+    if made.topdown.bypass:  # county 3 has one tract, which is not measured
+        assert not [row for row in rows if row["AREA"] == "3 / 01"]
+    assert sorted(path.name for path in out.iterdir()) == FILES
+    assert (out / "ledger.txt").read_text() == f"{made.ledger}\n"
+
+
+def test_invariants_are_written_exactly(tmp_path):
+    invariants = [Invariant("total", 1), Invariant("sex", 0), GroupedTotal(1, [0, 1, 0])]
+    release(plan(invariants=invariants), HISTOGRAM, out=tmp_path / "out", rng=np.random.default_rng(1))
+    rows = [tuple(row.values()) for row in rows_of(tmp_path / "out" / "invariants.csv")]
+    assert rows == [
+        ("total of level 1 (invariant)", "1", "1", "total", "21"),
+        ("total of level 1 (invariant)", "1", "2", "total", "59"),
+        ("total of level 1 (invariant)", "1", "3", "total", "23"),
+        ("sex of level 0 (invariant)", "0", "total", "female", "72"),
+        ("sex of level 0 (invariant)", "0", "total", "male", "31"),
+        ("total of groups of level 1 (invariant)", "1", "group 0", "total", "44"),
+        ("total of groups of level 1 (invariant)", "1", "group 1", "total", "59"),
+    ]
+
+
+def test_the_record_says_what_was_run(tmp_path):
+    topdown = plan(PureDP(2.0, "replace_one"), invariants=[Invariant("total", 1)], **VARIANTS["bounds"])
+    made = release(topdown, HISTOGRAM, rng=np.random.default_rng(1), preset="own")
+    failed = replace(made.estimate, failures=(Failure(0, "2", "no"),), primal=np.inf)
+    replace(made, estimate=failed).write(tmp_path / "out")
+    told = json.loads((tmp_path / "out" / "release.json").read_text())
+    assert told["noise"] == "from a seeded generator: a simulation, not to be published"
+    assert told["promise"] == {"kind": "pure", "epsilon": 2.0, "relation": "replace_one"}
+    assert (told["preset"], told["relation"], told["solver"]) == ("own", "replace_one", "piqp")
+    assert told["invariants"] == ["total of level 1 (invariant)"]
+    assert told["bounds"] == ["few old women"]
+    assert told["areas"] == "read from the data, and taken as public"
+    assert replace(made, listed=True).provenance["areas"] == "from a public list"
+    assert told["levels"] == {"root": 1, "level 1": 3, "level 2": 5}
+    assert told["failsafes"] == [{"area": "2", "reason": "no"}]
+    assert told["residuals"] == {"primal": "inf", "dual": made.estimate.dual}
+    assert told["routes"] == made.estimate.routes
+    assert sum(told["routes"].values()) == 5  # the root, its parts, and the parts of each of three counties
+
+
+def test_the_data_are_in_no_file(tmp_path, monkeypatch):
+    # Distinct counts near a million; noise deviates by 50,000 and more, so that of about 90 numbers that are published
+    # none is one of the 54 true ones by chance, with probability 0.9 (the seed is fixed).
+    monkeypatch.setattr(PUBLISHED, "_record_rows", lambda *_: ())
+    histogram = np.random.default_rng(3).permutation(np.arange(500_000, 2_000_000, 50_001)).reshape(5, 6)
+    topdown = plan(PureDP(2e-4, "replace_one"))
+    made = release(topdown, histogram, out=tmp_path / "out", rng=np.random.default_rng(4))
+    written = re.split("[^0-9]+", " ".join((tmp_path / "out" / name).read_text() for name in FILES))
+    assert {str(count) for count in topdown.tables(histogram).ravel()}.isdisjoint(written)
+    assert {str(count) for count in made.estimate.tables.ravel()} - {"0"} <= set(written)
+
+
+def test_the_same_measurements_of_other_people_give_the_same_release(tmp_path, monkeypatch):
+    made = release(plan(), HISTOGRAM, out=tmp_path / "one", rng=np.random.default_rng(1))
+    monkeypatch.setattr(TopDown, "measure", lambda *_: made.measurements)
+    release(plan(), HISTOGRAM[:, ::-1] + 7, out=tmp_path / "two", rng=np.random.default_rng(2))
+    assert contents(tmp_path / "one") == contents(tmp_path / "two")
+
+
+def test_reasons_of_failsafes_hold_nothing_but_what_is_public_or_published(tmp_path, monkeypatch):
+    # One part has 1,000 at most in either cell that the noise left the parent, and 3,006 people by an invariant.
+    histogram = np.array([[901, 802, 1303, 0, 0, 0], [2204, 803, 0, 0, 0, 0]])
+    few = Bounds("few", "detailed", 1, None, [[1000, 1000, 3000, 3000, 0, 0], [3000, 3000, 1000, 1000, 0, 0]])
+    budget = Budget(PureDP(1e5, "replace_one"), ["1/2", "1/2"], [{"detailed": 1}] * 2)
+    options = {"invariants": [Invariant("total", 1)], "bounds": [few], "minimal": "total"}
+    topdown = TopDown(SCHEMA, Hierarchy.regular(2, 1), budget, **options)
+    measured = topdown.measure(histogram, np.random.default_rng(1))
+    root = replace(measured.noisy[0, "detailed"], answers=np.array([[4005, 2008, 0, 0, 0, 0]]))
+    found = replace(measured, noisy={**measured.noisy, (0, "detailed"): root})
+    monkeypatch.setattr(TopDown, "measure", lambda *_: found)
+    release(topdown, histogram, out=tmp_path / "out", rng=np.random.default_rng(1))
+    text = (tmp_path / "out" / "release.json").read_text()
+    (failure,) = json.loads(text)["failsafes"]
+    assert failure["area"] == "0"
+    limits, exact, names = {"1000", "3000"}, {"3006", "3007"}, set("0123456") | {"17", "18", "64", "65"}
+    numbers = set(re.findall("[0-9]+", failure["reason"]))
+    assert numbers <= limits | exact | names
+    assert numbers & exact
+    truth = {str(count) for count in topdown.tables(histogram).ravel() if count}
+    assert truth.isdisjoint(re.findall("[0-9]+", text))
+
+
+def test_more_records_than_fit_on_a_disk_are_refused(tmp_path, monkeypatch):
+    made = release(plan(), HISTOGRAM, rng=np.random.default_rng(1))
+    monkeypatch.setattr(MODULE, "LARGEST_RELEASE", made.people)
+    made.write(tmp_path / "all")
+    monkeypatch.setattr(MODULE, "LARGEST_RELEASE", made.people - 1)
+    rule = f"^a release must have at most {made.people - 1} records, got {made.people}; where the noise made them, take"
+    with pytest.raises(ValueError, match=rule):
+        release(plan(), HISTOGRAM, out=tmp_path / "out", rng=np.random.default_rng(1))
+    with pytest.raises(ValueError, match=rule):
+        made.write(tmp_path / "out")
+    assert [path.name for path in tmp_path.iterdir()] == ["all"]
+
+
+def test_a_release_is_secure_unless_a_generator_is_given(monkeypatch):
+    pytest.importorskip("opendp")
+    monkeypatch.setattr(np.random, "default_rng", None)
+    first, second = (release(plan(ZCDP(1e-4, "replace_one")), HISTOGRAM) for _ in range(2))
+    assert first.provenance["noise"] == "secure: exact, on the operating system's entropy"
+    # 6 counts with deviation 200: equal by chance with probability below 1e-14
+    assert (first.measurements.noisy[0, "detailed"].answers != second.measurements.noisy[0, "detailed"].answers).any()
+
+
+def test_without_opendp_nothing_is_measured(monkeypatch, tmp_path):
+    monkeypatch.setitem(sys.modules, "opendp", None)
+    monkeypatch.setitem(sys.modules, "opendp.prelude", None)
+    with pytest.raises(ImportError, match=r"^secure noise needs OpenDP"):
+        release(plan(), "no histogram", out=tmp_path / "out")
+    assert not list(tmp_path.iterdir())
+
+
+# Whole or not at all
+
+
+@pytest.mark.parametrize("number", [1, 2, 4, 6, 7])
+def test_an_interrupt_while_writing_leaves_nothing(tmp_path, monkeypatch, number):
+    calls, true = [], os.replace
+
+    def interrupted(*arguments):
+        calls.append(arguments)
+        if len(calls) == number:
+            raise KeyboardInterrupt
+        return true(*arguments)
+
+    monkeypatch.setattr(os, "replace", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        release(plan(), HISTOGRAM, out=tmp_path / "new" / "out", rng=np.random.default_rng(1))
+    assert contents(tmp_path) == {}
+    assert not (tmp_path / "new" / "out").exists()
+
+
+def test_a_folder_that_holds_something_is_refused_before_the_work(tmp_path):
+    (tmp_path / "mine").write_text("mine")
+    with pytest.raises(ValueError, match=r"^out must be a new or an empty folder"):
+        release(plan(), "no histogram", out=tmp_path, rng=np.random.default_rng(1))
+    assert contents(tmp_path) == {"mine": b"mine"}
+
+
+@pytest.mark.parametrize(
+    ("options", "told"),
+    [
+        ({"areas": ["county"]}, "areas must name each of 2 levels below the root, got county"),
+        ({"areas": ["county", "COUNTY"]}, "columns of a file must have different names, got 'county' twice"),
+        ({"areas": ["county", "Sex"]}, "columns of a file must have different names, got 'Sex' twice"),
+    ],
+)
+def test_columns_of_one_name_are_refused(options, told):
+    with pytest.raises(ValueError, match=f"^{told}$"):
+        release(plan(), HISTOGRAM, rng=np.random.default_rng(1), **options)
+
+
+def test_an_attribute_with_the_name_of_a_column_is_refused():
+    topdown = preset("micro", TREE, schema=Schema({"count": ("a", "b")}))
+    with pytest.raises(ValueError, match=r"^columns of a file must have different names, got 'count' twice$"):
+        release(topdown, HISTOGRAM[:, :2], rng=np.random.default_rng(1))
+
+
+def test_areas_that_cannot_be_told_apart_are_refused():
+    tree = Hierarchy.from_codes(["1", "1 / 2"], ["2 / 3", "3"])
+    with pytest.raises(ValueError, match=r"^areas of a level must have different names along their paths, got '1"):
+        release(preset("micro", tree), np.ones((2, 4)), rng=np.random.default_rng(1))
+
+
+# Measurements that are read
+
+
+def line(number, change):
+    def changed(text):
+        lines = text.split("\n")
+        lines[number] = change(lines[number])
+        return "\n".join(lines)
+
+    return changed
+
+
+NOISY, EXACT = "noisy_measurements.csv", "invariants.csv"
+DAMAGE = {
+    "no rows": (NOISY, lambda text: "", "line 0 must hold LEVEL, AREA, QUERY, GROUP, COUNT, VARIANCE in 6 values, got"),
+    "other columns": (NOISY, line(0, lambda row: row.lower()), "line 1 must hold LEVEL, AREA, "),
+    "a row too few": (NOISY, lambda text: text.rsplit("\n", 2)[0], "line 55 must hold 2, 3 / 01, detailed, male, 65"),
+    "a row too many": (NOISY, lambda text: text + text.split("\n")[-2], "line 57 must hold nothing in 6 values, got 2"),
+    "rows exchanged": (
+        NOISY,
+        line(3, lambda row: row.replace("65+", "0-17")),
+        "line 4 must hold 0, total, detailed, f",
+    ),
+    "a value missing": (NOISY, line(3, lambda row: row.rpartition(",")[0]), "line 4 must hold 0, total, detailed, f"),
+    "half a person": (NOISY, line(5, lambda row: row.replace(",", ",0.5", 5)), "line 6 must hold"),
+    "a variance": (NOISY, line(5, lambda row: row + "e1"), "line 6: VARIANCE must be "),
+    "no variance": (NOISY, line(5, lambda row: row.rpartition(",")[0] + ",nan"), "line 6: VARIANCE must be "),
+    "a variance in words": (NOISY, line(5, lambda row: row.rpartition(",")[0] + ",big"), "VARIANCE must be 8.0"),
+    "an endless value": (NOISY, lambda text: text + "x" * 200_000, "must be a CSV file: field larger"),
+    "Latin-1": (NOISY, line(2, lambda row: "\udce9" + row), "codec can't decode"),
+    "a count in words": (EXACT, line(1, lambda row: row.rpartition(",")[0] + ",many"), "COUNT must be a whole number"),
+    "a count too large": (EXACT, line(1, lambda row: row + "0" * 18), "line 2: COUNT must be a whole number, got '21"),
+    "no invariants": (
+        EXACT,
+        line(1, lambda row: ""),
+        "line 2 must hold total of level 1 (invariant), 1, 1, total in 5",
+    ),
+}
+
+
+@pytest.fixture(scope="module")
+def good(tmp_path_factory):
+    out = tmp_path_factory.mktemp("good") / "out"
+    release(plan(invariants=[Invariant("total", 1)]), HISTOGRAM, out=out, rng=np.random.default_rng(1))
+    return out
+
+
+@pytest.mark.parametrize(("name", "change", "told"), DAMAGE.values(), ids=DAMAGE.keys())
+def test_measurements_that_are_damaged(tmp_path, good, name, change, told):
+    for file in (NOISY, EXACT):
+        text = (good / file).read_text()
+        (tmp_path / file).write_text(change(text) if file == name else text, errors="surrogateescape")
+    with pytest.raises(ValueError) as error:  # noqa: PT011
+        read_measurements(tmp_path, plan(invariants=[Invariant("total", 1)]))
+    assert told in str(error.value)
+    assert "\n" not in str(error.value)
+
+
+def test_measurements_of_another_plan_are_refused(good):
+    with pytest.raises(ValueError, match="VARIANCE must be "):
+        read_measurements(good, plan(ZCDP(0.6, "replace_one"), invariants=[Invariant("total", 1)]))
+    with pytest.raises(FileNotFoundError):
+        read_measurements(good / "nowhere", plan())
+
+
+# Intake
+
+PERSONS = {
+    "County": ["1", "2", "1", "2", "1"],
+    "TRACT": ["01", "01", "02", "01", "01"],
+    "Sex": ["male", "female", "1", "0", "female"],
+    "age": ["0-17", "65+", "2", "2", "1"],
+}
+COUNTED = np.array([[0, 1, 0, 1, 0, 0], [0, 0, 0, 0, 0, 1], [0, 0, 2, 0, 0, 0]])
+
+
+def as_csv(table, folder):
+    Frame(table).to_csv(folder / "persons.csv")
+    return folder / "persons.csv"
+
+
+def as_parquet(table, folder):
+    pq.write_table(pa.table(table), folder / "persons.parquet")
+    return folder / "persons.parquet"
+
+
+@pytest.mark.parametrize(
+    "given",
+    [
+        as_csv,
+        as_parquet,
+        lambda table, _: Frame(table),
+        lambda table, _: pd.DataFrame(table),
+        lambda table, _: pl.DataFrame(table),
+        lambda table, _: pa.table(table),
+        lambda table, _: duckdb.from_arrow(pa.table(table)),
+    ],
+    ids=["csv", "parquet", "frame", "pandas", "polars", "pyarrow", "duckdb"],
+)
+def test_persons_are_counted_whatever_holds_them(tmp_path, given):
+    tree, histogram = read_histogram(given(PERSONS, tmp_path), SCHEMA, AREAS)
+    np.testing.assert_array_equal(histogram, COUNTED)
+    assert [tree.label(leaf) for leaf in range(3)] == ["1 / 01", "1 / 02", "2 / 01"]
+
+
+def test_groups_of_persons_are_added_up_and_rows_of_nobody_name_areas():
+    rows = pd.DataFrame(
+        {"c": [7, 5, 7, 9], "t": [1, 1, 1, 1], "sex": [0, 1, 0, None], "n": [2.0, 3.0, 40.0, 0.0]}
+    ).astype({"sex": "Int64"})
+    tree, histogram = read_histogram(rows, Schema({"sex": ("female", "male")}), ["C", "t"], count="N")
+    assert histogram.tolist() == [[0, 3], [42, 0], [0, 0]]
+    assert tree.labels == ("total", "5", "7", "9", "1", "1", "1")
+    with pytest.raises(
+        ValueError, match=r"^data: sex must be one of female, male, or 0 to 1; 1 row broke it, such as a m"
+    ):
+        read_histogram(rows, Schema({"sex": ("female", "male")}), ["c", "t"])
+
+
+def test_names_of_columns_and_levels_may_hold_anything():
+    schema = Schema({'a "b"': ("it's", "; drop table x; --"), "x0": ("é", " ")})
+    rows = Frame({'A "B"': ["it's", "; drop table x; --"], "X0": [" ", "é"], "n": [1, 2], "p0": ["a'", 'a"']})
+    tree, histogram = read_histogram(rows, schema, ["P0"], count="n")
+    assert tree.labels == ("total", 'a"', "a'")
+    assert histogram.tolist() == [[0, 0, 2, 0], [0, 1, 0, 0]]
+
+
+def test_numbers_that_are_names_are_no_places():
+    schema = Schema({"size": ("1", "2", "many")})
+    rows = {"area": ["a", "a"], "size": ["1", "2"]}
+    assert read_histogram(Frame(rows), schema, ["area"])[1].tolist() == [[1, 1, 0]]
+    with pytest.raises(ValueError, match=r"^data: size must be one of 1, 2, many; 1 row broke it, such as '0'$"):
+        read_histogram(Frame({**rows, "size": ["1", "0"]}), schema, ["area"])
+
+
+@settings(max_examples=5, deadline=None)
+@given(st.lists(st.tuples(*(st.integers(0, 2) for _ in "cta"), st.integers(0, 1), st.integers(0, 9)), min_size=1))
+def test_counting_is_counting(rows):
+    columns = dict(zip(("county", "tract", "age", "sex", "n"), zip(*rows, strict=True), strict=True))
+    tree, histogram = read_histogram(Frame(columns), SCHEMA, AREAS, count="n")
+    wanted = Counter()
+    for county, tract, age, sex, n in rows:
+        wanted[f"{county} / {tract}", 3 * sex + age] += n
+    found = {(tree.label(leaf), cell): n for (leaf, cell), n in np.ndenumerate(histogram)}
+    assert {key: n for key, n in found.items() if n} == {key: n for key, n in wanted.items() if n}
+    assert {area for area, _ in found} == {area for area, _ in wanted}
+
+
+PLACES = {"TRACT": ["02", "01", "01", "01", "02"], "county": ["1", "2", "1", "3", "3"], "name": list("abcde")}
+
+
+def test_a_list_of_areas_makes_the_tree():
+    tree, histogram = read_histogram(Frame(PERSONS), SCHEMA, AREAS, places=pd.DataFrame(PLACES))
+    assert [tree.label(leaf) for leaf in range(5)] == ["1 / 01", "1 / 02", "2 / 01", "3 / 01", "3 / 02"]
+    np.testing.assert_array_equal(histogram, [*COUNTED, [0] * 6, [0] * 6])
+
+
+@pytest.mark.parametrize(
+    ("content", "told"),
+    [
+        ("county,tract\n1,01\n3,01\n", "data must be in areas of {}; got 2 others, such as '1 / 02'"),
+        ("county,tract\n1,1\n1,2\n2,1\n", "data must be in areas of {}; got 3 others, such as '1 / 01'"),
+        (
+            "county,tract,x\n1,01,a\n2,01,b\n2,01,c\n",
+            "{}: an area must have one row; 2 rows broke it, such as '2 / 01'",
+        ),
+        ("county,tract\n1,01\n,01\n", "{}: county must have a code; 1 row broke it, such as a missing value"),
+        ("county,block\n1,01\n", "{} must have the columns county, tract; tract missing, got ['county', 'block']"),
+        ("county,tract\n", "{} must have one row at least, got none"),
+    ],
+)
+def test_lists_of_areas_that_are_wrong(tmp_path, content, told):
+    (tmp_path / "geo.csv").write_text(content)
+    with pytest.raises(ValueError, match=f"^{re.escape(told.format('the list of areas'))}$"):
+        read_histogram(Frame(PERSONS), SCHEMA, AREAS, places=tmp_path / "geo.csv")
+
+
+def test_lists_of_areas_of_another_kind_are_refused():
+    with pytest.raises(ValueError, match=r"^tract must hold codes as text or whole numbers, got real numbers$"):
+        read_histogram(Frame(PERSONS), SCHEMA, AREAS, places=Frame({"county": ["1"], "tract": [0.5]}))
+    with pytest.raises(TypeError, match=r"^the list of areas must be a file or a data frame, got int$"):
+        read_histogram(Frame(PERSONS), SCHEMA, AREAS, places=7)
+
+
+def test_facilities_are_counted_in_the_areas_of_the_data():
+    schema = PRESETS["e2e-1940"].schema
+    tree = Hierarchy.from_codes(["1", "1"], ["2", "1"])  # leaves in an order of their own
+    rows = {"state": [1, 1, 1], "county": [1, 2, 1], "HHGQ": ["household", "1", "college"], "count": [9, 2, 1]}
+    found = read_facilities(Frame(rows), schema, ["state", "county"], tree)
+    assert found.tolist() == [[0, 2, 0, 0, 0, 0, 0, 0], [9, 0, 0, 0, 0, 1, 0, 0]]
+    listed, _ = read_histogram(
+        Frame({"state": [1], "county": [1], **{name: [0] for name in schema.attributes}}),
+        schema,
+        ["state", "county"],
+        places=Frame({"state": [1, 1, 1], "county": [1, 2, 3]}),
+    )
+    units = read_facilities(Frame({**rows, "county": [1, 3, 3]}), schema, ["state", "county"], listed)
+    assert units[:, [0, 1, 5]].tolist() == [[9, 0, 0], [0, 0, 0], [0, 2, 1]]
+    with pytest.raises(
+        ValueError, match=r"^facilities must be in areas of the data, or of a list .*; got 1 other, such as '1 / 3'$"
+    ):
+        read_facilities(Frame({**rows, "county": [1, 2, 3]}), schema, ["state", "county"], tree)
+    with pytest.raises(ValueError, match=r"^facilities must be of an attribute of the schema, sex, age, not hhgq$"):
+        read_facilities(Frame(rows), SCHEMA, ["state", "county"], tree)
+
+
+# The command
+
+
+class Outcome(NamedTuple):
+    code: int
+    out: str
+    err: str
+
+
+@pytest.fixture
+def desk(tmp_path, monkeypatch):
+    folder, temporary = tmp_path / "desk", tmp_path / "temporary"
+    for path in (folder, temporary):
+        path.mkdir()
+    monkeypatch.chdir(folder)
+    monkeypatch.setattr(tempfile, "tempdir", str(temporary))
+    Frame(MICRO).to_csv("persons.csv")
+    yield folder
+    assert not list(temporary.iterdir())
+
+
+@pytest.fixture
+def plaudit(desk, capsys):
+    def command(*arguments):
+        with pytest.raises(SystemExit) as stop:
+            cli.main(["release", "topdown", *arguments])
+        return Outcome(stop.value.code, *capsys.readouterr())
+
+    return command
+
+
+ADULTS = PRESETS["micro"].schema.attributes["age"]
+MICRO = {
+    "state": ["10", "10", "20", "20"],
+    "county": ["1", "2", "1", "1"],
+    "sex": ["female", "male", "male", "female"],
+    "age": [ADULTS[0], ADULTS[1], "1", "0"],
+    "persons": ["40", "7", "12", "0"],
+}
+
+
+def asked(*more, data="persons.csv", areas="state,county", preset="micro", count="persons", out="out", seed="1"):
+    given = {"data": data, "areas": areas, "preset": preset, "count": count, "out": out, "seed": seed}
+    return (*(word for name, value in given.items() if value is not None for word in (f"--{name}", value)), *more)
+
+
+def refused(plaudit, *arguments):
+    before = contents(Path())
+    outcome = plaudit(*arguments)
+    assert (outcome.code, outcome.out) == (USAGE, "")
+    assert "Traceback" not in outcome.err
+    assert contents(Path()) == before
+    assert not Path("out").exists()
+    (told,) = outcome.err.splitlines()
+    assert told.startswith("plaudit: error: ")
+    return told.removeprefix("plaudit: error: ")
+
+
+def test_a_release_from_a_file(plaudit):
+    outcome = plaudit(*asked("--rho", "60"))
+    assert (outcome.code, outcome.err) == (DONE, "")
+    assert sorted(path.name for path in Path("out").iterdir()) == FILES
+    _, histogram = read_histogram("out/microdata.csv", PRESETS["micro"].schema, ["state", "county"])
+    assert histogram.tolist() == [[40, 0, 0, 0], [0, 0, 0, 7], [0, 0, 0, 12]]  # such a budget leaves no noise
+    assert Path("out/ledger.txt").read_text() in outcome.out
+    assert "The promise is relative to no invariant: no answer is published exactly; which areas " in outcome.out
+    assert "Levels: 0 root, 1 state, 2 county." in outcome.out
+    assert "Failsafe: 0 of 4 families\n" in outcome.out
+    last = outcome.out.splitlines()[-1]
+    assert last == (
+        "Tables of 6 areas and 59 records, with noise from seed 1: a simulation, not to be published, written to out."
+    )
+
+
+def published_areas(folder):
+    about = json.loads((folder / "release.json").read_text())
+    return {row["AREA"] for row in rows_of(folder / "noisy_measurements.csv")}, about["levels"], about["areas"]
+
+
+def test_with_a_list_one_record_does_not_change_the_areas(plaudit):
+    Frame({"COUNTY": ["1", "2", "1", "2"], "state": ["10", "10", "20", "20"]}).to_csv("geo.csv")
+    for listed in (["--geo", "geo.csv"], []):
+        found = []
+        for county in ("1", "2"):  # of one person, the only one in county 2 of state 10
+            Frame({**MICRO, "county": ["1", county, "1", "1"], "persons": ["40", "1", "12", "1"]}).to_csv("persons.csv")
+            outcome = plaudit(*asked("--rho", "60", *listed, out=f"{len(listed)}{county}"))
+            assert (outcome.code, outcome.err) == (DONE, "")
+            read = (
+                "Areas: read from the data. Which areas exist is taken as public, and no promise covers it: --geo takes"
+            )
+            assert ("Areas: from a public list.\n" if listed else read) in outcome.out
+            sentence = "; which areas there are was read from the data, and is taken as public.\n"
+            assert (sentence in Path(f"{len(listed)}{county}/ledger.txt").read_text()) == (not listed)
+            found.append(published_areas(Path(f"{len(listed)}{county}")))
+        if listed:
+            areas = {"total", "10", "20", "10 / 1", "10 / 2", "20 / 1", "20 / 2"}
+            assert found == [(areas, {"root": 1, "state": 2, "county": 4}, "from a public list")] * 2
+        else:
+            assert found[0][0] < found[1][0]
+            assert found[0][2] == found[1][2] == "read from the data, and taken as public"
+
+
+def test_persons_outside_the_list_are_refused(plaudit):
+    Frame({"state": ["10", "20"], "county": ["1", "1"]}).to_csv("geo.csv")
+    told = refused(plaudit, *asked("--geo", "geo.csv"))
+    assert told == "data must be in areas of the list of areas; got 1 other, such as '10 / 2'"
+    assert "there is no file " in refused(plaudit, *asked("--geo", "nowhere.csv"))
+    told = refused(plaudit, *asked("--geo", "geo.txt"))
+    assert told == "the list of areas must be a .csv or .parquet file, got geo.txt"
+
+
+def test_the_help_says_that_areas_are_taken_as_public(plaudit):
+    outcome = plaudit("--help")
+    assert outcome.code == DONE
+    words = " ".join(re.sub("[│|]", " ", outcome.out).split())
+    assert "Without it, which areas exist is read from the data and taken as public: no promise covers it." in words
+
+
+def test_a_budget_too_small_for_the_disk_is_refused(plaudit):
+    told = refused(plaudit, *asked("--epsilon", "1e-10"))
+    assert re.fullmatch(
+        "a release must have at most 400,000,000 records, got [0-9,]{13,}; where the noise made them, take a larger "
+        "budget, or hold the total as an invariant",
+        told,
+    )
+
+
+def test_a_release_of_the_bundled_nation(plaudit):
+    outcome = plaudit("--bundled", "--out", "out", "--seed", "1", "--epsilon", "8")
+    assert (outcome.code, outcome.err) == (DONE, "")
+    assert "which are published exactly (total of level 1)" in outcome.out
+    assert "\nAreas: from a public list.\n" in outcome.out
+    assert "Tables of 39 areas and 28,533 records, with noise from seed 1" in outcome.out
+    assert json.loads(Path("out/release.json").read_text())["promise"]["epsilon"] == 8.0
+
+
+def test_facilities_bound_who_lives_where(plaudit):
+    persons = {"county": [1, 1, 2], "district": [1, 2, 1], "votingage": [0, 1, 1], "hispanic": [0, 0, 0]}
+    Frame({**persons, "hhgq": [0, 0, 1], "cenrace": [0, 0, 0], "n": [300, 200, 100]}).to_csv("people.csv")
+    units = {"county": [1, 1, 2], "district": [1, 2, 1], "hhgq": [0, 0, 1], "count": [3, 3, 1]}
+    Frame(units).to_csv("units.csv")
+    options = {"data": "people.csv", "areas": "county,district", "preset": "e2e-1940", "count": "n"}
+    given = asked("--facilities", "units.csv", **options)
+    rule = "the data must keep every constraint before any noise, and break persons by facilities: household in 1 must"
+    assert refused(plaudit, *given) == f"{rule} be from 0 to 297, got 300"
+    more = {"county": [1, 1, 2, 2], "district": [1, 2, 1, 2], "hhgq": [0, 0, 1, 0], "count": [4, 3, 1, 1]}
+    Frame(more).to_csv("units.csv")  # district 2 of county 2 has one unit, a vacant one
+    assert refused(plaudit, *given).endswith("which has those without persons too; got 1 other, such as '2 / 2'")
+    Frame({name: more[name] for name in ("county", "district")}).to_csv("geo.csv")
+    outcome = plaudit(*given, "--geo", "geo.csv")
+    assert (outcome.code, outcome.err) == (DONE, "")
+    assert "bounds taken as public: persons by facilities." in outcome.out
+    homes = Counter((row["county"], row["district"], row["hhgq"]) for row in rows_of(Path("out/microdata.csv")))
+    somewhere = {("1", "1", "household"), ("1", "2", "household"), ("2", "1", "correctional")}
+    assert somewhere <= set(homes) <= somewhere | {("2", "2", "household")}
+    assert homes.total() == 600  # the state's total is an invariant
+
+
+def test_columns_named_after_levels_choose_them():
+    census = list(PRESETS["pl94-2020"].levels)
+    assert _levels(census, ["county", "Block_Group"]) == ["state", "county", "block group"]
+    assert _levels(census, ["state"]) == ["nation", "state"]
+    assert _levels(census, ["nation"]) is _levels(census, ["county", "ward"]) is _levels([], ["county"]) is None
+
+
+def damaged(**columns):
+    return lambda: Frame({**MICRO, **columns}).to_csv("persons.csv")
+
+
+def text(content):
+    return lambda: Path("persons.csv").write_bytes(content)
+
+
+AGES = "17 and under, 18 and over, or 0 to 1"
+BAD = {
+    "no file": (None, {"data": "nowhere.csv"}, "there is no file "),
+    "a folder": (None, {"data": "."}, "data must be a .csv or .parquet file, got ."),
+    "another format": (None, {"data": "persons.xlsx"}, "data must be a .csv or .parquet file, got persons.xlsx"),
+    "an empty file": (text(b""), {}, "must begin with the names of its columns, got nothing"),
+    "no rows": (text(b"state,county,sex,age,persons\n"), {}, "data must have one row at least, got none"),
+    "binary": (text(bytes(range(256)) * 9), {}, "data must have the columns state, county, sex, age, persons; state, "),
+    "UTF-16": (text("state,county".encode("utf-16")), {}, "persons.csv cannot be read: 'utf-8' codec can't decode"),
+    "a row cut off": (text(b"state,county,sex,age,persons\n1,2,0\n"), {}, "Expected Number of Columns: 5 Found: 3"),
+    "columns twice": (text(b"state,county,sex,age,persons,SEX\n"), {}, "columns of different names, got 'SEX' twice"),
+    "no column of areas": (
+        None,
+        {"areas": "state,tract"},
+        "data must have the columns state, tract, sex, age, persons; t",
+    ),
+    "no column of counts": (None, {"count": "n"}, "; n missing, got ['state', 'county', 'sex', 'age', 'persons']"),
+    "no attribute": (
+        None,
+        {"preset": "h1"},
+        "data must have the columns state, county, occupancy, persons; occupancy m",
+    ),
+    "an area twice": (
+        None,
+        {"areas": "state,State"},
+        "areas, attributes and count must be different columns, got state",
+    ),
+    "an area that is an attribute": (None, {"areas": "state,sex"}, "areas, attributes and count must be different col"),
+    "an unknown level": (
+        damaged(age=["0", "1", "2", "1"]),
+        {},
+        f"data: age must be one of {AGES}; 1 row broke it, such as '2'",
+    ),
+    "another case": (damaged(sex=["Female", "MALE", "male", "0"]), {}, "female, male, or 0 to 1; 2 rows broke it"),
+    "no level": (
+        damaged(age=["0", "", "1", "1"]),
+        {},
+        f"data: age must be one of {AGES}; 1 row broke it, such as a missing",
+    ),
+    "a fraction for a level": (damaged(age=["0.5", "1", "1", "1"]), {}, "1 row broke it, such as '0.5'"),
+    "an unknown level of nobody": (damaged(age=["0", "1", "1", "?"]), {}, "1 row broke it, such as '?'"),
+    "no code": (
+        damaged(county=["1", "", "", "1"]),
+        {},
+        "data: county must have a code; 2 rows broke it, such as a missing",
+    ),
+    "a negative count": (
+        damaged(persons=["40", "-7", "1", "0"]),
+        {},
+        "persons must be a whole number, 0 or more; 1 row",
+    ),
+    "half a person": (damaged(persons=["40", "7.5", "1", "0"]), {}, "0 or more; 1 row broke it, such as '7.5'"),
+    "a count in words": (damaged(persons=["40", "many", "1", "0"]), {}, "1 row broke it, such as 'many'"),
+    "an endless count": (damaged(persons=["40", "nan", "inf", "0"]), {}, "0 or more; 2 rows broke it, such as 'inf'"),
+    "no count": (damaged(persons=["40", "", "1", "0"]), {}, "0 or more; 1 row broke it, such as a missing value"),
+    "too many": (damaged(persons=["9" * 15] * 4), {}, "data must count less than 2**40 in all, got 3999999999999996"),
+    "far too many": (damaged(persons=["9" * 40] * 4), {}, "4 rows broke it, such as '9999"),
+    "too many levels": (None, {"preset": "h1x"}, "preset must be one of e2e-1940, pl94-2020, h1, micro, got 'h1x'"),
+}
+
+
+@pytest.mark.parametrize(("change", "options", "told"), BAD.values(), ids=BAD.keys())
+def test_data_that_are_wrong(plaudit, change, options, told):
+    if change is not None:
+        change()
+    assert told in refused(plaudit, *asked(**options))
+
+
+@pytest.mark.parametrize(
+    ("arguments", "told"),
+    [
+        (asked(data=None), "--data and --areas are needed, or --bundled"),
+        (asked(areas=None), "--data and --areas are needed, or --bundled"),
+        (asked("--bundled"), "--bundled goes without --data, --areas, --geo, --count and --facilities, and w"),
+        (("--bundled", "--geo", "persons.csv", "--out", "out"), "--bundled goes without "),
+        (("--bundled", "--preset", "h1", "--out", "out"), "--bundled goes without "),
+        (asked(seed="-1"), "seed must be 0 or more, got -1"),
+        (asked(seed="x"), "Invalid value for '--seed'"),
+        (asked("--epsilon", "1", "--rho", "1"), "one of epsilon and rho must be given at most, got 1.0 and 1.0"),
+        (asked("--epsilon", "-1"), "epsilon must be 0 or more, got -1.0"),
+        (asked("--epsilon", "nan"), "epsilon must be 0 or more, got nan"),
+        (asked("--rho", "0"), "rho must be positive and finite, got 0.0"),
+        (asked("--rho", "5e-324"), "rho 5e-324 leaves detailed at level 0 0, "),
+        (asked("--rho", "1e-30"), "rho 1e-30 leaves detailed at level 0 3.33e-31, "),
+        (asked("--epsilon", "1e-13"), "epsilon 1e-13 leaves detailed at level 0 3.33e-14, "),
+        (asked("--rho", "inf"), "rho must be positive and finite, got inf"),
+        (asked("--relation", "both"), 'relation must be "add_remove" or "replace_one", got \'both\''),
+        (asked("--jobs", "0"), "n_jobs must be a whole number other than 0, got 0"),
+        (asked("--facilities", "persons.csv"), "facilities must be of an attribute of the schema, sex, age, not hhgq"),
+        (asked(out="persons.csv"), "out must be a folder, got the file persons.csv"),
+        (("--bundled",), "Missing option '--out'"),
+    ],
+)
+def test_options_that_are_wrong(plaudit, arguments, told):
+    assert told in refused(plaudit, *arguments)
+
+
+def test_an_interrupt_leaves_nothing(plaudit, monkeypatch):
+    def interrupted(*_):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(MODULE, "write_tables", interrupted)
+    assert refused(plaudit, *asked()) == "interrupted; nothing was written"
+
+
+def test_a_solver_that_fails_is_told(plaudit, monkeypatch):
+    def failed(*_):
+        raise RuntimeError("the solver does not converge, and there is no failsafe")
+
+    monkeypatch.setattr(TopDown, "estimate", failed)
+    told = refused(plaudit, *asked())
+    assert told == "the solver does not converge, and there is no failsafe; nothing was written"
+
+
+def test_noise_that_is_not_installed(plaudit, monkeypatch):
+    for name in ("opendp", "opendp.prelude"):
+        monkeypatch.setitem(sys.modules, name, None)
+    assert refused(plaudit, *asked(seed=None)) == "secure noise needs OpenDP: pip install 'opendp>=0.14'"

@@ -1,0 +1,172 @@
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+
+from audit.attacks import Attack
+from audit.attacks.classifiers import pick, trained_scores
+from audit.claims import PureDP
+from audit.loss import measure_loss
+from audit.neighbors import NeighborPair
+
+RUNS, FRESH = 4000, 20_000
+
+
+def trained(outputs_x, outputs_y, *, seed=1, entries=None):
+    entries = np.arange(math.prod(outputs_x.shape[1:])) if entries is None else np.array(entries)
+    return trained_scores(pick(outputs_x, entries), pick(outputs_y, entries), entries, seed=seed)
+
+
+def accuracy(statistic, x, y):
+    """Rate of right guesses by the sign of a score, of as many fresh runs on either database."""
+    return (np.mean(statistic(x) < 0) + np.mean(statistic(y) > 0)) / 2
+
+
+def shared_noise(sign, size, rng, rho=0.9):
+    """Two entries, each of standard normal law, that share noise: with the same sign or with opposite ones."""
+    noise = rng.normal(size=(size, 2))
+    return np.column_stack([noise[:, 0], sign * rho * noise[:, 0] + math.sqrt(1 - rho**2) * noise[:, 1]])
+
+
+def test_a_loss_that_lives_in_a_correlation_is_learned():
+    rng = np.random.default_rng(1)
+    logistic, boosting = trained(shared_noise(1, RUNS, rng), shared_noise(-1, RUNS, rng))
+    x, y = shared_noise(1, FRESH, rng), shared_noise(-1, FRESH, rng)
+    # The best guess, by the sign of the product, is right with probability 1/2 + arcsin(0.9) / pi = 0.856. Of 40,000
+    # guesses the rate is known to 0.0018: 4 of them are passed with probability 6e-5.
+    best = 0.5 + math.asin(0.9) / math.pi
+    assert best - 0.03 < accuracy(boosting, x, y) < best + 0.007
+    assert accuracy(logistic, x, y) == pytest.approx(0.5, abs=0.06)  # what is linear tells nothing: negative control
+    # No entry by itself does either: both laws of each are the same.
+    for entry in (0, 1):
+        assert np.abs(np.sort(x[:, entry]) - np.sort(y[:, entry]))[200:-200].max() < 0.15
+
+
+def test_the_boosted_score_is_the_likelihood_ratio():
+    rng = np.random.default_rng(2)
+    x, y = shared_noise(1, 20_000, rng), shared_noise(-1, 20_000, rng)
+    _, boosting = trained(x, y)
+    outputs = shared_noise(1, 2000, rng)
+    exact = -2 * 0.9 / (1 - 0.9**2) * outputs.prod(axis=1)
+    near = np.abs(exact) < 2  # where runs on both databases are frequent enough to learn from
+    assert np.corrcoef(boosting(outputs)[near], exact[near])[0, 1] > 0.9
+    assert np.abs(boosting(outputs)[near] - exact[near]).mean() < 0.5
+
+
+def test_an_audit_finds_the_correlation():
+    pair = NeighborPair.declared(1, -1, "add_remove")
+
+    def mechanism(data, size, rng):
+        return shared_noise(data, size, rng)
+
+    result = measure_loss(mechanism, pair, PureDP(0.5), attack="trained", size=30_000, rng=3)
+    assert result.verdict == "violated"
+    # Beyond products of 1 guesses are right with log-odds of 9 and more, 1 in 4; half of that must be seen.
+    assert 2 < result.measured.epsilon < 9
+    assert "gradient boosting on 2 entries >= " in result.event
+    # Thresholds on single entries show nothing, whatever the size: a false alarm of this negative control has
+    # probability 0.05, and the seed is fixed.
+    alone = Attack(looks=("entries",), families=("threshold",))
+    assert "boosting" not in measure_loss(mechanism, pair, PureDP(0.5), attack=alone, size=30_000, rng=3).event
+
+
+def test_equal_laws_give_no_advantage():
+    rng = np.random.default_rng(4)
+    x, y = rng.laplace(size=(2, RUNS, 3))
+    for statistic in trained(x, y):
+        # 5 standard errors of 40,000 fair guesses: false alarm of both 1e-6.
+        assert abs(accuracy(statistic, *rng.laplace(size=(2, FRESH, 3))) - 0.5) < 5 * 0.5 / math.sqrt(2 * FRESH)
+
+
+@pytest.mark.parametrize("offset", [0.0, 1e9, -1e12])
+def test_a_shift_of_one_is_learned_however_large_the_counts(offset):
+    rng = np.random.default_rng(5)
+
+    def counts(shift, size):
+        return np.round(offset + rng.laplace([shift, 0.0], [0.5, 1000.0], (size, 2)))
+
+    for statistic in trained(counts(0, RUNS), counts(1, RUNS)):
+        # Above and below the middle: Laplace noise of scale 1/2, rounded, is right with 1 - exp(-1) / 2 = 0.82.
+        assert accuracy(statistic, counts(0, FRESH), counts(1, FRESH)) == pytest.approx(1 - math.exp(-1) / 2, abs=0.02)
+
+
+@pytest.mark.parametrize("dtype", [bool, np.uint8, np.int64, np.float32])
+def test_any_numbers_are_learned_from(dtype):
+    rng = np.random.default_rng(6)
+
+    def bits(rate, size):
+        return (rng.random((size, 2)) < [rate, 0.5]).astype(dtype)
+
+    for statistic in trained(bits(0.2, RUNS), bits(0.8, RUNS)):
+        assert accuracy(statistic, bits(0.2, FRESH), bits(0.8, FRESH)) == pytest.approx(0.8, abs=0.01)
+
+
+@pytest.mark.parametrize("share", [0.1, 0.5, 0.9])
+def test_infinities_are_learned_from_like_any_number(share):
+    rng = np.random.default_rng(7)
+
+    def outputs(end, size):
+        values = rng.normal(size=(size, 3))
+        values[rng.random(size) < share, 1] = end
+        values[rng.random(size) < share] = -math.inf  # on both, in every entry
+        values[:, 2] = math.inf
+        return values
+
+    for statistic in trained(outputs(0.0, RUNS), outputs(math.inf, RUNS)):
+        x, y = outputs(0.0, FRESH), outputs(math.inf, FRESH)
+        scores = statistic(y)
+        assert np.isfinite(scores).all()
+        shown = np.isposinf(y[:, 1])  # impossible on x
+        assert np.mean(statistic(x) >= np.median(scores[shown])) < 0.002
+
+
+def test_values_beyond_all_others_are_bounded():
+    rng = np.random.default_rng(8)
+    x, y = rng.normal(size=(2, RUNS, 1))
+    x[:40], y[:40] = -1.7e308, 1.7e308
+    for statistic in trained(x, y):
+        assert np.isfinite(statistic(np.array([[-1.7e308], [1.7e308], [0], [math.inf]]))).all()
+        assert np.diff(statistic(np.array([[-1.7e308], [1.7e308]]))) > 0
+
+
+def test_entries_are_those_of_a_flattened_output():
+    rng = np.random.default_rng(9)
+    x, y = rng.normal(size=(2, RUNS, 3, 4))
+    y[:, 2, 1] += 3
+    for statistic in trained(x, y, entries=[1, 9]):
+        here, there = np.zeros((2, 1, 3, 4))
+        here[0, 2, 1] = 3
+        there[0, :2], there[0, 2, [0, 2, 3]] = 9, 9
+        there[0, 0, 1] = 0
+        assert statistic(here) > statistic(np.zeros((1, 3, 4)))
+        assert statistic(there) == statistic(np.zeros((1, 3, 4)))
+
+
+def test_the_same_seed_learns_the_same():
+    rng = np.random.default_rng(10)
+    x, y, outputs = rng.normal(size=(3, RUNS, 3))
+    y[:, 1] *= 1.3
+    first, again = trained(x, y), trained(x, y)
+    for one, other in zip(first, again, strict=True):
+        assert one.name == other.name
+        np.testing.assert_array_equal(one(outputs), other(outputs))
+    assert [one.name for one in first] == ["logistic regression on 3 entries", "gradient boosting on 3 entries"]
+    assert not np.array_equal(trained(y, x)[1](outputs), first[1](outputs))  # negative control
+
+
+def test_different_numbers_of_runs_are_no_evidence():
+    rng = np.random.default_rng(11)
+    x, y = rng.normal(0, 1, (3000, 1)), rng.normal(1, 1, (1000, 1))
+    for statistic in trained(x, y):
+        # Scores are log-odds among the given runs; what matters is their order.
+        assert np.corrcoef(statistic(x), x[:, 0])[0, 1] > 0.8
+
+
+def test_picked_entries_are_floats():
+    outputs = np.arange(24, dtype=np.int32).reshape(2, 3, 4)
+    picked = pick(outputs, np.array([0, 7, 11]))
+    assert picked.dtype == np.float64
+    assert picked.tolist() == [[0, 7, 11], [12, 19, 23]]
+    assert pick(np.array([True, False]), np.array([0])).tolist() == [[1], [0]]

@@ -1,0 +1,337 @@
+from __future__ import annotations
+
+import math
+from concurrent.futures import ThreadPoolExecutor
+from types import SimpleNamespace
+
+import joblib
+import numpy as np
+import pytest
+
+from algorithms.flaxman import RDPC
+from algorithms.hierarchy import Hierarchy
+from audit.attacks import paths
+from audit.attacks.paths import path_statistics
+from audit.neighbors import NeighborPair
+
+RAGGED = [-1, 0, 0, 1, 1, 3, 3]  # leaves 2, 4, 5, 6
+OUTPUTS = ("leaves", "all")
+
+
+def released_by(tree, output):
+    return tree.leaves if output == "leaves" else np.arange(tree.n_nodes)
+
+
+def scored(statistics, outputs):
+    return {statistic.name: statistic(outputs) for statistic in statistics}
+
+
+def names(statistics):
+    return [statistic.name for statistic in statistics]
+
+
+def shift(where, kind="un-raked"):
+    return f"{kind} count{'s' if ',' in where else ''} of area{'s' if ',' in where else ''} {where}"
+
+
+# What is looked at
+
+
+def test_added_people_change_one_path():
+    pair = NeighborPair.add_people([20, 10, 5, 5], cell=3, people=2)
+    found = names(path_statistics(pair, RAGGED, [2, 4, 5, 6]))
+    path = "0, 1, 3, 6"
+    expected = [
+        name
+        for kind in ("raked", "un-raked")
+        for name in (
+            f"joint shift of {kind} counts of areas {path}",
+            f"sum of shifts, cut off at half the change, of {kind} counts of areas {path}",
+            *(f"shift of {kind} count of area {node}" for node in (0, 1, 3, 6)),
+        )
+    ]
+    assert found == expected
+
+
+def test_moved_people_change_two_paths_below_their_common_area():
+    near = NeighborPair.move_people([20, 10, 5, 5], source=2, target=3)
+    assert names(path_statistics(near, RAGGED, [2, 4, 5, 6])) == [
+        "joint shift of raked counts of areas 5, 6",
+        "sum of shifts, cut off at half the change, of raked counts of areas 5, 6",
+        "joint shift of un-raked counts of areas 5, 6",
+        "sum of shifts, cut off at half the change, of un-raked counts of areas 5, 6",
+    ]
+    far = NeighborPair.move_people([20, 10, 5, 5], source=0, target=3)
+    levels = [name for name in names(path_statistics(far, RAGGED, [2, 4, 5, 6])) if name.startswith("joint")]
+    assert levels[:2] == [
+        "joint shift of raked counts of areas 1, 2, 3, 6",
+        "joint shift of raked counts of areas 1, 2",
+    ]
+
+
+def test_a_tree_of_one_area_has_one_count():
+    pair = NeighborPair.add_people([20], cell=0)
+    assert names(path_statistics(pair, [-1], [0])) == [
+        "shift of raked count of area 0",
+        "shift of un-raked count of area 0",
+    ]
+
+
+def test_many_areas_are_counted_rather_than_named():
+    tree = Hierarchy.regular(12, 1)
+    pair = NeighborPair(np.full(12, 9), np.full(12, 10), "add_remove", 12)
+    found = names(path_statistics(pair, tree.parent, tree.leaves))
+    assert found[0] == "joint shift of raked counts of areas 0, 1, 2, 3, 4, 5, 6, 7, ... (13 areas)"
+
+
+def test_the_counts_of_the_pair_may_be_in_an_order_of_their_own():
+    tree = Hierarchy.from_parents([3, 4, 3, -1, 3])  # the second leaf lies deeper than the third
+    assert tree.leaves.tolist() == [1, 4, 2]
+    pair = NeighborPair.add_people([30, 20, 10], cell=1)
+    for released, leaves in ((tree.leaves, None), (np.arange(5), tree.leaves), ([1, 2, 4], tree.leaves)):
+        found = names(path_statistics(pair, tree.parent, released, leaves=leaves))
+        assert found[0] == "joint shift of raked counts of areas 0, 3, 4"
+
+
+# Scores
+
+
+def test_scores_are_distances_from_the_middle_to_the_side_of_y():
+    parent, leaves = [-1, 0, 0, 0], [1, 2, 3]
+    tree = Hierarchy.from_parents(parent)
+    pair = NeighborPair.add_people([10, 20, 30], cell=0, people=4)  # middles 62 and 12
+    noisy = np.array(
+        [
+            [66, 17, 20, 31],  # both on the side of y
+            [55, 9, 20, 30],  # both on the side of x
+            [65, 11, 20, 30],  # on different sides
+            [66, 20, 20, 20],  # equal children cannot be told
+            [62, 12, 20, 31],  # half-way
+        ]
+    )
+    raked = tree.rake(noisy)
+    for released in (leaves, [0, 1, 2, 3]):
+        found = scored(path_statistics(pair, parent, released), raked[:, released])
+        assert found["joint shift of un-raked counts of areas 0, 1"].tolist() == [4, -3, 0, 0, 0]
+        assert found["shift of un-raked count of area 0"].tolist() == [4, -7, 3, 4, 0]
+        assert found["shift of un-raked count of area 1"].tolist() == [5, -3, -1, 0, 0]
+        summed = found["sum of shifts, cut off at half the change, of un-raked counts of areas 0, 1"]
+        assert summed.tolist() == [4, -4, 1, 2, 0]
+        shares = raked[:, 1] - 12
+        np.testing.assert_allclose(found["shift of raked count of area 1"], shares, atol=1e-9)
+        np.testing.assert_allclose(
+            found["sum of shifts, cut off at half the change, of raked counts of areas 0, 1"],
+            np.clip(noisy[:, 0] - 62, -2, 2) + np.clip(shares, -2, 2),
+            atol=1e-9,
+        )
+        joint = np.where(
+            np.sign(shares) == np.sign(noisy[:, 0] - 62), np.minimum(abs(shares), abs(noisy[:, 0] - 62)), 0
+        )
+        np.testing.assert_allclose(
+            found["joint shift of raked counts of areas 0, 1"], joint * np.sign(shares), atol=1e-9
+        )
+
+
+def test_removed_people_turn_the_sign():
+    parent, leaves = [-1, 0, 0, 0], [1, 2, 3]
+    pair = NeighborPair.move_people([10, 20, 30], source=2, target=0, people=4)
+    raked = Hierarchy.from_parents(parent).rake([[60, 15, 20, 25], [60, 9, 20, 33]])
+    found = scored(path_statistics(pair, parent, leaves), raked[:, leaves])
+    assert found["joint shift of un-raked counts of areas 1, 3"].tolist() == [3, -3]
+
+
+@pytest.mark.parametrize("people", [1, 3])
+def test_leaves_alone_score_as_all_areas_do(people):
+    tree = Hierarchy.from_parents(RAGGED)
+    counts = np.array([200, 100, 50, 60])
+    pair = NeighborPair.move_people(counts, source=0, target=3, people=people)
+    released = RDPC(1.0, tree, output="all")(pair.y, 500, np.random.default_rng(3))
+    every = scored(path_statistics(pair, tree.parent, np.arange(tree.n_nodes), leaves=tree.leaves), released)
+    alone = scored(path_statistics(pair, tree.parent, tree.leaves), released[:, tree.leaves])
+    assert every.keys() == alone.keys()
+    for name, scores in every.items():
+        np.testing.assert_allclose(alone[name], scores, atol=1e-8)
+        assert np.unique(scores).size > 1
+
+
+# Reading once
+
+
+def counted(monkeypatch):
+    calls = []
+    original = paths.recover
+
+    def recover(*arguments):
+        calls.append(arguments[1])
+        return original(*arguments)
+
+    monkeypatch.setattr(paths, "recover", recover)
+    return calls
+
+
+def statistics_and_outputs():
+    tree = Hierarchy.regular(5, 2)
+    pair = NeighborPair.add_people(np.full(25, 100), cell=7, people=3)
+    mechanism = RDPC(1.0, tree)
+    outputs = [mechanism(pair.x, 200, np.random.default_rng(seed)) for seed in range(8)]
+    return path_statistics(pair, tree.parent, tree.leaves), outputs
+
+
+def test_outputs_are_un_raked_once_for_all_statistics(monkeypatch):
+    calls = counted(monkeypatch)
+    statistics, (first, second, *_) = statistics_and_outputs()
+    for outputs in (first, second, first):
+        for statistic in statistics:
+            statistic(outputs)
+    assert [id(outputs) for outputs in calls] == [id(first), id(second), id(first)]
+
+
+def test_new_runs_in_the_same_array_are_read_anew():
+    statistics, (first, second, *_) = statistics_and_outputs()
+    expected = [[statistic(outputs.copy()) for statistic in statistics] for outputs in (first, second)]
+    buffer = first.copy()
+    np.testing.assert_array_equal([statistic(buffer) for statistic in statistics], expected[0])
+    buffer[:] = second
+    np.testing.assert_array_equal([statistic(buffer) for statistic in statistics], expected[1])
+    assert not np.array_equal(*expected)
+
+
+def test_threads_do_not_disturb_each_other():
+    statistics, many = statistics_and_outputs()
+    expected = [[statistic(outputs.copy()) for statistic in statistics] for outputs in many]
+
+    def work(outputs):
+        return [statistic(outputs) for statistic in statistics]
+
+    with ThreadPoolExecutor(4) as pool:
+        np.testing.assert_array_equal(list(pool.map(work, many)), expected)
+
+
+@pytest.mark.slow
+def test_statistics_can_be_sent_to_other_processes():
+    statistics, many = statistics_and_outputs()
+    expected = [[statistic(outputs) for statistic in statistics] for outputs in many]
+
+    def work(outputs):
+        return [statistic(outputs) for statistic in statistics]
+
+    sent = joblib.Parallel(n_jobs=2, backend="loky")(joblib.delayed(work)(outputs) for outputs in many)
+    np.testing.assert_array_equal(sent, expected)
+
+
+# The loss that it shows
+
+
+def log_ratios(epsilon, tree, pair, size, seed, output="leaves"):
+    """Log-ratio of the events ``at least half the change beyond the middle`` and its standard error, by statistic."""
+    mechanism = RDPC(epsilon, tree, output=output)
+    statistics = path_statistics(pair, tree.parent, released_by(tree, output))
+    half = pair.distance / 2
+    beyond = {}
+    for side, data in (("x", pair.x), ("y", pair.y)):
+        rng = np.random.default_rng([seed, ord(side)])
+        counts = np.zeros(len(statistics))
+        for _ in range(0, size, 4000):
+            outputs = mechanism(data, 4000, rng)
+            counts += [np.sum(statistic(outputs) >= half) for statistic in statistics]
+        beyond[side] = counts
+    ratio = np.log(beyond["y"] / beyond["x"])
+    spread = np.sqrt(1 / beyond["y"] + 1 / beyond["x"])
+    return {s.name: (r, e) for s, r, e in zip(statistics, ratio, spread, strict=True)}
+
+
+@pytest.mark.parametrize("output", OUTPUTS)
+def test_the_recovered_path_shows_the_whole_budget_and_a_leaf_its_share(output):
+    epsilon, tree = 0.4, Hierarchy.regular(8, 2)
+    pair = NeighborPair.add_people(np.full(tree.n_leaves, 200), cell=9, people=5)
+    found = log_ratios(epsilon, tree, pair, 40_000, seed=1, output=output)
+    path = ", ".join(map(str, tree.path(9)))
+    # The law of the recovered counts is known; limits are 4.5 standard errors: false alarm 7e-6 each.
+    ratio, error = found[f"joint shift of {shift(path)}"]
+    assert abs(ratio - epsilon * 5) < 4.5 * error < 0.5
+    for node in tree.path(9):
+        ratio, error = found[f"shift of {shift(str(node))}"]
+        assert abs(ratio - epsilon * 5 / 3) < 4.5 * error < 0.15
+    # Before recovery, all areas together show less, and a leaf little more than its share.
+    assert found[f"joint shift of {shift(path, 'raked')}"][0] < 0.9 * epsilon * 5
+    assert found[f"shift of {shift(path.split(', ')[-1], 'raked')}"][0] < 0.5 * epsilon * 5
+
+
+def test_equal_databases_show_nothing():
+    """The negative control: events of one pair, counted on two releases of the same database."""
+    tree = Hierarchy.regular(8, 2)
+    pair = NeighborPair.add_people(np.full(tree.n_leaves, 200), cell=9, people=5)
+    mechanism = RDPC(0.4, tree)
+    statistics = path_statistics(pair, tree.parent, tree.leaves)
+    one, other = (
+        [np.mean(statistic(outputs) > 0) for statistic in statistics]
+        for outputs in (mechanism(pair.x, 20_000, np.random.default_rng(seed)) for seed in (1, 2))
+    )
+    # 10 differences of two rates, each with a standard error of at most 0.005: false alarm 6e-5.
+    assert np.abs(np.subtract(one, other)).max() < 4.5 * math.sqrt(2 * 0.25 / 20_000)
+
+
+@pytest.mark.slow
+def test_one_quarter_becomes_the_whole():
+    """The tree of a published figure: a leaf shows a quarter of epsilon = 0.1, the table as a whole all of it."""
+    tree = Hierarchy.regular(10, 3)
+    pair = NeighborPair.add_people(np.full(1000, 100), cell=111, people=20)
+    found = log_ratios(0.1, tree, pair, 200_000, seed=1)
+    ratio, error = found[f"joint shift of {shift('0, 2, 22, 222')}"]
+    assert abs(ratio / 20 - 0.1) < 4 * error / 20 < 0.006  # false alarm 6e-5, as is that of the next
+    ratio, error = found[f"shift of {shift('222', 'raked')}"]
+    assert abs(ratio / 20 - 0.0218) < 4 * error / 20 < 0.0015
+    assert found[f"joint shift of {shift('0, 2, 22, 222', 'raked')}"][0] / 20 < 0.09
+
+
+@pytest.mark.slow
+def test_a_moved_person_costs_more_than_epsilon():
+    """The root stays, three levels of two paths change: 6 quarters of epsilon = 1."""
+    tree = Hierarchy.regular(10, 3)
+    pair = NeighborPair.move_people(np.full(1000, 100), source=0, target=999)
+    found = log_ratios(1.0, tree, pair, 200_000, seed=2)
+    ratio, error = found[f"joint shift of {shift('1, 10, 11, 110, 111, 1110')}"]
+    assert abs(ratio - 1.5) < 4 * error < 0.15  # false alarm 6e-5
+    assert ratio - 4 * error > 1.3
+
+
+# What does not fit
+
+
+def pair_of(x, y):
+    return SimpleNamespace(x=x, y=y)
+
+
+@pytest.mark.parametrize(
+    ("pair", "leaves", "error", "message"),
+    [
+        (pair_of([1, 2], [1, 2]), None, ValueError, "pair must change a count, got two databases of the same counts"),
+        (pair_of([1, 2, 3], [1, 2, 4]), None, ValueError, "one count for each of 2 leaves, got 3 and 3"),
+        (pair_of(None, None), None, TypeError, "pair.x must be real numbers, got dtype object"),
+        (pair_of([1, 2], [1, math.nan]), None, ValueError, "pair.y must be finite"),
+        (pair_of([1, 2], [1, 3]), [1], ValueError, r"leaves must be the 2 leaves of the tree, each once, got \[1\]"),
+        (
+            pair_of([1, 2], [1, 3]),
+            [0, 1],
+            ValueError,
+            r"leaves must be the 2 leaves of the tree, each once, got \[0, 1\]",
+        ),
+    ],
+)
+def test_pairs_that_do_not_fit_the_tree_are_refused(pair, leaves, error, message):
+    with pytest.raises(error, match=message):
+        path_statistics(pair, [-1, 0, 0], [1, 2], leaves=leaves)
+
+
+def test_outputs_of_another_shape_are_refused():
+    statistics = path_statistics(NeighborPair.add_people([1, 2], cell=0), [-1, 0, 0], [1, 2])
+    for statistic in statistics:
+        with pytest.raises(ValueError, match="outputs must have one entry for each of 2 released nodes"):
+            statistic(np.ones((4, 3)))
+
+
+def test_counts_that_are_no_numbers_speak_for_neither_database():
+    statistics = path_statistics(NeighborPair.add_people([1, 2], cell=0), [-1, 0, 0], [1, 2])
+    found = scored(statistics, np.array([[math.inf, -math.inf], [2.0, 3.0]]))
+    assert found["shift of raked count of area 0"].tolist() == [0, 1.5]
+    assert found["joint shift of un-raked counts of areas 0, 1"].tolist() == [0, 0.5]

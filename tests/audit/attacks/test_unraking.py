@@ -1,0 +1,276 @@
+from __future__ import annotations
+
+import math
+from functools import reduce
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from algorithms.flaxman import RDPC
+from algorithms.hierarchy import Hierarchy
+from algorithms.noise import TwoTailedGeometric
+from audit.attacks.unraking import Tree, unrake
+
+RAGGED = [-1, 0, 0, 1, 1, 3, 3, 3]  # leaves 2, 4, 5, 6, 7 at three depths
+OUTPUTS = ("leaves", "all")
+
+
+def released_by(tree, output):
+    return tree.leaves if output == "leaves" else np.arange(tree.n_nodes)
+
+
+def raked_and_noisy(tree, mean, epsilon, size, seed):
+    """Raked tables of ``mean`` people a leaf, and the noisy counts that they hide, as RDPC makes them."""
+    base = tree.totals(np.full(tree.n_leaves, mean))
+    noisy = TwoTailedGeometric(epsilon / (tree.depth + 1)).sample((size, tree.n_nodes), np.random.default_rng(seed))
+    noisy += base
+    return base, noisy, tree.rake(noisy)
+
+
+def proportions(tree, noisy):
+    """What can be known of each node: its noisy count and the common divisor of its family, or None."""
+    known = {0: (noisy[0], 1)}
+    raked = tree.rake(noisy)
+    for parent in range(tree.n_nodes):
+        family = np.flatnonzero(tree.parent == parent)
+        values = noisy[family]
+        lost = raked[parent] == 0 or values.sum() <= 0 or len(set(values.tolist())) < 2
+        divisor = reduce(math.gcd, map(int, values), 0)
+        known |= {int(node): None if lost else (noisy[node], divisor) for node in family}
+    return [known[node] for node in range(tree.n_nodes)]
+
+
+@st.composite
+def trees(draw, most=24):
+    size = draw(st.integers(1, most))
+    return Hierarchy.from_parents([-1] + [draw(st.integers(0, node - 1)) for node in range(1, size)])
+
+
+def counts_of(tree, values):
+    return st.lists(values, min_size=tree.n_nodes, max_size=tree.n_nodes).map(np.array)
+
+
+COUNTS = st.one_of(st.integers(-3, 12), st.integers(-50, 2000), st.integers(0, 10**6))
+
+
+# The numbers come back
+
+
+@given(trees(), st.sampled_from(OUTPUTS), st.data())
+def test_every_family_that_holds_proportions_comes_back(tree, output, data):
+    noisy = data.draw(counts_of(tree, COUNTS))
+    released = released_by(tree, output)
+    found = unrake(tree.rake(noisy)[None, released], tree.parent, released, around=noisy)[0]
+    for count, known in zip(found, proportions(tree, noisy), strict=True):
+        assert np.isnan(count) if known is None else count == known[0]
+
+
+@given(trees(), st.sampled_from(OUTPUTS), st.data())
+def test_other_expectations_only_change_the_multiple(tree, output, data):
+    noisy, around = (data.draw(counts_of(tree, st.integers(-50, 2000))) for _ in range(2))
+    released = released_by(tree, output)
+    found = unrake(tree.rake(noisy)[None, released], tree.parent, released, around=around)[0]
+    known = proportions(tree, noisy)
+    for parent in range(tree.n_nodes):
+        family = [int(node) for node in np.flatnonzero(tree.parent == parent) if known[node] is not None]
+        multiples = {found[node] * known[node][1] / noisy[node] for node in family if noisy[node]}
+        assert len(multiples) <= 1
+        assert all(multiple >= 1 and multiple == round(multiple) for multiple in multiples)
+
+
+def test_literal_families():
+    parent, all_nodes = [-1, 0, 0, 0], [0, 1, 2, 3]
+    tree = Hierarchy.from_parents(parent)
+    noisy = np.array([[60, 7, 11, -2], [-60, 7, 11, -2], [60, 4, 6, 10], [60, 0, 0, 9], [60, 0, 2, 3]])
+    found = unrake(tree.rake(noisy), parent, all_nodes, around=[20, 5, 7, 8])
+    assert found.tolist() == [[60, 7, 11, -2], [-60, 7, 11, -2], [60, 4, 6, 10], [60, 0, 0, 8], [60, 0, 6, 9]]
+    # Without an expectation, the multiple nearest to the raked values themselves is as good as any.
+    assert unrake(tree.rake(noisy), parent, all_nodes)[2].tolist() == [60, 12, 18, 30]
+
+
+def test_what_holds_no_proportion_is_nan():
+    parent = [-1, 0, 0, 1, 1, 2]
+    tree = Hierarchy.from_parents(parent)
+    nan = math.nan
+    for noisy, expected in [
+        ([9, 4, 5, 1, -2, 7], [9, 4, 5, nan, nan, nan]),  # a sum below zero, and an only child
+        ([9, 4, 5, 2, -2, 7], [9, 4, 5, nan, nan, nan]),  # a sum of zero
+        ([9, 4, 5, 3, 3, 7], [9, 4, 5, nan, nan, nan]),  # equal children
+        ([9, -4, 1, 3, 1, 7], [9, nan, nan, 3, 1, nan]),
+        ([0, 4, 5, 3, 1, 7], [0, nan, nan, nan, nan, nan]),  # nothing to share
+        ([9, 0, 5, 3, 1, 7], [9, 0, 5, nan, nan, nan]),
+    ]:
+        for output in OUTPUTS:
+            released = released_by(tree, output)
+            found = unrake(tree.rake([noisy])[:, released], parent, released, around=noisy)
+            np.testing.assert_array_equal(found, [expected])
+
+
+@pytest.mark.parametrize("output", OUTPUTS)
+@pytest.mark.parametrize(
+    ("fanout", "depth", "mean", "epsilon", "least"),
+    [
+        # Rates 0.904, 0.876, 0.966, 0.984, 0.507 and 0.999 in 20,000 other runs; each limit is 5 or more standard
+        # errors below, so that a seed fails it with probability below 3e-7.
+        (3, 2, 10, 1.0, 0.88),
+        (3, 3, 10, 1.0, 0.85),
+        (3, 3, 30, 1.0, 0.95),
+        (3, 3, 100, 1.0, 0.97),
+        (2, 3, 10, 1.0, 0.48),
+        (10, 3, 100, 0.1, 0.99),
+    ],
+)
+def test_whole_paths_come_back(fanout, depth, mean, epsilon, least, output):
+    tree = Hierarchy.regular(fanout, depth)
+    size = 2_000 if fanout == 10 else 20_000
+    base, noisy, raked = raked_and_noisy(tree, mean, epsilon, size, seed=depth)
+    released, path = released_by(tree, output), tree.path(5)
+    found = unrake(raked[:, released], tree.parent, released, around=base, nodes=path)
+    assert np.mean((found == noisy[:, path]).all(axis=1)) >= least
+
+
+@pytest.mark.parametrize("output", OUTPUTS)
+@pytest.mark.parametrize("families", [(2, 3), (5, 4), (50, 30)])
+def test_counts_of_a_large_country_come_back(families, output):
+    """Shares of 1 in 300 million and more: float64 tells no fractions there, but the sum near the expected one."""
+    rng = np.random.default_rng(4)
+    states, counties = families
+    tree = Hierarchy.from_parents([-1, *[0] * states, *np.repeat(np.arange(1, states + 1), counties)])
+    base = tree.totals(rng.integers(1 + 2 * 10**8 // tree.n_leaves, 4 * 10**8 // tree.n_leaves, tree.n_leaves))
+    noisy = base + TwoTailedGeometric(0.02).sample((300, tree.n_nodes), rng)
+    released = released_by(tree, output)
+    found = unrake(tree.rake(noisy)[:, released], tree.parent, released, around=base)
+    lost = np.isnan(found)
+    assert (found[~lost] == noisy[~lost]).all()
+    assert lost.mean() < 0.01  # a family fails about as often as chance finds a fraction: 1 in 1,000
+
+
+def test_the_raked_value_itself_will_do_where_counts_are_large():
+    tree = Hierarchy.regular(6, 2)
+    _, noisy, raked = raked_and_noisy(tree, 5000, 0.5, 500, seed=1)
+    np.testing.assert_array_equal(unrake(raked, tree.parent, np.arange(tree.n_nodes)), noisy)
+
+
+def test_what_was_never_raked_from_whole_numbers_is_not_recovered():
+    rng = np.random.default_rng(5)
+    tree = Hierarchy.regular(5, 2)
+    shares = rng.normal(100, 10, (500, tree.n_leaves))
+    # A sum near the expected one fits the share of one child always, those of the other four with probability 1e-20.
+    assert np.isnan(unrake(shares, tree.parent, tree.leaves)).all()
+
+
+def test_rounded_tables_are_taken_as_they_are():
+    parent, rounded = [-1, 0, 0, 0], np.array([[3, 5, 9], [2, 4, 6]])
+    assert unrake(rounded, parent, [1, 2, 3], around=[17, 3, 5, 9]).tolist() == [[17, 3, 5, 9], [12, 3, 6, 9]]
+
+
+# How it is asked
+
+
+def test_some_nodes_are_columns_of_all_in_any_order_and_layout():
+    tree = Hierarchy.from_parents(RAGGED)
+    base, _, raked = raked_and_noisy(tree, 40, 1.0, 50, seed=2)
+    leaves = raked[:, tree.leaves]
+    found = unrake(leaves, tree.parent, tree.leaves, around=base)
+    assert np.isfinite(found).all(axis=1).mean() > 0.5
+    nodes = [5, 0, 3, 1]
+    for outputs in (leaves, np.asfortranarray(leaves), leaves[:, :, None], leaves[:, None]):
+        some = unrake(outputs, tree.parent, tree.leaves, around=base, nodes=nodes)
+        np.testing.assert_array_equal(some, found[:, nodes])
+    mixed = tree.leaves[::-1]
+    np.testing.assert_array_equal(unrake(raked[:, mixed], tree.parent, mixed, around=base), found)
+    few = np.append(tree.leaves, 1)  # a level above released too
+    np.testing.assert_array_equal(unrake(raked[:, few], tree.parent, few, around=base), found)
+    assert unrake(leaves[:0], tree.parent, tree.leaves).shape == (0, tree.n_nodes)
+
+
+def test_infinite_outputs_are_not_recovered():
+    outputs = np.array([[math.inf, 1.0, 2.0], [math.inf, -math.inf, 1.0], [math.nan, 1.0, 2.0]])
+    assert np.isnan(unrake(outputs, [-1, 0, 0, 0], [1, 2, 3])).all()
+
+
+def test_the_release_of_rdpc_is_what_is_recovered():
+    tree = Hierarchy.regular(4, 2)
+    counts = np.full(16, 200)
+    released = RDPC(1.0, tree)(counts, 2000, np.random.default_rng(6))
+    found = unrake(released, tree.parent, tree.leaves, around=tree.totals(counts))
+    errors = found - tree.totals(counts)
+    sd = TwoTailedGeometric(1 / 3).variance ** 0.5
+    assert np.isnan(errors).mean() < 0.01
+    # 5 standard errors, of a standard deviation with kurtosis 6 and of a mean: false alarm 1e-5 each for 21 nodes.
+    assert np.abs(np.nanstd(errors, axis=0) / sd - 1).max() < 5 * math.sqrt(5 / (4 * 2000))
+    assert np.abs(np.nanmean(errors, axis=0)).max() < 5 * sd / math.sqrt(2000)
+
+
+# Trees
+
+
+def test_a_tree_knows_its_families():
+    tree = Tree(RAGGED, [7, 2, 4, 5, 6])
+    assert tree.n_nodes == 8
+    assert [family.tolist() for family in tree.children] == [[1, 2], [3, 4], [], [5, 6, 7], [], [], [], []]
+    assert tree.leaves.tolist() == [2, 4, 5, 6, 7]
+    assert tree.level.tolist() == [0, 1, 1, 2, 2, 3, 3, 3]
+    assert tree.totals(np.array([[1, 2, 3, 4, 5]])).tolist() == [[15, 13, 2, 10, 3, 4, 5, 1]]
+    assert tree.totals(np.array([[1, 2, 3, 4, 5]]), [3, 7]).tolist() == [[10, 1]]
+    assert Tree([-1], [0]).totals(np.array([[3], [4]])).tolist() == [[3], [4]]
+
+
+def test_a_released_area_is_not_added_up():
+    tree = Tree([-1, 0, 0, 1, 1], [4, 1, 3, 2])
+    assert tree.totals(np.array([[1.0, 20.0, 3.0, 4.0]])).tolist() == [[24.0, 20.0, 4.0, 3.0, 1.0]]
+
+
+@given(trees(), st.data())
+def test_totals_are_those_of_the_hierarchy(tree, data):
+    counts = data.draw(st.lists(st.integers(0, 1000), min_size=tree.n_leaves, max_size=tree.n_leaves))
+    found = Tree(tree.parent, tree.leaves).totals(np.array([counts]))
+    assert found[0].tolist() == tree.totals(counts).tolist()
+
+
+def test_trees_are_frozen():
+    tree = Tree([-1, 0, 0], [1, 2])
+    with pytest.raises(ValueError, match="read-only"):
+        tree.parent[0] = 1
+
+
+@pytest.mark.parametrize(
+    ("parent", "released", "error", "message"),
+    [
+        ([], [0], ValueError, r"parent must be a filled row of nodes, got shape \(0,\)"),
+        ([[-1]], [0], ValueError, r"parent must be a filled row of nodes, got shape \(1, 1\)"),
+        ([-1.0, 0.0], [1], TypeError, "parent must be integers, got dtype float64"),
+        ([0, 0], [1], ValueError, "parent must be -1 for the root, node 0, got 0"),
+        ([-1, 0, 3, 1], [2, 3], ValueError, "parents must come before their children, got 3 for node 2"),
+        ([-1, 0, -1], [1, 2], ValueError, "parents must come before their children, got -1 for node 2"),
+        ([-1, 0, 0], [1, 3], ValueError, r"released must be nodes of 0\.\.2, got 3"),
+        ([-1, 0, 0], [1, -1], ValueError, r"released must be nodes of 0\.\.2, got -1"),
+        ([-1, 0, 0], [1, 2, 1], ValueError, "released must hold a node once, got node 1 2 times"),
+        ([-1, 0, 0], [0, 2], ValueError, "released must hold every leaf, got no entry for node 1"),
+        ([-1, 0, 0], [1.0, 2.0], TypeError, "released must be integers, got dtype float64"),
+        ([-1, 0, 0], 1, ValueError, r"released must be a filled row of nodes, got shape \(\)"),
+    ],
+)
+def test_what_is_no_tree_is_refused(parent, released, error, message):
+    with pytest.raises(error, match=message):
+        Tree(parent, released)
+
+
+@pytest.mark.parametrize(
+    ("outputs", "keywords", "error", "message"),
+    [
+        (np.ones((2, 3)), {}, ValueError, r"one entry for each of 2 released nodes, got shape \(2, 3\)"),
+        (np.ones(2), {}, ValueError, r"one entry for each of 2 released nodes, got shape \(2,\)"),
+        (np.ones((2, 2), object), {}, TypeError, "outputs must be real numbers, got dtype object"),
+        (np.ones((2, 2)), {"nodes": [3]}, ValueError, r"nodes must be of 0\.\.2, got 3"),
+        (np.ones((2, 2)), {"nodes": [0.5]}, TypeError, "nodes must be integers, got dtype float64"),
+        (np.ones((2, 2)), {"around": [1, 2]}, ValueError, "around must have one entry for each of 3 nodes, got 2"),
+        (np.ones((2, 2)), {"around": [1, 2, math.nan]}, ValueError, "around must be finite"),
+        (np.ones((2, 2)), {"around": ["a"]}, TypeError, "around must be real numbers"),
+    ],
+)
+def test_what_does_not_fit_the_tree_is_refused(outputs, keywords, error, message):
+    with pytest.raises(error, match=message):
+        unrake(outputs, [-1, 0, 0], [1, 2], **keywords)

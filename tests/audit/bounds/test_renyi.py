@@ -1,0 +1,401 @@
+"""Bounds on rho: exact divergences as the truth, coverage at the boundary, and conversions that must fail."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy.special import logsumexp, rel_entr
+from scipy.stats import binom, norm
+
+from audit.bounds import gaussian_lower, rectangle
+from audit.bounds.renyi import _power_limit, discrete_gaussian_lower, renyi_event_lower, renyi_variational_lower
+from audit.exact import LossDistribution, loss_distribution
+
+AUDITS, ALLOWED = 1000, 77  # P[Binomial(1000, 0.05) > 77] < 1e-4: the false alarm of every coverage test here
+CONFIDENCES = st.floats(0.3, 0.999)
+
+
+def counts(most=2000):
+    return st.integers(1, most).flatmap(lambda runs: st.tuples(st.integers(0, runs), st.just(runs)))
+
+
+def allowed(confidence):
+    return binom.isf(1e-4, AUDITS, 1 - confidence)
+
+
+def gaussian_laws(rho, shift=1):
+    """Values, the law of discrete Gaussian noise and that of its shift, and the logarithm of their ratio."""
+    reach = math.ceil(10 / math.sqrt(2 * rho)) + shift + 2
+    x = np.arange(-reach, reach + 1)
+    laws = [np.exp(-rho * (x - at) ** 2 - logsumexp(-rho * x.astype(float) ** 2)) for at in (0, shift)]
+    return x, laws[0] / laws[0].sum(), laws[1] / laws[1].sum(), rho * shift * (2 * x - shift)
+
+
+def clipped(rho, shift=1, deviations=2.5):
+    """The score that the variational bound is meant for, and its counts' laws: distinct values only."""
+    _, on_x, on_y, ratio = gaussian_laws(rho, shift)
+    limit = deviations * math.sqrt(2 * rho) * shift
+    values, which = np.unique(np.clip(ratio, -limit, limit), return_inverse=True)
+    return values, np.bincount(which, on_y), np.bincount(which, on_x)
+
+
+def worst_rho(p, q):
+    """Divergence over order of two coins, both directions, by the library of exact losses."""
+    both = [loss_distribution([p, 1 - p], [q, 1 - q]), loss_distribution([q, 1 - q], [p, 1 - p])]
+    return max(law.renyi(order) / order for law in both for order in (1.0, 1.3, 2.0, 3.0, 7.0, 20.0))
+
+
+# Known truth
+
+
+def test_the_exact_law_of_the_noise_is_the_one_that_the_tests_assume():
+    _, on_x, on_y, ratio = gaussian_laws(0.5)
+    exact = LossDistribution(ratio.astype(float), np.log(on_y))
+    assert exact.renyi(2.0) / 2 == pytest.approx(0.5, rel=1e-9)
+    assert on_x @ np.exp(ratio) == pytest.approx(1, abs=1e-9)
+
+
+def test_many_runs_of_one_event_reach_its_divergence():
+    p, q, runs = 0.3, 0.1, 10**9
+    found = renyi_event_lower(int(p * runs), runs, int(q * runs), runs, confidence=0.95)
+    assert worst_rho(p, q) * 0.999 < found < worst_rho(p, q) * 1.01  # the grid of orders here is coarser than there
+    # The other direction counts as well: nearly always against often.
+    often = renyi_event_lower(990, 1000, 900, 1000, confidence=0.5)
+    low, high = map(float, rectangle(990, 1000, 900, 1000, confidence=0.5))
+    forth = [loss_distribution([low, 1 - low], [high, 1 - high]).renyi(a) / a for a in (1.0, 1.5, 2.0, 4.0, 9.0)]
+    back = [loss_distribution([high, 1 - high], [low, 1 - low]).renyi(a) / a for a in (1.0, 1.5, 2.0, 4.0, 9.0)]
+    assert max(forth) < max(back) <= often
+
+
+@pytest.mark.parametrize("seen", [(692, 1000, 309, 1000), (60, 1000, 10, 1000), (1000, 1000, 0, 1000)])
+def test_the_event_bound_is_the_divergence_at_the_corner(seen):
+    low, high = map(float, rectangle(*seen, confidence=0.95))
+    found = renyi_event_lower(*seen, confidence=0.95)
+    assert worst_rho(low, high) <= found + 1e-12
+    assert found <= worst_rho(low, high) * 1.1
+
+
+def test_a_threshold_carries_two_thirds_of_a_discrete_gaussian():
+    x, on_x, on_y, _ = gaussian_laws(0.005)
+    runs = 10**8
+    p, q = on_y[x >= 1].sum(), on_x[x >= 1].sum()
+    found = renyi_event_lower(int(p * runs), runs, int(q * runs), runs, confidence=0.95)
+    assert found / 0.005 == pytest.approx(2 / math.pi, abs=0.01)
+
+
+@pytest.mark.parametrize("order", [1.0, 1.0 + 1e-9, 1.5, 2.0, 5.0])
+def test_the_variational_formula_is_tight_at_the_likelihood_ratio(order):
+    """With 1e14 runs limits are means: the formula is the divergence at the exact score and below it at any other."""
+    p, q = np.array([0.5, 0.3, 0.2]), np.array([0.25, 0.25, 0.5])
+    runs = 1e14
+    truth = loss_distribution(p, q).renyi(order) / order
+    exact = renyi_variational_lower(np.log(p / q), p * runs, q * runs, order=order, confidence=0.95)
+    assert exact == pytest.approx(truth, rel=1e-5)
+    assert exact < truth
+    for other in (2 * np.log(p / q), [1.0, 0.0, -1.0], np.log(p / q) * [1.3, 1, 1]):
+        assert renyi_variational_lower(other, p * runs, q * runs, order=order, confidence=0.95) < truth * 0.999
+
+
+def test_the_empirical_bernstein_limits_term_by_term():
+    values, on_y, on_x = [0.0, 0.5, 1.0], [20, 30, 150], [100, 60, 40]
+    y, x = np.repeat(values, on_y), np.exp(np.repeat(values, on_x))
+    term = math.log(2 / 0.05)  # confidence 0.9, an error of 0.05 each
+
+    def error(sample, spread):
+        return math.sqrt(2 * sample.var(ddof=1) * term / 200) + 7 * spread * term / (3 * 199)
+
+    literal = y.mean() - error(y, 1.0) - math.log(x.mean() + error(x, math.e - 1))
+    assert renyi_variational_lower(values, on_y, on_x, order=1.0, confidence=0.9) == pytest.approx(literal, rel=1e-12)
+    y, x = np.exp(np.repeat(values, on_y)), np.exp(2 * np.repeat(values, on_x))
+    literal = math.log(y.mean() - error(y, math.e - 1)) - math.log(x.mean() + error(x, math.e**2 - 1)) / 2
+    assert renyi_variational_lower(values, on_y, on_x, order=2.0, confidence=0.9) == pytest.approx(literal, rel=1e-12)
+
+
+@pytest.mark.parametrize(
+    ("rho", "runs", "reaches"), [(0.5, 70_000, 0.92), (0.1, 100_000, 0.89), (0.005, 100_000, 0.55)]
+)
+def test_the_variational_bound_reaches_the_reference(rho, runs, reaches):
+    values, on_y, on_x = clipped(rho)
+    rng = np.random.default_rng(201)
+    seen = zip(rng.multinomial(runs, on_y, 100), rng.multinomial(runs, on_x, 100), strict=True)
+    found = [renyi_variational_lower(values, y, x, order=1.0, confidence=0.95) for y, x in seen]
+    assert np.median(found) > reaches * rho  # medians are 0.940, 0.908 and 0.614, their standard errors below 0.01
+
+
+def test_a_gaussian_bound_is_no_rho():
+    """Noise that keeps rho 0.5 exactly: the family's own bound respects it, a bound on mu turned into rho does not."""
+    x, on_x, on_y, _ = gaussian_laws(0.5)
+    rng, runs, audits = np.random.default_rng(202), 100_000, 200
+    y = rng.binomial(runs, on_y[x >= 1].sum(), audits)
+    x = rng.binomial(runs, on_x[x >= 1].sum(), audits)
+    family = np.array(
+        [
+            discrete_gaussian_lower(a, runs, b, runs, confidence=0.95)
+            for a, b in zip(y.tolist(), x.tolist(), strict=True)
+        ]
+    )
+    assert (family > 0.5).sum() <= 23  # 5% of 200, false alarm 1e-4
+    assert np.median(family) == pytest.approx(0.974 * 0.5, abs=0.005)
+    converted = gaussian_lower(y, runs, x, runs, confidence=0.95) ** 2 / 2
+    assert (converted > 0.5).sum() > 0.99 * audits
+    event = [renyi_event_lower(a, runs, b, runs, confidence=0.95) for a, b in zip(y.tolist(), x.tolist(), strict=True)]
+    assert max(event) < 0.5
+
+
+def test_power_is_the_neyman_pearson_curve():
+    """Against the law itself: best events by sorting outputs by their ratio, not by knowing that they are tails."""
+    for rho, shift in ((0.5, 1), (3.0, 1), (0.02, 5)):
+        _, on_x, on_y, ratio = gaussian_laws(rho, shift)
+        order = np.argsort(-ratio)
+        q, p = np.cumsum(on_x[order]), np.cumsum(on_y[order])
+        for level in (1e-6, 0.01, 0.3, 0.7, 0.999):
+            assert _power_limit(level, rho, rho, shift) == pytest.approx(np.interp(level, q, p), rel=1e-6)
+
+
+def test_power_may_fall_as_noise_shrinks_and_the_bound_knows():
+    level = 1e-12
+    rho = np.linspace(1.5, 2.0, 101)
+    power = np.array([_power_limit(level, r, r, 1) for r in rho])
+    assert (power / np.maximum.accumulate(power)).min() < 0.9
+    for k in range(0, 100, 10):  # no noise in a range has more power than its limit
+        assert power[k : k + 11].max() <= _power_limit(level, rho[k], rho[min(k + 10, 100)], 1)
+
+
+@pytest.mark.parametrize(
+    ("seen", "distance"),
+    [((6995, 10_000, 3005, 10_000), 1), ((70, 10_000, 10, 10_000), 1), ((300, 500, 100, 500), 20), ((9, 9, 0, 9), 3)],
+)
+def test_the_family_bound_is_the_least_rho_that_reaches_the_corner(seen, distance):
+    low, high = map(float, rectangle(*seen, confidence=0.95))
+    found = discrete_gaussian_lower(*seen, confidence=0.95, distance=distance)
+    above = found * (1 + 1e-4)
+    assert _power_limit(high, above, above, distance) >= low
+    smaller = np.geomspace(found / 50, found * (1 - 1e-9), 300)
+    assert max(_power_limit(high, rho, rho, distance) for rho in smaller) < low
+
+
+def test_coarse_noise_is_nearly_gaussian():
+    seen = (300, 500, 100, 500)
+    mu = float(gaussian_lower(*seen, confidence=0.95))
+    assert discrete_gaussian_lower(*seen, confidence=0.95, distance=50) == pytest.approx((mu / 50) ** 2 / 2, rel=1e-3)
+
+
+# Coverage; the fewest misses that would be suspicious are the 78th, at a false alarm of 1e-4
+
+
+def test_the_limit_of_misses():
+    assert allowed(0.95) == ALLOWED
+    assert allowed(0.8) == 248
+
+
+@pytest.mark.parametrize(
+    ("p", "q"),
+    [
+        (0.7, 0.3),
+        (0.02, 0.005),
+        pytest.param(0.99, 0.9, marks=pytest.mark.slow),
+        pytest.param(0.51, 0.5, marks=pytest.mark.slow),
+    ],
+)
+def test_the_event_bound_covers_two_coins(p, q):
+    """A mechanism whose output is the event, so that its divergence is the boundary."""
+    rng, runs = np.random.default_rng(203), 1000
+    truth = renyi_event_lower(int(p * 1e12), 10**12, int(q * 1e12), 10**12, confidence=0.5)
+    y, x = rng.binomial(runs, p, AUDITS).tolist(), rng.binomial(runs, q, AUDITS).tolist()
+    for confidence in (0.95, 0.8):
+        seen = zip(y, x, strict=True)
+        found = np.array([renyi_event_lower(a, runs, b, runs, confidence=confidence) for a, b in seen])
+        assert (found > truth).sum() <= allowed(confidence)
+    rate_y, rate_x = np.array(y) / runs, np.array(x) / runs
+    plug_in = rel_entr(rate_y, rate_x) + rel_entr(1 - rate_y, 1 - rate_x)
+    assert (plug_in > rel_entr(p, q) + rel_entr(1 - p, 1 - q)).sum() > 5 * ALLOWED  # the estimate is no bound
+
+
+@pytest.mark.parametrize(("rho", "order", "runs"), [(0.5, 1.0, 1000), (0.5, 2.0, 1000), (0.05, 1.2, 20_000)])
+def test_the_variational_bound_covers_the_discrete_gaussian(rho, order, runs):
+    values, on_y, on_x = clipped(rho)
+    rng = np.random.default_rng(204)
+    y, x = rng.multinomial(runs, on_y, AUDITS), rng.multinomial(runs, on_x, AUDITS)
+    reached = float(LossDistribution(*_exact(rho)).renyi(order)) / order
+    assert reached <= rho * (1 + 1e-12)
+    for confidence in (0.95, 0.5):
+        seen = zip(y, x, strict=True)
+        found = [renyi_variational_lower(values, a, b, order=order, confidence=confidence) for a, b in seen]
+        assert (np.array(found) > reached).sum() <= allowed(confidence)
+    assert np.median(found) > 0.3 * rho
+    # Means in place of limits are no bound, not even of what the clipped score can show.
+    plug_in = variational(values, y / runs, x / runs, order)
+    assert (plug_in > variational(values, on_y, on_x, order)).sum() > 5 * ALLOWED
+
+
+def variational(values, p, q, order):
+    above = np.log(q @ np.exp(order * values)) / order
+    return (p @ values if order == 1 else np.log(p @ np.exp((order - 1) * values)) / (order - 1)) - above
+
+
+def _exact(rho):
+    _, _, on_y, ratio = gaussian_laws(rho)
+    return ratio.astype(float), np.log(on_y)
+
+
+def test_a_score_fitted_to_the_same_runs_is_no_score():
+    """No loss at all, 200 outputs, and the ratio of their frequencies as the score."""
+    rng, law = np.random.default_rng(205), np.full(200, 1 / 200)
+    y, x = rng.multinomial(1000, law, (2, 100)), rng.multinomial(1000, law, (2, 100))
+    same, held_out = 0, 0
+    for k in range(100):
+        score = np.clip(np.log((y[0, k] + 1) / (x[0, k] + 1)), -2, 2)
+        same += renyi_variational_lower(score, y[0, k], x[0, k], order=1.0, confidence=0.95) > 0
+        held_out += renyi_variational_lower(score, y[1, k], x[1, k], order=1.0, confidence=0.95) > 0
+    assert same > 90
+    assert held_out <= 15  # of 100, false alarm 1e-4
+
+
+@pytest.mark.parametrize(("rho", "at", "runs", "shift"), [(0.5, 1, 2000, 1), (2.0, 2, 5000, 1), (0.005, 10, 500, 20)])
+def test_the_family_bound_covers_the_discrete_gaussian(rho, at, runs, shift):
+    x, on_x, on_y, _ = gaussian_laws(rho, shift)
+    rng = np.random.default_rng(206)
+    y = rng.binomial(runs, on_y[x >= at].sum(), AUDITS)
+    x = rng.binomial(runs, on_x[x >= at].sum(), AUDITS)
+    for confidence in (0.95, 0.8):
+        low, high = rectangle(y, runs, x, runs, confidence=confidence)
+        above = low > [_power_limit(q, rho, rho, shift) for q in high]  # without that, rho itself reaches the corner
+        assert above.sum() <= allowed(confidence)
+    some = np.concatenate([np.flatnonzero(above)[:20], np.arange(20)])
+    found = [
+        discrete_gaussian_lower(a, runs, b, runs, confidence=0.8, distance=shift)
+        for a, b in zip(y[some].tolist(), x[some].tolist(), strict=True)
+    ]
+    assert ((np.array(found) > rho) <= above[some]).all()
+    assert 0.5 * rho < np.median(found[20:]) < rho
+
+
+def test_the_best_of_many_events_is_no_bound():
+    """No loss at all, and the best of 2,000 events counted on the same runs."""
+    rng = np.random.default_rng(207)
+    y, x = rng.binomial(200, 0.5, (100, 2000)), rng.binomial(200, 0.5, (100, 2000))
+    best = (y - x).argmax(axis=1)
+
+    def shown(event):
+        runs = zip(y[np.arange(100), event].tolist(), x[np.arange(100), event].tolist(), strict=True)
+        return sum(renyi_event_lower(a, 200, b, 200, confidence=0.95) > 0 for a, b in runs)
+
+    assert shown(best) > 90
+    assert shown(0) <= 15  # of 100, false alarm 1e-4
+
+
+# Properties
+
+
+@given(counts(), counts(), CONFIDENCES)
+def test_the_event_bound_is_ordered(on_y, on_x, confidence):
+    found = renyi_event_lower(*on_y, *on_x, confidence=confidence)
+    assert 0 <= found < math.inf
+    if on_y[0] < on_y[1]:
+        assert renyi_event_lower(on_y[0] + 1, on_y[1], *on_x, confidence=confidence) >= found - 1e-12
+    if on_x[0] < on_x[1]:
+        assert renyi_event_lower(*on_y, on_x[0] + 1, on_x[1], confidence=confidence) <= found + 1e-12
+    # The event not happening carries the same.
+    mirrored = renyi_event_lower(on_x[1] - on_x[0], on_x[1], on_y[1] - on_y[0], on_y[1], confidence=confidence)
+    assert mirrored == pytest.approx(found, rel=1e-9, abs=1e-12)
+
+
+@given(
+    st.lists(st.tuples(st.floats(-3, 3), st.integers(0, 500), st.integers(0, 500)), min_size=1, max_size=8),
+    st.floats(1, 8),
+    CONFIDENCES,
+    st.floats(-5, 5),
+)
+def test_the_variational_bound_is_finite_and_knows_no_origin(seen, order, confidence, moved):
+    values, on_y, on_x = map(list, zip(*seen, strict=True))
+    found = renyi_variational_lower(values, on_y, on_x, order=order, confidence=confidence)
+    assert 0 <= found < math.inf
+    shifted = renyi_variational_lower([v + moved for v in values], on_y, on_x, order=order, confidence=confidence)
+    assert shifted == pytest.approx(found, rel=1e-6, abs=1e-9)
+    merged = renyi_variational_lower(
+        values * 2, on_y + [0] * len(values), [0] * len(values) + on_x, order=order, confidence=confidence
+    )
+    assert merged == pytest.approx(found, rel=1e-9, abs=1e-12)
+    wider = renyi_variational_lower([*values, 9.0], [*on_y, 0], [*on_x, 0], order=order, confidence=confidence)
+    assert wider <= found + 1e-9  # a greater range that was possible costs
+
+
+@settings(max_examples=40)
+@given(counts(500), counts(500), st.sampled_from([1, 4]))
+def test_the_family_bound_is_ordered(on_y, on_x, distance):
+    found = discrete_gaussian_lower(*on_y, *on_x, confidence=0.95, distance=distance)
+    assert 0 <= found < math.inf
+    if on_y[0] < on_y[1]:
+        more = discrete_gaussian_lower(on_y[0] + 1, on_y[1], *on_x, confidence=0.95, distance=distance)
+        assert more >= found * (1 - 1e-4)
+    # What any mechanism shows, this family shows.
+    assert found * distance**2 >= renyi_event_lower(*on_y, *on_x, confidence=0.95) * (1 - 1e-4) - 1e-6 * distance**2
+
+
+# Edges and refusals
+
+
+def test_nothing_seen_shows_nothing():
+    for bound in (renyi_event_lower, discrete_gaussian_lower):
+        assert bound(0, 0, 0, 0, confidence=0.95) == 0
+        assert bound(50, 100, 50, 100, confidence=0.95) == 0
+        assert bound(0, 100, 100, 100, confidence=0.95) == 0
+        assert 5 < bound(10**6, 10**6, 0, 10**6, confidence=0.95) < 15
+    assert discrete_gaussian_lower(501_000, 10**6, 499_000, 10**6, confidence=0.95) == 0  # too little to be told
+    assert renyi_event_lower(501_000, 10**6, 499_000, 10**6, confidence=0.95) > 0
+    assert renyi_variational_lower([0.0], [10], [10], order=1.0, confidence=0.95) == 0
+    assert renyi_variational_lower([0.0, 1.0], [0, 0], [0, 0], order=2.0, confidence=0.95) == 0
+    assert renyi_variational_lower([0.0, 1.0], [0, 1], [1, 0], order=1.0, confidence=0.95) == 0
+    assert renyi_variational_lower([-1e4, 0.0], [50, 50], [100, 0], order=2.0, confidence=0.95) == 0  # underflows
+
+
+@pytest.mark.parametrize("confidence", [0, 1, -0.5, 95, math.nan])
+def test_confidence_is_strictly_between_0_and_1(confidence):
+    for bound in (renyi_event_lower, discrete_gaussian_lower):
+        with pytest.raises(ValueError, match=r"confidence must be in \(0, 1\), got"):
+            bound(1, 2, 1, 2, confidence=confidence)
+    with pytest.raises(ValueError, match=r"confidence must be in \(0, 1\), got"):
+        renyi_variational_lower([0, 1], [1, 2], [2, 1], order=1, confidence=confidence)
+
+
+def test_events_are_between_none_and_all():
+    for bound in (renyi_event_lower, discrete_gaussian_lower):
+        with pytest.raises(ValueError, match="events must be between 0 and the number of runs, got 3 of 2"):
+            bound(3, 2, 1, 2, confidence=0.9)
+        with pytest.raises(ValueError, match="events must be between 0 and the number of runs, got 3 of 2"):
+            bound(1, 2, 3, 2, confidence=0.9)
+
+
+@pytest.mark.parametrize("distance", [0, -1, 1.5, math.nan])
+def test_a_distance_is_whole(distance):
+    with pytest.raises(ValueError, match="distance must be a whole number of at least 1, got"):
+        discrete_gaussian_lower(1, 2, 1, 2, confidence=0.9, distance=distance)
+
+
+def test_the_variational_bound_refuses_other_numbers():
+    def bound(values=(0.0, 1.0), y=(1, 2), x=(2, 1), order=1.0):
+        return renyi_variational_lower(values, y, x, order=order, confidence=0.9)
+
+    for values, y in (((0.0,), (1, 2)), ((), ()), (0.0, 1), (((0.0, 1.0),), ((1, 2),)), ((0.0, 1.0), (1, 2, 3))):
+        with pytest.raises(ValueError, match=r"values, counts_y and counts_x must share one shape \(m,\)"):
+            bound(values, y, y if len(np.shape(y)) != 1 or len(y) < 2 else (2, 1))
+    for value in (math.nan, math.inf):
+        with pytest.raises(ValueError, match="values must be finite, got"):
+            bound(values=(0.0, value))
+    for count in (-1, 0.5, math.nan, math.inf):
+        with pytest.raises(ValueError, match="counts must be whole numbers, 0 or more, got"):
+            bound(y=(1, count))
+        with pytest.raises(ValueError, match="counts must be whole numbers, 0 or more, got"):
+            bound(x=(count, 1))
+    for order in (0.5, 0, math.inf, math.nan):
+        with pytest.raises(ValueError, match="order must be 1 or more and finite, got"):
+            bound(order=order)
+
+
+def test_gaussian_tails_agree_with_the_normal_law():
+    x, on_x, _, _ = gaussian_laws(1e-4)
+    assert on_x[x >= 71].sum() == pytest.approx(norm.sf(70.5 / math.sqrt(5000)), rel=1e-3)

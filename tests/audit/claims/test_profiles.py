@@ -1,0 +1,174 @@
+from __future__ import annotations
+
+import math
+
+import dp_accounting
+import numpy as np
+import pytest
+from dp_accounting.rdp.rdp_privacy_accountant import compute_delta, compute_epsilon
+from hypothesis import given
+from hypothesis import strategies as st
+from scipy.integrate import quad
+
+from audit.claims.profiles import gaussian_log_delta, invert, zcdp_log_delta
+
+RHOS = [1e-12, 1e-6, 0.01, 0.5, 2.5562, 30.0, 1e3, 1e6]
+MUS = [1e-14, 1e-9, 0.9e-5, 1.1e-5, 1e-3, 0.3, 1.0, 7.0, 100.0, 1e3]
+
+
+def powers(low, high):
+    return st.floats(low, high).map(lambda exponent: 10.0**exponent)
+
+
+def conversion(rho, epsilon, above):
+    """Log of delta by the Renyi orders ``1 + above``."""
+    return above * ((1 + above) * rho - epsilon - np.log1p(1 / above)) - np.log1p(above)
+
+
+def mixture(mu, epsilon):
+    """Log of delta as the integral of ``1 - exp(epsilon - loss)`` over the positive part: no difference of tails."""
+    near = epsilon / mu - mu / 2
+
+    def density(step):
+        return math.exp(-step * step / 2 - near * step) * -math.expm1(-mu * step)
+
+    if near >= 0:
+        return math.log(quad(density, 0, 40 / (1 + near), epsabs=0, epsrel=1e-12)[0] / math.sqrt(2 * math.pi)) - (
+            near * near / 2
+        )
+    total, _ = quad(
+        lambda z: math.exp(-z * z / 2) * -math.expm1(-mu * (z - near)), max(near, -40), 40, epsabs=0, epsrel=1e-12
+    )
+    return math.log(total / math.sqrt(2 * math.pi))
+
+
+# Zero-concentrated privacy
+
+
+@pytest.mark.parametrize("rho", RHOS)
+@pytest.mark.parametrize("deviations", [-2, 0, 0.3, 2, 10, 30])
+def test_no_order_does_better_than_the_best(rho, deviations):
+    epsilon = max(0.0, rho + deviations * math.sqrt(rho))
+    best = zcdp_log_delta(rho, epsilon)
+    largest = epsilon / rho + 2 / math.sqrt(rho)
+    others = conversion(rho, epsilon, largest * np.geomspace(1e-24, 1, 20_001))
+    assert np.argmin(others) < others.size - 1
+    assert -1e-12 <= (others.min() - best) / max(1, abs(best)) < 1e-5
+
+
+@pytest.mark.parametrize("rho", [1e-3, 0.1, 2.5562, 50.0])
+@pytest.mark.parametrize("delta", [1e-3, 1e-10, 1e-100])
+def test_zero_concentration_agrees_with_dp_accounting(rho, delta):
+    orders = 1.01 + np.geomspace(1e-3, 1e3 / math.sqrt(rho), 5001)
+    theirs, _ = compute_epsilon(orders, rho * orders, delta)
+    ours = invert(lambda epsilon: zcdp_log_delta(rho, epsilon), delta)
+    assert ours == pytest.approx(theirs, rel=1e-5)
+    assert ours <= theirs * (1 + 1e-12)  # their orders are on a grid
+    reached, _ = compute_delta(orders, rho * orders, theirs)
+    assert math.exp(zcdp_log_delta(rho, theirs)) == pytest.approx(reached, rel=1e-3)
+
+
+def test_by_the_kullback_leibler_divergence_a_small_epsilon_has_a_smaller_delta():
+    """The conversion by Renyi orders is not the smallest that holds: Pinsker's inequality is below it at 0."""
+    assert math.exp(zcdp_log_delta(0.01, 0.0)) == pytest.approx(math.sqrt(2 * 0.01 / math.e), rel=0.02)
+    assert math.exp(zcdp_log_delta(0.01, 0.0)) > math.sqrt(0.01 / 2)
+
+
+@given(powers(-12, 6), st.floats(-3, 100))
+def test_zero_concentration_is_between_the_gaussian_and_the_chernoff_bound(rho, deviations):
+    """Gaussian noise keeps the promise, so its delta is below; one order that is not the best gives a larger one."""
+    epsilon = max(0.0, rho + deviations * math.sqrt(rho))
+    ours = zcdp_log_delta(rho, epsilon)
+    assert ours <= 0
+    assert ours >= gaussian_log_delta(math.sqrt(2 * rho), epsilon) - 1e-9 * max(1, abs(ours))
+    if epsilon > rho:
+        assert ours <= -((epsilon - rho) ** 2) / (4 * rho) + 1e-9 * max(1, abs(ours))
+
+
+def test_half_of_the_rho_would_not_cover_gaussian_noise():
+    gaps = [zcdp_log_delta(0.25, epsilon) - gaussian_log_delta(1.0, epsilon) for epsilon in np.linspace(0, 8, 33)]
+    assert min(gaps) < -1
+
+
+@pytest.mark.parametrize(
+    ("rho", "epsilon", "log_delta"),
+    [
+        (0.5, 1e18, -math.inf),
+        (1.0, 1.7e308, -math.inf),
+        (5e-324, 1.0, -math.inf),
+        (1e4, 0.0, 0.0),
+        (1e300, 1.0, 0.0),
+        (1.7e308, 1.0, 0.0),
+    ],
+)
+def test_extreme_concentration_promises_all_or_nothing(rho, epsilon, log_delta):
+    assert zcdp_log_delta(rho, epsilon) == log_delta
+
+
+# Gaussian privacy
+
+
+@pytest.mark.parametrize("mu", MUS)
+@pytest.mark.parametrize("near", [-9, -1, -1e-3, 0, 1e-3, 0.5, 3, 10, 30])
+def test_the_gaussian_profile_is_the_integral_of_the_loss(mu, near):
+    epsilon = mu * max(near + mu / 2, 0.0)
+    expected = mixture(mu, epsilon)
+    # A relative error of delta: the largest is where the difference of two Mills ratios begins, at mu = 1e-5.
+    assert gaussian_log_delta(mu, epsilon) == pytest.approx(expected, abs=1e-9 if 1e-5 < mu < 1e-3 else 2e-11)
+
+
+@pytest.mark.parametrize("mu", [0.05, 0.3, 1.0, 5.0, 20.0])
+@pytest.mark.parametrize("delta", [0.1, 1e-5, 1e-15])
+def test_the_gaussian_profile_agrees_with_dp_accounting(mu, delta):
+    theirs = dp_accounting.get_epsilon_gaussian(1 / mu, delta)
+    assert invert(lambda epsilon: gaussian_log_delta(mu, epsilon), delta) == pytest.approx(theirs, rel=1e-11, abs=1e-11)
+
+
+@given(powers(-17, 3))
+def test_at_zero_the_gaussian_delta_is_the_total_variation(mu):
+    assert gaussian_log_delta(mu, 0.0) == pytest.approx(math.log(math.erf(mu / math.sqrt(8))), abs=1e-10)
+
+
+@pytest.mark.parametrize("epsilon", [0.0, 1e-9, 5e-6, 2e-5, 1e-4])
+def test_the_two_ways_to_subtract_mills_ratios_meet(epsilon):
+    below, above = math.nextafter(1e-5, 0), 1e-5
+    assert gaussian_log_delta(below, epsilon) == pytest.approx(gaussian_log_delta(above, epsilon), abs=1e-8)
+
+
+@pytest.mark.parametrize(
+    ("mu", "epsilon", "log_delta"),
+    [
+        (1.0, 1e200, -math.inf),
+        (1e-200, 1e200, -math.inf),
+        (1e-12, 1.0, -math.inf),
+        (1e200, 1.0, 0.0),
+        (1e12, 4.9e23, 0.0),
+        (1e12, 5e23, math.log(0.5)),
+        (1e150, 1e306, -math.inf),
+    ],
+)
+def test_extreme_separations_promise_all_or_nothing(mu, epsilon, log_delta):
+    assert gaussian_log_delta(mu, epsilon) == pytest.approx(log_delta, abs=1e-11)
+
+
+# Inversion
+
+
+@given(powers(-300, 300), powers(-300, 0))
+def test_an_exponential_profile_is_inverted_at_any_scale(scale, delta):
+    found = invert(lambda epsilon: -epsilon / scale, delta)
+    if delta < 1:
+        assert found == pytest.approx(-scale * math.log(delta), rel=1e-9)
+    else:
+        assert found == 0
+
+
+def test_a_jump_is_found_from_either_side():
+    assert invert(lambda epsilon: 0.0 if epsilon < 3 else -math.inf, 0.5) == pytest.approx(3, rel=1e-13)
+    assert invert(lambda epsilon: 0.0 if epsilon < 1e-9 else -1e9, 0.5) == pytest.approx(1e-9, rel=1e-13)
+
+
+def test_what_no_epsilon_bounds_is_infinite():
+    assert invert(lambda epsilon: -0.1, 0.5) == math.inf
+    assert invert(lambda epsilon: gaussian_log_delta(1e200, epsilon), 0.5) == math.inf
+    assert invert(lambda epsilon: -1.0, 0.5) == 0

@@ -1,0 +1,126 @@
+"""``plaudit plan``: what it promises is what the functions say, and what is wrong is one line."""
+
+from __future__ import annotations
+
+import json
+import math
+from pathlib import Path
+
+import pytest
+import typer
+from matplotlib.figure import Figure
+from typer.testing import CliRunner
+
+from audit.claims import ZCDP, ApproxDP, GaussianDP, PureDP
+from audit.cli.plan import plan
+from audit.planning import OutOfReachError, plan_power, plan_size, plan_violation
+
+VIOLATIONS = [1.05, 1.1, 1.2, 1.5, 2.0]
+
+
+def planned(capsys, claim, *, code=0, **options):
+    assert plan(claim, **options) == code
+    return capsys.readouterr().out
+
+
+def rows_of(said):
+    return [" ".join(line.split()) for line in said.splitlines()]
+
+
+def test_runs_for_each_violation(capsys):
+    """The same numbers as the function, in JSON and on a terminal."""
+    found = json.loads(planned(capsys, "pure:1", violation=1.3, seconds_per_run=0.5, as_json=True))
+    assert [row["violation"] for row in found["rows"]] == sorted([*VIOLATIONS, 1.3])
+    for row in found["rows"]:
+        assert row["runs"] == plan_size(PureDP(1.0), violation=row["violation"])
+        assert row["epsilon"] == pytest.approx(row["violation"])
+        assert row["seconds"] == row["runs"] / 2
+    said = rows_of(planned(capsys, "pure:1", violation=1.3))
+    assert f"epsilon 1.3 1.3 {plan_size(PureDP(1.0), violation=1.3):,}" in said
+
+
+def test_options_reach_the_plan(capsys):
+    options = {"power": 0.9, "confidence": 0.99, "distance": 3, "selection": 0.0}
+    told = {"violation": 1.5, "relation": "replace_one", "as_json": True}
+    found = json.loads(planned(capsys, "approx:0.3,1e-5", **told, **options))
+    (row,) = [row for row in found["rows"] if row["violation"] == 1.5]
+    assert row["runs"] == plan_size(ApproxDP(0.3, 1e-5, "replace_one"), violation=1.5, **options)
+
+
+def test_what_so_many_runs_would_have_seen(capsys):
+    found = json.loads(planned(capsys, "pure:1", runs=2000, violation=1.3, as_json=True))
+    assert found["smallest_violation"] == plan_violation(PureDP(1.0), 2000)
+    for row in found["rows"]:
+        assert row["power"] == plan_power(PureDP(1.0), 2000, violation=row["violation"])
+    power = 100 * plan_power(PureDP(1.0), 2000, violation=1.3)
+    assert f"epsilon 1.3 1.3 {power:.1f}%" in rows_of(planned(capsys, "pure:1", runs=2000, violation=1.3))
+
+
+def test_what_nobody_sees_is_a_row(capsys):
+    """A million canaries cannot tell 0.01 from 0.0105; thirty runs never refute epsilon 6."""
+    with pytest.raises(OutOfReachError):
+        plan_size(PureDP(0.01), violation=1.05, design="one_run")
+    said = rows_of(planned(capsys, "pure:0.01", violation=9.0, design="one_run"))
+    assert "epsilon 0.0105 1.05 out of reach" in said
+    assert f"epsilon 0.09 9 {plan_size(PureDP(0.01), violation=9.0, design='one_run'):,}" in said
+    found = json.loads(planned(capsys, "pure:6", runs=30, as_json=True, code=3))
+    assert found["smallest_violation"] == "inf"
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("text", "claim"), [("zcdp:0.5", ZCDP(0.5)), ("gaussian:1", GaussianDP(1.0))])
+def test_families_that_are_rehearsed(capsys, text, claim):
+    found = json.loads(planned(capsys, text, as_json=True))
+    assert [row["violation"] for row in found["rows"]] == VIOLATIONS
+    assert [row["runs"] for row in found["rows"]] == [plan_size(claim, violation=worse) for worse in VIOLATIONS]
+
+
+def test_a_figure_is_drawn_from_the_plan(tmp_path, capsys, monkeypatch):
+    figures = []
+    monkeypatch.setattr(Figure, "savefig", lambda self, path, **_: (figures.append(self), path.write_text("drawn")))
+    planned(capsys, "pure:1", out=tmp_path / "new" / "plan.SVG")
+    assert [path.name for path in (tmp_path / "new").iterdir()] == ["plan.SVG"]
+    ((curve,),) = [ax.get_lines() for ax in figures[0].axes]
+    assert curve.get_xdata() == pytest.approx([worse - 1 for worse in VIOLATIONS])
+    assert list(curve.get_ydata()) == [plan_size(PureDP(1.0), violation=worse) for worse in VIOLATIONS]
+
+
+@pytest.mark.parametrize(
+    ("claim", "options", "rule"),
+    [
+        ("pure:1", {"violation": 1.0}, "violation must be more than 1 and finite, got 1.0"),
+        ("pure:1", {"violation": math.nan}, "violation must be more than 1 and finite, got nan"),
+        ("pure:1", {"power": 1.0}, r"power must be in \(0, 1\), got 1.0"),
+        ("pure:1", {"confidence": 1.0}, "confidence must be in"),
+        ("pure:1", {"design": "dice\x1b"}, r"design must be one of .*, got 'dice\\x1b'"),
+        ("pure:1", {"relation": "friends"}, "friends"),
+        ("pure", {}, "a claim is written pure:EPSILON or"),
+        ("pure:1", {"runs": 5}, "size must be .*got 5"),
+        ("pure:1", {"seconds_per_run": 0.0}, "seconds-per-run must be positive"),
+        ("pure:1", {"share": 0.5, "selection": 0.3}, "an event that is not always seen must be registered"),
+        ("pure:1", {"out": Path("plan.txt")}, r"\.svg, \.png, \.pdf, got plan\.txt"),
+    ],
+)
+def test_what_is_wrong_is_one_line(claim, options, rule):
+    with pytest.raises(ValueError, match=rule) as raised:
+        plan(claim, **options)
+    assert "\n" not in str(raised.value)
+
+
+def test_a_figure_that_cannot_be_written_is_refused_before_the_work(tmp_path, monkeypatch):
+    monkeypatch.setattr("audit.planning.plan_size", None)
+    (tmp_path / "folder.svg").mkdir()
+    with pytest.raises(ValueError, match=r"out must be a file .*folder\.svg"):
+        plan("pure:1", out=tmp_path / "folder.svg")
+    (tmp_path / "file").write_text("")
+    with pytest.raises(OSError, match="file"):
+        plan("pure:1", out=tmp_path / "file" / "plan.svg")
+
+
+@pytest.mark.slow
+def test_from_a_terminal():
+    app = typer.Typer()
+    app.command()(plan)
+    found = CliRunner().invoke(app, ["pure:1", "--runs", "2000", "--json"])
+    assert found.exit_code == 0
+    assert json.loads(found.stdout)["runs"] == 2000

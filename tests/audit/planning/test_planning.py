@@ -1,0 +1,491 @@
+"""Plans: the power of games to the last digit, that of two normal laws by simulation, and both ways back."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from bisect import bisect_left
+
+import numpy as np
+import pytest
+from hypothesis import assume, given, settings
+from hypothesis import strategies as st
+from scipy.special import expit, ndtr, ndtri
+from scipy.stats import binom
+
+from audit.attacks.selection import CLIPS, ORDERS
+from audit.bounds import approx_game_lower, gaussian_lower, guessing_game_lower
+from audit.bounds.renyi import renyi_variational_lower
+from audit.claims import ZCDP, ApproxDP, GaussianDP, PureDP
+from audit.loss import measure_loss, measure_loss_from_outputs
+from audit.methods import Rectangle, rehearsal
+from audit.methods.chances import Plan
+from audit.neighbors import NeighborPair
+from audit.one_run import one_run_numbers
+from audit.planning import MOST, MOST_CANARIES, OutOfReachError, plan_power, plan_size, plan_violation
+from audit.report.plots import plot_plan
+
+SELECTION = 0.3
+FAMILIES = (PureDP(1.0), ApproxDP(1.0, 1e-2), GaussianDP(1.0), ZCDP(0.5))
+
+
+def majority(runs, right):
+    """Of more than half of the runs that choose, or of half of them by luck."""
+    at = np.arange(runs + 1)
+    return float(binom.pmf(at, runs, right) @ np.where(2 * at > runs, 1.0, np.where(2 * at == runs, 0.5, 0.0)))
+
+
+def right_of(claim, violation, distance):
+    """How often randomized response is right, which is surely so with the delta of the pair."""
+    pair = claim.at(violation * claim.budget).group(distance)
+    delta = getattr(pair, "delta", 0.0)
+    return delta + (1 - delta) * expit(pair.budget)
+
+
+def literal_power(claim, size, violation, confidence=0.95, distance=1):
+    """Every number of right guesses, each put through the bound."""
+    choosing = round(size * SELECTION)
+    runs = size - choosing
+    right = right_of(claim, violation, distance)
+    shown = 0.0
+    for correct in range(runs + 1):
+        if isinstance(claim, PureDP):
+            lower = float(guessing_game_lower(correct, runs, confidence=confidence)) / distance
+        else:
+            lower = approx_game_lower(correct, runs, runs, delta=claim.delta, confidence=confidence, distance=distance)
+        shown += binom.pmf(correct, runs, right) * (lower > claim.budget)
+    return shown * majority(choosing, right)
+
+
+# Known truth
+
+
+@pytest.mark.parametrize(
+    ("claim", "violation", "distance"),
+    [(PureDP(1.0), 2.0, 1), (PureDP(0.2), 3.0, 4), (ApproxDP(0.8, 0.02), 2.5, 1), (ApproxDP(0.3, 0.005), 2.5, 3)],
+)
+def test_power_of_a_game_is_that_of_all_its_counts(claim, violation, distance):
+    for size in (25, 40, 63):
+        found = plan_power(claim, size, violation=violation, distance=distance)
+        assert found == pytest.approx(literal_power(claim, size, violation, distance=distance), abs=1e-9)
+
+
+@pytest.mark.parametrize(("claim", "violation"), [(PureDP(1.0), 2.0), (ApproxDP(1.0, 0.01), 2.2)])
+@pytest.mark.parametrize("power", [0.5, 0.8])
+def test_the_size_is_the_first_that_is_enough(claim, violation, power):
+    size = plan_size(claim, violation=violation, power=power)
+    powers = [plan_power(claim, n, violation=violation) for n in range(25, size + 1)]
+    assert powers[-1] >= power > max(powers[:-1])
+
+
+def test_sizes_of_small_budgets_are_those_of_the_normal_law():
+    """Of a fair coin that is off by a little: the square of the sum of two quantiles over the difference."""
+    for epsilon, violation, power in ((0.1, 1.1, 0.8), (0.02, 1.5, 0.95)):
+        apart = expit(epsilon * violation) - expit(epsilon)
+        runs = ((ndtri(0.95) + ndtri(power)) * 0.5 / apart) ** 2
+        size = plan_size(PureDP(epsilon), violation=violation, power=power)
+        assert size * (1 - SELECTION) == pytest.approx(runs, rel=0.01)
+        group = plan_size(PureDP(epsilon / 5), violation=violation, power=power, distance=5)
+        assert group == size
+
+
+def test_events_that_are_seen_in_a_share_of_the_runs_need_more_in_proportion():
+    always = plan_size(PureDP(1.0), violation=1.2, selection=0.0)
+    seldom = plan_size(PureDP(1.0), violation=1.2, selection=0.0, share=0.05)
+    assert seldom * 0.05 == pytest.approx(always, rel=0.05)
+    right, runs, guesses = expit(2.0), 300, np.arange(301)
+    shown = [
+        sum(binom.pmf(k, n, right) for k in range(n + 1) if guessing_game_lower(k, n, confidence=0.95) > 1)
+        for n in guesses.tolist()[:70]
+    ]
+    exact = float(binom.pmf(guesses[:70], runs, 0.1) @ shown)
+    assert plan_power(PureDP(1.0), runs, violation=2.0, selection=0.0, share=0.1) == pytest.approx(exact, abs=1e-6)
+
+
+@pytest.mark.parametrize("claim", [pytest.param(PureDP(0.5), marks=pytest.mark.slow), ApproxDP(0.5, 0.05)])
+def test_few_given_outputs_have_the_power_of_the_rectangle(claim):
+    size, violation = 30, 6.0
+    choosing = round(size * SELECTION) // 2 * 2
+    each, right = size // 2 - choosing // 2, right_of(claim, violation, 1)
+    method, seen = Rectangle(claim, 1, 0.95), 0.0
+    for a, b in itertools.product(range(each + 1), repeat=2):
+        counts = {
+            "x": {"runs": each, "guessed_x": each - a, "guessed_y": a},
+            "y": {"runs": each, "guessed_x": each - b, "guessed_y": b},
+        }
+        if method.lower(None, counts) > claim.budget:
+            seen += binom.pmf(a, each, 1 - right) * binom.pmf(b, each, right)
+    found = plan_power(claim, size, violation=violation, design="outputs")
+    assert 0.1 < found == pytest.approx(seen * majority(choosing, right), abs=1e-9)
+
+
+def test_given_outputs_are_thinned_to_what_coins_would_have_picked():
+    """From 50 left on either database on: as many tosses as outputs suffice for, all but surely."""
+    tosses = int(200 - 6 * math.sqrt(200))
+    exact = binom.sf(binom.isf(0.05, tosses, expit(1.0)), tosses, expit(1.8))
+    found = plan_power(PureDP(1.0), 200, violation=1.8, selection=0.0, design="outputs")
+    assert found == pytest.approx(exact, abs=1e-12)
+    assert plan_size(PureDP(1.0), violation=1.5, design="outputs") % 2 == 0
+
+
+def test_one_run_of_coins_is_a_game_of_canaries():
+    for canaries in (18, 100):
+        exact = binom.sf(binom.isf(0.05, canaries, expit(0.5)), canaries, expit(1.0))
+        assert plan_power(PureDP(0.5), canaries, violation=2.0, design="one_run") == pytest.approx(exact)
+    assert plan_size(PureDP(0.5), violation=2.0, design="one_run") == plan_size(
+        PureDP(0.1), violation=2.0, distance=5, selection=0.0
+    )
+
+
+@pytest.mark.parametrize(
+    ("claim", "violation", "canaries"),
+    [(ApproxDP(1.0, 1e-4), 3.0, 60), (GaussianDP(1.0), 4.0, 2000), (ZCDP(0.1), 30.0, 800)],
+)
+def test_one_run_that_forgives_is_a_game_of_the_clearest_canaries(claim, violation, canaries):
+    """A violation is what `measure_loss_one_run` would call so, of half or a fifth of the canaries."""
+    truth = claim.at(violation * claim.budget)
+    share = 0.5 if isinstance(claim, ApproxDP) else 0.2
+    guesses = round(share * canaries)
+
+    def refuted(correct):
+        counts = {
+            "x": {"runs": canaries, "guessed_x": correct, "guessed_y": guesses - correct},
+            "y": {"runs": 0, "guessed_x": 0, "guessed_y": 0},
+        }
+        return one_run_numbers(claim, 1, counts, 0.95, guesses)[0] > claim.budget
+
+    needed = bisect_left(range(guesses + 1), True, lo=guesses // 2, key=refuted)
+    if isinstance(claim, ApproxDP):
+        right = 1 - (share - claim.delta) * expit(-truth.epsilon) / share
+    else:
+        shift = truth.budget if isinstance(claim, GaussianDP) else math.sqrt(2 * truth.budget)
+        scores = np.random.default_rng(3).standard_normal(400_000) + shift / 2
+        clearest = np.abs(scores) >= np.quantile(np.abs(scores), 1 - share)
+        right = float(np.mean(scores[clearest] > 0))
+    found = plan_power(claim, canaries, violation=violation, design="one_run")
+    # Of simulated scores the share that is right is good to 0.001, four standard errors at most.
+    spread = 0.0 if isinstance(claim, ApproxDP) else 0.06
+    assert 0.05 < found == pytest.approx(float(binom.sf(needed - 1, guesses, right)), abs=spread + 1e-9)
+
+
+# Known truth of two normal laws
+
+
+def test_a_registered_region_has_the_power_of_all_its_counts():
+    runs, shift, confidence = 60, 2.0, 0.9
+    likely = ndtr(shift / 2)
+    met = np.arange(runs + 1)
+    lower = gaussian_lower(met[:, None], runs, met[None, :], runs, confidence=confidence)
+    exact = float(np.outer(binom.pmf(met, runs, likely), binom.pmf(met, runs, 1 - likely))[lower > 1.0].sum())
+    found = plan_power(GaussianDP(1.0), 2 * runs, violation=shift, confidence=confidence, selection=0.0)
+    assert 0.5 < exact == pytest.approx(found, abs=1e-9)
+
+
+def test_more_counts_are_stood_for_by_a_few():
+    runs, shift = 900, 1.25
+    met = np.arange(runs + 1)
+    lower = gaussian_lower(met[:, None], runs, met[None, :], runs, confidence=0.95)
+    chance = np.outer(binom.pmf(met, runs, ndtr(shift / 2)), binom.pmf(met, runs, ndtr(-shift / 2)))
+    exact = float(chance[lower > 1.0].sum())
+    found = plan_power(GaussianDP(1.0), 2 * runs, violation=shift, selection=0.0)
+    assert 0.5 < exact == pytest.approx(found, abs=2e-3)
+
+
+@pytest.mark.parametrize("clip", [0.7, 2.0, 9.0])
+def test_the_bound_of_many_sets_at_once_is_that_of_each(clip):
+    rng, runs, sets = np.random.default_rng(1), 500, 3
+    weights = np.clip(rng.normal(0, 2, (sets, 20)), -clip, clip)
+    likely, other = (rng.multinomial(runs, rng.dirichlet(np.ones(20)), sets) for _ in range(2))
+    found = rehearsal._lower(weights, likely / runs, other / runs, runs, 0.95)
+    for row, column in itertools.product(range(sets), range(len(ORDERS))):
+        exact = renyi_variational_lower(weights[row], likely[row], other[row], order=ORDERS[column], confidence=0.95)
+        assert found[row, column] == pytest.approx(exact, abs=1e-9)
+
+
+def test_the_weights_chosen_promise_most():
+    """Of all estimates, clips, orders and directions, tried one by one."""
+    rng, runs = np.random.default_rng(2), 800
+    edges, center = rehearsal._bins(1.2, 400)
+    laws = rehearsal._laws(edges, 1.2)
+    fit, held = (tuple(rng.multinomial(100, law, 3) for law in laws) for _ in range(2))
+    weights, order, toward_y = rehearsal._chosen_weights(center, fit, held, runs, 0.95)
+    scaled = [[np.rint(counts * (runs / 100)).astype(int) for counts in side] for side in held]
+    for row in range(3):
+        best = 0.0
+        for estimate, clip, at, sign in itertools.product(
+            rehearsal._likelihood_ratios(center, *fit), CLIPS, ORDERS, (1, -1)
+        ):
+            values = np.clip(sign * estimate[row], -clip, clip)
+            sides = (scaled[1][row], scaled[0][row]) if sign > 0 else (scaled[0][row], scaled[1][row])
+            best = max(best, renyi_variational_lower(values, *sides, order=at, confidence=0.95))
+        sides = (scaled[1][row], scaled[0][row]) if toward_y[row, 0] else (scaled[0][row], scaled[1][row])
+        chosen = renyi_variational_lower(weights[row], *sides, order=order[row, 0], confidence=0.95)
+        assert chosen == pytest.approx(best, rel=1e-6)
+
+
+@pytest.mark.parametrize(("clip", "order"), [(2.0, 1.0), (2.0, 1.5), (1.0, 4.0)])
+def test_weights_have_the_power_that_simulation_gives_them(clip, order):
+    """Of 2,000 audits a share strays by 0.044 with probability below 1e-4; 0.01 besides, as if it were normal."""
+    rng, runs, shift = np.random.default_rng(4), 1500, 1.5
+    edges, center = rehearsal._bins(shift, 2000)
+    law_x, law_y = rehearsal._laws(edges, shift)
+    values = np.clip(shift * center, -clip, clip)
+    bounds = [
+        renyi_variational_lower(values, b, a, order=order, confidence=0.95)
+        for a, b in zip(rng.multinomial(runs, law_x, 2000), rng.multinomial(runs, law_y, 2000), strict=True)
+    ]
+    for level in (0.3, 0.7):
+        rho = float(np.quantile(bounds, level))
+        found = rehearsal._weights_power(rho, values[None], np.array([order]), law_y, law_x, runs, 0.95)
+        assert float(found[0]) == pytest.approx(1 - level, abs=0.054)
+
+
+# Whole audits
+
+
+def answers(truth):
+    """The mechanism that a plan is for: a coin, or a count with normal noise."""
+    if isinstance(truth, PureDP | ApproxDP):
+        right = right_of(truth, 1.0, 1)
+        return lambda asked, size, rng: np.where(rng.random((size, 1)) < right, 1, -1) * (2 * np.asarray(asked) - 1)
+    shift = truth.budget if isinstance(truth, GaussianDP) else math.sqrt(2 * truth.budget)
+    return lambda asked, size, rng: 120 + 10 * (np.asarray(asked) + rng.standard_normal((size, 1)) / shift)
+
+
+def called(claim, size, violation, audits, distance=1, seed=0):
+    """The share of audits that call it violated."""
+    pair = NeighborPair.declared(0, 1, "add_remove", distance=distance)
+    mechanism = answers(claim.at(violation * claim.budget).group(distance))
+    streams = np.random.SeedSequence(seed).spawn(audits)
+    return float(
+        np.mean([measure_loss(mechanism, pair, claim, size=size, rng=rng).verdict == "violated" for rng in streams])
+    )
+
+
+@pytest.mark.parametrize("claim", [PureDP(1.0), GaussianDP(1.0)])
+def test_what_is_planned_is_seen_as_often_as_planned(claim):
+    """Of 40 audits a share of 0.8 strays by 0.25 with probability below 1e-4 (binomial)."""
+    violation = 1.5
+    size = plan_size(claim, violation=violation)
+    assert called(claim, size, violation, 40) == pytest.approx(0.8, abs=0.25)
+    assert called(claim, size // 4, violation, 20) < 0.75  # negative control: 0.27 or 0.3, false alarm below 1e-4
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("power", [0.5, 0.95])
+@pytest.mark.parametrize(
+    ("claim", "violation", "distance"),
+    [
+        *((claim, 1.5, 1) for claim in FAMILIES),
+        (PureDP(0.1), 1.5, 10),
+        (GaussianDP(0.1), 2.0, 10),
+        (ZCDP(0.05), 2.0, 1),
+    ],
+)
+def test_every_family_is_seen_as_often_as_planned(claim, violation, distance, power):
+    """Within 3 points, and 4 standard errors of 200 audits (false alarm below 1e-4)."""
+    size = plan_size(claim, violation=violation, power=power, distance=distance)
+    planned = plan_power(claim, size, violation=violation, distance=distance)
+    error = math.sqrt(planned * (1 - planned) / 200)
+    found = called(claim, size, violation, 200, distance=distance, seed=5)
+    assert found == pytest.approx(planned, abs=0.03 + 4 * error)
+
+
+# Properties
+
+LOSSES, WORSE, POWERS = st.floats(0.3, 4.0), st.floats(1.3, 4.0), st.floats(0.2, 0.95)
+DELTAS = st.sampled_from([0.0, 1e-6, 0.02])
+DESIGNS = st.sampled_from(["coins", "outputs"])
+
+
+def promise(epsilon, delta):
+    return ApproxDP(epsilon, delta) if delta else PureDP(epsilon)
+
+
+@settings(max_examples=8)
+@given(LOSSES, DELTAS, WORSE, st.floats(1.0, 1.5), POWERS, st.floats(0.6, 0.99), DESIGNS)
+def test_more_of_a_violation_needs_fewer_runs_and_more_certainty_more(
+    epsilon, delta, violation, factor, power, confidence, design
+):
+    claim, asked = promise(epsilon, delta), {"violation": violation, "power": power, "confidence": confidence}
+    size = plan_size(claim, **asked, design=design)
+    assert plan_size(claim, **{**asked, "violation": factor * violation}, design=design) <= size
+    assert plan_size(claim, **{**asked, "power": 1 - (1 - power) / factor}, design=design) >= size
+    assert plan_size(claim, **{**asked, "confidence": 1 - (1 - confidence) / factor}, design=design) >= size
+
+
+@settings(max_examples=15)
+@given(LOSSES, DELTAS, WORSE, POWERS, st.integers(1, 4), st.sampled_from(["coins", "outputs", "one_run"]))
+def test_size_violation_and_power_are_one_relation(epsilon, delta, violation, power, distance, design):
+    assume(delta == 0 or design != "one_run")
+    claim, audit = promise(epsilon / distance, delta / 10), {"distance": distance, "design": design}
+    size = plan_size(claim, violation=violation, power=power, **audit)
+    assert plan_power(claim, size, violation=violation, **audit) >= power
+    smallest = plan_violation(claim, size, power=power, **audit)
+    assert 1 <= smallest <= violation * (1 + 1e-9)
+    if smallest > 1.001:
+        assert plan_power(claim, size, violation=smallest, **audit) == pytest.approx(power, abs=1e-6)
+        assert plan_size(claim, violation=smallest * (1 + 1e-9), power=power, **audit) <= size
+
+
+def test_plans_that_are_rehearsed_agree_with_each_other():
+    claim = GaussianDP(1.0)
+    size = plan_size(claim, violation=1.5)
+    assert 0.8 <= plan_power(claim, size, violation=1.5) < 0.82
+    assert plan_size(claim, violation=1.5, power=0.9) > size > plan_size(claim, violation=1.5, power=0.7)
+    registered = plan_size(claim, violation=1.5, selection=0.0)
+    assert registered < (1 - SELECTION) * size  # the best event is better than one that was chosen
+    assert plan_size(claim, violation=1.5, selection=0.0, confidence=0.9) < registered
+    assert plan_size(GaussianDP(0.25), violation=1.5, distance=4) == size
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("claim", [GaussianDP(1.0), ZCDP(0.5)])
+def test_plans_that_are_rehearsed_agree_with_their_reverse(claim):
+    size = plan_size(claim, violation=1.5)
+    assert plan_violation(claim, size) == pytest.approx(1.5, abs=0.02)
+    assert plan_size(claim, violation=1.5, confidence=0.99) > size
+    given_outputs = plan_size(claim, violation=1.5, design="outputs")
+    assert given_outputs % 2 == 0
+    assert given_outputs == pytest.approx(size, rel=0.02)
+    rehearsal._regions.cache_clear(), rehearsal._weights.cache_clear()
+    assert plan_size(claim, violation=1.5) == size  # the same made-up runs
+
+
+@pytest.mark.slow
+def test_the_larger_the_violation_the_fewer_runs_for_every_family():
+    for claim in FAMILIES:
+        sizes = [plan_size(claim, violation=violation) for violation in (1.05, 1.1, 1.3, 1.6, 2.0, 3.0)]
+        assert sizes == sorted(sizes, reverse=True)
+
+
+# Edges and refusals
+
+
+@pytest.mark.parametrize("design", ["coins", "outputs", "one_run"])
+@pytest.mark.parametrize("selection", [0.0, 0.1, 0.3, 0.97])
+def test_the_fewest_runs_choose_and_count_an_event(design, selection):
+    plan = Plan(PureDP(1.0), 0.95, 1, selection, 1.0, design)
+    choosing, on_x, on_y = plan.split(plan.least)
+    if design == "one_run":
+        assert plan.least == 1
+        return
+    assert min(on_x, on_y) >= plan.step
+    assert choosing >= 8 * (selection > 0)
+    fewer = plan.split(plan.least - plan.step)
+    assert fewer[0] < 8 * (selection > 0) or min(fewer[1:]) < plan.step or plan.least <= 2 * plan.step
+    if selection == 0.3 and design == "outputs":
+        x, y = (answers(PureDP(1.0))(asked, plan.least // 2, np.random.default_rng(asked)) for asked in (0, 1))
+        asked = {"relation": "add_remove", "rng": 1}
+        assert measure_loss_from_outputs(x, y, PureDP(1.0), **asked).selection == choosing
+        with pytest.raises(ValueError, match="at least 8 runs"):
+            measure_loss_from_outputs(x[1:], y[1:], PureDP(1.0), **asked)
+    if selection == 0.3 and design == "coins":
+        pair, coin = NeighborPair.declared(0, 1, "add_remove"), answers(PureDP(1.0))
+        assert measure_loss(coin, pair, PureDP(1.0), size=plan.least, rng=1).selection == choosing
+        with pytest.raises(ValueError, match="at least 8 runs"):
+            measure_loss(coin, pair, PureDP(1.0), size=plan.least - 1, rng=1)
+
+
+def test_too_few_runs_see_nothing():
+    assert plan_violation(PureDP(6.0), 30) == math.inf
+    assert plan_power(PureDP(6.0), 30, violation=5.0) == 0
+    assert plan_violation(ZCDP(0.5), 100) == math.inf
+    assert plan_power(ZCDP(0.5), 2, violation=3.0, selection=0.0) == 0  # one run on either database
+    assert plan_power(ApproxDP(1.0, 0.5), 20, violation=2.0, selection=0.0, share=0.01) == pytest.approx(0, abs=1e-3)
+    assert plan_power(ApproxDP(0.1, 0.99), 20, violation=2.0, distance=2, design="one_run") == 0
+
+
+def test_a_power_below_the_false_alarm_needs_no_violation():
+    assert plan_violation(PureDP(0.1), 1000, confidence=0.5, power=0.1) == 1
+    assert plan_size(PureDP(0.1), violation=1.1, confidence=0.5, power=0.05) == 25
+
+
+@pytest.mark.parametrize(
+    ("claim", "options", "most"),
+    [
+        (PureDP(1e-7), {}, "1,000,000,000,000 runs"),
+        (GaussianDP(1e-8), {}, "1,000,000,000,000 runs"),
+        (PureDP(0.01), {"violation": 1.05, "design": "one_run"}, "1,000,000 canaries"),
+    ],
+)
+def test_what_nobody_can_see_is_said(claim, options, most):
+    with pytest.raises(OutOfReachError, match=rf"not even {most} would see [0-9.]+ times .* with power 0\.8"):
+        plan_size(claim, **options)
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"violation": 1.0}, "violation must be more than 1 and finite, got 1.0"),
+        ({"violation": math.inf}, "violation must be more than 1 and finite, got inf"),
+        ({"violation": math.nan}, "violation must be more than 1 and finite, got nan"),
+        ({"power": 0.0}, r"power must be in \(0, 1\), got 0.0"),
+        ({"power": math.nan}, r"power must be in \(0, 1\), got nan"),
+        ({"confidence": 1.0}, r"confidence must be in \(0, 1\), got 1.0"),
+        ({"distance": 0}, "distance must be at least 1, got 0"),
+        ({"selection": 1.0}, r"selection must be in \[0, 1\), got 1.0"),
+        ({"selection": math.nan}, r"selection must be in \[0, 1\), got nan"),
+        ({"share": 0.0}, r"share must be in \(0, 1\], got 0.0"),
+        ({"share": 0.5}, "an event that is not always seen must be registered: selection must be 0, got 0.3"),
+        ({"share": 0.5, "design": "outputs"}, "share is for coins under pure or approximate privacy"),
+        ({"design": "dice"}, "design must be one of coins, outputs, one_run, got 'dice'"),
+    ],
+)
+def test_plans_refuse_what_is_out_of_range(options, message):
+    with pytest.raises(ValueError, match=message):
+        plan_size(PureDP(1.0), **options)
+    if "violation" not in options:
+        with pytest.raises(ValueError, match=message):
+            plan_violation(PureDP(1.0), 1000, **options)
+    if "power" not in options:
+        with pytest.raises(ValueError, match=message):
+            plan_power(PureDP(1.0), 1000, **options)
+
+
+@pytest.mark.parametrize("options", [{"violation": "2"}, {"power": None}, {"confidence": "high"}, {"distance": 1.5}])
+def test_plans_refuse_what_is_no_number(options):
+    with pytest.raises(TypeError, match=f"{next(iter(options))} must be"):
+        plan_size(PureDP(1.0), **options)
+
+
+def test_plans_refuse_what_does_not_apply():
+    with pytest.raises(ValueError, match=r"share is for coins under pure or approximate privacy, got rho 0\.5"):
+        plan_size(ZCDP(0.5), share=0.5, selection=0.0)
+    with pytest.raises(ValueError, match="must be under add_remove, got replace_one"):
+        plan_size(PureDP(1.0, "replace_one"), design="one_run")
+    with pytest.raises(ValueError, match="must have a positive and finite epsilon, got 0"):
+        plan_size(PureDP(0.0))
+    with pytest.raises(TypeError, match="claim must be one of"):
+        plan_size(1.0)
+    for plan in (plan_violation, plan_power):
+        for size, design, message in (
+            (24, "coins", "size must be at least 25, got 24"),
+            (MOST + 1, "coins", f"size must be at most {MOST}, got"),
+            (MOST_CANARIES + 1, "one_run", f"size must be at most {MOST_CANARIES}, got"),
+        ):
+            with pytest.raises(ValueError, match=message):
+                plan(PureDP(1.0), size, design=design)
+        with pytest.raises(TypeError, match="size must be an integer"):
+            plan(PureDP(1.0), 1000.0)
+
+
+# The figure
+
+
+def test_each_curve_has_color_dashes_and_markers_of_its_own():
+    violations = [1.05, 1.1, 2.0]
+    ax = plot_plan([(name, violations, [1e4, math.inf, 100]) for name in "abcd"], what="canaries")
+    styles = {(line.get_color(), line.get_linestyle(), line.get_marker()) for line in ax.get_lines()}
+    assert [len(set(column)) for column in zip(*styles, strict=True)] == [4, 4, 4]
+    assert ax.get_lines()[0].get_xdata() == pytest.approx([0.05, 1.0])  # what is out of reach has no point
+    assert (ax.get_xscale(), ax.get_yscale(), ax.get_ylabel()) == ("log", "log", "canaries needed")
+    assert [text.get_text() for text in ax.get_legend().get_texts()] == list("abcd")
+    assert not plot_plan([("nobody", [1.5], [math.inf])]).get_lines()[0].get_xdata().size
+
+
+def test_a_figure_of_plans_refuses_what_it_cannot_show():
+    with pytest.raises(ValueError, match="curves must hold at least one, got none"):
+        plot_plan([])
+    with pytest.raises(ValueError, match=r"a violation must be more than 1, got 1\.0"):
+        plot_plan([("kept", [1.0, 1.5], [10, 20])])

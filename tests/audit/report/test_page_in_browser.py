@@ -1,0 +1,241 @@
+"""The HTML report in a real browser: nothing that results say runs, leaves the page or hides from its readers."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from audit.claims import ZCDP, ApproxDP, GaussianDP, PureDP
+from audit.report.page import build_report
+from audit.report.words import visible
+from tests.audit.report.test_page import PAYLOADS, hostile_page, planted
+from tests.audit.results.test_results import audited, estimated
+from tests.benchmarks.reports import browser_path
+
+sync_api = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
+pytestmark = pytest.mark.skipif(browser_path() is None, reason="Debian's package chromium is not installed")
+
+RULES = ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa"]
+ACTIVE = (
+    "script, iframe, object, embed, link, base, form, input, button, select, img, image, video, audio, template, use"
+)
+LISTENING = """() => [...document.querySelectorAll('*')].filter(e => [...e.attributes].some(a =>
+    a.name.startsWith('on') || a.name == 'style' || /^\\s*(javascript|data):/i.test(a.value))).length"""
+OPEN = "for (const details of document.querySelectorAll('details')) details.open = true"
+INKS = """() => {
+    const all = (what, kind, part) => [...document.querySelectorAll(what)].map(e => [kind, getComputedStyle(e)[part]]);
+    return [['paper', getComputedStyle(document.body).backgroundColor], ...all('svg text', 'text', 'fill'),
+        ...all('polyline, line.promise, rect.no-power', 'line', 'stroke'),
+        ...all('rect.violated, rect.not-refuted, path.seen', 'bar', 'fill')]; }"""
+LAW = {"order": "possible on x only", "probability": 0.25}
+CURVE = {name: np.linspace(-2.0, 3.0, 30) + shift for name, shift in (("at", 0), ("loss", 1), ("low", 0), ("high", 2))}
+AUDITS = [
+    ("sound", audited()),
+    ("broken", audited(claim=PureDP(0.5), verdict="violated", confidential=True)),
+    ("unbounded", audited(support=LAW, verdict="violated", relation="replace_one", claim=PureDP(1.0, "replace_one"))),
+    ("empty", audited(claim=ZCDP(0.5), measured=ZCDP(0.0), detectable=np.inf, verdict="no power", distance=20)),
+    ("gaussian", audited(claim=GaussianDP(1.0), measured=GaussianDP(0.9), confidence=0.999999)),
+    ("approximate", audited(claim=ApproxDP(1.0, 1e-6), measured=ApproxDP(0.9, 1e-6), adjacency="declared")),
+    ("a-name-of-many-letters-that-no-phone-shows-in-one-line-of-its-screen", audited(unit="household")),
+]
+AUDITS = [(name, replace(r, measured=r.claim.at(r.measured.budget))) for name, r in AUDITS]
+ESTIMATES = [("residuals", estimated(**CURVE)), ("few", estimated())]
+PAGES = {
+    "all": build_report(AUDITS, ESTIMATES, title="Audits of a release"),
+    "few": build_report(AUDITS[:1], title="An audit"),
+    "public": build_report(AUDITS, ESTIMATES, title="Audits of a release", public=True),
+    "estimates": build_report([], ESTIMATES, title="Estimates"),
+}
+
+
+@pytest.fixture(scope="module")
+def browser():
+    with sync_api.sync_playwright() as playwright:
+        found = playwright.chromium.launch(executable_path=browser_path())
+        yield found
+        found.close()
+
+
+@pytest.fixture
+def open_page(browser, tmp_path):
+    """Open a page; `seen` collects whatever it does that a page of text does not."""
+    contexts = []
+
+    def opened(html, **options):
+        path = tmp_path / "report.html"
+        path.write_text(html, "utf-8")
+        context = browser.new_context(**options)
+        contexts.append(context)
+        page, seen = context.new_page(), []
+        page.on("dialog", lambda dialog: (seen.append(f"dialog {dialog.message}"), dialog.dismiss()))
+        page.on("console", lambda message: seen.append(f"console {message.text}"))
+        page.on("pageerror", lambda error: seen.append(f"error {error}"))
+        page.on("popup", lambda popup: seen.append(f"window {popup.url}"))
+        page.on(
+            "framenavigated", lambda frame: seen.append(f"frame {frame.url}") if frame.url != path.as_uri() else None
+        )
+
+        def answer(route):
+            if route.request.url == path.as_uri():
+                route.continue_()
+            else:
+                seen.append(f"request {route.request.url}")
+                route.abort()
+
+        page.route("**/*", answer)
+        page.goto(path.as_uri(), wait_until="load")
+        return page, seen
+
+    yield opened
+    for context in contexts:
+        context.close()
+
+
+def in_one_line(words):
+    return " ".join(words.split())
+
+
+def idle(page, seen):
+    """Whether nothing of what results say has become more than text."""
+    page.mouse.move(200, 300)
+    page.keyboard.press("Tab")
+    assert page.evaluate("Object.keys(window).filter(name => /pwned/.test(name))") == []
+    assert page.locator(ACTIVE).count() == 0
+    assert page.evaluate(LISTENING) == 0
+    assert page.locator("meta[http-equiv]").count() == 1
+    assert seen == []
+
+
+def test_payloads_in_every_field_do_nothing_and_are_read_without_a_script(open_page):
+    eight = [" ".join(PAYLOADS[k : k + 8]) for k in range(0, len(PAYLOADS), 8)]  # pages are smaller; one by one below
+    html = hostile_page(eight)
+    idle(*open_page(html))
+    still, seen = open_page(html, java_script_enabled=False)
+    table = in_one_line(still.locator("table.all").inner_text())
+    everything = in_one_line(still.locator("body").text_content())
+    for words in eight:
+        assert in_one_line(visible(words)) in table  # seen, letter by letter
+        assert everything.count(in_one_line(visible(words))) >= 12
+    assert seen == []
+
+
+@pytest.mark.slow
+def test_all_payloads_in_one_page_do_nothing(open_page):
+    idle(*open_page(hostile_page(PAYLOADS)))
+
+
+@pytest.mark.slow
+def test_the_check_of_payloads_sees_those_that_run(open_page):
+    html = hostile_page(["<script>window.pwned=1</script>", "<img src=//evil.invalid/pixel.png>", "<p onclick=x>"])
+    policy = html[html.index("<meta http-equiv") : html.index(">", html.index("<meta http-equiv")) + 1]
+    bare = html.replace("&lt;", "<").replace("&gt;", ">")
+    page, seen = open_page(bare.replace(policy, ""))
+    assert page.evaluate("window.pwned") == 1
+    assert page.locator(ACTIVE).count() > 0
+    assert page.evaluate(LISTENING) > 0
+    assert "request file://evil.invalid/pixel.png" in seen
+    guarded, seen = open_page(bare)  # where escaping fails, the policy holds
+    assert guarded.evaluate("window.pwned") is None
+    assert not [what for what in seen if not what.startswith("console ")]
+    assert [what for what in seen if "Content Security Policy" in what]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("words", PAYLOADS, ids=range(len(PAYLOADS)))
+def test_each_payload_alone_does_nothing(open_page, words):
+    for public in (False, True):
+        html = build_report([(words, planted(words))], title=words, public=public)
+        page, seen = open_page(html)
+        idle(page, seen)
+        assert in_one_line(page.locator("h1").inner_text()) == in_one_line(visible(words))
+        assert in_one_line(page.title()) == in_one_line(visible(words))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize("width", [360, 1440])
+@pytest.mark.parametrize("name", [*PAGES, "hostile"])
+def test_axe_finds_no_fault(open_page, name, width, scheme):
+    axe = pytest.importorskip("axe_playwright_python.sync_playwright", reason="axe-playwright-python is not installed")
+    html = hostile_page([PAYLOADS[0], *PAYLOADS[-4:-1]]) if name == "hostile" else PAGES[name]
+    page, _ = open_page(html, bypass_csp=True, color_scheme=scheme, viewport={"width": width, "height": 900})
+    page.evaluate(OPEN)
+    found = axe.Axe().run(page, options={"runOnly": {"type": "tag", "values": RULES}})
+    assert found.response["violations"] == [], found.generate_report()
+    unsure = [part["target"][0] for rule in found.response["incomplete"] for part in rule["nodes"]]
+    inside = page.evaluate("targets => targets.every(t => document.querySelector(t).closest('svg') !== null)", unsure)
+    assert inside  # axe cannot tell what is behind the letters of a drawing
+    paper, *inks = page.evaluate(INKS)
+    for kind, ink in inks:
+        assert contrast(ink, paper[1]) >= (4.5 if kind == "text" else 3.0), (kind, ink)
+
+
+def contrast(one, other):
+    """The ratio of WCAG 2 of two colors that are written rgb(r, g, b)."""
+
+    def luminance(color):
+        parts = np.array([int(part) for part in re.findall(r"\d+", color)[:3]]) / 255
+        linear = np.where(parts <= 0.04045, parts / 12.92, ((parts + 0.055) / 1.055) ** 2.4)
+        return float(linear @ [0.2126, 0.7152, 0.0722])
+
+    low, high = sorted(map(luminance, (one, other)))
+    return (high + 0.05) / (low + 0.05)
+
+
+def test_contrast_is_that_of_wcag():
+    assert contrast("rgb(0, 0, 0)", "rgb(255, 255, 255)") == pytest.approx(21)
+    assert contrast("rgb(119, 119, 119)", "rgb(255, 255, 255)") == pytest.approx(4.48, abs=0.01)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", [*PAGES, "hostile"])
+def test_nothing_is_wider_than_a_phone(open_page, name):
+    html = hostile_page(PAYLOADS) if name == "hostile" else PAGES[name]
+    page, _ = open_page(html, viewport={"width": 360, "height": 800})
+    page.evaluate(OPEN)
+    assert page.evaluate("document.documentElement.scrollWidth") <= 360
+
+
+@pytest.mark.slow
+def test_a_printed_page_hides_nothing_and_says_that_it_is_confidential(open_page):
+    many = [(f"{name} {k}", result) for name, result in AUDITS for k in range(3)]
+    page, _ = open_page(build_report(many, title="t"), color_scheme="dark")
+    closed = page.locator("details:not([open]) .body").first
+    assert not closed.is_visible()
+    page.emulate_media(media="print")
+    assert closed.is_visible()
+    assert page.evaluate("getComputedStyle(document.body).page") == "confidential"
+    assert (
+        page.evaluate("getComputedStyle(document.body).color") == "rgb(28, 33, 39)"
+    )  # dark ink, whatever the screen has
+    rules = page.evaluate(
+        "[...document.styleSheets[0].cssRules].map(rule => rule.cssText).filter(t => /^@page/.test(t))"
+    )
+    assert any('content: "CONFIDENTIAL"' in rule for rule in rules)
+    assert not page.locator("nav").is_visible()
+    assert page.pdf(prefer_css_page_size=True).startswith(b"%PDF")
+
+
+@pytest.mark.slow
+def test_links_open_what_they_point_to(open_page):
+    many = [(f"audit {k}", audited(measured=PureDP(k / 10))) for k in range(8)]
+    page, seen = open_page(build_report(many, title="t"))
+    assert not page.locator("#audit-8").is_visible()
+    page.locator("table.all a").last.click()
+    assert page.locator("#audit-8").is_visible()
+    assert [what for what in seen if not what.endswith("#audit-8")] == []
+
+
+@pytest.mark.slow
+def test_drawings_are_as_wide_as_their_column(open_page):
+    for width in (360, 1440):
+        page, _ = open_page(PAGES["all"], viewport={"width": width, "height": 900})
+        page.evaluate(OPEN)
+        for drawing in page.locator("svg.curves").all():
+            box, column = drawing.bounding_box(), drawing.locator("..").bounding_box()
+            assert box["width"] == pytest.approx(column["width"], abs=1)
+            assert drawing.locator("title").text_content()
+            assert drawing.locator("desc").text_content()

@@ -1,0 +1,335 @@
+"""Figures hold the saved numbers, leave the user's settings alone, and are written whole or not at all."""
+
+from __future__ import annotations
+
+import json
+import math
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import matplotlib
+import numpy as np
+import pytest
+from matplotlib.collections import PolyCollection
+from matplotlib.colors import to_hex
+from matplotlib.figure import Figure
+
+from audit.claims import ZCDP, ApproxDP, GaussianDP, PureDP
+from audit.report.plots import (
+    BLACK,
+    BLUE,
+    GRAY,
+    ORANGE,
+    RED,
+    STYLE,
+    VERDICT_COLORS,
+    house_style,
+    new_figure,
+    plot_audits,
+    plot_estimate,
+    save_figure,
+)
+from tests.audit.results.test_results import audited, estimated
+
+WITNESS = {"order": "possible on x only", "probability": 0.25}
+THREE = [
+    audited(),
+    audited(mechanism="GDPC", measured=PureDP(2.5), verdict="violated", claim=PureDP(0.5), detectable=math.inf),
+    audited(mechanism="RDPC", measured=PureDP(0.0), verdict="no power", detectable=2.75),
+]
+
+
+def bars(ax):
+    return [(bar.get_y() + bar.get_height() / 2, bar.get_width()) for bar in ax.patches]
+
+
+def promises(ax):
+    return [
+        line.get_xdata()[0] for line in ax.lines if to_hex(line.get_color()).upper() == BLACK and len(line.get_xdata())
+    ]
+
+
+def markers(ax):
+    """Where the smallest losses stand that would have been seen: position, and row."""
+    found = [line for line in ax.lines if line.get_marker() == "v" and len(line.get_xdata())]
+    return [(float(line.get_xdata()[0]), round(float(line.get_ydata()[0]) - 0.33)) for line in found]
+
+
+def drawn(ax):
+    """Lay out and draw for real: a warning is an error here."""
+    ax.figure.draw_without_rendering()
+    return ax
+
+
+# Audits
+
+
+def test_bars_and_lines_are_the_numbers():
+    ax = drawn(plot_audits(THREE))
+    assert bars(ax) == [(0, 0.875), (1, 2.5), (2, 0)]
+    assert promises(ax) == [1.0, 0.5, 1.0]
+    assert [to_hex(bar.get_facecolor()).upper() for bar in ax.patches] == [BLUE, RED, GRAY]
+    assert markers(ax) == [(1.25, 0)]  # 2.75 is beyond the scale, which ends at 1.12 * 2.5, infinity all the more
+    assert [text.get_text() for text in ax.texts] == ["0.875: not refuted", "2.5: violated", "0: no power"]
+    assert [label.get_text() for label in ax.get_yticklabels()] == ["count", "GDPC", "RDPC"]
+    assert ax.get_xlim() == (0, pytest.approx(2.8))
+    bottom, top = ax.get_ylim()
+    assert bottom > 2 > 0 > top  # the first on top, all inside
+    assert [text.get_text() for text in ax.get_legend().get_texts()] == [
+        "promised",
+        "smallest loss that would have been seen",
+    ]
+    assert "epsilon in nats" in ax.get_xlabel()
+    assert "95% confidence" in ax.get_xlabel()
+
+
+def test_several_confidences_are_all_said():
+    ax = plot_audits([audited(confidence=0.999), audited(), audited(confidence=0.95)], names=["a", "b", "c"])
+    assert "at least, 95%, 99.9% confidence" in ax.get_xlabel()
+    assert [label.get_text() for label in ax.get_yticklabels()] == ["a", "b", "c"]
+
+
+def test_an_unbounded_loss_is_said_beside_its_finite_bar():
+    ax = drawn(plot_audits([audited(support=WITNESS, verdict="violated")]))
+    assert bars(ax) == [(0, 0.875)]
+    assert ax.texts[0].get_text() == "0.875: violated (unbounded)"
+
+
+@pytest.mark.parametrize(
+    ("changes", "end", "width", "said"),
+    [
+        ({"measured": PureDP(math.inf), "verdict": "violated"}, 1.12, 1.12, "inf: violated"),  # from edge to edge
+        ({"claim": PureDP(math.inf)}, 0.98, 0.875, "0.875: not refuted"),
+        ({"claim": PureDP(math.inf), "measured": PureDP(math.inf)}, 1.12, 1.12, "inf: not refuted"),
+        ({"claim": PureDP(0.0), "measured": PureDP(0.0), "verdict": "no power"}, 1.12, 0.0, "0: no power"),
+        ({"detectable": math.inf, "verdict": "no power"}, 1.12, 0.875, "0.875: no power"),
+    ],
+)
+def test_infinite_and_empty_scales_are_drawn(changes, end, width, said):
+    ax = drawn(plot_audits([audited(**changes)]))
+    assert ax.get_xlim() == (0, pytest.approx(end))
+    assert bars(ax)[0][1] == pytest.approx(width)
+    assert ax.texts[0].get_text() == said
+
+
+def test_an_infinite_row_leaves_the_others_their_scale():
+    ax = drawn(plot_audits([*THREE, audited(measured=PureDP(math.inf), verdict="violated")]))
+    assert ax.get_xlim() == (0, pytest.approx(2.8))
+    assert bars(ax)[1] == (1, 2.5)
+
+
+@pytest.mark.parametrize(
+    ("claim", "scale"),
+    [
+        (ApproxDP(1, 1e-6), "epsilon in nats"),
+        (ZCDP(1), "rho in nats"),
+        (GaussianDP(1), "mu in standard deviations"),
+    ],
+)
+def test_any_one_promise_has_its_own_scale(claim, scale):
+    ax = drawn(plot_audits([audited(claim=claim, measured=claim.at(0.875))] * 2))
+    assert (bars(ax), promises(ax), markers(ax)) == ([(0, 0.875), (1, 0.875)], [1.0, 1.0], [])
+    assert f"between neighbors, {scale} (" in ax.get_xlabel()
+    assert ax.texts[0].get_text() == "0.875: not refuted"
+
+
+def test_promises_of_several_kinds_are_drawn_in_units_of_each():
+    mixed = [
+        audited(claim=PureDP(2), measured=PureDP(1)),
+        audited(claim=ZCDP(0.5), measured=ZCDP(0.75), detectable=0.6, verdict="violated"),
+        audited(claim=GaussianDP(4), measured=GaussianDP(math.inf), detectable=5, verdict="violated", support=WITNESS),
+    ]
+    ax = drawn(plot_audits(mixed))
+    assert bars(ax) == [(0, 0.5), (1, 1.5), (2, pytest.approx(1.12 * 1.5))]
+    assert promises(ax) == [1, 1, 1]
+    assert markers(ax) == [(0.625, 0), (1.2, 1), (1.25, 2)]
+    assert [text.get_text() for text in ax.texts] == [
+        "epsilon 1: not refuted",
+        "rho 0.75: violated",
+        "mu inf: violated (unbounded)",
+    ]
+    assert "in units of each promise (bars" in ax.get_xlabel()
+    assert "nats" not in ax.get_xlabel()
+
+
+@pytest.mark.parametrize("budget", [0.0, math.inf])
+def test_promises_that_are_no_unit_are_drawn_beside_others(budget):
+    empty = audited(claim=ZCDP(budget), measured=ZCDP(0.5), verdict="violated" if budget == 0 else "not refuted")
+    ax = drawn(plot_audits([empty, audited(claim=PureDP(2), measured=PureDP(1))]))
+    assert bars(ax) == [(0, 0.5), (1, 0.5)]
+    assert ax.get_xlim() == (0, pytest.approx(1.12))
+
+
+def test_a_name_is_not_a_formula():
+    ax = drawn(plot_audits([audited(), audited()], names=["cost of $\\x$", "$a_1$"]))
+    assert [label.get_text() for label in ax.get_yticklabels()] == ["cost of $\\x$", "$a_1$"]
+    assert not any(label.get_parse_math() for label in ax.get_yticklabels())
+
+
+def test_every_verdict_has_a_color_of_its_own():
+    assert set(VERDICT_COLORS) == {"violated", "not refuted", "no power"}
+    assert len(set(VERDICT_COLORS.values())) == 3
+
+
+def test_no_audit_is_no_figure():
+    with pytest.raises(ValueError, match="results must hold at least one audit, got none"):
+        plot_audits([])
+    with pytest.raises(ValueError, match="labels"):
+        plot_audits(THREE, names=["one"])
+
+
+def test_the_axis_given_is_the_axis_drawn_on():
+    _, axes = new_figure(6, 4, rows=2, columns=2)
+    assert plot_audits(THREE, axes[1]) is axes[1]
+    assert audited().plot(axes[2]) is axes[2]
+    assert plot_estimate(estimated(), axes[3]) is axes[3]
+    assert [len(ax.patches) for ax in axes] == [0, 3, 1, 0]
+    assert audited().plot().figure is not axes[0].figure
+
+
+# Estimates
+
+
+def test_a_curve_and_its_interval_are_the_numbers():
+    estimate = estimated(loss=np.array([0.5, -3, 1]), low=np.array([0.0, -4, 0.5]), high=np.array([1.0, -2, 1.5]))
+    ax = drawn(plot_estimate(estimate, color=ORANGE, label="lower level"))
+    (line,) = ax.lines
+    assert (line.get_xdata().tolist(), line.get_ydata().tolist()) == ([0, 1, 2], [0.5, -3, 1])
+    assert (to_hex(line.get_color()).upper(), line.get_label(), line.get_marker()) == (ORANGE, "lower level", "o")
+    (band,) = (part for part in ax.collections if isinstance(part, PolyCollection))
+    corners = {tuple(corner) for path in band.get_paths() for corner in path.vertices}
+    assert corners >= {(0, 0), (1, -4), (2, 0.5), (0, 1), (1, -2), (2, 1.5)}
+    assert "people" in ax.get_xlabel()
+    assert "nats" in ax.get_ylabel()
+    assert "estimate" in ax.get_ylabel()
+
+
+def test_a_long_curve_has_no_markers_and_the_name_of_its_method():
+    many = {name: np.linspace(0, 1, 41) for name in ("at", "loss", "low", "high")}
+    (line,) = drawn(plot_estimate(estimated(**many))).lines
+    assert (line.get_marker(), line.get_label()) == ("", "lag_tail")
+
+
+@pytest.mark.parametrize("value", [math.nan, math.inf])
+@pytest.mark.parametrize("only", [True, False])
+def test_what_is_not_finite_leaves_a_gap(value, only):
+    curve = np.array([value, value, value]) if only else np.array([0.5, value, 1.0])
+    (line,) = drawn(plot_estimate(estimated(loss=curve, low=curve - 1, high=curve + 1))).lines
+    np.testing.assert_array_equal(line.get_ydata(), curve)
+
+
+# The user's settings
+
+
+def test_the_user_s_settings_are_left_alone(tmp_path):
+    before = dict(matplotlib.rcParams)
+    with house_style():
+        assert matplotlib.rcParams["svg.hashsalt"] == "plaudit"
+        assert all(matplotlib.rcParams[name] == value for name, value in STYLE.items())
+        save_figure(plot_audits(THREE).figure, tmp_path / "a.svg")
+    plot_estimate(estimated())
+    save_figure(plot_audits(THREE).figure, tmp_path / "b.svg")
+    with pytest.raises(ZeroDivisionError), house_style():
+        raise ZeroDivisionError
+    assert dict(matplotlib.rcParams) == before
+    with matplotlib.rc_context({"font.size": 13.0, "svg.hashsalt": "mine"}):
+        save_figure(plot_audits(THREE).figure, tmp_path / "c.svg")
+        assert (matplotlib.rcParams["font.size"], matplotlib.rcParams["svg.hashsalt"]) == (13, "mine")
+
+
+def test_figures_are_made_without_pyplot(tmp_path):
+    code = """
+import json, sys
+from pathlib import Path
+from audit.report.plots import plot_estimate, save_figure
+from audit.results import AuditResult, LossEstimate
+audit, estimate = map(json.loads, sys.argv[2:])
+save_figure(AuditResult.from_dict(audit).plot().figure, Path(sys.argv[1]) / "audit.png")
+save_figure(plot_estimate(LossEstimate.from_dict(estimate)).figure, Path(sys.argv[1]) / "estimate.svg")
+print([name for name in sys.modules if name in ("matplotlib.pyplot", "tkinter", "pylab")])
+"""
+    saved = [json.dumps(result.to_dict()) for result in (audited(), estimated())]
+    command = [sys.executable, "-c", code, str(tmp_path), *saved]
+    found = subprocess.run(command, cwd=Path(__file__).resolve().parents[3], capture_output=True, text=True, check=True)
+    assert (found.stdout.strip(), found.stderr) == ("[]", "")
+    assert sorted(os.listdir(tmp_path)) == ["audit.png", "estimate.svg"]
+
+
+# Files
+
+
+@pytest.mark.parametrize("ending", [".svg", ".png", ".pdf"])
+def test_the_same_numbers_give_the_same_bytes(tmp_path, monkeypatch, ending):
+    def saved(name, results, moment):
+        monkeypatch.setenv("SOURCE_DATE_EPOCH", moment)  # the clock that matplotlib looks at, if it looks
+        save_figure(plot_audits(results).figure, tmp_path / f"{name}{ending}")
+        return (tmp_path / f"{name}{ending}").read_bytes()
+
+    first = saved("first", THREE[:1], "1000000000")
+    with matplotlib.rc_context({"svg.hashsalt": None, "svg.fonttype": "none"}):
+        assert saved("second", THREE[:1], "1700000000") == first
+    assert saved("other", [audited(measured=PureDP(0.25))], "1000000000") != first  # negative control
+    assert b"2001-09-09" not in first
+    assert first.startswith({".png": b"\x89PNG", ".pdf": b"%PDF"}.get(ending, b"<?xml"))
+
+
+def test_estimates_give_the_same_bytes_too(tmp_path):
+    for name in ("a", "b"):
+        save_figure(plot_estimate(estimated()).figure, tmp_path / f"{name}.svg")
+    assert (tmp_path / "a.svg").read_bytes() == (tmp_path / "b.svg").read_bytes()
+
+
+def test_folders_are_made_and_other_formats_written(tmp_path):
+    for name, start in (("figure.jpg", b"\xff\xd8"), ("figure.SVG", b"<?xml")):
+        save_figure(Figure(), tmp_path / "a" / "b" / name)
+        assert (tmp_path / "a" / "b" / name).read_bytes().startswith(start)
+
+
+@pytest.mark.parametrize("error", [OSError("No space left on device"), KeyboardInterrupt()])
+@pytest.mark.parametrize("step", [(Figure, "savefig"), (Path, "replace")])
+def test_a_failed_figure_leaves_the_old_file_and_nothing_else(tmp_path, monkeypatch, error, step):
+    path = tmp_path / "figure.svg"
+    save_figure(Figure(), path)
+    before = path.read_bytes()
+
+    def fail(self, file, **options):
+        if step[1] == "savefig":
+            Path(file).write_bytes(b"half of a fig")
+        raise error
+
+    monkeypatch.setattr(*step, fail)
+    for written in (path, tmp_path / "new.svg"):
+        with pytest.raises(type(error)):
+            save_figure(Figure(figsize=(3, 2)), written)
+    monkeypatch.undo()
+    assert os.listdir(tmp_path) == ["figure.svg"]
+    assert path.read_bytes() == before
+
+
+@pytest.mark.parametrize("name", ["figure", "figure.docx", ".svg"])
+def test_a_format_that_cannot_be_written_is_refused(tmp_path, name):
+    with pytest.raises(ValueError, match=r"Format '.*' is not supported"):
+        save_figure(Figure(), tmp_path / name)
+    assert os.listdir(tmp_path) == []
+
+
+def test_a_folder_that_cannot_be_made_is_an_error(tmp_path):
+    (tmp_path / "taken").write_text("a file")
+    with pytest.raises(OSError, match="taken"):
+        save_figure(Figure(), tmp_path / "taken" / "figure.svg")
+    (tmp_path / "folder.svg").mkdir()
+    with pytest.raises(OSError, match=r"folder\.svg"):
+        save_figure(Figure(), tmp_path / "folder.svg")
+    assert sorted(os.listdir(tmp_path)) == ["folder.svg", "taken"]
+
+
+def test_panels_come_row_by_row():
+    figure, axes = new_figure(6, 4, rows=2, columns=3)
+    assert figure.get_size_inches().tolist() == [6, 4]
+    places = [ax.get_subplotspec() for ax in axes]
+    assert [(place.rowspan.start, place.colspan.start) for place in places] == [
+        (i, j) for i in (0, 1) for j in (0, 1, 2)
+    ]
+    assert len(new_figure(1, 1)[1]) == 1

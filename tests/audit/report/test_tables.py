@@ -1,0 +1,263 @@
+"""The table says what the results say, as they say it, on any width of terminal."""
+
+from __future__ import annotations
+
+import io
+import math
+from collections import Counter
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from rich.console import Console
+from rich.text import Text
+
+from audit.claims import ZCDP, ApproxDP, GaussianDP, PureDP
+from audit.report.formatting import row
+from audit.report.tables import audit_table
+from tests.audit.results.test_results import audited, audits
+
+HEADERS = [
+    "algorithm",
+    "promised",
+    "neighbors:\none ...",
+    "runs force\nat least",
+    "would have\nseen from",
+    "verdict",
+    "event: which database (x, y) the release is guessed to come from",
+    "seconds",
+]
+PROVED = "y if output[0] >= 13; unbounded by the exact law: possible on x only, probability 0.25"
+WITNESS = {"order": "possible on x only", "probability": 0.25}
+EVENT = "y if output[0] >= 13"
+
+
+def rows(table):
+    """The words of every row, as they were given to the renderer, and the styles of the verdicts."""
+    cells = [list(column.cells) for column in table.columns]
+    words = [[cell.plain if isinstance(cell, Text) else cell for cell in row] for row in zip(*cells, strict=True)]
+    return words, [str(row[5].style) for row in zip(*cells, strict=True)]
+
+
+def rendered(table, width):
+    console = Console(file=io.StringIO(), width=width, color_system=None)
+    console.print(table)
+    return console.file.getvalue()
+
+
+def letters(*texts):
+    return Counter("".join("".join(texts).split()))
+
+
+@pytest.mark.parametrize(
+    ("changes", "row", "style"),
+    [
+        (
+            {},
+            ["count", "epsilon 1", "person added or removed", "0.8750", "1.250", "not refuted", EVENT, "0.5"],
+            "green",
+        ),
+        (
+            {"measured": PureDP(1.23456), "verdict": "violated", "claim": PureDP(1 / 3), "seconds": 12.34},
+            ["count", "epsilon 0.3333", "person added or removed", "1.234", "1.250", "violated", EVENT, "12.3"],
+            "bold red",
+        ),
+        (
+            {"measured": PureDP(0.0), "detectable": math.inf, "verdict": "no power", "seconds": 0.04},
+            ["count", "epsilon 1", "person added or removed", "0", "inf", "no power", EVENT, "0.0"],
+            "yellow",
+        ),
+        (
+            {"adjacency": "declared", "unit": "record"},
+            [
+                "count",
+                "epsilon 1",
+                "record added or removed (declared)",
+                "0.8750",
+                "1.250",
+                "not refuted",
+                EVENT,
+                "0.5",
+            ],
+            "green",
+        ),
+        (
+            {"distance": 40, "relation": "replace_one", "unit": "household"},
+            [
+                "count",
+                "epsilon 1",
+                "household replaced, 40 steps apart",
+                "0.8750",
+                "1.250",
+                "not refuted",
+                EVENT,
+                "0.5",
+            ],
+            "green",
+        ),
+        (
+            {"distance": 2, "adjacency": "declared"},
+            [
+                "count",
+                "epsilon 1",
+                "person added or removed, 2 steps apart (declared)",
+                "0.8750",
+                "1.250",
+                "not refuted",
+                EVENT,
+                "0.5",
+            ],
+            "green",
+        ),
+        (
+            {"support": WITNESS, "verdict": "violated"},  # the number that runs force is finite, the loss is not
+            [
+                "count",
+                "epsilon 1",
+                "person added or removed",
+                "0.8750",
+                "1.250",
+                "violated",
+                PROVED,
+                "0.5",
+            ],
+            "bold red",
+        ),
+        (
+            {"claim": ApproxDP(1, 1e-6), "measured": ApproxDP(0.98766, 1e-6)},
+            [
+                "count",
+                "epsilon 1\ndelta 1e-06",
+                "person added or removed",
+                "0.9876",
+                "1.250",
+                "not refuted",
+                EVENT,
+                "0.5",
+            ],
+            "green",
+        ),
+        (
+            {"claim": ZCDP(0.5), "measured": ZCDP(0.625), "verdict": "violated"},
+            ["count", "rho 0.5", "person added or removed", "0.6250", "1.250", "violated", EVENT, "0.5"],
+            "bold red",
+        ),
+        (
+            {"claim": GaussianDP(1.25), "measured": GaussianDP(0.0), "detectable": 12.0, "verdict": "no power"},
+            ["count", "mu 1.25", "person added or removed", "0", "12.00", "no power", EVENT, "0.5"],
+            "yellow",
+        ),
+        (
+            {"measured": PureDP(math.inf), "verdict": "violated", "claim": PureDP(12345.678)},
+            ["count", "epsilon 12346", "person added or removed", "inf", "1.250", "violated", EVENT, "0.5"],
+            "bold red",
+        ),
+    ],
+)
+def test_every_cell(changes, row, style):
+    table = audit_table([audited(**changes)])
+    assert [column.header for column in table.columns] == HEADERS
+    assert rows(table) == ([row], [style])
+    for width in (80, 150):
+        whole = (*row[3:6], row[7], *row[1].split("\n"))
+        assert all(word in rendered(table, width) for word in whole)  # never in two pieces
+
+
+def test_a_wide_table_has_one_line_an_audit():
+    lines = rendered(audit_table([audited(), audited(mechanism="GDPC")]), 200).splitlines()
+    said = [" ".join(line.split()) for line in lines]
+    assert f"count epsilon 1 person added or removed 0.8750 1.250 not refuted {EVENT} 0.5" in said
+    assert f"GDPC epsilon 1 person added or removed 0.8750 1.250 not refuted {EVENT} 0.5" in said
+
+
+@pytest.mark.parametrize("width", [80, 100, 150])
+def test_nothing_is_cut_off(width):
+    results = [
+        audited(
+            mechanism="TopDownBottomUpRaked",
+            event="y if agreement of output[13], [1], [88], [0] >= 0.244025432, x if agreement <= -0.687963063",
+            unit="household",
+            distance=40,
+            adjacency="declared",
+            measured=PureDP(123.4567),
+            verdict="violated",
+        ),
+        audited(support=WITNESS, verdict="violated", detectable=math.inf, claim=PureDP(0.01234)),
+        audited(detectable=12.5, verdict="no power", relation="replace_one", seconds=98765.4),
+    ]
+    table = audit_table(results)
+    text = rendered(table, width)
+    assert max(map(len, text.splitlines())) <= width
+    words, _ = rows(table)
+    assert letters(text) - letters("─" * 10 * width) == letters(*HEADERS, *(cell for row in words for cell in row))
+    for whole in ("violated", "no power", "123.4", "0.01234", "98765.4"):
+        assert whole in text
+
+
+@settings(max_examples=15)
+@given(st.text(st.characters(exclude_categories=["Cs"]), max_size=20), st.sampled_from([80, 150]))
+def test_any_name_can_be_shown(name, width):
+    table = audit_table([audited(event=name)], [name])
+    text = rendered(table, width)
+    assert len([line for line in text.splitlines() if "not refuted" in line]) == 1
+    assert "\x1b" not in text
+
+
+@pytest.mark.parametrize(
+    "name", ["[red]x[/red]", "[/]", "[bold]", "output[0]", "[link=file:///etc/passwd]x[/link]", ":warning:", "\\[b]"]
+)
+def test_markup_is_not_interpreted(name):
+    result = audited(mechanism=name, event=name)
+    words, _ = rows(audit_table([result]))
+    assert (words[0][0], words[0][6]) == (name, name)
+    console = Console(file=io.StringIO(), width=200, force_terminal=True, color_system="truecolor")
+    console.print(audit_table([result], [name]))
+    line = next(line for line in console.file.getvalue().splitlines() if "0.8750" in line)
+    assert line.count(name) == 2
+    assert line.count("\x1b[") == 2  # on and off again: of the verdict
+    assert "\x1b[32mnot refuted" in line
+
+
+def test_a_terminal_is_not_commanded():
+    words, _ = rows(audit_table([audited(event="y\x1b[2J\x07 if\r\n output\x9b31m")], ["GD\x1b[1APC"]))
+    assert (words[0][0], words[0][6]) == ("GD [1APC", "y [2J if output 31m")
+
+
+def test_promises_of_all_kinds_stand_in_one_table():
+    claims = [PureDP(1), ApproxDP(1, 1e-6), ZCDP(0.5), GaussianDP(1)]
+    table = audit_table([audited(claim=claim, measured=claim) for claim in claims])
+    promised = ["epsilon 1", "epsilon 1\ndelta 1e-06", "rho 0.5", "mu 1"]
+    assert [row[1] for row in rows(table)[0]] == promised
+    text = rendered(table, 80)
+    assert all(word in text for words in promised for word in words.split("\n"))
+
+
+def test_a_narrow_table_leaves_events_out():
+    table = audit_table([audited(support=WITNESS, verdict="violated")], events=False)
+    assert [column.header for column in table.columns] == [*HEADERS[:6], HEADERS[7]]
+    assert EVENT not in rendered(table, 80)
+
+
+def test_names_in_place_of_mechanisms():
+    results = [audited(), audited(mechanism="GDPC")]
+    assert [row[0] for row in rows(audit_table(results, ["first", "second"]))[0]] == ["first", "second"]
+    assert [row[0] for row in rows(audit_table(results))[0]] == ["count", "GDPC"]
+    for names in ([], ["first"], ["first", "second", "third"]):
+        with pytest.raises(ValueError, match="names must be as many as results, got"):
+            audit_table(results, names)
+
+
+def test_a_confidential_audit_says_so():
+    table = audit_table([audited(confidential=True), audited()], ["secret", "open"])
+    assert [row[5] for row in rows(table)[0]] == ["not refuted\nCONFIDENTIAL", "not refuted"]
+    assert rendered(table, 80).count(" CONFIDENTIAL ") == 1  # in one piece
+
+
+@settings(max_examples=10)
+@given(audits())
+def test_the_numbers_are_those_of_every_other_form(result):
+    said = row(result)
+    (words,), _ = rows(audit_table([result]))
+    assert words[3:6] == [said["runs force at least"], said["would have seen from"], said["verdict"]]
+    assert words[1].replace("\n", ", ") == said["promised"]
+    assert words[2] == said["neighbors: one ..."]

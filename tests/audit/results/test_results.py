@@ -1,0 +1,572 @@
+"""Results as values: what they say, what they keep when saved, what they hide, what they refuse when read."""
+
+from __future__ import annotations
+
+import copy
+import json
+import math
+from dataclasses import FrozenInstanceError, fields, replace
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from hypothesis.extra.numpy import arrays
+
+from audit.report.formatting import cells
+from audit.claims import ZCDP, ApproxDP, GaussianDP, PureDP
+from audit.loss import measure_loss
+from audit.neighbors import NeighborPair
+from audit.results import AuditResult, LossEstimate, plain_number, scale_of, verdict_of
+from audit.results.storage import read_json
+
+PLANTED = 8675309
+
+
+def audited(**changes):
+    """One audit in which every field has a value of its own."""
+    result = AuditResult(
+        mechanism="count",
+        claim=PureDP(1.0),
+        measured=PureDP(0.875),
+        verdict="not refuted",
+        event="y if output[0] >= 13",
+        searched="thresholds on output[0]",
+        counts={
+            "x": {"runs": 700, "guessed_x": 0, "guessed_y": 190},
+            "y": {"runs": 699, "guessed_x": 0, "guessed_y": 510},
+        },
+        pair="1 person added to cell 0",
+        relation="add_remove",
+        unit="person",
+        distance=1,
+        adjacency="verified",
+        bound="guessing game",
+        confidence=0.95,
+        size=2000,
+        selection=601,
+        ceiling=5.5,
+        detectable=1.25,
+        support=None,
+        seed_entropy=42,
+        provenance={"python": "3.11", "parameters": {"size": 2000, "mechanism": {"epsilon": 1.0}}},
+        seconds=0.5,
+    )
+    return replace(result, **changes)
+
+
+def estimated(**changes):
+    estimate = LossEstimate(
+        method="lag_tail",
+        at=np.array([0.0, 1.0, 2.0]),
+        loss=np.array([0.5, -3.0, np.nan]),
+        low=np.array([0.25, -np.inf, np.nan]),
+        high=np.array([0.75, np.inf, np.nan]),
+        value=0.5,
+        interval=(0.25, np.inf),
+        confidence=0.95,
+        assumptions=("errors have one law", "areas are alike"),
+        size=500,
+        areas=9,
+        settings={"lag": 1, "starts": [0, 1, 2]},
+        statistic="largest |loss|",
+    )
+    return replace(estimate, **changes)
+
+
+def refuse(constant):
+    raise AssertionError(f"{constant} is not strict JSON")
+
+
+def through_json(values):
+    return json.loads(json.dumps(values, allow_nan=False), parse_constant=refuse)
+
+
+def same(first, second):
+    return all(np.array_equal(getattr(first, f.name), getattr(second, f.name)) for f in fields(first))
+
+
+FEW = settings(max_examples=40)  # of many fields each
+LOSSES = st.floats(0, math.inf)
+RELATIONS = st.sampled_from(["add_remove", "replace_one"])
+FEWER = st.integers(0, 2**50)
+GUESSED = st.builds(lambda a, b, c: {"runs": a + b + c, "guessed_x": a, "guessed_y": b}, FEWER, FEWER, FEWER)
+BINNED = st.dictionaries(st.integers(0, 300).map("bin {}".format), FEWER, max_size=4)
+COUNTED = GUESSED | BINNED.map(lambda bins: {"runs": sum(bins.values())} | bins)
+FAMILIES = {
+    "epsilon": PureDP,
+    "epsilon at a delta": lambda epsilon, relation="add_remove": ApproxDP(epsilon, 1e-6, relation),
+    "rho": ZCDP,
+    "mu": GaussianDP,
+}
+JSON = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.just(10**400) | st.floats(allow_nan=False) | st.text(max_size=5),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=5), inner, max_size=3),
+    max_leaves=6,
+)
+
+
+@st.composite
+def audits(draw):
+    relation, detectable = draw(RELATIONS), draw(LOSSES)
+    claim = draw(st.sampled_from([*FAMILIES.values()]))(draw(LOSSES), relation)
+    measured = claim.at(draw(LOSSES))
+    order = st.fixed_dictionaries({"order": st.text(), "probability": st.floats(0, 1, exclude_min=True)})
+    support = draw(st.none() | order)
+    return audited(
+        **{name: draw(st.text()) for name in ("mechanism", "event", "searched", "pair", "bound")},
+        claim=claim,
+        measured=measured,
+        verdict=verdict_of(claim, measured, detectable, support is not None),
+        counts={"x": draw(COUNTED), "y": draw(COUNTED)},
+        relation=relation,
+        unit=draw(st.sampled_from(["person", "household", "record"])),
+        distance=draw(st.integers(1, 2**53 - 1)),
+        adjacency=draw(st.sampled_from(["verified", "declared"])),
+        confidence=draw(st.floats(0, 1, exclude_min=True, exclude_max=True)),
+        ceiling=draw(LOSSES),
+        detectable=detectable,
+        support=support,
+        seed_entropy=draw(st.none() | st.integers(0)),
+        seconds=draw(st.floats(0, 1e9)),
+    )
+
+
+@st.composite
+def estimates(draw):
+    points = draw(st.integers(0, 5))
+    curve = {name: draw(arrays(float, points, elements=st.floats())) for name in ("at", "loss", "low", "high")}
+    return estimated(**curve, value=draw(st.floats()), interval=(draw(st.floats()), draw(st.floats())))
+
+
+# What numbers say of a promise
+
+ABOVE_1, ABOVE_2 = math.nextafter(1, 2), math.nextafter(2, 3)
+
+
+@pytest.mark.parametrize("family", FAMILIES.values(), ids=FAMILIES)
+@pytest.mark.parametrize(
+    ("promised", "measured", "detectable", "unbounded", "verdict"),
+    [
+        (1.0, 0.5, 1.5, False, "not refuted"),
+        (1.0, 0.0, 0.0, False, "not refuted"),
+        (1.0, 1.0, 1.5, False, "not refuted"),  # exactly what is promised
+        (1.0, ABOVE_1, 1.5, False, "violated"),
+        (1.0, 1.0, 2.0, False, "not refuted"),  # exactly twice the promise would have been seen
+        (1.0, 1.0, ABOVE_2, False, "no power"),
+        (1.0, 0.0, math.inf, False, "no power"),
+        (1.0, ABOVE_1, math.inf, False, "violated"),  # what was seen needs no power
+        (1.0, math.inf, 1.5, False, "violated"),
+        (1.0, 0.0, 1.5, True, "violated"),
+        (1.0, 0.0, math.inf, True, "violated"),
+        (0.0, 0.0, 0.0, False, "not refuted"),
+        (0.0, 0.0, 5e-324, False, "no power"),
+        (0.0, 5e-324, 0.0, False, "violated"),
+        (math.inf, math.inf, math.inf, False, "not refuted"),
+    ],
+)
+def test_verdicts(family, promised, measured, detectable, unbounded, verdict):
+    assert verdict_of(family(promised), family(measured), detectable, unbounded) == verdict
+    by_hand = family(promised, "replace_one"), family(measured, "replace_one")
+    assert verdict_of(*by_hand, detectable, unbounded) == verdict
+
+
+def test_a_promise_is_not_held_against_a_loss_under_another_relation():
+    with pytest.raises(ValueError, match="claims under replace_one and add_remove have no order"):
+        verdict_of(PureDP(1.0), PureDP(2.0, "replace_one"), 1.5)
+
+
+@pytest.mark.parametrize("promised", FAMILIES)
+@pytest.mark.parametrize("measured", FAMILIES)
+def test_a_bound_on_one_parameter_is_none_on_another(promised, measured):
+    """A mu of 1 is no rho of 1/2: discrete Gaussian noise keeps the one promise and not the other."""
+    claim, forced = FAMILIES[promised](0.5), FAMILIES[measured](1.0)
+    if promised == measured:
+        assert verdict_of(claim, forced, 0.6) == "violated"
+        return
+    with pytest.raises(TypeError, match="a bound on one parameter is no bound on another") as caught:
+        verdict_of(claim, forced, 0.6)
+    assert "\n" not in str(caught.value)
+    values = audited(claim=claim, measured=forced, verdict="violated").to_dict()
+    kinds = f"{type(claim).__name__} and {type(forced).__name__}"
+    with pytest.raises(ValueError, match=f"claim and measured must be of one family, got {kinds}") as caught:
+        AuditResult.from_dict(values)
+    assert "\n" not in str(caught.value)
+
+
+def test_a_promise_and_its_measurement_have_one_delta():
+    values = audited(claim=ApproxDP(1.0, 1e-6), measured=ApproxDP(0.5, 1e-6)).to_dict()
+    assert AuditResult.from_dict(values).measured == ApproxDP(0.5, 1e-6)
+    for delta in (0.0, 1e-5):
+        other = values | {"measured": ApproxDP(0.5, delta).to_dict()}
+        with pytest.raises(ValueError, match="claim and measured must be at one delta, got epsilon 1, delta 1e-06"):
+            AuditResult.from_dict(other)
+
+
+@pytest.mark.parametrize(
+    ("claim", "scale"),
+    [
+        (PureDP(1), "epsilon in nats"),
+        (ApproxDP(1, 1e-6), "epsilon in nats"),
+        (ZCDP(1), "rho in nats"),
+        (GaussianDP(1), "mu in standard deviations"),
+    ],
+)
+def test_losses_have_a_unit(claim, scale):
+    assert scale_of(claim) == scale
+
+
+@given(LOSSES, LOSSES, LOSSES, LOSSES)
+def test_a_larger_measurement_never_makes_a_better_verdict(promised, first, second, detectable):
+    low, high = sorted([first, second])
+    if verdict_of(PureDP(promised), PureDP(low), detectable) == "violated":
+        assert verdict_of(PureDP(promised), PureDP(high), detectable) == "violated"
+
+
+def test_a_memo_is_one_line():
+    assert str(audited()) == (
+        "count: promised epsilon 1 (add/remove), 2000 runs force at least 0.8750 at 95%: not refuted, 1.250 would have "
+        "been seen (1 person added to cell 0; y if output[0] >= 13; searched: thresholds on output[0])"
+    )
+    declared = str(audited(adjacency="declared", confidence=0.999, measured=PureDP(math.inf), verdict="violated"))
+    assert "force at least inf at 99.9%: violated, 1.250 would have been seen (on the caller's word, 1 per" in declared
+    assert str(audited(pair="cell\n0\r\n and\u20281", event="\x85y")).endswith(
+        "(cell 0 and 1; y; searched: thresholds on output[0])"
+    )
+
+
+@pytest.mark.parametrize(
+    ("claim", "measured", "said"),
+    [
+        (
+            ApproxDP(1, 1e-6),
+            ApproxDP(0.9876543, 1e-6),
+            "epsilon 1, delta 1e-06 (add/remove), 2000 runs force at least 0.9876",
+        ),
+        (ZCDP(0.5), ZCDP(0.25), "rho 0.5 (add/remove), 2000 runs force at least 0.2500"),
+        (
+            GaussianDP(2, "replace_one"),
+            GaussianDP(0.5, "replace_one"),
+            "mu 2 (replace one), 2000 runs force at least 0.5000",
+        ),
+    ],
+)
+def test_a_memo_says_any_promise(claim, measured, said):
+    assert str(audited(claim=claim, measured=measured)).startswith(f"count: promised {said} at 95%: ")
+
+
+def test_a_memo_says_the_witness():
+    result = audited(support={"order": "possible on x only", "probability": 0.25}, verdict="violated")
+    assert result.witness == "; unbounded by the exact law: possible on x only, probability 0.25"
+    assert str(result).endswith(
+        f"(1 person added to cell 0; y if output[0] >= 13{result.witness}; searched: thresholds on output[0])"
+    )
+    assert audited().witness == ""
+
+
+@FEW
+@given(audits())
+def test_a_memo_is_one_line_whatever_the_labels_hold(result):
+    assert len(str(result).splitlines()) == 1
+    assert f": {result.verdict}, " in str(result)
+    seen = "nothing" if math.isinf(result.detectable) else cells(result)["detectable"]
+    assert f", {seen} would have been seen (" in str(result)
+
+
+def test_the_line_of_an_estimate_says_what_it_is():
+    assert str(estimated()) == ("estimate, no bound: largest |loss| 0.5 [0.25, inf] by lag_tail from 500 x 9 residuals")
+    assert estimated().maximum == 3
+    assert "verdict" not in {f.name for f in fields(LossEstimate)}
+
+
+def test_results_are_frozen_and_what_they_hand_out_is_a_copy():
+    for result in (audited(), estimated()):
+        for f in fields(result):
+            with pytest.raises(FrozenInstanceError):
+                setattr(result, f.name, None)
+    result = audited(support={"order": "possible on x only", "probability": 0.5}, verdict="violated")
+    before = copy.deepcopy(result.to_dict())
+    taken = result.to_dict()
+    taken["counts"]["x"]["runs"] = taken["provenance"]["parameters"]["size"] = taken["support"]["probability"] = 0
+    assert result.to_dict() == before
+    estimate = estimated()
+    estimate.to_dict()["settings"]["starts"].append(3)
+    assert estimate.settings["starts"] == [0, 1, 2]
+
+
+@pytest.mark.parametrize(
+    ("value", "plain"), [(math.inf, "inf"), (-math.inf, "-inf"), (np.float64("inf"), "inf"), (0.1, 0.1), (3, 3)]
+)
+def test_infinity_is_a_word_in_json(value, plain):
+    assert plain_number(value) == plain
+    assert type(plain_number(value)) is type(plain)
+
+
+# Saved and read again
+
+
+@FEW
+@given(audits())
+def test_an_audit_survives_strict_json(result):
+    again = AuditResult.from_dict(through_json(result.to_dict()))
+    assert same(again, result)
+    assert again.to_dict() == result.to_dict()
+
+
+def test_infinities_of_an_audit_are_words():
+    result = audited(measured=PureDP(math.inf), verdict="violated", ceiling=math.inf, detectable=math.inf)
+    values = through_json(result.to_dict())
+    assert (values["ceiling"], values["detectable"], values["measured"]["epsilon"]) == ("inf", "inf", "inf")
+    again = AuditResult.from_dict(values)
+    assert again.ceiling == again.detectable == again.measured.epsilon == math.inf
+
+
+def test_an_audit_survives_its_file(tmp_path):
+    result = audited(ceiling=math.inf, event="y if «output» >= 1e-9\n", seed_entropy=2**127)
+    result.to_json(str(tmp_path / "new" / "audit.json"))
+    assert same(AuditResult.from_dict(read_json(tmp_path / "new" / "audit.json")), result)
+    json.loads((tmp_path / "new" / "audit.json").read_text("utf-8"), parse_constant=refuse)
+
+
+def test_what_cannot_be_saved_leaves_no_file(tmp_path):
+    with pytest.raises(ValueError, match="not JSON compliant"):
+        audited(provenance={"load": math.nan}).to_json(tmp_path / "audit.json")
+    assert list(tmp_path.iterdir()) == []
+    (tmp_path / "taken").write_text("a file")
+    with pytest.raises(OSError, match="taken"):
+        audited().to_json(tmp_path / "taken" / "audit.json")
+
+
+@FEW
+@given(estimates())
+def test_an_estimate_survives_strict_json(estimate):
+    again = LossEstimate.from_dict(through_json(estimate.to_dict()))
+    for f in fields(estimate):
+        np.testing.assert_array_equal(getattr(again, f.name), getattr(estimate, f.name))  # NaN where NaN was
+    assert all(getattr(again, name).dtype == float for name in ("at", "loss", "low", "high"))
+    assert again.to_dict() == estimate.to_dict()
+
+
+def test_nan_is_none_and_infinity_a_word_in_an_estimate():
+    values = through_json(estimated(value=math.nan, interval=(math.nan, -math.inf)).to_dict())
+    assert values["loss"] == [0.5, -3.0, None]
+    assert (values["low"], values["high"]) == ([0.25, "-inf", None], [0.75, "inf", None])
+    assert (values["value"], values["interval"]) == (None, [None, "-inf"])
+    assert values["assumptions"] == ["errors have one law", "areas are alike"]
+    assert LossEstimate.from_dict(values).assumptions == ("errors have one law", "areas are alike")
+
+
+# What is hidden
+
+HIDDEN = {"event", "counts", "pair", "searched", "support", "seed_entropy", "provenance", "basis", "confidential"}
+
+
+def test_a_redacted_audit_holds_no_true_count():
+    planted = audited(
+        event=f"y if output[0] >= {PLANTED}",
+        pair=f"1 person added to {PLANTED} people",
+        searched=f"thresholds near {PLANTED}",
+        support={"order": f"possible on x = {PLANTED} only", "probability": 0.25},
+        verdict="violated",
+        seed_entropy=PLANTED,
+        provenance={"python": "3.11", "parameters": {"mechanism": {"total": PLANTED}, "list": [[PLANTED]]}},
+    )
+    redacted = planted.redact()
+    assert str(PLANTED) in json.dumps(planted.to_dict())
+    assert str(PLANTED) in str(planted)
+    assert str(PLANTED) not in json.dumps(redacted.to_dict())
+    assert str(PLANTED) not in str(redacted)
+    assert redacted.event == redacted.pair == redacted.searched == "redacted"
+    assert redacted.support == {"order": "redacted"}
+    assert redacted.witness == "; unbounded by the exact law"
+    assert redacted.seed_entropy is None
+    assert redacted.provenance == {"python": "3.11", "parameters": {}}
+    assert planted.pair.endswith("people")
+
+
+@FEW
+@given(audits())
+def test_redaction_hides_nothing_else_and_can_be_saved(result):
+    redacted = result.redact()
+    for f in fields(result):
+        if f.name not in HIDDEN:
+            assert getattr(redacted, f.name) == getattr(result, f.name)
+    assert (redacted.support is None) == (result.support is None)
+    assert same(AuditResult.from_dict(through_json(redacted.to_dict())), redacted)
+    assert same(redacted.redact(), redacted)
+
+
+class Total:
+    """A count with its true value among its parameters, as a careless mechanism would have it."""
+
+    def __init__(self):
+        self.exact = PLANTED
+
+    def __call__(self, data, size, rng):
+        return data + rng.laplace(size=(size, 1)).round()
+
+
+def test_the_true_count_of_a_real_audit_is_hidden(tmp_path):
+    pair = NeighborPair.add_people([PLANTED], cell=0, label=f"1 person added to {PLANTED}")
+    result = replace(measure_loss(Total(), pair, PureDP(2.0), size=400, rng=1), seconds=1.0)
+    result.to_json(tmp_path / "open.json")
+    result.redact().to_json(tmp_path / "redacted.json")
+    assert str(PLANTED) in (tmp_path / "open.json").read_text()
+    for count in (PLANTED, PLANTED + 1):
+        assert str(count) not in (tmp_path / "redacted.json").read_text()
+
+
+# What is refused
+
+
+@pytest.mark.parametrize("made", [audited(), estimated()], ids=["audit", "estimate"])
+def test_every_field_must_be_there_and_no_other(made):
+    values = made.to_dict()
+    for name in values.keys() - {"kind", "basis", "confidential"}:  # two that files of schema 1 lack
+        with pytest.raises(ValueError, match=rf"fields are missing or unknown: {name}$"):
+            type(made).from_dict({key: value for key, value in values.items() if key != name})
+    with pytest.raises(ValueError, match=r"fields are missing or unknown: certified, proof$"):
+        type(made).from_dict({**values, "proof": 1, "certified": True})
+
+
+@pytest.mark.parametrize("kind", ["audit", "estimate"])
+@pytest.mark.parametrize("values", [{"kind": "experiment"}, {"kind": None}, {}, [1], "audit", None, 3])
+def test_other_kinds_are_refused(kind, values):
+    made = AuditResult if kind == "audit" else LossEstimate
+    with pytest.raises(ValueError, match=f"kind must be '{kind}', got ") as caught:
+        made.from_dict(values)
+    assert "\n" not in str(caught.value)
+
+
+def test_one_kind_is_not_the_other():
+    with pytest.raises(ValueError, match="kind must be 'estimate', got 'audit'"):
+        LossEstimate.from_dict(audited().to_dict())
+    with pytest.raises(ValueError, match="kind must be 'audit', got 'estimate'"):
+        AuditResult.from_dict(estimated().to_dict())
+
+
+@pytest.mark.parametrize(
+    ("changes", "words"),
+    [
+        ({"mechanism": 5}, "mechanism must be str, got 5"),
+        ({"claim": 1.0}, "a claim has the keys"),
+        ({"claim": {"kind": "pure", "epsilon": "1", "relation": "add_remove"}}, "epsilon must be a number, got '1'"),
+        ({"claim": {"kind": "pure", "epsilon": 1.0, "relation": "replace_one"}}, "have no order"),
+        ({"measured": {"kind": "pure", "epsilon": -1, "relation": "add_remove"}}, "epsilon must be 0 or more, got -1"),
+        ({"measured": None}, "a claim has the keys"),
+        ({"verdict": True}, "verdict must be Literal"),
+        ({"event": None}, "event must be str, got None"),
+        ({"searched": []}, "searched must be str"),
+        ({"counts": {"x": {"runs": "700"}}}, "counts must be dict"),
+        ({"counts": {"x": 700}}, "counts must be dict"),
+        ({"pair": {}}, "pair must be str"),
+        ({"relation": "swap"}, "relation must be Literal"),
+        ({"unit": "family"}, "unit must be Literal"),
+        ({"distance": "2"}, "distance must be int, got '2'"),
+        ({"distance": 0}, "size and distance must be at least 1, got 2000 and 0"),
+        ({"size": -1}, "size and distance must be at least 1, got -1 and 1"),
+        ({"confidence": 7}, r"confidence must be in \(0, 1\), got 7"),
+        ({"distance": 2.0}, "distance must be int, got 2.0"),
+        ({"distance": True}, "distance must be int, got True"),
+        ({"adjacency": "computed"}, r"adjacency must be Literal\['verified', 'declared'\], got 'computed'"),
+        ({"bound": 0}, "bound must be str"),
+        ({"confidence": "0.95"}, "an audit has a field of the wrong type: '0.95' is no number"),
+        ({"size": None}, "size must be int"),
+        ({"selection": [600]}, "selection must be int"),
+        ({"ceiling": None}, "None is no number"),
+        ({"detectable": "nan"}, "'nan' is no number"),
+        ({"detectable": math.nan}, "nan is no number"),
+        ({"detectable": [1.0]}, r"\[1.0\] is no number"),
+        ({"support": "possible on x only"}, "support must be dict"),
+        ({"relation": "replace_one"}, "the claim must be under replace_one, as the pair, got add_remove"),
+        ({"support": {}}, "support must be an order in words and a probability"),
+        ({"support": {"order": "x", "probability": "a"}}, "support must be an order in words and a probability"),
+        ({"support": {"order": "x", "probability": 7}}, "support must be an order in words and a probability"),
+        ({"support": {"order": 1, "probability": 0.5}}, "support must be an order in words and a probability"),
+        ({"support": {"order": "x", "probability": 0.5, "more": 1}}, "support must be an order in words"),
+        ({"seed_entropy": [1, 2]}, "seed_entropy must be int"),
+        ({"seed_entropy": 1.5}, "seed_entropy must be int"),
+        ({"provenance": None}, "provenance must be dict"),
+        ({"seconds": False}, "False is no number"),
+        ({"seconds": 10**400}, "a number is too large for a float"),
+    ],
+)
+def test_audits_of_wrong_types_are_refused(changes, words):
+    with pytest.raises(ValueError, match=words) as caught:
+        AuditResult.from_dict({**audited().to_dict(), **changes})
+    assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("changes", "words"),
+    [
+        ({"method": None}, "method must be str, got None"),
+        ({"at": "0, 1, 2"}, "at must be a list, got '0, 1, 2'"),
+        ({"loss": {"0": 1.0}}, "loss must be a list"),
+        ({"loss": [0.5, "nan", 1.0]}, "an estimate has a field of the wrong type: 'nan' is no number"),
+        ({"low": [[0.5], 1.0, 2.0]}, "is no number"),
+        ({"high": [0.5, True, 1.0]}, "True is no number"),
+        ({"high": [0.5, 1.0]}, r"at, loss, low, high must be of one length, got \[2, 3\]"),
+        ({"at": [0, 1, 10**400]}, "a number is too large for a float"),
+        ({"value": "0.5"}, "'0.5' is no number"),
+        ({"interval": [0.5]}, "not enough values to unpack"),
+        ({"interval": [0.1, 0.2, 0.3]}, "too many values to unpack"),
+        ({"interval": 0.5}, "interval must be a list, got 0.5"),
+        ({"confidence": None}, "None is no number"),
+        ({"assumptions": "none"}, "assumptions must be a list, got 'none'"),
+        ({"assumptions": [1]}, "assumptions must be tuple"),
+        ({"size": 1.0}, "size must be int, got 1.0"),
+        ({"areas": None}, "areas must be int, got None"),
+        ({"settings": []}, "settings must be dict"),
+        ({"statistic": 3}, "statistic must be str, got 3"),
+    ],
+)
+def test_estimates_of_wrong_types_are_refused(changes, words):
+    with pytest.raises(ValueError, match=words) as caught:
+        LossEstimate.from_dict({**estimated().to_dict(), **changes})
+    assert "\n" not in str(caught.value)
+
+
+@given(st.data())
+def test_whatever_a_field_holds_it_is_read_back_or_refused(data):
+    for made in (audited(), estimated()):
+        values = made.to_dict()
+        name = data.draw(st.sampled_from(sorted(values)))
+        values[name] = data.draw(JSON)
+        try:
+            again = type(made).from_dict(values)
+        except ValueError:
+            continue
+        assert type(made).from_dict(through_json(again.to_dict())).to_dict() == again.to_dict()
+        assert str(again)
+
+
+@pytest.mark.parametrize(
+    ("honest", "lie"),
+    [
+        ({"measured": PureDP(1.5), "verdict": "violated"}, {"verdict": "not refuted"}),
+        ({"measured": PureDP(1.5), "verdict": "violated"}, {"verdict": "no power"}),
+        ({"support": {"order": "possible on x only", "probability": 0.5}, "verdict": "violated"}, {"support": None}),
+        (
+            {"support": {"order": "possible on x only", "probability": 1}, "verdict": "violated"},
+            {"verdict": "not refuted"},
+        ),
+        ({"detectable": 3.0, "verdict": "no power"}, {"verdict": "not refuted"}),
+        ({"detectable": math.inf, "verdict": "no power"}, {"verdict": "not refuted"}),
+        ({}, {"verdict": "violated"}),
+        ({}, {"verdict": "no power"}),
+        ({}, {"detectable": 3.0}),
+        ({}, {"measured": PureDP(1.5).to_dict()}),
+        ({}, {"claim": PureDP(0.5).to_dict()}),
+    ],
+)
+def test_a_verdict_must_follow_from_the_numbers(honest, lie):
+    values = audited(**honest).to_dict()
+    assert AuditResult.from_dict(values).to_dict() == values
+    with pytest.raises(ValueError, match="the verdict must follow from the numbers: "):
+        AuditResult.from_dict({**values, **lie})
+
+
+def test_a_verdict_of_ones_own_is_refused():
+    with pytest.raises(ValueError, match=r"verdict must be .*, got 'certified'"):
+        AuditResult.from_dict({**audited().to_dict(), "verdict": "certified"})

@@ -1,0 +1,418 @@
+"""Files of results: whole or not there, exactly as written or refused."""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import hashlib
+import json
+import math
+import os
+import pickle
+import re
+import shutil
+import stat
+import tempfile
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from audit.results import storage
+from audit.results.storage import SCHEMA, check_writable, read_json, write_atomically, write_json
+
+SMALL = {"kind": "audit", "loss": 0.25, "event": "é\n", "counts": [1, None, True]}
+JSON = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False, allow_infinity=False) | st.text(),
+    lambda inner: st.lists(inner, max_size=4) | st.dictionaries(st.text(), inner, max_size=4),
+    max_leaves=12,
+)
+VALUES = st.dictionaries(st.text().filter(lambda key: key not in ("schema", "sha256")), JSON, max_size=5)
+
+
+def forged(body):
+    """A file as someone would write it who knows how the checksum is made."""
+    digest = hashlib.sha256(
+        json.dumps(body, sort_keys=True, separators=(",", ":"), ensure_ascii=False).encode()
+    ).hexdigest()
+    return json.dumps({**body, "sha256": digest}, indent=1, ensure_ascii=False) + "\n"
+
+
+def refusal(path):
+    with pytest.raises(ValueError, match=f"^{re.escape(str(path))} ") as caught:
+        read_json(path)
+    message = str(caught.value)
+    assert "\n" not in message
+    return message.removeprefix(str(path))
+
+
+@pytest.fixture
+def saved(tmp_path):
+    path = tmp_path / "audit.json"
+    write_json(path, SMALL)
+    return path
+
+
+# Written and read again
+
+
+@settings(max_examples=50)
+@given(VALUES)
+def test_what_is_written_is_read(tmp_path_factory, values):
+    path = tmp_path_factory.getbasetemp() / "values.json"
+    write_json(path, values)
+    again = read_json(path)
+    assert again == values
+    assert json.dumps(again) == json.dumps(values)  # the order of keys, 1 and 1.0, and the sign of zero besides
+
+
+def test_a_file_is_plain_json_with_schema_and_checksum(saved):
+    body = json.loads(saved.read_bytes())
+    assert {key: value for key, value in body.items() if key not in ("schema", "sha256")} == SMALL
+    assert body["schema"] == SCHEMA
+    assert saved.read_text("utf-8") == forged({"schema": SCHEMA, **SMALL})
+    assert b"\r" not in saved.read_bytes()
+    assert os.listdir(saved.parent) == [saved.name]
+
+
+def test_the_same_values_give_the_same_bytes(saved):
+    before = saved.read_bytes()
+    write_json(saved, dict(SMALL))
+    assert saved.read_bytes() == before
+    write_json(saved, {**SMALL, "loss": math.nextafter(0.25, 1)})  # negative control
+    assert saved.read_bytes() != before
+
+
+def test_numbers_keep_every_digit(tmp_path):
+    values = {"a": 0.1 + 0.2, "b": 5e-324, "c": -0.0, "d": 10**1000, "e": np.float64(1 / 3), "f": (1, 2)}
+    write_json(tmp_path / "a.json", values)
+    again = read_json(tmp_path / "a.json")
+    assert again == {**values, "f": [1, 2]}
+    assert math.copysign(1, again["c"]) == -1
+
+
+def test_keys_that_are_numbers_become_text_in_any_order(tmp_path):
+    write_json(tmp_path / "a.json", {"levels": {2: "county", 10: "state", None: "nation"}})
+    assert read_json(tmp_path / "a.json") == {"levels": {"2": "county", "10": "state", "null": "nation"}}
+
+
+def test_folders_are_made_and_the_user_s_permissions_hold(tmp_path):
+    path = tmp_path / "a" / "b" / "audit.json"
+    before = os.umask(0o027)
+    try:
+        write_json(path, SMALL)
+        assert os.umask(0o027) == 0o027
+    finally:
+        os.umask(before)
+    assert stat.S_IMODE(path.stat().st_mode) == 0o640
+
+
+@pytest.mark.parametrize(
+    ("values", "error", "words"),
+    [
+        ({"a": math.nan}, ValueError, "not JSON compliant"),
+        ({"a": [1, {"b": -math.inf}]}, ValueError, "not JSON compliant"),
+        ({"schema": 2}, ValueError, "values must leave schema and sha256 to the file, got schema"),
+        ({"sha256": "", "schema": 1}, ValueError, "got schema, sha256"),
+        ({"a": {1: "one", "1": "one"}}, ValueError, "the key '1' stands twice"),
+        ({"a": "\ud800"}, ValueError, "surrogates not allowed"),
+        ({"a": 10**5000}, ValueError, "digits"),
+        ({"a": np.int64(1)}, TypeError, "int64 is not JSON serializable"),
+        ({"a": {1}}, TypeError, "set is not JSON serializable"),
+        ({("a", "b"): 1}, TypeError, "keys must be str"),
+    ],
+)
+def test_what_json_cannot_hold_is_not_written(saved, values, error, words):
+    before = saved.read_bytes()
+    with pytest.raises(error, match=words):
+        write_json(saved, values)
+    assert saved.read_bytes() == before
+    assert os.listdir(saved.parent) == [saved.name]
+
+
+# Whole or not at all
+
+
+class Full(OSError):
+    def __init__(self):
+        super().__init__(errno.ENOSPC, "No space left on device")
+
+
+@pytest.mark.parametrize("step", ["fsync", "chmod", "replace"])
+@pytest.mark.parametrize("error", [Full, KeyboardInterrupt, MemoryError])
+@pytest.mark.parametrize("existing", [True, False])
+def test_a_failed_write_leaves_the_old_file_and_nothing_else(tmp_path, monkeypatch, step, error, existing):
+    path = tmp_path / "audit.json"
+    if existing:
+        write_json(path, SMALL)
+
+    def fail(*given, **options):
+        raise error
+
+    monkeypatch.setattr(os, step, fail)
+    with pytest.raises(error):
+        write_json(path, {"kind": "other"})
+    monkeypatch.undo()
+    assert os.listdir(tmp_path) == ["audit.json"] * existing
+    if existing:
+        assert read_json(path) == SMALL
+
+
+def test_a_reader_meets_the_old_file_or_the_new_one(saved, monkeypatch):
+    rename, seen = os.replace, []
+
+    def watched(temporary, path):
+        seen.append((Path(path).read_bytes(), Path(temporary).read_bytes()))
+        assert Path(temporary).parent == saved.parent  # a name on another file system could not take its place at once
+        rename(temporary, path)
+
+    monkeypatch.setattr(os, "replace", watched)
+    before = saved.read_bytes()
+    write_json(saved, {"kind": "other"})
+    assert seen == [(before, saved.read_bytes())]
+
+
+def test_an_interrupt_after_the_renaming_is_an_interrupt(saved, monkeypatch):
+    rename = os.replace
+
+    def interrupted(temporary, path):
+        rename(temporary, path)
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(os, "replace", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        write_json(saved, {"kind": "other"})
+    assert read_json(saved) == {"kind": "other"}
+    assert os.listdir(saved.parent) == [saved.name]
+
+
+def test_text_that_is_not_unicode_leaves_nothing(tmp_path):
+    with pytest.raises(ValueError, match="surrogates"):
+        write_atomically(tmp_path / "page.md", "x" * 100_000 + "\udcff")
+    assert os.listdir(tmp_path) == []
+
+
+def test_a_folder_or_a_file_in_the_way_is_an_error(tmp_path):
+    (tmp_path / "folder").mkdir()
+    with pytest.raises(OSError, match="folder"):
+        write_atomically(tmp_path / "folder", "text")
+    (tmp_path / "file").write_text("kept")
+    with pytest.raises(OSError, match="file"):
+        write_atomically(tmp_path / "file" / "audit.json", "text")
+    assert sorted(os.listdir(tmp_path)) == ["file", "folder"]
+    assert (tmp_path / "file").read_text() == "kept"
+
+
+@pytest.fixture
+def read_only():
+    """A folder that may be read and not written, for a user to whom that matters."""
+    folder = Path(tempfile.mkdtemp())
+    folder.chmod(0o555)
+    root = os.geteuid() == 0
+    if root:
+        os.seteuid(65534)
+    try:
+        yield folder
+    finally:
+        if root:
+            os.seteuid(0)
+        folder.chmod(0o755)
+        shutil.rmtree(folder)
+
+
+def test_a_read_only_folder_is_found_before_the_work(read_only):
+    for folder in (read_only, read_only / "new"):
+        with pytest.raises(PermissionError, match=str(read_only)):
+            check_writable(folder)
+        with pytest.raises(PermissionError, match=str(read_only)):
+            write_json(folder / "audit.json", SMALL)
+    assert os.listdir(read_only) == []
+
+
+def test_a_writable_folder_is_made_and_left_as_it_was(tmp_path):
+    check_writable(tmp_path / "a" / "b")
+    assert os.listdir(tmp_path / "a" / "b") == []
+    (tmp_path / "a" / "kept.json").write_text("kept")
+    check_writable(tmp_path / "a")
+    assert sorted(os.listdir(tmp_path / "a")) == ["b", "kept.json"]
+
+
+def test_a_file_in_place_of_the_folder_is_found_before_the_work(tmp_path, monkeypatch):
+    (tmp_path / "file").write_text("kept")
+    for folder in (tmp_path / "file", tmp_path / "file" / "below"):
+        with pytest.raises(OSError, match="file"):
+            check_writable(folder)
+    assert (tmp_path / "file").read_text() == "kept"
+
+    def full(**options):
+        raise Full
+
+    monkeypatch.setattr(tempfile, "mkstemp", full)
+    with pytest.raises(OSError, match="No space left"):
+        check_writable(tmp_path)
+
+
+# Read with suspicion
+
+
+def test_every_changed_bit_and_byte_is_seen(saved):
+    """Exhaustive: each bit turned over, each byte left out, doubled, or replaced by what JSON means something by."""
+    whole = saved.read_bytes()
+    changed = {whole[:i] + bytes([whole[i] ^ 1 << bit]) + whole[i + 1 :] for i in range(len(whole)) for bit in range(8)}
+    changed |= {whole[:i] + whole[i + 1 :] for i in range(len(whole))}
+    changed |= {whole[:i] + whole[i : i + 1] + whole[i:] for i in range(len(whole))}
+    changed |= {whole[:i] + bytes([c]) + whole[i:] for i in range(len(whole) + 1) for c in b' \n0"'}
+    changed |= {whole[:i] for i in range(len(whole))}
+    changed.discard(whole)
+    assert len(changed) > 12 * len(whole)
+    for damaged in changed:
+        saved.write_bytes(damaged)
+        refusal(saved)
+    saved.write_bytes(whole)
+    assert read_json(saved) == SMALL
+
+
+@pytest.mark.parametrize(
+    "rewritten",
+    [
+        lambda text: text.replace("\n", "\r\n"),
+        lambda text: text.rstrip("\n"),
+        lambda text: text + "\n",
+        lambda text: text.replace("é", "\\u00e9"),
+        lambda text: text.replace("0.25", "0.250"),
+        lambda text: text.replace("0.25", "25e-2"),
+        lambda text: json.dumps(json.loads(text), ensure_ascii=False),
+    ],
+)
+def test_the_same_values_in_another_spelling_are_no_longer_the_file(saved, rewritten):
+    text = saved.read_text("utf-8")
+    other = rewritten(text)
+    assert json.loads(other) == json.loads(text)
+    saved.write_bytes(other.encode())
+    assert refusal(saved) == " does not match its checksum: it was changed after it was written"
+
+
+@pytest.mark.parametrize(
+    ("content", "words"),
+    [
+        (b"", "is not a result file: Expecting value"),
+        (b"\n", "is not a result file: Expecting value"),
+        (b"\x00\x01\xfe\xff" * 50, "is not a result file: 'utf-8' codec can't decode"),
+        (b"\x89PNG\r\n\x1a\n", "is not a result file: 'utf-8' codec can't decode"),
+        (b"\xef\xbb\xbf{}", "is not a result file: Unexpected UTF-8 BOM"),
+        ("{}".encode("utf-16"), "is not a result file: 'utf-8' codec can't decode"),
+        (b"[1]", "is not a result file: it has no checksum"),
+        (b'"text"', "is not a result file: it has no checksum"),
+        (b"3", "is not a result file: it has no checksum"),
+        (b"true", "is not a result file: it has no checksum"),
+        (b"null", "is not a result file: it has no checksum"),
+        (b"[]", "is not a result file: it has no checksum"),
+        (b"{}", "is not a result file: it has no checksum"),
+        (b'{"schema": 1}', "is not a result file: it has no checksum"),
+        (b'{"a": 1, "a": 1}', "is not a result file: the key 'a' stands twice"),
+        (b'{"a": [{"b": 1, "c": 2, "b": 3}]}', "is not a result file: the key 'b' stands twice"),
+        (b'{"a": NaN}', "is not a result file: NaN is not JSON"),
+        (b'{"a": -Infinity}', "is not a result file: -Infinity is not JSON"),
+        (b'{"sha256": "", "a": 1e999}', "is not a result file: Out of range float values"),
+        (b'{"sha256": "", "a": "\\ud800"}', "is not a result file: 'utf-8' codec can't encode"),
+        (b'{"a": ' + b"9" * 5000 + b"}", "is not a result file: Exceeds the limit"),
+        (b"[" * 100_000, "is not a result file: nested too deeply"),
+        (b'{"a":' * 100_000 + b"1" + b"}" * 100_000, "is not a result file: nested too deeply"),
+        (b'{"a": 1} {"b": 2}', "is not a result file: Extra data"),
+        (b"{'a': 1}", "is not a result file: Expecting property name"),
+        (b'{"schema": 1, "sha256": 3}', "does not match its checksum"),
+        (b'{"schema": 1, "sha256": null}', "does not match its checksum"),
+        (b'{"sha256": ""}', "must have schema 1 to 2, got None"),
+    ],
+)
+def test_what_is_not_a_result_file_is_refused_in_one_line(tmp_path, content, words):
+    path = tmp_path / "audit.json"
+    path.write_bytes(content)
+    assert refusal(path).startswith(f" {words}")
+
+
+@pytest.mark.parametrize("schema", [0, 3, "1", None, [1], True, 1.0])
+def test_another_schema_is_refused_even_with_its_checksum(tmp_path, schema):
+    path = tmp_path / "audit.json"
+    path.write_text(forged({"schema": SCHEMA, "kind": "audit"}), "utf-8")
+    assert SCHEMA == 2
+    assert read_json(path) == {"kind": "audit"}  # negative control: the forger knows the way
+    path.write_text(forged({"schema": schema, "kind": "audit"}), "utf-8")
+    assert refusal(path) == f" must have schema 1 to 2, got {schema!r}"
+
+
+def test_the_old_schema_opens(tmp_path):
+    path = tmp_path / "audit.json"
+    path.write_text(forged({"schema": 1, "kind": "audit"}), "utf-8")
+    assert read_json(path) == {"kind": "audit"}
+
+
+def test_a_deep_file_with_its_checksum_is_read_or_refused(tmp_path):
+    path = tmp_path / "audit.json"
+    for depth in (5, 5000):
+        text = "[" * depth + "]" * depth
+        digest = hashlib.sha256(f'{{"a":{text},"schema":1}}'.encode()).hexdigest()
+        inside = "".join(f"[\n{' ' * (level + 2)}" for level in range(depth - 1)) + "[]"
+        inside += "".join(f"\n{' ' * (level + 1)}]" for level in reversed(range(depth - 1)))
+        path.write_text(f'{{\n "schema": 1,\n "a": {inside},\n "sha256": "{digest}"\n}}\n')
+        if depth == 5:
+            assert read_json(path) == {"a": [[[[[]]]]]}
+        else:
+            assert refusal(path) == " is not a result file: nested too deeply"
+
+
+def test_a_file_larger_than_any_result_is_not_opened(saved, monkeypatch):
+    size = saved.stat().st_size
+    monkeypatch.setattr(storage, "LARGEST", size)
+    assert read_json(saved) == SMALL
+    monkeypatch.setattr(storage, "LARGEST", size - 1)
+    monkeypatch.setattr(Path, "read_bytes", None)
+    assert refusal(saved) == f" must be at most {size - 1} bytes, got {size}"
+
+
+def test_what_cannot_be_read_is_an_os_error(tmp_path):
+    with pytest.raises(FileNotFoundError, match=r"audit\.json"):
+        read_json(tmp_path / "audit.json")
+    with pytest.raises(IsADirectoryError, match=tmp_path.name):
+        read_json(tmp_path)
+
+
+class Trap:
+    """Makes a folder when it is unpickled."""
+
+    def __init__(self, folder):
+        self.folder = folder
+
+    def __reduce__(self):
+        return os.mkdir, (str(self.folder),)
+
+
+@pytest.mark.parametrize("protocol", [0, 5])
+def test_nothing_is_unpickled(tmp_path, protocol):
+    folder, path = tmp_path / "sprung", tmp_path / "audit.json"
+    path.write_bytes(pickle.dumps(Trap(folder), protocol))
+    refusal(path)
+    write_json(path, {"a": pickle.dumps(Trap(folder), 0).decode("latin-1")})
+    read_json(path)
+    assert not folder.exists()
+    pickle.loads(pickle.dumps(Trap(folder), protocol))  # noqa: S301  # negative control: the trap works
+    assert folder.exists()
+
+
+@given(st.binary(max_size=200))
+def test_any_bytes_are_refused_in_one_line(tmp_path_factory, content):
+    path = tmp_path_factory.getbasetemp() / "bytes.json"
+    path.write_bytes(content)
+    refusal(path)
+
+
+@settings(max_examples=50)
+@given(JSON, st.text() | st.none())
+def test_any_json_without_its_checksum_is_refused(tmp_path_factory, values, digest):
+    path = tmp_path_factory.getbasetemp() / "json.json"
+    with contextlib.suppress(TypeError):
+        values = {"schema": SCHEMA, **values, "sha256": digest}
+    path.write_text(json.dumps(values), "utf-8")
+    refusal(path)

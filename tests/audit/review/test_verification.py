@@ -1,0 +1,248 @@
+"""Saved audits held against their own counts: every bound computed again, every forgery refused."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from audit.claims import ZCDP, ApproxDP, GaussianDP, PureDP
+from audit.loss import measure_loss, measure_loss_from_outputs
+from audit.neighbors import NeighborPair
+from audit.one_run import Canaries, measure_loss_one_run
+from audit.results import AuditResult
+from audit.results.folder import read_audit, read_audits, read_results
+from audit.results.storage import read_json, write_json
+from audit.review.verification import recomputed, verify_result
+
+GOLDEN = Path(__file__).parents[2] / "golden" / "saved"
+PAIR = NeighborPair.add_people([120, 75], 0)
+CLAIMS = {"pure": PureDP(1.0), "approx": ApproxDP(1.0, 1e-3), "zcdp": ZCDP(0.5), "gaussian": GaussianDP(1.0)}
+
+
+def laplace(data, size, rng):
+    return data + rng.laplace(size=(size, data.size))
+
+
+def normal(data, size, rng):
+    return data + rng.normal(size=(size, data.size))
+
+
+def made(kind):
+    how, _, family = kind.partition(" ")
+    claim = CLAIMS[family]
+    mechanism = normal if family in ("zcdp", "gaussian") else laplace
+    if how == "one-run":
+        return measure_loss_one_run(mechanism, Canaries([50] * 400), claim, rng=1)
+    if how in ("given", "few"):
+        runs = 60 if how == "few" else 800
+        x, y = (mechanism(data, runs, np.random.default_rng(seed)) for seed, data in enumerate((PAIR.x, PAIR.y)))
+        return measure_loss_from_outputs(x, y, claim, relation="add_remove", rng=1)
+    options = {"stop": "early"} if how == "early" else {"attack": "cell"} if how == "cells" else {}
+    return measure_loss(mechanism, PAIR, claim, size=4000, rng=1, **options)
+
+
+KINDS = [f"{how} {family}" for how in ("fixed", "early", "one-run", "given", "few", "cells") for family in CLAIMS]
+saved = pytest.fixture(scope="module")(lambda: {kind: made(kind) for kind in KINDS})
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_every_kind_of_audit_is_computed_again_from_its_file(saved, kind, tmp_path):
+    result = saved[kind]
+    result.to_json(tmp_path / "audit.json")
+    read = read_audit(tmp_path / "audit.json")
+    again = verify_result(read)
+    for name in ("measured", "ceiling", "detectable", "verdict"):
+        assert getattr(again, name) == getattr(result, name)
+
+
+def test_the_kinds_are_all_there_are(saved):
+    assert {result.bound for result in saved.values()} == {
+        "guessing game",
+        "anytime-valid guessing game",
+        "Clopper-Pearson rectangle",
+        "Gaussian trade-off of a Clopper-Pearson rectangle",
+        "variational Renyi divergence",
+        "one-run guessing game",
+    }
+    assert {len(result.basis) for result in saved.values()} >= {0, 1, 2, 4}
+
+
+def guessed(runs, x=0, y=0):
+    return {"runs": runs, "guessed_x": x, "guessed_y": y}
+
+
+def swapped(counts):
+    """As many runs, of which others speak for the other database."""
+    first, *_, last = sorted((key for key in counts["x"] if key != "runs"), key=counts["x"].__getitem__)
+    return {**counts, "x": {**counts["x"], first: counts["x"][last], last: counts["x"][first]}}
+
+
+def says_the_same(result):
+    try:
+        again = recomputed(result)
+    except ValueError:
+        return False
+    return again.measured == result.measured and again.ceiling == result.ceiling
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_forged_number_is_refused_although_the_file_is_whole(saved, kind, tmp_path):
+    result = saved[kind]
+    for change in (
+        {"measured": result.claim.at(result.measured.budget * 0.99 + 1e-6)},
+        {"counts": swapped(result.counts)},
+        {"confidence": 0.9},
+        {"ceiling": result.ceiling + 1},
+    ):
+        forged = replace(result, **change)
+        write_json(tmp_path / "forged.json", forged.to_dict())
+        read = AuditResult.from_dict(read_json(tmp_path / "forged.json"))  # the forger wrote the checksum anew
+        if says_the_same(read):
+            assert change.keys() <= {"counts"}  # a bound of 0 stays 0
+            continue
+        with pytest.raises(ValueError, match=r"must follow from the counts|regions must be those"):
+            verify_result(read)
+
+
+def test_a_forged_verdict_is_refused(saved):
+    result = saved["fixed pure"]
+    weak = replace(result, detectable=9.0, verdict="no power")
+    with pytest.raises(ValueError, match=r"^detectable must follow from the counts: 1\.\d+, got 9$"):
+        verify_result(weak)
+    with pytest.raises(ValueError, match=r"^the verdict must follow from the counts: 'not refuted', got 'no power'$"):
+        verify_result(replace(result, verdict="no power"))
+
+
+@pytest.mark.parametrize(
+    ("kind", "change", "words"),
+    [
+        ("early gaussian", {"look": 0}, "the bound must be for an audit with stop='early'"),
+        ("fixed zcdp", {"look": 2}, "the bound must be for an audit with stop='fixed'"),
+        ("given gaussian", {"look": 2}, "must follow from the counts"),
+        ("fixed zcdp", {"order": 1.5}, "must follow from the counts"),
+    ],
+)
+def test_a_forged_basis_is_refused(saved, kind, change, words):
+    result = saved[kind]
+    with pytest.raises(ValueError, match=words):
+        verify_result(replace(result, basis={**result.basis, **change}))
+
+
+def test_bins_that_have_no_weight_are_refused(saved):
+    result = saved["fixed zcdp"]
+    names = [key for key in result.counts["x"] if key != "runs"]
+    moved = {f"bin {9999 if key == names[0] else key[4:]}": n for key, n in result.counts["x"].items() if key != "runs"}
+    forged = replace(result, counts={**result.counts, "x": {"runs": result.counts["x"]["runs"], **moved}})
+    with pytest.raises(ValueError, match=r"every run must be in one of \d+ bins, got \['bin 9999'\]"):
+        verify_result(forged)
+
+
+@pytest.mark.parametrize(
+    "basis",
+    [
+        {"weights": ["a"]},
+        {"weights": [math.inf]},
+        {"weights": [10**400]},
+        {"weights": [0.0] * 10_001},
+        {"weights": []},
+        {"order": 10**400},
+        {"order": 0.5},
+        {"look": 10**9},
+        {"look": -1},
+        {"look": True},
+        {"expected": [1.0]},
+        {"expected": 3},
+        {"regions": 3},
+        {"toward": "z"},
+        {"most": 1.5},
+        {"more": 1},
+    ],
+)
+def test_a_basis_that_no_bound_has_is_refused_at_the_door(saved, basis):
+    with pytest.raises(ValueError, match="the basis must be what a bound needs, got") as caught:
+        AuditResult.from_dict({**saved["fixed pure"].to_dict(), "basis": basis})
+    assert "\n" not in str(caught.value)
+    assert len(str(caught.value)) < 200
+
+
+@pytest.mark.parametrize("change", [{"distance": 10**400}, {"size": 2**53}, {"selection": 2**60}])
+def test_numbers_beyond_all_runs_are_refused_at_the_door(saved, change):
+    with pytest.raises(ValueError, match=r"size, selection and distance must be below 2\*\*53"):
+        AuditResult.from_dict({**saved["fixed pure"].to_dict(), **change})
+
+
+def test_a_witness_stands_as_it_is(saved):
+    result = replace(
+        saved["fixed pure"], support={"order": "possible on x only", "probability": 0.1}, verdict="violated"
+    )
+    assert verify_result(result).verdict == "violated"
+
+
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        ({"counts": {"x": {"runs": 3}}}, "counts must be of x and of y, got 'x'"),
+        ({"counts": {}}, "counts must be of x and of y, got none"),
+        ({"counts": {"x": {"runs": 3}, "y": {"runs": 3}, "z": {"runs": 3}}}, "counts must be of x and of y"),
+        ({"counts": {"x": guessed(3, 2, 2), "y": guessed(3)}}, "counts on x must be parts of fewer than"),
+        ({"counts": {"x": guessed(3, -1, 2), "y": guessed(3)}}, "counts on x must be parts of fewer than"),
+        ({"counts": {"x": guessed(10**30), "y": guessed(3)}}, r"counts on x must be parts of fewer than 2\*\*53 runs"),
+        ({"counts": {"x": {"guessed_x": 0, "guessed_y": 0}, "y": guessed(3)}}, "counts on x must be parts"),
+        (
+            {"counts": {"x": {"runs": 3, "seen": 1}, "y": guessed(3)}},
+            "must be of guesses or bins, got 'seen'",
+        ),
+        ({"counts": {"x": {"runs": 3, "bin 01": 1}, "y": guessed(3)}}, "counts on x must be of guesses or bins"),
+        ({"counts": {"x": {"runs": 1400}, "y": {"runs": 1400}}, "size": 4000}, "must have guessed_x in its basis"),
+        ({"size": 4_000_000}, "all 4000000 runs must choose or count, got 1200 and 2800"),
+        ({"selection": 10**6}, "runs must be those that choose and those that count, got 1000000 and 2800 of 4000"),
+        ({"bound": "a lucky guess"}, "the bound must be one of plaudit's for a promise of epsilon 1"),
+        ({"bound": "variational Renyi divergence"}, "the bound must be one of plaudit's"),
+        ({"bound": "anytime-valid guessing game"}, "the bound must be for an audit with stop='fixed'"),
+        ({"bound": "anytime-valid guessing game", "provenance": {}}, "must have expected in its basis or counts"),
+        ({"bound": "one-run guessing game"}, "runs must be those that choose and those that count"),
+        ({"bound": "one-run guessing game", "size": 1, "provenance": {}}, "must have most in its basis"),
+        (
+            {"bound": "one-run guessing game", "size": 1, "provenance": {}, "basis": {"most": 1}},
+            "most must be the guesses or the canaries, got 1",
+        ),
+    ],
+)
+def test_impossible_audits_are_refused_in_one_line(saved, change, words):
+    with pytest.raises(ValueError, match=words) as caught:
+        verify_result(replace(saved["fixed pure"], **change))
+    assert "\n" not in str(caught.value)
+
+
+def test_a_redacted_audit_cannot_be_verified_and_says_so(saved):
+    with pytest.raises(ValueError, match="a redacted audit has no counts"):
+        verify_result(saved["fixed zcdp"].redact())
+
+
+def test_files_of_the_first_schema_open_and_are_verified_where_they_hold_enough():
+    audits, estimates = read_results(GOLDEN)
+    assert [name for name, _ in audits] == ["schema_1_pure", "schema_1_zcdp"]
+    assert estimates == []
+    pure, zcdp = (result for _, result in read_audits(GOLDEN))
+    assert not pure.confidential
+    assert math.isclose(verify_result(pure).measured.epsilon, pure.measured.epsilon)
+    with pytest.raises(ValueError, match="must have look in its basis or counts, which files of schema 1 lack"):
+        verify_result(zcdp)
+
+
+def test_what_a_pair_says_of_itself_reaches_the_result_and_its_line():
+    secret = measure_loss(laplace, PAIR.as_confidential(), PureDP(1.0), size=400, rng=1)
+    assert secret.confidential
+    assert str(secret).startswith("CONFIDENTIAL: laplace: promised")
+    assert not secret.redact().confidential
+    assert secret.redact().redacted
+    given = [laplace(data, 100, np.random.default_rng(seed)) for seed, data in enumerate((PAIR.x, PAIR.y))]
+    outputs = measure_loss_from_outputs(*given, PureDP(1.0), relation="add_remove", confidential=True)
+    one_run = measure_loss_one_run(laplace, Canaries([5] * 50), PureDP(1.0), confidential=True)
+    assert outputs.confidential
+    assert one_run.confidential
+    assert not measure_loss(laplace, PAIR, PureDP(1.0), size=400, rng=1).confidential  # negative control

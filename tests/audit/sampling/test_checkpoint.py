@@ -1,0 +1,572 @@
+"""Nothing lost: killed audits go on from their finished blocks and give the same counts, whoever runs them and how."""
+
+from __future__ import annotations
+
+import functools
+import importlib.util
+import json
+import locale
+import os
+import resource
+import signal
+import subprocess
+import sys
+import textwrap
+import time
+from dataclasses import dataclass, replace
+
+import joblib
+import numpy as np
+import pytest
+import threadpoolctl
+
+from audit import sampling
+from audit.attacks import Attack
+from audit.claims import PureDP
+from audit.events import Event, Statistic
+from audit.loss import measure_loss
+from audit.mechanism import per_run
+from audit.neighbors import NeighborPair
+from audit.sampling.checkpoint import BlockStore, fingerprint, source, stored_seed
+
+PAIR = NeighborPair.add_people([120, 75], 0)
+CLAIM = PureDP(1.0)
+SIZE = 1500
+
+
+@dataclass(frozen=True)
+class Laplace:
+    """Noise on every count, a few runs at a time."""
+
+    scale: float = 1.0
+    runs_per_block: int = 50
+
+    def __call__(self, data, size, rng):
+        return data + rng.laplace(scale=self.scale, size=(size, data.size))
+
+
+def asked(mechanism=None, *, pair=PAIR, claim=CLAIM, rng=7, size=SIZE, **options):
+    return measure_loss(mechanism or Laplace(), pair, claim, size=size, rng=rng, **options)
+
+
+def same(first, second):
+    """Whether two audits are one but for their times."""
+    timeless = [
+        {**result.to_dict(), "seconds": 0, "provenance": {**result.provenance, "created": ""}}
+        for result in (first, second)
+    ]
+    return timeless[0] == timeless[1]
+
+
+def blocks(folder):
+    return sorted(folder.rglob("*.block"))
+
+
+ALONE = functools.cache(asked)
+TRAINED = pytest.param({"attack": "trained", "size": 6000}, marks=pytest.mark.slow)
+
+
+# What is kept
+
+
+@pytest.mark.parametrize("options", [{}, {"stop": "early"}, TRAINED, {"claim": PureDP(0.3), "n_jobs": 2}])
+def test_an_audit_with_a_store_is_the_same_and_so_is_one_that_goes_on(tmp_path, options):
+    alone = asked(**options)
+    assert same(asked(store=tmp_path, **options), alone)
+    kept = blocks(tmp_path)
+    assert len(kept) > 20
+    for path in kept[::2]:
+        path.unlink()
+    assert same(asked(store=tmp_path, **options), alone)
+    assert blocks(tmp_path) == kept
+
+
+def test_blocks_that_are_kept_are_not_run_again(tmp_path):
+    sizes = []
+
+    def mechanism(data, size, rng):
+        sizes.append(size)
+        return data + rng.laplace(size=(size, data.size))
+
+    mechanism.runs_per_block = 100
+    first = asked(mechanism, store=tmp_path)
+    made = sum(sizes)
+    assert made >= SIZE
+    sizes.clear()
+    assert same(asked(mechanism, store=tmp_path), first)
+    assert 0 < sum(sizes) <= 42 + 2 * 100  # only the look at the mechanism, and one block of either database
+
+
+def test_words_and_exceptions_are_kept_too(tmp_path):
+    def words(data, size, rng):
+        return np.where(rng.random((size, 1)) < 0.3 + 0.3 * (data[0] > 120), "yes", "né")
+
+    def raising(data, size, rng):
+        if (rng.random(size) < 0.001 * (data[0] > 120)).any():
+            raise RuntimeError("no")
+        return data + rng.laplace(size=(size, data.size))
+
+    for mechanism in (words, raising):
+        mechanism.runs_per_block = 200
+        alone = asked(mechanism)
+        assert same(asked(mechanism, store=tmp_path), alone)
+        assert same(asked(mechanism, store=tmp_path), alone)
+
+
+@pytest.mark.parametrize("damage", ["truncated", "flipped", "empty"])
+def test_a_block_that_is_not_as_it_was_written_is_run_again(tmp_path, damage):
+    asked(store=tmp_path)
+    for path in blocks(tmp_path):
+        content = path.read_bytes()
+        spoiled = {
+            "truncated": content[:-1],
+            "flipped": content[:90] + bytes([content[90] ^ 1]) + content[91:],
+            "empty": b"",
+        }
+        path.write_bytes(spoiled[damage])
+    assert same(asked(store=tmp_path), ALONE())
+
+
+def test_every_flipped_byte_of_a_block_is_seen(tmp_path):
+    store, stream = BlockStore.of(tmp_path, "a", "b"), np.random.SeedSequence(1, spawn_key=(2, 3))
+    kept = np.arange(6.0).reshape(3, 2)
+    store.write(stream, 4, kept)
+    path = tmp_path / "a" / "b" / "2-3.4.block"
+    content = path.read_bytes()
+    assert np.array_equal(store.read(stream, 4), kept)
+    for at in range(len(content)):
+        path.write_bytes(content[:at] + bytes([content[at] ^ 255]) + content[at + 1 :])
+        assert store.read(stream, 4) is None
+        path.write_bytes(content[:at])
+        assert store.read(stream, 4) is None
+    assert store.read(stream, 5) is None
+
+
+# Whose blocks they are
+
+
+@pytest.mark.slow
+def test_another_question_has_blocks_of_its_own(tmp_path):
+    first_entry = Event.at_least(0, 121.0)
+    others = [
+        {},
+        {"mechanism": Laplace(2.0)},
+        {"mechanism": Laplace(runs_per_block=40)},
+        {"pair": NeighborPair.add_people([120, 75], 1)},
+        {"pair": NeighborPair.add_people([121, 75], 0)},
+        {"claim": PureDP(1.1)},
+        {"rng": 8},
+        {"size": SIZE + 1},
+        {"selection": 0.4},
+        {"confidence": 0.9},
+        {"attack": "cell"},
+        {"event": first_entry},
+        {"event": replace(first_entry, statistic=Statistic("output[0]", lambda outputs: outputs[:, 0]))},
+        {"stop": "early"},
+    ]
+    folders = set()
+    for options in others:
+        before = set(blocks(tmp_path))
+        alone = asked(**options)
+        assert same(asked(store=tmp_path, **options), alone)
+        new = {path.parent for path in set(blocks(tmp_path)) - before}
+        assert len(new) == 1, options
+        folders |= new
+    assert len(folders) == len(others)
+
+
+def test_a_function_is_known_by_its_code_and_what_it_encloses():
+    def made(scale):
+        return lambda data, size, rng: data + rng.laplace(scale=scale, size=(size, data.size))
+
+    other = lambda data, size, rng: data + rng.normal(size=(size, data.size))  # noqa: E731
+    attacks = [Attack(statistics=(Statistic("s", lambda outputs, k=k: outputs[:, k]),)) for k in range(2)]
+    values = [made(1.0), made(2.0), other, functools.partial(other, 1), functools.partial(other, 2), *attacks]
+    values += [Laplace().__call__, 1, 1.0, "1", b"1", None, True, np.int64(1), [1], (1,), {1}, {1: 1}, int, np, print]
+    values += [
+        np.arange(3),
+        np.arange(3.0),
+        np.arange(3).reshape(3, 1),
+        np.array([None]),
+        object,
+        range(3),
+        {"a": other},
+    ]
+    names = [fingerprint(value) for value in values]
+    assert len(set(names)) == len(names)
+    assert names[:3] == [fingerprint(value) for value in (made(1.0), made(2.0), other)]
+    assert fingerprint(1, 2) != fingerprint((1, 2))
+    around = []
+    around.append(around)
+    assert fingerprint(around) == fingerprint(around) != fingerprint([[]])
+    assert fingerprint({"a": 1, "b": 2}) == fingerprint({"b": 2, "a": 1})
+    nested = []
+    for _ in range(20_000):
+        nested = [nested]
+    with pytest.raises(ValueError, match="not nested deeply"):
+        fingerprint(nested)
+
+
+def test_the_text_of_a_module_is_part_of_the_question():
+    assert "Nothing lost" in source(Laplace())
+    assert source(asked) == source(Laplace())
+    assert source(print) == ""
+
+
+SCRIPT = """
+import json, sys
+import numpy as np
+from audit import NeighborPair, PureDP, measure_loss
+
+def noisy(data, size, rng):
+    return data + rng.laplace(size=(size, data.size))
+
+noisy.runs_per_block = 100
+result = measure_loss(noisy, NeighborPair.add_people([120, 75], 0), PureDP(1.0), size=6000, store=sys.argv[1])
+print(json.dumps([str(result.seed_entropy), result.counts]))
+"""
+
+
+def in_a_process(script, folder, **environment):
+    path = folder / "script.py"
+    path.write_text(textwrap.dedent(script))
+    command = [sys.executable, str(path), str(folder / "store")]
+    done = subprocess.run(command, capture_output=True, text=True, check=True, env={**os.environ, **environment})
+    return json.loads(done.stdout)
+
+
+@pytest.mark.slow
+def test_another_process_goes_on_with_the_seed_that_was_begun_with(tmp_path):
+    first = in_a_process(SCRIPT, tmp_path, PYTHONHASHSEED="1")
+    kept = {path: path.stat().st_mtime_ns for path in blocks(tmp_path)}
+    assert in_a_process(SCRIPT, tmp_path, PYTHONHASHSEED="2") == first
+    assert {path: path.stat().st_mtime_ns for path in blocks(tmp_path)} == kept
+    assert in_a_process(SCRIPT.replace("laplace(", "laplace(scale=1.5, "), tmp_path) != first  # another question
+
+
+def test_without_a_seed_the_one_that_was_begun_with_is_taken(tmp_path):
+    first = asked(rng=None, store=tmp_path)
+    assert same(asked(rng=None, store=tmp_path), first)
+    assert asked(rng=None, size=SIZE + 1, store=tmp_path).seed_entropy != first.seed_entropy
+    assert stored_seed(tmp_path, "other", 5).entropy == 5
+    (tmp_path / "spoiled").mkdir()
+    (tmp_path / "spoiled" / "seed").write_text("no seed\n")
+    with pytest.raises(ValueError, match=r"seed must hold a seed, got 'no seed\\n'"):
+        stored_seed(tmp_path, "spoiled", None)
+
+
+# Killed, full, read-only, shared
+
+
+def forked(work, *, kill_after=None):
+    """Run `work` in a child; kill it with signal 9 after some seconds. Its answer, None if it was killed."""
+    read, write = os.pipe()
+    child = os.fork()
+    if child == 0:
+        os.close(read)
+        try:
+            os.write(write, json.dumps(work()).encode())
+        finally:
+            os._exit(0)
+    os.close(write)
+    if kill_after is not None:
+        time.sleep(kill_after)
+        os.kill(child, signal.SIGKILL)
+    with os.fdopen(read, "rb") as file:
+        answer = file.read()
+    killed = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == -signal.SIGKILL
+    return None if killed else json.loads(answer)
+
+
+def counted(**options):
+    return asked(**options).counts
+
+
+def killed_and_resumed(folder, times, seed, size=SIZE):
+    """Kill an audit at random instants, then let it end; return how often it was killed and in how many blocks."""
+    rng, killed, progress = np.random.default_rng(seed), 0, []
+    begun = time.perf_counter()
+    alone = forked(lambda: counted(rng=seed, size=size))
+    whole = time.perf_counter() - begun
+    for number in range(times):
+        store = folder / str(number)
+        killed += (
+            forked(lambda s=store: counted(rng=seed, size=size, store=s), kill_after=rng.uniform(0, whole)) is None
+        )
+        progress.append(len(blocks(store)))
+        assert forked(lambda s=store: counted(rng=seed, size=size, store=s)) == alone
+        assert not list(store.rglob("*.json"))
+    return killed, progress
+
+
+def test_killed_at_any_moment_an_audit_goes_on_and_gives_the_same_counts(tmp_path):
+    killed, _ = killed_and_resumed(tmp_path, 3, seed=1)
+    assert killed >= 1
+
+
+@pytest.mark.slow
+def test_killed_at_100_moments_an_audit_goes_on_and_gives_the_same_counts(tmp_path):
+    killed, progress = killed_and_resumed(tmp_path, 100, seed=2, size=4000)
+    assert killed >= 60
+    assert len(set(progress)) > 15  # they were moments of all kinds
+
+
+WORKER = """
+import json, os, signal, sys
+from pathlib import Path
+import joblib
+import numpy as np
+from audit import NeighborPair, PureDP, measure_loss
+
+folder = Path(sys.argv[1]).parent
+log, flag = folder / "log", folder / "killed"
+
+def noisy(data, size, rng):
+    state = rng.bit_generator.state["state"]["state"]
+    with open(log, "a") as file:
+        file.write(f"{state} {size}\\n")
+    if size == 100 and state % 7 == 0 and not flag.exists():
+        flag.touch()
+        os.kill(os.getpid(), signal.SIGKILL)
+    return data + rng.laplace(size=(size, data.size))
+
+noisy.runs_per_block = 100
+pair = NeighborPair.add_people([120, 75], 0)
+options = {"size": 6000, "rng": 3}
+with joblib.parallel_config(backend="loky"):
+    survived = measure_loss(noisy, pair, PureDP(1.0), n_jobs=2, **options).counts
+again = log.read_text().split("\\n")
+print(json.dumps([flag.exists(), survived == measure_loss(noisy, pair, PureDP(1.0), **options).counts, again]))
+"""
+
+
+@pytest.mark.slow
+def test_a_killed_worker_costs_its_blocks_only(tmp_path):
+    killed, equal, log = in_a_process(WORKER, tmp_path)
+    assert killed
+    assert equal
+    seen = [line for line in log if line.endswith(" 100")]
+    twice = len(seen) - len(set(seen))
+    assert 1 <= twice <= sampling.WAVE * 2  # what was at work, of about 60 blocks
+    assert len(seen) > 50
+
+
+def test_a_worker_that_dies_of_every_block_is_an_error(monkeypatch):
+    class Broken:
+        def __init__(self, **options):
+            pass
+
+        def __enter__(self):
+            return lambda tasks: self.work()
+
+        def __exit__(self, *error):
+            pass
+
+        def work(self):
+            raise sampling.BrokenProcessPool("killed")
+            yield
+
+    monkeypatch.setattr(joblib, "Parallel", Broken)
+    with pytest.raises(ChildProcessError, match=r"^a worker process was killed twice over the same runs: fewer jobs"):
+        asked()
+
+
+def test_on_a_full_disk_an_audit_says_so_and_what_is_kept_stays_whole(tmp_path):
+    def limited():
+        resource.setrlimit(resource.RLIMIT_FSIZE, (750, 750))  # some blocks are larger
+        signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+        try:
+            return counted(store=tmp_path)
+        except OSError as error:
+            return str(error)
+
+    assert "File too large" in forked(limited)
+    kept = blocks(tmp_path)
+    assert kept
+    assert not list(tmp_path.rglob("*.part"))
+    before = {path: path.read_bytes() for path in kept}
+    assert forked(lambda: counted(store=tmp_path)) == ALONE().counts
+    assert {path: path.read_bytes() for path in kept} == before
+
+
+def test_a_store_that_cannot_be_written_is_refused_before_the_work(tmp_path):
+    (tmp_path / "file").write_text("")
+    calls = []
+
+    def mechanism(data, size, rng):
+        calls.append(size)
+        return data + rng.laplace(size=(size, data.size))
+
+    with pytest.raises(OSError, match="file"):
+        asked(mechanism, store=tmp_path / "file")
+    if os.geteuid() != 0:
+        (tmp_path / "locked").mkdir(mode=0o500)
+        with pytest.raises(PermissionError):
+            asked(mechanism, store=tmp_path / "locked")
+    assert calls == []
+
+
+def test_two_writers_of_one_store_agree(tmp_path):
+    read, write = os.pipe()
+    children = []
+    for _ in range(2):
+        child = os.fork()
+        if child == 0:
+            try:
+                found = asked(rng=None, store=tmp_path)
+                os.write(write, (json.dumps([found.counts, str(found.seed_entropy)]) + "\n").encode())
+            finally:
+                os._exit(0)
+        children.append(child)
+    os.close(write)
+    for child in children:
+        assert os.waitpid(child, 0)[1] == 0
+    with os.fdopen(read) as file:
+        first, second = map(json.loads, file)
+    assert first == second
+    assert asked(rng=None, store=tmp_path).counts == first[0]
+    assert not list(tmp_path.rglob("*.part"))
+
+
+# Whoever runs it, and how
+
+
+def on(backend, n_jobs):
+    with joblib.parallel_config(backend=backend):
+        return asked(n_jobs=n_jobs)
+
+
+@pytest.mark.parametrize("n_jobs", [1, 2, 4])
+@pytest.mark.parametrize("backend", ["threading", "sequential"])
+def test_counts_do_not_depend_on_jobs_or_backend(backend, n_jobs):
+    assert same(on(backend, n_jobs), ALONE())
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("n_jobs", [1, 2, 4])
+def test_counts_are_the_same_in_processes(n_jobs):
+    assert same(on("loky", n_jobs), ALONE())
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(importlib.util.find_spec("distributed") is None, reason="needs the extra dask")
+@pytest.mark.parametrize("n_jobs", [1, 2, 4])
+@pytest.mark.filterwarnings("ignore")  # what dask warns of is not ours
+def test_counts_are_the_same_on_dask(n_jobs):
+    from distributed import Client
+
+    with Client(processes=False, n_workers=2, threads_per_worker=1, dashboard_address=None):
+        assert same(on("dask", n_jobs), ALONE())
+
+
+@pytest.mark.parametrize("wave", [1, 3, 100])
+def test_counts_do_not_depend_on_chunks(wave, monkeypatch):
+    monkeypatch.setattr(sampling, "WAVE", wave)
+    assert same(asked(n_jobs=2), ALONE())
+    with joblib.parallel_config(backend="threading"):
+        assert same(asked(n_jobs=2), ALONE())
+
+
+@pytest.mark.slow
+def test_counts_of_classifiers_do_not_depend_on_threads():
+    with threadpoolctl.threadpool_limits(1):
+        one = asked(attack="trained", size=6000)
+    with threadpoolctl.threadpool_limits(4):
+        assert same(asked(attack="trained", size=6000), one)
+
+
+def test_counts_do_not_depend_on_threads_locale_or_time_zone(monkeypatch):
+    for threads in (1, 4):
+        with threadpoolctl.threadpool_limits(threads):
+            assert same(asked(), ALONE())
+    monkeypatch.setenv("TZ", "Pacific/Kiritimati")
+    time.tzset()
+    before = locale.setlocale(locale.LC_ALL)
+    try:
+        for name in ("C", "de_DE.UTF-8", "tr_TR.UTF-8", "C.UTF-8"):
+            try:
+                locale.setlocale(locale.LC_ALL, name)
+            except locale.Error:  # not installed here
+                continue
+            assert same(asked(), ALONE())
+    finally:
+        locale.setlocale(locale.LC_ALL, before)
+        monkeypatch.undo()
+        time.tzset()
+
+
+@pytest.mark.slow
+def test_counts_are_the_same_under_any_environment(tmp_path):
+    common = {"PYTHONHASHSEED": "0"}
+    settings = [
+        {"OMP_NUM_THREADS": "1", "LC_ALL": "C", "TZ": "UTC"},
+        {"OMP_NUM_THREADS": "4", "LC_ALL": "de_DE.UTF-8", "TZ": "Asia/Kathmandu"},
+        {"OPENBLAS_NUM_THREADS": "2", "LC_ALL": "tr_TR.UTF-8", "TZ": "America/St_Johns", "PYTHONHASHSEED": "9"},
+    ]
+    script = SCRIPT.replace("store=sys.argv[1]", 'rng=5, attack="trained"')
+    answers = [in_a_process(script, tmp_path, **{**common, **setting}) for setting in settings]
+    assert answers[1:] == answers[:-1]
+
+
+def test_slow_functions_come_in_small_blocks():
+    sizes = []
+
+    def mechanism(data, size, rng):
+        sizes.append(size)
+        return per_run(lambda data, rng: data + rng.laplace(size=data.size))(data, size, rng)
+
+    assert per_run(len).runs_per_block == 256
+    mechanism.runs_per_block = 256
+    asked(mechanism, size=2000)
+    assert max(sizes) == 256
+    mechanism.runs_per_block = 0
+    with pytest.raises(ValueError, match="runs_per_block must be at least 1, got 0"):
+        asked(mechanism, size=2000)
+
+
+# Code and data that no name tells
+
+
+def test_a_store_of_other_code_or_data_is_refused(tmp_path):
+    class Hidden:
+        """Reads what is not its own: a global, a file, a table."""
+
+        __slots__ = ()
+        runs_per_block = 50
+
+        def __call__(self, data, size, rng):
+            return data + rng.laplace(scale=SETTINGS["noise"], size=(size, data.size))
+
+    first = asked(Hidden(), store=tmp_path)
+    assert same(asked(Hidden(), store=tmp_path), first)
+    SETTINGS["noise"] = 3.0
+    (place,) = tmp_path.glob("*/*")  # taken although the first output is another, as it might by chance not be
+    stream = np.random.SeedSequence(first.seed_entropy, spawn_key=(4, 0))
+    blocks = sampling.draw(Hidden(), PAIR.x, 50, reduce=np.copy, seed=stream, store=BlockStore(place))
+    try:
+        with pytest.raises(ValueError, match="must hold runs of this mechanism on these data"):
+            next(blocks)
+    finally:
+        SETTINGS["noise"] = 1.0
+
+
+SETTINGS = {"noise": 1.0}
+
+
+def test_tables_are_known_by_their_content():
+    pandas = pytest.importorskip("pandas")
+    frames = [pandas.DataFrame({"a": [1, 2]}), pandas.DataFrame({"a": [1, 3]}), pandas.Series([1, 2])]
+    masked = [np.ma.array([1, 2], mask=mask) for mask in ([0, 0], [0, 1])]
+    names = [fingerprint(value) for value in [*frames, *masked]]
+    assert len(set(names)) == len(names)
+    assert names[0] == fingerprint(pandas.DataFrame({"a": [1, 2]}))
+
+
+def test_odd_values_have_names():
+    def empty():
+        return later
+
+    names = [fingerprint(empty), fingerprint(np.array({1: 2}, dtype=object)), fingerprint(iter([1]))]
+    assert len(set(names)) == 3
+    later = 1
+    assert fingerprint(empty) not in names

@@ -1,0 +1,103 @@
+"""What is shown while an audit runs, and what every result says about where it was made."""
+
+from __future__ import annotations
+
+import datetime
+import io
+import json
+import platform
+
+import numpy as np
+import pytest
+from rich.console import Console
+
+from audit.results import provenance as module
+from audit.results.provenance import provenance
+from audit.sampling import progress
+from audit.sampling.progress import progress_bar
+
+
+@pytest.fixture
+def screen(monkeypatch):
+    """Return what would be written to a terminal, and how to choose its kind and the patience with it."""
+    written = io.StringIO()
+
+    def prepare(*, terminal=True, kind="xterm", patience=0.0):
+        monkeypatch.setattr(progress, "PATIENCE", patience)
+        options = {"file": written, "force_terminal": terminal, "width": 100, "_environ": {"TERM": kind}}
+        monkeypatch.setattr(progress, "Console", lambda stderr: Console(**options))
+        return written
+
+    return prepare
+
+
+def work(total=10, **options):
+    with progress_bar("count", total, **options) as advance:
+        for _ in range(total):
+            advance(1)
+
+
+def test_long_work_shows_how_far_it_is(screen):
+    written = screen()
+    work(12, unit="blocks")
+    assert all(words in written.getvalue() for words in ("count", "12/12", "blocks"))
+
+
+@pytest.mark.parametrize(
+    ("options", "shown"),
+    [
+        ({"patience": 1e6}, True),
+        ({"patience": 1e6, "kind": "dumb"}, True),
+        ({"terminal": False}, True),
+        ({}, False),
+    ],
+)
+def test_silence_for_short_work_off_a_terminal_and_on_request(options, shown, screen):
+    written = screen(**options)
+    work(shown=shown)
+    assert written.getvalue() == ""
+
+
+def test_nothing_is_written_where_nobody_watches(capfd, monkeypatch):
+    for name in ("FORCE_COLOR", "TTY_COMPATIBLE"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setattr(progress, "PATIENCE", 0.0)
+    work()
+    assert capfd.readouterr() == ("", "")
+
+
+@pytest.mark.parametrize("terminal", [True, False])
+def test_an_error_passes_and_the_terminal_is_given_back(terminal, screen):
+    written = screen(terminal=terminal)
+    hide, show = "\x1b[?25l", "\x1b[?25h"
+
+    def interrupted():
+        with progress_bar("count", 5) as advance:
+            advance(1)
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        interrupted()
+    assert written.getvalue().count(hide) == written.getvalue().count(show) == terminal
+
+
+# Where results come from
+
+
+def test_provenance_names_software_platform_and_time():
+    before = datetime.datetime.now(datetime.UTC).replace(microsecond=0)
+    found = provenance(size=5, selection=0.3)
+    created = datetime.datetime.fromisoformat(found["created"])
+    assert before <= created <= datetime.datetime.now(datetime.UTC)
+    assert created.utcoffset() == datetime.timedelta(0)
+    assert found["software"]["numpy"] == np.__version__
+    assert set(found["software"]) == {"plaudit", "numpy", "scipy", "scikit-learn", "joblib"}
+    assert found["python"] == platform.python_version()
+    assert platform.system() in found["platform"]
+    assert found["parameters"] == {"size": 5, "selection": 0.3}
+    assert json.loads(json.dumps(found, allow_nan=False)) == found
+
+
+def test_a_source_tree_that_is_not_installed_says_so(monkeypatch):
+    monkeypatch.setattr(module, "PACKAGES", ("numpy", "a-package-nobody-has"))
+    assert provenance()["software"] == {"numpy": np.__version__, "a-package-nobody-has": "not installed"}

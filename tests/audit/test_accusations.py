@@ -1,0 +1,151 @@
+"""Sound algorithms are not accused, broken ones are, and bounds are as large as the runs allow."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+from scipy import stats
+
+from algorithms.benchmarks import Laplace, benchmarks
+from algorithms.bugs import HalfNoiseGDPC
+from algorithms.flaxman import GDPC
+from audit.loss import measure_loss
+from audit.neighbors import NeighborPair
+from audit.report.formatting import at_least
+
+KNOWN = benchmarks()
+SOUND = ["SVT1", "SVT2", "RAPPOR", "ReportNoisyMax1", "ReportNoisyMax2", "NumericalSVT"]
+SURE = 1 - 1e-6
+ONE_MORE = NeighborPair.add_people([0], 0)
+SIZE = round(1_200_000 / 0.7)  # 600,000 expected counting runs on either database
+
+
+def audits(mechanism, pair, times, *, size, confidence=0.95, claim=None, n_jobs=1):
+    """Results of independent audits."""
+    return [
+        measure_loss(
+            mechanism,
+            pair,
+            claim or mechanism.claim,
+            size=size,
+            confidence=confidence,
+            rng=stream,
+            n_jobs=n_jobs,
+        )
+        for stream in np.random.SeedSequence(1).spawn(times)
+    ]
+
+
+def accusations(results):
+    return sum(result.verdict == "violated" for result in results)
+
+
+def pair_of(name, people=1):
+    known = KNOWN[name]
+    return NeighborPair.declared(known.x, known.x + people * (known.y - known.x), "add_remove", distance=people)
+
+
+def limit(times, confidence):
+    """Most accusations that are not suspicious: more have probability 1e-4 where the loss is all that is promised."""
+    return int(stats.binom.isf(1e-4, times, 1 - confidence))
+
+
+def test_limits_are_those_of_the_binomial_law():
+    assert limit(200, 0.95) == 23
+    assert limit(20, 0.95) == 6
+    assert limit(400, 0.95) == 38
+
+
+@pytest.mark.parametrize(
+    "name",  # the quick form of the experiment `known_bugs` audits all of them, too
+    [pytest.param(name, marks=pytest.mark.slow) if name.endswith(("SVT", "SVT1", "SVT2")) else name for name in SOUND],
+)
+def test_sound_algorithms_are_not_accused(name):
+    """False alarm: 1e-4 at 95%, 5e-6 beyond, for each algorithm."""
+    known, pair = KNOWN[name], pair_of(name)
+    assert known.loss <= known.mechanism.claim.epsilon * (1 + 1e-9)
+    assert accusations(audits(known.mechanism, pair, 20, size=20_000)) <= limit(20, 0.95)
+    assert accusations(audits(known.mechanism, pair, 5, size=20_000, confidence=SURE)) == 0
+
+
+@pytest.mark.parametrize("name", ["NoisyHist2", "PrefixSum"])
+def test_broken_algorithms_are_accused_by_the_same_audits(name):
+    """Negative control: they lose ten times the promise and more."""
+    known = KNOWN[name]
+    results = audits(known.mechanism, pair_of(name), 5, size=50_000, confidence=SURE)
+    assert all(result.measured.epsilon > 2 * known.mechanism.claim.epsilon for result in results)
+
+
+def test_half_the_noise_is_found():
+    for epsilon in (0.1, 1.0):
+        assert accusations(audits(HalfNoiseGDPC(epsilon), ONE_MORE, 5, size=60_000)) == 5
+
+
+@pytest.mark.parametrize("name", ["SVT5", "ReportNoisyMax4"])
+def test_unbounded_losses_have_a_witness_beside_a_finite_bound(name):
+    known = KNOWN[name]
+    for result in audits(known.mechanism, pair_of(name), 3, size=20_000):
+        assert known.loss == math.inf
+        assert result.verdict == "violated"
+        assert result.support is not None
+        assert result.support["probability"] > 0
+        assert math.isfinite(result.measured.epsilon)
+        assert f"force at least {at_least(result.measured.epsilon)}" in str(result)
+        assert "unbounded by the exact law" in str(result)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("confidence", "most"), [(0.95, 23), (SURE, 0)])
+@pytest.mark.parametrize("name", SOUND)
+def test_sound_algorithms_are_not_accused_in_200_audits(name, confidence, most):
+    """False alarm: 1e-4 at 95%, 2e-4 beyond, for each algorithm."""
+    known = KNOWN[name]
+    results = audits(known.mechanism, pair_of(name), 200, size=100_000, confidence=confidence)
+    assert accusations(results) <= most
+    assert sum(result.measured.epsilon > known.loss for result in results) <= most  # it may lose less than promised
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("epsilon", [0.1, 1.0])
+def test_half_the_noise_is_found_in_200_of_200(epsilon):
+    assert accusations(audits(HalfNoiseGDPC(epsilon), ONE_MORE, 200, size=SIZE, n_jobs=-1)) == 200
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("mechanism", "least"),
+    [(GDPC(0.1), 0.0966), (GDPC(1.0), 0.9961), (Laplace(0.1), 0.0955), (Laplace(1.0), 0.993)],
+)
+def test_one_noisy_count_shows_nearly_all_of_its_loss(mechanism, least):
+    """Medians of 400: their standard error is 0.0001."""
+    results = audits(mechanism, ONE_MORE, 400, size=SIZE, n_jobs=-1)
+    forced = np.array([result.measured.epsilon for result in results])
+    assert least <= np.median(forced) <= mechanism.claim.epsilon
+    assert (forced > mechanism.claim.epsilon).sum() <= limit(400, 0.95)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("name", "people", "size", "least"),
+    [
+        ("NoisyHist2", 1, 4_000_000, 9.5),
+        ("LaplaceParallel", 40, 1_000_000, 0.058),
+        ("PrefixSum", 1, 1_000_000, 0.85),
+    ],
+)
+def test_composed_noises_show_most_of_their_loss(name, people, size, least):
+    """Medians of 20."""
+    results = audits(KNOWN[name].mechanism, pair_of(name, people), 20, size=size, n_jobs=-1)
+    assert least <= np.median([result.measured.epsilon for result in results]) <= KNOWN[name].loss
+    assert all("likelihood ratio" in result.event for result in results)
+
+
+@pytest.mark.slow
+def test_the_truncated_geometric_is_found():
+    """It loses 0.1178 of a promised 0.1: four standard errors of a bound from so many runs."""
+    known = KNOWN["TruncatedGeometric"]
+    results = audits(known.mechanism, pair_of("TruncatedGeometric"), 20, size=500_000)
+    assert known.loss == pytest.approx(math.log(9 / 8))
+    assert accusations(results) == 20

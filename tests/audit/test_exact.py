@@ -1,0 +1,582 @@
+"""Exact privacy loss: published figures, brute force over every output, and an independent library."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from decimal import Decimal, localcontext
+
+import numpy as np
+import pytest
+from dp_accounting.pld import privacy_loss_distribution as pld
+from hypothesis import assume, given, settings
+from hypothesis import strategies as st
+from scipy.optimize import brentq
+
+from algorithms.flaxman import ADPC, GDPC
+from algorithms.flaxman.gaussian import GaussianCounts
+from algorithms.noise import TwoTailedGeometric
+from audit.exact import LossDistribution, compose_losses, loss_distribution, loss_from_logs
+from audit.neighbors import NeighborPair
+
+ONE_MORE = NeighborPair.add_people([50, 3], 0)
+MOVED = NeighborPair.move_people([50, 3], 0, 1)
+
+
+def geometric_pmf(epsilon, shift, outputs):
+    return np.exp(TwoTailedGeometric(epsilon).logpmf(outputs - shift))
+
+
+def literal_delta(p, q, epsilon):
+    """The largest p(E) - exp(epsilon) q(E) over every event E, one by one."""
+    events = itertools.product([False, True], repeat=len(p))
+    return max(sum(a for a, i in zip(p, e, strict=True) if i) - math.exp(epsilon) * q[list(e)].sum() for e in events)
+
+
+@st.composite
+def two_laws(draw, most=7):
+    size = draw(st.integers(1, most))
+    weights = st.lists(st.integers(0, 12), min_size=size, max_size=size)
+    p, q = np.array(draw(weights), float), np.array(draw(weights), float)
+    assume(p.sum() > 0 and q.sum() > 0)
+    return p / p.sum(), q / q.sum()
+
+
+# Known truth: the figures of the reference
+
+
+@pytest.mark.parametrize(
+    ("mechanism", "pair", "at", "delta", "within"),
+    [
+        (GDPC(1.0), ONE_MORE, 0.5, 0.287649137, 1e-9),
+        (GDPC(1.0), ONE_MORE, 0.0, 0.462117157, 1e-9),
+        (GDPC(0.1), ONE_MORE, 0.05, 0.0256035, 1e-7),
+        (ADPC(0.1), ONE_MORE, 0.05, 8.27965e-4, 1e-8),
+        (ADPC(0.1), ONE_MORE, 0.025, 0.005685623, 1e-8),
+        (ADPC(0.1), ONE_MORE, 0.0, 0.015624186, 1e-8),
+        (ADPC(0.1), ONE_MORE, 0.075, 2.80242e-6, 1e-11),
+        (ADPC(0.1), ONE_MORE, 0.09, 8.2e-14, 1e-15),
+        (ADPC(1.0), ONE_MORE, 0.5, 0.010376744, 1e-8),
+        (ADPC(1.0), ONE_MORE, 0.0, 0.155433818, 1e-8),
+        (ADPC(1.0), ONE_MORE, 0.25, 0.063377117, 1e-8),
+    ],
+)
+def test_hockey_stick_divergences_are_those_of_the_reference(mechanism, pair, at, delta, within):
+    law = mechanism.exact_loss(pair)
+    assert law.delta_at(at) == pytest.approx(delta, abs=within)
+    assert law.reverse().delta_at(at) == pytest.approx(delta, abs=within)
+    assert law.epsilon_at(delta) == pytest.approx(at, abs=1e-5)
+
+
+def test_moving_a_person_doubles_the_loss_of_gdpc():
+    law = GDPC(0.1).exact_loss(MOVED)
+    assert law.loss == pytest.approx([-0.2, 0, 0.2], abs=1e-14)
+    assert law.probability[-1] == pytest.approx(0.275603147, abs=1e-9)
+    assert law.maximum == pytest.approx(0.2, abs=1e-14)
+
+
+@pytest.mark.parametrize(("epsilon", "quantile"), [(1.0, 0.099883), (0.1, 0.065684)])
+def test_all_levels_of_rdpc_together_lose_epsilon(epsilon, quantile):
+    law = GDPC(epsilon / 4).exact_loss(ONE_MORE).self_compose(4)
+    assert law.loss == pytest.approx(epsilon * np.array([-1, -0.5, 0, 0.5, 1]), abs=1e-12)
+    assert law.maximum == pytest.approx(epsilon, abs=1e-12)
+    assert law.probability[-1] == pytest.approx(quantile, abs=1e-6)
+    if epsilon == 1:
+        given = {0.0: 0.185568, 0.25: 0.121529, 0.5: 0.0393008, 0.75: 0.022094, 0.9: 0.00950511}
+        assert [law.delta_at(at) for at in given] == pytest.approx(list(given.values()), abs=1e-6)
+
+
+def test_adpc_at_a_tenth():
+    law = ADPC(0.1)
+    s = np.array([160, 320])
+    log_p, shifted = law.logpmf_sum(s), law.logpmf_sum(s - 4)
+    assert math.sqrt(law.variance) == pytest.approx(28.283535, abs=1e-5)
+    assert log_p[0] == pytest.approx(-6.793685572, abs=1e-8)
+    assert shifted - log_p == pytest.approx([0.052415110, 0.070470243], abs=1e-8)
+
+
+def test_adpc_tends_to_its_scaling_limit():
+    def density(x):
+        return np.exp(-x) * (15 + 15 * x + 6 * x**2 + x**3) / 96
+
+    def limit(x):
+        return 1 - (15 + 12 * x + 3 * x**2) / (15 + 15 * x + 6 * x**2 + x**3)
+
+    epsilon = 1e-3
+    law, step = ADPC(epsilon), epsilon / 4
+    s = np.arange(0, 100_000)
+    log_p = law.logpmf_sum(s)
+    x = (s[4:] - 2) * step  # a person is a shift by 4: a central difference around s - 2
+    loss = (log_p[:-4] - log_p[4:]) / epsilon
+    assert np.max(np.abs(loss - limit(x))) < 1e-7
+    assert np.max(np.abs(np.exp(log_p) / step / density(s * step) - 1)) < 1e-6
+
+    half = brentq(lambda x: limit(x) - 0.5, 1, 10, xtol=1e-12)
+    assert half == pytest.approx(3.624678956, abs=1e-9)
+    assert np.interp(0.5, loss, x) == pytest.approx(half, abs=1e-6)
+    mass = np.exp(log_p)
+    below = 2 * np.cumsum(mass) - mass[0]  # P(|S| <= s), which the limit meets half a step further
+    assert np.interp(half, (s + 0.5) * step, below) == pytest.approx(0.814795, abs=1e-6)
+
+
+# Known truth: brute force
+
+
+@pytest.mark.parametrize("epsilon", [0.3, 1.0, 2.5])
+@pytest.mark.parametrize(("left", "right"), [(1, 1), (3, 2), (0, 4)])
+def test_gdpc_is_brute_force_over_a_lattice_of_outputs(epsilon, left, right):
+    reach = math.ceil(40 / epsilon)
+    outputs = np.arange(-reach, reach + 6)
+    p = np.multiply.outer(geometric_pmf(epsilon, 0, outputs), geometric_pmf(epsilon, 0, outputs)).ravel()
+    q = np.multiply.outer(geometric_pmf(epsilon, left, outputs), geometric_pmf(epsilon, right, outputs)).ravel()
+    brute = loss_distribution(p, q)
+    law = GDPC(epsilon).exact_loss(NeighborPair.declared([7, 9], [7 - left, 9 + right], "add_remove"))
+    assert law.loss == pytest.approx(brute.loss, abs=1e-11)
+    assert law.probability == pytest.approx(brute.probability, rel=1e-9)
+    assert law.maximum == pytest.approx((left + right) * epsilon, abs=1e-12)
+    assert law.reverse().probability == pytest.approx(brute.reverse().probability, rel=1e-9)
+
+
+@pytest.mark.parametrize(("epsilon", "parts"), [(1.0, 4), (2.0, 3), (6.0, 2), (0.7, 1), (5.0, 7)])
+def test_the_law_of_adpc_is_the_direct_convolution(epsilon, parts):
+    step = epsilon / parts
+    reach = math.ceil(60 / step)
+    one = geometric_pmf(step, 0, np.arange(-reach, reach + 1))
+    total = one
+    for _ in range(parts - 1):
+        total = np.convolve(total, one)
+    middle = total.size // 2
+    s = np.arange(-math.ceil(20 / step), math.ceil(20 / step) + 1)
+    np.testing.assert_allclose(np.exp(ADPC(epsilon, parts).logpmf_sum(s)), total[middle + s], rtol=1e-11)
+
+    padding = np.zeros(2 * parts)
+    brute = loss_distribution(np.append(total, padding), np.append(padding, total))
+    law = ADPC(epsilon, parts).exact_loss(NeighborPair.add_people([5], 0, 2))
+    for at in 2 * epsilon * np.array([0, 0.1, 0.3, 0.5, 0.7]):
+        assert law.delta_at(at) == pytest.approx(brute.delta_at(at), rel=1e-9, abs=1e-14)
+
+
+def test_the_law_of_adpc_keeps_its_digits_where_noise_is_wide():
+    """A shift by 4 of a smooth law: the loss is smooth in s, and never above epsilon, at every tail."""
+    law, step = ADPC(1e-5), 1e-5 / 4
+    x = np.linspace(0.5, 600, 200)
+    s = np.rint(x / step)
+    loss = (law.logpmf_sum(s - 4) - law.logpmf_sum(s)) / 1e-5
+    limit = 1 - (15 + 12 * x + 3 * x**2) / (15 + 15 * x + 6 * x**2 + x**3)
+    assert np.max(np.abs(loss - limit)) < 1e-5  # log-gamma differences would be wrong by 0.1
+
+
+@pytest.mark.parametrize("epsilon", [0.125, 1.0, 4.0])  # whole steps of their grid, so that it rounds nothing
+@pytest.mark.parametrize("people", [1, 3])
+def test_gdpc_agrees_with_dp_accounting(epsilon, people):
+    theirs = pld.from_discrete_laplace_mechanism(
+        epsilon, sensitivity=people, value_discretization_interval=epsilon / 1024
+    )
+    law = GDPC(epsilon).exact_loss(NeighborPair.add_people([5, 5], 1, people))
+    for at in people * epsilon * np.array([0, 0.2, 0.5, 0.8, 0.99, 1.1]):
+        assert law.delta_at(at) == pytest.approx(theirs.get_delta_for_epsilon(at), rel=1e-9, abs=1e-12)
+    for delta in (1e-6, 1e-3, 0.04):
+        assert law.epsilon_at(delta) == pytest.approx(theirs.get_epsilon_for_delta(delta), abs=epsilon / 500)
+
+
+def test_composition_agrees_with_dp_accounting():
+    one = pld.from_discrete_laplace_mechanism(0.5, value_discretization_interval=2**-10)
+    theirs, law = one.self_compose(5), GDPC(0.5).exact_loss(ONE_MORE).self_compose(5)
+    assert law.loss.size == 6
+    for at in (0.0, 0.4, 1.2, 2.4, 2.5):
+        assert law.delta_at(at) == pytest.approx(theirs.get_delta_for_epsilon(at), rel=1e-9, abs=1e-12)
+
+
+def test_twenty_releases_of_adpc_agree_with_dp_accounting():
+    """Both are upper bounds on grids: they differ by what the coarser grid, theirs, adds."""
+    mechanism, grid = ADPC(1.0), 2**-10
+    s = np.arange(-400, 401)
+    theirs = pld.from_two_probability_mass_functions(
+        dict(zip(s.tolist(), mechanism.logpmf_sum(s - 4).tolist(), strict=True)),
+        dict(zip(s.tolist(), mechanism.logpmf_sum(s).tolist(), strict=True)),
+        value_discretization_interval=grid,
+    ).self_compose(20)
+    law = mechanism.exact_loss(ONE_MORE).self_compose(20, grid=grid)
+    assert law.maximum == pytest.approx(20, abs=1e-12)
+    for at in (0.0, 1.0, 3.0, 5.0):
+        ours, other = law.delta_at(at), theirs.get_delta_for_epsilon(at)
+        assert ours <= other + 1e-12
+        assert ours == pytest.approx(other, rel=0.02)
+        assert ours == pytest.approx(law.reverse().delta_at(at), rel=1e-5)  # of a symmetric law
+
+
+@pytest.mark.parametrize("sigma", [1.0, 5.0])
+def test_the_discrete_gaussian_agrees_with_dp_accounting(sigma):
+    theirs = pld.from_discrete_gaussian_mechanism(sigma, value_discretization_interval=1e-3, use_connect_dots=True)
+    law = GaussianCounts(0.5 / sigma**2).exact_loss(ONE_MORE)
+    for times in (1, 4):
+        total = law.self_compose(times, grid=1 / sigma**2)  # the step between its losses: nothing is rounded
+        for at in np.array([0.0, 0.5, 1.0, 2.0]) / sigma:
+            other = theirs.self_compose(times).get_delta_for_epsilon(at)
+            assert total.delta_at(at) == pytest.approx(other, rel=1e-4, abs=1e-12)
+
+
+# Known truth: orders and quantiles
+
+
+@pytest.mark.parametrize("epsilon", [1e-6, 0.1, 1.0, 30.0])
+@pytest.mark.parametrize("alpha", [0, 0.5, 1 - 1e-7, 1, 1 + 1e-7, 2, 40, 1e308])
+def test_renyi_of_randomized_response_is_its_closed_form(epsilon, alpha):
+    law = GDPC(epsilon).exact_loss(ONE_MORE)  # the geometric law tells as much as randomized response
+    with localcontext(prec=60):
+        p, order = 1 / (1 + (-Decimal(epsilon)).exp()), Decimal(alpha)
+        true = (2 * p - 1) * Decimal(epsilon)
+        if alpha > 1e300:
+            true = Decimal(epsilon)
+        elif alpha != 1:
+            both = p**order * (1 - p) ** (1 - order) + (1 - p) ** order * p ** (1 - order)
+            true = both.ln() / (order - 1)
+    assert law.renyi(alpha) == pytest.approx(float(true), rel=1e-9, abs=1e-16 * (1 + 100 * epsilon))
+    assert law.renyi(math.inf) == law.maximum
+
+
+def test_renyi_where_one_database_cannot_produce_all():
+    law = loss_distribution([0.5, 0.25, 0.25, 0], [0.125, 0.125, 0, 0.75])
+    assert law.renyi(0) == pytest.approx(-math.log(0.25))
+    assert law.renyi(0.5) == pytest.approx(-2 * math.log(math.sqrt(0.5 * 0.125) + math.sqrt(0.25 * 0.125)))
+    assert [law.renyi(alpha) for alpha in (1, 1.5, math.inf)] == [math.inf] * 3
+    apart = loss_distribution([1, 0], [0, 1])
+    assert [apart.renyi(alpha) for alpha in (0, 0.5, 1, 2)] == [math.inf] * 4
+    nearly = LossDistribution(np.zeros(1), np.log1p([-1e-20]), 1e-20, 1e-20)
+    assert nearly.renyi(0.5) == pytest.approx(2e-20)
+
+
+def test_quantiles_of_four_shares():
+    law = GDPC(0.25).exact_loss(ONE_MORE).self_compose(4)
+    share = 1 / (1 + math.exp(-0.25))
+    below = np.cumsum([math.comb(4, k) * share**k * (1 - share) ** (4 - k) for k in range(5)])
+    for at, q in zip((-1, -0.5, 0, 0.5), below[:-1], strict=True):
+        assert law.quantile(q) == pytest.approx(at, abs=1e-12)
+        assert law.quantile(q + 1e-9) == pytest.approx(at + 0.5, abs=1e-12)
+    assert law.quantile(0) == pytest.approx(-1)
+    assert law.quantile(1) == pytest.approx(1)
+    adpc = ADPC(0.1).exact_loss(ONE_MORE)
+    assert adpc.quantile(1) == 0.1
+    assert adpc.loss[-1] < 0.1
+    s, found = np.arange(-5000, 5000), adpc.quantile(1 - 1e-9)
+    log_p = ADPC(0.1).logpmf_sum(s)
+    loss = log_p - ADPC(0.1).logpmf_sum(s - 4)
+    assert np.exp(log_p)[loss > found + 1e-9].sum() <= 1e-9 < np.exp(log_p)[loss > found - 1e-9].sum()
+    assert found == pytest.approx(0.0894, abs=1e-4)
+
+
+# Known truth: the grid
+
+
+def test_a_grid_that_losses_lie_on_changes_nothing():
+    for law, grid in ((GDPC(0.25).exact_loss(ONE_MORE), 0.5), (GaussianCounts(0.1).exact_loss(ONE_MORE), 0.2)):
+        listed, spread = law.compose(law).compose(law), law.self_compose(3, grid=grid)
+        for at in (0.0, 0.1, 0.5, 0.7):
+            assert spread.delta_at(at) == pytest.approx(listed.delta_at(at), rel=1e-11)
+            assert spread.reverse().delta_at(at) == pytest.approx(listed.delta_at(at), rel=1e-11)
+
+
+def test_the_grid_keeps_digits_far_out_in_the_tail():
+    """Deltas of 1e-60, which sums of both signs of order 1 could not hold."""
+    law = GaussianCounts(0.005).exact_loss(ONE_MORE)
+    listed = law.compose(law)
+    spread = law.compose(law, grid=0.01)
+    for at in (1.0, 1.5, 2.2):
+        assert spread.delta_at(at) == pytest.approx(listed.delta_at(at), rel=1e-9, abs=0)
+    assert 0 < listed.delta_at(2.2) < 1e-55
+    rough = np.convolve(law.probability, law.probability)
+    fft = np.fft.irfft(np.fft.rfft(law.probability, 2048) ** 2, 2048)[: rough.size]
+    rare = (rough > 1e-60) & (rough < 1e-30)
+    assert np.max(np.abs(fft[rare] / rough[rare] - 1)) > 1  # negative control
+
+
+def test_the_error_of_the_grid_is_of_second_order():
+    law = ADPC(1.0, 2).exact_loss(ONE_MORE)
+    wide = LossDistribution(law.loss[law.log_p > -60], law.log_p[law.log_p > -60])
+    exact = wide.compose(wide).renyi(2)
+    errors = [wide.compose(wide, grid=grid).renyi(2) / exact - 1 for grid in (0.04, 0.02, 0.01)]
+    assert np.all(np.array(errors) > 0)
+    assert errors[0] < 2e-3
+    assert errors[0] / errors[2] == pytest.approx(16, rel=0.3)
+
+
+def test_losses_beyond_the_range_of_floats_keep_both_masses_on_a_grid():
+    law = GDPC(900.0).exact_loss(ONE_MORE)
+    for both in (law.compose(law, grid=900.0), law.compose(law, grid=900.0).reverse()):
+        assert both.probability.sum() == pytest.approx(1)
+        assert both.delta_at(1700) == pytest.approx(1)
+        assert both.maximum == 1800
+
+
+def test_many_laws_together():
+    law = GDPC(0.25).exact_loss(ONE_MORE)
+    assert compose_losses([]).loss.tolist() == [0]
+    assert compose_losses([law] * 5).loss == pytest.approx(law.self_compose(5).loss)
+    assert compose_losses([law, loss_distribution([1, 0], [0, 1]), law]).infinite_mass == 1
+    steps = np.log(np.arange(1.0, 1201) / 600.5)  # no two sums are equal
+    many = LossDistribution(steps, np.full(1200, -math.log(1200)) + np.where(steps > 0, 0, steps))
+    many = LossDistribution(steps, many.log_p - np.log(many.probability.sum()))
+    listed, spread = many.compose(many), compose_losses([many, many])
+    assert listed.loss.size > 2**18 > 2**16 > spread.loss.size
+    assert spread.maximum == pytest.approx(listed.maximum, abs=1e-12)
+    for at in (0.0, 0.3, 1.0):
+        assert 0 <= spread.delta_at(at) / listed.delta_at(at) - 1 + 1e-12 < 1e-5
+
+
+# Properties
+
+
+@given(two_laws(), st.floats(0, 5))
+@settings(max_examples=60)
+def test_delta_at_is_the_best_event(laws, at):
+    p, q = laws
+    law = loss_distribution(p, q)
+    assert law.delta_at(at) == pytest.approx(literal_delta(p, q, at), abs=1e-12)
+    assert law.reverse().delta_at(at) == pytest.approx(literal_delta(q, p, at), abs=1e-12)
+    assert law.infinite_mass == pytest.approx(p[q == 0].sum(), abs=1e-15)
+    assert law.missing_mass == pytest.approx(q[p == 0].sum(), abs=1e-15)
+    ratios = [math.inf if b == 0 else math.log(a / b) for a, b in zip(p, q, strict=True) if a > 0]
+    assert law.maximum == pytest.approx(max(ratios), abs=1e-12)
+
+
+@given(two_laws(), st.floats(0, 1, exclude_max=True))
+def test_epsilon_at_is_the_smallest_that_delta_at_allows(laws, delta):
+    law = loss_distribution(*laws)
+    found = law.epsilon_at(delta)
+    if found == math.inf:
+        assert delta < law.infinite_mass
+        assert law.delta_at(1e6) > delta
+        return
+    assert law.delta_at(found) <= delta + 1e-12
+    if found > 1e-6:
+        assert law.delta_at(found - 1e-6) > delta - 1e-12
+        assert law.delta_at(0) > delta - 1e-12
+
+
+@given(two_laws(), st.floats(0, 4))
+def test_epsilon_at_inverts_delta_at(laws, at):
+    law = loss_distribution(*laws)
+    delta = law.delta_at(at)
+    if delta > law.infinite_mass + 1e-6:
+        assert law.epsilon_at(delta) == pytest.approx(at, abs=1e-6)
+
+
+@given(two_laws(), two_laws())
+def test_composition_is_the_loss_of_both_outputs(first, second):
+    p = np.multiply.outer(first[0], second[0]).ravel()
+    q = np.multiply.outer(first[1], second[1]).ravel()
+    brute, law = loss_distribution(p, q), loss_distribution(*first).compose(loss_distribution(*second))
+    assert law.loss == pytest.approx(brute.loss, abs=1e-9)
+    assert law.log_p == pytest.approx(brute.log_p, abs=1e-9)
+    assert law.infinite_mass == pytest.approx(brute.infinite_mass, abs=1e-14)
+    assert law.missing_mass == pytest.approx(brute.missing_mass, abs=1e-14)
+    for at in (0.0, 0.5, 2.0):
+        assert law.delta_at(at) == pytest.approx(brute.delta_at(at), abs=1e-12)
+
+
+@given(two_laws(), st.floats(0, 20))
+def test_renyi_is_the_sum_of_its_definition(laws, alpha):
+    p, q = laws
+    law = loss_distribution(p, q)
+    assume(abs(alpha - 1) > 1e-3)
+    both = (p > 0) & (q > 0)
+    if alpha > 1 and p[q == 0].sum() > 0:
+        assert law.renyi(alpha) == math.inf
+        return
+    total = (p[both] ** alpha * q[both] ** (1 - alpha)).sum()
+    assert law.renyi(alpha) == pytest.approx(math.log(total) / (alpha - 1) if total else math.inf, abs=1e-9)
+    assert law.renyi(alpha) <= law.renyi(alpha + 1) + 1e-12
+    assert law.renyi(alpha) <= max(law.maximum, -math.log(law.probability.sum() or 1)) + 1e-12
+    if 0.01 < alpha < 0.99:
+        assert (1 - alpha) * law.renyi(alpha) == pytest.approx(alpha * law.reverse().renyi(1 - alpha), abs=1e-9)
+
+
+@given(two_laws(), st.floats(0, 1, exclude_max=True))
+def test_a_quantile_is_not_exceeded_with_its_probability(laws, q):
+    law = loss_distribution(*laws)
+    found = law.quantile(q)
+    assert law.probability[law.loss <= found].sum() + law.infinite_mass * (found == math.inf) >= q - 1e-9
+    assert law.probability[law.loss < found].sum() <= q + 1e-9
+    assert found in {*law.loss.tolist(), math.inf}
+
+
+@given(two_laws(), st.integers(1, 9))
+@settings(max_examples=30)
+def test_repeated_squaring_is_one_after_the_other(laws, times):
+    law = loss_distribution(*laws)
+    slow, fast = compose_losses([law] * times), law.self_compose(times)
+    assert fast.infinite_mass == pytest.approx(slow.infinite_mass, abs=1e-12)
+    assert fast.missing_mass == pytest.approx(slow.missing_mass, abs=1e-12)
+    for at in (0.0, 0.3, 2.0):
+        assert fast.delta_at(at) == pytest.approx(slow.delta_at(at), abs=1e-10)
+
+
+@given(two_laws(), two_laws(), st.floats(0.01, 3), st.floats(0, 3), st.floats(0, 20))
+@settings(max_examples=60)
+def test_the_grid_bounds_from_above_in_both_orders(first, second, grid, at, alpha):
+    one, two = loss_distribution(*first), loss_distribution(*second)
+    exact, bound = one.compose(two), one.compose(two, grid=grid)
+    assert bound.maximum == pytest.approx(exact.maximum)
+    for law, upper in ((exact, bound), (exact.reverse(), bound.reverse())):
+        assert upper.probability.sum() + upper.infinite_mass == pytest.approx(1)
+        assert (upper.infinite_mass, upper.missing_mass) == (law.infinite_mass, law.missing_mass)
+        assert law.delta_at(at) - 1e-12 <= upper.delta_at(at)
+        assert upper.delta_at(at + 2 * grid) <= law.delta_at(at) + 1e-12
+        assert upper.renyi(alpha) >= law.renyi(alpha) - 1e-9
+    third = bound.compose(one, grid=grid)  # and once more
+    assert third.delta_at(at) >= exact.compose(one).delta_at(at) - 1e-12
+
+
+@given(two_laws())
+def test_reversing_twice_changes_nothing(laws):
+    law = loss_distribution(*laws)
+    again = law.reverse().reverse()
+    np.testing.assert_allclose(again.loss, law.loss, rtol=0)
+    np.testing.assert_allclose(again.log_p, law.log_p, rtol=0, atol=1e-14)
+    assert (again.infinite_mass, again.missing_mass) == (law.infinite_mass, law.missing_mass)
+    other = loss_distribution(laws[1], laws[0])
+    np.testing.assert_allclose(law.reverse().log_p, other.log_p, atol=1e-12)
+    assert law.probability.sum() + law.infinite_mass == pytest.approx(1)
+
+
+# Edges
+
+
+def test_infinite_mass_survives_however_small():
+    rare = LossDistribution(np.zeros(1), np.log1p([-1e-20]), 1e-20, 3e-30)
+    both = rare.compose(rare)
+    assert both.infinite_mass == pytest.approx(2e-20)
+    assert both.missing_mass == pytest.approx(6e-30)
+    assert both.maximum == math.inf
+    assert both.epsilon_at(0) == math.inf
+    assert both.epsilon_at(1e-19) == pytest.approx(0, abs=1e-15)
+
+
+def test_laws_without_a_common_output_tell_everything():
+    law = loss_distribution([1, 0], [0, 1])
+    assert (law.loss.size, law.infinite_mass, law.missing_mass) == (0, 1, 1)
+    assert law.delta_at(100) == 1
+    assert law.epsilon_at(0.999) == math.inf
+    twice = law.compose(loss_distribution([0.5, 0.5], [0.5, 0.5]))
+    assert (twice.loss.size, twice.infinite_mass, twice.maximum) == (0, 1, math.inf)
+
+
+def test_the_same_law_twice_tells_nothing():
+    law = loss_distribution([0.2, 0.3, 0.5], [0.2, 0.3, 0.5])
+    assert (law.loss.tolist(), law.maximum, law.delta_at(0), law.epsilon_at(0)) == ([0.0], 0, 0, 0)
+    assert repr(law) == "LossDistribution(1 losses, maximum 0)"
+
+
+def test_the_supremum_is_the_theory_s_in_either_order():
+    law = ADPC(0.1).exact_loss(ONE_MORE)
+    assert law.loss[-1] < 0.0997
+    assert law.maximum == 0.1
+    assert law.epsilon_at(0) == 0.1
+    assert law.reverse().maximum == 0.1
+    assert law.reverse().reverse().maximum == 0.1
+    both = law.compose(GDPC(0.2).exact_loss(ONE_MORE))
+    assert both.maximum == pytest.approx(0.3, abs=1e-15)
+    assert both.reverse().maximum == pytest.approx(0.3, abs=1e-15)
+
+
+def test_losses_beyond_the_range_of_floats_are_solved_for():
+    law = GDPC(1000.0).exact_loss(ONE_MORE)
+    assert law.maximum == 1000
+    assert law.epsilon_at(0.1) == pytest.approx(1000 + math.log(0.9), abs=1e-9)
+
+
+def test_impossible_on_both_is_no_loss():
+    law = loss_from_logs(np.log([0.5, 0.5]), np.log([0.5, 0.5]))
+    with np.errstate(divide="ignore"):
+        padded = loss_from_logs(np.log([0.5, 0.5, 0]), np.log([0.5, 0.5, 0]))
+    assert (padded.loss.tolist(), padded.infinite_mass, padded.missing_mass) == (law.loss.tolist(), 0, 0)
+
+
+# Refusals
+
+
+@pytest.mark.parametrize("at", [-0.1, math.nan])
+def test_delta_at_refuses(at):
+    with pytest.raises(ValueError, match="epsilon must be 0 or more, got"):
+        loss_distribution([1], [1]).delta_at(at)
+
+
+@pytest.mark.parametrize("delta", [-0.1, 1, math.nan])
+def test_epsilon_at_refuses(delta):
+    with pytest.raises(ValueError, match=r"delta must be in \[0, 1\), got"):
+        loss_distribution([1], [1]).epsilon_at(delta)
+
+
+@pytest.mark.parametrize(
+    ("p", "q", "message"),
+    [
+        ([0.5, 0.5], [1.0], r"p and q must be two lists over the same outputs, got shapes \(2,\) and \(1,\)"),
+        ([[1.0]], [[1.0]], "p and q must be two lists"),
+        ([], [], "p and q must be two lists"),
+        ([1.5, -0.5], [1.0, 0.0], "p must hold probabilities of 0 or more, got -0.5"),
+        ([1.0, 0.0], [math.nan, 1.0], "q must hold probabilities of 0 or more, got nan"),
+        ([0.5, 0.4], [0.5, 0.5], "p must add up to 1, got 0.9"),
+        ([0.5, 0.5], [0.5, 0.5 + 1e-8], "q must add up to 1, got 1.0000"),
+    ],
+)
+def test_only_two_laws_on_the_same_outputs_have_a_loss(p, q, message):
+    with pytest.raises(ValueError, match=message):
+        loss_distribution(p, q)
+
+
+def test_composition_stops_before_memory_does():
+    many = LossDistribution(np.arange(4000.0), np.full(4000, -math.log(4000)))
+    with pytest.raises(ValueError, match="composing 4000 by 4000 losses exceeds 10 million"):
+        many.compose(many)
+
+
+@pytest.mark.parametrize("grid", [0.0, -1.0, math.inf, math.nan])
+def test_a_grid_has_a_spacing(grid):
+    law = loss_distribution([0.75, 0.25], [0.25, 0.75])
+    with pytest.raises(ValueError, match="grid must be positive and finite, got"):
+        law.compose(law, grid=grid)
+
+
+@pytest.mark.parametrize("grid", [1e-5, 1e-9, 1e-320])
+def test_a_grid_too_fine_to_convolve_is_refused(grid):
+    law = loss_distribution([0.75, 0.25], [0.25, 0.75])
+    with pytest.raises(ValueError, match=f"a grid of {grid} is too fine for"):
+        law.compose(law, grid=grid)
+
+
+@pytest.mark.parametrize("alpha", [-0.1, math.nan])
+def test_renyi_refuses(alpha):
+    with pytest.raises(ValueError, match="alpha must be 0 or more, got"):
+        loss_distribution([1], [1]).renyi(alpha)
+
+
+@pytest.mark.parametrize("q", [-0.1, 1.1, math.nan])
+def test_quantile_refuses(q):
+    with pytest.raises(ValueError, match=r"q must be in \[0, 1\], got"):
+        loss_distribution([1], [1]).quantile(q)
+
+
+def test_outputs_are_counted():
+    law = loss_distribution([1], [1])
+    for times in (0, -3):
+        with pytest.raises(ValueError, match=f"times must be at least 1, got {times}"):
+            law.self_compose(times)
+    for times in (2.0, True, "2"):
+        with pytest.raises(TypeError, match="times must be an integer, got"):
+            law.self_compose(times)
+
+
+def test_losses_too_large_to_be_rounded_are_kept():
+    pair = NeighborPair.add_people([3], 0)
+    assert GDPC(1e300).exact_loss(pair).maximum == 1e300
+
+
+def test_an_output_too_rare_for_a_float_is_no_proof():
+    """Both tails of the geometric law are possible on both databases, but its probabilities underflow."""
+    k, law = np.arange(-800, 801), TwoTailedGeometric(1.0)
+    p, q = np.exp(law.logpmf(k)), np.exp(law.logpmf(k - 1))
+    assert np.any((p > 0) != (q > 0))
+    found = loss_distribution(p, q)
+    assert (found.infinite_mass, found.missing_mass) == (0, 0)
+    assert found.maximum == pytest.approx(1)
+    assert loss_distribution([1 - 1e-200, 1e-200], [1, 0]).infinite_mass == pytest.approx(1e-200)

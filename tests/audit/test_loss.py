@@ -1,0 +1,1163 @@
+"""The measurement as a whole: it forces nearly all there is, never more, and says what it cannot answer."""
+
+from __future__ import annotations
+
+import itertools
+import math
+import tracemalloc
+
+import joblib
+import numpy as np
+import pytest
+from scipy import stats
+from scipy.special import expit
+
+from algorithms.bugs import ForgottenLevelRDPC, HalfNoiseGDPC, NotebookGDPC
+from algorithms.flaxman import ADPC, GDPC, RDPC
+from algorithms.flaxman.gaussian import GaussianCounts
+from algorithms.hierarchy import Hierarchy
+from algorithms.noise import TwoTailedGeometric
+from audit import loss
+from audit.attacks import Attack
+from audit.attacks.selection import select_event
+from audit.bounds import guessing_game_lower
+from audit.claims import ZCDP, ApproxDP, GaussianDP, PureDP
+from audit.events import Event, Statistic, ThresholdRule, WeightRule, cell
+from audit.exact import LossDistribution
+from audit.loss import measure_loss, measure_loss_from_outputs
+from audit.mechanism import per_run
+from audit.neighbors import NeighborPair
+
+COUNTS = [120, 75]
+PAIR = NeighborPair.add_people(COUNTS, 0)
+MANY = NeighborPair.add_people([120] * 100, 0)
+FORGETFUL = ForgottenLevelRDPC(1.0, Hierarchy.regular(10, 2), "all")
+SURE = 1 - 1e-6  # confidence where a sound mechanism must not be accused
+# Of so many audits at 95% confidence; a bound that keeps its word exceeds it with probability below 1e-4 (binomial).
+MISSES = {40: 9, 60: 11, 100: 15, 200: 23, 400: 38, 1000: 77}
+MANY_AUDITS = [(100, 600), pytest.param(400, 4000, marks=pytest.mark.slow)]  # how many, and of how many runs
+COIN = NeighborPair.declared(0, 1, "add_remove")
+
+
+def misses(results, truth):
+    return sum(result.measured.budget > truth for result in results)
+
+
+def laplace(data, size, rng):
+    return data + rng.laplace(0, 1, (size, *np.shape(data)))
+
+
+def coin(data, size, rng):
+    """Randomized response about one bit: 1 is said with probability data."""
+    return (rng.random(size) < data).astype(int)
+
+
+# Known truth
+
+
+def test_a_right_guess_has_the_odds_of_the_loss():
+    """Both sides of the geometric law carry the log-ratio epsilon: right guesses are exactly Bin(guesses, e/(1+e))."""
+    event = Event.at_least(0, 121, low=120)
+    results = [measure_loss(GDPC(1.0), PAIR, PureDP(1), event=event, size=20_000, rng=seed) for seed in range(100)]
+    correct = sum(result.counts["x"]["guessed_x"] + result.counts["y"]["guessed_y"] for result in results)
+    guessed = sum(count["guessed_x"] + count["guessed_y"] for result in results for count in result.counts.values())
+    assert guessed == 100 * 20_000  # 120 or less is x, 121 or more is y
+    # False alarm 1e-6, two-sided.
+    assert stats.binomtest(correct, guessed, 1 / (1 + math.exp(-1))).pvalue > 1e-6
+    assert stats.binomtest(correct, guessed, 1 / (1 + math.exp(-1.02))).pvalue < 1e-6
+    on_y = sum(result.counts["y"]["runs"] for result in results)
+    assert stats.binomtest(on_y, guessed, 0.5).pvalue > 1e-6  # the coins are fair
+    spread = np.var([result.counts["y"]["runs"] for result in results], ddof=1)
+    assert stats.chi2(99).cdf(99 * spread / 5000) == pytest.approx(0.5, abs=0.499999)  # and tossed, not dealt
+
+
+def test_a_registered_event_is_bounded_by_all_runs():
+    event = Event.at_least(0, 121, low=120)
+    result = measure_loss(GDPC(0.5), PAIR, PureDP(0.5), event=event, size=5000, rng=4)
+    assert (result.size, result.selection) == (5000, 0)
+    assert sum(count["runs"] for count in result.counts.values()) == 5000
+    correct = result.counts["x"]["guessed_x"] + result.counts["y"]["guessed_y"]
+    assert result.measured.epsilon == float(guessing_game_lower(correct, 5000, confidence=0.95))
+    assert result.event == "y if output[0] >= 121, x if output[0] <= 120"
+    assert result.searched == "one event, registered beforehand"
+
+
+def test_single_values_of_the_error_carry_the_same_loss():
+    """The paper's event "the error is k", here at k = 3: seen with probability p(3) on x and p(2) on y."""
+    event = Event.equals(0, 123)
+    result = measure_loss(GDPC(1.0), PAIR, PureDP(1), event=event, size=400_000, rng=2)
+    law = TwoTailedGeometric(1.0)
+    for name, k in (("x", 3), ("y", 2)):
+        count = result.counts[name]
+        assert count["guessed_x"] == 0
+        # False alarm 1e-6 each.
+        assert stats.binomtest(count["guessed_y"], count["runs"], math.exp(law.logpmf(k))).pvalue > 1e-6
+    assert 0.9 < result.measured.epsilon < 1.0
+
+
+def test_selection_spends_its_share_and_counting_the_rest():
+    result = measure_loss(GDPC(1.0), PAIR, PureDP(1), size=10_000, selection=0.25, rng=1)
+    assert (result.size, result.selection) == (10_000, 2500)
+    assert sum(count["runs"] for count in result.counts.values()) == 7500
+    for name in ("log-likelihood ratio of y over x", "output[0]", "distance of output[0] from 120.5"):
+        assert name in result.searched
+    assert "output[1]" not in result.searched  # one cell differs, and no other is looked at
+    assert result.searched.startswith("thresholds and single values, to 9 decimals, of ")
+
+
+def test_every_run_is_made_once():
+    runs = []
+
+    def counted(data, size, rng):
+        runs.append(size)
+        return laplace(data, size, rng)
+
+    result = measure_loss(counted, PAIR, PureDP(1), size=3000, rng=1)
+    probe = 1 + 20 + 20 + 1 + 1  # the shape on either database, two short batches that must differ, a rough center
+    assert sum(runs) == 3000 + probe
+    assert result.size == 3000
+
+
+# What it reaches (the numbers that the flagship promises)
+
+
+@pytest.mark.parametrize("audits", [60, pytest.param(1000, marks=pytest.mark.slow)])
+def test_one_person_forces_the_whole_epsilon(audits):
+    """The middle of audits of 200,000 runs, selection included, is at least 0.98 of epsilon."""
+    results = [measure_loss(GDPC(1.0), PAIR, PureDP(1), rng=seed) for seed in range(audits)]
+    assert np.median([result.measured.epsilon for result in results]) >= 0.98
+    assert misses(results, 1.0) <= MISSES[audits]
+
+
+@pytest.mark.slow
+def test_one_person_forces_a_small_epsilon():
+    results = [measure_loss(GDPC(0.1), PAIR, PureDP(0.1), size=1_200_000, rng=seed) for seed in range(200)]
+    assert np.median([result.measured.epsilon for result in results]) >= 0.095
+    assert misses(results, 0.1) <= MISSES[200]
+
+
+@pytest.mark.parametrize("audits", [40, pytest.param(200, marks=pytest.mark.slow)])
+def test_a_group_forces_an_epsilon_that_one_person_cannot(audits):
+    pair = NeighborPair.add_people(COUNTS, 0, people=80)
+    results = [measure_loss(GDPC(0.025), pair, PureDP(0.025), size=1000, rng=seed) for seed in range(audits)]
+    assert np.median([result.measured.epsilon for result in results]) >= 0.75 * 0.025
+    assert misses(results, 0.025) <= MISSES[audits]
+    # The rule must abstain to get there: guessing on every run is right with probability 1 - exp(-1) / 2 only.
+    always = Event.at_least(0, 161, low=160)
+    plain = [measure_loss(GDPC(0.025), pair, PureDP(0.025), event=always, size=1000, rng=seed) for seed in range(40)]
+    assert np.median([result.measured.epsilon for result in plain]) < math.log(2 * math.e - 1) / 80 < 0.75 * 0.025
+    assert all(result.distance == 80 for result in results)
+
+
+@pytest.mark.parametrize(("audits", "size"), MANY_AUDITS)
+@pytest.mark.parametrize("event", [None, "registered"])
+@pytest.mark.parametrize("epsilon", [0.1, 1.0, 4.0])
+def test_a_sound_mechanism_is_exceeded_as_seldom_as_it_says(epsilon, event, audits, size):
+    event = event and Event.at_least(0, 121, low=120)
+    results = [
+        measure_loss(GDPC(epsilon), PAIR, PureDP(epsilon), event=event, size=size, rng=seed) for seed in range(audits)
+    ]
+    assert misses(results, epsilon) <= MISSES[audits]
+    assert len({result.measured.epsilon for result in results}) > 10  # many audits, not one
+
+
+@pytest.mark.parametrize(("audits", "size"), MANY_AUDITS)
+@pytest.mark.parametrize(
+    ("mechanism", "claim", "truth"),
+    [
+        (lambda data, size, rng: rng.geometric(0.3, (size, 2)), PureDP(1), 0.0),
+        (laplace, PureDP(1), 1.0),
+        (ADPC(2.0), PureDP(2), 2.0),
+        (lambda data, size, rng: np.where(rng.random((size, 2)) < 0.01, data, 0), PureDP(1), math.inf),
+    ],
+    ids=["nothing released", "Laplace", "ADPC", "the truth, now and then"],
+)
+def test_other_laws_are_exceeded_as_seldom(mechanism, claim, truth, audits, size):
+    results = [measure_loss(mechanism, PAIR, claim, size=size // 2, rng=seed) for seed in range(audits)]
+    assert misses(results, truth) <= MISSES[audits]
+
+
+# Every promise, at its boundary: the law is the worst that keeps it
+
+
+def leaky(epsilon, delta):
+    """Randomized response that tells the truth with probability `delta`: approximate privacy at its worst."""
+
+    def mechanism(data, size, rng):
+        bit = rng.random(size) < expit(epsilon if data else -epsilon)
+        return np.where(rng.random(size) < delta, 3 * data - 1, bit)
+
+    return mechanism
+
+
+def normal(data, size, rng):
+    return data + rng.normal(size=size)
+
+
+def shifted(data, size, rng):
+    return 3 * data + rng.normal(size=size)
+
+
+def from_outputs(mechanism, claim, size, seed):
+    rng = np.random.default_rng(seed)
+    x, y = (mechanism(data, runs, rng) for data, runs in ((0, size // 2 - size // 10), (1, size // 2 + size // 10)))
+    return measure_loss_from_outputs(x, y, claim, relation="add_remove", rng=seed)
+
+
+def audits_of(mechanism, claim, how, size, seeds, pair=COIN):
+    if how == "outputs":
+        return [from_outputs(mechanism, claim, size, seed) for seed in seeds]
+    return [measure_loss(mechanism, pair, claim, size=size, stop=how, rng=seed) for seed in seeds]
+
+
+TIGHT = {
+    "pure": (leaky(1.0, 0.0), PureDP(1.0), 500),
+    "approximate": (leaky(1.0, 0.01), ApproxDP(1.0, 0.01), 500),
+    "Gaussian": (normal, GaussianDP(1.0), 500),
+    "zero-concentrated": (normal, ZCDP(0.5), 2000),
+}
+
+
+@pytest.mark.parametrize(
+    ("kind", "how", "audits"),
+    [
+        ("approximate", "fixed", 200),
+        ("approximate", "early", 60),
+        pytest.param("approximate", "early", 200, marks=pytest.mark.slow),
+        ("approximate", "outputs", 200),
+        ("Gaussian", "fixed", 200),
+        ("Gaussian", "early", 200),
+        ("Gaussian", "outputs", 200),
+        ("zero-concentrated", "fixed", 60),
+        pytest.param("zero-concentrated", "fixed", 200, marks=pytest.mark.slow),
+        pytest.param("zero-concentrated", "early", 60, marks=pytest.mark.slow),  # choosing a ratio takes long
+        ("zero-concentrated", "outputs", 60),
+    ],
+)
+def test_a_promise_that_is_kept_is_exceeded_as_seldom_as_it_says(kind, how, audits, monkeypatch):
+    """Selection included; an audit that may stop early looks several times."""
+    mechanism, claim, size = TIGHT[kind]
+    monkeypatch.setattr(loss, "FIRST_LOOK", 300)
+    results = audits_of(mechanism, claim, how, size, range(audits))
+    assert misses(results, claim.budget) <= MISSES[audits]
+    forced = [result.measured.budget for result in results]
+    assert len(set(forced)) > 20
+    assert max(forced) > 0.2 * claim.budget  # and not by showing nothing
+    assert {(type(result.measured), result.confidence) for result in results} == {(type(claim), 0.95)}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("how", ["fixed", "early", "outputs"])
+@pytest.mark.parametrize("kind", TIGHT)
+def test_a_thousand_audits_exceed_a_promise_that_is_kept_as_seldom(kind, how, monkeypatch):
+    mechanism, claim, size = TIGHT[kind]
+    monkeypatch.setattr(loss, "FIRST_LOOK", 300)
+    results = audits_of(mechanism, claim, how, 4 * size, range(1000, 2000))
+    assert misses(results, claim.budget) <= MISSES[1000]
+    assert np.median([result.measured.budget for result in results]) > 0.2 * claim.budget
+
+
+GROUP = ApproxDP(0.5, 0.01).group(2)
+
+
+@pytest.mark.parametrize(
+    ("mechanism", "claim", "distance"),
+    [
+        (leaky(GROUP.epsilon, GROUP.delta), ApproxDP(0.5, 0.01), 2),
+        (shifted, GaussianDP(1.0), 3),
+        pytest.param(shifted, ZCDP(0.5), 3, marks=pytest.mark.slow),
+    ],
+    ids=["approximate", "Gaussian", "zero-concentrated"],
+)
+def test_a_promise_to_a_group_is_exceeded_as_seldom(mechanism, claim, distance):
+    pair = NeighborPair.declared(0, 1, "add_remove", distance=distance)
+    results = audits_of(mechanism, claim, "fixed", 1000, range(60), pair)
+    assert misses(results, claim.budget) <= MISSES[60]
+    assert np.median([result.measured.budget for result in results]) > 0.3 * claim.budget
+    if not isinstance(claim, ApproxDP):  # negative control: a loss that is not shared, or shared as an epsilon is
+        shared = distance if isinstance(claim, ZCDP) else 1
+        assert sum(result.measured.budget * distance**2 / shared > claim.budget for result in results) > MISSES[60]
+
+
+def test_a_promise_without_its_delta_is_broken():
+    """Negative control: with probability 0.01 the truth is told, which no epsilon allows."""
+    results = audits_of(leaky(1.0, 0.01), PureDP(1.0), "fixed", 20_000, range(20))
+    assert sum(result.measured.epsilon > 1.0 for result in results) == 20  # 100 of 7000 guesses are always right
+    assert all(result.verdict == "violated" for result in results)
+
+
+@pytest.mark.parametrize(
+    ("mechanism", "claim", "least"),
+    [
+        (leaky(1.0, 0.01), ApproxDP(1.0, 0.01), 0.95),
+        (normal, GaussianDP(1.0), 0.93),
+        (normal, ZCDP(0.5), 0.88),
+        (normal, ApproxDP(1.0, GaussianDP(1.0).delta_at(1.0)), 0.8),
+    ],
+    ids=["approximate", "Gaussian", "zero-concentrated", "normal noise, approximate"],
+)
+def test_a_promise_that_is_kept_to_the_letter_is_nearly_forced(mechanism, claim, least):
+    forced = [result.measured.budget for result in audits_of(mechanism, claim, "fixed", 100_000, range(8))]
+    assert least * claim.budget <= np.median(forced) <= claim.budget
+    assert max(forced) <= 1.05 * claim.budget
+
+
+@pytest.mark.parametrize(
+    ("mechanism", "claim"),
+    [
+        (leaky(2.0, 0.01), ApproxDP(1.0, 0.01)),
+        (leaky(1.0, 0.1), ApproxDP(1.0, 0.01)),
+        (shifted, GaussianDP(1.5)),
+        (shifted, ZCDP(2.0)),
+    ],
+    ids=["epsilon", "delta", "mu", "rho"],
+)
+@pytest.mark.parametrize("how", ["fixed", "early", "outputs"])
+def test_a_promise_that_is_broken_is_found_out(mechanism, claim, how):
+    for result in audits_of(mechanism, claim, how, 20_000, range(3)):
+        assert result.verdict == "violated"
+        assert result.measured.budget > claim.budget
+        assert result.claim == claim
+
+
+# Zero-concentrated privacy of whole numbers
+
+
+def discrete(seed, claim=None, size=200_000):
+    pair = NeighborPair.add_people([120], 0)
+    return measure_loss(GaussianCounts(0.5), pair, claim or ZCDP(0.5), size=size, rng=seed)
+
+
+def test_discrete_noise_forces_nine_tenths_of_its_rho():
+    results = [discrete(seed) for seed in range(20)]
+    assert np.median([result.measured.rho for result in results]) >= 0.90 * 0.5
+    assert misses(results, 0.5) <= 6  # of 20: false alarm 4e-5
+    assert all("log-likelihood ratio of " in result.event for result in results)
+
+
+@pytest.mark.slow
+def test_discrete_noise_keeps_its_rho():
+    results = [discrete(seed) for seed in range(100, 300)]
+    assert misses(results, 0.5) <= MISSES[200]
+    assert np.median([result.measured.rho for result in results]) >= 0.90 * 0.5
+
+
+def test_a_bound_on_mu_would_accuse_discrete_noise_that_keeps_its_rho():
+    """Negative control: mu**2 / 2 exceeds the rho in nearly every audit, though the promise of that rho is kept."""
+    results = [discrete(seed, GaussianDP(1.0), size=400_000) for seed in range(8)]
+    assert sum(result.measured.mu**2 / 2 > 0.5 for result in results) >= 7
+    for result in results:
+        with pytest.raises(TypeError, match="got GaussianDP and ZCDP: a bound on one parameter is no bound on another"):
+            assert result.measured <= ZCDP(0.5)
+
+
+# Audits that may stop early
+
+GROSS = {
+    "pure": (HalfNoiseGDPC(1.0), PureDP(1.0)),
+    "approximate": (HalfNoiseGDPC(1.0), ApproxDP(1.0, 1e-3)),
+    "Gaussian": (lambda data, size, rng: data + 0.4 * rng.normal(size=(size, 2)), GaussianDP(1.0)),
+    "zero-concentrated": (GaussianCounts(4.0), ZCDP(0.5)),
+}
+
+
+@pytest.mark.parametrize("kind", GROSS)
+def test_a_gross_violation_takes_less_than_a_tenth_of_the_runs(kind):
+    mechanism, claim = GROSS[kind]
+    made = []
+
+    def counted(data, size, rng):
+        made.append(size)
+        return mechanism(data, size, rng)
+
+    result = measure_loss(counted, PAIR, claim, size=200_000, selection=0.04, stop="early", rng=1)
+    assert result.verdict == "violated"
+    assert result.size < 20_000
+    assert result.selection == 8000
+    assert result.size == 8000 + sum(count["runs"] for count in result.counts.values())
+    assert result.size <= sum(made) <= result.size + 56  # those besides only look at the mechanism
+    assert result.provenance["parameters"]["size"] == 200_000
+    assert result.provenance["parameters"]["stop"] == "early"
+    whole = measure_loss(mechanism, PAIR, claim, size=200_000, selection=0.04, rng=1)
+    assert (whole.verdict, whole.size) == ("violated", 200_000)
+    assert whole.measured.budget > result.measured.budget  # what is saved is paid for
+
+
+@pytest.mark.parametrize(
+    ("mechanism", "claim", "size"),
+    [
+        (GDPC(1.0), PureDP(1.0), 400_000),
+        (leaky(1.0, 0.01), ApproxDP(1.0, 0.01), 400_000),
+        (normal, GaussianDP(1.0), 400_000),
+        (normal, ZCDP(0.5), 800_000),
+    ],
+    ids=TIGHT,
+)
+def test_an_honest_audit_ends_where_a_small_violation_would_have_been_seen(mechanism, claim, size):
+    pair = PAIR if isinstance(claim, PureDP) else COIN
+    result = measure_loss(mechanism, pair, claim, size=size, selection=0.05, stop="early", rng=2)
+    assert (result.verdict, result.confidence) == ("not refuted", 0.95)
+    assert result.detectable <= 1.1 * claim.budget
+    assert result.size < size / 2
+    short = measure_loss(mechanism, pair, claim, size=2000, stop="early", rng=2)
+    assert short.detectable > 1.1 * claim.budget
+    assert short.size == 2000  # all that were allowed
+
+
+def test_the_bound_of_an_early_stop_says_what_it_is():
+    bounds = {
+        type(claim): measure_loss(mechanism, COIN, claim, size=2000, stop="early", rng=1).bound
+        for mechanism, claim, _ in TIGHT.values()
+    }
+    assert bounds[PureDP] == bounds[ApproxDP] == "anytime-valid guessing game"
+    assert bounds[GaussianDP] == "Gaussian trade-off of a Clopper-Pearson rectangle"
+    assert bounds[ZCDP] == "variational Renyi divergence"
+
+
+def test_an_early_stop_is_reproduced():
+    def numbers_of(**options):
+        result = measure_loss(GDPC(1.0), PAIR, PureDP(1), size=60_000, stop="early", rng=5, **options)
+        return result.counts, result.measured, result.event, result.size
+
+    assert numbers_of() == numbers_of(n_jobs=2)
+    event = Event.at_least(0, 121, low=120)
+    counts, measured, _, size = numbers_of(event=event)
+    assert size == sum(count["runs"] for count in counts.values()) < 60_000
+    assert 0.8 < measured.epsilon < 1.0
+
+
+def test_looking_as_often_at_a_bound_for_one_look_accuses_the_innocent():
+    """Negative control: randomized response at its promise, looked at 23 times, without paying for it."""
+    rng = np.random.default_rng(3)
+    looks = np.array(loss._looks(140_000, 1.25))
+    steps = np.diff(looks, prepend=0)
+    correct = rng.binomial(steps, expit(1.0), (200, looks.size)).cumsum(axis=1)
+    forced = guessing_game_lower(correct, np.broadcast_to(looks, correct.shape), confidence=0.95)
+    assert np.sum(forced.max(axis=1) > 1.0) > MISSES[200]
+    assert np.sum(forced[:, -1] > 1.0) <= MISSES[200]
+
+
+@pytest.mark.parametrize(("counting", "growth"), [(1, 2.0), (999, 1.25), (1001, 2.0), (140_000, 1.25), (140_000, 2.0)])
+def test_looks_are_few_and_the_last_one_takes_all_runs(counting, growth):
+    looks = loss._looks(counting, growth)
+    assert looks == sorted(set(looks))
+    assert looks[-1] == counting
+    assert all(late <= growth * early + 2 for early, late in itertools.pairwise(looks))
+    assert looks[0] <= max(1000, counting / growth + 1)
+
+
+# The classical mistake
+
+
+def test_choosing_and_counting_on_the_same_runs_accuses_the_innocent():
+    """Negative control: the classical mistake, with every other part of the machine in place."""
+
+    def cheating(seed):
+        rng = np.random.default_rng(seed)
+        x, y = rng.geometric(0.05, (2, 150, 1)).astype(float)
+        event = select_event([cell(0)], x, y, families=("threshold", "cell"), counting=300, confidence=0.95)
+        guesses = event.rule.guess(x[:, 0]), event.rule.guess(y[:, 0])
+        correct = np.sum(guesses[0] < 0) + np.sum(guesses[1] > 0)
+        return float(guessing_game_lower(correct, sum(np.abs(guess).sum() for guess in guesses), confidence=0.95))
+
+    assert sum(cheating(seed) > 0 for seed in range(200)) > 2 * MISSES[200]
+
+
+# Verdicts
+
+
+@pytest.mark.parametrize(
+    ("bug", "pair", "size"),
+    [
+        (NotebookGDPC(0.5), PAIR, 200_000),
+        (HalfNoiseGDPC(0.5), PAIR, 50_000),
+        (HalfNoiseGDPC(1.0), NeighborPair.add_people(COUNTS, 1, people=3), 20_000),
+        pytest.param(FORGETFUL, MANY, 100_000, marks=pytest.mark.slow),
+        (lambda data, size, rng: data + rng.laplace(0, 0.5, (size, 2)), PAIR, 50_000),
+    ],
+    ids=["notebook", "half noise", "half noise, three people", "forgotten level", "Laplace of half the scale"],
+)
+def test_bugs_are_found(bug, pair, size):
+    """At a confidence where chance is out of the question, in every one of four audits."""
+    claim = getattr(bug, "claim", PureDP(1.0))
+    results = [measure_loss(bug, pair, claim, size=size, confidence=SURE, rng=seed) for seed in range(4)]
+    assert {result.verdict for result in results} == {"violated"}
+    truth = getattr(bug, "true_loss", 2.0)
+    assert all(claim.epsilon < result.measured.epsilon <= truth for result in results)
+
+
+def test_a_forgotten_level_hides_from_every_single_area():
+    """Negative control: the bug shows in the joint event of a path of areas, not in the areas one by one."""
+    path = Attack(statistics=(cell(0), cell(1), cell(11)))
+    results = [
+        measure_loss(FORGETFUL, MANY, FORGETFUL.claim, attack=path, confidence=SURE, rng=seed) for seed in range(3)
+    ]
+    assert {result.verdict for result in results} == {"not refuted"}
+
+
+@pytest.mark.parametrize("mechanism", [GDPC(1.0), ADPC(1.0), RDPC(1.0, Hierarchy.regular(2, 1), "all")])
+def test_sound_mechanisms_are_never_accused(mechanism):
+    """Eight audits at confidence 1 - 1e-6 each: false alarm 8e-6."""
+    for pair in (PAIR, NeighborPair.move_people(COUNTS, 0, 1)):
+        claim = mechanism.claim.under(pair.relation)
+        for seed in range(4):
+            result = measure_loss(mechanism, pair, claim, size=20_000, confidence=SURE, rng=seed)
+            assert result.verdict == "not refuted"
+
+
+def test_moving_a_person_costs_twice_what_adding_one_does():
+    pair = NeighborPair.move_people(COUNTS, 0, 1)
+    claim = GDPC(1.0).claim.under("replace_one")
+    results = [measure_loss(GDPC(1.0), pair, claim, rng=seed) for seed in range(10)]
+    assert np.median([result.measured.epsilon for result in results]) > 1.9
+    assert all(result.relation == "replace_one" for result in results)
+    assert all("log-likelihood ratio of y over x" in result.event for result in results)
+    entries = [measure_loss(GDPC(1.0), pair, claim, attack="entries", rng=seed) for seed in range(10)]
+    assert np.median([result.measured.epsilon for result in entries]) > 1.9
+    assert any("joint shift of output[0], [1]" in result.event for result in entries)
+    # Under the promise of epsilon for a move, which GDPC never gave, the same runs accuse.
+    wrong = measure_loss(GDPC(1.0), pair, PureDP(1, "replace_one"), confidence=SURE, rng=1)
+    assert wrong.verdict == "violated"
+
+
+def test_too_few_runs_are_called_so():
+    result = measure_loss(GDPC(0.025), PAIR, PureDP(0.025), size=1000, rng=1)
+    assert (result.verdict, result.measured.epsilon) == ("no power", 0.0)
+    assert result.detectable > 2 * 0.025
+    unseeable = measure_loss(GDPC(10.0), PAIR, PureDP(10), size=10_000, rng=1)
+    assert (unseeable.verdict, unseeable.detectable) == ("no power", math.inf)
+
+
+def test_the_witness_of_an_unbounded_loss_speaks_even_if_no_run_sees_it():
+    class Leaky:
+        """Adds noise, but on `y` gives everything away once in a billion runs."""
+
+        def __call__(self, data, size, rng):
+            return laplace(data, size, rng)
+
+        def exact_loss(self, pair):
+            return LossDistribution(np.array([0.0]), np.array([1.0]), missing_mass=1e-9)
+
+    result = measure_loss(Leaky(), PAIR, PureDP(2), size=2000, rng=1)
+    assert result.verdict == "violated"
+    assert result.support == {"order": "possible on y only", "probability": 1e-9}
+    assert math.isfinite(result.measured.epsilon)
+
+
+class Rolls:
+    """A die thrown beside the count: the likelihood knows what only one database can give."""
+
+    def __call__(self, data, size, rng):
+        return data + rng.integers(0, 3, size)
+
+    def log_likelihood(self, outputs, data):
+        return np.where((outputs >= data) & (outputs <= data + 2), -math.log(3), -math.inf)
+
+
+@pytest.mark.parametrize("claim", [PureDP(1), ZCDP(0.5), GaussianDP(1)])
+@pytest.mark.parametrize("stop", ["fixed", "early"])
+def test_a_likelihood_of_zero_is_a_witness(claim, stop):
+    result = measure_loss(Rolls(), COIN, claim, size=4000, stop=stop, rng=1)
+    assert result.verdict == "violated"
+    order, share = result.support["order"], result.support["probability"]
+    assert order in ("possible on x only", "possible on y only")
+    assert stats.binomtest(round(600 * share), 600, 1 / 3).pvalue > 1e-6  # of selection runs, on that database
+    assert math.isfinite(result.measured.budget)
+    assert f"unbounded by the exact law: {order}, probability 0.3" in str(result)
+
+
+def test_approximate_privacy_forgives_an_output_that_one_database_only_can_give():
+    forgiven = measure_loss(Rolls(), COIN, ApproxDP(1, 0.34), size=4000, rng=1)
+    assert (forgiven.verdict, forgiven.support) == ("not refuted", None)
+    assert forgiven.measured.epsilon < 0.1
+    missed = measure_loss(Rolls(), COIN, ApproxDP(1, 0.01), size=4000, rng=1)
+    assert missed.verdict == "violated"
+
+    class Leaky:
+        def __call__(self, data, size, rng):
+            return leaky(1.0, 0.01)(data, size, rng)
+
+        def exact_loss(self, pair):
+            log_p = np.log(0.99 * expit([1.0, -1.0]))
+            return LossDistribution(np.array([1.0, -1.0]), log_p, infinite_mass=0.01, missing_mass=0.01)
+
+    kept = measure_loss(Leaky(), COIN, ApproxDP(1, 0.01), size=4000, rng=1)
+    assert (kept.verdict, kept.support) == ("not refuted", None)
+    for claim in (ApproxDP(1, 0.009), PureDP(1), ZCDP(5), GaussianDP(3)):
+        accused = measure_loss(Leaky(), COIN, claim, size=4000, rng=1)
+        assert (accused.verdict, accused.support["probability"]) == ("violated", 0.01)
+
+
+def test_what_one_database_only_was_seen_to_give_is_no_witness():
+    """Negative control: a law that nobody tells is not known to be impossible, however often it was seen."""
+    rolls = Rolls()
+    result = measure_loss(lambda data, size, rng: rolls(data, size, rng), COIN, PureDP(12), size=4000, rng=1)
+    assert (result.support, result.verdict) == (None, "no power")
+
+
+def test_a_result_prints_its_relation_event_and_what_it_could_not_have_seen():
+    result = measure_loss(GDPC(1.0), PAIR, PureDP(1), size=20_000, rng=1)
+    assert (result.relation, result.unit, result.adjacency, result.distance) == ("add_remove", "person", "verified", 1)
+    assert 1.0 < result.detectable < result.ceiling < 20
+    for words in ("add/remove", "at least", "95%", "log-likelihood ratio of y over x >= 1", "not refuted"):
+        assert words in str(result)
+    entries = Attack(families=("threshold",), looks=("entries",))
+    assert "y if output[0] >= 12" in str(measure_loss(GDPC(1.0), PAIR, PureDP(1), attack=entries, size=20_000, rng=1))
+
+
+# Any data, any outputs
+
+
+@pytest.mark.parametrize(
+    ("mechanism", "shape"),
+    [
+        (lambda data, size, rng: data.sum() + rng.laplace(0, 1, size), "one number"),
+        (lambda data, size, rng: data.sum() + rng.laplace(0, 1, (size, 1)), "one entry"),
+        (lambda data, size, rng: laplace(data, size, rng).astype(np.float32), "float32"),
+        (lambda data, size, rng: np.round(laplace(data, size, rng)).astype(np.uint16), "uint16"),
+        (lambda data, size, rng: laplace(data, size, rng)[:, :, None] > 121.5, "bits"),
+        (lambda data, size, rng: np.pad(laplace(data, size, rng), ((0, 0), (3, 40))), "entries that never vary"),
+        (lambda data, size, rng: (data + rng.laplace(0, 1, (size, 2))).tolist(), "nested lists"),
+    ],
+    ids=lambda value: value if isinstance(value, str) else "",
+)
+def test_outputs_of_many_kinds(mechanism, shape):
+    result = measure_loss(mechanism, PAIR, PureDP(1), size=100_000, confidence=SURE, rng=1)
+    assert 0.8 < result.measured.epsilon < 1.0
+    assert result.verdict == "not refuted"
+
+
+@pytest.mark.parametrize(
+    "mechanism",
+    [
+        lambda counts, size, rng: np.column_stack([laplace(counts, size, rng)[:, 0], np.full(size, counts[0])]),
+        lambda counts, size, rng: np.sort(counts) + rng.laplace(0, 0.2, (size, 2)),
+    ],
+    ids=["copied", "sorted"],
+)
+def test_entries_that_the_pair_leaves_alone_are_looked_at(mechanism):
+    result = measure_loss(mechanism, PAIR, PureDP(1), size=40_000, confidence=SURE, rng=1)
+    assert "output[1]" in result.event
+    assert result.verdict == "violated"
+
+
+@pytest.mark.parametrize(
+    ("pair", "mechanism"),
+    [
+        (
+            NeighborPair.add_record(np.array([[1, 40], [0, 31], [1, 77]]), [1, 25]),
+            lambda data, size, rng: data[:, 0].sum() + rng.laplace(0, 1, size),
+        ),
+        (
+            NeighborPair.declared({"adults": 3}, {"adults": 4}, "add_remove"),
+            lambda data, size, rng: data["adults"] + rng.laplace(0, 1, size),
+        ),
+        (
+            NeighborPair.declared(["a", "b"], ["a", "b", "a"], "add_remove"),
+            lambda data, size, rng: [(data.count("a") + rng.laplace(0, 1), 0.0) for _ in range(size)],
+        ),
+    ],
+    ids=["records", "a dictionary", "a list of text"],
+)
+def test_data_of_many_kinds(pair, mechanism):
+    result = measure_loss(mechanism, pair, PureDP(1), size=20_000, rng=1)
+    assert 0.75 < result.measured.epsilon < 1.0
+    assert result.adjacency == ("verified" if isinstance(pair.x, np.ndarray) else "declared")
+
+
+def test_infinite_outputs_are_compared_like_others():
+    def overflowing(data, size, rng):
+        return np.where(rng.random((size, 2)) < 0.2, np.inf, laplace(data, size, rng))
+
+    assert 0.7 < measure_loss(overflowing, PAIR, PureDP(1), size=20_000, rng=1).measured.epsilon < 1.0
+
+
+# Words, and runs that raise
+
+
+def says(*words):
+    """A release of one word: each with the probabilities that it has on x and on y."""
+
+    def mechanism(data, size, rng):
+        return rng.choice([word for word, *_ in words], size, p=[chances[data] for _, *chances in words])
+
+    return mechanism
+
+
+OPINIONS = says(("no", 0.6, 0.3), ("undecided", 0.2, 0.2), ("yes", 0.2, 0.5))
+
+
+@pytest.mark.parametrize("outputs", ["of a mechanism", "from elsewhere"])
+def test_words_are_outputs(outputs):
+    """Between yes and no lies what tells nothing; the largest ratio is that of yes, 0.5 to 0.2."""
+    if outputs == "of a mechanism":
+        result = measure_loss(OPINIONS, COIN, PureDP(1), size=100_000, rng=1)
+    else:
+        result = from_outputs(OPINIONS, PureDP(1), 100_000, 1)
+    assert "'yes'" in result.event
+    assert "undecided" not in result.event
+    assert 0.8 < result.measured.epsilon < math.log(2.5)
+    assert result.verdict == "not refuted"
+    few = measure_loss(OPINIONS, COIN, PureDP(0.5), size=20_000, confidence=SURE, rng=1)
+    assert few.verdict == "violated"
+
+
+@pytest.mark.parametrize("claim", [PureDP(1), ApproxDP(1, 1e-6), ZCDP(0.5), GaussianDP(1)])
+def test_words_say_nothing_where_there_is_nothing(claim):
+    same = says(("no", 0.6, 0.6), ("yes", 0.4, 0.4))
+    results = [measure_loss(same, COIN, claim, size=400, rng=seed) for seed in range(60)]
+    assert misses(results, 0.0) <= MISSES[60]
+
+
+def test_tables_of_words_are_outputs():
+    def released(data, size, rng):
+        return np.column_stack([OPINIONS(0, size, rng), OPINIONS(data, size, rng)])
+
+    result = measure_loss(released, COIN, PureDP(1), size=20_000, rng=1)
+    assert "output[1]" in result.event
+    assert "'yes'" in result.event
+    assert 0.6 < result.measured.epsilon < math.log(2.5)
+
+
+def test_words_that_selection_has_not_seen_are_other_words():
+    def released(data, size, rng):
+        return np.char.add(OPINIONS(data, size, rng), rng.integers(0, 10**6, size).astype(str))
+
+    result = measure_loss(released, COIN, PureDP(1), size=4000, rng=1)
+    assert result.measured.epsilon < math.log(2.5)
+    assert result.verdict in ("not refuted", "no power")
+
+
+def test_a_likelihood_of_words_is_not_asked_about_their_numbers():
+    class Opinions:
+        def __call__(self, data, size, rng):
+            return OPINIONS(data, size, rng)
+
+        def log_likelihood(self, outputs, data):
+            raise AssertionError("words were expected")
+
+    result = measure_loss(Opinions(), COIN, PureDP(1), size=4000, rng=1)
+    assert "'yes'" in result.event
+
+
+@per_run
+def refusing(data, rng):
+    """Refuses to answer in 2 of 10 runs on x, in 6 of 10 on y."""
+    if rng.random() < (0.6 if data else 0.2):
+        raise RuntimeError("too few respondents")
+    return 0.0
+
+
+@per_run
+def refusing_in_words(data, rng):
+    return "all is well" if refusing(data, 1, rng)[0] == 0 else ""
+
+
+@pytest.mark.parametrize("mechanism", [refusing, refusing_in_words])
+def test_a_run_that_raises_has_an_output(mechanism):
+    result = measure_loss(mechanism, COIN, PureDP(1), size=6000, confidence=SURE, rng=1)
+    assert result.verdict != "no power"
+    assert 0.6 < result.measured.epsilon < math.log(3)
+    assert ("-inf" if mechanism is refusing else "(raised an exception)") in result.event
+    bug = measure_loss(mechanism, COIN, PureDP(0.4), size=6000, confidence=SURE, rng=1)
+    assert bug.verdict == "violated"
+
+
+def test_what_raises_on_one_database_only_tells_them_apart():
+    def released(data, size, rng):
+        if data:
+            raise RuntimeError("no such table")
+        return rng.normal(size=size)
+
+    result = measure_loss(released, COIN, PureDP(1), size=2000, rng=1)
+    assert result.verdict == "violated"
+    assert 0.99 * result.ceiling < result.measured.epsilon <= result.ceiling
+
+
+def test_a_lack_of_memory_says_nothing_of_the_data():
+    def greedy(data, size, rng):
+        if size > 100:
+            raise MemoryError("too much")
+        return rng.normal(size=size)
+
+    with pytest.raises(MemoryError, match="too much"):
+        measure_loss(greedy, COIN, PureDP(1), size=2000, rng=1)
+
+
+# Attacks by name
+
+
+@pytest.mark.parametrize(
+    ("attack", "searched"),
+    [
+        ("auto", "thresholds and single values"),
+        ("threshold", "thresholds, to 9 decimals"),
+        ("cell", "single values, to 9 decimals"),
+        ("entries", "statistics (output[0], distance of output[0] from 120.5"),
+        ("likelihood_ratio", "of 1 statistics (log-likelihood ratio of y over x)"),
+        ("trained", "of 2 statistics (logistic regression on 2 entries, gradient boosting on 2 entries)"),
+    ],
+)
+def test_an_attack_looks_where_its_name_says(attack, searched):
+    # A classifier is not taught where the likelihood is known.
+    mechanism = laplace if attack == "trained" else GDPC(1.0)
+    result = measure_loss(mechanism, PAIR, PureDP(1), attack=attack, size=20_000, confidence=SURE, rng=1)
+    assert searched in result.searched
+    assert 0.7 < result.measured.epsilon < 1.0
+    assert result.verdict == "not refuted"
+
+
+def test_paths_are_looked_at_where_there_are_areas():
+    mechanism = RDPC(1.0, Hierarchy.regular(2, 1), "all")
+    result = measure_loss(mechanism, PAIR, PureDP(1), attack="paths", size=20_000, rng=1)
+    assert 0.7 < result.measured.epsilon < 1.0
+
+
+# Any statistic
+
+
+def test_the_last_bits_of_a_sum_are_not_looked_at():
+    """float(z + 1) - 1 differs from float(z) in bits that are no noise: unrounded they accuse a sound mechanism."""
+
+    def released(data, size, rng):
+        return data[0] + rng.laplace(0, 1, size) - 100
+
+    pair = NeighborPair.add_people([100], 0)
+    result = measure_loss(released, pair, PureDP(1), attack="cell", size=4000, rng=1)
+    assert result.measured.epsilon < 1.0
+
+
+def test_an_exact_release_shows_as_much_as_the_runs_allow():
+    result = measure_loss(lambda data, size, rng: np.tile(data, (size, 1)), PAIR, PureDP(1), size=10_000, rng=1)
+    assert result.measured.epsilon == pytest.approx(result.ceiling)
+    assert result.verdict == "violated"
+
+
+def test_statistics_of_ones_own_and_the_families_are_searched():
+    total = Statistic("the total", lambda outputs: outputs.sum(axis=1))
+    attack = Attack(statistics=(total,), families=("threshold",))
+    result = measure_loss(laplace, PAIR, PureDP(1), attack=attack, size=20_000, rng=1)
+    assert result.searched == "thresholds, to 9 decimals, of 1 statistics (the total)"
+    assert "the total" in result.event
+    cells = measure_loss(coin, NeighborPair.declared(0.3, 0.6, "replace_one"), PureDP(2, "replace_one"), attack="cell")
+    assert "in {" in cells.event
+
+
+# The same seed, the same result
+
+
+@pytest.fixture(scope="module")
+def once():
+    return measure_loss(RDPC(1.0, Hierarchy.regular(2, 1), "all"), PAIR, PureDP(1), size=700, rng=11)
+
+
+def numbers(result):
+    return result.counts, result.measured, result.event, result.verdict, result.detectable
+
+
+def test_a_seed_reproduces_an_audit_and_another_does_not(once):
+    def again(seed, **options):
+        mechanism = RDPC(1.0, Hierarchy.regular(2, 1), "all")
+        return measure_loss(mechanism, PAIR, PureDP(1), size=700, rng=seed, **options)
+
+    assert once.seed_entropy == 11
+    assert numbers(again(11)) == numbers(again(once.seed_entropy)) == numbers(once)
+    assert numbers(again(11, n_jobs=2)) == numbers(once)
+    with joblib.parallel_config(backend="sequential"):
+        assert numbers(again(11, n_jobs=2)) == numbers(once)
+    assert numbers(again(np.random.SeedSequence(11))) == numbers(once)
+    assert again(12).counts != once.counts
+    generator = np.random.default_rng(11)
+    first, second = again(generator), again(generator)
+    assert first.counts != second.counts
+    assert numbers(again(first.seed_entropy)) == numbers(first)
+    fresh = again(None)
+    assert numbers(again(fresh.seed_entropy)) == numbers(fresh)
+    spawned = again(np.random.SeedSequence(5).spawn(1)[0])
+    assert spawned.seed_entropy != 5  # the entropy of a spawned seed is that of its siblings
+    for seed in (np.random.SeedSequence([1, 2]), np.random.SeedSequence(3, pool_size=8)):
+        assert numbers(again(again(seed).seed_entropy)) == numbers(again(seed))
+    assert numbers(again(spawned.seed_entropy)) == numbers(spawned)
+
+
+def test_what_was_run_is_on_record(once):
+    assert once.mechanism == "RDPC"
+    assert once.provenance["parameters"]["mechanism"] == {"epsilon": 1.0, "output": "all"}
+    assert measure_loss(laplace, PAIR, PureDP(1), size=500, rng=1).mechanism == "laplace"
+
+
+def test_parameters_on_record_are_plain_json():
+    class Odd:
+        def __init__(self):
+            self.scale, self.limit, self.hidden, self._own = 1.0, math.inf, object(), 3
+
+        def __call__(self, data, size, rng):
+            return laplace(data, size, rng)
+
+    record = measure_loss(Odd(), PAIR, PureDP(1), size=500, rng=1).provenance["parameters"]["mechanism"]
+    assert record == {"scale": 1.0, "limit": "inf"}
+
+
+# Memory
+
+
+def peak_of(size, leaves):
+    pair = NeighborPair.add_people(np.full(leaves, 100), 0)
+    tracemalloc.start()
+    measure_loss(GDPC(1.0), pair, PureDP(1), size=size, rng=1)
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    return peak / 2**20
+
+
+@pytest.mark.slow
+def test_a_million_areas_are_never_held_for_all_runs():
+    assert peak_of(160, 1_000_000) < 500  # MiB, where the outputs are 1,221
+
+
+@pytest.mark.slow
+def test_ten_thousand_runs_of_a_million_areas_take_no_more():
+    assert peak_of(10_000, 1_000_000) < 500  # MiB, where the outputs are 76,294
+
+
+# Outputs from elsewhere
+
+
+def given_laplace(seed, runs, runs_y=None, scale=1.0):
+    rng = np.random.default_rng(seed)
+    return rng.laplace(0, scale, runs), rng.laplace(1, scale, runs if runs_y is None else runs_y)
+
+
+@pytest.mark.parametrize("audits", [100, pytest.param(400, marks=pytest.mark.slow)])
+@pytest.mark.parametrize(
+    ("runs", "runs_y", "bound"),
+    [(200, 200, "guessing game"), (90, 2000, "guessing game"), (40, 60, "Clopper-Pearson rectangle")],
+)
+def test_given_outputs_are_exceeded_as_seldom_as_it_says(runs, runs_y, bound, audits):
+    results = [
+        measure_loss_from_outputs(*given_laplace(seed, runs, runs_y), PureDP(1), relation="add_remove", rng=seed)
+        for seed in range(audits)
+    ]
+    assert {result.bound for result in results} == {bound}
+    assert misses(results, 1.0) <= MISSES[audits]
+
+
+def test_given_outputs_force_nearly_what_the_mechanism_would():
+    results = [
+        measure_loss_from_outputs(*given_laplace(seed, 100_000), PureDP(1), relation="add_remove", rng=seed)
+        for seed in range(8)
+    ]
+    assert np.median([result.measured.epsilon for result in results]) > 0.95
+    bug = measure_loss_from_outputs(*given_laplace(1, 20_000, scale=0.5), PureDP(1), relation="add_remove", rng=1)
+    assert (bug.verdict, bug.mechanism, bug.adjacency) == ("violated", "given outputs", "declared")
+
+
+def test_the_order_of_given_outputs_says_nothing():
+    """Sorted runs would give selection one tail and counting the other."""
+    x, y = (np.sort(part) for part in given_laplace(3, 20_000))
+    result = measure_loss_from_outputs(x, y, PureDP(1), relation="add_remove", rng=1)
+    assert 0.85 < result.measured.epsilon < 1.0
+
+
+def test_thinning_keeps_as_many_runs_as_fair_coins_pick():
+    result = measure_loss_from_outputs(*given_laplace(3, 1000), PureDP(1), relation="add_remove", rng=1)
+    fresh = 1000 - result.selection // 2
+    tosses = int(2 * fresh - 6 * math.sqrt(2 * fresh))
+    assert sum(count["runs"] for count in result.counts.values()) == tosses
+    event, tosses = Event(cell(), ThresholdRule(0.0, 1.0)), int(2000 - 6 * math.sqrt(2000))
+    runs = [
+        measure_loss_from_outputs(
+            *given_laplace(3, 1000), PureDP(1), relation="add_remove", event=event, rng=seed
+        ).counts["y"]["runs"]
+        for seed in range(200)
+    ]
+    spread = 199 * np.var(runs, ddof=1) / (tosses / 4)
+    assert 1e-6 < stats.chi2(199).cdf(spread) < 1 - 1e-6
+
+
+def test_many_entries_and_groups_from_elsewhere():
+    rng = np.random.default_rng(5)
+    x, y = rng.laplace(0, 1, (2, 20_000, 3, 4))
+    y[:, 1, 2] += 1
+    result = measure_loss_from_outputs(x, y, PureDP(1), relation="add_remove", rng=1)
+    assert "output[1, 2]" in result.event
+    assert 0.85 < result.measured.epsilon < 1.0
+    y[:, 1, 2] += 2
+    group = measure_loss_from_outputs(x, y, PureDP(1), relation="add_remove", distance=3, rng=1)
+    assert (group.distance, group.verdict) == (3, "not refuted")
+    assert 0.85 < group.measured.epsilon < 1.0
+
+
+def test_a_registered_event_on_given_outputs_spends_none_to_select():
+    event = Event(cell(), ThresholdRule(0.0, 1.0))
+    result = measure_loss_from_outputs(*given_laplace(3, 300), PureDP(1), relation="add_remove", event=event, rng=1)
+    assert (result.selection, result.size) == (0, 600)
+
+
+# What cannot be asked
+
+
+def ask(**changes):
+    arguments = {"mechanism": laplace, "pair": PAIR, "claim": PureDP(1), "size": 2000, "rng": 1} | changes
+    return measure_loss(arguments.pop("mechanism"), arguments.pop("pair"), arguments.pop("claim"), **arguments)
+
+
+class OnlyOnX:
+    """Its outputs have another shape on another database."""
+
+    def __call__(self, data, size, rng):
+        return rng.laplace(0, 1, (size, 2 if data[0] == COUNTS[0] else 3))
+
+
+def truth_gives_way(data, size, rng):
+    """Fails only in the counting phase, after a while."""
+    outputs = laplace(data, size, rng)
+    outputs[(size > 600) * (size - 1), 0] = np.nan if size > 600 else outputs[0, 0]
+    return outputs
+
+
+@pytest.mark.parametrize(
+    ("changes", "error", "words"),
+    [
+        ({"mechanism": 3}, TypeError, r"mechanism must be callable as \(data, size, rng\), got 3"),
+        ({"pair": (1, 2)}, TypeError, "pair must be a NeighborPair, got tuple"),
+        ({"claim": 1.0}, TypeError, "claim must be one of PureDP, ApproxDP, ZCDP, GaussianDP, got float"),
+        ({"claim": ZCDP(0)}, ValueError, "positive and finite rho, got 0"),
+        ({"claim": ApproxDP(1, 1)}, ValueError, r"delta in \[0, 1\), got 1"),
+        ({"claim": GaussianDP(1, "replace_one")}, ValueError, "the pair is add_remove and the claim replace_one"),
+        ({"stop": "late"}, ValueError, 'stop must be "fixed" or "early", got \'late\''),
+        ({"stop": None}, ValueError, 'stop must be "fixed" or "early", got None'),
+        ({"attack": "likelihood_ratio"}, ValueError, "an attack must find something to look at: likelihood ratio of"),
+        ({"attack": "paths"}, ValueError, "an attack must find something to look at: paths of outputs of shape"),
+        (
+            {"event": Event(cell(0), WeightRule(np.zeros(0), np.ones(1)))},
+            ValueError,
+            "bounds a rho, got a claim of eps",
+        ),
+        ({"claim": PureDP(0)}, ValueError, "positive and finite epsilon, got 0"),
+        ({"claim": PureDP(math.inf)}, ValueError, "positive and finite epsilon, got inf"),
+        ({"claim": PureDP(1, "replace_one")}, ValueError, "the pair is add_remove and the claim replace_one"),
+        ({"pair": NeighborPair.move_people(COUNTS, 0, 1)}, ValueError, "the pair is replace_one and the claim add_rem"),
+        ({"attack": "brute"}, ValueError, "attack must be .*'brute'"),
+        ({"attack": 3}, TypeError, "attack must be a name or an Attack, got int"),
+        ({"event": "y"}, TypeError, "event must be an Event, got str"),
+        ({"size": 2000.0}, TypeError, r"size must be an integer, got 2000\.0"),
+        ({"size": True}, TypeError, "size must be an integer, got True"),
+        ({"size": 0}, ValueError, "size must be at least 1, got 0"),
+        ({"size": -5}, ValueError, "size must be at least 1, got -5"),
+        ({"size": 20}, ValueError, "at least 8 runs must choose an event, got 6 of 20"),
+        ({"size": 0, "event": Event.at_least(0, 1)}, ValueError, "size must be at least 1, got 0"),
+        ({"n_jobs": 0}, ValueError, "n_jobs must be a whole number other than 0, got 0"),
+        ({"n_jobs": 1.5}, ValueError, r"n_jobs must be a whole number other than 0, got 1\.5"),
+        ({"size": 8, "selection": 0.99}, ValueError, "size must leave runs to count, got 8 with 8"),
+        ({"selection": 0}, ValueError, r"selection must be in \(0, 1\), got 0"),
+        ({"selection": 1}, ValueError, r"selection must be in \(0, 1\), got 1"),
+        ({"selection": math.nan}, ValueError, r"selection must be in \(0, 1\), got nan"),
+        ({"confidence": 1.0}, ValueError, "confidence"),
+        ({"confidence": 0}, ValueError, "confidence"),
+        ({"confidence": math.nan}, ValueError, "confidence"),
+        ({"rng": -1}, ValueError, "rng must not be a negative integer, got -1"),
+        ({"rng": "seed"}, TypeError, "rng must be None, an integer, a Generator or a SeedSequence, got 'seed'"),
+        ({"event": Event.at_least(2, 1)}, ValueError, r"output\[2\] must be inside outputs, got outputs of shape \(2,"),
+        (
+            {"mechanism": lambda data, size, rng: data.astype(float)},
+            ValueError,
+            r"one output a run: asked for 1 runs, got shape \(2,\)",
+        ),
+        (
+            {"mechanism": lambda data, size, rng: laplace(data, max(1, size - 1), rng)},
+            ValueError,
+            r"one output a run: asked for 20 runs, got shape \(19, 2\)",
+        ),
+        ({"mechanism": lambda data, size, rng: 3.0}, ValueError, "one output a run: asked for 1 runs"),
+        ({"mechanism": OnlyOnX()}, ValueError, r"one shape on both databases, got \(2,\) and \(3,\)"),
+        (
+            {"mechanism": lambda data, size, rng: laplace(data, size, rng) * np.nan},
+            ValueError,
+            "outputs must not be NaN, got 2 of 2 values",
+        ),
+        ({"mechanism": truth_gives_way}, ValueError, "outputs must not be NaN, got 1 of"),
+        (
+            {"mechanism": lambda data, size, rng: np.array([[b"a", b"b"]] * size)},
+            TypeError,
+            "outputs must be numbers or words, got dtype |S1",
+        ),
+        (
+            {"mechanism": lambda data, size, rng: np.array([[None, {}]] * size)},
+            TypeError,
+            "outputs must be numbers or words, got dtype object",
+        ),
+        (
+            {"mechanism": lambda data, size, rng: np.full((size, 2), "many" if data[0] == COUNTS[0] else 3)},
+            ValueError,
+            "outputs must be numbers or words on both databases, got <U4 and int64",
+        ),
+        ({"mechanism": lambda data, size, rng: np.zeros((size, 0))}, ValueError, "at least one entry each"),
+        (
+            {"mechanism": lambda data, size, rng: laplace(data, size, np.random.default_rng(0))},
+            ValueError,
+            "the mechanism ignores its rng",
+        ),
+    ],
+)
+def test_bad_input_is_refused_in_one_line(changes, error, words):
+    with pytest.raises(error, match=words) as caught:
+        ask(**changes)
+    assert "\n" not in str(caught.value)
+
+
+def test_an_error_of_the_mechanism_is_its_own():
+    def failing(data, size, rng):
+        raise ZeroDivisionError("in the mechanism")
+
+    with pytest.raises(ZeroDivisionError, match="in the mechanism"):
+        ask(mechanism=failing)
+    with pytest.raises(ZeroDivisionError, match="in the mechanism"):
+        ask(mechanism=failing, n_jobs=2)
+
+
+def test_a_mistake_in_the_exact_law_costs_no_runs():
+    class Mistaken:
+        def __call__(self, data, size, rng):
+            assert size <= 32
+            return laplace(data, size, rng)
+
+        def exact_loss(self, pair):
+            raise LookupError("no such law")
+
+    with pytest.raises(LookupError):
+        ask(mechanism=Mistaken())
+
+
+@pytest.mark.parametrize(
+    ("x", "y", "options", "error", "words"),
+    [
+        (np.zeros(50), np.zeros((50, 2)), {}, ValueError, r"one shape on both databases, got \(\) and \(2,\)"),
+        (np.arange(50.0), np.arange(50.0), {}, ValueError, "must not share a random stream"),
+        (np.arange(50.0), np.tile(np.arange(60.0), 2), {}, ValueError, "60 outputs occur 2 times each, or a multiple"),
+        (np.array([1.0, np.nan] * 20), np.zeros(40), {}, ValueError, "outputs must not be NaN, got 20 of 40"),
+        (np.array(["a"] * 40), np.zeros(40), {}, ValueError, "numbers or words on both databases, got <U1 and float64"),
+        (np.zeros(40), np.array(["a"] * 40), {}, ValueError, "numbers or words on both databases, got float64 and <U1"),
+        (np.array([None] * 40), np.zeros(40), {}, TypeError, "outputs must be numbers or words, got dtype object"),
+        (
+            np.array(["ab"] * 40),
+            np.array(["b"] * 40),
+            {"selection": 0},
+            ValueError,
+            r"selection must be in \(0, 1\), got 0",
+        ),
+        (3.0, np.zeros(40), {}, ValueError, r"at least one entry each, got shape \(\)"),
+        ([], np.zeros(40), {}, ValueError, r"at least one entry each, got shape \(0,\)"),
+        (np.arange(5.0), np.arange(1000.0), {}, ValueError, "at least 8 runs must choose an event, got 3 of 10"),
+        (np.arange(50.0), np.arange(1.0, 51), {"distance": 0}, ValueError, "distance must be at least 1, got 0"),
+        (np.arange(50.0), np.arange(1.0, 51), {"distance": 1.5}, TypeError, "distance must be an integer, got 1.5"),
+        (np.arange(50.0), np.arange(1.0, 51), {"relation": "swap"}, ValueError, "relation must be .*'swap'"),
+        (np.arange(50.0), np.arange(1.0, 51), {"relation": "replace_one"}, ValueError, "the pair is replace_one"),
+        (np.arange(50.0), np.arange(1.0, 51), {"unit": "dog"}, ValueError, "unit must be one of .*'dog'"),
+        (np.arange(50.0), np.arange(1.0, 51), {"selection": 2}, ValueError, r"selection must be in \(0, 1\), got 2"),
+    ],
+)
+def test_bad_outputs_are_refused_in_one_line(x, y, options, error, words):
+    with pytest.raises(error, match=words) as caught:
+        measure_loss_from_outputs(x, y, PureDP(1), **{"relation": "add_remove", "rng": 1} | options)
+    assert "\n" not in str(caught.value)

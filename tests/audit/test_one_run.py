@@ -1,0 +1,499 @@
+"""One run with many canaries: it forces nearly all there is, never more, and a wrong way to count shows."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+from scipy import special, stats
+
+from algorithms.bugs import HalfNoiseGDPC
+from algorithms.flaxman import GDPC, RDPC
+from algorithms.hierarchy import Hierarchy
+from audit.bounds import guessing_game_lower, one_run_p_value
+from audit.claims import ZCDP, ApproxDP, GaussianDP, PureDP
+from audit.one_run import Canaries, RecordCanaries, measure_loss_one_run
+from audit.results import AuditResult
+
+# A valid bound at 95% misses more often than this with probability below 1e-4.
+FEW = pytest.param(200, 23, id="200")
+MANY = pytest.param(1000, 77, id="1000", marks=pytest.mark.slow)
+coverage = pytest.mark.parametrize(("audits", "limit"), [FEW, MANY])
+EMPTY = Canaries([0] * 400)
+
+
+def gaussian(data, size, rng):
+    return data + rng.normal(size=(size, *data.shape))
+
+
+def laplace(data, size, rng):
+    return data + rng.laplace(size=(size, *data.shape))
+
+
+def worst_case(epsilon, delta):
+    """The law of counts 0 and 1 that attains (epsilon, delta): all is told with probability delta."""
+
+    def mechanism(data, size, rng):
+        shape = (size, *data.shape)
+        lie = rng.random(shape) >= special.expit(epsilon)
+        told = rng.random(shape) < delta
+        return np.where(told, 5.0 * (2 * data - 1), np.where(lie, 1.0 - data, data))
+
+    return mechanism
+
+
+def chain(epsilon, delta, people):
+    """Tells nothing but, seldom, that a count is low or high: each step is (epsilon, delta)-DP, and deltas pile up.
+
+    The probability of "low" falls from a count to the next as delta allows, to 0 at `people`: low(k) = exp(epsilon)
+    low(k + 1) + delta. That of "high" rises in the same way.
+    """
+    low = delta * np.expm1(epsilon * np.arange(people, -1, -1)) / np.expm1(epsilon)
+
+    def mechanism(data, size, rng):
+        chance = rng.random((size, *data.shape))
+        high = chance >= 1 - low[people - data]
+        return np.where(chance < low[data], -people, np.where(high, 2 * people, people / 2))
+
+    return mechanism
+
+
+def answers(right, wrong):
+    """Tells the truth of the first counts, the opposite of the next, and of the others nothing."""
+
+    def mechanism(data, size, rng):
+        told = np.full(data.size, 0.5)
+        told[:right], told[right : right + wrong] = data[:right], 1 - data[right : right + wrong]
+        return np.tile(told, (size, 1))
+
+    return mechanism
+
+
+def losses(audits, mechanism, canaries, claim, **options):
+    return [measure_loss_one_run(mechanism, canaries, claim, rng=k, **options).measured.budget for k in range(audits)]
+
+
+def misses(audits, truth, *args, **options):
+    return sum(loss > truth for loss in losses(audits, *args, **options))
+
+
+# Known truth
+
+
+@pytest.mark.parametrize(
+    ("right", "wrong", "expected"), [(800, 200, 1.254330359), (100, 0, 3.492965431), (0, 100, 0.0)]
+)
+def test_right_guesses_force_what_the_theorem_says(right, wrong, expected):
+    result = measure_loss_one_run(answers(right, wrong), Canaries([0] * 1200), PureDP(1.0), rng=1)
+    assert result.measured.epsilon == pytest.approx(expected, abs=1e-8)
+    correct = result.counts["x"]["guessed_x"] + result.counts["y"]["guessed_y"]
+    assert (correct, sum(side["runs"] for side in result.counts.values())) == (right, 1200)
+    assert result.ceiling == pytest.approx(guessing_game_lower(1200, 1200, confidence=0.95), abs=1e-8)
+
+
+@pytest.mark.parametrize("people", [1, 3])
+@pytest.mark.parametrize("delta", [0.0, 1e-5, 1e-4])
+def test_the_bound_is_where_the_p_value_crosses(people, delta):
+    """Of one step; a group is held against what group privacy makes of the promise, abstentions are canaries too."""
+    tell, canaries = answers(800, 200), Canaries([0] * 1200, people=people)
+    claim = ApproxDP(0.5, delta)
+    share = 1000 / 1200  # all the others say nothing
+    result = measure_loss_one_run(
+        lambda data, size, rng: people * tell(data // people, size, rng), canaries, claim, share=share, rng=1
+    )
+    group = ApproxDP(result.measured.epsilon, delta).group(people)
+    p_value = one_run_p_value(800, 1000, group.epsilon, delta=group.delta, canaries=1200)
+    assert p_value == pytest.approx(0.05, rel=1e-6)
+    assert (result.verdict == "violated") == (result.measured.epsilon > 0.5)
+    assert result.measured.delta == delta
+    if delta == 0:
+        assert people * result.measured.epsilon == pytest.approx(1.254330359, abs=1e-8)
+
+
+@pytest.mark.parametrize("claim", [GaussianDP(1.0), ZCDP(0.5)])
+@pytest.mark.parametrize("people", [1, 4])
+def test_profiles_are_tested_at_three_points(claim, people):
+    """The bound has p-value 0.05: the smallest of three, times three."""
+    tell = answers(4900, 100)
+    result = measure_loss_one_run(
+        lambda data, size, rng: people * tell(data // people, size, rng),
+        Canaries([0] * 10_000, people=people),
+        claim,
+        share=0.5,
+        rng=1,
+    )
+    group = claim.at(result.measured.budget).group(people)
+    points = [factor * 0.05 / 10_000 for factor in (0.5, 5.0, 50.0)]
+    values = [one_run_p_value(4900, 5000, group.epsilon_at(d), delta=d, canaries=10_000) for d in points]
+    assert 3 * min(values) == pytest.approx(0.05, rel=1e-6)
+    assert result.measured.budget > 0
+
+
+def test_a_right_guess_has_the_odds_of_the_loss():
+    results = [measure_loss_one_run(GDPC(1.0), Canaries([100] * 10_000), PureDP(1.0), rng=seed) for seed in range(20)]
+    sides = [result.counts[name] for result in results for name in "xy"]
+    assert sum(side["guessed_x"] + side["guessed_y"] for side in sides) == 200_000  # whole numbers leave no doubt
+    correct = sum(result.counts["x"]["guessed_x"] + result.counts["y"]["guessed_y"] for result in results)
+    # False alarm 1e-6 each, two-sided.
+    assert stats.binomtest(correct, 200_000, special.expit(1.0)).pvalue > 1e-6
+    assert stats.binomtest(correct, 200_000, special.expit(1.1)).pvalue < 1e-6
+    assert stats.binomtest(sum(result.counts["y"]["runs"] for result in results), 200_000).pvalue > 1e-6
+
+
+@pytest.mark.parametrize(
+    ("epsilon", "people", "least", "usual"), [(0.1, 1, 0.087, 0.0898), (1.0, 1, 0.984, 0.989), (0.1, 20, 0.098, 0.0991)]
+)
+def test_one_run_over_a_country_is_enough(epsilon, people, least, usual):
+    """Medians of 100 seeds at 100,000 areas; the spread of one is about 0.007."""
+    found = losses(100, GDPC(epsilon), Canaries([1000] * 100_000, people=people), PureDP(epsilon))
+    assert least <= np.median(found) < epsilon
+    assert np.median(found) == pytest.approx(usual, abs=0.004)  # 4 standard errors of a median
+
+
+def test_half_the_noise_is_found_in_one_run():
+    """At a confidence where chance is out of the question."""
+    for claim in (PureDP(0.5), ApproxDP(0.5, 1e-10)):
+        result = measure_loss_one_run(HalfNoiseGDPC(0.5), Canaries([100] * 10_000), claim, confidence=1 - 1e-6, rng=1)
+        assert result.verdict == "violated"
+        assert 0.5 < result.measured.epsilon < 1.0
+
+
+@pytest.mark.parametrize(("claim", "share"), [(GaussianDP(0.2), None), (ZCDP(0.02), None), (GaussianDP(0.2), 0.05)])
+def test_too_little_gaussian_noise_is_found_in_one_run(claim, share):
+    """A fifth of the noise: the true mu is 1, the true rho 0.5."""
+    result = measure_loss_one_run(gaussian, Canaries([100] * 20_000), claim, share=share, confidence=1 - 1e-6, rng=1)
+    assert result.verdict == "violated"
+
+
+def test_guessing_less_forces_more_where_noise_is_smooth():
+    """Laplace noise between the two counts says little; those farthest from the middle say nearly all."""
+    canaries = Canaries([100] * 100_000)
+    all_guessed, default, clearest = (
+        measure_loss_one_run(laplace, canaries, PureDP(1.0), share=share, rng=1).measured.epsilon
+        for share in (1.0, None, 0.5)
+    )
+    assert all_guessed < 0.85 < 0.96 < min(default, clearest) < 1.01
+
+
+# Records, and scores of one's own
+
+
+def test_records_are_canaries_of_a_histogram():
+    """A record a bin, among records that are known."""
+
+    def histogram(records, size, rng):
+        return np.bincount(records, minlength=20_000) + rng.geometric(1 - math.exp(-1), (2, size, 20_000)).T.swapaxes(
+            0, 1
+        ) @ [1, -1]
+
+    records = np.repeat(np.arange(20_000), 2)
+    result = measure_loss_one_run(
+        histogram, RecordCanaries(records, np.arange(20_000)), PureDP(1.0), score=lambda output: output - 2, rng=1
+    )
+    assert 0.95 < result.measured.epsilon < 1.02
+    assert result.verdict == "not refuted"
+    assert (result.unit, result.distance) == ("record", 1)
+    assert result.pair == "1 record in (y) or out (x) by each of 20000 secret coins"
+
+
+def test_groups_of_records():
+    """Ten copies each under a tenth of the budget, words as records."""
+    names = np.array([f"street {k}" for k in range(2000)])
+
+    def histogram(records, size, rng):
+        found = np.array([np.sum(records == name) for name in names[:50]])
+        return found + rng.laplace(scale=10, size=(size, 50))
+
+    canaries = RecordCanaries(np.empty(0, "U1"), names[:50], people=10)
+    result = measure_loss_one_run(histogram, canaries, PureDP(0.1), score=lambda output: output / 10, rng=1)
+    assert 0 < result.measured.epsilon < 0.1
+    assert result.distance == 10
+    assert result.pair.startswith("10 records in (y) or out (x)")
+
+
+def test_the_database_holds_whom_the_coins_chose():
+    bits = np.array([True, False, True])
+    counts = Canaries([[5, 6], [7, 8]], [3, 0, 1], people=2)
+    assert counts.database(bits).tolist() == [[5, 8], [7, 10]]
+    assert counts.scores(np.array([[5.0, 8.0], [7.0, 9.0]])).tolist() == [0.5, 0.0, 1.0]
+    records = RecordCanaries([[0, 0]], [[1, 0], [1, 1], [1, 0]], people=2)
+    assert records.database(bits).tolist() == [[0, 0], [1, 0], [1, 0], [1, 0], [1, 0]]
+    assert (len(counts), len(records)) == (3, 3)
+    assert RecordCanaries(np.empty((0, 2)), [[1, 0]]).database(np.array([False])).shape == (0, 2)
+    with pytest.raises(ValueError, match="read-only"):
+        counts.cells[0] = 1
+
+
+def test_scores_are_rounded_before_they_are_compared():
+    """The last bits of a sum tell the coin: unrounded, every canary would be guessed, and rightly."""
+
+    def leaky(data, size, rng):
+        return np.broadcast_to(data + np.where(data > 0, 0.5 - 1e-12, 0.5 + 1e-12) - data, (size, data.size))
+
+    result = measure_loss_one_run(leaky, EMPTY, PureDP(1.0), share=1.0, rng=1)
+    assert result.verdict != "violated"  # all are at the middle, and guessed by chance
+    assert result.measured.epsilon < 0.5
+
+
+def test_scores_without_bounds_are_guesses():
+    shown = {True: math.inf, False: -1e300}
+    result = measure_loss_one_run(
+        lambda data, size, rng: data[None], EMPTY, PureDP(1.0), score=lambda out: [shown[bool(k)] for k in out], rng=1
+    )
+    assert result.measured.epsilon == pytest.approx(result.ceiling)
+
+
+def test_a_mechanism_that_tells_nothing_shows_nothing():
+    result = measure_loss_one_run(lambda data, size, rng: np.full((size, 400), 0.5), EMPTY, PureDP(1.0), rng=1)
+    assert (result.measured.epsilon, result.detectable, result.verdict) == (0.0, math.inf, "no power")
+    result = measure_loss_one_run(answers(0, 0), EMPTY, GaussianDP(1.0), rng=1)
+    assert (result.measured.mu, result.verdict) == (0.0, "no power")
+
+
+# What the result says
+
+
+def test_the_result_is_whole():
+    result = measure_loss_one_run(GDPC(1.0), Canaries([100] * 1000, people=2), PureDP(1.0), rng=5)
+    again = measure_loss_one_run(GDPC(1.0), Canaries([100] * 1000, people=2), PureDP(1.0), rng=result.seed_entropy)
+    assert again.counts == result.counts
+    assert measure_loss_one_run(GDPC(1.0), Canaries([100] * 1000, people=2), PureDP(1.0), rng=6).counts != again.counts
+    assert (result.size, result.selection, result.distance, result.relation) == (1, 0, 2, "add_remove")
+    assert str(result).startswith("GDPC: promised epsilon 1 (add/remove), 1 runs force at least 0.9")
+    assert "2 people in (y) or out (x) by each of 1000 secret coins" in str(result)
+    assert AuditResult.from_dict(result.to_dict()).to_dict() == result.to_dict()
+
+
+@pytest.mark.parametrize(
+    "claim", [PureDP(1.0), ApproxDP(1.0, 0.0), ApproxDP(1.0, 1e-4), GaussianDP(0.3), ZCDP(0.02)], ids=str
+)
+def test_what_is_called_detectable_is_seen(claim):
+    """Guesses right as often as at the loss that is called detectable show a violation with probability 0.8."""
+    number = 4000
+    result = measure_loss_one_run(gaussian, Canaries([0] * number), claim, rng=1)
+    guessed = sum(side["guessed_x"] + side["guessed_y"] for side in result.counts.values())
+    found = claim.at(result.detectable)
+    if isinstance(found, PureDP | ApproxDP):
+        delta = getattr(found, "delta", 0.0)
+        rate = special.expit(found.epsilon)
+        rate += (1 - rate) * delta * number / guessed
+    else:
+        mu = found.mu if isinstance(found, GaussianDP) else math.sqrt(2 * found.rho)
+        least = stats.foldnorm.isf(guessed / number, mu / 2)  # how far from the middle the clearest ones are
+        rate = stats.norm.sf(least - mu / 2) * number / guessed
+    assert 0.5 < rate < 1
+
+    def verdict(right):
+        tell = answers(right, guessed - right)
+        return measure_loss_one_run(tell, Canaries([0] * number), claim, share=guessed / number, rng=1).verdict
+
+    fewest = int(stats.binom.isf(0.8, guessed, rate))  # exceeded with probability 0.8, give or take one guess
+    assert verdict(fewest + 2) == "violated"
+    assert verdict(fewest - 2) != "violated"
+
+
+# Coverage
+
+
+@coverage
+@pytest.mark.parametrize("options", [{}, {"share": 0.3}], ids=["all", "a share"])
+def test_pure_promises_are_kept(audits, limit, options):
+    assert misses(audits, 1.0, GDPC(1.0), Canaries([100] * 1000), PureDP(1.0), **options) <= limit
+
+
+@coverage
+@pytest.mark.parametrize("share", [None, 0.2])
+def test_pure_promises_of_groups_are_kept(audits, limit, share):
+    canaries = Canaries([100] * 500, people=20)
+    assert misses(audits, 0.1, GDPC(0.1), canaries, PureDP(0.1), share=share) <= limit
+
+
+@coverage
+def test_pure_promises_are_kept_whatever_areas_share(audits, limit):
+    """One public coin says how many areas are answered, which ones, and with which sign."""
+
+    def tied(data, size, rng):
+        answered = rng.permutation(data.size) < (20 if rng.random() < 0.5 else 200)
+        told = np.where(rng.random(data.size) < special.expit(1.0), data, 1 - data)
+        return np.tile(np.where(answered, told, 0.5), (size, 1))
+
+    assert misses(audits, 1.0, tied, EMPTY, PureDP(1.0)) <= limit
+
+
+@coverage
+@pytest.mark.parametrize("share", [None, 0.5])
+def test_raked_areas_keep_the_promise(audits, limit, share):
+    """Areas depend on each other; one leaf carries a share of the budget, and no more than all of it."""
+    raked = RDPC(1.0, Hierarchy.regular(10, 2))
+    found = losses(audits, raked, Canaries([100] * 100), PureDP(1.0), share=share)
+    assert sum(loss > 1.0 for loss in found) <= limit
+    assert sum(loss > 0 for loss in found) > audits / 5  # it is no empty bound
+
+
+@coverage
+@pytest.mark.parametrize(("delta", "share"), [(1e-3, None), (1e-3, 0.1), (1e-5, 1.0)])
+def test_approximate_promises_are_kept_by_the_worst_law(audits, limit, delta, share):
+    assert misses(audits, 1.0, worst_case(1.0, delta), EMPTY, ApproxDP(1.0, delta), share=share) <= limit
+
+
+@coverage
+def test_approximate_promises_of_groups_are_kept(audits, limit):
+    canaries = Canaries([0] * 400, people=400)
+    assert misses(audits, 0.005, chain(0.005, 5e-5, 400), canaries, ApproxDP(0.005, 5e-5), share=0.05) <= limit
+
+
+@pytest.mark.parametrize(
+    ("audits", "limit"), [pytest.param(40, 8, id="40"), MANY]
+)  # Bin(40, 0.05) exceeds 8 with probability 6e-5
+@pytest.mark.parametrize("claim", [GaussianDP(1.0), ZCDP(0.5)], ids=str)
+@pytest.mark.parametrize("share", [None, 0.5])
+def test_gaussian_promises_are_kept(audits, limit, claim, share):
+    assert misses(audits, claim.budget, gaussian, EMPTY, claim, share=share) <= limit
+
+
+# The mistakes
+
+
+def test_a_share_chosen_after_the_run_misses():
+    """The same release read with twelve shares, the best one reported: more often wrong than a valid bound may be."""
+    shares = np.geomspace(1.0, 0.02, 12)
+    best = np.max([losses(200, GDPC(1.0), Canaries([100] * 300), PureDP(1.0), share=one) for one in shares], axis=0)
+    assert np.sum(best > 1.0) > 23
+
+
+def test_delta_left_out_misses():
+    assert misses(200, 1.0, worst_case(1.0, 0.05), EMPTY, PureDP(1.0), share=0.2) > 23
+
+
+def test_a_group_bound_with_delta_is_no_quotient():
+    """Deltas of 400 steps of (0.005, 0.00005) pile up to 0.064; a bound on the whole, divided, accuses the innocent."""
+    epsilon, delta, people, number = 0.005, 5e-5, 400, 10_000
+    steps = chain(epsilon, delta, people)
+    quotient = measure_loss_one_run(
+        lambda data, size, rng: steps(people * data, size, rng) / people,
+        Canaries([0] * number),
+        ApproxDP(epsilon * people, delta),
+        share=0.05,
+        rng=1,
+    )
+    assert quotient.measured.epsilon / people > 1.2 * epsilon
+    canaries = Canaries([0] * number, people=people)
+    group = measure_loss_one_run(steps, canaries, ApproxDP(epsilon, delta), share=0.05, rng=1)
+    assert group.counts == quotient.counts
+    assert group.measured.epsilon <= epsilon
+
+
+def test_a_number_of_guesses_left_to_the_mechanism_misses():
+    """Why a promise with a delta is tested with a number of guesses that is fixed beforehand: an exact law.
+
+    With a small probability the mechanism tells 13 canaries of 4,000 outright, answers one more and is silent about the
+    others; else it answers all by randomized response. Each canary is told with probability delta.
+    """
+    epsilon, number, delta, told, of = 0.02, 4000, 0.2 / 4000, 13, 14
+    rate, seldom = special.expit(epsilon), number * delta / told
+
+    def fewest(guesses, at_least):
+        right = range(at_least, guesses + 1)
+        return next(v for v in right if one_run_p_value(v, guesses, epsilon, delta=delta, canaries=number) <= 0.05)
+
+    few, many = fewest(of, 1), fewest(number, number // 2)
+    missed = seldom * stats.binom.sf(few - told - 1, of - told, rate) + (1 - seldom) * stats.binom.sf(
+        many - 1, number, rate
+    )
+    assert missed > 0.059
+    result = measure_loss_one_run(answers(100, 0), EMPTY, ApproxDP(epsilon, delta), rng=1)
+    guessed = sum(side["guessed_x"] + side["guessed_y"] for side in result.counts.values())
+    assert guessed == 200  # whatever the release says
+
+
+# Bad input
+
+
+@pytest.mark.parametrize(
+    ("arguments", "error", "words"),
+    [
+        (([],), ValueError, "counts must have at least one cell"),
+        (([-1],), ValueError, "counts must not be negative, got -1"),
+        (([5, 6], []), ValueError, "cells must be a list of at least one cell"),
+        (([5, 6], [[0]]), ValueError, r"cells must be a list of at least one cell, got shape \(1, 1\)"),
+        (([5, 6], [0.0]), TypeError, "cells must be whole numbers, got dtype float64"),
+        (([5, 6], [2]), ValueError, r"cells must be in 0\.\.1, got 2"),
+        (([5, 6], [-1]), ValueError, r"cells must be in 0\.\.1, got -1"),
+        (([5, 6], [1, 0, 1]), ValueError, "canaries must not overlap, got cell 1 more than once"),
+        (([5, 6], None, 0), ValueError, "people must be at least 1, got 0"),
+        (([5, 6], None, 1.5), TypeError, r"people must be an integer, got 1\.5"),
+    ],
+)
+def test_canaries_that_cannot_be_are_refused(arguments, error, words):
+    with pytest.raises(error, match=words):
+        Canaries(*arguments)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "error", "words"),
+    [
+        (([1], []), ValueError, "canaries must be at least one record"),
+        (([1], 5), ValueError, "canaries must be at least one record"),
+        (([1], [[1]]), ValueError, r"must have the same columns: \(1,\), \(1, 1\)"),
+        ((1, [1]), ValueError, "must have the same columns"),
+        ((["a"], [1]), TypeError, "must be of one kind, got <U1 and int64"),
+        (([1], [1], 0), ValueError, "people must be at least 1, got 0"),
+    ],
+)
+def test_records_that_cannot_be_are_refused(arguments, error, words):
+    with pytest.raises(error, match=words):
+        RecordCanaries(*arguments)
+
+
+@pytest.mark.parametrize(
+    ("options", "error", "words"),
+    [
+        ({"mechanism": 3}, TypeError, "mechanism must be callable"),
+        ({"canaries": [0, 1]}, TypeError, "canaries must be Canaries or RecordCanaries, got list"),
+        ({"claim": 1.0}, TypeError, "claim must be one of"),
+        ({"claim": PureDP(0.0)}, ValueError, "positive and finite epsilon"),
+        ({"claim": ApproxDP(1.0, 1.0)}, ValueError, r"delta in \[0, 1\)"),
+        ({"claim": PureDP(1.0, "replace_one")}, ValueError, "must be under add_remove, got replace_one"),
+        ({"share": 0}, ValueError, r"share must be in \(0, 1\], got 0"),
+        ({"share": 1.1}, ValueError, r"share must be in \(0, 1\], got 1\.1"),
+        ({"share": math.nan}, ValueError, r"share must be in \(0, 1\], got nan"),
+        ({"share": "half"}, TypeError, "share must be a number, got 'half'"),
+        ({"confidence": 0.0}, ValueError, r"confidence must be in \(0, 1\), got 0\.0"),
+        ({"confidence": 1.0}, ValueError, r"confidence must be in \(0, 1\), got 1\.0"),
+        ({"rng": "secret"}, TypeError, "rng must be None, an integer"),
+        ({"canaries": RecordCanaries([1], [1])}, ValueError, "records need a score"),
+        ({"mechanism": lambda data, size, rng: data}, ValueError, "must return one output a run"),
+        ({"mechanism": lambda data, size, rng: data[None] * math.nan}, ValueError, "outputs must not be NaN"),
+        ({"mechanism": lambda data, size, rng: [[None] * 5]}, TypeError, "outputs must be numbers or words"),
+        ({"mechanism": lambda data, size, rng: data[None, :3]}, ValueError, r"needs a score: \(3,\), \(5,\)"),
+        ({"mechanism": lambda data, size, rng: [["word"] * 5]}, TypeError, "output of words needs a score, got 'word'"),
+        ({"score": lambda output: output[:3]}, ValueError, r"one number a canary, shape \(5,\), got \(3,\)"),
+        ({"score": lambda output: output * math.nan}, ValueError, "scores must not be NaN, got 5 of 5"),
+        ({"score": lambda output: ["in"] * 5}, TypeError, "a score must be a number for each canary, got dtype <U2"),
+    ],
+)
+def test_bad_input_is_refused_in_one_line(options, error, words):
+    given = {"mechanism": GDPC(1.0), "canaries": Canaries([3] * 5), "claim": PureDP(1.0), "rng": 1} | options
+    with pytest.raises(error, match=words) as raised:
+        measure_loss_one_run(given.pop("mechanism"), given.pop("canaries"), given.pop("claim"), **given)
+    assert "\n" not in str(raised.value)
+
+
+def test_an_exception_of_the_mechanism_is_the_callers():
+    """To run again would be to look at two releases."""
+    calls = []
+
+    def failing(data, size, rng):
+        calls.append(size)
+        raise RuntimeError("out of order")
+
+    with pytest.raises(RuntimeError, match="out of order"):
+        measure_loss_one_run(failing, EMPTY, PureDP(1.0), rng=1)
+    assert calls == [1]
+
+
+def test_one_canary_is_enough_to_ask():
+    for claim in (PureDP(1.0), ApproxDP(1.0, 0.9), GaussianDP(1.0), ZCDP(0.5)):
+        result = measure_loss_one_run(gaussian, Canaries([5]), claim, confidence=0.99, rng=1)
+        assert (result.measured.budget, result.verdict) == (0.0, "no power")

@@ -1,0 +1,646 @@
+"""The pytest plugin in projects of others: seeds that no order moves, one report, one closing line, no weight."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import shlex
+import subprocess
+import sys
+import unicodedata
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import audit.testing  # noqa: F401 - loaded once, not by every project within this process
+from audit.results import AuditResult
+from audit.results.storage import read_json
+from audit.testing.plugin import _quoted
+
+pytest_plugins = "pytester"
+
+HEAVY = ("numpy", "scipy", "numba", "sklearn", "matplotlib", "duckdb", "joblib", "rich", "typer", "algorithms")
+STRICT = (
+    "--strict-markers",
+    "-W",
+    "error",
+    *(f"-pno:{name}" for name in ("cacheprovider", "benchmark", "hypothesispytest")),
+)
+CARRIED = "--strict-markers -p no:cacheprovider -p no:benchmark -p no:hypothesispytest"  # of them, in every command
+REVERSED = "def pytest_collection_modifyitems(items):\n    items.reverse()\n"
+RELEASE = """
+import numpy as np
+import pytest
+
+from audit import NeighborPair, PureDP
+from audit.testing import assert_loss_detected, assert_loss_within
+
+PAIR = NeighborPair.add_people([120, 75, 43], cell=0)
+pytestmark = pytest.mark.audit(attack="entries")  # without classifiers, which take a second to load
+
+
+class Noisy:
+    def __init__(self, epsilon):
+        self.claim = PureDP(1.0)
+        self.scale = 1 / epsilon
+
+    def __call__(self, counts, size, rng):
+        return counts + rng.laplace(scale=self.scale, size=(size, counts.size))
+"""
+SUITE = (
+    RELEASE
+    + """
+
+@pytest.mark.audit(size=4000)
+@pytest.mark.parametrize("epsilon", [0.5, 1.0])
+def test_sound(epsilon):
+    assert_loss_within(Noisy(epsilon), PAIR, PureDP(epsilon))
+    assert_loss_within(Noisy(epsilon), PAIR, PureDP(epsilon))
+
+
+@pytest.mark.parametrize("case", ["it's; echo $HOME"])
+def test_broken(case):
+    assert_loss_within(Noisy(2.0), PAIR, size=4000)
+
+
+def test_without_power():
+    assert_loss_within(Noisy(0.02), PAIR, PureDP(0.02), size=2000)
+
+
+def test_raising():
+    def failing(counts, size, rng):
+        raise OSError("no such table")
+
+    assert_loss_within(failing, PAIR, PureDP(1.0), size=2000)
+
+
+def test_raising_on_one_database():
+    def picky(counts, size, rng):
+        if counts[0] > 120:
+            raise OSError("too many")
+        return counts + rng.laplace(size=(size, counts.size))
+
+    assert_loss_detected(picky, PAIR, PureDP(1.0), size=2000)
+
+
+@pytest.mark.audit
+def test_planted():
+    assert_loss_detected(Noisy(2.0), PAIR, size=4000)
+
+
+def test_not_seen():
+    assert_loss_detected(Noisy(1.0), PAIR, size=4000)
+
+
+def test_caught():
+    with pytest.raises(AssertionError, match="violated"):
+        assert_loss_within(Noisy(2.0), PAIR, size=4000)
+
+
+def test_skipped():
+    pytest.skip("not here")
+
+
+def test_of_something_else():
+    assert 1 + 1 == 2
+"""
+)
+# A stand-in: what an audit leaves behind, without the seconds that it takes to load one.
+LIGHT = """
+import random
+import unittest
+
+import pytest
+
+from audit.testing.session import running, seed_of
+
+
+def audit(verdict="not refuted"):
+    test = running()
+    call = next(test.calls)
+    seed = seed_of(test.seed, test.name, call)
+    found = {"confidence": 0.999, "verdict": verdict, "confidential": False, "seed_entropy": seed}
+    times = {"seconds": random.random(), "provenance": {"command": test.command()}}
+    test.keep(call=call, expected="not refuted", audit=found | times)
+"""
+SHARING = (
+    LIGHT
+    + """
+
+@pytest.fixture(scope="module", params=["a", "b"])
+def shared(request):
+    audit()
+
+
+@pytest.fixture(scope="session")
+def everywhere():
+    audit()
+
+
+@pytest.fixture
+def own():
+    audit()
+
+
+@pytest.mark.parametrize("case", range(4))
+def test_one(case, everywhere):
+    audit()
+    audit()
+
+
+def test_two(own, shared, everywhere):
+    audit()
+
+
+def test_three(shared, everywhere):
+    pass
+
+
+@pytest.fixture(scope="class")
+def of_class():
+    audit()
+
+
+class TestClass:
+    def test_four(self, of_class):
+        audit()
+
+    def test_five(self, of_class):
+        pass
+"""
+)
+
+
+def without_times(path):
+    """What a report says, but for when and how long; all of it has passed its checksum."""
+    report = read_json(path)
+    for entry in report["audits"]:
+        entry["audit"]["seconds"] = 0.0
+        entry["audit"]["provenance"].pop("created", None)
+    return report
+
+
+def run(pytester, *args):
+    return pytester.runpytest_inprocess(*STRICT, *args)
+
+
+def closing_line(result):
+    lines = [line for line in result.outlines if line.startswith("plaudit: ")]
+    assert len(lines) <= 1
+    return "".join(lines)
+
+
+# What it costs
+
+
+def test_a_session_without_audits_loads_nothing_heavy(pytester):
+    """Neither the plugin nor pytest with it, from start to finish, in a process of its own."""
+    pytester.makeconftest(
+        f"import sys\ndef pytest_unconfigure():\n    print('loaded', [m for m in {HEAVY} if m in sys.modules])\n"
+        "    print('ours', sorted(m for m in sys.modules if m.split('.')[0] == 'audit'))\n"
+    )
+    pytester.makepyfile("import pytest\n@pytest.mark.audit\ndef test_one(tmp_path):\n    pass\n")
+    result = pytester.runpytest_subprocess(*STRICT, "--audit-seed", "3")
+    result.stdout.fnmatch_lines(["loaded []*", "ours ['audit', 'audit.testing', 'audit.testing.plugin', 'audit.testing.session']"])
+    assert result.ret == 0
+    assert "plaudit: " not in result.stdout.str()  # nothing was audited, and nothing is said
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("fixture", "loaded"), [("tmp_path", False), ("audit_rng", True)])
+def test_what_a_test_asks_for_is_loaded(pytester, fixture, loaded):
+    pytester.makepyfile(
+        f"import sys\ndef test_one({fixture}):\n    assert ('numpy' in sys.modules) is {loaded}\n"
+        "    assert not {'scipy', 'numba', 'sklearn', 'joblib', 'rich'} & sys.modules.keys()\n"
+    )
+    assert pytester.runpytest_subprocess(*STRICT).ret == 0
+
+
+# A suite of someone else's
+
+
+@pytest.mark.slow
+def test_a_suite_of_someone_else(pytester):
+    """Every kind of outcome: what it prints, what it counts and what it reports."""
+    pytester.makepyfile(test_release=SUITE)
+    result = run(pytester, "--audit-report", "audits.json")
+    result.assert_outcomes(passed=6, failed=4, skipped=1)
+    assert closing_line(result) == (
+        "plaudit: 10 audits (7 of promises, 3 of planted bugs), 2 violated, 1 without power, 1 not seen; if every "
+        "promise holds, one is called violated by chance with probability at most 7e-06; a bug that is none is taken "
+        "for one with probability at most 3e-06"
+    )
+    errors = [line for line in result.outlines if line.startswith("E ")]
+    said = [line for line in errors if "AssertionError" in line]
+    assert len(said) == 3
+    for line, words in zip(said, (": violated", ": no power", ": not refuted"), strict=True):
+        assert line.endswith(words)
+    assert "audit/testing.py" not in result.stdout.str()  # the line of the test failed, not one of ours
+    assert sum("OSError: no such table" in line for line in errors) == 1
+
+    report = read_json(pytester.path / "audits.json")
+    assert [report[key] for key in ("kind", "seed", "runs", "exit_status", "confidential")] == [
+        *("session", 0, None, 1, False)
+    ]
+    assert (report["false_alarm"], report["false_detection"]) == pytest.approx((7e-6, 3e-6))
+    names = [(entry["node_id"].partition("::")[2], entry["call"]) for entry in report["audits"]]
+    assert names == sorted(names)
+    assert len(names) == 10
+    for entry in report["audits"]:
+        found = AuditResult.from_dict(entry["audit"])
+        assert found.confidence == 1 - 1e-6
+        assert entry["node_id"].split("::")[0] == "test_release.py"
+        assert found.provenance["command"] == (
+            f"python -m pytest {shlex.quote(entry['node_id'])} --audit-seed 0 {CARRIED} -W error"
+        )
+    assert len({entry["audit"]["seed_entropy"] for entry in report["audits"]}) == 10
+
+
+def test_a_failure_is_reproduced_by_its_command(pytester):
+    """Read from what was printed, and given to a shell in the slow form below."""
+    pytester.makepyfile(test_release=SUITE)
+    whole = run(pytester, "--audit-seed", "8", "--audit-runs", "3000", "-k", "broken")
+    (command,) = [line.split(maxsplit=2)[2] for line in whole.outlines if line.split()[:2] == ["E", "reproduce"]]
+    assert command == (
+        "python -m pytest 'test_release.py::test_broken[it'\"'\"'s; echo $HOME]' --audit-seed 8 --audit-runs 3000 "
+        f"{CARRIED} -W error"
+    )
+    alone = pytester.runpytest_inprocess(*shlex.split(command)[3:])
+    assert [line for line in alone.outlines if line.startswith("E ")] == [
+        line for line in whole.outlines if line.startswith("E ")
+    ]
+    alone.assert_outcomes(failed=1)
+
+
+@pytest.mark.slow
+def test_a_failure_is_reproduced_by_its_command_in_a_shell(pytester):
+    """From the root of the project, with the marks, the doctests and the configuration that found the test."""
+    folder = pytester.mkdir("tests of \u00fc")
+    marked = SUITE.replace("def test_broken", "@pytest.mark.rare\ndef test_broken")
+    doctest = '"""\n>>> from release import *\n>>> assert_loss_within(Noisy(2.0), PAIR, size=4000)\n"""\n'
+    (folder / "test_release.py").write_text(marked, "utf-8")
+    (folder / "test_re\tlease.py").write_text(marked, "utf-8")
+    (folder / "documented.py").write_text(doctest, "utf-8")
+    (folder / "release.py").write_text(RELEASE, "utf-8")
+    (pytester.path / "settings.ini").write_text(
+        "[pytest]\nmarkers = rare: seldom\naddopts = -m 'not rare' --import-mode importlib\n"
+        "disable_test_id_escaping_and_forfeit_all_rights_to_community_support = true\n"
+        "pythonpath = 'tests of \u00fc'\n",
+        "utf-8",
+    )
+    options = ["-c", "../settings.ini", "--doctest-modules", "--audit-seed", "5", "--color", "no"]
+    options += ["-m", "rare or not rare", "-k", "broken or documented"]
+    whole = subprocess.run(
+        [sys.executable, "-m", "pytest", *options],
+        cwd=folder,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    commands = re.findall(r"^(?:E    )? +reproduce +(.*)$", whole.stdout, re.MULTILINE)
+    assert len(commands) == 3, whole.stdout
+    seeds = re.findall(r"^(?:E    )? +seed +(.*)$", whole.stdout, re.MULTILINE)
+    environment = os.environ | {"PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}"}
+    for command, seed in zip(commands, seeds, strict=True):
+        assert command.isprintable()
+        again = subprocess.run(
+            ["bash", "-c", command], cwd=pytester.path, env=environment, capture_output=True, text=True, check=False
+        )
+        assert again.returncode == 1, again.stdout + again.stderr
+        assert re.findall(r"^(?:E    )? +seed +(.*)$", again.stdout, re.MULTILINE) == [seed]
+
+
+@pytest.mark.parametrize("option", [("-o", "python_functions=check_*"), ("--slowones",), ("--only", "tests")], ids=str)
+def test_what_decides_whether_a_test_is_found_is_in_its_command(pytester, option):
+    """Options of pytest, of the project, and of the project with a value that is also the name of a folder."""
+    (folder := pytester.mkdir("tests")).joinpath("test_light.py").write_text(
+        f"{LIGHT}\ndef check_one():\n    audit()\n\ndef test_one():\n    audit()\n", "utf-8"
+    )
+    pytester.makeini("[pytest]\naddopts = -m 'not rare'\nmarkers = rare: seldom\n")
+    pytester.makeconftest(
+        "import pytest\ndef pytest_addoption(parser):\n"
+        "    parser.addoption('--slowones', action='store_true')\n    parser.addoption('--only')\n"
+        "def pytest_runtest_setup(item):\n    option = item.config.option\n"
+        "    if not (item.name == 'check_one' or option.slowones or option.only == 'tests'):\n"
+        "        pytest.skip('not asked for')\n"
+    )
+    others = ["-qk", "one or two", "--maxfail=3", "-x", "-rN", "--durations", "2", "-m", "rare or not rare"]
+    run(pytester, *others, *option, str(folder.name), "--audit-report", "one.json").assert_outcomes(passed=1)
+    (entry,) = read_json(pytester.path / "one.json")["audits"]
+    command = entry["audit"]["provenance"]["command"]
+    name = "check_one" if option[0] == "-o" else "test_one"
+    own = "" if option[0] == "-o" else f"{shlex.join(option)} "
+    short = "-o 'python_functions=check_*' " if option[0] == "-o" else ""
+    carried = CARRIED.replace("--strict-markers ", f"--strict-markers {own}-m 'rare or not rare' {short}")
+    assert command == f"python -m pytest tests/test_light.py::{name} --audit-seed 0 {carried} -W error"
+    pytester.runpytest_inprocess(*shlex.split(command)[3:]).assert_outcomes(passed=1)
+
+
+@pytest.mark.slow
+def test_options_that_are_not_what_they_are_elsewhere_are_left_out(pytester):
+    """A project's own option with the name of a flag, and with a value: the command is for the plain case then."""
+    pytester.makeconftest("def pytest_addoption(parser):\n    parser.addoption('--looponfail')\n")
+    pytester.makepyfile(test_light=LIGHT + "\ndef test_one():\n    audit()\n")
+    plain = ("-pno:xdist", "-pno:xdist.looponfail", "--looponfail=3")
+    run(pytester, *plain, "--audit-report", "one.json").assert_outcomes(passed=1)
+    (entry,) = read_json(pytester.path / "one.json")["audits"]
+    assert entry["audit"]["provenance"]["command"] == "python -m pytest test_light.py::test_one --audit-seed 0"
+
+
+@pytest.mark.parametrize(
+    "word", ["plain", "it's", "a b", "", "tab\there", "it's\nnew", "esc\x1b[31m\\n", "\u202e\u00fc\x9b"]
+)
+def test_a_shell_reads_what_was_quoted(word):
+    quoted = _quoted(word)
+    assert quoted.isprintable()
+    script = ["bash", "-c", f"printf %s {quoted}"]
+    read = subprocess.run(script, capture_output=True, check=True, env={"LC_ALL": "C.UTF-8"})
+    assert read.stdout.decode() == word
+
+
+# Seeds
+
+
+@pytest.mark.slow
+def test_a_generator_belongs_to_its_test(pytester):
+    """The same alone, in any order and from any folder; another one for another test, parameter and seed."""
+    (folder := pytester.mkdir("tests")).joinpath("test_draws.py").write_text(
+        "import pathlib, pytest\nHERE = pathlib.Path(__file__).parent\n"
+        "@pytest.mark.parametrize('case', ['a', 'b'])\n"
+        "def test_one(case, audit_rng):\n    (HERE / case).write_text(str(audit_rng.integers(2**62)))\n"
+        "def test_two(audit_rng):\n    (HERE / 'c').write_text(str(audit_rng.integers(2**62)))\n",
+        "utf-8",
+    )
+    pytester.makeini("[pytest]\n")
+
+    def draws(*args):
+        for name in "abc":
+            (folder / name).unlink(missing_ok=True)
+        assert run(pytester, *args).ret == 0
+        return {name: (folder / name).read_text() for name in "abc" if (folder / name).exists()}
+
+    whole = draws()
+    assert len(set(whole.values())) == 3
+    assert draws("-k", "two") == {"c": whole["c"]}
+    assert draws("tests/test_draws.py::test_two", "tests/test_draws.py::test_one[b]") == {k: whole[k] for k in "bc"}
+    assert not set(draws("--audit-seed", "1").values()) & set(whole.values())
+    os.chdir(folder)
+    assert draws() == whole
+    # printf '0\\0tests/test_draws.py::test_two\\0audit_rng' | sha256sum
+    assert whole["c"] == str(np.random.default_rng(0x45D9B0EEEF9AB389).integers(2**62))
+
+
+def test_neither_order_nor_processes_change_a_report(pytester):
+    """What tests share is audited once, whoever comes first; under xdist by each process, and counted once."""
+    pytester.makepyfile(test_light=SHARING, test_more=SHARING)
+    one = run(pytester, "-pxdist", "--audit-report", "one.json")
+    pytester.makeconftest(REVERSED)
+    other = run(pytester, "-pxdist", "--audit-report", "other.json")
+    spread = run(pytester, "-pxdist", "--audit-report", "spread.json", "-n", "2", "--dist", "load")
+    report = without_times(pytester.path / "one.json")
+    assert report == without_times(pytester.path / "other.json") == without_times(pytester.path / "spread.json")
+    per_file = 4 * 2 + 2 * 2 + 2 + 2
+    assert len(report["audits"]) == 2 * per_file + 1
+    assert report["false_alarm"] == pytest.approx(33e-3)
+    assert {closing_line(result) for result in (one, other, spread)} == {
+        "plaudit: 33 audits (33 of promises); if every promise holds, one is called violated by chance with "
+        "probability at most 0.033"
+    }
+    names = {entry["node_id"]: entry["audit"]["provenance"]["command"] for entry in report["audits"]}
+    users = {name: command.removesuffix(f" {CARRIED} -p xdist -W error") for name, command in names.items()}
+    assert users["::everywhere"] == "python -m pytest 'test_light.py::test_one[0]' --audit-seed 0"
+    assert users["test_more.py::shared[1]"] == "python -m pytest 'test_more.py::test_three[b]' --audit-seed 0"
+    assert users["test_more.py::TestClass::of_class"].endswith(" test_more.py::TestClass::test_five --audit-seed 0")
+
+
+@pytest.mark.slow
+def test_neither_order_nor_processes_change_audits(pytester):
+    pytester.makepyfile(test_release=SUITE, test_copy=SUITE)
+    one = run(pytester, "--audit-report", "one.json")
+    assert closing_line(one).startswith("plaudit: 20 audits (14 of promises, 6 of planted bugs), 4 violated, ")
+    pytester.makeconftest(REVERSED)
+    for options in ((), ("-n", "2"), ("-n", "2", "--dist", "loadfile"), ("-n", "2", "--dist", "each")):
+        other = run(pytester, "--audit-report", "other.json", *options)
+        assert without_times(pytester.path / "other.json") == without_times(pytester.path / "one.json")
+        assert closing_line(other) == closing_line(one)
+
+
+@pytest.mark.slow
+def test_a_worker_that_dies_takes_no_other_audit_with_it(pytester):
+    tests = "".join(
+        f"\ndef test_{name}():\n    audit()\n    {end}\n" for name, end in (("a", "pass"), ("b", "os._exit(1)"))
+    )
+    pytester.makepyfile("import os\n" + LIGHT + tests)
+    result = run(pytester, "-n", "1", "--audit-report", "audits.json")
+    assert result.ret == 1
+    report = read_json(pytester.path / "audits.json")
+    assert [entry["node_id"].split("::")[1] for entry in report["audits"]] == ["test_a"]
+    assert report["exit_status"] == 1
+
+
+@pytest.mark.slow
+def test_tests_that_another_plugin_runs_in_its_own_way_are_left_alone(pytester, monkeypatch):
+    monkeypatch.setattr("audit.testing.session._entered", [])
+    pytester.makeconftest(
+        "from _pytest.runner import runtestprotocol\ndef pytest_runtestloop(session):\n"
+        "    for item in session.items:\n        runtestprotocol(item, nextitem=None)\n    return True\n"
+    )
+    pytester.makepyfile(
+        "import pytest\n@pytest.fixture(scope='session')\ndef one():\n    return 1\n"
+        "@pytest.mark.audit(size=3)\ndef test_one(one, audit_rng):\n    assert audit_rng.integers(one) == 0\n"
+    )
+    run(pytester).assert_outcomes(passed=1)
+
+
+@pytest.mark.slow
+def test_an_attempt_begins_with_the_same_seeds(pytester):
+    """A retry is another audit, and no way to turn a failure into a pass."""
+    pytester.makeconftest(
+        "from _pytest.runner import runtestprotocol\n"
+        "def pytest_runtest_protocol(item, nextitem):\n"
+        "    for _ in range(2):\n"
+        "        for report in runtestprotocol(item, nextitem=nextitem, log=False):\n"
+        "            item.ihook.pytest_runtest_logreport(report=report)\n"
+        "        item._initrequest()\n"
+        "    return True\n"
+    )
+    pytester.makepyfile(LIGHT + "\ndef test_one():\n    audit(), audit()\n")
+    result = run(pytester, "--audit-report", "audits.json")
+    assert closing_line(result).startswith("plaudit: 4 audits ")
+    entries = read_json(pytester.path / "audits.json")["audits"]
+    assert [(entry["attempt"], entry["call"]) for entry in entries] == [(1, 1), (1, 2), (2, 1), (2, 2)]
+    seeds = [entry["audit"]["seed_entropy"] for entry in entries]
+    assert seeds[:2] == seeds[2:]
+    assert seeds[0] != seeds[1]
+
+
+PARTS = """
+
+def test_parts(subtests):
+    for part in range(3):
+        with subtests.test(part=part):
+            audit("violated" if part else "not refuted")
+            assert part == 0
+
+
+class Old(unittest.TestCase):
+    def setUp(self):
+        audit()
+
+    def test_old(self):
+        audit()
+"""
+
+
+def test_parts_of_a_test_count(pytester):
+    pytester.makepyfile(LIGHT + PARTS)
+    assert closing_line(run(pytester)).startswith("plaudit: 5 audits (5 of promises), 2 violated; ")
+
+
+# Options
+
+
+MARKED = """
+
+pytestmark = pytest.mark.audit(attack="entries", size=2000, confidence=0.99)
+
+
+@pytest.mark.audit(size=3000)
+class TestAll:
+    @pytest.mark.audit(selection=0.5)
+    def test_one(self):
+        found = assert_loss_within(Noisy(1.0), PAIR)
+        assert (found.size, found.selection, found.confidence) == (3000, 1500, 0.99)
+        assert assert_loss_within(Noisy(1.0), PAIR, size=2500).size == 2500
+"""
+
+
+@pytest.mark.slow
+def test_a_marker_gives_defaults(pytester):
+    """The nearest one before the farther ones, and what a call says before all."""
+    pytester.makepyfile(RELEASE + MARKED)
+    run(pytester).assert_outcomes(passed=1)
+    run(pytester, "--audit-runs", "4000", "--audit-report", "audits.json").assert_outcomes(failed=1)
+    report = read_json(pytester.path / "audits.json")
+    assert report["runs"] == 4000
+    assert [entry["audit"]["size"] for entry in report["audits"]] == [4000]
+
+
+def test_a_marker_that_means_nothing_is_one_line(pytester):
+    pytester.makepyfile(
+        "import pytest\n@pytest.mark.audit(sise=3, **{'a\\x1bb': 1})\ndef test_one():\n    pass\n"
+        "@pytest.mark.audit(20_000)\ndef test_two():\n    pass\n"
+    )
+    result = run(pytester, "-rN")
+    result.assert_outcomes(errors=2)
+    known = "attack, event, size, selection, confidence, rng, n_jobs, stop, "
+    said = [line for line in result.outlines if line.startswith("pytest.mark.audit")]
+    assert said[0].startswith(f"pytest.mark.audit takes the options {known}")
+    assert said[0].endswith(r", got 'a\x1bb', 'sise'")
+    assert said[1] == "pytest.mark.audit takes options by name, got 1 without a name"
+
+
+@pytest.mark.parametrize(
+    ("option", "value", "least"),
+    [
+        ("--audit-seed", "-1", "0 or more"),
+        pytest.param("--audit-seed", "one", "0 or more", marks=pytest.mark.slow),
+        ("--audit-runs", "7", "8 or more (8 runs at least must choose the event)"),
+        ("--audit-runs", "9" * 5000, "8 or more (8 runs at least must choose the event)"),
+    ],
+)
+def test_a_number_out_of_range_is_refused_before_any_test(pytester, option, value, least):
+    result = run(pytester, f"{option}={value}")
+    assert result.ret == pytest.ExitCode.USAGE_ERROR
+    said = f"error: argument {option}: must be a whole number of {least}, got {value[:40]!r}"
+    assert any(line.endswith(said) for line in result.errlines)
+
+
+@pytest.mark.parametrize(
+    ("path", "rule"),
+    [
+        ("", "must be a file, got ''"),
+        pytest.param("folder", "must be a file, got 'folder'", marks=pytest.mark.slow),
+        ("/dev/full", "must be a file, got '/dev/full'"),
+        ("missing/audits.json", "must be in a folder that is there, got 'missing/audits.json'"),
+        pytest.param(
+            "here.txt/audits.json",
+            "must be in a folder that is there, got 'here.txt/audits.json'",
+            marks=pytest.mark.slow,
+        ),
+        pytest.param(
+            "/proc/audits.json", "must be a file that can be written, got '/proc/audits.json': ", marks=pytest.mark.slow
+        ),
+        pytest.param("a" * 250, f"must be a file that can be written, got '{'a' * 250}': ", marks=pytest.mark.slow),
+        pytest.param("a" * 300, f"must be a file that can be written, got '{'a' * 300}': ", marks=pytest.mark.slow),
+        ("no\x1bway/x", r"must be in a folder that is there, got 'no\x1bway/x'"),
+        ("nul\0", r"must be a file that can be written, got 'nul\x00': "),
+    ],
+)
+def test_a_report_that_cannot_be_written_is_refused_before_any_test(pytester, path, rule):
+    pytester.mkdir("folder")
+    pytester.path.joinpath("here.txt").write_text("text")
+    pytester.makepyfile("raise RuntimeError('collected')")
+    result = run(pytester, "--audit-report", path)
+    assert result.ret == pytest.ExitCode.USAGE_ERROR
+    (line,) = filter(None, result.errlines)
+    assert line.startswith(f"ERROR: --audit-report {rule}")
+    assert "collected" not in result.stdout.str()
+    assert sorted(entry.name for entry in pytester.path.iterdir() if entry.suffix != ".py") == ["folder", "here.txt"]
+
+
+@pytest.mark.slow
+def test_collecting_and_finding_nothing_leave_no_trace(pytester):
+    pytester.makepyfile(test_light=SHARING, test_plain="def test_one():\n    pass\n")
+    report = pytester.path / "audits.json"
+    report.write_text("as it was")
+    result = run(pytester, "--collect-only", "--audit-report", "audits.json")
+    assert result.ret == 0
+    assert closing_line(result) == ""
+    assert report.read_text() == "as it was"
+    result = run(pytester, "test_plain.py", "--audit-report", "audits.json")
+    assert closing_line(result) == ""
+    assert read_json(report)["audits"] == []
+    assert run(pytester, "-p", "no:plaudit", "test_plain.py").ret == 0
+
+
+@pytest.mark.slow
+def test_a_report_that_fails_in_the_end_fails_the_session(pytester):
+    """The tests passed; who reads the report must not take the one of yesterday for theirs."""
+    folder = pytester.mkdir("out")
+    pytester.makepyfile(
+        "from pathlib import Path\n"
+        f"def test_one():\n    (folder := Path({str(folder)!r})).rmdir()\n    folder.write_text('no folder')\n"
+    )
+    result = run(pytester, "--audit-report", "out/audits.json")
+    assert result.ret == pytest.ExitCode.INTERNAL_ERROR
+    assert closing_line(result).startswith("plaudit: --audit-report could not be written: ")
+    assert "Traceback" not in result.stdout.str() + result.stderr.str()
+
+
+def test_names_are_kept_whole_in_a_file_and_harmless_on_a_terminal(pytester):
+    pytester.makepyfile(
+        RELEASE.replace("cell=0", "cell=0, label='\\x1b[31m\\udc80\\nlabel'")
+        + "\ndef test_one():\n    assert_loss_detected(Noisy(1.0), PAIR.as_confidential(), size=2000)\n"
+    )
+    result = run(pytester, "--audit-report", "audits.json")
+    result.assert_outcomes(failed=1)
+    assert any(line.startswith("E       AssertionError: CONFIDENTIAL: no violation") for line in result.outlines)
+    said = [line for line in result.outlines if line.startswith("E ")]
+    assert all(unicodedata.category(letter)[0] != "C" for line in said for letter in line)
+    report = read_json(pytester.path / "audits.json")
+    assert report["confidential"]
+    assert report["audits"][0]["audit"]["pair"] == "\x1b[31m?\nlabel"
+    assert json.dumps(report)
+
+
+@pytest.mark.slow
+def test_help_names_marker_fixture_and_options(pytester):
+    markers = run(pytester, "--markers").stdout.str()
+    assert "@pytest.mark.audit(**options): the test audits privacy loss; options, such as size" in markers
+    fixtures = run(pytester, "--fixtures").stdout.str()
+    assert "audit_rng" in fixtures
+    options = run(pytester, "--help").stdout.str()
+    assert all(option in options for option in ("--audit-seed=N", "--audit-runs=N", "--audit-report=FILE.json"))

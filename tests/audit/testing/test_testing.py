@@ -1,0 +1,265 @@
+"""Assertions for test suites: the sound pass, the broken are seen, and an empty pass fails."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+
+from algorithms.bugs import ForgottenLevelRDPC, HalfNoiseGDPC, NotebookGDPC
+from algorithms.flaxman import ADPC, GDPC, RDPC
+from algorithms.flaxman.gaussian import GaussianCounts
+from algorithms.hierarchy import Hierarchy
+from audit.claims import ZCDP, ApproxDP, GaussianDP, PureDP
+from audit.neighbors import NeighborPair
+from audit.results import AuditResult
+from audit.testing import assert_loss_detected, assert_loss_within
+from audit.testing.session import Running, entered, running, seed_of
+
+PAIR = NeighborPair.add_people([120, 75], 0)
+LEAVES = NeighborPair.add_people([120] * 100, 0)
+TREE = Hierarchy.regular(10, 2)
+SOUND = [(GDPC(1.0), PAIR), (ADPC(1.0), PAIR), (RDPC(1.0, TREE), LEAVES), (RDPC(1.0, TREE, "all"), LEAVES)]
+BROKEN = [
+    (HalfNoiseGDPC(1.0), PAIR),
+    (NotebookGDPC(0.5), PAIR),
+    (ForgottenLevelRDPC(1.0, TREE), LEAVES),
+    (ForgottenLevelRDPC(1.0, TREE, "all"), LEAVES),
+]
+
+
+def a_test(name="test_release.py::test_counts", seed=0, **settings):
+    return Running(name, seed, lambda: f"run {name}", **settings)
+
+
+@pytest.fixture
+def no_test(monkeypatch):
+    """What a script sees, which no runner runs."""
+    monkeypatch.setattr("audit.testing.session._entered", [])
+
+
+def lines_of(error):
+    """The lines of a failure under their names."""
+    return dict(re.findall(r"^  (\S.{9}) (.*)$", str(error.value), re.MULTILINE))
+
+
+def name(value):
+    return type(value).__name__ if callable(value) else ""
+
+
+@pytest.mark.parametrize(("mechanism", "pair"), SOUND, ids=name)
+def test_sound_exhibits_pass(mechanism, pair):
+    """False alarm 1e-6 each."""
+    result = assert_loss_within(mechanism, pair, size=20_000)
+    assert isinstance(result, AuditResult)
+    assert (result.verdict, result.confidence) == ("not refuted", 1 - 1e-6)
+    assert 0.3 < result.measured.epsilon < 1.0
+    with pytest.raises(AssertionError, match=r"no violation shown: .*: not refuted"):
+        assert_loss_detected(mechanism, pair, size=20_000)
+
+
+@pytest.mark.parametrize(("mechanism", "pair"), BROKEN, ids=name)
+def test_broken_exhibits_are_detected(mechanism, pair):
+    result = assert_loss_detected(mechanism, pair, size=20_000)
+    assert mechanism.claim.epsilon < result.measured.epsilon < mechanism.true_loss
+    with pytest.raises(AssertionError, match=rf"^{name(mechanism)}: promised .*: violated\n"):
+        assert_loss_within(mechanism, pair, size=20_000)
+
+
+@pytest.mark.parametrize("assertion", [assert_loss_within, assert_loss_detected])
+def test_a_check_without_power_fails(assertion):
+    """Two thousand runs cannot tell 0.02 from twice as much: a pass would be empty."""
+    with pytest.raises(AssertionError, match=r"GDPC: promised epsilon 0\.02 \(add/remove\), 2000 runs .*: no power\n"):
+        assertion(GDPC(0.02), PAIR, size=2000)
+
+
+@pytest.mark.parametrize(
+    ("mechanism", "claim", "size"),
+    [
+        pytest.param(GDPC(0.02), PureDP(0.02), 2000, marks=pytest.mark.slow),
+        (GDPC(0.2), PureDP(0.2), 1000),
+        (GaussianCounts(0.005), GaussianDP(0.1), 2000),
+        pytest.param(GaussianCounts(0.005), ZCDP(0.005), 20_000, marks=pytest.mark.slow),
+        pytest.param(GaussianCounts(0.0005), ApproxDP(0.1, 1e-3), 2000, marks=pytest.mark.slow),
+    ],
+    ids=str,
+)
+def test_what_a_check_without_power_advises_gives_power(mechanism, claim, size):
+    """More runs, and a group pair, each by itself."""
+    with pytest.raises(AssertionError, match="no power") as raised:
+        assert_loss_within(mechanism, PAIR, claim, size=size)
+    advice = lines_of(raised)["help      "]
+    runs, people = map(int, re.findall(r"some (\d+) runs .*, or databases that differ in (\d+) people", advice)[0])
+    assert assert_loss_within(mechanism, PAIR, claim, size=runs).verdict == "not refuted"
+    group = NeighborPair.add_people([120, 75], 0, people)
+    assert assert_loss_within(mechanism, group, claim, size=size).verdict == "not refuted"
+
+
+def test_runs_that_could_show_nothing_cannot_tell_how_many_would():
+    with pytest.raises(AssertionError) as raised:
+        assert_loss_within(GDPC(1.0), PAIR, size=30)
+    assert lines_of(raised)["would see "] == "nothing"
+    advice = lines_of(raised)["help      "]
+    assert advice == "more runs (size, or --audit-runs), or databases that differ in several people"
+
+
+def test_a_group_whose_events_are_rare_is_not_advised():
+    with pytest.raises(AssertionError) as raised:
+        assert_loss_within(GaussianCounts(0.005), PAIR, ZCDP(0.005), size=2000)
+    assert re.fullmatch(r"some \d+ runs \(size, or --audit-runs\)", lines_of(raised)["help      "])
+
+
+def test_a_failure_says_what_was_promised_what_is_forced_and_how_to_see_it_again():
+    households = NeighborPair.declared(
+        PAIR.x, PAIR.y, "add_remove", unit="household", label="with and without\x1b[2J\nB"
+    )
+    with entered(a_test()), pytest.raises(AssertionError) as raised:
+        assert_loss_within(HalfNoiseGDPC(1.0), households, size=4000, attack="entries")
+    headline, *_ = str(raised.value).splitlines()
+    assert re.fullmatch(
+        r"HalfNoiseGDPC: promised epsilon 1 \(add/remove\), 4000 runs force at least 1\.\d+ at 99\.9999%: violated",
+        headline,
+    )
+    lines = lines_of(raised)
+    assert [name.strip() for name in lines] == [
+        *("promised", "forced", "would see", "event", "on x", "on y"),
+        *("neighbors", "unit", "searched", "seed", "reproduce"),
+    ]
+    assert lines["promised  "] == "epsilon 1 (add/remove)"
+    assert re.fullmatch(r"at least 1\.\d+ at 99\.9999%, by 4000 runs \(guessing game\)", lines["forced    "])
+    assert re.fullmatch(r"a loss from epsilon 1\.\d+ on, with power 0\.8", lines["would see "])
+    assert re.fullmatch(r"y if output\[0\] >= \d+, x if output\[0\] <= \d+", lines["event     "])
+    for side in "xy":
+        assert re.fullmatch(r"1[34]\d\d runs: guessed x \d+, guessed y \d+", lines[f"on {side}      "])
+    assert lines["neighbors "] == "with and without [2J B (add_remove, declared)"
+    assert lines["unit      "] == "one household; the databases are at distance 1"
+    assert lines["seed      "] == str(seed_of(0, "test_release.py::test_counts", 1))
+    assert lines["reproduce "] == "run test_release.py::test_counts"
+    assert not str(raised.value).startswith("CONFIDENTIAL")
+
+
+def test_no_name_reaches_the_terminal_as_a_command():
+    def release(data, size, rng):
+        return data + rng.geometric(0.9, size=(size, data.size))
+
+    release.__name__ = "re\x1b]0;owned\x07lease\n\u202eB"
+    pair = NeighborPair.add_people([120, 75], 0, label="\x9b31m\r\n\u2028label").as_confidential()
+    with entered(a_test()), pytest.raises(AssertionError) as raised:
+        assert_loss_within(release, pair, PureDP(0.5), size=4000)
+    assert all(line.isprintable() for line in str(raised.value).split("\n"))
+    assert str(raised.value).startswith("CONFIDENTIAL: re ]0;owned lease B: promised epsilon 0.5")
+
+
+def test_an_unbounded_loss_shows_its_witness():
+    class Shifted:
+        claim = PureDP(1.0)
+
+        def __call__(self, data, size, rng):
+            return data[:1] + rng.integers(0, 3, size=(size, 1))
+
+        def log_likelihood(self, outputs, data):
+            import numpy as np
+
+            return np.where((outputs[:, 0] >= data[0]) & (outputs[:, 0] < data[0] + 3), -np.log(3), -np.inf)
+
+    with pytest.raises(
+        AssertionError, match=r"\n  event +.*; unbounded by the exact law: possible on [xy] only, probability 0\.3"
+    ):
+        assert_loss_within(Shifted(), PAIR, size=2000)
+
+
+@pytest.mark.parametrize(
+    ("claim", "broken"), [(PureDP(2.0), PureDP(0.5)), (GaussianDP(1.8), GaussianDP(0.3)), (ZCDP(1.5), ZCDP(0.05))]
+)
+def test_a_stated_claim_goes_before_that_of_the_mechanism(claim, broken):
+    """Geometric noise for epsilon 1 keeps the first of each family, and not the second."""
+    assert assert_loss_within(GDPC(1.0), PAIR, claim, size=20_000).claim == claim
+    assert assert_loss_detected(GDPC(1.0), PAIR, broken, size=20_000).claim == broken
+
+
+def test_early_stopping_passes_through():
+    early = assert_loss_detected(HalfNoiseGDPC(1.0), PAIR, stop="early", size=200_000)
+    assert early.bound == "anytime-valid guessing game"
+    assert early.size < 100_000
+    assert assert_loss_within(GDPC(1.0), PAIR, stop="early", size=60_000).verdict == "not refuted"
+
+
+def seed_used(**options):
+    return assert_loss_within(GDPC(1.0), PAIR, size=4000, **options).seed_entropy
+
+
+def test_a_test_says_the_same_every_day():
+    """Seeds depend on the test, the number of the call in it and the seed of the session, and on nothing else."""
+    with entered(a_test()):
+        first = [assert_loss_within(GDPC(1.0), PAIR, size=4000) for _ in range(2)]
+    with entered(a_test()):
+        again = [assert_loss_within(GDPC(1.0), PAIR, size=4000) for _ in range(2)]
+    assert [result.counts for result in first] == [result.counts for result in again]
+    assert first[0].counts != first[1].counts
+    assert [result.seed_entropy for result in first] == [seed_of(0, "test_release.py::test_counts", n) for n in (1, 2)]
+    for other in (a_test(seed=1), a_test("test_release.py::test_totals")):
+        with entered(other):
+            assert seed_used() not in [result.seed_entropy for result in first]
+
+
+def test_outside_of_a_test_the_seed_is_0(no_test):
+    assert running() is None
+    assert [seed_used(), seed_used()] == [0, 0]
+    with pytest.raises(AssertionError) as raised:
+        assert_loss_detected(GDPC(1.0), PAIR, size=4000)
+    lines = lines_of(raised)
+    assert lines["seed      "] == "0"
+    assert "reproduce " not in lines
+
+
+def test_a_search_that_begins_anew_says_how_to_repeat_it():
+    fresh = {seed_used(rng=None) for _ in range(2)}
+    assert len(fresh) == 2
+    assert seed_used(rng=7) == 7
+    with entered(a_test()), pytest.raises(AssertionError) as raised:
+        assert_loss_detected(GDPC(1.0), PAIR, size=4000, rng=None)
+    lines = lines_of(raised)
+    drawn = re.fullmatch(r"(\d+), drawn anew: rng=\1 would repeat it", lines["seed      "])
+    assert lines["reproduce "] == f"with rng={drawn[1]} in the test, run test_release.py::test_counts"
+    with pytest.raises(TypeError, match=r"rng must be None, an integer, a Generator or a SeedSequence, got 'anew'"):
+        seed_used(rng="anew")
+
+
+def test_what_is_left_out_comes_from_the_test_and_runs_from_the_session():
+    test = a_test(options={"size": 4000, "confidence": 0.99, "rng": 5})
+    with entered(test):
+        result = assert_loss_within(GDPC(1.0), PAIR)
+        assert (result.size, result.confidence, result.seed_entropy) == (4000, 0.99, 5)
+        result = assert_loss_within(GDPC(1.0), PAIR, size=5000, confidence=0.9, rng=6)
+        assert (result.size, result.confidence, result.seed_entropy) == (5000, 0.9, 6)
+    test.runs = 6000
+    with entered(test):
+        assert assert_loss_within(GDPC(1.0), PAIR, size=5000).size == 6000
+        assert assert_loss_detected(HalfNoiseGDPC(1.0), PAIR).size == 6000
+
+
+def test_the_default_can_be_stated_for_a_whole_test(no_test):
+    name = "test_release.py::test_counts"
+    with entered(a_test(options={"rng": "fixed"})):
+        assert seed_used() == seed_of(0, name, 1)
+        assert [seed_used(rng="fixed"), seed_used(rng=3)] == [seed_of(0, name, 2), 3]
+    assert seed_used(rng="fixed") == 0
+
+
+def test_a_result_names_the_command_that_gives_it_again():
+    with entered(a_test()):
+        result = assert_loss_within(GDPC(1.0), PAIR, size=4000)
+    assert result.provenance["command"] == "run test_release.py::test_counts"
+
+
+@pytest.mark.parametrize("assertion", [assert_loss_within, assert_loss_detected])
+def test_a_claim_is_needed(assertion):
+    def noisy(data, size, rng):
+        return data + rng.laplace(size=(size, data.size))
+
+    with pytest.raises(TypeError, match="noisy has no claim of its own: state one"):
+        assertion(noisy, PAIR)
+    with pytest.raises(ValueError, match="confidence must be in"):
+        assertion(noisy, PAIR, PureDP(1.0), confidence=1.0)
+    with pytest.raises(ValueError, match="the pair is add_remove"):
+        assertion(noisy, PAIR, PureDP(1.0, "replace_one"))
