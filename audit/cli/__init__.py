@@ -20,12 +20,13 @@ from audit.attacks import NAMED
 from audit.claims import Claim, check_relation, parse_claim
 from audit.cli.check import check
 from audit.cli.compare import compare
-from audit.cli.loading import bundled, described, exhibits, own_mechanism, read_counts, read_numbers
+from audit.cli.loading import bundled, described, own_mechanism, read_counts, read_numbers
 from audit.cli.plan import plan
 from audit.cli.report import report
 from audit.cli.showing import USAGE, WITHIN, exit_code, show
 from audit.cli.supervision import run_within
 from audit.cli.verify import verify
+from audit.installed import offered
 from audit.neighbors import NeighborPair
 from audit.results import AuditResult
 from audit.results.provenance import provenance
@@ -99,11 +100,11 @@ def _options(
 
 
 @app.command("list")
-def list_exhibits(
+def list_systems(
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
 ) -> int:
     """List the algorithms and known bugs that `audit` knows by name."""
-    rows = {name: _about(mechanism) for name, mechanism in exhibits("catalogue")(epsilon=0.5).items()}
+    rows = {name: _about(mechanism) for name, mechanism in offered("catalogue")(epsilon=0.5).items()}
     if as_json:
         print(json.dumps(rows, indent=1))
     else:
@@ -215,7 +216,7 @@ def audit(
             _refuse(context, "epsilon", "is for the algorithms of `plaudit list`: give --claim")
             catalogue = {}
         else:
-            catalogue = exhibits("catalogue")(epsilon=epsilon, data=data if data in bundled() else "morocco")
+            catalogue = offered("catalogue")(epsilon=epsilon, data=data if data in bundled() else "morocco")
         for name in targets:
             if ":" not in name and name not in catalogue:
                 known = ", ".join(catalogue)
@@ -243,7 +244,7 @@ for command in (plan, check, compare, verify, report):
 
 
 def _handed_over(name: str, words: str) -> None:
-    """Make a command of the exhibits, which know their own options."""
+    """Make a command of the systems, which know their own options."""
 
     @app.command(
         name,
@@ -252,7 +253,7 @@ def _handed_over(name: str, words: str) -> None:
         help=f"{words}; `plaudit {name} --help` lists them.",
     )
     def _(context: typer.Context) -> int:
-        return int(exhibits("commands")(name, context.args))
+        return int(offered("commands")(name, context.args))
 
 
 _handed_over("release", "Release tables of your own data by reference implementations")
@@ -378,7 +379,7 @@ def _file_name(name: str) -> str:
 
 
 def _about(mechanism: Any) -> str:
-    """Return the first line of an exhibit's docstring, with the parameters that are not at their default."""
+    """Return the first line of a system's docstring, with the parameters that are not at their default."""
     first = (mechanism.__doc__ or "").strip().partition("\n")[0]
     given = [
         f"{field.name}={value!r}"

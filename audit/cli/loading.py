@@ -1,4 +1,4 @@
-"""What a shell can name: exhibits, mechanisms of one's own, files of numbers."""
+"""What a shell can name: systems, mechanisms of one's own, files of numbers."""
 
 from __future__ import annotations
 
@@ -8,40 +8,17 @@ import sys
 import traceback
 import warnings
 from collections.abc import Callable
-from importlib import metadata
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["bundled", "described", "exhibits", "own_mechanism", "read_counts", "read_numbers"]
+from audit.installed import offered
+
+__all__ = ["bundled", "described", "own_mechanism", "read_counts", "read_numbers"]
 
 LARGEST_INPUT = 2**31  # bytes of a file of outputs or counts
-
-
-def exhibits(name: str) -> Any:
-    """Return what the exhibits offer under a name, found by entry point: the instrument does not import them.
-
-    Parameters
-    ----------
-    name : {"catalogue", "load", "extracts", "commands", "noise"}
-        Of the entry point in the group ``plaudit``.
-
-    Returns
-    -------
-    object
-        What it points to.
-
-    Raises
-    ------
-    ValueError
-        If the package is not installed.
-    """
-    found = list(metadata.entry_points(group="plaudit", name=name))
-    if not found:
-        raise ValueError("the exhibits must be installed: run `pip install .` in the checkout of plaudit")
-    return found[0].load()
 
 
 def bundled() -> set[str]:
@@ -52,7 +29,7 @@ def bundled() -> set[str]:
     set of str
         What ``--data`` takes besides files.
     """
-    return set(exhibits("extracts"))
+    return set(offered("extracts"))
 
 
 def own_mechanism(name: str) -> Any:
@@ -131,7 +108,7 @@ def read_counts(data: str) -> tuple[NDArray[Any], Callable[[int], str]]:
         If it is neither.
     """
     if data in bundled():
-        tree, counts = exhibits("load")(data)
+        tree, counts = offered("load")(data)
         return counts, tree.label
     path = Path(data)
     if path.suffix not in (".csv", ".npy"):

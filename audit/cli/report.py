@@ -32,7 +32,7 @@ def report(
     audits, estimates = read_results(folder)
     path = folder / "report.html" if out is None else out
     _check_replaceable(path, folder, asked=out is not None)
-    published = _names_of_exhibits() if public else ()
+    published = _names_of_systems() if public else ()
     named = "" if public else f" of {folder.resolve().name}"
     page = build_report(audits, estimates, title=title or f"Privacy audit{named}", public=public, published=published)
     write_atomically(path, page)
@@ -61,12 +61,12 @@ def _check_replaceable(path: Path, folder: Path, *, asked: bool) -> None:
             raise ValueError(f"{path} must be a report of plaudit to be replaced: name it with --out")
 
 
-def _names_of_exhibits() -> set[str]:
+def _names_of_systems() -> set[str]:
     """Return what results call the algorithms that come with plaudit: nobody's secret."""
-    from audit.cli.loading import exhibits
+    from audit.installed import offered
     from audit.mechanism import mechanism_name
 
     try:
-        return {mechanism_name(mechanism) for mechanism in exhibits("catalogue")(epsilon=0.5).values()}
+        return {mechanism_name(mechanism) for mechanism in offered("catalogue")(epsilon=0.5).values()}
     except ValueError:  # not installed
         return set()

@@ -18,7 +18,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from audit.cli.loading import exhibits
+from audit.installed import offered
 from audit.results import printable
 
 __all__ = ["Call", "Declared", "MisusedError", "Recorder", "Sensitivity", "Trace", "current", "run", "seam"]
@@ -251,7 +251,7 @@ def run(mechanism: Any, data: Any, seed: np.random.SeedSequence, recording: Sequ
 
 @functools.cache
 def seam() -> Any:
-    """Return what the exhibits tell of their noise.
+    """Return what the installed systems tell of their noise.
 
     Returns
     -------
@@ -259,12 +259,12 @@ def seam() -> Any:
         With ``watched(recorder)``, a context whose draws a recorder answers, ``losses_of_change(law, change)`` and
         ``tabulated_exactly(law)``: see `algorithms.noise.losses`.
     """
-    return exhibits("noise")
+    return offered("noise")
 
 
 @contextmanager
 def _watching(recorder: Recorder) -> Iterator[None]:
-    """Hand the draws of the exhibits and of registered primitives to a recorder."""
+    """Hand the draws of the installed systems and of registered primitives to a recorder."""
     token = _recorder.set(recorder)
     try:
         with seam().watched(recorder):

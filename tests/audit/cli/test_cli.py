@@ -192,7 +192,7 @@ ELSEWHERE = ("--claim", "pure:1", "--relation", "add_remove", "--seed", "1")
 # List
 
 
-def test_list_tells_the_exhibits_apart(plaudit: Command) -> None:
+def test_list_tells_the_systems_apart(plaudit: Command) -> None:
     outcome = plaudit("list")
     assert (outcome.code, outcome.err) == (WITHIN, "")
     texts = dict(line.split(maxsplit=1) for line in outcome.out.splitlines())
@@ -756,9 +756,9 @@ def test_a_file_beyond_the_limit_is_refused(plaudit: Command, monkeypatch: pytes
     assert refused(plaudit("audit", "gdpc", "--data", "counts.csv"), "counts.csv must be at most 9 bytes, got 10")
 
 
-def test_exhibits_that_are_not_installed(plaudit: Command, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_systems_that_are_not_installed(plaudit: Command, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(metadata, "entry_points", lambda **_: [])
-    assert refused(plaudit("list"), "the exhibits must be installed: run `pip install .`")
+    assert refused(plaudit("list"), "the reference implementations must be installed: run `pip install .`")
 
 
 @pytest.mark.parametrize(

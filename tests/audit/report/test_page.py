@@ -747,11 +747,11 @@ def test_names_do_not_reach_the_terminal_as_they_are(folder):
     assert target.exists()
 
 
-def test_a_folder_without_exhibits_names_no_mechanism(folder, monkeypatch):
+def test_a_folder_without_systems_names_no_mechanism(folder, monkeypatch):
     def missing(name):
-        raise ValueError("the exhibits must be installed")
+        raise ValueError("the reference implementations must be installed")
 
-    monkeypatch.setattr("audit.cli.loading.exhibits", missing)
+    monkeypatch.setattr("audit.installed.offered", missing)
     audited(mechanism="GDPC").to_json(folder / "gdpc.json")
     run(folder, "--public")
     assert "GDPC" not in (folder / "report.html").read_text("utf-8")

@@ -48,7 +48,7 @@ def name(value):
 
 
 @pytest.mark.parametrize(("mechanism", "pair"), SOUND, ids=name)
-def test_sound_exhibits_pass(mechanism, pair):
+def test_sound_systems_pass(mechanism, pair):
     """False alarm 1e-6 each."""
     result = assert_loss_within(mechanism, pair, size=20_000)
     assert isinstance(result, AuditResult)
@@ -59,7 +59,7 @@ def test_sound_exhibits_pass(mechanism, pair):
 
 
 @pytest.mark.parametrize(("mechanism", "pair"), BROKEN, ids=name)
-def test_broken_exhibits_are_detected(mechanism, pair):
+def test_known_bugs_are_detected(mechanism, pair):
     result = assert_loss_detected(mechanism, pair, size=20_000)
     assert mechanism.claim.epsilon < result.measured.epsilon < mechanism.true_loss
     with pytest.raises(AssertionError, match=rf"^{name(mechanism)}: promised .*: violated\n"):

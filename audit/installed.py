@@ -1,0 +1,32 @@
+"""What installed packages offer to the instrument, found by entry point: `audit` imports none of them."""
+
+from __future__ import annotations
+
+from importlib import metadata
+from typing import Any
+
+__all__ = ["offered"]
+
+
+def offered(name: str) -> Any:
+    """Return what is offered under a name of the group ``plaudit``.
+
+    Parameters
+    ----------
+    name : str
+        Of the entry point, such as ``"catalogue"`` or ``"noise"``.
+
+    Returns
+    -------
+    object
+        What it points to.
+
+    Raises
+    ------
+    ValueError
+        If no installed package offers it.
+    """
+    found = list(metadata.entry_points(group="plaudit", name=name))
+    if not found:
+        raise ValueError("the reference implementations must be installed: run `pip install .` in the checkout")
+    return found[0].load()
