@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any, ClassVar, Literal, Protocol
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -26,6 +26,7 @@ __all__ = [
 
 Floats = NDArray[np.float64]
 Guesses = NDArray[np.int8]
+Side = Literal["x", "y"]
 
 LARGEST = float(np.finfo(np.float64).max)
 DECIMALS = 9  # float scores are rounded before any comparison: the last bits of a sum can leak the true value
@@ -58,13 +59,20 @@ class Statistic:
     function : callable
         Takes outputs, shape (runs, *output), and returns scores, shape (runs,).
     log_ratio : bool
-        Whether scores are meant to be log-likelihood ratios of `y` over `x`: then the choice of a rule takes them at
-        their word, as far as runs do not contradict them.
+        Whether scores are meant to be log-likelihood ratios of `y` over `x`: then the choice of a rule believes them,
+        as far as runs do not contradict them.
+    exact : bool
+        Whether they are, by the mechanism's own law: an infinite score is then an output that one database alone can
+        give.
+    entry : tuple of int, optional
+        Where the score stands in an output, if it is a single entry of it.
     """
 
     name: str
     function: Callable[[NDArray[Any]], NDArray[Any]]
     log_ratio: bool = False
+    exact: bool = False
+    entry: tuple[int, ...] | None = None
 
     def __call__(self, outputs: NDArray[Any]) -> Floats:
         """Return the scores of a batch of outputs, rounded to 1e-9, shape (runs,); infinities become finite.
@@ -103,7 +111,7 @@ def cell(*index: int) -> Statistic:
     """
     where = f"[{', '.join(map(str, index))}]" if index else ""
     pick: tuple[Any, ...] = (slice(None), *index)
-    return Statistic(f"output{where}", lambda outputs: outputs[pick])
+    return Statistic(f"output{where}", lambda outputs: outputs[pick], entry=index)
 
 
 def agreement(cells: Sequence[tuple[int, ...]], middles: Sequence[float], signs: Sequence[float]) -> Statistic:
@@ -195,8 +203,32 @@ def distance_from(index: tuple[int, ...], middle: float) -> Statistic:
     return Statistic(f"distance of {entry.name} from {middle:.10g}", lambda outputs: np.abs(entry(outputs) - middle))
 
 
+class _Guessing(Protocol):
+    """What rules share that only guess: their counts are how often they named either database."""
+
+    @property
+    def regions(self) -> int:
+        """Databases that it may name."""
+
+    def guess(self, scores: Floats) -> Guesses:
+        """Return +1 for `y`, -1 for `x` and 0 for no guess, shape (runs,)."""
+
+    def counts(self, scores: Floats) -> dict[str, int]:
+        """Return how often either database was guessed."""
+        guesses = self.guess(scores)
+        return {"guessed_x": int(np.sum(guesses < 0)), "guessed_y": int(np.sum(guesses > 0))}
+
+    def most(self, side: Side, runs: int) -> dict[str, int]:
+        """Return the counts of runs on one database all of which speak for it, as strongly as the rule allows."""
+        return {"guessed_x": 0, "guessed_y": 0, f"guessed_{side}": runs}
+
+    def parameters(self) -> dict[str, Any]:
+        """Return what a bound reads besides the counts, as plain values."""
+        return {"regions": self.regions}
+
+
 @dataclass(frozen=True)
-class ThresholdRule:
+class ThresholdRule(_Guessing):
     """Guess one database from a score up, the other from a lower score down, abstain between.
 
     Attributes
@@ -209,7 +241,9 @@ class ThresholdRule:
 
     low: float
     high: float
-    above: Literal["x", "y"] = "y"
+    above: Side = "y"
+
+    family: ClassVar[Literal["threshold"]] = "threshold"
 
     def __post_init__(self) -> None:
         if not self.low < self.high:
@@ -236,7 +270,7 @@ class ThresholdRule:
 
 
 @dataclass(frozen=True, eq=False)
-class CellRule:
+class CellRule(_Guessing):
     """Guess by single values of a score: some speak for `y`, some for `x`, all others for none.
 
     Attributes
@@ -247,6 +281,8 @@ class CellRule:
 
     y: Floats
     x: Floats
+
+    family: ClassVar[Literal["cell"]] = "cell"
 
     @property
     def regions(self) -> int:
@@ -285,9 +321,10 @@ class WeightRule:
     edges: Floats
     weights: Floats
     order: float = 1.0
-    toward: Literal["x", "y"] = "y"
+    toward: Side = "y"
 
-    regions = 2  # of a rule that is counted by bins, nothing depends on it
+    family: ClassVar[Literal["weights"]] = "weights"
+    regions: ClassVar[int] = 2  # of a rule that is counted by bins, nothing depends on it
 
     def bins(self, scores: Floats) -> NDArray[np.intp]:
         """Return the number of the bin of each score, shape (runs,)."""
@@ -298,6 +335,20 @@ class WeightRule:
         sign = 1 if self.toward == "y" else -1
         return (sign * np.sign(self.weights[self.bins(scores)])).astype(np.int8)
 
+    def counts(self, scores: Floats) -> dict[str, int]:
+        """Return how often each bin was met."""
+        numbers, seen = np.unique(self.bins(scores), return_counts=True)
+        return {f"bin {k}": int(n) for k, n in zip(numbers, seen, strict=True)}
+
+    def most(self, side: Side, runs: int) -> dict[str, int]:
+        """Return the counts of runs on one database all of which speak for it, as strongly as the rule allows."""
+        best = np.argmax(self.weights) if side == self.toward else np.argmin(self.weights)
+        return {f"bin {best}": runs}
+
+    def parameters(self) -> dict[str, Any]:
+        """Return what a bound reads besides the counts, as plain values."""
+        return {"weights": self.weights.tolist(), "order": float(self.order), "toward": self.toward}
+
     def describe(self, name: str, value: Callable[[float], str]) -> str:
         """Return the rule in words; it has too many bins to write each."""
         if self.weights.size == 1:
@@ -307,6 +358,9 @@ class WeightRule:
             f"log-likelihood ratio of {self.toward} over {other} by {name} in {self.weights.size} bins, "
             f"{self.weights.min():.3g} to {self.weights.max():.3g}, Renyi order {self.order:g}"
         )
+
+
+Rule = ThresholdRule | CellRule | WeightRule
 
 
 @dataclass(frozen=True, eq=False)
@@ -324,7 +378,7 @@ class Event:
     """
 
     statistic: Statistic
-    rule: ThresholdRule | CellRule | WeightRule
+    rule: Rule
     value: Callable[[float], str] = score_in_words
 
     @classmethod

@@ -374,3 +374,21 @@ def test_events_are_readable(event, text):
 )
 def test_scores_are_written_in_ten_digits_and_infinity_in_words(score, text):
     assert score_in_words(score) == text
+
+
+@pytest.mark.parametrize(
+    ("rule", "counts", "most"),
+    [
+        (ThresholdRule(0, 1), {"guessed_x": 1, "guessed_y": 2}, {"guessed_x": 0, "guessed_y": 7}),
+        (CellRule(values(3), values(0.5)), {"guessed_x": 1, "guessed_y": 1}, {"guessed_x": 0, "guessed_y": 7}),
+        (STEPS, {"bin 0": 1, "bin 2": 2, "bin 3": 1}, {"bin 3": 7}),
+    ],
+)
+def test_a_rule_counts_what_a_bound_needs(rule, counts, most):
+    assert rule.counts(values(-2, 0.5, 1, 3)) == counts
+    assert rule.most("y", 7) == most
+
+
+def test_a_rule_gives_its_parameters_as_plain_values():
+    assert ThresholdRule(0, INF).parameters() == {"regions": 1}
+    assert STEPS.parameters() == {"weights": [-1.5, -0.25, 0.0, 3.0], "order": 1.5, "toward": "y"}
