@@ -18,8 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from algorithms.hierarchy import LARGEST_EXACT, Hierarchy
-from algorithms.schema import Schema
-from algorithms.tables.specification import read_specification
+from algorithms.schema import Schema, read_specification
 
 __all__ = ["EXTRACTS", "Extract", "halves", "load", "load_income", "uniform_population"]
 

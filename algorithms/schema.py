@@ -1,25 +1,29 @@
-"""What is counted: named attributes, and the queries that add up cells of their cross table."""
+"""What is counted: named attributes, read from a public specification, and the queries that add up their cells."""
 
 from __future__ import annotations
 
+import json
 import math
+import os
 import reprlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import pairwise
 from numbers import Real
+from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["MOST_CELLS", "Grouping", "Query", "Schema"]
+__all__ = ["MOST_CELLS", "Grouping", "Query", "Schema", "read_specification"]
 
 Groups = NDArray[np.int64]
 TOTAL, DETAILED = "total", "detailed"
 CROSS = "*"  # between the attributes of a query
+MOST_LEVELS = 1_000_000  # of a `maxval`: each has a name
 MOST_CELLS = 2**24
 """Of which queries are made: a query knows the group of every cell, and the label of every group, of some 100 bytes."""
 
@@ -252,3 +256,80 @@ def _edges(name: str, given: Any, levels: Mapping[str, Sequence[str]]) -> tuple[
     if len(edges) != len(levels[name]):
         raise ValueError(f"edges of {name} must be one a level, {len(levels[name])}, got {len(edges)}")
     return edges
+
+
+def read_specification(path: str | os.PathLike[str]) -> Schema:
+    """Read which attributes persons have and which levels each of them, from a file written before anyone sees data.
+
+    Such a file is ``{"attributes": {"sex": ["male", "female"], "age": {"maxval": 115}, "income": {"edges": [0, 1,
+    1000]}}}``: an attribute has a list of levels, or ``maxval`` for the whole numbers from 0 to it, or ``edges`` for
+    intervals of numbers: where each begins, the last without end. Other keys beside ``attributes``, such as
+    ``"source"``, are for the reader.
+
+    Parameters
+    ----------
+    path : path-like
+        A .json file.
+
+    Returns
+    -------
+    Schema
+        Attributes in the order of the file.
+
+    Raises
+    ------
+    ValueError
+        If the file cannot be read, is not of that form, or its levels break a rule of `Schema`.
+
+    Notes
+    -----
+    Levels that nobody has belong into the list, too. A list that was made from the data tells who is in them: the
+    mechanism `algorithms.bugs.nist.DomainFromData` shows what that costs.
+    """
+    name = os.fspath(path)
+    if Path(name).suffix.lower() != ".json":
+        raise ValueError(f"specification must be a .json file, got {name}")
+    try:
+        given = json.loads(Path(name).read_text(encoding="utf-8-sig"), object_pairs_hook=_unique)
+    except OSError as error:
+        raise ValueError(f"specification must be a file that can be read, got {name} ({error.strerror})") from error
+    except ValueError as error:  # also of an encoding that is not UTF-8
+        raise ValueError(f"specification must be JSON, got {name}: {error}") from error
+    except RecursionError:
+        raise ValueError(f"specification must be JSON, got {name}: brackets within brackets without end") from None
+    attributes = given.get("attributes") if isinstance(given, dict) else None
+    if not isinstance(attributes, dict):
+        raise ValueError(f'specification must have "attributes" with the levels of each, got {name}')
+    levels, edges = {}, {}
+    for attribute, values in attributes.items():
+        if isinstance(values, dict) and values.keys() == {"edges"} and _numbers(values["edges"]):
+            edges[attribute] = values["edges"]
+        levels[attribute] = _listed_levels(attribute, values)
+    return Schema(levels, edges=edges)
+
+
+def _listed_levels(attribute: str, values: Any) -> list[str]:
+    if isinstance(values, list) and all(type(value) in (str, int) for value in values):
+        return [str(value) for value in values]
+    if isinstance(values, dict) and len(values) == 1:
+        (kind, given) = next(iter(values.items()))
+        if kind == "maxval" and type(given) is int and 0 <= given < MOST_LEVELS:
+            return [str(value) for value in range(given + 1)]
+        if kind == "edges" and _numbers(given):
+            named = [repr(edge).removesuffix(".0") for edge in given]
+            return [*(f"{low} to less than {high}" for low, high in pairwise(named)), f"{named[-1]} or more"]
+    raise ValueError(
+        f'levels of {attribute} must be a list of names, {{"maxval": number}} with a number below {MOST_LEVELS:,}, or '
+        f'{{"edges": numbers}}, got {reprlib.repr(values)}'
+    )
+
+
+def _numbers(given: Any) -> bool:
+    return isinstance(given, list) and bool(given) and all(type(edge) in (int, float) for edge in given)
+
+
+def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    names = [name for name, _ in pairs]
+    if twice := sorted({name for name in names if names.count(name) > 1}):
+        raise ValueError(f"{twice[0]!r} stands twice")
+    return dict(pairs)

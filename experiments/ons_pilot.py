@@ -23,7 +23,7 @@ from algorithms.ons.release import default_levels
 from algorithms.ons.tables import PILOT_LEVELS, PILOT_TABLES, Domain, Table
 from algorithms.ons.top_down import PILOT_SHARES, OnsTopDown
 from algorithms.ons.utility import CLASSES, transition_matrix, utility
-from algorithms.topdown.budget import Share
+from algorithms.tables.shares import Share
 from audit.report.plots import BLACK, BLUE, GRAY, GREEN, ORANGE, RED, new_figure
 from experiments.experiment import Check, between
 from experiments.ons_bias import merged

@@ -15,9 +15,9 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.special import logsumexp
 
-from algorithms.benchmarks.quadrature import Panels, laplace_log_cdf
 from algorithms.benchmarks.queries import AnswerPair, check_answers, check_epsilon, check_pair, chunks
 from algorithms.noise import Laplace
+from algorithms.noise.quadrature import Panels, laplace_log_cdf
 from audit.claims import PureDP
 from audit.exact import LossDistribution, loss_from_logs
 

@@ -13,10 +13,10 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.special import logsumexp
 
-from algorithms.benchmarks.quadrature import Panels, gauss, laplace_log_cdf
 from algorithms.benchmarks.queries import AnswerPair, check_answers, chunks, unique_rows
 from algorithms.benchmarks.sparse_vector import ABOVE, BELOW, SVT1, SVT4
 from algorithms.noise import Laplace
+from algorithms.noise.quadrature import Panels, gauss, laplace_log_cdf
 from audit.claims import PureDP
 
 __all__ = ["SVT3", "NumericalSVT", "SVT34Parallel"]

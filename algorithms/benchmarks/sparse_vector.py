@@ -20,9 +20,9 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from algorithms.benchmarks.quadrature import Panels, laplace_log_cdf
 from algorithms.benchmarks.queries import AnswerPair, check_answers, check_epsilon, check_pair, chunks, unique_rows
 from algorithms.noise import Laplace
+from algorithms.noise.quadrature import Panels, laplace_log_cdf
 from audit.claims import PureDP
 from audit.exact import LossDistribution, loss_from_logs
 

@@ -54,9 +54,9 @@ def release_bottom_up(
     from algorithms.bottom_up.intake import count_areas, read_published, read_units
     from algorithms.bottom_up.release import check_schema, release
     from algorithms.bottom_up.weighted import round_units
+    from algorithms.schema import read_specification
     from algorithms.tables.files import check_folder
     from algorithms.tables.intake import read_histogram
-    from algorithms.tables.specification import read_specification
 
     rng, words = noise_of(seed)
     if noise not in ("exact", "inverse-cdf"):

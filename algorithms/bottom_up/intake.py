@@ -17,9 +17,10 @@ from algorithms.bottom_up.calibration import PublishedTotals
 from algorithms.bottom_up.weighted import MOST, UNITS, check_largest_weight
 from algorithms.hierarchy import Hierarchy
 from algorithms.schema import Schema
-from algorithms.tables.engine import FORMATS, Engine, opened
+from algorithms.tables.engine import FORMATS, Engine
 from algorithms.tables.frames import Frame
 from algorithms.tables.intake import read_histogram
+from algorithms.tables.opening import opened
 
 __all__ = ["count_areas", "read_published", "read_units"]
 

@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from algorithms.noise import Rng, TwoTailedGeometric
+from algorithms.noise.counts import losses_of_whole
 from audit.exact import LossDistribution, loss_from_logs
 
 __all__ = ["InverseCdf"]
@@ -176,6 +177,12 @@ class InverseCdf:
             mass = np.log(self.counts[place] * np.where(place == 0, 2, 1) * 2.0**-self.bits)
         found: Floats = np.where(np.isnan(given), np.nan, np.where(possible, mass, -np.inf))[()]
         return found
+
+    def losses_of(self, shifts: Floats) -> list[LossDistribution] | None:
+        """Return the losses of values that differ by `shifts`; see `algorithms.noise.losses`."""
+        return losses_of_whole(
+            shifts, lambda whole: [self.exact_loss(shift) for shift in whole] if self.tabulated else None
+        )
 
     def exact_loss(self, shift: int) -> LossDistribution:
         """Return the law of the privacy loss of one count that differs by `shift` people.

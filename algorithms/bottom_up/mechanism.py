@@ -13,9 +13,10 @@ from numpy.typing import ArrayLike, NDArray
 
 from algorithms.bottom_up.calibration import PublishedTotals, agreement, calibrate, totals_of
 from algorithms.bottom_up.inverse_cdf import InverseCdf
-from algorithms.flaxman import Pair, changes, geometric_loss, log_likelihood_of_cells
 from algorithms.hierarchy import Hierarchy, check_counts
 from algorithms.noise import Rng, TwoTailedGeometric, add_noise
+from algorithms.noise.counts import Pair, changes, log_likelihood_of_cells
+from algorithms.noise.geometric import geometric_loss
 from algorithms.schema import CROSS, DETAILED, TOTAL, Schema
 from audit.claims import PureDP
 from audit.exact import LossDistribution, compose_losses

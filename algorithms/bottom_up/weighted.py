@@ -12,9 +12,9 @@ from numpy.typing import ArrayLike, NDArray
 
 from algorithms.bottom_up.calibration import PublishedTotals
 from algorithms.bottom_up.mechanism import BottomUp, LogLikelihood, Noise
-from algorithms.flaxman import Pair
 from algorithms.hierarchy import Hierarchy
 from algorithms.noise import Rng, TwoTailedGeometric
+from algorithms.noise.counts import Pair
 from algorithms.schema import Schema
 from audit.claims import PureDP
 from audit.exact import LossDistribution

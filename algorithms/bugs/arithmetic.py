@@ -13,8 +13,9 @@ from numpy.typing import ArrayLike, NDArray
 from algorithms.bugs.bug import Bug, UnboundedBug, check_integer
 from algorithms.bugs.output_laws import Databases, loss_of_shift, two_tables
 from algorithms.bugs.sums import noisy_total, one_each
-from algorithms.flaxman import GDPC, Pair, leaf_counts
+from algorithms.flaxman import GDPC
 from algorithms.noise import Rng
+from algorithms.noise.counts import Pair, leaf_counts
 from audit.exact import LossDistribution, loss_from_logs
 
 __all__ = ["LaplaceHoles", "OverflowingTotal", "ReorderedSum", "RoundedFirst"]

@@ -15,9 +15,10 @@ from numpy.typing import ArrayLike, NDArray
 
 from algorithms.bugs.bug import Bug
 from algorithms.bugs.output_laws import Databases
-from algorithms.flaxman import GDPC, RDPC, Pair
+from algorithms.flaxman import GDPC, RDPC
 from algorithms.hierarchy import Hierarchy
 from algorithms.noise import Rng
+from algorithms.noise.counts import Pair
 from audit.claims import PureDP
 from audit.exact import LossDistribution
 

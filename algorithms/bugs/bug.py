@@ -10,8 +10,8 @@ from typing import Any, Literal, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from algorithms.flaxman import Pair
 from algorithms.noise import TwoTailedGeometric
+from algorithms.noise.counts import Pair
 from audit.claims import PureDP, Relation
 from audit.exact import LossDistribution
 

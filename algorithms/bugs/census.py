@@ -14,8 +14,9 @@ from numpy.typing import ArrayLike, NDArray
 
 from algorithms.bugs.bug import Bug, UnboundedBug, check_integer
 from algorithms.bugs.output_laws import DISJOINT, NO_LOSS, Databases, loss_of_cells, table_reach, two_tables
-from algorithms.flaxman import GDPC, Pair, leaf_counts
+from algorithms.flaxman import GDPC
 from algorithms.noise import Rng, TwoTailedGeometric
+from algorithms.noise.counts import Pair, leaf_counts
 from audit.exact import LossDistribution, loss_from_logs
 
 __all__ = [

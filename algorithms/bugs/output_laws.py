@@ -10,7 +10,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from algorithms.flaxman import GDPC, Pair, leaf_counts
+from algorithms.flaxman import GDPC
+from algorithms.noise.counts import Pair, leaf_counts
 from audit.exact import LossDistribution, loss_from_logs
 
 __all__ = [

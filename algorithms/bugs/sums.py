@@ -13,8 +13,8 @@ from numpy.typing import ArrayLike, NDArray
 
 from algorithms.bugs.bug import UnboundedBug, check_integer
 from algorithms.bugs.output_laws import loss_of_one_output, loss_of_shift, table_reach
-from algorithms.flaxman import Pair
 from algorithms.noise import Rng, TwoTailedGeometric
+from algorithms.noise.counts import Pair
 from audit.exact import LossDistribution, loss_from_logs
 
 __all__ = [

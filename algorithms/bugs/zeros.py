@@ -14,8 +14,9 @@ from numpy.typing import ArrayLike, NDArray
 
 from algorithms.bugs.bug import UnboundedBug
 from algorithms.bugs.output_laws import DISJOINT, NO_LOSS, loss_of_cells, loss_of_one_output, table_reach, two_tables
-from algorithms.flaxman import ADPC, GDPC, Pair, leaf_counts
+from algorithms.flaxman import ADPC, GDPC
 from algorithms.noise import Rng
+from algorithms.noise.counts import Pair, leaf_counts
 from audit.exact import LossDistribution, loss_from_logs
 
 __all__ = [

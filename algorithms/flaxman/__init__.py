@@ -13,36 +13,25 @@ References
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, ClassVar, Literal, Protocol
+from typing import ClassVar, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.special import gammaln, logsumexp
 
-from algorithms.hierarchy import Hierarchy, check_counts
+from algorithms.hierarchy import Hierarchy
 from algorithms.noise import Rng, TwoTailedGeometric, add_noise
+from algorithms.noise.counts import ATOMS, CELLS, Pair, changes, chunks, leaf_counts, log_likelihood_of_cells
+from algorithms.noise.geometric import geometric_loss
 from audit.claims import PureDP
 from audit.exact import LossDistribution, compose_losses, loss_from_logs
 
 __all__ = ["ADPC", "GDPC", "RDPC"]
 
-CHUNK = 2**17  # cells worked on at a time: what fits the processor's cache
-ATOMS = 2**22  # largest support on which an exact law is tabulated
-CELLS = 1000  # most changed counts of which it is
 RARE = math.log(1e-40)  # outputs less likely than this are left out of a table of several counts
 LARGEST = 2**61  # sums of noisy counts stay in int64
-
-
-class Pair(Protocol):
-    """Two databases of counts: what an exact loss needs to know of a pair of neighbors."""
-
-    @property
-    def x(self) -> NDArray[np.int64]: ...
-    @property
-    def y(self) -> NDArray[np.int64]: ...
 
 
 @dataclass(frozen=True)
@@ -193,7 +182,7 @@ class RDPC:
         exact = self.tree.totals(self.tree.check_counts(leaf_counts(counts)))
         kept, depth = slice(None) if self.output == "all" else self.tree.leaves, self.tree.depth + 1
         released = np.empty((size, exact.size if self.output == "all" else self.tree.n_leaves))
-        for rows in _chunks(size, exact.size):
+        for rows in chunks(size, exact.size):
             # One person is in one area of each level that reaches down to her leaf.
             noisy = add_noise(
                 exact, self.noise, rows.stop - rows.start, rng, query="all areas", sensitivity=(depth, math.sqrt(depth))
@@ -281,7 +270,7 @@ class ADPC:
                 f"counts must be at most {LARGEST // self.parts} for {self.parts} parts, got {exact.max()}"
             )
         released = np.empty((size, exact.size))
-        for rows in _chunks(size, exact.size):
+        for rows in chunks(size, exact.size):
             total = np.zeros((rows.stop - rows.start, exact.size), np.int64)
             for part in range(1, self.parts + 1):
                 total += add_noise(exact, self.noise, len(total), rng, query=f"part {part}", sensitivity=1)
@@ -387,64 +376,9 @@ class ADPC:
         return np.where(possible, log_law, np.where(np.isnan(given), np.nan, -np.inf))
 
 
-def leaf_counts(counts: ArrayLike) -> NDArray[np.int64]:
-    """Return the counts of one database as int64, shape (leaves,): the areas of a tree that has no levels between."""
-    given = np.atleast_1d(np.asarray(counts))
-    if given.ndim != 1 or given.size == 0:
-        raise ValueError(f"counts must be one entry for each leaf, got shape {given.shape}")
-    return check_counts(given)
-
-
-def changes(x: NDArray[Any], y: NDArray[Any]) -> list[int]:
-    """Return how many people each changed count differs by."""
-    if x.shape != y.shape:
-        raise ValueError(f"the two databases must have the same leaves, got {x.size} and {y.size}")
-    return [int(d) for d in np.abs(y - x) if d]
-
-
-def log_likelihood_of_cells(
-    outputs: ArrayLike,
-    counts: ArrayLike,
-    log_law: Callable[[NDArray[np.float64], NDArray[np.int64]], NDArray[np.float64]],
-) -> NDArray[np.float64]:
-    """Add up the log-probabilities of the cells of each output, shape (runs,), without a copy of all outputs."""
-    exact, given = leaf_counts(counts), np.asarray(outputs)
-    if given.dtype.kind not in "iuf":
-        raise TypeError(f"outputs must be numbers, got dtype {given.dtype}")
-    if given.ndim != 2 or given.shape[1] != exact.size:
-        raise ValueError(f"outputs must have one column for each of {exact.size} leaves, got shape {given.shape}")
-    total = np.empty(len(given))
-    for rows in _chunks(len(given), exact.size):
-        total[rows] = log_law(given[rows].astype(np.float64), exact).sum(axis=1)
-    return total
-
-
-def geometric_loss(epsilon: float, shifts: list[int]) -> LossDistribution | None:
-    """Loss of counts that differ by `shifts`, each with two-tailed geometric noise of `epsilon`: one outcome a loss."""
-    before, shift = np.cumsum([0, *shifts])[:-1], np.array(shifts, np.int64)
-    if ((before + 1.0) * (shift + 1)).sum() > ATOMS or not math.isfinite(epsilon * 2 * sum(shifts)):
-        return None
-    noise = TwoTailedGeometric(epsilon)
-    law = compose_losses([])
-    for people in shifts:
-        k = np.arange(people, -1.0, -1.0)  # an error of 0 or less is one outcome, of `people` or more another
-        log_p = noise.logpmf(k)
-        log_p[0] -= math.log(-math.expm1(-epsilon))
-        log_p[-1] = -math.log1p(math.exp(-epsilon))
-        law = law.compose(LossDistribution(people - 2.0 * k, log_p))  # in whole epsilons, to merge without rounding
-    return LossDistribution(epsilon * law.loss, law.log_p)
-
-
 def _split(epsilon: float, parts: int) -> TwoTailedGeometric:
     """Noise for one of `parts` equal parts of the budget, the whole budget checked under its own name."""
     return TwoTailedGeometric(TwoTailedGeometric(epsilon).epsilon / parts)
-
-
-def _chunks(size: int, cells: int) -> Iterator[slice]:
-    """Cut `size` runs of `cells` counts into pieces that stay in the processor's cache."""
-    rows = max(1, CHUNK // cells)
-    for start in range(0, size, rows):
-        yield slice(start, min(start + rows, size))
 
 
 def _log_binomial(n: NDArray[np.float64] | float, k: int) -> NDArray[np.float64]:

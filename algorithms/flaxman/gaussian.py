@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import ClassVar
@@ -11,14 +10,14 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from algorithms.flaxman import ATOMS, CELLS, Pair, changes, leaf_counts, log_likelihood_of_cells
 from algorithms.noise import DiscreteGaussian, Rng, add_noise
+from algorithms.noise.counts import Pair, changes, leaf_counts, log_likelihood_of_cells
+from algorithms.noise.discrete_gaussian import losses_of_shifts
 from audit.claims import ZCDP
 from audit.exact import LossDistribution, compose_losses
 
-__all__ = ["GaussianCounts", "losses_of_shifts"]
+__all__ = ["GaussianCounts"]
 
-ORDERS = 32  # Renyi orders up to this read only outputs that the table holds
 LEAST, MOST = 1e-24, 1e23  # of rho: the noise has its limits
 
 
@@ -101,29 +100,3 @@ class GaussianCounts:
             If outputs are not numbers.
         """
         return log_likelihood_of_cells(outputs, counts, lambda given, exact: self.noise.logpmf(given - exact))
-
-
-def losses_of_shifts(noise: DiscreteGaussian, shifts: Sequence[int]) -> list[LossDistribution] | None:
-    """Return the loss of each changed count by itself, exact up to Renyi order 32.
-
-    Parameters
-    ----------
-    noise : DiscreteGaussian
-        Of every count.
-    shifts : sequence of int
-        How many people each changed count differs by, positive.
-
-    Returns
-    -------
-    list of LossDistribution or None
-        None when a table would have more than 2**22 entries, or more than 1,000 counts change.
-    """
-    reach = math.ceil(40 * noise.scale) + ORDERS * max(shifts, default=0)
-    if shifts and (len(shifts) > CELLS or 3 * reach > ATOMS):
-        return None
-    tables = {}
-    for shift in set(shifts):
-        k = np.arange(reach + shift, -reach - 1, -1)  # on y every error is `shift` higher
-        loss: NDArray[np.float64] = np.multiply(shift / (2 * noise.scale**2), shift - 2.0 * k)
-        tables[shift] = LossDistribution(loss, noise.logpmf(k), supremum=math.inf, infimum=-math.inf)
-    return [tables[shift] for shift in shifts]

@@ -38,9 +38,9 @@ def release_nist(
 
     from algorithms.nist import Groups, NistDp3, choose_groups, read_groups
     from algorithms.nist.release import release
+    from algorithms.schema import read_specification
     from algorithms.tables.files import check_folder
     from algorithms.tables.intake import read_records
-    from algorithms.tables.specification import read_specification
 
     rng, noise = noise_of(seed)
     if (public is None) == (groups is None):

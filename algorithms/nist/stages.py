@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Any, Protocol
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from algorithms.flaxman import geometric_loss
 from algorithms.nist.records import check_records
 from algorithms.noise import Rng, TwoTailedGeometric
+from algorithms.noise.geometric import geometric_loss
 from algorithms.noise.laplace import laplace_loss
 from audit.claims import PureDP
 from audit.exact import LossDistribution

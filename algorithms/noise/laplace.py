@@ -1,18 +1,93 @@
-"""Exact privacy loss of counts with Laplace noise that is not rounded, as a table."""
+"""The Laplace law, and what counts with such noise lose, as a table."""
 
 from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
+from numpy.typing import ArrayLike
 
+from algorithms.noise.drawing import Floats, Rng, Size, draw, signs
+from algorithms.noise.precision import parameter, pick, standardize
 from audit.exact import LossDistribution
 
-__all__ = ["laplace_loss"]
+__all__ = ["Laplace", "laplace_loss"]
 
 FINEST, POINTS = 256, 2**14  # steps for a change of one record; most steps of all changes together
+
+
+@dataclass(frozen=True)
+class Laplace:
+    """Laplace law on the real line, with density exp(-|x| / scale) / (2 scale).
+
+    Parameters
+    ----------
+    scale : float
+        In units of the noise, from 1e-150 to 1e150.
+
+    Raises
+    ------
+    ValueError
+        If `scale` is not positive and finite, or outside its limits.
+    TypeError
+        If `scale` is not a number.
+
+    Examples
+    --------
+    >>> Laplace(2.0).variance
+    8.0
+    >>> round(float(Laplace(2.0).logpdf(1) - Laplace(2.0).logpdf(3)), 12)
+    1.0
+    """
+
+    tabulated_exactly: ClassVar[bool] = False  # a loss is: not its maximum alone
+
+    scale: float
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "scale", parameter("scale", self.scale, at_least=1e-150, at_most=1e150))
+
+    @property
+    def variance(self) -> float:
+        """Variance, twice the square of the scale."""
+        return 2 * self.scale * self.scale
+
+    def sample(self, size: Size, rng: Rng) -> Floats:
+        """Draw independent values."""
+        return draw(self, np.float64, size, rng, self._seeded)
+
+    def logpdf(self, x: ArrayLike) -> Floats:
+        """Return the log density at `x`."""
+        return -np.abs(standardize(x, self.scale)) - math.log(2 * self.scale)
+
+    def cdf(self, x: ArrayLike) -> Floats:
+        """Return the probability of ``noise <= x``."""
+        z = standardize(x, self.scale)
+        tail = np.exp(-np.abs(z)) / 2
+        return pick(z < 0, tail, 1 - tail)
+
+    def sf(self, x: ArrayLike) -> Floats:
+        """Return the probability of ``noise > x``."""
+        return self.cdf(-np.asarray(x, dtype=np.float64))
+
+    def losses_of(self, shifts: Floats) -> list[LossDistribution] | None:
+        """Return the losses of values that differ by `shifts`: whole changes share a grid, others have one each."""
+        if (shifts == np.rint(shifts)).all() and (found := laplace_loss(1 / self.scale, [int(d) for d in shifts])):
+            return [found]
+        losses = [laplace_loss(float(shift) / self.scale, [1]) for shift in shifts]
+        return [loss for loss in losses if loss is not None]
+
+    def _seeded(self, rng: np.random.Generator) -> Callable[[Floats], None]:
+        def fill(out: Floats) -> None:
+            rng.standard_exponential(out=out)
+            out *= self.scale
+            out *= signs(rng, out.size)
+
+        return fill
 
 
 def laplace_loss(epsilon: float, shifts: Sequence[int]) -> LossDistribution | None:

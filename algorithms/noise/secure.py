@@ -3,6 +3,10 @@
 The samplers of :mod:`algorithms.noise` are fast and seeded, which an audit needs and a release must not have: whoever
 learns the seed can subtract the noise. The draws here come from OpenDP's exact-arithmetic samplers, fed by OpenSSL's
 generator, which the operating system seeds. There is no fallback: without OpenDP these functions fail.
+
+References
+----------
+.. [1] Canonne, Kamath and Steinke, "The Discrete Gaussian for Differential Privacy", 2020, algorithms 2 and 3.
 """
 
 from __future__ import annotations
@@ -20,34 +24,9 @@ Fill = Callable[[NDArray[np.int64]], None]
 
 
 def two_tailed_geometric(epsilon: float) -> Fill:
-    """Make a secure source of two-tailed geometric noise.
+    """Return ``fill(out)``, which overwrites a flat int64 array with two-tailed geometric draws.
 
-    Parameters
-    ----------
-    epsilon : float
-        Privacy loss in nats per unit of sensitivity, positive. OpenDP is given a float64 just above ``1 / epsilon``, so
-        that rounding never spends more.
-
-    Returns
-    -------
-    callable
-        ``fill(out)`` overwrites a flat int64 array with independent draws.
-
-    Raises
-    ------
-    ImportError
-        If OpenDP is not installed.
-
-    References
-    ----------
-    .. [1] Canonne, Kamath and Steinke, "The Discrete Gaussian for Differential Privacy", 2020, algorithm 2.
-
-    Examples
-    --------
-    >>> draws = np.ones(3, dtype=np.int64)
-    >>> two_tailed_geometric(1000.0)(draws)
-    >>> draws
-    array([0, 0, 0])
+    OpenDP is given a float64 just above ``1 / epsilon``, so that rounding never spends more.
     """
     dp = _opendp()
     space = dp.vector_domain(dp.atom_domain(T="i64")), dp.l1_distance(T="i64")
@@ -55,34 +34,7 @@ def two_tailed_geometric(epsilon: float) -> Fill:
 
 
 def discrete_gaussian(scale: float) -> Fill:
-    """Make a secure source of discrete Gaussian noise.
-
-    Parameters
-    ----------
-    scale : float
-        The parameter sigma of the law, positive.
-
-    Returns
-    -------
-    callable
-        ``fill(out)`` overwrites a flat int64 array with independent draws.
-
-    Raises
-    ------
-    ImportError
-        If OpenDP is not installed.
-
-    References
-    ----------
-    .. [1] Canonne, Kamath and Steinke, "The Discrete Gaussian for Differential Privacy", 2020, algorithm 3.
-
-    Examples
-    --------
-    >>> draws = np.ones(3, dtype=np.int64)
-    >>> discrete_gaussian(0.01)(draws)
-    >>> draws
-    array([0, 0, 0])
-    """
+    """Return ``fill(out)``, which overwrites a flat int64 array with discrete Gaussian draws of parameter sigma."""
     dp = _opendp()
     space = dp.vector_domain(dp.atom_domain(T="i64")), dp.l2_distance(T="f64")
     return _filler(dp.m.make_gaussian(*space, scale=scale))

@@ -61,9 +61,9 @@ def release_ons(
         from algorithms.ons import IndependentNoise, OnsTopDown
         from algorithms.ons.release import check_columns, default_levels, release
         from algorithms.ons.tables import PILOT_TABLES, Domain
+        from algorithms.schema import read_specification
         from algorithms.tables.files import check_folder
         from algorithms.tables.intake import check_histogram, read_histogram
-        from algorithms.tables.specification import read_specification
 
         rng, noise = noise_of(seed)
         check_folder(out)

@@ -11,13 +11,13 @@ from typing import SupportsIndex
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from algorithms.flaxman import Pair
 from algorithms.hierarchy import Hierarchy
 from algorithms.noise import Rng, add_noise
+from algorithms.noise.counts import Pair
 from algorithms.ons.laws import CountNoise, Law, check_law
 from algorithms.ons.tables import PILOT_TABLES, Domain, Table
 from algorithms.schema import Schema
-from algorithms.topdown.budget import Share, exact_share
+from algorithms.tables.shares import Share, exact_share
 from audit.claims import ApproxDP, PureDP
 from audit.exact import LossDistribution, compose_losses
 

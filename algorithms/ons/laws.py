@@ -17,10 +17,11 @@ from scipy.optimize import brentq
 from scipy.special import log_ndtr
 
 from algorithms import noise
-from algorithms.benchmarks.quadrature import laplace_log_cdf
-from algorithms.flaxman import geometric_loss
 from algorithms.noise import Rng
+from algorithms.noise.counts import losses_of_whole
+from algorithms.noise.geometric import geometric_loss
 from algorithms.noise.laplace import laplace_loss
+from algorithms.noise.quadrature import laplace_log_cdf
 from audit.claims import ApproxDP, GaussianDP, PureDP
 from audit.exact import LossDistribution, compose_losses, loss_from_logs
 
@@ -260,6 +261,19 @@ class CountNoise:
         loss = self._laplace_loss if self.law == "laplace" else self._gaussian_loss
         tables = {shift: loss(shift) for shift in set(shifts)}
         return compose_losses(tables[shift] for shift in shifts)
+
+    @property
+    def tabulated_exactly(self) -> bool:
+        """Whether all of a loss is exact, not its maximum alone."""
+        return self.law != "laplace" or self.rounded
+
+    def losses_of(self, shifts: Floats) -> list[LossDistribution] | None:
+        """Return the losses of values that differ by `shifts`; see `algorithms.noise.losses`."""
+        if isinstance(law := self.noise, noise.Gaussian) and not self.rounded:
+            return law.losses_of(shifts)
+        if (shifts != np.rint(shifts)).any():
+            return None
+        return losses_of_whole(shifts, lambda whole: None if (loss := self.exact_loss(whole)) is None else [loss])
 
     def _laplace_loss(self, shift: int) -> LossDistribution:
         """Loss of a count with rounded Laplace noise: all errors below 0 lose the same, and all above `shift`."""

@@ -33,7 +33,7 @@ from algorithms.ons.tables import Domain, Table
 from algorithms.ons.top_down import PILOT_SHARES, OnsTopDown
 from algorithms.schema import Schema
 from algorithms.tables.files import check_folder, whole_folder, write_rows, write_texts
-from algorithms.topdown.budget import Share
+from algorithms.tables.shares import Share
 
 __all__ = ["LARGEST_RELEASE", "Release", "check_columns", "default_levels", "release"]
 

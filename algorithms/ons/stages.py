@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any, Literal, get_args
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from algorithms.flaxman import Pair
 from algorithms.noise import Rng
+from algorithms.noise.counts import Pair
 from algorithms.ons.laws import CountNoise
 from algorithms.ons.tables import PILOT_TABLES
 from audit.claims import PureDP

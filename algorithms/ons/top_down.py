@@ -20,7 +20,7 @@ from algorithms.ons.laws import CountNoise
 from algorithms.ons.stages import LevelStage, PublishedStage, Stage
 from algorithms.ons.tables import PILOT_LEVELS, Domain, Table
 from algorithms.schema import Schema
-from algorithms.topdown.budget import Share
+from algorithms.tables.shares import Share
 from audit.claims import PureDP
 
 __all__ = ["PILOT_SHARES", "OnsTopDown"]

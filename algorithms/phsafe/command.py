@@ -50,8 +50,8 @@ def release_phsafe(
     from algorithms.phsafe.tabulation.derive import derive_units
     from algorithms.phsafe.tabulation.validate import InvalidHouseholds
     from algorithms.tables.duck import DuckDB
-    from algorithms.tables.engine import opened
     from algorithms.tables.files import check_folder
+    from algorithms.tables.opening import opened
 
     rng, noise = noise_of(seed)
     if memory and engine != "duckdb":

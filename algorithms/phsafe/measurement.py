@@ -12,8 +12,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from algorithms import noise
-from algorithms.flaxman.gaussian import losses_of_shifts
 from algorithms.noise import DiscreteGaussian, Rng, TwoTailedGeometric
+from algorithms.noise.discrete_gaussian import losses_of_shifts
 from algorithms.phsafe.budget import Config, noise_law
 from algorithms.phsafe.tabulation.tabulate import Tabulation
 from audit.claims import ZCDP, PureDP

@@ -11,8 +11,9 @@ from algorithms.phsafe.explore import exact_margin_of_error
 from algorithms.phsafe.tables import QUERIES
 from algorithms.phsafe.tabulation.tabulate import tabulation
 from algorithms.phsafe.tabulation.validate import Validation
-from algorithms.tables.engine import Engine, opened
+from algorithms.tables.engine import Engine
 from algorithms.tables.frames import Frame
+from algorithms.tables.opening import opened
 
 __all__ = ["truncation_bias"]
 

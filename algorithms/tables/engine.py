@@ -1,15 +1,13 @@
-"""Where the relational steps run: in this process (`duck`) or on a cluster (`spark`), on the same SQL text."""
+"""What a database must do for the relational steps, `algorithms.tables.duck` or `algorithms.tables.spark`."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
 from typing import Any, Protocol
 
 from algorithms.tables.frames import Frame
 
-__all__ = ["FORMATS", "Engine", "in_one_line", "opened"]
+__all__ = ["FORMATS", "Engine", "in_one_line"]
 
 FORMATS = {".csv": "csv", ".parquet": "parquet", ".pq": "parquet"}
 
@@ -40,50 +38,6 @@ class Engine(Protocol):
     def close(self) -> None:
         """Forget everything."""
         ...
-
-
-@contextmanager
-def opened(engine: str | Engine, sources: Sequence[Any]) -> Iterator[Engine]:
-    """Open an engine by name and close it afterwards, or lend the one given.
-
-    Parameters
-    ----------
-    engine : {"duckdb", "spark"} or Engine
-        Which.
-    sources : sequence
-        What it will read.
-
-    Yields
-    ------
-    Engine
-        Ready to read.
-
-    Raises
-    ------
-    ValueError
-        If there is none of that name.
-    TypeError
-        If it is neither a name nor an engine.
-    """
-    if not isinstance(engine, str):
-        if not hasattr(engine, "fetch"):
-            raise TypeError(f"engine must be duckdb, spark or an engine, got {engine!r}")
-        yield engine
-        return
-    if engine == "duckdb":
-        from algorithms.tables.duck import DuckDB  # each engine knows this module, which loads them when asked
-
-        database: Engine = DuckDB(sources)
-    elif engine == "spark":
-        from algorithms.tables.spark import Spark
-
-        database = Spark()
-    else:
-        raise ValueError(f"engine must be duckdb or spark, got {engine!r}")
-    try:
-        yield database
-    finally:
-        database.close()
 
 
 def in_one_line(error: Exception) -> str:

@@ -16,7 +16,8 @@ from numpy.typing import NDArray
 
 from algorithms.hierarchy import Hierarchy
 from algorithms.schema import Schema
-from algorithms.tables.engine import FORMATS, Engine, opened
+from algorithms.tables.engine import FORMATS, Engine
+from algorithms.tables.opening import opened
 
 __all__ = ["LARGEST", "LARGEST_HISTOGRAM", "check_histogram", "read_facilities", "read_histogram", "read_records"]
 

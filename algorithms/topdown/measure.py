@@ -10,9 +10,9 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from algorithms.flaxman import geometric_loss
-from algorithms.flaxman.gaussian import losses_of_shifts
 from algorithms.noise import DiscreteGaussian, Rng, add_noise
+from algorithms.noise.discrete_gaussian import losses_of_shifts
+from algorithms.noise.geometric import geometric_loss
 from algorithms.topdown.constraints import GroupedTotal, broken
 from algorithms.topdown.estimation.family import answer
 from algorithms.topdown.plan import Known, Plan

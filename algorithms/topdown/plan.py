@@ -15,7 +15,8 @@ from numpy.typing import ArrayLike, NDArray
 from algorithms.hierarchy import Hierarchy
 from algorithms.schema import Query, Schema
 from algorithms.tables.intake import LARGEST
-from algorithms.topdown.budget import Budget, Law, Share, exact_share
+from algorithms.tables.shares import Share, exact_share
+from algorithms.topdown.budget import Budget, Law
 from algorithms.topdown.constraints import Bounds, Constraint, GroupedTotal, Invariant, given_joints, tightened
 from algorithms.topdown.estimation.family import Joint
 from algorithms.topdown.spine import areas_at, check_paths, children_of, node_shares

@@ -12,7 +12,8 @@ from numpy.typing import ArrayLike
 
 from algorithms.hierarchy import Hierarchy
 from algorithms.schema import Grouping, Schema
-from algorithms.topdown.budget import Budget, Share, exact_share
+from algorithms.tables.shares import Share, exact_share
+from algorithms.topdown.budget import Budget
 from algorithms.topdown.constraints import Bounds, Invariant, facility_bounds, structural_zeros
 from algorithms.topdown.mechanism import TopDown
 from algorithms.topdown.plan import Plan

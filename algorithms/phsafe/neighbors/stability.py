@@ -27,8 +27,9 @@ from algorithms.phsafe.tables import ITERATIONS, QUERIES, TAU, Query
 from algorithms.phsafe.tabulation.cubes import cube_query, kept_query, levels_of, locate_households, universes
 from algorithms.phsafe.tabulation.intake import read_frame
 from algorithms.phsafe.tabulation.validate import Validation, check_report, find_faults
-from algorithms.tables.engine import Engine, opened
+from algorithms.tables.engine import Engine
 from algorithms.tables.frames import Frame
+from algorithms.tables.opening import opened
 from audit.claims import Relation, check_relation
 
 __all__ = ["Database", "Spent", "household_counts", "rho_spent", "stability_change"]

@@ -6,8 +6,9 @@ from typing import Any
 
 from algorithms.phsafe.schema import HOUSEHOLDER, OWN_CHILDREN, PARTNERS, PERSONS, RELATIVES, SEX, UNITS
 from algorithms.phsafe.tabulation.intake import read_frame
-from algorithms.tables.engine import Engine, opened
+from algorithms.tables.engine import Engine
 from algorithms.tables.frames import Frame
+from algorithms.tables.opening import opened
 
 __all__ = ["DERIVED_COLUMNS", "derive_units", "household_columns", "members"]
 

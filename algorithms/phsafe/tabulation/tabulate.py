@@ -15,8 +15,9 @@ from algorithms.phsafe.tables import DERIVED, NONPRIVATE, PUBLISHED, QUERIES, TA
 from algorithms.phsafe.tabulation.cubes import cube_query, kept_query, levels_of, locate_households, universes
 from algorithms.phsafe.tabulation.intake import read_frame
 from algorithms.phsafe.tabulation.validate import Validation, check_report, find_faults
-from algorithms.tables.engine import Engine, opened
+from algorithms.tables.engine import Engine
 from algorithms.tables.frames import Frame
+from algorithms.tables.opening import opened
 
 __all__ = ["Tabulation", "tabulate", "tabulation"]
 

@@ -19,7 +19,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import signal, stats
 
-from algorithms import noise
 from algorithms.noise import DiscreteGaussian, Gaussian, Laplace, TwoTailedGeometric, secure
 
 ACCEPT, REJECT = 1e-6, 1e-12
@@ -249,7 +248,7 @@ def test_rounded_laplace_is_not_geometric_and_rounded_normal_is_not_discrete_gau
 def test_small_samples_and_the_ends_of_chunks_follow_the_law(law):
     generator = rng()
     assert_two_sided(np.concatenate([law.sample(n % 9, generator) for n in range(6000)]), law)
-    ends = law.sample((60, noise._CHUNK), generator)[:, -1000:]  # where a rejection sampler tops up
+    ends = law.sample((60, CHUNK), generator)[:, -1000:]  # where a rejection sampler tops up
     assert_two_sided(ends, law)
 
 
@@ -264,7 +263,7 @@ def test_sign_and_magnitude_are_independent(law):  # false alarm 2e-6 for each l
     assert stats.binomtest(int((draws > 0).sum()), draws.size).pvalue > ACCEPT
 
 
-LAGS = [*range(1, 33), 64, *(lags * noise._CHUNK + step for lags in (1, 2) for step in (-1, 0, 1))]
+LAGS = [*range(1, 33), 64, *(lags * CHUNK + step for lags in (1, 2) for step in (-1, 0, 1))]
 
 
 def largest_correlation(draws):
@@ -279,9 +278,9 @@ def largest_correlation(draws):
 
 @pytest.mark.parametrize("law", [TwoTailedGeometric(0.7), DiscreteGaussian(2), Laplace(2), Gaussian(2)], ids=str)
 def test_no_serial_correlation_within_or_across_chunks(law):  # false alarm 117 * 2e-9 < 3e-7 for each law
-    draws = law.sample(8 * noise._CHUNK + 1000, rng())
+    draws = law.sample(8 * CHUNK + 1000, rng())
     assert largest_correlation(draws) < 6
-    assert largest_correlation(np.resize(draws[: noise._CHUNK], draws.size)) > 100
+    assert largest_correlation(np.resize(draws[:CHUNK], draws.size)) > 100
 
 
 @pytest.mark.parametrize(
@@ -296,7 +295,7 @@ def test_the_stream_depends_on_the_seed_and_the_number_of_draws_only(law):
 
 
 @pytest.mark.parametrize("law", [TwoTailedGeometric(0.1), DiscreteGaussian(2), Laplace(2), Gaussian(2)], ids=str)
-@pytest.mark.parametrize("size", [0, (0,), (3, 0), (), 1, (1,), (2, 3, 5), noise._CHUNK + 1])
+@pytest.mark.parametrize("size", [0, (0,), (3, 0), (), 1, (1,), (2, 3, 5), CHUNK + 1])
 def test_sample_has_the_shape_asked_for(law, size):
     assert law.sample(size, rng()).shape == (size if isinstance(size, tuple) else (size,))
 

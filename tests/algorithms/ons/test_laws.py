@@ -16,7 +16,7 @@ from algorithms.ons.independent import divided_noise
 from algorithms.ons.laws import CountNoise
 from algorithms.ons.tables import Table
 from algorithms.schema import Schema
-from algorithms.topdown.budget import exact_share
+from algorithms.tables.shares import exact_share
 from audit.loss import measure_loss
 from audit.neighbors import NeighborPair
 

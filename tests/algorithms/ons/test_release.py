@@ -121,7 +121,7 @@ def test_interrupt_before_the_work_is_one_line(files, capsys, monkeypatch):
     def interrupted(path):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("algorithms.tables.specification.read_specification", interrupted)
+    monkeypatch.setattr("algorithms.schema.read_specification", interrupted)
     assert run(files, "--seed", "1") == 2
     assert capsys.readouterr().err == "plaudit: error: interrupted; nothing was written\n"
 

@@ -14,8 +14,9 @@ from hypothesis import strategies as st
 from algorithms.hierarchy import Hierarchy
 from algorithms.noise import DiscreteGaussian, TwoTailedGeometric
 from algorithms.schema import Grouping, Query, Schema
+from algorithms.tables.shares import exact_share
 from algorithms.topdown import TopDown, preset
-from algorithms.topdown.budget import Budget, exact_share
+from algorithms.topdown.budget import Budget
 from algorithms.topdown.constraints import (
     Bounds,
     Constraint,

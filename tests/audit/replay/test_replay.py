@@ -32,7 +32,8 @@ from algorithms.hierarchy import Hierarchy
 from algorithms.nist.groups import Groups
 from algorithms.nist.mechanism import NistDp3
 from algorithms.noise import DiscreteGaussian, Gaussian, Laplace, TwoTailedGeometric, add_noise
-from algorithms.noise.losses import gaussian_loss, losses_of_change
+from algorithms.noise.gaussian import gaussian_loss
+from algorithms.noise.losses import losses_of_change
 from algorithms.ons.independent import IndependentNoise
 from algorithms.ons.laws import CountNoise
 from algorithms.ons.tables import Table

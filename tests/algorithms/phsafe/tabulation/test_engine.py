@@ -17,8 +17,8 @@ import pytest
 
 from algorithms.phsafe import read_config, tabulate
 from algorithms.tables.duck import DuckDB
-from algorithms.tables.engine import opened as opened_engine
 from algorithms.tables.frames import Frame
+from algorithms.tables.opening import opened as opened_engine
 from algorithms.tables.spark import Spark
 from tests.golden.phsafe import CONFIG, PATHS, PERSONS, columns, rows
 

@@ -7,10 +7,9 @@ import json
 import numpy as np
 import pytest
 
-from algorithms.schema import Schema
+from algorithms.schema import Schema, read_specification
 from algorithms.tables.frames import Frame
 from algorithms.tables.intake import read_histogram, read_records
-from algorithms.tables.specification import read_specification
 
 SCHEMA = Schema({"sex": ("f", "m"), "income": ("none", "some", "much")}, edges={"income": (0, 1, 1000)})
 

@@ -1,0 +1,92 @@
+"""What mechanisms that add noise to counts share: pairs of databases, their changes, and likelihoods cell by cell."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any, Protocol
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from algorithms.hierarchy import check_counts
+from audit.exact import LossDistribution
+
+__all__ = [
+    "ATOMS",
+    "CELLS",
+    "DISJOINT",
+    "Pair",
+    "changes",
+    "chunks",
+    "leaf_counts",
+    "log_likelihood_of_cells",
+    "losses_of_whole",
+]
+
+CHUNK = 2**17  # cells worked on at a time: what fits the processor's cache
+ATOMS = 2**22  # largest support on which an exact law is tabulated
+CELLS = 1000  # most changed counts of which it is
+EXACT = 2**53  # whole changes below it are exact
+DISJOINT = LossDistribution(np.empty(0), np.empty(0), 1.0, 1.0)  # no output is possible on both databases
+
+
+class Pair(Protocol):
+    """Two databases of counts: what an exact loss needs to know of a pair of neighbors."""
+
+    @property
+    def x(self) -> NDArray[np.int64]:
+        """The first."""
+        ...
+
+    @property
+    def y(self) -> NDArray[np.int64]:
+        """The second."""
+        ...
+
+
+def leaf_counts(counts: ArrayLike) -> NDArray[np.int64]:
+    """Return the counts of one database as int64, shape (leaves,): the areas of a tree that has no levels between."""
+    given = np.atleast_1d(np.asarray(counts))
+    if given.ndim != 1 or given.size == 0:
+        raise ValueError(f"counts must be one entry for each leaf, got shape {given.shape}")
+    return check_counts(given)
+
+
+def changes(x: NDArray[Any], y: NDArray[Any]) -> list[int]:
+    """Return how many people each changed count differs by."""
+    if x.shape != y.shape:
+        raise ValueError(f"the two databases must have the same leaves, got {x.size} and {y.size}")
+    return [int(d) for d in np.abs(y - x) if d]
+
+
+def losses_of_whole(
+    shifts: NDArray[np.float64], losses: Callable[[list[int]], list[LossDistribution] | None]
+) -> list[LossDistribution] | None:
+    """Return the losses of values with whole noise: those that differ by a fraction have nothing in common."""
+    if (shifts != np.rint(shifts)).any():
+        return [DISJOINT]
+    return losses([int(shift) for shift in shifts]) if shifts.max() < EXACT else None
+
+
+def log_likelihood_of_cells(
+    outputs: ArrayLike,
+    counts: ArrayLike,
+    log_law: Callable[[NDArray[np.float64], NDArray[np.int64]], NDArray[np.float64]],
+) -> NDArray[np.float64]:
+    """Add up the log-probabilities of the cells of each output, shape (runs,), without a copy of all outputs."""
+    exact, given = leaf_counts(counts), np.asarray(outputs)
+    if given.dtype.kind not in "iuf":
+        raise TypeError(f"outputs must be numbers, got dtype {given.dtype}")
+    if given.ndim != 2 or given.shape[1] != exact.size:
+        raise ValueError(f"outputs must have one column for each of {exact.size} leaves, got shape {given.shape}")
+    total = np.empty(len(given))
+    for rows in chunks(len(given), exact.size):
+        total[rows] = log_law(given[rows].astype(np.float64), exact).sum(axis=1)
+    return total
+
+
+def chunks(size: int, cells: int) -> Iterator[slice]:
+    """Cut `size` runs of `cells` counts into pieces that stay in the processor's cache."""
+    rows = max(1, CHUNK // cells)
+    for start in range(0, size, rows):
+        yield slice(start, min(start + rows, size))

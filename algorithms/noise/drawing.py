@@ -1,0 +1,220 @@
+"""How noise is drawn: by chunks from a seeded generator or the operating system, and seen by whoever watches."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
+from operator import index
+from typing import Any, Literal, Protocol, TypeVar
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+__all__ = [
+    "CHUNK",
+    "Floats",
+    "Integers",
+    "Law",
+    "Rng",
+    "Size",
+    "Watcher",
+    "add_noise",
+    "draw",
+    "signs",
+    "source_of_noise",
+    "watched",
+]
+
+Rng = np.random.Generator | Literal["secure"]
+Size = int | tuple[int, ...]
+Floats = NDArray[np.float64]
+Integers = NDArray[np.int64]
+Drawn = TypeVar("Drawn", np.int64, np.float64)
+Sensitivity = float | tuple[float, float] | None
+
+CHUNK = 1 << 15  # draws at a time: 256 KiB a buffer
+
+
+class Law(Protocol):
+    """What noise is drawn from: one of the four laws, or one made of them."""
+
+    def sample(self, size: tuple[int, ...], rng: Rng, /) -> NDArray[Any]:
+        """Draw independent values, in that shape."""
+        ...
+
+
+class Watcher(Protocol):
+    """Who is asked for every draw while `watched` lasts: calls `draw`, and returns what that gives or another answer.
+
+    `value` is what noise is added to, None for a draw by itself; `law`, `shape` and `rng` are those of the draw.
+    """
+
+    def __call__(
+        self,
+        draw: Callable[[], NDArray[Any]],
+        *,
+        law: Law,
+        shape: tuple[int, ...],
+        rng: Rng,
+        value: NDArray[Any] | None = None,
+        query: str = "",
+        sensitivity: Sensitivity = None,
+    ) -> NDArray[Any]:
+        """Return the answer, of that shape."""
+        ...
+
+
+_watcher: ContextVar[Watcher | None] = ContextVar("watcher", default=None)
+
+
+def add_noise(
+    exact: ArrayLike, law: Law, size: int | None, rng: Rng, *, query: str = "", sensitivity: Sensitivity = None
+) -> NDArray[Any]:
+    """Add independent noise to every entry, so many times over: the door through which exact values leave a mechanism.
+
+    Parameters
+    ----------
+    exact : array_like
+        The values.
+    law : Law
+        Of the noise.
+    size : int or None
+        Independent runs; with None there is one, without an axis of its own.
+    rng : numpy Generator or "secure"
+        Source of the noise.
+    query : str
+        What the values are, for whoever watches.
+    sensitivity : float or (float, float), optional
+        By how much one step between neighbors changes the values at most, as the mechanism has it: in L1, and in L2
+        too; or in each. The noise does not depend on it.
+
+    Returns
+    -------
+    ndarray, shape (size, *exact.shape)
+        Noise of ``law.sample`` in that shape, and the values.
+
+    Examples
+    --------
+    >>> noisy = add_noise([10, 0, 3], TwoTailedGeometric(2.0), 2, np.random.default_rng(7), query="people")
+    >>> noisy.shape, noisy.dtype.name
+    ((2, 3), 'int64')
+    """
+    value = np.asarray(exact)
+    shape = value.shape if size is None else (size, *value.shape)
+
+    def draw() -> NDArray[Any]:
+        noise = law.sample(shape, rng)
+        in_place = np.result_type(noise, value) == noise.dtype and noise.ndim > 0
+        return np.add(noise, value, out=noise) if in_place else np.asarray(noise + value)
+
+    watcher = _watcher.get()
+    if watcher is None:
+        return draw()
+    return watcher(draw, law=law, shape=shape, rng=rng, value=value, query=query, sensitivity=sensitivity)
+
+
+@contextmanager
+def watched(watcher: Watcher) -> Iterator[None]:
+    """Hand every draw of this context to someone: of the four laws, and of `add_noise`.
+
+    Threads that a mechanism starts do not belong to it.
+
+    Parameters
+    ----------
+    watcher : Watcher
+        Called instead of each draw.
+
+    Yields
+    ------
+    None
+        While it lasts.
+
+    Examples
+    --------
+    >>> def told(draw, *, law, **_):
+    ...     print(law)
+    ...     return draw()
+    >>> with watched(told):
+    ...     _ = Laplace(2.0).sample(3, np.random.default_rng(0))
+    Laplace(scale=2.0)
+    """
+    token = _watcher.set(watcher)
+    try:
+        yield
+    finally:
+        _watcher.reset(token)
+
+
+def source_of_noise(secure: bool) -> str:
+    """Return where the noise of a release came from, in words for its record.
+
+    Parameters
+    ----------
+    secure : bool
+        Whether it was drawn with ``rng="secure"``.
+
+    Returns
+    -------
+    str
+        One of two sentences.
+    """
+    if secure:
+        return "secure: exact, on the operating system's entropy"
+    return "from a seeded generator: a simulation, not to be published"
+
+
+def draw(
+    law: Law,
+    dtype: type[Drawn],
+    size: Size,
+    rng: Rng,
+    seeded: Callable[[np.random.Generator], Callable[[NDArray[Drawn]], None]],
+    *,
+    exact: Callable[[], Callable[[NDArray[Drawn]], None]] | None = None,
+) -> NDArray[Drawn]:
+    """Draw from a law, or ask who watches."""
+    shape = _shape(size)
+    watcher = _watcher.get()
+    if watcher is None:
+        return _drawn(dtype, shape, rng, seeded, exact)
+    return watcher(lambda: _drawn(dtype, shape, rng, seeded, exact), law=law, shape=shape, rng=rng)
+
+
+def _drawn(
+    dtype: type[Drawn],
+    shape: tuple[int, ...],
+    rng: Rng,
+    seeded: Callable[[np.random.Generator], Callable[[NDArray[Drawn]], None]],
+    exact: Callable[[], Callable[[NDArray[Drawn]], None]] | None,
+) -> NDArray[Drawn]:
+    out = np.empty(shape, dtype)
+    if isinstance(rng, np.random.Generator):
+        fill = seeded(rng)
+    elif not (isinstance(rng, str) and rng == "secure"):
+        raise TypeError(f'rng must be a numpy Generator or "secure", got {rng!r}')
+    elif exact is None:
+        raise ValueError(
+            'rng="secure" needs an integer law: no exact sampler exists for a continuous one in floating point'
+        )
+    else:
+        fill = exact()
+    flat = out.reshape(-1)
+    for start in range(0, flat.size, CHUNK):
+        fill(flat[start : start + CHUNK])
+    return out
+
+
+def _shape(size: Any) -> tuple[int, ...]:
+    sides = size if isinstance(size, tuple) else (size,)
+    if any(isinstance(side, bool) or not isinstance(side, (int, np.integer)) for side in sides):
+        raise TypeError(f"size must be an integer or a tuple of integers, got {size!r}")
+    if any(side < 0 for side in sides):
+        raise ValueError(f"size must not be negative, got {size!r}")
+    return tuple(index(side) for side in sides)
+
+
+def signs(rng: np.random.Generator, size: int) -> NDArray[np.int8]:
+    """Draw fair signs."""
+    bits = np.unpackbits(np.frombuffer(rng.bytes(-(-size // 8)), np.uint8), count=size).view(np.int8)
+    return 1 - 2 * bits

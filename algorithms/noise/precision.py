@@ -1,0 +1,63 @@
+"""Arithmetic of the laws that keeps its relative precision far out, for scalars and arrays."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from numbers import Real
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from algorithms.noise.drawing import Floats
+
+__all__ = ["integer_cdf", "integer_sf", "minus_half_square", "on_integers", "parameter", "pick", "standardize"]
+
+
+def parameter(name: str, value: Any, *, at_least: float, at_most: float = math.inf) -> float:
+    """Return a parameter of a law as a float, or refuse it."""
+    if isinstance(value, bool) or not isinstance(value, Real):
+        raise TypeError(f"{name} must be a number, got {value!r}")
+    number = float(value)
+    if not 0 < number < math.inf:
+        raise ValueError(f"{name} must be positive and finite, got {number}")
+    if not at_least <= number <= at_most:
+        raise ValueError(f"{name} must be from {at_least} to {at_most}, got {number}")
+    return number
+
+
+def standardize(x: ArrayLike, scale: float) -> Floats:
+    """Divide by the scale; infinity is the right limit of an overflow."""
+    with np.errstate(over="ignore"):
+        return np.asarray(x, dtype=np.float64) / scale
+
+
+def minus_half_square(z: Floats) -> Floats:
+    """Return ``-z**2 / 2``."""
+    with np.errstate(over="ignore"):
+        return -0.5 * np.square(z)
+
+
+def pick(condition: Any, yes: Floats, no: Any) -> Floats:
+    """Choose entry by entry; a scalar for a scalar."""
+    picked: Floats = np.where(condition, yes, no)[()]
+    return picked
+
+
+def on_integers(k: Floats, log_mass: Floats) -> Floats:
+    """Return the log mass on integers, minus infinity off them."""
+    # NaN stays NaN: minus infinity would read as an observation that cannot happen.
+    return pick((k == np.floor(k)) | np.isnan(k), log_mass, -np.inf)
+
+
+def integer_cdf(x: ArrayLike, tail: Callable[[Floats], Floats]) -> Floats:
+    """Return P(K <= x) of a symmetric integer law; `tail` gives P(K >= m) for m >= 1."""
+    return integer_sf(-np.floor(np.asarray(x, dtype=np.float64)) - 1, tail)
+
+
+def integer_sf(x: ArrayLike, tail: Callable[[Floats], Floats]) -> Floats:
+    """Return P(K > x) of a symmetric integer law; `tail` gives P(K >= m) for m >= 1."""
+    k = np.floor(np.asarray(x, dtype=np.float64))
+    beyond = tail(np.where(k >= 0, k + 1, -k))
+    return pick(k >= 0, beyond, 1 - beyond)

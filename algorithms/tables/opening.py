@@ -1,0 +1,53 @@
+"""Open the database that the relational steps run on: in this process or on a cluster, on the same SQL text."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any
+
+from algorithms.tables.duck import DuckDB
+from algorithms.tables.engine import Engine
+from algorithms.tables.spark import Spark
+
+__all__ = ["opened"]
+
+
+@contextmanager
+def opened(engine: str | Engine, sources: Sequence[Any]) -> Iterator[Engine]:
+    """Open an engine by name and close it afterwards, or lend the one given.
+
+    Parameters
+    ----------
+    engine : {"duckdb", "spark"} or Engine
+        Which.
+    sources : sequence
+        What it will read.
+
+    Yields
+    ------
+    Engine
+        Ready to read.
+
+    Raises
+    ------
+    ValueError
+        If there is none of that name.
+    TypeError
+        If it is neither a name nor an engine.
+    """
+    if not isinstance(engine, str):
+        if not hasattr(engine, "fetch"):
+            raise TypeError(f"engine must be duckdb, spark or an engine, got {engine!r}")
+        yield engine
+        return
+    if engine == "duckdb":
+        database: Engine = DuckDB(sources)
+    elif engine == "spark":
+        database = Spark()
+    else:
+        raise ValueError(f"engine must be duckdb or spark, got {engine!r}")
+    try:
+        yield database
+    finally:
+        database.close()

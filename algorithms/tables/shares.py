@@ -1,0 +1,54 @@
+"""Shares of a budget, as exact fractions."""
+
+from __future__ import annotations
+
+import reprlib
+from fractions import Fraction
+from numbers import Rational
+
+__all__ = ["Share", "exact_share"]
+
+Share = Fraction | int | str
+"""An exact share: a fraction, a whole number, or text such as ``"104/4099"``."""
+LONGEST, LARGEST_EXPONENT = 100, 300  # of a share as text: "1e999999999" has a billion digits
+
+
+def exact_share(where: str, value: Share) -> Fraction:
+    """Return a share as a fraction.
+
+    Parameters
+    ----------
+    where : str
+        What it is the share of, for messages.
+    value : Fraction, int or str
+        Such as ``"104/4099"`` or ``"0.225"``.
+
+    Returns
+    -------
+    Fraction
+        From 0 to 1.
+
+    Raises
+    ------
+    TypeError
+        If it is a float, whose digits may not be what was meant.
+    ValueError
+        If it is no fraction from 0 to 1, or text of more than 100 characters or an exponent beyond 300.
+    """
+    if isinstance(value, bool) or not isinstance(value, Rational | str):
+        raise TypeError(f'share of {where} must be exact, a Fraction or text such as "1/3", got {value!r}')
+    try:
+        if isinstance(value, str):
+            _check_length(value)
+        share = Fraction(value)
+    except (ValueError, ZeroDivisionError):
+        raise ValueError(f"share of {where} must be a fraction from 0 to 1, got {reprlib.repr(value)}") from None
+    if not 0 <= share <= 1:
+        raise ValueError(f"share of {where} must be a fraction from 0 to 1, got {value}")
+    return share
+
+
+def _check_length(text: str) -> None:
+    exponent = text.lower().partition("e")[2]
+    if len(text) > LONGEST or abs(int(exponent or 0)) > LARGEST_EXPONENT:
+        raise ValueError("too long")
