@@ -96,6 +96,7 @@ def add_noise(
 
     Examples
     --------
+    >>> from algorithms.noise import TwoTailedGeometric
     >>> noisy = add_noise([10, 0, 3], TwoTailedGeometric(2.0), 2, np.random.default_rng(7), query="people")
     >>> noisy.shape, noisy.dtype.name
     ((2, 3), 'int64')
@@ -132,6 +133,7 @@ def watched(watcher: Watcher) -> Iterator[None]:
 
     Examples
     --------
+    >>> from algorithms.noise import Laplace
     >>> def told(draw, *, law, **_):
     ...     print(law)
     ...     return draw()

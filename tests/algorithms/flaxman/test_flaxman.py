@@ -11,7 +11,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import stats
 
-from algorithms import flaxman
 from algorithms.bugs import ForgottenLevelRDPC, NotebookGDPC
 from algorithms.flaxman import ADPC, GDPC, RDPC
 from algorithms.hierarchy import Hierarchy
@@ -99,7 +98,7 @@ def test_gdpc_adds_noise_to_every_leaf(scripted):
 
 
 def test_adpc_is_the_mean_of_its_parts(scripted, monkeypatch):
-    monkeypatch.setattr(flaxman, "CHUNK", 7)  # pieces of two runs, and one left over
+    monkeypatch.setattr("algorithms.noise.counts.CHUNK", 7)  # pieces of two runs, and one left over
     released = ADPC(1.0, 5)([10, 0, 3], 5, np.random.default_rng(3))
     assert {epsilon for epsilon, _ in scripted} == {0.2}
     pieces = [np.mean([noise for _, noise in scripted[i : i + 5]], axis=0) for i in range(0, len(scripted), 5)]
@@ -132,7 +131,7 @@ def literal_rdpc(counts, fanout, levels, noise):
 @pytest.mark.parametrize("people", [4, 60])
 def test_rdpc_is_the_paper_s_loop(fanout, levels, people, scripted, monkeypatch):
     tree = Hierarchy.regular(fanout, levels)
-    monkeypatch.setattr(flaxman, "CHUNK", 3 * tree.n_nodes)  # pieces of three runs
+    monkeypatch.setattr("algorithms.noise.counts.CHUNK", 3 * tree.n_nodes)  # pieces of three runs
     leaves = list(itertools.product(range(fanout), repeat=levels))
     areas = [area for j in range(levels + 1) for area in itertools.product(range(fanout), repeat=j)]
     counts = np.random.default_rng(people).integers(0, people, len(leaves))
@@ -403,7 +402,7 @@ def test_the_areas_of_rdpc_are_those_of_its_outputs():
 
 @pytest.mark.parametrize("mechanism", [GDPC(0.5), ADPC(0.5), ADPC(2.0, 3)])
 def test_likelihoods_are_the_product_over_the_cells(mechanism, monkeypatch):
-    monkeypatch.setattr(flaxman, "CHUNK", 7)  # pieces of two runs, and one left over
+    monkeypatch.setattr("algorithms.noise.counts.CHUNK", 7)  # pieces of two runs, and one left over
     counts = np.array([10, 0, 3])
     outputs = mechanism(counts, 9, np.random.default_rng(4))
     parts = getattr(mechanism, "parts", 1)

@@ -20,6 +20,7 @@ from hypothesis import strategies as st
 from scipy import signal, stats
 
 from algorithms.noise import DiscreteGaussian, Gaussian, Laplace, TwoTailedGeometric, secure
+from algorithms.noise.drawing import CHUNK
 
 ACCEPT, REJECT = 1e-6, 1e-12
 SIZE = 1_000_000
