@@ -261,7 +261,7 @@ def measure_loss_one_run(
             raise ValueError("records need a score: a function from the output to one number a canary")
         score = canaries.scores
     if share is None and not (isinstance(claim, PureDP) or (isinstance(claim, ApproxDP) and claim.delta == 0)):
-        share = SHARES[claim.KIND]
+        share = SHARES[claim.kind]
 
     root, number = seed_sequence(rng), len(canaries)
     bits = np.random.default_rng(stream(root, BITS)).random(number) < 0.5

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-__all__ = ["ESTIMATES", "PROFILES", "REFERENCES", "SOFTWARE", "THEOREMS"]
+__all__ = ["ESTIMATES", "REFERENCES", "SOFTWARE", "THEOREMS"]
 
 # As CITATION.cff has it.
 SOFTWARE = 'The plaudit authors, "plaudit: empirical privacy-loss audits of differentially private algorithms"'
@@ -73,11 +73,5 @@ THEOREMS: dict[str, tuple[str, str, tuple[str, ...]]] = {
         ("steinke",),
     ),
 }
-# Where promises are defined, and where their privacy profiles come from.
-PROFILES = {
-    "pure": ("dwork", "kairouz"),
-    "approx": ("dwork", "vadhan", "kairouz"),
-    "zcdp": ("bun", "canonne"),
-    "gaussian": ("dong", "balle"),
-}
+# Where the estimates are proved.
 ESTIMATES = ("flaxman", "rubin")

@@ -11,7 +11,7 @@ import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Annotated, Any, get_args
+from typing import Annotated, Any
 
 import typer
 from numpy.typing import NDArray
@@ -225,7 +225,7 @@ def audit(
             mechanism = own_mechanism(name) if ":" in name else catalogue[name]
             with _blaming(name):
                 promised = stated or getattr(mechanism, "claim", None)
-            if not isinstance(promised, get_args(Claim)):
+            if not isinstance(promised, Claim):
                 raise ValueError(f"{name} has no claim of its own: give --claim, such as pure:1 or zcdp:0.5")
             if promised.relation != pair.relation:
                 notes.append(f"{name} promises {promised}, which is {promised.under(pair.relation)}.")

@@ -209,7 +209,7 @@ def _rectangle(promise: Claim, right: float, each: int, confidence: float) -> fl
 
 def _one_run(promise: Claim, truth: Claim, canaries: int, confidence: float) -> float:
     """Return how often one run with so many canaries refutes a promise that forgives something."""
-    share, alpha = SHARES[truth.KIND], 1 - confidence
+    share, alpha = SHARES[truth.kind], 1 - confidence
     guesses, right = max(1, round(share * canaries)), _clearest_right(truth, share)
     if isinstance(promise, ApproxDP):
         points = [(promise.epsilon, promise.delta)]

@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 import math
-from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 
-import numpy as np
-
-from audit.claims import ApproxDP, Claim, GaussianDP, PureDP, Relation
-from audit.exact import EXACT_LISTED, STEPS, LossDistribution, compose_losses
+from audit.claims import Claim, Relation
+from audit.claims.profiles import half_divergence
+from audit.exact import LossDistribution, compose_losses
 from audit.replay.differences import Violation
 from audit.replay.recording import Sensitivity
 from audit.results import Verdict, printable
@@ -20,7 +18,6 @@ __all__ = ["ROUNDING", "Query", "Replay", "excess"]
 
 LONGEST = 60  # characters of a query's name in a table
 ROUNDING = 1e-9  # of changes and losses, relative: what floats may add to a sound one
-TABULATION = 1e-4  # of Renyi divergences, relative: what the grid under normal noise may add to them
 
 
 @dataclass(frozen=True, eq=False)
@@ -72,7 +69,7 @@ class Query:
     @property
     def rho(self) -> float | None:
         """Half its Renyi divergence of order 2: of Gaussian noise all that it spends."""
-        return _half_divergence(self.losses) if self.losses is not None and self.exact else None
+        return half_divergence(self.losses) if self.losses is not None and self.exact else None
 
 
 @dataclass(frozen=True, eq=False)
@@ -210,44 +207,10 @@ def excess(claim: Claim, queries: Sequence[Query], names: str = "all queries") -
     """
     known = [query for query in queries if query.losses is not None]
     parts = [loss for query in known if query.exact for loss in query.losses or ()]
-    if isinstance(claim, PureDP):
-        lost = math.fsum(query.epsilon or 0.0 for query in known)
-        above, words = lost > claim.epsilon * (1 + ROUNDING), f"epsilon {lost:.6g}"
-    elif isinstance(claim, ApproxDP):
-        law, slack = _lower(parts)
-        lost = law.delta_at(claim.epsilon + slack)
-        above, words = lost > claim.delta * (1 + ROUNDING) + 1e-15, f"delta {lost:.4g} at epsilon {claim.epsilon:.6g}"
-    else:
-        rho, promised = _half_divergence(parts), claim.mu**2 / 2 if isinstance(claim, GaussianDP) else claim.rho
-        above = rho > promised * (1 + TABULATION)
-        words = f"mu {math.sqrt(2 * rho):.6g}" if isinstance(claim, GaussianDP) else f"rho {rho:.6g}"
-    if not above:
+    above = claim.excess(math.fsum(query.epsilon or 0.0 for query in known), parts)
+    if above is None:
         return None
-    promised_words = f"{claim.delta:.4g}" if isinstance(claim, ApproxDP) else f"{claim.budget:.6g}"
-    return Violation("loss", f"{names} together lose {words} on this pair, and {promised_words} is promised")
-
-
-def _half_divergence(parts: Iterable[LossDistribution]) -> float:
-    """Half the Renyi divergence of order 2, which adds up over independent parts; equal parts share a table."""
-    tables = {id(loss): loss for loss in parts}
-    times = Counter(map(id, parts))
-    return math.fsum(times[key] * loss.renyi(2) / 2 for key, loss in tables.items())
-
-
-def _lower(parts: Sequence[LossDistribution]) -> tuple[LossDistribution, float]:
-    """Return the loss of all parts, and by how much it may be too large: nothing if all outcomes can be listed."""
-    law = LossDistribution(np.zeros(1), np.zeros(1))
-    for part in parts:
-        if law.loss.size * part.loss.size > EXACT_LISTED:
-            break
-        law = law.compose(part)
-    else:
-        return law, 0.0
-    # `compose_losses` then has a grid no wider than this, and moves the loss of an outcome by less than a step a part.
-    step = sum(float(np.ptp(part.loss)) for part in parts if part.loss.size) / STEPS
-    step += min(float(np.diff(part.loss).min()) for part in parts if part.loss.size > 1)
-    whole = _composed(parts)
-    return (law, 0.0) if whole is None else (whole, len(parts) * step)  # some of the parts lose no more than all
+    return Violation("loss", f"{names} together lose {above[0]} on this pair, and {above[1]} is promised")
 
 
 def _composed(parts: Sequence[LossDistribution]) -> LossDistribution | None:

@@ -11,7 +11,7 @@ from collections.abc import Callable, Sequence
 from decimal import ROUND_CEILING, ROUND_FLOOR, ROUND_HALF_EVEN, Context, Decimal
 from typing import Any
 
-from audit.claims import ApproxDP, Relation
+from audit.claims import Relation
 from audit.results import AuditResult, printable
 
 __all__ = [
@@ -191,7 +191,7 @@ def values(result: AuditResult, name: str | None = None) -> dict[str, Any]:
         "mechanism": printable(result.mechanism),
         "parameter": claim.parameter,
         "promised": claim.budget,
-        "delta": claim.delta if isinstance(claim, ApproxDP) else None,
+        "delta": claim.parameters.get("delta"),
         "relation": result.relation,
         "unit": result.unit,
         "distance": result.distance,

@@ -12,7 +12,7 @@ from typing import Any
 import jinja2
 from markupsafe import Markup
 
-from audit.bounds.citations import ESTIMATES, PROFILES, REFERENCES, SOFTWARE, THEOREMS
+from audit.bounds.citations import ESTIMATES, REFERENCES, SOFTWARE, THEOREMS
 from audit.report.figures import END, Bar, Curves, excess, loss_bar, loss_curve, privacy_profiles
 from audit.report.formatting import cells, row
 from audit.report.origin import origin, public_origin, reproduction
@@ -160,7 +160,7 @@ def _entry(
         unseen=unseen(result),
         assumptions=assumptions(result),
         bound=result.bound if known or not public else "unknown",
-        cited=sorted(cited[key] for key in {*keys, *PROFILES[result.claim.KIND]}),
+        cited=sorted(cited[key] for key in {*keys, *result.claim.sources}),
         bar=loss_bar(result),
         profiles=privacy_profiles(result),
         counts=([], []) if public else _counts(result),
@@ -191,7 +191,7 @@ def _rough(value: float) -> str:
 
 def _cited(audits: Sequence[AuditResult], estimates: bool) -> dict[str, int]:
     """Return the number of every reference that is cited, in the order of the list."""
-    used = {key for result in audits for key in PROFILES[result.claim.KIND]}
+    used = {key for result in audits for key in result.claim.sources}
     used |= {key for result in audits if result.bound in THEOREMS for key in THEOREMS[result.bound][2]}
     used |= set(ESTIMATES) if estimates else set()
     return {key: k for k, key in enumerate((key for key in REFERENCES if key in used), 1)}

@@ -7,7 +7,6 @@ import unicodedata
 from typing import Any
 
 from audit.bounds.citations import THEOREMS
-from audit.claims import ApproxDP, Claim, PureDP
 from audit.report.formatting import NEIGHBORS, at_least, at_most, cells, nearest
 from audit.results import AuditResult
 
@@ -110,8 +109,8 @@ def meaning(result: AuditResult) -> list[str]:
         if result.relation == "add_remove"
         else f"which of two values the data of one {result.unit} have"
     )
-    aside = f", failures of probability {said['delta']} set aside" if isinstance(claim, ApproxDP) else ""
-    promised, forced = _times(_right_guesses(claim), _right_guesses(result.measured))
+    aside = f", failures of probability {said['delta']} set aside" if "delta" in claim.parameters else ""
+    promised, forced = _times(claim.guessed_right, result.measured.guessed_right)
     sentences = [
         f"The promise: whoever knows everything but {secret}, and sees one release, guesses it right at most "
         f"{promised} times in 100 from even odds{aside}."
@@ -137,7 +136,7 @@ def meaning(result: AuditResult) -> list[str]:
         sentences.append(
             f"The runs prove that it is broken: after some releases the guess is right at least {forced} times in "
             f"100{aside}."
-            if isinstance(claim, PureDP | ApproxDP)
+            if claim.epsilon_delta
             else "The runs prove that it is broken: the strictest promise of its kind that they leave standing allows "
             f"{forced} times in 100."
         )
@@ -219,17 +218,6 @@ def _step(result: AuditResult) -> str:
 
 def _one_run(result: AuditResult) -> bool:
     return result.bound == "one-run guessing game"
-
-
-def _right_guesses(claim: Claim) -> float:
-    """Return the probability that a guess between two neighbors is right, at most, if the promise holds.
-
-    Under a pure promise it holds of every output by itself, under an approximate one but for failures; under the
-    others on average over outputs: ``(1 + delta(0)) / 2``, with the total variation distance ``delta(0)``.
-    """
-    if isinstance(claim, PureDP | ApproxDP):
-        return 1 / (1 + math.exp(-claim.epsilon))
-    return (1 + min(1.0, claim.delta_at(0.0))) / 2
 
 
 def _times(promised: float, forced: float) -> tuple[str, str]:

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Literal, get_args, get_origin, get_type_h
 import numpy as np
 from numpy.typing import NDArray
 
-from audit.claims import Claim, GaussianDP, Relation, claim_from_dict
+from audit.claims import Claim, Relation, claim_from_dict
 from audit.neighbors import Adjacency, Unit
 from audit.results.storage import write_json
 
@@ -266,7 +266,7 @@ def scale_of(claim: Claim) -> str:
     >>> scale_of(PureDP(1.0))
     'epsilon in nats'
     """
-    return f"{claim.parameter} in {'standard deviations' if isinstance(claim, GaussianDP) else 'nats'}"
+    return f"{claim.parameter} in {claim.unit}"
 
 
 def printable(words: str) -> str:

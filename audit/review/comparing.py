@@ -8,7 +8,6 @@ from dataclasses import dataclass
 from typing import Literal
 
 from audit.bounds import check_confidence
-from audit.claims import ApproxDP, Claim, PureDP
 from audit.methods import AnytimeGame
 from audit.one_run import ONE_RUN
 from audit.report.formatting import row
@@ -199,7 +198,7 @@ def _regressions(old: AuditResult, new: AuditResult) -> Iterator[str]:
         witness = f"; {says['witness']}" if says["witness"] else ""
         yield f"the verdict became violated: runs force at least {forced} of a promised {promise}, was {was}{witness}"
     promises = f"{said['promised']} ({old.claim.relation}) -> {says['promised']} ({new.claim.relation})"
-    order = _weaker(old.claim, new.claim)
+    order = new.claim.weaker_than(old.claim)
     if order is None:
         yield f"the promise is of another kind, and may be weaker: {promises}"
     elif order:
@@ -225,7 +224,7 @@ def _reach(result: AuditResult) -> float:
 
 def _notes(old: AuditResult, new: AuditResult) -> Iterator[str]:
     said, says = row(old), row(new)
-    if new.claim != old.claim and _weaker(old.claim, new.claim) is False:
+    if new.claim != old.claim and new.claim.weaker_than(old.claim) is False:
         yield f"the promise got stronger: {said['promised']} -> {says['promised']}"
     if new.verdict != old.verdict and new.verdict == "not refuted":
         yield f"the verdict became not refuted, was {old.verdict}"
@@ -244,17 +243,6 @@ def _notes(old: AuditResult, new: AuditResult) -> Iterator[str]:
 
 def _asked(result: AuditResult) -> tuple[object, ...]:
     return result.seed_entropy, result.size, result.selection, result.event, result.pair
-
-
-def _weaker(old: Claim, new: Claim) -> bool | None:
-    """Tell whether a promise lost in any of its parameters; None where promises have no order."""
-    if old.relation != new.relation:
-        return None
-    if isinstance(old, PureDP | ApproxDP) and isinstance(new, PureDP | ApproxDP):
-        forgiven = (one.delta if isinstance(one, ApproxDP) else 0.0 for one in (old, new))
-        before, after = forgiven
-        return new.budget > old.budget or after > before
-    return None if type(old) is not type(new) else not new <= old
 
 
 def _why_untested(old: AuditResult, new: AuditResult) -> str:

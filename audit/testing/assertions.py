@@ -6,7 +6,7 @@ import math
 from dataclasses import replace
 from typing import Any, Literal
 
-from audit.claims import ZCDP, Claim
+from audit.claims import Claim
 from audit.loss import measure_loss
 from audit.mechanism import Mechanism, mechanism_name
 from audit.neighbors import NeighborPair
@@ -193,7 +193,7 @@ def _what_would_help(result: AuditResult) -> str:
     goes with the square of such a loss.
     """
     claim = result.claim
-    power = 0.5 if isinstance(claim, ZCDP) else 1.0
+    power = 1 / claim.growth
     least = claim.budget**power
     beyond = (result.detectable**power - least) / (2**power * least - least)
     if beyond == math.inf:

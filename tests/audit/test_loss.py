@@ -1021,7 +1021,7 @@ def truth_gives_way(data, size, rng):
     [
         ({"mechanism": 3}, TypeError, r"mechanism must be callable as \(data, size, rng\), got 3"),
         ({"pair": (1, 2)}, TypeError, "pair must be a NeighborPair, got tuple"),
-        ({"claim": 1.0}, TypeError, "claim must be one of PureDP, ApproxDP, ZCDP, GaussianDP, got float"),
+        ({"claim": 1.0}, TypeError, "claim must be one of PureDP, ApproxDP, GaussianDP, ZCDP, got float"),
         ({"claim": ZCDP(0)}, ValueError, "positive and finite rho, got 0"),
         ({"claim": ApproxDP(1, 1)}, ValueError, r"delta in \[0, 1\), got 1"),
         ({"claim": GaussianDP(1, "replace_one")}, ValueError, "the pair is add_remove and the claim replace_one"),

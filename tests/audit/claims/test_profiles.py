@@ -10,7 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.integrate import quad
 
-from audit.claims.profiles import gaussian_log_delta, invert, zcdp_log_delta
+from audit.claims import ZCDP, GaussianDP
+from audit.claims.profiles import invert
 
 RHOS = [1e-12, 1e-6, 0.01, 0.5, 2.5562, 30.0, 1e3, 1e6]
 MUS = [1e-14, 1e-9, 0.9e-5, 1.1e-5, 1e-3, 0.3, 1.0, 7.0, 100.0, 1e3]
@@ -49,7 +50,7 @@ def mixture(mu, epsilon):
 @pytest.mark.parametrize("deviations", [-2, 0, 0.3, 2, 10, 30])
 def test_no_order_does_better_than_the_best(rho, deviations):
     epsilon = max(0.0, rho + deviations * math.sqrt(rho))
-    best = zcdp_log_delta(rho, epsilon)
+    best = ZCDP(rho).log_delta(epsilon)
     largest = epsilon / rho + 2 / math.sqrt(rho)
     others = conversion(rho, epsilon, largest * np.geomspace(1e-24, 1, 20_001))
     assert np.argmin(others) < others.size - 1
@@ -61,32 +62,32 @@ def test_no_order_does_better_than_the_best(rho, deviations):
 def test_zero_concentration_agrees_with_dp_accounting(rho, delta):
     orders = 1.01 + np.geomspace(1e-3, 1e3 / math.sqrt(rho), 5001)
     theirs, _ = compute_epsilon(orders, rho * orders, delta)
-    ours = invert(lambda epsilon: zcdp_log_delta(rho, epsilon), delta)
+    ours = invert(ZCDP(rho).log_delta, delta)
     assert ours == pytest.approx(theirs, rel=1e-5)
     assert ours <= theirs * (1 + 1e-12)  # their orders are on a grid
     reached, _ = compute_delta(orders, rho * orders, theirs)
-    assert math.exp(zcdp_log_delta(rho, theirs)) == pytest.approx(reached, rel=1e-3)
+    assert math.exp(ZCDP(rho).log_delta(theirs)) == pytest.approx(reached, rel=1e-3)
 
 
 def test_by_the_kullback_leibler_divergence_a_small_epsilon_has_a_smaller_delta():
     """The conversion by Renyi orders is not the smallest that holds: Pinsker's inequality is below it at 0."""
-    assert math.exp(zcdp_log_delta(0.01, 0.0)) == pytest.approx(math.sqrt(2 * 0.01 / math.e), rel=0.02)
-    assert math.exp(zcdp_log_delta(0.01, 0.0)) > math.sqrt(0.01 / 2)
+    assert math.exp(ZCDP(0.01).log_delta(0.0)) == pytest.approx(math.sqrt(2 * 0.01 / math.e), rel=0.02)
+    assert math.exp(ZCDP(0.01).log_delta(0.0)) > math.sqrt(0.01 / 2)
 
 
 @given(powers(-12, 6), st.floats(-3, 100))
 def test_zero_concentration_is_between_the_gaussian_and_the_chernoff_bound(rho, deviations):
     """Gaussian noise keeps the promise, so its delta is below; one order that is not the best gives a larger one."""
     epsilon = max(0.0, rho + deviations * math.sqrt(rho))
-    ours = zcdp_log_delta(rho, epsilon)
+    ours = ZCDP(rho).log_delta(epsilon)
     assert ours <= 0
-    assert ours >= gaussian_log_delta(math.sqrt(2 * rho), epsilon) - 1e-9 * max(1, abs(ours))
+    assert ours >= GaussianDP(math.sqrt(2 * rho)).log_delta(epsilon) - 1e-9 * max(1, abs(ours))
     if epsilon > rho:
         assert ours <= -((epsilon - rho) ** 2) / (4 * rho) + 1e-9 * max(1, abs(ours))
 
 
 def test_half_of_the_rho_would_not_cover_gaussian_noise():
-    gaps = [zcdp_log_delta(0.25, epsilon) - gaussian_log_delta(1.0, epsilon) for epsilon in np.linspace(0, 8, 33)]
+    gaps = [ZCDP(0.25).log_delta(epsilon) - GaussianDP(1.0).log_delta(epsilon) for epsilon in np.linspace(0, 8, 33)]
     assert min(gaps) < -1
 
 
@@ -102,7 +103,7 @@ def test_half_of_the_rho_would_not_cover_gaussian_noise():
     ],
 )
 def test_extreme_concentration_promises_all_or_nothing(rho, epsilon, log_delta):
-    assert zcdp_log_delta(rho, epsilon) == log_delta
+    assert ZCDP(rho).log_delta(epsilon) == log_delta
 
 
 # Gaussian privacy
@@ -114,25 +115,25 @@ def test_the_gaussian_profile_is_the_integral_of_the_loss(mu, near):
     epsilon = mu * max(near + mu / 2, 0.0)
     expected = mixture(mu, epsilon)
     # A relative error of delta: the largest is where the difference of two Mills ratios begins, at mu = 1e-5.
-    assert gaussian_log_delta(mu, epsilon) == pytest.approx(expected, abs=1e-9 if 1e-5 < mu < 1e-3 else 2e-11)
+    assert GaussianDP(mu).log_delta(epsilon) == pytest.approx(expected, abs=1e-9 if 1e-5 < mu < 1e-3 else 2e-11)
 
 
 @pytest.mark.parametrize("mu", [0.05, 0.3, 1.0, 5.0, 20.0])
 @pytest.mark.parametrize("delta", [0.1, 1e-5, 1e-15])
 def test_the_gaussian_profile_agrees_with_dp_accounting(mu, delta):
     theirs = dp_accounting.get_epsilon_gaussian(1 / mu, delta)
-    assert invert(lambda epsilon: gaussian_log_delta(mu, epsilon), delta) == pytest.approx(theirs, rel=1e-11, abs=1e-11)
+    assert invert(GaussianDP(mu).log_delta, delta) == pytest.approx(theirs, rel=1e-11, abs=1e-11)
 
 
 @given(powers(-17, 3))
 def test_at_zero_the_gaussian_delta_is_the_total_variation(mu):
-    assert gaussian_log_delta(mu, 0.0) == pytest.approx(math.log(math.erf(mu / math.sqrt(8))), abs=1e-10)
+    assert GaussianDP(mu).log_delta(0.0) == pytest.approx(math.log(math.erf(mu / math.sqrt(8))), abs=1e-10)
 
 
 @pytest.mark.parametrize("epsilon", [0.0, 1e-9, 5e-6, 2e-5, 1e-4])
 def test_the_two_ways_to_subtract_mills_ratios_meet(epsilon):
     below, above = math.nextafter(1e-5, 0), 1e-5
-    assert gaussian_log_delta(below, epsilon) == pytest.approx(gaussian_log_delta(above, epsilon), abs=1e-8)
+    assert GaussianDP(below).log_delta(epsilon) == pytest.approx(GaussianDP(above).log_delta(epsilon), abs=1e-8)
 
 
 @pytest.mark.parametrize(
@@ -148,7 +149,7 @@ def test_the_two_ways_to_subtract_mills_ratios_meet(epsilon):
     ],
 )
 def test_extreme_separations_promise_all_or_nothing(mu, epsilon, log_delta):
-    assert gaussian_log_delta(mu, epsilon) == pytest.approx(log_delta, abs=1e-11)
+    assert GaussianDP(mu).log_delta(epsilon) == pytest.approx(log_delta, abs=1e-11)
 
 
 # Inversion
@@ -170,5 +171,5 @@ def test_a_jump_is_found_from_either_side():
 
 def test_what_no_epsilon_bounds_is_infinite():
     assert invert(lambda epsilon: -0.1, 0.5) == math.inf
-    assert invert(lambda epsilon: gaussian_log_delta(1e200, epsilon), 0.5) == math.inf
+    assert invert(GaussianDP(1e200).log_delta, 0.5) == math.inf
     assert invert(lambda epsilon: -1.0, 0.5) == 0

@@ -596,7 +596,7 @@ BAD_AUDITS: list[tuple[tuple[str, ...], str]] = [
     ((*HERE, "--jobs", "0"), "jobs must be a positive number, or -1 for all cores, got 0"),
     ((*HERE, "--jobs", "-2"), "jobs must be a positive number, or -1 for all cores, got -2"),
     # claims and relations
-    ((*HERE, "--claim", "gauss:1"), "a claim is written pure:EPSILON or approx:EPSILON,DELTA or zcdp:RHO or gaussian:"),
+    ((*HERE, "--claim", "gauss:1"), "a claim is written pure:EPSILON or approx:EPSILON,DELTA or gaussian:MU"),
     ((*HERE, "--claim", "gauss:1"), "MU with positive finite numbers, got 'gauss:1'"),
     ((*HERE, "--claim", "Zcdp:1"), "got 'Zcdp:1'"),
     ((*HERE, "--claim", "approx:1"), "got 'approx:1'"),

@@ -766,7 +766,7 @@ def test_the_way_out_leads_out(claim):
     assert moved.under("add_remove").distance == 2
 
 
-ANY_CLAIM = "claim must be one of PureDP, ApproxDP, ZCDP, GaussianDP"
+ANY_CLAIM = "claim must be one of PureDP, ApproxDP, GaussianDP, ZCDP"
 
 
 @pytest.mark.parametrize(

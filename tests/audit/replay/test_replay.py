@@ -1380,7 +1380,7 @@ def test_a_seed_gives_the_same_result():
     [
         ((3, ADDED), {}, TypeError, r"mechanism must be callable as \(data, size, rng\), got 3"),
         ((GDPC(1.0), ([1], [2])), {}, TypeError, "pair must be a NeighborPair, got tuple"),
-        ((GDPC(1.0), ADDED, 1.0), {}, TypeError, "claim must be one of PureDP, ApproxDP, ZCDP, GaussianDP, got float"),
+        ((GDPC(1.0), ADDED, 1.0), {}, TypeError, "claim must be one of PureDP, ApproxDP, GaussianDP, ZCDP, got float"),
         (
             (GDPC(1.0), ADDED, PureDP(0.0)),
             {},

@@ -1,0 +1,157 @@
+"""Approximate differential privacy."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from audit.claims.claim import Claim, Relation, check_delta
+from audit.claims.families import register_claim
+from audit.claims.profiles import ROUNDING
+from audit.claims.pure import PureDP
+from audit.exact import EXACT_LISTED, STEPS, LossDistribution, compose_losses
+
+__all__ = ["ApproxDP"]
+
+
+@register_claim
+@dataclass(frozen=True)
+class ApproxDP(Claim):
+    """Approximate differential privacy: the same up to a probability of `delta`, with which anything may happen.
+
+    A group of ``w`` people has ``w * epsilon`` and ``delta (exp(w epsilon) - 1) / (exp(epsilon) - 1)``, at most 1.
+
+    Attributes
+    ----------
+    epsilon : float
+        Privacy loss in nats, 0 or more.
+    delta : float
+        Probability, in [0, 1]; with 1 nothing is promised.
+    relation : {"add_remove", "replace_one"}
+        Which databases are neighbors.
+
+    Raises
+    ------
+    ValueError
+        If a number is out of range, or the relation is unknown.
+    TypeError
+        If `epsilon` or `delta` is not a number.
+
+    References
+    ----------
+    .. [1] Dwork and Roth, 2014, definition 2.4; Vadhan, "The Complexity of Differential Privacy", 2017, lemma 2.2 for
+       groups.
+
+    Examples
+    --------
+    >>> print(ApproxDP(1.0, 1e-6).group(2))
+    epsilon 2, delta 3.718e-06 (add/remove)
+    """
+
+    kind = "approx"
+    sources = ("dwork", "vadhan", "kairouz")
+
+    epsilon: float
+    delta: float
+    relation: Relation = "add_remove"
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.delta > 1:
+            raise ValueError(f"delta must be in [0, 1], got {self.delta}")
+
+    @property
+    def forgiven(self) -> float:
+        """The delta."""
+        return self.delta
+
+    @property
+    def epsilon_delta(self) -> tuple[float, float]:
+        """Both numbers."""
+        return self.epsilon, self.delta
+
+    @property
+    def guessed_right(self) -> float:
+        """Probability, at most, that a guess between two neighbors is right, but for failures."""
+        return PureDP(self.epsilon).guessed_right
+
+    def delta_at(self, epsilon: float) -> float:
+        """Return the largest delta that the promise leaves possible at another epsilon.
+
+        It is the promised delta, and below the promised epsilon besides what pure privacy leaves of the rest.
+
+        References
+        ----------
+        .. [1] Kairouz, Oh and Viswanath, 2015, section 3: the worst pair of laws tells everything with probability
+           delta and is randomized response otherwise.
+
+        Examples
+        --------
+        >>> ApproxDP(1.0, 1e-6).delta_at(2.0)
+        1e-06
+        """
+        return self.delta + (1.0 - self.delta) * PureDP(self.epsilon).delta_at(epsilon)
+
+    def epsilon_at(self, delta: float) -> float:
+        """Return the smallest epsilon that the promise guarantees at a delta; infinite below the promised one.
+
+        Examples
+        --------
+        >>> ApproxDP(1.0, 1e-6).epsilon_at(1e-7)
+        inf
+        """
+        check_delta(delta)
+        if delta < self.delta:
+            return math.inf
+        rest = (delta - self.delta) / (1.0 - self.delta)
+        return PureDP(self.epsilon).epsilon_at(min(rest, math.nextafter(1.0, 0.0)))  # where it is rounded up to 1
+
+    def of_group(self, people: int) -> dict[str, float]:
+        """Return both numbers of a group."""
+        return {
+            "epsilon": people * self.epsilon,
+            "delta": self.delta and min(1.0, self.delta * _chain(people, self.epsilon)),
+        }
+
+    @classmethod
+    def composed(cls, columns: dict[str, list[float]]) -> dict[str, float]:
+        """Return the sums, delta at most 1."""
+        sums = super().composed(columns)
+        return {**sums, "delta": min(1.0, sums["delta"])}
+
+    def excess(self, epsilon: float, losses: Sequence[LossDistribution]) -> tuple[str, str] | None:
+        """Return the delta at the promised epsilon, where it is more than promised."""
+        law, slack = _composed_from_below(losses)
+        delta = law.delta_at(self.epsilon + slack)
+        if delta <= self.delta * (1 + ROUNDING) + 1e-15:
+            return None
+        return f"delta {delta:.4g} at epsilon {self.epsilon:.6g}", f"{self.delta:.4g}"
+
+
+def _chain(people: int, epsilon: float) -> float:
+    """Sum of ``exp(i * epsilon)`` over the steps ``i`` from one database to the other."""
+    if people == 1 or epsilon == 0:
+        return float(people)
+    log_sum = (people - 1) * epsilon + math.log(math.expm1(-people * epsilon) / math.expm1(-epsilon))
+    return math.exp(log_sum) if log_sum < 709 else math.inf
+
+
+def _composed_from_below(parts: Sequence[LossDistribution]) -> tuple[LossDistribution, float]:
+    """Return the loss of all parts, and by how much it may be too large: nothing if all outcomes can be listed."""
+    law = LossDistribution(np.zeros(1), np.zeros(1))
+    for part in parts:
+        if law.loss.size * part.loss.size > EXACT_LISTED:
+            break
+        law = law.compose(part)
+    else:
+        return law, 0.0
+    # `compose_losses` then has a grid no wider than this, and moves the loss of an outcome by less than a step a part.
+    step = sum(float(np.ptp(part.loss)) for part in parts if part.loss.size) / STEPS
+    step += min(float(np.diff(part.loss).min()) for part in parts if part.loss.size > 1)
+    try:
+        return compose_losses(parts), len(parts) * step
+    except ValueError:  # losses that span more than floats do; some of the parts lose no more than all
+        return law, 0.0

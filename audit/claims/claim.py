@@ -1,0 +1,328 @@
+"""What every promise of privacy has: a budget under a neighbor relation, an order, a form in words and in JSON."""
+
+from __future__ import annotations
+
+import math
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from dataclasses import fields
+from typing import Any, ClassVar, Literal, Self, SupportsFloat, SupportsIndex, get_args
+
+from audit.exact import LossDistribution
+
+__all__ = ["Claim", "Relation", "check_delta", "check_epsilon", "check_relation"]
+
+Relation = Literal["add_remove", "replace_one"]
+
+
+def check_relation(relation: str) -> None:
+    """Refuse anything but the two neighbor relations.
+
+    Raises
+    ------
+    ValueError
+        If `relation` is neither ``"add_remove"`` nor ``"replace_one"``.
+    """
+    if relation not in get_args(Relation):
+        raise ValueError(f'relation must be "add_remove" or "replace_one", got {relation!r}')
+
+
+class Claim(ABC):
+    """A promise of privacy, or what runs have measured: one class a family, each a frozen dataclass.
+
+    The first field is the budget: the one number that grows with the loss. Each field is a number of 0 or more, but for
+    the relation, which comes last.
+
+    Attributes
+    ----------
+    kind : str
+        Name of the family in files and on the command line.
+    unit : str
+        Of the budget.
+    growth : int
+        A group of ``w`` people has ``w**growth`` times the budget.
+    sources : tuple of str
+        Where the family is defined and its profile proved: keys of `audit.bounds.citations.REFERENCES`.
+    """
+
+    kind: ClassVar[str]
+    unit: ClassVar[str] = "nats"
+    growth: ClassVar[int] = 1
+    sources: ClassVar[tuple[str, ...]] = ()
+    relation: Relation
+
+    def __post_init__(self) -> None:
+        for name in self.parameter_names():
+            object.__setattr__(self, name, _parameter(name, getattr(self, name)))
+        check_relation(self.relation)
+
+    @classmethod
+    def parameter_names(cls) -> list[str]:
+        """Return the names of the numbers, the budget first."""
+        return [field.name for field in fields(cls) if field.name != "relation"]  # type: ignore[arg-type]
+
+    @property
+    def parameters(self) -> dict[str, float]:
+        """The numbers by name, the budget first."""
+        return {name: getattr(self, name) for name in self.parameter_names()}
+
+    @property
+    def parameter(self) -> str:
+        """Name of the budget."""
+        return self.parameter_names()[0]
+
+    @property
+    def budget(self) -> float:
+        """The one number that grows with the loss: epsilon, rho or mu."""
+        return float(getattr(self, self.parameter))
+
+    @property
+    def forgiven(self) -> float:
+        """Probability with which anything may happen: a delta that is part of the promise, else 0."""
+        return 0.0
+
+    @property
+    def epsilon_delta(self) -> tuple[float, float] | None:
+        """Epsilon and delta, if they say all that is promised; then every single output keeps to them."""
+        return None
+
+    @abstractmethod
+    def delta_at(self, epsilon: float) -> float:
+        """Return the largest delta that the promise leaves possible at an epsilon.
+
+        Parameters
+        ----------
+        epsilon : float
+            Privacy loss in nats, 0 or more.
+
+        Returns
+        -------
+        float
+            Probability.
+
+        Raises
+        ------
+        ValueError
+            If `epsilon` is negative or NaN.
+        """
+
+    @abstractmethod
+    def epsilon_at(self, delta: float) -> float:
+        """Return the smallest epsilon that the promise guarantees at a delta: the inverse of `delta_at`.
+
+        Parameters
+        ----------
+        delta : float
+            Probability, in [0, 1).
+
+        Returns
+        -------
+        float
+            Privacy loss in nats, 0 or more; infinite where no epsilon is guaranteed.
+
+        Raises
+        ------
+        ValueError
+            If `delta` is outside [0, 1).
+        """
+
+    @property
+    def guessed_right(self) -> float:
+        """Probability, at most, that a guess between two neighbors is right: of every output, or on average."""
+        return (1 + min(1.0, self.delta_at(0.0))) / 2
+
+    @property
+    def shift(self) -> float:
+        """Standard deviations between two normal laws that have just this loss.
+
+        Raises
+        ------
+        TypeError
+            If the family is not measured by normal laws.
+        """
+        raise TypeError(f"{type(self).__name__} is not measured by normal laws")
+
+    def at_shift(self, shift: float) -> Self:
+        """Return the claim that two normal laws keep, so many standard deviations apart.
+
+        Raises
+        ------
+        TypeError
+            If the family is not measured by normal laws.
+        """
+        raise TypeError(f"{type(self).__name__} is not measured by normal laws")
+
+    def at(self, budget: float) -> Self:
+        """Return the claim with another budget, and all else the same.
+
+        Parameters
+        ----------
+        budget : float
+            0 or more.
+
+        Returns
+        -------
+        claim
+            Of the same family, relation and, where there is one, delta.
+
+        Raises
+        ------
+        ValueError
+            If `budget` is negative or NaN.
+        """
+        return self.with_parameters({self.parameter: budget})
+
+    def group(self, people: int) -> Self:
+        """Return what the promise says of databases that differ in several people.
+
+        Parameters
+        ----------
+        people : int
+            How many people, at least 1.
+
+        Returns
+        -------
+        claim
+            Of the same family and relation.
+
+        Raises
+        ------
+        ValueError
+            If `people` is below 1.
+        TypeError
+            If `people` is not a whole number.
+        """
+        if isinstance(people, bool) or not isinstance(people, SupportsIndex):
+            raise TypeError(f"people must be an integer, got {people!r}")
+        if people < 1:
+            raise ValueError(f"people must be at least 1, got {people}")
+        return self.with_parameters(self.of_group(int(people)))
+
+    def under(self, relation: Relation) -> Self:
+        """Return what the promise says under another neighbor relation.
+
+        Replacing a person is removing one and adding one: a group of two. The way back does not exist, because a
+        promise about replacing says nothing about the number of people.
+
+        Parameters
+        ----------
+        relation : {"add_remove", "replace_one"}
+            The relation wanted.
+
+        Returns
+        -------
+        claim
+            Of the same family.
+
+        Raises
+        ------
+        ValueError
+            If the promise does not reach that relation, or it is unknown.
+        """
+        check_relation(relation)
+        if relation == self.relation:
+            return self
+        if relation == "add_remove":
+            raise ValueError("a replace_one promise says nothing about add_remove neighbors: state that claim itself")
+        return self.group(2).with_parameters({"relation": relation})
+
+    def weaker_than(self, other: Claim) -> bool | None:
+        """Return whether any parameter promises less than another claim does; None where the two have no order.
+
+        Parameters
+        ----------
+        other : Claim
+            What was promised before.
+
+        Returns
+        -------
+        bool or None
+            Claims of different families have an order where both are an epsilon and a delta.
+        """
+        if self.relation != other.relation:
+            return None
+        mine, theirs = self.epsilon_delta, other.epsilon_delta
+        if mine and theirs:
+            return mine[0] > theirs[0] or mine[1] > theirs[1]
+        return not self <= other if type(self) is type(other) else None
+
+    def excess(self, epsilon: float, losses: Sequence[LossDistribution]) -> tuple[str, str] | None:
+        """Return what queries with noise of their own lose beyond the promise, and what is promised, in words.
+
+        Parameters
+        ----------
+        epsilon : float
+            Pure loss of all queries together, in nats.
+        losses : sequence of LossDistribution
+            Of the queries whose law of the loss is known.
+
+        Returns
+        -------
+        tuple of str or None
+            None where the promise is kept, or the family cannot tell.
+        """
+        return None
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the claim as plain values for JSON.
+
+        Returns
+        -------
+        dict
+            With the keys ``kind``, ``relation`` and the parameters; infinity is the string "inf".
+        """
+        plain = {name: "inf" if number == math.inf else number for name, number in self.parameters.items()}
+        return {"kind": self.kind, **plain, "relation": self.relation}
+
+    def __le__(self, other: object) -> bool:
+        if not isinstance(other, Claim):
+            return NotImplemented
+        if type(self) is not type(other):
+            raise TypeError(
+                f"claims of different families have no order, got {type(self).__name__} and {type(other).__name__}: "
+                "a bound on one parameter is no bound on another"
+            )
+        if self.relation != other.relation:
+            raise ValueError(f"claims under {self.relation} and {other.relation} have no order")
+        return all(number <= other.parameters[name] for name, number in self.parameters.items())
+
+    def __str__(self) -> str:
+        numbers = ", ".join(f"{name} {number:.4g}" for name, number in self.parameters.items())
+        return f"{numbers} ({self.relation.replace('_', '/' if 'add' in self.relation else ' ')})"
+
+    def with_parameters(self, changes: dict[str, Any]) -> Self:
+        """Return the claim with other numbers, or under another relation."""
+        return type(self)(**{**self.parameters, "relation": self.relation, **changes})
+
+    def of_group(self, people: int) -> dict[str, float]:
+        """Return the parameters that a group of so many people changes."""
+        return {self.parameter: people**self.growth * self.budget}
+
+    @classmethod
+    def composed(cls, columns: dict[str, list[float]]) -> dict[str, float]:
+        """Return the parameters of several releases together, from those of each."""
+        return {name: math.fsum(numbers) for name, numbers in columns.items()}
+
+
+def _parameter(name: str, value: Any) -> float:
+    if isinstance(value, bool) or not isinstance(value, SupportsFloat):
+        raise TypeError(f"{name} must be a number, got {value!r}")
+    try:
+        number = float(value)
+    except OverflowError:  # a whole number of hundreds of digits, as a hostile file may hold
+        raise ValueError(f"{name} must be 0 or more, got a number too large for a float") from None
+    if not number >= 0:
+        raise ValueError(f"{name} must be 0 or more, got {number}")
+    return number
+
+
+def check_epsilon(epsilon: float) -> None:
+    """Refuse an epsilon that is negative or NaN."""
+    if not epsilon >= 0:
+        raise ValueError(f"epsilon must be 0 or more, got {epsilon}")
+
+
+def check_delta(delta: float) -> None:
+    """Refuse a delta outside [0, 1)."""
+    if not 0 <= delta < 1:
+        raise ValueError(f"delta must be in [0, 1), got {delta}")

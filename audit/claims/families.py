@@ -1,0 +1,153 @@
+"""Families of promises by name: how files and the command line write them, and how releases of one family add up."""
+
+from __future__ import annotations
+
+import math
+from typing import Any, TypeVar
+
+from audit.claims.claim import Claim, Relation
+
+__all__ = ["claim_from_dict", "compose", "parse_claim", "register_claim"]
+
+Family = TypeVar("Family", bound=type[Claim])
+FAMILIES: dict[str, type[Claim]] = {}  # by the kind under which files and the command line know them
+
+
+def register_claim(family: Family) -> Family:
+    """Make a family of promises known to files, the command line and composition: a decorator of its class.
+
+    Parameters
+    ----------
+    family : type
+        A frozen dataclass derived from `Claim`.
+
+    Returns
+    -------
+    type
+        The same.
+
+    Raises
+    ------
+    ValueError
+        If another family has its kind.
+    """
+    if FAMILIES.setdefault(family.kind, family) is not family:
+        raise ValueError(f"a family of kind {family.kind!r} exists: {FAMILIES[family.kind].__name__}")
+    return family
+
+
+def compose(*claims: Claim) -> Claim:
+    """Return what several releases of the same people's data promise together.
+
+    Parameters
+    ----------
+    *claims : claim
+        At least one; all of one family and relation. A later release may depend on the earlier ones.
+
+    Returns
+    -------
+    claim
+        Epsilons, deltas (up to 1) and rhos add up; of mu the squares do.
+
+    Raises
+    ------
+    ValueError
+        If there is none, or relations differ.
+    TypeError
+        If families differ.
+
+    References
+    ----------
+    .. [1] Dwork and Roth, 2014, theorem B.1; Bun and Steinke, 2016, lemma 1.7; Dong, Roth and Su, 2022, corollary 3.3.
+
+    Examples
+    --------
+    >>> from audit.claims import ZCDP
+    >>> print(compose(ZCDP(0.1), ZCDP(0.4)))
+    rho 0.5 (add/remove)
+    """
+    if not claims:
+        raise ValueError("at least one claim must be given, got none")
+    families = {type(claim) for claim in claims}
+    if len(families) > 1 or not isinstance(claims[0], Claim):
+        names = ", ".join(sorted(family.__name__ for family in families))
+        raise TypeError(f"claims that are composed must be of one family, got {names}")
+    relations = {claim.relation for claim in claims}
+    if len(relations) > 1:
+        raise ValueError(f"claims that are composed must be under one relation, got {', '.join(sorted(relations))}")
+    columns = {name: [claim.parameters[name] for claim in claims] for name in claims[0].parameter_names()}
+    return claims[0].with_parameters(claims[0].composed(columns))
+
+
+def claim_from_dict(values: dict[str, Any]) -> Claim:
+    """Return the claim that `to_dict` wrote.
+
+    Parameters
+    ----------
+    values : dict
+        With the keys ``kind``, ``relation`` and the parameters of that kind, and no others.
+
+    Returns
+    -------
+    claim
+        Of the family that ``kind`` names.
+
+    Raises
+    ------
+    ValueError
+        If the kind of claim is unknown, a value is missing or out of range.
+    TypeError
+        If a parameter is neither a number nor the string "inf".
+
+    Examples
+    --------
+    >>> from audit.claims import claim_from_dict
+    >>> claim_from_dict({"kind": "pure", "epsilon": "inf", "relation": "add_remove"})
+    PureDP(epsilon=inf, relation='add_remove')
+    """
+    family = FAMILIES.get(str(values.get("kind"))) if isinstance(values, dict) else None
+    if family is None or set(values) != {"kind", "relation", *family.parameter_names()}:
+        kinds = ", ".join(f"{kind} ({', '.join(one.parameter_names())})" for kind, one in FAMILIES.items())
+        raise ValueError(f"a claim has the keys kind, relation and its parameters, one of {kinds}; got {values!r}")
+    numbers = {name: math.inf if values[name] == "inf" else values[name] for name in family.parameter_names()}
+    return family(**{**numbers, "relation": values["relation"]})
+
+
+def parse_claim(text: str, relation: Relation = "add_remove") -> Claim:
+    """Return the claim that is written ``FAMILY:NUMBER`` or ``FAMILY:NUMBER,NUMBER``.
+
+    Parameters
+    ----------
+    text : str
+        ``"pure:EPSILON"``, ``"approx:EPSILON,DELTA"``, ``"zcdp:RHO"`` or ``"gaussian:MU"``, each positive and finite.
+    relation : {"add_remove", "replace_one"}
+        Neighbor relation of the claim.
+
+    Returns
+    -------
+    claim
+        Of that family.
+
+    Raises
+    ------
+    ValueError
+        If the text is not of that form.
+
+    Examples
+    --------
+    >>> parse_claim("pure:1")
+    PureDP(epsilon=1.0, relation='add_remove')
+    >>> parse_claim("approx:1,1e-6").delta
+    1e-06
+    """
+    kind, _, rest = text.partition(":")
+    family = FAMILIES.get(kind)
+    try:
+        numbers = [float(word) for word in rest.split(",")]
+    except ValueError:
+        numbers = []
+    names = family.parameter_names() if family else []
+    if family is None or len(numbers) != len(names) or not all(0 < one < math.inf for one in numbers):
+        forms = [f"{name}:{','.join(one.parameter_names()).upper()}" for name, one in FAMILIES.items()]
+        raise ValueError(f"a claim is written {' or '.join(forms)} with positive finite numbers, got {text!r}")
+    return family(**{**dict(zip(names, numbers, strict=True)), "relation": relation})

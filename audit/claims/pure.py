@@ -1,0 +1,105 @@
+"""Pure differential privacy."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from audit.claims.claim import Claim, Relation, check_delta, check_epsilon
+from audit.claims.families import register_claim
+from audit.claims.profiles import ROUNDING
+from audit.exact import LossDistribution
+
+__all__ = ["PureDP"]
+
+
+@register_claim
+@dataclass(frozen=True)
+class PureDP(Claim):
+    """Epsilon-differential privacy: no event is more than ``exp(epsilon)`` times as likely on a neighbor.
+
+    As a promise it bounds the loss from above, as a measurement from below; either may be 0 or infinite. A group of
+    ``w`` people has ``w`` times the epsilon.
+
+    Attributes
+    ----------
+    epsilon : float
+        Privacy loss in nats, 0 or more.
+    relation : {"add_remove", "replace_one"}
+        Which databases are neighbors: one person added or removed (unbounded), or one person's data replaced (bounded).
+
+    Raises
+    ------
+    ValueError
+        If `epsilon` is negative or NaN, or the relation is unknown.
+    TypeError
+        If `epsilon` is not a number.
+
+    References
+    ----------
+    .. [1] Dwork and Roth, "The Algorithmic Foundations of Differential Privacy", 2014, definition 2.4 and theorem 2.2.
+
+    Examples
+    --------
+    >>> PureDP(0.5) <= PureDP(1.0)
+    True
+    >>> print(PureDP(0.5).under("replace_one"))
+    epsilon 1 (replace one)
+    """
+
+    kind = "pure"
+    sources = ("dwork", "kairouz")
+
+    epsilon: float
+    relation: Relation = "add_remove"
+
+    @property
+    def epsilon_delta(self) -> tuple[float, float]:
+        """Epsilon, and a delta of 0."""
+        return self.epsilon, 0.0
+
+    @property
+    def guessed_right(self) -> float:
+        """Probability, at most, that a guess between two neighbors is right, whatever the output."""
+        return 1 / (1 + math.exp(-self.epsilon))
+
+    def delta_at(self, epsilon: float) -> float:
+        """Return the largest delta that the promise leaves possible at another epsilon.
+
+        It is ``(exp(E) - exp(epsilon)) / (1 + exp(E))`` below the promised ``E`` (randomized response attains it), else
+        0.
+
+        References
+        ----------
+        .. [1] Kairouz, Oh and Viswanath, "The Composition Theorem for Differential Privacy", 2015, section 3.
+
+        Examples
+        --------
+        >>> round(PureDP(1.0).delta_at(0.0), 6)  # the largest total variation distance: tanh(1 / 2)
+        0.462117
+        """
+        check_epsilon(epsilon)
+        if epsilon >= self.epsilon:
+            return 0.0
+        return -math.expm1(epsilon - self.epsilon) / (1.0 + math.exp(-self.epsilon))
+
+    def epsilon_at(self, delta: float) -> float:
+        """Return the smallest epsilon that the promise guarantees at a delta.
+
+        Examples
+        --------
+        >>> PureDP(1.0).epsilon_at(0.0)
+        1.0
+        """
+        check_delta(delta)
+        if delta == 0 or self.epsilon == 0:
+            return self.epsilon
+        odds = delta / (1.0 - delta) * math.exp(-self.epsilon)
+        return max(0.0, self.epsilon + math.log1p(-delta) + math.log1p(-odds)) if odds < 1 else 0.0
+
+    def excess(self, epsilon: float, losses: Sequence[LossDistribution]) -> tuple[str, str] | None:
+        """Return the sum of the losses, where it is more than promised."""
+        if epsilon <= self.epsilon * (1 + ROUNDING):
+            return None
+        return f"epsilon {epsilon:.6g}", f"{self.epsilon:.6g}"

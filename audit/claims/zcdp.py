@@ -1,0 +1,96 @@
+"""Zero-concentrated differential privacy."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+
+from audit.claims.claim import Relation
+from audit.claims.families import register_claim
+from audit.claims.profiles import CurveClaim
+
+__all__ = ["ZCDP"]
+
+
+@register_claim
+@dataclass(frozen=True)
+class ZCDP(CurveClaim):
+    """Zero-concentrated differential privacy: the Renyi divergence of every order ``a`` is at most ``a * rho``.
+
+    A group of ``w`` people has ``w**2`` times the rho. The delta at an epsilon is valid for every mechanism that keeps
+    the promise, and not quite the smallest that is; one with Gaussian noise has that of ``GaussianDP(sqrt(2 * rho))``.
+
+    Attributes
+    ----------
+    rho : float
+        Nats, 0 or more.
+    relation : {"add_remove", "replace_one"}
+        Which databases are neighbors.
+
+    Raises
+    ------
+    ValueError
+        If `rho` is negative or NaN, or the relation is unknown.
+    TypeError
+        If `rho` is not a number.
+
+    References
+    ----------
+    .. [1] Bun and Steinke, "Concentrated Differential Privacy: Simplifications, Extensions, and Lower Bounds", 2016,
+       definition 1.1 and proposition 1.9.
+
+    Examples
+    --------
+    The persons of the 2020 redistricting data, whose rho of 2.5562 was published as epsilon 17.14 at delta 1e-10:
+
+    >>> round(ZCDP(2.5562).epsilon_at(1e-10), 2)
+    17.14
+    >>> round(ZCDP(0.5).delta_at(2.0), 6)
+    0.054293
+    """
+
+    kind = "zcdp"
+    growth = 2
+    sources = ("bun", "canonne")
+
+    rho: float
+    relation: Relation = "add_remove"
+
+    @property
+    def shift(self) -> float:
+        """Standard deviations between two normal laws that have this rho."""
+        return math.sqrt(2 * self.rho)
+
+    def at_shift(self, shift: float) -> ZCDP:
+        """Return the claim that two normal laws keep, so many standard deviations apart."""
+        return self.at(shift**2 / 2)
+
+    def log_delta(self, epsilon: float) -> float:
+        """Return the log of the smallest delta that follows from the Renyi divergences; minus infinity below -10000.
+
+        It is the minimum over orders ``a > 1`` of ``(a - 1) (a rho - epsilon) + (a - 1) log(a - 1) - a log(a)``, which
+        is convex in the order.
+
+        References
+        ----------
+        .. [1] Canonne, Kamath and Steinke, "The Discrete Gaussian for Differential Privacy", 2020, corollary 13.
+        """
+        from scipy import optimize  # slow to import, and claims are on every way in
+
+        rho = self.rho
+
+        def slope(log_above: float) -> float:
+            """Return the derivative at the order ``1 + exp(log_above)``: it rises with the order."""
+            return rho * (2 * math.exp(log_above) + 1) - epsilon - float(np.logaddexp(0.0, -log_above))
+
+        if epsilon - rho > 200 * math.sqrt(rho):  # delta is at most exp(-(epsilon - rho)**2 / (4 rho))
+            return -math.inf
+        # The slope is positive at `high`, and negative at ``-(3 rho + 1)`` unless the order there is 1 to all digits.
+        low, high = max(-(3 * rho + 1), -745.0), math.log(epsilon / rho + 2 / math.sqrt(rho))
+        if slope(low) >= 0:
+            return 0.0
+        best = optimize.brentq(slope, low, high, xtol=1e-13, rtol=1e-13)
+        above = math.exp(best)
+        return float(above * ((above + 1) * rho - epsilon - np.logaddexp(0.0, -best)) - math.log1p(above))
