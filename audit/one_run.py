@@ -15,7 +15,7 @@ from scipy import optimize, special
 
 from audit.arguments import real_number, whole_number
 from audit.attacks import Attack
-from audit.bounds import one_run_p_value
+from audit.bounds.one_run import one_run_p_value
 from audit.claims import ApproxDP, Claim, GaussianDP, PureDP
 from audit.mechanism import Mechanism, mechanism_name
 from audit.methods import Counts, check_question

@@ -13,8 +13,9 @@ from scipy import special, stats
 
 from algorithms.flaxman import GDPC
 from algorithms.flaxman.gaussian import GaussianCounts
-from audit.bounds import gaussian_lower
-from audit.bounds.renyi import discrete_gaussian_lower, renyi_event_lower
+from audit.bounds.discrete_gaussian import discrete_gaussian_lower
+from audit.bounds.gaussian import gaussian_lower
+from audit.bounds.renyi import renyi_event_lower
 from audit.claims import ApproxDP, Claim, GaussianDP
 from audit.events import Event
 from audit.exact import LossDistribution

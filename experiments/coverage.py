@@ -20,17 +20,13 @@ from scipy import optimize, special, stats
 from algorithms.flaxman import GDPC
 from algorithms.flaxman.gaussian import GaussianCounts
 from algorithms.noise import DiscreteGaussian, Laplace, TwoTailedGeometric
-from audit.bounds import (
-    approx_game_lower,
-    delta_lower,
-    gaussian_lower,
-    guessing_game_lower,
-    one_run_p_value,
-    score_lower,
-    two_sample_lower,
-)
 from audit.bounds.anytime import anytime_game_lower, look_confidence
-from audit.bounds.renyi import discrete_gaussian_lower, renyi_event_lower, renyi_variational_lower
+from audit.bounds.discrete_gaussian import discrete_gaussian_lower
+from audit.bounds.game import approx_game_lower, guessing_game_lower
+from audit.bounds.gaussian import gaussian_lower
+from audit.bounds.one_run import one_run_p_value
+from audit.bounds.rectangle import delta_lower, score_lower, two_sample_lower
+from audit.bounds.renyi import renyi_event_lower, renyi_variational_lower
 from audit.claims import ZCDP, ApproxDP, Claim, GaussianDP, PureDP
 from audit.exact import loss_distribution
 from audit.loss import measure_loss, measure_loss_from_outputs

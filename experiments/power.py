@@ -17,7 +17,8 @@ from scipy import special, stats
 
 from algorithms.flaxman import GDPC
 from algorithms.flaxman.gaussian import GaussianCounts
-from audit.bounds import guessing_game_lower, two_sample_lower
+from audit.bounds.game import guessing_game_lower
+from audit.bounds.rectangle import two_sample_lower
 from audit.claims import ZCDP, ApproxDP, Claim, GaussianDP, PureDP
 from audit.events import Event
 from audit.loss import measure_loss

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 
 import numpy as np
 from numpy.typing import NDArray
 
-from audit.bounds import check_confidence
+from audit.bounds.limits import check_confidence
 
-__all__ = ["anytime_game_lower", "anytime_game_upper", "look_confidence"]
+__all__ = ["anytime_game_lower", "look_confidence"]
 
 Floats = NDArray[np.float64]
 STAKES = np.geomspace(1e-7, 1.0, 240, endpoint=False)  # 7% apart; less pays after 1e10 runs or above 16 nats
@@ -82,7 +81,13 @@ def anytime_game_lower(
     >>> round(anytime_game_lower(800, 200, 1000, confidence=0.95), 3)
     1.12
     """
-    _check(correct, wrong, runs, confidence, distance)
+    if not (min(correct, wrong) >= 0 and correct + wrong <= runs < math.inf):
+        raise ValueError(
+            f"correct and wrong guesses must be 0 or more and no more than runs, got {correct} and {wrong} of {runs}"
+        )
+    check_confidence(confidence)
+    if not (distance >= 1 and distance == math.floor(distance)):
+        raise ValueError(f"distance must be a whole number of at least 1, got {distance}")
     if not 0 <= delta < 1:
         raise ValueError(f"delta must be in [0, 1), got {delta}")
     stakes, log_shares = _mixture(expected)
@@ -100,69 +105,11 @@ def anytime_game_lower(
         return 0.0
     # At the observed odds and beyond no stake gains, and beyond 1 / stake no stake is left.
     most = min(math.log(correct / wrong) if wrong else math.inf, -math.log(stakes[0]))
-    return _edge(rejected, 0.0, most / distance)
-
-
-def anytime_game_upper(correct: int, wrong: int, runs: int, *, confidence: float, distance: int = 1) -> float:
-    """Upper bound on what a rule can ever show, valid at all looks together: for stopping, never for a verdict.
-
-    It bounds the log-odds of a right guess by this rule. Another rule may show more, so that it says nothing about the
-    mechanism; but where it is below what is looked for, further runs are wasted.
-
-    Parameters
-    ----------
-    correct, wrong : int
-        Right and wrong guesses so far.
-    runs : int
-        Counting runs so far, those in which the rule abstained included.
-    confidence : float
-        One-sided coverage of all looks together, in (0, 1).
-    distance : int
-        Steps between the two databases, at least 1.
-
-    Returns
-    -------
-    float
-        Log-odds over `distance` in nats, 0 or more, infinite while no guess was wrong. With delta above 0 the rule can
-        show less still.
-
-    Raises
-    ------
-    ValueError
-        If counts are not in order, or another number is out of its range.
-
-    Notes
-    -----
-    Guarantee: P(any bound of any look < the larger of 0 and the true log-odds) <= 1 - confidence, as in
-    `anytime_game_lower`, with bets on wrong guesses. Stopping by it leaves every lower bound valid.
-    Units: nats.
-
-    References
-    ----------
-    .. [1] As `anytime_game_lower`.
-
-    Examples
-    --------
-    >>> round(anytime_game_upper(800, 200, 1000, confidence=0.95), 3)
-    1.665
-    """
-    _check(correct, wrong, runs, confidence, distance)
-    if wrong == 0:
-        return math.inf
-    stakes, log_shares = _mixture(None)
-
-    def kept(log_odds: float) -> bool:
-        gain = np.log1p(stakes * math.exp(log_odds))
-        return not _enough(log_shares + correct * np.log1p(-stakes) + wrong * gain, confidence)
-
-    if not kept(0.0):
-        return 0.0
-    top = 1.0
-    while kept(top):
-        top *= 2
-        if top > 700:  # beyond the range of exp
-            return math.inf
-    return -_edge(lambda x: not kept(-x), -top, 0.0) / distance
+    low, high = 0.0, most / distance
+    while high - low > 1e-9:
+        middle = (low + high) / 2
+        low, high = (middle, high) if rejected(middle) else (low, middle)
+    return low
 
 
 def look_confidence(look: int, confidence: float) -> float:
@@ -226,21 +173,3 @@ def _mixture(expected: tuple[float, float] | None) -> tuple[Floats, Floats]:
 
 def _enough(log_wealth: Floats, confidence: float) -> bool:
     return log_wealth.size > 0 and float(np.logaddexp.reduce(log_wealth)) >= -math.log1p(-confidence)
-
-
-def _edge(holds: Callable[[float], bool], low: float, high: float) -> float:
-    """Return where a condition that holds at `low` ends, from below, to a relative error of 1e-9."""
-    while high - low > 1e-9 * max(1.0, abs(low)):
-        middle = (low + high) / 2
-        low, high = (middle, high) if holds(middle) else (low, middle)
-    return low
-
-
-def _check(correct: int, wrong: int, runs: int, confidence: float, distance: int) -> None:
-    if not (min(correct, wrong) >= 0 and correct + wrong <= runs < math.inf):
-        raise ValueError(
-            f"correct and wrong guesses must be 0 or more and no more than runs, got {correct} and {wrong} of {runs}"
-        )
-    check_confidence(confidence)
-    if not (distance >= 1 and distance == math.floor(distance)):
-        raise ValueError(f"distance must be a whole number of at least 1, got {distance}")

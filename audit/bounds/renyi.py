@@ -1,8 +1,7 @@
 """From counts to lower bounds on rho of zero-concentrated differential privacy.
 
-A pair loses rho if its Renyi divergence of some order ``a >= 1`` is ``a * rho``, in either direction. The first two
-bounds are of the pair: divide by the square of the distance of a group pair. They hold for every mechanism; the third
-holds for the discrete Gaussian only.
+A pair loses rho if its Renyi divergence of some order ``a >= 1`` is ``a * rho``, in either direction. The bounds are of
+the pair: divide by the square of the distance of a group pair. They hold for every mechanism.
 """
 
 from __future__ import annotations
@@ -13,13 +12,13 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy import special
 
-from audit.bounds import check_confidence, rectangle
+from audit.bounds.limits import check_confidence
+from audit.bounds.rectangle import rectangle
 
-__all__ = ["discrete_gaussian_lower", "renyi_event_lower", "renyi_variational_lower"]
+__all__ = ["renyi_event_lower", "renyi_variational_lower"]
 
 Floats = NDArray[np.float64]
 ORDERS = np.geomspace(1.0, 1e4, 400)  # any order is valid; with up to 1e9 runs others add less than 0.1%
-SMALLEST_RHO, LARGEST_RHO = 1e-7, 1e4  # below, the lattice is too fine to be summed; above, there is no noise
 
 
 def renyi_event_lower(events_y: int, runs_y: int, events_x: int, runs_x: int, *, confidence: float) -> float:
@@ -146,73 +145,6 @@ def renyi_variational_lower(
     return max(0.0, math.log1p(moment) / (order - 1) - above) if moment > -1 else 0.0
 
 
-def discrete_gaussian_lower(
-    events_y: int, runs_y: int, events_x: int, runs_x: int, *, confidence: float, distance: int = 1
-) -> float:
-    """Lower bound on rho within one family: integer answers with discrete Gaussian noise, from one event.
-
-    It tells which discrete Gaussian the event could come from. Against any other mechanism it shows nothing.
-
-    Parameters
-    ----------
-    events_y, runs_y : int
-        Runs with the event, and runs, on the database under which it is likelier.
-    events_x, runs_x : int
-        The same on the other.
-    confidence : float
-        One-sided coverage, in (0, 1), shared equally by the two probabilities.
-    distance : int
-        Difference of the two answers, at least 1.
-
-    Returns
-    -------
-    float
-        Rho of one step, 0 or more: already divided, unlike that of the bounds for every mechanism. A rho below 1e-7
-        reads 0.
-
-    Raises
-    ------
-    ValueError
-        If events are not between 0 and runs, or `confidence` or `distance` is out of range.
-
-    Notes
-    -----
-    Guarantee: P(bound > rho) <= 1 - confidence if the outputs are one answer plus discrete Gaussian noise of variance
-    ``1 / (2 rho)``, or a function of them. No test of that noise against its shift reaches more than the Neyman-Pearson
-    curve; the bound is the least rho whose curve reaches the rectangle's corner.
-    Units: nats.
-
-    References
-    ----------
-    .. [1] Canonne, Kamath and Steinke, "The Discrete Gaussian for Differential Privacy", 2020, definition 1 and
-       theorem 4.
-    .. [2] Neyman and Pearson, "On the Problem of the Most Efficient Tests of Statistical Hypotheses", 1933.
-
-    Examples
-    --------
-    >>> round(discrete_gaussian_lower(6995, 10_000, 3005, 10_000, confidence=0.95), 3)
-    0.456
-    """
-    if not (distance >= 1 and distance == math.floor(distance)):
-        raise ValueError(f"distance must be a whole number of at least 1, got {distance}")
-    low, high = map(float, rectangle(events_y, runs_y, events_x, runs_x, confidence=confidence))
-
-    if low <= high:
-        return 0.0
-    # Power does not always rise with rho: at the lattice's steps it may fall. So the least rho is found by excluding
-    # whole ranges, from the left.
-    bottom, top = math.log(SMALLEST_RHO), math.log(LARGEST_RHO)
-    ranges = [(bottom, top)]
-    while True:
-        left, right = ranges.pop()
-        if _power_limit(high, math.exp(left), math.exp(right), int(distance)) < low:
-            continue
-        if right - left < 1e-5:
-            return 0.0 if left == bottom else math.exp(left)
-        middle = (left + right) / 2
-        ranges += [(middle, right), (left, middle)]
-
-
 def _bernoulli_rho(p: float, q: float) -> float:
     """Return the greatest divergence over its order between two coins, both probabilities strictly inside (0, 1)."""
     log_p, log_q = np.log([p, 1 - p]), np.log([q, 1 - q])
@@ -232,17 +164,3 @@ def _mean_lower(values: Floats, counts: Floats, error: float) -> float:
     log_term = math.log(2 / error)
     spread = float(values.max()) - least
     return max(least, mean - math.sqrt(2 * variance * log_term / runs) - 7 * spread * log_term / (3 * (runs - 1)))
-
-
-def _power_limit(level: float, least: float, greatest: float, shift: int) -> float:
-    """Bound the power of tests of discrete Gaussian noise against its shift, for every rho in a range.
-
-    The best events of probability `level` are upper tails, the last value of which may be named by a coin. Tails of
-    positive values shrink as rho grows and the others grow, so that their extremes over a range lie at its ends.
-    """
-    reach = math.ceil(10 / math.sqrt(2 * least)) + shift + 1  # what lies beyond 10 deviations is below 1e-22
-    squares = np.arange(-reach, reach + 1).astype(float) ** 2
-    weights = np.exp(-np.outer([least, greatest], squares))
-    tails = np.cumsum(weights / weights.sum(axis=1, keepdims=True), axis=1)  # from the greatest value on
-    lower, upper = tails.min(axis=0), tails.max(axis=0)
-    return float(np.interp(level, np.append(0.0, lower[:-shift]), np.append(0.0, upper[shift:])))

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from audit.arguments import real_number, real_numbers, whole_number
-from audit.bounds import check_confidence, clopper_pearson_lower, clopper_pearson_upper
+from audit.bounds.limits import check_confidence, clopper_pearson_lower, clopper_pearson_upper
 from audit.estimates.residuals import log_ratio, whole_people
 from audit.results import LossEstimate
 

@@ -14,7 +14,7 @@ from scipy.sparse import csc_array
 from scipy.stats import t as student
 
 from audit.arguments import positive_number, real_number, real_numbers, whole_number
-from audit.bounds import check_confidence
+from audit.bounds.limits import check_confidence
 from audit.results import LossEstimate
 from audit.sampling import Seed, seed_sequence
 

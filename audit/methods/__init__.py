@@ -13,15 +13,10 @@ from numpy.typing import NDArray
 
 from audit.attacks import Attack
 from audit.attacks.selection import Family, select_event, select_region, select_weights
-from audit.bounds import (
-    approx_game_lower,
-    check_confidence,
-    clopper_pearson_lower,
-    clopper_pearson_upper,
-    gaussian_lower,
-    guessing_game_lower,
-)
 from audit.bounds.anytime import anytime_game_lower, look_confidence
+from audit.bounds.game import approx_game_lower, guessing_game_lower
+from audit.bounds.gaussian import gaussian_lower
+from audit.bounds.limits import check_confidence, clopper_pearson_lower, clopper_pearson_upper
 from audit.bounds.renyi import renyi_event_lower, renyi_variational_lower
 from audit.claims import ZCDP, ApproxDP, Claim, GaussianDP, PureDP, Relation
 from audit.claims.families import FAMILIES

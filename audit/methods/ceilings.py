@@ -6,7 +6,10 @@ import math
 
 import numpy as np
 
-from audit.bounds import approx_game_lower, check_confidence, gaussian_lower, two_sample_lower
+from audit.bounds.game import approx_game_lower
+from audit.bounds.gaussian import gaussian_lower
+from audit.bounds.limits import check_confidence
+from audit.bounds.rectangle import two_sample_lower
 from audit.bounds.renyi import renyi_variational_lower
 
 __all__ = ["CLIPS", "check_plan", "divergence_ceiling", "game_ceiling", "rectangle_ceiling", "region_ceiling"]

@@ -11,7 +11,9 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import optimize, special, stats
 
-from audit.bounds import clopper_pearson_lower, one_run_p_value, rectangle
+from audit.bounds.limits import clopper_pearson_lower
+from audit.bounds.one_run import one_run_p_value
+from audit.bounds.rectangle import rectangle
 from audit.claims import ZCDP, ApproxDP, Claim, GaussianDP, PureDP
 from audit.loss import FEWEST_FOR_GAME
 from audit.methods.rehearsal import divergence_power, region_power

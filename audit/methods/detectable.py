@@ -8,7 +8,9 @@ from collections.abc import Callable
 import numpy as np
 from scipy import optimize, special, stats
 
-from audit.bounds import approx_game_lower, gaussian_lower, rectangle
+from audit.bounds.game import approx_game_lower
+from audit.bounds.gaussian import gaussian_lower
+from audit.bounds.rectangle import rectangle
 from audit.bounds.renyi import renyi_event_lower, renyi_variational_lower
 from audit.claims import ApproxDP
 from audit.methods.ceilings import CLIPS, check_plan

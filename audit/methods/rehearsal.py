@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from scipy import special, stats
 
 from audit.attacks.selection import BINS, CLIPS, ORDERS, select_region
-from audit.bounds import clopper_pearson_upper
+from audit.bounds.limits import clopper_pearson_upper
 from audit.events import ThresholdRule, cell
 
 __all__ = ["divergence_power", "region_power"]

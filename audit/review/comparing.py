@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from audit.bounds import check_confidence
+from audit.bounds.limits import check_confidence
 from audit.methods import AnytimeGame
 from audit.one_run import ONE_RUN
 from audit.report.formatting import row

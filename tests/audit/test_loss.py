@@ -20,7 +20,7 @@ from algorithms.noise import TwoTailedGeometric
 from audit import loss
 from audit.attacks import Attack
 from audit.attacks.selection import select_event
-from audit.bounds import guessing_game_lower
+from audit.bounds.game import guessing_game_lower
 from audit.claims import ZCDP, ApproxDP, GaussianDP, PureDP
 from audit.events import Event, Statistic, ThresholdRule, WeightRule, cell
 from audit.exact import LossDistribution

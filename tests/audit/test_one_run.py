@@ -11,7 +11,8 @@ from scipy import special, stats
 from algorithms.bugs import HalfNoiseGDPC
 from algorithms.flaxman import GDPC, RDPC
 from algorithms.hierarchy import Hierarchy
-from audit.bounds import guessing_game_lower, one_run_p_value
+from audit.bounds.game import guessing_game_lower
+from audit.bounds.one_run import one_run_p_value
 from audit.claims import ZCDP, ApproxDP, GaussianDP, PureDP
 from audit.one_run import Canaries, RecordCanaries, measure_loss_one_run
 from audit.results import AuditResult

@@ -13,7 +13,7 @@ from scipy.stats import laplace, norm
 from audit.attacks import selection
 from audit.attacks.entries import changed_cells
 from audit.attacks.selection import select_event, select_region, select_weights
-from audit.bounds import gaussian_lower
+from audit.bounds.gaussian import gaussian_lower
 from audit.bounds.renyi import renyi_variational_lower
 from audit.claims import PureDP
 from audit.events import LARGEST, CellRule, Statistic, ThresholdRule, WeightRule, cell

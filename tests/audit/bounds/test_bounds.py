@@ -13,19 +13,11 @@ from scipy.special import expit
 from scipy.stats import binom, binomtest, multinomial, norm
 
 from algorithms.noise import TwoTailedGeometric
-from audit.bounds import (
-    approx_game_lower,
-    check_confidence,
-    clopper_pearson_lower,
-    clopper_pearson_upper,
-    delta_lower,
-    gaussian_lower,
-    guessing_game_lower,
-    one_run_p_value,
-    rectangle,
-    score_lower,
-    two_sample_lower,
-)
+from audit.bounds.game import approx_game_lower, guessing_game_lower
+from audit.bounds.gaussian import gaussian_lower
+from audit.bounds.limits import check_confidence, clopper_pearson_lower, clopper_pearson_upper
+from audit.bounds.one_run import one_run_p_value
+from audit.bounds.rectangle import delta_lower, rectangle, score_lower, two_sample_lower
 from audit.claims import ApproxDP
 
 AUDITS, ALLOWED = 1000, 77  # P[Binomial(1000, 0.05) > 77] < 1e-4: the false alarm of every coverage test here

@@ -11,7 +11,9 @@ from hypothesis import strategies as st
 from scipy.special import expit, ndtri
 from scipy.stats import binom, norm
 
-from audit.bounds import approx_game_lower, gaussian_lower, guessing_game_lower, rectangle, two_sample_lower
+from audit.bounds.game import approx_game_lower, guessing_game_lower
+from audit.bounds.gaussian import gaussian_lower
+from audit.bounds.rectangle import rectangle, two_sample_lower
 from audit.bounds.renyi import renyi_event_lower, renyi_variational_lower
 from audit.claims import ApproxDP
 from audit.methods.ceilings import divergence_ceiling, game_ceiling, rectangle_ceiling, region_ceiling

@@ -14,8 +14,10 @@ from scipy.special import expit, logit, ndtri
 from scipy.stats import beta, binom, norm
 
 from audit.attacks import NAMED, Attack
-from audit.bounds import approx_game_lower, gaussian_lower, guessing_game_lower, rectangle, two_sample_lower
 from audit.bounds.anytime import anytime_game_lower, look_confidence
+from audit.bounds.game import approx_game_lower, guessing_game_lower
+from audit.bounds.gaussian import gaussian_lower
+from audit.bounds.rectangle import rectangle, two_sample_lower
 from audit.bounds.renyi import renyi_event_lower, renyi_variational_lower
 from audit.claims import ZCDP, ApproxDP, GaussianDP, PureDP
 from audit.events import CellRule, Event, WeightRule, cell

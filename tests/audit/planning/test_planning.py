@@ -14,7 +14,8 @@ from scipy.special import expit, ndtr, ndtri
 from scipy.stats import binom
 
 from audit.attacks.selection import CLIPS, ORDERS
-from audit.bounds import approx_game_lower, gaussian_lower, guessing_game_lower
+from audit.bounds.game import approx_game_lower, guessing_game_lower
+from audit.bounds.gaussian import gaussian_lower
 from audit.bounds.renyi import renyi_variational_lower
 from audit.claims import ZCDP, ApproxDP, GaussianDP, PureDP
 from audit.loss import measure_loss, measure_loss_from_outputs

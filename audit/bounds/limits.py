@@ -1,0 +1,115 @@
+"""Exact limits for the probability of an event, and what a confidence and counts may be."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from scipy import special
+
+__all__ = ["check_confidence", "clopper_pearson_lower", "clopper_pearson_upper"]
+
+Floats = NDArray[np.float64]
+
+
+def check_confidence(confidence: float) -> None:
+    """Refuse a confidence outside (0, 1).
+
+    Raises
+    ------
+    ValueError
+        If it is not strictly between 0 and 1.
+    """
+    if not 0 < confidence < 1:
+        raise ValueError(f"confidence must be in (0, 1), got {confidence}")
+
+
+def clopper_pearson_lower(successes: ArrayLike, runs: ArrayLike, *, confidence: float) -> Floats:
+    """Lower bound on an event's probability, exact for any number of runs.
+
+    Parameters
+    ----------
+    successes : int or array_like of int, shape (m,)
+        Runs in which the event happened, ``0 <= successes <= runs``.
+    runs : int or array_like of int, shape (m,)
+        Independent runs.
+    confidence : float
+        One-sided coverage, in (0, 1).
+
+    Returns
+    -------
+    ndarray of float, shape (m,)
+        Probabilities; exactly 0 where no run succeeded.
+
+    Raises
+    ------
+    ValueError
+        If `successes` are not between 0 and `runs` or `confidence` is outside (0, 1).
+
+    Notes
+    -----
+    Guarantee: P(bound > true probability) <= 1 - confidence, for every true probability.
+    Units: none.
+
+    References
+    ----------
+    .. [1] Clopper and Pearson, "The Use of Confidence or Fiducial Limits Illustrated in the Case of the Binomial",
+       1934.
+
+    Examples
+    --------
+    >>> round(float(clopper_pearson_lower(95, 100, confidence=0.95)), 3)
+    0.898
+    """
+    hits, total = checked_counts(successes, runs)
+    check_confidence(confidence)
+    return np.where(hits == 0, 0.0, special.betaincinv(np.maximum(hits, 1), total - hits + 1, 1 - confidence))
+
+
+def clopper_pearson_upper(successes: ArrayLike, runs: ArrayLike, *, confidence: float) -> Floats:
+    """Upper bound on an event's probability, exact for any number of runs.
+
+    Parameters
+    ----------
+    successes : int or array_like of int, shape (m,)
+        Runs in which the event happened, ``0 <= successes <= runs``.
+    runs : int or array_like of int, shape (m,)
+        Independent runs.
+    confidence : float
+        One-sided coverage, in (0, 1).
+
+    Returns
+    -------
+    ndarray of float, shape (m,)
+        Probabilities; exactly 1 where every run succeeded.
+
+    Raises
+    ------
+    ValueError
+        If `successes` are not between 0 and `runs` or `confidence` is outside (0, 1).
+
+    Notes
+    -----
+    Guarantee: P(bound < true probability) <= 1 - confidence, for every true probability.
+    Units: none.
+
+    References
+    ----------
+    .. [1] Clopper and Pearson, 1934.
+
+    Examples
+    --------
+    >>> round(float(clopper_pearson_upper(0, 100, confidence=0.95)), 3)
+    0.03
+    """
+    hits, total = checked_counts(successes, runs)
+    return 1.0 - clopper_pearson_lower(total - hits, total, confidence=confidence)
+
+
+def checked_counts(successes: ArrayLike, runs: ArrayLike) -> tuple[Floats, Floats]:
+    """Return events and runs as numbers; refuse those that are not whole or not in order."""
+    hits, total = np.asarray(successes, float), np.asarray(runs, float)
+    if not np.all((hits >= 0) & (hits <= total)):
+        raise ValueError(f"events must be between 0 and the number of runs, got {successes!r} of {runs!r}")
+    if not np.all((hits == np.floor(hits)) & (total == np.floor(total)) & np.isfinite(total)):
+        raise ValueError(f"events and runs must be whole numbers, got {successes!r} of {runs!r}")
+    return hits, total

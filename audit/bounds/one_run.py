@@ -1,0 +1,70 @@
+"""How likely so many right guesses are in one run with many secret bits, if a promise is kept."""
+
+from __future__ import annotations
+
+import numpy as np
+from scipy import special, stats
+
+from audit.bounds.limits import checked_counts
+
+__all__ = ["one_run_p_value"]
+
+
+def one_run_p_value(
+    correct: int, guesses: int, epsilon: float, *, delta: float = 0.0, canaries: int | None = None
+) -> float:
+    """Probability of as many right guesses in one run with many secret bits, at most, under (epsilon, delta)-DP.
+
+    It is for one run whose bits were all guessed from the same output. Repeated runs each carry their own delta, and
+    this formula would all but ignore it.
+
+    Parameters
+    ----------
+    correct, guesses : int
+        Right guesses, and guesses made; with a delta, as many as were fixed before the run.
+    epsilon : float
+        Promised loss in nats, 0 or more.
+    delta : float
+        Promised delta, in [0, 1).
+    canaries : int, optional
+        Secret bits, those abstained from included; at least `guesses`, which is the default.
+
+    Returns
+    -------
+    float
+        A p-value, at most 1.
+
+    Raises
+    ------
+    ValueError
+        If a number is out of its range.
+
+    Notes
+    -----
+    Guarantee: under any (epsilon, delta)-DP algorithm, P(p-value <= a) <= a.
+    Units: epsilon in nats.
+
+    References
+    ----------
+    .. [1] Steinke, Nasr and Jagielski, "Privacy Auditing with One (1) Training Run", 2023, theorem 5.2.
+
+    Examples
+    --------
+    >>> one_run_p_value(800, 1000, 1.0, delta=1e-5) > one_run_p_value(800, 1000, 1.0)
+    True
+    """
+    checked_counts(correct, guesses)
+    if not epsilon >= 0:
+        raise ValueError(f"epsilon must be 0 or more, got {epsilon}")
+    if not 0 <= delta < 1:
+        raise ValueError(f"delta must be in [0, 1), got {delta}")
+    bits = guesses if canaries is None else canaries
+    if bits < guesses:
+        raise ValueError(f"canaries must be at least the guesses, {guesses}, got {bits}")
+    rate = float(special.expit(epsilon))
+    tail = float(stats.binom.sf(correct - 1, guesses, rate))
+    if delta == 0 or correct == 0:
+        return tail
+    i = np.arange(1, correct + 1)
+    extra = (stats.binom.sf(correct - 1 - i, guesses, rate) - tail) / i
+    return min(1.0, tail + 2 * bits * delta * float(extra.max()))
