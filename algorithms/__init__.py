@@ -36,19 +36,7 @@ def catalogue(*, epsilon: float = 1.0, data: str = "morocco") -> dict[str, Any]:
     ['adpc', 'bottom-up', 'bottom-up-inverse-cdf']
     """
     from algorithms.bottom_up import BottomUp
-    from algorithms.bugs import (
-        EditedToTruth,
-        ForgottenLevelRDPC,
-        ForkedAreas,
-        HalfNoiseGDPC,
-        LaplaceHoles,
-        NotebookGDPC,
-        PublicSize,
-        PublishedTwice,
-        SeededByData,
-        SilentInvariant,
-        SquareRootShares,
-    )
+    from algorithms.bugs import on_any_counts
     from algorithms.flaxman import ADPC, GDPC, RDPC
     from algorithms.flaxman.gaussian import GaussianCounts
     from algorithms.population import load
@@ -62,17 +50,6 @@ def catalogue(*, epsilon: float = 1.0, data: str = "morocco") -> dict[str, Any]:
         "gaussian-counts": GaussianCounts(GDPC(epsilon).epsilon ** 2 / 2),
         "bottom-up": BottomUp(epsilon, tree),
         "bottom-up-inverse-cdf": BottomUp(epsilon, tree, noise="inverse_cdf"),
-        "gdpc-half-noise": HalfNoiseGDPC(epsilon),
-        "gdpc-twice": PublishedTwice(epsilon),
-        "gdpc-forked": ForkedAreas(epsilon),
-        "gdpc-seeded-by-data": SeededByData(epsilon),
-        "gdpc-exact-total": SilentInvariant(epsilon),
-        "gdpc-edited": EditedToTruth(epsilon),
-        "gdpc-public-size": PublicSize(epsilon),
-        "laplace-holes": LaplaceHoles(epsilon),
-        "rdpc-forgotten-level": ForgottenLevelRDPC(epsilon, tree, output="all"),
-        "rdpc-square-root-shares": SquareRootShares(epsilon, tree),
+        **on_any_counts(epsilon, tree),
     }
-    if epsilon < 1:
-        exhibits["gdpc-notebook"] = NotebookGDPC(epsilon)
     return exhibits

@@ -284,7 +284,7 @@ def read_specification(path: str | os.PathLike[str]) -> Schema:
     Notes
     -----
     Levels that nobody has belong into the list, too. A list that was made from the data tells who is in them: the
-    mechanism `algorithms.bugs.nist.DomainFromData` shows what that costs.
+    mechanism `algorithms.bugs.systems.nist.DomainFromData` shows what that costs.
     """
     name = os.fspath(path)
     if Path(name).suffix.lower() != ".json":

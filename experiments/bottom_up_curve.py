@@ -13,7 +13,7 @@ from matplotlib.figure import Figure
 from algorithms.bottom_up import BottomUp, PublishedTotals, WeightedBottomUp
 from algorithms.bottom_up.accuracy import Accuracy, curve, smallest_epsilon
 from algorithms.bottom_up.inverse_cdf import InverseCdf
-from algorithms.bugs.bottom_up import FractionalCounts, UndeclaredTotals, WeightsIgnored
+from algorithms.bugs.systems.bottom_up import FractionalCounts, UndeclaredTotals, WeightsIgnored
 from algorithms.hierarchy import Hierarchy
 from algorithms.population import load
 from audit.loss import measure_loss

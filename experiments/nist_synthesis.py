@@ -16,7 +16,7 @@ from matplotlib.figure import Figure
 from numpy.typing import NDArray
 from scipy.stats import binom
 
-from algorithms.bugs.nist import DomainFromData, GroupsFromData
+from algorithms.bugs.systems.nist import DomainFromData, GroupsFromData
 from algorithms.nist import Groups, NistDp3, choose_groups, marginal_distance
 from algorithms.population import halves, load_income
 from algorithms.schema import CROSS, Schema

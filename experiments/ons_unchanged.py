@@ -9,7 +9,7 @@ from joblib import Parallel, delayed
 from matplotlib.figure import Figure
 from scipy import stats
 
-from algorithms.bugs.ons import ClassicalGaussian
+from algorithms.bugs.systems.ons import ClassicalGaussian
 from algorithms.hierarchy import Hierarchy
 from algorithms.ons import IndependentNoise, unchanged_probability
 from algorithms.ons.laws import PILOT_DELTA, CountNoise, Law, classical_scale

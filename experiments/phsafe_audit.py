@@ -11,7 +11,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from scipy import stats
 
-from algorithms.bugs.households import SharedNoise, TwoTauStability, UnitCountedTwice
+from algorithms.bugs.systems.households import SharedNoise, TwoTauStability, UnitCountedTwice
 from algorithms.phsafe.budget import Config, read_config
 from algorithms.phsafe.measurement import PHSafe
 from algorithms.phsafe.neighbors.pairs import HouseholdPair

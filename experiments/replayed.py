@@ -13,9 +13,10 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
-from algorithms.bugs import SeededByTime, known_bugs
-from algorithms.bugs.nist import DomainFromData, GroupsFromData
-from algorithms.bugs.pipelines import PlantedBug, planted_bugs
+from algorithms.bugs import known_bugs, pipeline_bugs
+from algorithms.bugs.pipelines import PipelineBug
+from algorithms.bugs.randomness import SeededByTime
+from algorithms.bugs.systems.nist import DomainFromData, GroupsFromData
 from algorithms.phsafe import read_config
 from algorithms.phsafe.measurement import PHSafe
 from algorithms.phsafe.neighbors.pairs import HouseholdPair
@@ -111,7 +112,7 @@ def nist_cases(quick: bool) -> Iterator[Case]:
     yield Case("GroupsFromData", "NistDp3: groups chosen on the data", groups, nist, pair, "order")
 
 
-def pipeline_case(name: str, bug: PlantedBug) -> Case:
+def pipeline_case(name: str, bug: PipelineBug) -> Case:
     """Return a planted bug of a small pipeline."""
     if bug.records.dtype.kind == "f":  # NaN, which equals no other record
         y = np.append(bug.records, bug.record)
@@ -137,7 +138,7 @@ def run(*, quick: bool, seed: int, jobs: int) -> dict[str, Any]:
                 NIST, replay(nist_synthesis.mechanism(), nist_synthesis.neighbors(), rng=seed, released=True)
             )
         )
-    cases = [pipeline_case(name, bug) for name, bug in planted_bugs().items()]
+    cases = [pipeline_case(name, bug) for name, bug in pipeline_bugs().items()]
     cases += [*topdown_cases(), *nist_cases(quick)]
     with progress_bar("replays", len(of_systems) + len(cases), unit="replays") as advance:
         systems = []

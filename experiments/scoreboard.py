@@ -14,7 +14,7 @@ from matplotlib.lines import Line2D
 from scipy import stats
 
 from algorithms.benchmarks import Laplace, benchmarks
-from algorithms.bugs import HalfNoiseGDPC
+from algorithms.bugs.budget import HalfNoiseGDPC
 from algorithms.flaxman import GDPC
 from audit.loss import measure_loss
 from audit.neighbors import NeighborPair

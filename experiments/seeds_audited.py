@@ -13,8 +13,8 @@ from matplotlib.lines import Line2D
 from matplotlib.patches import Patch
 
 from algorithms.bottom_up import BottomUp
-from algorithms.bugs.nist import DomainFromData
-from algorithms.bugs.ons import ClassicalGaussian
+from algorithms.bugs.systems.nist import DomainFromData
+from algorithms.bugs.systems.ons import ClassicalGaussian
 from algorithms.flaxman import ADPC, GDPC, RDPC
 from algorithms.hierarchy import Hierarchy
 from algorithms.ons.laws import PILOT_DELTA

@@ -13,7 +13,7 @@ from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 from matplotlib.patches import Patch
 
-from algorithms.bugs.topdown import MissingFactorTwo, PrunedByTruth, SilentTotals, WrongLevelShare
+from algorithms.bugs.systems.topdown import MissingFactorTwo, PrunedByTruth, SilentTotals, WrongLevelShare
 from algorithms.hierarchy import Hierarchy
 from algorithms.schema import Schema
 from algorithms.topdown import TopDown

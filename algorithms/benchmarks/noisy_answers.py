@@ -25,16 +25,8 @@ class Laplace:
 
     **Claim.** Pure DP with `epsilon` when one answer changes by at most 1, and all others stay.
     **Sensitivity.** 1, in the sum of the changes of all answers.
-
-    Attributes
-    ----------
-    epsilon : float
-        Budget in nats as promised, positive and finite.
-
-    References
-    ----------
-    .. [1] Dwork, McSherry, Nissim and Smith, "Calibrating Noise to Sensitivity in Private Data Analysis", 2006,
-       proposition 1.
+    **Source.** Dwork, McSherry, Nissim and Smith, "Calibrating Noise to Sensitivity in Private Data Analysis", 2006,
+    proposition 1.
 
     Examples
     --------
@@ -87,15 +79,7 @@ class NoisyHist1(Laplace):
 
     **Claim.** Pure DP with `epsilon` when one person is added or removed.
     **Sensitivity.** One person changes one cell by 1.
-
-    Attributes
-    ----------
-    epsilon : float
-        Budget in nats as promised, positive and finite.
-
-    References
-    ----------
-    .. [1] Ding, Wang, Wang, Zhang and Kifer, "Detecting Violations of Differential Privacy", 2018, algorithm 9.
+    **Source.** Ding, Wang, Wang, Zhang and Kifer, "Detecting Violations of Differential Privacy", 2018, algorithm 9.
     """
 
 
@@ -106,15 +90,7 @@ class NoisyHist2(Laplace):
     **Claim.** Pure DP with `epsilon` when one person is added or removed.
     **Sensitivity.** One person changes one cell by 1.
     **Bug.** The loss is ``1 / epsilon``: 10 where 0.1 is promised.
-
-    Attributes
-    ----------
-    epsilon : float
-        Budget in nats as promised, positive and finite.
-
-    References
-    ----------
-    .. [1] Ding et al., 2018, algorithm 10.
+    **Source.** Ding et al., 2018, algorithm 10.
     """
 
     @property
@@ -130,6 +106,8 @@ class LaplaceParallel(Laplace):
     **Claim.** Pure DP with `epsilon` when one answer changes by at most 1, and all others stay. The loss reaches it
     only where every part is beyond the answer: with probability about 2^-20 for 20 parts.
     **Sensitivity.** 1 in every part.
+    **Source.** Bichsel, Steffen, Bogunovic and Vechev, "DP-Sniper: Black-Box Discovery of Differential Privacy
+    Violations using Classifiers", 2021.
 
     Attributes
     ----------
@@ -137,11 +115,6 @@ class LaplaceParallel(Laplace):
         Budget in nats of all parts together, positive and finite.
     parts : int
         How many releases share the budget, at least 1.
-
-    References
-    ----------
-    .. [1] Bichsel, Steffen, Bogunovic and Vechev, "DP-Sniper: Black-Box Discovery of Differential Privacy Violations
-       using Classifiers", 2021.
 
     Examples
     --------
@@ -181,15 +154,8 @@ class PrefixSum(Laplace):
     **Claim.** Pure DP with `epsilon` when one answer changes by at most 1, and all others stay. Differences of the sums
     give every noisy answer back, so where all `n` answers change the loss is ``n * epsilon``.
     **Sensitivity.** 1, in the sum of the changes of all answers.
-
-    Attributes
-    ----------
-    epsilon : float
-        Budget in nats as promised, positive and finite.
-
-    References
-    ----------
-    .. [1] Wang, Ding, Wang, Kifer and Zhang, "Proving Differential Privacy with Shadow Execution", 2019, section 6.
+    **Source.** Wang, Ding, Wang, Kifer and Zhang, "Proving Differential Privacy with Shadow Execution", 2019, section
+    6.
 
     Examples
     --------
@@ -218,6 +184,9 @@ class TruncatedGeometric:
     **Sensitivity.** One person changes one count by 1.
     **Bug.** With ``k = ceil(log2(2 / epsilon))`` the loss ``log(1 + 2**-k)`` is at most ``epsilon / 2``. Here, as in
     the benchmark of DP-Sniper, the logarithm is the natural one: 0.1178 where 0.1 is promised, 0.0308 with the right k.
+    **Source.** Balcer and Vadhan, "Differential Privacy on Finite Computers", 2018, algorithm 4.8 and theorem 4.7.
+    Bichsel, Steffen, Bogunovic and Vechev, "DP-Sniper: Black-Box Discovery of Differential Privacy Violations using
+    Classifiers", 2021.
 
     Attributes
     ----------
@@ -226,12 +195,6 @@ class TruncatedGeometric:
     people : int
         How many there are: the largest count. So many that ``(2**(k+1) + 1) * (2**k + 1)**(people - 1)`` stays below
         2**63.
-
-    References
-    ----------
-    .. [1] Balcer and Vadhan, "Differential Privacy on Finite Computers", 2018, algorithm 4.8 and theorem 4.7.
-    .. [2] Bichsel, Steffen, Bogunovic and Vechev, "DP-Sniper: Black-Box Discovery of Differential Privacy Violations
-       using Classifiers", 2021.
 
     Examples
     --------

@@ -55,15 +55,7 @@ class ReportNoisyMax1(_NoisyMax):
 
     **Claim.** Pure DP with `epsilon`, which is approached with many queries.
     **Sensitivity.** Every answer changes by at most 1.
-
-    Attributes
-    ----------
-    epsilon : float
-        Budget in nats as promised, positive and finite.
-
-    References
-    ----------
-    .. [1] Ding et al., 2018, algorithm 5; Dwork and Roth, 2014, claim 3.9.
+    **Source.** Ding et al., 2018, algorithm 5; Dwork and Roth, 2014, claim 3.9.
 
     Examples
     --------
@@ -129,15 +121,7 @@ class ReportNoisyMax2(ReportNoisyMax1):
 
     **Claim.** Pure DP with `epsilon`, reached where one answer falls by 1 and all others rise by 1.
     **Sensitivity.** Every answer changes by at most 1.
-
-    Attributes
-    ----------
-    epsilon : float
-        Budget in nats as promised, positive and finite.
-
-    References
-    ----------
-    .. [1] Ding et al., 2018, algorithm 6; Dwork and Roth, 2014, section 3.3.
+    **Source.** Ding et al., 2018, algorithm 6; Dwork and Roth, 2014, section 3.3.
     """
 
     def _noisy(self, answers: Floats, runs: int, rng: np.random.Generator) -> Floats:
@@ -160,15 +144,7 @@ class ReportNoisyMax3(_NoisyMax):
     **Sensitivity.** Every answer changes by at most 1.
     **Bug.** Far below all answers the density is that of every noise together: the loss comes to ``epsilon / 2`` a
     query where all answers rise by 1.
-
-    Attributes
-    ----------
-    epsilon : float
-        Budget in nats as promised, positive and finite.
-
-    References
-    ----------
-    .. [1] Ding et al., 2018, algorithm 7.
+    **Source.** Ding et al., 2018, algorithm 7.
 
     Examples
     --------
@@ -217,15 +193,7 @@ class ReportNoisyMax4(ReportNoisyMax3):
     **Sensitivity.** Every answer changes by at most 1.
     **Bug.** Exponential noise is never negative: no output is below the largest answer, and the loss is infinite where
     that answer changes.
-
-    Attributes
-    ----------
-    epsilon : float
-        Budget in nats as promised, positive and finite.
-
-    References
-    ----------
-    .. [1] Ding et al., 2018, algorithm 8.
+    **Source.** Ding et al., 2018, algorithm 8.
 
     Examples
     --------

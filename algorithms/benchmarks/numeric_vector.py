@@ -31,6 +31,8 @@ class NumericalSVT(SVT1):
 
     **Claim.** Pure DP with `epsilon`, a third of it for each of the three noises.
     **Sensitivity.** Every answer changes by at most 1.
+    **Source.** Wang, Ding, Wang, Kifer and Zhang, "Proving Differential Privacy with Shadow Execution", 2019, section
+    6; Dwork and Roth, "The Algorithmic Foundations of Differential Privacy", 2014, section 3.6.
 
     Attributes
     ----------
@@ -40,11 +42,6 @@ class NumericalSVT(SVT1):
         What answers are compared with, in their units.
     positives : int
         Answers above the threshold after which a run stops, at least 1.
-
-    References
-    ----------
-    .. [1] Wang, Ding, Wang, Kifer and Zhang, "Proving Differential Privacy with Shadow Execution", 2019, section 6;
-       Dwork and Roth, "The Algorithmic Foundations of Differential Privacy", 2014, section 3.6.
 
     Examples
     --------
@@ -114,15 +111,7 @@ class SVT3(NumericalSVT):
     **Bug.** A released answer of `v` tells that the noisy threshold was at most `v`: the noise of the threshold no
     longer covers the answers below it. The loss grows with the number of queries, up to ``epsilon / (2 positives)``
     each; where all answers rise by 1 it comes to exactly that.
-
-    Attributes
-    ----------
-    epsilon, threshold, positives
-        As in `NumericalSVT`.
-
-    References
-    ----------
-    .. [1] Lyu, Su and Li, 2017, algorithm 3, after Roth's lecture notes, 2011.
+    **Source.** Lyu, Su and Li, 2017, algorithm 3, after Roth's lecture notes, 2011.
     """
 
     @property
@@ -187,6 +176,8 @@ class SVT34Parallel:
     **Claim.** Pure DP with twice `epsilon`, as each of the two promises it.
     **Sensitivity.** Every answer changes by at most 1.
     **Bug.** Those of both; their losses add up.
+    **Source.** Bichsel, Steffen, Bogunovic and Vechev, "DP-Sniper: Black-Box Discovery of Differential Privacy
+    Violations using Classifiers", 2021.
 
     Attributes
     ----------
@@ -196,11 +187,6 @@ class SVT34Parallel:
         What answers are compared with, in their units.
     positives : int
         Answers above the threshold after which each of the two stops, at least 1.
-
-    References
-    ----------
-    .. [1] Bichsel, Steffen, Bogunovic and Vechev, "DP-Sniper: Black-Box Discovery of Differential Privacy Violations
-       using Classifiers", 2021.
 
     Examples
     --------

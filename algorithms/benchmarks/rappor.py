@@ -31,6 +31,7 @@ class OneTimeRAPPOR:
 
     **Claim.** Pure DP with ``2 * hashes * log((2 - f) / f)``, reached by two values that share no bit.
     **Sensitivity.** A value sets at most `hashes` bits, so two values differ in at most twice as many.
+    **Source.** Erlingsson, Pihur and Korolova, 2014, steps 1 and 2 of section 2, theorem 1.
 
     Attributes
     ----------
@@ -40,10 +41,6 @@ class OneTimeRAPPOR:
         Hash functions, 1 to 16.
     bits : int
         Size of the filter, at least 1.
-
-    References
-    ----------
-    .. [1] Erlingsson, Pihur and Korolova, 2014, steps 1 and 2 of section 2, theorem 1.
 
     Examples
     --------
@@ -156,6 +153,7 @@ class RAPPOR(OneTimeRAPPOR):
     **Claim.** Pure DP with ``hashes * log(b (1 - a) / (a (1 - b)))`` for one report, where `a` and `b` are the `rates`;
     reached by two values that share no bit.
     **Sensitivity.** A value sets at most `hashes` bits, so two values differ in at most twice as many.
+    **Source.** Erlingsson, Pihur and Korolova, 2014, section 2 and theorem 2.
 
     Attributes
     ----------
@@ -163,10 +161,6 @@ class RAPPOR(OneTimeRAPPOR):
         As in `OneTimeRAPPOR`.
     p, q : float
         How often a permanent 0 and a permanent 1 are reported as 1, ``0 <= p < q <= 1``.
-
-    References
-    ----------
-    .. [1] Erlingsson, Pihur and Korolova, 2014, section 2 and theorem 2.
 
     Examples
     --------

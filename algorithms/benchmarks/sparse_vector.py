@@ -182,6 +182,7 @@ class SVT1(SparseVector):
 
     **Claim.** Pure DP with `epsilon`, which is approached with many queries.
     **Sensitivity.** Every answer changes by at most 1.
+    **Source.** Lyu, Su and Li, 2017, algorithm 1 and theorem 2.
 
     Attributes
     ----------
@@ -191,10 +192,6 @@ class SVT1(SparseVector):
         What answers are compared with, in their units.
     positives : int
         Answers above the threshold after which a run stops, at least 1.
-
-    References
-    ----------
-    .. [1] Lyu, Su and Li, 2017, algorithm 1 and theorem 2.
 
     Examples
     --------
@@ -226,15 +223,7 @@ class SVT2(SVT1):
 
     **Claim.** Pure DP with `epsilon`. With one answer above allowed it is `SVT1`.
     **Sensitivity.** Every answer changes by at most 1.
-
-    Attributes
-    ----------
-    epsilon, threshold, positives
-        As in `SVT1`.
-
-    References
-    ----------
-    .. [1] Lyu, Su and Li, 2017, algorithm 2, after Dwork and Roth, 2014.
+    **Source.** Lyu, Su and Li, 2017, algorithm 2, after Dwork and Roth, 2014.
     """
 
     @property
@@ -264,15 +253,7 @@ class SVT4(SVT1):
     **Sensitivity.** Every answer changes by at most 1.
     **Bug.** A quarter of the budget for the threshold and the rest for the answers, but neither their sensitivity nor
     their number is made up for: with many queries the loss tends to ``(1 + 6 positives) / 4`` times `epsilon`.
-
-    Attributes
-    ----------
-    epsilon, threshold, positives
-        As in `SVT1`.
-
-    References
-    ----------
-    .. [1] Lyu, Su and Li, 2017, algorithm 4, after Lee and Clifton, 2014.
+    **Source.** Lyu, Su and Li, 2017, algorithm 4, after Lee and Clifton, 2014.
     """
 
     @property
@@ -294,15 +275,7 @@ class SVT5(SparseVector):
     **Sensitivity.** Every answer changes by at most 1.
     **Bug.** The order of the answers is released: a larger one below the threshold beside a smaller one above it cannot
     happen. Where neighbors order two answers differently, the loss is infinite.
-
-    Attributes
-    ----------
-    epsilon, threshold
-        As in `SVT1`.
-
-    References
-    ----------
-    .. [1] Lyu, Su and Li, 2017, algorithm 5, after Stoddard, Chen and Machanavajjhala, 2014.
+    **Source.** Lyu, Su and Li, 2017, algorithm 5, after Stoddard, Chen and Machanavajjhala, 2014.
 
     Examples
     --------
@@ -330,15 +303,7 @@ class SVT6(SparseVector):
     **Claim.** Pure DP with `epsilon`, however many answers are above the threshold.
     **Sensitivity.** Every answer changes by at most 1.
     **Bug.** No limit on the answers above: the loss grows with their number, up to ``epsilon / 2`` a query.
-
-    Attributes
-    ----------
-    epsilon, threshold
-        As in `SVT1`.
-
-    References
-    ----------
-    .. [1] Lyu, Su and Li, 2017, algorithm 6, after Chen, Xiao, Zhang and Xu, 2015.
+    **Source.** Lyu, Su and Li, 2017, algorithm 6, after Chen, Xiao, Zhang and Xu, 2015.
 
     Examples
     --------

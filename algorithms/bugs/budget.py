@@ -1,8 +1,6 @@
-"""Known bugs of the noise and of the budget, each with its source and the loss that it really has.
+"""Known bugs of the noise and of the budget: too little noise, or a budget that is divided wrongly or spent twice.
 
-Further ones: `census` (the truth at hand while noise is added or edited), `zeros` (empty cells),
-`sums` (sensitivity), `arithmetic` (numbers that are not real), `randomness` (where the noise comes
-from) and `errors` (what else comes out). `known_bugs` lists all of them.
+**Claim.** All of them promise pure DP with `epsilon` when one person is added or removed, unless they say otherwise.
 """
 
 from __future__ import annotations
@@ -13,16 +11,15 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from algorithms.bugs.bug import Bug
-from algorithms.bugs.output_laws import Databases
+from algorithms.bugs.bug import CountsBug, KnownBug
 from algorithms.flaxman import GDPC, RDPC
 from algorithms.hierarchy import Hierarchy
 from algorithms.noise import Rng
-from algorithms.noise.counts import Pair
+from algorithms.noise.counts import leaf_counts
 from audit.claims import PureDP
-from audit.exact import LossDistribution
 
 __all__ = [
+    "KNOWN",
     "ForgottenLevelRDPC",
     "HalfNoiseGDPC",
     "MovedPersonGDPC",
@@ -31,24 +28,18 @@ __all__ = [
     "SquareRootShares",
 ]
 
+Integers = NDArray[np.int64]
+KNOWN: dict[str, KnownBug] = {}  # by name
+
 
 @dataclass(frozen=True)
-class NotebookGDPC(Bug):
+class NotebookGDPC(CountsBug):
     """GDPC as published: `epsilon`, here below 1, itself taken as the success probability of the geometric draws.
 
-    **Claim.** Pure DP with `epsilon` when one person is added or removed.
     **Bug.** The probability that gives the law of the paper is ``1 - exp(-epsilon)``.
     **True loss.** ``-log(1 - epsilon)``: 0.1054 for 0.1, 0.693 for 0.5, 2.303 for 0.9. From 1 on there is no such law.
-
-    Attributes
-    ----------
-    epsilon : float
-        Budget in nats as promised, between 0 and 1.
-
-    References
-    ----------
-    .. [1] Replication notebook of Flaxman, "Empirical quantification of privacy loss with examples relevant to the 2020
-       US Census", 2019, run of 9 September 2019; section 2.2 of the paper has the right law.
+    **Source.** Replication notebook of Flaxman, "Empirical quantification of privacy loss with examples relevant to the
+    2020 US Census", 2019, run of 9 September 2019; section 2.2 of the paper has the right law.
 
     Examples
     --------
@@ -62,69 +53,58 @@ class NotebookGDPC(Bug):
             raise ValueError(f"epsilon must be below 1 to be a success probability, got {self.epsilon}")
 
     @property
-    def true_loss(self) -> float:
-        """Loss in nats when one person is added or removed."""
+    def spent(self) -> float:
+        """Budget in nats that each count really spends."""
         return -math.log1p(-self.epsilon)
 
-    def __call__(self, counts: ArrayLike, size: int, rng: Rng) -> NDArray[np.int64]:
-        """Release `counts`, shape (leaves,), `size` times over: shape (size, leaves)."""
-        return GDPC(self.true_loss)(counts, size, rng)
 
-    def exact_loss(self, pair: Pair) -> LossDistribution | None:
-        """Return the law of the privacy loss of `pair`."""
-        return GDPC(self.true_loss).exact_loss(pair)
+KNOWN["notebook"] = KnownBug(
+    NotebookGDPC(0.9),
+    [50, 3],
+    [51, 3],
+    loss=-math.log(0.1),
+    size=1_000,
+    event="the first count is 50 or less",
+    source="Flaxman 2019, replication notebook",
+)
 
 
 @dataclass(frozen=True)
-class HalfNoiseGDPC(Bug):
+class HalfNoiseGDPC(CountsBug):
     """GDPC with the noise for twice the budget: the factor 2 of a bounded neighbor relation on the wrong side.
 
-    **Claim.** Pure DP with `epsilon` when one person is added or removed.
     **Bug.** Half the noise.
     **True loss.** ``2 * epsilon``.
-
-    Attributes
-    ----------
-    epsilon : float
-        Budget in nats as promised, positive and finite.
-
-    References
-    ----------
-    .. [1] Ding, Wang, Wang, Zhang and Kifer, "Detecting Violations of Differential Privacy", 2018: scale errors are the
-       commonest bugs of released mechanisms.
+    **Source.** Ding, Wang, Wang, Zhang and Kifer, "Detecting Violations of Differential Privacy", 2018: scale errors
+    are the commonest bugs of released mechanisms.
     """
 
     @property
-    def true_loss(self) -> float:
-        """Loss in nats when one person is added or removed."""
+    def spent(self) -> float:
+        """Budget in nats that each count really spends."""
         return 2 * self.epsilon
 
-    def __call__(self, counts: ArrayLike, size: int, rng: Rng) -> NDArray[np.int64]:
-        """Release `counts`, shape (leaves,), `size` times over: shape (size, leaves)."""
-        return GDPC(self.true_loss)(counts, size, rng)
 
-    def exact_loss(self, pair: Pair) -> LossDistribution | None:
-        """Return the law of the privacy loss of `pair`."""
-        return GDPC(self.true_loss).exact_loss(pair)
+KNOWN["half-noise"] = KnownBug(
+    HalfNoiseGDPC(1.0),
+    [50, 3],
+    [51, 3],
+    loss=2.0,
+    size=2_000,
+    event="the first count is 50 or less",
+    source="Ding et al. 2018",
+)
 
 
 @dataclass(frozen=True)
-class MovedPersonGDPC(Bug):
+class MovedPersonGDPC(CountsBug):
     """GDPC as it is, with a promise about people who move: the factor 2 of a bounded neighbor relation is missing.
 
     **Claim.** Pure DP with `epsilon` when one person is replaced, say by moving to another area.
     **Bug.** A move changes two counts by 1; the noise is that for one.
     **True loss.** ``2 * epsilon``. One count alone shows only `epsilon`: the event must be joint.
-
-    Attributes
-    ----------
-    epsilon : float
-        Budget in nats as promised, positive and finite.
-
-    References
-    ----------
-    .. [1] Flaxman, 2019, section 2.2 compares databases in which one person's location differs, and calls this
-       algorithm epsilon-DP.
+    **Source.** Flaxman, 2019, section 2.2 compares databases in which one person's location differs, and calls this
+    algorithm epsilon-DP.
 
     Examples
     --------
@@ -143,32 +123,27 @@ class MovedPersonGDPC(Bug):
         """Loss in nats when one person moves."""
         return 2 * self.epsilon
 
-    def __call__(self, counts: ArrayLike, size: int, rng: Rng) -> NDArray[np.int64]:
-        """Release `counts`, shape (cells,), `size` times over: shape (size, cells)."""
-        return GDPC(self.epsilon)(counts, size, rng)
 
-    def exact_loss(self, pair: Pair) -> LossDistribution | None:
-        """Return the law of the privacy loss of `pair`."""
-        return GDPC(self.epsilon).exact_loss(pair)
+KNOWN["moved-person"] = KnownBug(
+    MovedPersonGDPC(1.0),
+    [50, 3],
+    [49, 4],
+    relation="replace_one",
+    loss=2.0,
+    size=4_000,
+    event="the first count is 50 or more and the second 3 or less",
+    source="Flaxman 2019, section 2.2",
+)
 
 
 @dataclass(frozen=True)
-class PublishedTwice(Bug):
+class PublishedTwice(CountsBug):
     """A table published as preliminary figures and again as final ones, each time with the whole budget.
 
-    **Claim.** Pure DP with `epsilon` when one person is added or removed.
     **Bug.** Either table keeps the promise; whoever has read both has seen the budget spent twice.
     **True loss.** ``2 * epsilon``.
-
-    Attributes
-    ----------
-    epsilon : float
-        Budget in nats as promised, positive and finite.
-
-    References
-    ----------
-    .. [1] Our own. The rule that it breaks: Dwork and Roth, "The Algorithmic Foundations of Differential Privacy",
-       2014, theorem 3.16 (composition).
+    **Source.** Our own. The rule that it breaks: Dwork and Roth, "The Algorithmic Foundations of Differential Privacy",
+    2014, theorem 3.16 (composition).
 
     Examples
     --------
@@ -181,23 +156,35 @@ class PublishedTwice(Bug):
         """Loss in nats when one person is added or removed."""
         return 2 * self.epsilon
 
-    def __call__(self, counts: ArrayLike, size: int, rng: Rng) -> NDArray[np.int64]:
+    def measured(self, counts: ArrayLike) -> Integers:
+        """Return the counts to which noise is added, both tables side by side."""
+        return np.tile(leaf_counts(counts), 2)
+
+    def __call__(self, counts: ArrayLike, size: int, rng: Rng) -> Integers:
         """Release `counts`, shape (cells,), `size` times over: shape (size, 2, cells)."""
         return np.stack([GDPC(self.epsilon)(counts, size, rng) for _ in range(2)], axis=1)
 
-    def exact_loss(self, pair: Pair) -> LossDistribution | None:
-        """Return the law of the privacy loss of `pair`."""
-        return GDPC(self.epsilon).exact_loss(Databases(np.tile(pair.x, 2), np.tile(pair.y, 2)))
+
+KNOWN["published-twice"] = KnownBug(
+    PublishedTwice(1.0),
+    [50, 3],
+    [51, 3],
+    loss=2.0,
+    size=4_000,
+    event="the first count is 50 or less in both tables",
+    source="our own",
+)
 
 
 @dataclass(frozen=True)
-class SquareRootShares(Bug):
+class SquareRootShares(CountsBug):
     """Noisy counts of every area of every level, with a noise that grows as the square root of the number of levels.
 
-    **Claim.** Pure DP with `epsilon` when one person is added or removed.
     **Bug.** Gaussian noise of J + 1 levels grows with ``sqrt(J + 1)``, since rho adds up. Here an epsilon adds up:
     geometric noise must grow with ``J + 1``.
     **True loss.** ``sqrt(J + 1) * epsilon``, shown only by all levels together.
+    **Source.** Our own. The two rules that it mixes up: Dwork and Roth, 2014, theorem 3.16; Bun and Steinke,
+    "Concentrated Differential Privacy: Simplifications, Extensions, and Lower Bounds", 2016, lemma 1.7.
 
     Attributes
     ----------
@@ -205,11 +192,6 @@ class SquareRootShares(Bug):
         Budget in nats as promised, positive and finite.
     tree : Hierarchy
         The areas, with at least one level below the root.
-
-    References
-    ----------
-    .. [1] Our own. The two rules that it mixes up: Dwork and Roth, 2014, theorem 3.16; Bun and Steinke, "Concentrated
-       Differential Privacy: Simplifications, Extensions, and Lower Bounds", 2016, lemma 1.7.
 
     Examples
     --------
@@ -228,7 +210,7 @@ class SquareRootShares(Bug):
             raise ValueError("levels can only share a budget in a tree that has one below the root, got depth 0")
 
     @property
-    def share(self) -> float:
+    def spent(self) -> float:
         """Budget in nats that each level really spends."""
         return self.epsilon / math.sqrt(self.tree.depth + 1)
 
@@ -237,31 +219,31 @@ class SquareRootShares(Bug):
         """Loss in nats of all areas together when one person is added or removed."""
         return self.epsilon * math.sqrt(self.tree.depth + 1)
 
-    def __call__(self, counts: ArrayLike, size: int, rng: Rng) -> NDArray[np.int64]:
-        """Release `counts` of the leaves, shape (leaves,), `size` times over: all areas, shape (size, areas)."""
-        return GDPC(self.share)(self._totals(counts), size, rng)
-
-    def exact_loss(self, pair: Pair) -> LossDistribution | None:
-        """Return the law of the privacy loss of `pair`."""
-        return GDPC(self.share).exact_loss(Databases(self._totals(pair.x), self._totals(pair.y)))
-
-    def _totals(self, counts: ArrayLike) -> NDArray[np.int64]:
+    def measured(self, counts: ArrayLike) -> Integers:
+        """Return the counts of all areas, from those of the leaves."""
         return self.tree.totals(self.tree.check_counts(counts)).astype(np.int64, copy=False)
+
+
+KNOWN["square-root-shares"] = KnownBug(
+    SquareRootShares(1.0, Hierarchy.regular(2, 3)),
+    [6, 3, 2, 0, 5, 4, 1, 1],
+    [7, 3, 2, 0, 5, 4, 1, 1],
+    loss=2.0,
+    size=20_000,
+    event="the counts of all areas of the person are high, or all are low",
+    source="our own",
+)
 
 
 @dataclass(frozen=True)
 class ForgottenLevelRDPC(RDPC):
     """RDPC whose budget is split over J levels, although J + 1 are measured: the root is forgotten.
 
-    **Claim.** Pure DP with `epsilon` when one person is added or removed.
     **Bug.** Every level spends ``epsilon / J``.
     **True loss.** All J + 1 levels together lose ``(J + 1) / J`` times `epsilon`. One leaf alone shows only ``epsilon /
     J`` and looks innocent: the event must be joint.
-
-    References
-    ----------
-    .. [1] Flaxman, 2019, section 2.2 speaks of counts "for all J' < J" beside a 1/(J+1) portion: reading J levels there
-       is this bug.
+    **Source.** Flaxman, 2019, section 2.2 speaks of counts "for all J' < J" beside a 1/(J+1) portion: reading J levels
+    there is this bug.
     """
 
     def __post_init__(self) -> None:
@@ -278,3 +260,14 @@ class ForgottenLevelRDPC(RDPC):
     def true_loss(self) -> float:
         """Loss in nats of all areas together when one person is added or removed."""
         return self.epsilon * (self.tree.depth + 1) / self.tree.depth
+
+
+KNOWN["forgotten-level"] = KnownBug(
+    ForgottenLevelRDPC(1.0, Hierarchy.regular(2, 1), output="all"),
+    [50, 30],
+    [51, 30],
+    loss=2.0,
+    size=20_000,
+    event="the total is high and so is the share of the first area",
+    source="Flaxman 2019, section 2.2",
+)

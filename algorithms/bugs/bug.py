@@ -3,37 +3,44 @@
 from __future__ import annotations
 
 import math
-from dataclasses import KW_ONLY, dataclass
+from dataclasses import KW_ONLY, dataclass, field, fields
 from functools import cached_property
 from typing import Any, Literal, Protocol
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
-from algorithms.noise import TwoTailedGeometric
-from algorithms.noise.counts import Pair
+from algorithms.bugs.output_laws import Databases, loss_of_shift
+from algorithms.flaxman import GDPC
+from algorithms.noise import Rng, TwoTailedGeometric
+from algorithms.noise.counts import Pair, leaf_counts
+from audit.arguments import whole_number
 from audit.claims import PureDP, Relation
 from audit.exact import LossDistribution
 
-__all__ = ["Bug", "Found", "KnownBug", "UnboundedBug", "check_integer"]
+__all__ = ["Bug", "CountsBug", "Found", "KnownBug", "TotalBug", "UnboundedBug", "noisy_total", "whole"]
 
 Found = Literal["counts", "witness", "refused"]
+Integers = NDArray[np.int64]
+
+
+def whole(default: int, *, least: int) -> int:
+    """Declare a parameter of a bug that is a whole number, at least so large."""
+    found: int = field(default=default, metadata={"least": least})
+    return found
 
 
 @dataclass(frozen=True)
 class Bug:
-    """What the known bugs share: a budget, the noise that it should buy, and a promise.
-
-    Attributes
-    ----------
-    epsilon : float
-        Budget in nats as promised, positive and finite.
-    """
+    """What the known bugs share: `epsilon`, the budget in nats as promised, the noise that it should buy, a promise."""
 
     epsilon: float
 
     def __post_init__(self) -> None:
         _ = self.noise  # refuses a bad epsilon
+        for one in fields(self):
+            if "least" in one.metadata:
+                whole_number(one.name, getattr(self, one.name), least=one.metadata["least"])
 
     @cached_property
     def noise(self) -> TwoTailedGeometric:
@@ -48,13 +55,7 @@ class Bug:
 
 @dataclass(frozen=True)
 class UnboundedBug(Bug):
-    """A known bug that keeps no promise at all.
-
-    Attributes
-    ----------
-    epsilon : float
-        Budget in nats as promised, positive and finite.
-    """
+    """A known bug that keeps no promise at all."""
 
     @property
     def true_loss(self) -> float:
@@ -62,7 +63,56 @@ class UnboundedBug(Bug):
         return math.inf
 
 
-class _BrokenMechanism(Protocol):
+@dataclass(frozen=True)
+class CountsBug(Bug):
+    """A known bug that is `GDPC` with another budget, or on other counts, than its promise needs."""
+
+    @property
+    def spent(self) -> float:
+        """Budget in nats that each count really spends."""
+        return self.epsilon
+
+    @property
+    def true_loss(self) -> float:
+        """Loss in nats of the worst pair of neighbors."""
+        return self.spent
+
+    def measured(self, counts: ArrayLike) -> Integers:
+        """Return the counts to which noise is added, shape (cells,)."""
+        return leaf_counts(counts)
+
+    def __call__(self, counts: ArrayLike, size: int, rng: Rng) -> Integers:
+        """Release `counts`, shape (cells,), `size` times over: shape (size, cells)."""
+        return GDPC(self.spent)(self.measured(counts), size, rng)
+
+    def exact_loss(self, pair: Pair) -> LossDistribution | None:
+        """Return the law of the privacy loss of `pair`."""
+        return GDPC(self.spent).exact_loss(Databases(self.measured(pair.x), self.measured(pair.y)))
+
+
+@dataclass(frozen=True)
+class TotalBug(Bug):
+    """A known bug of one noisy total: what is added up is not what its noise is made for."""
+
+    @property
+    def spent(self) -> float:
+        """Budget in nats that each unit of the total really spends."""
+        return self.epsilon
+
+    def total(self, data: ArrayLike) -> int:
+        """Return the total to which noise is added."""
+        raise NotImplementedError
+
+    def __call__(self, data: ArrayLike, size: int, rng: Rng) -> Integers:
+        """Release the total of `data`, `size` times over: shape (size,)."""
+        return noisy_total(self.total(data), self.spent, size, rng)
+
+    def exact_loss(self, pair: Pair) -> LossDistribution | None:
+        """Return the law of the privacy loss of `pair`."""
+        return loss_of_shift(self.spent, self.total(pair.y) - self.total(pair.x))
+
+
+class _Mechanism(Protocol):
     @property
     def claim(self) -> PureDP: ...
     def __call__(self, data: Any, size: int, rng: np.random.Generator, /) -> NDArray[Any]: ...
@@ -80,9 +130,9 @@ class KnownBug:
     x, y : ndarray
         Two neighboring databases that show the bug, read-only.
     relation : {"add_remove", "replace_one"}
-        How they differ: one step.
+        How they differ.
     loss : float
-        Pure-DP loss of this pair in nats, in the worse order; infinite where none is finite.
+        Pure-DP loss of this pair in nats, in the worse order; infinite unless it is given.
     size : int
         Runs, selection included, with which an audit at confidence ``1 - 1e-6`` should find it, where it can.
     event : str
@@ -94,12 +144,12 @@ class KnownBug:
         Where it comes from.
     """
 
-    mechanism: _BrokenMechanism
-    x: NDArray[Any]
-    y: NDArray[Any]
+    mechanism: _Mechanism
+    x: Any
+    y: Any
     _: KW_ONLY
     relation: Relation = "add_remove"
-    loss: float
+    loss: float = math.inf
     size: int
     event: str
     found: Found = "counts"
@@ -112,26 +162,8 @@ class KnownBug:
             object.__setattr__(self, name, data)
 
 
-def check_integer(name: str, value: object, *, least: int) -> None:
-    """Refuse anything but an integer from a limit on.
-
-    Parameters
-    ----------
-    name : str
-        Of the parameter.
-    value : object
-        As given.
-    least : int
-        Smallest that is allowed.
-
-    Raises
-    ------
-    TypeError
-        If it is not an integer.
-    ValueError
-        If it is below the limit.
-    """
-    if isinstance(value, bool) or not isinstance(value, int | np.integer):
-        raise TypeError(f"{name} must be an integer, got {value!r}")
-    if value < least:
-        raise ValueError(f"{name} must be at least {least}, got {value}")
+def noisy_total(exact: int, epsilon: float, size: int, rng: Rng) -> Integers:
+    """Add two-tailed geometric noise of `epsilon` a step to a whole number, `size` times: shape (size,)."""
+    released = TwoTailedGeometric(epsilon).sample(size, rng)
+    released += exact
+    return released

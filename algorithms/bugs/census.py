@@ -12,14 +12,15 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from algorithms.bugs.bug import Bug, UnboundedBug, check_integer
-from algorithms.bugs.output_laws import DISJOINT, NO_LOSS, Databases, loss_of_cells, table_reach, two_tables
+from algorithms.bugs.bug import Bug, KnownBug, UnboundedBug, whole
+from algorithms.bugs.output_laws import NO_LOSS, Databases, loss_of_cells, table_reach, two_tables
 from algorithms.flaxman import GDPC
 from algorithms.noise import Rng, TwoTailedGeometric
-from algorithms.noise.counts import Pair, leaf_counts
+from algorithms.noise.counts import ATOMS, DISJOINT, Pair, leaf_counts
 from audit.exact import LossDistribution, loss_from_logs
 
 __all__ = [
+    "KNOWN",
     "EditedToTruth",
     "PoissonScale",
     "PublicSize",
@@ -29,6 +30,7 @@ __all__ = [
 
 Integers = NDArray[np.int64]
 Floats = NDArray[np.float64]
+KNOWN: dict[str, KnownBug] = {}  # by name
 
 
 @dataclass(frozen=True)
@@ -37,16 +39,8 @@ class SilentInvariant(UnboundedBug):
 
     **Bug.** The total is released exactly.
     **True loss.** Infinite, at every single output. Each cell alone keeps the promise: the event must be joint.
-
-    Attributes
-    ----------
-    epsilon : float
-        Budget in nats as promised, positive and finite.
-
-    References
-    ----------
-    .. [1] Our own. Abowd et al., "The 2020 Census Disclosure Avoidance System TopDown Algorithm", 2022, declare what
-       they keep exact, and leave it out of the promise.
+    **Source.** Our own. Abowd et al., "The 2020 Census Disclosure Avoidance System TopDown Algorithm", 2022, declare
+    what they keep exact, and leave it out of the promise.
 
     Examples
     --------
@@ -69,6 +63,16 @@ class SilentInvariant(UnboundedBug):
         return NO_LOSS if x.size == 1 else GDPC(self.epsilon).exact_loss(Databases(x[:-1], y[:-1]))
 
 
+KNOWN["silent-invariant"] = KnownBug(
+    SilentInvariant(1.0),
+    [50, 3],
+    [51, 3],
+    size=10_000,
+    event="the sum of both counts is 53",
+    source="our own",
+)
+
+
 @dataclass(frozen=True)
 class EditedToTruth(UnboundedBug):
     """Noise on every count; then an edit brings it back to within a few people of the truth.
@@ -76,6 +80,7 @@ class EditedToTruth(UnboundedBug):
     **Bug.** Post-processing may use what was released, not what is true.
     **True loss.** Infinite: the end of the range on one database is out of reach on the other. That end has probability
     ``exp(-slack * epsilon) / (1 + exp(-epsilon))``.
+    **Source.** Our own. The rule that it breaks: Dwork and Roth, 2014, proposition 2.1 (post-processing).
 
     Attributes
     ----------
@@ -84,10 +89,6 @@ class EditedToTruth(UnboundedBug):
     slack : int
         People by which a count may be off, at least 1.
 
-    References
-    ----------
-    .. [1] Our own. The rule that it breaks: Dwork and Roth, 2014, proposition 2.1 (post-processing).
-
     Examples
     --------
     >>> release = EditedToTruth(0.5, slack=2)([10, 0, 3], 100, np.random.default_rng(0))
@@ -95,11 +96,7 @@ class EditedToTruth(UnboundedBug):
     True
     """
 
-    slack: int = 5
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        check_integer("slack", self.slack, least=1)
+    slack: int = whole(5, least=1)
 
     def __call__(self, counts: ArrayLike, size: int, rng: Rng) -> Integers:
         """Release `counts`, shape (cells,), `size` times over: shape (size, cells)."""
@@ -118,22 +115,24 @@ class EditedToTruth(UnboundedBug):
         return loss_of_cells(pair, law, self.epsilon)
 
 
+KNOWN["edited-to-truth"] = KnownBug(
+    EditedToTruth(1.0, slack=2),
+    [50, 3],
+    [51, 3],
+    size=4_000,
+    event="the first count is 48, or it is 53",
+    source="our own",
+)
+
+
 @dataclass(frozen=True)
 class RetriedNegatives(Bug):
     """Noise on every count, drawn again and again until the count is not negative.
 
     **Bug.** How often the draw fails depends on the true count. Cutting off at 0 would be sound.
     **True loss.** ``epsilon + log(1 + q - q**2)`` with ``q = exp(-epsilon)``, between counts of 0 and 1.
-
-    Attributes
-    ----------
-    epsilon : float
-        Budget in nats as promised, positive and finite.
-
-    References
-    ----------
-    .. [1] Holohan, Antonatos, Braghin and Mac Aonghusa, "The Bounded Laplace Mechanism in Differential Privacy", 2020:
-       noise drawn again until it fits needs a larger scale.
+    **Source.** Holohan, Antonatos, Braghin and Mac Aonghusa, "The Bounded Laplace Mechanism in Differential Privacy",
+    2020: noise drawn again until it fits needs a larger scale.
 
     Examples
     --------
@@ -165,22 +164,25 @@ class RetriedNegatives(Bug):
         return loss_of_cells(pair, law, self.epsilon)
 
 
+KNOWN["retried-negatives"] = KnownBug(
+    RetriedNegatives(0.5),
+    [0, 3],
+    [1, 3],
+    loss=0.5 + math.log(1 + math.exp(-0.5) - math.exp(-1.0)),
+    size=100_000,
+    event="the first count is 0",
+    source="Holohan et al. 2020",
+)
+
+
 @dataclass(frozen=True)
 class PublicSize(UnboundedBug):
     """Shares of the population: noisy counts over the number of people, which is taken for public.
 
     **Bug.** Adding a person changes the number of people too, and every share is a multiple of one over it.
     **True loss.** Infinite: hardly a fraction can be had with both denominators.
-
-    Attributes
-    ----------
-    epsilon : float
-        Budget in nats as promised, positive and finite.
-
-    References
-    ----------
-    .. [1] Our own. Casacuberta, Shoemate, Vadhan and Wagaman, "Widespread Underestimation of Sensitivity in
-       Differentially Private Libraries and How to Fix It", 2022, keep known and unknown size apart.
+    **Source.** Our own. Casacuberta, Shoemate, Vadhan and Wagaman, "Widespread Underestimation of Sensitivity in
+    Differentially Private Libraries and How to Fix It", 2022, keep known and unknown size apart.
 
     Examples
     --------
@@ -203,7 +205,7 @@ class PublicSize(UnboundedBug):
         a, b = n // math.gcd(n, m), m // math.gcd(n, m)
         law: LossDistribution = NO_LOSS
         for first, second in zip(x.tolist(), y.tolist(), strict=True):
-            if reach is None or law.loss.size * 4 * reach > 2**22:
+            if reach is None or law.loss.size * 4 * reach > ATOMS:
                 return None
             law = law.compose(self._share_loss(first, a, second, b, reach))
         return law
@@ -221,6 +223,16 @@ class PublicSize(UnboundedBug):
         return replace(law, supremum=math.inf if a < b else None, infimum=-math.inf if a > b else None)
 
 
+KNOWN["public-size"] = KnownBug(
+    PublicSize(1.0),
+    [3, 4],
+    [3, 5],
+    size=500,
+    event="a share is not a multiple of 1/8",
+    source="our own",
+)
+
+
 @dataclass(frozen=True)
 class PoissonScale(UnboundedBug):
     """Noise as large as the Poisson error of each count, so that published errors look alike.
@@ -229,16 +241,8 @@ class PoissonScale(UnboundedBug):
     the true count, and at the edge, a count of 0, it collapses.
     **True loss.** Infinite: an empty cell is released as it is. Away from the edge too, without a witness: the tails of
     two scales drift apart without end.
-
-    Attributes
-    ----------
-    epsilon : float
-        Budget in nats as promised, positive and finite.
-
-    References
-    ----------
-    .. [1] Nissim, Raskhodnikova and Smith, "Smooth Sensitivity and Sampling in Private Data Analysis", 2007: the
-       magnitude of noise that follows the data tells of the data.
+    **Source.** Nissim, Raskhodnikova and Smith, "Smooth Sensitivity and Sampling in Private Data Analysis", 2007: the
+    magnitude of noise that follows the data tells of the data.
 
     Examples
     --------
@@ -270,6 +274,16 @@ class PoissonScale(UnboundedBug):
 
     def _noise_of(self, count: int) -> TwoTailedGeometric:
         return TwoTailedGeometric(self.epsilon / math.sqrt(count))
+
+
+KNOWN["poisson-scale"] = KnownBug(
+    PoissonScale(1.0),
+    [5, 0],
+    [5, 1],
+    size=1_000,
+    event="the second count is not 0",
+    source="Nissim et al. 2007",
+)
 
 
 def _people(counts: Integers) -> int:

@@ -12,14 +12,16 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from algorithms.bugs.bug import UnboundedBug, check_integer
-from algorithms.bugs.output_laws import NO_LOSS, table_reach, two_tables
+from algorithms.bugs.bug import KnownBug, UnboundedBug, whole
+from algorithms.bugs.output_laws import NO_LOSS, changed_counts, table_reach, two_tables
 from algorithms.flaxman import GDPC
 from algorithms.noise import Rng
-from algorithms.noise.counts import Pair, leaf_counts
+from algorithms.noise.counts import ATOMS, Pair, leaf_counts
 from audit.exact import LossDistribution, loss_from_logs
 
-__all__ = ["QualityGate", "TalkativeError"]
+__all__ = ["KNOWN", "QualityGate", "TalkativeError"]
+
+KNOWN: dict[str, KnownBug] = {}  # by name
 
 
 @dataclass(frozen=True)
@@ -28,15 +30,7 @@ class TalkativeError(UnboundedBug):
 
     **Bug.** The message of an error is an output.
     **True loss.** Infinite: a message that names a count is impossible for any other.
-
-    Attributes
-    ----------
-    epsilon : float
-        Budget in nats as promised, positive and finite.
-
-    References
-    ----------
-    .. [1] Our own; MITRE, CWE-209: Generation of Error Message Containing Sensitive Information.
+    **Source.** Our own; MITRE, CWE-209: Generation of Error Message Containing Sensitive Information.
 
     Examples
     --------
@@ -54,10 +48,9 @@ class TalkativeError(UnboundedBug):
 
     def exact_loss(self, pair: Pair) -> LossDistribution | None:
         """Return the law of the privacy loss of `pair`."""
-        (x, y), reach = two_tables(pair), table_reach(self.epsilon)
-        law = NO_LOSS
-        for first, second in zip(x[x != y].tolist(), y[x != y].tolist(), strict=True):
-            if reach is None or law.loss.size * (max(first, second) + reach) > 2**22:
+        law, reach = NO_LOSS, table_reach(self.epsilon)
+        for first, second in changed_counts(pair):
+            if reach is None or law.loss.size * (max(first, second) + reach) > ATOMS:
                 return None
             numbers = np.arange(max(first, second) + reach + 1)
             message_x, message_y = (
@@ -69,6 +62,16 @@ class TalkativeError(UnboundedBug):
         return law
 
 
+KNOWN["talkative-error"] = KnownBug(
+    TalkativeError(1.0),
+    [1],
+    [2],
+    size=20_000,
+    event="the message that names a count of 1",
+    source="our own; CWE-209",
+)
+
+
 @dataclass(frozen=True)
 class QualityGate(UnboundedBug):
     """Noise on every count, and a gate that stops the release where one is too far off the truth.
@@ -76,6 +79,7 @@ class QualityGate(UnboundedBug):
     **Bug.** What passes the gate is within `tolerance` of the truth. A run that it stops raises an error, which is an
     output as any other.
     **True loss.** Infinite: the far end of what passes on one database would be stopped on the other.
+    **Source.** Our own. The rule that it breaks: Dwork and Roth, 2014, proposition 2.1 (post-processing).
 
     Attributes
     ----------
@@ -84,21 +88,13 @@ class QualityGate(UnboundedBug):
     tolerance : int
         Largest error in people that passes, at least 1.
 
-    References
-    ----------
-    .. [1] Our own. The rule that it breaks: Dwork and Roth, 2014, proposition 2.1 (post-processing).
-
     Examples
     --------
     >>> QualityGate(9.0)([10, 0, 3], 1, np.random.default_rng(0))
     array([[10,  0,  3]])
     """
 
-    tolerance: int = 5
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        check_integer("tolerance", self.tolerance, least=1)
+    tolerance: int = whole(5, least=1)
 
     def __call__(self, counts: ArrayLike, size: int, rng: Rng) -> NDArray[np.int64]:
         """Release `counts`, shape (cells,), `size` times over, shape (size, cells), or stop if one run fails.
@@ -134,3 +130,13 @@ class QualityGate(UnboundedBug):
             for error in errors
         )
         return loss_from_logs(log_p, log_q)
+
+
+KNOWN["quality-gate"] = KnownBug(
+    QualityGate(1.0, tolerance=2),
+    [50],
+    [51],
+    size=10_000,
+    event="the count is 48, or it is 53",
+    source="our own",
+)

@@ -14,14 +14,15 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from algorithms.bugs.bug import UnboundedBug, check_integer
-from algorithms.bugs.output_laws import DISJOINT, NO_LOSS, Databases, loss_of_shift, table_reach, two_tables
+from algorithms.bugs.bug import KnownBug, UnboundedBug, whole
+from algorithms.bugs.output_laws import NO_LOSS, Databases, loss_of_shift, table_reach, two_tables
 from algorithms.flaxman import GDPC
 from algorithms.noise import Rng
-from algorithms.noise.counts import Pair, leaf_counts
+from algorithms.noise.counts import DISJOINT, Pair, leaf_counts
 from audit.exact import LossDistribution, loss_from_logs
 
 __all__ = [
+    "KNOWN",
     "CachedNoise",
     "ForkedAreas",
     "OneStream",
@@ -30,6 +31,7 @@ __all__ = [
 ]
 
 Integers = NDArray[np.int64]
+KNOWN: dict[str, KnownBug] = {}  # by name
 
 
 @dataclass(frozen=True)
@@ -38,17 +40,9 @@ class SeededByData(UnboundedBug):
 
     **Bug.** Whoever knows the algorithm knows the noise of every possible table: all runs on one database are equal.
     **True loss.** Infinite: one output for each database.
-
-    Attributes
-    ----------
-    epsilon : float
-        Budget in nats as promised, positive and finite.
-
-    References
-    ----------
-    .. [1] Thompson, Broadfoot and Elazar, "Methodology for the Automatic Confidentialisation of Statistical Outputs
-       from Remote Servers at the Australian Bureau of Statistics", 2013: keys of the records choose the noise of a cell
-       there, and nothing more is promised than that.
+    **Source.** Thompson, Broadfoot and Elazar, "Methodology for the Automatic Confidentialisation of Statistical
+    Outputs from Remote Servers at the Australian Bureau of Statistics", 2013: keys of the records choose the noise of a
+    cell there, and nothing more is promised than that.
 
     Examples
     --------
@@ -68,6 +62,16 @@ class SeededByData(UnboundedBug):
         return _loss_of_points(self(pair.x, 1, rng), self(pair.y, 1, rng))
 
 
+KNOWN["seeded-by-data"] = KnownBug(
+    SeededByData(1.0),
+    [50, 3],
+    [51, 3],
+    size=500,
+    event="the one table of this database",
+    source="Thompson et al. 2013",
+)
+
+
 @dataclass(frozen=True)
 class SeededByTime(UnboundedBug):
     """Noise drawn from a generator that is seeded with the time in whole seconds when a batch begins.
@@ -75,6 +79,7 @@ class SeededByTime(UnboundedBug):
     **Bug.** A year has 3 * 10**7 seconds, and the day of a release is known: its noise can be guessed.
     **True loss.** Infinite for whoever knows the second: one output for each database. Runs are not independent, so an
     audit must refuse them.
+    **Source.** MITRE, CWE-337: Predictable Seed in Pseudo-Random Number Generator.
 
     Attributes
     ----------
@@ -82,10 +87,6 @@ class SeededByTime(UnboundedBug):
         Budget in nats as promised, positive and finite.
     clock : callable
         Returns the time in seconds.
-
-    References
-    ----------
-    .. [1] MITRE, CWE-337: Predictable Seed in Pseudo-Random Number Generator.
 
     Examples
     --------
@@ -105,6 +106,17 @@ class SeededByTime(UnboundedBug):
         return OneStream(self.epsilon, seed=int(self.clock())).exact_loss(pair)
 
 
+KNOWN["seeded-by-time"] = KnownBug(
+    SeededByTime(1.0),
+    [50, 3],
+    [51, 3],
+    size=2_000,
+    event="the table that this second gives",
+    found="refused",
+    source="CWE-337",
+)
+
+
 @dataclass(frozen=True)
 class OneStream(UnboundedBug):
     """Noise drawn from a generator with a fixed seed, left behind from testing: every table gets the same stream.
@@ -112,6 +124,7 @@ class OneStream(UnboundedBug):
     **Bug.** The noise is in the source code; that of two tables cancels in their difference.
     **True loss.** Infinite: one output for each database in a first run. Runs on the two databases share their noise,
     so an audit must refuse them.
+    **Source.** MITRE, CWE-336: Same Seed in Pseudo-Random Number Generator.
 
     Attributes
     ----------
@@ -120,10 +133,6 @@ class OneStream(UnboundedBug):
     seed : int
         The seed, 0 or more.
 
-    References
-    ----------
-    .. [1] MITRE, CWE-336: Same Seed in Pseudo-Random Number Generator.
-
     Examples
     --------
     >>> rng, bug = np.random.default_rng(0), OneStream(0.5)
@@ -131,11 +140,7 @@ class OneStream(UnboundedBug):
     array([[1, 0]])
     """
 
-    seed: int = 20200401
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        check_integer("seed", self.seed, least=0)
+    seed: int = whole(20200401, least=0)
 
     def __call__(self, counts: ArrayLike, size: int, rng: Rng) -> Integers:
         """Release `counts`, shape (cells,), `size` times over: shape (size, cells)."""
@@ -147,6 +152,17 @@ class OneStream(UnboundedBug):
         return _loss_of_points(self(pair.x, 1, rng), self(pair.y, 1, rng))
 
 
+KNOWN["one-stream"] = KnownBug(
+    OneStream(1.0),
+    [50, 3],
+    [51, 3],
+    size=2_000,
+    event="the table that this seed gives",
+    found="refused",
+    source="CWE-336",
+)
+
+
 @dataclass(frozen=True)
 class ForkedAreas(UnboundedBug):
     """Noise added to parts of the table by worker processes, each with a copy of one generator.
@@ -155,6 +171,7 @@ class ForkedAreas(UnboundedBug):
     and so does the second.
     **True loss.** Infinite: differences of such areas are exact. Each area alone keeps the promise: the event must be
     joint.
+    **Source.** numpy/numpy#9650: child processes repeat the random numbers of their parent.
 
     Attributes
     ----------
@@ -162,10 +179,6 @@ class ForkedAreas(UnboundedBug):
         Budget in nats as promised, positive and finite.
     workers : int
         Processes, at least 2.
-
-    References
-    ----------
-    .. [1] numpy/numpy#9650: child processes repeat the random numbers of their parent.
 
     Examples
     --------
@@ -176,11 +189,7 @@ class ForkedAreas(UnboundedBug):
            [3, 2]])
     """
 
-    workers: int = 2
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        check_integer("workers", self.workers, least=2)
+    workers: int = whole(2, least=2)
 
     def __call__(self, counts: ArrayLike, size: int, rng: Rng) -> Integers:
         """Release `counts`, shape (areas,), `size` times over: shape (size, areas)."""
@@ -203,6 +212,16 @@ class ForkedAreas(UnboundedBug):
         return np.concatenate([np.arange(part.size) for part in parts])
 
 
+KNOWN["forked-areas"] = KnownBug(
+    ForkedAreas(1.0),
+    [50, 3],
+    [51, 3],
+    size=10_000,
+    event="the two counts differ by 47",
+    source="numpy/numpy#9650",
+)
+
+
 @dataclass(frozen=True)
 class CachedNoise(UnboundedBug):
     """Noise kept in a cache, so that the same question gets the same answer; its key is the true count.
@@ -210,16 +229,8 @@ class CachedNoise(UnboundedBug):
     **Bug.** Cells with the same count get the same noise: that two noisy counts agree tells that the true ones do.
     **True loss.** Infinite: two cells of 7 people always agree, cells of 7 and 8 mostly do not. Each cell alone keeps
     the promise: the event must be joint.
-
-    Attributes
-    ----------
-    epsilon : float
-        Budget in nats as promised, positive and finite.
-
-    References
-    ----------
-    .. [1] Our own, after Gadotti, Houssiau, Rocher, Livshits and de Montjoye, "When the Signal is in the Noise:
-       Exploiting Diffix's Sticky Noise", 2019.
+    **Source.** Our own, after Gadotti, Houssiau, Rocher, Livshits and de Montjoye, "When the Signal is in the Noise:
+    Exploiting Diffix's Sticky Noise", 2019.
 
     Examples
     --------
@@ -261,6 +272,16 @@ class CachedNoise(UnboundedBug):
     def _chance(self, k: Integers, shift: int) -> NDArray[np.float64]:
         """Log-probability that company shows the noise `k`, and a noise of its own has the same result."""
         return self.noise.logpmf(k) + self.noise.logpmf(k - shift)
+
+
+KNOWN["cached-noise"] = KnownBug(
+    CachedNoise(1.0),
+    [7, 7],
+    [7, 8],
+    size=10_000,
+    event="the two counts are equal",
+    source="our own; Gadotti et al. 2019",
+)
 
 
 def _loss_of_points(x: Integers, y: Integers) -> LossDistribution:

@@ -11,30 +11,28 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from algorithms.bugs.bug import UnboundedBug, check_integer
+from algorithms.bugs.bug import KnownBug, TotalBug, UnboundedBug, noisy_total, whole
 from algorithms.bugs.output_laws import loss_of_one_output, loss_of_shift, table_reach
 from algorithms.noise import Rng, TwoTailedGeometric
-from algorithms.noise.counts import Pair
+from algorithms.noise.counts import ATOMS, Pair
 from audit.exact import LossDistribution, loss_from_logs
 
-__all__ = [
-    "BoundsFromData",
-    "NaNSurvivesClipping",
-    "RawDataSummed",
-    "noisy_total",
-    "one_each",
-]
+__all__ = ["KNOWN", "BoundsFromData", "NaNSurvivesClipping", "RawDataSummed", "one_each"]
 
 Integers = NDArray[np.int64]
 Floats = NDArray[np.float64]
+KNOWN: dict[str, KnownBug] = {}  # by name
 
 
 @dataclass(frozen=True)
-class RawDataSummed(UnboundedBug):
+class RawDataSummed(TotalBug, UnboundedBug):
     """The sum of a variable: sensitivity for values clipped to `bound`, but the raw values are added up.
 
     **Bug.** The clipped copy is made, and never used.
     **True loss.** A value v costs ``epsilon * v / bound``: unbounded, as values are.
+    **Source.** Cebere, Erb, Desfontaines, Bellet and Fitzsimons, "Privacy in Theory, Bugs in Practice: Grey-Box
+    Auditing of Differential Privacy Libraries", 2026, have it among 13 violations found; opendp/smartnoise-sdk#622 is
+    one.
 
     Attributes
     ----------
@@ -43,30 +41,33 @@ class RawDataSummed(UnboundedBug):
     bound : int
         Largest value that the noise is made for, at least 1.
 
-    References
-    ----------
-    .. [1] Cebere, Erb, Desfontaines, Bellet and Fitzsimons, "Privacy in Theory, Bugs in Practice: Grey-Box Auditing of
-       Differential Privacy Libraries", 2026, have it among 13 violations found; opendp/smartnoise-sdk#622 is one.
-
     Examples
     --------
     >>> RawDataSummed(0.5)([3, 0, 12], 4, np.random.default_rng(0)).shape
     (4,)
     """
 
-    bound: int = 10
+    bound: int = whole(10, least=1)
 
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        check_integer("bound", self.bound, least=1)
+    @property
+    def spent(self) -> float:
+        """Budget in nats that each unit of the sum really spends."""
+        return self.epsilon / self.bound
 
-    def __call__(self, values: ArrayLike, size: int, rng: Rng) -> Integers:
-        """Release the sum of `values`, whole numbers, shape (people,), `size` times over: shape (size,)."""
-        return noisy_total(int(_whole(values).sum()), self.epsilon / self.bound, size, rng)
+    def total(self, data: ArrayLike) -> int:
+        """Return the sum of whole numbers, shape (people,)."""
+        return int(_whole(data).sum())
 
-    def exact_loss(self, pair: Pair) -> LossDistribution | None:
-        """Return the law of the privacy loss of `pair`."""
-        return loss_of_shift(self.epsilon / self.bound, int(_whole(pair.y).sum() - _whole(pair.x).sum()))
+
+KNOWN["raw-data-summed"] = KnownBug(
+    RawDataSummed(1.0, bound=10),
+    [3, 1, 6],
+    [3, 1, 6, 40],
+    loss=4.0,
+    size=1_000,
+    event="the sum is 10 or less",
+    source="Cebere et al. 2026; opendp/smartnoise-sdk#622",
+)
 
 
 @dataclass(frozen=True)
@@ -76,16 +77,8 @@ class BoundsFromData(UnboundedBug):
     **Bug.** Whoever has the largest value sets the scale of the noise.
     **True loss.** Infinite, though every output is possible on either database: the tails of two scales drift apart
     without end.
-
-    Attributes
-    ----------
-    epsilon : float
-        Budget in nats as promised, positive and finite.
-
-    References
-    ----------
-    .. [1] Holohan, Braghin, Mac Aonghusa and Levacher, "Diffprivlib: the IBM Differential Privacy Library", 2019, which
-       takes bounds from the data where none are given, and warns; IBM/differential-privacy-library#90.
+    **Source.** Holohan, Braghin, Mac Aonghusa and Levacher, "Diffprivlib: the IBM Differential Privacy Library", 2019,
+    which takes bounds from the data where none are given, and warns; IBM/differential-privacy-library#90.
 
     Examples
     --------
@@ -105,13 +98,23 @@ class BoundsFromData(UnboundedBug):
         if scales[0] == scales[1]:
             return loss_of_shift(self.epsilon / scales[0], shift)
         reach = table_reach(self.epsilon / max(scales))
-        if reach is None or reach + abs(shift) > 2**22:
+        if reach is None or reach + abs(shift) > ATOMS:
             return None
         outputs = np.arange(min(shift, 0) - reach, max(shift, 0) + reach + 1)
         on_x, on_y = (TwoTailedGeometric(self.epsilon / scale) for scale in scales)
         law = loss_from_logs(on_x.logpmf(outputs), on_y.logpmf(outputs - shift))
         wider_x = scales[0] > scales[1]
         return replace(law, supremum=math.inf if wider_x else None, infimum=None if wider_x else -math.inf)
+
+
+KNOWN["bounds-from-data"] = KnownBug(
+    BoundsFromData(1.0),
+    [3, 1, 6],
+    [3, 1, 6, 40],
+    size=1_000,
+    event="the sum is far from 10",
+    source="Holohan et al. 2019; IBM/differential-privacy-library#90",
+)
 
 
 @dataclass(frozen=True)
@@ -121,6 +124,8 @@ class NaNSurvivesClipping(UnboundedBug):
     **Bug.** No comparison with NaN holds, so that clipping leaves it; one makes the sum and the noisy sum NaN, and a
     last step writes 0 for what is missing.
     **True loss.** Infinite: with a missing value the release is 0 for certain.
+    **Source.** google/differential-privacy#405 (NaN passes clamping) and opendp/opendp#2935 (NaN becomes 0 where noise
+    is added).
 
     Attributes
     ----------
@@ -129,22 +134,13 @@ class NaNSurvivesClipping(UnboundedBug):
     bound : int
         Largest value that counts, at least 1.
 
-    References
-    ----------
-    .. [1] google/differential-privacy#405 (NaN passes clamping) and opendp/opendp#2935 (NaN becomes 0 where noise is
-       added).
-
     Examples
     --------
     >>> NaNSurvivesClipping(0.5)([3, 0, float("nan")], 4, np.random.default_rng(0))
     array([0., 0., 0., 0.])
     """
 
-    bound: int = 10
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        check_integer("bound", self.bound, least=1)
+    bound: int = whole(10, least=1)
 
     def __call__(self, values: ArrayLike, size: int, rng: Rng) -> Floats:
         """Release the sum of `values`, whole numbers or NaN, shape (people,), `size` times over: shape (size,)."""
@@ -165,28 +161,14 @@ class NaNSurvivesClipping(UnboundedBug):
         return float(np.clip(given, 0, self.bound).sum())
 
 
-def noisy_total(exact: int, epsilon: float, size: int, rng: Rng) -> Integers:
-    """Add two-tailed geometric noise to a whole number.
-
-    Parameters
-    ----------
-    exact : int
-        The number.
-    epsilon : float
-        In nats a step.
-    size : int
-        Runs.
-    rng : Generator or "secure"
-        Source of the noise.
-
-    Returns
-    -------
-    ndarray of int64, shape (size,)
-        Noisy numbers.
-    """
-    released = TwoTailedGeometric(epsilon).sample(size, rng)
-    released += exact
-    return released
+KNOWN["nan-survives-clipping"] = KnownBug(
+    NaNSurvivesClipping(1.0, bound=10),
+    [30.0, 1.0, 6.0],
+    [30.0, 1.0, 6.0, math.nan],
+    size=500,
+    event="the sum is 0",
+    source="google/differential-privacy#405; opendp/opendp#2935",
+)
 
 
 def _largest(values: Integers) -> int:
@@ -194,25 +176,7 @@ def _largest(values: Integers) -> int:
 
 
 def one_each(values: ArrayLike) -> Floats:
-    """Return one number a person, or say what is wrong with them.
-
-    Parameters
-    ----------
-    values : array_like, shape (people,)
-        Numbers; NaN is let through.
-
-    Returns
-    -------
-    ndarray of float64, shape (people,)
-        The same numbers.
-
-    Raises
-    ------
-    TypeError
-        If they are not numbers.
-    ValueError
-        If they are not one-dimensional.
-    """
+    """Return one number a person, shape (people,), or say what is wrong with them; NaN is let through."""
     given = np.asarray(values)
     if given.dtype.kind not in "iuf":
         raise TypeError(f"values must be numbers, got dtype {given.dtype}")

@@ -12,15 +12,16 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from algorithms.bugs.bug import UnboundedBug
-from algorithms.bugs.output_laws import DISJOINT, NO_LOSS, loss_of_cells, loss_of_one_output, table_reach, two_tables
+from algorithms.bugs.bug import KnownBug, UnboundedBug
+from algorithms.bugs.output_laws import NO_LOSS, loss_of_cells, loss_of_one_output, table_reach, two_tables
 from algorithms.flaxman import ADPC, GDPC
 from algorithms.noise import Rng
-from algorithms.noise.counts import Pair, leaf_counts
+from algorithms.noise.counts import ATOMS, DISJOINT, Pair, leaf_counts
 from audit.exact import LossDistribution, loss_from_logs
 
 __all__ = [
     "ABSENT",
+    "KNOWN",
     "EmptyAreaExit",
     "ObservedDomain",
     "SkippedZeros",
@@ -31,6 +32,7 @@ ABSENT = -(2**31)  # stands for a row that a table does not have
 
 Integers = NDArray[np.int64]
 Floats = NDArray[np.float64]
+KNOWN: dict[str, KnownBug] = {}  # by name
 
 
 @dataclass(frozen=True)
@@ -39,16 +41,8 @@ class UnperturbedZeros(UnboundedBug):
 
     **Bug.** A zero says for certain that nobody is there.
     **True loss.** Infinite: one person in the cell makes it noisy, and every other number possible.
-
-    Attributes
-    ----------
-    epsilon : float
-        Budget in nats as promised, positive and finite.
-
-    References
-    ----------
-    .. [1] Our own. Petti and Flaxman, "Differential privacy in the 2020 US census: what will it do?", 2019, compare
-       tables in which only the cells that occur are listed.
+    **Source.** Our own. Petti and Flaxman, "Differential privacy in the 2020 US census: what will it do?", 2019,
+    compare tables in which only the cells that occur are listed.
 
     Examples
     --------
@@ -70,22 +64,24 @@ class UnperturbedZeros(UnboundedBug):
         return loss_of_cells(pair, law, self.epsilon)
 
 
+KNOWN["unperturbed-zeros"] = KnownBug(
+    UnperturbedZeros(1.0),
+    [5, 0],
+    [5, 1],
+    size=1_000,
+    event="the second count is not 0",
+    source="our own",
+)
+
+
 @dataclass(frozen=True)
 class ObservedDomain(UnboundedBug):
     """A table by age whose last row is the age of the oldest person: the domain is read from the data.
 
     **Bug.** How many rows there are tells how old the oldest person is. Rows beyond are `ABSENT`.
     **True loss.** Infinite: someone older adds a row.
-
-    Attributes
-    ----------
-    epsilon : float
-        Budget in nats as promised, positive and finite.
-
-    References
-    ----------
-    .. [1] Korolova, Kenthapadi, Mishra and Ntoulas, "Releasing Search Queries and Clicks Privately", 2009: that a row
-       exists tells of a person. opendp/smartnoise-sdk#309 has the discussion for SQL.
+    **Source.** Korolova, Kenthapadi, Mishra and Ntoulas, "Releasing Search Queries and Clicks Privately", 2009: that a
+    row exists tells of a person. opendp/smartnoise-sdk#309 has the discussion for SQL.
 
     Examples
     --------
@@ -107,6 +103,16 @@ class ObservedDomain(UnboundedBug):
         return GDPC(self.epsilon).exact_loss(pair) if _rows(x) == _rows(y) else DISJOINT
 
 
+KNOWN["observed-domain"] = KnownBug(
+    ObservedDomain(1.0),
+    [5, 0],
+    [5, 1],
+    size=500,
+    event="the second row is there",
+    source="Korolova et al. 2009; opendp/smartnoise-sdk#309",
+)
+
+
 @dataclass(frozen=True)
 class SkippedZeros(UnboundedBug):
     """The total of an area, added up from its noisy cells; cells without people have no row and are skipped.
@@ -115,16 +121,8 @@ class SkippedZeros(UnboundedBug):
     variance tells how many cells are inhabited.
     **True loss.** Infinite, though every output is possible on either database: between one cell and two the log-ratio
     of the tails grows without end, as the logarithm of the distance. Without an inhabited cell the total is exact.
-
-    Attributes
-    ----------
-    epsilon : float
-        Budget in nats as promised, positive and finite.
-
-    References
-    ----------
-    .. [1] Our own. Cebere, Erb, Desfontaines, Bellet and Fitzsimons, "Privacy in Theory, Bugs in Practice: Grey-Box
-       Auditing of Differential Privacy Libraries", 2026, find loops whose length depends on the data.
+    **Source.** Our own. Cebere, Erb, Desfontaines, Bellet and Fitzsimons, "Privacy in Theory, Bugs in Practice:
+    Grey-Box Auditing of Differential Privacy Libraries", 2026, find loops whose length depends on the data.
 
     Examples
     --------
@@ -143,7 +141,7 @@ class SkippedZeros(UnboundedBug):
         """Return the law of the privacy loss of `pair`, or None where its table would be too large."""
         (x, y), reach = two_tables(pair), table_reach(self.epsilon)
         shift, terms = int(y.sum() - x.sum()), (int(np.count_nonzero(x)), int(np.count_nonzero(y)))
-        if reach is None or abs(shift) + 2 * reach * max(terms) ** 2 > 2**22:
+        if reach is None or abs(shift) + 2 * reach * max(terms) ** 2 > ATOMS:
             return None
         end = reach * max(1, *terms) + abs(shift)
         outputs = np.arange(-end, end + 1)
@@ -160,21 +158,23 @@ class SkippedZeros(UnboundedBug):
         return ADPC(self.epsilon * terms, terms).logpmf_sum(error)
 
 
+KNOWN["skipped-zeros"] = KnownBug(
+    SkippedZeros(1.0),
+    [5, 0],
+    [5, 1],
+    size=50_000,
+    event="the total is far from 5",
+    source="our own",
+)
+
+
 @dataclass(frozen=True)
 class EmptyAreaExit(UnboundedBug):
     """Noise on every count, unless nobody lives in the area: then zeros are returned at once.
 
     **Bug.** The early exit is taken on the true total.
     **True loss.** Infinite: on an inhabited area a table of zeros is one output of many.
-
-    Attributes
-    ----------
-    epsilon : float
-        Budget in nats as promised, positive and finite.
-
-    References
-    ----------
-    .. [1] google/differential-privacy#5: a count over no rows ended otherwise than one over some.
+    **Source.** google/differential-privacy#5: a count over no rows ended otherwise than one over some.
 
     Examples
     --------
@@ -198,6 +198,16 @@ class EmptyAreaExit(UnboundedBug):
             return NO_LOSS
         zeros = (float(self.noise.logpmf(cells).sum()) if cells.any() else 0.0 for cells in (x, y))
         return loss_of_one_output(*zeros)
+
+
+KNOWN["empty-area-exit"] = KnownBug(
+    EmptyAreaExit(1.0),
+    [0, 0],
+    [1, 0],
+    size=1_000,
+    event="a count is not 0",
+    source="google/differential-privacy#5",
+)
 
 
 def _rows(counts: Integers) -> int:

@@ -281,7 +281,7 @@ def test_every_bug_says_where_it_comes_from(bug):
     documentation = type(bug.mechanism).__doc__
     assert "**Bug.**" in documentation
     assert "**True loss.**" in documentation
-    assert "References" in documentation
+    assert "**Source.**" in documentation
     assert bug.source
     assert bug.event
     assert bug.size >= 500

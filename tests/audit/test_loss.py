@@ -12,7 +12,7 @@ import pytest
 from scipy import stats
 from scipy.special import expit
 
-from algorithms.bugs import ForgottenLevelRDPC, HalfNoiseGDPC, NotebookGDPC
+from algorithms.bugs.budget import ForgottenLevelRDPC, HalfNoiseGDPC, NotebookGDPC
 from algorithms.flaxman import ADPC, GDPC, RDPC
 from algorithms.flaxman.gaussian import GaussianCounts
 from algorithms.hierarchy import Hierarchy

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from scipy import special, stats
 
-from algorithms.bugs import HalfNoiseGDPC
+from algorithms.bugs.budget import HalfNoiseGDPC
 from algorithms.flaxman import GDPC, RDPC
 from algorithms.hierarchy import Hierarchy
 from audit.bounds.game import guessing_game_lower

@@ -12,21 +12,18 @@ from scipy import stats
 
 import algorithms
 from algorithms.bottom_up import BottomUp
-from algorithms.bugs import (
-    EditedToTruth,
+from algorithms.bugs import known_bugs
+from algorithms.bugs.arithmetic import LaplaceHoles
+from algorithms.bugs.budget import (
     ForgottenLevelRDPC,
-    ForkedAreas,
     HalfNoiseGDPC,
-    LaplaceHoles,
     MovedPersonGDPC,
     NotebookGDPC,
-    PublicSize,
     PublishedTwice,
-    SeededByData,
-    SilentInvariant,
     SquareRootShares,
-    known_bugs,
 )
+from algorithms.bugs.census import EditedToTruth, PublicSize, SilentInvariant
+from algorithms.bugs.randomness import ForkedAreas, SeededByData
 from algorithms.flaxman import ADPC, GDPC, RDPC
 from algorithms.flaxman.gaussian import GaussianCounts
 from algorithms.hierarchy import Hierarchy
@@ -102,8 +99,8 @@ def test_the_forgotten_level_adds_a_share(depth, epsilon):
 def test_square_roots_of_shares_add_up_to_too_much(depth):
     """One person changes one count at each of J + 1 levels, each with geometric noise of its own."""
     bug = SquareRootShares(0.6, Hierarchy.regular(2, depth))
-    assert bug.share == pytest.approx(0.6 / math.sqrt(depth + 1))
-    one = GDPC(bug.share).exact_loss(ONE_MORE)
+    assert bug.spent == pytest.approx(0.6 / math.sqrt(depth + 1))
+    one = GDPC(bug.spent).exact_loss(ONE_MORE)
     law = one
     for _ in range(depth):
         law = law.compose(one)
@@ -116,7 +113,7 @@ def test_square_roots_of_shares_add_up_to_too_much(depth):
         assert exact.delta_at(epsilon) == pytest.approx(law.delta_at(epsilon), rel=1e-9)
     # Moving a person changes two counts at each level but the root.
     moved = NeighborPair.move_people([9] * leaves, 0, leaves - 1)
-    assert bug.exact_loss(moved).maximum == pytest.approx(2 * depth * bug.share, rel=1e-12)
+    assert bug.exact_loss(moved).maximum == pytest.approx(2 * depth * bug.spent, rel=1e-12)
 
 
 def test_two_tables_lose_twice():

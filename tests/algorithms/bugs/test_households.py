@@ -9,7 +9,7 @@ from functools import cache
 import numpy as np
 import pytest
 
-from algorithms.bugs.households import SharedNoise, TwoTauStability, UnitCountedTwice
+from algorithms.bugs.systems.households import SharedNoise, TwoTauStability, UnitCountedTwice
 from algorithms.phsafe.budget import read_config
 from algorithms.phsafe.measurement import PHSafe
 from algorithms.phsafe.neighbors.worst import worst_pair

@@ -9,21 +9,21 @@ import numpy as np
 import pytest
 from scipy import stats
 
+from algorithms.bugs import pipeline_bugs
 from algorithms.bugs.pipelines import (
     BOUND,
     CollapsingScale,
     CountInMessage,
     ImputesOnDemand,
     MeanOfKnownSize,
-    PlantedBug,
+    PipelineBug,
     RawSum,
     SpentTwice,
-    planted_bugs,
 )
 from audit.neighbors import NeighborPair
 from audit.replay import replay
 
-BUGS = planted_bugs()
+BUGS = pipeline_bugs()
 TIMED = [name for name, bug in BUGS.items() if bug.kind == "time"]
 
 
@@ -80,7 +80,7 @@ def test_the_kinds_of_violations_are_all_there():
 @pytest.mark.parametrize(("name", "bug"), BUGS.items())
 def test_every_bug_says_what_it_is(name, bug):
     documentation = type(bug.pipeline).__doc__
-    for part in ("**Bug.**", "The twin", "**True loss.**", "References"):
+    for part in ("**Bug.**", "The twin", "**True loss.**", "**Source.**"):
         assert part in documentation
     assert bug.pipeline.twin.twin == bug.pipeline.twin
     with pytest.raises(ValueError, match="read-only"):
@@ -102,7 +102,7 @@ def test_they_release_so_many_runs_as_they_are_asked_for(name, bug):
 
 def test_records_are_copied():
     records = np.array([1, 2])
-    bug = PlantedBug(SpentTwice(1.0), records, 3, "loss", "")
+    bug = PipelineBug(SpentTwice(1.0), records, 3, "loss", "")
     records[0] = 7
     assert bug.records.tolist() == [1, 2]
 

@@ -9,8 +9,9 @@ import pytest
 from scipy import stats
 
 from algorithms.bugs.arithmetic import LaplaceHoles, OverflowingTotal, ReorderedSum, RoundedFirst
+from algorithms.bugs.bug import noisy_total
 from algorithms.bugs.output_laws import Databases
-from algorithms.bugs.sums import BoundsFromData, NaNSurvivesClipping, RawDataSummed, noisy_total
+from algorithms.bugs.sums import BoundsFromData, NaNSurvivesClipping, RawDataSummed
 from algorithms.noise import TwoTailedGeometric
 
 NAN = math.nan

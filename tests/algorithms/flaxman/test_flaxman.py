@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import stats
 
-from algorithms.bugs import ForgottenLevelRDPC, NotebookGDPC
+from algorithms.bugs.budget import ForgottenLevelRDPC, NotebookGDPC
 from algorithms.flaxman import ADPC, GDPC, RDPC
 from algorithms.hierarchy import Hierarchy
 from algorithms.noise import TwoTailedGeometric

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from scipy import integrate, stats
 
-from algorithms.bugs.ons import ClassicalGaussian
+from algorithms.bugs.systems.ons import ClassicalGaussian
 from algorithms.hierarchy import Hierarchy
 from algorithms.ons import IndependentNoise, OnsTopDown, unchanged_probability
 from algorithms.ons.adjust import FLOOR, adjusted, maximum_remainder

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from algorithms.bugs.topdown import MissingFactorTwo, PrunedByTruth, SilentTotals, WrongLevelShare
+from algorithms.bugs.systems.topdown import MissingFactorTwo, PrunedByTruth, SilentTotals, WrongLevelShare
 from algorithms.hierarchy import Hierarchy
 from algorithms.schema import Schema
 from algorithms.topdown import TopDown, preset

@@ -24,8 +24,8 @@ from algorithms.benchmarks import benchmarks
 from algorithms.bottom_up import BottomUp
 from algorithms.bottom_up.inverse_cdf import InverseCdf
 from algorithms.bugs import known_bugs
-from algorithms.bugs.nist import DomainFromData, GroupsFromData
-from algorithms.bugs.topdown import MissingFactorTwo, PrunedByTruth, SilentTotals, WrongLevelShare
+from algorithms.bugs.systems.nist import DomainFromData, GroupsFromData
+from algorithms.bugs.systems.topdown import MissingFactorTwo, PrunedByTruth, SilentTotals, WrongLevelShare
 from algorithms.flaxman import ADPC, GDPC, RDPC
 from algorithms.flaxman.gaussian import GaussianCounts
 from algorithms.hierarchy import Hierarchy

@@ -6,7 +6,7 @@ import re
 
 import pytest
 
-from algorithms.bugs import ForgottenLevelRDPC, HalfNoiseGDPC, NotebookGDPC
+from algorithms.bugs.budget import ForgottenLevelRDPC, HalfNoiseGDPC, NotebookGDPC
 from algorithms.flaxman import ADPC, GDPC, RDPC
 from algorithms.flaxman.gaussian import GaussianCounts
 from algorithms.hierarchy import Hierarchy

@@ -15,10 +15,9 @@ from numpy.typing import ArrayLike, NDArray
 from algorithms.bottom_up.calibration import agreement
 from algorithms.bottom_up.mechanism import BottomUp, LogLikelihood
 from algorithms.bottom_up.weighted import UNITS, Counted, WeightedBottomUp, units_of
-from algorithms.bugs.output_laws import DISJOINT
 from algorithms.bugs.zeros import ABSENT
 from algorithms.noise import Rng
-from algorithms.noise.counts import Pair
+from algorithms.noise.counts import DISJOINT, Pair
 from audit.exact import LossDistribution
 
 __all__ = ["FractionalCounts", "UndeclaredTotals", "WeightsIgnored"]

@@ -30,11 +30,8 @@ class ClassicalGaussian(IndependentNoise):
     **Bug.** The theorem behind the scale holds for an epsilon below 1. Beyond, noise is too small.
     **True loss.** At epsilon 10 the delta of one table is 0.213 where 0.05 is promised. Rounding to whole numbers
     happens to mend that at epsilon 10, and does not at 7, where 0.065 is left.
-
-    References
-    ----------
-    .. [1] Office for National Statistics, pilot on mortality data, Table 2.
-    .. [2] Balle and Wang, "Improving the Gaussian Mechanism for Differential Privacy", 2018, section 2.3.
+    **Source.** Office for National Statistics, pilot on mortality data, Table 2. Balle and Wang, "Improving the
+    Gaussian Mechanism for Differential Privacy", 2018, section 2.3.
 
     Examples
     --------

@@ -34,6 +34,9 @@ class DomainFromData:
     **Bug.** The bins of a level are there if someone has it. Those of other levels are `ABSENT`, and so are its rows
     from what is synthesized.
     **True loss.** Infinite: someone with a level that nobody else has adds bins, with certainty.
+    **Source.** Gardner, "NistDp3: Differential Privacy 3, Write-up and Privacy Proof": "state-dependent fields", which
+    the rules of the challenge allowed. Korolova, Kenthapadi, Mishra and Ntoulas, "Releasing Search Queries and Clicks
+    Privately", 2009.
 
     Attributes
     ----------
@@ -46,12 +49,6 @@ class DomainFromData:
     ------
     ValueError
         If there is no such field.
-
-    References
-    ----------
-    .. [1] Gardner, "NistDp3: Differential Privacy 3, Write-up and Privacy Proof": "state-dependent fields", which the
-       rules of the challenge allowed.
-    .. [2] Korolova, Kenthapadi, Mishra and Ntoulas, "Releasing Search Queries and Clicks Privately", 2009.
 
     Examples
     --------
@@ -130,6 +127,8 @@ class GroupsFromData:
     **Bug.** Groups are published with the rows, and are an exact function of the records. There is no public database
     of the kind, and one of the same records is at hand.
     **True loss.** Infinite: where the association of two fields is close to the limit, one record joins or parts them.
+    **Source.** Our own. Gardner states of NistDp3 that "these grouping decisions are made without input from the data
+    set to be privatized".
 
     Attributes
     ----------
@@ -141,11 +140,6 @@ class GroupsFromData:
         Synthetic rows.
     max_bins, least : int and float
         As `choose_groups` takes them.
-
-    References
-    ----------
-    .. [1] Our own. Gardner states of NistDp3 that "these grouping decisions are made without input from the data set to
-       be privatized".
 
     Examples
     --------
