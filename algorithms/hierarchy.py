@@ -289,6 +289,25 @@ class Hierarchy:
             nodes[deeper] = self.parent[nodes[deeper]]
         return nodes
 
+    def cut(self, j: int) -> Index:
+        """Return the areas that cut the tree at level `j`: those of the level, and leaves above it.
+
+        They are in the order of the first leaf in each: at the finest level that of the leaves.
+
+        Raises
+        ------
+        ValueError
+            If the tree has no such level.
+        """
+        areas = self.ancestors(j)
+        return areas[np.sort(np.unique(areas, return_index=True)[1])]
+
+    @cached_property
+    def starts(self) -> Index:
+        """Where the children of each node start, shape (n_nodes + 1,): node ``i`` has ``starts[i]`` up to the next."""
+        fanout = np.bincount(self.parent[1:], minlength=self.n_nodes)
+        return np.concatenate([[1], 1 + np.cumsum(fanout)]).astype(np.int64)
+
     def label(self, leaf: int) -> str:
         """Return the names along the path to a leaf, the root's left out."""
         return self.name(int(self.path(leaf)[-1]))

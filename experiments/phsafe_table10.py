@@ -10,7 +10,7 @@ from matplotlib.figure import Figure
 from scipy import special
 
 from algorithms.noise import DiscreteGaussian
-from algorithms.phsafe.budget import ledger, noise_law, read_config
+from algorithms.phsafe.budget import noise_law, read_config
 from algorithms.phsafe.explore import (
     Z_EXACT,
     Z_PRINTED,
@@ -21,6 +21,7 @@ from algorithms.phsafe.explore import (
     margin_of_error,
     rho_for,
 )
+from algorithms.phsafe.ledger import ledger
 from audit.report.plots import BLACK, BLUE, GRAY, GREEN, ORANGE, new_figure
 from experiments.experiment import Check
 

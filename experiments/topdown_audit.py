@@ -16,7 +16,7 @@ from algorithms.hierarchy import Hierarchy
 from algorithms.schema import Schema
 from algorithms.topdown import TopDown
 from algorithms.topdown.budget import Budget
-from algorithms.topdown.constraints import Invariant
+from algorithms.topdown.estimation.constraints import Invariant
 from audit.claims import ZCDP, PureDP, Relation
 from audit.loss import measure_loss
 from audit.neighbors import NeighborPair

@@ -13,8 +13,8 @@ from algorithms.population import load
 from algorithms.schema import Schema
 from algorithms.topdown import TopDown
 from algorithms.topdown.budget import Budget
-from algorithms.topdown.constraints import Invariant
-from algorithms.topdown.microdata import records_of, tabulate
+from algorithms.topdown.estimation.constraints import Invariant
+from algorithms.topdown.mechanism import records_of, tabulate
 from audit.claims import PureDP
 from audit.loss import measure_loss
 from audit.neighbors import NeighborPair

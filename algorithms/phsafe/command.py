@@ -108,8 +108,9 @@ def explore_phsafe(
     from rich.console import Console
     from rich.table import Table
 
-    from algorithms.phsafe.budget import ledger, read_config
+    from algorithms.phsafe.budget import read_config
     from algorithms.phsafe.explore import Z_PRODUCTION, choose, explore
+    from algorithms.phsafe.ledger import ledger
     from algorithms.tables.files import whole_file
 
     margins: dict[str, dict[str, float]] = {}

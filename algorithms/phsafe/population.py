@@ -1,6 +1,6 @@
-"""Households to tabulate: the bundled simulated ones, and synthetic ones of any number, in the production layout.
+"""The bundled simulated households, in the production layout, and what makes households of persons.
 
-Neither are real people. The bundled persons are a *simulated* population, the 2020 decennial census sample of the
+They are not real people. The bundled persons are a *simulated* population, the 2020 decennial census sample of the
 package pseudopeople: who lives with whom, and everybody's relationship, age, sex, housing type and broad race or
 ethnicity. What it lacks is assigned here when it is loaded, from one fixed seed:
 
@@ -14,9 +14,6 @@ ethnicity. What it lacks is assigned here when it is loaded, from one fixed seed
 
 Children, spouses and partners of either kind and the two kinds of group quarters are the source's own. Its 16
 householders under 18, the youngest of them 1, are kept as they are: edge cases that a tabulation must survive.
-
-Synthetic households are drawn from rough shares of our own, stated below, and only look like the United States: their
-states have the sizes of the 2020 census.
 """
 
 from __future__ import annotations
@@ -25,8 +22,7 @@ import csv
 import gzip
 import math
 import os
-import tempfile
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass
 from importlib import resources
 from pathlib import Path
@@ -35,18 +31,14 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from algorithms.phsafe.schema import GEO, MAFID, STATES, UNITS
+from algorithms.phsafe.schema import GEO, MAFID, UNITS
 from algorithms.tables.frames import Frame
 
-__all__ = ["LARGEST_SYNTHETIC", "Households", "load_households", "synthetic_households", "write_synthetic_households"]
+__all__ = ["Households", "People", "assembled", "draw", "load_households", "paths_in", "scrambled", "write_parquet"]
 
 Ints = NDArray[np.int64]
 
-LARGEST_SYNTHETIC = 700_000_000
-"""Most synthetic people: with vacant units, more might need more MAFIDs than there are."""
-
 SEED = 2020  # of everything that the bundled persons are given
-CHUNK = 500_000  # synthetic people drawn, and written, at a time
 
 # Thousands of people by census division, 2020 census.
 POPULATION = {
@@ -62,7 +54,6 @@ POPULATION = {
 }
 REGION = {1: 1, 2: 1, 3: 2, 4: 2, 5: 3, 6: 3, 7: 3, 8: 4, 9: 4}
 DIVISION = {state: division for division, states in POPULATION.items() for state in states}
-LARGEST_FIRST = sorted(STATES, key=lambda state: -POPULATION[DIVISION[state]][state])
 PSEUDO_STATES = {"06": 0.40, "48": 0.28, "36": 0.17, "27": 0.10, "15": 0.048, "56": 0.002}
 BELOW_STATE = {
     **{"TABBLKCOU": "001", "TABTRACTCE": "000100", "TABBLK": "1000", "TABBLKGRPCE": "1"},
@@ -80,7 +71,6 @@ def _race_shares(*alone: float) -> NDArray[np.float64]:
 # About those of the 2020 census for one race alone; how the rest divides is an assumption.
 NOT_HISPANIC = _race_shares(0.71, 0.15, 0.008, 0.074, 0.002, 0.006)
 HISPANIC = _race_shares(0.203, 0.019, 0.024, 0.004, 0.001, 0.422)
-HISPANIC_SHARE = 0.187
 
 RELATIONSHIP = {
     "Reference person": 20,
@@ -104,30 +94,6 @@ RELATIONSHIP = {
     "Noninstitutionalized group quarters population": 38,
 }
 RACE = {"White": 1, "Black": 2, "AIAN": 3, "Asian": 4, "NHOPI": 5, "Latino": 0, "Multiracial or Other": 0}
-
-# Synthetic households. Sizes 1 to 16; who the second person is, if there is one: nobody's partner, or 21 to 24.
-SIZES = np.array([28, 34.5, 15, 13, 5.8, 2.2, 0.8, 0.35, 0.15, 0.08, 0.05, 0.03, 0.02, 0.01, 0.006, 0.004])
-COUPLES = {0: 0.38, 21: 0.52, 22: 0.08, 23: 0.012, 24: 0.008}
-# Anybody else: share, fewest and most years older than the householder, least age.
-OTHERS = {
-    20: (0, 0, 0, 15),
-    **dict.fromkeys((21, 22, 23, 24), (0, -8, 8, 18)),
-    25: (0.62, -42, -18, 0),
-    26: (0.02, -42, -20, 0),
-    27: (0.03, -35, -12, 0),
-    28: (0.04, -12, 12, 0),
-    29: (0.04, 18, 38, 33),
-    30: (0.07, -65, -38, 0),
-    31: (0.01, 15, 38, 33),
-    32: (0.01, -35, -12, 18),
-    33: (0.05, -40, 25, 0),
-    34: (0.04, -15, 15, 15),
-    35: (0.01, -50, -15, 0),
-    36: (0.06, -30, 25, 0),
-}
-GROUP_QUARTERS = {8: 0.6, 40: 0.25, 150: 0.12, 900: 0.03}  # sizes
-IN_GROUP_QUARTERS = 0.025  # of the people
-OF_ANOTHER_RACE = 0.06  # of the members, chance of a race and ethnicity of their own
 
 ONE_DIGIT = np.array([f"{code}" for code in range(10)], dtype=object)
 TWO_DIGITS = np.array([f"{code:02}" for code in range(100)], dtype=object)
@@ -173,16 +139,16 @@ class Households:
         ValueError
             If the format is neither.
         """
-        paths = _paths(folder, format)
+        paths = paths_in(folder, format)
         for frame, path in zip((self.persons, self.units, self.geo), paths, strict=True):
             if format == "csv":
                 frame.to_csv(path)
             else:
-                _write_parquet(frame, path)
+                write_parquet(frame, path)
         return paths
 
 
-class _People(NamedTuple):
+class People(NamedTuple):
     """Persons as numbers, with the index of the unit that each lives in; arrays of shape (people,)."""
 
     unit: Ints
@@ -241,189 +207,30 @@ def load_households(name: str = "pseudopeople", *, sex: bool = False) -> Househo
     drawn_by = np.arange(unit.size)
     in_household = relship < 37
     drawn_by[in_household] = head[np.searchsorted(unit[head], unit[in_household])]
-    of_latino = 1 + _draw(HISPANIC, unit.size, rng)[drawn_by]
+    of_latino = 1 + draw(HISPANIC, unit.size, rng)[drawn_by]
     several_or_other = NOT_HISPANIC[5:]  # codes 06 to 63
-    of_others = 6 + _draw(several_or_other, unit.size, rng)[drawn_by]
+    of_others = 6 + draw(several_or_other, unit.size, rng)[drawn_by]
     race = np.select([known > 0, latino], [known, of_latino], of_others)
     sex_code = np.array([1 + (value == "Female") for value in sexes])
-    people = _People(unit, relship, np.array(ages, dtype=np.int64), sex_code, 1 + latino, race)
+    people = People(unit, relship, np.array(ages, dtype=np.int64), sex_code, 1 + latino, race)
 
     kind = np.full(unit[-1] + 1, 4)
     kind[unit[head]] = 2
     kind = np.append(kind, np.full(int(VACANT * head.size), 2))
     states = np.array(list(PSEUDO_STATES), dtype=object)
-    state = states[_draw(np.array(list(PSEUDO_STATES.values())), kind.size, rng)]
-    return _households(people, kind, state, _scrambled(rng)(np.arange(kind.size)), rng, sex=sex)
+    state = states[draw(np.array(list(PSEUDO_STATES.values())), kind.size, rng)]
+    return assembled(people, kind, state, scrambled(rng)(np.arange(kind.size)), rng, sex=sex)
 
 
-def synthetic_households(
-    people: int, rng: int | np.random.Generator | np.random.SeedSequence | None, states: int = 51, *, sex: bool = False
-) -> Households:
-    """Draw valid households in the production layout, with states of the sizes of the United States'.
-
-    Parameters
-    ----------
-    people : int
-        Number of persons, group quarters included: 20 a state at least, `LARGEST_SYNTHETIC` at most.
-    rng : int, Generator, SeedSequence or None
-        Source of randomness.
-    states : int
-        How many of the 50 states and the District of Columbia, the largest first. Each has at least one household.
-    sex : bool
-        Whether the persons get a last column QSEX.
-
-    Returns
-    -------
-    Households
-        Exactly `people` persons, in households of 1 to 16 and in group quarters; one vacant unit for ten households.
-
-    Raises
-    ------
-    TypeError
-        If `people` or `states` is not an integer.
-    ValueError
-        If one of them is out of range.
-
-    Notes
-    -----
-    A million people take a fifth of a gigabyte here. `write_synthetic_households` draws the same ones, and holds half
-    a million at a time.
-
-    Examples
-    --------
-    >>> households = synthetic_households(2_000, rng=0)
-    >>> len(households.persons), len(set(households.geo["TABBLKST"]))
-    (2000, 51)
-    """
-    chunks = list(_chunks(people, rng, states, sex))
-    parts = zip(*((chunk.persons, chunk.units, chunk.geo) for chunk in chunks), strict=True)
-    return Households(*(Frame.concatenate(frames) for frames in parts))
-
-
-def write_synthetic_households(
-    folder: str | os.PathLike[str],
-    people: int,
-    rng: int | np.random.Generator | np.random.SeedSequence | None,
-    *,
-    states: int = 51,
-    sex: bool = False,
-) -> tuple[Path, Path, Path]:
-    """Write the households of `synthetic_households` as Parquet files, without holding them all.
-
-    Parameters
-    ----------
-    folder : path-like
-        Where to; made if it is missing. ``persons.parquet``, ``units.parquet`` and ``geo.parquet`` are replaced.
-    people : int
-        Number of persons.
-    rng : int, Generator, SeedSequence or None
-        Source of randomness.
-    states : int
-        Number of states.
-    sex : bool
-        Whether the persons get a last column QSEX.
-
-    Returns
-    -------
-    tuple of Path
-        The three files, which hold the same rows as `synthetic_households` returns.
-    """
-    chunks = _chunks(people, rng, states, sex)
-    paths = _paths(folder, "parquet")
-    with tempfile.TemporaryDirectory(prefix=".synthetic-", dir=folder) as parts:
-        written = [chunk.write(Path(parts) / f"{place}", "parquet") for place, chunk in enumerate(chunks)]
-        for path, files in zip(paths, zip(*written, strict=True), strict=True):
-            _write_parquet([str(file) for file in files], path)
-    return paths
-
-
-def _chunks(
-    people: int, rng: int | np.random.Generator | np.random.SeedSequence | None, states: int, sex: bool
-) -> Iterator[Households]:
-    """Check the numbers, and return the synthetic households in parts that have no MAFID in common."""
-    for name, value in (("people", people), ("states", states)):
-        if isinstance(value, bool) or not isinstance(value, int | np.integer):
-            raise TypeError(f"{name} must be an integer, got {value!r}")
-    if not 1 <= states <= len(STATES):
-        raise ValueError(f"states must be between 1 and {len(STATES)}, got {states}")
-    if not 20 * states <= people <= LARGEST_SYNTHETIC:  # households of 16 at most: each state can have one
-        raise ValueError(f"people must be between {20 * states} and {LARGEST_SYNTHETIC}, got {people}")
-    return _drawn(int(people), np.random.default_rng(rng), int(states), sex)
-
-
-def _drawn(people: int, rng: np.random.Generator, states: int, sex: bool) -> Iterator[Households]:
-    codes = np.array(LARGEST_FIRST[:states], dtype=object)
-    shares = np.array([POPULATION[DIVISION[state]][state] for state in codes])
-    mafids, units = _scrambled(rng), 0
-    for start in range(0, people, CHUNK):
-        size = min(CHUNK, people - start)
-        institutional = int(IN_GROUP_QUARTERS * size)
-        homes = _sizes(size - institutional, np.arange(1, SIZES.size + 1), SIZES, rng)
-        others = _sizes(institutional, np.array(list(GROUP_QUARTERS)), np.array(list(GROUP_QUARTERS.values())), rng)
-        kind = np.repeat([2, 4, 2], [homes.size, others.size, int(VACANT * homes.size)])
-        place = _draw(shares, kind.size, rng)
-        if start == 0:
-            place[:states] = np.arange(states)  # a household in each
-        members = _members(homes, others, rng)
-        yield _households(members, kind, codes[place], mafids(units + np.arange(kind.size)), rng, sex=sex)
-        units += kind.size
-
-
-def _sizes(people: int, sizes: Ints, shares: NDArray[np.float64], rng: np.random.Generator) -> Ints:
-    """Draw sizes of units until they hold exactly so many people; the last is cut to fit."""
-    drawn = np.zeros(0, dtype=np.int64)
-    while (total := int(drawn.sum())) < people:
-        count = int((people - total) * shares.sum() / (sizes @ shares)) + 1
-        drawn = np.append(drawn, sizes[_draw(shares, count, rng)])
-    filled = np.minimum(np.cumsum(drawn), people)
-    return np.diff(filled[: np.searchsorted(filled, people) + 1], prepend=0)
-
-
-def _members(homes: Ints, others: Ints, rng: np.random.Generator) -> _People:
-    """Draw the persons of households and of group quarters of the given sizes."""
-    people, housed = int(homes.sum() + others.sum()), int(homes.sum())
-    unit = np.repeat(np.arange(homes.size + others.size), np.append(homes, others))
-    first = np.cumsum(homes) - homes
-    table = np.array([OTHERS.get(code, (0, 0, 0, 0)) for code in range(39)])
-    low, high, least = table[:, 1:].astype(np.int64).T
-
-    relship = _draw(table[:, 0], people, rng)
-    couple = np.array(list(COUPLES))[_draw(np.array(list(COUPLES.values())), homes.size, rng)]
-    coupled = (homes > 1) & (couple > 0)
-    relship[first] = 20
-    relship[first[coupled] + 1] = couple[coupled]
-    relship[housed:] = 37 + (rng.random(people - housed) < 0.5)
-
-    sex = 1 + (rng.random(people) < 0.51)
-    same = couple[coupled] > 22
-    sex[first[coupled] + 1] = np.where(same, sex[first[coupled]], 3 - sex[first[coupled]])
-
-    # Ages are those of the householder, shifted; larger households have younger ones.
-    youth = np.where(homes > 2, 0.55, 1.0)
-    head_age = 15 + (80 * youth * (rng.random(homes.size) + rng.random(homes.size)) / 2).astype(np.int64)
-    age = low[relship] + (rng.random(people) * (high - low + 1)[relship]).astype(np.int64)
-    age[:housed] += head_age[unit[:housed]]
-    age = np.clip(age, least[relship], 115)
-    age[housed:] = 100 * rng.random(people - housed)
-
-    # Race and ethnicity are those of the householder, most often.
-    chooser = np.arange(people)
-    alike = rng.random(housed) >= OF_ANOTHER_RACE
-    chooser[:housed][alike] = first[unit[:housed][alike]]
-    both = np.concatenate([(1 - HISPANIC_SHARE) * NOT_HISPANIC, HISPANIC_SHARE * HISPANIC])
-    origin = _draw(both, people, rng)[chooser]
-    return _People(unit, relship, age, sex, 1 + origin // 63, 1 + origin % 63)
-
-
-def _households(
-    people: _People, kind: Ints, state: NDArray[np.object_], mafid: Ints, rng: np.random.Generator, *, sex: bool
+def assembled(
+    people: People, kind: Ints, state: NDArray[np.object_], mafid: Ints, rng: np.random.Generator, *, sex: bool
 ) -> Households:
     """Assemble the frames: draw a tenure, derive the other columns of the units, and write codes as text."""
-    units = _unit_columns(people, kind.size)
-    age, hht = np.zeros(kind.size, dtype=np.int64), units["HHT"]
+    derived = _unit_columns(people, kind.size)
+    age, hht = np.zeros(kind.size, dtype=np.int64), derived["HHT"]
     head = people.relship == 20
     age[people.unit[head]] = people.age[head]
-    units["TEN"] = np.where(hht > 0, _tenure(age, hht == 1, rng), 0)
+    derived["TEN"] = np.where(hht > 0, _tenure(age, hht == 1, rng), 0)
 
     persons = {
         "RTYPE": ONE_DIGIT[np.where(kind == 2, 3, 5)[people.unit]],
@@ -437,7 +244,7 @@ def _households(
         persons["QSEX"] = ONE_DIGIT[people.sex]
     digits = {"TEN": ONE_DIGIT, "HHT": ONE_DIGIT, "CPLT": ONE_DIGIT, "HHT2": TWO_DIGITS, "HHRACE": TWO_DIGITS}
     keys = {"RTYPE": ONE_DIGIT[kind], "MAFID": mafid}
-    text = {name: digits[name][codes] if name in digits else codes for name, codes in units.items()}
+    text = {name: digits[name][codes] if name in digits else codes for name, codes in derived.items()}
     division = np.array([DIVISION[code] for code in state])
     places = {
         "TABBLKST": state,
@@ -445,12 +252,14 @@ def _households(
         "REGIONCE": ONE_DIGIT[np.array([REGION.get(d, 0) for d in range(10)])[division]],
         **{name: np.broadcast_to(np.array(code, dtype=object), kind.size) for name, code in BELOW_STATE.items()},
     }
+    units = {**keys, **text}
+    geo = {**keys, **places}
     return Households(
-        Frame(persons), Frame(_ordered({**keys, **text}, UNITS)), Frame(_ordered({**keys, **places}, GEO))
+        Frame(persons), Frame({name: units[name] for name in UNITS}), Frame({name: geo[name] for name in GEO})
     )
 
 
-def _unit_columns(people: _People, units: int) -> dict[str, Ints]:
+def _unit_columns(people: People, units: int) -> dict[str, Ints]:
     """Derive the columns of so many units that follow from their members, as numbers; 0 where there is no householder.
 
     Own children under 18 are of relationship 25 to 27, relatives of 25 to 33, spouses of 21 and 23, unmarried partners
@@ -496,13 +305,13 @@ def _tenure(age: Ints, married: NDArray[np.bool_], rng: np.random.Generator) -> 
     return np.where(owns, np.where(owes, 1, 2), np.where(pays, 3, 4))
 
 
-def _draw(shares: NDArray[np.float64], size: int, rng: np.random.Generator) -> Ints:
+def draw(shares: NDArray[np.float64], size: int, rng: np.random.Generator) -> Ints:
     """Draw indices with probabilities in proportion to shares; of the generator only uniforms, which do not change."""
     bounds = np.cumsum(shares)[:-1] / np.sum(shares)
     return np.searchsorted(bounds, rng.random(size), side="right")
 
 
-def _scrambled(rng: np.random.Generator) -> Callable[[Ints], Ints]:
+def scrambled(rng: np.random.Generator) -> Callable[[Ints], Ints]:
     """Return a one-to-one map from 0, 1, ... onto the MAFIDs, far from order: an affine one needs no memory."""
     modulus = MAFID.most - MAFID.least + 1
     factor = modulus // 4 + int(rng.random() * modulus / 2)
@@ -512,13 +321,8 @@ def _scrambled(rng: np.random.Generator) -> Callable[[Ints], Ints]:
     return lambda index: MAFID.least + (index * factor + shift) % modulus
 
 
-def _ordered(
-    columns: Mapping[str, NDArray[np.generic]], layout: Mapping[str, object]
-) -> dict[str, NDArray[np.generic]]:
-    return {name: columns[name] for name in layout}
-
-
-def _paths(folder: str | os.PathLike[str], format: str) -> tuple[Path, Path, Path]:
+def paths_in(folder: str | os.PathLike[str], format: str) -> tuple[Path, Path, Path]:
+    """Return the files of the three frames in a folder, which is made if it is missing."""
     if format not in ("csv", "parquet"):
         raise ValueError(f"format must be 'csv' or 'parquet', got {format!r}")
     folder = Path(folder)
@@ -526,7 +330,7 @@ def _paths(folder: str | os.PathLike[str], format: str) -> tuple[Path, Path, Pat
     return folder / f"persons.{format}", folder / f"units.{format}", folder / f"geo.{format}"
 
 
-def _write_parquet(rows: Frame | list[str], path: Path) -> None:
+def write_parquet(rows: Frame | list[str], path: Path) -> None:
     """Write a frame, or the rows of other files, under a temporary name, and rename it when it is whole."""
     import duckdb  # not at the top: only writing needs it
 

@@ -48,9 +48,10 @@ from typing import Any
 import numpy as np
 
 from algorithms.noise import DiscreteGaussian, Rng, source_of_noise
-from algorithms.phsafe.budget import Config, Ledger, Settings, ledger, noise_parameters, read_config
+from algorithms.phsafe.budget import Config, Settings, noise_parameters, read_config
+from algorithms.phsafe.ledger import Ledger, ledger
 from algorithms.phsafe.measurement import add_noise
-from algorithms.phsafe.postprocess import postprocess
+from algorithms.phsafe.postprocessing.postprocess import postprocess
 from algorithms.phsafe.tables import DERIVED, PUBLISHED, QUERIES, level_of, split_level
 from algorithms.phsafe.tabulation.tabulate import Tabulation, tabulation
 from algorithms.phsafe.tabulation.validate import Validation
@@ -101,7 +102,7 @@ class Release:
         return ledger(self.config)
 
     def published(self) -> dict[str, Frame]:
-        """Return PH1 to PH8 after post-processing, from the noisy tables alone; see `algorithms.phsafe.postprocess`."""
+        """Return PH1 to PH8 after post-processing, from the noisy tables alone; see `postprocess`."""
         caps = {table: self.config.tau[query] for table, query in (("PH1", "PH1_num"), ("PH5", "PH4"), ("PH8", "PH7"))}
         return postprocess(self.tables, cap=caps)
 

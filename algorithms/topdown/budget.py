@@ -7,11 +7,14 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 
+import numpy as np
+
+from algorithms.hierarchy import Hierarchy
 from algorithms.noise import DiscreteGaussian, TwoTailedGeometric
 from algorithms.tables.shares import Share, exact_share
 from audit.claims import ZCDP, PureDP, Relation, check_relation
 
-__all__ = ["Budget"]
+__all__ = ["Budget", "Claim", "Law", "check_paths", "node_shares"]
 
 Law = TwoTailedGeometric | DiscreteGaussian
 Claim = PureDP | ZCDP
@@ -158,3 +161,86 @@ class Budget:
         factor = {"add_remove": 1, "replace_one": 2}
         budget = self.promise.budget * factor[relation] / factor[self.promise.relation]
         return type(self.promise)(budget, relation)
+
+
+def node_shares(tree: Hierarchy, levels: Sequence[Fraction], *, bypass: bool = False) -> tuple[Fraction, ...]:
+    """Return the share of the budget of every area.
+
+    Parameters
+    ----------
+    tree : Hierarchy
+        The areas.
+    levels : sequence of Fraction
+        Share of each level, the root's first; they add up to 1.
+    bypass : bool
+        Whether an area with a single part takes the part's share too: both have the same table, which is then measured
+        once, better. (Production gives both shares to the part; the table and the variance are the same.)
+
+    Returns
+    -------
+    tuple of Fraction
+        In the order of the nodes. A leaf above the finest level takes the shares of the levels that it has not, so that
+        every path from the root to a leaf spends the total.
+
+    Raises
+    ------
+    ValueError
+        If there is not one share a level, or a path does not spend 1.
+
+    Examples
+    --------
+    >>> tree = Hierarchy.from_parents([-1, 0, 0, 1])
+    >>> [str(share) for share in node_shares(tree, [Fraction(1, 2), Fraction(1, 4), Fraction(1, 4)])]
+    ['1/2', '1/4', '1/2', '1/4']
+    >>> [str(share) for share in node_shares(tree, [Fraction(1, 2), Fraction(1, 4), Fraction(1, 4)], bypass=True)]
+    ['1/2', '1/2', '1/2', '0']
+    """
+    if len(levels) != tree.depth + 1:
+        raise ValueError(
+            f"levels must have one share for each of {tree.depth + 1} levels of the tree, got {len(levels)}"
+        )
+    shares = [levels[j] for j in range(tree.depth + 1) for _ in range(*tree.level(j).indices(tree.n_nodes))]
+    leaf = np.zeros(tree.n_nodes, np.bool_)
+    leaf[tree.leaves] = True
+    for j in range(tree.depth):
+        rest = sum(levels[j:], Fraction(0))
+        for node in np.flatnonzero(leaf[tree.level(j)]) + tree.offsets[j]:
+            shares[node] = rest
+    if bypass:
+        starts = tree.starts
+        for node in range(tree.n_nodes - 1, -1, -1):
+            if starts[node + 1] - starts[node] == 1:
+                shares[node] += shares[starts[node]]
+                shares[starts[node]] = Fraction(0)
+    return tuple(check_paths(tree, shares))
+
+
+def check_paths(tree: Hierarchy, shares: Sequence[Fraction]) -> Sequence[Fraction]:
+    """Return the shares of all areas, or say which path does not spend the whole budget.
+
+    Parameters
+    ----------
+    tree : Hierarchy
+        The areas.
+    shares : sequence of Fraction
+        Share of every area, in the order of the nodes.
+
+    Returns
+    -------
+    sequence of Fraction
+        The same.
+
+    Raises
+    ------
+    ValueError
+        If there is not one share an area, or a path from the root to a leaf does not spend 1.
+    """
+    if len(shares) != tree.n_nodes:
+        raise ValueError(f"there must be one share for each of {tree.n_nodes} areas, got {len(shares)}")
+    spent = list(shares)
+    for node in range(1, tree.n_nodes):
+        spent[node] += spent[tree.parent[node]]
+    for place in tree.leaves:
+        if spent[place] != 1:
+            raise ValueError(f"every path must spend the whole budget, and that to {tree.labels[place]} {spent[place]}")
+    return shares

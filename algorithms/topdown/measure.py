@@ -13,10 +13,9 @@ from numpy.typing import ArrayLike, NDArray
 from algorithms.noise import DiscreteGaussian, Rng, add_noise
 from algorithms.noise.discrete_gaussian import losses_of_shifts
 from algorithms.noise.geometric import geometric_loss
-from algorithms.topdown.constraints import GroupedTotal, broken
+from algorithms.topdown.estimation.constraints import GroupedTotal, broken
 from algorithms.topdown.estimation.family import answer
 from algorithms.topdown.plan import Known, Plan
-from algorithms.topdown.spine import areas_at
 from audit.exact import LossDistribution, compose_losses
 
 __all__ = ["Measurement", "Measurements", "exact_loss", "invariant_answers", "log_likelihood", "measure", "vector"]
@@ -273,7 +272,7 @@ def _answers(plan: Plan, tables: NDArray[np.int64]) -> Iterator[tuple[int, str, 
 def _known(plan: Plan, tables: NDArray[np.int64]) -> Known:
     known = {}
     for invariant in plan.invariants:
-        areas = tables[areas_at(plan.tree, invariant.level)]
+        areas = tables[plan.tree.cut(invariant.level)]
         if isinstance(invariant, GroupedTotal):
             known[str(invariant)] = np.bincount(np.asarray(invariant.groups), areas.sum(axis=1)).astype(np.int64)
         else:

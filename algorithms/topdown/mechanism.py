@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from algorithms.noise import Rng
 from algorithms.topdown.budget import Claim
-from algorithms.topdown.estimation.estimate import Estimate, estimate
+from algorithms.topdown.estimate import Estimate, estimate
 from algorithms.topdown.measure import (
     Key,
     Measurements,
@@ -23,12 +23,11 @@ from algorithms.topdown.measure import (
     measure,
     vector,
 )
-from algorithms.topdown.microdata import records_of, tabulate
 from algorithms.topdown.plan import Plan
 from audit.claims import Relation
 from audit.exact import LossDistribution
 
-__all__ = ["MeasurementStage", "TableStage", "TopDown"]
+__all__ = ["MeasurementStage", "TableStage", "TopDown", "records_of", "tabulate"]
 
 Name = Literal["measurements", "estimate", "rounded", "microdata"]
 
@@ -74,7 +73,7 @@ class TopDown(Plan):
         return measure(self, histogram, rng, size=size, only=only)
 
     def estimate(self, measurements: Measurements) -> Estimate:
-        """Post-process measurements: see `algorithms.topdown.estimation.estimate.estimate`."""
+        """Post-process measurements: see `algorithms.topdown.estimate.estimate`."""
         return estimate(self, measurements)
 
     def __call__(self, histogram: ArrayLike, size: int, rng: Rng) -> NDArray[np.int64]:
@@ -295,3 +294,29 @@ class TableStage:
         """
         check_covered(self.topdown, pair)
         return None
+
+
+def records_of(plan: Plan, leaves: ArrayLike) -> NDArray[np.int64]:
+    """Return one row for each person of the tables of the leaves, shape (people, 1 + attributes).
+
+    It holds the number of the leaf, then the place of the person's level in each attribute. Rows are sorted, so that
+    their order says nothing that the tables do not.
+    """
+    tables = plan.check_histogram(leaves)
+    leaf, cell = np.divmod(np.repeat(np.arange(tables.size), tables.reshape(-1)), plan.schema.cells)
+    return np.column_stack([leaf, *np.unravel_index(cell, plan.schema.shape)])
+
+
+def tabulate(plan: Plan, records: ArrayLike) -> NDArray[np.int64]:
+    """Count records by leaf and cell, shape (n_leaves, cells): the inverse of `records_of`."""
+    rows = np.asarray(records)
+    limits = (plan.tree.n_leaves, *plan.schema.shape)
+    if rows.ndim != 2 or rows.shape[1] != len(limits):
+        raise ValueError(
+            f"records must have {len(limits)} columns, the leaf and each attribute, got shape {rows.shape}"
+        )
+    if rows.size and ((rows < 0) | (rows >= limits)).any():
+        row = int(np.argwhere(((rows < 0) | (rows >= limits)).any(axis=1))[0, 0])
+        raise ValueError(f"records must name leaves and levels that exist, got {rows[row].tolist()} in row {row}")
+    counts = np.bincount(np.ravel_multi_index(tuple(rows.T), limits), minlength=int(np.prod(limits)))
+    return counts.reshape(plan.tree.n_leaves, plan.schema.cells).astype(np.int64)

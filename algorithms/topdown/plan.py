@@ -16,10 +16,16 @@ from algorithms.hierarchy import Hierarchy
 from algorithms.schema import Query, Schema
 from algorithms.tables.intake import LARGEST
 from algorithms.tables.shares import Share, exact_share
-from algorithms.topdown.budget import Budget, Law
-from algorithms.topdown.constraints import Bounds, Constraint, GroupedTotal, Invariant, given_joints, tightened
+from algorithms.topdown.budget import Budget, Law, check_paths, node_shares
+from algorithms.topdown.estimation.constraints import (
+    Bounds,
+    Constraint,
+    GroupedTotal,
+    Invariant,
+    given_joints,
+    tightened,
+)
 from algorithms.topdown.estimation.family import Joint
-from algorithms.topdown.spine import areas_at, check_paths, children_of, node_shares
 
 __all__ = ["Plan"]
 
@@ -121,7 +127,7 @@ class Plan:
             raise ValueError(f"invariants must be distinct, got {', '.join(titles)}")
         for invariant in self.invariants:
             if isinstance(invariant, Invariant):
-                areas_at(self.tree, invariant.level)
+                self.tree.cut(invariant.level)
                 self.schema.query(invariant.query)
             else:
                 self._check_groups(invariant)
@@ -167,11 +173,11 @@ class Plan:
     @cached_property
     def starts(self) -> NDArray[np.int64]:
         """Where the children of each node start, shape (n_nodes + 1,)."""
-        return children_of(self.tree)
+        return self.tree.starts
 
     def _check_groups(self, invariant: GroupedTotal) -> None:
         """Refuse groups that are not of siblings, all at their level."""
-        areas, groups = areas_at(self.tree, invariant.level), np.asarray(invariant.groups)
+        areas, groups = self.tree.cut(invariant.level), np.asarray(invariant.groups)
         if invariant.level < 1 or (areas < self.tree.offsets[invariant.level]).any():
             raise ValueError(f"groups must be of a level below the root that no leaf lies above, got {invariant.level}")
         if groups.shape != (areas.size,) or groups.dtype.kind not in "iu":
@@ -190,7 +196,7 @@ class Plan:
         """The bounds, on all areas."""
         found = []
         for bounds in self.bounds:
-            query, areas = self.schema.query(bounds.query), areas_at(self.tree, bounds.level)
+            query, areas = self.schema.query(bounds.query), self.tree.cut(bounds.level)
             lower = np.zeros(query.size) if bounds.lower is None else bounds.lower
             upper = np.full(query.size, np.inf) if bounds.upper is None else bounds.upper
             found.append(Constraint.spread(bounds.name, query, self.tree, areas, lower, upper))
@@ -245,7 +251,7 @@ class Plan:
         """Return all constraints on single areas: the bounds, and the invariants with their answers."""
         found = []
         for invariant in self.invariants:
-            areas = areas_at(self.tree, invariant.level)
+            areas = self.tree.cut(invariant.level)
             values, query, name = known[str(invariant)], self.schema.query("total"), str(invariant)
             if isinstance(invariant, Invariant):
                 query = self.schema.query(invariant.query)

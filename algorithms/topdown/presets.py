@@ -8,13 +8,14 @@ from fractions import Fraction
 from itertools import combinations
 from typing import Any
 
-from numpy.typing import ArrayLike
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
 
 from algorithms.hierarchy import Hierarchy
 from algorithms.schema import Grouping, Schema
 from algorithms.tables.shares import Share, exact_share
 from algorithms.topdown.budget import Budget
-from algorithms.topdown.constraints import Bounds, Invariant, facility_bounds, structural_zeros
+from algorithms.topdown.estimation.constraints import Bounds, Invariant, facility_bounds, structural_zeros
 from algorithms.topdown.mechanism import TopDown
 from algorithms.topdown.plan import Plan
 from algorithms.topdown.population import SCHEMA_1940
@@ -306,3 +307,69 @@ def _levels(name: str, found: Preset, tree: Hierarchy, levels: Sequence[str] | N
             f"the tree must have the levels of {name}, {', '.join(kept)}: {len(kept)}, got {tree.depth + 1}"
         )
     return kept
+
+
+def split_spine(tree: Hierarchy, level: int, inside: ArrayLike) -> tuple[Hierarchy, NDArray[np.int64]]:
+    """Divide every area of a level in two: what lies inside a region, and the remainder.
+
+    The Bureau divides states so into American Indian and Alaska Native (AIAN) areas and the rest. The total of a state
+    is then that of two siblings together: `GroupedTotal`.
+
+    Parameters
+    ----------
+    tree : Hierarchy
+        The areas.
+    level : int
+        Which level is divided, from 1.
+    inside : array_like of bool, shape (n_leaves,)
+        Which leaves lie in the region.
+
+    Returns
+    -------
+    tree : Hierarchy
+        With the same leaves in the same order; areas are divided as far down as they hold leaves of both kinds.
+    groups : ndarray of int, shape (areas at the level,)
+        For each area of the new tree at that level, in the order of `Hierarchy.cut`, the number of the area it was in.
+
+    Raises
+    ------
+    ValueError
+        If the level is the root or below the tree, there is not one mark for each leaf, or a leaf lies above the level.
+
+    Examples
+    --------
+    >>> tree = Hierarchy.from_codes(["A", "A", "B"], ["1", "2", "1"])
+    >>> split, groups = split_spine(tree, 1, [True, False, False])
+    >>> split.labels[1:4], groups
+    (('A, inside', 'A, remainder', 'B'), array([0, 0, 1]))
+    """
+    marks = np.asarray(inside, np.bool_)
+    if not 1 <= level <= tree.depth:
+        raise ValueError(f"level must be in 1..{tree.depth}, got {level}")
+    if marks.shape != (tree.n_leaves,):
+        raise ValueError(f"inside must have one mark for each of {tree.n_leaves} leaves, got shape {marks.shape}")
+    if tree.leaves.min() < tree.offsets[level]:
+        raise ValueError(f"every leaf must lie at level {level} or below, got {tree.label(int(tree.leaves.argmin()))}")
+    known: dict[tuple[int, int], int] = {}
+    kinds: dict[int, set[bool]] = {}
+    for leaf, mark in enumerate(marks):
+        for node in tree.path(leaf):
+            kinds.setdefault(int(node), set()).add(bool(mark))
+    parents, labels, origin = [-1], [tree.labels[0]], [0]
+    for leaf, mark in enumerate(marks):
+        above = 0
+        for j, node in enumerate(map(int, tree.path(leaf)[1:]), start=1):
+            key = (node, int(mark) if j >= level else 0)
+            if key not in known:
+                known[key] = len(parents)
+                divided = j >= level and len(kinds[node]) == 2
+                labels.append(tree.labels[node] + (", inside" if mark else ", remainder") * divided)
+                parents.append(above)
+                origin.append(node)
+            above = known[key]
+    # A node's number in the new tree: as `from_parents` orders them, level by level, siblings side by side. Leaves keep
+    # their order only if their numbers ascend, which the numbering on first sight ensures.
+    new = Hierarchy.from_parents(parents, [f"{place}\0{label}" for place, label in enumerate(labels)])
+    places = np.array([int(label.split("\0")[0]) for label in new.labels])
+    named = Hierarchy(new.parent, new.offsets, new.leaves, tuple(labels[place] for place in places))
+    return named, np.unique(np.array(origin)[places[named.cut(level)]], return_inverse=True)[1]

@@ -15,10 +15,9 @@ from numpy.typing import NDArray
 
 from algorithms.schema import Query
 from algorithms.tables.files import write_rows
-from algorithms.topdown.constraints import Invariant
+from algorithms.topdown.estimation.constraints import Invariant
 from algorithms.topdown.measure import Measurement, Measurements
 from algorithms.topdown.plan import Plan
-from algorithms.topdown.spine import areas_at
 
 __all__ = ["read_measurements", "write_tables"]
 
@@ -151,7 +150,7 @@ def _invariants(plan: Plan) -> Iterator[tuple[str, tuple[int, ...], list[Key]]]:
     for invariant in plan.invariants:
         name, level = str(invariant), str(invariant.level)
         if isinstance(invariant, Invariant):
-            areas, labels = areas_at(plan.tree, invariant.level), plan.schema.query(invariant.query).labels
+            areas, labels = plan.tree.cut(invariant.level), plan.schema.query(invariant.query).labels
             keys: list[Key] = [(name, level, paths[area], label) for area in areas for label in labels]
             yield name, (areas.size, len(labels)), keys
         else:

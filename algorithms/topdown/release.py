@@ -31,7 +31,7 @@ from numpy.typing import ArrayLike
 
 from algorithms.noise import DiscreteGaussian, Rng, source_of_noise
 from algorithms.tables.files import check_folder, whole_folder, write_texts
-from algorithms.topdown.estimation.estimate import Estimate
+from algorithms.topdown.estimate import Estimate
 from algorithms.topdown.ledger import Ledger, ledger
 from algorithms.topdown.measure import Measurements
 from algorithms.topdown.mechanism import TopDown

@@ -20,8 +20,9 @@ from rich.table import Table
 
 from algorithms.phsafe.budget import read_config
 from algorithms.phsafe.measurement import PHSafe
-from algorithms.phsafe.population import load_households, write_synthetic_households
+from algorithms.phsafe.population import load_households
 from algorithms.phsafe.release import release
+from algorithms.phsafe.synthetic import write_synthetic_households
 from algorithms.phsafe.tabulation.tabulate import tabulation
 
 SIZES = (1_000_000, 3_000_000, 10_000_000)

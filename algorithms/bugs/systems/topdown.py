@@ -16,7 +16,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from algorithms.noise import Rng
 from algorithms.topdown.budget import Claim, Law
-from algorithms.topdown.constraints import Constraint
+from algorithms.topdown.estimation.constraints import Constraint
 from algorithms.topdown.measure import Key, Measurements, Pair
 from algorithms.topdown.mechanism import TopDown
 from algorithms.topdown.plan import Known, Plan

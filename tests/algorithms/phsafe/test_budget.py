@@ -15,7 +15,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from algorithms.noise import DiscreteGaussian
-from algorithms.phsafe.budget import Config, Ledger, ledger, noise_law, noise_parameters, read_config
+from algorithms.phsafe.budget import Config, noise_law, noise_parameters, read_config
+from algorithms.phsafe.ledger import Ledger, ledger
 from algorithms.phsafe.schema import STATES
 from algorithms.phsafe.tables import LEVELS, QUERIES
 from audit.claims import ZCDP, PureDP

@@ -15,8 +15,8 @@ from typing import NamedTuple
 import pytest
 
 from algorithms.phsafe.budget import read_config
-from algorithms.phsafe.population import synthetic_households
 from algorithms.phsafe.release import check_release, read_release
+from algorithms.phsafe.synthetic import synthetic_households
 from algorithms.phsafe.tables import PUBLISHED
 from algorithms.tables.frames import Frame
 from audit import cli

@@ -19,13 +19,14 @@ from scipy import stats
 
 from algorithms.data import build
 from algorithms.phsafe import population
-from algorithms.phsafe.population import (
+from algorithms.phsafe.population import load_households
+from algorithms.phsafe.schema import GEO, PERSONS, STATES, UNITS, Codes, Whole
+from algorithms.phsafe.synthetic import (
+    LARGEST_FIRST,
     LARGEST_SYNTHETIC,
-    load_households,
     synthetic_households,
     write_synthetic_households,
 )
-from algorithms.phsafe.schema import GEO, PERSONS, STATES, UNITS, Codes, Whole
 from algorithms.phsafe.tabulation.derive import DERIVED_COLUMNS, derive_units
 
 DATA = Path(build.__file__).parent
@@ -85,7 +86,7 @@ def unit_columns(units):
     """The vectorized derivation for units given as lists of members."""
     rows = [(unit, *person) for unit, members in enumerate(units) for person in members]
     unit, relship, age, sex, hisp, race = np.array(rows, dtype=np.int64).reshape(-1, 6).T
-    columns = population._unit_columns(population._People(unit, relship, age, sex, hisp, race), len(units))
+    columns = population._unit_columns(population.People(unit, relship, age, sex, hisp, race), len(units))
     return [dict(zip(columns, map(int, values), strict=True)) for values in zip(*columns.values(), strict=True)]
 
 
@@ -426,7 +427,7 @@ def test_exactly_so_many_people_and_a_household_in_each_state(states, more, seed
     assert len(persons) == units["FINAL_POP"].sum() == 20 * states + more
     occupied = (units["RTYPE"] == "2") & (units["FINAL_POP"] > 0)
     assert len(set(geo["TABBLKST"][occupied])) == states
-    assert set(geo["TABBLKST"]) == set(population.LARGEST_FIRST[:states])
+    assert set(geo["TABBLKST"]) == set(LARGEST_FIRST[:states])
     assert units["FINAL_POP"][occupied].max() <= 16
     assert units["FINAL_POP"][units["RTYPE"] == "4"].sum() == (persons["RTYPE"] == "5").sum()
 
@@ -484,7 +485,7 @@ def test_states_have_the_sizes_of_the_census(synthetic):
 
 @given(seed=st.integers(0, 2**32 - 1), indices=st.lists(st.integers(0, 799_999_998), min_size=2, unique=True))
 def test_mafids_are_distinct(seed, indices):
-    mafids = population._scrambled(np.random.default_rng(seed))(np.array(indices))
+    mafids = population.scrambled(np.random.default_rng(seed))(np.array(indices))
     assert len(set(mafids.tolist())) == len(indices)
     assert mafids.min() >= 100_000_001
     assert mafids.max() <= 899_999_999

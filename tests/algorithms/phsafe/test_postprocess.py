@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 from scipy import stats
 from scipy.special import log_ndtr, logsumexp
 
-from algorithms.phsafe.postprocess import MEASURED, postprocess
-from algorithms.phsafe.ratios import ratio_law, shared_ratio_laws
+from algorithms.phsafe.postprocessing.postprocess import MEASURED, postprocess
+from algorithms.phsafe.postprocessing.ratios import ratio_law, shared_ratio_laws
 from algorithms.phsafe.tables import PUBLISHED
 from algorithms.tables.frames import Frame
 
@@ -324,12 +324,12 @@ def test_more_panels_are_taken_where_they_are_needed(monkeypatch):
     noisy = columns(1582, 14400), (columns(-1817, 1600), columns(-85, 1600)), (1, 10), TAIL
     laws = shared_ratio_laws(*noisy)[:, :, 0]
     assert laws[0, 0] == pytest.approx(laws[1, 0] + laws[2, 0], abs=5e-4)
-    monkeypatch.setattr("algorithms.phsafe.ratios.PANELS", 96)
-    monkeypatch.setattr("algorithms.phsafe.ratios.INNER_PANELS", 36)
+    monkeypatch.setattr("algorithms.phsafe.postprocessing.ratios.PANELS", 96)
+    monkeypatch.setattr("algorithms.phsafe.postprocessing.ratios.INNER_PANELS", 36)
     assert laws == pytest.approx(shared_ratio_laws(*noisy)[:, :, 0], abs=1e-3)
-    monkeypatch.setattr("algorithms.phsafe.ratios.PANELS", 8)
-    monkeypatch.setattr("algorithms.phsafe.ratios.INNER_PANELS", 3)
-    monkeypatch.setattr("algorithms.phsafe.ratios.TOLERANCE", 1)
+    monkeypatch.setattr("algorithms.phsafe.postprocessing.ratios.PANELS", 8)
+    monkeypatch.setattr("algorithms.phsafe.postprocessing.ratios.INNER_PANELS", 3)
+    monkeypatch.setattr("algorithms.phsafe.postprocessing.ratios.TOLERANCE", 1)
     assert abs(laws - shared_ratio_laws(*noisy)[:, :, 0]).max() > 1e-3  # without them
 
 

@@ -20,9 +20,9 @@ from algorithms.phsafe import read_config, release
 from algorithms.phsafe.budget import noise_law
 from algorithms.phsafe.explore import choose
 from algorithms.phsafe.measurement import PHSafe, add_noise
-from algorithms.phsafe.population import synthetic_households
 from algorithms.phsafe.release import check_release, read_release
 from algorithms.phsafe.schema import STATES
+from algorithms.phsafe.synthetic import synthetic_households
 from algorithms.phsafe.tables import PUBLISHED, QUERIES, split_level
 from algorithms.phsafe.tabulation.tabulate import Tabulation, tabulation
 from algorithms.tables.frames import Frame

@@ -13,7 +13,7 @@ from algorithms.hierarchy import Hierarchy
 from algorithms.schema import Schema
 from algorithms.topdown import TopDown, preset
 from algorithms.topdown.budget import Budget
-from algorithms.topdown.constraints import Invariant
+from algorithms.topdown.estimation.constraints import Invariant
 from audit.claims import ZCDP, PureDP
 from audit.events import Event, ThresholdRule, weighted_sum
 from audit.loss import measure_loss

@@ -13,7 +13,7 @@ from algorithms.schema import Schema
 from algorithms.tables.accountant import conversions
 from algorithms.topdown import TopDown, preset
 from algorithms.topdown.budget import Budget
-from algorithms.topdown.constraints import Invariant
+from algorithms.topdown.estimation.constraints import Invariant
 from algorithms.topdown.ledger import ledger, noise_table
 from audit.claims import ZCDP, GaussianDP, PureDP
 

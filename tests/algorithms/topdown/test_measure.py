@@ -15,7 +15,7 @@ from algorithms.noise import TwoTailedGeometric
 from algorithms.schema import Schema
 from algorithms.topdown import TopDown, preset
 from algorithms.topdown.budget import Budget
-from algorithms.topdown.constraints import GroupedTotal, Invariant
+from algorithms.topdown.estimation.constraints import GroupedTotal, Invariant
 from algorithms.topdown.measure import Measurements, vector
 from audit.claims import ZCDP, PureDP
 from audit.exact import compose_losses, loss_distribution

@@ -16,8 +16,8 @@ from algorithms.noise import DiscreteGaussian, TwoTailedGeometric
 from algorithms.schema import Grouping, Query, Schema
 from algorithms.tables.shares import exact_share
 from algorithms.topdown import TopDown, preset
-from algorithms.topdown.budget import Budget
-from algorithms.topdown.constraints import (
+from algorithms.topdown.budget import Budget, node_shares
+from algorithms.topdown.estimation.constraints import (
     Bounds,
     Constraint,
     GroupedTotal,
@@ -27,8 +27,7 @@ from algorithms.topdown.constraints import (
     structural_zeros,
 )
 from algorithms.topdown.estimation.family import answer
-from algorithms.topdown.presets import PRESETS
-from algorithms.topdown.spine import areas_at, children_of, node_shares, split_spine
+from algorithms.topdown.presets import PRESETS, split_spine
 from audit.claims import ZCDP, ApproxDP, PureDP
 
 SCHEMA = Schema(
@@ -147,16 +146,16 @@ def test_shares_that_lose_budget_are_refused() -> None:
 
 
 def test_children_stand_side_by_side() -> None:
-    starts = children_of(TREE)
+    starts = TREE.starts
     assert [list(range(starts[i], starts[i + 1])) for i in range(TREE.n_nodes)] == [[1, 2], [3, 4], [5], [], [], []]
-    assert children_of(Hierarchy.from_parents([-1])).tolist() == [1, 1]
+    assert Hierarchy.from_parents([-1]).starts.tolist() == [1, 1]
 
 
 def test_a_cut_has_the_leaves_above_it() -> None:
     ragged = Hierarchy.from_parents([-1, 0, 0, 1, 1])
-    assert areas_at(ragged, 2).tolist() == ragged.leaves.tolist() == [2, 3, 4]
+    assert ragged.cut(2).tolist() == ragged.leaves.tolist() == [2, 3, 4]
     crossed = Hierarchy.from_codes(["A", "B", "A"], ["1", "1", "2"])
-    assert areas_at(crossed, 2).tolist() == crossed.leaves.tolist() == [3, 5, 4]
+    assert crossed.cut(2).tolist() == crossed.leaves.tolist() == [3, 5, 4]
 
 
 def test_a_divided_spine_keeps_leaves_and_totals() -> None:

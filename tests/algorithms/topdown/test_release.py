@@ -30,8 +30,8 @@ from algorithms.tables.intake import read_facilities, read_histogram
 from algorithms.topdown import TopDown, preset
 from algorithms.topdown.budget import Budget
 from algorithms.topdown.command import _levels
-from algorithms.topdown.constraints import Bounds, GroupedTotal, Invariant
-from algorithms.topdown.estimation.estimate import Failure
+from algorithms.topdown.estimate import Failure
+from algorithms.topdown.estimation.constraints import Bounds, GroupedTotal, Invariant
 from algorithms.topdown.presets import PRESETS
 from algorithms.topdown.release import read_measurements, release
 from audit import cli

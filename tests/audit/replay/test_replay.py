@@ -47,7 +47,7 @@ from algorithms.phsafe.tabulation.tabulate import tabulation
 from algorithms.schema import Schema
 from algorithms.topdown import TopDown
 from algorithms.topdown.budget import Budget
-from algorithms.topdown.constraints import Invariant
+from algorithms.topdown.estimation.constraints import Invariant
 from audit.claims import ZCDP, ApproxDP, GaussianDP, PureDP
 from audit.neighbors import NeighborPair
 from audit.replay import clock as clock

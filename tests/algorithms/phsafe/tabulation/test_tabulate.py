@@ -12,8 +12,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from algorithms.phsafe import read_config, tabulate
-from algorithms.phsafe.population import synthetic_households
 from algorithms.phsafe.schema import GEO, PERSONS, STATES, UNITS, Whole
+from algorithms.phsafe.synthetic import synthetic_households
 from algorithms.phsafe.tables import LEVELS, PUBLISHED, QUERIES, split_level
 from algorithms.phsafe.tabulation.tabulate import tabulation
 from algorithms.tables.duck import DuckDB

@@ -11,8 +11,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from algorithms.phsafe import read_config, tabulate
-from algorithms.phsafe.population import synthetic_households
 from algorithms.phsafe.schema import FRAMES, PUERTO_RICO, STATES, Codes, Digits, Whole
+from algorithms.phsafe.synthetic import synthetic_households
 from algorithms.phsafe.tables import QUERIES
 from algorithms.phsafe.tabulation.derive import DERIVED_COLUMNS, derive_units
 from algorithms.phsafe.tabulation.validate import Finding, InvalidHouseholds, check_report

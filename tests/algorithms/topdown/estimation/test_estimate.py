@@ -14,12 +14,12 @@ from algorithms.hierarchy import Hierarchy
 from algorithms.schema import Schema
 from algorithms.topdown import TopDown, preset
 from algorithms.topdown.budget import Budget
-from algorithms.topdown.constraints import Bounds, GroupedTotal, Invariant, structural_zeros, tightened
 from algorithms.topdown.estimation import batched, quadratic
+from algorithms.topdown.estimation.constraints import Bounds, GroupedTotal, Invariant, structural_zeros, tightened
 from algorithms.topdown.estimation.family import Solution, answer
-from algorithms.topdown.microdata import records_of, tabulate
+from algorithms.topdown.mechanism import records_of, tabulate
 from algorithms.topdown.population import synthetic_1940
-from algorithms.topdown.spine import areas_at, split_spine
+from algorithms.topdown.presets import split_spine
 from audit.claims import ZCDP, PureDP
 
 SCHEMA = Schema({"home": ("house", "prison", "dorm"), "age": ("minor", "adult")})
@@ -38,7 +38,7 @@ def keeps_everything(topdown: TopDown, tables: np.ndarray, histogram: np.ndarray
         assert not children.size or np.array_equal(tables[children].sum(axis=0), tables[node])
     truth = topdown.tables(histogram)
     for invariant in topdown.invariants:
-        areas = areas_at(tree, invariant.level)
+        areas = tree.cut(invariant.level)
         if isinstance(invariant, Invariant):
             groups = schema.query(invariant.query).groups
             assert np.array_equal(answer(groups, tables[areas]), answer(groups, truth[areas]))
@@ -47,7 +47,7 @@ def keeps_everything(topdown: TopDown, tables: np.ndarray, histogram: np.ndarray
                 members = areas[np.asarray(invariant.groups) == group]
                 assert tables[members].sum() == truth[members].sum()
     for bounds in topdown.bounds:
-        found = answer(schema.query(bounds.query).groups, tables[areas_at(tree, bounds.level)])
+        found = answer(schema.query(bounds.query).groups, tables[tree.cut(bounds.level)])
         assert bounds.lower is None or (found >= np.asarray(bounds.lower)).all()
         assert bounds.upper is None or (found <= np.asarray(bounds.upper)).all()
 

@@ -12,7 +12,7 @@ than 65,536 whole numbers are possible, they are thinned out to about as many.
 
 **Averages** (PH1, PH5, PH8). Numerators and denominator ``D`` are independent and normal (the noise of the presets has
 a standard deviation of 41 and more, so that its being discrete does not matter), restricted to ``D >= 1``, no part
-negative, and a total from ``D`` (PH5: ``2 D``) to ``cap D``; see `algorithms.phsafe.ratios`. PH1 and PH5, whose two
+negative, and a total from ``D`` (PH5: ``2 D``) to ``cap D``; see `ratios`. PH1 and PH5, whose two
 parts share a denominator, are one law, so that the averages of the parts add up to that of the total. In PH8 each of
 the three averages has its own numerator and denominator; those of the total are the sums over owners and renters.
 """
@@ -28,7 +28,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.fft import irfft, next_fast_len, rfft
 
-from algorithms.phsafe.ratios import ratio_law, shared_ratio_laws
+from algorithms.phsafe.postprocessing.ratios import ratio_law, shared_ratio_laws
 from algorithms.phsafe.tables import DERIVED, PUBLISHED, QUERIES
 from algorithms.tables.frames import Frame
 

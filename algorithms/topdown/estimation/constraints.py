@@ -11,7 +11,6 @@ from numpy.typing import ArrayLike, NDArray
 from algorithms.hierarchy import Hierarchy
 from algorithms.schema import Query, Schema
 from algorithms.topdown.estimation.family import Box, Joint, answer, refines
-from algorithms.topdown.spine import areas_at, children_of
 
 __all__ = [
     "Bounds",
@@ -56,7 +55,7 @@ class GroupedTotal:
     level : int
         The level of the siblings.
     groups : array_like of int, shape (areas at the level,)
-        Which group each belongs to, areas in the order of `areas_at`.
+        Which group each belongs to, areas in the order of `Hierarchy.cut`.
     """
 
     level: int
@@ -79,7 +78,7 @@ class Bounds:
     level : int
         The level at which; areas above have the sums.
     lower, upper : array_like of int, shape (areas at the level, groups), or (groups,) for all areas, optional
-        Smallest and largest answers, areas in the order of `areas_at`; by default 0 and none.
+        Smallest and largest answers, areas in the order of `Hierarchy.cut`; by default 0 and none.
     """
 
     name: str
@@ -237,7 +236,7 @@ def structural_zeros(schema: Schema, level: int, zeros: Sequence[Mapping[str, st
 
 def _spread_up(tree: Hierarchy, low: NDArray[np.float64], high: NDArray[np.float64]) -> None:
     """Give every area at least what its parts have at least, and at most what they have at most, in place."""
-    starts = children_of(tree)
+    starts = tree.starts
     for node in range(tree.n_nodes - 1, -1, -1):
         parts = slice(int(starts[node]), int(starts[node + 1]))
         if parts.stop > parts.start:
@@ -323,8 +322,8 @@ def _tighten(coarse: Constraint, fine: Constraint) -> None:
 
 def given_joints(tree: Hierarchy, grouped: GroupedTotal, totals: NDArray[np.int64], parent: int) -> list[Joint]:
     """Return the joint totals of the family of one parent."""
-    areas, groups = areas_at(tree, grouped.level), np.asarray(grouped.groups)
-    starts = children_of(tree)
+    areas, groups = tree.cut(grouped.level), np.asarray(grouped.groups)
+    starts = tree.starts
     first, stop = int(starts[parent]), int(starts[parent + 1])
     family = np.flatnonzero((areas >= first) & (areas < stop) & (tree.parent[areas] == parent))
     joints = []

@@ -10,8 +10,8 @@ import joblib
 import numpy as np
 from numpy.typing import NDArray
 
-from algorithms.topdown.constraints import Constraint, GroupedTotal, broken
 from algorithms.topdown.estimation import batched, linear, quadratic, rounding
+from algorithms.topdown.estimation.constraints import Constraint, GroupedTotal, broken
 from algorithms.topdown.estimation.family import Box, Family, Fit, Groups, Solution, answer
 from algorithms.topdown.measure import Measurements
 from algorithms.topdown.plan import Plan

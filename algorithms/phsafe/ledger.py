@@ -1,0 +1,115 @@
+"""What a run of PHSafe promises: the budget of every query, the sums, and what they mean as epsilon at a delta."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from algorithms.phsafe.budget import CLAIMS, Config, Settings, read_config
+from algorithms.tables.accountant import conversions
+from algorithms.tables.frames import Frame
+from audit.claims import ZCDP, PureDP
+
+__all__ = ["Ledger", "ledger"]
+
+
+@dataclass(frozen=True)
+class Ledger:
+    """What a run promises: every query's loss, the sums, and what they mean as epsilon at a delta.
+
+    The promises are the paper's. They hold in its model, where the rows of households are functions of the persons in
+    them: where a person's change may reach rows of unrelated households, which is what the production code declares, a
+    replaced person can cost up to four times the unbounded rho rather than twice.
+
+    Attributes
+    ----------
+    config : Config
+        Settings of the run.
+    delta : float
+        Probability, between 0 and 1.
+
+    References
+    ----------
+    .. [1] Sexton et al., 2024, theorems 1 and 2 (unbounded), 3 and 4 (bounded).
+    """
+
+    config: Config
+    delta: float
+
+    def __post_init__(self) -> None:
+        if not 0 < self.delta < 1:
+            raise ValueError(f"delta must be between 0 and 1, got {self.delta}")
+
+    @property
+    def unbounded(self) -> ZCDP | PureDP:
+        """The promise when one person is added or removed."""
+        return CLAIMS[self.config.privacy_definition](self.config.total)
+
+    @property
+    def bounded(self) -> ZCDP | PureDP:
+        """The promise when one person's record is replaced: twice the budget (not the four times of any zCDP)."""
+        return CLAIMS[self.config.privacy_definition](2 * self.config.total, relation="replace_one")
+
+    @property
+    def queries(self) -> Frame:
+        """Columns ``TABLE``, ``LEVEL``, ``UNBOUNDED`` and ``BOUNDED`` (rho, or epsilon in nats)."""
+        rows = [(table, level, budget, 2 * budget) for table, level, budget in self.config.budgets()]
+        return Frame(dict(zip(("TABLE", "LEVEL", "UNBOUNDED", "BOUNDED"), zip(*rows, strict=True), strict=True)))
+
+    @property
+    def epsilons(self) -> Frame:
+        """Columns ``CONVERSION``, ``UNBOUNDED`` and ``BOUNDED``: epsilon in nats at delta.
+
+        By every conversion of `algorithms.tables.accountant.conversions`, which says what they mean.
+        """
+        unbounded, bounded = (conversions(claim, self.delta) for claim in (self.unbounded, self.bounded))
+        columns = {"UNBOUNDED": list(unbounded.values()), "BOUNDED": list(bounded.values())}
+        return Frame({"CONVERSION": list(unbounded), **columns})
+
+    def __str__(self) -> str:
+        rows = [(f"{table:<10} {level}", *losses) for table, level, *losses in self.queries.rows()]
+        lines = [f"{self.unbounded.parameter:<28} {'unbounded':>12} {'bounded':>12}"]
+        for name, *losses in [*rows, ("total", self.unbounded.budget, self.bounded.budget)]:
+            lines.append(f"{name:<28} {losses[0]:12.6f} {losses[1]:12.6f}")
+        for name, *losses in self.epsilons.rows():
+            words = f"epsilon at {self.delta:g}, {name}"
+            lines.append(f"{words:<28} {losses[0]:12.3f} {losses[1]:12.3f}")
+        return "\n".join(lines)
+
+
+def ledger(config: Settings, delta: float = 1e-10) -> Ledger:
+    r"""Add up what a run promises to lose at most.
+
+    Parameters
+    ----------
+    config : path-like, str, mapping or Config
+        What `read_config` takes.
+    delta : float
+        Probability between 0 and 1 at which epsilon is stated.
+
+    Returns
+    -------
+    Ledger
+        Every query's budget, the sums as claims, and epsilon; `str` makes a table of it.
+
+    Raises
+    ------
+    ValueError
+        If `delta` is not between 0 and 1, or the settings break a rule.
+
+    Notes
+    -----
+    Guarantee: that of the paper's theorems 1 to 4, in the paper's model only; see `Ledger`.
+
+    References
+    ----------
+    .. [1] Sexton et al., 2024, theorems 1 to 4. Conversions to epsilon: `algorithms.tables.accountant`.
+
+    Examples
+    --------
+    >>> print(*str(ledger("us")).splitlines()[-4:], sep="\n")
+    total                            1.257281     2.514562
+    epsilon at 1e-10, simple           12.018       17.733
+    epsilon at 1e-10, tight            11.412       16.980
+    epsilon at 1e-10, Gaussian         10.944       16.308
+    """
+    return Ledger(read_config(config), delta)
