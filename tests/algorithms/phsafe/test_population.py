@@ -19,6 +19,7 @@ from scipy import stats
 
 from algorithms.data import build
 from algorithms.phsafe import population
+from algorithms.phsafe import synthetic as drawing
 from algorithms.phsafe.population import load_households
 from algorithms.phsafe.schema import GEO, PERSONS, STATES, UNITS, Codes, Whole
 from algorithms.phsafe.synthetic import (
@@ -442,7 +443,7 @@ def test_the_same_seed_gives_the_same_households():
 
 
 def test_parts_are_distinct_and_written_as_they_are(tmp_path, monkeypatch):
-    monkeypatch.setattr(population, "CHUNK", 1_100)
+    monkeypatch.setattr(drawing, "CHUNK", 1_100)
     households = synthetic_households(5_000, 4, sex=True)
     assert len(households.persons) == 5_000
     assert len(set(households.units["MAFID"].tolist())) == len(households.units)
