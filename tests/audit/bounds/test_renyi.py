@@ -11,10 +11,10 @@ from hypothesis import strategies as st
 from scipy.special import logsumexp, rel_entr
 from scipy.stats import binom, norm
 
-from audit.bounds.discrete_gaussian import discrete_gaussian_lower
+from audit.bounds.discrete_gaussian import _power_limit, discrete_gaussian_lower
 from audit.bounds.gaussian import gaussian_lower
 from audit.bounds.rectangle import rectangle
-from audit.bounds.renyi import _power_limit, renyi_event_lower, renyi_variational_lower
+from audit.bounds.renyi import renyi_event_lower, renyi_variational_lower
 from audit.exact import LossDistribution, loss_distribution
 
 AUDITS, ALLOWED = 1000, 77  # P[Binomial(1000, 0.05) > 77] < 1e-4: the false alarm of every coverage test here
