@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
 
@@ -14,8 +14,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from audit.arguments import whole_number
 from audit.attacks import Attack
-from audit.attacks.discovery import GivenRuns, MechanismRuns, Phase, Runs, find_statistics, halves, learn_words, scores
-from audit.attacks.entries import LIKELIHOOD_RATIO
+from audit.attacks.attack import candidate_statistics
 from audit.claims import ApproxDP, Claim, Relation
 from audit.events import LARGEST, Event, Statistic
 from audit.mechanism import Mechanism, mechanism_name
@@ -35,22 +34,14 @@ from audit.methods import (
     support_witness,
 )
 from audit.neighbors import NeighborPair, Unit
+from audit.outputs import CHANCE, chance_of_repeat, check_not_copied, check_outputs
 from audit.results import AuditResult
 from audit.results.provenance import provenance
-from audit.sampling import (
-    CHANCE,
-    Seed,
-    chance_of_repeat,
-    check_not_copied,
-    check_outputs,
-    check_uses_rng,
-    entropy_of,
-    one_output,
-    seed_sequence,
-    stream,
-)
 from audit.sampling.checkpoint import BlockStore, fingerprint, source, stored_seed
+from audit.sampling.probes import check_uses_rng, one_output
 from audit.sampling.progress import progress_bar
+from audit.sampling.runs import GivenRuns, MechanismRuns, Runs, scores
+from audit.sampling.streams import Phase, Seed, entropy_of, halves, seed_sequence, stream
 
 __all__ = ["measure_loss", "measure_loss_from_outputs"]
 
@@ -390,21 +381,18 @@ def _choose(
     words: bool,
     mechanism: Mechanism | None = None,
 ) -> _Choice:
-    """Spend the selection runs: find out what to look at, then choose the event that promises most."""
-    categories, spent = None, 0
-    if words and searching.statistics is None:
-        categories, spent = learn_words(runs, choosing)
-        runs = runs.numbered(categories)
-    # A likelihood and a tree are about outputs, of which numbered words are none.
-    statistics, found = find_statistics(runs, searching, choosing, mechanism if categories is None else None)
-    x, y = scores(runs, halves(choosing - spent - found), statistics, Phase.SELECT)
-    event = method.choose(statistics, x, y, families=searching.families, counting=counting)
-    if categories is not None and event.statistic.name.startswith("output"):
-        event = replace(event, value=categories.name)
-    column = statistics.index(event.statistic)
+    """Spend the selection runs: find candidate statistics, then choose the event that promises most."""
+    found = candidate_statistics(runs, searching, choosing, mechanism, words=words)
+    x, y = scores(found.runs, halves(choosing - found.spent), found.statistics, Phase.SELECT)
+    event = found.named(method.choose(found.statistics, x, y, families=searching.families, counting=counting))
+    column = found.statistics.index(event.statistic)
     seen = counted(event, x[:, column], y[:, column])
     return _Choice(
-        event, runs, _describe(method, searching, statistics), _witness(statistics, x, y), _expected(seen, counting)
+        event,
+        found.runs,
+        _describe(method, searching, found.statistics),
+        _witness(found.statistics, x, y),
+        _expected(seen, counting),
     )
 
 
@@ -486,9 +474,10 @@ def _expected(counts: Counts, counting: int) -> tuple[float, float] | None:
 
 def _witness(statistics: Sequence[Statistic], x: Floats, y: Floats) -> dict[str, Any] | None:
     """Return the share of selection runs that the other database cannot give, as the mechanism's likelihood says."""
-    if statistics[0].name != LIKELIHOOD_RATIO:
+    column = next((number for number, statistic in enumerate(statistics) if statistic.exact), None)
+    if column is None:
         return None
-    shares = {"x": float(np.mean(x[:, 0] <= -LARGEST)), "y": float(np.mean(y[:, 0] >= LARGEST))}
+    shares = {"x": float(np.mean(x[:, column] <= -LARGEST)), "y": float(np.mean(y[:, column] >= LARGEST))}
     order = max(shares, key=shares.__getitem__)
     return {"order": f"possible on {order} only", "probability": shares[order]} if shares[order] > 0 else None
 

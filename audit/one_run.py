@@ -21,9 +21,10 @@ from audit.mechanism import Mechanism, mechanism_name
 from audit.methods import Counts, check_question
 from audit.methods.detectable import detectable_loss
 from audit.neighbors import Unit, check_counts
+from audit.outputs import check_outputs
 from audit.results import AuditResult, verdict_of
 from audit.results.provenance import provenance
-from audit.sampling import Seed, check_outputs, entropy_of, seed_sequence, stream
+from audit.sampling.streams import Seed, entropy_of, seed_sequence, stream
 
 __all__ = ["ONE_RUN", "Canaries", "RecordCanaries", "measure_loss_one_run", "one_run_numbers"]
 

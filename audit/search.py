@@ -18,7 +18,7 @@ from audit.mechanism import Mechanism
 from audit.methods import check_question
 from audit.neighbors import NeighborPair
 from audit.results import AuditResult, Verdict, verdict_of
-from audit.sampling import Seed, seed_sequence, stream
+from audit.sampling.streams import Seed, seed_sequence, stream
 
 __all__ = ["SearchResult", "neighbors_within", "search_loss"]
 

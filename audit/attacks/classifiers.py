@@ -1,46 +1,71 @@
-"""Scores that classifiers learn: for losses that show only in how the entries of an output vary together."""
+"""The attack by classifiers: for losses that show only in how the entries of an output vary together."""
 
 from __future__ import annotations
 
+import math
 import warnings
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from audit.attacks.moments import Moments, like_outputs, moments_of, movers
+from audit.attacks.protocol import Exploration
 from audit.events import Statistic
+from audit.neighbors import NeighborPair
+from audit.sampling.streams import Phase, stream
 
-__all__ = ["pick", "trained_scores"]
+__all__ = ["Trained"]
 
+SHARE = 1 / 3  # of the selection runs that teaches classifiers
+FEWEST, MOST = 400, 20_000  # runs that do
+FEW_ENTRIES, MOST_ENTRIES = 32, 16  # entries that a classifier gets: all of so few, else those that move most
+NEEDLESS = {"likelihood ratio", "paths"}  # attacks that know more than runs can teach
 FAR = 1e4  # interquartile ranges beyond which a learner need not tell values apart, infinity included
 
 
-def trained_scores(
-    outputs_x: NDArray[Any], outputs_y: NDArray[Any], entries: NDArray[np.intp], *, seed: int
-) -> tuple[Statistic, ...]:
-    """Train classifiers to tell the two databases apart, and return their scores.
+class Trained:
+    """Logistic regression and gradient boosting, taught on a third of the selection runs [1]_.
 
-    Which classifier is of any use is for fresh runs to say: these have taught it and say nothing more.
-
-    Parameters
-    ----------
-    outputs_x, outputs_y : ndarray, shape (runs, entries)
-        The chosen entries of outputs on either database, as `pick` returns them.
-    entries : ndarray of int, shape (entries,)
-        Where they are in a flattened output.
-    seed : int
-        Of the learner.
-
-    Returns
-    -------
-    tuple of Statistic
-        Log-odds of `y` by logistic regression and by gradient boosting.
+    Which of them is of any use is for fresh runs to say: those that taught it say nothing more.
 
     References
     ----------
     .. [1] Bichsel, Steffen, Bogunovic and Vechev, "DP-Sniper: Black-Box Discovery of Differential Privacy Violations
        using Classifiers", 2021 (a classifier's score orders outputs by likelihood ratio).
     """
+
+    name = "trained"
+    automatic = True
+
+    def candidates(self, known: Exploration) -> tuple[Statistic, ...]:
+        """Return their scores, if there are several entries, runs enough, and no attack that knows more."""
+        learning = min(int(known.choosing * SHARE), MOST)
+        if known.found.keys() & NEEDLESS or learning < FEWEST or math.prod(known.shape) == 1:
+            return ()
+        entries = entries_to_learn(known.pair, known.shape, *moments_of(known)[1:])
+        taught = known.outputs(learning, lambda outputs: pick(outputs, entries), Phase.LEARN)
+        on_x, on_y = (np.concatenate(list(blocks)) for blocks in taught)
+        seed = int(stream(known.runs.root, Phase.LEARN).generate_state(1)[0])
+        return trained_scores(on_x, on_y, entries, seed=seed)
+
+
+def entries_to_learn(pair: NeighborPair, shape: tuple[int, ...], x: Moments, y: Moments) -> NDArray[np.intp]:
+    """Return the places of entries in a flattened output: all if there are few, else what changes or moves most."""
+    if math.prod(shape) <= FEW_ENTRIES:
+        return np.arange(math.prod(shape))
+    best = movers(x, y, MOST_ENTRIES)[2]
+    if like_outputs(pair, shape):
+        change = np.abs(pair.y.astype(np.float64) - pair.x).reshape(-1)
+        largest = np.argsort(-change, kind="stable")[:MOST_ENTRIES]
+        best = np.concatenate([largest[change[largest] > 0], best])
+    return np.unique(best)
+
+
+def trained_scores(
+    outputs_x: NDArray[Any], outputs_y: NDArray[Any], entries: NDArray[np.intp], *, seed: int
+) -> tuple[Statistic, ...]:
+    """Train classifiers to tell the two databases apart by some entries, and return their log-odds of `y`."""
     from sklearn.ensemble import HistGradientBoostingClassifier  # slow to import
     from sklearn.linear_model import LogisticRegression
     from threadpoolctl import threadpool_limits
@@ -79,18 +104,5 @@ def trained_scores(
 
 
 def pick(outputs: NDArray[Any], entries: NDArray[np.intp]) -> NDArray[np.float64]:
-    """Return some entries of each output.
-
-    Parameters
-    ----------
-    outputs : ndarray, shape (runs, *output)
-        A batch.
-    entries : ndarray of int, shape (m,)
-        Where they are in a flattened output.
-
-    Returns
-    -------
-    ndarray of float, shape (runs, m)
-        One row a run.
-    """
+    """Return some entries of each output, shape (runs, entries)."""
     return outputs.reshape(len(outputs), -1)[:, entries].astype(np.float64)

@@ -1,4 +1,4 @@
-"""What a hierarchy adds to an attack: one person is counted once at every level, from the root down to a leaf."""
+"""The attack on a tree of areas: one person is counted once at every level, from the root down to a leaf."""
 
 from __future__ import annotations
 
@@ -11,16 +11,32 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from audit.arguments import real_numbers
+from audit.attacks.protocol import Exploration
 from audit.attacks.unraking import Tree, recover
 from audit.events import Statistic, agreement
 from audit.neighbors import NeighborPair
 
-__all__ = ["path_statistics"]
+__all__ = ["Paths", "path_statistics"]
 
 Floats = NDArray[np.float64]
 Read = Callable[[NDArray[Any]], Floats]
 
 NAMED = 8  # areas that a name lists
+
+
+class Paths:
+    """Totals along the paths that the pair changes, of a mechanism that tells its ``areas``."""
+
+    name = "paths"
+    automatic = True
+
+    def candidates(self, known: Exploration) -> tuple[Statistic, ...]:
+        """Return the statistics of `path_statistics`, if the mechanism tells its tree."""
+        areas = getattr(known.mechanism, "areas", None)
+        if areas is None:
+            return ()
+        parent, released, leaves = areas
+        return path_statistics(known.pair, parent, released, leaves=leaves)
 
 
 def path_statistics(

@@ -4,19 +4,19 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator, Sequence
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy import special, stats
 
+from audit.attacks.attack import Family
 from audit.bounds.renyi import renyi_variational_lower
 from audit.events import CellRule, Event, Statistic, ThresholdRule, WeightRule
 
 __all__ = ["Family", "select_event", "select_region", "select_weights"]
 
 Floats = NDArray[np.float64]
-Family = Literal["threshold", "cell"]
 Rated = tuple[float, float, ThresholdRule]  # what is promised, the standard error of that, and by which rule
 # From scores and runs on x and y, pessimism, and whether scores are log-likelihood ratios.
 Choose = Callable[[Floats, Floats, tuple[int, int], float, bool], Rated | None]

@@ -16,7 +16,7 @@ from typing import Annotated, Any
 import typer
 from numpy.typing import NDArray
 
-from audit.attacks import NAMED
+from audit.attacks import attack_names
 from audit.claims import Claim, check_relation, parse_claim
 from audit.cli.check import check
 from audit.cli.compare import compare
@@ -149,7 +149,7 @@ def audit(
     size: Annotated[int, typer.Option(help="Runs in all, over both databases.")] = 200_000,
     selection: Annotated[float, typer.Option(help="Share of them that chooses the event.")] = 0.3,
     confidence: Annotated[float, typer.Option(help="One-sided confidence of each audit.")] = 0.95,
-    attack: Annotated[str, typer.Option(help=f"One of {', '.join(NAMED)}.")] = "auto",
+    attack: Annotated[str, typer.Option(help=f"One of {', '.join(attack_names())}.")] = "auto",
     early: Annotated[
         bool, typer.Option("--early", help="Stop as soon as the answer is clear; --size is then the most runs.")
     ] = False,

@@ -16,7 +16,7 @@ from scipy.stats import t as student
 from audit.arguments import positive_number, real_number, real_numbers, whole_number
 from audit.bounds.limits import check_confidence
 from audit.results import LossEstimate
-from audit.sampling import Seed, seed_sequence
+from audit.sampling.streams import Seed, seed_sequence
 
 __all__ = ["log_ratio", "residual_loss", "whole_people"]
 

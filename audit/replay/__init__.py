@@ -34,7 +34,7 @@ from audit.replay.one_pair import CHANCES, FRESH, SAME, Question, compare, publi
 from audit.replay.primitives import primitive
 from audit.replay.recording import Sensitivity, Trace
 from audit.replay.replayed import Query, Replay, excess
-from audit.sampling import Seed, entropy_of, seed_sequence, stream
+from audit.sampling.streams import Seed, entropy_of, seed_sequence, stream
 
 __all__ = ["Query", "Replay", "Sensitivity", "Violation", "primitive", "replay"]
 

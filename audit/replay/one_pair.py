@@ -17,7 +17,7 @@ from audit.replay.recording import Call, Trace, run, seam
 from audit.replay.replayed import ROUNDING, Query, excess
 from audit.replay.sameness import change_of, norms, numbers_in, same
 from audit.results import printable
-from audit.sampling import stream
+from audit.sampling.streams import stream
 
 __all__ = ["CHANCES", "FRESH", "OTHER", "SAME", "Question", "Seen", "compare", "published", "same_queries"]
 

@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 
 from audit.results.provenance import provenance
 from audit.results.storage import check_writable
-from audit.sampling import Seed, entropy_of, seed_sequence
+from audit.sampling.streams import Seed, entropy_of, seed_sequence
 
 __all__ = ["BlockStore", "fingerprint", "source", "stored_seed"]
 

@@ -12,7 +12,7 @@ from audit.mechanism import Mechanism, mechanism_name
 from audit.neighbors import NeighborPair
 from audit.report.formatting import row
 from audit.results import AuditResult, Verdict, printable
-from audit.sampling import Seed
+from audit.sampling.streams import Seed
 from audit.testing.session import running, seed_of
 
 __all__ = ["assert_loss_detected", "assert_loss_within"]

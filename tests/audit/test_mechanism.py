@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from audit.mechanism import mechanism_name, per_run
-from audit.sampling import check_uses_rng, one_output
+from audit.sampling.probes import check_uses_rng, one_output
 
 
 def noisy_total(data, rng):

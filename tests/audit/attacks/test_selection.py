@@ -11,7 +11,7 @@ from scipy.special import expit, logit, logsumexp, ndtri, rel_entr
 from scipy.stats import laplace, norm
 
 from audit.attacks import selection
-from audit.attacks.entries import changed_cells
+from audit.attacks.entries import changed
 from audit.attacks.selection import select_event, select_region, select_weights
 from audit.bounds.gaussian import gaussian_lower
 from audit.bounds.renyi import renyi_variational_lower
@@ -256,7 +256,7 @@ def test_two_entries_that_move_are_told_jointly(epsilon):
     rng = np.random.default_rng(8)
     pair = NeighborPair.move_people([30, 40, 50], 0, 2)
     x, y = (data + geometric(epsilon, (10_000, 3), rng) for data in (pair.x, pair.y))
-    event = select(x, y, changed_cells(pair, (3,)))
+    event = select(x, y, changed(pair, (3,)))
     assert event.statistic.name == "joint shift of output[0], [2]"
     near = slice(340, 462)
     cells = np.stack(np.meshgrid(SUPPORT[near], SUPPORT[near], indexing="ij"), axis=-1).reshape(-1, 2)

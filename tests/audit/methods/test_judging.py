@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from scipy.special import expit, logit, ndtri
 from scipy.stats import beta, binom, norm
 
-from audit.attacks import NAMED, Attack
+from audit.attacks import Attack, attack_names
 from audit.bounds.anytime import anytime_game_lower, look_confidence
 from audit.bounds.game import approx_game_lower, guessing_game_lower
 from audit.bounds.gaussian import gaussian_lower
@@ -741,7 +741,7 @@ def test_an_error_in_the_law_is_not_hidden():
 # What can be asked
 
 
-@pytest.mark.parametrize("name", list(NAMED))
+@pytest.mark.parametrize("name", attack_names())
 def test_an_attack_by_its_name(name):
     attack = check_question(PureDP(1.0), "add_remove", name, None, 0.95)
     assert isinstance(attack, Attack)

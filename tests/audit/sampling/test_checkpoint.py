@@ -20,13 +20,13 @@ import numpy as np
 import pytest
 import threadpoolctl
 
-from audit import sampling
 from audit.attacks import Attack
 from audit.claims import PureDP
 from audit.events import Event, Statistic
 from audit.loss import measure_loss
 from audit.mechanism import per_run
 from audit.neighbors import NeighborPair
+from audit.sampling import blocks as sampling
 from audit.sampling.checkpoint import BlockStore, fingerprint, source, stored_seed
 
 PAIR = NeighborPair.add_people([120, 75], 0)

@@ -1,0 +1,172 @@
+"""Which attacks an audit uses, and the candidate statistics that they find."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Literal, get_args
+
+from audit.attacks.protocol import Exploration, registered
+from audit.attacks.words import Words, learn_words
+from audit.events import Event, Statistic
+from audit.mechanism import Mechanism
+
+if TYPE_CHECKING:  # as in `audit.attacks.protocol`
+    from audit.sampling.runs import Runs
+
+__all__ = ["Attack", "Candidates", "Family", "attack_names", "candidate_statistics"]
+
+Family = Literal["threshold", "cell"]
+
+
+def _automatic() -> tuple[str, ...]:
+    return tuple(sorted(look.name for look in registered() if look.automatic))
+
+
+@dataclass(frozen=True, eq=False)
+class Attack:
+    """What is searched for the event that shows the largest loss.
+
+    Attributes
+    ----------
+    statistics : tuple of Statistic, optional
+        What may be looked at, and nothing else. Default: what `looks` finds.
+    families : tuple of {"threshold", "cell"}
+        Kinds of rules on each: scores beyond thresholds, and sets of single values: of scores with few values, or of
+        those that repeat. A promise of zero-concentrated privacy is measured by likelihood ratios instead.
+    looks : tuple of str
+        Where statistics come from: ``"entries"`` of the output that the pair changes, or that move most from `x` to
+        `y`, singly and jointly; the exact ``"likelihood ratio"``, of a mechanism that offers ``log_likelihood``; the
+        ``"paths"`` of a tree, for one that tells its ``areas``, with raking undone; classifiers, ``"trained"`` on
+        selection runs; and what `register_attack` has added. Default: all of these that say so.
+    """
+
+    statistics: tuple[Statistic, ...] | None = None
+    families: tuple[Family, ...] = get_args(Family)
+    looks: tuple[str, ...] = field(default_factory=_automatic)
+
+    def __post_init__(self) -> None:
+        if not self.families or not set(self.families) <= set(get_args(Family)):
+            raise ValueError(f'families must be of "threshold" and "cell", got {self.families}')
+        known = sorted(look.name for look in registered())
+        if not self.looks or not set(self.looks) <= set(known):
+            raise ValueError(f"looks must be of {', '.join(known)}, got {self.looks}")
+        if self.statistics is not None and not self.statistics:
+            raise ValueError("an attack needs at least one statistic, got none")
+
+    @classmethod
+    def named(cls, name: str) -> Attack:
+        """Return the attack of a name: ``"auto"`` for everything, the others for one family or one look.
+
+        Parameters
+        ----------
+        name : str
+            One of `attack_names`, as `measure_loss` takes it.
+
+        Returns
+        -------
+        Attack
+            What is searched.
+
+        Raises
+        ------
+        ValueError
+            If the name is not one of them.
+        """
+        if name not in attack_names():
+            raise ValueError(f"attack must be an Attack or one of {', '.join(attack_names())}, got {name!r}")
+        if name == "auto":
+            return cls()
+        families = tuple(family for family in get_args(Family) if family == name)
+        return cls(families=families) if families else cls(looks=_looks_named(name))
+
+
+def attack_names() -> tuple[str, ...]:
+    """Return the names that `Attack.named` knows.
+
+    Returns
+    -------
+    tuple of str
+        ``"auto"``, the families of rules, and every registered attack.
+    """
+    return ("auto", *get_args(Family), *sorted(_name_of(look.name) for look in registered()))
+
+
+def _name_of(look: str) -> str:
+    return look.replace(" ", "_")
+
+
+def _looks_named(name: str) -> tuple[str, ...]:
+    return tuple(look.name for look in registered() if _name_of(look.name) == name)
+
+
+@dataclass(frozen=True)
+class Candidates:
+    """What of an output is worth looking at.
+
+    Attributes
+    ----------
+    statistics : tuple of Statistic
+        At least one.
+    spent : int
+        Selection runs that it took to find them.
+    runs : Runs
+        Where the outputs come from that they score.
+    words : Words or None
+        What the numbers of these outputs stand for, where outputs are words.
+    """
+
+    statistics: tuple[Statistic, ...]
+    spent: int
+    runs: Runs
+    words: Words | None = None
+
+    def named(self, event: Event) -> Event:
+        """Return the event with its scores written as the words that they stand for."""
+        in_words = self.words is not None and event.statistic.entry is not None
+        return replace(event, value=self.words.name) if in_words and self.words else event
+
+
+def candidate_statistics(
+    runs: Runs, attack: Attack, choosing: int, mechanism: Mechanism | None = None, *, words: bool = False
+) -> Candidates:
+    """Ask every attack in turn what of an output is worth looking at.
+
+    Parameters
+    ----------
+    runs : Runs
+        Where outputs come from.
+    attack : Attack
+        What may be tried.
+    choosing : int
+        Runs that choose the event, a part of which may be spent here.
+    mechanism : Mechanism, optional
+        Asked for its likelihood and its tree.
+    words : bool
+        Whether outputs are words: they are numbered before any attack sees them.
+
+    Returns
+    -------
+    Candidates
+        Of all attacks together.
+
+    Raises
+    ------
+    ValueError
+        If they find nothing, or want too many runs.
+    """
+    if attack.statistics is not None:
+        return Candidates(attack.statistics, 0, runs)
+    seen, spent = learn_words(runs, choosing) if words else (None, 0)
+    if seen is not None:  # a likelihood and a tree are about outputs, of which numbered words are none
+        runs, mechanism = runs.read_by(seen.number), None
+    known = Exploration(runs, choosing, mechanism, spent=spent)
+    for look in registered():
+        known.looking = look.name
+        if look.name in attack.looks and (found := tuple(look.candidates(known))):
+            known.found[look.name] = found
+    if not known.found:
+        raise ValueError(
+            f"an attack must find something to look at: {', '.join(attack.looks)} of outputs of shape {runs.shape} "
+            "gives nothing"
+        )
+    return Candidates(tuple(one for found in known.found.values() for one in found), known.spent, runs, seen)

@@ -1,0 +1,50 @@
+"""The attack that no other beats: the exact likelihood ratio, of a mechanism that tells its likelihood."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from audit.attacks.protocol import Exploration
+from audit.events import Statistic
+from audit.neighbors import NeighborPair
+
+__all__ = ["LikelihoodRatio"]
+
+
+class LikelihoodRatio:
+    """By the mechanism's own ``log_likelihood``; of the changed entries alone where each has its own noise."""
+
+    name = "likelihood ratio"
+    automatic = True
+
+    def candidates(self, known: Exploration) -> tuple[Statistic, ...]:
+        """Return the ratio, if the mechanism tells it."""
+        log_likelihood = getattr(known.mechanism, "log_likelihood", None)
+        if not callable(log_likelihood):
+            return ()
+        apart = bool(getattr(known.mechanism, "entrywise", False)) and isinstance(known.pair.x, np.ndarray)
+        return (likelihood_ratio(log_likelihood, known.pair, entrywise=apart),)
+
+
+def likelihood_ratio(
+    log_likelihood: Callable[[NDArray[Any], Any], NDArray[Any]], pair: NeighborPair, *, entrywise: bool = False
+) -> Statistic:
+    """Return the ratio of `y` over `x`: infinite where one of them alone can give the output, 0 where neither can.
+
+    If each entry of an output depends on its own entry of the data alone, those that are the same on both databases
+    cancel, and are left out.
+    """
+    changed = np.flatnonzero(pair.x != pair.y) if entrywise else slice(None)
+
+    def score(outputs: NDArray[Any]) -> NDArray[np.float64]:
+        seen = outputs.reshape(len(outputs), -1)[:, changed] if entrywise else outputs
+        data = (pair.x.reshape(-1)[changed], pair.y.reshape(-1)[changed]) if entrywise else (pair.x, pair.y)
+        on_x, on_y = (np.asarray(log_likelihood(seen, one), np.float64) for one in data)
+        with np.errstate(invalid="ignore"):
+            return np.where(np.isneginf(on_x) & np.isneginf(on_y), 0.0, on_y - on_x)
+
+    return Statistic("log-likelihood ratio of y over x", score, log_ratio=True, exact=True)

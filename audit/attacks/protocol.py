@@ -1,0 +1,134 @@
+"""What an attack is: a place to look for candidate statistics, and what it may spend; with the register of all."""
+
+from __future__ import annotations
+
+import zlib
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Protocol
+
+from numpy.typing import NDArray
+
+from audit.events import Statistic
+from audit.mechanism import Mechanism
+from audit.neighbors import NeighborPair
+from audit.sampling.streams import Phase, halves
+
+if TYPE_CHECKING:  # they load joblib, which the names of attacks do not need
+    from audit.sampling.blocks import Reduce
+    from audit.sampling.runs import Runs
+
+__all__ = ["Exploration", "Look", "register_attack", "registered"]
+
+MOST = 4 / 5  # share of the selection runs that attacks may spend: the others choose among their candidates
+
+
+@dataclass
+class Exploration:
+    """What an attack knows, and the selection runs that it may spend.
+
+    Attributes
+    ----------
+    runs : Runs
+        Where outputs come from; `outputs` asks for them and keeps count.
+    choosing : int
+        Selection runs in all.
+    mechanism : Mechanism or None
+        May tell of its own likelihood or tree; None of given outputs.
+    found : dict
+        What the attacks before this one have found, by their names.
+    shared : dict
+        What one attack has worked out and others may use.
+    spent : int
+        Selection runs that all of them took.
+    looking : str
+        Name of the attack that looks now.
+    """
+
+    runs: Runs
+    choosing: int
+    mechanism: Mechanism | None = None
+    found: dict[str, tuple[Statistic, ...]] = field(default_factory=dict)
+    shared: dict[str, Any] = field(default_factory=dict)
+    spent: int = 0
+    looking: str = ""
+
+    @property
+    def pair(self) -> NeighborPair:
+        """The two databases."""
+        return self.runs.pair
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """Of one output."""
+        return self.runs.shape
+
+    def outputs(self, size: int, reduce: Reduce, *stream: int) -> list[Iterator[NDArray[Any]]]:
+        """Spend runs, half of them on either database.
+
+        Parameters
+        ----------
+        size : int
+            How many.
+        reduce : callable
+            Takes a block of outputs, shape (runs, *output), and returns what is needed of them.
+        *stream : int
+            Number of the random stream. Default: one that belongs to the attack.
+
+        Returns
+        -------
+        list of iterator of ndarray
+            What `reduce` keeps of the outputs on `x` and on `y`, block by block.
+
+        Raises
+        ------
+        ValueError
+            If too few selection runs would be left to choose the event.
+        """
+        self.spent += size
+        if self.spent > MOST * self.choosing:
+            raise ValueError(f"attacks may spend {MOST:.0%} of {self.choosing} selection runs, got {self.spent}")
+        return self.runs.reduced(halves(size), reduce, *(stream or (Phase.LEARN, zlib.crc32(self.looking.encode()))))
+
+
+class Look(Protocol):
+    """An attack: one place to look for candidate statistics.
+
+    Attributes
+    ----------
+    name : str
+        As ``Attack(looks=...)`` takes it and, with underscores, ``measure_loss(attack=...)``.
+    automatic : bool
+        Whether ``"auto"`` looks here.
+    """
+
+    name: str
+    automatic: bool
+
+    def candidates(self, known: Exploration) -> Iterable[Statistic]:
+        """Return what of an output is worth looking at; nothing if this is no place to look."""
+
+
+_registered: dict[str, Look] = {}
+
+
+def register_attack(look: Look) -> None:
+    """Make an attack known to `measure_loss`, to the command, and to ``"auto"`` if it says so.
+
+    Parameters
+    ----------
+    look : Look
+        Looks after all that were registered before; one of the same name is replaced.
+    """
+    _registered[look.name] = look
+
+
+def registered() -> tuple[Look, ...]:
+    """Return all attacks in the order in which they look.
+
+    Returns
+    -------
+    tuple of Look
+        As they were registered.
+    """
+    return tuple(_registered.values())

@@ -1,0 +1,155 @@
+"""Runs in blocks, each with a random stream of its own: the only parallelism there is."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator
+from concurrent.futures.process import BrokenProcessPool
+from typing import Any, Protocol
+
+import joblib
+import numpy as np
+from numpy.typing import NDArray
+
+from audit.arguments import whole_number
+from audit.mechanism import Mechanism
+from audit.outputs import CHANCE, chance_of_repeat, run
+from audit.sampling.streams import stream
+
+__all__ = ["CELLS", "Reduce", "Store", "block_runs", "draw"]
+
+Reduce = Callable[[NDArray[Any]], NDArray[np.float64]]
+
+CELLS = 2**22  # numbers that one block holds: 32 MiB of float64
+WAVE = 4  # blocks a worker may have finished before anyone has taken them
+
+
+class Store(Protocol):
+    """Where finished blocks are kept: see `audit.sampling.checkpoint.BlockStore`."""
+
+    def read(self, stream: np.random.SeedSequence, number: int, /) -> NDArray[Any] | None:
+        """Return what was kept of a block, or None."""
+
+    def check(self, stream: np.random.SeedSequence, kept: NDArray[Any], again: Callable[[], NDArray[Any]], /) -> None:
+        """Refuse a store whose blocks come out otherwise when they are run again."""
+
+    def write(self, stream: np.random.SeedSequence, number: int, kept: NDArray[Any], /) -> None:
+        """Keep what is left of a block."""
+
+
+def draw(
+    mechanism: Mechanism,
+    data: Any,
+    size: int,
+    *,
+    reduce: Reduce,
+    seed: np.random.SeedSequence,
+    shape: tuple[int, ...] | None = None,
+    n_jobs: int = 1,
+    advance: Callable[[int], None] | None = None,
+    store: Store | None = None,
+) -> Iterator[NDArray[np.float64]]:
+    """Run a mechanism `size` times and yield what `reduce` keeps of each block, in order.
+
+    Runs come in blocks of ``max(1, 2**22 // cells)``, with as many cells as the data or one output has entries, and of
+    ``mechanism.runs_per_block`` at most, where it has one. Each block has a random stream of its own and is reduced
+    before it is dropped, so memory does not grow with `size`, and results depend neither on `n_jobs` nor on the
+    backend, which ``joblib.parallel_config`` may choose. If a worker process is killed, its blocks are run again.
+
+    Parameters
+    ----------
+    mechanism : Mechanism
+        Called as ``mechanism(data, runs, rng)``.
+    data : object
+        One database.
+    size : int
+        Runs in all, 0 or more.
+    reduce : callable
+        Takes outputs, shape (runs, *output), and returns what is needed of them.
+    seed : numpy.random.SeedSequence
+        Root of the streams of the blocks.
+    shape : tuple of int, optional
+        Of one output, where it is known.
+    n_jobs : int
+        Blocks at work at the same time, as in joblib.
+    advance : callable, optional
+        Told the number of runs of each finished block.
+    store : Store, optional
+        Where finished blocks are kept as they arrive, and looked up.
+
+    Yields
+    ------
+    ndarray
+        What `reduce` returned for each block.
+
+    Raises
+    ------
+    ValueError
+        If the mechanism returns another number of runs than asked, outputs of another shape, NaN, or the same varying
+        outputs for two streams.
+    TypeError
+        If it returns anything but numbers.
+    OSError
+        If a finished block cannot be kept, or a worker process was killed twice over the same runs.
+    """
+    runs = block_runs(data, shape, mechanism)
+    blocks = -(-size // runs)
+
+    def block(number: int) -> tuple[int, NDArray[np.float64]]:
+        rng = np.random.default_rng(stream(seed, number))
+        return number, reduce(run(mechanism, data, min(runs, size - number * runs), rng, shape=shape))
+
+    # joblib runs ahead of whoever takes the results, so it is handed a few blocks at a time.
+    wave = WAVE * joblib.effective_n_jobs(n_jobs)
+    first: NDArray[np.float64] | None = None
+    for start in range(0, blocks, wave):
+        numbers = range(start, min(start + wave, blocks))
+        done = {} if store is None else {n: kept for n in numbers if (kept := store.read(seed, n)) is not None}
+        for n, kept in done.items():
+            assert store is not None  # or nothing would be done
+            store.check(seed, kept, lambda n=n: block(n)[1])  # type: ignore[misc]
+            break
+        arriving = _surviving(block, [number for number in numbers if number not in done], n_jobs)
+        for number in numbers:
+            while number not in done:
+                arrived, kept = next(arriving)
+                done[arrived] = kept
+                if store is not None:
+                    store.write(seed, arrived, kept)
+            kept = done.pop(number)
+            if first is None:
+                first = kept
+            elif np.array_equal(first, kept) and chance_of_repeat(kept) < CHANCE:
+                raise ValueError(
+                    f"blocks 0 and {number} are identical under different rngs: the mechanism ignores its rng"
+                )
+            if advance is not None:
+                advance(min(runs, size - number * runs))
+            yield kept
+
+
+def _surviving(
+    block: Callable[[int], tuple[int, NDArray[np.float64]]], numbers: list[int], n_jobs: int
+) -> Iterator[tuple[int, NDArray[np.float64]]]:
+    """Yield blocks as they are finished, and begin again with those that a killed worker process has taken along."""
+    missing, deaths = set(numbers), 0
+    while missing:
+        try:
+            with joblib.Parallel(n_jobs=n_jobs, prefer="threads", return_as="generator_unordered") as parallel:
+                for number, kept in parallel(map(joblib.delayed(block), sorted(missing))):
+                    missing.remove(number)
+                    deaths = 0
+                    yield number, kept
+        except BrokenProcessPool:
+            deaths += 1
+            if deaths > 1:
+                raise ChildProcessError(
+                    "a worker process was killed twice over the same runs: fewer jobs need less memory"
+                ) from None
+
+
+def block_runs(data: Any, shape: tuple[int, ...] | None, mechanism: Mechanism | None = None) -> int:
+    """Return the runs of one block: a function of pair, mechanism and what one output is, and of nothing else."""
+    cells = max(data.size if isinstance(data, np.ndarray) else 1, math.prod(shape or ()))
+    most = getattr(mechanism, "runs_per_block", CELLS)
+    return max(1, min(CELLS // max(1, cells), whole_number("runs_per_block", most, least=1)))

@@ -1,0 +1,178 @@
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from audit.attacks import Attack, classifiers
+from audit.attacks.attack import candidate_statistics
+from audit.attacks.paths import path_statistics
+from audit.events import cell
+from audit.neighbors import NeighborPair
+from audit.sampling.runs import GivenRuns, MechanismRuns, scores
+from audit.sampling.streams import Phase
+from tests.helpers import noisy
+
+SEED = np.random.SeedSequence(2021)
+
+
+PAIR = NeighborPair.add_people([30, 40, 50], cell=1)
+
+
+UNKNOWN = NeighborPair.declared("x", "y", "add_remove")
+
+
+TREE = [-1, 0, 0, 0]
+
+
+CHANGED = ["output[1]", "distance of output[1] from 40.5", "sum of output"]
+RATIO = "log-likelihood ratio of y over x"
+
+
+def find(*args):
+    found = candidate_statistics(*args)
+    return found.statistics, found.spent
+
+
+def names(statistics):
+    return [statistic.name for statistic in statistics]
+
+
+def runs_of(mechanism=noisy, pair=PAIR, shape=(3,), *, root=SEED, told=None):
+    return MechanismRuns(mechanism, pair, shape, root, 1, (told if told is not None else []).append)
+
+
+def given(x, y, pair=PAIR):
+    return GivenRuns((np.asarray(x), np.asarray(y)), pair, SEED)
+
+
+def test_statistics_of_ones_own_are_all_that_is_looked_at():
+    told, own = [], (cell(0),)
+    found, spent = find(runs_of(told=told), Attack(own), 10_000)
+    assert found is own
+    assert spent == sum(told) == 0
+
+
+@pytest.mark.parametrize("choosing", [8, 9, 100, 2999])
+def test_entries_that_the_pair_changes_are_looked_at_after_a_glance_at_the_others(choosing):
+    told = []
+    found, spent = find(runs_of(told=told), Attack.named("entries"), choosing)
+    assert names(found)[:3] == CHANGED
+    assert len(found) == 3 or choosing < 100  # a mean of two runs may seem to move
+    assert spent == max(4, choosing // 10)
+    assert sum(told) == spent + 1  # one output more says what sums are about
+
+
+def test_entries_that_move_although_the_pair_leaves_them_alone_are_found():
+    def leak(data, size, rng):
+        outputs = noisy(data, size, rng)
+        outputs[:, 0] += data[1]  # by 1 from x to y
+        return outputs
+
+    found, _ = find(runs_of(leak), Attack.named("entries"), 20_000)
+    # 16 standard errors of 1,000 runs on either database; the third entry passes 5 with probability 6e-7.
+    assert names(found) == [*CHANGED, "output[0]"]
+
+
+def test_where_the_pair_does_not_tell_more_runs_find_what_moves():
+    told = []
+    runs = runs_of(
+        lambda data, size, rng: rng.laplace([0, 0, data == "y", 0], size=(size, 4)), UNKNOWN, (4,), told=told
+    )
+    found, spent = find(runs, Attack.named("entries"), 3000)
+    assert spent == 1000
+    assert sum(told) == spent + 1
+    # 11 standard errors; another entry passes 5 with probability 2e-6.
+    assert names(found)[0] == "output[2]"
+    assert names(found)[1].startswith("distance of output[2] from 0.")
+    assert len(found) == 2
+
+
+@pytest.mark.parametrize("shape", [(), (1,), (1, 1)])
+def test_an_output_that_is_one_number_costs_no_runs(shape):
+    runs = runs_of(lambda data, size, rng: rng.random((size, *shape)), UNKNOWN, shape)
+    found, spent = find(runs, Attack(), 10_000)
+    assert names(found) == [cell(*(0,) * len(shape)).name]
+    assert spent == 0
+
+
+def test_classifiers_are_taught_where_there_are_runs_enough():
+    told = []
+    found, spent = find(runs_of(told=told), Attack.named("trained"), 3000)
+    assert names(found) == ["logistic regression on 3 entries", "gradient boosting on 3 entries"]
+    assert spent == 300 + 1000
+    assert sum(told) == spent + 1
+    everything, _ = find(runs_of(), Attack(), 3000)
+    assert names(everything) == CHANGED + names(found)
+    few, spent = find(runs_of(), Attack(), 1199)  # a third is below 400
+    assert names(few) == CHANGED
+    assert spent == 119
+
+
+def test_lessons_are_no_longer_than_they_need_be(monkeypatch):
+    monkeypatch.setattr(classifiers, "MOST", 500)
+    _, spent = find(runs_of(), Attack.named("trained"), 3000)
+    assert spent == 300 + 500
+
+
+def test_a_classifier_learns_the_same_from_the_same_seed_and_tells_databases_apart():
+    found, again = (find(runs_of(), Attack.named("trained"), 3000)[0] for _ in range(2))
+    outputs = noisy(PAIR.x, 100, np.random.default_rng(1))
+    for one, other in zip(found, again, strict=True):
+        np.testing.assert_array_equal(one(outputs), other(outputs))
+        on_x, on_y = scores(runs_of(), (2000, 2000), [one], Phase.SELECT)
+        assert on_y.mean() - on_x.mean() > 0.3  # the loss is 1: scores move by 0.6 or so, with error below 0.03
+
+
+class Known:
+    """A mechanism that tells its likelihood, or its tree."""
+
+    def __call__(self, data, size, rng):
+        return noisy(data, size, rng)
+
+    def log_likelihood(self, outputs, data):
+        return -np.abs(outputs - data).sum(axis=1)
+
+
+class Tree(Known):
+    areas = (TREE, [1, 2, 3], [1, 2, 3])
+
+
+def test_a_likelihood_makes_classifiers_needless():
+    found, _ = find(runs_of(Known()), Attack(), 3000, Known())
+    assert names(found) == [RATIO, *CHANGED]
+    assert found[0](np.array([PAIR.x, PAIR.y])).tolist() == [-1, 1]
+    alone, spent = find(runs_of(Known()), Attack.named("likelihood_ratio"), 3000, Known())
+    assert names(alone) == [RATIO]
+    assert spent == 0
+
+
+def test_a_tree_is_looked_at_along_its_paths():
+    paths = names(path_statistics(PAIR, TREE, [1, 2, 3]))
+    found, spent = find(runs_of(Tree()), Attack.named("paths"), 3000, Tree())
+    assert (names(found), spent) == (paths, 0)
+    everything, _ = find(runs_of(Tree()), Attack(), 3000, Tree())
+    assert names(everything) == [RATIO, *paths, *CHANGED]
+
+
+@pytest.mark.parametrize("silent", [None, noisy])
+@pytest.mark.parametrize(
+    ("name", "look"), [("likelihood_ratio", "likelihood ratio"), ("paths", "paths"), ("trained", "trained")]
+)
+def test_an_attack_that_finds_nothing_is_refused(name, look, silent):
+    words = rf"an attack must find something to look at: {look} of outputs of shape \(3,\) gives nothing"
+    with pytest.raises(ValueError, match=f"^{words}$"):
+        find(runs_of(), Attack.named(name), 8, silent)
+    with pytest.raises(ValueError, match="likelihood ratio, trained of outputs of shape"):
+        find(runs_of(), Attack(looks=("likelihood ratio", "trained")), 8, silent)
+
+
+def test_given_outputs_are_searched_like_fresh_ones():
+    rng = np.random.default_rng(3)
+    x, y = rng.laplace(size=(2, 2000, 4))
+    y[:, 3] += 1
+    runs = given(x, y, UNKNOWN)
+    found, spent = find(runs, Attack(), 3000)
+    assert names(found)[0] == "output[3]"
+    assert names(found)[-2:] == ["logistic regression on 4 entries", "gradient boosting on 4 entries"]
+    assert spent == 2000
+    assert runs.left == [999, 1000]  # and one that says what sums are about

@@ -1,0 +1,113 @@
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+
+from audit.claims import ZCDP, GaussianDP, PureDP
+from audit.events import LARGEST, cell
+from audit.loss import measure_loss
+from audit.mechanism import per_run
+from audit.neighbors import NeighborPair
+from audit.sampling import blocks
+from audit.sampling.runs import MechanismRuns, scores
+from audit.sampling.streams import Phase
+from tests.helpers import noisy
+
+SEED = np.random.SeedSequence(2021)
+
+
+PAIR = NeighborPair.add_people([30, 40, 50], cell=1)
+
+
+def runs_of(mechanism=noisy, pair=PAIR, shape=(3,), *, root=SEED, told=None):
+    return MechanismRuns(mechanism, pair, shape, root, 1, (told if told is not None else []).append)
+
+
+def failing(rate, give=noisy):
+    """Each run fails at a rate that depends on the database, and a batch wherever one of its runs does."""
+
+    def mechanism(data, size, rng):
+        if (rng.random(size) < rate(data)).any():
+            raise ArithmeticError("a count is too large")
+        return give(data, size, rng)
+
+    return mechanism
+
+
+def vote(data, size, rng):
+    return rng.choice(["no", "yes"], size)
+
+
+def only(side, rate):
+    return lambda data: rate * (data[1] == (40 if side == "x" else 41))
+
+
+@pytest.mark.parametrize("side", ["x", "y"])
+@pytest.mark.parametrize(("give", "words"), [(noisy, "-inf"), (vote, "'(raised an exception)'")])
+def test_a_mechanism_that_always_fails_on_one_database_is_told_by_it(side, give, words):
+    result = measure_loss(failing(only(side, 1.0), give), PAIR, PureDP(1), attack="entries", size=4000, rng=1)
+    assert result.verdict == "violated"
+    assert result.measured.epsilon > 0.99 * result.ceiling  # every guess is right
+    assert f"{side} if output" in result.event
+    assert words in result.event
+
+
+@pytest.mark.parametrize("side", ["x", "y"])
+@pytest.mark.parametrize(("give", "words"), [(noisy, "-inf"), (vote, "'(raised an exception)'")])
+def test_a_mechanism_that_now_and_then_fails_on_one_database_is_told_by_it(side, give, words):
+    result = measure_loss(failing(only(side, 0.1), give), PAIR, PureDP(1), attack="entries", size=20_000, rng=1)
+    assert result.verdict == "violated"
+    # About 700 runs fail, all on one side: logit(0.05 ** (1 / 700)) = 5.5, and 5.6 of 800. A rule may guess a little
+    # more than that, and be wrong once or twice.
+    assert 4.8 < result.measured.epsilon < 5.6
+    assert f"{side} if output" in result.event
+    assert words in result.event
+    assert result.counts[side][f"guessed_{side}"] == pytest.approx(700, abs=100)
+
+
+@pytest.mark.parametrize("attack", ["auto", "trained"])
+def test_exceptions_on_both_databases_are_no_evidence(attack):
+    pair = NeighborPair.move_people([30, 40, 50], 0, 2)
+    result = measure_loss(
+        failing(lambda data: 0.3), pair, PureDP(2, relation="replace_one"), attack=attack, size=10_000, rng=2
+    )
+    assert result.verdict != "violated"  # false alarm 0.05, and the seed is fixed
+    assert 0.9 < result.measured.epsilon <= 2  # what the noise loses is found all the same
+
+
+@pytest.mark.parametrize("block", [1, 8])
+def test_rates_of_failing_keep_their_ratio(block, monkeypatch):
+    """A sound mechanism, which fails at rates of ratio exp(1): not accused, whatever runs make up a block."""
+    monkeypatch.setattr(blocks, "CELLS", 3 * block)
+    mechanism = failing(lambda data: 0.05 * math.e ** (data[1] - 40), lambda data, size, rng: rng.random((size, 3)))
+    on_x, on_y = scores(runs_of(mechanism), (3000, 3000), [cell(0)], Phase.COUNT)
+    failed = [np.sum(part == -LARGEST) for part in (on_x, on_y)]
+    # 150 and 408 are expected: the log-ratio has standard error sqrt(1 / 150 + 1 / 408) = 0.096 and passes 1.5 with
+    # probability 1e-7. It would be 2 and 1.7 if failed batches were free to succeed when they run again.
+    assert math.log(failed[1] / failed[0]) < 1.5
+
+
+@pytest.mark.parametrize("claim", [ZCDP(0.5), GaussianDP(1.0)])
+def test_failures_are_evidence_for_every_promise(claim):
+    result = measure_loss(failing(only("y", 0.4)), PAIR, claim, attack="entries", size=20_000, rng=3)
+    assert result.verdict == "violated"
+
+
+def test_exhausted_memory_is_no_output_of_an_audit():
+    def mechanism(data, size, rng):
+        if data[1] == 41:
+            raise MemoryError
+        return noisy(data, size, rng)
+
+    with pytest.raises(MemoryError):
+        measure_loss(mechanism, PAIR, PureDP(1), size=1000, rng=1)
+
+
+def test_a_mechanism_that_always_fails_is_in_error():
+    def mechanism(data, rng):
+        raise ArithmeticError("a count is too large")
+
+    with pytest.raises(ArithmeticError, match="a count is too large"):
+        measure_loss(per_run(mechanism), PAIR, PureDP(1), size=1000, rng=1)

@@ -1,0 +1,61 @@
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+
+from audit.attacks.moments import Moments, changed_entries
+from audit.neighbors import NeighborPair
+
+UNLIKE = [
+    (np.zeros(3), np.ones(3), (4,)),
+    (np.zeros(3), np.ones(3), (3, 1)),
+    (np.zeros((3, 2)), np.ones((4, 2)), (3, 2)),
+    (np.zeros((4, 2)), np.ones((3, 2)), (3, 2)),
+    (np.array([True, False]), np.array([True, True]), (2,)),
+    (np.array(["a", "b"]), np.array(["a", "c"]), (2,)),
+    (np.array([1.0, math.nan]), np.array([2.0, math.nan]), (2,)),
+    (np.array([1.0, math.inf]), np.array([2.0, math.inf]), (2,)),
+    ("x", "y", (2,)),
+    (np.zeros(3), None, (3,)),
+    (None, np.zeros(3), (3,)),
+]
+
+
+@pytest.mark.parametrize(("x", "y", "shape"), [*UNLIKE, (np.zeros(3), np.zeros(3), (3,))])
+def test_where_outputs_are_not_like_the_data_nothing_is_known_to_change(x, y, shape):
+    assert changed_entries(NeighborPair.declared(x, y, "add_remove"), shape) == []
+
+
+def moments(outputs, center):
+    return Moments.of([Moments.reducer(center)(outputs)])
+
+
+@pytest.mark.parametrize("center", [0.0, 2.0**30])
+@pytest.mark.parametrize("cuts", [[], [1], [3, 50, 99]])
+def test_moments_are_those_of_all_runs_together(center, cuts):
+    outputs = center + np.random.default_rng(17).normal(0, [[1, 2], [3, 4]], (100, 2, 2))
+    about = np.full(4, center)
+    found = Moments.of(map(Moments.reducer(about), np.split(outputs, cuts)))
+    apart = outputs.reshape(100, 4) - center
+    assert found.runs == 100
+    np.testing.assert_allclose(found.mean, apart.mean(axis=0), atol=1e-12)
+    np.testing.assert_allclose(found.sd, apart.std(axis=0), rtol=1e-12)
+
+
+def test_moments_about_a_far_point_lose_their_digits():
+    outputs = 2.0**30 + np.random.default_rng(17).normal(size=(100, 1))  # negative control
+    assert abs(moments(outputs, np.zeros(1)).sd - outputs.std()) > 0.1
+
+
+@pytest.mark.parametrize("dtype", [bool, np.int8, np.uint8, np.float32])
+def test_moments_of_other_numbers(dtype):
+    outputs = np.array([0, 1, 1, 1], dtype)
+    found = moments(outputs, np.array([1.0]))
+    assert (found.mean, found.sd) == (pytest.approx(-0.25), pytest.approx(math.sqrt(3) / 4))
+
+
+def test_moments_of_equal_outputs_have_no_spread():
+    found = moments(np.full((50, 1), 0.1), np.array([0.3]))
+    assert found.sd == pytest.approx(0, abs=1e-8)

@@ -1,0 +1,81 @@
+"""An attack of one's own: one class and one line, and every audit knows it."""
+
+from __future__ import annotations
+
+import json
+
+import numpy as np
+import pytest
+
+from audit import NeighborPair, PureDP, Statistic, measure_loss
+from audit.attacks import Attack, register_attack
+from audit.attacks.attack import attack_names, candidate_statistics
+from audit.attacks.protocol import _registered
+from audit.cli import main
+from audit.sampling.runs import MechanismRuns
+
+PAIR = NeighborPair.add_people([120, 75], cell=0)
+
+
+class Rounding:
+    """Noise that is rounded less on one database: fractional bits of an entry that hardly moves."""
+
+    name = "fractional bits"
+    automatic = True
+
+    def candidates(self, known):
+        """Return how many bits the fractions of an entry have, where a few runs have any."""
+        on_x, _ = known.outputs(20, lambda outputs: outputs.reshape(len(outputs), -1) % 1)
+        for entry in np.flatnonzero(np.concatenate(list(on_x)).any(axis=0)):
+            yield Statistic(f"bits of output[{entry}]", lambda outputs, at=entry: self.bits(outputs, at))
+
+    @staticmethod
+    def bits(outputs, entry):
+        fractions = outputs.reshape(len(outputs), -1)[:, entry, None] % 1 * 2.0 ** np.arange(9)
+        return (fractions % 1 > 0).sum(axis=1)
+
+
+def leaky(data, size, rng):
+    """Normal noise so wide that sums tell nothing, in sixteenths on one database and in eighths on the other."""
+    grid = 16 if data[0] > 120 else 8
+    return np.rint((data + rng.normal(scale=1e4, size=(size, 2))) * grid) / grid
+
+
+@pytest.fixture
+def registered(monkeypatch):
+    monkeypatch.setattr("audit.attacks.protocol._registered", dict(_registered))
+    register_attack(Rounding())
+
+
+@pytest.mark.parametrize("attack", ["fractional_bits", "auto", Attack])
+def test_every_audit_knows_it(registered, attack):
+    result = measure_loss(leaky, PAIR, PureDP(1.0), attack=attack() if attack is Attack else attack, size=2000, rng=1)
+    assert result.verdict == "violated"
+    assert "bits of output[" in result.event
+
+
+def test_the_command_knows_it(registered, tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    np.savetxt(tmp_path / "counts.csv", PAIR.x, fmt="%d")
+    options = ["--data", "counts.csv", "--claim", "pure:1", "--size", "2000", "--seed", "1", "--json"]
+    command = ["audit", f"{__name__}:leaky", *options, "--attack", "fractional_bits"]
+    with pytest.raises(SystemExit) as left:
+        main(command)
+    assert left.value.code == 1
+    (result,) = json.loads(capsys.readouterr().out).values()
+    assert "bits of output[" in result["event"]
+
+
+def test_it_looks_where_it_says_so(registered, monkeypatch):
+    assert "fractional_bits" in attack_names()
+    assert "fractional bits" in Attack().looks
+    monkeypatch.setattr(Rounding, "automatic", False)
+    assert "fractional bits" not in Attack().looks
+    assert Attack.named("fractional_bits").looks == ("fractional bits",)
+
+
+def test_it_cannot_spend_the_runs_that_choose(registered):
+    runs = MechanismRuns(leaky, PAIR, (2,), np.random.SeedSequence(1), 1, lambda done: None)
+    assert candidate_statistics(runs, Attack.named("fractional_bits"), 25).spent == 20
+    with pytest.raises(ValueError, match="attacks may spend 80% of 24 selection runs, got 20"):
+        candidate_statistics(runs, Attack.named("fractional_bits"), 24)

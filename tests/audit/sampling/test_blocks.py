@@ -1,0 +1,267 @@
+from __future__ import annotations
+
+import math
+import os
+import threading
+import weakref
+
+import joblib
+import numpy as np
+import pytest
+
+from audit.mechanism import per_run
+from audit.sampling import blocks
+from audit.sampling.blocks import WAVE, draw
+from audit.sampling.streams import seed_sequence
+from tests.helpers import noisy
+
+DATA = np.arange(16.0)
+
+
+SEED = np.random.SeedSequence(2020)
+
+
+def same_noise(data, size, rng):
+    return noisy(data, size, np.random.default_rng(1))
+
+
+def process(data, size, rng):
+    return np.full(size, os.getpid())
+
+
+def first_entry(outputs):
+    return outputs[:, :1].copy()
+
+
+def whole(outputs):
+    return outputs
+
+
+@pytest.fixture
+def small_blocks(monkeypatch):
+    """Blocks of 64 numbers: of 4 runs on `DATA`."""
+    monkeypatch.setattr(blocks, "CELLS", 64)
+
+
+def drawn(mechanism=noisy, data=DATA, size=42, *, reduce=first_entry, seed=SEED, **options):
+    return list(draw(mechanism, data, size, reduce=reduce, seed=seed, **options))
+
+
+def assert_same(blocks, others):
+    for block, other in zip(blocks, others, strict=True):
+        np.testing.assert_array_equal(block, other)
+
+
+@pytest.mark.parametrize(
+    ("data", "shape", "runs"),
+    [
+        (np.zeros(16), None, 4),
+        (np.zeros((4, 8)), None, 2),
+        (np.zeros(3), None, 21),
+        (np.zeros(65), None, 1),
+        (np.zeros((0, 2)), None, 64),
+        (np.zeros(3), (2, 16), 2),
+        (np.zeros(16), (2,), 4),
+        ([1, 2, 3], None, 64),
+        (None, (), 64),
+        (None, (100,), 1),
+    ],
+)
+def test_blocks_hold_as_many_runs_as_fit_the_data_or_the_output(data, shape, runs, small_blocks):
+    asked, told = [], []
+
+    def mechanism(data, size, rng):
+        asked.append(size)
+        return rng.random((size, *(shape or ())))
+
+    blocks = drawn(mechanism, data, 130, reduce=whole, shape=shape, advance=told.append)
+    full, rest = divmod(130, runs)
+    assert asked == told == [len(block) for block in blocks] == [runs] * full + [rest] * (rest > 0)
+
+
+def test_a_block_holds_four_million_numbers():
+    asked = []
+
+    def mechanism(data, size, rng):
+        asked.append(size)
+        return rng.random(size)
+
+    drawn(mechanism, np.zeros(2**18), 35, reduce=whole)
+    assert asked == [16, 16, 3]
+
+
+@pytest.mark.parametrize("n_jobs", [1, 2])
+def test_every_block_is_what_its_own_stream_gives(n_jobs, small_blocks):
+    children = np.random.SeedSequence(2020).spawn(4)
+    expected = [
+        noisy(DATA, size, np.random.default_rng(child)) for child, size in zip(children, (4, 4, 4, 2), strict=True)
+    ]
+    assert_same(drawn(size=14, reduce=whole, n_jobs=n_jobs), expected)
+
+
+def test_no_number_comes_twice(small_blocks):
+    assert len(np.unique(np.concatenate(drawn(size=400, reduce=whole)))) == 400 * DATA.size
+
+
+@pytest.mark.parametrize("n_jobs", [1, 2])
+def test_no_runs_are_no_blocks(n_jobs):
+    def never(data, size, rng):
+        raise AssertionError
+
+    assert drawn(never, size=0, n_jobs=n_jobs) == []
+
+
+def test_results_do_not_depend_on_jobs_or_backend(small_blocks):
+    alone = drawn(size=399)
+    assert len(alone) == 100
+    for n_jobs in (2, 4):
+        assert_same(drawn(size=399, n_jobs=n_jobs), alone)
+        for backend in ("threading", "sequential"):
+            with joblib.parallel_config(backend=backend):
+                assert_same(drawn(size=399, n_jobs=n_jobs), alone)
+
+
+def test_results_are_the_same_from_processes(small_blocks):
+    with joblib.parallel_config(backend="loky"):
+        assert_same(drawn(n_jobs=2), drawn())
+        assert os.getpid() not in np.concatenate(drawn(process, n_jobs=2, reduce=whole))
+
+
+def test_results_are_the_same_one_run_at_a_time(small_blocks):
+    one = per_run(lambda data, rng: data + rng.laplace(size=data.shape))
+    assert_same(drawn(one, n_jobs=2), drawn())
+
+
+def test_only_the_seed_decides(small_blocks):
+    SEED.spawn(4)
+    assert_same(drawn(), drawn(seed=np.random.SeedSequence(2020)))
+    assert not np.array_equal(drawn()[0], drawn(seed=np.random.SeedSequence(2021))[0])
+    generator = np.random.default_rng(5)
+    first, second = drawn(seed=seed_sequence(generator)), drawn(seed=seed_sequence(generator))
+    assert not np.array_equal(first[0], second[0])
+
+
+def test_a_mechanism_with_a_generator_of_its_own_has_other_results_every_time(small_blocks):
+    own = np.random.default_rng(0)  # negative control: equality of results can fail
+
+    def mechanism(data, size, rng):
+        return noisy(data, size, own)
+
+    assert not np.array_equal(drawn(mechanism)[0], drawn(mechanism)[0])
+
+
+@pytest.mark.parametrize("n_jobs", [1, 2, 4])
+def test_workers_stay_a_few_blocks_ahead_of_the_consumer(n_jobs, small_blocks):
+    lock, begun, ahead = threading.Lock(), 0, []
+
+    def mechanism(data, size, rng):
+        nonlocal begun
+        with lock:
+            begun += 1
+        return noisy(data, size, rng)
+
+    for taken, _ in enumerate(draw(mechanism, DATA, 400, reduce=first_entry, seed=SEED, n_jobs=n_jobs)):
+        ahead.append(begun - taken)
+    assert len(ahead) == begun == 100
+    assert 1 <= max(ahead) <= (1 if n_jobs == 1 else WAVE * n_jobs)
+
+
+@pytest.mark.parametrize("n_jobs", [1, 2])
+def test_whoever_stops_early_stops_the_work(n_jobs, small_blocks):
+    begun = []
+
+    def mechanism(data, size, rng):
+        begun.append(size)
+        return noisy(data, size, rng)
+
+    blocks = draw(mechanism, DATA, 4000, reduce=first_entry, seed=SEED, n_jobs=n_jobs)
+    next(blocks)
+    blocks.close()
+    assert len(begun) <= WAVE * n_jobs
+
+
+@pytest.mark.parametrize("n_jobs", [1, 2])
+def test_outputs_are_dropped_once_they_are_reduced(n_jobs, small_blocks):
+    given, most = [], 0
+
+    def mechanism(data, size, rng):
+        nonlocal most
+        most = max(most, sum(reference() is not None for reference in given))
+        outputs = noisy(data, size, rng)
+        given.append(weakref.ref(outputs))
+        return outputs
+
+    drawn(mechanism, size=160, n_jobs=n_jobs)
+    assert len(given) == 40
+    assert most <= n_jobs - 1  # only the other workers hold any
+    drawn(mechanism, size=160, reduce=whole)
+    assert most >= 39  # negative control: what is kept is seen
+
+
+class BrokenError(Exception):
+    """An error of the mechanism's own, with arguments."""
+
+
+def raising(rate, give=lambda size, rng: rng.random(size)):
+    """A mechanism each run of which raises an exception at a rate, and a batch wherever one of its runs does."""
+
+    def mechanism(data, size, rng):
+        if (rng.random(size) < rate).any():
+            raise BrokenError("no such area", 17)
+        return give(size, rng)
+
+    return mechanism
+
+
+def test_exceptions_of_one_batch_are_independent(monkeypatch):
+    monkeypatch.setattr(blocks, "CELLS", 4)
+    rate = 0.2
+    failed = np.isneginf(np.concatenate(drawn(raising(rate), None, 8000, reduce=whole, shape=()))).reshape(-1, 4)
+    # How many of 4 runs raise is binomial: chi-squared with 4 degrees of freedom is above 23.5 with probability 1e-4.
+    expected = 2000 * np.array([math.comb(4, k) * rate**k * (1 - rate) ** (4 - k) for k in range(5)])
+    seen = np.bincount(failed.sum(axis=1), minlength=5)
+    assert ((seen - expected) ** 2 / expected).sum() < 23.5
+    # And all places are alike: 3 degrees of freedom, above 21.1 with probability 1e-4.
+    places = failed.sum(axis=0)
+    assert ((places - 8000 * rate / 4) ** 2 / (2000 * rate * (1 - rate))).sum() < 21.1
+
+
+@pytest.mark.parametrize("n_jobs", [1, 2])
+def test_a_run_that_raises_has_an_output_of_its_own(n_jobs, small_blocks):
+    def vectors(size, rng):
+        return rng.integers(0, 9, (size, 2, 3))
+
+    kept = np.concatenate(drawn(raising(0.3, vectors), size=200, reduce=whole, n_jobs=n_jobs, shape=(2, 3)))
+    failed = np.isneginf(kept).all(axis=(1, 2))
+    assert 0 < failed.sum() < 200
+    assert np.isin(kept[~failed], np.arange(9)).all()
+    always = np.concatenate(drawn(raising(1.0), size=20, reduce=whole, n_jobs=n_jobs, shape=(3,)))
+    np.testing.assert_array_equal(always, np.full((20, 3), -np.inf))
+
+
+def test_results_with_exceptions_do_not_depend_on_jobs(small_blocks):
+    alone = drawn(raising(0.1), size=399, reduce=whole)
+    assert np.isinf(np.concatenate(alone)).any()
+    assert_same(drawn(raising(0.1), size=399, reduce=whole, n_jobs=2), alone)
+
+
+@pytest.mark.parametrize("n_jobs", [1, 2, 4])
+def test_a_batch_that_cannot_be_run_is_an_error_from_any_worker(n_jobs, small_blocks):
+    raised = BrokenError("no such area", 17)
+
+    def mechanism(data, size, rng):
+        if size == 2:  # the last block
+            raise raised
+        return noisy(data, size, rng)
+
+    with pytest.raises(BrokenError) as caught:
+        drawn(mechanism, n_jobs=n_jobs)
+    assert caught.value.args == ("no such area", 17)
+    assert_same(drawn(n_jobs=n_jobs), drawn())  # what comes after is unharmed
+
+
+@pytest.mark.parametrize("n_jobs", [1, 2])
+def test_identical_blocks_are_caught(n_jobs, small_blocks):
+    with pytest.raises(ValueError, match="blocks 0 and 1 are identical under different rngs: the mechanism ignores"):
+        drawn(same_noise, np.zeros(1), 128, n_jobs=n_jobs)
+    assert len(drawn(same_noise, np.zeros(1), 127, n_jobs=n_jobs)) == 2  # the last is shorter

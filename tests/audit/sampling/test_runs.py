@@ -1,0 +1,104 @@
+from __future__ import annotations
+
+import numpy as np
+
+from audit.attacks.words import Words
+from audit.events import cell
+from audit.neighbors import NeighborPair
+from audit.sampling import blocks
+from audit.sampling.runs import GivenRuns, MechanismRuns, scores
+from audit.sampling.streams import Phase
+from tests.helpers import noisy
+
+SEED = np.random.SeedSequence(2021)
+
+
+PAIR = NeighborPair.add_people([30, 40, 50], cell=1)
+
+
+def whole(outputs):
+    return outputs
+
+
+def runs_of(mechanism=noisy, pair=PAIR, shape=(3,), *, root=SEED, told=None):
+    return MechanismRuns(mechanism, pair, shape, root, 1, (told if told is not None else []).append)
+
+
+def given(x, y, pair=PAIR):
+    return GivenRuns((np.asarray(x), np.asarray(y)), pair, SEED)
+
+
+def joined(parts):
+    return [np.concatenate(list(part)) for part in parts]
+
+
+def test_runs_of_every_phase_and_side_are_fresh():
+    told = []
+    runs = runs_of(lambda data, size, rng: rng.random(size), shape=(), told=told)
+    keys = [(Phase.EXPLORE,), (Phase.EXPLORE, 2), (Phase.LEARN,), (Phase.SELECT,), (Phase.COUNT,), (Phase.COUNT, 1)]
+    drawn = [part for key in keys for part in joined(runs.reduced((40, 30), whole, *key))]
+    assert [len(part) for part in drawn] == [40, 30] * len(keys)
+    assert len(np.unique(np.concatenate(drawn))) == 70 * len(keys)
+    assert sum(told) == 70 * len(keys)
+    again = joined(runs_of(lambda data, size, rng: rng.random(size), shape=()).reduced((40, 30), whole, *keys[3]))
+    for one, other in zip(again, drawn[6:8], strict=True):
+        np.testing.assert_array_equal(one, other)
+    other = joined(runs_of(runs.mechanism, shape=(), root=np.random.SeedSequence(1)).reduced((40, 30), whole, *keys[3]))
+    assert not np.isin(other[0], drawn[6]).any()
+
+
+def test_runs_are_of_either_database_and_reduced():
+    on_x, on_y = joined(
+        runs_of(lambda data, size, rng: np.tile(data, (size, 1))).reduced((3, 2), lambda o: o.sum(axis=1), Phase.COUNT)
+    )
+    assert on_x.tolist() == [120] * 3
+    assert on_y.tolist() == [121] * 2
+    assert [list(part) for part in runs_of().reduced((0, 0), whole, Phase.COUNT)] == [[], []]
+
+
+def test_given_outputs_are_used_once_and_in_order():
+    x, y = np.arange(20), np.arange(100, 130)
+    runs = given(x, y)
+    assert (runs.shape, runs.left) == ((), [20, 30])
+    first = joined(runs.reduced((5, 7), whole, Phase.EXPLORE))
+    assert runs.left == [15, 23]
+    second = [list(part) for part in runs.reduced((0, 3), whole, Phase.EXPLORE)]  # whatever the phase
+    assert second[0] == []
+    third = joined(runs.reduced((15, 20), whole, Phase.COUNT))
+    assert runs.left == [0, 0]
+    assert [first[0].tolist() + third[0].tolist(), first[1].tolist() + second[1][0].tolist() + third[1].tolist()] == [
+        x.tolist(),
+        y.tolist(),
+    ]
+
+
+def test_outputs_that_are_numbered_stay_used():
+    runs = given([["a"], ["b"], ["c"]], [["c"], ["c"], ["d"]])
+    joined(runs.reduced((1, 2), whole))
+    numbered = runs.read_by(Words(("a", "b", "c")).number)
+    assert numbered.left == [2, 1]
+    on_x, on_y = joined(numbered.reduced((2, 1), whole))
+    assert (on_x.tolist(), on_y.tolist()) == ([[1], [2]], [[-1]])
+    assert runs.left == numbered.left == [0, 0]
+
+
+def test_words_of_a_mechanism_are_numbered_before_anything_sees_them():
+    runs = runs_of(lambda data, size, rng: np.array(["b", "?"])[np.arange(size) % 2], shape=())
+    numbered = runs.read_by(Words(("a", "b")).number)
+    assert runs.read is None
+    assert [part.tolist() for part in joined(numbered.reduced((3, 1), whole, Phase.COUNT))] == [[1, -1, 1], [1]]
+
+
+def test_scores_are_one_column_a_statistic():
+    statistics = (cell(2), cell(0))
+    on_x, on_y = scores(given([[1, 2, 3]], [[4, 5, 6], [7, 8, 9]]), (1, 2), statistics)
+    assert (on_x.tolist(), on_y.tolist()) == ([[3, 1]], [[6, 4], [9, 7]])
+    nothing = scores(given(np.zeros((1, 3)), np.zeros((1, 3))), (0, 0), statistics)
+    assert [part.shape for part in nothing] == [(0, 2), (0, 2)]
+
+
+def test_scores_of_many_blocks_are_put_together(monkeypatch):
+    monkeypatch.setattr(blocks, "CELLS", 12)
+    on_x, on_y = scores(runs_of(), (21, 9), (cell(1), cell(2)), Phase.SELECT)
+    assert (on_x.shape, on_y.shape) == ((21, 2), (9, 2))
+    np.testing.assert_allclose(on_x.mean(axis=0), [40, 50], atol=2)
