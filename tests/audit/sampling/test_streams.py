@@ -5,7 +5,7 @@ import itertools
 import numpy as np
 import pytest
 
-from audit.sampling.streams import entropy_of, seed_sequence, stream
+from audit.sampling.streams import Phase, entropy_of, halves, seed_sequence, stream
 
 SEED = np.random.SeedSequence(2020)
 
@@ -58,3 +58,15 @@ def test_a_seed_is_known_by_one_number():
     for rng in (None, SEED.spawn(1)[0], np.random.default_rng(1), np.random.SeedSequence([1, 2])):
         root = seed_sequence(rng)
         assert state(seed_sequence(entropy_of(root))) == state(root)
+
+
+def test_phases_are_distinct():
+    numbers = [int(phase) for phase in Phase]
+    assert len(set(numbers)) == len(Phase) == 7
+
+
+@pytest.mark.parametrize("runs", [0, 1, 2, 7, 100])
+def test_halves_are_equal_or_nearly(runs):
+    first, second = halves(runs)
+    assert first + second == runs
+    assert 0 <= first - second <= 1
