@@ -35,7 +35,7 @@ from audit.methods import (
 )
 from audit.neighbors import NeighborPair, Unit
 from audit.outputs import CHANCE, chance_of_repeat, check_not_copied, check_outputs
-from audit.results import AuditResult
+from audit.results import GIVEN_OUTPUTS, AuditResult
 from audit.results.provenance import provenance
 from audit.sampling.checkpoint import BlockStore, fingerprint, source, stored_seed
 from audit.sampling.probes import check_uses_rng, one_output
@@ -331,7 +331,7 @@ def measure_loss_from_outputs(
         chosen.event,
         counts,
         support=None,
-        mechanism="given outputs",
+        mechanism=GIVEN_OUTPUTS,
         searched=chosen.searched,
         pair=pair.label,
         relation=relation,

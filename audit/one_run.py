@@ -22,11 +22,11 @@ from audit.methods import Counts, check_question
 from audit.methods.detectable import detectable_loss
 from audit.neighbors import Unit, check_counts
 from audit.outputs import check_outputs
-from audit.results import AuditResult, verdict_of
+from audit.results import ONE_RUN, AuditResult, verdict_of
 from audit.results.provenance import provenance
 from audit.sampling.streams import Seed, entropy_of, seed_sequence, stream
 
-__all__ = ["ONE_RUN", "Canaries", "RecordCanaries", "measure_loss_one_run", "one_run_numbers"]
+__all__ = ["Canaries", "RecordCanaries", "measure_loss_one_run", "one_run_numbers"]
 
 Floats = NDArray[np.float64]
 Bits = NDArray[np.bool_]
@@ -34,7 +34,6 @@ Bits = NDArray[np.bool_]
 BITS, RUN, TIES = range(3)  # numbers of the random streams
 OUT, IN = 0.0, 1.0  # scores up to which a canary is guessed to be out, and from which on to be in
 DECIMALS = 9  # the last bits of a score can leak the coin
-ONE_RUN = "one-run guessing game"  # the bound, in words
 SHARES = {"approx": 0.5, "gaussian": 0.2, "zcdp": 0.2}  # of canaries guessed where a delta is forgiven
 PLURAL = {"person": "people", "record": "records"}
 POINTS = (0.5, 5.0, 50.0)  # deltas at which a promise without one is tested: canaries times delta, in units of alpha

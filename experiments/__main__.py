@@ -8,8 +8,8 @@ from typing import Annotated
 
 import typer
 
-from audit.report.plots import house_style, save_figure
-from audit.results.storage import check_writable, write_atomically
+from audit.results.files import check_writable, write_atomically
+from audit.results.plots import house_style, save_figure
 from experiments.experiment import NAMES, find, load_numbers, run_experiment
 
 FIGURES = Path(__file__).parent.parent / "figures"

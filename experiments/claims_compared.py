@@ -21,7 +21,7 @@ from audit.events import Event
 from audit.exact import LossDistribution
 from audit.loss import measure_loss
 from audit.neighbors import NeighborPair
-from audit.report.plots import BLACK, BLUE, ORANGE, new_figure
+from audit.results.plots import BLACK, BLUE, ORANGE, new_figure
 from experiments.experiment import Check, between, near
 
 QUESTION = "How close to the truth are the bounds of the four kinds of promise, and may one be read as another?"

@@ -33,7 +33,7 @@ from audit.loss import measure_loss, measure_loss_from_outputs
 from audit.mechanism import Mechanism
 from audit.neighbors import NeighborPair
 from audit.one_run import Canaries, measure_loss_one_run
-from audit.report.plots import BLACK, BLUE, GRAY, ORANGE, new_figure
+from audit.results.plots import BLACK, BLUE, GRAY, ORANGE, new_figure
 from experiments.experiment import Check
 
 QUESTION = "How often does each bound accuse a mechanism that loses exactly what it promises?"

@@ -10,8 +10,8 @@ from typing import Any, Protocol, cast
 
 from matplotlib.figure import Figure
 
+from audit.results.files import read_json, write_json
 from audit.results.provenance import provenance
-from audit.results.storage import read_json, write_json
 
 __all__ = ["CONFIDENCE", "NAMES", "Check", "Experiment", "between", "find", "load_numbers", "near", "run_experiment"]
 

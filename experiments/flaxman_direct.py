@@ -15,8 +15,8 @@ from audit.estimates.direct import direct_loss
 from audit.events import cell
 from audit.loss import measure_loss
 from audit.neighbors import NeighborPair
-from audit.report.plots import BLACK, BLUE, GREEN, ORANGE, new_figure
 from audit.results import AuditResult
+from audit.results.plots import BLACK, BLUE, GREEN, ORANGE, new_figure
 from experiments.experiment import Check, between
 
 QUESTION = "Why was the direct estimate of 500 + 500 runs uninterpretable, and what answers the same question?"

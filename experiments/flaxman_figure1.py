@@ -11,7 +11,7 @@ from matplotlib.figure import Figure
 from algorithms.flaxman import ADPC, GDPC, RDPC
 from algorithms.population import uniform_population
 from audit.estimates.residuals import residual_loss
-from audit.report.plots import BLACK, BLUE, GREEN, ORANGE, new_figure
+from audit.results.plots import BLACK, BLUE, GREEN, ORANGE, new_figure
 from experiments.experiment import Check, near
 
 QUESTION = "Does the 'less-obvious' residual estimate of Flaxman's Figure 1 reproduce, and what does it estimate?"

@@ -18,8 +18,8 @@ from audit.estimates.direct import direct_loss
 from audit.events import cell
 from audit.loss import measure_loss
 from audit.neighbors import NeighborPair
-from audit.report.plots import BLACK, BLUE, GRAY, ORANGE, new_figure
 from audit.results import AuditResult, LossEstimate
+from audit.results.plots import BLACK, BLUE, GRAY, ORANGE, new_figure
 from experiments.experiment import CONFIDENCE, Check, between, near
 
 QUESTION = "RDPC splits its budget over four levels: how much of it does the table of its leaves alone give away?"

@@ -12,8 +12,8 @@ from algorithms.flaxman import GDPC
 from audit.claims import PureDP
 from audit.loss import measure_loss
 from audit.neighbors import NeighborPair
-from audit.report.plots import BLACK, BLUE, ORANGE, new_figure
 from audit.results import AuditResult
+from audit.results.plots import BLACK, BLUE, ORANGE, new_figure
 from experiments.experiment import CONFIDENCE, Check, between
 
 QUESTION = "GDPC adds noise for epsilon: what does it lose when a person is added, and what when a person is moved?"

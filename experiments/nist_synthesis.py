@@ -25,8 +25,8 @@ from audit.events import Event, ThresholdRule, cell
 from audit.loss import measure_loss
 from audit.mechanism import Mechanism
 from audit.neighbors import NeighborPair
-from audit.report.plots import BLACK, BLUE, GRAY, GREEN, ORANGE, new_figure
 from audit.results import plain_number
+from audit.results.plots import BLACK, BLUE, GRAY, GREEN, ORANGE, new_figure
 from audit.sampling.progress import progress_bar
 from experiments.experiment import CONFIDENCE, Check, between, near
 

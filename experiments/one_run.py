@@ -14,7 +14,7 @@ from algorithms.hierarchy import Hierarchy
 from audit.loss import measure_loss
 from audit.neighbors import NeighborPair
 from audit.one_run import Canaries, measure_loss_one_run
-from audit.report.plots import BLACK, BLUE, GRAY, ORANGE, new_figure
+from audit.results.plots import BLACK, BLUE, GRAY, ORANGE, new_figure
 from experiments.experiment import Check, between, near
 from experiments.joint_witness import paths_only
 

@@ -17,7 +17,7 @@ from algorithms.hierarchy import Hierarchy
 from algorithms.ons.deaths import Deaths, synthetic_deaths
 from algorithms.ons.tables import Domain, Table
 from algorithms.ons.top_down import PILOT_SHARES, OnsTopDown
-from audit.report.plots import BLACK, BLUE, GRAY, GREEN, ORANGE, new_figure
+from audit.results.plots import BLACK, BLUE, GRAY, GREEN, ORANGE, new_figure
 from experiments.experiment import Check, between
 
 QUESTION = (

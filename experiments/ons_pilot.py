@@ -24,7 +24,7 @@ from algorithms.ons.tables import PILOT_LEVELS, PILOT_TABLES, Domain, Table
 from algorithms.ons.top_down import PILOT_SHARES, OnsTopDown
 from algorithms.ons.utility import CLASSES, transition_matrix, utility
 from algorithms.tables.shares import Share
-from audit.report.plots import BLACK, BLUE, GRAY, GREEN, ORANGE, RED, new_figure
+from audit.results.plots import BLACK, BLUE, GRAY, GREEN, ORANGE, RED, new_figure
 from experiments.experiment import Check, between
 from experiments.ons_bias import merged
 

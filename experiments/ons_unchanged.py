@@ -18,7 +18,7 @@ from algorithms.schema import Schema
 from audit.claims import GaussianDP
 from audit.loss import measure_loss
 from audit.neighbors import NeighborPair
-from audit.report.plots import BLACK, BLUE, GREEN, ORANGE, RED, new_figure
+from audit.results.plots import BLACK, BLUE, GREEN, ORANGE, RED, new_figure
 from experiments.experiment import CONFIDENCE, Check, between, near
 
 QUESTION = "How many counts do the pilot's noise laws leave as they are, and do its calibrations keep their promise?"

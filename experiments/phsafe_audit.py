@@ -23,8 +23,8 @@ from algorithms.tables.frames import Frame
 from audit.claims import ZCDP, Relation
 from audit.loss import measure_loss
 from audit.neighbors import NeighborPair
-from audit.report.plots import BLACK, BLUE, GREEN, ORANGE, new_figure
 from audit.results import AuditResult
+from audit.results.plots import BLACK, BLUE, GREEN, ORANGE, new_figure
 from experiments.experiment import CONFIDENCE, Check, between
 
 QUESTION = "How much of PHSafe's rho do neighbors force from its noisy tables, and are planted bugs caught?"

@@ -16,7 +16,7 @@ from algorithms.phsafe.neighbors.worst import joint_pair, worst_pair
 from algorithms.phsafe.tables import QUERIES
 from algorithms.tables.frames import Frame
 from audit.claims import ZCDP, Relation
-from audit.report.plots import BLACK, BLUE, GRAY, GREEN, ORANGE, new_figure
+from audit.results.plots import BLACK, BLUE, GRAY, GREEN, ORANGE, new_figure
 from experiments.experiment import Check, between, near
 
 QUESTION = "How much of the rho that the 2020 S-DHC promises can one person's record really make it spend?"

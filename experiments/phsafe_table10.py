@@ -22,7 +22,7 @@ from algorithms.phsafe.explore import (
     rho_for,
 )
 from algorithms.phsafe.ledger import ledger
-from audit.report.plots import BLACK, BLUE, GRAY, GREEN, ORANGE, new_figure
+from audit.results.plots import BLACK, BLUE, GRAY, GREEN, ORANGE, new_figure
 from experiments.experiment import Check
 
 QUESTION = (

@@ -15,7 +15,7 @@ from algorithms.phsafe.explore import choose, exact_margin_of_error
 from algorithms.phsafe.population import load_households
 from algorithms.phsafe.tables import QUERIES, TAU
 from algorithms.phsafe.tabulation.tabulate import tabulation
-from audit.report.plots import BLACK, BLUE, GRAY, GREEN, ORANGE, new_figure
+from audit.results.plots import BLACK, BLUE, GRAY, GREEN, ORANGE, new_figure
 from experiments.experiment import Check, between, near
 
 QUESTION = "Which threshold is best: how many people does truncation leave out, and how much noise does it save?"

@@ -19,7 +19,7 @@ from audit.loss import measure_loss, measure_loss_from_outputs
 from audit.neighbors import NeighborPair
 from audit.one_run import Canaries, measure_loss_one_run
 from audit.planning import Design, plan_power, plan_size, plan_violation
-from audit.report.plots import BLACK, BLUE, GRAY, GREEN, ORANGE, RED, new_figure, plot_plan
+from audit.results.plots import BLACK, BLUE, GRAY, GREEN, ORANGE, RED, new_figure, plot_plan
 from experiments.experiment import Check, between
 
 QUESTION = "How many runs does it take to see a violation, and is it then seen as often as planned?"

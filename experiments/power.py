@@ -25,8 +25,8 @@ from audit.loss import measure_loss
 from audit.mechanism import Mechanism
 from audit.methods.detectable import game_detectable
 from audit.neighbors import NeighborPair
-from audit.report.plots import BLACK, BLUE, GRAY, GREEN, ORANGE, RED, new_figure
 from audit.results import AuditResult
+from audit.results.plots import BLACK, BLUE, GRAY, GREEN, ORANGE, RED, new_figure
 from experiments.experiment import Check, between, near
 
 QUESTION = "How much of a loss do so many runs force, and how many does it take to see a violation?"

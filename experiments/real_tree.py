@@ -14,8 +14,8 @@ from audit.estimates.residuals import residual_loss
 from audit.events import cell
 from audit.loss import measure_loss
 from audit.neighbors import NeighborPair
-from audit.report.plots import BLACK, BLUE, GRAY, GREEN, ORANGE, new_figure
 from audit.results import AuditResult, LossEstimate
+from audit.results.plots import BLACK, BLUE, GRAY, GREEN, ORANGE, new_figure
 from experiments.experiment import CONFIDENCE, Check, between, near
 
 QUESTION = "What do GDPC, RDPC and ADPC lose on a real census tree, by each way of asking?"

@@ -28,7 +28,7 @@ from algorithms.topdown import TopDown
 from audit.mechanism import Mechanism
 from audit.neighbors import NeighborPair
 from audit.replay import Replay, replay
-from audit.report.plots import BLACK, BLUE, GREEN, ORANGE, new_figure
+from audit.results.plots import BLACK, BLUE, GREEN, ORANGE, new_figure
 from audit.sampling.progress import progress_bar
 from experiments import nist_synthesis, topdown_bugs
 from experiments.experiment import Check, near

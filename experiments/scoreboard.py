@@ -18,8 +18,8 @@ from algorithms.bugs.budget import HalfNoiseGDPC
 from algorithms.flaxman import GDPC
 from audit.loss import measure_loss
 from audit.neighbors import NeighborPair
-from audit.report.plots import BLACK, BLUE, GRAY, GREEN, ORANGE, RED, new_figure
 from audit.results import plain_number
+from audit.results.plots import BLACK, BLUE, GRAY, GREEN, ORANGE, RED, new_figure
 from audit.sampling.progress import progress_bar
 from experiments.experiment import Check, between
 

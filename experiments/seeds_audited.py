@@ -25,8 +25,8 @@ from algorithms.phsafe.neighbors.worst import joint_pair
 from audit.claims import ZCDP, ApproxDP, GaussianDP, PureDP, claim_from_dict
 from audit.loss import measure_loss
 from audit.neighbors import NeighborPair
-from audit.report.plots import BLACK, BLUE, GREEN, RED, new_figure
 from audit.results import plain_number
+from audit.results.plots import BLACK, BLUE, GREEN, RED, new_figure
 from audit.sampling.progress import progress_bar
 from experiments import nist_synthesis, ons_zeros, topdown_audit
 from experiments.experiment import CONFIDENCE, Check, between

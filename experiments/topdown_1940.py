@@ -12,7 +12,7 @@ from algorithms.topdown import preset
 from algorithms.topdown.estimation.family import answer
 from algorithms.topdown.population import Population1940, homogeneity, synthetic_1940
 from audit.estimates.residuals import residual_loss
-from audit.report.plots import BLACK, BLUE, GRAY, ORANGE, new_figure
+from audit.results.plots import BLACK, BLUE, GRAY, ORANGE, new_figure
 from experiments.experiment import Check, between
 
 QUESTION = "Does TopDown with the settings of 2018 show the errors, the bias and the loss that were published for 1940?"

@@ -20,8 +20,8 @@ from algorithms.topdown.estimation.constraints import Invariant
 from audit.claims import ZCDP, PureDP, Relation
 from audit.loss import measure_loss
 from audit.neighbors import NeighborPair
-from audit.report.plots import BLACK, BLUE, GREEN, ORANGE, new_figure
 from audit.results import AuditResult, plain_number
+from audit.results.plots import BLACK, BLUE, GREEN, ORANGE, new_figure
 from audit.sampling.progress import progress_bar
 from experiments.experiment import CONFIDENCE, Check, between, near
 from experiments.topdown_bugs import event_class, total_of_first

@@ -23,8 +23,8 @@ from audit.events import Event, ThresholdRule, weighted_sum
 from audit.loss import measure_loss
 from audit.mechanism import Mechanism
 from audit.neighbors import NeighborPair
-from audit.report.plots import BLACK, BLUE, GREEN, ORANGE, new_figure
 from audit.results import plain_number
+from audit.results.plots import BLACK, BLUE, GREEN, ORANGE, new_figure
 from audit.sampling.progress import progress_bar
 from experiments.experiment import CONFIDENCE, Check
 

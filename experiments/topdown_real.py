@@ -18,8 +18,8 @@ from algorithms.topdown.mechanism import records_of, tabulate
 from audit.claims import PureDP
 from audit.loss import measure_loss
 from audit.neighbors import NeighborPair
-from audit.report.plots import BLACK, BLUE, GREEN, ORANGE, new_figure
 from audit.results import AuditResult
+from audit.results.plots import BLACK, BLUE, GREEN, ORANGE, new_figure
 from experiments.experiment import CONFIDENCE, Check, between, near
 
 QUESTION = "What does TopDown do to a real census tree, commune by commune, and what do its tables give away?"

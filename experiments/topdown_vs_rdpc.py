@@ -19,8 +19,8 @@ from audit.events import cell
 from audit.loss import measure_loss
 from audit.mechanism import Mechanism
 from audit.neighbors import NeighborPair
-from audit.report.plots import BLACK, BLUE, GREEN, ORANGE, new_figure
 from audit.results import AuditResult
+from audit.results.plots import BLACK, BLUE, GREEN, ORANGE, new_figure
 from experiments.experiment import CONFIDENCE, Check, between
 
 QUESTION = "How near does raking, the paper's stand-in for TopDown, come to TopDown: in error, bias and loss?"

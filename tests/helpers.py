@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 
+from audit.claims import PureDP
 from audit.neighbors import NeighborPair
+from audit.results import AuditResult, LossEstimate
 
 
 def noisy(data, size, rng):
@@ -21,3 +25,54 @@ def geometric(epsilon, size, rng):
 def pair_of(x, y, relation="add_remove"):
     """Two databases on the caller's word."""
     return NeighborPair.declared(np.array(x), np.array(y), relation)
+
+
+def audited(**changes):
+    """One audit in which every field has a value of its own."""
+    result = AuditResult(
+        mechanism="count",
+        claim=PureDP(1.0),
+        measured=PureDP(0.875),
+        verdict="not refuted",
+        event="y if output[0] >= 13",
+        searched="thresholds on output[0]",
+        counts={
+            "x": {"runs": 700, "guessed_x": 0, "guessed_y": 190},
+            "y": {"runs": 699, "guessed_x": 0, "guessed_y": 510},
+        },
+        pair="1 person added to cell 0",
+        relation="add_remove",
+        unit="person",
+        distance=1,
+        adjacency="verified",
+        bound="guessing game",
+        confidence=0.95,
+        size=2000,
+        selection=601,
+        ceiling=5.5,
+        detectable=1.25,
+        support=None,
+        seed_entropy=42,
+        provenance={"python": "3.11", "parameters": {"size": 2000, "mechanism": {"epsilon": 1.0}}},
+        seconds=0.5,
+    )
+    return replace(result, **changes)
+
+
+def estimated(**changes):
+    estimate = LossEstimate(
+        method="lag_tail",
+        at=np.array([0.0, 1.0, 2.0]),
+        loss=np.array([0.5, -3.0, np.nan]),
+        low=np.array([0.25, -np.inf, np.nan]),
+        high=np.array([0.75, np.inf, np.nan]),
+        value=0.5,
+        interval=(0.25, np.inf),
+        confidence=0.95,
+        assumptions=("errors have one law", "areas are alike"),
+        size=500,
+        areas=9,
+        settings={"lag": 1, "starts": [0, 1, 2]},
+        statistic="largest |loss|",
+    )
+    return replace(estimate, **changes)

@@ -28,9 +28,9 @@ from audit.cli.supervision import run_within
 from audit.cli.verify import verify
 from audit.installed import offered
 from audit.neighbors import NeighborPair
-from audit.results import AuditResult
+from audit.results import AuditResult, scale_of
+from audit.results.files import check_writable
 from audit.results.provenance import provenance
-from audit.results.storage import check_writable
 
 __all__ = ["main"]
 
@@ -39,7 +39,7 @@ INTERRUPTED, UNREAD = 130, 141  # as a shell numbers them: 128 and SIGINT, 128 a
 
 HELP = """Audit differentially private algorithms.
 
-Run them on neighboring databases, force the largest privacy loss that can be proved, hold it against the promise.
+Run them on neighboring databases, prove a lower bound on the privacy loss, and compare it with the promise.
 Exit codes: 0 all within their claims, 1 a violation, 2 usage or input, 3 no power.
 """
 
@@ -352,12 +352,11 @@ def _refuse(context: typer.Context, options: str, why: str) -> None:
 
 
 def _draw(results: list[tuple[str, AuditResult]], out: Path) -> None:
-    from audit.report.plots import house_style, new_figure, plot_audits, save_figure
+    from audit.results.plots import house_style, new_figure, plot_audits, save_figure
 
-    names, audits = zip(*results, strict=True)
     with house_style():
-        figure, (ax,) = new_figure(8.0, 1.3 + 0.45 * len(audits))
-        plot_audits(audits, ax, names)
+        figure, (ax,) = new_figure(8.0, 1.3 + 0.45 * len(results))
+        plot_audits([audit.summary(name) for name, audit in results], ax, scale=scale_of(results[0][1].claim))
     save_figure(figure, out / "audits.png")
 
 

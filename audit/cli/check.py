@@ -19,7 +19,7 @@ def check(
 ) -> int:
     """Read saved audits and hold them against their claims."""
     from audit.cli.showing import exit_code, show
-    from audit.report.renderings import FORMS, render
+    from audit.report.formats import FORMS
     from audit.results.folder import read_audits
 
     if form not in ("table", "json", *FORMS):
@@ -29,7 +29,7 @@ def check(
     results = read_audits(folder)
     audits = [result for _, result in results]
     if form in FORMS:
-        print(render(audits, [name for name, _ in results], form), end="")
+        print(FORMS[form](results), end="")
     else:
         show(results, as_json or form == "json")
     return exit_code(audits)

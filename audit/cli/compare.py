@@ -10,7 +10,7 @@ import typer
 
 if TYPE_CHECKING:
     from audit.results import AuditResult
-    from audit.review.comparing import Comparison
+    from audit.review.compare import Comparison
 
 __all__: list[str] = []
 
@@ -23,9 +23,9 @@ def compare(
     ] = 0.999,
     as_json: Annotated[bool, typer.Option("--json", help="Print the comparison as JSON.")] = False,
 ) -> int:
-    """Compare two sets of saved audits: exit code 1 if anything got worse, 3 if less can be seen."""
+    """Compare two sets of saved audits: exit code 1 if anything got worse, 3 if power was lost."""
     from audit.cli.showing import NO_POWER, VIOLATION, WITHIN
-    from audit.review.comparing import compare_results
+    from audit.review.compare import compare_results
 
     for path in (old, new):
         if not path.exists():
@@ -70,9 +70,9 @@ def _show(comparison: Comparison, schemas: dict[str, tuple[int, int]]) -> None:
     from rich.console import Console
 
     from audit.cli.showing import ROOMY
-    from audit.report.formatting import WARNING, nearest, percent
     from audit.report.tables import comparison_table
     from audit.results import printable
+    from audit.results.formatting import WARNING, nearest, percent
 
     console = Console(highlight=False)
     if not console.is_terminal:
@@ -84,7 +84,7 @@ def _show(comparison: Comparison, schemas: dict[str, tuple[int, int]]) -> None:
     if comparison.confidential:
         say(WARNING)
     changes = comparison.changes
-    for heading, style, kind in (("REGRESSION", "bold red", "regressions"), ("LESS SEEN", "yellow", "weaknesses")):
+    for heading, style, kind in (("REGRESSION", "bold red", "regressions"), ("LESS POWER", "yellow", "weaknesses")):
         for change in changes:
             for words in getattr(change, kind):
                 say(f"{heading}: {change.name}: {words}", style)
@@ -110,14 +110,13 @@ def _show(comparison: Comparison, schemas: dict[str, tuple[int, int]]) -> None:
 
 def _plain(comparison: Comparison, schemas: dict[str, tuple[int, int]]) -> dict[str, Any]:
     """Return the comparison as plain values for strict JSON."""
-    from audit.report.formatting import values
     from audit.results import plain_number
 
     def plain(result: AuditResult | None) -> dict[str, Any] | None:
         if result is None:
             return None
         return {
-            key: plain_number(value) if isinstance(value, float) else value for key, value in values(result).items()
+            key: plain_number(value) if isinstance(value, float) else value for key, value in result.summary().items()
         }
 
     return {

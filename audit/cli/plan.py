@@ -49,7 +49,7 @@ def plan(
     from audit.claims import check_relation, parse_claim
     from audit.cli.showing import NO_POWER, WITHIN
     from audit.planning import plan_violation
-    from audit.results.storage import check_writable
+    from audit.results.files import check_writable
     from audit.sampling.progress import progress_bar
 
     check_relation(relation)
@@ -185,7 +185,7 @@ def _span(seconds: float | None) -> str:
 
 
 def _draw(promise: Claim, said: dict[str, Any], out: Path) -> None:
-    from audit.report.plots import house_style, new_figure, plot_plan, save_figure
+    from audit.results.plots import house_style, new_figure, plot_plan, save_figure
 
     sizes = [float("inf") if row["runs"] is None else row["runs"] for row in said["rows"]]
     with house_style():

@@ -26,8 +26,8 @@ def report(
     from audit.cli.showing import exit_code
     from audit.report.page import build_report
     from audit.results import printable
+    from audit.results.files import write_atomically
     from audit.results.folder import read_results
-    from audit.results.storage import write_atomically
 
     audits, estimates = read_results(folder)
     path = folder / "report.html" if out is None else out

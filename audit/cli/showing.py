@@ -1,4 +1,4 @@
-"""Audits on a terminal, and what a script learns from the exit code."""
+"""Audits printed on a terminal, and the exit code that a script reads."""
 
 from __future__ import annotations
 
@@ -44,10 +44,10 @@ def show(results: list[tuple[str, AuditResult]], as_json: bool) -> None:
     if as_json:
         print(json.dumps({name: result.to_dict() for name, result in results}, indent=1, allow_nan=False))
         return
-    from audit.report.formatting import percent
     from audit.report.tables import audit_table
+    from audit.results.formatting import percent
 
-    names, audits = zip(*results, strict=True)
+    audits = [audit for _, audit in results]
     console = Console(highlight=False)
     if not console.is_terminal:
         console = Console(highlight=False, width=150)
@@ -58,11 +58,9 @@ def show(results: list[tuple[str, AuditResult]], as_json: bool) -> None:
         )
         console.print(words, markup=False)
     for pair in dict.fromkeys(printable(result.pair) for result in audits):
-        console.print(
-            f"Neighbors: x, and y = x with {pair}." if "added" in pair else f"Neighbors: {pair}.", markup=False
-        )
+        console.print(f"Neighboring databases x and y: {pair}.", markup=False)
     roomy = console.width >= ROOMY
-    console.print(audit_table(audits, names, events=roomy))
+    console.print(audit_table(results, events=roomy))
     if not roomy:
         for name, result in results:
             console.print(printable(f"{name}: {result.event}{result.witness}"), markup=False)
@@ -70,8 +68,8 @@ def show(results: list[tuple[str, AuditResult]], as_json: bool) -> None:
     scales = ", ".join(sorted({scale_of(result.claim) for result in audits}))
     levels = ", ".join(sorted({percent(result.confidence) for result in audits}))
     console.print(
-        f"Losses are {scales} for one step between neighbors. The true loss is at least what the runs force, at "
-        f"{levels} confidence each. A pass is no proof: a loss below what this event would have shown with power 0.8, "
-        "or in events of another kind, stays hidden.",
+        f"Losses are {scales}, for one step between neighboring databases. With {levels} confidence the true loss is "
+        "at least the lower bound. A pass is no proof: a loss below the minimum detectable loss (power 0.8), or in "
+        "events of another kind, may stay hidden.",
         markup=False,
     )

@@ -1,4 +1,6 @@
-"""The figures of a report as numbers: places in a drawing, and words for whoever cannot see it. Templates draw them.
+"""Figures of a page of results as numbers: places in a drawing, and words for whoever cannot see it.
+
+Templates draw them: a thousand drawings of matplotlib would take minutes and twice the size that a page may have.
 
 Places across and down are percentages of the drawing, or thousandths where they are points of a curve.
 """
@@ -13,8 +15,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from audit.claims import Claim
-from audit.report.formatting import cells, row
 from audit.results import AuditResult, LossEstimate
+from audit.results.formatting import row
 
 __all__ = ["Bar", "Curves", "excess", "loss_bar", "loss_curve", "privacy_profiles"]
 
@@ -30,41 +32,17 @@ END = 2.5  # promises: where the axis of losses ends
 
 @dataclass(frozen=True)
 class Bar:
-    """One audit on the axis of losses, in units of its promise.
+    """One audit on the axis of losses, in percent of its length; `detectable` is empty beyond the end."""
 
-    Attributes
-    ----------
-    forced : str
-        Length of the bar, in percent.
-    seen : str
-        Place of the smallest loss that would have been seen, in percent; empty beyond the end.
-    beyond : bool
-        Whether the bar goes on beyond the end.
-    words : str
-        The same in words.
-    """
-
-    forced: str
-    seen: str
-    beyond: bool
+    measured: str
+    detectable: str
+    beyond: bool  # whether the bar goes on beyond the end
     words: str
 
 
 @dataclass(frozen=True)
 class Curves:
-    """Curves over one pair of axes.
-
-    Attributes
-    ----------
-    across, down : tuple of (str, str)
-        Ticks: place in percent, from the left or from the top, and number.
-    lines : dict of str to tuple of str
-        Points of each curve, in one piece or several.
-    areas : tuple of str
-        Points of what is shaded.
-    words : str
-        The same in words.
-    """
+    """Curves over one pair of axes: ticks by place in percent and number, points of lines and of what is shaded."""
 
     across: Ticks
     down: Ticks
@@ -80,70 +58,37 @@ class Curves:
 
 
 def excess(result: AuditResult) -> float:
-    """Return the forced loss in units of the promise.
-
-    Parameters
-    ----------
-    result : AuditResult
-        Redacted or not.
-
-    Returns
-    -------
-    float
-        More than 1 if the counts violate it, and infinite if the exact law does.
-    """
+    """Return the lower bound in units of the promise: infinite if the exact law is unbounded."""
     return math.inf if result.support is not None else _ratio(result.measured.budget, result.claim.budget)
 
 
 def loss_bar(result: AuditResult) -> Bar:
-    """Return promise, forced loss and what would have been seen, on one axis for promises of every kind.
-
-    Parameters
-    ----------
-    result : AuditResult
-        Redacted or not.
-
-    Returns
-    -------
-    Bar
-        The promise is at ``100 / END`` percent.
-    """
-    said = row(result)
-    forced, seen = (
+    """Return promise, lower bound and minimum detectable loss on one axis; the promise is at ``100 / END`` percent."""
+    said = row(result.summary())
+    measured, detectable = (
         _ratio(loss, result.claim.budget) / END * 100 for loss in (result.measured.budget, result.detectable)
     )
     return Bar(
-        forced=f"{min(forced, 100):.4g}",
-        seen=f"{seen:.4g}" if seen <= 100 else "",
-        beyond=forced > 100,
-        words=f"Promised {said['promised']}; the runs force at least {said['runs force at least']}; they would have "
-        f"seen {said['would have seen from']}; {said['verdict']}.",
+        measured=f"{min(measured, 100):.4g}",
+        detectable=f"{detectable:.4g}" if detectable <= 100 else "",
+        beyond=measured > 100,
+        words=f"Promised {said['promised']}; lower bound {said['measured']}; minimum detectable loss "
+        f"{said['detectable']}; {said['verdict']}.",
     )
 
 
 def privacy_profiles(result: AuditResult) -> Curves:
-    """Return the privacy profile of the promise, and that of the least promise that the runs leave standing.
-
-    Parameters
-    ----------
-    result : AuditResult
-        Redacted or not.
-
-    Returns
-    -------
-    Curves
-        ``promised`` and ``forced``, delta over epsilon; shaded is what is forced above what is promised.
-    """
-    claim, measured, said = result.claim, result.measured, cells(result)
+    """Return the privacy profiles of the promise and of the lower bound; shaded is where the bound is above."""
+    claim, measured, said = result.claim, result.measured, row(result.summary())
     end = _drawn(1.15 * max(_end(claim), _end(measured)))
     at = np.union1d(np.linspace(0, end, POINTS), [min(_end(one), end) for one in (claim, measured)])
-    promised, forced = (np.array([one.delta_at(float(x)) for x in at]) for one in (claim, measured))
-    top = _drawn(min(1.0, 1.1 * max(promised[0], forced[0])))
-    scaled = {name: _points(at / end, 1 - y / top) for name, y in (("promised", promised), ("forced", forced))}
-    above = np.maximum(promised, forced)
+    promised, bound = (np.array([one.delta_at(float(x)) for x in at]) for one in (claim, measured))
+    top = _drawn(min(1.0, 1.1 * max(promised[0], bound[0])))
+    scaled = {name: _points(at / end, 1 - y / top) for name, y in (("promised", promised), ("measured", bound))}
+    above = np.maximum(promised, bound)
     shaded = (
         _points(np.concatenate([at, at[::-1]]) / end, 1 - np.concatenate([above, promised[::-1]]) / top)
-        if (forced > promised).any()
+        if (bound > promised).any()
         else ""
     )
     return Curves(
@@ -151,27 +96,15 @@ def privacy_profiles(result: AuditResult) -> Curves:
         down=tuple((f"{100 - 100 * y / top:.4g}", f"{y:.4g}") for y in _round_numbers(top, 4)),
         lines={name: (points,) for name, points in scaled.items()},
         areas=(shaded,) if shaded else (),
-        words=f"Delta over epsilon from 0 to {end:.3g} nats. The promise, {row(result)['promised']}, is a solid line "
-        f"from {promised[0]:.3g} at epsilon 0 {_fall(claim, end)}. What the runs leave standing, "
-        f"{said['parameter']} {said['measured']} or more, is a dashed line from {forced[0]:.3g} "
-        f"{_fall(measured, end)}. "
+        words=f"Delta over epsilon from 0 to {end:.3g} nats. The promise, {said['promised']}, is a solid line from "
+        f"{promised[0]:.3g} at epsilon 0 {_fall(claim, end)}. The lower bound, {claim.parameter} {said['measured']}, "
+        f"is a dashed line from {bound[0]:.3g} {_fall(measured, end)}. "
         + ("The dashed line is above the solid one." if shaded else "The dashed line is nowhere above the solid one."),
     )
 
 
 def loss_curve(estimate: LossEstimate) -> Curves:
-    """Return the curve of an estimate over the error of a count, with its pointwise interval.
-
-    Parameters
-    ----------
-    estimate : LossEstimate
-        Of any method.
-
-    Returns
-    -------
-    Curves
-        ``estimate`` and, shaded, its interval, in pieces where the estimate is not known.
-    """
+    """Return the curve of an estimate and, shaded, its interval, in pieces where the estimate is not known."""
     kept = np.unique(np.linspace(0, estimate.at.size - 1, min(MOST, estimate.at.size)).astype(int))
     at, loss = estimate.at[kept].astype(float), estimate.loss[kept].astype(float)
     low, high = (np.where(np.isnan(y[kept]), loss, y[kept]) for y in (estimate.low, estimate.high))

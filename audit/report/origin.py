@@ -7,9 +7,9 @@ from datetime import datetime
 from itertools import islice
 from typing import Any
 
-from audit.report.formatting import percent
 from audit.report.words import visible
 from audit.results import AuditResult
+from audit.results.formatting import percent
 from audit.results.provenance import PACKAGES
 
 __all__ = ["origin", "public_origin", "reproduction"]
@@ -19,35 +19,13 @@ VERSION = re.compile(r"\d{1,4}(\.\d{1,4}){1,3}((a|b|rc|\.post|\.dev)\d{1,4})?")
 
 
 def origin(values: dict[str, Any]) -> list[tuple[str, str]]:
-    """Return values, such as a provenance, as rows of a table.
-
-    Parameters
-    ----------
-    values : dict
-        Whatever a file holds.
-
-    Returns
-    -------
-    list of (str, str)
-        What each value is called, and what it is.
-    """
+    """Return values, such as a provenance, as rows of a table: what each is called, and what it is."""
     rows = [(visible(key, LONGEST), visible(_plain(value), LONGEST)) for key, value in islice(values.items(), MOST)]
     return [*rows, ("and more", f"{len(values) - MOST} entries")] if len(values) > MOST else rows
 
 
 def public_origin(result: AuditResult) -> list[tuple[str, str]]:
-    """Return of a provenance what is known to disclose nothing: versions of known packages, and the day.
-
-    Parameters
-    ----------
-    result : AuditResult
-        Redacted or not.
-
-    Returns
-    -------
-    list of (str, str)
-        What, and which: only what has the form of a version or a date.
-    """
+    """Return of a provenance what is known to disclose nothing: versions of known packages, and the day."""
     given = result.provenance.get("software")
     versions = given if isinstance(given, dict) else {}
     software = {name: versions.get(name) for name in PACKAGES} | {"Python": result.provenance.get("python")}
@@ -60,32 +38,22 @@ def public_origin(result: AuditResult) -> list[tuple[str, str]]:
 
 
 def reproduction(result: AuditResult) -> tuple[str, list[str]]:
-    """Return how to make a result again: the command that did, or lines of Python.
+    """Return how to make a result again, in words and in lines: the command that made it, or Python.
 
-    Parameters
-    ----------
-    result : AuditResult
-        Not redacted.
-
-    Returns
-    -------
-    words : str
-        What the lines are.
-    lines : list of str
-        Whatever a file says stands in comments, but for numbers.
+    In the lines of Python, whatever a file says stands in comments, but for numbers.
     """
     command = result.provenance.get("command")
     if isinstance(command, str):
-        return "In a shell; read it before you run it, because it is taken from the result file:", [visible(command)]
+        return "In a shell. The command is from the result file: read it before you run it.", [visible(command)]
     given = result.provenance.get("parameters")
     parameters = given if isinstance(given, dict) else {}
     family = type(result.claim).__name__
     sure, seed = f"confidence={result.confidence!r}", f"rng={result.seed_entropy!r}"
-    if result.bound == "one-run guessing game":
+    if result.design == "one_run":
         share = parameters.get("share")
         known = share if isinstance(share, int | float) else None
         name, first, rest = "measure_loss_one_run", "mechanism, canaries", [f"share={known!r}"]
-    elif result.mechanism == "given outputs":
+    elif result.design == "outputs":
         name, first = "measure_loss_from_outputs", "outputs_x, outputs_y"
         rest = [f"relation={result.relation!r}", f"distance={result.distance}", f"unit={result.unit!r}"]
         rest += _choice(result, parameters)

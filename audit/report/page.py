@@ -1,4 +1,4 @@
-"""A folder of results as one HTML page for whoever decides: the verdict first, and no script in it."""
+"""Saved results as one HTML page for whoever decides: the verdict first, and no script in it."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ from markupsafe import Markup
 
 from audit.bounds.citations import ESTIMATES, REFERENCES, SOFTWARE, THEOREMS
 from audit.report.figures import END, Bar, Curves, excess, loss_bar, loss_curve, privacy_profiles
-from audit.report.formatting import cells, row
 from audit.report.origin import origin, public_origin, reproduction
-from audit.report.words import assumptions, event_class, meaning, neighbors, unseen, visible
+from audit.report.words import assumptions, event_class, meaning, unseen, visible
 from audit.results import AuditResult, LossEstimate, Verdict, scale_of
+from audit.results.formatting import row
 from audit.results.provenance import provenance
 
 __all__ = ["SIGNATURE", "build_report"]
@@ -40,7 +40,6 @@ class Entry:
     name: str
     result: AuditResult
     said: dict[str, str]
-    neighbors: str
     event_class: str
     meaning: list[str]
     unseen: list[str]
@@ -153,8 +152,7 @@ def _entry(
         number=number,
         name=name,
         result=result,
-        said=row(result, name) | {f"{key} alone": words for key, words in cells(result).items()},
-        neighbors=neighbors(result),
+        said=row(result.summary(name)),
         event_class=event_class(result),
         meaning=meaning(result),
         unseen=unseen(result),

@@ -1,12 +1,13 @@
-"""Folders of saved results, read back: what every command on them begins with."""
+"""Saved results read back, one by one or a folder at a time."""
 
 from __future__ import annotations
 
 from pathlib import Path
 from typing import Any
 
-from audit.results import AuditResult, LossEstimate
-from audit.results.storage import read_json
+from audit.results.audit_result import AuditResult
+from audit.results.estimate import LossEstimate
+from audit.results.files import read_json
 
 __all__ = ["read_audit", "read_audits", "read_results"]
 

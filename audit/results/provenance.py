@@ -1,4 +1,4 @@
-"""Where numbers come from: what every saved result carries besides its seed."""
+"""Software, platform, time and parameters of a run: what every saved result carries besides its seed."""
 
 from __future__ import annotations
 

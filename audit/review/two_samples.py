@@ -10,8 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from audit.methods import Game
-from audit.report.formatting import nearest
 from audit.results import AuditResult
+from audit.results.formatting import nearest
 
 __all__ = ["MOST", "CountTest", "count_changes", "is_binned", "is_weighed"]
 

@@ -11,8 +11,8 @@ import numpy as np
 from audit.claims import ZCDP, ApproxDP, GaussianDP, PureDP
 from audit.events import Event, ThresholdRule, WeightRule, cell
 from audit.methods import AnytimeGame, Counts, Divergence, Game, Method, Rectangle, Region
-from audit.one_run import ONE_RUN, one_run_numbers
-from audit.results import AuditResult, check_counts, verdict_of
+from audit.one_run import one_run_numbers
+from audit.results import ONE_RUN, AuditResult, check_counts, verdict_of
 
 __all__ = ["recomputed", "verify_result"]
 

@@ -20,8 +20,8 @@ import joblib
 import numpy as np
 from numpy.typing import NDArray
 
+from audit.results.files import check_writable
 from audit.results.provenance import provenance
-from audit.results.storage import check_writable
 from audit.sampling.streams import Seed, entropy_of, seed_sequence
 
 __all__ = ["BlockStore", "fingerprint", "source", "stored_seed"]

@@ -1,4 +1,4 @@
-"""Privacy as a test of one's own: assertions for pytest or any other runner."""
+"""Assertions on privacy loss, for pytest or any other runner."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ from audit.claims import Claim
 from audit.loss import measure_loss
 from audit.mechanism import Mechanism, mechanism_name
 from audit.neighbors import NeighborPair
-from audit.report.formatting import row
 from audit.results import AuditResult, Verdict, printable
+from audit.results.formatting import row
 from audit.sampling.streams import Seed
 from audit.testing.session import running, seed_of
 
@@ -29,7 +29,7 @@ def assert_loss_within(
     rng: Seed | Literal["fixed"] = "fixed",
     **options: Any,
 ) -> AuditResult:
-    """Fail if runs force a larger loss than promised, or could not have seen twice the promise.
+    """Fail if the lower bound exceeds the promise, or the runs could not have detected twice the promise.
 
     Parameters
     ----------
@@ -81,7 +81,7 @@ def assert_loss_detected(
     rng: Seed | Literal["fixed"] = "fixed",
     **options: Any,
 ) -> AuditResult:
-    """Fail unless runs force a larger loss than promised: for a bug that must be seen, and so for the test itself.
+    """Fail unless the lower bound exceeds the promise: for a known bug, and so for the test itself.
 
     Parameters
     ----------
@@ -155,14 +155,13 @@ def _audit(
 
 def _in_words(expected: Verdict, result: AuditResult, command: str | None, *, seeded: bool) -> str:
     """Return what a failed assertion says: the numbers, what they come from, and how to see it again."""
-    claim, said = result.claim, row(result)
-    forced = f"at least {said['runs force at least']} at {said['confidence']}"
-    seen = f"a loss from {claim.parameter} {said['would have seen from']} on, with power 0.8"
+    claim, said = result.claim, row(result.summary())
+    bound = f"{said['measured']} at {said['confidence']} confidence"
     seed = f"rng={result.seed_entropy}"
     lines = {
         "promised": f"{claim}",
-        "forced": f"{forced}, by {result.size} runs ({result.bound})",
-        "would see": seen if result.detectable < math.inf else "nothing",
+        "bound": f"{claim.parameter} is at least {bound}, by {result.size} runs ({result.bound})",
+        "detectable": f"at least {claim.parameter} {said['detectable']}, with power 0.8",
         "event": f"{result.event}{result.witness}",
         **{f"on {name}": _counts_in_words(side) for name, side in result.counts.items()},
         "neighbors": f"{result.pair} ({result.relation}, {result.adjacency})",
@@ -175,7 +174,8 @@ def _in_words(expected: Verdict, result: AuditResult, command: str | None, *, se
     marked = "CONFIDENTIAL: " if result.confidential else ""
     wanted = "no violation shown: " if expected == "violated" else ""
     headline = (
-        f"{marked}{wanted}{result.mechanism}: promised {claim}, {result.size} runs force {forced}: {result.verdict}"
+        f"{marked}{wanted}{result.mechanism}: {result.verdict}: promised {claim}, lower bound {bound} from "
+        f"{result.size} runs"
     )
     body = (f"  {name:<10} {printable(words)}" for name, words in lines.items() if words)
     return "\n".join([printable(headline), *body])
@@ -187,10 +187,10 @@ def _counts_in_words(side: dict[str, int]) -> str:
 
 
 def _what_would_help(result: AuditResult) -> str:
-    """Return how many runs, or people at once, would bring what can be seen down to twice the promise.
+    """Return how many runs, or people at once, would bring the minimum detectable loss down to twice the promise.
 
-    What is seen beyond the promise shrinks as one over the square root of the runs, and as one over the people; rho
-    goes with the square of such a loss.
+    Its excess over the promise shrinks as one over the square root of the runs, and as one over the people; rho goes
+    with the square of such a loss.
     """
     claim = result.claim
     power = 1 / claim.growth

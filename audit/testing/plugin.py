@@ -147,7 +147,7 @@ class _Session:
     def pytest_sessionfinish(self, session: pytest.Session, exitstatus: int) -> None:
         if self.report is None:
             return
-        from audit.results.storage import write_json
+        from audit.results.files import write_json
 
         order = ("node_id", "attempt", "call")
         audits = sorted(self.audits.items(), key=lambda item: ([item[1][key] for key in order], item[0]))

@@ -13,7 +13,7 @@ from algorithms.bugs.budget import HalfNoiseGDPC
 from algorithms.flaxman import GDPC
 from audit.loss import measure_loss
 from audit.neighbors import NeighborPair
-from audit.report.formatting import at_least
+from audit.results.formatting import at_least
 
 KNOWN = benchmarks()
 SOUND = ["SVT1", "SVT2", "RAPPOR", "ReportNoisyMax1", "ReportNoisyMax2", "NumericalSVT"]
@@ -92,7 +92,7 @@ def test_unbounded_losses_have_a_witness_beside_a_finite_bound(name):
         assert result.support is not None
         assert result.support["probability"] > 0
         assert math.isfinite(result.measured.epsilon)
-        assert f"force at least {at_least(result.measured.epsilon)}" in str(result)
+        assert f"lower bound {at_least(result.measured.epsilon)} at" in str(result)
         assert "unbounded by the exact law" in str(result)
 
 

@@ -261,7 +261,7 @@ def test_the_result_is_whole():
     assert again.counts == result.counts
     assert measure_loss_one_run(GDPC(1.0), Canaries([100] * 1000, people=2), PureDP(1.0), rng=6).counts != again.counts
     assert (result.size, result.selection, result.distance, result.relation) == (1, 0, 2, "add_remove")
-    assert str(result).startswith("GDPC: promised epsilon 1 (add/remove), 1 runs force at least 0.9")
+    assert str(result).startswith("GDPC: not refuted: promised epsilon 1 (add/remove), lower bound 0.9")
     assert "2 people in (y) or out (x) by each of 1000 secret coins" in str(result)
     assert AuditResult.from_dict(result.to_dict()).to_dict() == result.to_dict()
 

@@ -13,9 +13,9 @@ from rich.table import Table
 
 from audit.claims import ZCDP, ApproxDP, Claim, GaussianDP, PureDP
 from audit.estimates.residuals import residual_loss
-from audit.report.formatting import CONFIDENTIAL
 from audit.report.page import build_report
 from audit.results import AuditResult, LossEstimate, verdict_of
+from audit.results.formatting import CONFIDENTIAL
 from audit.results.provenance import provenance
 
 __all__ = ["SIZE", "browser_path", "many_results", "opened"]

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from audit.results.storage import read_json, write_json
+from audit.results.files import read_json, write_json
 from experiments import experiment
 from experiments.__main__ import FIGURES, main
 from experiments.experiment import NAMES, find, load_numbers

@@ -28,7 +28,7 @@ from audit.claims import ZCDP, ApproxDP, GaussianDP
 from audit.cli import loading as inputs
 from audit.estimates.direct import direct_loss
 from audit.results import AuditResult
-from audit.results.storage import read_json, write_json
+from audit.results.files import read_json, write_json
 
 WITHIN, VIOLATION, USAGE, NO_POWER, INTERRUPTED, UNREAD = 0, 1, 2, 3, 130, 141
 

@@ -24,7 +24,7 @@ from audit.methods.chances import Plan
 from audit.neighbors import NeighborPair
 from audit.one_run import one_run_numbers
 from audit.planning import MOST, MOST_CANARIES, OutOfReachError, plan_power, plan_size, plan_violation
-from audit.report.plots import plot_plan
+from audit.results.plots import plot_plan
 
 SELECTION = 0.3
 FAMILIES = (PureDP(1.0), ApproxDP(1.0, 1e-2), GaussianDP(1.0), ZCDP(0.5))

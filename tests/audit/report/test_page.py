@@ -30,16 +30,17 @@ from audit.claims import ZCDP, ApproxDP, GaussianDP, PureDP
 from audit.cli.report import report
 from audit.estimates.residuals import _METHODS, residual_loss
 from audit.neighbors import NeighborPair
-from audit.one_run import ONE_RUN, Canaries, measure_loss_one_run
+from audit.one_run import Canaries, measure_loss_one_run
 from audit.report.figures import END, MOST, loss_bar, loss_curve, privacy_profiles
-from audit.report.formatting import row
 from audit.report.origin import origin, public_origin, reproduction
 from audit.report.page import KINDS, METHODS, SIGNATURE, build_report
-from audit.report.words import LONGEST, assumptions, event_class, meaning, neighbors, unseen, visible
-from audit.results import REDACTED, AuditResult
-from audit.results.storage import write_json
-from tests.audit.results.test_results import audited, audits, estimated, estimates
+from audit.report.words import LONGEST, assumptions, event_class, meaning, unseen, visible
+from audit.results import ONE_RUN, REDACTED, AuditResult
+from audit.results.files import write_json
+from audit.results.formatting import row
+from tests.audit.results.strategies import audits, estimates
 from tests.benchmarks.reports import SIZE, many_results
+from tests.helpers import audited, estimated
 
 # What people have smuggled into pages through names: each would set `pwned`, ask for an address, or take over the page.
 PAYLOADS = [
@@ -219,8 +220,8 @@ def test_every_number_is_that_of_the_other_renderings():
     ]
     page = Page(build_report([(f"audit-{k}", result) for k, result in enumerate(results)], title="t"))
     for result in results:
-        said = row(result)
-        for key in ("promised", "runs force at least", "would have seen from", "ceiling", "confidence", "verdict"):
+        said = row(result.summary())
+        for key in ("promised", "measured", "detectable", "ceiling", "confidence", "verdict"):
             assert said[key] in page.text
 
 
@@ -244,7 +245,6 @@ def test_neighbors_and_event_stand_wherever_a_result_does():
     result = replace(result, claim=PureDP(0.5, "replace_one"), measured=PureDP(0.875, "replace_one"))
     page = build_report([("a", result)], title="t")
     words = "one household replaced, 3 steps apart (declared)"
-    assert neighbors(result) == words
     verdict, table, details = page.split("<h2>")[0:3]
     for part in (verdict, table, details):
         assert words in part
@@ -276,7 +276,7 @@ def test_right_guesses_are_those_of_theory(claim, measured, promised, forced):
 
 def test_an_unbounded_loss_is_said_to_be_one():
     result = audited(support={"order": "possible on x only", "probability": 0.25}, verdict="violated")
-    assert "an output of probability 0.25 is possible on one of the two databases only" in " ".join(meaning(result))
+    assert "an output of probability 0.25 is possible on only one of the two databases" in " ".join(meaning(result))
     assert "no count shows it" in " ".join(assumptions(result))
 
 
@@ -284,9 +284,9 @@ def test_words_follow_the_result():
     assert "120" not in " ".join(unseen(audited(verdict="violated", claim=PureDP(0.5))))
     assert "A loss below 1.250 (125.0% of the promise)" in unseen(audited())[0]
     assert "however large" in unseen(audited(detectable=math.inf))[0]
-    assert "a bound from below never says" in unseen(audited(ceiling=math.inf))[-1]
+    assert "a lower bound never says" in unseen(audited(ceiling=math.inf))[-1]
     assert "within the promised 1" in meaning(audited())[1]
-    assert "say nothing for it or against it" in meaning(audited(verdict="no power", detectable=3.0))[1]
+    assert "say nothing for the promise or against it" in meaning(audited(verdict="no power", detectable=3.0))[1]
     assert "which of two values" in meaning(audited(relation="replace_one"))[0]
     assert "taken on the word of the auditor" in assumptions(audited(adjacency="declared"))[0]
     assert "made elsewhere" in assumptions(audited(adjacency="declared", mechanism="given outputs"))[1]
@@ -350,7 +350,7 @@ def test_profiles_are_those_of_theory():
     drawing = privacy_profiles(audited(claim=PureDP(1.0), measured=PureDP(2.0), verdict="violated"))
     promised, forced = (
         [tuple(map(int, point.split(","))) for point in drawing.lines[name][0].split()]
-        for name in ("promised", "forced")
+        for name in ("promised", "measured")
     )
     top = 1.1 * math.tanh(1.0)
     assert promised[0] == (0, round(1000 * (1 - math.tanh(0.5) / top)))
@@ -367,11 +367,11 @@ def test_profiles_are_those_of_theory():
 
 def test_bars_are_in_units_of_the_promise():
     bar = loss_bar(audited(claim=ZCDP(0.5), measured=ZCDP(0.6), detectable=0.75, verdict="violated"))
-    assert (bar.forced, bar.seen, bar.beyond) == (f"{120 / END:.4g}", f"{150 / END:.4g}", False)
+    assert (bar.measured, bar.detectable, bar.beyond) == (f"{120 / END:.4g}", f"{150 / END:.4g}", False)
     far = loss_bar(audited(measured=PureDP(9.0), detectable=math.inf, verdict="violated"))
-    assert (far.forced, far.seen, far.beyond) == ("100", "", True)
-    assert "Promised epsilon 1; the runs force at least 9" in far.words
-    assert loss_bar(audited(claim=PureDP(math.inf))).forced == "0"
+    assert (far.measured, far.detectable, far.beyond) == ("100", "", True)
+    assert "Promised epsilon 1; lower bound 9" in far.words
+    assert loss_bar(audited(claim=PureDP(math.inf))).measured == "0"
     assert loss_bar(audited(claim=PureDP(0.0), verdict="violated")).beyond
 
 
@@ -400,7 +400,7 @@ def test_curves_of_estimates_have_gaps_where_nothing_is_known():
 def test_figures_have_words_from_the_numbers():
     page = Page(build_report([("a", audited())], title="t"))
     assert page.values("role") >= {"img"}
-    assert "Promised epsilon 1; the runs force at least 0.8750; they would have seen 1.250; not refuted." in page.text
+    assert "Promised epsilon 1; lower bound 0.8750; minimum detectable loss 1.250; not refuted." in page.text
     assert "Delta over epsilon from 0 to 1.15 nats." in page.text
 
 

@@ -12,8 +12,8 @@ from audit.claims import ZCDP, ApproxDP, GaussianDP, PureDP
 from audit.report.page import build_report
 from audit.report.words import visible
 from tests.audit.report.test_page import PAYLOADS, hostile_page, planted
-from tests.audit.results.test_results import audited, estimated
 from tests.benchmarks.reports import browser_path
+from tests.helpers import audited, estimated
 
 sync_api = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
 pytestmark = pytest.mark.skipif(browser_path() is None, reason="Debian's package chromium is not installed")
@@ -29,7 +29,7 @@ INKS = """() => {
     const all = (what, kind, part) => [...document.querySelectorAll(what)].map(e => [kind, getComputedStyle(e)[part]]);
     return [['paper', getComputedStyle(document.body).backgroundColor], ...all('svg text', 'text', 'fill'),
         ...all('polyline, line.promise, rect.no-power', 'line', 'stroke'),
-        ...all('rect.violated, rect.not-refuted, path.seen', 'bar', 'fill')]; }"""
+        ...all('rect.violated, rect.not-refuted, path.detectable', 'bar', 'fill')]; }"""
 LAW = {"order": "possible on x only", "probability": 0.25}
 CURVE = {name: np.linspace(-2.0, 3.0, 30) + shift for name, shift in (("at", 0), ("loss", 1), ("low", 0), ("high", 2))}
 AUDITS = [

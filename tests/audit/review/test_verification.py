@@ -14,8 +14,8 @@ from audit.loss import measure_loss, measure_loss_from_outputs
 from audit.neighbors import NeighborPair
 from audit.one_run import Canaries, measure_loss_one_run
 from audit.results import AuditResult
+from audit.results.files import read_json, write_json
 from audit.results.folder import read_audit, read_audits, read_results
-from audit.results.storage import read_json, write_json
 from audit.review.verification import recomputed, verify_result
 
 GOLDEN = Path(__file__).parents[2] / "golden" / "saved"
@@ -141,40 +141,6 @@ def test_bins_that_have_no_weight_are_refused(saved):
         verify_result(forged)
 
 
-@pytest.mark.parametrize(
-    "basis",
-    [
-        {"weights": ["a"]},
-        {"weights": [math.inf]},
-        {"weights": [10**400]},
-        {"weights": [0.0] * 10_001},
-        {"weights": []},
-        {"order": 10**400},
-        {"order": 0.5},
-        {"look": 10**9},
-        {"look": -1},
-        {"look": True},
-        {"expected": [1.0]},
-        {"expected": 3},
-        {"regions": 3},
-        {"toward": "z"},
-        {"most": 1.5},
-        {"more": 1},
-    ],
-)
-def test_a_basis_that_no_bound_has_is_refused_at_the_door(saved, basis):
-    with pytest.raises(ValueError, match="the basis must be what a bound needs, got") as caught:
-        AuditResult.from_dict({**saved["fixed pure"].to_dict(), "basis": basis})
-    assert "\n" not in str(caught.value)
-    assert len(str(caught.value)) < 200
-
-
-@pytest.mark.parametrize("change", [{"distance": 10**400}, {"size": 2**53}, {"selection": 2**60}])
-def test_numbers_beyond_all_runs_are_refused_at_the_door(saved, change):
-    with pytest.raises(ValueError, match=r"size, selection and distance must be below 2\*\*53"):
-        AuditResult.from_dict({**saved["fixed pure"].to_dict(), **change})
-
-
 def test_a_witness_stands_as_it_is(saved):
     result = replace(
         saved["fixed pure"], support={"order": "possible on x only", "probability": 0.1}, verdict="violated"
@@ -188,15 +154,9 @@ def test_a_witness_stands_as_it_is(saved):
         ({"counts": {"x": {"runs": 3}}}, "counts must be of x and of y, got 'x'"),
         ({"counts": {}}, "counts must be of x and of y, got none"),
         ({"counts": {"x": {"runs": 3}, "y": {"runs": 3}, "z": {"runs": 3}}}, "counts must be of x and of y"),
-        ({"counts": {"x": guessed(3, 2, 2), "y": guessed(3)}}, "counts on x must be parts of fewer than"),
-        ({"counts": {"x": guessed(3, -1, 2), "y": guessed(3)}}, "counts on x must be parts of fewer than"),
-        ({"counts": {"x": guessed(10**30), "y": guessed(3)}}, r"counts on x must be parts of fewer than 2\*\*53 runs"),
+        ({"counts": {"x": guessed(3, 2, 2), "y": guessed(3)}}, "counts on x must be parts of its runs"),
+        ({"counts": {"x": guessed(3, -1, 2), "y": guessed(3)}}, "counts on x must be parts of its runs"),
         ({"counts": {"x": {"guessed_x": 0, "guessed_y": 0}, "y": guessed(3)}}, "counts on x must be parts"),
-        (
-            {"counts": {"x": {"runs": 3, "seen": 1}, "y": guessed(3)}},
-            "must be of guesses or bins, got 'seen'",
-        ),
-        ({"counts": {"x": {"runs": 3, "bin 01": 1}, "y": guessed(3)}}, "counts on x must be of guesses or bins"),
         ({"counts": {"x": {"runs": 1400}, "y": {"runs": 1400}}, "size": 4000}, "must have guessed_x in its basis"),
         ({"size": 4_000_000}, "all 4000000 runs must choose or count, got 1200 and 2800"),
         ({"selection": 10**6}, "runs must be those that choose and those that count, got 1000000 and 2800 of 4000"),
@@ -237,7 +197,7 @@ def test_files_of_the_first_schema_open_and_are_verified_where_they_hold_enough(
 def test_what_a_pair_says_of_itself_reaches_the_result_and_its_line():
     secret = measure_loss(laplace, PAIR.as_confidential(), PureDP(1.0), size=400, rng=1)
     assert secret.confidential
-    assert str(secret).startswith("CONFIDENTIAL: laplace: promised")
+    assert str(secret).startswith("CONFIDENTIAL: laplace: not refuted: promised")
     assert not secret.redact().confidential
     assert secret.redact().redacted
     given = [laplace(data, 100, np.random.default_rng(seed)) for seed, data in enumerate((PAIR.x, PAIR.y))]

@@ -16,7 +16,7 @@ import pytest
 
 import audit.testing  # noqa: F401 - loaded once, not by every project within this process
 from audit.results import AuditResult
-from audit.results.storage import read_json
+from audit.results.files import read_json
 from audit.testing.plugin import _quoted
 
 pytest_plugins = "pytester"

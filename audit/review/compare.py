@@ -1,4 +1,4 @@
-"""Two sets of saved audits side by side: what got worse, what may be chance, and what nobody can tell."""
+"""Two sets of saved audits compared: what got worse, what may be chance, and what cannot be told."""
 
 from __future__ import annotations
 
@@ -9,16 +9,15 @@ from typing import Literal
 
 from audit.bounds.limits import check_confidence
 from audit.methods import AnytimeGame
-from audit.one_run import ONE_RUN
-from audit.report.formatting import row
 from audit.results import AuditResult
+from audit.results.formatting import row
 from audit.review.two_samples import MOST, CountTest, count_changes, is_binned, is_weighed
 
 __all__ = ["Change", "Comparison", "Counted", "compare_results"]
 
 Counted = Literal["identical", "within chance", "changed", "bounds only", "missing", "new"]
 
-POWER_LOST = 1.1  # times the loss that would have been seen before, relative to the promise
+POWER_LOST = 1.1  # times the minimum detectable loss of before, relative to the promise
 SAME = (
     ("event", "events"),
     ("pair", "pairs of databases"),
@@ -46,7 +45,7 @@ class Change:
     p_value : float or None
         Of no change, over all tests of this audit together; None where none was made.
     regressions, weaknesses, notes : tuple of str
-        What got worse, what can be seen less well, and what else is other than before, each with old and new values.
+        What got worse, where power was lost, and what else is other than before, each with old and new values.
     """
 
     name: str
@@ -91,7 +90,7 @@ class Comparison:
 
     @property
     def weakened(self) -> bool:
-        """Whether anything can be seen less well than before, or too little."""
+        """Whether any audit has less power than before, or none."""
         return any(change.weaknesses for change in self.changes)
 
     @property
@@ -119,8 +118,8 @@ def compare_results(
     -------
     Comparison
         Worse is: a verdict that became "violated", an audit that is gone, a promise that got weaker or cannot be
-        compared, an adjacency that nobody computed any more, and an event whose loss grew. Less visible is: "no power",
-        and a loss that would be seen only when it is 10% larger than before, relative to the promise.
+        compared, an adjacency that nobody computed any more, and an event whose loss grew. Less power is: "no power",
+        and a minimum detectable loss that is 10% larger than before, relative to the promise.
 
     Raises
     ------
@@ -191,12 +190,11 @@ def _is_copy(old: AuditResult, new: AuditResult) -> bool:
 
 
 def _regressions(old: AuditResult, new: AuditResult) -> Iterator[str]:
-    said, says = row(old), row(new)
+    said, says = row(old.summary()), row(new.summary())
     if new.verdict == "violated" and old.verdict != "violated":
-        promise, forced = says["promised"], says["runs force at least"]
-        was = f"{said['runs force at least']}, {old.verdict}"
-        witness = f"; {says['witness']}" if says["witness"] else ""
-        yield f"the verdict became violated: runs force at least {forced} of a promised {promise}, was {was}{witness}"
+        promise, witness = says["promised"], f"; {says['witness']}" if says["witness"] else ""
+        was = f"{said['measured']}, {old.verdict}"
+        yield f"the verdict became violated: lower bound {says['measured']} of a promised {promise}, was {was}{witness}"
     promises = f"{said['promised']} ({old.claim.relation}) -> {says['promised']} ({new.claim.relation})"
     order = new.claim.weaker_than(old.claim)
     if order is None:
@@ -206,24 +204,25 @@ def _regressions(old: AuditResult, new: AuditResult) -> Iterator[str]:
     if old.unit != new.unit:
         yield f"the promise is for another unit, and may be weaker: one {old.unit} -> one {new.unit}"
     if (old.adjacency, new.adjacency) == ("verified", "declared"):
-        yield "the distance of the databases was verified, and is now on the caller's word: verified -> declared"
+        yield "the distance of the databases was verified, and is now declared: verified -> declared"
 
 
 def _weaknesses(old: AuditResult, new: AuditResult) -> Iterator[str]:
     if new.verdict == "no power":
-        yield f"no power: not even twice the promise would have been seen ({old.verdict} -> no power)"
+        yield f"no power: not even twice the promise can be detected ({old.verdict} -> no power)"
     if type(old.claim) is type(new.claim) and _reach(new) > POWER_LOST * _reach(old):
-        seen = " -> ".join(f"{row(one)['would have seen from']} ({row(one)['promised']})" for one in (old, new))
-        yield f"power lost: a violation would have been seen from {seen}"
+        rows = [row(one.summary()) for one in (old, new)]
+        losses = " -> ".join(f"{said['detectable']} ({said['promised']})" for said in rows)
+        yield f"the minimum detectable loss grew, relative to the promise: {losses}"
 
 
 def _reach(result: AuditResult) -> float:
-    """Return the smallest loss that would have been called a violation, in units of the promise."""
+    """Return the minimum detectable loss in units of the promise."""
     return result.detectable / result.claim.budget if result.claim.budget > 0 else math.inf
 
 
 def _notes(old: AuditResult, new: AuditResult) -> Iterator[str]:
-    said, says = row(old), row(new)
+    said, says = row(old.summary()), row(new.summary())
     if new.claim != old.claim and new.claim.weaker_than(old.claim) is False:
         yield f"the promise got stronger: {said['promised']} -> {says['promised']}"
     if new.verdict != old.verdict and new.verdict == "not refuted":
@@ -252,7 +251,7 @@ def _why_untested(old: AuditResult, new: AuditResult) -> str:
     for field, words in SAME:
         if getattr(old, field) != getattr(new, field):
             return f"the {words} differ"
-    if new.bound == ONE_RUN:
+    if new.design == "one_run":
         return "guesses from one run are not independent"
     if new.bound == AnytimeGame.bound or _looked(old) or _looked(new):
         return "the runs ended when the answer was clear, which their counts tell"

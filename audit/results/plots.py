@@ -1,9 +1,9 @@
-"""Figures of results: they take saved numbers and an axis, and never run anything."""
+"""Figures in the house style: they take numbers and an axis, and never run anything."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -12,8 +12,9 @@ import matplotlib
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from audit.report.formatting import percent
-from audit.results import AuditResult, LossEstimate, scale_of
+from audit.results.estimate import LossEstimate
+from audit.results.files import replacing
+from audit.results.formatting import at_least, percent
 
 __all__ = [
     "BLACK",
@@ -98,28 +99,22 @@ def save_figure(figure: Figure, path: Path) -> None:
     ValueError
         If the ending of its name is not a format that matplotlib writes.
     """
-    path.parent.mkdir(parents=True, exist_ok=True)
-    part = path.with_name(f".{path.stem}.part{path.suffix}")
     ending = path.suffix.lower()
-    try:
-        with house_style():
-            figure.savefig(part, format=ending[1:], metadata=UNDATED.get(ending), dpi=150)
-        part.replace(path)
-    finally:
-        part.unlink(missing_ok=True)
+    with replacing(path) as part, house_style():
+        figure.savefig(part, format=ending[1:], metadata=UNDATED.get(ending), dpi=150)
 
 
-def plot_audits(results: Sequence[AuditResult], ax: Axes | None = None, names: Sequence[str] | None = None) -> Axes:
-    """Draw promise and measurement of each audit on one scale of privacy loss.
+def plot_audits(audits: Sequence[Mapping[str, Any]], ax: Axes | None = None, *, scale: str = "") -> Axes:
+    """Draw promise and lower bound of each audit on one scale of privacy loss.
 
     Parameters
     ----------
-    results : sequence of AuditResult
-        At least one.
+    audits : sequence of dict
+        At least one, each as `AuditResult.summary` returns it.
     ax : matplotlib.axes.Axes, optional
         Where; default: a new figure.
-    names : sequence of str, optional
-        What to call each; default: its mechanism.
+    scale : str
+        What losses are measured in, unless promises of several kinds have no common scale but that of each.
 
     Returns
     -------
@@ -131,40 +126,33 @@ def plot_audits(results: Sequence[AuditResult], ax: Axes | None = None, names: S
     ValueError
         If there is no audit.
     """
-    if not results:
-        raise ValueError("results must hold at least one audit, got none")
-    ax = ax if ax is not None else new_figure(7.0, 1.4 + 0.45 * len(results))[1][0]
-    parameters = {result.claim.parameter for result in results}
-    mixed = len(parameters) > 1
-    # Losses of several kinds have no common scale but that of their promises, if these are positive and finite.
-    units = [result.claim.budget if mixed and 0 < result.claim.budget < math.inf else 1.0 for result in results]
-    losses = [
-        loss / unit
-        for result, unit in zip(results, units, strict=True)
-        for loss in (result.claim.budget, result.measured.budget)
-    ]
+    if not audits:
+        raise ValueError("audits must be one or more, got none")
+    ax = ax if ax is not None else new_figure(7.0, 1.4 + 0.45 * len(audits))[1][0]
+    mixed = len({audit["parameter"] for audit in audits}) > 1
+    units = [audit["promised"] if mixed and 0 < audit["promised"] < math.inf else 1.0 for audit in audits]
+    losses = [audit[key] / unit for audit, unit in zip(audits, units, strict=True) for key in ("promised", "measured")]
     longest = max((loss for loss in losses if 0 < loss < math.inf), default=1.0)
     end = 1.12 * longest
-    for row, (result, unit) in enumerate(zip(results, units, strict=True)):
-        color = VERDICT_COLORS[result.verdict]
-        ax.barh(row, min(result.measured.budget / unit, end), height=0.5, color=color)  # an infinite one fills the axis
-        number = f"{result.claim.parameter} {result.measured.budget:.3g}" if mixed else f"{result.measured.budget:.3g}"
-        words = f"{number}: {result.verdict}" + (" (unbounded)" if result.support else "")
+    for row, (audit, unit) in enumerate(zip(audits, units, strict=True)):
+        color, bound, least = VERDICT_COLORS[audit["verdict"]], audit["measured"] / unit, audit["detectable"] / unit
+        ax.barh(row, min(bound, end), height=0.5, color=color)  # an infinite one fills the axis
+        number = at_least(audit["measured"], 3)
+        words = f"{audit['parameter']} {number}" if mixed else number
+        words += f": {audit['verdict']}" + (" (unbounded)" if audit["witness"] else "")
         ax.text(1.02, row, words, va="center", transform=ax.get_yaxis_transform())
-        ax.plot([result.claim.budget / unit] * 2, [row - 0.38, row + 0.38], color=BLACK, linewidth=1.6, zorder=3)
-        if math.isfinite(result.detectable) and result.detectable / unit < 1.1 * longest:
-            ax.plot(
-                result.detectable / unit, row + 0.33, marker="v", color=GRAY, markersize=5, linestyle="none", zorder=4
-            )
+        ax.plot([audit["promised"] / unit] * 2, [row - 0.38, row + 0.38], color=BLACK, linewidth=1.6, zorder=3)
+        if least < 1.1 * longest:
+            ax.plot(least, row + 0.33, marker="v", color=GRAY, markersize=5, linestyle="none", zorder=4)
     ax.plot([], [], color=BLACK, linewidth=1.6, label="promised")
-    ax.plot([], [], marker="v", color=GRAY, linestyle="none", label="smallest loss that would have been seen")
-    labels = list(names or [result.mechanism for result in results])
-    ax.set_yticks(range(len(results)), labels, parse_math=False)  # a dollar sign in a name is a dollar sign
-    ax.set_ylim(len(results) - 0.4, -0.6)
+    ax.plot([], [], marker="v", color=GRAY, linestyle="none", label="minimum detectable loss")
+    # A dollar sign in a name is a dollar sign.
+    ax.set_yticks(range(len(audits)), [audit["name"] for audit in audits], parse_math=False)
+    ax.set_ylim(len(audits) - 0.4, -0.6)
     ax.set_xlim(0, end)
-    confidence = ", ".join(sorted({percent(result.confidence) for result in results}))
-    scale = "in units of each promise" if mixed else scale_of(results[0].claim)
-    ax.set_xlabel(f"privacy loss for one step between neighbors, {scale} (bars: at least, {confidence} confidence)")
+    confidence = ", ".join(sorted({percent(audit["confidence"]) for audit in audits}))
+    unit_words = "in units of each promise" if mixed else scale
+    ax.set_xlabel(f"privacy loss for one step between neighbors, {unit_words} (bars: lower bounds at {confidence})")
     ax.legend(loc="lower left", bbox_to_anchor=(0, 1), ncols=2, borderaxespad=0.2)
     return ax
 

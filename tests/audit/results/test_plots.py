@@ -17,7 +17,8 @@ from matplotlib.colors import to_hex
 from matplotlib.figure import Figure
 
 from audit.claims import ZCDP, ApproxDP, GaussianDP, PureDP
-from audit.report.plots import (
+from audit.results import scale_of
+from audit.results.plots import (
     BLACK,
     BLUE,
     GRAY,
@@ -31,7 +32,7 @@ from audit.report.plots import (
     plot_estimate,
     save_figure,
 )
-from tests.audit.results.test_results import audited, estimated
+from tests.helpers import audited, estimated
 
 WITNESS = {"order": "possible on x only", "probability": 0.25}
 THREE = [
@@ -39,6 +40,10 @@ THREE = [
     audited(mechanism="GDPC", measured=PureDP(2.5), verdict="violated", claim=PureDP(0.5), detectable=math.inf),
     audited(mechanism="RDPC", measured=PureDP(0.0), verdict="no power", detectable=2.75),
 ]
+
+
+def shown(*results, ax=None):
+    return plot_audits([result.summary() for result in results], ax, scale=scale_of(results[0].claim))
 
 
 def bars(ax):
@@ -52,7 +57,7 @@ def promises(ax):
 
 
 def markers(ax):
-    """Where the smallest losses stand that would have been seen: position, and row."""
+    """Where the minimum detectable losses stand: position, and row."""
     found = [line for line in ax.lines if line.get_marker() == "v" and len(line.get_xdata())]
     return [(float(line.get_xdata()[0]), round(float(line.get_ydata()[0]) - 0.33)) for line in found]
 
@@ -67,32 +72,31 @@ def drawn(ax):
 
 
 def test_bars_and_lines_are_the_numbers():
-    ax = drawn(plot_audits(THREE))
+    ax = drawn(shown(*THREE))
     assert bars(ax) == [(0, 0.875), (1, 2.5), (2, 0)]
     assert promises(ax) == [1.0, 0.5, 1.0]
     assert [to_hex(bar.get_facecolor()).upper() for bar in ax.patches] == [BLUE, RED, GRAY]
     assert markers(ax) == [(1.25, 0)]  # 2.75 is beyond the scale, which ends at 1.12 * 2.5, infinity all the more
-    assert [text.get_text() for text in ax.texts] == ["0.875: not refuted", "2.5: violated", "0: no power"]
+    assert [text.get_text() for text in ax.texts] == ["0.875: not refuted", "2.50: violated", "0: no power"]
     assert [label.get_text() for label in ax.get_yticklabels()] == ["count", "GDPC", "RDPC"]
     assert ax.get_xlim() == (0, pytest.approx(2.8))
     bottom, top = ax.get_ylim()
     assert bottom > 2 > 0 > top  # the first on top, all inside
     assert [text.get_text() for text in ax.get_legend().get_texts()] == [
         "promised",
-        "smallest loss that would have been seen",
+        "minimum detectable loss",
     ]
     assert "epsilon in nats" in ax.get_xlabel()
-    assert "95% confidence" in ax.get_xlabel()
+    assert "lower bounds at 95%" in ax.get_xlabel()
 
 
 def test_several_confidences_are_all_said():
-    ax = plot_audits([audited(confidence=0.999), audited(), audited(confidence=0.95)], names=["a", "b", "c"])
-    assert "at least, 95%, 99.9% confidence" in ax.get_xlabel()
-    assert [label.get_text() for label in ax.get_yticklabels()] == ["a", "b", "c"]
+    ax = shown(audited(confidence=0.999), audited(), audited(confidence=0.95))
+    assert "lower bounds at 95%, 99.9%" in ax.get_xlabel()
 
 
 def test_an_unbounded_loss_is_said_beside_its_finite_bar():
-    ax = drawn(plot_audits([audited(support=WITNESS, verdict="violated")]))
+    ax = drawn(shown(audited(support=WITNESS, verdict="violated")))
     assert bars(ax) == [(0, 0.875)]
     assert ax.texts[0].get_text() == "0.875: violated (unbounded)"
 
@@ -108,14 +112,14 @@ def test_an_unbounded_loss_is_said_beside_its_finite_bar():
     ],
 )
 def test_infinite_and_empty_scales_are_drawn(changes, end, width, said):
-    ax = drawn(plot_audits([audited(**changes)]))
+    ax = drawn(shown(audited(**changes)))
     assert ax.get_xlim() == (0, pytest.approx(end))
     assert bars(ax)[0][1] == pytest.approx(width)
     assert ax.texts[0].get_text() == said
 
 
 def test_an_infinite_row_leaves_the_others_their_scale():
-    ax = drawn(plot_audits([*THREE, audited(measured=PureDP(math.inf), verdict="violated")]))
+    ax = drawn(shown(*THREE, audited(measured=PureDP(math.inf), verdict="violated")))
     assert ax.get_xlim() == (0, pytest.approx(2.8))
     assert bars(ax)[1] == (1, 2.5)
 
@@ -129,7 +133,7 @@ def test_an_infinite_row_leaves_the_others_their_scale():
     ],
 )
 def test_any_one_promise_has_its_own_scale(claim, scale):
-    ax = drawn(plot_audits([audited(claim=claim, measured=claim.at(0.875))] * 2))
+    ax = drawn(shown(*[audited(claim=claim, measured=claim.at(0.875))] * 2))
     assert (bars(ax), promises(ax), markers(ax)) == ([(0, 0.875), (1, 0.875)], [1.0, 1.0], [])
     assert f"between neighbors, {scale} (" in ax.get_xlabel()
     assert ax.texts[0].get_text() == "0.875: not refuted"
@@ -141,13 +145,13 @@ def test_promises_of_several_kinds_are_drawn_in_units_of_each():
         audited(claim=ZCDP(0.5), measured=ZCDP(0.75), detectable=0.6, verdict="violated"),
         audited(claim=GaussianDP(4), measured=GaussianDP(math.inf), detectable=5, verdict="violated", support=WITNESS),
     ]
-    ax = drawn(plot_audits(mixed))
+    ax = drawn(shown(*mixed))
     assert bars(ax) == [(0, 0.5), (1, 1.5), (2, pytest.approx(1.12 * 1.5))]
     assert promises(ax) == [1, 1, 1]
     assert markers(ax) == [(0.625, 0), (1.2, 1), (1.25, 2)]
     assert [text.get_text() for text in ax.texts] == [
-        "epsilon 1: not refuted",
-        "rho 0.75: violated",
+        "epsilon 1.00: not refuted",
+        "rho 0.750: violated",
         "mu inf: violated (unbounded)",
     ]
     assert "in units of each promise (bars" in ax.get_xlabel()
@@ -157,13 +161,13 @@ def test_promises_of_several_kinds_are_drawn_in_units_of_each():
 @pytest.mark.parametrize("budget", [0.0, math.inf])
 def test_promises_that_are_no_unit_are_drawn_beside_others(budget):
     empty = audited(claim=ZCDP(budget), measured=ZCDP(0.5), verdict="violated" if budget == 0 else "not refuted")
-    ax = drawn(plot_audits([empty, audited(claim=PureDP(2), measured=PureDP(1))]))
+    ax = drawn(shown(empty, audited(claim=PureDP(2), measured=PureDP(1))))
     assert bars(ax) == [(0, 0.5), (1, 0.5)]
     assert ax.get_xlim() == (0, pytest.approx(1.12))
 
 
 def test_a_name_is_not_a_formula():
-    ax = drawn(plot_audits([audited(), audited()], names=["cost of $\\x$", "$a_1$"]))
+    ax = drawn(plot_audits([audited().summary(name) for name in ("cost of $\\x$", "$a_1$")]))
     assert [label.get_text() for label in ax.get_yticklabels()] == ["cost of $\\x$", "$a_1$"]
     assert not any(label.get_parse_math() for label in ax.get_yticklabels())
 
@@ -174,15 +178,13 @@ def test_every_verdict_has_a_color_of_its_own():
 
 
 def test_no_audit_is_no_figure():
-    with pytest.raises(ValueError, match="results must hold at least one audit, got none"):
+    with pytest.raises(ValueError, match="audits must be one or more, got none"):
         plot_audits([])
-    with pytest.raises(ValueError, match="labels"):
-        plot_audits(THREE, names=["one"])
 
 
 def test_the_axis_given_is_the_axis_drawn_on():
     _, axes = new_figure(6, 4, rows=2, columns=2)
-    assert plot_audits(THREE, axes[1]) is axes[1]
+    assert shown(*THREE, ax=axes[1]) is axes[1]
     assert audited().plot(axes[2]) is axes[2]
     assert plot_estimate(estimated(), axes[3]) is axes[3]
     assert [len(ax.patches) for ax in axes] == [0, 3, 1, 0]
@@ -228,14 +230,14 @@ def test_the_user_s_settings_are_left_alone(tmp_path):
     with house_style():
         assert matplotlib.rcParams["svg.hashsalt"] == "plaudit"
         assert all(matplotlib.rcParams[name] == value for name, value in STYLE.items())
-        save_figure(plot_audits(THREE).figure, tmp_path / "a.svg")
+        save_figure(shown(*THREE).figure, tmp_path / "a.svg")
     plot_estimate(estimated())
-    save_figure(plot_audits(THREE).figure, tmp_path / "b.svg")
+    save_figure(shown(*THREE).figure, tmp_path / "b.svg")
     with pytest.raises(ZeroDivisionError), house_style():
         raise ZeroDivisionError
     assert dict(matplotlib.rcParams) == before
     with matplotlib.rc_context({"font.size": 13.0, "svg.hashsalt": "mine"}):
-        save_figure(plot_audits(THREE).figure, tmp_path / "c.svg")
+        save_figure(shown(*THREE).figure, tmp_path / "c.svg")
         assert (matplotlib.rcParams["font.size"], matplotlib.rcParams["svg.hashsalt"]) == (13, "mine")
 
 
@@ -243,7 +245,7 @@ def test_figures_are_made_without_pyplot(tmp_path):
     code = """
 import json, sys
 from pathlib import Path
-from audit.report.plots import plot_estimate, save_figure
+from audit.results.plots import plot_estimate, save_figure
 from audit.results import AuditResult, LossEstimate
 audit, estimate = map(json.loads, sys.argv[2:])
 save_figure(AuditResult.from_dict(audit).plot().figure, Path(sys.argv[1]) / "audit.png")
@@ -264,7 +266,7 @@ print([name for name in sys.modules if name in ("matplotlib.pyplot", "tkinter", 
 def test_the_same_numbers_give_the_same_bytes(tmp_path, monkeypatch, ending):
     def saved(name, results, moment):
         monkeypatch.setenv("SOURCE_DATE_EPOCH", moment)  # the clock that matplotlib looks at, if it looks
-        save_figure(plot_audits(results).figure, tmp_path / f"{name}{ending}")
+        save_figure(shown(*results).figure, tmp_path / f"{name}{ending}")
         return (tmp_path / f"{name}{ending}").read_bytes()
 
     first = saved("first", THREE[:1], "1000000000")

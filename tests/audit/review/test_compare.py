@@ -16,12 +16,14 @@ from typer.testing import CliRunner
 from audit.claims import ZCDP, ApproxDP, GaussianDP, PureDP
 from audit.cli.compare import compare
 from audit.methods import AnytimeGame, Divergence, Region
-from audit.one_run import ONE_RUN
-from audit.results.storage import write_json
-from audit.review.comparing import compare_results
+from audit.results import ONE_RUN
+from audit.results.files import write_json
+from audit.review.compare import compare_results
 from audit.review.two_samples import _Table, _tails, count_changes
-from tests.audit.report.test_renderings import NAMES
-from tests.audit.results.test_results import audited, estimated
+from tests.audit.report.test_formats import NAMES
+from tests.helpers import audited, estimated
+
+GREW = "the minimum detectable loss grew, relative to the promise:"
 
 WEIGHTS = [-1.0, -0.5, -0.1, 0.1, 0.5, 1.0]
 WITNESS = {"order": "possible on x only", "probability": 0.25}
@@ -349,12 +351,12 @@ def test_events_of_other_weights():
         (
             {},
             {"measured": PureDP(1.23456), "verdict": "violated"},
-            "the verdict became violated: runs force at least 1.234 of a promised epsilon 1, was 0.8750, not refuted",
+            "the verdict became violated: lower bound 1.234 of a promised epsilon 1, was 0.8750, not refuted",
         ),
         (
             {"detectable": 3.0, "verdict": "no power"},
             {"support": WITNESS, "verdict": "violated"},
-            "the verdict became violated: runs force at least 0.8750 of a promised epsilon 1, was 0.8750, no power; "
+            "the verdict became violated: lower bound 0.8750 of a promised epsilon 1, was 0.8750, no power; "
             "unbounded by the exact law: possible on x only, probability 0.25",
         ),
         ({}, {"claim": PureDP(1.5)}, "the promise got weaker: epsilon 1 (add_remove) -> epsilon 1.5 (add_remove)"),
@@ -377,7 +379,7 @@ def test_events_of_other_weights():
         (
             {},
             {"adjacency": "declared"},
-            "the distance of the databases was verified, and is now on the caller's word: verified -> declared",
+            "the distance of the databases was verified, and is now declared: verified -> declared",
         ),
     ],
 )
@@ -419,7 +421,11 @@ def test_a_violation_that_was_known_is_no_regression():
     ("before", "after", "lost"),
     [
         (1.25, 1.375, ()),  # 10%
-        (1.25, 1.3751, ("power lost: a violation would have been seen from 1.250 (epsilon 1) -> 1.376 (epsilon 1)",)),
+        (
+            1.25,
+            1.3751,
+            ("the minimum detectable loss grew, relative to the promise: 1.250 (epsilon 1) -> 1.376 (epsilon 1)",),
+        ),
         (1.25, 1.0, ()),
         (math.inf, math.inf, None),
         (3.0, 2.5, None),
@@ -427,15 +433,13 @@ def test_a_violation_that_was_known_is_no_regression():
 )
 def test_power_that_was_lost(before, after, lost):
     old, new = (audited(detectable=at, verdict="no power" if at > 2 else "not refuted") for at in (before, after))
-    none = ("no power: not even twice the promise would have been seen (no power -> no power)",)
+    none = ("no power: not even twice the promise can be detected (no power -> no power)",)
     assert one(old, new).weaknesses == (none if lost is None else lost)
 
 
 def test_power_is_relative_to_the_promise():
     old, new = audited(detectable=1.25), audited(claim=PureDP(0.5), measured=PureDP(0.5), detectable=0.75)
-    assert one(old, new).weaknesses == (
-        "power lost: a violation would have been seen from 1.250 (epsilon 1) -> 0.7500 (epsilon 0.5)",
-    )
+    assert one(old, new).weaknesses == (f"{GREW} 1.250 (epsilon 1) -> 0.7500 (epsilon 0.5)",)
     nothing = audited(claim=PureDP(0), measured=PureDP(0), verdict="no power")  # as a file may hold it
     assert len(one(old, nothing).weaknesses) == 2
     mu = audited(claim=GaussianDP(0.1), measured=GaussianDP(0.1), detectable=0.15)
@@ -540,9 +544,9 @@ def test_less_power_has_an_exit_code_of_its_own(folders):
     code, printed = run(old, new)
     assert code == 3
     assert printed.startswith(
-        "LESS SEEN: a: power lost: a violation would have been seen from 1.250 (epsilon 1) -> 1.5"
+        "LESS POWER: a: the minimum detectable loss grew, relative to the promise: 1.250 (epsilon 1) -> 1.5"
     )
-    assert "LESS SEEN: b: no power" in printed
+    assert "LESS POWER: b: no power" in printed
     assert run(old, folders("worse", a=audited(detectable=1.5)))[0] == 1  # a regression weighs more
 
 
@@ -550,7 +554,7 @@ def test_two_files_are_compared_whatever_their_names(folders):
     old, new = folders("old", a=audited()), folders("new", b=audited(detectable=1.5))
     code, printed = run(old / "a.json", new / "b.json")
     assert code == 3
-    assert "LESS SEEN: b: power lost" in printed
+    assert "LESS POWER: b: the minimum detectable loss grew" in printed
     assert run(old / "a.json", old / "a.json")[0] == 0
 
 
@@ -578,7 +582,7 @@ def test_what_is_confidential_is_said_to_be(folders):
 
 def test_files_of_another_schema(folders, tmp_path, monkeypatch):
     new = folders("new", a=audited(), b=audited())
-    monkeypatch.setattr("audit.results.storage.SCHEMA", 1)
+    monkeypatch.setattr("audit.results.files.SCHEMA", 1)
     plain = {key: value for key, value in audited().to_dict().items() if key not in ("basis", "confidential")}
     write_json(tmp_path / "old" / "a.json", plain)
     monkeypatch.undo()

@@ -1,0 +1,170 @@
+"""Audits as lines and as tables for readers, and as data for programs: the same words and numbers in every form."""
+
+from __future__ import annotations
+
+import json
+import re
+import unicodedata
+from collections.abc import Callable, Sequence
+
+from audit.results import AuditResult
+from audit.results.formatting import COLUMNS, WARNING, printable, row, texts
+
+__all__ = ["FORMS", "Named", "to_csv", "to_json", "to_latex", "to_lines", "to_markdown", "to_text"]
+
+Named = Sequence[tuple[str, AuditResult]]  # at least one, each with what to call it
+
+RIGHT = {"measured", "confidence", "detectable", "ceiling"}  # set flush right
+WIDE = {"event", "pair", "neighbors"}  # of many words, which may be broken
+HOSTILE = {"name", "mechanism", "event", "witness", "pair"}  # written by others
+FORMULAS = ("=", "+", "-", "@", "\N{MINUS SIGN}")  # what they begin with, after blanks and quotes
+QUOTES = " \"'`\N{LEFT SINGLE QUOTATION MARK}\N{RIGHT SINGLE QUOTATION MARK}" + (
+    "\N{LEFT DOUBLE QUOTATION MARK}\N{RIGHT DOUBLE QUOTATION MARK}"
+)
+# Brackets and asterisks would be arguments of the end of a line, quotation marks commands of some languages.
+LATEX = {
+    **{letter: f"\\{letter}" for letter in "{}$&#%_"},
+    **{letter: f"{{{letter}}}" for letter in "[*-'`"},
+    "\\": r"\textbackslash{}",
+    "^": r"\textasciicircum{}",
+    "~": r"\textasciitilde{}",
+    "<": r"\textless{}",
+    ">": r"\textgreater{}",
+    "|": r"\textbar{}",
+    '"': r"\symbol{34}",
+}
+LETTERS = {"\xdf": "ss", "\xe6": "ae", "\xc6": "AE", "\xf8": "o", "\xd8": "O", "\u0142": "l", "\u0141": "L"}
+# Combining marks, and LaTeX's names of them.
+MARKS = "\u0300\u0301\u0302\u0303\u0304\u0306\u0307\u0308\u030a\u030b\u030c\u0327"
+ACCENTS = dict(zip(MARKS, "`'^~=u.\"rHvc", strict=True))
+
+
+def to_lines(audits: Named) -> str:
+    """Return one line an audit, which begins with its name if that is not its mechanism's."""
+    return _joined([str(audit) if name == audit.mechanism else f"{printable(name)}: {audit}" for name, audit in audits])
+
+
+def to_text(audits: Named) -> str:
+    """Return a table of plain text, one line an audit, as long as it takes."""
+    rows = [list(COLUMNS.values()), *(list(said.values()) for said in _rows(audits))]
+    widths = [max(map(_width, column)) for column in zip(*rows, strict=True)]
+    rows.insert(1, ["-" * width for width in widths])
+    lines = []
+    for entries in rows:
+        gaps = [" " * (width - _width(words)) for width, words in zip(widths, entries, strict=True)]
+        cells = zip(COLUMNS, gaps, entries, strict=True)
+        lines.append("  ".join(gap + words if key in RIGHT else words + gap for key, gap, words in cells).rstrip())
+    return _joined([*_warning(audits, "{}"), *lines])
+
+
+def to_markdown(audits: Named) -> str:
+    """Return a table in the Markdown of GitHub, with what others wrote in code spans."""
+    rule = ["---:" if key in RIGHT else ":---" for key in COLUMNS]
+    rows = [[_in_code(words) if key in HOSTILE else words for key, words in said.items()] for said in _rows(audits)]
+    lines = [f"| {' | '.join(entries)} |" for entries in (COLUMNS.values(), rule, *rows)]
+    return _joined([*_warning(audits, "**{}**\n"), *lines])
+
+
+def to_latex(audits: Named) -> str:
+    r"""Return a ``tabular`` of LaTeX, which needs no package: a fragment for ``\input``.
+
+    It is in ASCII: letters with accents are commands, and letters of other scripts the numbers of their code points,
+    since no font of LaTeX's own has them.
+    """
+    kinds = ["r" if key in RIGHT else "p{4cm}" if key in WIDE else "l" for key in COLUMNS]
+    head, *rows = (" & ".join(map(_in_latex, entries.values())) + r" \\" for entries in (COLUMNS, *_rows(audits)))
+    begin, end = rf"\begin{{tabular}}{{{''.join(kinds)}}}", r"\end{tabular}"
+    lines = [begin, r"\hline", head, r"\hline", *rows, r"\hline", end]
+    return _joined([*_warning(audits, "\\textbf{{{}}}\\par"), *lines])
+
+
+def to_csv(audits: Named) -> str:
+    r"""Return comma-separated values as RFC 4180 has them, with a header and lines that end in ``"\r\n"``.
+
+    Words are quoted, with an apostrophe before what a spreadsheet would compute; numbers are not.
+    """
+    lines = []
+    for name, audit in audits:
+        summary = audit.summary(name)
+        number = {key for key, value in summary.items() if isinstance(value, int | float) and key != "confidential"}
+        said = texts(summary).items()
+        lines.append(",".join(words if key in number or not words else _in_csv(words) for key, words in said))
+    return "".join(f"{entry}\r\n" for entry in [",".join(summary), *lines])
+
+
+def to_json(audits: Named) -> str:
+    """Return strict JSON of all that the audits hold: an object with one entry a name, in ASCII."""
+    return json.dumps({name: audit.to_dict() for name, audit in audits}, indent=1, allow_nan=False) + "\n"
+
+
+FORMS: dict[str, Callable[[Named], str]] = {
+    "text": to_text,
+    "markdown": to_markdown,
+    "latex": to_latex,
+    "csv": to_csv,
+    "line": to_lines,
+    "json": to_json,
+}
+
+
+def _rows(audits: Named) -> list[dict[str, str]]:
+    return [row(audit.summary(name)) for name, audit in audits]
+
+
+def _joined(lines: list[str]) -> str:
+    return "".join(f"{entry}\n" for entry in lines)
+
+
+def _warning(audits: Named, pattern: str) -> list[str]:
+    """Return what stands above a table with confidential audits."""
+    return [pattern.format(WARNING)] if any(audit.confidential for _, audit in audits) else []
+
+
+def _width(words: str) -> int:
+    """Return how many columns a text takes: two for a wide letter, none for one that is put on another."""
+    return sum(
+        0 if unicodedata.category(letter) in ("Mn", "Me") else 2 if unicodedata.east_asian_width(letter) in "WF" else 1
+        for letter in words
+    )
+
+
+def _in_code(words: str) -> str:
+    """Return words in code spans, in which Markdown reads nothing, with pipes between them, as no cell may hold one."""
+    return "&#124;".join(map(_code_span, words.split("|")))
+
+
+def _code_span(words: str) -> str:
+    if not words:
+        return ""
+    fence = "`" * (1 + max((len(run) for run in re.findall("`+", words)), default=0))
+    edge = " " if words.strip("`") != words or words != words.strip() else ""  # one space at either end is taken off
+    return f"{fence}{edge}{words}{edge}{fence}"
+
+
+def _in_csv(words: str) -> str:
+    """Return words quoted, and made plain text also for a spreadsheet that takes semicolons for the ends of cells."""
+    plain = ";".join(f"'{part}" if _begins_formula(part) else part for part in words.split(";"))
+    return '"' + plain.replace('"', '""') + '"'
+
+
+def _begins_formula(words: str) -> bool:
+    """Tell whether a spreadsheet would compute; the full-width and small forms of signs are those signs to some."""
+    return unicodedata.normalize("NFKC", words).lstrip(QUOTES)[:1] in FORMULAS
+
+
+def _in_latex(words: str) -> str:
+    return "".join(map(_latex_letter, words))
+
+
+def _latex_letter(letter: str) -> str:
+    if letter in LATEX:
+        return LATEX[letter]
+    if letter in LETTERS:
+        return f"\\{LETTERS[letter]}{{}}"
+    if letter.isascii():
+        return letter
+    taken_apart = unicodedata.normalize("NFD", letter)
+    base, marks = taken_apart[0], taken_apart[1:]
+    if base.isascii() and base.isalpha() and marks in ACCENTS:
+        return f"\\{ACCENTS[marks]}{{{base}}}"
+    return f"{{[}}U+{ord(letter):04X}]"

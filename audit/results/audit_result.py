@@ -1,0 +1,297 @@
+"""`AuditResult`: a promise held against counted runs, and the verdict that follows from its numbers."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass, field, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal
+
+from audit.claims import Claim, Relation, claim_from_dict
+from audit.neighbors import Adjacency, Unit
+from audit.results.files import write_json
+from audit.results.formatting import line, plain_number, printable, scale_of
+from audit.results.plain import fields_of, number, typed
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+__all__ = ["GIVEN_OUTPUTS", "ONE_RUN", "REDACTED", "AuditResult", "Design", "Verdict", "check_counts", "verdict_of"]
+
+Verdict = Literal["violated", "not refuted", "no power"]
+Design = Literal["coins", "outputs", "one_run"]
+REDACTED = "redacted"
+GIVEN_OUTPUTS = "given outputs"  # the mechanism of `measure_loss_from_outputs`
+ONE_RUN = "one-run guessing game"  # the bound of `measure_loss_one_run`
+PUBLIC = ("software", "python", "platform", "created")  # of the provenance: nothing that anyone could name
+NUMBERS = ("confidence", "ceiling", "detectable", "seconds")
+ADDED: dict[str, Any] = {"basis": {}, "confidential": False}  # by schema 2, with what they are in older files
+
+
+@dataclass(frozen=True, eq=False)
+class AuditResult:
+    """A promise held against counted runs.
+
+    `measured` is a lower bound on the loss at the stated confidence: it can refute the promise and never confirm it.
+
+    Attributes
+    ----------
+    mechanism : str
+        What was run.
+    claim : PureDP, ApproxDP, ZCDP or GaussianDP
+        What it promises.
+    measured : PureDP, ApproxDP, ZCDP or GaussianDP
+        The lower bound, of the same family: the true loss is at least this, at `confidence`.
+    verdict : {"violated", "not refuted", "no power"}
+        ``"no power"`` when the runs could not have detected twice the promised loss: a pass would be empty.
+    event : str
+        The rule that was counted, in words.
+    searched : str
+        What the event was chosen from; a registered event was not chosen.
+    counts : dict
+        For ``"x"`` and ``"y"``: counting ``runs`` on that database, and in how many the event named either, or how
+        many fell into each bin of a likelihood ratio.
+    pair : str
+        The two databases, in words.
+    relation : {"add_remove", "replace_one"}
+        What one step between neighbors is.
+    unit : {"person", "household", "record"}
+        Whose data changes in one step.
+    distance : int
+        Steps between the two databases; every loss here is for one step.
+    adjacency : {"verified", "declared"}
+        Whether that distance was computed.
+    bound : str
+        The theorem behind `measured`.
+    confidence : float
+        One-sided, over everything that was searched.
+    size, selection : int
+        Runs in all, and those of them that chose the event.
+    ceiling : float
+        Largest possible bound that these runs could give: an epsilon, rho or mu, as the claim is.
+    detectable : float
+        Minimum detectable loss: the smallest loss, carried by this event, that they call a violation with power 0.8.
+    support : dict or None
+        The witness of an unbounded loss, from the exact law: ``order`` and ``probability``.
+    seed_entropy : int or None
+        Reproduces the audit, given as `rng`; None once redacted.
+    provenance : dict
+        Software, platform and parameters.
+    seconds : float
+        Wall time.
+    basis : dict
+        What a bound needs besides the counts, so that `audit.review.verification.verify_result` can compute it again.
+    confidential : bool
+        Whether the databases are: then so are event, counts and labels, and whatever is made of this result says so.
+    """
+
+    mechanism: str
+    claim: Claim
+    measured: Claim
+    verdict: Verdict
+    event: str
+    searched: str
+    counts: dict[str, dict[str, int]]
+    pair: str
+    relation: Relation
+    unit: Unit
+    distance: int
+    adjacency: Adjacency
+    bound: str
+    confidence: float
+    size: int
+    selection: int
+    ceiling: float
+    detectable: float
+    support: dict[str, Any] | None
+    seed_entropy: int | None
+    provenance: dict[str, Any]
+    seconds: float
+    basis: dict[str, Any] = field(default_factory=dict)
+    confidential: bool = False
+
+    def __str__(self) -> str:
+        return line(self.summary(), self.searched)
+
+    def summary(self, name: str | None = None) -> dict[str, Any]:
+        """Return what tables and programs show of the audit: numbers as they are, words in one line.
+
+        Parameters
+        ----------
+        name : str, optional
+            What to call it; default: its mechanism.
+
+        Returns
+        -------
+        dict
+            In the order of the columns; None where there is nothing. The seed is text: it may be too large for a
+            column of numbers.
+        """
+        claim = self.claim
+        return {
+            "name": printable(self.mechanism if name is None else name),
+            "mechanism": printable(self.mechanism),
+            "parameter": claim.parameter,
+            "promised": claim.budget,
+            "delta": claim.parameters.get("delta"),
+            "relation": self.relation,
+            "unit": self.unit,
+            "distance": self.distance,
+            "adjacency": self.adjacency,
+            "measured": self.measured.budget,
+            "confidence": self.confidence,
+            "detectable": self.detectable,
+            "ceiling": self.ceiling,
+            "verdict": self.verdict,
+            "event": printable(self.event),
+            "witness": printable(self.witness.removeprefix("; ")),
+            "size": self.size,
+            "selection": self.selection,
+            "pair": printable(self.pair),
+            "seed": "" if self.seed_entropy is None else str(self.seed_entropy),
+            "confidential": self.confidential,
+        }
+
+    @property
+    def design(self) -> Design:
+        """How the runs were made: coins picked the database of each, they were given, or there was only one."""
+        if self.bound == ONE_RUN:
+            return "one_run"
+        return "outputs" if self.mechanism == GIVEN_OUTPUTS and self.adjacency == "declared" else "coins"
+
+    @property
+    def witness(self) -> str:
+        """The output that proves an unbounded loss, in words; empty without one."""
+        if self.support is None:
+            return ""
+        if "probability" not in self.support:
+            return "; unbounded by the exact law"
+        return f"; unbounded by the exact law: {self.support['order']}, probability {self.support['probability']:.3g}"
+
+    def redact(self) -> AuditResult:
+        """Return the result without what can disclose true counts: event, counts, pair, search, support and seed."""
+        kept = {key: self.provenance[key] for key in PUBLIC if key in self.provenance}
+        support = (
+            None if self.support is None else {"order": REDACTED}
+        )  # where noise ends, its probability is the count
+        return replace(
+            self,
+            event=REDACTED,
+            counts={name: {"runs": side["runs"]} for name, side in self.counts.items() if "runs" in side},
+            pair=REDACTED,
+            searched=REDACTED,
+            support=support,
+            seed_entropy=None,
+            provenance={**kept, "parameters": {}},
+            basis={},
+            confidential=False,
+        )
+
+    @property
+    def redacted(self) -> bool:
+        """Whether it is what `redact` left."""
+        return self.event == self.pair == self.searched == REDACTED
+
+    def plot(self, ax: Axes | None = None) -> Axes:
+        """Draw promise, lower bound and minimum detectable loss; see `audit.results.plots.plot_audits`."""
+        from audit.results.plots import plot_audits  # matplotlib is slow to import
+
+        return plot_audits([self.summary()], ax, scale=scale_of(self.claim))
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return plain values for strict JSON: infinity is the string "inf"."""
+        values = asdict(self) | {"claim": self.claim.to_dict(), "measured": self.measured.to_dict()}
+        return {"kind": "audit", **values, **{name: plain_number(values[name]) for name in NUMBERS}}
+
+    @classmethod
+    def from_dict(cls, values: dict[str, Any]) -> AuditResult:
+        """Rebuild a result from what `to_dict` returned.
+
+        Raises
+        ------
+        ValueError
+            If the values are of another kind, a field is missing, unknown, of the wrong type or out of range, or the
+            verdict does not follow from the numbers.
+        """
+        found = fields_of(cls, {**ADDED, **values} if isinstance(values, dict) else values, "audit")
+        try:
+            found |= {name: claim_from_dict(found[name]) for name in ("claim", "measured")}
+            found |= {name: number(found[name]) for name in NUMBERS}
+        except (TypeError, ValueError) as error:
+            raise ValueError(f"an audit has a field of the wrong type: {error}") from None
+        result = cls(**typed(cls, found))
+        check_counts(result.counts)
+        if result.support is not None:
+            _check_witness(result.support)
+        if not 0 < result.confidence < 1:
+            raise ValueError(f"confidence must be in (0, 1), got {result.confidence}")
+        if min(result.size, result.distance) < 1:
+            raise ValueError(f"size and distance must be at least 1, got {result.size} and {result.distance}")
+        if type(result.claim) is not type(result.measured):
+            kinds = f"{type(result.claim).__name__} and {type(result.measured).__name__}"
+            raise ValueError(f"claim and measured must be of one family, got {kinds}")
+        if result.measured != result.claim.at(result.measured.budget):
+            raise ValueError(
+                f"claim and measured must have one relation and delta, got {result.claim} and {result.measured}"
+            )
+        if result.claim.relation != result.relation:
+            raise ValueError(f"the claim must be under {result.relation}, as the pair, got {result.claim.relation}")
+        expected = verdict_of(result.claim, result.measured, result.detectable, result.support is not None)
+        if result.verdict != expected:
+            raise ValueError(f"the verdict must follow from the numbers: {expected!r}, got {result.verdict!r}")
+        return result
+
+    def to_json(self, path: str | Path) -> None:
+        """Write the result to a file, whole or not at all.
+
+        Raises
+        ------
+        OSError
+            If it cannot be written.
+        """
+        write_json(Path(path), self.to_dict())
+
+
+def verdict_of(claim: Claim, measured: Claim, detectable: float, unbounded: bool = False) -> Verdict:
+    """Return what numbers say of a promise.
+
+    Parameters
+    ----------
+    claim, measured : PureDP, ApproxDP, ZCDP or GaussianDP
+        Promise and lower bound, of one family and under one relation.
+    detectable : float
+        Minimum detectable loss.
+    unbounded : bool
+        Whether the exact law holds a witness of an infinite loss.
+
+    Returns
+    -------
+    {"violated", "not refuted", "no power"}
+        The last when the minimum detectable loss is more than twice the promise.
+    """
+    if unbounded or not measured <= claim:
+        return "violated"
+    return "no power" if detectable > 2 * claim.budget else "not refuted"
+
+
+def check_counts(counts: dict[str, dict[str, int]]) -> None:
+    """Refuse counts that no runs give.
+
+    Raises
+    ------
+    ValueError
+        If they are not of x and y, or guesses and bins are not parts of the runs.
+    """
+    if counts.keys() != {"x", "y"}:
+        raise ValueError(f"counts must be of x and of y, got {', '.join(map(repr, counts)) or 'none'}")
+    for name, side in counts.items():
+        parts = [count for kind, count in side.items() if kind != "runs"]
+        if min([side.get("runs", -1), *parts]) < 0 or sum(parts) > side["runs"]:
+            raise ValueError(f"counts on {name} must be parts of its runs, got {str(side)[:80]}")
+
+
+def _check_witness(support: dict[str, Any]) -> None:
+    """Refuse a witness that is none; a redacted one has no probability."""
+    if support == {"order": REDACTED}:
+        return
+    if not isinstance(support.get("order"), str) or not 0 < number(support.get("probability")) <= 1:
+        raise ValueError(f"support must be an order in words and a probability in (0, 1], got {support!r}")

@@ -1,0 +1,123 @@
+"""`LossEstimate`: a point estimate of privacy loss with its assumptions in words, never a verdict."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable
+from copy import deepcopy
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from audit.results.formatting import plain_number
+from audit.results.plain import fields_of, number, typed
+
+__all__ = ["LossEstimate"]
+
+CURVE = ("at", "loss", "low", "high")
+
+
+@dataclass(frozen=True, eq=False)
+class LossEstimate:
+    """A point estimate of privacy loss as a curve over events, with its assumptions in words.
+
+    It rests on assumptions that the runs cannot check, so it never becomes a verdict.
+
+    Attributes
+    ----------
+    method : str
+        Name of the estimator.
+    at : ndarray of float, shape (m,)
+        Where on the axis of errors each event sits, in people.
+    loss : ndarray of float, shape (m,)
+        Estimated log-ratio for one person, in nats; NaN where no run says anything.
+    low, high : ndarray of float, shape (m,)
+        Pointwise interval of `confidence`; NaN where none can be given.
+    value : float
+        `statistic` of the curve, in nats: one number for a table.
+    interval : tuple of float
+        Interval of `confidence` around `value`.
+    confidence : float
+        Two-sided, of each interval by itself.
+    assumptions : tuple of str
+        What must be true for the estimate to mean a privacy loss.
+    size, areas : int
+        Runs (over both databases where there are two), and residuals a run.
+    settings : dict
+        Every setting that the numbers depend on, as plain lists, numbers and strings.
+    statistic : str
+        What `value` is: ``"median |loss|"`` or ``"largest |loss|"``. The largest is biased upwards by noise.
+    """
+
+    method: str
+    at: NDArray[np.float64]
+    loss: NDArray[np.float64]
+    low: NDArray[np.float64]
+    high: NDArray[np.float64]
+    value: float
+    interval: tuple[float, float]
+    confidence: float
+    assumptions: tuple[str, ...]
+    size: int
+    areas: int
+    settings: dict[str, Any] = field(default_factory=dict)
+    statistic: str = "median |loss|"
+
+    @property
+    def maximum(self) -> float:
+        """Largest ``|loss|`` on the curve: biased upwards by the noise of the tails, and unbounded in the window."""
+        return float(np.nanmax(np.abs(self.loss)))
+
+    def __str__(self) -> str:
+        low, high = self.interval
+        return (
+            f"estimate, no bound: {self.statistic} {self.value:.4g} [{low:.4g}, {high:.4g}] by {self.method} "
+            f"from {self.size} x {self.areas} residuals"
+        )
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return plain lists and numbers, ready for strict JSON: NaN becomes None, infinity the string "inf"."""
+        return {
+            "kind": "estimate",
+            "method": self.method,
+            **{name: _plain_list(getattr(self, name)) for name in CURVE},
+            "value": _plain_list([self.value])[0],
+            "interval": _plain_list(self.interval),
+            "confidence": self.confidence,
+            "assumptions": list(self.assumptions),
+            "size": self.size,
+            "areas": self.areas,
+            "settings": deepcopy(self.settings),
+            "statistic": self.statistic,
+        }
+
+    @classmethod
+    def from_dict(cls, data: dict[str, Any]) -> LossEstimate:
+        """Rebuild an estimate from what `to_dict` returned.
+
+        Raises
+        ------
+        ValueError
+            If `data` is of another kind, lacks a field, has one too many or one of the wrong type, or the arrays of the
+            curve differ in length.
+        """
+        given = fields_of(cls, data, "estimate")
+        for name in (*CURVE, "interval", "assumptions"):
+            if not isinstance(given[name], list):
+                raise ValueError(f"{name} must be a list, got {given[name]!r}")
+        try:
+            given |= {name: np.array([number(value, math.nan) for value in given[name]]) for name in CURVE}
+            low, high = (number(value, math.nan) for value in given["interval"])
+            given |= {"value": number(given["value"], math.nan), "confidence": number(given["confidence"])}
+        except ValueError as error:
+            raise ValueError(f"an estimate has a field of the wrong type: {error}") from None
+        if len(sizes := {given[name].size for name in CURVE}) != 1:
+            raise ValueError(f"{', '.join(CURVE)} must be of one length, got {sorted(sizes)}")
+        return cls(**typed(cls, given | {"interval": (low, high), "assumptions": tuple(given["assumptions"])}))
+
+
+def _plain_list(values: Iterable[float]) -> list[float | str | None]:
+    """Return numbers as JSON can hold them, with None for NaN."""
+    return [None if math.isnan(value) else plain_number(float(value)) for value in values]

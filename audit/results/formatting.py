@@ -1,0 +1,294 @@
+"""Numbers and words of one audit as every table, line and page shows them; the one place where numbers are rounded.
+
+Losses have four significant digits, and more where fewer would contradict the verdict. A lower bound is rounded down, a
+minimum detectable loss and a largest possible bound are rounded up: no digit says more than was shown.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping
+from decimal import ROUND_CEILING, ROUND_FLOOR, ROUND_HALF_EVEN, Context, Decimal
+from typing import Any
+
+from audit.claims import Claim, Relation
+
+__all__ = [
+    "COLUMNS",
+    "CONFIDENTIAL",
+    "NEIGHBORS",
+    "WARNING",
+    "at_least",
+    "at_most",
+    "line",
+    "nearest",
+    "percent",
+    "plain_number",
+    "printable",
+    "row",
+    "scale_of",
+    "texts",
+]
+
+CONFIDENTIAL = "CONFIDENTIAL"
+WARNING = f"{CONFIDENTIAL}: the databases behind these audits are, and so are events, counts and labels."
+NEIGHBORS: dict[Relation, str] = {"add_remove": "{} added or removed", "replace_one": "{} replaced"}
+DIGITS = 4
+LARGE = 6  # digits before the point, from which powers of ten are shorter
+EXACT = 17  # significant digits with which a float is what it is
+
+# What readers see: a summary in fewer and larger pieces, with their headings.
+COLUMNS = {
+    "name": "name",
+    "mechanism": "mechanism",
+    "promised": "promised",
+    "neighbors": "neighbors: one ...",
+    "measured": "lower bound",
+    "confidence": "confidence",
+    "detectable": "minimum detectable loss",
+    "ceiling": "largest possible bound",
+    "verdict": "verdict",
+    "event": "event",
+    "witness": "witness",
+    "runs": "runs",
+    "pair": "pair",
+    "seed": "seed",
+    "confidential": "confidential",
+}
+
+
+def scale_of(claim: Claim) -> str:
+    """Return what losses are measured in, for axes and legends.
+
+    Parameters
+    ----------
+    claim : PureDP, ApproxDP, ZCDP or GaussianDP
+        The promise.
+
+    Returns
+    -------
+    str
+        The parameter and its unit.
+
+    Examples
+    --------
+    >>> from audit.claims import PureDP
+    >>> scale_of(PureDP(1.0))
+    'epsilon in nats'
+    """
+    return f"{claim.parameter} in {claim.unit}"
+
+
+def printable(words: str) -> str:
+    r"""Return words in one line, without the control characters that a terminal would obey.
+
+    Parameters
+    ----------
+    words : str
+        A name, label or path: hostile text.
+
+    Returns
+    -------
+    str
+        The same, with a space for every run of what cannot be printed.
+
+    Examples
+    --------
+    >>> printable("count\x1b[2J of\n all")
+    'count [2J of all'
+    """
+    return " ".join("".join(letter if letter.isprintable() else " " for letter in words).split())
+
+
+def plain_number(value: float) -> float | str:
+    """Return a number as JSON can hold it.
+
+    Parameters
+    ----------
+    value : float
+        Not NaN.
+
+    Returns
+    -------
+    float or str
+        The number itself; infinity is the string "inf" or "-inf".
+    """
+    return str(float(value)) if math.isinf(value) else value
+
+
+def at_least(value: float, digits: int = DIGITS) -> str:
+    """Return a lower bound in words: rounded down, so that it stays one.
+
+    Parameters
+    ----------
+    value : float
+        Not NaN.
+    digits : int
+        Significant ones; digits before the point all stay, below a million.
+
+    Returns
+    -------
+    str
+        A number that `float` reads, and that is at most the shortest decimal form of `value`.
+
+    Examples
+    --------
+    >>> at_least(0.99996), at_least(1234.56), at_least(0.0)
+    ('0.9999', '1234', '0')
+    """
+    return _rounded(value, digits, ROUND_FLOOR)
+
+
+def at_most(value: float, digits: int = DIGITS) -> str:
+    """Return an upper bound in words: rounded up, so that it stays one.
+
+    Parameters
+    ----------
+    value, digits
+        As in `at_least`.
+
+    Returns
+    -------
+    str
+        A number that `float` reads, and that is at least the shortest decimal form of `value`.
+
+    Examples
+    --------
+    >>> at_most(1.01504), at_most(0.00001), at_most(float("inf"))
+    ('1.016', '1.000e-05', 'inf')
+    """
+    return _rounded(value, digits, ROUND_CEILING)
+
+
+def nearest(value: float, digits: int = DIGITS) -> str:
+    """Return a number that somebody chose, such as a promise: rounded to the nearest, without zeros at its end.
+
+    Parameters
+    ----------
+    value, digits
+        As in `at_least`.
+
+    Returns
+    -------
+    str
+        A number that `float` reads.
+
+    Examples
+    --------
+    >>> nearest(1.0), nearest(1 / 3), nearest(1e-6)
+    ('1', '0.3333', '1e-06')
+    """
+    words, exponent, power = _rounded(value, digits, ROUND_HALF_EVEN).partition("e")
+    return (words.rstrip("0").rstrip(".") if "." in words else words) + exponent + power
+
+
+def percent(confidence: float) -> str:
+    """Return a confidence in percent, with as many nines as it has.
+
+    Parameters
+    ----------
+    confidence : float
+        In (0, 1).
+
+    Returns
+    -------
+    str
+        Rounded down, to four significant digits of what is left to certainty.
+
+    Examples
+    --------
+    >>> percent(0.95), percent(1 - 0.05 / 3), percent(1 - 1e-9)
+    ('95%', '98.333%', '99.9999999%')
+    """
+    return f"{(100 * _sure(confidence)).normalize():f}%"
+
+
+def texts(summary: Mapping[str, Any]) -> dict[str, str]:
+    """Return the summary of an audit as it is written everywhere: the one place where its numbers are rounded.
+
+    Parameters
+    ----------
+    summary : dict
+        As `AuditResult.summary` returns it.
+
+    Returns
+    -------
+    dict
+        With the same keys. Words are hostile text still: whoever shows them escapes them.
+    """
+    promised, measured, detectable = _losses(summary["promised"], summary["measured"], summary["detectable"])
+    return {
+        **{key: "" if value is None else str(value) for key, value in summary.items()},
+        "promised": promised,
+        "delta": "" if summary["delta"] is None else nearest(summary["delta"]),
+        "measured": measured,
+        "confidence": f"{_sure(summary['confidence']):f}",
+        "detectable": detectable,
+        "ceiling": at_most(summary["ceiling"]),
+        "confidential": CONFIDENTIAL if summary["confidential"] else "",
+    }
+
+
+def row(summary: Mapping[str, Any]) -> dict[str, str]:
+    """Return the summary of an audit as a reader sees it, with the keys `COLUMNS`; words are hostile text still."""
+    said = texts(summary)
+    group = f", {said['distance']} steps apart" if summary["distance"] > 1 else ""
+    declared = " (declared)" if summary["adjacency"] == "declared" else ""
+    delta = f", delta {said['delta']}" if said["delta"] else ""
+    shown = {
+        "promised": f"{said['parameter']} {said['promised']}{delta}",
+        "neighbors": NEIGHBORS[summary["relation"]].format(summary["unit"]) + group + declared,
+        "confidence": percent(summary["confidence"]),
+        "runs": f"{said['size']}, {said['selection']} of them to choose the event",
+    }
+    return {key: shown.get(key, said.get(key, "")) for key in COLUMNS}
+
+
+def line(summary: Mapping[str, Any], searched: str) -> str:
+    """Return the summary of an audit, and what its event was chosen from, as one line for a memo."""
+    said = row(summary)
+    secret = f"{CONFIDENTIAL}: " if summary["confidential"] else ""
+    relation = "add/remove" if summary["relation"] == "add_remove" else "replace one"
+    declared = "on the caller's word, " if summary["adjacency"] == "declared" else ""
+    witness = f"; {said['witness']}" if said["witness"] else ""
+    return printable(
+        f"{secret}{said['mechanism']}: {said['verdict']}: promised {said['promised']} ({relation}), lower bound "
+        f"{said['measured']} at {said['confidence']} confidence from {summary['size']} runs, minimum detectable loss "
+        f"{said['detectable']} ({declared}{said['pair']}; {said['event']}{witness}; searched: {searched})"
+    )
+
+
+def _losses(promised: float, measured: float, detectable: float) -> tuple[str, str, str]:
+    """Return promise, lower bound and minimum detectable loss, with digits enough for the verdict to follow."""
+    for digits in range(DIGITS, EXACT + 1):
+        said = nearest(promised, digits)
+        bound = _on_its_side(measured, promised, float(said), at_least)
+        least = _on_its_side(detectable, 2 * promised, 2 * float(said), at_most)
+        if bound and least:
+            break
+    return said, bound, least
+
+
+def _on_its_side(loss: float, limit: float, said: float, write: Callable[[float, int], str]) -> str:
+    """Return a loss with as few digits as show whether it exceeds a limit as that is said; nothing if none do."""
+    written = (write(loss, digits) for digits in range(DIGITS, EXACT + 1))
+    return next((words for words in written if (float(words) > said) == (loss > limit)), "")
+
+
+def _rounded(value: float, digits: int, rounding: str) -> str:
+    exact = Decimal(repr(float(value)))  # the shortest decimal form, which is what files hold: 0.1 is not a bit more
+    if not exact.is_finite() or not exact:
+        return "0" if exact == 0 else str(float(value))
+    whole = exact.adjusted() + 1 if 0 <= exact.adjusted() < LARGE else 0  # digits before the point are no noise
+    rounded = Context(prec=max(digits, whole), rounding=rounding).plus(exact)
+    size = rounded.adjusted()
+    if -DIGITS <= size < LARGE:
+        return f"{rounded:.{max(digits - 1 - size, 0)}f}"
+    mantissa, _, power = f"{rounded:.{digits - 1}e}".partition("e")
+    return f"{mantissa}e{int(power):+03d}"  # as Python writes it
+
+
+def _sure(confidence: float) -> Decimal:
+    """Return a confidence whose shortfall from certainty is rounded up: it is never a certainty."""
+    shortfall = 1 - Decimal(repr(float(confidence)))
+    return (1 - Context(prec=DIGITS, rounding=ROUND_CEILING).plus(shortfall)).normalize()

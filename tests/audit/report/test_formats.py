@@ -1,0 +1,312 @@
+"""The numbers are the same in every form, and no form obeys a name."""
+
+from __future__ import annotations
+
+import csv
+import itertools
+import json
+import math
+import re
+import shutil
+import subprocess
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from markdown_it import MarkdownIt
+
+from audit.claims import PureDP
+from audit.report.formats import FORMS, to_csv, to_json, to_latex, to_lines, to_markdown, to_text
+from audit.results import printable
+from audit.results.formatting import COLUMNS, row, texts
+from tests.audit.results.strategies import audits
+from tests.helpers import audited
+
+HEADINGS = list(COLUMNS.values())
+FEW = settings(max_examples=20)
+NUMBERS = ("promised", "delta", "distance", "measured", "confidence", "detectable", "ceiling", "size", "selection")
+BIDI = "\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069\u200e\u200f\u061c"
+UNSEEN = "\u200b\u200c\u200d\u2060\ufeff\u00ad\u2028\u2029\u0085\u180e"
+NAMES = [
+    # terminals
+    "\x1b[2J\x1b[1;1Hall is well",
+    "\x1b]0;title\x07",
+    "\x1b]8;;http://example.org\x1b\\click\x1b]8;;\x1b\\",
+    "\x1bP1$r0m\x1b\\",
+    "\x9b31mred",
+    "\x9d0;title\x9c",
+    "violated\rnot refuted",
+    "violated\x08\x08\x08\x08\x08\x08\x08\x08fine",
+    "two\nlines\r\nand\x0bthree\x0cmore",
+    "tab\tinside",
+    "\x00nul\x7fdel",
+    f"bidi {BIDI} end",
+    f"unseen {UNSEEN} end",
+    "\ud800 alone",
+    "\U000e0041 tag",
+    "a" + "\u0301" * 50,
+    # Markdown
+    "![x](http://example.org/x.png)",
+    "[x](javascript:alert(1))",
+    "<script>alert(1)</script>",
+    "<img src=x onerror=alert(1)>",
+    "&lt;b&gt; &#124; &copy;",
+    "a|b||c",
+    "a\\|b\\\\|c\\",
+    "|",
+    "`",
+    "``a`b```",
+    "` ` |` `",
+    "http://example.org www.example.org me@example.org",
+    "@team #1 :tada: $x$ ~~no~~ **b** __b__",
+    "- list\n# head\n> quote\n---",
+    "[x]: http://example.org",
+    "[^1] <!-- x -->",
+    # LaTeX
+    "\\input{/etc/passwd}",
+    "\\write18{ls} \\\\ \\end{tabular}",
+    "{ } }{ {{{ }}}",
+    "50% & $x_1^2$ # ~ \\",
+    "[3cm] * - -- ``q'' \"r\"",
+    "^^41 ^^M",
+    "Tétouan, Łódź, Ærø, Şirnak, ὠ, 東京, طنجة, 🙂",
+    # spreadsheets
+    "=1+1",
+    '=HYPERLINK("http://example.org","x")',
+    "+1+1",
+    "-2+3",
+    "@SUM(A1)",
+    "\t=1+1",
+    "\r=1+1",
+    "  =1+1",
+    '"=1+1',
+    "' =1+1",
+    "\uff1d1+1",
+    "\uff0b1",
+    "\uff0d1",
+    "\uff20SUM(A1)",
+    "\u22121+1",
+    "a;=1+1;@x",
+    'a","=1+1',
+    'say "no", twice',
+    "=cmd|' /C calc'!A0",
+    "\ufeff=1+1",
+    # nothing much
+    "",
+    " ",
+    "'",
+    "1e5",
+    "None",
+]
+# What may stand after a backslash: letters that are escaped, accents, letters of their own, and signs.
+COMMANDS = set("{}$&#%_\\`'^~\"rvu=.HcoOlL") | {
+    *("ss", "ae", "AE", "oe", "OE", "symbol"),
+    *("textbackslash", "textasciicircum", "textasciitilde", "textless", "textgreater", "textbar"),
+}
+
+
+def hostile(name):
+    return audited(mechanism=name, event=name, pair=name, searched=name, support={"order": name, "probability": 0.5})
+
+
+def parsed(text):
+    """Every cell of a Markdown table as a renderer sees it: its text, and the kinds of its tokens."""
+    found = []
+    tokens = MarkdownIt("commonmark", {"linkify": False}).enable(["table"]).parse(text)
+    for before, token in itertools.pairwise(tokens):
+        if before.type in ("td_open", "th_open"):
+            found.append(("".join(child.content for child in token.children), {child.type for child in token.children}))
+    return found
+
+
+def in_latex(text):
+    """The rows of a ``tabular``, each a list of cells."""
+    body = text.split("\\hline\n")
+    lines = [*body[1].splitlines(), *body[2].splitlines()]
+    assert all(line.endswith(r" \\") for line in lines)
+    return [re.split(r"(?<!\\) & ", line.removesuffix(r" \\")) for line in lines]
+
+
+def balanced(latex):
+    depth = 0
+    for brace in re.findall(r"(?<!\\)[{}]", latex):
+        depth += 1 if brace == "{" else -1
+        assert depth >= 0
+    return depth == 0
+
+
+def clean(text, allowed="\n"):
+    return all(letter.isprintable() or letter in allowed for letter in text)
+
+
+def test_what_was_redacted_stays_so():
+    public = audited(confidential=True, mechanism="count").redact()
+    for form in FORMS.values():
+        text = form(one(public, "first"))
+        assert "redacted" in text
+        assert "cell 0" not in text
+        assert "output[0]" not in text.replace("\\", "").replace("{", "").replace("}", "")
+        assert "CONFIDENTIAL" not in text
+
+
+# The same in every form
+
+
+def one(result, name="count"):
+    return [(name, result)]
+
+
+@FEW
+@given(audits())
+def test_the_numbers_are_the_same_in_every_form(result):
+    """The numbers of one audit, as each form shows them."""
+    written, read = texts(result.summary()), row(result.summary())
+    (record,) = csv.DictReader(to_csv(one(result)).splitlines())
+    latex = dict(zip(COLUMNS, in_latex(to_latex(one(result)))[1], strict=True))
+    markdown = dict(zip(COLUMNS, [text for text, _ in parsed(to_markdown(one(result)))][len(COLUMNS) :], strict=True))
+    assert {name: record[name] for name in NUMBERS} == {name: written[name] for name in NUMBERS}
+    for key in ("promised", "measured", "detectable", "ceiling"):
+        assert latex[key].replace("{-}", "-") == markdown[key] == read[key]
+        assert read[key] in to_text(one(result))
+    assert latex["confidence"].replace("\\", "") == markdown["confidence"] == read["confidence"]
+    assert f"lower bound {written['measured']} at {read['confidence']} confidence" in to_lines(one(result))
+
+
+def test_json_has_all_of_a_result():
+    results = {"\x1b[2J\u202e": audited(), "b": audited(detectable=math.inf, verdict="no power")}
+    text = to_json(list(results.items()))
+    assert json.loads(text) == {name: result.to_dict() for name, result in results.items()}
+    assert clean(text)
+
+
+def test_a_table_of_text_is_flush():
+    second = audited(event="\u6771\u4eac", measured=PureDP(12.5), verdict="violated")
+    text = to_text([("a", audited()), ("longer", second)])
+    head, rule, first, second = text.splitlines()
+    assert head.startswith("name    mechanism  promised   neighbors: one ...       lower bound  confidence")
+    assert rule.startswith("------  ---------  ---------  ----")
+    assert first.startswith("a       count      epsilon 1  person added or removed       0.8750         95%")
+    assert second.startswith("longer  count      epsilon 1  person added or removed        12.50         95%")
+    assert first.index("2000,") == second.index("2000,") + 2  # two letters, each two columns wide
+
+
+def test_a_line_begins_with_the_name_unless_it_is_the_mechanism_s():
+    assert to_lines(one(audited())) == f"{audited()}\n"
+    assert to_lines(one(audited(), "first")) == f"first: {audited()}\n"
+
+
+# What others wrote
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_no_form_obeys_a_name(name):
+    result = hostile(name)
+    shown = printable(name)
+    for form in FORMS:
+        text = FORMS[form](one(result, name))
+        assert clean(text, "\r\n" if form == "csv" else "\n")
+        assert len(text.splitlines()) == {"text": 3, "markdown": 3, "latex": 7, "csv": 2, "line": 1}.get(
+            form, text.count("\n")
+        )
+
+    head, body = to_csv(one(result, name)).split("\r\n")[:2]
+    (cells_read,) = csv.reader([body])
+    record = dict(zip(head.split(","), cells_read, strict=True))
+    for key in ("name", "mechanism", "event", "pair"):
+        assert record[key].replace("'", "") == shown.replace("'", "")  # nothing but apostrophes is added
+        for semicolons in (record[key].split(";"), body.split(";")):  # either end of a cell
+            assert not any(part.lstrip(" \"'").startswith(tuple("=+-@")) and "'" not in part[:3] for part in semicolons)
+
+    lines = to_markdown(one(result, name)).splitlines()
+    assert [entry.count("|") for entry in lines] == [len(COLUMNS) + 1] * 3
+    shown_cells = dict(zip(COLUMNS, parsed("\n".join(lines))[len(COLUMNS) :], strict=True))
+    for title in ("name", "mechanism", "event", "pair"):
+        text, kinds = shown_cells[title]
+        assert text.strip() == shown
+        assert kinds <= {"code_inline", "text", "text_special"}
+        assert "text" not in kinds or set(shown) & {"|"} or not shown  # outside of code nothing stands but pipes
+
+    latex = to_latex(one(result, name))
+    assert latex.isascii()
+    assert balanced(latex)
+    assert [len(entries) for entries in in_latex(latex)] == [len(COLUMNS)] * 2
+    commands = set(re.findall(r"\\([a-zA-Z]+|.)", latex.split("\\hline\n")[2]))
+    assert commands <= COMMANDS
+
+
+@settings(max_examples=40)
+@given(st.text(st.characters(exclude_categories=["Cs"]), max_size=12) | st.text(";='\"|`\\ -+@&{}[]", max_size=8))
+def test_no_name_breaks_a_table(name):
+    result = hostile(name)
+    (record,) = csv.DictReader(to_csv(one(result, name)).splitlines())
+    assert {key: record[key] for key in NUMBERS} == {key: texts(result.summary())[key] for key in NUMBERS}
+    assert record["name"].replace("'", "") == printable(name).replace("'", "")
+    markdown = to_markdown(one(result, name))
+    assert [entry.count("|") for entry in markdown.splitlines()] == [len(COLUMNS) + 1] * 3
+    assert parsed(markdown)[len(COLUMNS)][0].strip() == printable(name)
+    latex = to_latex(one(result, name))
+    assert balanced(latex)
+    assert [len(entries) for entries in in_latex(latex)] == [len(COLUMNS)] * 2
+    assert clean(to_text(one(result, name)) + markdown + latex + to_lines(one(result, name)))
+
+
+@pytest.mark.parametrize(
+    ("name", "cell"),
+    [
+        ("=1+1", "'=1+1"),
+        (" \t=1", "'=1"),
+        ('"=1', "'\"=1"),
+        ("\uff1d1", "'\uff1d1"),
+        ("\ufe631", "'\ufe631"),
+        ("a;-1", "a;'-1"),
+        ("cell (3, -1)", "cell (3, -1)"),  # a comma is quoted, and what stands after it is no cell
+        ("1e-5", "1e-5"),
+        ("x = 1", "x = 1"),
+    ],
+)
+def test_spreadsheets_compute_nothing(name, cell):
+    (record,) = csv.DictReader(to_csv(one(audited(event=name))).splitlines())
+    assert record["event"] == cell
+
+
+def test_numbers_of_spreadsheets_are_left_alone():
+    claim = PureDP(1e-5)
+    result = audited(claim=claim, measured=claim.at(1e-6), detectable=math.inf, verdict="no power", seed_entropy=7)
+    body = to_csv(one(result)).splitlines()[1]
+    assert body.startswith(
+        '"count","count","epsilon",1e-05,,"add_remove","person",1,"verified",1.000e-06,0.95,inf,5.500'
+    )
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(shutil.which("pdflatex") is None, reason="needs pdflatex, of texlive-latex-base")
+@pytest.mark.parametrize("encoding", ["", r"\usepackage[T1]{fontenc}"])
+def test_latex_compiles(encoding, tmp_path):
+    letters = ["".join(map(chr, range(first, last))) for first, last in ((32, 127), (0xA0, 0x250), (0x370, 0x700))]
+    names = NAMES + letters
+    (tmp_path / "table.tex").write_text(to_latex([(name, hostile(name)) for name in names]), "utf-8")
+    document = (
+        rf"\documentclass{{article}}{encoding}\usepackage[paperwidth=5000mm,paperheight=5000mm]{{geometry}}"
+        r"\begin{document}\input{table}\end{document}"
+    )
+    (tmp_path / "report.tex").write_text(document)
+    command = ["pdflatex", "-interaction=nonstopmode", "-halt-on-error", "-no-shell-escape", "report.tex"]
+    made = subprocess.run(command, cwd=tmp_path, capture_output=True, check=False)
+    assert made.returncode == 0, made.stdout[-2000:]
+    assert b"Output written on report.pdf (1 page" in made.stdout
+
+
+def test_every_form_says_what_is_confidential():
+    named = [("open", audited()), ("secret", audited(confidential=True))]
+    for form in FORMS:
+        assert ("CONFIDENTIAL" in FORMS[form](named)) == (form != "json")
+        assert "CONFIDENTIAL" not in FORMS[form](named[:1])
+    assert json.loads(to_json(named))["secret"]["confidential"] is True
+    assert to_text(named).startswith("CONFIDENTIAL: the databases behind")
+    assert to_markdown(named).startswith("**CONFIDENTIAL: the databases behind")
+    assert to_latex(named).startswith("\\textbf{CONFIDENTIAL: the databases behind")
+    assert len(parsed(to_markdown(named))) == 3 * len(COLUMNS)
+    assert [record["confidential"] for record in csv.DictReader(to_csv(named).splitlines())] == [
+        "",
+        "CONFIDENTIAL",
+    ]

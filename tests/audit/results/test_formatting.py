@@ -1,0 +1,199 @@
+"""Numbers in words are honest in the direction of their rounding, and an audit is said in one line."""
+
+from __future__ import annotations
+
+import math
+from decimal import Decimal
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from audit.claims import ZCDP, ApproxDP, GaussianDP, PureDP
+from audit.results import verdict_of
+from audit.results.formatting import COLUMNS, at_least, at_most, nearest, percent, row, texts
+from tests.audit.results.strategies import FEW, audits
+from tests.helpers import audited
+
+WITNESS = {"order": "possible on x only", "probability": 0.25}
+
+
+# How a number is written
+
+
+@pytest.mark.parametrize(
+    ("value", "low", "high", "near"),
+    [
+        (0.0, "0", "0", "0"),
+        (1.0, "1.000", "1.000", "1"),
+        (0.9843457662562988, "0.9843", "0.9844", "0.9843"),
+        (0.9999, "0.9999", "0.9999", "0.9999"),
+        (0.99996, "0.9999", "1.000", "1"),
+        (0.1 + 0.2, "0.3000", "0.3001", "0.3"),
+        (0.1, "0.1000", "0.1000", "0.1"),  # and not a bit more, although the float is
+        (9.9996, "9.999", "10.00", "10"),
+        (123.4567, "123.4", "123.5", "123.5"),
+        (123456.7, "123456", "123457", "123457"),
+        (999999.5, "999999", "1.000e+06", "1e+06"),
+        (1234567.0, "1.234e+06", "1.235e+06", "1.235e+06"),
+        (0.00012345, "0.0001234", "0.0001235", "0.0001234"),
+        (0.000012345, "1.234e-05", "1.235e-05", "1.234e-05"),
+        (1e-300, "1.000e-300", "1.000e-300", "1e-300"),
+        (math.inf, "inf", "inf", "inf"),
+        (-math.inf, "-inf", "-inf", "-inf"),
+        (-0.123456, "-0.1235", "-0.1234", "-0.1235"),
+    ],
+)
+def test_known_numbers(value, low, high, near):
+    assert (at_least(value), at_most(value), nearest(value)) == (low, high, near)
+
+
+@settings(max_examples=60)
+@given(st.floats(allow_nan=False), st.integers(1, 17))
+def test_a_bound_in_words_is_a_bound(value, digits):
+    low, high = at_least(value, digits), at_most(value, digits)
+    exact = Decimal(repr(value))
+    assert Decimal(low) <= exact <= Decimal(high)
+    if 0 < abs(value) < math.inf:
+        unit = Decimal(10) ** (exact.adjusted() + 1 - digits)
+        assert max(exact - Decimal(low), Decimal(high) - exact) < unit
+        assert Decimal(nearest(value, digits)) in (Decimal(low), Decimal(high))
+    if digits == 17:
+        assert float(low) == float(high) == value
+
+
+@settings(max_examples=40)
+@given(st.floats(0, 1, exclude_min=True, exclude_max=True))
+def test_a_confidence_is_never_rounded_up_or_a_certainty(confidence):
+    said = Decimal(percent(confidence).removesuffix("%")) / 100
+    exact = Decimal(repr(confidence))
+    assert said <= exact
+    assert said < 1
+    assert (1 - said) <= (1 - exact) * Decimal("1.001") + Decimal("1e-27")
+
+
+@pytest.mark.parametrize(
+    ("confidence", "words"),
+    [(0.95, "95%"), (0.999999, "99.9999%"), (1 - 1e-12, "99.9999999999%"), (0.5, "50%"), (1 - 0.05 / 3, "98.333%")],
+)
+def test_known_confidences(confidence, words):
+    assert percent(confidence) == words
+
+
+# What is said of an audit
+
+
+@FEW
+@given(audits())
+def test_the_verdict_follows_from_the_numbers_as_they_are_written(result):
+    said = texts(result.summary())
+    claim, measured = (result.claim.at(float(said[name])) for name in ("promised", "measured"))
+    unbounded = result.support is not None
+    assert verdict_of(claim, measured, float(said["detectable"]), unbounded) == result.verdict
+    assert float(said["measured"]) <= result.measured.budget
+    assert float(said["detectable"]) >= result.detectable
+    assert float(said["ceiling"]) >= result.ceiling
+
+
+@pytest.mark.parametrize(
+    ("measured", "verdict", "said"),
+    [
+        (0.99996, "not refuted", "0.9999"),
+        (1.0, "not refuted", "1.000"),
+        (1.00004, "violated", "1.00004"),  # with four digits it would stand beside a promise of 1 as 1.000
+        (math.nextafter(1, 2), "violated", "1.0000000000000002"),
+        (1.5, "violated", "1.500"),
+    ],
+)
+def test_a_number_is_on_the_side_of_the_promise_that_the_verdict_says(measured, verdict, said):
+    assert texts(audited(measured=PureDP(measured), verdict=verdict).summary())["measured"] == said
+
+
+def test_a_promise_has_the_digits_that_the_verdict_needs():
+    result = audited(claim=PureDP(0.123456), measured=PureDP(0.1234562), verdict="violated", detectable=0.2)
+    said = texts(result.summary())
+    assert (said["promised"], said["measured"], said["detectable"]) == ("0.123456", "0.1234562", "0.2000")
+
+
+def test_every_cell():
+    result = audited(
+        claim=ApproxDP(1, 1e-6, "replace_one"),
+        measured=ApproxDP(0.87512, 1e-6, "replace_one"),
+        relation="replace_one",
+        distance=2,
+        adjacency="declared",
+        support=WITNESS,
+        verdict="violated",
+        confidential=True,
+    )
+    assert texts(result.summary("first")) == {
+        "name": "first",
+        "mechanism": "count",
+        "parameter": "epsilon",
+        "promised": "1",
+        "delta": "1e-06",
+        "relation": "replace_one",
+        "unit": "person",
+        "distance": "2",
+        "adjacency": "declared",
+        "measured": "0.8751",
+        "confidence": "0.95",
+        "detectable": "1.250",
+        "ceiling": "5.500",
+        "verdict": "violated",
+        "event": "y if output[0] >= 13",
+        "witness": "unbounded by the exact law: possible on x only, probability 0.25",
+        "size": "2000",
+        "selection": "601",
+        "pair": "1 person added to cell 0",
+        "seed": "42",
+        "confidential": "CONFIDENTIAL",
+    }
+    assert list(row(result.summary("first")).items()) == [
+        ("name", "first"),
+        ("mechanism", "count"),
+        ("promised", "epsilon 1, delta 1e-06"),
+        ("neighbors", "person replaced, 2 steps apart (declared)"),
+        ("measured", "0.8751"),
+        ("confidence", "95%"),
+        ("detectable", "1.250"),
+        ("ceiling", "5.500"),
+        ("verdict", "violated"),
+        ("event", "y if output[0] >= 13"),
+        ("witness", "unbounded by the exact law: possible on x only, probability 0.25"),
+        ("runs", "2000, 601 of them to choose the event"),
+        ("pair", "1 person added to cell 0"),
+        ("seed", "42"),
+        ("confidential", "CONFIDENTIAL"),
+    ]
+    assert str(result) == (
+        "CONFIDENTIAL: count: violated: promised epsilon 1, delta 1e-06 (replace one), lower bound 0.8751 at 95% "
+        "confidence from 2000 runs, minimum detectable loss 1.250 (on the caller's word, 1 person added to cell 0; "
+        "y if output[0] >= 13; unbounded by the exact law: possible on x only, probability 0.25; searched: thresholds "
+        "on output[0])"
+    )
+    assert list(row(result.summary())) == list(COLUMNS)
+
+
+@pytest.mark.parametrize(
+    ("claim", "words"),
+    [
+        (PureDP(1), "epsilon 1"),
+        (ZCDP(0.5), "rho 0.5"),
+        (GaussianDP(1 / 3), "mu 0.3333"),
+        (PureDP(4e4), "epsilon 40000"),
+    ],
+)
+def test_promises_of_every_family(claim, words):
+    result = audited(claim=claim, measured=claim.at(0.25))
+    assert row(result.summary())["promised"] == words
+    assert f"promised {words} (add/remove)" in str(result)
+
+
+@FEW
+@given(audits())
+def test_an_audit_is_one_line_whatever_its_labels_hold(result):
+    said = texts(result.summary())
+    assert len(str(result).splitlines()) == 1
+    assert f": {result.verdict}: promised " in str(result)
+    assert f" minimum detectable loss {said['detectable']} (" in str(result)
