@@ -62,13 +62,7 @@ class Laplace:
         return released
 
     def log_likelihood(self, outputs: ArrayLike, queries: ArrayLike) -> Floats:
-        """Return the log density of each release on the database that answers `queries`, shape (runs,).
-
-        Raises
-        ------
-        ValueError
-            If a release has not one number for each query.
-        """
+        """Return the log density of each release on the database that answers `queries`, shape (runs,)."""
         answers = check_answers(queries)
         return np.asarray(self.noise.logpdf(_releases(outputs, answers.size) - answers).sum(axis=1))
 
@@ -246,13 +240,7 @@ class TruncatedGeometric:
         return drawn
 
     def log_likelihood(self, outputs: ArrayLike, queries: ArrayLike) -> Floats:
-        """Return the log probability of each release on the database with these counts, shape (runs,).
-
-        Raises
-        ------
-        ValueError
-            If a release has not one number for each count.
-        """
+        """Return the log probability of each release on the database with these counts, shape (runs,)."""
         counts = self._counts(queries)
         released = _releases(outputs, counts.size)
         possible = np.asarray(np.isin(released, np.arange(self.people + 1)).all(axis=1))
@@ -261,18 +249,7 @@ class TruncatedGeometric:
         return np.where(possible, found, -np.inf)
 
     def exact_loss(self, pair: AnswerPair) -> LossDistribution:
-        """Return the law of the privacy loss of `pair`.
-
-        Returns
-        -------
-        LossDistribution
-            Exact up to rounding.
-
-        Raises
-        ------
-        ValueError
-            If the two databases have not the same number of counts.
-        """
+        """Return the law of the privacy loss of `pair`, exact up to rounding."""
         check_pair(pair)
         law = LossDistribution(np.zeros(1), np.zeros(1))
         for x, y in zip(self._counts(pair.x), self._counts(pair.y), strict=True):

@@ -15,8 +15,9 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.special import logsumexp
 
-from algorithms.benchmarks.queries import AnswerPair, check_answers, check_epsilon, check_pair, chunks
+from algorithms.benchmarks.queries import AnswerPair, check_answers, check_epsilon, check_pair
 from algorithms.noise import Laplace
+from algorithms.noise.counts import chunks
 from algorithms.noise.quadrature import Panels, laplace_log_cdf
 from audit.claims import PureDP
 from audit.exact import LossDistribution, loss_from_logs
@@ -72,13 +73,7 @@ class ReportNoisyMax1(_NoisyMax):
         return index
 
     def log_likelihood(self, outputs: ArrayLike, queries: ArrayLike) -> Floats:
-        """Return the log probability of each index on the database that answers `queries`, shape (runs,).
-
-        Raises
-        ------
-        ValueError
-            If outputs are no list of indices, or the answers lie too far apart to integrate over.
-        """
+        """Return the log probability of each index on the database that answers `queries`, shape (runs,)."""
         index, answers = np.asarray(outputs), check_answers(queries)
         if index.ndim != 1:
             raise ValueError(f"outputs must be one index a run, got shape {index.shape}")
@@ -86,18 +81,7 @@ class ReportNoisyMax1(_NoisyMax):
         return np.where(known, self._log_probabilities(answers)[np.where(known, index, 0).astype(np.int64)], -np.inf)
 
     def exact_loss(self, pair: AnswerPair) -> LossDistribution | None:
-        """Return the law of the privacy loss of `pair`.
-
-        Returns
-        -------
-        LossDistribution or None
-            None when the answers lie too far apart to integrate over.
-
-        Raises
-        ------
-        ValueError
-            If the two databases do not answer the same number of queries.
-        """
+        """Return the law of the privacy loss of `pair`; None where answers lie too far apart to integrate over."""
         x, y = check_pair(pair)
         try:
             return loss_from_logs(self._log_probabilities(x), self._log_probabilities(y))
@@ -161,13 +145,7 @@ class ReportNoisyMax3(_NoisyMax):
         return largest
 
     def log_likelihood(self, outputs: ArrayLike, queries: ArrayLike) -> Floats:
-        """Return the log density of each release on the database that answers `queries`, shape (runs,).
-
-        Raises
-        ------
-        ValueError
-            If outputs are no list of numbers.
-        """
+        """Return the log density of each release on the database that answers `queries`, shape (runs,)."""
         released, answers = np.asarray(outputs, np.float64), check_answers(queries)
         if released.ndim != 1:
             raise ValueError(f"outputs must be one number a run, got shape {released.shape}")
@@ -202,18 +180,7 @@ class ReportNoisyMax4(ReportNoisyMax3):
     """
 
     def support_masses(self, pair: AnswerPair) -> tuple[float, float]:
-        """Return how likely an output is that only one of the two databases can produce.
-
-        Returns
-        -------
-        tuple of float
-            Probability on `x` of what `y` cannot produce, and on `y` of what `x` cannot.
-
-        Raises
-        ------
-        ValueError
-            If the two databases do not answer the same number of queries.
-        """
+        """Return the probability on `x` of what `y` cannot release, and on `y` of what `x` cannot."""
         x, y = check_pair(pair)
         return self._mass_below(y.max(), x), self._mass_below(x.max(), y)
 

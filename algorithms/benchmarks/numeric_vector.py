@@ -13,9 +13,10 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.special import logsumexp
 
-from algorithms.benchmarks.queries import AnswerPair, check_answers, chunks, unique_rows
+from algorithms.benchmarks.queries import AnswerPair, check_answers, unique_rows
 from algorithms.benchmarks.sparse_vector import ABOVE, BELOW, SVT1, SVT4
 from algorithms.noise import Laplace
+from algorithms.noise.counts import chunks
 from algorithms.noise.quadrature import Panels, gauss, laplace_log_cdf
 from audit.claims import PureDP
 
@@ -75,13 +76,7 @@ class NumericalSVT(SVT1):
         return released
 
     def log_likelihood(self, outputs: ArrayLike, queries: ArrayLike) -> Floats:
-        """Return the log density of each release on the database that answers `queries`, shape (runs,).
-
-        Raises
-        ------
-        ValueError
-            If a release is not two rows of one number for each query, or the answers lie too far apart to integrate.
-        """
+        """Return the log density of each release on the database that answers `queries`, shape (runs,)."""
         answers, released = check_answers(queries), np.asarray(outputs, np.float64)
         if released.ndim != 3 or released.shape[1:] != (2, answers.size):
             raise ValueError(f"outputs must be 2 rows of {answers.size} numbers each, got shape {released.shape}")
@@ -226,13 +221,7 @@ class SVT34Parallel:
         return released
 
     def log_likelihood(self, outputs: ArrayLike, queries: ArrayLike) -> Floats:
-        """Return the log density of each release on the database that answers `queries`, shape (runs,).
-
-        Raises
-        ------
-        ValueError
-            If a release is not three rows of one number for each query.
-        """
+        """Return the log density of each release on the database that answers `queries`, shape (runs,)."""
         released = np.asarray(outputs, np.float64)
         if released.ndim != 3 or released.shape[1] != 3:
             raise ValueError(f"outputs must be 3 rows of numbers each, got shape {released.shape}")

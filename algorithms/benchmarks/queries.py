@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import Any, Protocol
 
 import numpy as np
@@ -10,9 +9,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from algorithms.noise import TwoTailedGeometric
 
-__all__ = ["AnswerPair", "check_answers", "check_epsilon", "check_generator", "check_pair", "chunks", "unique_rows"]
-
-CHUNK = 2**17  # cells worked on at a time: what fits the processor's cache
+__all__ = ["AnswerPair", "check_answers", "check_epsilon", "check_generator", "check_pair", "unique_rows"]
 
 
 class AnswerPair(Protocol):
@@ -28,41 +25,12 @@ class AnswerPair(Protocol):
 
 
 def check_epsilon(epsilon: float) -> float:
-    """Return a privacy budget, or say what is wrong with it.
-
-    Parameters
-    ----------
-    epsilon : float
-        In nats, at least 1e-12 and finite.
-
-    Returns
-    -------
-    float
-        The same number.
-    """
+    """Return a budget in nats, at least 1e-12 and finite, or say what is wrong with it."""
     return TwoTailedGeometric(epsilon).epsilon
 
 
 def check_answers(queries: ArrayLike) -> NDArray[np.float64]:
-    """Return the answers of one database as floats, or say what is wrong with them.
-
-    Parameters
-    ----------
-    queries : array_like of float, shape (queries,)
-        True answers; a single number is one query.
-
-    Returns
-    -------
-    ndarray of float64, shape (queries,)
-        The same numbers.
-
-    Raises
-    ------
-    TypeError
-        If they are not real numbers.
-    ValueError
-        If they are no list, there are none, or one is not finite.
-    """
+    """Return the answers of one database as floats, shape (queries,), or say what is wrong with them."""
     given = np.atleast_1d(np.asarray(queries))
     if given.dtype.kind not in "iuf":
         raise TypeError(f"queries must be answered by real numbers, got dtype {given.dtype}")
@@ -74,23 +42,7 @@ def check_answers(queries: ArrayLike) -> NDArray[np.float64]:
 
 
 def check_pair(pair: AnswerPair) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Return the answers of both databases, or say what is wrong with them.
-
-    Parameters
-    ----------
-    pair : AnswerPair
-        With answers `x` and `y`.
-
-    Returns
-    -------
-    tuple of ndarray of float64, shape (queries,) each
-        The answers on `x` and on `y`.
-
-    Raises
-    ------
-    ValueError
-        If the two databases do not answer the same number of queries.
-    """
+    """Return the answers of both databases, shape (queries,) each, or say what is wrong with them."""
     x, y = check_answers(pair.x), check_answers(pair.y)
     if x.size != y.size:
         raise ValueError(f"the two databases must answer the same queries, got {x.size} and {y.size}")
@@ -98,60 +50,16 @@ def check_pair(pair: AnswerPair) -> tuple[NDArray[np.float64], NDArray[np.float6
 
 
 def check_generator(rng: Any) -> np.random.Generator:
-    """Return a source of randomness, or say that it is none.
-
-    Parameters
-    ----------
-    rng : numpy.random.Generator
-        The only kind taken: these mechanisms are for audits and have no secure mode.
-
-    Returns
-    -------
-    numpy.random.Generator
-        The same.
-
-    Raises
-    ------
-    TypeError
-        If it is anything else.
-    """
+    """Return a numpy Generator, or say that it is none: benchmarks are for audits and have no secure noise."""
     if not isinstance(rng, np.random.Generator):
         raise TypeError(f"rng must be a numpy Generator, got {rng!r}")
     return rng
 
 
-def chunks(size: int, cells: int) -> Iterator[slice]:
-    """Cut runs into blocks that stay in the processor's cache.
-
-    Parameters
-    ----------
-    size : int
-        Runs in all.
-    cells : int
-        Numbers that one run takes.
-
-    Yields
-    ------
-    slice
-        Of consecutive runs.
-    """
-    rows = max(1, CHUNK // cells)
-    for start in range(0, size, rows):
-        yield slice(start, min(start + rows, size))
-
-
 def unique_rows(codes: NDArray[np.generic]) -> tuple[NDArray[np.generic], NDArray[np.int64]]:
-    """Return the distinct rows of a table, and for each row which of them it is.
+    """Return the distinct rows of a table, shape (m, n), and for each row which of them it is, shape (runs,).
 
-    Parameters
-    ----------
-    codes : ndarray, shape (runs, n)
-        Of any type; compared byte by byte, which is twenty times faster than number by number.
-
-    Returns
-    -------
-    tuple of ndarray, shape (m, n) and (runs,)
-        Rows, and their indices.
+    Rows are compared byte by byte, which is twenty times faster than number by number.
     """
     table = np.ascontiguousarray(codes)
     _, first, which = np.unique(

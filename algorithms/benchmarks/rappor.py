@@ -18,7 +18,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from algorithms.benchmarks.queries import AnswerPair, check_answers, check_generator, chunks
+from algorithms.benchmarks.queries import AnswerPair, check_answers, check_generator
+from algorithms.noise.counts import chunks
 from audit.claims import PureDP
 from audit.exact import LossDistribution, loss_from_logs
 
@@ -75,23 +76,7 @@ class OneTimeRAPPOR:
         return PureDP(self.hashes * math.log(one * (1 - zero) / (zero * (1 - one))))
 
     def bloom(self, value: Any) -> NDArray[np.bool_]:
-        """Return the filter of a value, shape (bits,).
-
-        Parameters
-        ----------
-        value : array_like of int, shape (1,)
-            The user's value.
-
-        Returns
-        -------
-        ndarray of bool, shape (bits,)
-            True where one of the hash functions points.
-
-        Raises
-        ------
-        ValueError
-            If it is not one whole number.
-        """
+        """Return the filter of a value, one whole number: True where a hash function points, shape (bits,)."""
         given = check_answers(value)
         if given.size != 1 or given[0] != np.floor(given[0]):
             raise ValueError(f"value must be one whole number, got {given.tolist()}")
@@ -109,13 +94,7 @@ class OneTimeRAPPOR:
         return reported
 
     def log_likelihood(self, outputs: ArrayLike, value: ArrayLike) -> NDArray[np.float64]:
-        """Return the log probability of each report of a value, shape (runs,).
-
-        Raises
-        ------
-        ValueError
-            If a report has not `bits` numbers.
-        """
+        """Return the log probability of each report of a value, shape (runs,)."""
         reports, rates = np.asarray(outputs), self._rates_of(value)
         if reports.ndim != 2 or reports.shape[1] != self.bits:
             raise ValueError(f"outputs must be rows of {self.bits} bits, got shape {reports.shape}")
@@ -123,18 +102,7 @@ class OneTimeRAPPOR:
         return np.where(((reports == 0) | (reports == 1)).all(axis=1), found, -np.inf)
 
     def exact_loss(self, pair: AnswerPair) -> LossDistribution:
-        """Return the law of the privacy loss of a pair of values: bits are independent, and equal bits lose nothing.
-
-        Returns
-        -------
-        LossDistribution
-            Exact up to rounding.
-
-        Raises
-        ------
-        ValueError
-            If a database is not one whole number.
-        """
+        """Return the law of the loss of a pair of values: bits are independent, and equal bits lose nothing."""
         law = LossDistribution(np.zeros(1), np.zeros(1))
         for p, q in zip(self._rates_of(pair.x), self._rates_of(pair.y), strict=True):
             if p != q:

@@ -20,8 +20,9 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from algorithms.benchmarks.queries import AnswerPair, check_answers, check_epsilon, check_pair, chunks, unique_rows
+from algorithms.benchmarks.queries import AnswerPair, check_answers, check_epsilon, check_pair, unique_rows
 from algorithms.noise import Laplace
+from algorithms.noise.counts import chunks
 from algorithms.noise.quadrature import Panels, laplace_log_cdf
 from audit.claims import PureDP
 from audit.exact import LossDistribution, loss_from_logs
@@ -80,13 +81,7 @@ class SparseVector:
         return codes
 
     def log_likelihood(self, outputs: ArrayLike, queries: ArrayLike) -> Floats:
-        """Return the log probability of each row of codes on the database that answers `queries`, shape (runs,).
-
-        Raises
-        ------
-        ValueError
-            If a row has not one code for each query, or the answers lie too far apart to integrate over.
-        """
+        """Return the log probability of each row of codes on the database that answers `queries`, shape (runs,)."""
         answers, codes = check_answers(queries), np.asarray(outputs)
         if codes.ndim != 2 or codes.shape[1] != answers.size:
             raise ValueError(f"outputs must be rows of {answers.size} codes, got shape {codes.shape}")
@@ -99,15 +94,7 @@ class SparseVector:
     def exact_loss(self, pair: AnswerPair) -> LossDistribution | None:
         """Return the law of the privacy loss of `pair`.
 
-        Returns
-        -------
-        LossDistribution or None
-            None when there are more than 2**12 possible rows of codes, or answers too far apart to integrate over.
-
-        Raises
-        ------
-        ValueError
-            If the two databases do not answer the same number of queries.
+        None where there are more than 2**12 possible rows of codes, or answers too far apart to integrate over.
         """
         x, y = check_pair(pair)
         limit = min(self._limit(x.size), x.size)

@@ -113,43 +113,13 @@ class Agreement:
 
 
 def totals_of(published: PublishedTotals, tree: Hierarchy, counts: Integers) -> Integers:
-    """Return the data's own totals of the areas of the level.
-
-    Parameters
-    ----------
-    published : PublishedTotals
-        Says which level.
-    tree : Hierarchy
-        The areas.
-    counts : ndarray of int64, shape (leaves, cells)
-        People.
-
-    Returns
-    -------
-    ndarray of int64, shape (areas,)
-        People.
-    """
+    """Return the totals that the data themselves have in the areas of the published level, shape (areas,)."""
     totals: Integers = tree.totals(counts.sum(axis=1))[tree.level(published.level)].astype(np.int64)
     return totals
 
 
 def agreement(published: PublishedTotals, tree: Hierarchy, counts: Integers) -> Agreement:
-    """Compare published totals with the data's.
-
-    Parameters
-    ----------
-    published : PublishedTotals
-        What was published.
-    tree : Hierarchy
-        The areas.
-    counts : ndarray of int64, shape (leaves, cells)
-        People.
-
-    Returns
-    -------
-    Agreement
-        It depends on exact counts, and showing it is no part of a promise.
-    """
+    """Compare published totals with those of exact counts, shape (leaves, cells): no part of a promise."""
     nodes = tree.level(published.level)
     area = tree.ancestors(published.level) - nodes.start
     apart = np.abs(totals_of(published, tree, counts) - published.totals)  # NaN where none was published
@@ -157,24 +127,8 @@ def agreement(published: PublishedTotals, tree: Hierarchy, counts: Integers) -> 
 
 
 def calibrate(noisy: Integers, published: PublishedTotals, agreed: Agreement) -> Floats:
-    """Rake the noisy cells of consistent areas to their published totals, and blank those of inconsistent ones.
+    """Rake noisy cells, shape (size, leaves, cells), of consistent areas to their totals; inconsistent ones become NaN.
 
-    Parameters
-    ----------
-    noisy : ndarray of int64, shape (size, leaves, cells)
-        Noisy counts.
-    published : PublishedTotals
-        What they should add up to.
-    agreed : Agreement
-        Where it is.
-
-    Returns
-    -------
-    ndarray of float, shape (size, leaves, cells)
-        Consistent areas add up to their totals, to rounding; inconsistent ones are NaN; the others are as they were.
-
-    Notes
-    -----
     `Hierarchy.rake` does it, on a tree of consistent areas and their cells under a root that is the sum of the totals:
     cells keep their proportions, and where they add up to zero or less they share the total equally. Noise that swamps
     an area can leave cells that add up to little, and raking then multiplies it.

@@ -28,28 +28,7 @@ GIVEN, UNIT = "given_rows", "units_of_weight"  # a view, and a column
 
 
 def count_areas(source: Any, areas: Sequence[str], *, what: str = "data") -> int:
-    """Count the areas that a file names, so that a histogram too large for memory is refused before it is made.
-
-    Parameters
-    ----------
-    source : path or frame
-        As `algorithms.tables.intake.read_histogram` takes it: persons, or a list of areas.
-    areas : sequence of str
-        Columns of area codes.
-    what : str
-        What the source is, for messages.
-
-    Returns
-    -------
-    int
-        Number of different codes of the finest areas.
-
-    Raises
-    ------
-    ValueError
-        If the file cannot be read, or a column is missing or named twice.
-    TypeError
-        If the source is no file and no frame.
+    """Count the different codes of the finest areas, so that too large a histogram is refused before it is made.
 
     Examples
     --------
@@ -64,38 +43,11 @@ def count_areas(source: Any, areas: Sequence[str], *, what: str = "data") -> int
 def read_units(
     source: Any, schema: Schema, areas: Sequence[str], *, weight: str, largest: float, places: Any = None
 ) -> tuple[Hierarchy, NDArray[np.int64]]:
-    """Add up the weights of persons by area and cell, exactly.
+    """Add up the weights of persons by area and cell, exactly: the tree, and units of weight, shape (leaves, cells).
 
-    Parameters
-    ----------
-    source : path or frame
-        As `algorithms.tables.intake.read_histogram` takes it, one row a person.
-    schema : Schema
-        Attributes.
-    areas : sequence of str
-        Columns of area codes, the outermost first.
-    weight : str
-        Column of weights, in people.
-    largest : float
-        The largest weight that is allowed.
-    places : path or frame, optional
-        Public list of every finest area.
-
-    Returns
-    -------
-    tree : Hierarchy
-        As `algorithms.tables.intake.read_histogram` returns it.
-    units : ndarray of int64, shape (leaves, cells)
-        Weights in 2**-20 people, to which each is rounded by itself: `algorithms.bottom_up.weighted.round_units` makes
-        people of their sums.
-
-    Raises
-    ------
-    ValueError
-        If a weight is missing, no number, not above 0 or above the largest, all weigh 2**33 people, and as
-        `read_histogram`.
-    TypeError
-        If the source is no file and no frame, or the largest weight no number.
+    The arguments are those of `algorithms.tables.intake.read_histogram`, one row a person, with the column of weights
+    in people and the largest weight that is allowed. Each weight is rounded by itself to units of 2**-20 people:
+    `algorithms.bottom_up.weighted.round_units` makes people of their sums.
 
     Examples
     --------
@@ -134,33 +86,9 @@ def read_published(
 ) -> PublishedTotals:
     """Read totals of areas of one level that were published before.
 
-    Parameters
-    ----------
-    source : path or frame
-        One row an area: its code and those of the areas around it, the outermost first, and its total. The level is
-        that of the last column of areas in it; areas of the level without a row have no published total. A file whose
-        only column is the total is of the root.
-    areas : sequence of str
-        Columns of area codes of the data.
-    tree : Hierarchy
-        The areas.
-    count : str
-        Column of totals.
-    tolerance : int
-        People by which the data's own total may differ.
-
-    Returns
-    -------
-    PublishedTotals
-        Of the areas of that level.
-
-    Raises
-    ------
-    ValueError
-        If the file cannot be read, a column is missing, there is none of areas but others, a code is missing, an area
-        is unknown or has two rows, a total is no whole number of 0 or more, or there is no row.
-    TypeError
-        If the source is no file and no frame.
+    A row is an area: its code and those of the areas around it, the outermost first, and its total. The level is that
+    of the last column of areas; areas of the level without a row have no published total. A file whose only column is
+    the total is of the root.
 
     Examples
     --------

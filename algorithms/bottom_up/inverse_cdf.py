@@ -105,13 +105,7 @@ class InverseCdf:
         return np.where(lower, -magnitude, magnitude)
 
     def sample(self, size: int | tuple[int, ...], rng: Rng) -> Integers:
-        """Draw independent values; ``"secure"`` takes uniforms from the operating system, as the authors did.
-
-        Raises
-        ------
-        TypeError
-            If `rng` is neither a numpy Generator nor ``"secure"``.
-        """
+        """Draw independent values; ``"secure"`` takes uniforms from the operating system, as the authors did."""
         if not isinstance(rng, np.random.Generator) and not (isinstance(rng, str) and rng == "secure"):
             raise TypeError(f'rng must be a numpy Generator or "secure", got {rng!r}')
         out = np.empty(size, np.int64)
@@ -135,16 +129,9 @@ class InverseCdf:
     def counts(self) -> Integers:
         """How many uniforms of either half give each magnitude, shape (reach + 1,): they add up to ``2**(bits-1)``.
 
-        Raises
-        ------
-        ValueError
-            If the law is too wide to be tabulated.
-
-        Notes
-        -----
-        Guarantee: of the function as it is computed here, not of the formula. Magnitudes fall as uniforms rise, so
-        that bisection finds where each begins; the 16 uniforms about every threshold are tried one by one, in case a
-        logarithm that is a few roundings off turns two neighbors around.
+        Of the function as it is computed here, not of the formula. Magnitudes fall as uniforms rise, so that bisection
+        finds where each begins; the 16 uniforms about every threshold are tried one by one, in case a logarithm that is
+        a few roundings off turns two neighbors around.
         """
         if not self.tabulated:
             raise ValueError(f"the law must have at most {LARGEST_TABLE:,} magnitudes, got {self.reach + 1:,}")
@@ -162,13 +149,7 @@ class InverseCdf:
         return -np.diff(np.concatenate([[self.half], at_least, [0]]))
 
     def logpmf(self, k: ArrayLike) -> Floats:
-        """Return the log probability of `k` as it is computed; minus infinity where no uniform leads.
-
-        Raises
-        ------
-        ValueError
-            If the law is too wide to be tabulated.
-        """
+        """Return the log probability of `k` as it is computed; minus infinity where no uniform leads."""
         given = np.asarray(k, dtype=np.float64)
         size = np.abs(given)
         possible = (given == np.floor(given)) & (size <= self.reach)
@@ -185,22 +166,9 @@ class InverseCdf:
         )
 
     def exact_loss(self, shift: int) -> LossDistribution:
-        """Return the law of the privacy loss of one count that differs by `shift` people.
+        """Return the law of the privacy loss of one count that is `shift` people larger on the second database.
 
-        Parameters
-        ----------
-        shift : int
-            By how much the second count is larger.
-
-        Returns
-        -------
-        LossDistribution
-            To all digits. Outputs that one count alone can give have infinite loss.
-
-        Raises
-        ------
-        ValueError
-            If the law is too wide to be tabulated.
+        Outputs that one count alone can give have infinite loss.
         """
         noise = np.arange(-self.reach + min(shift, 0), self.reach + max(shift, 0) + 1)
         return loss_from_logs(self.logpmf(noise), self.logpmf(noise - shift))

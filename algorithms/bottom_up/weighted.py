@@ -34,13 +34,7 @@ MOST = 2**33
 
 
 class Counted(NamedTuple):
-    """Two databases of records as counts: a pair that an exact loss understands.
-
-    Attributes
-    ----------
-    x, y : ndarray of int64
-        People.
-    """
+    """Two databases of records as counts: a pair that an exact loss understands."""
 
     x: Integers
     y: Integers
@@ -194,20 +188,7 @@ class WeightedBottomUp:
 
 
 def check_largest_weight(weight: object) -> None:
-    """Refuse a largest weight that is not positive, or above 2**31.
-
-    Parameters
-    ----------
-    weight : object
-        As given.
-
-    Raises
-    ------
-    TypeError
-        If it is no number.
-    ValueError
-        If it is out of range.
-    """
+    """Refuse a largest weight that is not positive, or above 2**31."""
     if isinstance(weight, bool) or not isinstance(weight, int | float | np.integer | np.floating):
         raise TypeError(f"largest weight must be a number of people, got {weight!r}")
     if not 0 < weight <= HEAVIEST:
@@ -215,29 +196,7 @@ def check_largest_weight(weight: object) -> None:
 
 
 def units_of(records: Any, shape: tuple[int, ...], largest: float) -> Integers:
-    """Add up weights cell by cell, exactly.
-
-    Parameters
-    ----------
-    records : array_like of float, shape (n, 2)
-        Cell and weight of each.
-    shape : tuple of int
-        Of the histogram.
-    largest : float
-        The largest weight that is allowed.
-
-    Returns
-    -------
-    ndarray of int64, shape `shape`
-        In 2**-20 people.
-
-    Raises
-    ------
-    TypeError
-        If records are not numbers.
-    ValueError
-        If they are not two columns, a cell does not exist, a weight is not in (0, `largest`], or all weigh 2**33.
-    """
+    """Add up the weights of records, shape (n, 2), cell by cell in 2**-20 people, exactly: shape `shape`."""
     given = np.asarray(records)
     if given.dtype.kind not in "iuf":
         raise TypeError(f"records must be numbers, got dtype {given.dtype}")
@@ -259,16 +218,5 @@ def units_of(records: Any, shape: tuple[int, ...], largest: float) -> Integers:
 
 
 def round_units(units: Integers) -> Integers:
-    """Round weighted counts to whole people, halves up.
-
-    Parameters
-    ----------
-    units : ndarray of int64
-        In 2**-20 people.
-
-    Returns
-    -------
-    ndarray of int64
-        People.
-    """
+    """Round units of 2**-20 people to whole people, halves up."""
     return (units + UNITS // 2) // UNITS

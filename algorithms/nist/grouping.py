@@ -115,23 +115,11 @@ def choose_groups(
 
 
 def association(table: ArrayLike) -> float:
-    """Return the bias-corrected Cramer's V of a table of counts.
+    """Return the bias-corrected Cramer's V of a table of counts, shape (rows, columns), by Bergsma's equations 3 to 6.
 
-    Parameters
-    ----------
-    table : array_like of int, shape (rows, columns)
-        Counts; rows and columns without any are left out.
-
-    Returns
-    -------
-    float
-        From 0 to 1; near 0 for independent fields, as long as records outnumber levels, where the plain V grows with
-        the table; 0 where a field has only one level. It is the square, before it is cut at 0, that averages 0; with
-        no more records than levels single values say nothing.
-
-    References
-    ----------
-    .. [1] Bergsma, 2013, equations 3 to 6.
+    From 0 to 1; near 0 for independent fields, as long as records outnumber levels, where the plain V grows with the
+    table; 0 where a field has only one level. It is the square, before it is cut at 0, that averages 0; with no more
+    records than levels single values say nothing.
 
     Examples
     --------

@@ -13,16 +13,20 @@ from numpy.typing import ArrayLike, NDArray
 
 from algorithms.nist.groups import Groups
 from algorithms.nist.records import LARGEST_GROUP, bins_of, check_records, code_type, product
-from algorithms.nist.stages import HistogramStage, MeasurementStage, chunks
 from algorithms.nist.synthesis import Fitted, check_rows, draw_bins
 from algorithms.noise import Laplace, Rng, TwoTailedGeometric, add_noise
+from algorithms.noise.counts import Pair, chunks
+from algorithms.noise.geometric import geometric_loss
+from algorithms.noise.laplace import laplace_loss
 from algorithms.schema import CROSS, Schema
 from audit.claims import PureDP
+from audit.exact import LossDistribution
 
-__all__ = ["NistDp3"]
+__all__ = ["HistogramStage", "MeasurementStage", "NistDp3"]
 
 Law = Literal["laplace", "geometric"]
 Chosen = Sequence[str | Sequence[str]] | None
+AT_ONCE = 2**20  # bins or rows of runs that are worked on together
 LEAST_SHARE = 1e-12  # epsilon of a histogram, see `TwoTailedGeometric`
 
 
@@ -185,7 +189,7 @@ class NistDp3:
         chance = np.random.default_rng() if isinstance(rng, str) else rng
         for group, columns in enumerate(self.columns):
             levels = [self.schema.shape[column] for column in columns]
-            for part in chunks(size, max(self.bins[group], self.rows)):
+            for part in chunks(size, max(self.bins[group], self.rows), AT_ONCE):
                 counts = self.cut(self.measure(exact, group, part.stop - part.start, rng), group)
                 drawn = draw_bins(counts, self.rows, chance)
                 for column, codes in zip(columns, np.unravel_index(drawn, levels), strict=True):
@@ -249,3 +253,71 @@ class NistDp3:
             raise ValueError("only must name one group at least, got none")
         chosen = tuple(place for place, one in enumerate(names) if one in wanted)
         return (MeasurementStage if name == "measurements" else HistogramStage)(self, chosen)
+
+
+@dataclass(frozen=True, eq=False)
+class HistogramStage:
+    """The histograms of some groups of NistDp3 after noise and cut, as a mechanism: `NistDp3.stage` makes it.
+
+    **Claim.** The sum of the shares of the groups released.
+    """
+
+    nist: NistDp3
+    only: tuple[int, ...]
+
+    @property
+    def claim(self) -> PureDP:
+        """What the stage promises."""
+        return PureDP(self.nist.epsilon * len(self.only) / len(self.nist.groups))
+
+    @property
+    def bins(self) -> int:
+        """Number of bins that are released."""
+        return sum(self.nist.bins[group] for group in self.only)
+
+    def __call__(self, records: ArrayLike, size: int, rng: Rng) -> NDArray[Any]:
+        """Measure records, shape (n, fields), `size` times: shape (size, bins), group after group."""
+        exact = check_records(records, self.nist.schema)
+        return np.concatenate([self._one(exact, group, size, rng) for group in self.only], axis=1)
+
+    def _one(self, records: NDArray[Any], group: int, size: int, rng: Rng) -> NDArray[Any]:
+        return self.nist.cut(self.nist.measure(records, group, size, rng), group)
+
+
+@dataclass(frozen=True, eq=False)
+class MeasurementStage(HistogramStage):
+    """The noisy histograms of some groups of NistDp3, as a mechanism: `NistDp3.stage` makes it.
+
+    **Claim.** The sum of the shares of the groups released.
+    """
+
+    def _one(self, records: NDArray[Any], group: int, size: int, rng: Rng) -> NDArray[Any]:
+        return self.nist.measure(records, group, size, rng)
+
+    def exact_loss(self, pair: Pair) -> LossDistribution | None:
+        """Return the law of the privacy loss of a pair of databases of records, all groups released together.
+
+        Exact for geometric noise; for Laplace noise the maximum is exact and all else an upper bound, see
+        `algorithms.noise.laplace.laplace_loss`. None where the table would be too large.
+        """
+        nist = self.nist
+        x, y = (check_records(data, nist.schema) for data in (pair.x, pair.y))
+        shifts: list[int] = []
+        for group in self.only:
+            change = nist.histogram(y, group) - nist.histogram(x, group)
+            shifts += np.abs(change[change != 0]).tolist()
+        return (geometric_loss if nist.law == "geometric" else laplace_loss)(nist.share, shifts)
+
+    def log_likelihood(self, outputs: ArrayLike, records: ArrayLike) -> NDArray[np.float64]:
+        """Return the log-probability, or log density, of counts, shape (runs, bins), given records: shape (runs,)."""
+        nist, given = self.nist, np.asarray(outputs)
+        if given.ndim != 2 or given.shape[1] != self.bins:
+            raise ValueError(f"outputs must have one column for each of {self.bins} bins, got shape {given.shape}")
+        exact = check_records(records, nist.schema)
+        means = np.concatenate([nist.histogram(exact, group) for group in self.only])
+        law = nist.noise
+        log_law = law.logpmf if isinstance(law, TwoTailedGeometric) else law.logpdf
+        total = np.empty(len(given))
+        for part in chunks(len(given), self.bins, AT_ONCE):
+            total[part] = log_law(given[part] - means).sum(axis=1)
+        return total

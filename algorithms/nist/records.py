@@ -18,29 +18,9 @@ LARGEST_GROUP = 2**22
 
 
 def check_records(records: ArrayLike, schema: Schema, *, name: str = "records") -> NDArray[Any]:
-    """Return records, or say what is wrong with them.
+    """Return records, shape (n, fields), the same array where it was one, or say what is wrong with them.
 
-    Parameters
-    ----------
-    records : array_like of int, shape (n, fields)
-        Codes: the place of each record's level in each field. There may be no record, shape (0, fields): the promise
-        holds for that database too.
-    schema : Schema
-        Fields, in the order of the columns, and their levels.
-    name : str
-        What they are called in an error.
-
-    Returns
-    -------
-    ndarray of int, shape (n, fields)
-        The same array where it was one.
-
-    Raises
-    ------
-    ValueError
-        If there is not one column a field, or a code is outside the levels of its field.
-    TypeError
-        If codes are not whole numbers.
+    There may be no record: the promise holds for that database too.
 
     Examples
     --------
@@ -64,21 +44,7 @@ def check_records(records: ArrayLike, schema: Schema, *, name: str = "records") 
 
 
 def bins_of(records: NDArray[Any], columns: Sequence[int], shape: Sequence[int]) -> NDArray[np.int64]:
-    """Return the bin of each record in the cross table of some fields, the last of them running fastest.
-
-    Parameters
-    ----------
-    records : ndarray of int, shape (n, fields)
-        Codes.
-    columns : sequence of int
-        The fields.
-    shape : sequence of int
-        Number of levels of every field, those not named too; the product of those named is below 2**63.
-
-    Returns
-    -------
-    ndarray of int64, shape (n,)
-        From 0 to the product of their levels, less 1.
+    """Return the bin of each record in the cross table of some columns, the last of them running fastest.
 
     Examples
     --------
@@ -93,39 +59,10 @@ def bins_of(records: NDArray[Any], columns: Sequence[int], shape: Sequence[int])
 
 
 def code_type(schema: Schema) -> np.dtype[Any]:
-    """Return the smallest unsigned type that holds the codes of every field.
-
-    Parameters
-    ----------
-    schema : Schema
-        Fields and levels.
-
-    Returns
-    -------
-    numpy.dtype
-        Such as uint8.
-
-    Examples
-    --------
-    >>> code_type(Schema({"year": [str(year) for year in range(300)]})).name
-    'uint16'
-    """
+    """Return the smallest unsigned type that holds the codes of every field."""
     return np.min_scalar_type(max(schema.shape, default=1) - 1)
 
 
 def product(shape: Sequence[int], columns: Sequence[int]) -> int:
-    """Return the number of bins in the cross table of some fields.
-
-    Parameters
-    ----------
-    shape : sequence of int
-        Number of levels of every field.
-    columns : sequence of int
-        The fields.
-
-    Returns
-    -------
-    int
-        A Python integer, which cannot overflow.
-    """
+    """Return the number of bins in the cross table of some columns, as a Python integer, which cannot overflow."""
     return math.prod(shape[column] for column in columns)

@@ -56,26 +56,9 @@ class Fitted:
         return found
 
     def synthesize(self, rows: int | None = None, rng: np.random.Generator | None = None) -> NDArray[Any]:
-        """Make synthetic rows.
+        """Make synthetic rows, shape (rows, fields): as many as the mechanism was made for, unless told.
 
-        Parameters
-        ----------
-        rows : int, optional
-            How many. Default: as many as the mechanism was made for.
-        rng : numpy Generator, optional
-            Any will do: the histograms have their noise already. Default: one that the operating system seeds.
-
-        Returns
-        -------
-        ndarray of unsigned int, shape (rows, fields)
-            Codes, in the order of the schema.
-
-        Raises
-        ------
-        ValueError
-            If no row is asked for, or too many.
-        TypeError
-            If `rows` is not a whole number.
+        Any generator will do, as the histograms have their noise already. Default: one that the operating system seeds.
         """
         wanted = check_rows(self.rows if rows is None else rows, len(self.schema.attributes))
         chance = np.random.default_rng() if rng is None else rng
@@ -93,27 +76,7 @@ class Fitted:
 
 
 def check_rows(rows: int, fields: int) -> int:
-    """Return a number of rows, or refuse it.
-
-    Parameters
-    ----------
-    rows : int
-        As asked for.
-    fields : int
-        Values of each.
-
-    Returns
-    -------
-    int
-        The same.
-
-    Raises
-    ------
-    ValueError
-        If it is below 1, above 50 million, or there are more than a billion values.
-    TypeError
-        If it is not a whole number.
-    """
+    """Return a number of rows, or refuse it: a release has at most 50 million, and a billion values."""
     if isinstance(rows, bool) or not isinstance(rows, int | np.integer):
         raise TypeError(f"rows must be a whole number, got {rows!r}")
     if rows < 1:
@@ -126,21 +89,9 @@ def check_rows(rows: int, fields: int) -> int:
 
 
 def draw_bins(counts: NDArray[np.int64], rows: int, rng: np.random.Generator) -> NDArray[np.int64]:
-    """Draw bins in proportion to their counts, exactly: tickets are whole numbers.
+    """Draw bins in proportion to whole counts, shape (runs, bins), exactly: shape (runs, rows).
 
-    Parameters
-    ----------
-    counts : ndarray of int64, shape (runs, bins)
-        0 or more, below 2**63 in all. Where all of a run are 0, every bin is as likely.
-    rows : int
-        Bins that each run draws.
-    rng : numpy Generator
-        Source of the draws.
-
-    Returns
-    -------
-    ndarray of int64, shape (runs, rows)
-        Bins.
+    Where all counts of a run are 0, every bin is as likely.
 
     Examples
     --------

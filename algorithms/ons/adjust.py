@@ -16,24 +16,9 @@ TIE = 1e-9  # remainders closer than this are equal: those of equal values diffe
 
 
 def adjusted(parents: ArrayLike, values: ArrayLike) -> Floats:
-    """Scale the parts of each parent so that they add up to it.
+    """Scale the parts of each parent, shape (families, parts), so that they add up to it, to rounding.
 
-    Parameters
-    ----------
-    parents : array_like, shape (families,)
-        Counts, 0 or more.
-    values : array_like, shape (families, parts)
-        Noisy counts, none below 0. A family of zeros can only have a parent of 0.
-
-    Returns
-    -------
-    ndarray of float, shape (families, parts)
-        Each family adds up to its parent, to rounding.
-
-    Raises
-    ------
-    ValueError
-        If shapes do not fit, a number is negative or not finite, or zeros would have to add up to more.
+    A family of zeros can only have a parent of 0.
 
     Examples
     --------
@@ -52,31 +37,11 @@ def adjusted(parents: ArrayLike, values: ArrayLike) -> Floats:
 def maximum_remainder(
     parents: ArrayLike, values: ArrayLike, rng: np.random.Generator | None = None
 ) -> NDArray[np.int64]:
-    """Round the parts of each parent to whole numbers that add up to it.
+    """Round the parts of each parent, shape (families, parts), to whole numbers that add up to it exactly.
 
     Every value goes down to a whole number, and what is then missing from the parent goes, one each, to the values with
-    the largest remainders.
-
-    Parameters
-    ----------
-    parents : array_like of int, shape (families,)
-        Totals to keep, whole numbers of 0 or more.
-    values : array_like of float, shape (families, parts)
-        Non-negative, each family adding up to its parent, to rounding.
-    rng : Generator, optional
-        Which of equal remainders goes up is drawn at random, so that no part is favored by its place. Default: the
-        first.
-
-    Returns
-    -------
-    ndarray of int, shape (families, parts)
-        Each family adds up to its parent exactly; no value moves by 1 or more, to rounding.
-
-    Raises
-    ------
-    ValueError
-        If shapes do not fit, a number is negative or not finite, a parent is not whole, or a family does not add up to
-        its parent.
+    the largest remainders. Which of equal remainders goes up is drawn at random, so that no part is favored by its
+    place; without a generator the first does. No value moves by 1 or more, to rounding.
 
     Examples
     --------

@@ -15,7 +15,7 @@ from algorithms.hierarchy import Hierarchy
 from algorithms.noise import Rng, add_noise
 from algorithms.noise.counts import Pair
 from algorithms.ons.laws import CountNoise, Law, check_law
-from algorithms.ons.tables import PILOT_TABLES, Domain, Table
+from algorithms.ons.tables import PILOT_TABLES, Domain, Table, with_outputs
 from algorithms.schema import Schema
 from algorithms.tables.shares import Share, exact_share
 from audit.claims import ApproxDP, PureDP
@@ -180,52 +180,19 @@ class IndependentNoise:
         return compose_losses(parts)
 
     def log_likelihood(self, outputs: ArrayLike, histogram: ArrayLike) -> NDArray[np.float64]:
-        """Return the log-probability (or density) of each of `outputs` under a histogram, shape (runs,).
-
-        Raises
-        ------
-        ValueError
-            If outputs do not have one column for each count.
-        """
-        exact = [counts.reshape(-1) for counts in self.domain.tabulate(self.domain.check(histogram), self.tables)]
-        given, columns = np.asarray(outputs, np.float64), sum(counts.size for counts in exact)
-        if given.ndim != 2 or given.shape[1] != columns:
-            raise ValueError(f"outputs must have one column for each of {columns} counts, got shape {given.shape}")
-        total, start = np.zeros(len(given)), 0
-        for counts, noise in zip(exact, self.noises, strict=True):
-            part = given[:, start : start + counts.size]
+        """Return the log-probability (or density) of each of `outputs` under a histogram, shape (runs,)."""
+        parts = with_outputs(outputs, self.domain.tabulate(self.domain.check(histogram), self.tables))
+        total = np.zeros(len(parts[0][0]))
+        for (part, counts), noise in zip(parts, self.noises, strict=True):
             log_p = noise.log_law(part - counts)
             if self.nonnegative:  # a 0 may have been any value up to 0
                 log_p = np.where(part == 0, noise.log_below(part - counts), np.where(part < 0, -np.inf, log_p))
             total += log_p.sum(axis=1)
-            start += counts.size
         return total
 
 
 def check_shares(what: str, names: Sequence[str], shares: Sequence[Share]) -> tuple[Fraction, ...]:
-    """Return exact shares of a budget, equal ones if none are given.
-
-    Parameters
-    ----------
-    what : str
-        That have shares, for messages.
-    names : sequence of str
-        Of each.
-    shares : sequence of Share
-        One for each, positive, adding up to 1; or none, for equal ones.
-
-    Returns
-    -------
-    tuple of Fraction
-        The same numbers.
-
-    Raises
-    ------
-    TypeError
-        If a share is not exact.
-    ValueError
-        If there are more or fewer, one is 0 or below, or they do not add up to 1.
-    """
+    """Return exact shares of a budget, positive and adding up to 1; equal ones if none are given."""
     if not shares:
         return (Fraction(1, len(names)),) * len(names)
     if len(shares) != len(names):
@@ -247,32 +214,7 @@ def divided_noise(
     delta: float = 0.0,
     rounded: bool = True,
 ) -> tuple[CountNoise, ...]:
-    """Return the noise of every part of a budget.
-
-    Parameters
-    ----------
-    law : {"laplace", "geometric", "gaussian"}
-        Of the noise.
-    epsilon : float
-        Budget in nats of all parts together.
-    names : sequence
-        Of the parts, for messages.
-    shares : sequence of Fraction
-        Of the parts.
-    delta : float
-        Of all parts together, for Gaussian noise only.
-    rounded : bool
-        Whether noise is rounded to whole numbers.
-
-    Returns
-    -------
-    tuple of CountNoise
-        One for each part.
-
-    Raises
-    ------
-    ValueError
-        If there is no noise for a part.
+    """Return the noise of every named part of a budget.
 
     Examples
     --------

@@ -36,18 +36,7 @@ _NODES, _WEIGHTS = np.polynomial.legendre.leggauss(10)
 
 
 def check_law(law: object) -> None:
-    """Refuse anything but the three laws.
-
-    Parameters
-    ----------
-    law : object
-        As given.
-
-    Raises
-    ------
-    ValueError
-        If there is no such law.
-    """
+    """Refuse anything but the three laws."""
     if law not in get_args(Law):
         raise ValueError(f"law must be one of {', '.join(get_args(Law))}, got {law!r}")
 
@@ -242,13 +231,9 @@ class CountNoise:
         """Return the law of the loss of counts that differ by `shifts`, each with noise of its own.
 
         Of unrounded Laplace noise it is an upper bound with the exact maximum: `algorithms.noise.laplace.laplace_loss`.
-        The table of rounded Gaussian noise reaches 36 standard deviations and one change beyond.
-
-        Returns
-        -------
-        LossDistribution or None
-            None for Gaussian noise that is not rounded, of too many or too large changes, or where a table would have
-            more than 2**20 outcomes: from a standard deviation of about 14,500 on.
+        The table of rounded Gaussian noise reaches 36 standard deviations and one change beyond. None for Gaussian
+        noise that is not rounded, of too many or too large changes, or where a table would have more than 2**20
+        outcomes: from a standard deviation of about 14,500 on.
         """
         if (self.law == "gaussian" and not self.rounded) or len(shifts) > CELLS or sum(shifts) > POINTS:
             return None

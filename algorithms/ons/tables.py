@@ -14,7 +14,7 @@ from algorithms.hierarchy import Hierarchy
 from algorithms.schema import Query, Schema
 from algorithms.tables.intake import LARGEST
 
-__all__ = ["PILOT_LEVELS", "PILOT_TABLES", "Domain", "Table"]
+__all__ = ["PILOT_LEVELS", "PILOT_TABLES", "Domain", "Table", "with_outputs"]
 
 Counts = NDArray[np.int64]
 
@@ -95,24 +95,9 @@ class Domain:
             raise ValueError(f"areas must end at one level, and {self.tree.name(int(shallow[0]))!r} ends above it")
 
     def check(self, histogram: ArrayLike) -> NDArray[np.integer]:
-        """Return people by leaf and cell, or say what is wrong with them.
+        """Return people by leaf and cell, shape (leaves, cells), or say what is wrong with them.
 
-        Parameters
-        ----------
-        histogram : array_like of int, shape (leaves, cells)
-            People; whole numbers stored as floats are accepted. Integers are not copied.
-
-        Returns
-        -------
-        ndarray of int, shape (leaves, cells)
-            The same numbers.
-
-        Raises
-        ------
-        TypeError
-            If they are not numbers.
-        ValueError
-            If the shape is another, a count is negative or not whole, or there are 2**40 people or more.
+        Whole numbers stored as floats are accepted. Integers are not copied.
         """
         given, wanted = np.asarray(histogram), (self.tree.n_leaves, self.schema.cells)
         if given.dtype.kind not in "iuf":
@@ -130,13 +115,7 @@ class Domain:
         return given.astype(np.int64) if given.dtype.kind == "f" else given
 
     def query(self, table: Table) -> Query:
-        """Return the query of a table.
-
-        Raises
-        ------
-        ValueError
-            If there is no such level or attribute.
-        """
+        """Return the query of a table."""
         self.tree.level(table.level)
         if table.query not in self._queries:
             self._queries[table.query] = self.schema.query(table.query)
@@ -153,20 +132,7 @@ class Domain:
         return areas.stop - areas.start, self.query(table).size
 
     def tabulate(self, histograms: NDArray[np.integer], tables: Sequence[Table]) -> list[Counts]:
-        """Add people up to tables.
-
-        Parameters
-        ----------
-        histograms : ndarray of int, shape (..., leaves, cells)
-            People.
-        tables : sequence of Table
-            What is wanted.
-
-        Returns
-        -------
-        list of ndarray of int64, shape (..., areas, groups)
-            One for each table.
-        """
+        """Add people, shape (..., leaves, cells), up to tables: of shape (..., areas, groups) each."""
         added: dict[str, NDArray[np.integer]] = {}
         for table in tables:
             if table.query not in added:
@@ -194,6 +160,15 @@ class Domain:
         areas = self.tree.level(level)
         starts = np.searchsorted(self.tree.ancestors(level)[order], np.arange(areas.start, areas.stop))
         return np.add.reduceat(counts, starts, axis=-2, dtype=np.int64)
+
+
+def with_outputs(outputs: ArrayLike, exact: Sequence[Counts]) -> list[tuple[NDArray[np.float64], Counts]]:
+    """Cut outputs, shape (runs, counts of all tables), into those of each table, beside its exact counts in a row."""
+    given, sizes = np.asarray(outputs, np.float64), [counts.size for counts in exact]
+    if given.ndim != 2 or given.shape[1] != sum(sizes):
+        raise ValueError(f"outputs must have one column for each of {sum(sizes)} counts, got shape {given.shape}")
+    parts = np.split(given, np.cumsum(sizes)[:-1], axis=1)
+    return [(part, counts.reshape(-1)) for part, counts in zip(parts, exact, strict=True)]
 
 
 @lru_cache(maxsize=64)

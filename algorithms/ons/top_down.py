@@ -5,25 +5,29 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from fractions import Fraction
 from functools import cached_property
 from itertools import pairwise
-from typing import Any, Literal
+from typing import Any, Literal, get_args
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from algorithms.hierarchy import Hierarchy
 from algorithms.noise import Rng, add_noise
+from algorithms.noise.counts import Pair
 from algorithms.ons.adjust import FLOOR, adjusted, maximum_remainder
 from algorithms.ons.independent import check_shares, divided_noise
 from algorithms.ons.laws import CountNoise
-from algorithms.ons.stages import LevelStage, PublishedStage, Stage
-from algorithms.ons.tables import PILOT_LEVELS, Domain, Table
+from algorithms.ons.tables import PILOT_LEVELS, PILOT_TABLES, Domain, Table, with_outputs
 from algorithms.schema import Schema
 from algorithms.tables.shares import Share
 from audit.claims import PureDP
+from audit.exact import LossDistribution, compose_losses, loss_from_logs
 
-__all__ = ["PILOT_SHARES", "OnsTopDown"]
+__all__ = ["PILOT_SHARES", "LevelStage", "OnsTopDown", "PublishedStage"]
+
+Stage = Literal["adjusted", "rounded", "tables"]
 
 PILOT_SHARES: tuple[Share, ...] = ("0.01", "0.05", "0.165", "0.775")
 """Of the total; of all demographic variables in the nation, by region, by clinical commissioning group."""
@@ -252,3 +256,107 @@ class OnsTopDown:
         if only is not None:
             raise ValueError(f"only must be of the measurements, got it of {name!r}")
         return PublishedStage(self, name)
+
+
+@dataclass(frozen=True, eq=False)
+class LevelStage:
+    """The noisy counts of some levels, as a mechanism: `OnsTopDown.stage` makes it.
+
+    **Claim.** The sum of the shares of the levels released; none if zeros are not perturbed.
+    """
+
+    top_down: OnsTopDown
+    places: tuple[int, ...]
+
+    def __post_init__(self) -> None:
+        levels = len(self.top_down.levels)
+        if not self.places or not set(self.places) <= set(range(levels)):
+            raise ValueError(f"levels must be some of 0 to {levels - 1}, got {list(self.places)}")
+
+    @property
+    def claim(self) -> PureDP:
+        """What the stage promises."""
+        part = sum(Fraction(self.top_down.shares[place]) for place in self.places)
+        return PureDP(self.top_down.claim.epsilon * float(part))
+
+    def __call__(self, histogram: ArrayLike, size: int, rng: Rng) -> NDArray[np.float64]:
+        """Measure `size` times: shape (size, counts of all levels released)."""
+        exact = self.top_down.exact_levels(histogram)
+        parts = [self.top_down.noisy(exact[place], place, size, rng).reshape(size, -1) for place in self.places]
+        return np.concatenate(parts, axis=1)
+
+    def exact_loss(self, pair: Pair) -> LossDistribution | None:
+        """Return the law of the privacy loss of `pair`, all levels together; None where its table would be too large.
+
+        Of Laplace noise it is an upper bound with the exact maximum. Where zeros are not perturbed, and a count is 0 on
+        one database only, all that noise makes of it on the other but 0 itself is impossible there.
+        """
+        x, y = self.top_down.exact_levels(pair.x), self.top_down.exact_levels(pair.y)
+        parts = []
+        for place in self.places:
+            noise, before, after = self.top_down.noises[place], x[place], y[place]
+            changed = before != after
+            if not self.top_down.perturb_zeros:
+                lonely = changed & ((before == 0) | (after == 0))
+                parts += [
+                    self._loss_of_zero(noise, *counts) for counts in zip(before[lonely], after[lonely], strict=True)
+                ]
+                changed &= ~lonely
+            law = noise.exact_loss(np.abs(after - before)[changed].tolist())
+            if law is None:
+                return None
+            parts.append(law)
+        return compose_losses(parts)
+
+    @staticmethod
+    def _loss_of_zero(noise: CountNoise, before: int, after: int) -> LossDistribution:
+        """Loss of a count that is 0, without noise, on one of the databases: the outputs are 0 and all others."""
+        count = max(before, after)
+        at_zero = float(np.exp(noise.log_law(np.array(-float(count))))) if noise.law == "geometric" else 0.0
+        with np.errstate(divide="ignore"):
+            empty, noisy = np.log([1.0, 0.0]), np.log([at_zero, 1 - at_zero])
+        return loss_from_logs(empty, noisy) if before == 0 else loss_from_logs(noisy, empty)
+
+    def log_likelihood(self, outputs: ArrayLike, histogram: ArrayLike) -> NDArray[np.float64]:
+        """Return the log-density (geometric: log-probability) of noisy counts under a histogram, shape (runs,)."""
+        exact = self.top_down.exact_levels(histogram)
+        total = np.zeros(len(np.asarray(outputs)))
+        for place, (part, counts) in zip(
+            self.places, with_outputs(outputs, [exact[p] for p in self.places]), strict=True
+        ):
+            noise = self.top_down.noises[place]
+            log_p = noise.log_law(part - counts)
+            if not self.top_down.perturb_zeros:  # a 0 that continuous noise made has no probability beside a sure one
+                if noise.law == "laplace":
+                    log_p = np.where(part == 0, -np.inf, log_p)
+                log_p = np.where(counts > 0, log_p, np.where(part == 0, 0.0, -np.inf))
+            total += log_p.sum(axis=1)
+        return total
+
+
+@dataclass(frozen=True, eq=False)
+class PublishedStage:
+    """What the algorithm makes of its measurements, as a mechanism: `OnsTopDown.stage` makes it.
+
+    **Claim.** The whole promise: it is computed from all levels.
+    """
+
+    top_down: OnsTopDown
+    name: Stage
+
+    def __post_init__(self) -> None:
+        if self.name not in get_args(Stage):
+            raise ValueError(f"stage must be one of measurements, {', '.join(get_args(Stage))}, got {self.name!r}")
+
+    @property
+    def claim(self) -> PureDP:
+        """What the stage promises."""
+        return self.top_down.claim
+
+    def __call__(self, histogram: ArrayLike, size: int, rng: Rng) -> NDArray[Any]:
+        """Run the algorithm `size` times: shape (size, leaves, cells), or (size, counts of all tables)."""
+        people = self.top_down.run(histogram, size, rng, rounded=self.name != "adjusted")
+        if self.name != "tables":
+            return people
+        tables = self.top_down.domain.tabulate(people, PILOT_TABLES)
+        return np.concatenate([table.reshape(size, -1) for table in tables], axis=1)

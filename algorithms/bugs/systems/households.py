@@ -103,13 +103,7 @@ class SharedNoise(PHSafe):
         return spent
 
     def exact_loss(self, pair: Pair) -> LossDistribution | None:
-        """Return the law of the privacy loss: all of it infinite where the shared levels change differently.
-
-        Returns
-        -------
-        LossDistribution or None
-            None for pairs whose loss is finite.
-        """
+        """Return the law of the loss: infinite where shared levels change differently, and otherwise None."""
         if not math.isinf(self.spent(pair)):
             return None
         return LossDistribution(np.empty(0), np.empty(0), infinite_mass=1.0, missing_mass=1.0)

@@ -18,8 +18,8 @@ from algorithms.nist.grouping import MOST_BINS, choose_groups
 from algorithms.nist.groups import LEAST, Groups
 from algorithms.nist.mechanism import NistDp3
 from algorithms.nist.records import check_records
-from algorithms.nist.stages import Pair
 from algorithms.noise import Rng
+from algorithms.noise.counts import Pair
 from algorithms.schema import Schema
 from audit.claims import PureDP
 
@@ -88,18 +88,7 @@ class DomainFromData:
         return np.concatenate(parts, axis=1)
 
     def support_masses(self, pair: Pair) -> tuple[float, float]:
-        """Return the probability of outputs of a pair that the other database cannot give: all or nothing.
-
-        Parameters
-        ----------
-        pair : NeighborPair
-            Two databases of records.
-
-        Returns
-        -------
-        tuple of float
-            On `x` and on `y`: 1 if the one has levels that the other has not, and 0 otherwise.
-        """
+        """Return how likely outputs are that the other database cannot give: 1 if their levels differ, or 0."""
         apart = float(set(self._codes(pair.x).tolist()) != set(self._codes(pair.y).tolist()))
         return apart, apart
 
@@ -184,17 +173,6 @@ class GroupsFromData:
         return np.concatenate([np.broadcast_to(published, (size, 1, published.size)), rows.astype(np.int64)], axis=1)
 
     def support_masses(self, pair: Pair) -> tuple[float, float]:
-        """Return the probability of outputs of a pair that the other database cannot give: all or nothing.
-
-        Parameters
-        ----------
-        pair : NeighborPair
-            Two databases of records.
-
-        Returns
-        -------
-        tuple of float
-            On `x` and on `y`: 1 if their groups differ, and 0 otherwise.
-        """
+        """Return how likely outputs are that the other database cannot give: 1 if their groups differ, or 0."""
         apart = float(self.groups(pair.x).fields != self.groups(pair.y).fields)
         return apart, apart

@@ -160,23 +160,13 @@ class PrunedByTruth(_Leaking):
         )
 
     def support_masses(self, pair: Pair) -> tuple[float, float]:
-        """Return how often the tables of a pair show a person in a cell that the other database keeps empty, at least.
+        """Return at least how often the tables of a pair show a person in a cell that the other database keeps empty.
 
         If all people of a cell live in one area above the finest level, then wherever the tree parts its siblings are
         truly empty, and so are their parts: they are dropped, and the area gets what the root has. The root's cell is
         at least 1 whenever it is measured so, if it is measured cell by cell and nothing else binds it. Where the other
         database has nobody in that area, its parts are always 0 there: the whole of this probability lacks a
-        counterpart.
-
-        Parameters
-        ----------
-        pair : NeighborPair
-            Two histograms, shape (leaves, cells).
-
-        Returns
-        -------
-        tuple of float
-            Of outputs on `x` and on `y`: lower bounds, 0 where the argument does not apply.
+        counterpart. The bounds are 0 where the argument does not apply.
         """
         x, y = (self.tables(self.check_histogram(data)) for data in (pair.x, pair.y))
         return max(self._alone(x, y), default=0.0), max(self._alone(y, x), default=0.0)
@@ -227,18 +217,7 @@ class SilentTotals(_Leaking):
         return Constraint.spread(self.secret, self.schema.query("total"), self.tree, areas, truth, truth)
 
     def support_masses(self, pair: Pair) -> tuple[float, float]:
-        """Return the probability of outputs of a pair that the other database cannot give: all or nothing.
-
-        Parameters
-        ----------
-        pair : NeighborPair
-            Two histograms, shape (leaves, cells).
-
-        Returns
-        -------
-        tuple of float
-            On `x` and on `y`: 1 if a total of level 1 differs, and 0 otherwise.
-        """
+        """Return how likely outputs are that the other database cannot give: 1 if a total differs, or 0."""
         apart = float(np.any(self._truth(pair.x) != self._truth(pair.y)))
         return apart, apart
 
