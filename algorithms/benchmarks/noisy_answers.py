@@ -10,17 +10,22 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from algorithms import noise
-from algorithms.benchmarks.queries import AnswerPair, check_answers, check_epsilon, check_generator, check_pair
-from audit.claims import PureDP
+from algorithms.benchmarks.benchmark import EPSILON, EVERY, TEN, Benchmark, Promising
+from algorithms.benchmarks.queries import AnswerPair, check_answers, check_generator, check_pair
+from audit.arguments import whole_number
 from audit.exact import LossDistribution, loss_from_logs
 
-__all__ = ["Laplace", "LaplaceParallel", "NoisyHist1", "NoisyHist2", "PrefixSum", "TruncatedGeometric"]
+__all__ = ["KNOWN", "Laplace", "LaplaceParallel", "NoisyHist1", "NoisyHist2", "PrefixSum", "TruncatedGeometric"]
 
 Floats = NDArray[np.float64]
 
 
+CELLS, MORE = [1] * 5, [2, 1, 1, 1, 1]
+KNOWN: list[Benchmark] = []
+
+
 @dataclass(frozen=True)
-class Laplace:
+class Laplace(Promising):
     """Laplace mechanism: noise of scale ``1 / epsilon`` on every answer.
 
     **Claim.** Pure DP with `epsilon` when one answer changes by at most 1, and all others stay.
@@ -39,20 +44,10 @@ class Laplace:
 
     entrywise: ClassVar[bool] = True
 
-    epsilon: float
-
-    def __post_init__(self) -> None:
-        check_epsilon(self.epsilon)
-
     @property
     def noise(self) -> noise.Laplace:
         """Noise of every answer."""
         return noise.Laplace(1 / self.epsilon)
-
-    @property
-    def claim(self) -> PureDP:
-        """What the algorithm promises."""
-        return PureDP(self.epsilon)
 
     def __call__(self, queries: ArrayLike, size: int, rng: np.random.Generator) -> Floats:
         """Release `queries`, shape (queries,), `size` times over: shape (size, queries)."""
@@ -67,6 +62,9 @@ class Laplace:
         return np.asarray(self.noise.logpdf(_releases(outputs, answers.size) - answers).sum(axis=1))
 
 
+KNOWN.append(Benchmark(Laplace(EPSILON), [1], [0], True, "one answer changes by 1", at=[1]))
+
+
 @dataclass(frozen=True)
 class NoisyHist1(Laplace):
     """Noisy histogram, correct: Laplace noise of scale ``1 / epsilon`` on every cell.
@@ -75,6 +73,9 @@ class NoisyHist1(Laplace):
     **Sensitivity.** One person changes one cell by 1.
     **Source.** Ding, Wang, Wang, Zhang and Kifer, "Detecting Violations of Differential Privacy", 2018, algorithm 9.
     """
+
+
+KNOWN.append(Benchmark(NoisyHist1(EPSILON), CELLS, MORE, True, "one cell changes by 1", at=CELLS))
 
 
 @dataclass(frozen=True)
@@ -91,6 +92,9 @@ class NoisyHist2(Laplace):
     def noise(self) -> noise.Laplace:
         """Noise of every cell."""
         return noise.Laplace(self.epsilon)
+
+
+KNOWN.append(Benchmark(NoisyHist2(EPSILON), CELLS, MORE, False, "one cell changes by 1", at=CELLS))
 
 
 @dataclass(frozen=True)
@@ -122,10 +126,7 @@ class LaplaceParallel(Laplace):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        if isinstance(self.parts, bool) or not isinstance(self.parts, int | np.integer):
-            raise TypeError(f"parts must be an integer, got {self.parts!r}")
-        if self.parts < 1:
-            raise ValueError(f"parts must be at least 1, got {self.parts}")
+        whole_number("parts", self.parts, least=1)
 
     @property
     def noise(self) -> noise.Laplace:
@@ -139,6 +140,9 @@ class LaplaceParallel(Laplace):
     def log_likelihood(self, outputs: ArrayLike, queries: ArrayLike) -> Floats:
         """Return the log density of each release on the database that answers `queries`, shape (runs,)."""
         return super().log_likelihood(outputs, np.tile(check_answers(queries), self.parts))
+
+
+KNOWN.append(Benchmark(LaplaceParallel(EPSILON), [1], [0], True, "one answer changes by 1", at=[1] * 20))
 
 
 @dataclass(frozen=True)
@@ -170,8 +174,11 @@ class PrefixSum(Laplace):
         return super().log_likelihood(np.diff(sums, axis=1, prepend=0.0), queries)
 
 
+KNOWN.append(Benchmark(PrefixSum(EPSILON), TEN, [2] * 10, False, f"{EVERY}; 0.1 holds where one does", at=np.zeros(10)))
+
+
 @dataclass(frozen=True)
-class TruncatedGeometric:
+class TruncatedGeometric(Promising):
     """Geometric noise cut off at no people and at all people, drawn by whole-number arithmetic alone; wrong logarithm.
 
     **Claim.** Pure DP with `epsilon` when one person is added or removed.
@@ -199,23 +206,15 @@ class TruncatedGeometric:
     0.1178
     """
 
-    epsilon: float
     people: int = 5
 
     def __post_init__(self) -> None:
-        if check_epsilon(self.epsilon) > 1:
+        super().__post_init__()
+        if self.epsilon > 1:
             raise ValueError(f"epsilon must be at most 1, got {self.epsilon}")
-        if isinstance(self.people, bool) or not isinstance(self.people, int | np.integer):
-            raise TypeError(f"people must be an integer, got {self.people!r}")
-        if self.people < 1:
-            raise ValueError(f"people must be at least 1, got {self.people}")
+        whole_number("people", self.people, least=1)
         if self._total >= 2**63:
             raise ValueError(f"people must be few enough for probabilities in 63 bits, got {self.people}")
-
-    @property
-    def claim(self) -> PureDP:
-        """What the algorithm promises."""
-        return PureDP(self.epsilon)
 
     @property
     def true_loss(self) -> float:
@@ -274,6 +273,9 @@ class TruncatedGeometric:
 
     def _logpmf(self, count: int) -> Floats:
         return np.asarray(np.log(np.diff(self._scaled_cdf(count), prepend=0)) - math.log(self._total))
+
+
+KNOWN.append(Benchmark(TruncatedGeometric(EPSILON), [1], [0], False, "one person more"))
 
 
 def _releases(outputs: ArrayLike, numbers: int) -> Floats:

@@ -15,31 +15,25 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.special import logsumexp
 
-from algorithms.benchmarks.queries import AnswerPair, check_answers, check_epsilon, check_pair
+from algorithms.benchmarks.benchmark import EPSILON, EVERY, Benchmark, Promising
+from algorithms.benchmarks.queries import AnswerPair, check_answers, check_pair
 from algorithms.noise import Laplace
 from algorithms.noise.counts import chunks
 from algorithms.noise.quadrature import Panels, laplace_log_cdf
-from audit.claims import PureDP
 from audit.exact import LossDistribution, loss_from_logs
 
-__all__ = ["ReportNoisyMax1", "ReportNoisyMax2", "ReportNoisyMax3", "ReportNoisyMax4"]
+__all__ = ["KNOWN", "ReportNoisyMax1", "ReportNoisyMax2", "ReportNoisyMax3", "ReportNoisyMax4"]
 
 Floats = NDArray[np.float64]
 
 
+FIVE, ONE_BELOW = [1] * 5, [0, 2, 2, 2, 2]  # answers on neighboring databases
+KNOWN: list[Benchmark] = []
+
+
 @dataclass(frozen=True)
-class _NoisyMax:
+class _NoisyMax(Promising):
     """What the four have in common."""
-
-    epsilon: float
-
-    def __post_init__(self) -> None:
-        check_epsilon(self.epsilon)
-
-    @property
-    def claim(self) -> PureDP:
-        """What the algorithm promises."""
-        return PureDP(self.epsilon)
 
     @property
     def noise(self) -> Laplace:
@@ -99,6 +93,9 @@ class ReportNoisyMax1(_NoisyMax):
         return panels.log_integrals(nothing, (largest, self.noise.logpdf(noise)), others)
 
 
+KNOWN.append(Benchmark(ReportNoisyMax1(EPSILON), FIVE, ONE_BELOW, True, EVERY))
+
+
 @dataclass(frozen=True)
 class ReportNoisyMax2(ReportNoisyMax1):
     """Report noisy max with exponential noise, correct: releases the index.
@@ -118,6 +115,9 @@ class ReportNoisyMax2(ReportNoisyMax1):
         points, weights = np.polynomial.legendre.leggauss(answers.size // 2 + 1)
         log_cdf = np.log1p(-np.exp(log_share)[:, None] * (1 + points) / 2)
         return np.asarray(log_share + logsumexp(log_cdf.sum(axis=0) - log_cdf + np.log(weights / 2), axis=1))
+
+
+KNOWN.append(Benchmark(ReportNoisyMax2(EPSILON), FIVE, ONE_BELOW, True, EVERY))
 
 
 @dataclass(frozen=True)
@@ -163,6 +163,9 @@ class ReportNoisyMax3(_NoisyMax):
         return laplace_log_cdf(noise, self.noise.scale)
 
 
+KNOWN.append(Benchmark(ReportNoisyMax3(EPSILON), FIVE, [2] * 5, False, f"{EVERY}; grows with the queries", at=-1e4))
+
+
 @dataclass(frozen=True)
 class ReportNoisyMax4(ReportNoisyMax3):
     """Noisy max that releases the largest noisy answer in place of its index; exponential noise.
@@ -196,3 +199,6 @@ class ReportNoisyMax4(ReportNoisyMax3):
     def _log_cdf(self, noise: Floats) -> Floats:
         with np.errstate(divide="ignore"):
             return np.log(-np.expm1(-np.maximum(noise, 0.0) / self.noise.scale))
+
+
+KNOWN.append(Benchmark(ReportNoisyMax4(EPSILON), FIVE, [2] * 5, False, f"{EVERY}; outputs below 2 on one side", at=1.5))

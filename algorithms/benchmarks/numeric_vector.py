@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.special import logsumexp
 
+from algorithms.benchmarks.benchmark import EPSILON, EVERY, HALF, TEN, Benchmark, Promising
 from algorithms.benchmarks.queries import AnswerPair, check_answers, unique_rows
 from algorithms.benchmarks.sparse_vector import ABOVE, BELOW, SVT1, SVT4
 from algorithms.noise import Laplace
@@ -20,10 +21,16 @@ from algorithms.noise.counts import chunks
 from algorithms.noise.quadrature import Panels, gauss, laplace_log_cdf
 from audit.claims import PureDP
 
-__all__ = ["SVT3", "NumericalSVT", "SVT34Parallel"]
+__all__ = ["KNOWN", "SVT3", "NumericalSVT", "SVT34Parallel"]
 
 Floats = NDArray[np.float64]
 BLOCK = 2**18  # answers whose likelihood is worked out at a time
+
+
+CODES = [0] * 5 + [1, 1] + [-1] * 3
+ANSWERED = [CODES, [0] * 5 + [1, 1] + [0] * 3]  # what rose is below, what fell is above
+LAST_AND_LOW = [[0] * 9 + [1], [0] * 9 + [-1e4]]  # all below but the last, whose answer is far below
+KNOWN: list[Benchmark] = []
 
 
 @dataclass(frozen=True)
@@ -97,6 +104,9 @@ class NumericalSVT(SVT1):
         return np.asarray(super().log_likelihood(codes, answers) + log_noise)
 
 
+KNOWN.append(Benchmark(NumericalSVT(EPSILON, positives=2), TEN, HALF, True, EVERY, at=ANSWERED))
+
+
 @dataclass(frozen=True)
 class SVT3(NumericalSVT):
     """Sparse vector that releases the very noisy answer that it has compared with the threshold.
@@ -164,8 +174,11 @@ class SVT3(NumericalSVT):
         return found
 
 
+KNOWN.append(Benchmark(SVT3(EPSILON), TEN, [2] * 10, False, f"{EVERY}; grows with the queries", at=LAST_AND_LOW))
+
+
 @dataclass(frozen=True)
-class SVT34Parallel:
+class SVT34Parallel(Promising):
     """`SVT3` and `SVT4` on the same queries, independently: both outputs are released.
 
     **Claim.** Pure DP with twice `epsilon`, as each of the two promises it.
@@ -189,7 +202,6 @@ class SVT34Parallel:
     (5, 3, 3)
     """
 
-    epsilon: float
     threshold: float = 1.0
     positives: int = 2
 
@@ -227,3 +239,8 @@ class SVT34Parallel:
             raise ValueError(f"outputs must be 3 rows of numbers each, got shape {released.shape}")
         numeric = self.numeric.log_likelihood(released[:, :2], queries)
         return np.asarray(numeric + self.codes.log_likelihood(released[:, 2], queries))
+
+
+KNOWN.append(
+    Benchmark(SVT34Parallel(EPSILON), TEN, HALF, False, f"{EVERY}; grows with the queries", at=[*ANSWERED, CODES])
+)

@@ -18,12 +18,17 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from algorithms.benchmarks.benchmark import Benchmark
 from algorithms.benchmarks.queries import AnswerPair, check_answers, check_generator
 from algorithms.noise.counts import chunks
+from audit.arguments import whole_number
 from audit.claims import PureDP
 from audit.exact import LossDistribution, loss_from_logs
 
-__all__ = ["RAPPOR", "OneTimeRAPPOR"]
+__all__ = ["KNOWN", "RAPPOR", "OneTimeRAPPOR"]
+
+
+KNOWN: list[Benchmark] = []
 
 
 @dataclass(frozen=True)
@@ -57,10 +62,8 @@ class OneTimeRAPPOR:
     def __post_init__(self) -> None:
         for name, least, most in (("hashes", 1, 16), ("bits", 1, 2**16)):
             number = getattr(self, name)
-            if isinstance(number, bool) or not isinstance(number, int | np.integer):
-                raise TypeError(f"{name} must be an integer, got {number!r}")
-            if not least <= number <= most:
-                raise ValueError(f"{name} must be from {least} to {most}, got {number}")
+            if whole_number(name, number, least=least) > most:
+                raise ValueError(f"{name} must be at most {most}, got {number}")
         if not 0 < self.f < 1:
             raise ValueError(f"f must be between 0 and 1, got {self.f}")
 
@@ -114,6 +117,9 @@ class OneTimeRAPPOR:
         return np.where(self.bloom(value), one, zero)
 
 
+KNOWN.append(Benchmark(OneTimeRAPPOR(), [1], [0], True, "two values that differ in 6 bits; 8 would lose 0.8"))
+
+
 @dataclass(frozen=True)
 class RAPPOR(OneTimeRAPPOR):
     """RAPPOR, one report of it: the permanent response, then a 1 with probability `q` where it is 1, `p` where it is 0.
@@ -150,3 +156,6 @@ class RAPPOR(OneTimeRAPPOR):
         """How often a bit is reported as 1: where the filter has 0, and where it has 1."""
         shared = self.f * (self.p + self.q) / 2
         return shared + (1 - self.f) * self.p, shared + (1 - self.f) * self.q
+
+
+KNOWN.append(Benchmark(RAPPOR(), [1], [0], True, "two values that differ in 6 bits; 8 would lose 0.4"))

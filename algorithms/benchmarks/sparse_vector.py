@@ -20,16 +20,18 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from algorithms.benchmarks.queries import AnswerPair, check_answers, check_epsilon, check_pair, unique_rows
+from algorithms.benchmarks.benchmark import EPSILON, EVERY, HALF, TEN, Benchmark, Promising
+from algorithms.benchmarks.queries import AnswerPair, check_answers, check_pair, unique_rows
 from algorithms.noise import Laplace
 from algorithms.noise.counts import chunks
 from algorithms.noise.quadrature import Panels, laplace_log_cdf
-from audit.claims import PureDP
+from audit.arguments import whole_number
 from audit.exact import LossDistribution, loss_from_logs
 
 __all__ = [
     "ABOVE",
     "BELOW",
+    "KNOWN",
     "SVT1",
     "SVT2",
     "SVT4",
@@ -45,22 +47,19 @@ Floats = NDArray[np.float64]
 Codes = NDArray[np.int8]
 
 
+KNOWN: list[Benchmark] = []
+
+
 @dataclass(frozen=True)
-class SparseVector:
+class SparseVector(Promising):
     """What the six have in common; on its own, `SVT6`."""
 
-    epsilon: float
     threshold: float = 1.0
 
     def __post_init__(self) -> None:
-        check_epsilon(self.epsilon)
+        super().__post_init__()
         if not math.isfinite(self.threshold):
             raise ValueError(f"threshold must be finite, got {self.threshold}")
-
-    @property
-    def claim(self) -> PureDP:
-        """What the algorithm promises."""
-        return PureDP(self.epsilon)
 
     @property
     def level_noise(self) -> Laplace:
@@ -190,10 +189,7 @@ class SVT1(SparseVector):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        if isinstance(self.positives, bool) or not isinstance(self.positives, int | np.integer):
-            raise TypeError(f"positives must be an integer, got {self.positives!r}")
-        if self.positives < 1:
-            raise ValueError(f"positives must be at least 1, got {self.positives}")
+        whole_number("positives", self.positives, least=1)
 
     @property
     def answer_noise(self) -> Laplace:
@@ -202,6 +198,9 @@ class SVT1(SparseVector):
 
     def _limit(self, queries: int) -> int:
         return self.positives
+
+
+KNOWN.append(Benchmark(SVT1(EPSILON, threshold=0.5), TEN, HALF, True, EVERY))
 
 
 @dataclass(frozen=True)
@@ -232,6 +231,9 @@ class SVT2(SVT1):
         return _earlier(codes == ABOVE)
 
 
+KNOWN.append(Benchmark(SVT2(EPSILON), TEN, HALF, True, EVERY))
+
+
 @dataclass(frozen=True)
 class SVT4(SVT1):
     """Sparse vector with too little noise on the answers: it does not grow with the number of answers above.
@@ -252,6 +254,9 @@ class SVT4(SVT1):
     def answer_noise(self) -> Laplace:
         """Noise of every answer."""
         return Laplace(4 / (3 * self.epsilon))
+
+
+KNOWN.append(Benchmark(SVT4(EPSILON), TEN, HALF, False, f"{EVERY}; 0.175 with many queries"))
 
 
 @dataclass(frozen=True)
@@ -283,6 +288,9 @@ class SVT5(SparseVector):
             return np.log(np.where(low < high, mass, 0.0))
 
 
+KNOWN.append(Benchmark(SVT5(EPSILON), TEN, HALF, False, f"{EVERY}; an order of answers that one side has not"))
+
+
 @dataclass(frozen=True)
 class SVT6(SparseVector):
     """Sparse vector without a stop: noise of half the budget on the threshold, of half the budget on every answer.
@@ -297,6 +305,9 @@ class SVT6(SparseVector):
     >>> SVT6(0.1)([1, 1, 1], 2, np.random.default_rng(3)).tolist()
     [[0, 0, 0], [1, 0, 0]]
     """
+
+
+KNOWN.append(Benchmark(SVT6(EPSILON), TEN, HALF, False, f"{EVERY}; grows with the queries"))
 
 
 def _earlier(above: NDArray[np.bool_]) -> NDArray[np.int64]:

@@ -8,7 +8,8 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from algorithms.benchmarks import Laplace, benchmarks
+from algorithms.benchmarks import benchmarks
+from algorithms.benchmarks.noisy_answers import Laplace
 from algorithms.bugs.budget import HalfNoiseGDPC
 from algorithms.flaxman import GDPC
 from audit.loss import measure_loss

@@ -9,8 +9,7 @@ import numpy as np
 import pytest
 from scipy import integrate, stats
 
-from algorithms import benchmarks as classics
-from algorithms.benchmarks import benchmarks
+from algorithms.benchmarks import benchmarks, noisy_answers, noisy_max, sparse_vector
 from audit.claims import PureDP
 from audit.neighbors import NeighborPair
 
@@ -326,14 +325,14 @@ def test_unbounded_losses_have_a_witness(name):
 
 
 LARGE = {
-    "ReportNoisyMax1": classics.ReportNoisyMax1(2.0),
-    "ReportNoisyMax2": classics.ReportNoisyMax2(2.0),
-    "SVT1": classics.SVT1(6.0),
-    "SVT2": classics.SVT2(6.0, positives=2),
-    "SVT4": classics.SVT4(2.0, positives=2),
-    "SVT5": classics.SVT5(2.0),
-    "SVT6": classics.SVT6(3.0),
-    "TruncatedGeometric": classics.TruncatedGeometric(1.0),
+    "ReportNoisyMax1": noisy_max.ReportNoisyMax1(2.0),
+    "ReportNoisyMax2": noisy_max.ReportNoisyMax2(2.0),
+    "SVT1": sparse_vector.SVT1(6.0),
+    "SVT2": sparse_vector.SVT2(6.0, positives=2),
+    "SVT4": sparse_vector.SVT4(2.0, positives=2),
+    "SVT5": sparse_vector.SVT5(2.0),
+    "SVT6": sparse_vector.SVT6(3.0),
+    "TruncatedGeometric": noisy_answers.TruncatedGeometric(1.0),
 }
 ANSWERS = {"TruncatedGeometric": [2]}
 

@@ -72,7 +72,7 @@ def test_many_integrals_are_worked_out_in_blocks(monkeypatch):
     factors = laplace_log_cdf(panels.points, 1.0)[None]
     log_density = -np.abs(panels.points) - math.log(2)
     whole = panels.log_integrals(log_density, (chosen, factors))
-    monkeypatch.setattr("algorithms.benchmarks.quadrature.BLOCK", 2 * panels.points.size)
+    monkeypatch.setattr("algorithms.noise.quadrature.BLOCK", 2 * panels.points.size)
     np.testing.assert_allclose(panels.log_integrals(log_density, (chosen, factors)), whole, rtol=1e-12)
     np.testing.assert_allclose(whole, -np.log(np.arange(1, 8)), atol=1e-12)
 

@@ -104,8 +104,8 @@ def test_reports_are_bits():
     [
         (lambda: OneTimeRAPPOR(f=0.0), ValueError, "f must be between 0 and 1, got 0.0"),
         (lambda: RAPPOR(f=1), ValueError, "f must be between 0 and 1, got 1"),
-        (lambda: RAPPOR(hashes=17), ValueError, "hashes must be from 1 to 16, got 17"),
-        (lambda: RAPPOR(bits=0), ValueError, "bits must be from 1 to 65536, got 0"),
+        (lambda: RAPPOR(hashes=17), ValueError, "hashes must be at most 16, got 17"),
+        (lambda: RAPPOR(bits=0), ValueError, "bits must be at least 1, got 0"),
         (lambda: OneTimeRAPPOR(bits=2.5), TypeError, "bits must be an integer, got 2.5"),
         (lambda: RAPPOR(p=0.6, q=0.5), ValueError, "p and q must have 0 <= p < q <= 1, got 0.6 and 0.5"),
         (lambda: RAPPOR().bloom([1, 2]), ValueError, "value must be one whole number, got [1.0, 2.0]"),
