@@ -5,7 +5,8 @@ neighbor, where the primitives give **the same answers**, and not just the same 
 but answers both runs then are one, and whatever depends on them may not differ. (With the same noise, sound code that
 looks at noisy values would branch otherwise, and be accused.) So one pair of runs shows a violation: another number,
 order or shape of draws, a scale that depends on the data, a value that changes beyond what is declared, an output that
-knows more than the answers. A run without one shows nothing: other answers may lead elsewhere.
+knows more than the answers. A run without one shows nothing: other answers may lead elsewhere. Lower bounds from many
+runs are not here: see `audit.loss`.
 
 References
 ----------
@@ -14,221 +15,17 @@ References
 
 from __future__ import annotations
 
-import math
 import sys
-import time
-from dataclasses import replace
 from types import ModuleType
-from typing import Any, Literal
+from typing import Any
 
-import numpy as np
-
-from audit.arguments import whole_number
-from audit.claims import Claim
-from audit.mechanism import Mechanism, mechanism_name
-from audit.methods import check_question
-from audit.neighbors import NeighborPair
-from audit.replay.clock import timing
-from audit.replay.differences import Violation
-from audit.replay.one_pair import CHANCES, FRESH, SAME, Question, compare, published, same_queries
 from audit.replay.primitives import primitive
-from audit.replay.recording import Sensitivity, Trace
-from audit.replay.replayed import Query, Replay, excess
-from audit.sampling.streams import Seed, entropy_of, seed_sequence, stream
+from audit.replay.recording import Sensitivity
+from audit.replay.replaying import replay
+from audit.replay.result import Query, Replay
+from audit.replay.violations import Violation
 
 __all__ = ["Query", "Replay", "Sensitivity", "Violation", "primitive", "replay"]
-
-TIMED, LEAST_TIMED = 200, 30  # runs whose time is taken: by default; so that a guess can be beyond chance
-OTHERS = 4  # runs with other answers, which tell whether they ask for the same
-COINS = 3  # the stream of the coins
-
-ADAPTIVE = "which queries are asked depends on answers: losses do not add up to a law of all"
-HIDDEN = "a violation if these answers are published, and the output does not contain them (see released=True)"
-UNHELD = "no query has a declared sensitivity, or a known loss to hold against a promise"
-UNTIMED = "times were not compared, as the runs part or noise is not recorded"
-
-
-def replay(
-    mechanism: Mechanism,
-    pair: NeighborPair,
-    claim: Claim | None = None,
-    *,
-    size: int | None = None,
-    rng: Seed = 0,
-    observe: Literal["output", "time"] = "output",
-    released: bool | None = None,
-) -> Replay:
-    """Run a mechanism on a database, and on its neighbor with the same answers from every noise primitive.
-
-    Primitives are `algorithms.noise.add_noise`, draws by ``sample`` from its laws, and functions of one's own that have
-    the decorator `primitive`. All other random numbers must come from the generator that the mechanism is given.
-
-    Parameters
-    ----------
-    mechanism : Mechanism
-        Called as ``mechanism(data, 1, rng)``; outputs may be anything made of arrays, numbers and words.
-    pair : NeighborPair
-        The two databases.
-    claim : PureDP, ApproxDP, ZCDP or GaussianDP, optional
-        What is promised, under the relation of the pair. Default: what the mechanism says, if it does.
-    size : int, optional
-        Pairs of runs, each with other noise: 1. With ``observe="time"`` runs whose time is taken: 200.
-    rng : None, int, numpy.random.Generator or numpy.random.SeedSequence
-        Seed of all randomness.
-    observe : {"output", "time"}
-        What an observer sees besides answers and exceptions: the output; or the output and how long a run takes.
-    released : bool, optional
-        Whether answers may be published, so that what they lose together is held against the promise. Default: those
-        that the output contains.
-
-    Returns
-    -------
-    Replay
-        With the change of every query, and the violations.
-
-    Raises
-    ------
-    ValueError
-        If the pair's relation is not the claim's, or an argument is out of range.
-    TypeError
-        If an argument or the output is of the wrong kind.
-
-    Notes
-    -----
-    Guarantee: what is told as a violation was seen, and no noise hides it, if all that hides the data is drawn by
-    primitives, their answers depend on nothing but what they are given, and an observer may see the answers. The last
-    is not taken for granted where losses are added up: sparse vectors, noisy maxima and retries keep answers to
-    themselves and lose less. One of kind ``"loss"`` counts only queries of which every number has a place in the output
-    where it stands unchanged, in this run and 20 with other answers; all of them with ``released=True``, which is for
-    tables made of the answers, and the caller's word. Otherwise a note tells of the loss, and nothing is judged. A
-    violation of kind ``"time"`` is a matter of chance: a mechanism whose time does not depend on the data is accused
-    with probability 1e-6 at most.
-
-    Another run on `x` has the same answers and another generator. Before anything that differs is called a violation
-    there are twenty, and as many on `y`, and only what agrees with itself in all of them is evidence: random numbers
-    may be drawn outside of the primitives, be it in post-processing or as noise that is not recorded. A primitive that
-    is given a generator in the same state all the same has noise that can be computed. Four more runs are all new (20
-    before a loss is a violation): if one asks for other queries, they depend on answers, and the losses seen do not add
-    up to a law of all. Draws in threads and processes that the mechanism starts are not seen. A mechanism that keeps
-    what it computed from one run to the next is not seen through: with the truth of `x` kept, `y` is never looked at.
-
-    A draw by itself, with no value handed over, is replayed as the same noise. Sound code may then go other ways on the
-    two databases, so that nothing that comes later is evidence. For a pair at distance w changes may be w times as
-    large, and the claim is that of a group of w.
-
-    References
-    ----------
-    .. [1] "dp-recorder", arXiv 2602.17454.
-
-    Examples
-    --------
-    >>> from audit.claims import PureDP
-    >>> @primitive("exact", law="scale", sensitivity=99)
-    ... def noisy(exact, scale, rng):
-    ...     return exact + rng.laplace(scale=scale)
-    >>> def total_age(data, size, rng):
-    ...     return noisy(data.sum(), 99.0, rng)
-    >>> found = replay(total_age, NeighborPair.add_record([30, 41, 7], 120), PureDP(1.0))
-    >>> print(found.violations[0])
-    sensitivity: 'noisy' changes by 120 in L1, and 99 is declared
-    """
-    begun = time.perf_counter()
-    if not callable(mechanism):
-        raise TypeError(f"mechanism must be callable as (data, size, rng), got {mechanism!r}")
-    if not isinstance(pair, NeighborPair):
-        raise TypeError(f"pair must be a NeighborPair, got {type(pair).__name__}")
-    if observe not in ("output", "time"):
-        raise ValueError(f'observe must be "output" or "time", got {observe!r}')
-    promise = _promise(mechanism, pair, claim)
-    timed = observe == "time"
-    size = whole_number("size", size, least=LEAST_TIMED if timed else 1) if size is not None else TIMED if timed else 1
-    question = Question(mechanism, pair, promise, _steps(mechanism, pair, promise), root := seed_sequence(rng))
-
-    firsts = [question.run(pair.x, SAME, number) for number in range(1 if timed else size)]
-    seen = [compare(question, *numbered) for numbered in enumerate(firsts)]
-    queries, violations, notes, *_ = seen[0]
-    for later in seen[1:]:  # of each kind of violation one example
-        violations += [one for one in later.violations if one.kind not in {other.kind for other in violations}]
-        notes += [one for one in later.notes if one not in notes]
-
-    whole = all(one.whole for one in seen)
-    fresh = [*firsts[1:], *(question.run(pair.x, FRESH, number) for number in range(OTHERS if whole else 0))]
-    lost = excess(promise, queries) if whole and promise is not None else None
-    if lost:
-        fresh += [question.run(pair.x, FRESH, number) for number in range(OTHERS, CHANCES)]
-    if whole and not all(same_queries(firsts[0], other) for other in fresh):
-        whole, lost = False, None
-        notes.append(ADAPTIVE)
-    held = any(_held(query, promise) for one in seen for query in one.queries)
-    judged = all(one.judged for one in seen)
-    if lost and promise is not None:
-        if proved := lost if released else _open_loss(promise, queries, [firsts[0], *fresh], released):
-            violations.append(proved)
-        else:
-            notes.insert(0, f"{lost.sentence}: {HIDDEN}")
-            judged = False
-    if judged and not held and not violations:
-        notes.insert(0, UNHELD)
-        judged = False
-    if timed and not seen[0].comparable:
-        notes.append(UNTIMED)
-    elif timed:
-        data, answers = (pair.x, pair.y), firsts[0].calls
-        slower = timing(
-            lambda on_y: question.run(data[on_y], SAME, 0, answers=answers).nanoseconds,
-            size,
-            np.random.default_rng(stream(root, COINS)),
-        )
-        violations += [slower] if slower else []
-    return Replay(
-        mechanism=mechanism_name(mechanism),
-        pair=pair.label,
-        relation=pair.relation,
-        claim=promise,
-        queries=tuple(queries),
-        violations=tuple(replace(one, confidential=pair.confidential) for one in violations),
-        notes=tuple(notes),
-        judged=judged,
-        known=whole,
-        size=size,
-        seed_entropy=entropy_of(root),
-        seconds=time.perf_counter() - begun,
-        confidential=pair.confidential,
-    )
-
-
-def _held(query: Query, promise: Claim | None) -> bool:
-    """Tell whether a query could have been found to be beyond anything."""
-    declared = query.declared is not None and query.declared != (None, None)
-    return declared or (promise is not None and query.losses is not None)
-
-
-def _open_loss(promise: Claim, queries: list[Query], traces: list[Trace], released: bool | None) -> Violation | None:
-    """Hold the loss of what the output contains against the promise."""
-    if released is not None or any(trace.error for trace in traces):
-        return None
-    contained = [query for query, whole in zip(queries, published(traces), strict=True) if whole]
-    costly = [query for query in queries if query.losses]
-    names = "all queries" if all(query in contained for query in costly) else "the queries whose answers are released"
-    return excess(promise, contained, names)
-
-
-def _promise(mechanism: Mechanism, pair: NeighborPair, claim: Claim | None) -> Claim | None:
-    """Return what is promised for a pair, or refuse it as every audit does."""
-    found = getattr(mechanism, "claim", None) if claim is None else claim
-    if found is None:
-        return None
-    endless = claim is None and getattr(found, "budget", None) == math.inf  # the mechanism itself promises nothing
-    check_question(found.at(1.0) if endless else found, pair.relation, "auto", None, 0.5)
-    return None if endless else found.group(pair.distance)
-
-
-def _steps(mechanism: Mechanism, pair: NeighborPair, promise: Claim | None) -> float:
-    """Return how many steps, of those that sensitivities are declared for, lie between the databases."""
-    relation = getattr(getattr(mechanism, "claim", promise), "relation", pair.relation)
-    if relation == pair.relation:
-        return pair.distance
-    return 2 * pair.distance if relation == "add_remove" else math.inf  # of one added, a replacement says nothing
 
 
 class _Callable(ModuleType):
@@ -239,8 +36,8 @@ class _Callable(ModuleType):
         return replay(*args, **kwargs)
 
 
-# The function and its module share a name. ``from audit import replay`` gives the function the first time; importing it
-# makes the module an attribute of the package, so that the next time gives the module. Both can be called, and both
-# have `primitive`.
+# The function and its package share a name. ``from audit import replay`` gives the function the first time; importing
+# it makes the package an attribute of `audit`, so that the next time gives that. Both can be called, and both have
+# `primitive`.
 sys.modules[__name__].__class__ = _Callable
 replay.primitive = primitive  # type: ignore[attr-defined]

@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 from audit.installed import offered
 from audit.results import printable
 
-__all__ = ["Call", "Declared", "MisusedError", "Recorder", "Sensitivity", "Trace", "current", "run", "seam"]
+__all__ = ["Call", "Declared", "MisusedError", "Recorder", "Sensitivity", "Trace", "current", "run", "systems_noise"]
 
 Declared = float | tuple[float | None, float | None] | None
 ADDRESS = re.compile(r"0x[0-9a-fA-F]+")  # in the message of an error: another one in every run
@@ -129,12 +129,7 @@ class MisusedError(BaseException):
 class Recorder:
     """Stands in for the noise primitives: notes every call, and answers it as a recording has it, if there is one.
 
-    Parameters
-    ----------
-    given : numpy.random.Generator
-        What the mechanism was given; it is watched for numbers that are drawn between the calls.
-    recording : sequence of Call, optional
-        Whose answers are given again.
+    The generator that the mechanism was given is watched for numbers that are drawn between the calls.
     """
 
     def __init__(self, given: np.random.Generator, recording: Sequence[Call] | None = None) -> None:
@@ -195,42 +190,12 @@ _recorder: ContextVar[Recorder | None] = ContextVar("recorder", default=None)
 
 
 def current() -> Recorder | None:
-    """Return who watches this run.
-
-    Returns
-    -------
-    Recorder or None
-        None outside of a replay.
-    """
+    """Return who watches this run; None outside of a replay."""
     return _recorder.get()
 
 
 def run(mechanism: Any, data: Any, seed: np.random.SeedSequence, recording: Sequence[Call] | None = None) -> Trace:
-    """Run a mechanism once, with its noise recorded or given.
-
-    Parameters
-    ----------
-    mechanism : Mechanism
-        Called as ``mechanism(data, 1, rng)``.
-    data : object
-        A database.
-    seed : numpy.random.SeedSequence
-        Of the generator.
-    recording : sequence of Call, optional
-        Whose answers the primitives give.
-
-    Returns
-    -------
-    Trace
-        With the exception that the mechanism raised, if it did.
-
-    Raises
-    ------
-    TypeError
-        If a primitive is not given numbers.
-    ValueError
-        If a sensitivity is declared that is none.
-    """
+    """Run a mechanism once, with its noise recorded or given."""
     rng = np.random.default_rng(seed)
     recorder = Recorder(rng, recording)
     output, error, stopped = None, None, False
@@ -250,15 +215,8 @@ def run(mechanism: Any, data: Any, seed: np.random.SeedSequence, recording: Sequ
 
 
 @functools.cache
-def seam() -> Any:
-    """Return what the installed systems tell of their noise.
-
-    Returns
-    -------
-    module
-        With ``watched(recorder)``, a context whose draws a recorder answers, ``losses_of_change(law, change)`` and
-        ``tabulated_exactly(law)``: see `algorithms.noise.losses`.
-    """
+def systems_noise() -> Any:
+    """Return what the installed systems tell of their noise: see `algorithms.noise.losses`."""
     return offered("noise")
 
 
@@ -267,7 +225,7 @@ def _watching(recorder: Recorder) -> Iterator[None]:
     """Hand the draws of the installed systems and of registered primitives to a recorder."""
     token = _recorder.set(recorder)
     try:
-        with seam().watched(recorder):
+        with systems_noise().watched(recorder):
             yield
     finally:
         _recorder.reset(token)

@@ -24,22 +24,8 @@ Known = dict[tuple[int, int], tuple[Any, Any]]  # pairs that are being compared,
 def same(one: Any, other: Any, *, known: Known | None = None) -> bool:
     """Tell whether two values are the same: arrays, numbers, words, and whatever holds them.
 
-    Parameters
-    ----------
-    one, other : object
-        NaN equals itself; 1 and 1.0 differ, and so do 0.0 and -0.0, data types, masks, and the order of a dictionary.
-    known : dict, optional
-        Pairs within which these values lie, for values that hold themselves.
-
-    Returns
-    -------
-    bool
-        Whether they are.
-
-    Raises
-    ------
-    TypeError
-        If values of that type cannot be compared.
+    NaN equals itself; 1 and 1.0 differ, and so do 0.0 and -0.0, data types, masks, and the order of a dictionary.
+    `known` are the pairs within which these values lie, for values that hold themselves.
     """
     if one is other:
         return True
@@ -123,18 +109,7 @@ def _refusal(value: Any) -> str:
 
 
 def numbers_in(value: Any) -> NDArray[np.float64]:
-    """Return all numbers that a value holds, in its order; truth values are none.
-
-    Parameters
-    ----------
-    value : object
-        Arrays, numbers, and mappings, sequences, data frames, data classes and plain objects of them.
-
-    Returns
-    -------
-    ndarray of float64
-        Numbers that are written into text, or that other objects hold, are not found.
-    """
+    """Return all numbers that a value holds, in its order; truth values are none."""
     found = list(_numbers(value, set()))
     return np.concatenate(found) if found else np.zeros(0)
 
@@ -162,18 +137,7 @@ def _numbers(value: Any, within: set[int]) -> Iterator[NDArray[np.float64]]:
 
 
 def change_of(one: NDArray[Any], other: NDArray[Any]) -> NDArray[Any]:
-    """Return by how much values differ, entry by entry: 0 where both are the same NaN or infinity.
-
-    Parameters
-    ----------
-    one, other : ndarray
-        Numbers, of one shape.
-
-    Returns
-    -------
-    ndarray
-        Integers of integers, exactly: Python's own where they are too large for others.
-    """
+    """Return by how much values differ, entry by entry: 0 where both are the same NaN or infinity."""
     if one.dtype.kind in "biu" and other.dtype.kind in "biu":
         small = all(
             -FITS < int(edge) < FITS for array in (one, other) if array.size for edge in (array.min(), array.max())
@@ -186,18 +150,7 @@ def change_of(one: NDArray[Any], other: NDArray[Any]) -> NDArray[Any]:
 
 
 def norms(change: NDArray[Any]) -> tuple[float, float]:
-    """Return the L1 and L2 norm of a change.
-
-    Parameters
-    ----------
-    change : ndarray
-        As `change_of` gives it.
-
-    Returns
-    -------
-    (float, float)
-        L1 of integers to all digits that a float has.
-    """
+    """Return the L1 and L2 norm of a change."""
     if change.dtype.kind == "O":
         whole = [abs(int(step)) for step in change.ravel()]
         return float(sum(whole)), math.hypot(*map(float, whole))

@@ -1,4 +1,4 @@
-"""Whether the running time tells two databases apart: a game that nothing but the data can decide."""
+"""Tell by a guessing game whether the running time depends on the data."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from collections.abc import Callable
 import numpy as np
 from numpy.typing import NDArray
 
-from audit.replay.differences import Violation
+from audit.replay.violations import Violation
 
 __all__ = ["FALSE_ALARM", "timing"]
 
@@ -20,22 +20,8 @@ WARM = 2  # runs on each database before the first that counts
 def timing(take: Callable[[bool], int], size: int, rng: np.random.Generator) -> Violation | None:
     """Play the game: a fair coin picks the database of each run, and a limit on its time guesses which it was.
 
-    Parameters
-    ----------
-    take : callable
-        Runs on `y` if its argument is true, else on `x`, and returns nanoseconds.
-    size : int
-        Runs whose time is taken.
-    rng : numpy.random.Generator
-        Of the coins.
+    `take` runs on `y` if its argument is true, else on `x`, and returns nanoseconds.
 
-    Returns
-    -------
-    Violation or None
-        Of kind ``"time"``.
-
-    Notes
-    -----
     Guarantee: whatever else the times depend on, be it the load of the machine or the runs before, a coin that they do
     not depend on is guessed right with probability 1/2, given all before. So the number of right guesses is binomial,
     and a violation is reported with probability 1e-6 at most.

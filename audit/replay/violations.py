@@ -1,4 +1,4 @@
-"""Where two runs part that were given the same noise: calls, laws, values, outputs, errors."""
+"""Where two runs part that were given the same answers: calls, laws, outputs, exceptions."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from audit.replay.recording import Call, Trace
 from audit.replay.sameness import same
 from audit.results import printable
 
-__all__ = ["Kind", "Violation", "differences", "law_in_words", "same_law"]
+__all__ = ["Kind", "Violation", "law_in_words", "same_law"]
 
 Kind = Literal["number", "order", "shape", "law", "sensitivity", "nan", "output", "exception", "seed", "loss", "time"]
 PLAIN = (int, float, complex, str, bytes, np.generic, np.ndarray)
@@ -45,20 +45,12 @@ class Violation:
         return f"{'CONFIDENTIAL: ' * self.confidential}{self.kind}: {self.sentence}"
 
 
-def differences(first: Trace, second: Trace) -> Iterator[tuple[float, Violation]]:
-    """Tell what differs between two runs, of which the second was given the answers of the first.
+def violations_between(first: Trace, second: Trace) -> Iterator[tuple[float, Violation]]:
+    """Yield where two runs part, the second with the answers of the first, and at which draw that shows.
 
-    Parameters
-    ----------
-    first, second : Trace
-        Called x and y.
-
-    Yields
-    ------
-    (float, Violation)
-        Which draw shows it, counted from 1, infinity for the end of the run; and what it is. The values handed over are
-        not looked at. What follows from another difference is left out: calls after the first that does not match, and
-        the output of a run that did not come to its end.
+    Draws are counted from 1; infinity is the end of the run. Values handed over are not looked at. What follows from
+    another violation is left out: calls after the first that does not match, and the output of a run that did not come
+    to its end.
     """
     parted = False
     for place, (one, other) in enumerate(zip(first.calls, second.calls, strict=False), start=1):
@@ -87,36 +79,14 @@ def differences(first: Trace, second: Trace) -> Iterator[tuple[float, Violation]
 
 
 def same_law(one: Any, other: Any) -> bool:
-    """Tell whether two laws, or scales, are the same: numbers by their value, whatever their type.
-
-    Parameters
-    ----------
-    one, other : object
-        Laws; numbers or arrays; None.
-
-    Returns
-    -------
-    bool
-        Whether they are.
-    """
+    """Tell whether two laws, or scales, are the same: numbers by their value, whatever their type."""
     if isinstance(one, Real) and isinstance(other, Real):
         return one == other or (one != one and other != other)
     return same(one, other)
 
 
 def law_in_words(law: Any) -> str:
-    """Return a law, or a scale, for reading.
-
-    Parameters
-    ----------
-    law : object
-        A frozen value of a class with a telling name; a number; None.
-
-    Returns
-    -------
-    str
-        Such as "laplace, scale 2".
-    """
+    """Return a law, or a scale, for reading."""
     if law is None:
         return "unknown"
     if dataclasses.is_dataclass(law):

@@ -12,16 +12,16 @@ import numpy as np
 from audit.claims import Claim
 from audit.mechanism import Mechanism
 from audit.neighbors import NeighborPair
-from audit.replay.differences import Violation, differences, law_in_words, same_law
-from audit.replay.recording import Call, Trace, run, seam
-from audit.replay.replayed import ROUNDING, Query, excess
+from audit.replay.recording import Call, Trace, run, systems_noise
+from audit.replay.result import ROUNDING, Query, excess
 from audit.replay.sameness import change_of, norms, numbers_in, same
+from audit.replay.violations import Violation, law_in_words, same_law, violations_between
 from audit.results import printable
 from audit.sampling.streams import stream
 
-__all__ = ["CHANCES", "FRESH", "OTHER", "SAME", "Question", "Seen", "compare", "published", "same_queries"]
+__all__ = ["FRESH", "OTHER", "REPEATS", "SAME", "Question", "Seen", "compare", "published", "same_queries"]
 
-CHANCES = 20  # runs on each database that tell chance from data
+REPEATS = 20  # runs on each database that tell chance from data
 SAME, OTHER, FRESH = range(3)  # streams: of a pair of runs; of those that tell chance from data; of new answers
 
 PARTING = {"number", "order", "shape", "exception"}  # kinds after which runs have no more calls in common
@@ -35,109 +35,54 @@ ENDED = "both runs raise the same exception"
 
 @dataclass(frozen=True, eq=False)
 class Question:
-    """What is run, on what, and what is promised.
-
-    Attributes
-    ----------
-    mechanism : Mechanism
-        Called as ``mechanism(data, 1, rng)``.
-    pair : NeighborPair
-        The two databases.
-    promise : Claim or None
-        For the pair.
-    steps : float
-        How many steps, of those that sensitivities are declared for, lie between the databases.
-    root : numpy.random.SeedSequence
-        Of all streams.
-    """
+    """What is run, on what, and what is promised."""
 
     mechanism: Mechanism
     pair: NeighborPair
-    promise: Claim | None
-    steps: float
+    promise: Claim | None  # for the pair
+    steps: float  # of those that sensitivities are declared for, between the databases
     root: np.random.SeedSequence
 
     def run(self, data: Any, *place: int, answers: Sequence[Call] | None = None) -> Trace:
-        """Run the mechanism on one of the databases.
-
-        Parameters
-        ----------
-        data : object
-            The database.
-        *place : int
-            Of the stream.
-        answers : sequence of Call, optional
-            What the primitives answer.
-
-        Returns
-        -------
-        Trace
-            What it did.
-        """
+        """Run the mechanism on one of the databases."""
         return run(self.mechanism, data, stream(self.root, *place), answers)
 
 
 class Seen(NamedTuple):
-    """What one pair of runs shows.
+    """What one pair of runs shows."""
 
-    Attributes
-    ----------
-    queries : list of Query
-        Those that both runs have.
-    violations, notes : list
-        What is proved, and what is not.
-    judged : bool
-        Whether all that differs is proof, and there was noise to look at.
-    whole : bool
-        Whether the queries are all that answers come from.
-    comparable : bool
-        Whether the two runs have all they draw in common, and so should take the same time.
-    """
-
-    queries: list[Query]
-    violations: list[Violation]
-    notes: list[str]
-    judged: bool
-    whole: bool
-    comparable: bool
+    queries: list[Query]  # those that both runs have
+    violations: list[Violation]  # what is proved
+    notes: list[str]  # what is not
+    evaluated: bool  # all that differs is proof, and there was noise to look at
+    whole: bool  # the queries are all that answers come from
+    comparable: bool  # the two runs draw alike, and so should take the same time
 
 
 def compare(question: Question, number: int, first: Trace) -> Seen:
     """Replay a run on the neighbor, and on both databases with other generators.
 
-    Parameters
-    ----------
-    question : Question
-        What is asked.
-    number : int
-        Of this pair of runs.
-    first : Trace
-        The run on `x`.
-
-    Returns
-    -------
-    Seen
-        In which nothing is a violation that another generator undoes in one of twenty runs on either database.
+    Nothing is a violation that another generator undoes in one of twenty runs on either database.
     """
     pair = question.pair
     second = question.run(pair.y, SAME, number, answers=first.calls)
     elsewhere = first.elsewhere or second.elsewhere
 
-    def others(data: Any, chances: range) -> list[Trace]:
-        return [question.run(data, OTHER, number, chance, answers=first.calls) for chance in chances]
+    def others(data: Any, numbers: range) -> list[Trace]:
+        return [question.run(data, OTHER, number, repeat, answers=first.calls) for repeat in numbers]
 
     # Code may branch on values with noise that was drawn by itself, and that they are not the same on x and y is fair.
     alone = next((place for place, call in enumerate(first.calls, start=1) if call.value is None), math.inf)
     matched = [both for both in zip(first.calls, second.calls, strict=False) if both[0].same_draw(both[1])]
-    found = list(differences(first, second))
-    again = [others(pair.x, range(CHANCES if elsewhere else 1)), []]
+    found = list(violations_between(first, second))
+    again = [others(pair.x, range(REPEATS if elsewhere else 1)), []]
     if found or _suspected(matched, question):  # from here on it is worth the time
         again = [
-            again[0] + others(pair.x, range(len(again[0]), CHANCES)),
-            others(pair.y, range(CHANCES, 2 * CHANCES)),
+            again[0] + others(pair.x, range(len(again[0]), REPEATS)),
+            others(pair.y, range(REPEATS, 2 * REPEATS)),
         ]
     runs = [(one, trace) for one, traces in zip((first, second), again, strict=True) for trace in traces]
-    unsure = {one.kind for trace, other in runs for _, one in differences(trace, other)}
+    unsure = {one.kind for trace, other in runs for _, one in violations_between(trace, other)}
     by_chance = [not all(_same_value(place, *both) for both in runs) for place in range(len(matched))]
 
     notes = [] if first.calls or second.calls else [NO_NOISE]
@@ -150,7 +95,7 @@ def compare(question: Question, number: int, first: Trace) -> Seen:
             violations.append(one)
         else:
             notes.append(f"{NO_EVIDENCE}: {one}")
-    judged = not any(note.startswith(NO_EVIDENCE) for note in notes) and bool(matched or violations)
+    evaluated = not any(note.startswith(NO_EVIDENCE) for note in notes) and bool(matched or violations)
     if first.error and first.error == second.error:
         notes.append(f"{ENDED}: {printable(first.error[0])} ({printable(first.error[1])})")
 
@@ -159,9 +104,9 @@ def compare(question: Question, number: int, first: Trace) -> Seen:
         if not by_chance[place] and place < alone:
             violations += [one for one in (_not_finite(query, *both), _beyond(query, question.steps)) if one]
             notes += _hidden(query, *both)
-    comparable = judged and alone == math.inf and not PARTING & {one.kind for _, one in found}
+    comparable = evaluated and alone == math.inf and not PARTING & {one.kind for _, one in found}
     whole = comparable and bool(first.calls) and not (any(by_chance) or first.error)
-    return Seen(queries, violations, notes, judged or bool(violations), whole, comparable)
+    return Seen(queries, violations, notes, evaluated or bool(violations), whole, comparable)
 
 
 def _suspected(matched: list[tuple[Call, Call]], question: Question) -> bool:
@@ -184,7 +129,7 @@ def _query(one: Call, other: Call, *, comparable: bool) -> Query:
     if one.value is None or other.value is None:
         return Query("noise by itself", shape, law, None, None, None, None, exact=False)
     change = change_of(one.value, other.value)
-    found = seam().losses_of_change(one.law, change) if comparable and same_law(one.law, other.law) else None
+    found = systems_noise().losses_of_change(one.law, change) if comparable and same_law(one.law, other.law) else None
     return Query(
         one.query,
         shape,
@@ -192,7 +137,7 @@ def _query(one: Call, other: Call, *, comparable: bool) -> Query:
         *norms(change),
         one.sensitivity,
         None if found is None else tuple(found),
-        exact=seam().tabulated_exactly(one.law),
+        exact=systems_noise().tabulated_exactly(one.law),
     )
 
 
@@ -238,18 +183,7 @@ def _seeds(first: Trace, second: Trace, again: Trace) -> Violation | None:
 
 
 def same_queries(first: Trace, fresh: Trace) -> bool:
-    """Tell whether a run with other answers asked for the same.
-
-    Parameters
-    ----------
-    first, fresh : Trace
-        Of one database.
-
-    Returns
-    -------
-    bool
-        Whether values, laws, shapes and their order are the same.
-    """
+    """Tell whether a run with other answers asked for the same."""
     return len(first.calls) == len(fresh.calls) and all(
         one.same_draw(other) and same(one.value, other.value) and same_law(one.law, other.law)
         for one, other in zip(first.calls, fresh.calls, strict=True)
@@ -257,17 +191,10 @@ def same_queries(first: Trace, fresh: Trace) -> bool:
 
 
 def published(traces: Sequence[Trace]) -> list[bool]:
-    """Tell of each query whether its answers are part of the output.
+    """Tell of each query whether every number of its answer has a place in the output where it stands unchanged.
 
-    Parameters
-    ----------
-    traces : sequence of Trace
-        Runs on one database that ask for the same queries, each with answers of its own.
-
-    Returns
-    -------
-    list of bool
-        True if every number of the answer has a place in the output, the same in all runs, where it stands unchanged.
+    The runs are on one database and ask for the same queries, each with answers of its own; the place is the same in
+    all of them.
     """
     outputs = [numbers_in(trace.output) for trace in traces]
     standing = _courses(outputs)

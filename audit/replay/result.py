@@ -10,8 +10,8 @@ from functools import cached_property
 from audit.claims import Claim, Relation
 from audit.claims.profiles import half_divergence
 from audit.exact import LossDistribution, compose_losses
-from audit.replay.differences import Violation
 from audit.replay.recording import Sensitivity
+from audit.replay.violations import Violation
 from audit.results import Verdict, printable
 
 __all__ = ["ROUNDING", "Query", "Replay", "excess"]
@@ -89,8 +89,8 @@ class Replay:
     violations : tuple of Violation
         What is proved.
     notes : tuple of str
-        What could not be judged, and why.
-    judged : bool
+        What could not be evaluated, and why.
+    evaluated : bool
         Whether anything could be.
     known : bool
         Whether the queries are all that answers come from, and the same in at least 4 runs with other answers: chosen
@@ -112,7 +112,7 @@ class Replay:
     queries: tuple[Query, ...]
     violations: tuple[Violation, ...]
     notes: tuple[str, ...]
-    judged: bool
+    evaluated: bool
     known: bool
     size: int
     seed_entropy: int
@@ -121,8 +121,8 @@ class Replay:
 
     @property
     def verdict(self) -> Verdict:
-        """What it comes to: "violated", "not refuted", or "no power" where nothing could be judged."""
-        return "violated" if self.violations else "not refuted" if self.judged else "no power"
+        """What it comes to: "violated", "not refuted", or "no power" where nothing could be evaluated."""
+        return "violated" if self.violations else "not refuted" if self.evaluated else "no power"
 
     @cached_property
     def exact_loss(self) -> LossDistribution | None:

@@ -1,0 +1,280 @@
+from __future__ import annotations
+
+import math
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+
+import audit
+import audit.replay  # the module, which is a function too
+from algorithms.bottom_up import BottomUp
+from algorithms.bottom_up.inverse_cdf import InverseCdf
+from algorithms.flaxman import GDPC, RDPC
+from algorithms.flaxman.gaussian import GaussianCounts
+from algorithms.hierarchy import Hierarchy
+from algorithms.nist.groups import Groups
+from algorithms.nist.mechanism import NistDp3
+from algorithms.noise import DiscreteGaussian, Gaussian, Laplace, TwoTailedGeometric, add_noise
+from algorithms.noise.gaussian import gaussian_loss
+from algorithms.noise.losses import losses_of_change
+from algorithms.ons.independent import IndependentNoise
+from algorithms.ons.laws import CountNoise
+from algorithms.ons.tables import Table
+from algorithms.ons.top_down import OnsTopDown
+from algorithms.schema import Schema
+from algorithms.topdown import TopDown
+from algorithms.topdown.budget import Budget
+from audit.claims import ZCDP, ApproxDP, GaussianDP, PureDP
+from audit.neighbors import NeighborPair
+
+replay, primitive = audit.replay, audit.replay.primitive
+
+
+TREE = Hierarchy.regular(3, 2)
+
+
+SCHEMA = Schema({"sex": ("female", "male"), "age": ("minor", "adult")})
+
+
+PEOPLE = 10 + np.arange(36).reshape(9, 4) % 7
+
+
+ADDED = NeighborPair.add_people([50, 3, 7], 0)
+
+
+PURE, CONCENTRATED = PureDP(1.0, "replace_one"), ZCDP(0.5, "replace_one")
+
+
+MOVED = NeighborPair.move_people(PEOPLE, (0, 0), (8, 3))
+
+
+FIELDS = Schema({"sex": ("male", "female"), "age": ("young", "old"), "county": ("a", "b", "c")})
+
+
+PAIRED = Groups([["sex", "age"], ["county"]])
+
+
+RECORDS = NeighborPair.add_record([[0, 1, 0]] * 100 + [[1, 0, 1]] * 50, [1, 1, 2])
+
+
+def topdown(kind=TopDown, promise=PURE, **options):
+    budget = Budget(promise, ["1/3"] * 3, [{"detailed": "1/2", "sex": "1/2"}] * 3)
+    return kind(SCHEMA, TREE, budget, **options)
+
+
+def kinds(found):
+    return [violation.kind for violation in found.violations]
+
+
+def sum_of(law=None, *, query="sum", sensitivity=None, of=np.sum, claim=None):
+    """A mechanism that releases one noisy number."""
+
+    def mechanism(data, size, rng):
+        return add_noise(of(data), law or Laplace(1.0), size, rng, query=query, sensitivity=sensitivity)
+
+    mechanism.claim = claim
+    return mechanism
+
+
+def renyi_of_gaussian(mu, order):
+    return order * mu * mu / 2
+
+
+@pytest.mark.parametrize("mu", [3.0, *(pytest.param(mu, marks=pytest.mark.slow) for mu in (1e-3, 0.1, 1.0, 10.0))])
+def test_the_table_of_normal_noise_is_an_upper_bound_close_to_the_profile(mu):
+    law = gaussian_loss(mu)
+    for one in (law, law.reverse()):
+        assert one.probability.sum() == pytest.approx(1, abs=1e-12)
+        for order in (1.5, 8):
+            assert 0 <= one.renyi(order) / renyi_of_gaussian(mu, order) - 1 < 2e-5
+        for epsilon in (0.0, 2 * mu):
+            assert 0 <= one.delta_at(epsilon) / GaussianDP(mu).delta_at(epsilon) - 1 + 1e-12 < 5e-5
+        assert one.maximum == math.inf
+    assert not 0 <= gaussian_loss(1.01 * mu).renyi(2) / renyi_of_gaussian(mu, 2) - 1 < 2e-5  # a percent is seen
+
+
+def test_tables_of_no_change_and_of_too_much():
+    assert gaussian_loss(0.0).maximum == 0
+    assert gaussian_loss(1e200).infinite_mass == 1
+    for law in (Laplace(1.0), Gaussian(1.0), TwoTailedGeometric(1.0)):
+        assert losses_of_change(law, np.zeros(3)) == []
+        assert losses_of_change(law, np.array([math.nan]))[0].infinite_mass == 1
+
+
+@pytest.mark.parametrize(
+    ("law", "change", "largest"),
+    [
+        (TwoTailedGeometric(0.5), [0, -3, 1], 2.0),
+        (Laplace(2.0), [0, -3, 1], 2.0),
+        (Laplace(2.0), [0.5, -0.25], 0.375),
+        (CountNoise("laplace", 0.5), [2], 1.0),
+        (CountNoise("laplace", 0.5, rounded=False), [2], 1.0),
+        (CountNoise("gaussian", 1.0, 0.1, rounded=False), [2], math.inf),
+        (Gaussian(2.0), [1.0], math.inf),
+        (DiscreteGaussian(2.0), [1], math.inf),
+        (InverseCdf(1.0), [1], math.inf),
+        (TwoTailedGeometric(0.5), [0.5], math.inf),  # whole noise does not hide a fraction
+    ],
+)
+def test_largest_losses(law, change, largest):
+    losses = losses_of_change(law, np.array(change))
+    assert math.fsum(loss.maximum for loss in losses) == pytest.approx(largest, rel=1e-12)
+
+
+def test_losses_that_are_not_known():
+    assert losses_of_change(SimpleNamespace(), np.ones(1)) is None
+    assert losses_of_change(CountNoise("laplace", 1.0), np.array([0.5])) is None
+    assert losses_of_change(TwoTailedGeometric(1.0), np.array([2**40])) is None
+    assert losses_of_change(InverseCdf(1e-9), np.ones(1)) is None
+
+
+def test_normal_noise_on_several_values_is_that_on_their_l2_change():
+    [law] = losses_of_change(Gaussian(2.0), np.array([3.0, -4.0]))
+    assert law.renyi(2) == pytest.approx(renyi_of_gaussian(2.5, 2), rel=1e-5)
+
+
+FREQUENCIES = [Table(0, "sex"), Table(2, "total")]
+
+
+LEVELS = [Table(0, "total"), Table(1, "sex"), Table(2, "detailed")]
+
+
+ADDITIVE = {
+    "gdpc": (GDPC(0.7), NeighborPair.add_people([50, 3, 7], 1, people=3)),
+    "rdpc": (RDPC(0.7, TREE), NeighborPair.add_people(PEOPLE[:, 0], 4)),
+    "gaussian counts": (GaussianCounts(0.3), NeighborPair.add_people([50, 3, 7], 1, people=2)),
+    "bottom-up": (BottomUp(0.7, TREE), NeighborPair.add_people(PEOPLE, (3, 1))),
+    "bottom-up, inverse": (BottomUp(0.7, TREE, noise="inverse_cdf"), NeighborPair.add_people(PEOPLE, (3, 1))),
+    "nist, laplace": (NistDp3(FIELDS, PAIRED, 1.0).stage("measurements"), RECORDS),
+    "nist, geometric": (NistDp3(FIELDS, PAIRED, 1.0, law="geometric").stage("measurements"), RECORDS),
+    "topdown, pure": (topdown().stage("measurements"), MOVED),
+    "topdown, concentrated": (topdown(promise=CONCENTRATED).stage("measurements"), MOVED),
+    "ons, levels": (
+        OnsTopDown(TREE, SCHEMA, 1.0, LEVELS, ["1/4", "1/4", "1/2"]).stage("measurements"),
+        NeighborPair.add_people(PEOPLE, (3, 1)),
+    ),
+} | {
+    f"ons, {law}, {'rounded' if rounded else 'not rounded'}": (
+        IndependentNoise(
+            TREE, SCHEMA, 1.0, FREQUENCIES, law=law, delta=0.01 if law == "gaussian" else 0.0, rounded=rounded
+        ),
+        NeighborPair.add_people(PEOPLE, (3, 1)),
+    )
+    for law, rounded in (("laplace", True), ("laplace", False), ("geometric", True), ("gaussian", True))
+}
+
+
+@pytest.mark.parametrize(
+    "name",
+    [pytest.param(name, marks=pytest.mark.slow) if name == "topdown, concentrated" else name for name in ADDITIVE],
+)
+def test_the_exact_loss_is_that_of_the_mechanism(name):
+    mechanism, pair = ADDITIVE[name]
+    found, expected = replay(mechanism, pair), mechanism.exact_loss(pair)
+    law = found.exact_loss
+    assert found.verdict == ("violated" if name == "bottom-up, inverse" else "not refuted")
+    assert law.maximum == pytest.approx(expected.maximum, rel=1e-12)
+    for delta in (0.1, 1e-6):
+        assert law.epsilon_at(delta) == pytest.approx(expected.epsilon_at(delta), rel=1e-9, abs=1e-9)
+        assert law.reverse().epsilon_at(delta) == pytest.approx(
+            expected.reverse().epsilon_at(delta), rel=1e-9, abs=1e-9
+        )
+    assert law.renyi(2) == pytest.approx(expected.renyi(2), rel=1e-9)
+    assert expected.epsilon_at(1e-3) > 0
+
+
+def test_losses_of_queries_add_up():
+    found = replay(topdown(promise=CONCENTRATED), MOVED)
+    assert math.fsum(query.rho for query in found.queries) == pytest.approx(0.5, rel=1e-9)
+    first = found.queries[0]
+    assert first.exact_loss.renyi(2) == pytest.approx(2 * first.rho, rel=1e-9)
+    assert first.epsilon == math.inf
+
+
+@pytest.mark.parametrize(
+    ("law", "claim", "kept"),
+    [
+        (TwoTailedGeometric(1.0), PureDP(1.0), True),
+        (TwoTailedGeometric(1.0), PureDP(0.99), False),
+        (Gaussian(1.0), PureDP(50.0), False),
+        (Gaussian(1.0), ZCDP(0.5), True),
+        (Gaussian(1.0), ZCDP(0.499), False),
+        (Gaussian(1.0), GaussianDP(1.0), True),
+        (Gaussian(1.0), GaussianDP(0.999), False),
+        (DiscreteGaussian(1.0), ZCDP(0.5), True),
+        (DiscreteGaussian(1.0), ZCDP(0.499), False),
+        (Laplace(1.0), ZCDP(1e-3), True),  # its table bounds this loss from above: it is not held against anyone
+        (Laplace(1.0), PureDP(0.99), False),
+        (CountNoise("gaussian", 1.0, 0.05), ApproxDP(1.0, 0.05), True),
+        (CountNoise("gaussian", 1.0, 0.05), ApproxDP(1.0, 0.04), False),
+        (Gaussian(1.0), ApproxDP(1.0, GaussianDP(1.0).delta_at(1.0) * 1.0001), True),
+        (Gaussian(1.0), ApproxDP(1.0, GaussianDP(1.0).delta_at(1.0) / 1.01), False),
+        (TwoTailedGeometric(1.0), ApproxDP(1.0, 0.0), True),
+        (TwoTailedGeometric(1.0), ApproxDP(0.9, 0.01), False),
+    ],
+)
+def test_the_loss_of_one_query_is_held_against_every_kind_of_promise(law, claim, kept):
+    found = replay(sum_of(law), ADDED, claim)
+    assert kinds(found) == ([] if kept else ["loss"])
+
+
+@pytest.mark.parametrize(("number", "kept"), [(4, True), (5, False)])
+@pytest.mark.parametrize(
+    ("law", "claim"),
+    [
+        (TwoTailedGeometric(0.5), PureDP(2.0)),
+        (Gaussian(2.0), ZCDP(0.5)),
+        (Gaussian(2.0), GaussianDP(1.0)),
+        # Four tables do not fit into a list: a grid bounds their sum, and its spacing is taken off.
+        pytest.param(Gaussian(2.0), ApproxDP(1.0, GaussianDP(1.03).delta_at(1.0)), marks=pytest.mark.slow),
+        (TwoTailedGeometric(0.5), ApproxDP(1.0, 0.181)),
+    ],
+)
+def test_the_losses_of_several_queries_add_up(law, claim, number, kept):
+    def several(data, size, rng):
+        return [add_noise(data.sum(), law, size, rng, query=f"q{place}") for place in range(number)]
+
+    assert kinds(replay(several, ADDED, claim)) == ([] if kept else ["loss"])
+
+
+@pytest.mark.parametrize("claim", [PureDP(1.0), ZCDP(1.0), GaussianDP(1.0), ApproxDP(1.0, 0.1)])
+def test_what_no_noise_hides_breaks_every_promise(claim):
+    found = replay(sum_of(Gaussian(1e6), of=lambda data: math.nan if data[0] > 50 else 0.0), ADDED, claim)
+    assert kinds(found) == ["nan", "loss"]
+
+
+def test_losses_beyond_all_floats_leave_the_others():
+    def several(data, size, rng):
+        laws = (TwoTailedGeometric(1.0), Gaussian(1e-149), Gaussian(1e-148))
+        return [add_noise(data.sum(), law, size, rng, query=str(law)) for law in laws]
+
+    found = replay(several, ADDED, ApproxDP(0.5, 0.1))
+    assert kinds(found) == ["loss"]
+    assert found.exact_loss is None or found.exact_loss.maximum == math.inf
+
+
+def test_groups_may_change_more_and_are_promised_less():
+    three = NeighborPair.add_people([50, 3, 7], 0, people=3)
+    found = replay(GDPC(1.0), three)
+    assert (found.verdict, found.claim, found.queries[0].l1_change) == ("not refuted", PureDP(3.0), 3.0)
+    half = replay(sum_of(TwoTailedGeometric(1.0), sensitivity=0.5), three)
+    assert str(half.violations[0]) == "sensitivity: 'sum' changes by 3 in L1, and 0.5 is declared for each of 3 steps"
+
+
+def test_sensitivities_are_those_of_the_mechanisms_own_neighbors():
+    pair = NeighborPair.move_people([50, 3, 7], 0, 1)
+    found = replay(GDPC(1.0), pair, PureDP(1.0).under("replace_one"))
+    assert (found.verdict, found.queries[0].l1_change) == ("not refuted", 2.0)
+    assert replay(GDPC(1.0), pair.under("add_remove")).verdict == "not refuted"
+    assert kinds(replay(GDPC(1.0), pair, PureDP(1.0, "replace_one"))) == ["loss"]
+    added = replay(topdown(), NeighborPair.add_people(PEOPLE, (0, 0)), PureDP(1.0))
+    assert (added.verdict, added.queries[0].l1_change) == ("not refuted", 1.0)  # of whom a replacement says nothing
+
+
+def test_a_mechanism_that_promises_nothing():
+    endless = OnsTopDown(TREE, SCHEMA, 1.0, LEVELS, ["1/4", "1/4", "1/2"], perturb_zeros=False).stage("measurements")
+    pair = NeighborPair.add_people(np.where(PEOPLE == 10, 0, PEOPLE), (0, 0))
+    found = replay(endless, pair)
+    assert found.claim is None
+    assert kinds(found) == ["output"]

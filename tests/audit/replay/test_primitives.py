@@ -1,0 +1,142 @@
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import audit
+import audit.replay  # the module, which is a function too
+from algorithms.noise import Laplace, add_noise
+from algorithms.ons.laws import CountNoise
+from audit.claims import PureDP
+from audit.neighbors import NeighborPair
+from audit.replay.recording import Recorder, Sensitivity, run
+
+replay, primitive = audit.replay, audit.replay.primitive
+
+
+ADDED = NeighborPair.add_people([50, 3, 7], 0)
+
+
+def kinds(found):
+    return [violation.kind for violation in found.violations]
+
+
+def test_primitives_made_of_others_are_one():
+    trace = run(
+        lambda data, size, rng: add_noise(data, CountNoise("laplace", 1.0), size, rng), [3], np.random.SeedSequence(0)
+    )
+    assert [call.law for call in trace.calls] == [CountNoise("laplace", 1.0)]
+    assert (
+        Recorder(np.random.default_rng(0))(lambda: 3, law=None, shape=(0,), rng=None) == 3
+    )  # a draw of nothing is none
+
+
+@primitive("exact", law="scale", sensitivity=1)
+def no_negatives(exact, scale, rng):
+    noisy = exact + rng.laplace(scale=scale)
+    if noisy < 0:
+        raise ValueError("negative")
+    return noisy
+
+
+def test_an_exception_of_a_primitive_is_an_answer():
+    def caught(data, size, rng):
+        try:
+            return no_negatives(data[0], 1.0, rng)
+        except ValueError:
+            return 0.0
+
+    nobody = NeighborPair.add_people([0], 0)
+    assert replay(caught, nobody, PureDP(1.0), size=30).violations == ()
+    trace = run(caught, [0], np.random.SeedSequence(1))
+    while not trace.calls[0].raised:  # every other one is negative
+        trace = run(caught, [0], np.random.SeedSequence(np.random.default_rng(trace.nanoseconds).integers(2**32)))
+    assert run(caught, [9], np.random.SeedSequence(2), trace.calls).output == 0.0
+    passed = replay(lambda data, size, rng: no_negatives(data[0], 1.0, rng), nobody, size=30)
+    assert passed.violations == ()
+
+
+@primitive("exact", law=lambda scale: Laplace(scale), sensitivity="bound", query="name")
+def own(exact, scale, rng, *, bound=1.0, name="own"):
+    return exact + rng.laplace(scale=scale, size=np.shape(exact))
+
+
+def test_primitives_of_ones_own_are_recorded():
+    def mechanism(data, size, rng):
+        return own(data, 2.0, rng, name="counts")[None]
+
+    found = replay(mechanism, ADDED, PureDP(0.5))
+    [query] = found.queries
+    assert (query.name, query.l1_change, query.declared, query.law) == (
+        "counts",
+        1.0,
+        Sensitivity(1, 1),
+        "laplace, scale 2",
+    )
+    assert found.exact_loss.maximum == 0.5
+    assert found.verdict == "not refuted"
+    assert kinds(replay(mechanism, ADDED, PureDP(0.4))) == ["loss"]
+    assert kinds(replay(lambda data, size, rng: own(data.sum(), 1.0 / data[0], rng), ADDED)) == ["law"]
+    assert kinds(replay(lambda data, size, rng: own(2 * data, 1.0, rng), ADDED)) == ["sensitivity"]
+
+
+def test_a_primitive_may_be_any_function_and_tell_little():
+    calls = []
+
+    @primitive("scores", sensitivity=(None, 1))
+    def best(scores, rng):
+        """Return a place."""
+        calls.append(scores)
+        return {"place": int(np.argmax(scores + rng.gumbel(size=len(scores))))}
+
+    assert (best.__name__, best.__doc__) == ("best", "Return a place.")
+    assert best([0, 1e9], np.random.default_rng(0)) == {"place": 1}
+    found = replay(lambda data, size, rng: best(data, rng), ADDED)
+    [query] = found.queries
+    assert (query.name, query.law, query.declared, query.l2_change) == ("best", "unknown", Sensitivity(None, 1), 1.0)
+    assert str(query.declared) == "L2 1"
+    assert (found.exact_loss, found.verdict, query.rho) == (None, "not refuted", None)
+    assert len(calls) == 8  # drawn in replays too, so that what follows draws the same
+    scaled = primitive("value", law="scale")(lambda value, scale, rng=None: value)
+    assert kinds(replay(lambda data, size, rng: scaled(0, float(data[0])), ADDED)) == ["law"]
+    assert replay(lambda data, size, rng: scaled(0, 3.0), ADDED).queries[0].law == "of scale 3"
+
+
+def test_methods_can_be_primitives():
+    class Release:
+        @primitive("exact", law=Laplace, sensitivity=1)
+        def noisy(self, exact, scale, rng):
+            return exact + rng.laplace(scale=scale)
+
+        def __call__(self, data, size, rng):
+            return self.noisy(data.sum(), 1.0, rng)
+
+    assert replay(Release(), ADDED, PureDP(1.0)).exact_loss.maximum == 1
+
+
+@pytest.mark.parametrize(
+    ("named", "wrong"),
+    [
+        ({"value": "exakt"}, "exakt"),
+        ({"law": "sigma"}, "sigma"),
+        ({"law": lambda sigma: sigma}, "sigma"),
+        ({"sensitivity": "bound"}, "bound"),
+        ({"query": "label"}, "label"),
+    ],
+)
+def test_a_primitive_without_such_an_argument(named, wrong):
+    with pytest.raises(ValueError, match=f"^noisy has no argument '{wrong}', it has exact, rng$"):
+
+        @primitive(**{"value": "exact", **named})
+        def noisy(exact, rng):
+            return exact
+
+
+def test_a_primitive_that_is_not_given_numbers():
+    with pytest.raises(TypeError, match=r"^exact of own must be numbers, got dtype <U3$"):
+        replay(lambda data, size, rng: own("abc", 1.0, rng), ADDED)
+
+
+def test_a_primitive_that_is_called_wrongly_raises_as_ever():
+    found = replay(lambda data, size, rng: own(data), ADDED)
+    assert found.notes[1].startswith("both runs raise the same exception: TypeError (missing a required argument")

@@ -1,0 +1,265 @@
+from __future__ import annotations
+
+import math
+import random
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy import stats
+
+import audit
+import audit.replay  # the module, which is a function too
+from algorithms.noise import Laplace, TwoTailedGeometric, add_noise
+from audit.claims import PureDP
+from audit.neighbors import NeighborPair
+
+replay, primitive = audit.replay, audit.replay.primitive
+
+
+ADDED = NeighborPair.add_people([50, 3, 7], 0)
+
+
+def kinds(found):
+    return [violation.kind for violation in found.violations]
+
+
+def sum_of(law=None, *, query="sum", sensitivity=None, of=np.sum, claim=None):
+    """A mechanism that releases one noisy number."""
+
+    def mechanism(data, size, rng):
+        return add_noise(of(data), law or Laplace(1.0), size, rng, query=query, sensitivity=sensitivity)
+
+    mechanism.claim = claim
+    return mechanism
+
+
+@settings(max_examples=15)
+@given(
+    x=st.lists(st.integers(0, 20), min_size=1, max_size=5),
+    moved=st.lists(st.integers(-5, 5), min_size=5, max_size=5),
+    declared=st.tuples(st.floats(0.5, 12), st.floats(0.5, 12)),
+)
+def test_a_change_is_accused_if_it_is_beyond_what_is_declared(x, moved, declared):
+    change = np.array(moved[: len(x)])
+    pair = NeighborPair.declared(np.array(x), np.array(x) + change, "add_remove")
+    found = replay(sum_of(TwoTailedGeometric(0.1), sensitivity=declared, of=np.asarray), pair)
+    l1, l2 = np.abs(change).sum(), math.sqrt((change**2).sum())
+    assert (found.queries[0].l1_change, found.queries[0].l2_change) == (l1, pytest.approx(l2))
+    accused = l1 > declared[0] or l2 > declared[1] * (1 + 1e-9)
+    assert kinds(found) == (["sensitivity"] if accused else [])
+
+
+def test_an_exception_that_noise_decides_is_none_of_the_data():
+    def checked(data, size, rng):
+        noisy = add_noise(data, TwoTailedGeometric(0.01), size, rng, sensitivity=1)
+        if noisy.min() < 0:
+            raise ValueError(f"negative: {noisy.min()}")
+        return noisy
+
+    found = replay(checked, ADDED, size=50)
+    assert (found.verdict, found.violations) == ("not refuted", ())
+    assert any("ValueError (negative: -" in note for note in found.notes)
+
+
+def test_branches_on_noisy_values_are_followed_by_both():
+    """With the same noise instead of the same answers, one person more would lead elsewhere."""
+
+    def ladder(data, size, rng):
+        level = int(add_noise(data.sum(), TwoTailedGeometric(1.0), None, rng, query="level", sensitivity=1))
+        return [
+            add_noise(data, TwoTailedGeometric(1.0), size, rng, query=f"{level} {step}") for step in range(level % 7)
+        ]
+
+    found = replay(ladder, ADDED, PureDP(0.1), size=4)
+    assert found.violations == ()
+    assert found.exact_loss is None
+    assert found.notes == ("which queries are asked depends on answers: losses do not add up to a law of all",)
+
+
+def sparse_vector(data, size, rng):
+    """Truly 1-DP: a threshold with half of the budget, and queries until one is above it."""
+    threshold = 1000 + add_noise(0, Laplace(2.0), size, rng, query="threshold", sensitivity=0)
+    above = []
+    for place in range(6):
+        noisy = add_noise(data[0], Laplace(4.0), size, rng, query=f"query {place}", sensitivity=1)
+        above.append(bool((noisy >= threshold)[0]))
+        if above[-1]:
+            break
+    return above
+
+
+def noisy_maximum(data, size, rng):
+    return add_noise(data, Laplace(2.0), size, rng, query="scores", sensitivity=(3, 2)).argmax(axis=1)
+
+
+def shuffled_counts(data, size, rng):
+    return np.sort(add_noise(data, Laplace(2.0), size, rng, query="counts", sensitivity=(3, 2)))
+
+
+THREE_MORE = NeighborPair.declared(np.array([50, 3, 7]), np.array([51, 4, 8]), "add_remove")
+
+
+@pytest.mark.parametrize("mechanism", [sparse_vector, noisy_maximum, shuffled_counts])
+def test_answers_that_stay_inside_lose_nothing_that_is_proved(mechanism):
+    pair = ADDED if mechanism is sparse_vector else THREE_MORE
+    for released in (None, False):
+        found = replay(mechanism, pair, PureDP(1.0), released=released)
+        assert (found.violations, found.verdict) == ((), "no power")
+        assert found.notes[0].startswith("all queries together lose epsilon 1.5 ")
+        assert "a violation if these answers are published" in str(found)
+    assert kinds(replay(mechanism, pair, PureDP(1.0), released=True)) == ["loss"]
+
+
+def test_of_some_answers_that_are_released_only_those_count():
+    def partly(shown):
+        def mechanism(data, size, rng):
+            noisy = [add_noise(data.sum(), Laplace(1.0), size, rng, query=f"q{place}") for place in range(3)]
+            return {"answers": noisy[:shown], "more": 2 * noisy[2]}
+
+        return mechanism
+
+    assert replay(partly(1), ADDED, PureDP(1.0)).verdict == "no power"
+    [found] = replay(partly(2), ADDED, PureDP(1.0)).violations
+    assert str(found) == (
+        "loss: the queries whose answers are released together lose epsilon 2 on this pair, and 1 is promised"
+    )
+
+
+@pytest.mark.parametrize("coin", [lambda: random.random() < 0.5, lambda: np.random.default_rng().random() < 0.5])
+def test_random_numbers_from_elsewhere_are_no_evidence(coin):
+    """20 runs on each database agree by chance with probability 1e-12; the answers stay the same."""
+
+    def beside(data, size, rng):
+        return add_noise(data, Laplace(1.0), size, rng, sensitivity=1), coin()
+
+    def within(data, size, rng):
+        return add_noise(data[0] + 5 * coin(), Laplace(1.0), size, rng, sensitivity=1)
+
+    for mechanism in (beside, within):
+        assert [replay(mechanism, ADDED, PureDP(1.0), rng=seed).violations for seed in range(12)] == [()] * 12
+
+
+def test_values_that_are_random_on_one_database_only():
+    def sampled(data, size, rng):
+        value = data[0] if data[0] <= 50 else data[0] - 3 * rng.integers(2)
+        return add_noise(value, Laplace(1.0), size, rng, query="c", sensitivity=1)
+
+    assert [replay(sampled, ADDED, PureDP(1.0), rng=seed).violations for seed in range(10)] == [()] * 10
+
+
+def test_what_is_not_finite_on_both_databases_is_a_note():
+    found = replay(
+        lambda data, size, rng: add_noise([*data, math.nan], Laplace(1.0), size, rng, query="q", sensitivity=1), ADDED
+    )
+    assert (found.verdict, found.notes) == (
+        "not refuted",
+        ("'q' is not finite on both databases: no noise would hide another value there",),
+    )
+
+
+def test_without_anything_to_hold_it_against_nothing_is_judged():
+    blind = primitive("value")(lambda value, rng: value + rng.normal())
+    for mechanism, claim in ((sum_of(), None), (lambda data, size, rng: blind(data * 9, rng), PureDP(1.0))):
+        found = replay(mechanism, ADDED, claim)
+        assert found.verdict == "no power"
+        assert str(found).endswith("no query has a declared sensitivity, or a known loss to hold against a promise")
+
+
+def test_queries_that_depend_on_answers():
+    def adaptive(data, size, rng):
+        first = add_noise(data[0], Laplace(2.0), size, rng, query="a", sensitivity=1)
+        return first, add_noise(data[0 if first[0] > 50 else 1], Laplace(2.0), size, rng, query="b", sensitivity=1)
+
+    # Five runs are on one side with probability 1/16.
+    known = sum(replay(adaptive, ADDED, PureDP(1.0), rng=seed).known for seed in range(30))
+    assert known <= stats.binom.ppf(1 - 1e-6, 30, 1 / 16)
+
+
+def test_noise_that_is_not_recorded_is_no_leak():
+    found = replay(lambda data, size, rng: data + rng.laplace(size=(size, data.size)), ADDED, PureDP(0.1))
+    assert (found.verdict, found.violations, found.queries, found.exact_loss) == ("no power", (), (), None)
+    assert found.notes[:2] == ("no noise was recorded", "random numbers are drawn outside of the primitives")
+    assert found.notes[2].startswith("no evidence, as noise that is not recorded may have made it: output: ")
+    assert str(found) == (
+        "<lambda>, 1 person added to cell 0, promised epsilon 0.1 (add/remove): no power: 0 queries replayed; "
+        "no noise was recorded (and 2 notes more)"
+    )
+
+
+@pytest.mark.parametrize("recorded", [False, True])
+def test_coins_that_are_not_recorded_are_no_leak(recorded):
+    """Randomized response shows the same in 5 of 8 pairs of runs: 20 on each database agree with chance 1e-5."""
+
+    def response(data, size, rng):
+        answer = np.array([data[0] > 50]) ^ (rng.random(size) < 0.25)
+        return [answer, add_noise(data, TwoTailedGeometric(1.0), size, rng)] if recorded else answer
+
+    found = [replay(response, ADDED, rng=seed) for seed in range(20)]
+    assert [one for one in found if one.violations or one.exact_loss] == []
+    assert {one.verdict for one in found} == {"no power"}
+
+
+def test_post_processing_may_be_random_and_leaks_are_seen_beside_it():
+    def shuffled(leak):
+        def mechanism(data, size, rng):
+            noisy = add_noise(data, TwoTailedGeometric(1.0), size, rng.spawn(1)[0], sensitivity=1)
+            return [rng.permutation(noisy[0]), leak * data[0]]
+
+        return mechanism
+
+    sound = replay(shuffled(0), ADDED, PureDP(1.0))
+    assert (sound.verdict, sound.notes) == ("not refuted", ("random numbers are drawn outside of the primitives",))
+    assert sound.exact_loss.maximum == 1
+
+    def leaking(data, size, rng):
+        rng.random()
+        return add_noise(data, TwoTailedGeometric(1.0), size, rng) * (data[0] > 50)
+
+    assert kinds(replay(leaking, ADDED)) == ["output"]
+
+
+def test_values_that_are_random_themselves_have_no_change():
+    def sampled(data, size, rng):
+        first = rng.permutation(data)[:1].sum()
+        return add_noise(first, TwoTailedGeometric(1.0), size, rng, query="s", sensitivity=0.1)
+
+    pair = NeighborPair.declared([50, 3, 7, 1, 9], [51, 3, 7, 1, 9], "add_remove")
+    for seed in range(10):  # all 21 runs agree with chance 1e-14
+        found = replay(sampled, pair, rng=seed)
+        assert (found.violations, found.exact_loss) == ((), None)
+        assert found.notes == ("random numbers are drawn outside of the primitives",)
+
+
+def test_noise_by_itself_is_the_same_and_its_values_are_not_seen():
+    law = Laplace(1.0)
+    found = replay(lambda data, size, rng: data + law.sample((size, data.size), rng), ADDED)
+    assert (found.verdict, found.exact_loss, found.violations) == ("no power", None, ())
+    [query] = found.queries
+    assert (query.name, query.l1_change, query.l2_change, query.declared) == ("noise by itself", None, None, None)
+    assert found.notes[0] == "noise is drawn by itself: what it is added to is not seen"
+    unused = replay(lambda data, size, rng: law.sample(size, rng), ADDED)
+    assert (unused.verdict, unused.exact_loss) == ("no power", None)
+
+
+def test_nothing_after_noise_by_itself_is_evidence():
+    """The same noise is not the same noisy value: sound code goes on otherwise."""
+
+    def until_small(data, size, rng):
+        law, level = TwoTailedGeometric(1.0), int(data[0])
+        while (level + law.sample(1, rng))[0] > 50:
+            pass
+        return add_noise(min(level, 50), law, size, rng, sensitivity=0.1)
+
+    found = replay(until_small, ADDED, size=20)
+    assert found.violations == ()
+    assert found.verdict == "no power"
+    assert any("number" in note or "order" in note for note in found.notes)
+
+
+def test_no_noise_at_all():
+    constant = replay(lambda data, size, rng: np.zeros((size, 2)), ADDED, PureDP(1.0))
+    assert (constant.verdict, constant.notes) == ("no power", ("no noise was recorded",))
+    assert constant.exact_loss is None
+    assert kinds(replay(lambda data, size, rng: data[None], ADDED)) == ["output"]

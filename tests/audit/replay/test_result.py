@@ -1,0 +1,218 @@
+from __future__ import annotations
+
+import importlib
+import math
+import sys
+
+import numpy as np
+import pytest
+
+import audit
+import audit.replay  # the module, which is a function too
+from algorithms.bugs import known_bugs
+from algorithms.flaxman import GDPC
+from algorithms.noise import Gaussian, Laplace, TwoTailedGeometric, add_noise
+from audit.claims import PureDP
+from audit.neighbors import NeighborPair
+
+replay, primitive = audit.replay, audit.replay.primitive
+
+
+PEOPLE = 10 + np.arange(36).reshape(9, 4) % 7
+
+
+ADDED = NeighborPair.add_people([50, 3, 7], 0)
+
+
+MOVED = NeighborPair.move_people(PEOPLE, (0, 0), (8, 3))
+
+
+def sum_of(law=None, *, query="sum", sensitivity=None, of=np.sum, claim=None):
+    """A mechanism that releases one noisy number."""
+
+    def mechanism(data, size, rng):
+        return add_noise(of(data), law or Laplace(1.0), size, rng, query=query, sensitivity=sensitivity)
+
+    mechanism.claim = claim
+    return mechanism
+
+
+def test_words_of_every_kind():
+    rng = np.random.default_rng(0)
+
+    def drawn(*laws, out=0, raises=None):
+        def mechanism(data, size, rng):
+            for number, law in enumerate(laws):
+                add_noise(data[0] * 0, law(data) if callable(law) else law, size, rng, query=f"q{number}")
+            if raises and data[0] == 51:
+                raise raises
+            return np.array([out * data[0]])
+
+        return mechanism
+
+    def words(mechanism):
+        return list(map(str, replay(mechanism, ADDED).violations))
+
+    one, geometric = Laplace(1.0), TwoTailedGeometric(1.0)
+    assert words(drawn(one)) == []
+    assert words(drawn(one, out=2)) == [
+        "output: all answers are the same, and yet entry (0,) of the output is 100 on x and 102 on y: more than noisy "
+        "values is released"
+    ]
+    assert words(drawn(lambda data: Laplace(float(data[0])), geometric)) == [
+        "law: noise of 'q0': laplace, scale 50 on x and laplace, scale 51 on y"
+    ]
+    assert words(drawn(one, raises=KeyError("no\x1b[2J"))) == [
+        "exception: x does not raise anything, y raises KeyError ('no\\x1b[2J')"
+    ]
+    assert words(lambda data, size, rng: add_noise(np.zeros(data[0]), one, size, rng, query="s")) == [
+        "shape: 's' has shape (1, 50) on x and (1, 51) on y"
+    ]
+    assert words(lambda data, size, rng: [add_noise(0, one, size, rng, query="s") for _ in range(data[0])][:1]) == [
+        "number: x makes 50 draws and y at least 51: 's' is on one of them alone"
+    ]
+    assert words(
+        lambda data, size, rng: [add_noise(0, one, size, rng, query="s") for _ in range(101 - data[0])][:1]
+    ) == ["number: x makes 51 draws and y 50: 's' is on one of them alone"]
+    assert words(lambda data, size, rng: add_noise(0, one, size, rng, query=f"cell {data[0]}")) == [
+        "order: draw 1 is of 'cell 50' on x and of 'cell 51' on y"
+    ]
+    assert words(
+        lambda data, size, rng: one.sample(3, rng) if data[0] == 50 else add_noise([0] * 3, one, None, rng)
+    ) == ["order: draw 1 is of noise by itself on x and of '' on y"]
+    assert words(sum_of(of=lambda data: math.inf if data[0] > 50 else 0)) == [
+        "nan: 'sum' is inf on y, which no noise hides"
+    ]
+    assert words(lambda data, size, rng: add_noise(0, one, size, np.random.default_rng(data[0]), query="s")) == [
+        "seed: noise of 's' comes from a generator seeded by the data, not from the one that was given"
+    ]
+    assert words(lambda data, size, _: one.sample(size, np.random.default_rng(3))) == [
+        "seed: noise by itself comes from a generator seeded by a constant, not from the one that was given"
+    ]
+    assert words(sum_of(TwoTailedGeometric(2.0), claim=PureDP(1.0))) == [
+        "loss: all queries together lose epsilon 2 on this pair, and 1 is promised"
+    ]
+    assert words(lambda data, size, rng: {"a": [data[0]]}) == [
+        "output: all answers are the same, and yet the outputs differ: more than noisy values is released"
+    ]
+    assert words(lambda data, size, rng: add_noise(np.zeros(1), one, size, rng) + [0] * (data[0] - 49)) == [
+        "output: all answers are the same, and yet the output has shape (1, 1) on x and (1, 2) on y: more than noisy "
+        "values is released"
+    ]
+    assert rng.random() < 1  # nobody drew from the caller's
+
+
+def test_messages_that_differ_by_an_address_are_the_same():
+    def failing(data, size, rng):
+        raise ValueError(f"no {object()}")
+
+    found = replay(failing, ADDED)
+    assert found.violations == ()
+    assert found.verdict == "no power"
+    assert found.notes[1] == "both runs raise the same exception: ValueError (no <object object at 0x...>)"
+
+
+def test_names_of_exceptions_are_hostile_too():
+    kind = type("\x1b[31mError", (Exception,), {})
+
+    def failing(data, size, rng):
+        raise kind(f"\x1b[2J{data[0]}")
+
+    assert "\x1b" not in replay(failing, ADDED).table()
+    assert "\x1b" not in replay(failing, NeighborPair.declared([1], [1], "add_remove")).table()
+
+
+def test_the_table_reads_without_a_manual():
+    found = replay(MovedTwice(1.0), ADDED)
+    assert found.table().splitlines() == [
+        "MovedTwice, 1 person added to cell 0, promised epsilon 1 (add/remove): violated: sensitivity: 'a b' changes "
+        "by 2 in L1, and 1 is declared; 1 note",
+        "",
+        "query            draws  noise                            L1  L2  declared  epsilon  rho",
+        "a b              3      two tailed geometric, epsilon 1  2   2   1         2        0.86006",
+        "noise by itself  2      gaussian, scale 2                -   -   -         -        -",
+        "",
+        "violation: sensitivity: 'a b' changes by 2 in L1, and 1 is declared",
+        "note: noise is drawn by itself: what it is added to is not seen",
+    ]
+
+
+class MovedTwice:
+    def __init__(self, epsilon):
+        self.claim = PureDP(epsilon)
+
+    def __call__(self, data, size, rng):
+        noisy = add_noise(2 * data, TwoTailedGeometric(1.0), size, rng, query="a\n\x1bb", sensitivity=1)
+        return noisy[:, :2] + Gaussian(2.0).sample((size, 2), rng)
+
+
+def test_confidential_databases_make_confidential_results():
+    secret = NeighborPair.add_people([50, 3, 7], 0)
+    object.__setattr__(secret, "confidential", True)
+    found = replay(GDPC(1.0), secret)
+    assert str(found) == (
+        "CONFIDENTIAL: GDPC, 1 person added to cell 0, promised epsilon 1 (add/remove): not refuted: 1 query replayed"
+    )
+    [violation] = replay(MovedTwice(2.0), secret).violations
+    assert str(violation) == "CONFIDENTIAL: sensitivity: 'a b' changes by 2 in L1, and 1 is declared"
+    assert found.table().startswith("CONFIDENTIAL: ")
+
+
+def test_a_seed_gives_the_same_result():
+    bug, pair = known_bugs()["unperturbed-zeros"].mechanism, NeighborPair.add_people([5, 0], 1)
+    first, second = (replay(bug, pair, rng=4) for _ in range(2))
+    assert list(map(str, first.violations)) == list(map(str, second.violations))
+    assert first.seed_entropy == second.seed_entropy == 4
+    assert str(replay(bug, pair, rng=7).violations) != str(first.violations)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "options", "error", "words"),
+    [
+        ((3, ADDED), {}, TypeError, r"mechanism must be callable as \(data, size, rng\), got 3"),
+        ((GDPC(1.0), ([1], [2])), {}, TypeError, "pair must be a NeighborPair, got tuple"),
+        ((GDPC(1.0), ADDED, 1.0), {}, TypeError, "claim must be one of PureDP, ApproxDP, GaussianDP, ZCDP, got float"),
+        (
+            (GDPC(1.0), ADDED, PureDP(0.0)),
+            {},
+            ValueError,
+            "a claim that is audited must have a positive and finite epsil",
+        ),
+        (
+            (GDPC(1.0), ADDED, PureDP(math.inf)),
+            {},
+            ValueError,
+            "a claim that is audited must have a positive and finite",
+        ),
+        ((GDPC(1.0), MOVED), {}, ValueError, "the pair is replace_one and the claim add_remove: audit claim.under"),
+        ((GDPC(1.0), ADDED), {"observe": "power"}, ValueError, 'observe must be "output" or "time", got \'power\''),
+        ((GDPC(1.0), ADDED), {"size": 0}, ValueError, "size must be at least 1, got 0"),
+        ((GDPC(1.0), ADDED), {"size": 29, "observe": "time"}, ValueError, "size must be at least 30, got 29"),
+        ((GDPC(1.0), ADDED), {"size": 1.5}, TypeError, "size must be an integer, got 1.5"),
+        (
+            (GDPC(1.0), ADDED),
+            {"rng": "secure"},
+            TypeError,
+            "rng must be None, an integer, a Generator or a SeedSequence",
+        ),
+    ],
+)
+def test_bad_input_is_refused_in_one_line(arguments, options, error, words):
+    with pytest.raises(error, match=f"^{words}") as raised:
+        replay(*arguments, **options)
+    assert "\n" not in str(raised.value)
+
+
+@pytest.mark.parametrize("first", ["from audit import replay", "import audit.replay", "import audit.replay as replay"])
+@pytest.mark.parametrize("second", ["from audit import replay", "from audit.replay import replay"])
+def test_the_module_and_the_function_are_one(monkeypatch, first, second):
+    monkeypatch.delitem(sys.modules, "audit.replay")
+    monkeypatch.delattr(audit, "replay")
+    for statement in (first, second, "from audit import replay"):
+        names = {}
+        exec(statement, names)
+        function = names.get("replay", getattr(names.get("audit"), "replay", None))
+        assert function(GDPC(1.0), ADDED).verdict == "not refuted"
+        assert callable(function.primitive)
+    assert importlib.import_module("audit.replay")(GDPC(1.0), ADDED).exact_loss.maximum == 1
+    monkeypatch.undo()
