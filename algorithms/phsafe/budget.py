@@ -116,13 +116,7 @@ class Config:
             yield from ((table, level, budget) for level, budget in levels.items() if budget > 0)
 
     def budget(self, table: str, level: str) -> float:
-        """Return the budget of a query at a level; 0 means that it is not released.
-
-        Raises
-        ------
-        ValueError
-            If there is no such query, or it has no such level.
-        """
+        """Return the budget of a query at a level; 0 means that it is not released."""
         _check_table(table)
         if level not in self.privacy_budget[table]:
             levels = ", ".join(self.privacy_budget[table])
@@ -130,13 +124,7 @@ class Config:
         return self.privacy_budget[table][level]
 
     def stability(self, table: str) -> int:
-        """Return the sensitivity to which a query's noise is scaled: 2 tau + 2 for persons, 2 for households.
-
-        Raises
-        ------
-        ValueError
-            If there is no such query.
-        """
+        """Return the sensitivity to which a query's noise is scaled: 2 tau + 2 for persons, 2 for households."""
         _check_table(table)
         return QUERIES[table].stability(self.tau.get(table))
 
@@ -224,22 +212,8 @@ def read_config(source: Settings) -> Config:
 def noise_law(config: Config, table: str, level: str) -> DiscreteGaussian | TwoTailedGeometric:
     """Return the law of the noise on every count of a query at a level.
 
-    Parameters
-    ----------
-    config : Config
-        Settings of the run.
-    table, level : str
-        Query and population group level, such as ``"PH3"`` and ``"state_A-G"``.
-
-    Returns
-    -------
-    DiscreteGaussian or TwoTailedGeometric
-        With ``sigma**2 = stability**2 / (2 rho)``, or with ``epsilon / stability``.
-
-    Raises
-    ------
-    ValueError
-        If there is no such query or level, or it has no budget.
+    Discrete Gaussian noise has ``sigma**2 = stability**2 / (2 rho)``, two-sided geometric noise ``epsilon /
+    stability``.
 
     References
     ----------

@@ -32,27 +32,7 @@ class Pair(Protocol):
 
 
 def add_noise(exact: Tabulation, config: Config, rng: Rng) -> Tabulation:
-    """Measure every query once.
-
-    Parameters
-    ----------
-    exact : Tabulation
-        Counts of every query and level that `config` has a budget for.
-    config : Config
-        Budgets and thresholds.
-    rng : numpy Generator or "secure"
-        Source of the noise.
-
-    Returns
-    -------
-    Tabulation
-        Independent noise on every count.
-
-    Raises
-    ------
-    ValueError
-        If a query and level is not among the counts.
-    """
+    """Measure every query once: independent noise on every count of the levels that have a budget."""
     mechanism = PHSafe(config)
     mechanism.vector(exact)  # refuses counts that are missing, before any noise
     counts = {query: mechanism.measure(exact.counts[query], query, None, rng) for query in mechanism.queries}
@@ -107,13 +87,7 @@ class PHSafe:
         return ZCDP(total) if self.config.privacy_definition == "zcdp" else PureDP(total)
 
     def vector(self, data: Tabulation) -> NDArray[np.int64]:
-        """Return the exact counts in the order of the output, shape (cells,).
-
-        Raises
-        ------
-        ValueError
-            If a query and level was not tabulated.
-        """
+        """Return the exact counts in the order of the output, shape (cells,)."""
         if missing := [query for query in self.queries if query not in data.counts]:
             raise ValueError(f"every query and level must be tabulated, and {' '.join(missing[0])} is not")
         return np.concatenate([data.counts[query].ravel() for query in self.queries])
@@ -140,13 +114,7 @@ class PHSafe:
         return released
 
     def spent(self, pair: Pair) -> float:
-        """Return the rho that a pair really spends on Gaussian noise: half the squared change in units of sigma.
-
-        Raises
-        ------
-        ValueError
-            If the budgets are not of zero-concentrated privacy, or a query and level was not tabulated.
-        """
+        """Return the rho that a pair really spends on Gaussian noise: half the squared change in units of sigma."""
         change, parts = self._change(pair), []
         for query, cells in self._cells(pair.x):
             law = self.laws[query]
@@ -184,11 +152,6 @@ class PHSafe:
         """Return the log-probability of each of `outputs`, shape (runs, cells), under `data`: shape (runs,).
 
         Minus infinity where an output is impossible.
-
-        Raises
-        ------
-        ValueError
-            If outputs do not have one column for each cell.
         """
         given, exact = np.asarray(outputs), self.vector(data)
         if given.ndim != 2 or given.shape[1] != exact.size:

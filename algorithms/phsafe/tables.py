@@ -77,13 +77,7 @@ class Query:
         return UNATTRIBUTED if self.race is None else LEVELS
 
     def stability(self, tau: int | None) -> int:
-        """Return the noise's stability factor: 2 tau + 2 for persons in households, 2 for households (lemma 6).
-
-        Raises
-        ------
-        TypeError
-            If persons are counted and there is no threshold.
-        """
+        """Return the noise's stability factor: 2 tau + 2 for persons in households, 2 for households (lemma 6)."""
         if not self.truncated:
             return 2
         if tau is None:
@@ -92,23 +86,7 @@ class Query:
 
 
 def split_level(level: str) -> tuple[str, tuple[str, ...]]:
-    """Return the type of region and the iterations of a level.
-
-    Parameters
-    ----------
-    level : str
-        One of `LEVELS`.
-
-    Returns
-    -------
-    tuple of (str, tuple of str)
-        ``"usa"`` or ``"state"``, and the codes.
-
-    Raises
-    ------
-    ValueError
-        If there is no such level.
-    """
+    """Return the type of region of a level, ``"usa"`` or ``"state"``, and its iterations."""
     if level not in LEVELS:
         raise ValueError(f"level must be one of {', '.join(LEVELS)}, got {level!r}")
     region, iterations = level.split("_")
@@ -116,25 +94,7 @@ def split_level(level: str) -> tuple[str, tuple[str, ...]]:
 
 
 def level_of(region_type: str, iteration: str) -> str:
-    """Return the level that an iteration belongs to.
-
-    Parameters
-    ----------
-    region_type : str
-        ``"USA"`` or ``"STATE"``.
-    iteration : str
-        Code of the iteration; empty in tables that have the total population only.
-
-    Returns
-    -------
-    str
-        One of `LEVELS`.
-
-    Raises
-    ------
-    ValueError
-        If there is no such level.
-    """
+    """Return the level that an iteration belongs to; an empty one is the total population."""
     for level in LEVELS:
         kind, iterations = split_level(level)
         if kind == region_type.lower() and (iteration or "*") in iterations:

@@ -86,39 +86,16 @@ class Budget:
         object.__setattr__(self, "queries", queries)
 
     def measured(self, level: int) -> Iterator[tuple[str, Fraction]]:
-        """Yield the queries of a level that have a share, and their shares.
-
-        Yields
-        ------
-        (str, Fraction)
-            Name and share.
-        """
+        """Yield the queries of a level that have a share, and their shares."""
         for name, share in self.queries[level].items():
             part = exact_share(name, share)
             if part:
                 yield name, part
 
     def law(self, node_share: Fraction, query: str, level: int) -> Law:
-        """Return the noise of every answer of a query in an area.
+        """Return the noise of every answer of a query in an area that has this share.
 
-        Parameters
-        ----------
-        node_share : Fraction
-            Share of the area, positive.
-        query : str
-            Name of the query.
-        level : int
-            The area's level.
-
-        Returns
-        -------
-        TwoTailedGeometric or DiscreteGaussian
-            Its scale rounded towards more noise, so that rounding never spends more than the share.
-
-        Raises
-        ------
-        ValueError
-            If there is no noise for so small or large a share.
+        Its scale is rounded towards more noise, so that rounding never spends more than the share.
         """
         share = node_share * dict(self.measured(level))[query]
         exact = Fraction(self.promise.budget) * share
@@ -146,16 +123,6 @@ class Budget:
         The noise is known, so the way from bounded to unbounded neighbors exists here: one person added or removed
         changes one answer of each query, which costs half of what changing two does. It says nothing of invariants,
         which most additions break.
-
-        Parameters
-        ----------
-        relation : {"add_remove", "replace_one"}
-            The relation wanted.
-
-        Returns
-        -------
-        PureDP or ZCDP
-            For discrete Gaussian noise a person replaced costs twice one added, not the four times of any zCDP.
         """
         check_relation(relation)
         factor = {"add_remove": 1, "replace_one": 2}
@@ -164,28 +131,12 @@ class Budget:
 
 
 def node_shares(tree: Hierarchy, levels: Sequence[Fraction], *, bypass: bool = False) -> tuple[Fraction, ...]:
-    """Return the share of the budget of every area.
+    """Return the share of the budget of every area, in the order of the nodes.
 
-    Parameters
-    ----------
-    tree : Hierarchy
-        The areas.
-    levels : sequence of Fraction
-        Share of each level, the root's first; they add up to 1.
-    bypass : bool
-        Whether an area with a single part takes the part's share too: both have the same table, which is then measured
-        once, better. (Production gives both shares to the part; the table and the variance are the same.)
-
-    Returns
-    -------
-    tuple of Fraction
-        In the order of the nodes. A leaf above the finest level takes the shares of the levels that it has not, so that
-        every path from the root to a leaf spends the total.
-
-    Raises
-    ------
-    ValueError
-        If there is not one share a level, or a path does not spend 1.
+    A leaf above the finest level takes the shares of the levels that it has not, so that every path from the root to a
+    leaf spends the total. With `bypass`, an area with a single part takes the part's share too: both have the same
+    table, which is then measured once, better. (Production gives both shares to the part; the table and the variance
+    are the same.)
 
     Examples
     --------
@@ -216,25 +167,7 @@ def node_shares(tree: Hierarchy, levels: Sequence[Fraction], *, bypass: bool = F
 
 
 def check_paths(tree: Hierarchy, shares: Sequence[Fraction]) -> Sequence[Fraction]:
-    """Return the shares of all areas, or say which path does not spend the whole budget.
-
-    Parameters
-    ----------
-    tree : Hierarchy
-        The areas.
-    shares : sequence of Fraction
-        Share of every area, in the order of the nodes.
-
-    Returns
-    -------
-    sequence of Fraction
-        The same.
-
-    Raises
-    ------
-    ValueError
-        If there is not one share an area, or a path from the root to a leaf does not spend 1.
-    """
+    """Return the shares of all areas, or say which path does not spend the whole budget."""
     if len(shares) != tree.n_nodes:
         raise ValueError(f"there must be one share for each of {tree.n_nodes} areas, got {len(shares)}")
     spent = list(shares)

@@ -125,28 +125,11 @@ class _Level:
 
 
 def estimate(plan: Plan, measurements: Measurements) -> Estimate:
-    """Turn noisy measurements into tables that keep every constraint.
+    """Turn noisy measurements, of one run or several, into tables that keep every constraint.
 
-    It sees noisy answers, invariants and public structure, so whatever it does is post-processing.
-
-    Parameters
-    ----------
-    plan : Plan
-        Public structure.
-    measurements : Measurements
-        Of one run, or of several along the leading axis.
-
-    Returns
-    -------
-    Estimate
-        Tables of all areas, with a leading axis if the measurements have one.
-
-    Raises
-    ------
-    ValueError
-        If no tables keep the constraints of the root, or of a family even in the failsafe: it says which conflict.
-    RuntimeError
-        If a solver does not converge and there is no failsafe, or the tables break a constraint after all.
+    It sees noisy answers, invariants and public structure, so whatever it does is post-processing. Constraints that
+    conflict, at the root or in a family even in the failsafe, are named in a `ValueError`; a solver that does not
+    converge without a failsafe is a `RuntimeError`.
 
     References
     ----------

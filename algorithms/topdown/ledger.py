@@ -21,18 +21,10 @@ COLUMNS = ("LEVEL", "QUERY", "AREAS", "SHARE", "BUDGET", "SCALE", "VARIANCE")
 def noise_table(plan: Plan) -> Frame:
     """Tabulate the noise of everything that is measured.
 
-    Parameters
-    ----------
-    plan : Plan
-        Public structure.
-
-    Returns
-    -------
-    Frame
-        One row for each level and query, and for each share if areas of a level have different ones: ``LEVEL`` (0 is
-        the root), ``QUERY``, ``AREAS`` (their number), ``SHARE`` of the whole budget that a query spends in an area
-        (text, an exact fraction), ``BUDGET`` (rho, or epsilon in nats, under the promise's relation), ``SCALE`` (sigma,
-        in people, of the discrete Gaussian; of the two-sided geometric its epsilon) and ``VARIANCE`` (squared people).
+    One row for each level and query, and for each share if areas of a level have different ones: ``LEVEL`` (0 is the
+    root), ``QUERY``, ``AREAS`` (their number), ``SHARE`` of the whole budget that a query spends in an area (text, an
+    exact fraction), ``BUDGET`` (rho, or epsilon in nats, under the promise's relation), ``SCALE`` (sigma, in people, of
+    the discrete Gaussian; of the two-sided geometric its epsilon) and ``VARIANCE`` (squared people).
 
     Examples
     --------
@@ -149,30 +141,7 @@ class Ledger:
 
 
 def ledger(plan: Plan, delta: float = 1e-10, *, listed: bool = True) -> Ledger:
-    r"""Add up what a release promises to lose at most.
-
-    Parameters
-    ----------
-    plan : Plan
-        Public structure.
-    delta : float
-        Probability between 0 and 1 at which epsilon is stated.
-    listed : bool
-        Whether the areas are from a public list. If they were read from the data, the page says so.
-
-    Returns
-    -------
-    Ledger
-        The noise of every query, the totals as claims, and epsilon; `str` makes a page of it.
-
-    Raises
-    ------
-    ValueError
-        If `delta` is not between 0 and 1.
-
-    References
-    ----------
-    .. [1] Abowd et al., "The 2020 Census Disclosure Avoidance System TopDown Algorithm", 2022, sections 5 and 7.
+    r"""Add up what a release promises; `listed` says whether the areas are from a public list.
 
     Examples
     --------

@@ -68,32 +68,9 @@ class Measurements:
 def measure(
     plan: Plan, histogram: ArrayLike, rng: Rng, *, size: int | None = None, only: Sequence[Key] | None = None
 ) -> Measurements:
-    """Measure every query in every area once, or `size` times.
+    """Measure every query in every area once, or `size` times along a leading axis.
 
-    Parameters
-    ----------
-    plan : Plan
-        What is measured, and how precisely.
-    histogram : array_like of int, shape (leaves, cells)
-        People in each leaf by cell.
-    rng : numpy Generator or "secure"
-        Source of the noise; ``"secure"`` draws exactly on the entropy of the operating system.
-    size : int, optional
-        Number of independent runs; without it answers have no leading axis.
-    only : sequence of (int, str), optional
-        Levels and queries that are measured; by default all, as an estimate needs them.
-
-    Returns
-    -------
-    Measurements
-        Noisy answers and invariants.
-
-    Raises
-    ------
-    ValueError
-        If the histogram does not fit the plan, or breaks one of the bounds that it says are public.
-    TypeError
-        If counts are not whole numbers.
+    The histogram has the shape (leaves, cells); `only` names the levels and queries that are measured, all by default.
     """
     tables = plan.tables(plan.check_histogram(histogram))
     known = _known(plan, tables)
@@ -121,69 +98,18 @@ def measure(
 
 
 def invariant_answers(plan: Plan, histogram: ArrayLike) -> Known:
-    """Look up what is published exactly.
-
-    Parameters
-    ----------
-    plan : Plan
-        Which invariants.
-    histogram : array_like of int, shape (leaves, cells)
-        People in each leaf by cell.
-
-    Returns
-    -------
-    mapping of str to ndarray of int
-        Exact answers by the name of the invariant.
-
-    Raises
-    ------
-    ValueError
-        If the histogram does not fit the plan.
-    """
+    """Return what is published exactly, by the name of the invariant."""
     return _known(plan, plan.tables(plan.check_histogram(histogram)))
 
 
 def vector(noisy: Mapping[Key, Measurement], only: tuple[Key, ...]) -> NDArray[np.int64]:
-    """Put the noisy answers of some queries side by side.
-
-    Parameters
-    ----------
-    noisy : mapping of (int, str) to Measurement
-        Measurements.
-    only : tuple of (int, str)
-        Levels and queries.
-
-    Returns
-    -------
-    ndarray of int, shape (..., answers)
-        Those that were measured.
-    """
+    """Put the noisy answers of some queries side by side, shape (..., answers), those that were measured."""
     parts = [noisy[key].answers[..., np.isfinite(noisy[key].variance), :] for key in only]
     return np.concatenate([part.reshape(*part.shape[:-2], -1) for part in parts], axis=-1)
 
 
 def exact_loss(plan: Plan, pair: Pair, only: tuple[Key, ...]) -> LossDistribution | None:
-    """Return the law of the privacy loss of the measurements, all together, exactly.
-
-    Parameters
-    ----------
-    plan : Plan
-        What is measured.
-    pair : NeighborPair
-        Two histograms that agree on the invariants.
-    only : tuple of (int, str)
-        Levels and queries.
-
-    Returns
-    -------
-    LossDistribution or None
-        None where its table would be too large.
-
-    Raises
-    ------
-    ValueError
-        If the two disagree on an invariant: the promise is relative to invariants, and does not cover the pair.
-    """
+    """Return the exact law of the privacy loss of some measurements; None where its table would be too large."""
     check_covered(plan, pair)
     x, y = (
         dict(((j, name), exact) for j, name, exact in _answers(plan, _tables(plan, data))) for data in (pair.x, pair.y)
@@ -218,29 +144,7 @@ def check_covered(plan: Plan, pair: Pair) -> None:
 
 
 def log_likelihood(plan: Plan, outputs: ArrayLike, histogram: ArrayLike, only: tuple[Key, ...]) -> NDArray[np.float64]:
-    """Return the log-probability of noisy answers under a histogram.
-
-    Parameters
-    ----------
-    plan : Plan
-        What is measured.
-    outputs : array_like of int, shape (runs, answers)
-        As `vector` puts them.
-    histogram : array_like of int, shape (leaves, cells)
-        People in each leaf by cell.
-    only : tuple of (int, str)
-        Levels and queries.
-
-    Returns
-    -------
-    ndarray of float, shape (runs,)
-        In nats; minus infinity where an output is impossible.
-
-    Raises
-    ------
-    ValueError
-        If outputs do not have one column for each answer, or the histogram does not fit the plan.
-    """
+    """Return the log-probability of noisy answers, as `vector` puts them, under a histogram, shape (runs,)."""
     given = np.asarray(outputs)
     exact = {(j, name): answers for j, name, answers in _answers(plan, _tables(plan, histogram))}
     total, start = np.zeros(len(given)), 0

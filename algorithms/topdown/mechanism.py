@@ -81,13 +81,7 @@ class TopDown(Plan):
         return self.estimate(self.measure(histogram, rng, size=size)).tables[:, self.tree.leaves]
 
     def exact_loss(self, pair: Pair) -> LossDistribution | None:
-        """Return None: of the published tables no law is known. It refuses pairs that the promise does not cover.
-
-        Raises
-        ------
-        ValueError
-            If the two databases disagree on an invariant.
-        """
+        """Return None: of the published tables no law is known. It refuses pairs that the promise does not cover."""
         check_covered(self, pair)
         return None
 
@@ -196,23 +190,11 @@ class MeasurementStage:
         return vector(self.topdown.measure(histogram, rng, size=size, only=self.keys).noisy, self.keys)
 
     def exact_loss(self, pair: Pair) -> LossDistribution | None:
-        """Return the law of the privacy loss of `pair`, all queries together; None where its table is too large.
-
-        Raises
-        ------
-        ValueError
-            If the two databases disagree on an invariant: the promise does not cover such a pair.
-        """
+        """Return the law of the privacy loss of `pair`, all queries together; None where its table is too large."""
         return exact_loss(self.topdown, pair, self.keys)
 
     def log_likelihood(self, outputs: ArrayLike, histogram: ArrayLike) -> NDArray[np.float64]:
-        """Return the log-probability of noisy answers, shape (runs, answers), under a histogram: shape (runs,).
-
-        Raises
-        ------
-        ValueError
-            If outputs do not have one column for each answer.
-        """
+        """Return the log-probability of noisy answers, shape (runs, answers), under a histogram: shape (runs,)."""
         return log_likelihood(self.topdown, outputs, histogram, self.keys)
 
 
@@ -285,13 +267,7 @@ class TableStage:
         return tables[:, self.nodes]
 
     def exact_loss(self, pair: Pair) -> LossDistribution | None:
-        """Return None: the law of the tables is not known. It refuses pairs that the promise does not cover.
-
-        Raises
-        ------
-        ValueError
-            If the two databases disagree on an invariant.
-        """
+        """Return None: the law of the tables is not known. It refuses pairs that the promise does not cover."""
         check_covered(self.topdown, pair)
         return None
 

@@ -146,15 +146,7 @@ class Plan:
 
     @cached_property
     def shares(self) -> NDArray[np.object_]:
-        """Share of every area, fractions, shape (n_nodes,).
-
-        Raises
-        ------
-        ValueError
-            If they are given area by area together with a bypass, or a path does not spend 1.
-        TypeError
-            If one is not exact.
-        """
+        """Share of every area, fractions, shape (n_nodes,)."""
         if self.area_shares is None:
             levels = [exact_share(f"level {j}", share) for j, share in enumerate(self.budget.levels)]
             return np.array(node_shares(self.tree, levels, bypass=self.bypass), dtype=object)
@@ -223,15 +215,7 @@ class Plan:
         return found
 
     def check_histogram(self, histogram: ArrayLike) -> NDArray[np.int64]:
-        """Return counts of people by leaf and cell as int64, or say what is wrong with them.
-
-        Raises
-        ------
-        TypeError
-            If they are not whole numbers.
-        ValueError
-            If the shape is not (leaves, cells), a count is negative, or there are 2**40 people or more.
-        """
+        """Return counts of people by leaf and cell as int64, or say what is wrong with them."""
         given = np.asarray(histogram)
         shape = (self.tree.n_leaves, self.schema.cells)
         if given.shape != shape:

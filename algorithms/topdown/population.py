@@ -178,31 +178,9 @@ def synthetic_1940(
 def homogeneity(histogram: Ints) -> Ints:
     """Return how many of the 24 strata of age, ethnicity and race are empty, the homogeneity index.
 
-    Parameters
-    ----------
-    histogram : ndarray of int, shape (..., 192)
-        People by the cells of `SCHEMA_1940`.
-
-    Returns
-    -------
-    ndarray of int64, shape (...,)
-        From 0, where everybody is found, to 24, where nobody is.
-
-    Raises
-    ------
-    ValueError
-        If the last axis is not the 192 cells.
-
     References
     ----------
     .. [1] Petti and Flaxman, 2019: bias of a total by this index.
-
-    Examples
-    --------
-    >>> everybody_in_one_stratum = np.zeros(192, np.int64)
-    >>> everybody_in_one_stratum[[0, 24]] = 300, 7  # white children, at home and in a prison
-    >>> int(homogeneity(everybody_in_one_stratum))
-    23
     """
     if histogram.ndim == 0 or histogram.shape[-1] != CELLS:
         raise ValueError(f"histogram must have one entry for each of {CELLS} cells, got shape {histogram.shape}")

@@ -310,38 +310,12 @@ def _levels(name: str, found: Preset, tree: Hierarchy, levels: Sequence[str] | N
 
 
 def split_spine(tree: Hierarchy, level: int, inside: ArrayLike) -> tuple[Hierarchy, NDArray[np.int64]]:
-    """Divide every area of a level in two: what lies inside a region, and the remainder.
+    """Divide every area of a level in two: what lies inside a region (marks of the leaves), and the remainder.
 
     The Bureau divides states so into American Indian and Alaska Native (AIAN) areas and the rest. The total of a state
-    is then that of two siblings together: `GroupedTotal`.
-
-    Parameters
-    ----------
-    tree : Hierarchy
-        The areas.
-    level : int
-        Which level is divided, from 1.
-    inside : array_like of bool, shape (n_leaves,)
-        Which leaves lie in the region.
-
-    Returns
-    -------
-    tree : Hierarchy
-        With the same leaves in the same order; areas are divided as far down as they hold leaves of both kinds.
-    groups : ndarray of int, shape (areas at the level,)
-        For each area of the new tree at that level, in the order of `Hierarchy.cut`, the number of the area it was in.
-
-    Raises
-    ------
-    ValueError
-        If the level is the root or below the tree, there is not one mark for each leaf, or a leaf lies above the level.
-
-    Examples
-    --------
-    >>> tree = Hierarchy.from_codes(["A", "A", "B"], ["1", "2", "1"])
-    >>> split, groups = split_spine(tree, 1, [True, False, False])
-    >>> split.labels[1:4], groups
-    (('A, inside', 'A, remainder', 'B'), array([0, 0, 1]))
+    is then that of two siblings together (`GroupedTotal`). The new tree has the same leaves in the same order, and
+    areas are divided as far down as they hold leaves of both kinds. With it comes, for each of its areas at the level,
+    the number of the area that it was part of.
     """
     marks = np.asarray(inside, np.bool_)
     if not 1 <= level <= tree.depth:

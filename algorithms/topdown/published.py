@@ -32,21 +32,7 @@ Key = tuple[str, ...]
 def write_tables(
     folder: Path, plan: Plan, measurements: Measurements, tables: NDArray[np.int64], areas: Sequence[str]
 ) -> None:
-    """Write the four files of counts, row by row.
-
-    Parameters
-    ----------
-    folder : Path
-        Where.
-    plan : Plan
-        Public structure.
-    measurements : Measurements
-        Of one run.
-    tables : ndarray of int, shape (n_nodes, cells)
-        Made from them.
-    areas : sequence of str
-        Names of the levels below the root.
-    """
+    """Write the four files of counts, row by row; `areas` are the names of the levels below the root."""
     attributes = tuple(plan.schema.attributes)
     write_rows(folder / "noisy_measurements.csv", NOISY, _noisy_rows(plan, measurements))
     write_rows(folder / "invariants.csv", EXACT, _exact_rows(plan, measurements))
@@ -55,27 +41,7 @@ def write_tables(
 
 
 def read_measurements(folder: str | os.PathLike[str], plan: Plan) -> Measurements:
-    """Read the noisy measurements and invariants of a release that was written.
-
-    Parameters
-    ----------
-    folder : path-like
-        The release.
-    plan : Plan
-        What was run; public.
-
-    Returns
-    -------
-    Measurements
-        As they were written.
-
-    Raises
-    ------
-    ValueError
-        If a file does not hold the rows of the plan in their order, with whole counts and the variances of its noise.
-    OSError
-        If a file cannot be read.
-    """
+    """Read the noisy measurements and invariants of a release that was written, and check the rows of the plan."""
     noisy, known = {}, {}
     values = _values(Path(folder) / "noisy_measurements.csv", NOISY, _noisy_keys(plan))
     for level, query, variance in _measured(plan):

@@ -79,30 +79,13 @@ class Household(NamedTuple):
 
 
 def accompanied(households: Sequence[Household]) -> list[Household]:
-    """Return households and that of somebody whom nothing happens to, so that no frame of a few is empty.
-
-    Returns
-    -------
-    list of Household
-        One more, a householder alone.
-    """
+    """Return households and that of somebody whom nothing happens to, so that no frame of a few is empty."""
     alone = Household(FIRST_MAFID + 99_000_000, (Person("20"),), "1", households[0].state, (Unit("4", "09", "5"),))
     return [*households, alone]
 
 
 def derived(households: Sequence[Household]) -> FrameDatabase:
-    """Return households as a database whose unit rows follow from the members; without members they are vacant.
-
-    Parameters
-    ----------
-    households : sequence of Household
-        Each with its own ``MAFID``; what `units` says is not read.
-
-    Returns
-    -------
-    tuple of Frame
-        Persons, units and geo in the production layout.
-    """
+    """Return households as a database whose unit rows follow from the members; without members they are vacant."""
     persons = _persons(households)
     units = Frame(
         {
@@ -115,18 +98,7 @@ def derived(households: Sequence[Household]) -> FrameDatabase:
 
 
 def database(households: Sequence[Household]) -> FrameDatabase:
-    """Return households as a database with the unit rows that they are given.
-
-    Parameters
-    ----------
-    households : sequence of Household
-        Each with its own ``MAFID``.
-
-    Returns
-    -------
-    tuple of Frame
-        Persons, units and geo in the production layout; it need not be valid. Columns that no query reads are 0.
-    """
+    """Return households as a database with the unit rows that they are given; it need not be valid."""
     rows = [
         ("2", home.mafid, 0, 0, unit.hispanic, unit.race, unit.tenure, unit.hht, unit.hht2, unit.cplt)
         for home in households
@@ -144,19 +116,7 @@ def database(households: Sequence[Household]) -> FrameDatabase:
 def ranked(households: Sequence[Household], condition: str, tau: int) -> dict[int, list[tuple[str, int]]]:
     """Return the order in which truncation takes the members of households with more than `tau` of them.
 
-    Parameters
-    ----------
-    households : sequence of Household
-        Each with its own ``MAFID``.
-    condition : str
-        SQL of the universe, on persons ``p``.
-    tau : int
-        Threshold.
-
-    Returns
-    -------
-    dict of int to list of (str, int)
-        By ``MAFID``: relationship and age of the members, those who are kept first.
+    By ``MAFID``, the relationship and age of each, those who are kept first; `condition` is SQL on persons ``p``.
     """
     frame = _layout(_persons(households))
     engine = DuckDB()
@@ -174,60 +134,23 @@ def ranked(households: Sequence[Household], condition: str, tau: int) -> dict[in
 
 
 def without(home: Household, person: Person) -> Household:
-    """Return a household that one such person has left.
-
-    Returns
-    -------
-    Household
-    """
+    """Return a household that one such person has left."""
     place = home.members.index(person)
     return home._replace(members=home.members[:place] + home.members[place + 1 :])
 
 
 def joined(home: Household, person: Person) -> Household:
-    """Return a household that a person has joined.
-
-    Returns
-    -------
-    Household
-    """
+    """Return a household that a person has joined."""
     return home._replace(members=(*home.members, person))
 
 
 def candidates(home: Household) -> list[Household]:
-    """Return a household under many a ``MAFID``, from its own on: another order of truncation in each.
-
-    Returns
-    -------
-    list of Household
-    """
+    """Return a household under many a ``MAFID``, from its own on: another order of truncation in each."""
     return [home._replace(mafid=home.mafid + step) for step in range(TRIED)]
 
 
 def placed(home: Household, tau: int, wanted: Callable[[Order], bool], condition: str = IN_HOUSEHOLD) -> Household:
-    """Return a household under the first ``MAFID`` where truncation takes its members in an order that is wanted.
-
-    Parameters
-    ----------
-    home : Household
-        Of more than `tau` members.
-    tau : int
-        Threshold.
-    wanted : callable
-        Of the order that `ranked` returns.
-    condition : str
-        SQL of the universe, on persons ``p``.
-
-    Returns
-    -------
-    Household
-        The same under another ``MAFID``.
-
-    Raises
-    ------
-    ValueError
-        If there is none among those tried.
-    """
+    """Return a household under the first ``MAFID`` where truncation takes its members in an order that is wanted."""
     places = candidates(home)
     orders = ranked(places, condition, tau)
     for place in places:

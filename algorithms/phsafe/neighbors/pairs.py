@@ -103,13 +103,7 @@ class HouseholdPair:
 
 
 def check_model(model: str, relation: str) -> None:
-    """Refuse a model or a relation that there is not.
-
-    Raises
-    ------
-    ValueError
-        If there is none of that name.
-    """
+    """Refuse a model or a relation that there is not."""
     if model not in get_args(Model):
         raise ValueError(f"model must be one of {', '.join(get_args(Model))}, got {model!r}")
     check_relation(relation)

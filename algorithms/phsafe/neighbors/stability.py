@@ -208,33 +208,10 @@ def household_counts(
 ) -> dict[tuple[str, str], NDArray[np.int64]]:
     """Count what each household adds to the cells of every query.
 
-    Parameters
-    ----------
-    persons, units, geo : path or frame
-        The three frames.
-    tau : mapping of str to int
-        Thresholds by query.
-    tables : "all" or sequence of str
-        Which of the nine queries.
-    validation : {"none", "production", "full"}
-        What the database is checked for.
-    engine : {"duckdb", "spark"} or Engine
-        Where it runs.
-
-    Returns
-    -------
-    dict of (str, str) to ndarray of int64, shape (households, iterations, cells)
-        By query and iterations, ``"*"``, ``"A-G"`` or ``"H,I"``; households by ``MAFID``, every one of `geo`'s.
-
-    Raises
-    ------
-    ValueError
-        As `stability_change` does.
-
-    Notes
-    -----
-    Whatever happens to several households moves every count by the sum of what happens to each: counts are not capped
-    across households. At a national level, and within a state, the contributions add up; across states they do not.
+    The arrays have the shape (households, iterations, cells), by query and iterations (``"*"``, ``"A-G"`` or
+    ``"H,I"``), with households in the order of ``MAFID``. What happens to several households moves every count by the
+    sum of what happens to each: counts are not capped across households. At a national level, and within a state, the
+    contributions add up; across states they do not.
     """
     names = _chosen(tables)
     with opened(engine, [persons, units, geo]) as database:

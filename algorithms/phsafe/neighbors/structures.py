@@ -15,19 +15,11 @@ OWN, GRANDCHILD, PARENT, OTHER, ROOMMATE, FOSTER = "25", "30", "29", "33", "34",
 
 
 def structures(*, quick: bool = False) -> Iterator[tuple[Person, ...]]:
-    """Iterate over valid households of many shapes, of sizes around the thresholds of the tables.
+    """Yield valid households of many shapes, of sizes around the thresholds of the tables.
 
-    Parameters
-    ----------
-    quick : bool
-        Whether to leave out most sizes, and some company.
-
-    Yields
-    ------
-    tuple of Person
-        A householder, male or female, 40 or 17 years old, with an opposite-sex or same-sex spouse or unmarried partner
-        of either age or none, and company that fills the size: own children of each band of ages, grown children,
-        grandchildren, parents, roommates, foster children, and mixtures; in two races.
+    A householder, male or female, 40 or 17 years old, lives with a spouse or unmarried partner of either age or none,
+    and with company that fills the size: children of each band of ages, grandchildren, parents, roommates, and
+    mixtures.
     """
     sizes = (1, 2, 7, 8, 10, 11, 12) if quick else (1, 2, 3, 6, 7, 8, 9, 10, 11, 12, 13)
     partners = (None, "21", "22", "24") if quick else (None, "21", "22", "23", "24")

@@ -46,25 +46,7 @@ CHILD, SIBLING, RELATIVE, ROOMMATE = Person("25", 15), Person("28", 15), Person(
 
 
 def valid_pair(x: Sequence[Household], y: Sequence[Household], label: str) -> HouseholdPair:
-    """Return households whose unit rows follow from the members as neighbors under VAL.
-
-    Parameters
-    ----------
-    x, y : sequence of Household
-        The same units in both; one person is removed, or replaced.
-    label : str
-        What happens, in words.
-
-    Returns
-    -------
-    HouseholdPair
-        With a household of somebody else in both.
-
-    Raises
-    ------
-    ValueError
-        If the databases are no neighbors, or not valid.
-    """
+    """Return neighbors under VAL: households whose unit rows follow from the members, and one more in both."""
     people = [sum(len(home.members) for home in homes) for homes in (x, y)]
     relation: Relation = "replace_one" if people[0] == people[1] else "add_remove"
     return HouseholdPair(derived(accompanied(x)), derived(accompanied(y)), "VAL", relation, label)
@@ -72,24 +54,14 @@ def valid_pair(x: Sequence[Household], y: Sequence[Household], label: str) -> Ho
 
 @cache
 def spouse_leaves(tau: int, states: States) -> HouseholdPair:
-    """Let every child, and everyone else who is counted, be in another type of household.
-
-    Returns
-    -------
-    HouseholdPair
-    """
+    """Let a spouse leave: everyone else who is counted is then in another type of household."""
     family = Household(A, (WOMAN, SPOUSE, *(CHILD,) * tau), state=states[0])
     return valid_pair([family], [without(family, SPOUSE)], f"a spouse leaves a family of {len(family.members)}")
 
 
 @cache
 def spouse_leaves_jointly(tau: int, states: States) -> HouseholdPair:
-    """Besides, let a child be counted instead of the spouse.
-
-    Returns
-    -------
-    HouseholdPair
-    """
+    """As `spouse_leaves`, and a child replaces the spouse in the truncated sample."""
     family = Household(A, (WOMAN, SPOUSE, *(CHILD,) * tau), state=states[0])
     family = placed(family, tau, lambda order: SPOUSE[:2] in order[:tau] and order[tau] == CHILD[:2])
     label = f"a spouse who is counted leaves a family of {len(family.members)}, and a child is counted instead"
@@ -98,12 +70,7 @@ def spouse_leaves_jointly(tau: int, states: States) -> HouseholdPair:
 
 @cache
 def spouse_moves(tau: int, states: States) -> HouseholdPair:
-    """Let two households change their type, so that none of the four types is the same.
-
-    Returns
-    -------
-    HouseholdPair
-    """
+    """Let a spouse leave one household and join another as a partner; none of the four types is the same."""
     family = Household(A, (WOMAN, SPOUSE, *(CHILD,) * tau), state=states[0])
     other = Household(B, (MAN, *(CHILD,) * tau), state=states[0])
     label = f"a spouse leaves a family of {len(family.members)} and becomes an unmarried partner in another"
@@ -112,11 +79,9 @@ def spouse_moves(tau: int, states: States) -> HouseholdPair:
 
 @cache
 def spouse_moves_jointly(tau: int, few: int, states: States) -> HouseholdPair:
-    """Besides, let someone under 18 be counted instead of an adult in both; the partner is none of the first children.
+    """As `spouse_moves`, and in both households someone under 18 replaces an adult in the truncated sample.
 
-    Returns
-    -------
-    HouseholdPair
+    The partner is not among the first `few`, who are counted as children.
     """
     family = placed(
         Household(A, (WOMAN, SPOUSE, *(CHILD,) * tau), state=states[0]),
@@ -138,12 +103,7 @@ def spouse_moves_jointly(tau: int, few: int, states: States) -> HouseholdPair:
 
 @cache
 def householder_changes(tau: int, states: States) -> HouseholdPair:
-    """Let all who are counted be in another population group with the householder.
-
-    Returns
-    -------
-    HouseholdPair
-    """
+    """Let the householder change race and origin: all who are counted are then in other population groups."""
     family = Household(A, (WOMAN, *(RELATIVE,) * max(1, tau - 1)), state=states[0])
     other = family._replace(members=(WOMAN._replace(race="01", hispanic=1), *family.members[1:]))
     return valid_pair(
@@ -153,12 +113,7 @@ def householder_changes(tau: int, states: States) -> HouseholdPair:
 
 @cache
 def householder_changes_all(tau: int, states: States) -> HouseholdPair:
-    """Besides, let the householder, who is not counted, change the type of household with the sex.
-
-    Returns
-    -------
-    HouseholdPair
-    """
+    """As `householder_changes`, and the householder, not counted, changes sex and so the type of household."""
     families = candidates(Household(A, (WOMAN, *(CHILD,) * (tau + 1)), state=states[0]))
     others = [family._replace(members=(Person("20", 40, "01", 1, "1"), *family.members[1:])) for family in families]
     orders = [ranked(homes, IN_HOUSEHOLD, tau) for homes in (families, others)]
@@ -173,12 +128,7 @@ def householder_changes_all(tau: int, states: States) -> HouseholdPair:
 
 @cache
 def child_leaves(tau: int, states: States, replaced: bool) -> HouseholdPair:
-    """Let an adult be counted instead; and where the person arrives as an adult, instead of a child.
-
-    Returns
-    -------
-    HouseholdPair
-    """
+    """Let a child leave, and an adult be counted instead; who is replaced arrives elsewhere as an adult."""
     template = Household(A, (WOMAN, *(CHILD,) * (tau - 1), RELATIVE), state=states[0])
     family = placed(template, tau, lambda order: order[tau] == RELATIVE[:2])
     if not replaced:
@@ -191,12 +141,7 @@ def child_leaves(tau: int, states: States, replaced: bool) -> HouseholdPair:
 
 @cache
 def relative_leaves(tau: int, states: States, replaced: bool) -> HouseholdPair:
-    """Let two no longer be a family; where the person arrives as an adult, a child is no longer counted.
-
-    Returns
-    -------
-    HouseholdPair
-    """
+    """Let the last relative leave: the family ends. Who is replaced arrives in a large family as an adult."""
     family = Household(A, (YOUTH, SIBLING), state=states[0])
     if not replaced:
         return valid_pair([family], [without(family, SIBLING)], "the last relative of a householder of 17 leaves")
@@ -208,12 +153,7 @@ def relative_leaves(tau: int, states: States, replaced: bool) -> HouseholdPair:
 
 @cache
 def relative_moves(states: States) -> HouseholdPair:
-    """Let one householder no longer, and another from then on, have a family.
-
-    Returns
-    -------
-    HouseholdPair
-    """
+    """Let the last relative of one householder join another: one family ends, another begins."""
     family, alone = Household(A, (WOMAN, CHILD), state=states[0]), Household(B, (WOMAN,), state=states[1])
     label = "the last relative of one householder joins another, in another state"
     return valid_pair([family, alone], [without(family, CHILD), joined(alone, CHILD)], label)
@@ -221,12 +161,7 @@ def relative_moves(states: States) -> HouseholdPair:
 
 @cache
 def occupant_leaves(states: States, replaced: bool) -> HouseholdPair:
-    """Let a unit become vacant.
-
-    Returns
-    -------
-    HouseholdPair
-    """
+    """Let the only occupant leave: the unit is then vacant. Who is replaced joins another household."""
     home, other = Household(A, (WOMAN,), state=states[0]), Household(B, (MAN,), state=states[0])
     if not replaced:
         return valid_pair([home], [without(home, WOMAN)], "the only occupant leaves")
@@ -235,12 +170,7 @@ def occupant_leaves(states: States, replaced: bool) -> HouseholdPair:
 
 @cache
 def occupant_moves(states: States) -> HouseholdPair:
-    """Let one unit become vacant, and another occupied.
-
-    Returns
-    -------
-    HouseholdPair
-    """
+    """Let the only occupant move to a vacant unit: one unit is then vacant, the other occupied."""
     home, empty = Household(A, (WOMAN,), state=states[0]), Household(B, tenure="3", state=states[1])
     label = "the only occupant, an owner, moves to a vacant rented unit" + " in another state" * (
         states[0] != states[1]

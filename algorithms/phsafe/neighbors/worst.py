@@ -15,7 +15,7 @@ from functools import cache
 from typing import Any
 
 from algorithms.phsafe.budget import Config, read_config
-from algorithms.phsafe.neighbors import valid as valid
+from algorithms.phsafe.neighbors import valid
 from algorithms.phsafe.neighbors.households import (
     FIRST_MAFID,
     Household,

@@ -39,22 +39,6 @@ TOLERANCE = 5e-4  # averages are published to 0.01
 def ratio_law(denominator: Noisy, numerator: Noisy, bounds: tuple[float, float], tail: float) -> Floats:
     """Return the law of averages, each with its own numerator and denominator.
 
-    Parameters
-    ----------
-    denominator, numerator : tuple of two ndarrays of float, shape (rows,)
-        Noisy values and their variances, which are positive.
-    bounds : tuple of float
-        Least and largest average that is possible.
-    tail : float
-        Probability below the lower quantile, and above the upper one.
-
-    Returns
-    -------
-    ndarray of float, shape (3, rows)
-        Mean, lower and upper quantile.
-
-    Notes
-    -----
     Guarantee: tests hold it against other integrals over the same region, with an absolute error below 1e-6.
 
     References
@@ -80,29 +64,6 @@ def shared_ratio_laws(
 ) -> Floats:
     """Return the law of averages with a common denominator: of a total, and of the two parts that add up to it.
 
-    Parameters
-    ----------
-    denominator : tuple of two ndarrays of float, shape (rows,)
-        Noisy values and their variances, which are positive.
-    parts : tuple of two such
-        Noisy numerators, which are not negative in truth.
-    bounds : tuple of float
-        Least and largest average of the total that is possible.
-    tail : float
-        Probability below the lower quantile, and above the upper one.
-
-    Returns
-    -------
-    ndarray of float, shape (3, 3, rows)
-        Of the total, the first and the second part: mean, lower and upper quantile.
-
-    Raises
-    ------
-    ValueError
-        If no number of panels will do, as when the variances differ by many orders of magnitude.
-
-    Notes
-    -----
     Guarantee: the three are different integrals over one density. The means of the parts must add up to that of the
     total within 5e-4, or are computed again with more panels.
 

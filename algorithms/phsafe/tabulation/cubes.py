@@ -29,15 +29,10 @@ JOINABLE = "select * from households h where not exists (select 1 from repeated 
 
 
 def locate_households(database: Engine) -> None:
-    """Make what the queries below read from: ``households``, and ``joinable`` to which persons are joined.
+    """Make ``households``, and ``joinable`` to which persons are joined.
 
     Households are housing units with their state, which is public. Two rows of one ``MAFID`` are both dropped before a
     join (algorithm 3), not counted twice.
-
-    Parameters
-    ----------
-    database : Engine
-        That holds units and geo.
     """
     database.keep("households", HOUSEHOLDS)
     database.keep("repeated", REPEATED)
@@ -47,20 +42,7 @@ def locate_households(database: Engine) -> None:
 def universes(
     queries: Mapping[str, Query], taus: Mapping[str, int]
 ) -> dict[tuple[str | None, int | None], dict[str, Query]]:
-    """Return which queries are asked of the same rows.
-
-    Parameters
-    ----------
-    queries : mapping of str to Query
-        By name.
-    taus : mapping of str to int
-        Thresholds; queries that are not in it count everybody.
-
-    Returns
-    -------
-    dict of (str or None, int or None) to dict of str to Query
-        By condition on the persons and threshold; None and None are households.
-    """
+    """Return which queries count the same rows: by condition on persons and threshold, both None for households."""
     found: dict[tuple[str | None, int | None], dict[str, Query]] = {}
     for name, query in queries.items():
         found.setdefault((query.persons, taus.get(name)), {})[name] = query
@@ -74,18 +56,6 @@ def truncation_query(condition: str, tau: int) -> str:
     are numbered from 1, each of the six columns and that number is hashed (SHA-256, whole numbers as their binary
     digits), the digests in hexadecimal are joined by commas, and the text is hashed twice more. It has no key: the same
     rows always give the same choice.
-
-    Parameters
-    ----------
-    condition : str
-        On the persons ``p``, applied first.
-    tau : int
-        Truncation threshold.
-
-    Returns
-    -------
-    str
-        SQL of the person columns, DUPLICATE_INDEX, SORT_KEY and RANK.
     """
     return f"{_ranking(condition, tau)} select * from ranked"
 
@@ -94,18 +64,6 @@ def kept_query(condition: str, tau: int | None) -> str:
     """Return the query of the persons of a universe, at most `tau` of a household; None keeps all.
 
     Only households with more than `tau` are ranked: hashing everybody would cost several times as much.
-
-    Parameters
-    ----------
-    condition : str
-        On the persons ``p``, applied first.
-    tau : int or None
-        Truncation threshold.
-
-    Returns
-    -------
-    str
-        SQL of the person columns.
     """
     if tau is None:
         return f"select {COLUMNS} from persons p where {condition}"
@@ -126,22 +84,10 @@ def _ranking(condition: str, tau: int) -> str:
 
 
 def cube_query(query: Query, *, rows: str = "persons", by: str = "cast(h.STATE as string)") -> str:
-    """Return the query that counts a table's basis cells by state, race and ethnicity.
+    """Return the query that counts a table's basis cells by state (or another `by`), race and ethnicity.
 
-    Parameters
-    ----------
-    query : Query
-        What is counted.
-    rows : str
-        Name of the persons kept, where persons are counted.
-    by : str
-        SQL of what the counts are split by, besides.
-
-    Returns
-    -------
-    str
-        SQL of the columns REGION, MAJOR ("A" to "G"), MINOR ("H", "I"), CELL and COUNT; rows in no cell are left out,
-        and an empty MAJOR or MINOR is in no iteration of that level.
+    Its columns are REGION, MAJOR ("A" to "G"), MINOR ("H", "I"), CELL and COUNT. Rows in no cell are left out, and an
+    empty MAJOR or MINOR is in no iteration of that level.
     """
     cells = " ".join(f"when {condition} then '{cell}'" for cell, condition in query.cells.items())
     race, ethnicity = {
@@ -162,21 +108,9 @@ def cube_query(query: Query, *, rows: str = "persons", by: str = "cast(h.STATE a
 
 
 def levels_of(query: Query, cubes: Iterable[Frame], states: Sequence[str]) -> dict[str, NDArray[np.int64]]:
-    """Add up cubes at every level of a query.
+    """Add up the cubes of disjoint parts: counts by level, shape (regions, iterations, cells).
 
-    Parameters
-    ----------
-    query : Query
-        What was counted.
-    cubes : iterable of Frame
-        Its counts by state, from disjoint parts of the households.
-    states : sequence of str
-        Codes of the states, in their order.
-
-    Returns
-    -------
-    dict of str to ndarray of int64, shape (regions, iterations, cells)
-        By level; one region at the national levels.
+    There is one region at the national levels, and the states in their order at the others.
     """
     regions, cells = {state: i for i, state in enumerate(states)}, {cell: i for i, cell in enumerate(query.cells)}
     majors, minors = ({code: i for i, code in enumerate((*codes, ""))} for codes in (MAJOR, MINOR))

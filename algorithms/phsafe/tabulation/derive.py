@@ -24,20 +24,7 @@ def _number(condition: str) -> str:
 
 
 def members(persons: str, *, sex: bool) -> str:
-    """Return the query that describes the members of every unit, one row a ``MAFID``.
-
-    Parameters
-    ----------
-    persons : str
-        Name of the persons.
-    sex : bool
-        Whether they have the column ``QSEX``.
-
-    Returns
-    -------
-    str
-        SQL.
-    """
+    """Return the query that describes the members of every unit, one row a ``MAFID``; without `sex` none is known."""
     householder = f"RELSHIP = '{HOUSEHOLDER}'"
     return f"""
         select MAFID, count(*) as PEOPLE, {_number(householder)} as HOUSEHOLDERS,
@@ -55,18 +42,7 @@ def members(persons: str, *, sex: bool) -> str:
 
 
 def household_columns(sex: str) -> dict[str, str]:
-    """Return the SQL of every derived column, over a unit ``u`` left-joined with its members ``m``.
-
-    Parameters
-    ----------
-    sex : str
-        SQL of the householder's sex, ``'1'`` male or ``'2'`` female.
-
-    Returns
-    -------
-    dict of str to str
-        By column.
-    """
+    """Return the SQL of every derived column, over a unit ``u`` left-joined with its members ``m``."""
     occupied = "u.RTYPE = '2' and m.PEOPLE > 0"
     married, partnered = "m.COUPLE <= '2'", "m.COUPLE is not null"
     alone, male = "m.PEOPLE = 1", f"{sex} = '1'"

@@ -14,48 +14,17 @@ __all__ = ["raw", "read_frame", "typed", "unread"]
 
 
 def raw(name: str) -> str:
-    """Return the name of a frame as it was given, before any value was read.
-
-    Parameters
-    ----------
-    name : str
-        persons, units or geo.
-
-    Returns
-    -------
-    str
-        Name of a view.
-    """
+    """Return the name of a frame as it was given, before any value was read."""
     return f"given_{name}"
 
 
 def read_frame(
     database: Engine, name: str, source: Any, columns: Mapping[str, Domain], *, part: int = 0, parts: int = 1
 ) -> dict[str, str]:
-    """Read one frame under its name, without the columns that no table reads; values outside a domain may become null.
+    """Read one frame under its name, without the columns that no table reads, and return the types given.
 
-    Parameters
-    ----------
-    database : Engine
-        Where the rows go.
-    name : str
-        Of the frame: persons, units or geo.
-    source : path or frame
-        What is read.
-    columns : mapping of str to Domain
-        The columns wanted; others are left out.
-    part, parts : int
-        Which of `parts` parts of the rows, divided by ``MAFID``; a row without one is in the first.
-
-    Returns
-    -------
-    dict of str to str
-        The type of each column wanted, as it was given: ``"text"`` or ``"whole"``.
-
-    Raises
-    ------
-    ValueError
-        If a column is missing, or holds neither text nor whole numbers.
+    Values outside a domain may become null. Of several `parts`, divided by ``MAFID``, a row without one is in the
+    first.
     """
     types = {column.upper(): (column, kind) for column, kind in database.read(raw(name), source).items()}
     for column in columns:  # engines rename the second of two columns of one name
@@ -96,38 +65,12 @@ def _words(kind: str) -> str:
 
 
 def unread(name: str) -> str:
-    """Return the name of the part of a frame that is at work, values as they were given.
-
-    Parameters
-    ----------
-    name : str
-        persons, units or geo.
-
-    Returns
-    -------
-    str
-        Name of a view.
-    """
+    """Return the name of the part of a frame that is at work, values as they were given."""
     return f"unread_{name}"
 
 
 def typed(column: str, domain: Domain, kind: str) -> str:
-    """Return the SQL of a column in its type, null where the text given is no such value.
-
-    Parameters
-    ----------
-    column : str
-        Its name.
-    domain : Domain
-        Whole numbers, or text.
-    kind : {"text", "whole", "real"}
-        The type in which it was given.
-
-    Returns
-    -------
-    str
-        SQL.
-    """
+    """Return the SQL of a column in its type, null where the text given is no such value."""
     if isinstance(domain, Whole):
         readable = {"text": f"regexp_like({column}, '^[0-9]{{1,9}}$')", "real": f"{column} = floor({column})"}
         return column if kind == "whole" else f"case when {readable[kind]} then try_cast({column} as bigint) end"

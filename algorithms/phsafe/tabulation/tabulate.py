@@ -130,29 +130,7 @@ def tabulation(
     partitions: int = 1,
     validation: Validation = "full",
 ) -> Tabulation:
-    """Count the basis cells of queries as arrays; see `tabulate` for what is not here.
-
-    Parameters
-    ----------
-    persons, units, geo : path or frame
-        The three frames.
-    queries : mapping of str to Query
-        What is counted.
-    truncate : bool
-        Whether at most tau of a household's persons are counted.
-    config, engine, partitions, validation
-        As in `tabulate`.
-
-    Returns
-    -------
-    Tabulation
-        Of the levels that `config` has a budget for, or of all.
-
-    Raises
-    ------
-    ValueError
-        As `tabulate` does.
-    """
+    """Count the basis cells of queries as arrays, at the levels that have a budget; otherwise as `tabulate`."""
     if isinstance(partitions, bool) or not isinstance(partitions, int) or not 1 <= partitions <= MOST_PARTS:
         raise ValueError(f"partitions must be a whole number from 1 to {MOST_PARTS:,}, got {partitions!r}")
     settings = None if config is None else read_config(config)

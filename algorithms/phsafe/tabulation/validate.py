@@ -64,18 +64,7 @@ class InvalidHouseholds(ValueError):
 
 
 def check_report(findings: Iterable[Finding]) -> None:
-    """Raise what was found, the same rule in several parts added up.
-
-    Parameters
-    ----------
-    findings : iterable of Finding
-        None is fine.
-
-    Raises
-    ------
-    InvalidHouseholds
-        If there is any.
-    """
+    """Raise what was found, if anything, the same rule in several parts added up."""
     merged: dict[tuple[str, str], Finding] = {}
     for finding in findings:
         same = merged.get((finding.frame, finding.rule))
@@ -89,29 +78,7 @@ def check_report(findings: Iterable[Finding]) -> None:
 def find_faults(
     database: Engine, types: Mapping[str, Mapping[str, str]], states: Sequence[str] | None, validation: Validation
 ) -> list[Finding]:
-    """Check the frames that a database holds; a phase is only begun when those before it found nothing.
-
-    Parameters
-    ----------
-    database : Engine
-        With persons, units and geo read by `algorithms.phsafe.tabulation.intake.read_frame`.
-    types : mapping of str to mapping of str to str
-        By frame and column, the types as they were given.
-    states : sequence of str or None
-        States that there may be; None allows all.
-    validation : {"full", "production", "none"}
-        All phases, those of the production code, or none. Values outside their domain are then counted as they fall.
-
-    Returns
-    -------
-    list of Finding
-        In the order of the frames.
-
-    Raises
-    ------
-    ValueError
-        If `validation` is not one of the three.
-    """
+    """Check the frames that a database holds; a phase is only begun when those before it found nothing."""
     if validation not in get_args(Validation):
         raise ValueError(f"validation must be one of {', '.join(get_args(Validation))}, got {validation!r}")
     if validation == "none":

@@ -95,41 +95,16 @@ def solve_level(
 ) -> LevelSolution:
     """Fit all families of a level, in all runs, to their measurements.
 
-    Parameters
-    ----------
-    parents : ndarray of int, shape (runs, parents, cells), or None
-        Tables that the parts add up to; None for the root.
-    starts : ndarray of int, shape (parents + 1,)
-        Parent i has the areas ``starts[i]`` to ``starts[i + 1]`` of the level.
-    fits : sequence of LevelFit
-        Measurements; at the root at least one.
-    boxes : sequence of LevelBox
-        Bounds.
-    tolerance : float
-        How far the two halves of the method, and bounds, may be off: in people, or in standard deviations of the least
-        noise where that is more than a person.
-    iterations : int
-        After so many steps a family counts as not converged.
+    The parents have the shape (runs, parents, cells), or are None at the root; parent i has the areas ``starts[i]`` to
+    ``starts[i + 1]`` of the level. The tolerance says how far the two halves of the method, and bounds, may be off: in
+    people, or in standard deviations of the least noise where that is more than a person.
 
-    Returns
-    -------
-    LevelSolution
-        Tables with their residuals.
-
-    Raises
-    ------
-    ValueError
-        If the tolerance is not positive, or shapes do not match.
-
-    Notes
-    -----
     One half of the method minimizes the squares under the parent's equality, by the inverses of matrices as large as
     the groups of the few queries that no other one refines, shared by children with the same weights. The other half
     projects every cell on a simplex, and bounded answers on their intervals. Where only the detailed query is measured,
     in all parts, one projection is the solution. Bounds on single cells make the matrices as large as the table, except
-    bounds of 0: `algorithms.topdown.estimation.quadratic` is faster then.
-
-    Memory grows with runs times areas times cells, and with the square of the number of groups.
+    bounds of 0: `algorithms.topdown.estimation.quadratic` is faster then. Memory grows with runs times areas times
+    cells, and with the square of the number of groups.
 
     References
     ----------
@@ -199,27 +174,6 @@ def largest_remainder(tables: Real, parents: Integers | None, starts: Integers) 
     Every part gets its count rounded down, and those with the largest remainders (the first ones, if equal) get one
     more. Without parents every count is rounded to the nearest whole number, halves up.
 
-    Parameters
-    ----------
-    tables : ndarray of float, shape (runs, areas, cells)
-        Not negative, adding up to the parents. Within 1e-6 of a whole number, they count as that.
-    parents : ndarray of int, shape (runs, parents, cells), or None
-        Tables of the parents.
-    starts : ndarray of int, shape (parents + 1,)
-        Parent i has the areas ``starts[i]`` to ``starts[i + 1]``.
-
-    Returns
-    -------
-    ndarray of int, shape (runs, areas, cells)
-        Whole tables.
-
-    Raises
-    ------
-    ValueError
-        If the tables do not add up.
-
-    Notes
-    -----
     Guarantee: no other rounding down or up has a smaller sum of absolute errors.
 
     Examples

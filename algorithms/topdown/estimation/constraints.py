@@ -114,31 +114,7 @@ class Constraint:
     def spread(
         cls, name: str, query: Query, tree: Hierarchy, areas: NDArray[np.int64], lower: ArrayLike, upper: ArrayLike
     ) -> Constraint:
-        """Spread bounds on some areas upwards: an area has at least what its parts have, and at most likewise.
-
-        Parameters
-        ----------
-        name : str
-            For messages.
-        query : Query
-            Whose answers.
-        tree : Hierarchy
-            The areas.
-        areas : ndarray of int
-            Nodes that are bounded.
-        lower, upper : array_like, shape (areas, groups)
-            Their bounds.
-
-        Returns
-        -------
-        Constraint
-            On all areas.
-
-        Raises
-        ------
-        ValueError
-            If a bound has another shape, is negative, not whole or not a number, or a lower one is above the upper.
-        """
+        """Spread bounds on some areas upwards: an area has at least what its parts have, and at most likewise."""
         low, high = np.zeros((tree.n_nodes, query.size)), np.full((tree.n_nodes, query.size), np.inf)
         for words, given, into in (("lower", lower, low), ("upper", upper, high)):
             values = np.asarray(given, np.float64)
@@ -171,29 +147,9 @@ class Constraint:
 def facility_bounds(query: str, level: int, facilities: ArrayLike, *, most: Mapping[str, int] = MOST_PERSONS) -> Bounds:
     """Return what counts of housing units and facilities say about the people who live in them.
 
-    Parameters
-    ----------
-    query : str
-        Query of the types, housing units first.
-    level : int
-        The level at which the facilities are counted.
-    facilities : array_like of int, shape (areas at the level, types)
-        Units or facilities of each type in each area, a public histogram of its own universe.
-    most : mapping of str to int
-        Most persons in a ``"housing unit"`` and in a ``"facility"``.
-
-    Returns
-    -------
-    Bounds
-        At least one person in every facility, none at least in housing units, which may be vacant; at most 99 a housing
-        unit and 99,999 a facility, so nobody where there is none.
-
-    Raises
-    ------
-    ValueError
-        If a count is negative, not whole, or 2**40 or more.
-    TypeError
-        If they are no table of numbers.
+    The query is of the types, housing units first. There is at least one person in every facility, and none at least in
+    housing units, which may be vacant; at most 99 in a housing unit and 99,999 in a facility, so nobody where there is
+    none.
 
     References
     ----------
@@ -212,22 +168,7 @@ def facility_bounds(query: str, level: int, facilities: ArrayLike, *, most: Mapp
 
 
 def structural_zeros(schema: Schema, level: int, zeros: Sequence[Mapping[str, str | Sequence[str]]]) -> Bounds:
-    """Return bounds that keep impossible cells empty.
-
-    Parameters
-    ----------
-    schema : Schema
-        The cells.
-    level : int
-        The finest level of the tree.
-    zeros : sequence of mapping
-        Levels that exclude each other, as `Schema.where` takes them: ``{"hhgq": "nursing", "votingage": "minor"}``.
-
-    Returns
-    -------
-    Bounds
-        Upper bounds of 0 on the detailed query.
-    """
+    """Return bounds that keep cells empty whose levels exclude each other, as `Schema.where` takes them."""
     upper = np.full(schema.cells, np.inf)
     for levels in zeros:
         upper[schema.where(**levels)] = 0
@@ -250,25 +191,6 @@ def tightened(constraints: Sequence[Constraint], tree: Hierarchy, total: Query) 
     A group has at most what the sum that it belongs to leaves over what the others in it have at least, and at least
     what they cannot have. Bounds of an area are then those of its parts added up, so that fewer tables of an area leave
     its parts none.
-
-    Parameters
-    ----------
-    constraints : sequence of Constraint
-        Bounds on all areas.
-    tree : Hierarchy
-        The areas.
-    total : Query
-        The query of the total.
-
-    Returns
-    -------
-    tuple of Constraint
-        The same with tighter bounds, and one on the totals where it says more than they do.
-
-    Raises
-    ------
-    ValueError
-        If they contradict each other.
 
     References
     ----------
@@ -335,22 +257,7 @@ def given_joints(tree: Hierarchy, grouped: GroupedTotal, totals: NDArray[np.int6
 
 
 def broken(constraint: Constraint, tables: NDArray[np.int64], tree: Hierarchy) -> str | None:
-    """Look for a bound that tables break.
-
-    Parameters
-    ----------
-    constraint : Constraint
-        Bounds on all areas.
-    tables : ndarray of int, shape (..., n_nodes, cells)
-        Tables of all areas.
-    tree : Hierarchy
-        The areas.
-
-    Returns
-    -------
-    str or None
-        The first one in words; None where the tables keep all.
-    """
+    """Return the first bound that tables, shape (..., n_nodes, cells), break, in words; None where they keep all."""
     answers = answer(constraint.query.groups, tables)
     wrong = np.argwhere((answers < constraint.lower) | (answers > constraint.upper))
     if not wrong.size:

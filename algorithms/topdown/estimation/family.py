@@ -17,19 +17,7 @@ Number = TypeVar("Number", np.int64, np.float64)
 
 
 def answer(groups: Groups, tables: NDArray[Number]) -> NDArray[Number]:
-    """Return the exact answer of a query: the sum of each of its groups.
-
-    Parameters
-    ----------
-    groups : ndarray of int, shape (cells,)
-        The query.
-    tables : ndarray, shape (..., cells)
-        Counts by cell.
-
-    Returns
-    -------
-    ndarray, shape (..., groups)
-        Sums, of the type of the counts.
+    """Return the exact answers of a query to tables, shape (..., cells): the sum of each group, shape (..., groups).
 
     Examples
     --------
@@ -48,16 +36,6 @@ def answer(groups: Groups, tables: NDArray[Number]) -> NDArray[Number]:
 
 def refines(finer: Groups, coarser: Groups) -> bool:
     """Tell whether every group of one query is within a group of another.
-
-    Parameters
-    ----------
-    finer, coarser : ndarray of int, shape (cells,)
-        The queries.
-
-    Returns
-    -------
-    bool
-        Whether sums of the finer one give the coarser one.
 
     Examples
     --------

@@ -1,12 +1,13 @@
 """Compiled loops of the batched solver: the alternating directions method for one family, and largest remainders.
 
+All is in one module, longer than others, because the compiler's cache does not notice when a function changes that is
+called from another module.
+
 A family's tables are arrays (children, cells) here, of the cells in which the parent has people. What is measured or
 bounded enters through a *basis* of queries, of which all the others are sums. With B the 0/1 matrix from cells to the
 groups of the basis, the Hessian of a child is ``curve I + B' normal B``, so linear systems have the size of the basis
 (Woodbury), and those of the parent's equality do, too. Nothing is shared between families and no library is called, so
 results depend neither on other families nor on threads.
-
-All is in one module, since the compiler's cache does not notice when a function changes that is called from another.
 """
 
 from __future__ import annotations

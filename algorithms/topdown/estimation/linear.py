@@ -70,33 +70,10 @@ def _merged(family: Family, *queries: Groups) -> tuple[Family, list[Groups]]:
 
 
 def smallest_tolerance(family: Family, targets: Sequence[tuple[Groups, Real]], *, labels: Sequence[str] = ()) -> float:
-    """Return how far answers must stay from their targets at most, if all constraints are kept.
+    """Return how far answers must stay from their targets at most, if all constraints are kept, in people.
 
-    Parameters
-    ----------
-    family : Family
-        The constraints; its fits do not matter.
-    targets : sequence of (groups, values)
-        Queries, and the answers wanted of every part, shape (parts, groups).
-    labels : sequence of str
-        Names of the parts, for messages.
-
-    Returns
-    -------
-    float
-        The smallest t for which tables exist that keep the constraints, with ``|answer - target| <= t`` for all
-        targets; exact up to the tolerance of the solver.
-
-    Raises
-    ------
-    ValueError
-        If targets have the wrong shape.
-    Infeasible
-        If no tables keep the constraints.
-
-    Notes
-    -----
-    Units: people.
+    Targets are queries with the answers wanted of every part, shape (parts, groups); the fits do not matter. It is the
+    smallest t for which tables exist with ``|answer - target| <= t``, up to the tolerance of the solver.
 
     Examples
     --------
@@ -149,19 +126,6 @@ def _clash(matrix: Any, most: Real) -> Index | None:
 def conflict(family: Family, *, labels: Sequence[str] = ()) -> tuple[str, ...] | None:
     """Return constraints that no tables keep together.
 
-    Parameters
-    ----------
-    family : Family
-        The constraints.
-    labels : sequence of str
-        Names of the parts, for messages.
-
-    Returns
-    -------
-    tuple of str, or None
-        Names of bounds, joint totals, ``parent`` (the sums of the parts) and ``slack``. Without any one of them the
-        others can be kept. None if all constraints can.
-
     Examples
     --------
     >>> from algorithms.topdown.estimation.family import Box
@@ -202,29 +166,6 @@ def _name(rules: System, row: int, top: Index, bottom: Index, labels: Sequence[s
 def failsafe(family: Family, minimal: Groups, *, labels: Sequence[str] = ()) -> Family:
     """Return a family whose parent gives way cell by cell, as little as it must.
 
-    Parameters
-    ----------
-    family : Family
-        With constraints that its parent conflicts with.
-    minimal : ndarray of int, shape (cells,)
-        Query on which the parent still binds.
-    labels : sequence of str
-        Names of the parts, for messages.
-
-    Returns
-    -------
-    Family
-        The same, with this margin, and the smallest slack that the constraints allow, and 1 more.
-
-    Raises
-    ------
-    ValueError
-        If the family has no parent, or the query another number of cells.
-    Infeasible
-        If the constraints conflict with the parent on the margin, too.
-
-    Notes
-    -----
     Units: the slack is in people, the sum over cells of ``|parent - sum of the parts|``. One person in another cell
     counts twice, so the smallest slack is even where all bounds are whole and queries are nested.
 

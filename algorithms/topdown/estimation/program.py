@@ -59,24 +59,6 @@ def named(
 ) -> str:
     """Return the words by which one bound is called in messages.
 
-    Parameters
-    ----------
-    name : str
-        Of the constraint.
-    relation : str
-        ``"="``, ``"<="`` or ``">="``.
-    value : float
-        The bound.
-    part, group : int
-        Whose answer is bounded; -1 for none in particular.
-    labels, groups : sequence of str
-        Names of the parts, and of the groups of the query.
-
-    Returns
-    -------
-    str
-        Such as ``persons in Rabat, group 2 >= 7``.
-
     Examples
     --------
     >>> named("persons", ">=", 7.0, part=1, group=2)
@@ -91,18 +73,6 @@ def named(
 
 def tally(groups: Groups, parts: int) -> Any:
     """Return the query of every part as a matrix on flattened tables.
-
-    Parameters
-    ----------
-    groups : ndarray of int, shape (cells,)
-        The query.
-    parts : int
-        How many tables.
-
-    Returns
-    -------
-    csr_array, shape (parts * groups, parts * cells)
-        One row for the sum of each group of each part.
 
     Examples
     --------
@@ -121,17 +91,6 @@ def _selection(rows: Index, n_rows: int) -> Any:
 
 def system(family: Family) -> System:
     """Return all constraints of a family but non-negativity as rows.
-
-    Parameters
-    ----------
-    family : Family
-        Whose parent, joints, boxes and slack.
-
-    Returns
-    -------
-    System
-        In this order. The parts together have as many people as the parent on its margin, so what they have too many
-        in some cells they have too few in others, and the excess alone may be half of the slack.
 
     Examples
     --------
@@ -179,16 +138,6 @@ def system(family: Family) -> System:
 def below(*blocks: Any) -> Any:
     """Return rows below rows, without the overhead of the general function.
 
-    Parameters
-    ----------
-    *blocks : csr_array
-        Rows; narrower ones get columns of zeros.
-
-    Returns
-    -------
-    csr_array
-        All of them.
-
     Examples
     --------
     >>> below(sparse.csr_array([[1.0]]), sparse.csr_array([[2.0, 3.0]])).toarray()
@@ -202,26 +151,7 @@ def below(*blocks: Any) -> Any:
 
 
 def solve(cost: Real, matrix: Any, lower: Real, upper: Real, bounds: Real, *, whole: int = 0) -> Real | None:
-    """Solve a linear program.
-
-    Parameters
-    ----------
-    cost : ndarray of float, shape (n,)
-        What to minimize.
-    matrix : csr_array, shape (rows, n)
-        Rows.
-    lower, upper : ndarray of float, shape (rows,)
-        Their bounds.
-    bounds : ndarray of float, shape (n, 2)
-        Bounds of the variables.
-    whole : int
-        The first so many variables must be whole numbers.
-
-    Returns
-    -------
-    ndarray of float, shape (n,), or None
-        A vertex; None if there is no solution.
-    """
+    """Solve a linear program."""
     equal = lower == upper
     top, bottom = np.flatnonzero(~equal & (upper < np.inf)), np.flatnonzero(~equal & (lower > -np.inf))
     sides = matrix[np.append(top, bottom)]

@@ -72,20 +72,6 @@ class _Rows:
 def solve(family: Family, *, tolerance: float = 1e-9) -> Solution:
     """Fit the tables of a family to its measurements, under all its constraints.
 
-    Parameters
-    ----------
-    family : Family
-        The problem.
-    tolerance : float
-        Of the solver, relative.
-
-    Returns
-    -------
-    Solution
-        If it has not converged, for example since no tables keep the constraints, the residuals say by how much.
-
-    Notes
-    -----
     The variables are residuals: of the cells, and of every group of a query that is measured or bounded. So the Hessian
     is diagonal, all matrices are sparse, and numbers are as small as the noise, however many people there are.
 

@@ -70,33 +70,6 @@ def round_family(
 ) -> Rounded:
     """Round tables to whole numbers as near as can be that keep all constraints exactly.
 
-    Parameters
-    ----------
-    tables : ndarray of float, shape (parts, cells)
-        What to round; it should keep the constraints up to the tolerance of a solver.
-    family : Family
-        The constraints; its fits do not matter. Fractional bounds stand for the whole numbers within.
-    passes : sequence of sequences of groups
-        Queries whose answers to stay near, the most important first. Each pass minimizes the sum of ``|answer of the
-        whole numbers - answer of the tables|`` over its queries, and fixes those answers for the passes after it. None
-        for one pass over the cells.
-    labels : sequence of str
-        Names of the parts, for messages.
-
-    Returns
-    -------
-    Rounded
-        The tables, and the route.
-
-    Raises
-    ------
-    ValueError
-        If the tables have the wrong shape, or are negative or not finite.
-    Infeasible
-        If no whole numbers near the tables keep the constraints, with the names of those that conflict.
-
-    Notes
-    -----
     Guarantee: with queries that are nested, in constraints and passes together, the distance is the smallest of all
     roundings to the number below or above; proved in the notes of the module.
 
@@ -248,25 +221,6 @@ def _with_distances(
 
 def check(tables: Counts, family: Family, *, labels: Sequence[str] = ()) -> tuple[str, ...]:
     """Return the constraints that tables break.
-
-    Parameters
-    ----------
-    tables : ndarray of int, shape (parts, cells)
-        Counts.
-    family : Family
-        The constraints.
-    labels : sequence of str
-        Names of the parts.
-
-    Returns
-    -------
-    tuple of str
-        Names of all broken constraints, ``negative``, ``parent`` and ``slack`` among them; empty if none is.
-
-    Raises
-    ------
-    TypeError
-        If the tables are not whole numbers.
 
     Examples
     --------
