@@ -1,15 +1,51 @@
-"""What the commands ``plaudit release`` and ``plaudit explore`` run: one subcommand a system."""
+"""All systems by name, and the commands ``plaudit release`` and ``plaudit explore``; systems themselves live elsewhere.
+
+A system of this package is its folder and its name in `FOLDERS`; its module ``system`` registers it. Other packages
+name such a module in their entry points of the group ``plaudit.systems``.
+"""
 
 from __future__ import annotations
 
-from algorithms.bottom_up import command as bottom_up
-from algorithms.nist import command as nist
-from algorithms.ons import command as ons
-from algorithms.phsafe import command as phsafe
-from algorithms.tables.commands import choices, releases
-from algorithms.topdown import command as topdown
+from collections.abc import Mapping
+from importlib import import_module, metadata
+from types import MappingProxyType
+from typing import Any
 
-__all__ = ["bottom_up", "nist", "ons", "phsafe", "run", "topdown"]
+import typer
+
+from algorithms.population import EXTRACTS, load
+from algorithms.registry import REGISTERED, System, counting, register
+
+__all__ = ["EXTRACTS", "System", "counting", "load", "register", "run", "systems"]
+
+FOLDERS = ("flaxman", "bottom_up", "ons", "nist", "phsafe", "topdown", "benchmarks", "bugs")
+OPTIONS: dict[str, Any] = {"add_completion": False, "rich_markup_mode": None, "pretty_exceptions_enable": False}
+ABOUT = {
+    "release": "Run a reference implementation on data of your own: tables with secure noise, and what they cost.",
+    "explore": "See what budgets and thresholds mean for accuracy, and the reverse.",
+}
+
+
+def systems() -> Mapping[str, System]:
+    """Return all registered systems by name; none is built, and nothing runs.
+
+    Returns
+    -------
+    mapping of str to System
+        In the order of registration: those of this package as in `FOLDERS`.
+
+    Examples
+    --------
+    >>> list(systems())[:4]
+    ['gdpc', 'rdpc', 'rdpc-all', 'adpc']
+    >>> systems()["rdpc"].claim
+    PureDP(epsilon=1.0, relation='add_remove')
+    """
+    for folder in FOLDERS:
+        import_module(".".join(("algorithms", folder, "system")))
+    for point in metadata.entry_points(group="plaudit.systems"):
+        point.load()
+    return MappingProxyType(REGISTERED)
 
 
 def run(command: str, arguments: list[str]) -> int:
@@ -30,10 +66,16 @@ def run(command: str, arguments: list[str]) -> int:
     Raises
     ------
     ValueError
-        If input is bad; nothing was written.
+        If input is bad or an extra is not installed; nothing was written.
     """
-    app = {"release": releases, "explore": choices}[command]
+    app = typer.Typer(**OPTIONS, help=ABOUT[command])
+    app.callback()(lambda: None)
+    offered = {name: system for name, system in systems().items() if command in system.commands}
+    for name in sorted(offered):
+        app.command(name)(offered[name].command(command))
     try:
+        if (asked := next(iter(arguments), "")) in offered and "--help" not in arguments:
+            offered[asked].check_installed()
         code = app(arguments or ["--help"], prog_name=f"plaudit {command}", standalone_mode=False)
     except ImportError as error:  # an extra that is not installed
         raise ValueError(str(error)) from error

@@ -14,7 +14,7 @@ def offered(name: str) -> Any:
     Parameters
     ----------
     name : str
-        Of the entry point, such as ``"catalogue"`` or ``"noise"``.
+        Of the entry point, ``"systems"`` or ``"noise"``.
 
     Returns
     -------

@@ -13,16 +13,14 @@ from scipy import stats
 
 from algorithms.bugs.systems.households import SharedNoise, TwoTauStability, UnitCountedTwice
 from algorithms.phsafe.budget import Config, read_config
-from algorithms.phsafe.measurement import PHSafe
+from algorithms.phsafe.measurement import PHSafe, tabulated
 from algorithms.phsafe.neighbors.pairs import HouseholdPair
 from algorithms.phsafe.neighbors.worst import joint_pair, worst_pair
-from algorithms.phsafe.tables import QUERIES
 from algorithms.phsafe.tabulation.tabulate import tabulation
 from algorithms.phsafe.tabulation.validate import InvalidHouseholds
 from algorithms.tables.frames import Frame
 from audit.claims import ZCDP, Relation
 from audit.loss import measure_loss
-from audit.neighbors import NeighborPair
 from audit.results import AuditResult
 from audit.results.plots import BLACK, BLUE, GREEN, ORANGE, new_figure
 from experiments.experiment import CONFIDENCE, Check, between
@@ -116,7 +114,7 @@ def run(*, quick: bool, seed: int, jobs: int) -> dict[str, Any]:
     for (key, case), stream in zip(cases().items(), streams, strict=False):
         settings = us if case.only is None else config
         mechanism = case.mechanism(settings, case.only)
-        pair = tabulated(case.pair(), case.only, settings)
+        pair = tabulated(case.pair(), settings, case.only)
         # Appendix A's promise for a person replaced is twice the budget, not the four times of any zCDP.
         factor = 2 if pair.relation == "replace_one" else 1
         audit = measure_loss(
@@ -136,13 +134,6 @@ def run(*, quick: bool, seed: int, jobs: int) -> dict[str, Any]:
         "variance": _variance(config, 200_000 // (8 if quick else 1), np.random.default_rng(streams[-1])),
         "validation": _repeated_places(),
     }
-
-
-def tabulated(pair: HouseholdPair, only: Sequence[tuple[str, str]] | None, config: Config) -> NeighborPair:
-    """Return the exact counts of both databases, of the queries that are released."""
-    queries = QUERIES if only is None else {table: QUERIES[table] for table, _ in only}
-    x, y = (tabulation(*data, queries, config=config, validation="none") for data in (pair.x, pair.y))
-    return NeighborPair.declared(x, y, pair.relation, label=f"{pair.model}: {pair.label}")
 
 
 def _variance(config: Config, runs: int, rng: np.random.Generator) -> dict[str, Any]:

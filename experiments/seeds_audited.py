@@ -20,7 +20,7 @@ from algorithms.hierarchy import Hierarchy
 from algorithms.ons.laws import PILOT_DELTA
 from algorithms.ons.tables import Table
 from algorithms.phsafe.budget import read_config
-from algorithms.phsafe.measurement import PHSafe
+from algorithms.phsafe.measurement import PHSafe, tabulated
 from algorithms.phsafe.neighbors.worst import joint_pair
 from audit.claims import ZCDP, ApproxDP, GaussianDP, PureDP, claim_from_dict
 from audit.loss import measure_loss
@@ -30,7 +30,6 @@ from audit.results.plots import BLACK, BLUE, GREEN, RED, new_figure
 from audit.sampling.progress import progress_bar
 from experiments import nist_synthesis, ons_zeros, topdown_audit
 from experiments.experiment import CONFIDENCE, Check, between
-from experiments.phsafe_audit import tabulated
 from experiments.topdown_bugs import event_class
 
 QUESTION = "What do the systems of the five papers promise, what do they lose, and what do audits show of it?"
@@ -118,7 +117,7 @@ def cases() -> list[Case]:
             "PHSafe, all 46 answers",
             "Sexton et al. 2024",
             lambda: PHSafe(read_config("us"), None),
-            lambda: tabulated(joint_pair("DER"), None, read_config("us")),
+            lambda: tabulated(joint_pair("DER"), read_config("us")),
             "No valid pair found spends all that is declared.",
         ),
         Case(

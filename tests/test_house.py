@@ -44,9 +44,10 @@ FLOORS = {
         {"cli"},
     ],
     "algorithms": [
-        {"noise", "hierarchy", "schema"},
+        {"extras", "hierarchy", "schema"},
+        {"noise"},
         {"data", "population"},
-        {"tables"},
+        {"tables", "registry"},
         {"benchmarks", "bottom_up", "flaxman", "nist", "ons", "phsafe", "topdown"},
         {"bugs"},
         {"systems"},

@@ -7,26 +7,31 @@ from typing import Annotated, Any
 
 import typer
 
-from algorithms.tables.commands import interruptible, noise_of, releases
+from algorithms.tables.commands import (
+    Areas,
+    Count,
+    Data,
+    Epsilon,
+    Geo,
+    Out,
+    Seed,
+    Spec,
+    columns_of,
+    interruptible,
+    noise_of,
+)
 
-__all__: list[str] = []  # commands register themselves, and their docstrings are the help
+__all__ = ["release_bottom_up"]
 
 
-@releases.command("bottom-up")
 def release_bottom_up(
-    out: Annotated[Path, typer.Option(help="Folder for the release: a new or an empty one.")],
-    data: Annotated[Path, typer.Option(help="Persons, .csv or .parquet: areas and attributes, one a row.")],
-    areas: Annotated[str, typer.Option(help="Columns of areas, the outermost first, such as state,county.")],
-    spec: Annotated[Path, typer.Option(help="Public specification of attributes and their levels, .json.")],
-    epsilon: Annotated[float, typer.Option(help="Budget in nats, one record added or removed.")],
-    geo: Annotated[
-        Path | None,
-        typer.Option(
-            help="Public list of every finest area, one a row. Without it, which areas exist is read from the data and "
-            "taken as public: no promise covers it."
-        ),
-    ] = None,
-    count: Annotated[str | None, typer.Option(help="Column of the number of persons that a row stands for.")] = None,
+    out: Out,
+    data: Data,
+    areas: Areas,
+    spec: Spec,
+    epsilon: Epsilon,
+    geo: Geo = None,
+    count: Count = None,
     weight: Annotated[str | None, typer.Option(help="Column of the weight of a record of a sample.")] = None,
     largest_weight: Annotated[
         float | None, typer.Option(help="Largest weight that the design allows; public, not the largest of the data.")
@@ -43,9 +48,7 @@ def release_bottom_up(
     noise: Annotated[
         str, typer.Option(help="exact, or inverse-cdf with --seed: the authors' sampler does not keep the promise.")
     ] = "exact",
-    seed: Annotated[
-        int | None, typer.Option(help="Seeded noise instead of secure noise: a simulation, not to be published.")
-    ] = None,
+    seed: Seed = None,
 ) -> int:
     """Release all margins of a full histogram by two-tailed geometric noise on every cell."""
     from rich.console import Console
@@ -69,9 +72,7 @@ def release_bottom_up(
         raise ValueError("--weight goes without --count: a record of a sample is one person")
     if tolerance and totals is None:
         raise ValueError("--tolerance goes with --totals")
-    columns = [name.strip() for name in areas.split(",")]
-    if not all(columns):
-        raise ValueError(f"--areas must name columns with commas between, such as state,county, got {areas!r}")
+    columns = columns_of(areas)
     check_folder(out)
     sampler: Any = noise.replace("-", "_")
     BottomUp(epsilon, noise=sampler)([0], 0, rng)  # a bad budget or missing noise is told before data are read

@@ -9,7 +9,7 @@ from algorithms.bugs.bug import KnownBug
 from algorithms.bugs.pipelines import PipelineBug
 from algorithms.hierarchy import Hierarchy
 
-__all__ = ["KnownBug", "known_bugs", "on_any_counts", "pipeline_bugs"]
+__all__ = ["KnownBug", "known_bugs", "pipeline_bugs"]
 
 
 def known_bugs() -> dict[str, KnownBug]:
@@ -31,41 +31,6 @@ def known_bugs() -> dict[str, KnownBug]:
     """
     parts = (budget, zeros, census, sums, arithmetic, randomness, errors)
     return {name: bug for part in parts for name, bug in part.KNOWN.items()}
-
-
-def on_any_counts(epsilon: float, tree: Hierarchy) -> dict[str, Any]:
-    """Return the known bugs that show on any counts, by the names that the commands have for them.
-
-    Parameters
-    ----------
-    epsilon : float
-        Budget in nats that each promises, positive and finite.
-    tree : Hierarchy
-        The areas of the counts.
-
-    Returns
-    -------
-    dict
-        Mechanisms. The notebook's bug exists only for an epsilon below 1, and is absent otherwise.
-
-    Examples
-    --------
-    >>> on_any_counts(0.5, Hierarchy.regular(2, 2))["gdpc-half-noise"]
-    HalfNoiseGDPC(epsilon=0.5)
-    """
-    found: dict[str, Any] = {
-        "gdpc-half-noise": budget.HalfNoiseGDPC(epsilon),
-        "gdpc-twice": budget.PublishedTwice(epsilon),
-        "gdpc-forked": randomness.ForkedAreas(epsilon),
-        "gdpc-seeded-by-data": randomness.SeededByData(epsilon),
-        "gdpc-exact-total": census.SilentInvariant(epsilon),
-        "gdpc-edited": census.EditedToTruth(epsilon),
-        "gdpc-public-size": census.PublicSize(epsilon),
-        "laplace-holes": arithmetic.LaplaceHoles(epsilon),
-        "rdpc-forgotten-level": budget.ForgottenLevelRDPC(epsilon, tree, output="all"),
-        "rdpc-square-root-shares": budget.SquareRootShares(epsilon, tree),
-    }
-    return found | ({"gdpc-notebook": budget.NotebookGDPC(epsilon)} if epsilon < 1 else {})
 
 
 def pipeline_bugs() -> dict[str, PipelineBug]:

@@ -7,17 +7,16 @@ from typing import Annotated, Any
 
 import typer
 
-from algorithms.tables.commands import interruptible, noise_of, releases
+from algorithms.tables.commands import Epsilon, Out, Seed, Spec, interruptible, noise_of
 
-__all__: list[str] = []  # commands register themselves, and their docstrings are the help
+__all__ = ["release_nist"]
 
 
-@releases.command("nist")
 def release_nist(
-    out: Annotated[Path, typer.Option(help="Folder for the release: a new or an empty one.")],
+    out: Out,
     data: Annotated[Path, typer.Option(help="Records to be protected, .csv or .parquet, one a row.")],
-    spec: Annotated[Path, typer.Option(help="Public specification of the fields and their levels, .json.")],
-    epsilon: Annotated[float, typer.Option(help="Budget in nats, one record added or removed.")],
+    spec: Spec,
+    epsilon: Epsilon,
     public: Annotated[
         Path | None, typer.Option(help="Public records, by which correlated fields are grouped: far more than levels.")
     ] = None,
@@ -29,9 +28,7 @@ def release_nist(
     factor: Annotated[
         float | None, typer.Option(help="Of the cut, factor x scale x log10(bins). Default: the logarithm of 10.")
     ] = None,
-    seed: Annotated[
-        int | None, typer.Option(help="Seeded noise instead of secure noise: a simulation, not to be published.")
-    ] = None,
+    seed: Seed = None,
 ) -> int:
     """Release synthetic records of many categorical fields, by NistDp3."""
     from rich.console import Console

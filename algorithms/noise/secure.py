@@ -18,6 +18,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from algorithms.extras import needing
+
 __all__ = ["discrete_gaussian", "two_tailed_geometric"]
 
 Fill = Callable[[NDArray[np.int64]], None]
@@ -41,10 +43,8 @@ def discrete_gaussian(scale: float) -> Fill:
 
 
 def _opendp() -> Any:
-    try:
+    with needing("release", "secure noise"):
         import opendp.prelude as dp  # not at the top: a large, optional dependency
-    except ImportError as error:
-        raise ImportError("secure noise needs OpenDP: pip install 'opendp>=0.14'") from error
     dp.enable_features("contrib")  # OpenDP asks its callers to acknowledge samplers that were not externally vetted
     return dp
 

@@ -2,23 +2,33 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
-from algorithms.tables.commands import interruptible, noise_of, releases
+from algorithms.tables.commands import (
+    Areas,
+    Count,
+    Data,
+    Epsilon,
+    Geo,
+    Out,
+    Seed,
+    Spec,
+    columns_of,
+    interruptible,
+    noise_of,
+)
 
-__all__: list[str] = []  # commands register themselves, and their docstrings are the help
+__all__ = ["release_ons"]
 
 
-@releases.command("ons")
 def release_ons(
-    out: Annotated[Path, typer.Option(help="Folder for the release: a new or an empty one.")],
-    data: Annotated[Path, typer.Option(help="Persons, .csv or .parquet: areas and attributes, one a row.")],
-    areas: Annotated[str, typer.Option(help="Columns of areas, the outermost first, such as region,ccg.")],
-    spec: Annotated[Path, typer.Option(help="Public specification of attributes and their levels, .json.")],
-    epsilon: Annotated[float, typer.Option(help="Budget in nats, one person added or removed.")],
+    out: Out,
+    data: Data,
+    areas: Areas,
+    spec: Spec,
+    epsilon: Epsilon,
     method: Annotated[str, typer.Option(help="independent (noise on each table), or top-down (synthetic people).")],
     table: Annotated[
         list[str] | None,
@@ -34,14 +44,8 @@ def release_ons(
             "all attributes in the finest areas (detailed). Default: the pilot's."
         ),
     ] = None,
-    geo: Annotated[
-        Path | None,
-        typer.Option(
-            help="Public list of every finest area, one a row. Without it, which areas exist is read from the data and "
-            "taken as public: no promise covers it."
-        ),
-    ] = None,
-    count: Annotated[str | None, typer.Option(help="Column of the number of persons that a row stands for.")] = None,
+    geo: Geo = None,
+    count: Count = None,
     law: Annotated[
         str, typer.Option(help="geometric; laplace or gaussian for simulations, with --seed.")
     ] = "geometric",
@@ -49,9 +53,7 @@ def release_ons(
     nonnegative: Annotated[
         bool, typer.Option("--nonnegative", help="Raise negative counts of independent noise to 0: a bias upward.")
     ] = False,
-    seed: Annotated[
-        int | None, typer.Option(help="Seeded noise instead of secure noise: a simulation, not to be published.")
-    ] = None,
+    seed: Seed = None,
 ) -> int:
     """Release frequency tables by the two methods of the pilot of the Office for National Statistics."""
     with interruptible():
@@ -67,9 +69,7 @@ def release_ons(
 
         rng, noise = noise_of(seed)
         check_folder(out)
-        schema, columns = read_specification(spec), [name.strip() for name in areas.split(",")]
-        if not all(columns):
-            raise ValueError(f"--areas must name one column at least, with commas between columns only, got {areas!r}")
+        schema, columns = read_specification(spec), columns_of(areas)
         check_columns(columns, schema)
         check_histogram(1, schema)
         tables, shares = _assigned("--table", table or [], columns)

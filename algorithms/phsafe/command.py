@@ -8,16 +8,15 @@ from typing import Annotated, Any
 
 import typer
 
-from algorithms.tables.commands import choices, interruptible, noise_of, releases
+from algorithms.tables.commands import Out, Seed, interruptible, noise_of
 
-__all__: list[str] = []  # commands register themselves, and their docstrings are the help
+__all__ = ["explore_phsafe", "release_phsafe"]
 
 MODEL = "Promised when one person is added or removed (unbounded) or replaced (bounded), in the paper's model."
 
 
-@releases.command("phsafe")
 def release_phsafe(
-    out: Annotated[Path, typer.Option(help="Folder for the tables: a new or an empty one.")],
+    out: Out,
     persons: Annotated[Path | None, typer.Option(help="Persons, .csv or .parquet, in the production layout.")] = None,
     units: Annotated[Path | None, typer.Option(help="Housing units and group quarters.")] = None,
     geo: Annotated[Path | None, typer.Option(help="Where the units are; public.")] = None,
@@ -38,9 +37,7 @@ def release_phsafe(
     engine: Annotated[str, typer.Option(help="duckdb, in this process, or spark.")] = "duckdb",
     partitions: Annotated[int, typer.Option(help="Work on this many parts one by one, for less memory.")] = 1,
     memory: Annotated[str, typer.Option(help="Most memory of duckdb, such as 4GB.")] = "",
-    seed: Annotated[
-        int | None, typer.Option(help="Seeded noise instead of secure noise: a simulation, not to be published.")
-    ] = None,
+    seed: Seed = None,
 ) -> int:
     """Release the S-DHC tables from persons, units and places, by PHSafe."""
     from rich.console import Console
@@ -91,7 +88,6 @@ def release_phsafe(
     return 0
 
 
-@choices.command("phsafe")
 def explore_phsafe(
     config: Annotated[str, typer.Option(help="Settings to start from: a .json file, us or pr.")] = "us",
     margin: Annotated[

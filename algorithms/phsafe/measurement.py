@@ -15,11 +15,14 @@ from algorithms import noise
 from algorithms.noise import DiscreteGaussian, Rng, TwoTailedGeometric
 from algorithms.noise.discrete_gaussian import losses_of_shifts
 from algorithms.phsafe.budget import Config, noise_law
-from algorithms.phsafe.tabulation.tabulate import Tabulation
+from algorithms.phsafe.neighbors.pairs import HouseholdPair
+from algorithms.phsafe.tables import QUERIES
+from algorithms.phsafe.tabulation.tabulate import Tabulation, tabulation
 from audit.claims import ZCDP, PureDP
 from audit.exact import LossDistribution, compose_losses
+from audit.neighbors import NeighborPair
 
-__all__ = ["PHSafe", "add_noise"]
+__all__ = ["PHSafe", "add_noise", "tabulated"]
 
 
 class Pair(Protocol):
@@ -172,3 +175,25 @@ class PHSafe:
         if pair.x.states != pair.y.states:
             raise ValueError(f"the two databases must have the same states, got {pair.x.states} and {pair.y.states}")
         return self.vector(pair.y) - self.vector(pair.x)
+
+
+def tabulated(pair: HouseholdPair, config: Config, only: Sequence[tuple[str, str]] | None = None) -> NeighborPair:
+    """Count both databases of a pair, so that it can be audited.
+
+    Parameters
+    ----------
+    pair : HouseholdPair
+        Neighbors by what it says itself.
+    config : Config
+        Budgets and thresholds.
+    only : sequence of (str, str), optional
+        Queries and levels that are released. Default: all.
+
+    Returns
+    -------
+    NeighborPair
+        Of the exact counts, declared.
+    """
+    queries = QUERIES if only is None else {table: QUERIES[table] for table, _ in only}
+    x, y = (tabulation(*data, queries, config=config, validation="none") for data in (pair.x, pair.y))
+    return NeighborPair.declared(x, y, pair.relation, label=f"{pair.model}: {pair.label}")

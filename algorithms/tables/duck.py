@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from algorithms.extras import needing
 from algorithms.tables.engine import FORMATS, in_one_line
 from algorithms.tables.frames import Frame
 
@@ -40,7 +41,8 @@ class DuckDB:
     """
 
     def __init__(self, sources: Sequence[Any] = (), *, memory: str = "", threads: int | None = None) -> None:
-        import duckdb  # not at the top: only releases need it, and audits should start fast
+        with needing("census", "reading files and frames"):
+            import duckdb  # not at the top: a large, optional dependency
 
         self._error: type[Exception] = duckdb.Error
         self._frames: dict[str, Any] = {}  # DuckDB does not keep what a view reads alive

@@ -8,6 +8,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+from algorithms.extras import needing
 from algorithms.tables.engine import FORMATS, in_one_line
 from algorithms.tables.frames import Frame
 
@@ -37,11 +38,9 @@ class Spark:
     """
 
     def __init__(self, session: Any = None) -> None:
-        try:
+        with needing("spark", "the Spark engine"):
             from py4j.protocol import Py4JError  # not at the top: a large, optional dependency
             from pyspark.errors import PySparkException
-        except ImportError as error:
-            raise ImportError("the Spark engine needs pyspark: pip install 'plaudit[spark]'") from error
         self._errors: tuple[type[Exception], ...] = (PySparkException, Py4JError)
         self._own = session is None
         self._kept: dict[str, Any] = {}

@@ -7,14 +7,13 @@ from typing import Annotated, Any
 
 import typer
 
-from algorithms.tables.commands import interruptible, noise_of, releases
+from algorithms.tables.commands import Count, Geo, Out, Seed, interruptible, noise_of
 
-__all__: list[str] = []  # commands register themselves, and their docstrings are the help
+__all__ = ["release_topdown"]
 
 
-@releases.command("topdown")
 def release_topdown(
-    out: Annotated[Path, typer.Option(help="Folder for the release: a new or an empty one.")],
+    out: Out,
     data: Annotated[
         Path | None, typer.Option(help="Persons, .csv or .parquet: areas and attributes, one a row.")
     ] = None,
@@ -22,14 +21,8 @@ def release_topdown(
     areas: Annotated[
         str, typer.Option(help="Columns of areas, the outermost first, such as state,county,district.")
     ] = "",
-    geo: Annotated[
-        Path | None,
-        typer.Option(
-            help="Public list of every finest area, one a row. Without it, which areas exist is read from the data and "
-            "taken as public: no promise covers it."
-        ),
-    ] = None,
-    count: Annotated[str | None, typer.Option(help="Column of the number of persons that a row stands for.")] = None,
+    geo: Geo = None,
+    count: Count = None,
     facilities: Annotated[
         Path | None, typer.Option(help="Public housing units and facilities: areas, type (hhgq) and count.")
     ] = None,
@@ -40,9 +33,7 @@ def release_topdown(
     bundled: Annotated[
         bool, typer.Option("--bundled", help="Run on a small synthetic nation of 1940 instead of files.")
     ] = False,
-    seed: Annotated[
-        int | None, typer.Option(help="Seeded noise instead of secure noise: a simulation, not to be published.")
-    ] = None,
+    seed: Seed = None,
 ) -> int:
     """Release consistent tables and microdata from persons, by TopDown."""
     from rich.console import Console

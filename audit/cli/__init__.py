@@ -20,7 +20,15 @@ from audit.attacks import attack_names
 from audit.claims import Claim, check_relation, parse_claim
 from audit.cli.check import check
 from audit.cli.compare import compare
-from audit.cli.loading import bundled, described, own_mechanism, read_counts, read_numbers
+from audit.cli.loading import (
+    bundled,
+    described,
+    named_mechanism,
+    own_mechanism,
+    read_counts,
+    read_numbers,
+    systems_of_counts,
+)
 from audit.cli.plan import plan
 from audit.cli.report import report
 from audit.cli.showing import USAGE, WITHIN, exit_code, show
@@ -104,7 +112,7 @@ def list_systems(
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
 ) -> int:
     """List the algorithms and known bugs that `audit` knows by name."""
-    rows = {name: _about(mechanism) for name, mechanism in offered("catalogue")(epsilon=0.5).items()}
+    rows = {name: system.about for name, system in systems_of_counts().items()}
     if as_json:
         print(json.dumps(rows, indent=1))
     else:
@@ -214,15 +222,9 @@ def audit(
         stated = parse_claim(claim, pair.relation) if claim else None
         if all(":" in name for name in targets):
             _refuse(context, "epsilon", "is for the algorithms of `plaudit list`: give --claim")
-            catalogue = {}
-        else:
-            catalogue = offered("catalogue")(epsilon=epsilon, data=data if data in bundled() else "morocco")
+        settings = {"epsilon": epsilon, "data": data if data in bundled() else "morocco"}
         for name in targets:
-            if ":" not in name and name not in catalogue:
-                known = ", ".join(catalogue)
-                hint = " (gdpc-notebook needs an epsilon below 1)" if name == "gdpc-notebook" else ""
-                raise ValueError(f"no algorithm for epsilon {epsilon:g} is called {name!r}{hint}; there are {known}")
-            mechanism = own_mechanism(name) if ":" in name else catalogue[name]
+            mechanism = own_mechanism(name) if ":" in name else named_mechanism(name, settings)
             with _blaming(name):
                 promised = stated or getattr(mechanism, "claim", None)
             if not isinstance(promised, Claim):
@@ -253,7 +255,7 @@ def _handed_over(name: str, words: str) -> None:
         help=f"{words}; `plaudit {name} --help` lists them.",
     )
     def _(context: typer.Context) -> int:
-        return int(offered("commands")(name, context.args))
+        return int(offered("systems").run(name, context.args))
 
 
 _handed_over("release", "Release tables of your own data by reference implementations")
@@ -375,14 +377,3 @@ def _pair(
 
 def _file_name(name: str) -> str:
     return "".join(letter if letter.isalnum() or letter in "-_." else "-" for letter in name).strip(".") or "audit"
-
-
-def _about(mechanism: Any) -> str:
-    """Return the first line of a system's docstring, with the parameters that are not at their default."""
-    first = (mechanism.__doc__ or "").strip().partition("\n")[0]
-    given = [
-        f"{field.name}={value!r}"
-        for field in (dataclasses.fields(mechanism) if dataclasses.is_dataclass(mechanism) else ())
-        if field.default is not dataclasses.MISSING and (value := getattr(mechanism, field.name)) != field.default
-    ]
-    return f"{first.removesuffix('.')} ({', '.join(given)})." if given else first

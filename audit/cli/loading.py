@@ -16,7 +16,15 @@ from numpy.typing import NDArray
 
 from audit.installed import offered
 
-__all__ = ["bundled", "described", "own_mechanism", "read_counts", "read_numbers"]
+__all__ = [
+    "bundled",
+    "described",
+    "named_mechanism",
+    "own_mechanism",
+    "read_counts",
+    "read_numbers",
+    "systems_of_counts",
+]
 
 LARGEST_INPUT = 2**31  # bytes of a file of outputs or counts
 
@@ -29,7 +37,43 @@ def bundled() -> set[str]:
     set of str
         What ``--data`` takes besides files.
     """
-    return set(offered("extracts"))
+    return set(offered("systems").EXTRACTS)
+
+
+def systems_of_counts() -> dict[str, Any]:
+    """Return the systems that can be audited on any counts, by name: nothing runs."""
+    return {name: system for name, system in offered("systems").systems().items() if system.of_counts}
+
+
+def named_mechanism(name: str, settings: dict[str, Any]) -> Any:
+    """Return the mechanism of a system, or say which there are.
+
+    Parameters
+    ----------
+    name : str
+        One of `systems_of_counts`.
+    settings : dict
+        Its epsilon, and the bundled data whose tree it gets.
+
+    Returns
+    -------
+    callable
+        The mechanism.
+
+    Raises
+    ------
+    ValueError
+        If there is no such system for this epsilon, or it needs an extra that is not installed.
+    """
+    known, epsilon = systems_of_counts(), settings["epsilon"]
+    there = [other for other, system in known.items() if epsilon < system.below]
+    if name not in there:
+        hint = f" ({name} needs an epsilon below {known[name].below:g})" if name in known else ""
+        raise ValueError(f"no algorithm for epsilon {epsilon:g} is called {name!r}{hint}; there are {', '.join(there)}")
+    try:
+        return known[name].mechanism(**settings)
+    except ImportError as error:
+        raise ValueError(str(error)) from error
 
 
 def own_mechanism(name: str) -> Any:
@@ -108,7 +152,7 @@ def read_counts(data: str) -> tuple[NDArray[Any], Callable[[int], str]]:
         If it is neither.
     """
     if data in bundled():
-        tree, counts = offered("load")(data)
+        tree, counts = offered("systems").load(data)
         return counts, tree.label
     path = Path(data)
     if path.suffix not in (".csv", ".npy"):

@@ -63,10 +63,10 @@ def _check_replaceable(path: Path, folder: Path, *, asked: bool) -> None:
 
 def _names_of_systems() -> set[str]:
     """Return what results call the algorithms that come with plaudit: nobody's secret."""
-    from audit.installed import offered
+    from audit.cli.loading import systems_of_counts
     from audit.mechanism import mechanism_name
 
     try:
-        return {mechanism_name(mechanism) for mechanism in offered("catalogue")(epsilon=0.5).values()}
+        return {mechanism_name(system.mechanism(epsilon=0.5)) for system in systems_of_counts().values()}
     except ValueError:  # not installed
         return set()

@@ -10,8 +10,8 @@ import tempfile
 import time
 from pathlib import Path
 
-from algorithms import catalogue
 from algorithms.population import load
+from algorithms.systems import systems
 from audit.loss import measure_loss
 from audit.neighbors import NeighborPair
 
@@ -32,7 +32,7 @@ def main() -> None:
     _, people = load("morocco")
     pair = NeighborPair.add_people(people, cell=0)
     for name in ("gdpc", "adpc"):
-        mechanism = catalogue(epsilon=1.0)[name]
+        mechanism = systems()[name].mechanism()
         ratios, times = [], []
         for number in range(PAIRS):
             with tempfile.TemporaryDirectory() as folder:

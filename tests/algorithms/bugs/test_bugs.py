@@ -1,4 +1,4 @@
-"""Bugs of the noise and the budget lose exactly what they say, and the catalogue holds every exhibit."""
+"""Bugs of the noise and the budget lose exactly what they say."""
 
 from __future__ import annotations
 
@@ -10,10 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
 
-import algorithms
-from algorithms.bottom_up import BottomUp
 from algorithms.bugs import known_bugs
-from algorithms.bugs.arithmetic import LaplaceHoles
 from algorithms.bugs.budget import (
     ForgottenLevelRDPC,
     HalfNoiseGDPC,
@@ -22,14 +19,10 @@ from algorithms.bugs.budget import (
     PublishedTwice,
     SquareRootShares,
 )
-from algorithms.bugs.census import EditedToTruth, PublicSize, SilentInvariant
-from algorithms.bugs.randomness import ForkedAreas, SeededByData
-from algorithms.flaxman import ADPC, GDPC, RDPC
-from algorithms.flaxman.gaussian import GaussianCounts
+from algorithms.flaxman import GDPC, RDPC
 from algorithms.hierarchy import Hierarchy
 from algorithms.noise import TwoTailedGeometric
-from algorithms.population import load
-from audit.claims import ZCDP, PureDP
+from audit.claims import PureDP
 from audit.neighbors import NeighborPair
 
 ONE_MORE = NeighborPair.add_people([50, 3], 0)
@@ -200,61 +193,6 @@ def test_square_root_shares_release_every_area():
     for area in (0, 2, 12):
         assert fit(errors[:, area], TwoTailedGeometric(1 / math.sqrt(3)).logpmf, 12) > 1e-6  # the false alarm
         assert fit(errors[:, area], TwoTailedGeometric(1 / 3).logpmf, 12) < 1e-12
-
-
-# The catalogue
-
-
-@pytest.mark.parametrize("data", ["morocco", "midwest"])
-@pytest.mark.parametrize("epsilon", [0.25, 1.0, 3])
-def test_every_exhibit_runs_and_keeps_its_name(data, epsilon):
-    exhibits = algorithms.catalogue(epsilon=epsilon, data=data)
-    tree, counts = load(data)
-    expected = {
-        "gdpc": GDPC,
-        "rdpc": RDPC,
-        "rdpc-all": RDPC,
-        "adpc": ADPC,
-        "gaussian-counts": GaussianCounts,
-        "bottom-up": BottomUp,
-        "bottom-up-inverse-cdf": BottomUp,
-        "gdpc-half-noise": HalfNoiseGDPC,
-        "gdpc-twice": PublishedTwice,
-        "gdpc-forked": ForkedAreas,
-        "gdpc-seeded-by-data": SeededByData,
-        "gdpc-exact-total": SilentInvariant,
-        "gdpc-edited": EditedToTruth,
-        "gdpc-public-size": PublicSize,
-        "laplace-holes": LaplaceHoles,
-        "rdpc-forgotten-level": ForgottenLevelRDPC,
-        "rdpc-square-root-shares": SquareRootShares,
-    } | ({"gdpc-notebook": NotebookGDPC} if epsilon < 1 else {})
-    assert [(name, type(exhibit)) for name, exhibit in exhibits.items()] == list(expected.items())
-    for name, exhibit in exhibits.items():
-        released = exhibit(counts, 2, np.random.default_rng(4))
-        assert released.shape[0] == 2
-        if name in ("rdpc-all", "rdpc-forgotten-level"):
-            assert released.shape == (2, tree.n_nodes)
-        elif name in ("gdpc", "rdpc", "adpc", "gaussian-counts", "bottom-up", "bottom-up-inverse-cdf"):
-            assert released.shape == (2, tree.n_leaves)
-        assert exhibit.claim == (ZCDP(epsilon**2 / 2) if name == "gaussian-counts" else PureDP(epsilon))
-        assert hasattr(exhibit, "true_loss") == (name in list(expected)[7:])  # the known bugs come last
-
-
-def test_the_catalogue_has_defaults():
-    assert algorithms.catalogue()["gdpc"] == GDPC(1.0)
-    assert "gdpc-notebook" not in algorithms.catalogue()
-
-
-@pytest.mark.parametrize("epsilon", [0, -1.0, math.nan, math.inf])
-def test_the_catalogue_refuses_a_bad_budget(epsilon):
-    with pytest.raises(ValueError, match="epsilon must be positive and finite, got"):
-        algorithms.catalogue(epsilon=epsilon)
-
-
-def test_the_catalogue_knows_its_data():
-    with pytest.raises(ValueError, match="name must be one of 'brazil', 'midwest', 'morocco', got 'atlantis'"):
-        algorithms.catalogue(data="atlantis")
 
 
 # Refusals

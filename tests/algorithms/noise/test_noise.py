@@ -417,7 +417,7 @@ def test_continuous_laws_have_no_secure_mode(law):
 def test_without_opendp_the_secure_mode_says_what_to_install(law, monkeypatch):
     monkeypatch.setitem(sys.modules, "opendp", None)
     monkeypatch.setitem(sys.modules, "opendp.prelude", None)
-    with pytest.raises(ImportError, match=r"^secure noise needs OpenDP: pip install 'opendp>=0.14'$"):
+    with pytest.raises(ImportError, match=r"^secure noise needs the extra release: pip install 'plaudit\[release\]'$"):
         law.sample(3, "secure")
 
 

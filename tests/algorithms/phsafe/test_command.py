@@ -181,13 +181,17 @@ def test_options_that_are_wrong(plaudit, arguments, told):
 
 def test_an_engine_that_is_not_installed(plaudit, monkeypatch):
     monkeypatch.setitem(sys.modules, "pyspark.errors", None)
-    assert refused(plaudit, *asked("--engine", "spark"))[-1].startswith("the Spark engine needs pyspark: pip install")
+    assert refused(plaudit, *asked("--engine", "spark"))[-1].startswith(
+        "the Spark engine needs the extra spark: pip install"
+    )
 
 
 def test_noise_that_is_not_installed(plaudit, monkeypatch):
     for name in ("opendp", "opendp.prelude"):
         monkeypatch.setitem(sys.modules, name, None)
-    assert refused(plaudit, *asked(seed=None)) == ("secure noise needs OpenDP: pip install 'opendp>=0.14'",)
+    assert refused(plaudit, *asked(seed=None)) == (
+        "secure noise needs the extra release: pip install 'plaudit[release]'",
+    )
 
 
 # Settings

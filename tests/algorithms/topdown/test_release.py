@@ -790,4 +790,4 @@ def test_a_solver_that_fails_is_told(plaudit, monkeypatch):
 def test_noise_that_is_not_installed(plaudit, monkeypatch):
     for name in ("opendp", "opendp.prelude"):
         monkeypatch.setitem(sys.modules, name, None)
-    assert refused(plaudit, *asked(seed=None)) == "secure noise needs OpenDP: pip install 'opendp>=0.14'"
+    assert refused(plaudit, *asked(seed=None)) == "secure noise needs the extra release: pip install 'plaudit[release]'"

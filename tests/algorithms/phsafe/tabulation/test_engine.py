@@ -375,7 +375,7 @@ def test_an_engine_of_the_callers_stays_open(opened):
 def test_spark_that_is_not_installed(monkeypatch):
     monkeypatch.setitem(sys.modules, "pyspark.errors", None)
     with (
-        pytest.raises(ImportError, match=r"^the Spark engine needs pyspark: pip install 'plaudit\[spark\]'$"),
+        pytest.raises(ImportError, match=r"^the Spark engine needs the extra spark: pip install 'plaudit\[spark\]'$"),
         opened_engine("spark", []),
     ):
         pass

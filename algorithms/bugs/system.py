@@ -1,0 +1,48 @@
+"""Registers the known bugs: first those that show on any counts, then all others with the databases that show them."""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import Any
+
+from algorithms.bugs import known_bugs
+from algorithms.bugs.arithmetic import LaplaceHoles
+from algorithms.bugs.budget import ForgottenLevelRDPC, HalfNoiseGDPC, NotebookGDPC, PublishedTwice, SquareRootShares
+from algorithms.bugs.census import EditedToTruth, PublicSize, SilentInvariant
+from algorithms.bugs.randomness import ForkedAreas, SeededByData
+from algorithms.registry import System, counting, register
+from audit.neighbors import NeighborPair
+
+__all__: list[str] = []
+
+
+def _mechanism(name: str) -> Any:
+    return known_bugs()[name].mechanism
+
+
+def _pair(name: str) -> NeighborPair:
+    bug = known_bugs()[name]
+    return NeighborPair.declared(bug.x, bug.y, bug.relation, label=bug.event)
+
+
+register(counting("gdpc-half-noise", HalfNoiseGDPC))
+register(counting("gdpc-twice", PublishedTwice))
+register(counting("gdpc-forked", ForkedAreas))
+register(counting("gdpc-seeded-by-data", SeededByData))
+register(counting("gdpc-exact-total", SilentInvariant))
+register(counting("gdpc-edited", EditedToTruth))
+register(counting("gdpc-public-size", PublicSize))
+register(counting("laplace-holes", LaplaceHoles))
+register(counting("rdpc-forgotten-level", ForgottenLevelRDPC, on_tree=True, output="all"))
+register(counting("rdpc-square-root-shares", SquareRootShares, on_tree=True))
+register(counting("gdpc-notebook", NotebookGDPC, below=1.0))
+
+for bug_name, bug in known_bugs().items():
+    register(
+        System(
+            name=f"bug-{bug_name}",
+            about=(bug.mechanism.__doc__ or "").partition("\n")[0],
+            build=partial(_mechanism, bug_name),
+            pairs={"shown": partial(_pair, bug_name)},
+        )
+    )

@@ -1,0 +1,168 @@
+"""What a system is: a name, mechanisms, pairs of neighbors to audit and commands; and which are registered."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from functools import partial
+from importlib import import_module
+from types import MappingProxyType
+from typing import Any
+
+from algorithms.extras import check_extra
+from algorithms.population import EXTRACTS, load
+from audit.neighbors import NeighborPair
+
+__all__ = ["REGISTERED", "System", "counting", "register"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class System:
+    """A system that can be audited, and used where it has commands. Nothing runs before it is asked for.
+
+    Attributes
+    ----------
+    name : str
+        As in ``plaudit audit NAME``.
+    about : str
+        One sentence.
+    build : callable
+        Returns the mechanism, which has a ``.claim``, from keywords; all have defaults. `mechanism` calls it.
+    pairs : mapping of str to callable
+        Bundled pairs of neighbors by name, the usual one first; `pair` calls them.
+    stages : tuple of str
+        Stages of the mechanism that are mechanisms by themselves, of its method ``stage(name)``.
+    of_counts : bool
+        Whether any counts of people will do, with the keywords ``epsilon`` and ``data`` (the bundled population whose
+        tree it gets). ``plaudit list`` and ``audit`` offer these.
+    below : float
+        The system exists for an epsilon below this only.
+    commands : mapping of str to str
+        What ``plaudit release NAME`` and ``plaudit explore NAME`` run: functions with typed options, written
+        ``"module:function"``.
+    extra : str
+        Of plaudit, without which nothing of it runs.
+    """
+
+    name: str
+    about: str
+    build: Callable[..., Any]
+    pairs: Mapping[str, Callable[[], NeighborPair]]
+    stages: tuple[str, ...] = ()
+    of_counts: bool = False
+    below: float = math.inf
+    commands: Mapping[str, str] = field(default_factory=dict)
+    extra: str = ""
+
+    @property
+    def claim(self) -> Any:
+        """What the mechanism promises, as it is built by default."""
+        return self.mechanism().claim
+
+    def mechanism(self, *, stage: str = "", **settings: Any) -> Any:
+        """Return the mechanism, or one stage of it.
+
+        Raises
+        ------
+        ImportError
+            If the extra that it needs is not installed.
+        ValueError
+            If there is no such stage, or a setting is refused.
+        """
+        self.check_installed()
+        if stage and stage not in self.stages:
+            raise ValueError(f"stage of {self.name} must be one of {', '.join(self.stages) or 'none'}, got {stage!r}")
+        built = self.build(**settings)
+        return built.stage(stage) if stage else built
+
+    def pair(self, name: str = "") -> NeighborPair:
+        """Return a bundled pair of neighbors, by default the usual one.
+
+        Raises
+        ------
+        ImportError
+            If the extra that it needs is not installed.
+        ValueError
+            If there is none of that name.
+        """
+        self.check_installed()
+        if name and name not in self.pairs:
+            raise ValueError(f"pair of {self.name} must be one of {', '.join(self.pairs)}, got {name!r}")
+        return self.pairs[name or next(iter(self.pairs))]()
+
+    def command(self, name: str) -> Callable[..., int]:
+        """Return the function of a command, imported now."""
+        module, _, function = self.commands[name].partition(":")
+        found: Callable[..., int] = getattr(import_module(module), function)
+        return found
+
+    def check_installed(self) -> None:
+        """Refuse, with an ImportError of one line, to run without the extra that it needs."""
+        if self.extra:
+            check_extra(self.extra, self.name)
+
+
+REGISTERED: dict[str, System] = {}
+"""By name, in the order of registration; `algorithms.systems.systems` completes it."""
+
+
+def register(system: System) -> None:
+    """Make a system known to ``plaudit``.
+
+    Parameters
+    ----------
+    system : System
+        With a name that no other has.
+
+    Raises
+    ------
+    ValueError
+        If the name is taken.
+    """
+    if REGISTERED.setdefault(system.name, system) is not system:
+        raise ValueError(f"every system must have a name of its own, and {system.name!r} is registered already")
+
+
+def counting(
+    name: str,
+    kind: Callable[..., Any],
+    *,
+    on_tree: bool = False,
+    below: float = math.inf,
+    commands: Mapping[str, str] = MappingProxyType({}),
+    **settings: Any,
+) -> System:
+    """Describe a mechanism on counts of people; its pairs are one person added to an area of a bundled population.
+
+    Parameters
+    ----------
+    name, below, commands
+        Of the system.
+    kind : callable
+        A class of mechanisms, called with the epsilon; its docstring begins with what the system is about.
+    on_tree : bool
+        Whether it takes the tree of the population, too.
+    **settings
+        Other arguments of `kind`.
+
+    Returns
+    -------
+    System
+        With ``of_counts``.
+    """
+
+    def build(*, epsilon: float = min(1.0, below / 2), data: str = "morocco") -> Any:
+        return kind(epsilon, *([load(data)[0]] if on_tree else []), **settings)
+
+    about = (kind.__doc__ or "").strip().partition("\n")[0]
+    if settings:
+        about = f"{about.removesuffix('.')} ({', '.join(f'{key}={value!r}' for key, value in settings.items())})."
+    pairs = {data: partial(_one_person_more, data) for data in sorted(EXTRACTS, reverse=True)}
+    return System(name=name, about=about, build=build, pairs=pairs, of_counts=True, below=below, commands=commands)
+
+
+def _one_person_more(data: str) -> NeighborPair:
+    tree, counts = load(data)
+    pair = NeighborPair.add_people(counts, 0)
+    return NeighborPair(pair.x, pair.y, pair.relation, label=f"1 person added to {tree.label(0)}")

@@ -1,0 +1,108 @@
+"""One check of every registered system: its own pair is audited, seeds decide its outputs, help is printed."""
+
+from __future__ import annotations
+
+import inspect
+import math
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+
+from algorithms import registry
+from algorithms.systems import System, register, run, systems
+from audit.claims import PureDP
+from audit.loss import measure_loss
+
+EVERY = list(systems().values())
+REFUSED = {"bug-seeded-by-time", "bug-one-stream"}  # no seed decides them, which is why an audit refuses them
+COUNTED = [
+    *("gdpc", "rdpc", "rdpc-all", "adpc", "gaussian-counts", "bottom-up", "bottom-up-inverse-cdf"),
+    *("gdpc-half-noise", "gdpc-twice", "gdpc-forked", "gdpc-seeded-by-data", "gdpc-exact-total", "gdpc-edited"),
+    *("gdpc-public-size", "laplace-holes", "rdpc-forgotten-level", "rdpc-square-root-shares", "gdpc-notebook"),
+]
+
+
+@pytest.mark.parametrize("system", EVERY, ids=lambda system: system.name)
+def test_every_system(system):
+    mechanism, pair = system.mechanism(), system.pair()
+    assert system.about.endswith(".")
+    assert mechanism.claim == system.claim
+    once, again = (mechanism(pair.x, 3, np.random.default_rng(5)) for _ in range(2))
+    assert len(once) == 3
+    claim = system.claim.under(pair.relation)
+    if system.name in REFUSED:
+        with pytest.raises(ValueError, match="ignores its rng"):
+            measure_loss(mechanism, pair, claim, size=200, rng=1)
+        return
+    np.testing.assert_array_equal(once, again)
+    result = measure_loss(mechanism, pair, claim, size=200, rng=1)
+    assert result.claim == claim
+    assert result.pair == pair.label
+
+
+@pytest.mark.parametrize("system", [system for system in EVERY if system.stages], ids=lambda system: system.name)
+def test_every_stage_and_pair(system):
+    for name in system.stages:
+        stage = system.mechanism(stage=name)
+        assert len(stage(system.pair().x, 2, np.random.default_rng(1))) == 2
+        assert stage.claim.relation == system.claim.relation
+    for name in system.pairs:
+        assert system.pair(name).distance == 1
+    with pytest.raises(ValueError, match=f"stage of {system.name} must be one of {system.stages[0]}, "):
+        system.mechanism(stage="none")
+    with pytest.raises(ValueError, match=f"pair of {system.name} must be one of {next(iter(system.pairs))}"):
+        system.pair("none")
+
+
+@pytest.mark.parametrize("epsilon", [0, -1.0, math.nan, math.inf])
+def test_every_budget_is_checked(epsilon):
+    for system in EVERY:
+        if "epsilon" in inspect.signature(system.build).parameters:
+            with pytest.raises(ValueError, match=r"epsilon\b.* must be (positive and finite|0 or more)"):
+                system.mechanism(epsilon=epsilon)
+
+
+@pytest.mark.parametrize("command", ["release", "explore"])
+def test_every_command_has_help(command, capsys):
+    for system in EVERY:
+        if command in system.commands:
+            assert run(command, [system.name, "--help"]) == 0
+            assert f"Usage: plaudit {command} {system.name}" in capsys.readouterr().out
+
+
+def test_what_counts_of_people_are_enough_for_comes_in_its_order_with_the_budget_and_the_tree_asked_for():
+    assert [system.name for system in EVERY if system.of_counts] == COUNTED
+    offered = systems()
+    assert offered["gdpc"].mechanism(epsilon=0.25).claim == PureDP(0.25)
+    assert offered["rdpc"].mechanism(data="midwest").tree.n_leaves == offered["rdpc"].pair("midwest").x.size
+    assert offered["gdpc-notebook"].below == 1
+
+
+def test_to_list_systems_loads_nothing_that_an_extra_brings():
+    heavy = ("numba", "duckdb", "piqp", "opendp", "pyspark")
+    code = f"import sys, algorithms.systems as s; s.systems(); print([n for n in {heavy} if n in sys.modules])"
+    assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout == "[]\n"
+
+
+def test_what_needs_an_extra_says_which(monkeypatch):
+    monkeypatch.setattr("algorithms.extras.find_spec", lambda _: None)
+    words = r"^topdown needs the extra census: pip install 'plaudit\[census\]'$"
+    with pytest.raises(ImportError, match=words):
+        systems()["topdown"].mechanism()
+    with pytest.raises(ImportError, match=words):
+        systems()["topdown"].pair()
+    with pytest.raises(ValueError, match=words):
+        run("release", ["topdown"])
+    assert run("release", ["topdown", "--help"]) == 0
+
+
+def test_a_name_is_taken_once(monkeypatch):
+    monkeypatch.setattr(registry, "REGISTERED", {})
+    for about in ("One.", "One."):
+        system = System(name="one", about=about, build=dict, pairs={})
+    register(system)
+    register(system)  # the same again: its module was loaded twice
+    with pytest.raises(ValueError, match="every system must have a name of its own, and 'one' is registered already"):
+        register(System(name="one", about="Another.", build=dict, pairs={}))
