@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from algorithms.bugs import arithmetic, budget, census, errors, pipelines, randomness, sums, zeros
 from algorithms.bugs.bug import KnownBug
 from algorithms.bugs.pipelines import PipelineBug
-from algorithms.hierarchy import Hierarchy
 
 __all__ = ["KnownBug", "known_bugs", "pipeline_bugs"]
 

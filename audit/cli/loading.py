@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib
 import itertools
+import math
 import sys
 import traceback
 import warnings
@@ -66,7 +67,7 @@ def named_mechanism(name: str, settings: dict[str, Any]) -> Any:
         If there is no such system for this epsilon, or it needs an extra that is not installed.
     """
     known, epsilon = systems_of_counts(), settings["epsilon"]
-    there = [other for other, system in known.items() if epsilon < system.below]
+    there = [other for other, system in known.items() if system.below == math.inf or epsilon < system.below]
     if name not in there:
         hint = f" ({name} needs an epsilon below {known[name].below:g})" if name in known else ""
         raise ValueError(f"no algorithm for epsilon {epsilon:g} is called {name!r}{hint}; there are {', '.join(there)}")

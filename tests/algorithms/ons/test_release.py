@@ -141,11 +141,11 @@ def test_secure_release(files):
         ({"--method": "both"}, [], "--method must be one of independent, top-down, got 'both'"),
         ({"--areas": "region,nowhere"}, [], "nowhere missing"),
         ({"--areas": "region,region"}, [], "different names, got 'region' twice"),
-        ({"--areas": ""}, [], "--areas must name one column at least"),
+        ({"--areas": ""}, [], "--areas must name columns with commas between"),
         (
             {"--areas": "region,"},
             [],
-            "--areas must name one column at least, with commas between columns only, got 're",
+            "--areas must name columns with commas between, such as state,county, got 're",
         ),
         ({"--areas": "total,ccg"}, [], "areas must not be called total, which is the whole, got 'total'"),
         ({"--epsilon": 1e-9}, [], "noise of epsilon 1e-11 on their number makes more: raise epsilon"),

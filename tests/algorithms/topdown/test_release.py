@@ -238,7 +238,7 @@ def test_a_release_is_secure_unless_a_generator_is_given(monkeypatch):
 def test_without_opendp_nothing_is_measured(monkeypatch, tmp_path):
     monkeypatch.setitem(sys.modules, "opendp", None)
     monkeypatch.setitem(sys.modules, "opendp.prelude", None)
-    with pytest.raises(ImportError, match=r"^secure noise needs OpenDP"):
+    with pytest.raises(ImportError, match=r"^secure noise needs the extra release"):
         release(plan(), "no histogram", out=tmp_path / "out")
     assert not list(tmp_path.iterdir())
 
