@@ -2,34 +2,20 @@
 
 from __future__ import annotations
 
-from functools import cache, partial
-from typing import Any
+from functools import partial
 
-from algorithms import benchmarks
+from algorithms.benchmarks import benchmarks
 from algorithms.registry import System, register
 from audit.neighbors import NeighborPair
 
 __all__: list[str] = []
 
-known = cache(benchmarks.benchmarks)
-
-
-def _mechanism(name: str) -> Any:
-    return known()[name].mechanism
-
-
-def _pair(name: str) -> NeighborPair:
-    return NeighborPair.declared(known()[name].x, known()[name].y, "add_remove", label=known()[name].note)
-
-
-KINDS = [getattr(benchmarks, name) for name in benchmarks.__all__ if name not in ("Benchmark", "benchmarks")]
-
-for kind in KINDS:
+for name, known in benchmarks().items():
     register(
         System(
-            name=kind.__name__,
-            about=(kind.__doc__ or "").partition("\n")[0],
-            build=partial(_mechanism, kind.__name__),
-            pairs={"literature": partial(_pair, kind.__name__)},
+            name=name,
+            about=(known.mechanism.__doc__ or "").partition("\n")[0],
+            build=partial(getattr, known, "mechanism"),
+            pairs={"literature": partial(NeighborPair.declared, known.x, known.y, "add_remove", label=known.note)},
         )
     )

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from functools import partial
-from typing import Any
 
 from algorithms.bugs import known_bugs
 from algorithms.bugs.arithmetic import LaplaceHoles
@@ -14,16 +13,6 @@ from algorithms.registry import System, counting, register
 from audit.neighbors import NeighborPair
 
 __all__: list[str] = []
-
-
-def _mechanism(name: str) -> Any:
-    return known_bugs()[name].mechanism
-
-
-def _pair(name: str) -> NeighborPair:
-    bug = known_bugs()[name]
-    return NeighborPair.declared(bug.x, bug.y, bug.relation, label=bug.event)
-
 
 register(counting("gdpc-half-noise", HalfNoiseGDPC))
 register(counting("gdpc-twice", PublishedTwice))
@@ -37,12 +26,12 @@ register(counting("rdpc-forgotten-level", ForgottenLevelRDPC, on_tree=True, outp
 register(counting("rdpc-square-root-shares", SquareRootShares, on_tree=True))
 register(counting("gdpc-notebook", NotebookGDPC, below=1.0))
 
-for bug_name, bug in known_bugs().items():
+for name, bug in known_bugs().items():
     register(
         System(
-            name=f"bug-{bug_name}",
+            name=f"bug-{name}",
             about=(bug.mechanism.__doc__ or "").partition("\n")[0],
-            build=partial(_mechanism, bug_name),
-            pairs={"shown": partial(_pair, bug_name)},
+            build=partial(getattr, bug, "mechanism"),
+            pairs={"shown": partial(NeighborPair.declared, bug.x, bug.y, bug.relation, label=bug.event)},
         )
     )
