@@ -7,6 +7,8 @@ from typing import Annotated
 
 import typer
 
+from audit.cli.exits import exit_code
+
 __all__: list[str] = []
 
 
@@ -18,7 +20,7 @@ def check(
     as_json: Annotated[bool, typer.Option("--json", help="The same as --format json.")] = False,
 ) -> int:
     """Read saved audits and hold them against their claims."""
-    from audit.cli.showing import exit_code, show
+    from audit.cli.showing import show
     from audit.report.formats import FORMS
     from audit.results.folder import read_audits
 
@@ -27,9 +29,8 @@ def check(
     if as_json and form not in ("table", "json"):
         raise ValueError(f"--json and --format {form} exclude each other")
     results = read_audits(folder)
-    audits = [result for _, result in results]
     if form in FORMS:
         print(FORMS[form](results), end="")
     else:
         show(results, as_json or form == "json")
-    return exit_code(audits)
+    return exit_code(audit.verdict for _, audit in results)

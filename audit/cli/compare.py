@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from audit.cli.exits import NO_POWER, VIOLATION, WITHIN
+
 if TYPE_CHECKING:
     from audit.results import AuditResult
     from audit.review.compare import Comparison
@@ -24,7 +26,6 @@ def compare(
     as_json: Annotated[bool, typer.Option("--json", help="Print the comparison as JSON.")] = False,
 ) -> int:
     """Compare two sets of saved audits: exit code 1 if anything got worse, 3 if power was lost."""
-    from audit.cli.showing import NO_POWER, VIOLATION, WITHIN
     from audit.review.compare import compare_results
 
     for path in (old, new):
@@ -67,19 +68,15 @@ def _schemas(old: Path, new: Path, names: list[str]) -> dict[str, tuple[int, int
 
 
 def _show(comparison: Comparison, schemas: dict[str, tuple[int, int]]) -> None:
-    from rich.console import Console
-
-    from audit.cli.showing import ROOMY
+    from audit.cli.showing import ROOMY, console
     from audit.report.tables import comparison_table
     from audit.results import printable
     from audit.results.formatting import WARNING, nearest, percent
 
-    console = Console(highlight=False)
-    if not console.is_terminal:
-        console = Console(highlight=False, width=150)
+    terminal = console()
 
     def say(words: str, style: str = "") -> None:
-        console.print(printable(words), style=style, markup=False, soft_wrap=True)
+        terminal.print(printable(words), style=style, markup=False, soft_wrap=True)
 
     if comparison.confidential:
         say(WARNING)
@@ -88,8 +85,8 @@ def _show(comparison: Comparison, schemas: dict[str, tuple[int, int]]) -> None:
         for change in changes:
             for words in getattr(change, kind):
                 say(f"{heading}: {change.name}: {words}", style)
-    roomy = console.width >= ROOMY
-    console.print(comparison_table(changes, events=roomy))
+    roomy = terminal.width >= ROOMY
+    terminal.print(comparison_table(changes, events=roomy))
     for change in changes if not roomy else ():
         events = dict.fromkeys(
             result.event + result.witness for result in (change.old, change.new) if result is not None

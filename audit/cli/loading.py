@@ -100,6 +100,8 @@ def own_mechanism(name: str) -> Any:
         raise ValueError(f"a mechanism of your own is written module:object, got {name!r}")
     if "" not in sys.path:  # a module beside the user is found, as `python -m` would, and so is what it imports later
         sys.path.insert(0, "")
+        if any(Path(other).is_dir() or Path(f"{other}.py").exists() for other in ("audit", "algorithms")):
+            sys.path.insert(0, str(Path(__file__).parents[2]))  # workers look for our packages, not for these
     try:
         found: Any = importlib.import_module(module)
     except ImportError as error:

@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from audit.cli.exits import NO_POWER, WITHIN
+
 if TYPE_CHECKING:
     from audit.claims import Claim
 
@@ -47,7 +49,6 @@ def plan(
     """Say how many runs an audit needs to see a violation, or what so many would have seen."""
     from audit.arguments import positive_number
     from audit.claims import check_relation, parse_claim
-    from audit.cli.showing import NO_POWER, WITHIN
     from audit.planning import plan_violation
     from audit.results.files import check_writable
     from audit.sampling.progress import progress_bar
@@ -111,12 +112,11 @@ def _row(
 
 def _show(promise: Claim, said: dict[str, Any], asked: float, seconds_per_run: float | None) -> None:
     from rich import box
-    from rich.console import Console
     from rich.table import Table
 
-    console = Console(highlight=False)
-    if not console.is_terminal:
-        console = Console(highlight=False, width=150)
+    from audit.cli.showing import console
+
+    terminal = console()
     reverse, what = "runs" in said, "canaries" if said["design"] == "one_run" else "runs"
     tool, at = TOOLS[said["design"]], f"at {100 * said['confidence']:.6g}% confidence"
     steps = "1 step" if said["distance"] == 1 else f"{said['distance']} steps"
@@ -143,10 +143,10 @@ def _show(promise: Claim, said: dict[str, Any], asked: float, seconds_per_run: f
         known = found if smallest < float("inf") else "none"
         after.insert(0, f"Smallest violation seen with power {said['power']:g}: {known}.{cost}")
     for line in lines:
-        console.print(line, markup=False)
-    console.print(table)
+        terminal.print(line, markup=False)
+    terminal.print(table)
     for line in after:
-        console.print(line, markup=False)
+        terminal.print(line, markup=False)
 
 
 def _spent(said: dict[str, Any], what: str) -> str:

@@ -7,6 +7,8 @@ from typing import Annotated
 
 import typer
 
+from audit.cli.exits import exit_code
+
 __all__: list[str] = []
 
 HEAD = 4096  # bytes in which a report says that it is one
@@ -23,7 +25,6 @@ def report(
     title: Annotated[str, typer.Option(help="Title of the page, shown in a public one too.")] = "",
 ) -> int:
     """Write saved results as one HTML page, which needs nothing but itself."""
-    from audit.cli.showing import exit_code
     from audit.report.page import build_report
     from audit.results import printable
     from audit.results.files import write_atomically
@@ -39,7 +40,7 @@ def report(
     results = [result for _, result in audits]
     violated = sum(result.verdict == "violated" for result in results)
     print(printable(f"Wrote {path}: {len(results)} audits, {violated} violated; {len(estimates)} estimates."))
-    return exit_code(results)
+    return exit_code(result.verdict for result in results)
 
 
 def _check_replaceable(path: Path, folder: Path, *, asked: bool) -> None:

@@ -1,4 +1,4 @@
-"""Audits printed on a terminal, and the exit code that a script reads."""
+"""Audits printed on a terminal."""
 
 from __future__ import annotations
 
@@ -8,39 +8,19 @@ from rich.console import Console
 
 from audit.results import AuditResult, printable, scale_of
 
-__all__ = ["NO_POWER", "USAGE", "VIOLATION", "WITHIN", "exit_code", "show"]
+__all__ = ["ROOMY", "console", "show"]
 
-WITHIN, VIOLATION, USAGE, NO_POWER = 0, 1, 2, 3
 ROOMY = 110  # columns of a terminal from which events fit into the table
 
 
-def exit_code(results: list[AuditResult]) -> int:
-    """Return what verdicts are as one number.
-
-    Parameters
-    ----------
-    results : list of AuditResult
-        Of one command.
-
-    Returns
-    -------
-    int
-        0 if all are within their claims, 1 if one is violated, 3 if none is and one had no power.
-    """
-    verdicts = {result.verdict for result in results}
-    return VIOLATION if "violated" in verdicts else NO_POWER if "no power" in verdicts else WITHIN
+def console() -> Console:
+    """Return the terminal, or where there is none, lines of 150 columns."""
+    found = Console(highlight=False)
+    return found if found.is_terminal else Console(highlight=False, width=150)
 
 
 def show(results: list[tuple[str, AuditResult]], as_json: bool) -> None:
-    """Print audits with their names, as a table with a legend or as JSON.
-
-    Parameters
-    ----------
-    results : list of (str, AuditResult)
-        At least one.
-    as_json : bool
-        Whether a program reads on.
-    """
+    """Print audits with their names, as a table with a legend or as JSON."""
     if as_json:
         print(json.dumps({name: result.to_dict() for name, result in results}, indent=1, allow_nan=False))
         return
@@ -48,26 +28,24 @@ def show(results: list[tuple[str, AuditResult]], as_json: bool) -> None:
     from audit.results.formatting import percent
 
     audits = [audit for _, audit in results]
-    console = Console(highlight=False)
-    if not console.is_terminal:
-        console = Console(highlight=False, width=150)
+    terminal = console()
     if secret := sum(result.confidential for result in audits):
         number = "these audits are" if secret == len(audits) else f"{secret} of these audits are"
         words = (
             f"CONFIDENTIAL: {number} of confidential data; `plaudit report --public` leaves out what discloses them."
         )
-        console.print(words, markup=False)
+        terminal.print(words, markup=False)
     for pair in dict.fromkeys(printable(result.pair) for result in audits):
-        console.print(f"Neighboring databases x and y: {pair}.", markup=False)
-    roomy = console.width >= ROOMY
-    console.print(audit_table(results, events=roomy))
+        terminal.print(f"Neighboring databases x and y: {pair}.", markup=False)
+    roomy = terminal.width >= ROOMY
+    terminal.print(audit_table(results, events=roomy))
     if not roomy:
         for name, result in results:
-            console.print(printable(f"{name}: {result.event}{result.witness}"), markup=False)
-        console.print()
+            terminal.print(printable(f"{name}: {result.event}{result.witness}"), markup=False)
+        terminal.print()
     scales = ", ".join(sorted({scale_of(result.claim) for result in audits}))
     levels = ", ".join(sorted({percent(result.confidence) for result in audits}))
-    console.print(
+    terminal.print(
         f"Losses are {scales}, for one step between neighboring databases. With {levels} confidence the true loss is "
         "at least the lower bound. A pass is no proof: a loss below the minimum detectable loss (power 0.8), or in "
         "events of another kind, may stay hidden.",

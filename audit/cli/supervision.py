@@ -45,7 +45,7 @@ def run_within(arguments: list[str], seconds: float, advice: str) -> int:
     if not 0 < seconds < float("inf"):
         raise ValueError(f"timeout must be positive and finite, got {seconds:g}")
     # -P: a folder called audit beside the user is not this one.
-    child = subprocess.Popen([sys.executable, "-P", "-m", "audit", *arguments], start_new_session=True)
+    child = subprocess.Popen([sys.executable, "-P", "-m", "plaudit", *arguments], start_new_session=True)
     endings = [number for number in (signal.SIGTERM, signal.SIGHUP) if signal.getsignal(number) != signal.SIG_IGN]
     before = {number: signal.signal(number, _as_interrupt) for number in endings}
     try:

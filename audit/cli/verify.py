@@ -7,6 +7,8 @@ from typing import Annotated
 
 import typer
 
+from audit.cli.exits import exit_code
+
 __all__: list[str] = []
 
 
@@ -14,7 +16,6 @@ def verify(
     files: Annotated[list[Path], typer.Argument(help="Saved audits (*.json).")],
 ) -> int:
     """Compute bound and verdict of saved audits again, from nothing but their counts."""
-    from audit.cli.showing import exit_code
     from audit.results import printable
     from audit.results.folder import read_audit
     from audit.review.verification import verify_result
@@ -29,4 +30,4 @@ def verify(
         results.append(result)
         witness = "; the witness of an unbounded loss is the exact law's" if result.support is not None else ""
         print(printable(f"{path}: whole, and its numbers follow from its counts{witness}. {result}"))
-    return exit_code(results)
+    return exit_code(result.verdict for result in results)

@@ -1,0 +1,98 @@
+"""The command `plaudit` put together: its subcommands, its errors in one line, its exit codes."""
+
+from __future__ import annotations
+
+import io
+import os
+import sys
+from importlib import metadata
+from typing import Annotated
+
+import typer
+
+from audit.cli.audit import audit
+from audit.cli.check import check
+from audit.cli.compare import compare
+from audit.cli.exits import INTERRUPTED, UNREAD, USAGE
+from audit.cli.plan import plan
+from audit.cli.report import report
+from audit.cli.systems import list_systems, run_system
+from audit.cli.verify import verify
+
+__all__ = ["main"]
+
+HELP = """Audit differentially private algorithms.
+
+Run them on neighboring databases, prove a lower bound on the privacy loss, and compare it with the promise.
+Exit codes: 0 all within their claims, 1 a violation, 2 usage or input, 3 no power.
+"""
+
+app = typer.Typer(add_completion=False, rich_markup_mode=None, pretty_exceptions_enable=False)
+
+
+def main(arguments: list[str] | None = None) -> None:
+    """Run the command; every error a user can cause is one line and exit code 2."""
+    usage_error: type[Exception] = typer.BadParameter.__bases__[0]
+    try:
+        code = _run(sys.argv[1:] if arguments is None else arguments)
+    except usage_error as error:
+        code = _fail(error.format_message())  # type: ignore[attr-defined]
+    except (BrokenPipeError, SystemExit):  # typer and rich leave with 1 when nobody reads on, which is no violation
+        code = UNREAD
+    except (ValueError, TypeError, OSError) as error:
+        code = _fail(str(error))
+    except (ArithmeticError, LookupError, MemoryError, RecursionError) as error:  # what no check of the input foresaw
+        code = _fail(f"{type(error).__name__}: {error}")
+    except (KeyboardInterrupt, typer.Abort):
+        code = INTERRUPTED
+    sys.exit(code)
+
+
+def _run(arguments: list[str]) -> int:
+    """Run the command, and write out what it printed while an error in that can still be told."""
+    if isinstance(sys.stdout, io.TextIOWrapper):  # a name that the terminal cannot show must not cost the verdict
+        sys.stdout.reconfigure(errors="backslashreplace")
+    try:
+        code = app(arguments or ["--help"], prog_name="plaudit", standalone_mode=False, obj=arguments)
+        return int(code) if arguments else USAGE
+    finally:
+        try:
+            print(end="", flush=True)
+        except OSError:  # the interpreter would try again at exit, and complain
+            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+            raise
+
+
+def _fail(message: str) -> int:
+    print("plaudit: error:", " ".join(message.split()), file=sys.stderr)
+    return USAGE
+
+
+def _print_version(wanted: bool) -> None:
+    if wanted:
+        print(f"plaudit {metadata.version('plaudit')}")
+        raise typer.Exit
+
+
+@app.callback(help=HELP)
+def _options(
+    version: Annotated[
+        bool, typer.Option("--version", help="Print the version and exit.", callback=_print_version, is_eager=True)
+    ] = False,
+) -> None:
+    """Take what stands before the command."""
+
+
+app.command("list")(list_systems)
+for command in (audit, plan, check, compare, verify, report):
+    app.command()(command)
+for name, words in (
+    ("release", "Release tables of your own data by reference implementations"),
+    ("explore", "Choose budgets and thresholds of reference implementations"),
+):
+    app.command(
+        name,
+        context_settings={"allow_extra_args": True, "ignore_unknown_options": True},
+        add_help_option=False,
+        help=f"{words}; `plaudit {name} --help` lists them.",
+    )(run_system)

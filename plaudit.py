@@ -1,0 +1,69 @@
+"""The public names of `audit`, the command `plaudit` and its pytest plugin, found where this file lies.
+
+A project may have packages called `audit` or `algorithms` of its own: the command runs ours all the same, and the
+plugin turns itself off.
+"""
+
+from __future__ import annotations
+
+import sys
+from importlib import import_module, metadata
+from importlib.machinery import PathFinder
+from pathlib import Path
+from typing import Any
+
+HOME = str(Path(__file__).resolve().parent)
+PACKAGES = ("audit", "algorithms")
+
+
+def main() -> None:
+    """Run the command with our own packages, whatever lies on the path before them."""
+    if sys.path[:1] != [HOME]:
+        sys.path.insert(0, HOME)
+    for name in PACKAGES:
+        import_module(name)
+    import_module("audit.cli").main()
+
+
+def foreign_package(folders: list[str]) -> str:
+    """Return where the first of some folders has a package with the name of one of ours; empty if none has."""
+    for name in PACKAGES:
+        found = PathFinder.find_spec(name, folders)
+        if found is not None and found.origin and Path(found.origin).resolve() != Path(HOME, name, "__init__.py"):
+            return found.origin
+    return ""
+
+
+class PytestPlugin:
+    """Loads the plugin once it is known which packages the project has, and only if they are not called as ours."""
+
+    def pytest_load_initial_conftests(self, early_config: Any) -> None:
+        """Register the plugin, or keep what is in its way."""
+        root, here = early_config.rootpath, early_config.invocation_params.dir
+        self.origin = foreign_package([str(here)]) or foreign_package([str(root)]) or foreign_package(sys.path)
+        if not self.origin:
+            early_config.pluginmanager.register(import_module("audit.testing.plugin"), "plaudit-plugin")
+
+    def pytest_report_header(self) -> list[str]:
+        """Say why the plugin is off."""
+        return [f"plaudit: off, because {self.origin} has the name of one of its packages"] if self.origin else []
+
+
+pytest_plugin = PytestPlugin()
+
+
+def __getattr__(name: str) -> Any:
+    if name == "__version__":
+        return metadata.version("plaudit")
+    audit = import_module("audit")
+    if name not in audit.__all__:
+        raise AttributeError(f"module 'plaudit' has no attribute {name!r}")
+    return getattr(audit, name)
+
+
+def __dir__() -> list[str]:
+    return sorted(["__version__", *import_module("audit").__all__])
+
+
+if __name__ == "__main__":
+    main()
