@@ -13,13 +13,12 @@ Noisy counts may be negative, and calibrated ones have fractions: they are as th
 
 from __future__ import annotations
 
-import json
 import math
 import os
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from importlib import metadata
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -30,10 +29,11 @@ from algorithms.bottom_up.inverse_cdf import InverseCdf
 from algorithms.bottom_up.mechanism import MOST_ATTRIBUTES, BottomUp
 from algorithms.bottom_up.weighted import WeightedBottomUp
 from algorithms.hierarchy import Hierarchy
-from algorithms.noise import Rng, TwoTailedGeometric, source_of_noise
+from algorithms.noise import Rng, TwoTailedGeometric
 from algorithms.schema import CROSS, DETAILED, TOTAL, Schema
-from algorithms.tables.files import check_folder, whole_folder, write_texts
+from algorithms.tables.files import check_folder
 from algorithms.tables.frames import Frame
+from algorithms.tables.release import Published, described, level_names
 
 __all__ = ["LARGEST_RELEASE", "Release", "check_schema", "release"]
 
@@ -41,8 +41,8 @@ LARGEST_RELEASE = 50_000_000
 """Most rows that are written: a few gigabytes."""
 
 
-@dataclass(frozen=True, eq=False)
-class Release:
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Release(Published):
     """Noisy cells and how they came about; the data are not in it.
 
     Attributes
@@ -55,18 +55,12 @@ class Release:
         Names of the levels below the root.
     withheld : tuple of str
         Areas that are not reported, as their published totals are not the data's.
-    secure : bool
-        Whether the noise came from the operating system's entropy; a simulation must not be published.
-    listed : bool
-        Whether the areas are from a public list, not read from the data.
     """
 
     mechanism: BottomUp | WeightedBottomUp
     cells: NDArray[Any]
     areas: tuple[str, ...]
     withheld: tuple[str, ...]
-    secure: bool
-    listed: bool
 
     @cached_property
     def tables(self) -> list[Frame]:
@@ -138,13 +132,13 @@ class Release:
         return told or ["The promise is relative to no invariant: no count is published exactly."]
 
     @property
-    def provenance(self) -> dict[str, Any]:
+    def about(self) -> dict[str, Any]:
         """What made the release."""
         mechanism, (schema, tree) = self.mechanism, _structure(self.mechanism)
         published = mechanism.published
         relative = {} if published is None else {"relative_to": "published totals"}
         return {
-            "noise": source_of_noise(self.secure),
+            "noise": self.noise,
             "sampler": mechanism.noise,
             "promise": mechanism.claim.to_dict() | relative,
             "sensitivity": mechanism.sensitivity,
@@ -153,32 +147,14 @@ class Release:
             "published_totals": None
             if published is None
             else {"level": published.level, "tolerance": published.tolerance, "not_reported": list(self.withheld)},
-            "areas": "from a public list" if self.listed else "read from the data, and taken as public",
-            "levels": dict(zip(("root", *self.areas), np.diff(tree.offsets).tolist(), strict=True)),
-            "attributes": {name: list(levels) for name, levels in schema.attributes.items()},
-            "software": f"plaudit {metadata.version('plaudit')}",
+            "areas": self.areas_from,
+            **described(tree, ("root", *self.areas), schema),
         }
 
-    def write(self, folder: str | os.PathLike[str]) -> None:
-        """Write all that is published, or nothing.
-
-        Parameters
-        ----------
-        folder : path-like
-            Must not exist, or be empty.
-
-        Raises
-        ------
-        ValueError
-            If the folder holds something.
-        OSError
-            If it cannot be written.
-        """
-        with whole_folder(folder) as staged:
-            for level, table in enumerate(self.tables):
-                table.to_csv(staged / f"level_{level}.csv")
-            about = json.dumps(self.provenance, indent=4)
-            write_texts(staged, {"ledger.txt": self.ledger, "release.json": about})
+    def write_tables(self, staged: Path) -> None:
+        """Write one file a level."""
+        for level, table in enumerate(self.tables):
+            table.to_csv(staged / f"level_{level}.csv")
 
 
 def check_schema(schema: Schema, areas: int = 1) -> None:
@@ -262,9 +238,7 @@ def release(
     if out is not None:
         check_folder(out)
     schema, tree = _structure(mechanism)
-    names = tuple(f"level {j}" for j in range(1, tree.depth + 1)) if areas is None else tuple(areas)
-    if len(names) != tree.depth:
-        raise ValueError(f"areas must name each of {tree.depth} levels below the root, got {', '.join(names)}")
+    names = level_names(areas, tree)
     check_schema(schema, tree.n_nodes)
     secure = isinstance(rng, str)
     if secure and mechanism.noise != "exact":
@@ -279,7 +253,7 @@ def release(
         first = tree.level(published.level).start
         withheld = tuple(tree.name(first + int(area)) for area in np.flatnonzero(agreed.inconsistent))
     cells = counted(exact, 1, rng)[0]
-    made = Release(mechanism, cells, names, withheld, secure=secure, listed=listed)
+    made = Release(mechanism=mechanism, cells=cells, areas=names, withheld=withheld, secure=secure, listed=listed)
     if out is not None:
         made.write(out)
     return made

@@ -20,7 +20,6 @@ import json
 import os
 from collections.abc import Iterator
 from dataclasses import dataclass
-from importlib import metadata
 from io import StringIO
 from pathlib import Path
 from typing import Any
@@ -30,9 +29,10 @@ from numpy.typing import ArrayLike, NDArray
 
 from algorithms.nist.mechanism import NistDp3
 from algorithms.nist.synthesis import Fitted
-from algorithms.noise import Rng, source_of_noise
-from algorithms.tables.files import check_folder, whole_file, whole_folder, write_rows, write_texts
+from algorithms.noise import Rng
+from algorithms.tables.files import check_folder, whole_file, write_rows, write_texts
 from algorithms.tables.frames import Frame
+from algorithms.tables.release import Published
 
 __all__ = ["Release", "noise_table", "release"]
 
@@ -40,8 +40,8 @@ WRITTEN = 2**15  # synthetic rows that are turned into text at a time
 COLUMNS = ("GROUP", "BINS", "EPSILON", "SCALE", "THRESHOLD", "SPURIOUS")
 
 
-@dataclass(frozen=True, eq=False)
-class Release:
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Release(Published):
     """Noisy histograms after the cut and synthetic rows; the data are not in it.
 
     Attributes
@@ -52,14 +52,11 @@ class Release:
         Its histograms.
     synthetic : ndarray of unsigned int, shape (rows, fields)
         Codes.
-    secure : bool
-        Whether the noise came from the operating system's entropy; a simulation must not be published.
     """
 
     nist: NistDp3
     fitted: Fitted
     synthetic: NDArray[Any]
-    secure: bool
 
     @property
     def ledger(self) -> str:
@@ -80,11 +77,11 @@ class Release:
         return "\n".join(lines)
 
     @property
-    def provenance(self) -> dict[str, Any]:
+    def about(self) -> dict[str, Any]:
         """What made the release."""
         nist = self.nist
         return {
-            "noise": source_of_noise(self.secure),
+            "noise": self.noise,
             "law": nist.law,
             "promise": nist.claim.to_dict(),
             "relation": nist.claim.relation,
@@ -94,37 +91,16 @@ class Release:
             "groups_from": "a list of groups" if nist.groups.max_bins is None else "public records",
             "uniform": list(self.fitted.uniform),
             "fields": {name: list(levels) for name, levels in nist.schema.attributes.items()},
-            "software": f"plaudit {metadata.version('plaudit')}",
         }
 
-    def write(self, folder: str | os.PathLike[str]) -> None:
-        """Write all that is published, or nothing.
-
-        Parameters
-        ----------
-        folder : path-like
-            Must not exist, or be empty.
-
-        Raises
-        ------
-        ValueError
-            If the folder holds something.
-        OSError
-            If it cannot be written.
-        """
+    def write_tables(self, staged: Path) -> None:
+        """Write groups, histograms and synthetic rows."""
         groups = self.nist.groups
-        with whole_folder(folder) as staged:
-            texts = {
-                "groups.txt": str(groups),
-                "groups.json": json.dumps(groups.to_dict(), indent=4),
-                "ledger.txt": self.ledger,
-                "release.json": json.dumps(self.provenance, indent=4),
-            }
-            write_texts(staged, texts)
-            columns = ["GROUP", *self.nist.schema.attributes, "COUNT"]
-            rows = (row for group in range(len(groups)) for row in self._histogram_rows(group))
-            write_rows(staged / "histograms.csv", columns, rows)
-            self._write_synthetic(staged / "synthetic.csv")
+        write_texts(staged, {"groups.txt": str(groups), "groups.json": json.dumps(groups.to_dict(), indent=4)})
+        columns = ["GROUP", *self.nist.schema.attributes, "COUNT"]
+        rows = (row for group in range(len(groups)) for row in self._histogram_rows(group))
+        write_rows(staged / "histograms.csv", columns, rows)
+        self._write_synthetic(staged / "synthetic.csv")
 
     def _histogram_rows(self, group: int) -> Iterator[list[Any]]:
         columns, levels = self.nist.columns[group], list(self.nist.schema.attributes.values())
@@ -199,7 +175,8 @@ def release(
         raise ValueError(f'a secure release needs law="geometric", got {nist.law!r}: floating-point noise leaks')
     nist.noise.sample(0, rng)  # a source of noise that is missing is told before the work, not after it
     fitted = nist.fit(records, rng)
-    made = Release(nist, fitted, fitted.synthesize(rng=None if isinstance(rng, str) else rng), secure)
+    synthetic = fitted.synthesize(rng=None if isinstance(rng, str) else rng)
+    made = Release(nist=nist, fitted=fitted, synthetic=synthetic, secure=secure)
     if out is not None:
         made.write(out)
     return made

@@ -14,25 +14,25 @@ data that break a rule, depend on the data and are outside every promise.
 
 from __future__ import annotations
 
-import json
 import math
 import os
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from importlib import metadata
 from itertools import product, repeat
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from algorithms.noise import Rng, TwoTailedGeometric, source_of_noise
+from algorithms.noise import Rng, TwoTailedGeometric
 from algorithms.ons.independent import IndependentNoise
 from algorithms.ons.tables import Domain, Table
 from algorithms.ons.top_down import PILOT_SHARES, OnsTopDown
 from algorithms.schema import Schema
-from algorithms.tables.files import check_folder, whole_folder, write_rows, write_texts
+from algorithms.tables.files import check_folder, write_rows
+from algorithms.tables.release import Published, check_distinct, described, level_names
 from algorithms.tables.shares import Share
 
 __all__ = ["LARGEST_RELEASE", "Release", "check_columns", "default_levels", "release"]
@@ -40,8 +40,8 @@ __all__ = ["LARGEST_RELEASE", "Release", "check_columns", "default_levels", "rel
 LARGEST_RELEASE = 400_000_000  # synthetic persons that are written: noise alone makes more where the budget is tiny
 
 
-@dataclass(frozen=True, eq=False)
-class Release:
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Release(Published):
     """Released tables, and the synthetic people that they were counted from, if any; the data are not in it.
 
     Attributes
@@ -56,10 +56,6 @@ class Release:
         Of each table.
     people : ndarray of int, shape (leaves, cells), or None
         Synthetic people of the top-down method.
-    secure : bool
-        Whether the noise came from the operating system's entropy; a simulation must not be published.
-    listed : bool
-        Whether the areas are from a public list, not read from the data.
     """
 
     mechanism: IndependentNoise | OnsTopDown
@@ -67,8 +63,6 @@ class Release:
     tables: tuple[Table, ...]
     counts: tuple[NDArray[Any], ...]
     people: NDArray[np.int64] | None
-    secure: bool
-    listed: bool
 
     @property
     def ledger(self) -> str:
@@ -93,54 +87,38 @@ class Release:
         return "\n".join(lines)
 
     @property
-    def provenance(self) -> dict[str, Any]:
+    def about(self) -> dict[str, Any]:
         """What made the release."""
         mechanism = self.mechanism
-        sizes, independent = np.diff(mechanism.tree.offsets).tolist(), isinstance(mechanism, IndependentNoise)
         names = map(self._words, self._measured)
         return {
-            "method": "independent" if independent else "top-down",
-            "noise": source_of_noise(self.secure),
+            "method": "independent" if isinstance(mechanism, IndependentNoise) else "top-down",
+            "noise": self.noise,
             "law": mechanism.law,
             "promise": mechanism.claim.to_dict(),
             "relation": mechanism.claim.relation,
             "shares": {name: str(share) for name, share in zip(names, mechanism.shares, strict=True)},
             "nonnegative": self._nonnegative,
             "tables": [self._words(table) for table in self.tables],
-            "areas": "from a public list" if self.listed else "read from the data, and taken as public",
-            "levels": dict(zip(("total", *self.areas), sizes, strict=True)),
-            "attributes": {name: list(values) for name, values in mechanism.schema.attributes.items()},
-            "software": f"plaudit {metadata.version('plaudit')}",
+            "areas": self.areas_from,
+            **described(mechanism.tree, ("total", *self.areas), mechanism.schema),
         }
 
-    def write(self, folder: str | os.PathLike[str]) -> None:
-        """Write all that is published, or nothing.
-
-        Parameters
-        ----------
-        folder : path-like
-            Must not exist, or be empty.
-
-        Raises
-        ------
-        ValueError
-            If the folder holds something, or there are more synthetic people than `LARGEST_RELEASE`.
-        OSError
-            If it cannot be written.
-        """
-        if self.people is not None and self.people.sum() > LARGEST_RELEASE:  # how many is for releases only
+    def check(self) -> None:
+        """Refuse more synthetic people than `LARGEST_RELEASE`: how many is for releases only."""
+        if self.people is not None and self.people.sum() > LARGEST_RELEASE:
             raise ValueError(
                 f"a release must have at most {LARGEST_RELEASE:,} people, and noise made more: raise epsilon"
             )
-        attributes = list(self.mechanism.schema.attributes)
-        with whole_folder(folder) as staged:
-            for number, (table, counts) in enumerate(zip(self.tables, self.counts, strict=True), 1):
-                columns = [*self.areas[: table.level], *self._named(table), "COUNT"]
-                write_rows(staged / f"table_{number}.csv", columns, self._table_rows(table, counts))
-            if self.people is not None:
-                write_rows(staged / "microdata.csv", [*self.areas, *attributes], self._record_rows(self.people))
-            about = json.dumps(self.provenance, indent=4)
-            write_texts(staged, {"ledger.txt": self.ledger, "release.json": about})
+
+    def write_tables(self, staged: Path) -> None:
+        """Write one file a table, and synthetic people."""
+        for number, (table, counts) in enumerate(zip(self.tables, self.counts, strict=True), 1):
+            columns = [*self.areas[: table.level], *self._named(table), "COUNT"]
+            write_rows(staged / f"table_{number}.csv", columns, self._table_rows(table, counts))
+        if self.people is not None:
+            columns = [*self.areas, *self.mechanism.schema.attributes]
+            write_rows(staged / "microdata.csv", columns, self._record_rows(self.people))
 
     @property
     def _measured(self) -> Sequence[Table]:
@@ -250,8 +228,7 @@ def release(
     if out is not None:
         check_folder(out)
     check_columns(areas, mechanism.schema)
-    if len(areas) != mechanism.tree.depth:
-        raise ValueError(f"areas must name each of {mechanism.tree.depth} levels, got {', '.join(areas)}")
+    names = level_names(areas, mechanism.tree)
     if isinstance(rng, str):
         if mechanism.law != "geometric":
             raise ValueError(f"secure noise must be of the geometric law, got {mechanism.law}: others can be simulated")
@@ -275,7 +252,13 @@ def release(
         people = mechanism(histogram, 1, rng)[0]
         counts = list(mechanism.domain.tabulate(people, tables))
     made = Release(
-        mechanism, tuple(areas), tuple(tables), tuple(counts), people, secure=isinstance(rng, str), listed=listed
+        mechanism=mechanism,
+        areas=names,
+        tables=tuple(tables),
+        counts=tuple(counts),
+        people=people,
+        secure=isinstance(rng, str),
+        listed=listed,
     )
     if out is not None:
         made.write(out)
@@ -297,9 +280,7 @@ def check_columns(areas: Sequence[str], schema: Schema) -> None:
     ValueError
         If two columns would have the same name, whatever its case, or areas have that of the whole.
     """
-    columns = [*areas, *schema.attributes, *schema.groupings, "COUNT"]
-    if twice := [name for name in columns if [other.upper() for other in columns].count(name.upper()) > 1]:
-        raise ValueError(f"columns of a file must have different names, got {twice[0]!r} twice")
+    check_distinct([*areas, *schema.attributes, *schema.groupings, "COUNT"])
     if taken := [name for name in areas if name.lower() == "total"]:
         raise ValueError(f"areas must not be called total, which is the whole, got {taken[0]!r}")
 

@@ -41,13 +41,12 @@ import json
 import os
 from collections.abc import Mapping
 from dataclasses import dataclass
-from importlib import metadata
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from algorithms.noise import DiscreteGaussian, Rng, source_of_noise
+from algorithms.noise import DiscreteGaussian, Rng
 from algorithms.phsafe.budget import Config, Settings, noise_parameters, read_config
 from algorithms.phsafe.ledger import Ledger, ledger
 from algorithms.phsafe.measurement import add_noise
@@ -58,14 +57,15 @@ from algorithms.phsafe.tabulation.validate import Validation
 from algorithms.tables.engine import Engine
 from algorithms.tables.files import check_folder, whole_file, whole_folder
 from algorithms.tables.frames import Frame
+from algorithms.tables.release import Published
 
 __all__ = ["Release", "check_release", "read_release", "release"]
 
 TOLERANCE = 1e-6  # relative, of a variance: production's
 
 
-@dataclass(frozen=True, eq=False)
-class Release:
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Release(Published):
     """Noisy tables in the production layout.
 
     Attributes
@@ -77,23 +77,19 @@ class Release:
     tables : mapping of str to Frame
         By table: REGION_ID, REGION_TYPE, ITERATION_CODE (not in PH2 and PH6), the table's DATA_CELL, COUNT,
         NOISE_DISTRIBUTION and VARIANCE.
-    secure : bool
-        Whether the noise came from the operating system's entropy; a simulation must not be published.
     """
 
     config: Config
     states: tuple[str, ...]
     tables: Mapping[str, Frame]
-    secure: bool
 
     @property
-    def provenance(self) -> dict[str, Any]:
-        """What made the release: whether its noise is secure, and by which version."""
+    def about(self) -> dict[str, Any]:
+        """What made the release: whether its noise is secure."""
         return {
-            "noise": source_of_noise(self.secure),
+            "noise": self.noise,
             "neighbors": "one person added or removed (add_remove), the paper's model",
             "promise": self.ledger.unbounded.to_dict(),
-            "software": f"plaudit {metadata.version('plaudit')}",
         }
 
     @property
@@ -192,7 +188,7 @@ def release(
     if not exact.states:
         raise ValueError("geo must hold a housing unit (RTYPE 2) at least, got none: there is no state to publish")
     tables = _published(add_noise(exact, settings, rng), settings)
-    finished = Release(settings, exact.states, tables, secure=isinstance(rng, str))
+    finished = Release(config=settings, states=exact.states, tables=tables, secure=isinstance(rng, str))
     if out is not None:
         finished.write(out, published=published)
     return finished

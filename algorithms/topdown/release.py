@@ -18,19 +18,19 @@ data that break a rule, depend on the data and are outside every promise.
 
 from __future__ import annotations
 
-import json
 import math
 import os
 from collections.abc import Sequence
 from dataclasses import dataclass
-from importlib import metadata
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from algorithms.noise import DiscreteGaussian, Rng, source_of_noise
-from algorithms.tables.files import check_folder, whole_folder, write_texts
+from algorithms.noise import DiscreteGaussian, Rng
+from algorithms.tables.files import check_folder
+from algorithms.tables.release import Published, check_distinct, described, level_names
 from algorithms.topdown.estimate import Estimate
 from algorithms.topdown.ledger import Ledger, ledger
 from algorithms.topdown.measure import Measurements
@@ -45,8 +45,8 @@ LARGEST_RELEASE = 400_000_000
 budget is tiny and no total is held, and each is a row of the microdata, so that they would fill the disk."""
 
 
-@dataclass(frozen=True, eq=False)
-class Release:
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Release(Published):
     """Noisy measurements, invariants, and the tables made from them; the data are not in it.
 
     Attributes
@@ -61,10 +61,6 @@ class Release:
         Names of the levels below the root.
     preset : str
         Name of the settings, if they have one.
-    secure : bool
-        Whether the noise came from the operating system's entropy; a simulation must not be published.
-    listed : bool
-        Whether the areas are from a public list, not read from the data.
     """
 
     topdown: TopDown
@@ -72,8 +68,6 @@ class Release:
     estimate: Estimate
     areas: tuple[str, ...]
     preset: str
-    secure: bool
-    listed: bool = False
 
     @property
     def ledger(self) -> Ledger:
@@ -86,51 +80,36 @@ class Release:
         return int(self.estimate.tables[0].sum())
 
     @property
-    def provenance(self) -> dict[str, Any]:
+    def about(self) -> dict[str, Any]:
         """What made the release, and how its post-processing went."""
         plan, found = self.topdown, self.estimate
         residuals = {"primal": found.primal, "dual": found.dual}
         return {
             "preset": self.preset,
-            "noise": source_of_noise(self.secure),
+            "noise": self.noise,
             "promise": plan.claim.to_dict(),
             "relation": plan.claim.relation,
             "invariants": [str(invariant) for invariant in plan.invariants],
             "bounds": [str(bounds) for bounds in plan.bounds],
-            "areas": "from a public list" if self.listed else "read from the data, and taken as public",
-            "levels": dict(zip(("root", *self.areas), np.diff(plan.tree.offsets).tolist(), strict=True)),
-            "attributes": {name: list(levels) for name, levels in plan.schema.attributes.items()},
+            "areas": self.areas_from,
+            **described(plan.tree, ("root", *self.areas), plan.schema),
             "solver": plan.solver,
             "routes": found.routes,
             "failsafes": [{"area": failure.area, "reason": failure.reason} for failure in found.failures],
             "residuals": {name: value if math.isfinite(value) else str(value) for name, value in residuals.items()},
-            "software": f"plaudit {metadata.version('plaudit')}",
         }
 
-    def write(self, folder: str | os.PathLike[str]) -> None:
-        """Write all that is published, or nothing.
-
-        Parameters
-        ----------
-        folder : path-like
-            Must not exist, or be empty.
-
-        Raises
-        ------
-        ValueError
-            If the folder holds something, or there are more records than `LARGEST_RELEASE`.
-        OSError
-            If it cannot be written.
-        """
+    def check(self) -> None:
+        """Refuse more records than `LARGEST_RELEASE`."""
         if self.people > LARGEST_RELEASE:
             raise ValueError(
                 f"a release must have at most {LARGEST_RELEASE:,} records, got {self.people:,}; where the noise "
                 "made them, take a larger budget, or hold the total as an invariant"
             )
-        with whole_folder(folder) as staged:
-            write_tables(staged, self.topdown, self.measurements, self.estimate.tables, self.areas)
-            about = json.dumps(self.provenance, indent=4)
-            write_texts(staged, {"ledger.txt": str(self.ledger), "release.json": about})
+
+    def write_tables(self, staged: Path) -> None:
+        """Write measurements, invariants, tables and microdata."""
+        write_tables(staged, self.topdown, self.measurements, self.estimate.tables, self.areas)
 
 
 def release(
@@ -194,23 +173,28 @@ def release(
     """
     if out is not None:
         check_folder(out)
-    names = tuple(f"level {j}" for j in range(1, topdown.tree.depth + 1)) if areas is None else tuple(areas)
+    names = level_names(areas, topdown.tree)
     _check_names(topdown, names)
     DiscreteGaussian(1.0).sample(0, rng)  # a source of noise that is missing is told before the work, not after it
     measurements = topdown.measure(histogram, rng)
     estimate = topdown.estimate(measurements)
-    made = Release(topdown, measurements, estimate, names, preset, secure=isinstance(rng, str), listed=listed)
+    made = Release(
+        topdown=topdown,
+        measurements=measurements,
+        estimate=estimate,
+        areas=names,
+        preset=preset,
+        secure=isinstance(rng, str),
+        listed=listed,
+    )
     if out is not None:
         made.write(out)
     return made
 
 
 def _check_names(plan: Plan, areas: tuple[str, ...]) -> None:
-    if len(areas) != plan.tree.depth:
-        raise ValueError(f"areas must name each of {plan.tree.depth} levels below the root, got {', '.join(areas)}")
-    for columns in (("LEVEL", "AREA", *plan.schema.attributes, "COUNT"), (*areas, *plan.schema.attributes)):
-        if twice := [name for name in columns if [other.upper() for other in columns].count(name.upper()) > 1]:
-            raise ValueError(f"columns of a file must have different names, got {twice[0]!r} twice")
+    check_distinct(("LEVEL", "AREA", *plan.schema.attributes, "COUNT"))
+    check_distinct((*areas, *plan.schema.attributes))
     levels = np.repeat(np.arange(plan.tree.depth + 1), np.diff(plan.tree.offsets)).tolist()
     seen = set()
     for place in zip(levels, map(plan.tree.name, range(plan.tree.n_nodes)), strict=True):

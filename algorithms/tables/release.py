@@ -1,0 +1,111 @@
+"""What the releases of all systems share: one folder, whole or absent, with a ledger and a record of what was run."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Sequence
+from dataclasses import dataclass
+from importlib import metadata
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from algorithms.hierarchy import Hierarchy
+from algorithms.noise import source_of_noise
+from algorithms.schema import Schema
+from algorithms.tables.files import whole_folder, write_texts
+
+__all__ = ["Published", "check_distinct", "described", "level_names"]
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Published:
+    """A release of some system, to be written: the data are not in it.
+
+    Attributes
+    ----------
+    secure : bool
+        Whether the noise came from the operating system's entropy; a simulation must not be published.
+    listed : bool
+        Whether the areas are from a public list, not read from the data.
+    """
+
+    secure: bool
+    listed: bool = False
+
+    @property
+    def ledger(self) -> Any:
+        """What the release promises to lose at most; its text is written."""
+        raise NotImplementedError
+
+    @property
+    def about(self) -> dict[str, Any]:
+        """What was run, for the record."""
+        raise NotImplementedError
+
+    @property
+    def provenance(self) -> dict[str, Any]:
+        """What made the release, the version included."""
+        return {**self.about, "software": f"plaudit {metadata.version('plaudit')}"}
+
+    def write(self, folder: str | os.PathLike[str]) -> None:
+        """Write all that is published, or nothing.
+
+        Parameters
+        ----------
+        folder : path-like
+            Must not exist, or be empty.
+
+        Raises
+        ------
+        ValueError
+            If the folder holds something, or the release is too large.
+        OSError
+            If it cannot be written.
+        """
+        self.check()
+        with whole_folder(folder) as staged:
+            self.write_tables(staged)
+            about = json.dumps(self.provenance, indent=4)
+            write_texts(staged, {"ledger.txt": str(self.ledger), "release.json": about})
+
+    def check(self) -> None:
+        """Refuse what is too large to be written; by default nothing."""
+
+    def write_tables(self, staged: Path) -> None:
+        """Write the tables into a folder."""
+        raise NotImplementedError
+
+    @property
+    def noise(self) -> str:
+        """Where the noise came from, in words."""
+        return source_of_noise(self.secure)
+
+    @property
+    def areas_from(self) -> str:
+        """Where the list of areas came from, in words."""
+        return "from a public list" if self.listed else "read from the data, and taken as public"
+
+
+def described(tree: Hierarchy, names: Sequence[str], schema: Schema) -> dict[str, Any]:
+    """Return how many areas each level has, and the levels of each attribute, for the record."""
+    return {
+        "levels": dict(zip(names, np.diff(tree.offsets).tolist(), strict=True)),
+        "attributes": {name: list(levels) for name, levels in schema.attributes.items()},
+    }
+
+
+def level_names(areas: Sequence[str] | None, tree: Hierarchy) -> tuple[str, ...]:
+    """Return the names of the levels below the root, by default ``level 1``, ``level 2``, ..."""
+    names = tuple(f"level {j}" for j in range(1, tree.depth + 1)) if areas is None else tuple(areas)
+    if len(names) != tree.depth:
+        raise ValueError(f"areas must name each of {tree.depth} levels below the root, got {', '.join(names)}")
+    return names
+
+
+def check_distinct(columns: Sequence[str]) -> None:
+    """Refuse columns of a file with the same name, whatever its case."""
+    if twice := [name for name in columns if [other.upper() for other in columns].count(name.upper()) > 1]:
+        raise ValueError(f"columns of a file must have different names, got {twice[0]!r} twice")
