@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from contextlib import contextmanager
 from dataclasses import replace
 
 import numpy as np
+import pytest
 
 from audit.claims import PureDP
 from audit.neighbors import NeighborPair
@@ -76,3 +78,18 @@ def estimated(**changes):
         statistic="largest |loss|",
     )
     return replace(estimate, **changes)
+
+
+@contextmanager
+def refused(error, message):
+    """What is done raises this error with this message, which is one line."""
+    with pytest.raises(error) as caught:
+        yield
+    assert str(caught.value) == message
+    assert "\n" not in message
+
+
+def refuses(error, message, call, *arguments, **options):
+    """A call raises this error with this message, which is one line."""
+    with refused(error, message):
+        call(*arguments, **options)

@@ -7,10 +7,8 @@ import math
 import numpy as np
 import pytest
 
-from algorithms.bugs.bug import Bug, UnboundedBug
 from algorithms.bugs.output_laws import (
     NO_LOSS,
-    Databases,
     loss_of_cells,
     loss_of_one_output,
     loss_of_shift,
@@ -20,12 +18,8 @@ from algorithms.bugs.output_laws import (
 from algorithms.flaxman import GDPC
 from algorithms.noise import TwoTailedGeometric
 from algorithms.noise.counts import DISJOINT
-from audit.claims import PureDP
 from audit.exact import loss_distribution
-
-
-def pair(x, y):
-    return Databases(np.array(x), np.array(y))
+from tests.helpers import pair_of
 
 
 def geometric(epsilon):
@@ -35,7 +29,7 @@ def geometric(epsilon):
 @pytest.mark.parametrize("epsilon", [0.2, 1.0, 4.0])
 @pytest.mark.parametrize(("x", "y"), [([5, 3], [6, 3]), ([5, 3], [6, 1]), ([0], [9])])
 def test_a_table_of_geometric_noise_is_gdpc(epsilon, x, y):
-    ours, exact = loss_of_cells(pair(x, y), geometric(epsilon), epsilon), GDPC(epsilon).exact_loss(pair(x, y))
+    ours, exact = loss_of_cells(pair_of(x, y), geometric(epsilon), epsilon), GDPC(epsilon).exact_loss(pair_of(x, y))
     assert ours.maximum == pytest.approx(exact.maximum, rel=1e-9)
     assert ours.infinite_mass == ours.missing_mass == 0
     for at in (0.0, epsilon / 2, 1.5 * epsilon):
@@ -43,7 +37,7 @@ def test_a_table_of_geometric_noise_is_gdpc(epsilon, x, y):
 
 
 def test_equal_databases_lose_nothing():
-    assert loss_of_cells(pair([5, 3], [5, 3]), geometric(1.0), 1.0) is NO_LOSS
+    assert loss_of_cells(pair_of([5, 3], [5, 3]), geometric(1.0), 1.0) is NO_LOSS
     assert NO_LOSS.maximum == 0
     assert NO_LOSS.delta_at(0.0) == 0
 
@@ -59,19 +53,19 @@ def test_tables_do_not_outgrow_the_memory():
     assert table_reach(1.0) == 50
     assert 2 * TwoTailedGeometric(1.0).sf(table_reach(1.0)) < 2e-22
     assert table_reach(1e-9) is None
-    assert loss_of_cells(pair([5], [6]), geometric(1e-9), 1e-9) is None
-    assert loss_of_cells(pair([5], [2**23]), geometric(1.0), 1.0) is None
+    assert loss_of_cells(pair_of([5], [6]), geometric(1e-9), 1e-9) is None
+    assert loss_of_cells(pair_of([5], [2**23]), geometric(1.0), 1.0) is None
     assert loss_of_shift(1.0, 2**23) is None
 
     def uneven(outputs, count):  # every output has a loss of its own
         return -np.abs(outputs - count) - 1e-3 * count * outputs % 1
 
-    assert loss_of_cells(pair([5] * 4, [6] * 4), uneven, 0.01) is None
+    assert loss_of_cells(pair_of([5] * 4, [6] * 4), uneven, 0.01) is None
 
 
 def test_two_databases_have_the_same_cells():
     with pytest.raises(ValueError, match="the two databases must have the same cells, got 1 and 2"):
-        loss_of_cells(pair([5], [6, 7]), geometric(1.0), 1.0)
+        loss_of_cells(pair_of([5], [6, 7]), geometric(1.0), 1.0)
 
 
 @pytest.mark.parametrize("shift", [0, 1, 7])
@@ -92,24 +86,9 @@ def test_one_output_and_all_others(p, q):
         assert law.reverse().delta_at(epsilon) == pytest.approx(exact.reverse().delta_at(epsilon))
 
 
-# Known bugs
-
-
-def test_a_bug_promises_what_its_noise_would_keep():
-    assert Bug(0.5).claim == PureDP(0.5)
-    assert Bug(0.5).noise == TwoTailedGeometric(0.5)
-    assert UnboundedBug(0.5).true_loss == math.inf
-
-
-@pytest.mark.parametrize("epsilon", [0, -1.0, math.nan, math.inf])
-def test_epsilon_is_positive_and_finite(epsilon):
-    with pytest.raises(ValueError, match="epsilon must be positive and finite, got"):
-        Bug(epsilon)
-
-
 def test_pairs_are_of_one_shape():
-    assert [counts.tolist() for counts in two_tables(pair([5], [6]))] == [[5], [6]]
+    assert [counts.tolist() for counts in two_tables(pair_of([5], [6]))] == [[5], [6]]
     with pytest.raises(ValueError, match="the two databases must have the same cells, got 2 and 1"):
-        two_tables(pair([5, 1], [6]))
+        two_tables(pair_of([5, 1], [6]))
     with pytest.raises(ValueError, match="counts must not be negative, got -1"):
-        two_tables(pair([5], [-1]))
+        two_tables(pair_of([5], [-1]))

@@ -10,15 +10,11 @@ from scipy import stats
 
 from algorithms.bugs.arithmetic import LaplaceHoles, OverflowingTotal, ReorderedSum, RoundedFirst
 from algorithms.bugs.bug import noisy_total
-from algorithms.bugs.output_laws import Databases
 from algorithms.bugs.sums import BoundsFromData, NaNSurvivesClipping, RawDataSummed
 from algorithms.noise import TwoTailedGeometric
+from tests.helpers import pair_of
 
 NAN = math.nan
-
-
-def pair(x, y):
-    return Databases(np.array(x), np.array(y))
 
 
 # Sensitivity
@@ -26,18 +22,18 @@ def pair(x, y):
 
 @pytest.mark.parametrize("value", [1, 10, 35])
 def test_a_raw_value_costs_what_it_is(value):
-    law = RawDataSummed(0.5, bound=10).exact_loss(pair([3], [3, value]))
+    law = RawDataSummed(0.5, bound=10).exact_loss(pair_of([3], [3, value]))
     assert law.maximum == pytest.approx(0.05 * value)
 
 
 def test_bounds_that_stay_cost_what_was_promised():
-    law = BoundsFromData(0.5).exact_loss(pair([12, 3], [12, 3, 6]))
+    law = BoundsFromData(0.5).exact_loss(pair_of([12, 3], [12, 3, 6]))
     assert law.maximum == pytest.approx(0.25)
-    assert BoundsFromData(0.5).exact_loss(pair([12, 3], [12, 3, 12])).maximum == pytest.approx(0.5)
+    assert BoundsFromData(0.5).exact_loss(pair_of([12, 3], [12, 3, 12])).maximum == pytest.approx(0.5)
 
 
 def test_the_largest_value_sets_the_scale():
-    wider = BoundsFromData(1.0).exact_loss(pair([12], [12, 24])).reverse()
+    wider = BoundsFromData(1.0).exact_loss(pair_of([12], [12, 24])).reverse()
     assert wider.maximum == math.inf
     assert wider.infinite_mass == wider.missing_mass == 0
     assert math.isfinite(wider.reverse().maximum)
@@ -49,14 +45,14 @@ def test_the_largest_value_sets_the_scale():
 
 
 def test_a_table_of_two_scales_is_not_endless():
-    assert BoundsFromData(1e-6).exact_loss(pair([12], [12, 24])) is None
+    assert BoundsFromData(1e-6).exact_loss(pair_of([12], [12, 24])) is None
 
 
 def test_missing_values_hide_each_other():
     bug = NaNSurvivesClipping(0.5, bound=10)
-    assert bug.exact_loss(pair([1, NAN], [1, NAN, NAN])).maximum == 0
-    assert bug.exact_loss(pair([1], [1, 30])).maximum == pytest.approx(0.5)  # clipped to 10: as promised
-    assert bug.exact_loss(pair([1], [1, NAN])).infinite_mass == pytest.approx(
+    assert bug.exact_loss(pair_of([1, NAN], [1, NAN, NAN])).maximum == 0
+    assert bug.exact_loss(pair_of([1], [1, 30])).maximum == pytest.approx(0.5)  # clipped to 10: as promised
+    assert bug.exact_loss(pair_of([1], [1, NAN])).infinite_mass == pytest.approx(
         1 - math.exp(TwoTailedGeometric(0.05).logpmf(1))
     )
 
@@ -72,8 +68,8 @@ def test_the_order_of_a_sum_matters():
     assert math.fsum(ones + halves) == 2048
     assert bug.total([]) == 0
     assert bug.total([7.0, -3.0]) == 1  # clipped
-    assert bug.exact_loss(pair(halves + ones, ones + halves)).maximum == pytest.approx(8.0)
-    assert bug.exact_loss(pair([0.5], [0.5, 1.0])).maximum == pytest.approx(1.0)
+    assert bug.exact_loss(pair_of(halves + ones, ones + halves)).maximum == pytest.approx(8.0)
+    assert bug.exact_loss(pair_of([0.5], [0.5, 1.0])).maximum == pytest.approx(1.0)
 
 
 @pytest.mark.parametrize(("counts", "total"), [([32767], 32767), ([32768], -32768), ([65536, 3], 3), ([70000], 4464)])
@@ -85,13 +81,13 @@ def test_sixteen_bits_wrap_around(counts, total):
 
 def test_no_two_totals_are_further_apart():
     assert OverflowingTotal(0.1).true_loss == pytest.approx(6553.5)
-    assert OverflowingTotal(0.1).exact_loss(pair([100], [101])).maximum == pytest.approx(0.1)
+    assert OverflowingTotal(0.1).exact_loss(pair_of([100], [101])).maximum == pytest.approx(0.1)
 
 
 @pytest.mark.parametrize("base", [2, 3, 5, 10])
 def test_a_base_is_the_sensitivity_of_rounding(base):
     bug = RoundedFirst(0.5, base)
-    losses = [bug.exact_loss(pair([n], [n + 1])).maximum for n in range(3 * base)]
+    losses = [bug.exact_loss(pair_of([n], [n + 1])).maximum for n in range(3 * base)]
     assert sorted({round(loss, 9) for loss in losses}) == [0, base * 0.5]
     assert losses.count(0) == 3 * base - 3
     assert bug.true_loss == pytest.approx(max(losses))
@@ -110,7 +106,7 @@ def test_holes_are_where_the_other_database_puts_nothing(bits):
     noise = [sign * e for e in magnitudes.tolist() for sign in (-1, 1)]
     on_x, on_y = ([count + e for e in noise] for count in (10, 11))
     only_x, only_y = set(on_x) - set(on_y), set(on_y) - set(on_x)
-    law = bug.exact_loss(pair([10, 4], [11, 4]))
+    law = bug.exact_loss(pair_of([10, 4], [11, 4]))
     assert law.infinite_mass == pytest.approx(sum(z in only_x for z in on_x) / len(noise), abs=1e-12)
     assert law.missing_mass == pytest.approx(sum(z in only_y for z in on_y) / len(noise), abs=1e-12)
     assert law.infinite_mass > 0.9
@@ -124,23 +120,12 @@ def test_many_bits_look_like_laplace():
     errors = bug([10, 0], 50_000, np.random.default_rng(2)) - [10, 0]
     assert stats.kstest(errors.ravel(), stats.laplace(scale=2).cdf).pvalue > 1e-6  # the false alarm
     assert stats.kstest(errors.ravel(), stats.laplace(scale=2.2).cdf).pvalue < 1e-12
-    assert bug.exact_loss(pair([10], [11])) is None
-    assert LaplaceHoles(0.5, 4).exact_loss(pair([10, 4], [11, 5])) is None
-    assert LaplaceHoles(0.5, 4).exact_loss(pair([10, 4], [10, 4])).maximum == 0
+    assert bug.exact_loss(pair_of([10], [11])) is None
+    assert LaplaceHoles(0.5, 4).exact_loss(pair_of([10, 4], [11, 5])) is None
+    assert LaplaceHoles(0.5, 4).exact_loss(pair_of([10, 4], [10, 4])).maximum == 0
 
 
 # Bad input
-
-
-@pytest.mark.parametrize("make", [RawDataSummed, BoundsFromData, NaNSurvivesClipping, ReorderedSum])
-def test_values_are_one_a_person(make):
-    rng = np.random.default_rng(0)
-    with pytest.raises(ValueError, match="values must be one a person, got shape"):
-        make(1.0)([[1, 2]], 3, rng)
-    with pytest.raises(TypeError, match="values must be numbers, got dtype"):
-        make(1.0)(["a"], 3, rng)
-    with pytest.raises(ValueError, match="epsilon must be positive and finite, got 0"):
-        make(0)
 
 
 @pytest.mark.parametrize("make", [RawDataSummed, BoundsFromData, NaNSurvivesClipping])
@@ -158,31 +143,9 @@ def test_missing_values_are_refused_where_they_are_not_the_bug(make):
         ReorderedSum(1.0)([1, NAN], 3, np.random.default_rng(0))
 
 
-@pytest.mark.parametrize(
-    ("make", "name", "least"),
-    [
-        (RawDataSummed, "bound", 1),
-        (NaNSurvivesClipping, "bound", 1),
-        (RoundedFirst, "base", 2),
-        (LaplaceHoles, "bits", 1),
-    ],
-)
-def test_parameters_are_integers(make, name, least):
-    with pytest.raises(TypeError, match=f"{name} must be an integer, got 2.0"):
-        make(1.0, 2.0)
-    with pytest.raises(ValueError, match=f"{name} must be at least {least}, got {least - 1}"):
-        make(1.0, least - 1)
-
-
 def test_float64_has_no_more_bits():
     with pytest.raises(ValueError, match="bits must be at most 53, got 54"):
         LaplaceHoles(1.0, 54)
-
-
-@pytest.mark.parametrize("make", [OverflowingTotal, RoundedFirst, LaplaceHoles])
-def test_counts_are_counts(make):
-    with pytest.raises(ValueError, match="counts must not be negative, got -1"):
-        make(1.0)([-1], 3, np.random.default_rng(0))
 
 
 def test_noise_is_added_once():
