@@ -7,7 +7,7 @@ from collections import Counter
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from algorithms.phsafe import read_config, tabulate
@@ -42,6 +42,7 @@ class Golden:
 
     def __init__(self):
         self.persons, self.units, self.geo = map(columns, PATHS)
+        self.found = set()
 
     def frames(self):
         return [
@@ -49,9 +50,11 @@ class Golden:
         ]
 
     def unit(self, **wanted):
-        """The place in the units of the first that has these values."""
-        places = range(len(self.units["MAFID"]))
-        return next(i for i in places if all(self.units[name][i] == value for name, value in wanted.items()))
+        """The place in the units of the first that has these values and was not found before."""
+        places = (i for i in range(len(self.units["MAFID"])) if i not in self.found)
+        place = next(i for i in places if all(self.units[name][i] == value for name, value in wanted.items()))
+        self.found.add(place)
+        return place
 
     def members(self, unit):
         return [i for i, mafid in enumerate(self.persons["MAFID"]) if mafid == self.units["MAFID"][unit]]
@@ -94,13 +97,14 @@ def outside(domain):
     return [*map(str, far), "x", "1.0", "1e2", "+1", " 1", "", "٣", "nan", "1\x00", None]
 
 
-@pytest.mark.parametrize(("frame", "column"), [(frame, name) for frame in FRAMES for name in FRAMES[frame]])
-def test_every_value_outside_its_domain_is_counted(database, frame, column):
-    golden, domain = Golden(), FRAMES[frame][column]
-    values = outside(domain)
-    for row, value in enumerate(values):
-        getattr(golden, frame)[column][row] = value
-    assert found(database, golden) == {(frame, f"{column} must be {domain}"): len(values)}
+@pytest.mark.parametrize("frame", FRAMES)
+def test_every_value_outside_its_domain_is_counted(database, frame):
+    golden, wanted = Golden(), {}
+    for column, domain in FRAMES[frame].items():
+        values = outside(domain)
+        getattr(golden, frame)[column][: len(values)] = values
+        wanted[frame, f"{column} must be {domain}"] = len(values)
+    assert found(database, golden) == wanted
 
 
 def test_domains_are_told_in_words():
@@ -110,7 +114,7 @@ def test_domains_are_told_in_words():
     assert str(FRAMES["geo"]["TABBLK"]) == "digits"
 
 
-@pytest.mark.parametrize(("column", "value"), [("QAGE", -1), ("QAGE", 116), ("CENHISP", 2**62), ("RTYPE", 4)])
+@pytest.mark.parametrize(("column", "value"), [("QAGE", -1), ("CENHISP", 2**62), ("RTYPE", 4)])
 def test_whole_numbers_outside_their_domain_are_counted(database, column, value):
     persons, units, geo = Golden().frames()
     numbers = np.array(persons[column].astype(np.int64))
@@ -131,16 +135,15 @@ def test_races_that_lost_their_zeros_are_counted(database):
 
 
 @pytest.mark.parametrize("kind", [bool, "datetime64[s]"])
-def test_a_column_of_another_type_is_refused_at_the_door(database, kind):
+def test_a_column_of_another_type_is_refused(database, kind):
     persons, units, geo = Golden().frames()
     with pytest.raises(ValueError, match=r"^persons\.QAGE must hold whole numbers, got [A-Z_]+$"):
         tabulate({**persons.to_dict(), "QAGE": persons["QAGE"].astype(int).astype(kind)}, units, geo, engine=database)
 
 
-@pytest.mark.parametrize("kind", [np.float64, np.float32])
-def test_whole_numbers_may_be_floats_and_what_is_none_is_counted(database, kind):
+def test_whole_numbers_may_be_floats_and_what_is_none_is_counted(database):
     persons, units, geo = Golden().frames()
-    ages = persons["QAGE"].astype(kind)
+    ages = persons["QAGE"].astype(np.float32)
     same = tabulate({**persons.to_dict(), "QAGE": ages}, units, geo, "PH1_num", engine=database)
     assert list(same.rows()) == list(tabulate(persons, units, geo, "PH1_num", engine=database).rows())
     ages[3:6] = np.nan, 17.5, np.inf
@@ -176,7 +179,7 @@ def test_two_partners_are_one_too_many(database):
     assert Finding("units", rule, 1, "partners 2") in error.value.findings
 
 
-@pytest.mark.parametrize(("frame", "column"), [(frame, name) for frame in FRAMES for name in FRAMES[frame]])
+@pytest.mark.parametrize(("frame", "column"), [("persons", "QAGE"), ("units", "HHT2"), ("geo", "AIANNHCE")])
 def test_a_column_that_is_misspelt_is_named(database, frame, column):
     golden = Golden()
     given = getattr(golden, frame)
@@ -304,32 +307,22 @@ def test_tenure_missing_where_people_live_and_stated_where_nobody_does(database)
 
 
 WRONG = [
-    ("FINAL_POP", {"FINAL_POP": "5"}, "6", 1),
-    ("FINAL_POP", {"FINAL_POP": "0"}, "1", 1),
-    ("NPF", {"FINAL_POP": "1"}, "2", 1),
-    ("NPF", {"HHT": "1"}, "97", 1),
-    ("HHSPAN", {"HHSPAN": "1"}, "2", 1),
-    ("HHSPAN", {"HHSPAN": "0"}, "1", 1),
-    ("HHRACE", {"HHRACE": "01"}, "02", 1),
-    ("HHRACE", {"HHRACE": "00"}, "01", 1),
-    ("HHT", {"HHT": "1"}, "2", 1),
-    ("HHT", {"HHT": "4"}, "5", 1),
-    ("HHT", {"HHT": "4"}, "6", 1),  # a man alone is no woman alone
-    ("HHT", {"HHT": "0"}, "1", 1),
-    ("HHT2", {"HHT2": "01"}, "02", 1),
-    ("HHT2", {"HHT2": "05"}, "06", 1),
-    ("HHT2", {"HHT2": "00"}, "12", 1),
-    ("CPLT", {"CPLT": "1"}, "2", 1),
-    ("CPLT", {"CPLT": "5"}, "1", 1),
-    ("CPLT", {"CPLT": "0"}, "5", 1),
+    *(("FINAL_POP", {"FINAL_POP": before}, after) for before, after in (("5", "6"), ("0", "1"))),
+    *(("NPF", where, after) for where, after in (({"FINAL_POP": "1"}, "2"), ({"HHT": "1"}, "97"))),
+    *(("HHSPAN", {"HHSPAN": before}, after) for before, after in (("1", "2"), ("0", "1"))),
+    *(("HHRACE", {"HHRACE": before}, after) for before, after in (("01", "02"), ("00", "01"))),
+    *(("HHT", {"HHT": before}, after) for before, after in (("1", "2"), ("4", "5"), ("4", "6"), ("0", "1"))),
+    *(("HHT2", {"HHT2": before}, after) for before, after in (("01", "02"), ("05", "06"), ("00", "12"))),
+    *(("CPLT", {"CPLT": before}, after) for before, after in (("1", "2"), ("5", "1"), ("0", "5"))),
 ]
 
 
-@pytest.mark.parametrize(("column", "where", "value", "rows"), WRONG)
-def test_a_unit_that_is_not_what_its_members_make_it(database, column, where, value, rows):
+def test_units_that_are_not_what_their_members_make_them(database):
     golden = Golden()
-    golden.units[column][golden.unit(**where)] = value
-    assert found(database, golden) == {("units", f"{column} must be that of the members"): rows}
+    for column, where, value in WRONG:
+        golden.units[column][golden.unit(**where)] = value
+    wrong = Counter(column for column, _, _ in WRONG)
+    assert found(database, golden) == {("units", f"{name} must be that of the members"): n for name, n in wrong.items()}
 
 
 def test_a_household_of_the_other_sex_contradicts_itself_once(database):
@@ -391,14 +384,13 @@ def test_production_does_not_check_consistency(database):
     assert len(tabulate(*golden.frames(), engine=database, validation="none")) == 976
 
 
-@pytest.mark.parametrize("partitions", [2, 5])
-def test_parts_add_up_what_they_find(database, partitions):
+def test_parts_add_up_what_they_find(database):
     golden = Golden()
     golden.persons["QAGE"][:40] = ["116"] * 40
     golden.persons["MAFID"][41] = None  # in no part by its number, so in the first
     whole = found(database, golden)
     assert whole == {("persons", "QAGE must be 0 to 115"): 40, ("persons", "MAFID must be 100000001 to 899999999"): 1}
-    assert found(database, golden, partitions=partitions) == whole
+    assert found(database, golden, partitions=2) == whole
 
 
 def test_a_report_adds_up_rows_and_keeps_the_least_example():
@@ -413,7 +405,7 @@ DAMAGE = st.tuples(st.sampled_from(tuple(FRAMES)), st.integers(0, 10), st.intege
 
 
 @given(st.lists(DAMAGE, min_size=1, max_size=6), st.sampled_from(["full", "production", "none"]), st.booleans())
-@settings(max_examples=25)
+@settings(max_examples=12)
 def test_no_damage_is_anything_but_a_report_or_a_table(database, damages, validation, truncate):
     golden = Golden()
     for frame, column, row, value in damages:
@@ -457,10 +449,12 @@ MEMBER = st.tuples(st.sampled_from(COMPANY), st.sampled_from([0, 17, 18, 60]), s
 
 
 @given(st.lists(st.tuples(st.sampled_from("12"), st.lists(MEMBER, max_size=5)), min_size=1, max_size=12))
-@settings(max_examples=30)
+@settings(max_examples=8)
+@example([])
 def test_types_follow_from_any_members(database, homes):
     homes = [[("20", 40, sex), *rest] for sex, rest in homes]
-    homes += [[("20", 40, "1"), (a, 17, "2"), (b, 30, "1")] for a, b in itertools.product(COMPANY, repeat=2)]
+    if not homes:
+        homes = [[("20", 40, "1"), (a, 17, "2"), (b, 30, "1")] for a, b in itertools.product(COMPANY, repeat=2)]
     flat = [(100_000_001 + i, *member) for i, members in enumerate(homes) for member in members]
     mafid, relship, age, sex = zip(*flat, strict=True)
     persons = {"RTYPE": ["3"] * len(flat), "MAFID": mafid, "QAGE": age, "CENHISP": [2] * len(flat)}
