@@ -18,7 +18,7 @@ from algorithms.phsafe.tables import LEVELS, PUBLISHED, QUERIES, split_level
 from algorithms.phsafe.tabulation.tabulate import tabulation
 from algorithms.tables.duck import DuckDB
 from algorithms.tables.frames import Frame
-from tests.algorithms.phsafe.tabulation.test_truncation import kept_by_hand
+from tests.algorithms.phsafe.oracle import by_hand
 from tests.golden.phsafe import CONFIG, HERE, PATHS, columns, rows
 
 INFINITE = {**CONFIG, "tau": dict.fromkeys(CONFIG["tau"], 99_999)}
@@ -197,95 +197,13 @@ def test_the_same_households_in_any_form_give_the_same_counts(tmp_path, way):
             engine.close()
 
 
-# Plain Python, from the paper and the layout of the tables
-
-CODES = {"major": "ABCDEFG", "minor": "HI"}
-OTHER_RELATIVES = ("28", "29", "31", "32", "33")
-FAMILY = ("20", "21", "23", "25", "26", "27", "28", "29", "30", "31", "32", "33")
-ADULTS_AND_NONRELATIVES = ("20", "21", "22", "23", "24", "34", "35", "36")
-COUPLES = {("01", "1"): "3", ("02", "1"): "3", ("01", "2"): "4", ("02", "2"): "4"}
-COUPLES |= {("03", "3"): "6", ("04", "3"): "6", ("03", "4"): "7", ("04", "4"): "7"}
-SINGLES = {"09": "9", "10": "10", "11": "10", "12": "10", "05": "12", "06": "13", "07": "13", "08": "13"}
-TENURES = {"1": "2", "2": "3", "3": "4", "4": "4"}
-
-
-def counted(table, p):
-    """Whether a person is counted, whatever the household is."""
-    housed, child = p["RTYPE"] == "3", p["QAGE"] < 18
-    return {
-        "PH3": housed and child,
-        "PH4": p["RELSHIP"] in FAMILY,
-        "PH6": child and p["RELSHIP"] in ("25", "26", "27"),
-    }.get(table, housed)
-
-
-def cell(table, p, h):
-    """The cell of a person in a household, or of a household; None where it is in none."""
-    by_age = "2" if p and p["QAGE"] < 18 else "3"
-    if table == "PH1_num":
-        return by_age
-    if table == "PH4":
-        return by_age if h["HHT"] in "0123" else None
-    if table == "PH2":
-        return COUPLES.get((h["HHT2"], h["CPLT"])) or SINGLES.get(h["HHT2"])
-    if table == "PH3":
-        own = {"01": "4", "03": "5", "10": "6", "06": "7"}.get(h["HHT2"])
-        if p["RELSHIP"] in ADULTS_AND_NONRELATIVES:
-            return "2"
-        return {"30": "9", **dict.fromkeys(OTHER_RELATIVES, "10")}.get(
-            p["RELSHIP"], own if p["RELSHIP"] < "28" else None
-        )
-    if table == "PH6":
-        first = {"01": 3, "03": 8, "10": 13, "06": 18}.get(h["HHT2"])
-        return first and str(first + (p["QAGE"] >= 4) + (p["QAGE"] >= 6) + (p["QAGE"] >= 12))
-    if table == "PH7":
-        return TENURES.get(h["TEN"])
-    occupied = h["RTYPE"] == "2" and h["HHT"] != "0"
-    if table == "PH1_denom":
-        return "1" if occupied else None
-    if table == "PH5_denom":
-        return "1" if h["HHT"] in "123" else None
-    assert table == "PH8_denom"
-    return {"1": "2", "2": "2", "3": "3", "4": "3"}.get(h["TEN"]) if occupied else None
-
-
-def by_hand(persons, units, geo, taus):
-    """Basis cells of the nine queries, zeros left out: Counter by table, region, iteration and cell."""
-    states = {place["MAFID"]: place["TABBLKST"] for place in geo if place["RTYPE"] == "2"}
-    housing = {unit["MAFID"]: unit for unit in units if unit["MAFID"] in states}
-    found = Counter()
-    for table in QUERIES:
-        if table in taus:
-            eligible = [tuple(person.values()) for person in persons if counted(table, person)]
-            kept = [dict(zip(PERSONS, row, strict=True)) for row in kept_by_hand(eligible, taus[table]).elements()]
-            pairs = [(person, housing[person["MAFID"]]) for person in kept if person["MAFID"] in housing]
-        else:
-            pairs = [(None, unit) for unit in housing.values()]
-        for person, unit in pairs:
-            race, ethnicity = unit["HHRACE"], unit["HHSPAN"]
-            if table == "PH3":
-                race, ethnicity = person["CENRACE"], person["CENHISP"]
-            codes = [""] if table in ("PH2", "PH6") else ["*"]
-            if codes == ["*"] and race != "00":
-                codes.append("ABCDEF"[int(race) - 1] if race < "07" else "G")
-            if codes[0] == "*" and ethnicity == 2:
-                codes.append("H")
-            if codes[0] == "*" and ethnicity == 1 and race == "01":
-                codes.append("I")
-            where = cell(table, person, unit)
-            for region, code in product(("1", states[unit["MAFID"]]), codes):
-                found[table, region, code, where] += where is not None
-    return +found
+# Plain Python
 
 
 def nonzero(frame):
     """The same of a tabulation, without the two numerators that are sums of others."""
     measured = ((row[0], row[2], row[3], row[4], row[5]) for row in frame.rows() if row[0] in QUERIES)
     return Counter({key: count for *key, count in measured for key in [tuple(key)] if count})
-
-
-def dictionaries_of(frame):
-    return [dict(zip(frame.columns, row, strict=True)) for row in frame.rows()]
 
 
 def random_frames(rng, size, people):
@@ -324,7 +242,7 @@ def test_any_households_are_counted_as_by_hand(database, seed, size, people, tau
     frames = random_frames(np.random.default_rng(seed), size, people)
     taus = dict.fromkeys(CONFIG["tau"], tau) | {"PH3": 2, "PH6": 1}
     found = tabulate(*frames, config=with_taus(taus), engine=database, validation="production")
-    assert nonzero(found) == by_hand(*map(dictionaries_of, frames), taus)
+    assert nonzero(found) == by_hand(*frames, taus)
 
 
 @pytest.mark.parametrize("tau", [1, 10])
@@ -332,7 +250,7 @@ def test_many_households_are_counted_as_by_hand(database, tau):
     frames = random_frames(np.random.default_rng(tau), 300, 2_000)
     taus = dict.fromkeys(CONFIG["tau"], tau)
     found = tabulate(*frames, config=with_taus(taus), engine=database, validation="production")
-    wanted = by_hand(*map(dictionaries_of, frames), taus)
+    wanted = by_hand(*frames, taus)
     assert nonzero(found) == wanted
     assert {key[0] for key in wanted} == set(QUERIES)
     assert len(wanted) > 600  # of 4 regions and 204 cells
@@ -341,7 +259,7 @@ def test_many_households_are_counted_as_by_hand(database, tau):
 def test_golden_households_are_counted_as_by_hand_at_another_threshold(database):
     taus = dict.fromkeys(CONFIG["tau"], 3)
     found = tabulate(*PATHS, config=read_config({**CONFIG, "tau": taus}), engine=database, validation="none")
-    assert nonzero(found) == by_hand(*map(dictionaries_of, golden_frames()), taus)
+    assert nonzero(found) == by_hand(*golden_frames(), taus)
 
 
 def test_without_a_threshold_that_binds_basis_cells_are_those_without_truncation():

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 from collections import Counter
 from operator import itemgetter
 
@@ -17,6 +16,7 @@ from algorithms.phsafe.tabulation.cubes import kept_query, truncation_query
 from algorithms.phsafe.tabulation.intake import read_frame
 from algorithms.tables.duck import DuckDB
 from algorithms.tables.frames import Frame
+from tests.algorithms.phsafe.oracle import kept_by_hand, sort_key
 from tests.golden.phsafe import PERSONS, ranked
 
 FILTERS = ("PH1_num", "PH3", "PH4", "PH6")
@@ -33,25 +33,6 @@ def database():
 
 def texts(frame):
     return Counter(tuple(map(str, row)) for row in frame.rows())
-
-
-def sha(text):
-    return hashlib.sha256(text.encode()).hexdigest()
-
-
-def sort_key(row, repeat):
-    """The hash of a person's row, from the description: whole numbers as binary digits, text as it stands."""
-    digests = [sha(f"{value:b}" if isinstance(value, int) else value) for value in (*row, repeat)]
-    return sha(sha(",".join(digests)))
-
-
-def kept_by_hand(rows, tau):
-    """The first tau rows of every household, by hash; exact repeats numbered from 1."""
-    repeats, households = Counter(), {}
-    for row in rows:
-        repeats[row] += 1
-        households.setdefault(row[1], []).append((sort_key(row, repeats[row]), row))
-    return Counter(row for household in households.values() for _, row in sorted(household)[:tau])
 
 
 # Production

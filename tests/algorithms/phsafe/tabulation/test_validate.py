@@ -18,6 +18,7 @@ from algorithms.phsafe.tabulation.derive import DERIVED_COLUMNS, derive_units
 from algorithms.phsafe.tabulation.validate import Finding, InvalidHouseholds, check_report
 from algorithms.tables.duck import DuckDB
 from algorithms.tables.frames import Frame
+from tests.algorithms.phsafe.oracle import types_by_hand
 from tests.golden.phsafe import CONFIG, PATHS, columns
 
 UNIT, PLACE = "every MAFID must be that of a unit", "every MAFID must be that of a place"
@@ -421,27 +422,6 @@ def test_no_damage_is_anything_but_a_report_or_a_table(database, damages, valida
 
 
 # Household types from members
-
-
-def types_by_hand(members):
-    """The derived columns of an occupied unit, from the words of the codes; members are (RELSHIP, age, sex)."""
-    (sex,) = (sex for relship, _, sex in members if relship == "20")
-    relations = [relship for relship, _, _ in members]
-    couple = next((code for code in ("21", "23", "22", "24") if code in relations), None)
-    children = any(relship in ("25", "26", "27") and age < 18 for relship, age, _ in members)
-    relatives = any("25" <= relship <= "33" for relship in relations)
-    family = sum(relship in ("20", "21", "23") or "25" <= relship <= "33" for relship in relations)
-    male, alone = sex == "1", len(members) == 1
-    married = couple in ("21", "23")
-    hht = "1" if married else "2" if male else "3"
-    if not married and not relatives:
-        hht = str((4 if male else 6) + (not alone))
-    if couple:
-        hht2 = f"0{1 + 2 * (not married) + (not children)}"
-    else:
-        hht2 = f"{(9 if male else 5) + (0 if alone else 1 if children else 2 if relatives else 3):02}"
-    cplt = {"21": "1", "23": "2", "22": "3", "24": "4", None: "5"}[couple]
-    return len(members), family if family > 1 else 0, hht, hht2, cplt
 
 
 COMPANY = [f"{code}" for code in range(21, 37)]
