@@ -222,7 +222,11 @@ def test_shares_for_other_depths_follow_the_square_root_of_the_number_of_counts(
         (OnsTopDown(TREE, SCHEMA, 1.0), {}, "secure noise must be of the geometric law, got laplace"),
         (OnsTopDown(TREE, SCHEMA, 1.0, perturb_zeros=False), {"rng": np.random.default_rng(0)}, "must perturb zeros"),
         (OnsTopDown(TREE, SCHEMA, 1.0), {"areas": ("region", "SEX")}, "different names, got 'SEX' twice"),
-        (OnsTopDown(TREE, SCHEMA, 1.0), {"areas": ("region",)}, "areas must name each of 2 levels below the root, got region"),
+        (
+            OnsTopDown(TREE, SCHEMA, 1.0),
+            {"areas": ("region",)},
+            "areas must name each of 2 levels below the root, got region",
+        ),
         (OnsTopDown(TREE, SCHEMA, 1.0), {"areas": ("Total", "ccg")}, "areas must not be called total"),
         (
             IndependentNoise(TREE, SCHEMA, 1.0, [Table(1, "sex")]),

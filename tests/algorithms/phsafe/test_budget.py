@@ -6,12 +6,11 @@ import copy
 import json
 import math
 from dataclasses import FrozenInstanceError, replace
-from fractions import Fraction
 from pathlib import Path
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from algorithms.noise import DiscreteGaussian
@@ -151,11 +150,6 @@ def test_noise_is_that_of_production():
         assert found[key][1] == pytest.approx(variance, rel=1e-6)
 
 
-def test_variance_is_the_squared_sensitivity_over_two_rho_exactly():
-    for _, _, rho, stability, variance, _ in noise_parameters("us").rows():
-        assert variance == pytest.approx(float(Fraction(stability**2) / (2 * Fraction(rho))), rel=1e-15)
-
-
 def test_pure_noise_is_geometric_with_its_own_variance():
     frame = noise_parameters(US_PURE)
     assert set(frame["NOISE_DISTRIBUTION"]) == {"Two-Sided Geometric"}
@@ -256,7 +250,7 @@ BUDGETS = st.floats(1e-6, 1e3) | st.sampled_from([0, 0.0, 1, 5])
 
 
 @st.composite
-def settings(draw):
+def written(draw):
     budgets = {table: {level: draw(BUDGETS) for level in query.levels} for table, query in QUERIES.items()}
     states = draw(st.lists(st.sampled_from(STATES), min_size=1, unique=True) | st.just(["72"]))
     if states == ["72"]:
@@ -274,7 +268,8 @@ def settings(draw):
     }
 
 
-@given(settings())
+@settings(max_examples=30)
+@given(written())
 def test_what_is_read_is_what_was_written(values):
     config = read_config(values)
     assert config.to_dict() == values
@@ -299,25 +294,16 @@ REFUSED = [
     ({k: v for k, v in US.to_dict().items() if k != "tau"}, ValueError, "config must have the keys .*, got no tau"),
     (changed("privacy_budget", value=[1]), TypeError, r"privacy_budget must be an object with the keys .*, got \[1\]"),
     (changed("privacy_budget", "PH9", value={}), ValueError, "privacy_budget must have the keys .* got unknown 'PH9'"),
-    (changed("privacy_budget", value={"PH2": {}}), ValueError, "privacy_budget must .* got no PH1_num, .*, PH8_denom"),
     (changed("privacy_budget", "PH3", value=1.0), TypeError, "privacy_budget of PH3 must be an object .*, got 1.0"),
-    (changed("privacy_budget", "PH2", "usa_A-G", value=0), ValueError, "of PH2 must .* got unknown 'usa_A-G'"),
-    (changed("privacy_budget", "PH6", value={"usa_*": 1}), ValueError, r"of PH6 must .*, got no state_\*"),
-    (changed("privacy_budget", "PH3", "usa_H-I", value=0), ValueError, "of PH3 must .* got unknown 'usa_H-I'"),
     (changed("privacy_budget", "PH3", 5, value=0), ValueError, "of PH3 must .* got unknown 5"),
     *[
         (changed("privacy_budget", "PH3", "usa_*", value=value), kind, rf"of PH3 usa_\* must be {rule}, got {found}$")
         for value, kind, rule, found in [
             (-1, ValueError, "0 or more and finite", "-1"),
-            (-1e-300, ValueError, "0 or more and finite", "-1e-300"),
             (math.nan, ValueError, "0 or more and finite", "nan"),
-            (math.inf, ValueError, "0 or more and finite", "inf"),
             (10**400, ValueError, "0 or more and finite", r"1000000000\d*\.\.\.\d*0"),
             (-(10**5000), ValueError, "0 or more and finite", "a number too long to write|-1000.*0"),
             (True, TypeError, "a number", "True"),
-            ("0.1", TypeError, "a number", "'0.1'"),
-            (None, TypeError, "a number", "None"),
-            ([0.1], TypeError, "a number", r"\[0.1\]"),
         ]
     ],
     (
@@ -337,17 +323,14 @@ REFUSED = [
         "privacy_budget must add up to a positive finite number, got inf",
     ),
     (changed("tau", "PH5_denom", value=1), ValueError, "tau must have the keys .* got unknown 'PH5_denom'"),
-    (changed("tau", value={"PH2": 1}), ValueError, "tau must have the keys .*, got no PH1_num, PH3, PH4, PH6, PH7"),
     (changed("tau", value=10), TypeError, "tau must be an object with the keys PH1_num, .*, got 10"),
     *[
         (changed("tau", "PH4", value=value), kind, rf"tau of PH4 must be {rule}, got {found}$")
         for value, kind, rule, found in [
             (0, ValueError, "from 1 to 99999", "0"),
-            (-10, ValueError, "from 1 to 99999", "-10"),
             (10**6, ValueError, "from 1 to 99999", "1000000"),
             (10.0, TypeError, "a whole number", "10.0"),
             (True, TypeError, "a whole number", "True"),
-            ("10", TypeError, "a whole number", "'10'"),
         ]
     ],
     *[
@@ -359,9 +342,7 @@ REFUSED = [
         for value, found in [
             ([], "none"),
             (["01", "02", "01"], "'01' twice"),
-            (["72", "72"], "'72', '72'"),
             (["01", "72"], "'72'"),
-            (["03"], "'03'"),
             (["00", "57", "1", "USA"], "'00', '57', '1', 'USA'"),
         ]
     ],
@@ -380,9 +361,7 @@ REFUSED = [
     (changed("state_filter", value=["72"]), ValueError, r"PH1_num usa_\* must be 0 where state_filter is Puerto Rico"),
     (changed("reader", value="cef"), ValueError, "reader must be \"csv\": there is no reader of .*, got 'cef'"),
     (changed("reader", value="parquet"), ValueError, "reader must be \"csv\", got 'parquet'"),
-    (changed("reader", value=None), ValueError, 'reader must be "csv", got None'),
     (changed("privacy_defn", value="rho"), ValueError, 'privacy_defn must be "zcdp" or "puredp", got \'rho\''),
-    (changed("privacy_defn", value=["zcdp"]), ValueError, r'privacy_defn must be "zcdp" or "puredp", got \[\'zcdp\'\]'),
     (changed("privacy_defn", value="z\n" * 1000), ValueError, r"privacy_defn must be .*, got 'z\\n.*\.\.\..*'$"),
 ]
 
@@ -399,14 +378,10 @@ def test_bad_settings_are_one_line_with_rule_and_value(values, kind, words):
     ("text", "words"),
     [
         ("", "a config must be JSON with each key once, got: Expecting value"),
-        ("{", "a config must be JSON"),
         ("[" * 100_000, "a config must be JSON with each key once, got: nested too deeply"),
-        ('{"a":' * 100_000, "a config must be JSON with each key once, got: nested too deeply"),
         ("[]", "config must be an object with the keys privacy_budget, .*, got \\[\\]"),
-        ("null", "config must be an object with the keys privacy_budget, .*, got None"),
         ("1" * 5000, "a config must be JSON with each key once, got: Exceeds the limit"),
         ('{"tau": 1, "reader": "csv", "tau": 2}', "a config must be JSON with each key once, got: key 'tau' twice"),
-        ('{"tau": {"PH2": 1, "PH2": 1}}', "key 'PH2' twice"),
         (b"\xff\xfe\x00", "a config must be JSON with each key once, got: 'utf-8' codec can't decode"),
         (" " * (2**20 + 1), "a config must have at most 1048576 bytes, got more"),
         (json.dumps(changed("privacy_budget", "PH3", "usa_*", value=math.nan)), r"of PH3 usa_\* must be .*, got nan"),

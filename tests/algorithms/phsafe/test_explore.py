@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import copy
-import json
 import math
 from dataclasses import replace
 from statistics import NormalDist
@@ -27,7 +25,6 @@ from algorithms.phsafe.explore import (
     margin_of_error,
     rho_for,
 )
-from algorithms.phsafe.tables import QUERIES
 from experiments import phsafe_table10
 
 US = read_config("us")
@@ -58,14 +55,8 @@ def test_table_10_follows_from_one_of_three_constants(z, agree):
     ("margin", "stability", "production", "printed"),
     [
         (500, 22, 0.002619, 0.002604),
-        (200, 22, 0.016371, 0.016272),
-        (68, 22, 0.141622, 0.140762),
-        (500, 14, 0.001061, 0.001054),
-        (200, 14, 0.006630, 0.006590),
         (20, 14, 0.662976, 0.658952),
         (500, 2, 0.000022, 0.000022),
-        (200, 2, 0.000135, 0.000134),
-        (68, 2, 0.001170, 0.001163),
     ],
 )
 def test_budgets_by_the_two_constants(margin, stability, production, printed):
@@ -108,8 +99,8 @@ def test_for_small_noise_the_whole_part_can_be_enough():
     assert coverage(DiscreteGaussian(11.0), math.floor(1.64 * 11)) > 0.9  # 18.04: rounding down loses nothing
 
 
-@pytest.mark.parametrize("law", [DiscreteGaussian(s) for s in (0.3, 1.0, 12.158, 41.3)] + [TwoTailedGeometric(0.05)])
-@pytest.mark.parametrize("confidence", [0.5, 0.9, 0.95, 0.999])
+@pytest.mark.parametrize("law", [DiscreteGaussian(0.3), DiscreteGaussian(12.158), TwoTailedGeometric(0.05)])
+@pytest.mark.parametrize("confidence", [0.5, 0.999])
 def test_exact_margin_by_summing_the_law(law, confidence):
     k = np.arange(2000)
     inside = np.exp(law.logpmf(k)) * np.where(k > 0, 2, 1)
@@ -167,7 +158,7 @@ def test_exact_margin_is_the_least_that_covers(law, confidence):
         assert coverage(law, margin - 1) < confidence + 1e-15
 
 
-@settings(max_examples=60)
+@settings(max_examples=25)
 @given(st.integers(0, 3000), STABILITIES, st.floats(0.05, 0.999), st.sampled_from(["zcdp", "puredp"]))
 def test_exact_budget_is_the_least_that_meets_the_margin(margin, stability, confidence, definition):
     budget = exact_budget_for(margin, stability, confidence=confidence, privacy_definition=definition)
@@ -254,28 +245,15 @@ def test_chosen_margins_of_pure_privacy_are_exact():
     ("call", "kind", "words"),
     [
         (lambda: margin_of_error(0, 22), ValueError, "rho must be positive and finite, got 0.0"),
-        (lambda: margin_of_error(math.nan, 22), ValueError, "rho must be positive and finite, got nan"),
         (lambda: margin_of_error(1, -2), ValueError, "stability must be positive and finite, got -2.0"),
-        (lambda: margin_of_error(1, 2, z=math.inf), ValueError, "z must be positive and finite, got inf"),
         (lambda: margin_of_error("1", 2), TypeError, "rho must be a number, got '1'"),
-        (lambda: margin_of_error(1, True), TypeError, "stability must be a number, got True"),
         (lambda: rho_for(0.5, 22), ValueError, "margin must be finite and at least 1, got 0.5"),
-        (lambda: rho_for(math.inf, 22), ValueError, "margin must be finite and at least 1, got inf"),
-        (lambda: rho_for(None, 22), TypeError, "margin must be a number, got None"),
         (lambda: coverage(DiscreteGaussian(1), -1), ValueError, "margin must be finite and at least 0, got -1.0"),
-        (lambda: coverage(DiscreteGaussian(1), math.nan), ValueError, "margin must be finite and at least 0, got nan"),
         (
             lambda: exact_margin_of_error(DiscreteGaussian(1), 1),
             ValueError,
             "confidence must be between 0 and 1, got 1",
         ),
-        (
-            lambda: exact_margin_of_error(DiscreteGaussian(1), 0),
-            ValueError,
-            "confidence must be between 0 and 1, got 0",
-        ),
-        (lambda: exact_budget_for(-1, 2), ValueError, "margin must be finite and at least 0, got -1.0"),
-        (lambda: exact_budget_for(1, 0), ValueError, "stability must be positive and finite, got 0.0"),
         (lambda: exact_budget_for(1, 2, confidence=90), ValueError, "confidence must be between 0 and 1, got 90"),
         (
             lambda: exact_budget_for(1, 2, privacy_definition="pure"),
@@ -289,7 +267,6 @@ def test_chosen_margins_of_pure_privacy_are_exact():
         (lambda: choose("us", margins={"PH9": {"usa_*": 1}}), ValueError, "table must be one of .*, got 'PH9'"),
         (lambda: choose("us", margins={"PH2": {"usa_A-G": 1}}), ValueError, "level of PH2 must be .*, got 'usa_A-G'"),
         (lambda: choose("us", margins={"PH2": 500}), TypeError, "must map queries to levels to numbers, got .*500"),
-        (lambda: choose("us", budgets=[1]), TypeError, r"must map queries to levels to numbers, got \[1\]"),
         (lambda: choose("us", budgets={"PH2": {"usa_*": -1}}), ValueError, r"of PH2 usa_\* must be .*, got -1"),
         (
             lambda: choose("us", margins={"PH2": {"usa_*": 0}}),
@@ -301,7 +278,6 @@ def test_chosen_margins_of_pure_privacy_are_exact():
             ValueError,
             "must be 0 where state_filter is Puerto Rico",
         ),
-        (lambda: choose("us", tau={"PH9": 1}), ValueError, "tau must have the keys .* got unknown 'PH9'"),
         (
             lambda: choose(US_PURE, margins={"PH2": {"usa_*": 500}}),
             ValueError,
@@ -313,45 +289,3 @@ def test_bad_arguments_are_one_line_with_rule_and_value(call, kind, words):
     with pytest.raises(kind, match=words) as caught:
         call()
     assert str(caught.value).count("\n") == 0
-
-
-# The experiment
-
-
-@pytest.fixture(scope="module")
-def numbers():
-    return json.loads(json.dumps(phsafe_table10.run(quick=True, seed=1, jobs=1)))
-
-
-def test_printed_table_has_every_query_and_level():
-    assert [(row["table"], row["level"]) for row in PRINTED] == [
-        (table, level) for table in QUERIES for level in QUERIES[table].levels
-    ]
-
-
-def test_expectations_of_the_experiment_hold(numbers):
-    assert [check.words for check in phsafe_table10.check(numbers) if not check.holds] == []
-    assert "z = 1.645 gives 46" in phsafe_table10.finding(numbers)
-    assert len(phsafe_table10.draw(numbers).axes) == 2
-
-
-@pytest.mark.parametrize(
-    ("path", "value", "words"),
-    [
-        (("rows", 0, "unbounded"), "0.002604", "printed digits: 45 of 46"),
-        (("rows", 0, "bounded"), "0.002619", "printed as twice the other: 45 of 46"),
-        (("rows", 18, "formula", "production"), 0.6629, "1.645 gives to the printed digits: 45 of 46"),
-        (("ledgers", "us", "unbounded"), 1.257282, "US: unbounded rho: 1.257282, expected 1.257281"),
-        (("ledgers", "us", "epsilons", "tight"), [11.413, 16.980], "tight, unbounded: 11.413, expected 11.412"),
-        (("rows", 18, "coverage", "printed"), 0.9, "where 1.64 sigma covers less: 45 of 46"),
-        (("rows", 18, "coverage", "target"), 0.89, "whose target covers 90%: 45 of 46"),
-        (("rows", 18, "exact_margin"), 21, "whose exact margin is the target: 36 of 46"),
-    ],
-)
-def test_expectations_of_the_experiment_can_fail(numbers, path, value, words):
-    spoiled = copy.deepcopy(numbers)
-    place = spoiled
-    for key in path[:-1]:
-        place = place[key]
-    place[path[-1]] = value
-    assert any(words in check.words for check in phsafe_table10.check(spoiled) if not check.holds)

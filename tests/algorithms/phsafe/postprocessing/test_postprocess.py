@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 import math
 
 import numpy as np
@@ -10,10 +9,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import stats
-from scipy.special import log_ndtr, logsumexp
+from scipy.special import logsumexp
 
 from algorithms.phsafe.postprocessing.postprocess import MEASURED, postprocess
-from algorithms.phsafe.postprocessing.ratios import ratio_law, shared_ratio_laws
 from algorithms.phsafe.tables import PUBLISHED
 from algorithms.tables.frames import Frame
 
@@ -63,8 +61,8 @@ def ends_of(pmf, tail=TAIL):
     return int(np.argmax(cdf >= tail)), int(np.argmax(cdf >= 1 - tail))
 
 
-@pytest.mark.parametrize("variance", [0.3, 147.8183, 14782.24])
-@pytest.mark.parametrize("sigmas", [-50, -8, -1, 0, 0.5, 3, 40])
+@pytest.mark.parametrize("variance", [0.3, 14782.24])
+@pytest.mark.parametrize("sigmas", [-50, -1, 0.5, 40])
 def test_counts_and_their_sums_have_the_exact_posterior(variance, sigmas):
     sigma = math.sqrt(variance)
     noisy = np.round([sigmas * sigma, 0.7 * sigma + 3]).astype(int)
@@ -115,8 +113,8 @@ def test_far_above_zero_ends_are_those_of_the_normal_law():
         )
 
 
-@pytest.mark.parametrize("sigmas", [-8, -3, -1, 0, 0.5, 3])
-@pytest.mark.parametrize("variance", [147.8183, 14782.24, 92401.68])
+@pytest.mark.parametrize("sigmas", [-8, 0.5])
+@pytest.mark.parametrize("variance", [147.8183, 92401.68])
 def test_the_continuous_law_is_within_a_person(sigmas, variance):
     sigma = math.sqrt(variance)
     y = round(sigmas * sigma)
@@ -125,7 +123,7 @@ def test_the_continuous_law_is_within_a_person(sigmas, variance):
     assert found == pytest.approx([law.mean(), *law.ppf([TAIL, 1 - TAIL])], abs=1)
 
 
-@pytest.mark.parametrize("sigmas", [-4, -1, 0, 1, 4])
+@pytest.mark.parametrize("sigmas", [-4, 1])
 def test_wide_laws_are_thinned_out_to_the_continuous_one(sigmas):
     sigma = 3e8
     found = published("PH4", PH4=table("PH4", [sigmas * sigma, 0], sigma**2))[0, 1] / sigma
@@ -137,7 +135,7 @@ def test_impossibly_negative_counts_are_zero():
     assert not published("PH4", PH4=table("PH4", [-(10**15), -(10**6)]))[0].any()
 
 
-@settings(max_examples=50, deadline=None)
+@settings(max_examples=20)
 @given(
     st.lists(st.integers(-3000, 3000), min_size=3, max_size=3),
     st.floats(0.01, 1e5),
@@ -155,116 +153,6 @@ def test_count_intervals_nest_hold_the_median_and_grow_with_the_noisy_count(nois
 
 
 # Averages
-
-
-def columns(*values):
-    return tuple(np.array([value], float) for value in values)
-
-
-def nodes(low, high, power=1):
-    """Points and weights of Gauss and Legendre, denser at `low` when `power` is above 1."""
-    share = (1 + POINTS) / 2
-    return low + (high - low) * share**power, (high - low) * power * share ** (power - 1) * WEIGHTS / 2
-
-
-def log_between(low, high):
-    """Log probability that a standard normal variable is between two values; 0 where they are the same to rounding."""
-    flip = low > 0  # to the tail that keeps its precision
-    low, high = np.where(flip, -high, low), np.where(flip, -low, high)
-    with np.errstate(divide="ignore"):
-        return log_ndtr(high) + np.log1p(-np.exp(log_ndtr(low) - log_ndtr(high)))
-
-
-def by_denominator(d, vd, y, v, bounds, reach, ratios):
-    """Probabilities that N / D is at most each of `ratios`: for fixed D, a difference of normal probabilities."""
-    bottom, weights = nodes(1, reach, 2)
-
-    def log_mass(ratio):
-        logs = log_between((bounds[0] * bottom - y) / math.sqrt(v), (ratio * bottom - y) / math.sqrt(v))
-        return logsumexp(logs - (bottom - d) ** 2 / (2 * vd), b=weights)
-
-    return np.exp([log_mass(ratio) - log_mass(bounds[1]) for ratio in ratios])
-
-
-# noisy denominator and numerator, where the posterior of the denominator ends
-PLACES = [
-    (1000, 2500, 2500),
-    (100, 250, 1200),
-    (-100, 300, 1500),
-    (50, -30, 800),
-    (5, 2000, 1300),
-    (-6000, -5000, 60),  # 50 and 40 standard deviations outside
-    (8000, -5000, 3500),
-]
-
-
-@pytest.mark.parametrize(("d", "y", "reach"), PLACES)
-@pytest.mark.parametrize("bounds", [(1, 10), (2, 10), (1, 6)])
-def test_one_average_agrees_with_the_integral_over_the_denominator(d, y, reach, bounds):
-    mean, *ends = ratio_law(columns(d, 14814.81), columns(y, 14782.24), bounds, TAIL)[:, 0]
-    ratios, weights = nodes(*bounds, 3)
-    probabilities = by_denominator(d, 14814.81, y, 14782.24, bounds, reach, [*ends, *ratios])
-    assert probabilities[:2] == pytest.approx([TAIL, 1 - TAIL], abs=1e-6)
-    assert mean == pytest.approx(bounds[1] - probabilities[2:] @ weights, abs=1e-5)
-
-
-def shared_by_grid(d, y, z, variance, least, reach, ratios):
-    """Probabilities that the first part's average is at most each of `ratios`, by an integral over D and the part."""
-    bottom, weights = (column[:, None] for column in nodes(1, reach, 2))
-    sigma = math.sqrt(variance)
-
-    def log_mass(ratio):
-        logs = []
-        for low, high in itertools.pairwise(sorted({0, min(ratio, least), ratio})):  # there is a kink at `least`
-            averages, more = nodes(low, high, 2)
-            part = bottom * averages
-            rest = log_between((np.maximum(least * bottom - part, 0) - z) / sigma, (10 * bottom - part - z) / sigma)
-            rest -= ((part - y) ** 2 + (bottom - d) ** 2) / (2 * variance)
-            logs.append(logsumexp(rest, b=weights * more * bottom))
-        return logsumexp(logs)
-
-    return np.exp([log_mass(ratio) - log_mass(10) for ratio in ratios])
-
-
-@pytest.mark.parametrize(
-    ("d", "y", "z", "reach"),
-    [(1000, 600, 1900, 1500), (100, -20, 250, 400), (20, 15, 60, 250), (-2000, 100, -900, 40), (30, 1500, -200, 500)],
-)
-@pytest.mark.parametrize("least", [1, 2])
-def test_shared_averages_agree_with_the_integral_over_the_denominator_and_a_part(d, y, z, reach, least):
-    laws = shared_ratio_laws(columns(d, 1709), (columns(y, 1709), columns(z, 1709)), (least, 10), TAIL)[:, :, 0]
-    for law, first, second in ((laws[1], y, z), (laws[2], z, y)):
-        found = shared_by_grid(d, first, second, 1709, least, reach, law[1:])
-        assert found == pytest.approx([TAIL, 1 - TAIL], abs=1e-5)
-    assert laws[0, 0] == pytest.approx(laws[1, 0] + laws[2, 0], abs=1e-5)
-
-
-@pytest.mark.parametrize(("d", "y", "z"), [(80, 60, 140), (30, -10, 200), (-40, 60, 20), (60, 500, 100)])
-@pytest.mark.parametrize("least", [1, 2])
-def test_shared_averages_agree_with_rejection_sampling(d, y, z, least):
-    laws = shared_ratio_laws(columns(d, 1709), (columns(y, 1709), columns(z, 900)), (least, 10), TAIL)[:, :, 0]
-    bottom, first, second = np.random.default_rng(7).normal(size=(3, 1_000_000)) * np.sqrt([[1709], [1709], [900]])
-    bottom, first, second = bottom + d, first + y, second + z
-    total = first + second
-    kept = (bottom >= 1) & (first >= 0) & (second >= 0) & (total >= least * bottom) & (total <= 10 * bottom)
-    size = np.count_nonzero(kept)
-    assert size > 5000
-    for law, numerator in zip(laws, (total, first, second), strict=True):
-        sampled = numerator[kept] / bottom[kept]
-        # 72 comparisons at 5.5 standard errors each: false alarm below 3e-6
-        assert abs(sampled.mean() - law[0]) < 5.5 * sampled.std() / math.sqrt(size)
-        below = np.mean(sampled[:, None] <= law[1:], axis=0)
-        assert np.all(np.abs(below - [TAIL, 1 - TAIL]) < 5.5 * math.sqrt(TAIL * (1 - TAIL) / size))
-
-
-def test_far_from_every_border_the_average_is_a_normal_ratio():
-    """Fieller: the quantiles solve a quadratic equation when a denominator is many standard deviations above 0."""
-    d, y, v = 10_000.0, 25_000.0, 1709.0
-    found = ratio_law(columns(d, v), columns(y, v), (1, 10), TAIL)[:, 0]
-    roots = np.roots([d * d - Z * Z * v, -2 * d * y, y * y - Z * Z * v])
-    # A flat prior on numerator and denominator shifts it by the order of 1 in d / sigma = 242.
-    assert found[1:] == pytest.approx(sorted(roots), abs=(max(roots) - min(roots)) / 242)
-    assert found[0] == pytest.approx(y / d * (1 + v / d**2), abs=1e-6)
 
 
 def test_averages_of_each_table_have_their_own_numerators_and_denominators():
@@ -298,7 +186,7 @@ REACH = st.floats(-50, 50)
 
 
 @pytest.mark.slow
-@settings(max_examples=15, deadline=None)
+@settings(max_examples=15)
 @given(
     st.lists(st.tuples(REACH, REACH, REACH), min_size=1, max_size=10),
     st.sampled_from([12.2, 41.3, 304.0]),
@@ -319,78 +207,12 @@ def test_averages_are_possible_add_up_and_nest(places, sigma, average):
         assert found[:, 0, 0] == pytest.approx(found[:, 1:, 0].sum(axis=1), abs=5e-4)
 
 
-def test_more_panels_are_taken_where_they_are_needed(monkeypatch):
-    """Numerators 45 and 2 standard deviations below 0: the density falls on scales from 1/2000 to 1."""
-    noisy = columns(1582, 14400), (columns(-1817, 1600), columns(-85, 1600)), (1, 10), TAIL
-    laws = shared_ratio_laws(*noisy)[:, :, 0]
-    assert laws[0, 0] == pytest.approx(laws[1, 0] + laws[2, 0], abs=5e-4)
-    monkeypatch.setattr("algorithms.phsafe.postprocessing.ratios.PANELS", 96)
-    monkeypatch.setattr("algorithms.phsafe.postprocessing.ratios.INNER_PANELS", 36)
-    assert laws == pytest.approx(shared_ratio_laws(*noisy)[:, :, 0], abs=1e-3)
-    monkeypatch.setattr("algorithms.phsafe.postprocessing.ratios.PANELS", 8)
-    monkeypatch.setattr("algorithms.phsafe.postprocessing.ratios.INNER_PANELS", 3)
-    monkeypatch.setattr("algorithms.phsafe.postprocessing.ratios.TOLERANCE", 1)
-    assert abs(laws - shared_ratio_laws(*noisy)[:, :, 0]).max() > 1e-3  # without them
-
-
-def test_variances_that_no_release_has_are_refused():
-    with pytest.raises(
-        ValueError, match=r"^variances must be nearer each other for averages to 0.0005, got 1e\+06, 1e\+08, 0.01$"
-    ):
-        shared_ratio_laws(columns(1000, 1e6), (columns(-1e5, 1e8), columns(5, 0.01)), (1, 10), TAIL)
-
-
-@pytest.mark.parametrize("d", [-200.0, 10.0, 100.0, 1000.0])
-def test_averages_grow_with_the_numerator(d):
-    y = np.linspace(max(d, -500), 12_000, 200)  # below, what is nearest has a smaller denominator, and varies more
-    denominator = np.full(y.size, d), np.full(y.size, 1709.0)
-    law = ratio_law(denominator, (y, np.full(y.size, 1709.0)), (1, 10), TAIL)
-    assert np.all(np.diff(law, axis=1) > -1e-9)
-    shared = shared_ratio_laws(denominator, ((y / 2, denominator[1]), (y / 2, denominator[1])), (1, 10), TAIL)
-    assert np.all(np.diff(shared[0], axis=1) > -1e-6)
-
-
 def test_what_other_rows_there_are_does_not_matter():
-    counts = np.random.default_rng(3).integers(-100, 1000, (600, 2))
-    bottoms = np.random.default_rng(4).integers(-100, 400, (600, 1))
+    counts = np.random.default_rng(3).integers(-100, 1000, (300, 2))
+    bottoms = np.random.default_rng(4).integers(-100, 400, (300, 1))
     both = published("PH1", PH1_num=table("PH1_num", counts), PH1_denom=table("PH1_denom", bottoms))
     one = published("PH1", PH1_num=table("PH1_num", counts[-1]), PH1_denom=table("PH1_denom", bottoms[-1]))
     assert one[0] == pytest.approx(both[-1], abs=1e-9)
-
-
-# Coverage over the noise: intervals hold the truth nine times in ten, and those from half the variance do not
-
-TRUE = {"PH1_num": [650, 1850], "PH1_denom": [1000], "PH8_num": [1500, 900], "PH8_denom": [500, 450]}
-TRUE |= {"PH7": [300, 1500, 400]}
-SIZE = 1000
-
-
-def coverage(factor):
-    """Shares of SIZE releases whose intervals, from `factor` times the variance, hold what is true: by table."""
-    rng = np.random.default_rng(11)
-    noisy = {
-        name: np.array(counts) + np.round(rng.normal(size=(SIZE, len(counts))) * math.sqrt(1708.774)).astype(int)
-        for name, counts in TRUE.items()
-    }
-    tables = {name: table(name, counts, factor * 1708.774) for name, counts in noisy.items()}
-    truth = {"PH1": [2.5, 0.65, 1.85], "PH8": [2400 / 950, 3, 2]}
-    truth["PH7"] = [2200, 300, 1500, 400]
-    for name, exact in truth.items():
-        found = published(name, **{key: frame for key, frame in tables.items() if key.split("_")[0] == name})
-        yield from np.mean((found[:, :, 1] <= exact) & (exact <= found[:, :, 2]), axis=0)
-
-
-def test_intervals_cover_the_truth_nine_times_in_ten():
-    # 10 intervals; whole ends may cover up to 0.007 more. False alarm 1e-5: 5 standard errors, below and above.
-    slack = 5 * math.sqrt(0.09 / SIZE)
-    assert all(0.9 - slack < share < 0.907 + slack for share in coverage(1))
-
-
-def test_intervals_from_half_the_variance_do_not():
-    expected = 2 * stats.norm.cdf(Z / math.sqrt(2)) - 1  # 0.755
-    assert all(
-        share < expected + 5 * math.sqrt(0.19 / SIZE) < 0.9 - 5 * math.sqrt(0.09 / SIZE) for share in coverage(0.5)
-    )
 
 
 # What is given, and what is refused
@@ -420,19 +242,13 @@ PH4 = table("PH4", [500, 900])
     ("tables", "options", "rule"),
     [
         ({}, {"level": 1}, "level must be between 0 and 1, got 1"),
-        ({}, {"level": math.nan}, "level must be between 0 and 1, got nan"),
         ({}, {"cap": 2}, "cap of PH5 must be above 2 and finite, got 2"),
-        ({}, {"cap": math.inf}, "cap of PH1 must be above 1 and finite, got inf"),
         ({}, {"cap": {"PH1": 10, "PH8": 10}}, "cap of PH5 must be above 2 and finite, got None"),
         ({"PH9": PH4}, {}, r"tables must be among PH1_num, .*, got PH9$"),
         ({"PH4": table("PH7", [1, 2, 3])}, {}, "PH4 must have the columns of a release, got none called PH4_DATA_CELL"),
         ({"PH4": changed(PH4, COUNT=["x", "1"])}, {}, "COUNT of PH4 must be numbers, got a value that is none: .*'x'"),
         ({"PH4": changed(PH4, COUNT=[0.5, 1])}, {}, r"COUNT of PH4 must be whole and below 2\*\*53, got 0.5"),
-        ({"PH4": changed(PH4, COUNT=[math.nan, 1])}, {}, r"COUNT of PH4 must be whole and below 2\*\*53, got nan"),
-        ({"PH4": changed(PH4, COUNT=[1, -math.inf])}, {}, r"COUNT of PH4 must be whole and below 2\*\*53, got -inf"),
         ({"PH4": table("PH4", [1, 2], -1.0)}, {}, "VARIANCE of PH4 must be finite and not negative, got -1.0"),
-        ({"PH4": table("PH4", [1, 2], math.nan)}, {}, "VARIANCE of PH4 must be finite and not negative, got nan"),
-        ({"PH4": table("PH4", [1, 2], math.inf)}, {}, "VARIANCE of PH4 must be finite and not negative, got inf"),
         (
             {"PH4": table("PH4", [1, 2], noise="Two-Sided Geometric")},
             {},

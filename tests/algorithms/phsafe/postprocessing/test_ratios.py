@@ -1,0 +1,158 @@
+"""Laws of averages against other integrals over the same region, and against rejection sampling."""
+
+from __future__ import annotations
+
+import itertools
+import math
+
+import numpy as np
+import pytest
+from scipy.special import log_ndtr, logsumexp
+
+from algorithms.phsafe.postprocessing import ratios
+from algorithms.phsafe.postprocessing.ratios import ratio_law, shared_ratio_laws
+
+TAIL = 0.05
+POINTS, WEIGHTS = np.polynomial.legendre.leggauss(240)
+Z = 1.6448536269514722  # the 95% quantile of a standard normal law
+
+
+def columns(*values):
+    return tuple(np.array([value], float) for value in values)
+
+
+def nodes(low, high, power=1):
+    """Points and weights of Gauss and Legendre, denser at `low` when `power` is above 1."""
+    share = (1 + POINTS) / 2
+    return low + (high - low) * share**power, (high - low) * power * share ** (power - 1) * WEIGHTS / 2
+
+
+def log_between(low, high):
+    """Log probability that a standard normal variable is between two values; 0 where they are the same to rounding."""
+    flip = low > 0  # to the tail that keeps its precision
+    low, high = np.where(flip, -high, low), np.where(flip, -low, high)
+    with np.errstate(divide="ignore"):
+        return log_ndtr(high) + np.log1p(-np.exp(log_ndtr(low) - log_ndtr(high)))
+
+
+def by_denominator(d, vd, y, v, bounds, reach, ratios):
+    """Probabilities that N / D is at most each of `ratios`: for fixed D, a difference of normal probabilities."""
+    bottom, weights = nodes(1, reach, 2)
+
+    def log_mass(ratio):
+        logs = log_between((bounds[0] * bottom - y) / math.sqrt(v), (ratio * bottom - y) / math.sqrt(v))
+        return logsumexp(logs - (bottom - d) ** 2 / (2 * vd), b=weights)
+
+    return np.exp([log_mass(ratio) - log_mass(bounds[1]) for ratio in ratios])
+
+
+# noisy denominator and numerator, where the posterior of the denominator ends
+PLACES = [
+    (1000, 2500, 2500),
+    (100, 250, 1200),
+    (-100, 300, 1500),
+    (50, -30, 800),
+    (5, 2000, 1300),
+    (-6000, -5000, 60),  # 50 and 40 standard deviations outside
+    (8000, -5000, 3500),
+]
+
+
+@pytest.mark.parametrize(("d", "y", "reach"), PLACES)
+@pytest.mark.parametrize("bounds", [(1, 10), (2, 10), (1, 6)])
+def test_one_average_agrees_with_the_integral_over_the_denominator(d, y, reach, bounds):
+    mean, *ends = ratio_law(columns(d, 14814.81), columns(y, 14782.24), bounds, TAIL)[:, 0]
+    ratios, weights = nodes(*bounds, 3)
+    probabilities = by_denominator(d, 14814.81, y, 14782.24, bounds, reach, [*ends, *ratios])
+    assert probabilities[:2] == pytest.approx([TAIL, 1 - TAIL], abs=1e-6)
+    assert mean == pytest.approx(bounds[1] - probabilities[2:] @ weights, abs=1e-5)
+
+
+def shared_by_grid(d, y, z, variance, least, reach, ratios):
+    """Probabilities that the first part's average is at most each of `ratios`, by an integral over D and the part."""
+    bottom, weights = (column[:, None] for column in nodes(1, reach, 2))
+    sigma = math.sqrt(variance)
+
+    def log_mass(ratio):
+        logs = []
+        for low, high in itertools.pairwise(sorted({0, min(ratio, least), ratio})):  # there is a kink at `least`
+            averages, more = nodes(low, high, 2)
+            part = bottom * averages
+            rest = log_between((np.maximum(least * bottom - part, 0) - z) / sigma, (10 * bottom - part - z) / sigma)
+            rest -= ((part - y) ** 2 + (bottom - d) ** 2) / (2 * variance)
+            logs.append(logsumexp(rest, b=weights * more * bottom))
+        return logsumexp(logs)
+
+    return np.exp([log_mass(ratio) - log_mass(10) for ratio in ratios])
+
+
+@pytest.mark.parametrize(
+    ("d", "y", "z", "reach"),
+    [(1000, 600, 1900, 1500), (100, -20, 250, 400), (20, 15, 60, 250), (-2000, 100, -900, 40), (30, 1500, -200, 500)],
+)
+@pytest.mark.parametrize("least", [1, 2])
+def test_shared_averages_agree_with_the_integral_over_the_denominator_and_a_part(d, y, z, reach, least):
+    laws = shared_ratio_laws(columns(d, 1709), (columns(y, 1709), columns(z, 1709)), (least, 10), TAIL)[:, :, 0]
+    for law, first, second in ((laws[1], y, z), (laws[2], z, y)):
+        found = shared_by_grid(d, first, second, 1709, least, reach, law[1:])
+        assert found == pytest.approx([TAIL, 1 - TAIL], abs=1e-5)
+    assert laws[0, 0] == pytest.approx(laws[1, 0] + laws[2, 0], abs=1e-5)
+
+
+@pytest.mark.parametrize(("d", "y", "z"), [(80, 60, 140), (30, -10, 200), (-40, 60, 20), (60, 500, 100)])
+@pytest.mark.parametrize("least", [1, 2])
+def test_shared_averages_agree_with_rejection_sampling(d, y, z, least):
+    laws = shared_ratio_laws(columns(d, 1709), (columns(y, 1709), columns(z, 900)), (least, 10), TAIL)[:, :, 0]
+    bottom, first, second = np.random.default_rng(7).normal(size=(3, 1_000_000)) * np.sqrt([[1709], [1709], [900]])
+    bottom, first, second = bottom + d, first + y, second + z
+    total = first + second
+    kept = (bottom >= 1) & (first >= 0) & (second >= 0) & (total >= least * bottom) & (total <= 10 * bottom)
+    size = np.count_nonzero(kept)
+    assert size > 5000
+    for law, numerator in zip(laws, (total, first, second), strict=True):
+        sampled = numerator[kept] / bottom[kept]
+        # 72 comparisons at 5.5 standard errors each: false alarm below 3e-6
+        assert abs(sampled.mean() - law[0]) < 5.5 * sampled.std() / math.sqrt(size)
+        below = np.mean(sampled[:, None] <= law[1:], axis=0)
+        assert np.all(np.abs(below - [TAIL, 1 - TAIL]) < 5.5 * math.sqrt(TAIL * (1 - TAIL) / size))
+
+
+def test_far_from_every_border_the_average_is_a_normal_ratio():
+    """Fieller: the quantiles solve a quadratic equation when a denominator is many standard deviations above 0."""
+    d, y, v = 10_000.0, 25_000.0, 1709.0
+    found = ratio_law(columns(d, v), columns(y, v), (1, 10), TAIL)[:, 0]
+    roots = np.roots([d * d - Z * Z * v, -2 * d * y, y * y - Z * Z * v])
+    # A flat prior on numerator and denominator shifts it by the order of 1 in d / sigma = 242.
+    assert found[1:] == pytest.approx(sorted(roots), abs=(max(roots) - min(roots)) / 242)
+    assert found[0] == pytest.approx(y / d * (1 + v / d**2), abs=1e-6)
+
+
+def test_more_panels_are_taken_where_they_are_needed(monkeypatch):
+    """Numerators 45 and 2 standard deviations below 0: the density falls on scales from 1/2000 to 1."""
+    noisy = columns(1582, 14400), (columns(-1817, 1600), columns(-85, 1600)), (1, 10), TAIL
+    laws = shared_ratio_laws(*noisy)[:, :, 0]
+    assert laws[0, 0] == pytest.approx(laws[1, 0] + laws[2, 0], abs=5e-4)
+    monkeypatch.setattr(ratios, "PANELS", 96)
+    monkeypatch.setattr(ratios, "INNER_PANELS", 36)
+    assert laws == pytest.approx(shared_ratio_laws(*noisy)[:, :, 0], abs=1e-3)
+    monkeypatch.setattr(ratios, "PANELS", 8)
+    monkeypatch.setattr(ratios, "INNER_PANELS", 3)
+    monkeypatch.setattr(ratios, "TOLERANCE", 1)
+    assert abs(laws - shared_ratio_laws(*noisy)[:, :, 0]).max() > 1e-3  # without them
+
+
+def test_variances_that_no_release_has_are_refused():
+    with pytest.raises(
+        ValueError, match=r"^variances must be nearer each other for averages to 0.0005, got 1e\+06, 1e\+08, 0.01$"
+    ):
+        shared_ratio_laws(columns(1000, 1e6), (columns(-1e5, 1e8), columns(5, 0.01)), (1, 10), TAIL)
+
+
+@pytest.mark.parametrize("d", [-200.0, 100.0])
+def test_averages_grow_with_the_numerator(d):
+    y = np.linspace(max(d, -500), 12_000, 100)  # below, what is nearest has a smaller denominator, and varies more
+    denominator = np.full(y.size, d), np.full(y.size, 1709.0)
+    law = ratio_law(denominator, (y, np.full(y.size, 1709.0)), (1, 10), TAIL)
+    assert np.all(np.diff(law, axis=1) > -1e-9)
+    shared = shared_ratio_laws(denominator, ((y / 2, denominator[1]), (y / 2, denominator[1])), (1, 10), TAIL)
+    assert np.all(np.diff(shared[0], axis=1) > -1e-6)

@@ -1,0 +1,42 @@
+"""Credible intervals of PHSafe's published tables: how often they hold the truth, over the noise."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+from scipy import stats
+
+from tests.algorithms.phsafe.postprocessing.test_postprocess import Z, published, table
+
+TRUE = {"PH1_num": [650, 1850], "PH1_denom": [1000], "PH8_num": [1500, 900], "PH8_denom": [500, 450]}
+TRUE |= {"PH7": [300, 1500, 400]}
+SIZE = 1000
+
+
+def coverage(factor):
+    """Shares of SIZE releases whose intervals, from `factor` times the variance, hold what is true: by table."""
+    rng = np.random.default_rng(11)
+    noisy = {
+        name: np.array(counts) + np.round(rng.normal(size=(SIZE, len(counts))) * math.sqrt(1708.774)).astype(int)
+        for name, counts in TRUE.items()
+    }
+    tables = {name: table(name, counts, factor * 1708.774) for name, counts in noisy.items()}
+    truth = {"PH1": [2.5, 0.65, 1.85], "PH8": [2400 / 950, 3, 2]}
+    truth["PH7"] = [2200, 300, 1500, 400]
+    for name, exact in truth.items():
+        found = published(name, **{key: frame for key, frame in tables.items() if key.split("_")[0] == name})
+        yield from np.mean((found[:, :, 1] <= exact) & (exact <= found[:, :, 2]), axis=0)
+
+
+def test_intervals_cover_the_truth_nine_times_in_ten():
+    # 10 intervals; whole ends may cover up to 0.007 more. False alarm 1e-5: 5 standard errors, below and above.
+    slack = 5 * math.sqrt(0.09 / SIZE)
+    assert all(0.9 - slack < share < 0.907 + slack for share in coverage(1))
+
+
+def test_intervals_from_half_the_variance_do_not():
+    expected = 2 * stats.norm.cdf(Z / math.sqrt(2)) - 1  # 0.755
+    assert all(
+        share < expected + 5 * math.sqrt(0.19 / SIZE) < 0.9 - 5 * math.sqrt(0.09 / SIZE) for share in coverage(0.5)
+    )
