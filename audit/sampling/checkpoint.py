@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import dataclasses
-import functools
 import hashlib
 import inspect
 import io
@@ -13,11 +11,11 @@ import tempfile
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
-from types import BuiltinFunctionType, CellType, CodeType, FunctionType, MethodType, ModuleType
+from types import CellType, CodeType, FunctionType, ModuleType
 from typing import Any
 
-import joblib
 import numpy as np
+from joblib.hashing import NumpyHasher
 from numpy.typing import NDArray
 
 from audit.results.files import check_writable
@@ -49,44 +47,13 @@ class BlockStore:
 
     @classmethod
     def of(cls, folder: str | Path, *names: str) -> BlockStore:
-        """Return the store of one audit, in a folder of many.
-
-        Parameters
-        ----------
-        folder : str or pathlib.Path
-            Of all audits that are kept; made if need be.
-        *names : str
-            Of the question, and of the answer that a seed has begun.
-
-        Returns
-        -------
-        BlockStore
-            That can be written.
-
-        Raises
-        ------
-        OSError
-            If it cannot.
-        """
+        """Return the store of one audit, in a folder of many."""
         place = Path(folder, *names)
         check_writable(place)
         return cls(place)
 
     def read(self, stream: np.random.SeedSequence, number: int) -> NDArray[Any] | None:
-        """Return what was kept of a block.
-
-        Parameters
-        ----------
-        stream : numpy.random.SeedSequence
-            Root of the streams that the block belongs to.
-        number : int
-            Of the block.
-
-        Returns
-        -------
-        ndarray or None
-            None if it is not there, or not as it was written.
-        """
+        """Return what was kept of a block."""
         try:
             content = self._path(stream, number).read_bytes()
         except FileNotFoundError:
@@ -97,22 +64,7 @@ class BlockStore:
         return kept
 
     def check(self, stream: np.random.SeedSequence, kept: NDArray[Any], again: Callable[[], NDArray[Any]]) -> None:
-        """Run one block of either database again, the first that is found, and refuse a store that holds another.
-
-        Parameters
-        ----------
-        stream : numpy.random.SeedSequence
-            Root of the streams that the block belongs to; its last number is that of the database.
-        kept : ndarray
-            What was kept of it.
-        again : callable
-            Makes the block anew.
-
-        Raises
-        ------
-        ValueError
-            If the mechanism or the data are not those that filled the store.
-        """
+        """Run one block of either database again, the first that is found, and refuse a store that holds another."""
         side = stream.spawn_key[-1] if stream.spawn_key else 0
         if side in self.checked:
             return
@@ -123,20 +75,7 @@ class BlockStore:
             )
 
     def write(self, stream: np.random.SeedSequence, number: int, kept: NDArray[Any]) -> None:
-        """Keep what is left of a block.
-
-        Parameters
-        ----------
-        stream, number
-            As in `read`.
-        kept : ndarray
-            Numbers or words.
-
-        Raises
-        ------
-        OSError
-            If it cannot be written; blocks that were there stay.
-        """
+        """Keep what is left of a block."""
         buffer = io.BytesIO()
         np.lib.format.write_array(buffer, np.asarray(kept), allow_pickle=False)
         path, content = self._path(stream, number), buffer.getvalue()
@@ -215,73 +154,46 @@ def fingerprint(*what: Any) -> str:
     ValueError
         If a value is nested too deeply.
     """
-    digest = hashlib.sha256(repr(sorted(provenance()["software"].items())).encode())
     try:
-        _add(digest, what, {})
+        return str(_Hasher("sha1").hash((provenance()["software"], what)))[:24]
     except RecursionError:
         raise ValueError("a store needs a mechanism and data that are not nested deeply: run without one") from None
-    return digest.hexdigest()[:24]
 
 
-def source(mechanism: Any) -> str:
-    """Return the text of the module that a mechanism comes from.
+class _Hasher(NumpyHasher):  # type: ignore[misc]
+    """`joblib.hash`, but for functions and classes, which it knows by their names alone, and for what it refuses.
 
-    Parameters
-    ----------
-    mechanism : Mechanism
-        A function, a class, or an object of some class.
-
-    Returns
-    -------
-    str
-        Empty where there is none: typed at a prompt, or built in.
+    A function is known by its code and what it encloses, so that two lambdas differ; a class by the text of its module;
+    what cannot be pickled, such as an open connection, by its attributes.
     """
-    try:
-        known = inspect.isroutine(mechanism) or isinstance(mechanism, type)
-        return Path(inspect.getfile(mechanism if known else type(mechanism))).read_text("utf-8")
-    except (TypeError, OSError, UnicodeDecodeError):
-        return ""
 
+    def __init__(self, hash_name: str) -> None:
+        super().__init__(hash_name)
+        self.met: dict[int, tuple[int, Any]] = {}  # functions and classes, kept so that no other takes their id
 
-def _add(digest: Any, value: Any, known: dict[int, tuple[int, Any]]) -> None:
-    """Add a value to a digest, part by part; `known` are those added before, kept so that no other takes their id."""
-    met = id(value) in known
-    number, _ = known.setdefault(id(value), (len(known), value))
-    digest.update(f"{number}:{type(value).__module__}.{type(value).__qualname__}(".encode())
-    if met:
-        return
-    parts: Any = ()
-    if value is None or isinstance(value, int | float | complex | str | bytes | np.generic):
-        digest.update(repr(value).encode("utf-8", "surrogatepass"))
-    elif type(value) is np.ndarray and value.dtype.kind != "O":
-        digest.update(f"{value.dtype}{value.shape}".encode())
-        digest.update(np.ascontiguousarray(value).tobytes())
-    elif type(value) is np.ndarray:
-        parts = [value.shape, *value.ravel().tolist()]
-    elif type(value) is dict:
-        parts = sorted(value.items(), key=repr)
-    elif type(value) in (list, tuple):
-        parts = value
-    elif isinstance(value, CodeType):
-        parts = (value.co_code, value.co_names, value.co_consts)
-    elif isinstance(value, FunctionType):
-        closure = [_content(cell) for cell in value.__closure__ or ()]
-        parts = (value.__qualname__, source(value), value.__code__, value.__defaults__, value.__kwdefaults__, closure)
-    elif isinstance(value, MethodType):
-        parts = (value.__func__, value.__self__)
-    elif isinstance(value, functools.partial):
-        parts = (value.func, value.args, value.keywords)
-    elif isinstance(value, type | ModuleType | BuiltinFunctionType):
-        digest.update(f"{value.__name__} {source(value) if isinstance(value, type) else ''}".encode())
-    elif hasattr(value, "py_func"):  # compiled: its own state has a new name in each process
-        parts = (value.py_func,)
-    elif dataclasses.is_dataclass(value):
-        parts = [type(value), *(getattr(value, field.name, None) for field in dataclasses.fields(value))]
-    else:
-        parts = _whole(value)
-    for part in parts:
-        _add(digest, part, known)
-    digest.update(b")")
+    def save(self, value: Any) -> None:
+        """Add a value, part by part."""
+        try:
+            super().save(self._parts(value))
+        except RecursionError:
+            raise
+        except Exception:
+            super().save((type(value), sorted(getattr(value, "__dict__", {}).items(), key=repr)))
+
+    def _parts(self, value: Any) -> Any:
+        value = getattr(value, "py_func", value)  # compiled: its own state has a new name in each process
+        if not isinstance(value, FunctionType | CodeType | type | ModuleType):
+            return value
+        if id(value) in self.met:
+            return "met", self.met[id(value)][0]
+        self.met[id(value)] = len(self.met), value
+        if isinstance(value, CodeType):
+            return "code", value.co_code, value.co_names, value.co_consts
+        if isinstance(value, FunctionType):
+            defaults = value.__defaults__, value.__kwdefaults__
+            enclosed = [_content(cell) for cell in value.__closure__ or ()]
+            return "function", value.__qualname__, source(value), value.__code__, defaults, enclosed
+        return "type", value.__name__, source(value)
 
 
 def _content(cell: CellType) -> Any:
@@ -289,12 +201,13 @@ def _content(cell: CellType) -> Any:
     try:
         return cell.cell_contents
     except ValueError:  # nothing yet
-        return None
+        return "nothing"
 
 
-def _whole(value: Any) -> tuple[Any, ...]:
-    """Return an object in parts: as pickle sees it, or, where it cannot, its attributes."""
+def source(value: Any) -> str:
+    """Return the text of the module that a function, a class or an object comes from; empty if there is none."""
     try:
-        return type(value), str(joblib.hash(value))
-    except Exception:  # a lambda within, an open connection
-        return type(value), sorted(getattr(value, "__dict__", {}).items(), key=repr)
+        known = inspect.isroutine(value) or isinstance(value, type)
+        return Path(inspect.getfile(value if known else type(value))).read_text("utf-8")
+    except (TypeError, OSError, UnicodeDecodeError):
+        return ""
