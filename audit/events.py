@@ -10,19 +10,7 @@ from typing import Any, ClassVar, Literal, Protocol
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-__all__ = [
-    "CellRule",
-    "Event",
-    "Statistic",
-    "ThresholdRule",
-    "WeightRule",
-    "agreement",
-    "cell",
-    "distance_from",
-    "score_in_words",
-    "sum_of_entries",
-    "weighted_sum",
-]
+__all__ = ["CellRule", "Event", "Statistic", "ThresholdRule", "WeightRule", "cell"]
 
 Floats = NDArray[np.float64]
 Guesses = NDArray[np.int8]
@@ -33,18 +21,7 @@ DECIMALS = 9  # float scores are rounded before any comparison: the last bits of
 
 
 def score_in_words(score: float) -> str:
-    """Return a score as reports show it.
-
-    Parameters
-    ----------
-    score : float
-        As rules hold it: what stood for infinity is written so.
-
-    Returns
-    -------
-    str
-        Up to ten digits.
-    """
+    """Return a score as reports show it, in up to ten digits; what stood for infinity is written so."""
     return f"{math.copysign(math.inf, score) if abs(score) >= LARGEST else score:.10g}"
 
 
@@ -117,22 +94,10 @@ def cell(*index: int) -> Statistic:
 def agreement(cells: Sequence[tuple[int, ...]], middles: Sequence[float], signs: Sequence[float]) -> Statistic:
     """Return the statistic of a joint event: how far all entries lie on the same database's side of their middles.
 
-    Parameters
-    ----------
-    cells : sequence of tuple of int
-        The entries of one output, at least one.
-    middles : sequence of float
-        For each, the value half-way between the two databases.
-    signs : sequence of float
-        For each, the direction from `x` to `y`: +1 or -1, or that divided by the entry's scale.
+    `middles` lie half-way between the two databases, `signs` are +1 or -1 in the direction from `x` to `y`, or that
+    divided by the entry's scale. The score is the smallest distance, positive if all lie on the side of `y`, negative
+    if all on the side of `x`, else 0.
 
-    Returns
-    -------
-    Statistic
-        The smallest distance, positive if all lie on the side of `y`, negative if all on the side of `x`, else 0.
-
-    Notes
-    -----
     Independent noise of equal scale on each entry makes the loss of the event ``all beyond t`` the sum of the entries'
     losses, which the sum of the entries does not reach.
     """
@@ -150,19 +115,8 @@ def agreement(cells: Sequence[tuple[int, ...]], middles: Sequence[float], signs:
 def weighted_sum(cells: Sequence[tuple[int, ...]], middles: Sequence[float], weights: Sequence[float]) -> Statistic:
     """Return the statistic that adds up how far entries lie from their middles.
 
-    Parameters
-    ----------
-    cells : sequence of tuple of int
-        The entries of one output, at least one.
-    middles : sequence of float
-        For each, the value half-way between the two databases.
-    weights : sequence of float
-        For each, what it counts; for normal noise, its shift over its variance.
-
-    Returns
-    -------
-    Statistic
-        The log-likelihood ratio of independent normal laws, up to a constant.
+    With each entry's shift over its variance for weights it is the log-likelihood ratio of independent normal laws, up
+    to a constant.
     """
     pick: tuple[Any, ...] = (slice(None), *(np.array(axis) for axis in zip(*cells, strict=True)))
     names = ", ".join(f"[{', '.join(map(str, index))}]" for index in cells)
@@ -174,31 +128,12 @@ def weighted_sum(cells: Sequence[tuple[int, ...]], middles: Sequence[float], wei
 
 
 def sum_of_entries() -> Statistic:
-    """Return the statistic that adds up all entries of an output, which invariants keep exact.
-
-    Returns
-    -------
-    Statistic
-        The sum.
-    """
+    """Return the statistic that adds up all entries of an output, which invariants keep exact."""
     return Statistic("sum of output", lambda outputs: _added(outputs.reshape(len(outputs), -1)))
 
 
 def distance_from(index: tuple[int, ...], middle: float) -> Statistic:
-    """Return the statistic of two-sided events: how far one entry lies from a value, on whichever side.
-
-    Parameters
-    ----------
-    index : tuple of int
-        The entry of one output.
-    middle : float
-        The value.
-
-    Returns
-    -------
-    Statistic
-        0 or more.
-    """
+    """Return the statistic of two-sided events: how far one entry lies from a value, on whichever side."""
     entry = cell(*index)
     return Statistic(f"distance of {entry.name} from {middle:.10g}", lambda outputs: np.abs(entry(outputs) - middle))
 

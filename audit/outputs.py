@@ -81,15 +81,7 @@ def _attempt(mechanism: Mechanism, data: Any, size: int, rng: np.random.Generato
 
 
 def check_outputs(outputs: NDArray[Any]) -> NDArray[Any]:
-    """Return outputs, shape (runs, *output), or say what is wrong with them.
-
-    Raises
-    ------
-    ValueError
-        If they are a single value, have no entries, or hold NaN.
-    TypeError
-        If they are neither numbers nor words.
-    """
+    """Return outputs, shape (runs, *output), or say what is wrong with them."""
     if outputs.dtype.kind not in "biufU":
         raise TypeError(f"outputs must be numbers or words, got dtype {outputs.dtype}")
     if outputs.ndim == 0 or outputs.size == 0:
@@ -100,19 +92,9 @@ def check_outputs(outputs: NDArray[Any]) -> NDArray[Any]:
 
 
 def check_not_copied(outputs: NDArray[Any]) -> None:
-    """Refuse outputs in which every run stands several times: copies void what a bound assumes.
+    """Refuse outputs of one database in which every run stands several times: copies void what a bound assumes.
 
     Independent runs may repeat values, but the numbers of their repeats have a common divisor only by chance.
-
-    Parameters
-    ----------
-    outputs : ndarray, shape (runs, *output)
-        Of one database.
-
-    Raises
-    ------
-    ValueError
-        If every distinct output occurs a multiple of the same number of times.
     """
     counts = _repeats(outputs)
     copies = int(np.gcd.reduce(counts))

@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from audit.arguments import real_numbers
 from audit.attacks.protocol import Exploration
-from audit.attacks.unraking import Tree, recover
+from audit.attacks.unraking import Tree, unrake
 from audit.events import Statistic, agreement
 from audit.neighbors import NeighborPair
 
@@ -47,34 +47,14 @@ def path_statistics(
     Those are the areas above a changed leaf, itself included: one path when people are added, two paths below their
     lowest common area when they move. Their counts are looked at jointly, in sum, and level by level.
 
-    Parameters
-    ----------
-    pair : NeighborPair
-        The two databases: counts of the leaves.
-    parent : array_like of int, shape (n_nodes,)
-        Parent of every node, which comes before it; -1 for the root, node 0.
-    released : array_like of int, shape (entries,)
-        Node of each entry of one output: all nodes, or the leaves alone, from which the others are added up.
-    leaves : array_like of int, shape (n_leaves,), optional
-        Node of each count of the pair. Default: the leaves in the order in which they are released.
+    `parent` is that of every node, which comes before it, -1 for the root; `released` the node of each entry of one
+    output: all nodes, or the leaves alone, from which the others are added up; `leaves` the node of each count of the
+    pair, by default in the order in which they are released. The statistics are of the released values, then of the
+    recovered ones, all positive on the side of `y`, in people.
 
-    Returns
-    -------
-    tuple of Statistic
-        Of the released values, then of the recovered ones. All are positive on the side of `y`, in people.
-
-    Raises
-    ------
-    ValueError
-        If the tree, what is released and the counts of the pair do not fit, or the pair changes no count.
-    TypeError
-        If one of them is not of numbers.
-
-    Notes
-    -----
     Raking spreads the noise of an area over its children, so that one raked count shows the budget of its own level
     only. The noisy counts before raking have independent noise each, so that their losses add up: to the whole budget
-    when people are added. `audit.attacks.unraking.unrake` recovers them; where it fails the score is 0, which speaks
+    when people are added. `unrake` recovers them; where it fails the score is 0, which speaks
     for neither database.
 
     The sum takes each area's shift up to half of what the pair changes there. It is the log-likelihood ratio of the
@@ -120,7 +100,7 @@ def path_statistics(
 
     sources: dict[str, Read] = {
         "raked": lambda outputs: known(tree.totals(outputs, nodes)),
-        "un-raked": lambda outputs: known(recover(tree, outputs, nodes, middle)),
+        "un-raked": lambda outputs: known(unrake(tree, outputs, nodes, middle)),
     }
     return tuple(
         statistic

@@ -1,4 +1,4 @@
-"""The choice among rules on selection runs: each is rated by the bound that it promises on fresh ones."""
+"""Choose a rule on selection runs: each is rated by the bound that it promises on fresh ones."""
 
 from __future__ import annotations
 
@@ -44,25 +44,9 @@ def select_event(
 ) -> Event:
     """Return the event that promises the largest lower bound of a guessing game on fresh runs.
 
-    Parameters
-    ----------
-    statistics : sequence of Statistic, length k
-        What may be looked at.
-    scores_x, scores_y : ndarray of float, shape (runs, k)
-        Their scores on selection runs of either database.
-    families : sequence of {"threshold", "cell"}
-        Kinds of rules.
-    counting : int
-        Runs on which the event will be counted.
-    confidence : float
-        Of the bound to come, in (0, 1).
-    forgiven : float
-        Probability that the promise leaves to chance for the pair, its delta, in [0, 1].
-
-    Returns
-    -------
-    Event
-        Of the first statistic and family among equals.
+    `scores_x` and `scores_y`, shape (runs, k), are those of k statistics on selection runs; `counting` others will
+    count the event. `forgiven` is the probability that the promise leaves to chance for the pair, its delta. Among
+    equals the first statistic and family is taken.
     """
 
     def choose(x: Floats, y: Floats, runs: tuple[int, int], pessimism: float, log_ratio: bool) -> Rated | None:
@@ -82,15 +66,7 @@ def select_region(
 ) -> Event:
     """Return the event whose two probabilities promise the largest shift between normal laws on fresh runs.
 
-    Parameters
-    ----------
-    statistics, scores_x, scores_y, families, counting, confidence
-        As in `select_event`.
-
-    Returns
-    -------
-    Event
-        One that only ever names one database: its region is where it does.
+    It only ever names one database: its region is where it does.
     """
 
     def choose(x: Floats, y: Floats, runs: tuple[int, int], pessimism: float, log_ratio: bool) -> Rated | None:
@@ -105,16 +81,6 @@ def select_weights(
     """Return the likelihood-ratio estimate, order and direction that promise the largest Renyi divergence.
 
     Half of the runs estimate likelihood ratios, the other half say what each is worth.
-
-    Parameters
-    ----------
-    statistics, scores_x, scores_y, counting, confidence
-        As in `select_event`.
-
-    Returns
-    -------
-    Event
-        With a `WeightRule`.
     """
     best: tuple[float, Event] = (-math.inf, Event(statistics[0], WeightRule(np.array([]), np.zeros(1))))
     half_x, half_y = len(scores_x) // 2, len(scores_y) // 2
@@ -188,9 +154,8 @@ def _thresholds(
     within one standard error of the difference: guessing more costs nothing there, and the bound tightens with every
     guess.
 
-    Log-likelihood ratios say themselves how often they are right: with log-odds of the score. That hardly varies, so
-    that it is believed if all guesses by the sign of the score are right as often, and wherever the runs that were
-    right are within `pessimism` standard errors of it.
+    A log-likelihood ratio s implies accuracy expit(abs(s)), which hardly varies: it is believed if all guesses by the
+    sign of the score are right as often, and wherever the runs agree within `pessimism` standard errors.
     """
     values = _grid(np.concatenate([x, y]))
     if values.size == 0:
@@ -198,7 +163,7 @@ def _thresholds(
     low, high = np.append(-np.inf, values), np.append(values, np.inf)
     (x_below, x_above), (y_below, y_above) = _beyond(x, values), _beyond(y, values)
 
-    log_ratio = log_ratio and _keeps_its_word(x, y, pessimism)
+    log_ratio = log_ratio and _is_log_ratio(x, y, pessimism)
     guesses = np.add.outer(x_below + y_below, x_above + y_above)
     allowed = np.less.outer(low, high) & (guesses > 0)
 
@@ -236,7 +201,7 @@ def _thresholds(
     return best
 
 
-def _keeps_its_word(x: Floats, y: Floats, pessimism: float) -> bool:
+def _is_log_ratio(x: Floats, y: Floats, pessimism: float) -> bool:
     """Tell whether guesses by the sign of what should be a log-likelihood ratio are right as often as it says."""
     stated = special.expit(np.abs(np.concatenate([x[x != 0], y[y != 0]])))
     right = np.sum(x < 0) + np.sum(y > 0)

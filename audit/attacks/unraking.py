@@ -12,8 +12,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from audit.arguments import real_numbers
-
 __all__ = ["Tree", "unrake"]
 
 Floats = NDArray[np.float64]
@@ -29,19 +27,8 @@ WHOLE = 0.25  # what is further than this from a whole number is none
 class Tree:
     """Areas nested in areas, and the ones that an output holds.
 
-    Attributes
-    ----------
-    parent : array_like of int, shape (n_nodes,)
-        Parent of every node, which comes before it; -1 for the root, node 0.
-    released : array_like of int, shape (entries,)
-        Node of each entry of one output: the leaves in any order, and as many of the nodes above as there are.
-
-    Raises
-    ------
-    ValueError
-        If `parent` is not such a tree, or a leaf is missing from `released`, or a node is no node or released twice.
-    TypeError
-        If either is not of integers.
+    Nodes come after their parent; the root is node 0, with parent -1. `released` is the node of each entry of one
+    output: the leaves in any order, and as many of the nodes above as there are.
 
     Examples
     --------
@@ -111,42 +98,14 @@ class Tree:
             )
         return tuple(found)
 
-    def totals(self, outputs: NDArray[Any], nodes: ArrayLike | None = None) -> Floats:
-        """Return the value of nodes: as released, or else the sum of what is released below.
-
-        Parameters
-        ----------
-        outputs : ndarray, shape (runs, *output)
-            With one entry for each released node.
-        nodes : array_like of int, shape (m,), optional
-            Default: all.
-
-        Returns
-        -------
-        ndarray of float, shape (runs, m)
-            One column a node.
-
-        Raises
-        ------
-        ValueError
-            If outputs do not have those entries, or there is no such node.
-        TypeError
-            If outputs are not real numbers, or nodes no integers.
-        """
-        flat, wanted = self.flat(outputs), self.check(nodes)
+    def totals(self, outputs: NDArray[Any], nodes: Index | None = None) -> Floats:
+        """Return the value of nodes, shape (runs, m): as released, or else the sum of what is released below."""
+        flat, wanted = self.flat(outputs), np.arange(self.n_nodes) if nodes is None else nodes
         with np.errstate(invalid="ignore"):  # opposite infinities
             return np.column_stack([np.sum(self.part(flat, node), axis=1, dtype=np.float64) for node in wanted])
 
     def flat(self, outputs: NDArray[Any]) -> NDArray[Any]:
-        """Return outputs with one axis of entries, or say what is wrong with them.
-
-        Raises
-        ------
-        ValueError
-            If they do not have one entry for each released node.
-        TypeError
-            If they are not real numbers.
-        """
+        """Return outputs with one axis of entries, or say what is wrong with them."""
         given = np.asarray(outputs)
         if given.dtype.kind not in "iuf":
             raise TypeError(f"outputs must be real numbers, got dtype {given.dtype}")
@@ -163,73 +122,19 @@ class Tree:
             return flat[:, entries[0] : entries[-1] + 1]
         return np.take(flat, entries, axis=1)
 
-    def check(self, nodes: ArrayLike | None) -> Index:
-        """Return nodes as integers; None stands for all.
 
-        Raises
-        ------
-        ValueError
-            If there is no such node.
-        TypeError
-            If they are no integers.
-        """
-        if nodes is None:
-            return np.arange(self.n_nodes)
-        given = _whole_numbers("nodes", nodes)
-        beyond = given[(given < 0) | (given >= self.n_nodes)]
-        if beyond.size:
-            raise ValueError(f"nodes must be of 0..{self.n_nodes - 1}, got {beyond[0]}")
-        return given
-
-
-def unrake(
-    outputs: NDArray[Any],
-    parent: ArrayLike,
-    released: ArrayLike,
-    *,
-    around: ArrayLike | None = None,
-    nodes: ArrayLike | None = None,
-) -> Floats:
-    """Recover the noisy whole numbers that a table held before it was raked from the top down.
+@np.errstate(all="ignore")  # a family without proportions divides by zero, and is NaN in the end
+def unrake(tree: Tree, outputs: NDArray[Any], nodes: Index, around: Floats) -> Floats:
+    """Recover the noisy whole numbers that a table held before it was raked from the top down; NaN where they are lost.
 
     Raking multiplies all children of an area by one factor, so they stay whole multiples of one unit: the raked parent
-    over the sum of the noisy children. Their shares of the parent, read as fractions in lowest terms, give the noisy
-    children up to a common divisor, and the multiple nearest to the expected counts is taken.
-
-    Parameters
-    ----------
-    outputs : ndarray of float, shape (runs, *output)
-        Raked tables in float64: the root as measured, below it children scaled to add up to their raked parent.
-    parent : array_like of int, shape (n_nodes,)
-        Parent of every node, which comes before it; -1 for the root, node 0.
-    released : array_like of int, shape (entries,)
-        Node of each entry of one output: all nodes, or the leaves alone, from which the others are added up.
-    around : array_like of float, shape (n_nodes,), optional
-        Expected count of every node, such as the totals of a database that the auditor knows. Default: what the run
-        itself has for it.
-    nodes : array_like of int, shape (m,), optional
-        Which to recover, to save the work for the others. Default: all.
-
-    Returns
-    -------
-    ndarray of float, shape (runs, m)
-        Whole numbers, possibly negative; NaN where they cannot be told.
-
-    Raises
-    ------
-    ValueError
-        If `parent` and `released` are no tree and its leaves, or outputs, `around` or `nodes` do not fit them.
-    TypeError
-        If one of them is not of numbers.
-
-    Notes
-    -----
-    Guarantee: none is needed. This is post-processing of an output with what is public, so a wrong recovery costs an
-    attack its power and never a bound its validity.
+    over the sum of the noisy children. Their shares of the parent, read as fractions in lowest terms [1]_, give the
+    noisy children up to a common divisor, and the multiple nearest to the expected counts, `around`, is taken.
 
     A family fails where its shares are no fractions that float64 can tell, where its parent is 0, and where all its
     children are equal: the children of a sum of zero or less share equally, and hold no proportion. It is wrong where a
-    common divisor of the noisy counts leaves another multiple nearer: often with two children, seldom with many.
+    common divisor of the noisy counts leaves another multiple nearer: often with two children, seldom with many. That
+    costs an attack its power and never a bound its validity.
 
     Float64 tells the fractions while the smallest child times the sum of the family is below some 3e11. Beyond, the sum
     is looked for near the expected one. Tables rounded to whole numbers come back as they are, up to a divisor.
@@ -241,21 +146,10 @@ def unrake(
 
     Examples
     --------
-    >>> raked = np.array([[40.0, 40 * 7 / 18, 40 * 11 / 18]])
-    >>> unrake(raked, [-1, 0, 0], [0, 1, 2], around=[20, 10, 10])
+    >>> tree = Tree([-1, 0, 0], [0, 1, 2])
+    >>> unrake(tree, np.array([[40.0, 40 * 7 / 18, 40 * 11 / 18]]), np.arange(3), np.array([20, 10, 10]))
     array([[40.,  7., 11.]])
     """
-    tree = Tree(parent, released)  # type: ignore[arg-type]
-    wanted = tree.check(nodes)
-    expected = None if around is None else real_numbers("around", around, ndim=(1,))
-    if expected is not None and expected.size != tree.n_nodes:
-        raise ValueError(f"around must have one entry for each of {tree.n_nodes} nodes, got {expected.size}")
-    return recover(tree, outputs, wanted, expected)
-
-
-@np.errstate(all="ignore")  # a family without proportions divides by zero, and is NaN in the end
-def recover(tree: Tree, outputs: NDArray[Any], nodes: Index, expected: Floats | None) -> Floats:
-    """Return the recovered counts of `nodes`, shape (runs, m): `unrake` for a tree that is known to be one."""
     flat = tree.flat(outputs)
     found = np.full((len(flat), nodes.size), np.nan)
 
@@ -281,7 +175,7 @@ def recover(tree: Tree, outputs: NDArray[Any], nodes: Index, expected: Floats | 
         shares = values / total
         errors = ROUNDING * (spreads + np.abs(shares) * spread) / np.abs(total)
         children = tree.children[parent]
-        counts = _counts(shares, errors, values if expected is None else expected[children])
+        counts = _counts(shares, errors, around[children])
         found[:, columns] = counts[:, np.searchsorted(children, nodes[columns])]
     return found
 
@@ -294,7 +188,7 @@ def _sums(tree: Tree, flat: NDArray[Any], nodes: Sequence[int] | Index) -> tuple
 
 
 def _counts(shares: Floats, errors: Floats, expected: Floats) -> Floats:
-    """Return whole numbers that have the shares of a family, nearest to what is expected; (runs, children) all three.
+    """Return whole numbers that have the shares of a family, nearest to what is expected, shape (runs, children).
 
     The smallest child asks least of the precision. The others then share most of its denominator. Where that is too
     large to be told, a sum near the expected one is.
@@ -306,7 +200,7 @@ def _counts(shares: Floats, errors: Floats, expected: Floats) -> Floats:
     for share, error in zip(shares.T, errors.T, strict=True):
         total *= _denominator(share * total, error * total)
     first = first[large]
-    near = np.broadcast_to(expected.sum(axis=-1), runs.shape)[large]
+    near = np.full(large.size, expected.sum())
     total[large] = _sum_near(shares[large, first], errors[large, first], near)
 
     counts = shares * total[:, None]

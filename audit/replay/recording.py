@@ -42,36 +42,16 @@ class Sensitivity(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class Call:
-    """One call of a noise primitive.
+    """One call of a noise primitive."""
 
-    Attributes
-    ----------
-    query : str
-        What the values are; empty for a draw by itself.
-    value : ndarray or None
-        What was handed over, exactly; None for a draw by itself.
-    law : object
-        Of the noise, or its scale; None if the primitive does not tell.
-    shape : tuple of int
-        Of the draw.
-    sensitivity : Sensitivity or None
-        As declared.
-    state : str
-        Of the generator that was handed over, before the draw; empty if none was.
-    answer : object
-        What came back; None where a replay had none to give.
-    raised : Exception or None
-        What came instead of an answer.
-    """
-
-    query: str
-    value: NDArray[Any] | None
-    law: Any
-    shape: tuple[int, ...]
-    sensitivity: Sensitivity | None
-    state: str
-    answer: Any = None
-    raised: Exception | None = None
+    query: str  # what the values are; empty for a draw by itself
+    value: NDArray[Any] | None  # what was handed over, exactly; None for a draw by itself
+    law: Any  # of the noise, or its scale; None if the primitive does not tell
+    shape: tuple[int, ...]  # of the draw
+    sensitivity: Sensitivity | None  # as declared
+    state: str  # of the generator that was handed over, before the draw; empty if none was
+    answer: Any = None  # what came back; None where a replay had none to give
+    raised: Exception | None = None  # what came instead
 
     def same_draw(self, other: Call) -> bool:
         """Tell whether the other call can take this one's answer."""
@@ -80,29 +60,13 @@ class Call:
 
 @dataclass(frozen=True, eq=False)
 class Trace:
-    """What a run did.
+    """What a run did."""
 
-    Attributes
-    ----------
-    calls : tuple of Call
-        In order; the last one has no answer if the replay ended there.
-    output : object
-        What it returned.
-    error : (str, str) or None
-        Kind and message of the exception that it raised instead.
-    stopped : bool
-        Whether the replay ended at a call that the recording does not have.
-    elsewhere : bool
-        Whether random numbers were drawn from its generator outside of the primitives.
-    nanoseconds : int
-        How long it took.
-    """
-
-    calls: tuple[Call, ...]
+    calls: tuple[Call, ...]  # in order; the last one has no answer if the replay ended there
     output: Any
-    error: tuple[str, str] | None
-    stopped: bool
-    elsewhere: bool
+    error: tuple[str, str] | None  # kind and message of the exception that it raised instead
+    stopped: bool  # the replay ended at a call that the recording does not have
+    elsewhere: bool  # random numbers were drawn from its generator outside of the primitives
     nanoseconds: int
 
 
@@ -111,15 +75,7 @@ class _Stopped(BaseException):
 
 
 class MisusedError(BaseException):
-    """A primitive was given what it cannot be: an error of whoever asked for the replay, not a result.
-
-    Parameters
-    ----------
-    kind : type
-        Of the exception that `run` raises instead.
-    words : str
-        Its message.
-    """
+    """A primitive was given what it cannot be: `run` raises it as the caller's error, of the given kind."""
 
     def __init__(self, kind: type[Exception], words: str) -> None:
         super().__init__(words)

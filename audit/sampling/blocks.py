@@ -56,41 +56,8 @@ def draw(
     before it is dropped, so memory does not grow with `size`, and results depend neither on `n_jobs` nor on the
     backend, which ``joblib.parallel_config`` may choose. If a worker process is killed, its blocks are run again.
 
-    Parameters
-    ----------
-    mechanism : Mechanism
-        Called as ``mechanism(data, runs, rng)``.
-    data : object
-        One database.
-    size : int
-        Runs in all, 0 or more.
-    reduce : callable
-        Takes outputs, shape (runs, *output), and returns what is needed of them.
-    seed : numpy.random.SeedSequence
-        Root of the streams of the blocks.
-    shape : tuple of int, optional
-        Of one output, where it is known.
-    n_jobs : int
-        Blocks at work at the same time, as in joblib.
-    advance : callable, optional
-        Told the number of runs of each finished block.
-    store : Store, optional
-        Where finished blocks are kept as they arrive, and looked up.
-
-    Yields
-    ------
-    ndarray
-        What `reduce` returned for each block.
-
-    Raises
-    ------
-    ValueError
-        If the mechanism returns another number of runs than asked, outputs of another shape, NaN, or the same varying
-        outputs for two streams.
-    TypeError
-        If it returns anything but numbers.
-    OSError
-        If a finished block cannot be kept, or a worker process was killed twice over the same runs.
+    Raises ValueError if blocks under different streams are identical, OSError if a finished block cannot be kept or a
+    worker process was killed twice over the same runs, and what `audit.outputs.run` does.
     """
     runs = block_runs(data, shape, mechanism)
     blocks = -(-size // runs)

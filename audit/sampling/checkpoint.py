@@ -93,26 +93,9 @@ class BlockStore:
 
 
 def stored_seed(folder: str | Path, question: str, rng: Seed) -> np.random.SeedSequence:
-    """Return the root of the streams of an audit whose blocks are kept.
+    """Return the root of the streams of an audit whose blocks are kept, for a question with this `fingerprint`.
 
-    Parameters
-    ----------
-    folder : str or pathlib.Path
-        Of all audits that are kept; made if need be.
-    question : str
-        What is asked, of whom: a `fingerprint`.
-    rng : None, int, numpy.random.Generator or numpy.random.SeedSequence
-        None goes on with the seed that the question was begun with; if there is none, fresh entropy begins it.
-
-    Returns
-    -------
-    numpy.random.SeedSequence
-        As `seed_sequence` would.
-
-    Raises
-    ------
-    OSError
-        If the folder cannot be written.
+    Without `rng` it goes on with the seed that the question was begun with; if there is none, fresh entropy begins it.
     """
     place = Path(folder) / question
     check_writable(place)
@@ -138,21 +121,7 @@ def stored_seed(folder: str | Path, question: str, rng: Seed) -> np.random.SeedS
 def fingerprint(*what: Any) -> str:
     """Return a name for values: two audits share blocks only where all that goes into a block is the same.
 
-    Parameters
-    ----------
-    *what : object
-        Numbers, text, arrays, databases, functions, mechanisms: by their parameters and code. What their code calls
-        elsewhere is not looked at.
-
-    Returns
-    -------
-    str
-        Of 24 hexadecimal digits.
-
-    Raises
-    ------
-    ValueError
-        If a value is nested too deeply.
+    Functions and mechanisms are known by their parameters and code; what their code calls elsewhere is not looked at.
     """
     try:
         return str(_Hasher("sha1").hash((provenance()["software"], what)))[:24]

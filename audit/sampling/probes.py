@@ -19,26 +19,8 @@ __all__ = ["check_uses_rng", "one_output"]
 def one_output(mechanism: Mechanism, databases: Sequence[Any], seed: np.random.SeedSequence) -> NDArray[Any]:
     """Return one output, shape (1, *output), after the databases have agreed on what one is.
 
-    Parameters
-    ----------
-    mechanism : Mechanism
-        Called with 1 run at a time.
-    databases : sequence
-        Each must give an output of the same kind and shape in one of a few runs; one of them may only raise.
-    seed : numpy.random.SeedSequence
-        Root of the streams of these runs.
-
-    Returns
-    -------
-    ndarray
-        Of the first database that gives one.
-
-    Raises
-    ------
-    ValueError
-        If shapes differ, or outputs are words on one database and numbers on another.
-    Exception
-        What the mechanism raises, if it does so in every run.
+    Each must give an output of the same kind and shape in one of a few runs; one of them may only raise. What the
+    mechanism raises in every run on both is raised here.
     """
     found: list[NDArray[Any]] = []
     failure: Exception | None = None
@@ -70,11 +52,6 @@ def check_uses_rng(
 
     Batches may agree by chance: large budgets hardly vary, exact releases not at all. Agreement is an error only
     where the outputs vary and chance is out of the question, or the generator was never asked.
-
-    Raises
-    ------
-    ValueError
-        If the runs are not independent: what comes out does not depend on `rng`.
     """
     generators = [np.random.default_rng(stream(seed, number)) for number in range(2)]
     untouched = generators[0].bit_generator.state

@@ -16,24 +16,7 @@ PATIENCE = 2.0  # seconds
 
 @contextmanager
 def progress_bar(what: str, total: int, *, shown: bool = True, unit: str = "runs") -> Iterator[Callable[[int], None]]:
-    """Yield a function that takes the number of steps just finished.
-
-    Parameters
-    ----------
-    what : str
-        Written beside the bar.
-    total : int
-        Steps in all.
-    shown : bool
-        False for silence. Off a terminal there is none either.
-    unit : str
-        What a step is.
-
-    Yields
-    ------
-    callable
-        ``advance(steps)``.
-    """
+    """Yield a function that is told how many steps have just been finished; silent off a terminal."""
     console = Console(stderr=True)
     if not (shown and console.is_terminal):
         yield lambda steps: None

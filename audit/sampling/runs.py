@@ -118,24 +118,7 @@ class GivenRuns:
 
 
 def scores(runs: Runs, sizes: Sequence[int], statistics: Sequence[Statistic], *phase: int) -> list[Floats]:
-    """Score fresh runs.
-
-    Parameters
-    ----------
-    runs : Runs
-        Where they come from.
-    sizes : sequence of int
-        How many on `x` and on `y`.
-    statistics : sequence of Statistic, length k
-        What is looked at.
-    *phase : int
-        Number of their random stream.
-
-    Returns
-    -------
-    list of ndarray of float, shape (runs, k)
-        On `x` and on `y`.
-    """
+    """Return the scores of fresh runs on `x` and on `y`, each of shape (runs, k): one column a statistic."""
     none = np.empty((0, len(statistics)))
     blocks = runs.reduced(
         sizes, lambda outputs: np.column_stack([statistic(outputs) for statistic in statistics]), *phase

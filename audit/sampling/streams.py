@@ -20,25 +20,10 @@ class Phase(enum.IntEnum):
 
 
 def seed_sequence(rng: Seed) -> np.random.SeedSequence:
-    """Return the root of all random streams of one audit.
+    """Return the root of all random streams of one audit: its entropy is one number, which reproduces the audit.
 
-    Parameters
-    ----------
-    rng : None, int, numpy.random.Generator or numpy.random.SeedSequence
-        None takes fresh entropy from the operating system; a generator is advanced, so that a second audit with it is
-        another one.
-
-    Returns
-    -------
-    numpy.random.SeedSequence
-        Its entropy is one number, which reproduces the audit.
-
-    Raises
-    ------
-    TypeError
-        If `rng` is anything else.
-    ValueError
-        If it is a negative integer.
+    None takes fresh entropy from the operating system; a generator is advanced, so that a second audit with it is
+    another one.
     """
     if isinstance(rng, np.random.SeedSequence):
         if isinstance(rng.entropy, int) and not rng.spawn_key and rng.pool_size == POOL:
@@ -62,34 +47,10 @@ def entropy_of(root: np.random.SeedSequence) -> int:
 
 
 def stream(root: np.random.SeedSequence, *key: int) -> np.random.SeedSequence:
-    """Return the stream with a number of its own below `root`.
-
-    Parameters
-    ----------
-    root : numpy.random.SeedSequence
-        Seed of the audit, or of a part of it.
-    *key : int
-        Number of the part, then of the part of that.
-
-    Returns
-    -------
-    numpy.random.SeedSequence
-        Always the same one, whatever else was spawned.
-    """
+    """Return the stream with a number of its own below `root`: always the same one, whatever else was spawned."""
     return np.random.SeedSequence(root.entropy, spawn_key=(*root.spawn_key, *key), pool_size=root.pool_size)
 
 
 def halves(runs: int) -> tuple[int, int]:
-    """Share runs equally: as many on `x` as on `y`, or one more.
-
-    Parameters
-    ----------
-    runs : int
-        In all.
-
-    Returns
-    -------
-    tuple of int
-        On `x` and on `y`.
-    """
+    """Share runs equally: as many on `x` as on `y`, or one more."""
     return runs - runs // 2, runs // 2

@@ -159,13 +159,13 @@ def test_leaves_alone_score_as_all_areas_do(people):
 
 def counted(monkeypatch):
     calls = []
-    original = paths.recover
+    original = paths.unrake
 
     def recover(*arguments):
         calls.append(arguments[1])
         return original(*arguments)
 
-    monkeypatch.setattr(paths, "recover", recover)
+    monkeypatch.setattr(paths, "unrake", recover)
     return calls
 
 
