@@ -55,8 +55,9 @@ pytest_plugin = PytestPlugin()
 def __getattr__(name: str) -> Any:
     if name == "__version__":
         return metadata.version("plaudit")
-    audit = import_module("audit")
-    if name not in audit.__all__:
+    # The import system asks for special names, and must not be the one to import a package of the same name.
+    audit = None if name.startswith("__") else import_module("audit")
+    if name not in getattr(audit, "__all__", ()):
         raise AttributeError(f"module 'plaudit' has no attribute {name!r}")
     return getattr(audit, name)
 

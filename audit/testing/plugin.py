@@ -15,7 +15,7 @@ import shlex
 from collections.abc import Callable, Collection, Generator
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NoReturn
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
@@ -28,17 +28,7 @@ __all__ = ["audit_rng"]
 
 ATTRIBUTE = "plaudit"  # of test reports: it travels with them from one process to another
 FEWEST = 8  # runs that choose an event
-CARRIED = pytest.StashKey[list[str]]()
-
-# What changes neither the test nor its node id: how much is said, which other tests run, and where.
-FLAGS = """-x --exitfirst -v --verbose -q --quiet -s -l --showlocals -d -f --looponfail --lf --last-failed
-    --ff --failed-first --nf --new-first --sw --stepwise --sw-skip --stepwise-skip --sw-reset --stepwise-reset
-    --cache-clear --co --collect-only --pdb --trace --pyargs --no-header --no-summary --setup-show"""
-VALUES = """-k -n --numprocesses --maxprocesses --dist --tx --maxfail -r --tb --color --durations --durations-min
-    --verbosity --show-capture --lfnf --last-failed-no-failures --deselect --ignore --ignore-glob --basetemp --log-file
-    --junitxml --junit-xml --junitprefix --junit-prefix --report-log --html --cov --cov-report
-    --audit-seed --audit-runs --audit-report"""
-PLACES = ("-c", "--config-file", "--rootdir")  # written anew: the command is for another folder
+OPTIONS = pytest.StashKey[list[str]]()  # with which the session was started
 
 
 @pytest.fixture
@@ -84,8 +74,8 @@ def pytest_configure(config: pytest.Config) -> None:
     given = config.getoption("audit_report")
     is_worker = hasattr(config, "workerinput")  # of xdist: the report is for the process that started it
     report = None if given is None or is_worker else _writable(given)
-    carried: list[str] = getattr(config, "workerinput", {}).get(ATTRIBUTE) or _carried(config)
-    config.stash[CARRIED] = carried
+    options: list[str] = getattr(config, "workerinput", {}).get(ATTRIBUTE) or _options_given(config)
+    config.stash[OPTIONS] = options
     config.pluginmanager.register(_Session(config, None if config.option.collectonly else report), "plaudit-session")
 
 
@@ -100,7 +90,7 @@ class _Session:
 
     @pytest.hookimpl(optionalhook=True)
     def pytest_configure_node(self, node: Any) -> None:  # of xdist: a worker does not see how the session was started
-        node.workerinput[ATTRIBUTE] = self.config.stash[CARRIED]
+        node.workerinput[ATTRIBUTE] = self.config.stash[OPTIONS]
 
     @pytest.hookimpl(wrapper=True)
     def pytest_runtest_protocol(self, item: pytest.Item) -> Generator[None, object, object]:
@@ -197,9 +187,7 @@ def _writable(given: str) -> Path:
             raise pytest.UsageError(f"--audit-report must be a file, got {given!r}")
         if not path.parent.is_dir():
             raise pytest.UsageError(f"--audit-report must be in a folder that is there, got {given!r}")
-        handle, probe = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.", suffix=".part")
-        os.close(handle)
-        os.unlink(probe)
+        tempfile.NamedTemporaryFile(dir=path.parent, prefix=f".{path.name}.", suffix=".part").close()
     except (OSError, ValueError) as error:
         reason = getattr(error, "strerror", None) or error
         raise pytest.UsageError(f"--audit-report must be a file that can be written, got {given!r}: {reason}") from None
@@ -227,51 +215,27 @@ def _options(item: pytest.Item) -> dict[str, Any]:
 
 
 def _command(item: pytest.Item) -> str:
-    """Return the shell command that runs one test alone, from the root of its project, with the same seeds."""
-    config, option = item.config, item.config.option
-    path = Path(os.path.relpath(item.path, config.rootpath)).as_posix()
+    """Return the shell command that runs one test alone, with the same seeds, where the session was started."""
+    path = Path(os.path.relpath(item.path, item.config.invocation_params.dir)).as_posix()
     _, separator, name = item.nodeid.partition("::")
-    words = ["python", "-m", "pytest", f"{path}{separator}{name}", "--audit-seed", str(option.audit_seed)]
-    if option.audit_runs is not None:
-        words += ["--audit-runs", str(option.audit_runs)]
-    carried: list[str] = config.stash[CARRIED]
-    words += carried
-    if option.inifilename:
-        words += ["-c", os.path.relpath(str(config.inipath), config.rootpath)]
-    if option.rootdir:
-        words += ["--rootdir", "."]
-    return " ".join(map(_quoted, words))
+    return " ".join(map(_quoted, ["python", "-m", "pytest", f"{path}{separator}{name}", *item.config.stash[OPTIONS]]))
 
 
-class _Words(argparse.ArgumentParser):
-    def error(self, message: str) -> NoReturn:
-        raise ValueError(message)
-
-
-def _carried(config: pytest.Config) -> list[str]:
-    """Return the options of a session that decide whether a test is found, under which node id, and how it runs.
-
-    All of them are taken for such, those of projects and of other plugins too, but for those known not to be.
-    """
-    known = _Words(add_help=False, allow_abbrev=False)
-    known.add_argument(*FLAGS.split(), action="count", dest="flags")
-    known.add_argument(*VALUES.split(), *PLACES, nargs="?", dest="values")
-    for name in ("-m", "-o", "-p", "-W"):  # short ones are joined with others
-        known.add_argument(name, action="append", default=[], dest=name)
-    args = [word for word in config.invocation_params.args if not str(word).startswith("@")]
-    try:
-        given, words = known.parse_known_args([str(word) for word in args])
-    except ValueError:  # what is a flag elsewhere has a value here
-        return []
+def _options_given(config: pytest.Config) -> list[str]:
+    """Return the options of a session, but for the report that it writes, with the root that node ids begin at."""
+    words: list[str] = []
+    given = iter(map(str, config.invocation_params.args))
+    for word in given:
+        if word == "--audit-report":
+            next(given, None)
+        elif not word.startswith("--audit-report="):
+            words.append(word)
     for path in getattr(config.option, "file_or_dir", ()):
         if path in words:
-            words.reverse()
-            words.remove(path)  # the last: an earlier one is the value of an option
-            words.reverse()
-    for name in ("-m", "-o", "-p", "-W"):
-        for value in getattr(given, name):
-            words += [name, value]
-    return [word for word in words if word != "--"]
+            del words[len(words) - 1 - words[::-1].index(path)]  # the last: an earlier one is the value of an option
+    if not any(word.startswith("--rootdir") for word in words):
+        words += ["--rootdir", os.path.relpath(config.rootpath, config.invocation_params.dir)]
+    return words
 
 
 def _command_of_user(request: pytest.FixtureRequest, fixture: str, *, default: Callable[[], str]) -> str:
@@ -306,11 +270,11 @@ def _closing_line(audits: Collection[dict[str, Any]]) -> str:
         [entry["audit"]["verdict"] for entry in audits if entry["expected"] == expected]
         for expected in ("not refuted", "violated")
     )
-    kinds = [f"{len(of)} of {name}" for of, name in ((promises, "promises"), (bugs, "planted bugs")) if of]
+    kinds = [f"{len(of)} of {name}" for of, name in ((promises, "promises"), (bugs, "known bugs")) if of]
     counts = {
         "violated": promises.count("violated"),
         "without power": promises.count("no power"),
-        "not seen": len(bugs) - bugs.count("violated"),
+        "not detected": len(bugs) - bugs.count("violated"),
     }
     line = f"plaudit: {len(audits)} audit{'s' * (len(audits) > 1)} ({', '.join(kinds)})"
     line += "".join(f", {count} {name}" for name, count in counts.items() if count)
@@ -319,5 +283,5 @@ def _closing_line(audits: Collection[dict[str, Any]]) -> str:
         line += f"; if every promise holds, one is called violated by chance with probability at most {chance:.2g}"
     if bugs:
         chance = _by_chance(audits, "violated")
-        line += f"; a bug that is none is taken for one with probability at most {chance:.2g}"
+        line += f"; if there is no bug, one is reported by chance with probability at most {chance:.2g}"
     return line

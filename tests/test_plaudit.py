@@ -1,0 +1,101 @@
+"""`import plaudit`, and a project that has packages called `audit` or `algorithms` of its own."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import sysconfig
+from importlib import metadata
+from pathlib import Path
+
+import pytest
+
+import audit
+import plaudit
+
+HEAVY = ("numpy", "scipy", "matplotlib", "sklearn", "joblib", "pandas", "numba", "duckdb", "rich", "jinja2")
+SCRIPT = Path(sysconfig.get_path("scripts")) / "plaudit"
+
+
+def python(code, *, folder):
+    command = [sys.executable, "-c", code]
+    return subprocess.run(command, cwd=folder, capture_output=True, text=True, check=True, timeout=60).stdout
+
+
+def test_the_public_names_are_those_of_audit():
+    assert dir(plaudit) == sorted(["__version__", *audit.__all__])
+    for name in audit.__all__:
+        found = getattr(plaudit, name)
+        assert found is getattr(audit, name) or name == "replay"  # also a package, which is callable once it is loaded
+    assert plaudit.__version__ == metadata.version("plaudit")
+    with pytest.raises(AttributeError, match="module 'plaudit' has no attribute 'certify'"):
+        _ = plaudit.certify
+
+
+def test_the_script_is_the_command():
+    (script,) = metadata.entry_points(group="console_scripts", name="plaudit")
+    assert script.load() is plaudit.main
+
+
+@pytest.mark.parametrize(
+    "code",
+    ["import plaudit", "import audit", *(f"plaudit.sys.argv[1:] = [{word!r}]" for word in ("--version", "--help"))],
+)
+def test_what_is_heavy_waits_until_it_is_needed(code, tmp_path):
+    run = f"import sys, plaudit\n{code}\n"
+    if "argv" in code:
+        run += "try:\n    plaudit.main()\nexcept SystemExit as end:\n    assert end.code == 0\n"
+    said = python(run + f"print('loaded', [name for name in {HEAVY} if name in sys.modules])", folder=tmp_path)
+    assert said.splitlines()[-1] == "loaded []"
+
+
+@pytest.fixture(params=["audit", "algorithms"])
+def project(request, tmp_path):
+    """A project of somebody else with a package of that name, tests and a mechanism."""
+    package = tmp_path / request.param
+    package.mkdir()
+    (package / "__init__.py").write_text("OWNER = 'the project'\n")
+    (tmp_path / "test_own.py").write_text(
+        f"from {request.param} import OWNER\n\n\ndef test_owner():\n    assert OWNER == 'the project'\n"
+    )
+    (tmp_path / "mine.py").write_text(
+        "def noisy(counts, size, rng):\n    return counts + rng.laplace(size=(size, counts.size))\n"
+    )
+    (tmp_path / "counts.csv").write_text("120\n75\n43\n")
+    return package
+
+
+def test_the_plugin_yields_to_a_package_of_the_same_name(project):
+    """With the folder on the path from the start, and without, as the script pytest has it."""
+    path = ["-P"] if project.name == "audit" else []
+    words = [sys.executable, *path, "-m", "pytest", "-p", "no:cacheprovider", "-W", "error"]
+    found = subprocess.run(words, cwd=project.parent, capture_output=True, text=True, check=False, timeout=60)
+    assert found.returncode == 0, found.stdout + found.stderr
+    lines = [line for line in found.stdout.splitlines() if line.startswith("plaudit")]
+    assert lines == [f"plaudit: off, because {project / '__init__.py'} has the name of one of its packages"]
+
+
+def test_the_command_runs_beside_a_package_of_the_same_name(project):
+    """Where workers load it again, and where a child does that has a time to end in."""
+    asked = ["audit", "mine:noisy", "--data", "counts.csv", "--claim", "pure:1", "--confidence", "0.999"]
+    asked += ["--size", "400", "--seed", "1", *(["--jobs", "2"] if project.name == "audit" else ["--timeout", "60"])]
+    found = subprocess.run(
+        [sys.executable, str(SCRIPT), *asked],
+        cwd=project.parent,
+        env=os.environ | {"PYTHONPATH": str(project.parent)},
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=60,
+    )
+    assert (found.returncode, found.stderr) in [(0, ""), (3, "")]
+    assert "mine:noisy" in found.stdout
+
+
+def test_a_folder_or_a_module_that_shadows_nothing_is_no_reason(tmp_path):
+    (tmp_path / "audit").mkdir()  # of papers, say: not a package
+    assert plaudit.foreign_package([str(tmp_path)]) == ""
+    assert plaudit.foreign_package([plaudit.HOME]) == ""
+    (tmp_path / "algorithms.py").touch()
+    assert plaudit.foreign_package([str(tmp_path)]) == str(tmp_path / "algorithms.py")
