@@ -51,7 +51,7 @@ coverage: .venv/installed-dev
 	$(BIN)/pytest --numprocesses 2 --dist loadfile tests/audit tests/statistical audit --cov-branch --cov-fail-under 95 \
 	  --cov audit.claims --cov audit.bounds --cov audit.methods --cov audit.exact --cov-report term:skip-covered
 
-figures: .venv/installed
+figures: .venv/installed-dev
 	$(BIN)/python -m experiments run all --jobs 2
 	$(BIN)/python -m experiments check
 

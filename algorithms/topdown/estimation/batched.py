@@ -12,6 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from algorithms.extras import needing
 from algorithms.topdown.estimation.family import Groups, refines
 
 __all__ = ["LevelBox", "LevelFit", "LevelSolution", "largest_remainder", "solve_level"]
@@ -118,7 +119,8 @@ def solve_level(
     array([[[4., 0.],
             [5., 4.]]])
     """
-    from algorithms.topdown.estimation import kernels  # not at the top: it takes a second to load
+    with needing("census", "TopDown"):
+        from algorithms.topdown.estimation import kernels  # not at the top: it takes a second to load
 
     if not 0 < tolerance < np.inf:
         raise ValueError(f"tolerance must be positive and finite, got {tolerance}")
@@ -183,7 +185,8 @@ def largest_remainder(tables: Real, parents: Integers | None, starts: Integers) 
             [0, 1],
             [1, 1]]])
     """
-    from algorithms.topdown.estimation import kernels
+    with needing("census", "TopDown"):
+        from algorithms.topdown.estimation import kernels
 
     if parents is None:
         return np.floor(tables + 0.5).astype(np.int64)

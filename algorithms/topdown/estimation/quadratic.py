@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
+from algorithms.extras import needing
 from algorithms.topdown.estimation.family import Family, Groups, Solution, answer, refines
 
 __all__ = ["solve"]
@@ -189,7 +190,8 @@ def _residual_program(
 
 def _interior_point(program: _Program, tolerance: float) -> tuple[Real, float, int]:
     """Return the solution, by how much its multipliers miss optimality, and steps."""
-    import piqp  # not at the top: not every release needs it
+    with needing("census", "TopDown"):
+        import piqp  # not at the top: not every release needs it
 
     size = program.weights.size
     solver = piqp.SparseSolver()
