@@ -13,25 +13,7 @@ BRINGS = {"census": ("duckdb", "numba", "piqp"), "release": ("opendp",), "spark"
 
 @contextmanager
 def needing(extra: str, what: str) -> Iterator[None]:
-    """Import what an extra brings, or say in one line who needs it and how it is installed.
-
-    Parameters
-    ----------
-    extra : {"census", "release", "spark"}
-        Of plaudit.
-    what : str
-        Who needs it.
-
-    Yields
-    ------
-    None
-        For the imports.
-
-    Raises
-    ------
-    ImportError
-        If a module is not installed.
-    """
+    """Import what an extra brings, or say in one line who needs it and how it is installed."""
     try:
         yield
     except ModuleNotFoundError as error:

@@ -1,7 +1,7 @@
 """Run the quick tests with the lowest versions that pyproject.toml allows: ``python -m tests.lowest [FOR PYTEST ...]``.
 
-Makes a fresh environment in a temporary folder. Direct dependencies are taken at their lower bounds, what those need is
-left to pip. Exits with the code of pytest.
+Makes a fresh environment in a temporary folder. What plaudit and its extras need is taken at its lower bounds; what that
+needs, and the tools of the tests, are left to pip. Exits with the code of pytest.
 """
 
 from __future__ import annotations
@@ -18,10 +18,13 @@ ROOT = Path(__file__).resolve().parent.parent
 
 
 def lowest(project: dict) -> list[str]:
-    """Return every direct dependency, those of extras for development included, as ``name==lower bound``."""
+    """Return every direct dependency, those of the extras that the tests use included, as ``name==lower bound``."""
     extras = project["optional-dependencies"]
-    given = [*project["dependencies"], *(one for name in ("census", "release", "dask", "dev") for one in extras[name])]
-    requirements = [Requirement(one) for one in given if not one.startswith("plaudit[")]
+    requirements = [
+        Requirement(one)
+        for part in (project["dependencies"], *(extras[name] for name in ("census", "dask", "release")))
+        for one in part
+    ]
     return [f"{one.name}=={next(iter(one.specifier)).version}" for one in requirements]
 
 

@@ -158,21 +158,7 @@ class Release(Published):
 
 
 def check_schema(schema: Schema, areas: int = 1) -> None:
-    """Refuse attributes of which no release can be made, as soon as they are known.
-
-    Parameters
-    ----------
-    schema : Schema
-        Attributes and levels.
-    areas : int
-        Number of areas of all levels, or as many as are known.
-
-    Raises
-    ------
-    ValueError
-        If a column of the tables would stand twice, there are more than 12 attributes, or more rows than
-        `LARGEST_RELEASE`.
-    """
+    """Refuse attributes of which no release can be made, as soon as they are known."""
     if taken := [name for name in schema.attributes if name.upper() in ("AREA", "COUNT")]:
         raise ValueError(f"attributes must not be called AREA or COUNT, as columns of the tables are, got {taken[0]!r}")
     if (number := len(schema.shape)) > MOST_ATTRIBUTES:

@@ -80,31 +80,13 @@ class GDPC:
         return add_noise(leaf_counts(counts), self.noise, size, rng, query="counts", sensitivity=1)
 
     def exact_loss(self, pair: Pair) -> LossDistribution | None:
-        """Return the law of the privacy loss of `pair`, exactly: the outputs of one loss are one outcome.
-
-        Returns
-        -------
-        LossDistribution or None
-            None when a table of it would have more than 2**22 entries, or losses that float64 cannot hold.
-
-        Raises
-        ------
-        ValueError
-            If the two databases do not have the same leaves.
-        """
+        """Return the law of the privacy loss of `pair`, exactly; None where its table would be too large."""
         return geometric_loss(self.noise.epsilon, changes(leaf_counts(pair.x), leaf_counts(pair.y)))
 
     def log_likelihood(self, outputs: ArrayLike, counts: ArrayLike) -> NDArray[np.float64]:
         """Return the log-probability of each of `outputs`, shape (runs, leaves), under `counts`: shape (runs,).
 
         Minus infinity where an output is impossible.
-
-        Raises
-        ------
-        ValueError
-            If outputs do not have one column for each leaf.
-        TypeError
-            If outputs are not numbers.
         """
         return log_likelihood_of_cells(outputs, counts, lambda given, exact: self.noise.logpmf(given - exact))
 
@@ -191,21 +173,11 @@ class RDPC:
         return released
 
     def exact_loss(self, pair: Pair) -> LossDistribution | None:
-        """Return the law of the privacy loss of all measurements together, before they are raked.
+        """Return the law of the loss of all measurements together, before raking; None where it would be too large.
 
         Raking reads nothing else, so that no release can lose more. It comes close: raked numbers keep the ratios of
         whole numbers, from which the measurements are found again unless a family shares a factor or adds up to zero
         or less.
-
-        Returns
-        -------
-        LossDistribution or None
-            None when a table of it would have more than 2**22 entries, or losses that float64 cannot hold.
-
-        Raises
-        ------
-        ValueError
-            If the two databases do not have the leaves of the tree.
         """
         x, y = (self.tree.totals(self.tree.check_counts(leaf_counts(data))) for data in (pair.x, pair.y))
         return geometric_loss(self.noise.epsilon, changes(x, y))
@@ -289,11 +261,6 @@ class ADPC:
         ----------
         total : array_like of int, shape (m,)
             Sum of the errors of the parts.
-
-        Returns
-        -------
-        ndarray of float, shape (m,)
-            In nats.
         """
         s = np.abs(np.asarray(total, np.float64))
         top = self.parts - 1
@@ -315,22 +282,12 @@ class ADPC:
         return np.asarray(leading + logsumexp(np.array(terms), axis=0))
 
     def exact_loss(self, pair: Pair) -> LossDistribution | None:
-        """Return the law of the privacy loss of `pair`, where its support can be tabulated.
+        """Return the law of the privacy loss of `pair`, or None where its support is too large for a table.
 
         The loss grows towards `epsilon` a person in the tails without reaching it, so the supremum is given by theory.
         The table of one changed count stops where probabilities leave the range of float64; of several counts, outputs
         less likely than 1e-40 on both databases are left out, and where their product is too large it is an upper
         bound on a fine grid, as `audit.exact.compose_losses` says.
-
-        Returns
-        -------
-        LossDistribution or None
-            None when the noise spreads over more than 2**22 values, or more than 1,000 counts change.
-
-        Raises
-        ------
-        ValueError
-            If the two databases do not have the same leaves.
         """
         shifts = changes(leaf_counts(pair.x), leaf_counts(pair.y))
         reach = math.ceil(740 / self.noise.epsilon)
@@ -355,13 +312,6 @@ class ADPC:
         """Return the log-probability of each of `outputs`, shape (runs, leaves), under `counts`: shape (runs,).
 
         Minus infinity where an output is impossible: it must be a whole number divided by `parts`.
-
-        Raises
-        ------
-        ValueError
-            If outputs do not have one column for each leaf.
-        TypeError
-            If outputs are not numbers.
         """
         return log_likelihood_of_cells(outputs, counts, self._log_law_of_cells)
 

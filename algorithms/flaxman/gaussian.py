@@ -68,21 +68,11 @@ class GaussianCounts:
         return add_noise(leaf_counts(counts), self.noise, size, rng, query="counts", sensitivity=1)
 
     def exact_loss(self, pair: Pair) -> LossDistribution | None:
-        """Return the law of the privacy loss of `pair`, which has no upper bound.
+        """Return the law of the privacy loss of `pair`, which has no upper bound; None where it would be too large.
 
         The table of a changed count reaches 40 sigma and 32 times the change beyond: Renyi divergences up to order 32
         are exact. Where the product of several tables is too large, it is an upper bound on a fine grid, as
         `audit.exact.compose_losses` says.
-
-        Returns
-        -------
-        LossDistribution or None
-            None when a table would have more than 2**22 entries, or more than 1,000 counts change.
-
-        Raises
-        ------
-        ValueError
-            If the two databases do not have the same leaves.
         """
         parts = losses_of_shifts(self.noise, changes(leaf_counts(pair.x), leaf_counts(pair.y)))
         return None if parts is None else compose_losses(parts)
@@ -91,12 +81,5 @@ class GaussianCounts:
         """Return the log-probability of each of `outputs`, shape (runs, leaves), under `counts`: shape (runs,).
 
         Minus infinity where an output is impossible.
-
-        Raises
-        ------
-        ValueError
-            If outputs do not have one column for each leaf.
-        TypeError
-            If outputs are not numbers.
         """
         return log_likelihood_of_cells(outputs, counts, lambda given, exact: self.noise.logpmf(given - exact))

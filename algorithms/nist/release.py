@@ -185,18 +185,6 @@ def release(
 def noise_table(nist: NistDp3) -> Frame:
     """Tabulate the noise of every histogram.
 
-    Parameters
-    ----------
-    nist : NistDp3
-        Public structure.
-
-    Returns
-    -------
-    Frame
-        One row a group: ``GROUP``, ``BINS``, ``EPSILON`` (its share, in nats), ``SCALE`` of the noise, ``THRESHOLD``
-        below which counts become 0 (both in records) and ``SPURIOUS`` (bins that noise alone keeps on average, if
-        nobody is in any).
-
     Examples
     --------
     >>> from algorithms.nist import Groups

@@ -139,20 +139,7 @@ class DiscreteGaussian:
 
 
 def losses_of_shifts(noise: DiscreteGaussian, shifts: Sequence[int]) -> list[LossDistribution] | None:
-    """Return the loss of each changed count by itself, exact up to Renyi order 32.
-
-    Parameters
-    ----------
-    noise : DiscreteGaussian
-        Of every count.
-    shifts : sequence of int
-        How many people each changed count differs by, positive.
-
-    Returns
-    -------
-    list of LossDistribution or None
-        None when a table would have more than 2**22 entries, or more than 1,000 counts change.
-    """
+    """Return the loss of each changed count, exact up to Renyi order 32; None where a table would be too large."""
     reach = math.ceil(40 * noise.scale) + ORDERS * max(shifts, default=0)
     if shifts and (len(shifts) > CELLS or 3 * reach > ATOMS):
         return None

@@ -91,19 +91,7 @@ class Laplace:
 
 
 def laplace_loss(epsilon: float, shifts: Sequence[int]) -> LossDistribution | None:
-    """Return the loss of counts that differ, each with Laplace noise.
-
-    Parameters
-    ----------
-    epsilon : float
-        Inverse of the scale of the noise: the largest loss in nats of a change by 1.
-    shifts : sequence of int
-        How much each changed count differs, at least 1.
-
-    Returns
-    -------
-    LossDistribution or None
-        None where the counts change by more than 2**13 in all.
+    """Return the loss of counts that differ by whole `shifts`, or None where those add up to more than 2**13.
 
     Notes
     -----

@@ -22,18 +22,7 @@ __all__ = ["losses_of_change", "tabulated_exactly", "watched"]
 def losses_of_change(law: Law, change: NDArray[Any]) -> list[LossDistribution] | None:
     """Return the losses of values that differ, each with noise of its own: independent, to be composed.
 
-    Parameters
-    ----------
-    law : Law
-        Of the noise.
-    change : ndarray
-        By how much each value differs between the databases.
-
-    Returns
-    -------
-    list of LossDistribution or None
-        One for each value that differs, or for several together. None where the loss of the law is not known, or its
-        table would be too large.
+    None where the loss of the law is not known, or its table would be too large.
 
     Notes
     -----

@@ -24,20 +24,6 @@ BLOCK = 2**21  # numbers in memory at a time
 class Panels:
     """Short panels of the real line that cover all kinks of an integrand and its tails.
 
-    Parameters
-    ----------
-    kinks : array_like of float, shape (k,)
-        Where the integrand is not smooth.
-    tail : float
-        Scale at which it decays beyond the last kink, at the slowest.
-    rate : float
-        Largest relative change of the integrand per unit: no panel is longer than ``3 / rate``.
-
-    Raises
-    ------
-    ValueError
-        If the kinks lie so far apart that more than 2**14 panels would be needed.
-
     Notes
     -----
     Guarantee: eight points leave a relative error below 1e-14 on a panel on which an exponential changes by exp(3).
@@ -61,20 +47,7 @@ class Panels:
         self.points, self.log_weights = points.ravel(), log_weights.ravel()
 
     def log_integrals(self, logs: Floats, *choices: tuple[Floats, Floats]) -> Floats:
-        """Return log integrals of products of factors, of which each row chooses its own.
-
-        Parameters
-        ----------
-        logs : ndarray of float, shape (points,)
-            Log of the factor that all integrands share, at the points.
-        *choices : tuple of (ndarray of float or bool, shape (m, n), ndarray of float, shape (n, points))
-            Which factors, or how often, are in each of `m` integrands, and the log of each at the points.
-
-        Returns
-        -------
-        ndarray of float, shape (m,)
-            In nats.
-        """
+        """Return log integrals of products of factors, of which each row chooses its own."""
         rows, shared = len(choices[0][0]), logs + self.log_weights
         found = np.empty(rows)
         step = max(1, BLOCK // self.points.size)
@@ -88,18 +61,7 @@ class Panels:
 
 
 def gauss(low: Floats, high: Floats) -> tuple[Floats, Floats]:
-    """Return the points and log weights of Gauss and Legendre between each `low` and `high`.
-
-    Parameters
-    ----------
-    low, high : ndarray of float, shape (m,)
-        Ends of the panels; an empty panel has log weights of minus infinity.
-
-    Returns
-    -------
-    tuple of ndarray of float, shape (m, 8) each
-        Points, and log weights.
-    """
+    """Return the points and log weights of Gauss and Legendre between each `low` and `high`."""
     half = (high - low) / 2
     with np.errstate(divide="ignore"):
         return (low + half)[:, None] + half[:, None] * POINTS, np.log(half)[:, None] + np.log(WEIGHTS)
@@ -107,18 +69,6 @@ def gauss(low: Floats, high: Floats) -> tuple[Floats, Floats]:
 
 def laplace_log_cdf(x: ArrayLike, scale: float) -> Floats:
     """Return the log of the Laplace distribution function, which keeps both tails.
-
-    Parameters
-    ----------
-    x : array_like of float
-        Values of the noise, of any shape.
-    scale : float
-        Of the Laplace law, in the same units.
-
-    Returns
-    -------
-    ndarray of float
-        In nats, of the shape of `x`.
 
     Examples
     --------

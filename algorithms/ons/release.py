@@ -266,20 +266,7 @@ def release(
 
 
 def check_columns(areas: Sequence[str], schema: Schema) -> None:
-    """Refuse names of areas that a file could not have beside the others.
-
-    Parameters
-    ----------
-    areas : sequence of str
-        Names of the levels below the whole.
-    schema : Schema
-        Attributes and groupings.
-
-    Raises
-    ------
-    ValueError
-        If two columns would have the same name, whatever its case, or areas have that of the whole.
-    """
+    """Refuse names of areas that a file could not have beside the others."""
     check_distinct([*areas, *schema.attributes, *schema.groupings, "COUNT"])
     if taken := [name for name in areas if name.lower() == "total"]:
         raise ValueError(f"areas must not be called total, which is the whole, got {taken[0]!r}")
@@ -287,19 +274,6 @@ def check_columns(areas: Sequence[str], schema: Schema) -> None:
 
 def default_levels(domain: Domain) -> tuple[tuple[Table, ...], tuple[Share, ...]]:
     """Return the levels of the top-down method for any depth of areas, and shares of the budget by the pilot's rule.
-
-    Parameters
-    ----------
-    domain : Domain
-        Areas and attributes.
-
-    Returns
-    -------
-    levels : tuple of Table
-        The total, all attributes in the whole, and the same for each level of areas.
-    shares : tuple of Share
-        With two levels of areas those of the pilot. With others a hundredth for the total and the rest in proportion to
-        the square root of the number of counts, the rule that the pilot states for its own and nearly follows.
 
     References
     ----------

@@ -103,22 +103,7 @@ class Release(Published):
         return postprocess(self.tables, cap=caps)
 
     def write(self, folder: str | os.PathLike[str], *, published: bool = False) -> None:
-        """Write one folder a table with one pipe-separated file, and the settings; all of it or nothing.
-
-        Parameters
-        ----------
-        folder : path-like
-            Must not exist, or be empty.
-        published : bool
-            Whether to write PH1 to PH8 after post-processing too, one file each in the folder ``published``.
-
-        Raises
-        ------
-        ValueError
-            If the folder holds something, or what was written does not pass the output validation.
-        OSError
-            If it cannot be written.
-        """
+        """Write one folder a table with one pipe-separated file, and the settings; all of it or nothing."""
         with whole_folder(folder) as staged:
             for name, table in self.tables.items():
                 (staged / name).mkdir()
@@ -195,25 +180,7 @@ def release(
 
 
 def read_release(folder: str | os.PathLike[str]) -> dict[str, Frame]:
-    """Read the tables of a release that was written.
-
-    Parameters
-    ----------
-    folder : path-like
-        With one folder a table.
-
-    Returns
-    -------
-    dict of str to Frame
-        By table, in the production order; counts are int64, variances float64, the rest text.
-
-    Raises
-    ------
-    ValueError
-        If a table's folder does not hold one readable table.
-    OSError
-        If it cannot be read.
-    """
+    """Read the tables of a release that was written."""
     tables = {}
     for name in PUBLISHED:
         if not (Path(folder) / name).is_dir():
@@ -240,23 +207,7 @@ def read_release(folder: str | os.PathLike[str]) -> dict[str, Frame]:
 
 
 def check_release(tables: Mapping[str, Frame], config: Config, states: tuple[str, ...]) -> None:
-    """Check what was written against what was asked for: tables, columns, rows, states, noise and variances.
-
-    Parameters
-    ----------
-    tables : mapping of str to Frame
-        As `read_release` reads them.
-    config : Config
-        What was asked for.
-    states : tuple of str
-        FIPS codes of the states in the data.
-
-    Raises
-    ------
-    ValueError
-        If a table is missing or too many, or rows are not those of its regions, iterations and cells, each once, with
-        the noise and the variance (to a relative 1e-6) that its budget gives.
-    """
+    """Check what was written against what was asked for: tables, columns, rows, states, noise and variances."""
     expected = _published(_zeros(config, states), config)
     if list(tables) != list(expected):
         raise ValueError(f"a release must hold {', '.join(expected)}, got {', '.join(tables) or 'nothing'}")

@@ -12,28 +12,6 @@ __all__ = ["conversions"]
 def conversions(claim: PureDP | ZCDP, delta: float) -> dict[str, float]:
     r"""Return the epsilons that are quoted for a promise at a delta.
 
-    Parameters
-    ----------
-    claim : PureDP or ZCDP
-        The promise.
-    delta : float
-        Probability, between 0 and 1.
-
-    Returns
-    -------
-    dict of str to float
-        Epsilons in nats. ``"tight"`` is the best that follows from the promise alone. Of rho there are two more, before
-        and after it: ``"simple"``, the textbook's ``rho + 2 sqrt(rho log(1 / delta))``, and ``"Gaussian"``, the exact
-        loss of normal noise that spends all of rho. The last is no consequence of zCDP: it needs the noise to be
-        Gaussian, as it nearly is at production's scales.
-
-    Raises
-    ------
-    ValueError
-        If `delta` is not between 0 and 1.
-    TypeError
-        If the claim is of another family.
-
     References
     ----------
     .. [1] ``tight``: Canonne, Kamath and Steinke, "The Discrete Gaussian for Differential Privacy", 2020, corollary 13.

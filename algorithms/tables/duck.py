@@ -27,18 +27,7 @@ WHOLE = ("TINYINT", "SMALLINT", "INTEGER", "BIGINT", "UTINYINT", "USMALLINT", "U
 
 
 class DuckDB:
-    """DuckDB inside this process: no server, no network, no extension, and no file but those it is given.
-
-    Parameters
-    ----------
-    sources : sequence
-        What will be read; of the paths among them, and of nothing else, the database may open files.
-    memory : str
-        Most memory, such as ``"4GB"``; beyond it, rows are spilled to a private temporary folder. Default: DuckDB's,
-        four fifths of the machine's.
-    threads : int, optional
-        Default: all cores.
-    """
+    """DuckDB inside this process: no server, no network, no extension, and no file but those it is given."""
 
     def __init__(self, sources: Sequence[Any] = (), *, memory: str = "", threads: int | None = None) -> None:
         with needing("census", "reading files and frames"):
@@ -79,15 +68,7 @@ class DuckDB:
             self._connection.execute(statement)
 
     def read(self, name: str, source: Any) -> dict[str, str]:
-        """Make a view of a CSV or Parquet file, or of a frame that DuckDB can scan.
-
-        Raises
-        ------
-        ValueError
-            If the file cannot be read, or is neither; the message says why.
-        TypeError
-            If it is no frame.
-        """
+        """Make a view of a CSV or Parquet file, or of a frame that DuckDB can scan."""
         self._connection.unregister(name)  # a frame of that name, which would hide a file
         if isinstance(source, str | os.PathLike):
             with self._told(f"{source} cannot be read"):
@@ -128,33 +109,15 @@ class DuckDB:
         rows.create_view(name)
 
     def view(self, name: str, query: str) -> None:
-        """Name a query.
-
-        Raises
-        ------
-        ValueError
-            If a row cannot be read, or memory is short.
-        """
+        """Name a query."""
         self._run(f"CREATE OR REPLACE TEMP VIEW {name} AS {query}")
 
     def keep(self, name: str, query: str) -> None:
-        """Name the rows of a query, computed once.
-
-        Raises
-        ------
-        ValueError
-            If a row cannot be read, or memory is short.
-        """
+        """Name the rows of a query, computed once."""
         self._run(f"CREATE OR REPLACE TEMP TABLE {name} AS {query}")
 
     def fetch(self, query: str) -> Frame:
-        """Return the rows of a query, what is missing as None.
-
-        Raises
-        ------
-        ValueError
-            If a row cannot be read, or memory is short.
-        """
+        """Return the rows of a query, what is missing as None."""
         with self._told():
             columns = self._connection.execute(query).fetchnumpy()
         return Frame({name: _none_where_masked(column) for name, column in columns.items()})

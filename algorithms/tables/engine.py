@@ -41,18 +41,7 @@ class Engine(Protocol):
 
 
 def in_one_line(error: Exception) -> str:
-    """Return what an engine says, without the row it quotes and the advice it has for programmers.
-
-    Parameters
-    ----------
-    error : Exception
-        As the engine raised it.
-
-    Returns
-    -------
-    str
-        At most 500 characters.
-    """
+    """Return what an engine says, without the row it quotes and the advice it has for programmers."""
     text = re.sub(
         r"\nOriginal Line:.*?\n(?=Expected|Invalid|Value|Maximum|Error|\Z)", "\n", str(error), flags=re.DOTALL
     )

@@ -16,23 +16,7 @@ __all__ = ["check_folder", "usual_mode", "whole_file", "whole_folder", "write_ro
 
 @contextmanager
 def whole_file(path: Path) -> Iterator[TextIO]:
-    """Open a text file that appears, or replaces another, when the block ends without an error.
-
-    Parameters
-    ----------
-    path : Path
-        Of the file.
-
-    Yields
-    ------
-    TextIO
-        To write to, UTF-8, line ends as they are written.
-
-    Raises
-    ------
-    OSError
-        If it cannot be written; nothing is left behind.
-    """
+    """Open a text file that appears, or replaces another, when the block ends without an error."""
     handle, temporary = tempfile.mkstemp(prefix=f".{path.name}.", dir=path.parent)
     try:
         with os.fdopen(handle, "w", encoding="utf-8", newline="") as file:
@@ -47,22 +31,7 @@ def whole_file(path: Path) -> Iterator[TextIO]:
 
 
 def write_rows(path: Path, columns: Sequence[Any], rows: Iterable[Sequence[Any]]) -> None:
-    """Write a CSV file row by row: whole or not at all.
-
-    Parameters
-    ----------
-    path : Path
-        Of the file.
-    columns : sequence
-        Their names.
-    rows : iterable of sequence
-        Values.
-
-    Raises
-    ------
-    OSError
-        If it cannot be written; nothing is left behind.
-    """
+    """Write a CSV file row by row: whole or not at all."""
     with whole_file(path) as file:
         writer = csv.writer(file, lineterminator="\n")
         writer.writerow(columns)
@@ -70,38 +39,14 @@ def write_rows(path: Path, columns: Sequence[Any], rows: Iterable[Sequence[Any]]
 
 
 def write_texts(folder: Path, texts: Mapping[str, str]) -> None:
-    """Write text files into a folder, each with a line end behind it: whole or not at all.
-
-    Parameters
-    ----------
-    folder : Path
-        Of the files.
-    texts : mapping of str to str
-        By the name of the file.
-
-    Raises
-    ------
-    OSError
-        If one cannot be written.
-    """
+    """Write text files into a folder, each with a line end behind it: whole or not at all."""
     for name, text in texts.items():
         with whole_file(folder / name) as file:
             file.write(f"{text}\n")
 
 
 def usual_mode(most: int) -> int:
-    """Return the permissions that the user's mask leaves: temporary files and folders have fewer.
-
-    Parameters
-    ----------
-    most : int
-        0o666 for files, 0o777 for folders.
-
-    Returns
-    -------
-    int
-        Permission bits.
-    """
+    """Return the permissions that the user's mask leaves: temporary files and folders have fewer."""
     mask = os.umask(0)
     os.umask(mask)
     return most & ~mask
@@ -109,25 +54,7 @@ def usual_mode(most: int) -> int:
 
 @contextmanager
 def whole_folder(folder: str | os.PathLike[str]) -> Iterator[Path]:
-    """Lend a temporary folder that takes the place of another when the block ends without an error, in one step.
-
-    Parameters
-    ----------
-    folder : path-like
-        Must not exist, or be empty.
-
-    Yields
-    ------
-    Path
-        Of the temporary folder, beside the other.
-
-    Raises
-    ------
-    ValueError
-        If the folder holds something.
-    OSError
-        If it cannot be written; nothing is left behind.
-    """
+    """Lend a temporary folder that takes the place of another when the block ends without an error, in one step."""
     target = check_folder(folder)
     target.parent.mkdir(parents=True, exist_ok=True)
     staged = Path(tempfile.mkdtemp(prefix=".release-", dir=target.parent))
@@ -141,23 +68,7 @@ def whole_folder(folder: str | os.PathLike[str]) -> Iterator[Path]:
 
 
 def check_folder(folder: str | os.PathLike[str]) -> Path:
-    """Return the path of a folder that does not exist or is empty, or refuse it.
-
-    Parameters
-    ----------
-    folder : path-like
-        Where a release is to be written.
-
-    Returns
-    -------
-    Path
-        Of it.
-
-    Raises
-    ------
-    ValueError
-        If it is a file, or holds something.
-    """
+    """Return the path of a folder that does not exist or is empty, or refuse it."""
     target = Path(folder).resolve()
     if target.exists() and not target.is_dir():
         raise ValueError(f"out must be a folder, got the file {folder}")

@@ -71,15 +71,7 @@ class Frame:
         return dict(self._columns)
 
     def to_csv(self, path: str | os.PathLike[str], *, separator: str = ",") -> None:
-        """Write the rows below one line of names; an interrupted or failed write leaves nothing behind.
-
-        Parameters
-        ----------
-        path : path-like
-            File to write; an existing one is replaced.
-        separator : str
-            One character between the values.
-        """
+        """Write the rows below one line of names; an interrupted or failed write leaves nothing behind."""
         with whole_file(Path(path)) as file:
             writer = csv.writer(file, delimiter=separator, lineterminator="\n")
             writer.writerow(self.columns)

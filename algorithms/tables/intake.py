@@ -106,20 +106,7 @@ def read_histogram(
 
 
 def check_histogram(leaves: int, schema: Schema) -> None:
-    """Refuse a histogram that would not fit into memory, before it is made.
-
-    Parameters
-    ----------
-    leaves : int
-        Areas of the finest level.
-    schema : Schema
-        Attributes.
-
-    Raises
-    ------
-    ValueError
-        If it would have more than `LARGEST_HISTOGRAM` counts.
-    """
+    """Refuse a histogram that would not fit into memory, before it is made."""
     if leaves * schema.cells > LARGEST_HISTOGRAM:
         got = f"{leaves:,} x {schema.cells:,}"
         raise ValueError(f"a histogram must have at most {LARGEST_HISTOGRAM:,} counts, areas x cells, got {got}")
@@ -128,36 +115,7 @@ def check_histogram(leaves: int, schema: Schema) -> None:
 def read_facilities(
     source: Any, schema: Schema, areas: Sequence[str], tree: Hierarchy, *, kind: str = "hhgq", count: str = "count"
 ) -> NDArray[np.int64]:
-    """Count housing units and facilities by area and type: public, and bounds on the persons who live in them.
-
-    Parameters
-    ----------
-    source : path or frame
-        As `read_histogram` takes it: columns of areas, one of types, one of counts. Areas and types without a row have
-        none.
-    schema : Schema
-        One of its attributes is the type.
-    areas : sequence of str
-        Columns of area codes.
-    tree : Hierarchy
-        The areas, as `read_histogram` returns them.
-    kind : str
-        The attribute that is the type.
-    count : str
-        Column of the number of units or facilities.
-
-    Returns
-    -------
-    ndarray of int64, shape (leaves, types)
-        Units or facilities.
-
-    Raises
-    ------
-    ValueError
-        As `read_histogram`, or if an area is not in the tree, or the schema has no such attribute.
-    TypeError
-        If the source is no file and no frame.
-    """
+    """Count housing units and facilities by area and type: public, and bounds on the persons who live in them."""
     if kind not in schema.attributes:
         raise ValueError(
             f"facilities must be of an attribute of the schema, {', '.join(schema.attributes)}, not {kind}"

@@ -15,27 +15,7 @@ __all__ = ["opened"]
 
 @contextmanager
 def opened(engine: str | Engine, sources: Sequence[Any]) -> Iterator[Engine]:
-    """Open an engine by name and close it afterwards, or lend the one given.
-
-    Parameters
-    ----------
-    engine : {"duckdb", "spark"} or Engine
-        Which.
-    sources : sequence
-        What it will read.
-
-    Yields
-    ------
-    Engine
-        Ready to read.
-
-    Raises
-    ------
-    ValueError
-        If there is none of that name.
-    TypeError
-        If it is neither a name nor an engine.
-    """
+    """Open an engine by name and close it afterwards, or lend the one given."""
     if not isinstance(engine, str):
         if not hasattr(engine, "fetch"):
             raise TypeError(f"engine must be duckdb, spark or an engine, got {engine!r}")

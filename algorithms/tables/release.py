@@ -51,20 +51,7 @@ class Published:
         return {**self.about, "software": f"plaudit {metadata.version('plaudit')}"}
 
     def write(self, folder: str | os.PathLike[str]) -> None:
-        """Write all that is published, or nothing.
-
-        Parameters
-        ----------
-        folder : path-like
-            Must not exist, or be empty.
-
-        Raises
-        ------
-        ValueError
-            If the folder holds something, or the release is too large.
-        OSError
-            If it cannot be written.
-        """
+        """Write all that is published, or nothing."""
         self.check()
         with whole_folder(folder) as staged:
             self.write_tables(staged)

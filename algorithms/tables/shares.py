@@ -14,27 +14,7 @@ LONGEST, LARGEST_EXPONENT = 100, 300  # of a share as text: "1e999999999" has a 
 
 
 def exact_share(where: str, value: Share) -> Fraction:
-    """Return a share as a fraction.
-
-    Parameters
-    ----------
-    where : str
-        What it is the share of, for messages.
-    value : Fraction, int or str
-        Such as ``"104/4099"`` or ``"0.225"``.
-
-    Returns
-    -------
-    Fraction
-        From 0 to 1.
-
-    Raises
-    ------
-    TypeError
-        If it is a float, whose digits may not be what was meant.
-    ValueError
-        If it is no fraction from 0 to 1, or text of more than 100 characters or an exponent beyond 300.
-    """
+    """Return a share as a fraction."""
     if isinstance(value, bool) or not isinstance(value, Rational | str):
         raise TypeError(f'share of {where} must be exact, a Fraction or text such as "1/3", got {value!r}')
     try:

@@ -22,20 +22,7 @@ KINDS = {
 
 
 class Spark:
-    """Spark, through a session of the caller's or a local one: for more rows than one machine can hold.
-
-    Parameters
-    ----------
-    session : pyspark.sql.SparkSession, optional
-        Default: a new local session, which `close` stops.
-
-    Raises
-    ------
-    ImportError
-        If pyspark is not installed.
-    ValueError
-        If a local session does not start, as without Java.
-    """
+    """Spark, through a session of the caller's or a local one: for more rows than one machine can hold."""
 
     def __init__(self, session: Any = None) -> None:
         with needing("spark", "the Spark engine"):
@@ -48,15 +35,7 @@ class Spark:
             self._session = _local_session() if session is None else session
 
     def read(self, name: str, source: Any) -> dict[str, str]:
-        """Make a view of a CSV or Parquet file, an in-memory frame, or a Spark data frame.
-
-        Raises
-        ------
-        ValueError
-            If the file cannot be read, or is neither.
-        TypeError
-            If it is no frame.
-        """
+        """Make a view of a CSV or Parquet file, an in-memory frame, or a Spark data frame."""
         if isinstance(source, str | os.PathLike):
             kind = FORMATS.get(Path(source).suffix.lower())
             if kind is None:
@@ -87,24 +66,12 @@ class Spark:
         return self._session.createDataFrame(source)
 
     def view(self, name: str, query: str) -> None:
-        """Name a query.
-
-        Raises
-        ------
-        ValueError
-            If a file cannot be read.
-        """
+        """Name a query."""
         with self._told():
             self._session.sql(query).createOrReplaceTempView(name)
 
     def keep(self, name: str, query: str) -> None:
-        """Name the rows of a query, computed once, when they are first asked for.
-
-        Raises
-        ------
-        ValueError
-            If a file cannot be read.
-        """
+        """Name the rows of a query, computed once, when they are first asked for."""
         with self._told():
             kept = self._session.sql(query).cache()
             kept.createOrReplaceTempView(name)
@@ -113,13 +80,7 @@ class Spark:
         self._kept[name] = kept
 
     def fetch(self, query: str) -> Frame:
-        """Return the rows of a query, what is missing as None.
-
-        Raises
-        ------
-        ValueError
-            If a row cannot be read, or memory is short.
-        """
+        """Return the rows of a query, what is missing as None."""
         with self._told():
             frame = self._session.sql(query)
             rows = frame.collect()
