@@ -15,24 +15,11 @@ from numpy.typing import ArrayLike, NDArray
 from audit.arguments import whole_number
 from audit.attacks import Attack
 from audit.attacks.attack import candidate_statistics
-from audit.claims import ApproxDP, Claim, Relation
+from audit.claims import Claim, Relation
 from audit.events import LARGEST, Event, Statistic
 from audit.mechanism import Mechanism, mechanism_name
-from audit.methods import (
-    AnytimeGame,
-    Counts,
-    Divergence,
-    Game,
-    Method,
-    Rectangle,
-    Region,
-    added,
-    check_question,
-    counted,
-    judge,
-    method_for,
-    support_witness,
-)
+from audit.methods.evaluation import Audited, add_counts, check_question, count_event, evaluate, support_witness
+from audit.methods.method import Basis, Counts, Method, guesses, method_for
 from audit.neighbors import NeighborPair, Unit
 from audit.outputs import CHANCE, chance_of_repeat, check_not_copied, check_outputs
 from audit.results import GIVEN_OUTPUTS, AuditResult
@@ -50,8 +37,6 @@ Floats = NDArray[np.float64]
 PROBES = 20  # runs in each of two batches that must differ before the audit begins
 SETTLED = 1.1  # of the promise: an audit that may stop early does where it would have seen as much
 FIRST_LOOK = 1000  # counting runs before an audit that may stop early looks at them
-MOST_FOR_RECTANGLE = 10_000  # counting runs on either database: beyond, the other one limits what can be shown
-FEWEST_FOR_GAME = 50  # given runs on either database: below, thinning them costs more than the rectangle does
 
 
 def measure_loss(
@@ -175,7 +160,7 @@ def measure_loss(
     check_uses_rng(mechanism, pair.x, max(2, min(PROBES, size // 20)), stream(root, Phase.PROBE), shape=shape)
     blocks = None if store is None else BlockStore.of(store, question, fingerprint(entropy_of(root), output))
     support = support_witness(mechanism, pair, claim)  # before the runs: an error in it must not cost them
-    method: Method = method_for(claim, pair.distance, confidence)
+    method = method_for(claim, pair.distance, confidence, early=stop == "early")
     coins = np.random.default_rng(stream(root, Phase.COINS))
 
     with progress_bar(mechanism_name(mechanism), size, shown=progress) as advance:
@@ -186,31 +171,27 @@ def measure_loss(
             words = output.dtype.kind == "U"
             chosen = _choose(runs, method, searching, choosing, counting, words=words, mechanism=mechanism)
         if stop == "fixed":
-            counts = _count(chosen, method, _sizes(method, counting, coins), Phase.COUNT)
+            basis, counts = method.basis(chosen.event), _count(chosen, method.sizes(counting, coins), Phase.COUNT)
         else:
-            method, counts = _count_until_settled(chosen, method, counting, coins)
-    if support is None and not isinstance(claim, ApproxDP):
+            basis, counts = _count_until_settled(chosen, method, counting, coins)
+    if support is None and not claim.forgiven:
         support = chosen.witness
 
-    return judge(
-        begun,
-        method,
-        chosen.event,
-        counts,
-        support=support,
+    audited = Audited(
         mechanism=mechanism_name(mechanism),
+        event=str(chosen.event),
         searched=chosen.searched,
         pair=pair.label,
         relation=pair.relation,
         unit=pair.unit,
         adjacency=pair.adjacency,
         confidential=pair.confidential,
-        confidence=confidence,
         size=choosing + counts["x"]["runs"] + counts["y"]["runs"],
         selection=choosing,
         seed_entropy=entropy_of(root),
         provenance=provenance(size=size, selection=selection, stop=stop, mechanism=_plain_parameters(mechanism)),
     )
+    return evaluate(begun, method, counts, basis, audited, support=support)
 
 
 def measure_loss_from_outputs(
@@ -307,7 +288,7 @@ def measure_loss_from_outputs(
         for side, outputs in enumerate(given)
     ]
     runs = GivenRuns((shuffled[0], shuffled[1]), pair, root)
-    method: Method = method_for(claim, pair.distance, confidence)
+    method = method_for(claim, pair.distance, confidence)
 
     if event is not None:
         chosen, choosing = _Choice(event, runs), 0
@@ -318,57 +299,35 @@ def measure_loss_from_outputs(
             raise ValueError(f"selection must leave runs to count, got {selection} of {fewest} on a database")
         chosen = _choose(runs, method, searching, choosing, 2 * fewest - choosing, words=words)
         runs = chosen.runs
-    left = runs.left
-    if isinstance(method, Game) and min(left) < FEWEST_FOR_GAME:
-        method = Rectangle(method.claim, method.distance, method.confidence)
-        left = [min(runs_left, MOST_FOR_RECTANGLE) for runs_left in left]
-    elif isinstance(method, Game):
-        left = _as_coins_pick(left, np.random.default_rng(stream(root, Phase.COINS)))
-    counts = _count(chosen, method, left, Phase.COUNT)
-    return judge(
-        begun,
-        method,
-        chosen.event,
-        counts,
-        support=None,
+    method = method_for(claim, pair.distance, confidence, fewest=min(runs.left))
+    left = method.given_sizes(runs.left, np.random.default_rng(stream(root, Phase.COINS)))
+    counts = _count(chosen, left, Phase.COUNT)
+    audited = Audited(
         mechanism=GIVEN_OUTPUTS,
+        event=str(chosen.event),
         searched=chosen.searched,
         pair=pair.label,
         relation=relation,
         unit=unit,
         adjacency=pair.adjacency,
         confidential=confidential,
-        confidence=confidence,
         size=sum(map(len, given)),
         selection=choosing,
         seed_entropy=entropy_of(root),
         provenance=provenance(runs_x=len(x), runs_y=len(y), selection=selection),
     )
+    return evaluate(begun, method, counts, method.basis(chosen.event), audited)
 
 
 @dataclass(frozen=True)
 class _Choice:
-    """What will be counted, and on what.
-
-    Attributes
-    ----------
-    event : Event
-        Fixed now.
-    runs : Runs
-        Where fresh outputs come from.
-    searched : str
-        What the event was chosen from.
-    witness : dict or None
-        An output that one database only can give, by the mechanism's own likelihood.
-    expected : tuple of float or None
-        Guesses to come, and the share of them that is right, as selection runs suggest.
-    """
+    """The event that will be counted, and where fresh outputs come from."""
 
     event: Event
     runs: Any
     searched: str = "one event, registered beforehand"
-    witness: dict[str, Any] | None = None
-    expected: tuple[float, float] | None = None
+    witness: dict[str, Any] | None = None  # an output that one database only can give, by the mechanism's likelihood
+    expected: tuple[float, float] | None = None  # guesses to come, and the share of them that is right
 
 
 def _choose(
@@ -383,59 +342,41 @@ def _choose(
 ) -> _Choice:
     """Spend the selection runs: find candidate statistics, then choose the event that promises most."""
     found = candidate_statistics(runs, searching, choosing, mechanism, words=words)
-    x, y = scores(found.runs, halves(choosing - found.spent), found.statistics, Phase.SELECT)
-    event = found.named(method.choose(found.statistics, x, y, families=searching.families, counting=counting))
-    column = found.statistics.index(event.statistic)
-    seen = counted(event, x[:, column], y[:, column])
-    return _Choice(
-        event,
-        found.runs,
-        _describe(method, searching, found.statistics),
-        _witness(found.statistics, x, y),
-        _expected(seen, counting),
-    )
+    statistics = found.statistics
+    x, y = scores(found.runs, halves(choosing - found.spent), statistics, Phase.SELECT)
+    event = found.named(method.choose(statistics, x, y, families=searching.families, counting=counting))
+    column = statistics.index(event.statistic)
+    seen = count_event(event, x[:, column], y[:, column])
+    names = ", ".join(statistic.name for statistic in statistics[:3]) + (", ..." if len(statistics) > 3 else "")
+    searched = f"{method.searched(searching.families)}, to 9 decimals, of {len(statistics)} statistics ({names})"
+    return _Choice(event, found.runs, searched, _witness(statistics, x, y), _expected(seen, counting))
 
 
-def _count(chosen: _Choice, method: Method, sizes: Sequence[int], *phase: int) -> Counts:
+def _count(chosen: _Choice, sizes: Sequence[int], *phase: int) -> Counts:
     """Count the event on fresh runs."""
     x, y = scores(chosen.runs, sizes, [chosen.event.statistic], *phase)
-    return counted(chosen.event, x[:, 0], y[:, 0])
+    return count_event(chosen.event, x[:, 0], y[:, 0])
 
 
 def _count_until_settled(
     chosen: _Choice, method: Method, counting: int, coins: np.random.Generator
-) -> tuple[Method, Counts]:
+) -> tuple[Basis, Counts]:
     """Count block by block, and stop where a violation is shown, or a small one would have been."""
-    sequential: AnytimeGame | Region | Divergence
-    if isinstance(method, Game):
-        sequential = AnytimeGame(method.claim, method.distance, method.confidence, chosen.expected)
-    else:
-        assert isinstance(method, Region | Divergence)
-        sequential = method
     counts: Counts = {"x": {"runs": 0}, "y": {"runs": 0}}
-    made = 0
-    for look, upto in enumerate(_looks(counting, sequential.growth), start=1):
-        fresh = _count(chosen, method, _sizes(method, upto - made, coins), Phase.COUNT, look)
-        counts, made = added(counts, fresh), upto
-        now = sequential.after(look)
-        shown = now.lower(chosen.event, counts) > now.claim.budget
-        if shown or now.detectable(chosen.event, counts) <= SETTLED * now.claim.budget:
+    made, budget = 0, method.claim.budget
+    for look, upto in enumerate(_looks(counting, method.between_looks), start=1):
+        fresh = _count(chosen, method.sizes(upto - made, coins), Phase.COUNT, look)
+        counts, made = add_counts(counts, fresh), upto
+        basis = method.basis(chosen.event, look=look, expected=chosen.expected)
+        if method.lower(counts, basis) > budget or method.detectable(counts, basis) <= SETTLED * budget:
             break
-    return now, counts
+    return basis, counts
 
 
 def _looks(counting: int, growth: float) -> list[int]:
     """Return after how many runs an audit looks: each time after `growth` times as many."""
     steps = math.ceil(math.log(max(counting / FIRST_LOOK, 1.0)) / math.log(growth))
     return sorted({min(counting, math.ceil(counting / growth**back)) for back in range(steps + 1)})
-
-
-def _sizes(method: Method, counting: int, coins: np.random.Generator) -> tuple[int, int]:
-    """Return how many runs count on `x` and on `y`: as a fair coin picks each, where the theorem needs one."""
-    if not method.coins:
-        return halves(counting)
-    on_y = int(coins.binomial(counting, 0.5))
-    return counting - on_y, on_y
 
 
 def _choosing_runs(size: int, selection: float) -> int:
@@ -449,27 +390,12 @@ def _choosing_runs(size: int, selection: float) -> int:
     return choosing
 
 
-def _as_coins_pick(left: list[int], coins: np.random.Generator) -> list[int]:
-    """Return how many of the runs left on either database fair coins would have picked.
-
-    So many fewer tosses than runs that one side runs short with probability below 4e-8 (Hoeffding); then nothing is
-    counted, which is valid too.
-    """
-    least = min(left)
-    tosses = int(2 * least - 6 * math.sqrt(2 * least))
-    on_y = int(coins.binomial(tosses, 0.5))
-    return [0, 0] if max(on_y, tosses - on_y) > least else [tosses - on_y, on_y]
-
-
 def _expected(counts: Counts, counting: int) -> tuple[float, float] | None:
     """Return how many guesses to expect and the share that is right, from selection runs; None for other rules."""
-    x, y = counts["x"], counts["y"]
-    if "guessed_x" not in x:
+    if "guessed_x" not in counts["x"]:
         return None
-    right = x["guessed_x"] + y["guessed_y"]
-    guessed = right + x["guessed_y"] + y["guessed_x"]
-    share, accuracy = guessed / (x["runs"] + y["runs"]), (right + 0.5) / (guessed + 1)
-    return max(1.0, counting * share), max(0.5, accuracy)
+    right, guessed, runs = guesses(counts)
+    return max(1.0, counting * guessed / runs), max(0.5, (right + 0.5) / (guessed + 1))
 
 
 def _witness(statistics: Sequence[Statistic], x: Floats, y: Floats) -> dict[str, Any] | None:
@@ -480,14 +406,6 @@ def _witness(statistics: Sequence[Statistic], x: Floats, y: Floats) -> dict[str,
     shares = {"x": float(np.mean(x[:, column] <= -LARGEST)), "y": float(np.mean(y[:, column] >= LARGEST))}
     order = max(shares, key=shares.__getitem__)
     return {"order": f"possible on {order} only", "probability": shares[order]} if shares[order] > 0 else None
-
-
-def _describe(method: Method, attack: Attack, statistics: Sequence[Statistic]) -> str:
-    kinds = {"threshold": "thresholds", "cell": "single values"}
-    names = ", ".join(statistic.name for statistic in statistics[:3]) + (", ..." if len(statistics) > 3 else "")
-    families = " and ".join(kinds[family] for family in attack.families)
-    rules = "likelihood ratios" if isinstance(method, Divergence) else families
-    return f"{rules}, to 9 decimals, of {len(statistics)} statistics ({names})"
 
 
 def _plain_parameters(mechanism: Mechanism) -> dict[str, Any]:

@@ -2,31 +2,27 @@
 
 from __future__ import annotations
 
-import math
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import lru_cache
 from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy import optimize, special
 
 from audit.arguments import real_number, whole_number
 from audit.attacks import Attack
-from audit.bounds.one_run import one_run_p_value
-from audit.claims import ApproxDP, Claim, GaussianDP, PureDP
+from audit.claims import Claim
 from audit.mechanism import Mechanism, mechanism_name
-from audit.methods import Counts, check_question
-from audit.methods.detectable import detectable_loss
+from audit.methods.evaluation import Audited, check_question, evaluate
+from audit.methods.one_run import OneRun
 from audit.neighbors import Unit, check_counts
 from audit.outputs import check_outputs
-from audit.results import ONE_RUN, AuditResult, verdict_of
+from audit.results import AuditResult
 from audit.results.provenance import provenance
 from audit.sampling.streams import Seed, entropy_of, seed_sequence, stream
 
-__all__ = ["Canaries", "RecordCanaries", "measure_loss_one_run", "one_run_numbers"]
+__all__ = ["Canaries", "RecordCanaries", "measure_loss_one_run"]
 
 Floats = NDArray[np.float64]
 Bits = NDArray[np.bool_]
@@ -34,9 +30,7 @@ Bits = NDArray[np.bool_]
 BITS, RUN, TIES = range(3)  # numbers of the random streams
 OUT, IN = 0.0, 1.0  # scores up to which a canary is guessed to be out, and from which on to be in
 DECIMALS = 9  # the last bits of a score can leak the coin
-SHARES = {"approx": 0.5, "gaussian": 0.2, "zcdp": 0.2}  # of canaries guessed where a delta is forgiven
 PLURAL = {"person": "people", "record": "records"}
-POINTS = (0.5, 5.0, 50.0)  # deltas at which a promise without one is tested: canaries times delta, in units of alpha
 
 
 @dataclass(frozen=True, eq=False)
@@ -241,6 +235,7 @@ def measure_loss_one_run(
 
     Examples
     --------
+    >>> from audit.claims import PureDP
     >>> noisy = lambda data, size, rng: data + rng.laplace(size=(size, data.size))
     >>> result = measure_loss_one_run(noisy, Canaries([50] * 5000), PureDP(1.0), rng=1)
     >>> result.verdict, result.size, 0.7 < result.measured.epsilon < 1.0
@@ -260,8 +255,9 @@ def measure_loss_one_run(
         if isinstance(canaries, RecordCanaries):
             raise ValueError("records need a score: a function from the output to one number a canary")
         score = canaries.scores
-    if share is None and not (isinstance(claim, PureDP) or (isinstance(claim, ApproxDP) and claim.delta == 0)):
-        share = SHARES[claim.kind]
+    method = OneRun(claim, canaries.people, confidence)
+    if share is None:
+        share = method.share
 
     root, number = seed_sequence(rng), len(canaries)
     bits = np.random.default_rng(stream(root, BITS)).random(number) < 0.5
@@ -275,68 +271,23 @@ def measure_loss_one_run(
         name: {"runs": int(side.size), "guessed_x": int(np.sum(side < 0)), "guessed_y": int(np.sum(side > 0))}
         for name, side in (("x", guesses[~bits]), ("y", guesses[bits]))
     }
-    guessed = int(np.count_nonzero(guesses))
-    most = number if share is None else guessed
-    lower, ceiling, detectable = one_run_numbers(claim, canaries.people, counts, confidence, most)
-    measured = claim.at(lower)
     each = f"1 {canaries.unit}" if canaries.people == 1 else f"{canaries.people} {PLURAL[canaries.unit]}"
-    return AuditResult(
+    audited = Audited(
         mechanism=mechanism_name(mechanism),
-        claim=claim,
-        measured=measured,
-        verdict=verdict_of(claim, measured, detectable),
         event=event,
         searched="one rule, registered beforehand",
-        counts=counts,
         pair=f"{each} in (y) or out (x) by each of {number} secret coins",
         relation="add_remove",
         unit=canaries.unit,
-        distance=canaries.people,
         adjacency="verified",
-        bound=ONE_RUN,
-        confidence=confidence,
+        confidential=confidential,
         size=1,
         selection=0,
-        ceiling=ceiling,
-        detectable=detectable,
-        support=None,
         seed_entropy=entropy_of(root),
         provenance=provenance(canaries=number, share=share),
-        seconds=time.perf_counter() - begun,
-        basis={"most": most},
-        confidential=confidential,
     )
-
-
-def one_run_numbers(
-    claim: Claim, people: int, counts: Counts, confidence: float, most: int
-) -> tuple[float, float, float]:
-    """Return what guesses about canaries say of a promise.
-
-    Parameters
-    ----------
-    claim : PureDP, ApproxDP, ZCDP or GaussianDP
-        The promise for one step.
-    people : int
-        Of each canary.
-    counts : dict
-        For canaries out (``"x"``) and in (``"y"``): ``runs``, ``guessed_x`` and ``guessed_y``.
-    confidence : float
-        One-sided, in (0, 1).
-    most : int
-        Guesses that the rule could have made.
-
-    Returns
-    -------
-    tuple of float
-        What they force, the most that they could have forced, and the smallest loss that they would have called a
-        violation with power 0.8.
-    """
-    x, y = counts["x"], counts["y"]
-    correct = x["guessed_x"] + y["guessed_y"]
-    guessed = correct + x["guessed_y"] + y["guessed_x"]
-    game = _Game(claim, people, x["runs"] + y["runs"], confidence)
-    return _lower(game, correct, guessed), _lower(game, most, most), _detectable(game, guessed)
+    basis = {"most": number if share is None else int(np.count_nonzero(guesses))}  # that the rule could guess
+    return evaluate(begun, method, counts, basis, audited)
 
 
 def _checked_scores(given: ArrayLike, number: int) -> Floats:
@@ -363,68 +314,3 @@ def _guesses(shown: Floats, share: float | None, rng: np.random.Generator) -> tu
     order = np.lexsort((rng.random(clear.size), -np.abs(clear)))
     sides[order[max(1, round(share * clear.size)) :]] = 0
     return sides, f"y if the release shows most of a canary, else x; the clearest {share:.3g} of them"
-
-
-@dataclass(frozen=True)
-class _Game:
-    """What right guesses are held against: a promise, for canaries of so many people."""
-
-    claim: Claim
-    people: int
-    number: int
-    confidence: float
-
-    @property
-    def delta(self) -> float:
-        """What one step forgives."""
-        return self.claim.delta if isinstance(self.claim, ApproxDP) else 0.0
-
-    def p_value(self, budget: float, correct: int, guessed: int) -> float:
-        """Return how likely so many right guesses are, at most, if one step loses no more than `budget`."""
-        promise = self.claim.at(budget).group(self.people)
-        if isinstance(promise, PureDP):
-            points = [(promise.epsilon, 0.0)]
-        elif isinstance(promise, ApproxDP):
-            points = [(promise.epsilon, promise.delta)]
-        else:
-            deltas = [point * (1 - self.confidence) / self.number for point in POINTS]
-            points = [(promise.epsilon_at(delta), delta) for delta in deltas if delta < 1]
-        values = [
-            one_run_p_value(correct, guessed, epsilon, delta=delta, canaries=self.number) if delta < 1 else 1.0
-            for epsilon, delta in points
-        ]
-        return min(1.0, len(values) * min(values))
-
-
-# Whoever audits one mechanism many times asks about few numbers of guesses, again and again.
-
-
-@lru_cache(maxsize=4096)
-def _lower(game: _Game, correct: int, guessed: int) -> float:
-    """Return the budget up to which promises are rejected; 0 if none is."""
-
-    def excess(budget: float) -> float:
-        return math.log(max(game.p_value(budget, correct, guessed), 1e-300) / (1 - game.confidence))
-
-    if excess(0.0) >= 0:
-        return 0.0
-    low, high = 0.0, game.claim.budget
-    while excess(high) < 0:
-        low, high = high, 2 * high
-    return float(optimize.brentq(excess, low, high, xtol=1e-12))
-
-
-@lru_cache(maxsize=4096)
-def _detectable(game: _Game, guessed: int) -> float:
-    """Return the smallest budget of which as many guesses would have shown a violation, with power 0.8."""
-
-    def seen(correct: int) -> bool:
-        return game.p_value(game.claim.budget, correct, guessed) < 1 - game.confidence
-
-    epsilon = detectable_loss(seen, guessed, game.number, distance=game.people, delta=game.delta)
-    if isinstance(game.claim, PureDP | ApproxDP) or math.isinf(epsilon):
-        return epsilon
-    # Normal laws whose clearest parts, as large as those guessed, are told apart with these odds.
-    right, share = float(special.expit(epsilon * game.people)), guessed / game.number
-    mu = float(special.ndtri(share * right) - special.ndtri(share * (1 - right))) / game.people
-    return mu if isinstance(game.claim, GaussianDP) else mu**2 / 2

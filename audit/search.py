@@ -15,7 +15,7 @@ from audit.arguments import whole_number
 from audit.claims import Claim, Relation, check_relation
 from audit.loss import measure_loss
 from audit.mechanism import Mechanism
-from audit.methods import check_question
+from audit.methods.evaluation import check_question
 from audit.neighbors import NeighborPair
 from audit.results import AuditResult, Verdict, verdict_of
 from audit.sampling.streams import Seed, seed_sequence, stream

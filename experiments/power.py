@@ -23,7 +23,7 @@ from audit.claims import ZCDP, ApproxDP, Claim, GaussianDP, PureDP
 from audit.events import Event
 from audit.loss import measure_loss
 from audit.mechanism import Mechanism
-from audit.methods.detectable import game_detectable
+from audit.methods import Game
 from audit.neighbors import NeighborPair
 from audit.results import AuditResult
 from audit.results.plots import BLACK, BLUE, GRAY, GREEN, ORANGE, RED, new_figure
@@ -222,7 +222,9 @@ def _early(audits: int, most: int, root: np.random.SeedSequence, parallel: Paral
         ]
 
         def seen(runs: int, factor: float = factor) -> bool:
-            return game_detectable(CLAIMED, runs, confidence=CONFIDENCE_HERE) <= factor * CLAIMED
+            guessed = {"x": {"runs": 0, "guessed_x": 0, "guessed_y": 0}}
+            guessed["y"] = {"runs": runs, "guessed_x": 0, "guessed_y": runs}
+            return Game(PureDP(CLAIMED), 1, CONFIDENCE_HERE).detectable(guessed, {}) <= factor * CLAIMED
 
         rows.append(
             {

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-__all__ = ["ESTIMATES", "REFERENCES", "SOFTWARE", "THEOREMS"]
+__all__ = ["ESTIMATES", "REFERENCES", "SOFTWARE"]
 
 # As CITATION.cff has it.
 SOFTWARE = 'The plaudit authors, "plaudit: empirical privacy-loss audits of differentially private algorithms"'
@@ -34,44 +34,5 @@ REFERENCES = {
     "rubin": 'Rubin, "The Bayesian Bootstrap", Annals of Statistics 9(1), 1981, section 2.',
 }
 
-# For every bound: what it is, what kind of event it counts, and where it is proved.
-THEOREMS: dict[str, tuple[str, str, tuple[str, ...]]] = {
-    "guessing game": (
-        "A fair coin picks the database of every run, and a rule guesses it from the release. A promise limits how "
-        "often a guess is right; the count of right guesses is held against that limit by an exact binomial bound.",
-        "a rule that guesses the database",
-        ("steinke", "kairouz", "clopper"),
-    ),
-    "anytime-valid guessing game": (
-        "A fair coin picks the database of every run, a rule guesses it, and a gambler bets on right guesses at odds "
-        "that are fair if the promise holds. The bound holds at every moment at which the audit could have stopped.",
-        "a rule that guesses the database",
-        ("robbins", "howard", "waudby", "kairouz"),
-    ),
-    "Clopper-Pearson rectangle": (
-        "The probability of an event is bounded from below on one database and from above on the other, both exactly; "
-        "a promise limits their ratio.",
-        "a rule that guesses the database",
-        ("clopper", "ding"),
-    ),
-    "Gaussian trade-off of a Clopper-Pearson rectangle": (
-        "The probability of a region is bounded from below on one database and from above on the other, both exactly; "
-        "the two are placed on the trade-off curve of two normal laws.",
-        "a region of outputs",
-        ("dong", "nasr", "clopper"),
-    ),
-    "variational Renyi divergence": (
-        "A Renyi divergence between the laws of the release on the two databases is bounded from below by a score that "
-        "was fixed before counting, or by the two probabilities of a region.",
-        "a score in bins, or a region of outputs",
-        ("birrell", "maurer", "bun", "clopper"),
-    ),
-    "one-run guessing game": (
-        "Secret coins put canaries into the database of one single run, and a rule guesses the coins from the one "
-        "release. A promise limits how many guesses may be right.",
-        "one rule for all canaries of one run",
-        ("steinke",),
-    ),
-}
 # Where the estimates are proved.
 ESTIMATES = ("flaxman", "rubin")

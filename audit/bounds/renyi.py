@@ -138,10 +138,10 @@ def renyi_variational_lower(
     check_confidence(confidence)
     error = (1 - confidence) / 2
     centered = score - score.max()  # scores count up to a constant: no exponential exceeds 1
-    above = math.log1p(-_mean_lower(-np.expm1(order * centered), on_x, error)) / order
+    above = math.log1p(-_counted_mean_lower(-np.expm1(order * centered), on_x, error)) / order
     if order == 1:
-        return max(0.0, _mean_lower(centered, on_y, error) - above)
-    moment = _mean_lower(np.expm1((order - 1) * centered), on_y, error)
+        return max(0.0, _counted_mean_lower(centered, on_y, error) - above)
+    moment = _counted_mean_lower(np.expm1((order - 1) * centered), on_y, error)
     return max(0.0, math.log1p(moment) / (order - 1) - above) if moment > -1 else 0.0
 
 
@@ -154,13 +154,23 @@ def _bernoulli_rho(p: float, q: float) -> float:
     return max(kl, float((moment / (order * (order - 1))).max()))
 
 
-def _mean_lower(values: Floats, counts: Floats, error: float) -> float:
-    """Bound an expectation by the empirical Bernstein inequality; two runs or more say more than the range."""
+def mean_lower(
+    mean: ArrayLike, variance: ArrayLike, least: ArrayLike, spread: ArrayLike, runs: int, error: float
+) -> Floats:
+    """Bound expectations of any shape by the empirical Bernstein inequality, from `runs` of at least 2.
+
+    The variance is that of the runs, divided by their number; values are at least `least`, and `spread` apart.
+    """
+    log_term = math.log(2 / error) / (runs - 1)
+    slack = np.sqrt(2 * np.maximum(variance, 0.0) * log_term) + np.multiply(spread, 7 * log_term / 3)
+    return np.maximum(least, mean - slack)
+
+
+def _counted_mean_lower(values: Floats, counts: Floats, error: float) -> float:
+    """Bound an expectation by the counts of its values; two runs or more say more than the range."""
     least, runs = float(values.min()), float(counts.sum())
     if runs < 2:
         return least
     mean = float(counts @ values) / runs
-    variance = float(counts @ (values - mean) ** 2) / (runs - 1)
-    log_term = math.log(2 / error)
-    spread = float(values.max()) - least
-    return max(least, mean - math.sqrt(2 * variance * log_term / runs) - 7 * spread * log_term / (3 * (runs - 1)))
+    variance = float(counts @ (values - mean) ** 2) / runs
+    return float(mean_lower(mean, variance, least, float(values.max()) - least, int(runs), error))

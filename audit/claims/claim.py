@@ -42,7 +42,8 @@ class Claim(ABC):
     growth : int
         A group of ``w`` people has ``w**growth`` times the budget.
     sources : tuple of str
-        Where the family is defined and its profile proved: keys of `audit.bounds.citations.REFERENCES`.
+        Where the family is defined and its profile proved: keys of `audit.bounds.citations.REFERENCES`, or references
+        in full.
     """
 
     kind: ClassVar[str]

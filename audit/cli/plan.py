@@ -158,14 +158,9 @@ def _spent(said: dict[str, Any], what: str) -> str:
 
 def _assumed(promise: Claim, share: float) -> str:
     """Return the mechanism that the plan is for, in words."""
-    from audit.claims import ApproxDP, PureDP
+    from audit.methods import method_for
 
-    if isinstance(promise, PureDP | ApproxDP):
-        sure = ", true for sure with probability delta" if isinstance(promise, ApproxDP) else ""
-        seen = "in every run" if share == 1 else f"in {100 * share:.4g}% of the runs"
-        law = f"randomized response{sure}: one event carries the whole loss and is seen {seen}"
-    else:
-        law = "two normal laws at the shift that has this loss, as of a count with normal noise"
+    law = method_for(promise, 1, 0.5).assumed(share)
     return (
         f"Assumes {law}. A mechanism of the same loss that hides it better, in rare events or in one entry of many, "
         "needs more."

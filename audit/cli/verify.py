@@ -18,7 +18,7 @@ def verify(
     """Compute bound and verdict of saved audits again, from nothing but their counts."""
     from audit.results import printable
     from audit.results.folder import read_audit
-    from audit.review.verification import verify_result
+    from audit.review.verify import verify_result
 
     results = []
     for path in files:

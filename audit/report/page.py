@@ -12,7 +12,8 @@ from typing import Any
 import jinja2
 from markupsafe import Markup
 
-from audit.bounds.citations import ESTIMATES, REFERENCES, SOFTWARE, THEOREMS
+from audit.bounds.citations import ESTIMATES, REFERENCES, SOFTWARE
+from audit.methods.method import NAMED
 from audit.report.figures import END, Bar, Curves, excess, loss_bar, loss_curve, privacy_profiles
 from audit.report.origin import origin, public_origin, reproduction
 from audit.report.words import assumptions, event_class, meaning, unseen, visible
@@ -126,14 +127,14 @@ def build_report(
         drawn=DRAWN,
         opened=len(entries) if len(entries) <= OPEN else min(OPEN, len(groups["violated"])),
         theorems=[
-            (bound, THEOREMS[bound][0])
+            (bound, NAMED[bound].theorem)
             for bound in dict.fromkeys(entry.result.bound for entry in entries)
-            if bound in THEOREMS
+            if bound in NAMED
         ],
         end=END,
         estimates=[_estimate(k, name, estimate, public) for k, (name, estimate) in enumerate(estimates, 1)],
         estimates_cited=[cited[key] for key in ESTIMATES if key in cited],
-        references=[REFERENCES[key] for key in cited],
+        references=[REFERENCES.get(key, key) for key in cited],
         software=SOFTWARE,
         version=provenance()["software"]["plaudit"],
     )
@@ -146,8 +147,8 @@ def _entry(
     if public:
         name = f"Audit {number}" + (f": {result.mechanism}" if result.mechanism in published else "")
         result = result.redact()
-    known = result.bound in THEOREMS
-    keys = THEOREMS[result.bound][2] if known else ()
+    known = result.bound in NAMED
+    keys = NAMED[result.bound].sources if known else ()
     return Entry(
         number=number,
         name=name,
@@ -190,9 +191,12 @@ def _rough(value: float) -> str:
 def _cited(audits: Sequence[AuditResult], estimates: bool) -> dict[str, int]:
     """Return the number of every reference that is cited, in the order of the list."""
     used = {key for result in audits for key in result.claim.sources}
-    used |= {key for result in audits if result.bound in THEOREMS for key in THEOREMS[result.bound][2]}
+    used |= {key for result in audits if result.bound in NAMED for key in NAMED[result.bound].sources}
     used |= set(ESTIMATES) if estimates else set()
-    return {key: k for k, key in enumerate((key for key in REFERENCES if key in used), 1)}
+    return {
+        key: k
+        for k, key in enumerate([*(key for key in REFERENCES if key in used), *sorted(used - REFERENCES.keys())], 1)
+    }
 
 
 def _counts(result: AuditResult) -> tuple[list[str], list[list[str]]]:

@@ -6,7 +6,7 @@ import math
 import unicodedata
 from typing import Any
 
-from audit.bounds.citations import THEOREMS
+from audit.methods.method import NAMED, Method
 from audit.results import AuditResult
 from audit.results.formatting import NEIGHBORS, at_least, at_most, nearest, percent, texts
 
@@ -47,7 +47,7 @@ def visible(words: str, most: int = LONGEST) -> str:
 
 def event_class(result: AuditResult) -> str:
     """Return the kind of event that was counted, with its article; it is no secret."""
-    return THEOREMS[result.bound][1] if result.bound in THEOREMS else "an event of another kind"
+    return NAMED.get(result.bound, Method).counted
 
 
 def meaning(result: AuditResult) -> list[str]:

@@ -79,7 +79,7 @@ class AuditResult:
     seconds : float
         Wall time.
     basis : dict
-        What a bound needs besides the counts, so that `audit.review.verification.verify_result` can compute it again.
+        What a bound needs besides the counts, so that `audit.review.verify.verify_result` can compute it again.
     confidential : bool
         Whether the databases are: then so are event, counts and labels, and whatever is made of this result says so.
     """

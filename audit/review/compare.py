@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from audit.bounds.limits import check_confidence
-from audit.methods import AnytimeGame
+from audit.methods.method import method_named
 from audit.results import AuditResult
 from audit.results.formatting import row
 from audit.review.two_samples import MOST, CountTest, count_changes, is_binned, is_weighed
@@ -253,7 +253,7 @@ def _why_untested(old: AuditResult, new: AuditResult) -> str:
             return f"the {words} differ"
     if new.design == "one_run":
         return "guesses from one run are not independent"
-    if new.bound == AnytimeGame.bound or _looked(old) or _looked(new):
+    if _looked(old) or _looked(new):
         return "the runs ended when the answer was clear, which their counts tell"
     if is_binned(old) or is_binned(new):
         if not is_weighed(old) or not is_weighed(new):
@@ -268,4 +268,5 @@ def _looked(result: AuditResult) -> bool:
     """Tell whether it is known that an audit stopped early; files of the first schema say so among their parameters."""
     parameters = result.provenance.get("parameters", {})
     stop = parameters.get("stop") if isinstance(parameters, dict) else None
-    return bool(result.basis.get("look")) or stop == "early"
+    method = method_named(result.bound)
+    return stop == "early" or (method is not None and method.stopped_early(result.basis))

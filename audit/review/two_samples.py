@@ -9,7 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from audit.methods import Game
+from audit.methods.method import method_named
 from audit.results import AuditResult
 from audit.results.formatting import nearest
 
@@ -82,7 +82,8 @@ def count_changes(name: str, old: AuditResult, new: AuditResult) -> CountTest:
     regions = list(_cuts(old, new) if is_binned(old) or is_binned(new) else _guesses(old, new))
     tested = [(tables, words) for words, *pair in regions for tables in ([pair[0]], [pair[1]], pair)]
     grown = [(pair, words) for words, *pair in regions]
-    if new.bound == Game.bound:
+    method = method_named(new.bound)
+    if method is not None and method.coins:
         right = _right_guesses(old, new)
         tested = [(tables, words) for tables, words in tested if len(tables) == 1]
         grown = [([right], f"right among all guesses {right.shares}")]

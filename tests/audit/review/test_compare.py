@@ -15,7 +15,7 @@ from typer.testing import CliRunner
 
 from audit.claims import ZCDP, ApproxDP, GaussianDP, PureDP
 from audit.cli.compare import compare
-from audit.methods import AnytimeGame, Divergence, Region
+from audit.methods import AnytimeGame, Gaussian, Renyi
 from audit.results import ONE_RUN
 from audit.results.files import write_json
 from audit.review.compare import compare_results
@@ -101,7 +101,7 @@ def test_what_is_tested_of_a_rule_that_abstains():
     hits = [(10, 11), (80, 140), (90, 91), (12, 11)]
     assert game.p_value == pytest.approx(5 * 2 * min(min(_tails(_Table(a, 1000, b, 1000))) for a, b in hits), rel=1e-9)
     assert game.changed == "y named on y 8% -> 14%, on x 1% -> 1.1% of runs"
-    coinless = count_changes("a", replace(old, bound=Region.bound), replace(new, bound=Region.bound))
+    coinless = count_changes("a", replace(old, bound=Gaussian.bound), replace(new, bound=Gaussian.bound))
     y = _tails(_Table(80, 1000, 140, 1000), _Table(10, 1000, 11, 1000))
     assert coinless.p_value == pytest.approx(6 * 2 * min(min(_tails(_Table(80, 1000, 140, 1000))), *y), rel=1e-9)
     assert coinless.p_growth == pytest.approx(2 * y[1], rel=1e-9)
@@ -109,7 +109,7 @@ def test_what_is_tested_of_a_rule_that_abstains():
 
 def test_a_rule_that_never_guesses_has_not_changed():
     nothing = audited(counts=guessed((40, 0, 0), (40, 0, 0)))
-    for bound in ("guessing game", Region.bound):
+    for bound in ("guessing game", Gaussian.bound):
         found = count_changes("a", replace(nothing, bound=bound), replace(nothing, bound=bound))
         assert (found.p_value, found.p_growth) == (1.0, 1.0)
     assert one(nothing, replace(nothing, seed_entropy=1)).counts == "within chance"
@@ -122,7 +122,7 @@ def weighed(x, y, **changes):
         **{
             "counts": binned(x, y),
             "basis": basis,
-            "bound": Divergence.bound,
+            "bound": Renyi.bound,
             "claim": claim,
             "measured": claim.at(0.25),
         }
@@ -198,7 +198,7 @@ def false_alarms(rng, times, runs, binning):
         old, new = (
             [
                 ("narrow", laplace(rng, 1.0, 0.5, runs)),
-                ("wide", replace(laplace(rng, 1.0, 2.0, runs), bound=Region.bound)),
+                ("wide", replace(laplace(rng, 1.0, 2.0, runs), bound=Gaussian.bound)),
                 *([("bins", bins(rng, 1.0, runs))] if binning else []),
             ]
             for _ in range(2)

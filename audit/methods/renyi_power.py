@@ -1,124 +1,40 @@
-"""Audits of two normal laws, rehearsed: what selection runs would choose, and how often that shows a violation."""
+"""The power of a plan for zero-concentrated privacy: which likelihood ratios selection runs choose, simulated."""
 
 from __future__ import annotations
 
-import math
 from functools import lru_cache
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy import special, stats
 
-from audit.attacks.selection import BINS, CLIPS, ORDERS, select_region
-from audit.bounds.limits import clopper_pearson_upper
-from audit.events import ThresholdRule, cell
+from audit.attacks.selection import BINS, CLIPS, ORDERS
+from audit.bounds.renyi import mean_lower
+from audit.methods.method import Floats
+from audit.methods.regions import SEED, counting_ratio, nearby
 
-__all__ = ["divergence_power", "region_power"]
+__all__ = ["divergence_power"]
 
-Floats = NDArray[np.float64]
-
-SEED = 20  # of the selection runs that are made up: the same question has the same answer
-REGIONS, WEIGHTS = 64, 1000  # times that a choice is rehearsed
+WEIGHTS = 1000  # times that a choice is simulated
 TOGETHER = 100  # choices of weights at once: few enough for the cache of a processor
-FEW = 512  # selection runs from which on more do not change where thresholds lie, in standard deviations
-# What is asked next is close to what was asked before, and shares its rehearsal: steps of shifts and of runs.
-REGION_STEPS, WEIGHT_STEPS = (1.1, 2.0), (1.02, 1.1)
+STEPS = (1.02, 1.1)  # of shifts and of selection runs that share a simulation
 MANY = 100_000  # selection runs that leave no doubt of the likelihood ratio
-NODES = 65  # counts on the one database at which those on the other are looked up, where there are more
 TINY = 1e-16  # least moment whose logarithm is taken
 TAIL, MIDDLE = 16, 64  # bins of a score in either tail and between
 
 
-def region_power(
-    mu: float, shift: float, choosing: int, runs_x: int, runs_y: int, *, confidence: float, selection: bool = True
-) -> float:
-    """Return how often one region shows that two normal laws lie farther apart than promised.
+def divergence_power(rho: float, shift: float, choosing: int, counting: int, confidence: float) -> float:
+    """Return how often the likelihood ratio that runs have chosen shows on others that a divergence is more than rho.
 
-    Parameters
-    ----------
-    mu : float
-        Promised for the pair.
-    shift : float
-        Of the two laws, in standard deviations.
-    choosing : int
-        Runs that choose the region, half of them on either database.
-    runs_x, runs_y : int
-        Runs that count on either database.
-    confidence : float
-        One-sided, in (0, 1).
-    selection : bool
-        False for the best region, registered beforehand.
-
-    Returns
-    -------
-    float
-        Probability of the verdict.
-
-    Notes
-    -----
-    Regions are chosen by `select_region` on runs that are made up, `REGIONS` times. Chance in how high a region rates
-    and what it rates less for lying out in the tail shrink alike as runs grow, so that thresholds scatter as widely
-    after a million runs as after a thousand.
-    """
-    chosen: tuple[tuple[float, bool, bool], ...] = ((0.0, True, True),)
-    if selection:
-        near, runs = _nearby(shift, choosing, REGION_STEPS)
-        chosen = _regions(near, min(FEW, runs), _ratio(runs_x + runs_y, choosing), confidence)
-    threshold, upward, for_y = (np.array(column)[:, None] for column in zip(*chosen, strict=True))
-    above_x, above_y = (special.ndtr(side * shift / 2 - threshold) for side in (-1, 1))
-    on_x, on_y = (np.where(upward, above, 1 - above) for above in (above_x, above_y))
-    likely, rare = np.where(for_y, on_y, on_x), np.where(for_y, on_x, on_y)
-    counting, others = np.where(for_y, runs_y, runs_x), np.where(for_y, runs_x, runs_y)
-
-    if max(runs_x, runs_y) < NODES:
-        met = np.arange(max(runs_x, runs_y) + 1)[None]
-        chance = stats.binom.pmf(met, others, rare)
-    else:
-        met = stats.binom.ppf((np.arange(NODES) + 0.5) / NODES, others, rare)
-        chance = np.full(met.shape, 1 / NODES)
-    met = np.minimum(met, others)
-    highest = clopper_pearson_upper(met, others, confidence=1 - (1 - confidence) / 2)
-    promised = special.ndtr(special.ndtri(highest) + mu)
-    needed = stats.binom.isf((1 - confidence) / 2, counting, promised) + 1
-    return float(np.mean(np.sum(chance * stats.binom.sf(needed - 1, counting, likely), axis=1)))
-
-
-def divergence_power(
-    rho: float, shift: float, choosing: int, runs_x: int, runs_y: int, *, confidence: float, selection: bool = True
-) -> float:
-    """Return how often a likelihood ratio shows that two normal laws diverge more than promised.
-
-    Parameters
-    ----------
-    rho : float
-        Promised for the pair.
-    shift : float
-        Of the two laws, in standard deviations.
-    choosing : int
-        Runs that choose the estimate of the likelihood ratio, its clip, order and direction, half on either database.
-    runs_x, runs_y : int
-        Runs that count on either database, as many or one more.
-    confidence : float
-        One-sided, in (0, 1).
-    selection : bool
-        False for the exact likelihood ratio, clipped at its best, registered beforehand.
-
-    Returns
-    -------
-    float
-        Probability of the verdict.
-
-    Notes
-    -----
     What `select_weights` does is done here for `WEIGHTS` sets of made-up runs at once, in bins that they share. How far
     the bound of an estimate strays on fresh runs is taken from its influence function, as if it were normal.
     """
-    runs = min(runs_x, runs_y)
+    runs = counting // 2
     if runs < 2:
         return 0.0
-    if selection:
-        ratio = _ratio(runs_x + runs_y, choosing)
-        edges, weights, order, toward_y = _weights(*_nearby(shift, choosing, WEIGHT_STEPS), ratio, confidence)
+    if choosing:
+        near, many = nearby(shift, choosing, STEPS)
+        edges, weights, order, toward_y = _weights(near, many, counting_ratio(counting, choosing), confidence)
         law_x, law_y = _laws(edges, shift)
         likely, other = np.where(toward_y, law_y, law_x), np.where(toward_y, law_x, law_y)
         return float(_weights_power(rho, weights, order, likely, other, runs, confidence).mean())
@@ -129,52 +45,17 @@ def divergence_power(
     return max(float(power.max()) for power in found)
 
 
-def _nearby(shift: float, runs: int, steps: tuple[float, float]) -> tuple[float, int]:
-    """Return the shift and the number of runs, both on a grid, at which a question is rehearsed."""
-    near, many = (round(math.log(value) / math.log(step)) for value, step in zip((shift, runs), steps, strict=True))
-    return steps[0] ** near, max(8, round(steps[1] ** many))
-
-
-def _ratio(counting: int, choosing: int) -> float:
-    """Return how many runs count for one that chooses, to two digits."""
-    return float(f"{counting / choosing:.2g}")
-
-
 def _laws(edges: Floats, shift: float) -> tuple[Floats, Floats]:
     """Return the probabilities of bins on `x` and on `y`; scores are about the middle between the two laws."""
     on_x, on_y = (np.diff(special.ndtr(edges + side * shift / 2)) for side in (1, -1))
     return on_x, on_y
 
 
-@lru_cache(maxsize=64)
-def _regions(shift: float, runs: int, ratio: float, confidence: float) -> tuple[tuple[float, bool, bool], ...]:
-    """Return how far beyond the middle each region begins, whether it lies above, and whether it speaks for `y`.
-
-    So many `runs` choose, and `ratio` times as many will count.
-    """
-    rng = np.random.default_rng(SEED)
-    chosen = []
-    for noise in rng.standard_normal((REGIONS, 2, FEW // 2, 1)):
-        x, y = noise[:, : runs // 2] + np.array([-shift / 2, shift / 2])[:, None, None]
-        rule = select_region(
-            (cell(0),),
-            x,
-            y,
-            families=("threshold", "cell"),
-            counting=max(1, round(ratio * runs)),
-            confidence=confidence,
-        ).rule
-        assert isinstance(rule, ThresholdRule)  # no value of a continuous score is seen twice
-        upward = bool(np.isfinite(rule.high))
-        chosen.append((rule.high if upward else rule.low, upward, upward == (rule.above == "y")))
-    return tuple(chosen)
-
-
 @lru_cache(maxsize=16)
 def _weights(
     shift: float, choosing: int, ratio: float, confidence: float
 ) -> tuple[Floats, Floats, Floats, NDArray[np.bool_]]:
-    """Return edges of bins and, for each rehearsal, the weights of the bins, their order, and whether toward `y`."""
+    """Return edges of bins and, for each simulated choice, weights of the bins, their order, and whether toward `y`."""
     edges, center = _bins(shift, choosing)
     laws = _laws(edges, shift)
     rng = np.random.default_rng(SEED)
@@ -275,16 +156,16 @@ def _lower(weights: Floats, likely: Floats, other: Floats, runs: int, confidence
     for column, order in enumerate(ORDERS):
         quarters = round(4 * order)
         mean, variance = moments(other, quarters)
-        low = _mean_lower(1 - mean, variance, np.zeros_like(least), -np.expm1(order * least), runs, confidence)
+        low = mean_lower(1 - mean, variance, np.zeros_like(least), -np.expm1(order * least), runs, (1 - confidence) / 2)
         above = np.log(np.maximum(1 - low, TINY)) / order
         if quarters == 4:
             mean = np.einsum("sb,sb->s", likely, centered)
             square = np.einsum("sb,sb,sb->s", likely, centered, centered)
-            found[:, column] = _mean_lower(mean, square - mean**2, least, -least, runs, confidence) - above
+            found[:, column] = mean_lower(mean, square - mean**2, least, -least, runs, (1 - confidence) / 2) - above
             continue
         mean, variance = moments(likely, quarters - 4)
         floor = np.expm1((order - 1) * least)
-        low = _mean_lower(mean - 1, variance, floor, -floor, runs, confidence)
+        low = mean_lower(mean - 1, variance, floor, -floor, runs, (1 - confidence) / 2)
         found[:, column] = np.log(np.maximum(1 + low, TINY)) / (order - 1) - above
     return np.maximum(found, 0.0)
 
@@ -294,13 +175,6 @@ def _raised(powers: dict[int, Floats], exponent: int) -> Floats:
     if exponent not in powers:
         powers[exponent] = _raised(powers, exponent // 2) * _raised(powers, exponent - exponent // 2)
     return powers[exponent]
-
-
-def _mean_lower(mean: Floats, variance: Floats, least: Floats, spread: Floats, runs: int, confidence: float) -> Floats:
-    """Bound expectations from below by the empirical Bernstein inequality, as `renyi_variational_lower` does."""
-    log_term = np.log(4 / (1 - confidence))
-    slack = np.sqrt(2 * np.maximum(variance, 0.0) * log_term / (runs - 1)) + 7 * spread * log_term / (3 * (runs - 1))
-    return np.asarray(np.maximum(least, mean - slack))
 
 
 def _weights_power(
@@ -318,7 +192,7 @@ def _weights_power(
         mean = np.sum(law * values, axis=1)
         apart = values - mean[:, None]
         variance = np.maximum(np.sum(law * apart**2, axis=1), 1e-300)
-        low = _mean_lower(mean, variance, least, values.max(axis=1) - least, runs, confidence)
+        low = mean_lower(mean, variance, least, values.max(axis=1) - least, runs, (1 - confidence) / 2)
         pull = np.sqrt(2 * np.log(4 / (1 - confidence)) / runs)
         influence = apart - (pull / (2 * np.sqrt(variance)))[:, None] * (apart**2 - variance[:, None])
         return low, np.where(low > least, np.sum(law * influence**2, axis=1) / runs, 0.0)

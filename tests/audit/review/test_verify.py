@@ -16,7 +16,7 @@ from audit.one_run import Canaries, measure_loss_one_run
 from audit.results import AuditResult
 from audit.results.files import read_json, write_json
 from audit.results.folder import read_audit, read_audits, read_results
-from audit.review.verification import recomputed, verify_result
+from audit.review.verify import recomputed, verify_result
 
 GOLDEN = Path(__file__).parents[2] / "golden" / "saved"
 PAIR = NeighborPair.add_people([120, 75], 0)
@@ -160,8 +160,8 @@ def test_a_witness_stands_as_it_is(saved):
         ({"counts": {"x": {"runs": 1400}, "y": {"runs": 1400}}, "size": 4000}, "must have guessed_x in its basis"),
         ({"size": 4_000_000}, "all 4000000 runs must choose or count, got 1200 and 2800"),
         ({"selection": 10**6}, "runs must be those that choose and those that count, got 1000000 and 2800 of 4000"),
-        ({"bound": "a lucky guess"}, "the bound must be one of plaudit's for a promise of epsilon 1"),
-        ({"bound": "variational Renyi divergence"}, "the bound must be one of plaudit's"),
+        ({"bound": "a lucky guess"}, "no method for a promise of epsilon 1"),
+        ({"bound": "variational Renyi divergence"}, "no method for a promise of"),
         ({"bound": "anytime-valid guessing game"}, "the bound must be for an audit with stop='fixed'"),
         ({"bound": "anytime-valid guessing game", "provenance": {}}, "must have expected in its basis or counts"),
         ({"bound": "one-run guessing game"}, "runs must be those that choose and those that count"),

@@ -1,0 +1,56 @@
+"""Pure and approximate privacy where counting may stop early: the same game, looked at as often as one likes."""
+
+from __future__ import annotations
+
+from audit.bounds.anytime import anytime_game_lower
+from audit.claims import ApproxDP, PureDP
+from audit.events import Event
+from audit.methods.game import Game, fewest
+from audit.methods.method import Basis, Counts, guesses, register_method
+
+__all__ = ["AnytimeGame"]
+
+
+@register_method(PureDP, ApproxDP, role="early")
+class AnytimeGame(Game):
+    """A gambler bets on right guesses: the bound holds at every look at once."""
+
+    bound = "anytime-valid guessing game"
+    theorem = (
+        "A fair coin picks the database of every run, a rule guesses it, and a gambler bets on right guesses at odds "
+        "that are fair if the promise holds. The bound holds at every moment at which the audit could have stopped."
+    )
+    sources = ("robbins", "howard", "waudby", "kairouz")
+    between_looks = 1.25
+
+    def basis(self, event: Event, *, look: int = 0, expected: tuple[float, float] | None = None) -> Basis:
+        """Return what `lower` reads besides the counts: where the wealth was staked."""
+        return {"expected": None if expected is None else list(expected)}
+
+    def lower(self, counts: Counts, basis: Basis) -> float:
+        """Return the epsilon of one step that the guesses so far prove."""
+        return self._proved(*guesses(counts), basis)
+
+    def needed(self, guessed: int, runs: int, basis: Basis) -> int:
+        """Return the fewest right guesses that refute the promise, one more than all if none do."""
+        # Not before more than half of the guesses are right does any stake gain.
+        return fewest(
+            lambda correct: self._proved(correct, guessed, runs, basis) > self.claim.budget, guessed, guessed // 2
+        )
+
+    @classmethod
+    def stopped_early(cls, basis: Basis) -> bool:
+        """Return that the runs may have ended when the answer was clear."""
+        return True
+
+    def _proved(self, correct: int, guessed: int, runs: int, basis: Basis) -> float:
+        expected = basis["expected"]
+        return anytime_game_lower(
+            correct,
+            guessed - correct,
+            runs,
+            confidence=self.confidence,
+            delta=self.claim.forgiven,
+            distance=self.distance,
+            expected=None if expected is None else (expected[0], expected[1]),
+        )

@@ -1,0 +1,183 @@
+"""Pure and approximate privacy: guesses at the coin that picked the database of each run."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import optimize, special, stats
+
+from audit.attacks.selection import Family, select_event
+from audit.bounds.game import approx_game_lower, guessing_game_lower
+from audit.bounds.limits import clopper_pearson_lower
+from audit.claims import ApproxDP, Claim, PureDP
+from audit.events import Event, Statistic
+from audit.methods.method import POWER, Basis, Counts, Floats, Method, Whole, guesses, register_method
+
+__all__ = ["Game", "detectable_epsilon", "fewest", "game_power", "right_guesses", "right_side", "sawtooth"]
+
+NODES = 513  # numbers of guesses that stand for all, where there are more
+
+
+@register_method(PureDP, ApproxDP)
+class Game(Method):
+    """A rule guesses the database of each run, and a promise limits how often a guess is right."""
+
+    bound = "guessing game"
+    theorem = (
+        "A fair coin picks the database of every run, and a rule guesses it from the release. A promise limits how "
+        "often a guess is right; the count of right guesses is held against that limit by an exact binomial bound."
+    )
+    counted = "a rule that guesses the database"
+    sources: ClassVar[tuple[str, ...]] = ("steinke", "kairouz", "clopper")
+    coins = True
+
+    def choose(
+        self, statistics: tuple[Statistic, ...], x: Floats, y: Floats, *, families: tuple[Family, ...], counting: int
+    ) -> Event:
+        """Return the event that promises the largest bound, from scores on selection runs."""
+        forgiven = self.claim.group(self.distance).forgiven
+        return select_event(
+            statistics, x, y, families=families, counting=counting, confidence=self.confidence, forgiven=forgiven
+        )
+
+    def basis(self, event: Event, *, look: int = 0, expected: tuple[float, float] | None = None) -> Basis:
+        """Return what `lower` reads besides the counts: nothing."""
+        return {}
+
+    def lower(self, counts: Counts, basis: Basis) -> float:
+        """Return the epsilon of one step that the guesses prove."""
+        correct, guessed, runs = guesses(counts)
+        if self.claim.forgiven == 0:
+            return float(guessing_game_lower(correct, guessed, confidence=self.confidence)) / self.distance
+        return approx_game_lower(
+            correct, guessed, runs, delta=self.claim.forgiven, confidence=self.confidence, distance=self.distance
+        )
+
+    def detectable(self, counts: Counts, basis: Basis) -> float:
+        """Return the smallest epsilon that as many guesses call a violation with power 0.8."""
+        _, guessed, runs = guesses(counts)
+        return detectable_epsilon(self.claim, self.distance, self.needed(guessed, runs, basis), guessed, runs)
+
+    def needed(self, guessed: int, runs: int, basis: Basis) -> int:
+        """Return the fewest right guesses that refute the promise, one more than all if none do."""
+        return int(needed(self.claim.group(self.distance), np.array(guessed), np.array(runs), self.confidence))
+
+    def power(self, truth: Claim, choosing: Whole, counting: Whole, *, share: float = 1.0) -> Floats:
+        """Return how often right guesses are too many, of a mechanism that has all of its loss in the event."""
+        right = right_guesses(truth.group(self.distance), share)
+        shown = game_power(self.claim.group(self.distance), right, counting, share, self.confidence)
+        return shown * right_side(choosing, right)
+
+    def assumed(self, share: float) -> str:
+        """Return the mechanism whose power `power` returns, in words."""
+        sure = ", true for sure with probability delta" if self.claim.forgiven else ""
+        seen = "in every run" if share == 1 else f"in {100 * share:.4g}% of the runs"
+        return f"randomized response{sure}: one event carries the whole loss and is seen {seen}"
+
+    def sawtooth(self, truth: Claim) -> float:
+        """Return over how many counting runs power may rise and fall again."""
+        return sawtooth(self.claim, truth, self.distance)
+
+    def given_sizes(self, left: list[int], coins: np.random.Generator) -> list[int]:
+        """Return how many of the given runs on either database fair coins would have picked.
+
+        So many fewer tosses than runs that one side runs short with probability below 4e-8 (Hoeffding); then nothing is
+        counted, which is valid too.
+        """
+        least = min(left)
+        tosses = int(self.given_counting(np.array(least)))
+        on_y = int(coins.binomial(tosses, 0.5))
+        return [0, 0] if max(on_y, tosses - on_y) > least else [tosses - on_y, on_y]
+
+    def given_counting(self, each: Whole) -> Whole:
+        """Return how many tosses of fair coins so many given runs on either database suffice for."""
+        tosses: Whole = np.maximum(2 * each - 6 * np.sqrt(2 * each), 0).astype(np.int64)
+        return tosses
+
+
+def right_guesses(truth: Claim, share: float) -> float:
+    """Return how often a guess is right, if all that a pair loses is in an event that is seen in a share of runs."""
+    return 1 - max(0.0, share - truth.forgiven) * float(special.expit(-truth.budget)) / share
+
+
+def sawtooth(claim: Claim, truth: Claim, distance: int) -> float:
+    """Return how many runs make up for one more right guess that is needed, four times over."""
+    promised, right = (right_guesses(one.group(distance), 1.0) for one in (claim, truth))
+    return 8 / max(right - promised, 1e-9)
+
+
+def right_side(choosing: Whole, right: float) -> Floats:
+    """Return how often selection runs name the right side of an event: where most of them lie on it."""
+    even = np.where(choosing % 2 == 0, stats.binom.pmf(choosing // 2, choosing, right) / 2, 0.0)
+    return np.where(choosing == 0, 1.0, stats.binom.sf(choosing // 2, choosing, right) + even)
+
+
+def needed(promise: Claim, guessed: NDArray[Any], runs: NDArray[Any], confidence: float) -> Floats:
+    """Return the fewest right guesses that refute a promise for the pair, one more than all if none do.
+
+    With a delta, a tenth of the error is spent on how often a guess is made, as `approx_game_lower` does.
+    """
+    right, error = float(special.expit(promise.budget)), 1 - confidence
+    limit = np.full(guessed.shape, right)
+    if promise.forgiven > 0:
+        rate = clopper_pearson_lower(guessed, runs, confidence=1 - 0.1 * error)
+        limit = np.minimum(right + promise.forgiven * (1 - right) / np.maximum(rate, 1e-300), 1.0)
+        error *= 0.9
+    most = stats.binom.isf(error, np.maximum(guessed, 1), limit)
+    return np.asarray(np.where((guessed > 0) & (limit < 1), most + 1, guessed + 1))
+
+
+def game_power(promise: Claim, right: float, counting: Whole, share: float, confidence: float) -> Floats:
+    """Return how often right guesses are too many for the promise, for each number of runs that count."""
+    if share == 1:
+        return np.asarray(stats.binom.sf(needed(promise, counting, counting, confidence) - 1, counting, right))
+    found = []
+    for runs in counting.tolist():
+        spread = 9 * math.sqrt(runs * share * (1 - share)) + 9
+        if spread < NODES:
+            guessed = np.arange(max(0, math.floor(runs * share - spread)), min(runs, runs * share + spread) + 1)
+            chance = stats.binom.pmf(guessed, runs, share)
+        else:
+            guessed = stats.binom.ppf((np.arange(NODES) + 0.5) / NODES, runs, share)
+            chance = np.full(NODES, 1 / NODES)
+        shown = stats.binom.sf(needed(promise, guessed, np.array(runs), confidence) - 1, guessed, right)
+        found.append(float(chance @ shown))
+    return np.array(found)
+
+
+def fewest(seen: Callable[[int], bool], guessed: int, start: int) -> int:
+    """Return the fewest right guesses that are seen, more than `start`; one more than all if none are."""
+    low, high, step = start, start + 1, 1
+    while high <= guessed and not seen(high):
+        low, high, step = high, high + step, 2 * step
+    high = min(high, guessed + 1)
+    while high - low > 1:
+        middle = (low + high) // 2
+        low, high = (low, middle) if seen(middle) else (middle, high)
+    return high
+
+
+def detectable_epsilon(claim: Claim, distance: int, needed: int, guessed: int, runs: int) -> float:
+    """Return the smallest epsilon of which so many guesses are right with power 0.8; infinite if none is.
+
+    It is the epsilon, at the delta of the claim, that the event itself carries. What is forgiven falls on guesses.
+    """
+    if needed > guessed or guessed == 0:
+        return math.inf
+    needed = max(needed, 1)
+    rate = float(special.betaincinv(needed, guessed - needed + 1, POWER))
+
+    def surplus(epsilon: float) -> float:
+        """How much oftener guesses are right at this loss."""
+        pair = claim.at(epsilon).group(distance)
+        chance = float(special.expit(pair.budget))
+        return chance + min(1.0, pair.forgiven * runs / guessed) * (1 - chance) - rate
+
+    if surplus(0.0) >= 0:
+        return 0.0
+    top = 50.0 / distance
+    return float(optimize.brentq(surplus, 0.0, top)) if surplus(top) > 0 else math.inf

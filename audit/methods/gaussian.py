@@ -1,0 +1,106 @@
+"""Gaussian privacy: exact limits for the two probabilities of a region, on the trade-off curve of normal laws."""
+
+from __future__ import annotations
+
+from functools import lru_cache
+
+import numpy as np
+from scipy import special, stats
+
+from audit.attacks.selection import select_region
+from audit.bounds.gaussian import gaussian_lower
+from audit.bounds.limits import clopper_pearson_upper
+from audit.claims import Claim, GaussianDP
+from audit.events import ThresholdRule, cell
+from audit.methods.method import Floats, Whole, register_method
+from audit.methods.regions import NORMAL, SEED, RegionMethod, counting_ratio, nearby
+
+__all__ = ["Gaussian"]
+
+REGIONS = 64  # times that a choice is simulated
+FEW = 512  # selection runs from which on more do not change where thresholds lie, in standard deviations
+STEPS = (1.1, 2.0)  # of shifts and of selection runs that share a simulation
+NODES = 65  # counts on the one database at which those on the other are looked up, where there are more
+
+
+@register_method(GaussianDP)
+class Gaussian(RegionMethod):
+    """The two probabilities of a region are placed on the trade-off curve of two normal laws."""
+
+    bound = "Gaussian trade-off of a Clopper-Pearson rectangle"
+    theorem = (
+        "The probability of a region is bounded from below on one database and from above on the other, both exactly; "
+        "the two are placed on the trade-off curve of two normal laws."
+    )
+    sources = ("dong", "nasr", "clopper")
+    simulated = True
+    largest = 30.0
+
+    def region_lower(self, met: int, runs: int, met_other: int, runs_other: int, *, confidence: float) -> float:
+        """Return the mu of one step that a region proves."""
+        return float(gaussian_lower(met, runs, met_other, runs_other, confidence=confidence)) / self.distance
+
+    def power(self, truth: Claim, choosing: Whole, counting: Whole, *, share: float = 1.0) -> Floats:
+        """Return how often one region shows that two normal laws lie farther apart than promised."""
+        mu, shift = (claim.group(self.distance).shift for claim in (self.claim, truth))
+        sizes = zip(choosing.tolist(), counting.tolist(), strict=True)
+        return np.array([region_power(mu, shift, *size, self.confidence) for size in sizes])
+
+    def assumed(self, share: float) -> str:
+        """Return the mechanism whose power `power` returns, in words."""
+        return NORMAL
+
+
+def region_power(mu: float, shift: float, choosing: int, counting: int, confidence: float) -> float:
+    """Return how often a region that so many runs have chosen shows on others that a shift is more than `mu`.
+
+    Regions are chosen by `select_region` on runs that are made up, `REGIONS` times. Chance in how high a region rates
+    and what it rates less for lying out in the tail shrink alike as runs grow, so that thresholds scatter as widely
+    after a million runs as after a thousand.
+    """
+    chosen: tuple[tuple[float, bool, bool], ...] = ((0.0, True, True),)
+    if choosing:
+        near, runs = nearby(shift, choosing, STEPS)
+        chosen = _chosen_regions(near, min(FEW, runs), counting_ratio(counting, choosing), confidence)
+    threshold, upward, for_y = (np.array(column)[:, None] for column in zip(*chosen, strict=True))
+    above_x, above_y = (special.ndtr(side * shift / 2 - threshold) for side in (-1, 1))
+    on_x, on_y = (np.where(upward, above, 1 - above) for above in (above_x, above_y))
+    likely, rare = np.where(for_y, on_y, on_x), np.where(for_y, on_x, on_y)
+    runs_x, runs_y = counting - counting // 2, counting // 2
+    runs_likely, runs_rare = np.where(for_y, runs_y, runs_x), np.where(for_y, runs_x, runs_y)
+
+    if max(runs_x, runs_y) < NODES:
+        met = np.arange(max(runs_x, runs_y) + 1)[None]
+        chance = stats.binom.pmf(met, runs_rare, rare)
+    else:
+        met = stats.binom.ppf((np.arange(NODES) + 0.5) / NODES, runs_rare, rare)
+        chance = np.full(met.shape, 1 / NODES)
+    met = np.minimum(met, runs_rare)
+    highest = clopper_pearson_upper(met, runs_rare, confidence=1 - (1 - confidence) / 2)
+    promised = special.ndtr(special.ndtri(highest) + mu)
+    needed = stats.binom.isf((1 - confidence) / 2, runs_likely, promised) + 1
+    return float(np.mean(np.sum(chance * stats.binom.sf(needed - 1, runs_likely, likely), axis=1)))
+
+
+@lru_cache(maxsize=64)
+def _chosen_regions(shift: float, runs: int, ratio: float, confidence: float) -> tuple[tuple[float, bool, bool], ...]:
+    """Return how far beyond the middle each region begins, whether it lies above, and whether it speaks for `y`.
+
+    So many `runs` choose, and `ratio` times as many will count.
+    """
+    rng = np.random.default_rng(SEED)
+    chosen = []
+    for noise in rng.standard_normal((REGIONS, 2, FEW // 2, 1)):
+        x, y = noise[:, : runs // 2] + np.array([-shift / 2, shift / 2])[:, None, None]
+        rule = select_region(
+            (cell(0),),
+            x,
+            y,
+            families=("threshold", "cell"),
+            counting=max(1, round(ratio * runs)),
+            confidence=confidence,
+        ).rule
+        assert isinstance(rule, ThresholdRule)  # no value of a continuous score is seen twice
+        upward = bool(np.isfinite(rule.high))
+        chosen.append((rule.high if upward else rule.low, upward, upward == (rule.above == "y")))
+    return tuple(chosen)

@@ -1,0 +1,265 @@
+"""What every method has: how one family of promises is measured, from the choice of an event to the power of a plan."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, ClassVar, Literal, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from audit.attacks.selection import Family
+from audit.bounds.anytime import look_confidence
+from audit.claims import Claim
+from audit.events import Event, Statistic
+
+__all__ = ["POWER", "Basis", "Counts", "Method", "guesses", "method_for", "method_named", "register_method"]
+
+Floats = NDArray[np.float64]
+Whole = NDArray[np.int64]
+Counts = dict[str, dict[str, int]]  # for "x" and "y": runs, and how often either was guessed or a bin was met
+Basis = dict[str, Any]  # what a bound reads besides the counts, as plain values
+Role = Literal["fixed", "early", "few", "one_run"]
+
+POWER = 0.8  # with which a minimum detectable loss is called a violation
+FEW = 50  # given runs on either database, below which the method for few runs shows more
+WORDS: dict[Family, str] = {"threshold": "thresholds", "cell": "single values"}
+
+
+@dataclass(frozen=True)
+class Method(ABC):
+    """How a family of promises is measured.
+
+    A family needs `choose`, `lower` and `detectable`; with `power` it can be planned, too.
+
+    Attributes
+    ----------
+    claim : Claim
+        The promise for one step.
+    distance : int
+        Steps between the two databases.
+    confidence : float
+        One-sided, in (0, 1), of all looks together.
+    bound : str
+        Name of the theorem, by which saved results know the method.
+    theorem : str
+        What it says, in words for a report.
+    counted : str
+        The kind of event that it counts, with its article.
+    sources : tuple of str
+        Where it is proved: keys of `audit.bounds.citations.REFERENCES`, or references in full.
+    rules : tuple of str
+        Families of rules whose counts it reads.
+    coins : bool
+        Whether a fair coin must pick the database of each run.
+    between_looks : float
+        An audit that may stop early looks each time after so many times the runs.
+    simulated : bool
+        Whether `power` simulates the choice of the event; else it is computed.
+    largest : float
+        Budget of a pair beyond which nothing is confused any more.
+    """
+
+    claim: Claim
+    distance: int
+    confidence: float
+
+    bound: ClassVar[str]
+    theorem: ClassVar[str] = ""
+    counted: ClassVar[str] = "an event of another kind"
+    sources: ClassVar[tuple[str, ...]] = ()
+    rules: ClassVar[tuple[str, ...]] = ("threshold", "cell")
+    coins: ClassVar[bool] = False
+    between_looks: ClassVar[float] = 2.0
+    simulated: ClassVar[bool] = False
+    largest: ClassVar[float] = 60.0
+
+    @abstractmethod
+    def choose(
+        self, statistics: tuple[Statistic, ...], x: Floats, y: Floats, *, families: tuple[Family, ...], counting: int
+    ) -> Event:
+        """Return the event that promises the largest bound, from scores on selection runs."""
+
+    @abstractmethod
+    def lower(self, counts: Counts, basis: Basis) -> float:
+        """Return the budget of one step that the counts prove."""
+
+    @abstractmethod
+    def detectable(self, counts: Counts, basis: Basis) -> float:
+        """Return the smallest budget of one step that as many runs call a violation with power 0.8."""
+
+    def ceiling(self, counts: Counts, basis: Basis) -> float:
+        """Return the largest bound that as many runs could prove: that of runs which are never confused."""
+        return self.lower(self.never_confused(counts, basis), basis)
+
+    def never_confused(self, counts: Counts, basis: Basis) -> Counts:
+        """Return the counts of as many runs, each of which names its own database."""
+        x, y = counts["x"]["runs"], counts["y"]["runs"]
+        return {
+            "x": {"runs": x, "guessed_x": x, "guessed_y": 0},
+            "y": {"runs": y, "guessed_x": 0, "guessed_y": y},
+        }
+
+    def basis(self, event: Event, *, look: int = 0, expected: tuple[float, float] | None = None) -> Basis:
+        """Return what `lower` reads besides the counts.
+
+        `look` is the number of the look, 0 where there is only one; `expected` are the guesses to come and the share of
+        them that is right, as selection runs suggest.
+        """
+        return {**event.rule.parameters(), "look": look}
+
+    def confidence_at(self, basis: Basis) -> float:
+        """Return the confidence of a look: all looks together have that of the method."""
+        return look_confidence(basis["look"], self.confidence) if basis["look"] else self.confidence
+
+    def power(self, truth: Claim, choosing: Whole, counting: Whole, *, share: float = 1.0) -> Floats:
+        """Return how often a mechanism is called violated that loses `truth` in one step, shape (m,).
+
+        So many runs choose the event (none: the best one is registered) and so many count it, over both databases; it
+        is seen in a share of them.
+
+        Raises
+        ------
+        ValueError
+            If the family has no plans.
+        """
+        raise ValueError(f"plans are not known for {type(self.claim).__name__}: its method has no power")
+
+    def assumed(self, share: float) -> str:
+        """Return the mechanism whose power `power` returns, in words."""
+        return "a mechanism that shows its loss as well as one can"
+
+    def sawtooth(self, truth: Claim) -> float:
+        """Return over how many counting runs power may rise and fall again; 0 where it is approximated."""
+        return 0.0
+
+    def sizes(self, counting: int, coins: np.random.Generator) -> tuple[int, int]:
+        """Return how many of the runs that count are made on `x` and on `y`."""
+        on_y = int(coins.binomial(counting, 0.5)) if self.coins else counting // 2
+        return counting - on_y, on_y
+
+    def given_sizes(self, left: list[int], coins: np.random.Generator) -> list[int]:
+        """Return how many of the given runs on `x` and on `y` are counted."""
+        return left
+
+    def given_counting(self, each: Whole) -> Whole:
+        """Return how many runs are counted, of so many given ones on either database."""
+        return 2 * each
+
+    def searched(self, families: tuple[Family, ...]) -> str:
+        """Return the kinds of rules that are searched, in words."""
+        return " and ".join(WORDS[family] for family in families)
+
+    def check(self, counts: Counts, basis: Basis) -> None:
+        """Refuse counts that no event with this basis can have.
+
+        Raises
+        ------
+        ValueError
+            If they are such.
+        """
+        if basis.get("regions") == 1 and min(sum(side[key] for side in counts.values()) for key in GUESSED) > 0:
+            raise ValueError("the regions must be those that were named, got 1, and guesses of both databases")
+
+    @classmethod
+    def stopped_early(cls, basis: Basis) -> bool:
+        """Return whether the runs may have ended when the answer was clear."""
+        return bool(basis.get("look"))
+
+
+GUESSED = ("guessed_x", "guessed_y")
+Made = TypeVar("Made", bound=type[Method])
+FOR_FAMILY: dict[type[Claim], dict[Role, type[Method]]] = {}
+NAMED: dict[str, type[Method]] = {}
+
+
+def register_method(*families: type[Claim], role: Role = "fixed") -> Callable[[Made], Made]:
+    """Return a decorator that makes a method known for families of promises, and by its name.
+
+    Parameters
+    ----------
+    *families : type
+        Classes of claims. Families that are derived from one of them have the same methods until they register theirs.
+    role : {"fixed", "early", "few", "one_run"}
+        What it serves: all runs that are asked for, an audit that may stop early, few given outputs, one single run.
+        The fixed one serves where no other is registered.
+
+    Returns
+    -------
+    callable
+        Takes and returns a class derived from `Method`.
+    """
+
+    def register(method: Made) -> Made:
+        NAMED[method.bound] = method
+        for family in families:
+            FOR_FAMILY.setdefault(family, {})[role] = method
+        return method
+
+    return register
+
+
+def method_for(
+    claim: Claim, distance: int, confidence: float, *, early: bool = False, fewest: int | None = None
+) -> Method:
+    """Return how a promise is measured.
+
+    Parameters
+    ----------
+    claim : Claim
+        The promise for one step.
+    distance : int
+        Steps between the two databases.
+    confidence : float
+        One-sided, in (0, 1).
+    early : bool
+        Whether counting may stop early.
+    fewest : int, optional
+        Where outputs are given, how many count on the database that has fewer.
+
+    Returns
+    -------
+    Method
+        That of its family, or of the nearest family that it is derived from.
+
+    Raises
+    ------
+    TypeError
+        If none is registered.
+    """
+    role: Role = "early" if early else "few" if fewest is not None and fewest < FEW else "fixed"
+    for family in type(claim).__mro__:
+        methods = FOR_FAMILY.get(family, {})
+        if "fixed" in methods:
+            return methods.get(role, methods["fixed"])(claim, distance, confidence)
+    raise TypeError(f"no method is registered for claims of type {type(claim).__name__}")
+
+
+def method_named(bound: str, claim: Claim | None = None) -> type[Method] | None:
+    """Return the method of a saved result.
+
+    Parameters
+    ----------
+    bound : str
+        Name of its theorem.
+    claim : Claim, optional
+        A promise that it must be registered for.
+
+    Returns
+    -------
+    type or None
+        None if there is none.
+    """
+    method = NAMED.get(bound)
+    if method is None or claim is None:
+        return method
+    return method if any(method in FOR_FAMILY.get(family, {}).values() for family in type(claim).__mro__) else None
+
+
+def guesses(counts: Counts) -> tuple[int, int, int]:
+    """Return how many guesses were right, how many there were, and the runs."""
+    x, y = counts["x"], counts["y"]
+    correct = x["guessed_x"] + y["guessed_y"]
+    return correct, correct + x["guessed_y"] + y["guessed_x"], x["runs"] + y["runs"]

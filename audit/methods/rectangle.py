@@ -1,0 +1,111 @@
+"""Pure and approximate privacy with few given outputs: exact limits for two probabilities."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import optimize, special, stats
+
+from audit.bounds.rectangle import rectangle
+from audit.claims import ApproxDP, Claim, PureDP
+from audit.events import Event
+from audit.methods.game import right_guesses, right_side
+from audit.methods.method import POWER, Basis, Counts, Floats, Whole, register_method
+from audit.methods.regions import RegionMethod, regions
+
+__all__ = ["Rectangle"]
+
+MOST = 10_000  # counting runs on either database: beyond, the other one limits what can be shown
+
+
+@register_method(PureDP, ApproxDP, role="few")
+class Rectangle(RegionMethod):
+    """The probability of a region is bounded from below here and from above there; a promise limits their ratio."""
+
+    bound = "Clopper-Pearson rectangle"
+    theorem = (
+        "The probability of an event is bounded from below on one database and from above on the other, both exactly; "
+        "a promise limits their ratio."
+    )
+    counted = "a rule that guesses the database"
+    sources = ("clopper", "ding")
+
+    def basis(self, event: Event, *, look: int = 0, expected: tuple[float, float] | None = None) -> Basis:
+        """Return what `lower` reads besides the counts: nothing."""
+        return {}
+
+    def each_region(self, basis: Basis) -> float:
+        """Return the confidence of either region, of which there are two."""
+        return 1 - (1 - self.confidence) / 2
+
+    def region_lower(self, met: int, runs: int, met_other: int, runs_other: int, *, confidence: float) -> float:
+        """Return the largest epsilon that is rejected, where all below it are too; 0 if none is."""
+        low, high = map(float, rectangle(met, runs, met_other, runs_other, confidence=confidence))
+        least, most = 0.0, 1.0
+        while self._rejected(low, high, most):
+            least, most = most, 2 * most
+        for _ in range(60):
+            middle = (least + most) / 2
+            least, most = (middle, most) if self._rejected(low, high, middle) else (least, middle)
+        return least
+
+    def detectable(self, counts: Counts, basis: Basis) -> float:
+        """Return the smallest epsilon that the region which sees farther calls a violation with power 0.8."""
+        return min(
+            self._region_detectable(
+                likely["runs"],
+                other["runs"],
+                sum(side[guess] / max(1, side["runs"]) for side in (likely, other)),
+                self.each_region(basis),
+            )
+            for likely, other, guess in regions(counts)
+        )
+
+    def power(self, truth: Claim, choosing: Whole, counting: Whole, *, share: float = 1.0) -> Floats:
+        """Return how often either region refutes the promise, of a mechanism that has all of its loss in one."""
+        right = right_guesses(truth.group(self.distance), share)
+        shown = [self._power(right, runs // 2) for runs in counting.tolist()]
+        return np.array(shown) * right_side(choosing, right)
+
+    def given_sizes(self, left: list[int], coins: np.random.Generator) -> list[int]:
+        """Return how many of the given runs on either database are counted."""
+        return [min(runs, MOST) for runs in left]
+
+    def _rejected(self, low: Any, high: Any, epsilon: float) -> Any:
+        """Return whether a promise of this epsilon is, by limits of two probabilities of any shape."""
+        pair = self.claim.at(epsilon).group(self.distance)
+        return low > high * math.exp(min(pair.budget, 700.0)) + pair.forgiven
+
+    def _region_detectable(self, runs: int, runs_other: int, share: float, confidence: float) -> float:
+        """Return the smallest epsilon that one region calls a violation; a share adds up both probabilities."""
+        met, met_other = np.arange(runs + 1), np.arange(runs_other + 1)
+        limits = rectangle(met[:, None], runs, met_other[None, :], runs_other, confidence=confidence)
+        seen: NDArray[np.bool_] = self._rejected(*limits, self.claim.budget)
+
+        def missing(epsilon: float) -> float:
+            pair = self.claim.at(epsilon).group(self.distance)
+            rare = max(0.0, share - pair.forgiven) * float(special.expit(-pair.budget))
+            likely = share - rare
+            if likely > 1:
+                likely, rare = 1.0, max(0.0, 1 - pair.forgiven) * math.exp(-pair.budget)
+            chance = np.outer(stats.binom.pmf(met, runs, likely), stats.binom.pmf(met_other, runs_other, rare))
+            return POWER - float(chance[seen].sum())
+
+        top = 40.0 / self.distance
+        if missing(top) > 0:
+            return math.inf
+        return 0.0 if missing(0.0) <= 0 else float(optimize.brentq(missing, 0.0, top))
+
+    def _power(self, right: float, each: int) -> float:
+        """Return how often one of the two regions of randomized response refutes the promise."""
+        met = np.arange(each + 1)
+        on_y, on_x = met[:, None], met[None, :]
+        shown = np.zeros((each + 1, each + 1), bool)
+        for likely, other in ((on_y, on_x), (each - on_x, each - on_y)):
+            limits = rectangle(likely, each, other, each, confidence=self.each_region({}))
+            shown |= self._rejected(*limits, self.claim.budget)
+        chance = np.outer(stats.binom.pmf(met, each, right), stats.binom.pmf(met, each, 1 - right))
+        return float(chance[shown].sum())

@@ -1,0 +1,96 @@
+"""What methods share that bound a loss by the probabilities of one region of outputs on either database."""
+
+from __future__ import annotations
+
+import math
+from abc import abstractmethod
+from collections.abc import Callable
+
+from scipy import special
+
+from audit.attacks.selection import Family, select_region
+from audit.events import Event, Statistic
+from audit.methods.method import POWER, Basis, Counts, Floats, Method
+
+__all__ = ["NORMAL", "SEED", "RegionMethod", "counting_ratio", "detectable_shift", "nearby", "regions"]
+
+NORMAL = "two normal laws at the shift that has this loss, as of a count with normal noise"  # whose power is planned
+SEED = 20  # of the selection runs that are made up: the same question has the same answer
+
+
+class RegionMethod(Method):
+    """A region is met on either database so often; a rule that may name both has two regions."""
+
+    counted = "a region of outputs"
+
+    @abstractmethod
+    def region_lower(self, met: int, runs: int, met_other: int, runs_other: int, *, confidence: float) -> float:
+        """Return the budget of one step that a region proves, met so often where it is likely and on the other."""
+
+    def choose(
+        self, statistics: tuple[Statistic, ...], x: Floats, y: Floats, *, families: tuple[Family, ...], counting: int
+    ) -> Event:
+        """Return the region that promises the largest shift of normal laws, from scores on selection runs."""
+        return select_region(statistics, x, y, families=families, counting=counting, confidence=self.confidence)
+
+    def each_region(self, basis: Basis) -> float:
+        """Return the confidence left to each region that a rule may name: a matter of the rule, not of its counts."""
+        confidence = self.confidence_at(basis)
+        return 1 - (1 - confidence) / 2 if basis["regions"] == 2 else confidence
+
+    def lower(self, counts: Counts, basis: Basis) -> float:
+        """Return the budget of one step that the better of the regions proves."""
+        each = self.each_region(basis)
+        return max(
+            self.region_lower(likely[guess], likely["runs"], other[guess], other["runs"], confidence=each)
+            for likely, other, guess in regions(counts)
+        )
+
+    def detectable(self, counts: Counts, basis: Basis) -> float:
+        """Return the smallest budget of normal laws that the region which sees farther calls a violation."""
+        each, found = self.each_region(basis), []
+        for likely, other, guess in regions(counts):
+            runs, seen, runs_other = likely["runs"], other[guess], other["runs"]
+
+            def shown(met: int, runs: int = runs, seen: int = seen, runs_other: int = runs_other) -> bool:
+                return self.region_lower(met, runs, seen, runs_other, confidence=each) > self.claim.budget
+
+            found.append(detectable_shift(shown, seen, runs_other, runs))
+        return self.claim.at_shift(min(found) / self.distance).budget
+
+
+def regions(counts: Counts) -> list[tuple[dict[str, int], dict[str, int], str]]:
+    """Return either region that a rule names: the counts where it is likely, the others, and its name."""
+    return [(counts["y"], counts["x"], "guessed_y"), (counts["x"], counts["y"], "guessed_x")]
+
+
+def detectable_shift(shown: Callable[[int], bool], seen: int, runs_other: int, runs_likely: int) -> float:
+    """Return the shift of normal laws at which a region is met often enough with power 0.8; infinite if at none.
+
+    The rate at which it is met where it is rare is taken from what was seen; how far either rate may stray, on the
+    scale of normal quantiles, adds up as variances do.
+    """
+    if seen in (0, runs_other):
+        return math.inf
+    low, high = 0, runs_likely + 1  # the fewest runs with the region that are too many for the promise
+    while high - low > 1:
+        middle = (low + high) // 2
+        low, high = (low, middle) if shown(middle) else (middle, high)
+    if high > runs_likely:
+        return math.inf
+    half, rate = special.ndtri(special.betaincinv(high, runs_likely - high + 1, [0.5, POWER]))
+    rare = float(special.ndtri(seen / runs_other))
+    deviation = math.sqrt(2 * math.pi * seen * (1 - seen / runs_other)) / runs_other * math.exp(rare**2 / 2)
+    z = float(special.ndtri(POWER))
+    return max(0.0, float(half) - rare + math.hypot(rate - half, z * deviation))
+
+
+def nearby(shift: float, runs: int, steps: tuple[float, float]) -> tuple[float, int]:
+    """Return a shift and a number of runs on a grid: what is asked next is near, and shares its simulation."""
+    near, many = (round(math.log(value) / math.log(step)) for value, step in zip((shift, runs), steps, strict=True))
+    return steps[0] ** near, max(8, round(steps[1] ** many))
+
+
+def counting_ratio(counting: int, choosing: int) -> float:
+    """Return how many runs count for one that chooses, to two digits."""
+    return float(f"{counting / choosing:.2g}")

@@ -1,0 +1,95 @@
+"""All that decides the power of an audit, but for the number of runs and the loss that they should see."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property, lru_cache
+from typing import Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from audit.claims import Claim
+from audit.methods.method import FEW, Method, method_for
+from audit.methods.one_run import OneRun
+
+__all__ = ["Design", "Plan"]
+
+Floats = NDArray[np.float64]
+Whole = NDArray[np.int64]
+Design = Literal["coins", "outputs", "one_run"]
+
+
+@dataclass(frozen=True)
+class Plan:
+    """A question as `plan_size` takes it, checked: the power is that of the method which the audit will have."""
+
+    claim: Claim
+    confidence: float
+    distance: int
+    selection: float
+    share: float
+    design: Design
+
+    @cached_property
+    def method(self) -> Method:
+        """How the promise is measured."""
+        if self.design == "one_run":
+            return OneRun(self.claim, self.distance, self.confidence)
+        return method_for(self.claim, self.distance, self.confidence)
+
+    @property
+    def step(self) -> int:
+        """By how much sizes differ: given outputs come in pairs."""
+        return 2 if self.design == "outputs" else 1
+
+    @cached_property
+    def least(self) -> int:
+        """Fewest runs that choose and count an event."""
+        if self.design == "one_run":
+            return 1
+        size = 2 * self.step
+        if self.selection > 0:
+            size = max(size, 2 * int(3.5 / self.selection))
+        while True:
+            choosing, counting = (int(runs) for runs in self.split(np.array(size)))
+            if (self.selection == 0 or choosing >= 8) and counting // 2 >= self.step:
+                return size
+            size += self.step
+
+    @property
+    def largest_violation(self) -> float:
+        """Up to where a violation differs from one that nobody could miss."""
+        largest = method_for(self.claim, self.distance, self.confidence).largest
+        return max(largest / self.claim.group(self.distance).budget, 1.0)
+
+    def split(self, sizes: Whole) -> tuple[Whole, Whole]:
+        """Return how many runs choose, and how many are left over both databases."""
+        if self.design == "one_run":
+            return np.zeros_like(sizes), sizes
+        choosing = np.rint(sizes // self.step * self.step * self.selection).astype(np.int64)
+        if self.design == "outputs":
+            return choosing // 2 * 2, 2 * (sizes // 2 - choosing // 2)
+        return choosing, sizes - choosing
+
+    def power(self, size: int, violation: float) -> float:
+        """Return the probability of the verdict, of so many runs and a loss so many times the promise."""
+        return _power(self, size, violation)
+
+    def powers(self, sizes: Whole, violation: float) -> Floats:
+        """Return the probability of the verdict at each of several sizes, shape (m,)."""
+        truth = self.claim.at(violation * self.claim.budget)
+        choosing, counting = self.split(sizes)
+        if self.design != "outputs":
+            return self.method.power(truth, choosing, counting, share=self.share)
+        each = counting // 2
+        found = self.method.power(truth, choosing, self.method.given_counting(each))
+        if np.any(few := each < FEW):
+            method = method_for(self.claim, self.distance, self.confidence, fewest=0)
+            found[few] = method.power(truth, choosing[few], method.given_counting(each[few]))
+        return found
+
+
+@lru_cache(maxsize=1024)
+def _power(plan: Plan, size: int, violation: float) -> float:
+    return float(plan.powers(np.array([size]), violation)[0])

@@ -1,0 +1,102 @@
+"""Computes the bound and the verdict of a saved audit again from its counts, and refuses an audit that differs."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+
+from audit.methods.method import Method, method_named
+from audit.results import AuditResult, check_counts, verdict_of
+
+__all__ = ["recomputed", "verify_result"]
+
+TOLERANCE = 1e-6  # relative: other versions of scipy round otherwise
+
+
+def verify_result(result: AuditResult) -> AuditResult:
+    """Compute what an audit says from its counts alone, and refuse one that says otherwise.
+
+    Parameters
+    ----------
+    result : AuditResult
+        As saved.
+
+    Returns
+    -------
+    AuditResult
+        The same with numbers just computed. A witness of an unbounded loss is the exact law's and stands as it is.
+
+    Raises
+    ------
+    ValueError
+        If bound, ceiling, detectable loss or verdict do not follow from the counts, the counts are impossible, or what
+        is needed was redacted or is not in files of its schema.
+    """
+    again = recomputed(result)
+    pairs = {
+        "measured": (result.measured.budget, again.measured.budget),
+        "ceiling": (result.ceiling, again.ceiling),
+        "detectable": (result.detectable, again.detectable),
+    }
+    for name, (said, found) in pairs.items():
+        if not math.isclose(said, found, rel_tol=TOLERANCE, abs_tol=1e-9):
+            raise ValueError(f"{name} must follow from the counts: {found:.9g}, got {said:.9g}")
+    if again.verdict != result.verdict:
+        raise ValueError(f"the verdict must follow from the counts: {again.verdict!r}, got {result.verdict!r}")
+    return again
+
+
+def recomputed(result: AuditResult) -> AuditResult:
+    """Return a saved audit with bound, ceiling, detectable loss and verdict computed from its counts.
+
+    Parameters
+    ----------
+    result : AuditResult
+        As saved.
+
+    Returns
+    -------
+    AuditResult
+        With numbers of now.
+
+    Raises
+    ------
+    ValueError
+        If the counts are impossible, or what is needed was redacted or is not in files of its schema.
+    """
+    if result.redacted:
+        raise ValueError("a redacted audit has no counts to compute its bound from: verify the original")
+    check_counts(result.counts)
+    found = method_named(result.bound, result.claim)
+    if found is None:
+        raise ValueError(f"no method for a promise of {result.claim} is called {result.bound!r}")
+    method = found(result.claim, result.distance, result.confidence)
+    _check_runs(result, method)
+    counts, basis = result.counts, result.basis
+    try:
+        method.check(counts, basis)
+        measured = result.claim.at(method.lower(counts, basis))
+        ceiling, detectable = method.ceiling(counts, basis), method.detectable(counts, basis)
+    except (KeyError, TypeError, AttributeError) as error:
+        missing = str(error).strip("'") if isinstance(error, KeyError) else "something else"
+        raise ValueError(
+            f"an audit by {result.bound!r} must have {missing} in its basis or counts, which files of schema 1 lack"
+        ) from None
+    verdict = verdict_of(result.claim, measured, detectable, result.support is not None)
+    return replace(result, measured=measured, ceiling=ceiling, detectable=detectable, verdict=verdict)
+
+
+def _check_runs(result: AuditResult, method: Method) -> None:
+    """Refuse an audit whose numbers of runs do not belong together."""
+    runs = sum(side["runs"] for side in result.counts.values())
+    one_run = result.design == "one_run"
+    if (result.size != 1) if one_run else (result.selection < 0 or result.selection + runs > result.size):
+        raise ValueError(
+            f"runs must be those that choose and those that count, got {result.selection} and {runs} of {result.size}"
+        )
+    stop = result.provenance.get("parameters", {}).get("stop")
+    if stop in ("fixed", "early") and method.stopped_early(result.basis) != (stop == "early"):
+        look = result.basis.get("look")
+        raise ValueError(f"the bound must be for an audit with stop={stop!r}, got {result.bound!r}, look {look}")
+    if stop == "fixed" and result.selection + runs != result.size:
+        raise ValueError(f"all {result.size} runs must choose or count, got {result.selection} and {runs}")

@@ -1,0 +1,62 @@
+"""What tests of methods share: counts by hand, events, and an evaluated audit."""
+
+from __future__ import annotations
+
+import time
+
+import numpy as np
+
+from audit.claims import ZCDP, GaussianDP, PureDP
+from audit.events import Event, WeightRule, cell
+from audit.methods import AnytimeGame, Game, Gaussian, Rectangle, Renyi
+from audit.methods.evaluation import Audited, evaluate
+
+ONE, BOTH = Event.at_least(0, 13), Event.at_least(0, 13, low=12)  # the sides that a rule names
+WEIGHTS = Event(cell(0), WeightRule(np.array([-1.0, 0.0, 1.0]), np.array([-2.0, -0.5, 0.5, 2.0])))
+CLAIMS = {Game: PureDP(1), AnytimeGame: PureDP(1), Rectangle: PureDP(1), Gaussian: GaussianDP(1), Renyi: ZCDP(0.5)}
+AUDITED = Audited(
+    mechanism="count",
+    event="y if output[0] >= 13",
+    searched="thresholds on output[0]",
+    pair="1 person added to cell 0",
+    relation="add_remove",
+    unit="person",
+    adjacency="verified",
+    confidential=False,
+    size=2000,
+    selection=600,
+    seed_entropy=42,
+    provenance={},
+)
+
+
+def named(x, y):
+    """Return counts of guesses (for x, for y, for neither) made on either database."""
+    return {
+        name: {"runs": sum(side), "guessed_x": side[0], "guessed_y": side[1]} for name, side in (("x", x), ("y", y))
+    }
+
+
+def binned(x, y):
+    """Return counts of runs in each bin of a likelihood ratio."""
+    return {
+        name: {"runs": sum(side)} | {f"bin {k}": n for k, n in enumerate(side) if n}
+        for name, side in (("x", x), ("y", y))
+    }
+
+
+def weighed(order=1.0, toward="y", weights=WEIGHTS.rule.weights):
+    """Return an event that weighs four bins."""
+    return Event(cell(0), WeightRule(WEIGHTS.rule.edges, np.asarray(weights), order, toward))
+
+
+def lower(how, counts, event=BOTH, **basis):
+    """Return the bound of a method on counts of an event."""
+    return how.lower(counts, how.basis(event, **basis))
+
+
+def audited(x, y, *, method=Game, claim=None, distance=1, confidence=0.95, event=BOTH, support=None):
+    """Return the result of an audit with these counts."""
+    counts = binned(x, y) if event.rule.family == "weights" else named(x, y)
+    how = method(claim or CLAIMS[method], distance, confidence)
+    return evaluate(time.perf_counter(), how, counts, how.basis(event), AUDITED, support=support)

@@ -1,0 +1,308 @@
+"""From a question to a verdict: what can be asked, what is counted, and which witnesses hold."""
+
+from __future__ import annotations
+
+import json
+import math
+import time
+from dataclasses import asdict, replace
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from audit.attacks import Attack, attack_names
+from audit.claims import ZCDP, ApproxDP, GaussianDP, PureDP
+from audit.events import CellRule, Event, cell
+from audit.exact import LossDistribution, loss_distribution
+from audit.methods import AnytimeGame, Game, Gaussian, Rectangle, Renyi
+from audit.methods.evaluation import add_counts, check_question, count_event, evaluate, support_witness
+from audit.neighbors import NeighborPair
+from audit.results import AuditResult
+from tests.audit.methods.cases import AUDITED, BOTH, CLAIMS, WEIGHTS, audited, named
+
+PAIR = NeighborPair.add_people([5, 7], cell=0)
+GROUP = NeighborPair.add_people([5, 7], cell=0, people=3)
+WITNESS = {"order": "possible on x only", "probability": 0.25}
+
+
+# What is counted
+
+
+def test_counts_are_of_the_guesses_of_a_rule():
+    scores = np.array([-3.0, 12, 12.5, 13]), np.array([13.0, 14, 15])
+    assert count_event(BOTH, *scores) == {
+        "x": {"runs": 4, "guessed_x": 2, "guessed_y": 1},
+        "y": {"runs": 3, "guessed_x": 0, "guessed_y": 3},
+    }
+    values = Event(cell(0), CellRule(np.array([13.0, 15]), np.array([12.5])))
+    assert count_event(values, *scores) == {
+        "x": {"runs": 4, "guessed_x": 1, "guessed_y": 1},
+        "y": {"runs": 3, "guessed_x": 0, "guessed_y": 2},
+    }
+    assert count_event(BOTH, np.empty(0), scores[1])["x"] == {"runs": 0, "guessed_x": 0, "guessed_y": 0}
+
+
+def test_counts_of_a_likelihood_ratio_are_of_its_bins():
+    counts = count_event(WEIGHTS, np.array([-5.0, -1, 0.5, 0.5]), np.array([1.0, 9]))
+    assert counts == {"x": {"runs": 4, "bin 0": 1, "bin 1": 1, "bin 2": 2}, "y": {"runs": 2, "bin 3": 2}}
+    json.dumps(counts)  # plain numbers by now
+
+
+@given(st.lists(st.floats(-3, 3), max_size=20), st.lists(st.floats(-3, 3), max_size=20), st.integers(0, 20))
+def test_counts_of_two_sets_of_runs_add_up(x, y, cut):
+    for event in (WEIGHTS, Event.at_least(0, 0.5, low=-0.5)):
+        parts = [
+            count_event(event, np.array(x[part], float), np.array(y[part], float))
+            for part in (slice(cut), slice(cut, None))
+        ]
+        assert add_counts(*parts) == count_event(event, np.array(x, float), np.array(y, float))
+
+
+def test_the_first_counts_are_added_to_none():
+    assert add_counts({"x": {"runs": 0}, "y": {"runs": 0}}, named((1, 2), (3, 4))) == named((1, 2), (3, 4))
+
+
+# Verdicts
+
+
+@pytest.mark.parametrize(
+    ("x", "y", "options", "verdict"),
+    [
+        ((95, 5), (5, 95), {}, "violated"),
+        ((60, 40), (40, 60), {}, "not refuted"),
+        ((6, 4), (4, 6), {}, "no power"),
+        ((10, 0), (0, 10), {}, "violated"),
+        ((60, 40), (40, 60), {"support": WITNESS}, "violated"),
+        ((0, 0), (0, 0), {"support": WITNESS}, "violated"),
+        ((0, 0, 50), (0, 0, 50), {}, "no power"),
+        ((0, 0), (0, 0), {}, "no power"),
+        ((95, 5), (5, 95), {"method": Rectangle}, "violated"),
+        ((0, 0), (0, 0), {"method": Rectangle}, "no power"),
+        ((120, 80), (80, 120), {"method": Rectangle}, "not refuted"),
+        ((120, 80), (80, 120), {"method": Rectangle, "support": WITNESS}, "violated"),
+        ((95, 5), (5, 95), {"claim": ApproxDP(1, 0.1)}, "violated"),
+        ((95, 5), (5, 95), {"claim": ApproxDP(1, 0.8)}, "no power"),
+        ((95, 5), (5, 95), {"method": AnytimeGame}, "violated"),
+        ((600, 400), (400, 600), {"method": AnytimeGame}, "not refuted"),
+        ((0, 0), (0, 0), {"method": AnytimeGame}, "no power"),
+        ((95, 5), (5, 95), {"method": Gaussian}, "violated"),
+        ((60, 40), (40, 60), {"method": Gaussian}, "not refuted"),
+        ((6, 4), (4, 6), {"method": Gaussian}, "no power"),
+        ((0, 0), (0, 0), {"method": Gaussian}, "no power"),
+        ((95, 5), (5, 95), {"method": Renyi}, "violated"),
+        ((3000, 2000), (2000, 3000), {"method": Renyi}, "not refuted"),
+        ((6, 4), (4, 6), {"method": Renyi}, "no power"),
+        ((0, 0), (0, 0), {"method": Renyi}, "no power"),
+        ((0, 0), (0, 0), {"method": Renyi, "support": WITNESS}, "violated"),
+        ((9000, 800, 100, 0), (0, 100, 800, 9000), {"method": Renyi, "event": WEIGHTS}, "violated"),
+        ((3000, 2500, 2400, 2000), (2000, 2400, 2500, 3000), {"method": Renyi, "event": WEIGHTS}, "not refuted"),
+        ((0, 0, 0, 1), (0, 0, 0, 1), {"method": Renyi, "event": WEIGHTS}, "no power"),
+    ],
+)
+def test_verdicts(x, y, options, verdict):
+    result = audited(x, y, **options)
+    assert result.verdict == verdict
+    assert result.support is options.get("support")
+    assert type(result.measured) is type(result.claim)
+
+
+def test_nothing_seen_shows_nothing():
+    result = audited((0, 0, 50), (0, 0, 50))
+    assert (result.measured.epsilon, result.detectable) == (0, math.inf)
+    assert result.ceiling > 3
+    for method in CLAIMS:
+        empty = audited((0, 0), (0, 0), method=method)
+        assert (empty.measured.budget, empty.ceiling, empty.detectable) == (0, 0, math.inf)
+
+
+def test_an_honest_claim_under_the_other_relation_is_held_against_its_own():
+    how = Game(PureDP(1.0, "replace_one"), 1, 0.9)
+    about = replace(AUDITED, relation="replace_one")
+    counts = count_event(BOTH, np.repeat([12.0, 13.0], [60, 40]), np.repeat([12.0, 13.0], [40, 60]))
+    result = evaluate(time.perf_counter() - 5, how, counts, how.basis(BOTH), about)
+    assert result.measured.relation == "replace_one"
+    assert (result.confidence, 5 <= result.seconds < 600) == (0.9, True)
+    assert {name: getattr(result, name) for name in asdict(about)} == asdict(about)
+    # Counts of numpy arrays are plain numbers by now.
+    values = json.loads(json.dumps(result.to_dict(), allow_nan=False))
+    assert AuditResult.from_dict(values).to_dict() == result.to_dict()
+
+
+# Witnesses of an unbounded loss
+
+
+class Known:
+    """A mechanism whose law is known, and which remembers the pair it was asked about."""
+
+    def __init__(self, law):
+        self.law = law
+
+    def __call__(self, data, size, rng):
+        return rng.random(size)
+
+    def exact_loss(self, pair):
+        self.asked = pair
+        return self.law
+
+
+@pytest.mark.parametrize("claim", [PureDP(1), ZCDP(1), GaussianDP(1), ApproxDP(1, 1e-6)])
+@pytest.mark.parametrize(
+    ("p", "q", "witness"),
+    [
+        ([0.5, 0.5, 0.0], [0.5, 0.25, 0.25], ("y", 0.25)),
+        ([0.5, 0.25, 0.25], [0.5, 0.5, 0.0], ("x", 0.25)),
+        ([0.5, 0.5, 0.0], [0.75, 0.0, 0.25], ("x", 0.5)),
+        ([0.75, 0.25, 0.0], [0.25, 0.0, 0.75], ("y", 0.75)),
+        ([0.5, 0.5, 0.0], [0.5, 0.0, 0.5], ("x", 0.5)),  # as likely on either: x comes first
+        ([1.0, 0.0], [0.0, 1.0], ("x", 1.0)),
+        ([0.5, 0.5], [0.25, 0.75], None),
+        ([1.0 - 1e-300, 1e-300], [1.0, 1e-300], None),
+    ],
+)
+def test_a_known_law_tells_what_one_database_only_can_give(p, q, witness, claim):
+    mechanism = Known(loss_distribution(p, q))
+    found = support_witness(mechanism, PAIR, claim)
+    assert mechanism.asked is PAIR
+    if witness is None:
+        assert found is None
+        assert audited((60, 40), (40, 60), support=found).verdict == "not refuted"
+    else:
+        assert found == {"order": f"possible on {witness[0]} only", "probability": pytest.approx(witness[1])}
+        assert audited((60, 40), (40, 60), support=found).verdict == "violated"
+        json.dumps(found, allow_nan=False)
+
+
+@pytest.mark.parametrize("claim", [PureDP(1), ZCDP(1), GaussianDP(1), ApproxDP(1, 0)])
+def test_a_tiny_mass_is_a_witness(claim):
+    law = LossDistribution(np.array([0.0]), np.array([0.0]), missing_mass=5e-324)
+    assert support_witness(Known(law), PAIR, claim) == {"order": "possible on y only", "probability": 5e-324}
+
+
+@pytest.mark.parametrize(("mass", "found"), [(1e-6, False), (1.0001e-6, True), (0.5, True)])
+def test_approximate_privacy_forgives_its_delta(mass, found):
+    law = loss_distribution([1 - mass, mass], [1.0, 0.0])
+    assert (support_witness(Known(law), PAIR, ApproxDP(1, 1e-6)) is not None) == found
+
+
+def test_a_group_is_forgiven_what_its_chain_adds_up_to():
+    claim = ApproxDP(1.0, 1e-6)
+    most = 1e-6 * (1 + math.e + math.e**2)
+    for mass, found in ((0.999 * most, False), (1.001 * most, True)):
+        law = loss_distribution([1 - mass, mass], [1.0, 0.0])
+        assert (support_witness(Known(law), GROUP, claim) is not None) == found
+
+
+def test_what_has_no_counterpart_may_be_known_where_the_law_is_not():
+    class Half(Known):
+        def support_masses(self, pair):
+            return self.masses
+
+    half = Half(None)
+    for masses, order, probability in (((0.25, 0.5), "y", 0.5), ((0.25, 0.125), "x", 0.25), ((0.5, 0.5), "x", 0.5)):
+        half.masses = masses
+        witness = support_witness(half, PAIR, PureDP(1))
+        assert witness == {"order": f"possible on {order} only", "probability": probability}
+    half.masses = (1e-7, 0.0)
+    assert support_witness(half, PAIR, ApproxDP(1, 1e-6)) is None
+    half.masses = (0.0, 0.0)
+    assert support_witness(half, PAIR, PureDP(1)) is None
+    half.law, half.masses = loss_distribution([0.5, 0.5], [0.25, 0.75]), (0.5, 0.5)  # the law knows better
+    assert support_witness(half, PAIR, PureDP(1)) is None
+
+
+def test_a_law_that_is_not_known_is_no_witness():
+    def count(data, size, rng):
+        return rng.random(size)
+
+    assert support_witness(count, PAIR, PureDP(1)) is None
+    assert support_witness(Known(None), PAIR, PureDP(1)) is None
+    count.exact_loss = loss_distribution([1.0, 0.0], [0.0, 1.0])  # a law, not a way to ask for one
+    assert support_witness(count, PAIR, PureDP(1)) is None
+
+
+def test_an_error_in_the_law_is_not_hidden():
+    class Wrong(Known):
+        def exact_loss(self, pair):
+            raise ZeroDivisionError("the law is wrong")
+
+    with pytest.raises(ZeroDivisionError, match="the law is wrong"):
+        support_witness(Wrong(None), PAIR, PureDP(1))
+
+
+# What can be asked
+
+
+@pytest.mark.parametrize("name", attack_names())
+def test_an_attack_by_its_name(name):
+    attack = check_question(PureDP(1.0), "add_remove", name, None, 0.95)
+    assert isinstance(attack, Attack)
+    assert attack.statistics is None
+    everything = Attack()
+    families = {"threshold": ("threshold",), "cell": ("cell",)}.get(name, everything.families)
+    looks = everything.looks if name in ("auto", "threshold", "cell") else (name.replace("_", " "),)
+    assert (attack.families, attack.looks) == (families, looks)
+
+
+def test_an_attack_of_one_s_own_and_a_registered_event():
+    attack = Attack(families=("cell",))
+    assert check_question(PureDP(1.0, "replace_one"), "replace_one", attack, Event.at_least(0, 13), 0.5) is attack
+    assert check_question(ZCDP(1.0), "add_remove", attack, WEIGHTS, 0.5) is attack
+
+
+@pytest.mark.parametrize("claim", [PureDP(1.0), ApproxDP(1.0, 1e-6), ZCDP(0.5), GaussianDP(1.0)])
+def test_the_way_out_leads_out(claim):
+    moved = NeighborPair.move_people([5, 7], source=0, target=1)
+    with pytest.raises(ValueError, match=r'claim\.under\("replace_one"\), or pair\.under\("add_remove"\)'):
+        check_question(claim, moved.relation, "auto", None, 0.95)
+    check_question(claim.under("replace_one"), moved.relation, "auto", None, 0.95)
+    check_question(claim, moved.under("add_remove").relation, "auto", None, 0.95)
+    assert moved.under("add_remove").distance == 2
+
+
+ANY_CLAIM = "claim must be one of PureDP, ApproxDP, GaussianDP, ZCDP"
+
+
+@pytest.mark.parametrize(
+    ("changes", "error", "words"),
+    [
+        ({"claim": 1.0}, TypeError, f"{ANY_CLAIM}, got float"),
+        ({"claim": None}, TypeError, f"{ANY_CLAIM}, got NoneType"),
+        ({"claim": ZCDP}, TypeError, f"{ANY_CLAIM}, got ABCMeta"),
+        ({"claim": PureDP(0.0)}, ValueError, r"must have a positive and finite epsilon, got 0\.0"),
+        ({"claim": PureDP(math.inf)}, ValueError, "must have a positive and finite epsilon, got inf"),
+        ({"claim": ApproxDP(0.0, 0.1)}, ValueError, r"must have a positive and finite epsilon, got 0\.0"),
+        ({"claim": ApproxDP(1.0, 1.0)}, ValueError, r"must have a delta in \[0, 1\), got 1\.0"),
+        ({"claim": ZCDP(0.0)}, ValueError, r"must have a positive and finite rho, got 0\.0"),
+        ({"claim": GaussianDP(math.inf)}, ValueError, "must have a positive and finite mu, got inf"),
+        (
+            {"relation": "replace_one"},
+            ValueError,
+            r'the pair is replace_one and the claim add_remove: audit claim\.under\("replace_one"\), or pair',
+        ),
+        (
+            {"claim": PureDP(1.0, "replace_one")},
+            ValueError,
+            "the pair is add_remove and the claim replace_one: build the pair with move_people, or state the claim",
+        ),
+        ({"confidence": 0}, ValueError, r"confidence must be in \(0, 1\), got 0"),
+        ({"confidence": 1.0}, ValueError, r"confidence must be in \(0, 1\), got 1\.0"),
+        ({"confidence": 95}, ValueError, r"confidence must be in \(0, 1\), got 95"),
+        ({"confidence": math.nan}, ValueError, r"confidence must be in \(0, 1\), got nan"),
+        ({"event": "output[0] >= 13"}, TypeError, "event must be an Event, got str"),
+        ({"event": lambda outputs: outputs > 13}, TypeError, "event must be an Event, got function"),
+        ({"event": WEIGHTS}, ValueError, "weighs likelihood ratios bounds a rho, got a claim of epsilon"),
+        ({"event": WEIGHTS, "claim": GaussianDP(1)}, ValueError, "bounds a rho, got a claim of mu"),
+        ({"attack": "best"}, ValueError, "attack must be an Attack or one of auto, threshold, cell, .*, got 'best'"),
+        ({"attack": ""}, ValueError, "trained, got ''"),
+        ({"attack": None}, TypeError, "attack must be a name or an Attack, got NoneType"),
+        ({"attack": Attack}, TypeError, "attack must be a name or an Attack, got type"),
+    ],
+)
+def test_what_cannot_be_asked_is_refused(changes, error, words):
+    asked = {"claim": PureDP(1.0), "relation": "add_remove", "attack": "auto", "event": None, "confidence": 0.95}
+    check_question(**asked)
+    with pytest.raises(error, match=words) as caught:
+        check_question(**asked | changes)
+    assert "\n" not in str(caught.value)

@@ -1,0 +1,177 @@
+"""What holds for every registered method: no counts exceed the largest possible bound, and its power is as stated."""
+
+from __future__ import annotations
+
+import json
+import math
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from audit.bounds.anytime import look_confidence
+from audit.bounds.citations import REFERENCES
+from audit.claims import ZCDP, ApproxDP, Claim, GaussianDP, PureDP
+from audit.claims.families import FAMILIES
+from audit.methods import AnytimeGame, Game, Gaussian, OneRun, Rectangle, Renyi, method_for, method_named
+from audit.methods.method import FOR_FAMILY, NAMED
+from tests.audit.methods.cases import BOTH, CLAIMS, ONE, WEIGHTS, audited, binned, lower, named, weighed
+
+MANY = st.tuples(*[st.integers(0, 2000)] * 3)
+BINS = st.tuples(*[st.integers(0, 2000)] * 4)
+CONFIDENCES = st.floats(0.01, 0.999)
+
+
+# Registration
+
+
+@pytest.mark.parametrize(
+    ("claim", "fixed", "early", "few"),
+    [
+        (PureDP(1), Game, AnytimeGame, Rectangle),
+        (ApproxDP(1, 1e-6), Game, AnytimeGame, Rectangle),
+        (ZCDP(0.5), Renyi, Renyi, Renyi),
+        (GaussianDP(1), Gaussian, Gaussian, Gaussian),
+    ],
+)
+def test_the_promise_says_how_it_is_measured(claim, fixed, early, few):
+    assert method_for(claim, 3, 0.9) == fixed(claim, 3, 0.9)
+    assert type(method_for(claim, 1, 0.9, early=True)) is early
+    assert type(method_for(claim, 1, 0.9, fewest=49)) is few
+    assert type(method_for(claim, 1, 0.9, fewest=50)) is fixed
+    for method in (fixed, early, few, OneRun):
+        assert method_named(method.bound, claim) is method
+    assert fixed.coins == (fixed is Game)
+
+
+def test_a_method_of_another_family_is_none():
+    assert method_named(Gaussian.bound) is Gaussian
+    assert method_named(Gaussian.bound, PureDP(1)) is None
+    assert method_named("a theorem of mine") is None
+    with pytest.raises(TypeError, match="no method is registered for claims of type Nothing"):
+        method_for(type("Nothing", (Claim,), {"delta_at": None, "epsilon_at": None})(), 1, 0.95)
+
+
+def test_every_family_and_method_is_cited():
+    assert FOR_FAMILY.keys() == {Claim, *FAMILIES.values()}
+    used = {key for one in (*NAMED.values(), *FAMILIES.values()) for key in one.sources}
+    assert used <= REFERENCES.keys()
+    assert all(method.theorem.endswith(".") and method.sources for method in NAMED.values())
+
+
+# The largest possible bound
+
+
+@settings(max_examples=50)
+@given(
+    MANY, MANY, BINS, BINS, st.floats(0.01, 0.999), st.integers(1, 5), st.floats(0, 0.3), st.sampled_from([1.0, 4.0])
+)
+def test_no_counts_exceed_it(x, y, bins_x, bins_y, confidence, distance, delta, order):
+    cases = [(method, claim, BOTH) for claim in (PureDP(1), ApproxDP(1, delta)) for method in (Game, Rectangle)]
+    cases += [(method, CLAIMS[method], event) for method in (Gaussian, Renyi) for event in (ONE, BOTH)]
+    for method, claim, event in cases:
+        how, counts = method(claim, distance, confidence), named(x, y)
+        if event is ONE:
+            counts = named((0, *x[1:]), (0, *y[1:]))
+        assert lower(how, counts, event) <= how.ceiling(counts, how.basis(event)) + 1e-9
+    for toward in ("x", "y"):
+        event = weighed(order, toward, [-9.0, -1.0, 0.5, 7.0])  # beyond the range that is tried for any score
+        counts = binned(bins_x, bins_y)
+        assert lower(how, counts, event) <= how.ceiling(counts, how.basis(event)) + 1e-9
+
+
+@pytest.mark.parametrize(
+    ("method", "claim", "known"),
+    [
+        (Game, PureDP(1), math.log(0.05 ** (1 / 600) / (1 - 0.05 ** (1 / 600)))),
+        (Game, ApproxDP(1, 0.01), None),
+        (AnytimeGame, PureDP(1), None),
+        (Rectangle, PureDP(1), math.log(0.0125 ** (1 / 300) / (1 - 0.0125 ** (1 / 300)))),
+        (Rectangle, ApproxDP(1, 0.1), math.log((0.0125 ** (1 / 300) - 0.1) / (1 - 0.0125 ** (1 / 300)))),
+        (Gaussian, GaussianDP(1), None),
+        (Renyi, ZCDP(0.5), None),
+    ],
+)
+def test_runs_that_are_never_confused_reach_it(method, claim, known):
+    how = method(claim, 1, 0.95)
+    counts, basis = named((300, 0), (0, 300)), how.basis(BOTH)
+    assert how.lower(counts, basis) == pytest.approx(how.ceiling(counts, basis), rel=1e-9)
+    assert how.ceiling(counts, basis) > 2.5
+    if known is not None:
+        assert how.ceiling(counts, basis) == pytest.approx(known, rel=1e-9)
+    if method is not Renyi:
+        assert how.lower(named((299, 1), (0, 300)), basis) < how.ceiling(counts, basis)
+
+
+def test_what_a_rectangle_forgives_is_taken_off_it():
+    """Forty runs on either database under ApproxDP(1, 0.1): 2.038, where the ratio alone would give 2.156."""
+    forgiving = audited((0, 3, 37), (0, 33, 7), method=Rectangle, claim=ApproxDP(1, 0.1))
+    assert forgiving.ceiling == pytest.approx(2.038, abs=5e-4)
+    assert audited((0, 3, 37), (0, 33, 7), method=Rectangle).ceiling == pytest.approx(2.156, abs=5e-4)
+
+
+@pytest.mark.parametrize("method", CLAIMS)
+def test_more_runs_and_less_confidence_show_more(method):
+    def ceiling(x, y, confidence=0.95):
+        how = method(CLAIMS[method], 1, confidence)
+        return how.ceiling(named((x, 0), (0, y)), how.basis(BOTH))
+
+    for few, many, other in ((0, 1, 50), (7, 8, 3), (40, 3000, 700)):
+        assert ceiling(few, other) <= ceiling(many, other) + 1e-9
+        assert ceiling(other, few) <= ceiling(other, many) + 1e-9
+        assert ceiling(other, few, 0.99) <= ceiling(other, few)
+
+
+# Groups, looks, nothing
+
+
+@pytest.mark.parametrize("method", CLAIMS)
+def test_a_group_shares_its_loss(method):
+    alone = audited((90, 5, 5), (5, 90, 5), method=method)
+    group = audited((90, 5, 5), (5, 90, 5), method=method, distance=4)
+    shared = 4**alone.claim.growth
+    assert group.measured.budget == pytest.approx(alone.measured.budget / shared, rel=1e-9)
+    assert group.ceiling == pytest.approx(alone.ceiling / shared, rel=1e-9)
+    assert (alone.distance, group.distance) == (1, 4)
+    assert alone.verdict == "violated" != group.verdict
+
+
+@pytest.mark.parametrize("method", [Gaussian, Renyi])
+def test_every_look_has_its_share_of_the_error(method):
+    how, counts = method(CLAIMS[method], 2, 0.95), named((90, 5, 5), (5, 90, 5))
+    for look in (1, 2, 9):
+        alone = method(CLAIMS[method], 2, look_confidence(look, 0.95))
+        assert lower(how, counts, look=look) == lower(alone, counts)
+    assert how.stopped_early(how.basis(BOTH, look=1))
+    assert not how.stopped_early(how.basis(BOTH))
+
+
+@pytest.mark.parametrize("method", CLAIMS)
+def test_nothing_seen_shows_nothing(method):
+    empty = audited((0, 0), (0, 0), method=method)
+    assert (empty.measured.budget, empty.ceiling, empty.detectable) == (0, 0, math.inf)
+    if method is not Renyi:
+        silent = audited((0, 0, 50), (0, 0, 50), method=method)
+        assert (silent.measured.budget, silent.detectable) == (0, math.inf)
+        assert silent.ceiling > 2
+
+
+@pytest.mark.parametrize("event", [ONE, BOTH, WEIGHTS])
+def test_a_basis_is_plain(event):
+    for method, claim in CLAIMS.items():
+        basis = method(claim, 1, 0.95).basis(event, look=2, expected=(100.0, 0.7))
+        assert json.loads(json.dumps(basis, allow_nan=False)) == basis
+
+
+# The minimum detectable loss
+
+
+@pytest.mark.parametrize("method", CLAIMS)
+def test_it_lies_beyond_the_promise_and_needs_what_runs_can_show(method):
+    how = method(CLAIMS[method], 1, 0.95)
+    many, few = named((700, 300), (300, 700)), named((7, 3), (3, 7))
+    basis = how.basis(BOTH)
+    assert how.claim.budget < how.detectable(many, basis) < how.ceiling(many, basis)
+    assert how.detectable(few, basis) > how.detectable(many, basis)
+    assert method(how.claim.at(9 * how.ceiling(few, basis)), 1, 0.95).detectable(few, basis) == math.inf
+    assert method(how.claim, 1, 0.999).detectable(many, basis) > how.detectable(many, basis)

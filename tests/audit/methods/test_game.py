@@ -1,0 +1,170 @@
+"""The guessing game, at one look and at many: its bound by hand, its power exactly, its coverage exactly."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from scipy.special import expit, logit
+from scipy.stats import beta, binom
+
+from audit.bounds.anytime import anytime_game_lower
+from audit.bounds.game import approx_game_lower, guessing_game_lower
+from audit.claims import ApproxDP, PureDP
+from audit.methods import AnytimeGame, Game
+from audit.methods.game import detectable_epsilon, fewest
+from tests.audit.methods.cases import audited, lower, named
+
+GUESSED = st.tuples(st.integers(0, 20), st.integers(0, 20), st.integers(0, 20))
+
+
+def detectable(epsilon, guessed, *, confidence=0.95, distance=1, delta=0.0, runs=None, method=Game):
+    how = method(ApproxDP(epsilon, delta), distance, confidence)
+    counts = named((guessed, 0, (runs or guessed) - guessed), (0, 0, 0))
+    return how.detectable(counts, {"expected": None})
+
+
+# Known truth
+
+
+def test_the_bound_is_the_log_odds_of_the_rate_that_is_certain():
+    result = audited((30, 10, 60), (10, 50, 40))
+    by_hand = logit(beta.ppf(0.05, 80, 21))  # 80 of 100 guesses are right
+    assert result.measured.epsilon == pytest.approx(by_hand, abs=1e-12)
+    assert (result.bound, result.verdict, result.confidence) == ("guessing game", "not refuted", 0.95)
+
+
+@pytest.mark.parametrize("distance", [1, 3])
+def test_it_forgives_its_delta_where_guesses_are_made(distance):
+    delta = 0.02
+    result = audited((30, 10, 60), (10, 50, 40), claim=ApproxDP(1, delta), distance=distance)
+    rate, guessed = beta.ppf(0.045, 80, 21), beta.ppf(0.005, 100, 101)  # nine tenths of the error, and one
+    epsilon = result.measured.epsilon
+    right = expit(distance * epsilon)
+    forgiven = delta * sum(math.exp(step * epsilon) for step in range(distance))  # along the chain of databases
+    assert right + forgiven / guessed * (1 - right) == pytest.approx(rate, abs=1e-9)
+    assert result.measured == ApproxDP(epsilon, delta)
+    assert 0.5 / distance < epsilon < audited((30, 10, 60), (10, 50, 40), distance=distance).measured.epsilon
+
+
+@given(GUESSED, GUESSED, st.floats(0.01, 0.999), st.integers(1, 5), st.floats(0, 0.3), st.floats(1, 1000))
+def test_the_numbers_are_those_of_the_bounds(x, y, confidence, distance, delta, guesses):
+    correct, guessed, runs = x[0] + y[1], x[0] + x[1] + y[0] + y[1], sum(x) + sum(y)
+    common = {"confidence": confidence, "delta": delta, "distance": distance}
+    pure = float(guessing_game_lower(correct, guessed, confidence=confidence)) / distance
+    assert lower(Game(PureDP(1), distance, confidence), named(x, y)) == pure
+    claim = ApproxDP(1.0, delta)
+    assert lower(Game(claim, distance, confidence), named(x, y)) == approx_game_lower(correct, guessed, runs, **common)
+    expected = (guesses, 0.75)
+    sequential = AnytimeGame(claim, distance, confidence)
+    found = anytime_game_lower(correct, guessed - correct, runs, expected=expected, **common)
+    assert lower(sequential, named(x, y), expected=expected) == found
+    assert lower(sequential, named(x, y), expected=expected, look=7) == found  # no look costs more than another
+    swapped = named((y[1], y[0], y[2]), (x[1], x[0], x[2]))
+    assert lower(Game(claim, distance, confidence), swapped) == lower(Game(claim, distance, confidence), named(x, y))
+
+
+# The minimum detectable loss
+
+
+@pytest.mark.parametrize(
+    ("epsilon", "guesses", "found", "within"),
+    [(0.025, 140_000, 0.038, 5e-4), (10.0, 140_000, 11.4, 0.05), (10.0, 10_000, math.inf, 0)],
+)
+def test_what_the_contract_says_can_be_seen(epsilon, guesses, found, within):
+    assert detectable(epsilon, guesses) == pytest.approx(found, abs=within)
+
+
+@pytest.mark.parametrize("distance", [1, 3])
+def test_it_is_seen_in_four_of_five_audits(distance):
+    runs, promised = 60, PureDP(0.8)
+    results = [audited((k, 0), (runs - k, 0), claim=promised, distance=distance) for k in range(runs + 1)]
+    (found,) = {result.detectable for result in results}
+    chance = binom.pmf(np.arange(runs + 1), runs, expit(found * distance))
+    power = sum(p for p, result in zip(chance, results, strict=True) if result.verdict == "violated")
+    assert power == pytest.approx(0.8, abs=1e-9)
+
+
+@pytest.mark.parametrize("method", [Game, AnytimeGame])
+@pytest.mark.parametrize(
+    ("claim", "distance", "guessed", "runs"),
+    [
+        (ApproxDP(0.5, 0.02), 1, 150, 600),
+        (ApproxDP(1.5, 1e-6), 1, 150, 200),
+        (ApproxDP(0.2, 0.005), 3, 150, 200),
+        (PureDP(0.5), 2, 200, 300),
+    ],
+)
+def test_it_is_so_when_what_is_forgiven_falls_on_guesses(method, claim, distance, guessed, runs):
+    """Law: a guess is right as in randomized response, and besides with the delta of the pair, if a guess is made."""
+    how, silent = method(claim, distance, 0.95), runs - guessed
+    counts = [named((k, 0, silent), (guessed - k, 0, 0)) for k in range(guessed + 1)]
+    found = how.detectable(counts[0], {"expected": None})
+    pair = claim.at(found).group(distance)
+    right = expit(pair.epsilon)
+    right += pair.forgiven * runs / guessed * (1 - right)
+    chance = binom.pmf(np.arange(guessed + 1), guessed, right)
+    power = sum(p for p, count in zip(chance, counts, strict=True) if lower(how, count) > claim.epsilon)
+    assert power == pytest.approx(0.8, abs=1e-8)
+    assert claim.epsilon < found < 10 * claim.epsilon
+
+
+@pytest.mark.parametrize("needed", [0, 1, 60, 100])
+def test_the_fewest_guesses_that_are_seen_are_found_from_anywhere_below(needed):
+    for start in {-1, 0, needed // 2, needed - 1}:
+        if start < needed:
+            assert fewest(lambda correct: correct >= needed, 100, start) == needed
+    assert fewest(lambda correct: False, 100, 40) == 101
+
+
+def test_what_no_count_shows_is_never_detected():
+    assert detectable_epsilon(PureDP(1), 1, 51, 50, 50) == math.inf
+    assert detectable_epsilon(PureDP(1), 1, 0, 0, 50) == math.inf
+    assert detectable_epsilon(PureDP(1), 1, 0, 50, 50) == 0  # seen at odds of one half already
+    # Beyond what a probability in floating point can tell from 1.
+    assert detectable_epsilon(PureDP(1), 1, 10**17, 10**17, 10**17) == math.inf
+    assert detectable(40.0, 10**6) == math.inf
+
+
+@given(st.floats(0, 8), st.integers(1, 3000), st.floats(0.5, 0.999), st.integers(1, 30))
+def test_it_lies_between_the_promise_and_the_largest_possible_bound(epsilon, guesses, confidence, distance):
+    found = detectable(epsilon, guesses, confidence=confidence, distance=distance)
+    how = Game(PureDP(1), distance, confidence)
+    if how.ceiling(named((guesses, 0), (0, 0)), {}) < epsilon - 1e-9:
+        assert found == math.inf
+    assert found >= epsilon - 1e-9
+    assert found <= detectable(epsilon, guesses, confidence=0.9999, distance=distance)
+    assert found <= detectable(epsilon + 0.1, guesses, confidence=confidence, distance=distance)
+
+
+# Coverage, exact: every count that can occur, weighted by its probability
+
+
+@pytest.mark.parametrize("distance", [1, 2])
+@pytest.mark.parametrize("epsilon", [0.1, 1.0])
+def test_it_covers_each_step_of_a_group(epsilon, distance):
+    runs = 80
+    how = Game(PureDP(1), distance, 0.95)
+    shown = np.array([lower(how, named((k, 0), (runs - k, 0))) for k in range(runs + 1)])
+    chance = binom.pmf(np.arange(runs + 1), runs, expit(distance * epsilon))
+    assert 0.01 < chance[shown > epsilon].sum() <= 0.05  # and not by showing nothing
+    if distance > 1:
+        assert chance[distance * shown > epsilon].sum() > 0.1  # negative control: a loss that is not shared
+
+
+@pytest.mark.parametrize("distance", [1, 2])
+def test_it_covers_what_is_forgiven(distance):
+    """The worst law: with the delta of the pair the output tells the truth, else it is randomized response."""
+    epsilon, delta, runs = 0.5, 0.05, 120
+    pair = ApproxDP(epsilon, delta).group(distance)
+    right = pair.delta + (1 - pair.delta) * expit(pair.epsilon)
+    chance = binom.pmf(np.arange(runs + 1), runs, right)
+    forgiving, strict = (
+        chance[[lower(Game(claim, distance, 0.95), named((k, 0), (runs - k, 0))) > epsilon for k in range(runs + 1)]]
+        for claim in (ApproxDP(1, delta), PureDP(1))
+    )
+    assert 0.005 < forgiving.sum() <= 0.05
+    assert strict.sum() > 0.1  # negative control: nothing is forgiven

@@ -1,0 +1,139 @@
+"""Gaussian and zero-concentrated privacy: bounds by hand and as the theorems give them, and exact coverage."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from scipy.special import ndtri
+from scipy.stats import beta, binom, norm
+
+from audit.bounds.gaussian import gaussian_lower
+from audit.bounds.renyi import renyi_event_lower, renyi_variational_lower
+from audit.claims import ZCDP, GaussianDP
+from audit.methods import Gaussian, Renyi
+from tests.audit.methods.cases import BOTH, ONE, WEIGHTS, audited, binned, lower, named, weighed
+
+GUESSED = st.tuples(st.integers(0, 20), st.integers(0, 20), st.integers(0, 20))
+BINS = st.tuples(*[st.integers(0, 2000)] * 4)
+CONFIDENCES = st.floats(0.01, 0.999)
+
+
+@pytest.mark.parametrize(("event", "share"), [(ONE, 1), (BOTH, 2)])
+def test_a_shift_is_that_between_two_limits_that_are_certain(event, share):
+    """A rule with two sides has two regions, which share the error even where one of them was never met."""
+    result = audited((0, 309, 691), (0, 692, 308), method=Gaussian, event=event)
+    each = 0.05 / share / 2
+    by_hand = ndtri(beta.ppf(each, 692, 309)) - ndtri(beta.ppf(1 - each, 310, 691))
+    assert result.measured.mu == pytest.approx(by_hand, abs=1e-9)
+    assert result.bound == "Gaussian trade-off of a Clopper-Pearson rectangle"
+
+
+def test_the_better_of_two_regions_counts():
+    high = audited((50, 3, 47), (45, 60, 0), method=Gaussian)
+    assert high.measured.mu == pytest.approx(float(gaussian_lower(60, 105, 3, 100, confidence=0.975)))
+    low = audited((60, 45, 0), (3, 50, 47), method=Gaussian)
+    assert low.measured.mu == pytest.approx(float(gaussian_lower(60, 105, 3, 100, confidence=0.975)))
+    assert high.measured.mu > 1
+
+
+@pytest.mark.parametrize("toward", ["y", "x"])
+def test_a_divergence_is_the_gap_between_two_expectations_that_are_certain(toward):
+    """Order 1, Donsker and Varadhan: each expectation is lowered by the inequality of Maurer and Pontil."""
+    score = WEIGHTS.rule.weights
+    first, second = (100, 300, 600, 2000), (2500, 700, 200, 100)
+    x, y = (second, first) if toward == "y" else (first, second)
+    log_term = math.log(2 / 0.025)
+
+    def lowered(values, counts):
+        runs, seen = sum(counts), np.repeat(values, counts)
+        slack = math.sqrt(2 * seen.var(ddof=1) * log_term / runs)
+        return seen.mean() - slack - 7 * np.ptp(values) * log_term / (3 * (runs - 1))
+
+    by_hand = lowered(score, first) + -math.log(-lowered(-np.exp(score), second))
+    result = audited(x, y, method=Renyi, event=weighed(1.0, toward))
+    assert result.measured.rho == pytest.approx(by_hand, abs=1e-9)
+    assert by_hand > 0.5
+    assert result.bound == "variational Renyi divergence"
+
+
+@pytest.mark.parametrize(("event", "share"), [(ONE, 1), (BOTH, 2)])
+def test_a_divergence_of_one_event_is_that_of_two_coins(event, share):
+    result = audited((0, 100, 900), (0, 700, 300), method=Renyi, event=event)
+    p, q = beta.ppf(0.05 / share / 2, 700, 301), beta.ppf(1 - 0.05 / share / 2, 101, 900)
+    relative = p * math.log(p / q) + (1 - p) * math.log((1 - p) / (1 - q))
+    orders = np.linspace(1.001, 50, 20_000)
+    renyi = np.log(p**orders * q ** (1 - orders) + (1 - p) ** orders * (1 - q) ** (1 - orders)) / (orders - 1) / orders
+    assert result.measured.rho == pytest.approx(max(relative, renyi.max()), rel=1e-4)
+
+
+@given(GUESSED, GUESSED, CONFIDENCES, st.integers(1, 5))
+def test_regions_are_those_of_the_bounds(x, y, confidence, distance):
+    both = [(y[1], sum(y), x[1], sum(x)), (x[0], sum(x), y[0], sum(y))]
+    one = [(y[1], y[1] + y[2], x[1], x[1] + x[2])]
+    for event, counts, each, regions in (
+        (BOTH, named(x, y), (1 + confidence) / 2, both),
+        (ONE, named((0, *x[1:]), (0, *y[1:])), confidence, one),
+    ):
+        shift = max(float(gaussian_lower(*region, confidence=each)) for region in regions)
+        assert lower(Gaussian(GaussianDP(1), distance, confidence), counts, event) == pytest.approx(shift / distance)
+        rho = max(renyi_event_lower(*region, confidence=each) for region in regions)
+        assert lower(Renyi(ZCDP(1), distance, confidence), counts, event) == pytest.approx(rho / distance**2)
+
+
+@given(BINS, BINS, CONFIDENCES, st.integers(1, 5), st.sampled_from([1.0, 1.5, 4.0]), st.sampled_from(["x", "y"]))
+def test_a_likelihood_ratio_is_that_of_the_bounds(x, y, confidence, distance, order, toward):
+    event = weighed(order, toward)
+    likely, other = (y, x) if toward == "y" else (x, y)
+    rho = renyi_variational_lower(event.rule.weights, likely, other, order=order, confidence=confidence)
+    assert lower(Renyi(ZCDP(1), distance, confidence), binned(x, y), event) == rho / distance**2
+
+
+def test_the_largest_divergence_is_that_of_a_score_with_two_values_or_of_the_event():
+    ratios = (0.5, 1.0, 2.0, 3.0, 4.0, 6.0, 9.0)
+    how = Renyi(ZCDP(1), 3, 0.95)
+    for x, y in ((200, 300), (50, 10**6)):
+        most = max(
+            renyi_variational_lower([-one, one], [0, y], [x, 0], order=1.0, confidence=0.95) / 9 for one in ratios
+        )
+        assert how.ceiling(binned((x, 0, 0, 0), (0, 0, 0, y)), how.basis(WEIGHTS)) == pytest.approx(most)
+    # With ever more runs the limits close in on laws that share nothing: the ratio is what remains.
+    many, wide = binned((10**12, 0, 0, 0), (0, 0, 0, 10**12)), weighed(weights=[-12.0, -1.0, 1.0, 12.0])
+    assert 17 < 9 * how.ceiling(many, how.basis(WEIGHTS)) < 18
+    assert 23 < 9 * how.ceiling(many, how.basis(wide)) < 24
+
+
+@pytest.mark.parametrize("method", [Gaussian, Renyi])
+def test_a_region_of_unknown_rate_detects_nothing(method):
+    how = method(GaussianDP(1) if method is Gaussian else ZCDP(1), 1, 0.95)
+    for x, y in (((0, 0, 50), (0, 0, 50)), ((0, 50, 0), (0, 50, 0)), ((0, 25, 25), (0, 0, 0))):
+        assert how.detectable(named(x, y), how.basis(ONE)) == math.inf
+    assert method(how.claim.at(9.0), 1, 0.95).detectable(named((0, 25, 25), (0, 25, 25)), how.basis(ONE)) == math.inf
+
+
+def test_more_runs_detect_a_smaller_divergence():
+    def detectable(runs, confidence=0.95, rho=0.5):
+        how = Renyi(ZCDP(rho), 1, confidence)
+        return how.detectable(binned((0, 0, 0, runs), (runs, 0, 0, 0)), how.basis(WEIGHTS))
+
+    found = [detectable(runs) for runs in (100, 1000, 10_000, 100_000)]
+    assert found == sorted(found, reverse=True)
+    assert found[0] > 1.5 > 1.1 * 0.5 > found[-1] > 0.5
+    assert detectable(10_000, confidence=0.999) > found[2]
+    assert detectable(1) == detectable(50, rho=9.0) == math.inf
+
+
+@pytest.mark.parametrize("event", [ONE, BOTH])
+def test_a_region_covers_normal_noise_at_its_promise(event):
+    """All counts of 12 runs on either database, at even odds: misses are then common enough to be seen."""
+    k, how = np.arange(13), Gaussian(GaussianDP(1), 1, 0.5)
+    sides = (lambda k: (12 - k, k)) if event is BOTH else (lambda k: (0, k, 12 - k))
+    shown = np.array([[lower(how, named(sides(b), sides(a)), event) for b in k] for a in k])
+    seen = ndtri(np.clip(k[:, None] / 12, 1e-9, 1)) - ndtri(np.clip(k / 12, 0, 1 - 1e-9))
+    for mu in (0.1, 0.5, 1.0):
+        chance = np.outer(binom.pmf(k, 12, norm.cdf(mu / 2)), binom.pmf(k, 12, norm.cdf(-mu / 2)))
+        assert 0.001 < chance[shown > mu].sum() <= 0.5
+        assert chance[seen > mu].sum() > 0.35  # negative control: the rates themselves

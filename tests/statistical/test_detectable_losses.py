@@ -1,0 +1,99 @@
+"""A minimum detectable loss is called a violation in four of five audits: simulated, for every method."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+from scipy.special import expit, ndtri
+from scipy.stats import norm
+
+from audit.bounds.game import guessing_game_lower
+from audit.bounds.gaussian import gaussian_lower
+from audit.bounds.rectangle import two_sample_lower
+from audit.bounds.renyi import renyi_event_lower, renyi_variational_lower
+from audit.claims import ZCDP, GaussianDP, PureDP
+from audit.methods import Game, Gaussian, Rectangle, Renyi
+from tests.audit.methods.cases import BOTH, ONE, WEIGHTS, binned, named
+
+AUDITS = 4000  # a share of 0.8 of them strays by 0.026 with probability below 1e-4 (binomial)
+
+
+@pytest.mark.parametrize(("claim", "distance"), [(0.1, 1), (0.05, 20)])
+def test_by_a_game(claim, distance):
+    rng, guesses = np.random.default_rng(7), 3000
+    loss = Game(PureDP(claim), distance, 0.95).detectable(named((guesses, 0), (0, 0)), {})
+
+    def share(true_loss):
+        correct = rng.binomial(guesses, expit(distance * true_loss), AUDITS)
+        return np.mean(guessing_game_lower(correct, guesses, confidence=0.95) / distance > claim)
+
+    assert share(loss) == pytest.approx(0.8, abs=0.026)
+    assert share(claim) < 0.08  # and a promise that is kept is not
+    assert share((loss + claim) / 2) < 0.6  # negative control: half of the excess is seen less often
+
+
+def test_by_a_rectangle():
+    rng, how = np.random.default_rng(8), Rectangle(PureDP(0.25), 2, 0.95)
+    loss = how.detectable(named((0, 21, 49), (0, 35, 15)), {})  # seen on either side as often as randomized response
+    y, x = rng.binomial(50, expit(2 * loss), AUDITS), rng.binomial(70, expit(-2 * loss), AUDITS)
+    shown = np.mean(two_sample_lower(y, 50, x, 70, confidence=0.975) / 2 > 0.25)
+    assert shown == pytest.approx(0.8, abs=0.026)
+
+
+@pytest.mark.parametrize(
+    ("mu", "rare", "runs_x", "runs_y", "distance"),
+    [(1.0, 0.3, 3000, 300, 1), (1.0, 0.3, 300, 3000, 1), (0.3, 0.5, 5000, 5000, 3), (1.0, 0.02, 10_000, 10_000, 1)],
+)
+def test_by_a_region(mu, rare, runs_x, runs_y, distance):
+    """The rates of either law are both random; 0.025 besides for the normal approximation to their quantiles."""
+    rng, seen, how = np.random.default_rng(9), round(rare * runs_x), Gaussian(GaussianDP(mu), distance, 0.95)
+    found = how.detectable(named((0, seen, runs_x - seen), (0, 0, runs_y)), how.basis(ONE))
+
+    def share(shift):
+        a = rng.binomial(runs_x, rare, AUDITS)
+        b = rng.binomial(runs_y, norm.cdf(ndtri(rare) + distance * shift), AUDITS)
+        return np.mean(gaussian_lower(b, runs_y, a, runs_x, confidence=0.95) / distance > mu)
+
+    assert share(found) == pytest.approx(0.8, abs=0.05)
+    assert share(mu) < 0.05
+    assert share((found + mu) / 2) < 0.6  # negative control
+
+
+def test_by_the_divergence_of_one_event():
+    rng, rho, runs, distance = np.random.default_rng(10), 0.1, 4000, 2
+    how = Renyi(ZCDP(rho), distance, 0.95)
+    found = how.detectable(named((0, 1200, 2800), (0, 0, runs)), how.basis(ONE))
+    likely = norm.cdf(ndtri(0.3) + distance * math.sqrt(2 * found))
+    shown = [
+        renyi_event_lower(b, runs, a, runs, confidence=0.95) / distance**2 > rho
+        for a, b in zip(rng.binomial(runs, 0.3, 400), rng.binomial(runs, likely, 400), strict=True)
+    ]
+    # Of 400 audits, a share of 0.8 strays by 0.08 with probability below 1e-4.
+    assert np.mean(shown) == pytest.approx(0.8, abs=0.08)
+    # One event carries about two thirds of the divergence, so that it sees less than a likelihood ratio.
+    assert found > 1.3 * rho
+    assert found > how.detectable(binned((0, 0, 0, runs), (0, 0, 0, runs)), how.basis(WEIGHTS))
+    assert found < how.detectable(named((0, 1200, 2800), (0, 0, runs)), how.basis(BOTH))  # two regions share the error
+
+
+@pytest.mark.parametrize(("rho", "runs_x", "runs_y", "distance"), [(0.5, 20_000, 20_000, 1), (0.02, 9000, 6000, 3)])
+def test_by_a_likelihood_ratio(rho, runs_x, runs_y, distance):
+    """Two normal laws weighed by their own likelihood ratio in 64 bins, clipped where that shows most."""
+    rng, how = np.random.default_rng(11), Renyi(ZCDP(rho), distance, 0.95)
+    found = how.detectable(binned((0, 0, 0, runs_x), (0, 0, 0, runs_y)), how.basis(WEIGHTS))
+    assert rho < found < 2 * rho
+    shift, powers = distance * math.sqrt(2 * found), []
+    for clip in (0.5, 1.0, 2.0, 3.0, 4.0):
+        edges = np.linspace(-clip, clip, 63)
+        values = np.concatenate([[-clip], (edges[:-1] + edges[1:]) / 2, [clip]])
+        laws = [np.diff(norm.cdf((edges - side * shift**2 / 2) / shift), prepend=0, append=1) for side in (1, -1)]
+        on_y, on_x = (rng.multinomial(runs, law, 400) for runs, law in zip((runs_y, runs_x), laws, strict=True))
+        shown = [
+            renyi_variational_lower(values, b, a, order=1.0, confidence=0.95) / distance**2 > rho
+            for b, a in zip(on_y, on_x, strict=True)
+        ]
+        powers.append(np.mean(shown))
+    assert max(powers) == pytest.approx(0.8, abs=0.08)  # false alarm below 1e-4, for the best of five
+    assert min(powers) < 0.6  # negative control: a clip that does not suit
