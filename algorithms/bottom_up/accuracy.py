@@ -13,6 +13,7 @@ from numpy.typing import ArrayLike, NDArray
 from algorithms.bottom_up.mechanism import BottomUp
 from algorithms.bottom_up.weighted import WeightedBottomUp
 from algorithms.noise import Rng, TwoTailedGeometric
+from audit.arguments import whole_number
 
 __all__ = ["Accuracy", "Norm", "accuracy", "curve", "expected_error", "smallest_epsilon"]
 
@@ -142,10 +143,7 @@ def accuracy(
     >>> round(found.l1.expected, 4), round(found.l1.expected_accuracy, 4), round(found.l2.expected_accuracy, 6)
     (0.8509, 0.9949, 0.999968)
     """
-    if isinstance(replicates, bool) or not isinstance(replicates, int | np.integer):
-        raise TypeError(f"replicates must be an integer, got {replicates!r}")
-    if replicates < 2:
-        raise ValueError(f"replicates must be at least 2, got {replicates}")
+    whole_number("replicates", replicates, least=2)
     if not 0 < confidence < 1:
         raise ValueError(f"confidence must be between 0 and 1, got {confidence}")
     counted = mechanism.of_counts

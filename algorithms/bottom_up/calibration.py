@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from algorithms.hierarchy import LARGEST_EXACT, Hierarchy
+from audit.arguments import whole_number
 
 __all__ = ["Agreement", "PublishedTotals", "agreement", "calibrate", "totals_of"]
 
@@ -49,10 +50,7 @@ class PublishedTotals:
 
     def __post_init__(self) -> None:
         for name, value in (("level", self.level), ("tolerance", self.tolerance)):
-            if isinstance(value, bool) or not isinstance(value, int | np.integer):
-                raise TypeError(f"{name} of published totals must be an integer, got {value!r}")
-            if value < 0:
-                raise ValueError(f"{name} of published totals must be 0 or more, got {value}")
+            whole_number(f"{name} of published totals", value, least=0)
         given = np.asarray(self.totals)
         if given.dtype.kind not in "iuf":
             raise TypeError(f"published totals must be numbers, got dtype {given.dtype}")

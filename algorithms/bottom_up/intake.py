@@ -1,4 +1,4 @@
-"""The door for what bottom-up alone reads: the weights of a sample, and totals that were published before."""
+"""Reads what bottom-up alone takes: the weights of a sample, and totals that were published before."""
 
 from __future__ import annotations
 

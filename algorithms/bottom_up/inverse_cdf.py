@@ -16,6 +16,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from algorithms.noise import Rng, TwoTailedGeometric
 from algorithms.noise.counts import losses_of_whole
+from audit.arguments import whole_number
 from audit.exact import LossDistribution, loss_from_logs
 
 __all__ = ["InverseCdf"]
@@ -77,10 +78,8 @@ class InverseCdf:
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "epsilon", TwoTailedGeometric(self.epsilon).epsilon)
-        if isinstance(self.bits, bool) or not isinstance(self.bits, int):
-            raise TypeError(f"bits must be an integer, got {self.bits!r}")
-        if not 2 <= self.bits <= 53:
-            raise ValueError(f"bits must be from 2 to 53, got {self.bits}")
+        if whole_number("bits", self.bits, least=2) > 53:
+            raise ValueError(f"bits must be at most 53, got {self.bits}")
 
     @property
     def half(self) -> int:

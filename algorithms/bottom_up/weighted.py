@@ -16,6 +16,7 @@ from algorithms.hierarchy import Hierarchy
 from algorithms.noise import Rng, TwoTailedGeometric
 from algorithms.noise.counts import Pair
 from algorithms.schema import Schema
+from audit.arguments import real_number
 from audit.claims import PureDP
 from audit.exact import LossDistribution
 
@@ -189,9 +190,7 @@ class WeightedBottomUp:
 
 def check_largest_weight(weight: object) -> None:
     """Refuse a largest weight that is not positive, or above 2**31."""
-    if isinstance(weight, bool) or not isinstance(weight, int | float | np.integer | np.floating):
-        raise TypeError(f"largest weight must be a number of people, got {weight!r}")
-    if not 0 < weight <= HEAVIEST:
+    if not 0 < real_number("largest weight", weight) <= HEAVIEST:
         raise ValueError(f"largest weight must be above 0 and at most 2**31, got {weight}")
 
 

@@ -13,6 +13,7 @@ from numpy.typing import ArrayLike, NDArray
 from algorithms.nist.groups import LEAST, Decision, Groups
 from algorithms.nist.records import LARGEST_GROUP, bins_of, check_records, product
 from algorithms.schema import CROSS, Schema
+from audit.arguments import real_number, whole_number
 
 __all__ = ["MOST_BINS", "association", "choose_groups"]
 
@@ -173,15 +174,11 @@ def _decision(
 
 
 def _check_limits(schema: Schema, max_bins: int, least: float) -> None:
-    if isinstance(max_bins, bool) or not isinstance(max_bins, int | np.integer):
-        raise TypeError(f"max_bins must be a whole number, got {max_bins!r}")
-    if max_bins > LARGEST_GROUP:
+    if whole_number("max_bins", max_bins, least=1) > LARGEST_GROUP:
         raise ValueError(f"max_bins must be at most {LARGEST_GROUP:,}, got {max_bins}")
     widest = max(schema.attributes, key=lambda name: len(schema.attributes[name]))
     if max_bins < len(schema.attributes[widest]):
         levels = len(schema.attributes[widest])
         raise ValueError(f"max_bins must hold the levels of every field, {widest} has {levels:,}, got {max_bins}")
-    if isinstance(least, bool) or not isinstance(least, int | float | np.floating):
-        raise TypeError(f"least must be a number, got {least!r}")
-    if not 0 < least <= 1:
+    if not 0 < real_number("least", least) <= 1:
         raise ValueError(f"least must be in (0, 1], got {least}")

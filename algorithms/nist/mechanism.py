@@ -19,6 +19,7 @@ from algorithms.noise.counts import Pair, chunks
 from algorithms.noise.geometric import geometric_loss
 from algorithms.noise.laplace import laplace_loss
 from algorithms.schema import CROSS, Schema
+from audit.arguments import real_number
 from audit.claims import PureDP
 from audit.exact import LossDistribution
 
@@ -112,9 +113,7 @@ class NistDp3:
                 f"epsilon / groups must be at least {LEAST_SHARE:g}, got {self.epsilon:g} / {len(self.groups)}"
             )
         _ = self.noise  # refuses a scale out of range
-        if isinstance(self.factor, bool) or not isinstance(self.factor, int | float | np.number):
-            raise TypeError(f"factor must be a number, got {self.factor!r}")
-        if not 0 <= self.factor < math.inf:
+        if not 0 <= real_number("factor", self.factor) < math.inf:
             raise ValueError(f"factor must be 0 or more and finite, got {self.factor}")
         check_rows(self.rows, len(self.schema.attributes))
 

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from algorithms.nist.groups import Groups
 from algorithms.nist.records import code_type
 from algorithms.schema import Schema
+from audit.arguments import whole_number
 
 __all__ = ["Fitted", "check_rows", "draw_bins"]
 
@@ -77,11 +78,7 @@ class Fitted:
 
 def check_rows(rows: int, fields: int) -> int:
     """Return a number of rows, or refuse it: a release has at most 50 million, and a billion values."""
-    if isinstance(rows, bool) or not isinstance(rows, int | np.integer):
-        raise TypeError(f"rows must be a whole number, got {rows!r}")
-    if rows < 1:
-        raise ValueError(f"rows must be at least 1, got {rows}")
-    if rows > MOST_ROWS:
+    if whole_number("rows", rows, least=1) > MOST_ROWS:
         raise ValueError(f"rows must be at most {MOST_ROWS:,}, got {rows:,}")
     if rows * fields > MOST_VALUES:
         raise ValueError(f"rows x fields must be at most {MOST_VALUES:,}, got {rows:,} x {fields:,}")

@@ -10,6 +10,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from algorithms.nist.records import bins_of, check_records, product
 from algorithms.schema import Schema
+from audit.arguments import whole_number
 
 __all__ = ["marginal_distance"]
 
@@ -71,13 +72,9 @@ def marginal_distance(
     if not all(map(len, both)):
         raise ValueError(f"databases must have one record at least, got {len(both[0])} and {len(both[1])}")
     fields = len(schema.attributes)
-    for name, value in (("ways", ways), ("marginals", marginals)):
-        if isinstance(value, bool) or not isinstance(value, int | np.integer):
-            raise TypeError(f"{name} must be a whole number, got {value!r}")
-    if not 1 <= ways <= fields:
-        raise ValueError(f"ways must be from 1 to {fields}, got {ways}")
-    if marginals < 1:
-        raise ValueError(f"marginals must be at least 1, got {marginals}")
+    whole_number("marginals", marginals, least=1)
+    if whole_number("ways", ways, least=1) > fields:
+        raise ValueError(f"ways must be at most {fields}, got {ways}")
     sets = _sets(fields, ways, marginals, rng)
     by_column = [np.asfortranarray(given) for given in both]
     return math.fsum(_distance(by_column, schema, columns) for columns in sets) / len(sets)

@@ -35,6 +35,7 @@ from numpy.typing import NDArray
 from algorithms.hierarchy import Hierarchy
 from algorithms.population import load
 from algorithms.schema import Schema
+from audit.arguments import whole_number
 
 __all__ = ["REGIONS", "Deaths", "brazil_deaths", "synthetic_deaths"]
 
@@ -206,10 +207,8 @@ def synthetic_deaths(
     """
     everybody = sum(REGIONS.values())
     wanted = everybody if people is None else people
-    if isinstance(wanted, bool) or not isinstance(wanted, int | np.integer):
-        raise TypeError(f"people must be an integer, got {wanted!r}")
-    if not 1 <= wanted <= everybody:
-        raise ValueError(f"people must be from 1 to {everybody}, got {wanted}")
+    if whole_number("people", wanted, least=1) > everybody:
+        raise ValueError(f"people must be at most {everybody}, got {wanted}")
     generator = np.random.default_rng(rng)
     regions, names = _areas()
     sizes = _sizes(int(wanted), regions, names, generator)
@@ -233,12 +232,6 @@ def brazil_deaths() -> Deaths:
     -------
     Deaths
         1,188,630 deaths in 5,153 cities of 27 states of 5 regions, and 12 cells: the months.
-
-    Examples
-    --------
-    >>> deaths = brazil_deaths()
-    >>> deaths.tree, deaths.histogram.shape, int(deaths.histogram.sum())
-    (Hierarchy(1 > 5 > 27 > 5153 areas, 5153 leaves), (5153, 12), 1188630)
     """
     months, counts = load("brazil", cells=("month",))
     cities = np.arange(months.n_nodes)[months.level(3)]  # nodes are numbered level by level: the upper ones are a tree

@@ -1,4 +1,4 @@
-"""Known bugs of NistDp3, planted in the whole algorithm: what is fixed beforehand is read from the data instead.
+"""Known bugs of NistDp3 as a whole: what should be fixed beforehand is read from the data.
 
 They run on records of categorical fields, and are audited by the experiment ``nist_synthesis``; `known_bugs` lists
 those that show on counts of people.

@@ -1,4 +1,4 @@
-"""Known bugs of TopDown, planted in the whole algorithm: two that show in the measurements, two only in the tables.
+"""Known bugs of TopDown as a whole: two that show in the measurements, two only in the tables.
 
 They run on histograms of areas by cells, and are audited by the experiment ``topdown_bugs``; `known_bugs` lists those
 that show on counts of people.

@@ -11,7 +11,7 @@ from scipy import integrate, stats
 
 from algorithms.benchmarks import benchmarks, noisy_answers, noisy_max, sparse_vector
 from audit.claims import PureDP
-from audit.neighbors import NeighborPair
+from tests.helpers import pair_of
 
 KNOWN = benchmarks()
 CONTINUOUS = ["Laplace", "NoisyHist1", "NoisyHist2", "ReportNoisyMax3", "LaplaceParallel", "PrefixSum"]
@@ -169,7 +169,7 @@ TRUE_LOSS = {
     "NumericalSVT": numerical_sparse_vector,
 }
 
-# What the literature's table has to as many digits; the losses of SVT1, SVT2, SVT6 and NumericalSVT it only bounds.
+# What the literature's table has to as many digits; of five it only has bounds, in the comments.
 TABLE = {
     "Laplace": 0.1,
     "TruncatedGeometric": 0.1178,
@@ -179,16 +179,17 @@ TABLE = {
     "ReportNoisyMax2": 0.1,
     "ReportNoisyMax3": 0.25,
     "ReportNoisyMax4": math.inf,
+    "SVT1": 0.0885,  # at most 0.1
+    "SVT2": 0.0882,  # at most 0.1
+    "SVT4": 0.1725,  # at most 0.175
     "SVT5": math.inf,
+    "SVT6": 0.4200,  # at most 10 / 20; the table has 1.05
     "RAPPOR": 0.300,
     "OneTimeRAPPOR": 0.600,
     "LaplaceParallel": 0.1,
     "PrefixSum": 1.0,
+    "NumericalSVT": 0.0805,  # at most 0.1
 }
-
-
-def pair_of(benchmark):
-    return NeighborPair.declared(benchmark.x, benchmark.y, "add_remove")
 
 
 # True losses
@@ -205,40 +206,8 @@ def test_true_losses(name):
     assert KNOWN[name].loss == pytest.approx(TRUE_LOSS[name](), rel=1e-8)
 
 
-@pytest.mark.parametrize("name", TABLE)
-def test_true_losses_are_those_of_the_table(name):
-    if math.isinf(TABLE[name]):
-        assert math.isinf(KNOWN[name].loss)
-    else:
-        assert KNOWN[name].loss == pytest.approx(TABLE[name], rel=1e-3)
-
-
-def test_finitely_many_queries_stay_below_the_bounds_of_the_table():
-    assert KNOWN["SVT1"].loss == pytest.approx(0.0885, abs=1e-4)  # at most 0.1
-    assert KNOWN["SVT2"].loss == pytest.approx(0.0882, abs=1e-4)  # at most 0.1
-    assert KNOWN["SVT4"].loss == pytest.approx(0.1725, abs=1e-4)  # at most 0.175
-    assert KNOWN["SVT6"].loss == pytest.approx(0.4200, abs=1e-4)  # at most 10 / 20; the table has 1.05
-    assert KNOWN["NumericalSVT"].loss == pytest.approx(0.0805, abs=1e-4)  # at most 0.1
-
-
-@pytest.mark.parametrize("known", KNOWN.values(), ids=KNOWN)
-def test_sound_means_within_the_claim(known):
-    assert type(known.mechanism.claim) is PureDP
-    assert known.mechanism.claim.relation == "add_remove"
-    assert known.sound == (known.loss <= known.mechanism.claim.epsilon * (1 + 1e-12))
-    if "RAPPOR" not in known.name:
-        assert known.mechanism.claim.epsilon == (0.2 if known.name == "SVT34Parallel" else 0.1)
-        assert known.mechanism.epsilon == 0.1
-
-
-@pytest.mark.parametrize("known", KNOWN.values(), ids=KNOWN)
-def test_the_pairs_are_inputs_of_the_literature(known):
-    """A base of ones, and answers that rise or fall by 1; the two of RAPPOR are values."""
-    assert set(known.x.tolist()) == {1}
-    assert np.abs(known.y - known.x).max() == 1
-    assert not known.x.flags.writeable
-    assert not known.y.flags.writeable
-    assert known.note
+def test_true_losses_are_those_of_the_table():
+    assert {name: KNOWN[name].loss for name in TABLE} == pytest.approx(TABLE, rel=1e-3)
 
 
 @pytest.mark.slow
@@ -261,7 +230,7 @@ def test_no_other_pattern_of_the_literature_loses_more(worse, pairs):
         ]
         losses = []
         for x, y in patterns:
-            law = known.mechanism.exact_loss(NeighborPair.declared(np.array(x), np.array(y), "add_remove"))
+            law = known.mechanism.exact_loss(pair_of(x, y))
             losses.append(max(law.maximum, law.reverse().maximum))
         assert known.loss == pytest.approx(max(losses), rel=1e-12)
         assert patterns[int(np.argmax(losses))][1] == known.y.tolist()
@@ -306,7 +275,7 @@ def test_the_supremum_of_parallel_releases_is_as_rare_as_said():
 def test_unbounded_losses_have_a_witness(name):
     known = KNOWN[name]
     if name == "SVT5":
-        law = known.mechanism.exact_loss(pair_of(known))
+        law = known.mechanism.exact_loss(known)
         assert law.missing_mass == pytest.approx(1 - math.exp(-1 / 20), rel=1e-12)  # noise from -1 to 1
         assert law.infinite_mass == 0
         outputs = known.mechanism(known.y, 20_000, _rng())
@@ -314,7 +283,7 @@ def test_unbounded_losses_have_a_witness(name):
         # Binomial with the mass above: false alarm 1e-6 on either side.
         assert stats.binomtest(int(impossible.sum()), 20_000, law.missing_mass).pvalue > 2e-6
     else:
-        on_x_only, on_y_only = known.mechanism.support_masses(pair_of(known))
+        on_x_only, on_y_only = known.mechanism.support_masses(known)
         assert on_x_only == pytest.approx((1 - math.exp(-1 / 20)) ** 5, rel=1e-12)
         assert on_y_only == 0
         assert known.mechanism.log_likelihood([1.5], known.y)[0] == -math.inf
@@ -373,39 +342,39 @@ def test_samplers_do_not_follow_the_law_of_a_neighbor(name):
     assert p_value(seen, np.maximum(wrong, -700), 50_000) < 1e-12
 
 
-# Runs
+# Every benchmark
 
 
 @pytest.mark.parametrize("known", KNOWN.values(), ids=KNOWN)
-def test_batches_are_numbers_of_one_shape_and_reproducible(known):
+def test_every_benchmark_keeps_what_all_promise(known, monkeypatch):
+    """Claim, pair, shape of a batch, seed, generator; and no two blocks of a long batch share their randomness."""
+    claim = known.mechanism.claim
+    assert (type(claim), claim.relation) == (PureDP, "add_remove")
+    assert known.sound == (known.loss <= claim.epsilon * (1 + 1e-12))
+    if "RAPPOR" not in known.name:
+        assert claim.epsilon == (0.2 if known.name == "SVT34Parallel" else 0.1)
+        assert known.mechanism.epsilon == 0.1
+    assert known.note
+    assert set(known.x.tolist()) == {1}  # a base of ones, and answers that rise or fall by 1: inputs of the literature
+    assert np.abs(known.y - known.x).max() == 1
+    assert not known.x.flags.writeable
+    assert not known.y.flags.writeable
     for size in (0, 1, 3):
         assert len(known.mechanism(known.x, size, _rng())) == size
-    first, second = (known.mechanism(known.x, 400, np.random.default_rng(5)) for _ in range(2))
-    other = known.mechanism(known.x, 400, np.random.default_rng(6))
+    first, second, other = (known.mechanism(known.x, 400, np.random.default_rng(seed)) for seed in (5, 5, 6))
     np.testing.assert_array_equal(first, second)
     assert (first != other).any()
     assert first.dtype.kind in "if"
     assert np.isfinite(first).all()
     assert len(np.unique(first, axis=0)) > 1
-
-
-@pytest.mark.parametrize("known", KNOWN.values(), ids=KNOWN)
-def test_long_batches_are_independent_runs(known, monkeypatch):
-    """No two blocks share their randomness: the runs of one block are not those of the next."""
+    with pytest.raises((TypeError, ValueError), match=r"^rng[ =][^\n]*$"):
+        known.mechanism(known.x, 3, "secure")
     for module in ("sparse_vector", "numeric_vector", "noisy_max", "rappor"):
         monkeypatch.setattr(
             f"algorithms.benchmarks.{module}.chunks", lambda size, cells: (slice(i, i + 50) for i in range(0, size, 50))
         )
     released = known.mechanism(known.x, 200, _rng())
-    blocks = [released[i : i + 50].tobytes() for i in range(0, 200, 50)]
-    assert len(set(blocks)) == 4
-
-
-@pytest.mark.parametrize("known", KNOWN.values(), ids=KNOWN)
-def test_a_sampler_needs_a_generator(known):
-    with pytest.raises((TypeError, ValueError), match=r"^rng[ =]") as caught:
-        known.mechanism(known.x, 3, "secure")
-    assert "\n" not in str(caught.value)
+    assert len({released[i : i + 50].tobytes() for i in range(0, 200, 50)}) == 4
 
 
 def _rng():

@@ -35,8 +35,8 @@ SCHEMA = Schema({"sex": ("female", "male"), "age": ("0-17", "18-64", "65+")})
 # The sampler by inversion
 
 
-@pytest.mark.parametrize("bits", [2, 3, 7, 14])
-@pytest.mark.parametrize("epsilon", [0.01, 0.3, 1.0, 4.0, 30.0])
+@pytest.mark.parametrize("bits", [2, 7, 14])
+@pytest.mark.parametrize("epsilon", [0.01, 1.0, 30.0])
 def test_the_law_of_inversion_is_that_of_all_uniforms(bits, epsilon):
     noise = InverseCdf(epsilon, bits=bits)
     values = noise.invert(np.arange(2**bits))
@@ -95,7 +95,7 @@ def test_inversion_draws_its_law_from_either_source():
     ("make", "error", "words"),
     [
         (lambda: InverseCdf(-1.0), ValueError, "epsilon must be positive and finite, got -1.0"),
-        (lambda: InverseCdf(1.0, bits=54), ValueError, "bits must be from 2 to 53, got 54"),
+        (lambda: InverseCdf(1.0, bits=54), ValueError, "bits must be at most 53, got 54"),
         (lambda: InverseCdf(1.0, bits=True), TypeError, "bits must be an integer, got True"),
         (lambda: InverseCdf(1.0).sample(3, 7), TypeError, 'rng must be a numpy Generator or "secure", got 7'),
         (lambda: InverseCdf(1e-6).counts, ValueError, "the law must have at most 1,048,576 magnitudes, got 36,736,802"),
@@ -134,7 +134,7 @@ def test_margins_add_up_every_combination():
     assert [*BottomUp(1.0, schema=three).margins(np.zeros((1, 12)))][4:] == ["a*b", "a*c", "b*c", "detailed"]
 
 
-@pytest.mark.parametrize("epsilon", [0.2, 1.0, 3.0])
+@pytest.mark.parametrize("epsilon", [0.2, 3.0])
 def test_exact_loss_is_epsilon(epsilon):
     mechanism, pair = BottomUp(epsilon, TREE), NeighborPair.add_people(COUNTS, (4, 1))
     law = mechanism.exact_loss(pair)
@@ -244,15 +244,15 @@ def test_the_loss_of_the_heaviest_record_is_epsilon_and_no_audit_refutes_it():
 
 
 @pytest.mark.parametrize(("bug", "size"), [(WeightsIgnored, 2000), (FractionalCounts, 200)])
-def test_planted_bugs_of_weights_are_caught(bug, size):
-    broken = bug(1.0, 4.5, (2,))
+def test_bugs_of_weights_are_caught(bug, size):
+    sample = bug(1.0, 4.5, (2,))
     pair = NeighborPair.add_record(records([0, 2.0], [1, 1.0]), [1, 4.5])
-    law = broken.exact_loss(pair)
-    assert law.maximum == pytest.approx(broken.true_loss)
+    law = sample.exact_loss(pair)
+    assert law.maximum == pytest.approx(sample.true_loss)
     for seed in range(2):
-        found = measure_loss(broken, pair, broken.claim, size=size, confidence=CONFIDENCE, rng=seed)
+        found = measure_loss(sample, pair, sample.claim, size=size, confidence=CONFIDENCE, rng=seed)
         assert found.verdict == "violated"
-        assert found.measured.epsilon <= broken.true_loss
+        assert found.measured.epsilon <= sample.true_loss
         assert found.measured.epsilon > 1.0
         assert (found.support is not None) == (bug is FractionalCounts)
 
@@ -390,7 +390,7 @@ def test_norms_are_averages_with_the_expectation_that_theory_has(level):
         assert low < norm.expected_accuracy < high
 
 
-@pytest.mark.parametrize("epsilon", [0.01, 0.5, 3.0, 30.0])
+@pytest.mark.parametrize("epsilon", [0.01, 3.0])
 def test_the_expectation_holds_for_inversion_to_the_digits_it_is_said_to(epsilon):
     noise = InverseCdf(epsilon)
     k, share = np.arange(noise.reach + 1), noise.counts / noise.half
@@ -480,10 +480,10 @@ def test_bad_input_is_refused_in_one_line():
     refuses(ValueError, "published totals must be whole numbers of people, 0 or more, got 2.5", published, 2.5)
     refuses(ValueError, "published totals must be one for each area of a level, got shape (0,)", PublishedTotals, 1, [])
     refuses(TypeError, "published totals must be numbers, got dtype <U1", PublishedTotals, 1, ["5"])
-    refuses(ValueError, "level of published totals must be 0 or more, got -1", published, 5, level=-1)
+    refuses(ValueError, "level of published totals must be at least 0, got -1", published, 5, level=-1)
     refuses(TypeError, "tolerance of published totals must be an integer, got 0.5", published, 5, tolerance=0.5)
     refuses(ValueError, "largest weight must be above 0 and at most 2**31, got 0", WeightedBottomUp, 1.0, 0, (2,))
-    refuses(TypeError, "largest weight must be a number of people, got '3'", WeightedBottomUp, 1.0, "3", (2,))
+    refuses(TypeError, "largest weight must be a number, got '3'", WeightedBottomUp, 1.0, "3", (2,))
     refuses(ValueError, "epsilon must be positive and finite, got -1.0", WeightedBottomUp, -1.0, 3, (2,))
     with refused(ValueError, "epsilon / ceil(largest weight) must be at least 1e-12, got 2e-12 / 5"):
         WeightedBottomUp(2e-12, 4.5, (2,))

@@ -13,7 +13,6 @@ from scipy import stats
 from algorithms.bugs.budget import (
     ForgottenLevelRDPC,
     HalfNoiseGDPC,
-    MovedPersonGDPC,
     NotebookGDPC,
     PublishedTwice,
     SquareRootShares,
@@ -21,8 +20,8 @@ from algorithms.bugs.budget import (
 from algorithms.flaxman import GDPC, RDPC
 from algorithms.hierarchy import Hierarchy
 from algorithms.noise import TwoTailedGeometric
-from audit.claims import PureDP
 from audit.neighbors import NeighborPair
+from tests.helpers import refused, refuses
 
 ONE_MORE = NeighborPair.add_people([50, 3], 0)
 MOVED = NeighborPair.move_people([50, 3], 0, 1)
@@ -42,11 +41,9 @@ def fit(draws, log_pmf, reach):
 # True losses
 
 
-@pytest.mark.parametrize(
-    ("epsilon", "loss"), [(0.025, 0.02532), (0.05, 0.05129), (0.1, 0.1054), (0.5, 0.693), (0.9, 2.303)]
-)
-def test_the_notebook_loses_what_the_reference_says(epsilon, loss):
-    assert NotebookGDPC(epsilon).true_loss == pytest.approx(loss, rel=1e-3)
+def test_the_notebook_loses_what_the_reference_says():
+    for epsilon, loss in ((0.025, 0.02532), (0.1, 0.1054), (0.5, 0.693), (0.9, 2.303)):
+        assert NotebookGDPC(epsilon).true_loss == pytest.approx(loss, rel=1e-3)
 
 
 @given(st.floats(0.001, 0.99))
@@ -62,8 +59,7 @@ def test_true_losses_are_the_exact_ones(epsilon):
     assert HalfNoiseGDPC(epsilon).true_loss == 2 * epsilon
 
 
-@pytest.mark.parametrize("depth", [1, 2, 3, 5])
-@pytest.mark.parametrize("epsilon", [0.1, 2.0])
+@pytest.mark.parametrize(("depth", "epsilon"), [(1, 2.0), (3, 0.1)])
 def test_the_forgotten_level_adds_a_share(depth, epsilon):
     """One person changes one count at each of J + 1 levels: as many independent losses of one share."""
     bug = ForgottenLevelRDPC(epsilon, Hierarchy.regular(2, depth))
@@ -79,7 +75,7 @@ def test_the_forgotten_level_adds_a_share(depth, epsilon):
     assert (depth + 1) * sound.noise.epsilon == pytest.approx(epsilon)
 
 
-@pytest.mark.parametrize("depth", [1, 3, 5])
+@pytest.mark.parametrize("depth", [1, 3])
 def test_square_roots_of_shares_add_up_to_too_much(depth):
     """One person changes one count at each of J + 1 levels, each with geometric noise of its own."""
     bug = SquareRootShares(0.6, Hierarchy.regular(2, depth))
@@ -110,40 +106,24 @@ def test_two_tables_lose_twice():
         assert exact.delta_at(epsilon) == pytest.approx(twice.delta_at(epsilon), rel=1e-12)
 
 
-def test_a_move_costs_twice_what_one_more_person_does():
-    bug = MovedPersonGDPC(0.5)
-    assert bug.claim == PureDP(0.5, "replace_one")
-    assert bug.exact_loss(MOVED).maximum == pytest.approx(bug.true_loss, rel=1e-12)
-    assert bug.exact_loss(ONE_MORE).maximum == pytest.approx(0.5, rel=1e-12)
-    # Half the budget a count is what the promise takes.
-    assert GDPC(0.25).exact_loss(MOVED).maximum == pytest.approx(bug.claim.epsilon, rel=1e-12)
-
-
 # What they release
 
 
 def test_the_notebook_draws_as_numpy_does_with_epsilon_for_a_probability():
     epsilon, rng = 0.4, np.random.default_rng(1)
-    theirs = rng.geometric(epsilon, 200_000) - rng.geometric(epsilon, 200_000)
-    ours = (NotebookGDPC(epsilon)([7], 200_000, rng) - 7).ravel()
+    theirs = rng.geometric(epsilon, 100_000) - rng.geometric(epsilon, 100_000)
+    ours = (NotebookGDPC(epsilon)([7], 100_000, rng) - 7).ravel()
     law = TwoTailedGeometric(NotebookGDPC(epsilon).true_loss).logpmf
     for draws in (theirs, ours):
         assert fit(draws, law, 15) > 1e-6  # the false alarm
         assert fit(draws, TwoTailedGeometric(epsilon).logpmf, 15) < 1e-12
 
 
-def test_half_the_noise_is_half_the_noise():
-    errors = (HalfNoiseGDPC(0.5)([7, 0], 100_000, np.random.default_rng(2)) - [7, 0]).ravel()
-    assert errors.dtype == np.int64
-    assert fit(errors, TwoTailedGeometric(1.0).logpmf, 8) > 1e-6  # the false alarm
-    assert fit(errors, TwoTailedGeometric(0.5).logpmf, 8) < 1e-12
-
-
 def test_the_forgotten_level_releases_like_rdpc_with_too_little_noise():
     bug = ForgottenLevelRDPC(1.0, TREE, output="all")
     counts = np.arange(9)
-    released = bug(counts, 100_000, np.random.default_rng(3))
-    same = RDPC(1.5, TREE, output="all")(counts, 100_000, np.random.default_rng(3))
+    released = bug(counts, 50_000, np.random.default_rng(3))
+    same = RDPC(1.5, TREE, output="all")(counts, 50_000, np.random.default_rng(3))
     np.testing.assert_array_equal(released, same)
     root = (released[:, 0] - 36).astype(int)
     assert fit(root, TwoTailedGeometric(1 / 2).logpmf, 15) > 1e-6  # the false alarm
@@ -153,8 +133,8 @@ def test_the_forgotten_level_releases_like_rdpc_with_too_little_noise():
 
 
 def test_the_two_tables_are_independent():
-    released = PublishedTwice(0.5)([7, 0], 100_000, np.random.default_rng(5))
-    assert released.shape == (100_000, 2, 2)
+    released = PublishedTwice(0.5)([7, 0], 50_000, np.random.default_rng(5))
+    assert released.shape == (50_000, 2, 2)
     first, second = (released[:, table, 0] - 7 for table in range(2))
     for errors in (first, second):
         assert fit(errors, TwoTailedGeometric(0.5).logpmf, 15) > 1e-6  # the false alarm
@@ -166,8 +146,8 @@ def test_the_two_tables_are_independent():
 def test_square_root_shares_release_every_area():
     bug = SquareRootShares(1.0, TREE)
     counts = np.arange(9)
-    errors = bug(counts, 100_000, np.random.default_rng(6)) - TREE.totals(counts)
-    assert errors.shape == (100_000, TREE.n_nodes)
+    errors = bug(counts, 50_000, np.random.default_rng(6)) - TREE.totals(counts)
+    assert errors.shape == (50_000, TREE.n_nodes)
     for area in (0, 2, 12):
         assert fit(errors[:, area], TwoTailedGeometric(1 / math.sqrt(3)).logpmf, 12) > 1e-6  # the false alarm
         assert fit(errors[:, area], TwoTailedGeometric(1 / 3).logpmf, 12) < 1e-12
@@ -176,18 +156,15 @@ def test_square_root_shares_release_every_area():
 # Refusals
 
 
-@pytest.mark.parametrize("epsilon", [1, 1.0, 2.5])
-def test_a_probability_is_below_one(epsilon):
-    with pytest.raises(ValueError, match="epsilon must be below 1 to be a success probability, got"):
-        NotebookGDPC(epsilon)
-
-
-def test_a_level_to_forget():
-    with pytest.raises(ValueError, match="a level can only be forgotten in a tree that has one below the root"):
-        ForgottenLevelRDPC(1.0, Hierarchy.from_parents([-1]))
-    with pytest.raises(TypeError, match="tree must be a Hierarchy, got list"):
-        ForgottenLevelRDPC(1.0, [-1, 0])
-    with pytest.raises(ValueError, match="levels can only share a budget in a tree that has one below the root"):
-        SquareRootShares(1.0, Hierarchy.from_parents([-1]))
-    with pytest.raises(TypeError, match="tree must be a Hierarchy, got list"):
-        SquareRootShares(1.0, [-1, 0])
+def test_what_would_be_no_bug_is_refused():
+    for epsilon in (1, 2.5):
+        refuses(
+            ValueError, f"epsilon must be below 1 to be a success probability, got {epsilon}", NotebookGDPC, epsilon
+        )
+    alone = Hierarchy.from_parents([-1])
+    with refused(ValueError, "a level can only be forgotten in a tree that has one below the root, got depth 0"):
+        ForgottenLevelRDPC(1.0, alone)
+    with refused(ValueError, "levels can only share a budget in a tree that has one below the root, got depth 0"):
+        SquareRootShares(1.0, alone)
+    for bug in (ForgottenLevelRDPC, SquareRootShares):
+        refuses(TypeError, "tree must be a Hierarchy, got list", bug, 1.0, [-1, 0])

@@ -1,9 +1,8 @@
-"""Pipelines with planted bugs: each is caught by one pair of runs, and its twin without the bug is not accused."""
+"""Pipelines with a bug: each is caught by one pair of runs, and its twin without the bug is not accused."""
 
 from __future__ import annotations
 
 import math
-from collections import Counter
 
 import numpy as np
 import pytest
@@ -11,12 +10,10 @@ from scipy import stats
 
 from algorithms.bugs import pipeline_bugs
 from algorithms.bugs.pipelines import (
-    BOUND,
     CollapsingScale,
     CountInMessage,
     ImputesOnDemand,
     MeanOfKnownSize,
-    PipelineBug,
     RawSum,
     SpentTwice,
 )
@@ -61,30 +58,14 @@ def test_only_a_watch_tells(name):
     assert replay(BUGS[name].pipeline, neighbors(BUGS[name])).verdict == "not refuted"
 
 
-def test_the_kinds_of_violations_are_all_there():
-    assert Counter(bug.kind for bug in BUGS.values()) == {
-        "shape": 1,
-        "order": 1,
-        "law": 1,
-        "seed": 1,
-        "sensitivity": 1,
-        "nan": 1,
-        "loss": 1,
-        "output": 2,
-        "exception": 2,
-        "time": 1,
-    }
+def test_every_bug_says_what_it_is():
+    kinds = {"shape", "order", "law", "seed", "sensitivity", "nan", "loss", "output", "exception", "time"}
+    assert {bug.kind for bug in BUGS.values()} == kinds
     assert len({bug.words for bug in BUGS.values()}) == len(BUGS) == 12
-
-
-@pytest.mark.parametrize(("name", "bug"), BUGS.items())
-def test_every_bug_says_what_it_is(name, bug):
-    documentation = type(bug.pipeline).__doc__
-    for part in ("**Bug.**", "The twin", "**True loss.**", "**Source.**"):
-        assert part in documentation
-    assert bug.pipeline.twin.twin == bug.pipeline.twin
-    with pytest.raises(ValueError, match="read-only"):
-        bug.records.flat[:] = 1
+    for bug in BUGS.values():
+        documentation = type(bug.pipeline).__doc__
+        assert all(part in documentation for part in ("**Bug.**", "The twin", "**True loss.**", "**Source.**"))
+        assert not bug.records.flags.writeable
 
 
 @pytest.mark.parametrize(("name", "bug"), BUGS.items())
@@ -98,13 +79,6 @@ def test_they_release_so_many_runs_as_they_are_asked_for(name, bug):
         assert np.array_equal(first, pipeline(data, 4, np.random.default_rng(1)), equal_nan=True)
         if name not in ("keyed-noise", "nan-kept"):
             assert not np.array_equal(first, second)
-
-
-def test_records_are_copied():
-    records = np.array([1, 2])
-    bug = PipelineBug(SpentTwice(1.0), records, 3, "loss", "")
-    records[0] = 7
-    assert bug.records.tolist() == [1, 2]
 
 
 # What they release
@@ -154,7 +128,3 @@ def test_the_promise_is_what_the_twins_noise_costs():
         bounds[pipeline.sound] = math.log(lower / upper)
     assert bounds[True] <= 1.0 < bounds[False] <= 2.0
     assert bounds[True] > 0.7  # both tables tell
-
-
-def test_a_scale_for_bounded_values():
-    assert CollapsingScale(1.0).part(BOUND).epsilon == 1 / BOUND

@@ -1,4 +1,4 @@
-"""NistDp3 under audit: each group loses its share, rows no more, and what is planted in it is found."""
+"""NistDp3 under audit: each group loses its share, rows no more, and its known bugs are found."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ def test_groups_from_the_data_flip_with_one_record():
 
 
 @pytest.mark.parametrize(("bug", "pair"), [(DomainFromData(nist(), "county"), NEW), (GroupsFromData(BITS, 1.0), FLIP)])
-def test_what_is_planted_is_found_by_a_witness_and_by_counting(bug, pair):
+def test_bugs_are_found_by_a_witness_and_by_counting(bug, pair):
     """200 runs; a sound mechanism would be accused with probability 1e-6."""
     result = measure_loss(bug, pair, bug.claim, size=200, confidence=CONFIDENCE, rng=3)
     assert result.verdict == "violated"
@@ -84,7 +84,7 @@ def test_the_sound_algorithm_is_not_accused_on_the_same_pairs(sound, pair):
 
 
 @pytest.mark.parametrize("law", ["laplace", "geometric"])
-def test_a_group_is_forced_to_its_share(law):
+def test_the_lower_bound_of_a_group_comes_near_its_share(law):
     """Six people of a kind, a share of 1/2 each: above it with probability 5%, with this seed not."""
     stage = nist(law=law).stage("measurements", only=["county"])
     pair = NeighborPair(RECORDS, np.vstack([RECORDS, [[0, 3]] * 6]), "add_remove", 6, "record")

@@ -15,6 +15,7 @@ from algorithms.nist import Groups, choose_groups, marginal_distance, read_group
 from algorithms.nist.grouping import association
 from algorithms.nist.records import LARGEST_GROUP
 from algorithms.schema import Schema
+from tests.helpers import refuses
 
 RNG = np.random.default_rng(20)
 TWO = Schema({"a": "xy", "b": "xy"})
@@ -183,66 +184,48 @@ def test_random_margins_are_different_ones_and_the_generator_chooses_them():
 # Bad input
 
 
-@pytest.mark.parametrize(
-    ("fields", "error", "words"),
-    [
-        ([], ValueError, r"groups must each have a field, and there must be one at least, got \[\]"),
-        ([["a"], []], ValueError, "groups must each have a field"),
-        ([["a", "b"], ["a"]], ValueError, "groups must have each field once, got 'a' twice"),
-        (["ab"], TypeError, r"groups must be lists of names of fields, got \['ab'\]"),
-        ("ab", TypeError, "groups must be lists of names of fields, got 'ab'"),
-        ([[1]], TypeError, "groups must be lists of names of fields"),
-    ],
-)
-def test_bad_groups_are_refused(fields, error, words):
-    with pytest.raises(error, match=f"^{words}"):
-        Groups(fields)
+def test_bad_groups_are_refused():
+    each = "groups must each have a field, and there must be one at least, got "
+    names = "groups must be lists of names of fields, got "
+    for fields in ([], [["a"], []]):
+        refuses(ValueError, f"{each}{fields}", Groups, fields)
+    refuses(ValueError, "groups must have each field once, got 'a' twice", Groups, [["a", "b"], ["a"]])
+    for fields in (["ab"], "ab", [[1]]):
+        refuses(TypeError, f"{names}{fields!r}", Groups, fields)
 
 
-@pytest.mark.parametrize(
-    ("options", "error", "words"),
-    [
-        ({"max_bins": 4}, ValueError, "max_bins must hold the levels of every field, f has 5, got 4"),
-        ({"max_bins": 2**22 + 1}, ValueError, "max_bins must be at most 4,194,304, got 4194305"),
-        ({"max_bins": 40.5}, TypeError, "max_bins must be a whole number, got 40.5"),
-        ({"least": 0.0}, ValueError, r"least must be in \(0, 1\], got 0.0"),
-        ({"least": 1.1}, ValueError, r"least must be in \(0, 1\], got 1.1"),
-        ({"least": "high"}, TypeError, "least must be a number, got 'high'"),
-    ],
-)
-def test_bad_limits_are_refused(options, error, words):
-    with pytest.raises(error, match=f"^{words}"):
-        choose_groups(RECORDS, SIX, **options)
+def test_bad_limits_and_records_are_refused():
+    def chosen(error, message, records=RECORDS, **options):
+        refuses(error, message, choose_groups, records, SIX, **options)
+
+    chosen(ValueError, "max_bins must hold the levels of every field, f has 5, got 4", max_bins=4)
+    chosen(ValueError, "max_bins must be at most 4,194,304, got 4194305", max_bins=2**22 + 1)
+    chosen(TypeError, "max_bins must be an integer, got 40.5", max_bins=40.5)
+    chosen(ValueError, "least must be in (0, 1], got 0.0", least=0.0)
+    chosen(ValueError, "least must be in (0, 1], got 1.1", least=1.1)
+    chosen(TypeError, "least must be a number, got 'high'", least="high")
+    chosen(ValueError, "public records must have one row at least, got none", np.zeros((0, 6), int))
+    chosen(ValueError, "public records must have one column for each of 6 fields, got shape (1, 2)", [[0, 1]])
 
 
-def test_public_records_are_needed():
-    with pytest.raises(ValueError, match=r"^public records must have one row at least, got none"):
-        choose_groups(np.zeros((0, 6), int), SIX)
-    with pytest.raises(ValueError, match=r"^public records must have one column for each of 6 fields"):
-        choose_groups([[0, 1]], SIX)
-
-
-@pytest.mark.parametrize("text", ["{", "[]", '{"fields": []}', '{"groups": "ab"}', '{"groups": 3}'])
-def test_a_file_without_groups_is_refused(text, tmp_path):
+def test_a_file_without_groups_is_refused(tmp_path):
     path = tmp_path / "groups.json"
-    path.write_text(text)
-    with pytest.raises(ValueError, match=r"^groups must be JSON of the form"):
-        read_groups(path)
+    for text in ("{", "[]", '{"fields": []}', '{"groups": "ab"}', '{"groups": 3}'):
+        path.write_text(text)
+        refuses(
+            ValueError, f'groups must be JSON of the form {{"groups": [["age", "sex"]]}}, got {path}', read_groups, path
+        )
     with pytest.raises(ValueError, match=r"^groups must be a file that can be read, got .*absent"):
         read_groups(tmp_path / "absent")
 
 
-@pytest.mark.parametrize(
-    ("first", "options", "words"),
-    [
-        (np.zeros((0, 6), int), {}, "databases must have one record at least, got 0 and 2000"),
-        (RECORDS, {"ways": 0}, "ways must be from 1 to 6, got 0"),
-        (RECORDS, {"ways": 7}, "ways must be from 1 to 6, got 7"),
-        (RECORDS, {"marginals": 0}, "marginals must be at least 1, got 0"),
-        (RECORDS, {"ways": 1.5}, "ways must be a whole number, got 1.5"),
-        (RECORDS, {"marginals": 2.0}, "marginals must be a whole number, got 2.0"),
-    ],
-)
-def test_bad_margins_are_refused(first, options, words):
-    with pytest.raises((ValueError, TypeError), match=f"^{words}"):
-        marginal_distance(first, RECORDS, SIX, rng=np.random.default_rng(0), **options)
+def test_bad_margins_are_refused():
+    def compared(error, message, first=RECORDS, **options):
+        refuses(error, message, marginal_distance, first, RECORDS, SIX, rng=np.random.default_rng(0), **options)
+
+    compared(ValueError, "databases must have one record at least, got 0 and 2000", np.zeros((0, 6), int))
+    compared(ValueError, "ways must be at least 1, got 0", ways=0)
+    compared(ValueError, "ways must be at most 6, got 7", ways=7)
+    compared(ValueError, "marginals must be at least 1, got 0", marginals=0)
+    compared(TypeError, "ways must be an integer, got 1.5", ways=1.5)
+    compared(TypeError, "marginals must be an integer, got 2.0", marginals=2.0)

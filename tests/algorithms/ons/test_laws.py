@@ -72,8 +72,8 @@ def test_wide_rounded_gaussian_noise_has_all_digits():
     assert np.exp(narrow.log_law(np.arange(3.0))) == pytest.approx(-np.diff(special.ndtr(-edges)), rel=1e-13)
 
 
-@pytest.mark.parametrize("epsilon", [1e-3, 0.02, 0.5, 3.0, 20.0])
-@pytest.mark.parametrize("delta", [0.3, 1e-3, 1e-6, 1e-12])
+@pytest.mark.parametrize("epsilon", [1e-3, 0.5, 20.0])
+@pytest.mark.parametrize("delta", [0.3, 1e-6, 1e-12])
 def test_rounded_gaussian_noise_keeps_its_promise(epsilon, delta):
     loss = CountNoise("gaussian", epsilon, delta).exact_loss([1])
     for law in (loss, loss.reverse()):
@@ -86,7 +86,7 @@ def test_no_table_of_gaussian_noise_beyond_a_million_outcomes():
 
 
 @pytest.mark.parametrize("law", LAWS)
-@pytest.mark.parametrize("epsilon", [0.05, 0.4, 1.0, 4.0, 30.0])
+@pytest.mark.parametrize("epsilon", [0.05, 1.0, 30.0])
 def test_variance_is_that_of_the_numbers_released(law, epsilon):
     noise, k = noise_of(law, epsilon), np.arange(-3000.0, 3001.0)
     assert noise.variance == pytest.approx(np.sum(k * k * np.exp(noise.log_law(k))), rel=1e-12)

