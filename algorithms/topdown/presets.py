@@ -15,7 +15,7 @@ from algorithms.hierarchy import Hierarchy
 from algorithms.schema import Grouping, Schema
 from algorithms.tables.shares import Share, exact_share
 from algorithms.topdown.budget import Budget
-from algorithms.topdown.estimation.constraints import Bounds, Invariant, facility_bounds, structural_zeros
+from algorithms.topdown.estimation.constraints import Bounds, GroupedTotal, Invariant, facility_bounds, structural_zeros
 from algorithms.topdown.mechanism import TopDown
 from algorithms.topdown.plan import Plan
 from algorithms.topdown.population import SCHEMA_1940
@@ -191,6 +191,7 @@ def preset(
     relation: Relation = "replace_one",
     levels: Sequence[str] | None = None,
     facilities: ArrayLike | None = None,
+    inside: ArrayLike | None = None,
     **overrides: Any,
 ) -> TopDown:
     """Return TopDown with published settings, for a tree of one's own.
@@ -211,6 +212,9 @@ def preset(
     facilities : array_like of int, shape (areas of the finest level, 8), optional
         Housing units, then facilities of each type of group quarters: public, and bounds on persons. With them there
         are no minors in nursing facilities in the redistricting data.
+    inside : array_like of bool, shape (n_leaves,), optional
+        Which leaves lie in American Indian and Alaska Native areas. The redistricting data divide every state into
+        these and the remainder, and publish the total of both together.
     **overrides
         Any attribute of `algorithms.topdown.plan.Plan` but the tree.
 
@@ -242,7 +246,9 @@ def preset(
     if not isinstance(tree, Hierarchy):
         raise TypeError(f"tree must be a Hierarchy, got {type(tree).__name__}")
     if unknown := sorted(set(overrides) - {one.name for one in fields(Plan)} | set(overrides) & {"tree", "_"}):
-        raise TypeError(f"override must be epsilon, rho, relation, levels, facilities or of the plan, got {unknown[0]}")
+        raise TypeError(
+            f"override must be epsilon, rho, relation, levels, facilities, inside or of the plan, got {unknown[0]}"
+        )
     if epsilon is not None and rho is not None:
         raise ValueError(f"one of epsilon and rho must be given at most, got {epsilon} and {rho}")
     found = PRESETS[name]
@@ -254,14 +260,22 @@ def preset(
     if "budget" in overrides and (epsilon is not None or rho is not None):
         raise ValueError("a budget must be given once: as epsilon, as rho, or as a Budget")
     if name == "micro":
-        if facilities is not None or levels is not None:
-            raise ValueError("micro must go without facilities and levels, got them")
+        if any(given is not None for given in (facilities, levels, inside)):
+            raise ValueError("micro must go without facilities, levels and inside, got one of them")
         shares = [Fraction(1, tree.depth + 1)] * (tree.depth + 1)
         budget = Budget(promise, shares, [{"detailed": 1}] * len(shares))
         return TopDown(**{"schema": found.schema, "tree": tree, "budget": budget, "solver": found.solver, **overrides})
     names = _levels(name, found, tree, levels)
     scale = sum((exact_share(level, found.levels[level]) for level in names), Fraction(0))
     shares = [exact_share(level, found.levels[level]) / scale for level in names]
+    invariants: list[Invariant | GroupedTotal] = [
+        Invariant(query, names.index(level)) for level, query in found.invariants.items() if level in names
+    ]
+    if inside is not None:
+        if name != "pl94-2020" or "state" not in names:
+            raise ValueError(f"inside must be given with pl94-2020 and states, got it with {name}, {', '.join(names)}")
+        tree, groups = split_spine(tree, names.index("state"), inside)
+        invariants = [GroupedTotal(names.index("state"), groups)]
     bounds: tuple[Bounds, ...] = ()
     if facilities is not None:
         if "hhgq" not in found.schema.attributes:
@@ -274,9 +288,7 @@ def preset(
         "schema": found.schema,
         "tree": tree,
         "budget": Budget(promise, shares, [found.queries[level] for level in names]),
-        "invariants": tuple(
-            Invariant(query, names.index(level)) for level, query in found.invariants.items() if level in names
-        ),
+        "invariants": tuple(invariants),
         "bounds": bounds,
         "passes": {
             j: (("total",), tuple(query for query, share in found.queries[level].items() if query != "total" and share))

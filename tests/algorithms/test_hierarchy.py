@@ -368,3 +368,17 @@ def test_every_area_has_the_name_of_its_path():
     for node in (-1, 6):
         with pytest.raises(ValueError, match=rf"node must be in 0..5, got {node}"):
             tree.name(node)
+
+
+def test_children_stand_side_by_side():
+    tree = Hierarchy.from_parents([-1, 0, 0, 1, 1, 2])
+    starts = tree.starts
+    assert [list(range(starts[i], starts[i + 1])) for i in range(tree.n_nodes)] == [[1, 2], [3, 4], [5], [], [], []]
+    assert Hierarchy.from_parents([-1]).starts.tolist() == [1, 1]
+
+
+def test_a_cut_has_the_leaves_above_it():
+    ragged = Hierarchy.from_parents([-1, 0, 0, 1, 1])
+    assert ragged.cut(2).tolist() == ragged.leaves.tolist() == [2, 3, 4]
+    crossed = Hierarchy.from_codes(["A", "B", "A"], ["1", "1", "2"])
+    assert crossed.cut(2).tolist() == crossed.leaves.tolist() == [3, 5, 4]

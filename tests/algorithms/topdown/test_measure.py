@@ -261,22 +261,6 @@ def test_measurements_of_another_plan_are_refused(change: Any, words: str) -> No
         topdown.estimate(change(found))
 
 
-@pytest.mark.parametrize(
-    ("arguments", "words"),
-    [
-        ({"name": "tables"}, "stage must be one of measurements, estimate, rounded, microdata, got 'tables'"),
-        ({"name": "rounded", "level": 5}, "level must be in 0..2, got 5"),
-        ({"name": "measurements", "level": -1}, "level must be in 0..2, got -1"),
-        ({"name": "measurements", "only": [(0, "sex")]}, "only must name levels and queries that are measured, got"),
-        ({"name": "measurements", "only": []}, "at least one query must be released, got none"),
-        ({"name": "rounded", "only": [(1, "sex")]}, "only must be of the measurements, got it of 'rounded'"),
-    ],
-)
-def test_bad_stages_are_refused(arguments: dict, words: str) -> None:
-    with pytest.raises(ValueError, match=words):
-        release(PureDP(1.0)).stage(**arguments)
-
-
 def test_vectors_leave_out_what_is_not_measured() -> None:
     noisy = {(0, "a"): SimpleNamespace(answers=np.arange(6).reshape(3, 2), variance=np.array([1.0, np.inf, 2.0]))}
     assert vector(noisy, ((0, "a"),)).tolist() == [0, 1, 4, 5]

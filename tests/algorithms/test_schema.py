@@ -1,0 +1,99 @@
+"""Attributes and queries: groups of cells, their names, and what is refused."""
+
+from __future__ import annotations
+
+import pickle
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from algorithms.schema import Grouping, Query, Schema
+
+SCHEMA = Schema(
+    {"home": ("house", "prison", "dorm"), "age": ("minor", "adult")},
+    {"kind": Grouping("home", {"own": ("house",), "shared": ("prison", "dorm")})},
+)
+
+
+@pytest.mark.parametrize(
+    ("name", "groups"),
+    [
+        ("total", [0, 0, 0, 0, 0, 0]),
+        ("detailed", [0, 1, 2, 3, 4, 5]),
+        ("home", [0, 0, 1, 1, 2, 2]),
+        ("age", [0, 1, 0, 1, 0, 1]),
+        ("kind", [0, 0, 1, 1, 1, 1]),
+        ("kind*age", [0, 1, 2, 3, 2, 3]),
+        ("age * kind", [0, 1, 2, 3, 2, 3]),
+    ],
+)
+def test_queries_are_kronecker_products(name, groups):
+    assert SCHEMA.query(name).groups.tolist() == groups
+
+
+def test_groups_are_labeled_as_they_are_numbered():
+    assert SCHEMA.query("kind*age").labels == ("own, minor", "own, adult", "shared, minor", "shared, adult")
+    assert SCHEMA.query("total").labels == ("total",)
+
+
+@given(st.lists(st.integers(1, 4), min_size=1, max_size=3), st.randoms(use_true_random=False))
+@settings(max_examples=25)
+def test_every_query_counts_every_person_once(sizes, random):
+    schema = Schema({f"a{i}": [f"l{j}" for j in range(n)] for i, n in enumerate(sizes)})
+    table = np.arange(schema.cells) ** 2
+    names = ["total", "detailed", *schema.attributes, "*".join(schema.attributes)]
+    for name in names:
+        query = schema.query(name)
+        axes = tuple(i for i, a in enumerate(schema.attributes) if a not in name.split("*") and name != "detailed")
+        expected = table.reshape(schema.shape).sum(axis=axes).reshape(-1)
+        assert np.bincount(query.groups, table).tolist() == expected.tolist()
+
+
+def test_schema_survives_pickling():
+    again = pickle.loads(pickle.dumps(SCHEMA))  # noqa: S301
+    assert again.query("kind").labels == ("own", "shared")
+
+
+@pytest.mark.parametrize(
+    ("attributes", "groupings", "words"),
+    [
+        ({}, {}, "at least one attribute"),
+        ({"total": ("x",)}, {}, "name of its own"),
+        ({"a": ("x", "x")}, {}, "distinct names"),
+        ({"a": ("x", "y")}, {"g": Grouping("b", {"g": ("x", "y")})}, "must be of a, got 'b'"),
+        ({"a": ("x", "y")}, {"g": Grouping("a", {"1": ("x", "y"), "2": ("y",)})}, "must not overlap, and 'y'"),
+        ({"a": ("x", "y")}, {"g": Grouping("a", {"1": ("x",)})}, "every level of a: 'y' missing"),
+        ({"a": ("x", "y")}, {"g": Grouping("a", {"1": ("x", "y", "z")})}, "and not 'z'"),
+        ({"a": ("x", "y")}, {"g": Grouping("a", {"1": ("x", "y"), "2": ()})}, "must not be empty, and '2'"),
+    ],
+)
+def test_bad_schemas_are_refused(attributes, groupings, words):
+    with pytest.raises(ValueError, match=words):
+        Schema(attributes, groupings)
+
+
+@pytest.mark.parametrize("name", ["sex", "home*home", "home*kind", "home**age", ""])
+def test_unknown_and_repeated_attributes_are_refused(name):
+    with pytest.raises(ValueError, match="query must be total, detailed, or name each"):
+        SCHEMA.query(name)
+
+
+def test_schemas_are_mappings():
+    for attributes in (["a"], {1: ("x",)}):
+        with pytest.raises(TypeError, match="attributes must be a mapping of names to levels"):
+            Schema(attributes)
+
+
+def test_a_query_needs_every_group():
+    with pytest.raises(ValueError, match="without gaps"):
+        Query("odd", np.array([0, 2]), ("a", "b", "c"))
+
+
+def test_where_marks_cells():
+    assert SCHEMA.where(home=("prison", "dorm"), age="minor").tolist() == [False, False, True, False, True, False]
+    with pytest.raises(ValueError, match="level of home must be one of house, prison, dorm, got 'ship'"):
+        SCHEMA.where(home="ship")
+    with pytest.raises(ValueError, match="attribute must be one of home, age, got 'sex'"):
+        SCHEMA.where(sex="male")
