@@ -8,35 +8,13 @@ from numbers import Real
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-__all__ = ["positive_number", "real_number", "real_numbers", "whole_number"]
+__all__ = ["fraction", "positive_number", "real_number", "real_numbers", "whole_number"]
 
 LARGEST = 2**53  # float64 holds every whole number below
 
 
 def whole_number(name: str, value: object, *, least: int) -> int:
-    """Return an integer that is large enough.
-
-    Parameters
-    ----------
-    name : str
-        Of the argument.
-    value : object
-        As given.
-    least : int
-        Smallest allowed.
-
-    Returns
-    -------
-    int
-        The value.
-
-    Raises
-    ------
-    TypeError
-        If it is no integer.
-    ValueError
-        If it is below `least`, or 2**53 and more.
-    """
+    """Return an integer of at least `least` and below 2**53."""
     if isinstance(value, bool) or not isinstance(value, int | np.integer):
         raise TypeError(f"{name} must be an integer, got {value!r}")
     if value < least:
@@ -47,82 +25,30 @@ def whole_number(name: str, value: object, *, least: int) -> int:
 
 
 def real_number(name: str, value: object) -> float:
-    """Return a real number as a float.
-
-    Parameters
-    ----------
-    name : str
-        Of the argument.
-    value : object
-        As given.
-
-    Returns
-    -------
-    float
-        The value.
-
-    Raises
-    ------
-    TypeError
-        If it is no real number.
-    """
+    """Return a real number as a float."""
     if isinstance(value, bool) or not isinstance(value, Real):
         raise TypeError(f"{name} must be a number, got {value!r}")
     return float(value)
 
 
 def positive_number(name: str, value: object) -> float:
-    """Return a positive finite number as a float.
-
-    Parameters
-    ----------
-    name : str
-        Of the argument.
-    value : object
-        As given.
-
-    Returns
-    -------
-    float
-        The value.
-
-    Raises
-    ------
-    TypeError
-        If it is no real number.
-    ValueError
-        If it is not positive and finite.
-    """
+    """Return a positive finite number as a float."""
     number = real_number(name, value)
     if not 0 < number < math.inf:
         raise ValueError(f"{name} must be positive and finite, got {number}")
     return number
 
 
+def fraction(name: str, value: object, *, zero: bool = False, one: bool = False) -> float:
+    """Return a number between 0 and 1 as a float; `zero` and `one` say whether it may be either."""
+    number = real_number(name, value)
+    if not (0 < number < 1 or (zero and number == 0) or (one and number == 1)):
+        raise ValueError(f"{name} must be in {'[' if zero else '('}0, 1{']' if one else ')'}, got {value}")
+    return number
+
+
 def real_numbers(name: str, values: ArrayLike, *, ndim: tuple[int, ...]) -> NDArray[np.float64]:
-    """Return finite floats of the stated dimensions, small enough to hold whole people.
-
-    Parameters
-    ----------
-    name : str
-        Of the argument.
-    values : array_like of float
-        As given.
-    ndim : tuple of int
-        Allowed numbers of dimensions.
-
-    Returns
-    -------
-    ndarray of float
-        The values.
-
-    Raises
-    ------
-    TypeError
-        If they are not real numbers.
-    ValueError
-        If there are none, or one is NaN, infinite or too large, or they have other dimensions.
-    """
+    """Return finite floats of the stated dimensions, small enough to hold whole people."""
     given = np.asarray(values)
     if given.dtype.kind not in "iuf":
         raise TypeError(f"{name} must be real numbers, got dtype {given.dtype}")

@@ -9,6 +9,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from audit.arguments import fraction
+
 __all__ = ["LossDistribution", "compose_losses", "loss_distribution"]
 
 Floats = NDArray[np.float64]
@@ -112,8 +114,7 @@ class LossDistribution:
         ValueError
             If `delta` is outside [0, 1).
         """
-        if not 0 <= delta < 1:
-            raise ValueError(f"delta must be in [0, 1), got {delta}")
+        fraction("delta", delta, zero=True)
         if delta < self.infinite_mass:
             return math.inf
         if delta == 0:
@@ -202,8 +203,7 @@ class LossDistribution:
         >>> law.quantile(0.5), law.quantile(0.95)
         (0.0, inf)
         """
-        if not 0 <= q <= 1:
-            raise ValueError(f"q must be in [0, 1], got {q}")
+        fraction("q", q, zero=True, one=True)
         if q == 1:
             return self.maximum
         above = self.infinite_mass + np.cumsum(self.probability[::-1])[::-1]  # of this loss and those above

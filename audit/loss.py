@@ -12,7 +12,7 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from audit.arguments import whole_number
+from audit.arguments import fraction, whole_number
 from audit.attacks import Attack
 from audit.attacks.attack import candidate_statistics
 from audit.claims import Claim, Relation
@@ -380,9 +380,7 @@ def _looks(counting: int, growth: float) -> list[int]:
 
 
 def _choosing_runs(size: int, selection: float) -> int:
-    if not 0 < selection < 1:
-        raise ValueError(f"selection must be in (0, 1), got {selection}")
-    choosing = round(size * selection)
+    choosing = round(size * fraction("selection", selection))
     if choosing < 8:
         raise ValueError(
             f"at least 8 runs must choose an event, got {choosing} of {size}: more runs, or an event of your own"

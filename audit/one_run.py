@@ -10,7 +10,7 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from audit.arguments import real_number, whole_number
+from audit.arguments import fraction, whole_number
 from audit.attacks import Attack
 from audit.claims import Claim
 from audit.mechanism import Mechanism, mechanism_name
@@ -249,8 +249,8 @@ def measure_loss_one_run(
     if getattr(claim, "relation", None) == "replace_one":
         raise ValueError("canaries are added or removed: the claim must be under add_remove, got replace_one")
     check_question(claim, "add_remove", Attack(), None, confidence)
-    if share is not None and not 0 < real_number("share", share) <= 1:
-        raise ValueError(f"share must be in (0, 1], got {share}")
+    if share is not None:
+        fraction("share", share, one=True)
     if score is None:
         if isinstance(canaries, RecordCanaries):
             raise ValueError("records need a score: a function from the output to one number a canary")

@@ -11,7 +11,7 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from audit.arguments import whole_number
+from audit.arguments import fraction, whole_number
 from audit.claims import Claim, Relation, check_relation
 from audit.loss import measure_loss
 from audit.mechanism import Mechanism
@@ -147,8 +147,7 @@ def search_loss(
         check_question(claim, pair.relation, options.get("attack", "auto"), options.get("event"), confidence)
     keep = min(whole_number("keep", keep, least=1), len(family))
     size = whole_number("size", size, least=1)
-    if not 0 < screen < 1:
-        raise ValueError(f"screen must be in (0, 1), got {screen}")
+    fraction("screen", screen)
     if rng is None and options.get("store") is not None:
         raise ValueError("a search with a store must have a seed to go on with, got rng=None")
     root = seed_sequence(rng)

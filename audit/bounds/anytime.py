@@ -7,6 +7,7 @@ import math
 import numpy as np
 from numpy.typing import NDArray
 
+from audit.arguments import fraction
 from audit.bounds.limits import check_confidence
 
 __all__ = ["anytime_game_lower", "look_confidence"]
@@ -88,8 +89,7 @@ def anytime_game_lower(
     check_confidence(confidence)
     if not (distance >= 1 and distance == math.floor(distance)):
         raise ValueError(f"distance must be a whole number of at least 1, got {distance}")
-    if not 0 <= delta < 1:
-        raise ValueError(f"delta must be in [0, 1), got {delta}")
+    fraction("delta", delta, zero=True)
     stakes, log_shares = _mixture(expected)
     abstained = runs - correct - wrong
 

@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy import optimize, special
 
+from audit.arguments import fraction
 from audit.bounds.limits import check_confidence, checked_counts, clopper_pearson_lower
 
 __all__ = ["approx_game_lower", "guessing_game_lower"]
@@ -117,8 +118,7 @@ def approx_game_lower(
     >>> round(approx_game_lower(800, 1000, 2000, delta=0.01, confidence=0.95), 3)
     1.223
     """
-    if not 0 <= delta < 1:
-        raise ValueError(f"delta must be in [0, 1), got {delta}")
+    fraction("delta", delta, zero=True)
     if not (distance >= 1 and distance == math.floor(distance)):
         raise ValueError(f"distance must be a whole number of at least 1, got {distance}")
     checked_counts(guesses, runs)

@@ -6,6 +6,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy import special
 
+from audit.arguments import fraction
+
 __all__ = ["check_confidence", "clopper_pearson_lower", "clopper_pearson_upper"]
 
 Floats = NDArray[np.float64]
@@ -19,8 +21,7 @@ def check_confidence(confidence: float) -> None:
     ValueError
         If it is not strictly between 0 and 1.
     """
-    if not 0 < confidence < 1:
-        raise ValueError(f"confidence must be in (0, 1), got {confidence}")
+    fraction("confidence", confidence)
 
 
 def clopper_pearson_lower(successes: ArrayLike, runs: ArrayLike, *, confidence: float) -> Floats:

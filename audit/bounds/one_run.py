@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 from scipy import special, stats
 
+from audit.arguments import fraction
 from audit.bounds.limits import checked_counts
 
 __all__ = ["one_run_p_value"]
@@ -56,8 +57,7 @@ def one_run_p_value(
     checked_counts(correct, guesses)
     if not epsilon >= 0:
         raise ValueError(f"epsilon must be 0 or more, got {epsilon}")
-    if not 0 <= delta < 1:
-        raise ValueError(f"delta must be in [0, 1), got {delta}")
+    fraction("delta", delta, zero=True)
     bits = guesses if canaries is None else canaries
     if bits < guesses:
         raise ValueError(f"canaries must be at least the guesses, {guesses}, got {bits}")

@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy import optimize, stats
 
+from audit.arguments import fraction
 from audit.bounds.limits import check_confidence, checked_counts, clopper_pearson_lower, clopper_pearson_upper
 
 __all__ = ["delta_lower", "rectangle", "score_lower", "two_sample_lower"]
@@ -111,8 +112,7 @@ def two_sample_lower(
     >>> round(float(two_sample_lower(600, 1000, 400, 1000, confidence=0.95)), 6)
     0.277277
     """
-    if not 0 <= delta < 1:
-        raise ValueError(f"delta must be in [0, 1), got {delta}")
+    fraction("delta", delta, zero=True)
     low, high = rectangle(events_y, runs_y, events_x, runs_x, confidence=confidence)
     ratio = np.maximum(low - delta, 0.0) / high  # the upper bound of a probability is never 0
     return np.asarray(np.log(np.maximum(ratio, 1.0)))

@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from dataclasses import fields
 from typing import Any, ClassVar, Literal, Self, SupportsFloat, SupportsIndex, get_args
 
+from audit.arguments import fraction
 from audit.exact import LossDistribution
 
 __all__ = ["Claim", "Relation", "check_delta", "check_epsilon", "check_relation"]
@@ -325,5 +326,4 @@ def check_epsilon(epsilon: float) -> None:
 
 def check_delta(delta: float) -> None:
     """Refuse a delta outside [0, 1)."""
-    if not 0 <= delta < 1:
-        raise ValueError(f"delta must be in [0, 1), got {delta}")
+    fraction("delta", delta, zero=True)

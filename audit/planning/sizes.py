@@ -10,7 +10,7 @@ from typing import get_args
 import numpy as np
 from scipy import optimize, special
 
-from audit.arguments import real_number, whole_number
+from audit.arguments import fraction, real_number, whole_number
 from audit.claims import Claim
 from audit.methods.evaluation import check_question
 from audit.methods.method import method_for
@@ -289,10 +289,7 @@ def _checked_plan(
     check_question(claim, getattr(claim, "relation", "add_remove"), "auto", None, real_number("confidence", confidence))
     if design not in get_args(Design):
         raise ValueError(f"design must be one of {', '.join(get_args(Design))}, got {design!r}")
-    if not 0 <= real_number("selection", selection) < 1:
-        raise ValueError(f"selection must be in [0, 1), got {selection}")
-    if not 0 < real_number("share", share) <= 1:
-        raise ValueError(f"share must be in (0, 1], got {share}")
+    selection, share = fraction("selection", selection, zero=True), fraction("share", share, one=True)
     if share < 1 and (method_for(claim, 1, confidence).simulated or design != "coins"):
         raise ValueError(f"share is for coins under pure or approximate privacy, got {claim} and design {design}")
     if share < 1 and selection > 0:
@@ -300,7 +297,7 @@ def _checked_plan(
     if design == "one_run" and claim.relation == "replace_one":
         raise ValueError("canaries are added or removed: the claim must be under add_remove, got replace_one")
     steps = whole_number("distance", distance, least=1)
-    return Plan(claim, float(confidence), steps, float(selection), float(share), design)
+    return Plan(claim, float(confidence), steps, selection, share, design)
 
 
 def _checked_violation(violation: float) -> float:
@@ -310,9 +307,7 @@ def _checked_violation(violation: float) -> float:
 
 
 def _checked_power(power: float) -> float:
-    if not 0 < real_number("power", power) < 1:
-        raise ValueError(f"power must be in (0, 1), got {power}")
-    return float(power)
+    return fraction("power", power)
 
 
 def _checked_size(plan: Plan, size: int) -> int:

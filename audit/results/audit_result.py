@@ -6,6 +6,7 @@ from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
+from audit.arguments import fraction
 from audit.claims import Claim, Relation, claim_from_dict
 from audit.neighbors import Adjacency, Unit
 from audit.results.files import write_json
@@ -222,8 +223,7 @@ class AuditResult:
         check_counts(result.counts)
         if result.support is not None:
             _check_witness(result.support)
-        if not 0 < result.confidence < 1:
-            raise ValueError(f"confidence must be in (0, 1), got {result.confidence}")
+        fraction("confidence", result.confidence)
         if min(result.size, result.distance) < 1:
             raise ValueError(f"size and distance must be at least 1, got {result.size} and {result.distance}")
         if type(result.claim) is not type(result.measured):

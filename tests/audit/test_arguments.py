@@ -7,13 +7,14 @@ import math
 import numpy as np
 import pytest
 
-from audit.arguments import positive_number, real_number, real_numbers, whole_number
+from audit.arguments import fraction, positive_number, real_number, real_numbers, whole_number
 
 
 def test_what_is_right_passes():
     assert whole_number("people", np.int64(3), least=1) == 3
     assert real_number("exact", np.float32(0.5)) == 0.5
     assert positive_number("lag", 2) == 2.0
+    assert [fraction("q", end, zero=True, one=True) for end in (0, 1)] == [0.0, 1.0]
     assert real_numbers("at", [1, 2], ndim=(1,)).tolist() == [1.0, 2.0]
 
 
@@ -28,6 +29,9 @@ def test_what_is_right_passes():
         (lambda: real_number("exact", True), TypeError, "exact must be a number, got True"),
         (lambda: positive_number("lag", 0), ValueError, "lag must be positive and finite, got 0"),
         (lambda: positive_number("lag", math.nan), ValueError, "lag must be positive and finite, got nan"),
+        (lambda: fraction("delta", 1, zero=True), ValueError, r"delta must be in \[0, 1\), got 1$"),
+        (lambda: fraction("share", 0.0, one=True), ValueError, r"share must be in \(0, 1\], got 0.0$"),
+        (lambda: fraction("power", math.nan), ValueError, r"power must be in \(0, 1\), got nan$"),
         (lambda: real_numbers("at", ["1"], ndim=(1,)), TypeError, "at must be real numbers, got dtype"),
         (lambda: real_numbers("at", 1.0, ndim=(1, 2)), ValueError, "at must be a filled array of 1 or 2 dimensions"),
         (lambda: real_numbers("at", [], ndim=(1,)), ValueError, r"at must be a filled array .* got shape \(0,\)"),
