@@ -1,0 +1,37 @@
+"""A desk of the user's own, and the command called within the process."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import pytest
+
+from audit.cli import main
+from tests.audit.cli.desk import MINE, Command, Outcome
+
+
+@pytest.fixture(autouse=True)
+def desk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A folder with mechanisms and counts, and nothing of it left behind in the interpreter."""
+    folder = tmp_path / "desk"
+    folder.mkdir()
+    (folder / "mine.py").write_text(MINE)
+    (folder / "counts.csv").write_text("120\n75\n43\n")
+    monkeypatch.chdir(folder)
+    monkeypatch.setattr(sys, "path", [entry for entry in sys.path if entry])
+    for name in ("mine", "helper"):
+        monkeypatch.setitem(sys.modules, name, sys)  # so that what is imported under it is forgotten afterwards
+        monkeypatch.delitem(sys.modules, name)
+    return folder
+
+
+@pytest.fixture
+def plaudit(capsys: pytest.CaptureFixture[str]) -> Command:
+    def command(*arguments: str) -> Outcome:
+        with pytest.raises(SystemExit) as stop:
+            main([*arguments])
+        assert isinstance(stop.value.code, int)
+        return Outcome(stop.value.code, *capsys.readouterr())
+
+    return command

@@ -1,0 +1,143 @@
+"""What tests of the command share: mechanisms and outputs of a user, and how outcomes are read."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import numpy as np
+import pytest
+
+from audit.results import AuditResult
+
+WITHIN, VIOLATION, USAGE, NO_POWER, INTERRUPTED, UNREAD = 0, 1, 2, 3, 130, 141
+
+# A fraction of a second. Whatever the seed, a sound mechanism is accused with probability at most 0.001, and one that
+# loses twice its claim of 1 or 0.5 is cleared with probability below 1e-8 (exact, all of 1,400 counted runs guessing).
+QUICK = ("--size", "2000", "--seed", "1", "--confidence", "0.999")
+
+MINE = '''
+import sys
+import time
+import numpy as np
+from audit import PureDP
+
+def noisy(counts, size, rng):
+    return counts + rng.laplace(size=(size, counts.size))
+
+def normal(counts, size, rng):
+    return counts + rng.normal(size=(size, counts.size))
+
+def lazy(counts, size, rng):
+    from helper import scale
+    return counts + rng.laplace(scale=scale, size=(size, counts.size))
+
+class Promising:
+    """Noise for epsilon 1."""
+    def __init__(self, claim):
+        self.claim = claim
+    def __call__(self, counts, size, rng):
+        return noisy(counts, size, rng)
+
+class Shy(Promising):
+    def __init__(self):
+        pass
+    @property
+    def claim(self):
+        return {}["claim"]
+
+promising, replacing = Promising(PureDP(1.0)), Promising(PureDP(2.0, "replace_one"))
+vague, shy = Promising(1.0), Shy()
+number = 3
+
+def refuses(counts, size, rng):
+    raise ValueError("counts must be\\neven, got 75")
+
+def divides(counts, size, rng):
+    return counts / 0 if counts.size == 0 else 1 // 0
+
+def forgets(counts, size, rng):
+    return {}["noise"]
+
+def reads(counts, size, rng):
+    return open("no-such-table").read()
+
+def runs_dry(counts, size, rng):
+    raise EOFError("no more noise")
+
+def leaves(counts, size, rng):
+    sys.exit(0)
+
+def deaf(counts, size, rng):
+    return noisy(counts, size, np.random.default_rng(7))
+
+def once(counts, size, rng):
+    return noisy(counts, 1, rng)
+
+def blank(counts, size, rng):
+    return np.full((size, counts.size), np.nan)
+
+def wordy(counts, size, rng):
+    return np.where(noisy(counts, size, rng)[:, :1] > 120.5, "many", "few")
+
+def bytewise(counts, size, rng):
+    return np.full((size, 1), b"many")
+
+def impatient(counts, size, rng):
+    raise KeyboardInterrupt
+'''
+
+
+class Outcome(NamedTuple):
+    code: int
+    out: str
+    err: str
+
+
+Command = Callable[..., Outcome]
+OWN = ("--data", "counts.csv", "--claim", "pure:1")
+ELSEWHERE = ("--claim", "pure:1", "--relation", "add_remove", "--seed", "1")
+
+
+def strict(text: str) -> Any:
+    """Read JSON as the standard has it: no NaN, no Infinity."""
+    return json.loads(text, parse_constant=lambda word: pytest.fail(f"{word} is not JSON"))
+
+
+def results(outcome: Outcome) -> dict[str, AuditResult]:
+    return {name: AuditResult.from_dict(values) for name, values in strict(outcome.out).items()}
+
+
+def audited(plaudit: Command, *arguments: str, code: int = WITHIN) -> AuditResult:
+    """Audit one thing and return its result."""
+    outcome = plaudit("audit", *arguments, *QUICK, "--json")
+    assert (outcome.code, outcome.err) == (code, "")
+    (result,) = results(outcome).values()
+    return result
+
+
+def shell(*arguments: str, **options: Any) -> subprocess.CompletedProcess[str]:
+    return subprocess.run([sys.executable, "-m", "audit", *arguments], text=True, timeout=60, **options)
+
+
+def save_outputs(shift: float = 1.0, runs: int = 2000, *, width: int = 1) -> None:
+    """Write outputs of a mechanism that ran elsewhere: x.csv, y.csv, x.npy and y.npy."""
+    rng = np.random.default_rng(11)
+    for name, mean in (("x", 0.0), ("y", shift)):
+        outputs = rng.laplace(size=(runs, width))
+        outputs[:, -1] += mean
+        np.savetxt(f"{name}.csv", outputs, delimiter=",")
+        np.save(f"{name}.npy", outputs)
+
+
+def refused(outcome: Outcome, words: str) -> bool:
+    """Hold what every refusal has in common: code 2 and one line, nothing else."""
+    assert (outcome.code, outcome.out) == (USAGE, "")
+    assert outcome.err.startswith("plaudit: error: ")
+    assert outcome.err.endswith("\n")
+    assert outcome.err.count("\n") == 1
+    assert words in outcome.err
+    return True

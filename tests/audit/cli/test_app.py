@@ -1,0 +1,73 @@
+"""The command as a whole: list, help and version, and one line for what it does not know."""
+
+from __future__ import annotations
+
+import io
+import sys
+from importlib import metadata
+from pathlib import Path
+
+import pytest
+
+from tests.audit.cli.desk import QUICK, USAGE, WITHIN, Command, refused, strict
+
+
+def test_list_tells_the_systems_apart(plaudit: Command) -> None:
+    outcome = plaudit("list")
+    assert (outcome.code, outcome.err) == (WITHIN, "")
+    texts = dict(line.split(maxsplit=1) for line in outcome.out.splitlines())
+    assert {"gdpc", "rdpc", "rdpc-all", "adpc", "gaussian-counts", "gdpc-half-noise", "gdpc-notebook"} <= set(texts)
+    assert len(set(texts.values())) == len(texts)
+    assert texts["rdpc"].startswith("Raked geometric DP counts")
+    assert texts["rdpc-all"] == texts["rdpc"].removesuffix(".") + " (output='all')."
+
+
+def test_list_as_json(plaudit: Command) -> None:
+    plain = plaudit("list").out.splitlines()
+    assert strict(plaudit("list", "--json").out) == dict(line.split(maxsplit=1) for line in plain)
+
+
+def test_the_version_is_that_of_the_package(plaudit: Command) -> None:
+    outcome = plaudit("--version")
+    assert (outcome.code, outcome.out, outcome.err) == (WITHIN, f"plaudit {metadata.version('plaudit')}\n", "")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (("audit", "gdpc", "--size"), "Option '--size' requires an argument"),
+        (("audit", "gdpc", "--out"), "Option '--out' requires an argument"),
+        (("audti", "gdpc"), "No such command 'audti'"),
+        (("list", "gdpc"), "unexpected extra argument"),
+    ],
+)
+def test_a_bad_command_is_one_line(plaudit: Command, arguments: tuple[str, ...], words: str) -> None:
+    assert refused(plaudit(*arguments), words)
+
+
+def test_no_command_is_the_help_and_not_a_pass(plaudit: Command) -> None:
+    outcome = plaudit()
+    assert (outcome.code, outcome.err) == (USAGE, "")
+    assert outcome.out == plaudit("--help").out
+    assert "Exit codes" in outcome.out
+    assert plaudit("audit", "--help").code == WITHIN
+
+
+def test_systems_that_are_not_installed(plaudit: Command, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(metadata, "entry_points", lambda **_: [])
+    assert refused(plaudit("list"), "the reference implementations must be installed: run `pip install .`")
+
+
+def test_a_terminal_without_accents_costs_no_verdict(plaudit: Command, monkeypatch: pytest.MonkeyPatch) -> None:
+    screen = io.BytesIO()
+    monkeypatch.setattr(sys, "stdout", io.TextIOWrapper(screen, encoding="ascii"))
+    assert plaudit("audit", "gdpc", *QUICK) == (WITHIN, "", "")
+    assert b"Tanger-T\\xe9touan" in screen.getvalue()
+    assert b"not refuted" in screen.getvalue()
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs a device that is always full")
+def test_a_full_disk_is_one_line(monkeypatch: pytest.MonkeyPatch, plaudit: Command) -> None:
+    with open("/dev/full", "w") as full:
+        monkeypatch.setattr(sys, "stdout", full)
+        assert refused(plaudit("list"), "No space left on device")

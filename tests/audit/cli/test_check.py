@@ -1,0 +1,169 @@
+"""`plaudit check` and `verify`: saved audits are what they were, or are refused by name."""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from algorithms.bugs.budget import HalfNoiseGDPC
+from algorithms.flaxman import GDPC
+from audit import NeighborPair, PureDP, measure_loss
+from audit.estimates.direct import direct_loss
+from audit.results.files import read_json, write_json
+from tests.audit.cli.desk import NO_POWER, QUICK, USAGE, VIOLATION, WITHIN, Command, refused, results
+
+
+@pytest.fixture(scope="module")
+def saved(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with an audit within its claim, and a violation."""
+    folder = tmp_path_factory.mktemp("saved")
+    pair = NeighborPair.add_people([120, 75, 43], cell=0)
+    for name, mechanism in (("gdpc", GDPC(1.0)), ("gdpc-half-noise", HalfNoiseGDPC(1.0))):
+        result = measure_loss(mechanism, pair, PureDP(1.0), size=2000, confidence=0.999, attack="entries", rng=1)
+        result.to_json(folder / f"{name}.json")
+    return folder
+
+
+@pytest.fixture
+def out(saved: Path, desk: Path) -> Path:
+    """A copy that may be changed, called out, of the one within its claim."""
+    (desk / "out").mkdir()
+    shutil.copy(saved / "gdpc.json", desk / "out")
+    return Path("out")
+
+
+def test_what_is_saved_is_checked_to_the_same_table_and_code(plaudit: Command) -> None:
+    outcome = plaudit("audit", "gdpc", "gdpc-half-noise", "gaussian-counts", *QUICK, "--out", "deep/er")
+    assert (outcome.code, outcome.err) == (VIOLATION, "")
+    assert "Losses are epsilon in nats, rho in nats, for one step" in " ".join(outcome.out.split())
+    assert sorted(os.listdir("deep/er")) == ["audits.png", "gaussian-counts.json", "gdpc-half-noise.json", "gdpc.json"]
+    assert Path("deep/er/audits.png").read_bytes().startswith(b"\x89PNG")
+    table, _, last = outcome.out.rstrip("\n").rpartition("\n")
+    assert last == "Saved in deep/er/: one JSON file an audit, and the figure audits.png."
+    checked = plaudit("check", "deep/er")
+    assert (checked.code, checked.err) == (VIOLATION, "")
+    assert sorted(checked.out.split()) == sorted(table.split())
+    saved = results(plaudit("check", "deep/er", "--json"))
+    assert saved["gdpc"].to_dict() == read_json(Path("deep/er/gdpc.json"))
+
+
+def test_check_gives_the_exit_code_of_the_worst(plaudit: Command, saved: Path, out: Path) -> None:
+    assert plaudit("check", str(saved)).code == VIOLATION
+    assert plaudit("check", "out").code == WITHIN
+    (out / ".gdpc.json.part.json").write_text("half of a file that somebody else is writing")
+    assert plaudit("check", "out").code == WITHIN
+    values = read_json(out / "gdpc.json") | {"detectable": 3.0, "verdict": "no power"}
+    write_json(out / "gdpc.json", values)
+    assert plaudit("check", "out").code == NO_POWER
+
+
+def test_json_beside_files_is_nothing_but_json(plaudit: Command) -> None:
+    outcome = plaudit("audit", "mine:noisy", "--claim", "pure:1", *QUICK, "--out", "out", "--json")
+    assert results(outcome)["mine:noisy"].to_dict() == read_json(Path("out/mine-noisy.json"))
+
+
+def cut(path: Path) -> None:
+    path.write_text(path.read_text()[:200])
+
+
+def change(path: Path) -> None:
+    text = path.read_text()
+    path.write_text(text.replace('"not refuted"', '"violated"'))
+    assert path.read_text() != text
+
+
+def change_with_checksum(path: Path) -> None:
+    write_json(path, read_json(path) | {"verdict": "violated"})
+
+
+def strip(path: Path) -> None:
+    values = read_json(path)
+    del values["event"]
+    write_json(path, values)
+
+
+def estimate(path: Path) -> None:
+    write_json(path, direct_loss([0, 1, 1], [0, 0, 1], 0, at=[1]).to_dict())
+
+
+def foreign(path: Path) -> None:
+    path.write_text('{"kind": "audit"}\n')
+
+
+@pytest.mark.parametrize(
+    ("damage", "words"),
+    [
+        (cut, "gdpc.json is not a result file"),
+        (change, "gdpc.json does not match its checksum"),
+        (change_with_checksum, "gdpc.json: the verdict must follow from the numbers: 'not refuted', got 'violated'"),
+        (strip, "gdpc.json: audit fields are missing or unknown: event"),
+        (estimate, "gdpc.json must be a saved audit, got an estimate"),
+        (foreign, "gdpc.json is not a result file: it has no checksum"),
+        (Path.unlink, "out must hold saved audits (*.json), got none"),
+    ],
+)
+def test_a_damaged_file_is_refused_by_name(
+    plaudit: Command, out: Path, damage: Callable[[Path], None], words: str
+) -> None:
+    assert plaudit("check", "out").code == WITHIN
+    damage(Path("out/gdpc.json"))
+    assert refused(plaudit("check", "out"), words)
+
+
+def test_verify_computes_bounds_again(plaudit: Command, saved: Path, out: Path) -> None:
+    shutil.copy(saved / "gdpc-half-noise.json", out)
+    within, violated = (Path(f"out/{name}.json") for name in ("gdpc", "gdpc-half-noise"))
+    fine = plaudit("verify", str(within))
+    assert (fine.code, fine.err) == (WITHIN, "")
+    assert fine.out.startswith(
+        "out/gdpc.json: whole, and its numbers follow from its counts. GDPC: not refuted: promised"
+    )
+    assert plaudit("verify", str(within), str(violated)).code == VIOLATION
+    values = read_json(within)
+    values["measured"]["epsilon"] *= 1.01
+    write_json(within, values)
+    refused = plaudit("verify", str(violated), str(within))
+    assert refused.code == USAGE
+    assert re.fullmatch(
+        r"plaudit: error: out/gdpc.json: measured must follow from the counts: \S+, got \S+\n", refused.err
+    )
+    assert plaudit("check", "out").code == VIOLATION  # which believes a whole file
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (("verify", "nothing.json"), "No such file"),
+        (("verify", "counts.csv"), "is not a result file"),
+        (("verify", "."), "Is a directory"),
+        (("verify",), "Missing argument"),
+        (("check", "no-such"), "no-such must be a folder of saved audits, and there is none"),
+        (("check", "."), ". must hold saved audits (*.json), got none"),
+        (("check", "out", "--format", "xml"), "format must be one of table, json"),
+        (("check", "out", "--format", "csv", "--json"), "--json and --format csv exclude each other"),
+        (("audit", "gdpc", "--timeout", "0"), "timeout must be positive and finite, got 0"),
+        (("audit", "gdpc", "--timeout", "nan"), "timeout must be positive and finite, got nan"),
+        (("audit", "gdpc", "--timeout", "soon"), "Invalid value for '--timeout'"),
+        (("audit", "gdpc", "--store", "counts.csv"), "counts.csv"),
+    ],
+)
+def test_what_daily_commands_refuse(plaudit: Command, arguments: tuple[str, ...], words: str) -> None:
+    outcome = plaudit(*arguments)
+    assert outcome.code == USAGE
+    assert words in outcome.err
+    assert outcome.err.count("\n") == 1
+
+
+def test_check_in_every_form(plaudit: Command, out: Path) -> None:
+    table, as_json = plaudit("check", "out"), plaudit("check", "out", "--format", "json")
+    assert as_json.out == plaudit("check", "out", "--json").out
+    assert table.out == plaudit("check", "out", "--format", "table").out
+    for form in ("line", "text", "markdown", "latex", "csv"):
+        outcome = plaudit("check", "out", "--format", form)
+        assert (outcome.code, outcome.err) == (WITHIN, "")
+        assert "gdpc" in outcome.out.lower()
