@@ -259,7 +259,6 @@ class WeightRule:
     toward: Side = "y"
 
     family: ClassVar[Literal["weights"]] = "weights"
-    regions: ClassVar[int] = 2  # of a rule that is counted by bins, nothing depends on it
 
     def bins(self, scores: Floats) -> NDArray[np.intp]:
         """Return the number of the bin of each score, shape (runs,)."""
@@ -318,21 +317,10 @@ class Event:
 
     @classmethod
     def at_least(cls, index: int | tuple[int, ...], high: float, *, low: float | None = None) -> Event:
-        """Return the event that one entry of an output is at least `high`, which speaks for `y`.
+        """Return the event that one entry of an output is at least `high`, which speaks for `y`; ready before any run.
 
-        Parameters
-        ----------
-        index : int or tuple of int
-            The entry; ``()`` for outputs that are one number.
-        high : float
-            From here up the guess is `y`; rounded as scores are.
-        low : float, optional
-            From here down the guess is `x`. Default: never.
-
-        Returns
-        -------
-        Event
-            Ready to be registered before any run.
+        `index` is ``()`` for outputs that are one number. From `low` down, if it is given, the guess is `x`. Both are
+        rounded as scores are.
         """
         where = index if isinstance(index, tuple) else (index,)
         lowest = -math.inf if low is None else low
@@ -340,20 +328,7 @@ class Event:
 
     @classmethod
     def equals(cls, index: int | tuple[int, ...], value: float) -> Event:
-        """Return the event that one entry of an output is `value`, which speaks for `y`.
-
-        Parameters
-        ----------
-        index : int or tuple of int
-            The entry; ``()`` for outputs that are one number.
-        value : float
-            Here the guess is `y`; rounded as scores are.
-
-        Returns
-        -------
-        Event
-            Ready to be registered before any run.
-        """
+        """Return the event that one entry of an output is `value`, which speaks for `y`; see `at_least`."""
         where = index if isinstance(index, tuple) else (index,)
         return cls(cell(*where), CellRule(_rounded([value]), np.array([])))
 

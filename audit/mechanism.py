@@ -74,16 +74,5 @@ def per_run(function: Callable[[Any, np.random.Generator], Any]) -> Mechanism:
 
 
 def mechanism_name(mechanism: Callable[..., Any]) -> str:
-    """Return a name for reports.
-
-    Parameters
-    ----------
-    mechanism : callable
-        What is audited.
-
-    Returns
-    -------
-    str
-        Of the function, or of the object's class.
-    """
+    """Return a name for reports: that of the function, or of the object's class."""
     return str(getattr(mechanism, "__name__", type(mechanism).__name__))

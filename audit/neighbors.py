@@ -89,7 +89,7 @@ class NeighborPair:
     def add_people(
         cls, counts: ArrayLike, cell: int | tuple[int, ...], people: int = 1, *, label: str = ""
     ) -> NeighborPair:
-        """Add people to one cell.
+        """Add people to one cell: a pair under ``"add_remove"``.
 
         Parameters
         ----------
@@ -101,11 +101,6 @@ class NeighborPair:
             How many: the distance of the pair.
         label : str, optional
             What the pair is, in words.
-
-        Returns
-        -------
-        NeighborPair
-            Under ``"add_remove"``.
 
         Raises
         ------
@@ -130,7 +125,7 @@ class NeighborPair:
         *,
         label: str = "",
     ) -> NeighborPair:
-        """Move people from one cell to another.
+        """Move people from one cell to another: a pair under ``"replace_one"``.
 
         Parameters
         ----------
@@ -142,11 +137,6 @@ class NeighborPair:
             How many: the distance of the pair.
         label : str, optional
             What the pair is, in words.
-
-        Returns
-        -------
-        NeighborPair
-            Under ``"replace_one"``.
 
         Raises
         ------
@@ -171,7 +161,7 @@ class NeighborPair:
 
     @classmethod
     def add_record(cls, records: ArrayLike, record: ArrayLike, *, label: str = "") -> NeighborPair:
-        """Add one record at the end.
+        """Add one record at the end: a pair under ``"add_remove"``, with unit ``"record"``.
 
         Parameters
         ----------
@@ -181,11 +171,6 @@ class NeighborPair:
             The record that `y` has besides.
         label : str, optional
             What the pair is, in words.
-
-        Returns
-        -------
-        NeighborPair
-            Under ``"add_remove"``, with unit ``"record"``.
 
         Raises
         ------
@@ -220,11 +205,6 @@ class NeighborPair:
         label : str, optional
             What the pair is, in words.
 
-        Returns
-        -------
-        NeighborPair
-            With ``adjacency="declared"``.
-
         Raises
         ------
         ValueError
@@ -233,17 +213,11 @@ class NeighborPair:
         return cls(x, y, relation, distance, unit, "declared", label or "a declared pair")
 
     def as_confidential(self) -> NeighborPair:
-        """Return the same pair, marked: whatever is made of an audit of it then says that it is confidential.
-
-        Returns
-        -------
-        NeighborPair
-            With ``confidential=True``.
-        """
+        """Return the same pair, marked: whatever is made of an audit of it then says that it is confidential."""
         return replace(self, confidential=True)
 
     def under(self, relation: Relation) -> NeighborPair:
-        """Return the same two databases under another relation.
+        """Return the same two databases under another relation, with the distance that it gives.
 
         Replacing is removing and adding, so a replacement is two steps of ``"add_remove"``.
 
@@ -251,11 +225,6 @@ class NeighborPair:
         ----------
         relation : {"add_remove", "replace_one"}
             The relation wanted.
-
-        Returns
-        -------
-        NeighborPair
-            With the distance that the other relation gives.
 
         Raises
         ------
@@ -292,25 +261,7 @@ def _as_given(data: Any) -> Any:
 
 
 def check_counts(data: Any) -> NDArray[np.int64]:
-    """Return counts of people as a read-only copy, or say what is wrong with them.
-
-    Parameters
-    ----------
-    data : array_like
-        One count a cell, of any shape.
-
-    Returns
-    -------
-    ndarray of int64
-        In that shape.
-
-    Raises
-    ------
-    ValueError
-        If a count is negative, not whole or 2**53 and more, or there is none.
-    TypeError
-        If they are not numbers.
-    """
+    """Return counts of people, of any shape, as a read-only copy, or say what is wrong with them."""
     given = np.asarray(data)
     if given.dtype.kind not in "iuf":
         raise TypeError(f"counts must be numbers, got dtype {given.dtype} (use NeighborPair.declared for other data)")

@@ -1,4 +1,4 @@
-"""Which pair of databases loses most: many pairs are looked at, few are measured, under one confidence."""
+"""Search for the pair of databases that loses most: many are looked at, few are measured, under one confidence."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ class SearchResult:
 
     @property
     def worst(self) -> AuditResult:
-        """The audit that forces the largest loss, an unbounded one first."""
+        """The audit with the largest lower bound, an unbounded loss first."""
         return max(self.results, key=lambda r: (r.support is not None, r.verdict == "violated", r.measured.budget))
 
     @property

@@ -76,8 +76,9 @@ class Attack:
             raise ValueError(f"attack must be an Attack or one of {', '.join(attack_names())}, got {name!r}")
         if name == "auto":
             return cls()
-        families = tuple(family for family in get_args(Family) if family == name)
-        return cls(families=families) if families else cls(looks=_looks_named(name))
+        if name in get_args(Family):
+            return cls(families=(name,))  # type: ignore[arg-type]
+        return cls(looks=tuple(look.name for look in registered() if _name_of(look.name) == name))
 
 
 def attack_names() -> tuple[str, ...]:
@@ -95,30 +96,14 @@ def _name_of(look: str) -> str:
     return look.replace(" ", "_")
 
 
-def _looks_named(name: str) -> tuple[str, ...]:
-    return tuple(look.name for look in registered() if _name_of(look.name) == name)
-
-
 @dataclass(frozen=True)
 class Candidates:
-    """What of an output is worth looking at.
+    """What of an output is worth looking at."""
 
-    Attributes
-    ----------
-    statistics : tuple of Statistic
-        At least one.
-    spent : int
-        Selection runs that it took to find them.
-    runs : Runs
-        Where the outputs come from that they score.
-    words : Words or None
-        What the numbers of these outputs stand for, where outputs are words.
-    """
-
-    statistics: tuple[Statistic, ...]
-    spent: int
-    runs: Runs
-    words: Words | None = None
+    statistics: tuple[Statistic, ...]  # at least one
+    spent: int  # selection runs that it took to find them
+    runs: Runs  # where the outputs come from that they score
+    words: Words | None = None  # what the numbers of these outputs stand for, where outputs are words
 
     def named(self, event: Event) -> Event:
         """Return the event with its scores written as the words that they stand for."""
@@ -129,31 +114,7 @@ class Candidates:
 def candidate_statistics(
     runs: Runs, attack: Attack, choosing: int, mechanism: Mechanism | None = None, *, words: bool = False
 ) -> Candidates:
-    """Ask every attack in turn what of an output is worth looking at.
-
-    Parameters
-    ----------
-    runs : Runs
-        Where outputs come from.
-    attack : Attack
-        What may be tried.
-    choosing : int
-        Runs that choose the event, a part of which may be spent here.
-    mechanism : Mechanism, optional
-        Asked for its likelihood and its tree.
-    words : bool
-        Whether outputs are words: they are numbered before any attack sees them.
-
-    Returns
-    -------
-    Candidates
-        Of all attacks together.
-
-    Raises
-    ------
-    ValueError
-        If they find nothing, or want too many runs.
-    """
+    """Ask every attack in turn what of an output is worth looking at; words are numbered before."""
     if attack.statistics is not None:
         return Candidates(attack.statistics, 0, runs)
     seen, spent = learn_words(runs, choosing) if words else (None, 0)

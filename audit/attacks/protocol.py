@@ -124,11 +124,5 @@ def register_attack(look: Look) -> None:
 
 
 def registered() -> tuple[Look, ...]:
-    """Return all attacks in the order in which they look.
-
-    Returns
-    -------
-    tuple of Look
-        As they were registered.
-    """
+    """Return all attacks in the order in which they look: that of their registration."""
     return tuple(_registered.values())

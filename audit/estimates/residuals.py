@@ -350,34 +350,12 @@ def _window(pooled: Floats, percentile: float, multiplier: float) -> float:
 
 
 def whole_people(values: Floats) -> Floats:
-    """Return the nearest whole numbers, halves up: half-to-even would give even numbers more of them.
-
-    Parameters
-    ----------
-    values : ndarray of float
-        In people.
-
-    Returns
-    -------
-    ndarray of float
-        Of the same shape.
-    """
+    """Return the nearest whole numbers, halves up: half-to-even would give even numbers more of them."""
     return np.floor(values + 0.5)
 
 
 def log_ratio(above: NDArray[Any], below: NDArray[Any]) -> Floats:
-    """Return ``log(above / below)``, NaN where either is 0.
-
-    Parameters
-    ----------
-    above, below : ndarray
-        Counts or densities of one shape.
-
-    Returns
-    -------
-    ndarray of float
-        In nats.
-    """
+    """Return ``log(above / below)`` in nats, NaN where either is 0."""
     seen = (above > 0) & (below > 0)
     logs = [np.log(total, out=np.full(seen.shape, np.nan), where=seen) for total in (above, below)]
     return np.asarray(logs[0] - logs[1])

@@ -9,7 +9,7 @@ from typing import Any, ParamSpec, TypeVar
 
 import numpy as np
 
-from audit.replay.recording import Declared, MisusedError, current
+from audit.replay.recording import Declared, current
 
 __all__ = ["primitive"]
 
@@ -78,10 +78,6 @@ def primitive(
             bound.apply_defaults()
             given = bound.arguments
             exact = np.asarray(given[value])
-            if exact.dtype.kind not in "biuf":
-                raise MisusedError(
-                    TypeError, f"{value} of {function.__name__} must be numbers, got dtype {exact.dtype}"
-                )
             generators = [one for one in given.values() if isinstance(one, np.random.Generator)]
             bounds = given[sensitivity] if isinstance(sensitivity, str) else sensitivity
             answer: Answer = recorder(

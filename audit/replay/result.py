@@ -182,24 +182,10 @@ class Replay:
 
 
 def excess(claim: Claim, queries: Sequence[Query], names: str = "all queries") -> Violation | None:
-    """Tell whether queries lose more together than is promised, each with noise of its own.
+    """Tell whether queries lose more together than is promised for the pair, each with noise of its own.
 
-    Parameters
-    ----------
-    claim : Claim
-        What is promised for the pair.
-    queries : sequence of Query
-        Those whose loss is not known, or for another promise than a pure one not exactly, are taken to lose nothing.
-    names : str
-        What they are called.
+    Queries whose loss is not known, or for another promise than a pure one not exactly, are taken to lose nothing.
 
-    Returns
-    -------
-    Violation or None
-        Of kind ``"loss"``.
-
-    Notes
-    -----
     Guarantee: no promise that is kept is accused, if all answers are published. For Gaussian and zero-concentrated
     privacy the Renyi divergence of order 2 is compared, which bounds what noise of that kind spends; for approximate
     privacy the hockey-stick divergence, where a grid had to be used with the spacing of the grid taken off once for

@@ -133,7 +133,7 @@ def test_a_primitive_without_such_an_argument(named, wrong):
 
 
 def test_a_primitive_that_is_not_given_numbers():
-    with pytest.raises(TypeError, match=r"^exact of own must be numbers, got dtype <U3$"):
+    with pytest.raises(TypeError, match=r"^values of 'own' must be real numbers, got dtype <U3$"):
         replay(lambda data, size, rng: own("abc", 1.0, rng), ADDED)
 
 
