@@ -18,11 +18,6 @@ LARGEST_EXACT = 2**53  # above this, float64 no longer holds every whole number
 def check_counts(counts: ArrayLike) -> Index:
     """Return counts of people as int64, or say what is wrong with them.
 
-    Parameters
-    ----------
-    counts : array_like of int, shape (..., n)
-        People in each area; whole numbers stored as floats are accepted.
-
     Returns
     -------
     ndarray of int64, shape (..., n)
@@ -80,19 +75,9 @@ class Hierarchy:
 
     @classmethod
     def from_parents(cls, parents: ArrayLike, labels: Sequence[str] | None = None) -> Hierarchy:
-        """Build the tree in which node ``i`` lies in node ``parents[i]``.
+        """Build the tree in which node ``i`` lies in node ``parents[i]``, in any order; the one root has parent -1.
 
-        Parameters
-        ----------
-        parents : array_like of int, shape (n_nodes,)
-            Index of each node's parent, in any order; -1 for the one root.
-        labels : sequence of str, optional
-            Names of the nodes, in the same order. Default: their indices.
-
-        Returns
-        -------
-        Hierarchy
-            Its leaves are the nodes without children, in increasing index of `parents`.
+        Its leaves are the nodes without children, in increasing index. `labels` are the names of the nodes.
 
         Raises
         ------
@@ -148,16 +133,7 @@ class Hierarchy:
         """Build the tree that columns of codes describe, one row a leaf, the outermost level first.
 
         A code needs to be unique only within its parent: commune "01" of one province is not commune "01" of another.
-
-        Parameters
-        ----------
-        *columns : sequence of str, shape (n_leaves,)
-            Codes of the area of each leaf at one level.
-
-        Returns
-        -------
-        Hierarchy
-            One level for each column, under a root that is labeled ``"total"``.
+        There is one level for each column, under a root that is labeled ``"total"``.
 
         Raises
         ------
@@ -193,18 +169,6 @@ class Hierarchy:
     @classmethod
     def regular(cls, fanout: int, depth: int) -> Hierarchy:
         """Build the tree in which every area above the leaves has `fanout` children.
-
-        Parameters
-        ----------
-        fanout : int
-            Children of each area, at least 1.
-        depth : int
-            Levels below the root, at least 1.
-
-        Returns
-        -------
-        Hierarchy
-            With ``fanout ** depth`` leaves in the order of their index ``(j_1, ..., j_depth)``.
 
         Raises
         ------
@@ -348,17 +312,7 @@ class Hierarchy:
         return check_counts(given)
 
     def totals(self, values: ArrayLike) -> NDArray[np.int64] | NDArray[np.float64]:
-        """Add the values of the leaves up to every area.
-
-        Parameters
-        ----------
-        values : array_like, shape (..., n_leaves)
-            One number a leaf; leading axes are independent runs.
-
-        Returns
-        -------
-        ndarray of float64 or int64, shape (..., n_nodes)
-            One total an area, the root first.
+        """Add the values of the leaves, shape (..., n_leaves), up to every area, the root first: (..., n_nodes).
 
         Raises
         ------
@@ -383,16 +337,6 @@ class Hierarchy:
         be undefined or turn signs: they then share their parent's value equally. The rule reads noisy values only, so
         it costs no privacy. Whole numbers produce neither NaN nor infinity: any other sum is at least 1, so that
         values below 2**53 stay finite through 18 levels and more. A negative parent has negative children.
-
-        Parameters
-        ----------
-        noisy : array_like of int, shape (..., n_nodes)
-            A measurement of every area, as `totals` orders them; leading axes are independent runs.
-
-        Returns
-        -------
-        ndarray of float, shape (..., n_nodes)
-            The root as measured; below it every family adds up to its parent, to rounding.
 
         Raises
         ------

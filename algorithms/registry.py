@@ -133,23 +133,9 @@ def counting(
     commands: Mapping[str, str] = MappingProxyType({}),
     **settings: Any,
 ) -> System:
-    """Describe a mechanism on counts of people; its pairs are one person added to an area of a bundled population.
+    """Describe a mechanism on counts of people: ``kind(epsilon, **settings)``, or ``kind(epsilon, tree, **settings)``.
 
-    Parameters
-    ----------
-    name, below, commands
-        Of the system.
-    kind : callable
-        A class of mechanisms, called with the epsilon; its docstring begins with what the system is about.
-    on_tree : bool
-        Whether it takes the tree of the population, too.
-    **settings
-        Other arguments of `kind`.
-
-    Returns
-    -------
-    System
-        With ``of_counts``.
+    The docstring of `kind` begins with what it is about. Pairs are one person added to a bundled population.
     """
 
     def build(*, epsilon: float = min(1.0, below / 2), data: str = "morocco") -> Any:

@@ -1,7 +1,7 @@
 """Run the quick tests with the lowest versions that pyproject.toml allows: ``python -m tests.lowest [FOR PYTEST ...]``.
 
-Makes a fresh environment in a temporary folder. What plaudit and its extras need is taken at its lower bounds; what that
-needs, and the tools of the tests, are left to pip. Exits with the code of pytest.
+Makes a fresh environment in a temporary folder. What plaudit and its extras need is taken at its lower bounds; what
+that needs, and the tools of the tests, are left to pip. Exits with the code of pytest.
 """
 
 from __future__ import annotations

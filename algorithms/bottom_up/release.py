@@ -187,18 +187,11 @@ def release(
     out : path-like, optional
         Folder to write, which must not exist or be empty.
     rng : "secure" or numpy Generator
-        A release takes the default, the operating system's entropy. Noise from a seeded generator can be subtracted by
-        whoever knows the seed: it is for simulations.
+        A release takes the default, the operating system's entropy; a seeded generator is for simulations.
     areas : sequence of str, optional
         Names of the levels below the root. Default: ``level 1``, ``level 2``, ...
     listed : bool
-        Whether the tree is from a public list of areas. Unless that is said, the record says that the areas were read
-        from the data.
-
-    Returns
-    -------
-    Release
-        All that is published.
+        Whether the tree is from a public list of areas; else the record says that they were read from the data.
 
     Raises
     ------
@@ -206,12 +199,6 @@ def release(
         If there is no tree or schema, counts do not fit them, levels are not named, the schema is refused by
         `check_schema`, noise by inversion is asked of a secure release, no area's total is the published one, or the
         folder is not empty.
-    TypeError
-        If counts are not numbers.
-    ImportError
-        If secure exact noise is asked for and OpenDP is not installed.
-    OSError
-        If the folder cannot be written.
 
     Examples
     --------

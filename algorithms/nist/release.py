@@ -136,25 +136,13 @@ def release(
     out : path-like, optional
         Folder to write, which must not exist or be empty.
     rng : "secure" or numpy Generator
-        A release takes the default, exact draws on the operating system's entropy, which need geometric noise. Noise
-        from a seeded generator can be subtracted by whoever knows the seed: it is for simulations.
-
-    Returns
-    -------
-    Release
-        All that is published.
+        A release takes the default, the operating system's entropy; a seeded generator is for simulations.
 
     Raises
     ------
     ValueError
         If noise of floating-point numbers is asked of a secure release, a field is called GROUP or COUNT, records do
         not fit the schema, or the folder is not empty.
-    TypeError
-        If codes are not whole numbers.
-    ImportError
-        If secure noise is asked for and OpenDP is not installed.
-    OSError
-        If the folder cannot be written.
 
     Examples
     --------

@@ -186,15 +186,9 @@ def release(
     out : path-like, optional
         Folder to write, which must not exist or be empty.
     rng : "secure" or numpy Generator
-        A release takes the default, exact draws on the operating system's entropy, which needs the geometric law. Noise
-        from a seeded generator can be subtracted by whoever knows the seed: it is for simulations.
+        A release takes the default, the operating system's entropy; a seeded generator is for simulations.
     listed : bool
-        Whether the tree is from a public list of areas, or of another public source.
-
-    Returns
-    -------
-    Release
-        All that is published.
+        Whether the tree is from a public list of areas; else the record says that they were read from the data.
 
     Raises
     ------
@@ -202,12 +196,6 @@ def release(
         If the data break a rule, columns would have the same name or one of areas is called total, there is no such
         table, zeros are not perturbed, the law cannot be drawn securely, the noise of the total alone would make more
         people than `LARGEST_RELEASE`, or the folder is not empty.
-    TypeError
-        If counts are not whole numbers.
-    ImportError
-        If secure noise is asked for and OpenDP is not installed.
-    OSError
-        If the folder cannot be written.
 
     Notes
     -----

@@ -143,8 +143,7 @@ def release(
     published : bool
         Whether to write the post-processed tables too.
     rng : "secure" or numpy Generator
-        A release takes the default, exact draws on the operating system's entropy. Noise from a seeded generator can be
-        subtracted by whoever knows the seed: it is for simulations.
+        A release takes the default, the operating system's entropy; a seeded generator is for simulations.
     engine, partitions, validation
         As in `tabulate`.
 
@@ -157,10 +156,6 @@ def release(
     ------
     ValueError
         If the settings or (`InvalidHouseholds`) the data break a rule, or the folder is not empty.
-    ImportError
-        If secure noise is asked for and OpenDP is not installed.
-    OSError
-        If the folder cannot be written.
     """
     settings = read_config(config)
     if out is not None:

@@ -133,20 +133,13 @@ def release(
     out : path-like, optional
         Folder to write, which must not exist or be empty.
     rng : "secure" or numpy Generator
-        A release takes the default, exact draws on the operating system's entropy. Noise from a seeded generator can be
-        subtracted by whoever knows the seed: it is for simulations.
+        A release takes the default, the operating system's entropy; a seeded generator is for simulations.
     areas : sequence of str, optional
         Names of the levels below the root, for the microdata. Default: ``level 1``, ``level 2``, ...
     preset : str
         Name of the settings, for the record.
     listed : bool
-        Whether the tree is from a public list of areas, or of another public source. Unless that is said, the record
-        says that the areas were read from the data, and that which there are is taken as public.
-
-    Returns
-    -------
-    Release
-        All that is published.
+        Whether the tree is from a public list of areas; else the record says that they were read from the data.
 
     Raises
     ------
@@ -157,10 +150,6 @@ def release(
         If counts are not whole numbers.
     RuntimeError
         If a solver does not converge and there is no failsafe.
-    ImportError
-        If secure noise is asked for and OpenDP is not installed.
-    OSError
-        If the folder cannot be written.
 
     Examples
     --------
