@@ -45,19 +45,12 @@ def test_noise_is_laplace_of_its_scale_in_every_column(mechanism, scale):
     assert np.abs(correlations).max() < 5.5 / math.sqrt(30_000)
 
 
-@pytest.mark.parametrize("mechanism", [Laplace(0.5), NoisyHist2(0.5), LaplaceParallel(0.5, 2), PrefixSum(0.5)])
-def test_densities_integrate_to_one(mechanism):
-    """Over two numbers, on panels that end where the density has its kinks."""
-    answers = [1.0] if isinstance(mechanism, LaplaceParallel) else [1.0, 2.0]
-    ends = np.linspace(-40, 40, 41) * mechanism.noise.scale
-    nodes, weights = np.polynomial.legendre.leggauss(12)
-    half = np.diff(ends)[:, None] / 2
-    noise, weight = (ends[:-1, None] + half * (1 + nodes)).ravel(), (half * weights).ravel()
-    released = np.stack(np.meshgrid(noise, noise, indexing="ij"), axis=-1).reshape(-1, 2) + answers
-    if isinstance(mechanism, PrefixSum):
-        released = np.cumsum(released, axis=1)  # which leaves areas as they are
-    density = np.exp(mechanism.log_likelihood(released, answers)).reshape(noise.size, -1)
-    assert weight @ density @ weight == pytest.approx(1, rel=1e-9)
+@pytest.mark.parametrize(("mechanism", "scale"), list(zip(ADDITIVE, SCALES, strict=True)))
+def test_likelihoods_are_those_of_the_noise(mechanism, scale):
+    answers = np.array([1.0, 2.0])
+    released = mechanism(answers, 9, np.random.default_rng(1))
+    wanted = stats.laplace(scale=scale).logpdf(noise_in(mechanism, released, answers)).sum(axis=1)
+    np.testing.assert_allclose(mechanism.log_likelihood(released, answers), wanted, rtol=1e-12)
 
 
 @given(st.lists(st.floats(-50, 50), min_size=4, max_size=4), st.floats(-1, 1), st.integers(0, 3))
@@ -72,12 +65,6 @@ def test_one_changed_answer_never_loses_more_than_promised(released, change, que
     assert abs(losses[0]) <= 0.3 * abs(change) + 1e-12
 
 
-def test_prefix_sums_add_up():
-    sums = PrefixSum(0.5)([1, 2, 3], 6, np.random.default_rng(1))
-    noisy = Laplace(0.5)([1, 2, 3], 6, np.random.default_rng(1))
-    np.testing.assert_allclose(sums, [[row[0], row[0] + row[1], row.sum()] for row in noisy])
-
-
 # Truncated geometric
 
 
@@ -89,8 +76,8 @@ def literal(count, people, power):
     return np.bincount(np.clip(reach + count, 0, people), weights / weights.sum(), minlength=people + 1)
 
 
-@pytest.mark.parametrize(("epsilon", "power"), [(0.1, 8), (1.0, 2), (0.3, 4), (0.7356, 4), (0.736, 2)])
-@pytest.mark.parametrize("people", [1, 2, 5])
+@pytest.mark.parametrize(("epsilon", "power"), [(0.1, 8), (0.7356, 4), (0.736, 2)])
+@pytest.mark.parametrize("people", [1, 5])
 def test_the_law_is_geometric_noise_moved_to_the_ends(epsilon, power, people):
     """The power is 2 to the natural logarithm of 2 / epsilon, rounded up: 2 / e = 0.7358 is a limit."""
     mechanism = TruncatedGeometric(epsilon, people)

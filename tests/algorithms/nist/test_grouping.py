@@ -121,16 +121,13 @@ def test_tables_too_large_to_count_keep_fields_apart():
     assert len(groups) == 2
     assert "a and b: association not counted, 4,410,000 bins" in str(groups)
     assert groups.to_dict()["decisions"][0]["association"] is None
-
-
-def test_of_pairs_too_large_to_count_a_few_are_named():
-    schema = Schema({name: [str(level) for level in range(2_100)] for name in "abcd"})
+    schema = Schema({name: schema.attributes["a"] for name in "abcd"})
     text = str(choose_groups([[0] * 4, [1] * 4], schema, max_bins=LARGEST_GROUP))
     assert "6 pairs of groups with a table too large to count; the first:\na and b: association not counted" in text
     assert text.count("not counted") == 3
 
 
-@settings(max_examples=20)
+@settings(max_examples=10)
 @given(st.data())
 def test_groups_are_a_partition_within_the_cap(data):
     levels = data.draw(st.lists(st.integers(1, 4), min_size=1, max_size=6))

@@ -66,14 +66,16 @@ def test_classical_scale_keeps_its_promise_at_small_epsilons_only(epsilon, kept)
 
 
 @pytest.mark.parametrize("law", PRINTED)
-@pytest.mark.parametrize("epsilon", [0.3, 2.0])
-def test_unchanged_counts_in_runs(law, epsilon):
-    noise = CountNoise(law, epsilon, 0.05 if law == "gaussian" else 0.0)
-    zeros = int((noise.sample((40_000,), np.random.default_rng(5)) == 0).sum())
-    expected = math.exp(noise.log_law(np.zeros(1))[0])
-    assert stats.binomtest(zeros, 40_000, expected).pvalue > 1e-6  # false alarm 1e-6
+def test_noise_is_rounded_and_so_is_its_law(law):
+    noise = CountNoise(law, 0.7, 0.05 if law == "gaussian" else 0.0)
+    drawn, exact = (one.sample((200,), np.random.default_rng(5)) for one in (noise, noise.noise))
+    np.testing.assert_array_equal(drawn, np.rint(exact))
+    k = np.arange(-20.0, 21.0)
+    if law != "geometric":
+        mass = noise.noise.cdf(k + 0.5) - noise.noise.cdf(k - 0.5)
+        np.testing.assert_allclose(np.exp(noise.log_law(k)), mass, rtol=1e-9, atol=1e-15)
     if law != "gaussian":
-        assert expected == pytest.approx(unchanged_probability(law, epsilon))
+        assert math.exp(noise.log_law(np.zeros(1))[0]) == pytest.approx(unchanged_probability(law, 0.7))
 
 
 # Noise and its laws
@@ -184,22 +186,17 @@ def test_fourteen_tables_of_the_pilot():
     assert sizes == [251 * n for n in (300, 360, 180, 120, 72, 15, 10, 2, 12, 6)] + [13 * n for n in (150, 180, 30, 24)]
 
 
-@pytest.mark.parametrize(
-    ("histogram", "kind", "words"),
-    [
-        (HISTOGRAM[:, :5], ValueError, "shape (leaves, cells) = (4, 6), got (4, 5)"),
-        (-HISTOGRAM, ValueError, "must not be negative, got -30"),
-        (HISTOGRAM + 0.5, ValueError, "whole numbers of people, got 9.5"),
-        (np.where(HISTOGRAM > 8, np.nan, 1), ValueError, "whole numbers of people, got nan"),
-        (HISTOGRAM.astype(str), TypeError, "whole numbers of people, got dtype"),
-        (np.full((4, 6), 2**38), ValueError, "less than 2**40 people"),
-    ],
-)
 @pytest.mark.parametrize("mechanism", [independent(), top_down()])
-def test_histograms_that_break_a_rule(mechanism, histogram, kind, words):
-    with pytest.raises(kind, match=r"^[^\n]*$") as error:
-        mechanism(histogram, 1, np.random.default_rng(0))
-    assert words in str(error.value)
+def test_histograms_that_break_a_rule(mechanism):
+    def run(error, message, histogram):
+        refuses(error, f"histogram must {message}", mechanism, histogram, 1, np.random.default_rng(0))
+
+    run(ValueError, "have the shape (leaves, cells) = (4, 6), got (4, 5)", HISTOGRAM[:, :5])
+    run(ValueError, "not be negative, got -30", -HISTOGRAM)
+    run(ValueError, "hold whole numbers of people, got 9.5", HISTOGRAM + 0.5)
+    run(ValueError, "hold whole numbers of people, got nan", np.where(HISTOGRAM > 8, np.nan, 1))
+    run(TypeError, "hold whole numbers of people, got dtype <U21", HISTOGRAM.astype(str))
+    run(ValueError, f"count less than 2**40 people, got {24 * 2**38}", np.full((4, 6), 2**38))
 
 
 def test_bad_settings_are_one_line():
@@ -342,9 +339,9 @@ def test_table_12_digit_by_digit():
     assert (counts.sum(), final[:, 0].sum()) == (6, 10)
 
 
-def test_rounding_keeps_every_parent_in_a_thousand_random_cases():
+def test_rounding_keeps_every_parent_in_random_cases():
     rng = np.random.default_rng(12)
-    for _ in range(1000):
+    for _ in range(300):
         families, parts = rng.integers(1, 6), rng.integers(1, 8)
         parents = rng.integers(0, 10 ** rng.integers(1, 7), families)
         noisy = np.maximum(rng.laplace(scale=10.0 ** rng.integers(-3, 5), size=(families, parts)), FLOOR)
@@ -361,23 +358,6 @@ def test_largest_remainders_go_up_and_equal_ones_at_random():
     assert maximum_remainder([1], [[0.25, 0.25, 0.25, 0.25]]).tolist() == [[1, 0, 0, 0]]
     drawn = maximum_remainder(np.ones(8000), np.full((8000, 4), 0.25), np.random.default_rng(3)).sum(axis=0)
     assert stats.chisquare(drawn).pvalue > 1e-6  # false alarm 1e-6
-
-
-@pytest.mark.parametrize(
-    ("function", "arguments", "words"),
-    [
-        (adjusted, ([1, 2], [[1.0]]), "shapes (families,) and (families, parts), got (2,) and (1, 1)"),
-        (adjusted, ([-1], [[1.0]]), "must not be negative, got -1"),
-        (adjusted, ([1], [[-0.5]]), "must not be negative, got -0.5"),
-        (adjusted, ([1], [[0.0, 0.0]]), "parts of 1 must not all be 0"),
-        (maximum_remainder, ([1], [1.0]), "shapes (families,) and (families, parts), got (1,) and (1,)"),
-        (maximum_remainder, ([2], [[1.0]]), "parts of 2 must add up to it, got 1"),
-    ],
-)
-def test_families_that_break_a_rule(function, arguments, words):
-    with pytest.raises(ValueError, match=r"^[^\n]*$") as error:
-        function(*arguments)
-    assert words in str(error.value)
 
 
 @pytest.mark.parametrize("perturb_zeros", [True, False])
@@ -521,10 +501,7 @@ def test_transition_matrix_and_its_classes():
     assert utility([4, 0], [4, 2]).hellinger == pytest.approx(1.0)
 
 
-@pytest.mark.parametrize(
-    ("actual", "released", "words"),
-    [([1], [1, 2], "one shape"), ([-1], [1], "must not be negative, got -1"), ([], [], "one cell at least")],
-)
-def test_utility_of_bad_tables(actual, released, words):
-    with pytest.raises(ValueError, match=words):
-        utility(actual, released)
+def test_utility_of_bad_tables():
+    refuses(ValueError, "actual and released must have one shape, got (1,) and (2,)", utility, [1], [1, 2])
+    refuses(ValueError, "actual counts must not be negative, got -1", utility, [-1], [1])
+    refuses(ValueError, "tables must have one cell at least, got none", utility, [], [])
