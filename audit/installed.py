@@ -9,23 +9,7 @@ __all__ = ["offered"]
 
 
 def offered(name: str) -> Any:
-    """Return what is offered under a name of the group ``plaudit``.
-
-    Parameters
-    ----------
-    name : str
-        Of the entry point, ``"systems"`` or ``"noise"``.
-
-    Returns
-    -------
-    object
-        What it points to.
-
-    Raises
-    ------
-    ValueError
-        If no installed package offers it.
-    """
+    """Return what is offered under a name of the group ``plaudit``."""
     found = list(metadata.entry_points(group="plaudit", name=name))
     if not found:
         raise ValueError("the reference implementations must be installed: run `pip install .` in the checkout")

@@ -31,13 +31,7 @@ LARGEST_INPUT = 2**31  # bytes of a file of outputs or counts
 
 
 def bundled() -> set[str]:
-    """Return the names of the bundled data.
-
-    Returns
-    -------
-    set of str
-        What ``--data`` takes besides files.
-    """
+    """Return the names of the bundled data."""
     return set(offered("systems").EXTRACTS)
 
 
@@ -47,25 +41,7 @@ def systems_of_counts() -> dict[str, Any]:
 
 
 def named_mechanism(name: str, settings: dict[str, Any]) -> Any:
-    """Return the mechanism of a system, or say which there are.
-
-    Parameters
-    ----------
-    name : str
-        One of `systems_of_counts`.
-    settings : dict
-        Its epsilon, and the bundled data whose tree it gets.
-
-    Returns
-    -------
-    callable
-        The mechanism.
-
-    Raises
-    ------
-    ValueError
-        If there is no such system for this epsilon, or it needs an extra that is not installed.
-    """
+    """Return the mechanism of a system, or say which there are."""
     known, epsilon = systems_of_counts(), settings["epsilon"]
     there = [other for other, system in known.items() if system.below == math.inf or epsilon < system.below]
     if name not in there:
@@ -78,23 +54,7 @@ def named_mechanism(name: str, settings: dict[str, Any]) -> Any:
 
 
 def own_mechanism(name: str) -> Any:
-    """Import a mechanism of the user's own.
-
-    Parameters
-    ----------
-    name : str
-        Written ``module:object``; a module in the current folder is found.
-
-    Returns
-    -------
-    callable
-        The object.
-
-    Raises
-    ------
-    ValueError
-        If the module cannot be imported, or the object is not there or no mechanism.
-    """
+    """Import a mechanism of the user's own."""
     module, _, path = name.partition(":")
     if "" in (*module.split("."), *path.split(".")):
         raise ValueError(f"a mechanism of your own is written module:object, got {name!r}")
@@ -118,42 +78,13 @@ def own_mechanism(name: str) -> Any:
 
 
 def described(error: BaseException) -> str:
-    """Return an error of code that is not ours in one line.
-
-    Parameters
-    ----------
-    error : BaseException
-        As caught.
-
-    Returns
-    -------
-    str
-        Its kind, its message, and the file and line it comes from.
-    """
+    """Return an error of code that is not ours in one line."""
     place = traceback.extract_tb(error.__traceback__)[-1]
     return f"{type(error).__name__}: {error} ({Path(place.filename).name}, line {place.lineno})"
 
 
 def read_counts(data: str) -> tuple[NDArray[Any], Callable[[int], str]]:
-    """Return counts, and how to name their cells.
-
-    Parameters
-    ----------
-    data : str
-        The name of bundled data, or the path of a .csv or .npy file.
-
-    Returns
-    -------
-    counts : ndarray, shape (cells,)
-        As they stand there.
-    label : callable
-        Takes the number of a cell and returns its name.
-
-    Raises
-    ------
-    ValueError
-        If it is neither.
-    """
+    """Return counts, and how to name their cells."""
     if data in bundled():
         tree, counts = offered("systems").load(data)
         return counts, tree.label
@@ -169,25 +100,7 @@ def read_counts(data: str) -> tuple[NDArray[Any], Callable[[int], str]]:
 
 
 def read_numbers(path: Path) -> NDArray[Any]:
-    """Read a table of numbers: .npy, or comma-separated text with or without a line of names.
-
-    Parameters
-    ----------
-    path : Path
-        Of the file; nothing in it is unpickled.
-
-    Returns
-    -------
-    ndarray
-        One run or count a row; a table with one column is flat.
-
-    Raises
-    ------
-    ValueError
-        If it holds anything but numbers, or none, or is too large.
-    OSError
-        If it cannot be read.
-    """
+    """Read a table of numbers: .npy, or comma-separated text with or without a line of names."""
     if path.stat().st_size > LARGEST_INPUT:
         raise ValueError(f"{path} must be at most {LARGEST_INPUT} bytes, got {path.stat().st_size}")
     try:

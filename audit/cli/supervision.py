@@ -18,29 +18,6 @@ def run_within(arguments: list[str], seconds: float, advice: str) -> int:
     """Run the command in a process group of its own, and end the whole group when time is up.
 
     A thread that hangs cannot be stopped from within, and code that holds the interpreter's lock not even be told.
-
-    Parameters
-    ----------
-    arguments : list of str
-        Of the command.
-    seconds : float
-        Wall time that it has, positive.
-    advice : str
-        What to do next, in words.
-
-    Returns
-    -------
-    int
-        Its exit code.
-
-    Raises
-    ------
-    ValueError
-        If `seconds` is not positive.
-    TimeoutError
-        If it did not end in time.
-    ChildProcessError
-        If somebody else ended it.
     """
     if not 0 < seconds < float("inf"):
         raise ValueError(f"timeout must be positive and finite, got {seconds:g}")

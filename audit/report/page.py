@@ -78,31 +78,10 @@ def build_report(
     public: bool = False,
     published: Collection[str] = (),
 ) -> str:
-    """Return saved results as one HTML page, which needs nothing but itself.
+    """Return saved results, at least one, as one HTML page that needs nothing but itself: the same for the same results.
 
-    Parameters
-    ----------
-    audits : sequence of (str, AuditResult)
-        What each is called, and what it says.
-    estimates : sequence of (str, LossEstimate)
-        The same of estimates. There must be one result at least.
-    title : str
-        What the page is called, a public one too.
-    public : bool
-        Leave out all that could disclose the data: events, searches, databases, counts, seeds, commands, parameters,
-        times and names.
-    published : collection of str
-        Names of mechanisms that disclose nothing, such as those of plaudit: a public page shows no others.
-
-    Returns
-    -------
-    str
-        The page; the same results give the same one.
-
-    Raises
-    ------
-    ValueError
-        If there is no result.
+    A `public` page leaves out all that could disclose the data: events, searches, databases, counts, seeds, commands,
+    parameters, times, and the names of mechanisms that are not `published`. It keeps its title.
     """
     if not audits and not estimates:
         raise ValueError("a report must have at least one result, got none")

@@ -25,20 +25,7 @@ HEADINGS = COLUMNS | {"neighbors": "neighbors:\none ...", "detectable": "minimum
 
 
 def audit_table(audits: Named, *, events: bool = True) -> Table:
-    """Return one row for each audit.
-
-    Parameters
-    ----------
-    audits : sequence of (str, AuditResult)
-        At least one, each with what to call it.
-    events : bool
-        Whether there is a column of events, which needs some 40 characters.
-
-    Returns
-    -------
-    rich.table.Table
-        To be printed by a `rich.console.Console`.
-    """
+    """Return one row for each audit."""
     # Words fold where the terminal is narrow, numbers and verdicts stay in one piece: nothing is cut off.
     words: dict[str, Any] = {"overflow": "fold"}
     whole: dict[str, Any] = {"no_wrap": True, "justify": "right"}
@@ -69,20 +56,7 @@ def audit_table(audits: Named, *, events: bool = True) -> Table:
 
 
 def comparison_table(changes: Sequence[Change], *, events: bool = True) -> Table:
-    """Return one row for each audit that is there before or after, with old and new values where they differ.
-
-    Parameters
-    ----------
-    changes : sequence of Change
-        As `audit.review.compare.compare_results` returns them.
-    events : bool
-        As in `audit_table`.
-
-    Returns
-    -------
-    rich.table.Table
-        To be printed by a `rich.console.Console`.
-    """
+    """Return one row for each audit that is there before or after, with old and new values where they differ."""
     table = Table(box=box.SIMPLE_HEAD, pad_edge=False, collapse_padding=True)
     shown = ["promised", "neighbors", "measured", "detectable", "verdict", *(["event"] if events else [])]
     table.add_column("audit", overflow="fold")

@@ -13,25 +13,7 @@ __all__ = ["read_audit", "read_audits", "read_results"]
 
 
 def read_audit(path: Path) -> AuditResult:
-    """Read one saved audit.
-
-    Parameters
-    ----------
-    path : pathlib.Path
-        Of a file that `AuditResult.to_json` wrote.
-
-    Returns
-    -------
-    AuditResult
-        As it was saved.
-
-    Raises
-    ------
-    ValueError
-        If it is no saved audit, was changed, or its verdict does not follow from its numbers.
-    OSError
-        If it cannot be read.
-    """
+    """Read one saved audit."""
     found = _read(path)
     if not isinstance(found, AuditResult):
         raise ValueError(f"{path} must be a saved audit, got an estimate")
@@ -39,50 +21,12 @@ def read_audit(path: Path) -> AuditResult:
 
 
 def read_audits(folder: Path) -> list[tuple[str, AuditResult]]:
-    """Read the saved audits of a folder.
-
-    Parameters
-    ----------
-    folder : pathlib.Path
-        With files ``*.json``, all of them saved audits.
-
-    Returns
-    -------
-    list of (str, AuditResult)
-        The name of each file without its suffix, and what it holds; in the order of the names.
-
-    Raises
-    ------
-    ValueError
-        If there is no such folder or no file in it, or a file is no saved audit.
-    OSError
-        If one cannot be read.
-    """
+    """Read the saved audits of a folder."""
     return [(path.stem, read_audit(path)) for path in _paths(folder)]
 
 
 def read_results(folder: Path) -> tuple[list[tuple[str, AuditResult]], list[tuple[str, LossEstimate]]]:
-    """Read the saved audits and estimates of a folder.
-
-    Parameters
-    ----------
-    folder : pathlib.Path
-        With files ``*.json``, all of them saved results.
-
-    Returns
-    -------
-    audits : list of (str, AuditResult)
-        As `read_audits` returns them, but there may be none.
-    estimates : list of (str, LossEstimate)
-        The same of estimates.
-
-    Raises
-    ------
-    ValueError
-        If there is no such folder or no file in it, or a file is no saved result.
-    OSError
-        If one cannot be read.
-    """
+    """Read the saved audits and estimates of a folder."""
     audits, estimates = [], []
     for path in _paths(folder):
         found = _read(path)

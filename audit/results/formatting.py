@@ -119,18 +119,6 @@ def plain_number(value: float) -> float | str:
 def at_least(value: float, digits: int = DIGITS) -> str:
     """Return a lower bound in words: rounded down, so that it stays one.
 
-    Parameters
-    ----------
-    value : float
-        Not NaN.
-    digits : int
-        Significant ones; digits before the point all stay, below a million.
-
-    Returns
-    -------
-    str
-        A number that `float` reads, and that is at most the shortest decimal form of `value`.
-
     Examples
     --------
     >>> at_least(0.99996), at_least(1234.56), at_least(0.0)
@@ -142,16 +130,6 @@ def at_least(value: float, digits: int = DIGITS) -> str:
 def at_most(value: float, digits: int = DIGITS) -> str:
     """Return an upper bound in words: rounded up, so that it stays one.
 
-    Parameters
-    ----------
-    value, digits
-        As in `at_least`.
-
-    Returns
-    -------
-    str
-        A number that `float` reads, and that is at least the shortest decimal form of `value`.
-
     Examples
     --------
     >>> at_most(1.01504), at_most(0.00001), at_most(float("inf"))
@@ -162,16 +140,6 @@ def at_most(value: float, digits: int = DIGITS) -> str:
 
 def nearest(value: float, digits: int = DIGITS) -> str:
     """Return a number that somebody chose, such as a promise: rounded to the nearest, without zeros at its end.
-
-    Parameters
-    ----------
-    value, digits
-        As in `at_least`.
-
-    Returns
-    -------
-    str
-        A number that `float` reads.
 
     Examples
     --------
@@ -185,16 +153,6 @@ def nearest(value: float, digits: int = DIGITS) -> str:
 def percent(confidence: float) -> str:
     """Return a confidence in percent, with as many nines as it has.
 
-    Parameters
-    ----------
-    confidence : float
-        In (0, 1).
-
-    Returns
-    -------
-    str
-        Rounded down, to four significant digits of what is left to certainty.
-
     Examples
     --------
     >>> percent(0.95), percent(1 - 0.05 / 3), percent(1 - 1e-9)
@@ -204,18 +162,7 @@ def percent(confidence: float) -> str:
 
 
 def texts(summary: Mapping[str, Any]) -> dict[str, str]:
-    """Return the summary of an audit as it is written everywhere: the one place where its numbers are rounded.
-
-    Parameters
-    ----------
-    summary : dict
-        As `AuditResult.summary` returns it.
-
-    Returns
-    -------
-    dict
-        With the same keys. Words are hostile text still: whoever shows them escapes them.
-    """
+    """Return the summary of an audit as it is written everywhere: the one place where its numbers are rounded."""
     promised, measured, detectable = _losses(summary["promised"], summary["measured"], summary["detectable"])
     return {
         **{key: "" if value is None else str(value) for key, value in summary.items()},

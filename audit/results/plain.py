@@ -13,13 +13,7 @@ LARGEST = sys.float_info.max
 
 
 def fields_of(cls: type, values: Any, kind: str) -> dict[str, Any]:
-    """Return the fields of a saved result, all of them and no others.
-
-    Raises
-    ------
-    ValueError
-        If the values are of another kind, or a field is missing or unknown.
-    """
+    """Return the fields of a saved result, all of them and no others."""
     if not isinstance(values, dict) or values.get("kind") != kind:
         raise ValueError(f"kind must be {kind!r}, got {values.get('kind') if isinstance(values, dict) else values!r}")
     names = {f.name for f in fields(cls)}
@@ -29,13 +23,7 @@ def fields_of(cls: type, values: Any, kind: str) -> dict[str, Any]:
 
 
 def number(value: Any, none: float | None = None) -> float:
-    """Return the number that `plain_number` wrote, and `none`, if given, for None.
-
-    Raises
-    ------
-    ValueError
-        If it is no number.
-    """
+    """Return the number that `plain_number` wrote, and `none`, if given, for None."""
     if value is None and none is not None:
         return none
     if value in ("inf", "-inf"):
@@ -46,13 +34,7 @@ def number(value: Any, none: float | None = None) -> float:
 
 
 def typed(cls: type, given: dict[str, Any]) -> dict[str, Any]:
-    """Return the fields if each is of its type, down to the entries of lists and dicts.
-
-    Raises
-    ------
-    ValueError
-        If one is not.
-    """
+    """Return the fields if each is of its type, down to the entries of lists and dicts."""
     for name, hint in get_type_hints(cls).items():
         if not _is_of(given[name], hint):
             words = hint.__name__ if isinstance(hint, type) else str(hint).removeprefix("typing.")

@@ -47,23 +47,6 @@ class CountTest:
 def count_changes(name: str, old: AuditResult, new: AuditResult) -> CountTest:
     """Test whether two audits counted one event of one law.
 
-    Parameters
-    ----------
-    name : str
-        What to call them in an error.
-    old, new : AuditResult
-        Of one event, by one theorem, each with numbers of runs that do not depend on what was counted.
-
-    Returns
-    -------
-    CountTest
-        With exact p-values.
-
-    Raises
-    ------
-    ValueError
-        If counts are not parts of their runs.
-
     Notes
     -----
     Guarantee: if all runs are independent and both audits have one law, P(p_value <= a) <= a. A rule that names a
@@ -95,34 +78,12 @@ def count_changes(name: str, old: AuditResult, new: AuditResult) -> CountTest:
 
 
 def is_binned(result: AuditResult) -> bool:
-    """Tell whether an event was counted by the bins of a likelihood ratio.
-
-    Parameters
-    ----------
-    result : AuditResult
-        The audit.
-
-    Returns
-    -------
-    bool
-        Whether any bin has a count.
-    """
+    """Tell whether an event was counted by the bins of a likelihood ratio."""
     return any(key.startswith("bin ") for side in result.counts.values() for key in side)
 
 
 def is_weighed(result: AuditResult) -> bool:
-    """Tell whether the weights of all bins are known; those of files of the first schema are not.
-
-    Parameters
-    ----------
-    result : AuditResult
-        The audit.
-
-    Returns
-    -------
-    bool
-        Whether its basis has them.
-    """
+    """Tell whether the weights of all bins are known; those of files of the first schema are not."""
     weights = result.basis.get("weights")
     numbers = isinstance(weights, list) and all(isinstance(w, int | float) and -1e300 < w < 1e300 for w in weights)
     return numbers and bool(weights) and result.basis.get("toward") in ("x", "y")

@@ -33,13 +33,7 @@ OPTIONS = pytest.StashKey[list[str]]()  # with which the session was started
 
 @pytest.fixture
 def audit_rng(request: pytest.FixtureRequest) -> np.random.Generator:
-    """Return a random generator of the test's own, seeded from its node id and --audit-seed.
-
-    Returns
-    -------
-    numpy.random.Generator
-        The same in any order of tests, selection of them and number of processes.
-    """
+    """Return a random generator of the test's own, seeded from its node id and --audit-seed."""
     import numpy as np
 
     return np.random.default_rng(seed_of(request.config.getoption("audit_seed"), request.node.nodeid, "audit_rng"))

@@ -52,13 +52,7 @@ class Running:
         self.attempt, self.options, self.calls = attempt, options, itertools.count(1)
 
     def keep(self, **values: Any) -> None:
-        """Keep what an audit found, as text that any process can hand on.
-
-        Parameters
-        ----------
-        **values : object
-            Plain values for JSON.
-        """
+        """Keep what an audit found, as text that any process can hand on."""
         import json
 
         entry = {"node_id": self.name, "attempt": self.attempt, **values}
@@ -66,48 +60,18 @@ class Running:
         self.found.append(text.encode(errors="replace").decode())  # half a surrogate pair is no text for a file
 
     def fixture(self, name: str, command: Callable[[], str]) -> Running:
-        """Return a fixture that this test is the first to ask for: seeds and defaults do not depend on which is.
-
-        Parameters
-        ----------
-        name : str
-            Of the fixture and its scope.
-        command : callable
-            Returns the shell command that runs a test that uses it.
-
-        Returns
-        -------
-        Running
-            Leaves what it finds with this test.
-        """
+        """Return a fixture that this test is the first to ask for: seeds and defaults do not depend on which is."""
         return replace(self, name=name, command=command, attempt=1, options={}, calls=itertools.count(1))
 
 
 def running() -> Running | None:
-    """Return the test, or the shared fixture, that is running.
-
-    Returns
-    -------
-    Running or None
-        None outside of a test session.
-    """
+    """Return the test, or the shared fixture, that is running."""
     return _entered[-1] if _entered else None
 
 
 @contextmanager
 def entered(test: Running) -> Iterator[Running]:
-    """Make it the running one for a while.
-
-    Parameters
-    ----------
-    test : Running
-        A test or a shared fixture.
-
-    Yields
-    ------
-    Running
-        The same.
-    """
+    """Make it the running one for a while."""
     _entered.append(test)
     try:
         yield test
@@ -117,16 +81,6 @@ def entered(test: Running) -> Iterator[Running]:
 
 def seed_of(*parts: object) -> int:
     """Return a seed that depends on nothing but its parts: on no order, process or Python.
-
-    Parameters
-    ----------
-    *parts : object
-        With a text form of their own: numbers and strings.
-
-    Returns
-    -------
-    int
-        64 bits of a SHA-256.
 
     Examples
     --------

@@ -159,6 +159,18 @@ def main() -> None:
         "",
     )
 
+    def starts(*words: str) -> Callable[[], Any]:
+        return lambda: subprocess.run([sys.executable, *words], check=True, stdout=subprocess.DEVNULL)
+
+    nothing = starts("-c", "pass")
+    for name, words in (
+        ("plaudit --version", ("-m", "plaudit", "--version")),
+        ("plaudit --help", ("-m", "plaudit", "--help")),
+        ("import audit", ("-c", "import audit")),
+    ):
+        bare_start, start, ratio = paired(nothing, starts(*words))
+        table.add_row(name, f"{1000 * start:.0f} ms", f"{1000 * bare_start:.0f} ms, python -c pass", f"{ratio:.1f}")
+
     (bare, loaded, added), (*_, work) = pytest_starts()
     table.add_row(
         "a pytest session over one empty test",

@@ -288,7 +288,7 @@ def test_words_follow_the_result():
     assert "within the promised 1" in meaning(audited())[1]
     assert "say nothing for the promise or against it" in meaning(audited(verdict="no power", detectable=3.0))[1]
     assert "which of two values" in meaning(audited(relation="replace_one"))[0]
-    assert "taken on the word of the auditor" in assumptions(audited(adjacency="declared"))[0]
+    assert "declared by the auditor" in assumptions(audited(adjacency="declared"))[0]
     assert "made elsewhere" in assumptions(audited(adjacency="declared", mechanism="given outputs"))[1]
     assert "one run" in assumptions(audited(bound=ONE_RUN))[1]
     assert "fixed before any run" in assumptions(audited(selection=0))[2]
@@ -748,7 +748,7 @@ def test_a_folder_without_systems_names_no_mechanism(folder, monkeypatch):
     def missing(name):
         raise ValueError("the reference implementations must be installed")
 
-    monkeypatch.setattr("audit.installed.offered", missing)
+    monkeypatch.setattr("audit.cli.loading.offered", missing)
     audited(mechanism="GDPC").to_json(folder / "gdpc.json")
     run(folder, "--public")
     assert "GDPC" not in (folder / "report.html").read_text("utf-8")
