@@ -78,7 +78,7 @@ def build_report(
     public: bool = False,
     published: Collection[str] = (),
 ) -> str:
-    """Return saved results, at least one, as one HTML page that needs nothing but itself: the same for the same results.
+    """Return saved results, at least one, as an HTML page that needs nothing but itself: the same for the same results.
 
     A `public` page leaves out all that could disclose the data: events, searches, databases, counts, seeds, commands,
     parameters, times, and the names of mechanisms that are not `published`. It keeps its title.
