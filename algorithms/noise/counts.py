@@ -85,8 +85,8 @@ def log_likelihood_of_cells(
     return total
 
 
-def chunks(size: int, cells: int, most: int = CHUNK) -> Iterator[slice]:
+def chunks(size: int, cells: int, most: int | None = None) -> Iterator[slice]:
     """Cut `size` runs of `cells` counts into pieces of so many counts at most: those that stay in the cache."""
-    rows = max(1, most // cells)
+    rows = max(1, (most or CHUNK) // cells)
     for start in range(0, size, rows):
         yield slice(start, min(start + rows, size))

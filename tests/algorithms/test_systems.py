@@ -80,7 +80,7 @@ def test_what_counts_of_people_are_enough_for_comes_in_its_order_with_the_budget
 
 
 def test_to_list_systems_loads_nothing_that_an_extra_brings():
-    heavy = ("numba", "duckdb", "piqp", "opendp", "pyspark")
+    heavy = ("numba", "duckdb", "piqp", "opendp", "pyspark", "pandas", "polars", "pyarrow")
     code = f"import sys, algorithms.systems as s; s.systems(); print([n for n in {heavy} if n in sys.modules])"
     assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout == "[]\n"
 

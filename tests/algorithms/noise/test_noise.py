@@ -7,7 +7,6 @@ alarm of each such check) and reject the law of a parameter 30 % off, either way
 from __future__ import annotations
 
 import math
-import subprocess
 import sys
 from fractions import Fraction
 from types import SimpleNamespace
@@ -27,10 +26,10 @@ SIZE = 1_000_000
 SIGMA_242 = math.sqrt(242)
 
 SAMPLED = [
-    *(TwoTailedGeometric(epsilon) for epsilon in (2e-12, 1e-5, 0.025, 0.1, 0.5, 1, 2.5, 6)),
-    *(DiscreteGaussian(scale) for scale in (0.4, 0.8, 1, 3, SIGMA_242, 1000, 1001, 1e6, 5e11)),
-    *(Laplace(scale) for scale in (2e-150, 0.2, 40)),
-    *(Gaussian(scale) for scale in (2e-150, 0.2, 40)),
+    *(TwoTailedGeometric(epsilon) for epsilon in (2e-12, 0.1, 2.5)),
+    *(DiscreteGaussian(scale) for scale in (0.4, SIGMA_242, 1000, 1001, 5e11)),
+    *(Laplace(scale) for scale in (2e-150, 40)),
+    *(Gaussian(scale) for scale in (2e-150, 40)),
 ]
 LAWS = st.one_of(
     st.builds(TwoTailedGeometric, st.floats(1e-6, 60)),
@@ -419,8 +418,3 @@ def test_without_opendp_the_secure_mode_says_what_to_install(law, monkeypatch):
     monkeypatch.setitem(sys.modules, "opendp.prelude", None)
     with pytest.raises(ImportError, match=r"^secure noise needs the extra release: pip install 'plaudit\[release\]'$"):
         law.sample(3, "secure")
-
-
-def test_opendp_is_not_loaded_by_the_seeded_mode():
-    code = "import sys, algorithms.noise; sys.exit('opendp' in sys.modules)"
-    assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0

@@ -246,7 +246,7 @@ def test_without_opendp_nothing_is_measured(monkeypatch, tmp_path):
 # Whole or not at all
 
 
-@pytest.mark.parametrize("number", [1, 2, 4, 6, 7])
+@pytest.mark.parametrize("number", [1, 6, 7])
 def test_an_interrupt_while_writing_leaves_nothing(tmp_path, monkeypatch, number):
     calls, true = [], os.replace
 
@@ -325,7 +325,6 @@ DAMAGE = {
     "a variance in words": (NOISY, line(5, lambda row: row.rpartition(",")[0] + ",big"), "VARIANCE must be 8.0"),
     "an endless value": (NOISY, lambda text: text + "x" * 200_000, "must be a CSV file: field larger"),
     "Latin-1": (NOISY, line(2, lambda row: "\udce9" + row), "codec can't decode"),
-    "a count in words": (EXACT, line(1, lambda row: row.rpartition(",")[0] + ",many"), "COUNT must be a whole number"),
     "a count too large": (EXACT, line(1, lambda row: row + "0" * 18), "line 2: COUNT must be a whole number, got '21"),
     "no invariants": (
         EXACT,
@@ -678,11 +677,7 @@ BAD = {
     "no file": (None, {"data": "nowhere.csv"}, "there is no file "),
     "a folder": (None, {"data": "."}, "data must be a .csv or .parquet file, got ."),
     "another format": (None, {"data": "persons.xlsx"}, "data must be a .csv or .parquet file, got persons.xlsx"),
-    "an empty file": (text(b""), {}, "must begin with the names of its columns, got nothing"),
     "no rows": (text(b"state,county,sex,age,persons\n"), {}, "data must have one row at least, got none"),
-    "binary": (text(bytes(range(256)) * 9), {}, "data must have the columns state, county, sex, age, persons; state, "),
-    "UTF-16": (text("state,county".encode("utf-16")), {}, "persons.csv cannot be read: 'utf-8' codec can't decode"),
-    "a row cut off": (text(b"state,county,sex,age,persons\n1,2,0\n"), {}, "Expected Number of Columns: 5 Found: 3"),
     "columns twice": (text(b"state,county,sex,age,persons,SEX\n"), {}, "columns of different names, got 'SEX' twice"),
     "no column of areas": (
         None,
@@ -690,11 +685,6 @@ BAD = {
         "data must have the columns state, tract, sex, age, persons; t",
     ),
     "no column of counts": (None, {"count": "n"}, "; n missing, got ['state', 'county', 'sex', 'age', 'persons']"),
-    "no attribute": (
-        None,
-        {"preset": "h1"},
-        "data must have the columns state, county, occupancy, persons; occupancy m",
-    ),
     "an area twice": (
         None,
         {"areas": "state,State"},
@@ -712,8 +702,6 @@ BAD = {
         {},
         f"data: age must be one of {AGES}; 1 row broke it, such as a missing",
     ),
-    "a fraction for a level": (damaged(age=["0.5", "1", "1", "1"]), {}, "1 row broke it, such as '0.5'"),
-    "an unknown level of nobody": (damaged(age=["0", "1", "1", "?"]), {}, "1 row broke it, such as '?'"),
     "no code": (
         damaged(county=["1", "", "", "1"]),
         {},
@@ -725,11 +713,9 @@ BAD = {
         "persons must be a whole number, 0 or more; 1 row",
     ),
     "half a person": (damaged(persons=["40", "7.5", "1", "0"]), {}, "0 or more; 1 row broke it, such as '7.5'"),
-    "a count in words": (damaged(persons=["40", "many", "1", "0"]), {}, "1 row broke it, such as 'many'"),
     "an endless count": (damaged(persons=["40", "nan", "inf", "0"]), {}, "0 or more; 2 rows broke it, such as 'inf'"),
     "no count": (damaged(persons=["40", "", "1", "0"]), {}, "0 or more; 1 row broke it, such as a missing value"),
     "too many": (damaged(persons=["9" * 15] * 4), {}, "data must count less than 2**40 in all, got 3999999999999996"),
-    "far too many": (damaged(persons=["9" * 40] * 4), {}, "4 rows broke it, such as '9999"),
     "too many levels": (None, {"preset": "h1x"}, "preset must be one of e2e-1940, pl94-2020, h1, micro, got 'h1x'"),
 }
 
@@ -745,20 +731,14 @@ def test_data_that_are_wrong(plaudit, change, options, told):
     ("arguments", "told"),
     [
         (asked(data=None), "--data and --areas are needed, or --bundled"),
-        (asked(areas=None), "--data and --areas are needed, or --bundled"),
         (asked("--bundled"), "--bundled goes without --data, --areas, --geo, --count and --facilities, and w"),
         (("--bundled", "--geo", "persons.csv", "--out", "out"), "--bundled goes without "),
-        (("--bundled", "--preset", "h1", "--out", "out"), "--bundled goes without "),
         (asked(seed="-1"), "seed must be 0 or more, got -1"),
-        (asked(seed="x"), "Invalid value for '--seed'"),
         (asked("--epsilon", "1", "--rho", "1"), "one of epsilon and rho must be given at most, got 1.0 and 1.0"),
         (asked("--epsilon", "-1"), "epsilon must be 0 or more, got -1.0"),
-        (asked("--epsilon", "nan"), "epsilon must be 0 or more, got nan"),
         (asked("--rho", "0"), "rho must be positive and finite, got 0.0"),
-        (asked("--rho", "5e-324"), "rho 5e-324 leaves detailed at level 0 0, "),
         (asked("--rho", "1e-30"), "rho 1e-30 leaves detailed at level 0 3.33e-31, "),
         (asked("--epsilon", "1e-13"), "epsilon 1e-13 leaves detailed at level 0 3.33e-14, "),
-        (asked("--rho", "inf"), "rho must be positive and finite, got inf"),
         (asked("--relation", "both"), 'relation must be "add_remove" or "replace_one", got \'both\''),
         (asked("--jobs", "0"), "n_jobs must be a whole number other than 0, got 0"),
         (asked("--facilities", "persons.csv"), "facilities must be of an attribute of the schema, sex, age, not hhgq"),
@@ -785,9 +765,3 @@ def test_a_solver_that_fails_is_told(plaudit, monkeypatch):
     monkeypatch.setattr(TopDown, "estimate", failed)
     told = refused(plaudit, *asked())
     assert told == "the solver does not converge, and there is no failsafe; nothing was written"
-
-
-def test_noise_that_is_not_installed(plaudit, monkeypatch):
-    for name in ("opendp", "opendp.prelude"):
-        monkeypatch.setitem(sys.modules, name, None)
-    assert refused(plaudit, *asked(seed=None)) == "secure noise needs the extra release: pip install 'plaudit[release]'"
