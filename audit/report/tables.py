@@ -34,7 +34,7 @@ def audit_table(audits: Named, *, events: bool = True) -> Table:
     table.add_column("algorithm", **words)
     table.add_column("promised", **whole)
     table.add_column(HEADINGS["neighbors"], **words)
-    table.add_column("lower\nbound" + (f" ({levels.pop()})" if len(levels) == 1 else ""), **whole)
+    table.add_column("lower bound" + (f"\n({levels.pop()})" if len(levels) == 1 else ""), **whole)
     table.add_column(HEADINGS["detectable"], **whole)
     table.add_column("verdict", no_wrap=True)
     if events:
