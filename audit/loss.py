@@ -16,10 +16,19 @@ from audit.arguments import fraction, whole_number
 from audit.attacks import Attack
 from audit.attacks.attack import candidate_statistics
 from audit.claims import Claim, Relation
-from audit.events import LARGEST, Event, Statistic
-from audit.mechanism import Mechanism, mechanism_name
-from audit.methods.evaluation import Audited, add_counts, check_question, count_event, evaluate, support_witness
-from audit.methods.method import Basis, Counts, Method, guesses, method_for
+from audit.events import Event
+from audit.mechanism import Mechanism, mechanism_name, plain_parameters
+from audit.methods.evaluation import (
+    Audited,
+    add_counts,
+    check_question,
+    count_event,
+    evaluate,
+    expected_guesses,
+    sampled_witness,
+    support_witness,
+)
+from audit.methods.method import Basis, Counts, Method, method_for
 from audit.neighbors import NeighborPair, Unit
 from audit.outputs import CHANCE, chance_of_repeat, check_not_copied, check_outputs
 from audit.results import GIVEN_OUTPUTS, AuditResult
@@ -189,7 +198,7 @@ def measure_loss(
         size=choosing + counts["x"]["runs"] + counts["y"]["runs"],
         selection=choosing,
         seed_entropy=entropy_of(root),
-        provenance=provenance(size=size, selection=selection, stop=stop, mechanism=_plain_parameters(mechanism)),
+        provenance=provenance(size=size, selection=selection, stop=stop, mechanism=plain_parameters(mechanism)),
     )
     return evaluate(begun, method, counts, basis, audited, support=support)
 
@@ -349,7 +358,7 @@ def _choose(
     seen = count_event(event, x[:, column], y[:, column])
     names = ", ".join(statistic.name for statistic in statistics[:3]) + (", ..." if len(statistics) > 3 else "")
     searched = f"{method.searched(searching.families)}, to 9 decimals, of {len(statistics)} statistics ({names})"
-    return _Choice(event, found.runs, searched, _witness(statistics, x, y), _expected(seen, counting))
+    return _Choice(event, found.runs, searched, sampled_witness(statistics, x, y), expected_guesses(seen, counting))
 
 
 def _count(chosen: _Choice, sizes: Sequence[int], *phase: int) -> Counts:
@@ -386,30 +395,3 @@ def _choosing_runs(size: int, selection: float) -> int:
             f"at least 8 runs must choose an event, got {choosing} of {size}: more runs, or an event of your own"
         )
     return choosing
-
-
-def _expected(counts: Counts, counting: int) -> tuple[float, float] | None:
-    """Return how many guesses to expect and the share that is right, from selection runs; None for other rules."""
-    if "guessed_x" not in counts["x"]:
-        return None
-    right, guessed, runs = guesses(counts)
-    return max(1.0, counting * guessed / runs), max(0.5, (right + 0.5) / (guessed + 1))
-
-
-def _witness(statistics: Sequence[Statistic], x: Floats, y: Floats) -> dict[str, Any] | None:
-    """Return the share of selection runs that the other database cannot give, as the mechanism's likelihood says."""
-    column = next((number for number, statistic in enumerate(statistics) if statistic.exact), None)
-    if column is None:
-        return None
-    shares = {"x": float(np.mean(x[:, column] <= -LARGEST)), "y": float(np.mean(y[:, column] >= LARGEST))}
-    order = max(shares, key=shares.__getitem__)
-    return {"order": f"possible on {order} only", "probability": shares[order]} if shares[order] > 0 else None
-
-
-def _plain_parameters(mechanism: Mechanism) -> dict[str, Any]:
-    """Public attributes of a mechanism that are plain values, as JSON holds them."""
-    return {
-        key: str(value) if isinstance(value, float) and not math.isfinite(value) else value
-        for key, value in getattr(mechanism, "__dict__", {}).items()
-        if isinstance(value, int | float | str) and not key.startswith("_")
-    }

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["Mechanism", "mechanism_name", "per_run"]
+__all__ = ["Mechanism", "mechanism_name", "per_run", "plain_parameters"]
 
 SLOW = 256  # runs of one block, where each is a call of its own
 
@@ -76,3 +77,12 @@ def per_run(function: Callable[[Any, np.random.Generator], Any]) -> Mechanism:
 def mechanism_name(mechanism: Callable[..., Any]) -> str:
     """Return a name for reports: that of the function, or of the object's class."""
     return str(getattr(mechanism, "__name__", type(mechanism).__name__))
+
+
+def plain_parameters(mechanism: Mechanism) -> dict[str, Any]:
+    """Public attributes of a mechanism that are plain values, as JSON holds them."""
+    return {
+        key: str(value) if isinstance(value, float) and not math.isfinite(value) else value
+        for key, value in getattr(mechanism, "__dict__", {}).items()
+        if isinstance(value, int | float | str) and not key.startswith("_")
+    }

@@ -12,7 +12,8 @@ from audit.claims.claim import Claim, Relation, check_delta
 from audit.claims.families import register_claim
 from audit.claims.profiles import ROUNDING
 from audit.claims.pure import PureDP
-from audit.exact import EXACT_LISTED, STEPS, LossDistribution, compose_losses
+from audit.exact import LossDistribution, compose_losses
+from audit.exact.making import EXACT_LISTED, STEPS
 
 __all__ = ["ApproxDP"]
 

@@ -4,20 +4,32 @@ from __future__ import annotations
 
 import math
 import time
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
+
+import numpy as np
 
 from audit.attacks import Attack
 from audit.bounds.limits import check_confidence
 from audit.claims import Claim, Relation
 from audit.claims.families import FAMILIES
-from audit.events import Event
+from audit.events import LARGEST, Event, Statistic
 from audit.mechanism import Mechanism
-from audit.methods.method import Basis, Counts, Floats, Method, method_for
+from audit.methods.method import Basis, Counts, Floats, Method, guesses, method_for
 from audit.neighbors import Adjacency, NeighborPair, Unit
 from audit.results import AuditResult, verdict_of
 
-__all__ = ["Audited", "add_counts", "check_question", "count_event", "evaluate", "support_witness"]
+__all__ = [
+    "Audited",
+    "add_counts",
+    "check_question",
+    "count_event",
+    "evaluate",
+    "expected_guesses",
+    "sampled_witness",
+    "support_witness",
+]
 
 ROUNDING = 1e-9  # relative error that the masses of an exact law may have
 
@@ -87,6 +99,14 @@ def add_counts(first: Counts, second: Counts) -> Counts:
     }
 
 
+def expected_guesses(counts: Counts, counting: int) -> tuple[float, float] | None:
+    """Return how many guesses to expect and the share that is right, from selection runs; None for other rules."""
+    if "guessed_x" not in counts["x"]:
+        return None
+    right, guessed, runs = guesses(counts)
+    return max(1.0, counting * guessed / runs), max(0.5, (right + 0.5) / (guessed + 1))
+
+
 def evaluate(
     begun: float,
     method: Method,
@@ -145,3 +165,13 @@ def support_witness(mechanism: Mechanism, pair: NeighborPair, claim: Claim) -> d
         return None
     order, mass = ("x", on_x) if on_x >= on_y else ("y", on_y)
     return {"order": f"possible on {order} only", "probability": mass}
+
+
+def sampled_witness(statistics: Sequence[Statistic], x: Floats, y: Floats) -> dict[str, Any] | None:
+    """Return the share of selection runs that the other database cannot give, as the mechanism's likelihood says."""
+    column = next((number for number, statistic in enumerate(statistics) if statistic.exact), None)
+    if column is None:
+        return None
+    shares = {"x": float(np.mean(x[:, column] <= -LARGEST)), "y": float(np.mean(y[:, column] >= LARGEST))}
+    order = max(shares, key=shares.__getitem__)
+    return {"order": f"possible on {order} only", "probability": shares[order]} if shares[order] > 0 else None

@@ -1,27 +1,22 @@
-"""Exact privacy loss: what the two output laws say, without a single run."""
+"""The law of the privacy loss of one ordered pair of databases: what it says, and how it adds up over outputs."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 
 from audit.arguments import fraction
+from audit.exact.arithmetic import convolve, either, log_sum, merge, spread
 
-__all__ = ["LossDistribution", "compose_losses", "loss_distribution"]
+__all__ = ["LossDistribution"]
 
 Floats = NDArray[np.float64]
-SMALLEST = 1e-290  # below, floats lose their digits, and what is possible soon reads 0
-SAME_LOSS = 12  # decimals to which composed losses count as equal: far below any loss that matters
 LISTED = 10_000_000  # most outcomes of two laws that are listed one by one
-EXACT_LISTED = 2**20  # the same where a grid may take over
 MULTIPLIED = 2**32  # most products that a convolution may take: some seconds
-PIECE = 2**12  # terms of a product that are added up at a time
 POINTS = 2**25  # most points of its grid
-STEPS = 2**15  # of the grid that takes over, from the least to the greatest loss
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -155,6 +150,7 @@ class LossDistribution:
 
         Examples
         --------
+        >>> from audit.exact import loss_distribution
         >>> law = loss_distribution([0.75, 0.25], [0.25, 0.75])
         >>> round(law.renyi(1), 6), round(law.renyi(2), 6), law.renyi(np.inf) == law.maximum
         (0.549306, 0.847298, True)
@@ -171,7 +167,7 @@ class LossDistribution:
             exponent = (alpha - 1) * self.loss
         if exponent.size and exponent[-1] == math.inf:  # no float tells this order from infinity
             return float(self.loss[-1])
-        moment = _log_sum(self.log_p + exponent)
+        moment = log_sum(self.log_p + exponent)
         if abs(moment) < 0.1:  # the sum is near 1, and its digits are in what it differs by
             p, small = self.probability, exponent < 1
             excess = np.where(small, p * np.expm1(np.where(small, exponent, 0)), np.exp(self.log_p + exponent) - p)
@@ -199,6 +195,7 @@ class LossDistribution:
 
         Examples
         --------
+        >>> from audit.exact import loss_distribution
         >>> law = loss_distribution([0.7, 0.2, 0.1], [0.7, 0.3, 0.0])
         >>> law.quantile(0.5), law.quantile(0.95)
         (0.0, inf)
@@ -265,14 +262,15 @@ class LossDistribution:
 
         Examples
         --------
+        >>> from audit.exact import loss_distribution
         >>> law = loss_distribution([0.75, 0.25], [0.25, 0.75])
         >>> twice, bound = law.compose(law), law.compose(law, grid=0.01)
         >>> round(twice.delta_at(0.5), 6), round(bound.delta_at(0.5), 6)
         (0.459455, 0.459455)
         """
         masses = (
-            _either(self.infinite_mass, other.infinite_mass),
-            _either(self.missing_mass, other.missing_mass),
+            either(self.infinite_mass, other.infinite_mass),
+            either(self.missing_mass, other.missing_mass),
         )
         if not (self.loss.size and other.loss.size):
             return LossDistribution(np.zeros(0), np.zeros(0), *masses)
@@ -282,13 +280,13 @@ class LossDistribution:
             if self.loss.size * other.loss.size > LISTED:
                 raise ValueError(f"composing {self.loss.size} by {other.loss.size} losses exceeds 10 million")
             sums = np.add.outer(self.loss, other.loss).ravel()
-            return _collect(sums, np.add.outer(self.log_p, other.log_p).ravel(), *masses, *ends)
+            return LossDistribution(*merge(sums, np.add.outer(self.log_p, other.log_p).ravel()), *masses, *ends)
         if not 0 < grid < math.inf:
             raise ValueError(f"grid must be positive and finite, got {grid}")
         points = [float(np.ptp(law.loss)) / grid + 2 for law in (self, other)]
         if not (math.prod(points) <= MULTIPLIED and sum(points) <= POINTS):
             raise ValueError(f"a grid of {grid} is too fine for {points[0]:.3g} by {points[1]:.3g} losses")
-        p, q = map(_convolve, self._spread(grid), other._spread(grid))
+        p, q = map(convolve, *(spread(law.loss, law.log_p, grid) for law in (self, other)))
         loss = self.loss[0] + other.loss[0] + grid * np.arange(p.size, dtype=np.float64)
         with np.errstate(divide="ignore"):  # either may leave the range of floats; of the larger one that is no loss
             log_p = np.where(loss >= 0, np.log(p), np.log(q) + loss)
@@ -319,6 +317,7 @@ class LossDistribution:
 
         Examples
         --------
+        >>> from audit.exact import loss_distribution
         >>> law = loss_distribution([0.75, 0.25], [0.25, 0.75]).self_compose(10)
         >>> law.loss.size, round(law.maximum, 6)
         (11, 10.986123)
@@ -341,147 +340,5 @@ class LossDistribution:
             float(self.loss[-1]) if self.supremum is None else self.supremum,
         )
 
-    def _spread(self, grid: float) -> tuple[Floats, Floats]:
-        """Split every loss between the two points around it of a grid from the lowest on: masses of `p` and of `q`."""
-        steps = np.rint((self.loss - self.loss[0]) / grid)
-        steps -= self.loss[0] + steps * grid > self.loss
-        over = np.maximum(self.loss - (self.loss[0] + steps * grid), 0.0)
-        # The part a of p and the part b of q go up, such that a p / (b q) is the ratio at the upper point, and the same
-        # below.
-        up_p = np.minimum(np.expm1(-over) / math.expm1(-grid), 1.0)
-        up_q = 1 - np.minimum(np.expm1(np.minimum(over - grid, 0.0)) / math.expm1(-grid), 1.0)
-        place = steps.astype(np.int64)
-        p, q = np.zeros((2, int(place[-1]) + 2))
-        for out, mass, up in ((p, np.exp(self.log_p), up_p), (q, np.exp(self.log_p - self.loss), up_q)):
-            np.add.at(out, place, mass * (1 - up))
-            np.add.at(out, place + 1, mass * up)
-        return p, q
-
     def __repr__(self) -> str:
         return f"LossDistribution({self.loss.size} losses, maximum {self.maximum:.6g})"
-
-
-def loss_distribution(p: ArrayLike, q: ArrayLike) -> LossDistribution:
-    """Return the law of the privacy loss of an output drawn from `p` rather than `q`.
-
-    Parameters
-    ----------
-    p, q : array_like of float, shape (m,)
-        Probabilities of the same `m` outputs on the first and the second database; each adds up to 1. An output with
-        one of them 0 is impossible there. Outputs with both below 1e-290 are left out.
-
-    Returns
-    -------
-    LossDistribution
-        In nats, in the order `p` over `q`.
-
-    Raises
-    ------
-    ValueError
-        If shapes differ, a probability is negative or NaN, or either does not add up to 1 within 1e-9.
-
-    Examples
-    --------
-    Randomized response that tells the truth three times in four:
-
-    >>> law = loss_distribution([0.75, 0.25], [0.25, 0.75])
-    >>> round(law.maximum, 6), round(law.delta_at(0.0), 6)
-    (1.098612, 0.5)
-    """
-    first, second = np.asarray(p, float), np.asarray(q, float)
-    if first.ndim != 1 or first.shape != second.shape or first.size == 0:
-        raise ValueError(
-            f"p and q must be two lists over the same outputs, got shapes {first.shape} and {second.shape}"
-        )
-    for name, law in (("p", first), ("q", second)):
-        if not np.all(law >= 0):
-            raise ValueError(f"{name} must hold probabilities of 0 or more, got {law[~(law >= 0)][0]}")
-        if abs((total := math.fsum(law)) - 1) > 1e-9:
-            raise ValueError(f"{name} must add up to 1, got {total}")
-    kept = np.maximum(first, second) >= SMALLEST
-    with np.errstate(divide="ignore"):
-        return loss_from_logs(np.log(first[kept]), np.log(second[kept]))
-
-
-def compose_losses(laws: Iterable[LossDistribution]) -> LossDistribution:
-    """Return the loss of several independent outputs seen together, however large their tables are.
-
-    Parameters
-    ----------
-    laws : iterable of LossDistribution
-        One for each output.
-
-    Returns
-    -------
-    LossDistribution
-        Exact as long as a product of two tables has at most 2**20 outputs. Beyond, an upper bound on a grid of up to
-        2**15 steps from the least to the greatest loss: see `LossDistribution.compose`. Steps that all losses share
-        are kept, so that it stays exact where those suffice.
-
-    Raises
-    ------
-    ValueError
-        If their losses span more than floats do.
-
-    Examples
-    --------
-    >>> law = loss_distribution([0.75, 0.25], [0.25, 0.75])
-    >>> compose_losses([law, law, law])
-    LossDistribution(4 losses, maximum 3.29584)
-    """
-    parts = list(laws)
-    coarse = sum(float(np.ptp(law.loss)) for law in parts if law.loss.size) / STEPS
-    finest = min((float(np.diff(law.loss).min()) for law in parts if law.loss.size > 1), default=1.0)
-    grid = finest * math.ceil(max(coarse / finest, 1.0))
-    total, listed = LossDistribution(np.zeros(1), np.zeros(1)), True
-    for law in parts:
-        listed = listed and total.loss.size * law.loss.size <= EXACT_LISTED
-        total = total.compose(law, grid=None if listed else grid)
-    return total
-
-
-def loss_from_logs(
-    log_p: Floats, log_q: Floats, supremum: float | None = None, infimum: float | None = None
-) -> LossDistribution:
-    """Return the same from log-probabilities, which keep the far tails, shape (m,) each; -inf is impossible."""
-    both = np.isfinite(log_p) & np.isfinite(log_q)
-    infinite = math.fsum(np.exp(log_p[np.isneginf(log_q)]))
-    missing = math.fsum(np.exp(log_q[np.isneginf(log_p)]))
-    return _collect(log_p[both] - log_q[both], log_p[both], infinite, missing, supremum, infimum)
-
-
-def _convolve(first: Floats, second: Floats) -> Floats:
-    """Return the plain sums of products, in pieces too short for linear algebra to spread over waiting threads."""
-    long, short = (first, second) if first.size >= second.size else (second, first)
-    out = np.zeros(long.size + short.size - 1)
-    for start in range(0, short.size, PIECE):
-        piece = short[start : start + PIECE]
-        out[start : start + long.size + piece.size - 1] += np.convolve(long, piece)
-    return out
-
-
-def _log_sum(logs: Floats) -> float:
-    """Log of the sum of exponentials, to all digits; minus infinity of none."""
-    top = float(logs.max(initial=-math.inf))
-    if top == -math.inf:
-        return top
-    with np.errstate(over="ignore"):
-        return top + math.log(math.fsum(np.exp(logs - top)))
-
-
-def _either(first: float, second: float) -> float:
-    """Probability of one of two independent events or both, which keeps masses far below the spacing of floats at 1."""
-    return first + second - first * second
-
-
-def _collect(
-    loss: Floats, log_p: Floats, infinite: float, missing: float, supremum: float | None, infimum: float | None
-) -> LossDistribution:
-    """Sort by loss and add up the probabilities of equal losses."""
-    order = np.argsort(loss, kind="stable")
-    loss, log_p = loss[order], log_p[order]
-    with np.errstate(over="ignore", invalid="ignore"):  # beyond 1e296, where no two losses need telling apart
-        rises = np.diff(np.round(loss, SAME_LOSS)) > 0
-    starts = np.flatnonzero(np.append(True, rises)) if loss.size else np.array([], int)
-    merged = np.logaddexp.reduceat(log_p, starts) if loss.size else log_p
-    return LossDistribution(loss[starts], merged, infinite, missing, supremum, infimum)
