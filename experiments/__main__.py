@@ -128,7 +128,7 @@ def _write_page(folder: Path) -> None:
 
 
 def _report(name: str, folder: Path) -> bool:
-    checks = find(name).check(load_numbers(name, folder))
+    checks = list(find(name).check(load_numbers(name, folder)))
     for outcome in checks:
         print(f"  {'ok  ' if outcome.holds else 'FAIL'} {name}: {outcome.words}")
     return all(outcome.holds for outcome in checks)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
@@ -409,16 +409,14 @@ def allowed(row: dict[str, Any]) -> int:
     return int(stats.binom.isf(FALSE_ALARM, row["audits"], 1 - row["confidence"]))
 
 
-def check(numbers: dict[str, Any]) -> list[Check]:
+def check(numbers: dict[str, Any]) -> Iterator[Check]:
     """Hold the misses against their limits."""
-    found = []
     for row in numbers["rows"]:
         what = f"{row['group']}, {row['case']}, loss {row['share']:g} of the promise, {row['confidence']:.0%}"
         limit, misses = allowed(row), row["misses"]
         wrong = row["group"] == MISTAKES
         words = f"{what}: {misses} of {row['audits']} above the promise, {'more than' if wrong else 'at most'} {limit}"
-        found.append(Check(words, misses > limit if wrong else misses <= limit))
-    return found
+        yield Check(words, misses > limit if wrong else misses <= limit)
 
 
 def finding(numbers: dict[str, Any]) -> str:

@@ -1,21 +1,22 @@
-"""What an experiment is, and how its numbers are kept."""
+"""What an experiment is, how its numbers are saved, and how they are held against what was expected."""
 
 from __future__ import annotations
 
 import importlib
 import time
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Protocol, cast
 
 from matplotlib.figure import Figure
+from scipy import stats
 
 from audit.results.files import read_json, write_json
 from audit.results.provenance import provenance
 
-__all__ = ["CONFIDENCE", "NAMES", "Check", "Experiment", "between", "find", "load_numbers", "near", "run_experiment"]
-
-CONFIDENCE = 1 - 1e-6  # of verdicts that are published: at 95% one sound algorithm in twenty would be accused
+CONFIDENCE = 1 - 1e-6  # of published verdicts: at 95% one correct algorithm in twenty would be called violated
+FALSE_ALARM = 1e-4  # probability that valid bounds miss more often than `most_misses`
 NAMES = (
     "flaxman_figure1",
     "flaxman_direct",
@@ -58,11 +59,7 @@ class Check:
 
 
 class Experiment(Protocol):
-    """A module with a question, an expectation, and four functions.
-
-    `run` makes plain numbers, `check` holds them against the expectation, `finding` tells and `draw` shows them;
-    all three see nothing but the saved numbers.
-    """
+    """A module with a question, an expectation, and four functions; only `run` sees more than the saved numbers."""
 
     QUESTION: str
     EXPECTATION: str
@@ -71,12 +68,12 @@ class Experiment(Protocol):
         """Return numbers for JSON; the quick form is small enough for a test."""
         ...
 
-    def check(self, numbers: dict[str, Any]) -> list[Check]:
-        """Return every expectation with its outcome."""
+    def check(self, numbers: dict[str, Any]) -> Iterator[Check]:
+        """Yield every expectation with its outcome."""
         ...
 
     def finding(self, numbers: dict[str, Any]) -> str:
-        """Return what was found, in a sentence or two."""
+        """Return what was found: the answer first."""
         ...
 
     def draw(self, numbers: dict[str, Any]) -> Figure:
@@ -85,28 +82,14 @@ class Experiment(Protocol):
 
 
 def find(name: str) -> Experiment:
-    """Return an experiment by name.
-
-    Raises
-    ------
-    ValueError
-        If there is none of that name.
-    """
+    """Return an experiment by name."""
     if name not in NAMES:
         raise ValueError(f"no experiment is called {name!r}; there are {', '.join(NAMES)}")
     return cast(Experiment, importlib.import_module(f"experiments.{name}"))
 
 
 def run_experiment(name: str, folder: Path, *, quick: bool, seed: int, jobs: int) -> Path:
-    """Run an experiment and save its numbers; return the file.
-
-    Raises
-    ------
-    ValueError
-        If there is no such experiment.
-    OSError
-        If the numbers cannot be saved.
-    """
+    """Run an experiment and save its numbers; return the file."""
     experiment = find(name)
     begun = time.perf_counter()
     numbers = experiment.run(quick=quick, seed=seed, jobs=jobs)
@@ -127,15 +110,7 @@ def run_experiment(name: str, folder: Path, *, quick: bool, seed: int, jobs: int
 
 
 def load_numbers(name: str, folder: Path) -> dict[str, Any]:
-    """Return the saved numbers of an experiment.
-
-    Raises
-    ------
-    ValueError
-        If the file is not of this experiment, or was changed.
-    OSError
-        If it cannot be read.
-    """
+    """Return the saved numbers of an experiment; refuse a file of another one, and one that was changed."""
     saved = read_json(folder / f"{name}.json")
     if saved.get("kind") != "experiment" or saved.get("name") != name or not isinstance(saved.get("numbers"), dict):
         raise ValueError(f"{folder / f'{name}.json'} must hold the experiment {name}, got {saved.get('name')!r}")
@@ -150,3 +125,15 @@ def near(what: str, value: float, target: float, tolerance: float) -> Check:
 def between(what: str, value: float, low: float, high: float) -> Check:
     """Expect a value between two limits."""
     return Check(f"{what}: {value:.4g}, expected {low:.4g} to {high:.4g}", low <= value <= high)
+
+
+def most_misses(audits: int, confidence: float) -> int:
+    """Return how often bounds may miss: valid ones miss more often with probability 1e-4."""
+    return int(stats.binom.isf(FALSE_ALARM, audits, 1 - confidence))
+
+
+def few_misses(what: str, misses: int, audits: int, confidence: float) -> Check:
+    """Expect no more lower bounds above the true loss than their confidence allows."""
+    most = most_misses(audits, confidence)
+    words = f"{what}: {misses} of {audits} lower bounds above the true loss, expected at most {most}"
+    return Check(words, misses <= most)

@@ -1,8 +1,9 @@
-"""Where the pilot's top-down method moves people: regions and areas, with and without noise on zeros."""
+"""Where the pilot's top-down method moves people, by region and area, with and without noise on zeros."""
 
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
 from itertools import pairwise
 from typing import Any
 
@@ -24,11 +25,12 @@ QUESTION = (
     "Which regions gain and which lose by the pilot's top-down method, how much, and how much of it do zeros make?"
 )
 EXPECTATION = (
-    "On made-up deaths with the regions of Table 8 (all else is assumed): every region whose printed change is above "
-    "1% of its deaths changes in the same direction at each budget. The unknown, Scotland and Northern Ireland gain, "
-    "more as epsilon falls, and end within a factor of 2 of the printed numbers (what the pilot's cells hold is not "
-    "known, so no closer); so do the five areas of Northern Ireland. Changes rank as the printed ones do, correlation "
-    "0.8 or more. Without noise on zeros the three gain at most half as much. The total has the noise of its share."
+    "The deaths are made up with the regions of Table 8; all else is assumed. Every region whose printed change is "
+    "above 1% of its deaths changes in the same direction at each budget. The unknown, Scotland and Northern Ireland "
+    "gain, more as epsilon falls, and end within a factor of 2 of the printed numbers; so do the five areas of "
+    "Northern Ireland. (It is not known what the pilot's cells hold, so no closer.) Changes rank as the printed ones "
+    "do, with correlation 0.8 or more. Without noise on zeros the three gain at most half as much. The total has the "
+    "noise of its share."
 )
 
 WITH, WITHOUT = "zeros perturbed", "zeros left alone"
@@ -182,42 +184,39 @@ def _lift(cells: NDArray[np.int64], epsilon: float) -> NDArray[np.float64]:
     return scale / 2 * np.exp(-cells / scale)
 
 
-def check(numbers: dict[str, Any]) -> list[Check]:
+def check(numbers: dict[str, Any]) -> Iterator[Check]:
     """Hold signs, sizes, order and totals against Tables 8 to 11."""
     before, rows = numbers["regions"], numbers["rows"]
     printed = {region: row[0] for region, row in PRINTED_REGIONS[WITH].items()}
-    found = [Check(f"{sum(before.values()):,} deaths, by region those of Table 8", before == printed)]
+    yield Check(f"{sum(before.values()):,} deaths, by region those of Table 8", before == printed)
     for epsilon, row in rows[WITH].items():
-        change, shown = _changes(numbers, WITH, epsilon)
+        where, (change, shown) = f"epsilon {epsilon}", _changes(numbers, WITH, epsilon)
         clear = [region for region in before if abs(shown[region]) > MARGIN * before[region]]
         same = [region for region in clear if change[region] * shown[region] > 0]
-        words = f"epsilon {epsilon}: {len(same)} of {len(clear)} regions with a clear printed change go the same way"
-        found.append(Check(words, len(same) == len(clear) > 0))
+        words = f"{where}: {len(same)} of {len(clear)} regions with a clear printed change go the same way"
+        yield Check(words, len(same) == len(clear) > 0)
         rank = _rank(numbers, WITH, epsilon)
-        found.append(between(f"epsilon {epsilon}: rank correlation of changes with Table 8", rank, RANKED, 1))
+        yield between(f"{where}: rank correlation of changes with Table 8", rank, RANKED, 1)
         for region in RARE:
             ratio = row["regions"][region] / _shown(PRINTED_REGIONS[WITH], region, epsilon)
-            found.append(
-                between(f"epsilon {epsilon}: {NAMES[region]} after, of the printed", ratio, 1 / FACTOR, FACTOR)
-            )
-            kept = (rows[WITHOUT][epsilon]["regions"][region] - before[region]) / change[region]
-            words = f"epsilon {epsilon}: {NAMES[region]}, gain without noise on zeros, of that with it"
-            found.append(Check(f"{words}: {kept:.2g}, expected at most 0.5", change[region] > 0 and kept <= 0.5))
+            yield between(f"{where}: {NAMES[region]} after / printed", ratio, 1 / FACTOR, FACTOR)
+            gain = (rows[WITHOUT][epsilon]["regions"][region] - before[region]) / change[region]
+            words = f"{where}: {NAMES[region]}, gain without noise on zeros / with it: {gain:.2g}, expected at most 0.5"
+            yield Check(words, change[region] > 0 and gain <= 0.5)
         areas = [name for name in PRINTED_AREAS[WITH] if name.startswith("ZC")]
         ratios = [row["areas"][area] / _shown(PRINTED_AREAS[WITH], area, epsilon) for area in areas]
         words = f"{min(ratios):.2f} to {max(ratios):.2f} of the printed, expected {1 / FACTOR:g} to {FACTOR:g}"
         inside = min(ratios) >= 1 / FACTOR and max(ratios) <= FACTOR
-        found.append(Check(f"epsilon {epsilon}: five areas of Northern Ireland after, {words}", inside))
+        yield Check(f"{where}: five areas of Northern Ireland after, {words}", inside)
     for region in RARE:
         after = [before[region], *(row["regions"][region] for row in rows[WITH].values())]
         words = " -> ".join(f"{count:,.0f}" for count in after)
-        found.append(Check(f"{NAMES[region]} grows as epsilon falls: {words}", all(a < b for a, b in pairwise(after))))
+        yield Check(f"{NAMES[region]} grows as epsilon falls: {words}", all(a < b for a, b in pairwise(after)))
     for variant, own in rows.items():
         for epsilon, row in own.items():
             off = max(abs(total - sum(before.values())) for total in row["totals"])
             scale = 1 / (float(PILOT_SHARES[0]) * float(epsilon))
-            found.append(between(f"{variant}, epsilon {epsilon}: total, most off in scales", off / scale, 0, FAR))
-    return found
+            yield between(f"{variant}, epsilon {epsilon}: total, most off in scales", off / scale, 0, FAR)
 
 
 def _shown(table: dict[str, Any], name: str, epsilon: str) -> float:
@@ -239,42 +238,39 @@ def _rank(numbers: dict[str, Any], variant: str, epsilon: str) -> float:
 
 
 def finding(numbers: dict[str, Any]) -> str:
-    """Return who gains, who pays, what zeros do, and what is odd in print."""
-    before, epsilons = numbers["regions"], list(numbers["rows"][WITH])
-    rows, people = numbers["rows"], sum(before.values())
+    """Return who gains, who loses, what zeros do, and what is odd in print."""
+    before, rows, epsilons = numbers["regions"], numbers["rows"], list(numbers["rows"][WITH])
+    people = sum(before.values())
 
     def path(region: str, variant: str) -> str:
         return " -> ".join(f"{rows[variant][epsilon]['regions'][region]:,.0f}" for epsilon in epsilons)
 
-    ratios = [
-        rows[WITH][epsilon]["regions"][region] / _shown(PRINTED_REGIONS[WITH], region, epsilon)
-        for epsilon in epsilons
-        for region in RARE
-    ]
-    poorer = [
-        rows[WITHOUT][epsilon]["regions"]["NA"] / _shown(PRINTED_REGIONS[WITHOUT], "NA", epsilon)
-        for epsilon in epsilons
-    ]
+    def ratio(region: str, variant: str, epsilon: str) -> float:
+        after: float = rows[variant][epsilon]["regions"][region]
+        return after / _shown(PRINTED_REGIONS[variant], region, epsilon)
+
+    ratios = [ratio(region, WITH, epsilon) for epsilon in epsilons for region in RARE]
+    poorer = [ratio("NA", WITHOUT, epsilon) for epsilon in epsilons]
     first, last = epsilons[0], epsilons[-1]
     loser = min(before, key=lambda region: rows[WITH][last]["regions"][region] - before[region])
-    shares = [
-        1 - (rows[WITHOUT][e]["regions"]["NA"] - before["NA"]) / (rows[WITH][e]["regions"]["NA"] - before["NA"])
-        for e in epsilons
+    gains = [
+        [rows[variant][epsilon]["regions"]["NA"] - before["NA"] for epsilon in epsilons] for variant in (WITH, WITHOUT)
     ]
+    shares = [100 * (1 - without / gain) for gain, without in zip(*gains, strict=True)]
     ranks = {variant: [_rank(numbers, variant, epsilon) for epsilon in epsilons] for variant in rows}
     return (
-        f"On {people:,} made-up deaths with the regions of Table 8, all else assumed, the top-down method gives the "
-        f"unknown {path('NA', WITH)} instead of {before['NA']} at epsilon {', '.join(epsilons)} (one person added or "
-        f"removed; median of {numbers['runs']}) and Northern Ireland {path('N99999999', WITH)} instead of "
-        f"{before['N99999999']}; {NAMES[loser]} pays most, {path(loser, WITH)} of {before[loser]:,}. Every clear "
-        f"change of Table 8 has its direction here, ranks correlate {_list(ranks[WITH])}, and the three rare regions "
-        f"are {min(ratios):.2f} to {max(ratios):.2f} times the printed. {numbers['zeros']['N99999999']:,} of the "
-        f"21,600 cells of Northern Ireland are 0; raising what falls below 0 lifts it by "
-        f"{numbers['lift'][first]['N99999999']:,.0f} deaths at epsilon {first}, before all regions are scaled down to "
-        f"the nation. Noise on zeros makes {_list([100 * share for share in shares], '.0f')}% of the unknown's gain. "
-        f"Without it the unknown is {_list(poorer)} times that of Table 10 (ranks correlate "
-        f"{_list(ranks[WITHOUT])}): here people without an area are like others, there they seem not to be. That "
-        f"variant promises nothing, as `ons_zeros` shows. {_odd_totals(people)}"
+        f"Small regions gain and large ones lose, as in the pilot. At epsilon {', '.join(epsilons)} (one person added "
+        f"or removed; median of {numbers['runs']}), the unknown becomes {path('NA', WITH)} instead of {before['NA']}, "
+        f"Northern Ireland {path('N99999999', WITH)} instead of {before['N99999999']}. {NAMES[loser]} loses most: "
+        f"{path(loser, WITH)} of {before[loser]:,}. Every clear change of Table 8 has its direction here; ranks "
+        f"correlate {_list(ranks[WITH])}; the three rare regions are {min(ratios):.2f} to {max(ratios):.2f} times the "
+        f"printed. Noise on zeros makes {_list(shares, '.0f')}% of the unknown's gain: "
+        f"{numbers['zeros']['N99999999']:,} of the 21,600 cells of Northern Ireland are 0, and raising what falls "
+        f"below 0 lifts it by {numbers['lift'][first]['N99999999']:,.0f} deaths at epsilon {first}, before all regions "
+        f"are scaled down to the nation. Without noise on zeros the unknown is {_list(poorer)} times that of Table 10, "
+        f"and ranks correlate {_list(ranks[WITHOUT])}: here people without an area are like others, there they seem "
+        f"not to be. That variant promises nothing, as `ons_zeros` shows. The {people:,} deaths are made up with the "
+        f"regions of Table 8; all else is assumed. {_odd_totals(people)}"
     )
 
 
@@ -292,9 +288,10 @@ def _odd_totals(people: int) -> str:
     far = math.exp(-sum(map(abs, off[10.0])) / scale[10.0])
     close = math.prod(-math.expm1(-abs(error) / scale[0.1]) for error in off[0.1])
     return (
-        f"The printed regions add up to {-max(map(max, off.values()))} to {-min(map(min, off.values()))} less than "
-        f"all deaths at every epsilon; noise of the printed share 0.01 is as large as at epsilon 10 with probability "
-        f"{far:.0e}, as small as at 0.1 with {close:.0e}: the pilot's total must have had other noise."
+        f"The pilot's total must have had other noise than its share says: at every epsilon the printed regions add up "
+        f"to {-max(map(max, off.values()))} to {-min(map(min, off.values()))} less than all deaths. Noise of the "
+        f"printed share 0.01 is as large as that at epsilon 10 with probability {far:.0e}, and as small as that at 0.1 "
+        f"with {close:.0e}."
     )
 
 
@@ -312,10 +309,9 @@ def draw(numbers: dict[str, Any]) -> Figure:
 
 
 def _draw_regions(ax: Axes, numbers: dict[str, Any], variant: str) -> None:
-    before = numbers["regions"]
+    before, rows = numbers["regions"], numbers["rows"][variant]
     order = sorted(before, key=lambda region: before[region])
     places = np.arange(len(order))
-    rows = numbers["rows"][variant]
     ends = [[row["regions"][region] for region in order] for row in rows.values()]
     actual = [before[region] for region in order]
     ax.hlines(places, np.min([actual, *ends], axis=0), np.max([actual, *ends], axis=0), color=GRAY, linewidth=0.8)
@@ -323,16 +319,9 @@ def _draw_regions(ax: Axes, numbers: dict[str, Any], variant: str) -> None:
     ax.plot([], [], " ", label=" ")  # below "actual" in the legend
     for epsilon, end, color, marker in zip(rows, ends, (BLUE, GREEN, ORANGE), "os^", strict=False):
         shown = [_shown(PRINTED_REGIONS[variant], region, epsilon) for region in order]
-        ax.plot(end, places, marker, color=color, markersize=5, label=f"epsilon {epsilon}, here: median")
-        ax.plot(
-            shown,
-            places - 0.3,
-            marker,
-            color=color,
-            markersize=5,
-            fillstyle="none",
-            label=f"epsilon {epsilon}, printed",
-        )
+        style: dict[str, Any] = {"marker": marker, "color": color, "markersize": 5, "linestyle": "none"}
+        ax.plot(end, places, **style, label=f"epsilon {epsilon}, here: median")
+        ax.plot(shown, places - 0.3, **style, fillstyle="none", label=f"epsilon {epsilon}, printed")
     ax.set_xscale("function", functions=(np.sqrt, np.square))  # rare and frequent regions are both told apart
     ax.set_xlim(0, 90_000)
     ax.set_xticks(TICKS, [f"{tick:,}" for tick in TICKS])

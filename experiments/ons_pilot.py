@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import time
 import tracemalloc
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from itertools import pairwise
 from typing import Any
 
@@ -13,7 +13,6 @@ import numpy as np
 from joblib import Parallel, delayed
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
-from matplotlib.lines import Line2D
 from numpy.typing import ArrayLike, NDArray
 
 from algorithms.ons.deaths import Deaths, brazil_deaths, synthetic_deaths
@@ -25,12 +24,13 @@ from algorithms.ons.top_down import PILOT_SHARES, OnsTopDown
 from algorithms.ons.utility import CLASSES, transition_matrix, utility
 from algorithms.tables.shares import Share
 from audit.results.plots import BLACK, BLUE, GRAY, GREEN, ORANGE, RED, new_figure
+from experiments.drawing import line_key
 from experiments.experiment import Check, between
 from experiments.ons_bias import merged
 
 QUESTION = "How useful are the pilot's tables at each epsilon by either of its methods, and what do they cost to make?"
 EXPECTATION = (
-    "On made-up deaths with the regions of Table 8, and on the deaths of Brazil: from epsilon 0.1 on, L1, L2 and "
+    "On made-up deaths with the regions of Table 8, and on the deaths of Brazil, from epsilon 0.1 on: L1, L2 and "
     "Hellinger's distance fall with every step in every table and by both methods, and on average over tables more "
     "cells stay in their class. At one total epsilon of 1 or more the top-down method loses more people (L1) than "
     "independent noise in most tables. Raised negative values lift counts by what the laws say. Equal shares of the "
@@ -42,10 +42,7 @@ EXPECTATION = (
 EPSILONS = (0.01, 0.03, 0.1, 0.3, 1.0, 2.0, 5.0, 10.0, 20.0, 50.0)
 LAWS: tuple[Law, ...] = ("laplace", "geometric", "gaussian")
 MEASURES = ("on_diagonal", "l1", "l2", "hellinger")
-SPLITS: dict[str, tuple[Share, ...]] = {
-    "pilot": PILOT_SHARES,
-    "equal": ("0.01", "0.33", "0.33", "0.33"),
-}
+SPLITS: dict[str, tuple[Share, ...]] = {"pilot": PILOT_SHARES, "equal": ("0.01", "0.33", "0.33", "0.33")}
 GOOD, POOR = Table(2, "age*sex"), Table(1, "month*age*sex")
 # Tables 6 and 7 of the pilot. It names neither table; the first has 5,019 cells, one less than GOOD, the second 3,119,
 # one less than POOR, and no other product of its variables comes near.
@@ -88,8 +85,6 @@ GROUPS = {  # of Table 4
     "areas by one": slice(5, 10),
     "regions by two": slice(10, 14),
 }
-
-
 COLORS = (BLUE, GREEN, ORANGE, GRAY)
 
 
@@ -128,11 +123,7 @@ def run(*, quick: bool, seed: int, jobs: int) -> dict[str, Any]:
         "sparsity": transition_matrix(sparse, sparse).sum(axis=1).tolist(),
         "good": _matrix(deaths, GOOD, 10.0, good),
         "poor": _matrix(deaths, POOR, 0.1, poor),
-        "brazil": {
-            "deaths": int(brazil.histogram.sum()),
-            "tree": repr(brazil.tree),
-            "shares": list(map(float, shares)),
-        },
+        "brazil": {"deaths": int(brazil.histogram.sum()), "tree": repr(brazil.tree), "shares": [*map(float, shares)]},
         **_timed(deaths, epsilons, timed),
     }
 
@@ -219,54 +210,47 @@ def _timed(deaths: Deaths, epsilons: Sequence[float], stream: np.random.SeedSequ
     return {"seconds": seconds, "megabytes": megabytes}
 
 
-def check(numbers: dict[str, Any]) -> list[Check]:
+def check(numbers: dict[str, Any]) -> Iterator[Check]:
     """Hold distances against each other and the budget, bias against its law, zeros against Table 6, and time."""
-    kinds, found = numbers["kinds"], []
+    kinds = numbers["kinds"]
     for kind in ("top-down, pilot", "laplace", "Brazil, top-down", "Brazil, laplace"):
-        found += _improves(kind, kinds[kind])
-    found += _improves("laplace, raised", {epsilon: row["raised"] for epsilon, row in kinds["laplace"].items()})
+        yield from _improves(kind, kinds[kind])
+    yield from _improves("laplace, raised", {epsilon: row["raised"] for epsilon, row in kinds["laplace"].items()})
     for epsilon, row in kinds["top-down, pilot"].items():
         ratios = np.divide(row["l1"], kinds["laplace"][epsilon]["l1"])
         worse = int((ratios > 1).sum())
         if float(epsilon) >= 1:
             words = f"epsilon {epsilon}: top-down loses more than independent noise in {worse} of {len(ratios)} tables"
-            found.append(Check(f"{words}, expected more than half", worse > len(ratios) / 2))
-        shifted = np.divide(kinds["top-down, equal"][epsilon]["l1"], row["l1"])[GROUPS["regions by two"]]
+            yield Check(f"{words}, expected more than half", worse > len(ratios) / 2)
         if float(epsilon) >= STEADY:
-            found.append(
-                between(f"epsilon {epsilon}: L1 of regions, equal shares, of the pilot's", shifted.max(), 0, 1)
-            )
+            shifted = np.divide(kinds["top-down, equal"][epsilon]["l1"], row["l1"])[GROUPS["regions by two"]]
+            yield between(f"epsilon {epsilon}: L1 of regions, equal shares / the pilot's", shifted.max(), 0, 1)
     for law in LAWS:
         off = [abs(row["lift"] - row["expected"]) / row["error"] for row in kinds[law].values()]
-        found.append(between(f"{law}: lift of raised counts, most standard errors off its law", max(off), 0, 6))
+        yield between(f"{law}: lift of raised counts, most standard errors off its law", max(off), 0, 6)
     apart = _apart(numbers["sparsity"])
-    found.append(between("areas by age by sex: share of cells in other classes than in Table 6", apart, 0, CLOSE))
+    yield between("areas by age by sex: share of cells in other classes than in Table 6", apart, 0, CLOSE)
     good, poor = _kept(numbers["good"]), _kept(numbers["poor"])
     words = f"cells in their class: {good:.2f} at epsilon 10 in the table of Table 6, {poor:.2f} at 0.1 in that of 7"
-    found.append(Check(words, good > poor))
+    yield Check(words, good > poor)
     empty = numbers["poor"][0][0]
-    found.append(Check(f"empty cells that stay empty in the table of Table 7: {empty}, expected 0", empty == 0))
+    yield Check(f"empty cells that stay empty in the table of Table 7: {empty}, expected 0", empty == 0)
     spent = sum(numbers["seconds"].values())
-    found.append(between("seconds for all tables at all budgets, both methods, one core", spent, 0, SECONDS))
-    found.append(between("megabytes that a release holds at most", max(numbers["megabytes"].values()), 0, MEGABYTES))
-    return found
+    yield between("seconds for all tables at all budgets, both methods, one core", spent, 0, SECONDS)
+    yield between("megabytes that a release holds at most", max(numbers["megabytes"].values()), 0, MEGABYTES)
 
 
-def _improves(kind: str, rows: dict[str, Any]) -> list[Check]:
+def _improves(kind: str, rows: dict[str, Any]) -> Iterator[Check]:
     """Expect distances to fall with every step from 0.1 on, and more cells in their class."""
     steady = [row for epsilon, row in rows.items() if float(epsilon) >= STEADY]
-    found = []
     for measure in MEASURES[1:]:
         pairs = [(a[measure], b[measure]) for a, b in pairwise(steady) if None not in a[measure]]
         if pairs:
             falls = all(x > y or x == y == 0 for a, b in pairs for x, y in zip(a, b, strict=True))
-            found.append(Check(f"{kind}: {measure} falls with every step from {STEADY:g} on in every table", falls))
+            yield Check(f"{kind}: {measure} falls with every step from {STEADY:g} on in every table", falls)
     kept = [float(np.mean(row["on_diagonal"])) for row in steady]
     words = " -> ".join(f"{share:.2f}" for share in kept)
-    return [
-        *found,
-        Check(f"{kind}: cells in their class, mean of tables: {words}", all(a < b for a, b in pairwise(kept))),
-    ]
+    yield Check(f"{kind}: cells in their class, mean of tables: {words}", all(a < b for a, b in pairwise(kept)))
 
 
 def _apart(sparsity: ArrayLike) -> float:
@@ -301,20 +285,21 @@ def finding(numbers: dict[str, Any]) -> str:
     lift = kinds["laplace"][at]["lift"]
     good, seconds = np.array(numbers["good"]), numbers["seconds"]
     return (
-        f"{numbers['people']:,} made-up deaths, one person added or removed, one total epsilon, median of "
-        f"{numbers['runs']}: top-down is not worse everywhere. At epsilon {at} its L1 is {_span(fine)} times that of "
-        f"independent noise in tables of areas by three variables, {_span(coarse)} times in those of regions, and more "
-        f"in {(ratio > 1).sum()} of 14 tables. Were epsilon that of each table, 14 times as much in all, independent "
-        f"noise would lose less in {(single > 1).sum()}: the pilot may compare that. Its suggestion helps more "
-        f"than slightly: equal shares of the lower levels bring top-down L1 to {_span(equal[at])} of that with its own "
-        f"shares at epsilon {at} and to {_span(equal[last])} at {last}, though up to {equal[worst].max():.2f} at "
-        f"{worst}. Negative values raised to 0 lift a count by "
-        f"{lift:.1f} on average at epsilon {at}, as the law says. On {numbers['brazil']['deaths']:,} deaths of Brazil "
-        f"by month, regions and states lose {brazil[0]:.0f} and {brazil[1]:.0f} times as much top-down, cities "
-        f"{brazil[2]:.2f}. At epsilon 10, {_kept(good):.0%} of areas by age by sex stay in their class, in Table 6 "
-        f"{_kept(PRINTED_GOOD):.0%}; of empty ones {good[0, 0] / good[0].sum():.0%} stay empty, there "
-        f"{PRINTED_GOOD[0, 0] / PRINTED_GOOD[0].sum():.0%}, by a method and at a budget that are not printed. "
-        f"All tables at {len(kinds['laplace'])} epsilons take {seconds['top-down']:.1f} s top-down and "
+        "Neither method is better everywhere: top-down loses fewer people in fine tables and more in coarse ones. At "
+        f"epsilon {at} its L1 is {_span(fine)} times that of independent noise in tables of areas by three variables, "
+        f"{_span(coarse)} times in those of regions, and larger in {(ratio > 1).sum()} of 14 tables. If epsilon were "
+        f"that of each table, 14 times as much in all, independent noise would lose less in {(single > 1).sum()}: the "
+        f"pilot may compare that. (There are {numbers['people']:,} made-up deaths, one person added or removed, one "
+        f"total epsilon, the median of {numbers['runs']} releases.) The pilot's suggestion of equal shares of the "
+        f"lower levels helps a lot: it brings top-down L1 to {_span(equal[at])} of that with the pilot's shares at "
+        f"epsilon {at} and to {_span(equal[last])} at {last}, though up to {equal[worst].max():.2f} at {worst}. "
+        f"Raising negative values to 0 lifts a count by {lift:.1f} on average at epsilon {at}, as the law says. For "
+        f"{numbers['brazil']['deaths']:,} deaths of Brazil by month, top-down L1 is {brazil[0]:.0f} times that of "
+        f"independent noise in regions, {brazil[1]:.0f} times in states, {brazil[2]:.2f} times in cities. At epsilon "
+        f"10, {_kept(good):.0%} of areas by age by sex stay in their class, in Table 6 {_kept(PRINTED_GOOD):.0%}. Of "
+        f"empty ones {good[0, 0] / good[0].sum():.0%} stay empty, there "
+        f"{PRINTED_GOOD[0, 0] / PRINTED_GOOD[0].sum():.0%}, by a method and at a budget that are not printed. All "
+        f"tables at {len(kinds['laplace'])} epsilons take {seconds['top-down']:.1f} s top-down and "
         f"{seconds['independent']:.1f} s by independent noise on one core; a release holds "
         f"{max(numbers['megabytes'].values()):.0f} MB."
     )
@@ -335,21 +320,17 @@ def draw(numbers: dict[str, Any]) -> Figure:
         _draw_measure(ax, kinds["top-down, pilot"], rows, measure)
         ax.set_title(title)
     _draw_ratio(axes[2], numbers, "top-down, pilot", "laplace")
-    axes[2].set_title("(c) L1, top-down over independent")
+    axes[2].set_title("(c) L1, top-down / independent")
     _draw_ratio(axes[5], numbers, "top-down, equal", "top-down, pilot")
-    axes[5].set_title("(f) L1, top-down: equal over pilot's shares")
+    axes[5].set_title("(f) L1, top-down: equal / pilot's shares")
     for ax in axes[3:]:
         ax.set_xlabel("total epsilon, one person added or removed")
-    handles = [Line2D([], [], color=color) for color in COLORS]
-    handles += [Line2D([], [], color=BLACK), Line2D([], [], color=BLACK, linestyle="--")]
-    handles += [Line2D([], [], color=RED, marker=marker, markersize=4) for marker in "os^"]
-    words = [
-        *GROUPS,
-        "top-down: a line a table",
-        "independent noise: median of group, in (e) raised to 0",
-        *(f"Brazil: {level} by month" for level in ("regions", "states", "cities")),
-    ]
-    figure.legend(handles, words, loc="outside lower center", ncols=3, fontsize=8)
+    handles = [line_key(words, color=color) for words, color in zip(GROUPS, COLORS, strict=True)]
+    handles.append(line_key("top-down: a line a table", color=BLACK))
+    handles.append(line_key("independent noise: median of group, in (e) raised to 0", color=BLACK, linestyle="--"))
+    for level, marker in zip(("regions", "states", "cities"), "os^", strict=True):
+        handles.append(line_key(f"Brazil: {level} by month", color=RED, marker=marker, markersize=4))
+    figure.legend(handles=handles, loc="outside lower center", ncols=3, fontsize=8)
     return figure
 
 

@@ -1,17 +1,17 @@
-"""What the pilot's methods spend table by table and level by level, and what zeros without noise give away."""
+"""How much of the promise each table and level of the pilot spends, and what zeros without noise reveal."""
 
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from itertools import islice
-from typing import Any, Literal
+from itertools import islice, product
+from typing import Any, Literal, get_args
 
 import numpy as np
-from joblib import Parallel, delayed
+from joblib import delayed
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
-from matplotlib.patches import Patch
 
 from algorithms.hierarchy import Hierarchy
 from algorithms.ons import IndependentNoise, OnsTopDown
@@ -21,18 +21,19 @@ from audit.claims import PureDP
 from audit.loss import measure_loss
 from audit.neighbors import NeighborPair
 from audit.results import plain_number
-from audit.results.plots import BLACK, BLUE, GREEN, ORANGE, RED, new_figure
-from audit.sampling.progress import progress_bar
+from audit.results.plots import BLUE, ORANGE, RED, new_figure
+from experiments.audits import all_or_none, bounds, down, event_class, kept, median, run_all, violations
+from experiments.drawing import DIAMOND, bar, bar_key, extent, line_key, name_rows, promise
 from experiments.experiment import CONFIDENCE, Check, between, near
-from experiments.topdown_bugs import event_class
 
-QUESTION = "What does each table and level of the pilot spend, and what do zeros without noise give away?"
+QUESTION = "What does each table and level of the pilot spend, and what do zeros without noise reveal?"
 EXPECTATION = (
-    "Each table of method 1 and each level of method 2 is forced to at least 0.9 of its own share (median of 20 "
-    "audits of one person or a group), and all together spend the promise by their exact law. What attacks force falls "
-    "from levels to adjusted counts, people and tables. Without noise on zeros the loss is unbounded: a witness in the "
-    "counts of levels, and synthetic people that 20 of 20 audits refute; everyone who appears in a cell is really "
-    "there. In the pilot's tables, where nobody is alone, fewer audits see it. With noise on zeros no audit accuses."
+    "Audits prove at least 0.9 of its own share for each table of method 1 and each level of method 2 (median of 20 "
+    "audits of one person or a group), and by exact composition all together spend the promise. Lower bounds fall from "
+    "levels to adjusted counts, people and tables. Without noise on zeros the loss is unbounded: there is a witness in "
+    "the counts of levels, 20 of 20 audits of synthetic people report a violation, and everyone who appears in a cell "
+    "is really there. In the pilot's tables, where nobody is alone, fewer audits find it. With noise on zeros no audit "
+    "reports a violation."
 )
 
 TREE = Hierarchy.from_codes(["north", "north", "south", "south"], ["1", "2", "3", "4"])
@@ -40,12 +41,8 @@ SCHEMA = Schema({name: ("a", "b") for name in ("sex", "age", "marital", "month",
 PEOPLE = np.maximum(np.arange(TREE.n_leaves * SCHEMA.cells).reshape(TREE.n_leaves, -1) * 7 % 12 - 3, 0)
 ALONE, AMONG = (0, 0), (0, 1)  # an empty cell, and one with people
 TABLES_EPSILON, LEVELS_EPSILON, EPSILON = 7.0, 6.0, 1.0
-STAGES: tuple[Literal["measurements", "adjusted", "rounded", "tables"], ...] = (
-    "measurements",
-    "adjusted",
-    "rounded",
-    "tables",
-)
+Stage = Literal["measurements", "adjusted", "rounded", "tables"]
+STAGES: tuple[Stage, ...] = get_args(Stage)
 BUDGETS = (10.0, 2.0, 0.1)
 _WANTED = {"violated": "all", "fewer": "fewer than all", "": "none"}
 SEEDS, AUDITS, CUSTOMARY = 20, 50, 0.95
@@ -54,13 +51,7 @@ SHARE_SIZE, JOINT_SIZE, SIZE = 40_000, 400_000, 20_000
 
 @dataclass(frozen=True, eq=False)
 class Task:
-    """An audit, or several of the same: what is released, who is added to which cell, how many runs.
-
-    Attributes
-    ----------
-    expected : str
-        Of the verdicts: all ``"violated"``, fewer than all (``"fewer"``), or none (``""``).
-    """
+    """An audit, or several of the same: what is released, who is added to which cell, how many runs."""
 
     name: str
     mechanism: Any
@@ -70,7 +61,7 @@ class Task:
     size: int = SIZE
     confidence: float = CONFIDENCE
     times: int = 1
-    expected: str = ""
+    expected: str = ""  # of the audits, "violated": all report a violation, "fewer": fewer than all, "": none
 
 
 def method_1(epsilon: float) -> IndependentNoise:
@@ -132,12 +123,7 @@ def run(*, quick: bool, seed: int, jobs: int) -> dict[str, Any]:
         for task, own in zip(listed, streams, strict=True)
         for stream in own.spawn(task.times)
     ]
-    with progress_bar("loss of the pilot", len(work), unit="audits") as advance:
-        audits = []
-        for audit in Parallel(n_jobs=jobs, return_as="generator")(work):
-            audits.append(audit)
-            advance(1)
-    found = iter(audits)
+    found = iter(run_all(work, jobs, "loss of the pilot"))
     rows = {
         key: [{**_about(task), "audits": list(islice(found, task.times))} for task in part]
         for key, part in asked.items()
@@ -155,16 +141,9 @@ def _about(task: Task) -> dict[str, Any]:
 
 
 def _audit(task: Task, stream: np.random.SeedSequence) -> dict[str, Any]:
-    pair = NeighborPair.add_people(PEOPLE, task.cell, task.people)
-    result = measure_loss(
-        task.mechanism, pair, PureDP(task.promise), size=task.size, confidence=task.confidence, rng=stream
-    )
-    return {
-        "forced": plain_number(result.measured.budget),
-        "verdict": result.verdict,
-        "witness": None if result.support is None else result.support["probability"],
-        "class": event_class(result.event),
-    }
+    pair, claim = NeighborPair.add_people(PEOPLE, task.cell, task.people), PureDP(task.promise)
+    result = measure_loss(task.mechanism, pair, claim, size=task.size, confidence=task.confidence, rng=stream)
+    return {**kept(result), "class": event_class(result.event)}
 
 
 def _deaths(people: int | None, rng: np.random.Generator) -> list[dict[str, Any]]:
@@ -172,83 +151,71 @@ def _deaths(people: int | None, rng: np.random.Generator) -> list[dict[str, Any]
     deaths = synthetic_deaths(0, people=people)
     alone, there = deaths.histogram == 1, deaths.histogram > 0
     rows = []
-    for epsilon in BUDGETS:
-        for perturb_zeros in (True, False):
-            mechanism = OnsTopDown(deaths.tree, deaths.schema, epsilon, perturb_zeros=perturb_zeros)
-            shown = mechanism(deaths.histogram, 1, rng)[0] > 0
-            rows.append(
-                {
-                    "epsilon": epsilon,
-                    "perturb_zeros": perturb_zeros,
-                    "alone": int(alone.sum()),
-                    "shown": float((shown & alone).sum() / alone.sum()),
-                    "true": float((shown & there).sum() / shown.sum()),
-                }
-            )
+    for epsilon, perturb_zeros in product(BUDGETS, (True, False)):
+        mechanism = OnsTopDown(deaths.tree, deaths.schema, epsilon, perturb_zeros=perturb_zeros)
+        shown = mechanism(deaths.histogram, 1, rng)[0] > 0
+        appear, true = float((shown & alone).sum() / alone.sum()), float((shown & there).sum() / shown.sum())
+        row = {"epsilon": epsilon, "perturb_zeros": perturb_zeros, "alone": int(alone.sum())}
+        rows.append({**row, "shown": appear, "true": true})
     return rows
 
 
-def check(numbers: dict[str, Any]) -> list[Check]:
+def check(numbers: dict[str, Any]) -> Iterator[Check]:
     """Hold parts against their shares, the whole against its composition, and verdicts against the zeros."""
-    found = []
     least = 0.5 if numbers["quick"] else 0.9
     for row in numbers["shares"]:
-        found.append(near(f"{row['name']}: exact loss / own share", row["exact"] / row["promise"], 1, 1e-6))
-        found.append(between(f"{row['name']}: median forced / own share", _median(row), least, 1))
+        yield near(f"{row['name']}: exact loss / own share", row["exact"] / row["promise"], 1, 1e-6)
+        yield between(f"{row['name']}: median lower bound / own share", _share(row), least, 1)
     for row in numbers["joint"]:
         if row["exact"] is not None:
-            found.append(near(f"{row['name']}: exact loss / promise", row["exact"] / row["promise"], 1, 1e-6))
-        found.append(between(f"{row['name']}: forced / promise", _median(row), 0.05, 1))
-    measured, *hidden = [_median(row) for row in numbers["joint"][1:]]
-    found += [Check(f"later stages force {other:.2f}, levels {measured:.2f}", other <= measured) for other in hidden]
+            yield near(f"{row['name']}: exact loss / promise", row["exact"] / row["promise"], 1, 1e-6)
+        yield between(f"{row['name']}: lower bound / promise", _share(row), 0.05, 1)
+    measured, *hidden = [_share(row) for row in numbers["joint"][1:]]
+    for other in hidden:
+        yield Check(f"lower bounds: later stage {other:.2f}, levels {measured:.2f}", other <= measured)
     audits = [audit for row in numbers["published"] for audit in row["audits"]]
-    accused = sum(audit["verdict"] == "violated" for audit in audits)
-    found.append(Check(f"both methods, published: {accused} of {len(audits)} audits accuse", accused == 0))
+    yield all_or_none("both methods, published", audits, violated=False)
     for row in numbers["zeros"]:
-        times, most = sum(audit["verdict"] == "violated" for audit in row["audits"]), len(row["audits"])
-        words = f"{row['name']}: {times} of {most} audits accuse, expected {_WANTED[row['expected']]}"
+        times, most = violations(row["audits"]), len(row["audits"])
+        words = f"{row['name']}: {times} of {most} audits report a violation, expected {_WANTED[row['expected']]}"
         holds = {"violated": times == most, "fewer": times < most, "": times == 0}[row["expected"]]
         proof = row["name"] != "zeros kept: counts of levels" or all(audit["witness"] == 1 for audit in row["audits"])
-        found.append(Check(words + (", with a witness" if row["exact"] == "inf" else ""), holds and proof))
+        yield Check(words + (", with a witness" if row["exact"] == "inf" else ""), holds and proof)
     for row in numbers["deaths"]:
-        kept = not row["perturb_zeros"]
-        words = (
-            f"epsilon {row['epsilon']:g}, zeros {'kept' if kept else 'with noise'}: {row['true']:.4f} of cells shown"
-        )
-        found.append(
-            Check(f"{words} are inhabited, expected {'all' if kept else 'not all'}", (row["true"] == 1) == kept)
-        )
-    return found
+        zeros, expected = ("with noise", "not all") if row["perturb_zeros"] else ("kept", "all")
+        words = f"epsilon {row['epsilon']:g}, zeros {zeros}: {row['true']:.4f} of cells shown are inhabited"
+        yield Check(f"{words}, expected {expected}", (row["true"] == 1) != row["perturb_zeros"])
 
 
-def _median(row: dict[str, Any]) -> float:
-    return float(np.median([float(audit["forced"]) for audit in row["audits"]]) / row["promise"])
+def _share(row: dict[str, Any]) -> float:
+    """Return the median lower bound over the promise."""
+    return median(row["audits"]) / float(row["promise"])
 
 
 def finding(numbers: dict[str, Any]) -> str:
     """Return what parts and stages show, and who is seen where zeros are kept."""
-    worst = min(_median(row) for row in numbers["shares"])
     stages = ", ".join(
-        f"{_median(row):.2f} from {row['name']} ({row['audits'][0]['class']})" for row in numbers["joint"]
+        f"{down(_share(row))} from {row['name']} ({row['audits'][0]['class']})" for row in numbers["joint"]
     )
-    accused = {row["name"]: sum(audit["verdict"] == "violated" for audit in row["audits"]) for row in numbers["zeros"]}
+    times = {row["name"]: violations(row["audits"]) for row in numbers["zeros"]}
     seen = "; ".join(
-        f"at epsilon {row['epsilon']:g} {row['shown']:.0%} of the {row['alone']:,} who are alone in their cell appear"
-        for row in numbers["deaths"]
-        if not row["perturb_zeros"]
+        f"{row['shown']:.0%} at epsilon {row['epsilon']:g}" for row in numbers["deaths"] if not row["perturb_zeros"]
     )
-    audits = sum(len(row["audits"]) for row in numbers["published"])
+    published = [audit for row in numbers["published"] for audit in row["audits"]]
     people = sorted({row["people"] for row in numbers["shares"]})
     kinds = Counter(audit["class"] for row in numbers["shares"] for audit in row["audits"])
     return (
-        f"Every table and level is forced to {worst:.2f} of its own share or more (medians of bounds at 95%, pairs of "
-        f"{people[0]} to {people[-1]} people added, by {kinds.most_common(1)[0][0]}), and all together spend the "
-        f"promise by their exact law. Of one person runs force: {stages}; that is what these attacks find, and no "
-        f"proof that the rest is hidden. Without noise on zeros {accused['zeros kept: counts of levels']} of "
-        f"{len(numbers['zeros'][0]['audits'])} audits of the levels' counts show a witness of probability 1, and "
-        f"whoever appears is really there: {seen}, all of them rightly; in the pilot's tables, where "
-        f"nobody is alone, {accused.get('zeros kept: tables of these', 0)} audits see it. With noise on zeros no audit "
-        f"of {audits} of both methods' releases accuses."
+        "Every table and level spends its own share, and zeros without noise reveal who is there. Audits prove "
+        f"{down(min(map(_share, numbers['shares'])))} or more of each share (medians of lower bounds at 95%, pairs of "
+        f"{people[0]} to {people[-1]} people added, by {kinds.most_common(1)[0][0]}). By exact composition all "
+        f"together spend the promise. For one person the lower bounds over the promise are {stages}. That is what "
+        "these attacks find, and no proof that the rest is hidden. Without noise on zeros "
+        f"{times['zeros kept: counts of levels']} of {len(numbers['zeros'][0]['audits'])} audits of the levels' counts "
+        f"show a witness of probability 1. Of the {numbers['deaths'][0]['alone']:,} people who are alone in their "
+        f"cell, these appear in the synthetic deaths: {seen}; everybody who appears is really there. In the pilot's "
+        f"tables, where nobody is alone, {times.get('zeros kept: tables of these', 0)} of "
+        f"{len(numbers['zeros'][0]['audits'])} audits find it. With noise on zeros {violations(published)} of "
+        f"{len(published)} audits of both methods' releases report a violation."
     )
 
 
@@ -262,47 +229,42 @@ def draw(numbers: dict[str, Any]) -> Figure:
 
 
 def _draw_shares(ax: Axes, rows: list[dict[str, Any]]) -> None:
+    names = []
     for at, row in enumerate(rows):
-        values = np.array([float(audit["forced"]) for audit in row["audits"]]) / row["promise"]
-        color = BLUE if row["name"].startswith("method 1") else ORANGE
-        ax.barh(at, np.median(values), color=color, height=0.65)
-        ax.plot([values.min(), values.max()], [at, at], color=BLACK, linewidth=1)
-    people = ["1 person" if row["people"] == 1 else f"{row['people']} people" for row in rows]
-    names = [row["name"].partition(", ")[2] for row in rows]
-    ax.set_yticks(range(len(rows)), [f"{name} ({who})" for name, who in zip(names, people, strict=True)], fontsize=7.5)
-    colors = {"tables of method 1": BLUE, "levels of method 2": ORANGE}
-    ax.legend(handles=[Patch(color=color, label=words) for words, color in colors.items()], loc="upper left")
-    ax.set_ylim(-3.2, len(rows) - 0.4)
-    ax.axvline(1, color=BLACK, linewidth=1, linestyle="--")
+        values = np.array(bounds(row["audits"])) / row["promise"]
+        bar(ax, at, float(np.median(values)), color=BLUE if row["name"].startswith("method 1") else ORANGE)
+        extent(ax, values, at)
+        people = "1 person" if row["people"] == 1 else f"{row['people']} people"
+        names.append(f"{row['name'].partition(', ')[2]} ({people})")
+    ax.legend(handles=[bar_key("tables of method 1", BLUE), bar_key("levels of method 2", ORANGE)], loc="upper left")
+    promise(ax)
+    name_rows(ax, names, top=-3.2, size=7.5)
     ax.set_xlim(0, 1.05)
-    ax.invert_yaxis()
-    ax.set_xlabel("forced / own share (95% bounds)")
+    ax.set_xlabel("lower bound (95%) / own share")
     ax.set_title("(a) each part by itself")
 
 
 def _draw_joint(ax: Axes, rows: list[dict[str, Any]]) -> None:
     for at, row in enumerate(rows):
-        ax.barh(at, _median(row), color=BLUE if at == 0 else ORANGE, height=0.65)
+        bar(ax, at, _share(row), color=BLUE if at == 0 else ORANGE)
         if row["exact"] is not None:
-            ax.plot(row["exact"] / row["promise"], at, marker="D", color=GREEN, linestyle="none")
-    ax.plot([], [], marker="D", color=GREEN, linestyle="none", label="exact loss")
-    ax.axvline(1, color=BLACK, linewidth=1, linestyle="--")
-    ax.set_yticks(range(len(rows)), [row["name"] for row in rows], fontsize=8)
-    ax.invert_yaxis()
+            ax.plot(row["exact"] / row["promise"], at, **DIAMOND)
+    promise(ax)
+    name_rows(ax, [row["name"] for row in rows], size=8)
     ax.set_xlim(0, 1.05)
-    ax.set_xlabel("forced / promise (95% bounds)")
+    ax.set_xlabel("lower bound (95%) / promise")
     ax.set_title("(b) all parts together, and after")
-    ax.legend(loc="lower right", fontsize=8)
+    ax.legend(handles=[line_key("exact loss", **DIAMOND)], loc="lower right", fontsize=8)
 
 
 def _draw_deaths(ax: Axes, rows: list[dict[str, Any]]) -> None:
     for perturb_zeros, color, marker, words in ((False, RED, "s", "zeros kept"), (True, BLUE, "o", "noise on zeros")):
         own = [row for row in rows if row["perturb_zeros"] == perturb_zeros]
         epsilons = [row["epsilon"] for row in own]
-        true = [row["true"] for row in own]
-        ax.semilogx(epsilons, true, color=color, marker=marker, label=f"{words}: shown cells with people")
-        shown = {"color": color, "marker": marker, "linestyle": ":", "markerfacecolor": "white"}
-        ax.semilogx(epsilons, [row["shown"] for row in own], label=f"{words}: lone people who appear", **shown)
+        style = {"color": color, "marker": marker}
+        ax.semilogx(epsilons, [row["true"] for row in own], **style, label=f"{words}: shown cells with people")
+        dotted = {"linestyle": ":", "markerfacecolor": "white", "label": f"{words}: lone people who appear"}
+        ax.semilogx(epsilons, [row["shown"] for row in own], **style, **dotted)
     ax.set_ylim(0, 1.45)
     ax.set_yticks(np.linspace(0, 1, 6))
     ax.set_xlabel("epsilon, one person added or removed")

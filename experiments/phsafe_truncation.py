@@ -1,8 +1,9 @@
-"""Truncation of large households: a bias that grows with the people counted, against noise that does not."""
+"""Truncation of large households: a bias that grows with the people counted, and noise that does not."""
 
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
 from itertools import pairwise
 from typing import Any
 
@@ -21,7 +22,7 @@ from experiments.experiment import Check, between, near
 QUESTION = "Which threshold is best: how many people does truncation leave out, and how much noise does it save?"
 EXPECTATION = (
     "At the thresholds of production, 10 people and 6 children, hardly anyone of the bundled households is left out. "
-    "Noise grows with 2 tau + 2, the bias with the people counted: smaller thresholds suit counts of up to some ten "
+    "Noise grows with 2 tau + 2, the bias with the people counted. Smaller thresholds suit counts of up to some ten "
     "thousand, those of production a hundred thousand."
 )
 
@@ -62,24 +63,23 @@ def run(*, quick: bool, seed: int, jobs: int) -> dict[str, Any]:
     return {"rows": rows, "production": dict(read_config("us").tau), "states": list(exact.states)}
 
 
-def check(numbers: dict[str, Any]) -> list[Check]:
+def check(numbers: dict[str, Any]) -> Iterator[Check]:
     """Hold bias and noise against what both must be, and production's thresholds against smaller ones."""
     rows, production = numbers["rows"], numbers["production"]
     gained = sum(row["gained"] > 0 for row in rows)
-    found = [Check(f"cells that truncation makes larger: {gained}, expected 0", not gained)]
+    yield from [Check(f"cells that truncation makes larger: {gained}, expected 0", not gained)]
     for table in TAU:
         lost = [row["lost"] for row in rows if row["table"] == table]
         falling = all(more >= fewer for more, fewer in pairwise(lost))
-        found.append(Check(f"{table}: people left out, falling with tau: {lost}", falling and lost[0] > 0))
+        yield Check(f"{table}: people left out, falling with tau: {lost}", falling and lost[0] > 0)
         row = _row(numbers, table, production[table])
-        found.append(between(f"{table}: share left out at tau {row['tau']}", row["lost"] / row["people"], 0, 0.001))
+        yield between(f"{table}: share left out at tau {row['tau']}", row["lost"] / row["people"], 0, 0.001)
         scale = max(abs(row["sigma"] * math.sqrt(2 * row["budget"]) - 2 * row["tau"] - 2) for row in rows)
-        found.append(near(f"{table}: sigma sqrt(2 rho) - (2 tau + 2)", scale, 0, 1e-9))
+        yield near(f"{table}: sigma sqrt(2 rho) - (2 tau + 2)", scale, 0, 1e-9)
     for table in SHOWN:
         best = [_best(numbers, table, size)["tau"] for size in SIZES]
         smaller = best == sorted(best) and best[0] < production[table]
-        found.append(Check(f"{table}: best tau for {_people(SIZES)} people: {best}", smaller))
-    return found
+        yield Check(f"{table}: best tau for {_people(SIZES)} people: {best}", smaller)
 
 
 def _row(numbers: dict[str, Any], table: str, tau: int) -> dict[str, Any]:
@@ -109,14 +109,15 @@ def finding(numbers: dict[str, Any]) -> str:
     gain = 1 - _error(other, size) / _error(persons, size)
     best = [_best(numbers, table, large)["tau"] for table in SHOWN]
     return (
-        f"Of {persons['people']:,} people in the bundled households (simulated, {len(numbers['states'])} states), "
-        f"{persons['lost']} are left out at tau {persons['tau']}, and {children['lost']} of {children['people']:,} "
-        f"under 18 at tau {children['tau']}; by race, in a state, the margin of error is {persons['margin']} and "
-        f"{children['margin']}. At the same rho, a count by age and race (PH1) of {size:,} people has an error "
-        f"{gain:.0%} smaller at tau {other['tau']}, if the share left out is that of all people; counts of {large:,} "
-        f"are best at tau {best[0]} (PH1) and {best[1]} (PH3). Where nobody is left out, the sample is too small to "
-        "tell the bias of larger counts, and groups with larger households lose more. To choose tau by confidential "
-        "households would itself need a budget."
+        f"Counts of {large:,} people have the smallest error at tau {best[0]} (PH1) and {best[1]} (PH3), the "
+        f"thresholds of production; smaller counts suit smaller thresholds. A count by age and race (PH1) of {size:,} "
+        f"people has an error {gain:.0%} smaller at tau {other['tau']} with the same rho, if the share left out is "
+        f"that of all people. Of {persons['people']:,} people in the bundled households (simulated, "
+        f"{len(numbers['states'])} states), {persons['lost']} are left out at tau {persons['tau']}; of "
+        f"{children['people']:,} under 18, {children['lost']} at tau {children['tau']}. By race, in a state, the "
+        f"margin of error is {persons['margin']} and {children['margin']}. Where nobody is left out, the sample is too "
+        "small to tell the bias of larger counts, and groups with larger households lose more. To choose tau by "
+        "confidential households would itself need a budget."
     )
 
 

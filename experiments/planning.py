@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -228,14 +229,13 @@ def _audit(case: Case, size: int, root: np.random.SeedSequence) -> bool:
     return measure_loss(count, pair, claim, size=size, event=event, **common).verdict == "violated"
 
 
-def check(numbers: dict[str, Any]) -> list[Check]:
+def check(numbers: dict[str, Any]) -> Iterator[Check]:
     """Hold simulated power against the planned one, and sizes against the square of the excess."""
-    found = []
     for row in numbers["rows"]:
         share = row["seen"] / row["audits"]
         if row["violation"] == 1:
             most = int(stats.binom.isf(1e-4, row["audits"], 1 - CONFIDENCE_HERE))
-            found.append(between(f"{row['case']}: accused, of {row['audits']}", row["seen"], 0, most))
+            yield between(f"{row['case']}: accused, of {row['audits']}", row["seen"], 0, most)
             continue
         planned, words = row["planned"], f"{row['case']}, power {row['power']:g}"
         # Of few audits chance alone makes more: 4 standard errors, exceeded once in 10,000.
@@ -243,22 +243,21 @@ def check(numbers: dict[str, Any]) -> list[Check]:
         difference = abs(share - planned)
         limit = WITHIN + chance
         text = f"{words}: seen in {share:.1%} of {row['audits']:,} audits, planned {planned:.1%} +- {100 * limit:.2g}"
-        found.append(Check(text, difference <= limit))
+        yield Check(text, difference <= limit)
         excess = (row["smallest"] - 1) / (row["violation"] - 1)
         # In one run, tests at tiny deltas refute nothing below a number of canaries, and nearly all from there on.
         steps = (1.0, 0.5) if "one run" in row["case"] else (row["power"] + 0.08, 0.93)
-        found.append(between(f"{words}: planned power", planned, row["power"], steps[0]))
-        found.append(between(f"{words}: smallest violation seen, excess / asked", excess, steps[1], 1.02))
+        yield between(f"{words}: planned power", planned, row["power"], steps[0])
+        yield between(f"{words}: smallest violation seen, excess / asked", excess, steps[1], 1.02)
         if not numbers["quick"]:
-            found.append(between(f"{words}: audits", row["audits"], 2000, math.inf))
+            yield between(f"{words}: audits", row["audits"], 2000, math.inf)
     for curve in numbers["curves"]:
         sizes, excess = np.array(curve["sizes"]), np.array(curve["violations"]) - 1
         small = excess <= LAW
         slope = -np.diff(np.log(sizes[small])) / np.diff(np.log(excess[small]))
         falls = f"{curve['promise']}: exponent of the excess, each step"
-        found.append(between(f"{falls}, smallest", float(slope.min()), 1.4, 2.6))
-        found.append(between(f"{falls}, largest", float(slope.max()), 1.4, 2.6))
-    return found
+        yield between(f"{falls}, smallest", float(slope.min()), 1.4, 2.6)
+        yield between(f"{falls}, largest", float(slope.max()), 1.4, 2.6)
 
 
 def finding(numbers: dict[str, Any]) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
@@ -258,43 +258,41 @@ def runs_until(curve: dict[str, Any], factor: float) -> float:
     return float(np.exp(np.interp(-math.log(factor), excess, log_runs, left=-math.inf, right=math.inf)))
 
 
-def check(numbers: dict[str, Any]) -> list[Check]:
+def check(numbers: dict[str, Any]) -> Iterator[Check]:
     """Hold runs against theory, announced power against what was seen, and early stops against each other."""
-    found = []
     full = numbers["most"] == MOST
     needed = {(row["epsilon"], row["people"] > 1): row for row in numbers["needed"]}
     for epsilon, bound, target in ((1.0, "game", 1399), (0.1, "game", 109_115), (1.0, "limits", 3944)):
         runs = needed[epsilon, False][bound]["runs"]
-        found.append(near(f"runs to force {FORCED} epsilon, {bound}, epsilon {epsilon}", runs, target, 0.02 * target))
+        yield near(f"runs to force {FORCED} epsilon, {bound}, epsilon {epsilon}", runs, target, 0.02 * target)
     for (epsilon, group), row in needed.items():
         where = f"epsilon {epsilon:g}, {'group' if group else 'one person'}"
-        found.append(between(f"{where}: runs of the game / theory", row["game"]["runs"] / row["theory"], 0.98, 1.25))
+        yield between(f"{where}: runs of the game / theory", row["game"]["runs"] / row["theory"], 0.98, 1.25)
         for bound in ("game", "limits"):  # half, give or take the steps of whole counts: false alarm below 1e-4
-            found.append(between(f"{where}, {bound}: audits that force it", row[bound]["reached"], 0.35, 0.7))
+            yield between(f"{where}, {bound}: audits that force it", row[bound]["reached"], 0.35, 0.7)
     for curve in numbers["curves"]:
         where = f"{curve['promise']}, people {curve['people']}"
         median = curve["forced"][1]
         least = LEAST_OF_GROUP if curve["people"] > 1 else LEAST[curve["promise"]]
-        found.append(between(f"{where}: forced by most runs / true", median[-1], least if full else 0.0, 1.0))
+        yield between(f"{where}: forced by most runs / true", median[-1], least if full else 0.0, 1.0)
         if full:
             steps = float(np.diff(median).min())
-            found.append(Check(f"{where}: smallest gain by more runs {steps:.2g}, expected above -0.02", steps > -0.02))
+            yield Check(f"{where}: smallest gain by more runs {steps:.2g}, expected above -0.02", steps > -0.02)
     for row in numbers["checked"]:
         if full and row["told"] and row["promise"] == "pure":  # elsewhere the event, or its bound, is not the best
             where = f"{row['promise']}, people {row['people']}, loss {row['factor']:.3g} of the promise"
             share = row["seen"] / row["audits"]
-            found.append(between(f"{where}: called violated", share, 0.69, 1.0))  # of 0.8: false alarm 1e-4
+            yield between(f"{where}: called violated", share, 0.69, 1.0)  # of 0.8: false alarm 1e-4
     medians = [float(np.median(row["runs"])) for row in numbers["early"]]
-    found.append(Check("the worse the violation, the sooner an audit stops", medians == sorted(medians, reverse=True)))
+    yield Check("the worse the violation, the sooner an audit stops", medians == sorted(medians, reverse=True))
     for row in numbers["early"]:
         audits, where = len(row["runs"]), f"stopped early, {row['factor']:g} times the promise: violated"
         limit = int(stats.binom.isf(1e-4, audits, 1 - CONFIDENCE_HERE))
         sure = row["factor"] >= 1.5 and full
         if row["factor"] == 1:
-            found.append(between(where, row["violated"], 0, limit))
+            yield between(where, row["violated"], 0, limit)
         elif sure:
-            found.append(between(where, row["violated"], audits, audits))
-    return found
+            yield between(where, row["violated"], audits, audits)
 
 
 def finding(numbers: dict[str, Any]) -> str:

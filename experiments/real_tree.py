@@ -1,7 +1,8 @@
-"""The three algorithms on the communes of Morocco: promise, exact loss, bound and estimates side by side."""
+"""The three algorithms on the communes of Morocco: promise, exact loss, lower bounds and estimates side by side."""
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -12,22 +13,23 @@ from algorithms.population import load
 from audit.attacks import Attack
 from audit.estimates.residuals import residual_loss
 from audit.events import cell
-from audit.loss import measure_loss
 from audit.neighbors import NeighborPair
-from audit.results import AuditResult, LossEstimate
-from audit.results.plots import BLACK, BLUE, GRAY, GREEN, ORANGE, new_figure
+from audit.results import LossEstimate
+from audit.results.plots import BLUE, GRAY, GREEN, ORANGE, new_figure
+from experiments.audits import audited, down, opened
+from experiments.drawing import DIAMOND, PROMISE, bar, bar_key, line_key, name_rows, promise
 from experiments.experiment import CONFIDENCE, Check, between, near
 
 QUESTION = "What do GDPC, RDPC and ADPC lose on a real census tree, by each way of asking?"
 EXPECTATION = (
-    "GDPC: all of its budget by every way. RDPC: one area shows its level's quarter, all areas together most of "
-    "the budget. ADPC: one area shows half at common errors and more at rare ones."
+    "GDPC loses all of its budget, by every way of asking. RDPC: one area shows its level's quarter, all areas "
+    "together most of the budget. ADPC: one area shows half at common errors and more at rare ones."
 )
 WHY_NEITHER_IS_SLACK = (
-    "RDPC's quarter is about the share of the budget that its leaf level spent, seen through one count (a little "
-    "more, because raking ties the count to its siblings): whoever sees the other levels collects their shares too. "
-    "ADPC loses half at the 81st percentile of the error, 0.62 at the 95th, and all of it in the limit: the fraction "
-    "reports how rare an event one looked at."
+    "RDPC's quarter is about the share of the budget that its leaf level spent, as one count shows it (a little more, "
+    "because raking ties the count to its siblings); the other levels show their shares too. ADPC loses half at the "
+    "81st percentile of the error, 0.62 at the 95th, and all of it in the limit: the share depends on how rare an "
+    "event one looks at."
 )
 
 EPSILON, PARTS, GROUP = 1.0, 4, 2
@@ -41,32 +43,17 @@ def run(*, quick: bool, seed: int, jobs: int) -> dict[str, Any]:
     """Audit with 600,000 runs (quick: 8,000) for one more person in one commune."""
     tree, counts = load("morocco")
     mechanisms: tuple[GDPC | RDPC | ADPC, ...] = (
-        GDPC(EPSILON),
-        RDPC(EPSILON, tree),
-        RDPC(EPSILON, tree, output="all"),
-        ADPC(EPSILON, PARTS),
+        *(GDPC(EPSILON), RDPC(EPSILON, tree), RDPC(EPSILON, tree, output="all"), ADPC(EPSILON, PARTS)),
     )
     pair = NeighborPair.add_people(counts, 0, label=f"1 person added to {tree.label(0)}")
     group = NeighborPair.add_people(counts, 0, GROUP, label=f"{GROUP} people added to {tree.label(0)}")
-    size = 8_000 if quick else 600_000
     rows: dict[str, Any] = {}
     for stream, name, mechanism in zip(np.random.SeedSequence(seed).spawn(4), CASES, mechanisms, strict=True):
         first, second, third = stream.spawn(3)
         attack = Attack() if name == "RDPC, all areas" else Attack(statistics=(cell(0),))
-        one, two = (
-            measure_loss(
-                mechanism,
-                p,
-                mechanism.claim,
-                attack=attack,
-                size=size,
-                confidence=EACH,
-                rng=rng,
-                n_jobs=jobs,
-                progress=True,
-            ).to_dict()
-            for p, rng in ((pair, first), (group, second))
-        )
+        options: dict[str, Any] = {"attack": attack, "size": 8_000 if quick else 600_000, "confidence": EACH}
+        one = audited(mechanism, pair, mechanism.claim, rng=first, jobs=jobs, **options)
+        two = audited(mechanism, group, mechanism.claim, rng=second, jobs=jobs, **options)
         exact = mechanism.exact_loss(pair) if isinstance(mechanism, GDPC | ADPC) else None
         rows[name] = {"bound": one, "group": two, "exact": None if exact is None else exact.maximum, "residual": None}
         if name != "RDPC, all areas":
@@ -93,106 +80,74 @@ def _adpc_by_percentile() -> dict[str, float]:
     return {f"{p:g}": float(np.interp(p, below, loss)) for p in PERCENTILES}
 
 
-def check(numbers: dict[str, Any]) -> list[Check]:
+def check(numbers: dict[str, Any]) -> Iterator[Check]:
     """Hold bounds, estimates and exact losses against the promise and against each other."""
-    rows = {name: AuditResult.from_dict(row["bound"]) for name, row in numbers["rows"].items()}
-    groups = {name: AuditResult.from_dict(row["group"]) for name, row in numbers["rows"].items()}
-    full = rows["GDPC"].size > 100_000
+    full = opened(numbers["rows"]["GDPC"]["bound"]).size > 100_000
     # The joint event of four levels is rare: pairs of two people show it better, and need fewer runs.
     limits = {"GDPC": (0.97, 1.0), "RDPC, one area": (0.2, 0.27), "RDPC, all areas": (0.7, 1.0), "ADPC": (0.5, 0.72)}
-    found = []
     for name, (low, high) in limits.items():
-        found.append(Check(f"{name}: {rows[name].verdict}, expected not violated", rows[name].verdict != "violated"))
-        best = max(rows[name].measured.budget, groups[name].measured.budget)
-        found.append(
-            between(
-                f"{name}: forced by one person or two / budget", best / EPSILON, *((low, high) if full else (0.0, 1.0))
-            )
-        )
+        verdict = opened(numbers["rows"][name]["bound"]).verdict
+        yield Check(f"{name}: {verdict}, expected not violated", verdict != "violated")
+        words = f"{name}: lower bound from one person or two / budget"
+        yield between(words, _best(numbers["rows"][name]) / EPSILON, *((low, high) if full else (0.0, 1.0)))
     residual = {name: row["residual"]["loss"][0] for name, row in numbers["rows"].items() if row["residual"]}
-    found.append(near("GDPC: residual estimate (lag tail from 0)", residual["GDPC"], 1.0, 0.05))
-    found.append(near("RDPC: residual estimate of one area", residual["RDPC, one area"], 0.25, 0.03))
+    yield near("GDPC: residual estimate (lag tail from 0)", residual["GDPC"], 1.0, 0.05)
+    yield near("RDPC: residual estimate of one area", residual["RDPC, one area"], 0.25, 0.03)
     exact = numbers["adpc_exact"]
-    found.append(near("ADPC: exact loss at the 81st percentile of |error| / budget", exact["0.81"], 0.5, 0.01))
-    found.append(near("ADPC: exact loss at the 95th percentile of |error| / budget", exact["0.95"], 0.62, 0.01))
-    return found
+    yield near("ADPC: exact loss at the 81st percentile of |error| / budget", exact["0.81"], 0.5, 0.01)
+    yield near("ADPC: exact loss at the 95th percentile of |error| / budget", exact["0.95"], 0.62, 0.01)
+
+
+def _best(row: dict[str, Any]) -> float:
+    """Return the larger lower bound: from one person added, or from two, for one of them."""
+    return max(opened(row[name]).measured.budget for name in ("bound", "group"))
 
 
 def finding(numbers: dict[str, Any]) -> str:
     """Return the bounds, and why the smaller ones are no slack."""
-    best = {
-        name: max(AuditResult.from_dict(row[key]).measured.budget for key in ("bound", "group"))
-        for name, row in numbers["rows"].items()
-    }
-    forced = ", ".join(f"{loss:.2f} ({name})" for name, loss in best.items())
-    size = AuditResult.from_dict(numbers["rows"]["GDPC"]["bound"]).size
+    shown = ", ".join(f"{down(_best(row))} ({name})" for name, row in numbers["rows"].items())
+    size = opened(numbers["rows"]["GDPC"]["bound"]).size
     return (
-        f"{numbers['people']:,} people; of a promised 1, {size:,} runs force {forced}: the larger of one person added "
-        f"and of two, a person, both together at confidence 1 - 1e-6. {numbers['why']}"
+        f"GDPC loses all of its budget; of RDPC and ADPC one area shows a part. Lower bounds from {size:,} runs, of a "
+        f"promised 1, are {shown}: for one person added or for two, divided by two, the larger of both, together at "
+        f"confidence 1 - 1e-6. {numbers['why']} The tree has {numbers['people']:,} people."
     )
 
 
 def draw(numbers: dict[str, Any]) -> Figure:
     """Draw the ways of asking side by side, and the exact loss of ADPC by how rare the error is."""
     figure, (left, right) = new_figure(9.4, 3.6, 1, 2)
+    estimated: dict[str, Any] = {"color": ORANGE, "linewidth": 1.5, "marker": "|", "markersize": 7}
+    hatched: dict[str, Any] = {"hatch": "//", "edgecolor": "white", "linewidth": 0}
     for place, row in enumerate(numbers["rows"].values()):
-        one, two = AuditResult.from_dict(row["bound"]), AuditResult.from_dict(row["group"])
-        left.barh(
-            place - 0.17,
-            one.measured.budget,
-            height=0.3,
-            color=BLUE,
-            label="forced by 1 person (bound)" if place == 0 else None,
-        )
-        left.barh(
-            place + 0.17,
-            two.measured.budget,
-            height=0.3,
-            color=GREEN,
-            hatch="//",
-            edgecolor="white",
-            linewidth=0,
-            label=f"forced by {GROUP} people, for one (bound)" if place == 0 else None,
-        )
-        for shift, result in ((-0.17, one), (0.17, two)):
-            left.text(1.05, place + shift, f"{result.measured.budget:.2f}", va="center", fontsize=8)
+        for shift, name, style in ((-0.17, "bound", {"color": BLUE}), (0.17, "group", {"color": GREEN} | hatched)):
+            loss = opened(row[name]).measured.budget
+            bar(left, place + shift, loss, height=0.3, **style)
+            left.text(1.05, place + shift, down(loss, 2), va="center", fontsize=8)
         if row["residual"]:
             estimate = LossEstimate.from_dict(row["residual"])
-            left.plot(
-                [estimate.loss.min(), estimate.loss.max()],
-                [place + 0.42] * 2,
-                color=ORANGE,
-                linewidth=1.5,
-                marker="|",
-                markersize=7,
-                label="residual estimate, 0 to 2 sd" if place == 0 else None,
-            )
+            left.plot([estimate.loss.min(), estimate.loss.max()], [place + 0.42] * 2, **estimated)
         if row["exact"] is not None:
-            left.plot(
-                row["exact"],
-                place,
-                marker="D",
-                color=BLACK,
-                markersize=5,
-                linestyle="none",
-                label="exact loss" if place == 0 else None,
-                zorder=4,
-            )
-    left.axvline(numbers["epsilon"], color=BLACK, linewidth=1.2, linestyle="--")
+            left.plot(row["exact"], place, **DIAMOND, zorder=4)
+    promise(left, numbers["epsilon"])
     left.text(numbers["epsilon"], -0.62, " promised", va="center", fontsize=8)
-    left.set_yticks(range(len(numbers["rows"])), list(numbers["rows"]))
-    left.set_ylim(len(numbers["rows"]) - 0.35, -0.75)
+    name_rows(left, list(numbers["rows"]), top=-0.75, below=0.65)
     left.set_xlim(0, 1.2)
     left.set_xlabel("privacy loss for one person added (epsilon, nats)")
     left.set_title("(a) bounds, together at confidence $1 - 10^{-6}$, and estimates")
-    left.legend(loc="upper left", bbox_to_anchor=(-0.3, -0.17), ncols=2, fontsize=8)
+    handles = [
+        bar_key("lower bound, 1 person", BLUE),
+        bar_key(f"lower bound for one, from {GROUP} people", GREEN, hatched=True),
+        line_key("residual estimate, 0 to 2 sd", **estimated),
+        line_key("exact loss", **DIAMOND),
+    ]
+    left.legend(handles=handles, loc="upper left", bbox_to_anchor=(-0.3, -0.17), ncols=2, fontsize=8)
 
     exact = {float(p): loss for p, loss in numbers["adpc_exact"].items()}
-    rarity = [1 - p for p in exact]
-    right.semilogx(rarity, list(exact.values()), color=GREEN, marker="^")
+    right.semilogx([1 - p for p in exact], list(exact.values()), color=GREEN, marker="^")
     for p, loss in exact.items():
         right.annotate(f"{loss:.2f}", (1 - p, loss), xytext=(-2, 5), textcoords="offset points", ha="right", fontsize=8)
-    right.axhline(1, color=BLACK, linewidth=1.2, linestyle="--")
+    right.axhline(1, **PROMISE)
     right.axhline(0.25, color=GRAY, linewidth=1, linestyle=":")
     right.text(6e-4, 0.265, "RDPC's share of one level", fontsize=8, color=GRAY, ha="right")
     right.set_xlim(1, 5e-4)

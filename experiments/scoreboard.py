@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -223,28 +224,26 @@ def ours(numbers: dict[str, Any], name: str) -> dict[str, Any]:
     return min((row for row in numbers["rows"] if row["name"] == name), key=lambda row: row["mode"] != TOLD)
 
 
-def check(numbers: dict[str, Any]) -> list[Check]:
+def check(numbers: dict[str, Any]) -> Iterator[Check]:
     """Hold medians against what must be reached, and all bounds against the truth."""
-    found = []
     for name, target in () if numbers["quick"] else TARGETS.items():
         values = forced(ours(numbers, name))
         error = 1.2533 * float(np.std(values, ddof=1)) / math.sqrt(len(values))
         what = f"{name}: median of {len(values)}, standard error {error:.2g}; many must reach {target:g}"
-        found.append(between(what, float(np.median(values)), target - 4 * error, float(ours(numbers, name)["loss"])))
+        yield between(what, float(np.median(values)), target - 4 * error, float(ours(numbers, name)["loss"]))
     for name in FOUND[:2] if numbers["quick"] else FOUND:
         audits = ours(numbers, name)["audits"]
         times = sum(audit["verdict"] == "violated" for audit in audits)
-        found.append(Check(f"{name}: found in {times} of {len(audits)} audits, expected all", times == len(audits)))
+        yield Check(f"{name}: found in {times} of {len(audits)} audits, expected all", times == len(audits))
     for name in UNBOUNDED:
         audits = ours(numbers, name)["audits"]
         shown = all(a["verdict"] == "violated" and a["witness"] and math.isfinite(float(a["forced"])) for a in audits)
         words = f"{name}: unbounded by the exact law, and beside it {_median(audits):.3g} forced by counting"
-        found.append(Check(words, shown))
+        yield Check(words, shown)
     bounds = [(value, float(row["loss"])) for row in numbers["rows"] for value in forced(row)]
     above, limit = sum(value > loss for value, loss in bounds), _limit(len(bounds))
     words = f"{above} of {len(bounds)} bounds at 95% are above the truth, expected at most {limit}"
-    found.append(Check(words, above <= limit))
-    return found
+    yield Check(words, above <= limit)
 
 
 def _limit(audits: int) -> int:

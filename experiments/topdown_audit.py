@@ -2,51 +2,44 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import asdict, dataclass
 from typing import Any
 
 import numpy as np
-from joblib import Parallel, delayed
+from joblib import delayed
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
-from matplotlib.lines import Line2D
-from matplotlib.patches import Patch
 
-from algorithms.hierarchy import Hierarchy
-from algorithms.schema import Schema
 from algorithms.topdown import TopDown
 from algorithms.topdown.budget import Budget
 from algorithms.topdown.estimation.constraints import Invariant
 from audit.claims import ZCDP, PureDP, Relation
 from audit.loss import measure_loss
 from audit.neighbors import NeighborPair
-from audit.results import AuditResult, plain_number
+from audit.results import plain_number
 from audit.results.plots import BLACK, BLUE, GREEN, ORANGE, new_figure
-from audit.sampling.progress import progress_bar
+from experiments.audits import all_or_none, down, event_class, opened, run_all, up, violations
+from experiments.drawing import BOX, CIRCLE, DIAMOND, bar, bar_key, beside, extent, line_key, name_rows, promise
 from experiments.experiment import CONFIDENCE, Check, between, near
-from experiments.topdown_bugs import event_class, total_of_first
+from experiments.topdown_bugs import SCHEMA, TREE, total_of_first
 
 QUESTION = "How much of its promise do TopDown's noisy measurements lose, and how much of that do its tables hide?"
 EXPECTATION = (
-    "Each query is forced to at least 0.9 of its own share (median of 20 audits), of those that neighbors can change. "
-    "By the exact law all measurements together spend the whole promise; counting runs shows less, of many shares of "
-    "pure privacy much less. Tables show less still. A pair that breaks an invariant is refused, and audited all the "
-    "same is beyond the promise. No published table is accused in 100 audits at confidence 1 - 1e-6."
+    "Audits prove at least 0.9 of its own share for each query that neighbors can change (median of 20). By the exact "
+    "law all measurements together spend the whole promise. Counting runs proves less, and much less of many shares of "
+    "pure privacy; tables show less still. A pair that breaks an invariant is refused; audited all the same, it is "
+    "beyond the promise. No audit of 100 of published tables reports a violation, at confidence 1 - 1e-6."
 )
 
-TREE = Hierarchy.regular(3, 2)
-SCHEMA = Schema({"sex": ("female", "male"), "age": ("17 and under", "18 and over")})
 LEVELS = ("1/4", "3/8", "3/8")
 QUERIES = {"total": "1/4", "sex": "1/3", "detailed": "5/12"}
 AREAS = ("root", "level 1", "leaves")
 KEYS = tuple((level, query) for level in range(len(LEVELS)) for query in QUERIES)
 LAST = TREE.n_leaves - 1
 WHERE: dict[str, dict[str, Any]] = {
-    "root": {"level": 0},
-    "level 1": {"level": 1},
-    "leaves": {"level": 2},
-    "paths": {"paths": (0, LAST)},
-    "all": {},
+    **{area: {"level": level} for level, area in enumerate(AREAS)},
+    **{"paths": {"paths": (0, LAST)}, "all": {}},
 }
 PROMISES: dict[str, PureDP | ZCDP] = {"geometric": PureDP(6.0), "Gaussian": ZCDP(10.0)}
 PUBLISHED: dict[str, PureDP | ZCDP] = {"geometric": PureDP(1.0), "Gaussian": ZCDP(0.5)}
@@ -63,18 +56,12 @@ CUSTOMARY = 0.95  # confidence of bounds on what is lost; verdicts have CONFIDEN
 
 @dataclass(frozen=True)
 class Task:
-    """One audit: which noise and neighbors, what is released, with how many runs.
-
-    Attributes
-    ----------
-    where : str
-        Key of `WHERE`, or level and query as ``"1 sex"``.
-    """
+    """One audit: which noise and neighbors, what is released, with how many runs."""
 
     law: str
     relation: Relation
     stage: str
-    where: str
+    where: str  # key of `WHERE`, or level and query as "1 sex"
     size: int
     confidence: float = CUSTOMARY
 
@@ -121,12 +108,8 @@ def run(*, quick: bool, seed: int, jobs: int) -> dict[str, Any]:
         for _ in range(1 if quick else AUDITS // len(kinds))
     ]
     *streams, last = np.random.SeedSequence(seed).spawn(len(tasks) + 1)
-    audits = []
-    with progress_bar("loss of TopDown", len(tasks), unit="audits") as advance:
-        work = (delayed(_audit)(task, stream) for task, stream in zip(tasks, streams, strict=True))
-        for audit in Parallel(n_jobs=jobs, return_as="generator")(work):
-            audits.append(audit)
-            advance(1)
+    work = [delayed(_audit)(task, stream) for task, stream in zip(tasks, streams, strict=True)]
+    audits = run_all(work, jobs, "loss of TopDown")
     for share in shares:
         own = [audit for audit in audits if all(audit[name] == share[name] for name in ("law", "relation", "where"))]
         share["forced"] = [audit["forced"] for audit in own]
@@ -178,15 +161,9 @@ def _audit(task: Task, stream: np.random.SeedSequence) -> dict[str, Any]:
     else:
         level, query = task.where.split()
         mechanism = topdown.stage("measurements", only=[(int(level), query)])
-    result = measure_loss(
-        mechanism,
-        neighbors(task.relation),
-        topdown.claim,
-        attack="likelihood_ratio" if task.stage == "measurements" else "auto",
-        size=task.size,
-        confidence=task.confidence,
-        rng=stream,
-    )
+    pair, attack = neighbors(task.relation), "likelihood_ratio" if task.stage == "measurements" else "auto"
+    options: dict[str, Any] = {"attack": attack, "size": task.size, "confidence": task.confidence, "rng": stream}
+    result = measure_loss(mechanism, pair, topdown.claim, **options)
     return {
         **asdict(task),
         "promise": topdown.claim.budget,
@@ -217,59 +194,48 @@ def _breaking_an_invariant(part: int, stream: np.random.SeedSequence) -> dict[st
         message = ""
     except ValueError as error:
         message = str(error)
-    declared = NeighborPair.declared(
-        across.x, across.y, "replace_one", label=f"not covered by the promise: {across.label}"
-    )
-    covered, uncovered = (
-        measure_loss(mechanism, pair, topdown.claim, event=event, size=size, confidence=CONFIDENCE, rng=own)
-        for mechanism, pair, event, size, own in zip(
-            (topdown.stage("measurements"), lambda data, size, rng: topdown(data, size, rng)),
-            (inside, declared),
-            (None, total_of_first(across)),
-            (COVERED_SIZE // part, UNCOVERED_SIZE // (2 if part > 1 else 1)),
-            stream.spawn(2),
-            strict=True,
-        )
-    )
+    words = f"not covered by the promise: {across.label}"
+    outside = NeighborPair.declared(across.x, across.y, "replace_one", label=words)
+    first, second = stream.spawn(2)
+    options: dict[str, Any] = {"size": COVERED_SIZE // part, "confidence": CONFIDENCE, "rng": first}
+    covered = measure_loss(topdown.stage("measurements"), inside, topdown.claim, **options)
+    options |= {"size": UNCOVERED_SIZE // (2 if part > 1 else 1), "rng": second, "event": total_of_first(across)}
+    uncovered = measure_loss(lambda data, size, rng: topdown(data, size, rng), outside, topdown.claim, **options)
     return {"message": message, "covered": covered.to_dict(), "uncovered": uncovered.to_dict()}
 
 
-def check(numbers: dict[str, Any]) -> list[Check]:
+def check(numbers: dict[str, Any]) -> Iterator[Check]:
     """Hold queries against their shares, the whole against its composition, tables against both, and verdicts."""
-    found = []
     least = 0.3 if numbers["quick"] else 0.9
     for share in numbers["shares"]:
         what = f"{share['law']}, {share['relation']}, {_words(share['where'])}"
         if share["exact"]:
-            found.append(near(f"{what}: exact loss / own share", share["exact"] / share["own"], 1.0, 1e-6))
-            median = float(np.median(share["forced"])) / share["own"]
-            found.append(between(f"{what}: median forced / own share", median, least, 1.3 if numbers["quick"] else 1.0))
+            yield near(f"{what}: exact loss / own share", share["exact"] / share["own"], 1.0, 1e-6)
+            bound, top = float(np.median(share["forced"])) / share["own"], 1.3 if numbers["quick"] else 1.0
+            yield between(f"{what}: median lower bound / own share", bound, least, top)
         else:
-            found.append(Check(f"{what}: no neighbor changes it", not share["forced"] and share["where"] == "0 total"))
+            yield Check(f"{what}: no neighbor changes it", not share["forced"] and share["where"] == "0 total")
     for joint in numbers["joint"]:
         fixed = 1 / 16 if joint["relation"] == "replace_one" else 0.0
         what = f"{joint['law']}, {joint['relation']}, all measurements: exact loss / promise"
-        found.append(near(what, joint["all"], 1 - fixed, 1e-6))
+        yield near(what, joint["all"], 1 - fixed, 1e-6)
         upper = 1 + 1e-6 if joint["law"] == "geometric" else 1.1
-        found.append(between(f"{what}, composed / added", joint["composed"] / joint["all"], 1 - 1e-6, upper))
+        yield between(f"{what}, composed / added", joint["composed"] / joint["all"], 1 - 1e-6, upper)
         shown = {row["stage"]: row["forced"] / row["promise"] for row in _rows(numbers, joint) if row["where"] == "all"}
-        what = f"{joint['law']}, {joint['relation']}, all: forced of"
-        found.append(between(f"{what} measurements / promise", shown["measurements"], 0.2, joint["all"]))
+        what = f"{joint['law']}, {joint['relation']}, all: lower bound from"
+        yield between(f"{what} measurements / promise", shown["measurements"], 0.2, joint["all"])
         for stage in sorted(shown.keys() - {"measurements"}):
-            found.append(between(f"{what} {stage} / of measurements", shown[stage] / shown["measurements"], 0, 1))
-    accused = sum(audit["verdict"] == "violated" for audit in numbers["published"])
-    found.append(Check(f"published tables: {accused} of {len(numbers['published'])} audits accuse", accused == 0))
+            yield between(f"{what} {stage} / from measurements", shown[stage] / shown["measurements"], 0, 1)
+    yield all_or_none("published tables", numbers["published"], violated=False)
     same = numbers["microdata"]
-    found.append(Check(f"tables counted from the records are the tables, in {same['runs']} runs", same["same"]))
+    yield Check(f"tables counted from the records are the tables, in {same['runs']} runs", same["same"])
     broken = numbers["invariant"]
-    covered, uncovered = (AuditResult.from_dict(broken[name]) for name in ("covered", "uncovered"))
-    found.append(
-        Check(f"refused: {broken['message']}", broken["message"].endswith("a pair is not covered by the promise"))
-    )
-    found.append(Check(f"a pair that keeps the invariant: {covered.verdict}", covered.verdict != "violated"))
-    words = f"{uncovered.pair}: forced {uncovered.measured.budget:.2f} of {uncovered.claim.budget:g}"
-    found.append(Check(words, uncovered.verdict == "violated" and uncovered.pair.startswith("not covered")))
-    return found
+    covered, uncovered = (opened(broken[name]) for name in ("covered", "uncovered"))
+    refused = broken["message"].endswith("a pair is not covered by the promise")
+    yield Check(f"refused: {broken['message']}", refused)
+    yield Check(f"a pair that keeps the invariant: {covered.verdict}", covered.verdict != "violated")
+    words = f"{uncovered.pair}: lower bound {uncovered.measured.budget:.2f} of {uncovered.claim.budget:g}"
+    yield Check(words, uncovered.verdict == "violated" and uncovered.pair.startswith("not covered"))
 
 
 def _words(where: str) -> str:
@@ -283,28 +249,30 @@ def _rows(numbers: dict[str, Any], kind: dict[str, Any]) -> list[dict[str, Any]]
 
 def finding(numbers: dict[str, Any]) -> str:
     """Return what each stage shows, under both relations, and by which events."""
-    worst = min(float(np.median(share["forced"])) / share["own"] for share in numbers["shares"] if share["exact"])
+    worst = min(np.median(share["forced"]) / share["own"] for share in numbers["shares"] if share["exact"])
     parts = []
     for joint in numbers["joint"]:
         rows = {row["stage"]: row for row in _rows(numbers, joint) if row["where"] == "all"}
         shown = ", ".join(
-            f"{rows[stage]['forced'] / rows[stage]['promise']:.2f} from the {words} ({rows[stage]['class']})"
+            f"{down(rows[stage]['forced'] / rows[stage]['promise'])} from the {words} ({rows[stage]['class']})"
             for stage, words in zip(STAGES, WORDS, strict=True)
             if stage in rows
         )
         person = "a person replaced" if joint["relation"] == "replace_one" else "a person added"
         parts.append(f"{joint['law']} noise, {person}: {joint['all']:.2f} by the exact law, {shown}")
-    accused = sum(audit["verdict"] == "violated" for audit in numbers["published"])
-    uncovered = AuditResult.from_dict(numbers["invariant"]["uncovered"])
-    seen = [float(audit["detectable"]) / audit["promise"] for audit in numbers["published"]]
+    published = numbers["published"]
+    uncovered = opened(numbers["invariant"]["uncovered"])
+    detectable = np.median([float(audit["detectable"]) / audit["promise"] for audit in published])
     return (
-        f"Of every query that neighbors change at least {worst:.2f} of its own share is forced (median); the total of "
-        f"the root does not change when a person is replaced. Of the promise, in all areas together and at 95%, "
-        f"{rows['rounded']['size']:,} runs each: {'; '.join(parts)}. Counted again from microdata, tables are the "
-        f"same. Published tables are accused in {accused} of {len(numbers['published'])} audits at confidence 1 - "
-        f"1e-6, which see a loss of {float(np.median(seen)):.1f} promises. With totals of level 1 invariant, a person "
-        f"who moves between two such areas is refused as not covered by the promise; audited all the same, "
-        f"{uncovered.size} runs force {uncovered.measured.budget:.1f} of {uncovered.claim.budget:g}."
+        "The measurements together lose all of the promise that neighbors can change, and audits of the tables find "
+        f"half of that or less. Shares of the promise, lower bounds at 95% from {rows['rounded']['size']:,} runs each "
+        f"in all areas together: {'; '.join(parts)}. For every query that neighbors change audits prove at least "
+        f"{down(worst)} of its own share (median); the total of the root does not change when a person is replaced. "
+        f"Counted again from microdata, tables are the same. {violations(published)} of {len(published)} audits of "
+        "published tables report a violation at confidence 1 - 1e-6; their minimum detectable loss is "
+        f"{up(detectable)} promises (median). With totals of level 1 invariant, a person who moves between two such "
+        "areas is refused as not covered by the promise. Audited all the same, "
+        f"{uncovered.size} runs prove {down(uncovered.measured.budget)} of {uncovered.claim.budget:g}."
     )
 
 
@@ -321,7 +289,19 @@ def draw(numbers: dict[str, Any]) -> Figure:
         rows = [row for row in numbers["stages"] if row["law"] == law]
         _draw_stages(axes[2 + number], rows, [joint for joint in numbers["joint"] if joint["law"] == law])
         axes[2 + number].set_title(f"({'cd'[number]}) together: {title}")
-    figure.legend(handles=_legend(), loc="outside lower center", ncols=4, fontsize=8, columnspacing=1.4)
+    handles: list[Any] = [
+        bar_key(f"lower bound from {words}, one replaced", COLORS[stage])
+        for stage, words in zip(STAGES, WORDS, strict=True)
+    ]
+    hollow: dict[str, Any] = {"marker": "^", "color": BLACK, "markersize": 4, "linestyle": "none"}
+    handles += [
+        line_key("the same, one added", **hollow, markerfacecolor="white"),
+        line_key("median and range of audits, one replaced", **CIRCLE, markersize=5),
+        line_key("median and range of audits, one added", **(CIRCLE | {"marker": "^"}), markersize=5),
+        line_key("exact law, one replaced", **DIAMOND),
+        line_key("exact law, one added", **hollow),
+    ]
+    figure.legend(handles=handles, loc="outside lower center", ncols=4, fontsize=8, columnspacing=1.4)
     return figure
 
 
@@ -329,33 +309,31 @@ MARKERS = {"replace_one": ("o", -0.16), "add_remove": ("^", 0.16)}
 
 
 def _draw_shares(ax: Axes, shares: list[dict[str, Any]]) -> None:
-    ax.axvline(1, color=BLACK, linewidth=1.2, linestyle="--", zorder=0)
+    promise(ax)
     ax.axvline(0.9, color=BLACK, linewidth=0.6, linestyle=":", zorder=0)
     for share in shares:
         at = [f"{level} {query}" for level, query in KEYS].index(share["where"])
         marker, off = MARKERS[share["relation"]]
         if share["forced"]:
             values = np.array(share["forced"]) / share["own"]
-            ax.plot([values.min(), values.max()], [at + off] * 2, color=BLUE, linewidth=1.1)
-            ax.plot(np.median(values), at + off, marker=marker, color=BLUE, markersize=5, linestyle="none")
+            extent(ax, values, at + off, BLUE)
+            ax.plot(np.median(values), at + off, marker, color=BLUE, markersize=5)
         else:
-            box = {"facecolor": "white", "linewidth": 0, "pad": 0.8}
-            ax.text(0.77, at + off, "one replaced: no neighbor changes it", fontsize=7, va="center", bbox=box)
-    ax.set_yticks(range(len(KEYS)), [f"{AREAS[level]}, {query}" for level, query in KEYS])
-    ax.set_ylim(len(KEYS) - 0.4, -0.6)
+            ax.text(0.77, at + off, "one replaced: no neighbor changes it", fontsize=7, va="center", bbox=BOX)
+    name_rows(ax, [f"{AREAS[level]}, {query}" for level, query in KEYS])
     ax.set_xlim(0.76, 1.09)
-    ax.set_xlabel("forced loss as a share of the query's own (bounds at 95%)")
+    ax.set_xlabel("lower bound as a share of the query's own (95%)")
 
 
 def _draw_stages(ax: Axes, rows: list[dict[str, Any]], joints: list[dict[str, Any]]) -> None:
-    ax.axvline(1, color=BLACK, linewidth=1.2, linestyle="--", zorder=0)
+    promise(ax)
     shown = [where for where in WHERE if any(row["where"] == where for row in rows)]
     for row in rows:
         at = shown.index(row["where"]) + (STAGES.index(row["stage"]) - 1) * 0.26
         share = row["forced"] / row["promise"]
         if row["relation"] == "replace_one":
-            ax.barh(at, share, height=0.24, color=COLORS[row["stage"]])
-            ax.text(1.03, at, row["class"], fontsize=7, va="center", transform=ax.get_yaxis_transform())
+            bar(ax, at, share, height=0.24, color=COLORS[row["stage"]])
+            beside(ax, at, row["class"], size=7)
         else:
             ax.plot(share, at, marker="^", color=BLACK, markerfacecolor="white", markersize=4, linestyle="none")
     for joint in joints:
@@ -364,24 +342,8 @@ def _draw_stages(ax: Axes, rows: list[dict[str, Any]], joints: list[dict[str, An
             ax.plot(joint[where], at - 0.26, marker=marker, color=BLACK, markersize=4, linestyle="none", clip_on=False)
     if "paths" in shown:
         ax.text(0.015, shown.index("paths") - 0.26, "measurements: as of all areas", fontsize=7, va="center")
-    ax.text(1.03, -0.58, "event, one replaced", fontsize=7, style="italic", transform=ax.get_yaxis_transform())
+    beside(ax, -0.58, "event, one replaced", size=7, style="italic", va="baseline")
     names = {"paths": "both paths", "all": "all areas"}
-    ax.set_yticks(range(len(shown)), [names.get(where, where) for where in shown])
-    ax.set_ylim(len(shown) - 0.5, -0.6)
+    name_rows(ax, [names.get(where, where) for where in shown], below=0.5)
     ax.set_xlim(0, 1.03)
-    ax.set_xlabel("privacy loss as a share of the promise (bounds at 95%)")
-
-
-def _legend() -> list[Any]:
-    hollow: dict[str, Any] = {"color": BLACK, "markerfacecolor": "white", "linestyle": "none"}
-    return [
-        *(
-            Patch(facecolor=COLORS[stage], label=f"forced of {words}, one replaced")
-            for stage, words in zip(STAGES, WORDS, strict=True)
-        ),
-        Line2D([], [], marker="^", markersize=4, **hollow, label="the same, one added"),
-        Line2D([], [], marker="o", color=BLUE, markersize=5, label="median and range of audits, one replaced"),
-        Line2D([], [], marker="^", color=BLUE, markersize=5, label="median and range of audits, one added"),
-        Line2D([], [], marker="D", color=BLACK, markersize=4, linestyle="none", label="exact law, one replaced"),
-        Line2D([], [], marker="^", color=BLACK, markersize=4, linestyle="none", label="exact law, one added"),
-    ]
+    ax.set_xlabel("privacy loss as a share of the promise (lower bounds at 95%)")
