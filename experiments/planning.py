@@ -1,4 +1,4 @@
-"""How many runs a plan asks for, and whether as many see the violation as often as it says."""
+"""How many runs a plan asks for, and whether audits of that size detect the violation as often as planned."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from joblib import Parallel, delayed
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from numpy.typing import ArrayLike, NDArray
-from scipy import special, stats
+from scipy import special
 
 from audit.claims import ZCDP, ApproxDP, Claim, GaussianDP, parse_claim
 from audit.events import Event
@@ -21,14 +21,15 @@ from audit.neighbors import NeighborPair
 from audit.one_run import Canaries, measure_loss_one_run
 from audit.planning import Design, plan_power, plan_size, plan_violation
 from audit.results.plots import BLACK, BLUE, GRAY, GREEN, ORANGE, RED, new_figure, plot_plan
-from experiments.experiment import Check, between
+from experiments.drawing import name_rows
+from experiments.experiment import Check, between, most_misses
 
-QUESTION = "How many runs does it take to see a violation, and is it then seen as often as planned?"
+QUESTION = "How many runs does it take to detect a violation, and is it then detected as often as planned?"
 EXPECTATION = (
-    "Audits of the planned size call a mechanism violated within 3 percentage points as often as planned: 2,000 and "
-    "more of each case, for every family of promise, with selection, coins, groups, given outputs and single runs. "
-    "Sizes fall with the square of a small excess over the promise. A mechanism that keeps its promise is accused in "
-    "at most 5% of audits."
+    "Audits of the planned size report a violation as often as planned, within 3 percentage points: in 2,000 and more "
+    "audits of each case, for every family of promise, with selection, coins, groups, given outputs and single runs. "
+    "Sizes fall with the square of a small excess over the promise. At most 5% of audits of a mechanism that keeps its "
+    "promise report a violation."
 )
 
 Rng = np.random.Generator
@@ -46,25 +47,13 @@ DESIGNS = {"coins": "", "outputs": ", given outputs", "one_run": ", one run"}
 
 @dataclass(frozen=True)
 class Case:
-    """A promise, how much more is lost, and how the audit is made.
+    """A promise, how much more is lost, and how the audit is made."""
 
-    Attributes
-    ----------
-    promise : str
-        As `parse_claim` reads it.
-    violation, power : float
-        What the plan is asked for; a violation of 1 keeps the promise, with the runs for one of 1.2.
-    audits : int
-        How many are simulated in full.
-    distance, share, design
-        As `plan_size` takes them.
-    """
-
-    promise: str
-    violation: float
+    promise: str  # as `parse_claim` reads it
+    violation: float  # 1 keeps the promise, with the runs for 1.2
     power: float
-    audits: int = 2000
-    distance: int = 1
+    audits: int = 2000  # how many are simulated in full
+    distance: int = 1  # this and the next as `plan_size` takes them
     share: float = 1.0
     design: Design = "coins"
 
@@ -87,7 +76,7 @@ class Case:
         numbers = f"{claim.parameter} {claim.budget:g}"
         numbers += f", delta {claim.delta:g}" if isinstance(claim, ApproxDP) else ""
         more = f", {self.distance} people" if self.distance > 1 else ""
-        more += f", seen in {self.share:.0%}" if self.share < 1 else ""
+        more += f", in {self.share:.0%} of outputs" if self.share < 1 else ""
         return f"{numbers}{more}{DESIGNS[self.design]}: {self.violation:g} x"
 
 
@@ -174,29 +163,25 @@ def run(*, quick: bool, seed: int, jobs: int) -> dict[str, Any]:
         size = plan_size(case.claim, violation=1.2 if kept else case.violation, power=case.power, **case.options)
         batches = stream.spawn(-(-case.audits // BATCH))
         seen = parallel(
-            delayed(_called)(case, size, min(BATCH, case.audits - BATCH * number), batch)
+            delayed(_detected)(case, size, min(BATCH, case.audits - BATCH * number), batch)
             for number, batch in enumerate(batches)
         )
-        row = {"case": case.words, "kind": case.claim.kind, "violation": case.violation, "power": case.power}
+        row = {"case": case.words, "kind": case.claim.KIND, "violation": case.violation, "power": case.power}
         row |= {"size": size, "audits": case.audits, "seen": sum(seen)}
         if not kept:
             row["planned"] = plan_power(case.claim, size, violation=case.violation, **case.options)
             row["smallest"] = plan_violation(case.claim, size, power=case.power, **case.options)
         rows.append(row)
-    violations = (1.2, 1.5) if quick else VIOLATIONS
-    curves = [
-        {
-            "promise": promise,
-            "violations": list(violations),
-            "sizes": [plan_size(parse_claim(promise), violation=worse) for worse in violations],
-        }
-        for promise in (CURVES[:3] if quick else CURVES)
-    ]
+    violations = [1.2, 1.5] if quick else list(VIOLATIONS)
+    curves = []
+    for promise in CURVES[:3] if quick else CURVES:
+        sizes = [plan_size(parse_claim(promise), violation=worse) for worse in violations]
+        curves.append({"promise": promise, "violations": violations, "sizes": sizes})
     return {"rows": rows, "curves": curves, "quick": quick}
 
 
-def _called(case: Case, size: int, audits: int, root: np.random.SeedSequence) -> int:
-    """Return how many audits of a mechanism that loses so much call it violated."""
+def _detected(case: Case, size: int, audits: int, root: np.random.SeedSequence) -> int:
+    """Return how many audits of a mechanism that loses so much report a violation."""
     return sum(_audit(case, size, stream) for stream in root.spawn(audits))
 
 
@@ -234,21 +219,20 @@ def check(numbers: dict[str, Any]) -> Iterator[Check]:
     for row in numbers["rows"]:
         share = row["seen"] / row["audits"]
         if row["violation"] == 1:
-            most = int(stats.binom.isf(1e-4, row["audits"], 1 - CONFIDENCE_HERE))
-            yield between(f"{row['case']}: accused, of {row['audits']}", row["seen"], 0, most)
+            most = most_misses(row["audits"], CONFIDENCE_HERE)
+            yield between(f"{row['case']}: violations reported, of {row['audits']}", row["seen"], 0, most)
             continue
         planned, words = row["planned"], f"{row['case']}, power {row['power']:g}"
         # Of few audits chance alone makes more: 4 standard errors, exceeded once in 10,000.
         chance = 4 * math.sqrt(planned * (1 - planned) / row["audits"]) if numbers["quick"] else 0.0
-        difference = abs(share - planned)
         limit = WITHIN + chance
-        text = f"{words}: seen in {share:.1%} of {row['audits']:,} audits, planned {planned:.1%} +- {100 * limit:.2g}"
-        yield Check(text, difference <= limit)
+        text = f"{words}: detected in {share:.1%} of {row['audits']:,} audits, planned {planned:.1%} +- "
+        yield Check(f"{text}{100 * limit:.2g}", abs(share - planned) <= limit)
         excess = (row["smallest"] - 1) / (row["violation"] - 1)
         # In one run, tests at tiny deltas refute nothing below a number of canaries, and nearly all from there on.
         steps = (1.0, 0.5) if "one run" in row["case"] else (row["power"] + 0.08, 0.93)
         yield between(f"{words}: planned power", planned, row["power"], steps[0])
-        yield between(f"{words}: smallest violation seen, excess / asked", excess, steps[1], 1.02)
+        yield between(f"{words}: smallest detectable violation, excess / asked", excess, steps[1], 1.02)
         if not numbers["quick"]:
             yield between(f"{words}: audits", row["audits"], 2000, math.inf)
     for curve in numbers["curves"]:
@@ -269,17 +253,15 @@ def finding(numbers: dict[str, Any]) -> str:
         f"{curve['promise']}: " + ", ".join(f"{size:,}" for size in curve["sizes"]) for curve in numbers["curves"]
     )
     beyond = ", ".join(f"{100 * (worse - 1):.3g}%" for worse in numbers["curves"][0]["violations"])
-    accused = "; ".join(
-        f"{row['seen'] / row['audits']:.1%} ({row['case'].partition(':')[0]})"
-        for row in numbers["rows"]
-        if row["violation"] == 1
-    )
+    kept = [row for row in numbers["rows"] if row["violation"] == 1]
+    alarms = "; ".join(f"{row['seen'] / row['audits']:.1%} ({row['case'].partition(':')[0]})" for row in kept)
     return (
-        f"Runs that see a loss {beyond} beyond the promise with power 0.8, at 95% confidence, selection included: "
-        f"{sizes}. Over {len(rows)} cases of {min(row['audits'] for row in rows):,} audits and more the share called "
-        f"violated differs from the planned power by {np.mean(np.abs(apart)):.1f} percentage points on average and by "
-        f"{apart[worst]:+.1f} at most ({rows[worst]['case']})."
-        + (f" Mechanisms that lose just what they promise are accused in {accused} of audits." if accused else "")
+        f"Violations are detected as often as planned. Over {len(rows)} cases of "
+        f"{min(row['audits'] for row in rows):,} audits and more, the share that reports a violation differs from the "
+        f"planned power by {np.mean(np.abs(apart)):.1f} percentage points on average and by {apart[worst]:+.1f} at "
+        f"most ({rows[worst]['case']}). Runs needed to detect a loss {beyond} beyond the promise with power 0.8, at "
+        f"95% confidence, selection included: {sizes}."
+        + (f" Of audits of mechanisms that lose just what they promise, {alarms} report a violation." if kept else "")
     )
 
 
@@ -306,7 +288,7 @@ def _draw_powers(ax: Axes, rows: list[dict[str, Any]]) -> None:
     ax.set_ylim(0.45, 1.0)
     ax.set_title("(b) power, planned and simulated")
     ax.set_xlabel("planned power")
-    ax.set_ylabel("share of audits that call the mechanism violated")
+    ax.set_ylabel("share of audits that report a violation")
     ax.legend(loc="upper left", fontsize=8)
 
 
@@ -318,8 +300,6 @@ def _draw_differences(ax: Axes, rows: list[dict[str, Any]]) -> None:
         error = 200 * math.sqrt(row["planned"] * (1 - row["planned"]) / row["audits"])
         apart = 100 * (row["seen"] / row["audits"] - row["planned"])
         ax.errorbar(apart, place, xerr=error, fmt=marker, color=color, markersize=4, linewidth=1)
-    names = [f"{row['case']}, {row['power']:g} ({row['size']:,})" for row in rows]
-    ax.set_yticks(range(len(rows)), names, fontsize=6.5)
-    ax.set_ylim(len(rows) - 0.4, -0.6)
+    name_rows(ax, [f"{row['case']}, {row['power']:g} ({row['size']:,})" for row in rows], size=6.5)
     ax.set_title("(c) simulated less planned")
     ax.set_xlabel("percentage points (bars: 2 s.e.)")
