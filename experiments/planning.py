@@ -166,7 +166,7 @@ def run(*, quick: bool, seed: int, jobs: int) -> dict[str, Any]:
             delayed(_detected)(case, size, min(BATCH, case.audits - BATCH * number), batch)
             for number, batch in enumerate(batches)
         )
-        row = {"case": case.words, "kind": case.claim.KIND, "violation": case.violation, "power": case.power}
+        row = {"case": case.words, "kind": case.claim.kind, "violation": case.violation, "power": case.power}
         row |= {"size": size, "audits": case.audits, "seen": sum(seen)}
         if not kept:
             row["planned"] = plan_power(case.claim, size, violation=case.violation, **case.options)
