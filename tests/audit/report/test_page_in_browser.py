@@ -11,7 +11,7 @@ import pytest
 from audit.claims import ZCDP, ApproxDP, GaussianDP, PureDP
 from audit.report.page import build_report
 from audit.report.words import visible
-from tests.audit.report.test_page import PAYLOADS, hostile_page, planted
+from tests.audit.report.hostile import PAYLOADS, hostile_page, planted
 from tests.benchmarks.reports import browser_path
 from tests.helpers import audited, estimated
 

