@@ -9,6 +9,7 @@ import lzma
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import cache
 from importlib import resources
 from itertools import combinations
 from types import MappingProxyType
@@ -171,11 +172,15 @@ def load(name: str, *, cells: Sequence[str] = ()) -> tuple[Hierarchy, NDArray[np
     choices = [choice for size in range(len(extract.cells) + 1) for choice in combinations(extract.cells, size)]
     if tuple(cells) not in choices:
         raise ValueError(f"cells of {name!r} must be one of {', '.join(map(str, choices))}, got {cells!r}")
+    return _loaded(name, tuple(cells))
 
+
+@cache
+def _loaded(name: str, cells: tuple[str, ...]) -> tuple[Hierarchy, NDArray[np.int64]]:
     totals: dict[tuple[str, ...], int] = {}
     packed = resources.files("algorithms").joinpath("data", f"{name}.csv.gz").read_bytes()
     for row in csv.DictReader(gzip.decompress(packed).decode("utf-8").splitlines()):
-        leaf = tuple(row[level] for level in (*extract.levels, *cells))
+        leaf = tuple(row[level] for level in (*EXTRACTS[name].levels, *cells))
         totals[leaf] = totals.get(leaf, 0) + int(row["people"])
     counts = np.fromiter(totals.values(), np.int64, len(totals))
     counts.flags.writeable = False
@@ -203,6 +208,11 @@ def load_income() -> tuple[Schema, NDArray[np.uint8]]:
     >>> codes.shape, codes.dtype, f"{schema.cells:.1e}"
     ((199523, 37), dtype('uint8'), '1.8e+36')
     """
+    return _loaded_income()
+
+
+@cache
+def _loaded_income() -> tuple[Schema, NDArray[np.uint8]]:
     data = resources.files("algorithms").joinpath("data")
     with resources.as_file(data.joinpath("census_income.json")) as path:
         schema = read_specification(path)

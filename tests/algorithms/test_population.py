@@ -358,39 +358,9 @@ def test_income_has_the_values_that_its_documentation_counts():
     assert codes.dtype == np.uint8
     assert not codes.flags.writeable
     # census-income.names, "Information about .data file"; and the two incomes.
-    documented = [
-        91,
-        9,
-        52,
-        47,
-        17,
-        3,
-        7,
-        24,
-        15,
-        5,
-        10,
-        2,
-        3,
-        6,
-        8,
-        6,
-        6,
-        51,
-        38,
-        8,
-        10,
-        9,
-        10,
-        3,
-        4,
-        7,
-        5,
-        43,
-        43,
-        43,
-    ]
-    documented += [5, 3, 3, 3, 53, 2, 2]
+    sizes = "91 9 52 47 17 3 7 24 15 5 10 2 3 6 8 6 6 51"
+    sizes += " 38 8 10 9 10 3 4 7 5 43 43 43 5 3 3 3 53 2 2"
+    documented = list(map(int, sizes.split()))
     assert list(schema.shape) == documented
     assert all((np.bincount(codes[:, field]) > 0).all() for field in range(37))  # as the notice says of its levels
     assert codes.max(axis=0).tolist() == [size - 1 for size in documented]

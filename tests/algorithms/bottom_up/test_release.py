@@ -324,13 +324,6 @@ def test_a_release_without_any_area_is_refused():
         release(BottomUp(1.0, TREE, SCHEMA, published=known), COUNTS, rng=np.random.default_rng(0))
 
 
-def test_a_failed_write_leaves_nothing(tmp_path, monkeypatch):
-    monkeypatch.setattr(json, "dumps", lambda *_, **__: 1 / 0)
-    with pytest.raises(ZeroDivisionError):
-        release(BottomUp(1.0, TREE, SCHEMA), COUNTS, out=tmp_path / "out", rng=np.random.default_rng(0))
-    assert list(tmp_path.iterdir()) == []
-
-
 def test_a_weighted_release_takes_rounded_counts():
     sample = WeightedBottomUp(400.0, 2.0, COUNTS.shape, TREE, SCHEMA)
     made = release(sample, COUNTS, rng=np.random.default_rng(0))

@@ -126,7 +126,7 @@ def test_the_bundled_households(plaudit):
 
 
 def test_types_are_derived_on_request(plaudit):
-    homes = synthetic_households(300, rng=3, states=2, sex=True)
+    homes = synthetic_households(60, rng=3, states=2, sex=True)
     homes.write("full")
     few = Frame({name: homes.units[name] for name in ("RTYPE", "MAFID", "TEN")})
     few.to_csv("few.csv")

@@ -259,11 +259,10 @@ def test_within_a_query_every_cell_has_noise_of_its_own(exact):
 
 def test_a_release_is_secure_unless_a_generator_is_given(monkeypatch):
     pytest.importorskip("opendp")
+    monkeypatch.setattr(np.random, "default_rng", None)
     first, second = (release(*PATHS, config(0.01), validation="none") for _ in range(2))
     # 976 counts with deviation 99 or more for persons: equal by chance with probability below 1e-1000
     assert counts_of(first.tables) != counts_of(second.tables)
-    monkeypatch.setattr(np.random, "default_rng", None)
-    assert len(release(*PATHS, config(0.01), validation="none").tables) == 11
 
 
 def test_without_opendp_nothing_is_counted_and_no_other_noise_is_used(monkeypatch, tmp_path):
@@ -403,9 +402,10 @@ def test_input_is_not_touched(tmp_path, made):
 # All or nothing
 
 
-@pytest.mark.parametrize("place", ["new", "empty"])
-@pytest.mark.parametrize("error", [KeyboardInterrupt, OSError(28, "No space left on device")])
-@pytest.mark.parametrize("function", ["fsync", "replace"])
+@pytest.mark.parametrize(
+    ("place", "error", "function"),
+    [("new", KeyboardInterrupt, "replace"), ("empty", OSError(28, "No space left on device"), "fsync")],
+)
 def test_a_write_that_is_broken_off_leaves_nothing(tmp_path, noisy, monkeypatch, place, error, function):
     out, true, calls = tmp_path / "out", getattr(os, function), 0
     if place == "empty":
