@@ -93,3 +93,31 @@ def refuses(error, message, call, *arguments, **options):
     """A call raises this error with this message, which is one line."""
     with refused(error, message):
         call(*arguments, **options)
+
+
+def whole(outputs):
+    """All of the outputs, where a part would do."""
+    return outputs
+
+
+class BrokenError(Exception):
+    """An error of the mechanism's own, with arguments."""
+
+
+def raising(rate, give=lambda size, rng: rng.random(size)):
+    """A mechanism each run of which raises an exception at a rate, and a batch wherever one of its runs does."""
+
+    def mechanism(data, size, rng):
+        if (rng.random(size) < rate).any():
+            raise BrokenError("no such area", 17)
+        return give(size, rng)
+
+    return mechanism
+
+
+def halving(farthest=12):
+    """Errors whose frequencies, and whose one-sided tails, halve exactly with every person."""
+    k = np.arange(-farthest, farthest + 1)
+    counts = 2 ** (farthest - np.abs(k))
+    counts[[0, -1]] += 1
+    return np.repeat(k, counts)

@@ -8,7 +8,6 @@ import pytest
 from audit.claims import ZCDP, GaussianDP, PureDP
 from audit.events import LARGEST, cell
 from audit.loss import measure_loss
-from audit.mechanism import per_run
 from audit.neighbors import NeighborPair
 from audit.sampling import blocks
 from audit.sampling.runs import MechanismRuns, scores
@@ -44,8 +43,7 @@ def only(side, rate):
     return lambda data: rate * (data[1] == (40 if side == "x" else 41))
 
 
-@pytest.mark.parametrize("side", ["x", "y"])
-@pytest.mark.parametrize(("give", "words"), [(noisy, "-inf"), (vote, "'(raised an exception)'")])
+@pytest.mark.parametrize(("side", "give", "words"), [("x", noisy, "-inf"), ("y", vote, "'(raised an exception)'")])
 def test_a_mechanism_that_always_fails_on_one_database_is_told_by_it(side, give, words):
     result = measure_loss(failing(only(side, 1.0), give), PAIR, PureDP(1), attack="entries", size=4000, rng=1)
     assert result.verdict == "violated"
@@ -54,8 +52,7 @@ def test_a_mechanism_that_always_fails_on_one_database_is_told_by_it(side, give,
     assert words in result.event
 
 
-@pytest.mark.parametrize("side", ["x", "y"])
-@pytest.mark.parametrize(("give", "words"), [(noisy, "-inf"), (vote, "'(raised an exception)'")])
+@pytest.mark.parametrize(("side", "give", "words"), [("x", noisy, "-inf"), ("y", vote, "'(raised an exception)'")])
 def test_a_mechanism_that_now_and_then_fails_on_one_database_is_told_by_it(side, give, words):
     result = measure_loss(failing(only(side, 0.1), give), PAIR, PureDP(1), attack="entries", size=20_000, rng=1)
     assert result.verdict == "violated"
@@ -91,23 +88,5 @@ def test_rates_of_failing_keep_their_ratio(block, monkeypatch):
 
 @pytest.mark.parametrize("claim", [ZCDP(0.5), GaussianDP(1.0)])
 def test_failures_are_evidence_for_every_promise(claim):
-    result = measure_loss(failing(only("y", 0.4)), PAIR, claim, attack="entries", size=20_000, rng=3)
+    result = measure_loss(failing(only("y", 0.4)), PAIR, claim, attack="entries", size=4000, rng=3)
     assert result.verdict == "violated"
-
-
-def test_exhausted_memory_is_no_output_of_an_audit():
-    def mechanism(data, size, rng):
-        if data[1] == 41:
-            raise MemoryError
-        return noisy(data, size, rng)
-
-    with pytest.raises(MemoryError):
-        measure_loss(mechanism, PAIR, PureDP(1), size=1000, rng=1)
-
-
-def test_a_mechanism_that_always_fails_is_in_error():
-    def mechanism(data, rng):
-        raise ArithmeticError("a count is too large")
-
-    with pytest.raises(ArithmeticError, match="a count is too large"):
-        measure_loss(per_run(mechanism), PAIR, PureDP(1), size=1000, rng=1)

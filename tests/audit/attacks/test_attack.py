@@ -8,8 +8,7 @@ from audit.attacks.attack import candidate_statistics
 from audit.attacks.paths import path_statistics
 from audit.events import cell
 from audit.neighbors import NeighborPair
-from audit.sampling.runs import GivenRuns, MechanismRuns, scores
-from audit.sampling.streams import Phase
+from audit.sampling.runs import GivenRuns, MechanismRuns
 from tests.helpers import noisy
 
 EVERYTHING = {
@@ -172,15 +171,6 @@ def test_lessons_are_no_longer_than_they_need_be(monkeypatch):
     monkeypatch.setattr(classifiers, "MOST", 500)
     _, spent = find(runs_of(), Attack.named("trained"), 3000)
     assert spent == 300 + 500
-
-
-def test_a_classifier_learns_the_same_from_the_same_seed_and_tells_databases_apart():
-    found, again = (find(runs_of(), Attack.named("trained"), 3000)[0] for _ in range(2))
-    outputs = noisy(PAIR.x, 100, np.random.default_rng(1))
-    for one, other in zip(found, again, strict=True):
-        np.testing.assert_array_equal(one(outputs), other(outputs))
-        on_x, on_y = scores(runs_of(), (2000, 2000), [one], Phase.SELECT)
-        assert on_y.mean() - on_x.mean() > 0.3  # the loss is 1: scores move by 0.6 or so, with error below 0.03
 
 
 class Known:

@@ -12,14 +12,10 @@ UNLIKE = [
     (np.zeros(3), np.ones(3), (4,)),
     (np.zeros(3), np.ones(3), (3, 1)),
     (np.zeros((3, 2)), np.ones((4, 2)), (3, 2)),
-    (np.zeros((4, 2)), np.ones((3, 2)), (3, 2)),
     (np.array([True, False]), np.array([True, True]), (2,)),
-    (np.array(["a", "b"]), np.array(["a", "c"]), (2,)),
     (np.array([1.0, math.nan]), np.array([2.0, math.nan]), (2,)),
-    (np.array([1.0, math.inf]), np.array([2.0, math.inf]), (2,)),
     ("x", "y", (2,)),
     (np.zeros(3), None, (3,)),
-    (None, np.zeros(3), (3,)),
 ]
 
 

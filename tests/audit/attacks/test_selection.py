@@ -7,21 +7,22 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from scipy.optimize import brentq
-from scipy.special import expit, logit, logsumexp, ndtri, rel_entr
+from scipy.special import expit, logit, rel_entr
 from scipy.stats import laplace, norm
 
 from audit.attacks import selection
 from audit.attacks.entries import changed
-from audit.attacks.selection import select_event, select_region, select_weights
-from audit.bounds.gaussian import gaussian_lower
-from audit.bounds.renyi import renyi_variational_lower
-from audit.claims import PureDP
-from audit.events import LARGEST, CellRule, Statistic, ThresholdRule, WeightRule, cell
-from audit.loss import measure_loss
+from audit.attacks.selection import select_event
+from audit.events import LARGEST, CellRule, Statistic, ThresholdRule, cell
 from audit.neighbors import NeighborPair
+from tests.helpers import geometric
 
 BOTH = ("threshold", "cell")
+
+
 ENTRY = (cell(),)
+
+
 SUPPORT = np.arange(-400.0, 402)
 
 
@@ -38,19 +39,6 @@ def select(x, y, statistics=ENTRY, *, families=BOTH, counting=50_000, confidence
         confidence=confidence,
         forgiven=forgiven,
     )
-
-
-def region(x, y, *, families=BOTH, counting=50_000, confidence=0.95):
-    return select_region(ENTRY, *scored(ENTRY, x, y), families=families, counting=counting, confidence=confidence)
-
-
-def weights(x, y, *, counting=50_000, confidence=0.95):
-    return select_weights(ENTRY, *scored(ENTRY, x, y), counting=counting, confidence=confidence)
-
-
-def geometric(epsilon, size, rng):
-    p = -math.expm1(-epsilon)
-    return rng.geometric(p, size) - rng.geometric(p, size)
 
 
 def geometric_law(epsilon, center=0):
@@ -77,10 +65,7 @@ def median_quality(choose, p, q, seeds, support=SUPPORT):
     return np.median(found, axis=0)
 
 
-# The truth is found: laws whose best event is known
-
-
-@pytest.mark.parametrize("epsilon", [0.5, 1, 3])
+@pytest.mark.parametrize("epsilon", [0.5, 3])
 def test_laplace_noise_is_told_by_its_two_tails(epsilon):
     rng = np.random.default_rng(1)
     quality = []
@@ -94,7 +79,7 @@ def test_laplace_noise_is_told_by_its_two_tails(epsilon):
     assert share > 0.8 * (1 + math.exp(-epsilon)) / 2
 
 
-@pytest.mark.parametrize("epsilon", [0.5, 1, 4])
+@pytest.mark.parametrize("epsilon", [0.5, 4])
 def test_geometric_noise_is_told_by_thresholds_that_always_guess(epsilon):
     rng = np.random.default_rng(2)
     for _ in range(10):
@@ -104,7 +89,7 @@ def test_geometric_noise_is_told_by_thresholds_that_always_guess(epsilon):
     assert quality == pytest.approx((expit(epsilon), 1))
 
 
-@pytest.mark.parametrize("epsilon", [0.5, 1, 4])
+@pytest.mark.parametrize("epsilon", [0.5, 4])
 @pytest.mark.parametrize("families", [("cell",), BOTH])
 def test_geometric_noise_is_told_by_its_single_values(epsilon, families):
     def choose(rng):
@@ -115,13 +100,7 @@ def test_geometric_noise_is_told_by_its_single_values(epsilon, families):
     assert share > 0.9
 
 
-def test_the_other_direction_is_found_as_well():
-    rng = np.random.default_rng(3)
-    event = select(geometric(1, 5000, rng), geometric(1, 5000, rng) - 1)
-    assert (event.rule.low, event.rule.high, event.rule.above) == (-1, 0, "x")
-
-
-@pytest.mark.parametrize("epsilon", [0.5, 1, 4])
+@pytest.mark.parametrize("epsilon", [0.5, 4])
 def test_randomized_response_is_told_by_the_two_true_answers(epsilon):
     rng, answers = np.random.default_rng(4), 10
     kept = math.exp(epsilon) / (math.exp(epsilon) + answers - 1)
@@ -148,7 +127,7 @@ def with_atom(noise, rate, value, rng):
     return x, y
 
 
-@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("seed", range(1))
 @pytest.mark.parametrize(
     ("noise", "value", "words"),
     [
@@ -174,19 +153,7 @@ def test_an_atom_of_a_thousandth_is_found_in_the_selection_runs_of_a_usual_audit
     assert found.count("y if output in {0.25}") >= 6
 
 
-def test_an_audit_finds_an_atom_of_a_thousandth():
-    def leak(data, size, rng):
-        outputs = rng.laplace(size=size)
-        outputs[rng.random(size) < 1e-3 * (data[0] == 1)] = 0.25
-        return outputs
-
-    result = measure_loss(leak, NeighborPair.add_people([0], cell=0), PureDP(2), size=200_000, rng=1)
-    assert (result.verdict, result.event) == ("violated", "y if output in {0.25}")
-    # 70 of 70 right guesses show logit(0.05 ** (1 / 70)) = 3.1; 45 do with 2.65 (3 standard errors fewer).
-    assert 2.6 < result.measured.epsilon < 3.5
-
-
-@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("seed", range(2))
 def test_a_loss_in_a_tail_of_three_in_a_thousand_is_found(seed):
     rng = np.random.default_rng([seed, 4])
     x, y = rng.normal(size=(2, 30_000))
@@ -201,7 +168,7 @@ def test_a_loss_in_a_tail_of_three_in_a_thousand_is_found(seed):
     assert right / (right + noise) > 0.9
 
 
-@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("seed", range(1))
 @pytest.mark.parametrize("value", [1000, math.inf])
 @pytest.mark.parametrize(
     "noise", [lambda size, rng: geometric(0.3, size, rng), lambda size, rng: rng.laplace(size=size)]
@@ -217,7 +184,7 @@ def test_a_rare_value_beyond_all_others_is_found(noise, value, seed):
     assert right / (right + wrong) > 0.95
 
 
-@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("seed", range(2))
 def test_a_value_too_rare_to_be_counted_is_left_alone(seed):
     rng = np.random.default_rng(seed)
     x, y = with_atom(lambda size, rng: rng.laplace(size=size), 0.01, 0.0, rng)
@@ -266,9 +233,6 @@ def test_two_entries_that_move_are_told_jointly(epsilon):
     assert accuracy == pytest.approx(expit(2 * epsilon), abs=1e-3)
 
 
-# Log-likelihood ratios know how often they are right
-
-
 def log_ratio_of_normal_laws(factor=1.0):
     return Statistic("log-likelihood ratio", lambda outputs: factor * (outputs - 0.5), log_ratio=True)
 
@@ -309,9 +273,6 @@ def test_a_score_that_only_claims_to_be_one_does_no_harm(factor):
     assert promise > 0.75
 
 
-# A probability that the promise forgives
-
-
 DELTA = 0.05
 
 
@@ -330,7 +291,7 @@ def forgiving_epsilon(event, p, q, forgiven, support):
 
 
 @pytest.mark.parametrize("families", [("threshold",), ("cell",), BOTH])
-@pytest.mark.parametrize("epsilon", [0.5, 1, 3])
+@pytest.mark.parametrize("epsilon", [0.5, 3])
 def test_what_is_forgiven_is_not_guessed_by_itself(epsilon, families):
     p, q, x, y = four_outcomes(epsilon, DELTA, 10_000, np.random.default_rng(7))
     event = select(x, y, families=families, forgiven=DELTA)
@@ -341,7 +302,7 @@ def test_what_is_forgiven_is_not_guessed_by_itself(epsilon, families):
     assert forgiving_epsilon(certain, p, q, DELTA, np.arange(4)) == -math.inf
 
 
-@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("seed", range(2))
 def test_single_values_below_what_is_forgiven_are_left_alone(seed):
     rng = np.random.default_rng([seed, 8])
     x, y = rng.laplace([[0], [1]], size=(2, 20_000))
@@ -357,177 +318,6 @@ def test_where_everything_is_forgiven_some_event_is_chosen():
     x, y = np.random.default_rng(9).laplace([[0], [1]], size=(2, 500))
     for forgiven in (0.999, 1.0):
         assert set(select(x, y, forgiven=forgiven).guess(x).tolist()) <= {-1, 0, 1}
-
-
-# Regions, for the shift between normal laws
-
-
-@pytest.mark.parametrize("mu", [-2.0, -0.3, 0.3, 1.0, 3.0])
-def test_a_region_shows_the_shift_of_normal_laws(mu):
-    shown = []
-    for seed in range(5):
-        x, y = np.random.default_rng([seed, 10]).normal([[0], [mu]], size=(2, 5000))
-        event = region(x, y, families=("threshold",))
-        rule = event.rule
-        assert math.isinf(rule.low) != math.isinf(rule.high)  # it names one database only
-        here, there = (mu, 0) if len(set(event.guess(np.array([-1e9, 1e9])).tolist()) & {1}) else (0, mu)
-        tail = (
-            (lambda c, r=rule: norm.sf(r.high - c)) if math.isinf(rule.low) else (lambda c, r=rule: norm.cdf(r.low - c))
-        )
-        p, q = tail(here), tail(there)
-        assert ndtri(p) - ndtri(q) == pytest.approx(abs(mu))  # any half-line does: what counts is how many runs fall in
-        shown.append(gaussian_lower(round(25_000 * p), 25_000, round(25_000 * q), 25_000, confidence=0.95))
-    # The best region shows mu less 2 standard errors of 25,000 runs on either side: 0.025 at the middle.
-    assert abs(mu) - 0.08 < np.median(shown) <= abs(mu)
-
-
-def test_a_region_of_single_values_is_one_of_a_side():
-    rng = np.random.default_rng(11)
-    response = np.array([0, 1, 2, 3])
-    x = rng.choice(response, 6000, p=[0.4, 0.2, 0.2, 0.2])
-    y = rng.choice(response, 6000, p=[0.2, 0.2, 0.4, 0.2])
-    event = region(x, y, families=("cell",))
-    assert event.rule.y.size * event.rule.x.size == 0
-    assert str(event) in ("y if output in {2}", "x if output in {0}", "y if output in {1..3}")
-    # 0.58 is shown by either, and by all but 0, which says the same. To take others along, as thresholds must for 2,
-    # shows 0.51.
-    either = (
-        "y if output in {2}",
-        "x if output in {0}",
-        "x if output <= 0",
-        "y if output in {1..3}",
-        "y if output >= 1",
-    )
-    assert str(region(x, y)) in either
-
-
-@pytest.mark.parametrize("side", ["x", "y"])
-def test_a_region_of_an_atom_is_found_between_other_values(side):
-    rng = np.random.default_rng(12)
-    x, y = rng.laplace(size=(2, 20_000))
-    (x if side == "x" else y)[rng.random(20_000) < 0.02] = 0.5
-    assert str(region(x, y)) == f"{side} if output in {{0.5}}"
-
-
-@pytest.mark.parametrize("counting", range(20, 60))
-def test_regions_are_chosen_however_many_runs_will_count(counting):
-    # For one number in ten the limit of an event that was never seen rounds to below 0.
-    x, y = np.random.default_rng(13).normal([[0], [2]], size=(2, 300))
-    event = region(x, y, counting=counting, families=("threshold",))
-    assert event.guess(np.array([-9.0, 11.0])).any()
-
-
-# Weights, for divergences
-
-
-def divergence_shown(event, p, q):
-    """What the weights of an event show of a divergence over its order, on exact probabilities of its bins."""
-    rule = event.rule
-    likely, other = (q, p) if rule.toward == "y" else (p, q)
-    with np.errstate(divide="ignore"):
-        log_likely, log_other = np.log(likely), np.log(other)
-    a, g = rule.order, rule.weights
-    first = likely @ g if a == 1 else logsumexp(log_likely + (a - 1) * g) / (a - 1)
-    return first - logsumexp(log_other + a * g) / a
-
-
-def normal_bins(event, mean):
-    return np.diff(norm.cdf(event.rule.edges, mean), prepend=0, append=1)
-
-
-@pytest.mark.parametrize("mu", [0.2, 1.0, -1.0, 2.0])
-def test_weights_show_the_divergence_of_normal_laws(mu):
-    shown = []
-    for seed in range(3):
-        x, y = np.random.default_rng([seed, 14]).normal([[0], [mu]], size=(2, 10_000))
-        event = weights(x, y, counting=400_000)
-        shown.append(divergence_shown(event, normal_bins(event, 0), normal_bins(event, mu)))
-        # No weights show more than there is. Of 256 quantiles, clipped where they are rare, most of it is left.
-        assert shown[-1] <= mu**2 / 2 + 1e-9
-    assert np.median(shown) > 0.85 * mu**2 / 2
-
-
-@pytest.mark.parametrize("rho", [0.02, 0.5])
-def test_weights_show_the_divergence_of_discrete_normal_laws(rho):
-    law = np.exp(-rho * SUPPORT**2)
-    law /= law.sum()
-    p, q = law, np.append(0, law[:-1])
-    rng = np.random.default_rng(15)
-    x, y = (rng.choice(SUPPORT, 10_000, p=each / each.sum()) for each in (p, q))
-    event = weights(x, y, counting=400_000)
-    bins = event.rule.bins(SUPPORT)
-    on_x, on_y = (np.bincount(bins, each, event.rule.weights.size) for each in (p, q))
-    assert 0.9 * rho < divergence_shown(event, on_x, on_y) <= rho + 1e-9
-
-
-def test_weights_that_are_taken_at_random_show_less():
-    x, y = np.random.default_rng(16).normal([[0], [1]], size=(2, 10_000))
-    event = weights(x, y)
-    p, q = normal_bins(event, 0), normal_bins(event, 1)
-    mixed = np.random.default_rng(17).permutation(event.rule.weights)  # negative control
-    rule = WeightRule(event.rule.edges, mixed, event.rule.order, event.rule.toward)
-    assert divergence_shown(type(event)(event.statistic, rule), p, q) < 0.1 < divergence_shown(event, p, q)
-
-
-@pytest.mark.parametrize("noise", [lambda rng, n: rng.normal(size=n), lambda rng, n: geometric(0.3, n, rng)])
-def test_weights_of_equal_laws_show_nothing_on_fresh_runs(noise):
-    rng = np.random.default_rng(18)
-    for _ in range(5):
-        event = weights(noise(rng, 1000), noise(rng, 1000))
-        rule = event.rule
-        x, y = (np.bincount(rule.bins(cell()(noise(rng, 20_000))), minlength=rule.weights.size) for _ in range(2))
-        likely, other = (y, x) if rule.toward == "y" else (x, y)
-        # False alarm of each 1e-6.
-        assert renyi_variational_lower(rule.weights, likely, other, order=rule.order, confidence=1 - 1e-6) == 0
-
-
-@pytest.mark.parametrize("values", [(0.0, 1.0), (1.0, 0.0), (-math.inf, math.inf), (math.inf, 5.0)])
-def test_disjoint_laws_get_the_largest_weights(values):
-    x, y = (np.full(200, value) for value in values)
-    event = weights(x, y)
-    # Only 4 bits of loss can be told by 25,000 runs if one in 10 must be doubted; 9 is the most that is tried.
-    assert np.abs(event.rule.weights).max() >= 4
-    assert event.guess(np.array(values)).tolist() == [-1, 1]
-    rule, counts = event.rule, [np.bincount(event.rule.bins(cell()(part)), minlength=2) * 125 for part in (x, y)]
-    likely, other = counts[::-1] if rule.toward == "y" else counts
-    assert renyi_variational_lower(rule.weights, likely, other, order=rule.order, confidence=0.95) > 2
-
-
-@pytest.mark.parametrize("share", [0.0002, 0.01, 0.4])
-@pytest.mark.parametrize("end", [-math.inf, math.inf, 1e307])
-def test_weights_of_infinite_scores_are_finite(share, end):
-    rng = np.random.default_rng(19)
-    x, y = rng.normal([[0], [1]], size=(2, 10_000))
-    x[rng.random(x.size) < share], y[rng.random(y.size) < share] = end, end
-    event = weights(x, y)
-    assert np.isfinite(event.rule.weights).all()
-    assert event.guess(np.array([-2.0, 3.0])).tolist() == [-1, 1]
-
-
-@pytest.mark.parametrize("runs", [(1, 1), (1, 50), (50, 1), (2, 2)])
-def test_weights_of_few_runs_are_some(runs):
-    rng = np.random.default_rng(20)
-    event = weights(rng.normal(size=runs[0]), rng.normal(size=runs[1]))
-    assert isinstance(event.rule, WeightRule)
-    assert np.isfinite(event.rule.weights).all()
-
-
-def test_weights_of_one_score_are_none():
-    event = weights(np.full(50, 3), np.full(60, 3))
-    assert str(event) == "never a guess"
-    assert event.rule.weights.tolist() == [0]
-
-
-def test_weights_of_the_statistic_with_the_signal_are_chosen():
-    rng = np.random.default_rng(21)
-    x, y = rng.normal(size=(2, 2000, 3))
-    y[:, 1] += 1
-    statistics = [cell(k) for k in range(3)]
-    event = select_weights(statistics, *scored(statistics, x, y), counting=10_000, confidence=0.95)
-    assert event.statistic is statistics[1]
-
-
-# Nothing to find
 
 
 @pytest.mark.parametrize(
@@ -558,11 +348,6 @@ def test_one_and_the_same_score_is_never_guessed_from(score, families):
     assert not event.guess(np.array([score, 0.0, math.inf])).any()
 
 
-def test_a_constant_statistic_does_not_hide_another():
-    x, y = np.array([[3, 0]] * 20), np.array([[3, 1]] * 20)
-    assert str(select(x, y, [cell(0), cell(1)])) == "y if output[1] >= 1, x if output[1] <= 0"
-
-
 SCORES = st.one_of(st.integers(-3, 3), st.floats(-10, 10), st.sampled_from([-math.inf, math.inf, 1e308]))
 
 
@@ -578,9 +363,6 @@ def test_any_scores_give_an_event_of_the_families(x, y, families):
     if str(event) != "never a guess":
         assert isinstance(event.rule, tuple(kinds[family] for family in families))
     assert set(event.guess(np.concatenate([x, y])).tolist()) <= {-1, 0, 1}
-
-
-# Infinite and many scores
 
 
 def test_databases_that_never_agree_are_told_apart_by_infinities():
@@ -603,8 +385,6 @@ def test_the_first_among_equals_is_chosen():
     reverse = Statistic("reverse", lambda outputs: -outputs)
     assert select(x, y, [one, reverse]).statistic is one
 
-
-# Weak signals
 
 WEAK, RUNS, COUNTING = 0.05, 1000, 5000
 
@@ -636,9 +416,6 @@ def test_without_pessimism_it_would_be(monkeypatch):
     assert weak_promise() < 0.47
 
 
-# Limits
-
-
 def distance(rate, limit):
     return float(rel_entr(rate, limit) + rel_entr(1 - rate, 1 - limit))
 
@@ -661,15 +438,6 @@ def test_the_limits_of_never_and_always(runs):
     assert never == 0
     assert always == pytest.approx(math.exp(-12.5 / runs), rel=1e-12)
     assert selection._limit(np.array([0.0, 0.3, 1.0]), np.full(3, float(runs)), 0.0).tolist() == [0.0, 0.3, 1.0]
-
-
-def test_the_limit_is_the_normal_one_of_many_runs_and_kinder_to_certain_ones():
-    rates, runs = np.array([0.3, 0.5, 0.9]), np.full(3, 1e6)
-    normal = rates - 3 * np.sqrt(rates * (1 - rates) / runs)
-    np.testing.assert_allclose(selection._limit(rates, runs, 3.0), normal, rtol=1e-5)
-    always = np.array([1.0])
-    few = np.array([15.0])
-    assert selection._limit(always, few, 3.0) > selection._wilson(always, few, 3.0) + 0.1
 
 
 @pytest.mark.parametrize("z", [1.645, 1.96, 4.9])

@@ -10,20 +10,7 @@ from scipy.stats import beta, binom
 
 from audit.estimates.direct import direct_loss
 from audit.results import LossEstimate
-
-
-def geometric(epsilon, size, rng):
-    p = -np.expm1(-epsilon)
-    return rng.geometric(p, size) - rng.geometric(p, size)
-
-
-def halving(farthest=12):
-    """Errors whose frequencies, and whose one-sided tails, halve exactly with every person."""
-    k = np.arange(-farthest, farthest + 1)
-    counts = 2 ** (farthest - np.abs(k))
-    counts[[0, -1]] += 1
-    return np.repeat(k, counts)
-
+from tests.helpers import geometric, halving
 
 # Known truth
 
@@ -151,7 +138,6 @@ def test_the_bias_is_said_and_the_exact_count_is_not():
         ({"outputs_y": [[1, 2]]}, r"outputs_y must be a filled array of 1 dimensions, got shape \(1, 2\)"),
         ({"outputs_y": [1, math.nan]}, r"outputs_y must be finite and below 2\*\*53 in size, got nan"),
         ({"exact": math.inf}, r"exact must be finite and below 2\*\*53 in size, got inf"),
-        ({"at": []}, "at must be a filled array"),
         ({"event": "at_most"}, 'event must be "at_least" or "equal", got \'at_most\''),
         ({"event": "equal", "at": [0, 0.5]}, 'at must be whole numbers for event "equal", got 0.5'),
         ({"distance": 0}, "distance must be at least 1, got 0"),
@@ -169,12 +155,8 @@ def test_bad_values_are_refused(options, words):
     ("options", "words"),
     [
         ({"outputs_x": ["1", "2"]}, "outputs_x must be real numbers, got dtype <U1"),
-        ({"outputs_y": [True, False]}, "outputs_y must be real numbers, got dtype bool"),
         ({"exact": "0"}, "exact must be a number, got '0'"),
-        ({"exact": True}, "exact must be a number, got True"),
-        ({"at": [False]}, "at must be real numbers, got dtype bool"),
         ({"distance": 1.0}, "distance must be an integer, got 1.0"),
-        ({"confidence": "95%"}, "confidence must be a number, got '95%'"),
     ],
 )
 def test_bad_types_are_refused(options, words):

@@ -1,11 +1,10 @@
 from __future__ import annotations
 
-import json
 import math
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 from scipy.special import logsumexp
@@ -15,16 +14,11 @@ from sklearn.neighbors import KernelDensity
 
 import audit.estimates.residuals
 from audit.estimates.residuals import residual_loss
-from audit.results import LossEstimate
+from tests.helpers import geometric, halving
 
 METHODS = ("lag_tail", "histogram", "kde")
 C = 21  # children of each area in the paper's figure, three levels deep
 LEAVES = C**3
-
-
-def geometric(epsilon, shape, rng):
-    p = -np.expm1(-epsilon)
-    return rng.geometric(p, shape) - rng.geometric(p, shape)
 
 
 def averaged(epsilon, shape, rng):
@@ -40,14 +34,6 @@ def raked(epsilon, runs, rng):
         noisy = counts + geometric(epsilon / 4, counts.shape, rng)
         parent = noisy * (parent / noisy.sum(axis=level, keepdims=True))
     return (parent - exact).reshape(runs, -1)
-
-
-def halving(farthest=12):
-    """Residuals whose frequencies, and whose one-sided tails, halve exactly with every person."""
-    k = np.arange(-farthest, farthest + 1)
-    counts = 2 ** (farthest - np.abs(k))
-    counts[[0, -1]] += 1
-    return np.repeat(k, counts)
 
 
 # Known truth
@@ -187,15 +173,7 @@ def test_the_lag_tail_is_its_definition(residuals, lag, start):
     assert estimate.loss[0] == pytest.approx(math.log(tail(start) / tail(start + lag)) / lag, abs=1e-12)
 
 
-@given(st.sampled_from(METHODS), st.integers(0, 2**32 - 1))
-def test_the_order_of_areas_does_not_matter(method, seed):
-    rng = np.random.default_rng(seed)
-    residuals = geometric(0.5, 300, rng)
-    ordered = residual_loss(residuals, method=method, resamples=20, rng=1)
-    shuffled = residual_loss(rng.permutation(residuals), method=method, resamples=20, rng=1)
-    assert shuffled.loss == pytest.approx(ordered.loss, abs=1e-12, nan_ok=True)
-
-
+@settings(max_examples=20)
 @given(st.integers(0, 2**32 - 1))
 def test_a_mirror_image_has_the_same_loss(seed):
     residuals = geometric(0.5, 300, np.random.default_rng(seed))
@@ -214,14 +192,6 @@ def test_work_in_small_pieces_gives_the_same_losses(method, shape, monkeypatch):
     pieces = residual_loss(residuals, method=method, rng=1)
     assert pieces.loss == pytest.approx(whole.loss, abs=1e-12, nan_ok=True)
     assert pieces.interval == pytest.approx(whole.interval, rel=0.4)  # same weights, in another order
-
-
-def test_runs_are_pooled():
-    residuals = geometric(0.5, (8, 50), np.random.default_rng(5))
-    together, flat = residual_loss(residuals, rng=1), residual_loss(residuals.ravel(), rng=1)
-    assert together.loss.tolist() == flat.loss.tolist()
-    assert (together.size, together.areas, flat.size, flat.areas) == (8, 50, 1, 400)
-    assert (together.settings["resampled"], flat.settings["resampled"]) == ("runs", "areas")
 
 
 @pytest.mark.parametrize("method", METHODS)
@@ -378,30 +348,6 @@ def test_every_estimate_states_its_assumptions(method):
     assert str(one).startswith("estimate, no bound: median |loss| ")
 
 
-@pytest.mark.parametrize("method", METHODS)
-def test_an_estimate_survives_strict_json(method):
-    estimate = residual_loss(geometric(0.5, 100, np.random.default_rng(13)), method=method, rng=1)
-    text = json.dumps(estimate.to_dict(), allow_nan=False)
-    again = LossEstimate.from_dict(json.loads(text))
-    assert again.to_dict() == estimate.to_dict()
-    assert again.loss == pytest.approx(estimate.loss, nan_ok=True, rel=0, abs=0)
-    assert again.interval == estimate.interval
-    assert again.assumptions == estimate.assumptions
-
-
-@pytest.mark.parametrize(
-    ("change", "words"),
-    [
-        ({"kind": "audit"}, "kind must be 'estimate', got 'audit'"),
-        ({"verdict": "violated"}, "missing or unknown: verdict"),
-    ],
-)
-def test_a_dictionary_of_something_else_is_refused(change, words):
-    estimate = residual_loss(halving(), rng=1)
-    with pytest.raises(ValueError, match=words):
-        LossEstimate.from_dict(estimate.to_dict() | change)
-
-
 # Bad input
 
 
@@ -412,21 +358,11 @@ def test_a_dictionary_of_something_else_is_refused(change, words):
         (np.arange(9), "residuals must be at least 10, got 9"),
         ([], r"filled array of 1 or 2 dimensions, got shape \(0,\)"),
         (5, r"filled array of 1 or 2 dimensions, got shape \(\)"),
-        (np.ones((2, 2, 5)), r"filled array of 1 or 2 dimensions, got shape \(2, 2, 5\)"),
         ([*range(20), math.nan], r"residuals must be finite and below 2\*\*53 in size, got nan"),
-        ([*range(20), -math.inf], r"residuals must be finite and below 2\*\*53 in size, got -inf"),
-        ([*range(20), 1e280], r"residuals must be finite and below 2\*\*53 in size, got 1e\+280"),
     ],
 )
-@pytest.mark.parametrize("method", METHODS)
-def test_residuals_that_say_nothing_are_refused(residuals, words, method):
+def test_residuals_that_say_nothing_are_refused(residuals, words):
     with pytest.raises(ValueError, match=words):
-        residual_loss(residuals, method=method)
-
-
-@pytest.mark.parametrize("residuals", [[True, False] * 10, ["1"] * 20, [1j] * 20, [None] * 20])
-def test_residuals_that_are_not_numbers_are_refused(residuals):
-    with pytest.raises(TypeError, match="residuals must be real numbers, got dtype"):
         residual_loss(residuals)
 
 
@@ -435,55 +371,25 @@ def test_residuals_that_are_not_numbers_are_refused(residuals):
     [
         ({"method": "median"}, "method must be one of 'lag_tail', 'histogram', 'kde', got 'median'"),
         ({"bandwidth": 0.1}, "method 'lag_tail' has no setting bandwidth"),
-        ({"method": "kde", "lag": 2}, "method 'kde' has no setting lag"),
         ({"method": "histogram", "at": [1], "lag": 2}, "method 'histogram' has no setting at, lag"),
         ({"lag": 0}, "lag must be positive and finite, got 0"),
-        ({"lag": math.inf}, "lag must be positive and finite, got inf"),
         ({"lag": 0.5}, "lag must be at least one person, got 0.5"),
         ({"lag": 10_000}, "no event of the curve has residuals on both sides"),
         ({"at": [-1.0]}, "at must be 0 or more, got -1.0"),
-        ({"at": 3}, r"at must be a filled array of 1 dimensions, got shape \(\)"),
-        ({"at": [math.nan]}, "at must be finite"),
         ({"method": "kde", "bandwidth": -0.1}, "bandwidth must be positive and finite, got -0.1"),
-        ({"method": "kde", "bandwidth": math.nan}, "bandwidth must be positive and finite, got nan"),
         ({"method": "kde", "bandwidth": 1e-9}, "bandwidth must give a finite kernel of at least 0.01 people, got"),
-        ({"method": "kde", "bandwidth": 1e308}, "bandwidth must give a finite kernel of at least 0.01 people, got inf"),
         ({"method": "kde", "bandwidth_unit": "mm"}, 'bandwidth_unit must be "sd" or "people", got \'mm\''),
         ({"method": "kde", "percentile": 50}, "percentile must be above 50 and at most 100, got 50"),
-        ({"method": "histogram", "percentile": 101}, "percentile must be above 50 and at most 100, got 101"),
         ({"method": "kde", "multiplier": 0}, "multiplier must be positive and finite, got 0"),
         ({"method": "kde", "multiplier": 0.001}, "the window must reach 1 to 50000 people, got 0.0"),
         ({"method": "histogram", "multiplier": 1e9}, "the window must reach 1 to 50000 people, got"),
         ({"blocks": [1, 2]}, r"blocks must have one label for each of 200 areas, got shape \(2,\)"),
         ({"blocks": np.ones(200)}, "blocks must have at least 2 different labels, got 1"),
         ({"resamples": 19}, "resamples must be at least 20, got 19"),
-        ({"confidence": 0}, r"confidence must be in \(0, 1\), got 0"),
         ({"confidence": 1.0}, r"confidence must be in \(0, 1\), got 1"),
-        ({"rng": -1}, "rng must not be a negative integer, got -1"),
     ],
 )
 def test_settings_out_of_range_are_refused(options, words):
     with pytest.raises(ValueError, match=words) as caught:
         residual_loss(geometric(0.1, 200, np.random.default_rng(14)), **options)
     assert "\n" not in str(caught.value)
-
-
-@pytest.mark.parametrize(
-    ("options", "words"),
-    [
-        ({"lag": True}, "lag must be a number, got True"),
-        ({"lag": "2"}, "lag must be a number, got '2'"),
-        ({"at": ["1"]}, "at must be real numbers, got dtype <U1"),
-        ({"method": "kde", "bandwidth": "wide"}, "bandwidth must be a number, got 'wide'"),
-        ({"method": "kde", "percentile": True}, "percentile must be a number, got True"),
-        ({"method": "kde", "multiplier": np.True_}, "multiplier must be a number, got"),
-        ({"resamples": 200.0}, "resamples must be an integer, got 200.0"),
-        ({"resamples": True}, "resamples must be an integer, got True"),
-        ({"confidence": "high"}, "confidence must be a number, got 'high'"),
-        ({"confidence": True}, "confidence must be a number, got True"),
-        ({"rng": "seed"}, "rng must be None, an integer, a Generator or a SeedSequence, got 'seed'"),
-    ],
-)
-def test_settings_of_another_type_are_refused(options, words):
-    with pytest.raises(TypeError, match=words):
-        residual_loss(geometric(0.1, 200, np.random.default_rng(14)), **options)

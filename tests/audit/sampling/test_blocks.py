@@ -12,11 +12,9 @@ import pytest
 from audit.mechanism import per_run
 from audit.sampling import blocks
 from audit.sampling.blocks import WAVE, draw
-from audit.sampling.streams import seed_sequence
-from tests.helpers import noisy
+from tests.helpers import BrokenError, noisy, raising, whole
 
 DATA = np.arange(16.0)
-
 
 SEED = np.random.SeedSequence(2020)
 
@@ -31,10 +29,6 @@ def process(data, size, rng):
 
 def first_entry(outputs):
     return outputs[:, :1].copy()
-
-
-def whole(outputs):
-    return outputs
 
 
 @pytest.fixture
@@ -56,14 +50,11 @@ def assert_same(blocks, others):
     ("data", "shape", "runs"),
     [
         (np.zeros(16), None, 4),
-        (np.zeros((4, 8)), None, 2),
         (np.zeros(3), None, 21),
         (np.zeros(65), None, 1),
         (np.zeros((0, 2)), None, 64),
         (np.zeros(3), (2, 16), 2),
-        (np.zeros(16), (2,), 4),
         ([1, 2, 3], None, 64),
-        (None, (), 64),
         (None, (100,), 1),
     ],
 )
@@ -77,17 +68,6 @@ def test_blocks_hold_as_many_runs_as_fit_the_data_or_the_output(data, shape, run
     blocks = drawn(mechanism, data, 130, reduce=whole, shape=shape, advance=told.append)
     full, rest = divmod(130, runs)
     assert asked == told == [len(block) for block in blocks] == [runs] * full + [rest] * (rest > 0)
-
-
-def test_a_block_holds_four_million_numbers():
-    asked = []
-
-    def mechanism(data, size, rng):
-        asked.append(size)
-        return rng.random(size)
-
-    drawn(mechanism, np.zeros(2**18), 35, reduce=whole)
-    assert asked == [16, 16, 3]
 
 
 @pytest.mark.parametrize("n_jobs", [1, 2])
@@ -121,6 +101,7 @@ def test_results_do_not_depend_on_jobs_or_backend(small_blocks):
                 assert_same(drawn(size=399, n_jobs=n_jobs), alone)
 
 
+@pytest.mark.slow  # to start them
 def test_results_are_the_same_from_processes(small_blocks):
     with joblib.parallel_config(backend="loky"):
         assert_same(drawn(n_jobs=2), drawn())
@@ -132,15 +113,6 @@ def test_results_are_the_same_one_run_at_a_time(small_blocks):
     assert_same(drawn(one, n_jobs=2), drawn())
 
 
-def test_only_the_seed_decides(small_blocks):
-    SEED.spawn(4)
-    assert_same(drawn(), drawn(seed=np.random.SeedSequence(2020)))
-    assert not np.array_equal(drawn()[0], drawn(seed=np.random.SeedSequence(2021))[0])
-    generator = np.random.default_rng(5)
-    first, second = drawn(seed=seed_sequence(generator)), drawn(seed=seed_sequence(generator))
-    assert not np.array_equal(first[0], second[0])
-
-
 def test_a_mechanism_with_a_generator_of_its_own_has_other_results_every_time(small_blocks):
     own = np.random.default_rng(0)  # negative control: equality of results can fail
 
@@ -150,7 +122,7 @@ def test_a_mechanism_with_a_generator_of_its_own_has_other_results_every_time(sm
     assert not np.array_equal(drawn(mechanism)[0], drawn(mechanism)[0])
 
 
-@pytest.mark.parametrize("n_jobs", [1, 2, 4])
+@pytest.mark.parametrize("n_jobs", [1, 4])
 def test_workers_stay_a_few_blocks_ahead_of_the_consumer(n_jobs, small_blocks):
     lock, begun, ahead = threading.Lock(), 0, []
 
@@ -198,21 +170,6 @@ def test_outputs_are_dropped_once_they_are_reduced(n_jobs, small_blocks):
     assert most >= 39  # negative control: what is kept is seen
 
 
-class BrokenError(Exception):
-    """An error of the mechanism's own, with arguments."""
-
-
-def raising(rate, give=lambda size, rng: rng.random(size)):
-    """A mechanism each run of which raises an exception at a rate, and a batch wherever one of its runs does."""
-
-    def mechanism(data, size, rng):
-        if (rng.random(size) < rate).any():
-            raise BrokenError("no such area", 17)
-        return give(size, rng)
-
-    return mechanism
-
-
 def test_exceptions_of_one_batch_are_independent(monkeypatch):
     monkeypatch.setattr(blocks, "CELLS", 4)
     rate = 0.2
@@ -245,7 +202,7 @@ def test_results_with_exceptions_do_not_depend_on_jobs(small_blocks):
     assert_same(drawn(raising(0.1), size=399, reduce=whole, n_jobs=2), alone)
 
 
-@pytest.mark.parametrize("n_jobs", [1, 2, 4])
+@pytest.mark.parametrize("n_jobs", [1, 2])
 def test_a_batch_that_cannot_be_run_is_an_error_from_any_worker(n_jobs, small_blocks):
     raised = BrokenError("no such area", 17)
 

@@ -8,10 +8,9 @@ from audit.outputs import ATTEMPTS
 from audit.sampling import blocks, probes
 from audit.sampling.blocks import draw
 from audit.sampling.probes import check_uses_rng, one_output
-from tests.helpers import noisy
+from tests.helpers import BrokenError, noisy, raising, whole
 
 DATA = np.arange(16.0)
-
 
 SEED = np.random.SeedSequence(2020)
 
@@ -24,10 +23,6 @@ def first_entry(outputs):
     return outputs[:, :1].copy()
 
 
-def whole(outputs):
-    return outputs
-
-
 @pytest.fixture
 def small_blocks(monkeypatch):
     """Blocks of 64 numbers: of 4 runs on `DATA`."""
@@ -36,21 +31,6 @@ def small_blocks(monkeypatch):
 
 def drawn(mechanism=noisy, data=DATA, size=42, *, reduce=first_entry, seed=SEED, **options):
     return list(draw(mechanism, data, size, reduce=reduce, seed=seed, **options))
-
-
-class BrokenError(Exception):
-    """An error of the mechanism's own, with arguments."""
-
-
-def raising(rate, give=lambda size, rng: rng.random(size)):
-    """A mechanism each run of which raises an exception at a rate, and a batch wherever one of its runs does."""
-
-    def mechanism(data, size, rng):
-        if (rng.random(size) < rate).any():
-            raise BrokenError("no such area", 17)
-        return give(size, rng)
-
-    return mechanism
 
 
 @pytest.mark.parametrize(

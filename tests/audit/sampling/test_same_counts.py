@@ -1,0 +1,204 @@
+from __future__ import annotations
+
+import functools
+import importlib.util
+import json
+import os
+import subprocess
+import sys
+import textwrap
+from dataclasses import dataclass
+
+import joblib
+import pytest
+import threadpoolctl
+
+from audit.claims import PureDP
+from audit.loss import measure_loss
+from audit.mechanism import per_run
+from audit.neighbors import NeighborPair
+from audit.sampling import blocks as sampling
+
+PAIR = NeighborPair.add_people([120, 75], 0)
+
+
+CLAIM = PureDP(1.0)
+
+
+SIZE = 1500
+
+
+@dataclass(frozen=True)
+class Laplace:
+    """Noise on every count, a few runs at a time."""
+
+    scale: float = 1.0
+    runs_per_block: int = 50
+
+    def __call__(self, data, size, rng):
+        return data + rng.laplace(scale=self.scale, size=(size, data.size))
+
+
+def asked(mechanism=None, *, pair=PAIR, claim=CLAIM, rng=7, size=SIZE, **options):
+    return measure_loss(mechanism or Laplace(), pair, claim, size=size, rng=rng, **options)
+
+
+def same(first, second):
+    """Whether two audits are one but for their times."""
+    timeless = [
+        {**result.to_dict(), "seconds": 0, "provenance": {**result.provenance, "created": ""}}
+        for result in (first, second)
+    ]
+    return timeless[0] == timeless[1]
+
+
+ALONE = functools.cache(asked)
+
+
+SCRIPT = """
+import json, sys
+import numpy as np
+from audit import NeighborPair, PureDP, measure_loss
+
+def noisy(data, size, rng):
+    return data + rng.laplace(size=(size, data.size))
+
+noisy.runs_per_block = 100
+result = measure_loss(noisy, NeighborPair.add_people([120, 75], 0), PureDP(1.0), size=6000, store=sys.argv[1])
+print(json.dumps([str(result.seed_entropy), result.counts]))
+"""
+
+
+def in_a_process(script, folder, **environment):
+    path = folder / "script.py"
+    path.write_text(textwrap.dedent(script))
+    command = [sys.executable, str(path), str(folder / "store")]
+    done = subprocess.run(command, capture_output=True, text=True, check=True, env={**os.environ, **environment})
+    return json.loads(done.stdout)
+
+
+WORKER = """
+import json, os, signal, sys
+from pathlib import Path
+import joblib
+import numpy as np
+from audit import NeighborPair, PureDP, measure_loss
+
+folder = Path(sys.argv[1]).parent
+log, flag = folder / "log", folder / "killed"
+
+def noisy(data, size, rng):
+    state = rng.bit_generator.state["state"]["state"]
+    with open(log, "a") as file:
+        file.write(f"{state} {size}\\n")
+    if size == 100 and state % 7 == 0 and not flag.exists():
+        flag.touch()
+        os.kill(os.getpid(), signal.SIGKILL)
+    return data + rng.laplace(size=(size, data.size))
+
+noisy.runs_per_block = 100
+pair = NeighborPair.add_people([120, 75], 0)
+options = {"size": 6000, "rng": 3}
+with joblib.parallel_config(backend="loky"):
+    survived = measure_loss(noisy, pair, PureDP(1.0), n_jobs=2, **options).counts
+again = log.read_text().split("\\n")
+print(json.dumps([flag.exists(), survived == measure_loss(noisy, pair, PureDP(1.0), **options).counts, again]))
+"""
+
+
+@pytest.mark.slow
+def test_a_killed_worker_costs_its_blocks_only(tmp_path):
+    killed, equal, log = in_a_process(WORKER, tmp_path)
+    assert killed
+    assert equal
+    seen = [line for line in log if line.endswith(" 100")]
+    twice = len(seen) - len(set(seen))
+    assert 1 <= twice <= sampling.WAVE * 2  # what was at work, of about 60 blocks
+    assert len(seen) > 50
+
+
+def test_a_worker_that_dies_of_every_block_is_an_error(monkeypatch):
+    class Broken:
+        def __init__(self, **options):
+            pass
+
+        def __enter__(self):
+            return lambda tasks: self.work()
+
+        def __exit__(self, *error):
+            pass
+
+        def work(self):
+            raise sampling.BrokenProcessPool("killed")
+            yield
+
+    monkeypatch.setattr(joblib, "Parallel", Broken)
+    with pytest.raises(ChildProcessError, match=r"^a worker process was killed twice over the same runs: fewer jobs"):
+        asked()
+
+
+def on(backend, n_jobs):
+    with joblib.parallel_config(backend=backend):
+        return asked(n_jobs=n_jobs)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("n_jobs", [1, 2, 4])
+def test_counts_are_the_same_in_processes(n_jobs):
+    assert same(on("loky", n_jobs), ALONE())
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(importlib.util.find_spec("distributed") is None, reason="needs the extra dask")
+@pytest.mark.parametrize("n_jobs", [1, 2, 4])
+@pytest.mark.filterwarnings("ignore")  # what dask warns of is not ours
+def test_counts_are_the_same_on_dask(n_jobs):
+    from distributed import Client
+
+    with Client(processes=False, n_workers=2, threads_per_worker=1, dashboard_address=None):
+        assert same(on("dask", n_jobs), ALONE())
+
+
+@pytest.mark.parametrize("wave", [1, 3, 100])
+def test_counts_do_not_depend_on_chunks(wave, monkeypatch):
+    monkeypatch.setattr(sampling, "WAVE", wave)
+    assert same(asked(n_jobs=2), ALONE())
+    with joblib.parallel_config(backend="threading"):
+        assert same(asked(n_jobs=2), ALONE())
+
+
+@pytest.mark.slow
+def test_counts_of_classifiers_do_not_depend_on_threads():
+    with threadpoolctl.threadpool_limits(1):
+        one = asked(attack="trained", size=6000)
+    with threadpoolctl.threadpool_limits(4):
+        assert same(asked(attack="trained", size=6000), one)
+
+
+@pytest.mark.slow
+def test_counts_are_the_same_under_any_environment(tmp_path):
+    common = {"PYTHONHASHSEED": "0"}
+    settings = [
+        {"OMP_NUM_THREADS": "1", "LC_ALL": "C", "TZ": "UTC"},
+        {"OMP_NUM_THREADS": "4", "LC_ALL": "de_DE.UTF-8", "TZ": "Asia/Kathmandu"},
+        {"OPENBLAS_NUM_THREADS": "2", "LC_ALL": "tr_TR.UTF-8", "TZ": "America/St_Johns", "PYTHONHASHSEED": "9"},
+    ]
+    script = SCRIPT.replace("store=sys.argv[1]", 'rng=5, attack="trained"')
+    answers = [in_a_process(script, tmp_path, **{**common, **setting}) for setting in settings]
+    assert answers[1:] == answers[:-1]
+
+
+def test_slow_functions_come_in_small_blocks():
+    sizes = []
+
+    def mechanism(data, size, rng):
+        sizes.append(size)
+        return per_run(lambda data, rng: data + rng.laplace(size=data.size))(data, size, rng)
+
+    assert per_run(len).runs_per_block == 256
+    mechanism.runs_per_block = 256
+    asked(mechanism, size=2000)
+    assert max(sizes) == 256
+    mechanism.runs_per_block = 0
+    with pytest.raises(ValueError, match="runs_per_block must be at least 1, got 0"):
+        asked(mechanism, size=2000)
