@@ -1,3 +1,5 @@
+"""What an output may be, exceptions included."""
+
 from __future__ import annotations
 
 import math

@@ -1,143 +1,41 @@
+"""Losses of replayed queries: those of the mechanisms, added up, and held against promises."""
+
 from __future__ import annotations
 
 import math
-from types import SimpleNamespace
 
 import numpy as np
 import pytest
 
-import audit
-import audit.replay  # the module, which is a function too
 from algorithms.bottom_up import BottomUp
-from algorithms.bottom_up.inverse_cdf import InverseCdf
 from algorithms.flaxman import GDPC, RDPC
 from algorithms.flaxman.gaussian import GaussianCounts
-from algorithms.hierarchy import Hierarchy
-from algorithms.nist.groups import Groups
 from algorithms.nist.mechanism import NistDp3
 from algorithms.noise import DiscreteGaussian, Gaussian, Laplace, TwoTailedGeometric, add_noise
-from algorithms.noise.gaussian import gaussian_loss
-from algorithms.noise.losses import losses_of_change
 from algorithms.ons.independent import IndependentNoise
 from algorithms.ons.laws import CountNoise
 from algorithms.ons.tables import Table
 from algorithms.ons.top_down import OnsTopDown
-from algorithms.schema import Schema
-from algorithms.topdown import TopDown
-from algorithms.topdown.budget import Budget
 from audit.claims import ZCDP, ApproxDP, GaussianDP, PureDP
 from audit.neighbors import NeighborPair
-
-replay, primitive = audit.replay, audit.replay.primitive
-
-
-TREE = Hierarchy.regular(3, 2)
-
-
-SCHEMA = Schema({"sex": ("female", "male"), "age": ("minor", "adult")})
-
-
-PEOPLE = 10 + np.arange(36).reshape(9, 4) % 7
-
-
-ADDED = NeighborPair.add_people([50, 3, 7], 0)
-
-
-PURE, CONCENTRATED = PureDP(1.0, "replace_one"), ZCDP(0.5, "replace_one")
-
-
-MOVED = NeighborPair.move_people(PEOPLE, (0, 0), (8, 3))
-
-
-FIELDS = Schema({"sex": ("male", "female"), "age": ("young", "old"), "county": ("a", "b", "c")})
-
-
-PAIRED = Groups([["sex", "age"], ["county"]])
-
-
-RECORDS = NeighborPair.add_record([[0, 1, 0]] * 100 + [[1, 0, 1]] * 50, [1, 1, 2])
-
-
-def topdown(kind=TopDown, promise=PURE, **options):
-    budget = Budget(promise, ["1/3"] * 3, [{"detailed": "1/2", "sex": "1/2"}] * 3)
-    return kind(SCHEMA, TREE, budget, **options)
-
-
-def kinds(found):
-    return [violation.kind for violation in found.violations]
-
-
-def sum_of(law=None, *, query="sum", sensitivity=None, of=np.sum, claim=None):
-    """A mechanism that releases one noisy number."""
-
-    def mechanism(data, size, rng):
-        return add_noise(of(data), law or Laplace(1.0), size, rng, query=query, sensitivity=sensitivity)
-
-    mechanism.claim = claim
-    return mechanism
-
-
-def renyi_of_gaussian(mu, order):
-    return order * mu * mu / 2
-
-
-@pytest.mark.parametrize("mu", [3.0, *(pytest.param(mu, marks=pytest.mark.slow) for mu in (1e-3, 0.1, 1.0, 10.0))])
-def test_the_table_of_normal_noise_is_an_upper_bound_close_to_the_profile(mu):
-    law = gaussian_loss(mu)
-    for one in (law, law.reverse()):
-        assert one.probability.sum() == pytest.approx(1, abs=1e-12)
-        for order in (1.5, 8):
-            assert 0 <= one.renyi(order) / renyi_of_gaussian(mu, order) - 1 < 2e-5
-        for epsilon in (0.0, 2 * mu):
-            assert 0 <= one.delta_at(epsilon) / GaussianDP(mu).delta_at(epsilon) - 1 + 1e-12 < 5e-5
-        assert one.maximum == math.inf
-    assert not 0 <= gaussian_loss(1.01 * mu).renyi(2) / renyi_of_gaussian(mu, 2) - 1 < 2e-5  # a percent is seen
-
-
-def test_tables_of_no_change_and_of_too_much():
-    assert gaussian_loss(0.0).maximum == 0
-    assert gaussian_loss(1e200).infinite_mass == 1
-    for law in (Laplace(1.0), Gaussian(1.0), TwoTailedGeometric(1.0)):
-        assert losses_of_change(law, np.zeros(3)) == []
-        assert losses_of_change(law, np.array([math.nan]))[0].infinite_mass == 1
-
-
-@pytest.mark.parametrize(
-    ("law", "change", "largest"),
-    [
-        (TwoTailedGeometric(0.5), [0, -3, 1], 2.0),
-        (Laplace(2.0), [0, -3, 1], 2.0),
-        (Laplace(2.0), [0.5, -0.25], 0.375),
-        (CountNoise("laplace", 0.5), [2], 1.0),
-        (CountNoise("laplace", 0.5, rounded=False), [2], 1.0),
-        (CountNoise("gaussian", 1.0, 0.1, rounded=False), [2], math.inf),
-        (Gaussian(2.0), [1.0], math.inf),
-        (DiscreteGaussian(2.0), [1], math.inf),
-        (InverseCdf(1.0), [1], math.inf),
-        (TwoTailedGeometric(0.5), [0.5], math.inf),  # whole noise does not hide a fraction
-    ],
+from audit.replay import replay
+from tests.audit.replay.cases import (
+    ADDED,
+    CONCENTRATED,
+    FIELDS,
+    LEVELS,
+    MOVED,
+    PAIRED,
+    PEOPLE,
+    RECORDS,
+    SCHEMA,
+    TREE,
+    kinds,
+    sum_of,
+    topdown,
 )
-def test_largest_losses(law, change, largest):
-    losses = losses_of_change(law, np.array(change))
-    assert math.fsum(loss.maximum for loss in losses) == pytest.approx(largest, rel=1e-12)
-
-
-def test_losses_that_are_not_known():
-    assert losses_of_change(SimpleNamespace(), np.ones(1)) is None
-    assert losses_of_change(CountNoise("laplace", 1.0), np.array([0.5])) is None
-    assert losses_of_change(TwoTailedGeometric(1.0), np.array([2**40])) is None
-    assert losses_of_change(InverseCdf(1e-9), np.ones(1)) is None
-
-
-def test_normal_noise_on_several_values_is_that_on_their_l2_change():
-    [law] = losses_of_change(Gaussian(2.0), np.array([3.0, -4.0]))
-    assert law.renyi(2) == pytest.approx(renyi_of_gaussian(2.5, 2), rel=1e-5)
-
 
 FREQUENCIES = [Table(0, "sex"), Table(2, "total")]
-
-
-LEVELS = [Table(0, "total"), Table(1, "sex"), Table(2, "detailed")]
 
 
 ADDITIVE = {

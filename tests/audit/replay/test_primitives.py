@@ -1,24 +1,17 @@
+"""Functions of one's own as noise primitives."""
+
 from __future__ import annotations
 
 import numpy as np
 import pytest
 
-import audit
-import audit.replay  # the module, which is a function too
 from algorithms.noise import Laplace, add_noise
 from algorithms.ons.laws import CountNoise
 from audit.claims import PureDP
 from audit.neighbors import NeighborPair
+from audit.replay import primitive, replay
 from audit.replay.recording import Recorder, Sensitivity, run
-
-replay, primitive = audit.replay, audit.replay.primitive
-
-
-ADDED = NeighborPair.add_people([50, 3, 7], 0)
-
-
-def kinds(found):
-    return [violation.kind for violation in found.violations]
+from tests.audit.replay.cases import ADDED, kinds
 
 
 def test_primitives_made_of_others_are_one():

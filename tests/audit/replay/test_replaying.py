@@ -1,3 +1,5 @@
+"""What is a violation, what is no evidence, and what cannot be evaluated."""
+
 from __future__ import annotations
 
 import math
@@ -9,30 +11,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import stats
 
-import audit
-import audit.replay  # the module, which is a function too
 from algorithms.noise import Laplace, TwoTailedGeometric, add_noise
 from audit.claims import PureDP
 from audit.neighbors import NeighborPair
-
-replay, primitive = audit.replay, audit.replay.primitive
-
-
-ADDED = NeighborPair.add_people([50, 3, 7], 0)
-
-
-def kinds(found):
-    return [violation.kind for violation in found.violations]
-
-
-def sum_of(law=None, *, query="sum", sensitivity=None, of=np.sum, claim=None):
-    """A mechanism that releases one noisy number."""
-
-    def mechanism(data, size, rng):
-        return add_noise(of(data), law or Laplace(1.0), size, rng, query=query, sensitivity=sensitivity)
-
-    mechanism.claim = claim
-    return mechanism
+from audit.replay import primitive, replay
+from tests.audit.replay.cases import ADDED, kinds, sum_of
 
 
 @settings(max_examples=15)
@@ -263,3 +246,17 @@ def test_no_noise_at_all():
     assert (constant.verdict, constant.notes) == ("no power", ("no noise was recorded",))
     assert constant.exact_loss is None
     assert kinds(replay(lambda data, size, rng: data[None], ADDED)) == ["output"]
+
+
+def test_a_mechanism_that_sometimes_raises_does_not_release_all_its_answers():
+    """20 other runs raise nothing with probability 1e-6."""
+
+    def refusing(data, size, rng):
+        noisy = add_noise(data.sum(), Laplace(1.0), size, rng, query="sum", sensitivity=1)
+        if noisy[0] < 60:
+            raise ValueError("too small")
+        return noisy
+
+    found = [replay(refusing, ADDED, PureDP(0.5), rng=seed) for seed in range(4)]
+    assert {one.violations for one in found} == {()}
+    assert "no power" in {one.verdict for one in found}

@@ -1,3 +1,5 @@
+"""What a replay says, what it refuses, and how it is called."""
+
 from __future__ import annotations
 
 import importlib
@@ -8,33 +10,13 @@ import numpy as np
 import pytest
 
 import audit
-import audit.replay  # the module, which is a function too
 from algorithms.bugs import known_bugs
 from algorithms.flaxman import GDPC
 from algorithms.noise import Gaussian, Laplace, TwoTailedGeometric, add_noise
 from audit.claims import PureDP
 from audit.neighbors import NeighborPair
-
-replay, primitive = audit.replay, audit.replay.primitive
-
-
-PEOPLE = 10 + np.arange(36).reshape(9, 4) % 7
-
-
-ADDED = NeighborPair.add_people([50, 3, 7], 0)
-
-
-MOVED = NeighborPair.move_people(PEOPLE, (0, 0), (8, 3))
-
-
-def sum_of(law=None, *, query="sum", sensitivity=None, of=np.sum, claim=None):
-    """A mechanism that releases one noisy number."""
-
-    def mechanism(data, size, rng):
-        return add_noise(of(data), law or Laplace(1.0), size, rng, query=query, sensitivity=sensitivity)
-
-    mechanism.claim = claim
-    return mechanism
+from audit.replay import replay
+from tests.audit.replay.cases import ADDED, MOVED, sum_of
 
 
 def test_words_of_every_kind():

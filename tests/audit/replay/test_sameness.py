@@ -1,3 +1,5 @@
+"""Whether two values are the same, and by how much they differ."""
+
 from __future__ import annotations
 
 import dataclasses
@@ -10,37 +12,13 @@ import pandas as pd
 import pytest
 from scipy import sparse
 
-import audit
-import audit.replay  # the module, which is a function too
 from algorithms.flaxman import GDPC
-from algorithms.hierarchy import Hierarchy
 from algorithms.noise import TwoTailedGeometric
 from algorithms.noise.losses import losses_of_change
-from algorithms.schema import Schema
-from algorithms.topdown import TopDown
-from algorithms.topdown.budget import Budget
-from audit.claims import ZCDP, PureDP
-from audit.neighbors import NeighborPair
+from audit.claims import PureDP
+from audit.replay import replay
 from audit.replay.sameness import change_of, norms, numbers_in, same
-
-replay, primitive = audit.replay, audit.replay.primitive
-
-
-TREE = Hierarchy.regular(3, 2)
-
-
-SCHEMA = Schema({"sex": ("female", "male"), "age": ("minor", "adult")})
-
-
-ADDED = NeighborPair.add_people([50, 3, 7], 0)
-
-
-PURE, CONCENTRATED = PureDP(1.0, "replace_one"), ZCDP(0.5, "replace_one")
-
-
-def topdown(kind=TopDown, promise=PURE, **options):
-    budget = Budget(promise, ["1/3"] * 3, [{"detailed": "1/2", "sex": "1/2"}] * 3)
-    return kind(SCHEMA, TREE, budget, **options)
+from tests.audit.replay.cases import ADDED, topdown
 
 
 @pytest.mark.parametrize(

@@ -1,3 +1,5 @@
+"""Replays of real systems and of known bugs."""
+
 from __future__ import annotations
 
 import math
@@ -6,8 +8,6 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-import audit
-import audit.replay  # the module, which is a function too
 from algorithms.benchmarks import benchmarks
 from algorithms.bottom_up import BottomUp
 from algorithms.bugs import known_bugs
@@ -15,9 +15,7 @@ from algorithms.bugs.systems.nist import DomainFromData, GroupsFromData
 from algorithms.bugs.systems.topdown import MissingFactorTwo, PrunedByTruth, SilentTotals, WrongLevelShare
 from algorithms.flaxman import ADPC, GDPC, RDPC
 from algorithms.hierarchy import Hierarchy
-from algorithms.nist.groups import Groups
 from algorithms.nist.mechanism import NistDp3
-from algorithms.ons.tables import Table
 from algorithms.ons.top_down import OnsTopDown
 from algorithms.phsafe import read_config
 from algorithms.phsafe.measurement import PHSafe
@@ -26,56 +24,28 @@ from algorithms.phsafe.neighbors.worst import worst_pair
 from algorithms.phsafe.tables import QUERIES
 from algorithms.phsafe.tabulation.tabulate import tabulation
 from algorithms.schema import Schema
-from algorithms.topdown import TopDown
-from algorithms.topdown.budget import Budget
 from algorithms.topdown.estimation.constraints import Invariant
-from audit.claims import ZCDP, PureDP
+from audit.claims import PureDP
 from audit.neighbors import NeighborPair
+from audit.replay import replay
 from audit.replay.recording import Sensitivity
-
-replay, primitive = audit.replay, audit.replay.primitive
-
-
-TREE = Hierarchy.regular(3, 2)
-
-
-SCHEMA = Schema({"sex": ("female", "male"), "age": ("minor", "adult")})
-
-
-PEOPLE = 10 + np.arange(36).reshape(9, 4) % 7
-
-
-ADDED = NeighborPair.add_people([50, 3, 7], 0)
-
-
-PURE, CONCENTRATED = PureDP(1.0, "replace_one"), ZCDP(0.5, "replace_one")
-
-
-MOVED = NeighborPair.move_people(PEOPLE, (0, 0), (8, 3))
-
+from tests.audit.replay.cases import (
+    ADDED,
+    CONCENTRATED,
+    FIELDS,
+    LEVELS,
+    MOVED,
+    PAIRED,
+    PEOPLE,
+    PURE,
+    RECORDS,
+    SCHEMA,
+    TREE,
+    kinds,
+    topdown,
+)
 
 RARE = NeighborPair.move_people(np.array([[5, 4, 3, int(leaf == 0)] for leaf in range(9)]), (0, 3), (8, 3))
-
-
-FIELDS = Schema({"sex": ("male", "female"), "age": ("young", "old"), "county": ("a", "b", "c")})
-
-
-PAIRED = Groups([["sex", "age"], ["county"]])
-
-
-RECORDS = NeighborPair.add_record([[0, 1, 0]] * 100 + [[1, 0, 1]] * 50, [1, 1, 2])
-
-
-def topdown(kind=TopDown, promise=PURE, **options):
-    budget = Budget(promise, ["1/3"] * 3, [{"detailed": "1/2", "sex": "1/2"}] * 3)
-    return kind(SCHEMA, TREE, budget, **options)
-
-
-def kinds(found):
-    return [violation.kind for violation in found.violations]
-
-
-LEVELS = [Table(0, "total"), Table(1, "sex"), Table(2, "detailed")]
 
 
 def test_topdown_from_histogram_to_tables():

@@ -1,39 +1,14 @@
+"""Running times as outputs."""
+
 from __future__ import annotations
 
 import numpy as np
-import pytest
-from scipy import stats
 
-import audit
-import audit.replay  # the module, which is a function too
 from algorithms.flaxman import GDPC
 from algorithms.noise import Laplace, TwoTailedGeometric, add_noise
 from audit.claims import PureDP
-from audit.neighbors import NeighborPair
-from audit.replay import timing
-
-replay, primitive = audit.replay, audit.replay.primitive
-
-
-ADDED = NeighborPair.add_people([50, 3, 7], 0)
-
-
-def kinds(found):
-    return [violation.kind for violation in found.violations]
-
-
-def test_a_mechanism_that_sometimes_raises_does_not_release_all_its_answers():
-    """20 other runs raise nothing with probability 1e-6."""
-
-    def refusing(data, size, rng):
-        noisy = add_noise(data.sum(), Laplace(1.0), size, rng, query="sum", sensitivity=1)
-        if noisy[0] < 60:
-            raise ValueError("too small")
-        return noisy
-
-    found = [replay(refusing, ADDED, PureDP(0.5), rng=seed) for seed in range(4)]
-    assert {one.violations for one in found} == {()}
-    assert "no power" in {one.verdict for one in found}
+from audit.replay import replay, timing
+from tests.audit.replay.cases import ADDED, kinds
 
 
 def slow_on_y(data, size, rng):
@@ -97,32 +72,3 @@ def test_times_without_a_clock():
     assert played(lambda on_y: 5) == [None]
     # 20 right guesses in 21 have probability 1e-5 by chance: too few runs for anything but perfection.
     assert played(lambda on_y: 1 + on_y, size=30)[0].kind == "time"
-
-
-@pytest.mark.parametrize("games", [200, pytest.param(10_000, marks=pytest.mark.slow)])
-def test_coins_and_not_the_machine_decide(monkeypatch, games):
-    """At a false alarm of 5% more accusations than the limit have probability 1e-6: times drift, jump, and remember."""
-    monkeypatch.setattr(timing, "FALSE_ALARM", 0.05)
-    limit = int(stats.binom.ppf(1 - 1e-6, games, 0.05))
-    rng = np.random.default_rng(7)
-    state = {"now": 0.0, "before": False}
-
-    def take(on_y):
-        state["now"] += 1
-        taken = (
-            1e6 + 1e3 * state["now"] + 1e5 * rng.standard_normal() + 5e5 * state["before"] + 1e7 * (rng.random() < 0.05)
-        )
-        state["before"] = on_y
-        return int(taken)
-
-    accused = sum(found is not None for found in played(take, games=games))
-    assert 0 < accused <= limit < 0.15 * games
-    slower = [timing.timing(lambda on_y: take(on_y) + 600_000 * on_y, 200, np.random.default_rng(9)) for _ in range(20)]
-    assert all(slower)
-
-
-@pytest.mark.slow
-def test_two_hundred_sound_timings_accuse_nobody():
-    # All together accuse with probability 2e-4 at most.
-    found = [replay(GDPC(1.0), ADDED, observe="time", size=100, rng=seed) for seed in range(200)]
-    assert [one for one in found if one.violations] == []

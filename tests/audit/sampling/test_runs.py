@@ -1,3 +1,5 @@
+"""Where outputs come from."""
+
 from __future__ import annotations
 
 import numpy as np

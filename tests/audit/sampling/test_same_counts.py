@@ -1,3 +1,5 @@
+"""The same counts from any number of jobs, blocks, processes and settings of the machine."""
+
 from __future__ import annotations
 
 import functools
