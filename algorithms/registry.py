@@ -61,15 +61,7 @@ class System:
         return self.mechanism().claim
 
     def mechanism(self, *, stage: str = "", **settings: Any) -> Any:
-        """Return the mechanism, or one stage of it.
-
-        Raises
-        ------
-        ImportError
-            If the extra that it needs is not installed.
-        ValueError
-            If there is no such stage, or a setting is refused.
-        """
+        """Return the mechanism, or one stage of it."""
         self.check_installed()
         if stage and stage not in self.stages:
             raise ValueError(f"stage of {self.name} must be one of {', '.join(self.stages) or 'none'}, got {stage!r}")
@@ -77,15 +69,7 @@ class System:
         return built.stage(stage) if stage else built
 
     def pair(self, name: str = "") -> NeighborPair:
-        """Return a bundled pair of neighbors, by default the usual one.
-
-        Raises
-        ------
-        ImportError
-            If the extra that it needs is not installed.
-        ValueError
-            If there is none of that name.
-        """
+        """Return a bundled pair of neighbors, by default the usual one."""
         self.check_installed()
         if name and name not in self.pairs:
             raise ValueError(f"pair of {self.name} must be one of {', '.join(self.pairs)}, got {name!r}")

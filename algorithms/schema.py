@@ -164,16 +164,6 @@ class Schema:
     def query(self, name: str) -> Query:
         """Return the query of that name.
 
-        Parameters
-        ----------
-        name : str
-            ``"total"``, ``"detailed"`` (every cell), or attributes and groupings joined by ``*``.
-
-        Returns
-        -------
-        Query
-            The Kronecker product of the partitions of the attributes, those not named taken together.
-
         Raises
         ------
         ValueError
@@ -213,16 +203,6 @@ class Schema:
 
     def where(self, **levels: str | Sequence[str]) -> NDArray[np.bool_]:
         """Return which cells have these levels, shape (cells,).
-
-        Parameters
-        ----------
-        **levels : str or sequence of str
-            The level, or levels, wanted of an attribute; attributes not named may have any.
-
-        Returns
-        -------
-        ndarray of bool, shape (cells,)
-            True where all attributes agree.
 
         Raises
         ------

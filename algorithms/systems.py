@@ -49,25 +49,7 @@ def systems() -> Mapping[str, System]:
 
 
 def run(command: str, arguments: list[str]) -> int:
-    """Run ``plaudit release`` or ``plaudit explore``.
-
-    Parameters
-    ----------
-    command : {"release", "explore"}
-        Which.
-    arguments : list of str
-        What follows it.
-
-    Returns
-    -------
-    int
-        Exit code: 0, or 2 where nothing was asked for.
-
-    Raises
-    ------
-    ValueError
-        If input is bad or an extra is not installed; nothing was written.
-    """
+    """Run ``plaudit release`` or ``plaudit explore``."""
     app = typer.Typer(**OPTIONS, help=ABOUT[command])
     app.callback()(lambda: None)
     offered = {name: system for name, system in systems().items() if command in system.commands}

@@ -193,13 +193,6 @@ def release(
     listed : bool
         Whether the tree is from a public list of areas; else the record says that they were read from the data.
 
-    Raises
-    ------
-    ValueError
-        If there is no tree or schema, counts do not fit them, levels are not named, the schema is refused by
-        `check_schema`, noise by inversion is asked of a secure release, no area's total is the published one, or the
-        folder is not empty.
-
     Examples
     --------
     >>> schema = Schema({"sex": ("female", "male")})

@@ -138,12 +138,6 @@ def release(
     rng : "secure" or numpy Generator
         A release takes the default, the operating system's entropy; a seeded generator is for simulations.
 
-    Raises
-    ------
-    ValueError
-        If noise of floating-point numbers is asked of a secure release, a field is called GROUP or COUNT, records do
-        not fit the schema, or the folder is not empty.
-
     Examples
     --------
     >>> from algorithms.nist import Groups

@@ -190,13 +190,6 @@ def release(
     listed : bool
         Whether the tree is from a public list of areas; else the record says that they were read from the data.
 
-    Raises
-    ------
-    ValueError
-        If the data break a rule, columns would have the same name or one of areas is called total, there is no such
-        table, zeros are not perturbed, the law cannot be drawn securely, the noise of the total alone would make more
-        people than `LARGEST_RELEASE`, or the folder is not empty.
-
     Notes
     -----
     A secure draw takes about 30 microseconds: the 5.4 million cells of the pilot, 251 areas by 21,600, take three

@@ -141,16 +141,6 @@ def release(
     listed : bool
         Whether the tree is from a public list of areas; else the record says that they were read from the data.
 
-    Raises
-    ------
-    ValueError
-        If the data break a rule or a public bound, areas or columns would have the same name, no tables keep the
-        constraints, the folder is not empty, or there are more records than `LARGEST_RELEASE` to write.
-    TypeError
-        If counts are not whole numbers.
-    RuntimeError
-        If a solver does not converge and there is no failsafe.
-
     Examples
     --------
     >>> from algorithms.hierarchy import Hierarchy

@@ -86,7 +86,7 @@ def integers_around(law, deviations=40):
 # The laws
 
 
-@pytest.mark.parametrize("epsilon", [1e-9, 0.025, 0.5, 1, 4, 30])
+@pytest.mark.parametrize("epsilon", [1e-9, 0.5, 30])
 def test_two_tailed_geometric_is_scipys_dlaplace(epsilon):
     law, k = TwoTailedGeometric(epsilon), np.arange(-24, 25)
     np.testing.assert_allclose(law.logpmf(k), stats.dlaplace.logpmf(k, epsilon), rtol=1e-12)
@@ -105,7 +105,7 @@ def test_continuous_laws_are_scipys(law, oracle, scale):
     np.testing.assert_allclose(ours.variance, theirs.var(), rtol=1e-15)
 
 
-@pytest.mark.parametrize("scale", [0.3, 1, 2.5, SIGMA_242, 300])
+@pytest.mark.parametrize("scale", [0.3, 2.5, 300])
 def test_discrete_gaussian_is_dp_accountings(scale):
     law, oracle = DiscreteGaussian(scale), DiscreteGaussianPrivacyLoss(scale, truncation_bound=math.ceil(40 * scale))
     k = np.unique(np.rint(scale * np.linspace(-12, 12, 49)))
@@ -113,7 +113,7 @@ def test_discrete_gaussian_is_dp_accountings(scale):
     np.testing.assert_allclose(math.sqrt(law.variance), oracle.standard_deviation(), rtol=1e-10)
 
 
-@pytest.mark.parametrize("scale", [0.05, 0.3, 0.999, 1, 1.001, 3, SIGMA_242, 120, 999, 1001, 3000])
+@pytest.mark.parametrize("scale", [0.05, 0.999, 1.001, SIGMA_242, 999, 1001])
 def test_discrete_gaussian_by_plain_summation(scale):
     law = DiscreteGaussian(scale)
     k = np.arange(math.ceil(39 * scale) + 2)
@@ -238,7 +238,7 @@ def test_noise_that_is_practically_always_zero(law):  # false alarm below 1e-15
     assert law.cdf(0) - law.cdf(-1) == 1
 
 
-@pytest.mark.parametrize("parameter", [0.5, 1, 2])
+@pytest.mark.parametrize("parameter", [1])
 def test_rounded_laplace_is_not_geometric_and_rounded_normal_is_not_discrete_gaussian(parameter):
     assert fit(np.rint(Laplace(1 / parameter).sample(SIZE, rng())), TwoTailedGeometric(parameter)) < REJECT
     assert fit(np.rint(Gaussian(1 / parameter).sample(SIZE, rng())), DiscreteGaussian(1 / parameter)) < REJECT
