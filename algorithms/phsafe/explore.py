@@ -22,7 +22,6 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import replace
-from numbers import Real
 from statistics import NormalDist
 from typing import Any, cast
 
@@ -32,6 +31,7 @@ from algorithms.noise import DiscreteGaussian, TwoTailedGeometric
 from algorithms.phsafe.budget import Config, Settings, noise_law, noise_parameters, read_config
 from algorithms.phsafe.tables import QUERIES
 from algorithms.tables.frames import Frame
+from audit.arguments import positive_number, real_number
 
 __all__ = [
     "Z_EXACT",
@@ -89,8 +89,8 @@ def margin_of_error(rho: float, stability: int, *, z: float = Z_PRODUCTION) -> i
     >>> margin_of_error(0.002619, 22), margin_of_error(0.002619, 22, z=Z_PRINTED)
     (500, 498)
     """
-    rho, sensitivity, z = _positive(rho=rho, stability=stability, z=z)
-    return _whole_part(z * sensitivity / math.sqrt(2 * rho))
+    rho, sensitivity = positive_number("rho", rho), positive_number("stability", stability)
+    return _whole_part(positive_number("z", z) * sensitivity / math.sqrt(2 * rho))
 
 
 def rho_for(margin: float, stability: int, *, z: float = Z_PRODUCTION) -> float:
@@ -126,7 +126,7 @@ def rho_for(margin: float, stability: int, *, z: float = Z_PRODUCTION) -> float:
     >>> round(rho_for(500, 22), 6), round(rho_for(500, 22, z=Z_PRINTED), 6)  # table 10 has 0.002619
     (0.002619, 0.002604)
     """
-    sensitivity, z = _positive(stability=stability, z=z)
+    sensitivity, z = positive_number("stability", stability), positive_number("z", z)
     return (z * sensitivity / math.floor(_margin(margin, least=1))) ** 2 / 2
 
 
@@ -236,7 +236,7 @@ def exact_budget_for(
     """
     if privacy_definition not in ("zcdp", "puredp"):
         raise ValueError(f'privacy_definition must be "zcdp" or "puredp", got {privacy_definition!r}')
-    (sensitivity,) = _positive(stability=stability)
+    sensitivity = positive_number("stability", stability)
     missed, reach = 1 - _inside(confidence), math.floor(_margin(margin)) + 0.5
 
     def excess(log_scale: float) -> float:  # noise of about this size misses more, the larger it is
@@ -356,7 +356,7 @@ def explore(config: Settings, *, z: float = Z_PRODUCTION, confidence: float = 0.
     >>> frame["MARGIN"].max(), frame["EXACT_MARGIN"].max()
     (np.int64(498), np.int64(500))
     """
-    (z,) = _positive(z=z)
+    z = positive_number("z", z)
     config = read_config(config)
     noise = noise_parameters(config)
     laws = [noise_law(config, table, level) for table, level, _ in config.budgets()]
@@ -388,21 +388,7 @@ def _inside(confidence: float) -> float:
 
 
 def _margin(margin: float, *, least: int = 0) -> float:
-    number = _number("margin", margin)
+    number = real_number("margin", margin)
     if not least <= number < math.inf:
         raise ValueError(f"margin must be finite and at least {least}, got {number}")
     return number
-
-
-def _positive(**numbers: float) -> list[float]:
-    found = [_number(name, number) for name, number in numbers.items()]
-    for name, number in zip(numbers, found, strict=True):
-        if not 0 < number < math.inf:
-            raise ValueError(f"{name} must be positive and finite, got {number}")
-    return found
-
-
-def _number(name: str, value: Any) -> float:
-    if isinstance(value, bool) or not isinstance(value, Real):
-        raise TypeError(f"{name} must be a number, got {value!r}")
-    return float(value)

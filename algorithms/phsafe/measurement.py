@@ -6,7 +6,6 @@ import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Protocol
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -23,15 +22,6 @@ from audit.exact import LossDistribution, compose_losses
 from audit.neighbors import NeighborPair
 
 __all__ = ["PHSafe", "add_noise", "tabulated"]
-
-
-class Pair(Protocol):
-    """Two tabulated databases."""
-
-    @property
-    def x(self) -> Tabulation: ...
-    @property
-    def y(self) -> Tabulation: ...
 
 
 def add_noise(exact: Tabulation, config: Config, rng: Rng) -> Tabulation:
@@ -116,7 +106,7 @@ class PHSafe:
             released[:, cells] = self.measure(exact[cells], query, size, rng)
         return released
 
-    def spent(self, pair: Pair) -> float:
+    def spent(self, pair: NeighborPair) -> float:
         """Return the rho that a pair really spends on Gaussian noise: half the squared change in units of sigma."""
         change, parts = self._change(pair), []
         for query, cells in self._cells(pair.x):
@@ -126,7 +116,7 @@ class PHSafe:
             parts.append(float(np.sum(change[cells].astype(np.float64) ** 2)) / (2 * law.scale**2))
         return math.fsum(parts)
 
-    def exact_loss(self, pair: Pair) -> LossDistribution | None:
+    def exact_loss(self, pair: NeighborPair) -> LossDistribution | None:
         """Return the law of the privacy loss of `pair`, all queries together; see `algorithms.flaxman.gaussian`.
 
         Returns
@@ -171,7 +161,7 @@ class PHSafe:
             yield query, slice(start, stop)
             start = stop
 
-    def _change(self, pair: Pair) -> NDArray[np.int64]:
+    def _change(self, pair: NeighborPair) -> NDArray[np.int64]:
         if pair.x.states != pair.y.states:
             raise ValueError(f"the two databases must have the same states, got {pair.x.states} and {pair.y.states}")
         return self.vector(pair.y) - self.vector(pair.x)

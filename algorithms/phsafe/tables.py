@@ -77,18 +77,12 @@ class Query:
         return UNATTRIBUTED if self.race is None else LEVELS
 
     def stability(self, tau: int | None) -> int:
-        """Return the noise's stability factor: 2 tau + 2 for persons in households, 2 for households (lemma 6)."""
-        if not self.truncated:
-            return 2
-        if tau is None:
-            raise TypeError(f"{self.name} needs a truncation threshold, got None")
-        return 2 * tau + 2
+        """Return the noise's stability factor: 2 tau + 2 for persons, 2 for households, who have no tau (lemma 6)."""
+        return 2 if tau is None else 2 * tau + 2
 
 
 def split_level(level: str) -> tuple[str, tuple[str, ...]]:
     """Return the type of region of a level, ``"usa"`` or ``"state"``, and its iterations."""
-    if level not in LEVELS:
-        raise ValueError(f"level must be one of {', '.join(LEVELS)}, got {level!r}")
     region, iterations = level.split("_")
     return region, ITERATIONS[iterations]
 

@@ -199,7 +199,7 @@ def _level(
         parents, starts, above = np.array([-1]), np.array([0, 1]), None
     else:
         parents = np.unique(plan.tree.parent[nodes])
-        starts = np.append(plan.starts[parents], nodes.stop) - nodes.start
+        starts = np.append(plan.tree.starts[parents], nodes.stop) - nodes.start
         above = tables[:, parents]
     fits = []
     for query in plan.queries[j]:

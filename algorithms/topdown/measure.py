@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -17,20 +16,12 @@ from algorithms.topdown.estimation.constraints import GroupedTotal, broken
 from algorithms.topdown.estimation.family import answer
 from algorithms.topdown.plan import Known, Plan
 from audit.exact import LossDistribution, compose_losses
+from audit.neighbors import NeighborPair
 
 __all__ = ["Measurement", "Measurements", "exact_loss", "invariant_answers", "log_likelihood", "measure", "vector"]
 
 Key = tuple[int, str]
 """Level and query."""
-
-
-class Pair(Protocol):
-    """Two histograms."""
-
-    @property
-    def x(self) -> Any: ...
-    @property
-    def y(self) -> Any: ...
 
 
 @dataclass(frozen=True)
@@ -108,7 +99,7 @@ def vector(noisy: Mapping[Key, Measurement], only: tuple[Key, ...]) -> NDArray[n
     return np.concatenate([part.reshape(*part.shape[:-2], -1) for part in parts], axis=-1)
 
 
-def exact_loss(plan: Plan, pair: Pair, only: tuple[Key, ...]) -> LossDistribution | None:
+def exact_loss(plan: Plan, pair: NeighborPair, only: tuple[Key, ...]) -> LossDistribution | None:
     """Return the exact law of the privacy loss of some measurements; None where its table would be too large."""
     check_covered(plan, pair)
     x, y = (
@@ -131,7 +122,7 @@ def exact_loss(plan: Plan, pair: Pair, only: tuple[Key, ...]) -> LossDistributio
     return compose_losses(parts)
 
 
-def check_covered(plan: Plan, pair: Pair) -> None:
+def check_covered(plan: Plan, pair: NeighborPair) -> None:
     """Refuse a pair of databases that disagree on an invariant."""
     x, y = (invariant_answers(plan, data) for data in (pair.x, pair.y))
     for name in x:

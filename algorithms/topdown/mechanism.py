@@ -16,7 +16,6 @@ from algorithms.topdown.estimate import Estimate, estimate
 from algorithms.topdown.measure import (
     Key,
     Measurements,
-    Pair,
     check_covered,
     exact_loss,
     log_likelihood,
@@ -26,6 +25,7 @@ from algorithms.topdown.measure import (
 from algorithms.topdown.plan import Plan
 from audit.claims import Relation
 from audit.exact import LossDistribution
+from audit.neighbors import NeighborPair
 
 __all__ = ["MeasurementStage", "TableStage", "TopDown", "records_of", "tabulate"]
 
@@ -80,7 +80,7 @@ class TopDown(Plan):
         """Release the leaves of a histogram, shape (leaves, cells), `size` times: shape (size, leaves, cells)."""
         return self.estimate(self.measure(histogram, rng, size=size)).tables[:, self.tree.leaves]
 
-    def exact_loss(self, pair: Pair) -> LossDistribution | None:
+    def exact_loss(self, pair: NeighborPair) -> LossDistribution | None:
         """Return None: of the published tables no law is known. It refuses pairs that the promise does not cover."""
         check_covered(self, pair)
         return None
@@ -189,7 +189,7 @@ class MeasurementStage:
         """Measure `size` times: shape (size, answers)."""
         return vector(self.topdown.measure(histogram, rng, size=size, only=self.keys).noisy, self.keys)
 
-    def exact_loss(self, pair: Pair) -> LossDistribution | None:
+    def exact_loss(self, pair: NeighborPair) -> LossDistribution | None:
         """Return the law of the privacy loss of `pair`, all queries together; None where its table is too large."""
         return exact_loss(self.topdown, pair, self.keys)
 
@@ -266,7 +266,7 @@ class TableStage:
             tables = plan.tables(np.array([tabulate(plan, records_of(plan, run)) for run in leaves]))
         return tables[:, self.nodes]
 
-    def exact_loss(self, pair: Pair) -> LossDistribution | None:
+    def exact_loss(self, pair: NeighborPair) -> LossDistribution | None:
         """Return None: the law of the tables is not known. It refuses pairs that the promise does not cover."""
         check_covered(self.topdown, pair)
         return None

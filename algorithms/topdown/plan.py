@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass
 from fractions import Fraction
@@ -26,6 +25,7 @@ from algorithms.topdown.estimation.constraints import (
     tightened,
 )
 from algorithms.topdown.estimation.family import Joint
+from audit.arguments import positive_number
 
 __all__ = ["Plan"]
 
@@ -109,11 +109,9 @@ class Plan:
                 raise TypeError(f"{name} must be a {kind.__name__}, got {type(getattr(self, name)).__name__}")
         if self.solver not in ("piqp", "batched"):
             raise ValueError(f'solver must be "piqp" or "batched", got {self.solver!r}')
-        for name in ("tolerance", "slack"):
-            value = getattr(self, name)
-            good = isinstance(value, int | float) and not isinstance(value, bool) and 0 < value < math.inf
-            if value is not None and not good:
-                raise ValueError(f"{name} must be positive and finite, got {value!r}")
+        for name, value in (("tolerance", self.tolerance), ("slack", self.slack)):
+            if value is not None:
+                positive_number(name, value)
         if isinstance(self.n_jobs, bool) or not isinstance(self.n_jobs, int) or self.n_jobs == 0:
             raise ValueError(f"n_jobs must be a whole number other than 0, got {self.n_jobs!r}")
         if len(self.budget.levels) != self.tree.depth + 1:
@@ -161,11 +159,6 @@ class Plan:
         return tuple(
             tuple(self.schema.query(name) for name, _ in self.budget.measured(j)) for j in range(self.tree.depth + 1)
         )
-
-    @cached_property
-    def starts(self) -> NDArray[np.int64]:
-        """Where the children of each node start, shape (n_nodes + 1,)."""
-        return self.tree.starts
 
     def _check_groups(self, invariant: GroupedTotal) -> None:
         """Refuse groups that are not of siblings, all at their level."""

@@ -39,6 +39,7 @@ from numpy.typing import NDArray
 from scipy.special import ndtri
 
 from algorithms.hierarchy import Hierarchy
+from audit.arguments import whole_number
 
 __all__ = ["SCHEMA_1940", "Population1940", "homogeneity", "synthetic_1940"]
 
@@ -148,10 +149,7 @@ def synthetic_1940(
     True
     """
     for name, value in (("states", states), ("counties", counties), ("districts", districts)):
-        if isinstance(value, bool) or not isinstance(value, int | np.integer):
-            raise TypeError(f"{name} must be an integer, got {value!r}")
-        if value < 1:
-            raise ValueError(f"{name} must be at least 1, got {value}")
+        whole_number(name, value, least=1)
     generator = np.random.default_rng(rng)
     county = np.repeat(np.arange(states * counties), districts)
     size = COUNTY_SIZE * _normal(states * counties, generator)[county]

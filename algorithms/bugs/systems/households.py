@@ -15,10 +15,11 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from algorithms.noise import DiscreteGaussian, Rng, TwoTailedGeometric
-from algorithms.phsafe.measurement import Pair, PHSafe
+from algorithms.phsafe.measurement import PHSafe
 from algorithms.phsafe.tables import QUERIES
 from algorithms.phsafe.tabulation.tabulate import Tabulation
 from audit.exact import LossDistribution
+from audit.neighbors import NeighborPair
 
 __all__ = ["SharedNoise", "TwoTauStability", "UnitCountedTwice"]
 
@@ -92,7 +93,7 @@ class SharedNoise(PHSafe):
         released += exact
         return released
 
-    def spent(self, pair: Pair) -> float:
+    def spent(self, pair: NeighborPair) -> float:
         """Return the rho that a pair spends: infinite, unless the shared levels change alike."""
         change, spent = self._change(pair), 0.0
         for law, levels in self._shared(pair.x):
@@ -102,7 +103,7 @@ class SharedNoise(PHSafe):
             spent += float(np.sum(longest.astype(np.float64) ** 2)) / (2 * law.scale**2)
         return spent
 
-    def exact_loss(self, pair: Pair) -> LossDistribution | None:
+    def exact_loss(self, pair: NeighborPair) -> LossDistribution | None:
         """Return the law of the loss: infinite where shared levels change differently, and otherwise None."""
         if not math.isinf(self.spent(pair)):
             return None

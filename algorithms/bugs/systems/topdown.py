@@ -17,9 +17,10 @@ from numpy.typing import ArrayLike, NDArray
 from algorithms.noise import Rng
 from algorithms.topdown.budget import Claim, Law
 from algorithms.topdown.estimation.constraints import Constraint
-from algorithms.topdown.measure import Key, Measurements, Pair
+from algorithms.topdown.measure import Key, Measurements
 from algorithms.topdown.mechanism import TopDown
 from algorithms.topdown.plan import Known, Plan
+from audit.neighbors import NeighborPair
 
 __all__ = ["MissingFactorTwo", "PrunedByTruth", "SilentTotals", "WrongLevelShare"]
 
@@ -159,7 +160,7 @@ class PrunedByTruth(_Leaking):
             self.secret, self.schema.query("detailed"), self.tree, areas, np.zeros(upper.shape), upper
         )
 
-    def support_masses(self, pair: Pair) -> tuple[float, float]:
+    def support_masses(self, pair: NeighborPair) -> tuple[float, float]:
         """Return at least how often the tables of a pair show a person in a cell that the other database keeps empty.
 
         If all people of a cell live in one area above the finest level, then wherever the tree parts its siblings are
@@ -216,7 +217,7 @@ class SilentTotals(_Leaking):
         areas = np.arange(*self.tree.level(1).indices(self.tree.n_nodes))
         return Constraint.spread(self.secret, self.schema.query("total"), self.tree, areas, truth, truth)
 
-    def support_masses(self, pair: Pair) -> tuple[float, float]:
+    def support_masses(self, pair: NeighborPair) -> tuple[float, float]:
         """Return how likely outputs are that the other database cannot give: 1 if a total differs, or 0."""
         apart = float(np.any(self._truth(pair.x) != self._truth(pair.y)))
         return apart, apart

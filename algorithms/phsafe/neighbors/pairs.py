@@ -27,9 +27,7 @@ from collections import Counter
 from dataclasses import dataclass
 from typing import Any, Literal, get_args
 
-from algorithms.phsafe.schema import FRAMES
-from algorithms.phsafe.tabulation.intake import read_frame
-from algorithms.phsafe.tabulation.validate import check_report, find_faults
+from algorithms.phsafe.tabulation.validate import check_report, read_frames
 from algorithms.tables.duck import DuckDB
 from algorithms.tables.frames import Frame
 from audit.claims import Relation, check_relation
@@ -118,9 +116,6 @@ def _differences(x: Frame, y: Frame) -> tuple[Rows, Rows]:
 def _check_valid(frames: tuple[Frame, Frame, Frame]) -> None:
     engine = DuckDB()
     try:
-        types = {
-            name: read_frame(engine, name, frame, FRAMES[name]) for name, frame in zip(FRAMES, frames, strict=True)
-        }
-        check_report(find_faults(engine, types, None, "full"))
+        check_report(read_frames(engine, frames, None, "full"))
     finally:
         engine.close()

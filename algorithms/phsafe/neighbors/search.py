@@ -8,17 +8,17 @@ leaves, and the longest of them is found by products of matrices. Persons replac
 
 from __future__ import annotations
 
-import os
-from collections.abc import Iterator, Mapping, Sequence
+from collections import Counter
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import count
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from algorithms.phsafe.budget import Config, read_config
+from algorithms.phsafe.budget import Config, Settings, read_config
 from algorithms.phsafe.neighbors.households import FIRST_MAFID, Household, Person, derived
 from algorithms.phsafe.neighbors.pairs import HouseholdPair, check_model
 from algorithms.phsafe.neighbors.stability import household_counts
@@ -79,7 +79,7 @@ class Worst:
 def search_worst(
     relation: Relation = "add_remove",
     *,
-    config: Config | Mapping[str, Any] | str | os.PathLike[str] = "us",
+    config: Settings = "us",
     quick: bool = False,
     first: int = FIRST_MAFID,
 ) -> dict[tuple[str, str], Worst]:
@@ -245,13 +245,8 @@ def _others(person: Person, *, quick: bool) -> Iterator[Person]:
 
 def _member(case: Case) -> str:
     """Return who is in a household only before, or who the householder was."""
-    rest = list(case.after.members)
-    for member in case.before.members:
-        if member in rest:
-            rest.remove(member)
-        else:
-            return f"{member.relship} of age {member.age}"
-    raise AssertionError("one member is replaced or removed")
+    (gone,) = Counter(case.before.members) - Counter(case.after.members)
+    return f"{gone.relship} of age {gone.age}"
 
 
 def _told(case: Case) -> str:

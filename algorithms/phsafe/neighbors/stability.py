@@ -13,7 +13,6 @@ References
 
 from __future__ import annotations
 
-import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -21,12 +20,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from algorithms.phsafe.budget import Config, read_config
+from algorithms.phsafe.budget import Config, Settings, read_config
 from algorithms.phsafe.schema import FRAMES, PERSONS
 from algorithms.phsafe.tables import ITERATIONS, QUERIES, TAU, Query
 from algorithms.phsafe.tabulation.cubes import cube_query, kept_query, levels_of, locate_households, universes
-from algorithms.phsafe.tabulation.intake import read_frame
-from algorithms.phsafe.tabulation.validate import Validation, check_report, find_faults
+from algorithms.phsafe.tabulation.validate import Validation, check_report, read_frames
 from algorithms.tables.engine import Engine
 from algorithms.tables.frames import Frame
 from algorithms.tables.opening import opened
@@ -47,7 +45,7 @@ def stability_change(
     y: Database,
     *,
     tables: str | Sequence[str] = "all",
-    config: Config | Mapping[str, Any] | str | os.PathLike[str] | None = None,
+    config: Settings | None = None,
     validation: Validation = "none",
     engine: str | Engine = "duckdb",
 ) -> Frame:
@@ -152,7 +150,7 @@ class Spent:
 
 def rho_spent(
     change: Frame,
-    config: Config | Mapping[str, Any] | str | os.PathLike[str] = "us",
+    config: Settings = "us",
     *,
     relation: Relation = "add_remove",
 ) -> Spent:
@@ -226,10 +224,7 @@ def household_counts(
 
 
 def _read(database: Engine, frames: Database, validation: Validation, config: Config | None) -> None:
-    types = {
-        name: read_frame(database, name, source, FRAMES[name]) for name, source in zip(FRAMES, frames, strict=True)
-    }
-    check_report(find_faults(database, types, config.state_filter if config else None, validation))
+    check_report(read_frames(database, frames, config.state_filter if config else None, validation))
 
 
 def _queries(names: Sequence[str]) -> dict[str, Query]:

@@ -9,12 +9,10 @@ allow is said in `algorithms.phsafe.neighbors.pairs`.
 
 from __future__ import annotations
 
-import os
 from collections.abc import Mapping, Sequence
 from functools import cache
-from typing import Any
 
-from algorithms.phsafe.budget import Config, read_config
+from algorithms.phsafe.budget import Settings, read_config
 from algorithms.phsafe.neighbors import valid
 from algorithms.phsafe.neighbors.households import (
     FIRST_MAFID,
@@ -34,7 +32,6 @@ from audit.claims import Relation
 
 __all__ = ["joint_pair", "worst_pair"]
 
-Settings = Config | Mapping[str, Any] | str | os.PathLike[str] | None
 States = tuple[str, str]  # the same twice where there is only one
 
 A, B, C, D, E, F = range(FIRST_MAFID, FIRST_MAFID + 6_000_000, 1_000_000)
@@ -47,7 +44,7 @@ ONE_CELL = ("PH1_num", "PH4", "PH1_denom", "PH5_denom")  # in which no row of un
 
 
 def worst_pair(
-    table: str, level: str, model: Model = "VAL", relation: Relation = "add_remove", config: Settings = None
+    table: str, level: str, model: Model = "VAL", relation: Relation = "add_remove", config: Settings | None = None
 ) -> HouseholdPair:
     """Return the pair of neighbors that moves a query at a level the most, of all that are known.
 
@@ -111,7 +108,7 @@ def worst_pair(
 
 
 def joint_pair(
-    model: Model = "VAL", relation: Relation = "add_remove", config: Settings = None, *, in_place: bool = False
+    model: Model = "VAL", relation: Relation = "add_remove", config: Settings | None = None, *, in_place: bool = False
 ) -> HouseholdPair:
     """Return the pair of neighbors that costs the most over all queries and levels of a run, of all that are known.
 
@@ -213,7 +210,7 @@ def _given(x: Sequence[Household], y: Sequence[Household], model: Model, replace
     return HouseholdPair(database(accompanied(x)), database(accompanied(y)), model, relation, label)
 
 
-def _settings(config: Settings) -> tuple[Mapping[str, int], States]:
+def _settings(config: Settings | None) -> tuple[Mapping[str, int], States]:
     if config is None:
         return TAU, (STATES[0], STATES[1])
     settings = read_config(config)

@@ -10,11 +10,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from algorithms.phsafe.budget import Settings, read_config
-from algorithms.phsafe.schema import FRAMES, PUERTO_RICO
+from algorithms.phsafe.schema import PUERTO_RICO
 from algorithms.phsafe.tables import DERIVED, NONPRIVATE, PUBLISHED, QUERIES, TAU, Query, split_level
 from algorithms.phsafe.tabulation.cubes import cube_query, kept_query, levels_of, locate_households, universes
-from algorithms.phsafe.tabulation.intake import read_frame
-from algorithms.phsafe.tabulation.validate import Validation, check_report, find_faults
+from algorithms.phsafe.tabulation.validate import Validation, check_report, read_frames
 from algorithms.tables.engine import Engine
 from algorithms.tables.frames import Frame
 from algorithms.tables.opening import opened
@@ -140,11 +139,8 @@ def tabulation(
     report = []
     with opened(engine, [persons, units, geo]) as database:
         for part in range(partitions):
-            types = {
-                name: read_frame(database, name, source, FRAMES[name], part=part, parts=partitions)
-                for name, source in zip(FRAMES, (persons, units, geo), strict=True)
-            }
-            report += find_faults(database, types, settings.state_filter if settings else None, validation)
+            allowed = settings.state_filter if settings else None
+            report += read_frames(database, (persons, units, geo), allowed, validation, part=part, parts=partitions)
             if report:
                 continue  # the other parts are only checked
             states |= set(database.fetch(STATES)["STATE"])

@@ -14,14 +14,14 @@ from __future__ import annotations
 import reprlib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Literal, get_args
+from typing import Any, Literal, get_args
 
 from algorithms.phsafe.schema import FRAMES, GROUP_QUARTERS, PUERTO_RICO, Codes, Digits, Domain, Whole
 from algorithms.phsafe.tabulation.derive import DERIVED_COLUMNS, household_columns, members
-from algorithms.phsafe.tabulation.intake import typed, unread
+from algorithms.phsafe.tabulation.intake import read_frame, typed, unread
 from algorithms.tables.engine import Engine
 
-__all__ = ["Finding", "InvalidHouseholds", "Validation", "check_report", "find_faults"]
+__all__ = ["Finding", "InvalidHouseholds", "Validation", "check_report", "read_frames"]
 
 Validation = Literal["full", "production", "none"]
 
@@ -75,7 +75,24 @@ def check_report(findings: Iterable[Finding]) -> None:
         raise InvalidHouseholds(list(merged.values()))
 
 
-def find_faults(
+def read_frames(
+    database: Engine,
+    frames: Sequence[Any],
+    states: Sequence[str] | None,
+    validation: Validation,
+    *,
+    part: int = 0,
+    parts: int = 1,
+) -> list[Finding]:
+    """Read persons, units and geo, or a part of them, and return the rules that they break."""
+    types = {
+        name: read_frame(database, name, source, FRAMES[name], part=part, parts=parts)
+        for name, source in zip(FRAMES, frames, strict=True)
+    }
+    return _find_faults(database, types, states, validation)
+
+
+def _find_faults(
     database: Engine, types: Mapping[str, Mapping[str, str]], states: Sequence[str] | None, validation: Validation
 ) -> list[Finding]:
     """Check the frames that a database holds; a phase is only begun when those before it found nothing."""

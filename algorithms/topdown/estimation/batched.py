@@ -122,19 +122,8 @@ def solve_level(
     with needing("census", "TopDown"):
         from algorithms.topdown.estimation import kernels  # not at the top: it takes a second to load
 
-    if not 0 < tolerance < np.inf:
-        raise ValueError(f"tolerance must be positive and finite, got {tolerance}")
-    if parents is None and not fits:
-        raise ValueError("the root must have at least one fit, got none")
     shape = fits[0].answers.shape[:2] + fits[0].groups.shape if parents is None else parents.shape
     runs, areas, cells = int(shape[0]), int(starts[-1]), int(shape[2])
-    given = [(fit.groups, fit.answers) for fit in fits] + [(box.groups, box.lower) for box in boxes]
-    for groups, values in given:
-        if values.shape[-2:] != (areas, int(groups.max()) + 1):
-            raise ValueError(
-                f"answers and bounds must have shape (..., {areas} areas, {int(groups.max()) + 1} groups), "
-                f"got {values.shape}"
-            )
     heaviest = max((float(fit.weights.max()) for fit in fits), default=0.0) or 1.0
     squares = _Squares.of(fits, [box.groups for box in boxes], (runs, areas, cells), heaviest)
     rows, lower, upper = _bounds(boxes, squares.basis, areas)

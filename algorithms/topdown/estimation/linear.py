@@ -81,12 +81,6 @@ def smallest_tolerance(family: Family, targets: Sequence[tuple[Groups, Real]], *
     >>> smallest_tolerance(pair, [(np.array([0]), np.array([[4.0], [7.0]]))])
     0.5
     """
-    for groups, values in targets:
-        if values.shape != (family.parts, int(groups.max()) + 1):
-            raise ValueError(
-                f"targets must have shape (parts, groups) = ({family.parts}, {int(groups.max()) + 1}), "
-                f"got {values.shape}"
-            )
     small, queries = _merged(family, *(groups for groups, _ in targets))
     rules = system(small)
     rows, n = rules.matrix.shape
@@ -180,10 +174,6 @@ def failsafe(family: Family, minimal: Groups, *, labels: Sequence[str] = ()) -> 
     >>> failsafe(Family(1, 2, (), (least,), parent=np.array([3, 2])), np.array([0, 0])).slack
     3.0
     """
-    if family.parent is None:
-        raise ValueError("failsafe takes a family with a parent, got the root")
-    if minimal.shape != (family.cells,):
-        raise ValueError(f"minimal must have shape ({family.cells},), got {minimal.shape}")
     loose = replace(family, margin=minimal, slack=np.inf)
     small, _ = _merged(loose)
     rules = system(small)

@@ -132,13 +132,6 @@ def test_a_margin_that_cannot_be_kept():
     assert set(caught.value.names) == {"parent", "least in Fes, group 0 >= 3", "least in Safi, group 0 >= 3"}
 
 
-def test_whom_the_failsafe_refuses():
-    with pytest.raises(ValueError, match="failsafe takes a family with a parent, got the root"):
-        failsafe(family(1, 3), TOTAL)
-    with pytest.raises(ValueError, match=r"minimal must have shape \(2,\), got \(3,\)"):
-        failsafe(family(1, 2, [1, 2]), TOTAL)
-
-
 def test_far_from_the_tables_only_in_the_failsafe():
     loose = family(1, 3, [9, 9, 0], margin=TOTAL, slack=1.0)
     rounded = round_family(np.array([[5.5, 4.5, 8.0]]), loose)
@@ -172,11 +165,6 @@ def test_the_smallest_tolerance_of_totals_given_together():
 def test_no_tolerance_helps_what_conflicts():
     with pytest.raises(Infeasible, match="parent; least in Fes >= 9"):
         smallest_tolerance(family(1, 3, [1, 2, 3], boxes=(box("least", TOTAL, [[9]]),)), [], labels=["Fes"])
-
-
-def test_targets_of_the_wrong_shape():
-    with pytest.raises(ValueError, match=r"targets must have shape \(parts, groups\) = \(1, 3\), got \(3,\)"):
-        smallest_tolerance(family(1, 3, [1, 2, 3]), [(EACH, np.zeros(3))])
 
 
 def least_by_cells(kin, targets):

@@ -449,14 +449,6 @@ def test_estimates_are_rounded_to_their_parents():
 # What is refused
 
 
-def test_bad_input_is_refused():
-    parents, starts, fits, boxes = level()
-    with pytest.raises(ValueError, match=r"tolerance must be positive and finite, got 0"):
-        batched.solve_level(parents, starts, fits, boxes, tolerance=0)
-    with pytest.raises(ValueError, match=r"the root must have at least one fit, got none"):
-        batched.solve_level(None, np.array([0, 1]), [], [])
-    short = replace(fits[0], answers=fits[0].answers[:, :5])
-    with pytest.raises(ValueError, match=r"must have shape \(..., 9 areas, 12 groups\), got \(6, 5, 12\)"):
-        batched.solve_level(parents, starts, [short], boxes)
+def test_tables_that_do_not_add_up_are_refused():
     with pytest.raises(ValueError, match=r"tables must add up to their parents, got a difference of 1"):
         batched.largest_remainder(np.array([[[1.0], [2.0]]]), np.array([[[4]]]), np.array([0, 2]))
