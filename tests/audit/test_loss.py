@@ -19,7 +19,6 @@ from algorithms.hierarchy import Hierarchy
 from algorithms.noise import TwoTailedGeometric
 from audit import loss
 from audit.attacks import Attack
-from audit.attacks.selection import select_event
 from audit.bounds.game import guessing_game_lower
 from audit.claims import ZCDP, ApproxDP, GaussianDP, PureDP
 from audit.events import Event, Statistic, ThresholdRule, WeightRule, cell
@@ -27,24 +26,24 @@ from audit.exact import LossDistribution
 from audit.loss import measure_loss, measure_loss_from_outputs
 from audit.mechanism import per_run
 from audit.neighbors import NeighborPair
+from tests.audit.audits import (
+    COIN,
+    COUNTS,
+    PAIR,
+    TIGHT,
+    audits_of,
+    from_outputs,
+    given_laplace,
+    laplace,
+    leaky,
+    normal,
+    says,
+    shifted,
+)
 
-COUNTS = [120, 75]
-PAIR = NeighborPair.add_people(COUNTS, 0)
 MANY = NeighborPair.add_people([120] * 100, 0)
 FORGETFUL = ForgottenLevelRDPC(1.0, Hierarchy.regular(10, 2), "all")
 SURE = 1 - 1e-6  # confidence where a sound mechanism must not be accused
-# Of so many audits at 95% confidence; a bound that keeps its word exceeds it with probability below 1e-4 (binomial).
-MISSES = {40: 9, 60: 11, 100: 15, 200: 23, 400: 38, 1000: 77}
-MANY_AUDITS = [(100, 600), pytest.param(400, 4000, marks=pytest.mark.slow)]  # how many, and of how many runs
-COIN = NeighborPair.declared(0, 1, "add_remove")
-
-
-def misses(results, truth):
-    return sum(result.measured.budget > truth for result in results)
-
-
-def laplace(data, size, rng):
-    return data + rng.laplace(0, 1, (size, *np.shape(data)))
 
 
 def coin(data, size, rng):
@@ -58,17 +57,17 @@ def coin(data, size, rng):
 def test_a_right_guess_has_the_odds_of_the_loss():
     """Both sides of the geometric law carry the log-ratio epsilon: right guesses are exactly Bin(guesses, e/(1+e))."""
     event = Event.at_least(0, 121, low=120)
-    results = [measure_loss(GDPC(1.0), PAIR, PureDP(1), event=event, size=20_000, rng=seed) for seed in range(100)]
+    results = [measure_loss(GDPC(1.0), PAIR, PureDP(1), event=event, size=20_000, rng=seed) for seed in range(40)]
     correct = sum(result.counts["x"]["guessed_x"] + result.counts["y"]["guessed_y"] for result in results)
     guessed = sum(count["guessed_x"] + count["guessed_y"] for result in results for count in result.counts.values())
-    assert guessed == 100 * 20_000  # 120 or less is x, 121 or more is y
+    assert guessed == 40 * 20_000  # 120 or less is x, 121 or more is y
     # False alarm 1e-6, two-sided.
     assert stats.binomtest(correct, guessed, 1 / (1 + math.exp(-1))).pvalue > 1e-6
-    assert stats.binomtest(correct, guessed, 1 / (1 + math.exp(-1.02))).pvalue < 1e-6
+    assert stats.binomtest(correct, guessed, 1 / (1 + math.exp(-1.04))).pvalue < 1e-6
     on_y = sum(result.counts["y"]["runs"] for result in results)
     assert stats.binomtest(on_y, guessed, 0.5).pvalue > 1e-6  # the coins are fair
     spread = np.var([result.counts["y"]["runs"] for result in results], ddof=1)
-    assert stats.chi2(99).cdf(99 * spread / 5000) == pytest.approx(0.5, abs=0.499999)  # and tossed, not dealt
+    assert stats.chi2(39).cdf(39 * spread / 5000) == pytest.approx(0.5, abs=0.499999)  # and tossed, not dealt
 
 
 def test_a_registered_event_is_bounded_by_all_runs():
@@ -85,7 +84,7 @@ def test_a_registered_event_is_bounded_by_all_runs():
 def test_single_values_of_the_error_carry_the_same_loss():
     """The paper's event "the error is k", here at k = 3: seen with probability p(3) on x and p(2) on y."""
     event = Event.equals(0, 123)
-    result = measure_loss(GDPC(1.0), PAIR, PureDP(1), event=event, size=400_000, rng=2)
+    result = measure_loss(GDPC(1.0), PAIR, PureDP(1), event=event, size=200_000, rng=2)
     law = TwoTailedGeometric(1.0)
     for name, k in (("x", 3), ("y", 2)):
         count = result.counts[name]
@@ -118,188 +117,7 @@ def test_every_run_is_made_once():
     assert result.size == 3000
 
 
-# What it reaches (the numbers that the flagship promises)
-
-
-@pytest.mark.parametrize("audits", [60, pytest.param(1000, marks=pytest.mark.slow)])
-def test_one_person_forces_the_whole_epsilon(audits):
-    """The middle of audits of 200,000 runs, selection included, is at least 0.98 of epsilon."""
-    results = [measure_loss(GDPC(1.0), PAIR, PureDP(1), rng=seed) for seed in range(audits)]
-    assert np.median([result.measured.epsilon for result in results]) >= 0.98
-    assert misses(results, 1.0) <= MISSES[audits]
-
-
-@pytest.mark.slow
-def test_one_person_forces_a_small_epsilon():
-    results = [measure_loss(GDPC(0.1), PAIR, PureDP(0.1), size=1_200_000, rng=seed) for seed in range(200)]
-    assert np.median([result.measured.epsilon for result in results]) >= 0.095
-    assert misses(results, 0.1) <= MISSES[200]
-
-
-@pytest.mark.parametrize("audits", [40, pytest.param(200, marks=pytest.mark.slow)])
-def test_a_group_forces_an_epsilon_that_one_person_cannot(audits):
-    pair = NeighborPair.add_people(COUNTS, 0, people=80)
-    results = [measure_loss(GDPC(0.025), pair, PureDP(0.025), size=1000, rng=seed) for seed in range(audits)]
-    assert np.median([result.measured.epsilon for result in results]) >= 0.75 * 0.025
-    assert misses(results, 0.025) <= MISSES[audits]
-    # The rule must abstain to get there: guessing on every run is right with probability 1 - exp(-1) / 2 only.
-    always = Event.at_least(0, 161, low=160)
-    plain = [measure_loss(GDPC(0.025), pair, PureDP(0.025), event=always, size=1000, rng=seed) for seed in range(40)]
-    assert np.median([result.measured.epsilon for result in plain]) < math.log(2 * math.e - 1) / 80 < 0.75 * 0.025
-    assert all(result.distance == 80 for result in results)
-
-
-@pytest.mark.parametrize(("audits", "size"), MANY_AUDITS)
-@pytest.mark.parametrize("event", [None, "registered"])
-@pytest.mark.parametrize("epsilon", [0.1, 1.0, 4.0])
-def test_a_sound_mechanism_is_exceeded_as_seldom_as_it_says(epsilon, event, audits, size):
-    event = event and Event.at_least(0, 121, low=120)
-    results = [
-        measure_loss(GDPC(epsilon), PAIR, PureDP(epsilon), event=event, size=size, rng=seed) for seed in range(audits)
-    ]
-    assert misses(results, epsilon) <= MISSES[audits]
-    assert len({result.measured.epsilon for result in results}) > 10  # many audits, not one
-
-
-@pytest.mark.parametrize(("audits", "size"), MANY_AUDITS)
-@pytest.mark.parametrize(
-    ("mechanism", "claim", "truth"),
-    [
-        (lambda data, size, rng: rng.geometric(0.3, (size, 2)), PureDP(1), 0.0),
-        (laplace, PureDP(1), 1.0),
-        (ADPC(2.0), PureDP(2), 2.0),
-        (lambda data, size, rng: np.where(rng.random((size, 2)) < 0.01, data, 0), PureDP(1), math.inf),
-    ],
-    ids=["nothing released", "Laplace", "ADPC", "the truth, now and then"],
-)
-def test_other_laws_are_exceeded_as_seldom(mechanism, claim, truth, audits, size):
-    results = [measure_loss(mechanism, PAIR, claim, size=size // 2, rng=seed) for seed in range(audits)]
-    assert misses(results, truth) <= MISSES[audits]
-
-
-# Every promise, at its boundary: the law is the worst that keeps it
-
-
-def leaky(epsilon, delta):
-    """Randomized response that tells the truth with probability `delta`: approximate privacy at its worst."""
-
-    def mechanism(data, size, rng):
-        bit = rng.random(size) < expit(epsilon if data else -epsilon)
-        return np.where(rng.random(size) < delta, 3 * data - 1, bit)
-
-    return mechanism
-
-
-def normal(data, size, rng):
-    return data + rng.normal(size=size)
-
-
-def shifted(data, size, rng):
-    return 3 * data + rng.normal(size=size)
-
-
-def from_outputs(mechanism, claim, size, seed):
-    rng = np.random.default_rng(seed)
-    x, y = (mechanism(data, runs, rng) for data, runs in ((0, size // 2 - size // 10), (1, size // 2 + size // 10)))
-    return measure_loss_from_outputs(x, y, claim, relation="add_remove", rng=seed)
-
-
-def audits_of(mechanism, claim, how, size, seeds, pair=COIN):
-    if how == "outputs":
-        return [from_outputs(mechanism, claim, size, seed) for seed in seeds]
-    return [measure_loss(mechanism, pair, claim, size=size, stop=how, rng=seed) for seed in seeds]
-
-
-TIGHT = {
-    "pure": (leaky(1.0, 0.0), PureDP(1.0), 500),
-    "approximate": (leaky(1.0, 0.01), ApproxDP(1.0, 0.01), 500),
-    "Gaussian": (normal, GaussianDP(1.0), 500),
-    "zero-concentrated": (normal, ZCDP(0.5), 2000),
-}
-
-
-@pytest.mark.parametrize(
-    ("kind", "how", "audits"),
-    [
-        ("approximate", "fixed", 200),
-        ("approximate", "early", 60),
-        pytest.param("approximate", "early", 200, marks=pytest.mark.slow),
-        ("approximate", "outputs", 200),
-        ("Gaussian", "fixed", 200),
-        ("Gaussian", "early", 200),
-        ("Gaussian", "outputs", 200),
-        ("zero-concentrated", "fixed", 60),
-        pytest.param("zero-concentrated", "fixed", 200, marks=pytest.mark.slow),
-        pytest.param("zero-concentrated", "early", 60, marks=pytest.mark.slow),  # choosing a ratio takes long
-        ("zero-concentrated", "outputs", 60),
-    ],
-)
-def test_a_promise_that_is_kept_is_exceeded_as_seldom_as_it_says(kind, how, audits, monkeypatch):
-    """Selection included; an audit that may stop early looks several times."""
-    mechanism, claim, size = TIGHT[kind]
-    monkeypatch.setattr(loss, "FIRST_LOOK", 300)
-    results = audits_of(mechanism, claim, how, size, range(audits))
-    assert misses(results, claim.budget) <= MISSES[audits]
-    forced = [result.measured.budget for result in results]
-    assert len(set(forced)) > 20
-    assert max(forced) > 0.2 * claim.budget  # and not by showing nothing
-    assert {(type(result.measured), result.confidence) for result in results} == {(type(claim), 0.95)}
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("how", ["fixed", "early", "outputs"])
-@pytest.mark.parametrize("kind", TIGHT)
-def test_a_thousand_audits_exceed_a_promise_that_is_kept_as_seldom(kind, how, monkeypatch):
-    mechanism, claim, size = TIGHT[kind]
-    monkeypatch.setattr(loss, "FIRST_LOOK", 300)
-    results = audits_of(mechanism, claim, how, 4 * size, range(1000, 2000))
-    assert misses(results, claim.budget) <= MISSES[1000]
-    assert np.median([result.measured.budget for result in results]) > 0.2 * claim.budget
-
-
-GROUP = ApproxDP(0.5, 0.01).group(2)
-
-
-@pytest.mark.parametrize(
-    ("mechanism", "claim", "distance"),
-    [
-        (leaky(GROUP.epsilon, GROUP.delta), ApproxDP(0.5, 0.01), 2),
-        (shifted, GaussianDP(1.0), 3),
-        pytest.param(shifted, ZCDP(0.5), 3, marks=pytest.mark.slow),
-    ],
-    ids=["approximate", "Gaussian", "zero-concentrated"],
-)
-def test_a_promise_to_a_group_is_exceeded_as_seldom(mechanism, claim, distance):
-    pair = NeighborPair.declared(0, 1, "add_remove", distance=distance)
-    results = audits_of(mechanism, claim, "fixed", 1000, range(60), pair)
-    assert misses(results, claim.budget) <= MISSES[60]
-    assert np.median([result.measured.budget for result in results]) > 0.3 * claim.budget
-    if not isinstance(claim, ApproxDP):  # negative control: a loss that is not shared, or shared as an epsilon is
-        shared = distance if isinstance(claim, ZCDP) else 1
-        assert sum(result.measured.budget * distance**2 / shared > claim.budget for result in results) > MISSES[60]
-
-
-def test_a_promise_without_its_delta_is_broken():
-    """Negative control: with probability 0.01 the truth is told, which no epsilon allows."""
-    results = audits_of(leaky(1.0, 0.01), PureDP(1.0), "fixed", 20_000, range(20))
-    assert sum(result.measured.epsilon > 1.0 for result in results) == 20  # 100 of 7000 guesses are always right
-    assert all(result.verdict == "violated" for result in results)
-
-
-@pytest.mark.parametrize(
-    ("mechanism", "claim", "least"),
-    [
-        (leaky(1.0, 0.01), ApproxDP(1.0, 0.01), 0.95),
-        (normal, GaussianDP(1.0), 0.93),
-        (normal, ZCDP(0.5), 0.88),
-        (normal, ApproxDP(1.0, GaussianDP(1.0).delta_at(1.0)), 0.8),
-    ],
-    ids=["approximate", "Gaussian", "zero-concentrated", "normal noise, approximate"],
-)
-def test_a_promise_that_is_kept_to_the_letter_is_nearly_forced(mechanism, claim, least):
-    forced = [result.measured.budget for result in audits_of(mechanism, claim, "fixed", 100_000, range(8))]
-    assert least * claim.budget <= np.median(forced) <= claim.budget
-    assert max(forced) <= 1.05 * claim.budget
+# Every promise
 
 
 @pytest.mark.parametrize(
@@ -318,37 +136,6 @@ def test_a_promise_that_is_broken_is_found_out(mechanism, claim, how):
         assert result.verdict == "violated"
         assert result.measured.budget > claim.budget
         assert result.claim == claim
-
-
-# Zero-concentrated privacy of whole numbers
-
-
-def discrete(seed, claim=None, size=200_000):
-    pair = NeighborPair.add_people([120], 0)
-    return measure_loss(GaussianCounts(0.5), pair, claim or ZCDP(0.5), size=size, rng=seed)
-
-
-def test_discrete_noise_forces_nine_tenths_of_its_rho():
-    results = [discrete(seed) for seed in range(20)]
-    assert np.median([result.measured.rho for result in results]) >= 0.90 * 0.5
-    assert misses(results, 0.5) <= 6  # of 20: false alarm 4e-5
-    assert all("log-likelihood ratio of " in result.event for result in results)
-
-
-@pytest.mark.slow
-def test_discrete_noise_keeps_its_rho():
-    results = [discrete(seed) for seed in range(100, 300)]
-    assert misses(results, 0.5) <= MISSES[200]
-    assert np.median([result.measured.rho for result in results]) >= 0.90 * 0.5
-
-
-def test_a_bound_on_mu_would_accuse_discrete_noise_that_keeps_its_rho():
-    """Negative control: mu**2 / 2 exceeds the rho in nearly every audit, though the promise of that rho is kept."""
-    results = [discrete(seed, GaussianDP(1.0), size=400_000) for seed in range(8)]
-    assert sum(result.measured.mu**2 / 2 > 0.5 for result in results) >= 7
-    for result in results:
-        with pytest.raises(TypeError, match="got GaussianDP and ZCDP: a bound on one parameter is no bound on another"):
-            assert result.measured <= ZCDP(0.5)
 
 
 # Audits that may stop early
@@ -426,17 +213,6 @@ def test_an_early_stop_is_reproduced():
     assert 0.8 < measured.epsilon < 1.0
 
 
-def test_looking_as_often_at_a_bound_for_one_look_accuses_the_innocent():
-    """Negative control: randomized response at its promise, looked at 23 times, without paying for it."""
-    rng = np.random.default_rng(3)
-    looks = np.array(loss._looks(140_000, 1.25))
-    steps = np.diff(looks, prepend=0)
-    correct = rng.binomial(steps, expit(1.0), (200, looks.size)).cumsum(axis=1)
-    forced = guessing_game_lower(correct, np.broadcast_to(looks, correct.shape), confidence=0.95)
-    assert np.sum(forced.max(axis=1) > 1.0) > MISSES[200]
-    assert np.sum(forced[:, -1] > 1.0) <= MISSES[200]
-
-
 @pytest.mark.parametrize(("counting", "growth"), [(1, 2.0), (999, 1.25), (1001, 2.0), (140_000, 1.25), (140_000, 2.0)])
 def test_looks_are_few_and_the_last_one_takes_all_runs(counting, growth):
     looks = loss._looks(counting, growth)
@@ -444,23 +220,6 @@ def test_looks_are_few_and_the_last_one_takes_all_runs(counting, growth):
     assert looks[-1] == counting
     assert all(late <= growth * early + 2 for early, late in itertools.pairwise(looks))
     assert looks[0] <= max(1000, counting / growth + 1)
-
-
-# The classical mistake
-
-
-def test_choosing_and_counting_on_the_same_runs_accuses_the_innocent():
-    """Negative control: the classical mistake, with every other part of the machine in place."""
-
-    def cheating(seed):
-        rng = np.random.default_rng(seed)
-        x, y = rng.geometric(0.05, (2, 150, 1)).astype(float)
-        event = select_event([cell(0)], x, y, families=("threshold", "cell"), counting=300, confidence=0.95)
-        guesses = event.rule.guess(x[:, 0]), event.rule.guess(y[:, 0])
-        correct = np.sum(guesses[0] < 0) + np.sum(guesses[1] > 0)
-        return float(guessing_game_lower(correct, sum(np.abs(guess).sum() for guess in guesses), confidence=0.95))
-
-    assert sum(cheating(seed) > 0 for seed in range(200)) > 2 * MISSES[200]
 
 
 # Verdicts
@@ -599,7 +358,7 @@ def test_a_result_prints_its_relation_event_and_what_it_could_not_have_seen():
     result = measure_loss(GDPC(1.0), PAIR, PureDP(1), size=20_000, rng=1)
     assert (result.relation, result.unit, result.adjacency, result.distance) == ("add_remove", "person", "verified", 1)
     assert 1.0 < result.detectable < result.ceiling < 20
-    for words in ("add/remove", "at least", "95%", "log-likelihood ratio of y over x >= 1", "not refuted"):
+    for words in ("add/remove", "lower bound", "95%", "log-likelihood ratio of y over x >= 1", "not refuted"):
         assert words in str(result)
     entries = Attack(families=("threshold",), looks=("entries",))
     assert "y if output[0] >= 12" in str(measure_loss(GDPC(1.0), PAIR, PureDP(1), attack=entries, size=20_000, rng=1))
@@ -675,15 +434,6 @@ def test_infinite_outputs_are_compared_like_others():
 # Words, and runs that raise
 
 
-def says(*words):
-    """A release of one word: each with the probabilities that it has on x and on y."""
-
-    def mechanism(data, size, rng):
-        return rng.choice([word for word, *_ in words], size, p=[chances[data] for _, *chances in words])
-
-    return mechanism
-
-
 OPINIONS = says(("no", 0.6, 0.3), ("undecided", 0.2, 0.2), ("yes", 0.2, 0.5))
 
 
@@ -700,13 +450,6 @@ def test_words_are_outputs(outputs):
     assert result.verdict == "not refuted"
     few = measure_loss(OPINIONS, COIN, PureDP(0.5), size=20_000, confidence=SURE, rng=1)
     assert few.verdict == "violated"
-
-
-@pytest.mark.parametrize("claim", [PureDP(1), ApproxDP(1, 1e-6), ZCDP(0.5), GaussianDP(1)])
-def test_words_say_nothing_where_there_is_nothing(claim):
-    same = says(("no", 0.6, 0.6), ("yes", 0.4, 0.4))
-    results = [measure_loss(same, COIN, claim, size=400, rng=seed) for seed in range(60)]
-    assert misses(results, 0.0) <= MISSES[60]
 
 
 def test_tables_of_words_are_outputs():
@@ -921,35 +664,6 @@ def test_ten_thousand_runs_of_a_million_areas_take_no_more():
 
 
 # Outputs from elsewhere
-
-
-def given_laplace(seed, runs, runs_y=None, scale=1.0):
-    rng = np.random.default_rng(seed)
-    return rng.laplace(0, scale, runs), rng.laplace(1, scale, runs if runs_y is None else runs_y)
-
-
-@pytest.mark.parametrize("audits", [100, pytest.param(400, marks=pytest.mark.slow)])
-@pytest.mark.parametrize(
-    ("runs", "runs_y", "bound"),
-    [(200, 200, "guessing game"), (90, 2000, "guessing game"), (40, 60, "Clopper-Pearson rectangle")],
-)
-def test_given_outputs_are_exceeded_as_seldom_as_it_says(runs, runs_y, bound, audits):
-    results = [
-        measure_loss_from_outputs(*given_laplace(seed, runs, runs_y), PureDP(1), relation="add_remove", rng=seed)
-        for seed in range(audits)
-    ]
-    assert {result.bound for result in results} == {bound}
-    assert misses(results, 1.0) <= MISSES[audits]
-
-
-def test_given_outputs_force_nearly_what_the_mechanism_would():
-    results = [
-        measure_loss_from_outputs(*given_laplace(seed, 100_000), PureDP(1), relation="add_remove", rng=seed)
-        for seed in range(8)
-    ]
-    assert np.median([result.measured.epsilon for result in results]) > 0.95
-    bug = measure_loss_from_outputs(*given_laplace(1, 20_000, scale=0.5), PureDP(1), relation="add_remove", rng=1)
-    assert (bug.verdict, bug.mechanism, bug.adjacency) == ("violated", "given outputs", "declared")
 
 
 def test_the_order_of_given_outputs_says_nothing():

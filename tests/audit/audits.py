@@ -1,0 +1,76 @@
+"""What tests of whole audits share: laws that are the worst a promise allows, and audits of them in every way."""
+
+from __future__ import annotations
+
+import numpy as np
+from scipy.special import expit
+
+from audit.claims import ZCDP, ApproxDP, GaussianDP, PureDP
+from audit.loss import measure_loss, measure_loss_from_outputs
+from audit.neighbors import NeighborPair
+
+COUNTS = [120, 75]
+PAIR = NeighborPair.add_people(COUNTS, 0)
+COIN = NeighborPair.declared(0, 1, "add_remove")
+
+
+def laplace(data, size, rng):
+    """Counts with Laplace noise of scale 1."""
+    return data + rng.laplace(0, 1, (size, *np.shape(data)))
+
+
+def leaky(epsilon, delta):
+    """Randomized response that tells the truth with probability `delta`: approximate privacy at its worst."""
+
+    def mechanism(data, size, rng):
+        bit = rng.random(size) < expit(epsilon if data else -epsilon)
+        return np.where(rng.random(size) < delta, 3 * data - 1, bit)
+
+    return mechanism
+
+
+def normal(data, size, rng):
+    """A bit with normal noise of deviation 1."""
+    return data + rng.normal(size=size)
+
+
+def shifted(data, size, rng):
+    """Three times the bit, with the same noise."""
+    return 3 * data + rng.normal(size=size)
+
+
+def from_outputs(mechanism, claim, size, seed):
+    """An audit of outputs made elsewhere, more of them on y."""
+    rng = np.random.default_rng(seed)
+    x, y = (mechanism(data, runs, rng) for data, runs in ((0, size // 2 - size // 10), (1, size // 2 + size // 10)))
+    return measure_loss_from_outputs(x, y, claim, relation="add_remove", rng=seed)
+
+
+def audits_of(mechanism, claim, how, size, seeds, pair=COIN):
+    """Audits in one of three ways, one a seed."""
+    if how == "outputs":
+        return [from_outputs(mechanism, claim, size, seed) for seed in seeds]
+    return [measure_loss(mechanism, pair, claim, size=size, stop=how, rng=seed) for seed in seeds]
+
+
+TIGHT = {
+    "pure": (leaky(1.0, 0.0), PureDP(1.0), 500),
+    "approximate": (leaky(1.0, 0.01), ApproxDP(1.0, 0.01), 500),
+    "Gaussian": (normal, GaussianDP(1.0), 500),
+    "zero-concentrated": (normal, ZCDP(0.5), 2000),
+}
+
+
+def given_laplace(seed, runs, runs_y=None, scale=1.0):
+    """Outputs on either database of a count with Laplace noise."""
+    rng = np.random.default_rng(seed)
+    return rng.laplace(0, scale, runs), rng.laplace(1, scale, runs if runs_y is None else runs_y)
+
+
+def says(*words):
+    """A release of one word: each with the probabilities that it has on x and on y."""
+
+    def mechanism(data, size, rng):
+        return rng.choice([word for word, *_ in words], size, p=[chances[data] for _, *chances in words])
+
+    return mechanism
