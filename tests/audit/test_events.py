@@ -100,13 +100,6 @@ def test_a_score_on_an_edge_belongs_to_the_bin_above():
     assert STEPS.guess(scores).dtype == np.int8
 
 
-def test_weights_toward_x_speak_for_the_other_database():
-    scores = values(-5, -0.5, 1, 7)
-    assert WeightRule(STEPS.edges, STEPS.weights, toward="x").guess(scores).tolist() == [1, 1, 0, -1]
-    assert WeightRule(values(), values(0)).guess(scores).tolist() == [0, 0, 0, 0]
-    assert WeightRule(values(), values(0)).bins(scores).tolist() == [0, 0, 0, 0]
-
-
 @given(st.lists(ANY, max_size=20), st.sets(REALS, max_size=8))
 def test_bins_hold_what_lies_between_their_edges(scores, edges):
     rule = WeightRule(values(*sorted(edges)), np.zeros(len(edges) + 1))

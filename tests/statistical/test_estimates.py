@@ -14,8 +14,6 @@ from audit.estimates.residuals import residual_loss
 from tests.helpers import geometric
 
 C = 21  # children of each area in the paper's figure, three levels deep
-
-
 LEAVES = C**3
 
 
@@ -67,8 +65,6 @@ def test_the_lag_tail_tells_the_three_shapes_apart():
 
 
 SIMULATIONS = 200
-
-
 MOST_MISSES = int(binom.isf(1e-4, SIMULATIONS, 0.05))  # 23: a true 95% interval has more with probability 1e-4 at most
 
 

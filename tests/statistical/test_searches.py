@@ -13,11 +13,7 @@ from audit.neighbors import NeighborPair
 from audit.search import search_loss
 
 PAIRS = [NeighborPair.add_people([5, other], 0) for other in range(6)]  # equally bad, all of them
-
-
 STEP = Event.at_least(0, 6, low=5)  # no other event shows more of geometric noise
-
-
 MISSES = 23  # of 200 searches at 95%: a valid family misses more often with probability below 1e-4
 
 

@@ -43,7 +43,7 @@ def test_an_attack_without_a_name_tries_everything():
     assert Attack(own).statistics is own
 
 
-@pytest.mark.parametrize("name", ["", "Auto", "classifier", "likelihood ratio"])
+@pytest.mark.parametrize("name", ["", "likelihood ratio"])
 def test_other_names_are_refused(name):
     words = (
         "attack must be an Attack or one of auto, threshold, cell, entries, likelihood_ratio, paths, trained, "
@@ -58,10 +58,8 @@ def test_other_names_are_refused(name):
     [
         ({"families": ()}, r'families must be of "threshold" and "cell", got \(\)'),
         ({"families": ("cell", "cells")}, r"got \('cell', 'cells'\)"),
-        ({"families": "cell"}, 'families must be of "threshold" and "cell", got cell'),
         ({"looks": ()}, r"looks must be of entries, likelihood ratio, paths, trained, got \(\)"),
         ({"looks": ("entries", "likelihood_ratio")}, r"got \('entries', 'likelihood_ratio'\)"),
-        ({"looks": "paths"}, "looks must be of entries, likelihood ratio, paths, trained, got paths"),
         ({"statistics": ()}, "an attack needs at least one statistic, got none"),
     ],
 )
@@ -72,20 +70,10 @@ def test_attacks_without_anything_to_search_are_refused(options, words):
 
 
 SEED = np.random.SeedSequence(2021)
-
-
 PAIR = NeighborPair.add_people([30, 40, 50], cell=1)
-
-
 UNKNOWN = NeighborPair.declared("x", "y", "add_remove")
-
-
 TREE = [-1, 0, 0, 0]
-
-
 CHANGED = ["output[1]", "distance of output[1] from 40.5", "sum of output"]
-
-
 RATIO = "log-likelihood ratio of y over x"
 
 
@@ -113,7 +101,7 @@ def test_statistics_of_ones_own_are_all_that_is_looked_at():
     assert spent == sum(told) == 0
 
 
-@pytest.mark.parametrize("choosing", [8, 9, 100, 2999])
+@pytest.mark.parametrize("choosing", [8, 2999])
 def test_entries_that_the_pair_changes_are_looked_at_after_a_glance_at_the_others(choosing):
     told = []
     found, spent = find(runs_of(told=told), Attack.named("entries"), choosing)
@@ -206,16 +194,15 @@ def test_a_tree_is_looked_at_along_its_paths():
     assert names(everything) == [RATIO, *paths, *CHANGED]
 
 
-@pytest.mark.parametrize("silent", [None, noisy])
 @pytest.mark.parametrize(
     ("name", "look"), [("likelihood_ratio", "likelihood ratio"), ("paths", "paths"), ("trained", "trained")]
 )
-def test_an_attack_that_finds_nothing_is_refused(name, look, silent):
+def test_an_attack_that_finds_nothing_is_refused(name, look):
     words = rf"an attack must find something to look at: {look} of outputs of shape \(3,\) gives nothing"
     with pytest.raises(ValueError, match=f"^{words}$"):
-        find(runs_of(), Attack.named(name), 8, silent)
+        find(runs_of(), Attack.named(name), 8, noisy)
     with pytest.raises(ValueError, match="likelihood ratio, trained of outputs of shape"):
-        find(runs_of(), Attack(looks=("likelihood ratio", "trained")), 8, silent)
+        find(runs_of(), Attack(looks=("likelihood ratio", "trained")), 8)
 
 
 def test_given_outputs_are_searched_like_fresh_ones():

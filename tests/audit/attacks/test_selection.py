@@ -4,7 +4,7 @@ import math
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.optimize import brentq
 from scipy.special import expit, logit, rel_entr
@@ -18,11 +18,7 @@ from audit.neighbors import NeighborPair
 from tests.helpers import geometric
 
 BOTH = ("threshold", "cell")
-
-
 ENTRY = (cell(),)
-
-
 SUPPORT = np.arange(-400.0, 402)
 
 
@@ -314,12 +310,6 @@ def test_single_values_below_what_is_forgiven_are_left_alone(seed):
     assert event.guess(np.array([-1.0, 2.0])).tolist() == [-1, 1]
 
 
-def test_where_everything_is_forgiven_some_event_is_chosen():
-    x, y = np.random.default_rng(9).laplace([[0], [1]], size=(2, 500))
-    for forgiven in (0.999, 1.0):
-        assert set(select(x, y, forgiven=forgiven).guess(x).tolist()) <= {-1, 0, 1}
-
-
 @pytest.mark.parametrize(
     "noise",
     [
@@ -351,6 +341,7 @@ def test_one_and_the_same_score_is_never_guessed_from(score, families):
 SCORES = st.one_of(st.integers(-3, 3), st.floats(-10, 10), st.sampled_from([-math.inf, math.inf, 1e308]))
 
 
+@settings(max_examples=40)
 @given(
     st.lists(SCORES, min_size=1, max_size=30),
     st.lists(SCORES, min_size=1, max_size=30),

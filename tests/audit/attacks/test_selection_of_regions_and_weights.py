@@ -14,11 +14,7 @@ from audit.events import WeightRule, cell
 from tests.helpers import geometric
 
 BOTH = ("threshold", "cell")
-
-
 ENTRY = (cell(),)
-
-
 SUPPORT = np.arange(-400.0, 402)
 
 
@@ -171,14 +167,6 @@ def test_weights_of_infinite_scores_are_finite(share, end):
     event = weights(x, y)
     assert np.isfinite(event.rule.weights).all()
     assert event.guess(np.array([-2.0, 3.0])).tolist() == [-1, 1]
-
-
-@pytest.mark.parametrize("runs", [(1, 1), (1, 50), (50, 1), (2, 2)])
-def test_weights_of_few_runs_are_some(runs):
-    rng = np.random.default_rng(20)
-    event = weights(rng.normal(size=runs[0]), rng.normal(size=runs[1]))
-    assert isinstance(event.rule, WeightRule)
-    assert np.isfinite(event.rule.weights).all()
 
 
 def test_weights_of_one_score_are_none():

@@ -5,7 +5,7 @@ from functools import reduce
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from algorithms.flaxman import RDPC
@@ -66,6 +66,7 @@ COUNTS = st.one_of(st.integers(-3, 12), st.integers(-50, 2000), st.integers(0, 1
 # The numbers come back
 
 
+@settings(max_examples=40)
 @given(trees(), st.sampled_from(OUTPUTS), st.data())
 def test_every_family_that_holds_proportions_comes_back(tree, output, data):
     noisy = data.draw(counts_of(tree, COUNTS))
@@ -75,6 +76,7 @@ def test_every_family_that_holds_proportions_comes_back(tree, output, data):
         assert np.isnan(count) if known is None else count == known[0]
 
 
+@settings(max_examples=40)
 @given(trees(), st.sampled_from(OUTPUTS), st.data())
 def test_other_expectations_only_change_the_multiple(tree, output, data):
     noisy, around = (data.draw(counts_of(tree, st.integers(-50, 2000))) for _ in range(2))
@@ -223,6 +225,7 @@ def test_a_released_area_is_not_added_up():
     assert tree.totals(np.array([[1.0, 20.0, 3.0, 4.0]])).tolist() == [[24.0, 20.0, 4.0, 3.0, 1.0]]
 
 
+@settings(max_examples=40)
 @given(trees(), st.data())
 def test_totals_are_those_of_the_hierarchy(tree, data):
     counts = data.draw(st.lists(st.integers(0, 1000), min_size=tree.n_leaves, max_size=tree.n_leaves))

@@ -71,8 +71,6 @@ def test_batches_without_words_are_of_exceptions():
 
 
 SEED = np.random.SeedSequence(2021)
-
-
 PAIR = NeighborPair.add_people([30, 40, 50], cell=1)
 
 

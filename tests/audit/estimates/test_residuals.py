@@ -109,6 +109,7 @@ real_residuals = arrays(np.float64, st.integers(10, 60), elements=st.floats(-9, 
 )
 
 
+@settings(max_examples=40)
 @given(st.one_of(whole_residuals, real_residuals), st.sampled_from([1, 1.5, 4]), st.sampled_from([0, 0.25, 3]))
 def test_the_lag_tail_is_its_definition(residuals, lag, start):
     def tail(k):

@@ -15,7 +15,6 @@ from audit.sampling.blocks import WAVE, draw
 from tests.helpers import BrokenError, noisy, raising, whole
 
 DATA = np.arange(16.0)
-
 SEED = np.random.SeedSequence(2020)
 
 

@@ -23,11 +23,7 @@ from audit.sampling import blocks as sampling
 from audit.sampling.checkpoint import BlockStore, fingerprint, source, stored_seed
 
 PAIR = NeighborPair.add_people([120, 75], 0)
-
-
 CLAIM = PureDP(1.0)
-
-
 SIZE = 1500
 
 
@@ -60,8 +56,6 @@ def blocks(folder):
 
 
 ALONE = functools.cache(asked)
-
-
 TRAINED = pytest.param({"attack": "trained", "size": 6000}, marks=pytest.mark.slow)
 
 

@@ -13,8 +13,6 @@ from audit.sampling.streams import Phase
 from tests.helpers import noisy
 
 SEED = np.random.SeedSequence(2021)
-
-
 PAIR = NeighborPair.add_people([30, 40, 50], cell=1)
 
 
