@@ -173,14 +173,6 @@ def test_an_audit_survives_strict_json(result):
     assert again.to_dict() == result.to_dict()
 
 
-def test_infinities_of_an_audit_are_words():
-    result = audited(measured=PureDP(math.inf), verdict="violated", ceiling=math.inf, detectable=math.inf)
-    values = through_json(result.to_dict())
-    assert (values["ceiling"], values["detectable"], values["measured"]["epsilon"]) == ("inf", "inf", "inf")
-    again = AuditResult.from_dict(values)
-    assert again.ceiling == again.detectable == again.measured.epsilon == math.inf
-
-
 def test_an_audit_survives_its_file(tmp_path):
     result = audited(ceiling=math.inf, event="y if «output» >= 1e-9\n", seed_entropy=2**127)
     result.to_json(str(tmp_path / "new" / "audit.json"))
@@ -298,13 +290,6 @@ def test_other_kinds_are_refused(kind, values):
     assert "\n" not in str(caught.value)
 
 
-def test_one_kind_is_not_the_other():
-    with pytest.raises(ValueError, match="kind must be 'estimate', got 'audit'"):
-        LossEstimate.from_dict(audited().to_dict())
-    with pytest.raises(ValueError, match="kind must be 'audit', got 'estimate'"):
-        AuditResult.from_dict(estimated().to_dict())
-
-
 @pytest.mark.parametrize(
     ("changes", "words"),
     [
@@ -402,8 +387,3 @@ def test_a_verdict_must_follow_from_the_numbers(honest, lie):
     assert AuditResult.from_dict(values).to_dict() == values
     with pytest.raises(ValueError, match="the verdict must follow from the numbers: "):
         AuditResult.from_dict({**values, **lie})
-
-
-def test_a_verdict_of_ones_own_is_refused():
-    with pytest.raises(ValueError, match=r"verdict must be .*, got 'certified'"):
-        AuditResult.from_dict({**audited().to_dict(), "verdict": "certified"})

@@ -25,7 +25,6 @@ from audit.results.plots import (
     ORANGE,
     RED,
     STYLE,
-    VERDICT_COLORS,
     house_style,
     new_figure,
     plot_audits,
@@ -118,12 +117,6 @@ def test_infinite_and_empty_scales_are_drawn(changes, end, width, said):
     assert ax.texts[0].get_text() == said
 
 
-def test_an_infinite_row_leaves_the_others_their_scale():
-    ax = drawn(shown(*THREE, audited(measured=PureDP(math.inf), verdict="violated")))
-    assert ax.get_xlim() == (0, pytest.approx(2.8))
-    assert bars(ax)[1] == (1, 2.5)
-
-
 @pytest.mark.parametrize(
     ("claim", "scale"),
     [
@@ -172,11 +165,6 @@ def test_a_name_is_not_a_formula():
     assert not any(label.get_parse_math() for label in ax.get_yticklabels())
 
 
-def test_every_verdict_has_a_color_of_its_own():
-    assert set(VERDICT_COLORS) == {"violated", "not refuted", "no power"}
-    assert len(set(VERDICT_COLORS.values())) == 3
-
-
 def test_no_audit_is_no_figure():
     with pytest.raises(ValueError, match="audits must be one or more, got none"):
         plot_audits([])
@@ -206,12 +194,6 @@ def test_a_curve_and_its_interval_are_the_numbers():
     assert "people" in ax.get_xlabel()
     assert "nats" in ax.get_ylabel()
     assert "estimate" in ax.get_ylabel()
-
-
-def test_a_long_curve_has_no_markers_and_the_name_of_its_method():
-    many = {name: np.linspace(0, 1, 41) for name in ("at", "loss", "low", "high")}
-    (line,) = drawn(plot_estimate(estimated(**many))).lines
-    assert (line.get_marker(), line.get_label()) == ("", "lag_tail")
 
 
 @pytest.mark.parametrize("value", [math.nan, math.inf])
@@ -277,12 +259,6 @@ def test_the_same_numbers_give_the_same_bytes(tmp_path, monkeypatch, ending):
     assert first.startswith({".png": b"\x89PNG", ".pdf": b"%PDF"}.get(ending, b"<?xml"))
 
 
-def test_estimates_give_the_same_bytes_too(tmp_path):
-    for name in ("a", "b"):
-        save_figure(plot_estimate(estimated()).figure, tmp_path / f"{name}.svg")
-    assert (tmp_path / "a.svg").read_bytes() == (tmp_path / "b.svg").read_bytes()
-
-
 def test_folders_are_made_and_other_formats_written(tmp_path):
     for name, start in (("figure.jpg", b"\xff\xd8"), ("figure.SVG", b"<?xml")):
         save_figure(Figure(), tmp_path / "a" / "b" / name)
@@ -325,13 +301,3 @@ def test_a_folder_that_cannot_be_made_is_an_error(tmp_path):
     with pytest.raises(OSError, match=r"folder\.svg"):
         save_figure(Figure(), tmp_path / "folder.svg")
     assert sorted(os.listdir(tmp_path)) == ["folder.svg", "taken"]
-
-
-def test_panels_come_row_by_row():
-    figure, axes = new_figure(6, 4, rows=2, columns=3)
-    assert figure.get_size_inches().tolist() == [6, 4]
-    places = [ax.get_subplotspec() for ax in axes]
-    assert [(place.rowspan.start, place.colspan.start) for place in places] == [
-        (i, j) for i in (0, 1) for j in (0, 1, 2)
-    ]
-    assert len(new_figure(1, 1)[1]) == 1

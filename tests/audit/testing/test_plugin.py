@@ -209,16 +209,6 @@ def test_a_session_without_audits_loads_nothing_heavy(pytester):
     assert "plaudit: " not in result.stdout.str()  # nothing was audited, and nothing is said
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize(("fixture", "loaded"), [("tmp_path", False), ("audit_rng", True)])
-def test_what_a_test_asks_for_is_loaded(pytester, fixture, loaded):
-    pytester.makepyfile(
-        f"import sys\ndef test_one({fixture}):\n    assert ('numpy' in sys.modules) is {loaded}\n"
-        "    assert not {'scipy', 'numba', 'sklearn', 'joblib', 'rich'} & sys.modules.keys()\n"
-    )
-    assert pytester.runpytest_subprocess(*STRICT).ret == 0
-
-
 # A suite of someone else's
 
 
@@ -402,18 +392,6 @@ def test_neither_order_nor_processes_change_a_report(pytester):
     assert users["::everywhere"].startswith("'test_light.py::test_one[0]' ")
     assert users["test_more.py::shared[1]"].startswith("'test_more.py::test_three[b]' ")
     assert users["test_more.py::TestClass::of_class"].startswith("test_more.py::TestClass::test_five ")
-
-
-@pytest.mark.slow
-def test_neither_order_nor_processes_change_audits(pytester):
-    pytester.makepyfile(test_release=SUITE, test_copy=SUITE)
-    one = run(pytester, "--audit-report", "one.json")
-    assert closing_line(one).startswith("plaudit: 20 audits (14 of promises, 6 of known bugs), 4 violated, ")
-    pytester.makeconftest(REVERSED)
-    for options in ((), ("-n", "2"), ("-n", "2", "--dist", "loadfile"), ("-n", "2", "--dist", "each")):
-        other = run(pytester, "--audit-report", "other.json", *options)
-        assert without_times(pytester.path / "other.json") == without_times(pytester.path / "one.json")
-        assert closing_line(other) == closing_line(one)
 
 
 @pytest.mark.slow
