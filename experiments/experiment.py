@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+import json
 import time
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -86,6 +87,11 @@ def find(name: str) -> Experiment:
     if name not in NAMES:
         raise ValueError(f"no experiment is called {name!r}; there are {', '.join(NAMES)}")
     return cast(Experiment, importlib.import_module(f"experiments.{name}"))
+
+
+def published(name: str) -> Any:
+    """Return numbers that others published: `published.json` has them with their sources."""
+    return json.loads(Path(__file__).with_name("published.json").read_text(encoding="utf-8"))[name]["rows"]
 
 
 def run_experiment(name: str, folder: Path, *, quick: bool, seed: int, jobs: int) -> Path:

@@ -19,7 +19,7 @@ from algorithms.ons.deaths import Deaths, synthetic_deaths
 from algorithms.ons.tables import Domain, Table
 from algorithms.ons.top_down import PILOT_SHARES, OnsTopDown
 from audit.results.plots import BLACK, BLUE, GRAY, GREEN, ORANGE, new_figure
-from experiments.experiment import Check, between
+from experiments.experiment import Check, between, published
 
 QUESTION = (
     "Which regions gain and which lose by the pilot's top-down method, how much, and how much of it do zeros make?"
@@ -51,64 +51,10 @@ NAMES = {
     "S99999999": "Scotland",
     "W99999999": "Wales",
 }
-# Tables 8 and 10 of the pilot: deaths, then after the method at epsilon 10, 2 and 0.1.
-PRINTED_REGIONS = {
-    WITH: {
-        "NA": (965, 2509, 7711, 32563),
-        "E12000001": (28075, 28425, 29551, 38200),
-        "E12000002": (71299, 70582, 67087, 46605),
-        "E12000003": (51692, 51260, 49579, 41818),
-        "E12000004": (45015, 44338, 43530, 40356),
-        "E12000005": (54562, 54143, 52287, 43373),
-        "E12000006": (56406, 55968, 54104, 43759),
-        "E12000007": (50541, 49548, 47367, 42160),
-        "E12000008": (81052, 79785, 75941, 50629),
-        "E12000009": (56667, 56103, 54139, 44709),
-        "N99999999": (13, 1716, 7266, 32742),
-        "S99999999": (170, 1827, 7363, 33704),
-        "W99999999": (33198, 33352, 33632, 38962),
-    },
-    WITHOUT: {
-        "NA": (965, 1231, 2953, 9599),
-        "E12000001": (28075, 28571, 31593, 36867),
-        "E12000002": (71299, 71310, 68588, 62406),
-        "E12000003": (51692, 51492, 51619, 50847),
-        "E12000004": (45015, 44384, 44306, 43200),
-        "E12000005": (54562, 54536, 53892, 52537),
-        "E12000006": (56406, 56681, 56166, 52866),
-        "E12000007": (50541, 50345, 50643, 62913),
-        "E12000008": (81052, 80394, 76578, 64191),
-        "E12000009": (56667, 56858, 56758, 54311),
-        "N99999999": (13, 11, 25, 89),
-        "S99999999": (170, 218, 518, 996),
-        "W99999999": (33198, 33526, 35922, 38828),
-    },
-}
-# Tables 9 and 11; None where "<10" is printed.
-PRINTED_AREAS: dict[str, dict[str, tuple[int | None, ...]]] = {
-    WITH: {
-        "E38000001": (1732, 1858, 2072, 1970),
-        "E38000002": (1074, 1278, 1517, 1200),
-        "E38000003": (1654, 1715, 1749, 1235),
-        "E38000004": (1346, 1398, 1419, 1280),
-        "ZC010": (None, 319, 1341, 6169),
-        "ZC020": (None, 345, 1470, 6774),
-        "ZC030": (None, 318, 1358, 6305),
-        "ZC040": (None, 321, 1493, 6634),
-        "ZC050": (None, 413, 1604, 6860),
-    },
-    WITHOUT: {
-        "E38000001": (1732, 1793, 2004, 2016),
-        "E38000002": (1074, 1144, 1182, 764),
-        "E38000003": (1654, 1700, 1721, 1262),
-        "E38000004": (1346, 1343, 1335, 1241),
-        "ZC010": (None, None, None, None),
-        "ZC020": (None, None, None, 31),
-        "ZC030": (None, None, None, 37),
-        "ZC040": (None, None, None, None),
-        "ZC050": (None, None, None, None),
-    },
-}
+
+PRINTED_REGIONS: dict[str, dict[str, list[int]]] = published("ONS regions")
+
+PRINTED_AREAS: dict[str, dict[str, list[int | None]]] = published("ONS areas")
 MARGIN, FACTOR, RANKED = 0.01, 2.0, 0.8
 TOTALS = (Table(1, "total"), Table(2, "total"))
 RUNS = 11

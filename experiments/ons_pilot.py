@@ -25,7 +25,7 @@ from algorithms.ons.utility import CLASSES, transition_matrix, utility
 from algorithms.tables.shares import Share
 from audit.results.plots import BLACK, BLUE, GRAY, GREEN, ORANGE, RED, new_figure
 from experiments.drawing import line_key
-from experiments.experiment import Check, between
+from experiments.experiment import Check, between, published
 from experiments.ons_bias import merged
 
 QUESTION = "How useful are the pilot's tables at each epsilon by either of its methods, and what do they cost to make?"
@@ -44,38 +44,8 @@ LAWS: tuple[Law, ...] = ("laplace", "geometric", "gaussian")
 MEASURES = ("on_diagonal", "l1", "l2", "hellinger")
 SPLITS: dict[str, tuple[Share, ...]] = {"pilot": PILOT_SHARES, "equal": ("0.01", "0.33", "0.33", "0.33")}
 GOOD, POOR = Table(2, "age*sex"), Table(1, "month*age*sex")
-# Tables 6 and 7 of the pilot. It names neither table; the first has 5,019 cells, one less than GOOD, the second 3,119,
-# one less than POOR, and no other product of its variables comes near.
-PRINTED_GOOD = np.array(
-    [
-        [622, 300, 129, 64, 52, 78, 11, 8, 6, 0, 0],
-        [63, 58, 47, 18, 13, 30, 6, 0, 3, 0, 0],
-        [20, 20, 25, 13, 11, 30, 8, 1, 0, 0, 0],
-        [5, 17, 19, 18, 21, 31, 3, 1, 1, 0, 0],
-        [4, 8, 17, 13, 16, 52, 8, 0, 0, 0, 0],
-        [2, 16, 31, 34, 43, 201, 112, 10, 3, 0, 0],
-        [1, 3, 6, 8, 6, 110, 328, 129, 11, 0, 0],
-        [0, 0, 0, 0, 1, 8, 99, 269, 78, 2, 0],
-        [0, 0, 0, 0, 0, 1, 3, 73, 312, 84, 0],
-        [0, 0, 0, 0, 0, 0, 0, 3, 64, 1034, 2],
-        [0, 0, 0, 0, 0, 0, 0, 0, 0, 6, 56],
-    ]
-)
-PRINTED_POOR = np.array(
-    [
-        [0, 0, 0, 0, 0, 0, 0, 23, 387, 431, 0],
-        [0, 0, 0, 0, 0, 0, 0, 7, 87, 78, 0],
-        [0, 0, 0, 0, 0, 0, 0, 1, 27, 41, 0],
-        [0, 0, 0, 0, 0, 0, 0, 4, 16, 23, 0],
-        [0, 0, 0, 0, 0, 0, 0, 2, 13, 25, 0],
-        [0, 0, 0, 0, 0, 0, 0, 4, 89, 101, 0],
-        [0, 0, 0, 0, 0, 0, 0, 6, 158, 139, 0],
-        [0, 0, 0, 0, 0, 0, 0, 5, 103, 142, 0],
-        [0, 0, 0, 0, 0, 0, 0, 11, 99, 192, 0],
-        [0, 0, 0, 0, 0, 0, 0, 0, 47, 666, 0],
-        [0, 0, 0, 0, 0, 0, 0, 0, 0, 192, 0],
-    ]
-)
+
+PRINTED_GOOD = np.array(published("ONS table 6"))
 RUNS, CLOSE = 3, 0.1
 STEADY = 0.1  # below it all is noise, and a step of epsilon may change little
 SECONDS, MEGABYTES = 60, 500

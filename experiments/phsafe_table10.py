@@ -26,7 +26,7 @@ from algorithms.phsafe.ledger import ledger
 from audit.results.plots import BLUE, GRAY, GREEN, ORANGE, new_figure
 from experiments.audits import down
 from experiments.drawing import name_rows, promise
-from experiments.experiment import Check
+from experiments.experiment import Check, published
 
 QUESTION = (
     "Do the production budgets of the 2020 S-DHC follow from the paper's formula, and are its margins of error 90%?"
@@ -48,65 +48,11 @@ EPSILONS = (  # unbounded and bounded, of the totals above, by formulas of the r
     ("pr", "tight", "11.255", "16.738"),
 )
 
-# Sexton et al., "PHSafe: Disclosure Avoidance for the 2020 Census S-DHC", 2024, table 10, as printed: query, level
-# (Nation is usa, State is state), target of the 90% margin of error, unbounded and bounded rho.
-TABLE_10 = """
-PH1_num usa_* 500 0.002619 0.005238
-PH1_num usa_A-G 500 0.002619 0.005238
-PH1_num usa_H,I 500 0.002619 0.005238
-PH1_num state_* 200 0.016371 0.032742
-PH1_num state_A-G 68 0.141622 0.283244
-PH1_num state_H,I 200 0.016371 0.032742
-PH1_denom usa_* 500 0.000022 0.000044
-PH1_denom usa_A-G 500 0.000022 0.000044
-PH1_denom usa_H,I 500 0.000022 0.000044
-PH1_denom state_* 200 0.000135 0.00027
-PH1_denom state_A-G 68 0.00117 0.00234
-PH1_denom state_H,I 200 0.000135 0.00027
-PH2 usa_* 500 0.002619 0.005238
-PH2 state_* 200 0.016371 0.032742
-PH3 usa_* 500 0.001061 0.002122
-PH3 usa_A-G 500 0.001061 0.002122
-PH3 usa_H,I 500 0.001061 0.002122
-PH3 state_* 200 0.006630 0.01326
-PH3 state_A-G 20 0.662976 1.325952
-PH3 state_H,I 200 0.006630 0.01326
-PH4 usa_* 500 0.002619 0.005238
-PH4 usa_A-G 500 0.002619 0.005238
-PH4 usa_H,I 500 0.002619 0.005238
-PH4 state_* 200 0.016371 0.032742
-PH4 state_A-G 68 0.141622 0.283244
-PH4 state_H,I 200 0.016371 0.032742
-PH5_denom usa_* 500 0.000022 0.000044
-PH5_denom usa_A-G 500 0.000022 0.000044
-PH5_denom usa_H,I 500 0.000022 0.000044
-PH5_denom state_* 200 0.000135 0.00027
-PH5_denom state_A-G 68 0.00117 0.00234
-PH5_denom state_H,I 200 0.000135 0.00027
-PH6 usa_* 500 0.001061 0.002122
-PH6 state_* 200 0.006630 0.01326
-PH7 usa_* 500 0.002619 0.005238
-PH7 usa_A-G 500 0.002619 0.005238
-PH7 usa_H,I 500 0.002619 0.005238
-PH7 state_* 200 0.016371 0.032742
-PH7 state_A-G 68 0.141622 0.283244
-PH7 state_H,I 200 0.016371 0.032742
-PH8_denom usa_* 500 0.000022 0.000044
-PH8_denom usa_A-G 500 0.000022 0.000044
-PH8_denom usa_H,I 500 0.000022 0.000044
-PH8_denom state_* 200 0.000135 0.00027
-PH8_denom state_A-G 68 0.00117 0.00234
-PH8_denom state_H,I 200 0.000135 0.00027
-"""
-
 
 def printed_table() -> list[dict[str, Any]]:
     """Return the rows of the paper's table 10; budgets are text, as they are printed."""
-    rows = []
-    for line in TABLE_10.split("\n")[1:-1]:
-        table, level, target, unbounded, bounded = line.split()
-        rows.append({"table": table, "level": level, "target": int(target), "unbounded": unbounded, "bounded": bounded})
-    return rows
+    names = ("table", "level", "target", "unbounded", "bounded")
+    return [dict(zip(names, row, strict=True)) for row in published("PHSafe table 10")]
 
 
 def run(*, quick: bool, seed: int, jobs: int) -> dict[str, Any]:

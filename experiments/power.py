@@ -1,19 +1,18 @@
-"""How many runs it takes to force most of a loss, to see a violation, and to stop early."""
+"""How many runs it takes to prove most of a loss, to detect a violation, and to stop early."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 from functools import partial
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from joblib import Parallel, delayed
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from numpy.typing import ArrayLike, NDArray
-from scipy import special, stats
+from scipy import special
 
 from algorithms.flaxman import GDPC
 from algorithms.flaxman.gaussian import GaussianCounts
@@ -25,32 +24,33 @@ from audit.loss import measure_loss
 from audit.mechanism import Mechanism
 from audit.methods import Game
 from audit.neighbors import NeighborPair
-from audit.results import AuditResult
 from audit.results.plots import BLACK, BLUE, GRAY, GREEN, ORANGE, RED, new_figure
-from experiments.experiment import Check, between, near
+from experiments.audits import up
+from experiments.drawing import PROMISE, line_key, promise
+from experiments.experiment import Check, between, most_misses, near
+from experiments.worst_laws import normal_counts
 
-QUESTION = "How much of a loss do so many runs force, and how many does it take to see a violation?"
+QUESTION = "How much of a loss do so many runs prove, and how many does it take to detect a violation?"
 EXPECTATION = (
-    "To force 0.9 epsilon the guessing game needs z^2 / (2 KL) runs, 1,399 +- 2% at epsilon 1 and 109,115 at 0.1, two "
-    "Clopper-Pearson limits 3,944 at epsilon 1; group pairs need about as few at every epsilon. A loss announced as "
-    "detectable with power 0.8 is that of the event: accused in 80% of audits where the likelihood tells the best "
-    "event, in fewer where selection runs have to find it. An audit that may stop early stops the sooner the worse "
-    "the violation."
+    "To prove 0.9 epsilon the guessing game needs z^2 / (2 KL) runs, 1,399 +- 2% at epsilon 1 and 109,115 at 0.1, two "
+    "Clopper-Pearson limits 3,944 at epsilon 1; group pairs need about as few at every epsilon. The minimum detectable "
+    "loss (power 0.8) is that of the event: 80% of audits report a violation where the likelihood tells the best "
+    "event, fewer where selection runs have to find it. An audit that may stop early stops the sooner the worse the "
+    "violation."
 )
 
 COUNT = 120
 CONFIDENCE_HERE = 0.95
 SIZES = (1000, 3000, 10_000, 30_000, 100_000, 300_000, 1_000_000)
-FORCED = 0.9  # of the loss, in the comparison with theory
+PROVED = 0.9  # of the loss, in the comparison with theory
 EPSILONS = (0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.0, 4.0)
 CLAIMED, VIOLATIONS, MOST = 0.1, (1.0, 1.1, 1.5, 2.0, 4.0), 1_000_000
-LEAST = {"pure": 0.93, "approximate": 0.92, "Gaussian": 0.87, "zero-concentrated": 0.7}  # forced by a million runs
+LEAST = {"pure": 0.93, "approximate": 0.92, "Gaussian": 0.87, "zero-concentrated": 0.7}  # proved by a million runs
 LEAST_OF_GROUP = 0.95
 CHECKED = {True: 100_000, False: 10_000}  # runs at which detectable losses are tried, for one person and for a group
 
 
-@dataclass(frozen=True)
-class Subject:
+class Subject(NamedTuple):
     """A family of mechanisms whose loss is known, with noise of about ten people."""
 
     loss: Claim
@@ -60,18 +60,13 @@ class Subject:
 
 
 def leaky_counts(epsilon: float) -> Mechanism:
-    """Return geometric counts that tell the true one, marked as such, with probability 1e-5."""
+    """Return geometric counts that reveal the true one, marked, with probability 1e-5."""
     noisy = GDPC(epsilon)
 
     def mechanism(counts: ArrayLike, size: int, rng: np.random.Generator) -> NDArray[np.int64]:
         return np.where(rng.random((size, 1)) < 1e-5, np.asarray(counts) + 10**6, noisy(counts, size, rng))
 
     return mechanism
-
-
-def normal_counts(mu: float) -> Mechanism:
-    """Return counts with normal noise."""
-    return lambda counts, size, rng: np.asarray(counts) + rng.standard_normal((size, np.size(counts))) / mu
 
 
 SUBJECTS = {
@@ -95,29 +90,24 @@ def run(*, quick: bool, seed: int, jobs: int) -> dict[str, Any]:
     curves = []
     for name, people in pairs:
         results = np.array([[next(shown)[:2] for _ in range(repeats)] for _ in sizes])
-        curves.append(
-            {
-                "promise": name,
-                "people": people,
-                "sizes": list(sizes),
-                "forced": np.quantile(results[:, :, 0], (0.05, 0.5, 0.95), axis=1).tolist(),
-                "detectable": np.median(results[:, :, 1], axis=1).tolist(),
-            }
-        )
+        curve = {"promise": name, "people": people, "sizes": list(sizes)}
+        curve["forced"] = np.quantile(results[:, :, 0], (0.05, 0.5, 0.95), axis=1).tolist()
+        curves.append({**curve, "detectable": np.median(results[:, :, 1], axis=1).tolist()})
+    most = MOST // 50 if quick else MOST
     return {
         "curves": curves,
         "repeats": repeats,
         "checked": _checked(curves, 5 if quick else 200, checked_seed, parallel),
         "needed": _needed(200 if quick else 4000, np.random.default_rng(needed_seed)),
-        "early": _early(2 if quick else 30, MOST // 50 if quick else MOST, early_seed, parallel),
-        "most": MOST // 50 if quick else MOST,
+        "early": _early(2 if quick else 30, most, early_seed, parallel),
+        "most": most,
     }
 
 
 def _audit(
     name: str, people: int, size: int, factor: float, rng: np.random.SeedSequence, *, told: bool = True
 ) -> tuple[float, float, bool]:
-    """Audit a loss of `factor` times the promise; return forced and detectable / promised, and whether it was seen."""
+    """Audit `factor` times the promise; return bound and detectable loss / promised, and whether it is violated."""
     subject = SUBJECTS[name]
     pair = NeighborPair.add_people([COUNT], 0, people)
     made, claimed = subject.make(factor * subject.loss.budget), subject.loss.budget
@@ -129,7 +119,7 @@ def _audit(
 def _checked(
     curves: list[dict[str, Any]], audits: int, root: np.random.SeedSequence, parallel: Parallel
 ) -> list[dict[str, Any]]:
-    """Audit mechanisms that lose just what was announced as detectable, and count how often they are accused."""
+    """Audit mechanisms that lose just the minimum detectable loss, and count how often audits report a violation."""
     rows = []
     for curve, stream in zip(curves, root.spawn(len(curves)), strict=True):
         name, people = curve["promise"], curve["people"]
@@ -138,67 +128,53 @@ def _checked(
         offers = hasattr(SUBJECTS[name].make(1.0), "log_likelihood")
         for told, more in zip((True, False) if name == "pure" else (offers,), stream.spawn(2), strict=False):
             found = parallel(delayed(_audit)(name, people, size, factor, rng, told=told) for rng in more.spawn(audits))
-            rows.append(
-                {
-                    "promise": name,
-                    "people": people,
-                    "told": told,
-                    "size": size,
-                    "factor": factor,
-                    "audits": audits,
-                    "seen": sum(seen for *_, seen in found),
-                }
-            )
+            row = {"promise": name, "people": people, "told": told, "size": size, "factor": factor, "audits": audits}
+            rows.append({**row, "seen": sum(seen for *_, seen in found)})
     return rows
 
 
 def _needed(audits: int, rng: np.random.Generator) -> list[dict[str, Any]]:
-    """Return the runs from which on half of all audits of a registered event force 0.9 of epsilon, by either bound.
+    """Return the runs from which on half of all audits of a registered event prove 0.9 of epsilon, by either bound."""
+    settings = [(epsilon, people) for epsilon in EPSILONS for people in sorted({1, math.ceil(2 / epsilon)})]
+    return [_needed_at(epsilon, people, audits, rng) for epsilon, people in settings]
+
+
+def _needed_at(epsilon: float, people: int, audits: int, rng: np.random.Generator) -> dict[str, Any]:
+    """Return the runs needed at one epsilon.
 
     The event is that a geometric count is at least the higher of the two true ones; the game also guesses the other
     database where it is at most the lower one.
     """
-    rows = []
-    for epsilon in EPSILONS:
-        for people in sorted({1, math.ceil(2 / epsilon)}):
-            likely = float(special.expit(epsilon))
-            rare = likely * math.exp(-people * epsilon)
-            guessed, right, target = likely + rare, likely / (likely + rare), FORCED * people * epsilon
+    likely = float(special.expit(epsilon))
+    rare = likely * math.exp(-people * epsilon)
+    guessed, right, target = likely + rare, likely / (likely + rare), PROVED * people * epsilon
 
-            def game(guesses: Any, correct: Any, target: float = target) -> Any:
-                return guessing_game_lower(correct, guesses, confidence=CONFIDENCE_HERE) >= target
+    def game(guesses: Any, correct: Any) -> Any:
+        return guessing_game_lower(correct, guesses, confidence=CONFIDENCE_HERE) >= target
 
-            def limits(runs: int, y: Any, x: Any, target: float = target) -> Any:
-                return two_sample_lower(y, runs, x, runs, confidence=CONFIDENCE_HERE) >= target
+    def limits(runs: int, y: Any, x: Any) -> Any:
+        return two_sample_lower(y, runs, x, runs, confidence=CONFIDENCE_HERE) >= target
 
-            def by_game(runs: int, guessed: float = guessed, right: float = right, game: Any = game) -> bool:
-                return bool(game(round(runs * guessed), round(runs * guessed * right)))
-
-            def by_limits(runs: int, likely: float = likely, rare: float = rare, limits: Any = limits) -> bool:
-                return bool(limits(runs, round(runs * likely), round(runs * rare)))
-
-            theory = _theory(people * epsilon) / guessed
-            played, each = _fewest(by_game, round(theory)), _fewest(by_limits, round(1.5 * theory))
-            guesses = rng.binomial(played, guessed, audits)
-            reached = float(game(guesses, rng.binomial(guesses, right)).mean())
-            y, x = rng.binomial(each, likely, audits), rng.binomial(each, rare, audits)
-            rows.append(
-                {
-                    "epsilon": epsilon,
-                    "people": people,
-                    "theory": theory,
-                    "game": {"runs": played, "reached": reached},
-                    "limits": {"runs": 2 * each, "reached": float(limits(each, y, x).mean())},
-                }
-            )
-    return rows
+    theory = _theory(people * epsilon) / guessed
+    played = _fewest(lambda runs: bool(game(round(runs * guessed), round(runs * guessed * right))), round(theory))
+    each = _fewest(lambda runs: bool(limits(runs, round(runs * likely), round(runs * rare))), round(1.5 * theory))
+    guesses = rng.binomial(played, guessed, audits)
+    reached = float(game(guesses, rng.binomial(guesses, right)).mean())
+    y, x = rng.binomial(each, likely, audits), rng.binomial(each, rare, audits)
+    return {
+        "epsilon": epsilon,
+        "people": people,
+        "theory": theory,
+        "game": {"runs": played, "reached": reached},
+        "limits": {"runs": 2 * each, "reached": float(limits(each, y, x).mean())},
+    }
 
 
 def _theory(loss: float) -> float:
     """Return the guesses by which a coin of this loss refutes nine tenths of it, half of the time, as runs grow."""
-    p, q = special.expit(loss), special.expit(FORCED * loss)
+    p, q = special.expit(loss), special.expit(PROVED * loss)
     divergence = special.rel_entr(p, q) + special.rel_entr(1 - p, 1 - q)
-    return float(stats.norm.ppf(CONFIDENCE_HERE)) ** 2 / (2 * float(divergence))
+    return float(special.ndtri(CONFIDENCE_HERE)) ** 2 / (2 * float(divergence))
 
 
 def _fewest(enough: Callable[[int], bool], guess: int) -> int:
@@ -216,40 +192,24 @@ def _early(audits: int, most: int, root: np.random.SeedSequence, parallel: Paral
     """Return the runs that audits make which may stop early, and those of a fixed number planned for the violation."""
     rows = []
     for factor, stream in zip(VIOLATIONS, root.spawn(len(VIOLATIONS)), strict=True):
-        results = [
-            AuditResult.from_dict(saved)
-            for saved in parallel(delayed(_stopped)(factor, most, rng) for rng in stream.spawn(audits))
-        ]
+        results = parallel(delayed(_stopped)(factor, most, rng) for rng in stream.spawn(audits))
 
         def seen(runs: int, factor: float = factor) -> bool:
             guessed = {"x": {"runs": 0, "guessed_x": 0, "guessed_y": 0}}
             guessed["y"] = {"runs": runs, "guessed_x": 0, "guessed_y": runs}
             return Game(PureDP(CLAIMED), 1, CONFIDENCE_HERE).detectable(guessed, {}) <= factor * CLAIMED
 
-        rows.append(
-            {
-                "factor": factor,
-                "runs": [result.size for result in results],
-                "violated": sum(result.verdict == "violated" for result in results),
-                "planned": None if factor == 1 else _fewest(seen, 100),
-            }
-        )
+        row = {"factor": factor, "runs": [size for size, _ in results], "violated": sum(found for _, found in results)}
+        rows.append({**row, "planned": None if factor == 1 else _fewest(seen, 100)})
     return rows
 
 
-def _stopped(factor: float, most: int, rng: np.random.SeedSequence) -> dict[str, Any]:
-    pair = NeighborPair.add_people([COUNT], 0)
-    event = Event.at_least(0, COUNT + 1, low=COUNT)
-    return measure_loss(
-        GDPC(factor * CLAIMED),
-        pair,
-        PureDP(CLAIMED),
-        event=event,
-        size=most,
-        confidence=CONFIDENCE_HERE,
-        rng=rng,
-        stop="early",
-    ).to_dict()
+def _stopped(factor: float, most: int, rng: np.random.SeedSequence) -> tuple[int, bool]:
+    """Return the runs of an audit that may stop early, and whether it reports a violation."""
+    pair, event = NeighborPair.add_people([COUNT], 0), Event.at_least(0, COUNT + 1, low=COUNT)
+    options: dict[str, Any] = {"size": most, "confidence": CONFIDENCE_HERE, "rng": rng, "stop": "early"}
+    result = measure_loss(GDPC(factor * CLAIMED), pair, PureDP(CLAIMED), event=event, **options)
+    return result.size, result.verdict == "violated"
 
 
 def runs_until(curve: dict[str, Any], factor: float) -> float:
@@ -259,22 +219,22 @@ def runs_until(curve: dict[str, Any], factor: float) -> float:
 
 
 def check(numbers: dict[str, Any]) -> Iterator[Check]:
-    """Hold runs against theory, announced power against what was seen, and early stops against each other."""
+    """Hold runs against theory, planned power against what was detected, and early stops against each other."""
     full = numbers["most"] == MOST
     needed = {(row["epsilon"], row["people"] > 1): row for row in numbers["needed"]}
     for epsilon, bound, target in ((1.0, "game", 1399), (0.1, "game", 109_115), (1.0, "limits", 3944)):
         runs = needed[epsilon, False][bound]["runs"]
-        yield near(f"runs to force {FORCED} epsilon, {bound}, epsilon {epsilon}", runs, target, 0.02 * target)
+        yield near(f"runs to prove {PROVED} epsilon, {bound}, epsilon {epsilon}", runs, target, 0.02 * target)
     for (epsilon, group), row in needed.items():
         where = f"epsilon {epsilon:g}, {'group' if group else 'one person'}"
         yield between(f"{where}: runs of the game / theory", row["game"]["runs"] / row["theory"], 0.98, 1.25)
         for bound in ("game", "limits"):  # half, give or take the steps of whole counts: false alarm below 1e-4
-            yield between(f"{where}, {bound}: audits that force it", row[bound]["reached"], 0.35, 0.7)
+            yield between(f"{where}, {bound}: audits that prove it", row[bound]["reached"], 0.35, 0.7)
     for curve in numbers["curves"]:
         where = f"{curve['promise']}, people {curve['people']}"
         median = curve["forced"][1]
         least = LEAST_OF_GROUP if curve["people"] > 1 else LEAST[curve["promise"]]
-        yield between(f"{where}: forced by most runs / true", median[-1], least if full else 0.0, 1.0)
+        yield between(f"{where}: lower bound from most runs / true", median[-1], least if full else 0.0, 1.0)
         if full:
             steps = float(np.diff(median).min())
             yield Check(f"{where}: smallest gain by more runs {steps:.2g}, expected above -0.02", steps > -0.02)
@@ -282,16 +242,14 @@ def check(numbers: dict[str, Any]) -> Iterator[Check]:
         if full and row["told"] and row["promise"] == "pure":  # elsewhere the event, or its bound, is not the best
             where = f"{row['promise']}, people {row['people']}, loss {row['factor']:.3g} of the promise"
             share = row["seen"] / row["audits"]
-            yield between(f"{where}: called violated", share, 0.69, 1.0)  # of 0.8: false alarm 1e-4
+            yield between(f"{where}: violations reported", share, 0.69, 1.0)  # of 0.8: false alarm 1e-4
     medians = [float(np.median(row["runs"])) for row in numbers["early"]]
     yield Check("the worse the violation, the sooner an audit stops", medians == sorted(medians, reverse=True))
     for row in numbers["early"]:
-        audits, where = len(row["runs"]), f"stopped early, {row['factor']:g} times the promise: violated"
-        limit = int(stats.binom.isf(1e-4, audits, 1 - CONFIDENCE_HERE))
-        sure = row["factor"] >= 1.5 and full
+        audits, where = len(row["runs"]), f"stopped early, {row['factor']:g} times the promise: violations"
         if row["factor"] == 1:
-            yield between(where, row["violated"], 0, limit)
-        elif sure:
+            yield between(where, row["violated"], 0, most_misses(audits, CONFIDENCE_HERE))
+        elif row["factor"] >= 1.5 and full:
             yield between(where, row["violated"], audits, audits)
 
 
@@ -299,18 +257,14 @@ def finding(numbers: dict[str, Any]) -> str:
     """Return runs needed, by one person and by a group, and what stopping early saves."""
     needed = {(row["epsilon"], row["people"] > 1): row for row in numbers["needed"]}
     one, group = needed[0.1, False], needed[0.1, True]
-    seen = []
+    detected = []
     for curve in numbers["curves"]:
         tenth, double = (runs_until(curve, factor) for factor in (1.1, 2.0))
         who = "one person" if curve["people"] == 1 else f"{curve['people']} people"
-        seen.append(f"{curve['promise']}, {who}: {_rounded(tenth, curve)} and {_rounded(double, curve)}")
+        detected.append(f"{curve['promise']}, {who}: {_rounded(tenth, curve)} and {_rounded(double, curve)}")
+    pure = [row for row in numbers["checked"] if row["promise"] == "pure"]
     told, hidden = (
-        ", ".join(
-            f"{row['seen'] / row['audits']:.0%}"
-            for row in numbers["checked"]
-            if row["promise"] == "pure" and row["told"] == told
-        )
-        for told in (True, False)
+        ", ".join(f"{row['seen'] / row['audits']:.0%}" for row in pure if row["told"] == told) for told in (True, False)
     )
     lowest = min(numbers["checked"], key=lambda row: row["seen"] / row["audits"])
     early = "; ".join(
@@ -318,14 +272,15 @@ def finding(numbers: dict[str, Any]) -> str:
         for row in numbers["early"]
     )
     return (
-        f"To force {FORCED} of epsilon 0.1 takes {one['game']['runs']:,} runs with one person and "
-        f"{group['game']['runs']:,} with {group['people']} (two Clopper-Pearson limits: {one['limits']['runs']:,} and "
-        f"{group['limits']['runs']:,}). Runs until a violation by a tenth, and by twice, is seen with power 0.8: "
-        f"{'; '.join(seen)}. That is the power of the event: geometric counts that lose just so much are accused in "
-        f"{told} of audits (one person, group) where their likelihood tells the best event, in {hidden} where it is "
-        f"searched for; the lowest is {lowest['seen'] / lowest['audits']:.0%} ({lowest['promise']}, "
-        f"{lowest['people']} people). Runs of audits that stop early, by true loss / promised (of a fixed number "
-        f"planned for just that): {early}."
+        f"To prove {PROVED} of epsilon 0.1 takes {one['game']['runs']:,} runs with one person and "
+        f"{group['game']['runs']:,} with {group['people']} (with two Clopper-Pearson limits {one['limits']['runs']:,} "
+        f"and {group['limits']['runs']:,}). Runs that detect a violation by a tenth, and by twice, with power 0.8: "
+        f"{'; '.join(detected)}. That is the power of the event. Geometric counts that lose just the minimum "
+        f"detectable loss are called violated in {told} of audits (one person, group) where their likelihood tells the "
+        f"best event, and in {hidden} where it is searched for; the lowest share of all is "
+        f"{lowest['seen'] / lowest['audits']:.0%} ({lowest['promise']}, {lowest['people']} people). Median runs of "
+        "audits that stop early, by true loss / promised (in brackets: of a fixed number planned for just that): "
+        f"{early}."
     )
 
 
@@ -337,14 +292,14 @@ def _rounded(runs: float, curve: dict[str, Any]) -> str:
 
 
 def draw(numbers: dict[str, Any]) -> Figure:
-    """Draw what is forced and what is detectable against runs, the runs of theory, and early stops."""
+    """Draw lower bounds and detectable losses against runs, the runs of theory, and early stops."""
     figure, axes = new_figure(9.4, 10.0, 3, 2)
     for ax, letter, who in ((axes[0], "a", "one person"), (axes[1], "b", "a group of 15 or 20")):
         ax.set_title(f"({letter}) {who}")
-        ax.set_ylabel("forced / true loss (5%, median, 95%)")
+        ax.set_ylabel("lower bound / true loss (5%, median, 95%)")
         ax.set_ylim(0, 1.2)
-        ax.axhline(1, color=BLACK, linewidth=1, linestyle="--")
-    axes[2].set_title("(c) smallest violation seen with power 0.8")
+        ax.axhline(1, **PROMISE)
+    axes[2].set_title("(c) minimum detectable loss (power 0.8)")
     axes[2].set_ylabel("more than promised, by")
     axes[2].set_yscale("log")
     for curve in numbers["curves"]:
@@ -358,9 +313,8 @@ def draw(numbers: dict[str, Any]) -> Figure:
         ax.set_xlim(900, 1.1e6)
         ax.set_xlabel("runs, those that choose the event included")
     axes[1].legend(loc="lower right", fontsize=8)
-    axes[2].plot([], [], color=GRAY, label="one person")
-    axes[2].plot([], [], color=GRAY, linestyle="--", label="group")
-    axes[2].legend(loc="upper right", fontsize=8)
+    handles = [line_key("one person", color=GRAY), line_key("group", color=GRAY, linestyle="--")]
+    axes[2].legend(handles=handles, loc="upper right", fontsize=8)
     _draw_checked(axes[3], numbers["checked"])
     _draw_needed(axes[4], numbers["needed"])
     _draw_early(axes[5], numbers["early"])
@@ -386,55 +340,40 @@ def _draw_checked(ax: Axes, rows: list[dict[str, Any]]) -> None:
         color, marker = SUBJECTS[row["promise"]].style
         margin = 2 * math.sqrt(0.8 * 0.2 / row["audits"])
         ax.fill_betweenx([place - 0.5, place + 0.5], 0.8 - margin, 0.8 + margin, color=GRAY, alpha=0.18, linewidth=0)
-        ax.plot(
-            row["seen"] / row["audits"],
-            place,
-            marker=marker,
-            color=color,
-            markerfacecolor=color if row["told"] else "white",
-            linestyle="none",
-            zorder=3,
-        )
+        face = color if row["told"] else "white"
+        ax.plot(row["seen"] / row["audits"], place, marker, color=color, markerfacecolor=face, zorder=3)
         places.append(place)
-        names.append(f"{'group' if row['people'] > 1 else 'one person'}, {row['factor']:.2f} x")
-    ax.plot([], [], marker="o", color=GRAY, linestyle="none", label="likelihood told")
-    ax.plot([], [], marker="o", color=GRAY, markerfacecolor="white", linestyle="none", label="hidden")
-    ax.legend(loc="upper left", fontsize=8)
+        names.append(f"{'group' if row['people'] > 1 else 'one person'}, {up(row['factor'])} x")
+    gray: dict[str, Any] = {"marker": "o", "color": GRAY, "linestyle": "none"}
+    hollow = line_key("likelihood hidden", **gray, markerfacecolor="white")
+    ax.legend(handles=[line_key("likelihood given", **gray), hollow], loc="upper left", fontsize=8)
     ax.set_yticks(places, names, fontsize=8)
     ax.set_ylim(place + 0.7, -0.4)
-    ax.axvline(0.8, color=BLACK, linewidth=1, linestyle="--")
+    promise(ax, 0.8)
     ax.set_xlim(0.2, 1.0)
     one, group = CHECKED[True], CHECKED[False]
     ax.set_title(f"(d) laws that lose just that; {one:,} and {group:,} runs", fontsize=9.5)
-    ax.set_xlabel("share of audits that call them violated")
+    ax.set_xlabel("share of audits that report a violation")
 
 
 def _draw_needed(ax: Axes, rows: list[dict[str, Any]]) -> None:
+    bounds = (("limits", ORANGE, "s", "two Clopper-Pearson limits"), ("game", BLUE, "o", "guessing game"))
     for group, line in ((False, "-"), (True, "--")):
         some = [row for row in rows if (row["people"] > 1) == group]
         at = [row["epsilon"] for row in some]
         ax.plot(at, [row["theory"] for row in some], color=GRAY, linewidth=1.2, linestyle=line)
-        for bound, color, marker in (("limits", ORANGE, "s"), ("game", BLUE, "o")):
-            ax.plot(
-                at,
-                [row[bound]["runs"] for row in some],
-                color=color,
-                marker=marker,
-                markerfacecolor="white" if group else color,
-                markersize=4.5,
-                linestyle="none",
-                label=None if group else {"limits": "two Clopper-Pearson limits", "game": "guessing game"}[bound],
-            )
+        for bound, color, marker, words in bounds:
+            style: dict[str, Any] = {"color": color, "markersize": 4.5, "label": None if group else words}
+            face = "white" if group else color
+            ax.plot(at, [row[bound]["runs"] for row in some], marker, markerfacecolor=face, **style)
     ax.plot([], [], color=GRAY, label="theory of the game, $z^2$ / 2 KL")
-    ax.plot(
-        [], [], color=BLACK, marker="o", markerfacecolor="white", linestyle="none", label="group of 2 / $\\epsilon$"
-    )
+    ax.plot([], [], "o", color=BLACK, markerfacecolor="white", label="group of 2 / $\\epsilon$")
     ax.set_xscale("log")
     ax.set_yscale("log")
     ax.set_ylim(300, 1.2e7)
     ax.set_xticks([0.025, 0.1, 0.25, 1, 4], ["0.025", "0.1", "0.25", "1", "4"])
     ax.set_xticks([], minor=True)
-    ax.set_title(f"(e) runs until half of the audits force {FORCED} $\\epsilon$")
+    ax.set_title(f"(e) runs until half of the audits prove {PROVED} $\\epsilon$")
     ax.set_xlabel("$\\epsilon$ of a geometric count")
     ax.set_ylabel("runs")
     ax.legend(fontsize=8, loc="upper right")
@@ -450,7 +389,7 @@ def _draw_early(ax: Axes, rows: list[dict[str, Any]]) -> None:
             name = "fixed, planned for this violation" if place == 1 else None
             ax.plot([place - 0.35, place + 0.35], [row["planned"]] * 2, color=BLACK, linewidth=1.6, label=name)
         ax.text(place, 1.6e6, f"{row['violated']} of {runs.size}", ha="center", fontsize=8)
-    ax.text(0.02, 0.95, "called violated:", fontsize=8, transform=ax.transAxes)
+    ax.text(0.02, 0.95, "violations reported:", fontsize=8, transform=ax.transAxes)
     ax.set_yscale("log")
     ax.set_ylim(100, 9e6)
     ax.set_xticks(range(len(rows)), [f"{row['factor']:g}" for row in rows])

@@ -42,9 +42,8 @@ CASES = ("GDPC", "RDPC, one area", "RDPC, all areas", "ADPC")
 def run(*, quick: bool, seed: int, jobs: int) -> dict[str, Any]:
     """Audit with 600,000 runs (quick: 8,000) for one more person in one commune."""
     tree, counts = load("morocco")
-    mechanisms: tuple[GDPC | RDPC | ADPC, ...] = (
-        *(GDPC(EPSILON), RDPC(EPSILON, tree), RDPC(EPSILON, tree, output="all"), ADPC(EPSILON, PARTS)),
-    )
+    rdpc, everywhere = RDPC(EPSILON, tree), RDPC(EPSILON, tree, output="all")
+    mechanisms: list[GDPC | RDPC | ADPC] = [GDPC(EPSILON), rdpc, everywhere, ADPC(EPSILON, PARTS)]
     pair = NeighborPair.add_people(counts, 0, label=f"1 person added to {tree.label(0)}")
     group = NeighborPair.add_people(counts, 0, GROUP, label=f"{GROUP} people added to {tree.label(0)}")
     rows: dict[str, Any] = {}

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import islice
 from typing import Any
@@ -23,7 +23,7 @@ from audit.results import plain_number
 from audit.results.plots import BLACK, BLUE, GRAY, GREEN, ORANGE, RED, new_figure
 from experiments.audits import all_or_none, bounds, down, kept, median, run_all, violations
 from experiments.drawing import BOX, bare_rows, line_key, name_rows, promise
-from experiments.experiment import Check, between, few_misses
+from experiments.experiment import Check, between, few_misses, published
 
 QUESTION = "How much of the true loss does the audit prove, and how much do other auditors?"
 EXPECTATION = (
@@ -38,63 +38,12 @@ SIZE = 1_000_000
 SIZES = {"TruncatedGeometric": 500_000, "NoisyHist2": 4_000_000}
 GROUP = 40
 TOLD, OUTPUTS = "told the likelihood", "outputs only"
-FALSE_ALARM = 1e-4
 QUICK = 20  # the quick form makes as many times fewer runs
 
-# Bounds of others are cited, not measured here; a pair of numbers is a range or two repeats.
-# One noisy count, 1 against 0, 95% lower bounds from 600,000 final samples a database (privacy-estimates: 300,000), as
-# the tools themselves gave them: google-deepmind/jax_privacy (Clopper-Pearson, Bonferroni),
-# microsoft/privacy-estimates, eth-sri/Delta-Siege, cmla-psu/statdp (by bisection), eth-sri/dp-sniper, and dp_auditorium
-# of google/differential-privacy (hockey-stick and histogram tester; 0 is a miss).
-SCALAR_PEERS: dict[str, dict[str, tuple[float, ...]]] = {
-    "jax_privacy": {"geometric 0.1": (0.0944,), "geometric 1": (0.9921,), "bug 0.1": (0.1940,), "bug 1": (1.987,)},
-    "privacy-estimates": {
-        "geometric 0.1": (0.0947,),
-        "geometric 1": (0.9961,),
-        "bug 0.1": (0.1930,),
-        "bug 1": (1.996,),
-    },
-    "Delta-Siege": {"geometric 0.1": (0.0918,), "geometric 1": (0.9937,), "bug 0.1": (0.1906,), "bug 1": (1.994,)},
-    "StatDP": {
-        "geometric 0.1": (0.084, 0.087),
-        "geometric 1": (0.990,),
-        "bug 0.1": (0.183, 0.188),
-        "bug 1": (1.980,),
-    },
-    "DP-Sniper": {"geometric 0.1": (0.0443,), "geometric 1": (0.9486,), "bug 0.1": (0.1753,), "bug 1": (1.954,)},
-    "DP-Auditorium": {
-        "geometric 0.1": (0.039, 0.0),
-        "geometric 1": (0.9375, 0.908),
-        "bug 0.1": (0.172, 0.0),
-        "bug 1": (1.875, 1.836),
-    },
-}
-# Benchmarks: the authors' reference logs in eth-sri/dp-sniper (Bichsel, Steffen, Bogunovic and Vechev, 2021): 90% lower
-# bounds with the logistic classifier and with the network, 10.7 million samples three times a pair and 200 million at
-# the end; StatDP's events (Ding et al., 2018) verified on fresh samples by the same authors, two repeats; then seconds
-# on their hardware, logistic, network and StatDP's search.
-CLASSIC_PEERS: dict[str, tuple[float, float, tuple[float, ...], tuple[int | None, ...]]] = {
-    "Laplace": (0.0968, 0.0976, (0.0998, 0.0996), (20, 200, 46)),
-    "TruncatedGeometric": (0.1156, 0.1155, (0.1159, 0.1169), (18, 144, 352)),
-    "NoisyHist1": (0.0978, 0.0977, (0.0828, 0.0994), (35, 185, 505)),
-    "NoisyHist2": (4.60, 4.60, (9.72, 10.0), (38, 230, 817)),
-    "ReportNoisyMax1": (0.0923, 0.0925, (0.0920, 0.0921), (59, 466, 60)),
-    "ReportNoisyMax2": (0.0975, 0.0979, (0.0996, 0.0997), (56, 400, 59)),
-    "ReportNoisyMax3": (0.2478, 0.2488, (0.199, 0.196), (59, 408, 132)),
-    "ReportNoisyMax4": (0.346, 0.353, (0.196, 0.199), (60, 428, 132)),
-    "SVT1": (0.0858, 0.0858, (0.0298, 0.0298), (118, 921, 344)),
-    "SVT2": (0.0859, 0.0852, (0.0316, 0.0407), (148, 758, 403)),
-    "SVT3": (0.172, 0.182, (0.023, 0.179), (150, 829, 5821)),
-    "SVT4": (0.1687, 0.1696, (0.1709, 0.1719), (123, 774, 556)),
-    "SVT5": (1.761, 1.761, (14.3, 14.3), (56, 507, 351)),
-    "SVT6": (0.272, 0.270, (0.322, 0.320), (91, 549, 755)),
-    "RAPPOR": (0.293, 0.301, (0.242, 0.024), (131, 455, 1178)),
-    "OneTimeRAPPOR": (0.598, 0.600, (0.471, 0.060), (80, 369, 991)),
-    "LaplaceParallel": (0.0350, 0.0299, (0.0126, 0.0135), (96, 291, 4717)),
-    "SVT34Parallel": (0.261, 0.262, (0.137, 0.196), (341, 1025, 27301)),
-    "PrefixSum": (0.504, 0.577, (0.352, 0.345), (92, 950, 3367)),
-    "NumericalSVT": (0.0343, 0.0345, (), (142, 624, None)),
-}
+# Bounds of others are cited, not measured here. By auditor and count: two numbers are a range or two repeats.
+SCALAR_PEERS: dict[str, dict[str, list[float]]] = published("auditors of one count")
+# By benchmark: DP-Sniper's bounds with the logistic classifier and with the network, StatDP's events, and seconds.
+CLASSIC_PEERS: dict[str, tuple[float, float, list[float], list[int | None]]] = published("auditors of benchmarks")
 GROUPED = f"LaplaceParallel, {GROUP} at once"
 
 # What a median of many audits must reach: one of a few is let off by 4 of its standard errors.
@@ -324,7 +273,7 @@ def _label(numbers: dict[str, Any], name: str) -> str:
 def _draw_row(ax: Axes, numbers: dict[str, Any], name: str, at: int) -> None:
     rows = [row for row in numbers["rows"] if row["name"] == name]
     loss = float(rows[0]["loss"])
-    shown = {row["mode"]: (median(row["audits"]),) for row in rows} | _cited(name)
+    shown = {row["mode"]: [median(row["audits"])] for row in rows} | _cited(name)
     if math.isinf(loss):
         cited = ", ".join(f"{bound:.3g}" for bound in sorted({b for given in _cited(name).values() for b in given}))
         own = down(median(ours(numbers, name)["audits"]))
@@ -340,13 +289,13 @@ def _draw_row(ax: Axes, numbers: dict[str, Any], name: str, at: int) -> None:
             _write(ax, column, at, "" if other is None else f"{other:,}")
 
 
-def _cited(name: str) -> dict[str, tuple[float, ...]]:
+def _cited(name: str) -> dict[str, Sequence[float]]:
     """Return the bounds of others, in nats."""
-    if name in CLASSIC_PEERS:
-        logistic, network, verified, _ = CLASSIC_PEERS[name]
-        found = {"DP-Sniper": (logistic,), "network": (network,), "StatDP": verified}
-        return {who: given for who, given in found.items() if given}
-    return {who: given[name] for who, given in SCALAR_PEERS.items() if name in given}
+    if name not in CLASSIC_PEERS:
+        return {who: given[name] for who, given in SCALAR_PEERS.items() if name in given}
+    logistic, network, verified, _ = CLASSIC_PEERS[name]
+    found: dict[str, Sequence[float]] = {"DP-Sniper": [logistic], "network": [network], "StatDP": verified}
+    return {who: given for who, given in found.items() if given}
 
 
 def _write(ax: Axes, column: str, at: float, words: str, **style: Any) -> None:

@@ -37,10 +37,8 @@ QUERIES = {"total": "1/4", "sex": "1/3", "detailed": "5/12"}
 AREAS = ("root", "level 1", "leaves")
 KEYS = tuple((level, query) for level in range(len(LEVELS)) for query in QUERIES)
 LAST = TREE.n_leaves - 1
-WHERE: dict[str, dict[str, Any]] = {
-    **{area: {"level": level} for level, area in enumerate(AREAS)},
-    **{"paths": {"paths": (0, LAST)}, "all": {}},
-}
+WHERE: dict[str, dict[str, Any]] = {area: {"level": level} for level, area in enumerate(AREAS)}
+WHERE |= {"paths": {"paths": (0, LAST)}, "all": {}}
 PROMISES: dict[str, PureDP | ZCDP] = {"geometric": PureDP(6.0), "Gaussian": ZCDP(10.0)}
 PUBLISHED: dict[str, PureDP | ZCDP] = {"geometric": PureDP(1.0), "Gaussian": ZCDP(0.5)}
 RELATIONS: tuple[Relation, ...] = ("replace_one", "add_remove")
