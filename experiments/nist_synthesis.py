@@ -343,8 +343,8 @@ def finding(numbers: dict[str, Any]) -> str:
         f"still be {numbers['noiseless']:.3f}: what is left is between groups, which are independent. For one record "
         f"added or removed, audits prove {least} or more of each group's share (medians), and by exact composition all "
         f"groups together lose the promise. Lower bounds at 95%, over the promise, are {whole}. Known bugs are found: "
-        f"{found}. {violations(correct)} of {len(correct)} audits of the correct algorithm report a violation. A fit of "
-        f"{cost['records']:,} records and the rows takes {cost['seconds']:.1f} s."
+        f"{found}. {violations(correct)} of {len(correct)} audits of the correct algorithm report a violation. A fit "
+        f"of {cost['records']:,} records and the rows takes {cost['seconds']:.1f} s."
     )
 
 
