@@ -44,6 +44,8 @@ class Rectangle(RegionMethod):
     def region_lower(self, met: int, runs: int, met_other: int, runs_other: int, *, confidence: float) -> float:
         """Return the largest epsilon that is rejected, where all below it are too; 0 if none is."""
         low, high = map(float, rectangle(met, runs, met_other, runs_other, confidence=confidence))
+        if not self._rejected(low, high, 0.0):
+            return 0.0
         least, most = 0.0, 1.0
         while self._rejected(low, high, most):
             least, most = most, 2 * most

@@ -8,6 +8,7 @@ from scipy.special import expit
 from audit.claims import ZCDP, ApproxDP, GaussianDP, PureDP
 from audit.loss import measure_loss, measure_loss_from_outputs
 from audit.neighbors import NeighborPair
+from audit.one_run import measure_loss_one_run
 
 COUNTS = [120, 75]
 PAIR = NeighborPair.add_people(COUNTS, 0)
@@ -74,3 +75,19 @@ def says(*words):
         return rng.choice([word for word, *_ in words], size, p=[chances[data] for _, *chances in words])
 
     return mechanism
+
+
+def answers(right, wrong):
+    """Tells the truth of the first counts, the opposite of the next, and of the others nothing."""
+
+    def mechanism(data, size, rng):
+        told = np.full(data.size, 0.5)
+        told[:right], told[right : right + wrong] = data[:right], 1 - data[right : right + wrong]
+        return np.tile(told, (size, 1))
+
+    return mechanism
+
+
+def one_run_losses(audits, mechanism, canaries, claim, **options):
+    """What audits of one run measure, one a seed."""
+    return [measure_loss_one_run(mechanism, canaries, claim, rng=k, **options).measured.budget for k in range(audits)]

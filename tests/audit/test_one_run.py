@@ -9,18 +9,14 @@ import pytest
 from scipy import special, stats
 
 from algorithms.bugs.budget import HalfNoiseGDPC
-from algorithms.flaxman import GDPC, RDPC
-from algorithms.hierarchy import Hierarchy
+from algorithms.flaxman import GDPC
 from audit.bounds.game import guessing_game_lower
 from audit.bounds.one_run import one_run_p_value
 from audit.claims import ZCDP, ApproxDP, GaussianDP, PureDP
 from audit.one_run import Canaries, RecordCanaries, measure_loss_one_run
 from audit.results import AuditResult
+from tests.audit.audits import answers, one_run_losses
 
-# A valid bound at 95% misses more often than this with probability below 1e-4.
-FEW = pytest.param(200, 23, id="200")
-MANY = pytest.param(1000, 77, id="1000", marks=pytest.mark.slow)
-coverage = pytest.mark.parametrize(("audits", "limit"), [FEW, MANY])
 EMPTY = Canaries([0] * 400)
 
 
@@ -30,53 +26,6 @@ def gaussian(data, size, rng):
 
 def laplace(data, size, rng):
     return data + rng.laplace(size=(size, *data.shape))
-
-
-def worst_case(epsilon, delta):
-    """The law of counts 0 and 1 that attains (epsilon, delta): all is told with probability delta."""
-
-    def mechanism(data, size, rng):
-        shape = (size, *data.shape)
-        lie = rng.random(shape) >= special.expit(epsilon)
-        told = rng.random(shape) < delta
-        return np.where(told, 5.0 * (2 * data - 1), np.where(lie, 1.0 - data, data))
-
-    return mechanism
-
-
-def chain(epsilon, delta, people):
-    """Tells nothing but, seldom, that a count is low or high: each step is (epsilon, delta)-DP, and deltas pile up.
-
-    The probability of "low" falls from a count to the next as delta allows, to 0 at `people`: low(k) = exp(epsilon)
-    low(k + 1) + delta. That of "high" rises in the same way.
-    """
-    low = delta * np.expm1(epsilon * np.arange(people, -1, -1)) / np.expm1(epsilon)
-
-    def mechanism(data, size, rng):
-        chance = rng.random((size, *data.shape))
-        high = chance >= 1 - low[people - data]
-        return np.where(chance < low[data], -people, np.where(high, 2 * people, people / 2))
-
-    return mechanism
-
-
-def answers(right, wrong):
-    """Tells the truth of the first counts, the opposite of the next, and of the others nothing."""
-
-    def mechanism(data, size, rng):
-        told = np.full(data.size, 0.5)
-        told[:right], told[right : right + wrong] = data[:right], 1 - data[right : right + wrong]
-        return np.tile(told, (size, 1))
-
-    return mechanism
-
-
-def losses(audits, mechanism, canaries, claim, **options):
-    return [measure_loss_one_run(mechanism, canaries, claim, rng=k, **options).measured.budget for k in range(audits)]
-
-
-def misses(audits, truth, *args, **options):
-    return sum(loss > truth for loss in losses(audits, *args, **options))
 
 
 # Known truth
@@ -146,10 +95,10 @@ def test_a_right_guess_has_the_odds_of_the_loss():
     ("epsilon", "people", "least", "usual"), [(0.1, 1, 0.087, 0.0898), (1.0, 1, 0.984, 0.989), (0.1, 20, 0.098, 0.0991)]
 )
 def test_one_run_over_a_country_is_enough(epsilon, people, least, usual):
-    """Medians of 100 seeds at 100,000 areas; the spread of one is about 0.007."""
-    found = losses(100, GDPC(epsilon), Canaries([1000] * 100_000, people=people), PureDP(epsilon))
+    """Medians of 40 seeds at 100,000 areas; the spread of one is about 0.007."""
+    found = one_run_losses(40, GDPC(epsilon), Canaries([1000] * 100_000, people=people), PureDP(epsilon))
     assert least <= np.median(found) < epsilon
-    assert np.median(found) == pytest.approx(usual, abs=0.004)  # 4 standard errors of a median
+    assert np.median(found) == pytest.approx(usual, abs=0.006)  # 4 standard errors of a median
 
 
 def test_half_the_noise_is_found_in_one_run():
@@ -292,120 +241,6 @@ def test_what_is_called_detectable_is_seen(claim):
     fewest = int(stats.binom.isf(0.8, guessed, rate))  # exceeded with probability 0.8, give or take one guess
     assert verdict(fewest + 2) == "violated"
     assert verdict(fewest - 2) != "violated"
-
-
-# Coverage
-
-
-@coverage
-@pytest.mark.parametrize("options", [{}, {"share": 0.3}], ids=["all", "a share"])
-def test_pure_promises_are_kept(audits, limit, options):
-    assert misses(audits, 1.0, GDPC(1.0), Canaries([100] * 1000), PureDP(1.0), **options) <= limit
-
-
-@coverage
-@pytest.mark.parametrize("share", [None, 0.2])
-def test_pure_promises_of_groups_are_kept(audits, limit, share):
-    canaries = Canaries([100] * 500, people=20)
-    assert misses(audits, 0.1, GDPC(0.1), canaries, PureDP(0.1), share=share) <= limit
-
-
-@coverage
-def test_pure_promises_are_kept_whatever_areas_share(audits, limit):
-    """One public coin says how many areas are answered, which ones, and with which sign."""
-
-    def tied(data, size, rng):
-        answered = rng.permutation(data.size) < (20 if rng.random() < 0.5 else 200)
-        told = np.where(rng.random(data.size) < special.expit(1.0), data, 1 - data)
-        return np.tile(np.where(answered, told, 0.5), (size, 1))
-
-    assert misses(audits, 1.0, tied, EMPTY, PureDP(1.0)) <= limit
-
-
-@coverage
-@pytest.mark.parametrize("share", [None, 0.5])
-def test_raked_areas_keep_the_promise(audits, limit, share):
-    """Areas depend on each other; one leaf carries a share of the budget, and no more than all of it."""
-    raked = RDPC(1.0, Hierarchy.regular(10, 2))
-    found = losses(audits, raked, Canaries([100] * 100), PureDP(1.0), share=share)
-    assert sum(loss > 1.0 for loss in found) <= limit
-    assert sum(loss > 0 for loss in found) > audits / 5  # it is no empty bound
-
-
-@coverage
-@pytest.mark.parametrize(("delta", "share"), [(1e-3, None), (1e-3, 0.1), (1e-5, 1.0)])
-def test_approximate_promises_are_kept_by_the_worst_law(audits, limit, delta, share):
-    assert misses(audits, 1.0, worst_case(1.0, delta), EMPTY, ApproxDP(1.0, delta), share=share) <= limit
-
-
-@coverage
-def test_approximate_promises_of_groups_are_kept(audits, limit):
-    canaries = Canaries([0] * 400, people=400)
-    assert misses(audits, 0.005, chain(0.005, 5e-5, 400), canaries, ApproxDP(0.005, 5e-5), share=0.05) <= limit
-
-
-@pytest.mark.parametrize(
-    ("audits", "limit"), [pytest.param(40, 8, id="40"), MANY]
-)  # Bin(40, 0.05) exceeds 8 with probability 6e-5
-@pytest.mark.parametrize("claim", [GaussianDP(1.0), ZCDP(0.5)], ids=str)
-@pytest.mark.parametrize("share", [None, 0.5])
-def test_gaussian_promises_are_kept(audits, limit, claim, share):
-    assert misses(audits, claim.budget, gaussian, EMPTY, claim, share=share) <= limit
-
-
-# The mistakes
-
-
-def test_a_share_chosen_after_the_run_misses():
-    """The same release read with twelve shares, the best one reported: more often wrong than a valid bound may be."""
-    shares = np.geomspace(1.0, 0.02, 12)
-    best = np.max([losses(200, GDPC(1.0), Canaries([100] * 300), PureDP(1.0), share=one) for one in shares], axis=0)
-    assert np.sum(best > 1.0) > 23
-
-
-def test_delta_left_out_misses():
-    assert misses(200, 1.0, worst_case(1.0, 0.05), EMPTY, PureDP(1.0), share=0.2) > 23
-
-
-def test_a_group_bound_with_delta_is_no_quotient():
-    """Deltas of 400 steps of (0.005, 0.00005) pile up to 0.064; a bound on the whole, divided, accuses the innocent."""
-    epsilon, delta, people, number = 0.005, 5e-5, 400, 10_000
-    steps = chain(epsilon, delta, people)
-    quotient = measure_loss_one_run(
-        lambda data, size, rng: steps(people * data, size, rng) / people,
-        Canaries([0] * number),
-        ApproxDP(epsilon * people, delta),
-        share=0.05,
-        rng=1,
-    )
-    assert quotient.measured.epsilon / people > 1.2 * epsilon
-    canaries = Canaries([0] * number, people=people)
-    group = measure_loss_one_run(steps, canaries, ApproxDP(epsilon, delta), share=0.05, rng=1)
-    assert group.counts == quotient.counts
-    assert group.measured.epsilon <= epsilon
-
-
-def test_a_number_of_guesses_left_to_the_mechanism_misses():
-    """Why a promise with a delta is tested with a number of guesses that is fixed beforehand: an exact law.
-
-    With a small probability the mechanism tells 13 canaries of 4,000 outright, answers one more and is silent about the
-    others; else it answers all by randomized response. Each canary is told with probability delta.
-    """
-    epsilon, number, delta, told, of = 0.02, 4000, 0.2 / 4000, 13, 14
-    rate, seldom = special.expit(epsilon), number * delta / told
-
-    def fewest(guesses, at_least):
-        right = range(at_least, guesses + 1)
-        return next(v for v in right if one_run_p_value(v, guesses, epsilon, delta=delta, canaries=number) <= 0.05)
-
-    few, many = fewest(of, 1), fewest(number, number // 2)
-    missed = seldom * stats.binom.sf(few - told - 1, of - told, rate) + (1 - seldom) * stats.binom.sf(
-        many - 1, number, rate
-    )
-    assert missed > 0.059
-    result = measure_loss_one_run(answers(100, 0), EMPTY, ApproxDP(epsilon, delta), rng=1)
-    guessed = sum(side["guessed_x"] + side["guessed_y"] for side in result.counts.values())
-    assert guessed == 200  # whatever the release says
 
 
 # Bad input

@@ -131,7 +131,7 @@ def test_the_variational_bound_reaches_the_reference(rho, runs, reaches):
 def test_a_gaussian_bound_is_no_rho():
     """Noise that keeps rho 0.5 exactly: the family's own bound respects it, a bound on mu turned into rho does not."""
     x, on_x, on_y, _ = gaussian_laws(0.5)
-    rng, runs, audits = np.random.default_rng(202), 100_000, 200
+    rng, runs, audits = np.random.default_rng(202), 100_000, 60
     y = rng.binomial(runs, on_y[x >= 1].sum(), audits)
     x = rng.binomial(runs, on_x[x >= 1].sum(), audits)
     family = np.array(
@@ -140,10 +140,10 @@ def test_a_gaussian_bound_is_no_rho():
             for a, b in zip(y.tolist(), x.tolist(), strict=True)
         ]
     )
-    assert (family > 0.5).sum() <= 23  # 5% of 200, false alarm 1e-4
-    assert np.median(family) == pytest.approx(0.974 * 0.5, abs=0.005)
+    assert (family > 0.5).sum() <= 11  # 5% of 60, false alarm 1e-4
+    assert np.median(family) == pytest.approx(0.974 * 0.5, abs=0.006)
     converted = gaussian_lower(y, runs, x, runs, confidence=0.95) ** 2 / 2
-    assert (converted > 0.5).sum() > 0.99 * audits
+    assert (converted > 0.5).sum() >= 0.98 * audits
     event = [renyi_event_lower(a, runs, b, runs, confidence=0.95) for a, b in zip(y.tolist(), x.tolist(), strict=True)]
     assert max(event) < 0.5
 
