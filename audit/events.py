@@ -153,10 +153,6 @@ class _Guessing(Protocol):
         guesses = self.guess(scores)
         return {"guessed_x": int(np.sum(guesses < 0)), "guessed_y": int(np.sum(guesses > 0))}
 
-    def most(self, side: Side, runs: int) -> dict[str, int]:
-        """Return the counts of runs on one database all of which speak for it, as strongly as the rule allows."""
-        return {"guessed_x": 0, "guessed_y": 0, f"guessed_{side}": runs}
-
     def parameters(self) -> dict[str, Any]:
         """Return what a bound reads besides the counts, as plain values."""
         return {"regions": self.regions}
@@ -273,11 +269,6 @@ class WeightRule:
         """Return how often each bin was met."""
         numbers, seen = np.unique(self.bins(scores), return_counts=True)
         return {f"bin {k}": int(n) for k, n in zip(numbers, seen, strict=True)}
-
-    def most(self, side: Side, runs: int) -> dict[str, int]:
-        """Return the counts of runs on one database all of which speak for it, as strongly as the rule allows."""
-        best = np.argmax(self.weights) if side == self.toward else np.argmin(self.weights)
-        return {f"bin {best}": runs}
 
     def parameters(self) -> dict[str, Any]:
         """Return what a bound reads besides the counts, as plain values."""

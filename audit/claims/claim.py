@@ -231,15 +231,7 @@ class Claim(ABC):
     def weaker_than(self, other: Claim) -> bool | None:
         """Return whether any parameter promises less than another claim does; None where the two have no order.
 
-        Parameters
-        ----------
-        other : Claim
-            What was promised before.
-
-        Returns
-        -------
-        bool or None
-            Claims of different families have an order where both are an epsilon and a delta.
+        Claims of different families have an order where both are an epsilon and a delta.
         """
         if self.relation != other.relation:
             return None
@@ -251,17 +243,8 @@ class Claim(ABC):
     def excess(self, epsilon: float, losses: Sequence[LossDistribution]) -> tuple[str, str] | None:
         """Return what queries with noise of their own lose beyond the promise, and what is promised, in words.
 
-        Parameters
-        ----------
-        epsilon : float
-            Pure loss of all queries together, in nats.
-        losses : sequence of LossDistribution
-            Of the queries whose law of the loss is known.
-
-        Returns
-        -------
-        tuple of str or None
-            None where the promise is kept, or the family cannot tell.
+        `epsilon` is the pure loss of all queries together, `losses` are the laws of those for which it is known. None
+        where the promise is kept, or the family cannot tell.
         """
         return None
 

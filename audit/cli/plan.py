@@ -158,7 +158,7 @@ def _spent(said: dict[str, Any], what: str) -> str:
 
 def _assumed(promise: Claim, share: float) -> str:
     """Return the mechanism that the plan is for, in words."""
-    from audit.methods import method_for
+    from audit.methods.method import method_for
 
     law = method_for(promise, 1, 0.5).assumed(share)
     return (

@@ -8,7 +8,7 @@ from __future__ import annotations
 from audit.methods.anytime import AnytimeGame
 from audit.methods.game import Game
 from audit.methods.gaussian import Gaussian
-from audit.methods.method import Method, method_for, method_named, register_method
+from audit.methods.method import Method, register_method
 from audit.methods.one_run import OneRun
 from audit.methods.rectangle import Rectangle
 from audit.methods.regions import RegionMethod
@@ -23,7 +23,5 @@ __all__ = [
     "Rectangle",
     "RegionMethod",
     "Renyi",
-    "method_for",
-    "method_named",
     "register_method",
 ]

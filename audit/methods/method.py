@@ -25,6 +25,7 @@ Role = Literal["fixed", "early", "few", "one_run"]
 
 POWER = 0.8  # with which a minimum detectable loss is called a violation
 FEW = 50  # given runs on either database, below which the method for few runs shows more
+NO_PLANS = "plans are not known for {}: its method has no power"
 WORDS: dict[Family, str] = {"threshold": "thresholds", "cell": "single values"}
 
 
@@ -125,11 +126,17 @@ class Method(ABC):
         ValueError
             If the family has no plans.
         """
-        raise ValueError(f"plans are not known for {type(self.claim).__name__}: its method has no power")
+        raise ValueError(NO_PLANS.format(type(self.claim).__name__))
 
     def assumed(self, share: float) -> str:
-        """Return the mechanism whose power `power` returns, in words."""
-        return "a mechanism that shows its loss as well as one can"
+        """Return the mechanism whose power `power` returns, in words.
+
+        Raises
+        ------
+        ValueError
+            If the family has no plans.
+        """
+        raise ValueError(NO_PLANS.format(type(self.claim).__name__))
 
     def sawtooth(self, truth: Claim) -> float:
         """Return over how many counting runs power may rise and fall again; 0 where it is approximated."""
@@ -204,30 +211,10 @@ def register_method(*families: type[Claim], role: Role = "fixed") -> Callable[[M
 def method_for(
     claim: Claim, distance: int, confidence: float, *, early: bool = False, fewest: int | None = None
 ) -> Method:
-    """Return how a promise is measured.
+    """Return how a promise is measured: by the method of its family, or of the nearest one that it is derived from.
 
-    Parameters
-    ----------
-    claim : Claim
-        The promise for one step.
-    distance : int
-        Steps between the two databases.
-    confidence : float
-        One-sided, in (0, 1).
-    early : bool
-        Whether counting may stop early.
-    fewest : int, optional
-        Where outputs are given, how many count on the database that has fewer.
-
-    Returns
-    -------
-    Method
-        That of its family, or of the nearest family that it is derived from.
-
-    Raises
-    ------
-    TypeError
-        If none is registered.
+    `early` says whether counting may stop early; `fewest` is, where outputs are given, how many count on the database
+    that has fewer. A family without a method is a TypeError.
     """
     role: Role = "early" if early else "few" if fewest is not None and fewest < FEW else "fixed"
     for family in type(claim).__mro__:
@@ -238,20 +225,7 @@ def method_for(
 
 
 def method_named(bound: str, claim: Claim | None = None) -> type[Method] | None:
-    """Return the method of a saved result.
-
-    Parameters
-    ----------
-    bound : str
-        Name of its theorem.
-    claim : Claim, optional
-        A promise that it must be registered for.
-
-    Returns
-    -------
-    type or None
-        None if there is none.
-    """
+    """Return the method of a saved result by the name of its theorem, if one is registered (for a claim)."""
     method = NAMED.get(bound)
     if method is None or claim is None:
         return method

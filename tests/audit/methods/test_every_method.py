@@ -13,8 +13,8 @@ from audit.bounds.anytime import look_confidence
 from audit.bounds.citations import REFERENCES
 from audit.claims import ZCDP, ApproxDP, Claim, GaussianDP, PureDP
 from audit.claims.families import FAMILIES
-from audit.methods import AnytimeGame, Game, Gaussian, OneRun, Rectangle, Renyi, method_for, method_named
-from audit.methods.method import FOR_FAMILY, NAMED
+from audit.methods import AnytimeGame, Game, Gaussian, OneRun, Rectangle, Renyi
+from audit.methods.method import FOR_FAMILY, NAMED, method_for, method_named
 from tests.audit.methods.cases import BOTH, CLAIMS, ONE, WEIGHTS, audited, binned, lower, named, weighed
 
 MANY = st.tuples(*[st.integers(0, 2000)] * 3)
@@ -50,6 +50,17 @@ def test_a_method_of_another_family_is_none():
     assert method_named("a theorem of mine") is None
     with pytest.raises(TypeError, match="no method is registered for claims of type Nothing"):
         method_for(type("Nothing", (Claim,), {"delta_at": None, "epsilon_at": None})(), 1, 0.95)
+
+
+def test_one_run_chooses_nothing():
+    with pytest.raises(TypeError, match="the rule of an audit of one run is fixed before it"):
+        OneRun(PureDP(1), 1, 0.95).choose((), None, None, families=(), counting=1)
+    assert [OneRun(claim, 1, 0.95).share for claim in (PureDP(1), ApproxDP(1, 0), ApproxDP(1, 1e-6), ZCDP(1))] == [
+        None,
+        None,
+        0.5,
+        0.2,
+    ]
 
 
 def test_every_family_and_method_is_cited():
