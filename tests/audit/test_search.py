@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from audit.claims import ZCDP, ApproxDP, GaussianDP, PureDP
+from audit.claims import ZCDP, ApproxDP, PureDP
 from audit.events import Event
 from audit.exact import loss_distribution
 from audit.loss import measure_loss
@@ -91,7 +91,7 @@ def test_universes_that_cannot_be_are_refused(arguments, options, error, words):
     assert "\n" not in str(raised.value)
 
 
-@pytest.mark.parametrize("claim", [PureDP(1.0), ApproxDP(1.0, 1e-6), ZCDP(0.5), GaussianDP(1.0)], ids=str)
+@pytest.mark.parametrize("claim", [ApproxDP(1.0, 1e-6), ZCDP(0.5)], ids=str)
 def test_the_pair_with_an_empty_cell_is_found(claim):
     pairs = [NeighborPair.add_people([9, 0, 5, 7, 8], cell) for cell in (0, 2, 1, 3, 4)]
     found = search_loss(zeros_bare, pairs, claim, keep=1, size=20_000, attack="threshold", confidence=1 - 1e-6, rng=1)
@@ -113,7 +113,9 @@ def test_a_universe_is_searched_for_the_record_that_counts_too_much():
 def test_moves_are_searched_too():
     """Moving a person changes two counts: the promise for one does not hold, whatever the pair."""
     pairs = neighbors_within(["a", "b"], 2, relation="replace_one")
-    found = search_loss(geometric, pairs, PureDP(1.0, "replace_one"), keep=len(pairs), size=30_000, rng=1)
+    found = search_loss(
+        geometric, pairs, PureDP(1.0, "replace_one"), keep=len(pairs), size=30_000, attack="entries", rng=1
+    )
     assert {result.verdict for result in found.results} == {"violated"}
     assert found.screening == 0
 
@@ -195,12 +197,8 @@ def test_the_size_of_the_family_is_said():
 
 def test_a_search_is_reproduced_by_its_seed():
     def search(seed):
-        return [
-            r.to_dict()["counts"]
-            for r in search_loss(
-                geometric, PAIRS[:4], PureDP(1.0), keep=2, size=3000, attack="entries", rng=seed
-            ).results
-        ]
+        found = search_loss(geometric, PAIRS[:4], PureDP(1.0), keep=2, size=3000, attack="entries", rng=seed)
+        return [result.counts for result in found.results]
 
     assert search(3) == search(3)
     assert search(3) != search(4)
@@ -217,10 +215,10 @@ def test_a_search_without_power_says_so():
 
 
 def test_options_are_those_of_an_audit():
-    found = search_loss(geometric, PAIRS[:2], PureDP(1.0), keep=1, size=60_000, event=STEP, stop="early", rng=1)
+    found = search_loss(geometric, PAIRS[:2], PureDP(1.0), keep=1, size=30_000, event=STEP, stop="early", rng=1)
     assert found.worst.bound == "anytime-valid guessing game"
-    assert found.screening + found.worst.size < 60_000
-    assert found.screening <= 18_000
+    assert found.screening + found.worst.size < 30_000
+    assert found.screening <= 9_000
 
 
 @pytest.mark.parametrize(
