@@ -77,7 +77,9 @@ def misses(make, epsilon, **options):
     return count
 
 
-@pytest.mark.parametrize("shape", [(20, 400), pytest.param((4, 2000), marks=pytest.mark.slow), (2000,)])
+@pytest.mark.parametrize(
+    "shape", [(2000,), pytest.param((20, 400), marks=pytest.mark.slow), pytest.param((4, 2000), marks=pytest.mark.slow)]
+)
 def test_intervals_cover_the_true_loss(shape):
     # 5 events a case: false alarm 5e-4 at most.
     count = misses(lambda rng: geometric(0.1, shape, rng), 0.1, lag=11, at=[0, 6, 11, 16, 21])
@@ -97,6 +99,7 @@ def test_intervals_of_dependent_areas_need_blocks():
     assert (misses(make, 0.1, **fixed) > 40).all()
 
 
+@pytest.mark.slow
 def test_the_median_of_the_curve_is_covered():
     inside = 0
     for seed in range(SIMULATIONS):

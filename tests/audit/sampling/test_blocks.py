@@ -12,32 +12,12 @@ import pytest
 from audit.mechanism import per_run
 from audit.sampling import blocks
 from audit.sampling.blocks import WAVE, draw
+from tests.audit.sampling.cases import DATA, SEED, drawn, first_entry, same_noise
 from tests.helpers import BrokenError, noisy, raising, whole
-
-DATA = np.arange(16.0)
-SEED = np.random.SeedSequence(2020)
-
-
-def same_noise(data, size, rng):
-    return noisy(data, size, np.random.default_rng(1))
 
 
 def process(data, size, rng):
     return np.full(size, os.getpid())
-
-
-def first_entry(outputs):
-    return outputs[:, :1].copy()
-
-
-@pytest.fixture
-def small_blocks(monkeypatch):
-    """Blocks of 64 numbers: of 4 runs on `DATA`."""
-    monkeypatch.setattr(blocks, "CELLS", 64)
-
-
-def drawn(mechanism=noisy, data=DATA, size=42, *, reduce=first_entry, seed=SEED, **options):
-    return list(draw(mechanism, data, size, reduce=reduce, seed=seed, **options))
 
 
 def assert_same(blocks, others):

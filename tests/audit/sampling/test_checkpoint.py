@@ -5,11 +5,8 @@ import json
 import os
 import resource
 import signal
-import subprocess
-import sys
-import textwrap
 import time
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -17,45 +14,16 @@ import pytest
 from audit.attacks import Attack
 from audit.claims import PureDP
 from audit.events import Event, Statistic
-from audit.loss import measure_loss
 from audit.neighbors import NeighborPair
 from audit.sampling import blocks as sampling
 from audit.sampling.checkpoint import BlockStore, fingerprint, source, stored_seed
-
-PAIR = NeighborPair.add_people([120, 75], 0)
-CLAIM = PureDP(1.0)
-SIZE = 1500
-
-
-@dataclass(frozen=True)
-class Laplace:
-    """Noise on every count, a few runs at a time."""
-
-    scale: float = 1.0
-    runs_per_block: int = 50
-
-    def __call__(self, data, size, rng):
-        return data + rng.laplace(scale=self.scale, size=(size, data.size))
-
-
-def asked(mechanism=None, *, pair=PAIR, claim=CLAIM, rng=7, size=SIZE, **options):
-    return measure_loss(mechanism or Laplace(), pair, claim, size=size, rng=rng, **options)
-
-
-def same(first, second):
-    """Whether two audits are one but for their times."""
-    timeless = [
-        {**result.to_dict(), "seconds": 0, "provenance": {**result.provenance, "created": ""}}
-        for result in (first, second)
-    ]
-    return timeless[0] == timeless[1]
+from tests.audit.sampling.cases import ALONE, PAIR, SCRIPT, SIZE, Laplace, asked, in_a_process, same
 
 
 def blocks(folder):
     return sorted(folder.rglob("*.block"))
 
 
-ALONE = functools.cache(asked)
 TRAINED = pytest.param({"attack": "trained", "size": 6000}, marks=pytest.mark.slow)
 
 
@@ -195,31 +163,9 @@ def test_a_function_is_known_by_its_code_and_what_it_encloses():
 
 
 def test_the_text_of_a_module_is_part_of_the_question():
-    assert "Nothing lost" in source(Laplace())
+    assert "small audits that the tests" in source(Laplace())
     assert source(asked) == source(Laplace())
     assert source(print) == ""
-
-
-SCRIPT = """
-import json, sys
-import numpy as np
-from audit import NeighborPair, PureDP, measure_loss
-
-def noisy(data, size, rng):
-    return data + rng.laplace(size=(size, data.size))
-
-noisy.runs_per_block = 100
-result = measure_loss(noisy, NeighborPair.add_people([120, 75], 0), PureDP(1.0), size=6000, store=sys.argv[1])
-print(json.dumps([str(result.seed_entropy), result.counts]))
-"""
-
-
-def in_a_process(script, folder, **environment):
-    path = folder / "script.py"
-    path.write_text(textwrap.dedent(script))
-    command = [sys.executable, str(path), str(folder / "store")]
-    done = subprocess.run(command, capture_output=True, text=True, check=True, env={**os.environ, **environment})
-    return json.loads(done.stdout)
 
 
 @pytest.mark.slow

@@ -6,30 +6,9 @@ import pytest
 from audit.mechanism import per_run
 from audit.outputs import ATTEMPTS
 from audit.sampling import blocks, probes
-from audit.sampling.blocks import draw
 from audit.sampling.probes import check_uses_rng, one_output
+from tests.audit.sampling.cases import DATA, SEED, drawn, same_noise
 from tests.helpers import BrokenError, noisy, raising, whole
-
-DATA = np.arange(16.0)
-SEED = np.random.SeedSequence(2020)
-
-
-def same_noise(data, size, rng):
-    return noisy(data, size, np.random.default_rng(1))
-
-
-def first_entry(outputs):
-    return outputs[:, :1].copy()
-
-
-@pytest.fixture
-def small_blocks(monkeypatch):
-    """Blocks of 64 numbers: of 4 runs on `DATA`."""
-    monkeypatch.setattr(blocks, "CELLS", 64)
-
-
-def drawn(mechanism=noisy, data=DATA, size=42, *, reduce=first_entry, seed=SEED, **options):
-    return list(draw(mechanism, data, size, reduce=reduce, seed=seed, **options))
 
 
 @pytest.mark.parametrize(

@@ -2,78 +2,15 @@
 
 from __future__ import annotations
 
-import functools
 import importlib.util
-import json
-import os
-import subprocess
-import sys
-import textwrap
-from dataclasses import dataclass
 
 import joblib
 import pytest
 import threadpoolctl
 
-from audit.claims import PureDP
-from audit.loss import measure_loss
 from audit.mechanism import per_run
-from audit.neighbors import NeighborPair
 from audit.sampling import blocks as sampling
-
-PAIR = NeighborPair.add_people([120, 75], 0)
-CLAIM = PureDP(1.0)
-SIZE = 1500
-
-
-@dataclass(frozen=True)
-class Laplace:
-    """Noise on every count, a few runs at a time."""
-
-    scale: float = 1.0
-    runs_per_block: int = 50
-
-    def __call__(self, data, size, rng):
-        return data + rng.laplace(scale=self.scale, size=(size, data.size))
-
-
-def asked(mechanism=None, *, pair=PAIR, claim=CLAIM, rng=7, size=SIZE, **options):
-    return measure_loss(mechanism or Laplace(), pair, claim, size=size, rng=rng, **options)
-
-
-def same(first, second):
-    """Whether two audits are one but for their times."""
-    timeless = [
-        {**result.to_dict(), "seconds": 0, "provenance": {**result.provenance, "created": ""}}
-        for result in (first, second)
-    ]
-    return timeless[0] == timeless[1]
-
-
-ALONE = functools.cache(asked)
-
-
-SCRIPT = """
-import json, sys
-import numpy as np
-from audit import NeighborPair, PureDP, measure_loss
-
-def noisy(data, size, rng):
-    return data + rng.laplace(size=(size, data.size))
-
-noisy.runs_per_block = 100
-result = measure_loss(noisy, NeighborPair.add_people([120, 75], 0), PureDP(1.0), size=6000, store=sys.argv[1])
-print(json.dumps([str(result.seed_entropy), result.counts]))
-"""
-
-
-def in_a_process(script, folder, **environment):
-    path = folder / "script.py"
-    path.write_text(textwrap.dedent(script))
-    command = [sys.executable, str(path), str(folder / "store")]
-    done = subprocess.run(command, capture_output=True, text=True, check=True, env={**os.environ, **environment})
-    return json.loads(done.stdout)
-
+from tests.audit.sampling.cases import ALONE, SCRIPT, asked, in_a_process, same
 
 WORKER = """
 import json, os, signal, sys

@@ -1,0 +1,86 @@
+"""Mechanisms, databases and small audits that the tests of sampling share."""
+
+from __future__ import annotations
+
+import functools
+import json
+import os
+import subprocess
+import sys
+import textwrap
+from dataclasses import dataclass
+
+import numpy as np
+
+from audit.claims import PureDP
+from audit.loss import measure_loss
+from audit.neighbors import NeighborPair
+from audit.sampling.blocks import draw
+from tests.helpers import noisy
+
+PAIR = NeighborPair.add_people([120, 75], 0)
+CLAIM = PureDP(1.0)
+SIZE = 1500
+DATA = np.arange(16.0)
+SEED = np.random.SeedSequence(2020)
+
+
+SCRIPT = """
+import json, sys
+import numpy as np
+from audit import NeighborPair, PureDP, measure_loss
+
+def noisy(data, size, rng):
+    return data + rng.laplace(size=(size, data.size))
+
+noisy.runs_per_block = 100
+result = measure_loss(noisy, NeighborPair.add_people([120, 75], 0), PureDP(1.0), size=6000, store=sys.argv[1])
+print(json.dumps([str(result.seed_entropy), result.counts]))
+"""
+
+
+@dataclass(frozen=True)
+class Laplace:
+    """Noise on every count, a few runs at a time."""
+
+    scale: float = 1.0
+    runs_per_block: int = 50
+
+    def __call__(self, data, size, rng):
+        return data + rng.laplace(scale=self.scale, size=(size, data.size))
+
+
+def asked(mechanism=None, *, pair=PAIR, claim=CLAIM, rng=7, size=SIZE, **options):
+    return measure_loss(mechanism or Laplace(), pair, claim, size=size, rng=rng, **options)
+
+
+def same(first, second):
+    """Whether two audits are one but for their times."""
+    timeless = [
+        {**result.to_dict(), "seconds": 0, "provenance": {**result.provenance, "created": ""}}
+        for result in (first, second)
+    ]
+    return timeless[0] == timeless[1]
+
+
+ALONE = functools.cache(asked)
+
+
+def in_a_process(script, folder, **environment):
+    path = folder / "script.py"
+    path.write_text(textwrap.dedent(script))
+    command = [sys.executable, str(path), str(folder / "store")]
+    done = subprocess.run(command, capture_output=True, text=True, check=True, env={**os.environ, **environment})
+    return json.loads(done.stdout)
+
+
+def same_noise(data, size, rng):
+    return noisy(data, size, np.random.default_rng(1))
+
+
+def first_entry(outputs):
+    return outputs[:, :1].copy()
+
+
+def drawn(mechanism=noisy, data=DATA, size=42, *, reduce=first_entry, seed=SEED, **options):
+    return list(draw(mechanism, data, size, reduce=reduce, seed=seed, **options))

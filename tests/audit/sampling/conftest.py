@@ -1,0 +1,13 @@
+"""What the tests of sampling ask for."""
+
+from __future__ import annotations
+
+import pytest
+
+from audit.sampling import blocks
+
+
+@pytest.fixture
+def small_blocks(monkeypatch):
+    """Blocks of 64 numbers: of 4 runs on `DATA`."""
+    monkeypatch.setattr(blocks, "CELLS", 64)
