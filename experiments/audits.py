@@ -86,7 +86,7 @@ def none_above(what: str, audits: Iterable[dict[str, Any]], loss: float) -> Chec
     """Expect that no lower bound exceeds the true loss."""
     largest = max(bounds(audits), default=0.0)
     words = f"{what}: largest lower bound {largest:.4g}, expected no more than the true loss of {loss:.4g}"
-    return Check(words, largest <= loss * (1 + 1e-9))
+    return Check(words, largest <= loss)
 
 
 def event_class(event: str) -> str:

@@ -222,4 +222,4 @@ def draw(numbers: dict[str, Any]) -> Figure:
     return figure
 
 
-REPEATS: dict[str, Any] = {"marker": "|", "color": BLACK, "markersize": 5, "linestyle": "none"}
+REPEATS: dict[str, Any] = {"marker": "|", "color": BLACK, "markersize": 5, "markeredgewidth": 0.7, "linestyle": "none"}

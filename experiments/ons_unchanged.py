@@ -163,7 +163,7 @@ def draw(numbers: dict[str, Any]) -> Figure:
         right.loglog(GRID, deltas, color=color, linestyle=line, label=f"textbook's scale, {when} rounding")
     right.axhline(PILOT_DELTA, color=BLACK, linewidth=1.0, linestyle=":")
     right.text(GRID[0], PILOT_DELTA * 1.12, "promised", fontsize=8)
-    right.axvline(1, color=BLACK, linewidth=0.6)
+    right.axvline(1, ymax=0.8, color=BLACK, linewidth=0.6)
     right.text(1.06, 1.3e-4, "the theorem\nends here", fontsize=8)
     right.set_ylim(1e-4, 1)
     right.set_xlabel("promised epsilon of a count")

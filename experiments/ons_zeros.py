@@ -254,7 +254,7 @@ def _draw_joint(ax: Axes, rows: list[dict[str, Any]]) -> None:
     ax.set_xlim(0, 1.05)
     ax.set_xlabel("lower bound (95%) / promise")
     ax.set_title("(b) all parts together, and after")
-    ax.legend(handles=[line_key("exact loss", **DIAMOND)], loc="lower right", fontsize=8)
+    ax.legend(handles=[line_key("exact loss", **DIAMOND)], loc="lower right", bbox_to_anchor=(0.93, 0), fontsize=8)
 
 
 def _draw_deaths(ax: Axes, rows: list[dict[str, Any]]) -> None:

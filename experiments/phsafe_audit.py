@@ -205,8 +205,9 @@ def _row(ax: Axes, audit: AuditResult, spent: float, height: float) -> None:
     promised, bound = audit.claim.budget, audit.measured.budget / audit.claim.budget
     bar(ax, height, min(bound, LIMIT), violated=audit.verdict == "violated")
     text: dict[str, Any] = {"va": "center", "fontsize": 8, "bbox": BOX}
+    shown = down(bound, 2 if bound < 1 else 3)
     if np.isfinite(spent):
         ax.plot(spent / promised, height, **DIAMOND)
-        ax.text(spent / promised + 0.05, height, f"{down(bound, 2)} of {spent / promised:.2f}", **text)
+        ax.text(spent / promised + 0.05, height, f"{shown} of {spent / promised:.2f}", **text)
     else:
-        ax.text(LIMIT - 0.03, height, f"{down(bound, 2)} of infinity", ha="right", **text)
+        ax.text(LIMIT - 0.03, height, f"{shown} of infinity", ha="right", **text)

@@ -110,7 +110,7 @@ def finding(numbers: dict[str, Any]) -> str:
     best = [_best(numbers, table, large)["tau"] for table in SHOWN]
     return (
         f"Counts of {large:,} people have the smallest error at tau {best[0]} (PH1) and {best[1]} (PH3), the "
-        f"thresholds of production; smaller counts suit smaller thresholds. A count by age and race (PH1) of {size:,} "
+        f"thresholds of production. A count by age and race (PH1) of {size:,} "
         f"people has an error {gain:.0%} smaller at tau {other['tau']} with the same rho, if the share left out is "
         f"that of all people. Of {persons['people']:,} people in the bundled households (simulated, "
         f"{len(numbers['states'])} states), {persons['lost']} are left out at tau {persons['tau']}; of "

@@ -323,5 +323,5 @@ def _draw_bugs(ax: Axes, bugs: list[dict[str, Any]]) -> None:
     ax.tick_params(axis="y", length=0)
     ax.set_xlabel("milliseconds until the bug is found, all runs together")
     ax.set_title("known bugs, and the violation that is found")
-    found_as = line_key("found, as the violation that it is", **DIAMOND | {"color": GREEN})
-    ax.legend(handles=[found_as, line_key("10 seconds", **PROMISE)], loc="upper right", bbox_to_anchor=(0.88, 1.0))
+    handles = [line_key("found as what it is", **DIAMOND | {"color": GREEN}), line_key("10 seconds", **PROMISE)]
+    ax.legend(handles=handles, loc="upper right", bbox_to_anchor=(0.89, 0.85), fontsize=8)
