@@ -1,4 +1,4 @@
-"""``plaudit plan``: how many runs see a violation, and which violations so many runs see."""
+"""``plaudit plan``: how many runs detect a violation, and which violations so many runs detect."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def plan(
         str, typer.Argument(help="The promise: pure:EPSILON, approx:EPSILON,DELTA, zcdp:RHO or gaussian:MU.")
     ],
     violation: Annotated[float, typer.Option(help="True loss over the promise, more than 1.")] = 1.1,
-    power: Annotated[float, typer.Option(help="How often the audit should see it, in (0, 1).")] = 0.8,
+    power: Annotated[float, typer.Option(help="How often the audit should detect it, in (0, 1).")] = 0.8,
     confidence: Annotated[float, typer.Option(help="One-sided confidence of the audit.")] = 0.95,
     relation: Annotated[str, typer.Option(help="Neighbor relation of the claim.")] = "add_remove",
     distance: Annotated[int, typer.Option(help="Steps between the two databases.")] = 1,
@@ -41,12 +41,12 @@ def plan(
     design: Annotated[
         str, typer.Option(help="coins (plaudit audit), outputs (of a mechanism that ran elsewhere) or one_run.")
     ] = "coins",
-    runs: Annotated[int | None, typer.Option(help="Ask the reverse: what so many runs would have seen.")] = None,
+    runs: Annotated[int | None, typer.Option(help="Ask the reverse: which violations so many runs detect.")] = None,
     seconds_per_run: Annotated[float | None, typer.Option(help="What a run costs: adds the time of all.")] = None,
     out: Annotated[Path | None, typer.Option(help="Figure of the runs needed: .svg, .png or .pdf.")] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
 ) -> int:
-    """Say how many runs an audit needs to see a violation, or what so many would have seen."""
+    """Say how many runs detect a violation, or which violations so many runs detect."""
     from audit.arguments import positive_number
     from audit.claims import check_relation, parse_claim
     from audit.planning import plan_violation
@@ -141,7 +141,7 @@ def _show(promise: Claim, said: dict[str, Any], asked: float, seconds_per_run: f
         found = f"{smallest:.4g} times the promise, {promise.parameter} {smallest * promise.budget:.4g}"
         cost = f" So many runs take {_span(said['runs'] * seconds_per_run)}." if seconds_per_run is not None else ""
         known = found if smallest < float("inf") else "none"
-        after.insert(0, f"Smallest violation seen with power {said['power']:g}: {known}.{cost}")
+        after.insert(0, f"Smallest violation detected with power {said['power']:g}: {known}.{cost}")
     for line in lines:
         terminal.print(line, markup=False)
     terminal.print(table)
