@@ -96,8 +96,7 @@ class HouseholdPair:
                 other = tenures[1].get(mafid, "0")
                 if "0" not in (tenure, other) and tenure != other:
                     raise ValueError(f"an occupied unit must keep its tenure under VAL, got {tenure} and {other}")
-            _check_valid(self.x)
-            _check_valid(self.y)
+            _check_valid(self.x, self.y)
 
 
 def check_model(model: str, relation: str) -> None:
@@ -113,9 +112,10 @@ def _differences(x: Frame, y: Frame) -> tuple[Rows, Rows]:
     return one - other, other - one
 
 
-def _check_valid(frames: tuple[Frame, Frame, Frame]) -> None:
+def _check_valid(*databases: tuple[Frame, Frame, Frame]) -> None:
     engine = DuckDB()
     try:
-        check_report(read_frames(engine, frames, None, "full"))
+        for frames in databases:
+            check_report(read_frames(engine, frames, None, "full"))
     finally:
         engine.close()

@@ -109,17 +109,15 @@ def _find_faults(
 
 def _domains(database: Engine, name: str, types: Mapping[str, str]) -> Iterator[Finding]:
     """Count, in one pass over a frame, the values of every column that are outside its domain."""
-    broken = {
-        column: f"not coalesce({_inside(column, domain, types[column])}, false)"
+    rules = [
+        (
+            f"{column} must be {domain}",
+            f"not coalesce({_inside(column, domain, types[column])}, false)",
+            f"coalesce(cast({column} as string), 'nothing')",
+        )
         for column, domain in FRAMES[name].items()
-    }
-    tests = ", ".join(f"count(case when {test} then 1 end) as {column}" for column, test in broken.items())
-    found = database.fetch(f"select {tests} from {unread(name)}")
-    for column, domain in FRAMES[name].items():
-        if rows := int(found[column][0]):
-            value = f"coalesce(cast({column} as string), 'nothing')"
-            least = database.fetch(f"select min({value}) as X from {unread(name)} where {broken[column]}")["X"][0]
-            yield Finding(name, f"{column} must be {domain}", rows, reprlib.repr(str(least)))
+    ]
+    return _tally(database, name, unread(name), rules)
 
 
 def _inside(column: str, domain: Domain, kind: str) -> str:
@@ -136,72 +134,65 @@ def _inside(column: str, domain: Domain, kind: str) -> str:
 
 def _keys(database: Engine, states: Sequence[str] | None) -> Iterator[Finding]:
     for name in ("units", "geo"):
-        twice = f"select MAFID from {name} group by MAFID having count(*) > 1"
-        yield from _count(database, name, "no MAFID may stand twice", f"{name} r where MAFID in ({twice})")
+        twice = f"MAFID in (select MAFID from {name} group by MAFID having count(*) > 1)"
+        yield from _tally(database, name, name, [("no MAFID may stand twice", twice, "MAFID")])
     for name, other, rule in (
         ("persons", "units", "every MAFID must be that of a unit"),
         ("units", "geo", "every MAFID must be that of a place"),
         ("geo", "units", "every MAFID must be that of a unit"),
     ):
-        yield from _count(database, name, rule, f"{name} r where MAFID not in (select MAFID from {other})")
+        yield from _tally(database, name, name, [(rule, f"MAFID not in (select MAFID from {other})", "MAFID")])
     if states is None:
         island = f"TABBLKST = '{PUERTO_RICO}' and exists (select 1 from geo where TABBLKST <> '{PUERTO_RICO}')"
-        yield from _count(database, "geo", "Puerto Rico must be by itself", f"geo r where {island}")
+        yield from _tally(database, "geo", "geo", [("Puerto Rico must be by itself", island, "MAFID")])
     else:
-        allowed = ", ".join(repr(state) for state in states)
-        rule = "every state must be in the filter"
-        yield from _count(database, "geo", rule, f"geo r where TABBLKST not in ({allowed})", "TABBLKST")
+        outside = f"TABBLKST not in ({', '.join(repr(state) for state in states)})"
+        yield from _tally(database, "geo", "geo", [("every state must be in the filter", outside, "TABBLKST")])
 
 
 def _consistency(database: Engine) -> Iterator[Finding]:
-    """Hold every household against its members. Units that hold nobody have no members ``m``."""
+    """Compare every household with its members. Units that hold nobody have no members ``m``."""
     quarters = ", ".join(repr(code) for code in GROUP_QUARTERS)
-    in_unit = "persons r join units u on u.MAFID = r.MAFID"
-    yield from _count(
-        database,
-        "persons",
-        "RTYPE must be 3 in a housing unit and 5 in group quarters",
-        f"{in_unit} where (r.RTYPE = '3') <> (u.RTYPE = '2')",
-    )
-    yield from _count(
-        database,
-        "persons",
-        f"RELSHIP must be {' or '.join(GROUP_QUARTERS)} in group quarters and only there",
-        f"persons r where (r.RTYPE = '5') <> (r.RELSHIP in ({quarters}))",
-        "r.RELSHIP",
-    )
-    yield from _count(
-        database,
-        "geo",
-        "RTYPE must be 2 for housing units and only for them",
-        "geo r join units u on u.MAFID = r.MAFID where (r.RTYPE = '2') <> (u.RTYPE = '2')",
-    )
+    housing = "RTYPE must be 3 in a housing unit and 5 in group quarters"
+    alone = f"RELSHIP must be {' or '.join(GROUP_QUARTERS)} in group quarters and only there"
+    rules = [
+        (housing, "(r.RTYPE = '3') <> (u.RTYPE = '2')", "r.MAFID"),
+        (alone, f"(r.RTYPE = '5') <> (r.RELSHIP in ({quarters}))", "r.RELSHIP"),
+    ]
+    yield from _tally(database, "persons", "persons r join units u on u.MAFID = r.MAFID", rules)
+    rule = "RTYPE must be 2 for housing units and only for them"
+    places = "geo r join units u on u.MAFID = r.MAFID"
+    yield from _tally(database, "geo", places, [(rule, "(r.RTYPE = '2') <> (u.RTYPE = '2')", "r.MAFID")])
     database.view("household_members", members("persons", sex=False))
     columns = household_columns(STATED_SEX)
     derived = ", ".join(f"{sql} as D_{name}" for name, sql in columns.items() if name in DERIVED_COLUMNS)
     database.keep(
         "compared",
-        f"select u.*, m.PEOPLE, m.HOUSEHOLDERS, m.PARTNERS, {derived} "
+        f"select u.*, m.PEOPLE, m.HOUSEHOLDERS as householders, m.PARTNERS as partners, {derived} "
         "from units u left join household_members m on m.MAFID = u.MAFID",
     )
-    housed = "r.RTYPE = '2' and coalesce(r.PEOPLE, 0) > 0"
+    housed = "RTYPE = '2' and coalesce(PEOPLE, 0) > 0"
+    one_householder = f"not ({housed} and householders <> 1)"
     rules = [
-        ("an occupied unit must have one householder", f"{housed} and r.HOUSEHOLDERS <> 1", "r.HOUSEHOLDERS"),
-        ("at most one member may be the householder's spouse or partner", f"{housed} and r.PARTNERS > 1", "r.PARTNERS"),
-        ("TEN must be 1 to 4 where people live", f"{housed} and r.TEN = '0'", "r.TEN"),
-        ("TEN must be 0 where nobody lives, and in group quarters", f"not ({housed}) and r.TEN <> '0'", "r.TEN"),
+        ("an occupied unit must have one householder", f"{housed} and householders <> 1", "householders"),
+        ("at most one member may be the householder's spouse or partner", f"{housed} and partners > 1", "partners"),
+        ("TEN must be 1 to 4 where people live", f"{housed} and TEN = '0'", "TEN"),
+        ("TEN must be 0 where nobody lives, and in group quarters", f"not ({housed}) and TEN <> '0'", "TEN"),
         *(
-            (f"{name} must be that of the members", f"{one_householder} and r.{name} <> r.D_{name}", f"r.{name}")
-            for one_householder in (f"not ({housed} and r.HOUSEHOLDERS <> 1)",)
+            (f"{name} must be that of the members", f"{one_householder} and {name} <> D_{name}", name)
             for name in DERIVED_COLUMNS
         ),
     ]
-    for rule, broken, value in rules:
-        yield from _count(database, "units", rule, f"compared r where {broken}", value)
+    yield from _tally(database, "units", "compared", rules)
 
 
-def _count(database: Engine, name: str, rule: str, rows: str, value: str = "r.MAFID") -> Iterator[Finding]:
-    found = database.fetch(f"select count(*) as N, min(cast({value} as string)) as X from {rows}")
-    if number := int(found["N"][0]):
-        what = value.removeprefix("r.").replace("HOUSEHOLDERS", "householders").replace("PARTNERS", "partners")
-        yield Finding(name, rule, number, f"{what} {found['X'][0]}")
+def _tally(database: Engine, name: str, rows: str, rules: Sequence[tuple[str, str, str]]) -> Iterator[Finding]:
+    """Count, in one pass, the rows that break each rule, given as its words, SQL, and the value that is an example."""
+    counts = ", ".join(f"count(case when {broken} then 1 end) as N{i}" for i, (_, broken, _) in enumerate(rules))
+    found = database.fetch(f"select {counts} from {rows}")
+    for i, (rule, broken, value) in enumerate(rules):
+        if number := int(found[f"N{i}"][0]):
+            least = database.fetch(f"select min(cast({value} as string)) as X from {rows} where {broken}")["X"][0]
+            plain = value.removeprefix("r.").isidentifier()
+            example = f"{value.removeprefix('r.')} {least}" if plain else reprlib.repr(str(least))
+            yield Finding(name, rule, number, example)

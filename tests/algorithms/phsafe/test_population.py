@@ -413,10 +413,10 @@ def test_the_same_seed_gives_the_same_households():
 
 def test_parts_are_distinct_and_written_as_they_are(tmp_path, monkeypatch):
     monkeypatch.setattr(drawing, "CHUNK", 1_100)
-    households = synthetic_households(5_000, 4, sex=True)
-    assert len(households.persons) == 5_000
+    households = synthetic_households(3_000, 4, sex=True)
+    assert len(households.persons) == 3_000
     assert len(set(households.units["MAFID"].tolist())) == len(households.units)
-    paths = write_synthetic_households(tmp_path / "new", 5_000, 4, sex=True)
+    paths = write_synthetic_households(tmp_path / "new", 3_000, 4, sex=True)
     assert sorted(os.listdir(tmp_path / "new")) == ["geo.parquet", "persons.parquet", "units.parquet"]
     for frame, path in zip(FRAMES, paths, strict=True):
         rows = duckdb.read_parquet(str(path))

@@ -70,13 +70,13 @@ def test_partitions_add_up(database, partitions, truncate, table):
     assert list(found.rows()) == rows(table)
 
 
-def test_the_order_of_rows_and_columns_does_not_matter():
+def test_the_order_of_rows_and_columns_does_not_matter(database):
     shuffled = []
     for frame in golden_frames():
         places = list(range(len(frame)))
         random.Random(4).shuffle(places)
         shuffled.append(Frame({name.lower(): frame[name][places] for name in reversed(frame.columns)}))
-    assert list(tabulate(*shuffled).rows()) == rows("truncated")
+    assert list(tabulate(*shuffled, engine=database).rows()) == rows("truncated")
 
 
 @pytest.mark.parametrize(
@@ -93,14 +93,14 @@ def test_some_of_the_tables(database, tables, truncate, table):
     assert list(found.rows()) == [row for row in rows(table) if row[0] in wanted]
 
 
-def test_the_golden_settings_are_the_defaults_here():
-    assert list(tabulate(*PATHS, config=read_config(CONFIG)).rows()) == rows("truncated")
+def test_the_golden_settings_are_the_defaults_here(database):
+    assert list(tabulate(*PATHS, config=read_config(CONFIG), engine=database).rows()) == rows("truncated")
 
 
-def test_levels_without_a_budget_are_left_out():
+def test_levels_without_a_budget_are_left_out(database):
     budgets = {name: dict.fromkeys(levels, 0.0) for name, levels in CONFIG["privacy_budget"].items()}
     budgets["PH3"]["state_A-G"] = budgets["PH7"]["usa_*"] = 1.0
-    found = tabulate(*PATHS, config=read_config({**CONFIG, "privacy_budget": budgets}))
+    found = tabulate(*PATHS, config=read_config({**CONFIG, "privacy_budget": budgets}), engine=database)
     kept = {("PH3", "STATE", code) for code in "ABCDEFG"} | {("PH7", "USA", "*"), ("PH8_num", "USA", "*")}
     assert list(found.rows()) == [row for row in rows("truncated") if (row[0], row[1], row[3]) in kept]
 
@@ -262,15 +262,15 @@ def test_golden_households_are_counted_as_by_hand_at_another_threshold(database)
     assert nonzero(found) == by_hand(*golden_frames(), taus)
 
 
-def test_without_a_threshold_that_binds_basis_cells_are_those_without_truncation():
-    found = nonzero(tabulate(*PATHS, config=read_config(INFINITE)))
-    exact = nonzero(tabulate(*PATHS, truncate=False))
+def test_without_a_threshold_that_binds_basis_cells_are_those_without_truncation(database):
+    found = nonzero(tabulate(*PATHS, config=read_config(INFINITE), engine=database))
+    exact = nonzero(tabulate(*PATHS, truncate=False, engine=database))
     same = {key: count for key, count in exact.items() if key in found or key[-1] in QUERIES[key[0]].cells}
     assert found == same
 
 
-def test_totals_are_the_sums_of_their_cells():
-    found = {row[:-1]: row[-1] for row in tabulate(*PATHS, truncate=False).rows()}
+def test_totals_are_the_sums_of_their_cells(database):
+    found = {row[:-1]: row[-1] for row in tabulate(*PATHS, truncate=False, engine=database).rows()}
     for name, query in QUERIES.items():
         groups = {(row[1], row[2], row[3]) for row in found if row[0] == name}
         for group, (total, parts) in product(groups, query.totals.items()):
@@ -280,12 +280,14 @@ def test_totals_are_the_sums_of_their_cells():
 # Rows
 
 
-def test_every_cell_of_the_united_states_and_of_puerto_rico_has_a_row():
+def test_every_cell_of_the_united_states_and_of_puerto_rico_has_a_row(database):
     # Section 1.4 of the layout: 12,688 and 244 rows.
     rows_of = dict.fromkeys(("PH1_num", "PH4", "PH5_num", "PH8_num", "PH8_denom"), 1040)
     rows_of |= {"PH1_denom": 520, "PH5_denom": 520, "PH2": 416, "PH3": 3640, "PH6": 832, "PH7": 1560}
     homes = synthetic_households(1_100, rng=1)
-    found = tabulate(homes.persons, homes.units, homes.geo, config=read_config("us"), validation="none")
+    found = tabulate(
+        homes.persons, homes.units, homes.geo, config=read_config("us"), validation="none", engine=database
+    )
     assert Counter(found["TABLE"].tolist()) == rows_of
     assert len(found) == 12_688
     assert len(set(found.where(found["REGION_TYPE"] == "STATE")["REGION_ID"])) == len(STATES)
@@ -293,36 +295,36 @@ def test_every_cell_of_the_united_states_and_of_puerto_rico_has_a_row():
 
     island = synthetic_households(100, rng=1, states=1)
     geo = Frame({**island.geo.to_dict(), "TABBLKST": np.array(["72"] * len(island.geo), dtype=object)})
-    found = tabulate(island.persons, island.units, geo, config=read_config("pr"))
+    found = tabulate(island.persons, island.units, geo, config=read_config("pr"), engine=database)
     assert len(found) == 244
     assert set(found["REGION_ID"]) == {"72"}
 
 
-def test_a_state_of_vacant_units_has_all_its_zeros():
+def test_a_state_of_vacant_units_has_all_its_zeros(database):
     persons, units, geo = map(columns, PATHS)
     vacant = next(place for place, kind in enumerate(units["HHT"]) if kind == "0" and units["RTYPE"][place] == "2")
     geo["TABBLKST"][geo["MAFID"].index(units["MAFID"][vacant])] = "30"
-    found = tabulate(*(map(typed, (persons, units, geo), (PERSONS, UNITS, GEO))))
+    found = tabulate(*(map(typed, (persons, units, geo), (PERSONS, UNITS, GEO))), engine=database)
     there = found.where(found["REGION_ID"] == "30")
     assert len(there) == 244
     assert not there["COUNT"].any()
 
 
-def test_an_empty_database_has_the_zeros_of_the_nation():
+def test_an_empty_database_has_the_zeros_of_the_nation(database):
     empty = [frame.where(np.zeros(len(frame), bool)) for frame in golden_frames()]
-    found = tabulate(*empty)
+    found = tabulate(*empty, engine=database)
     assert len(found) == 244
     assert set(found["REGION_TYPE"]) == {"USA"}
     assert not found["COUNT"].any()
-    assert len(tabulate(*empty, truncate=False)) == 0
+    assert len(tabulate(*empty, truncate=False, engine=database)) == 0
 
 
-def test_group_quarters_are_not_counted():
+def test_group_quarters_are_not_counted(database):
     persons, units, geo = golden_frames()
     housing = set(units["MAFID"][units["RTYPE"] == "2"])
     fewer = [frame.where(np.isin(frame["MAFID"], list(housing))) for frame in (persons, units, geo)]
     assert len(fewer[1]) < len(units)
-    assert list(tabulate(*fewer).rows()) == rows("truncated")
+    assert list(tabulate(*fewer, engine=database).rows()) == rows("truncated")
 
 
 def test_persons_of_two_rows_of_one_unit_are_dropped_not_counted_twice(database):
@@ -340,13 +342,13 @@ def test_persons_of_two_rows_of_one_unit_are_dropped_not_counted_twice(database)
     assert len(twice) > 20
 
 
-def test_a_place_without_a_state_is_nowhere_when_nothing_is_checked():
+def test_a_place_without_a_state_is_nowhere_when_nothing_is_checked(database):
     persons, units, geo = map(columns, PATHS)
     lost = [place for place, kind in enumerate(geo["RTYPE"]) if kind == "2"][:5]
     for place, state in zip(lost, ("99", "", "x", "03", "7"), strict=True):
         geo["TABBLKST"][place] = state
     mafids = {geo["MAFID"][place] for place in lost}
-    found = tabulate(*map(Frame, (persons, units, geo)), validation="none")
+    found = tabulate(*map(Frame, (persons, units, geo)), validation="none", engine=database)
     fewer = [
         {
             name: [v for v, mafid in zip(values, frame["MAFID"], strict=True) if mafid not in mafids]
@@ -354,11 +356,11 @@ def test_a_place_without_a_state_is_nowhere_when_nothing_is_checked():
         }
         for frame in (persons, units, geo)
     ]
-    assert list(found.rows()) == list(tabulate(*map(Frame, fewer)).rows())
+    assert list(found.rows()) == list(tabulate(*map(Frame, fewer), engine=database).rows())
 
 
-def test_arrays_have_regions_iterations_and_cells():
-    exact = tabulation(*PATHS)
+def test_arrays_have_regions_iterations_and_cells(database):
+    exact = tabulation(*PATHS, engine=database)
     assert exact.states == ("10", "11", "56")
     assert set(exact.counts) == {(name, level) for name, query in QUERIES.items() for level in query.levels}
     for (name, level), counts in exact.counts.items():
@@ -392,9 +394,9 @@ def test_tables_must_be_some():
         tabulate(*PATHS, [])
 
 
-def test_validation_must_be_one_of_three():
+def test_validation_must_be_one_of_three(database):
     with pytest.raises(ValueError, match=r"^validation must be one of full, production, none, got 'some'$"):
-        tabulate(*PATHS, validation="some")
+        tabulate(*PATHS, validation="some", engine=database)
 
 
 def test_levels_are_named_as_in_the_settings():
