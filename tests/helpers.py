@@ -121,3 +121,12 @@ def halving(farthest=12):
     counts = 2 ** (farthest - np.abs(k))
     counts[[0, -1]] += 1
     return np.repeat(k, counts)
+
+
+def same_losses(found, wanted, at=(0.0, 0.3, 0.7, 1.2, 2.0)):
+    """Two laws of the privacy loss agree, in either order of the databases."""
+    for law, other in ((found, wanted), (found.reverse(), wanted.reverse())):
+        assert law.maximum == pytest.approx(other.maximum, rel=1e-9)
+        assert law.infinite_mass == pytest.approx(other.infinite_mass, abs=1e-12)
+        for epsilon in at:
+            assert law.delta_at(epsilon) == pytest.approx(other.delta_at(epsilon), abs=1e-12)

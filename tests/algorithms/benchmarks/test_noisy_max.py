@@ -7,7 +7,7 @@ import math
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from scipy import integrate, stats
 
@@ -80,12 +80,6 @@ def test_probabilities_add_up_to_one(mechanism, answers):
     assert math.fsum(np.exp(log_law)) == pytest.approx(1, rel=1e-12)
 
 
-def test_an_index_that_is_none_is_impossible():
-    for mechanism in INDEX:
-        found = mechanism.log_likelihood([-1, 0, 3, 1, 0.5], [1.0, 2.0, 3.0])
-        assert np.isneginf(found).tolist() == [True, False, True, False, True]
-
-
 @pytest.mark.parametrize("mechanism", VALUE)
 def test_densities_are_derivatives_of_the_distribution(mechanism):
     """The largest is at most v when every noisy answer is; the density integrates to 1."""
@@ -118,21 +112,14 @@ def test_samplers_follow_their_distribution(mechanism):
     assert p_value(2.2 / 0.7) < 1e-12
 
 
-def test_nothing_is_released_below_the_largest_answer():
-    mechanism = VALUE[1]
+def test_what_cannot_come_out_is_impossible():
+    for mechanism in INDEX:
+        found = mechanism.log_likelihood([-1, 0, 3, 1, 0.5], [1.0, 2.0, 3.0])
+        assert np.isneginf(found).tolist() == [True, False, True, False, True]
+    mechanism = VALUE[1]  # nothing below the largest answer
     assert mechanism(ANSWERS, 10_000, np.random.default_rng(1)).min() > 3.5
     found = mechanism.log_likelihood([-100.0, 1.0, 3.49, 3.5, 3.51, 200.0], ANSWERS)
     assert np.isneginf(found).tolist() == [True, True, True, True, False, False]
-
-
-@given(st.lists(st.tuples(st.floats(-9, 9), st.floats(-1, 1)), min_size=1, max_size=6), st.floats(0.05, 4))
-@settings(max_examples=50, deadline=None)
-def test_indices_keep_the_promise(changes, epsilon):
-    x, change = np.array(changes).T
-    for mechanism in (ReportNoisyMax1(epsilon), ReportNoisyMax2(epsilon)):
-        law = mechanism.exact_loss(pair_of(x, x + change))
-        assert max(law.maximum, law.reverse().maximum) <= epsilon * (1 + 1e-9) + 1e-9
-        assert law.probability.sum() == pytest.approx(1, abs=1e-12)
 
 
 @given(
@@ -140,8 +127,12 @@ def test_indices_keep_the_promise(changes, epsilon):
     st.floats(0.05, 4),
     st.floats(-50, 50),
 )
-def test_the_largest_value_loses_half_a_budget_a_query(changes, epsilon, released):
+def test_indices_keep_the_promise_and_the_largest_value_loses_half_a_budget_a_query(changes, epsilon, released):
     x, change = np.array(changes).T
+    for mechanism in (ReportNoisyMax1(epsilon), ReportNoisyMax2(epsilon)):
+        law = mechanism.exact_loss(pair_of(x, x + change))
+        assert max(law.maximum, law.reverse().maximum) <= epsilon * (1 + 1e-9) + 1e-9
+        assert law.probability.sum() == pytest.approx(1, abs=1e-12)
     mechanism = ReportNoisyMax3(epsilon)
     loss = mechanism.log_likelihood([released], x)[0] - mechanism.log_likelihood([released], x + change)[0]
     assert abs(loss) <= epsilon / 2 * x.size * (1 + 1e-9) + 1e-9
@@ -169,13 +160,9 @@ def test_answers_too_far_apart_have_no_tabulated_loss():
 
 
 def test_bad_input_is_refused_in_one_line():
-    refuses(ValueError, "epsilon must be positive and finite, got 0.0", ReportNoisyMax1, 0)
-    refuses(TypeError, "epsilon must be a number, got None", ReportNoisyMax4, None)
     refuses(ValueError, "outputs must be one index a run, got shape (1, 1)", INDEX[0].log_likelihood, [[0]], [1, 1])
     refuses(ValueError, "outputs must be one number a run, got shape ()", VALUE[0].log_likelihood, 0.3, [1, 1])
     with refused(ValueError, "answers must be near enough for 16384 panels, got 2.33e+08"):
         INDEX[0].log_likelihood([0], [1, 1000000000.0])
-    with refused(ValueError, "the two databases must answer the same queries, got 1 and 2"):
-        VALUE[1].support_masses(pair_of([1], [1, 2]))
-    with refused(ValueError, "the two databases must answer the same queries, got 2 and 1"):
-        INDEX[1].exact_loss(pair_of([1, 2], [1]))
+    for call in (VALUE[1].support_masses, INDEX[1].exact_loss):
+        refuses(ValueError, "the two databases must answer the same queries, got 1 and 2", call, pair_of([1], [1, 2]))

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
 
-from algorithms.benchmarks.queries import check_answers, check_epsilon, check_generator, check_pair, unique_rows
+from algorithms.benchmarks.queries import check_answers, check_epsilon, check_pair, unique_rows
 from algorithms.noise.counts import chunks
 from algorithms.noise.quadrature import Panels, gauss, laplace_log_cdf
 from audit.neighbors import NeighborPair
@@ -86,11 +86,9 @@ def test_points_between_ends():
 
 def test_bad_input_is_refused_in_one_line():
     refuses(TypeError, "queries must be answered by real numbers, got dtype <U1", check_answers, ["a"])
-    refuses(TypeError, "queries must be answered by real numbers, got dtype bool", check_answers, [True])
     refuses(ValueError, "queries must be one answer each, at least one, got shape (0,)", check_answers, [])
     refuses(ValueError, "queries must be one answer each, at least one, got shape (1, 1)", check_answers, [[1]])
     refuses(ValueError, "queries must have finite answers, got nan", check_answers, [1, math.nan])
     with refused(ValueError, "the two databases must answer the same queries, got 2 and 1"):
         check_pair(NeighborPair.declared([1, 2], [1], "add_remove"))
-    refuses(TypeError, "rng must be a numpy Generator, got 'secure'", check_generator, "secure")
     refuses(ValueError, "answers must be near enough for 16384 panels, got 1e+09", Panels, [0, 1000000000.0], 1.0, 3.0)

@@ -27,16 +27,13 @@ def responses(mechanism, bit):
     return permanent
 
 
-@pytest.mark.parametrize("value", [0, 1, -7, 123456])
-def test_the_filter_is_the_digest(value):
-    digest = hashlib.md5(str(value).encode()).digest()
-    expected = {digest[i] % 20 for i in range(4)}
-    assert set(np.flatnonzero(RAPPOR().bloom([value])).tolist()) == expected
-    assert RAPPOR().bloom(value).sum() == len(expected)
-
-
-def test_the_tested_pair_differs_in_six_bits():
-    assert (RAPPOR().bloom([1]) != RAPPOR().bloom([0])).sum() == 6
+def test_the_filter_is_the_digest():
+    for value in (0, 1, -7, 123456):
+        digest = hashlib.md5(str(value).encode()).digest()
+        expected = {digest[i] % 20 for i in range(4)}
+        assert set(np.flatnonzero(RAPPOR().bloom(value)).tolist()) == expected
+        np.testing.assert_array_equal(RAPPOR().bloom([value]), RAPPOR().bloom(value))
+    assert (RAPPOR().bloom([1]) != RAPPOR().bloom([0])).sum() == 6  # the tested pair
 
 
 @pytest.mark.parametrize("mechanism", [*SMALL, RAPPOR(), OneTimeRAPPOR()])
@@ -44,11 +41,10 @@ def test_every_bit_has_its_rate(mechanism):
     """Binomial a bit, false alarm 1e-6 together; the rate of the other state is rejected."""
     runs = 60_000
     seen = mechanism([3], runs, np.random.default_rng(7)).sum(axis=0, dtype=int)
-    bloom = mechanism.bloom([3])
-    right = [stats.binomtest(int(n), runs, responses(mechanism, b)).pvalue for n, b in zip(seen, bloom, strict=True)]
-    wrong = [
-        stats.binomtest(int(n), runs, responses(mechanism, not b)).pvalue for n, b in zip(seen, bloom, strict=True)
-    ]
+    right, wrong = (
+        [stats.binomtest(int(n), runs, responses(mechanism, b)).pvalue for n, b in zip(seen, states, strict=True)]
+        for states in (mechanism.bloom([3]), 1 - mechanism.bloom([3]))
+    )
     assert min(right) * len(right) > 1e-6
     assert max(wrong) < 1e-12
 
@@ -97,12 +93,9 @@ def test_reports_are_bits():
 
 def test_bad_input_is_refused_in_one_line():
     refuses(ValueError, "f must be between 0 and 1, got 0.0", OneTimeRAPPOR, f=0.0)
-    refuses(ValueError, "f must be between 0 and 1, got 1", RAPPOR, f=1)
     refuses(ValueError, "hashes must be at most 16, got 17", RAPPOR, hashes=17)
     refuses(ValueError, "bits must be at least 1, got 0", RAPPOR, bits=0)
-    refuses(TypeError, "bits must be an integer, got 2.5", OneTimeRAPPOR, bits=2.5)
     refuses(ValueError, "p and q must have 0 <= p < q <= 1, got 0.6 and 0.5", RAPPOR, p=0.6, q=0.5)
-    refuses(ValueError, "value must be one whole number, got [1.0, 2.0]", RAPPOR().bloom, [1, 2])
-    refuses(ValueError, "value must be one whole number, got [0.5]", RAPPOR(), [0.5], 1, np.random.default_rng(1))
-    refuses(TypeError, "rng must be a numpy Generator, got None", RAPPOR(), [1], 1, None)
+    for value in ([1.0, 2.0], [0.5]):
+        refuses(ValueError, f"value must be one whole number, got {value}", RAPPOR().bloom, value)
     refuses(ValueError, "outputs must be rows of 20 bits, got shape (1, 2)", RAPPOR().log_likelihood, [[0, 1]], [1])

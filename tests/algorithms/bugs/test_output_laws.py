@@ -19,7 +19,7 @@ from algorithms.flaxman import GDPC
 from algorithms.noise import TwoTailedGeometric
 from algorithms.noise.counts import DISJOINT
 from audit.exact import loss_distribution
-from tests.helpers import pair_of
+from tests.helpers import pair_of, refuses, same_losses
 
 
 def geometric(epsilon):
@@ -29,20 +29,13 @@ def geometric(epsilon):
 @pytest.mark.parametrize("epsilon", [0.2, 1.0, 4.0])
 @pytest.mark.parametrize(("x", "y"), [([5, 3], [6, 3]), ([5, 3], [6, 1]), ([0], [9])])
 def test_a_table_of_geometric_noise_is_gdpc(epsilon, x, y):
-    ours, exact = loss_of_cells(pair_of(x, y), geometric(epsilon), epsilon), GDPC(epsilon).exact_loss(pair_of(x, y))
-    assert ours.maximum == pytest.approx(exact.maximum, rel=1e-9)
-    assert ours.infinite_mass == ours.missing_mass == 0
-    for at in (0.0, epsilon / 2, 1.5 * epsilon):
-        assert ours.delta_at(at) == pytest.approx(exact.delta_at(at), abs=1e-12)
+    ours = loss_of_cells(pair_of(x, y), geometric(epsilon), epsilon)
+    same_losses(ours, GDPC(epsilon).exact_loss(pair_of(x, y)), at=(0.0, epsilon / 2, 1.5 * epsilon))
 
 
-def test_equal_databases_lose_nothing():
+def test_equal_databases_lose_nothing_and_disjoint_ones_everything():
     assert loss_of_cells(pair_of([5, 3], [5, 3]), geometric(1.0), 1.0) is NO_LOSS
-    assert NO_LOSS.maximum == 0
-    assert NO_LOSS.delta_at(0.0) == 0
-
-
-def test_disjoint_databases_lose_everything():
+    assert NO_LOSS.maximum == NO_LOSS.delta_at(0.0) == 0
     for law in (DISJOINT, DISJOINT.reverse(), DISJOINT.compose(NO_LOSS)):
         assert law.maximum == math.inf
         assert law.delta_at(100.0) == law.infinite_mass == law.missing_mass == 1
@@ -63,11 +56,6 @@ def test_tables_do_not_outgrow_the_memory():
     assert loss_of_cells(pair_of([5] * 4, [6] * 4), uneven, 0.01) is None
 
 
-def test_two_databases_have_the_same_cells():
-    with pytest.raises(ValueError, match="the two databases must have the same cells, got 1 and 2"):
-        loss_of_cells(pair_of([5], [6, 7]), geometric(1.0), 1.0)
-
-
 @pytest.mark.parametrize("shift", [0, 1, 7])
 def test_shifts_have_no_sign(shift):
     law = loss_of_shift(0.5, shift)
@@ -78,17 +66,13 @@ def test_shifts_have_no_sign(shift):
 
 @pytest.mark.parametrize(("p", "q"), [(0.3, 0.1), (1.0, 0.25), (0.25, 1.0), (0.5, 0.5), (1.0, 1.0)])
 def test_one_output_and_all_others(p, q):
-    law, exact = loss_of_one_output(math.log(p), math.log(q)), loss_distribution([p, 1 - p], [q, 1 - q])
-    assert law.infinite_mass == pytest.approx(exact.infinite_mass)
-    assert law.missing_mass == pytest.approx(exact.missing_mass)
-    for epsilon in (0.0, 0.5, 3.0):
-        assert law.delta_at(epsilon) == pytest.approx(exact.delta_at(epsilon))
-        assert law.reverse().delta_at(epsilon) == pytest.approx(exact.reverse().delta_at(epsilon))
+    exact = loss_distribution([p, 1 - p], [q, 1 - q])
+    same_losses(loss_of_one_output(math.log(p), math.log(q)), exact, at=(0.0, 0.5, 3.0))
 
 
 def test_pairs_are_of_one_shape():
+    same_cells = "the two databases must have the same cells, got 1 and 2"
+    refuses(ValueError, same_cells, loss_of_cells, pair_of([5], [6, 7]), geometric(1.0), 1.0)
     assert [counts.tolist() for counts in two_tables(pair_of([5], [6]))] == [[5], [6]]
-    with pytest.raises(ValueError, match="the two databases must have the same cells, got 2 and 1"):
-        two_tables(pair_of([5, 1], [6]))
-    with pytest.raises(ValueError, match="counts must not be negative, got -1"):
-        two_tables(pair_of([5], [-1]))
+    refuses(ValueError, same_cells, two_tables, pair_of([5], [6, 7]))
+    refuses(ValueError, "counts must not be negative, got -1", two_tables, pair_of([5], [-1]))
