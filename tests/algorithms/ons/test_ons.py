@@ -20,7 +20,7 @@ from algorithms.schema import Grouping, Schema
 from audit.claims import ApproxDP, GaussianDP, PureDP
 from audit.exact import loss_from_logs
 from audit.neighbors import NeighborPair
-from tests.helpers import refused, refuses
+from tests.helpers import refused, refuses, same_losses
 
 TREE = Hierarchy.from_codes(["n", "n", "n", "s"], ["1", "2", "3", "1"])
 SCHEMA = Schema({"sex": ("f", "m"), "age": ("0-17", "18-64", "65+")})
@@ -48,34 +48,15 @@ PRINTED = {
 EPSILONS = (0.1, 1.0, 2.0, 5.0, 10.0)
 
 
-@pytest.mark.parametrize("law", PRINTED)
-def test_unchanged_counts_are_those_of_tables_1_to_3(law):
-    assert tuple(round(unchanged_probability(law, epsilon), 4) for epsilon in EPSILONS) == PRINTED[law]
+def test_unchanged_counts_are_those_of_tables_1_to_3():
+    """The calibration of the Gaussian row is the textbook's at delta 5%: no other delta of two digits prints it."""
 
+    def row(law, **options):
+        return tuple(round(unchanged_probability(law, epsilon, **options), 4) for epsilon in EPSILONS)
 
-def test_gaussian_calibration_is_the_textbooks_at_delta_5_percent():
-    others = [delta / 100 for delta in range(1, 100) if delta != 5]
-    for delta in others:  # no other delta of two digits prints the row
-        found = [round(unchanged_probability("gaussian", epsilon, delta=delta), 4) for epsilon in EPSILONS]
-        assert tuple(found) != PRINTED["gaussian"]
-
-
-@pytest.mark.parametrize(("epsilon", "kept"), [(0.1, True), (1.0, True), (2.0, True), (5.0, True), (10.0, False)])
-def test_classical_scale_keeps_its_promise_at_small_epsilons_only(epsilon, kept):
-    assert (GaussianDP(1 / classical_scale(epsilon, 0.05)).delta_at(epsilon) <= 0.05) == kept
-
-
-@pytest.mark.parametrize("law", PRINTED)
-def test_noise_is_rounded_and_so_is_its_law(law):
-    noise = CountNoise(law, 0.7, 0.05 if law == "gaussian" else 0.0)
-    drawn, exact = (one.sample((200,), np.random.default_rng(5)) for one in (noise, noise.noise))
-    np.testing.assert_array_equal(drawn, np.rint(exact))
-    k = np.arange(-20.0, 21.0)
-    if law != "geometric":
-        mass = noise.noise.cdf(k + 0.5) - noise.noise.cdf(k - 0.5)
-        np.testing.assert_allclose(np.exp(noise.log_law(k)), mass, rtol=1e-9, atol=1e-15)
-    if law != "gaussian":
-        assert math.exp(noise.log_law(np.zeros(1))[0]) == pytest.approx(unchanged_probability(law, 0.7))
+    assert {law: row(law) for law in PRINTED} == PRINTED
+    printing = [delta for delta in range(1, 100) if row("gaussian", delta=delta / 100) == PRINTED["gaussian"]]
+    assert printing == [5]
 
 
 # Noise and its laws
@@ -83,20 +64,21 @@ def test_noise_is_rounded_and_so_is_its_law(law):
 
 @pytest.mark.parametrize("law", PRINTED)
 @pytest.mark.parametrize("epsilon", [0.2, 3.0])
-def test_rounded_laws_add_up_and_agree_with_their_distribution_function(law, epsilon):
+def test_noise_is_rounded_and_so_is_its_law(law, epsilon):
     noise = CountNoise(law, epsilon, 0.01 if law == "gaussian" else 0.0)
+    drawn, exact = (one.sample((200,), np.random.default_rng(5)) for one in (noise, noise.noise))
+    np.testing.assert_array_equal(drawn, np.rint(exact))
     k = np.arange(-400.0, 401.0)
     mass = np.exp(noise.log_law(k))
     assert mass.sum() == pytest.approx(1, abs=1e-12)
     assert np.exp(noise.log_below(k)) == pytest.approx(np.cumsum(mass), abs=1e-12)
     assert noise.log_law(np.array([0.5]))[0] == -np.inf
-
-
-def test_far_tails_of_rounded_laws_stay_finite():
-    assert CountNoise("laplace", 2.0).log_law(np.array([500.0]))[0] == pytest.approx(-1000 + math.log(math.sinh(1)))
-    assert CountNoise("laplace", 2000.0).log_law(np.array([1.0]))[0] == pytest.approx(-1000 - math.log(2))
-    gaussian = CountNoise("gaussian", 1.0, 0.01)
-    assert np.isfinite(gaussian.log_law(np.array([200.0 * gaussian.scale // 1]))).all()
+    if law != "geometric":
+        near = slice(380, 421)
+        by_cells = noise.noise.cdf(k[near] + 0.5) - noise.noise.cdf(k[near] - 0.5)
+        np.testing.assert_allclose(mass[near], by_cells, rtol=1e-9, atol=1e-15)
+    if law != "gaussian":
+        assert mass[400] == pytest.approx(unchanged_probability(law, epsilon))
 
 
 def test_gaussian_scale_is_the_least_that_keeps_the_promise():
@@ -106,17 +88,11 @@ def test_gaussian_scale_is_the_least_that_keeps_the_promise():
         assert GaussianDP(1.001 / scale).delta_at(epsilon) > delta
 
 
-@pytest.mark.parametrize("law", ["laplace", "geometric"])
-@pytest.mark.parametrize("shift", [1, 5])
+@pytest.mark.parametrize(("law", "shift"), [("laplace", 1), ("laplace", 5), ("geometric", 1), ("geometric", 5)])
 def test_exact_loss_is_that_of_the_tabulated_laws(law, shift):
-    noise = CountNoise(law, 0.7)
-    k = np.arange(-900.0, 901.0)
-    wanted = loss_from_logs(noise.log_law(k), noise.log_law(k - shift))
-    found = noise.exact_loss([shift])
-    assert found.maximum == pytest.approx(0.7 * shift)
-    for epsilon in (0.0, 0.3, 0.7, 1.2):
-        assert found.delta_at(epsilon) == pytest.approx(wanted.delta_at(epsilon), abs=1e-12)
-        assert found.reverse().delta_at(epsilon) == pytest.approx(wanted.reverse().delta_at(epsilon), abs=1e-12)
+    noise, k = CountNoise(law, 0.7), np.arange(-900.0, 901.0)
+    same_losses(noise.exact_loss([shift]), loss_from_logs(noise.log_law(k), noise.log_law(k - shift)))
+    assert noise.exact_loss([shift]).maximum == pytest.approx(0.7 * shift)
 
 
 def test_unrounded_laplace_loss_is_a_close_upper_bound():
@@ -132,31 +108,24 @@ def test_unrounded_laplace_loss_is_a_close_upper_bound():
         assert true - 1e-9 <= law.delta_at(at) <= true + 1e-3
 
 
-def test_rounded_gaussian_loss_is_that_of_the_tabulated_law_and_keeps_its_promise():
-    noise = CountNoise("gaussian", 0.7, 0.01)
-    k = np.arange(-200.0, 201.0)
-    wanted, found = loss_from_logs(noise.log_law(k), noise.log_law(k - 2)), noise.exact_loss([2])
-    for epsilon in (0.0, 0.3, 0.7, 2.0):
-        assert found.delta_at(epsilon) == pytest.approx(wanted.delta_at(epsilon), abs=1e-12)
-    assert found.maximum == math.inf
-    assert noise.exact_loss([1]).delta_at(0.7) <= 0.01
+def test_rounded_gaussian_loss_is_that_of_the_tabulated_law():
+    noise, k = CountNoise("gaussian", 0.7, 0.01), np.arange(-200.0, 201.0)
+    ends = {"supremum": math.inf, "infimum": -math.inf}
+    same_losses(noise.exact_loss([2]), loss_from_logs(noise.log_law(k), noise.log_law(k - 2), **ends))
 
 
-def test_classical_scale_breaks_its_promise_with_and_without_rounding():
+def test_classical_scale_keeps_its_promise_at_small_epsilons_only_with_and_without_rounding():
     def bug(epsilon, rounded=True):
         options = {"law": "gaussian", "delta": 0.05, "rounded": rounded}
         return ClassicalGaussian(TREE, SCHEMA, epsilon, [Table(1, "sex")], **options)
 
+    for epsilon in EPSILONS:
+        assert (GaussianDP(1 / classical_scale(epsilon, 0.05)).delta_at(epsilon) <= 0.05) == (epsilon < 10)
     pair = NeighborPair.add_people(HISTOGRAM, (0, 0))
     assert bug(10.0).true_delta == pytest.approx(0.213, abs=5e-4)
     assert bug(10.0).exact_loss(pair).delta_at(10.0) < 0.05 < bug(7.0).exact_loss(pair).delta_at(7.0)
     assert bug(10.0, rounded=False).exact_loss(pair) is None
     assert bug(2.0).only([0]).noises[0].scale == pytest.approx(classical_scale(2.0, 0.05))
-
-
-def test_no_exact_loss_of_unrounded_gaussian_noise_or_of_very_many_counts():
-    assert CountNoise("gaussian", 1.0, 0.05, rounded=False).exact_loss([1]) is None
-    assert CountNoise("laplace", 1.0).exact_loss([1] * 1001) is None
 
 
 # Tables and domains
@@ -174,16 +143,11 @@ def test_tables_add_up_people_in_any_order_of_leaves():
 
 
 def test_fourteen_tables_of_the_pilot():
-    schema = Schema(
-        {
-            name: range(size)
-            for name, size in zip(("sex", "age", "marital", "month", "cause"), (2, 10, 6, 12, 15), strict=True)
-        }
-    )
+    sizes = {"sex": 2, "age": 10, "marital": 6, "month": 12, "cause": 15}
     tree = Hierarchy.from_codes([str(i % 13) for i in range(251)], [str(i) for i in range(251)])
-    domain = Domain(tree, schema)
-    sizes = [math.prod(domain.shape(table)) for table in PILOT_TABLES]
-    assert sizes == [251 * n for n in (300, 360, 180, 120, 72, 15, 10, 2, 12, 6)] + [13 * n for n in (150, 180, 30, 24)]
+    domain = Domain(tree, Schema({name: range(size) for name, size in sizes.items()}))
+    cells = [math.prod(domain.shape(table)) for table in PILOT_TABLES]
+    assert cells == [251 * n for n in (300, 360, 180, 120, 72, 15, 10, 2, 12, 6)] + [13 * n for n in (150, 180, 30, 24)]
 
 
 @pytest.mark.parametrize("mechanism", [independent(), top_down()])
@@ -201,16 +165,10 @@ def test_histograms_that_break_a_rule(mechanism):
 
 def test_bad_settings_are_one_line():
     refuses(ValueError, "epsilon must be positive and finite, got 0.0", independent, epsilon=0.0)
-    refuses(ValueError, "epsilon must be positive and finite, got inf", independent, epsilon=math.inf)
     refuses(ValueError, "law must be one of laplace, geometric, gaussian, got 'normal'", independent, law="normal")
-    refuses(ValueError, "delta must be between 0 and 1, got 0.0", independent, law="gaussian")
-    with refused(ValueError, "epsilon must be positive and finite, got -1.0"):
-        independent(law="gaussian", delta=0.1, epsilon=-1.0)
     refuses(ValueError, "delta must be 0 for laplace noise, got 0.1", independent, delta=0.1)
     refuses(ValueError, "tables must name one table at least, got none", independent, tables=[])
     refuses(ValueError, "level must be in 0..2, got 3", independent, tables=[Table(3, "sex")])
-    with refused(ValueError, "query must be total, detailed, or name each of sex, age, got 'income'"):
-        independent(tables=[Table(1, "income")])
     with refused(ValueError, "tables must name each table once, got level 1: sex*age twice"):
         independent(tables=[Table(1, "sex*age"), Table(1, "age*sex")])
     refuses(ValueError, "shares must be one for each of 3 tables, got 2", independent, shares=("1/2", "1/2"))
@@ -218,17 +176,13 @@ def test_bad_settings_are_one_line():
     refuses(ValueError, "share of level 0: sex*age must be above 0, got 0", independent, shares=("1/2", "1/2", 0))
     with refused(TypeError, 'share of level 1: sex must be exact, a Fraction or text such as "1/3", got 0.5'):
         independent(shares=(0.5, 0.25, 0.25))
-    refuses(ValueError, "tables must be some of 0 to 2, got [3]", independent().only, [3])
-    refuses(ValueError, "tables must be some of 0 to 2, got []", independent().only, [])
-    refuses(ValueError, "epsilon must be positive and finite, got -2.0", top_down, epsilon=-2.0)
+    for places in ([3], []):
+        refuses(ValueError, f"tables must be some of 0 to 2, got {places}", independent().only, places)
+    refuses(TypeError, "tables must be named by whole numbers, got 0.0", independent().only, [0.0])
     refuses(ValueError, "law must be one of laplace, geometric, got 'gaussian'", top_down, law="gaussian")
     refuses(ValueError, "the first level must be the total of level 0, got none", top_down, levels=[])
-    with refused(ValueError, "the first level must be the total of level 0, got level 1: total"):
-        top_down(levels=LEVELS[1:], shares=EQUAL[:3])
     with refused(ValueError, "the last level must be the detailed query of level 2, got level 1: sex"):
         top_down(levels=LEVELS[:3], shares=EQUAL[:3])
-    with refused(ValueError, "shares of levels must add up to 1, got 37/40"):
-        top_down(shares=("0.01", "0.05", "0.165", "0.7"))
     refuses(ValueError, "levels must be some of 0 to 3, got [4]", top_down().stage, "measurements", only=[4])
     refuses(ValueError, "only must be of the measurements, got it of 'rounded'", top_down().stage, "rounded", only=[1])
     with refused(ValueError, "stage must be one of measurements, adjusted, rounded, tables, got 'nonsense'"):
@@ -239,12 +193,6 @@ def test_bad_settings_are_one_line():
         OnsTopDown(Hierarchy.from_parents([-1, 0, 0, 1]), SCHEMA, 1.0)
     refuses(ValueError, "epsilon must be positive and finite, got 0.0", unchanged_probability, "laplace", 0.0)
     refuses(ValueError, "delta must be between 0 and 1, got 1.0", unchanged_probability, "gaussian", 1.0, delta=1.0)
-    with refused(ValueError, "law must be one of laplace, geometric, gaussian, got 'normal'"):
-        unchanged_probability("normal", 1.0)
-    with refused(
-        ValueError, 'rng="secure" needs an integer law: no exact sampler exists for a continuous one in floating point'
-    ):
-        independent(law="laplace")(HISTOGRAM, 1, "secure")
 
 
 def test_levels_must_divide_each_other():
@@ -263,24 +211,19 @@ def test_levels_must_divide_each_other():
 
 
 def test_shares_of_tables_are_what_they_cost():
-    release = independent(shares=("1/2", "1/3", "1/6"))
-    pair = NeighborPair.add_people(HISTOGRAM, (1, 2))
+    release, pair = independent(shares=("1/2", "1/3", "1/6")), NeighborPair.add_people(HISTOGRAM, (1, 2))
     parts = [release.only([place]) for place in range(3)]
     assert [part.claim for part in parts] == [PureDP(0.75), PureDP(0.5), PureDP(0.25)]
-    for part in parts:
+    for part in (release, *parts):
         assert part.exact_loss(pair).maximum == pytest.approx(part.claim.epsilon)
     assert release.only([2, 0]).shares == (Fraction(1, 4), Fraction(3, 4))
-    assert release.exact_loss(pair).maximum == pytest.approx(1.5)
+    assert release.only([np.int64(1)]).tables == (TABLES[1],)
     assert release.claim == PureDP(1.5)
-
-
-def test_gaussian_promise_adds_up():
-    release = independent(law="gaussian", delta=0.06)
-    assert release.claim == ApproxDP(1.5, 0.06)
-    assert release.only([0]).claim.epsilon == pytest.approx(0.5)
-    assert release.only([0]).claim.delta == pytest.approx(0.02)
-    law = release.exact_loss(NeighborPair.add_people(HISTOGRAM, (0, 0)))
-    assert law.delta_at(1.5) <= 0.06
+    gaussian = independent(law="gaussian", delta=0.06)
+    assert gaussian.claim == ApproxDP(1.5, 0.06)
+    assert gaussian.only([0]).claim.epsilon == pytest.approx(0.5)
+    assert gaussian.only([0]).claim.delta == pytest.approx(0.02)
+    assert gaussian.exact_loss(pair).delta_at(1.5) <= 0.06
 
 
 def test_counts_scatter_around_the_truth_and_raised_ones_above_it():
@@ -295,23 +238,31 @@ def test_counts_scatter_around_the_truth_and_raised_ones_above_it():
     assert raised[:, truth == 0].mean() == pytest.approx((np.arange(1, 400) * law).sum(), rel=0.02)
 
 
+def averages_one(release, x, y, size):
+    """E_x[q / p] = 1, and every output is of the right width; false alarm 2e-9."""
+    drawn = release(x, size, np.random.default_rng(2))
+    on_x = release.log_likelihood(drawn, x)
+    ratio = np.exp(release.log_likelihood(drawn, y) - on_x)
+    assert ratio.mean() == pytest.approx(1, abs=6 * ratio.std() / math.sqrt(size))
+    assert not np.isinf(on_x).any()
+    columns = drawn.shape[1]
+    refuses(
+        ValueError,
+        f"outputs must have one column for each of {columns} counts, got shape ({size}, {columns - 1})",
+        release.log_likelihood,
+        drawn[:, 1:],
+        x,
+    )
+
+
 @pytest.mark.parametrize("law", ["laplace", "geometric", "gaussian"])
 @pytest.mark.parametrize("nonnegative", [False, True])
 @pytest.mark.parametrize("rounded", [True, False])
 def test_log_likelihood_is_the_law_of_the_release(law, nonnegative, rounded):
-    release = IndependentNoise(
-        TREE, SCHEMA, 1.0, [Table(0, "sex")], law=law, delta=0.05 * (law == "gaussian"), rounded=rounded,
-        nonnegative=nonnegative,
-    )  # fmt: skip
+    options = {"law": law, "delta": 0.05 * (law == "gaussian"), "rounded": rounded, "nonnegative": nonnegative}
     x, y = np.zeros_like(HISTOGRAM), np.zeros_like(HISTOGRAM)
     x[0, 0], y[0, 0] = 1, 2
-    rng = np.random.default_rng(2)
-    drawn = release(x, 20_000, rng)
-    ratio = np.exp(release.log_likelihood(drawn, y) - release.log_likelihood(drawn, x))
-    assert ratio.mean() == pytest.approx(1, abs=6 * ratio.std() / math.sqrt(20_000))  # E_x[q / p] = 1
-    assert not np.isinf(release.log_likelihood(drawn, x)).any()
-    with pytest.raises(ValueError, match="one column for each of 2 counts"):
-        release.log_likelihood(drawn[:, :1], x)
+    averages_one(IndependentNoise(TREE, SCHEMA, 1.0, [Table(0, "sex")], **options), x, y, 20_000)
 
 
 def test_geometric_release_can_be_secure():
@@ -433,60 +384,38 @@ def test_adjusted_stage_is_the_release_before_its_last_rounding():
     assert 0 < np.abs(real - whole).max() < 1  # one family in the last level: the same noise
 
 
-def test_levels_cost_their_shares():
-    mechanism, pair = top_down(epsilon=3.0), NeighborPair.add_people(HISTOGRAM, (0, 0))
-    shares = [0.01, 0.05, 0.165, 0.775]
-    for place, share in enumerate(shares):
-        stage = mechanism.stage("measurements", only=[place])
+@pytest.mark.parametrize(("law", "people"), [("laplace", 1), ("laplace", 4), ("geometric", 4)])
+def test_levels_cost_their_shares_for_every_person(law, people):
+    mechanism, pair = top_down(epsilon=3.0, law=law), NeighborPair.add_people(HISTOGRAM, (0, 0), people)
+    for places, share in (([0], 0.01), ([1], 0.05), ([2], 0.165), ([3], 0.775), (None, 1)):
+        stage = mechanism.stage("measurements", only=places)
         assert stage.claim.epsilon == pytest.approx(3 * share)
-        assert stage.exact_loss(pair).maximum == pytest.approx(3 * share)
-    whole = mechanism.stage("measurements")
-    assert whole.claim.epsilon == pytest.approx(3.0)
-    assert whole.exact_loss(pair).maximum == pytest.approx(3.0)
-
-
-@pytest.mark.parametrize("law", ["laplace", "geometric"])
-def test_groups_cost_levels_in_proportion(law):
-    mechanism, pair = top_down(epsilon=3.0, law=law), NeighborPair.add_people(HISTOGRAM, (0, 0), 4)
-    assert mechanism.stage("measurements").exact_loss(pair).maximum == pytest.approx(12.0)
-    assert mechanism.stage("measurements", only=[2]).exact_loss(pair).maximum == pytest.approx(12 * 0.165)
-    kept = top_down(epsilon=3.0, law=law, perturb_zeros=False).stage("measurements", only=[3])
-    two = kept.exact_loss(NeighborPair.add_people(HISTOGRAM, (0, 2), 2))
-    step = 3 * 0.775
-    expected = 1.0 if law == "laplace" else 1 - math.tanh(step / 2) * math.exp(-2 * step)
-    assert two.missing_mass == pytest.approx(expected)
+        assert stage.exact_loss(pair).maximum == pytest.approx(3 * share * people)
 
 
 @pytest.mark.parametrize("law", ["laplace", "geometric"])
 def test_zeros_that_get_no_noise_are_a_witness(law):
-    mechanism = top_down(epsilon=3.0, perturb_zeros=False, law=law)
-    empty = NeighborPair.add_people(HISTOGRAM, (0, 2))
-    stage = mechanism.stage("measurements", only=[3])
-    loss = stage.exact_loss(empty)
+    stage = top_down(epsilon=3.0, perturb_zeros=False, law=law).stage("measurements", only=[3])
     step = 3 * 0.775
-    missing = 1.0 if law == "laplace" else 1 - math.tanh(step / 2) * math.exp(-step)
-    assert loss.missing_mass == pytest.approx(missing)
-    assert loss.reverse().infinite_mass == pytest.approx(missing)
-    drawn = stage(empty.y, 500, np.random.default_rng(1))
-    assert np.isneginf(stage.log_likelihood(drawn, empty.x)).mean() > 0.5
-    assert np.isfinite(stage.log_likelihood(drawn, empty.y)).all()
-    empties = stage(empty.x, 500, np.random.default_rng(2))
-    assert np.isneginf(stage.log_likelihood(empties, empty.y)).all() == (law == "laplace")
-    assert np.isfinite(stage.log_likelihood(empties, empty.x)).all()
-    filled = NeighborPair.add_people(HISTOGRAM, (0, 0))
-    assert stage.exact_loss(filled).maximum == pytest.approx(step)
-    assert stage.exact_loss(filled).infinite_mass == 0
+    for people in (2, 1):
+        pair = NeighborPair.add_people(HISTOGRAM, (0, 2), people)
+        loss = stage.exact_loss(pair)
+        missing = 1.0 if law == "laplace" else 1 - math.tanh(step / 2) * math.exp(-people * step)
+        assert (loss.missing_mass, loss.reverse().infinite_mass) == pytest.approx((missing, missing))
+    drawn = stage(pair.y, 500, np.random.default_rng(1))
+    assert np.isneginf(stage.log_likelihood(drawn, pair.x)).mean() > 0.5
+    assert np.isfinite(stage.log_likelihood(drawn, pair.y)).all()
+    empties = stage(pair.x, 500, np.random.default_rng(2))
+    assert np.isneginf(stage.log_likelihood(empties, pair.y)).all() == (law == "laplace")
+    assert np.isfinite(stage.log_likelihood(empties, pair.x)).all()
+    filled = stage.exact_loss(NeighborPair.add_people(HISTOGRAM, (0, 0)))
+    assert (filled.maximum, filled.infinite_mass) == (pytest.approx(step), 0)
 
 
 @pytest.mark.parametrize("law", ["laplace", "geometric"])
 def test_log_likelihood_of_levels(law):
-    stage = top_down(epsilon=3.0, law=law).stage("measurements", only=[0, 2])
-    x, y = HISTOGRAM, NeighborPair.add_people(HISTOGRAM, (0, 0)).y
-    drawn = stage(x, 5000, np.random.default_rng(2))
-    ratio = np.exp(stage.log_likelihood(drawn, y) - stage.log_likelihood(drawn, x))
-    assert ratio.mean() == pytest.approx(1, abs=6 * ratio.std() / math.sqrt(5000))
-    with pytest.raises(ValueError, match="one column for each of 13 counts"):
-        stage.log_likelihood(drawn[:, 1:], x)
+    pair = NeighborPair.add_people(HISTOGRAM, (0, 0))
+    averages_one(top_down(epsilon=3.0, law=law).stage("measurements", only=[0, 2]), pair.x, pair.y, 5000)
 
 
 # Utility
@@ -499,9 +428,6 @@ def test_transition_matrix_and_its_classes():
     assert transition_matrix([5], [-1])[5, len(CLASSES)] == 1
     assert math.isnan(utility([5, 2], [-1, 2]).hellinger)
     assert utility([4, 0], [4, 2]).hellinger == pytest.approx(1.0)
-
-
-def test_utility_of_bad_tables():
     refuses(ValueError, "actual and released must have one shape, got (1,) and (2,)", utility, [1], [1, 2])
     refuses(ValueError, "actual counts must not be negative, got -1", utility, [-1], [1])
     refuses(ValueError, "tables must have one cell at least, got none", utility, [], [])
