@@ -40,25 +40,17 @@ RECORDS = correlated()
 # Association
 
 
-def test_association_of_equal_and_of_independent_fields():
+def test_association_of_known_tables():
     assert association(np.diag([5, 7, 9])) == 1
     assert association(np.outer([1, 2, 3], [4, 5])) == 0
     assert association([[5, 0, 3]]) == association([[5, 0], [4, 0]]) == 0  # one level only
     assert association([[1, 0], [0, 1]]) == 0  # two records say nothing
-
-
-def test_association_of_a_table_by_hand():
-    """Bergsma's formula with chi-square 20, 100 records, two by two."""
-    phi = 0.2 - 1 / 99
-    expected = math.sqrt(phi / (1 - 1 / 99))
+    # Bergsma's formula with chi-square 20, 100 records, two by two.
     spread = math.sqrt(0.2) * 25
     table = np.array([[25 + spread, 25 - spread], [25 - spread, 25 + spread]])
-    assert association(table) == pytest.approx(expected)
-
-
-def test_association_of_many_records_is_the_plain_one():
-    table = np.array([[50, 20, 5], [10, 40, 30]]) * 10_000
-    assert association(table) == pytest.approx(contingency.association(table), rel=1e-4)
+    assert association(table) == pytest.approx(math.sqrt((0.2 - 1 / 99) / (1 - 1 / 99)))
+    many = np.array([[50, 20, 5], [10, 40, 30]]) * 10_000
+    assert association(many) == pytest.approx(contingency.association(many), rel=1e-4)
 
 
 def test_large_tables_of_independent_fields_do_not_look_associated():
@@ -73,11 +65,19 @@ def test_large_tables_of_independent_fields_do_not_look_associated():
 # Choice
 
 
-def test_correlated_fields_share_a_group_and_others_do_not():
+def test_correlated_fields_share_a_group_and_others_do_not(tmp_path):
     groups = choose_groups(RECORDS, SIX)
     assert groups.fields == (("a", "b", "c"), ("d", "e"), ("f",))
     assert groups.names == ("a*b*c", "d*e", "f")
     assert choose_groups(RECORDS[::-1], SIX) == groups  # order tells nothing, ties included
+    path = tmp_path / "groups.json"
+    path.write_text(json.dumps(groups.to_dict()))
+    assert read_groups(path) == Groups(groups.fields)
+    assert str(read_groups(path)) == "3 groups, as given\na*b*c\nd*e\nf"
+    assert str(Groups([["a"]])) == "1 group, as given\na"
+    same = np.repeat([[0], [1]], 50, axis=0) * np.ones(3, int)  # of equal associations the first is joined
+    schema = Schema({"a": "xy", "b": "xy", "c": "xy"})
+    assert choose_groups(same, schema, max_bins=4).fields == (("a", "b"), ("c",))
 
 
 def test_the_cap_keeps_groups_apart_and_says_so():
@@ -89,9 +89,6 @@ def test_the_cap_keeps_groups_apart_and_says_so():
     assert "\na*b and c: association 0.8" in text
     assert ", 36 bins, above 12\n" in text
     assert "5 pairs of groups with association below 0.3; the largest:" in text
-
-
-def test_without_joins_or_refusals_the_text_says_none():
     assert "joins\nnone" in str(choose_groups([[0, 0], [0, 1], [1, 0], [1, 1]], TWO))
     assert str(choose_groups([[0, 0], [1, 1]] * 9, TWO)).endswith("left apart\nnone")
 
@@ -107,12 +104,6 @@ def test_a_chain_of_neighbors_does_not_end_in_one_group():
     ends = np.corrcoef(chain[0], chain[-1])[0, 1]
     assert ends < 0.1
     assert 1 < len(groups) < 8
-
-
-def test_of_equal_associations_the_first_is_joined():
-    same = np.repeat([[0], [1]], 50, axis=0) * np.ones(3, int)
-    schema = Schema({"a": "xy", "b": "xy", "c": "xy"})
-    assert choose_groups(same, schema, max_bins=4).fields == (("a", "b"), ("c",))
 
 
 def test_tables_too_large_to_count_keep_fields_apart():
@@ -140,33 +131,21 @@ def test_groups_are_a_partition_within_the_cap(data):
     assert choose_groups(records, schema, max_bins=cap, least=0.1) == groups
 
 
-def test_groups_are_read_back(tmp_path):
-    groups = choose_groups(RECORDS, SIX)
-    path = tmp_path / "groups.json"
-    path.write_text(json.dumps(groups.to_dict()))
-    assert read_groups(path) == Groups(groups.fields)
-    assert str(read_groups(path)) == "3 groups, as given\na*b*c\nd*e\nf"
-    assert str(Groups([["a"]])) == "1 group, as given\na"
-
-
 # Margins
 
 
-def test_distances_of_known_margins():
+def test_distances_of_known_margins(monkeypatch):
     schema = Schema({"a": "xy", "b": "xyz"})
     first, second = [[0, 0], [0, 1], [1, 2], [1, 2]], [[0, 0], [1, 1]]
     rng = np.random.default_rng(23)
     assert marginal_distance(first, second, schema, ways=2, rng=rng) == pytest.approx(0.75)
     assert marginal_distance(first, second, schema, ways=1, rng=rng) == pytest.approx((0 + 0.5) / 2)
     assert marginal_distance(first, first * 5, schema, ways=2, rng=rng) == 0
-
-
-def test_large_margins_have_the_distances_of_small_ones(monkeypatch):
     other = correlated()
     tabulated = marginal_distance(RECORDS, other, SIX, rng=np.random.default_rng(24))
-    monkeypatch.setattr(utility, "TABULATED", 0)
-    assert marginal_distance(RECORDS, other, SIX, rng=np.random.default_rng(24)) == pytest.approx(tabulated)
     assert 0 < tabulated < 0.1
+    monkeypatch.setattr(utility, "TABULATED", 0)  # large margins have the distances of small ones
+    assert marginal_distance(RECORDS, other, SIX, rng=np.random.default_rng(24)) == pytest.approx(tabulated)
 
 
 def test_random_margins_are_different_ones_and_the_generator_chooses_them():
@@ -181,48 +160,37 @@ def test_random_margins_are_different_ones_and_the_generator_chooses_them():
 # Bad input
 
 
-def test_bad_groups_are_refused():
+def test_bad_groups_are_refused(tmp_path):
     each = "groups must each have a field, and there must be one at least, got "
-    names = "groups must be lists of names of fields, got "
     for fields in ([], [["a"], []]):
         refuses(ValueError, f"{each}{fields}", Groups, fields)
     refuses(ValueError, "groups must have each field once, got 'a' twice", Groups, [["a", "b"], ["a"]])
     for fields in (["ab"], "ab", [[1]]):
-        refuses(TypeError, f"{names}{fields!r}", Groups, fields)
-
-
-def test_bad_limits_and_records_are_refused():
-    def chosen(error, message, records=RECORDS, **options):
-        refuses(error, message, choose_groups, records, SIX, **options)
-
-    chosen(ValueError, "max_bins must hold the levels of every field, f has 5, got 4", max_bins=4)
-    chosen(ValueError, "max_bins must be at most 4,194,304, got 4194305", max_bins=2**22 + 1)
-    chosen(TypeError, "max_bins must be an integer, got 40.5", max_bins=40.5)
-    chosen(ValueError, "least must be in (0, 1], got 0.0", least=0.0)
-    chosen(ValueError, "least must be in (0, 1], got 1.1", least=1.1)
-    chosen(TypeError, "least must be a number, got 'high'", least="high")
-    chosen(ValueError, "public records must have one row at least, got none", np.zeros((0, 6), int))
-    chosen(ValueError, "public records must have one column for each of 6 fields, got shape (1, 2)", [[0, 1]])
-
-
-def test_a_file_without_groups_is_refused(tmp_path):
+        refuses(TypeError, f"groups must be lists of names of fields, got {fields!r}", Groups, fields)
     path = tmp_path / "groups.json"
+    message = f'groups must be JSON of the form {{"groups": [["age", "sex"]]}}, got {path}'
     for text in ("{", "[]", '{"fields": []}', '{"groups": "ab"}', '{"groups": 3}'):
         path.write_text(text)
-        refuses(
-            ValueError, f'groups must be JSON of the form {{"groups": [["age", "sex"]]}}, got {path}', read_groups, path
-        )
+        refuses(ValueError, message, read_groups, path)
     with pytest.raises(ValueError, match=r"^groups must be a file that can be read, got .*absent"):
         read_groups(tmp_path / "absent")
 
 
-def test_bad_margins_are_refused():
+def test_bad_limits_records_and_margins_are_refused():
+    def chosen(error, message, records=RECORDS, **options):
+        refuses(error, message, choose_groups, records, SIX, **options)
+
     def compared(error, message, first=RECORDS, **options):
         refuses(error, message, marginal_distance, first, RECORDS, SIX, rng=np.random.default_rng(0), **options)
 
+    chosen(ValueError, "max_bins must hold the levels of every field, f has 5, got 4", max_bins=4)
+    chosen(ValueError, "max_bins must be at most 4,194,304, got 4194305", max_bins=2**22 + 1)
+    chosen(TypeError, "max_bins must be an integer, got 40.5", max_bins=40.5)
+    for least in (0.0, 1.1):
+        chosen(ValueError, f"least must be in (0, 1], got {least}", least=least)
+    chosen(ValueError, "public records must have one row at least, got none", np.zeros((0, 6), int))
+    chosen(ValueError, "public records must have one column for each of 6 fields, got shape (1, 2)", [[0, 1]])
     compared(ValueError, "databases must have one record at least, got 0 and 2000", np.zeros((0, 6), int))
     compared(ValueError, "ways must be at least 1, got 0", ways=0)
     compared(ValueError, "ways must be at most 6, got 7", ways=7)
     compared(ValueError, "marginals must be at least 1, got 0", marginals=0)
-    compared(TypeError, "ways must be an integer, got 1.5", ways=1.5)
-    compared(TypeError, "marginals must be an integer, got 2.0", marginals=2.0)

@@ -52,12 +52,12 @@ def test_the_files_say_the_same(tmp_path):
 
 
 def test_groups_of_which_nothing_is_left_are_named():
-    made = release(
-        NistDp3(SCHEMA, Groups.single(SCHEMA), 0.001, factor=50.0, rows=5), RECORDS, rng=np.random.default_rng(0)
-    )
+    nothing = NistDp3(SCHEMA, Groups.single(SCHEMA), 0.001, factor=50.0, rows=5)
+    made = release(nothing, RECORDS, rng=np.random.default_rng(0))
     assert made.provenance["uniform"] == ["sex", "age", "county"]
     assert made.provenance["groups_from"] == "a list of groups"
     assert "Nothing is left of sex, age, county: their rows are uniform, noise alone." in made.ledger
+    assert release(NIST, np.zeros((0, 3), int), rng=np.random.default_rng(0)).synthetic.shape == (300, 3)
 
 
 def test_the_table_of_noise_has_shares_that_add_up():
@@ -67,28 +67,17 @@ def test_the_table_of_noise_has_shares_that_add_up():
     assert table["SCALE"].tolist() == [3, 3, 3]
 
 
-def test_a_secure_release_needs_geometric_noise(tmp_path):
+def test_releases_that_are_refused(tmp_path):
+    out = tmp_path / "out"
     with pytest.raises(ValueError, match=r'^a secure release needs law="geometric", got \'laplace\''):
-        release(NistDp3(SCHEMA, Groups.single(SCHEMA), 1.0), RECORDS, out=tmp_path / "out")
+        release(NistDp3(SCHEMA, Groups.single(SCHEMA), 1.0), RECORDS, out=out)
+    for name in ("COUNT", "Group"):  # as columns of a file are called
+        schema = Schema({name: "ab"})
+        with pytest.raises(ValueError, match=f"^fields must not be called GROUP or COUNT, .* got '{name}'"):
+            release(NistDp3(schema, Groups.single(schema), 1.0), [[0]], rng=np.random.default_rng(0), out=out)
     assert not list(tmp_path.iterdir())
-
-
-@pytest.mark.parametrize("name", ["COUNT", "Group"])
-def test_a_field_that_is_called_as_a_column_of_a_file_is_refused(name):
-    schema = Schema({name: "ab"})
-    with pytest.raises(ValueError, match=f"^fields must not be called GROUP or COUNT, .* got '{name}'"):
-        release(NistDp3(schema, Groups.single(schema), 1.0), [[0]], rng=np.random.default_rng(0))
-
-
-def test_no_records_are_released_too():
-    made = release(NIST, np.zeros((0, 3), int), rng=np.random.default_rng(0))
-    assert made.synthetic.shape == (300, 3)
-
-
-def test_a_secure_release_says_so():
     pytest.importorskip("opendp")
-    made = release(NIST, RECORDS)
-    assert made.provenance["noise"] == "secure: exact, on the operating system's entropy"
+    assert release(NIST, RECORDS).provenance["noise"] == "secure: exact, on the operating system's entropy"
 
 
 # The command
@@ -109,15 +98,8 @@ def files(tmp_path):
 
 
 def arguments(folder, **changes):
-    given = {
-        "data": folder / "d.csv",
-        "spec": folder / "spec.json",
-        "public": folder / "public.csv",
-        "epsilon": 2,
-        "rows": 50,
-        "seed": 1,
-        "out": folder / "out",
-    } | changes
+    paths = {"data": folder / "d.csv", "spec": folder / "spec.json", "public": folder / "public.csv"}
+    given = paths | {"epsilon": 2, "rows": 50, "seed": 1, "out": folder / "out"} | changes
     return ["nist", *(f"--{name.replace('_', '-')}={value}" for name, value in given.items() if value is not None)]
 
 
@@ -131,53 +113,35 @@ def test_the_command_writes_a_release(files, capsys):
     assert (files / "again" / "groups.txt").read_text().startswith("2 groups, as given\nsex*age\n")
 
 
+GIVEN = {"public": None, "groups": "groups.json"}
+
+
 @pytest.mark.parametrize(
     ("changes", "words"),
     [
         ({"public": None}, "--public or --groups is needed, and not both"),
         ({"groups": "groups.json"}, "--public or --groups is needed, and not both"),
-        ({"public": None, "groups": "groups.json", "max_bins": 9}, "--max-bins goes with --public"),
+        (GIVEN | {"max_bins": 9}, "--max-bins goes with --public"),
         ({"epsilon": 0}, "epsilon must be"),
-        ({"epsilon": "inf"}, "epsilon must be"),
         ({"public": "d.csv"}, "--public must be another file than --data: the data must have no say"),
         ({"public": "link.csv"}, "--public must be another file than --data: the data must have no say"),
         ({"rows": 99_999_999_999_999}, "rows must be at most 50,000,000, got 99,999,999,999,999"),
-        ({"public": None, "groups": "groups.json", "epsilon": 1e-12}, "epsilon / groups must .* got 1e-12 / 2"),
-        ({"rows": 0}, "rows must be at least 1, got 0"),
+        (GIVEN | {"epsilon": 1e-12}, "epsilon / groups must .* got 1e-12 / 2"),
         ({"factor": -1}, "factor must be 0 or more and finite, got -1.0"),
         ({"max_bins": 2}, "max_bins must hold the levels of every field, county has 3, got 2"),
         ({"seed": -1}, "seed must be 0 or more, got -1"),
         ({"spec": "d.csv"}, "specification must be a .json file"),
-        pytest.param({"data": "absent.csv"}, "there is no file .*absent.csv", marks=pytest.mark.slow),
-        pytest.param(
-            {"data": "lacking.csv"},
-            "data must have the columns sex, age, county; county missing",
-            marks=pytest.mark.slow,
-        ),
-        pytest.param({"data": "other.csv"}, "data: county must be one of a, b, c", marks=pytest.mark.slow),
-        pytest.param({"data": "empty.csv"}, "data must have one row at least, got none", marks=pytest.mark.slow),
         ({"public": "empty.csv"}, "public records must have one row at least, got none"),
-        ({"public": None, "groups": "left_out.json"}, "groups must have each field once, and 'county' is in none"),
-        ({"public": None, "groups": "twice.json"}, "groups must have each field once, got 'sex' twice"),
+        pytest.param({"data": "empty.csv"}, "data must have one row at least, got none", marks=pytest.mark.slow),
+        ({"out": "."}, "out must be a new or an empty folder"),
     ],
 )
 def test_bad_input_is_one_line_and_nothing_is_written(changes, words, files):
     (files / "link.csv").symlink_to(files / "d.csv")
-    (files / "lacking.csv").write_text("sex,age\nmale,0-17\n")
-    (files / "other.csv").write_text("sex,age,county\nmale,0-17,z\n")
     (files / "empty.csv").write_text("sex,age,county\n")
-    (files / "left_out.json").write_text('{"groups": [["sex", "age"]]}')
-    (files / "twice.json").write_text('{"groups": [["sex", "age"], ["county", "sex"]]}')
     before = sorted(files.iterdir())
-    paths = {
-        name: files / value for name, value in changes.items() if name in ("data", "spec", "public", "groups") and value
-    }
+    paths = {name: files / value for name, value in changes.items() if isinstance(value, str)}
     with pytest.raises(ValueError, match=f"^{words}") as caught:
         run("release", arguments(files, **changes | paths))
     assert "\n" not in str(caught.value)
     assert sorted(files.iterdir()) == before
-
-
-def test_a_folder_that_holds_something_is_refused(files):
-    with pytest.raises(ValueError, match=r"^out must be a new or an empty folder"):
-        run("release", arguments(files, out=files))

@@ -7,7 +7,7 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
-from scipy import integrate, stats
+from scipy import stats
 
 from algorithms.bugs.systems.ons import ClassicalGaussian
 from algorithms.hierarchy import Hierarchy
@@ -93,19 +93,6 @@ def test_exact_loss_is_that_of_the_tabulated_laws(law, shift):
     noise, k = CountNoise(law, 0.7), np.arange(-900.0, 901.0)
     same_losses(noise.exact_loss([shift]), loss_from_logs(noise.log_law(k), noise.log_law(k - shift)))
     assert noise.exact_loss([shift]).maximum == pytest.approx(0.7 * shift)
-
-
-def test_unrounded_laplace_loss_is_a_close_upper_bound():
-    epsilon, noise = 1.0, CountNoise("laplace", 1.0, rounded=False)
-    law = noise.exact_loss([1])
-    assert law.maximum == pytest.approx(epsilon)
-    for at in (0.0, 0.4, 0.9):
-
-        def excess(e, at=at):
-            return max(0.0, math.exp(-abs(e)) / 2 - math.exp(at - abs(e - 1)) / 2)
-
-        true = integrate.quad(excess, -40, 40, points=[0, 0.5, 1], limit=400)[0]
-        assert true - 1e-9 <= law.delta_at(at) <= true + 1e-3
 
 
 def test_rounded_gaussian_loss_is_that_of_the_tabulated_law():

@@ -183,9 +183,9 @@ def test_shares_for_other_depths_follow_the_square_root_of_the_number_of_counts(
     ],
 )
 def test_releases_that_break_a_rule(tmp_path, monkeypatch, options, words):
+    options = dict(options)
     monkeypatch.setattr(module, "LARGEST_RELEASE", options.pop("most", module.LARGEST_RELEASE))
-    own = {name: options.pop(name) for name in ("epsilon", "perturb_zeros") if name in options}
-    mechanism = OnsTopDown(TREE, SCHEMA, **{"epsilon": 1.0} | own)
+    mechanism = OnsTopDown(TREE, SCHEMA, options.pop("epsilon", 1.0), perturb_zeros=options.pop("perturb_zeros", True))
     with pytest.raises(ValueError, match=words):
         release(mechanism, PEOPLE, **{"areas": AREAS, "out": tmp_path / "out", "rng": RNG} | options)
     assert list(tmp_path.iterdir()) == []
