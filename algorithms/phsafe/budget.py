@@ -1,4 +1,4 @@
-"""What a run of PHSafe may spend: the Bureau's configuration file, and the noise that it leads to.
+"""The budget of a run of PHSafe: the Bureau's configuration file, checked, and the noise that it leads to.
 
 The file is that of the production release: a budget for each of the nine queries at each population group level, a
 truncation threshold for each query that counts persons, the states, the reader and the kind of privacy. A budget of 0

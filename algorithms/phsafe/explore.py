@@ -1,4 +1,4 @@
-"""How accurate a budget is, and what an accuracy costs: margins of error of PHSafe's noise, the paper's and the exact.
+"""Margins of error of PHSafe's noise, the paper's and the exact: what a budget gives, and what an accuracy needs.
 
 The margin of error is the half width of the 90% interval: the least k with ``P(|noise| <= k) >= 0.9``. The paper takes
 it off the normal law, as the whole part of ``z * sigma``, and has three values of z:

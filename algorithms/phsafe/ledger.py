@@ -1,4 +1,4 @@
-"""What a run of PHSafe promises: the budget of every query, the sums, and what they mean as epsilon at a delta."""
+"""The promise of a run of PHSafe: every query's budget, their sum, and epsilon at a delta."""
 
 from __future__ import annotations
 
@@ -77,7 +77,7 @@ class Ledger:
 
 
 def ledger(config: Settings, delta: float = 1e-10) -> Ledger:
-    r"""Add up what a run promises to lose at most.
+    r"""Add up the budgets of a run, and state the promise that they make.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""The noisy counts of a run, many times over: what an audit of PHSafe looks at."""
+"""PHSafe as a mechanism: the noisy counts of a run, many times over."""
 
 from __future__ import annotations
 

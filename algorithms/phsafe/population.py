@@ -1,4 +1,4 @@
-"""The bundled simulated households, in the production layout, and what makes households of persons.
+"""The bundled simulated households in the production layout, and how frames are made of persons.
 
 They are not real people. The bundled persons are a *simulated* population, the 2020 decennial census sample of the
 package pseudopeople: who lives with whom, and everybody's relationship, age, sex, housing type and broad race or

@@ -1,4 +1,4 @@
-"""The Census TopDown algorithm, whole: noisy measurements, constrained estimation, controlled rounding, microdata."""
+"""The Census TopDown algorithm: noisy measurements of all areas, and tables from them; audits are elsewhere."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a TopDown release spends, on what, and what it promises in the end."""
+"""What a TopDown release spends on every query, and what it promises."""
 
 from __future__ import annotations
 

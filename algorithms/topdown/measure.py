@@ -1,4 +1,4 @@
-"""The noisy measurements: the only place that sees the truth, and what it lets out."""
+"""The noisy measurements: the only step that reads the confidential counts."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""TopDown as a mechanism: a plan that runs, and its stages one by one as an audit wants them."""
+"""TopDown as a mechanism, whole or one stage at a time."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Everything about a TopDown release that is public before it runs: what is counted where, at what price, and how."""
+"""What is public before a TopDown release runs: what is counted where, with which share of the budget, and how."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Who lived where in 1940, more or less: a synthetic population for the end-to-end preset.
+"""A synthetic population that looks like the enumeration districts of 1940, for the end-to-end preset.
 
 The complete census of 1940, on which the Census Bureau tested TopDown end to end, may not be passed on. What is known
 of it from the evaluation by Petti and Flaxman is pinned here:

@@ -1,4 +1,4 @@
-"""The files of a release: their rows, from what is published alone, and the way back to the measurements."""
+"""Writes and reads the files of a TopDown release."""
 
 from __future__ import annotations
 

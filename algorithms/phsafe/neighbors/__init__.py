@@ -1,1 +1,1 @@
-"""Neighboring databases of households: which pairs cost the most, and how far one person moves every query."""
+"""Neighboring databases of households, and how far one person moves every query; no noise is drawn here."""

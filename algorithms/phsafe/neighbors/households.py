@@ -1,4 +1,4 @@
-"""Small households written down by hand or one after the other, as databases in the production layout.
+"""Small households written down by hand, or generated, as databases in the production layout.
 
 A household is its members: everything else in its unit's row follows from them, but for the tenure. That makes
 databases valid by construction (model VAL of `algorithms.phsafe.neighbors.worst`). Where a row of units is to be any

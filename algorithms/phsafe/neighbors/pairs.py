@@ -1,4 +1,4 @@
-"""Neighbors of households: what else may change with one person is a matter of the model.
+"""Checked pairs of neighboring household databases: what may change with one person depends on the model.
 
 A result means nothing without the name of its model:
 
@@ -12,7 +12,7 @@ A result means nothing without the name of its model:
     and type of a household, or make its row vanish. Protects a person however rows of units are derived from persons.
     (Were the state such a function too, tau rows could leave one state and tau enter another: the unattributed state
     levels of PH1_num and PH4 would change by 2 tau^2 as all others do, instead of tau^2, and those of the households of
-    PH1 and PH5 by 2 instead of 1. The ceiling of 2 tau^2 stays.)
+    PH1 and PH5 by 2 instead of 1. The bound of 2 tau^2 stays.)
 ``API``
     What the production code declares to its framework: one row of persons, and two rows of units anywhere, related to
     the person or not. Protects a person even where changes spread to other households.

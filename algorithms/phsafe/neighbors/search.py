@@ -1,4 +1,4 @@
-"""A search for pairs of valid neighbors that cost more than those known: thousands of households, counted at once.
+"""Searches valid households for neighbors that cost more than those known: thousands are counted at once.
 
 What a person leaving does to a household is computed for many households and every member who may leave, each case
 under a ``MAFID`` of its own in one database, before and after, by the SQL of a release. Someone who joins undoes what
@@ -110,7 +110,7 @@ def search_worst(
     Notes
     -----
     Guarantee: each is reached by its pair. It is a lower bound on the worst case: households of other shapes, or
-    under other ``MAFID``, may cost more, up to the ceilings in `algorithms.phsafe.neighbors.worst`.
+    under other ``MAFID``, may cost more, up to the bounds in `algorithms.phsafe.neighbors.worst`.
     """
     check_model("VAL", relation)
     settings = read_config(config)

@@ -1,4 +1,4 @@
-"""How far one person's change moves every query: exactly, from the two databases, by the SQL of a release.
+"""How far one person moves every query, exactly: both databases are counted by the SQL of a release.
 
 A Gaussian query with budget rho and noise scaled to Delta really spends ``rho * L2**2 / Delta**2`` on a pair of
 databases whose counts are ``L2`` apart: the loss of a given pair needs no simulation. Every count is a sum over the

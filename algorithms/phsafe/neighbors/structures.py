@@ -1,4 +1,4 @@
-"""Valid households of many shapes, to look for the worst ones among them."""
+"""Valid households of many shapes, among which the search looks for the worst."""
 
 from __future__ import annotations
 

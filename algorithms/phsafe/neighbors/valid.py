@@ -1,4 +1,4 @@
-"""Valid neighbors (model VAL) that cost the most, of all that are known: who leaves, or moves, and what that does."""
+"""Valid neighbors (model VAL) that cost the most, of all that are known: who leaves or moves, and its effect."""
 
 from __future__ import annotations
 

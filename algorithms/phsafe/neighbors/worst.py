@@ -1,6 +1,6 @@
-"""The pairs of neighbors that are known to cost the most: for each query, level and model, and for a whole run.
+"""The pairs of neighbors that cost the most, of all that are known: for each query, level and model, and a run.
 
-VAL numbers are the best found, so lower bounds; 2 tau^2 (one ``MAFID``) and 8 tau^2 (two) are proved ceilings: at most
+VAL numbers are the best found, so lower bounds; 2 tau^2 (one ``MAFID``) and 8 tau^2 (two) are proved bounds: at most
 tau rows leave a household and at most tau enter it, so that its change is at most sqrt(2) tau long. DER numbers are the
 largest there are, query by query. API numbers are reached; that nothing lies above (2 tau + 1)^2 + 1 follows from two
 rows of units that move tau persons each, and a person who moves one out of a cell and one into another. What the models

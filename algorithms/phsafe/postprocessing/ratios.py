@@ -1,4 +1,4 @@
-"""Laws of averages that are possible, when numerators and denominators are known with normal noise.
+"""Posterior laws of averages whose numerators and denominators are known with normal noise.
 
 Numerators and a denominator ``D`` are independent normal variables around their noisy values, restricted to ``D >= 1``
 and to averages between two bounds. In the coordinates ``(D, averages)`` the density is a power of ``D`` times a normal

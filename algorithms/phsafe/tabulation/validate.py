@@ -1,4 +1,4 @@
-"""Are the three frames what the tabulation takes them for? Every offending row is counted, before any table is made.
+"""Checks the three input frames before anything is counted, and counts every row that breaks a rule.
 
 Three phases are the production code's: columns, values within their domains, and keys (no ``MAFID`` twice among units
 or places, every person in a unit, units and places the same, no state outside the filter). A fourth is not: households

@@ -1,1 +1,1 @@
-"""From noisy measurements to whole tables: the problem of a family, its solvers, and controlled rounding."""
+"""The problem of one family of areas, its constraints and solvers; nothing here knows of a release."""

@@ -1,4 +1,4 @@
-"""What is known besides the measurements: answers that are published exactly, and bounds that everyone knows."""
+"""What is known besides the measurements: answers that are published exactly, and public bounds."""
 
 from __future__ import annotations
 

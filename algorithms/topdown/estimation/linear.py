@@ -1,4 +1,4 @@
-"""What the constraints of a family leave open: the smallest tolerance, what conflicts, and how far a parent must give.
+"""Linear programs on a family's constraints: what conflicts, the smallest tolerance, how far a parent gives.
 
 Everything here is a linear program. None of the questions tells two cells apart that fall into the same groups of all
 queries involved, so such cells are merged first: a class of cells can be divided again in proportion to the parent.

@@ -1,4 +1,4 @@
-"""Whole numbers of people: round the tables of a family and keep everything that they must keep.
+"""Rounds the tables of a family to whole numbers of people that keep every constraint.
 
 Why a linear program does it
 ----------------------------
