@@ -67,7 +67,8 @@ def primitive(
         arguments = list(inspect.signature(law).parameters) if callable(law) else []
         for name in needed + arguments:
             if name not in signature.parameters:
-                raise ValueError(f"{function.__name__} has no argument {name!r}, it has {_listed(signature)}")
+                has = ", ".join(signature.parameters) or "none"
+                raise ValueError(f"{function.__name__} has no argument {name!r}, it has {has}")
 
         @functools.wraps(function)
         def watched(*args: P.args, **kwargs: P.kwargs) -> Answer:
@@ -94,7 +95,3 @@ def primitive(
         return watched
 
     return decorate
-
-
-def _listed(signature: inspect.Signature) -> str:
-    return ", ".join(signature.parameters) or "none"

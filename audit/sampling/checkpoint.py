@@ -33,16 +33,10 @@ class BlockStore:
 
     A block is a function of the audit, of its stream and of its number, and a file appears whole or not at all. So any
     number of processes may write the same store, and nothing is locked.
-
-    Attributes
-    ----------
-    folder : pathlib.Path
-        Of one audit: its name is that of mechanism, databases, question and seed.
-    checked : set of int
-        Databases of which a block was run again: no name tells all that code and data may depend on.
     """
 
-    folder: Path
+    folder: Path  # of one audit: its name is that of mechanism, databases, question and seed
+    # Databases of which a block was run again: no name tells all that code and data may depend on.
     checked: set[int] = field(default_factory=set)
 
     @classmethod
