@@ -1,4 +1,4 @@
-"""NistDp3 under audit: each group loses its share, rows no more, and its known bugs are found."""
+"""The known bugs of NistDp3, and what its experiment notices."""
 
 from __future__ import annotations
 

@@ -16,6 +16,7 @@ from algorithms.phsafe.neighbors.worst import worst_pair
 from algorithms.phsafe.tabulation.tabulate import Tabulation, tabulation
 
 US = read_config("us")
+PURE = replace(US, privacy_definition="puredp")
 PH1, PH3, PH8 = ("PH1_num", "state_A-G"), ("PH3", "state_A-G"), ("PH8_denom", "state_A-G")
 SHARED = (("PH1_num", "usa_*"), ("PH1_num", "usa_A-G"))
 
@@ -37,12 +38,8 @@ def test_noise_for_two_tau_rows_breaks_the_promise_only_where_unrelated_units_ch
     assert bug.spent(tabulated(PH3, "API")) / bug.claim.budget == pytest.approx(170 / 144)
     for relation, most in (("add_remove", 1), ("replace_one", 2)):
         assert bug.spent(tabulated(PH3, "DER", relation)) <= most * bug.claim.budget
-
-
-def test_noise_for_two_tau_rows_leaves_denominators_alone():
-    assert TwoTauStability(US, [PH8]).laws == PHSafe(US, [PH8]).laws
-    pure = replace(US, privacy_definition="puredp")
-    laws = [kind(pure, [PH1]).laws[PH1].epsilon for kind in (TwoTauStability, PHSafe)]
+    assert TwoTauStability(US, [PH8]).laws == PHSafe(US, [PH8]).laws  # denominators are left alone
+    laws = [kind(PURE, [PH1]).laws[PH1].epsilon for kind in (TwoTauStability, PHSafe)]
     assert laws[0] / laws[1] == pytest.approx(22 / 20)
 
 
@@ -63,34 +60,21 @@ def test_shared_noise_is_the_same_at_both_levels():
     np.testing.assert_array_equal(noise[:, :2], noise[:, 2:4])
     sound = PHSafe(US, SHARED)(pair.x, 1_000, rng) - bug.vector(pair.x)
     assert np.mean(sound[:, :2] == sound[:, 2:4]) < 0.05  # 1 in 1,000 by chance
-
-
-def test_shared_noise_has_a_witness_where_the_levels_change_differently():
-    pair = tabulated(SHARED[1], "VAL")
-    bug = SharedNoise(US, SHARED)
+    # There is a witness where the levels change differently.
     assert math.isinf(bug.spent(pair))
-    law = bug.exact_loss(pair)
-    assert law.infinite_mass == 1
+    assert bug.exact_loss(pair).infinite_mass == 1
     outputs = bug(pair.x, 100, np.random.default_rng(2))
     assert np.all(np.isfinite(bug.log_likelihood(outputs, pair.x)))
     assert np.all(np.isneginf(bug.log_likelihood(outputs, pair.y)))
+    with pytest.raises(ValueError, match="discrete Gaussian noise only, got puredp"):
+        SharedNoise(PURE, SHARED)
 
 
 def test_shared_noise_of_levels_that_change_alike_loses_what_one_of_them_does():
-    pair = tabulated(SHARED[1], "VAL")
+    pair, bug = tabulated(SHARED[1], "VAL"), SharedNoise(US, SHARED)
     same = Pair(pair.x, pair.x)
-    bug = SharedNoise(US, SHARED)
-    assert bug.spent(same) == 0
-    assert bug.exact_loss(same) is None
-    alone = SharedNoise(US, SHARED[1:])
-    assert alone.spent(pair) == pytest.approx(PHSafe(US, SHARED[1:]).spent(pair))
+    assert (bug.spent(same), bug.exact_loss(same)) == (0, None)
+    alone, sound = (kind(US, SHARED[1:]) for kind in (SharedNoise, PHSafe))
+    assert alone.spent(pair) == pytest.approx(sound.spent(pair))
     outputs = alone(pair.x, 50, np.random.default_rng(3))
-    np.testing.assert_allclose(
-        alone.log_likelihood(outputs, pair.x), PHSafe(US, SHARED[1:]).log_likelihood(outputs, pair.x)
-    )
-
-
-def test_shared_noise_exists_in_zero_concentrated_privacy_only():
-    pure = replace(US, privacy_definition="puredp")
-    with pytest.raises(ValueError, match="discrete Gaussian noise only, got puredp"):
-        SharedNoise(pure, SHARED)
+    np.testing.assert_allclose(alone.log_likelihood(outputs, pair.x), sound.log_likelihood(outputs, pair.x))
