@@ -171,8 +171,8 @@ def finding(numbers: dict[str, Any]) -> str:
         f"Noise for 2 tau rows costs {spent['2 tau DER']:.1%} under DER, which is no violation. The API pair proves "
         f"{bound['2 tau API']}, and the variance of the noise shows the bug without any pair: it is "
         f"{numbers['variance']['2 tau']['ratio']:.3f} of what the budget asks for. A unit counted twice has a lower "
-        f"bound of {bound['twice']} (DER); one vector of noise for two levels has no bound. PH1_num and PH8_denom were "
-        f"audited at rho {LARGE:g} a level."
+        f"bound of {bound['twice']} (DER); the loss of one vector of noise for two levels is unbounded. PH1_num and "
+        f"PH8_denom were audited at rho {LARGE:g} a level."
     )
 
 

@@ -132,11 +132,11 @@ def finding(numbers: dict[str, Any]) -> str:
         f"{down(share(numbers['systems'][name][words]))} from {words} of {name}" for name in SYSTEMS for words in WAYS
     )
     return (
-        f"Raking comes near in loss, not in error or bias. Of {counts.size} areas, a fifth of them empty, raking "
-        f"releases {rdpc['negative']:.0%} below zero, TopDown none. The root mean squared error is "
-        f"{rdpc['rmse'][-1]:.1f} with raking and {topdown['rmse'][-1]:.1f} with TopDown. TopDown pays with bias: "
-        f"{topdown_bias} (raking: {rdpc_bias}). When one person is added, {opened(rdpc['one area']).size:,} runs "
-        f"prove, of a promised 1, {shown}, each at confidence 1 - 1e-6."
+        "Raking comes near TopDown in what one area shows, not in error, bias or what all areas show. Of "
+        f"{counts.size} areas, a fifth of them empty, raking releases {rdpc['negative']:.0%} below zero, TopDown none. "
+        f"The root mean squared error is {rdpc['rmse'][-1]:.1f} with raking and {topdown['rmse'][-1]:.1f} with "
+        f"TopDown. TopDown pays with bias: {topdown_bias} (raking: {rdpc_bias}). When one person is added, "
+        f"{opened(rdpc['one area']).size:,} runs prove, of a promised 1, {shown}, each at confidence 1 - 1e-6."
     )
 
 
