@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 from contextlib import contextmanager
 from dataclasses import replace
 
@@ -130,3 +131,9 @@ def same_losses(found, wanted, at=(0.0, 0.3, 0.7, 1.2, 2.0)):
         assert law.infinite_mass == pytest.approx(other.infinite_mass, abs=1e-12)
         for epsilon in at:
             assert law.delta_at(epsilon) == pytest.approx(other.delta_at(epsilon), abs=1e-12)
+
+
+def rows_of(path):
+    """The rows of a CSV file, by the names of its columns."""
+    with path.open(encoding="utf-8", newline="") as file:
+        return list(csv.DictReader(file))

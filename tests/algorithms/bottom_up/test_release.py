@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import csv
 import json
 import shutil
 
@@ -19,7 +18,7 @@ from algorithms.hierarchy import Hierarchy
 from algorithms.schema import Schema
 from algorithms.tables.frames import Frame
 from audit import cli
-from tests.helpers import refuses
+from tests.helpers import refuses, rows_of
 
 DONE, USAGE = 0, 2
 SCHEMA = Schema({"sex": ("female", "male"), "age": ("0-17", "18+")})
@@ -41,11 +40,6 @@ def persons(weights=None):
     if weights is not None:
         frame["weight"] = weights
     return frame.sample(frac=1, random_state=1)
-
-
-def rows_of(path):
-    with path.open(encoding="utf-8", newline="") as file:
-        return list(csv.DictReader(file))
 
 
 @pytest.fixture(scope="module")

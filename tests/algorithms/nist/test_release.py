@@ -12,16 +12,12 @@ from algorithms.nist import Groups, NistDp3, choose_groups, read_groups
 from algorithms.nist.release import noise_table, release
 from algorithms.schema import Schema
 from algorithms.systems import run
+from tests.helpers import rows_of
 
 SCHEMA = Schema({"sex": ("male", "female"), "age": ("0-17", "18, or more"), "county": ("a", "b", "c")})
 RECORDS = np.array([[0, 1, 2]] * 60 + [[1, 0, 0]] * 50 + [[1, 1, 1]] * 40)
 NIST = NistDp3(SCHEMA, choose_groups(RECORDS, SCHEMA), 10.0, rows=300, law="geometric")
 FILES = ["groups.json", "groups.txt", "histograms.csv", "ledger.txt", "release.json", "synthetic.csv"]
-
-
-def rows_of(path):
-    with path.open(newline="", encoding="utf-8") as file:
-        return list(csv.DictReader(file))
 
 
 def test_the_files_say_the_same(tmp_path):

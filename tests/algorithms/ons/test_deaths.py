@@ -70,12 +70,6 @@ def test_areas_are_those_of_table_9(deaths):
         assert re.fullmatch(forms[region[:3]], area)
 
 
-def test_same_seed_same_deaths():
-    other = synthetic_deaths(np.random.default_rng(1), people=300)
-    np.testing.assert_array_equal(synthetic_deaths(1, people=300).histogram, other.histogram)
-    assert (synthetic_deaths(2, people=300).histogram != other.histogram).any()
-
-
 def test_sparsity_is_near_that_of_table_6_and_ten_ordinary_bands_would_not_be_as_sparse(deaths):
     by_age = table(deaths, "sex", "age")
     counts = np.histogram(by_age, CLASSES)[0]
@@ -121,7 +115,10 @@ def test_fewer_people_keep_the_shares_of_regions(people, seed):
     assert deaths.histogram.min() >= 0
 
 
-def test_a_number_of_people_that_cannot_be_is_refused():
+def test_a_seed_decides_the_deaths_and_a_number_of_people_that_cannot_be_is_refused():
+    other = synthetic_deaths(np.random.default_rng(1), people=300)
+    np.testing.assert_array_equal(synthetic_deaths(1, people=300).histogram, other.histogram)
+    assert (synthetic_deaths(2, people=300).histogram != other.histogram).any()
     refuses(ValueError, "people must be at least 1, got 0", synthetic_deaths, 0, people=0)
     refuses(ValueError, "people must be at most 529655, got 529656", synthetic_deaths, 0, people=529_656)
 

@@ -232,14 +232,8 @@ def averages_one(release, x, y, size):
     ratio = np.exp(release.log_likelihood(drawn, y) - on_x)
     assert ratio.mean() == pytest.approx(1, abs=6 * ratio.std() / math.sqrt(size))
     assert not np.isinf(on_x).any()
-    columns = drawn.shape[1]
-    refuses(
-        ValueError,
-        f"outputs must have one column for each of {columns} counts, got shape ({size}, {columns - 1})",
-        release.log_likelihood,
-        drawn[:, 1:],
-        x,
-    )
+    with pytest.raises(ValueError, match=f"one column for each of {drawn.shape[1]} counts, got shape"):
+        release.log_likelihood(drawn[:, 1:], x)
 
 
 @pytest.mark.parametrize("law", ["laplace", "geometric", "gaussian"])

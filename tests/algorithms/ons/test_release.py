@@ -15,6 +15,7 @@ from algorithms.ons.release import default_levels, release
 from algorithms.ons.tables import Domain, Table
 from algorithms.schema import Grouping, Schema
 from audit import cli
+from tests.helpers import rows_of
 
 SCHEMA = Schema({"sex": ("f", "m"), "age": ("young", "old")})
 TREE = Hierarchy.from_codes(["north", "north", "south"], ["1", "2", "1"])
@@ -22,11 +23,6 @@ PEOPLE = np.array([[400, 0, 3, 25], [90, 40, 40, 1], [0, 0, 7, 300]])
 AREAS = ("region", "ccg")
 RNG = np.random.default_rng(0)
 INDEPENDENT = {"--method": "independent"}
-
-
-def rows_of(path):
-    with path.open(encoding="utf-8", newline="") as file:
-        return list(csv.DictReader(file))
 
 
 @pytest.fixture
