@@ -1,8 +1,7 @@
-"""Audit what a release really loses in privacy: the instrument of plaudit.
+"""The instrument of plaudit: how much privacy does a release really lose?
 
-It runs a mechanism on neighboring databases, forces the largest privacy loss that it can prove, and
-holds it against the promise. It reports lower bounds on loss and never certifies privacy; an estimate is called an
-estimate.
+It runs a mechanism on neighboring databases, proves a lower bound on the privacy loss, and compares it with the
+promise. It reports lower bounds and never certifies privacy; an estimate is called an estimate.
 
 >>> import audit
 >>> pair = audit.NeighborPair.add_people([120, 75], cell=0)

@@ -44,7 +44,7 @@ __all__ = ["measure_loss", "measure_loss_from_outputs"]
 Floats = NDArray[np.float64]
 
 PROBES = 20  # runs in each of two batches that must differ before the audit begins
-SETTLED = 1.1  # of the promise: an audit that may stop early does where it would have seen as much
+SETTLED = 1.1  # of the promise: an audit that may stop early does so where it could detect as much
 FIRST_LOOK = 1000  # counting runs before an audit that may stop early looks at them
 
 

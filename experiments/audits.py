@@ -32,10 +32,10 @@ def audited(mechanism: Any, pair: Any, claim: Any, *, size: int, rng: Any, jobs:
 
 
 def kept(result: AuditResult) -> dict[str, Any]:
-    """Return what is saved of one audit of many; its lower bound has the key ``"forced"``."""
+    """Return what is saved of one audit of many; its lower bound has the key ``"lower_bound"``."""
     return {
         "verdict": result.verdict,
-        "forced": plain_number(result.measured.budget),
+        "lower_bound": plain_number(result.measured.budget),
         "witness": None if result.support is None else result.support["probability"],
     }
 
@@ -53,7 +53,7 @@ def share(saved: dict[str, Any]) -> float:
 
 def bounds(audits: Iterable[dict[str, Any]]) -> list[float]:
     """Return the lower bounds of many audits, in the unit of the claim, without those that were refused."""
-    return [float(audit["forced"]) for audit in audits if audit["forced"] is not None]
+    return [float(audit["lower_bound"]) for audit in audits if audit["lower_bound"] is not None]
 
 
 def median(audits: Iterable[dict[str, Any]]) -> float:

@@ -123,7 +123,7 @@ def _audit(case: Case, stream: np.random.SeedSequence) -> dict[str, Any]:
     try:
         result = measure_loss(case.mechanism, case.pair, claim, size=case.size, confidence=CONFIDENCE, rng=stream)
     except ValueError as error:
-        return {"verdict": "refused", "forced": None, "witness": None, "event": str(error)}
+        return {"verdict": "refused", "lower_bound": None, "witness": None, "event": str(error)}
     return {**kept(result), "event": result.event}
 
 
@@ -134,7 +134,7 @@ def caught(row: dict[str, Any], audit: dict[str, Any]) -> bool:
     if audit["verdict"] != "violated":
         return False
     # A clock that ticks while the audit looks for it hides a seed of seconds: then the witness is left.
-    return float(audit["forced"]) > row["claim"] if row["expected"] == "counts" else audit["witness"] is not None
+    return float(audit["lower_bound"]) > row["claim"] if row["expected"] == "counts" else audit["witness"] is not None
 
 
 def check(numbers: dict[str, Any]) -> Iterator[Check]:

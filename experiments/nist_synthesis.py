@@ -269,7 +269,7 @@ def _of(numbers: dict[str, Any], what: str) -> list[dict[str, Any]]:
 def _shares(numbers: dict[str, Any], law: str, group: str) -> NDArray[np.float64]:
     """Return the lower bounds on the loss of a group, in units of its share."""
     own = [audit for audit in _of(numbers, EACH) if (audit["law"], audit["group"]) == (law, group)]
-    return np.array([audit["forced"] for audit in own], np.float64) / float(numbers["share"])
+    return np.array([audit["lower_bound"] for audit in own], np.float64) / float(numbers["share"])
 
 
 def _joint(numbers: dict[str, Any]) -> dict[str, dict[str, Any]]:
@@ -305,10 +305,10 @@ def check(numbers: dict[str, Any]) -> Iterator[Check]:
                 words = f"{law}, {group}: median lower bound / own share"
                 yield between(words, float(np.median(shares)), 0.8 if numbers["quick"] else 0.9, 1.02)
     each = _of(numbers, EACH)
-    yield few_misses("one group", sum(one["forced"] > one["promise"] for one in each), len(each), CUSTOMARY)
+    yield few_misses("one group", sum(one["lower_bound"] > one["promise"] for one in each), len(each), CUSTOMARY)
     for what, audit in _joint(numbers).items():
         least = 0.3 if what == MEASURED else 0.0
-        yield between(f"{what}: lower bound / promise", audit["forced"] / audit["promise"], least, 1.0)
+        yield between(f"{what}: lower bound / promise", audit["lower_bound"] / audit["promise"], least, 1.0)
         yield Check(f"{what}: {audit['verdict']}", audit["verdict"] != "violated")
     for bug in numbers["people"]:
         audits = _of(numbers, bug)
@@ -328,7 +328,7 @@ def finding(numbers: dict[str, Any]) -> str:
     shares = [_shares(numbers, law, group) for law in LAWS for group in numbers["shares"]]
     least = down(min(np.median(own) for own in shares if own.size))
     whole = ", ".join(
-        f"{down(audit['forced'] / audit['promise'])} from {what}" for what, audit in _joint(numbers).items()
+        f"{down(audit['lower_bound'] / audit['promise'])} from {what}" for what, audit in _joint(numbers).items()
     )
     found = "; ".join(
         f"{bug} in {violations(_of(numbers, bug))} of {len(_of(numbers, bug))} audits of {BUG_SIZE} runs ({label})"
@@ -389,7 +389,7 @@ def _draw_losses(ax: Axes, numbers: dict[str, Any]) -> None:
                 extent(ax, shares, at + off, BLUE)
                 ax.plot(np.median(shares), at + off, marker, color=BLUE, markersize=4, label=label)
     for what, audit in _joint(numbers).items():
-        bound = audit["forced"] / audit["promise"]
+        bound = audit["lower_bound"] / audit["promise"]
         bar(ax, len(labels), bound, color=GRAY)
         ax.text(0.01 + bound, len(labels), f"{down(bound, 2)}, {audit['people']} added", fontsize=7, va="center")
         labels.append(f"{what}: {audit['size']:,} runs")

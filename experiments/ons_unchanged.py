@@ -94,7 +94,7 @@ def _audit(name: str, epsilon: float, stream: np.random.SeedSequence) -> dict[st
     # An excess over epsilon 10 takes exp(10) runs and more to detect.
     size = LARGE if name == "classical" and epsilon == EPSILONS[-1] else SIZE
     result = measure_loss(mechanism, pair, mechanism.claim, size=size, confidence=CONFIDENCE, rng=stream)
-    return {"scale": name, "epsilon": epsilon, "forced": result.measured.budget, "verdict": result.verdict}
+    return {"scale": name, "epsilon": epsilon, "lower_bound": result.measured.budget, "verdict": result.verdict}
 
 
 def check(numbers: dict[str, Any]) -> Iterator[Check]:

@@ -91,7 +91,7 @@ def run(*, quick: bool, seed: int, jobs: int) -> dict[str, Any]:
     for name, people in pairs:
         results = np.array([[next(shown)[:2] for _ in range(repeats)] for _ in sizes])
         curve = {"promise": name, "people": people, "sizes": list(sizes)}
-        curve["forced"] = np.quantile(results[:, :, 0], (0.05, 0.5, 0.95), axis=1).tolist()
+        curve["lower_bound"] = np.quantile(results[:, :, 0], (0.05, 0.5, 0.95), axis=1).tolist()
         curves.append({**curve, "detectable": np.median(results[:, :, 1], axis=1).tolist()})
     most = MOST // 50 if quick else MOST
     return {
@@ -232,7 +232,7 @@ def check(numbers: dict[str, Any]) -> Iterator[Check]:
             yield between(f"{where}, {bound}: audits that prove it", row[bound]["reached"], 0.35, 0.7)
     for curve in numbers["curves"]:
         where = f"{curve['promise']}, people {curve['people']}"
-        median = curve["forced"][1]
+        median = curve["lower_bound"][1]
         least = LEAST_OF_GROUP if curve["people"] > 1 else LEAST[curve["promise"]]
         yield between(f"{where}: lower bound from most runs / true", median[-1], least if full else 0.0, 1.0)
         if full:
@@ -324,7 +324,7 @@ def draw(numbers: dict[str, Any]) -> Figure:
 def _draw_curve(axes: list[Axes], curve: dict[str, Any]) -> None:
     color, marker = SUBJECTS[curve["promise"]].style
     group = curve["people"] > 1
-    low, median, high = curve["forced"]
+    low, median, high = curve["lower_bound"]
     axes[group].fill_between(curve["sizes"], low, high, color=color, alpha=0.13, linewidth=0)
     style: dict[str, Any] = {"color": color, "marker": marker, "markersize": 4, "linewidth": 1.3}
     axes[group].plot(curve["sizes"], median, label=curve["promise"], **style)

@@ -160,7 +160,9 @@ def check(numbers: dict[str, Any]) -> Iterator[Check]:
         yield all_or_none(name, ours(numbers, name)["audits"], violated=True)
     for name in UNBOUNDED:
         audits = ours(numbers, name)["audits"]
-        shown = all(a["verdict"] == "violated" and a["witness"] and math.isfinite(float(a["forced"])) for a in audits)
+        shown = all(
+            a["verdict"] == "violated" and a["witness"] and math.isfinite(float(a["lower_bound"])) for a in audits
+        )
         yield Check(f"{name}: unbounded by the exact law; lower bound by counting {median(audits):.3g}", shown)
     yield few_misses("all audits", *_misses(numbers), CONFIDENCE)
 

@@ -272,7 +272,7 @@ def table(numbers: dict[str, Any]) -> str:
         who = {"add_remove": "added or removed", "replace_one": "replaced"}[row["relation"]]
         loss = "infinite" if np.isinf(exact) else f"{exact:.3g}"
         cells = [f"{row['system']} ({row['source']})", f"{claim.parameter} {claim.budget:.4g}{delta}", who, loss]
-        cells += [down(audit["forced"]), audit["class"], verdict, row["lesson"]]
+        cells += [down(audit["lower_bound"]), audit["class"], verdict, row["lesson"]]
         lines.append(f"| {' | '.join(cells)} |")
     return "\n".join(lines)
 
@@ -284,7 +284,7 @@ def draw(numbers: dict[str, Any]) -> Figure:
     infinite: dict[str, Any] = {"marker": ">", "color": BLACK, "markersize": 7, "linestyle": "none"}
     for at, row in enumerate(rows):
         budget, audit = claim_from_dict(row["promise"]).budget, row["audits"][0]
-        exact, bound = float(row["exact"]) / budget, float(audit["forced"]) / budget
+        exact, bound = float(row["exact"]) / budget, float(audit["lower_bound"]) / budget
         bar(ax, at, min(bound, LIMIT), violated=not row["sound"])
         if np.isfinite(exact):
             ax.plot(exact, at, **DIAMOND, zorder=4)

@@ -110,7 +110,7 @@ def run(*, quick: bool, seed: int, jobs: int) -> dict[str, Any]:
     audits = run_all(work, jobs, "loss of TopDown")
     for share in shares:
         own = [audit for audit in audits if all(audit[name] == share[name] for name in ("law", "relation", "where"))]
-        share["forced"] = [audit["forced"] for audit in own]
+        share["lower_bound"] = [audit["lower_bound"] for audit in own]
     return {
         "shares": shares,
         "joint": [_exact(law, relation, shares) for law, relation in kinds],
@@ -165,7 +165,7 @@ def _audit(task: Task, stream: np.random.SeedSequence) -> dict[str, Any]:
     return {
         **asdict(task),
         "promise": topdown.claim.budget,
-        "forced": result.measured.budget,
+        "lower_bound": result.measured.budget,
         "detectable": plain_number(result.detectable),
         "verdict": result.verdict,
         "class": event_class(result.event),
@@ -209,17 +209,19 @@ def check(numbers: dict[str, Any]) -> Iterator[Check]:
         what = f"{share['law']}, {share['relation']}, {_words(share['where'])}"
         if share["exact"]:
             yield near(f"{what}: exact loss / own share", share["exact"] / share["own"], 1.0, 1e-6)
-            bound, top = float(np.median(share["forced"])) / share["own"], 1.3 if numbers["quick"] else 1.0
+            bound, top = float(np.median(share["lower_bound"])) / share["own"], 1.3 if numbers["quick"] else 1.0
             yield between(f"{what}: median lower bound / own share", bound, least, top)
         else:
-            yield Check(f"{what}: no neighbor changes it", not share["forced"] and share["where"] == "0 total")
+            yield Check(f"{what}: no neighbor changes it", not share["lower_bound"] and share["where"] == "0 total")
     for joint in numbers["joint"]:
         fixed = 1 / 16 if joint["relation"] == "replace_one" else 0.0
         what = f"{joint['law']}, {joint['relation']}, all measurements: exact loss / promise"
         yield near(what, joint["all"], 1 - fixed, 1e-6)
         upper = 1 + 1e-6 if joint["law"] == "geometric" else 1.1
         yield between(f"{what}, composed / added", joint["composed"] / joint["all"], 1 - 1e-6, upper)
-        shown = {row["stage"]: row["forced"] / row["promise"] for row in _rows(numbers, joint) if row["where"] == "all"}
+        shown = {
+            row["stage"]: row["lower_bound"] / row["promise"] for row in _rows(numbers, joint) if row["where"] == "all"
+        }
         what = f"{joint['law']}, {joint['relation']}, all: lower bound from"
         yield between(f"{what} measurements / promise", shown["measurements"], 0.2, joint["all"])
         for stage in sorted(shown.keys() - {"measurements"}):
@@ -247,12 +249,12 @@ def _rows(numbers: dict[str, Any], kind: dict[str, Any]) -> list[dict[str, Any]]
 
 def finding(numbers: dict[str, Any]) -> str:
     """Return what each stage shows, under both relations, and by which events."""
-    worst = min(np.median(share["forced"]) / share["own"] for share in numbers["shares"] if share["exact"])
+    worst = min(np.median(share["lower_bound"]) / share["own"] for share in numbers["shares"] if share["exact"])
     parts = []
     for joint in numbers["joint"]:
         rows = {row["stage"]: row for row in _rows(numbers, joint) if row["where"] == "all"}
         shown = ", ".join(
-            f"{down(rows[stage]['forced'] / rows[stage]['promise'])} from the {words} ({rows[stage]['class']})"
+            f"{down(rows[stage]['lower_bound'] / rows[stage]['promise'])} from the {words} ({rows[stage]['class']})"
             for stage, words in zip(STAGES, WORDS, strict=True)
             if stage in rows
         )
@@ -312,8 +314,8 @@ def _draw_shares(ax: Axes, shares: list[dict[str, Any]]) -> None:
     for share in shares:
         at = [f"{level} {query}" for level, query in KEYS].index(share["where"])
         marker, off = MARKERS[share["relation"]]
-        if share["forced"]:
-            values = np.array(share["forced"]) / share["own"]
+        if share["lower_bound"]:
+            values = np.array(share["lower_bound"]) / share["own"]
             extent(ax, values, at + off, BLUE)
             ax.plot(np.median(values), at + off, marker, color=BLUE, markersize=5)
         else:
@@ -328,7 +330,7 @@ def _draw_stages(ax: Axes, rows: list[dict[str, Any]], joints: list[dict[str, An
     shown = [where for where in WHERE if any(row["where"] == where for row in rows)]
     for row in rows:
         at = shown.index(row["where"]) + (STAGES.index(row["stage"]) - 1) * 0.26
-        share = row["forced"] / row["promise"]
+        share = row["lower_bound"] / row["promise"]
         if row["relation"] == "replace_one":
             bar(ax, at, share, height=0.24, color=COLORS[row["stage"]])
             beside(ax, at, row["class"], size=7)

@@ -161,7 +161,7 @@ def _audit(case: Case, stream: np.random.SeedSequence) -> dict[str, Any]:
 
 def caught(row: dict[str, Any]) -> int:
     """Return how many audits of a row find it in the way that is expected."""
-    by_counts = [audit for audit in row["audits"] if float(audit["forced"]) > row["promise"]]
+    by_counts = [audit for audit in row["audits"] if float(audit["lower_bound"]) > row["promise"]]
     if row["expected"] == WITNESS:
         by_counts = [audit for audit in by_counts if audit["witness"] is not None]
     return violations(by_counts)
