@@ -117,6 +117,7 @@ def test_workers_stay_a_few_blocks_ahead_of_the_consumer(n_jobs, small_blocks):
     assert 1 <= max(ahead) <= (1 if n_jobs == 1 else WAVE * n_jobs)
 
 
+@pytest.mark.filterwarnings("ignore:.*tasks have been successfully executed")  # joblib, of blocks under way
 @pytest.mark.parametrize("n_jobs", [1, 2])
 def test_whoever_stops_early_stops_the_work(n_jobs, small_blocks):
     begun = []
