@@ -5,7 +5,7 @@ from collections import Counter
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import array_shapes, arrays
 
@@ -27,7 +27,6 @@ def table_and_cells(draw):
 # Constructors
 
 
-@settings(max_examples=40)
 @given(table_and_cells(), st.integers(1, 100))
 def test_adding_people_changes_one_cell_by_as_many(chosen, people):
     counts, cell, _ = chosen
@@ -41,7 +40,6 @@ def test_adding_people_changes_one_cell_by_as_many(chosen, people):
     assert again.distance == people
 
 
-@settings(max_examples=40)
 @given(table_and_cells(), st.integers(1, 100))
 def test_moving_people_keeps_the_total(chosen, people):
     counts, source, target = chosen
@@ -63,7 +61,6 @@ def test_moving_people_keeps_the_total(chosen, people):
             apart.under("replace_one")
 
 
-@settings(max_examples=40)
 @given(TABLES, TABLES, st.integers(1, 200), st.sampled_from(["add_remove", "replace_one"]))
 def test_the_distance_is_counted_person_by_person(x, y, distance, relation):
     """The literal twin compares multisets of people, who are their cells."""
@@ -83,7 +80,6 @@ def test_the_distance_is_counted_person_by_person(x, y, distance, relation):
 ROWS = st.lists(st.tuples(st.integers(0, 2), st.integers(0, 2)), max_size=6)
 
 
-@settings(max_examples=40)
 @given(ROWS, ROWS, st.integers(1, 12), st.sampled_from(["add_remove", "replace_one"]))
 def test_records_are_compared_as_multisets(x, y, distance, relation):
     added, removed = (Counter(y) - Counter(x)).total(), (Counter(x) - Counter(y)).total()

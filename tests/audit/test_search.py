@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from audit.claims import ZCDP, ApproxDP, PureDP
+from audit.claims import ZCDP, ApproxDP, GaussianDP, PureDP
 from audit.events import Event
 from audit.exact import loss_distribution
 from audit.loss import measure_loss
@@ -91,7 +91,7 @@ def test_universes_that_cannot_be_are_refused(arguments, options, error, words):
     assert "\n" not in str(raised.value)
 
 
-@pytest.mark.parametrize("claim", [ApproxDP(1.0, 1e-6), ZCDP(0.5)], ids=str)
+@pytest.mark.parametrize("claim", [PureDP(1.0), ApproxDP(1.0, 1e-6), ZCDP(0.5), GaussianDP(1.0)], ids=str)
 def test_the_pair_with_an_empty_cell_is_found(claim):
     pairs = [NeighborPair.add_people([9, 0, 5, 7, 8], cell) for cell in (0, 2, 1, 3, 4)]
     found = search_loss(zeros_bare, pairs, claim, keep=1, size=20_000, attack="threshold", confidence=1 - 1e-6, rng=1)
@@ -215,10 +215,10 @@ def test_a_search_without_power_says_so():
 
 
 def test_options_are_those_of_an_audit():
-    found = search_loss(geometric, PAIRS[:2], PureDP(1.0), keep=1, size=30_000, event=STEP, stop="early", rng=1)
+    found = search_loss(geometric, PAIRS[:3], PureDP(1.0), keep=1, size=60_000, event=STEP, stop="early", rng=1)
     assert found.worst.bound == "anytime-valid guessing game"
-    assert found.screening + found.worst.size < 30_000
-    assert found.screening <= 9_000
+    assert found.screening + found.worst.size < 60_000
+    assert found.screening <= 18_000
 
 
 @pytest.mark.parametrize(

@@ -101,7 +101,7 @@ def test_statistics_of_ones_own_are_all_that_is_looked_at():
     assert spent == sum(told) == 0
 
 
-@pytest.mark.parametrize("choosing", [8, 2999])
+@pytest.mark.parametrize("choosing", [8, 9, 100, 2999])
 def test_entries_that_the_pair_changes_are_looked_at_after_a_glance_at_the_others(choosing):
     told = []
     found, spent = find(runs_of(told=told), Attack.named("entries"), choosing)

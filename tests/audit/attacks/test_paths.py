@@ -232,10 +232,11 @@ def log_ratios(epsilon, tree, pair, size, seed, output="leaves"):
     return {s.name: (r, e) for s, r, e in zip(statistics, ratio, spread, strict=True)}
 
 
-def test_the_recovered_path_shows_the_whole_budget_and_a_leaf_its_share():
+@pytest.mark.parametrize("output", OUTPUTS)
+def test_the_recovered_path_shows_the_whole_budget_and_a_leaf_its_share(output):
     epsilon, tree = 0.4, Hierarchy.regular(8, 2)
     pair = NeighborPair.add_people(np.full(tree.n_leaves, 200), cell=9, people=5)
-    found = log_ratios(epsilon, tree, pair, 40_000, seed=1)
+    found = log_ratios(epsilon, tree, pair, 40_000, seed=1, output=output)
     path = ", ".join(map(str, tree.path(9)))
     # The law of the recovered counts is known; limits are 4.5 standard errors: false alarm 7e-6 each.
     ratio, error = found[f"joint shift of {shift(path)}"]

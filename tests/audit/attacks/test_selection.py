@@ -6,14 +6,16 @@ import math
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from scipy.special import expit, logit
 from scipy.stats import laplace, norm
 
 from audit.attacks.entries import changed
 from audit.attacks.selection import select_event
+from audit.claims import PureDP
 from audit.events import LARGEST, CellRule, Statistic, ThresholdRule, cell
+from audit.loss import measure_loss
 from audit.neighbors import NeighborPair
 from tests.helpers import geometric
 
@@ -61,7 +63,7 @@ def median_quality(choose, p, q, seeds, support=SUPPORT):
     return np.median(found, axis=0)
 
 
-@pytest.mark.parametrize("epsilon", [0.5, 3])
+@pytest.mark.parametrize("epsilon", [0.5, 1, 3])
 def test_laplace_noise_is_told_by_its_two_tails(epsilon):
     rng = np.random.default_rng(1)
     quality = []
@@ -75,7 +77,7 @@ def test_laplace_noise_is_told_by_its_two_tails(epsilon):
     assert share > 0.8 * (1 + math.exp(-epsilon)) / 2
 
 
-@pytest.mark.parametrize("epsilon", [0.5, 4])
+@pytest.mark.parametrize("epsilon", [0.5, 1, 4])
 def test_geometric_noise_is_told_by_thresholds_that_always_guess(epsilon):
     rng = np.random.default_rng(2)
     for _ in range(10):
@@ -85,7 +87,7 @@ def test_geometric_noise_is_told_by_thresholds_that_always_guess(epsilon):
     assert quality == pytest.approx((expit(epsilon), 1))
 
 
-@pytest.mark.parametrize("epsilon", [0.5, 4])
+@pytest.mark.parametrize("epsilon", [0.5, 1, 4])
 @pytest.mark.parametrize("families", [("cell",), BOTH])
 def test_geometric_noise_is_told_by_its_single_values(epsilon, families):
     def choose(rng):
@@ -96,7 +98,7 @@ def test_geometric_noise_is_told_by_its_single_values(epsilon, families):
     assert share > 0.9
 
 
-@pytest.mark.parametrize("epsilon", [0.5, 4])
+@pytest.mark.parametrize("epsilon", [0.5, 1, 4])
 def test_randomized_response_is_told_by_the_two_true_answers(epsilon):
     rng, answers = np.random.default_rng(4), 10
     kept = math.exp(epsilon) / (math.exp(epsilon) + answers - 1)
@@ -123,7 +125,7 @@ def with_atom(noise, rate, value, rng):
     return x, y
 
 
-@pytest.mark.parametrize("seed", range(1))
+@pytest.mark.parametrize("seed", range(3))
 @pytest.mark.parametrize(
     ("noise", "value", "words"),
     [
@@ -149,7 +151,20 @@ def test_an_atom_of_a_thousandth_is_found_in_the_selection_runs_of_a_usual_audit
     assert found.count("y if output in {0.25}") >= 6
 
 
-@pytest.mark.parametrize("seed", range(2))
+@pytest.mark.slow
+def test_an_audit_finds_an_atom_of_a_thousandth():
+    def leak(data, size, rng):
+        outputs = rng.laplace(size=size)
+        outputs[rng.random(size) < 1e-3 * (data[0] == 1)] = 0.25
+        return outputs
+
+    result = measure_loss(leak, NeighborPair.add_people([0], cell=0), PureDP(2), size=200_000, rng=1)
+    assert (result.verdict, result.event) == ("violated", "y if output in {0.25}")
+    # 70 of 70 right guesses show logit(0.05 ** (1 / 70)) = 3.1; 45 do with 2.65 (3 standard errors fewer).
+    assert 2.6 < result.measured.epsilon < 3.5
+
+
+@pytest.mark.parametrize("seed", range(4))
 def test_a_loss_in_a_tail_of_three_in_a_thousand_is_found(seed):
     rng = np.random.default_rng([seed, 4])
     x, y = rng.normal(size=(2, 30_000))
@@ -164,7 +179,7 @@ def test_a_loss_in_a_tail_of_three_in_a_thousand_is_found(seed):
     assert right / (right + noise) > 0.9
 
 
-@pytest.mark.parametrize("seed", range(1))
+@pytest.mark.parametrize("seed", range(3))
 @pytest.mark.parametrize("value", [1000, math.inf])
 @pytest.mark.parametrize(
     "noise", [lambda size, rng: geometric(0.3, size, rng), lambda size, rng: rng.laplace(size=size)]
@@ -180,7 +195,7 @@ def test_a_rare_value_beyond_all_others_is_found(noise, value, seed):
     assert right / (right + wrong) > 0.95
 
 
-@pytest.mark.parametrize("seed", range(2))
+@pytest.mark.parametrize("seed", range(3))
 def test_a_value_too_rare_to_be_counted_is_left_alone(seed):
     rng = np.random.default_rng(seed)
     x, y = with_atom(lambda size, rng: rng.laplace(size=size), 0.01, 0.0, rng)
@@ -247,7 +262,7 @@ def forgiving_epsilon(event, p, q, forgiven, support):
 
 
 @pytest.mark.parametrize("families", [("threshold",), ("cell",), BOTH])
-@pytest.mark.parametrize("epsilon", [0.5, 3])
+@pytest.mark.parametrize("epsilon", [0.5, 1, 3])
 def test_what_is_forgiven_is_not_guessed_by_itself(epsilon, families):
     p, q, x, y = four_outcomes(epsilon, DELTA, 10_000, np.random.default_rng(7))
     event = select(x, y, families=families, forgiven=DELTA)
@@ -258,7 +273,7 @@ def test_what_is_forgiven_is_not_guessed_by_itself(epsilon, families):
     assert forgiving_epsilon(certain, p, q, DELTA, np.arange(4)) == -math.inf
 
 
-@pytest.mark.parametrize("seed", range(2))
+@pytest.mark.parametrize("seed", range(3))
 def test_single_values_below_what_is_forgiven_are_left_alone(seed):
     rng = np.random.default_rng([seed, 8])
     x, y = rng.laplace([[0], [1]], size=(2, 20_000))
@@ -301,7 +316,6 @@ def test_one_and_the_same_score_is_never_guessed_from(score, families):
 SCORES = st.one_of(st.integers(-3, 3), st.floats(-10, 10), st.sampled_from([-math.inf, math.inf, 1e308]))
 
 
-@settings(max_examples=40)
 @given(
     st.lists(SCORES, min_size=1, max_size=30),
     st.lists(SCORES, min_size=1, max_size=30),

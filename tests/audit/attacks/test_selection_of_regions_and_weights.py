@@ -160,8 +160,8 @@ def test_disjoint_laws_get_the_largest_weights(values):
     assert renyi_variational_lower(rule.weights, likely, other, order=rule.order, confidence=0.95) > 2
 
 
-@pytest.mark.parametrize("share", [0.0002, 0.4])
-@pytest.mark.parametrize("end", [-math.inf, 1e307])
+@pytest.mark.parametrize("share", [0.0002, 0.01, 0.4])
+@pytest.mark.parametrize("end", [-math.inf, math.inf, 1e307])
 def test_weights_of_infinite_scores_are_finite(share, end):
     rng = np.random.default_rng(19)
     x, y = rng.normal([[0], [1]], size=(2, 10_000))

@@ -5,7 +5,7 @@ from functools import reduce
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from algorithms.flaxman import RDPC
@@ -66,7 +66,6 @@ COUNTS = st.one_of(st.integers(-3, 12), st.integers(-50, 2000), st.integers(0, 1
 # The numbers come back
 
 
-@settings(max_examples=40)
 @given(trees(), st.sampled_from(OUTPUTS), st.data())
 def test_every_family_that_holds_proportions_comes_back(tree, output, data):
     noisy = data.draw(counts_of(tree, COUNTS))
@@ -76,7 +75,6 @@ def test_every_family_that_holds_proportions_comes_back(tree, output, data):
         assert np.isnan(count) if known is None else count == known[0]
 
 
-@settings(max_examples=40)
 @given(trees(), st.sampled_from(OUTPUTS), st.data())
 def test_other_expectations_only_change_the_multiple(tree, output, data):
     noisy, around = (data.draw(counts_of(tree, st.integers(-50, 2000))) for _ in range(2))
@@ -116,29 +114,31 @@ def test_what_holds_no_proportion_is_nan():
             np.testing.assert_array_equal(found, [expected])
 
 
+@pytest.mark.parametrize("output", OUTPUTS)
 @pytest.mark.parametrize(
     ("fanout", "depth", "mean", "epsilon", "least"),
     [
-        # Rates 0.904, 0.966, 0.984, 0.507 and 0.999 in 20,000 other runs; each limit is 5 or more standard
+        # Rates 0.904, 0.876, 0.966, 0.984, 0.507 and 0.999 in 20,000 other runs; each limit is 5 or more standard
         # errors below, so that a seed fails it with probability below 3e-7.
         (3, 2, 10, 1.0, 0.88),
+        (3, 3, 10, 1.0, 0.85),
         (3, 3, 30, 1.0, 0.95),
         (3, 3, 100, 1.0, 0.97),
         (2, 3, 10, 1.0, 0.48),
         (10, 3, 100, 0.1, 0.99),
     ],
 )
-def test_whole_paths_come_back(fanout, depth, mean, epsilon, least):
+def test_whole_paths_come_back(fanout, depth, mean, epsilon, least, output):
     tree = Hierarchy.regular(fanout, depth)
     size = 2_000 if fanout == 10 else 20_000
     base, noisy, raked = raked_and_noisy(tree, mean, epsilon, size, seed=depth)
-    released, path = tree.leaves, tree.path(5)
+    released, path = released_by(tree, output), tree.path(5)
     found = unrake(raked[:, released], tree.parent, released, around=base, nodes=path)
     assert np.mean((found == noisy[:, path]).all(axis=1)) >= least
 
 
 @pytest.mark.parametrize("output", OUTPUTS)
-@pytest.mark.parametrize("families", [(2, 3), (50, 30)])
+@pytest.mark.parametrize("families", [(2, 3), (5, 4), (50, 30)])
 def test_counts_of_a_large_country_come_back(families, output):
     """Shares of 1 in 300 million and more: float64 tells no fractions there, but the sum near the expected one."""
     rng = np.random.default_rng(4)
@@ -223,7 +223,6 @@ def test_a_released_area_is_not_added_up():
     assert tree.totals(np.array([[1.0, 20.0, 3.0, 4.0]])).tolist() == [[24.0, 20.0, 4.0, 3.0, 1.0]]
 
 
-@settings(max_examples=40)
 @given(trees(), st.data())
 def test_totals_are_those_of_the_hierarchy(tree, data):
     counts = data.draw(st.lists(st.integers(0, 1000), min_size=tree.n_leaves, max_size=tree.n_leaves))

@@ -4,7 +4,7 @@ import math
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 from scipy.special import logsumexp
@@ -52,7 +52,7 @@ def test_the_lag_tail_follows_the_rising_loss_of_an_average():
     assert (np.diff(estimate.loss) > 0).all()
 
 
-@pytest.mark.parametrize("shape", [(2000,), (3, 500)])
+@pytest.mark.parametrize("shape", [(9261,), (3, 500)])
 @pytest.mark.parametrize("make", [geometric, averaged, lambda epsilon, shape, rng: rng.standard_t(4, shape) / epsilon])
 def test_the_density_is_that_of_scipy(make, shape):
     residuals = make(0.1, shape, np.random.default_rng(3))
@@ -109,7 +109,6 @@ real_residuals = arrays(np.float64, st.integers(10, 60), elements=st.floats(-9, 
 )
 
 
-@settings(max_examples=40)
 @given(st.one_of(whole_residuals, real_residuals), st.sampled_from([1, 1.5, 4]), st.sampled_from([0, 0.25, 3]))
 def test_the_lag_tail_is_its_definition(residuals, lag, start):
     def tail(k):
@@ -123,7 +122,6 @@ def test_the_lag_tail_is_its_definition(residuals, lag, start):
     assert estimate.loss[0] == pytest.approx(math.log(tail(start) / tail(start + lag)) / lag, abs=1e-12)
 
 
-@settings(max_examples=20)
 @given(st.integers(0, 2**32 - 1))
 def test_a_mirror_image_has_the_same_loss(seed):
     residuals = geometric(0.5, 300, np.random.default_rng(seed))

@@ -101,7 +101,7 @@ def test_a_mechanism_with_a_generator_of_its_own_has_other_results_every_time(sm
     assert not np.array_equal(drawn(mechanism)[0], drawn(mechanism)[0])
 
 
-@pytest.mark.parametrize("n_jobs", [1, 4])
+@pytest.mark.parametrize("n_jobs", [1, 2, 4])
 def test_workers_stay_a_few_blocks_ahead_of_the_consumer(n_jobs, small_blocks):
     lock, begun, ahead = threading.Lock(), 0, []
 
@@ -182,7 +182,7 @@ def test_results_with_exceptions_do_not_depend_on_jobs(small_blocks):
     assert_same(drawn(raising(0.1), size=399, reduce=whole, n_jobs=2), alone)
 
 
-@pytest.mark.parametrize("n_jobs", [1, 2])
+@pytest.mark.parametrize("n_jobs", [1, 2, 4])
 def test_a_batch_that_cannot_be_run_is_an_error_from_any_worker(n_jobs, small_blocks):
     raised = BrokenError("no such area", 17)
 

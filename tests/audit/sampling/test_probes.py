@@ -147,7 +147,7 @@ def test_a_mechanism_without_noise_is_allowed(small_blocks):
     assert len(drawn(exact, reduce=whole)) == 11
 
 
-@pytest.mark.parametrize("rate", [0.5, 0.1, 0.001])
+@pytest.mark.parametrize("rate", [0.5, 0.1, 0.01, 0.001])
 def test_a_mechanism_that_rarely_varies_is_not_accused(rate, small_blocks):
     def mechanism(data, size, rng):
         return rng.random(size) < rate
