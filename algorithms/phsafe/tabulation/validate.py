@@ -133,19 +133,26 @@ def _inside(column: str, domain: Domain, kind: str) -> str:
 
 
 def _keys(database: Engine, states: Sequence[str] | None) -> Iterator[Finding]:
-    for name in ("units", "geo"):
-        twice = f"MAFID in (select MAFID from {name} group by MAFID having count(*) > 1)"
-        yield from _tally(database, name, name, [("no MAFID may stand twice", twice, "MAFID")])
-    for name, other, rule in (
-        ("persons", "units", "every MAFID must be that of a unit"),
-        ("units", "geo", "every MAFID must be that of a place"),
-        ("geo", "units", "every MAFID must be that of a unit"),
-    ):
-        yield from _tally(database, name, name, [(rule, f"MAFID not in (select MAFID from {other})", "MAFID")])
+    unit, place = "every MAFID must be that of a unit", "every MAFID must be that of a place"
+    rules = [
+        *(
+            (
+                name,
+                "no MAFID may stand twice",
+                f"MAFID in (select MAFID from {name} group by MAFID having count(*) > 1)",
+            )
+            for name in ("units", "geo")
+        ),
+        ("persons", unit, "MAFID not in (select MAFID from units)"),
+        ("units", place, "MAFID not in (select MAFID from geo)"),
+        ("geo", unit, "MAFID not in (select MAFID from units)"),
+    ]
     if states is None:
-        island = f"TABBLKST = '{PUERTO_RICO}' and exists (select 1 from geo where TABBLKST <> '{PUERTO_RICO}')"
-        yield from _tally(database, "geo", "geo", [("Puerto Rico must be by itself", island, "MAFID")])
-    else:
+        elsewhere = f"exists (select 1 from geo where TABBLKST <> '{PUERTO_RICO}')"
+        rules.append(("geo", "Puerto Rico must be by itself", f"TABBLKST = '{PUERTO_RICO}' and {elsewhere}"))
+    for name, rule, broken in rules:  # a subquery may only stand in a filter
+        yield from _tally(database, name, f"(select * from {name} where {broken}) r", [(rule, "true", "MAFID")])
+    if states is not None:
         outside = f"TABBLKST not in ({', '.join(repr(state) for state in states)})"
         yield from _tally(database, "geo", "geo", [("every state must be in the filter", outside, "TABBLKST")])
 
