@@ -273,3 +273,31 @@ def test_bugs_of_counts_run_on_a_census(name):
     else:
         released = mechanism(counts, 1, np.random.default_rng(1))
         assert released.shape in {(1,), (1, counts.size), (1, 2, counts.size)}
+
+
+def power_is_there(law, counting, claimed, confidence):
+    """Whether some event guesses right often enough, with a margin of three standard deviations."""
+    order = np.argsort(-law.loss)
+    p = np.concatenate([[law.infinite_mass], law.probability[order], [0.0]])
+    q = np.concatenate([[0.0], np.exp(law.log_p - law.loss)[order], [law.missing_mass]])
+    steps = np.unique(np.linspace(1, p.size, 400).astype(int))
+    chance = 1 / (1 + math.exp(-claimed))
+    for guess_x, guess_y in ((p.cumsum(), q.cumsum()), (q[::-1].cumsum(), p[::-1].cumsum())):
+        right, wrong = guess_x[steps - 1], guess_y[steps - 1]
+        share = np.clip((right + wrong) / 2, 1e-300, 1)
+        guesses = np.floor(counting * share - 3 * np.sqrt(counting * share * (1 - share)))
+        hits = np.clip(right / (2 * share), 0, 1)
+        correct = np.floor(guesses * hits - 3 * np.sqrt(np.maximum(guesses, 0) * hits * (1 - hits)))
+        seen = guesses > 0
+        if np.any(stats.binom.sf(correct[seen] - 1, guesses[seen], chance) <= 1 - confidence):
+            return True
+    return False
+
+
+@pytest.mark.parametrize("name", [name for name, bug in BUGS.items() if bug.found == "counts"])
+def test_the_size_shows_the_bug(name):
+    bug = BUGS[name]
+    law, counting = bug.mechanism.exact_loss(bug), 0.7 * bug.size
+    assert power_is_there(law, counting, bug.mechanism.claim.epsilon, 1 - 1e-6)
+    if math.isfinite(bug.loss):
+        assert not power_is_there(law, counting, bug.loss, 1 - 1e-6)  # with that promise it would be no bug
