@@ -59,32 +59,14 @@ def refuses(counts, size, rng):
 def divides(counts, size, rng):
     return counts / 0 if counts.size == 0 else 1 // 0
 
-def forgets(counts, size, rng):
-    return {}["noise"]
-
 def reads(counts, size, rng):
     return open("no-such-table").read()
-
-def runs_dry(counts, size, rng):
-    raise EOFError("no more noise")
 
 def leaves(counts, size, rng):
     sys.exit(0)
 
-def deaf(counts, size, rng):
-    return noisy(counts, size, np.random.default_rng(7))
-
-def once(counts, size, rng):
-    return noisy(counts, 1, rng)
-
-def blank(counts, size, rng):
-    return np.full((size, counts.size), np.nan)
-
 def wordy(counts, size, rng):
     return np.where(noisy(counts, size, rng)[:, :1] > 120.5, "many", "few")
-
-def bytewise(counts, size, rng):
-    return np.full((size, 1), b"many")
 
 def impatient(counts, size, rng):
     raise KeyboardInterrupt

@@ -38,8 +38,6 @@ def save_bad_files() -> None:
         "names.csv": "people\n",
         "words.csv": "people\n120\nmany\n",
         "coded.csv": "1,120\n2,75\n3,43\n",
-        "nan.csv": "120\nnan\n",
-        "blank.csv": "1\nnan\n" * 100,
         "stops.py": "1 // 0",
         "exits.py": "raise SystemExit(0)",
     }
@@ -66,22 +64,14 @@ BAD_AUDITS: list[tuple[tuple[str, ...], str]] = [
     (("gdpc-notebook",), "no algorithm for epsilon 1 is called 'gdpc-notebook'"),
     (("gdpc", "rdpc", "gdpc"), "every mechanism must have a name of its own, got gdpc twice"),
     (("gdpc", "--sise", "100"), "No such option: --sise"),
-    (("gdpc", "--size", "many"), "Invalid value for '--size'"),
     # numbers
     (("gdpc", "--epsilon", "nan"), "got nan"),
     (("gdpc", "--cell", "1503"), "cell must be inside counts of shape (1503,), got 1503"),
-    ((*HERE, "--people", "0"), "people must be at least 1, got 0"),
-    ((*HERE, "--move-to", "3"), "cell must be inside counts of shape (3,), got 3"),
     ((*HERE, "--size", "10"), "mine:promising: at least 8 runs must choose an event, got 3 of 10"),
-    ((*HERE, "--confidence", "1.5"), "confidence must be in (0, 1), got 1.5"),
-    ((*HERE, "--attack", "treshold"), "got 'treshold'"),
     ((*HERE, "--seed", "-1"), "seed must be 0 or more, got -1"),
     ((*HERE, "--jobs", "0"), "jobs must be a positive number, or -1 for all cores, got 0"),
     # claims and relations
     ((*HERE, "--claim", "gauss:1"), "with positive finite numbers, got 'gauss:1'"),
-    ((*HERE, "--claim", "approx:1,1"), "a claim that is audited must have a delta in [0, 1), got 1.0"),
-    ((*HERE, "--attack", "paths"), "mine:promising: an attack must find something to look at: paths"),
-    ((*HERE, "--relation", "add-remove"), 'relation must be "add_remove" or "replace_one", got \'add-remove\''),
     ((*HERE, "--relation", "replace_one"), "--relation replace_one needs --move-to"),
     (("mine:replacing", "--data", "counts.csv"), "a replace_one promise says nothing about add_remove neighbors"),
     (("mine:vague", "--data", "counts.csv"), "mine:vague has no claim of its own: give --claim, such as pure:1"),
@@ -98,11 +88,9 @@ BAD_AUDITS: list[tuple[tuple[str, ...], str]] = [
     (("gdpc", "--data", "coded.csv"), "coded.csv must hold one count a line, got a table of shape (3, 2)"),
     (("gdpc", "--data", "words.csv"), "words.csv must hold numbers, one run or count a line: could not convert"),
     (("gdpc", "--data", "latin.csv"), "latin.csv must hold numbers, one run or count a line: 'utf-8' codec"),
-    (("gdpc", "--data", "nan.csv"), "counts must be whole numbers, got nan"),
     (("gdpc", "--data", "pickled.npy"), "pickled.npy must hold numbers, one run or count a line: Object arrays"),
     (("gdpc", "--data", "archive.npy"), "archive.npy must hold numbers, one run or count a line: the magic string"),
     (("gdpc", "--data", "huge.npy"), "huge.npy must hold numbers, one run or count a line: Unable to allocate"),
-    (("rdpc", "--data", "counts.csv"), "rdpc: counts must"),
     # outputs
     (GIVEN[:2], "--outputs-x and --outputs-y go together"),
     (("gdpc", *GIVEN, *ELSEWHERE), "without the name of a mechanism"),
@@ -110,7 +98,6 @@ BAD_AUDITS: list[tuple[tuple[str, ...], str]] = [
         (*GIVEN, "--claim", "pure:1"),
         "outputs from elsewhere need --claim, such as pure:1, and --relation add_remove or",
     ),
-    ((*GIVEN[:3], "blank.csv", *ELSEWHERE), "outputs must not be NaN, got 100 of 200 values"),
     # mechanisms of the user's own
     (("no_such_module:f", *OWN), "'no_such_module' cannot be imported: No module named 'no_such_module'"),
     (("stops:f", *OWN), "'stops' cannot be imported: ZeroDivisionError: integer division or modulo by zero (stops.py"),
@@ -121,7 +108,6 @@ BAD_AUDITS: list[tuple[tuple[str, ...], str]] = [
     (("mine:refuses", *OWN), "mine:refuses: counts must be even, got 75"),
     (("mine:reads", *OWN), "mine:reads failed: FileNotFoundError: [Errno 2]"),
     (("mine:leaves", *OWN), "mine:leaves failed: SystemExit: 0 (mine.py, line "),
-    (("mine:deaf", *OWN), "mine:deaf: outputs are identical under two different rngs: the mechanism ignores its rng"),
 ]
 
 

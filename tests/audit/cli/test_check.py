@@ -62,49 +62,19 @@ def test_check_gives_the_exit_code_of_the_worst(plaudit: Command, saved: Path, o
     assert plaudit("check", "out").code == NO_POWER
 
 
-def test_json_beside_files_is_nothing_but_json(plaudit: Command) -> None:
-    outcome = plaudit("audit", "mine:noisy", "--claim", "pure:1", *QUICK, "--out", "out", "--json")
-    assert results(outcome)["mine:noisy"].to_dict() == read_json(Path("out/mine-noisy.json"))
-
-
-def cut(path: Path) -> None:
-    path.write_text(path.read_text()[:200])
-
-
-def change(path: Path) -> None:
-    text = path.read_text()
-    path.write_text(text.replace('"not refuted"', '"violated"'))
-    assert path.read_text() != text
-
-
 def change_with_checksum(path: Path) -> None:
     write_json(path, read_json(path) | {"verdict": "violated"})
-
-
-def strip(path: Path) -> None:
-    values = read_json(path)
-    del values["event"]
-    write_json(path, values)
 
 
 def estimate(path: Path) -> None:
     write_json(path, direct_loss([0, 1, 1], [0, 0, 1], 0, at=[1]).to_dict())
 
 
-def foreign(path: Path) -> None:
-    path.write_text('{"kind": "audit"}\n')
-
-
 @pytest.mark.parametrize(
     ("damage", "words"),
     [
-        (cut, "gdpc.json is not a result file"),
-        (change, "gdpc.json does not match its checksum"),
         (change_with_checksum, "gdpc.json: the verdict must follow from the numbers: 'not refuted', got 'violated'"),
-        (strip, "gdpc.json: audit fields are missing or unknown: event"),
         (estimate, "gdpc.json must be a saved audit, got an estimate"),
-        (foreign, "gdpc.json is not a result file: it has no checksum"),
-        (Path.unlink, "out must hold saved audits (*.json), got none"),
     ],
 )
 def test_a_damaged_file_is_refused_by_name(
@@ -140,15 +110,11 @@ def test_verify_computes_bounds_again(plaudit: Command, saved: Path, out: Path) 
     [
         (("verify", "nothing.json"), "No such file"),
         (("verify", "counts.csv"), "is not a result file"),
-        (("verify", "."), "Is a directory"),
         (("verify",), "Missing argument"),
         (("check", "no-such"), "no-such must be a folder of saved audits, and there is none"),
         (("check", "."), ". must hold saved audits (*.json), got none"),
         (("check", "out", "--format", "xml"), "format must be one of table, json"),
-        (("check", "out", "--format", "csv", "--json"), "--json and --format csv exclude each other"),
         (("audit", "gdpc", "--timeout", "0"), "timeout must be positive and finite, got 0"),
-        (("audit", "gdpc", "--timeout", "nan"), "timeout must be positive and finite, got nan"),
-        (("audit", "gdpc", "--timeout", "soon"), "Invalid value for '--timeout'"),
         (("audit", "gdpc", "--store", "counts.csv"), "counts.csv"),
     ],
 )
@@ -160,9 +126,9 @@ def test_what_daily_commands_refuse(plaudit: Command, arguments: tuple[str, ...]
 
 
 def test_check_in_every_form(plaudit: Command, out: Path) -> None:
-    table, as_json = plaudit("check", "out"), plaudit("check", "out", "--format", "json")
-    assert as_json.out == plaudit("check", "out", "--json").out
-    assert table.out == plaudit("check", "out", "--format", "table").out
+    assert refused(plaudit("check", "out", "--format", "csv", "--json"), "--json and --format csv exclude each other")
+    assert plaudit("check", "out", "--format", "json").out == plaudit("check", "out", "--json").out
+    assert plaudit("check", "out").out == plaudit("check", "out", "--format", "table").out
     for form in ("line", "text", "markdown", "latex", "csv"):
         outcome = plaudit("check", "out", "--format", form)
         assert (outcome.code, outcome.err) == (WITHIN, "")

@@ -108,8 +108,6 @@ def test_results_folders_and_devices_are_never_replaced(folder):
         (None, "must be a folder of saved audits"),
         ("", "must hold saved audits"),
         ("[" * 100_000, "is not a result file"),
-        ('{"kind": "audit", "kind": "audit"}', "is not a result file"),
-        ('{"sha256": "0", "size": 1e999}', "is not a result file|does not match"),
     ],
 )
 def test_folders_without_results_are_one_line(tmp_path, text, words):
@@ -136,12 +134,6 @@ def test_a_full_disk_keeps_the_old_report(folder):
         resource.setrlimit(resource.RLIMIT_FSIZE, limits)
     assert (folder / "report.html").read_bytes() == before
     assert sorted(path.name for path in folder.iterdir()) == ["report.html", "sound.json"]
-
-
-def test_a_place_that_cannot_be_written_is_an_error(folder):
-    (folder / "file").write_text("")
-    with pytest.raises(OSError, match="file"):
-        run(folder, "--out", folder / "file" / "report.html")
 
 
 def test_names_do_not_reach_the_terminal_as_they_are(folder):

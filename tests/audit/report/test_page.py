@@ -125,10 +125,6 @@ def test_whatever_a_result_holds_becomes_a_page(result, estimate, public):
         assert not any("nan" in value or "inf" in value for value in page.values(name))
 
 
-def test_there_are_many_payloads():
-    assert len(set(PAYLOADS)) >= 50
-
-
 def test_hostile_text_becomes_neither_tag_nor_attribute(parsed):
     page = parsed
     assert page.tags <= TAGS

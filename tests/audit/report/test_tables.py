@@ -7,15 +7,11 @@ import math
 from collections import Counter
 
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 from rich.console import Console
 from rich.text import Text
 
 from audit.claims import ApproxDP, PureDP
 from audit.report.tables import audit_table
-from audit.results.formatting import row
-from tests.audit.results.strategies import audits
 from tests.helpers import audited
 
 HEADERS = [
@@ -121,15 +117,6 @@ def test_nothing_is_cut_off(width):
         assert whole in text
 
 
-@settings(max_examples=15)
-@given(st.text(st.characters(exclude_categories=["Cs"]), max_size=20), st.sampled_from([80, 150]))
-def test_any_name_can_be_shown(name, width):
-    table = audit_table([(name, audited(event=name))])
-    text = rendered(table, width)
-    assert len([line for line in text.splitlines() if "not refuted" in line]) == 1
-    assert "\x1b" not in text
-
-
 @pytest.mark.parametrize(
     "name", ["[red]x[/red]", "[/]", "[bold]", "output[0]", "[link=file:///etc/passwd]x[/link]", ":warning:", "\\[b]"]
 )
@@ -154,24 +141,11 @@ def test_a_narrow_table_leaves_events_out():
     table = audit_table(named(audited(support=WITNESS, verdict="violated")), events=False)
     assert [column.header for column in table.columns] == [*HEADERS[:6], HEADERS[7]]
     assert EVENT not in rendered(table, 80)
-
-
-def test_several_confidences_are_not_in_the_heading():
-    table = audit_table(named(audited(), audited(confidence=0.9)))
-    assert table.columns[3].header == "lower bound"
+    several = audit_table(named(audited(), audited(confidence=0.9)))
+    assert several.columns[3].header == "lower bound"  # which of them is said elsewhere
 
 
 def test_a_confidential_audit_says_so():
     table = audit_table([("secret", audited(confidential=True)), ("open", audited())])
     assert [row[5] for row in rows(table)[0]] == ["not refuted\nCONFIDENTIAL", "not refuted"]
     assert rendered(table, 80).count(" CONFIDENTIAL ") == 1  # in one piece
-
-
-@settings(max_examples=5)
-@given(audits())
-def test_the_numbers_are_those_of_every_other_form(result):
-    said = row(result.summary())
-    (words,), _ = rows(audit_table(named(result)))
-    assert words[3:6] == [said["measured"], said["detectable"], said["verdict"]]
-    assert words[1].replace("\n", ", ") == said["promised"]
-    assert words[2] == said["neighbors"]

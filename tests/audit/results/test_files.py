@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import contextlib
 import errno
 import hashlib
 import json
 import math
 import os
-import pickle
 import re
 import shutil
 import stat
@@ -77,17 +75,12 @@ def test_a_file_is_plain_json_with_schema_and_checksum(saved):
     assert os.listdir(saved.parent) == [saved.name]
 
 
-def test_numbers_keep_every_digit(tmp_path):
-    values = {"a": 0.1 + 0.2, "b": 5e-324, "c": -0.0, "d": 10**1000, "e": np.float64(1 / 3), "f": (1, 2)}
-    write_json(tmp_path / "a.json", values)
+def test_what_json_has_no_word_for_becomes_what_it_has(tmp_path):
+    levels = {2: "county", 10: "state", None: "nation"}
+    write_json(tmp_path / "a.json", {"large": 10**1000, "numpy": np.float64(1 / 3), "tuple": (1, 2), "levels": levels})
     again = read_json(tmp_path / "a.json")
-    assert again == {**values, "f": [1, 2]}
-    assert math.copysign(1, again["c"]) == -1
-
-
-def test_keys_that_are_numbers_become_text_in_any_order(tmp_path):
-    write_json(tmp_path / "a.json", {"levels": {2: "county", 10: "state", None: "nation"}})
-    assert read_json(tmp_path / "a.json") == {"levels": {"2": "county", "10": "state", "null": "nation"}}
+    assert (again["large"], again["numpy"], again["tuple"]) == (10**1000, 1 / 3, [1, 2])
+    assert again["levels"] == {"2": "county", "10": "state", "null": "nation"}
 
 
 def test_folders_are_made_and_the_user_s_permissions_hold(tmp_path):
@@ -105,13 +98,10 @@ def test_folders_are_made_and_the_user_s_permissions_hold(tmp_path):
     ("values", "error", "words"),
     [
         ({"a": math.nan}, ValueError, "not JSON compliant"),
-        ({"a": [1, {"b": -math.inf}]}, ValueError, "not JSON compliant"),
         ({"schema": 2}, ValueError, "values must leave schema and sha256 to the file, got schema"),
-        ({"sha256": "", "schema": 1}, ValueError, "got schema, sha256"),
         ({"a": "\ud800"}, ValueError, "surrogates not allowed"),
         ({"a": 10**5000}, ValueError, "digits"),
         ({"a": np.int64(1)}, TypeError, "int64 is not JSON serializable"),
-        ({"a": {1}}, TypeError, "set is not JSON serializable"),
         ({("a", "b"): 1}, TypeError, "keys must be str"),
     ],
 )
@@ -163,12 +153,6 @@ def test_a_reader_meets_the_old_file_or_the_new_one(saved, monkeypatch):
     before = saved.read_bytes()
     write_json(saved, {"kind": "other"})
     assert seen == [(before, saved.read_bytes())]
-
-
-def test_text_that_is_not_unicode_leaves_nothing(tmp_path):
-    with pytest.raises(ValueError, match="surrogates"):
-        write_atomically(tmp_path / "page.md", "x" * 100_000 + "\udcff")
-    assert os.listdir(tmp_path) == []
 
 
 def test_a_folder_or_a_file_in_the_way_is_an_error(tmp_path):
@@ -252,28 +236,20 @@ def test_no_damage_changes_a_value(saved):
     assert refused > 0.8 * len(changed)
 
 
-def test_another_number_does_not_match_the_checksum(saved):
-    saved.write_bytes(saved.read_bytes().replace(b"0.25", b"0.26"))
-    assert refusal(saved) == " does not match its checksum: it was changed after it was written"
-
-
 @pytest.mark.parametrize(
     ("content", "words"),
     [
         (b"", "is not a result file: Expecting value"),
         (b"\x89PNG\r\n\x1a\n", "is not a result file: 'utf-8' codec can't decode"),
         (b"[1]", "is not a result file: it has no checksum"),
-        (b"null", "is not a result file: it has no checksum"),
-        (b'{"schema": 1}', "is not a result file: it has no checksum"),
         (b'{"sha256": "", "a": NaN}', "is not a result file: Out of range float values"),
-        (b'{"sha256": "", "a": 1e999}', "is not a result file: Out of range float values"),
         (b'{"sha256": "", "a": "\\ud800"}', "is not a result file: 'utf-8' codec can't encode"),
         (b'{"a": ' + b"9" * 5000 + b"}", "is not a result file: Exceeds the limit"),
         (b"[" * 100_000, "is not a result file: nested too deeply"),
         (b'{"a":' * 100_000 + b"1" + b"}" * 100_000, "is not a result file: nested too deeply"),
         (b'{"a": 1} {"b": 2}', "is not a result file: Extra data"),
         (b"{'a': 1}", "is not a result file: Expecting property name"),
-        (b'{"schema": 1, "sha256": 3}', "does not match its checksum"),
+        (b'{"schema": 1, "sha256": 3}', "does not match its checksum: it was changed after it was written"),
         (b'{"sha256": ""}', "must have schema 1 to 2, got None"),
     ],
 )
@@ -293,12 +269,6 @@ def test_another_schema_is_refused_even_with_its_checksum(tmp_path, schema):
     assert refusal(path) == f" must have schema 1 to 2, got {schema!r}"
 
 
-def test_the_old_schema_opens(tmp_path):
-    path = tmp_path / "audit.json"
-    path.write_text(forged({"schema": 1, "kind": "audit"}), "utf-8")
-    assert read_json(path) == {"kind": "audit"}
-
-
 def test_a_file_larger_than_any_result_is_not_opened(saved, monkeypatch):
     size = saved.stat().st_size
     monkeypatch.setattr(storage, "LARGEST", size)
@@ -313,35 +283,3 @@ def test_what_cannot_be_read_is_an_os_error(tmp_path):
         read_json(tmp_path / "audit.json")
     with pytest.raises(IsADirectoryError, match=tmp_path.name):
         read_json(tmp_path)
-
-
-class Trap:
-    """Makes a folder when it is unpickled."""
-
-    def __init__(self, folder):
-        self.folder = folder
-
-    def __reduce__(self):
-        return os.mkdir, (str(self.folder),)
-
-
-@pytest.mark.parametrize("protocol", [0, 5])
-def test_nothing_is_unpickled(tmp_path, protocol):
-    folder, path = tmp_path / "sprung", tmp_path / "audit.json"
-    path.write_bytes(pickle.dumps(Trap(folder), protocol))
-    refusal(path)
-    write_json(path, {"a": pickle.dumps(Trap(folder), 0).decode("latin-1")})
-    read_json(path)
-    assert not folder.exists()
-    pickle.loads(pickle.dumps(Trap(folder), protocol))  # noqa: S301  # negative control: the trap works
-    assert folder.exists()
-
-
-@settings(max_examples=50)
-@given(JSON, st.text() | st.none())
-def test_any_json_without_its_checksum_is_refused(tmp_path_factory, values, digest):
-    path = tmp_path_factory.getbasetemp() / "json.json"
-    with contextlib.suppress(TypeError):
-        values = {"schema": SCHEMA, **values, "sha256": digest}
-    path.write_text(json.dumps(values), "utf-8")
-    refusal(path)

@@ -25,19 +25,13 @@ WITNESS = {"order": "possible on x only", "probability": 0.25}
     ("value", "low", "high", "near"),
     [
         (0.0, "0", "0", "0"),
-        (1.0, "1.000", "1.000", "1"),
         (0.9843457662562988, "0.9843", "0.9844", "0.9843"),
-        (0.9999, "0.9999", "0.9999", "0.9999"),
         (0.99996, "0.9999", "1.000", "1"),
-        (0.1 + 0.2, "0.3000", "0.3001", "0.3"),
         (0.1, "0.1000", "0.1000", "0.1"),  # and not a bit more, although the float is
         (9.9996, "9.999", "10.00", "10"),
         (123.4567, "123.4", "123.5", "123.5"),
-        (123456.7, "123456", "123457", "123457"),
         (999999.5, "999999", "1.000e+06", "1e+06"),
-        (1234567.0, "1.234e+06", "1.235e+06", "1.235e+06"),
         (0.00012345, "0.0001234", "0.0001235", "0.0001234"),
-        (0.000012345, "1.234e-05", "1.235e-05", "1.234e-05"),
         (1e-300, "1.000e-300", "1.000e-300", "1e-300"),
         (math.inf, "inf", "inf", "inf"),
         (-math.inf, "-inf", "-inf", "-inf"),
@@ -86,6 +80,7 @@ def test_known_confidences(confidence, words):
 @FEW
 @given(audits())
 def test_the_verdict_follows_from_the_numbers_as_they_are_written(result):
+    """And the audit is one line, whatever its labels hold."""
     said = texts(result.summary())
     claim, measured = (result.claim.at(float(said[name])) for name in ("promised", "measured"))
     unbounded = result.support is not None
@@ -93,6 +88,9 @@ def test_the_verdict_follows_from_the_numbers_as_they_are_written(result):
     assert float(said["measured"]) <= result.measured.budget
     assert float(said["detectable"]) >= result.detectable
     assert float(said["ceiling"]) >= result.ceiling
+    assert len(str(result).splitlines()) == 1
+    assert f": {result.verdict}: promised " in str(result)
+    assert f" minimum detectable loss {said['detectable']} (" in str(result)
 
 
 @pytest.mark.parametrize(
@@ -188,12 +186,3 @@ def test_promises_of_every_family(claim, words):
     result = audited(claim=claim, measured=claim.at(0.25))
     assert row(result.summary())["promised"] == words
     assert f"promised {words} (add/remove)" in str(result)
-
-
-@FEW
-@given(audits())
-def test_an_audit_is_one_line_whatever_its_labels_hold(result):
-    said = texts(result.summary())
-    assert len(str(result).splitlines()) == 1
-    assert f": {result.verdict}: promised " in str(result)
-    assert f" minimum detectable loss {said['detectable']} (" in str(result)

@@ -6,8 +6,8 @@ import re
 
 import pytest
 
-from algorithms.bugs.budget import ForgottenLevelRDPC, HalfNoiseGDPC, NotebookGDPC
-from algorithms.flaxman import ADPC, GDPC, RDPC
+from algorithms.bugs.budget import ForgottenLevelRDPC, HalfNoiseGDPC
+from algorithms.flaxman import GDPC, RDPC
 from algorithms.flaxman.gaussian import GaussianCounts
 from algorithms.hierarchy import Hierarchy
 from audit.claims import ZCDP, ApproxDP, GaussianDP, PureDP
@@ -19,13 +19,8 @@ from audit.testing.session import Running, entered, running, seed_of
 PAIR = NeighborPair.add_people([120, 75], 0)
 LEAVES = NeighborPair.add_people([120] * 100, 0)
 TREE = Hierarchy.regular(10, 2)
-SOUND = [(GDPC(1.0), PAIR), (ADPC(1.0), PAIR), (RDPC(1.0, TREE), LEAVES), (RDPC(1.0, TREE, "all"), LEAVES)]
-BROKEN = [
-    (HalfNoiseGDPC(1.0), PAIR),
-    (NotebookGDPC(0.5), PAIR),
-    (ForgottenLevelRDPC(1.0, TREE), LEAVES),
-    (ForgottenLevelRDPC(1.0, TREE, "all"), LEAVES),
-]
+SOUND = [(GDPC(1.0), PAIR), (RDPC(1.0, TREE, "all"), LEAVES)]
+WITH_BUGS = [(HalfNoiseGDPC(1.0), PAIR), (ForgottenLevelRDPC(1.0, TREE, "all"), LEAVES)]
 
 
 def a_test(name="test_release.py::test_counts", seed=0, **settings):
@@ -58,7 +53,7 @@ def test_sound_systems_pass(mechanism, pair):
         assert_loss_detected(mechanism, pair, size=20_000)
 
 
-@pytest.mark.parametrize(("mechanism", "pair"), BROKEN, ids=name)
+@pytest.mark.parametrize(("mechanism", "pair"), WITH_BUGS, ids=name)
 def test_known_bugs_are_detected(mechanism, pair):
     result = assert_loss_detected(mechanism, pair, size=20_000)
     assert mechanism.claim.epsilon < result.measured.epsilon < mechanism.true_loss
@@ -197,6 +192,7 @@ def test_a_test_says_the_same_every_day():
     with entered(a_test()):
         again = [assert_loss_within(GDPC(1.0), PAIR, size=4000) for _ in range(2)]
     assert [result.counts for result in first] == [result.counts for result in again]
+    assert first[0].provenance["command"] == "run test_release.py::test_counts"
     assert first[0].counts != first[1].counts
     assert [result.seed_entropy for result in first] == [seed_of(0, "test_release.py::test_counts", n) for n in (1, 2)]
     for other in (a_test(seed=1), a_test("test_release.py::test_totals")):
@@ -248,12 +244,6 @@ def test_the_default_can_be_stated_for_a_whole_test(no_test):
     assert seed_used(rng="fixed") == 0
 
 
-def test_a_result_names_the_command_that_gives_it_again():
-    with entered(a_test()):
-        result = assert_loss_within(GDPC(1.0), PAIR, size=4000)
-    assert result.provenance["command"] == "run test_release.py::test_counts"
-
-
 @pytest.mark.parametrize("assertion", [assert_loss_within, assert_loss_detected])
 def test_a_claim_is_needed(assertion):
     def noisy(data, size, rng):
@@ -261,7 +251,3 @@ def test_a_claim_is_needed(assertion):
 
     with pytest.raises(TypeError, match="noisy has no claim of its own: state one"):
         assertion(noisy, PAIR)
-    with pytest.raises(ValueError, match="confidence must be in"):
-        assertion(noisy, PAIR, PureDP(1.0), confidence=1.0)
-    with pytest.raises(ValueError, match="the pair is add_remove"):
-        assertion(noisy, PAIR, PureDP(1.0, "replace_one"))
