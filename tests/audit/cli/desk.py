@@ -21,7 +21,6 @@ QUICK = ("--size", "2000", "--seed", "1", "--confidence", "0.999")
 
 MINE = '''
 import sys
-import time
 import numpy as np
 from audit import PureDP
 
@@ -51,7 +50,6 @@ class Shy(Promising):
 
 promising, replacing = Promising(PureDP(1.0)), Promising(PureDP(2.0, "replace_one"))
 vague, shy = Promising(1.0), Shy()
-number = 3
 
 def refuses(counts, size, rng):
     raise ValueError("counts must be\\neven, got 75")

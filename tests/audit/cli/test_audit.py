@@ -133,8 +133,8 @@ def test_a_promise_of_any_kind(plaudit: Command, name: str, claim: tuple[str, ..
 
 
 def test_an_audit_that_may_stop_early(plaudit: Command) -> None:
-    most = ("--size", "200000", "--selection", "0.02", "--seed", "1", "--data", "counts.csv", "--json")
-    outcome = plaudit("audit", "gdpc-half-noise", *most, "--early")
+    most = ("--size", "200000", "--selection", "0.02", "--seed", "1", "--data", "counts.csv", "--attack", "entries")
+    outcome = plaudit("audit", "gdpc-half-noise", *most, "--early", "--json")
     (result,) = results(outcome).values()
     assert (outcome.code, result.verdict, result.bound) == (VIOLATION, "violated", "anytime-valid guessing game")
     assert result.size < 20_000

@@ -30,6 +30,10 @@ UNSEEN = "\u200b\u200c\u200d\u2060\ufeff\u00ad\u2028\u2029\u0085\u180e"
 NAMES = [
     # terminals
     "\x1b[2J\x1b[1;1Hall is well",
+    "\x1b]0;title\x07",
+    "\x1bP1$r0m\x1b\\",
+    "\x9d0;title\x9c",
+    "violated\x08\x08\x08\x08\x08\x08\x08\x08fine",
     "\x1b]8;;http://example.org\x1b\\click\x1b]8;;\x1b\\",
     "\x9b31mred",
     "violated\rnot refuted",
@@ -55,6 +59,7 @@ NAMES = [
     "@team #1 :tada: $x$ ~~no~~ **b** __b__",
     "- list\n# head\n> quote\n---",
     "[x]: http://example.org",
+    "[^1] <!-- x -->",
     # LaTeX
     "\\input{/etc/passwd}",
     "\\write18{ls} \\\\ \\end{tabular}",

@@ -123,11 +123,6 @@ def test_payloads_in_every_field_do_nothing_and_are_read_without_a_script(open_p
 
 
 @pytest.mark.slow
-def test_all_payloads_in_one_page_do_nothing(open_page):
-    idle(*open_page(hostile_page(PAYLOADS)))
-
-
-@pytest.mark.slow
 def test_the_check_of_payloads_sees_those_that_run(open_page):
     html = hostile_page(["<script>window.pwned=1</script>", "<img src=//evil.invalid/pixel.png>", "<p onclick=x>"])
     policy = html[html.index("<meta http-equiv") : html.index(">", html.index("<meta http-equiv")) + 1]

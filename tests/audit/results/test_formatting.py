@@ -147,30 +147,20 @@ def test_every_cell():
         "seed": "42",
         "confidential": "CONFIDENTIAL",
     }
-    assert list(row(result.summary("first")).items()) == [
-        ("name", "first"),
-        ("mechanism", "count"),
-        ("promised", "epsilon 1, delta 1e-06"),
-        ("neighbors", "person replaced, 2 steps apart (declared)"),
-        ("measured", "0.8751"),
-        ("confidence", "95%"),
-        ("detectable", "1.250"),
-        ("ceiling", "5.500"),
-        ("verdict", "violated"),
-        ("event", "y if output[0] >= 13"),
-        ("witness", "unbounded by the exact law: possible on x only, probability 0.25"),
-        ("runs", "2000, 601 of them to choose the event"),
-        ("pair", "1 person added to cell 0"),
-        ("seed", "42"),
-        ("confidential", "CONFIDENTIAL"),
-    ]
+    said = row(result.summary("first"))
+    assert {name: words for name, words in said.items() if words != texts(result.summary("first")).get(name)} == {
+        "promised": "epsilon 1, delta 1e-06",
+        "neighbors": "person replaced, 2 steps apart (declared)",
+        "confidence": "95%",
+        "runs": "2000, 601 of them to choose the event",
+    }
     assert str(result) == (
         "CONFIDENTIAL: count: violated: promised epsilon 1, delta 1e-06 (replace one), lower bound 0.8751 at 95% "
         "confidence from 2000 runs, minimum detectable loss 1.250 (on the caller's word, 1 person added to cell 0; "
         "y if output[0] >= 13; unbounded by the exact law: possible on x only, probability 0.25; searched: thresholds "
         "on output[0])"
     )
-    assert list(row(result.summary())) == list(COLUMNS)
+    assert list(said) == list(COLUMNS)
 
 
 @pytest.mark.parametrize(

@@ -41,11 +41,12 @@ def made(kind):
         runs = 60 if how == "few" else 800
         x, y = (mechanism(data, runs, np.random.default_rng(seed)) for seed, data in enumerate((PAIR.x, PAIR.y)))
         return measure_loss_from_outputs(x, y, claim, relation="add_remove", rng=1)
-    options = {"stop": "early"} if how == "early" else {"attack": "cell"} if how == "cells" else {}
+    options = {"attack": "cell" if how == "cells" else "entries", "stop": "early" if how == "early" else "fixed"}
     return measure_loss(mechanism, PAIR, claim, size=4000, rng=1, **options)
 
 
-KINDS = [f"{how} {family}" for how in ("fixed", "early", "one-run", "given", "few", "cells") for family in CLAIMS]
+KINDS = [f"{how} {family}" for how in ("fixed", "early", "one-run", "given", "few") for family in CLAIMS]
+KINDS += ["cells pure", "cells zcdp"]
 saved = pytest.fixture(scope="module")(lambda: {kind: made(kind) for kind in KINDS})
 
 

@@ -601,6 +601,7 @@ def test_a_report_that_fails_in_the_end_fails_the_session(pytester):
 def test_names_are_kept_whole_in_a_file_and_harmless_on_a_terminal(pytester):
     pytester.makepyfile(
         RELEASE.replace("cell=0", "cell=0, label='\\x1b[31m\\udc80\\nlabel'")
+        + "\nNoisy.__name__ = 'No\\x1b]0;owned\\x07isy\\n\\u202eB'\n"
         + "\ndef test_one():\n    assert_loss_detected(Noisy(1.0), PAIR.as_confidential(), size=2000)\n"
     )
     result = run(pytester, "--audit-report", "audits.json")

@@ -90,16 +90,13 @@ def test_what_a_check_without_power_advises_gives_power(mechanism, claim, size):
     assert assert_loss_within(mechanism, group, claim, size=size).verdict == "not refuted"
 
 
-def test_runs_that_could_show_nothing_cannot_tell_how_many_would():
+def test_advice_says_no_more_than_is_known():
     with pytest.raises(AssertionError) as raised:
         assert_loss_within(GDPC(1.0), PAIR, size=30)
     assert lines_of(raised)["detectable"] == "at least epsilon inf, with power 0.8"
     advice = lines_of(raised)["help      "]
     assert advice == "more runs (size, or --audit-runs), or databases that differ in several people"
-
-
-def test_a_group_whose_events_are_rare_is_not_advised():
-    with pytest.raises(AssertionError) as raised:
+    with pytest.raises(AssertionError) as raised:  # events of a group would be too rare
         assert_loss_within(GaussianCounts(0.005), PAIR, ZCDP(0.005), size=2000)
     assert re.fullmatch(r"some \d+ runs \(size, or --audit-runs\)", lines_of(raised)["help      "])
 
@@ -133,18 +130,6 @@ def test_a_failure_says_what_was_promised_what_was_measured_and_how_to_see_it_ag
     assert lines["seed      "] == str(seed_of(0, "test_release.py::test_counts", 1))
     assert lines["reproduce "] == "run test_release.py::test_counts"
     assert not str(raised.value).startswith("CONFIDENTIAL")
-
-
-def test_no_name_reaches_the_terminal_as_a_command():
-    def release(data, size, rng):
-        return data + rng.geometric(0.9, size=(size, data.size))
-
-    release.__name__ = "re\x1b]0;owned\x07lease\n\u202eB"
-    pair = NeighborPair.add_people([120, 75], 0, label="\x9b31m\r\n\u2028label").as_confidential()
-    with entered(a_test()), pytest.raises(AssertionError) as raised:
-        assert_loss_within(release, pair, PureDP(0.5), size=4000)
-    assert all(line.isprintable() for line in str(raised.value).split("\n"))
-    assert str(raised.value).startswith("CONFIDENTIAL: re ]0;owned lease B: violated: promised epsilon 0.5")
 
 
 def test_an_unbounded_loss_shows_its_witness():
