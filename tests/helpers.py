@@ -8,10 +8,21 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from scipy.stats import binom
 
 from audit.claims import PureDP
 from audit.neighbors import NeighborPair
 from audit.results import AuditResult, LossEstimate
+
+
+def in_full(small, full):
+    """The size of a simulation by default, and that of its slow form."""
+    return [small, pytest.param(*(full if isinstance(full, tuple) else [full]), marks=pytest.mark.slow)]
+
+
+def most(times, confidence=0.95):
+    """The most misses that are not suspicious: a bound that keeps its word has more with probability below 1e-4."""
+    return int(binom.isf(1e-4, times, 1 - confidence))
 
 
 def noisy(data, size, rng):

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 from scipy.special import expit
 
@@ -28,6 +30,14 @@ def leaky(epsilon, delta):
         return np.where(rng.random(size) < delta, 3 * data - 1, bit)
 
     return mechanism
+
+
+def at_the_boundary(epsilon, delta, share, distance=1):
+    """Probabilities of a right guess, a wrong one and none, under the worst law that a promise allows."""
+    pair = ApproxDP(epsilon, delta).group(distance)
+    wrong = (share - pair.delta) / (1 + math.exp(pair.epsilon))
+    assert 0 <= wrong < share <= 1
+    return np.array([share - wrong, wrong, 1 - share])
 
 
 def normal(data, size, rng):

@@ -40,6 +40,7 @@ from tests.audit.audits import (
     says,
     shifted,
 )
+from tests.helpers import in_full
 
 MANY = NeighborPair.add_people([120] * 100, 0)
 FORGETFUL = ForgottenLevelRDPC(1.0, Hierarchy.regular(10, 2), "all")
@@ -54,20 +55,21 @@ def coin(data, size, rng):
 # Known truth
 
 
-def test_a_right_guess_has_the_odds_of_the_loss():
+@pytest.mark.parametrize(("audits", "off"), in_full((40, 1.04), (100, 1.02)))
+def test_a_right_guess_has_the_odds_of_the_loss(audits, off):
     """Both sides of the geometric law carry the log-ratio epsilon: right guesses are exactly Bin(guesses, e/(1+e))."""
     event = Event.at_least(0, 121, low=120)
-    results = [measure_loss(GDPC(1.0), PAIR, PureDP(1), event=event, size=20_000, rng=seed) for seed in range(40)]
+    results = [measure_loss(GDPC(1.0), PAIR, PureDP(1), event=event, size=20_000, rng=seed) for seed in range(audits)]
     correct = sum(result.counts["x"]["guessed_x"] + result.counts["y"]["guessed_y"] for result in results)
     guessed = sum(count["guessed_x"] + count["guessed_y"] for result in results for count in result.counts.values())
-    assert guessed == 40 * 20_000  # 120 or less is x, 121 or more is y
+    assert guessed == audits * 20_000  # 120 or less is x, 121 or more is y
     # False alarm 1e-6, two-sided.
     assert stats.binomtest(correct, guessed, 1 / (1 + math.exp(-1))).pvalue > 1e-6
-    assert stats.binomtest(correct, guessed, 1 / (1 + math.exp(-1.04))).pvalue < 1e-6
+    assert stats.binomtest(correct, guessed, 1 / (1 + math.exp(-off))).pvalue < 1e-6
     on_y = sum(result.counts["y"]["runs"] for result in results)
     assert stats.binomtest(on_y, guessed, 0.5).pvalue > 1e-6  # the coins are fair
-    spread = np.var([result.counts["y"]["runs"] for result in results], ddof=1)
-    assert stats.chi2(39).cdf(39 * spread / 5000) == pytest.approx(0.5, abs=0.499999)  # and tossed, not dealt
+    spread = (audits - 1) * np.var([result.counts["y"]["runs"] for result in results], ddof=1)
+    assert 1e-6 < stats.chi2(audits - 1).cdf(spread / 5000) < 1 - 1e-6  # and tossed, not dealt
 
 
 def test_a_registered_event_is_bounded_by_all_runs():
@@ -81,10 +83,11 @@ def test_a_registered_event_is_bounded_by_all_runs():
     assert result.searched == "one event, registered beforehand"
 
 
-def test_single_values_of_the_error_carry_the_same_loss():
+@pytest.mark.parametrize("size", in_full(200_000, 400_000))
+def test_single_values_of_the_error_carry_the_same_loss(size):
     """The paper's event "the error is k", here at k = 3: seen with probability p(3) on x and p(2) on y."""
     event = Event.equals(0, 123)
-    result = measure_loss(GDPC(1.0), PAIR, PureDP(1), event=event, size=200_000, rng=2)
+    result = measure_loss(GDPC(1.0), PAIR, PureDP(1), event=event, size=size, rng=2)
     law = TwoTailedGeometric(1.0)
     for name, k in (("x", 3), ("y", 2)):
         count = result.counts[name]
@@ -148,8 +151,9 @@ GROSS = {
 }
 
 
+@pytest.mark.parametrize(("size", "selection"), in_full((60_000, 0.1), (200_000, 0.04)))
 @pytest.mark.parametrize("kind", GROSS)
-def test_a_gross_violation_takes_less_than_a_tenth_of_the_runs(kind):
+def test_a_gross_violation_takes_less_than_a_tenth_of_the_runs(kind, size, selection):
     mechanism, claim = GROSS[kind]
     made = []
 
@@ -165,8 +169,8 @@ def test_a_gross_violation_takes_less_than_a_tenth_of_the_runs(kind):
     assert result.size <= sum(made) <= result.size + 56  # those besides only look at the mechanism
     assert result.provenance["parameters"]["size"] == 200_000
     assert result.provenance["parameters"]["stop"] == "early"
-    whole = measure_loss(mechanism, PAIR, claim, size=60_000, selection=0.1, rng=1)
-    assert (whole.verdict, whole.size) == ("violated", 60_000)
+    whole = measure_loss(mechanism, PAIR, claim, size=size, selection=selection, rng=1)
+    assert (whole.verdict, whole.size) == ("violated", size)
     assert whole.measured.budget > result.measured.budget  # what is saved is paid for
 
 
@@ -191,25 +195,15 @@ def test_an_honest_audit_ends_where_a_small_violation_would_have_been_seen(mecha
     assert short.size == 2000  # all that were allowed
 
 
-def test_the_bound_of_an_early_stop_says_what_it_is():
-    bounds = {
-        type(claim): measure_loss(mechanism, COIN, claim, size=2000, stop="early", rng=1).bound
-        for mechanism, claim, _ in TIGHT.values()
-    }
-    assert bounds[PureDP] == bounds[ApproxDP] == "anytime-valid guessing game"
-    assert bounds[GaussianDP] == "Gaussian trade-off of a Clopper-Pearson rectangle"
-    assert bounds[ZCDP] == "variational Renyi divergence"
-
-
 def test_an_early_stop_is_reproduced():
     def numbers_of(**options):
-        result = measure_loss(GDPC(1.0), PAIR, PureDP(1), size=30_000, stop="early", rng=5, **options)
+        result = measure_loss(GDPC(1.0), PAIR, PureDP(1), size=60_000, stop="early", rng=5, **options)
         return result.counts, result.measured, result.event, result.size
 
     assert numbers_of() == numbers_of(n_jobs=2)
     event = Event.at_least(0, 121, low=120)
     counts, measured, _, size = numbers_of(event=event)
-    assert size == sum(count["runs"] for count in counts.values()) < 30_000
+    assert size == sum(count["runs"] for count in counts.values()) < 60_000
     assert 0.8 < measured.epsilon < 1.0
 
 
@@ -225,6 +219,7 @@ def test_looks_are_few_and_the_last_one_takes_all_runs(counting, growth):
 # Verdicts
 
 
+@pytest.mark.parametrize("audits", in_full(2, 4))
 @pytest.mark.parametrize(
     ("bug", "pair", "size"),
     [
@@ -236,42 +231,45 @@ def test_looks_are_few_and_the_last_one_takes_all_runs(counting, growth):
     ],
     ids=["notebook", "half noise", "half noise, three people", "forgotten level", "Laplace of half the scale"],
 )
-def test_bugs_are_found(bug, pair, size):
-    """At a confidence where chance is out of the question, in either audit."""
+def test_bugs_are_found(bug, pair, size, audits):
+    """At a confidence where chance is out of the question, in every audit."""
     claim = getattr(bug, "claim", PureDP(1.0))
-    results = [measure_loss(bug, pair, claim, size=size, confidence=SURE, rng=seed) for seed in range(2)]
+    results = [measure_loss(bug, pair, claim, size=size, confidence=SURE, rng=seed) for seed in range(audits)]
     assert {result.verdict for result in results} == {"violated"}
     truth = getattr(bug, "true_loss", 2.0)
     assert all(claim.epsilon < result.measured.epsilon <= truth for result in results)
 
 
-def test_a_forgotten_level_hides_from_every_single_area():
+@pytest.mark.parametrize("audits", in_full(1, 3))
+def test_a_forgotten_level_hides_from_every_single_area(audits):
     """Negative control: the bug shows in the joint event of a path of areas, not in the areas one by one."""
     path = Attack(statistics=(cell(0), cell(1), cell(11)))
     results = [
-        measure_loss(FORGETFUL, MANY, FORGETFUL.claim, attack=path, confidence=SURE, rng=seed) for seed in range(1)
+        measure_loss(FORGETFUL, MANY, FORGETFUL.claim, attack=path, confidence=SURE, rng=seed) for seed in range(audits)
     ]
     assert {result.verdict for result in results} == {"not refuted"}
 
 
+@pytest.mark.parametrize("audits", in_full(2, 4))
 @pytest.mark.parametrize("mechanism", [GDPC(1.0), ADPC(1.0), RDPC(1.0, Hierarchy.regular(2, 1), "all")])
-def test_sound_mechanisms_are_never_accused(mechanism):
-    """Four audits at confidence 1 - 1e-6 each: false alarm 4e-6."""
+def test_sound_mechanisms_are_never_accused(mechanism, audits):
+    """At confidence 1 - 1e-6, on either pair: false alarm 8e-6 of four audits each."""
     for pair in (PAIR, NeighborPair.move_people(COUNTS, 0, 1)):
         claim = mechanism.claim.under(pair.relation)
-        for seed in range(2):
+        for seed in range(audits):
             result = measure_loss(mechanism, pair, claim, size=20_000, confidence=SURE, rng=seed)
             assert result.verdict == "not refuted"
 
 
-def test_moving_a_person_costs_twice_what_adding_one_does():
+@pytest.mark.parametrize("audits", in_full(3, 10))
+def test_moving_a_person_costs_twice_what_adding_one_does(audits):
     pair = NeighborPair.move_people(COUNTS, 0, 1)
     claim = GDPC(1.0).claim.under("replace_one")
-    results = [measure_loss(GDPC(1.0), pair, claim, rng=seed) for seed in range(3)]
+    results = [measure_loss(GDPC(1.0), pair, claim, rng=seed) for seed in range(audits)]
     assert np.median([result.measured.epsilon for result in results]) > 1.9
     assert all(result.relation == "replace_one" for result in results)
     assert all("log-likelihood ratio of y over x" in result.event for result in results)
-    entries = [measure_loss(GDPC(1.0), pair, claim, attack="entries", rng=seed) for seed in range(3)]
+    entries = [measure_loss(GDPC(1.0), pair, claim, attack="entries", rng=seed) for seed in range(audits)]
     assert np.median([result.measured.epsilon for result in entries]) > 1.9
     assert any("joint shift of output[0], [1]" in result.event for result in entries)
     # Under the promise of epsilon for a move, which GDPC never gave, the same runs accuse.
@@ -367,6 +365,7 @@ def test_a_result_prints_its_relation_event_and_what_it_could_not_have_seen():
 # Any data, any outputs
 
 
+@pytest.mark.parametrize("size", in_full(40_000, 100_000))
 @pytest.mark.parametrize(
     ("mechanism", "shape"),
     [
@@ -380,8 +379,8 @@ def test_a_result_prints_its_relation_event_and_what_it_could_not_have_seen():
     ],
     ids=lambda value: value if isinstance(value, str) else "",
 )
-def test_outputs_of_many_kinds(mechanism, shape):
-    result = measure_loss(mechanism, PAIR, PureDP(1), size=40_000, confidence=SURE, rng=1)
+def test_outputs_of_many_kinds(mechanism, shape, size):
+    result = measure_loss(mechanism, PAIR, PureDP(1), size=size, confidence=SURE, rng=1)
     assert 0.8 < result.measured.epsilon < 1.0
     assert result.verdict == "not refuted"
 
@@ -623,13 +622,10 @@ def test_a_seed_reproduces_an_audit_and_another_does_not(once):
     assert numbers(again(spawned.seed_entropy)) == numbers(spawned)
 
 
-def test_what_was_run_is_on_record(once):
+def test_parameters_on_record_are_plain_json(once):
     assert once.mechanism == "RDPC"
     assert once.provenance["parameters"]["mechanism"] == {"epsilon": 1.0, "output": "all"}
-    assert measure_loss(laplace, PAIR, PureDP(1), size=500, rng=1).mechanism == "laplace"
 
-
-def test_parameters_on_record_are_plain_json():
     class Odd:
         def __init__(self):
             self.scale, self.limit, self.hidden, self._own = 1.0, math.inf, object(), 3
@@ -637,30 +633,23 @@ def test_parameters_on_record_are_plain_json():
         def __call__(self, data, size, rng):
             return laplace(data, size, rng)
 
-    record = measure_loss(Odd(), PAIR, PureDP(1), size=500, rng=1).provenance["parameters"]["mechanism"]
-    assert record == {"scale": 1.0, "limit": "inf"}
+    result = measure_loss(Odd(), PAIR, PureDP(1), size=500, rng=1)
+    assert result.mechanism == "Odd"
+    assert result.provenance["parameters"]["mechanism"] == {"scale": 1.0, "limit": "inf"}
 
 
 # Memory
 
 
-def peak_of(size, leaves):
-    pair = NeighborPair.add_people(np.full(leaves, 100), 0)
+@pytest.mark.slow
+@pytest.mark.parametrize("size", [160, 10_000])  # runs, whose outputs together are 1,221 and 76,294 MiB
+def test_a_million_areas_are_never_held_for_all_runs(size):
+    pair = NeighborPair.add_people(np.full(1_000_000, 100), 0)
     tracemalloc.start()
     measure_loss(GDPC(1.0), pair, PureDP(1), size=size, rng=1)
     peak = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
-    return peak / 2**20
-
-
-@pytest.mark.slow
-def test_a_million_areas_are_never_held_for_all_runs():
-    assert peak_of(160, 1_000_000) < 500  # MiB, where the outputs are 1,221
-
-
-@pytest.mark.slow
-def test_ten_thousand_runs_of_a_million_areas_take_no_more():
-    assert peak_of(10_000, 1_000_000) < 500  # MiB, where the outputs are 76,294
+    assert peak < 500 * 2**20
 
 
 # Outputs from elsewhere
@@ -736,11 +725,7 @@ def truth_gives_way(data, size, rng):
         ({"mechanism": 3}, TypeError, r"mechanism must be callable as \(data, size, rng\), got 3"),
         ({"pair": (1, 2)}, TypeError, "pair must be a NeighborPair, got tuple"),
         ({"claim": 1.0}, TypeError, "claim must be one of PureDP, ApproxDP, GaussianDP, ZCDP, got float"),
-        ({"claim": ZCDP(0)}, ValueError, "positive and finite rho, got 0"),
-        ({"claim": ApproxDP(1, 1)}, ValueError, r"delta in \[0, 1\), got 1"),
-        ({"claim": GaussianDP(1, "replace_one")}, ValueError, "the pair is add_remove and the claim replace_one"),
         ({"stop": "late"}, ValueError, 'stop must be "fixed" or "early", got \'late\''),
-        ({"stop": None}, ValueError, 'stop must be "fixed" or "early", got None'),
         ({"attack": "likelihood_ratio"}, ValueError, "an attack must find something to look at: likelihood ratio of"),
         ({"attack": "paths"}, ValueError, "an attack must find something to look at: paths of outputs of shape"),
         (
@@ -748,28 +733,17 @@ def truth_gives_way(data, size, rng):
             ValueError,
             "bounds a rho, got a claim of eps",
         ),
-        ({"claim": PureDP(0)}, ValueError, "positive and finite epsilon, got 0"),
-        ({"claim": PureDP(math.inf)}, ValueError, "positive and finite epsilon, got inf"),
-        ({"claim": PureDP(1, "replace_one")}, ValueError, "the pair is add_remove and the claim replace_one"),
         ({"pair": NeighborPair.move_people(COUNTS, 0, 1)}, ValueError, "the pair is replace_one and the claim add_rem"),
-        ({"attack": "brute"}, ValueError, "attack must be .*'brute'"),
-        ({"attack": 3}, TypeError, "attack must be a name or an Attack, got int"),
         ({"event": "y"}, TypeError, "event must be an Event, got str"),
         ({"size": 2000.0}, TypeError, r"size must be an integer, got 2000\.0"),
-        ({"size": True}, TypeError, "size must be an integer, got True"),
         ({"size": 0}, ValueError, "size must be at least 1, got 0"),
-        ({"size": -5}, ValueError, "size must be at least 1, got -5"),
         ({"size": 20}, ValueError, "at least 8 runs must choose an event, got 6 of 20"),
         ({"size": 0, "event": Event.at_least(0, 1)}, ValueError, "size must be at least 1, got 0"),
         ({"n_jobs": 0}, ValueError, "n_jobs must be a whole number other than 0, got 0"),
         ({"n_jobs": 1.5}, ValueError, r"n_jobs must be a whole number other than 0, got 1\.5"),
         ({"size": 8, "selection": 0.99}, ValueError, "size must leave runs to count, got 8 with 8"),
-        ({"selection": 0}, ValueError, r"selection must be in \(0, 1\), got 0"),
-        ({"selection": 1}, ValueError, r"selection must be in \(0, 1\), got 1"),
         ({"selection": math.nan}, ValueError, r"selection must be in \(0, 1\), got nan"),
         ({"confidence": 1.0}, ValueError, "confidence"),
-        ({"confidence": 0}, ValueError, "confidence"),
-        ({"confidence": math.nan}, ValueError, "confidence"),
         ({"rng": -1}, ValueError, "rng must not be a negative integer, got -1"),
         ({"rng": "seed"}, TypeError, "rng must be None, an integer, a Generator or a SeedSequence, got 'seed'"),
         ({"event": Event.at_least(2, 1)}, ValueError, r"output\[2\] must be inside outputs, got outputs of shape \(2,"),

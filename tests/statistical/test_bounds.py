@@ -14,25 +14,14 @@ from audit.bounds.game import approx_game_lower, guessing_game_lower
 from audit.bounds.gaussian import gaussian_lower
 from audit.bounds.one_run import one_run_p_value
 from audit.bounds.rectangle import delta_lower, score_lower, two_sample_lower
-from audit.claims import ApproxDP
+from tests.audit.audits import at_the_boundary
+from tests.helpers import most
 
-AUDITS, ALLOWED = 1000, 77  # P[Binomial(1000, 0.05) > 77] < 1e-4: the false alarm of every coverage test here
-
-
-def at_the_boundary(epsilon, delta, share, distance=1):
-    """Probabilities of a right guess, a wrong one and none, under the worst law that a promise allows."""
-    pair = ApproxDP(epsilon, delta).group(distance)
-    wrong = (share - pair.delta) / (1 + math.exp(pair.epsilon))
-    assert 0 <= wrong < share <= 1
-    return np.array([share - wrong, wrong, 1 - share])
+AUDITS, ALLOWED = 1000, most(1000)  # false alarm 1e-4 in every coverage test here
 
 
 def randomized_response(bits, epsilon, rng):
     return np.where(rng.random(bits.shape) < expit(epsilon), bits, ~bits)
-
-
-def test_the_limit_of_misses():
-    assert binom.isf(1e-4, AUDITS, 0.05) == ALLOWED
 
 
 def noisy_counts(epsilon, rng, coins):
@@ -162,11 +151,10 @@ def test_p_values_are_valid_and_a_forgotten_delta_is_not():
     assert (values <= 0.06).sum() > 10
     delta = 0.1
     leaked = np.where(rng.random(AUDITS) < delta, bits, guesses)
-    allowed = binom.isf(1e-4, AUDITS, 0.05)
     with_delta = [one_run_p_value(int(v), bits, epsilon, delta=delta) for v in leaked]
     without = [one_run_p_value(int(v), bits, epsilon) for v in leaked]
-    assert (np.array(with_delta) <= 0.05).sum() <= allowed
-    assert (np.array(without) <= 0.05).sum() > allowed
+    assert (np.array(with_delta) <= 0.05).sum() <= ALLOWED
+    assert (np.array(without) <= 0.05).sum() > ALLOWED
 
 
 @pytest.mark.parametrize(
@@ -189,7 +177,7 @@ def test_the_approximate_game_covers_the_worst_law(epsilon, delta, share, runs, 
             approx_game_lower(v, v + w, runs, delta=delta, confidence=confidence, distance=distance)
             for v, w, _ in seen.tolist()
         ]
-        assert (np.array(found) > epsilon).sum() <= binom.isf(1e-4, AUDITS, 1 - confidence)  # 77, 251
+        assert (np.array(found) > epsilon).sum() <= most(AUDITS, confidence)  # 77, 251
     assert np.median(found) > 0.6 * epsilon or share - delta < 0.1  # it has power, but where most guesses are leaks
 
 
@@ -213,5 +201,5 @@ def test_the_gaussian_bound_covers_a_gaussian_pair(mu, at, runs):
     y, x = rng.binomial(runs, norm.sf(at - mu), AUDITS), rng.binomial(runs, norm.sf(at), AUDITS)
     for confidence in (0.95, 0.8):
         found = gaussian_lower(y, runs, x, runs, confidence=confidence)
-        assert (found > mu).sum() <= binom.isf(1e-4, AUDITS, 1 - confidence)
+        assert (found > mu).sum() <= most(AUDITS, confidence)
     assert (norm.isf(x / runs) - norm.isf(y / runs) > mu).sum() > 5 * ALLOWED  # the estimate is no bound

@@ -44,7 +44,13 @@ def test_by_a_rectangle():
 
 @pytest.mark.parametrize(
     ("mu", "rare", "runs_x", "runs_y", "distance"),
-    [(1.0, 0.3, 3000, 300, 1), (1.0, 0.3, 300, 3000, 1), (0.3, 0.5, 5000, 5000, 3), (1.0, 0.02, 10_000, 10_000, 1)],
+    [
+        (1.0, 0.5, 10_000, 10_000, 1),
+        (1.0, 0.3, 3000, 300, 1),
+        (1.0, 0.3, 300, 3000, 1),
+        (0.3, 0.5, 5000, 5000, 3),
+        (1.0, 0.02, 10_000, 10_000, 1),
+    ],
 )
 def test_by_a_region(mu, rare, runs_x, runs_y, distance):
     """The rates of either law are both random; 0.025 besides for the normal approximation to their quantiles."""
@@ -78,7 +84,10 @@ def test_by_the_divergence_of_one_event():
     assert found < how.detectable(named((0, 1200, 2800), (0, 0, runs)), how.basis(BOTH))  # two regions share the error
 
 
-@pytest.mark.parametrize(("rho", "runs_x", "runs_y", "distance"), [(0.5, 20_000, 20_000, 1), (0.02, 9000, 6000, 3)])
+@pytest.mark.parametrize(
+    ("rho", "runs_x", "runs_y", "distance"),
+    [(0.5, 20_000, 20_000, 1), (0.02, 9000, 6000, 3), pytest.param(0.005, 50_000, 50_000, 10, marks=pytest.mark.slow)],
+)
 def test_by_a_likelihood_ratio(rho, runs_x, runs_y, distance):
     """Two normal laws weighed by their own likelihood ratio in 64 bins, clipped where that shows most."""
     rng, how = np.random.default_rng(11), Renyi(ZCDP(rho), distance, 0.95)

@@ -9,22 +9,16 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.special import expit
-from scipy.stats import binom
 
 from audit.bounds.anytime import STAKES, _mixture, anytime_game_lower, look_confidence
 from audit.bounds.game import approx_game_lower, guessing_game_lower
 from audit.bounds.rectangle import two_sample_lower
 from audit.claims import ApproxDP
+from tests.audit.audits import at_the_boundary
+from tests.helpers import most
 
-AUDITS, ALLOWED = 1000, 77  # P[Binomial(1000, 0.05) > 77] < 1e-4: the false alarm of every coverage test here
+AUDITS, ALLOWED = 1000, most(1000)  # false alarm 1e-4 in every coverage test here
 LOOKS = np.unique(np.geomspace(20, 20_000, 50).astype(int))  # when a peeker looks
-
-
-def at_the_boundary(epsilon, delta, share, distance=1):
-    """Probabilities of a right guess, a wrong one and none, under the worst law that a promise allows."""
-    pair = ApproxDP(epsilon, delta).group(distance)
-    wrong = (share - pair.delta) / (1 + math.exp(pair.epsilon))
-    return np.array([share - wrong, wrong, 1 - share])
 
 
 def counts_at_looks(law, audits, rng, looks=LOOKS):
@@ -126,15 +120,11 @@ def slow(*values):
 # Coverage while peeking; the fewest misses that would be suspicious are the 78th, at a false alarm of 1e-4
 
 
-def test_the_limit_of_misses():
-    assert binom.isf(1e-4, AUDITS, 0.05) == ALLOWED
-
-
 @pytest.mark.parametrize("epsilon", [slow(0.1), 1.0, slow(3.0)])
 def test_peeking_breaks_the_fixed_bound_and_not_the_anytime_bound(epsilon):
     rng = np.random.default_rng(301)
     correct, wrong = counts_at_looks(at_the_boundary(epsilon, 0, 0.6), AUDITS, rng)
-    for confidence, limit in ((0.95, ALLOWED), (0.8, 248)):
+    for confidence, limit in ((0.95, ALLOWED), (0.8, most(AUDITS, 0.8))):
         fixed = guessing_game_lower(correct, correct + wrong, confidence=confidence)
         assert (fixed > epsilon).any(axis=1).sum() > 1.5 * limit
         shared = np.stack(
@@ -155,7 +145,7 @@ def test_peeking_breaks_the_fixed_bound_and_not_the_anytime_bound(epsilon):
 def test_peeking_at_the_worst_law_of_an_approximate_promise(epsilon, delta, share, distance):
     rng = np.random.default_rng(302)
     correct, wrong = counts_at_looks(at_the_boundary(epsilon, delta, share, distance), AUDITS, rng)
-    for confidence, limit in ((0.95, ALLOWED), (0.8, 248)):
+    for confidence, limit in ((0.95, ALLOWED), (0.8, most(AUDITS, 0.8))):
         missed = misses(correct, wrong, LOOKS, epsilon, confidence, delta=delta, distance=distance)
         assert 0 < missed <= limit
     if share < 1:  # where guesses are many, this little delta is hard to see
@@ -173,7 +163,7 @@ def test_stopping_at_the_first_success_breaks_two_samples():
     def accused(k, confidence):
         return two_sample_lower(y[:, k], runs[k], x[:, k], runs[k], confidence=confidence) > 0
 
-    limit = binom.isf(1e-4, 300, 0.5)  # 182 of 300
+    limit = most(300, 0.5)  # 182 of 300
     alone, shared = (
         np.any([accused(k, 0.5 if unshared else look_confidence(k + 1, 0.5)) for k in range(200)], axis=0).sum()
         for unshared in (True, False)
@@ -214,7 +204,7 @@ def test_the_lower_bound_is_ordered(seen, confidence, distance, expected, delta)
     assert bound(delta=delta, runs=runs + 100) <= forgiving + 1e-8
 
 
-# Edges and refusals
+# Edges
 
 
 def test_nothing_seen_shows_nothing():
@@ -233,36 +223,3 @@ def test_delta_above_what_is_seen_leaves_the_two_bounds_alike():
     once = approx_game_lower(seen[0], sum(seen), runs, delta=0.01, confidence=0.95)
     always = anytime_game_lower(*seen, runs, delta=0.01, confidence=0.95)
     assert 0.85 * once < always < once
-
-
-@pytest.mark.parametrize("confidence", [0, 1, -0.5, 95, math.nan])
-def test_confidence_is_strictly_between_0_and_1(confidence):
-    message = r"confidence must be in \(0, 1\), got"
-    with pytest.raises(ValueError, match=message):
-        anytime_game_lower(1, 2, 3, confidence=confidence)
-    with pytest.raises(ValueError, match=message):
-        look_confidence(1, confidence)
-
-
-@pytest.mark.parametrize(
-    ("seen"),
-    [(-1, 2, 3), (2, -1, 3), (2, 2, 3), (math.nan, 1, 3), (1, math.nan, 3), (1, 1, math.nan), (1, 1, math.inf)],
-)
-def test_counts_are_in_order(seen):
-    with pytest.raises(ValueError, match="correct and wrong guesses must be 0 or more and no more than runs, got"):
-        anytime_game_lower(*seen, confidence=0.95)
-
-
-def test_other_numbers_in_range():
-    for distance in (0, -1, 1.5, math.nan):
-        with pytest.raises(ValueError, match="distance must be a whole number of at least 1, got"):
-            anytime_game_lower(1, 1, 2, confidence=0.9, distance=distance)
-    for delta in (-0.1, 1, math.nan):
-        with pytest.raises(ValueError, match=r"delta must be in \[0, 1\), got"):
-            anytime_game_lower(1, 1, 2, confidence=0.9, delta=delta)
-    for expected in ((0, 0.6), (math.inf, 0.6), (math.nan, 0.6), (10, 0.4), (10, 1.0), (10, math.nan)):
-        with pytest.raises(ValueError, match=r"expected must be at least 1 guess and an accuracy in \[0\.5, 1\), got"):
-            anytime_game_lower(1, 1, 2, confidence=0.9, expected=expected)
-    for look in (0, -1, math.nan):
-        with pytest.raises(ValueError, match="look must be at least 1, got"):
-            look_confidence(look, 0.9)

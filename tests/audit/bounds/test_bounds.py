@@ -15,10 +15,11 @@ from scipy.stats import binom, binomtest, multinomial, norm
 from algorithms.noise import TwoTailedGeometric
 from audit.bounds.game import approx_game_lower, guessing_game_lower
 from audit.bounds.gaussian import gaussian_lower
-from audit.bounds.limits import check_confidence, clopper_pearson_lower, clopper_pearson_upper
+from audit.bounds.limits import clopper_pearson_lower, clopper_pearson_upper
 from audit.bounds.one_run import one_run_p_value
 from audit.bounds.rectangle import delta_lower, rectangle, score_lower, two_sample_lower
 from audit.claims import ApproxDP
+from tests.audit.audits import at_the_boundary
 
 CONFIDENCES = st.floats(0.01, 0.999)
 
@@ -66,14 +67,6 @@ def literal_approx(correct, guesses, runs, delta, alpha, distance):
         middle = (low + high) / 2
         low, high = (middle, high) if rejected(middle) else (low, middle)
     return low
-
-
-def at_the_boundary(epsilon, delta, share, distance=1):
-    """Probabilities of a right guess, a wrong one and none, under the worst law that a promise allows."""
-    pair = ApproxDP(epsilon, delta).group(distance)
-    wrong = (share - pair.delta) / (1 + math.exp(pair.epsilon))
-    assert 0 <= wrong < share <= 1
-    return np.array([share - wrong, wrong, 1 - share])
 
 
 # Known truth
@@ -362,7 +355,7 @@ def test_bounds_take_arrays():
     assert curve[0] > curve[1] > curve[2] == curve[3] == 0
 
 
-# Edges and refusals
+# Edges
 
 
 def test_nothing_seen_shows_nothing_and_little_seen_shows_something_finite():
@@ -388,74 +381,3 @@ def test_nothing_seen_shows_nothing_and_little_seen_shows_something_finite():
     assert score_lower(5, 10, 5, 10, confidence=0.95) == 0
     assert score_lower(51, 100, 49, 100, confidence=0.95) == 0
     assert score_lower(3, 10, 0, 10, confidence=0.5) == math.inf  # even odds: the point estimate itself
-
-
-@pytest.mark.parametrize("confidence", [0, 1, -0.5, 95, math.nan])
-def test_confidence_is_strictly_between_0_and_1(confidence):
-    message = r"confidence must be in \(0, 1\), got"
-    with pytest.raises(ValueError, match=message):
-        check_confidence(confidence)
-    for bound in (clopper_pearson_lower, clopper_pearson_upper, guessing_game_lower):
-        with pytest.raises(ValueError, match=message):
-            bound(1, 2, confidence=confidence)
-    for bound in (two_sample_lower, score_lower, gaussian_lower, rectangle):
-        with pytest.raises(ValueError, match=message):
-            bound(1, 2, 1, 2, confidence=confidence)
-    for delta in (0.0, 0.1):
-        with pytest.raises(ValueError, match=message):
-            approx_game_lower(1, 2, 3, delta=delta, confidence=confidence)
-    with pytest.raises(ValueError, match=message):
-        delta_lower(0.1, 1, 2, 1, 2, confidence=confidence)
-
-
-@pytest.mark.parametrize(("hits", "runs"), [(3, 2), (-1, 2), (math.nan, 2), (1, math.nan), (1, -1), ([1, 3], 2)])
-def test_events_are_between_none_and_all(hits, runs):
-    message = "events must be between 0 and the number of runs, got"
-    for bound in (clopper_pearson_lower, clopper_pearson_upper, guessing_game_lower):
-        with pytest.raises(ValueError, match=message):
-            bound(hits, runs, confidence=0.95)
-    with pytest.raises(ValueError, match=message):
-        one_run_p_value(hits, runs, 1.0)
-    if not isinstance(hits, list):
-        for delta in (0.0, 0.1):
-            with pytest.raises(ValueError, match=message):
-                approx_game_lower(hits, runs, 9, delta=delta, confidence=0.95)
-            with pytest.raises(ValueError, match=message):
-                approx_game_lower(0, hits, runs, delta=delta, confidence=0.95)
-    for bound in (two_sample_lower, score_lower, gaussian_lower, rectangle):
-        with pytest.raises(ValueError, match=message):
-            bound(hits, runs, 1, 2, confidence=0.95)
-        with pytest.raises(ValueError, match=message):
-            bound(1, 2, hits, runs, confidence=0.95)
-
-
-@pytest.mark.parametrize(("hits", "runs"), [(0.5, 1), (1, 1.5), (math.inf, math.inf), (1, math.inf)])
-def test_events_and_runs_are_whole(hits, runs):
-    with pytest.raises(ValueError, match="events and runs must be whole numbers, got"):
-        clopper_pearson_lower(hits, runs, confidence=0.95)
-    with pytest.raises(ValueError, match="events and runs must be whole numbers, got"):
-        one_run_p_value(hits, runs, 1.0)
-
-
-def test_other_numbers_in_range():
-    with pytest.raises(ValueError, match="epsilon must be 0 or more, got -1"):
-        one_run_p_value(1, 2, -1)
-    with pytest.raises(ValueError, match="epsilon must be 0 or more, got nan"):
-        one_run_p_value(1, 2, math.nan)
-    with pytest.raises(ValueError, match=r"epsilon must be 0 or more, got -0\.5"):
-        delta_lower([0.1, -0.5], 1, 2, 1, 2, confidence=0.9)
-    for delta in (-0.1, 1, math.nan):
-        with pytest.raises(ValueError, match=r"delta must be in \[0, 1\), got"):
-            one_run_p_value(1, 2, 1.0, delta=delta)
-        with pytest.raises(ValueError, match=r"delta must be in \[0, 1\), got"):
-            two_sample_lower(1, 2, 1, 2, confidence=0.9, delta=delta)
-        with pytest.raises(ValueError, match=r"delta must be in \[0, 1\), got"):
-            approx_game_lower(1, 2, 3, confidence=0.9, delta=delta)
-    for distance in (0, -1, 1.5, math.nan):
-        with pytest.raises(ValueError, match="distance must be a whole number of at least 1, got"):
-            approx_game_lower(1, 2, 3, confidence=0.9, delta=0.1, distance=distance)
-    with pytest.raises(ValueError, match="canaries must be at least the guesses, 5, got 4"):
-        one_run_p_value(1, 5, 1.0, canaries=4)
-    for seen in ((0, 0, 1, 2), (1, 2, 0, 0)):
-        with pytest.raises(ValueError, match="runs must be at least 1 on each database, got"):
-            score_lower(*seen, confidence=0.9)

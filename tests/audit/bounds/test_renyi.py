@@ -9,24 +9,21 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.special import logsumexp, rel_entr
-from scipy.stats import binom, norm
+from scipy.stats import norm
 
 from audit.bounds.discrete_gaussian import _power_limit, discrete_gaussian_lower
 from audit.bounds.gaussian import gaussian_lower
 from audit.bounds.rectangle import rectangle
 from audit.bounds.renyi import renyi_event_lower, renyi_variational_lower
 from audit.exact import LossDistribution, loss_distribution
+from tests.helpers import in_full, most
 
-AUDITS, ALLOWED = 1000, 77  # P[Binomial(1000, 0.05) > 77] < 1e-4: the false alarm of every coverage test here
+AUDITS, ALLOWED = 1000, most(1000)  # false alarm 1e-4 in every coverage test here
 CONFIDENCES = st.floats(0.3, 0.999)
 
 
-def counts(most=2000):
-    return st.integers(1, most).flatmap(lambda runs: st.tuples(st.integers(0, runs), st.just(runs)))
-
-
-def allowed(confidence):
-    return binom.isf(1e-4, AUDITS, 1 - confidence)
+def counts(limit=2000):
+    return st.integers(1, limit).flatmap(lambda runs: st.tuples(st.integers(0, runs), st.just(runs)))
 
 
 def gaussian_laws(rho, shift=1):
@@ -128,10 +125,11 @@ def test_the_variational_bound_reaches_the_reference(rho, runs, reaches):
     assert np.median(found) > reaches * rho  # medians are 0.940, 0.908 and 0.614, their standard errors below 0.01
 
 
-def test_a_gaussian_bound_is_no_rho():
+@pytest.mark.parametrize(("audits", "within"), in_full((60, 0.006), (200, 0.005)))
+def test_a_gaussian_bound_is_no_rho(audits, within):
     """Noise that keeps rho 0.5 exactly: the family's own bound respects it, a bound on mu turned into rho does not."""
     x, on_x, on_y, _ = gaussian_laws(0.5)
-    rng, runs, audits = np.random.default_rng(202), 100_000, 60
+    rng, runs = np.random.default_rng(202), 100_000
     y = rng.binomial(runs, on_y[x >= 1].sum(), audits)
     x = rng.binomial(runs, on_x[x >= 1].sum(), audits)
     family = np.array(
@@ -140,10 +138,10 @@ def test_a_gaussian_bound_is_no_rho():
             for a, b in zip(y.tolist(), x.tolist(), strict=True)
         ]
     )
-    assert (family > 0.5).sum() <= 11  # 5% of 60, false alarm 1e-4
-    assert np.median(family) == pytest.approx(0.974 * 0.5, abs=0.006)
+    assert (family > 0.5).sum() <= most(audits)
+    assert np.median(family) == pytest.approx(0.974 * 0.5, abs=within)
     converted = gaussian_lower(y, runs, x, runs, confidence=0.95) ** 2 / 2
-    assert (converted > 0.5).sum() >= 0.98 * audits
+    assert (converted > 0.5).sum() >= audits - 1
     event = [renyi_event_lower(a, runs, b, runs, confidence=0.95) for a, b in zip(y.tolist(), x.tolist(), strict=True)]
     assert max(event) < 0.5
 
@@ -189,11 +187,6 @@ def test_coarse_noise_is_nearly_gaussian():
 # Coverage; the fewest misses that would be suspicious are the 78th, at a false alarm of 1e-4
 
 
-def test_the_limit_of_misses():
-    assert allowed(0.95) == ALLOWED
-    assert allowed(0.8) == 248
-
-
 @pytest.mark.parametrize(
     ("p", "q"),
     [
@@ -211,7 +204,7 @@ def test_the_event_bound_covers_two_coins(p, q):
     for confidence in (0.95, 0.8):
         seen = zip(y, x, strict=True)
         found = np.array([renyi_event_lower(a, runs, b, runs, confidence=confidence) for a, b in seen])
-        assert (found > truth).sum() <= allowed(confidence)
+        assert (found > truth).sum() <= most(AUDITS, confidence)
     rate_y, rate_x = np.array(y) / runs, np.array(x) / runs
     plug_in = rel_entr(rate_y, rate_x) + rel_entr(1 - rate_y, 1 - rate_x)
     assert (plug_in > rel_entr(p, q) + rel_entr(1 - p, 1 - q)).sum() > 5 * ALLOWED  # the estimate is no bound
@@ -227,7 +220,7 @@ def test_the_variational_bound_covers_the_discrete_gaussian(rho, order, runs):
     for confidence in (0.95, 0.5):
         seen = zip(y, x, strict=True)
         found = [renyi_variational_lower(values, a, b, order=order, confidence=confidence) for a, b in seen]
-        assert (np.array(found) > reached).sum() <= allowed(confidence)
+        assert (np.array(found) > reached).sum() <= most(AUDITS, confidence)
     assert np.median(found) > 0.3 * rho
     # Means in place of limits are no bound, not even of what the clipped score can show.
     plug_in = variational(values, y / runs, x / runs, order)
@@ -266,7 +259,7 @@ def test_the_family_bound_covers_the_discrete_gaussian(rho, at, runs, shift):
     for confidence in (0.95, 0.8):
         low, high = rectangle(y, runs, x, runs, confidence=confidence)
         above = low > [_power_limit(q, rho, rho, shift) for q in high]  # without that, rho itself reaches the corner
-        assert above.sum() <= allowed(confidence)
+        assert above.sum() <= most(AUDITS, confidence)
     some = np.concatenate([np.flatnonzero(above)[:20], np.arange(20)])
     found = [
         discrete_gaussian_lower(a, runs, b, runs, confidence=0.8, distance=shift)
@@ -338,7 +331,7 @@ def test_the_family_bound_is_ordered(on_y, on_x, distance):
     assert found * distance**2 >= renyi_event_lower(*on_y, *on_x, confidence=0.95) * (1 - 1e-4) - 1e-6 * distance**2
 
 
-# Edges and refusals
+# Edges
 
 
 def test_nothing_seen_shows_nothing():
@@ -353,49 +346,6 @@ def test_nothing_seen_shows_nothing():
     assert renyi_variational_lower([0.0, 1.0], [0, 0], [0, 0], order=2.0, confidence=0.95) == 0
     assert renyi_variational_lower([0.0, 1.0], [0, 1], [1, 0], order=1.0, confidence=0.95) == 0
     assert renyi_variational_lower([-1e4, 0.0], [50, 50], [100, 0], order=2.0, confidence=0.95) == 0  # underflows
-
-
-@pytest.mark.parametrize("confidence", [0, 1, -0.5, 95, math.nan])
-def test_confidence_is_strictly_between_0_and_1(confidence):
-    for bound in (renyi_event_lower, discrete_gaussian_lower):
-        with pytest.raises(ValueError, match=r"confidence must be in \(0, 1\), got"):
-            bound(1, 2, 1, 2, confidence=confidence)
-    with pytest.raises(ValueError, match=r"confidence must be in \(0, 1\), got"):
-        renyi_variational_lower([0, 1], [1, 2], [2, 1], order=1, confidence=confidence)
-
-
-def test_events_are_between_none_and_all():
-    for bound in (renyi_event_lower, discrete_gaussian_lower):
-        with pytest.raises(ValueError, match="events must be between 0 and the number of runs, got 3 of 2"):
-            bound(3, 2, 1, 2, confidence=0.9)
-        with pytest.raises(ValueError, match="events must be between 0 and the number of runs, got 3 of 2"):
-            bound(1, 2, 3, 2, confidence=0.9)
-
-
-@pytest.mark.parametrize("distance", [0, -1, 1.5, math.nan])
-def test_a_distance_is_whole(distance):
-    with pytest.raises(ValueError, match="distance must be a whole number of at least 1, got"):
-        discrete_gaussian_lower(1, 2, 1, 2, confidence=0.9, distance=distance)
-
-
-def test_the_variational_bound_refuses_other_numbers():
-    def bound(values=(0.0, 1.0), y=(1, 2), x=(2, 1), order=1.0):
-        return renyi_variational_lower(values, y, x, order=order, confidence=0.9)
-
-    for values, y in (((0.0,), (1, 2)), ((), ()), (0.0, 1), (((0.0, 1.0),), ((1, 2),)), ((0.0, 1.0), (1, 2, 3))):
-        with pytest.raises(ValueError, match=r"values, counts_y and counts_x must share one shape \(m,\)"):
-            bound(values, y, y if len(np.shape(y)) != 1 or len(y) < 2 else (2, 1))
-    for value in (math.nan, math.inf):
-        with pytest.raises(ValueError, match="values must be finite, got"):
-            bound(values=(0.0, value))
-    for count in (-1, 0.5, math.nan, math.inf):
-        with pytest.raises(ValueError, match="counts must be whole numbers, 0 or more, got"):
-            bound(y=(1, count))
-        with pytest.raises(ValueError, match="counts must be whole numbers, 0 or more, got"):
-            bound(x=(count, 1))
-    for order in (0.5, 0, math.inf, math.nan):
-        with pytest.raises(ValueError, match="order must be 1 or more and finite, got"):
-            bound(order=order)
 
 
 def test_gaussian_tails_agree_with_the_normal_law():

@@ -10,7 +10,6 @@ import numpy as np
 import pytest
 from dp_accounting.pld import privacy_loss_distribution as pld
 from dp_accounting.pld.common import DifferentialPrivacyParameters
-from dp_accounting.rdp.rdp_privacy_accountant import compute_epsilon
 from hypothesis import example, given
 from hypothesis import strategies as st
 from scipy.optimize import linprog
@@ -64,13 +63,6 @@ def test_the_profile_of_pure_dp_is_that_of_randomized_response(epsilon):
         assert PureDP(epsilon).delta_at(at) == pytest.approx(literal, rel=1e-9, abs=1e-15)
 
 
-@pytest.mark.parametrize("epsilon", [0.1, 1.0, 4.0])
-def test_the_profile_agrees_with_dp_accounting(epsilon):
-    theirs = pld.from_randomized_response(2 / (1 + math.exp(epsilon)), 2, value_discretization_interval=1e-4)
-    for at in epsilon * np.array([0, 0.3, 0.7, 0.999, 1.2]):
-        assert PureDP(epsilon).delta_at(at) == pytest.approx(theirs.get_delta_for_epsilon(at), abs=2e-4)
-
-
 @pytest.mark.parametrize("claim", [PureDP(1.0), PureDP(0.3), ApproxDP(1.0, 0.1), ApproxDP(0.3, 0.02), ApproxDP(0, 0.2)])
 def test_no_law_on_four_outputs_goes_beyond_the_profile(claim):
     """Delta is largest over all pairs of laws within the claim: a linear program, solved for 4 outputs."""
@@ -103,13 +95,6 @@ def test_the_gaussian_profile_agrees_with_dp_accounting(mu):
         assert ours == pytest.approx(dp_accounting.get_epsilon_gaussian(1 / mu, delta), rel=1e-11)
         assert ours == pytest.approx(theirs.get_epsilon_for_delta(delta), abs=1e-3)
         assert GaussianDP(mu).delta_at(ours) == pytest.approx(delta, rel=1e-9)
-
-
-@pytest.mark.parametrize("rho", [0.005, 0.5, 2.5562])
-def test_zero_concentration_agrees_with_dp_accounting(rho):
-    orders = 1.01 + np.geomspace(1e-2, 1e3, 2001)
-    for delta in (1e-3, 1e-6, 1e-10):
-        assert ZCDP(rho).epsilon_at(delta) == pytest.approx(compute_epsilon(orders, rho * orders, delta)[0], rel=1e-5)
 
 
 def test_published_values():
@@ -192,23 +177,6 @@ def test_extreme_budgets_keep_their_digits():
 
 
 # Properties
-
-
-@given(LOSSES, st.floats(0, 1))
-def test_epsilon_at_inverts_delta_at(epsilon, share):
-    claim = PureDP(epsilon)
-    at = share * min(epsilon, 30.0)
-    delta = claim.delta_at(at)
-    if 0 < delta < 1:
-        # One rounding of delta moves epsilon by as much over the slope of the profile.
-        slope = math.exp(at - epsilon) / (1 + math.exp(-epsilon))
-        assert claim.epsilon_at(delta) == pytest.approx(at, abs=1e-9 + 1e-15 / slope)
-
-
-@given(LOSSES, DELTAS)
-def test_delta_at_is_within_reach_of_epsilon_at(epsilon, delta):
-    claim = PureDP(epsilon)
-    assert claim.delta_at(claim.epsilon_at(delta)) <= delta + 1e-12
 
 
 @given(FINITE, st.floats(0, 2), st.floats(0, 2))
@@ -427,16 +395,6 @@ def test_replacing_one_is_a_group_of_two(claim):
             claim.under("add_remove")
 
 
-def test_replacing_is_removing_and_adding():
-    assert PureDP(0.5).under("replace_one") == PureDP(1.0, "replace_one")
-    assert PureDP(0.5).under("add_remove") == PureDP(0.5)
-    assert PureDP(0.5, "replace_one").under("replace_one") == PureDP(0.5, "replace_one")
-    with pytest.raises(ValueError, match="a replace_one promise says nothing about add_remove"):
-        PureDP(0.5, "replace_one").under("add_remove")
-    with pytest.raises(ValueError, match="relation must be"):
-        PureDP(0.5).under("swap")
-
-
 def test_claims_under_two_relations_have_no_order():
     with pytest.raises(ValueError, match="claims under add_remove and replace_one have no order"):
         _ = PureDP(1) <= PureDP(2, "replace_one")
@@ -509,17 +467,17 @@ def test_numbers_are_kept_as_floats(name, number):
 
 
 @pytest.mark.parametrize("name", MADE)
-@pytest.mark.parametrize("number", [-1, -1e-300, math.nan, -math.inf, np.float64("nan"), 10**400])
-def test_numbers_must_be_zero_or_more(name, number):
-    with pytest.raises(ValueError, match=f"{name.split(',')[0]} must be 0 or more, got"):
-        MADE[name](number)
-
-
-@pytest.mark.parametrize("name", MADE)
-@pytest.mark.parametrize("number", ["1", None, True, 1j, [1]])
-def test_numbers_must_be_numbers(name, number):
-    with pytest.raises(TypeError, match=f"{name.split(',')[0]} must be a number, got"):
-        MADE[name](number)
+@pytest.mark.parametrize(
+    ("error", "words", "numbers"),
+    [
+        (ValueError, "0 or more", [-1, -1e-300, math.nan, -math.inf, np.float64("nan"), 10**400]),
+        (TypeError, "a number", ["1", None, True, 1j, [1]]),
+    ],
+)
+def test_numbers_must_be_zero_or_more(name, error, words, numbers):
+    for number in numbers:
+        with pytest.raises(error, match=f"{name.split(',')[0]} must be {words}, got"):
+            MADE[name](number)
 
 
 @pytest.mark.parametrize("delta", [1.0000001, 2, math.inf])
@@ -547,6 +505,8 @@ def test_there_are_two_relations(relation):
             family(1, relation)
     with pytest.raises(ValueError, match="relation must be"):
         ApproxDP(1, 0.1, relation)
+    with pytest.raises(ValueError, match="relation must be"):
+        PureDP(1).under(relation)
 
 
 ASKED = [PureDP(1), PureDP(0), ApproxDP(1, 0.1), ZCDP(1), ZCDP(0), GaussianDP(1), GaussianDP(math.inf)]

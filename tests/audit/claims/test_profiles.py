@@ -2,7 +2,6 @@ from __future__ import annotations
 
 import math
 
-import dp_accounting
 import numpy as np
 import pytest
 from dp_accounting.rdp.rdp_privacy_accountant import compute_delta, compute_epsilon
@@ -86,24 +85,26 @@ def test_zero_concentration_is_between_the_gaussian_and_the_chernoff_bound(rho, 
         assert ours <= -((epsilon - rho) ** 2) / (4 * rho) + 1e-9 * max(1, abs(ours))
 
 
-def test_half_of_the_rho_would_not_cover_gaussian_noise():
-    gaps = [ZCDP(0.25).log_delta(epsilon) - GaussianDP(1.0).log_delta(epsilon) for epsilon in np.linspace(0, 8, 33)]
-    assert min(gaps) < -1
-
-
 @pytest.mark.parametrize(
-    ("rho", "epsilon", "log_delta"),
+    ("claim", "epsilon", "log_delta"),
     [
-        (0.5, 1e18, -math.inf),
-        (1.0, 1.7e308, -math.inf),
-        (5e-324, 1.0, -math.inf),
-        (1e4, 0.0, 0.0),
-        (1e300, 1.0, 0.0),
-        (1.7e308, 1.0, 0.0),
+        (ZCDP(0.5), 1e18, -math.inf),
+        (ZCDP(1.0), 1.7e308, -math.inf),
+        (ZCDP(5e-324), 1.0, -math.inf),
+        (ZCDP(1e4), 0.0, 0.0),
+        (ZCDP(1e300), 1.0, 0.0),
+        (ZCDP(1.7e308), 1.0, 0.0),
+        (GaussianDP(1.0), 1e200, -math.inf),
+        (GaussianDP(1e-200), 1e200, -math.inf),
+        (GaussianDP(1e-12), 1.0, -math.inf),
+        (GaussianDP(1e200), 1.0, 0.0),
+        (GaussianDP(1e12), 4.9e23, 0.0),
+        (GaussianDP(1e12), 5e23, math.log(0.5)),
+        (GaussianDP(1e150), 1e306, -math.inf),
     ],
 )
-def test_extreme_concentration_promises_all_or_nothing(rho, epsilon, log_delta):
-    assert ZCDP(rho).log_delta(epsilon) == log_delta
+def test_extreme_budgets_promise_all_or_nothing(claim, epsilon, log_delta):
+    assert claim.log_delta(epsilon) == pytest.approx(log_delta, abs=1e-11)
 
 
 # Gaussian privacy
@@ -118,38 +119,10 @@ def test_the_gaussian_profile_is_the_integral_of_the_loss(mu, near):
     assert GaussianDP(mu).log_delta(epsilon) == pytest.approx(expected, abs=1e-9 if 1e-5 < mu < 1e-3 else 2e-11)
 
 
-@pytest.mark.parametrize("mu", [0.05, 0.3, 1.0, 5.0, 20.0])
-@pytest.mark.parametrize("delta", [0.1, 1e-5, 1e-15])
-def test_the_gaussian_profile_agrees_with_dp_accounting(mu, delta):
-    theirs = dp_accounting.get_epsilon_gaussian(1 / mu, delta)
-    assert invert(GaussianDP(mu).log_delta, delta) == pytest.approx(theirs, rel=1e-11, abs=1e-11)
-
-
-@given(powers(-17, 3))
-def test_at_zero_the_gaussian_delta_is_the_total_variation(mu):
-    assert GaussianDP(mu).log_delta(0.0) == pytest.approx(math.log(math.erf(mu / math.sqrt(8))), abs=1e-10)
-
-
 @pytest.mark.parametrize("epsilon", [0.0, 1e-9, 5e-6, 2e-5, 1e-4])
 def test_the_two_ways_to_subtract_mills_ratios_meet(epsilon):
     below, above = math.nextafter(1e-5, 0), 1e-5
     assert GaussianDP(below).log_delta(epsilon) == pytest.approx(GaussianDP(above).log_delta(epsilon), abs=1e-8)
-
-
-@pytest.mark.parametrize(
-    ("mu", "epsilon", "log_delta"),
-    [
-        (1.0, 1e200, -math.inf),
-        (1e-200, 1e200, -math.inf),
-        (1e-12, 1.0, -math.inf),
-        (1e200, 1.0, 0.0),
-        (1e12, 4.9e23, 0.0),
-        (1e12, 5e23, math.log(0.5)),
-        (1e150, 1e306, -math.inf),
-    ],
-)
-def test_extreme_separations_promise_all_or_nothing(mu, epsilon, log_delta):
-    assert GaussianDP(mu).log_delta(epsilon) == pytest.approx(log_delta, abs=1e-11)
 
 
 # Inversion

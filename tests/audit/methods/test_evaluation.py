@@ -20,7 +20,7 @@ from audit.methods import AnytimeGame, Game, Gaussian, Rectangle, Renyi
 from audit.methods.evaluation import add_counts, check_question, count_event, evaluate, support_witness
 from audit.neighbors import NeighborPair
 from audit.results import AuditResult
-from tests.audit.methods.cases import AUDITED, BOTH, CLAIMS, WEIGHTS, audited, named
+from tests.audit.methods.cases import AUDITED, BOTH, WEIGHTS, audited, named
 
 PAIR = NeighborPair.add_people([5, 7], cell=0)
 GROUP = NeighborPair.add_people([5, 7], cell=0, people=3)
@@ -106,15 +106,6 @@ def test_verdicts(x, y, options, verdict):
     assert result.verdict == verdict
     assert result.support is options.get("support")
     assert type(result.measured) is type(result.claim)
-
-
-def test_nothing_seen_shows_nothing():
-    result = audited((0, 0, 50), (0, 0, 50))
-    assert (result.measured.epsilon, result.detectable) == (0, math.inf)
-    assert result.ceiling > 3
-    for method in CLAIMS:
-        empty = audited((0, 0), (0, 0), method=method)
-        assert (empty.measured.budget, empty.ceiling, empty.detectable) == (0, 0, math.inf)
 
 
 def test_an_honest_claim_under_the_other_relation_is_held_against_its_own():

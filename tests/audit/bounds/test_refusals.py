@@ -1,0 +1,107 @@
+"""Numbers that no bound takes."""
+
+from __future__ import annotations
+
+import math
+from functools import partial
+
+import pytest
+
+from audit.bounds.anytime import anytime_game_lower, look_confidence
+from audit.bounds.discrete_gaussian import discrete_gaussian_lower
+from audit.bounds.game import approx_game_lower, guessing_game_lower
+from audit.bounds.gaussian import gaussian_lower
+from audit.bounds.limits import check_confidence, clopper_pearson_lower, clopper_pearson_upper
+from audit.bounds.one_run import one_run_p_value
+from audit.bounds.rectangle import delta_lower, rectangle, score_lower, two_sample_lower
+from audit.bounds.renyi import renyi_event_lower, renyi_variational_lower
+
+OF_ONE_RATE = (clopper_pearson_lower, clopper_pearson_upper, guessing_game_lower)
+OF_TWO_RATES = (two_sample_lower, score_lower, gaussian_lower, rectangle, renyi_event_lower, discrete_gaussian_lower)
+approx, anytime = partial(approx_game_lower, confidence=0.9), partial(anytime_game_lower, confidence=0.9)
+
+
+@pytest.mark.parametrize("confidence", [0, 1, -0.5, 95, math.nan])
+def test_confidence_is_strictly_between_0_and_1(confidence):
+    calls = [partial(bound, 1, 2) for bound in OF_ONE_RATE] + [partial(bound, 1, 2, 1, 2) for bound in OF_TWO_RATES]
+    calls += [partial(approx_game_lower, 1, 2, 3, delta=delta) for delta in (0.0, 0.1)]
+    calls += [partial(delta_lower, 0.1, 1, 2, 1, 2), partial(renyi_variational_lower, [0, 1], [1, 2], [2, 1], order=1)]
+    for call in (*calls, partial(anytime_game_lower, 1, 2, 3), partial(look_confidence, 1), check_confidence):
+        with pytest.raises(ValueError, match=r"confidence must be in \(0, 1\), got"):
+            call(confidence=confidence)
+
+
+@pytest.mark.parametrize(("hits", "runs"), [(3, 2), (-1, 2), (math.nan, 2), (1, math.nan), (1, -1), ([1, 3], 2)])
+def test_events_are_between_none_and_all(hits, runs):
+    calls = [partial(bound, hits, runs, confidence=0.9) for bound in OF_ONE_RATE]
+    calls.append(partial(one_run_p_value, hits, runs, 1.0))
+    scalar = not isinstance(hits, list)
+    for bound in OF_TWO_RATES if scalar else OF_TWO_RATES[:4]:
+        calls += [partial(bound, *seen, confidence=0.9) for seen in ((hits, runs, 1, 2), (1, 2, hits, runs))]
+    if scalar:
+        calls += [partial(approx, *seen, delta=d) for seen in ((hits, runs, 9), (0, hits, runs)) for d in (0.0, 0.1)]
+    for call in calls:
+        with pytest.raises(ValueError, match="events must be between 0 and the number of runs, got"):
+            call()
+
+
+@pytest.mark.parametrize(("hits", "runs"), [(0.5, 1), (1, 1.5), (math.inf, math.inf), (1, math.inf)])
+def test_events_and_runs_are_whole(hits, runs):
+    for call in (partial(clopper_pearson_lower, confidence=0.95), partial(one_run_p_value, epsilon=1.0)):
+        with pytest.raises(ValueError, match="events and runs must be whole numbers, got"):
+            call(hits, runs)
+
+
+DELTA = (-0.1, 1, math.nan), r"delta must be in \[0, 1\), got"
+DISTANCE = (0, -1, 1.5, math.nan), "distance must be a whole number of at least 1, got"
+COUNTS = (-1, 0.5, math.nan, math.inf), "counts must be whole numbers, 0 or more, got"
+EXPECTED = r"expected must be at least 1 guess and an accuracy in \[0\.5, 1\), got"
+UNORDERED = [(-1, 2, 3), (2, -1, 3), (2, 2, 3), (math.nan, 1, 3), (1, math.nan, 3), (1, 1, math.nan), (1, 1, math.inf)]
+
+
+def variational(values=(0.0, 1.0), y=(1, 2), x=(2, 1), order=1.0):
+    return renyi_variational_lower(values, y, x, order=order, confidence=0.9)
+
+
+@pytest.mark.parametrize(
+    ("call", "numbers", "message"),
+    [
+        (lambda epsilon: one_run_p_value(1, 2, epsilon), (-1, math.nan), "epsilon must be 0 or more, got"),
+        (lambda low: delta_lower([0.1, low], 1, 2, 1, 2, confidence=0.9), (-0.5,), "epsilon must be 0 or more, got"),
+        (lambda delta: one_run_p_value(1, 2, 1.0, delta=delta), *DELTA),
+        (lambda delta: two_sample_lower(1, 2, 1, 2, confidence=0.9, delta=delta), *DELTA),
+        (lambda delta: approx(1, 2, 3, delta=delta), *DELTA),
+        (lambda delta: anytime(1, 1, 2, delta=delta), *DELTA),
+        (lambda distance: approx(1, 2, 3, delta=0.1, distance=distance), *DISTANCE),
+        (lambda distance: anytime(1, 1, 2, distance=distance), *DISTANCE),
+        (lambda distance: discrete_gaussian_lower(1, 2, 1, 2, confidence=0.9, distance=distance), *DISTANCE),
+        (lambda canaries: one_run_p_value(1, 5, 1.0, canaries=canaries), (4,), "canaries must be at least the guesses"),
+        (
+            lambda runs: score_lower(0, runs, 1, 2, confidence=0.9),
+            (0,),
+            "runs must be at least 1 on each database, got",
+        ),
+        (
+            lambda runs: score_lower(1, 2, 0, runs, confidence=0.9),
+            (0,),
+            "runs must be at least 1 on each database, got",
+        ),
+        (lambda seen: anytime(*seen), UNORDERED, "correct and wrong guesses must be 0 or more and no more than runs"),
+        (lambda guesses: anytime(1, 1, 2, expected=(guesses, 0.6)), (0, math.inf, math.nan), EXPECTED),
+        (lambda accuracy: anytime(1, 1, 2, expected=(10, accuracy)), (0.4, 1.0, math.nan), EXPECTED),
+        (lambda look: look_confidence(look, 0.9), (0, -1, math.nan), "look must be at least 1, got"),
+        (lambda value: variational(values=(0.0, value)), (math.nan, math.inf), "values must be finite, got"),
+        (lambda count: variational(y=(1, count)), *COUNTS),
+        (lambda count: variational(x=(count, 1)), *COUNTS),
+        (lambda order: variational(order=order), (0.5, 0, math.inf, math.nan), "order must be 1 or more and finite"),
+        (
+            lambda shapes: variational(*shapes),
+            (((0.0,), (1, 2)), ((), (), ()), (0.0, 1, 1), (((0.0, 1.0),), ((1, 2),), ((1, 2),)), ((0, 1), (1, 2, 3))),
+            r"values, counts_y and counts_x must share one shape \(m,\)",
+        ),
+    ],
+)
+def test_other_numbers_are_in_range(call, numbers, message):
+    for number in numbers:
+        with pytest.raises(ValueError, match=message):
+            call(number)
