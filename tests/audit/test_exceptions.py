@@ -10,16 +10,10 @@ from audit.events import LARGEST, cell
 from audit.loss import measure_loss
 from audit.neighbors import NeighborPair
 from audit.sampling import blocks
-from audit.sampling.runs import MechanismRuns, scores
+from audit.sampling.runs import scores
 from audit.sampling.streams import Phase
+from tests.audit.sampling.cases import THREE, runs_of
 from tests.helpers import noisy
-
-SEED = np.random.SeedSequence(2021)
-PAIR = NeighborPair.add_people([30, 40, 50], cell=1)
-
-
-def runs_of(mechanism=noisy, pair=PAIR, shape=(3,), *, root=SEED, told=None):
-    return MechanismRuns(mechanism, pair, shape, root, 1, (told if told is not None else []).append)
 
 
 def failing(rate, give=noisy):
@@ -44,7 +38,7 @@ def only(side, rate):
 @pytest.mark.parametrize("side", ["x", "y"])
 @pytest.mark.parametrize(("give", "words"), [(noisy, "-inf"), (vote, "'(raised an exception)'")])
 def test_a_mechanism_that_always_fails_on_one_database_is_told_by_it(side, give, words):
-    result = measure_loss(failing(only(side, 1.0), give), PAIR, PureDP(1), attack="entries", size=4000, rng=1)
+    result = measure_loss(failing(only(side, 1.0), give), THREE, PureDP(1), attack="entries", size=4000, rng=1)
     assert result.verdict == "violated"
     assert result.measured.epsilon > 0.99 * result.ceiling  # every guess is right
     assert f"{side} if output" in result.event
@@ -54,7 +48,7 @@ def test_a_mechanism_that_always_fails_on_one_database_is_told_by_it(side, give,
 @pytest.mark.parametrize("side", ["x", pytest.param("y", marks=pytest.mark.slow)])
 @pytest.mark.parametrize(("give", "words"), [(noisy, "-inf"), (vote, "'(raised an exception)'")])
 def test_a_mechanism_that_now_and_then_fails_on_one_database_is_told_by_it(side, give, words):
-    result = measure_loss(failing(only(side, 0.1), give), PAIR, PureDP(1), attack="entries", size=20_000, rng=1)
+    result = measure_loss(failing(only(side, 0.1), give), THREE, PureDP(1), attack="entries", size=20_000, rng=1)
     assert result.verdict == "violated"
     # About 700 runs fail, all on one side: logit(0.05 ** (1 / 700)) = 5.5, and 5.6 of 800. A rule may guess a little
     # more than that, and be wrong once or twice.
@@ -87,5 +81,5 @@ def test_rates_of_failing_keep_their_ratio(block, monkeypatch):
 
 @pytest.mark.parametrize("claim", [ZCDP(0.5), GaussianDP(1.0)])
 def test_failures_are_evidence_for_every_promise(claim):
-    result = measure_loss(failing(only("y", 0.4)), PAIR, claim, attack="entries", size=20_000, rng=3)
+    result = measure_loss(failing(only("y", 0.4)), THREE, claim, attack="entries", size=20_000, rng=3)
     assert result.verdict == "violated"

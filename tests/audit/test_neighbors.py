@@ -201,28 +201,21 @@ def test_counts_are_numbers_of_people(counts, error, message):
         NeighborPair.add_people(counts, 0)
 
 
-@pytest.mark.parametrize("cell", [2, (0, 0), (), 10**30])
-def test_a_cell_is_inside(cell):
-    with pytest.raises(ValueError, match=r"cell must be inside counts of shape \(2,\)|cell must be below"):
-        NeighborPair.add_people([1, 2], cell)
-
-
-@pytest.mark.parametrize(("cell", "error"), [(-1, ValueError), (0.0, TypeError), ([0], TypeError), (True, TypeError)])
-def test_a_cell_is_an_index_that_does_not_count_from_the_end(cell, error):
-    with pytest.raises(error, match="cell must be"):
-        NeighborPair.add_people([1, 2], cell)
-    with pytest.raises(error, match="cell must be"):
-        NeighborPair.move_people([1, 2], 0, cell)
-
-
-@pytest.mark.parametrize(("people", "error"), [(0, ValueError), (10**30, ValueError), (1.0, TypeError)])
-def test_people_are_whole_and_some(people, error):
-    for build in (
-        lambda: NeighborPair.add_people([1, 2], 0, people),
-        lambda: NeighborPair.move_people([1], 0, 0, people),
-    ):
-        with pytest.raises(error, match="people must be"):
-            build()
+@pytest.mark.parametrize(
+    ("change", "error", "message"),
+    [
+        *(({"cell": cell}, ValueError, r"must be inside counts of shape \(2,\)") for cell in (2, (0, 0), ())),
+        *(({"cell": cell}, ValueError, "cell must be") for cell in (-1, 10**30)),
+        *(({"cell": cell}, TypeError, "cell must be") for cell in (0.0, [0], True)),
+        *(({"people": people}, ValueError, "people must be") for people in (0, 10**30)),
+        ({"people": 1.0}, TypeError, "people must be"),
+    ],
+)
+def test_a_cell_is_an_index_and_people_are_whole_and_some(change, error, message):
+    with pytest.raises(error, match=message):
+        NeighborPair.add_people([1, 2], change.get("cell", 0), change.get("people", 1))
+    with pytest.raises(error, match=message):
+        NeighborPair.move_people([1, 2], 0, change.get("cell", 1), change.get("people", 1))
 
 
 @pytest.mark.parametrize(

@@ -95,7 +95,7 @@ def test_an_error_that_is_no_output_arrives_in_one_piece():
     assert asked == [5, 2, 3] + [1] * 2 * PASSES + [2] * ATTEMPTS
 
 
-def test_exhausted_memory_is_no_output():
+def test_exhausted_memory_and_an_interrupt_are_no_output():
     def at_once(data, size, rng):
         asked.append(size)
         raise MemoryError
@@ -103,6 +103,9 @@ def test_exhausted_memory_is_no_output():
     def in_part(data, size, rng):
         asked.append(size)
         raise BrokenError if size > 2 else MemoryError
+
+    def interrupted(data, size, rng):
+        raise KeyboardInterrupt
 
     for mechanism, expected in ((at_once, [4]), (in_part, [4, 2])):
         asked = []
@@ -113,14 +116,8 @@ def test_exhausted_memory_is_no_output():
     with pytest.raises(MemoryError):
         one_output(at_once, (None, None), SEED)
     assert asked == [1]
-
-
-def test_an_interrupt_is_no_output():
-    def mechanism(data, size, rng):
-        raise KeyboardInterrupt
-
     with pytest.raises(KeyboardInterrupt):
-        run(mechanism, None, 4, np.random.default_rng(0), shape=())
+        run(interrupted, None, 4, np.random.default_rng(0), shape=())
 
 
 @pytest.mark.parametrize(

@@ -10,7 +10,7 @@ from audit.attacks.attack import candidate_statistics
 from audit.attacks.paths import path_statistics
 from audit.events import cell
 from audit.neighbors import NeighborPair
-from audit.sampling.runs import GivenRuns, MechanismRuns
+from tests.audit.sampling.cases import THREE, given_runs, runs_of
 from tests.helpers import noisy
 
 EVERYTHING = {
@@ -69,8 +69,6 @@ def test_attacks_without_anything_to_search_are_refused(options, words):
     assert "\n" not in str(caught.value)
 
 
-SEED = np.random.SeedSequence(2021)
-PAIR = NeighborPair.add_people([30, 40, 50], cell=1)
 UNKNOWN = NeighborPair.declared("x", "y", "add_remove")
 TREE = [-1, 0, 0, 0]
 CHANGED = ["output[1]", "distance of output[1] from 40.5", "sum of output"]
@@ -84,14 +82,6 @@ def find(*args):
 
 def names(statistics):
     return [statistic.name for statistic in statistics]
-
-
-def runs_of(mechanism=noisy, pair=PAIR, shape=(3,), *, root=SEED, told=None):
-    return MechanismRuns(mechanism, pair, shape, root, 1, (told if told is not None else []).append)
-
-
-def given(x, y, pair=PAIR):
-    return GivenRuns((np.asarray(x), np.asarray(y)), pair, SEED)
 
 
 def test_statistics_of_ones_own_are_all_that_is_looked_at():
@@ -180,14 +170,14 @@ class Tree(Known):
 def test_a_likelihood_makes_classifiers_needless():
     found, _ = find(runs_of(Known()), Attack(), 3000, Known())
     assert names(found) == [RATIO, *CHANGED]
-    assert found[0](np.array([PAIR.x, PAIR.y])).tolist() == [-1, 1]
+    assert found[0](np.array([THREE.x, THREE.y])).tolist() == [-1, 1]
     alone, spent = find(runs_of(Known()), Attack.named("likelihood_ratio"), 3000, Known())
     assert names(alone) == [RATIO]
     assert spent == 0
 
 
 def test_a_tree_is_looked_at_along_its_paths():
-    paths = names(path_statistics(PAIR, TREE, [1, 2, 3]))
+    paths = names(path_statistics(THREE, TREE, [1, 2, 3]))
     found, spent = find(runs_of(Tree()), Attack.named("paths"), 3000, Tree())
     assert (names(found), spent) == (paths, 0)
     everything, _ = find(runs_of(Tree()), Attack(), 3000, Tree())
@@ -209,7 +199,7 @@ def test_given_outputs_are_searched_like_fresh_ones():
     rng = np.random.default_rng(3)
     x, y = rng.laplace(size=(2, 2000, 4))
     y[:, 3] += 1
-    runs = given(x, y, UNKNOWN)
+    runs = given_runs(x, y, UNKNOWN)
     found, spent = find(runs, Attack(), 3000)
     assert names(found)[0] == "output[3]"
     assert names(found)[-2:] == ["logistic regression on 4 entries", "gradient boosting on 4 entries"]

@@ -58,6 +58,11 @@ def moments(outputs, center):
     return Moments.of([Moments.reducer(center)(outputs)])
 
 
+def moved_of(shape, x, y):
+    center = np.zeros(math.prod(shape))
+    return moved(shape, center, moments(x, center), moments(y, center))
+
+
 def test_moved_are_found_by_their_means():
     rng = np.random.default_rng(12)
     scale = np.full((3, 4), 2.0)
@@ -87,8 +92,7 @@ def test_moved_are_found_by_their_means():
 def test_the_weights_are_those_of_normal_noise_in_any_unit(unit):
     rng, noise, shift = np.random.default_rng(20), np.array([1.0, 4.0, 2.0]), np.array([0.5, -4.0, 1.0])
     x, y = rng.normal(0, noise, (2, 40_000, 3)) + np.outer([0, 1], shift)[:, None]
-    center = np.zeros(3)
-    found = moved((3,), center, moments(x * unit, center), moments(y * unit, center))
+    found = moved_of((3,), x * unit, y * unit)
     (total,) = (one for one in found if one.name.startswith("weighted sum"))
     # Each shift is known to 4 standard errors of noise / sqrt(20,000): 3% and less of the unit of the score (1e-4).
     expected = (shift / noise**2) / np.abs(shift / noise).max() * noise
@@ -101,8 +105,7 @@ def test_moved_without_noise_come_first():
     x, y = rng.normal(size=(2, 500, 3))
     y[:, 0] += 3
     x[:, 2], y[:, 2] = 7, 9
-    center = np.zeros(3)
-    statistics = moved((3,), center, moments(x, center), moments(y, center))
+    statistics = moved_of((3,), x, y)
     assert names(statistics)[:4] == [
         *("output[2]", "output[0]", "joint shift of output[2], [0]", "weighted sum of output[2], [0]"),
     ]
@@ -113,13 +116,11 @@ def test_where_no_entry_clearly_moves_three_are_tried():
     rng = np.random.default_rng(14)
     x, y = rng.normal(size=(2, 500, 6))
     y[:, 4] += 0.15  # 2.4 standard errors
-    center = np.zeros(6)
-    found = names(moved((6,), center, moments(x, center), moments(y, center)))
+    found = names(moved_of((6,), x, y))
     singles = [name for name in found if name.startswith("output")]
     assert len(singles) == 3
     assert "output[4]" in singles
-    nothing = moments(np.ones((5, 6)), center)
-    statistics = moved((6,), center, nothing, nothing)
+    statistics = moved_of((6,), np.ones((5, 6)), np.ones((5, 6)))
     assert names(statistics)[:3] == ["output[0]", "output[1]", "output[2]"]
     for statistic in statistics:
         assert np.isfinite(statistic(np.arange(12.0).reshape(2, 6))).all()
@@ -127,8 +128,7 @@ def test_where_no_entry_clearly_moves_three_are_tried():
 
 def test_at_most_eight_entries_are_searched():
     x, y = np.random.default_rng(15).normal(size=(2, 200, 30))
-    center = np.zeros(30)
-    statistics = moved((30,), center, moments(x, center), moments(y + np.arange(30), center))
+    statistics = moved_of((30,), x, y + np.arange(30))
     assert sorted(names(statistics)[:8]) == sorted(f"output[{k}]" for k in range(22, 30))
     assert len(statistics) == 8 + 7 + 2  # and all joints of the first 2 to 8, the sum, and the distance
 
@@ -138,8 +138,7 @@ def test_infinities_do_not_hide_an_entry_that_moves():
     x[::7, 0], y[::7, 0] = math.inf, math.inf
     x[5, 1] = -math.inf  # once: no sign of a move
     y[:, 2] += 1
-    center = np.zeros(3)
-    found = names(moved((3,), center, moments(x, center), moments(y, center)))
+    found = names(moved_of((3,), x, y))
     assert found[0] == "output[2]"
     assert [name for name in found if name.startswith("output")] == ["output[2]"]
 

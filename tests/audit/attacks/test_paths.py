@@ -1,7 +1,6 @@
 from __future__ import annotations
 
 import math
-from concurrent.futures import ThreadPoolExecutor
 from types import SimpleNamespace
 
 import joblib
@@ -188,27 +187,16 @@ def test_new_runs_in_the_same_array_are_read_anew():
     assert not np.array_equal(*expected)
 
 
-def test_threads_do_not_disturb_each_other():
+@pytest.mark.parametrize(("backend", "jobs"), [("threading", 4), pytest.param("loky", 2, marks=pytest.mark.slow)])
+def test_statistics_are_the_same_in_threads_and_in_other_processes(backend, jobs):
     statistics, many = statistics_and_outputs()
     expected = [[statistic(outputs.copy()) for statistic in statistics] for outputs in many]
 
     def work(outputs):
         return [statistic(outputs) for statistic in statistics]
 
-    with ThreadPoolExecutor(4) as pool:
-        np.testing.assert_array_equal(list(pool.map(work, many)), expected)
-
-
-@pytest.mark.slow
-def test_statistics_can_be_sent_to_other_processes():
-    statistics, many = statistics_and_outputs()
-    expected = [[statistic(outputs) for statistic in statistics] for outputs in many]
-
-    def work(outputs):
-        return [statistic(outputs) for statistic in statistics]
-
-    sent = joblib.Parallel(n_jobs=2, backend="loky")(joblib.delayed(work)(outputs) for outputs in many)
-    np.testing.assert_array_equal(sent, expected)
+    found = joblib.Parallel(n_jobs=jobs, backend=backend)(joblib.delayed(work)(outputs) for outputs in many)
+    np.testing.assert_array_equal(found, expected)
 
 
 # The loss that it shows

@@ -12,42 +12,12 @@ from scipy.special import expit, logit
 from scipy.stats import laplace, norm
 
 from audit.attacks.entries import changed
-from audit.attacks.selection import select_event
 from audit.claims import PureDP
 from audit.events import LARGEST, CellRule, Statistic, ThresholdRule, cell
 from audit.loss import measure_loss
 from audit.neighbors import NeighborPair
+from tests.audit.attacks.cases import BOTH, SUPPORT, exact_quality, geometric_law, select
 from tests.helpers import geometric
-
-BOTH = ("threshold", "cell")
-ENTRY = (cell(),)
-SUPPORT = np.arange(-400.0, 402)
-
-
-def scored(statistics, x, y):
-    return [np.column_stack([statistic(np.asarray(part)) for statistic in statistics]) for part in (x, y)]
-
-
-def select(x, y, statistics=ENTRY, *, families=BOTH, counting=50_000, confidence=0.95, forgiven=0.0):
-    return select_event(
-        statistics,
-        *scored(statistics, x, y),
-        families=families,
-        counting=counting,
-        confidence=confidence,
-        forgiven=forgiven,
-    )
-
-
-def geometric_law(epsilon, center=0):
-    return np.tanh(epsilon / 2) * np.exp(-epsilon * np.abs(SUPPORT - center))
-
-
-def exact_quality(event, p, q, support=SUPPORT):
-    """Rate of right guesses, and share of runs that are guessed, of an event on two laws."""
-    guesses = event.guess(support)
-    right, wrong = p[guesses < 0].sum() + q[guesses > 0].sum(), q[guesses < 0].sum() + p[guesses > 0].sum()
-    return right / (right + wrong), (right + wrong) / 2
 
 
 def laplace_quality(event, epsilon):

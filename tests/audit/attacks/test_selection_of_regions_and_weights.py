@@ -13,15 +13,8 @@ from audit.attacks.selection import select_region, select_weights
 from audit.bounds.gaussian import gaussian_lower
 from audit.bounds.renyi import renyi_variational_lower
 from audit.events import WeightRule, cell
+from tests.audit.attacks.cases import BOTH, ENTRY, SUPPORT, scored
 from tests.helpers import geometric
-
-BOTH = ("threshold", "cell")
-ENTRY = (cell(),)
-SUPPORT = np.arange(-400.0, 402)
-
-
-def scored(statistics, x, y):
-    return [np.column_stack([statistic(np.asarray(part)) for statistic in statistics]) for part in (x, y)]
 
 
 def region(x, y, *, families=BOTH, counting=50_000, confidence=0.95):

@@ -10,11 +10,9 @@ from audit.attacks.words import MOST, Words, learn_words
 from audit.claims import PureDP
 from audit.events import CellRule, Event, ThresholdRule, cell
 from audit.loss import measure_loss
-from audit.neighbors import NeighborPair
 from audit.outputs import RAISED
 from audit.sampling import blocks
-from audit.sampling.runs import GivenRuns, MechanismRuns
-from tests.helpers import noisy
+from tests.audit.sampling.cases import THREE, given_runs, runs_of
 
 WORDS = st.text("abcé ", max_size=4)
 
@@ -70,18 +68,6 @@ def test_batches_without_words_are_of_exceptions():
     assert Words(("no", "yes")).number(np.full(2, -np.inf)).tolist() == [-1, -1]
 
 
-SEED = np.random.SeedSequence(2021)
-PAIR = NeighborPair.add_people([30, 40, 50], cell=1)
-
-
-def runs_of(mechanism=noisy, pair=PAIR, shape=(3,), *, root=SEED, told=None):
-    return MechanismRuns(mechanism, pair, shape, root, 1, (told if told is not None else []).append)
-
-
-def given(x, y, pair=PAIR):
-    return GivenRuns((np.asarray(x), np.asarray(y)), pair, SEED)
-
-
 def test_words_are_learned_from_a_tenth_of_the_runs():
     def poll(data, size, rng):
         return rng.choice(["no", "yes", f"only {data[1]}"], size)
@@ -91,7 +77,7 @@ def test_words_are_learned_from_a_tenth_of_the_runs():
     assert categories.known == ("no", "only 40", "only 41", "yes")
     assert spent == sum(told) == 100
     assert learn_words(runs_of(poll, shape=()), 8)[1] == 2
-    words, spent = learn_words(given([["a", "b"]] * 50, [["b", "c"]] * 50), 100)
+    words, spent = learn_words(given_runs([["a", "b"]] * 50, [["b", "c"]] * 50), 100)
     assert (words.known, spent) == (("a", "b", "c"), 10)
 
 
@@ -116,7 +102,7 @@ def many_words(data, size, rng):
 
 
 def test_a_word_that_gives_one_database_away_is_found_among_a_million():
-    result = measure_loss(many_words, PAIR, PureDP(1), size=60_000, rng=1)
+    result = measure_loss(many_words, THREE, PureDP(1), size=60_000, rng=1)
     assert result.verdict == "violated"
     # Learned from 1,800 runs; of 21,000 on y 420 are zebras, which shows logit(0.05 ** (1 / 420)) = 4.9.
     assert result.measured.epsilon > 4
@@ -125,5 +111,5 @@ def test_a_word_that_gives_one_database_away_is_found_among_a_million():
 
 @pytest.mark.parametrize("size", [27, 40])
 def test_words_of_few_runs_are_audited(size):
-    result = measure_loss(lambda data, n, rng: rng.choice(["a", "b"], (n, 2)), PAIR, PureDP(1), size=size, rng=1)
+    result = measure_loss(lambda data, n, rng: rng.choice(["a", "b"], (n, 2)), THREE, PureDP(1), size=size, rng=1)
     assert result.verdict == "no power"

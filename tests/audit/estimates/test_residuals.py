@@ -251,23 +251,13 @@ def test_every_estimate_states_its_assumptions(method):
 
 
 @pytest.mark.parametrize(
-    ("residuals", "words"),
-    [
-        (np.zeros(50), "residuals must vary .*, got only 0.0"),
-        (np.arange(9), "residuals must be at least 10, got 9"),
-        ([], r"filled array of 1 or 2 dimensions, got shape \(0,\)"),
-        (5, r"filled array of 1 or 2 dimensions, got shape \(\)"),
-        ([*range(20), math.nan], r"residuals must be finite and below 2\*\*53 in size, got nan"),
-    ],
-)
-def test_residuals_that_say_nothing_are_refused(residuals, words):
-    with pytest.raises(ValueError, match=words):
-        residual_loss(residuals)
-
-
-@pytest.mark.parametrize(
     ("options", "words"),
     [
+        ({"residuals": np.zeros(50)}, "residuals must vary .*, got only 0.0"),
+        ({"residuals": np.arange(9)}, "residuals must be at least 10, got 9"),
+        ({"residuals": []}, r"filled array of 1 or 2 dimensions, got shape \(0,\)"),
+        ({"residuals": 5}, r"filled array of 1 or 2 dimensions, got shape \(\)"),
+        ({"residuals": [*range(20), math.nan]}, r"residuals must be finite and below 2\*\*53 in size, got nan"),
         ({"method": "median"}, "method must be one of 'lag_tail', 'histogram', 'kde', got 'median'"),
         ({"bandwidth": 0.1}, "method 'lag_tail' has no setting bandwidth"),
         ({"method": "histogram", "at": [1], "lag": 2}, "method 'histogram' has no setting at, lag"),
@@ -288,7 +278,7 @@ def test_residuals_that_say_nothing_are_refused(residuals, words):
         ({"confidence": 1.0}, r"confidence must be in \(0, 1\), got 1"),
     ],
 )
-def test_settings_out_of_range_are_refused(options, words):
+def test_residuals_that_say_nothing_and_settings_out_of_range_are_refused(options, words):
     with pytest.raises(ValueError, match=words) as caught:
-        residual_loss(geometric(0.1, 200, np.random.default_rng(14)), **options)
+        residual_loss(**{"residuals": geometric(0.1, 200, np.random.default_rng(14))} | options)
     assert "\n" not in str(caught.value)

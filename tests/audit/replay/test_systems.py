@@ -76,15 +76,16 @@ def test_a_pair_that_breaks_an_invariant_shows_in_the_output():
     assert kinds(replay(kept, MOVED)) == ["output"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("kind", "pair", "promise", "expected"),
     [
-        pytest.param(MissingFactorTwo, MOVED, PURE, "loss", marks=pytest.mark.slow),
-        pytest.param(MissingFactorTwo, MOVED, CONCENTRATED, "loss", marks=pytest.mark.slow),
-        pytest.param(WrongLevelShare, MOVED, PURE, "loss", marks=pytest.mark.slow),
-        pytest.param(WrongLevelShare, MOVED, CONCENTRATED, "loss", marks=pytest.mark.slow),
-        pytest.param(PrunedByTruth, RARE, PURE, "output", marks=pytest.mark.slow),
-        pytest.param(SilentTotals, MOVED, PURE, "output", marks=pytest.mark.slow),
+        (MissingFactorTwo, MOVED, PURE, "loss"),
+        (MissingFactorTwo, MOVED, CONCENTRATED, "loss"),
+        (WrongLevelShare, MOVED, PURE, "loss"),
+        (WrongLevelShare, MOVED, CONCENTRATED, "loss"),
+        (PrunedByTruth, RARE, PURE, "output"),
+        (SilentTotals, MOVED, PURE, "output"),
     ],
 )
 def test_bugs_of_topdown_show_in_the_published_tables(kind, pair, promise, expected):
@@ -272,17 +273,11 @@ SOUND = CLASSICS | {
 SLOWER = {"ons, published", "nist"}  # random numbers after the noise make it 21 runs for a pair
 
 
-@pytest.mark.slow
+@pytest.mark.parametrize(("size", "slower"), [(5, 1), pytest.param(500, 20, marks=pytest.mark.slow)])
 @pytest.mark.parametrize("name", SOUND)
-def test_sound_mechanisms_are_not_accused_by_any_noise(name):
+def test_sound_mechanisms_are_never_accused(name, size, slower):
     mechanism, pair = SOUND[name]
-    assert replay(mechanism, pair, size=20 if name in SLOWER else 500).violations == ()
-
-
-@pytest.mark.parametrize("name", SOUND)
-def test_sound_mechanisms_are_never_accused(name):
-    mechanism, pair = SOUND[name]
-    assert replay(mechanism, pair, size=1 if name in SLOWER else 5).violations == ()
+    assert replay(mechanism, pair, size=slower if name in SLOWER else size).violations == ()
 
 
 @pytest.mark.slow  # to load the library

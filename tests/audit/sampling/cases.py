@@ -16,6 +16,7 @@ from audit.claims import PureDP
 from audit.loss import measure_loss
 from audit.neighbors import NeighborPair
 from audit.sampling.blocks import draw
+from audit.sampling.runs import GivenRuns, MechanismRuns
 from tests.helpers import noisy
 
 PAIR = NeighborPair.add_people([120, 75], 0)
@@ -23,6 +24,8 @@ CLAIM = PureDP(1.0)
 SIZE = 1500
 DATA = np.arange(16.0)
 SEED = np.random.SeedSequence(2020)
+ROOT = np.random.SeedSequence(2021)
+THREE = NeighborPair.add_people([30, 40, 50], cell=1)
 
 
 SCRIPT = """
@@ -84,3 +87,11 @@ def first_entry(outputs):
 
 def drawn(mechanism=noisy, data=DATA, size=42, *, reduce=first_entry, seed=SEED, **options):
     return list(draw(mechanism, data, size, reduce=reduce, seed=seed, **options))
+
+
+def runs_of(mechanism=noisy, pair=THREE, shape=(3,), *, root=ROOT, told=None):
+    return MechanismRuns(mechanism, pair, shape, root, 1, (told if told is not None else []).append)
+
+
+def given_runs(x, y, pair=THREE):
+    return GivenRuns((np.asarray(x), np.asarray(y)), pair, ROOT)

@@ -9,6 +9,7 @@ import time
 from dataclasses import replace
 
 import numpy as np
+import pandas as pd
 import pytest
 
 from audit.attacks import Attack
@@ -135,6 +136,9 @@ def test_a_function_is_known_by_its_code_and_what_it_encloses():
     def made(scale):
         return lambda data, size, rng: data + rng.laplace(scale=scale, size=(size, data.size))
 
+    def empty():
+        return later
+
     other = lambda data, size, rng: data + rng.normal(size=(size, data.size))  # noqa: E731
     attacks = [Attack(statistics=(Statistic("s", lambda outputs, k=k: outputs[:, k]),)) for k in range(2)]
     values = [made(1.0), made(2.0), other, functools.partial(other, 1), functools.partial(other, 2), *attacks]
@@ -148,9 +152,14 @@ def test_a_function_is_known_by_its_code_and_what_it_encloses():
         range(3),
         {"a": other},
     ]
+    values += [pd.DataFrame({"a": [1, 2]}), pd.DataFrame({"a": [1, 3]}), pd.Series([1, 2]), empty, iter([1])]
+    values += [np.array({1: 2}, dtype=object), *(np.ma.array([1, 2], mask=mask) for mask in ([0, 0], [0, 1]))]
     names = [fingerprint(value) for value in values]
     assert len(set(names)) == len(names)
     assert names[:3] == [fingerprint(value) for value in (made(1.0), made(2.0), other)]
+    assert fingerprint(pd.DataFrame({"a": [1, 2]})) in names
+    later = 1
+    assert fingerprint(empty) not in names
     assert fingerprint(1, 2) != fingerprint((1, 2))
     around = []
     around.append(around)
@@ -323,22 +332,3 @@ def test_a_store_of_other_code_or_data_is_refused(tmp_path):
 
 
 SETTINGS = {"noise": 1.0}
-
-
-def test_tables_are_known_by_their_content():
-    pandas = pytest.importorskip("pandas")
-    frames = [pandas.DataFrame({"a": [1, 2]}), pandas.DataFrame({"a": [1, 3]}), pandas.Series([1, 2])]
-    masked = [np.ma.array([1, 2], mask=mask) for mask in ([0, 0], [0, 1])]
-    names = [fingerprint(value) for value in [*frames, *masked]]
-    assert len(set(names)) == len(names)
-    assert names[0] == fingerprint(pandas.DataFrame({"a": [1, 2]}))
-
-
-def test_odd_values_have_names():
-    def empty():
-        return later
-
-    names = [fingerprint(empty), fingerprint(np.array({1: 2}, dtype=object)), fingerprint(iter([1]))]
-    assert len(set(names)) == 3
-    later = 1
-    assert fingerprint(empty) not in names

@@ -6,26 +6,11 @@ import numpy as np
 
 from audit.attacks.words import Words
 from audit.events import cell
-from audit.neighbors import NeighborPair
 from audit.sampling import blocks
-from audit.sampling.runs import GivenRuns, MechanismRuns, scores
+from audit.sampling.runs import scores
 from audit.sampling.streams import Phase
-from tests.helpers import noisy
-
-SEED = np.random.SeedSequence(2021)
-PAIR = NeighborPair.add_people([30, 40, 50], cell=1)
-
-
-def whole(outputs):
-    return outputs
-
-
-def runs_of(mechanism=noisy, pair=PAIR, shape=(3,), *, root=SEED, told=None):
-    return MechanismRuns(mechanism, pair, shape, root, 1, (told if told is not None else []).append)
-
-
-def given(x, y, pair=PAIR):
-    return GivenRuns((np.asarray(x), np.asarray(y)), pair, SEED)
+from tests.audit.sampling.cases import given_runs, runs_of
+from tests.helpers import whole
 
 
 def joined(parts):
@@ -58,7 +43,7 @@ def test_runs_are_of_either_database_and_reduced():
 
 def test_given_outputs_are_used_once_and_in_order():
     x, y = np.arange(20), np.arange(100, 130)
-    runs = given(x, y)
+    runs = given_runs(x, y)
     assert (runs.shape, runs.left) == ((), [20, 30])
     first = joined(runs.reduced((5, 7), whole, Phase.EXPLORE))
     assert runs.left == [15, 23]
@@ -73,7 +58,7 @@ def test_given_outputs_are_used_once_and_in_order():
 
 
 def test_outputs_that_are_numbered_stay_used():
-    runs = given([["a"], ["b"], ["c"]], [["c"], ["c"], ["d"]])
+    runs = given_runs([["a"], ["b"], ["c"]], [["c"], ["c"], ["d"]])
     joined(runs.reduced((1, 2), whole))
     numbered = runs.read_by(Words(("a", "b", "c")).number)
     assert numbered.left == [2, 1]
@@ -91,9 +76,9 @@ def test_words_of_a_mechanism_are_numbered_before_anything_sees_them():
 
 def test_scores_are_one_column_a_statistic():
     statistics = (cell(2), cell(0))
-    on_x, on_y = scores(given([[1, 2, 3]], [[4, 5, 6], [7, 8, 9]]), (1, 2), statistics)
+    on_x, on_y = scores(given_runs([[1, 2, 3]], [[4, 5, 6], [7, 8, 9]]), (1, 2), statistics)
     assert (on_x.tolist(), on_y.tolist()) == ([[3, 1]], [[6, 4], [9, 7]])
-    nothing = scores(given(np.zeros((1, 3)), np.zeros((1, 3))), (0, 0), statistics)
+    nothing = scores(given_runs(np.zeros((1, 3)), np.zeros((1, 3))), (0, 0), statistics)
     assert [part.shape for part in nothing] == [(0, 2), (0, 2)]
 
 

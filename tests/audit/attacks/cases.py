@@ -1,0 +1,38 @@
+"""Laws and choices of events that the tests of attacks share."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from audit.attacks.selection import select_event
+from audit.events import cell
+
+BOTH = ("threshold", "cell")
+ENTRY = (cell(),)
+SUPPORT = np.arange(-400.0, 402)
+
+
+def scored(statistics, x, y):
+    return [np.column_stack([statistic(np.asarray(part)) for statistic in statistics]) for part in (x, y)]
+
+
+def select(x, y, statistics=ENTRY, *, families=BOTH, counting=50_000, confidence=0.95, forgiven=0.0):
+    return select_event(
+        statistics,
+        *scored(statistics, x, y),
+        families=families,
+        counting=counting,
+        confidence=confidence,
+        forgiven=forgiven,
+    )
+
+
+def geometric_law(epsilon, center=0):
+    return np.tanh(epsilon / 2) * np.exp(-epsilon * np.abs(SUPPORT - center))
+
+
+def exact_quality(event, p, q, support=SUPPORT):
+    """Rate of right guesses, and share of runs that are guessed, of an event on two laws."""
+    guesses = event.guess(support)
+    right, wrong = p[guesses < 0].sum() + q[guesses > 0].sum(), q[guesses < 0].sum() + p[guesses > 0].sum()
+    return right / (right + wrong), (right + wrong) / 2
