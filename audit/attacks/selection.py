@@ -14,7 +14,7 @@ from audit.attacks.attack import Family
 from audit.bounds.renyi import renyi_variational_lower
 from audit.events import CellRule, Event, Statistic, ThresholdRule, WeightRule
 
-__all__ = ["Family", "select_event", "select_region", "select_weights"]
+__all__ = ["Family", "select_event", "select_region", "select_threshold", "select_weights"]
 
 Floats = NDArray[np.float64]
 Rated = tuple[float, float, ThresholdRule]  # what is promised, the standard error of that, and by which rule
@@ -73,6 +73,12 @@ def select_region(
         return _regions(x, y, runs, pessimism, counting, confidence)
 
     return _best(statistics, scores_x, scores_y, families, choose)
+
+
+def select_threshold(scores_x: Floats, scores_y: Floats, *, counting: int, confidence: float) -> ThresholdRule:
+    """Return the rule of the region that `select_region` takes of one score, none of whose values is seen twice."""
+    chosen = _regions(scores_x, scores_y, (scores_x.size, scores_y.size), PESSIMISM, counting, confidence)
+    return chosen[2] if chosen else ThresholdRule(-math.inf, math.inf)
 
 
 def select_weights(

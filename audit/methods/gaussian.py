@@ -7,11 +7,10 @@ from functools import lru_cache
 import numpy as np
 from scipy import special, stats
 
-from audit.attacks.selection import select_region
+from audit.attacks.selection import select_threshold
 from audit.bounds.gaussian import gaussian_lower
 from audit.bounds.limits import clopper_pearson_upper
 from audit.claims import Claim, GaussianDP
-from audit.events import ThresholdRule, cell
 from audit.methods.method import Floats, Whole, register_method
 from audit.methods.regions import NORMAL, SEED, RegionMethod, counting_ratio, nearby
 
@@ -54,9 +53,9 @@ class Gaussian(RegionMethod):
 def region_power(mu: float, shift: float, choosing: int, counting: int, confidence: float) -> float:
     """Return how often a region that so many runs have chosen shows on others that a shift is more than `mu`.
 
-    Regions are chosen by `select_region` on runs that are made up, `REGIONS` times. Chance in how high a region rates
-    and what it rates less for lying out in the tail shrink alike as runs grow, so that thresholds scatter as widely
-    after a million runs as after a thousand.
+    `select_threshold` chooses regions on runs that are made up, `REGIONS` times. Chance in how high a region rates and
+    what it rates less for lying out in the tail shrink alike as runs grow, so that thresholds scatter as widely after a
+    million runs as after a thousand.
     """
     chosen: tuple[tuple[float, bool, bool], ...] = ((0.0, True, True),)
     if choosing:
@@ -90,17 +89,9 @@ def _chosen_regions(shift: float, runs: int, ratio: float, confidence: float) ->
     """
     rng = np.random.default_rng(SEED)
     chosen = []
-    for noise in rng.standard_normal((REGIONS, 2, FEW // 2, 1)):
-        x, y = noise[:, : runs // 2] + np.array([-shift / 2, shift / 2])[:, None, None]
-        rule = select_region(
-            (cell(0),),
-            x,
-            y,
-            families=("threshold", "cell"),
-            counting=max(1, round(ratio * runs)),
-            confidence=confidence,
-        ).rule
-        assert isinstance(rule, ThresholdRule)  # no value of a continuous score is seen twice
+    for noise in rng.standard_normal((REGIONS, 2, FEW // 2)):
+        x, y = noise[:, : runs // 2] + np.array([-shift / 2, shift / 2])[:, None]
+        rule = select_threshold(x, y, counting=max(1, round(ratio * runs)), confidence=confidence)
         upward = bool(np.isfinite(rule.high))
         chosen.append((rule.high if upward else rule.low, upward, upward == (rule.above == "y")))
     return tuple(chosen)

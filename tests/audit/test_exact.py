@@ -68,13 +68,6 @@ def test_hockey_stick_divergences_are_those_of_the_reference(mechanism, pair, at
     assert law.epsilon_at(delta) == pytest.approx(at, abs=1e-5)
 
 
-def test_moving_a_person_doubles_the_loss_of_gdpc():
-    law = GDPC(0.1).exact_loss(MOVED)
-    assert law.loss == pytest.approx([-0.2, 0, 0.2], abs=1e-14)
-    assert law.probability[-1] == pytest.approx(0.275603147, abs=1e-9)
-    assert law.maximum == pytest.approx(0.2, abs=1e-14)
-
-
 @pytest.mark.parametrize(("epsilon", "quantile"), [(1.0, 0.099883), (0.1, 0.065684)])
 def test_all_levels_of_rdpc_together_lose_epsilon(epsilon, quantile):
     law = GDPC(epsilon / 4).exact_loss(ONE_MORE).self_compose(4)
@@ -177,14 +170,6 @@ def test_gdpc_agrees_with_dp_accounting(epsilon, people):
         assert law.delta_at(at) == pytest.approx(theirs.get_delta_for_epsilon(at), rel=1e-9, abs=1e-12)
     for delta in (1e-6, 1e-3, 0.04):
         assert law.epsilon_at(delta) == pytest.approx(theirs.get_epsilon_for_delta(delta), abs=epsilon / 500)
-
-
-def test_composition_agrees_with_dp_accounting():
-    one = pld.from_discrete_laplace_mechanism(0.5, value_discretization_interval=2**-10)
-    theirs, law = one.self_compose(5), GDPC(0.5).exact_loss(ONE_MORE).self_compose(5)
-    assert law.loss.size == 6
-    for at in (0.0, 0.4, 1.2, 2.4, 2.5):
-        assert law.delta_at(at) == pytest.approx(theirs.get_delta_for_epsilon(at), rel=1e-9, abs=1e-12)
 
 
 def test_twenty_releases_of_adpc_agree_with_dp_accounting():
@@ -475,6 +460,7 @@ def test_losses_beyond_the_range_of_floats_are_solved_for():
     law = GDPC(1000.0).exact_loss(ONE_MORE)
     assert law.maximum == 1000
     assert law.epsilon_at(0.1) == pytest.approx(1000 + math.log(0.9), abs=1e-9)
+    assert GDPC(1e300).exact_loss(ONE_MORE).maximum == 1e300  # too large to be rounded
 
 
 def test_impossible_on_both_is_no_loss():
@@ -526,11 +512,6 @@ def test_a_law_refuses_numbers_out_of_range(ask, values, error, message):
 def test_only_two_laws_on_the_same_outputs_have_a_loss(p, q, message):
     with pytest.raises(ValueError, match=message):
         loss_distribution(p, q)
-
-
-def test_losses_too_large_to_be_rounded_are_kept():
-    pair = NeighborPair.add_people([3], 0)
-    assert GDPC(1e300).exact_loss(pair).maximum == 1e300
 
 
 def test_an_output_too_rare_for_a_float_is_no_proof():

@@ -172,24 +172,15 @@ def test_one_run_that_forgives_is_a_game_of_the_clearest_canaries(claim, violati
 # Known truth of two normal laws
 
 
-def test_a_registered_region_has_the_power_of_all_its_counts():
-    runs, shift, confidence = 60, 2.0, 0.9
-    likely = ndtr(shift / 2)
+@pytest.mark.parametrize(("runs", "shift", "confidence", "within"), [(60, 2.0, 0.9, 1e-9), (900, 1.25, 0.95, 2e-3)])
+def test_a_registered_region_has_the_power_of_all_its_counts(runs, shift, confidence, within):
+    """Where counts are many, a few stand for them."""
     met = np.arange(runs + 1)
     lower = gaussian_lower(met[:, None], runs, met[None, :], runs, confidence=confidence)
-    exact = float(np.outer(binom.pmf(met, runs, likely), binom.pmf(met, runs, 1 - likely))[lower > 1.0].sum())
-    found = plan_power(GaussianDP(1.0), 2 * runs, violation=shift, confidence=confidence, selection=0.0)
-    assert 0.5 < exact == pytest.approx(found, abs=1e-9)
-
-
-def test_more_counts_are_stood_for_by_a_few():
-    runs, shift = 900, 1.25
-    met = np.arange(runs + 1)
-    lower = gaussian_lower(met[:, None], runs, met[None, :], runs, confidence=0.95)
     chance = np.outer(binom.pmf(met, runs, ndtr(shift / 2)), binom.pmf(met, runs, ndtr(-shift / 2)))
     exact = float(chance[lower > 1.0].sum())
-    found = plan_power(GaussianDP(1.0), 2 * runs, violation=shift, selection=0.0)
-    assert 0.5 < exact == pytest.approx(found, abs=2e-3)
+    found = plan_power(GaussianDP(1.0), 2 * runs, violation=shift, confidence=confidence, selection=0.0)
+    assert 0.5 < exact == pytest.approx(found, abs=within)
 
 
 @pytest.mark.parametrize("clip", [0.7, 2.0, 9.0])
