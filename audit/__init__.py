@@ -1,4 +1,4 @@
-"""The instrument of plaudit: how much privacy does a release really lose?
+"""The instrument of plaudit: how much privacy a release really loses.
 
 It runs a mechanism on neighboring databases, proves a lower bound on the privacy loss, and compares it with the
 promise. It reports lower bounds and never certifies privacy; an estimate is called an estimate.

@@ -1,4 +1,4 @@
-"""The measurement as a whole: it forces nearly all there is, never more, and says what it cannot answer."""
+"""The measurement as a whole: it shows nearly all there is, never more, and says what it cannot answer."""
 
 from __future__ import annotations
 

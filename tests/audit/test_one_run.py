@@ -1,4 +1,4 @@
-"""One run with many canaries: it forces nearly all there is, never more, and a wrong way to count shows."""
+"""One run with many canaries: it shows nearly all there is, never more, and a wrong way to count shows."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def laplace(data, size, rng):
 @pytest.mark.parametrize(
     ("right", "wrong", "expected"), [(800, 200, 1.254330359), (100, 0, 3.492965431), (0, 100, 0.0)]
 )
-def test_right_guesses_force_what_the_theorem_says(right, wrong, expected):
+def test_right_guesses_show_what_the_theorem_says(right, wrong, expected):
     result = measure_loss_one_run(answers(right, wrong), Canaries([0] * 1200), PureDP(1.0), rng=1)
     assert result.measured.epsilon == pytest.approx(expected, abs=1e-8)
     correct = result.counts["x"]["guessed_x"] + result.counts["y"]["guessed_y"]
