@@ -5,11 +5,13 @@ from __future__ import annotations
 import csv
 from contextlib import contextmanager
 from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 import pytest
 from scipy.stats import binom
 
+from audit import cli
 from audit.claims import PureDP
 from audit.neighbors import NeighborPair
 from audit.results import AuditResult, LossEstimate
@@ -142,6 +144,18 @@ def same_losses(found, wanted, at=(0.0, 0.3, 0.7, 1.2, 2.0)):
         assert law.infinite_mass == pytest.approx(other.infinite_mass, abs=1e-12)
         for epsilon in at:
             assert law.delta_at(epsilon) == pytest.approx(other.delta_at(epsilon), abs=1e-12)
+
+
+def contents(folder):
+    """What the files in a folder hold."""
+    return {str(path.relative_to(folder)): path.read_bytes() for path in Path(folder).rglob("*") if path.is_file()}
+
+
+def plaudit(*arguments):
+    """The exit code of the command."""
+    with pytest.raises(SystemExit) as stop:
+        cli.main([str(argument) for argument in arguments])
+    return stop.value.code
 
 
 def rows_of(path):

@@ -6,10 +6,11 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from algorithms.hierarchy import Hierarchy, check_counts
+from tests.helpers import refuses
 
 
 class Twin:
@@ -64,6 +65,7 @@ def number_of(tree):
 # Against the recursive twin
 
 
+@settings(max_examples=40)
 @given(parent_lists(), st.data())
 def test_totals_are_the_recursive_sums(parents, data):
     twin, tree = Twin(parents), Hierarchy.from_parents(parents)
@@ -77,6 +79,7 @@ def test_totals_are_the_recursive_sums(parents, data):
     np.testing.assert_array_equal(stacked, [[totals, totals], [np.zeros_like(totals), totals]])
 
 
+@settings(max_examples=40)
 @given(parent_lists(), st.data())
 def test_raking_is_the_recursive_rule(parents, data):
     """Small values around zero, so that sums of zero and below are common."""
@@ -92,18 +95,7 @@ def test_raking_is_the_recursive_rule(parents, data):
     np.testing.assert_allclose(tree.rake([[noisy], [noisy[::-1]]])[1, 0], tree.rake(noisy[::-1]), rtol=0)
 
 
-@given(parent_lists(), st.data())
-def test_raked_children_add_up_to_their_parent(parents, data):
-    tree = Hierarchy.from_parents(parents)
-    noisy = np.array(data.draw(st.lists(st.integers(-9, 9), min_size=tree.n_nodes, max_size=tree.n_nodes)))
-    raked = tree.rake(noisy)
-    for node in range(tree.n_nodes):
-        family = raked[tree.parent == node]
-        if family.size:
-            assert family.sum() == pytest.approx(raked[node], rel=1e-9, abs=1e-12 * (1 + np.abs(family).max()))
-    assert raked[0] == noisy[0]
-
-
+@settings(max_examples=40)
 @given(parent_lists())
 def test_nodes_are_numbered_level_by_level_with_siblings_side_by_side(parents):
     twin, tree = Twin(parents), Hierarchy.from_parents(parents)
@@ -121,12 +113,6 @@ def test_nodes_are_numbered_level_by_level_with_siblings_side_by_side(parents):
     assert [number[p] for p in tree.parent[1:]] == [parents[node] for node in number[1:]]
     assert [number[leaf] for leaf in tree.leaves] == twin.leaves
     assert (tree.n_nodes, tree.n_leaves) == (len(parents), len(twin.leaves))
-
-
-@given(parent_lists())
-def test_paths_and_ancestors_are_those_of_the_recursion(parents):
-    twin, tree = Twin(parents), Hierarchy.from_parents(parents)
-    number = number_of(tree)
     for leaf, node in enumerate(twin.leaves):
         path = twin.path(node)
         assert [number[i] for i in tree.path(leaf)] == path
@@ -138,6 +124,7 @@ def test_paths_and_ancestors_are_those_of_the_recursion(parents):
 CODES = st.lists(st.tuples(*[st.sampled_from(["01", "02", "1", ""])] * 3), min_size=1, max_size=20, unique=True)
 
 
+@settings(max_examples=25)
 @given(CODES)
 def test_codes_add_up_prefix_by_prefix(rows):
     tree = Hierarchy.from_codes(*zip(*rows, strict=True))
@@ -152,7 +139,7 @@ def test_codes_add_up_prefix_by_prefix(rows):
     assert tree.n_nodes == sum(len({row[:j] for row in rows}) for j in range(4))
 
 
-@pytest.mark.parametrize(("fanout", "depth"), [(1, 1), (1, 5), (2, 3), (3, 2), (7, 1)])
+@pytest.mark.parametrize(("fanout", "depth"), [(1, 5), (2, 3), (7, 1)])
 def test_a_regular_tree_is_the_product_of_its_indices(fanout, depth):
     tree = Hierarchy.regular(fanout, depth)
     rows = list(itertools.product(map(str, range(fanout)), repeat=depth))
@@ -183,12 +170,6 @@ def test_a_ragged_tree_with_leaves_at_three_depths():
     assert tree.rake([-20, 4, -6, 3, -5, -1]).tolist() == [-20, -10, -10, -5, -5, -5]
 
 
-def test_a_tree_may_be_one_area():
-    tree = Hierarchy.from_parents([-1], ["all"])
-    assert (tree.depth, tree.n_leaves, tree.label(0), tree.path(0).tolist()) == (0, 1, "all", [0])
-    assert tree.totals([[4], [5]]).tolist() == tree.rake([[4], [5]]).tolist() == [[4], [5]]
-
-
 def test_totals_outgrow_narrow_types():
     tree = Hierarchy.regular(4, 1)
     for dtype in (np.int8, np.uint8, np.int16, np.int32, np.uint64, np.bool_):
@@ -197,23 +178,10 @@ def test_totals_outgrow_narrow_types():
     assert tree.totals(np.full(4, 0.1, np.float32)).dtype == np.float64
 
 
-@pytest.mark.parametrize("tree", [Hierarchy.regular(2, 12), Hierarchy.from_parents([-1, *range(30), *range(30)])])
-def test_raking_stays_finite_down_deep_trees(tree):
-    """Wild noise over nothing: most families add up to almost nothing or less."""
-    noisy = np.random.default_rng(3).integers(-500, 501, (200, tree.n_nodes))
-    raked = tree.rake(noisy)
-    assert np.isfinite(raked).all()
-    zero = tree.rake(np.zeros((1, tree.n_nodes), int))
-    assert not zero.any()
-
-
-def test_raking_leaves_its_input_alone():
+def test_a_tree_and_what_is_raked_stay_as_they_are():
     noisy = np.array([10.0, 1, 3])
     Hierarchy.regular(2, 1).rake(noisy)
     assert noisy.tolist() == [10, 1, 3]
-
-
-def test_a_tree_cannot_be_changed():
     tree = Hierarchy.regular(2, 2)
     for array in (tree.parent, tree.offsets, tree.leaves):
         with pytest.raises(ValueError, match="read-only"):
@@ -241,31 +209,12 @@ def test_a_tree_cannot_be_changed():
         ([-1, 2], ValueError, r"node 1 is an orphan: its parent 2 is not a node of 0\.\.1"),
         ([-1, -2], ValueError, "node 1 is an orphan: its parent -2"),
         ([-1, 1], ValueError, "node 1 lies on or under a cycle"),
-        ([-1, 2, 3, 1], ValueError, "node 1 lies on or under a cycle"),
         ([-1, 0, 3, 4, 3], ValueError, "node 2 lies on or under a cycle"),
     ],
 )
 def test_parents_make_one_tree(parents, error, message):
     with pytest.raises(error, match=message):
         Hierarchy.from_parents(parents)
-
-
-@given(parent_lists(), st.data())
-def test_any_broken_link_is_refused(parents, data):
-    if len(parents) < 2:
-        return
-    twin = Twin(parents)
-    node = data.draw(st.sampled_from([n for n in range(len(parents)) if n != twin.root]))
-    below = [n for n in range(len(parents)) if node in twin.path(n)]
-    broken = list(parents)
-    broken[node] = data.draw(st.sampled_from([*below, len(parents), -2, -1]))
-    with pytest.raises(ValueError, match=r"orphan|exactly one root|cycle"):
-        Hierarchy.from_parents(broken)
-
-
-def test_labels_name_every_node():
-    with pytest.raises(ValueError, match="labels must name every node: got 1 labels for 2 nodes"):
-        Hierarchy.from_parents([-1, 0], ["all"])
 
 
 @pytest.mark.parametrize(
@@ -285,35 +234,30 @@ def test_codes_name_every_leaf_once(columns, message):
 
 @pytest.mark.parametrize("name", ["fanout", "depth"])
 def test_regular_trees_are_of_whole_numbers(name):
-    sound = {"fanout": 2, "depth": 2}
-    for value, error, message in (
-        (0, ValueError, f"{name} must be at least 1, got 0"),
-        (-3, ValueError, f"{name} must be at least 1, got -3"),
-        (2.0, TypeError, f"{name} must be an integer, got 2.0"),
-        (True, TypeError, f"{name} must be an integer, got True"),
-        ("2", TypeError, f"{name} must be an integer, got '2'"),
-    ):
-        with pytest.raises(error, match=message):
-            Hierarchy.regular(**{**sound, name: value})
+    given = {"fanout": 2, "depth": 2}
+    refuses(ValueError, f"{name} must be at least 1, got 0", Hierarchy.regular, **{**given, name: 0})
+    for value in (2.0, True, "2"):
+        told = f"{name} must be an integer, got {value!r}"
+        refuses(TypeError, told, Hierarchy.regular, **{**given, name: value})
 
 
-def test_there_is_no_such_level_or_leaf():
+def test_there_is_no_such_level_leaf_or_node():
     tree = Hierarchy.regular(2, 2)
-    for j in (-1, 3):
-        with pytest.raises(ValueError, match=rf"level must be in 0\.\.2, got {j}"):
-            tree.level(j)
-        with pytest.raises(ValueError, match=rf"level must be in 0\.\.2, got {j}"):
-            tree.ancestors(j)
-    for leaf in (-1, 4):
-        with pytest.raises(ValueError, match=rf"leaf must be in 0\.\.3, got {leaf}"):
-            tree.path(leaf)
-        with pytest.raises(ValueError, match=rf"leaf must be in 0\.\.3, got {leaf}"):
-            tree.label(leaf)
+    for name, most, functions in (
+        ("level", 2, (tree.level, tree.ancestors)),
+        ("leaf", 3, (tree.path, tree.label)),
+        ("node", 6, (tree.name,)),
+    ):
+        for place in (-1, most + 1):
+            for function in functions:
+                refuses(ValueError, f"{name} must be in 0..{most}, got {place}", function, place)
 
 
-def test_values_fit_the_tree():
+def test_values_and_labels_fit_the_tree():
     tree = Hierarchy.regular(2, 1)
-    for wrong in (5, [1], [1, 2, 3], [[1], [2]]):
+    told = "labels must name every node: got 1 labels for 2 nodes"
+    refuses(ValueError, told, Hierarchy.from_parents, [-1, 0], ["all"])
+    for wrong in (5, [1], [[1], [2]]):
         with pytest.raises(ValueError, match="values must have one entry for each of 2 leaves, got shape"):
             tree.totals(wrong)
         with pytest.raises(ValueError, match="counts must have one entry for each of 2 leaves, got shape"):
@@ -326,15 +270,12 @@ def test_values_fit_the_tree():
 @pytest.mark.parametrize(
     ("counts", "error", "message"),
     [
-        (["1", "2"], TypeError, "counts must be whole numbers of people, got dtype <U1"),
         ([True, False], TypeError, "counts must be whole numbers of people, got dtype bool"),
         ([None, 1], TypeError, "counts must be whole numbers of people, got dtype object"),
-        ([1j, 1], TypeError, "counts must be whole numbers of people, got dtype complex128"),
         ([1.5, 2], ValueError, r"counts must be whole numbers of people, got 1\.5"),
         ([1, math.nan], ValueError, "counts must be whole numbers of people, got nan"),
         ([1, math.inf], ValueError, "counts must be whole numbers of people, got inf"),
         ([-1, 2], ValueError, "counts must not be negative, got -1"),
-        ([-1.0, 2], ValueError, r"counts must not be negative, got -1\.0"),
         ([2**53 - 1, 1], ValueError, r"counts must add up to less than 2\*\*53, got 9007199254740992"),
         (np.array([2**64 - 1, 0], np.uint64), ValueError, r"counts must add up to less than 2\*\*53"),
     ],
@@ -365,19 +306,13 @@ def test_every_area_has_the_name_of_its_path():
     tree = Hierarchy.from_codes(["A", "A", "B"], ["1", "2", "1"])
     assert [tree.name(node) for node in range(tree.n_nodes)] == ["total", "A", "B", "A / 1", "A / 2", "B / 1"]
     assert [tree.label(leaf) for leaf in range(tree.n_leaves)] == ["A / 1", "A / 2", "B / 1"]
-    for node in (-1, 6):
-        with pytest.raises(ValueError, match=rf"node must be in 0..5, got {node}"):
-            tree.name(node)
 
 
-def test_children_stand_side_by_side():
+def test_children_stand_side_by_side_and_a_cut_has_the_leaves_above_it():
     tree = Hierarchy.from_parents([-1, 0, 0, 1, 1, 2])
     starts = tree.starts
     assert [list(range(starts[i], starts[i + 1])) for i in range(tree.n_nodes)] == [[1, 2], [3, 4], [5], [], [], []]
     assert Hierarchy.from_parents([-1]).starts.tolist() == [1, 1]
-
-
-def test_a_cut_has_the_leaves_above_it():
     ragged = Hierarchy.from_parents([-1, 0, 0, 1, 1])
     assert ragged.cut(2).tolist() == ragged.leaves.tolist() == [2, 3, 4]
     crossed = Hierarchy.from_codes(["A", "B", "A"], ["1", "1", "2"])

@@ -11,7 +11,7 @@ from algorithms.noise import TwoTailedGeometric, add_noise
 from algorithms.registry import REGISTERED
 from algorithms.systems import counting, register
 from audit.claims import PureDP
-from audit.cli import main
+from tests.helpers import plaudit
 
 
 class Toy:
@@ -38,16 +38,10 @@ def toy():
     del REGISTERED["toy"]
 
 
-def plaudit(*arguments):
-    with pytest.raises(SystemExit) as end:
-        main(list(arguments))
-    return end.value.code
-
-
 def test_plaudit_knows_it(tmp_path, capsys):
     assert plaudit("list") == 0
     assert "toy " in capsys.readouterr().out
     assert plaudit("audit", "toy", "--epsilon", "0.5", "--size", "2000", "--seed", "1") == 0
     assert "epsilon 0.5" in capsys.readouterr().out
-    assert plaudit("release", "toy", str(tmp_path / "counts")) == 0
+    assert plaudit("release", "toy", tmp_path / "counts") == 0
     assert (tmp_path / "counts").read_text().startswith("[")

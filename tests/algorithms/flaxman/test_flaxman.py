@@ -19,6 +19,7 @@ from algorithms.population import load, uniform_population
 from audit.claims import PureDP
 from audit.exact import loss_from_logs
 from audit.neighbors import NeighborPair
+from tests.helpers import refuses
 
 ACCEPT, REJECT = 1e-6, 1e-12  # false alarm of a fit, and what a wrong law must fall below
 TREE = Hierarchy.regular(2, 2)
@@ -59,32 +60,19 @@ def fit(values, log_pmf):
 
 
 @pytest.mark.parametrize("mechanism", EVERY)
-@pytest.mark.parametrize("size", [0, 1, 3])
-def test_shapes_and_types(mechanism, size):
-    released = mechanism([10, 0, 3, 8], size, np.random.default_rng(1))
-    areas = 7 if getattr(mechanism, "output", "leaves") == "all" else 4
-    assert released.shape == (size, areas)
-    assert released.dtype == (np.int64 if isinstance(mechanism, GDPC) else np.float64)
-    assert released.flags.writeable
-
-
-@pytest.mark.parametrize("mechanism", EVERY)
-def test_one_seed_is_one_release_and_counts_are_left_alone(mechanism):
+def test_what_every_mechanism_gives(mechanism):
     counts = np.array([10, 0, 3, 8])
-    first, second, other = (mechanism(counts, 50, np.random.default_rng(seed)) for seed in (1, 1, 2))
-    np.testing.assert_array_equal(first, second)
+    areas = 7 if getattr(mechanism, "output", "leaves") == "all" else 4
+    assert mechanism.claim == PureDP(0.5, "add_remove")
+    for size in (0, 1, 50):
+        first, second, other = (mechanism(counts, size, np.random.default_rng(seed)) for seed in (1, 1, 2))
+        assert first.shape == (size, areas)
+        assert first.dtype == (np.int64 if isinstance(mechanism, GDPC) else np.float64)
+        assert first.flags.writeable
+        np.testing.assert_array_equal(first, second)
     assert (first != other).mean() > 0.5
     assert counts.tolist() == [10, 0, 3, 8]
-
-
-@pytest.mark.parametrize("mechanism", EVERY)
-def test_the_claim_is_pure_and_about_adding_people(mechanism):
-    assert mechanism.claim == PureDP(0.5, "add_remove")
-
-
-@pytest.mark.parametrize("mechanism", EVERY)
-def test_no_people_at_all_are_counts_too(mechanism):
-    assert np.isfinite(mechanism([0, 0, 0, 0], 500, np.random.default_rng(2))).all()
+    assert np.isfinite(mechanism([0, 0, 0, 0], 500, np.random.default_rng(2))).all()  # no people are counts too
 
 
 # The paper's text, slowly
@@ -167,7 +155,7 @@ def test_rdpc_on_a_ragged_tree_adds_up_at_every_level():
     assert RDPC(1.0, tree).noise.epsilon == 1 / 5
 
 
-@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("seed", range(2))
 def test_tiny_areas_in_a_deep_tree_stay_finite(seed):
     """Three people to a leaf, six levels, almost no budget: most families add up to noise alone."""
     tree, counts = uniform_population(3 * 3**6, 6, 3, rng=seed)
@@ -231,15 +219,13 @@ def test_the_law_of_adpc_is_a_law_with_its_variance(epsilon, parts):
     assert mass.sum() == pytest.approx(1, abs=1e-12)
     assert (mass * (s / parts) ** 2).sum() == pytest.approx(mechanism.variance, rel=1e-10)
     np.testing.assert_array_equal(mass, mass[::-1])
-    if parts == 1:
-        np.testing.assert_allclose(mechanism.logpmf_sum(s), TwoTailedGeometric(epsilon).logpmf(s), rtol=1e-12)
 
 
 # Exact losses
 
 
 @given(st.lists(st.integers(0, 30), min_size=1, max_size=3), st.data(), st.floats(0.01, 3))
-@settings(max_examples=40)
+@settings(max_examples=20)
 def test_gdpc_loses_epsilon_for_every_person(x, data, epsilon):
     y = data.draw(st.lists(st.integers(0, 30), min_size=len(x), max_size=len(x)))
     law = GDPC(epsilon).exact_loss(NeighborPair.declared(x, y, "add_remove"))
@@ -265,8 +251,7 @@ def test_adpc_is_tabulated_where_one_count_changes():
         assert (same.maximum, same.delta_at(0)) == (0, 0)
 
 
-@pytest.mark.parametrize(("epsilon", "parts"), [(1.0, 4), (3.0, 3)])
-@pytest.mark.parametrize("people", [1, 2])
+@pytest.mark.parametrize(("epsilon", "parts", "people"), [(1.0, 4, 1), (3.0, 3, 2)])
 def test_adpc_of_two_counts_is_brute_force_over_both(epsilon, parts, people):
     mechanism = ADPC(epsilon, parts)
     reach = math.ceil(50 / mechanism.noise.epsilon)
@@ -303,20 +288,21 @@ def test_adpc_of_one_part_is_gdpc():
 # Exact losses of RDPC: of its measurements
 
 
-@pytest.mark.parametrize("output", ["leaves", "all"])
-def test_the_joint_law_of_rdpc_is_the_reference_s(output):
+def test_the_joint_law_of_rdpc_is_the_reference_s():
     tree, counts = Hierarchy.regular(10, 3), np.full(1000, 100)
-    law = RDPC(1.0, tree, output).exact_loss(NeighborPair.add_people(counts, 7))
-    assert law.maximum == pytest.approx(1, abs=1e-12)
-    assert law.probability[-1] == pytest.approx(0.099883, abs=1e-6)
-    assert law.delta_at(0.5) == pytest.approx(0.0393008, abs=1e-6)
-    assert law.delta_at(0.25) == pytest.approx(0.121529, abs=1e-6)
-    moved = RDPC(1.0, tree, output).exact_loss(NeighborPair.move_people(counts, 0, 999))
-    assert moved.maximum == pytest.approx(1.5, abs=1e-12)  # 2 J / (J + 1)
-    near = RDPC(1.0, tree, output).exact_loss(NeighborPair.move_people(counts, 0, 1))
-    assert near.maximum == pytest.approx(0.5, abs=1e-12)  # siblings: only the leaves change
-    forgotten = ForgottenLevelRDPC(1.0, tree, output).exact_loss(NeighborPair.add_people(counts, 7))
-    assert forgotten.maximum == pytest.approx(4 / 3, abs=1e-12)
+    one_more = NeighborPair.add_people(counts, 7)
+    for output in ("leaves", "all"):
+        law = RDPC(1.0, tree, output).exact_loss(one_more)
+        assert law.maximum == pytest.approx(1, abs=1e-12)
+        assert law.probability[-1] == pytest.approx(0.099883, abs=1e-6)
+        assert law.delta_at(0.5) == pytest.approx(0.0393008, abs=1e-6)
+        assert law.delta_at(0.25) == pytest.approx(0.121529, abs=1e-6)
+    for change, mechanism, largest in (
+        (NeighborPair.move_people(counts, 0, 999), RDPC, 1.5),  # 2 J / (J + 1)
+        (NeighborPair.move_people(counts, 0, 1), RDPC, 0.5),  # siblings: only the leaves change
+        (one_more, ForgottenLevelRDPC, 4 / 3),
+    ):
+        assert mechanism(1.0, tree).exact_loss(change).maximum == pytest.approx(largest, abs=1e-12)
 
 
 def test_rdpc_of_a_group_is_brute_force_over_all_its_measurements():
@@ -408,8 +394,7 @@ def test_likelihoods_are_the_product_over_the_cells(mechanism, monkeypatch):
     parts = getattr(mechanism, "parts", 1)
     step = mechanism.epsilon / parts
     k = np.arange(-2000, 2001)
-    one = np.exp(TwoTailedGeometric(step).logpmf(k))
-    law = one
+    law = one = np.exp(TwoTailedGeometric(step).logpmf(k))
     for _ in range(parts - 1):
         law = np.convolve(law, one)
     middle = law.size // 2
@@ -449,97 +434,59 @@ def test_what_cannot_come_out_has_no_likelihood():
 
 
 @pytest.mark.parametrize("mechanism", [GDPC(1.0), ADPC(1.0)])
-def test_likelihoods_are_of_outputs(mechanism):
+def test_likelihoods_are_of_outputs_and_databases_have_the_same_leaves(mechanism):
     for outputs in ([1, 2], [[1, 2, 3]], [[[1, 2]]]):
         with pytest.raises(ValueError, match="outputs must have one column for each of 2 leaves, got shape"):
             mechanism.log_likelihood(outputs, [1, 2])
     for outputs in ([["a", "b"]], [[None, 1]]):
         with pytest.raises(TypeError, match="outputs must be numbers, got dtype"):
             mechanism.log_likelihood(outputs, [1, 2])
-
-
-@pytest.mark.parametrize("mechanism", [GDPC(1.0), ADPC(1.0)])
-def test_databases_have_the_same_leaves(mechanism):
-    with pytest.raises(ValueError, match="the two databases must have the same leaves, got 2 and 3"):
-        mechanism.exact_loss(NeighborPair.declared([1, 2], [1, 2, 3], "add_remove"))
+    unlike = NeighborPair.declared([1, 2], [1, 2, 3], "add_remove")
+    refuses(ValueError, "the two databases must have the same leaves, got 2 and 3", mechanism.exact_loss, unlike)
 
 
 # Refusals
 
-MAKERS = [GDPC, ADPC, lambda epsilon: RDPC(epsilon, TREE)]
 
-
-@pytest.mark.parametrize("make", MAKERS)
-@pytest.mark.parametrize("epsilon", [0, math.nan, math.inf])
-def test_epsilon_is_positive_and_finite(make, epsilon):
-    with pytest.raises(ValueError, match=f"epsilon must be positive and finite, got {float(epsilon)}"):
-        make(epsilon)
-
-
-@pytest.mark.parametrize("make", MAKERS)
-@pytest.mark.parametrize("epsilon", ["1", True])
-def test_epsilon_is_a_number(make, epsilon):
-    with pytest.raises(TypeError, match="epsilon must be a number, got"):
-        make(epsilon)
+@pytest.mark.parametrize("make", [GDPC, ADPC, lambda epsilon: RDPC(epsilon, TREE)])
+def test_epsilon_is_a_positive_and_finite_number(make):
+    for epsilon in (0, math.nan, math.inf):
+        refuses(ValueError, f"epsilon must be positive and finite, got {float(epsilon)}", make, epsilon)
+    for epsilon in ("1", True):
+        refuses(TypeError, f"epsilon must be a number, got {epsilon!r}", make, epsilon)
 
 
 @pytest.mark.parametrize("mechanism", EVERY)
-@pytest.mark.parametrize(
-    ("counts", "error", "message"),
-    [
+def test_counts_are_of_people_runs_not_negative_and_randomness_a_generator_s(mechanism):
+    for counts, error, message in (
         ([1, -1, 0, 0], ValueError, "counts must not be negative, got -1"),
-        ([1, 1.5, 0, 0], ValueError, r"counts must be whole numbers of people, got 1\.5"),
-        ([1, math.nan, 0, 0], ValueError, "counts must be whole numbers of people, got nan"),
-        ([1, math.inf, 0, 0], ValueError, "counts must be whole numbers of people, got inf"),
-        ([2**53, 1, 0, 0], ValueError, r"counts must add up to less than 2\*\*53"),
-        (["a", "b", "c", "d"], TypeError, "counts must be whole numbers of people, got dtype <U1"),
         ([[1, 2, 3, 4], [1, 2, 3, 4]], ValueError, r"counts must be one entry for each leaf, got shape \(2, 4\)"),
         ([], ValueError, r"counts must be one entry for each leaf, got shape \(0,\)"),
-    ],
-)
-def test_counts_are_of_people(mechanism, counts, error, message):
-    with pytest.raises(error, match=message):
-        mechanism(counts, 2, np.random.default_rng(0))
-
-
-def test_counts_fit_the_tree():
-    with pytest.raises(ValueError, match=r"counts must have one entry for each of 4 leaves, got shape \(3,\)"):
-        RDPC(1.0, TREE)([1, 2, 3], 2, np.random.default_rng(0))
-
-
-@pytest.mark.parametrize("mechanism", EVERY)
-@pytest.mark.parametrize("rng", [None, 7, "safe"])
-def test_randomness_is_a_generator_s(mechanism, rng):
-    with pytest.raises(TypeError, match="rng must be a numpy Generator"):
-        mechanism([1, 2, 3, 4], 2, rng)
-
-
-@pytest.mark.parametrize("mechanism", EVERY)
-def test_runs_are_not_negative(mechanism):
+    ):
+        with pytest.raises(error, match=message):
+            mechanism(counts, 2, np.random.default_rng(0))
+    for rng in (None, "safe"):
+        with pytest.raises(TypeError, match="rng must be a numpy Generator"):
+            mechanism([1, 2, 3, 4], 2, rng)
     with pytest.raises(ValueError, match="negative"):
         mechanism([1, 2, 3, 4], -1, np.random.default_rng(0))
 
 
-def test_a_tree_is_a_tree_and_an_output_one_of_two():
-    with pytest.raises(TypeError, match="tree must be a Hierarchy, got list"):
-        RDPC(1.0, [-1, 0])
-    with pytest.raises(ValueError, match='output must be "leaves" or "all", got \'root\''):
-        RDPC(1.0, TREE, output="root")
-
-
-def test_parts_are_counted():
-    for parts in (0, -2):
-        with pytest.raises(ValueError, match=f"parts must be at least 1, got {parts}"):
-            ADPC(1.0, parts)
-    for parts in (1.5, "4", True):
-        with pytest.raises(TypeError, match="parts must be an integer, got"):
-            ADPC(1.0, parts)
+def test_a_tree_is_a_tree_that_counts_fit_an_output_one_of_two_and_parts_are_counted():
+    refuses(TypeError, "tree must be a Hierarchy, got list", RDPC, 1.0, [-1, 0])
+    refuses(ValueError, 'output must be "leaves" or "all", got \'root\'', RDPC, 1.0, TREE, output="root")
+    told = "counts must have one entry for each of 4 leaves, got shape (3,)"
+    refuses(ValueError, told, RDPC(1.0, TREE), [1, 2, 3], 2, np.random.default_rng(0))
+    refuses(ValueError, "parts must be at least 1, got 0", ADPC, 1.0, 0)
+    refuses(TypeError, "parts must be an integer, got True", ADPC, 1.0, True)
+    with pytest.raises(ValueError, match="counts must be at most 2251799813685248 for 1024 parts, got"):
+        ADPC(1.0, 1024)([2**53 - 1], 1, np.random.default_rng(1))
 
 
 # Nothing of the truth is left in the last bits
 
 
-@pytest.mark.parametrize("parts", [1, 3, 4, 5, 7, 10])
+@pytest.mark.parametrize("parts", [1, 3, 4, 10])
 def test_the_outputs_of_adpc_are_possible_under_every_truth(parts):
     """Each is a function of one whole number: parts times the count, plus noise."""
     grid = {k / parts for k in range(-4000, 4000)}
@@ -548,11 +495,6 @@ def test_the_outputs_of_adpc_are_possible_under_every_truth(parts):
     # Negative control: the exact count added to a mean of noise leaves the grid where 1 / parts is no binary fraction.
     mean_of_noise = ADPC(1.0, parts)([0], 2000, np.random.default_rng(1)).ravel()
     assert (set(mean_of_noise + 11) <= grid) == (parts in (1, 4))
-
-
-def test_adpc_refuses_counts_whose_parts_overflow():
-    with pytest.raises(ValueError, match="counts must be at most 2251799813685248 for 1024 parts, got"):
-        ADPC(1.0, 1024)([2**53 - 1], 1, np.random.default_rng(1))
 
 
 def test_a_law_too_large_for_a_table_is_not_tabulated():

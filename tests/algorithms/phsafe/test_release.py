@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
 import math
 import os
-import subprocess
 import sys
-import textwrap
 from dataclasses import replace
 
 import numpy as np
@@ -27,6 +24,7 @@ from algorithms.phsafe.tables import PUBLISHED, QUERIES, split_level
 from algorithms.phsafe.tabulation.tabulate import Tabulation, tabulation
 from algorithms.tables.frames import Frame
 from tests.golden.phsafe import CONFIG, PATHS, columns, rows
+from tests.helpers import contents, refuses
 
 MODULE = sys.modules["algorithms.phsafe.release"]
 
@@ -48,23 +46,40 @@ def counts_of(tables):
     return sorted(found)
 
 
-def contents(folder):
-    return {str(path.relative_to(folder)): path.read_bytes() for path in folder.rglob("*") if path.is_file()}
-
-
 @pytest.fixture(scope="module")
 def exact():
-    return tabulation(*PATHS)
+    return tabulation(*PATHS, config=CONFIG)
+
+
+@pytest.fixture
+def counted(exact, monkeypatch):
+    """What is exact is counted once for all releases that differ in their settings and noise alone."""
+
+    def once(*paths, config, **_):
+        return Tabulation(exact.states, {query: exact.counts[query] for query in PHSafe(config).queries})
+
+    monkeypatch.setattr(MODULE, "tabulation", once)
 
 
 @pytest.fixture(scope="module")
-def made():
-    return release(*PATHS, CONFIG, rng=np.random.default_rng(0))
+def made(tmp_path_factory):
+    """A release without noise, while which the input is not touched."""
+    before = [(path.read_bytes(), path.stat().st_mtime_ns) for path in PATHS]
+    made = release(*PATHS, CONFIG, out=tmp_path_factory.mktemp("made") / "out", rng=np.random.default_rng(0))
+    assert [(path.read_bytes(), path.stat().st_mtime_ns) for path in PATHS] == before
+    return made
 
 
 @pytest.fixture(scope="module")
 def noisy():
     return release(*PATHS, config(0.01), rng=np.random.default_rng(1))
+
+
+@pytest.fixture(scope="module")
+def written(noisy, tmp_path_factory):
+    out = tmp_path_factory.mktemp("written") / "new" / "out"
+    noisy.write(out)
+    return out
 
 
 # Without noise
@@ -74,29 +89,26 @@ def test_counts_are_those_of_production(made):
     assert counts_of(made.tables) == sorted(rows("truncated"))
     assert list(made.tables) == list(PUBLISHED)
     assert made.states == ("10", "11", "56")
-
-
-@pytest.mark.parametrize("name", PUBLISHED)
-def test_columns_are_those_of_production_in_their_order(made, name):
-    iteration = () if name in ("PH2", "PH6") else ("ITERATION_CODE",)
-    wanted = ("REGION_ID", "REGION_TYPE", *iteration, f"{name}_DATA_CELL", "COUNT", "NOISE_DISTRIBUTION", "VARIANCE")
-    assert made.tables[name].columns == wanted
-    assert set(made.tables[name]["NOISE_DISTRIBUTION"]) == {"Discrete Gaussian"}
-
-
-def test_the_ledger_is_that_of_the_settings(made):
     assert made.ledger.unbounded.rho == pytest.approx(46e9)
     assert made.ledger.config is made.config
+
+
+def test_columns_are_those_of_production_in_their_order(made):
+    for name in PUBLISHED:
+        codes = () if name in ("PH2", "PH6") else ("ITERATION_CODE",)
+        wanted = ("REGION_ID", "REGION_TYPE", *codes, f"{name}_DATA_CELL", "COUNT", "NOISE_DISTRIBUTION", "VARIANCE")
+        assert made.tables[name].columns == wanted
+        assert set(made.tables[name]["NOISE_DISTRIBUTION"]) == {"Discrete Gaussian"}
 
 
 # Variances
 
 
-def test_variances_are_those_of_the_settings():
+def test_variances_are_those_of_the_settings(counted):
     # (2 tau + 2)^2 / (2 rho) for persons, 2 / rho for households, and twice that for the sum of two cells.
     taus = {"PH1_num": 10, "PH2": 3, "PH3": 6, "PH4": 1, "PH6": 40, "PH7": 99}
     budgets = {name: 0.1 * (1 + place) for place, name in enumerate(QUERIES)}
-    tables = release(*PATHS, config(tau=taus, **budgets), rng=np.random.default_rng(0), validation="none").tables
+    tables = release(*PATHS, config(tau=taus, **budgets), rng=np.random.default_rng(0)).tables
     for name in PUBLISHED:
         source = {"PH5_num": "PH4", "PH8_num": "PH7"}.get(name, name)
         change = 2 * taus[source] + 2 if source in taus else 2
@@ -106,8 +118,8 @@ def test_variances_are_those_of_the_settings():
         np.testing.assert_allclose(found, wanted, rtol=1e-12)
 
 
-def test_variances_of_pure_privacy():
-    made = release(*PATHS, config(2.0, "puredp"), rng=np.random.default_rng(0), validation="none")
+def test_variances_of_pure_privacy(counted):
+    made = release(*PATHS, config(2.0, "puredp"), rng=np.random.default_rng(0))
     for name, change in (("PH1_num", 22), ("PH3", 14), ("PH8_denom", 2), ("PH8_num", 22)):
         q = math.exp(-2.0 / change)
         table = made.tables[name]
@@ -115,11 +127,8 @@ def test_variances_of_pure_privacy():
         np.testing.assert_allclose(table["VARIANCE"], double * 2 * q / (1 - q) ** 2, rtol=1e-12)
         assert set(table["NOISE_DISTRIBUTION"]) == {"Two-Sided Geometric"}
     assert made.ledger.unbounded.epsilon == pytest.approx(92.0)
-
-
-def test_pure_privacy_with_hardly_any_noise_is_production_again():
-    made = release(*PATHS, config(10_000.0, "puredp"), rng=np.random.default_rng(0), validation="none")
-    assert counts_of(made.tables) == sorted(rows("truncated"))
+    hardly_any = release(*PATHS, config(10_000.0, "puredp"), rng=np.random.default_rng(0))
+    assert counts_of(hardly_any.tables) == sorted(rows("truncated"))
 
 
 # Numerators that are made of others
@@ -159,13 +168,13 @@ def test_levels_and_tables_without_a_budget_are_left_out():
 
 def test_the_united_states_and_puerto_rico_have_all_their_rows(tmp_path):
     # Section 1.4 of the layout: 12,688 rows in 11 tables, and 244.
-    homes = synthetic_households(3_000, rng=1)
+    homes = synthetic_households(1_020, rng=1)
     made = release(homes.persons, homes.units, homes.geo, "us", out=tmp_path / "us", rng=np.random.default_rng(0))
     assert sum(map(len, made.tables.values())) == 12_688
     assert len(made.tables) == 11
     check_release(read_release(tmp_path / "us"), made.config, made.states)
 
-    island = synthetic_households(500, rng=1, states=1)
+    island = synthetic_households(50, rng=1, states=1)
     geo = Frame({**island.geo.to_dict(), "TABBLKST": np.array(["72"] * len(island.geo), dtype=object)})
     made = release(island.persons, island.units, geo, "pr", rng=np.random.default_rng(0))
     assert sum(map(len, made.tables.values())) == 244
@@ -173,8 +182,8 @@ def test_the_united_states_and_puerto_rico_have_all_their_rows(tmp_path):
 
 def test_a_release_of_no_place_is_refused():
     empty = [Frame({name: np.array([], dtype=object) for name in columns(path)}) for path in PATHS]
-    with pytest.raises(ValueError, match=r"^geo must hold a housing unit \(RTYPE 2\) at least, got none"):
-        release(*empty, "pr", rng=np.random.default_rng(0))
+    told = "geo must hold a housing unit (RTYPE 2) at least, got none: there is no state to publish"
+    refuses(ValueError, told, release, *empty, "pr", rng=np.random.default_rng(0))
 
 
 # Noise
@@ -257,10 +266,10 @@ def test_within_a_query_every_cell_has_noise_of_its_own(exact):
     assert largest_correlation(noise) < 6 / math.sqrt(size)
 
 
-def test_a_release_is_secure_unless_a_generator_is_given(monkeypatch):
+def test_a_release_is_secure_unless_a_generator_is_given(counted, monkeypatch):
     pytest.importorskip("opendp")
     monkeypatch.setattr(np.random, "default_rng", None)
-    first, second = (release(*PATHS, config(0.01), validation="none") for _ in range(2))
+    first, second = (release(*PATHS, config(0.01)) for _ in range(2))
     # 976 counts with deviation 99 or more for persons: equal by chance with probability below 1e-1000
     assert counts_of(first.tables) != counts_of(second.tables)
 
@@ -274,77 +283,54 @@ def test_without_opendp_nothing_is_counted_and_no_other_noise_is_used(monkeypatc
     assert not list(tmp_path.iterdir())
 
 
-def test_a_seed_gives_the_same_release_however_it_is_worked_out():
-    one = release(*PATHS, config(0.01), rng=np.random.default_rng(3), validation="none")
-    three = release(*PATHS, config(0.01), rng=np.random.default_rng(3), partitions=2, validation="none")
-    other = release(*PATHS, config(0.01), rng=np.random.default_rng(4), validation="none")
-    assert counts_of(one.tables) == counts_of(three.tables) != counts_of(other.tables)
+def test_a_seed_gives_the_same_release_however_it_is_worked_out(noisy):
+    again = release(*PATHS, config(0.01), rng=np.random.default_rng(1), partitions=2, validation="none")
+    assert counts_of(again.tables) == counts_of(noisy.tables)
 
 
 # Files
 
 
-def test_files_are_those_of_production(tmp_path, noisy):
-    out = tmp_path / "new" / "out"
-    noisy.write(out)
-    assert sorted(path.name for path in out.iterdir()) == sorted([*PUBLISHED, "config.json", "release.json"])
-    assert [path.name for path in tmp_path.iterdir()] == ["new"]
-    assert [path.name for path in out.parent.iterdir()] == ["out"]
-    for name in PUBLISHED:
-        (path,) = (out / name).iterdir()
-        header, first, *_ = path.read_text().splitlines()
+def test_what_is_written_is_what_is_read_in_files_like_those_of_production(written, noisy):
+    assert sorted(path.name for path in written.iterdir()) == sorted([*PUBLISHED, "config.json", "release.json"])
+    assert [path.name for path in written.parent.iterdir()] == ["out"]
+    assert [path.name for path in written.parent.parent.iterdir()] == ["new"]
+    found = read_release(written)
+    assert list(found) == list(PUBLISHED)
+    for name, table in found.items():
+        assert [path.name for path in (written / name).iterdir()] == [f"{name}.csv"]
+        header, first, *_ = (written / name / f"{name}.csv").read_text().splitlines()
         assert header == "|".join(noisy.tables[name].columns)
         assert first == "|".join(map(str, next(noisy.tables[name].rows())))
-        assert path.name == f"{name}.csv"
-    assert read_config(out / "config.json") == noisy.config
-    assert json.loads((out / "config.json").read_text())["privacy_defn"] == "zcdp"
-    told = json.loads((out / "release.json").read_text())
+        assert list(table.rows()) == list(noisy.tables[name].rows())
+        assert (table["COUNT"].dtype, table["VARIANCE"].dtype) == (np.int64, np.float64)
+    assert read_config(written / "config.json") == noisy.config
+    assert json.loads((written / "config.json").read_text())["privacy_defn"] == "zcdp"
+    told = json.loads((written / "release.json").read_text())
     assert told["noise"] == "from a seeded generator: a simulation, not to be published"
     assert told["promise"]["rho"] == noisy.config.total
 
 
-def test_what_is_written_is_what_is_read(tmp_path, noisy):
-    noisy.write(tmp_path / "out")
-    found = read_release(tmp_path / "out")
-    assert list(found) == list(PUBLISHED)
-    for name, table in found.items():
-        assert list(table.rows()) == list(noisy.tables[name].rows())
-        assert table["COUNT"].dtype == np.int64
-        assert table["VARIANCE"].dtype == np.float64
-    check_release(found, noisy.config, noisy.states)
-
-
-@pytest.mark.parametrize("place", ["new", "empty"])
-def test_files_have_the_usual_permissions(tmp_path, noisy, place):
-    out = tmp_path / "out"
+def test_an_empty_folder_is_replaced_in_one_step_and_files_have_the_usual_permissions(tmp_path, noisy, monkeypatch):
+    out, other, linked = tmp_path / "out", tmp_path / "other", tmp_path / "linked"
+    out.mkdir(0o700)
+    other.mkdir()
+    linked.symlink_to(other, target_is_directory=True)
+    monkeypatch.chdir(tmp_path)
     former = os.umask(0o027)
     try:
-        if place == "empty":
-            out.mkdir(0o700)
-        noisy.write(out)
+        for folder in ("out", "new", linked):
+            noisy.write(folder)
     finally:
         os.umask(former)
-    assert out.stat().st_mode & 0o777 == (0o700 if place == "empty" else 0o750)
-    assert {path.stat().st_mode & 0o777 for path in out.rglob("*.*")} == {0o640}
-
-
-def test_an_empty_folder_is_replaced_in_one_step(tmp_path, noisy, monkeypatch):
-    out = tmp_path / "out"
-    out.mkdir()
-    monkeypatch.chdir(tmp_path)
-    noisy.write("out")
-    assert len(list(out.iterdir())) == 13
-    linked = tmp_path / "linked"
-    linked.symlink_to(tmp_path / "elsewhere", target_is_directory=True)
-    (tmp_path / "elsewhere").mkdir()
-    noisy.write(linked)
     assert linked.is_symlink()
-    assert len(list((tmp_path / "elsewhere").iterdir())) == 13
-    empty = tmp_path / "empty"
-    empty.mkdir()
-    monkeypatch.chdir(empty)
-    with pytest.raises(ValueError, match=r"^out must not be the current folder or a mount, got \.$"):
-        noisy.write(".")
+    assert [path.stat().st_mode & 0o777 for path in (out, tmp_path / "new")] == [0o700, 0o750]
+    for folder in (out, tmp_path / "new", other):
+        assert len(list(folder.iterdir())) == 13
+        assert {path.stat().st_mode & 0o777 for path in folder.rglob("*.*")} == {0o640}
+    (tmp_path / "empty").mkdir()
+    monkeypatch.chdir(tmp_path / "empty")
+    refuses(ValueError, "out must not be the current folder or a mount, got .", noisy.write, ".")
 
 
 def test_what_others_put_into_the_folder_meanwhile_is_kept(tmp_path, noisy, monkeypatch):
@@ -363,12 +349,9 @@ def test_what_others_put_into_the_folder_meanwhile_is_kept(tmp_path, noisy, monk
 
 @pytest.mark.parametrize(("name", "source"), [("PH5_num", "PH4"), ("PH8_num", "PH7")])
 def test_a_numerator_that_is_not_the_sum_of_its_parts_is_seen(noisy, name, source):
-    table = noisy.tables[name]
-    counts = table["COUNT"].copy()
-    counts[0] += 1
-    changed = {**noisy.tables, name: Frame({**table.to_dict(), "COUNT": counts})}
+    wrong = {**noisy.tables, name: changed(noisy.tables[name], "COUNT", 0, noisy.tables[name]["COUNT"][0] + 1)}
     with pytest.raises(ValueError, match=rf"^{name} 1 USA \* 2: COUNT must be -?\d+, as in {source}, got "):
-        check_release(changed, noisy.config, noisy.states)
+        check_release(wrong, noisy.config, noisy.states)
 
 
 def test_averages_reach_up_to_the_threshold_of_their_numerator(noisy):
@@ -389,14 +372,6 @@ def test_a_folder_that_holds_something_is_refused_before_anything_is_read(tmp_pa
         with pytest.raises(ValueError, match=r"^out must be a folder, got the file .*mine$"):
             act(tmp_path / "out" / ".mine")
     assert contents(tmp_path) == before
-
-
-def test_input_is_not_touched(tmp_path, made):
-    hashes = [hashlib.sha256(path.read_bytes()).hexdigest() for path in PATHS]
-    times = [path.stat().st_mtime_ns for path in PATHS]
-    release(*PATHS, CONFIG, out=tmp_path / "out", rng=np.random.default_rng(0))
-    assert [hashlib.sha256(path.read_bytes()).hexdigest() for path in PATHS] == hashes
-    assert [path.stat().st_mtime_ns for path in PATHS] == times
 
 
 # All or nothing
@@ -447,37 +422,9 @@ def test_an_interrupt_in_the_middle_of_the_counting_leaves_nothing(tmp_path, mon
     assert not list(tmp_path.iterdir())
 
 
-def test_a_disk_that_is_full_leaves_nothing(tmp_path):
-    code = """
-        import resource, signal, sys
-        import numpy as np
-        from algorithms.phsafe import release
-        signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
-        resource.setrlimit(resource.RLIMIT_FSIZE, (6000, 6000))  # of PH3's table, more than the others
-        try:
-            release(*sys.argv[1:4], sys.argv[4], out="out", rng=np.random.default_rng(0), validation="none")
-        except OSError as error:
-            print(error.strerror)
-    """
-    settings = tmp_path / "config.json"
-    settings.write_text(json.dumps(CONFIG))
-    command = [sys.executable, "-c", textwrap.dedent(code), *map(str, PATHS), str(settings)]
-    found = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=True, env=with_sources())
-    assert (found.stdout, found.stderr) == ("File too large\n", "")
-    assert [path.name for path in tmp_path.iterdir()] == ["config.json"]
-
-
-def with_sources():
-    return {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
-
-
-@pytest.mark.parametrize("out", ["/proc/nowhere/out", "/dev/null/out", "/sys/out"])
-def test_a_folder_that_cannot_be_made(noisy, out):
-    with pytest.raises(OSError, match=r"/(proc|dev|sys)/"):
-        noisy.write(out)
-
-
-def test_a_release_that_does_not_pass_its_own_check_is_not_written(tmp_path, noisy):
+def test_a_release_that_does_not_pass_its_own_check_or_has_no_place_is_not_written(tmp_path, noisy):
+    with pytest.raises(OSError, match=r"/proc/"):
+        noisy.write("/proc/nowhere/out")
     tables = dict(noisy.tables)
     tables["PH6"] = tables["PH6"].where(np.arange(len(tables["PH6"])) > 0)
     with pytest.raises(ValueError, match=r"^PH6 must have each of 64 cells once, got 63 rows$"):
@@ -495,10 +442,6 @@ def changed(table, column, place, value):
     return Frame({**table.to_dict(), column: values.astype(kind)})
 
 
-def damaged(noisy, name, change):
-    return {**noisy.tables, name: change(noisy.tables[name])}
-
-
 DAMAGES = {
     "a row less": (lambda t: t.where(np.arange(len(t)) != 5), "PH3 must have each of 280 cells once, got 279 rows"),
     "a row twice": (lambda t: Frame.concatenate([t, t.where(np.arange(len(t)) == 5)]), "once, got 281 rows"),
@@ -506,88 +449,53 @@ DAMAGES = {
         lambda t: Frame.concatenate([t.where(np.arange(len(t)) != 5), t.where(np.arange(len(t)) == 6)]),
         "PH3 must have each of 280 cells once, got 280 rows",
     ),
-    "an unknown state": (lambda t: changed(t, "REGION_ID", 279, "99"), "once, got 280 rows"),
     "a state that is not in the data": (lambda t: changed(t, "REGION_ID", 279, "01"), "once, got 280 rows"),
-    "the island for the nation": (lambda t: changed(t, "REGION_ID", 0, "72"), "once, got 280 rows"),
-    "another type of region": (lambda t: changed(t, "REGION_TYPE", 0, "STATE"), "once, got 280 rows"),
-    "an unknown iteration": (lambda t: changed(t, "ITERATION_CODE", 0, "J"), "once, got 280 rows"),
-    "an unknown cell": (lambda t: changed(t, "PH3_DATA_CELL", 0, "1"), "once, got 280 rows"),
     "another law": (lambda t: changed(t, "NOISE_DISTRIBUTION", 0, "Two-Sided Geometric"), "once, got 280 rows"),
     "a variance": (lambda t: changed(t, "VARIANCE", 9, 1.0), "VARIANCE must be 9800.0, got 1.0"),
     "a variance a little off": (lambda t: changed(t, "VARIANCE", 9, 9800.02), "VARIANCE must be 9800.0, got 9800.02"),
     "no variance": (lambda t: changed(t, "VARIANCE", 9, math.nan), "VARIANCE must be 9800.0, got nan"),
-    "an infinite variance": (lambda t: changed(t, "VARIANCE", 9, math.inf), "VARIANCE must be 9800.0, got inf"),
-    "a column more": (lambda t: Frame({**t.to_dict(), "TRUE_COUNT": t["COUNT"]}), "PH3 must have the columns"),
-    "a column less": (lambda t: Frame({n: t[n] for n in t.columns[:-2]}), "PH3 must have the columns"),
     "columns in another order": (lambda t: Frame({n: t[n] for n in reversed(t.columns)}), "PH3 must have the columns"),
-    "a column renamed": (
-        lambda t: Frame({n.replace("PH3_", ""): t[n] for n in t.columns}),
-        "PH3 must have the columns REGION_ID, REGION_TYPE, ITERATION_CODE, PH3_DATA_CELL, COUNT, ",
-    ),
 }
 
 
 @pytest.mark.parametrize(("change", "told"), DAMAGES.values(), ids=DAMAGES.keys())
 def test_the_output_validation_finds_damage(noisy, change, told):
-    check_release(noisy.tables, noisy.config, noisy.states)
     with pytest.raises(ValueError, match=r"^PH3 ") as error:
-        check_release(damaged(noisy, "PH3", change), noisy.config, noisy.states)
+        check_release({**noisy.tables, "PH3": change(noisy.tables["PH3"])}, noisy.config, noisy.states)
     assert told in str(error.value)
 
 
-def test_a_variance_within_the_tolerance_of_production(noisy):
-    close = damaged(noisy, "PH3", lambda t: changed(t, "VARIANCE", 9, 9800 * (1 + 9e-7)))
-    check_release(close, noisy.config, noisy.states)
-
-
-def test_the_output_validation_knows_the_tables(noisy):
-    for wrong in (
-        {name: table for name, table in noisy.tables.items() if name != "PH5_num"},
-        {**noisy.tables, "PH9": noisy.tables["PH7"]},
-        {},
-    ):
+def test_the_output_validation_knows_the_tables_and_the_settings(noisy):
+    tables = noisy.tables
+    for wrong in ({name: tables[name] for name in tables if name != "PH5_num"}, {**tables, "PH9": tables["PH7"]}, {}):
         with pytest.raises(ValueError, match=r"^a release must hold PH1_num, .*, PH8_denom, got "):
             check_release(wrong, noisy.config, noisy.states)
-
-
-def test_the_output_validation_knows_the_settings(noisy):
     with pytest.raises(ValueError, match=r"VARIANCE must be"):
-        check_release(noisy.tables, config(0.02), noisy.states)
+        check_release(tables, config(0.02), noisy.states)
     with pytest.raises(ValueError, match=r"^states must be in the filter, got 01$"):
-        check_release(noisy.tables, noisy.config, ("01", "10", "11"))
+        check_release(tables, noisy.config, ("01", "10", "11"))
     with pytest.raises(ValueError, match=r"^PH1_num must have each of 60 cells once, got 80 rows$"):
-        check_release(noisy.tables, noisy.config, ("10", "11"))
+        check_release(tables, noisy.config, ("10", "11"))
+    close = changed(tables["PH3"], "VARIANCE", 9, 9800 * (1 + 9e-7))  # within the tolerance of production
+    check_release({**tables, "PH3": close}, noisy.config, noisy.states)
 
 
 @pytest.mark.parametrize(
-    ("damage", "told"),
+    ("content", "told"),
     [
-        (lambda folder: (folder / "PH2.csv").unlink(), "PH2 must hold one .csv file, got 0"),
-        (lambda folder: (folder / "b.csv").write_text("x"), "PH2 must hold one .csv file, got 2"),
-        (
-            lambda folder: (folder / "PH2.csv").write_text(""),
-            "PH2 must be text below a line of names, got not enough values",
-        ),
-        (
-            lambda folder: (folder / "PH2.csv").write_text("A|COUNT|VARIANCE\n1|2\n"),
-            "PH2 must have 3 values a row, got 2",
-        ),
-        (lambda folder: (folder / "PH2.csv").write_text("A|COUNT|VARIANCE\n1|2.5|1\n"), "PH2 must have whole COUNTs"),
-        (lambda folder: (folder / "PH2.csv").write_text("A|COUNT|VARIANCE\n1|2|x\n"), "PH2 must have whole COUNTs"),
-        (lambda folder: (folder / "PH2.csv").write_text("A|COUNT\n1|2\n"), "PH2 must have whole COUNTs"),
-        (
-            lambda folder: (folder / "PH2.csv").write_text("COUNT|COUNT|VARIANCE\n1|2|3\n"),
-            "got columns of the same name: COUNT, COUNT, VARIANCE",
-        ),
-        (
-            lambda folder: (folder / "PH2.csv").write_bytes(b"A|COUNT|VARIANCE\n\xe9|2|3\n"),
-            "PH2 must be text below a line of names, got 'utf-8' codec",
-        ),
+        (None, "PH2 must hold one .csv file, got 0"),
+        (b"", "PH2 must be text below a line of names, got not enough values"),
+        (b"A|COUNT|VARIANCE\n1|2\n", "PH2 must have 3 values a row, got 2"),
+        (b"A|COUNT|VARIANCE\n1|2.5|1\n", "PH2 must have whole COUNTs"),
+        (b"A|COUNT\n1|2\n", "PH2 must have whole COUNTs"),
+        (b"COUNT|COUNT|VARIANCE\n1|2|3\n", "got columns of the same name: COUNT, COUNT, VARIANCE"),
+        (b"A|COUNT|VARIANCE\n\xe9|2|3\n", "PH2 must be text below a line of names, got 'utf-8' codec"),
     ],
 )
-def test_a_folder_that_is_no_release(tmp_path, noisy, damage, told):
-    noisy.write(tmp_path / "out")
-    damage(tmp_path / "out" / "PH2")
+def test_a_folder_that_is_no_release(tmp_path, content, told):
+    (tmp_path / "PH2").mkdir()
+    if content is not None:
+        (tmp_path / "PH2" / "PH2.csv").write_bytes(content)
     with pytest.raises(ValueError, match=r"^PH2 ") as error:
-        read_release(tmp_path / "out")
+        read_release(tmp_path)
     assert told in str(error.value)

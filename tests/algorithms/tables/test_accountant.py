@@ -8,6 +8,7 @@ import pytest
 
 from algorithms.tables.accountant import conversions
 from audit.claims import ZCDP, GaussianDP, PureDP
+from tests.helpers import refuses
 
 
 def test_conversions_of_pure_privacy_are_one_number():
@@ -24,12 +25,8 @@ def test_conversions_of_rho_are_ordered(rho, delta):
     assert GaussianDP(math.sqrt(2 * rho)).delta_at(found["Gaussian"]) <= delta * (1 + 1e-6)
 
 
-@pytest.mark.parametrize("delta", [0, 1, math.nan])
-def test_a_delta_that_is_no_probability_is_refused(delta):
-    with pytest.raises(ValueError, match=r"^delta must be between 0 and 1, got"):
-        conversions(ZCDP(1.0), delta)
-
-
-def test_other_claims_are_refused():
-    with pytest.raises(TypeError, match=r"^claim must be PureDP or ZCDP, got GaussianDP$"):
-        conversions(GaussianDP(1.0), 1e-6)
+def test_a_delta_that_is_no_probability_and_other_claims_are_refused():
+    for delta in (0, 1, math.nan):
+        with pytest.raises(ValueError, match=r"^delta must be between 0 and 1, got"):
+            conversions(ZCDP(1.0), delta)
+    refuses(TypeError, "claim must be PureDP or ZCDP, got GaussianDP", conversions, GaussianDP(1.0), 1e-6)

@@ -7,7 +7,6 @@ import signal
 import sys
 import tempfile
 import threading
-from pathlib import Path
 
 import duckdb
 import numpy as np
@@ -18,6 +17,7 @@ from algorithms.tables.duck import DuckDB
 from algorithms.tables.frames import Frame
 from algorithms.tables.opening import opened as opened_engine
 from tests.golden.phsafe import PATHS, PERSONS
+from tests.helpers import refused
 
 COUNT = "select count(*) as N from t"
 
@@ -54,7 +54,6 @@ def text(path, content):
 
 FORBIDDEN = (
     "select * from read_csv('/etc/passwd')",
-    "select * from read_text('/etc/passwd')",
     "select * from read_blob('/proc/self/environ')",
     "select * from '/etc/passwd'",
     "select * from glob('/etc/*')",
@@ -107,22 +106,13 @@ def test_the_spill_folder_goes_with_the_engine(opened, private_temporary_folder)
     assert not spill.exists()
 
 
-@pytest.mark.parametrize("memory", ["4 elephants", "';--"])
-def test_memory_that_is_no_size(memory):
-    with pytest.raises(ValueError, match=r"^DuckDB cannot start: "):
-        DuckDB(memory=memory)
-
-
-def test_a_number_of_threads_that_is_none():
-    with pytest.raises(ValueError, match=r"^DuckDB cannot start: "):
-        DuckDB(threads=-1)
-
-
-def test_memory_that_does_not_suffice_is_told_in_one_line(opened):
+def test_memory_and_threads_that_do_not_suffice_are_told_in_one_line(opened):
+    for options in ({"memory": "4 elephants"}, {"memory": "';--"}, {"threads": -1}):
+        with pytest.raises(ValueError, match=r"^DuckDB cannot start: "):
+            DuckDB(**options)
     engine = opened(memory="2MB", threads=1)
-    with pytest.raises(ValueError, match=r"^the frames cannot be tabulated: Out of Memory Error") as told:
+    with pytest.raises(ValueError, match=r"^the frames cannot be tabulated: Out of Memory Error[^\n]+$"):
         engine.keep("t", "select i, hash(i) as h from range(5000000) r(i) order by h")
-    assert "\n" not in str(told.value)
 
 
 def test_rows_that_do_not_fit_are_spilled(opened, private_temporary_folder):
@@ -242,17 +232,13 @@ def test_an_empty_value_is_missing_and_an_index_without_a_name_is_no_matter(open
 MANY = "A,B\n" + "1,2\n" * 60_000  # more than DuckDB samples
 BROKEN = {
     "nothing": (b"", "must begin with the names of its columns, got nothing"),
-    "a blank line": (b"\nA,B\n", "must begin with the names of its columns, got nothing"),
     "a column twice": (b"A,B,a\n1,2,3\n", "must have columns of different names, got 'A' twice"),
     "UTF-16": ("A,B\n1,2\n".encode("utf-16"), "cannot be read: 'utf-8' codec can't decode byte 0xff"),
-    "a compressed file": (b"\x1f\x8b\x08\x00" + bytes(range(99)), "cannot be read: 'utf-8' codec can't decode"),
     "a name beyond reason": (b'"' + b"A" * 200_000 + b'"\n1\n', "cannot be read: field larger than"),
     "no line end": (bytes(3_000_000), "must begin with the names of its columns, got a line of 1,048,576 bytes"),
     "a short row": (b"A,B\n1,2\n1\n", "Line: 3 Expected Number of Columns: 2 Found: 1"),
     "a long row": (b"A,B\n1,2\n1,2,3\n", "Line: 3 Expected Number of Columns: 2 Found: 3"),
-    "a short row, late": (MANY.encode() + b"1\n", "Line: 60002 Expected Number of Columns: 2 Found: 1"),
     "an open quote, late": (MANY.encode() + b'"1,2\n1,2\n', "Line: 60002 Value with unterminated quote found."),
-    "Latin-1": (b"A,B\n1,\xe9\n", "Line: 2 Invalid unicode"),
     "Latin-1, late": (MANY.encode() + b"1,\xe9\n", "Line: 60002 Invalid unicode"),
     "a line of megabytes": (b"A,B\n1," + b"x" * 3_000_000 + b"\n", "Line: 2 Maximum line size of"),
 }
@@ -269,29 +255,21 @@ def test_a_csv_file_that_is_none_is_told_in_one_short_line_with_its_name(opened,
     assert len(str(told.value)) < 700
 
 
-def test_a_parquet_file_that_is_none(opened, tmp_path):
+def test_what_is_no_file_and_no_frame(opened, tmp_path):
     path = text(tmp_path / "t.parquet", b"PAR1" + bytes(40) + b"PAR1")
     with pytest.raises(ValueError, match=r"t\.parquet cannot be read: "):
         opened(path).read("t", path)
-
-
-@pytest.mark.parametrize("name", ["", "t.txt", "t.csv.gz"])
-def test_a_file_of_another_kind(opened, name):
-    with pytest.raises(ValueError, match=r"^persons, units and geo must be \.csv or \.parquet files, got "):
-        opened().read("t", name)
-
-
-@pytest.mark.parametrize("make", [lambda path: None, Path.mkdir], ids=["nothing", "a folder"])
-def test_a_file_that_is_not_there(opened, tmp_path, make):
-    make(tmp_path / "t.csv")
-    with pytest.raises(ValueError, match=r"^there is no file .*t\.csv$"):
-        opened().read("t", tmp_path / "t.csv")
-
-
-@pytest.mark.parametrize("source", [None, b"t.csv", {}, [{"A": 1}], object(), Frame])
-def test_what_is_no_frame(opened, source):
-    with pytest.raises(TypeError, match=r"^persons, units and geo must be files or data frames, got \w+$"):
-        opened().read("t", source)
+    engine = opened()
+    for name in ("", "t.txt", "t.csv.gz", "read_csv('/etc/passwd')"):
+        with pytest.raises(ValueError, match=r"^persons, units and geo must be \.csv or \.parquet files, got "):
+            engine.read("t", name)
+    (tmp_path / "folder.csv").mkdir()
+    for name in ("nothing.csv", "folder.csv"):
+        with pytest.raises(ValueError, match=rf"^there is no file .*{name}$"):
+            engine.read("t", tmp_path / name)
+    for source in (None, b"t.csv", {}, [{"A": 1}], Frame):
+        with pytest.raises(TypeError, match=r"^persons, units and geo must be files or data frames, got \w+$"):
+            engine.read("t", source)
 
 
 @pytest.mark.parametrize(("library", "late"), [("dict", 3.7), ("dict", 2**70), ("pandas", True), ("pandas", "x")])
@@ -354,11 +332,8 @@ def test_an_engine_by_name_or_as_it_is(opened):
         assert lent is engine
     with opened_engine("duckdb", []) as made:
         assert isinstance(made, DuckDB)
-    for name in ("polars", "DuckDB", ""):
-        with (
-            pytest.raises(ValueError, match=rf"^engine must be duckdb or spark, got '{name}'$"),
-            opened_engine(name, []),
-        ):
+    for name in ("polars", "DuckDB"):
+        with refused(ValueError, f"engine must be duckdb or spark, got '{name}'"), opened_engine(name, []):
             pass
 
 
@@ -371,8 +346,6 @@ def test_an_engine_of_the_callers_stays_open(opened):
 
 def test_spark_that_is_not_installed(monkeypatch):
     monkeypatch.setitem(sys.modules, "pyspark.errors", None)
-    with (
-        pytest.raises(ImportError, match=r"^the Spark engine needs the extra spark: pip install 'plaudit\[spark\]'$"),
-        opened_engine("spark", []),
-    ):
+    told = "the Spark engine needs the extra spark: pip install 'plaudit[spark]'"
+    with refused(ImportError, told), opened_engine("spark", []):
         pass
