@@ -15,6 +15,7 @@ from audit.loss import measure_loss
 from audit.mechanism import per_run
 from audit.neighbors import NeighborPair
 from audit.search import SearchResult, neighbors_within, search_loss
+from tests.audit.sampling.cases import noting
 
 PAIRS = [NeighborPair.add_people([5, other], 0) for other in range(6)]  # equally bad, all of them
 STEP = Event.at_least(0, 6, low=5)  # no other event shows more of geometric noise
@@ -239,12 +240,7 @@ def test_options_are_those_of_an_audit():
 )
 def test_bad_input_is_refused_before_anything_runs(options, error, words):
     calls = []
-
-    def mechanism(data, size, rng):
-        calls.append(size)
-        return geometric(data, size, rng)
-
-    given = {"mechanism": mechanism, "pairs": PAIRS, "claim": PureDP(1.0), "rng": 1} | options
+    given = {"mechanism": noting(calls, geometric), "pairs": PAIRS, "claim": PureDP(1.0), "rng": 1} | options
     with pytest.raises(error, match=words) as raised:
         search_loss(given.pop("mechanism"), given.pop("pairs"), given.pop("claim"), **given)
     assert "\n" not in str(raised.value)

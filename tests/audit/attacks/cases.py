@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from audit.attacks.moments import Moments
 from audit.attacks.selection import select_event
 from audit.events import cell
 
@@ -36,3 +37,11 @@ def exact_quality(event, p, q, support=SUPPORT):
     guesses = event.guess(support)
     right, wrong = p[guesses < 0].sum() + q[guesses > 0].sum(), q[guesses < 0].sum() + p[guesses > 0].sum()
     return right / (right + wrong), (right + wrong) / 2
+
+
+def names(statistics):
+    return [statistic.name for statistic in statistics]
+
+
+def moments(outputs, center):
+    return Moments.of([Moments.reducer(center)(outputs)])

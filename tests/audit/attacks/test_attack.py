@@ -10,6 +10,7 @@ from audit.attacks.attack import candidate_statistics
 from audit.attacks.paths import path_statistics
 from audit.events import cell
 from audit.neighbors import NeighborPair
+from tests.audit.attacks.cases import names
 from tests.audit.sampling.cases import THREE, given_runs, runs_of
 from tests.helpers import noisy
 
@@ -78,10 +79,6 @@ RATIO = "log-likelihood ratio of y over x"
 def find(*args):
     found = candidate_statistics(*args)
     return found.statistics, found.spent
-
-
-def names(statistics):
-    return [statistic.name for statistic in statistics]
 
 
 def test_statistics_of_ones_own_are_all_that_is_looked_at():

@@ -7,10 +7,10 @@ import pytest
 
 from audit.attacks import Attack
 from audit.attacks.classifiers import entries_to_learn, pick, trained_scores
-from audit.attacks.moments import Moments
 from audit.claims import PureDP
 from audit.loss import measure_loss
 from audit.neighbors import NeighborPair
+from tests.audit.attacks.cases import moments
 
 RUNS, FRESH = 4000, 20_000
 
@@ -152,10 +152,6 @@ def test_picked_entries_are_floats():
     assert picked.dtype == np.float64
     assert picked.tolist() == [[0, 7, 11], [12, 19, 23]]
     assert pick(np.array([True, False]), np.array([0])).tolist() == [[1], [0]]
-
-
-def moments(outputs, center):
-    return Moments.of([Moments.reducer(center)(outputs)])
 
 
 def test_a_classifier_gets_all_of_few_entries():

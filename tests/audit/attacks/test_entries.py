@@ -7,13 +7,9 @@ import pytest
 from scipy.stats import norm
 
 from audit.attacks.entries import changed, moved, moved_besides
-from audit.attacks.moments import Moments
 from audit.events import cell
 from audit.neighbors import NeighborPair
-
-
-def names(statistics):
-    return [statistic.name for statistic in statistics]
+from tests.audit.attacks.cases import moments, names
 
 
 def test_changed_cells_are_those_of_the_pair():
@@ -52,10 +48,6 @@ def test_the_most_changed_of_many_cells_are_looked_at():
     statistics = names(changed(NeighborPair.declared(x, y, "add_remove", distance=26), (20,)))
     assert statistics[:8] == [f"output[{k}]" for k in (17, 13, 0, 1, 2, 3, 4, 5)]
     assert len(statistics) == 8 + 7 + 3
-
-
-def moments(outputs, center):
-    return Moments.of([Moments.reducer(center)(outputs)])
 
 
 def moved_of(shape, x, y):

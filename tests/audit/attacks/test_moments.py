@@ -7,6 +7,7 @@ import pytest
 
 from audit.attacks.moments import Moments, changed_entries
 from audit.neighbors import NeighborPair
+from tests.audit.attacks.cases import moments
 
 UNLIKE = [
     (np.zeros(3), np.ones(3), (4,)),
@@ -22,10 +23,6 @@ UNLIKE = [
 @pytest.mark.parametrize(("x", "y", "shape"), [*UNLIKE, (np.zeros(3), np.zeros(3), (3,))])
 def test_where_outputs_are_not_like_the_data_nothing_is_known_to_change(x, y, shape):
     assert changed_entries(NeighborPair.declared(x, y, "add_remove"), shape) == []
-
-
-def moments(outputs, center):
-    return Moments.of([Moments.reducer(center)(outputs)])
 
 
 @pytest.mark.parametrize("center", [0.0, 2.0**30])

@@ -12,6 +12,7 @@ from algorithms.hierarchy import Hierarchy
 from audit.attacks import paths
 from audit.attacks.paths import path_statistics
 from audit.neighbors import NeighborPair
+from tests.audit.attacks.cases import names
 
 RAGGED = [-1, 0, 0, 1, 1, 3, 3]  # leaves 2, 4, 5, 6
 OUTPUTS = ("leaves", "all")
@@ -23,10 +24,6 @@ def released_by(tree, output):
 
 def scored(statistics, outputs):
     return {statistic.name: statistic(outputs) for statistic in statistics}
-
-
-def names(statistics):
-    return [statistic.name for statistic in statistics]
 
 
 def shift(where, kind="un-raked"):

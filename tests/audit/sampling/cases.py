@@ -77,6 +77,16 @@ def in_a_process(script, folder, **environment):
     return json.loads(done.stdout)
 
 
+def noting(sizes, give=noisy):
+    """A mechanism that notes how many runs it is asked for."""
+
+    def mechanism(data, size, rng):
+        sizes.append(size)
+        return give(data, size, rng)
+
+    return mechanism
+
+
 def same_noise(data, size, rng):
     return noisy(data, size, np.random.default_rng(1))
 

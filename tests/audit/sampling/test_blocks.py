@@ -12,7 +12,7 @@ import pytest
 from audit.mechanism import per_run
 from audit.sampling import blocks
 from audit.sampling.blocks import WAVE, draw
-from tests.audit.sampling.cases import DATA, SEED, drawn, first_entry, same_noise
+from tests.audit.sampling.cases import DATA, SEED, drawn, first_entry, noting, same_noise
 from tests.helpers import BrokenError, noisy, raising, whole
 
 
@@ -39,11 +39,7 @@ def assert_same(blocks, others):
 )
 def test_blocks_hold_as_many_runs_as_fit_the_data_or_the_output(data, shape, runs, small_blocks):
     asked, told = [], []
-
-    def mechanism(data, size, rng):
-        asked.append(size)
-        return rng.random((size, *(shape or ())))
-
+    mechanism = noting(asked, lambda data, size, rng: rng.random((size, *(shape or ()))))
     blocks = drawn(mechanism, data, 130, reduce=whole, shape=shape, advance=told.append)
     full, rest = divmod(130, runs)
     assert asked == told == [len(block) for block in blocks] == [runs] * full + [rest] * (rest > 0)
@@ -121,12 +117,7 @@ def test_workers_stay_a_few_blocks_ahead_of_the_consumer(n_jobs, small_blocks):
 @pytest.mark.parametrize("n_jobs", [1, 2])
 def test_whoever_stops_early_stops_the_work(n_jobs, small_blocks):
     begun = []
-
-    def mechanism(data, size, rng):
-        begun.append(size)
-        return noisy(data, size, rng)
-
-    blocks = draw(mechanism, DATA, 4000, reduce=first_entry, seed=SEED, n_jobs=n_jobs)
+    blocks = draw(noting(begun), DATA, 4000, reduce=first_entry, seed=SEED, n_jobs=n_jobs)
     next(blocks)
     blocks.close()
     assert len(begun) <= WAVE * n_jobs

@@ -18,7 +18,7 @@ from audit.events import Event, Statistic
 from audit.neighbors import NeighborPair
 from audit.sampling import blocks as sampling
 from audit.sampling.checkpoint import BlockStore, fingerprint, source, stored_seed
-from tests.audit.sampling.cases import ALONE, PAIR, SCRIPT, SIZE, Laplace, asked, in_a_process, same
+from tests.audit.sampling.cases import ALONE, PAIR, SCRIPT, SIZE, Laplace, asked, in_a_process, noting, same
 
 
 def blocks(folder):
@@ -42,11 +42,7 @@ def test_an_audit_with_a_store_is_the_same_and_so_is_one_that_goes_on(tmp_path, 
 
 def test_blocks_that_are_kept_are_not_run_again(tmp_path):
     sizes = []
-
-    def mechanism(data, size, rng):
-        sizes.append(size)
-        return data + rng.laplace(size=(size, data.size))
-
+    mechanism = noting(sizes)
     mechanism.runs_per_block = 100
     first = asked(mechanism, store=tmp_path)
     made = sum(sizes)
@@ -272,11 +268,7 @@ def test_on_a_full_disk_an_audit_says_so_and_what_is_kept_stays_whole(tmp_path):
 def test_a_store_that_cannot_be_written_is_refused_before_the_work(tmp_path):
     (tmp_path / "file").write_text("")
     calls = []
-
-    def mechanism(data, size, rng):
-        calls.append(size)
-        return data + rng.laplace(size=(size, data.size))
-
+    mechanism = noting(calls)
     with pytest.raises(OSError, match="file"):
         asked(mechanism, store=tmp_path / "file")
     if os.geteuid() != 0:

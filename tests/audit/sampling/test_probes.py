@@ -7,7 +7,7 @@ from audit.mechanism import per_run
 from audit.outputs import ATTEMPTS
 from audit.sampling import blocks, probes
 from audit.sampling.probes import check_uses_rng, one_output
-from tests.audit.sampling.cases import DATA, SEED, drawn, same_noise
+from tests.audit.sampling.cases import DATA, SEED, drawn, noting, same_noise
 from tests.helpers import BrokenError, noisy, raising, whole
 
 
@@ -111,11 +111,7 @@ def test_runs_that_share_their_noise_are_caught():
 
 def test_two_batches_are_asked_for_never_more_than_a_block_at_once(small_blocks):
     asked = []
-
-    def mechanism(data, size, rng):
-        asked.append(size)
-        return rng.random((size, 2, 3))
-
+    mechanism = noting(asked, lambda data, size, rng: rng.random((size, 2, 3)))
     check_uses_rng(mechanism, DATA, 10, SEED, shape=(2, 3))
     assert asked == [4, 4, 2, 4, 4, 2]
     with pytest.raises(ValueError, match=r"outputs of one shape, got \(3, 2\) and \(2, 3\)"):

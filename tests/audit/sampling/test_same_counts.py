@@ -10,7 +10,7 @@ import threadpoolctl
 
 from audit.mechanism import per_run
 from audit.sampling import blocks as sampling
-from tests.audit.sampling.cases import ALONE, SCRIPT, asked, in_a_process, same
+from tests.audit.sampling.cases import ALONE, SCRIPT, asked, in_a_process, noting, same
 
 WORKER = """
 import json, os, signal, sys
@@ -94,8 +94,9 @@ def test_counts_are_the_same_on_dask(n_jobs):
         assert same(on("dask", n_jobs), ALONE())
 
 
-def test_counts_do_not_depend_on_chunks(monkeypatch):
-    monkeypatch.setattr(sampling, "WAVE", 3)
+@pytest.mark.parametrize("wave", [3, *(pytest.param(wave, marks=pytest.mark.slow) for wave in (1, 100))])
+def test_counts_do_not_depend_on_chunks(wave, monkeypatch):
+    monkeypatch.setattr(sampling, "WAVE", wave)
     assert same(asked(n_jobs=2), ALONE())
     with joblib.parallel_config(backend="threading"):
         assert same(asked(n_jobs=2), ALONE())
@@ -124,11 +125,7 @@ def test_counts_are_the_same_under_any_environment(tmp_path):
 
 def test_slow_functions_come_in_small_blocks():
     sizes = []
-
-    def mechanism(data, size, rng):
-        sizes.append(size)
-        return per_run(lambda data, rng: data + rng.laplace(size=data.size))(data, size, rng)
-
+    mechanism = noting(sizes, per_run(lambda data, rng: data + rng.laplace(size=data.size)))
     assert per_run(len).runs_per_block == 256
     mechanism.runs_per_block = 256
     asked(mechanism, size=2000)
