@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import re
 import shutil
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -62,27 +61,13 @@ def test_check_gives_the_exit_code_of_the_worst(plaudit: Command, saved: Path, o
     assert plaudit("check", "out").code == NO_POWER
 
 
-def change_with_checksum(path: Path) -> None:
-    write_json(path, read_json(path) | {"verdict": "violated"})
-
-
-def estimate(path: Path) -> None:
-    write_json(path, direct_loss([0, 1, 1], [0, 0, 1], 0, at=[1]).to_dict())
-
-
-@pytest.mark.parametrize(
-    ("damage", "words"),
-    [
-        (change_with_checksum, "gdpc.json: the verdict must follow from the numbers: 'not refuted', got 'violated'"),
-        (estimate, "gdpc.json must be a saved audit, got an estimate"),
-    ],
-)
-def test_a_damaged_file_is_refused_by_name(
-    plaudit: Command, out: Path, damage: Callable[[Path], None], words: str
-) -> None:
-    assert plaudit("check", "out").code == WITHIN
-    damage(Path("out/gdpc.json"))
-    assert refused(plaudit("check", "out"), words)
+def test_a_damaged_file_is_refused_by_name(plaudit: Command, out: Path) -> None:
+    other = read_json(out / "gdpc.json") | {"verdict": "violated"}
+    write_json(out / "gdpc.json", other)
+    said = "gdpc.json: the verdict must follow from the numbers: 'not refuted', got 'violated'"
+    assert refused(plaudit("check", "out"), said)
+    write_json(out / "gdpc.json", direct_loss([0, 1, 1], [0, 0, 1], 0, at=[1]).to_dict())
+    assert refused(plaudit("check", "out"), "gdpc.json must be a saved audit, got an estimate")
 
 
 def test_verify_computes_bounds_again(plaudit: Command, saved: Path, out: Path) -> None:

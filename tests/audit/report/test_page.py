@@ -49,6 +49,8 @@ def test_the_verdict_comes_first_and_counts_audits():
     passed = build_report([("a", audited())], title="t")
     assert "No promise of privacy was refuted, which proves none." in passed
     assert "with a probability of up to 0.05" in passed
+    with pytest.raises(ValueError, match="at least one result, got none"):
+        build_report([], title="t")
     empty = build_report([("a", audited(verdict="no power", detectable=3.0))], title="t")
     assert "1 of 1 audit had no power to refute one." in empty
 
@@ -93,11 +95,6 @@ def test_estimates_are_never_called_bounds():
     assert "exchangeable areas" in page.text
     unknown = Page(build_report([], [("e", estimated(value=math.nan, interval=(math.nan, math.inf)))], title="t"))
     assert "unknown nats" in unknown.text
-
-
-def test_a_report_needs_a_result():
-    with pytest.raises(ValueError, match="at least one result, got none"):
-        build_report([], title="t")
 
 
 @given(audits(), estimates(), st.booleans())

@@ -34,7 +34,7 @@ LAW = {"order": "possible on x only", "probability": 0.25}
 CURVE = {name: np.linspace(-2.0, 3.0, 30) + shift for name, shift in (("at", 0), ("loss", 1), ("low", 0), ("high", 2))}
 AUDITS = [
     ("sound", audited()),
-    ("broken", audited(claim=PureDP(0.5), verdict="violated", confidential=True)),
+    ("violated", audited(claim=PureDP(0.5), verdict="violated", confidential=True)),
     ("unbounded", audited(support=LAW, verdict="violated", relation="replace_one", claim=PureDP(1.0, "replace_one"))),
     ("empty", audited(claim=ZCDP(0.5), measured=ZCDP(0.0), detectable=np.inf, verdict="no power", distance=20)),
     ("gaussian", audited(claim=GaussianDP(1.0), measured=GaussianDP(0.9), confidence=0.999999)),

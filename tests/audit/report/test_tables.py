@@ -54,11 +54,7 @@ def letters(*texts):
 @pytest.mark.parametrize(
     ("changes", "row", "style"),
     [
-        (
-            {},
-            ["count", "epsilon 1", "person added or removed", "0.8750", "1.250", "not refuted", EVENT, "0.5"],
-            "green",
-        ),
+        ({}, [*COUNT, "0.8750", "1.250", "not refuted", EVENT, "0.5"], "green"),
         (
             {"measured": PureDP(1.23456), "verdict": "violated", "claim": PureDP(1 / 3), "seconds": 12.34},
             ["count", "epsilon 0.3333", "person added or removed", "1.234", "1.250", "violated", EVENT, "12.3"],
@@ -71,7 +67,7 @@ def letters(*texts):
         ),
         (
             {"support": WITNESS, "verdict": "violated"},  # the lower bound is finite, the loss is not
-            ["count", "epsilon 1", "person added or removed", "0.8750", "1.250", "violated", PROVED, "0.5"],
+            [*COUNT, "0.8750", "1.250", "violated", PROVED, "0.5"],
             "bold red",
         ),
         (

@@ -29,7 +29,7 @@ KEYWORDS = {"size", "selection", "confidence", "rng", "share", "event", "relatio
 
 
 @pytest.mark.parametrize(
-    ("claim", "measured", "promised", "forced"),
+    ("claim", "measured", "promised", "shown"),
     [
         (PureDP(math.log(3)), PureDP(math.log(9)), "75.0", "90.0"),
         (ApproxDP(math.log(3), 1e-6), ApproxDP(math.log(9), 1e-6), "75.0", "90.0"),
@@ -37,7 +37,7 @@ KEYWORDS = {"size", "selection", "confidence", "rng", "share", "event", "relatio
         (PureDP(1.0), PureDP(1.00001), "73.1059", "73.1060"),
     ],
 )
-def test_right_guesses_are_those_of_theory(claim, measured, promised, forced):
+def test_right_guesses_are_those_of_theory(claim, measured, promised, shown):
     words = " ".join(meaning(audited(claim=claim, measured=measured, verdict="violated")))
     found = [
         float(number)
@@ -46,7 +46,7 @@ def test_right_guesses_are_those_of_theory(claim, measured, promised, forced):
         if number
     ]
     assert found[0] == pytest.approx(float(promised), abs=0.11)
-    assert found[1] == pytest.approx(float(forced), abs=0.11)
+    assert found[1] == pytest.approx(float(shown), abs=0.11)
     assert found[0] < found[1]  # the verdict follows from what is said
     assert ("failures of probability 1e-06 set aside" in words) == isinstance(claim, ApproxDP)
 
@@ -71,15 +71,15 @@ def test_words_follow_the_result():
 
 def test_profiles_are_those_of_theory():
     drawing = privacy_profiles(audited(claim=PureDP(1.0), measured=PureDP(2.0), verdict="violated"))
-    promised, forced = (
+    promised, shown = (
         [tuple(map(int, point.split(","))) for point in drawing.lines[name][0].split()]
         for name in ("promised", "measured")
     )
     top = 1.1 * math.tanh(1.0)
     assert promised[0] == (0, round(1000 * (1 - math.tanh(0.5) / top)))
-    assert forced[0] == (0, round(1000 * (1 - math.tanh(1.0) / top)))
+    assert shown[0] == (0, round(1000 * (1 - math.tanh(1.0) / top)))
     assert (round(1000 / 2.3), 1000) in promised  # delta 0 from epsilon 1 on, of 2.3
-    assert (round(2000 / 2.3), 1000) in forced
+    assert (round(2000 / 2.3), 1000) in shown
     assert drawing.areas
     assert "epsilon 1, is a solid line from 0.462 at epsilon 0 to 0 at epsilon 1." in drawing.words
     assert "The dashed line is above" in drawing.words

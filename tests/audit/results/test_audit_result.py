@@ -71,15 +71,15 @@ def test_a_promise_is_not_held_against_a_loss_under_another_relation():
 @pytest.mark.parametrize("measured", FAMILIES)
 def test_a_bound_on_one_parameter_is_none_on_another(promised, measured):
     """A mu of 1 is no rho of 1/2: discrete Gaussian noise keeps the one promise and not the other."""
-    claim, forced = FAMILIES[promised](0.5), FAMILIES[measured](1.0)
+    claim, found = FAMILIES[promised](0.5), FAMILIES[measured](1.0)
     if promised == measured:
-        assert verdict_of(claim, forced, 0.6) == "violated"
+        assert verdict_of(claim, found, 0.6) == "violated"
         return
     with pytest.raises(TypeError, match="a bound on one parameter is no bound on another") as caught:
-        verdict_of(claim, forced, 0.6)
+        verdict_of(claim, found, 0.6)
     assert "\n" not in str(caught.value)
-    values = audited(claim=claim, measured=forced, verdict="violated").to_dict()
-    kinds = f"{type(claim).__name__} and {type(forced).__name__}"
+    values = audited(claim=claim, measured=found, verdict="violated").to_dict()
+    kinds = f"{type(claim).__name__} and {type(found).__name__}"
     with pytest.raises(ValueError, match=f"claim and measured must be of one family, got {kinds}") as caught:
         AuditResult.from_dict(values)
     assert "\n" not in str(caught.value)
@@ -160,15 +160,8 @@ def test_an_estimate_survives_strict_json(estimate):
         np.testing.assert_array_equal(getattr(again, f.name), getattr(estimate, f.name))  # NaN where NaN was
     assert all(getattr(again, name).dtype == float for name in ("at", "loss", "low", "high"))
     assert again.to_dict() == estimate.to_dict()
-
-
-def test_nan_is_none_and_infinity_a_word_in_an_estimate():
     values = through_json(estimated(value=math.nan, interval=(math.nan, -math.inf)).to_dict())
-    assert values["loss"] == [0.5, -3.0, None]
-    assert (values["low"], values["high"]) == ([0.25, "-inf", None], [0.75, "inf", None])
     assert (values["value"], values["interval"]) == (None, [None, "-inf"])
-    assert values["assumptions"] == ["errors have one law", "areas are alike"]
-    assert LossEstimate.from_dict(values).assumptions == ("errors have one law", "areas are alike")
 
 
 # What is hidden

@@ -155,17 +155,6 @@ def test_a_reader_meets_the_old_file_or_the_new_one(saved, monkeypatch):
     assert seen == [(before, saved.read_bytes())]
 
 
-def test_a_folder_or_a_file_in_the_way_is_an_error(tmp_path):
-    (tmp_path / "folder").mkdir()
-    with pytest.raises(OSError, match="folder"):
-        write_atomically(tmp_path / "folder", "text")
-    (tmp_path / "file").write_text("kept")
-    with pytest.raises(OSError, match="file"):
-        write_atomically(tmp_path / "file" / "audit.json", "text")
-    assert sorted(os.listdir(tmp_path)) == ["file", "folder"]
-    assert (tmp_path / "file").read_text() == "kept"
-
-
 @pytest.fixture
 def read_only():
     """A folder that may be read and not written, for a user to whom that matters."""
@@ -200,11 +189,17 @@ def test_a_writable_folder_is_made_and_left_as_it_was(tmp_path):
     assert sorted(os.listdir(tmp_path / "a")) == ["b", "kept.json"]
 
 
-def test_a_file_in_place_of_the_folder_is_found_before_the_work(tmp_path, monkeypatch):
+def test_what_is_in_the_way_is_found_before_the_work(tmp_path, monkeypatch):
     (tmp_path / "file").write_text("kept")
     for folder in (tmp_path / "file", tmp_path / "file" / "below"):
         with pytest.raises(OSError, match="file"):
             check_writable(folder)
+        with pytest.raises(OSError, match="file"):
+            write_atomically(folder / "audit.json", "text")
+    (tmp_path / "folder").mkdir()
+    with pytest.raises(OSError, match="folder"):
+        write_atomically(tmp_path / "folder", "text")
+    assert sorted(os.listdir(tmp_path)) == ["file", "folder"]
     assert (tmp_path / "file").read_text() == "kept"
 
     def full(**options):

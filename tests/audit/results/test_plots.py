@@ -162,11 +162,6 @@ def test_a_name_is_not_a_formula():
     assert not any(label.get_parse_math() for label in ax.get_yticklabels())
 
 
-def test_no_audit_is_no_figure():
-    with pytest.raises(ValueError, match="audits must be one or more, got none"):
-        plot_audits([])
-
-
 def test_the_axis_given_is_the_axis_drawn_on():
     _, axes = new_figure(6, 4, rows=2, columns=2)
     assert shown(*THREE, ax=axes[1]) is axes[1]
@@ -174,6 +169,8 @@ def test_the_axis_given_is_the_axis_drawn_on():
     assert plot_estimate(estimated(), axes[3]) is axes[3]
     assert [len(ax.patches) for ax in axes] == [0, 3, 1, 0]
     assert audited().plot().figure is not axes[0].figure
+    with pytest.raises(ValueError, match="audits must be one or more, got none"):
+        plot_audits([])
 
 
 # Estimates

@@ -108,17 +108,8 @@ def test_a_rule_that_never_guesses_has_not_changed():
 
 def weighed(x, y, **changes):
     basis = {"weights": WEIGHTS, "order": 1.0, "toward": "y", "look": 0}
-    claim = ZCDP(0.5)
-    return audited(
-        **{
-            "counts": binned(x, y),
-            "basis": basis,
-            "bound": Renyi.bound,
-            "claim": claim,
-            "measured": claim.at(0.25),
-        }
-        | changes
-    )
+    given = {"counts": binned(x, y), "basis": basis, "bound": Renyi.bound, "claim": ZCDP(0.5), "measured": ZCDP(0.25)}
+    return audited(**given | changes)
 
 
 def test_bins_are_cut_by_their_weights():

@@ -61,7 +61,7 @@ def test_sound(epsilon):
 
 
 @pytest.mark.parametrize("case", ["it's; echo $HOME"])
-def test_broken(case):
+def test_violated(case):
     assert_loss_within(Noisy(2.0), PAIR, size=4000)
 
 
@@ -86,7 +86,7 @@ def test_raising_on_one_database():
 
 
 @pytest.mark.audit
-def test_planted():
+def test_known_bug():
     assert_loss_detected(Noisy(2.0), PAIR, size=4000)
 
 
@@ -259,11 +259,11 @@ def test_a_suite_of_someone_else(pytester):
 def test_a_failure_is_reproduced_by_its_command(pytester):
     """Read from what was printed, and given to a shell in the slow form below."""
     pytester.makepyfile(test_release=SUITE)
-    whole = run(pytester, "--audit-seed", "8", "--audit-runs", "3000", "-k", "broken")
+    whole = run(pytester, "--audit-seed", "8", "--audit-runs", "3000", "-k", "violated")
     (command,) = [line.split(maxsplit=2)[2] for line in whole.outlines if line.split()[:2] == ["E", "reproduce"]]
     assert command == (
-        "python -m pytest 'test_release.py::test_broken[it'\"'\"'s; echo $HOME]' "
-        f"{shlex.join(STRICT)} --audit-seed 8 --audit-runs 3000 -k broken --rootdir ."
+        "python -m pytest 'test_release.py::test_violated[it'\"'\"'s; echo $HOME]' "
+        f"{shlex.join(STRICT)} --audit-seed 8 --audit-runs 3000 -k violated --rootdir ."
     )
     alone = pytester.runpytest_inprocess(*shlex.split(command)[3:])
     assert [line for line in alone.outlines if line.startswith("E ")] == [
@@ -276,7 +276,7 @@ def test_a_failure_is_reproduced_by_its_command(pytester):
 def test_a_failure_is_reproduced_by_its_command_in_a_shell(pytester):
     """From the root of the project, with the marks, the doctests and the configuration that found the test."""
     folder = pytester.mkdir("tests of \u00fc")
-    marked = SUITE.replace("def test_broken", "@pytest.mark.rare\ndef test_broken")
+    marked = SUITE.replace("def test_violated", "@pytest.mark.rare\ndef test_violated")
     doctest = '"""\n>>> from release import *\n>>> assert_loss_within(Noisy(2.0), PAIR, size=4000)\n"""\n'
     (folder / "test_release.py").write_text(marked, "utf-8")
     (folder / "test_re\tlease.py").write_text(marked, "utf-8")
@@ -289,7 +289,7 @@ def test_a_failure_is_reproduced_by_its_command_in_a_shell(pytester):
         "utf-8",
     )
     options = ["-c", "../settings.ini", "--doctest-modules", "--audit-seed", "5", "--color", "no"]
-    options += ["-m", "rare or not rare", "-k", "broken or documented"]
+    options += ["-m", "rare or not rare", "-k", "violated or documented"]
     whole = subprocess.run(
         [sys.executable, "-m", "pytest", *options],
         cwd=folder,
