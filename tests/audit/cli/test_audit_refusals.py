@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import contextlib
+import math
 import os
 import shutil
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -91,6 +93,7 @@ BAD_AUDITS: list[tuple[tuple[str, ...], str]] = [
     (("gdpc", "--data", "pickled.npy"), "pickled.npy must hold numbers, one run or count a line: Object arrays"),
     (("gdpc", "--data", "archive.npy"), "archive.npy must hold numbers, one run or count a line: the magic string"),
     (("gdpc", "--data", "huge.npy"), "huge.npy must hold numbers, one run or count a line: Unable to allocate"),
+    (("rdpc", "--data", "counts.csv"), "rdpc: counts must"),
     # outputs
     (GIVEN[:2], "--outputs-x and --outputs-y go together"),
     (("gdpc", *GIVEN, *ELSEWHERE), "without the name of a mechanism"),
@@ -168,3 +171,20 @@ def test_an_interrupt_of_the_first_audit(plaudit: Command) -> None:
 def test_an_interrupt_before_any_audit(plaudit: Command) -> None:
     Path("early.py").write_text("raise KeyboardInterrupt")
     assert plaudit("audit", "early:f", *OWN).code == INTERRUPTED
+
+
+def test_what_a_system_lacks_and_what_nobody_foresaw_are_one_line(
+    plaudit: Command, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def failing(error: Exception) -> Any:
+        def mechanism(**_: Any) -> Any:
+            raise error
+
+        return lambda: {"theirs": SimpleNamespace(below=math.inf, mechanism=mechanism)}
+
+    for error, words in (
+        (ImportError("theirs needs duckdb"), "theirs needs duckdb"),
+        (RecursionError("deep"), "RecursionError: deep"),
+    ):
+        monkeypatch.setattr(loading, "systems_of_counts", failing(error))
+        assert refused(plaudit("audit", "theirs", "--data", "counts.csv"), words)

@@ -6,6 +6,7 @@ import re
 
 import pytest
 
+import audit.testing
 from algorithms.bugs.budget import ForgottenLevelRDPC, HalfNoiseGDPC
 from algorithms.flaxman import GDPC, RDPC
 from algorithms.flaxman.gaussian import GaussianCounts
@@ -236,3 +237,5 @@ def test_a_claim_is_needed(assertion):
 
     with pytest.raises(TypeError, match="noisy has no claim of its own: state one"):
         assertion(noisy, PAIR)
+    with pytest.raises(AttributeError, match=r"module 'audit.testing' has no attribute 'assert_private'"):
+        _ = audit.testing.assert_private
