@@ -38,6 +38,11 @@ def geometric(epsilon, size, rng):
     return rng.geometric(p, size) - rng.geometric(p, size)
 
 
+def averaged(epsilon, shape, rng):
+    """The mean of four such noises."""
+    return geometric(epsilon / 4, (4, *shape), rng).mean(axis=0)
+
+
 def pair_of(x, y, relation="add_remove"):
     """Two databases on the caller's word."""
     return NeighborPair.declared(np.array(x), np.array(y), relation)

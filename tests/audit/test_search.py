@@ -1,7 +1,6 @@
 from __future__ import annotations
 
 import itertools
-import math
 
 import numpy as np
 import pytest
@@ -9,21 +8,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from audit.claims import ZCDP, ApproxDP, GaussianDP, PureDP
-from audit.events import Event
 from audit.exact import loss_distribution
 from audit.loss import measure_loss
 from audit.mechanism import per_run
 from audit.neighbors import NeighborPair
 from audit.search import SearchResult, neighbors_within, search_loss
-from tests.audit.sampling.cases import noting
-
-PAIRS = [NeighborPair.add_people([5, other], 0) for other in range(6)]  # equally bad, all of them
-STEP = Event.at_least(0, 6, low=5)  # no other event shows more of geometric noise
-
-
-def geometric(data, size, rng):
-    draws = rng.geometric(1 - math.exp(-1), (2, size, data.size))
-    return data + draws[0] - draws[1]
+from tests.audit.sampling.cases import PAIRS, STEP, geometric, noting
 
 
 def zeros_bare(data, size, rng):

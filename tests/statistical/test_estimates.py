@@ -11,14 +11,10 @@ from scipy.stats import binom
 
 from audit.estimates.direct import direct_loss
 from audit.estimates.residuals import residual_loss
-from tests.helpers import geometric
+from tests.helpers import averaged, geometric
 
 C = 21  # children of each area in the paper's figure, three levels deep
 LEAVES = C**3
-
-
-def averaged(epsilon, shape, rng):
-    return geometric(epsilon / 4, (4, *shape), rng).mean(axis=0)
 
 
 def raked(epsilon, runs, rng):

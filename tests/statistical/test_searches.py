@@ -2,24 +2,14 @@
 
 from __future__ import annotations
 
-import math
-
 import pytest
 
 from audit.bounds.game import guessing_game_lower
 from audit.claims import PureDP
-from audit.events import Event
-from audit.neighbors import NeighborPair
 from audit.search import search_loss
+from tests.audit.sampling.cases import PAIRS, STEP, geometric
 
-PAIRS = [NeighborPair.add_people([5, other], 0) for other in range(6)]  # equally bad, all of them
-STEP = Event.at_least(0, 6, low=5)  # no other event shows more of geometric noise
 MISSES = 23  # of 200 searches at 95%: a valid family misses more often with probability below 1e-4
-
-
-def geometric(data, size, rng):
-    draws = rng.geometric(1 - math.exp(-1), (2, size, data.size))
-    return data + draws[0] - draws[1]
 
 
 def missed(searches, truth):

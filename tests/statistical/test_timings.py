@@ -8,11 +8,7 @@ from scipy import stats
 
 from algorithms.flaxman import GDPC
 from audit.replay import replay, timing
-from tests.audit.replay.cases import ADDED
-
-
-def played(take, size=200, games=1):
-    return [timing.timing(take, size, np.random.default_rng(seed)) for seed in range(games)]
+from tests.audit.replay.cases import ADDED, played
 
 
 @pytest.mark.parametrize("games", [200, pytest.param(10_000, marks=pytest.mark.slow)])

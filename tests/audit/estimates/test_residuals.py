@@ -14,13 +14,9 @@ from sklearn.neighbors import KernelDensity
 
 import audit.estimates.residuals
 from audit.estimates.residuals import residual_loss
-from tests.helpers import geometric, halving
+from tests.helpers import averaged, geometric, halving
 
 METHODS = ("lag_tail", "histogram", "kde")
-
-
-def averaged(epsilon, shape, rng):
-    return geometric(epsilon / 4, (4, *shape), rng).mean(axis=0)
 
 
 @pytest.mark.parametrize("lag", [1, 2, 5])

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import numpy as np
-
 from algorithms.flaxman import GDPC
 from algorithms.noise import Laplace, TwoTailedGeometric, add_noise
 from audit.claims import PureDP
-from audit.replay import replay, timing
-from tests.audit.replay.cases import ADDED, kinds
+from audit.replay import replay
+from tests.audit.replay.cases import ADDED, kinds, played
 
 
 def slow_on_y(data, size, rng):
@@ -56,10 +54,6 @@ def test_times_that_noise_decides_are_none_of_the_data():
         counted(lambda n, rng: int(add_noise(n, law, None, rng))), ADDED, PureDP(1.0), observe="time", size=60
     )
     assert recorded.verdict == "not refuted"
-
-
-def played(take, size=200, games=1):
-    return [timing.timing(take, size, np.random.default_rng(seed)) for seed in range(games)]
 
 
 def test_times_without_a_clock():

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import json
+import math
 import os
 import subprocess
 import sys
@@ -13,6 +14,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from audit.claims import PureDP
+from audit.events import Event
 from audit.loss import measure_loss
 from audit.neighbors import NeighborPair
 from audit.sampling.blocks import draw
@@ -23,6 +25,8 @@ PAIR = NeighborPair.add_people([120, 75], 0)
 CLAIM = PureDP(1.0)
 SIZE = 1500
 DATA = np.arange(16.0)
+PAIRS = [NeighborPair.add_people([5, other], 0) for other in range(6)]  # equally bad, all of them
+STEP = Event.at_least(0, 6, low=5)  # no other event shows more of geometric noise
 SEED = np.random.SeedSequence(2020)
 ROOT = np.random.SeedSequence(2021)
 THREE = NeighborPair.add_people([30, 40, 50], cell=1)
@@ -75,6 +79,11 @@ def in_a_process(script, folder, **environment):
     command = [sys.executable, str(path), str(folder / "store")]
     done = subprocess.run(command, capture_output=True, text=True, check=True, env={**os.environ, **environment})
     return json.loads(done.stdout)
+
+
+def geometric(data, size, rng):
+    draws = rng.geometric(1 - math.exp(-1), (2, size, data.size))
+    return data + draws[0] - draws[1]
 
 
 def noting(sizes, give=noisy):

@@ -218,7 +218,7 @@ def counted(**options):
     return asked(**options).counts
 
 
-def killed_and_resumed(folder, times, seed, size=SIZE):
+def killed_and_resumed(folder, times, seed, size):
     """Kill an audit at random instants, then let it end; return how often it was killed and in how many blocks."""
     rng, killed, progress = np.random.default_rng(seed), 0, []
     begun = time.perf_counter()
@@ -235,16 +235,14 @@ def killed_and_resumed(folder, times, seed, size=SIZE):
     return killed, progress
 
 
-def test_killed_at_any_moment_an_audit_goes_on_and_gives_the_same_counts(tmp_path):
-    killed, _ = killed_and_resumed(tmp_path, 3, seed=1)
-    assert killed >= 1
-
-
-@pytest.mark.slow
-def test_killed_at_100_moments_an_audit_goes_on_and_gives_the_same_counts(tmp_path):
-    killed, progress = killed_and_resumed(tmp_path, 100, seed=2, size=4000)
-    assert killed >= 60
-    assert len(set(progress)) > 15  # they were moments of all kinds
+@pytest.mark.parametrize(
+    ("times", "seed", "size", "least", "kinds"),
+    [(3, 1, SIZE, 1, 1), pytest.param(100, 2, 4000, 60, 16, marks=pytest.mark.slow)],
+)
+def test_killed_at_any_moment_an_audit_goes_on_and_gives_the_same_counts(tmp_path, times, seed, size, least, kinds):
+    killed, progress = killed_and_resumed(tmp_path, times, seed, size)
+    assert killed >= least
+    assert len(set(progress)) >= kinds  # they were moments of all kinds
 
 
 def test_on_a_full_disk_an_audit_says_so_and_what_is_kept_stays_whole(tmp_path):
