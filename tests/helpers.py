@@ -108,6 +108,14 @@ def refused(error, message):
     assert "\n" not in message
 
 
+@contextmanager
+def refused_like(error, pattern):
+    """What is done raises this error with such a message, which is one line."""
+    with pytest.raises(error, match=pattern) as caught:
+        yield
+    assert "\n" not in str(caught.value)
+
+
 def refuses(error, message, call, *arguments, **options):
     """A call raises this error with this message, which is one line."""
     with refused(error, message):

@@ -21,6 +21,7 @@ from audit.events import (
     sum_of_entries,
     weighted_sum,
 )
+from tests.helpers import refused_like
 
 REALS = st.floats(-1e6, 1e6)
 ANY = st.floats(allow_nan=False)
@@ -36,9 +37,6 @@ def literal_threshold(rule, score):
 
 def values(*numbers):
     return np.array(numbers, dtype=float)
-
-
-# Rules
 
 
 @given(st.lists(ANY, max_size=20), ANY, ANY, st.sampled_from("xy"))
@@ -92,9 +90,6 @@ def test_bins_hold_what_lies_between_their_edges(scores, edges):
     assert rule.bins(values(*scores)).tolist() == [sum(edge <= score for edge in edges) for score in scores]
 
 
-# Statistics
-
-
 def test_the_last_bits_of_a_sum_do_not_reach_a_score():
     outputs = values(0.1 + 0.2, 0.3, 0.3 + 2e-9)
     assert outputs[0] != outputs[1]
@@ -137,12 +132,8 @@ def test_a_cell_reads_one_entry():
     ],
 )
 def test_statistics_that_give_no_score_are_refused(statistic, outputs, words):
-    with pytest.raises(ValueError, match=words) as caught:
+    with refused_like(ValueError, words):
         statistic(outputs)
-    assert "\n" not in str(caught.value)
-
-
-# Joint events
 
 
 def test_agreement_speaks_for_the_database_that_all_entries_are_near():
@@ -172,9 +163,6 @@ def test_a_joint_event_shows_the_sum_of_losses_and_the_sum_of_entries_does_not()
     joint = losses(agreement([(0,), (1,)], [0.5, 0.5], [1, 1])(pairs))
     assert joint.max() == pytest.approx(2 * epsilon, abs=1e-9)
     assert losses(pairs.sum(axis=1)).max() < 1.9 * epsilon
-
-
-# Sums and distances
 
 
 def test_a_weighted_sum_is_the_likelihood_ratio_of_normal_laws():
@@ -216,9 +204,6 @@ def test_a_distance_guesses_from_both_tails():
         *(LARGEST, LARGEST),
     ]
     assert Event(distance_from((), 0), ThresholdRule(-INF, 4)).guess(values(-5, 0, 3, 4)).tolist() == [1, 0, 0, 1]
-
-
-# Events
 
 
 def test_a_registered_event_guesses_from_one_entry():

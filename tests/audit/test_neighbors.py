@@ -24,9 +24,6 @@ def table_and_cells(draw):
     return counts, draw(cells(counts)), draw(cells(counts))
 
 
-# Constructors
-
-
 @given(table_and_cells(), st.integers(1, 100))
 def test_adding_people_changes_one_cell_by_as_many(chosen, people):
     counts, cell, _ = chosen
@@ -145,9 +142,6 @@ def test_whole_numbers_stored_as_floats_are_counts():
     assert NeighborPair.add_people(5, ()).y == 6
 
 
-# Declared pairs
-
-
 def test_a_declared_pair_takes_anything_and_says_so():
     table, ragged, mixed = object(), [[1], [2, 3]], [1, "a"]
     for data in (table, ragged, mixed, None, {"a": 1}, "path.csv"):
@@ -158,9 +152,6 @@ def test_a_declared_pair_takes_anything_and_says_so():
     assert pair.under("add_remove").adjacency == "declared"
     numbers = NeighborPair.declared([1, 2], [[1.5], [2]], "add_remove")
     assert (numbers.x.dtype.kind, numbers.y.shape) == ("i", (2, 1))
-
-
-# Refusals
 
 
 @pytest.mark.parametrize(

@@ -9,7 +9,7 @@ import pytest
 
 from audit.outputs import ATTEMPTS, CHANCE, PASSES, RAISED, chance_of_repeat, check_not_copied, check_outputs, run
 from audit.sampling.probes import one_output
-from tests.helpers import BrokenError, raising
+from tests.helpers import BrokenError, raising, refused_like
 
 SEED = np.random.SeedSequence(2020)
 
@@ -32,9 +32,8 @@ WRONG = [
 
 @pytest.mark.parametrize(("mechanism", "error", "words"), WRONG)
 def test_wrong_outputs_are_refused(mechanism, error, words):
-    with pytest.raises(error, match=words) as caught:
+    with refused_like(error, words):
         run(mechanism, None, 4, np.random.default_rng(0))
-    assert "\n" not in str(caught.value)
 
 
 def test_outputs_of_another_shape_are_refused():

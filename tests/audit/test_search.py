@@ -14,6 +14,7 @@ from audit.mechanism import per_run
 from audit.neighbors import NeighborPair
 from audit.search import SearchResult, neighbors_within, search_loss
 from tests.audit.sampling.cases import PAIRS, STEP, geometric, noting
+from tests.helpers import refused_like
 
 
 def zeros_bare(data, size, rng):
@@ -77,9 +78,8 @@ def test_databases_of_records_are_those_of_counts(universe, relation):
     ],
 )
 def test_universes_that_cannot_be_are_refused(arguments, options, error, words):
-    with pytest.raises(error, match=words) as raised:
+    with refused_like(error, words):
         neighbors_within(*arguments, **options)
-    assert "\n" not in str(raised.value)
 
 
 @pytest.mark.parametrize("claim", [PureDP(1.0), ApproxDP(1.0, 1e-6), ZCDP(0.5), GaussianDP(1.0)], ids=str)
@@ -231,9 +231,8 @@ def test_options_are_those_of_an_audit():
 def test_bad_input_is_refused_before_anything_runs(options, error, words):
     calls = []
     given = {"mechanism": noting(calls, geometric), "pairs": PAIRS, "claim": PureDP(1.0), "rng": 1} | options
-    with pytest.raises(error, match=words) as raised:
+    with refused_like(error, words):
         search_loss(given.pop("mechanism"), given.pop("pairs"), given.pop("claim"), **given)
-    assert "\n" not in str(raised.value)
     assert calls == []
 
 

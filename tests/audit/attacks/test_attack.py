@@ -12,7 +12,7 @@ from audit.events import cell
 from audit.neighbors import NeighborPair
 from tests.audit.attacks.cases import names
 from tests.audit.sampling.cases import THREE, given_runs, runs_of
-from tests.helpers import noisy
+from tests.helpers import noisy, refused_like
 
 EVERYTHING = {
     "families": ("threshold", "cell"),
@@ -65,9 +65,8 @@ def test_other_names_are_refused(name):
     ],
 )
 def test_attacks_without_anything_to_search_are_refused(options, words):
-    with pytest.raises(ValueError, match=words) as caught:
+    with refused_like(ValueError, words):
         Attack(**options)
-    assert "\n" not in str(caught.value)
 
 
 UNKNOWN = NeighborPair.declared("x", "y", "add_remove")

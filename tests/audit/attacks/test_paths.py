@@ -30,9 +30,6 @@ def shift(where, kind="un-raked"):
     return f"{kind} count{'s' if ',' in where else ''} of area{'s' if ',' in where else ''} {where}"
 
 
-# What is looked at
-
-
 def test_added_people_change_one_path():
     pair = NeighborPair.add_people([20, 10, 5, 5], cell=3, people=2)
     found = names(path_statistics(pair, RAGGED, [2, 4, 5, 6]))
@@ -89,9 +86,6 @@ def test_the_counts_of_the_pair_may_be_in_an_order_of_their_own():
         assert found[0] == "joint shift of raked counts of areas 0, 3, 4"
 
 
-# Scores
-
-
 def test_scores_are_distances_from_the_middle_to_the_side_of_y():
     parent, leaves = [-1, 0, 0, 0], [1, 2, 3]
     tree = Hierarchy.from_parents(parent)
@@ -140,9 +134,6 @@ def test_leaves_alone_score_as_all_areas_do(people):
     for name, scores in every.items():
         np.testing.assert_allclose(alone[name], scores, atol=1e-8)
         assert np.unique(scores).size > 1
-
-
-# Reading once
 
 
 def counted(monkeypatch):
@@ -194,9 +185,6 @@ def test_statistics_are_the_same_in_threads_and_in_other_processes(backend, jobs
 
     found = joblib.Parallel(n_jobs=jobs, backend=backend)(joblib.delayed(work)(outputs) for outputs in many)
     np.testing.assert_array_equal(found, expected)
-
-
-# The loss that it shows
 
 
 def log_ratios(epsilon, tree, pair, size, seed, output="leaves"):
@@ -270,9 +258,6 @@ def test_a_moved_person_costs_more_than_epsilon():
     ratio, error = found[f"joint shift of {shift('1, 10, 11, 110, 111, 1110')}"]
     assert abs(ratio - 1.5) < 4 * error < 0.15  # false alarm 6e-5
     assert ratio - 4 * error > 1.3
-
-
-# What does not fit
 
 
 def pair_of(x, y):

@@ -63,9 +63,6 @@ def counts_of(tree, values):
 COUNTS = st.one_of(st.integers(-3, 12), st.integers(-50, 2000), st.integers(0, 10**6))
 
 
-# The numbers come back
-
-
 @given(trees(), st.sampled_from(OUTPUTS), st.data())
 def test_every_family_that_holds_proportions_comes_back(tree, output, data):
     noisy = data.draw(counts_of(tree, COUNTS))
@@ -166,9 +163,6 @@ def test_rounded_tables_are_taken_as_they_are():
     assert unrake(rounded, parent, [1, 2, 3], around=[17, 3, 5, 9]).tolist() == [[17, 3, 5, 9], [12, 3, 6, 9]]
 
 
-# How it is asked
-
-
 def test_some_nodes_are_columns_of_all_in_any_order_and_layout():
     tree = Hierarchy.from_parents(RAGGED)
     base, _, raked = raked_and_noisy(tree, 40, 1.0, 50, seed=2)
@@ -202,9 +196,6 @@ def test_the_release_of_rdpc_is_what_is_recovered():
     # 5 standard errors, of a standard deviation with kurtosis 6 and of a mean: false alarm 1e-5 each for 21 nodes.
     assert np.abs(np.nanstd(errors, axis=0) / sd - 1).max() < 5 * math.sqrt(5 / (4 * 2000))
     assert np.abs(np.nanmean(errors, axis=0)).max() < 5 * sd / math.sqrt(2000)
-
-
-# Trees
 
 
 def test_a_tree_knows_its_families():

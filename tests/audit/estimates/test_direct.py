@@ -9,7 +9,7 @@ from scipy.stats import beta
 
 from audit.estimates.direct import direct_loss
 from audit.results import LossEstimate
-from tests.helpers import halving
+from tests.helpers import halving, refused_like
 
 
 @pytest.mark.parametrize("distance", [1, 3])
@@ -99,6 +99,5 @@ def test_the_bias_is_said_and_the_exact_count_is_not():
     ],
 )
 def test_bad_input_is_refused(options, error, words):
-    with pytest.raises(error, match=words) as caught:
+    with refused_like(error, words):
         direct_loss(**{"outputs_x": [0, 1], "outputs_y": [0, 1], "exact": 0} | options)
-    assert "\n" not in str(caught.value)

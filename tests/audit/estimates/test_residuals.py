@@ -14,7 +14,7 @@ from sklearn.neighbors import KernelDensity
 
 import audit.estimates.residuals
 from audit.estimates.residuals import residual_loss
-from tests.helpers import averaged, geometric, halving
+from tests.helpers import averaged, geometric, halving, refused_like
 
 METHODS = ("lag_tail", "histogram", "kde")
 
@@ -275,6 +275,5 @@ def test_every_estimate_states_its_assumptions(method):
     ],
 )
 def test_residuals_that_say_nothing_and_settings_out_of_range_are_refused(options, words):
-    with pytest.raises(ValueError, match=words) as caught:
+    with refused_like(ValueError, words):
         residual_loss(**{"residuals": geometric(0.1, 200, np.random.default_rng(14))} | options)
-    assert "\n" not in str(caught.value)

@@ -17,6 +17,7 @@ from audit.claims import PureDP
 from audit.neighbors import NeighborPair
 from audit.replay import replay
 from tests.audit.replay.cases import ADDED, MOVED, sum_of
+from tests.helpers import refused_like
 
 
 def test_words_of_every_kind():
@@ -180,9 +181,8 @@ def test_a_seed_gives_the_same_result():
     ],
 )
 def test_bad_input_is_refused_in_one_line(arguments, options, error, words):
-    with pytest.raises(error, match=f"^{words}") as raised:
+    with refused_like(error, f"^{words}"):
         replay(*arguments, **options)
-    assert "\n" not in str(raised.value)
 
 
 @pytest.mark.parametrize("first", ["from audit import replay", "import audit.replay", "import audit.replay as replay"])

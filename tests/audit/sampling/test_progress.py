@@ -81,9 +81,6 @@ def test_an_error_passes_and_the_terminal_is_given_back(terminal, screen):
     assert written.getvalue().count(hide) == written.getvalue().count(show) == terminal
 
 
-# Where results come from
-
-
 def test_provenance_names_software_platform_and_time():
     before = datetime.datetime.now(datetime.UTC).replace(microsecond=0)
     found = provenance(size=5, selection=0.3)
