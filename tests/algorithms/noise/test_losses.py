@@ -75,20 +75,16 @@ def test_normal_noise_on_several_values_is_that_on_their_l2_change():
 
 
 @pytest.mark.parametrize("law", [TwoTailedGeometric(0.5), Laplace(2.0), Gaussian(2.0), DiscreteGaussian(2.0)])
-@pytest.mark.parametrize("exact", [[10, 0, 3], [[1.5], [2.5]], 7, 2.5])
+@pytest.mark.parametrize("exact", [[10, 0, 3], [[1.5], [2.5]], 7])
 @pytest.mark.parametrize("size", [None, 4])
 def test_noise_is_that_of_the_law_and_added(law, exact, size):
     shape = np.shape(exact) if size is None else (size, *np.shape(exact))
-    expected = law.sample(shape, np.random.default_rng(1)) + np.asarray(exact)
+    exact = np.asarray(exact)
+    expected = law.sample(shape, np.random.default_rng(1)) + exact
+    exact.flags.writeable = False  # what noise is added to stays
     found = add_noise(exact, law, size, np.random.default_rng(1))
     assert found.dtype == expected.dtype
     assert np.array_equal(found, expected)
-
-
-def test_values_that_noise_is_added_to_stay():
-    exact = np.array([1, 2, 3])
-    add_noise(exact, TwoTailedGeometric(1e-3), None, np.random.default_rng(0))
-    assert exact.tolist() == [1, 2, 3]
 
 
 def test_a_watcher_sees_every_draw_once_and_may_answer():

@@ -169,14 +169,22 @@ def test_levels_and_tables_without_a_budget_are_left_out():
 def test_the_united_states_and_puerto_rico_have_all_their_rows(tmp_path):
     # Section 1.4 of the layout: 12,688 rows in 11 tables, and 244.
     homes = synthetic_households(1_020, rng=1)
-    made = release(homes.persons, homes.units, homes.geo, "us", out=tmp_path / "us", rng=np.random.default_rng(0))
+    made = release(
+        homes.persons,
+        homes.units,
+        homes.geo,
+        "us",
+        out=tmp_path / "us",
+        rng=np.random.default_rng(0),
+        validation="none",
+    )
     assert sum(map(len, made.tables.values())) == 12_688
     assert len(made.tables) == 11
     check_release(read_release(tmp_path / "us"), made.config, made.states)
 
     island = synthetic_households(50, rng=1, states=1)
     geo = Frame({**island.geo.to_dict(), "TABBLKST": np.array(["72"] * len(island.geo), dtype=object)})
-    made = release(island.persons, island.units, geo, "pr", rng=np.random.default_rng(0))
+    made = release(island.persons, island.units, geo, "pr", rng=np.random.default_rng(0), validation="none")
     assert sum(map(len, made.tables.values())) == 244
 
 
