@@ -121,7 +121,6 @@ def test_an_atom_of_a_thousandth_is_found_in_the_selection_runs_of_a_usual_audit
     assert found.count("y if output in {0.25}") >= 6
 
 
-@pytest.mark.slow
 def test_an_audit_finds_an_atom_of_a_thousandth():
     def leak(data, size, rng):
         outputs = rng.laplace(size=size)
