@@ -24,7 +24,7 @@ from algorithms.phsafe.neighbors.pairs import HouseholdPair, check_model
 from algorithms.phsafe.neighbors.stability import household_counts
 from algorithms.phsafe.neighbors.structures import OTHER_SEX, structures
 from algorithms.phsafe.neighbors.valid import valid_pair
-from algorithms.phsafe.schema import HOUSEHOLDER
+from algorithms.phsafe.schema import HOUSEHOLDER, PARTNERS
 from algorithms.phsafe.tables import ITERATIONS, QUERIES
 from audit.claims import Relation
 
@@ -229,9 +229,11 @@ def _replaced(mafids: Iterator[int], *, quick: bool) -> Iterator[Case]:
     for number, members in enumerate(structures(quick=quick)):
         for person in dict.fromkeys(members) if members[0].race == Person("").race else ():
             for other in _others(person, quick=quick):
-                before = Household(next(mafids), members, tenure="123"[number % 3])
                 place = members.index(person)
-                yield Case(before, before._replace(members=(*members[:place], other, *members[place + 1 :])))
+                replaced = (*members[:place], other, *members[place + 1 :])
+                if sum(member.relship in PARTNERS for member in replaced) <= 1:  # or the household is not valid
+                    before = Household(next(mafids), members, tenure="123"[number % 3])
+                    yield Case(before, before._replace(members=replaced))
 
 
 def _others(person: Person, *, quick: bool) -> Iterator[Person]:
