@@ -6,16 +6,17 @@ BIN    := .venv/bin
 PIP    := $(BIN)/python -m pip --disable-pip-version-check install --quiet --constraint constraints.txt
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-slow coverage lint figures bench clean
+.PHONY: help demo test test-slow test-lowest coverage lint figures bench clean
 
 help:
-	@echo "make demo       audit GDPC, RDPC and ADPC on the Moroccan census tree; leaves results/"
-	@echo "make test       lint, types and the tests (3 minutes on 2 cores)"
-	@echo "make test-slow  the long statistical tests"
-	@echo "make coverage   branches of claims, bounds, methods and exact losses that the tests reach: at least 95%"
-	@echo "make lint       ruff and mypy only"
-	@echo "make figures    run every experiment in full, redraw figures/ and check the expectations"
-	@echo "make bench      speeds, as ratios within one run"
+	@echo "make demo         audit GDPC, RDPC and ADPC on the Moroccan census tree; leaves results/"
+	@echo "make test         lint, types and the tests (3 minutes on 2 cores)"
+	@echo "make test-slow    the long statistical tests"
+	@echo "make test-lowest  the tests with the lowest versions of dependencies that pyproject.toml allows"
+	@echo "make coverage     branches of claims, bounds, methods and exact losses that the tests reach: at least 95%"
+	@echo "make lint         ruff and mypy only"
+	@echo "make figures      run every experiment in full, redraw figures/ and check the expectations"
+	@echo "make bench        speeds, as ratios within one run"
 
 .venv/python:
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' \
@@ -46,6 +47,9 @@ test: lint
 
 test-slow: .venv/installed-dev
 	$(BIN)/pytest --numprocesses 2 -m slow
+
+test-lowest: .venv/installed-dev
+	$(BIN)/python -m tests.lowest --numprocesses 2 --dist loadfile
 
 coverage: .venv/installed-dev
 	$(BIN)/pytest --numprocesses 2 --dist loadfile tests/audit tests/statistical audit --cov-branch --cov-fail-under 95 \
