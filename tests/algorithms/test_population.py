@@ -18,7 +18,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
 
@@ -71,7 +71,6 @@ def test_an_exact_root_is_not_rounded_down():
     assert uniform_population(np.int64(999), np.int32(3), np.float32(1), rng=0)[0].n_leaves == 9**3
 
 
-@settings(max_examples=50)
 @given(
     fanout=st.integers(1, 9),
     levels=st.integers(1, 4),

@@ -40,7 +40,7 @@ def test_groups_are_labeled_as_they_are_numbered_and_pickled():
 
 
 @given(st.lists(st.integers(1, 4), min_size=1, max_size=3), st.randoms(use_true_random=False))
-@settings(max_examples=25)
+@settings(max_examples=50)
 def test_every_query_counts_every_person_once(sizes, random):
     schema = Schema({f"a{i}": [f"l{j}" for j in range(n)] for i, n in enumerate(sizes)})
     table = np.arange(schema.cells) ** 2

@@ -6,7 +6,7 @@ import math
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from algorithms.bugs.budget import (
@@ -30,7 +30,6 @@ TREE = Hierarchy.regular(3, 2)
 # True losses
 
 
-@settings(max_examples=20)
 @given(st.floats(0.001, 0.99))
 def test_true_losses_are_the_exact_ones(epsilon):
     for bug in (NotebookGDPC(epsilon), HalfNoiseGDPC(epsilon)):

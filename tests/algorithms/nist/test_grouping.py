@@ -118,7 +118,7 @@ def test_tables_too_large_to_count_keep_fields_apart():
     assert text.count("not counted") == 3
 
 
-@settings(max_examples=10)
+@settings(max_examples=20)
 @given(st.data())
 def test_groups_are_a_partition_within_the_cap(data):
     levels = data.draw(st.lists(st.integers(1, 4), min_size=1, max_size=6))

@@ -158,7 +158,7 @@ def test_variance_at_the_extremes():
     assert DiscreteGaussian(1e-12).variance == 0
 
 
-@settings(max_examples=60)
+@settings(max_examples=200)  # half of the laws are discrete
 @given(law=LAWS, deviations=st.floats(-30, 30), place=st.floats(-1e4, 1e4))
 def test_distribution_functions_mirror_each_other_and_rise_and_integer_laws_live_on_the_integers(
     law, deviations, place

@@ -104,7 +104,7 @@ def test_the_national_table_is_sparse_and_its_variables_depend_on_each_other(dea
     assert cause[int(young.argmax())] == "U-Y external"
 
 
-@settings(max_examples=4, deadline=None)
+@settings(max_examples=8, deadline=None)
 @given(people=st.integers(1, 20_000), seed=st.integers(0, 99))
 def test_fewer_people_keep_the_shares_of_regions(people, seed):
     deaths = synthetic_deaths(seed, people=people)

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from algorithms.noise import DiscreteGaussian
@@ -268,7 +268,6 @@ def written(draw):
     }
 
 
-@settings(max_examples=30)
 @given(written())
 def test_what_is_read_is_what_was_written(values):
     config = read_config(values)

@@ -158,7 +158,7 @@ def test_exact_margin_is_the_least_that_covers(law, confidence):
         assert coverage(law, margin - 1) < confidence + 1e-15
 
 
-@settings(max_examples=25)
+@settings(max_examples=60)
 @given(st.integers(0, 3000), STABILITIES, st.floats(0.05, 0.999), st.sampled_from(["zcdp", "puredp"]))
 def test_exact_budget_is_the_least_that_meets_the_margin(margin, stability, confidence, definition):
     budget = exact_budget_for(margin, stability, confidence=confidence, privacy_definition=definition)

@@ -325,7 +325,7 @@ def test_an_unknown_format_is_refused(tmp_path):
 # Synthetic households
 
 
-@settings(max_examples=10)
+@settings(max_examples=30)
 @given(states=st.integers(1, 51), more=st.integers(0, 3_000), seed=st.integers(0, 2**32 - 1))
 def test_exactly_so_many_people_and_a_household_in_each_state(states, more, seed):
     households = synthetic_households(20 * states + more, seed, states)

@@ -5,7 +5,9 @@ from __future__ import annotations
 import json
 import math
 import os
+import subprocess
 import sys
+import textwrap
 from dataclasses import replace
 
 import numpy as np
@@ -428,6 +430,28 @@ def test_an_interrupt_in_the_middle_of_the_counting_leaves_nothing(tmp_path, mon
     with pytest.raises(KeyboardInterrupt):
         release(*PATHS, CONFIG, out=tmp_path / "out", rng=np.random.default_rng(0))
     assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.slow
+def test_a_disk_that_is_full_leaves_nothing(tmp_path):
+    code = """
+        import resource, signal, sys
+        import numpy as np
+        from algorithms.phsafe import release
+        signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+        resource.setrlimit(resource.RLIMIT_FSIZE, (6000, 6000))  # of PH3's table, more than the others
+        try:
+            release(*sys.argv[1:4], sys.argv[4], out="out", rng=np.random.default_rng(0), validation="none")
+        except OSError as error:
+            print(error.strerror)
+    """
+    settings = tmp_path / "config.json"
+    settings.write_text(json.dumps(CONFIG))
+    command = [sys.executable, "-c", textwrap.dedent(code), *map(str, PATHS), str(settings)]
+    sources = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
+    found = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=True, env=sources)
+    assert (found.stdout, found.stderr) == ("File too large\n", "")
+    assert [path.name for path in tmp_path.iterdir()] == ["config.json"]
 
 
 def test_a_release_that_does_not_pass_its_own_check_or_has_no_place_is_not_written(tmp_path, noisy):

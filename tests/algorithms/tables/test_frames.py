@@ -63,7 +63,7 @@ def test_where_and_concatenate(frame):
     assert both.columns == frame.columns
 
 
-@settings(max_examples=15)
+@settings(max_examples=30)
 @given(st.lists(st.tuples(TEXT, st.integers(-(2**40), 2**40)), max_size=6), st.sampled_from(",|;\t"))
 def test_what_is_written_can_be_read(tmp_path_factory, rows, separator):
     path = tmp_path_factory.mktemp("written") / "table.csv"

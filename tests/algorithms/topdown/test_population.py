@@ -102,7 +102,7 @@ def test_people_live_where_there_is_a_place_for_them(populations):
         assert_consistent(population)
 
 
-@settings(max_examples=20)
+@settings(max_examples=40)
 @given(seed=st.integers(0, 2**32), states=st.integers(1, 3), counties=st.integers(1, 4), districts=st.integers(1, 30))
 def test_every_shape_is_consistent(seed, states, counties, districts):
     population = synthetic_1940(seed, states=states, counties=counties, districts=districts)

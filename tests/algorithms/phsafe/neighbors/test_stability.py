@@ -236,7 +236,7 @@ def union(*sides):
     }
 
 
-@settings(max_examples=40)
+@settings(max_examples=150)
 @given(change=derived_change(100_000_001))
 def test_a_person_moves_at_most_so_much_where_rows_are_derived(change):
     """Lemma 6 with 2 tau instead of 2 tau + 2; L2 below sqrt(2) tau; theorems 1 and 2."""
@@ -250,7 +250,6 @@ def test_a_person_moves_at_most_so_much_where_rows_are_derived(change):
     assert spent(found) <= US.total / 2
 
 
-@settings(max_examples=40)
 @given(left=derived_change(100_000_001), right=derived_change(100_000_002))
 def test_a_replaced_person_moves_at_most_so_much_where_rows_are_derived(left, right):
     """Theorems 3 and 4: at most twice rho, because 8 tau^2 is less than twice (2 tau + 2)^2."""
@@ -282,7 +281,6 @@ def declared_change(draw):
     return (people, units), (other, others)
 
 
-@settings(max_examples=40)
 @given(change=declared_change())
 def test_a_row_moves_at_most_so_much_as_it_is_declared(change):
     """Lemma 6, theorems 1 and 2, in the model of the production code."""

@@ -135,7 +135,7 @@ def test_impossibly_negative_counts_are_zero():
     assert not published("PH4", PH4=table("PH4", [-(10**15), -(10**6)]))[0].any()
 
 
-@settings(max_examples=20)
+@settings(max_examples=50)
 @given(
     st.lists(st.integers(-3000, 3000), min_size=3, max_size=3),
     st.floats(0.01, 1e5),

@@ -236,13 +236,27 @@ def with_taus(taus):
     return read_config({**CONFIG, "tau": {**CONFIG["tau"], **taus}, "state_filter": ["01", "36", "56"]})
 
 
-@given(seed=st.integers(0, 2**32), size=st.integers(1, 6), people=st.integers(0, 40), tau=st.integers(1, 5))
-@settings(max_examples=6)
-def test_any_households_are_counted_as_by_hand(database, seed, size, people, tau):
+HOUSEHOLDS = st.tuples(st.integers(0, 2**32), st.integers(1, 6), st.integers(0, 40), st.integers(1, 5))
+
+
+def count_as_by_hand(database, seed, size, people, tau):
     frames = random_frames(np.random.default_rng(seed), size, people)
     taus = dict.fromkeys(CONFIG["tau"], tau) | {"PH3": 2, "PH6": 1}
     found = tabulate(*frames, config=with_taus(taus), engine=database, validation="production")
     assert nonzero(found) == by_hand(*frames, taus)
+
+
+@given(HOUSEHOLDS)
+@settings(max_examples=6)
+def test_any_households_are_counted_as_by_hand(database, households):
+    count_as_by_hand(database, *households)
+
+
+@pytest.mark.slow
+@given(HOUSEHOLDS)
+@settings(max_examples=12)
+def test_twice_as_many_households_are_counted_as_by_hand(database, households):
+    count_as_by_hand(database, *households)
 
 
 @pytest.mark.parametrize("tau", [1, 10])

@@ -96,7 +96,7 @@ def from_rows(rows):
 
 
 @given(rows=st.lists(PERSON, max_size=30), name=st.sampled_from(FILTERS), tau=st.integers(1, 5))
-@settings(max_examples=12)
+@settings(max_examples=25)
 def test_any_persons_are_truncated_as_the_recipe_says(shared, rows, name, tau):
     counted = {
         "PH1_num": lambda r: r[0] == "3",
@@ -112,7 +112,7 @@ def test_any_persons_are_truncated_as_the_recipe_says(shared, rows, name, tau):
 
 
 @given(rows=st.lists(PERSON, min_size=1, max_size=20), tau=st.integers(1, 5))
-@settings(max_examples=10)
+@settings(max_examples=20)
 def test_one_person_less_changes_who_is_kept_by_one_leaving_and_one_entering_at_most(shared, rows, tau):
     kept = []
     for persons in (rows, rows[1:]):

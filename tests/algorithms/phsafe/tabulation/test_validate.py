@@ -406,7 +406,7 @@ DAMAGE = st.tuples(st.sampled_from(tuple(FRAMES)), st.integers(0, 10), st.intege
 
 
 @given(st.lists(DAMAGE, min_size=1, max_size=6), st.sampled_from(["full", "production", "none"]), st.booleans())
-@settings(max_examples=12)
+@settings(max_examples=25)
 def test_no_damage_is_anything_but_a_report_or_a_table(database, damages, validation, truncate):
     golden = Golden()
     for frame, column, row, value in damages:
@@ -429,7 +429,7 @@ MEMBER = st.tuples(st.sampled_from(COMPANY), st.sampled_from([0, 17, 18, 60]), s
 
 
 @given(st.lists(st.tuples(st.sampled_from("12"), st.lists(MEMBER, max_size=5)), min_size=1, max_size=12))
-@settings(max_examples=8)
+@settings(max_examples=30)
 @example([])
 def test_types_follow_from_any_members(database, homes):
     homes = [[("20", 40, sex), *rest] for sex, rest in homes]

@@ -65,7 +65,7 @@ def test_a_slack_that_is_too_small():
     assert set(conflict(kin)) == {"slack", "least in part 0, group 0 >= 5"}
 
 
-@settings(max_examples=10)
+@settings(max_examples=15)
 @given(seeds)
 def test_none_of_the_names_can_be_left_out(seed):
     rng = np.random.default_rng(seed)
@@ -192,7 +192,7 @@ def least_by_cells(kin, targets):
     return linprog(np.eye(n + 1)[-1], A_ub=np.array(rows), b_ub=most, A_eq=sums, b_eq=kin.parent).fun
 
 
-@settings(max_examples=15)
+@settings(max_examples=30)
 @given(seeds)
 def test_merging_cells_changes_no_tolerance(seed):
     rng = np.random.default_rng(seed)

@@ -214,7 +214,7 @@ def roundings(x, kin):
             yield table
 
 
-@settings(max_examples=30)
+@settings(max_examples=60)
 @given(seeds)
 def test_no_rounding_is_nearer(seed):
     rng = np.random.default_rng(seed)
@@ -233,7 +233,7 @@ def test_no_rounding_is_nearer(seed):
     assert distance(rounded.tables, x, passes[1]) == pytest.approx(best, abs=1e-6)
 
 
-@settings(max_examples=12)
+@settings(max_examples=25)
 @given(seeds)
 def test_largest_remainders_are_as_near_as_the_program(seed):
     rng = np.random.default_rng(seed)
@@ -273,7 +273,7 @@ def test_a_thousand_problems(seed):
     round_and_hold(seed)
 
 
-@settings(max_examples=10)
+@settings(max_examples=15)
 @given(seeds)
 def test_the_failsafe_rounds_too(seed):
     rng = np.random.default_rng(seed)

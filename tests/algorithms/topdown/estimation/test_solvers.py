@@ -252,7 +252,7 @@ def test_ordinary_least_squares_where_nothing_is_negative(seed):
         np.testing.assert_allclose(tables.ravel(), expected, atol=1e-5)
 
 
-@settings(max_examples=30)
+@settings(max_examples=60)
 @given(
     seed=st.integers(0, 2**32), parts=st.integers(2, 5), cells=st.integers(2, 12), noise=st.sampled_from([0.5, 5, 50])
 )
@@ -416,7 +416,7 @@ def test_root_is_rounded_to_the_nearest():
     assert (rounded == [[[1, 1, 3, 3]]]).all()
 
 
-@settings(max_examples=25)
+@settings(max_examples=50)
 @given(
     tenths=st.lists(st.lists(st.integers(0, 40), min_size=3, max_size=3), min_size=2, max_size=5),
 )
