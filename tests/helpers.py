@@ -9,6 +9,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from hypothesis import strategies as st
 from scipy.stats import binom
 
 from audit import cli
@@ -20,6 +21,11 @@ from audit.results import AuditResult, LossEstimate
 def in_full(small, full):
     """The size of a simulation by default, and that of its slow form."""
     return [small, pytest.param(*(full if isinstance(full, tuple) else [full]), marks=pytest.mark.slow)]
+
+
+def powers(low, high):
+    """Positive numbers of every magnitude between two powers of ten."""
+    return st.floats(low, high).map(lambda exponent: 10.0**exponent)
 
 
 def most(times, confidence=0.95):

@@ -11,13 +11,10 @@ from scipy.integrate import quad
 
 from audit.claims import ZCDP, GaussianDP
 from audit.claims.profiles import invert
+from tests.helpers import powers
 
 RHOS = [1e-12, 1e-6, 0.01, 0.5, 2.5562, 30.0, 1e3, 1e6]
 MUS = [1e-14, 1e-9, 0.9e-5, 1.1e-5, 1e-3, 0.3, 1.0, 7.0, 100.0, 1e3]
-
-
-def powers(low, high):
-    return st.floats(low, high).map(lambda exponent: 10.0**exponent)
 
 
 def conversion(rho, epsilon, above):
@@ -88,13 +85,12 @@ def test_zero_concentration_is_between_the_gaussian_and_the_chernoff_bound(rho, 
 @pytest.mark.parametrize(
     ("claim", "epsilon", "log_delta"),
     [
-        (ZCDP(0.5), 1e18, -math.inf),
-        (ZCDP(1.0), 1.7e308, -math.inf),
+        *[(ZCDP(rho), at, -math.inf) for rho in (0.5, 1e-12, 5e-324) for at in (1e18, 1e200, 1.7e308)],
+        *[(GaussianDP(mu), at, -math.inf) for mu in (1.0, 5e-324) for at in (1e18, 1e200, 1.7e308)],
         (ZCDP(5e-324), 1.0, -math.inf),
         (ZCDP(1e4), 0.0, 0.0),
         (ZCDP(1e300), 1.0, 0.0),
         (ZCDP(1.7e308), 1.0, 0.0),
-        (GaussianDP(1.0), 1e200, -math.inf),
         (GaussianDP(1e-200), 1e200, -math.inf),
         (GaussianDP(1e-12), 1.0, -math.inf),
         (GaussianDP(1e200), 1.0, 0.0),
@@ -137,12 +133,10 @@ def test_an_exponential_profile_is_inverted_at_any_scale(scale, delta):
         assert found == 0
 
 
-def test_a_jump_is_found_from_either_side():
+def test_a_jump_is_found_from_either_side_or_nowhere():
     assert invert(lambda epsilon: 0.0 if epsilon < 3 else -math.inf, 0.5) == pytest.approx(3, rel=1e-13)
     assert invert(lambda epsilon: 0.0 if epsilon < 1e-9 else -1e9, 0.5) == pytest.approx(1e-9, rel=1e-13)
-
-
-def test_what_no_epsilon_bounds_is_infinite():
+    # What no epsilon bounds is infinite.
     assert invert(lambda epsilon: -0.1, 0.5) == math.inf
     assert invert(GaussianDP(1e200).log_delta, 0.5) == math.inf
     assert invert(lambda epsilon: -1.0, 0.5) == 0
