@@ -28,6 +28,11 @@ def powers(low, high):
     return st.floats(low, high).map(lambda exponent: 10.0**exponent)
 
 
+def counts(limit=2000):
+    """Runs, at least one, in some of which an event was seen."""
+    return st.integers(1, limit).flatmap(lambda runs: st.tuples(st.integers(0, runs), st.just(runs)))
+
+
 def most(times, confidence=0.95):
     """The most misses that are not suspicious: a bound that keeps its word has more with probability below 1e-4."""
     return int(binom.isf(1e-4, times, 1 - confidence))

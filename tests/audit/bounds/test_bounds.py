@@ -20,12 +20,9 @@ from audit.bounds.one_run import one_run_p_value
 from audit.bounds.rectangle import delta_lower, rectangle, score_lower, two_sample_lower
 from audit.claims import ApproxDP
 from tests.audit.audits import at_the_boundary
+from tests.helpers import counts
 
 CONFIDENCES = st.floats(0.01, 0.999)
-
-
-def counts(most=2000):
-    return st.integers(1, most).flatmap(lambda runs: st.tuples(st.integers(0, runs), st.just(runs)))
 
 
 def literal_tail(successes, runs, rate):
@@ -72,14 +69,12 @@ def literal_approx(correct, guesses, runs, delta, alpha, distance):
 # Known truth
 
 
-def test_reference_figures_of_one_thousand_runs_on_either_database():
+def test_reference_figures():
     seen = (600, 1000, 400, 1000)
     assert float(two_sample_lower(*seen, confidence=0.95)) == pytest.approx(0.277276706, abs=1e-8)
     assert score_lower(*seen, confidence=0.95) == pytest.approx(0.329402502, abs=1e-6)
     assert float(delta_lower(0.0, *seen, confidence=0.95)) == pytest.approx(0.137756892, abs=1e-8)
-
-
-def test_reference_figures_of_a_thousand_guesses():
+    assert float(gaussian_lower(692, 1000, 309, 1000, confidence=0.95)) == pytest.approx(0.834980955, abs=1e-8)
     assert float(guessing_game_lower(800, 1000, confidence=0.95)) == pytest.approx(1.254330359, abs=1e-8)
     assert float(guessing_game_lower(100, 100, confidence=0.95)) == pytest.approx(3.492965431, abs=1e-8)
     assert one_run_p_value(800, 1000, 1.0) == pytest.approx(2.488948e-7, abs=1e-12)
@@ -102,11 +97,6 @@ def test_groups_of_eighty_reach_the_reference():
     score = [score_lower(int(i), runs, int(j), runs, confidence=0.95) / people for i, j in zip(a, b, strict=True)]
     assert np.median(exact) / epsilon == pytest.approx(0.795, abs=0.02)
     assert np.median(score) / epsilon == pytest.approx(0.863, abs=0.02)
-
-
-def test_reference_figure_of_a_gaussian_pair():
-    found = gaussian_lower(692, 1000, 309, 1000, confidence=0.95)
-    assert float(found) == pytest.approx(0.834980955, abs=1e-8)
 
 
 def test_reference_numbers_of_runs():

@@ -77,14 +77,9 @@ def variational(values=(0.0, 1.0), y=(1, 2), x=(2, 1), order=1.0):
         (lambda distance: discrete_gaussian_lower(1, 2, 1, 2, confidence=0.9, distance=distance), *DISTANCE),
         (lambda canaries: one_run_p_value(1, 5, 1.0, canaries=canaries), (4,), "canaries must be at least the guesses"),
         (
-            lambda runs: score_lower(0, runs, 1, 2, confidence=0.9),
-            (0,),
-            "runs must be at least 1 on each database, got",
-        ),
-        (
-            lambda runs: score_lower(1, 2, 0, runs, confidence=0.9),
-            (0,),
-            "runs must be at least 1 on each database, got",
+            lambda seen: score_lower(*seen, confidence=0.9),
+            ((0, 0, 1, 2), (1, 2, 0, 0)),
+            "runs must be at least 1 on each",
         ),
         (lambda seen: anytime(*seen), UNORDERED, "correct and wrong guesses must be 0 or more and no more than runs"),
         (lambda guesses: anytime(1, 1, 2, expected=(guesses, 0.6)), (0, math.inf, math.nan), EXPECTED),

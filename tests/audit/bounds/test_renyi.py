@@ -15,14 +15,10 @@ from audit.bounds.gaussian import gaussian_lower
 from audit.bounds.rectangle import rectangle
 from audit.bounds.renyi import renyi_event_lower, renyi_variational_lower
 from audit.exact import LossDistribution, loss_distribution
-from tests.helpers import in_full, most
+from tests.helpers import counts, in_full, most
 
 AUDITS, ALLOWED = 1000, most(1000)  # false alarm 1e-4 in every coverage test here
 CONFIDENCES = st.floats(0.3, 0.999)
-
-
-def counts(limit=2000):
-    return st.integers(1, limit).flatmap(lambda runs: st.tuples(st.integers(0, runs), st.just(runs)))
 
 
 def gaussian_laws(rho, shift=1):

@@ -20,7 +20,8 @@ from audit.methods import AnytimeGame, Game, Gaussian, Rectangle, Renyi
 from audit.methods.evaluation import add_counts, check_question, count_event, evaluate, support_witness
 from audit.neighbors import NeighborPair
 from audit.results import AuditResult
-from tests.audit.methods.cases import AUDITED, BOTH, WEIGHTS, audited, named
+from tests.audit.methods.cases import AUDITED, BOTH, WEIGHTS, audited
+from tests.helpers import refused_like
 
 PAIR = NeighborPair.add_people([5, 7], cell=0)
 GROUP = NeighborPair.add_people([5, 7], cell=0, people=3)
@@ -57,11 +58,9 @@ def test_counts_of_two_sets_of_runs_add_up(x, y, cut):
             count_event(event, np.array(x[part], float), np.array(y[part], float))
             for part in (slice(cut), slice(cut, None))
         ]
-        assert add_counts(*parts) == count_event(event, np.array(x, float), np.array(y, float))
-
-
-def test_the_first_counts_are_added_to_none():
-    assert add_counts({"x": {"runs": 0}, "y": {"runs": 0}}, named((1, 2), (3, 4))) == named((1, 2), (3, 4))
+        together = count_event(event, np.array(x, float), np.array(y, float))
+        assert add_counts(*parts) == together
+        assert add_counts({"x": {"runs": 0}, "y": {"runs": 0}}, together) == together
 
 
 # Verdicts
@@ -163,18 +162,11 @@ def test_a_tiny_mass_is_a_witness(claim):
     assert support_witness(Known(law), PAIR, claim) == {"order": "possible on y only", "probability": 5e-324}
 
 
-@pytest.mark.parametrize(("mass", "found"), [(1e-6, False), (1.0001e-6, True), (0.5, True)])
-def test_approximate_privacy_forgives_its_delta(mass, found):
-    law = loss_distribution([1 - mass, mass], [1.0, 0.0])
-    assert (support_witness(Known(law), PAIR, ApproxDP(1, 1e-6)) is not None) == found
-
-
-def test_a_group_is_forgiven_what_its_chain_adds_up_to():
-    claim = ApproxDP(1.0, 1e-6)
-    most = 1e-6 * (1 + math.e + math.e**2)
-    for mass, found in ((0.999 * most, False), (1.001 * most, True)):
+@pytest.mark.parametrize(("pair", "forgiven"), [(PAIR, 1e-6), (GROUP, 1e-6 * (1 + math.e + math.e**2))])
+def test_approximate_privacy_forgives_its_delta_and_a_group_what_its_chain_adds_up_to(pair, forgiven):
+    for mass, found in ((0.999 * forgiven, False), (1e-6, False), (1.0001 * forgiven, True), (0.5, True)):
         law = loss_distribution([1 - mass, mass], [1.0, 0.0])
-        assert (support_witness(Known(law), GROUP, claim) is not None) == found
+        assert (support_witness(Known(law), pair, ApproxDP(1.0, 1e-6)) is not None) == found
 
 
 def test_what_has_no_counterpart_may_be_known_where_the_law_is_not():
@@ -194,8 +186,6 @@ def test_what_has_no_counterpart_may_be_known_where_the_law_is_not():
     half.law, half.masses = loss_distribution([0.5, 0.5], [0.25, 0.75]), (0.5, 0.5)  # the law knows better
     assert support_witness(half, PAIR, PureDP(1)) is None
 
-
-def test_a_law_that_is_not_known_is_no_witness():
     def count(data, size, rng):
         return rng.random(size)
 
@@ -203,15 +193,6 @@ def test_a_law_that_is_not_known_is_no_witness():
     assert support_witness(Known(None), PAIR, PureDP(1)) is None
     count.exact_loss = loss_distribution([1.0, 0.0], [0.0, 1.0])  # a law, not a way to ask for one
     assert support_witness(count, PAIR, PureDP(1)) is None
-
-
-def test_an_error_in_the_law_is_not_hidden():
-    class Wrong(Known):
-        def exact_loss(self, pair):
-            raise ZeroDivisionError("the law is wrong")
-
-    with pytest.raises(ZeroDivisionError, match="the law is wrong"):
-        support_witness(Wrong(None), PAIR, PureDP(1))
 
 
 # What can be asked
@@ -226,10 +207,6 @@ def test_an_attack_by_its_name(name):
     families = {"threshold": ("threshold",), "cell": ("cell",)}.get(name, everything.families)
     looks = everything.looks if name in ("auto", "threshold", "cell") else (name.replace("_", " "),)
     assert (attack.families, attack.looks) == (families, looks)
-
-
-def test_an_attack_of_one_s_own_and_a_registered_event():
-    attack = Attack(families=("cell",))
     assert check_question(PureDP(1.0, "replace_one"), "replace_one", attack, Event.at_least(0, 13), 0.5) is attack
     assert check_question(ZCDP(1.0), "add_remove", attack, WEIGHTS, 0.5) is attack
 
@@ -237,7 +214,9 @@ def test_an_attack_of_one_s_own_and_a_registered_event():
 @pytest.mark.parametrize("claim", [PureDP(1.0), ApproxDP(1.0, 1e-6), ZCDP(0.5), GaussianDP(1.0)])
 def test_the_way_out_leads_out(claim):
     moved = NeighborPair.move_people([5, 7], source=0, target=1)
-    with pytest.raises(ValueError, match=r'claim\.under\("replace_one"\), or pair\.under\("add_remove"\)'):
+    with pytest.raises(
+        ValueError, match=r'claim add_remove: audit claim\.under\("replace_one"\), or pair\.under\("add_r'
+    ):
         check_question(claim, moved.relation, "auto", None, 0.95)
     check_question(claim.under("replace_one"), moved.relation, "auto", None, 0.95)
     check_question(claim, moved.under("add_remove").relation, "auto", None, 0.95)
@@ -259,11 +238,6 @@ ANY_CLAIM = "claim must be one of PureDP, ApproxDP, GaussianDP, ZCDP"
         ({"claim": ZCDP(0.0)}, ValueError, r"must have a positive and finite rho, got 0\.0"),
         ({"claim": GaussianDP(math.inf)}, ValueError, "must have a positive and finite mu, got inf"),
         (
-            {"relation": "replace_one"},
-            ValueError,
-            r'the pair is replace_one and the claim add_remove: audit claim\.under\("replace_one"\), or pair',
-        ),
-        (
             {"claim": PureDP(1.0, "replace_one")},
             ValueError,
             "the pair is add_remove and the claim replace_one: build the pair with move_people, or state the claim",
@@ -282,6 +256,5 @@ ANY_CLAIM = "claim must be one of PureDP, ApproxDP, GaussianDP, ZCDP"
 def test_what_cannot_be_asked_is_refused(changes, error, words):
     asked = {"claim": PureDP(1.0), "relation": "add_remove", "attack": "auto", "event": None, "confidence": 0.95}
     check_question(**asked)
-    with pytest.raises(error, match=words) as caught:
+    with refused_like(error, words):
         check_question(**asked | changes)
-    assert "\n" not in str(caught.value)

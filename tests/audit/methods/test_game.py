@@ -16,9 +16,7 @@ from audit.bounds.game import approx_game_lower, guessing_game_lower
 from audit.claims import ApproxDP, PureDP
 from audit.methods import AnytimeGame, Game
 from audit.methods.game import detectable_epsilon, fewest
-from tests.audit.methods.cases import audited, lower, named
-
-GUESSED = st.tuples(st.integers(0, 20), st.integers(0, 20), st.integers(0, 20))
+from tests.audit.methods.cases import GUESSED, audited, lower, named
 
 
 def detectable(epsilon, guessed, *, confidence=0.95, distance=1, delta=0.0, runs=None, method=Game):

@@ -13,13 +13,13 @@ from audit import NeighborPair, measure_loss
 from audit.bounds.rectangle import delta_lower
 from audit.claims import Claim, Relation, claim_from_dict, compose, parse_claim, register_claim
 from audit.claims.families import FAMILIES
-from audit.cli import main
 from audit.methods import RegionMethod, register_method
 from audit.methods.method import FOR_FAMILY, NAMED
 from audit.planning import plan_size
 from audit.report.page import build_report
 from audit.results.folder import read_audit
 from audit.review.verify import verify_result
+from tests.helpers import plaudit
 
 PAIR = NeighborPair.add_people([120, 75], cell=0)
 
@@ -69,18 +69,6 @@ def registered():
         register.pop(key)
 
 
-def noisy(data, size, rng):
-    """Counts with normal noise: one person moves them by a standard deviation."""
-    return data + rng.normal(size=(size, data.size))
-
-
-def exit_code(*words):
-    """Run the command and return how it ends."""
-    with pytest.raises(SystemExit) as ended:
-        main([*words])
-    return ended.value.code
-
-
 TRUE = 2 * ndtr(0.5) - 1  # 0.383
 
 
@@ -88,16 +76,18 @@ TRUE = 2 * ndtr(0.5) - 1  # 0.383
 @pytest.mark.parametrize(("promised", "verdict"), [(0.25, "violated"), (0.4, "not refuted")])
 def test_it_is_measured_saved_and_checked(promised, verdict, stop, tmp_path, capsys):
     claim = TotalVariation(promised)
-    result = measure_loss(noisy, PAIR, claim, size=20_000, stop=stop, rng=1)
+    result = measure_loss(
+        lambda data, size, rng: data + rng.normal(size=(size, 2)), PAIR, claim, size=20_000, stop=stop, rng=1
+    )
     assert result.verdict == verdict
     assert 0.25 < result.measured.difference < TRUE  # false alarm 0.05, and this seed gives none
     assert result.measured.difference < result.ceiling <= 1
     result.to_json(tmp_path / "audit.json")
     saved = read_audit(tmp_path / "audit.json")
     assert verify_result(saved).measured == result.measured
-    assert exit_code("check", str(tmp_path), "--format", "line") == (1 if verdict == "violated" else 0)
+    assert plaudit("check", tmp_path, "--format", "line") == (1 if verdict == "violated" else 0)
     assert f"promised difference {promised:g}" in capsys.readouterr().out
-    assert exit_code("verify", str(tmp_path / "audit.json")) == (1 if verdict == "violated" else 0)
+    assert plaudit("verify", tmp_path / "audit.json") == (1 if verdict == "violated" else 0)
     page = build_report([("own", saved)], [], title="Audits")
     assert Difference.theorem in page
     assert all(source in page for source in Difference.sources + TotalVariation.sources)
@@ -124,8 +114,5 @@ def test_what_a_family_leaves_out_is_refused_in_one_line():
     with pytest.raises(TypeError, match="TotalVariation is not measured by normal laws"):
         _ = TotalVariation(0.25).shift
     assert TotalVariation(0.25).excess(9.0, []) is None
-
-
-def test_a_kind_belongs_to_one_family():
     with pytest.raises(ValueError, match="a family of kind 'pure' exists: PureDP"):
         register_claim(type("Other", (TotalVariation,), {"kind": "pure"}))

@@ -14,9 +14,7 @@ from scipy.stats import beta, binom
 from audit.bounds.rectangle import two_sample_lower
 from audit.claims import ApproxDP, PureDP
 from audit.methods import Rectangle
-from tests.audit.methods.cases import ONE, audited, lower, named
-
-GUESSED = st.tuples(st.integers(0, 20), st.integers(0, 20), st.integers(0, 20))
+from tests.audit.methods.cases import GUESSED, ONE, audited, lower, named
 
 
 @pytest.mark.parametrize(("x", "y"), [((0, 4, 36), (0, 38, 12)), ((38, 0, 12), (4, 0, 36))])

@@ -25,6 +25,7 @@ from audit.planning import OutOfReachError, plan_power, plan_size, plan_violatio
 from audit.planning.plan import Plan
 from audit.planning.sizes import MOST, MOST_CANARIES
 from audit.results.plots import plot_plan
+from tests.helpers import refused_like
 
 SELECTION = 0.3
 FAMILIES = (PureDP(1.0), ApproxDP(1.0, 1e-2), GaussianDP(1.0), ZCDP(0.5))
@@ -340,24 +341,9 @@ def test_too_few_runs_see_nothing():
     assert plan_power(ZCDP(0.5), 2, violation=3.0, selection=0.0) == 0  # one run on either database
     assert plan_power(ApproxDP(1.0, 0.5), 20, violation=2.0, selection=0.0, share=0.01) == pytest.approx(0, abs=1e-3)
     assert plan_power(ApproxDP(0.1, 0.99), 20, violation=2.0, distance=2, design="one_run") == 0
-
-
-def test_a_power_below_the_false_alarm_needs_no_violation():
+    # A power below the false alarm needs no violation.
     assert plan_violation(PureDP(0.1), 1000, confidence=0.5, power=0.1) == 1
     assert plan_size(PureDP(0.1), violation=1.1, confidence=0.5, power=0.05) == 25
-
-
-@pytest.mark.parametrize(
-    ("claim", "options", "most"),
-    [
-        (PureDP(1e-7), {}, "1,000,000,000,000 runs"),
-        (GaussianDP(1e-8), {}, "1,000,000,000,000 runs"),
-        (PureDP(0.01), {"violation": 1.05, "design": "one_run"}, "1,000,000 canaries"),
-    ],
-)
-def test_what_nobody_can_see_is_said(claim, options, most):
-    with pytest.raises(OutOfReachError, match=rf"not even {most} would see [0-9.]+ times .* with power 0\.8"):
-        plan_size(claim, **options)
 
 
 @pytest.mark.parametrize(
@@ -378,42 +364,56 @@ def test_what_nobody_can_see_is_said(claim, options, most):
         ({"design": "dice"}, "design must be one of coins, outputs, one_run, got 'dice'"),
     ],
 )
-def test_plans_refuse_what_is_out_of_range(options, message):
-    with pytest.raises(ValueError, match=message):
-        plan_size(PureDP(1.0), **options)
-    if "violation" not in options:
-        with pytest.raises(ValueError, match=message):
-            plan_violation(PureDP(1.0), 1000, **options)
-    if "power" not in options:
-        with pytest.raises(ValueError, match=message):
-            plan_power(PureDP(1.0), 1000, **options)
+def test_all_plans_refuse_what_is_out_of_range(options, message):
+    calls = [(plan_size, (), ""), (plan_violation, (1000,), "violation"), (plan_power, (1000,), "power")]
+    for plan, size, answer in calls:
+        if answer not in options:  # the others are asked for it
+            with refused_like(ValueError, message):
+                plan(PureDP(1.0), *size, **options)
 
 
-@pytest.mark.parametrize("options", [{"violation": "2"}, {"power": None}, {"confidence": "high"}, {"distance": 1.5}])
-def test_plans_refuse_what_is_no_number(options):
-    with pytest.raises(TypeError, match=f"{next(iter(options))} must be"):
-        plan_size(PureDP(1.0), **options)
+NOT_EVEN = r"not even {} would see [0-9.]+ times .* with power 0\.8"
+SIZES = [
+    (ValueError, plan, (PureDP(1.0), size), {"design": design}, message)
+    for plan in (plan_violation, plan_power)
+    for size, design, message in (
+        (24, "coins", "size must be at least 25, got 24"),
+        (MOST + 1, "coins", f"size must be at most {MOST}, got"),
+        (MOST_CANARIES + 1, "one_run", f"size must be at most {MOST_CANARIES}, got"),
+    )
+]
 
 
-def test_plans_refuse_what_does_not_apply():
-    with pytest.raises(ValueError, match=r"share is for coins under pure or approximate privacy, got rho 0\.5"):
-        plan_size(ZCDP(0.5), share=0.5, selection=0.0)
-    with pytest.raises(ValueError, match="must be under add_remove, got replace_one"):
-        plan_size(PureDP(1.0, "replace_one"), design="one_run")
-    with pytest.raises(ValueError, match="must have a positive and finite epsilon, got 0"):
-        plan_size(PureDP(0.0))
-    with pytest.raises(TypeError, match="claim must be one of"):
-        plan_size(1.0)
-    for plan in (plan_violation, plan_power):
-        for size, design, message in (
-            (24, "coins", "size must be at least 25, got 24"),
-            (MOST + 1, "coins", f"size must be at most {MOST}, got"),
-            (MOST_CANARIES + 1, "one_run", f"size must be at most {MOST_CANARIES}, got"),
-        ):
-            with pytest.raises(ValueError, match=message):
-                plan(PureDP(1.0), size, design=design)
-        with pytest.raises(TypeError, match="size must be an integer"):
-            plan(PureDP(1.0), 1000.0)
+@pytest.mark.parametrize(
+    ("error", "call", "arguments", "options", "message"),
+    [
+        *SIZES,
+        (TypeError, plan_violation, (PureDP(1.0), 1000.0), {}, "size must be an integer"),
+        (TypeError, plan_power, (PureDP(1.0), 1000.0), {}, "size must be an integer"),
+        (TypeError, plan_size, (PureDP(1.0),), {"violation": "2"}, "violation must be"),
+        (TypeError, plan_size, (PureDP(1.0),), {"power": None}, "power must be"),
+        (TypeError, plan_size, (PureDP(1.0),), {"confidence": "high"}, "confidence must be"),
+        (TypeError, plan_size, (PureDP(1.0),), {"distance": 1.5}, "distance must be"),
+        (TypeError, plan_size, (1.0,), {}, "claim must be one of"),
+        (ValueError, plan_size, (PureDP(0.0),), {}, "must have a positive and finite epsilon, got 0"),
+        (ValueError, plan_size, (ZCDP(0.5),), {"share": 0.5, "selection": 0.0}, r"approximate privacy, got rho 0\.5"),
+        (ValueError, plan_size, (PureDP(1.0, "replace_one"),), {"design": "one_run"}, "add_remove, got replace_one"),
+        (OutOfReachError, plan_size, (PureDP(1e-7),), {}, NOT_EVEN.format("1,000,000,000,000 runs")),
+        (OutOfReachError, plan_size, (GaussianDP(1e-8),), {}, NOT_EVEN.format("1,000,000,000,000 runs")),
+        (
+            OutOfReachError,
+            plan_size,
+            (PureDP(0.01),),
+            {"violation": 1.05, "design": "one_run"},
+            NOT_EVEN.format("1,000,000 canaries"),
+        ),
+        (ValueError, plot_plan, ([],), {}, "curves must hold at least one, got none"),
+        (ValueError, plot_plan, ([("a", [1.0, 1.5], [10, 20])],), {}, r"a violation must be more than 1, got 1\.0"),
+    ],
+)
+def test_what_cannot_be_planned_is_refused_in_one_line(error, call, arguments, options, message):
+    with refused_like(error, message):
+        call(*arguments, **options)
 
 
 # The figure
@@ -428,10 +428,3 @@ def test_each_curve_has_color_dashes_and_markers_of_its_own():
     assert (ax.get_xscale(), ax.get_yscale(), ax.get_ylabel()) == ("log", "log", "canaries needed")
     assert [text.get_text() for text in ax.get_legend().get_texts()] == list("abcd")
     assert not plot_plan([("nobody", [1.5], [math.inf])]).get_lines()[0].get_xdata().size
-
-
-def test_a_figure_of_plans_refuses_what_it_cannot_show():
-    with pytest.raises(ValueError, match="curves must hold at least one, got none"):
-        plot_plan([])
-    with pytest.raises(ValueError, match=r"a violation must be more than 1, got 1\.0"):
-        plot_plan([("kept", [1.0, 1.5], [10, 20])])
