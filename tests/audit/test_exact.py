@@ -286,14 +286,6 @@ def test_the_error_of_the_grid_is_of_second_order():
     assert errors[0] / errors[2] == pytest.approx(16, rel=0.3)
 
 
-def test_losses_beyond_the_range_of_floats_keep_both_masses_on_a_grid():
-    law = GDPC(900.0).exact_loss(ONE_MORE)
-    for both in (law.compose(law, grid=900.0), law.compose(law, grid=900.0).reverse()):
-        assert both.probability.sum() == pytest.approx(1)
-        assert both.delta_at(1700) == pytest.approx(1)
-        assert both.maximum == 1800
-
-
 def test_many_laws_together():
     law = GDPC(0.25).exact_loss(ONE_MORE)
     assert compose_losses([]).loss.tolist() == [0]
@@ -456,11 +448,14 @@ def test_the_supremum_is_the_theory_s_in_either_order():
     assert both.reverse().maximum == pytest.approx(0.3, abs=1e-15)
 
 
-def test_losses_beyond_the_range_of_floats_are_solved_for():
+def test_losses_beyond_the_range_of_floats_are_solved_for_and_keep_both_masses_on_a_grid():
     law = GDPC(1000.0).exact_loss(ONE_MORE)
     assert law.maximum == 1000
     assert law.epsilon_at(0.1) == pytest.approx(1000 + math.log(0.9), abs=1e-9)
     assert GDPC(1e300).exact_loss(ONE_MORE).maximum == 1e300  # too large to be rounded
+    law = GDPC(900.0).exact_loss(ONE_MORE)
+    for both in (law.compose(law, grid=900.0), law.compose(law, grid=900.0).reverse()):
+        assert (both.probability.sum(), both.delta_at(1700), both.maximum) == pytest.approx((1, 1, 1800))
 
 
 # Refusals
