@@ -351,9 +351,7 @@ def test_too_few_runs_see_nothing():
     [
         ({"violation": 1.0}, "violation must be more than 1 and finite, got 1.0"),
         ({"violation": math.inf}, "violation must be more than 1 and finite, got inf"),
-        ({"violation": math.nan}, "violation must be more than 1 and finite, got nan"),
         ({"power": 0.0}, r"power must be in \(0, 1\), got 0.0"),
-        ({"power": math.nan}, r"power must be in \(0, 1\), got nan"),
         ({"confidence": 1.0}, r"confidence must be in \(0, 1\), got 1.0"),
         ({"distance": 0}, "distance must be at least 1, got 0"),
         ({"selection": 1.0}, r"selection must be in \[0, 1\), got 1.0"),
@@ -372,7 +370,8 @@ def test_all_plans_refuse_what_is_out_of_range(options, message):
                 plan(PureDP(1.0), *size, **options)
 
 
-NOT_EVEN = r"not even {} would see [0-9.]+ times .* with power 0\.8"
+RUNS = r"not even 1,000,000,000,000 runs would see [0-9.]+ times .* with power 0\.8"
+CANARIES = r"not even 1,000,000 canaries would see [0-9.]+ times .* with power 0\.8"
 SIZES = [
     (ValueError, plan, (PureDP(1.0), size), {"design": design}, message)
     for plan in (plan_violation, plan_power)
@@ -398,15 +397,9 @@ SIZES = [
         (ValueError, plan_size, (PureDP(0.0),), {}, "must have a positive and finite epsilon, got 0"),
         (ValueError, plan_size, (ZCDP(0.5),), {"share": 0.5, "selection": 0.0}, r"approximate privacy, got rho 0\.5"),
         (ValueError, plan_size, (PureDP(1.0, "replace_one"),), {"design": "one_run"}, "add_remove, got replace_one"),
-        (OutOfReachError, plan_size, (PureDP(1e-7),), {}, NOT_EVEN.format("1,000,000,000,000 runs")),
-        (OutOfReachError, plan_size, (GaussianDP(1e-8),), {}, NOT_EVEN.format("1,000,000,000,000 runs")),
-        (
-            OutOfReachError,
-            plan_size,
-            (PureDP(0.01),),
-            {"violation": 1.05, "design": "one_run"},
-            NOT_EVEN.format("1,000,000 canaries"),
-        ),
+        (OutOfReachError, plan_size, (PureDP(1e-7),), {}, RUNS),
+        (OutOfReachError, plan_size, (GaussianDP(1e-8),), {}, RUNS),
+        (OutOfReachError, plan_size, (PureDP(0.01),), {"violation": 1.05, "design": "one_run"}, CANARIES),
         (ValueError, plot_plan, ([],), {}, "curves must hold at least one, got none"),
         (ValueError, plot_plan, ([("a", [1.0, 1.5], [10, 20])],), {}, r"a violation must be more than 1, got 1\.0"),
     ],
