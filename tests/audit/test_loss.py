@@ -21,6 +21,7 @@ from audit.attacks import Attack
 from audit.bounds.game import guessing_game_lower
 from audit.claims import ZCDP, ApproxDP, GaussianDP, PureDP
 from audit.events import Event, Statistic, ThresholdRule, cell
+from audit.exact import LossDistribution
 from audit.loss import measure_loss, measure_loss_from_outputs
 from audit.mechanism import per_run
 from audit.neighbors import NeighborPair
@@ -280,6 +281,22 @@ def test_too_few_runs_are_called_so():
     assert result.detectable > 2 * 0.025
     unseeable = measure_loss(GDPC(10.0), PAIR, PureDP(10), size=10_000, rng=1)
     assert (unseeable.verdict, unseeable.detectable) == ("no power", math.inf)
+
+
+def test_the_witness_of_an_unbounded_loss_speaks_even_if_no_run_sees_it():
+    class Leaky:
+        """Adds noise, but on `y` gives everything away once in a billion runs."""
+
+        def __call__(self, data, size, rng):
+            return noisy(data, size, rng)
+
+        def exact_loss(self, pair):
+            return LossDistribution(np.array([0.0]), np.array([1.0]), missing_mass=1e-9)
+
+    result = measure_loss(Leaky(), PAIR, PureDP(2), size=2000, rng=1)
+    assert result.verdict == "violated"
+    assert result.support == {"order": "possible on y only", "probability": 1e-9}
+    assert math.isfinite(result.measured.epsilon)
 
 
 class Rolls:

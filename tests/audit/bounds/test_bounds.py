@@ -81,6 +81,14 @@ def test_reference_figures():
     assert one_run_p_value(800, 1000, 1.0, delta=1e-5, canaries=1000) == pytest.approx(2.08823e-4, abs=1e-8)
 
 
+@pytest.mark.parametrize(("epsilon", "median", "within"), [(0.1, 0.0898, 0.002), (1.0, 0.989, 0.004)])
+def test_a_hundred_thousand_guesses_reach_the_reference(epsilon, median, within):
+    # The error of a geometric count is 1 or more, or 0 or less: a guess each, right with probability s(epsilon).
+    correct = np.random.default_rng(12).binomial(100_000, expit(epsilon), 400)
+    found = guessing_game_lower(correct, 100_000, confidence=0.95)
+    assert np.median(found) == pytest.approx(median, abs=within)  # 4 standard errors: false alarm 1e-4
+
+
 def test_groups_of_eighty_reach_the_reference():
     epsilon, people, runs = 0.025, 80, 500
     law, rng = TwoTailedGeometric(epsilon), np.random.default_rng(13)
