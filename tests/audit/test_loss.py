@@ -288,7 +288,7 @@ def test_the_witness_of_an_unbounded_loss_speaks_even_if_no_run_sees_it():
         """Adds noise, but on `y` gives everything away once in a billion runs."""
 
         def __call__(self, data, size, rng):
-            return noisy(data, size, rng)
+            return laplace(data, size, rng)
 
         def exact_loss(self, pair):
             return LossDistribution(np.array([0.0]), np.array([1.0]), missing_mass=1e-9)
