@@ -20,6 +20,7 @@ def test_a_sound_algorithm_is_within_its_claim(plaudit: Command) -> None:
     assert (result.verdict, result.claim.epsilon, result.relation) == ("not refuted", 1.0, "add_remove")
     assert result.pair.startswith("1 person added to ")
     assert (result.size, result.selection, result.confidence) == (2000, 600, 0.999)
+    assert audited(plaudit, "gdpc", "--selection", "0.5").selection == 1000
 
 
 def test_one_violation_outweighs_the_rest(plaudit: Command) -> None:
@@ -38,10 +39,6 @@ def test_so_few_runs_that_a_pass_would_be_empty(plaudit: Command) -> None:
     assert "no power" in outcome.out
     result = audited(plaudit, "gdpc", "--epsilon", "700", code=NO_POWER)  # in strict JSON, which has no infinity
     assert result.detectable == np.inf
-
-
-def test_a_share_of_the_runs_selects(plaudit: Command) -> None:
-    assert audited(plaudit, "gdpc", "--selection", "0.5").selection == 1000
 
 
 @pytest.mark.parametrize("suffix", ["csv", "npy"])

@@ -163,12 +163,9 @@ def test_an_error_in_the_second_audit_keeps_the_first(plaudit: Command) -> None:
     assert os.listdir("out") == ["mine-noisy.json"]
 
 
-def test_an_interrupt_of_the_first_audit(plaudit: Command) -> None:
+def test_an_interrupt_of_the_first_audit_or_before(plaudit: Command) -> None:
     outcome = plaudit("audit", "mine:impatient", *OWN, "--jobs", "1")
     assert outcome == (INTERRUPTED, "", "plaudit: interrupted: 0 of 1 audits finished\n")
-
-
-def test_an_interrupt_before_any_audit(plaudit: Command) -> None:
     Path("early.py").write_text("raise KeyboardInterrupt")
     assert plaudit("audit", "early:f", *OWN).code == INTERRUPTED
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import importlib
 import math
 import sys
@@ -141,6 +142,14 @@ def test_confidential_databases_make_confidential_results():
     assert found.table().startswith("CONFIDENTIAL: ")
 
 
+def own(exact, rng):
+    return exact
+
+
+def lazily(values, rng):
+    yield from values
+
+
 def test_a_seed_gives_the_same_result():
     bug, pair = known_bugs()["unperturbed-zeros"].mechanism, NeighborPair.add_people([5, 0], 1)
     first, second = (replay(bug, pair, rng=4) for _ in range(2))
@@ -178,11 +187,43 @@ def test_a_seed_gives_the_same_result():
             TypeError,
             "rng must be None, an integer, a Generator or a SeedSequence",
         ),
+        *(
+            ((sum_of(query="q", sensitivity=given), ADDED), {}, error, f"the sensitivity of 'q' must be {words}$")
+            for given, error, words in (
+                (-1, ValueError, "finite and not negative, got -1"),
+                ((1, math.nan), ValueError, r"finite and not negative, got \(1, nan\)"),
+                ((1, 1, 1), ValueError, r"one number or two, got \(1, 1, 1\)"),
+                ("1", TypeError, "one number or two, got '1'"),
+            )
+        ),
+        *(
+            ((mechanism, ADDED), {}, TypeError, f"values of '{name}' must be real numbers, got dtype {kind}$")
+            for mechanism, name, kind in (
+                (sum_of(query="q", of=lambda _: 1j), "q", "complex128"),
+                (sum_of(query="q", of=lambda _: np.array([10**30], object)), "q", "object"),
+                (lambda data, size, rng: replay.primitive("exact")(own)("abc", rng), "own", "<U3"),
+            )
+        ),
+        (
+            (lambda data, size, rng: list(replay.primitive("values")(lazily)(data, rng)), ADDED),
+            {},
+            TypeError,
+            "answers of 'lazily' must be what can be copied, got generator$",
+        ),
+        *(
+            ((mechanism, ADDED), {}, TypeError, f"outputs must be arrays, numbers, words or made of them, got {name}$")
+            for mechanism, name in (
+                (lambda data, size, rng: lambda: data, "function"),
+                (lambda data, size, rng: functools.partial(int, data[0]), "partial"),
+                (lambda data, size, rng: object(), "object"),
+            )
+        ),
     ],
 )
 def test_bad_input_is_refused_in_one_line(arguments, options, error, words):
     with refused_like(error, f"^{words}"):
         replay(*arguments, **options)
+    assert replay(sum_of(query="q", sensitivity=[1, 1]), ADDED).queries[0].declared == (1, 1)  # negative control
 
 
 @pytest.mark.parametrize("first", ["from audit import replay", "import audit.replay", "import audit.replay as replay"])

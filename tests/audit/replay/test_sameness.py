@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-import functools
 import math
 from types import SimpleNamespace
 
@@ -16,9 +15,8 @@ from algorithms.flaxman import GDPC
 from algorithms.noise import TwoTailedGeometric
 from algorithms.noise.losses import losses_of_change
 from audit.claims import PureDP
-from audit.replay import replay
 from audit.replay.sameness import change_of, norms, numbers_in, same
-from tests.audit.replay.cases import ADDED, topdown
+from tests.audit.replay.cases import topdown
 
 
 @pytest.mark.parametrize(
@@ -40,15 +38,10 @@ from tests.audit.replay.cases import ADDED, topdown
         (GDPC(1.0), GDPC(1.0), True),
         (topdown(), topdown(), True),
         (topdown(), topdown(promise=PureDP(2.0, "replace_one")), False),
-        (SimpleNamespace(a=np.ones(2)), SimpleNamespace(a=np.ones(2)), True),
         (SimpleNamespace(equals=lambda _: True), SimpleNamespace(equals=lambda _: True), True),
     ],
 )
 def test_outputs_are_compared_whatever_they_are(one, other, equal):
-    if isinstance(one, SimpleNamespace) and hasattr(one, "a"):
-        holder = type("Holder", (), {})
-        one, other = holder(), holder()
-        one.a, other.a = np.ones(2), np.ones(2)
     assert same(one, other) is equal
 
 
@@ -103,19 +96,6 @@ def circle(value):
 def test_whatever_an_output_holds_is_compared(make, value, other):
     assert same(make(value), make(value))
     assert not same(make(value), make(other))
-
-
-@pytest.mark.parametrize(
-    ("made", "name"),
-    [
-        (lambda v: lambda: v, "function"),
-        (lambda v: functools.partial(int, v), "partial"),
-        (lambda v: object(), "object"),
-    ],
-)
-def test_outputs_that_cannot_be_compared(made, name):
-    with pytest.raises(TypeError, match=rf"^outputs must be arrays, numbers, words or made of them, got {name}$"):
-        replay(lambda data, size, rng: made(data[0]), ADDED)
 
 
 def test_numbers_in_an_output():

@@ -17,6 +17,7 @@ from audit.results import AuditResult
 from audit.results.files import read_json, write_json
 from audit.results.folder import read_audit, read_audits, read_results
 from audit.review.verify import recomputed, verify_result
+from tests.helpers import refused_like
 
 GOLDEN = Path(__file__).parents[2] / "golden" / "saved"
 PAIR = NeighborPair.add_people([120, 75], 0)
@@ -109,30 +110,6 @@ def test_a_forged_number_is_refused_although_the_file_is_whole(saved, kind, tmp_
             verify_result(read)
 
 
-def test_a_forged_verdict_is_refused(saved):
-    result = saved["fixed pure"]
-    weak = replace(result, detectable=9.0, verdict="no power")
-    with pytest.raises(ValueError, match=r"^detectable must follow from the counts: 1\.\d+, got 9$"):
-        verify_result(weak)
-    with pytest.raises(ValueError, match=r"^the verdict must follow from the counts: 'not refuted', got 'no power'$"):
-        verify_result(replace(result, verdict="no power"))
-
-
-@pytest.mark.parametrize(
-    ("kind", "change", "words"),
-    [
-        ("early gaussian", {"look": 0}, "the bound must be for an audit with stop='early'"),
-        ("fixed zcdp", {"look": 2}, "the bound must be for an audit with stop='fixed'"),
-        ("given gaussian", {"look": 2}, "must follow from the counts"),
-        ("fixed zcdp", {"order": 1.5}, "must follow from the counts"),
-    ],
-)
-def test_a_forged_basis_is_refused(saved, kind, change, words):
-    result = saved[kind]
-    with pytest.raises(ValueError, match=words):
-        verify_result(replace(result, basis={**result.basis, **change}))
-
-
 def test_bins_that_have_no_weight_are_refused(saved):
     result = saved["fixed zcdp"]
     names = [key for key in result.counts["x"] if key != "runs"]
@@ -150,29 +127,61 @@ def test_a_witness_stands_as_it_is(saved):
 
 
 @pytest.mark.parametrize(
-    ("change", "words"),
+    ("kind", "change", "words"),
     [
-        ({"counts": {"x": {"runs": 3}}}, "counts must be of x and of y, got 'x'"),
-        ({"counts": {"x": guessed(3, 2, 2), "y": guessed(3)}}, "counts on x must be parts of its runs"),
-        ({"counts": {"x": {"guessed_x": 0, "guessed_y": 0}, "y": guessed(3)}}, "counts on x must be parts"),
-        ({"counts": {"x": {"runs": 1400}, "y": {"runs": 1400}}, "size": 4000}, "must have guessed_x in its basis"),
-        ({"size": 4_000_000}, "all 4000000 runs must choose or count, got 1200 and 2800"),
-        ({"selection": 10**6}, "runs must be those that choose and those that count, got 1000000 and 2800 of 4000"),
-        ({"bound": "a lucky guess"}, "no method for a promise of epsilon 1"),
-        ({"bound": "anytime-valid guessing game"}, "the bound must be for an audit with stop='fixed'"),
-        ({"bound": "anytime-valid guessing game", "provenance": {}}, "must have expected in its basis or counts"),
-        ({"bound": "one-run guessing game"}, "runs must be those that choose and those that count"),
-        ({"bound": "one-run guessing game", "size": 1, "provenance": {}}, "must have most in its basis"),
+        ("fixed pure", {"counts": {"x": {"runs": 3}}}, "counts must be of x and of y, got 'x'"),
+        ("fixed pure", {"counts": {"x": guessed(3, 2, 2), "y": guessed(3)}}, "counts on x must be parts of its runs"),
         (
+            "fixed pure",
+            {"counts": {"x": {"guessed_x": 0, "guessed_y": 0}, "y": guessed(3)}},
+            "counts on x must be parts",
+        ),
+        (
+            "fixed pure",
+            {"counts": {"x": {"runs": 1400}, "y": {"runs": 1400}}, "size": 4000},
+            "must have guessed_x in its basis",
+        ),
+        ("fixed pure", {"size": 4_000_000}, "all 4000000 runs must choose or count, got 1200 and 2800"),
+        (
+            "fixed pure",
+            {"selection": 10**6},
+            "runs must be those that choose and those that count, got 1000000 and 2800 of 4000",
+        ),
+        ("fixed pure", {"bound": "a lucky guess"}, "no method for a promise of epsilon 1"),
+        ("fixed pure", {"bound": "anytime-valid guessing game"}, "the bound must be for an audit with stop='fixed'"),
+        (
+            "fixed pure",
+            {"bound": "anytime-valid guessing game", "provenance": {}},
+            "must have expected in its basis or counts",
+        ),
+        ("fixed pure", {"bound": "one-run guessing game"}, "runs must be those that choose and those that count"),
+        ("fixed pure", {"bound": "one-run guessing game", "size": 1, "provenance": {}}, "must have most in its basis"),
+        (
+            "fixed pure",
             {"bound": "one-run guessing game", "size": 1, "provenance": {}, "basis": {"most": 1}},
             "most must be the guesses or the canaries, got 1",
         ),
+        (
+            "fixed pure",
+            {"detectable": 9.0, "verdict": "no power"},
+            r"^detectable must follow from the counts: 1\.\d+, got 9$",
+        ),
+        (
+            "fixed pure",
+            {"verdict": "no power"},
+            "^the verdict must follow from the counts: 'not refuted', got 'no power'$",
+        ),
+        ("early gaussian", {"basis": {"look": 0}}, "the bound must be for an audit with stop='early'"),
+        ("fixed zcdp", {"basis": {"look": 2}}, "the bound must be for an audit with stop='fixed'"),
+        ("given gaussian", {"basis": {"look": 2}}, "must follow from the counts"),
+        ("fixed zcdp", {"basis": {"order": 1.5}}, "must follow from the counts"),
     ],
 )
-def test_impossible_audits_are_refused_in_one_line(saved, change, words):
-    with pytest.raises(ValueError, match=words) as caught:
-        verify_result(replace(saved["fixed pure"], **change))
-    assert "\n" not in str(caught.value)
+def test_forged_and_impossible_audits_are_refused_in_one_line(saved, kind, change, words):
+    result = saved[kind]
+    basis = result.basis | change.get("basis", {})
+    with refused_like(ValueError, words):
+        verify_result(replace(result, **change | {"basis": basis}))
 
 
 def test_a_redacted_audit_cannot_be_verified_and_says_so(saved):
