@@ -45,3 +45,11 @@ def names(statistics):
 
 def moments(outputs, center):
     return Moments.of([Moments.reducer(center)(outputs)])
+
+
+def released_by(tree, output):
+    """The areas that a release of leaves or of all holds."""
+    return tree.leaves if output == "leaves" else np.arange(tree.n_nodes)
+
+
+OUTPUTS = ("leaves", "all")

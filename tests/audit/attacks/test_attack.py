@@ -44,29 +44,24 @@ def test_an_attack_without_a_name_tries_everything():
     assert Attack(own).statistics is own
 
 
-@pytest.mark.parametrize("name", ["", "likelihood ratio"])
-def test_other_names_are_refused(name):
-    words = (
-        "attack must be an Attack or one of auto, threshold, cell, entries, likelihood_ratio, paths, trained, "
-        f"got '{name}'"
-    )
-    with pytest.raises(ValueError, match=f"^{words}$"):
-        Attack.named(name)
+NAMES = "auto, threshold, cell, entries, likelihood_ratio, paths, trained"
 
 
 @pytest.mark.parametrize(
-    ("options", "words"),
+    ("made", "words"),
     [
-        ({"families": ()}, r'families must be of "threshold" and "cell", got \(\)'),
-        ({"families": ("cell", "cells")}, r"got \('cell', 'cells'\)"),
-        ({"looks": ()}, r"looks must be of entries, likelihood ratio, paths, trained, got \(\)"),
-        ({"looks": ("entries", "likelihood_ratio")}, r"got \('entries', 'likelihood_ratio'\)"),
-        ({"statistics": ()}, "an attack needs at least one statistic, got none"),
+        (lambda: Attack.named(""), f"^attack must be an Attack or one of {NAMES}, got ''$"),
+        (lambda: Attack.named("likelihood ratio"), f"^attack must be .* {NAMES}, got 'likelihood ratio'$"),
+        (lambda: Attack(families=()), r'families must be of "threshold" and "cell", got \(\)'),
+        (lambda: Attack(families=("cell", "cells")), r"got \('cell', 'cells'\)"),
+        (lambda: Attack(looks=()), r"looks must be of entries, likelihood ratio, paths, trained, got \(\)"),
+        (lambda: Attack(looks=("entries", "likelihood_ratio")), r"got \('entries', 'likelihood_ratio'\)"),
+        (lambda: Attack(()), "an attack needs at least one statistic, got none"),
     ],
 )
-def test_attacks_without_anything_to_search_are_refused(options, words):
+def test_other_names_and_attacks_without_anything_to_search_are_refused(made, words):
     with refused_like(ValueError, words):
-        Attack(**options)
+        made()
 
 
 UNKNOWN = NeighborPair.declared("x", "y", "add_remove")

@@ -12,14 +12,9 @@ from algorithms.hierarchy import Hierarchy
 from audit.attacks import paths
 from audit.attacks.paths import path_statistics
 from audit.neighbors import NeighborPair
-from tests.audit.attacks.cases import names
+from tests.audit.attacks.cases import OUTPUTS, names, released_by
 
 RAGGED = [-1, 0, 0, 1, 1, 3, 3]  # leaves 2, 4, 5, 6
-OUTPUTS = ("leaves", "all")
-
-
-def released_by(tree, output):
-    return tree.leaves if output == "leaves" else np.arange(tree.n_nodes)
 
 
 def scored(statistics, outputs):

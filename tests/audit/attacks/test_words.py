@@ -17,23 +17,16 @@ from tests.audit.sampling.cases import THREE, given_runs, runs_of
 WORDS = st.text("abcé ", max_size=4)
 
 
-def test_words_are_numbered_in_alphabetical_order():
-    seen = Words.seen([np.array(["pear", "fig"]), np.array([["apple", "fig"], ["Fig", "pear"]])])
-    assert seen.known == ("Fig", "apple", "fig", "pear")
+@given(*[st.lists(WORDS, min_size=1, max_size=30)] * 3)
+def test_every_word_has_its_own_number_in_alphabetical_order_and_name(first, second, later):
+    seen = Words.seen([np.array(first), np.array([second])])
+    assert seen.known == tuple(sorted({*first, *second}))
     assert all(type(word) is str for word in seen.known)
-    numbers = seen.number(np.array([["pear", "apple"], ["Fig", "fig"]]))
-    assert numbers.tolist() == [[3, 1], [0, 2]]
+    numbers = seen.number(np.array([later]))
     assert numbers.dtype == np.int64
-
-
-@given(st.lists(WORDS, min_size=1, max_size=30), st.lists(WORDS, min_size=1, max_size=30))
-def test_every_word_has_its_own_number_and_name(first, later):
-    seen = Words.seen([np.array(first)])
-    assert seen.known == tuple(sorted(set(first)))
-    numbers = seen.number(np.array(later)).tolist()
-    assert numbers == [seen.known.index(word) if word in first else -1 for word in later]
-    assert [seen.name(number) for number in numbers] == [
-        repr(word) if word in first else "another word" for word in later
+    assert numbers.tolist() == [[seen.known.index(word) if word in seen.known else -1 for word in later]]
+    assert [seen.name(number) for number in numbers[0].tolist()] == [
+        repr(word) if word in seen.known else "another word" for word in later
     ]
 
 

@@ -18,7 +18,7 @@ from audit.neighbors import NeighborPair
 from audit.results import AuditResult, LossEstimate, verdict_of
 from audit.results.files import read_json
 from tests.audit.results.strategies import FAMILIES, FEW, JSON, audits, estimates
-from tests.helpers import audited, estimated
+from tests.helpers import audited, estimated, refused_like
 
 PLANTED = 8675309
 
@@ -75,14 +75,12 @@ def test_a_bound_on_one_parameter_is_none_on_another(promised, measured):
     if promised == measured:
         assert verdict_of(claim, found, 0.6) == "violated"
         return
-    with pytest.raises(TypeError, match="a bound on one parameter is no bound on another") as caught:
+    with refused_like(TypeError, "a bound on one parameter is no bound on another"):
         verdict_of(claim, found, 0.6)
-    assert "\n" not in str(caught.value)
     values = audited(claim=claim, measured=found, verdict="violated").to_dict()
     kinds = f"{type(claim).__name__} and {type(found).__name__}"
-    with pytest.raises(ValueError, match=f"claim and measured must be of one family, got {kinds}") as caught:
+    with refused_like(ValueError, f"claim and measured must be of one family, got {kinds}"):
         AuditResult.from_dict(values)
-    assert "\n" not in str(caught.value)
 
 
 def test_a_promise_and_its_measurement_have_one_delta():
@@ -241,9 +239,8 @@ def test_every_field_must_be_there_and_no_other(made):
 @pytest.mark.parametrize("values", [{"kind": "experiment"}, {}, [1], None])
 def test_other_kinds_are_refused(kind, values):
     made = AuditResult if kind == "audit" else LossEstimate
-    with pytest.raises(ValueError, match=f"kind must be '{kind}', got ") as caught:
+    with refused_like(ValueError, f"kind must be '{kind}', got "):
         made.from_dict(values)
-    assert "\n" not in str(caught.value)
 
 
 @pytest.mark.parametrize(
@@ -271,9 +268,8 @@ def test_other_kinds_are_refused(kind, values):
     ],
 )
 def test_audits_of_wrong_types_are_refused(changes, words):
-    with pytest.raises(ValueError, match=words) as caught:
+    with refused_like(ValueError, words):
         AuditResult.from_dict({**audited().to_dict(), **changes})
-    assert "\n" not in str(caught.value)
 
 
 @pytest.mark.parametrize(
@@ -290,9 +286,8 @@ def test_audits_of_wrong_types_are_refused(changes, words):
     ],
 )
 def test_estimates_of_wrong_types_are_refused(changes, words):
-    with pytest.raises(ValueError, match=words) as caught:
+    with refused_like(ValueError, words):
         LossEstimate.from_dict({**estimated().to_dict(), **changes})
-    assert "\n" not in str(caught.value)
 
 
 @given(st.data())

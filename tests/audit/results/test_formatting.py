@@ -66,12 +66,9 @@ def test_a_confidence_is_never_rounded_up_or_a_certainty(confidence):
     assert (1 - said) <= (1 - exact) * Decimal("1.001") + Decimal("1e-27")
 
 
-@pytest.mark.parametrize(
-    ("confidence", "words"),
-    [(0.95, "95%"), (0.999999, "99.9999%"), (1 - 1e-12, "99.9999999999%"), (0.5, "50%"), (1 - 0.05 / 3, "98.333%")],
-)
-def test_known_confidences(confidence, words):
-    assert percent(confidence) == words
+def test_known_confidences():
+    said = [percent(confidence) for confidence in (0.95, 0.999999, 1 - 1e-12, 0.5, 1 - 0.05 / 3)]
+    assert said == ["95%", "99.9999%", "99.9999999999%", "50%", "98.333%"]
 
 
 # What is said of an audit

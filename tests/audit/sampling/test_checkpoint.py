@@ -68,17 +68,10 @@ def test_words_and_exceptions_are_kept_too(tmp_path):
         assert same(asked(mechanism, store=tmp_path), alone)
 
 
-@pytest.mark.parametrize("damage", ["truncated", "flipped", "empty"])
-def test_a_block_that_is_not_as_it_was_written_is_run_again(tmp_path, damage):
+def test_a_block_that_is_not_as_it_was_written_is_run_again(tmp_path):
     asked(store=tmp_path)
     for path in blocks(tmp_path):
-        content = path.read_bytes()
-        spoiled = {
-            "truncated": content[:-1],
-            "flipped": content[:90] + bytes([content[90] ^ 1]) + content[91:],
-            "empty": b"",
-        }
-        path.write_bytes(spoiled[damage])
+        path.write_bytes(path.read_bytes()[:-1])
     assert same(asked(store=tmp_path), ALONE())
 
 
