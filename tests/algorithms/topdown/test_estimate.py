@@ -211,7 +211,7 @@ def test_grouped_totals_bind_siblings() -> None:
         assert not np.array_equal(found.tables[split.level(1)].sum(axis=1), exact)
 
 
-def incompatible(**options: Any) -> tuple[TopDown, Any]:
+def incompatible(*invariants: Invariant, **options: Any) -> tuple[TopDown, Any]:
     """A parent with six people in two cells, of whom its parts can have five.
 
     Of three people each, one part has at most one in either cell, the other three. No bound on a single cell says so.
@@ -220,7 +220,8 @@ def incompatible(**options: Any) -> tuple[TopDown, Any]:
     histogram = np.array([[1, 1, 1, 0, 0, 0], [2, 1, 0, 0, 0, 0]])
     budget = Budget(PureDP(1e5, "replace_one"), ["1/2", "1/2"], [{"detailed": 1}] * 2)
     few = Bounds("few", "detailed", 1, None, [[1, 1, 3, 3, 0, 0], [3, 3, 1, 1, 0, 0]])
-    topdown = TopDown(SCHEMA, tree, budget, invariants=[Invariant("total", 1)], bounds=[few], **options)
+    rules = {"invariants": [Invariant("total", 1), *invariants], "bounds": [few]}
+    topdown = TopDown(SCHEMA, tree, budget, **rules, **options)
     found = topdown.measure(histogram, np.random.default_rng(1))
     noisy = dict(found.noisy)
     noisy[0, "detailed"] = replace(noisy[0, "detailed"], answers=np.array([[4, 2, 0, 0, 0, 0]]))
@@ -229,6 +230,7 @@ def incompatible(**options: Any) -> tuple[TopDown, Any]:
 
 @pytest.mark.parametrize("solver", ["piqp", "batched"])
 def test_the_failsafe_keeps_constraints_and_is_reported(solver: str) -> None:
+    """Also ages of the nation, which are invariant, and of which the minimal schema of the failsafe has none."""
     topdown, measurements = incompatible(minimal="total", solver=solver)
     found = topdown.estimate(measurements)
     keeps_everything(topdown, found.tables, np.array([[1, 1, 1, 0, 0, 0], [2, 1, 0, 0, 0, 0]]))
@@ -240,29 +242,9 @@ def test_the_failsafe_keeps_constraints_and_is_reported(solver: str) -> None:
     assert "few in 1, house, minor <= 1" in failure.reason
     assert "conflict" in failure.reason
     assert found.routes["failsafe"] == 1
-
-
-def test_without_a_failsafe_conflicts_are_named() -> None:
-    topdown, measurements = incompatible()
-    with pytest.raises(ValueError, match=r"no tables keep all constraints of 1, 2: .*parent.* conflict"):
-        topdown.estimate(measurements)
-
-
-@pytest.mark.parametrize("solver", ["piqp", "batched"])
-def test_the_failsafe_keeps_what_is_stated_above_it(solver: str) -> None:
-    """Ages of the nation are invariant, and the failsafe below, whose minimal schema has no ages, keeps them."""
-    topdown, measurements = incompatible(minimal="total", solver=solver)
-    ages = TopDown(
-        SCHEMA,
-        topdown.tree,
-        topdown.budget,
-        invariants=[Invariant("total", 1), Invariant("age", 0)],
-        bounds=topdown.bounds,
-        minimal="total",
-        solver=solver,
-    )
-    known = {**measurements.known, str(Invariant("age", 0)): np.array([[4, 2]])}
-    found = ages.estimate(replace(measurements, known=known))
+    ages = Invariant("age", 0)
+    topdown, measurements = incompatible(ages, minimal="total", solver=solver)
+    found = topdown.estimate(replace(measurements, known={**measurements.known, str(ages): np.array([[4, 2]])}))
     assert found.failures
     assert answer(SCHEMA.query("age").groups, found.tables[0]).tolist() == [4, 2]
 
@@ -270,6 +252,8 @@ def test_the_failsafe_keeps_what_is_stated_above_it(solver: str) -> None:
 def test_bounds_are_tightened_by_each_other() -> None:
     """What a total leaves: at most what the others need not have, at least what they cannot have; added up."""
     topdown, measurements = incompatible()
+    with pytest.raises(ValueError, match=r"no tables keep all constraints of 1, 2: .*parent.* conflict"):
+        topdown.estimate(measurements)  # without a failsafe conflicts are named
     few, totals, leave = topdown.tightened(measurements.known)
     assert few.upper.tolist() == [[4, 4, 4, 4, 0, 0], [1, 1, 3, 3, 0, 0], [3, 3, 1, 1, 0, 0]]
     assert not few.lower.any()
@@ -308,14 +292,7 @@ def test_a_first_pass_that_does_not_converge_is_never_hidden(monkeypatch: pytest
 def test_a_root_without_tables_names_its_conflicts() -> None:
     """Invariants that were tampered with: the bounds allow 20 people, and 99 are said to live there."""
     least = Bounds("small", "total", 0, [0], [20])
-    topdown = TopDown(
-        SCHEMA,
-        TREE,
-        Budget(PureDP(1.0), SHARES, QUERIES),
-        invariants=[Invariant("age", 0)],
-        bounds=[least],
-        minimal="total",
-    )
+    topdown = small(promise=PureDP(1.0), invariants=[Invariant("age", 0)], bounds=[least], minimal="total")
     found = topdown.measure(np.zeros((4, 6), int), np.random.default_rng(1))
     (name,) = found.known
     with pytest.raises(ValueError, match=r"small.*age of level 0|age of level 0.*small"):

@@ -117,59 +117,37 @@ def missed(family, tables):
 # By hand
 
 
-def test_parent_with_unequal_weights():
-    """The excess of 2 over the parent is divided as the variances 1 and 1/2 are."""
-    family = Family(2, 1, (fit([0], [[7], [5]], [1, 2]),), parent=np.array([10]))
-    for tables in both(family):
-        np.testing.assert_allclose(tables, [[7 - 4 / 3], [5 - 2 / 3]], atol=1e-6)
+CELLS = fit(PAIR, [[5, 5], [1, 1]], [1, 1])
+SMALL_TOTAL = box(TOTAL, [[0], [0]], [[6], [99]])
+GIVEN_TOTAL = box(TOTAL, [[4], [0]], [[4], [np.inf]])
+NOBODY = box(PAIR, [[0, 0], [0, 0]], [[np.inf, 0], [np.inf, np.inf]])
+HALF_MEASURED = (fit(PAIR, [[3, 1], [np.nan, np.nan]], [1, 0]), fit(TOTAL, [[np.nan], [np.nan]], [0, 0]))
+COUNTED = (fit(PAIR, [[1, 1], [0, 0]], [1, 1]), fit(TOTAL, [[4], [0]], [1, 1]))
+# Stationarity: x = first part, both cells alike: (x-1)^2 + (2-x)^2 twice, and (2x-4)^2 + (4-2x)^2
+X = (2 * (1 + 2) + 4 * (2 + 2)) / (2 * 2 + 4 * 2)
+BY_HAND = {
+    # The excess of 2 over the parent is divided as the variances 1 and 1/2 are.
+    "unequal weights": ((2, 1, (fit([0], [[7], [5]], [1, 2]),)), [10], [[7 - 4 / 3], [5 - 2 / 3]]),
+    # Without the bound the first part would be -1; what is too much then is shared by the others.
+    "nothing negative": ((3, 1, (fit([0], [[-1], [5], [6]], [1, 1, 1]),)), [10], [[0], [4.5], [5.5]]),
+    "totals and cells": ((2, 2, COUNTED), [2, 2], [[X, X], [2 - X, 2 - X]]),
+    "bound on a total": ((2, 2, (CELLS,), (SMALL_TOTAL,)), [6, 6], [[3, 3], [3, 3]]),
+    "given total and structural zero": (
+        (2, 2, (fit(PAIR, [[3, 3], [2, 2]], [1, 1]),), (GIVEN_TOTAL, NOBODY)),
+        [5, 5],
+        [[4, 0], [1, 5]],
+    ),
+    # Cells (-3, 5), total 10: the second is the mean of 5 and 10, the first, pulled by -3 and +2.5, stays at 0.
+    "root without parent": ((1, 2, (fit(PAIR, [[-3, 5]], [1]), fit(TOTAL, [[10]], [1]))), None, [[0, 7.5]]),
+    # Not-a-number where the weight is 0; a query that no part is measured by; a part that nothing measures.
+    "not measured": ((2, 2, HALF_MEASURED), [4, 4], [[3, 1], [1, 3]]),
+}
 
 
-def test_no_table_is_negative():
-    """Without the bound the first part would be -1; what is too much then is shared by the others."""
-    family = Family(3, 1, (fit([0], [[-1], [5], [6]], [1, 1, 1]),), parent=np.array([10]))
-    for tables in both(family):
-        np.testing.assert_allclose(tables, [[0], [4.5], [5.5]], atol=1e-6)
-
-
-def test_totals_and_cells():
-    """Stationarity by hand: cells measured as (1, 1) and (0, 0), totals as 4 and 0, under parents of 2 and 2."""
-    family = Family(
-        2, 2, (fit(PAIR, [[1, 1], [0, 0]], [1, 1]), fit(TOTAL, [[4], [0]], [1, 1])), parent=np.array([2, 2])
-    )
-    # x = first part, both cells alike: (x-1)^2 + (2-x)^2 twice, and (2x-4)^2 + (4-2x)^2
-    x = (2 * (1 + 2) + 4 * (2 + 2)) / (2 * 2 + 4 * 2)
-    for tables in both(family):
-        np.testing.assert_allclose(tables, [[x, x], [2 - x, 2 - x]], atol=1e-6)
-
-
-def test_bound_on_a_total():
-    family = Family(2, 2, (fit(PAIR, [[5, 5], [1, 1]], [1, 1]),), (box(TOTAL, [[0], [0]], [[6], [99]]),))
-    family = replace(family, parent=np.array([6, 6]))
-    for tables in both(family):
-        np.testing.assert_allclose(tables, [[3, 3], [3, 3]], atol=1e-6)
-
-
-def test_given_total_and_structural_zero():
-    given_total = box(TOTAL, [[4], [0]], [[4], [np.inf]])
-    nobody = box(PAIR, [[0, 0], [0, 0]], [[np.inf, 0], [np.inf, np.inf]])
-    family = Family(2, 2, (fit(PAIR, [[3, 3], [2, 2]], [1, 1]),), (given_total, nobody), parent=np.array([5, 5]))
-    for tables in both(family):
-        np.testing.assert_allclose(tables, [[4, 0], [1, 5]], atol=1e-6)
-
-
-def test_root_has_no_parent():
-    """Cells (-3, 5), total 10: the second is the mean of 5 and 10, the first, pulled by -3 and +2.5, stays at 0."""
-    family = Family(1, 2, (fit(PAIR, [[-3, 5]], [1]), fit(TOTAL, [[10]], [1])))
-    for tables in both(family):
-        np.testing.assert_allclose(tables, [[0, 7.5]], atol=1e-6)
-
-
-def test_what_is_not_measured_is_ignored():
-    """Not-a-number where the weight is 0; a query that no part is measured by; a part that nothing measures."""
-    cells = fit(PAIR, [[3, 1], [np.nan, np.nan]], [1, 0])
-    nothing = fit(TOTAL, [[np.nan], [np.nan]], [0, 0])
-    for tables in both(Family(2, 2, (cells, nothing), parent=np.array([4, 4]))):
-        np.testing.assert_allclose(tables, [[3, 1], [1, 3]], atol=1e-6)
+@pytest.mark.parametrize(("parts", "parent", "expected"), BY_HAND.values(), ids=BY_HAND)
+def test_solutions_by_hand(parts, parent, expected):
+    for tables in both(Family(*parts, parent=None if parent is None else np.array(parent))):
+        np.testing.assert_allclose(tables, expected, atol=1e-6)
 
 
 def test_nothing_is_measured_at_all():
@@ -359,10 +337,18 @@ def test_a_run_alone_is_as_in_a_batch(boxes):
     assert (backwards.tables == whole.tables[[5, 3, 4, 0, 1, 2]]).all()
 
 
-def test_level_is_its_families():
+def test_a_level_is_its_families_needs_its_steps_and_is_rounded_to_its_parents():
     """Families that are cut out of the level, by the other solver."""
     parents, starts, fits, boxes = level()
     whole = batched.solve_level(parents, starts, fits, boxes)
+    rounded = batched.largest_remainder(whole.tables, parents, starts)
+    assert (np.add.reduceat(rounded, starts[:-1], axis=1) == parents).all()
+    assert rounded.min() >= 0
+    assert np.abs(rounded - whole.tables).max() < 1
+    few = batched.solve_level(parents, starts, fits, boxes, iterations=3)
+    assert not few.converged[:, [0, 2]].any()
+    assert (few.iterations[:, [0, 2]] == 3).all()
+    assert (few.dual[:, [0, 2]] > 0).all()
     for run, number in itertools.product(range(2), range(3)):
         parts = slice(starts[number], starts[number + 1])
         family = Family(
@@ -378,14 +364,6 @@ def test_level_is_its_families():
         else:
             expected = family.objective(exact.tables)
             assert family.objective(whole.tables[run, parts]) == pytest.approx(expected, rel=1e-7)
-
-
-def test_few_steps_are_not_enough():
-    parents, starts, fits, boxes = level()
-    result = batched.solve_level(parents, starts, fits, boxes, iterations=3)
-    assert not result.converged[:, [0, 2]].any()
-    assert (result.iterations[:, [0, 2]] == 3).all()
-    assert (result.dual[:, [0, 2]] > 0).all()
 
 
 def test_counts_of_a_nation():
@@ -405,15 +383,14 @@ def test_counts_of_a_nation():
 # Rounding
 
 
-def test_largest_remainders_by_hand():
+def test_largest_remainders_and_the_nearest_of_a_root_by_hand():
     tables = np.array([[[0.5, 2.9999999], [0.5, 1.0], [2.0, 0.0000001]], [[1.4, 1.3], [0.8, 1.3], [0.8, 1.4]]])
     rounded = batched.largest_remainder(tables, np.array([[[3, 4]], [[3, 4]]]), np.array([0, 3]))
     assert (rounded == [[[1, 3], [0, 1], [2, 0]], [[1, 1], [1, 1], [1, 2]]]).all()
-
-
-def test_root_is_rounded_to_the_nearest():
-    rounded = batched.largest_remainder(np.array([[[0.5, 1.49, 2.5, 3.0]]]), None, np.array([0, 1]))
+    rounded = batched.largest_remainder(np.array([[[0.5, 1.49, 2.5, 3.0]]]), None, np.array([0, 1]))  # the root
     assert (rounded == [[[1, 1, 3, 3]]]).all()
+    with pytest.raises(ValueError, match=r"tables must add up to their parents, got a difference of 1"):
+        batched.largest_remainder(np.array([[[1.0], [2.0]]]), np.array([[[4]]]), np.array([0, 2]))
 
 
 @settings(max_examples=50)
@@ -435,20 +412,3 @@ def test_largest_remainder_is_the_nearest(tenths):
             if sum(choice) == total
         ]
         assert np.abs(whole - column).sum() <= min(np.abs(np.array(choice) - column).sum() for choice in others) + 1e-9
-
-
-def test_estimates_are_rounded_to_their_parents():
-    parents, starts, fits, boxes = level()
-    solved = batched.solve_level(parents, starts, fits, boxes)
-    rounded = batched.largest_remainder(solved.tables, parents, starts)
-    assert (np.add.reduceat(rounded, starts[:-1], axis=1) == parents).all()
-    assert rounded.min() >= 0
-    assert np.abs(rounded - solved.tables).max() < 1
-
-
-# What is refused
-
-
-def test_tables_that_do_not_add_up_are_refused():
-    with pytest.raises(ValueError, match=r"tables must add up to their parents, got a difference of 1"):
-        batched.largest_remainder(np.array([[[1.0], [2.0]]]), np.array([[[4]]]), np.array([0, 2]))
