@@ -95,8 +95,8 @@ def measure_loss(
     n_jobs : int
         Blocks of runs at work at the same time; the result does not depend on it.
     stop : {"fixed", "early"}
-        Make all runs, or stop as soon as a violation is shown or one of a tenth would have been: then `size` is the
-        most that are made. The bound holds whenever the audit stops.
+        Make all runs, or stop as soon as a violation is shown or the minimum detectable loss is a tenth above the
+        promise: then `size` is the most that are made. The bound holds whenever the audit stops.
     store : str or pathlib.Path, optional
         Folder where finished blocks of runs are kept. An audit that was killed goes on from them when it is asked
         again, and gives the same counts; without `rng` it takes the seed with which it began. The folder holds scores
