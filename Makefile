@@ -63,7 +63,6 @@ bench: .venv/installed-dev
 	$(BIN)/python -m tests.benchmarks.speed
 	$(BIN)/python -m tests.benchmarks.households
 	$(BIN)/python -m tests.benchmarks.census
-	$(BIN)/python -m tests.benchmarks.resumption
 	$(BIN)/python -m tests.benchmarks.reports
 
 clean:

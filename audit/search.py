@@ -181,11 +181,7 @@ def _with_witness(result: AuditResult, look: AuditResult | None) -> AuditResult:
 
 
 def neighbors_within(
-    universe: ArrayLike,
-    most: int,
-    *,
-    relation: Relation = "add_remove",
-    form: Literal["counts", "records"] = "counts",
+    universe: ArrayLike, most: int, *, relation: Relation = "add_remove", form: Literal["counts", "records"] = "counts"
 ) -> list[NeighborPair]:
     """Return all pairs of neighbors among the databases of a few people: a proof by cases for small universes.
 

@@ -110,6 +110,18 @@ def estimated(**changes):
     return replace(estimate, **changes)
 
 
+def refused_by(run, *arguments):
+    """The lines in which a command refuses what leaves everything as it was: findings, and the error last."""
+    before, paths = contents(Path()), sorted(Path().rglob("*"))
+    code, out, err = run(*arguments)
+    assert (code, out) == (2, "")
+    assert "Traceback" not in err
+    assert (contents(Path()), sorted(Path().rglob("*"))) == (before, paths)
+    *findings, last = err.splitlines()
+    assert last.startswith("plaudit: error: ")
+    return (*findings, last.removeprefix("plaudit: error: "))
+
+
 @contextmanager
 def refused(error, message):
     """What is done raises this error with this message, which is one line."""

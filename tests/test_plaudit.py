@@ -38,10 +38,7 @@ def test_the_script_is_the_command():
     assert script.load() is plaudit.main
 
 
-@pytest.mark.parametrize(
-    "code",
-    ["import audit", "plaudit.sys.argv[1:] = ['--help']"],
-)
+@pytest.mark.parametrize("code", ["import audit", "plaudit.sys.argv[1:] = ['--help']"])
 def test_what_is_heavy_waits_until_it_is_needed(code, tmp_path):
     run = f"import sys, plaudit\n{code}\n"
     if "argv" in code:

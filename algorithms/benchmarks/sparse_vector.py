@@ -28,18 +28,7 @@ from algorithms.noise.quadrature import Panels, laplace_log_cdf
 from audit.arguments import whole_number
 from audit.exact import LossDistribution, loss_from_logs
 
-__all__ = [
-    "ABOVE",
-    "BELOW",
-    "KNOWN",
-    "SVT1",
-    "SVT2",
-    "SVT4",
-    "SVT5",
-    "SVT6",
-    "UNREACHED",
-    "SparseVector",
-]
+__all__ = ["ABOVE", "BELOW", "KNOWN", "SVT1", "SVT2", "SVT4", "SVT5", "SVT6", "UNREACHED", "SparseVector"]
 
 ABOVE, BELOW, UNREACHED = 1, 0, -1
 OUTCOMES = 2**12  # most rows of codes over which an exact law is tabulated

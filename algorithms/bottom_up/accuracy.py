@@ -173,12 +173,7 @@ def accuracy(
 
 
 def curve(
-    mechanism: BottomUp | WeightedBottomUp,
-    data: ArrayLike,
-    rng: Rng,
-    *,
-    epsilons: Sequence[float],
-    **options: Any,
+    mechanism: BottomUp | WeightedBottomUp, data: ArrayLike, rng: Rng, *, epsilons: Sequence[float], **options: Any
 ) -> list[Accuracy]:
     """Return the accuracies at several budgets, in increasing order.
 

@@ -19,14 +19,7 @@ from algorithms.noise import Rng, TwoTailedGeometric
 from algorithms.noise.counts import ATOMS, DISJOINT, Pair, leaf_counts
 from audit.exact import LossDistribution, loss_from_logs
 
-__all__ = [
-    "KNOWN",
-    "EditedToTruth",
-    "PoissonScale",
-    "PublicSize",
-    "RetriedNegatives",
-    "SilentInvariant",
-]
+__all__ = ["KNOWN", "EditedToTruth", "PoissonScale", "PublicSize", "RetriedNegatives", "SilentInvariant"]
 
 Integers = NDArray[np.int64]
 Floats = NDArray[np.float64]
@@ -64,12 +57,7 @@ class SilentInvariant(UnboundedBug):
 
 
 KNOWN["silent-invariant"] = KnownBug(
-    SilentInvariant(1.0),
-    [50, 3],
-    [51, 3],
-    size=10_000,
-    event="the sum of both counts is 53",
-    source="our own",
+    SilentInvariant(1.0), [50, 3], [51, 3], size=10_000, event="the sum of both counts is 53", source="our own"
 )
 
 
@@ -224,12 +212,7 @@ class PublicSize(UnboundedBug):
 
 
 KNOWN["public-size"] = KnownBug(
-    PublicSize(1.0),
-    [3, 4],
-    [3, 5],
-    size=500,
-    event="a share is not a multiple of 1/8",
-    source="our own",
+    PublicSize(1.0), [3, 4], [3, 5], size=500, event="a share is not a multiple of 1/8", source="our own"
 )
 
 
@@ -277,12 +260,7 @@ class PoissonScale(UnboundedBug):
 
 
 KNOWN["poisson-scale"] = KnownBug(
-    PoissonScale(1.0),
-    [5, 0],
-    [5, 1],
-    size=1_000,
-    event="the second count is not 0",
-    source="Nissim et al. 2007",
+    PoissonScale(1.0), [5, 0], [5, 1], size=1_000, event="the second count is not 0", source="Nissim et al. 2007"
 )
 
 

@@ -63,12 +63,7 @@ class TalkativeError(UnboundedBug):
 
 
 KNOWN["talkative-error"] = KnownBug(
-    TalkativeError(1.0),
-    [1],
-    [2],
-    size=20_000,
-    event="the message that names a count of 1",
-    source="our own; CWE-209",
+    TalkativeError(1.0), [1], [2], size=20_000, event="the message that names a count of 1", source="our own; CWE-209"
 )
 
 
@@ -133,10 +128,5 @@ class QualityGate(UnboundedBug):
 
 
 KNOWN["quality-gate"] = KnownBug(
-    QualityGate(1.0, tolerance=2),
-    [50],
-    [51],
-    size=10_000,
-    event="the count is 48, or it is 53",
-    source="our own",
+    QualityGate(1.0, tolerance=2), [50], [51], size=10_000, event="the count is 48, or it is 53", source="our own"
 )

@@ -21,14 +21,7 @@ from algorithms.noise import Rng
 from algorithms.noise.counts import DISJOINT, Pair, leaf_counts
 from audit.exact import LossDistribution, loss_from_logs
 
-__all__ = [
-    "KNOWN",
-    "CachedNoise",
-    "ForkedAreas",
-    "OneStream",
-    "SeededByData",
-    "SeededByTime",
-]
+__all__ = ["KNOWN", "CachedNoise", "ForkedAreas", "OneStream", "SeededByData", "SeededByTime"]
 
 Integers = NDArray[np.int64]
 KNOWN: dict[str, KnownBug] = {}  # by name
@@ -63,12 +56,7 @@ class SeededByData(UnboundedBug):
 
 
 KNOWN["seeded-by-data"] = KnownBug(
-    SeededByData(1.0),
-    [50, 3],
-    [51, 3],
-    size=500,
-    event="the one table of this database",
-    source="Thompson et al. 2013",
+    SeededByData(1.0), [50, 3], [51, 3], size=500, event="the one table of this database", source="Thompson et al. 2013"
 )
 
 
@@ -213,12 +201,7 @@ class ForkedAreas(UnboundedBug):
 
 
 KNOWN["forked-areas"] = KnownBug(
-    ForkedAreas(1.0),
-    [50, 3],
-    [51, 3],
-    size=10_000,
-    event="the two counts differ by 47",
-    source="numpy/numpy#9650",
+    ForkedAreas(1.0), [50, 3], [51, 3], size=10_000, event="the two counts differ by 47", source="numpy/numpy#9650"
 )
 
 

@@ -19,14 +19,7 @@ from algorithms.noise import Rng
 from algorithms.noise.counts import ATOMS, DISJOINT, Pair, leaf_counts
 from audit.exact import LossDistribution, loss_from_logs
 
-__all__ = [
-    "ABSENT",
-    "KNOWN",
-    "EmptyAreaExit",
-    "ObservedDomain",
-    "SkippedZeros",
-    "UnperturbedZeros",
-]
+__all__ = ["ABSENT", "KNOWN", "EmptyAreaExit", "ObservedDomain", "SkippedZeros", "UnperturbedZeros"]
 
 ABSENT = -(2**31)  # stands for a row that a table does not have
 
@@ -65,12 +58,7 @@ class UnperturbedZeros(UnboundedBug):
 
 
 KNOWN["unperturbed-zeros"] = KnownBug(
-    UnperturbedZeros(1.0),
-    [5, 0],
-    [5, 1],
-    size=1_000,
-    event="the second count is not 0",
-    source="our own",
+    UnperturbedZeros(1.0), [5, 0], [5, 1], size=1_000, event="the second count is not 0", source="our own"
 )
 
 
@@ -159,12 +147,7 @@ class SkippedZeros(UnboundedBug):
 
 
 KNOWN["skipped-zeros"] = KnownBug(
-    SkippedZeros(1.0),
-    [5, 0],
-    [5, 1],
-    size=50_000,
-    event="the total is far from 5",
-    source="our own",
+    SkippedZeros(1.0), [5, 0], [5, 1], size=50_000, event="the total is far from 5", source="our own"
 )
 
 
@@ -201,12 +184,7 @@ class EmptyAreaExit(UnboundedBug):
 
 
 KNOWN["empty-area-exit"] = KnownBug(
-    EmptyAreaExit(1.0),
-    [0, 0],
-    [1, 0],
-    size=1_000,
-    event="a count is not 0",
-    source="google/differential-privacy#5",
+    EmptyAreaExit(1.0), [0, 0], [1, 0], size=1_000, event="a count is not 0", source="google/differential-privacy#5"
 )
 
 

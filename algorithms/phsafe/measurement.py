@@ -90,12 +90,7 @@ class PHSafe:
     ) -> NDArray[np.int64]:
         """Return exact counts of a query and level with their noise, shape (size, *exact.shape); see `add_noise`."""
         return noise.add_noise(
-            exact,
-            self.laws[query],
-            size,
-            rng,
-            query=" ".join(query),
-            sensitivity=self.config.stability(query[0]),
+            exact, self.laws[query], size, rng, query=" ".join(query), sensitivity=self.config.stability(query[0])
         )
 
     def __call__(self, data: Tabulation, size: int, rng: Rng) -> NDArray[np.int64]:

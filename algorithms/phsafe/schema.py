@@ -100,10 +100,7 @@ GEO: Mapping[str, Domain] = {
     "MAFID": MAFID,
     "TABBLKST": Codes((*STATES, PUERTO_RICO)),
     **dict.fromkeys(
-        (
-            *("TABBLKCOU", "TABTRACTCE", "TABBLK", "TABBLKGRPCE"),
-            *("REGIONCE", "DIVISIONCE", "PLACEFP", "AIANNHCE"),
-        ),
+        (*("TABBLKCOU", "TABTRACTCE", "TABBLK", "TABBLKGRPCE"), *("REGIONCE", "DIVISIONCE", "PLACEFP", "AIANNHCE")),
         Digits(),
     ),
 }

@@ -13,15 +13,7 @@ from numpy.typing import ArrayLike, NDArray
 from algorithms.noise import Rng
 from algorithms.topdown.budget import Claim
 from algorithms.topdown.estimate import Estimate, estimate
-from algorithms.topdown.measure import (
-    Key,
-    Measurements,
-    check_covered,
-    exact_loss,
-    log_likelihood,
-    measure,
-    vector,
-)
+from algorithms.topdown.measure import Key, Measurements, check_covered, exact_loss, log_likelihood, measure, vector
 from algorithms.topdown.plan import Plan
 from audit.claims import Relation
 from audit.exact import LossDistribution

@@ -117,11 +117,7 @@ def select_weights(
 
 
 def _best(
-    statistics: Sequence[Statistic],
-    scores_x: Floats,
-    scores_y: Floats,
-    families: Sequence[Family],
-    choose: Choose,
+    statistics: Sequence[Statistic], scores_x: Floats, scores_y: Floats, families: Sequence[Family], choose: Choose
 ) -> Event:
     best = (-math.inf, Event(statistics[0], ThresholdRule(-math.inf, math.inf)))
     for column, statistic in enumerate(statistics):

@@ -134,12 +134,7 @@ def _of_outputs(outputs_x: Path, outputs_y: Path, claim: str, options: dict[str,
 
 
 def _of_mechanism(
-    name: str,
-    settings: dict[str, Any],
-    pair: NeighborPair,
-    claim: str,
-    options: dict[str, Any],
-    notes: list[str],
+    name: str, settings: dict[str, Any], pair: NeighborPair, claim: str, options: dict[str, Any], notes: list[str]
 ) -> Question:
     from audit.claims import Claim, parse_claim
     from audit.cli.loading import named_mechanism, own_mechanism

@@ -12,9 +12,7 @@ from audit.cli.exits import WITHIN
 __all__ = ["list_systems", "run_system"]
 
 
-def list_systems(
-    as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
-) -> int:
+def list_systems(as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False) -> int:
     """List the algorithms and known bugs that `audit` knows by name."""
     from audit.cli.loading import systems_of_counts
 

@@ -12,9 +12,7 @@ from audit.cli.exits import exit_code
 __all__: list[str] = []
 
 
-def verify(
-    files: Annotated[list[Path], typer.Argument(help="Saved audits (*.json).")],
-) -> int:
+def verify(files: Annotated[list[Path], typer.Argument(help="Saved audits (*.json).")]) -> int:
     """Compute bound and verdict of saved audits again, from nothing but their counts."""
     from audit.results import printable
     from audit.results.folder import read_audit

@@ -268,10 +268,7 @@ class LossDistribution:
         >>> round(twice.delta_at(0.5), 6), round(bound.delta_at(0.5), 6)
         (0.459455, 0.459455)
         """
-        masses = (
-            either(self.infinite_mass, other.infinite_mass),
-            either(self.missing_mass, other.missing_mass),
-        )
+        masses = (either(self.infinite_mass, other.infinite_mass), either(self.missing_mass, other.missing_mass))
         if not (self.loss.size and other.loss.size):
             return LossDistribution(np.zeros(0), np.zeros(0), *masses)
         (low, high), (other_low, other_high) = self._ends, other._ends

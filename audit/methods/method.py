@@ -98,10 +98,7 @@ class Method(ABC):
     def never_confused(self, counts: Counts, basis: Basis) -> Counts:
         """Return the counts of as many runs, each of which names its own database."""
         x, y = counts["x"]["runs"], counts["y"]["runs"]
-        return {
-            "x": {"runs": x, "guessed_x": x, "guessed_y": 0},
-            "y": {"runs": y, "guessed_x": 0, "guessed_y": y},
-        }
+        return {"x": {"runs": x, "guessed_x": x, "guessed_y": 0}, "y": {"runs": y, "guessed_x": 0, "guessed_y": y}}
 
     def basis(self, event: Event, *, look: int = 0, expected: tuple[float, float] | None = None) -> Basis:
         """Return what `lower` reads besides the counts.

@@ -77,10 +77,7 @@ def compare(question: Question, number: int, first: Trace) -> Seen:
     found = list(violations_between(first, second))
     again = [others(pair.x, range(REPEATS if elsewhere else 1)), []]
     if found or _suspected(matched, question):  # from here on it is worth the time
-        again = [
-            again[0] + others(pair.x, range(len(again[0]), REPEATS)),
-            others(pair.y, range(REPEATS, 2 * REPEATS)),
-        ]
+        again = [again[0] + others(pair.x, range(len(again[0]), REPEATS)), others(pair.y, range(REPEATS, 2 * REPEATS))]
     runs = [(one, trace) for one, traces in zip((first, second), again, strict=True) for trace in traces]
     unsure = {one.kind for trace, other in runs for _, one in violations_between(trace, other)}
     by_chance = [not all(_same_value(place, *both) for both in runs) for place in range(len(matched))]

@@ -10,13 +10,7 @@ from audit.methods.method import NAMED, Method
 from audit.results import AuditResult
 from audit.results.formatting import NEIGHBORS, at_least, at_most, nearest, percent, texts
 
-__all__ = [
-    "assumptions",
-    "event_class",
-    "meaning",
-    "unseen",
-    "visible",
-]
+__all__ = ["assumptions", "event_class", "meaning", "unseen", "visible"]
 
 LONGEST = 10_000  # letters of one text: a longer one is somebody's joke, and is cut
 STACKED = 3  # marks above or below one letter: more of them would cover the lines around

@@ -34,7 +34,7 @@ def test_queries_are_kronecker_products(name, groups):
 
 
 def test_groups_are_labeled_as_they_are_numbered_and_pickled():
-    again = pickle.loads(pickle.dumps(SCHEMA))  # noqa: S301
+    again = pickle.loads(pickle.dumps(SCHEMA))
     assert again.query("kind*age").labels == ("own, minor", "own, adult", "shared, minor", "shared, adult")
     assert SCHEMA.query("total").labels == ("total",)
 

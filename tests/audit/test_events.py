@@ -246,10 +246,7 @@ def test_a_registered_threshold_is_reached_by_the_same_output(value):
         (Event(cell(), CellRule(values(-LARGEST, LARGEST), values())), "y if output in {-inf, inf}"),
         (Event(cell(), ThresholdRule(-LARGEST, LARGEST)), "y if output >= inf, x if output <= -inf"),
         (Event(cell(), ThresholdRule(-INF, LARGEST, "x")), "x if output >= inf"),
-        (
-            Event(cell(3), STEPS),
-            "log-likelihood ratio of y over x by output[3] in 4 bins, -1.5 to 3, Renyi order 1.5",
-        ),
+        (Event(cell(3), STEPS), "log-likelihood ratio of y over x by output[3] in 4 bins, -1.5 to 3, Renyi order 1.5"),
         (
             Event(cell(), WeightRule(values(0), values(-1 / 3, 2), toward="x")),
             "log-likelihood ratio of x over y by output in 2 bins, -0.333 to 2, Renyi order 1",

@@ -486,9 +486,6 @@ def test_a_run_that_raises_has_an_output(mechanism):
     assert bug.verdict == "violated"
 
 
-# Attacks by name
-
-
 @pytest.mark.parametrize(
     ("attack", "searched"),
     [
@@ -591,9 +588,6 @@ def test_parameters_on_record_are_plain_json(once):
     result = measure_loss(Odd(), PAIR, PureDP(1), size=500, rng=1)
     assert result.mechanism == "Odd"
     assert result.provenance["parameters"]["mechanism"] == {"scale": 1.0, "limit": "inf"}
-
-
-# Memory
 
 
 @pytest.mark.slow

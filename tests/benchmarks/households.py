@@ -73,30 +73,23 @@ def main() -> None:
         title="PHSafe, from Parquet files to checked tables: validation, nine queries, secure noise",
     )
     with tempfile.TemporaryDirectory(prefix="plaudit-bench-") as folder:
-        root = Path(folder)
+        root, first = Path(folder), 0.0
         bundled = load_households()
         bundled.write(root / "bundled", format="parquet")
-        found = in_a_process(root / "bundled", root / "bundled-out")
-        production = f"production, 1,210 persons: {PRODUCTION[0]} to {PRODUCTION[1]} s"
-        persons = len(bundled.persons)
-        table.add_row(
-            f"{persons:,} (bundled)", f"{found['seconds']:.2f}", "", _gigabytes(found), _rows(found), production
-        )
-        first = 0.0
-        for size in SIZES:
-            write_synthetic_households(root / str(size), size, 1)
-            found = in_a_process(root / str(size), root / f"{size}-out")
+        for size, parts in ((len(bundled.persons), 1), *((size, 1) for size in SIZES), (SIZES[-1], PARTS)):
+            given = root / (str(size) if size in SIZES else "bundled")
+            if not given.exists():
+                write_synthetic_households(given, size, 1)
+            found = in_a_process(given, root / f"{size}-{parts}-out", parts)
             each = found["seconds"] / size * 1e6
-            first = first or each
-            beside = f"{each / first:.2f} times the first" if each != first else ""
-            table.add_row(
-                f"{size:,}", f"{found['seconds']:.1f}", f"{each:.2f} s", _gigabytes(found), _rows(found), beside
-            )
-        found = in_a_process(root / str(SIZES[-1]), root / "parts-out", PARTS)
-        each = found["seconds"] / SIZES[-1] * 1e6
-        words = f"{SIZES[-1]:,} in {PARTS} parts"
-        beside = f"{each / first:.2f} times the first"
-        table.add_row(words, f"{found['seconds']:.1f}", f"{each:.2f} s", _gigabytes(found), _rows(found), beside)
+            if size not in SIZES:
+                beside = f"production, 1,210 persons: {PRODUCTION[0]} to {PRODUCTION[1]} s"
+            else:
+                first = first or each
+                beside = f"{each / first:.2f} times the first million"
+            words = f"{size:,}" + (f" in {parts} parts" if parts > 1 else "")
+            memory, rows = f"{found['gigabytes']:.2f} GiB", f"{found['rows']:,}"
+            table.add_row(words, f"{found['seconds']:.2f}", f"{each:.2f} s", memory, rows, beside)
     spent, cells = simulated_releases()
     console = Console()
     console.print(table)
@@ -104,14 +97,6 @@ def main() -> None:
         f"{RELEASES:,} simulated releases of the bundled population, {cells:,} noisy cells each: {spent:.1f} s, "
         f"{spent / RELEASES / cells * 1e9:.0f} ns a cell, one thread."
     )
-
-
-def _gigabytes(found: dict[str, Any]) -> str:
-    return f"{found['gigabytes']:.2f} GiB"
-
-
-def _rows(found: dict[str, Any]) -> str:
-    return f"{found['rows']:,}"
 
 
 if __name__ == "__main__":

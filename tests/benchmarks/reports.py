@@ -17,6 +17,7 @@ from audit.report.page import build_report
 from audit.results import AuditResult, LossEstimate, verdict_of
 from audit.results.formatting import CONFIDENTIAL
 from audit.results.provenance import provenance
+from tests.helpers import audited
 
 __all__ = ["SIZE", "browser_path", "many_results", "opened"]
 
@@ -45,7 +46,7 @@ def _audit(k: int, rng: np.random.Generator) -> AuditResult:
     detectable = claim.budget * float(rng.uniform(1.02, 2.2))
     bins = {f"bin {b}": int(n) for b, n in enumerate(rng.multinomial(69_000, np.full(12, 1 / 12)))}
     guesses = {"guessed_x": int(rng.integers(40_000)), "guessed_y": int(rng.integers(29_000))}
-    return AuditResult(
+    return audited(
         mechanism="RDPC",
         claim=claim,
         measured=measured,
@@ -56,17 +57,11 @@ def _audit(k: int, rng: np.random.Generator) -> AuditResult:
         "output[0], distance of output[0] from 49561.5, ...)",
         counts={side: {"runs": 69_000} | (bins if claim.kind == "zcdp" else guesses) for side in "xy"},
         pair="1 person added to Tanger-Tetouan-Al Hoceima / Al Hoceima / Al Hoceima",
-        relation="add_remove",
-        unit="person",
-        distance=1,
-        adjacency="verified",
         bound=BOUNDS.get(claim.kind, REGION),
-        confidence=0.95,
         size=200_000,
         selection=62_000,
         ceiling=8.45,
         detectable=detectable,
-        support=None,
         seed_entropy=int(rng.integers(2**62)),
         provenance=provenance(size=200_000, selection=0.3, stop="fixed", mechanism={"epsilon": 1.0})
         | ({"command": f"plaudit audit rdpc --epsilon 1 --seed {k}"} if k % 2 else {}),

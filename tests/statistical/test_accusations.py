@@ -27,13 +27,7 @@ def audits(mechanism, pair, times, *, size, confidence=0.95, claim=None, n_jobs=
     """Results of independent audits."""
     return [
         measure_loss(
-            mechanism,
-            pair,
-            claim or mechanism.claim,
-            size=size,
-            confidence=confidence,
-            rng=stream,
-            n_jobs=n_jobs,
+            mechanism, pair, claim or mechanism.claim, size=size, confidence=confidence, rng=stream, n_jobs=n_jobs
         )
         for stream in np.random.SeedSequence(1).spawn(times)
     ]
@@ -113,8 +107,7 @@ def test_half_the_noise_is_found_in_200_of_200(epsilon):
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
-    ("mechanism", "least"),
-    [(GDPC(0.1), 0.0966), (GDPC(1.0), 0.9961), (Laplace(0.1), 0.0955), (Laplace(1.0), 0.993)],
+    ("mechanism", "least"), [(GDPC(0.1), 0.0966), (GDPC(1.0), 0.9961), (Laplace(0.1), 0.0955), (Laplace(1.0), 0.993)]
 )
 def test_one_noisy_count_shows_nearly_all_of_its_loss(mechanism, least):
     """Medians of 400: their standard error is 0.0001."""
@@ -127,11 +120,7 @@ def test_one_noisy_count_shows_nearly_all_of_its_loss(mechanism, least):
 @pytest.mark.slow
 @pytest.mark.parametrize(
     ("name", "people", "size", "least"),
-    [
-        ("NoisyHist2", 1, 4_000_000, 9.5),
-        ("LaplaceParallel", 40, 1_000_000, 0.058),
-        ("PrefixSum", 1, 1_000_000, 0.85),
-    ],
+    [("NoisyHist2", 1, 4_000_000, 9.5), ("LaplaceParallel", 40, 1_000_000, 0.058), ("PrefixSum", 1, 1_000_000, 0.85)],
 )
 def test_composed_noises_show_most_of_their_loss(name, people, size, least):
     """Medians of 20."""

@@ -77,11 +77,7 @@ class Worst:
 
 
 def search_worst(
-    relation: Relation = "add_remove",
-    *,
-    config: Settings = "us",
-    quick: bool = False,
-    first: int = FIRST_MAFID,
+    relation: Relation = "add_remove", *, config: Settings = "us", quick: bool = False, first: int = FIRST_MAFID
 ) -> dict[tuple[str, str], Worst]:
     """Search valid neighbors (model VAL) for the largest change of every query at every level.
 

@@ -148,12 +148,7 @@ class Spent:
         return self.rho / self.promised
 
 
-def rho_spent(
-    change: Frame,
-    config: Settings = "us",
-    *,
-    relation: Relation = "add_remove",
-) -> Spent:
+def rho_spent(change: Frame, config: Settings = "us", *, relation: Relation = "add_remove") -> Spent:
     """Add up what one pair of databases costs over every query of a run.
 
     Parameters

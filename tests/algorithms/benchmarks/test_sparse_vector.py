@@ -14,25 +14,11 @@ from scipy import integrate, special, stats
 from algorithms.benchmarks import sparse_vector
 from algorithms.benchmarks.numeric_vector import SVT3, NumericalSVT, SVT34Parallel
 from algorithms.benchmarks.sparse_vector import SVT1, SVT2, SVT4, SVT5, SVT6
-from algorithms.noise import Laplace
 from tests.helpers import pair_of, refused, refuses
 
 CODES = [SVT1(0.8), SVT1(0.8, 0.5, 2), SVT2(0.8, 1.0, 3), SVT4(0.8, 1.5, 2), SVT5(0.8), SVT6(0.8)]
 NUMERIC = [SVT3(0.8, 1.0, 2), NumericalSVT(0.8, 0.5, 2)]
 ANSWERS = np.array([1.0, 2.5, 0.0, 1.0, 4.0])
-
-
-@pytest.fixture
-def scripted(monkeypatch):
-    """Replace the sampler by one that keeps the noise it hands out, with its scale, in order."""
-    handed = []
-
-    def sample(self, size, rng):
-        handed.append((self.scale, rng.normal(0, 3, size)))
-        return handed[-1][1].copy()
-
-    monkeypatch.setattr(Laplace, "sample", sample)
-    return handed
 
 
 def literal(answers, level, noise, *, threshold, limit, renewed=()):
@@ -277,9 +263,6 @@ def test_the_fifth_near_and_far():
         found = mechanism.log_likelihood([[0, 1]], [low, high])[0]
         mass = integrate.quad(stats.laplace(scale=2).pdf, low, high, points=[0] if low < 0 < high else None)[0]
         assert found == pytest.approx(math.log(mass), rel=1e-9)
-
-
-# Bad input
 
 
 def test_bad_input_is_refused_in_one_line():

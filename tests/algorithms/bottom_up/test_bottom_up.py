@@ -152,11 +152,7 @@ def records(*rows):
 
 
 @settings(max_examples=50)
-@given(
-    st.lists(st.floats(2**-20, 7.3), max_size=12),
-    st.floats(2**-20, 7.3),
-    st.integers(0, 12),
-)
+@given(st.lists(st.floats(2**-20, 7.3), max_size=12), st.floats(2**-20, 7.3), st.integers(0, 12))
 def test_a_record_changes_one_rounded_count_by_its_weight_rounded_up_or_down(weights, added, place):
     sample = WeightedBottomUp(1.0, 7.3, (2,))
     before = [[1, weight] for weight in weights]

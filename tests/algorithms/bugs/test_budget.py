@@ -9,13 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from algorithms.bugs.budget import (
-    ForgottenLevelRDPC,
-    HalfNoiseGDPC,
-    NotebookGDPC,
-    PublishedTwice,
-    SquareRootShares,
-)
+from algorithms.bugs.budget import ForgottenLevelRDPC, HalfNoiseGDPC, NotebookGDPC, PublishedTwice, SquareRootShares
 from algorithms.flaxman import GDPC, RDPC
 from algorithms.hierarchy import Hierarchy
 from algorithms.noise import TwoTailedGeometric
@@ -110,9 +104,6 @@ def test_they_release_what_sound_mechanisms_would_with_too_large_a_budget():
     both, rng = drawn(PublishedTwice(0.5)), np.random.default_rng(3)
     for table in range(2):  # one after the other, from one stream
         np.testing.assert_array_equal(both[:, table], GDPC(0.5)(counts, 50, rng))
-
-
-# Refusals
 
 
 def test_what_would_be_no_bug_is_refused():

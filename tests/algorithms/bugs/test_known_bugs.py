@@ -202,9 +202,6 @@ def test_every_bug_breaks_its_promise_on_neighbors(bug):
         assert sorted(extra.values())[-1] == sum(extra.values()) == 1
 
 
-# What they release
-
-
 @pytest.mark.parametrize("name", TWINS)
 def test_the_sampler_follows_the_law(name):
     bug = BUGS[name]

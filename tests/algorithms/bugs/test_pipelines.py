@@ -8,13 +8,7 @@ import numpy as np
 import pytest
 
 from algorithms.bugs import pipeline_bugs
-from algorithms.bugs.pipelines import (
-    CollapsingScale,
-    CountInMessage,
-    ImputesOnDemand,
-    MeanOfKnownSize,
-    RawSum,
-)
+from algorithms.bugs.pipelines import CollapsingScale, CountInMessage, ImputesOnDemand, MeanOfKnownSize, RawSum
 from audit.neighbors import NeighborPair
 from audit.replay import replay
 from tests.helpers import refuses

@@ -110,9 +110,6 @@ def test_many_bits_look_like_laplace():
     assert LaplaceHoles(0.5, 4).exact_loss(pair_of([10, 4], [10, 4])).maximum == 0
 
 
-# Bad input
-
-
 def test_values_are_whole_and_small():
     rng = np.random.default_rng(0)
     for make in (RawDataSummed, BoundsFromData, NaNSurvivesClipping):

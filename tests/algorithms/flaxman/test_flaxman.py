@@ -55,9 +55,6 @@ def fit(values, log_pmf):
     return stats.chi2.sf(((observed - expected) ** 2 / expected).sum(), expected.size - 1)
 
 
-# What comes out
-
-
 @pytest.mark.parametrize("mechanism", EVERY)
 def test_what_every_mechanism_gives(mechanism):
     counts = np.array([10, 0, 3, 8])

@@ -399,9 +399,6 @@ def test_log_likelihood_of_levels(law):
     averages_one(top_down(epsilon=3.0, law=law).stage("measurements", only=[0, 2]), pair.x, pair.y, 5000)
 
 
-# Utility
-
-
 def test_transition_matrix_and_its_classes():
     counts = np.array([0, 1, 2, 3, 4, 5, 10, 11, 25, 26, 50, 51, 100, 101, 1000, 1001, 10**6])
     assert transition_matrix(counts, counts).sum(axis=1).tolist() == [1, 1, 1, 1, 1, 2, 2, 2, 2, 2, 2]

@@ -15,7 +15,7 @@ from algorithms.phsafe.synthetic import synthetic_households
 from algorithms.phsafe.tables import PUBLISHED
 from algorithms.tables.frames import Frame
 from tests.golden.phsafe import CONFIG, PATHS, columns, rows
-from tests.helpers import contents, plaudit
+from tests.helpers import contents, plaudit, refused_by
 
 DONE, USAGE, INTERRUPTED = 0, 2, 130
 FILES = tuple(path.name for path in PATHS)
@@ -45,19 +45,6 @@ def asked(*more, persons=FILES[0], units=FILES[1], geo=FILES[2], config="config.
     given = {"--persons": persons, "--units": units, "--geo": geo, "--config": config, "--out": out, "--seed": seed}
     words = [word for option, value in given.items() if value is not None for word in (option, str(value))]
     return ("phsafe", *words, *more)
-
-
-def refused(phsafe, *arguments):
-    """What is told on the last line of a report, when nothing was written and nothing changed."""
-    before = contents(Path())
-    code, out, err = phsafe(*arguments)
-    assert (code, out) == (USAGE, "")
-    assert "Traceback" not in err
-    assert contents(Path()) == before
-    assert not Path("out").exists()
-    *findings, last = err.splitlines()
-    assert last.startswith("plaudit: error: ")
-    return (*findings, last.removeprefix("plaudit: error: "))
 
 
 # A release
@@ -114,9 +101,6 @@ def test_help_and_nothing(phsafe):
     assert phsafe()[0] == USAGE
 
 
-# Options
-
-
 @pytest.mark.parametrize(
     ("arguments", "told"),
     [
@@ -138,7 +122,7 @@ def test_help_and_nothing(phsafe):
     ],
 )
 def test_options_that_are_wrong(phsafe, arguments, told):
-    assert told in refused(phsafe, *arguments)[-1]
+    assert told in refused_by(phsafe, *arguments)[-1]
 
 
 # Households
@@ -150,7 +134,7 @@ def test_households_that_are_wrong(phsafe, broken):
     for column, value in broken.items():
         given[column][3:10] = [value] * 7
     Frame(given).to_csv("persons.csv")
-    *findings, last = refused(phsafe, *asked())
+    *findings, last = refused_by(phsafe, *asked())
     assert "persons: QAGE must be 0 to 115; 7 rows broke it, such as '116'" in findings
     assert [line.endswith(r"; 7 rows broke it, such as '20\x00'") for line in findings] == [False, True][: len(broken)]
     number = "one rule" if len(broken) == 1 else "2 rules"

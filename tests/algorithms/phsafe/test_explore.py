@@ -53,11 +53,7 @@ def test_table_10_follows_from_one_of_three_constants(z, agree):
 
 @pytest.mark.parametrize(
     ("margin", "stability", "production", "printed"),
-    [
-        (500, 22, 0.002619, 0.002604),
-        (20, 14, 0.662976, 0.658952),
-        (500, 2, 0.000022, 0.000022),
-    ],
+    [(500, 22, 0.002619, 0.002604), (20, 14, 0.662976, 0.658952), (500, 2, 0.000022, 0.000022)],
 )
 def test_budgets_by_the_two_constants(margin, stability, production, printed):
     assert round(rho_for(margin, stability), 6) == production

@@ -109,13 +109,16 @@ def test_every_composition_follows_the_rules(units):
     assert unit_columns(filled) == [derived(members) for members in filled]
 
 
-@pytest.mark.parametrize("name", ["bundled", "synthetic"])
-def test_units_follow_from_their_members(name, request):
-    households = request.getfixturevalue(name)
+def assert_units_follow(households):
     members = members_of(households)
     for row in households.units.rows():
         unit = dict(zip(UNITS, row, strict=True))
         assert {column: int(unit[column]) for column in DERIVED_COLUMNS} == derived(members[unit["MAFID"]])
+
+
+@pytest.mark.parametrize("name", ["bundled", "synthetic"])
+def test_units_follow_from_their_members(name, request):
+    assert_units_follow(request.getfixturevalue(name))
 
 
 @pytest.mark.parametrize("name", ["bundled", "synthetic"])
@@ -358,10 +361,7 @@ def test_parts_are_distinct_and_written_as_they_are(tmp_path, monkeypatch):
         rows = duckdb.read_parquet(str(path))
         assert tuple(rows.columns) == getattr(households, frame).columns
         assert rows.fetchall() == list(getattr(households, frame).rows())
-    members = members_of(households)
-    for row in households.units.rows():
-        unit = dict(zip(UNITS, row, strict=True))
-        assert {column: int(unit[column]) for column in DERIVED_COLUMNS} == derived(members[unit["MAFID"]])
+    assert_units_follow(households)
 
 
 def test_sizes_have_a_tail_beyond_the_truncation(synthetic):

@@ -133,9 +133,6 @@ def test_variances_of_pure_privacy(counted):
     assert counts_of(hardly_any.tables) == sorted(rows("truncated"))
 
 
-# Numerators that are made of others
-
-
 def test_ph5_and_ph8_numerators_are_the_noisy_cells_of_ph4_and_ph7(noisy):
     tables = {}
     for name, _, region, code, cell, count in counts_of(noisy.tables):
@@ -148,9 +145,6 @@ def test_ph5_and_ph8_numerators_are_the_noisy_cells_of_ph4_and_ph7(noisy):
     assert tables["PH8_num"] == sums
     assert counts_of(noisy.tables) != sorted(rows("truncated"))
     assert min(count for *_, count in counts_of(noisy.tables)) < 0  # as published: nothing is cut off
-
-
-# Zero budgets
 
 
 def test_levels_and_tables_without_a_budget_are_left_out():
@@ -171,15 +165,8 @@ def test_levels_and_tables_without_a_budget_are_left_out():
 def test_the_united_states_and_puerto_rico_have_all_their_rows(tmp_path):
     # Section 1.4 of the layout: 12,688 rows in 11 tables, and 244.
     homes = synthetic_households(1_020, rng=1)
-    made = release(
-        homes.persons,
-        homes.units,
-        homes.geo,
-        "us",
-        out=tmp_path / "us",
-        rng=np.random.default_rng(0),
-        validation="none",
-    )
+    files, unchecked = (homes.persons, homes.units, homes.geo), {"rng": np.random.default_rng(0), "validation": "none"}
+    made = release(*files, "us", out=tmp_path / "us", **unchecked)
     assert sum(map(len, made.tables.values())) == 12_688
     assert len(made.tables) == 11
     check_release(read_release(tmp_path / "us"), made.config, made.states)
@@ -350,7 +337,7 @@ def test_what_others_put_into_the_folder_meanwhile_is_kept(tmp_path, noisy, monk
     def late(*_):
         (out / "notes.txt").write_text("mine")
 
-    monkeypatch.setattr(sys.modules["algorithms.phsafe.release"], "check_release", late)
+    monkeypatch.setattr(MODULE, "check_release", late)
     with pytest.raises(OSError, match="not empty"):
         noisy.write(out)
     assert contents(tmp_path).keys() == {"out", "out/notes.txt"} or (out / "notes.txt").read_text() == "mine"

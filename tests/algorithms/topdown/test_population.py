@@ -102,12 +102,7 @@ def test_housing_is_that_of_1940(populations):
 @given(seed=st.integers(0, 2**32), states=st.integers(1, 3), counties=st.integers(1, 4), districts=st.integers(1, 30))
 def test_every_shape_is_consistent(seed, states, counties, districts):
     population = synthetic_1940(seed, states=states, counties=counties, districts=districts)
-    assert np.diff(population.tree.offsets).tolist() == [
-        1,
-        states,
-        states * counties,
-        states * counties * districts,
-    ]
+    assert np.diff(population.tree.offsets).tolist() == [1, states, states * counties, states * counties * districts]
     assert_consistent(population)
 
 

@@ -99,7 +99,7 @@ def test_moved_without_noise_come_first():
     x[:, 2], y[:, 2] = 7, 9
     statistics = moved_of((3,), x, y)
     assert names(statistics)[:4] == [
-        *("output[2]", "output[0]", "joint shift of output[2], [0]", "weighted sum of output[2], [0]"),
+        *("output[2]", "output[0]", "joint shift of output[2], [0]", "weighted sum of output[2], [0]")
     ]
     assert statistics[2](np.array([[0, 9, 7], [3, 9, 9]])) == pytest.approx([-1, 1])  # no noise, no units
 

@@ -204,9 +204,6 @@ def test_the_lower_bound_is_ordered(seen, confidence, distance, expected, delta)
     assert bound(delta=delta, runs=runs + 100) <= forgiving + 1e-8
 
 
-# Edges
-
-
 def test_nothing_seen_shows_nothing():
     assert anytime_game_lower(0, 0, 0, confidence=0.95) == 0
     assert anytime_game_lower(0, 0, 100, confidence=0.95, delta=0.1) == 0

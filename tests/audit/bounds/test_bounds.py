@@ -345,9 +345,6 @@ def test_bounds_take_arrays():
     assert curve[0] > curve[1] > curve[2] == curve[3] == 0
 
 
-# Edges
-
-
 def test_nothing_seen_shows_nothing_and_little_seen_shows_something_finite():
     assert guessing_game_lower(0, 0, confidence=0.95) == 0
     assert guessing_game_lower(3, 10, confidence=0.95) == 0

@@ -326,9 +326,6 @@ def test_the_family_bound_is_ordered(on_y, on_x, distance):
     assert found * distance**2 >= renyi_event_lower(*on_y, *on_x, confidence=0.95) * (1 - 1e-4) - 1e-6 * distance**2
 
 
-# Edges
-
-
 def test_nothing_seen_shows_nothing():
     for bound in (renyi_event_lower, discrete_gaussian_lower):
         assert bound(0, 0, 0, 0, confidence=0.95) == 0

@@ -14,16 +14,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 from scipy.optimize import linprog
 
-from audit.claims import (
-    ZCDP,
-    ApproxDP,
-    GaussianDP,
-    PureDP,
-    check_relation,
-    claim_from_dict,
-    compose,
-    parse_claim,
-)
+from audit.claims import ZCDP, ApproxDP, GaussianDP, PureDP, check_relation, claim_from_dict, compose, parse_claim
 from tests.helpers import powers, refused_like
 
 LOSSES = st.floats(0, 700) | st.just(math.inf)

@@ -14,18 +14,7 @@ import pytest
 
 from audit.results import AuditResult
 from audit.results.files import read_json
-from tests.audit.cli.desk import (
-    INTERRUPTED,
-    OWN,
-    QUICK,
-    UNREAD,
-    USAGE,
-    VIOLATION,
-    WITHIN,
-    Outcome,
-    results,
-    shell,
-)
+from tests.audit.cli.desk import INTERRUPTED, OWN, QUICK, UNREAD, USAGE, VIOLATION, WITHIN, Outcome, results, shell
 
 # Blocks once it is asked for more runs than the first look takes. Tests may run in the background of a shell, which
 # makes programs deaf to interrupts.

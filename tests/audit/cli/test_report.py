@@ -40,11 +40,7 @@ def folder(tmp_path):
 
 @pytest.mark.parametrize(
     ("more", "code"),
-    [
-        ({}, 0),
-        ({"verdict": "no power", "detectable": 2.5}, 3),
-        ({"verdict": "violated", "measured": PureDP(1.5)}, 1),
-    ],
+    [({}, 0), ({"verdict": "no power", "detectable": 2.5}, 3), ({"verdict": "violated", "measured": PureDP(1.5)}, 1)],
 )
 def test_the_exit_code_is_that_of_check(folder, more, code):
     audited(**more).to_json(folder / "more.json")

@@ -155,9 +155,6 @@ def test_a_basis_is_plain(event):
         assert json.loads(json.dumps(basis, allow_nan=False)) == basis
 
 
-# The minimum detectable loss
-
-
 @pytest.mark.parametrize("method", CLAIMS)
 def test_it_lies_beyond_the_promise_and_needs_what_runs_can_show(method):
     how = method(CLAIMS[method], 1, 0.95)

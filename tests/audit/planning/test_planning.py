@@ -409,9 +409,6 @@ def test_what_cannot_be_planned_is_refused_in_one_line(error, call, arguments, o
         call(*arguments, **options)
 
 
-# The figure
-
-
 def test_each_curve_has_color_dashes_and_markers_of_its_own():
     violations = [1.05, 1.1, 2.0]
     ax = plot_plan([(name, violations, [1e4, math.inf, 100]) for name in "abcd"], what="canaries")

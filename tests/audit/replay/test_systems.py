@@ -97,8 +97,7 @@ def test_bugs_of_topdown_show_in_the_published_tables(kind, pair, promise, expec
 
 
 @pytest.mark.parametrize(
-    ("kind", "promise"),
-    [(MissingFactorTwo, PURE), pytest.param(WrongLevelShare, CONCENTRATED, marks=pytest.mark.slow)],
+    ("kind", "promise"), [(MissingFactorTwo, PURE), pytest.param(WrongLevelShare, CONCENTRATED, marks=pytest.mark.slow)]
 )
 def test_bugs_of_topdown_show_in_the_noisy_tables_without_a_word_from_the_caller(kind, promise):
     assert kinds(replay(topdown(kind, promise).stage("measurements"), MOVED, rng=3)) == ["loss"]

@@ -291,7 +291,4 @@ def test_every_form_says_what_is_confidential():
     assert to_markdown(named).startswith("**CONFIDENTIAL: the databases behind")
     assert to_latex(named).startswith("\\textbf{CONFIDENTIAL: the databases behind")
     assert len(parsed(to_markdown(named))) == 3 * len(COLUMNS)
-    assert [record["confidential"] for record in csv.DictReader(to_csv(named).splitlines())] == [
-        "",
-        "CONFIDENTIAL",
-    ]
+    assert [record["confidential"] for record in csv.DictReader(to_csv(named).splitlines())] == ["", "CONFIDENTIAL"]

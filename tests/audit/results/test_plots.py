@@ -81,10 +81,7 @@ def test_bars_and_lines_are_the_numbers():
     assert ax.get_xlim() == (0, pytest.approx(2.8))
     bottom, top = ax.get_ylim()
     assert bottom > 2 > 0 > top  # the first on top, all inside
-    assert [text.get_text() for text in ax.get_legend().get_texts()] == [
-        "promised",
-        "minimum detectable loss",
-    ]
+    assert [text.get_text() for text in ax.get_legend().get_texts()] == ["promised", "minimum detectable loss"]
     assert "epsilon in nats" in ax.get_xlabel()
     assert "lower bounds at 95%" in ax.get_xlabel()
 
@@ -116,11 +113,7 @@ def test_infinite_and_empty_scales_are_drawn(changes, end, width, said):
 
 @pytest.mark.parametrize(
     ("claim", "scale"),
-    [
-        (ApproxDP(1, 1e-6), "epsilon in nats"),
-        (ZCDP(1), "rho in nats"),
-        (GaussianDP(1), "mu in standard deviations"),
-    ],
+    [(ApproxDP(1, 1e-6), "epsilon in nats"), (ZCDP(1), "rho in nats"), (GaussianDP(1), "mu in standard deviations")],
 )
 def test_any_one_promise_has_its_own_scale(claim, scale):
     ax = drawn(shown(*[audited(claim=claim, measured=claim.at(0.875))] * 2))

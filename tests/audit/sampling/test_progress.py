@@ -45,12 +45,7 @@ def test_long_work_shows_how_far_it_is(screen):
 
 @pytest.mark.parametrize(
     ("options", "shown"),
-    [
-        ({"patience": 1e6}, True),
-        ({"patience": 1e6, "kind": "dumb"}, True),
-        ({"terminal": False}, True),
-        ({}, False),
-    ],
+    [({"patience": 1e6}, True), ({"patience": 1e6, "kind": "dumb"}, True), ({"terminal": False}, True), ({}, False)],
 )
 def test_silence_for_short_work_off_a_terminal_and_on_request(options, shown, screen):
     written = screen(**options)

@@ -22,12 +22,7 @@ from audit.testing.plugin import _quoted
 pytest_plugins = "pytester"
 
 HEAVY = ("numpy", "scipy", "numba", "sklearn", "matplotlib", "duckdb", "joblib", "rich", "typer", "algorithms")
-STRICT = (
-    "--strict-markers",
-    "-W",
-    "error",
-    *(f"-pno:{name}" for name in ("cacheprovider", "benchmark", "hypothesispytest")),
-)
+STRICT = ("--strict-markers", "-W", "error", "-pno:cacheprovider", "-pno:benchmark", "-pno:hypothesispytest")
 GIVEN = f"{shlex.join(STRICT)} --rootdir ."  # in every command
 REVERSED = "def pytest_collection_modifyitems(items):\n    items.reverse()\n"
 RELEASE = """
@@ -241,9 +236,8 @@ def test_a_suite_of_someone_else(pytester):
     assert sum("OSError: no such table" in line for line in errors) == 1
 
     report = read_json(pytester.path / "audits.json")
-    assert [report[key] for key in ("kind", "seed", "runs", "exit_status", "confidential")] == [
-        *("session", 0, None, 1, False)
-    ]
+    head = [report[key] for key in ("kind", "seed", "runs", "exit_status", "confidential")]
+    assert head == ["session", 0, None, 1, False]
     assert (report["false_alarm"], report["false_detection"]) == pytest.approx((7e-6, 3e-6))
     names = [(entry["node_id"].partition("::")[2], entry["call"]) for entry in report["audits"]]
     assert names == sorted(names)
@@ -291,11 +285,7 @@ def test_a_failure_is_reproduced_by_its_command_in_a_shell(pytester):
     options = ["-c", "../settings.ini", "--doctest-modules", "--audit-seed", "5", "--color", "no"]
     options += ["-m", "rare or not rare", "-k", "violated or documented"]
     whole = subprocess.run(
-        [sys.executable, "-m", "pytest", *options],
-        cwd=folder,
-        capture_output=True,
-        text=True,
-        check=False,
+        [sys.executable, "-m", "pytest", *options], cwd=folder, capture_output=True, text=True, check=False
     )
     commands = re.findall(r"^(?:E    )? +reproduce +(.*)$", whole.stdout, re.MULTILINE)
     assert len(commands) == 3, whole.stdout
@@ -384,10 +374,8 @@ def test_neither_order_nor_processes_change_a_report(pytester):
     pytester.makeconftest(REVERSED)
     other = run(pytester, "-pxdist", "--audit-report", "other.json")
     spread = run(pytester, "-pxdist", "--audit-report", "spread.json", "-n", "2", "--dist", "load")
-    names = {
-        entry["node_id"]: entry["audit"]["provenance"]["command"]
-        for entry in read_json(pytester.path / "one.json")["audits"]
-    }
+    entries = read_json(pytester.path / "one.json")["audits"]
+    names = {entry["node_id"]: entry["audit"]["provenance"]["command"] for entry in entries}
     report = without_times(pytester.path / "one.json")
     assert report == without_times(pytester.path / "other.json") == without_times(pytester.path / "spread.json")
     per_file = 4 * 2 + 2 * 2 + 2 + 2

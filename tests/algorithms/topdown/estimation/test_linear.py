@@ -13,15 +13,7 @@ from scipy.optimize import linprog
 from algorithms.topdown.estimation.family import Box, Joint
 from algorithms.topdown.estimation.linear import Infeasible, conflict, failsafe, smallest_tolerance
 from algorithms.topdown.estimation.rounding import round_family
-from tests.algorithms.topdown.estimation.test_rounding import (
-    EACH,
-    TOTAL,
-    box,
-    canonical,
-    family,
-    random_problem,
-    seeds,
-)
+from tests.algorithms.topdown.estimation.test_rounding import EACH, TOTAL, box, canonical, family, random_problem, seeds
 
 
 def test_no_conflict():

@@ -174,10 +174,7 @@ def test_what_is_checked():
         2,
         2,
         [3, 4],
-        boxes=(
-            box("total", [0, 0], [[3], [4]], [[3], [4]]),
-            box("cells", [0, 1], [[0, 0], [0, 2]], [[1, 9], [9, 9]]),
-        ),
+        boxes=(box("total", [0, 0], [[3], [4]], [[3], [4]]), box("cells", [0, 1], [[0, 0], [0, 2]], [[1, 9], [9, 9]])),
         joints=(Joint("both", np.array([True, True]), 7),),
     )
     assert check(np.array([[1, 2], [2, 2]]), kin) == ()

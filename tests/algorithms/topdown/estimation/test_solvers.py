@@ -394,9 +394,7 @@ def test_largest_remainders_and_the_nearest_of_a_root_by_hand():
 
 
 @settings(max_examples=50)
-@given(
-    tenths=st.lists(st.lists(st.integers(0, 40), min_size=3, max_size=3), min_size=2, max_size=5),
-)
+@given(tenths=st.lists(st.lists(st.integers(0, 40), min_size=3, max_size=3), min_size=2, max_size=5))
 def test_largest_remainder_is_the_nearest(tenths):
     """No other whole table that adds up has a smaller sum of absolute errors: all are tried."""
     tables = np.array(tenths) / 10
