@@ -13,9 +13,11 @@ from audit.mechanism import Mechanism
 if TYPE_CHECKING:  # as in `audit.attacks.protocol`
     from audit.sampling.runs import Runs
 
-__all__ = ["Attack", "Candidates", "Family", "attack_names", "candidate_statistics"]
+__all__ = ["OWN", "Attack", "Candidates", "Family", "attack_names", "candidate_statistics"]
 
 Family = Literal["threshold", "cell"]
+
+OWN = "own statistics"  # what found a statistic that the caller gave
 
 
 def _automatic() -> tuple[str, ...]:
@@ -80,6 +82,36 @@ class Attack:
             return cls(families=(name,))  # type: ignore[arg-type]
         return cls(looks=tuple(look.name for look in registered() if _name_of(look.name) == name))
 
+    @classmethod
+    def without(cls, *names: str) -> Attack:
+        """Return the attack that searches everything but what is named.
+
+        Parameters
+        ----------
+        *names : str
+            Of `attack_names`: families of rules, or places to look. ``"precision"`` is left out for a simulation whose
+            real counterpart does not use float noise.
+
+        Returns
+        -------
+        Attack
+            What is searched.
+
+        Raises
+        ------
+        ValueError
+            If a name is not one of them, or nothing is left to search.
+        """
+        known = attack_names()[1:]
+        for name in names:
+            if name not in known:
+                raise ValueError(f"an attack can do without {', '.join(known)}, got {name!r}")
+        families = tuple(family for family in get_args(Family) if family not in names)
+        looks = tuple(look for look in _automatic() if _name_of(look) not in names)
+        if not families or not looks:
+            raise ValueError(f"an attack needs a family and a place to look, got none without {', '.join(names)}")
+        return cls(families=families, looks=looks)
+
 
 def attack_names() -> tuple[str, ...]:
     """Return the names that `Attack.named` knows.
@@ -103,7 +135,17 @@ class Candidates:
     statistics: tuple[Statistic, ...]  # at least one
     spent: int  # selection runs that it took to find them
     runs: Runs  # where the outputs come from that they score
+    by: tuple[str, ...]  # the attack that found each of them, by its name
     words: Words | None = None  # what the numbers of these outputs stand for, where outputs are words
+
+    @property
+    def tried(self) -> tuple[str, ...]:
+        """The attacks that had something to look at, in the order in which they looked."""
+        return tuple(dict.fromkeys(self.by))
+
+    def found_by(self, statistic: Statistic) -> str:
+        """Return the name of the attack that found one of the statistics."""
+        return self.by[self.statistics.index(statistic)]
 
     def named(self, event: Event) -> Event:
         """Return the event with its scores written as the words that they stand for."""
@@ -116,18 +158,20 @@ def candidate_statistics(
 ) -> Candidates:
     """Ask every attack in turn what of an output is worth looking at; words are numbered before."""
     if attack.statistics is not None:
-        return Candidates(attack.statistics, 0, runs)
+        return Candidates(attack.statistics, 0, runs, (OWN,) * len(attack.statistics))
     seen, spent = learn_words(runs, choosing) if words else (None, 0)
     if seen is not None:  # a likelihood and a tree are about outputs, of which numbered words are none
         runs, mechanism = runs.read_by(seen.number), None
     known = Exploration(runs, choosing, mechanism, spent=spent)
     for look in registered():
         known.looking = look.name
-        if look.name in attack.looks and (found := tuple(look.candidates(known))):
-            known.found[look.name] = found
+        if look.name in attack.looks and (several := tuple(look.candidates(known))):
+            known.found[look.name] = several
     if not known.found:
         raise ValueError(
             f"an attack must find something to look at: {', '.join(attack.looks)} of outputs of shape {runs.shape} "
             "gives nothing"
         )
-    return Candidates(tuple(one for found in known.found.values() for one in found), known.spent, runs, seen)
+    found = [(one, _name_of(name)) for name, several in known.found.items() for one in several]
+    statistics, by = zip(*found, strict=True)
+    return Candidates(statistics, known.spent, runs, by, seen)

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from audit.attacks.moments import Moments, like_outputs, moments_of, movers
+from audit.attacks.movement import Moments, like_outputs, moments_of, movers
 from audit.attacks.protocol import Exploration
 from audit.events import Statistic
 from audit.neighbors import NeighborPair

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from audit.attacks.moments import Moments, changed_entries, moments_of, movers
+from audit.attacks.movement import Moments, changed_entries, moments_of, movers
 from audit.attacks.protocol import Exploration
 from audit.events import Statistic, agreement, cell, distance_from, sum_of_entries, weighted_sum
 from audit.neighbors import NeighborPair

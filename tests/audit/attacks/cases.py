@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from audit.attacks.moments import Moments
+from audit.attacks.movement import Moments
 from audit.attacks.selection import select_event
 from audit.events import cell
 

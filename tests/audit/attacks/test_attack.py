@@ -38,6 +38,20 @@ def test_a_name_asks_for_one_thing_and_leaves_the_rest(name, asked):
     assert {field: getattr(attack, field) for field in EVERYTHING} == EVERYTHING | asked
 
 
+@pytest.mark.parametrize(
+    ("left_out", "changed"),
+    [
+        ([], {}),
+        (["cell"], {"families": ("threshold",)}),
+        (["likelihood_ratio", "trained"], {"looks": ("entries", "paths")}),
+        (["threshold", "entries"], {"families": ("cell",), "looks": ("likelihood ratio", "paths", "trained")}),
+    ],
+)
+def test_an_attack_can_do_without_what_is_named(left_out, changed):
+    attack = Attack.without(*left_out)
+    assert {field: getattr(attack, field) for field in EVERYTHING} == EVERYTHING | changed
+
+
 def test_an_attack_without_a_name_tries_everything():
     assert {field: getattr(Attack(), field) for field in EVERYTHING} == EVERYTHING
     own = (cell(0), cell(1))
@@ -56,6 +70,14 @@ NAMES = "auto, threshold, cell, entries, likelihood_ratio, paths, trained"
         (lambda: Attack(families=("cell", "cells")), r"got \('cell', 'cells'\)"),
         (lambda: Attack(looks=()), r"looks must be of entries, likelihood ratio, paths, trained, got \(\)"),
         (lambda: Attack(looks=("entries", "likelihood_ratio")), r"got \('entries', 'likelihood_ratio'\)"),
+        (
+            lambda: Attack.without("cell", "auto"),
+            f"^an attack can do without {NAMES.removeprefix('auto, ')}, got 'auto'$",
+        ),
+        (
+            lambda: Attack.without("threshold", "cell"),
+            "^an attack needs a family and a place to look, got none without threshold, cell$",
+        ),
         (lambda: Attack(()), "an attack needs at least one statistic, got none"),
     ],
 )
@@ -80,6 +102,14 @@ def test_statistics_of_ones_own_are_all_that_is_looked_at():
     found, spent = find(runs_of(told=told), Attack(own), 10_000)
     assert found is own
     assert spent == sum(told) == 0
+
+
+def test_candidates_know_which_attack_found_them():
+    found = candidate_statistics(runs_of(Known()), Attack(), 3000, Known())
+    assert (found.tried, found.found_by(found.statistics[0])) == (("likelihood_ratio", "entries"), "likelihood_ratio")
+    assert {found.found_by(statistic) for statistic in found.statistics[1:]} == {"entries"}
+    own = candidate_statistics(runs_of(), Attack((cell(0), cell(1))), 3000)
+    assert (own.tried, own.found_by(own.statistics[1])) == (("own statistics",), "own statistics")
 
 
 @pytest.mark.parametrize("choosing", [8, 9, 100, 2999])

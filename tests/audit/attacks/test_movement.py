@@ -5,7 +5,7 @@ import math
 import numpy as np
 import pytest
 
-from audit.attacks.moments import Moments, changed_entries
+from audit.attacks.movement import Moments, changed_entries
 from audit.neighbors import NeighborPair
 from tests.audit.attacks.cases import moments
 
