@@ -16,7 +16,8 @@ from audit.claims import Claim
 from audit.mechanism import Mechanism, mechanism_name
 from audit.methods.evaluation import Audited, check_question, evaluate
 from audit.methods.one_run import OneRun
-from audit.neighbors import Unit, check_counts
+from audit.neighbors import Unit
+from audit.neighbors.counts import check_counts
 from audit.outputs import check_outputs
 from audit.results import AuditResult
 from audit.results.provenance import provenance

@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Literal, get_args
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from audit.arguments import LARGEST, whole_number
+from audit.arguments import whole_number
 from audit.claims import Relation, check_relation
+from audit.neighbors.counts import check_counts, check_records, distance_of_counts, distance_of_records, frozen
+from audit.neighbors.tables import check_table, distance_of_tables, is_table, joined, replaced, units_of
 
-__all__ = ["NeighborPair", "check_counts"]
-
+__all__ = ["Adjacency", "NeighborPair", "Unit"]
 
 Unit = Literal["person", "household", "record"]
 Adjacency = Literal["verified", "declared"]
@@ -22,32 +24,35 @@ Adjacency = Literal["verified", "declared"]
 class NeighborPair:
     """Two databases and what lies between them.
 
-    Counts of people in areas or cells are compared entry by entry, databases of records row by row as multisets; a pair
-    that is not at the stated distance is refused. Use `declared` for data that cannot be compared here.
+    Counts of people in areas or cells are compared entry by entry, databases of records and tables row by row as
+    multisets; a pair that is not at the stated distance is refused. Use `declared` for what cannot be compared here.
 
     Attributes
     ----------
     x, y : ndarray
-        The two databases, read-only: counts of one shape, or one record a row. With ``adjacency="declared"``, anything.
+        The two databases, copied: counts of one shape, or one record a row, both read-only, or tables: frames of pandas
+        or polars, or lists of dicts, with the same columns. With ``adjacency="declared"``, anything.
     relation : {"add_remove", "replace_one"}
         What one step between neighbors is.
     distance : int
         Steps from `x` to `y`; a measured loss is divided by it, as group privacy allows.
     unit : {"person", "household", "record"}
-        Whose data changes in one step; rows are compared when it is ``"record"``, counts otherwise.
+        Whose data changes in one step. Of arrays, rows are compared when it is ``"record"``, counts otherwise.
     adjacency : {"verified", "declared"}
         Whether the distance was computed or taken on the caller's word. Every result repeats it.
     label : str
         What the pair is, in words.
     confidential : bool
         Whether the databases are: every result then says that it is, too.
+    key : str, optional
+        Column of a table that names the unit of each row, where a unit may have several. Without it each row is a unit.
 
     Raises
     ------
     ValueError
         If relation, unit or distance is not one of the allowed, or the databases are not at that distance.
     TypeError
-        If verified data are not counts or records.
+        If verified data are not counts, records or tables.
 
     Examples
     --------
@@ -64,6 +69,7 @@ class NeighborPair:
     adjacency: Adjacency = "verified"
     label: str = ""
     confidential: bool = False
+    key: str | None = None
 
     def __post_init__(self) -> None:
         check_relation(self.relation)
@@ -76,11 +82,16 @@ class NeighborPair:
             for name in ("x", "y"):
                 object.__setattr__(self, name, _as_given(getattr(self, name)))
             return
-        as_database = _records if self.unit == "record" else check_counts
-        object.__setattr__(self, "x", as_database(self.x))
-        object.__setattr__(self, "y", as_database(self.y))
-        measure = _distance_of_records if self.unit == "record" else _distance_of_counts
-        steps = measure(self.x, self.y, self.relation)
+        if is_table(self.x) or is_table(self.y):
+            object.__setattr__(self, "x", check_table(self.x))
+            object.__setattr__(self, "y", check_table(self.y))
+            steps = distance_of_tables(self.x, self.y, self.relation, self.key)
+        else:
+            as_database = check_records if self.unit == "record" else check_counts
+            object.__setattr__(self, "x", as_database(self.x))
+            object.__setattr__(self, "y", as_database(self.y))
+            measure = distance_of_records if self.unit == "record" else distance_of_counts
+            steps = measure(self.x, self.y, self.relation)
         if steps != self.distance:
             found = "no number of steps" if steps is None else f"distance {steps}"
             raise ValueError(f"the databases must be at distance {self.distance} under {self.relation}, got {found}")
@@ -179,12 +190,134 @@ class NeighborPair:
         TypeError
             If the records are Python objects, which cannot be compared.
         """
-        x = _records(records)
+        x = check_records(records)
         row = np.asarray(record)
         if row.shape != x.shape[1:]:
             raise ValueError(f"a record must have the shape of a row, {x.shape[1:]}, got {row.shape}")
         y = np.concatenate([x, row[None].astype(np.result_type(x, row))])
         return cls(x.astype(y.dtype), y, "add_remove", unit="record", label=label or "1 record added")
+
+    @classmethod
+    def add_row(cls, table: Any, row: Mapping[Any, Any], *, unit: Unit = "person", label: str = "") -> NeighborPair:
+        """Add one row to a table, the data of one unit: a pair under ``"add_remove"``.
+
+        Parameters
+        ----------
+        table : DataFrame of pandas or polars, or list of dict
+            The database `x`, which is copied. A pandas frame has the index 0, 1, ...
+        row : mapping
+            A value for every column, of the column's type; columns keep their types. In a list of dicts a column has
+            the types that its rows show.
+        unit : {"person", "household", "record"}
+            Whose data one row is. Use `add_group` where a unit has several rows.
+        label : str, optional
+            What the pair is, in words.
+
+        Raises
+        ------
+        ValueError
+            If the row lacks a column, has another, or a value that does not fit its column.
+        TypeError
+            If the table is no such table or holds cells that cannot be compared, or the row is no mapping.
+
+        Notes
+        -----
+        Cost: all rows of both databases are compared, some 5 s for a million rows of ten columns.
+
+        Examples
+        --------
+        >>> pair = NeighborPair.add_row([{"age": 31, "area": "A"}], {"age": 50, "area": "B"})
+        >>> pair.y
+        [{'age': 31, 'area': 'A'}, {'age': 50, 'area': 'B'}]
+        """
+        return cls.add_group(table, [row], unit=unit, label=label)
+
+    @classmethod
+    def replace_row(
+        cls, table: Any, index: int, row: Mapping[Any, Any], *, unit: Unit = "person", label: str = ""
+    ) -> NeighborPair:
+        """Replace one row of a table, the data of one unit: a pair under ``"replace_one"``.
+
+        Parameters
+        ----------
+        table : DataFrame of pandas or polars, or list of dict
+            The database `x`, as `add_row` takes it.
+        index : int
+            Which row, the first being 0.
+        row : mapping
+            What `y` has in its place: another row, as `add_row` takes it.
+        unit : {"person", "household", "record"}
+            Whose data one row is.
+        label : str, optional
+            What the pair is, in words.
+
+        Raises
+        ------
+        ValueError
+            If there is no such row, the new one is the same, or `add_row` would refuse it.
+        TypeError
+            If `index` is no integer, or the table or row is of the wrong kind.
+        """
+        x = check_table(table)
+        y = replaced(x, index, row)
+        return cls(x, y, "replace_one", unit=unit, label=label or f"row {index} replaced")
+
+    @classmethod
+    def add_group(
+        cls,
+        table: Any,
+        rows: Sequence[Mapping[Any, Any]],
+        *,
+        key: str | None = None,
+        unit: Unit = "person",
+        label: str = "",
+    ) -> NeighborPair:
+        """Add several rows to a table: a group of units, or all rows of units that may have several.
+
+        How many units the rows are is the distance, by which a measured loss is divided. It is never taken on the
+        caller's word: without `key` each row is a unit of its own, the larger distance and so the smaller loss.
+
+        Parameters
+        ----------
+        table : DataFrame of pandas or polars, or list of dict
+            The database `x`, as `add_row` takes it.
+        rows : sequence of mapping
+            The rows that `y` has besides, at least one, each as `add_row` takes it.
+        key : str, optional
+            Column that names the unit of each row: rows with one name are one unit, which `table` must not have yet.
+        unit : {"person", "household", "record"}
+            What a unit is.
+        label : str, optional
+            What the pair is, in words.
+
+        Raises
+        ------
+        ValueError
+            If there are no rows, a unit is in the table already or has no name, or `add_row` would refuse a row.
+        TypeError
+            If the table or a row is of the wrong kind.
+
+        Examples
+        --------
+        >>> visits = [{"patient": "a", "cost": 10.0}]
+        >>> pair = NeighborPair.add_group(visits, [{"patient": "b", "cost": 3.0}] * 5, key="patient")
+        >>> len(pair.y), pair.distance, pair.label
+        (6, 1, '5 rows of 1 patient added')
+        """
+        rows = list(rows)
+        if not rows:
+            raise ValueError("at least one row must be added, got none")
+        x = check_table(table)
+        y = joined(x, rows)
+        units = len(rows)
+        if key is not None:
+            before, after = units_of(x, key), units_of(y, key)
+            for name, data in before.items():
+                if after[name] != data:
+                    raise ValueError(f"units that are added must not be in the table, got {key} {name}")
+            units = len(after) - len(before)
+        words = f"{len(rows)} row{'s' * (len(rows) > 1)}" + (f" of {units} {key}{'s' * (units > 1)}" if key else "")
+        return cls(x, y, "add_remove", units, unit, label=label or f"{words} added", key=key)
 
     @classmethod
     def declared(
@@ -243,12 +376,6 @@ def _people(number: int) -> str:
     return "1 person" if number == 1 else f"{number} people"
 
 
-def _frozen(array: NDArray[Any]) -> NDArray[Any]:
-    array = array.copy()
-    array.flags.writeable = False
-    return array
-
-
 def _as_given(data: Any) -> Any:
     """Return arrays and lists of numbers as read-only arrays, and everything else, ragged lists included, untouched."""
     if isinstance(data, list):
@@ -256,38 +383,8 @@ def _as_given(data: Any) -> Any:
             array = np.asarray(data)
         except ValueError:
             return data
-        return _frozen(array) if array.dtype.kind in "biufc" else data
-    return _frozen(np.asarray(data)) if isinstance(data, np.ndarray) else data
-
-
-def check_counts(data: Any) -> NDArray[np.int64]:
-    """Return counts of people, of any shape, as a read-only copy, or say what is wrong with them."""
-    given = np.asarray(data)
-    if given.dtype.kind not in "iuf":
-        raise TypeError(f"counts must be numbers, got dtype {given.dtype} (use NeighborPair.declared for other data)")
-    if given.size == 0:
-        raise ValueError(f"counts must have at least one cell, got shape {given.shape}")
-    if not np.all(np.isfinite(given) & (given == np.floor(given))):
-        raise ValueError(
-            f"counts must be whole numbers, got {given[~(np.isfinite(given) & (given == np.floor(given)))][0]}"
-        )
-    if given.min() < 0:
-        raise ValueError(f"counts must not be negative, got {given.min()}")
-    if given.max() >= LARGEST:
-        raise ValueError(f"counts must be below 2**53, got {given.max()}")
-    return _frozen(given.astype(np.int64))
-
-
-def _records(data: Any) -> NDArray[Any]:
-    """One record a row, as a read-only copy."""
-    given = np.asarray(data)
-    if given.dtype.kind == "O":
-        raise TypeError("records must be numbers or text, got Python objects (use NeighborPair.declared for them)")
-    if given.ndim == 0:
-        raise ValueError("records must be one a row, got a single value")
-    if np.any(given != given):
-        raise ValueError("records must not hold NaN, which equals no other record (use NeighborPair.declared for them)")
-    return _frozen(given)
+        return frozen(array) if array.dtype.kind in "biufc" else data
+    return frozen(np.asarray(data)) if isinstance(data, np.ndarray) else data
 
 
 def _inside(cell: int | tuple[int, ...], counts: NDArray[np.int64]) -> tuple[int, ...]:
@@ -296,22 +393,3 @@ def _inside(cell: int | tuple[int, ...], counts: NDArray[np.int64]) -> tuple[int
     if len(index) != counts.ndim or any(i >= n for i, n in zip(index, counts.shape, strict=True)):
         raise ValueError(f"cell must be inside counts of shape {counts.shape}, got {cell}")
     return index
-
-
-def _distance_of_counts(x: NDArray[np.int64], y: NDArray[np.int64], relation: Relation) -> int | None:
-    if x.shape != y.shape:
-        return None
-    added, removed = int(np.maximum(y - x, 0).sum()), int(np.maximum(x - y, 0).sum())
-    if relation == "add_remove":
-        return added + removed
-    return added if added == removed else None
-
-
-def _distance_of_records(x: NDArray[Any], y: NDArray[Any], relation: Relation) -> int | None:
-    if x.shape[1:] != y.shape[1:]:
-        return None
-    _, which = np.unique(np.concatenate([x, y]), axis=0, return_inverse=True)
-    difference = np.bincount(which[len(x) :], minlength=which.max(initial=0) + 1) - np.bincount(
-        which[: len(x)], minlength=which.max(initial=0) + 1
-    )
-    return _distance_of_counts(np.zeros_like(difference), difference, relation)

@@ -1,0 +1,71 @@
+"""Counts of people and arrays of records: what they may be, and how far apart two of them are."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from audit.arguments import LARGEST
+from audit.claims import Relation
+
+__all__ = ["check_counts", "check_records", "distance_of_counts", "distance_of_records", "frozen"]
+
+
+def frozen(array: NDArray[Any]) -> NDArray[Any]:
+    """Return a read-only copy."""
+    array = array.copy()
+    array.flags.writeable = False
+    return array
+
+
+def check_counts(data: Any) -> NDArray[np.int64]:
+    """Return counts of people, of any shape, as a read-only copy, or say what is wrong with them."""
+    given = np.asarray(data)
+    if given.dtype.kind not in "iuf":
+        raise TypeError(f"counts must be numbers, got dtype {given.dtype} (use NeighborPair.declared for other data)")
+    if given.size == 0:
+        raise ValueError(f"counts must have at least one cell, got shape {given.shape}")
+    if not np.all(np.isfinite(given) & (given == np.floor(given))):
+        raise ValueError(
+            f"counts must be whole numbers, got {given[~(np.isfinite(given) & (given == np.floor(given)))][0]}"
+        )
+    if given.min() < 0:
+        raise ValueError(f"counts must not be negative, got {given.min()}")
+    if given.max() >= LARGEST:
+        raise ValueError(f"counts must be below 2**53, got {given.max()}")
+    return frozen(given.astype(np.int64))
+
+
+def check_records(data: Any) -> NDArray[Any]:
+    """One record a row, as a read-only copy."""
+    given = np.asarray(data)
+    if given.dtype.kind == "O":
+        raise TypeError("records must be numbers or text, got Python objects (use NeighborPair.declared for them)")
+    if given.ndim == 0:
+        raise ValueError("records must be one a row, got a single value")
+    if np.any(given != given):
+        raise ValueError("records must not hold NaN, which equals no other record (use NeighborPair.declared for them)")
+    return frozen(given)
+
+
+def distance_of_counts(x: NDArray[np.int64], y: NDArray[np.int64], relation: Relation) -> int | None:
+    """Return the steps between two tables of counts, or None where no number of steps leads from one to the other."""
+    if x.shape != y.shape:
+        return None
+    added, removed = int(np.maximum(y - x, 0).sum()), int(np.maximum(x - y, 0).sum())
+    if relation == "add_remove":
+        return added + removed
+    return added if added == removed else None
+
+
+def distance_of_records(x: NDArray[Any], y: NDArray[Any], relation: Relation) -> int | None:
+    """Return the steps between two multisets of records, or None where there is no such number."""
+    if x.shape[1:] != y.shape[1:]:
+        return None
+    _, which = np.unique(np.concatenate([x, y]), axis=0, return_inverse=True)
+    difference = np.bincount(which[len(x) :], minlength=which.max(initial=0) + 1) - np.bincount(
+        which[: len(x)], minlength=which.max(initial=0) + 1
+    )
+    return distance_of_counts(np.zeros_like(difference), difference, relation)
