@@ -10,18 +10,21 @@ from typing import Any, ClassVar, Literal, Protocol
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from audit.values import LARGEST, NAMES, raised, value_of
+
 __all__ = ["CellRule", "Event", "Statistic", "ThresholdRule", "WeightRule", "cell"]
 
 Floats = NDArray[np.float64]
 Guesses = NDArray[np.int8]
 Side = Literal["x", "y"]
 
-LARGEST = float(np.finfo(np.float64).max)
 DECIMALS = 9  # float scores are rounded before any comparison: the last bits of a sum can leak the true value
 
 
 def score_in_words(score: float) -> str:
-    """Return a score as reports show it, in up to ten digits; what stood for infinity is written so."""
+    """Return a score as reports show it, in up to ten digits; what stood for infinity or no number is written so."""
+    if score in NAMES:
+        return NAMES[score]
     return f"{math.copysign(math.inf, score) if abs(score) >= LARGEST else score:.10g}"
 
 
@@ -60,17 +63,20 @@ class Statistic:
             If the statistic reads an entry that outputs do not have, or does not give one number a run.
         """
         try:
-            given = np.asarray(self.function(outputs))
+            with np.errstate(over="ignore", invalid="ignore"):  # of infinities, and of what is no number
+                given = np.asarray(self.function(outputs))
         except IndexError:
             raise ValueError(f"{self.name} must be inside outputs, got outputs of shape {outputs.shape[1:]}") from None
         if given.dtype.kind == "U":
             raise ValueError(f"{self.name} must be a number, got {str(given.flat[0])!r}: words need an own Statistic")
+        if given.dtype.kind == "O":  # a column of rows
+            given = np.array([value_of(one) for one in given.flat]).reshape(given.shape)
         scores = given.astype(np.float64)
         if scores.shape != outputs.shape[:1]:
             raise ValueError(f"{self.name} must give one score a run, got shape {scores.shape} for {len(outputs)} runs")
         if np.isnan(scores).any():
             raise ValueError(f"{self.name} must not be NaN, got {np.isnan(scores).sum()} of {len(scores)} scores")
-        return np.clip(_rounded(scores), -LARGEST, LARGEST)  # infinity is for thresholds that nothing reaches
+        return _rounded(scores)
 
 
 def cell(*index: int) -> Statistic:
@@ -314,14 +320,19 @@ class Event:
         rounded as scores are.
         """
         where = index if isinstance(index, tuple) else (index,)
-        lowest = -math.inf if low is None else low
-        return cls(cell(*where), ThresholdRule(float(_rounded(lowest)), float(_rounded(high))))
+        lowest = -math.inf if low is None else float(_rounded(low))
+        return cls(cell(*where), ThresholdRule(lowest, float(_rounded(high))))
 
     @classmethod
     def equals(cls, index: int | tuple[int, ...], value: float) -> Event:
         """Return the event that one entry of an output is `value`, which speaks for `y`; see `at_least`."""
         where = index if isinstance(index, tuple) else (index,)
         return cls(cell(*where), CellRule(_rounded([value]), np.array([])))
+
+    @classmethod
+    def raises(cls) -> Event:
+        """Return the event that the run raises an exception, which speaks for `y`; see `at_least`."""
+        return cls(Statistic("whether the run raised", raised), CellRule(np.array([1.0]), np.array([])))
 
     def guess(self, outputs: NDArray[Any]) -> Guesses:
         """Return +1 for `y`, -1 for `x` and 0 for no guess, for outputs of shape (runs, *output): shape (runs,)."""
@@ -339,11 +350,11 @@ def _added(entries: NDArray[Any]) -> Floats:
 
 
 def _rounded(values: ArrayLike) -> Floats:
-    """Round as all scores are; what is too large for that stays."""
+    """Round as all scores are; what is too large for that stays; infinity is for thresholds that nothing reaches."""
     given = np.asarray(values, dtype=np.float64)
     with np.errstate(over="ignore"):
         rounded = np.round(given, DECIMALS)
-    return np.where(np.isfinite(rounded), rounded, given)
+    return np.clip(np.where(np.isfinite(rounded), rounded, given), -LARGEST, LARGEST)
 
 
 def _spans(values: Floats, value: Callable[[float], str]) -> str:

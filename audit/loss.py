@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal
 
@@ -16,34 +16,36 @@ from audit.arguments import fraction, whole_number
 from audit.attacks import Attack
 from audit.attacks.attack import candidate_statistics
 from audit.claims import Claim, Relation
-from audit.events import Event
+from audit.events import Event, Statistic
 from audit.mechanism import Mechanism, mechanism_name, plain_parameters
 from audit.methods.evaluation import (
+    UNSEEN,
     Audited,
     add_counts,
     check_question,
     count_event,
     evaluate,
     expected_guesses,
-    sampled_witness,
+    impossible,
     support_witness,
 )
 from audit.methods.method import Basis, Counts, Method, method_for
 from audit.neighbors import NeighborPair, Unit
-from audit.outputs import CHANCE, chance_of_repeat, check_not_copied, check_outputs
+from audit.outputs import CHANCE, chance_of_repeat, check_not_copied, kind_of, read_outputs
 from audit.results import GIVEN_OUTPUTS, AuditResult
 from audit.results.provenance import provenance
 from audit.sampling.checkpoint import BlockStore, fingerprint, source, stored_seed
-from audit.sampling.probes import check_uses_rng, one_output
+from audit.sampling.probes import check_independent, probe
 from audit.sampling.progress import progress_bar
 from audit.sampling.runs import GivenRuns, MechanismRuns, Runs, scores
 from audit.sampling.streams import Phase, Seed, entropy_of, halves, seed_sequence, stream
+from audit.sampling.warned import heard, said
 
 __all__ = ["measure_loss", "measure_loss_from_outputs"]
 
 Floats = NDArray[np.float64]
 
-PROBES = 20  # runs in each of two batches that must differ before the audit begins
+REGISTERED = "registered"  # in the place of an attack's name, where an event was given
 SETTLED = 1.1  # of the promise: an audit that may stop early does so where it could detect as much
 FIRST_LOOK = 1000  # counting runs before an audit that may stop early looks at them
 
@@ -164,32 +166,36 @@ def measure_loss(
         asked = (pair, claim, searching, event, size, selection, confidence, stop)
         question = fingerprint(mechanism, source(mechanism), *asked)
     root = seed_sequence(rng) if store is None else stored_seed(store, question, rng)
-    output = one_output(mechanism, (pair.x, pair.y), stream(root, Phase.SHAPE))
-    shape = output.shape[1:]
-    check_uses_rng(mechanism, pair.x, max(2, min(PROBES, size // 20)), stream(root, Phase.PROBE), shape=shape)
-    blocks = None if store is None else BlockStore.of(store, question, fingerprint(entropy_of(root), output))
+    with heard() as warned:
+        probed = probe(mechanism, (pair.x, pair.y), size, stream(root, Phase.PROBE))
+    told = (entropy_of(root), probed.first) if probed.seedable else (entropy_of(root),)
+    blocks = None if store is None else BlockStore.of(store, question, fingerprint(*told))
     support = support_witness(mechanism, pair, claim)  # before the runs: an error in it must not cost them
     method = method_for(claim, pair.distance, confidence, early=stop == "early")
     coins = np.random.default_rng(stream(root, Phase.COINS))
 
-    with progress_bar(mechanism_name(mechanism), size, shown=progress) as advance:
-        runs: Runs = MechanismRuns(mechanism, pair, shape, root, n_jobs, advance, blocks)
+    with heard() as more, progress_bar(mechanism_name(mechanism), size, shown=progress) as advance:
+        runs: Runs = MechanismRuns(mechanism, pair, probed.kind, root, n_jobs, advance, blocks, repeats=probed.seedable)
         if event is not None:
-            chosen = _Choice(event, runs)
+            chosen = _Choice(event, runs.as_given())
         else:
-            words = output.dtype.kind == "U"
-            chosen = _choose(runs, method, searching, choosing, counting, words=words, mechanism=mechanism)
+            chosen = _choose(runs, method, searching, choosing, counting, mechanism=mechanism)
         if stop == "fixed":
             basis, counts = method.basis(chosen.event), _count(chosen, method.sizes(counting, coins), Phase.COUNT)
         else:
             basis, counts = _count_until_settled(chosen, method, counting, coins)
-    if support is None and not claim.forgiven:
-        support = chosen.witness
+    basis |= chosen.seen()
+    notes = [*chosen.notes(basis), *said(warned + more)]
+    if not probed.seedable:
+        notes.append("the mechanism takes randomness from elsewhere: a seed does not reproduce this audit")
 
     audited = Audited(
         mechanism=mechanism_name(mechanism),
         event=str(chosen.event),
         searched=chosen.searched,
+        attack=chosen.attack,
+        tried=chosen.tried,
+        notes=tuple(notes),
         pair=pair.label,
         relation=pair.relation,
         unit=pair.unit,
@@ -278,13 +284,11 @@ def measure_loss_from_outputs(
     ('not refuted', 'declared')
     """
     begun = time.perf_counter()
-    given = [check_outputs(np.asarray(outputs)) for outputs in (outputs_x, outputs_y)]
+    kind = kind_of((outputs_x, outputs_y))
+    given = [read_outputs(outputs, kind) for outputs in (outputs_x, outputs_y)]
     x, y = given
-    if x.shape[1:] != y.shape[1:]:
-        raise ValueError(f"outputs must have one shape on both databases, got {x.shape[1:]} and {y.shape[1:]}")
-    words = x.dtype.kind == "U"
-    if words != (y.dtype.kind == "U"):
-        raise ValueError(f"outputs must be numbers or words on both databases, got {x.dtype} and {y.dtype}")
+    if min(len(x), len(y)) == 0:
+        raise ValueError(f"there must be outputs on both databases, got {len(x)} and {len(y)}")
     if np.array_equal(x, y) and chance_of_repeat(x) < CHANCE:
         raise ValueError("outputs are the same on both databases: the two must not share a random stream")
     for outputs in given:
@@ -300,21 +304,25 @@ def measure_loss_from_outputs(
     method = method_for(claim, pair.distance, confidence)
 
     if event is not None:
-        chosen, choosing = _Choice(event, runs), 0
+        chosen, choosing = _Choice(event, runs.as_given()), 0
+        runs = chosen.runs
     else:
         fewest = min(runs.left)  # of either: a rule is rated where both databases are as likely
         choosing = 2 * (_choosing_runs(2 * fewest, selection) // 2)
         if choosing // 2 + 1 >= fewest:  # a side may lose one more to rounding
             raise ValueError(f"selection must leave runs to count, got {selection} of {fewest} on a database")
-        chosen = _choose(runs, method, searching, choosing, 2 * fewest - choosing, words=words)
-        runs = chosen.runs
+        chosen = _choose(runs, method, searching, choosing, 2 * fewest - choosing)
     method = method_for(claim, pair.distance, confidence, fewest=min(runs.left))
     left = method.given_sizes(runs.left, np.random.default_rng(stream(root, Phase.COINS)))
-    counts = _count(chosen, left, Phase.COUNT)
+    basis, counts = method.basis(chosen.event), _count(chosen, left, Phase.COUNT)
+    basis |= chosen.seen()
     audited = Audited(
         mechanism=GIVEN_OUTPUTS,
         event=str(chosen.event),
         searched=chosen.searched,
+        attack=chosen.attack,
+        tried=chosen.tried,
+        notes=tuple(chosen.notes(basis)),
         pair=pair.label,
         relation=relation,
         unit=unit,
@@ -325,7 +333,7 @@ def measure_loss_from_outputs(
         seed_entropy=entropy_of(root),
         provenance=provenance(runs_x=len(x), runs_y=len(y), selection=selection),
     )
-    return evaluate(begun, method, counts, method.basis(chosen.event), audited)
+    return evaluate(begun, method, counts, basis, audited)
 
 
 @dataclass(frozen=True)
@@ -335,35 +343,62 @@ class _Choice:
     event: Event
     runs: Any
     searched: str = "one event, registered beforehand"
-    witness: dict[str, Any] | None = None  # an output that one database only can give, by the mechanism's likelihood
+    attack: str = REGISTERED
+    tried: tuple[str, ...] = (REGISTERED,)
+    new: Statistic | None = None  # whether an output has a part unlike all that selection saw
+    impossible: str = ""  # what the mechanism's likelihood says of outputs that one database only can give
     expected: tuple[float, float] | None = None  # guesses to come, and the share of them that is right
+    unlike: list[float] = field(default_factory=lambda: [0.0, 0.0])  # counted runs, and those with such a part
+
+    def seen(self) -> Basis:
+        """Return the share of counted runs that are unlike all that selection saw, where that is asked."""
+        return {} if self.new is None else {"unseen": self.unlike[1] / max(self.unlike[0], 1.0)}
+
+    def notes(self, basis: Basis) -> list[str]:
+        """Return what a reader should know besides the numbers."""
+        notes = [self.impossible] if self.impossible else []
+        if basis.get("unseen", 0.0) > UNSEEN:
+            notes.append(
+                f"{basis['unseen']:.0%} of the counted runs show words that selection never saw: what they tell is not "
+                "known"
+            )
+        return notes
 
 
 def _choose(
-    runs: Runs,
-    method: Method,
-    searching: Attack,
-    choosing: int,
-    counting: int,
-    *,
-    words: bool,
-    mechanism: Mechanism | None = None,
+    runs: Runs, method: Method, searching: Attack, choosing: int, counting: int, *, mechanism: Mechanism | None = None
 ) -> _Choice:
     """Spend the selection runs: find candidate statistics, then choose the event that promises most."""
-    found = candidate_statistics(runs, searching, choosing, mechanism, words=words)
+    found = candidate_statistics(runs, searching, choosing, mechanism)
     statistics = found.statistics
     x, y = scores(found.runs, halves(choosing - found.spent), statistics, Phase.SELECT)
-    event = found.named(method.choose(statistics, x, y, families=searching.families, counting=counting))
+    event = method.choose(statistics, x, y, families=searching.families, counting=counting)
     column = statistics.index(event.statistic)
+    if mechanism is not None:
+        for side in (x, y):
+            check_independent(side[:, [0, column]], [statistics[0].name, event.statistic.name])
     seen = count_event(event, x[:, column], y[:, column])
-    names = ", ".join(statistic.name for statistic in statistics[:3]) + (", ..." if len(statistics) > 3 else "")
-    searched = f"{method.searched(searching.families)}, to 9 decimals, of {len(statistics)} statistics ({names})"
-    return _Choice(event, found.runs, searched, sampled_witness(statistics, x, y), expected_guesses(seen, counting))
+    told = found.counted(event)
+    names = ", ".join(found.name_of(one) for one in statistics[:3]) + (", ..." if len(statistics) > 3 else "")
+    return _Choice(
+        told,
+        found.runs if found.reading is None else runs,
+        searched=f"{method.searched(searching.families)}, to 9 decimals, of {len(statistics)} statistics ({names})",
+        attack=found.found_by(event.statistic),
+        tried=found.tried,
+        new=None if found.reading is None else Statistic("parts never seen", found.reading.new),
+        impossible=impossible(statistics, x, y),
+        expected=expected_guesses(seen, counting),
+    )
 
 
 def _count(chosen: _Choice, sizes: Sequence[int], *phase: int) -> Counts:
     """Count the event on fresh runs."""
-    x, y = scores(chosen.runs, sizes, [chosen.event.statistic], *phase)
+    statistics = [chosen.event.statistic] + ([] if chosen.new is None else [chosen.new])
+    x, y = scores(chosen.runs, sizes, statistics, *phase)
+    if chosen.new is not None:
+        chosen.unlike[0] += len(x) + len(y)
+        chosen.unlike[1] += float(x[:, 1].sum() + y[:, 1].sum())
     return count_event(chosen.event, x[:, 0], y[:, 0])
 
 

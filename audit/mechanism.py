@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
+import copy
 import math
 from collections.abc import Callable
 from typing import Any, Protocol
 
 import numpy as np
-from numpy.typing import NDArray
 
 __all__ = ["Mechanism", "mechanism_name", "per_run", "plain_parameters"]
 
@@ -15,7 +15,7 @@ SLOW = 256  # runs of one block, where each is a call of its own
 
 
 class Mechanism(Protocol):
-    """A callable ``(data, size, rng)`` that returns `size` independent outputs, shape (size, *output).
+    """A callable ``(data, size, rng)`` that returns `size` independent outputs: an array, or a list of anything.
 
     A plain function or lambda qualifies. An object may besides have
 
@@ -33,6 +33,8 @@ class Mechanism(Protocol):
     ``runs_per_block``
         How many runs it makes at a time, at most: few for a slow one, so that blocks are finished and kept often, and
         spread over cores. Another number is another result.
+    ``processes``
+        True if blocks at work at the same time must not share it: they get processes of their own.
     ``areas``
         For releases over a tree: the parent of every area (-1: root), the area of each entry of an output, and the
         area of each count in the data.
@@ -40,38 +42,71 @@ class Mechanism(Protocol):
     All randomness must come from `rng`, a `numpy.random.Generator`.
     """
 
-    def __call__(self, data: Any, size: int, rng: np.random.Generator, /) -> NDArray[Any]:
+    def __call__(self, data: Any, size: int, rng: np.random.Generator, /) -> Any:
         """Run `size` times on `data`."""
         ...
 
 
-def per_run(function: Callable[[Any, np.random.Generator], Any]) -> Mechanism:
+def per_run(
+    function: Callable[[Any, np.random.Generator], Any] | None = None,
+    factory: Callable[[], Callable[[Any, np.random.Generator], Any]] | None = None,
+    seedable: bool = True,
+) -> Mechanism:
     """Make a mechanism of a function that returns one output: ``function(data, rng)``.
 
     Parameters
     ----------
-    function : callable
-        Takes a database and a `numpy.random.Generator`; returns a number or an array, always of one shape.
+    function : callable, optional
+        Takes a database and a `numpy.random.Generator`; returns one output: a number, an array, a word, or a row or
+        mapping of such.
+    factory : callable, optional
+        In its place: takes nothing and returns such a function. It is called once in every process that runs, which
+        lets several processes work with objects that cannot be pickled.
+    seedable : bool
+        Whether all randomness comes from the generator. With False, as for libraries that take it from the operating
+        system, the function is called with the database alone, and a result says that no seed reproduces it.
 
     Returns
     -------
     Mechanism
-        Calls `function` once a run, 256 runs a block. That is slow; a batch of outputs at a time is a hundred times
+        Calls the function once a run, 256 runs a block. That is slow; a batch of outputs at a time is a hundred times
         faster.
+
+    Raises
+    ------
+    TypeError
+        If neither or both are given, or one cannot be called.
 
     Examples
     --------
     >>> count = per_run(lambda data, rng: data.sum() + rng.laplace())
-    >>> count(np.array([3, 4]), 5, np.random.default_rng(0)).shape
-    (5,)
+    >>> len(count(np.array([3, 4]), 5, np.random.default_rng(0)))
+    5
     """
+    given = function if factory is None else factory
+    if (function is None) == (factory is None) or not callable(given):
+        raise TypeError(f"per_run takes a function or a factory, got {function!r} and {factory!r}")
+    return _PerRun(given, made=factory is None, seedable=seedable)
 
-    def mechanism(data: Any, size: int, rng: np.random.Generator, /) -> NDArray[Any]:
-        return np.stack([np.asarray(function(data, rng)) for _ in range(size)])
 
-    mechanism.__name__ = mechanism_name(function)
-    mechanism.runs_per_block = SLOW  # type: ignore[attr-defined]
-    return mechanism
+class _PerRun:
+    """Calls a function once a run; see `per_run`."""
+
+    runs_per_block = SLOW
+
+    def __init__(self, given: Callable[..., Any], *, made: bool, seedable: bool) -> None:
+        self._given, self._made, self._built = given, made, given if made else None
+        self.__name__ = mechanism_name(given)
+        self._seedable, self.processes = seedable, not (made and seedable)
+
+    def __call__(self, data: Any, size: int, rng: np.random.Generator, /) -> list[Any]:
+        if self._built is None:
+            self._built = self._given()
+        arguments = (data, rng) if self._seedable else (data,)
+        return [copy.deepcopy(self._built(*arguments)) for _ in range(size)]  # it may use its own array again
+
+    def __getstate__(self) -> dict[str, Any]:
+        return self.__dict__ | {"_built": self._given if self._made else None}
 
 
 def mechanism_name(mechanism: Callable[..., Any]) -> str:

@@ -18,10 +18,11 @@ from audit.methods.evaluation import Audited, check_question, evaluate
 from audit.methods.one_run import OneRun
 from audit.neighbors import Unit
 from audit.neighbors.counts import check_counts
-from audit.outputs import check_outputs
+from audit.outputs import as_given, kind_of, read_outputs
 from audit.results import AuditResult
 from audit.results.provenance import provenance
 from audit.sampling.streams import Seed, entropy_of, seed_sequence, stream
+from audit.sampling.warned import heard, said
 
 __all__ = ["Canaries", "RecordCanaries", "measure_loss_one_run"]
 
@@ -108,7 +109,7 @@ class Canaries:
             raise ValueError(
                 f"an output that is not of the shape of counts needs a score: {output.shape}, {counts.shape}"
             )
-        if output.dtype.kind == "U":
+        if output.dtype.kind in "OU":
             raise TypeError(f"an output of words needs a score, got {str(output.flat[0])!r}")
         shown: Floats = output.reshape(-1)[cells].astype(np.float64) - counts.reshape(-1)[cells]
         return shown / self.people
@@ -263,10 +264,12 @@ def measure_loss_one_run(
     root, number = seed_sequence(rng), len(canaries)
     bits = np.random.default_rng(stream(root, BITS)).random(number) < 0.5
     # An exception is the caller's: to run again would be to look at two runs.
-    outputs = np.asarray(mechanism(canaries.database(bits), 1, np.random.default_rng(stream(root, RUN))))
-    if outputs.shape[:1] != (1,):
-        raise ValueError(f"a mechanism must return one output a run: asked for 1 run, got shape {outputs.shape}")
-    shown = _checked_scores(score(check_outputs(outputs)[0]), number)
+    with heard() as warned:
+        batch = mechanism(canaries.database(bits), 1, np.random.default_rng(stream(root, RUN)))
+    outputs = read_outputs(batch, kind_of([batch]))
+    if len(outputs) != 1:
+        raise ValueError(f"a mechanism must return one output a run: asked for 1 run, got {len(outputs)}")
+    shown = _checked_scores(score(as_given(outputs)[0] if outputs.dtype.kind == "O" else outputs[0]), number)
     guesses, event = _guesses(shown, share, np.random.default_rng(stream(root, TIES)))
     counts = {
         name: {"runs": int(side.size), "guessed_x": int(np.sum(side < 0)), "guessed_y": int(np.sum(side > 0))}
@@ -277,6 +280,9 @@ def measure_loss_one_run(
         mechanism=mechanism_name(mechanism),
         event=event,
         searched="one rule, registered beforehand",
+        attack="registered",
+        tried=("registered",),
+        notes=tuple(said(warned)),
         pair=f"{each} in (y) or out (x) by each of {number} secret coins",
         relation="add_remove",
         unit=canaries.unit,

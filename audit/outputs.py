@@ -1,94 +1,236 @@
-"""What an output may be: numbers or words, one a run; a run that raises an exception has an output too."""
+"""What an output may be: an array of numbers, or anything that can be written down; a run that raises has one too."""
 
 from __future__ import annotations
 
+import dataclasses
+import datetime
+import json
+from collections.abc import Iterable, Mapping, Set
+from numbers import Rational
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from audit.mechanism import Mechanism
+from audit.values import NAN, RAISED, RAISED_WORD, SHAPE, is_value, value_of
 
-__all__ = ["ATTEMPTS", "CHANCE", "RAISED", "chance_of_repeat", "check_not_copied", "check_outputs", "run"]
+__all__ = [
+    "ATTEMPTS",
+    "CHANCE",
+    "Kind",
+    "as_given",
+    "as_numbers",
+    "chance_of_repeat",
+    "check_not_copied",
+    "kind_of",
+    "read_outputs",
+    "run",
+    "written",
+]
 
 ATTEMPTS = 8  # runs after which a mechanism that always raises is taken to be in error
 PASSES = 1000  # over the halves of a batch that raised an exception, until one of them does
-RAISED = "(raised an exception)"  # the output of a run that did, where outputs are words
 CHANCE = 1e-12  # below this, chance is out of the question
+EXACT = 2**53  # float64 holds every whole number up to here
 
 
-def run(
-    mechanism: Mechanism, data: Any, size: int, rng: np.random.Generator, *, shape: tuple[int, ...] | None = None
-) -> NDArray[Any]:
-    """Return `size` outputs as an array, shape (size, *shape), or say what is wrong with them.
+@dataclasses.dataclass(frozen=True)
+class Kind:
+    """What one output is, settled once for a whole audit.
 
-    A run that raises an exception has an output too, since whoever sees the release sees that it failed: -inf in every
-    entry, or `RAISED` where outputs are words. If every run raises and the shape of an output is not known, that is an
-    error.
+    Attributes
+    ----------
+    shape : tuple of int or None
+        Of one output, if outputs are arrays of numbers. None: each is written down as text, whatever it holds.
     """
-    outputs = _attempt(mechanism, data, size, rng)
-    if isinstance(outputs, Exception):
-        parts = _with_exceptions(mechanism, data, size, rng, outputs)
-        given = [part for part in parts if part is not None]
-        if shape is None and not given:
-            raise outputs
-        like = given[0] if given else np.empty((1, *(shape or ())))
-        failed = np.full((1, *like.shape[1:]), RAISED if like.dtype.kind == "U" else -np.inf)
-        if unlike := [part.shape[1:] for part in given if part.shape != (len(part), *like.shape[1:])]:
-            raise ValueError(f"a mechanism must return outputs of one shape, got {like.shape[1:]} and {unlike[0]}")
-        outputs = np.concatenate([failed if part is None else part for part in parts])
-    if shape is not None and outputs.shape[1:] != shape:
-        raise ValueError(f"a mechanism must return outputs of one shape, got {shape} and {outputs.shape[1:]}")
-    return check_outputs(outputs)
+
+    shape: tuple[int, ...] | None
+
+
+def kind_of(batches: Iterable[Any]) -> Kind:
+    """Return the kind of some batches as mechanisms return them: numbers if all are arrays of numbers of one shape."""
+    arrays = [as_numbers(batch) for batch in batches]
+    shapes = {None if array is None else array.shape[1:] for array in arrays}
+    return Kind(shapes.pop() if len(shapes) == 1 else None)
+
+
+def run(mechanism: Mechanism, data: Any, size: int, rng: np.random.Generator, kind: Kind) -> NDArray[Any]:
+    """Return `size` outputs: numbers, shape (size, *kind.shape), or texts, shape (size,).
+
+    They are a copy: the mechanism may write into its own array again. A run that raises an exception has an output too,
+    since whoever sees the release sees that it failed: `RAISED` in every entry, or `RAISED_WORD`.
+    """
+    attempt = _attempt(mechanism, data, size, rng, kind)
+    if isinstance(attempt, Exception):
+        return np.concatenate(_with_exceptions(mechanism, data, size, rng, kind, attempt))
+    return attempt
+
+
+def read_outputs(batch: Any, kind: Kind) -> NDArray[Any]:
+    """Return a batch, as a mechanism returns it or somebody gives it, as an array of outputs of a kind."""
+    if kind.shape is None:
+        return _texts([written(one) for one in _rows(batch)])
+    numbers = as_numbers(batch)
+    if numbers is not None and numbers.shape[1:] == kind.shape:
+        return numbers
+    return np.array([_row(one, kind.shape) for one in _rows(batch)], np.float64)
+
+
+def _attempt(
+    mechanism: Mechanism, data: Any, size: int, rng: np.random.Generator, kind: Kind
+) -> NDArray[Any] | Exception:
+    """Return a batch of outputs, or the exception that one of them raised."""
+    try:
+        batch = mechanism(data, size, rng)
+    except MemoryError:  # says nothing of the data
+        raise
+    except Exception as failure:
+        return failure
+    outputs = read_outputs(batch, kind)
+    if len(outputs) != size:
+        raise ValueError(f"a mechanism must return one output a run: asked for {size} runs, got {len(outputs)}")
+    return outputs
+
+
+def _rows(batch: Any) -> Iterable[Any]:
+    """Return the outputs of a batch one by one; of a data frame, its rows."""
+    if hasattr(batch, "columns"):
+        return zip(*(list(batch[name]) for name in batch.columns), strict=True)
+    whole = isinstance(batch, str | bytes | Mapping | Set) or (isinstance(batch, np.ndarray) and batch.ndim == 0)
+    if whole or not isinstance(batch, Iterable):
+        raise ValueError(f"a mechanism must return a sequence of one output a run, got {type(batch).__name__}")
+    return batch
+
+
+def _row(output: Any, shape: tuple[int, ...]) -> NDArray[np.float64]:
+    """Return one output that should be numbers of a shape: what is none of them has a value of its own."""
+    entries = np.array(_plain(output), object)
+    values = np.array([value_of(entry) for entry in entries.flat], np.float64).reshape(entries.shape)
+    if values.shape == shape:
+        return values
+    alone = values.shape == () and is_value(values)
+    return np.full(shape, values if alone else SHAPE)
+
+
+def as_numbers(batch: Any) -> NDArray[Any] | None:
+    """Return a copy of a batch if it is an array of numbers, shape (runs, *output); None if it is anything else."""
+    if isinstance(batch, np.ma.MaskedArray) and batch.dtype.kind in "biuf":
+        batch = np.where(np.ma.getmaskarray(batch), np.nan, batch.data)
+    try:
+        numbers = np.array(batch)
+    except ValueError:  # rows of varying length
+        return None
+    if numbers.dtype.kind not in "biuf" or numbers.ndim == 0 or numbers.size == 0:
+        return None
+    if numbers.dtype.itemsize > 8:
+        _check_exact(np.array_equal(numbers, numbers.astype(np.float64), equal_nan=True), str(numbers.dtype))
+        numbers = numbers.astype(np.float64)
+    if numbers.dtype.kind == "f":
+        if not isinstance(batch, np.ndarray) and np.abs(numbers).max(initial=0, where=np.isfinite(numbers)) >= EXACT:
+            for number in np.array(batch, object).flat:  # whole numbers of Python, which numpy has made floats
+                _check_exact(not isinstance(number, int) or float(number) == number, f"{number}")
+        if (nan := np.isnan(numbers)).any():
+            numbers = np.where(nan, NAN, numbers.astype(np.float64))
+    return numbers
+
+
+def written(output: Any) -> str:
+    """Return one output as text from which it can be read again, types included: JSON, mappings with written keys."""
+    try:
+        return json.dumps(_plain(output))
+    except RecursionError:
+        raise ValueError("an output must not contain itself") from None
+
+
+def as_given(texts: NDArray[Any]) -> NDArray[Any]:
+    """Return written outputs as a statistic of one's own gets them: words, or rows of values, or whatever they are."""
+    outputs = [RAISED_WORD if text == RAISED_WORD else json.loads(text) for text in texts]
+    if all(isinstance(one, str) for one in outputs):
+        return np.array(outputs, str)
+    width = {len(one) if isinstance(one, list) else None for one in outputs if one != RAISED_WORD}
+    if len(width) == 1 and None not in width:  # rows: a run that raised did so in every column
+        (columns,) = width
+        rows = [[one] * (columns or 0) if isinstance(one, str) else one for one in outputs]
+        found = np.empty((len(rows), columns or 0), object)
+        for number, row in enumerate(rows):
+            found[number] = row
+        return found
+    kept = np.empty(len(outputs), object)
+    kept[:] = outputs
+    return kept
+
+
+def _plain(value: Any) -> Any:
+    """Return what JSON can hold of a value, or say that it cannot be read."""
+    if value is None or isinstance(value, str | bool):
+        return value
+    if isinstance(value, np.generic | np.ndarray):
+        if value.dtype.kind in "mM":  # times are words
+            return value.astype(str).tolist()
+        return _plain(value.tolist())
+    if isinstance(value, float):
+        return value
+    if isinstance(value, int):
+        _check_exact(abs(value) <= EXACT or (value.bit_length() < 1000 and float(value) == value), f"{value:#x}"[:40])
+        return value
+    if isinstance(value, Rational) or type(value).__name__ == "Decimal":
+        shortest = repr(float(value))
+        _check_exact(type(value)(shortest) == value, str(value))
+        return float(value)
+    if isinstance(value, bytes | datetime.date | datetime.time | datetime.timedelta):
+        return str(value)
+    if dataclasses.is_dataclass(value) and not isinstance(value, type):
+        value = {field.name: getattr(value, field.name) for field in dataclasses.fields(value)}
+    if isinstance(value, Mapping):
+        return {json.dumps(_plain(key)): _plain(one) for key, one in value.items()}
+    if isinstance(value, Set):
+        return {key: 1 for key in sorted(json.dumps(_plain(one)) for one in value)}
+    if isinstance(value, list | tuple):
+        return [_plain(one) for one in value]
+    if hasattr(value, "columns") and hasattr(value, "__getitem__"):  # a data frame
+        return {json.dumps(str(name)): _plain(list(value[name])) for name in value.columns}
+    raise TypeError(
+        "outputs must be numbers, words, None, or sequences and mappings of them, got "
+        f"{type(value).__module__}.{type(value).__qualname__}"
+    )
+
+
+def _check_exact(exact: bool, given: str) -> None:
+    """Refuse a number that a float cannot hold: two outputs must not be taken for one."""
+    if not exact:
+        raise ValueError(f"outputs must be numbers that float64 tells apart, got {given}: return it as a word")
+
+
+def _texts(texts: list[str]) -> NDArray[Any]:
+    kept = np.empty(len(texts), object)
+    kept[:] = texts
+    return kept
 
 
 def _with_exceptions(
-    mechanism: Mechanism, data: Any, size: int, rng: np.random.Generator, failure: Exception
-) -> list[NDArray[Any] | None]:
-    """Return runs in parts, given that one of them at least raises an exception; None stands for one that does.
+    mechanism: Mechanism, data: Any, size: int, rng: np.random.Generator, kind: Kind, failure: Exception
+) -> list[NDArray[Any]]:
+    """Return runs in parts, given that one of them at least raises an exception.
 
     Batches that raise none keep their outputs. Were those that did run again and free to raise none, exceptions would
     be rarer than they are, by another factor on either database.
     """
     if size == 1:
-        return [None]
+        return [_texts([RAISED_WORD]) if kind.shape is None else np.full((1, *kind.shape), RAISED)]
     sizes = size // 2, size - size // 2
     for _ in range(PASSES):
-        parts = [_attempt(mechanism, data, half, rng) for half in sizes]
+        parts = [_attempt(mechanism, data, half, rng, kind) for half in sizes]
         if any(isinstance(part, Exception) for part in parts):
             break
     else:
-        if all(isinstance(_attempt(mechanism, data, size, rng), Exception) for _ in range(ATTEMPTS)):
+        if all(isinstance(_attempt(mechanism, data, size, rng, kind), Exception) for _ in range(ATTEMPTS)):
             raise failure  # it is the batch that cannot be run
         parts[int(rng.random() * size >= sizes[0])] = failure  # so rare that both halves hardly ever raise one
-    kept: list[NDArray[Any] | None] = []
+    kept: list[NDArray[Any]] = []
     for half, part in zip(sizes, parts, strict=True):
-        kept += _with_exceptions(mechanism, data, half, rng, part) if isinstance(part, Exception) else [part]
+        kept += _with_exceptions(mechanism, data, half, rng, kind, part) if isinstance(part, Exception) else [part]
     return kept
-
-
-def _attempt(mechanism: Mechanism, data: Any, size: int, rng: np.random.Generator) -> NDArray[Any] | Exception:
-    """Return a batch of outputs, or the exception that one of them raised."""
-    try:
-        outputs = np.asarray(mechanism(data, size, rng))
-    except MemoryError:  # says nothing of the data
-        raise
-    except Exception as failure:
-        return failure
-    if outputs.shape[:1] != (size,):
-        raise ValueError(f"a mechanism must return one output a run: asked for {size} runs, got shape {outputs.shape}")
-    return outputs
-
-
-def check_outputs(outputs: NDArray[Any]) -> NDArray[Any]:
-    """Return outputs, shape (runs, *output), or say what is wrong with them."""
-    if outputs.dtype.kind not in "biufU":
-        raise TypeError(f"outputs must be numbers or words, got dtype {outputs.dtype}")
-    if outputs.ndim == 0 or outputs.size == 0:
-        raise ValueError(f"outputs must be one a run with at least one entry each, got shape {outputs.shape}")
-    if outputs.dtype.kind == "f" and np.isnan(outputs).any():
-        raise ValueError(f"outputs must not be NaN, got {np.isnan(outputs).sum()} of {outputs.size} values")
-    return outputs
 
 
 def check_not_copied(outputs: NDArray[Any]) -> None:

@@ -8,10 +8,12 @@ from audit.attacks.entries import Entries
 from audit.attacks.likelihood_ratio import LikelihoodRatio
 from audit.attacks.paths import Paths
 from audit.attacks.protocol import Exploration, Look, register_attack
+from audit.attacks.words import Words
 
 __all__ = ["Attack", "Exploration", "Look", "attack_names", "register_attack"]
 
 register_attack(LikelihoodRatio())
 register_attack(Paths())
 register_attack(Entries())
+register_attack(Words())
 register_attack(Trained())

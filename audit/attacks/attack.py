@@ -6,7 +6,8 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Literal, get_args
 
 from audit.attacks.protocol import Exploration, registered
-from audit.attacks.words import Words, learn_words
+from audit.attacks.reading import Reading, learn
+from audit.attacks.words import Words
 from audit.events import Event, Statistic
 from audit.mechanism import Mechanism
 
@@ -136,7 +137,7 @@ class Candidates:
     spent: int  # selection runs that it took to find them
     runs: Runs  # where the outputs come from that they score
     by: tuple[str, ...]  # the attack that found each of them, by its name
-    words: Words | None = None  # what the numbers of these outputs stand for, where outputs are words
+    reading: Reading | None = None  # which columns these are, where outputs are no arrays of numbers
 
     @property
     def tried(self) -> tuple[str, ...]:
@@ -145,24 +146,31 @@ class Candidates:
 
     def found_by(self, statistic: Statistic) -> str:
         """Return the name of the attack that found one of the statistics."""
-        return self.by[self.statistics.index(statistic)]
+        inside = self.reading is not None and statistic.entry is not None and statistic.entry >= (self.reading.whole,)
+        return Words.name if inside else self.by[self.statistics.index(statistic)]
 
-    def named(self, event: Event) -> Event:
-        """Return the event with its scores written as the words that they stand for."""
-        in_words = self.words is not None and event.statistic.entry is not None
-        return replace(event, value=self.words.name) if in_words and self.words else event
+    def name_of(self, statistic: Statistic) -> str:
+        """Return the name of a statistic, with columns in words where it is about columns."""
+        return statistic.name if self.reading is None else self.reading.named(statistic.name)
+
+    def counted(self, event: Event) -> Event:
+        """Return the event as it is told and counted: of outputs as they come, with their columns and words by name."""
+        reading, chosen = self.reading, event.statistic
+        if reading is None:
+            return event
+        column = None if chosen.entry is None else reading.columns[chosen.entry[0]]
+        statistic = replace(chosen, name=self.name_of(chosen), function=lambda texts: chosen(reading(texts)))
+        return replace(event, statistic=statistic, value=event.value if column is None else column.in_words)
 
 
-def candidate_statistics(
-    runs: Runs, attack: Attack, choosing: int, mechanism: Mechanism | None = None, *, words: bool = False
-) -> Candidates:
-    """Ask every attack in turn what of an output is worth looking at; words are numbered before."""
+def candidate_statistics(runs: Runs, attack: Attack, choosing: int, mechanism: Mechanism | None = None) -> Candidates:
+    """Ask every attack in turn what of an output is worth looking at; what is no array of numbers is read before."""
     if attack.statistics is not None:
-        return Candidates(attack.statistics, 0, runs, (OWN,) * len(attack.statistics))
-    seen, spent = learn_words(runs, choosing) if words else (None, 0)
-    if seen is not None:  # a likelihood and a tree are about outputs, of which numbered words are none
-        runs, mechanism = runs.read_by(seen.number), None
-    known = Exploration(runs, choosing, mechanism, spent=spent)
+        return Candidates(attack.statistics, 0, runs.as_given(), (OWN,) * len(attack.statistics))
+    reading, spent = learn(runs, choosing, inside=Words.name in attack.looks) if runs.written else (None, 0)
+    if reading is not None:  # a likelihood and a tree are about outputs, of which columns are none
+        runs, mechanism = runs.read_by(reading, len(reading.columns)), None
+    known = Exploration(runs, choosing, mechanism, spent=spent, reading=reading)
     for look in registered():
         known.looking = look.name
         if look.name in attack.looks and (several := tuple(look.candidates(known))):
@@ -174,4 +182,4 @@ def candidate_statistics(
         )
     found = [(one, _name_of(name)) for name, several in known.found.items() for one in several]
     statistics, by = zip(*found, strict=True)
-    return Candidates(statistics, known.spent, runs, by, seen)
+    return Candidates(statistics, known.spent, runs, by, reading)

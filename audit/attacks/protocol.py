@@ -15,6 +15,7 @@ from audit.neighbors import NeighborPair
 from audit.sampling.streams import Phase, halves
 
 if TYPE_CHECKING:  # they load joblib, which the names of attacks do not need
+    from audit.attacks.reading import Reading
     from audit.sampling.blocks import Reduce
     from audit.sampling.runs import Runs
 
@@ -43,6 +44,8 @@ class Exploration:
         Selection runs that all of them took.
     looking : str
         Name of the attack that looks now.
+    reading : Reading or None
+        Which columns these outputs are, where a mechanism's own are no arrays of numbers.
     """
 
     runs: Runs
@@ -52,6 +55,7 @@ class Exploration:
     shared: dict[str, Any] = field(default_factory=dict)
     spent: int = 0
     looking: str = ""
+    reading: Reading | None = None
 
     @property
     def pair(self) -> NeighborPair:

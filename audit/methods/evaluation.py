@@ -14,23 +14,27 @@ from audit.attacks import Attack
 from audit.bounds.limits import check_confidence
 from audit.claims import Claim, Relation
 from audit.claims.families import FAMILIES
-from audit.events import LARGEST, Event, Statistic
+from audit.events import Event, Statistic
 from audit.mechanism import Mechanism
 from audit.methods.method import Basis, Counts, Floats, Method, guesses, method_for
 from audit.neighbors import Adjacency, NeighborPair, Unit
 from audit.results import AuditResult, verdict_of
+from audit.values import LARGEST
 
 __all__ = [
+    "UNSEEN",
     "Audited",
     "add_counts",
     "check_question",
     "count_event",
+    "detectable_loss",
     "evaluate",
     "expected_guesses",
-    "sampled_witness",
+    "impossible",
     "support_witness",
 ]
 
+UNSEEN = 0.9  # share of counted runs unlike all that selection saw, above which they have no power
 ROUNDING = 1e-9  # relative error that the masses of an exact law may have
 
 
@@ -50,6 +54,9 @@ class Audited:
     selection: int
     seed_entropy: int | None
     provenance: dict[str, Any]
+    attack: str = ""
+    tried: tuple[str, ...] = ()
+    notes: tuple[str, ...] = ()
 
 
 def check_question(
@@ -121,7 +128,7 @@ def evaluate(
     `begun` is the time of `time.perf_counter` when the audit began, `support` the witness of an unbounded loss.
     """
     claim = method.claim
-    measured, detectable = claim.at(method.lower(counts, basis)), method.detectable(counts, basis)
+    measured, detectable = claim.at(method.lower(counts, basis)), detectable_loss(method, counts, basis)
     return AuditResult(
         claim=claim,
         measured=measured,
@@ -137,6 +144,9 @@ def evaluate(
         mechanism=audited.mechanism,
         event=audited.event,
         searched=audited.searched,
+        attack=audited.attack,
+        tried=audited.tried,
+        notes=audited.notes,
         pair=audited.pair,
         relation=audited.relation,
         unit=audited.unit,
@@ -148,6 +158,11 @@ def evaluate(
         provenance=audited.provenance,
         seconds=time.perf_counter() - begun,
     )
+
+
+def detectable_loss(method: Method, counts: Counts, basis: Basis) -> float:
+    """Return the minimum detectable loss: infinite where nearly all runs are unlike what selection saw."""
+    return math.inf if basis.get("unseen", 0.0) > UNSEEN else method.detectable(counts, basis)
 
 
 def support_witness(mechanism: Mechanism, pair: NeighborPair, claim: Claim) -> dict[str, Any] | None:
@@ -167,11 +182,19 @@ def support_witness(mechanism: Mechanism, pair: NeighborPair, claim: Claim) -> d
     return {"order": f"possible on {order} only", "probability": mass}
 
 
-def sampled_witness(statistics: Sequence[Statistic], x: Floats, y: Floats) -> dict[str, Any] | None:
-    """Return the share of selection runs that the other database cannot give, as the mechanism's likelihood says."""
+def impossible(statistics: Sequence[Statistic], x: Floats, y: Floats) -> str:
+    """Return what the mechanism's likelihood says of selection runs that one database only can give; empty if nothing.
+
+    It is a note and no witness: where a density is too small for a float, its logarithm is -inf as well.
+    """
     column = next((number for number, statistic in enumerate(statistics) if statistic.exact), None)
     if column is None:
-        return None
+        return ""
     shares = {"x": float(np.mean(x[:, column] <= -LARGEST)), "y": float(np.mean(y[:, column] >= LARGEST))}
     order = max(shares, key=shares.__getitem__)
-    return {"order": f"possible on {order} only", "probability": shares[order]} if shares[order] > 0 else None
+    if shares[order] == 0:
+        return ""
+    return (
+        f"log_likelihood calls {shares[order]:.3g} of the outputs on {order} impossible on the other database: if it "
+        "is exact, the loss is unbounded; exact_loss or support_masses can confirm it"
+    )

@@ -25,7 +25,8 @@ GIVEN_OUTPUTS = "given outputs"  # the mechanism of `measure_loss_from_outputs`
 ONE_RUN = "one-run guessing game"  # the bound of `measure_loss_one_run`
 PUBLIC = ("software", "python", "platform", "created")  # of the provenance: nothing that anyone could name
 NUMBERS = ("confidence", "ceiling", "detectable", "seconds")
-ADDED: dict[str, Any] = {"basis": {}, "confidential": False}  # by schema 2, with what they are in older files
+# By schemas 2 and 3, with what they are in older files.
+ADDED: dict[str, Any] = {"basis": {}, "confidential": False, "attack": "", "tried": (), "notes": ()}
 
 
 @dataclass(frozen=True, eq=False)
@@ -83,6 +84,12 @@ class AuditResult:
         What a bound needs besides the counts, so that `audit.review.verify.verify_result` can compute it again.
     confidential : bool
         Whether the databases are: then so are event, counts and labels, and whatever is made of this result says so.
+    attack : str
+        The attack that found the event; empty in files of earlier schemas.
+    tried : tuple of str
+        The attacks that had something to look at.
+    notes : tuple of str
+        What a reader should know besides: warnings of the mechanism, say, and how often they came.
     """
 
     mechanism: str
@@ -109,6 +116,9 @@ class AuditResult:
     seconds: float
     basis: dict[str, Any] = field(default_factory=dict)
     confidential: bool = False
+    attack: str = ""
+    tried: tuple[str, ...] = ()
+    notes: tuple[str, ...] = ()
 
     def __str__(self) -> str:
         return line(self.summary(), self.searched)
@@ -184,6 +194,7 @@ class AuditResult:
             seed_entropy=None,
             provenance={**kept, "parameters": {}},
             basis={},
+            notes=(),
             confidential=False,
         )
 
@@ -217,6 +228,7 @@ class AuditResult:
         try:
             found |= {name: claim_from_dict(found[name]) for name in ("claim", "measured")}
             found |= {name: number(found[name]) for name in NUMBERS}
+            found |= {name: tuple(found[name]) for name in ("tried", "notes")}
         except (TypeError, ValueError) as error:
             raise ValueError(f"an audit has a field of the wrong type: {error}") from None
         result = cls(**typed(cls, found))

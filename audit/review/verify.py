@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from dataclasses import replace
 
+from audit.methods.evaluation import detectable_loss
 from audit.methods.method import Method, method_named
 from audit.results import AuditResult, check_counts, verdict_of
 
@@ -76,7 +77,7 @@ def recomputed(result: AuditResult) -> AuditResult:
     try:
         method.check(counts, basis)
         measured = result.claim.at(method.lower(counts, basis))
-        ceiling, detectable = method.ceiling(counts, basis), method.detectable(counts, basis)
+        ceiling, detectable = method.ceiling(counts, basis), detectable_loss(method, counts, basis)
     except (KeyError, TypeError, AttributeError) as error:
         missing = str(error).strip("'") if isinstance(error, KeyError) else "something else"
         raise ValueError(

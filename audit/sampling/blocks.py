@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from audit.arguments import whole_number
 from audit.mechanism import Mechanism
-from audit.outputs import CHANCE, chance_of_repeat, run
+from audit.outputs import CHANCE, Kind, chance_of_repeat, run
 from audit.sampling.streams import stream
 
 __all__ = ["CELLS", "Reduce", "Store", "block_runs", "draw"]
@@ -21,6 +21,7 @@ __all__ = ["CELLS", "Reduce", "Store", "block_runs", "draw"]
 Reduce = Callable[[NDArray[Any]], NDArray[np.float64]]
 
 CELLS = 2**22  # numbers that one block holds: 32 MiB of float64
+TEXT = 256  # numbers that an output which is written as text takes as much memory as
 WAVE = 4  # blocks a worker may have finished before anyone has taken them
 
 
@@ -44,10 +45,11 @@ def draw(
     *,
     reduce: Reduce,
     seed: np.random.SeedSequence,
-    shape: tuple[int, ...] | None = None,
+    kind: Kind,
     n_jobs: int = 1,
     advance: Callable[[int], None] | None = None,
     store: Store | None = None,
+    repeats: bool = True,
 ) -> Iterator[NDArray[np.float64]]:
     """Run a mechanism `size` times and yield what `reduce` keeps of each block, in order.
 
@@ -55,16 +57,19 @@ def draw(
     ``mechanism.runs_per_block`` at most, where it has one. Each block has a random stream of its own and is reduced
     before it is dropped, so memory does not grow with `size`, and results depend neither on `n_jobs` nor on the
     backend, which ``joblib.parallel_config`` may choose. If a worker process is killed, its blocks are run again.
+    `repeats` says whether the same stream gives the same outputs again: then, where threads share a mechanism, one
+    block of every few is run again alone, and must come out as it did beside the others; where it does not, blocks
+    get processes of their own.
 
     Raises ValueError if blocks under different streams are identical, OSError if a finished block cannot be kept or a
     worker process was killed twice over the same runs, and what `audit.outputs.run` does.
     """
-    runs = block_runs(data, shape, mechanism)
+    runs = block_runs(data, kind, mechanism)
     blocks = -(-size // runs)
 
     def block(number: int) -> tuple[int, NDArray[np.float64]]:
         rng = np.random.default_rng(stream(seed, number))
-        return number, reduce(run(mechanism, data, min(runs, size - number * runs), rng, shape=shape))
+        return number, reduce(run(mechanism, data, min(runs, size - number * runs), rng, kind))
 
     # joblib runs ahead of whoever takes the results, so it is handed a few blocks at a time.
     wave = WAVE * joblib.effective_n_jobs(n_jobs)
@@ -74,9 +79,13 @@ def draw(
         done = {} if store is None else {n: kept for n in numbers if (kept := store.read(seed, n)) is not None}
         for n, kept in done.items():
             assert store is not None  # or nothing would be done
-            store.check(seed, kept, lambda n=n: block(n)[1])  # type: ignore[misc]
+            if repeats:
+                store.check(seed, kept, lambda n=n: block(n)[1])  # type: ignore[misc]
             break
-        arriving = _surviving(block, [number for number in numbers if number not in done], n_jobs)
+        todo = [number for number in numbers if number not in done]
+        prefer = "processes" if not repeats or getattr(mechanism, "processes", False) else "threads"
+        arriving = _surviving(block, todo, n_jobs, prefer)
+        check = todo[-1] if len(todo) > 1 and _share_a_process(n_jobs, prefer) else None
         for number in numbers:
             while number not in done:
                 arrived, kept = next(arriving)
@@ -84,6 +93,11 @@ def draw(
                 if store is not None:
                     store.write(seed, arrived, kept)
             kept = done.pop(number)
+            if number == check and not np.array_equal(kept, block(number)[1]):
+                raise ValueError(
+                    f"block {number} comes out otherwise when it is run alone: the mechanism is not made for threads; "
+                    "n_jobs=1, or joblib.parallel_config('loky')"
+                )
             if first is None:
                 first = kept
             elif np.array_equal(first, kept) and chance_of_repeat(kept) < CHANCE:
@@ -95,14 +109,20 @@ def draw(
             yield kept
 
 
+def _share_a_process(n_jobs: int, prefer: str) -> bool:
+    """Tell whether blocks at work at the same time share the mechanism."""
+    backend, _ = joblib.parallel.get_active_backend(prefer=prefer)
+    return joblib.effective_n_jobs(n_jobs) > 1 and bool(getattr(backend, "uses_threads", False))
+
+
 def _surviving(
-    block: Callable[[int], tuple[int, NDArray[np.float64]]], numbers: list[int], n_jobs: int
+    block: Callable[[int], tuple[int, NDArray[np.float64]]], numbers: list[int], n_jobs: int, prefer: str
 ) -> Iterator[tuple[int, NDArray[np.float64]]]:
     """Yield blocks as they are finished, and begin again with those that a killed worker process has taken along."""
     missing, deaths = set(numbers), 0
     while missing:
         try:
-            with joblib.Parallel(n_jobs=n_jobs, prefer="threads", return_as="generator_unordered") as parallel:
+            with joblib.Parallel(n_jobs=n_jobs, prefer=prefer, return_as="generator_unordered") as parallel:
                 for number, kept in parallel(map(joblib.delayed(block), sorted(missing))):
                     missing.remove(number)
                     deaths = 0
@@ -113,10 +133,17 @@ def _surviving(
                 raise ChildProcessError(
                     "a worker process was killed twice over the same runs: fewer jobs need less memory"
                 ) from None
+        except Exception as error:
+            if type(error).__name__ != "PicklingError":
+                raise
+            raise ValueError(
+                "the mechanism cannot be sent to another process: per_run(factory=...) builds it there, or n_jobs=1"
+            ) from error
 
 
-def block_runs(data: Any, shape: tuple[int, ...] | None, mechanism: Mechanism | None = None) -> int:
+def block_runs(data: Any, kind: Kind, mechanism: Mechanism | None = None) -> int:
     """Return the runs of one block: a function of pair, mechanism and what one output is, and of nothing else."""
-    cells = max(data.size if isinstance(data, np.ndarray) else 1, math.prod(shape or ()))
+    cells = TEXT if kind.shape is None else math.prod(kind.shape)
+    cells = max(data.size if isinstance(data, np.ndarray) else 1, cells)
     most = getattr(mechanism, "runs_per_block", CELLS)
     return max(1, min(CELLS // max(1, cells), whole_number("runs_per_block", most, least=1)))

@@ -1,72 +1,156 @@
-"""The few runs before an audit: what one output is, and whether runs depend on their generator."""
+"""The few runs before an audit: what one output is, and whether runs are independent and follow their generator."""
 
 from __future__ import annotations
 
+import copy
+import zlib
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy import special, stats
 
 from audit.mechanism import Mechanism
-from audit.outputs import ATTEMPTS, CHANCE, chance_of_repeat, run
+from audit.outputs import ATTEMPTS, CHANCE, Kind, chance_of_repeat, kind_of, read_outputs, run
 from audit.sampling.blocks import block_runs
 from audit.sampling.streams import stream
+from audit.values import SHAPE, WORD
 
-__all__ = ["check_uses_rng", "one_output"]
+__all__ = ["MOST_PROBES", "Probed", "check_independent", "probe"]
+
+CALLS = 8  # of a mechanism on either database, each with a stream of its own
+MOST_EACH = 16  # runs of one call
+SHARE = 1 / 10  # of the runs of an audit that these may be besides
+MOST_PROBES = 2 * ATTEMPTS + (4 * CALLS + 1) * MOST_EACH  # runs besides those of an audit, at most
+ENTRIES = 8  # of an output in which runs are compared
+LAGS = (1, 2, 3, 4, 5, 6, 7, 8, 10, 12, 16, 32, 64, 128, 256, 512)  # between runs that are compared
+DEPENDENT = 1e-9  # probability below which independent runs are not believed to be independent
 
 
-def one_output(mechanism: Mechanism, databases: Sequence[Any], seed: np.random.SeedSequence) -> NDArray[Any]:
-    """Return one output, shape (1, *output), after the databases have agreed on what one is.
+@dataclass(frozen=True)
+class Probed:
+    """What the first runs tell."""
 
-    Each must give an output of the same kind and shape in one of a few runs; one of them may only raise. What the
-    mechanism raises in every run on both is raised here.
+    kind: Kind  # what one output is, for the whole audit
+    first: NDArray[Any]  # the first output, shape (1, *output)
+    seedable: bool  # whether the same generator gives the same outputs again
+
+
+def probe(mechanism: Mechanism, databases: Sequence[Any], size: int, seed: np.random.SeedSequence) -> Probed:
+    """Settle what one output is, and refuse a mechanism whose runs share their noise or that ignores its generator.
+
+    A sound mechanism is refused with probability below 1e-8.
     """
-    found: list[NDArray[Any]] = []
+    first = _first_outputs(mechanism, databases, stream(seed, 0))
+    kind = kind_of(first)
+
+    def short_calls() -> list[list[_Call]]:
+        return [_calls(mechanism, data, kind, size, stream(seed, 1, side)) for side, data in enumerate(databases)]
+
+    calls = short_calls()
+    if any(call.strange for side in calls for call in side):  # numbers, and something else as well: written down
+        kind = Kind(None)
+        calls = short_calls()
+    for side in calls:
+        _check_uses_rng(side)
+    _check_calls_alike(calls)
+    again = _calls(mechanism, databases[0], kind, size, stream(seed, 1, 0), most=1)[0]
+    return Probed(kind, read_outputs(first[0], kind), seedable=again.marks == calls[0][0].marks)
+
+
+def _first_outputs(mechanism: Mechanism, databases: Sequence[Any], seed: np.random.SeedSequence) -> list[Any]:
+    """Return one output of each database; one of them may only raise.
+
+    What the mechanism raises in every run on both is raised here.
+    """
+    found: list[Any] = []
     failure: Exception | None = None
     for number, data in enumerate(databases):
         for attempt in range(ATTEMPTS):
             try:
-                found.append(run(mechanism, data, 1, np.random.default_rng(stream(seed, number, attempt))))
-                break
+                batch = mechanism(data, 1, np.random.default_rng(stream(seed, number, attempt)))
             except MemoryError:
                 raise
             except Exception as error:
                 failure = failure or error
+            else:
+                if len(outputs := read_outputs(batch, kind_of([batch]))) != 1:
+                    raise ValueError(f"a mechanism must return one output a run: asked for 1 run, got {len(outputs)}")
+                found.append(copy.deepcopy(batch))
+                break
     if not found:
         assert failure is not None  # each database was tried
         raise failure
-    shapes = [output.shape[1:] for output in found]
-    if len(set(shapes)) > 1:
-        raise ValueError(f"outputs must have one shape on both databases, got {shapes[0]} and {shapes[1]}")
-    if len({output.dtype.kind == "U" for output in found}) > 1:
-        kinds = " and ".join(str(output.dtype) for output in found)
-        raise ValueError(f"outputs must be numbers or words on both databases, got {kinds}")
-    return found[0]
+    return found
 
 
-def check_uses_rng(
-    mechanism: Mechanism, data: Any, runs: int, seed: np.random.SeedSequence, *, shape: tuple[int, ...]
-) -> None:
-    """Refuse a mechanism that ignores its generator: two short batches under different streams have proved different.
+@dataclass(frozen=True)
+class _Call:
+    """Some runs of one call: what tells each apart, a few entries of each, and what became of the generator."""
 
-    Batches may agree by chance: large budgets hardly vary, exact releases not at all. Agreement is an error only
-    where the outputs vary and chance is out of the question, or the generator was never asked.
+    marks: list[int]
+    entries: NDArray[np.float64]
+    asked: bool  # whether the generator was
+    strange: bool  # whether an output is not of the kind that was settled
+
+
+def _calls(
+    mechanism: Mechanism, data: Any, kind: Kind, size: int, seed: np.random.SeedSequence, *, most: int = CALLS
+) -> list[_Call]:
+    """Run a few short calls, each with a stream of its own; outputs may be too large to keep."""
+    each = max(2, min(MOST_EACH, int(size * SHARE / (2 * CALLS)), block_runs(data, kind, mechanism)))
+    calls = []
+    for number in range(most):
+        rng = np.random.default_rng(stream(seed, number))
+        before = rng.bit_generator.state
+        outputs = run(mechanism, data, each, rng, kind)
+        if outputs.dtype.kind == "O":
+            marks = [zlib.crc32(text.encode()) for text in outputs]
+            entries, strange = np.array(marks, np.float64)[:, None], False
+        else:
+            flat = outputs.reshape(len(outputs), -1)
+            marks = [hash(row.tobytes()) for row in flat]
+            entries = flat[:, np.unique(np.linspace(0, flat.shape[1] - 1, ENTRIES).astype(np.intp))].astype(np.float64)
+            strange = bool(np.isin(entries, (WORD, SHAPE)).any())
+        calls.append(_Call(marks, entries, rng.bit_generator.state != before, strange))
+    return calls
+
+
+def _check_uses_rng(calls: Sequence[_Call]) -> None:
+    """Refuse a mechanism that ignores its generator: two calls under different streams have proved different.
+
+    They may agree by chance: large budgets hardly vary, exact releases not at all. Agreement is an error only where
+    outputs vary and chance is out of the question, or the generator was never asked.
     """
-    generators = [np.random.default_rng(stream(seed, number)) for number in range(2)]
-    untouched = generators[0].bit_generator.state
-    block = block_runs(data, shape)
-    one, other = (
-        [
-            hash(output.tobytes())  # outputs may be too large to keep
-            for start in range(0, runs, block)
-            for output in run(mechanism, data, min(block, runs - start), generator, shape=shape)
-        ]
-        for generator in generators
-    )
-    if len(set(one)) == len(set(other)) == 1 and one[0] != other[0] and 4.0**-runs < CHANCE:
-        raise ValueError(f"runs must be independent: all {runs} of a batch are the same, and another batch differs")
-    if one == other and len(set(one)) > 1:
-        asked = generators[0].bit_generator.state != untouched
-        if not asked or chance_of_repeat(np.array(one)) < CHANCE:
-            raise ValueError("outputs are identical under two different rngs: the mechanism ignores its rng")
+    one, other = calls[:2]
+    same = one.marks == other.marks and len(set(one.marks)) > 1
+    if same and (not one.asked or chance_of_repeat(np.array(one.marks)) < CHANCE):
+        raise ValueError("outputs are identical under two different rngs: the mechanism ignores its rng")
+
+
+def _check_calls_alike(calls: Sequence[Sequence[_Call]]) -> None:
+    """Refuse runs that are more alike within a call than between calls (Kruskal and Wallis, 1952)."""
+    entries = [np.array([call.entries for call in side]) for side in calls]  # shape (calls, runs, entries)
+    for entry in range(entries[0].shape[2]):
+        sides = [side[:, :, entry] for side in entries if np.ptp(side[:, :, entry]) > 0]
+        distance = sum(float(stats.kruskal(*side).statistic) for side in sides)
+        if stats.chi2.sf(distance, len(sides) * (CALLS - 1)) < DEPENDENT / entries[0].shape[2]:
+            raise ValueError("runs must be independent: those of different calls differ more than those of one call")
+
+
+def check_independent(scores: NDArray[np.float64], names: Sequence[str]) -> None:
+    """Refuse runs that tell of each other: scores, shape (runs, k), of k statistics of successive runs."""
+    lags = [lag for lag in LAGS if lag < len(scores) // 4]
+    for column, name in zip(scores.T, names, strict=True):
+        if not lags or np.ptp(column) == 0:
+            continue
+        ranks = stats.rankdata(column) - (len(column) + 1) / 2
+        spread = float(np.mean(ranks**2))
+        for lag in lags:
+            correlation = float(np.mean(ranks[lag:] * ranks[:-lag])) / spread
+            if 2 * special.ndtr(-abs(correlation) * np.sqrt(len(column) - lag)) < DEPENDENT / len(LAGS):
+                raise ValueError(
+                    f"runs must be independent: {name} of a run correlates by {correlation:.2g} with that {lag} later"
+                )

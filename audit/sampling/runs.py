@@ -12,12 +12,15 @@ from numpy.typing import NDArray
 from audit.events import Statistic
 from audit.mechanism import Mechanism
 from audit.neighbors import NeighborPair
+from audit.outputs import Kind, as_given
 from audit.sampling.blocks import Reduce, Store, draw
 from audit.sampling.streams import stream
 
 __all__ = ["GivenRuns", "MechanismRuns", "Runs", "scores"]
 
 Floats = NDArray[np.float64]
+FEW = 64  # runs of a block that are scored apart from the others too
+CLOSE = 1e-6  # to which their scores must agree: sums of many numbers are rounded otherwise
 Read = Callable[[NDArray[Any]], NDArray[Any]]
 
 
@@ -30,7 +33,7 @@ class Runs(Protocol):
 
     @property
     def shape(self) -> tuple[int, ...]:
-        """Of one output."""
+        """Of one output, or of what is read of it."""
 
     @property
     def root(self) -> np.random.SeedSequence:
@@ -39,8 +42,15 @@ class Runs(Protocol):
     def reduced(self, sizes: Sequence[int], reduce: Reduce, *phase: int) -> list[Iterator[NDArray[Any]]]:
         """Return blocks of what `reduce` keeps of fresh outputs on `x` and on `y`, as they come."""
 
-    def read_by(self, read: Read) -> Self:
-        """Return the same runs with what `read` makes of outputs in their place."""
+    @property
+    def written(self) -> bool:
+        """Whether outputs are texts, which are to be read first."""
+
+    def read_by(self, read: Read, *shape: int) -> Self:
+        """Return the same runs with what `read` makes of outputs in their place, of that shape each."""
+
+    def as_given(self) -> Self:
+        """Return the same runs with outputs as a statistic of one's own gets them."""
 
 
 @dataclass(frozen=True)
@@ -49,19 +59,27 @@ class MechanismRuns:
 
     mechanism: Mechanism
     pair: NeighborPair
-    shape: tuple[int, ...]
+    kind: Kind
     root: np.random.SeedSequence
     n_jobs: int
     advance: Callable[[int], None]
     store: Store | None = None
+    repeats: bool = True  # whether the same streams give the same outputs again
     read: Read | None = None
+    read_shape: tuple[int, ...] = ()
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """Of one output, or of what is read of it."""
+        return self.read_shape if self.read or self.kind.shape is None else self.kind.shape
 
     def reduced(self, sizes: Sequence[int], reduce: Reduce, *phase: int) -> list[Iterator[NDArray[Any]]]:
         """Return blocks of what `reduce` keeps of fresh outputs on `x` and on `y`, as they come."""
         read = self.read
 
         def keep(outputs: NDArray[Any]) -> NDArray[Any]:
-            return reduce(read(outputs) if read else outputs)
+            with np.errstate(over="ignore", invalid="ignore"):  # of infinities, and of what is no number
+                return reduce(read(outputs) if read else outputs)
 
         return [
             draw(
@@ -70,17 +88,27 @@ class MechanismRuns:
                 size,
                 reduce=keep,
                 seed=stream(self.root, *phase, side),
-                shape=self.shape,
+                kind=self.kind,
                 n_jobs=self.n_jobs,
                 advance=self.advance,
                 store=self.store,
+                repeats=self.repeats,
             )
             for side, (data, size) in enumerate(zip((self.pair.x, self.pair.y), sizes, strict=True))
         ]
 
-    def read_by(self, read: Read) -> Self:
-        """Return the same runs with what `read` makes of outputs in their place."""
-        return replace(self, read=read)
+    @property
+    def written(self) -> bool:
+        """Whether outputs are texts, which are to be read first."""
+        return self.kind.shape is None and self.read is None
+
+    def read_by(self, read: Read, *shape: int) -> Self:
+        """Return the same runs with what `read` makes of outputs in their place, of that shape each."""
+        return replace(self, read=read, read_shape=shape)
+
+    def as_given(self) -> Self:
+        """Return the same runs with outputs as a statistic of one's own gets them."""
+        return self.read_by(as_given) if self.written else self
 
 
 @dataclass(frozen=True)
@@ -94,8 +122,13 @@ class GivenRuns:
 
     @property
     def shape(self) -> tuple[int, ...]:
-        """Of one output."""
+        """Of one output, or of what is read of it."""
         return self.outputs[0].shape[1:]
+
+    @property
+    def written(self) -> bool:
+        """Whether outputs are texts, which are to be read first."""
+        return self.outputs[0].dtype.kind == "O"
 
     @property
     def left(self) -> list[int]:
@@ -111,16 +144,28 @@ class GivenRuns:
             blocks.append(iter([reduce(self.outputs[side][start : start + size])] if size else []))
         return blocks
 
-    def read_by(self, read: Read) -> Self:
-        """Return the same runs with what `read` makes of outputs in their place."""
+    def read_by(self, read: Read, *shape: int) -> Self:
+        """Return the same runs with what `read` makes of outputs in their place, of that shape each."""
         x, y = map(read, self.outputs)
         return replace(self, outputs=(x, y))
+
+    def as_given(self) -> Self:
+        """Return the same runs with outputs as a statistic of one's own gets them."""
+        return self.read_by(as_given) if self.written else self
 
 
 def scores(runs: Runs, sizes: Sequence[int], statistics: Sequence[Statistic], *phase: int) -> list[Floats]:
     """Return the scores of fresh runs on `x` and on `y`, each of shape (runs, k): one column a statistic."""
     none = np.empty((0, len(statistics)))
     blocks = runs.reduced(
-        sizes, lambda outputs: np.column_stack([statistic(outputs) for statistic in statistics]), *phase
+        sizes, lambda outputs: np.column_stack([_each(statistic, outputs) for statistic in statistics]), *phase
     )
     return [np.concatenate([none, *part]) for part in blocks]
+
+
+def _each(statistic: Statistic, outputs: NDArray[Any]) -> Floats:
+    """Return one score a run; refuse a statistic whose scores depend on the other runs of a batch."""
+    found, few = statistic(outputs), min(len(outputs) // 2, FEW)
+    if few and not np.allclose(found[:few], statistic(outputs[:few]), rtol=CLOSE, atol=CLOSE):
+        raise ValueError(f"{statistic.name} must score each run by itself, and depends on the others of a batch")
+    return found

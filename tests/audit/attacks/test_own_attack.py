@@ -75,7 +75,7 @@ def test_it_looks_where_it_says_so(registered, monkeypatch):
 
 
 def test_it_cannot_spend_the_runs_that_choose(registered):
-    runs = MechanismRuns(leaky, PAIR, (2,), np.random.SeedSequence(1), 1, lambda done: None)
+    runs = MechanismRuns(leaky, PAIR, Kind((2,)), np.random.SeedSequence(1), 1, lambda done: None)
     assert candidate_statistics(runs, Attack.named("fractional_bits"), 25).spent == 20
     with pytest.raises(ValueError, match="attacks may spend 80% of 24 selection runs, got 20"):
         candidate_statistics(runs, Attack.named("fractional_bits"), 24)

@@ -17,6 +17,7 @@ from audit.claims import PureDP
 from audit.events import Event
 from audit.loss import measure_loss
 from audit.neighbors import NeighborPair
+from audit.outputs import Kind, kind_of, read_outputs
 from audit.sampling.blocks import draw
 from audit.sampling.runs import GivenRuns, MechanismRuns
 from tests.helpers import noisy
@@ -104,13 +105,16 @@ def first_entry(outputs):
     return outputs[:, :1].copy()
 
 
-def drawn(mechanism=noisy, data=DATA, size=42, *, reduce=first_entry, seed=SEED, **options):
-    return list(draw(mechanism, data, size, reduce=reduce, seed=seed, **options))
+def drawn(mechanism=noisy, data=DATA, size=42, *, reduce=first_entry, seed=SEED, shape=None, **options):
+    if shape is None:
+        shape = np.shape(mechanism(data, 1, np.random.default_rng(0)))[1:]
+    return list(draw(mechanism, data, size, reduce=reduce, seed=seed, kind=Kind(shape), **options))
 
 
 def runs_of(mechanism=noisy, pair=THREE, shape=(3,), *, root=ROOT, told=None):
-    return MechanismRuns(mechanism, pair, shape, root, 1, (told if told is not None else []).append)
+    return MechanismRuns(mechanism, pair, Kind(shape), root, 1, (told if told is not None else []).append)
 
 
 def given_runs(x, y, pair=THREE):
-    return GivenRuns((np.asarray(x), np.asarray(y)), pair, ROOT)
+    kind = kind_of((x, y))
+    return GivenRuns((read_outputs(x, kind), read_outputs(y, kind)), pair, ROOT)

@@ -107,7 +107,7 @@ def test_workers_stay_a_few_blocks_ahead_of_the_consumer(n_jobs, small_blocks):
             begun += 1
         return noisy(data, size, rng)
 
-    for taken, _ in enumerate(draw(mechanism, DATA, 400, reduce=first_entry, seed=SEED, n_jobs=n_jobs)):
+    for taken, _ in enumerate(draw(mechanism, DATA, 400, reduce=first_entry, seed=SEED, kind=KIND, n_jobs=n_jobs)):
         ahead.append(begun - taken)
     assert len(ahead) == begun == 100
     assert 1 <= max(ahead) <= (1 if n_jobs == 1 else WAVE * n_jobs)
@@ -117,7 +117,7 @@ def test_workers_stay_a_few_blocks_ahead_of_the_consumer(n_jobs, small_blocks):
 @pytest.mark.parametrize("n_jobs", [1, 2])
 def test_whoever_stops_early_stops_the_work(n_jobs, small_blocks):
     begun = []
-    blocks = draw(noting(begun), DATA, 4000, reduce=first_entry, seed=SEED, n_jobs=n_jobs)
+    blocks = draw(noting(begun), DATA, 4000, reduce=first_entry, seed=SEED, kind=KIND, n_jobs=n_jobs)
     next(blocks)
     blocks.close()
     assert len(begun) <= WAVE * n_jobs

@@ -1,0 +1,248 @@
+"""Outputs that are not arrays of numbers: which columns they have, and each column as numbers for every attack."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from audit.events import score_in_words
+from audit.sampling.streams import Phase, halves
+from audit.values import ABSENT, ANOTHER, NAMES, NUMBER, RAISED, RAISED_WORD, WORD, value_of
+
+if TYPE_CHECKING:  # as in `audit.attacks.protocol`
+    from audit.sampling.runs import Runs
+
+__all__ = ["Column", "Reading", "learn"]
+
+Floats = NDArray[np.float64]
+
+SHARE = 1 / 10  # of the selection runs that learn columns and words
+HELD = 2**26  # characters that are held in memory for that
+COLUMNS = 4096  # columns, and words of a column, that are told apart; all others count as one
+HOLDS = 256  # entries of a list up to which its words are counted
+LENGTH, WITHIN = "length of ", " within "
+MANY = 64  # words of a column beyond which its words are looked into
+LOOKED_INTO = 4  # columns of so many words that are, at most
+INSIDE = 4  # numbers read inside a word
+ENDS = (1, 2, 4, 8)  # letters of a word's beginning and end
+NUMBERS = re.compile(r"[-+]?\d+(?:\.\d+)?(?:[eE][-+]?\d+)?")
+
+
+@dataclass(frozen=True)
+class Column:
+    """One number that is read of a written output.
+
+    Attributes
+    ----------
+    source : str
+        The part of an output that it is about, as `leaves` names it.
+    name : str
+        In words, for the report.
+    read : callable or None
+        What is looked at of a word there: another word or a number. None: numbers as they are.
+    known : tuple of str or None
+        Words that are told apart, in alphabetical order; a word's number is its place. None: what is read is a number.
+    """
+
+    source: str
+    name: str
+    read: Callable[[str], Any] | None
+    known: tuple[str, ...] | None
+
+    def scores(self, values: Sequence[Any]) -> Floats:
+        """Return one number for each value of the part, shape (runs,)."""
+        if self.read is None:
+            return np.array([WORD if isinstance(one, str) else one for one in values], np.float64)
+        place = None if self.known is None else {word: float(number) for number, word in enumerate(self.known)}
+        scores = []
+        for one in values:
+            if isinstance(one, str):
+                seen = self.read(one)
+                scores.append(seen if place is None else place.get(seen, ANOTHER))
+            else:
+                scores.append(one if one in NAMES else NUMBER)
+        return np.array(scores, np.float64)
+
+    def in_words(self, score: float) -> str:
+        """Return a score as the report shows it."""
+        is_place = self.known is not None and 0 <= score < len(self.known)
+        return repr(self.known[int(score)]) if is_place and self.known else score_in_words(score)
+
+
+@dataclass(frozen=True)
+class Reading:
+    """What was learned of written outputs: their columns, and how words look.
+
+    Attributes
+    ----------
+    columns : tuple of Column
+        The parts of an output first, each once or, if it may be number or word, twice; then what is inside words.
+    whole : int
+        How many of them are whole parts.
+    patterns : frozenset of (str, str)
+        Parts and the patterns of their words that were seen: a word with its first numbers taken out.
+    """
+
+    columns: tuple[Column, ...]
+    whole: int
+    patterns: frozenset[tuple[str, str]]
+
+    def __call__(self, texts: NDArray[Any]) -> Floats:
+        """Return the columns of written outputs, shape (runs, columns)."""
+        parts = [_leaves(text) for text in texts]
+        absent = [RAISED if text == RAISED_WORD else ABSENT for text in texts]
+        wanted = {column.source for column in self.columns}
+        given = {
+            source: [part.get(source, none) for part, none in zip(parts, absent, strict=True)] for source in wanted
+        }
+        return np.column_stack([column.scores(given[column.source]) for column in self.columns])
+
+    def new(self, texts: NDArray[Any]) -> Floats:
+        """Return 1 for each output with a part, or a pattern of a word, that was never seen, else 0: shape (runs,)."""
+        return np.array(
+            [any((name, _pattern(one)) not in self.patterns for name, one in _leaves(text).items()) for text in texts],
+            np.float64,
+        )
+
+    def named(self, name: str) -> str:
+        """Return the name of a statistic with its columns in words."""
+
+        def words(found: re.Match[str]) -> str:
+            return ", ".join(self.columns[int(number)].name for number in re.findall(r"\d+", found[0]))
+
+        return re.sub(r"output(?:\[\d+\](?:, )?)+(?<!, )", words, name)
+
+
+def learn(runs: Runs, choosing: int, *, inside: bool) -> tuple[Reading, int]:
+    """Return what written outputs hold, and how many of the `choosing` selection runs it took to see.
+
+    `inside` tells whether words of many values are looked into.
+    """
+    first = next(iter(runs.reduced((1, 0), _texts, Phase.SHAPE, 3)[0]))
+    spent = max(2, min(int(choosing * SHARE), HELD // max(1, len(first[0]))))
+    blocks = runs.reduced(halves(spent), _texts, Phase.SHAPE, 2)
+    seen = [_leaves(str(text)) for blocks in blocks for block in blocks for text in block]
+    return _learned(seen, inside=inside), spent
+
+
+def _learned(seen: Sequence[dict[str, Any]], *, inside: bool) -> Reading:
+    """Return what some outputs hold, each given by its parts."""
+    names = Counter(name for parts in seen for name in parts)
+    for name in [name for name in names if name.startswith(LENGTH)]:
+        if len({parts.get(name) for parts in seen if parts}) == 1:  # all are as long: columns say everything
+            names = Counter({other: n for other, n in names.items() if other != name and _list_of(other) != name})
+    words = {name: Counter(parts[name] for parts in seen if isinstance(parts.get(name), str)) for name in names}
+    columns: list[Column] = []
+    kept = {name for name, _ in names.most_common(COLUMNS)}
+    for name in (name for name in names if name in kept):
+        if any(name in parts and not isinstance(parts[name], str) for parts in seen) or not words[name]:
+            columns.append(Column(name, name, None, None))
+        if words[name]:
+            columns.append(_words(name, name, str, words[name]))
+    if not columns:  # every run that was seen raised, or gave an empty list
+        columns.append(Column("output", "output", None, None))
+    whole, many = len(columns), sorted(words, key=lambda name: -len(words[name]))[:LOOKED_INTO]
+    for name in many if inside else ():
+        if len(words[name]) > MANY:
+            columns += _inside(name, words[name])
+    patterns = frozenset((name, _pattern(one)) for parts in seen for name, one in parts.items())
+    return Reading(tuple(columns), whole, patterns)
+
+
+def _words(source: str, name: str, read: Callable[[str], Any], words: Iterable[str]) -> Column:
+    """Return the column that tells words apart: the most frequent ones, if there are too many."""
+    known = Counter(read(word) for word in (words.elements() if isinstance(words, Counter) else words))
+    return Column(source, name, read, tuple(sorted(word for word, _ in known.most_common(COLUMNS))))
+
+
+def _inside(name: str, words: Counter[str]) -> Iterator[Column]:
+    """Yield what may be told inside words of many values: their numbers, length, beginning and end."""
+    most = max(len(NUMBERS.findall(word)) for word in words)
+    for place in range(min(INSIDE, most)):
+        yield Column(name, f"number {place + 1} in {name}", _Number(place), None)
+    yield Column(name, f"length of {name}", len, None)
+    for letters in ENDS:
+        several = "letter" if letters == 1 else f"{letters} letters"
+        yield _words(name, f"first {several} of {name}", _Start(letters), words)
+        yield _words(name, f"last {several} of {name}", _End(letters), words)
+
+
+@dataclass(frozen=True)
+class _Number:
+    """Reads one of the numbers inside a word."""
+
+    place: int
+
+    def __call__(self, word: str) -> Any:
+        found = NUMBERS.findall(word)
+        return float(found[self.place]) if len(found) > self.place else ABSENT
+
+
+@dataclass(frozen=True)
+class _Start:
+    """Reads the first letters of a word."""
+
+    letters: int
+
+    def __call__(self, word: str) -> str:
+        return word[: self.letters]
+
+
+@dataclass(frozen=True)
+class _End:
+    """Reads the last letters of a word."""
+
+    letters: int
+
+    def __call__(self, word: str) -> str:
+        return word[-self.letters :]
+
+
+def _pattern(value: str | float) -> str:
+    """Return a word with its first numbers taken out, which are read as numbers; of a number nothing is left."""
+    return NUMBERS.sub("#", value, count=INSIDE) if isinstance(value, str) else ""
+
+
+def _texts(texts: NDArray[Any]) -> NDArray[Any]:
+    """Return written outputs as an array that a store can keep."""
+    return np.array(texts, str)
+
+
+def _leaves(text: str) -> dict[str, Any]:
+    """Return the numbers and words in a written output by their place in it; nothing if the run raised.
+
+    Of a list there is its length besides, and how often it holds each of its words: rows may vary in length.
+    """
+    found: dict[str, Any] = {}
+    if text == RAISED_WORD:
+        return found
+    _walk("output", json.loads(text), found)
+    return found
+
+
+def _list_of(name: str) -> str:
+    """Return the name of the length of the list that a count of its words is about."""
+    return LENGTH + name.rpartition(WITHIN)[2] if WITHIN in name else ""
+
+
+def _walk(name: str, value: Any, found: dict[str, Any]) -> None:
+    if isinstance(value, dict):
+        found[f"number of keys of {name}"] = float(len(value))
+        for key, one in value.items():
+            _walk(f"{name}[{key}]", one, found)
+    elif isinstance(value, list):
+        found[LENGTH + name] = float(len(value))
+        for place, one in enumerate(value):
+            _walk(f"{name}[{place}]", one, found)
+            if isinstance(one, str) and len(value) <= HOLDS:
+                holds = f"{one!r}{WITHIN}{name}"
+                found[holds] = found.get(holds, 0.0) + 1.0
+    else:
+        found[name] = value if isinstance(value, str) else value_of(value)
