@@ -183,7 +183,7 @@ def measure_loss(
         if stop == "fixed":
             basis, counts = method.basis(chosen.event), _count(chosen, method.sizes(counting, coins), Phase.COUNT)
         else:
-            basis, counts = _count_until_settled(chosen, method, counting, coins)
+            basis, counts = _count_until_settled(chosen, method, choosing, counting, coins)
     basis |= chosen.seen()
     notes = [*chosen.notes(basis), *said(warned + more)]
     if not probed.seedable:
@@ -403,7 +403,7 @@ def _count(chosen: _Choice, sizes: Sequence[int], *phase: int) -> Counts:
 
 
 def _count_until_settled(
-    chosen: _Choice, method: Method, counting: int, coins: np.random.Generator
+    chosen: _Choice, method: Method, choosing: int, counting: int, coins: np.random.Generator
 ) -> tuple[Basis, Counts]:
     """Count block by block, and stop where a violation is shown, or a small one would have been."""
     counts: Counts = {"x": {"runs": 0}, "y": {"runs": 0}}
@@ -412,7 +412,9 @@ def _count_until_settled(
         fresh = _count(chosen, method.sizes(upto - made, coins), Phase.COUNT, look)
         counts, made = add_counts(counts, fresh), upto
         basis = method.basis(chosen.event, look=look, expected=chosen.expected)
-        if method.lower(counts, basis) > budget or method.detectable(counts, basis) <= SETTLED * budget:
+        if method.lower(counts, basis) > budget:
+            break
+        if method.detectable(counts, basis, choosing=choosing) <= SETTLED * budget:
             break
     return basis, counts
 

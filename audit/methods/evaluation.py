@@ -128,7 +128,8 @@ def evaluate(
     `begun` is the time of `time.perf_counter` when the audit began, `support` the witness of an unbounded loss.
     """
     claim = method.claim
-    measured, detectable = claim.at(method.lower(counts, basis)), detectable_loss(method, counts, basis)
+    measured = claim.at(method.lower(counts, basis))
+    detectable = detectable_loss(method, counts, basis, audited.selection)
     return AuditResult(
         claim=claim,
         measured=measured,
@@ -160,9 +161,9 @@ def evaluate(
     )
 
 
-def detectable_loss(method: Method, counts: Counts, basis: Basis) -> float:
+def detectable_loss(method: Method, counts: Counts, basis: Basis, choosing: int) -> float:
     """Return the minimum detectable loss: infinite where nearly all runs are unlike what selection saw."""
-    return math.inf if basis.get("unseen", 0.0) > UNSEEN else method.detectable(counts, basis)
+    return math.inf if basis.get("unseen", 0.0) > UNSEEN else method.detectable(counts, basis, choosing=choosing)
 
 
 def support_witness(mechanism: Mechanism, pair: NeighborPair, claim: Claim) -> dict[str, Any] | None:

@@ -57,7 +57,7 @@ class Game(Method):
             correct, guessed, runs, delta=self.claim.forgiven, confidence=self.confidence, distance=self.distance
         )
 
-    def detectable(self, counts: Counts, basis: Basis) -> float:
+    def detectable(self, counts: Counts, basis: Basis, *, choosing: int = 0) -> float:
         """Return the smallest epsilon that as many guesses call a violation with power 0.8."""
         _, guessed, runs = guesses(counts)
         return detectable_epsilon(self.claim, self.distance, self.needed(guessed, runs, basis), guessed, runs)

@@ -88,8 +88,11 @@ class Method(ABC):
         """Return the budget of one step that the counts prove."""
 
     @abstractmethod
-    def detectable(self, counts: Counts, basis: Basis) -> float:
-        """Return the smallest budget of one step that as many runs call a violation with power 0.8."""
+    def detectable(self, counts: Counts, basis: Basis, *, choosing: int = 0) -> float:
+        """Return the smallest budget of one step that as many runs call a violation with power 0.8.
+
+        So many runs were `choosing` the event; none did if it was registered.
+        """
 
     def ceiling(self, counts: Counts, basis: Basis) -> float:
         """Return the largest bound that as many runs could prove: that of runs which are never confused."""

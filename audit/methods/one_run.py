@@ -67,7 +67,7 @@ class OneRun(Method):
             "y": {"runs": runs, "guessed_x": 0, "guessed_y": basis["most"]},
         }
 
-    def detectable(self, counts: Counts, basis: Basis) -> float:
+    def detectable(self, counts: Counts, basis: Basis, *, choosing: int = 0) -> float:
         """Return the smallest budget of one step that as many guesses call a violation with power 0.8."""
         _, guessed, number = guesses(counts)
         return _detectable(self, guessed, number)

@@ -54,7 +54,7 @@ class Rectangle(RegionMethod):
             least, most = (middle, most) if self._rejected(low, high, middle) else (least, middle)
         return least
 
-    def detectable(self, counts: Counts, basis: Basis) -> float:
+    def detectable(self, counts: Counts, basis: Basis, *, choosing: int = 0) -> float:
         """Return the smallest epsilon that the region which sees farther calls a violation with power 0.8."""
         return min(
             self._region_detectable(

@@ -46,7 +46,7 @@ class RegionMethod(Method):
             for likely, other, guess in regions(counts)
         )
 
-    def detectable(self, counts: Counts, basis: Basis) -> float:
+    def detectable(self, counts: Counts, basis: Basis, *, choosing: int = 0) -> float:
         """Return the smallest budget of normal laws that the region which sees farther calls a violation."""
         each, found = self.each_region(basis), []
         for likely, other, guess in regions(counts):

@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 from dataclasses import replace
 from typing import get_args
 
 import numpy as np
-from scipy import optimize, special
 
 from audit.arguments import fraction, real_number, whole_number
 from audit.claims import Claim
+from audit.methods.crossing import CLOSE, LEAST_EXCESS, apart, crossing
 from audit.methods.evaluation import check_question
 from audit.methods.method import method_for
 from audit.planning.plan import Design, Plan
@@ -19,8 +18,6 @@ from audit.planning.plan import Design, Plan
 __all__ = ["OutOfReachError", "plan_power", "plan_size", "plan_violation"]
 
 MOST, MOST_CANARIES = 10**12, 10**6  # runs and canaries: beyond, nobody plans anything
-CLOSE = 0.004  # relative error of a size, or of an excess over the promise, where power is simulated
-LEAST_EXCESS = 1e-9  # over the promise, as a share of it
 WINDOW = 100_000  # sizes below one that is enough which may be tried too
 
 
@@ -238,15 +235,15 @@ def _simulated_size(plan: Plan, violation: float, power: float) -> int | None:
         return max(plan.least, plan.step * math.ceil(math.exp(log_size) / plan.step - 1e-9))
 
     def excess(log_size: float) -> float:
-        return _apart(plan.power(whole(log_size), violation), power)
+        return apart(plan.power(whole(log_size), violation), power)
 
-    found = _crossing(excess, math.log(start), math.log(plan.least), math.log(MOST), CLOSE)
+    found = crossing(excess, math.log(start), math.log(plan.least), math.log(MOST), CLOSE)
     return None if math.isinf(found) else whole(found)
 
 
 def _smallest_violation(plan: Plan, size: int, power: float) -> float:
     def excess(log_excess: float) -> float:
-        return _apart(plan.power(size, 1 + math.exp(log_excess)), power)
+        return apart(plan.power(size, 1 + math.exp(log_excess)), power)
 
     bottom = math.log(LEAST_EXCESS)
     top = math.log(max(plan.largest_violation - 1, LEAST_EXCESS))
@@ -256,31 +253,8 @@ def _smallest_violation(plan: Plan, size: int, power: float) -> float:
             replace(plan, selection=0.0, design="coins"), int(plan.split(np.array(size))[1]), power
         )
         start = min(max(math.log(max(registered - 1, LEAST_EXCESS)), bottom), top)
-    found = _crossing(excess, start, bottom, top, CLOSE if plan.method.simulated else 1e-9)
+    found = crossing(excess, start, bottom, top, CLOSE if plan.method.simulated else 1e-9)
     return 1 + math.exp(found) if found > bottom else 1.0
-
-
-def _apart(found: float, wanted: float) -> float:
-    """Return by how many standard errors one power exceeds another: nearly a line in the root of the runs."""
-    return float(special.ndtri(np.clip(found, 1e-15, 1 - 1e-15)) - special.ndtri(wanted))
-
-
-def _crossing(excess: Callable[[float], float], start: float, bottom: float, top: float, close: float) -> float:
-    """Return where a quantity that rises becomes 0 or more: `bottom` if it is so there, infinity if not at `top`."""
-    low = high = start
-    step = 0.25
-    while excess(low) >= 0:
-        if low <= bottom:
-            return bottom
-        low, high, step = max(bottom, low - step), low, 2 * step
-    while excess(high) < 0:
-        if high >= top:
-            return math.inf
-        low, high, step = high, min(top, high + step), 2 * step
-    found = float(optimize.brentq(excess, low, high, xtol=close))
-    while excess(found) < 0:
-        found += close
-    return found
 
 
 def _checked_plan(

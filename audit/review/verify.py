@@ -77,7 +77,8 @@ def recomputed(result: AuditResult) -> AuditResult:
     try:
         method.check(counts, basis)
         measured = result.claim.at(method.lower(counts, basis))
-        ceiling, detectable = method.ceiling(counts, basis), detectable_loss(method, counts, basis)
+        ceiling = method.ceiling(counts, basis)
+        detectable = detectable_loss(method, counts, basis, result.selection)
     except (KeyError, TypeError, AttributeError) as error:
         missing = str(error).strip("'") if isinstance(error, KeyError) else "something else"
         raise ValueError(

@@ -50,6 +50,14 @@ def shifted(data, size, rng):
     return 3 * data + rng.normal(size=size)
 
 
+def as_planned(truth):
+    """The mechanism that a plan is for: a coin, or a count with normal noise."""
+    if truth.epsilon_delta:
+        right = truth.forgiven + (1 - truth.forgiven) * expit(truth.budget)
+        return lambda asked, size, rng: np.where(rng.random((size, 1)) < right, 1, -1) * (2 * np.asarray(asked) - 1)
+    return lambda asked, size, rng: 120 + 10 * (np.asarray(asked) + rng.standard_normal((size, 1)) / truth.shift)
+
+
 def from_outputs(mechanism, claim, size, seed):
     """An audit of outputs made elsewhere, more of them on y."""
     rng = np.random.default_rng(seed)

@@ -7,14 +7,16 @@ import math
 import numpy as np
 import pytest
 from scipy.special import expit, ndtri
-from scipy.stats import norm
+from scipy.stats import binom, norm
 
 from audit.bounds.game import guessing_game_lower
 from audit.bounds.gaussian import gaussian_lower
 from audit.bounds.rectangle import two_sample_lower
 from audit.bounds.renyi import renyi_event_lower, renyi_variational_lower
-from audit.claims import ZCDP, GaussianDP, PureDP
+from audit.claims import ZCDP, ApproxDP, GaussianDP, PureDP
+from audit.loss import measure_loss
 from audit.methods import Game, Gaussian, Rectangle, Renyi
+from tests.audit.audits import COIN, as_planned
 from tests.audit.methods.cases import BOTH, ONE, WEIGHTS, binned, named
 
 AUDITS = 4000  # a share of 0.8 of them strays by 0.026 with probability below 1e-4 (binomial)
@@ -106,3 +108,53 @@ def test_by_a_likelihood_ratio(rho, runs_x, runs_y, distance):
         powers.append(np.mean(shown))
     assert max(powers) == pytest.approx(0.8, abs=0.07)  # false alarm below 1e-4, for the best of six that differ widely
     assert min(powers) < 0.5  # negative control: a clip that does not suit
+
+
+def audits(claim, loss, size, times, first=0):
+    """Audits of the mechanism that a plan is for, at a loss of its own."""
+    mechanism = as_planned(claim.at(loss))
+    return [measure_loss(mechanism, COIN, claim, size=size, rng=first + k) for k in range(times)]
+
+
+def announced(claim, size):
+    """The minimum detectable loss of audits of a mechanism that loses as much: the middle of a few."""
+    loss = 1.5 * claim.budget
+    for _ in range(2):
+        loss = np.median([result.detectable for result in audits(claim, loss, size, 9, first=5000)])
+    return float(loss)
+
+
+def violations(claim, loss, size, times):
+    return sum(result.verdict == "violated" for result in audits(claim, loss, size, times))
+
+
+QUICK = [(PureDP(1), 6000, 40), (GaussianDP(1), 6000, 40), (ZCDP(0.5), 6000, 40)]
+FULL = [
+    *(PureDP(epsilon) for epsilon in (0.1, 1, 3)),
+    *(ApproxDP(*promise) for promise in ((0.1, 1e-3), (1, 1e-5), (1, 0.01))),
+    *(GaussianDP(mu) for mu in (0.3, 1, 3)),
+    *(ZCDP(rho) for rho in (0.05, 0.5, 3)),
+]
+
+
+@pytest.mark.parametrize(
+    ("claim", "size", "times"),
+    [
+        *QUICK,
+        *(pytest.param(claim, size, 400, marks=pytest.mark.slow) for claim in FULL for size in (6000, 20_000, 100_000)),
+    ],
+)
+def test_whole_audits_call_it_as_often_as_announced(claim, size, times):
+    """Selection included, four in five: a power of 0.75 to 0.9, false alarm 2e-4 (binomial)."""
+    loss = announced(claim, size)
+    found = violations(claim, loss, size, times)
+    assert binom.ppf(1e-4, times, 0.75) <= found <= binom.isf(1e-4, times, 0.9)
+    if times == 400:  # negative control: a loss that exceeds the promise by half as much is not seen so often
+        assert violations(claim, (loss + claim.budget) / 2, size, times) < binom.ppf(1e-4, times, 0.75)
+
+
+def test_twice_the_promise_that_is_often_missed_is_no_pass():
+    """A power of 0.41 for 14,670 runs: what is missed is called `no power`. A pass of ten times as many is one."""
+    claim, size = ZCDP(0.05), 14_670
+    assert {result.verdict for result in audits(claim, 0.1, size, 40)} == {"violated", "no power"}
+    assert {result.verdict for result in audits(claim, 0.05, 10 * size, 5)} == {"not refuted"}

@@ -6,26 +6,18 @@ import math
 
 import numpy as np
 import pytest
-from scipy.special import expit
 
 from audit.claims import ZCDP, ApproxDP, GaussianDP, PureDP
 from audit.loss import measure_loss
 from audit.neighbors import NeighborPair
 from audit.planning import plan_power, plan_size
-
-
-def answers(truth):
-    """The mechanism that a plan is for: a coin, or a count with normal noise."""
-    if truth.epsilon_delta:
-        right = truth.forgiven + (1 - truth.forgiven) * expit(truth.budget)
-        return lambda asked, size, rng: np.where(rng.random((size, 1)) < right, 1, -1) * (2 * np.asarray(asked) - 1)
-    return lambda asked, size, rng: 120 + 10 * (np.asarray(asked) + rng.standard_normal((size, 1)) / truth.shift)
+from tests.audit.audits import as_planned
 
 
 def called(claim, size, violation, audits, distance=1, seed=0):
     """The share of audits that call it violated."""
     pair = NeighborPair.declared(0, 1, "add_remove", distance=distance)
-    mechanism = answers(claim.at(violation * claim.budget).group(distance))
+    mechanism = as_planned(claim.at(violation * claim.budget).group(distance))
     streams = np.random.SeedSequence(seed).spawn(audits)
     return float(
         np.mean([measure_loss(mechanism, pair, claim, size=size, rng=rng).verdict == "violated" for rng in streams])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 import math
 
@@ -77,6 +78,41 @@ def test_no_counts_exceed_it(x, y, bins_x, bins_y, confidence, distance, delta, 
         event = weighed(order, toward, [-9.0, -1.0, 0.5, 7.0])  # beyond the range that is tried for any score
         counts = binned(bins_x, bins_y)
         assert lower(how, counts, event) <= how.ceiling(counts, how.basis(event)) + 1e-9
+
+
+def sides(runs, kinds):
+    """All counts of so many runs by so many kinds."""
+    if kinds == 1:
+        return [(runs,)]
+    return [(first, *others) for first in range(runs + 1) for others in sides(runs - first, kinds - 1)]
+
+
+@pytest.mark.parametrize("runs", [(4, 4), (2, 5)])
+@pytest.mark.parametrize(
+    ("method", "claim", "distance"),
+    [
+        *((method, claim, 1) for method in (Game, AnytimeGame, Rectangle) for claim in (PureDP(1), ApproxDP(1, 0.1))),
+        *((Game, ApproxDP(1, 0.05), 2), (Rectangle, ApproxDP(1, 0.05), 2), (Gaussian, GaussianDP(1), 2)),
+        *((Renyi, ZCDP(0.5), 1), (Renyi, ZCDP(0.5), 3)),
+    ],
+)
+def test_of_all_counts_of_few_runs_the_best_reach_it(method, claim, distance, runs):
+    how = method(claim, distance, 0.2)
+    basis = how.basis(BOTH)
+    found = [how.lower(named(x, y), basis) for x, y in itertools.product(*(sides(side, 3) for side in runs))]
+    assert 0 < max(found) == how.ceiling(named((1, 1, runs[0] - 2), (0, 1, runs[1] - 1)), basis)
+    assert min(found) == 0  # negative control: others show nothing
+
+
+def test_of_all_counts_of_bins_the_best_of_the_best_event_reach_it():
+    how, found, most = Renyi(ZCDP(0.5), 1, 1e-6), [], set()
+    counts = [binned(x, y) for x, y in itertools.product(sides(9, 3), sides(8, 3))]
+    for order, toward in itertools.product((1.0, 4.0), "xy"):
+        basis = how.basis(weighed(order, toward, [-0.5, 0.1, 0.5]))
+        found.append(max(how.lower(one, basis) for one in counts))
+        most.add(how.ceiling(counts[0], basis))
+    assert {max(found)} == most
+    assert len(set(found)) == len(found)  # other orders, and the other database, show less
 
 
 @pytest.mark.parametrize(

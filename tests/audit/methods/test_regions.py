@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 
 import numpy as np
@@ -56,11 +57,12 @@ def test_a_likelihood_ratio_is_that_of_the_bounds(x, y, confidence, distance, or
 
 
 def test_the_largest_divergence_is_that_of_a_score_with_two_values_or_of_the_event():
-    ratios = (0.5, 1.0, 2.0, 3.0, 4.0, 6.0, 9.0)
+    ratios, orders = (0.5, 1.0, 2.0, 3.0, 4.0, 6.0, 9.0), (1.0, 1.25, 1.5, 2.0, 4.0)
     how = Renyi(ZCDP(1), 3, 0.95)
-    for x, y in ((200, 300), (50, 10**6)):
+    for x, y in ((200, 300), (300, 200), (50, 10**6)):
         most = max(
-            renyi_variational_lower([-one, one], [0, y], [x, 0], order=1.0, confidence=0.95) / 9 for one in ratios
+            renyi_variational_lower([-one, one], [0, likely], [other, 0], order=order, confidence=0.95) / 9
+            for one, order, (likely, other) in itertools.product(ratios, orders, ((x, y), (y, x)))
         )
         assert how.ceiling(binned((x, 0, 0, 0), (0, 0, 0, y)), how.basis(WEIGHTS)) == pytest.approx(most)
     # With ever more runs the limits close in on laws that share nothing: the ratio is what remains.
@@ -87,6 +89,10 @@ def test_more_runs_detect_a_smaller_divergence():
     assert found[0] > 1.5 > 1.1 * 0.5 > found[-1] > 0.5
     assert detectable(10_000, confidence=0.999) > found[2]
     assert detectable(1) == detectable(50, rho=9.0) == math.inf
+    # However little is promised, what can be detected ends at what chance does to as many runs.
+    least = detectable(10_000, rho=1e-300)
+    assert 1e-5 < least < 0.02
+    assert detectable(10_000, rho=1e-9) == pytest.approx(least, rel=0.02)
 
 
 @pytest.mark.parametrize("event", [ONE, BOTH])

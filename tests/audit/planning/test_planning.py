@@ -229,7 +229,7 @@ def test_weights_have_the_power_that_simulation_gives_them(clip, order):
     ]
     for level in (0.3, 0.7):
         rho = float(np.quantile(bounds, level))
-        found = renyi_power._weights_power(rho, values[None], np.array([order]), law_y, law_x, runs, 0.95)
+        found = renyi_power._weights_power(rho, values[None], np.array([order]), law_y, law_x, runs, runs, 0.95)
         assert float(found[0]) == pytest.approx(1 - level, abs=0.054)
 
 
