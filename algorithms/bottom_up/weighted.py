@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from dataclasses import KW_ONLY, dataclass, replace
 from functools import cached_property
-from typing import Any, Literal, NamedTuple
+from typing import Any, ClassVar, Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -110,6 +110,8 @@ class WeightedBottomUp:
     _: KW_ONLY
     noise: Noise = "exact"
     published: PublishedTotals | None = None
+
+    threads: ClassVar[bool] = True  # no run writes into what another reads
 
     def __post_init__(self) -> None:
         check_largest_weight(self.largest_weight)

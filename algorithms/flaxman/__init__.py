@@ -59,6 +59,7 @@ class GDPC:
     """
 
     entrywise: ClassVar[bool] = True
+    threads: ClassVar[bool] = True  # no run writes into what another reads
 
     epsilon: float
 
@@ -127,6 +128,8 @@ class RDPC:
     epsilon: float
     tree: Hierarchy
     output: Literal["leaves", "all"] = "leaves"
+
+    threads: ClassVar[bool] = True  # no run writes into what another reads
 
     def __post_init__(self) -> None:
         if not isinstance(self.tree, Hierarchy):
@@ -208,6 +211,7 @@ class ADPC:
     """
 
     entrywise: ClassVar[bool] = True
+    threads: ClassVar[bool] = True  # no run writes into what another reads
 
     epsilon: float
     parts: int = 4

@@ -46,6 +46,7 @@ class GaussianCounts:
     """
 
     entrywise: ClassVar[bool] = True
+    threads: ClassVar[bool] = True  # no run writes into what another reads
 
     rho: float
 

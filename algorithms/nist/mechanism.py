@@ -6,7 +6,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import KW_ONLY, dataclass
 from functools import cached_property
-from typing import Any, Literal, get_args, overload
+from typing import Any, ClassVar, Literal, get_args, overload
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -95,6 +95,8 @@ class NistDp3:
     factor: float = math.log(10)
     rows: int = 800_000
     law: Law = "laplace"
+
+    threads: ClassVar[bool] = True  # no run writes into what another reads
 
     def __post_init__(self) -> None:
         if not isinstance(self.schema, Schema):
@@ -263,6 +265,8 @@ class HistogramStage:
 
     nist: NistDp3
     only: tuple[int, ...]
+
+    threads: ClassVar[bool] = True  # no run writes into what another reads
 
     @property
     def claim(self) -> PureDP:

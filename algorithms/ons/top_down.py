@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
 from itertools import pairwise
-from typing import Any, Literal, get_args
+from typing import Any, ClassVar, Literal, get_args
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -97,6 +97,8 @@ class OnsTopDown:
     shares: Sequence[Share] = PILOT_SHARES
     law: Literal["laplace", "geometric"] = "laplace"
     perturb_zeros: bool = True
+
+    threads: ClassVar[bool] = True  # no run writes into what another reads
 
     def __post_init__(self) -> None:
         if self.law not in ("laplace", "geometric"):
@@ -268,6 +270,8 @@ class LevelStage:
     top_down: OnsTopDown
     places: tuple[int, ...]
 
+    threads: ClassVar[bool] = True  # no run writes into what another reads
+
     def __post_init__(self) -> None:
         levels = len(self.top_down.levels)
         if not self.places or not set(self.places) <= set(range(levels)):
@@ -343,6 +347,8 @@ class PublishedStage:
 
     top_down: OnsTopDown
     name: Stage
+
+    threads: ClassVar[bool] = True  # no run writes into what another reads
 
     def __post_init__(self) -> None:
         if self.name not in get_args(Stage):

@@ -6,6 +6,7 @@ import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from typing import ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -54,6 +55,8 @@ class PHSafe:
 
     config: Config
     only: Sequence[tuple[str, str]] | None = None
+
+    threads: ClassVar[bool] = True  # no run writes into what another reads
 
     def __post_init__(self) -> None:
         funded = [(table, level) for table, level, _ in self.config.budgets()]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Literal, get_args
+from typing import ClassVar, Literal, get_args
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -52,6 +52,8 @@ class TopDown(Plan):
     >>> release.shape, release.dtype.name, bool(release.min() >= 0)
     ((3, 4, 4), 'int64', True)
     """
+
+    threads: ClassVar[bool] = True  # no run writes into what another reads
 
     @property
     def claim(self) -> Claim:
@@ -150,6 +152,8 @@ class MeasurementStage:
     only: tuple[Key, ...] | None
     relation: Relation
 
+    threads: ClassVar[bool] = True  # no run writes into what another reads
+
     def __post_init__(self) -> None:
         if self.level is not None:
             self.topdown.tree.level(self.level)
@@ -220,6 +224,8 @@ class TableStage:
     level: int | None
     paths: tuple[int, ...] | None
     relation: Relation
+
+    threads: ClassVar[bool] = True  # no run writes into what another reads
 
     def __post_init__(self) -> None:
         if self.name not in get_args(Name):

@@ -57,9 +57,8 @@ def draw(
     ``mechanism.runs_per_block`` at most, where it has one. Each block has a random stream of its own and is reduced
     before it is dropped, so memory does not grow with `size`, and results depend neither on `n_jobs` nor on the
     backend, which ``joblib.parallel_config`` may choose. If a worker process is killed, its blocks are run again.
-    `repeats` says whether the same stream gives the same outputs again: then, where threads share a mechanism, one
-    block of every few is run again alone, and must come out as it did beside the others; where it does not, blocks
-    get processes of their own.
+    Blocks at work at the same time get processes of their own, or threads where the mechanism says that it is made for
+    them. `repeats` says whether the same stream gives the same outputs again.
 
     Raises ValueError if blocks under different streams are identical, OSError if a finished block cannot be kept or a
     worker process was killed twice over the same runs, and what `audit.outputs.run` does.
@@ -82,10 +81,7 @@ def draw(
             if repeats:
                 store.check(seed, kept, lambda n=n: block(n)[1])  # type: ignore[misc]
             break
-        todo = [number for number in numbers if number not in done]
-        prefer = "processes" if not repeats or getattr(mechanism, "processes", False) else "threads"
-        arriving = _surviving(block, todo, n_jobs, prefer)
-        check = todo[-1] if len(todo) > 1 and _share_a_process(n_jobs, prefer) else None
+        arriving = _surviving(block, [number for number in numbers if number not in done], n_jobs, mechanism)
         for number in numbers:
             while number not in done:
                 arrived, kept = next(arriving)
@@ -93,11 +89,6 @@ def draw(
                 if store is not None:
                     store.write(seed, arrived, kept)
             kept = done.pop(number)
-            if number == check and not np.array_equal(kept, block(number)[1]):
-                raise ValueError(
-                    f"block {number} comes out otherwise when it is run alone: the mechanism is not made for threads; "
-                    "n_jobs=1, or joblib.parallel_config('loky')"
-                )
             if first is None:
                 first = kept
             elif np.array_equal(first, kept) and chance_of_repeat(kept) < CHANCE:
@@ -109,16 +100,21 @@ def draw(
             yield kept
 
 
-def _share_a_process(n_jobs: int, prefer: str) -> bool:
-    """Tell whether blocks at work at the same time share the mechanism."""
-    backend, _ = joblib.parallel.get_active_backend(prefer=prefer)
-    return joblib.effective_n_jobs(n_jobs) > 1 and bool(getattr(backend, "uses_threads", False))
-
-
 def _surviving(
-    block: Callable[[int], tuple[int, NDArray[np.float64]]], numbers: list[int], n_jobs: int, prefer: str
+    block: Callable[[int], tuple[int, NDArray[np.float64]]], numbers: list[int], n_jobs: int, mechanism: Mechanism
 ) -> Iterator[tuple[int, NDArray[np.float64]]]:
     """Yield blocks as they are finished, and begin again with those that a killed worker process has taken along."""
+    if len(numbers) == 1 or joblib.effective_n_jobs(n_jobs) == 1:
+        yield from map(block, numbers)
+        return
+    shared = bool(getattr(mechanism, "threads", False))
+    prefer = "threads" if shared else "processes"
+    backend, _ = joblib.parallel.get_active_backend(prefer=prefer)
+    if getattr(backend, "uses_threads", False) and not shared:
+        raise ValueError(
+            "threads must not share a mechanism that may write into its own arrays: processes (the default), or "
+            "threads = True on one that does not"
+        )
     missing, deaths = set(numbers), 0
     while missing:
         try:
