@@ -16,7 +16,7 @@ Named = Sequence[tuple[str, AuditResult]]  # at least one, each with what to cal
 
 RIGHT = {"measured", "confidence", "detectable", "ceiling"}  # set flush right
 WIDE = {"event", "pair", "neighbors"}  # of many words, which may be broken
-HOSTILE = {"name", "mechanism", "event", "witness", "pair"}  # written by others
+HOSTILE = {"name", "mechanism", "event", "attack", "notes", "witness", "pair"}  # written by others
 FORMULAS = ("=", "+", "-", "@", "\N{MINUS SIGN}")  # what they begin with, after blanks and quotes
 QUOTES = " \"'`\N{LEFT SINGLE QUOTATION MARK}\N{RIGHT SINGLE QUOTATION MARK}" + (
     "\N{LEFT DOUBLE QUOTATION MARK}\N{RIGHT DOUBLE QUOTATION MARK}"

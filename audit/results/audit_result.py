@@ -121,7 +121,7 @@ class AuditResult:
     notes: tuple[str, ...] = ()
 
     def __str__(self) -> str:
-        return line(self.summary(), self.searched)
+        return line(self.summary(), self.searched, self.notes)
 
     def summary(self, name: str | None = None) -> dict[str, Any]:
         """Return what tables and programs show of the audit: numbers as they are, words in one line.
@@ -154,6 +154,8 @@ class AuditResult:
             "ceiling": self.ceiling,
             "verdict": self.verdict,
             "event": printable(self.event),
+            "attack": printable(self.attack),
+            "notes": printable("; ".join(self.notes)),
             "witness": printable(self.witness.removeprefix("; ")),
             "size": self.size,
             "selection": self.selection,
@@ -194,6 +196,8 @@ class AuditResult:
             seed_entropy=None,
             provenance={**kept, "parameters": {}},
             basis={},
+            attack="",
+            tried=(),
             notes=(),
             confidential=False,
         )

@@ -7,7 +7,7 @@ minimum detectable loss and a largest possible bound are rounded up: no digit sa
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from decimal import ROUND_CEILING, ROUND_FLOOR, ROUND_HALF_EVEN, Context, Decimal
 from typing import Any
 
@@ -191,17 +191,18 @@ def row(summary: Mapping[str, Any]) -> dict[str, str]:
     return {key: shown.get(key, said.get(key, "")) for key in COLUMNS}
 
 
-def line(summary: Mapping[str, Any], searched: str) -> str:
-    """Return the summary of an audit, and what its event was chosen from, as one line for a memo."""
+def line(summary: Mapping[str, Any], searched: str, notes: Sequence[str] = ()) -> str:
+    """Return an audit, what its event was chosen from and what to know besides, in one line for a memo."""
     said = row(summary)
     secret = f"{CONFIDENTIAL}: " if summary["confidential"] else ""
     relation = "add/remove" if summary["relation"] == "add_remove" else "replace one"
     declared = "on the caller's word, " if summary["adjacency"] == "declared" else ""
     witness = f"; {said['witness']}" if said["witness"] else ""
+    besides = f"; note: {'; '.join(notes)}" if notes else ""
     return printable(
         f"{secret}{said['mechanism']}: {said['verdict']}: promised {said['promised']} ({relation}), lower bound "
         f"{said['measured']} at {said['confidence']} confidence from {summary['size']} runs, minimum detectable loss "
-        f"{said['detectable']} ({declared}{said['pair']}; {said['event']}{witness}; searched: {searched})"
+        f"{said['detectable']} ({declared}{said['pair']}; {said['event']}{witness}; searched: {searched}{besides})"
     )
 
 
