@@ -76,8 +76,9 @@ def measure_loss(
     Parameters
     ----------
     mechanism : Mechanism
-        Called as ``mechanism(data, size, rng)``; returns outputs of shape (size, *output), numbers or words. A run
-        that raises an exception counts as an output: -inf, or a word of its own.
+        Called as ``mechanism(data, size, rng)``; returns `size` outputs: an array of numbers, shape (size, *output), or
+        a sequence of numbers, words, rows, mappings and lists of varying length. NaN, None and a run that raises an
+        exception are values of their own.
     pair : NeighborPair
         The two databases.
     claim : PureDP, ApproxDP, ZCDP or GaussianDP
@@ -87,7 +88,8 @@ def measure_loss(
     event : Event, optional
         One registered before any run: all runs then count.
     size : int
-        Runs in all, over both databases, selection included; up to 56 more only look at the mechanism.
+        Runs in all, over both databases, selection included; besides, a tenth as many, 544 at most, only look at what
+        outputs are and whether runs are independent.
     selection : float
         Share of the runs that choose the event, in (0, 1).
     confidence : float
@@ -116,9 +118,10 @@ def measure_loss(
     ------
     ValueError
         If the pair's relation is not the claim's, a number is out of range, or the mechanism returns another number of
-        runs than asked, NaN, or outputs that do not depend on its generator.
+        runs than asked, runs that depend on each other, outputs that do not depend on its generator, or numbers that
+        float64 does not tell apart.
     TypeError
-        If an argument or output is of the wrong kind.
+        If an argument is of the wrong kind, or an output of one that cannot be read.
     OSError
         If the store cannot be written, or a worker process was killed twice over the same runs.
 
@@ -234,8 +237,7 @@ def measure_loss_from_outputs(
     Parameters
     ----------
     outputs_x, outputs_y : array_like, shape (runs, *output)
-        Independent outputs on either database, one run a row, numbers or words; the numbers of runs
-        may differ.
+        Independent outputs on either database, one a run, as `measure_loss` takes them; the numbers of runs may differ.
     claim : PureDP, ApproxDP, ZCDP or GaussianDP
         What the mechanism promises, under `relation`.
     relation : {"add_remove", "replace_one"}
@@ -259,9 +261,9 @@ def measure_loss_from_outputs(
     Raises
     ------
     ValueError
-        If shapes differ, outputs hold NaN, are the same on both databases, or are too few, or a number is out of range.
+        If outputs are the same on both databases or too few, or a number is out of range.
     TypeError
-        If outputs are neither numbers nor words.
+        If outputs cannot be read.
 
     Notes
     -----
