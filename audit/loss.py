@@ -207,7 +207,13 @@ def measure_loss(
         size=choosing + counts["x"]["runs"] + counts["y"]["runs"],
         selection=choosing,
         seed_entropy=entropy_of(root),
-        provenance=provenance(size=size, selection=selection, stop=stop, mechanism=plain_parameters(mechanism)),
+        provenance=provenance(
+            size=size,
+            selection=selection,
+            stop=stop,
+            mechanism=plain_parameters(mechanism),
+            **({} if probed.seedable else {"seedable": False}),
+        ),
     )
     return evaluate(begun, method, counts, basis, audited, support=support)
 

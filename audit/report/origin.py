@@ -75,6 +75,8 @@ def reproduction(result: AuditResult) -> tuple[str, list[str]]:
         ")",
     ]
     words = f"In Python, with the same mechanism, databases and software, at {percent(result.confidence)} confidence:"
+    if parameters.get("seedable") is False:
+        words = f"Its randomness is not from the seed: other runs, other counts. {words}"
     return words, lines
 
 
