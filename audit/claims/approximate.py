@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any, Self
 
 import numpy as np
 
@@ -24,6 +25,9 @@ class ApproxDP(Claim):
     """Approximate differential privacy: the same up to a probability of `delta`, with which anything may happen.
 
     A group of ``w`` people has ``w * epsilon`` and ``delta (exp(w epsilon) - 1) / (exp(epsilon) - 1)``, at most 1.
+
+    With epsilon 0 it promises a total variation: the probability of any event differs by at most delta. Then delta is
+    the budget, and what is measured; otherwise epsilon is, at the delta of the promise.
 
     Attributes
     ----------
@@ -54,6 +58,7 @@ class ApproxDP(Claim):
 
     kind = "approx"
     sources = ("dwork", "vadhan", "kairouz")
+    _budget = "epsilon"
 
     epsilon: float
     delta: float
@@ -63,6 +68,24 @@ class ApproxDP(Claim):
         super().__post_init__()
         if self.delta > 1:
             raise ValueError(f"delta must be in [0, 1], got {self.delta}")
+        object.__setattr__(self, "_budget", "delta" if self.epsilon == 0 < self.delta else "epsilon")
+
+    @property
+    def parameter(self) -> str:
+        """Name of the budget: delta where total variation is promised, else epsilon."""
+        return self._budget
+
+    @property
+    def scale(self) -> str:
+        """What the budget is measured in, in words."""
+        return super().scale if self._budget == "epsilon" else "delta at epsilon 0"
+
+    def with_parameters(self, changes: dict[str, Any]) -> Self:
+        """Return the claim with other numbers, or under another relation; an epsilon that is measured may be 0."""
+        other = super().with_parameters(changes)
+        if other.epsilon == 0:
+            object.__setattr__(other, "_budget", self._budget)
+        return other
 
     @property
     def forgiven(self) -> float:
@@ -76,8 +99,8 @@ class ApproxDP(Claim):
 
     @property
     def guessed_right(self) -> float:
-        """Probability, at most, that a guess between two neighbors is right, but for failures."""
-        return PureDP(self.epsilon).guessed_right
+        """Probability, at most, that a guess between two neighbors is right: but for failures where epsilon counts."""
+        return PureDP(self.epsilon).guessed_right if self._budget == "epsilon" else (1 + self.delta) / 2
 
     def delta_at(self, epsilon: float) -> float:
         """Return the largest delta that the promise leaves possible at another epsilon.

@@ -31,8 +31,8 @@ def check_relation(relation: str) -> None:
 class Claim(ABC):
     """A promise of privacy, or what runs have measured: one class a family, each a frozen dataclass.
 
-    The first field is the budget: the one number that grows with the loss. Each field is a number of 0 or more, but for
-    the relation, which comes last.
+    The first field is the budget, the one number that grows with the loss, unless a family says otherwise. Each field
+    is a number of 0 or more, but for the relation, which comes last.
 
     Attributes
     ----------
@@ -72,6 +72,11 @@ class Claim(ABC):
     def parameter(self) -> str:
         """Name of the budget."""
         return self.parameter_names()[0]
+
+    @property
+    def scale(self) -> str:
+        """What the budget is measured in, in words."""
+        return f"{self.parameter} in {self.unit}"
 
     @property
     def budget(self) -> float:

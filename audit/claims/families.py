@@ -119,7 +119,8 @@ def parse_claim(text: str, relation: Relation = "add_remove") -> Claim:
     Parameters
     ----------
     text : str
-        ``"pure:EPSILON"``, ``"approx:EPSILON,DELTA"``, ``"zcdp:RHO"`` or ``"gaussian:MU"``, each positive and finite.
+        ``"pure:EPSILON"``, ``"approx:EPSILON,DELTA"``, ``"zcdp:RHO"`` or ``"gaussian:MU"``, each positive and finite;
+        ``"approx:0,DELTA"`` is total variation.
     relation : {"add_remove", "replace_one"}
         Neighbor relation of the claim.
 
@@ -147,7 +148,15 @@ def parse_claim(text: str, relation: Relation = "add_remove") -> Claim:
     except ValueError:
         numbers = []
     names = family.parameter_names() if family else []
-    if family is None or len(numbers) != len(names) or not all(0 < one < math.inf for one in numbers):
+    if family is None or len(numbers) != len(names) or not _audited(numbers):
         forms = [f"{name}:{','.join(one.parameter_names()).upper()}" for name, one in FAMILIES.items()]
-        raise ValueError(f"a claim is written {' or '.join(forms)} with positive finite numbers, got {text!r}")
+        raise ValueError(
+            f"a claim is written {' or '.join(forms)} with positive finite numbers, "
+            f"approx:0,DELTA for total variation, got {text!r}"
+        )
     return family(**{**dict(zip(names, numbers, strict=True)), "relation": relation})
+
+
+def _audited(numbers: list[float]) -> bool:
+    """Tell whether numbers can be a promise that is worth an audit: of several, all but the last may be 0."""
+    return all(0 <= one < math.inf for one in numbers) and numbers[-1] > 0

@@ -13,6 +13,7 @@ from audit.methods.one_run import OneRun
 from audit.methods.rectangle import Rectangle
 from audit.methods.regions import RegionMethod
 from audit.methods.renyi import Renyi
+from audit.methods.variation import Variation
 
 __all__ = [
     "AnytimeGame",
@@ -23,5 +24,6 @@ __all__ = [
     "Rectangle",
     "RegionMethod",
     "Renyi",
+    "Variation",
     "register_method",
 ]

@@ -17,7 +17,16 @@ from audit.claims import ApproxDP, Claim, PureDP
 from audit.events import Event, Statistic
 from audit.methods.method import POWER, Basis, Counts, Floats, Method, Whole, guesses, register_method
 
-__all__ = ["Game", "detectable_epsilon", "fewest", "game_power", "right_guesses", "right_side", "sawtooth"]
+__all__ = [
+    "Game",
+    "detectable_epsilon",
+    "fewest",
+    "game_power",
+    "numbers_of_guesses",
+    "right_guesses",
+    "right_side",
+    "sawtooth",
+]
 
 NODES = 513  # numbers of guesses that stand for all, where there are more
 
@@ -137,16 +146,19 @@ def game_power(promise: Claim, right: float, counting: Whole, share: float, conf
         return np.asarray(stats.binom.sf(needed(promise, counting, counting, confidence) - 1, counting, right))
     found = []
     for runs in counting.tolist():
-        spread = 9 * math.sqrt(runs * share * (1 - share)) + 9
-        if spread < NODES:
-            guessed = np.arange(max(0, math.floor(runs * share - spread)), min(runs, runs * share + spread) + 1)
-            chance = stats.binom.pmf(guessed, runs, share)
-        else:
-            guessed = stats.binom.ppf((np.arange(NODES) + 0.5) / NODES, runs, share)
-            chance = np.full(NODES, 1 / NODES)
+        guessed, chance = numbers_of_guesses(runs, share)
         shown = stats.binom.sf(needed(promise, guessed, np.array(runs), confidence) - 1, guessed, right)
         found.append(float(chance @ shown))
     return np.array(found)
+
+
+def numbers_of_guesses(runs: int, share: float) -> tuple[Floats, Floats]:
+    """Return how many guesses there may be of an event that is seen in a share of runs, and how likely each number."""
+    spread = 9 * math.sqrt(runs * share * (1 - share)) + 9
+    if spread < NODES:
+        guessed = np.arange(max(0, math.floor(runs * share - spread)), min(runs, runs * share + spread) + 1)
+        return guessed, stats.binom.pmf(guessed, runs, share)
+    return stats.binom.ppf((np.arange(NODES) + 0.5) / NODES, runs, share), np.full(NODES, 1 / NODES)
 
 
 def fewest(seen: Callable[[int], bool], guessed: int, start: int) -> int:

@@ -21,7 +21,7 @@ Floats = NDArray[np.float64]
 Whole = NDArray[np.int64]
 Counts = dict[str, dict[str, int]]  # for "x" and "y": runs, and how often either was guessed or a bin was met
 Basis = dict[str, Any]  # what a bound reads besides the counts, as plain values
-Role = Literal["fixed", "early", "few", "one_run"]
+Role = Literal["fixed", "early", "few", "one_run", "delta"]
 
 POWER = 0.8  # with which a minimum detectable loss is called a violation
 FEW = 50  # given runs on either database, below which the method for few runs shows more
@@ -189,9 +189,9 @@ def register_method(*families: type[Claim], role: Role = "fixed") -> Callable[[M
     ----------
     *families : type
         Classes of claims. Families that are derived from one of them have the same methods until they register theirs.
-    role : {"fixed", "early", "few", "one_run"}
-        What it serves: all runs that are asked for, an audit that may stop early, few given outputs, one single run.
-        The fixed one serves where no other is registered.
+    role : {"fixed", "early", "few", "one_run", "delta"}
+        What it serves: all runs that are asked for, an audit that may stop early, few given outputs, one single run, or
+        every audit of a promise whose budget is its delta. The fixed one serves where no other is registered.
 
     Returns
     -------
@@ -220,6 +220,8 @@ def method_for(
     for family in type(claim).__mro__:
         methods = FOR_FAMILY.get(family, {})
         if "fixed" in methods:
+            if "delta" in methods and claim.parameter == "delta":
+                role = "delta"
             return methods.get(role, methods["fixed"])(claim, distance, confidence)
     raise TypeError(f"no method is registered for claims of type {type(claim).__name__}")
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import dataclass
 from functools import lru_cache
 
 import numpy as np
@@ -22,6 +23,7 @@ POINTS = (0.5, 5.0, 50.0)  # deltas at which a promise without one is tested: ca
 
 
 @register_method(Claim, role="one_run")  # type: ignore[type-abstract]
+@dataclass(frozen=True)
 class OneRun(Method):
     """A promise limits how many guesses about coins may be right, however one release ties them together.
 
@@ -35,6 +37,11 @@ class OneRun(Method):
     )
     counted = "one rule for all canaries of one run"
     sources = ("steinke",)
+
+    def __post_init__(self) -> None:
+        """Refuse total variation."""
+        if self.claim.parameter == "delta":
+            raise ValueError(f"one run bounds no total variation: epsilon must be positive, got {self.claim}")
 
     @property
     def share(self) -> float | None:

@@ -52,7 +52,7 @@ def meaning(result: AuditResult) -> list[str]:
         if result.relation == "add_remove"
         else f"which of two values the data of one {result.unit} have"
     )
-    aside = f", failures of probability {said['delta']} set aside" if "delta" in claim.parameters else ""
+    aside = f", failures of probability {said['delta']} set aside" if said["delta"] else ""
     promised, shown = _times(claim.guessed_right, result.measured.guessed_right)
     sentences = [
         f"The promise: whoever knows everything but {secret}, and sees one release, guesses it right at most "

@@ -143,7 +143,7 @@ class AuditResult:
             "mechanism": printable(self.mechanism),
             "parameter": claim.parameter,
             "promised": claim.budget,
-            "delta": claim.parameters.get("delta"),
+            "delta": claim.parameters.get("delta") if claim.parameter != "delta" else None,
             "relation": self.relation,
             "unit": self.unit,
             "distance": self.distance,
@@ -245,6 +245,9 @@ class AuditResult:
         if type(result.claim) is not type(result.measured):
             kinds = f"{type(result.claim).__name__} and {type(result.measured).__name__}"
             raise ValueError(f"claim and measured must be of one family, got {kinds}")
+        # What was measured has the budget of the promise, also where its epsilon is 0.
+        numbers = result.measured.parameters | {"relation": result.measured.relation}
+        result = replace(result, measured=result.claim.with_parameters(numbers))
         if result.measured != result.claim.at(result.measured.budget):
             raise ValueError(
                 f"claim and measured must have one relation and delta, got {result.claim} and {result.measured}"

@@ -76,7 +76,7 @@ def scale_of(claim: Claim) -> str:
     >>> scale_of(PureDP(1.0))
     'epsilon in nats'
     """
-    return f"{claim.parameter} in {claim.unit}"
+    return claim.scale
 
 
 def printable(words: str) -> str:

@@ -10,7 +10,7 @@ from scipy.special import expit
 from scipy.stats import binom, norm
 
 from algorithms.noise import TwoTailedGeometric
-from audit.bounds.game import approx_game_lower, guessing_game_lower
+from audit.bounds.game import approx_game_lower, guessing_game_lower, variation_game_lower
 from audit.bounds.gaussian import gaussian_lower
 from audit.bounds.one_run import one_run_p_value
 from audit.bounds.rectangle import delta_lower, score_lower, two_sample_lower
@@ -193,6 +193,28 @@ def test_ignoring_delta_breaks_the_game():
     group = rng.multinomial(2000, at_the_boundary(0.1, 1e-3, 0.5, 20), AUDITS)
     divided = [approx_game_lower(v, v + w, 2000, delta=1e-3, confidence=0.95) / 20 for v, w, _ in group.tolist()]
     assert (np.array(divided) > 0.1).sum() > 2 * ALLOWED
+
+
+@pytest.mark.parametrize(
+    ("delta", "share", "runs", "least"),
+    [(0.02, 1.0, 2000, 0), (0.02, 0.02, 2000, 0.5), (0.1, 0.4, 2000, 0.5), (0.9, 0.95, 50, 0.5)],
+)
+@pytest.mark.parametrize("named", [1, 2])
+def test_the_game_of_total_variation_covers_every_share_of_guesses(delta, share, runs, least, named):
+    """A rule that is right oftener than wrong by all that its databases allow, in whatever share it guesses."""
+    excess, rng = delta * named / 2, np.random.default_rng(114)
+    share = max(excess, share * named / 2)
+    seen = rng.multinomial(runs, [(share + excess) / 2, (share - excess) / 2, 1 - share], AUDITS)
+    right, guesses = seen[:, 0], seen[:, :2].sum(axis=1)
+    for confidence in (0.95, 0.8):
+        found = variation_game_lower(right, guesses, runs, named=named, confidence=confidence)
+        assert (found > delta).sum() <= most(AUDITS, confidence)
+    assert np.median(found) >= least * delta  # at confidence 0.8: it has power
+    # Negative control: the plain difference is no bound, and neither is one that takes two databases for one.
+    assert ((2 * right - guesses) * 2 / named / runs > delta).sum() > 5 * ALLOWED
+    if named == 2 and least:
+        twice = variation_game_lower(right, guesses, runs, named=1, confidence=0.95)
+        assert (twice > delta).sum() > 5 * ALLOWED
 
 
 @pytest.mark.parametrize(("mu", "at", "runs"), [(0.1, 0.0, 20_000), (1.0, 0.5, 1000), (3.0, 1.5, 1000)])

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import json
 import math
+import pickle
 from decimal import Decimal
 from fractions import Fraction
 from functools import partial
@@ -164,7 +165,8 @@ def test_no_claim_breaks_down(claim, delta, epsilon):
 
 @given(SEVERAL, st.floats(0, 700))
 def test_a_smaller_claim_promises_more(claims, at):
-    low, high = (claims[0].at(budget) for budget in sorted(claim.budget for claim in claims[:2]))
+    limit = 1 if claims[0].parameter == "delta" else math.inf
+    low, high = (claims[0].at(budget) for budget in sorted(min(claim.budget, limit) for claim in claims[:2]))
     assert low <= high
     assert high >= low
     assert low.delta_at(at) <= high.delta_at(at) * (1 + 1e-9)
@@ -191,16 +193,35 @@ def test_a_claim_survives_the_command_line(number, delta, relation):
     for claim in (PureDP(number, relation), ZCDP(number, relation), GaussianDP(number, relation)):
         assert parse_claim(f"{claim.kind}:{claim.budget!r}", relation) == claim
     assert parse_claim(f"approx:{number!r},{delta!r}", relation) == ApproxDP(number, delta, relation)
+    assert parse_claim(f"approx:0,{delta!r}", relation) == ApproxDP(0, delta, relation)
     assert parse_claim("zcdp:1").relation == "add_remove"
 
 
 @given(ANY)
 def test_the_same_budget_is_the_same_claim(claim):
     assert claim.at(claim.budget) == claim
-    other = claim.at(7)
-    assert other.budget == 7
-    assert other.relation == claim.relation
-    assert getattr(other, "delta", None) == getattr(claim, "delta", None)
+    for budget in (0, 0.7):
+        other = claim.at(budget)
+        assert (type(other), other.budget, other.relation) == (type(claim), budget, claim.relation)
+        assert (other.parameter, other.at(claim.budget), other.group(1).budget) == (claim.parameter, claim, budget)
+        unchanged = other.parameters.keys() - {claim.parameter}
+        assert all(other.parameters[name] == claim.parameters[name] for name in unchanged)
+
+
+def test_a_promise_with_epsilon_0_is_measured_by_its_delta():
+    claim = ApproxDP(0, 0.1)
+    assert (claim.parameter, claim.budget, claim.forgiven, claim.guessed_right) == ("delta", 0.1, 0.1, 0.55)
+    assert (claim.scale, ApproxDP(1, 0.1).scale) == ("delta at epsilon 0", "epsilon in nats")
+    assert claim.at(0.05) == ApproxDP(0, 0.05) <= claim <= ApproxDP(0, 0.2)
+    assert claim.group(3).budget == pytest.approx(0.3)
+    assert compose(claim, ApproxDP(1, 0.1)).budget == 1
+    assert compose(claim, claim).budget == 0.2
+    # What is measured of a promise about epsilon is one, also where it is nothing.
+    for nothing in (ApproxDP(1, 0.1).at(0), pickle.loads(pickle.dumps(ApproxDP(1, 0.1).at(0))), ApproxDP(0, 0)):
+        assert (nothing.parameter, nothing.budget) == ("epsilon", 0)
+    assert ApproxDP(1, 0.1).at(0) == claim
+    with pytest.raises(ValueError, match=r"delta must be in \[0, 1\], got 1\.5"):
+        claim.at(1.5)
 
 
 # Groups
@@ -467,7 +488,8 @@ def test_what_is_no_claim_is_refused(ask, values, error, message):
 
 
 FORMS = (
-    "a claim is written pure:EPSILON or approx:EPSILON,DELTA or gaussian:MU or zcdp:RHO with positive finite numbers"
+    "a claim is written pure:EPSILON or approx:EPSILON,DELTA or gaussian:MU or zcdp:RHO with positive finite numbers, "
+    "approx:0,DELTA for total variation"
 )
 WRONG = ["", ":", ":0", ":-1", ":inf", ":nan", ":x", ":1,", ":,1", ":1,1,1", ":1;1", ":1:1", "=1", " 1"]
 
@@ -475,7 +497,7 @@ WRONG = ["", ":", ":0", ":-1", ":inf", ":nan", ":x", ":1,", ":,1", ":1,1,1", ":1
 @pytest.mark.parametrize(
     "text",
     [f"{family}{rest}" for family in ("pure", "approx", "zcdp", "gaussian") for rest in WRONG]
-    + ["pure:1,1e-6", "zcdp:1,1", "gaussian:1,1", "approx:1", "approx:1,0", "approx:0,1e-6", "approx:1,nan"]
+    + ["pure:1,1e-6", "zcdp:1,1", "gaussian:1,1", "approx:1", "approx:1,0", "approx:0,0", "approx:1,nan"]
     + ["", ":", ":1", "1", "Pure:1", " pure:1", "renyi:2,1", "gdp:1", "rho:1"],
 )
 def test_a_written_claim_is_of_a_family_positive_and_finite(text):

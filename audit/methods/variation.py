@@ -1,0 +1,154 @@
+"""Total variation, the delta at epsilon 0: guesses that are right oftener than wrong."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+from numpy.typing import ArrayLike
+from scipy import optimize, special, stats
+
+from audit.attacks.selection import Family
+from audit.bounds.game import excess_lower, variation_game_lower
+from audit.claims import ApproxDP, Claim
+from audit.events import Event, Statistic, ThresholdRule
+from audit.methods.game import Game, numbers_of_guesses, right_side
+from audit.methods.method import POWER, Basis, Counts, Floats, Method, Whole, guesses, register_method
+
+__all__ = ["Variation"]
+
+POWERFUL = float(special.ndtri(POWER))  # standard errors
+CAUTION = 0.999  # with which an event is believed on the runs that chose it
+NEVER = ThresholdRule(-math.inf, math.inf)
+STEPS = 3  # times that the choice is repeated with what the last one promised forgiven
+
+
+@register_method(ApproxDP, role="delta")
+class Variation(Game):
+    """Total variation limits by how much a rule that guesses the database of each run is right oftener than wrong."""
+
+    bound = "total variation of a guessing game"
+    theorem = (
+        "A fair coin picks the database of every run, and a rule guesses it from the release. It is right oftener than "
+        "wrong by at most the total variation, or by half of it if it only ever names one database. Both rates are "
+        "bounded exactly."
+    )
+    sources = ("steinke", "clopper")
+    largest = 1 - 1e-9
+
+    def choose(
+        self, statistics: tuple[Statistic, ...], x: Floats, y: Floats, *, families: tuple[Family, ...], counting: int
+    ) -> Event:
+        """Return the event that promises the largest difference of probabilities, from scores on selection runs.
+
+        A game with a delta asks whether a rule shows more than that delta, and the one that shows most of it leaves
+        nothing when as much is forgiven: what was promised last is forgiven next.
+        """
+        promised, best = self.claim.group(self.distance).budget, Event(statistics[0], NEVER)
+        shown = (-1.0, -1.0)
+        for step in range(2 + STEPS):
+            forgiven = min((promised / 2, promised, shown[0])[min(step, 2)], self.largest)
+            game = Game(ApproxDP(1.0, forgiven, self.claim.relation), 1, self.confidence)
+            event = game.choose(statistics, x, y, families=families, counting=counting)
+            rated = self._rated(event, statistics, x, y)
+            if rated > shown:
+                shown, best = rated, event
+            elif step >= 2:
+                break
+        return best
+
+    def basis(self, event: Event, *, look: int = 0, expected: tuple[float, float] | None = None) -> Basis:
+        """Return what `lower` reads besides the counts: the databases that the rule may name, and the look."""
+        return Method.basis(self, event, look=look)
+
+    def lower(self, counts: Counts, basis: Basis) -> float:
+        """Return the delta of one step that the guesses prove."""
+        return float(self._proved(*guesses(counts), basis)) / self.distance
+
+    def ceiling(self, counts: Counts, basis: Basis) -> float:
+        """Return the largest bound that as many runs could prove: that of runs which are never confused."""
+        sure = self.never_confused(counts, basis)
+        if basis["regions"] == 2:
+            return self.lower(sure, basis)
+        silent = {"guessed_x": 0, "guessed_y": 0}
+        return max(self.lower({**sure, name: {**sure[name], **silent}}, basis) for name in ("x", "y"))
+
+    def detectable(self, counts: Counts, basis: Basis) -> float:
+        """Return the smallest delta that this event calls a violation with power 0.8; infinite if there is none.
+
+        Wrong guesses are as frequent as they were seen, as far as right ones leave them room; how far the difference of
+        both may stray is taken from its variance.
+        """
+        correct, guessed, runs = guesses(counts)
+        if guessed == 0:
+            return math.inf
+        promised, half = self.claim.group(self.distance).budget, _named(basis) / 2
+
+        def surplus(delta: float) -> float:
+            """How far the bound to be expected exceeds the promise, less what may be missing by chance."""
+            wrong = min((guessed - correct) / runs, (1 - half * delta) / 2)
+            right = wrong + half * delta
+            stray = POWERFUL * math.sqrt((right + wrong - (right - wrong) ** 2) / runs) / half
+            expected = np.array([right * runs]), np.array([wrong * runs]), np.array([float(runs)])
+            named, confidence = _named(basis), self.confidence_at(basis)
+            return float(excess_lower(*expected, named=named, confidence=confidence)[0]) - stray - promised
+
+        if surplus(1.0) <= 0:
+            return math.inf
+        return float(optimize.brentq(surplus, promised, 1.0)) / self.distance
+
+    def power(self, truth: Claim, choosing: Whole, counting: Whole, *, share: float = 1.0) -> Floats:
+        """Return how often guesses are right too often, of a mechanism whose event is seen in a share of runs."""
+        delta, found = min(truth.group(self.distance).budget, share), []
+        right = (1 + delta / share) / 2
+        for runs in counting.tolist():
+            guessed, chance = numbers_of_guesses(runs, share) if share < 1 else (np.array([runs]), np.ones(1))
+            found.append(float(chance @ stats.binom.sf(self._needed(guessed, runs) - 1, guessed, right)))
+        return np.array(found) * right_side(choosing, right)
+
+    def sawtooth(self, truth: Claim) -> float:
+        """Return over how many counting runs power may rise and fall again."""
+        promised, lost = (claim.group(self.distance).budget for claim in (self.claim, truth))
+        return 16 / max(lost - promised, 1e-9)
+
+    def assumed(self, share: float) -> str:
+        """Return the mechanism whose power `power` returns, in words."""
+        seen = "in every run" if share == 1 else f"in {100 * share:.4g}% of the runs"
+        return f"a mechanism that tells all with probability delta and else nothing: its event is seen {seen}"
+
+    @classmethod
+    def stopped_early(cls, basis: Basis) -> bool:
+        """Return whether the runs may have ended when the answer was clear."""
+        return bool(basis["look"])
+
+    def _proved(self, correct: ArrayLike, guessed: ArrayLike, runs: int, basis: Basis) -> Floats:
+        """Return the total variation of the pair that guesses prove."""
+        named, confidence = _named(basis), self.confidence_at(basis)
+        return variation_game_lower(correct, guessed, runs, named=named, confidence=confidence)
+
+    def _needed(self, guessed: Floats, runs: int) -> Floats:
+        """Return the fewest right guesses of a rule for both databases that refute the promise; else one too many."""
+        promised = self.claim.group(self.distance).budget
+        low, high = np.full(guessed.shape, -1.0), guessed + 1.0
+        while np.any(high - low > 1):
+            middle = np.floor((low + high) / 2)
+            tried = np.clip(middle, 0, guessed)
+            shown = (self._proved(tried, guessed, runs, {"regions": 2, "look": 0}) > promised) | (middle > guessed)
+            low, high = np.where(shown, low, middle), np.where(shown, middle, high)
+        return high
+
+    def _rated(self, event: Event, statistics: tuple[Statistic, ...], x: Floats, y: Floats) -> tuple[float, float]:
+        """Return what an event shows on the runs that chose it, with caution and without."""
+        column = statistics.index(event.statistic)
+        counts: Counts = {
+            name: {"runs": len(scores), **event.rule.counts(scores[:, column])} for name, scores in (("x", x), ("y", y))
+        }
+        correct, guessed, runs = guesses(counts)
+        named = _named(self.basis(event))
+        sure = variation_game_lower(correct, guessed, runs, named=named, confidence=CAUTION)
+        return float(sure), (2 * correct - guessed) / max(1, runs) / named
+
+
+def _named(basis: Basis) -> int:
+    """Return how many databases a rule may name; one that never guesses proves nothing either way."""
+    return max(1, int(basis["regions"]))

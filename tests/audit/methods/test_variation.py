@@ -1,0 +1,160 @@
+"""Total variation, which is approximate privacy with epsilon 0: its delta is bounded, planned, saved and written."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+from scipy.stats import binom
+
+from audit.bounds.game import variation_game_lower
+from audit.claims import ApproxDP
+from audit.exact import LossDistribution
+from audit.loss import measure_loss, measure_loss_from_outputs
+from audit.methods import OneRun, Variation
+from audit.methods.evaluation import support_witness
+from audit.neighbors import NeighborPair
+from audit.planning import plan_power, plan_size
+from audit.report.words import meaning
+from audit.results import AuditResult
+from audit.review.verify import verify_result
+from tests.audit.methods.cases import BOTH, ONE, lower, named
+from tests.helpers import noisy, refused
+
+PAIR = NeighborPair.add_people([5], 0)
+LAPLACE = 1 - math.exp(-0.5)  # between two Laplace laws of scale 1, 1 apart
+
+
+def uniform(data, size, rng):
+    """Uniform noise of width 10: a person shows with probability 0.1, half on either side."""
+    return data + 10 * rng.random((size, 1))
+
+
+def sometimes(data, size, rng):
+    """The true count in 2% of the runs, else nothing."""
+    return np.where(rng.random(size) < 0.02, data[0], -1.0)
+
+
+def only_above(data, size, rng):
+    """A warning that only the larger database gives, in 2% of the runs."""
+    return (rng.random(size) < 0.02 * (data[0] - 5)).astype(float)
+
+
+KNOWN = [(noisy, LAPLACE, 0.9), (uniform, 0.1, 0.75), (sometimes, 0.02, 0.65), (only_above, 0.02, 0.6)]
+
+
+@pytest.mark.parametrize(("mechanism", "truth", "share"), KNOWN)
+@pytest.mark.parametrize("stop", ["fixed", "early"])
+def test_the_loss_is_found_and_not_exceeded(mechanism, truth, share, stop):
+    """At 99.9% confidence: a false alarm in one of a thousand such audits."""
+    for promised, verdict in ((truth / 3, "violated"), (truth, "not refuted")):
+        result = measure_loss(
+            mechanism,
+            PAIR,
+            ApproxDP(0, promised),
+            size=40_000,
+            confidence=0.999,
+            stop=stop,
+            rng=np.random.default_rng(5),
+        )
+        assert result.verdict == verdict
+        assert result.measured.epsilon == 0
+        assert promised / 3 < result.measured.delta <= truth
+        if stop == "fixed":
+            assert result.measured.delta > share * truth
+        assert result.measured.delta <= result.ceiling <= 1
+        assert verify_result(result).measured == result.measured
+        again = AuditResult.from_dict(result.to_dict())
+        assert (again.measured, again.measured.budget) == (result.measured, result.measured.budget)
+
+
+def test_a_measured_epsilon_of_0_is_read_as_one():
+    sound = measure_loss(lambda data, size, rng: rng.random(size), PAIR, ApproxDP(1, 0.2), size=2000, rng=1)
+    assert AuditResult.from_dict(sound.to_dict()).measured.budget == sound.measured.budget == 0
+
+
+def test_given_outputs_and_groups():
+    rng, far = np.random.default_rng(6), NeighborPair.add_people([5], 0, people=2)
+    outputs = noisy(np.array([5.0]), 20_000, rng), noisy(np.array([6.0]), 20_000, rng)
+    given = measure_loss_from_outputs(*outputs, ApproxDP(0, 0.2), relation="add_remove", rng=1)
+    assert given.verdict == "violated"
+    assert 0.36 < given.measured.delta < LAPLACE
+    group = measure_loss(noisy, far, ApproxDP(0, LAPLACE), size=20_000, rng=1)
+    assert group.verdict == "not refuted"
+    assert 0.29 < group.measured.delta < (1 - math.exp(-1)) / 2  # a half of what two people show
+
+
+@pytest.mark.parametrize(
+    ("share", "wrong", "event"), [(1.0, 0.5, BOTH), (0.3, 0.5, BOTH), (0.1, 0.0, BOTH), (0.05, 0.1, ONE)]
+)
+def test_what_is_detectable_is_called_a_violation_in_four_of_five_audits(share, wrong, event):
+    """A share of 0.8 of 4000 audits strays by 0.026 with probability below 1e-4; and normal laws stand for counts."""
+    runs, rng = 8000, np.random.default_rng(7)
+    how = Variation(ApproxDP(0, 0.02), 1, 0.95)
+    half = 1.0 if event is BOTH else 0.5
+    seen_wrong = share * wrong
+    guesses = named(
+        (0, round(runs * seen_wrong), 0), (0, round(runs * (share - seen_wrong)), round(runs * (1 - share)))
+    )
+    found = how.detectable(guesses, how.basis(event))
+
+    def power(delta):
+        missed = min(round(runs * seen_wrong) / runs, (1 - half * delta) / 2)
+        counts = rng.multinomial(runs, [missed + half * delta, missed, max(0, 1 - 2 * missed - half * delta)], 4000)
+        shown = variation_game_lower(
+            counts[:, 0], counts[:, :2].sum(axis=1), runs, named=round(2 * half), confidence=0.95
+        )
+        return np.mean(shown > 0.02)
+
+    assert power(found) == pytest.approx(0.8, abs=0.05)
+    assert power(0.02) < 0.05
+    assert power((found + 0.02) / 2) < 0.65  # negative control
+
+
+def test_a_rule_for_one_database_counts_twice_and_one_for_both_once():
+    how, counts = Variation(ApproxDP(0, 0.1), 1, 0.95), named((0, 20, 480), (0, 220, 280))
+    one, both = (lower(how, counts, event) for event in (ONE, BOTH))
+    assert one == pytest.approx(2 * both)
+    assert 0.32 < one < 0.4
+    with refused(ValueError, "named must be 1 or 2, got 0"):
+        variation_game_lower(1, 2, 3, named=0, confidence=0.95)
+
+
+def test_plans_keep_their_word():
+    claim = ApproxDP(0, 0.1)
+    size = plan_size(claim, violation=1.5, power=0.8)
+    assert plan_power(claim, size, violation=1.5) >= 0.8
+    counting = size - round(0.3 * size)
+    fewest = next(
+        k for k in range(counting) if variation_game_lower(k, counting, counting, named=2, confidence=0.95) > 0.1
+    )
+    assert plan_power(claim, size, violation=1.5) == pytest.approx(
+        binom.sf(fewest - 1, counting, (1 + 0.15) / 2), abs=1e-6
+    )
+    rare = plan_power(claim, 4000, violation=2.0, selection=0.0, share=0.3)
+    assert plan_power(claim, 4000, violation=2.0, selection=0.0) < rare <= 1  # fewer guesses are wrong
+    assert "tells all with probability delta and else nothing: its event is seen in every run" in Variation(
+        claim, 1, 0.95
+    ).assumed(1.0)
+
+
+def test_it_is_written_as_what_it_is():
+    result = measure_loss(uniform, PAIR, ApproxDP(0, 0.03), size=20_000, rng=1)
+    assert "promised delta 0.03 (add/remove), lower bound 0.0" in str(result)
+    promise, broken = meaning(result)
+    assert promise.endswith("guesses it right at most 51.5 times in 100 from even odds.")
+    assert "the guess is right at least 5" in broken
+
+
+def test_what_total_variation_has_no_use_for():
+    class Telling:
+        def exact_loss(self, pair):
+            return LossDistribution(np.zeros(1), np.ones(1) * 0.5, infinite_mass=0.5, missing_mass=0.5)
+
+    assert support_witness(Telling(), PAIR, ApproxDP(1, 0.1)) is not None
+    assert support_witness(Telling(), PAIR, ApproxDP(0, 0.1)) is None  # a difference of probabilities has a limit
+    with refused(
+        ValueError, "one run bounds no total variation: epsilon must be positive, got epsilon 0, delta 0.1 (add/remove)"
+    ):
+        OneRun(ApproxDP(0, 0.1), 1, 0.95)
