@@ -32,6 +32,11 @@ SAMPLED = [
     *(Laplace(scale) for scale in (2e-150, 40)),
     *(Gaussian(scale) for scale in (2e-150, 40)),
 ]
+MORE = [  # between those
+    *(TwoTailedGeometric(epsilon) for epsilon in (1e-5, 0.025, 0.5, 1, 6)),
+    *(DiscreteGaussian(scale) for scale in (0.8, 1, 3, 1e6)),
+    *(Laplace(0.2), Gaussian(0.2)),
+]
 LAWS = st.one_of(
     st.builds(TwoTailedGeometric, st.floats(1e-6, 60)),
     st.builds(DiscreteGaussian, st.floats(0.02, 200) | st.floats(1001, 1e9)),
@@ -214,7 +219,7 @@ def test_functions_take_scalars_and_any_shape(law):
 # The samplers
 
 
-@pytest.mark.parametrize("law", SAMPLED, ids=str)
+@pytest.mark.parametrize("law", SAMPLED + [pytest.param(law, marks=pytest.mark.slow) for law in MORE], ids=str)
 def test_draws_follow_the_law_and_no_other(law):
     draws = law.sample(SIZE, rng())
     assert draws.dtype == (np.int64 if is_discrete(law) else np.float64)

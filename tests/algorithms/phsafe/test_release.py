@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 import math
 import os
@@ -29,6 +30,8 @@ from tests.golden.phsafe import CONFIG, PATHS, columns, rows
 from tests.helpers import contents, refuses
 
 MODULE = sys.modules["algorithms.phsafe.release"]
+FULL = OSError(28, "No space left on device")
+QUICK = {"new": (KeyboardInterrupt, "replace"), "empty": (FULL, "fsync")}  # the other ways are slow tests
 
 
 def config(budget=1.0, definition="zcdp", tau=None, **budgets):
@@ -376,7 +379,10 @@ def test_a_folder_that_holds_something_is_refused_before_anything_is_read(tmp_pa
 
 @pytest.mark.parametrize(
     ("place", "error", "function"),
-    [("new", KeyboardInterrupt, "replace"), ("empty", OSError(28, "No space left on device"), "fsync")],
+    [
+        pytest.param(place, error, function, marks=[] if QUICK[place] == (error, function) else pytest.mark.slow)
+        for place, error, function in itertools.product(QUICK, (KeyboardInterrupt, FULL), ("fsync", "replace"))
+    ],
 )
 def test_a_write_that_is_broken_off_leaves_nothing(tmp_path, noisy, monkeypatch, place, error, function):
     out, true, calls = tmp_path / "out", getattr(os, function), 0

@@ -4,6 +4,7 @@ import math
 
 import numpy as np
 import pytest
+from dp_accounting import get_epsilon_gaussian
 from dp_accounting.rdp.rdp_privacy_accountant import compute_delta, compute_epsilon
 from hypothesis import given
 from hypothesis import strategies as st
@@ -69,6 +70,13 @@ def test_by_the_kullback_leibler_divergence_a_small_epsilon_has_a_smaller_delta(
     """The conversion by Renyi orders is not the smallest that holds: Pinsker's inequality is below it at 0."""
     assert math.exp(ZCDP(0.01).log_delta(0.0)) == pytest.approx(math.sqrt(2 * 0.01 / math.e), rel=0.02)
     assert math.exp(ZCDP(0.01).log_delta(0.0)) > math.sqrt(0.01 / 2)
+
+
+@pytest.mark.parametrize("mu", [0.05, 0.3, 1.0, 5.0, 20.0])
+@pytest.mark.parametrize("delta", [0.1, 1e-5, 1e-15])
+def test_the_gaussian_profile_agrees_with_dp_accounting(mu, delta):
+    ours = invert(lambda epsilon: GaussianDP(mu).log_delta(epsilon), delta)
+    assert ours == pytest.approx(get_epsilon_gaussian(1 / mu, delta), rel=1e-11, abs=1e-11)
 
 
 @given(powers(-12, 6), st.floats(-3, 100))
