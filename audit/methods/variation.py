@@ -73,7 +73,7 @@ class Variation(Game):
         silent = {"guessed_x": 0, "guessed_y": 0}
         return max(self.lower({**sure, name: {**sure[name], **silent}}, basis) for name in ("x", "y"))
 
-    def detectable(self, counts: Counts, basis: Basis) -> float:
+    def detectable(self, counts: Counts, basis: Basis, *, choosing: int = 0) -> float:
         """Return the smallest delta that this event calls a violation with power 0.8; infinite if there is none.
 
         Wrong guesses are as frequent as they were seen, as far as right ones leave them room; how far the difference of

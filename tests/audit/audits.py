@@ -75,6 +75,7 @@ def audits_of(mechanism, claim, how, size, seeds, pair=COIN):
 TIGHT = {
     "pure": (leaky(1.0, 0.0), PureDP(1.0), 500),
     "approximate": (leaky(1.0, 0.01), ApproxDP(1.0, 0.01), 500),
+    "total variation": (leaky(0.0, 0.3), ApproxDP(0, 0.3), 500),
     "Gaussian": (normal, GaussianDP(1.0), 500),
     "zero-concentrated": (normal, ZCDP(0.5), 2000),
 }
