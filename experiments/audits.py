@@ -85,7 +85,7 @@ def all_or_none(what: str, audits: Sequence[dict[str, Any]], *, violated: bool) 
 def none_above(what: str, audits: Iterable[dict[str, Any]], loss: float) -> Check:
     """Expect that no lower bound exceeds the true loss."""
     largest = max(bounds(audits), default=0.0)
-    words = f"{what}: largest lower bound {largest:.4g}, expected no more than the true loss of {loss:.4g}"
+    words = f"{what}: largest lower bound {down(largest, 4)}, expected no more than the true loss of {loss:.4g}"
     return Check(words, largest <= loss)
 
 

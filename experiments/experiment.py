@@ -14,6 +14,7 @@ from matplotlib.figure import Figure
 from scipy import stats
 
 from audit.results.files import read_json, write_json
+from audit.results.formatting import at_least
 from audit.results.provenance import provenance
 
 CONFIDENCE = 1 - 1e-6  # of published verdicts: at 95% one correct algorithm in twenty would be called violated
@@ -129,8 +130,8 @@ def near(what: str, value: float, target: float, tolerance: float) -> Check:
 
 
 def between(what: str, value: float, low: float, high: float) -> Check:
-    """Expect a value between two limits."""
-    return Check(f"{what}: {value:.4g}, expected {low:.4g} to {high:.4g}", low <= value <= high)
+    """Expect a value, which may be a lower bound and is rounded down in words, between two limits."""
+    return Check(f"{what}: {at_least(float(value))}, expected {low:.4g} to {high:.4g}", low <= value <= high)
 
 
 def most_misses(audits: int, confidence: float) -> int:

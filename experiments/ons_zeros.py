@@ -172,7 +172,7 @@ def check(numbers: dict[str, Any]) -> Iterator[Check]:
         yield between(f"{row['name']}: lower bound / promise", _share(row), 0.05, 1)
     measured, *hidden = [_share(row) for row in numbers["joint"][1:]]
     for other in hidden:
-        yield Check(f"lower bounds: later stage {other:.2f}, levels {measured:.2f}", other <= measured)
+        yield Check(f"lower bounds: later stage {down(other)}, levels {down(measured)}", other <= measured)
     audits = [audit for row in numbers["published"] for audit in row["audits"]]
     yield all_or_none("both methods, published", audits, violated=False)
     for row in numbers["zeros"]:

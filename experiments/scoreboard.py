@@ -163,7 +163,7 @@ def check(numbers: dict[str, Any]) -> Iterator[Check]:
         shown = all(
             a["verdict"] == "violated" and a["witness"] and math.isfinite(float(a["lower_bound"])) for a in audits
         )
-        yield Check(f"{name}: unbounded by the exact law; lower bound by counting {median(audits):.3g}", shown)
+        yield Check(f"{name}: unbounded by the exact law; lower bound by counting {down(median(audits))}", shown)
     yield few_misses("all audits", *_misses(numbers), CONFIDENCE)
 
 

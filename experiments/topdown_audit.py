@@ -234,7 +234,7 @@ def check(numbers: dict[str, Any]) -> Iterator[Check]:
     refused = broken["message"].endswith("a pair is not covered by the promise")
     yield Check(f"refused: {broken['message']}", refused)
     yield Check(f"a pair that keeps the invariant: {covered.verdict}", covered.verdict != "violated")
-    words = f"{uncovered.pair}: lower bound {uncovered.measured.budget:.2f} of {uncovered.claim.budget:g}"
+    words = f"{uncovered.pair}: lower bound {down(uncovered.measured.budget)} of {uncovered.claim.budget:g}"
     yield Check(words, uncovered.verdict == "violated" and uncovered.pair.startswith("not covered"))
 
 

@@ -39,12 +39,12 @@ def main(arguments: list[str] | None = None) -> None:
         code = _fail(error.format_message())  # type: ignore[attr-defined]
     except (BrokenPipeError, SystemExit):  # typer and rich leave with 1 when nobody reads on, which is no violation
         code = UNREAD
-    except (ValueError, TypeError, OSError) as error:
-        code = _fail(str(error))
-    except (ArithmeticError, LookupError, MemoryError, RecursionError) as error:  # what no check of the input foresaw
-        code = _fail(f"{type(error).__name__}: {error}")
     except (KeyboardInterrupt, typer.Abort):
         code = INTERRUPTED
+    except (ValueError, TypeError, OSError) as error:
+        code = _fail(str(error))
+    except Exception as error:  # what no check of the input foresaw: an exit code of 1 would be a violation
+        code = _fail(f"{type(error).__name__}: {error}")
     sys.exit(code)
 
 

@@ -2,27 +2,27 @@
 
 from __future__ import annotations
 
-import shlex
-import sys
-from collections.abc import Callable, Iterator
+from collections import Counter
+from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from audit.cli.exits import INTERRUPTED, exit_code
+from audit.cli.answering import Question, answer
+from audit.cli.inputs import HEADER
 
 if TYPE_CHECKING:
+    from audit.cli.inputs.databases import Named
     from audit.neighbors import NeighborPair
     from audit.results import AuditResult
 
 __all__ = ["audit"]
 
-Question = tuple[str, Callable[[], "AuditResult"]]  # what an audit is called, and how to make it
-
-ELSEWHERE = {"targets", "seed", "jobs", "out", "store", "timeout", "as_json"}  # options that decide no count
+DEFAULT = "morocco"  # of the bundled data
+OF_DATABASES = "data cell cells people move_to add_row replace_row"  # options
 
 
 def audit(
@@ -35,9 +35,13 @@ def audit(
         ),
     ] = None,
     data: Annotated[
-        str,
-        typer.Option(help="morocco or midwest (bundled), or a file of counts: .npy, or .csv with one count a line."),
-    ] = "morocco",
+        str | None,
+        typer.Option(
+            help="morocco, midwest or brazil (bundled), or a file of counts: .npy, or .csv with one count a line; "
+            f"{HEADER}. With --add-row or --replace-row: a .csv or .parquet file of records. Default: morocco; a "
+            "mechanism of your own needs data."
+        ),
+    ] = None,
     epsilon: Annotated[float, typer.Option(help="Budget that a named algorithm promises, in nats.")] = 1.0,
     claim: Annotated[
         str,
@@ -46,26 +50,54 @@ def audit(
         ),
     ] = "",
     relation: Annotated[str, typer.Option(help="Neighbor relation of --claim: add_remove or replace_one.")] = "",
-    cell: Annotated[int, typer.Option(help="Area whose count differs between the two databases.")] = 0,
+    cell: Annotated[
+        list[int] | None,
+        typer.Option(
+            help="Area whose count differs between the two databases; default: 0. Given several times, each is "
+            "audited, and the confidence is that of all of them together."
+        ),
+    ] = None,
+    cells: Annotated[
+        str, typer.Option(help="Areas by their counts, as many as you name: smallest,largest,empty.")
+    ] = "",
     people: Annotated[int, typer.Option(help="People by whom they differ; the loss is divided by it.")] = 1,
     move_to: Annotated[
         int | None, typer.Option(help="Move the people to this area instead of adding them (replace_one).")
     ] = None,
+    add_row: Annotated[
+        str | None,
+        typer.Option(help="Record that is added, as a JSON object or as values in the order of the columns."),
+    ] = None,
+    replace_row: Annotated[
+        tuple[int, str] | None,
+        typer.Option(metavar="INDEX VALUES", help="Number of the record that is replaced, from 0, and by which one."),
+    ] = None,
     outputs_x: Annotated[
-        Path | None, typer.Option(help="Outputs of a mechanism that ran elsewhere, one run a line.")
+        Path | None,
+        typer.Option(
+            help="Outputs of a mechanism that ran elsewhere, one run a line: numbers, words or both; words need a line "
+            "of names."
+        ),
     ] = None,
     outputs_y: Annotated[Path | None, typer.Option(help="The same on the neighboring database.")] = None,
     distance: Annotated[int, typer.Option(help="With --outputs-x: steps between the two databases.")] = 1,
     size: Annotated[int, typer.Option(help="Runs in all, over both databases.")] = 200_000,
     selection: Annotated[float, typer.Option(help="Share of them that chooses the event.")] = 0.3,
-    confidence: Annotated[float, typer.Option(help="One-sided confidence of each audit.")] = 0.95,
+    confidence: Annotated[
+        float, typer.Option(help="One-sided confidence of each audit, or of all pairs of a mechanism together.")
+    ] = 0.95,
     attack: Annotated[str, typer.Option(help="Where to look: auto, or an attack; a wrong name lists all.")] = "auto",
     early: Annotated[
         bool, typer.Option("--early", help="Stop as soon as the answer is clear; --size is then the most runs.")
     ] = False,
     seed: Annotated[int | None, typer.Option(help="Seed; default: fresh entropy, recorded in the result.")] = None,
     jobs: Annotated[int, typer.Option(help="Blocks of runs at work at the same time; -1 for all cores.")] = -1,
-    out: Annotated[Path | None, typer.Option(help="Folder for the JSON results and a figure.")] = None,
+    out: Annotated[
+        Path | None, typer.Option(help="Folder for the JSON results and a figure; what is there stays.")
+    ] = None,
+    name: Annotated[
+        str, typer.Option(help="What to call the result; of several mechanisms, how their names begin.")
+    ] = "",
     store: Annotated[
         Path | None, typer.Option(help="Folder for finished runs: an audit that was stopped goes on from them.")
     ] = None,
@@ -77,7 +109,7 @@ def audit(
 ) -> int:
     """Audit mechanisms against their promises."""
     from audit.claims import check_relation
-    from audit.cli.loading import bundled
+    from audit.cli.inputs.databases import Asked, bundled, pairs_of
 
     if timeout is not None:
         from audit.cli.supervision import run_within
@@ -94,33 +126,51 @@ def audit(
     if outputs_x is not None or outputs_y is not None:
         if outputs_x is None or outputs_y is None or targets:
             raise ValueError("--outputs-x and --outputs-y go together, and without the name of a mechanism")
-        _refuse(
-            context, "data epsilon cell people move_to size jobs early store", "has no effect on outputs from elsewhere"
-        )
+        _refuse(context, f"{OF_DATABASES} epsilon size jobs early store", "has no effect on outputs from elsewhere")
         common |= {"relation": relation, "distance": distance, "confidential": not public_data}
-        questions = [_of_outputs(outputs_x, outputs_y, claim, common)]
+        questions = [_of_outputs(name or "outputs", outputs_x, outputs_y, claim, common)]
     elif not targets:
         raise ValueError("name at least one mechanism (see `plaudit list`), or give --outputs-x and --outputs-y")
     else:
         _refuse(context, "distance", "is for outputs from elsewhere: give --people")
-        if twice := {name for name in targets if sum(_file_name(name) == _file_name(other) for other in targets) > 1}:
-            raise ValueError(f"every mechanism must have a name of its own, got {', '.join(sorted(twice))} twice")
-        if relation == "replace_one" and move_to is None:
+        _check_targets(context, targets, data)
+        if add_row is not None or replace_row is not None:
+            _refuse(context, "cell cells people move_to", "is for counts, and --add-row and --replace-row for records")
+        elif relation == "replace_one" and move_to is None:
             raise ValueError("--relation replace_one needs --move-to: people who are added are not replaced")
-        if all(":" in name for name in targets):
-            _refuse(context, "epsilon", "is for the algorithms of `plaudit list`: give --claim")
-        pair = _pair(data, cell, people, move_to, relation, public_data)
+        asked = (cell or [], cells, people, move_to, add_row, replace_row, relation, public_data)
+        pairs = pairs_of(Asked(DEFAULT if data is None else data, *asked))
+        together = 1 - (1 - confidence) / len(pairs) if len(pairs) > 1 else confidence
         common |= {"size": size, "n_jobs": jobs, "stop": "early" if early else "fixed", "store": store}
-        settings = {"epsilon": epsilon, "data": data if data in bundled() else "morocco"}
-        questions = [_of_mechanism(name, settings, pair, claim, common, notes) for name in targets]
+        common["confidence"] = together
+        settings = {"epsilon": epsilon, "data": data if data in bundled() else DEFAULT}
+        named = {target: "-".join(filter(None, (name, target if len(targets) > 1 else ""))) for target in targets}
+        questions = [
+            question
+            for target in targets
+            for question in _of_mechanism(target, named[target], settings, pairs, claim, common, notes)
+        ]
     if notes and not as_json:
-        print("\n".join(notes))
-    return _answer(questions, out, as_json, _options_given(context))
+        print("\n".join(dict.fromkeys(notes)))
+    return answer(questions, out, as_json, context)
 
 
-def _of_outputs(outputs_x: Path, outputs_y: Path, claim: str, options: dict[str, Any]) -> Question:
+def _check_targets(context: typer.Context, targets: list[str], data: str | None) -> None:
+    """Refuse names that do not go together, with each other or with options."""
+    if twice := sorted(name for name, times in Counter(targets).items() if times > 1):
+        raise ValueError(f"every mechanism must be named once, got {', '.join(twice)} twice")
+    if own := [name for name in targets if ":" in name]:
+        if data is None:
+            raise ValueError(f"{own[0]} needs --data: a file of counts or records, or the name of bundled counts")
+        if len(own) == len(targets):
+            _refuse(context, "epsilon", "is for the algorithms of `plaudit list`: give --claim")
+    if len(own) < len(targets):
+        _refuse(context, "add_row replace_row", "is for mechanisms of your own, module:object")
+
+
+def _of_outputs(name: str, outputs_x: Path, outputs_y: Path, claim: str, options: dict[str, Any]) -> Question:
     from audit.claims import parse_claim
-    from audit.cli.loading import read_numbers
+    from audit.cli.inputs.tables import read_outputs
     from audit.loss import measure_loss_from_outputs
 
     if not claim or not options["relation"]:
@@ -128,98 +178,43 @@ def _of_outputs(outputs_x: Path, outputs_y: Path, claim: str, options: dict[str,
             "outputs from elsewhere need --claim, such as pure:1, and --relation add_remove or replace_one"
         )
     promise = parse_claim(claim, options["relation"])
-    x, y = read_numbers(outputs_x), read_numbers(outputs_y)
+    x, y = read_outputs(outputs_x, outputs_y)
     label = f"outputs in {outputs_x.name} and {outputs_y.name}"
-    return "outputs", lambda: measure_loss_from_outputs(x, y, promise, label=label, **options)
+    return Question(name, lambda: measure_loss_from_outputs(x, y, promise, label=label, **options))
 
 
 def _of_mechanism(
-    name: str, settings: dict[str, Any], pair: NeighborPair, claim: str, options: dict[str, Any], notes: list[str]
-) -> Question:
+    target: str,
+    called: str,
+    settings: dict[str, Any],
+    pairs: list[Named],
+    claim: str,
+    options: dict[str, Any],
+    notes: list[str],
+) -> Iterator[Question]:
+    """Yield one audit a pair."""
     from audit.claims import Claim, parse_claim
-    from audit.cli.loading import named_mechanism, own_mechanism
+    from audit.cli.inputs.mechanisms import named_mechanism, own_mechanism
     from audit.loss import measure_loss
 
-    mechanism = own_mechanism(name) if ":" in name else named_mechanism(name, settings)
-    with _blaming(name):
-        promised = parse_claim(claim, pair.relation) if claim else getattr(mechanism, "claim", None)
+    mechanism = own_mechanism(target) if ":" in target else named_mechanism(target, settings)
+    relation = pairs[0].pair.relation
+    with _blaming(target):
+        promised = parse_claim(claim, relation) if claim else getattr(mechanism, "claim", None)
     if not isinstance(promised, Claim):
-        raise ValueError(f"{name} has no claim of its own: give --claim, such as pure:1 or zcdp:0.5")
-    if promised.relation != pair.relation:
-        notes.append(f"{name} promises {promised}, which is {promised.under(pair.relation)}.")
-        promised = promised.under(pair.relation)
+        raise ValueError(f"{target} has no claim of its own: give --claim, such as pure:1 or zcdp:0.5")
+    if promised.relation != relation:
+        notes.append(f"{target} promises {promised}, which is {promised.under(relation)}.")
+        promised = promised.under(relation)
 
-    def question() -> AuditResult:
-        with _blaming(name):
+    def measured(pair: NeighborPair) -> AuditResult:
+        with _blaming(target):
             return measure_loss(mechanism, pair, promised, progress=True, **options)
 
-    return name, question
-
-
-def _pair(data: str, cell: int, people: int, move_to: int | None, relation: str, public_data: bool) -> NeighborPair:
-    """Return counts and the same with some people added or moved."""
-    from audit.cli.loading import bundled, read_counts
-    from audit.neighbors import NeighborPair
-
-    counts, label = read_counts(data)
-    number = "1 person" if people == 1 else f"{people} people"
-    if move_to is None:
-        pair = NeighborPair.add_people(counts, cell, people)
-        words = f"{number} added to {label(cell)}"
-    else:
-        pair = NeighborPair.move_people(counts, cell, move_to, people)
-        words = f"{number} moved from {label(cell)} to {label(move_to)}"
-    pair = replace(pair, label=words)
-    if relation:
-        pair = pair.under(relation)  # type: ignore[arg-type]
-    return pair if data in bundled() or public_data else pair.as_confidential()
-
-
-def _answer(questions: list[Question], out: Path | None, as_json: bool, options: list[str]) -> int:
-    """Run the audits one by one; what is finished is on disk, whatever happens next."""
-    from audit.cli.showing import show
-    from audit.results.files import check_writable
-
-    if out is not None:
-        if out.exists() and not out.is_dir():
-            raise ValueError(f"out must be a folder, got the file {out}")
-        check_writable(out)
-    results: list[tuple[str, AuditResult]] = []
-    try:
-        for name, question in questions:
-            result = _with_command(question(), name, options)
-            results.append((name, result))
-            if out is not None:
-                result.to_json(out / f"{_file_name(name)}.json")
-    except KeyboardInterrupt:
-        kept = f", saved in {out}" if out is not None and results else ""
-        print(f"plaudit: interrupted: {len(results)} of {len(questions)} audits finished{kept}", file=sys.stderr)
-        return INTERRUPTED
-    if out is not None:
-        _draw(results, out)
-    show(results, as_json)
-    if out is not None and not as_json:
-        print(f"Saved in {out}/: one JSON file an audit, and the figure audits.png.")
-    return exit_code(result.verdict for _, result in results)
-
-
-def _options_given(context: typer.Context) -> list[str]:
-    """Return the options of an audit that decide its counts, as they were given."""
-    words: list[str] = []
-    for option in context.command.params:
-        source = context.get_parameter_source(option.name or "")
-        if option.name in ELSEWHERE or source is None or source.name != "COMMANDLINE":
-            continue
-        value = context.params[option.name or ""]
-        words += [option.opts[0]] if value is True else [option.opts[0], str(value)]
-    return words
-
-
-def _with_command(result: AuditResult, name: str, options: list[str]) -> AuditResult:
-    """Return a result with the command that reproduces it."""
-    named = [] if "--outputs-x" in options else [name]
-    command = shlex.join(["plaudit", "audit", *named, *options, "--seed", str(result.seed_entropy)])
-    return replace(result, provenance={**result.provenance, "command": command})
+    for words, pair, alone in pairs:
+        name = " ".join(filter(None, (called or target, words)))
+        only = alone | ({"confidence": options["confidence"]} if len(pairs) > 1 else {})
+        yield Question(name, partial(measured, pair), target, only, len(pairs))
 
 
 def _without_timeout(arguments: list[str]) -> list[str]:
@@ -241,13 +236,15 @@ def _advice(store: Path | None) -> str:
 @contextmanager
 def _blaming(name: str) -> Iterator[None]:
     """Turn whatever a mechanism raises into one line with its name."""
-    from audit.cli.loading import described
+    from audit.cli.inputs.mechanisms import described
 
     try:
         yield
     except (ValueError, TypeError) as error:  # bad input, the user's or the mechanism's
         raise ValueError(f"{name}: {error}") from error
-    except (Exception, SystemExit) as error:
+    except KeyboardInterrupt:
+        raise
+    except BaseException as error:  # theirs may be of any kind
         raise ValueError(f"{name} failed: {described(error)}") from error
 
 
@@ -257,17 +254,3 @@ def _refuse(context: typer.Context, options: str, why: str) -> None:
         source = context.get_parameter_source(option)
         if source is not None and source.name == "COMMANDLINE":
             raise ValueError(f"--{option.replace('_', '-')} {why}")
-
-
-def _draw(results: list[tuple[str, AuditResult]], out: Path) -> None:
-    from audit.results import scale_of
-    from audit.results.plots import house_style, new_figure, plot_audits, save_figure
-
-    with house_style():
-        figure, (ax,) = new_figure(8.0, 1.3 + 0.45 * len(results))
-        plot_audits([audit.summary(name) for name, audit in results], ax, scale=scale_of(results[0][1].claim))
-    save_figure(figure, out / "audits.png")
-
-
-def _file_name(name: str) -> str:
-    return "".join(letter if letter.isalnum() or letter in "-_." else "-" for letter in name).strip(".") or "audit"

@@ -13,7 +13,9 @@ __all__: list[str] = []
 
 
 def check(
-    folder: Annotated[Path, typer.Argument(help="Folder of saved audits (*.json).")],
+    folder: Annotated[
+        Path, typer.Argument(help="Folder of saved audits (*.json), one of them, or a report of pytest --audit-report.")
+    ],
     form: Annotated[
         str, typer.Option("--format", help="table, or one of line, text, markdown, latex, csv, json.")
     ] = "table",

@@ -18,7 +18,9 @@ __all__: list[str] = []
 
 
 def compare(
-    old: Annotated[Path, typer.Argument(help="Folder of saved audits (*.json), or one of them: before.")],
+    old: Annotated[
+        Path, typer.Argument(help="Folder of saved audits (*.json), one of them, or pytest's report: before.")
+    ],
     new: Annotated[Path, typer.Argument(help="The same: after.")],
     confidence: Annotated[
         float, typer.Option(help="With which nothing is called changed by chance, over all audits together.")
@@ -44,24 +46,24 @@ def compare(
 
 
 def _read(path: Path, name: str) -> list[tuple[str, AuditResult]]:
-    """Read the audits of a folder, or one from a file; of two files the name is that of the second."""
-    from audit.results.folder import read_audit, read_results
+    """Read the audits of a folder or file; of two files with an audit each the name is that of the second."""
+    from audit.results.folder import read_results
 
-    if not path.is_dir():
-        return [(name, read_audit(path))]
     audits, _ = read_results(path)
     if not audits:
         raise ValueError(f"{path} must hold saved audits, got estimates only")
-    return audits
+    return audits if path.is_dir() else [(name if own == path.stem else own, result) for own, result in audits]
 
 
 def _schemas(old: Path, new: Path, names: list[str]) -> dict[str, tuple[int, int]]:
     """Return which schemas the files of each audit are of, where they differ; the files were read before."""
     found = {}
+    files = [
+        {file.stem: file for file in path.glob("*.json")} if path.is_dir() else {new.stem: path} for path in (old, new)
+    ]
     for name in names:
-        paths = [path / f"{name}.json" if path.is_dir() else path for path in (old, new)]
-        if all(path.is_file() for path in paths):
-            before, after = (json.loads(path.read_bytes())["schema"] for path in paths)
+        if all(name in those for those in files):
+            before, after = (json.loads(those[name].read_bytes())["schema"] for those in files)
             if before != after:
                 found[name] = (before, after)
     return found

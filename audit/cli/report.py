@@ -15,9 +15,12 @@ HEAD = 4096  # bytes in which a report says that it is one
 
 
 def report(
-    folder: Annotated[Path, typer.Argument(help="Folder of saved results (*.json).")],
+    folder: Annotated[
+        Path,
+        typer.Argument(help="Folder of saved results (*.json), one of them, or a report of pytest --audit-report."),
+    ],
     out: Annotated[
-        Path | None, typer.Option(help="The page to write, over whatever file is there. Default: report.html in it.")
+        Path | None, typer.Option(help="The page to write, over whatever file is there. Default: report.html there.")
     ] = None,
     public: Annotated[
         bool, typer.Option("--public", help="Leave out what could disclose data: events, labels, counts, names, ...")
@@ -31,8 +34,9 @@ def report(
     from audit.results.folder import read_results
 
     audits, estimates = read_results(folder)
-    path = folder / "report.html" if out is None else out
-    _check_replaceable(path, folder, asked=out is not None)
+    place = folder if folder.is_dir() else folder.parent
+    path = place / "report.html" if out is None else out
+    _check_replaceable(path, place, asked=out is not None)
     published = _names_of_systems() if public else ()
     named = "" if public else f" of {folder.resolve().name}"
     page = build_report(audits, estimates, title=title or f"Privacy audit{named}", public=public, published=published)
@@ -64,7 +68,7 @@ def _check_replaceable(path: Path, folder: Path, *, asked: bool) -> None:
 
 def _names_of_systems() -> set[str]:
     """Return what results call the algorithms that come with plaudit: nobody's secret."""
-    from audit.cli.loading import systems_of_counts
+    from audit.cli.inputs.mechanisms import systems_of_counts
     from audit.mechanism import mechanism_name
 
     try:

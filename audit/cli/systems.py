@@ -14,7 +14,7 @@ __all__ = ["list_systems", "run_system"]
 
 def list_systems(as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False) -> int:
     """List the algorithms and known bugs that `audit` knows by name."""
-    from audit.cli.loading import systems_of_counts
+    from audit.cli.inputs.mechanisms import systems_of_counts
 
     rows = {name: system.about for name, system in systems_of_counts().items()}
     if as_json:

@@ -1,31 +1,124 @@
-"""``plaudit verify``: one saved audit against its own counts."""
+"""``plaudit verify``: saved audits against their own counts, and against the runs that their commands make again."""
 
 from __future__ import annotations
 
+import io
+import math
+import shlex
+import tempfile
+from contextlib import redirect_stdout
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from audit.cli.exits import exit_code
+from audit.cli.answering import ELSEWHERE
+from audit.cli.audit import audit
+from audit.cli.exits import INTERRUPTED, exit_code
+
+if TYPE_CHECKING:
+    from audit.results import AuditResult
 
 __all__: list[str] = []
 
+SCOPE = (
+    "That numbers follow from their counts does not show that the counts are real: whoever writes a file can make up "
+    "counts, confidence, claim, witness, weights and names that fit, and the checksum. What helps is --rerun, which "
+    "repeats an audit by its command and seed, or the signature of whoever sent it."
+)
+RERUN = "A rerun shows what the code and data of this folder give, which the commands name: look at them, too."
+TOLERANCE = 1e-6  # relative, of numbers that are no counts: other versions of scipy round otherwise
 
-def verify(files: Annotated[list[Path], typer.Argument(help="Saved audits (*.json).")]) -> int:
-    """Compute bound and verdict of saved audits again, from nothing but their counts."""
+
+def verify(
+    files: Annotated[
+        list[Path], typer.Argument(help="Saved audits (*.json), folders of them, or reports of pytest --audit-report.")
+    ],
+    rerun: Annotated[
+        bool,
+        typer.Option(
+            "--rerun", help="Make the audits again by the commands and seeds in the files, which run: read them first."
+        ),
+    ] = False,
+) -> int:
+    """Compute bound and verdict of saved audits again, from nothing but their counts; with --rerun from new runs."""
     from audit.results import printable
-    from audit.results.folder import read_audit
+    from audit.results.folder import read_audits
     from audit.review.verify import verify_result
 
     results = []
     for path in files:
-        result = read_audit(path)  # intact: its checksum is looked at here
-        try:
-            verify_result(result)
-        except ValueError as error:
-            raise ValueError(f"{path}: {error}") from None
-        results.append(result)
-        witness = "; the witness of an unbounded loss is the exact law's" if result.support is not None else ""
-        print(printable(f"{path}: whole, and its numbers follow from its counts{witness}. {result}"))
+        for name, result in read_audits(path):  # intact: checksums are looked at here
+            called = f"{path}" if name == path.stem else f"{path}: {name}"
+            try:
+                verify_result(result)
+                again = f"; made again by `{_made_again(result)}`, it is the same" if rerun else ""
+            except ValueError as error:
+                raise ValueError(f"{called}: {error}") from None
+            results.append(result)
+            witness = "; the witness of an unbounded loss is the exact law's" if result.support is not None else ""
+            print(printable(f"{called}: whole, and its numbers follow from its counts{witness}{again}. {result}"))
+    print(RERUN if rerun else SCOPE)
     return exit_code(result.verdict for result in results)
+
+
+def _made_again(result: AuditResult) -> str:
+    """Make an audit again by its command, refuse it if it comes out otherwise, and return the command."""
+    from audit.results.folder import read_audits
+
+    command = result.provenance.get("command")
+    words = _words_of(command)
+    typed = _typed_audit()
+    with tempfile.TemporaryDirectory() as folder, redirect_stdout(io.StringIO()):
+        _check_repeatable(typed.make_context("audit", words[:]))
+        if typed.main(["--out", folder, "--json", *words], standalone_mode=False) == INTERRUPTED:
+            raise KeyboardInterrupt
+        ((_, again),) = read_audits(Path(folder))
+    if difference := _difference(result.to_dict(), again.to_dict()):
+        raise ValueError(f"an audit made again by `{command}` must be the same: {difference}")
+    return str(command)
+
+
+def _words_of(command: Any) -> list[str]:
+    """Return what a command of `plaudit audit` asks for."""
+    try:
+        words = shlex.split(command) if isinstance(command, str) else []
+    except ValueError:  # quotes that are not closed
+        words = []
+    if words[:2] != ["plaudit", "audit"]:
+        made = f"{command[:80]!r}" if isinstance(command, str) else "none: make it again in Python, as it was made"
+        raise ValueError(f"a rerun needs a recorded command of `plaudit audit`, got {made}")
+    return words[2:]
+
+
+def _typed_audit() -> Any:
+    """Return the subcommand as typer makes it of a function."""
+    app = typer.Typer(add_completion=False, rich_markup_mode=None, pretty_exceptions_enable=False)
+    app.command()(audit)
+    return typer.main.get_command(app)
+
+
+def _check_repeatable(context: typer.Context) -> None:
+    """Refuse commands that ask for more than an audit, and audits that their seeds do not repeat."""
+    from audit.cli.inputs.mechanisms import own_mechanism
+
+    for name in sorted(ELSEWHERE - {"targets", "seed"}):
+        source = context.get_parameter_source(name)
+        if source is not None and source.name == "COMMANDLINE":
+            raise ValueError(f"a recorded command must ask for an audit and nothing else, got --{name}")
+    if context.params["seed"] is None:
+        raise ValueError("a rerun needs a recorded seed, got none")
+    for target in context.params["targets"] or ():
+        if ":" in target and not getattr(own_mechanism(target), "seedable", True):
+            raise ValueError(f"{target} takes its entropy from the operating system: no seed repeats its audit")
+
+
+def _difference(said: Any, found: Any, name: str = "") -> str:
+    """Return where two results differ first, but for times and versions, with both values; nothing if nowhere."""
+    if isinstance(said, dict) and isinstance(found, dict):
+        keys = [key for key in {**said, **found} if name or key not in ("seconds", "provenance")]
+        parts = (_difference(said.get(key), found.get(key), f"{name} {key}".strip()) for key in keys)
+        return next(filter(None, parts), "")
+    if isinstance(said, float) and isinstance(found, float) and math.isclose(said, found, rel_tol=TOLERANCE):
+        return ""
+    return "" if said == found else f"{name} was {str(said)[:200]}, and is {str(found)[:200]}"

@@ -8,6 +8,7 @@ Places across and down are percentages of the drawing, or thousandths where they
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import lru_cache
 
@@ -16,7 +17,7 @@ from numpy.typing import NDArray
 
 from audit.claims import Claim
 from audit.results import AuditResult, LossEstimate
-from audit.results.formatting import row
+from audit.results.formatting import at_least, nearest, row
 
 __all__ = ["Bar", "Curves", "excess", "loss_bar", "loss_curve", "privacy_profiles"]
 
@@ -97,8 +98,8 @@ def privacy_profiles(result: AuditResult) -> Curves:
         lines={name: (points,) for name, points in scaled.items()},
         areas=(shaded,) if shaded else (),
         words=f"Delta over epsilon from 0 to {end:.3g} nats. The promise, {said['promised']}, is a solid line from "
-        f"{promised[0]:.3g} at epsilon 0 {_fall(claim, end)}. The lower bound, {claim.parameter} {said['measured']}, "
-        f"is a dashed line from {bound[0]:.3g} {_fall(measured, end)}. "
+        f"{nearest(promised[0], 3)} at epsilon 0 {_fall(claim, end, nearest)}. The lower bound, {claim.parameter} "
+        f"{said['measured']}, is a dashed line from {at_least(bound[0], 3)} {_fall(measured, end, at_least)}. "
         + ("The dashed line is above the solid one." if shaded else "The dashed line is nowhere above the solid one."),
     )
 
@@ -155,9 +156,9 @@ def _drawn(length: float) -> float:
     return min(length, WIDEST) if length > NARROWEST else 1.0
 
 
-def _fall(claim: Claim, end: float) -> str:
+def _fall(claim: Claim, end: float, write: Callable[[float, int], str]) -> str:
     stop = min(_end(claim) or end, end)
-    return f"to {claim.delta_at(stop):.3g} at epsilon {stop:.4g}"
+    return f"to {write(claim.delta_at(stop), 3)} at epsilon {write(stop, 4)}"
 
 
 def _points(across: Floats, down: Floats) -> str:

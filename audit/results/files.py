@@ -12,7 +12,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-__all__ = ["SCHEMA", "check_writable", "read_json", "replacing", "write_atomically", "write_json"]
+__all__ = ["SCHEMA", "check_writable", "create_json", "read_json", "replacing", "write_atomically", "write_json"]
 
 SCHEMA = 2
 LARGEST = 64 * 2**20  # bytes
@@ -38,11 +38,43 @@ def write_json(path: Path, values: dict[str, Any]) -> None:
     OSError
         If the folder cannot be written or the disk is full; nothing is left behind.
     """
-    if taken := {"schema", "sha256"} & values.keys():
-        raise ValueError(f"values must leave schema and sha256 to the file, got {', '.join(sorted(taken))}")
-    body = {"schema": SCHEMA, **values}
-    body["sha256"] = _digest(json.loads(_encoded(body)))  # of what will be read: keys that are numbers become text
-    write_atomically(path, _encoded(body) + "\n")
+    write_atomically(path, _text(values))
+
+
+def create_json(path: Path, values: dict[str, Any]) -> None:
+    """Write plain values as `write_json` does, where nothing is: of several writers at once, one gets the name.
+
+    Parameters
+    ----------
+    path : pathlib.Path
+        Where; the folder must be there.
+    values : dict
+        As `write_json` takes them.
+
+    Raises
+    ------
+    FileExistsError
+        If the name is taken; what has it is left as it is.
+    ValueError, TypeError, OSError
+        As of `write_json`.
+    """
+    part = _part(path)
+    try:
+        part.write_bytes(_text(values).encode())
+        _sync(part)
+        try:
+            path.hardlink_to(part)
+        except FileExistsError:
+            raise
+        except OSError:  # a file system without links: take the name first, then fill it
+            path.open("x").close()
+            try:
+                part.replace(path)
+            except BaseException:
+                path.unlink()
+                raise
+    finally:
+        part.unlink(missing_ok=True)
 
 
 @contextmanager
@@ -55,11 +87,10 @@ def replacing(path: Path) -> Iterator[Path]:
         Of the temporary file, with the same ending. If the block fails, nothing is left behind.
     """
     path.parent.mkdir(parents=True, exist_ok=True)
-    part = path.with_name(f".{path.stem[:100]}.{secrets.token_hex(8)}.part{path.suffix}")
+    part = _part(path)
     try:
         yield part
-        with part.open("rb") as written:
-            os.fsync(written.fileno())
+        _sync(part)
         part.replace(path)
     finally:
         part.unlink(missing_ok=True)
@@ -126,6 +157,25 @@ def read_json(path: Path) -> dict[str, Any]:
     if not intact:
         raise ValueError(f"{path} does not match its checksum: it was changed after it was written")
     return body
+
+
+def _part(path: Path) -> Path:
+    """Return a name beside a file that nobody can foresee."""
+    return path.with_name(f".{path.stem[:100]}.{secrets.token_hex(8)}.part{path.suffix}")
+
+
+def _sync(path: Path) -> None:
+    with path.open("rb") as written:
+        os.fsync(written.fileno())
+
+
+def _text(values: dict[str, Any]) -> str:
+    """Return plain values as a file holds them, with schema version and checksum."""
+    if taken := {"schema", "sha256"} & values.keys():
+        raise ValueError(f"values must leave schema and sha256 to the file, got {', '.join(sorted(taken))}")
+    body = {"schema": SCHEMA, **values}
+    body["sha256"] = _digest(json.loads(_encoded(body)))  # of what will be read: keys that are numbers become text
+    return _encoded(body) + "\n"
 
 
 def _encoded(body: dict[str, Any]) -> str:

@@ -1,55 +1,151 @@
-"""Saved results read back, one by one or a folder at a time."""
+"""Folders of saved results: read one by one or all at once, and added to without losing what is there."""
 
 from __future__ import annotations
 
+from collections import Counter
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 from audit.results.audit_result import AuditResult
 from audit.results.estimate import LossEstimate
-from audit.results.files import read_json
+from audit.results.files import create_json, read_json
 
-__all__ = ["read_audit", "read_audits", "read_results"]
+__all__ = ["name_in_files", "read_audits", "read_results", "save_audit"]
 
-
-def read_audit(path: Path) -> AuditResult:
-    """Read one saved audit."""
-    found = _read(path)
-    if not isinstance(found, AuditResult):
-        raise ValueError(f"{path} must be a saved audit, got an estimate")
-    return found
+Saved = AuditResult | LossEstimate
+LONGEST = 180  # bytes of a name: file systems hold 255, with number and ending
+ENTRY = {"node_id": str, "attempt": int, "call": int, "expected": str, "audit": dict}  # of a test session
 
 
-def read_audits(folder: Path) -> list[tuple[str, AuditResult]]:
-    """Read the saved audits of a folder."""
-    return [(path.stem, read_audit(path)) for path in _paths(folder)]
+def name_in_files(name: str) -> str:
+    """Return a name as a file may have it, on any system: letters, digits, dashes, dots and underscores."""
+    plain = "".join(letter if letter.isalnum() or letter in "-_." else "-" for letter in name)
+    return plain.encode()[:LONGEST].decode(errors="ignore").strip(".") or "audit"
 
 
-def read_results(folder: Path) -> tuple[list[tuple[str, AuditResult]], list[tuple[str, LossEstimate]]]:
-    """Read the saved audits and estimates of a folder."""
-    audits, estimates = [], []
-    for path in _paths(folder):
-        found = _read(path)
-        if isinstance(found, AuditResult):
-            audits.append((path.stem, found))
+def save_audit(result: AuditResult, folder: Path, name: str) -> Path:
+    """Write an audit into a folder under its name, or the next that is free: name-2, name-3, and so on.
+
+    Another audit is never overwritten, whoever writes at the same time. An audit that is made again, by the same
+    command with the same seed, and that found the same, takes the place of the first.
+
+    Parameters
+    ----------
+    result : AuditResult
+        To be saved.
+    folder : pathlib.Path
+        Where; made if need be.
+    name : str
+        Without an ending.
+
+    Returns
+    -------
+    pathlib.Path
+        The file.
+
+    Raises
+    ------
+    OSError
+        If it cannot be written.
+    """
+    folder.mkdir(parents=True, exist_ok=True)
+    plain, number = name_in_files(name), 1
+    path = folder / f"{plain}.json"
+    while not _is_repeat(path, result):
+        try:
+            create_json(path, result.to_dict())
+        except FileExistsError:
+            number += 1
+            path = folder / f"{plain}-{number}.json"
         else:
-            estimates.append((path.stem, found))
+            return path
+    result.to_json(path)
+    return path
+
+
+def read_audits(path: Path) -> list[tuple[str, AuditResult]]:
+    """Read saved audits with their names: those of a folder or of a test session, or the one of a file."""
+    audits, estimates = read_results(path)
+    if estimates:
+        file = path / f"{estimates[0][0]}.json" if path.is_dir() else path
+        raise ValueError(f"{file} must be a saved audit, got an estimate")
+    if not audits:
+        raise ValueError(f"{path} must hold saved audits, got none")
+    return audits
+
+
+def read_results(path: Path) -> tuple[list[tuple[str, AuditResult]], list[tuple[str, LossEstimate]]]:
+    """Read saved audits and estimates with their names: those of a folder or of a test session, or the one of a file.
+
+    A file gives its name. The audits of a test session are named by the test and the call in it; of several with one
+    name the second is called (2).
+    """
+    audits: list[tuple[str, AuditResult]] = []
+    estimates: list[tuple[str, LossEstimate]] = []
+    taken: Counter[str] = Counter()
+    for file in _files(path):
+        for name, found in _read(file):
+            taken[name] += 1
+            own = name if taken[name] == 1 else f"{name} ({taken[name]})"
+            if isinstance(found, AuditResult):
+                audits.append((own, found))
+            else:
+                estimates.append((own, found))
     return audits, estimates
 
 
-def _paths(folder: Path) -> list[Path]:
-    if not folder.is_dir():
-        raise ValueError(f"{folder} must be a folder of saved audits, and there is none")
-    paths = sorted(path for path in folder.glob("*.json") if not path.name.startswith("."))
-    if not paths:
-        raise ValueError(f"{folder} must hold saved audits (*.json), got none")
-    return paths
+def _files(path: Path) -> list[Path]:
+    if path.is_file():
+        return [path]
+    if not path.is_dir():
+        raise ValueError(f"{path} must be a folder of saved audits or one of them, and there is none")
+    files = sorted(file for file in path.glob("*.json") if not file.name.startswith("."))
+    if not files:
+        raise ValueError(f"{path} must hold saved audits (*.json), got none")
+    return files
 
 
-def _read(path: Path) -> AuditResult | LossEstimate:
+def _read(path: Path) -> list[tuple[str, Saved]]:
+    """Read what a file holds, each result with its name."""
     try:
         values: dict[str, Any] = read_json(path)
-        return LossEstimate.from_dict(values) if values.get("kind") == "estimate" else AuditResult.from_dict(values)
+        if values.get("kind") == "session":
+            return list(_of_session(values.get("audits")))
+        if values.get("kind") == "estimate":
+            return [(path.stem, LossEstimate.from_dict(values))]
+        return [(path.stem, AuditResult.from_dict(values))]
     except ValueError as error:
         text = str(error)
         raise ValueError(text if str(path) in text else f"{path}: {text}") from None
+
+
+def _of_session(entries: Any) -> Iterator[tuple[str, AuditResult]]:
+    """Yield the audits that a test suite asserted, as the pytest plugin writes them."""
+    for entry in entries if isinstance(entries, list) else [entries]:
+        if not isinstance(entry, dict) or any(type(entry.get(key)) is not kind for key, kind in ENTRY.items()):
+            raise ValueError(f"an audit of a test session must have {', '.join(ENTRY)}, got {repr(entry)[:80]}")
+        again = f", attempt {entry['attempt']}" if entry["attempt"] > 1 else ""
+        known = " (known bug)" if entry["expected"] == "violated" else ""
+        name = f"{entry['node_id']} call {entry['call']}{again}{known}"
+        try:
+            yield name, AuditResult.from_dict(entry["audit"])
+        except ValueError as error:
+            raise ValueError(f"{name}: {error}") from None
+
+
+def _is_repeat(path: Path, result: AuditResult) -> bool:
+    """Tell whether a file holds the same audit: asked by the same command with the same seed, and with its findings."""
+    try:
+        ((_, saved),) = _read(path)
+    except (ValueError, OSError):  # no result, or one that cannot be read: not ours to replace
+        return False
+    command = result.provenance.get("command")
+    if not isinstance(saved, AuditResult) or command is None or saved.provenance.get("command") != command:
+        return False
+    return _found(saved) == _found(result)
+
+
+def _found(result: AuditResult) -> dict[str, Any]:
+    """Return what an audit says, but for when and where it was made."""
+    return {key: value for key, value in result.to_dict().items() if key not in ("seconds", "provenance")}

@@ -14,7 +14,7 @@ from matplotlib.figure import Figure
 
 from audit.results.estimate import LossEstimate
 from audit.results.files import replacing
-from audit.results.formatting import at_least, percent
+from audit.results.formatting import percent, texts
 
 __all__ = [
     "BLACK",
@@ -137,7 +137,7 @@ def plot_audits(audits: Sequence[Mapping[str, Any]], ax: Axes | None = None, *, 
     for row, (audit, unit) in enumerate(zip(audits, units, strict=True)):
         color, bound, least = VERDICT_COLORS[audit["verdict"]], audit["measured"] / unit, audit["detectable"] / unit
         ax.barh(row, min(bound, end), height=0.5, color=color)  # an infinite one fills the axis
-        number = at_least(audit["measured"], 3)
+        number = texts(audit)["measured"]
         words = f"{audit['parameter']} {number}" if mixed else number
         words += f": {audit['verdict']}" + (" (unbounded)" if audit["witness"] else "")
         ax.text(1.02, row, words, va="center", transform=ax.get_yaxis_transform())

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from audit.cli import loading
+from audit.cli.inputs import mechanisms, tables
 from tests.audit.cli.desk import ELSEWHERE, INTERRUPTED, MINE, OWN, Command, refused, save_outputs
 
 
@@ -64,7 +64,7 @@ BAD_AUDITS: list[tuple[tuple[str, ...], str]] = [
     ((), "name at least one mechanism"),
     (("no-such",), "no algorithm for epsilon 1 is called 'no-such'; there are gdpc, rdpc,"),
     (("gdpc-notebook",), "no algorithm for epsilon 1 is called 'gdpc-notebook'"),
-    (("gdpc", "rdpc", "gdpc"), "every mechanism must have a name of its own, got gdpc twice"),
+    (("gdpc", "rdpc", "gdpc"), "every mechanism must be named once, got gdpc twice"),
     (("gdpc", "--sise", "100"), "No such option: --sise"),
     # numbers
     (("gdpc", "--epsilon", "nan"), "got nan"),
@@ -86,13 +86,19 @@ BAD_AUDITS: list[tuple[tuple[str, ...], str]] = [
     (("gdpc", "--data", "no-such.csv"), "No such file or directory: 'no-such.csv'"),
     (("gdpc", "--data", ""), "data must be brazil or midwest or morocco, or a .csv or .npy file of counts, got ''"),
     (("gdpc", "--data", "folder.csv"), "Is a directory: 'folder.csv'"),
-    (("gdpc", "--data", "names.csv"), "names.csv must hold at least one number, got none"),
+    (
+        ("gdpc", "--data", "names.csv"),
+        "names.csv must hold at least one value, got none (a first line is names if none of its",
+    ),
     (("gdpc", "--data", "coded.csv"), "coded.csv must hold one count a line, got a table of shape (3, 2)"),
-    (("gdpc", "--data", "words.csv"), "words.csv must hold numbers, one run or count a line: could not convert"),
-    (("gdpc", "--data", "latin.csv"), "latin.csv must hold numbers, one run or count a line: 'utf-8' codec"),
-    (("gdpc", "--data", "pickled.npy"), "pickled.npy must hold numbers, one run or count a line: Object arrays"),
-    (("gdpc", "--data", "archive.npy"), "archive.npy must hold numbers, one run or count a line: the magic string"),
-    (("gdpc", "--data", "huge.npy"), "huge.npy must hold numbers, one run or count a line: Unable to allocate"),
+    (
+        ("gdpc", "--data", "words.csv"),
+        "words.csv must hold numbers, one count a line, got 'many' (a first line is names if none of its",
+    ),
+    (("gdpc", "--data", "latin.csv"), "latin.csv must be text in UTF-8: 'utf-8' codec"),
+    (("gdpc", "--data", "pickled.npy"), "pickled.npy must hold an array of numbers or words: Object arrays"),
+    (("gdpc", "--data", "archive.npy"), "archive.npy must hold an array of numbers or words: the magic string"),
+    (("gdpc", "--data", "huge.npy"), "huge.npy must hold an array of numbers or words: Unable to allocate"),
     (("rdpc", "--data", "counts.csv"), "rdpc: counts must"),
     # outputs
     (GIVEN[:2], "--outputs-x and --outputs-y go together"),
@@ -133,7 +139,7 @@ def test_pickles_are_traps(desk: Path) -> None:
 
 
 def test_a_file_beyond_the_limit_is_refused(plaudit: Command, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(loading, "LARGEST_INPUT", 9)
+    monkeypatch.setattr(tables, "LARGEST_INPUT", 9)
     assert refused(plaudit("audit", "gdpc", "--data", "counts.csv"), "counts.csv must be at most 9 bytes, got 10")
 
 
@@ -183,5 +189,5 @@ def test_what_a_system_lacks_and_what_nobody_foresaw_are_one_line(
         (ImportError("theirs needs duckdb"), "theirs needs duckdb"),
         (RecursionError("deep"), "RecursionError: deep"),
     ):
-        monkeypatch.setattr(loading, "systems_of_counts", failing(error))
+        monkeypatch.setattr(mechanisms, "systems_of_counts", failing(error))
         assert refused(plaudit("audit", "theirs", "--data", "counts.csv"), words)

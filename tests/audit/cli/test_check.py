@@ -93,10 +93,10 @@ def test_verify_computes_bounds_again(plaudit: Command, saved: Path, out: Path) 
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [
-        (("verify", "nothing.json"), "No such file"),
+        (("verify", "nothing.json"), "nothing.json must be a folder of saved audits or one of them, and there is none"),
         (("verify", "counts.csv"), "is not a result file"),
         (("verify",), "Missing argument"),
-        (("check", "no-such"), "no-such must be a folder of saved audits, and there is none"),
+        (("check", "no-such"), "no-such must be a folder of saved audits or one of them, and there is none"),
         (("check", "."), ". must hold saved audits (*.json), got none"),
         (("check", "out", "--format", "xml"), "format must be one of table, json"),
         (("audit", "gdpc", "--timeout", "0"), "timeout must be positive and finite, got 0"),

@@ -104,7 +104,7 @@ def test_a_mechanism_that_hangs_ends_in_time(desk: Path, hang: str) -> None:
         "    open('pid', 'w').write(str(os.getpid()))\n"
         f"    {hang}\n"
     )
-    asked = ("audit", "hangs:mechanism", "--claim", "pure:1", "--store", "kept", "--timeout", "1.5")
+    asked = ("audit", "hangs:mechanism", *OWN, "--store", "kept", "--timeout", "1.5")
     begun = time.monotonic()
     outcome = shell(*asked, capture_output=True)
     assert outcome.returncode == USAGE
@@ -120,7 +120,7 @@ def test_a_mechanism_that_hangs_ends_in_time(desk: Path, hang: str) -> None:
 
 @pytest.mark.slow
 def test_an_audit_that_ends_in_time_is_the_same(desk: Path) -> None:
-    asked = ("audit", "mine:noisy", "--claim", "pure:1", *QUICK, "--out")
+    asked = ("audit", "mine:noisy", *OWN, *QUICK, "--out")
     outcome = shell(*asked, "one", "--timeout=60", capture_output=True)
     assert (outcome.returncode, outcome.stderr) == (WITHIN, "")
     assert shell(*asked, "two", capture_output=True).returncode == WITHIN
@@ -135,6 +135,6 @@ def test_somebody_else_may_end_a_timed_audit(desk: Path) -> None:
     (desk / "dies.py").write_text(
         "import os, signal\ndef mechanism(counts, size, rng):\n    os.kill(os.getpid(), signal.SIGKILL)\n"
     )
-    outcome = shell("audit", "dies:mechanism", "--claim", "pure:1", "--timeout", "60", capture_output=True)
+    outcome = shell("audit", "dies:mechanism", *OWN, "--timeout", "60", capture_output=True)
     assert outcome.returncode == USAGE
     assert outcome.stderr.startswith("plaudit: error: the audit was ended by SIGKILL; with --store, finished runs")

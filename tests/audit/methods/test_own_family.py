@@ -17,7 +17,7 @@ from audit.methods import RegionMethod, register_method
 from audit.methods.method import FOR_FAMILY, NAMED
 from audit.planning import plan_size
 from audit.report.page import build_report
-from audit.results.folder import read_audit
+from audit.results.folder import read_audits
 from audit.review.verify import verify_result
 from tests.helpers import plaudit
 
@@ -83,7 +83,7 @@ def test_it_is_measured_saved_and_checked(promised, verdict, stop, tmp_path, cap
     assert 0.25 < result.measured.difference < TRUE  # false alarm 0.05, and this seed gives none
     assert result.measured.difference < result.ceiling <= 1
     result.to_json(tmp_path / "audit.json")
-    saved = read_audit(tmp_path / "audit.json")
+    ((_, saved),) = read_audits(tmp_path / "audit.json")
     assert verify_result(saved).measured == result.measured
     assert plaudit("check", tmp_path, "--format", "line") == (1 if verdict == "violated" else 0)
     assert f"promised difference {promised:g}" in capsys.readouterr().out

@@ -76,7 +76,7 @@ def test_bars_and_lines_are_the_numbers():
     assert promises(ax) == [1.0, 0.5, 1.0]
     assert [to_hex(bar.get_facecolor()).upper() for bar in ax.patches] == [BLUE, RED, GRAY]
     assert markers(ax) == [(1.25, 0)]  # 2.75 is beyond the scale, which ends at 1.12 * 2.5, infinity all the more
-    assert [text.get_text() for text in ax.texts] == ["0.875: not refuted", "2.50: violated", "0: no power"]
+    assert [text.get_text() for text in ax.texts] == ["0.8750: not refuted", "2.500: violated", "0: no power"]
     assert [label.get_text() for label in ax.get_yticklabels()] == ["count", "GDPC", "RDPC"]
     assert ax.get_xlim() == (0, pytest.approx(2.8))
     bottom, top = ax.get_ylim()
@@ -89,7 +89,7 @@ def test_bars_and_lines_are_the_numbers():
 def test_unbounded_losses_and_several_confidences_are_said():
     ax = drawn(shown(audited(support=WITNESS, verdict="violated")))
     assert bars(ax) == [(0, 0.875)]
-    assert ax.texts[0].get_text() == "0.875: violated (unbounded)"
+    assert ax.texts[0].get_text() == "0.8750: violated (unbounded)"
     ax = shown(audited(confidence=0.999), audited(), audited(confidence=0.95))
     assert "lower bounds at 95%, 99.9%" in ax.get_xlabel()  # all of several confidences are said
 
@@ -98,10 +98,10 @@ def test_unbounded_losses_and_several_confidences_are_said():
     ("changes", "end", "width", "said"),
     [
         ({"measured": PureDP(math.inf), "verdict": "violated"}, 1.12, 1.12, "inf: violated"),  # from edge to edge
-        ({"claim": PureDP(math.inf)}, 0.98, 0.875, "0.875: not refuted"),
+        ({"claim": PureDP(math.inf)}, 0.98, 0.875, "0.8750: not refuted"),
         ({"claim": PureDP(math.inf), "measured": PureDP(math.inf)}, 1.12, 1.12, "inf: not refuted"),
         ({"claim": PureDP(0.0), "measured": PureDP(0.0), "verdict": "no power"}, 1.12, 0.0, "0: no power"),
-        ({"detectable": math.inf, "verdict": "no power"}, 1.12, 0.875, "0.875: no power"),
+        ({"detectable": math.inf, "verdict": "no power"}, 1.12, 0.875, "0.8750: no power"),
     ],
 )
 def test_infinite_and_empty_scales_are_drawn(changes, end, width, said):
@@ -119,7 +119,7 @@ def test_any_one_promise_has_its_own_scale(claim, scale):
     ax = drawn(shown(*[audited(claim=claim, measured=claim.at(0.875))] * 2))
     assert (bars(ax), promises(ax), markers(ax)) == ([(0, 0.875), (1, 0.875)], [1.0, 1.0], [])
     assert f"between neighbors, {scale} (" in ax.get_xlabel()
-    assert ax.texts[0].get_text() == "0.875: not refuted"
+    assert ax.texts[0].get_text() == "0.8750: not refuted"
 
 
 def test_promises_of_several_kinds_are_drawn_in_units_of_each():
@@ -133,8 +133,8 @@ def test_promises_of_several_kinds_are_drawn_in_units_of_each():
     assert promises(ax) == [1, 1, 1]
     assert markers(ax) == [(0.625, 0), (1.2, 1), (1.25, 2)]
     assert [text.get_text() for text in ax.texts] == [
-        "epsilon 1.00: not refuted",
-        "rho 0.750: violated",
+        "epsilon 1.000: not refuted",
+        "rho 0.7500: violated",
         "mu inf: violated (unbounded)",
     ]
     assert "in units of each promise (bars" in ax.get_xlabel()

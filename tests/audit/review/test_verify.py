@@ -15,7 +15,7 @@ from audit.neighbors import NeighborPair
 from audit.one_run import Canaries, measure_loss_one_run
 from audit.results import AuditResult
 from audit.results.files import read_json, write_json
-from audit.results.folder import read_audit, read_audits, read_results
+from audit.results.folder import read_audits, read_results
 from audit.review.verify import recomputed, verify_result
 from tests.helpers import refused_like
 
@@ -55,7 +55,7 @@ saved = pytest.fixture(scope="module")(lambda: {kind: made(kind) for kind in KIN
 def test_every_kind_of_audit_is_computed_again_from_its_file(saved, kind, tmp_path):
     result = saved[kind]
     result.to_json(tmp_path / "audit.json")
-    read = read_audit(tmp_path / "audit.json")
+    ((_, read),) = read_audits(tmp_path / "audit.json")
     again = verify_result(read)
     for name in ("measured", "ceiling", "detectable", "verdict"):
         assert getattr(again, name) == getattr(result, name)

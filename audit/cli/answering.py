@@ -1,0 +1,132 @@
+"""Audits that were asked for: made one by one, saved so that nothing is lost, drawn and shown."""
+
+from __future__ import annotations
+
+import shlex
+import sys
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import typer
+
+from audit.cli.exits import INTERRUPTED, exit_code
+
+if TYPE_CHECKING:
+    from audit.results import AuditResult
+
+__all__ = ["ELSEWHERE", "Question", "answer"]
+
+ELSEWHERE = {"targets", "seed", "jobs", "out", "name", "store", "timeout", "as_json"}  # options that decide no count
+MOST, LONGEST = 60, 48  # audits in a figure, letters of a name there
+
+
+@dataclass(frozen=True)
+class Question:
+    """One audit: what its result is called, how to make it, what it is of, and the options that ask for it alone."""
+
+    name: str
+    answer: Callable[[], AuditResult]
+    target: str = ""
+    options: dict[str, Any] = field(default_factory=dict)
+    pairs: int = 1  # of databases that share the confidence
+
+
+def answer(questions: list[Question], out: Path | None, as_json: bool, context: typer.Context) -> int:
+    """Run the audits one by one; what is finished is on disk, whatever happens next."""
+    from audit.cli.showing import show
+    from audit.results.files import check_writable
+    from audit.results.folder import save_audit
+    from audit.results.formatting import percent
+
+    if out is not None:
+        if out.exists() and not out.is_dir():
+            raise ValueError(f"out must be a folder, got the file {out}")
+        check_writable(out)
+    results: list[tuple[str, AuditResult]] = []
+    saved: list[Path] = []
+    try:
+        for question in questions:
+            result = _with_command(question, question.answer(), context)
+            results.append((question.name, result))
+            if out is not None:
+                saved.append(save_audit(result, out, question.name))
+    except KeyboardInterrupt:
+        kept = f", saved in {out}" if saved else ""
+        print(f"plaudit: interrupted: {len(results)} of {len(questions)} audits finished{kept}", file=sys.stderr)
+        return INTERRUPTED
+    more = "" if out is None else _draw(out, len(saved))
+    show(results, as_json)
+    if not as_json:
+        if questions[0].pairs > 1:
+            each, together = percent(results[0][1].confidence), percent(context.params["confidence"])
+            number = f"{questions[0].pairs} pairs of databases"
+            print(f"Each pair is audited at {each} confidence: all {number} together hold at {together}.")
+        if out is not None:
+            print(
+                f"Saved in {out}/: one JSON file an audit, and the figure audits.png.{_renamed(questions, saved)}{more}"
+            )
+    return exit_code(result.verdict for _, result in results)
+
+
+def _with_command(question: Question, result: AuditResult, context: typer.Context) -> AuditResult:
+    """Return a result with the command that reproduces it, and it alone."""
+    words = ["plaudit", "audit", *([question.target] if question.target else [])]
+    for option in context.command.params:
+        name = option.name or ""
+        source = context.get_parameter_source(name)
+        given = source is not None and source.name == "COMMANDLINE" and name not in ELSEWHERE
+        value = question.options.get(name, context.params[name] if given else None)
+        if value is True:
+            words.append(option.opts[0])
+        elif isinstance(value, list):
+            words += [word for one in value for word in (option.opts[0], str(one))]
+        elif value is not None:
+            words += [option.opts[0], *map(str, value if isinstance(value, tuple) else (value,))]
+    provenance = {**result.provenance, "command": shlex.join([*words, "--seed", str(result.seed_entropy)])}
+    if question.pairs > 1:
+        provenance["together"] = {"pairs": question.pairs, "confidence": context.params["confidence"]}
+    return replace(result, provenance=provenance)
+
+
+def _renamed(questions: list[Question], saved: list[Path]) -> str:
+    """Return which results have other names than asked for, since those are taken."""
+    from audit.results.folder import name_in_files
+
+    asked = [f"{name_in_files(question.name)}.json" for question in questions]
+    pairs = zip(asked, saved, strict=True)
+    return "".join(
+        f" {name} is there from another audit, and stays: this one is {path.name}."
+        for name, path in pairs
+        if name != path.name
+    )
+
+
+def _draw(folder: Path, made: int) -> str:
+    """Draw all audits of a folder, and say so if they are more than were made; again if others add to it meanwhile."""
+    from audit.results import scale_of
+    from audit.results.folder import read_results
+    from audit.results.plots import house_style, new_figure, plot_audits, save_figure
+
+    drawn: list[Path] | None = None
+    while drawn != (drawn := sorted(path for path in folder.glob("*.json") if not path.name.startswith("."))):
+        audits: list[tuple[str, AuditResult]] = []
+        others: list[str] = []
+        for path in drawn:
+            try:
+                audits += read_results(path)[0]
+            except (ValueError, OSError):  # somebody else's: no reason to lose the figure
+                others.append(path.name)
+        first = sorted(audits, key=lambda named: named[1].verdict != "violated")[:MOST]
+        with house_style():
+            figure, (ax,) = new_figure(8.0, 1.3 + 0.45 * len(first))
+            shown = [audit.summary(name if len(name) <= LONGEST else f"...{name[-LONGEST:]}") for name, audit in first]
+            plot_audits(shown, ax, scale=scale_of(first[0][1].claim))
+            if len(first) < len(audits):
+                ax.set_title(f"{len(first)} of {len(audits)} audits, violations first", loc="right")
+        save_figure(figure, folder / "audits.png")
+    most = f"{MOST} of " if len(audits) > MOST else ""
+    return (f" The figure shows {most}all {len(audits)} audits of the folder." if len(audits) > made else "") + (
+        f" No results, and not in it: {', '.join(others)}." if others else ""
+    )

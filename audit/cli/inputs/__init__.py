@@ -1,0 +1,7 @@
+"""What a shell can name: mechanisms, files of counts, outputs and records, pairs of databases; nothing runs here."""
+
+from __future__ import annotations
+
+__all__ = ["HEADER"]
+
+HEADER = "a first line is names if none of its fields is a number, nan, NA, inf, None or empty"

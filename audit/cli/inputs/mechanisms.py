@@ -1,0 +1,64 @@
+"""Mechanisms that a shell can name: those of systems, and of one's own."""
+
+from __future__ import annotations
+
+import importlib
+import math
+import sys
+import traceback
+from pathlib import Path
+from typing import Any
+
+from audit.installed import offered
+
+__all__ = ["described", "named_mechanism", "own_mechanism", "systems_of_counts"]
+
+
+def systems_of_counts() -> dict[str, Any]:
+    """Return the systems that can be audited on any counts, by name: nothing runs."""
+    return {name: system for name, system in offered("systems").systems().items() if system.of_counts}
+
+
+def named_mechanism(name: str, settings: dict[str, Any]) -> Any:
+    """Return the mechanism of a system, or say which there are."""
+    known, epsilon = systems_of_counts(), settings["epsilon"]
+    there = [other for other, system in known.items() if system.below == math.inf or epsilon < system.below]
+    if name not in there:
+        hint = f" ({name} needs an epsilon below {known[name].below:g})" if name in known else ""
+        raise ValueError(f"no algorithm for epsilon {epsilon:g} is called {name!r}{hint}; there are {', '.join(there)}")
+    try:
+        return known[name].mechanism(**settings)
+    except ImportError as error:
+        raise ValueError(str(error)) from error
+
+
+def own_mechanism(name: str) -> Any:
+    """Import a mechanism of the user's own."""
+    module, _, path = name.partition(":")
+    if "" in (*module.split("."), *path.split(".")):
+        raise ValueError(f"a mechanism of your own is written module:object, got {name!r}")
+    if "" not in sys.path:  # a module beside the user is found, as `python -m` would, and so is what it imports later
+        sys.path.insert(0, "")
+        if any(Path(other).is_dir() or Path(f"{other}.py").exists() for other in ("audit", "algorithms")):
+            sys.path.insert(0, str(Path(__file__).parents[3]))  # workers look for our packages, not for these
+    try:
+        found: Any = importlib.import_module(module)
+    except ImportError as error:
+        raise ValueError(f"{module!r} cannot be imported: {error}") from error
+    except KeyboardInterrupt:
+        raise
+    except BaseException as error:  # theirs may be of any kind
+        raise ValueError(f"{module!r} cannot be imported: {described(error)}") from error
+    for part in path.split("."):
+        if not hasattr(found, part):
+            raise ValueError(f"{module!r} has no {path!r}")
+        found = getattr(found, part)
+    if not callable(found) or isinstance(found, type):
+        raise ValueError(f"{name} must be a mechanism, callable as (data, size, rng), got {type(found).__name__}")
+    return found
+
+
+def described(error: BaseException) -> str:
+    """Return an error of code that is not ours in one line."""
+    place = traceback.extract_tb(error.__traceback__)[-1]
+    return f"{type(error).__name__}: {error} ({Path(place.filename).name}, line {place.lineno})"

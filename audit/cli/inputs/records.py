@@ -1,0 +1,124 @@
+"""Files of records, and the record that a neighboring database has besides, or in the place of another."""
+
+from __future__ import annotations
+
+import csv
+import glob
+import json
+import re
+from collections.abc import Sequence
+from importlib import import_module
+from pathlib import Path
+from typing import Any
+
+from audit.cli.inputs import HEADER
+from audit.cli.inputs.tables import Table, check_size, is_missing, is_numeric
+
+__all__ = ["read_records", "record_of"]
+
+MOST_VALUES = 2**26  # of a Parquet file, whose bytes do not tell how many there are
+CODE = re.compile(r"[+-]?0\d")  # a leading zero: not a number, but a code such as a postal one
+WHOLE = re.compile(r"[+-]?\d+", re.ASCII)
+
+
+def read_records(path: Path) -> Any:
+    """Return the records of a file as a frame of pandas if that is installed, else as a list of dicts.
+
+    CSV begins with a line of names. A column is of numbers if all its fields are, but for missing ones, and none has a
+    leading zero, as codes have; else of words.
+    """
+    if path.suffix == ".parquet":
+        return _read_parquet(path)
+    table = Table.read(path)
+    if not table.names or len(set(table.names)) < len(table.names):
+        raise ValueError(f"{path} must begin with a line of names, all different ({HEADER})")
+    columns = {name: _typed(table, column) for name, column in zip(table.names, table.columns, strict=True)}
+    pandas = _library("pandas")
+    if pandas is not None:
+        return pandas.DataFrame(columns)
+    return [dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True)]
+
+
+def record_of(records: Any, text: str) -> dict[str, Any]:
+    """Return a record that is written as a JSON object, or as values in the order of the columns."""
+    if text.lstrip().startswith("{"):
+        try:
+            return dict(json.loads(text, parse_constant=_refuse))
+        except (ValueError, RecursionError) as error:
+            raise ValueError(f'a record in JSON must be an object such as {{"age": 30}}: {error}') from None
+    try:
+        fields = next(csv.reader([text], strict=True), [])
+    except csv.Error as error:
+        raise ValueError(f"a record must be a JSON object or comma-separated values: {error}") from None
+    names = list(records[0]) if isinstance(records, list) else list(records.columns)
+    if len(fields) != len(names):
+        raise ValueError(f"a record must have {len(names)} values, of {', '.join(names)}, got {len(fields)}")
+    return {name: _value(records, name, field.strip()) for name, field in zip(names, fields, strict=True)}
+
+
+def _value(records: Any, name: str, field: str) -> Any:
+    """Return what a field says in its column, or the field as it is: a pair is then refused."""
+    column = [row[name] for row in records] if isinstance(records, list) else records[name].tolist()
+    kinds = {type(value) for value in column if value is not None and value == value}
+    if kinds == {str}:
+        return field
+    if kinds == {bool}:
+        return {"true": True, "false": False}.get(field.lower(), field)
+    if is_missing(field):
+        return None
+    if kinds == {int} and WHOLE.fullmatch(field):
+        return int(field)
+    return float(field) if is_numeric([field]) else field
+
+
+def _refuse(word: str) -> Any:
+    raise ValueError(f"{word} is no value")
+
+
+def _typed(table: Table, column: Sequence[str]) -> list[Any]:
+    """Return a column as whole numbers, numbers with None where one is missing, or words."""
+    if not is_numeric(column) or any(CODE.match(field) for field in column):
+        return list(column)
+    values = table.as_numbers(column).tolist()
+    if all(WHOLE.fullmatch(field) for field in column if not is_missing(field)):
+        values = [int(value) if value == value else value for value in values]
+    return [value if value == value else None for value in values]
+
+
+def _read_parquet(path: Path) -> Any:
+    """Read Parquet by pyarrow or DuckDB, whichever is installed."""
+    check_size(path)
+    arrow, duckdb, pandas = _library("pyarrow.parquet"), _library("duckdb"), _library("pandas")
+    if arrow is None and duckdb is None:
+        raise ValueError(f"{path}: Parquet needs pyarrow or DuckDB: pip install 'plaudit[census]'")
+    with path.open("rb"):  # an error of the file system in its own words
+        pass
+    try:
+        if arrow is not None:
+            with arrow.ParquetFile(path) as file:
+                _check_number(path, file.metadata.num_rows, file.metadata.num_columns)
+                table = file.read()
+            rows = table.to_pandas() if pandas is not None else table.to_pylist()
+        else:
+            source = duckdb.read_parquet(glob.escape(str(path)))
+            _check_number(path, len(source), len(source.columns))
+            rows = [dict(zip(source.columns, row, strict=True)) for row in source.fetchall()]
+            rows = pandas.DataFrame(rows) if pandas is not None else rows
+    except OSError:
+        raise
+    except Exception as error:  # theirs, of every kind
+        raise ValueError(f"{path} must be a Parquet file of records: {error}") from None
+    return rows
+
+
+def _check_number(path: Path, rows: int, columns: int) -> None:
+    if not 0 < rows * columns <= MOST_VALUES:
+        raise ValueError(f"it must hold 1 to {MOST_VALUES} values, got {rows} rows of {columns}")
+
+
+def _library(name: str) -> Any:
+    """Return a library that is no dependency, or None."""
+    try:
+        return import_module(name)
+    except ImportError:
+        return None

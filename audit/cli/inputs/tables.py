@@ -1,0 +1,186 @@
+"""Files of numbers, words and records: comma-separated text, or .npy; what could be read in two ways is refused."""
+
+from __future__ import annotations
+
+import csv
+import io
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from audit.arguments import LARGEST
+from audit.cli.inputs import HEADER
+
+__all__ = ["Table", "check_size", "is_missing", "is_numeric", "read_counts", "read_outputs"]
+
+LARGEST_INPUT = 2**31  # bytes of a file
+MISSING = {"", "na", "nan", "none"}
+NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)(e[+-]?\d+)?", re.ASCII | re.IGNORECASE)
+INFINITE = re.compile(r"[+-]?inf(inity)?", re.IGNORECASE)
+WHOLE = re.compile(r"[+-]?\d+", re.ASCII)
+BLANK = re.compile(r"^[^\S\n]*\n|^[^\S\n]+\Z", re.MULTILINE)
+
+
+@dataclass(frozen=True)
+class Table:
+    """Comma-separated text: its line of names, if it has one, and its columns.
+
+    Raises
+    ------
+    ValueError
+        If a line is blank or has another number of fields, or there is no line but names.
+    """
+
+    path: Path
+    text: str
+
+    def __post_init__(self) -> None:
+        if blank := BLANK.search(self.text):
+            line = self.text.count("\n", 0, blank.start()) + 1
+            raise ValueError(f"{self.path} must have no blank line, which would shift what follows, got line {line}")
+        if not self.body:
+            raise ValueError(f"{self.path} must hold at least one value, got none ({HEADER})")
+
+    @classmethod
+    def read(cls, path: Path) -> Table:
+        """Read a file, once: it may be a pipe."""
+        check_size(path)
+        try:
+            return cls(path, path.read_text("utf-8-sig"))
+        except UnicodeDecodeError as error:
+            raise ValueError(f"{path} must be text in UTF-8: {error}") from error
+
+    @cached_property
+    def names(self) -> tuple[str, ...]:
+        """The names of the columns; empty if the first line is no line of names."""
+        fields = [field.strip() for field in next(self._rows(self.text.partition("\n")[0]), [])]
+        return tuple(fields) if fields and not any(_is_number(field) or is_missing(field) for field in fields) else ()
+
+    @cached_property
+    def body(self) -> str:
+        """The lines below the names."""
+        return self.text.partition("\n")[2] if self.names else self.text
+
+    @cached_property
+    def columns(self) -> list[list[str]]:
+        """The columns below the names, as they are written."""
+        rows = list(self._rows(self.body))
+        width = len(self.names) or len(rows[0])
+        for number, row in enumerate(rows, start=1 + bool(self.names)):
+            if len(row) != width:
+                raise ValueError(f"{self.path} must have {width} fields in every line, got {len(row)} in line {number}")
+        return [[field.strip() for field in column] for column in zip(*rows, strict=True)]
+
+    @cached_property
+    def numbers(self) -> NDArray[np.float64] | None:
+        """The columns as numbers, shape (lines, columns), NaN where one is missing; None if any column holds words."""
+        try:
+            table = np.loadtxt(io.StringIO(self.body), delimiter=",", ndmin=2, comments=None)
+            exact = not np.any(np.isfinite(table) & (np.abs(table) >= LARGEST))
+            if exact and len(self.names) in (0, table.shape[1]):
+                return table
+        except ValueError:  # it holds more than numbers, or in quotes
+            pass
+        if not all(map(is_numeric, self.columns)):
+            return None
+        return np.column_stack([self.as_numbers(column) for column in self.columns])
+
+    def as_numbers(self, column: Sequence[str]) -> NDArray[np.float64]:
+        """Return a column of numbers, or refuse what a float cannot hold."""
+        for field in column:
+            if WHOLE.fullmatch(field) and abs(int(field)) >= LARGEST:
+                raise ValueError(f"{self.path} must hold whole numbers below 2**53, got {field[:40]}")
+        return np.array([np.nan if is_missing(field) else float(field) for field in column])
+
+    def _rows(self, text: str) -> Any:
+        try:
+            yield from csv.reader(io.StringIO(text), strict=True)
+        except csv.Error as error:
+            raise ValueError(f"{self.path} must be comma-separated text: {error}") from None
+
+
+def is_numeric(*columns: Sequence[str]) -> bool:
+    """Tell whether columns hold numbers, or nothing where one is missing: then they are numbers and no words."""
+    fields = {field for column in columns for field in column}
+    return all(_is_number(field) or is_missing(field) for field in fields) and any(map(_is_number, fields))
+
+
+def read_counts(path: Path) -> NDArray[Any]:
+    """Read counts, shape (cells,): .npy of any shape, or text with one count a line, or all in one."""
+    if path.suffix == ".npy":
+        return _read_npy(path).reshape(-1)
+    table = Table.read(path)
+    if table.numbers is None:
+        wrong = next(field for column in table.columns for field in column if not _is_number(field))
+        raise ValueError(f"{path} must hold numbers, one count a line, got {wrong[:40]!r} ({HEADER})")
+    if min(table.numbers.shape) > 1:  # such as a column of codes
+        raise ValueError(f"{path} must hold one count a line, got a table of shape {table.numbers.shape}")
+    return table.numbers.reshape(-1)
+
+
+def read_outputs(*paths: Path) -> list[Any]:
+    """Read outputs on two databases, one run a line: numbers, words, or records of both, as both files have them.
+
+    What a column holds is settled once, over both files: words are words on either.
+    """
+    files = [_read_npy(path) if path.suffix == ".npy" else Table.read(path) for path in paths]
+    tables = [file for file in files if isinstance(file, Table)]
+    where = " and ".join(str(table.path) for table in tables)
+    words = any(table.numbers is None for table in tables)
+    names = [table.names for table in tables]
+    if words and (not all(names) or len(set(names)) > 1):  # else the first run could be lost, or a name be a run
+        raise ValueError(f"{where} must begin with the same line of names, since they hold words ({HEADER})")
+    if len(set(map(bool, names))) > 1:
+        raise ValueError(f"{where} must both begin with a line of names, or neither ({HEADER})")
+    if not words:
+        return [_alone(file.numbers) if isinstance(file, Table) else file for file in files]
+    if len(tables) < len(files):
+        raise ValueError(f"{where} must hold numbers, as the other file does")
+    kinds = [is_numeric(*columns) for columns in zip(*(table.columns for table in tables), strict=True)]
+    return [_as_records(table, kinds) for table in tables]
+
+
+def _as_records(table: Table, kinds: Sequence[bool]) -> list[Any]:
+    """Return words, or tuples of numbers and words."""
+    columns = [
+        table.as_numbers(column).tolist() if numeric else column
+        for column, numeric in zip(table.columns, kinds, strict=True)
+    ]
+    return columns[0] if len(columns) == 1 else list(zip(*columns, strict=True))
+
+
+def _alone(table: NDArray[Any] | None) -> Any:
+    """Return a column that is the only one without its table."""
+    return table[:, 0] if table is not None and table.shape[1] == 1 else table
+
+
+def _is_number(field: str) -> bool:
+    return bool(NUMBER.fullmatch(field) or INFINITE.fullmatch(field))
+
+
+def is_missing(field: str) -> bool:
+    """Tell whether a field says that there is no value."""
+    return field.lower() in MISSING
+
+
+def check_size(path: Path) -> None:
+    """Refuse a file that is too large to be read whole."""
+    if (size := path.stat().st_size) > LARGEST_INPUT:
+        raise ValueError(f"{path} must be at most {LARGEST_INPUT} bytes, got {size}")
+
+
+def _read_npy(path: Path) -> NDArray[Any]:
+    check_size(path)
+    try:
+        with path.open("rb") as file:  # not np.load, which also opens archives
+            return np.asarray(np.lib.format.read_array(file, allow_pickle=False))
+    except OSError:
+        raise
+    except Exception as error:  # a damaged header raises whatever its parser does
+        raise ValueError(f"{path} must hold an array of numbers or words: {error}") from error

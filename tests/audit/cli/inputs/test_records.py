@@ -1,0 +1,117 @@
+"""Files of records: columns are typed alike whatever is installed, and a record has the types of its columns."""
+
+from __future__ import annotations
+
+import sys
+
+import pandas as pd
+import pytest
+
+from audit.cli.inputs.records import read_records, record_of
+from tests.helpers import refused_like
+
+TEXT = "name,age,income,zip,home\nAda,36,1.5,01234,NA\nBob,7,NA,99999,none\n"
+ADA = {"name": "Ada", "age": 36, "income": 1.5, "zip": "01234", "home": "NA"}
+
+
+@pytest.fixture
+def people(tmp_path):
+    (tmp_path / "people.csv").write_text(TEXT)
+    return tmp_path / "people.csv"
+
+
+@pytest.fixture
+def without(monkeypatch):
+    """As if some libraries were not installed."""
+
+    def hide(*names):
+        for name in names:
+            monkeypatch.setitem(sys.modules, name, None)
+
+    return hide
+
+
+def test_columns_are_typed_alike_with_and_without_pandas(people, without):
+    frame = read_records(people)
+    assert isinstance(frame, pd.DataFrame)
+    assert [kind.kind for kind in frame.dtypes.iloc[1:3]] == ["i", "f"]
+    without("pandas")
+    rows = read_records(people)
+    assert rows == [ADA, {"name": "Bob", "age": 7, "income": None, "zip": "99999", "home": "none"}]
+    assert frame.iloc[0].to_dict() == ADA
+
+
+@pytest.mark.parametrize("hidden", [(), ("duckdb",), ("pyarrow", "pyarrow.parquet"), ("pandas",)])
+def test_parquet_by_whichever_library_is_there(tmp_path, people, without, hidden):
+    path = tmp_path / "peo[p]*le.parquet"  # no pattern
+    read_records(people).to_parquet(path)
+    (tmp_path / "peop.le.parquet").write_text("another file")
+    without(*hidden)
+    read = read_records(path)
+    rows = read if isinstance(read, list) else read.to_dict("records")
+    assert isinstance(read, list) == ("pandas" in hidden)
+    assert rows[0] == ADA
+
+
+def test_parquet_without_a_library_and_broken_is_one_line(tmp_path, without, monkeypatch, people):
+    path = tmp_path / "people.parquet"
+    with refused_like(FileNotFoundError, r"people\.parquet"):
+        read_records(path)
+    read_records(people).to_parquet(path)
+    monkeypatch.setattr("audit.cli.inputs.records.MOST_VALUES", 9)
+    with refused_like(ValueError, "must be a Parquet file of records: it must hold 1 to 9 values, got 2 rows of 5"):
+        read_records(path)
+    path.write_text("people")
+    for hidden in ((), ("pyarrow.parquet",)):
+        without(*hidden)
+        with refused_like(ValueError, r"people\.parquet must be a Parquet file of records: "):
+            read_records(path)
+    without("duckdb")
+    with refused_like(ValueError, r"Parquet needs pyarrow or DuckDB: pip install 'plaudit\[census\]'"):
+        read_records(path)
+
+
+@pytest.mark.parametrize("pandas", [True, False])
+def test_a_record_in_either_form_is_the_same(people, without, pandas):
+    if not pandas:
+        without("pandas")
+    records = read_records(people)
+    given = {"name": "Eve, the first", "age": 30, "income": 2.0, "zip": "00001", "home": "x"}
+    in_json = '{"name": "Eve, the first", "age": 30, "income": 2.0, "zip": "00001", "home": "x"}'
+    assert record_of(records, in_json) == record_of(records, '"Eve, the first", 30, 2, 00001, x') == given
+    assert record_of(records, "Eve,30,,1,x")["income"] is None
+    assert record_of(records, "Eve,many,rich,1,x") == {
+        "name": "Eve",
+        "age": "many",
+        "income": "rich",
+        "zip": "1",
+        "home": "x",
+    }  # which a pair refuses
+
+
+def test_a_truth_value_is_one(tmp_path):
+    frame = pd.DataFrame({"old": [True, False]})
+    assert record_of(frame, "TRUE") == {"old": True}
+    assert record_of(frame, "1") == {"old": "1"}  # which a pair refuses
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("Eve,30", "a record must have 5 values, of name, age, income, zip, home, got 2"),
+        ("", "a record must have 5 values, of name, age, income, zip, home, got 0"),
+        ('"Eve', "a record must be a JSON object or comma-separated values: "),
+        ('{"age": NaN}', 'a record in JSON must be an object such as {"age": 30}: NaN is no value'),
+        ('{"age": 3', 'a record in JSON must be an object such as {"age": 30}: '),
+    ],
+)
+def test_a_record_that_cannot_be_read_is_one_line(people, text, words):
+    with refused_like(ValueError, words):
+        record_of(read_records(people), text)
+
+
+@pytest.mark.parametrize("text", ["1,2\n3,4\n", "a,a\n3,4\n", "a,NA\n3,4\n"])
+def test_records_begin_with_different_names(tmp_path, text):
+    (tmp_path / "x.csv").write_text(text)
+    with refused_like(ValueError, "must begin with a line of names, all different"):
+        read_records(tmp_path / "x.csv")

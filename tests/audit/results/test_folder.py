@@ -1,0 +1,200 @@
+"""Folders of results: nothing that was found is lost, and everything in them is read under a name of its own."""
+
+from __future__ import annotations
+
+import os
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from audit.claims import PureDP
+from audit.results.files import create_json, read_json, write_json
+from audit.results.folder import name_in_files, read_audits, read_results, save_audit
+from tests.helpers import audited, estimated, refused_like
+
+COMMAND = {"command": "plaudit audit mine:noisy --cell 2 --seed 42"}
+VIOLATED = audited(measured=PureDP(1.5), verdict="violated")
+
+
+def names(folder):
+    return sorted(os.listdir(folder))
+
+
+def entry(node_id="test_release.py::test_counts", **changes):
+    """One audit of a test session, as the pytest plugin writes it."""
+    values = {"node_id": node_id, "attempt": 1, "call": 1, "expected": "not refuted", "audit": audited().to_dict()}
+    return values | changes
+
+
+def save_session(path, *entries):
+    write_json(path, {"kind": "session", "seed": 0, "audits": list(entries)})
+    return path
+
+
+# Saved
+
+
+def test_another_audit_of_the_same_name_gets_the_next_name(tmp_path):
+    results = [VIOLATED, audited(), audited(seed_entropy=7)]
+    paths = [save_audit(result, tmp_path / "new", "mine:noisy") for result in results]
+    assert [path.name for path in paths] == ["mine-noisy.json", "mine-noisy-2.json", "mine-noisy-3.json"]
+    assert names(tmp_path / "new") == sorted(path.name for path in paths)
+    for path, result in zip(paths, results, strict=True):
+        assert read_json(path) == result.to_dict()
+    other = save_audit(audited(), tmp_path / "new", "mine:noisy-2")  # the name that another has already taken
+    assert other.name == "mine-noisy-2-2.json"
+
+
+def test_an_audit_made_again_takes_its_own_place(tmp_path):
+    first = audited(provenance={**COMMAND, "created": "yesterday"}, seconds=1.0)
+    save_audit(VIOLATED, tmp_path, "a")
+    assert save_audit(first, tmp_path, "a").name == "a-2.json"
+    again = audited(provenance={**COMMAND, "created": "today"}, seconds=2.0)
+    assert save_audit(again, tmp_path, "a").name == "a-2.json"
+    assert read_json(tmp_path / "a-2.json") == again.to_dict()
+    assert names(tmp_path) == ["a-2.json", "a.json"]
+
+
+@pytest.mark.parametrize(
+    "other",
+    [
+        audited(provenance=COMMAND, measured=PureDP(0.5)),  # the code, or the data, have changed
+        audited(provenance={"command": f"{COMMAND['command']} --early"}),
+        audited(provenance={}),
+    ],
+)
+def test_an_audit_that_is_not_the_same_in_all_is_another(tmp_path, other):
+    save_audit(audited(provenance=COMMAND), tmp_path, "a")
+    assert save_audit(other, tmp_path, "a").name == "a-2.json"
+    assert read_json(tmp_path / "a.json") == audited(provenance=COMMAND).to_dict()
+
+
+@pytest.mark.parametrize("mine", ["no result", "estimate", "folder", "dangling link"])
+def test_what_is_no_audit_is_left_alone(tmp_path, mine):
+    path = tmp_path / "a.json"
+    if mine == "estimate":
+        write_json(path, estimated().to_dict())
+    elif mine == "folder":
+        path.mkdir()
+    elif mine == "dangling link":
+        path.symlink_to(tmp_path.parent / "victim")
+    else:
+        path.write_text("{}")
+    before = path.lstat().st_mtime_ns
+    assert save_audit(audited(), tmp_path, "a").name == "a-2.json"
+    assert path.lstat().st_mtime_ns == before
+    assert not (tmp_path.parent / "victim").exists()
+
+
+@pytest.fixture(params=["links", "no links"])
+def file_system(request, monkeypatch):
+    """With hard links, and without, as of some memory cards and shares."""
+    if request.param == "no links":
+
+        def refuse(*_):
+            raise PermissionError("Operation not permitted")
+
+        monkeypatch.setattr(Path, "hardlink_to", refuse)
+
+
+@pytest.mark.usefixtures("file_system")
+def test_writers_at_once_lose_nothing(tmp_path):
+    results = [audited(seed_entropy=seed) for seed in range(24)]
+    with ThreadPoolExecutor(8) as pool:
+        paths = list(pool.map(lambda result: save_audit(result, tmp_path, "a"), results))
+    assert len(set(paths)) == len(names(tmp_path)) == 24
+    assert sorted(read_json(path)["seed_entropy"] for path in paths) == list(range(24))
+
+
+@pytest.mark.usefixtures("file_system")
+@pytest.mark.parametrize("step", ["fsync", "replace", "link"])
+def test_a_write_that_fails_leaves_nothing(tmp_path, monkeypatch, step):
+    def fail(*_, **__):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(os, step, fail)
+    try:
+        create_json(tmp_path / "a.json", {"kind": "audit"})
+    except KeyboardInterrupt:
+        assert names(tmp_path) == []
+    else:
+        assert names(tmp_path) == ["a.json"]  # of a step that this file system does not take
+
+
+@pytest.mark.usefixtures("file_system")
+def test_a_name_that_is_taken_stays_as_it_is(tmp_path):
+    (tmp_path / "a.json").write_text("mine")
+    with pytest.raises(FileExistsError):
+        create_json(tmp_path / "a.json", {"kind": "audit"})
+    assert names(tmp_path) == ["a.json"]
+    assert (tmp_path / "a.json").read_text() == "mine"
+
+
+@given(st.text(max_size=400))
+def test_every_name_is_one_of_a_file(name):
+    plain = name_in_files(name)
+    assert plain == name_in_files(plain)
+    assert not plain.startswith(".")
+    assert 0 < len(plain.encode()) <= 200
+    assert not set(plain) & set("/\\:\0 \n")
+
+
+# Read
+
+
+def test_a_test_session_is_read_by_test_and_call(tmp_path):
+    path = save_session(
+        tmp_path / "audits.json",
+        entry(),
+        entry(call=2),
+        entry(call=2, attempt=2),
+        entry("test_release.py::test_bug", expected="violated", audit=VIOLATED.to_dict()),
+        entry("test_release.py::test_bug", expected="violated", audit=VIOLATED.to_dict()),
+    )
+    audits = read_audits(path)
+    assert [name for name, _ in audits] == [
+        "test_release.py::test_counts call 1",
+        "test_release.py::test_counts call 2",
+        "test_release.py::test_counts call 2, attempt 2",
+        "test_release.py::test_bug call 1 (known bug)",
+        "test_release.py::test_bug call 1 (known bug) (2)",
+    ]
+    assert [result.verdict for _, result in audits] == ["not refuted"] * 3 + ["violated"] * 2
+
+
+def test_a_folder_holds_single_results_sessions_and_estimates(tmp_path):
+    audited().to_json(tmp_path / "sound.json")
+    write_json(tmp_path / "residuals.json", estimated().to_dict())
+    save_session(tmp_path / "empty.json")
+    save_session(tmp_path / "monday.json", entry("t"))
+    save_session(tmp_path / "tuesday.json", entry("t"))
+    (tmp_path / ".part.json").write_text("half of a file that somebody else is writing")
+    audits, estimates = read_results(tmp_path)
+    assert [name for name, _ in audits] == ["t call 1", "sound", "t call 1 (2)"]
+    assert [name for name, _ in estimates] == ["residuals"]
+    with refused_like(ValueError, r"residuals\.json must be a saved audit, got an estimate"):
+        read_audits(tmp_path)
+    with refused_like(ValueError, r"empty\.json must hold saved audits, got none"):
+        read_audits(tmp_path / "empty.json")
+
+
+@pytest.mark.parametrize(
+    ("wrong", "words"),
+    [
+        (3, "must have node_id, attempt, call, expected, audit, got 3"),
+        (None, "must have node_id, attempt, call, expected, audit, got None"),
+        (entry(call="1"), "must have node_id, attempt, call, expected, audit, got"),
+        (entry(attempt=True), "must have node_id, attempt, call, expected, audit, got"),
+        (entry(audit=VIOLATED.to_dict() | {"verdict": "not refuted"}), "test_counts call 1: the verdict must follow"),
+        (entry(audit={}), "test_counts call 1: "),
+    ],
+)
+def test_a_forged_session_is_refused_in_one_line(tmp_path, wrong, words):
+    with refused_like(ValueError, r"^\S*audits\.json: .*" + words):
+        read_results(save_session(tmp_path / "audits.json", entry(), wrong))
+    write_json(tmp_path / "audits.json", {"kind": "session", "audits": "none"})
+    with refused_like(ValueError, "must have node_id, attempt, call, expected, audit, got 'none'"):
+        read_results(tmp_path / "audits.json")
