@@ -108,6 +108,7 @@ def audit(
     as_json: Annotated[bool, typer.Option("--json", help="Print the results as JSON.")] = False,
 ) -> int:
     """Audit mechanisms against their promises."""
+    from audit.arguments import fraction
     from audit.claims import check_relation
     from audit.cli.inputs.databases import Asked, bundled, pairs_of
 
@@ -140,9 +141,9 @@ def audit(
             raise ValueError("--relation replace_one needs --move-to: people who are added are not replaced")
         asked = (cell or [], cells, people, move_to, add_row, replace_row, relation, public_data)
         pairs = pairs_of(Asked(DEFAULT if data is None else data, *asked))
-        together = 1 - (1 - confidence) / len(pairs) if len(pairs) > 1 else confidence
         common |= {"size": size, "n_jobs": jobs, "stop": "early" if early else "fixed", "store": store}
-        common["confidence"] = together
+        if len(pairs) > 1:  # an equal share of the error probability for each
+            common["confidence"] = 1 - (1 - fraction("confidence", confidence)) / len(pairs)
         settings = {"epsilon": epsilon, "data": data if data in bundled() else DEFAULT}
         named = {target: "-".join(filter(None, (name, target if len(targets) > 1 else ""))) for target in targets}
         questions = [

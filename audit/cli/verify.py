@@ -70,7 +70,10 @@ def _made_again(result: AuditResult) -> str:
     words = _words_of(command)
     typed = _typed_audit()
     with tempfile.TemporaryDirectory() as folder, redirect_stdout(io.StringIO()):
-        _check_repeatable(typed.make_context("audit", words[:]))
+        try:
+            _check_repeatable(typed.make_context("audit", words[:]))
+        except typer.Exit:  # with an exit code of 0
+            raise ValueError("a recorded command must ask for an audit and nothing else, got --help") from None
         if typed.main(["--out", folder, "--json", *words], standalone_mode=False) == INTERRUPTED:
             raise KeyboardInterrupt
         ((_, again),) = read_audits(Path(folder))

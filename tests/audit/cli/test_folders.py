@@ -1,0 +1,179 @@
+"""Folders of results, and reports of test sessions: two audits never share a file, and every command reads them all."""
+
+from __future__ import annotations
+
+import json
+import os
+from pathlib import Path
+
+import pytest
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+
+from audit.claims import PureDP
+from audit.results.files import read_json, write_json
+from tests.audit.cli.desk import OWN, QUICK, VIOLATION, WITHIN, Command, refused, save_outputs
+from tests.audit.results.test_folder import entry
+from tests.helpers import audited
+
+BUGGY = """
+def buggy(counts, size, rng):
+    noisy = counts + rng.laplace(size=(size, counts.size))
+    noisy[:, 2] = counts[2]
+    return noisy
+"""
+
+
+@pytest.fixture(autouse=True)
+def mechanisms(desk: Path) -> None:
+    (desk / "helper.py").write_text(BUGGY)
+
+
+@pytest.fixture
+def rows(monkeypatch: pytest.MonkeyPatch) -> list[list[str]]:
+    """What the figures show: the names of each, as it is drawn."""
+    seen: list[list[str]] = []
+    names = Axes.set_yticks
+
+    def watched(self: Axes, ticks: object, labels: list[str], **options: object) -> None:
+        seen.append(list(labels))
+        names(self, ticks, labels, **options)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(Axes, "set_yticks", watched)
+    return seen
+
+
+def test_a_violation_of_one_pair_is_not_lost_to_another(plaudit: Command, rows: list[list[str]]) -> None:
+    """The second audit of a mechanism, into the same folder, on a pair that shows nothing."""
+    asked = ("audit", "helper:buggy", *OWN, *QUICK, "--out", "res")
+    assert plaudit(*asked, "--cell", "2").code == VIOLATION
+    second = plaudit(*asked, "--cell", "0")
+    assert second.code == WITHIN
+    assert second.out.endswith("and the figure audits.png. The figure shows all 2 audits of the folder.\n")
+    assert sorted(os.listdir("res")) == ["audits.png", "helper-buggy-cell-0.json", "helper-buggy-cell-2.json"]
+    assert rows == [["helper-buggy-cell-2"], ["helper-buggy-cell-2", "helper-buggy-cell-0"]]
+    checked = plaudit("check", "res")
+    assert (checked.code, checked.out.count(" violated ")) == (VIOLATION, 1)
+    assert plaudit("report", "res").out == "Wrote res/report.html: 2 audits, 1 violated; 0 estimates.\n"
+
+
+def test_the_same_name_with_other_data_is_another_audit(plaudit: Command) -> None:
+    """Command and seed are the same, and so is the name; the file of counts is not what it was."""
+    asked = ("audit", "helper:buggy", *OWN, *QUICK, "--out", "res", "--name", "monday")
+    assert plaudit(*asked, "--cell", "2").code == VIOLATION
+    first = read_json(Path("res/monday-cell-2.json"))
+    Path("helper.py").write_text(BUGGY.replace("noisy[:, 2] = counts[2]", "pass"))
+    __import__("sys").modules.pop("helper")
+    fixed = plaudit(*asked, "--cell", "2")
+    assert fixed.code == WITHIN
+    assert "monday-cell-2.json is there from another audit, and stays: this one is monday-cell-2-2.json." in fixed.out
+    assert read_json(Path("res/monday-cell-2.json")) == first
+    again = plaudit(*asked, "--cell", "2")  # the very same
+    assert "monday-cell-2-2.json" in again.out
+    assert sorted(os.listdir("res")) == ["audits.png", "monday-cell-2-2.json", "monday-cell-2.json"]
+
+
+def test_the_very_same_audit_takes_its_own_place(plaudit: Command) -> None:
+    asked = ("audit", "mine:noisy", *OWN, *QUICK, "--out", "res")
+    first = plaudit(*asked)
+    before = Path("res/mine-noisy.json").stat().st_ino
+    assert plaudit(*asked).out.splitlines()[-1] == first.out.splitlines()[-1]
+    assert sorted(os.listdir("res")) == ["audits.png", "mine-noisy.json"]
+    assert Path("res/mine-noisy.json").stat().st_ino != before
+
+
+def test_names_of_results(plaudit: Command) -> None:
+    save_outputs()
+    given = ("audit", "--outputs-x", "x.csv", "--outputs-y", "y.csv", "--claim", "pure:1", "--relation", "add_remove")
+    for options in ((), ("--name", "a/b"), ("--distance", "2")):
+        plaudit(*given, *options, "--out", "res")
+    plaudit("audit", "gdpc", "mine:noisy", *OWN, *QUICK, "--name", "n", "--out", "res")
+    names = ["a-b.json", "n-gdpc.json", "n-mine-noisy.json", "outputs-2.json", "outputs.json"]
+    assert sorted(os.listdir("res")) == sorted([*names, "audits.png"])
+
+
+def test_a_figure_of_a_folder_of_others(
+    plaudit: Command, rows: list[list[str]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What is no result is named and not drawn; of very many audits all violations come first, and it is said."""
+    monkeypatch.setattr("audit.cli.answering.MOST", 3)
+    Path("res").mkdir()
+    Path("res/package.json").write_text("{}")
+    Path("res/.part.json").write_text("{")
+    for number in range(4):
+        audited(measured=PureDP(0.5)).to_json(Path(f"res/sound-{number}.json"))
+    audited(measured=PureDP(1.5), verdict="violated").to_json(Path(f"res/{'z' * 99}.json"))
+    titles: list[str] = []
+    monkeypatch.setattr(Axes, "set_title", lambda self, words, **_: titles.append(words))
+    outcome = plaudit("audit", "mine:noisy", *OWN, *QUICK, "--out", "res")
+    assert outcome.code == WITHIN  # of what was asked
+    assert outcome.out.endswith(
+        "The figure shows 3 of all 6 audits of the folder. No results, and not in it: package.json.\n"
+    )
+    assert rows == [[f"...{'z' * 48}", "mine-noisy", "sound-0"]]
+    assert titles == ["3 of 6 audits, violations first"]
+
+
+def test_a_figure_is_drawn_again_for_whoever_came_meanwhile(
+    plaudit: Command, rows: list[list[str]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    saved = Figure.savefig
+
+    def slow(self: Figure, *given: object, **options: object) -> None:
+        audited().to_json(Path("res/other.json"))
+        saved(self, *given, **options)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(Figure, "savefig", slow)
+    plaudit("audit", "mine:noisy", *OWN, *QUICK, "--out", "res")
+    assert rows == [["mine-noisy"], ["mine-noisy", "other"]]
+
+
+# Reports of test sessions
+
+
+@pytest.fixture
+def session(desk: Path) -> Path:
+    """A report with a promise and a known bug, beside a single result."""
+    audits = [
+        entry(audit=audited(bound="unknown").to_dict()),
+        entry("t::bug", expected="violated", audit=audited(measured=PureDP(1.5), verdict="violated").to_dict()),
+    ]
+    write_json(desk / "all/audits.json", {"kind": "session", "seed": 0, "audits": audits})
+    audited().to_json(desk / "all/sound.json")
+    return Path("all/audits.json")
+
+
+NAMES = ["test_release.py::test_counts call 1", "t::bug call 1 (known bug)"]
+
+
+@pytest.mark.parametrize("path", ["all", "all/audits.json"])
+def test_a_session_is_checked_and_reported(plaudit: Command, session: Path, path: str) -> None:
+    checked = plaudit("check", path, "--json")
+    names = [*NAMES, *(["sound"] if path == "all" else [])]
+    assert (checked.code, checked.err, list(json.loads(checked.out))) == (VIOLATION, "", names)
+    assert plaudit("check", path).code == VIOLATION
+    outcome = plaudit("report", path)
+    assert outcome.out == f"Wrote all/report.html: {len(names)} audits, 1 violated; 0 estimates.\n"
+    page = Path("all/report.html").read_text("utf-8")
+    assert all(name in page for name in names)
+    words = "out must not be a result, got all/audits.json"
+    assert refused(plaudit("report", path, "--out", "all/audits.json"), words)
+
+
+def test_sessions_are_compared_test_by_test(plaudit: Command, session: Path, desk: Path) -> None:
+    assert plaudit("compare", "all", "all").code == WITHIN
+    worse = [entry(audit=audited(bound="unknown", measured=PureDP(1.5), verdict="violated").to_dict())]
+    write_json(desk / "today.json", {"kind": "session", "seed": 0, "audits": worse})
+    outcome = plaudit("compare", str(session), "today.json")
+    assert outcome.code == VIOLATION
+    assert outcome.out.startswith(
+        "REGRESSION: t::bug call 1 (known bug): the audit is gone\n"
+        "REGRESSION: test_release.py::test_counts call 1: the verdict became violated: "
+    )
+
+
+def test_a_name_in_a_session_leads_to_no_other_file(plaudit: Command, desk: Path) -> None:
+    audits = [entry("../secret", audit=audited().to_dict())]
+    (desk / "secret call 1.json").write_text("no result")
+    write_json(desk / "all/audits.json", {"kind": "session", "seed": 0, "audits": audits})
+    assert plaudit("compare", "all", "all").code == WITHIN

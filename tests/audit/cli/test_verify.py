@@ -1,0 +1,154 @@
+"""`plaudit verify`: what it can show by itself, and what only the same audit made again shows."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from audit.cli import verify as command
+from audit.results import AuditResult
+from audit.results.files import read_json, write_json
+from audit.review.verify import recomputed
+from tests.audit.cli.desk import INTERRUPTED, OWN, QUICK, VIOLATION, WITHIN, Command, refused, save_outputs
+from tests.audit.results.test_folder import entry
+
+UNSEEDED = """
+import secrets
+import numpy as np
+
+class Own:
+    seedable = False
+    def __call__(self, counts, size, rng):
+        return counts + np.random.default_rng(secrets.randbits(64)).laplace(size=(size, counts.size))
+
+own = Own()
+"""
+
+
+@pytest.fixture
+def saved(plaudit: Command) -> Path:
+    """One audit of a mechanism of the user's own, as the command saves it."""
+    assert plaudit("audit", "mine:noisy", *OWN, *QUICK, "--out", "out").code == WITHIN
+    return Path("out/mine-noisy.json")
+
+
+def forge(path: Path, **changes: Any) -> None:
+    """Write a file anew whose numbers follow from its counts, and whose checksum is right."""
+    result = recomputed(AuditResult.from_dict(read_json(path) | changes))
+    write_json(path, result.to_dict())
+
+
+def test_verify_says_what_it_cannot_show(plaudit: Command, saved: Path) -> None:
+    outcome = plaudit("verify", str(saved))
+    assert outcome.code == WITHIN
+    first, last = outcome.out.splitlines()
+    assert first.startswith(
+        "out/mine-noisy.json: whole, and its numbers follow from its counts. CONFIDENTIAL: noisy: not refuted: "
+    )
+    assert last == command.SCOPE
+    for word in ("counts", "confidence", "claim", "witness", "weights", "names", "checksum", "--rerun", "signature"):
+        assert word in last
+
+
+def test_an_audit_made_again_is_the_same(plaudit: Command, saved: Path) -> None:
+    files = sorted(os.listdir("."))
+    outcome = plaudit("verify", "--rerun", "out")
+    assert (outcome.code, outcome.err) == (WITHIN, "")
+    first, last = outcome.out.splitlines()
+    made = read_json(saved)["provenance"]["command"]
+    assert first.startswith(
+        f"out: mine-noisy: whole, and its numbers follow from its counts; made again by `{made}`, it is the same. "
+        "CONFIDENTIAL: noisy"
+    )
+    assert last == command.RERUN
+    assert sorted(os.listdir(".")) == files
+    plaudit("audit", "gdpc-half-noise", *QUICK, "--cell", "3", "--cell", "4", "--out", "out")
+    save_outputs()
+    given = ("--outputs-x", "x.csv", "--outputs-y", "y.csv", "--claim", "pure:1", "--relation", "add_remove")
+    plaudit("audit", *given, "--out", "out")
+    outcome = plaudit("verify", "--rerun", "out")
+    assert (outcome.code, outcome.out.count("it is the same")) == (VIOLATION, 4)
+
+
+@pytest.mark.parametrize(
+    ("changes", "words"),
+    [
+        ({"counts": {"x": {"runs": 700, "guessed_x": 300, "guessed_y": 100}}}, "measured epsilon was 0."),
+        ({"confidence": 0.9}, "measured epsilon was "),
+        ({"adjacency": "declared"}, "adjacency was declared, and is verified"),
+        ({"unit": "household"}, "unit was household, and is person"),
+        ({"mechanism": "sound"}, "mechanism was sound, and is noisy"),
+    ],
+)
+def test_a_file_that_was_forged_to_fit_is_found_by_a_rerun(
+    plaudit: Command, saved: Path, changes: dict[str, Any], words: str
+) -> None:
+    values = read_json(saved)
+    if "counts" in changes:
+        x = changes["counts"]["x"]
+        runs = values["counts"]["y"]["runs"] + values["counts"]["x"]["runs"] - x["runs"]
+        changes = {"counts": {"x": x, "y": {"runs": runs, "guessed_x": 200, "guessed_y": 250}}}
+    forge(saved, **changes)
+    assert plaudit("verify", str(saved)).code == WITHIN  # negative control: it cannot see that
+    outcome = plaudit("verify", "--rerun", str(saved))
+    assert refused(outcome, "out/mine-noisy.json: an audit made again by `plaudit audit mine:noisy")
+    assert words in outcome.err
+    assert ", and is " in outcome.err
+
+
+def test_code_that_has_changed_is_another_audit(plaudit: Command, saved: Path) -> None:
+    text = Path("mine.py").read_text()
+    Path("mine.py").write_text(text.replace("rng.laplace(size", "rng.laplace(scale=2, size"))
+    __import__("sys").modules.pop("mine")
+    assert refused(plaudit("verify", "--rerun", str(saved)), "must be the same: measured epsilon was 0.")
+
+
+@pytest.mark.parametrize(
+    ("made_by", "words"),
+    [
+        (None, "a recorded command of `plaudit audit`, got none: make it again in Python, as it was made"),
+        ("python -m pytest t.py::t", "a rerun needs a recorded command of `plaudit audit`, got 'python -m pytest t.py"),
+        ("plaudit audit 'gdpc", 'a rerun needs a recorded command of `plaudit audit`, got "plaudit audit \'gdpc"'),
+        ("plaudit release gdpc", "a rerun needs a recorded command of `plaudit audit`, got 'plaudit release gdpc'"),
+        ("plaudit audit gdpc", "a rerun needs a recorded seed, got none"),
+        ("plaudit audit gdpc --seed 1 --out there", "must ask for an audit and nothing else, got --out"),
+        ("plaudit audit gdpc --seed 1 --store there", "must ask for an audit and nothing else, got --store"),
+        ("plaudit audit gdpc --seed 1 --timeout 9", "must ask for an audit and nothing else, got --timeout"),
+        ("plaudit audit gdpc --seed 1 --sise 9", "No such option: --sise"),
+        ("plaudit audit no:such --data counts.csv --seed 1", "'no' cannot be imported: No module named 'no'"),
+        ("plaudit audit --seed 1 gdpc --data gone.csv", "'gone.csv'"),
+        ("plaudit audit gdpc --help", "must ask for an audit and nothing else, got --help"),
+    ],
+)
+def test_what_cannot_be_made_again_is_one_line(plaudit: Command, saved: Path, made_by: str | None, words: str) -> None:
+    values = read_json(saved)
+    write_json(saved, values | {"provenance": {**values["provenance"], "command": made_by}})
+    assert refused(plaudit("verify", "--rerun", str(saved)), words)
+    assert not Path("there").exists()
+
+
+def test_entropy_of_its_own_is_repeated_by_no_seed(plaudit: Command) -> None:
+    Path("helper.py").write_text(UNSEEDED)
+    assert plaudit("audit", "helper:own", *OWN, *QUICK, "--out", "out").code == WITHIN
+    words = "out/helper-own.json: helper:own takes its entropy from the operating system: no seed repeats its audit"
+    assert refused(plaudit("verify", "--rerun", "out/helper-own.json"), words)
+
+
+def test_the_audits_of_a_session_are_verified(plaudit: Command, saved: Path) -> None:
+    values = {key: value for key, value in read_json(saved).items()}
+    write_json(Path("session.json"), {"kind": "session", "seed": 0, "audits": [entry("t", audit=values)]})
+    outcome = plaudit("verify", "session.json")
+    assert outcome.out.startswith(
+        "session.json: t call 1: whole, and its numbers follow from its counts. CONFIDENTIAL: noisy"
+    )
+    assert outcome.code == WITHIN
+
+
+def test_an_interrupt_of_a_rerun_is_one(plaudit: Command, saved: Path) -> None:
+    values = read_json(saved)
+    asked = {"command": "plaudit audit mine:impatient --data counts.csv --claim pure:1 --seed 1"}
+    write_json(saved, values | {"provenance": {**values["provenance"], **asked}})
+    assert plaudit("verify", "--rerun", str(saved)).code == INTERRUPTED

@@ -1,0 +1,77 @@
+"""A lower bound is the same words in every view, and never more than what was measured."""
+
+from __future__ import annotations
+
+import csv
+import io
+import re
+from decimal import Decimal
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from audit.claims import GaussianDP, PureDP
+from audit.report.figures import loss_bar, privacy_profiles
+from audit.report.formats import FORMS
+from audit.report.page import build_report
+from audit.report.tables import audit_table
+from audit.results import verdict_of
+from audit.results.formatting import nearest
+from experiments.audits import none_above
+from experiments.experiment import between
+from tests.helpers import audited, powers
+
+NUMBER = r"(\d[\d.]*(?:e[+-]\d+)?)"
+FAMILIES = st.sampled_from([PureDP, GaussianDP])
+
+
+def of(family, promised, measured):
+    claim = family(promised)
+    verdict = verdict_of(claim, claim.at(measured), 1.25 * promised)
+    return audited(claim=claim, measured=claim.at(measured), verdict=verdict, detectable=1.25 * promised, ceiling=1e9)
+
+
+def views(result):
+    """How every view writes the lower bound of an audit."""
+    named = [("name", result)]
+    forms = {name: write(named) for name, write in FORMS.items() if name != "json"}  # which holds all digits
+    (row,) = csv.DictReader(io.StringIO(forms["csv"]))
+    head, rule, cells = forms["text"].splitlines()
+    starts = [match.span() for match in re.finditer("-+", rule)]
+    (column,) = [cells[start:end] for start, end in starts if head[start:end].strip() == "lower bound"]
+    labels = result.plot().texts
+    yield "csv", row["measured"]
+    yield "text", column.strip()
+    yield "markdown", forms["markdown"].splitlines()[2].split(" | ")[4]
+    yield "latex", forms["latex"].splitlines()[4].split(" & ")[4].translate(str.maketrans("", "", "{}"))
+    yield "line", re.search(rf"lower bound {NUMBER} at", forms["line"])[1]
+    yield "table", list(audit_table(named).columns[3].cells)[0]
+    yield "figure", re.match(NUMBER, labels[0].get_text())[1]
+    yield "page", re.search(rf"lower bound {NUMBER};", loss_bar(result).words)[1]
+    yield "page", re.search(rf"The lower bound, \w+ {NUMBER},", privacy_profiles(result).words)[1]
+
+
+@settings(max_examples=25)
+@given(FAMILIES, powers(-3, 2), st.floats(1e-3, 3))
+def test_a_lower_bound_is_rounded_down_wherever_it_is_printed(family, promised, share):
+    result = of(family, promised, promised * share)
+    said = dict(views(result))
+    assert len(set(said.values())) == 1, said
+    assert Decimal(said["figure"]) <= Decimal(repr(result.measured.budget))
+    assert f">{said['page']}<" in build_report([("name", result)], title="t")
+
+
+@pytest.mark.parametrize(("measured", "said"), [(0.1078, "0.1078"), (0.96459, "0.9645"), (7.40659, "7.406")])
+def test_known_numbers(measured, said):
+    assert set(dict(views(of(PureDP, 8.0, measured))).values()) == {said}
+    assert nearest(measured) in (said, "0.9646", "7.407")  # negative control: another rounding says more
+
+
+@given(powers(-3, 1))
+def test_experiments_say_no_more(bound):
+    """What is checked of a lower bound, in words."""
+    audits = [{"lower_bound": bound, "verdict": "not refuted"}]
+    for check in (none_above("all", audits, 100.0), between("lower bound", bound, 0, 100)):
+        said = re.search(rf"(?:bound|bound:) {NUMBER}, expected", check.words)[1]
+        assert Decimal(said) <= Decimal(repr(bound))
