@@ -73,7 +73,7 @@ BAD_AUDITS: list[tuple[tuple[str, ...], str]] = [
     ((*HERE, "--seed", "-1"), "seed must be 0 or more, got -1"),
     ((*HERE, "--jobs", "0"), "jobs must be a positive number, or -1 for all cores, got 0"),
     # claims and relations
-    ((*HERE, "--claim", "gauss:1"), "with positive finite numbers, got 'gauss:1'"),
+    ((*HERE, "--claim", "gauss:1"), "for total variation, got 'gauss:1'"),
     ((*HERE, "--relation", "replace_one"), "--relation replace_one needs --move-to"),
     (("mine:replacing", "--data", "counts.csv"), "a replace_one promise says nothing about add_remove neighbors"),
     (("mine:vague", "--data", "counts.csv"), "mine:vague has no claim of its own: give --claim, such as pure:1"),

@@ -133,7 +133,7 @@ def test_what_cannot_be_made_again_is_one_line(plaudit: Command, saved: Path, ma
 def test_entropy_of_its_own_is_repeated_by_no_seed(plaudit: Command) -> None:
     Path("helper.py").write_text(UNSEEDED)
     assert plaudit("audit", "helper:own", *OWN, *QUICK, "--out", "out").code == WITHIN
-    words = "out/helper-own.json: helper:own takes its entropy from the operating system: no seed repeats its audit"
+    words = "out/helper-own.json: a rerun needs a mechanism whose randomness comes from the seed, and this one's does"
     assert refused(plaudit("verify", "--rerun", "out/helper-own.json"), words)
 
 
