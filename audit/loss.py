@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import math
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Literal
 
@@ -21,7 +20,6 @@ from audit.mechanism import Mechanism, mechanism_name, plain_parameters
 from audit.methods.evaluation import (
     UNSEEN,
     Audited,
-    add_counts,
     check_question,
     count_event,
     evaluate,
@@ -40,14 +38,13 @@ from audit.sampling.progress import progress_bar
 from audit.sampling.runs import GivenRuns, MechanismRuns, Runs, scores
 from audit.sampling.streams import Phase, Seed, entropy_of, halves, seed_sequence, stream
 from audit.sampling.warned import heard, said
+from audit.stopping import Stopped, count_in_stages
 
 __all__ = ["measure_loss", "measure_loss_from_outputs"]
 
 Floats = NDArray[np.float64]
 
 REGISTERED = "registered"  # in the place of an attack's name, where an event was given
-SETTLED = 1.1  # of the promise: an audit that may stop early does so where it could detect as much
-FIRST_LOOK = 1000  # counting runs before an audit that may stop early looks at them
 
 
 def measure_loss(
@@ -100,7 +97,9 @@ def measure_loss(
         Blocks of runs at work at the same time; the result does not depend on it.
     stop : {"fixed", "early"}
         Make all runs, or stop as soon as a violation is shown or the minimum detectable loss is a tenth above the
-        promise: then `size` is the most that are made. The bound holds whenever the audit stops.
+        promise: then `size` is the most that are made, in stages that begin with 1,000 runs and double. Each stage
+        chooses an event anew. The bound holds whenever the audit stops; it is of the last event, but that guesses at
+        earlier ones go on to count under pure and approximate privacy.
     store : str or pathlib.Path, optional
         Folder where finished blocks of runs are kept. An audit that was killed goes on from them when it is asked
         again, and gives the same counts; without `rng` it takes the seed with which it began. The folder holds scores
@@ -178,16 +177,22 @@ def measure_loss(
     coins = np.random.default_rng(stream(root, Phase.COINS))
 
     with heard() as more, progress_bar(mechanism_name(mechanism), size, shown=progress) as advance:
-        runs: Runs = MechanismRuns(mechanism, pair, probed.kind, root, n_jobs, advance, blocks, repeats=probed.seedable)
-        if event is not None:
-            chosen = _Choice(event, runs.as_given())
-        else:
-            chosen = _choose(runs, method, searching, choosing, counting, mechanism=mechanism)
+        runs = MechanismRuns(mechanism, pair, probed.kind, root, n_jobs, advance, blocks, repeats=probed.seedable)
+
+        def choose(stage: int, choosing: int, counting: int) -> _Choice:
+            if event is not None:
+                return _Choice(event, runs.as_given())
+            of_stage = runs if stop == "fixed" else replace(runs, root=stream(root, Phase.STAGE, stage))
+            return _choose(of_stage, method, searching, choosing, counting, mechanism=mechanism)
+
         if stop == "fixed":
-            basis, counts = method.basis(chosen.event), _count(chosen, method.sizes(counting, coins), Phase.COUNT)
+            chosen = choose(0, choosing, counting)
+            counts = _count(chosen, method.sizes(counting, coins))
+            ended = Stopped(chosen, method.basis(chosen.event) | chosen.seen(), counts, size, choosing)
         else:
-            basis, counts = _count_until_settled(chosen, method, choosing, counting, coins)
-    basis |= chosen.seen()
+            share = 0.0 if event is not None else selection
+            ended = count_in_stages(method, choose, _count, size=size, share=share, coins=coins)
+    chosen, basis = ended.chosen, ended.basis
     notes = [*chosen.notes(basis), *said(warned + more)]
     if not probed.seedable:
         notes.append("the mechanism takes randomness from elsewhere: a seed does not reproduce this audit")
@@ -204,8 +209,8 @@ def measure_loss(
         unit=pair.unit,
         adjacency=pair.adjacency,
         confidential=pair.confidential,
-        size=choosing + counts["x"]["runs"] + counts["y"]["runs"],
-        selection=choosing,
+        size=ended.size,
+        selection=ended.selection,
         seed_entropy=entropy_of(root),
         provenance=provenance(
             size=size,
@@ -215,7 +220,7 @@ def measure_loss(
             **({} if probed.seedable else {"seedable": False}),
         ),
     )
-    return evaluate(begun, method, counts, basis, audited, support=support)
+    return evaluate(begun, method, ended.counts, basis, audited, support=support)
 
 
 def measure_loss_from_outputs(
@@ -322,7 +327,7 @@ def measure_loss_from_outputs(
         chosen = _choose(runs, method, searching, choosing, 2 * fewest - choosing)
     method = method_for(claim, pair.distance, confidence, fewest=min(runs.left))
     left = method.given_sizes(runs.left, np.random.default_rng(stream(root, Phase.COINS)))
-    basis, counts = method.basis(chosen.event), _count(chosen, left, Phase.COUNT)
+    basis, counts = method.basis(chosen.event), _count(chosen, left)
     basis |= chosen.seen()
     audited = Audited(
         mechanism=GIVEN_OUTPUTS,
@@ -400,37 +405,14 @@ def _choose(
     )
 
 
-def _count(chosen: _Choice, sizes: Sequence[int], *phase: int) -> Counts:
+def _count(chosen: _Choice, sizes: Sequence[int], *look: int) -> Counts:
     """Count the event on fresh runs."""
     statistics = [chosen.event.statistic] + ([] if chosen.new is None else [chosen.new])
-    x, y = scores(chosen.runs, sizes, statistics, *phase)
+    x, y = scores(chosen.runs, sizes, statistics, Phase.COUNT, *look)
     if chosen.new is not None:
         chosen.unlike[0] += len(x) + len(y)
         chosen.unlike[1] += float(x[:, 1].sum() + y[:, 1].sum())
     return count_event(chosen.event, x[:, 0], y[:, 0])
-
-
-def _count_until_settled(
-    chosen: _Choice, method: Method, choosing: int, counting: int, coins: np.random.Generator
-) -> tuple[Basis, Counts]:
-    """Count block by block, and stop where a violation is shown, or a small one would have been."""
-    counts: Counts = {"x": {"runs": 0}, "y": {"runs": 0}}
-    made, budget = 0, method.claim.budget
-    for look, upto in enumerate(_looks(counting, method.between_looks), start=1):
-        fresh = _count(chosen, method.sizes(upto - made, coins), Phase.COUNT, look)
-        counts, made = add_counts(counts, fresh), upto
-        basis = method.basis(chosen.event, look=look, expected=chosen.expected)
-        if method.lower(counts, basis) > budget:
-            break
-        if method.detectable(counts, basis, choosing=choosing) <= SETTLED * budget:
-            break
-    return basis, counts
-
-
-def _looks(counting: int, growth: float) -> list[int]:
-    """Return after how many runs an audit looks: each time after `growth` times as many."""
-    steps = math.ceil(math.log(max(counting / FIRST_LOOK, 1.0)) / math.log(growth))
-    return sorted({min(counting, math.ceil(counting / growth**back)) for back in range(steps + 1)})
 
 
 def _choosing_runs(size: int, selection: float) -> int:

@@ -36,7 +36,7 @@ FLOORS = {
         {"sampling"},
         {"attacks"},
         {"methods"},
-        {"estimates"},
+        {"estimates", "stopping"},
         {"loss", "one_run"},
         {"search"},
         {"planning", "replay"},

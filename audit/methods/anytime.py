@@ -21,6 +21,7 @@ class AnytimeGame(Game):
         "that are fair if the promise holds. The bound holds at every moment at which the audit could have stopped."
     )
     sources = ("robbins", "howard", "waudby", "kairouz")
+    cumulative = True
     between_looks = 1.25
 
     def basis(self, event: Event, *, look: int = 0, expected: tuple[float, float] | None = None) -> Basis:

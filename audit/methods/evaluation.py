@@ -162,8 +162,13 @@ def evaluate(
 
 
 def detectable_loss(method: Method, counts: Counts, basis: Basis, choosing: int) -> float:
-    """Return the minimum detectable loss: infinite where nearly all runs are unlike what selection saw."""
-    return math.inf if basis.get("unseen", 0.0) > UNSEEN else method.detectable(counts, basis, choosing=choosing)
+    """Return the minimum detectable loss: infinite where nearly all runs are unlike what selection saw.
+
+    So many runs were `choosing` events; where the basis says how many of them chose the last one, these matter.
+    """
+    if basis.get("unseen", 0.0) > UNSEEN:
+        return math.inf
+    return method.detectable(counts, basis, choosing=basis.get("choosing", choosing))
 
 
 def support_witness(mechanism: Mechanism, pair: NeighborPair, claim: Claim) -> dict[str, Any] | None:

@@ -55,6 +55,8 @@ class Method(ABC):
         Families of rules whose counts it reads.
     coins : bool
         Whether a fair coin must pick the database of each run.
+    cumulative : bool
+        Whether one bound holds at all looks together, for guesses at several events in turn.
     between_looks : float
         An audit that may stop early looks each time after so many times the runs.
     simulated : bool
@@ -73,6 +75,7 @@ class Method(ABC):
     sources: ClassVar[tuple[str, ...]] = ()
     rules: ClassVar[tuple[str, ...]] = ("threshold", "cell")
     coins: ClassVar[bool] = False
+    cumulative: ClassVar[bool] = False
     between_looks: ClassVar[float] = 2.0
     simulated: ClassVar[bool] = False
     largest: ClassVar[float] = 60.0
