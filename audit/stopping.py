@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -16,6 +17,7 @@ from audit.methods.method import Basis, Counts, Method
 __all__ = ["Stopped", "count_in_stages"]
 
 FIRST_STAGE, FEWEST = 1000, 100  # runs of the first stage, or as many as let so many choose and count
+LAST = 8  # times as many runs as a stage would have are left where one more is the last
 FIRST_LOOK = 1000  # counting runs before the first look at an event that was registered
 SETTLED = 1.1  # of the promise: an audit that may stop early does so where it could detect as much
 
@@ -62,32 +64,36 @@ def count_in_stages(
 
     A `share` of each stage chooses an event anew, so that an obvious violation costs little. A bound for all looks at
     once goes on with the guesses at earlier events: a rule may change before the coin of a run is tossed. Any other
-    bound is of the last event alone, with a share of the error for each look. With no share the event is registered.
+    bound is of the last event alone, and all looks share the error equally. With no share the event is registered.
 
     `choose` takes the number of a stage and its runs that choose and count; `count` the runs on `x` and on `y` and the
     number of the look.
     """
-    going_on, budget = method.cumulative or share == 0, method.claim.budget
-    counting_in_all = sum(counting for _, counting in _stages(size, share))
+    going_on, limit = method.cumulative or share == 0, SETTLED * method.claim.budget
+    stages = list(_stages(size, share))
+    looks = _looks([counting for _, counting in stages], method.between_looks, going_on=going_on)
+    shared = {} if method.cumulative else {"looks": sum(map(len, looks))}
     expected: tuple[float, float] | None = None
-    counts, look, looked, made, spent, selection = _nothing(), 0, 0, 0, 0, 0
-    for stage, (choosing, counting) in enumerate(_stages(size, share)):
+    counts, look, made, spent, selection = _nothing(), 0, 0, 0, 0
+    for stage, (choosing, counting) in enumerate(stages):
         chosen = choose(stage, choosing, counting)
         selection += choosing
         if stage == 0 and chosen.expected:
             guesses, right = chosen.expected
-            expected = guesses * counting_in_all / counting, right
+            expected = guesses * sum(counting for _, counting in stages) / counting, right
         if not going_on:
             counts, made = _nothing(), 0
-        for upto in _looks(looked, made + counting, method.between_looks):
-            look, looked = look + 1, upto
+        for upto in looks[stage]:
+            look += 1
             counts = add_counts(counts, count(chosen, method.sizes(upto - made, coins), look))
             made, spent = upto, spent + upto - made
-            basis = {**method.basis(chosen.event, look=look, expected=expected), **chosen.seen()}
+            basis = {**method.basis(chosen.event, look=look, expected=expected), **shared, **chosen.seen()}
+            # What the best event could detect takes less time to tell than what a chosen one could.
+            able = detectable_loss(method, counts, basis, 0) <= limit
             if not going_on:
                 basis["choosing"] = choosing
-            shown = method.lower(counts, basis) > budget
-            if shown or detectable_loss(method, counts, basis, selection) <= SETTLED * budget:
+            able = able and detectable_loss(method, counts, basis, selection) <= limit
+            if able or method.lower(counts, basis) > method.claim.budget:
                 return Stopped(chosen, basis, counts, selection + spent, selection)
     return Stopped(chosen, basis, counts, selection + spent, selection)
 
@@ -100,14 +106,21 @@ def _stages(size: int, share: float) -> Iterator[tuple[int, int]]:
     """Yield how many runs choose and how many count in each stage; the last one takes all that are left."""
     stage = max(FIRST_STAGE, math.ceil(FEWEST / min(share, 1 - share))) if share else size
     while size:
-        runs = stage if size >= 3 * stage else size
+        runs = stage if size >= LAST * stage else size
         choosing = round(runs * share)
         yield choosing, runs - choosing
         size, stage = size - runs, 2 * stage
 
 
-def _looks(looked: int, upto: int, growth: float) -> list[int]:
-    """Return after how many counting runs an audit looks, more than ever: each time after `growth` times as many."""
-    steps = math.ceil(math.log(max(upto / FIRST_LOOK, 1.0)) / math.log(growth))
-    looks = {math.ceil(upto / growth**back) for back in range(steps + 1)}
-    return sorted(look for look in looks if look > looked)
+def _looks(counted: list[int], growth: float, *, going_on: bool) -> list[list[int]]:
+    """Return after how many counting runs of each stage, or of all so far, an audit looks.
+
+    Each time there are `growth` times as many as before, at any stage; the last runs of a stage are always looked at.
+    """
+    found, most = [], 0
+    for upto in itertools.accumulate(counted) if going_on else counted:
+        steps = math.ceil(math.log(max(upto / FIRST_LOOK, 1.0)) / math.log(growth))
+        looks = {math.ceil(upto / growth**back) for back in range(steps + 1)}
+        found.append(sorted(look for look in looks if look > most))
+        most = upto
+    return found

@@ -112,7 +112,7 @@ def anytime_game_lower(
     return low
 
 
-def look_confidence(look: int, confidence: float) -> float:
+def look_confidence(look: int, confidence: float, looks: int | None = None) -> float:
     """Return the confidence to be used at one look, so that all looks together have the confidence wanted.
 
     It turns a bound for a fixed number of runs into one for several looks; far apart, as when runs double each time,
@@ -124,20 +124,22 @@ def look_confidence(look: int, confidence: float) -> float:
         Which look: 1, 2, and so on.
     confidence : float
         Of all looks together, in (0, 1).
+    looks : int, optional
+        How many there can be, if that was known before the first: they share the error equally.
 
     Returns
     -------
     float
-        ``1 - (1 - confidence) / (look (look + 1))``.
+        ``1 - (1 - confidence) / looks``, or ``1 - (1 - confidence) / (look (look + 1))`` where looks may go on forever.
 
     Raises
     ------
     ValueError
-        If `look` is below 1 or `confidence` is out of range.
+        If `look` is below 1 or above `looks`, or `confidence` is out of range.
 
     Notes
     -----
-    Guarantee: the errors of infinitely many looks add up to ``1 - confidence``.
+    Guarantee: the errors of all looks add up to ``1 - confidence`` at most.
     Units: none.
 
     References
@@ -152,7 +154,9 @@ def look_confidence(look: int, confidence: float) -> float:
     check_confidence(confidence)
     if not look >= 1:
         raise ValueError(f"look must be at least 1, got {look}")
-    return 1 - (1 - confidence) / (look * (look + 1))
+    if looks is not None and look > looks:
+        raise ValueError(f"look must be at most {looks}, got {look}")
+    return 1 - (1 - confidence) / (looks or look * (look + 1))
 
 
 def _mixture(expected: tuple[float, float] | None) -> tuple[Floats, Floats]:

@@ -116,7 +116,7 @@ class Method(ABC):
 
     def confidence_at(self, basis: Basis) -> float:
         """Return the confidence of a look: all looks together have that of the method."""
-        return look_confidence(basis["look"], self.confidence) if basis["look"] else self.confidence
+        return look_confidence(basis["look"], self.confidence, basis.get("looks")) if basis["look"] else self.confidence
 
     def power(self, truth: Claim, choosing: Whole, counting: Whole, *, share: float = 1.0) -> Floats:
         """Return how often a mechanism is called violated that loses `truth` in one step, shape (m,).

@@ -55,7 +55,7 @@ class Renyi(RegionMethod):
     def ceiling(self, counts: Counts, basis: Basis) -> float:
         """Return the largest bound that as many runs could prove, by this event or a better one."""
         better = [
-            {"weights": [-ratio, ratio], "order": order, "toward": toward, "look": basis["look"]}
+            {**basis, "weights": [-ratio, ratio], "order": order, "toward": toward}
             for ratio in LARGEST_RATIOS
             for order in ORDERS
             for toward in "xy"

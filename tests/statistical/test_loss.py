@@ -10,7 +10,7 @@ from scipy.special import expit
 
 from algorithms.flaxman import ADPC, GDPC
 from algorithms.flaxman.gaussian import GaussianCounts
-from audit import loss
+from audit import stopping
 from audit.attacks.selection import select_event
 from audit.bounds.game import guessing_game_lower
 from audit.claims import ZCDP, ApproxDP, GaussianDP, PureDP
@@ -129,7 +129,9 @@ def test_other_laws_are_exceeded_as_seldom(name, audits, size):
 def test_a_promise_that_is_kept_is_exceeded_as_seldom_as_it_says(kind, how, monkeypatch):
     """Selection included; an audit that may stop early looks several times."""
     mechanism, claim, size = TIGHT[kind]
-    monkeypatch.setattr(loss, "FIRST_LOOK", 300)
+    monkeypatch.setattr(stopping, "FIRST_LOOK", 300)
+    monkeypatch.setattr(stopping, "LAST", 3)
+    monkeypatch.setattr(stopping, "FIRST_STAGE", 300)
     results = audits_of(mechanism, claim, how, size, range(60))
     assert misses(results, claim.budget) <= most(60)
     found = [result.measured.budget for result in results]
@@ -143,7 +145,9 @@ def test_a_promise_that_is_kept_is_exceeded_as_seldom_as_it_says(kind, how, monk
 @pytest.mark.parametrize("kind", TIGHT)
 def test_a_thousand_audits_exceed_a_promise_that_is_kept_as_seldom(kind, how, monkeypatch):
     mechanism, claim, size = TIGHT[kind]
-    monkeypatch.setattr(loss, "FIRST_LOOK", 300)
+    monkeypatch.setattr(stopping, "FIRST_LOOK", 300)
+    monkeypatch.setattr(stopping, "LAST", 3)
+    monkeypatch.setattr(stopping, "FIRST_STAGE", 300)
     results = audits_of(mechanism, claim, how, 4 * size, range(1000, 2000))
     assert misses(results, claim.budget) <= most(1000)
     assert np.median([result.measured.budget for result in results]) > 0.2 * claim.budget
@@ -227,7 +231,7 @@ def test_a_bound_on_mu_would_accuse_discrete_noise_that_keeps_its_rho(audits):
 def test_looking_as_often_at_a_bound_for_one_look_accuses_the_innocent():
     """Negative control: randomized response at its promise, looked at 23 times, without paying for it."""
     rng = np.random.default_rng(3)
-    looks = np.array(loss._looks(140_000, 1.25))
+    looks = np.array(stopping._looks([140_000], 1.25, going_on=True)[0])
     steps = np.diff(looks, prepend=0)
     correct = rng.binomial(steps, expit(1.0), (200, looks.size)).cumsum(axis=1)
     found = guessing_game_lower(correct, np.broadcast_to(looks, correct.shape), confidence=0.95)

@@ -115,6 +115,7 @@ def test_looks_share_the_error():
     errors = [1 - look_confidence(k, 0.9) for k in range(1, 2001)]
     assert errors[0] == pytest.approx(0.05)
     assert math.fsum(errors) == pytest.approx(0.1 * (1 - 1 / 2001))
+    assert math.fsum(1 - look_confidence(k, 0.9, 7) for k in range(1, 8)) == pytest.approx(0.1)
 
 
 # Coverage while peeking; the fewest misses that would be suspicious are the 78th, at a false alarm of 1e-4
