@@ -31,7 +31,7 @@ FLOORS = {
         {"exact"},
         {"claims"},
         {"events", "mechanism", "neighbors"},
-        {"outputs", "bounds"},
+        {"adapters", "outputs", "bounds"},
         {"results"},
         {"sampling"},
         {"attacks"},

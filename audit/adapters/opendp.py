@@ -1,0 +1,143 @@
+"""Measurements of OpenDP: the promise is their own map, the relation that of their input metric."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from audit.adapters.adapting import adapted, needing, plain, promised
+from audit.claims import ZCDP, Claim, Relation
+from audit.mechanism import Mechanism
+
+__all__ = ["mechanism", "promise"]
+
+RUNS_PER_BLOCK = 4096  # of runs that share a call: about a fifth of a second
+# Metrics between databases of rows; all others say how far numbers are apart that a person moves.
+ROWS: dict[str, Relation] = {
+    "SymmetricDistance": "add_remove",
+    "InsertDeleteDistance": "add_remove",
+    "SymmetricIdDistance": "add_remove",
+    "ChangeOneDistance": "replace_one",
+    "HammingDistance": "replace_one",
+    "ChangeOneIdDistance": "replace_one",
+    "DiscreteDistance": "replace_one",
+}
+
+
+def mechanism(
+    measurement: Any,
+    d_in: Any = 1,
+    *,
+    delta: float | None = None,
+    relation: Relation | None = None,
+    entrywise: bool = False,
+) -> Mechanism:
+    """Return a measurement of OpenDP as a mechanism to audit.
+
+    Parameters
+    ----------
+    measurement : Measurement or callable
+        A measurement, or a function without arguments that makes one: then several processes can run it.
+    d_in : object
+        How far neighboring databases are apart by the input metric. The pair of an audit must be no farther apart.
+    delta : float, optional
+        Where the promise is a curve, as of a measurement under ``smoothed_max_divergence``: the delta to hold it to.
+    relation : {"add_remove", "replace_one"}, optional
+        Of metrics between numbers, such as ``absolute_distance``: what a person does to be `d_in` away; default:
+        is added. Metrics between rows have a relation of their own.
+    entrywise : bool
+        Of measurements of vectors that add noise to each entry by itself: the runs of a block share one call, each
+        entry a run of its own. Never say so of a measurement that looks at several entries at once.
+
+    Returns
+    -------
+    Mechanism
+        With a ``claim``; its randomness is the operating system's.
+
+    Raises
+    ------
+    ImportError
+        If OpenDP is not installed.
+    TypeError, ValueError
+        If it is no measurement, or has no promise that is audited.
+
+    Examples
+    --------
+    >>> import opendp.prelude as dp
+    >>> dp.enable_features("contrib")
+    >>> space = dp.vector_domain(dp.atom_domain(T=int)), dp.l1_distance(T=int)
+    >>> count = mechanism(lambda: space >> dp.m.then_laplace(1.0), entrywise=True)
+    >>> count.claim
+    PureDP(epsilon=1.0, relation='add_remove')
+    """
+    with needing("opendp"):
+        from opendp.mod import Measurement
+
+    make: Callable[[], Any] = (lambda: measurement) if isinstance(measurement, Measurement) else measurement
+    made = make() if callable(make) else None
+    if not isinstance(made, Measurement):
+        raise TypeError(f"a measurement of OpenDP, or a function that makes one, is needed, got {measurement!r}")
+    claim, name = promise(made, d_in, delta=delta, relation=relation), f"opendp {made.input_domain}"
+    if entrywise:
+        return Entrywise(make, name, claim)
+    return adapted(make, lambda built, data: built(plain(data)), name, claim)
+
+
+def promise(measurement: Any, d_in: Any = 1, *, delta: float | None = None, relation: Relation | None = None) -> Claim:
+    """Return what a measurement of OpenDP promises: parameters as in `mechanism`.
+
+    Returns
+    -------
+    claim
+        Of pure, approximate or zero-concentrated privacy.
+
+    Raises
+    ------
+    ValueError
+        If the relation is not that of the metric, a curve is asked without a delta, or the measure has no claim here.
+    """
+    metric, measure = (str(part).partition("(")[0] for part in (measurement.input_metric, measurement.output_measure))
+    known = ROWS.get(metric)
+    if relation not in (None, known or relation):
+        raise ValueError(f"the relation of {metric} is {known}, got {relation}")
+    under, d_out = relation or known or "add_remove", measurement.map(d_in)
+    if measure == "MaxDivergence":
+        return promised(float(d_out), 0.0, under)
+    if measure == "ZeroConcentratedDivergence":
+        return ZCDP(float(d_out), under)
+    if str(measurement.output_measure) in ("Approximate(MaxDivergence)", "FixedSmoothedMaxDivergence()"):
+        epsilon, fixed = d_out
+        return promised(float(epsilon), float(fixed), under)
+    if measure == "SmoothedMaxDivergence" and delta is not None:
+        return promised(float(d_out.epsilon(delta)), delta, under)
+    needs = ": give a delta" if measure == "SmoothedMaxDivergence" else ""
+    raise ValueError(f"no claim says what {measurement.output_measure} promises{needs}")
+
+
+class Entrywise:
+    """Runs of a measurement that share one call, each entry of a vector a run of its own."""
+
+    runs_per_block = RUNS_PER_BLOCK
+    seedable = False
+
+    def __init__(self, make: Callable[[], Any], name: str, claim: Claim) -> None:
+        self.__name__, self.claim = name, claim
+        self._make, self._built = make, None
+
+    def __call__(self, data: Any, size: int, rng: np.random.Generator, /) -> NDArray[Any]:
+        """Run `size` times on `data`, with randomness of OpenDP's own."""
+        if self._built is None:
+            self._built = self._make()
+        given = np.asarray(data)
+        outputs = np.asarray(self._built(plain(np.tile(given.reshape(-1), size))))  # type: ignore[misc]
+        if outputs.shape != (size * given.size,):
+            raise ValueError(
+                f"entrywise noise gives an output for each entry, {size * given.size}, got {outputs.shape}"
+            )
+        return outputs.reshape(size, *given.shape)
+
+    def __getstate__(self) -> dict[str, Any]:
+        return self.__dict__ | {"_built": None}
