@@ -14,11 +14,12 @@ from tests.audit.attacks.cases import names
 from tests.audit.sampling.cases import THREE, given_runs, runs_of
 from tests.helpers import noisy, refused_like
 
-EVERYTHING = {
-    "families": ("threshold", "cell"),
-    "looks": ("entries", "likelihood ratio", "paths", "trained"),
-    "statistics": None,
-}
+LOOKS = ("entries", "likelihood ratio", "paths", "trained", "words")  # in alphabetical order
+EVERYTHING = {"families": ("threshold", "cell"), "looks": LOOKS, "statistics": None}
+
+
+def all_but(*names):
+    return tuple(look for look in LOOKS if look not in names)
 
 
 @pytest.mark.parametrize(
@@ -31,6 +32,7 @@ EVERYTHING = {
         ("likelihood_ratio", {"looks": ("likelihood ratio",)}),
         ("paths", {"looks": ("paths",)}),
         ("trained", {"looks": ("trained",)}),
+        ("words", {"looks": ("words",)}),
     ],
 )
 def test_a_name_asks_for_one_thing_and_leaves_the_rest(name, asked):
@@ -43,8 +45,8 @@ def test_a_name_asks_for_one_thing_and_leaves_the_rest(name, asked):
     [
         ([], {}),
         (["cell"], {"families": ("threshold",)}),
-        (["likelihood_ratio", "trained"], {"looks": ("entries", "paths")}),
-        (["threshold", "entries"], {"families": ("cell",), "looks": ("likelihood ratio", "paths", "trained")}),
+        (["likelihood_ratio", "trained"], {"looks": all_but("likelihood ratio", "trained")}),
+        (["threshold", "entries"], {"families": ("cell",), "looks": all_but("entries")}),
     ],
 )
 def test_an_attack_can_do_without_what_is_named(left_out, changed):
@@ -58,7 +60,7 @@ def test_an_attack_without_a_name_tries_everything():
     assert Attack(own).statistics is own
 
 
-NAMES = "auto, threshold, cell, entries, likelihood_ratio, paths, trained"
+NAMES = ", ".join(("auto", "threshold", "cell", *(look.replace(" ", "_") for look in LOOKS)))
 
 
 @pytest.mark.parametrize(
@@ -68,7 +70,7 @@ NAMES = "auto, threshold, cell, entries, likelihood_ratio, paths, trained"
         (lambda: Attack.named("likelihood ratio"), f"^attack must be .* {NAMES}, got 'likelihood ratio'$"),
         (lambda: Attack(families=()), r'families must be of "threshold" and "cell", got \(\)'),
         (lambda: Attack(families=("cell", "cells")), r"got \('cell', 'cells'\)"),
-        (lambda: Attack(looks=()), r"looks must be of entries, likelihood ratio, paths, trained, got \(\)"),
+        (lambda: Attack(looks=()), rf"looks must be of {', '.join(LOOKS)}, got \(\)"),
         (lambda: Attack(looks=("entries", "likelihood_ratio")), r"got \('entries', 'likelihood_ratio'\)"),
         (
             lambda: Attack.without("cell", "auto"),

@@ -12,6 +12,7 @@ from audit.attacks import Attack, register_attack
 from audit.attacks.attack import attack_names, candidate_statistics
 from audit.attacks.protocol import _registered
 from audit.cli import main
+from audit.outputs import Kind
 from audit.sampling.runs import MechanismRuns
 
 PAIR = NeighborPair.add_people([120, 75], cell=0)

@@ -106,9 +106,8 @@ def first_entry(outputs):
 
 
 def drawn(mechanism=noisy, data=DATA, size=42, *, reduce=first_entry, seed=SEED, shape=None, **options):
-    if shape is None:
-        shape = np.shape(mechanism(data, 1, np.random.default_rng(0)))[1:]
-    return list(draw(mechanism, data, size, reduce=reduce, seed=seed, kind=Kind(shape), **options))
+    kind = Kind(np.shape(data) if shape is None else shape)
+    return list(draw(mechanism, data, size, reduce=reduce, seed=seed, kind=kind, **options))
 
 
 def runs_of(mechanism=noisy, pair=THREE, shape=(3,), *, root=ROOT, told=None):

@@ -2,7 +2,6 @@ from __future__ import annotations
 
 import math
 import os
-import threading
 import weakref
 
 import joblib
@@ -10,10 +9,14 @@ import numpy as np
 import pytest
 
 from audit.mechanism import per_run
+from audit.outputs import Kind
 from audit.sampling import blocks
 from audit.sampling.blocks import WAVE, draw
 from tests.audit.sampling.cases import DATA, SEED, drawn, first_entry, noting, same_noise
+from audit.values import RAISED
 from tests.helpers import BrokenError, noisy, raising, whole
+
+KIND = Kind(DATA.shape)
 
 
 def process(data, size, rng):
@@ -28,18 +31,18 @@ def assert_same(blocks, others):
 @pytest.mark.parametrize(
     ("data", "shape", "runs"),
     [
-        (np.zeros(16), None, 4),
-        (np.zeros(3), None, 21),
-        (np.zeros(65), None, 1),
-        (np.zeros((0, 2)), None, 64),
+        (np.zeros(16), (), 4),
+        (np.zeros(3), (), 21),
+        (np.zeros(65), (), 1),
+        (np.zeros((0, 2)), (), 64),
         (np.zeros(3), (2, 16), 2),
-        ([1, 2, 3], None, 64),
+        ([1, 2, 3], (), 64),
         (None, (100,), 1),
     ],
 )
 def test_blocks_hold_as_many_runs_as_fit_the_data_or_the_output(data, shape, runs, small_blocks):
     asked, told = [], []
-    mechanism = noting(asked, lambda data, size, rng: rng.random((size, *(shape or ()))))
+    mechanism = noting(asked, lambda data, size, rng: rng.random((size, *shape)))
     blocks = drawn(mechanism, data, 130, reduce=whole, shape=shape, advance=told.append)
     full, rest = divmod(130, runs)
     assert asked == told == [len(block) for block in blocks] == [runs] * full + [rest] * (rest > 0)
@@ -99,17 +102,19 @@ def test_a_mechanism_with_a_generator_of_its_own_has_other_results_every_time(sm
 
 @pytest.mark.parametrize("n_jobs", [1, 2, 4])
 def test_workers_stay_a_few_blocks_ahead_of_the_consumer(n_jobs, small_blocks):
-    lock, begun, ahead = threading.Lock(), 0, []
+    begun, calls, ahead = set(), [], []
 
     def mechanism(data, size, rng):
-        nonlocal begun
-        with lock:
-            begun += 1
-        return noisy(data, size, rng)
+        outputs = noisy(data, size, rng)
+        begun.add(float(outputs[0, 0]))  # a block that is run again is the same
+        calls.append(size)
+        return outputs
 
     for taken, _ in enumerate(draw(mechanism, DATA, 400, reduce=first_entry, seed=SEED, kind=KIND, n_jobs=n_jobs)):
-        ahead.append(begun - taken)
-    assert len(ahead) == begun == 100
+        ahead.append(len(begun) - taken)
+    assert len(ahead) == len(begun) == 100
+    again = 0 if n_jobs == 1 else math.ceil(100 / (WAVE * n_jobs))  # blocks that are run once more, alone
+    assert len(calls) == 100 + again
     assert 1 <= max(ahead) <= (1 if n_jobs == 1 else WAVE * n_jobs)
 
 
@@ -130,21 +135,27 @@ def test_outputs_are_dropped_once_they_are_reduced(n_jobs, small_blocks):
     def mechanism(data, size, rng):
         nonlocal most
         most = max(most, sum(reference() is not None for reference in given))
-        outputs = noisy(data, size, rng)
+        return noisy(data, size, rng)
+
+    def first_and_note(outputs):
+        given.append(weakref.ref(outputs))
+        return outputs[:, :1].copy()
+
+    def whole_and_note(outputs):
         given.append(weakref.ref(outputs))
         return outputs
 
-    drawn(mechanism, size=160, n_jobs=n_jobs)
-    assert len(given) == 40
+    drawn(mechanism, size=160, reduce=first_and_note, n_jobs=n_jobs)
+    assert len(given) == 40 + (5 if n_jobs == 2 else 0)  # and of eight blocks one is run again, alone
     assert most <= n_jobs - 1  # only the other workers hold any
-    drawn(mechanism, size=160, reduce=whole)
+    drawn(mechanism, size=160, reduce=whole_and_note)
     assert most >= 39  # negative control: what is kept is seen
 
 
 def test_exceptions_of_one_batch_are_independent(monkeypatch):
     monkeypatch.setattr(blocks, "CELLS", 4)
     rate = 0.2
-    failed = np.isneginf(np.concatenate(drawn(raising(rate), None, 8000, reduce=whole, shape=()))).reshape(-1, 4)
+    failed = np.concatenate(drawn(raising(rate), None, 8000, reduce=whole, shape=())).reshape(-1, 4) == RAISED
     # How many of 4 runs raise is binomial: chi-squared with 4 degrees of freedom is above 23.5 with probability 1e-4.
     expected = 2000 * np.array([math.comb(4, k) * rate**k * (1 - rate) ** (4 - k) for k in range(5)])
     seen = np.bincount(failed.sum(axis=1), minlength=5)
@@ -160,17 +171,17 @@ def test_a_run_that_raises_has_an_output_of_its_own(n_jobs, small_blocks):
         return rng.integers(0, 9, (size, 2, 3))
 
     kept = np.concatenate(drawn(raising(0.3, vectors), size=200, reduce=whole, n_jobs=n_jobs, shape=(2, 3)))
-    failed = np.isneginf(kept).all(axis=(1, 2))
+    failed = (kept == RAISED).all(axis=(1, 2))
     assert 0 < failed.sum() < 200
     assert np.isin(kept[~failed], np.arange(9)).all()
     always = np.concatenate(drawn(raising(1.0), size=20, reduce=whole, n_jobs=n_jobs, shape=(3,)))
-    np.testing.assert_array_equal(always, np.full((20, 3), -np.inf))
+    np.testing.assert_array_equal(always, np.full((20, 3), RAISED))
 
 
 def test_results_with_exceptions_do_not_depend_on_jobs(small_blocks):
-    alone = drawn(raising(0.1), size=399, reduce=whole)
-    assert np.isinf(np.concatenate(alone)).any()
-    assert_same(drawn(raising(0.1), size=399, reduce=whole, n_jobs=2), alone)
+    alone = drawn(raising(0.1), size=399, reduce=whole, shape=())
+    assert (np.concatenate(alone) == RAISED).any()
+    assert_same(drawn(raising(0.1), size=399, reduce=whole, shape=(), n_jobs=2), alone)
 
 
 @pytest.mark.parametrize("n_jobs", [1, 2, 4])

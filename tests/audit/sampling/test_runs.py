@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import numpy as np
+import pytest
 
-from audit.attacks.words import Words
 from audit.events import cell
 from audit.sampling import blocks
 from audit.sampling.runs import scores
@@ -57,21 +57,36 @@ def test_given_outputs_are_used_once_and_in_order():
     ]
 
 
-def test_outputs_that_are_numbered_stay_used():
-    runs = given_runs([["a"], ["b"], ["c"]], [["c"], ["c"], ["d"]])
+def lengths(texts):
+    return np.array([[len(text)] for text in texts], float)
+
+
+def test_outputs_that_are_read_stay_used():
+    runs = given_runs(["a", "bb", "ccc"], ["c", "c", "dddd"])
+    assert (runs.written, runs.shape) == (True, ())
     joined(runs.reduced((1, 2), whole))
-    numbered = runs.read_by(Words(("a", "b", "c")).number)
-    assert numbered.left == [2, 1]
-    on_x, on_y = joined(numbered.reduced((2, 1), whole))
-    assert (on_x.tolist(), on_y.tolist()) == ([[1], [2]], [[-1]])
-    assert runs.left == numbered.left == [0, 0]
+    read = runs.read_by(lengths, 1)
+    assert (read.left, read.written, read.shape) == ([2, 1], False, (1,))
+    on_x, on_y = joined(read.reduced((2, 1), whole))
+    assert (on_x.tolist(), on_y.tolist()) == ([[4], [5]], [[6]])  # as JSON, in quotes
+    assert runs.left == read.left == [0, 0]
 
 
-def test_words_of_a_mechanism_are_numbered_before_anything_sees_them():
-    runs = runs_of(lambda data, size, rng: np.array(["b", "?"])[np.arange(size) % 2], shape=())
-    numbered = runs.read_by(Words(("a", "b")).number)
-    assert runs.read is None
-    assert [part.tolist() for part in joined(numbered.reduced((3, 1), whole, Phase.COUNT))] == [[1, -1, 1], [1]]
+def test_written_outputs_of_a_mechanism_are_read_before_anything_sees_them():
+    runs = runs_of(lambda data, size, rng: ["b" * (1 + run % 2) for run in range(size)], shape=None)
+    read = runs.read_by(lengths, 1)
+    assert (runs.read, runs.written, runs.shape, read.written, read.shape) == (None, True, (), False, (1,))
+    assert [part.tolist() for part in joined(read.reduced((3, 1), whole, Phase.COUNT))] == [[[3], [4], [3]], [[3]]]
+
+
+@pytest.mark.parametrize("made", [runs_of, None])
+def test_a_statistic_of_ones_own_gets_outputs_as_they_are(made):
+    outputs = [("b", 1.5), ("a", None)]
+    runs = runs_of(lambda data, size, rng: outputs[:size], shape=None) if made else given_runs(outputs, outputs)
+    (on_x, _) = joined(runs.as_given().reduced((2, 1), whole, Phase.COUNT))
+    assert on_x.tolist() == [["b", 1.5], ["a", None]]
+    numbers = runs_of() if made else given_runs(np.zeros((2, 3)), np.ones((2, 3)))
+    assert numbers.as_given() is numbers
 
 
 def test_scores_are_one_column_a_statistic():
