@@ -43,6 +43,9 @@ def noisy(data, size, rng):
     return data + rng.laplace(size=(size, *np.shape(data)))
 
 
+noisy.threads = True  # it writes into no array of its own
+
+
 def geometric(epsilon, size, rng):
     """Two-tailed geometric noise."""
     p = -np.expm1(-epsilon)

@@ -10,6 +10,7 @@ import subprocess
 import sys
 import textwrap
 from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
 
@@ -53,6 +54,7 @@ class Laplace:
 
     scale: float = 1.0
     runs_per_block: int = 50
+    threads: ClassVar[bool] = True
 
     def __call__(self, data, size, rng):
         return data + rng.laplace(scale=self.scale, size=(size, data.size))
@@ -87,6 +89,12 @@ def geometric(data, size, rng):
     return data + draws[0] - draws[1]
 
 
+def in_threads(mechanism):
+    """A mechanism that says that threads may share it: they start at once, and see what the test sees."""
+    mechanism.threads = True
+    return mechanism
+
+
 def noting(sizes, give=noisy):
     """A mechanism that notes how many runs it is asked for."""
 
@@ -94,9 +102,10 @@ def noting(sizes, give=noisy):
         sizes.append(size)
         return give(data, size, rng)
 
-    return mechanism
+    return in_threads(mechanism)
 
 
+@in_threads
 def same_noise(data, size, rng):
     return noisy(data, size, np.random.default_rng(1))
 

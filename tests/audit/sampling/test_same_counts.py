@@ -69,7 +69,7 @@ def test_a_worker_that_dies_of_every_block_is_an_error(monkeypatch):
 
     monkeypatch.setattr(joblib, "Parallel", Broken)
     with pytest.raises(ChildProcessError, match=r"^a worker process was killed twice over the same runs: fewer jobs"):
-        asked()
+        asked(n_jobs=2)
 
 
 def on(backend, n_jobs):
