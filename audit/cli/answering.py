@@ -56,17 +56,15 @@ def answer(questions: list[Question], out: Path | None, as_json: bool, context: 
         kept = f", saved in {out}" if saved else ""
         print(f"plaudit: interrupted: {len(results)} of {len(questions)} audits finished{kept}", file=sys.stderr)
         return INTERRUPTED
-    more = "" if out is None else _draw(out, len(saved))
     show(results, as_json)
+    drawn = "" if out is None else _drawn(out, len(saved))
     if not as_json:
         if questions[0].pairs > 1:
             each, together = percent(results[0][1].confidence), percent(context.params["confidence"])
             number = f"{questions[0].pairs} pairs of databases"
             print(f"Each pair is audited at {each} confidence: all {number} together hold at {together}.")
         if out is not None:
-            print(
-                f"Saved in {out}/: one JSON file an audit, and the figure audits.png.{_renamed(questions, saved)}{more}"
-            )
+            print(f"Saved in {out}/: one JSON file an audit{drawn}{_renamed(questions, saved)}")
     return exit_code(result.verdict for _, result in results)
 
 
@@ -103,8 +101,24 @@ def _renamed(questions: list[Question], saved: list[Path]) -> str:
     )
 
 
-def _draw(folder: Path, made: int) -> str:
-    """Draw all audits of a folder, and say so if they are more than were made; again if others add to it meanwhile."""
+def _drawn(folder: Path, made: int) -> str:
+    """Draw all audits of a folder, and say what the figure shows; without one the verdict is what it is."""
+    try:
+        audits, others = _draw(folder)
+    except Exception as error:  # of matplotlib, of fonts, of programs that it calls
+        (folder / "audits.png").unlink(missing_ok=True)  # an old one would mislead
+        reason = " ".join(f"{type(error).__name__}: {error}".split())
+        print(f"plaudit: the figure audits.png could not be drawn: {reason}", file=sys.stderr)
+        return "."
+    most = f"{MOST} of " if audits > MOST else ""
+    more = f" The figure shows {most}all {audits} audits of the folder." if audits > made else ""
+    return f", and the figure audits.png.{more}" + (
+        f" No results, and not in it: {', '.join(others)}." if others else ""
+    )
+
+
+def _draw(folder: Path) -> tuple[int, list[str]]:
+    """Draw the audits of a folder, again if others add to it meanwhile; return how many, and which files are none."""
     from audit.results import scale_of
     from audit.results.folder import read_results
     from audit.results.plots import house_style, new_figure, plot_audits, save_figure
@@ -126,7 +140,4 @@ def _draw(folder: Path, made: int) -> str:
             if len(first) < len(audits):
                 ax.set_title(f"{len(first)} of {len(audits)} audits, violations first", loc="right")
         save_figure(figure, folder / "audits.png")
-    most = f"{MOST} of " if len(audits) > MOST else ""
-    return (f" The figure shows {most}all {len(audits)} audits of the folder." if len(audits) > made else "") + (
-        f" No results, and not in it: {', '.join(others)}." if others else ""
-    )
+    return len(audits), others

@@ -128,6 +128,21 @@ def test_a_figure_is_drawn_again_for_whoever_came_meanwhile(
     assert rows == [["mine-noisy"], ["mine-noisy", "other"]]
 
 
+def test_a_figure_that_cannot_be_drawn_costs_no_verdict(plaudit: Command, monkeypatch: pytest.MonkeyPatch) -> None:
+    Path("res").mkdir()
+    Path("res/audits.png").write_text("of yesterday")
+
+    def fail(*_: object, **__: object) -> None:
+        raise RuntimeError("latex could not\nbe found")
+
+    monkeypatch.setattr(Figure, "savefig", fail)
+    outcome = plaudit("audit", "helper:buggy", *OWN, *QUICK, "--cell", "2", "--out", "res")
+    assert outcome.code == VIOLATION
+    assert outcome.err == "plaudit: the figure audits.png could not be drawn: RuntimeError: latex could not be found\n"
+    assert outcome.out.endswith("Saved in res/: one JSON file an audit.\n")
+    assert os.listdir("res") == ["helper-buggy-cell-2.json"]
+
+
 # Reports of test sessions
 
 

@@ -17,6 +17,7 @@ import pytest
 import audit.testing.assertions  # noqa: F401 - loaded once, not by every project within this process
 from audit.results import AuditResult
 from audit.results.files import read_json
+from audit.results.folder import read_audits
 from audit.testing.plugin import _quoted
 
 pytest_plugins = "pytester"
@@ -600,6 +601,9 @@ def test_names_are_kept_whole_in_a_file_and_harmless_on_a_terminal(pytester):
     report = read_json(pytester.path / "audits.json")
     assert report["confidential"]
     assert report["audits"][0]["audit"]["pair"] == "\x1b[31m?\nlabel"
+    ((name, result),) = read_audits(pytester.path / "audits.json")  # as every command of plaudit does
+    assert name.endswith(".py::test_one call 1 (known bug)")
+    assert result.verdict == "not refuted"
     assert json.dumps(report)
 
 
