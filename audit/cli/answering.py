@@ -56,8 +56,8 @@ def answer(questions: list[Question], out: Path | None, as_json: bool, context: 
         kept = f", saved in {out}" if saved else ""
         print(f"plaudit: interrupted: {len(results)} of {len(questions)} audits finished{kept}", file=sys.stderr)
         return INTERRUPTED
-    show(results, as_json)
     drawn = "" if out is None else _drawn(out, len(saved))
+    show(results, as_json)
     if not as_json:
         if questions[0].pairs > 1:
             each, together = percent(results[0][1].confidence), percent(context.params["confidence"])
