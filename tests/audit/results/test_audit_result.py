@@ -16,6 +16,7 @@ from audit.claims import ApproxDP, PureDP
 from audit.loss import measure_loss
 from audit.neighbors import NeighborPair
 from audit.results import AuditResult, LossEstimate, verdict_of
+from audit.results.audit_result import ADDED
 from audit.results.files import read_json
 from tests.audit.results.strategies import FAMILIES, FEW, JSON, audits, estimates
 from tests.helpers import audited, estimated, refused_like
@@ -228,7 +229,7 @@ def test_the_true_count_of_a_real_audit_is_hidden(tmp_path):
 @pytest.mark.parametrize("made", [audited(), estimated()], ids=["audit", "estimate"])
 def test_every_field_must_be_there_and_no_other(made):
     values = made.to_dict()
-    for name in values.keys() - {"kind", "basis", "confidential"}:  # two that files of schema 1 lack
+    for name in values.keys() - {"kind", *ADDED}:  # which earlier files lack
         with pytest.raises(ValueError, match=rf"fields are missing or unknown: {name}$"):
             type(made).from_dict({key: value for key, value in values.items() if key != name})
     with pytest.raises(ValueError, match=r"fields are missing or unknown: certified, proof$"):

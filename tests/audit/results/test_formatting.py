@@ -120,6 +120,8 @@ def test_every_cell():
         support=WITNESS,
         verdict="violated",
         confidential=True,
+        attack="entries",
+        notes=("a warning", "another"),
     )
     assert texts(result.summary("first")) == {
         "name": "first",
@@ -143,6 +145,8 @@ def test_every_cell():
         "pair": "1 person added to cell 0",
         "seed": "42",
         "confidential": "CONFIDENTIAL",
+        "attack": "entries",
+        "notes": "a warning; another",
     }
     said = row(result.summary("first"))
     assert {name: words for name, words in said.items() if words != texts(result.summary("first")).get(name)} == {
@@ -155,7 +159,7 @@ def test_every_cell():
         "CONFIDENTIAL: count: violated: promised epsilon 1, delta 1e-06 (replace one), lower bound 0.8751 at 95% "
         "confidence from 2000 runs, minimum detectable loss 1.250 (on the caller's word, 1 person added to cell 0; "
         "y if output[0] >= 13; unbounded by the exact law: possible on x only, probability 0.25; searched: thresholds "
-        "on output[0])"
+        "on output[0]; note: a warning; another)"
     )
     assert list(said) == list(COLUMNS)
 
