@@ -99,7 +99,7 @@ def _rows(batch: Any) -> Iterable[Any]:
         return zip(*(list(batch[name]) for name in batch.columns), strict=True)
     whole = isinstance(batch, str | bytes | Mapping | Set) or (isinstance(batch, np.ndarray) and batch.ndim == 0)
     if whole or not isinstance(batch, Iterable):
-        raise ValueError(f"a mechanism must return a sequence of one output a run, got {type(batch).__name__}")
+        raise ValueError(f"outputs must be a sequence, one a run, got {type(batch).__name__}")
     return batch
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any, Literal
 
 import numpy as np
@@ -17,7 +17,7 @@ from audit.loss import measure_loss
 from audit.mechanism import Mechanism
 from audit.methods.evaluation import check_question
 from audit.neighbors import NeighborPair
-from audit.results import AuditResult, Verdict, verdict_of
+from audit.results import AuditResult, Verdict
 from audit.sampling.streams import Seed, seed_sequence, stream
 
 __all__ = ["SearchResult", "neighbors_within", "search_loss"]
@@ -167,17 +167,8 @@ def search_loss(
         numbers = sorted(numbers, key=lambda n: (looks[n].support is None, -looks[n].measured.budget))[:keep]
     screening = sum(look.size for look in looks.values())
     sure = 1 - (1 - confidence) / keep
-    measured = {number: audit(number, (size - screening) // keep, sure, MEASURE) for number in numbers}
-    results = tuple(_with_witness(result, looks.get(number)) for number, result in measured.items())
-    return SearchResult(results, len(family), screening, confidence)
-
-
-def _with_witness(result: AuditResult, look: AuditResult | None) -> AuditResult:
-    """Keep an impossible output that only the first look has met: by the exact law it is no matter of confidence."""
-    if look is None or look.support is None or result.support is not None:
-        return result
-    verdict = verdict_of(result.claim, result.measured, result.detectable, unbounded=True)
-    return replace(result, support=look.support, verdict=verdict)
+    measured = tuple(audit(number, (size - screening) // keep, sure, MEASURE) for number in numbers)
+    return SearchResult(measured, len(family), screening, confidence)
 
 
 def neighbors_within(

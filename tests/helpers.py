@@ -90,6 +90,9 @@ def audited(**changes):
         seed_entropy=42,
         provenance={"python": "3.11", "parameters": {"size": 2000, "mechanism": {"epsilon": 1.0}}},
         seconds=0.5,
+        attack="entries",
+        tried=("entries", "trained"),
+        notes=("warned 3 times: UserWarning: no bounds",),
     )
     return replace(result, **changes)
 

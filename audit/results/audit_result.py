@@ -25,6 +25,7 @@ GIVEN_OUTPUTS = "given outputs"  # the mechanism of `measure_loss_from_outputs`
 ONE_RUN = "one-run guessing game"  # the bound of `measure_loss_one_run`
 PUBLIC = ("software", "python", "platform", "created")  # of the provenance: nothing that anyone could name
 NUMBERS = ("confidence", "ceiling", "detectable", "seconds")
+LISTS = ("tried", "notes")
 # By schemas 2 and 3, with what they are in older files.
 ADDED: dict[str, Any] = {"basis": {}, "confidential": False, "attack": "", "tried": (), "notes": ()}
 
@@ -216,7 +217,8 @@ class AuditResult:
     def to_dict(self) -> dict[str, Any]:
         """Return plain values for strict JSON: infinity is the string "inf"."""
         values = asdict(self) | {"claim": self.claim.to_dict(), "measured": self.measured.to_dict()}
-        return {"kind": "audit", **values, **{name: plain_number(values[name]) for name in NUMBERS}}
+        values |= {name: plain_number(values[name]) for name in NUMBERS}
+        return {"kind": "audit", **values, **{name: list(values[name]) for name in LISTS}}
 
     @classmethod
     def from_dict(cls, values: dict[str, Any]) -> AuditResult:
@@ -232,7 +234,7 @@ class AuditResult:
         try:
             found |= {name: claim_from_dict(found[name]) for name in ("claim", "measured")}
             found |= {name: number(found[name]) for name in NUMBERS}
-            found |= {name: tuple(found[name]) for name in ("tried", "notes")}
+            found |= {name: tuple(found[name]) for name in LISTS if isinstance(found[name], list)}
         except (TypeError, ValueError) as error:
             raise ValueError(f"an audit has a field of the wrong type: {error}") from None
         result = cls(**typed(cls, found))

@@ -112,7 +112,9 @@ class Page(HTMLParser):
 def planted(words, **changes):
     """An audit in which every text is `words`, down to the keys."""
     result = audited(
-        **{name: words for name in ("mechanism", "event", "searched", "pair", "bound")},
+        **{name: words for name in ("mechanism", "event", "searched", "pair", "bound", "attack")},
+        tried=(words,),
+        notes=(words,),
         claim=PureDP(1.0),
         measured=PureDP(2.0),
         verdict="violated",

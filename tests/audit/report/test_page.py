@@ -187,7 +187,8 @@ def test_a_public_page_tells_nothing_that_discloses(confidential):
 
 
 def test_fields_of_a_result_are_all_planted():
-    texts = {f.name for f in fields(AuditResult) if f.type in ("str", "dict[str, Any]", "dict[str, Any] | None")}
+    kinds = ("str", "tuple[str, ...]", "dict[str, Any]", "dict[str, Any] | None")
+    texts = {f.name for f in fields(AuditResult) if f.type in kinds}
     literal = {"relation", "unit", "adjacency", "verdict"}
     assert all(CANARY in repr(getattr(planted(CANARY), name)) for name in texts - literal)
 

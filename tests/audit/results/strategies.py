@@ -55,6 +55,9 @@ def audits(draw):
         support=support,
         seed_entropy=draw(st.none() | st.integers(0)),
         seconds=draw(st.floats(0, 1e9)),
+        attack=draw(st.text()),
+        tried=tuple(draw(st.lists(st.text(), max_size=3))),
+        notes=tuple(draw(st.lists(st.text(), max_size=3))),
     )
 
 

@@ -165,7 +165,20 @@ def test_an_estimate_survives_strict_json(estimate):
 
 # What is hidden
 
-HIDDEN = {"event", "counts", "pair", "searched", "support", "seed_entropy", "provenance", "basis", "confidential"}
+HIDDEN = {
+    "event",
+    "counts",
+    "pair",
+    "searched",
+    "support",
+    "seed_entropy",
+    "provenance",
+    "basis",
+    "confidential",
+    "attack",
+    "tried",
+    "notes",
+}
 
 
 def test_a_redacted_audit_holds_no_true_count():
@@ -248,6 +261,8 @@ def test_other_kinds_are_refused(kind, values):
     ("changes", "words"),
     [
         ({"mechanism": 5}, "mechanism must be str, got 5"),
+        ({"notes": "one"}, r"notes must be tuple\[str, \.\.\.\], got 'one'"),
+        ({"tried": [1]}, r"tried must be tuple\[str, \.\.\.\], got \(1,\)"),
         ({"claim": 1.0}, "a claim has the keys"),
         ({"claim": {"kind": "pure", "epsilon": "1", "relation": "add_remove"}}, "epsilon must be a number, got '1'"),
         ({"claim": {"kind": "pure", "epsilon": 1.0, "relation": "replace_one"}}, "must have one relation and delta"),
