@@ -62,7 +62,9 @@ def answer(questions: list[Question], out: Path | None, as_json: bool, context: 
         if questions[0].pairs > 1:
             each, together = percent(results[0][1].confidence), percent(context.params["confidence"])
             number = f"{questions[0].pairs} pairs of databases"
-            print(f"Each pair is audited at {each} confidence: all {number} together hold at {together}.")
+            print(
+                f"Each of the {number} is audited at {each} confidence: together their lower bounds hold at {together}."
+            )
         if out is not None:
             print(f"Saved in {out}/: one JSON file an audit{drawn}{_renamed(questions, saved)}")
     return exit_code(result.verdict for _, result in results)

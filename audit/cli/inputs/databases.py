@@ -94,7 +94,9 @@ def _cell_by(way: str, counts: NDArray[Any]) -> int:
         return int(people.argmax())
     there = np.flatnonzero((people == 0) == (way == "empty"))
     if not there.size:
-        raise ValueError(f"counts must have {'an empty' if way == 'empty' else 'a filled'} cell for --cells {way}")
+        raise ValueError(
+            f"counts must have {'an empty' if way == 'empty' else 'a filled'} cell for --cells {way}, got none"
+        )
     return int(there[people[there].argmin()])
 
 

@@ -41,7 +41,10 @@ def test_several_cells_share_the_confidence(plaudit: Command) -> None:
     outcome = plaudit(*asked)
     assert outcome.code == VIOLATION
     words = " ".join(outcome.out.split())
-    assert "Each pair is audited at 99.95% confidence: all 2 pairs of databases together hold at 99.9%." in words
+    assert (
+        "Each of the 2 pairs of databases is audited at 99.95% confidence: together their lower bounds hold at 99.9%."
+        in words
+    )
     assert [word in words for word in ("1 person added to cell 2.", "1 person added to cell 0.")] == [True, True]
     names = ["helper-buggy-cell-2", "helper-buggy-cell-0", "mine-noisy-cell-2", "mine-noisy-cell-0"]
     found = {name: AuditResult.from_dict(read_json(Path("out") / f"{name}.json")) for name in names}
@@ -74,7 +77,7 @@ def test_one_pair_has_the_whole_confidence(plaudit: Command) -> None:
     ("options", "words"),
     [
         (("--cells", "median"), "cells must be of smallest, largest, empty, got 'median'"),
-        (("--cells", "empty"), "counts must have an empty cell for --cells empty"),
+        (("--cells", "empty"), "counts must have an empty cell for --cells empty, got none"),
         (("--cells", "smallest,"), "cells must be of smallest, largest, empty, got ''"),
         (("--cell", "0", "--cell", "3"), "cell must be inside counts of shape (3,), got 3"),
         (("--cell", "1", "--cell", "0", "--move-to", "0"), "source and target must differ, got 0 twice"),

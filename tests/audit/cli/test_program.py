@@ -72,9 +72,10 @@ def test_an_interrupted_audit_goes_on_from_its_store(desk: Path) -> None:
     (desk / "steps.py").write_text(
         "import os, time\n"
         "def mechanism(counts, size, rng):\n"
-        "    with open('log', 'a') as log:\n"
-        "        log.write(f'{size}\\n')\n"
-        "    if size == 500 and os.path.exists('slow') and len(open('log').readlines()) > 30:\n"
+        "    if size == 500:\n"  # not the first looks at a mechanism, which are made again
+        "        with open('log', 'a') as log:\n"
+        "            log.write(f'{size}\\n')\n"
+        "    if size == 500 and os.path.exists('slow') and len(open('log').readlines()) > 25:\n"
         "        os.write(1, b'there\\n')\n"
         "        time.sleep(600)\n"
         "    return counts + rng.laplace(size=(size, counts.size))\n"
@@ -91,7 +92,7 @@ def test_an_interrupted_audit_goes_on_from_its_store(desk: Path) -> None:
     (desk / "slow").unlink()
     done = subprocess.run(command, capture_output=True, text=True, check=True, timeout=60)
     (resumed,) = results(Outcome(0, done.stdout, "")).values()
-    assert len((desk / "log").read_text().splitlines()) - before < 40  # of some 45 blocks, 25 were there
+    assert len((desk / "log").read_text().splitlines()) - before < 25  # of some 38 blocks, 25 were there
     alone = shell(*asked, "--seed", str(resumed.seed_entropy), capture_output=True, check=True)
     assert results(Outcome(0, alone.stdout, ""))["steps:mechanism"].counts == resumed.counts
 
