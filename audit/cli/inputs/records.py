@@ -91,8 +91,6 @@ def _read_parquet(path: Path) -> Any:
     arrow, duckdb, pandas = _library("pyarrow.parquet"), _library("duckdb"), _library("pandas")
     if arrow is None and duckdb is None:
         raise ValueError(f"{path}: Parquet needs pyarrow or DuckDB: pip install 'plaudit[census]'")
-    with path.open("rb"):  # an error of the file system in its own words
-        pass
     try:
         if arrow is not None:
             with arrow.ParquetFile(path) as file:
@@ -104,8 +102,6 @@ def _read_parquet(path: Path) -> Any:
             _check_number(path, len(source), len(source.columns))
             rows = [dict(zip(source.columns, row, strict=True)) for row in source.fetchall()]
             rows = pandas.DataFrame(rows) if pandas is not None else rows
-    except OSError:
-        raise
     except Exception as error:  # theirs, of every kind
         raise ValueError(f"{path} must be a Parquet file of records: {error}") from None
     return rows

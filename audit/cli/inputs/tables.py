@@ -177,10 +177,8 @@ def check_size(path: Path) -> None:
 
 def _read_npy(path: Path) -> NDArray[Any]:
     check_size(path)
-    try:
-        with path.open("rb") as file:  # not np.load, which also opens archives
-            return np.asarray(np.lib.format.read_array(file, allow_pickle=False))
-    except OSError:
-        raise
-    except Exception as error:  # a damaged header raises whatever its parser does
-        raise ValueError(f"{path} must hold an array of numbers or words: {error}") from error
+    with path.open("rb") as file:
+        try:
+            return np.asarray(np.lib.format.read_array(file, allow_pickle=False))  # not np.load, which opens archives
+        except Exception as error:  # a damaged header raises whatever its parser does
+            raise ValueError(f"{path} must hold an array of numbers or words: {error}") from error
