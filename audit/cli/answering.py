@@ -36,6 +36,7 @@ class Question:
 def answer(questions: list[Question], out: Path | None, as_json: bool, context: typer.Context) -> int:
     """Run the audits one by one; what is finished is on disk, whatever happens next."""
     from audit.cli.showing import show
+    from audit.results import printable
     from audit.results.files import check_writable
     from audit.results.folder import save_audit
     from audit.results.formatting import percent
@@ -66,7 +67,7 @@ def answer(questions: list[Question], out: Path | None, as_json: bool, context: 
                 f"Each of the {number} is audited at {each} confidence: together their lower bounds hold at {together}."
             )
         if out is not None:
-            print(f"Saved in {out}/: one JSON file an audit{drawn}{_renamed(questions, saved)}")
+            print(printable(f"Saved in {out}/: one JSON file an audit{drawn}{_renamed(questions, saved)}"))
     return exit_code(result.verdict for _, result in results)
 
 
@@ -105,11 +106,13 @@ def _renamed(questions: list[Question], saved: list[Path]) -> str:
 
 def _drawn(folder: Path, made: int) -> str:
     """Draw all audits of a folder, and say what the figure shows; without one the verdict is what it is."""
+    from audit.results import printable
+
     try:
         audits, others = _draw(folder)
     except Exception as error:  # of matplotlib, of fonts, of programs that it calls
         (folder / "audits.png").unlink(missing_ok=True)  # an old one would mislead
-        reason = " ".join(f"{type(error).__name__}: {error}".split())
+        reason = printable(f"{type(error).__name__}: {error}")
         print(f"plaudit: the figure audits.png could not be drawn: {reason}", file=sys.stderr)
         return "."
     most = f"{MOST} of " if audits > MOST else ""

@@ -64,7 +64,8 @@ def _run(arguments: list[str]) -> int:
 
 
 def _fail(message: str) -> int:
-    print("plaudit: error:", " ".join(message.split()), file=sys.stderr)
+    plain = "".join(letter if letter.isprintable() else " " for letter in message)  # a terminal obeys the others
+    print("plaudit: error:", " ".join(plain.split()), file=sys.stderr)
     return USAGE
 
 

@@ -63,6 +63,12 @@ def reads(counts, size, rng):
 def leaves(counts, size, rng):
     sys.exit(0)
 
+class PanicError(BaseException):
+    """As foreign libraries raise it: no Exception."""
+
+def panics(counts, size, rng):
+    raise PanicError("no thread")
+
 def wordy(counts, size, rng):
     return np.where(noisy(counts, size, rng)[:, :1] > 120.5, "many", "few")
 

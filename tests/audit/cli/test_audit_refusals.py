@@ -42,6 +42,7 @@ def save_bad_files() -> None:
         "coded.csv": "1,120\n2,75\n3,43\n",
         "stops.py": "1 // 0",
         "exits.py": "raise SystemExit(0)",
+        "panics.py": "raise BaseException('no thread')",
     }
     for name, text in texts.items():
         Path(name).write_text(text)
@@ -117,6 +118,8 @@ BAD_AUDITS: list[tuple[tuple[str, ...], str]] = [
     (("mine:refuses", *OWN), "mine:refuses: counts must be even, got 75"),
     (("mine:reads", *OWN), "mine:reads failed: FileNotFoundError: [Errno 2]"),
     (("mine:leaves", *OWN), "mine:leaves failed: SystemExit: 0 (mine.py, line "),
+    (("mine:panics", *OWN, "--jobs", "1"), "mine:panics failed: PanicError: no thread (mine.py, line "),
+    (("panics:f", *OWN), "'panics' cannot be imported: BaseException: no thread (panics.py, line 1)"),
 ]
 
 
@@ -188,6 +191,7 @@ def test_what_a_system_lacks_and_what_nobody_foresaw_are_one_line(
     for error, words in (
         (ImportError("theirs needs duckdb"), "theirs needs duckdb"),
         (RecursionError("deep"), "RecursionError: deep"),
+        (RuntimeError("std::bad_cast"), "RuntimeError: std::bad_cast"),  # of libraries: no violation
     ):
         monkeypatch.setattr(mechanisms, "systems_of_counts", failing(error))
         assert refused(plaudit("audit", "theirs", "--data", "counts.csv"), words)

@@ -98,6 +98,7 @@ def test_verify_computes_bounds_again(plaudit: Command, saved: Path, out: Path) 
         (("verify", "counts.csv"), "is not a result file"),
         (("verify",), "Missing argument"),
         (("check", "no-such"), "no-such must be a folder of saved audits or one of them, and there is none"),
+        (("check", "\x1b[31mX"), "plaudit: error: [31mX must be a folder"),  # which a terminal does not obey
         (("check", "."), ". must hold saved audits (*.json), got none"),
         (("check", "out", "--format", "xml"), "format must be one of table, json"),
         (("audit", "gdpc", "--timeout", "0"), "timeout must be positive and finite, got 0"),
