@@ -78,7 +78,10 @@ def _made_again(result: AuditResult) -> str:
             raise ValueError("a recorded command must ask for an audit and nothing else, got --help") from None
         if typed.main(["--out", folder, "--json", *words], standalone_mode=False) == INTERRUPTED:
             raise KeyboardInterrupt
-        ((_, again),) = read_audits(Path(folder))
+        found = read_audits(Path(folder))
+    if len(found) > 1:
+        raise ValueError(f"a recorded command must ask for one audit, got {len(found)}")
+    again = found[0][1]
     if difference := _difference(result.to_dict(), again.to_dict()):
         raise ValueError(f"an audit made again by `{command}` must be the same: {difference}")
     return str(command)

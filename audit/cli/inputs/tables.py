@@ -24,6 +24,7 @@ MISSING = {"", "na", "nan", "none"}
 NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)(e[+-]?\d+)?", re.ASCII | re.IGNORECASE)
 INFINITE = re.compile(r"[+-]?inf(inity)?", re.IGNORECASE)
 WHOLE = re.compile(r"[+-]?\d+", re.ASCII)
+UNCLEAR = re.compile(r"[+-]?\.?\d")  # how numbers begin, and so what is mistyped for one
 BLANK = re.compile(r"^[^\S\n]*\n|^[^\S\n]+\Z", re.MULTILINE)
 
 
@@ -60,7 +61,13 @@ class Table:
     def names(self) -> tuple[str, ...]:
         """The names of the columns; empty if the first line is no line of names."""
         fields = [field.strip() for field in next(self._rows(self.text.partition("\n")[0]), [])]
-        return tuple(fields) if fields and not any(_is_number(field) or is_missing(field) for field in fields) else ()
+        if not fields or any(_is_number(field) or is_missing(field) for field in fields):
+            return ()
+        if unclear := next(filter(UNCLEAR.match, fields), ""):
+            raise ValueError(
+                f"{self.path} must begin with names or values, and {unclear[:40]!r} may be either ({HEADER})"
+            )
+        return tuple(fields)
 
     @cached_property
     def body(self) -> str:

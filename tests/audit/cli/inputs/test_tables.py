@@ -82,6 +82,8 @@ def test_what_a_float_cannot_hold_is_refused(file):
         ("1,120\n2,75\n", r"x.csv must hold one count a line, got a table of shape \(2, 2\)"),
         ("1,2\n3\n", "x.csv must have 2 fields in every line, got 1 in line 2"),
         ("a,b\n1\n", "x.csv must have 2 fields in every line, got 1 in line 2"),
+        ("12O\n75\n", "x.csv must begin with names or values, and '12O' may be either" + HEADER),
+        ("count,1_000\n75,3\n", "x.csv must begin with names or values, and '1_000' may be either" + HEADER),
         ('1\n"2\n', "x.csv must be comma-separated text: "),
     ],
 )
