@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from algorithms.bugs import arithmetic, budget, census, errors, pipelines, randomness, sums, zeros
+from algorithms.bugs import arithmetic, budget, census, errors, pipelines, randomness, settings, sums, zeros
 from algorithms.bugs.bug import KnownBug
 from algorithms.bugs.pipelines import PipelineBug
 
@@ -44,4 +44,4 @@ def pipeline_bugs() -> dict[str, PipelineBug]:
     >>> bug.pipeline.true_loss, bug.pipeline.twin.true_loss
     (2.0, 1.0)
     """
-    return dict(pipelines.KNOWN)
+    return pipelines.KNOWN | settings.KNOWN

@@ -9,11 +9,13 @@ import pytest
 
 from algorithms.bugs import pipeline_bugs
 from algorithms.bugs.pipelines import CollapsingScale, CountInMessage, ImputesOnDemand, MeanOfKnownSize, RawSum
+from algorithms.bugs.settings import NoLimitNoNoise, PageByPage
 from audit.neighbors import NeighborPair
 from audit.replay import replay
 from tests.helpers import refuses
 
 BUGS = pipeline_bugs()
+SETTINGS = [(False, 0), (True, 0), (False, 30), (True, 30)]
 
 
 def neighbors(bug):
@@ -51,9 +53,9 @@ def test_twins_keep_their_promise_whatever_the_noise(name, bug):
 
 
 def test_every_bug_says_what_it_is():
-    kinds = {"shape", "order", "law", "seed", "sensitivity", "nan", "loss", "output", "exception", "time"}
+    kinds = {"number", "shape", "order", "law", "seed", "sensitivity", "nan", "loss", "output", "exception", "time"}
     assert {bug.kind for bug in BUGS.values()} == kinds
-    assert len({bug.words for bug in BUGS.values()}) == len(BUGS) == 12
+    assert len({bug.words for bug in BUGS.values()}) == len(BUGS) == 14
     for bug in BUGS.values():
         documentation = type(bug.pipeline).__doc__
         assert all(part in documentation for part in ("**Bug.**", "The twin", "**True loss.**", "**Source.**"))
@@ -86,6 +88,14 @@ def test_sums_and_means_are_those_of_the_clipped_values():
     assert MeanOfKnownSize(1e9, sound=True)(np.zeros(0, np.int64), 1, rng)[0] == 0
     imputed = ImputesOnDemand(1e9)(np.array([1, -1, 3, -1]), 1, rng)[0]
     assert imputed.tolist() == [2, 1, 0, 1, 0]
+
+
+def test_a_limit_holds_where_there_is_one():
+    rng, values = np.random.default_rng(0), np.array([20, 60, 500])
+    released = [NoLimitNoNoise(1e9, sound, most)(values, 1, rng)[0].tolist() for sound, most in SETTINGS]
+    assert released == [[580, 3], [180, 3], [80, 3], [80, 3]]
+    pages = [PageByPage(1e9, sound)(np.arange(9), 1, rng)[0].tolist() for sound in (False, True)]
+    assert pages == [[4, 4, 1], [9]]
 
 
 def test_an_exception_quotes_what_it_may():
