@@ -64,7 +64,7 @@ def verify(
 
 def _made_again(result: AuditResult) -> str:
     """Make an audit again by its command, refuse it if it comes out otherwise, and return the command."""
-    from audit.results.folder import read_audits
+    from audit.results.folder import findings, read_audits
 
     command, parameters = (result.provenance.get(key) for key in ("command", "parameters"))
     if isinstance(parameters, dict) and parameters.get("seedable") is False:
@@ -82,7 +82,7 @@ def _made_again(result: AuditResult) -> str:
     if len(found) > 1:
         raise ValueError(f"a recorded command must ask for one audit, got {len(found)}")
     again = found[0][1]
-    if difference := _difference(result.to_dict(), again.to_dict()):
+    if difference := _difference(findings(result), findings(again)):
         raise ValueError(f"an audit made again by `{command}` must be the same: {difference}")
     return str(command)
 
@@ -117,10 +117,9 @@ def _check_repeatable(context: typer.Context) -> None:
 
 
 def _difference(said: Any, found: Any, name: str = "") -> str:
-    """Return where two results differ first, but for times and versions, with both values; nothing if nowhere."""
+    """Return where two results differ first, with both values; nothing if nowhere."""
     if isinstance(said, dict) and isinstance(found, dict):
-        keys = [key for key in {**said, **found} if name or key not in ("seconds", "provenance")]
-        parts = (_difference(said.get(key), found.get(key), f"{name} {key}".strip()) for key in keys)
+        parts = (_difference(said.get(key), found.get(key), f"{name} {key}".strip()) for key in {**said, **found})
         return next(filter(None, parts), "")
     if isinstance(said, float) and isinstance(found, float) and math.isclose(said, found, rel_tol=TOLERANCE):
         return ""

@@ -11,10 +11,11 @@ from audit.results.audit_result import AuditResult
 from audit.results.estimate import LossEstimate
 from audit.results.files import create_json, read_json
 
-__all__ = ["name_in_files", "read_audits", "read_results", "save_audit"]
+__all__ = ["findings", "name_in_files", "read_audits", "read_results", "save_audit"]
 
 Saved = AuditResult | LossEstimate
 LONGEST = 180  # bytes of a name: file systems hold 255, with number and ending
+UNREPEATED = ("seconds", "provenance", "notes")  # of a result: what may differ where the same audit is made again
 ENTRY = {"node_id": str, "attempt": int, "call": int, "expected": str, "audit": dict}  # of a test session
 
 
@@ -22,6 +23,11 @@ def name_in_files(name: str) -> str:
     """Return a name as a file may have it, on any system: letters, digits, dashes, dots and underscores."""
     plain = "".join(letter if letter.isalnum() or letter in "-_." else "-" for letter in name)
     return plain.encode()[:LONGEST].decode(errors="ignore").strip(".") or "audit"
+
+
+def findings(result: AuditResult) -> dict[str, Any]:
+    """Return what an audit says, but for when, where and with which warnings it was made."""
+    return {key: value for key, value in result.to_dict().items() if key not in UNREPEATED}
 
 
 def save_audit(result: AuditResult, folder: Path, name: str) -> Path:
@@ -143,9 +149,4 @@ def _is_repeat(path: Path, result: AuditResult) -> bool:
     command = result.provenance.get("command")
     if not isinstance(saved, AuditResult) or command is None or saved.provenance.get("command") != command:
         return False
-    return _found(saved) == _found(result)
-
-
-def _found(result: AuditResult) -> dict[str, Any]:
-    """Return what an audit says, but for when and where it was made."""
-    return {key: value for key, value in result.to_dict().items() if key not in ("seconds", "provenance")}
+    return findings(saved) == findings(result)
