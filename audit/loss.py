@@ -170,7 +170,7 @@ def measure_loss(
     root = seed_sequence(rng) if store is None else stored_seed(store, question, rng)
     with heard() as warned:
         probed = probe(mechanism, (pair.x, pair.y), size, stream(root, Phase.PROBE))
-    told = (entropy_of(root), probed.first) if probed.seedable else (entropy_of(root),)
+    told = (entropy_of(root), probed.first if probed.seedable else probed.kind)
     blocks = None if store is None else BlockStore.of(store, question, fingerprint(*told))
     support = support_witness(mechanism, pair, claim)  # before the runs: an error in it must not cost them
     method = method_for(claim, pair.distance, confidence, early=stop == "early")

@@ -5,7 +5,8 @@ from __future__ import annotations
 import dataclasses
 import datetime
 import json
-from collections.abc import Iterable, Mapping, Set
+from collections import deque
+from collections.abc import Iterable, Iterator, Mapping, Set
 from numbers import Rational
 from typing import Any
 
@@ -13,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from audit.mechanism import Mechanism
-from audit.values import NAN, RAISED, RAISED_WORD, SHAPE, is_value, value_of
+from audit.values import NAN, NOTHING, RAISED, RAISED_WORD, SHAPE, is_value, value_of
 
 __all__ = [
     "ATTEMPTS",
@@ -26,6 +27,7 @@ __all__ = [
     "kind_of",
     "read_outputs",
     "run",
+    "taken",
     "written",
 ]
 
@@ -43,9 +45,12 @@ class Kind:
     ----------
     shape : tuple of int or None
         Of one output, if outputs are arrays of numbers. None: each is written down as text, whatever it holds.
+    letters : int
+        Of such a text, about: the next power of four.
     """
 
     shape: tuple[int, ...] | None
+    letters: int = 1
 
 
 def kind_of(batches: Iterable[Any]) -> Kind:
@@ -53,6 +58,12 @@ def kind_of(batches: Iterable[Any]) -> Kind:
     arrays = [as_numbers(batch) for batch in batches]
     shapes = {None if array is None else array.shape[1:] for array in arrays}
     return Kind(shapes.pop() if len(shapes) == 1 else None)
+
+
+def taken(mechanism: Mechanism, data: Any, size: int, rng: np.random.Generator) -> Any:
+    """Return a batch of outputs as the mechanism gives it, one that can be read twice."""
+    batch = mechanism(data, size, rng)
+    return list(batch) if isinstance(batch, Iterator | deque) else batch
 
 
 def run(mechanism: Mechanism, data: Any, size: int, rng: np.random.Generator, kind: Kind) -> NDArray[Any]:
@@ -82,7 +93,7 @@ def _attempt(
 ) -> NDArray[Any] | Exception:
     """Return a batch of outputs, or the exception that one of them raised."""
     try:
-        batch = mechanism(data, size, rng)
+        batch = taken(mechanism, data, size, rng)
     except MemoryError:  # says nothing of the data
         raise
     except Exception as failure:
@@ -95,16 +106,32 @@ def _attempt(
 
 def _rows(batch: Any) -> Iterable[Any]:
     """Return the outputs of a batch one by one; of a data frame, its rows."""
-    if hasattr(batch, "columns"):
-        return zip(*(list(batch[name]) for name in batch.columns), strict=True)
+    if _is_frame(batch):
+        rows: Iterable[Any] = (
+            batch.itertuples(index=False, name=None) if hasattr(batch, "itertuples") else batch.iter_rows()
+        )
+        return rows
     whole = isinstance(batch, str | bytes | Mapping | Set) or (isinstance(batch, np.ndarray) and batch.ndim == 0)
     if whole or not isinstance(batch, Iterable):
         raise ValueError(f"outputs must be a sequence, one a run, got {type(batch).__name__}")
     return batch
 
 
+def _is_frame(value: Any) -> bool:
+    """Tell whether a value is a table of pandas or polars."""
+    return hasattr(type(value), "itertuples") or hasattr(type(value), "iter_rows")
+
+
 def _row(output: Any, shape: tuple[int, ...]) -> NDArray[np.float64]:
-    """Return one output that should be numbers of a shape: what is none of them has a value of its own."""
+    """Return one output that should be numbers of a shape: what is none of them has a value of its own.
+
+    It is read as it would be among others, so that none depends on the others of its batch.
+    """
+    if shape == () and isinstance(output, float | str | None):
+        return np.array(value_of(output))
+    numbers = as_numbers([output])
+    if numbers is not None and numbers.shape[1:] == shape:
+        return np.asarray(numbers[0], np.float64)
     entries = np.array(_plain(output), object)
     values = np.array([value_of(entry) for entry in entries.flat], np.float64).reshape(entries.shape)
     if values.shape == shape:
@@ -115,24 +142,37 @@ def _row(output: Any, shape: tuple[int, ...]) -> NDArray[np.float64]:
 
 def as_numbers(batch: Any) -> NDArray[Any] | None:
     """Return a copy of a batch if it is an array of numbers, shape (runs, *output); None if it is anything else."""
-    if isinstance(batch, np.ma.MaskedArray) and batch.dtype.kind in "biuf":
-        batch = np.where(np.ma.getmaskarray(batch), np.nan, batch.data)
+    mask = np.ma.getmaskarray(batch) if isinstance(batch, np.ma.MaskedArray) and batch.dtype.kind in "biuf" else None
     try:
-        numbers = np.array(batch)
-    except ValueError:  # rows of varying length
+        if isinstance(batch, list | tuple) and _hides(batch):
+            return None
+        numbers = np.array(batch if mask is None else batch.filled(0))
+    except MemoryError:  # says nothing of outputs
+        raise
+    except Exception:  # rows of varying length, or an object that is not made for numpy
         return None
     if numbers.dtype.kind not in "biuf" or numbers.ndim == 0 or numbers.size == 0:
         return None
-    if numbers.dtype.itemsize > 8:
-        _check_exact(np.array_equal(numbers, numbers.astype(np.float64), equal_nan=True), str(numbers.dtype))
-        numbers = numbers.astype(np.float64)
     if numbers.dtype.kind == "f":
-        if not isinstance(batch, np.ndarray) and np.abs(numbers).max(initial=0, where=np.isfinite(numbers)) >= EXACT:
-            for number in np.array(batch, object).flat:  # whole numbers of Python, which numpy has made floats
-                _check_exact(not isinstance(number, int) or float(number) == number, f"{number}")
+        whole = not isinstance(batch, np.ndarray) and bool((np.abs(numbers[np.isfinite(numbers)]) >= EXACT).any())
+        for number in np.array(batch, object).flat if whole else ():  # whole numbers, which numpy has made floats
+            _check_exact(not isinstance(number, int | np.integer) or int(float(number)) == int(number), f"{number}")
+        if numbers.dtype.itemsize > 8:
+            _check_exact(np.array_equal(numbers, numbers.astype(np.float64), equal_nan=True), str(numbers.dtype))
+        numbers = numbers.astype(np.float64, copy=False)
         if (nan := np.isnan(numbers)).any():
-            numbers = np.where(nan, NAN, numbers.astype(np.float64))
-    return numbers
+            numbers[nan] = NAN
+    elif numbers.dtype.itemsize == 8 and not -EXACT <= int(numbers.min()) <= int(numbers.max()) <= EXACT:
+        for number in map(int, numbers[(numbers < -EXACT) | (numbers > EXACT)]):
+            _check_exact(int(float(number)) == number, f"{number}")
+    return numbers if mask is None else np.where(mask, NOTHING, numbers)
+
+
+def _hides(value: Any) -> bool:
+    """Tell whether numpy would drop what says which numbers count, or what they are about: a mask, an index."""
+    if isinstance(value, list | tuple):
+        return any(map(_hides, value))
+    return isinstance(value, np.ma.MaskedArray) or hasattr(value, "iloc")
 
 
 def written(output: Any) -> str:
@@ -140,7 +180,7 @@ def written(output: Any) -> str:
     try:
         return json.dumps(_plain(output))
     except RecursionError:
-        raise ValueError("an output must not contain itself") from None
+        raise ValueError("an output must not contain itself, or be nested more deeply than JSON can be") from None
 
 
 def as_given(texts: NDArray[Any]) -> NDArray[Any]:
@@ -165,6 +205,8 @@ def _plain(value: Any) -> Any:
     """Return what JSON can hold of a value, or say that it cannot be read."""
     if value is None or isinstance(value, str | bool):
         return value
+    if type(value).__name__ == "NAType":  # what pandas writes where there is no value
+        return None
     if isinstance(value, np.generic | np.ndarray):
         if value.dtype.kind in "mM":  # times are words
             return value.astype(str).tolist()
@@ -175,25 +217,39 @@ def _plain(value: Any) -> Any:
         _check_exact(abs(value) <= EXACT or (value.bit_length() < 1000 and float(value) == value), f"{value:#x}"[:40])
         return value
     if isinstance(value, Rational) or type(value).__name__ == "Decimal":
-        shortest = repr(float(value))
-        _check_exact(type(value)(shortest) == value, str(value))
-        return float(value)
+        number = float(value)
+        _check_exact(number != number or type(value)(repr(number)) == value, str(value))
+        return number
     if isinstance(value, bytes | datetime.date | datetime.time | datetime.timedelta):
         return str(value)
     if dataclasses.is_dataclass(value) and not isinstance(value, type):
         value = {field.name: getattr(value, field.name) for field in dataclasses.fields(value)}
     if isinstance(value, Mapping):
-        return {json.dumps(_plain(key)): _plain(one) for key, one in value.items()}
+        return _keyed(value.keys(), value.values())
     if isinstance(value, Set):
-        return {key: 1 for key in sorted(json.dumps(_plain(one)) for one in value)}
+        return _keyed(value, [1] * len(value))
     if isinstance(value, list | tuple):
         return [_plain(one) for one in value]
-    if hasattr(value, "columns") and hasattr(value, "__getitem__"):  # a data frame
-        return {json.dumps(str(name)): _plain(list(value[name])) for name in value.columns}
+    counted = type(getattr(value, "index", None)).__name__ == "RangeIndex"  # rows of pandas that have no names
+    if _is_frame(value):
+        frame = value.reset_index() if hasattr(value, "iloc") and not counted else value
+        return _keyed(frame.columns, zip(*_rows(frame), strict=True) if len(frame) else [()] * len(frame.columns))
+    if hasattr(value, "iloc"):
+        return _plain(value.tolist()) if counted else _keyed(value.index, value.tolist())
+    if hasattr(value, "__array__"):
+        return _plain(np.asarray(value))
     raise TypeError(
         "outputs must be numbers, words, None, or sequences and mappings of them, got "
         f"{type(value).__module__}.{type(value).__qualname__}"
     )
+
+
+def _keyed(keys: Iterable[Any], values: Iterable[Any]) -> dict[str, Any]:
+    """Return values by their keys as text, of any type; refuse keys of which two are written alike."""
+    texts = [json.dumps(_plain(key)) for key in keys]
+    if len(set(texts)) < len(texts):
+        raise ValueError(f"keys of an output must be told apart, got {max(texts, key=texts.count)} twice")
+    return dict(zip(texts, map(_plain, values), strict=True))
 
 
 def _check_exact(exact: bool, given: str) -> None:

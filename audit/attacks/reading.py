@@ -24,7 +24,8 @@ __all__ = ["Column", "Reading", "learn"]
 Floats = NDArray[np.float64]
 
 SHARE = 1 / 10  # of the selection runs that learn columns and words
-HELD = 2**26  # characters that are held in memory for that
+HELD = 2**24  # letters that are held in memory for that
+BLOCK = 2**28  # letters of one block, all texts as long as its longest: more are refused
 COLUMNS = 4096  # columns, and words of a column, that are told apart; all others count as one
 HOLDS = 256  # entries of a list up to which its words are counted
 LENGTH, WITHIN = "length of ", " within "
@@ -128,7 +129,7 @@ def learn(runs: Runs, choosing: int, *, inside: bool) -> tuple[Reading, int]:
     first = next(iter(runs.reduced((1, 0), _texts, Phase.SHAPE, 3)[0]))
     spent = max(2, min(int(choosing * SHARE), HELD // max(1, len(first[0]))))
     blocks = runs.reduced(halves(spent), _texts, Phase.SHAPE, 2)
-    seen = [_leaves(str(text)) for blocks in blocks for block in blocks for text in block]
+    seen = [_leaves(text.decode()) for side in blocks for block in side for text in block]
     return _learned(seen, inside=inside), spent
 
 
@@ -211,8 +212,11 @@ def _pattern(value: str | float) -> str:
 
 
 def _texts(texts: NDArray[Any]) -> NDArray[Any]:
-    """Return written outputs as an array that a store can keep."""
-    return np.array(texts, str)
+    """Return written outputs as an array that a store can keep: JSON is ASCII."""
+    longest = max(map(len, texts), default=0)
+    if longest * len(texts) > BLOCK:
+        raise ValueError(f"outputs must be written in at most {BLOCK // len(texts)} letters each, got {longest}")
+    return np.array(texts, "S")
 
 
 def _leaves(text: str) -> dict[str, Any]:

@@ -21,7 +21,7 @@ __all__ = ["CELLS", "Reduce", "Store", "block_runs", "draw"]
 Reduce = Callable[[NDArray[Any]], NDArray[np.float64]]
 
 CELLS = 2**22  # numbers that one block holds: 32 MiB of float64
-TEXT = 256  # numbers that an output which is written as text takes as much memory as
+TEXT = 256  # numbers that an output which is written as a short text takes as much memory as
 WAVE = 4  # blocks a worker may have finished before anyone has taken them
 
 
@@ -139,7 +139,7 @@ def _surviving(
 
 def block_runs(data: Any, kind: Kind, mechanism: Mechanism | None = None) -> int:
     """Return the runs of one block: a function of pair, mechanism and what one output is, and of nothing else."""
-    cells = TEXT if kind.shape is None else math.prod(kind.shape)
+    cells = max(TEXT, kind.letters) if kind.shape is None else math.prod(kind.shape)
     cells = max(data.size if isinstance(data, np.ndarray) else 1, cells)
     most = getattr(mechanism, "runs_per_block", CELLS)
     return max(1, min(CELLS // max(1, cells), whole_number("runs_per_block", most, least=1)))

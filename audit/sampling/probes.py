@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import math
 import zlib
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -13,7 +14,7 @@ from numpy.typing import NDArray
 from scipy import special, stats
 
 from audit.mechanism import Mechanism
-from audit.outputs import ATTEMPTS, CHANCE, Kind, chance_of_repeat, kind_of, read_outputs, run
+from audit.outputs import ATTEMPTS, CHANCE, Kind, chance_of_repeat, kind_of, read_outputs, run, taken
 from audit.sampling.blocks import block_runs
 from audit.sampling.streams import stream
 from audit.values import SHAPE, WORD
@@ -45,19 +46,27 @@ def probe(mechanism: Mechanism, databases: Sequence[Any], size: int, seed: np.ra
     """
     first = _first_outputs(mechanism, databases, stream(seed, 0))
     kind = kind_of(first)
+    if kind.shape is None:
+        kind = _of_texts(first)
 
     def short_calls() -> list[list[_Call]]:
         return [_calls(mechanism, data, kind, size, stream(seed, 1, side)) for side, data in enumerate(databases)]
 
     calls = short_calls()
     if any(call.strange for side in calls for call in side):  # numbers, and something else as well: written down
-        kind = Kind(None)
+        kind = _of_texts(first)
         calls = short_calls()
     for side in calls:
         _check_uses_rng(side)
     _check_calls_alike(calls)
     again = _calls(mechanism, databases[0], kind, size, stream(seed, 1, 0), most=1)[0]
     return Probed(kind, read_outputs(first[0], kind), seedable=again.marks == calls[0][0].marks)
+
+
+def _of_texts(first: Sequence[Any]) -> Kind:
+    """Return the kind of outputs that are written, and about how long these are."""
+    longest = max(len(text) for batch in first for text in read_outputs(batch, Kind(None)))
+    return Kind(None, 4 ** math.ceil(math.log(longest, 4)))
 
 
 def _first_outputs(mechanism: Mechanism, databases: Sequence[Any], seed: np.random.SeedSequence) -> list[Any]:
@@ -70,7 +79,7 @@ def _first_outputs(mechanism: Mechanism, databases: Sequence[Any], seed: np.rand
     for number, data in enumerate(databases):
         for attempt in range(ATTEMPTS):
             try:
-                batch = mechanism(data, 1, np.random.default_rng(stream(seed, number, attempt)))
+                batch = taken(mechanism, data, 1, np.random.default_rng(stream(seed, number, attempt)))
             except MemoryError:
                 raise
             except Exception as error:

@@ -1,60 +1,419 @@
-"""What an output may be, exceptions included."""
+"""What an output may be: what is read of it, what is refused, and what a run that raises an exception is."""
 
 from __future__ import annotations
 
+import datetime
+import json
 import math
+from collections import Counter, deque, namedtuple
+from dataclasses import dataclass
+from decimal import Decimal
+from fractions import Fraction
 
 import numpy as np
+import pandas as pd
+import polars as pl
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from hypothesis.extra.numpy import arrays
 
-from audit.outputs import ATTEMPTS, CHANCE, PASSES, RAISED, chance_of_repeat, check_not_copied, check_outputs, run
-from audit.sampling.probes import one_output
+from audit.outputs import (
+    ATTEMPTS,
+    CHANCE,
+    PASSES,
+    Kind,
+    as_given,
+    as_numbers,
+    chance_of_repeat,
+    check_not_copied,
+    kind_of,
+    read_outputs,
+    run,
+    taken,
+    written,
+)
+from audit.values import LARGEST, NAN, NOTHING, RAISED, RAISED_WORD, SHAPE, WORD, is_value, raised, value_of
 from tests.helpers import BrokenError, raising, refused_like
 
-SEED = np.random.SeedSequence(2020)
+TEXT = Kind(None)
+NUMBERS = st.integers(-(2**53), 2**53) | st.floats()
+PLAIN = st.none() | st.booleans() | NUMBERS | st.text(max_size=5)
+NESTED = st.recursive(
+    PLAIN, lambda one: st.lists(one, max_size=3) | st.dictionaries(st.text(max_size=3), one, max_size=3), max_leaves=8
+)
 
 
-def ragged(data, size, rng):
-    return rng.random((size, 2 + size % 2))
+@dataclass
+class Release:
+    total: float
+    area: str
+
+
+Row = namedtuple("Row", "area count")
+STRUCTURED = np.array([("a", 1.5), ("b", 2.5)], dtype=[("area", "U3"), ("count", float)])
+
+
+class Tensor:
+    """An array of another library."""
+
+    def __init__(self, *values):
+        self.values = values
+
+    def __array__(self, dtype=None, copy=None):
+        return np.array(self.values, dtype)
+
+
+class Stubborn:
+    """An array of another library that will not be one of numpy."""
+
+    def __array__(self, dtype=None, copy=None):
+        raise RuntimeError("detach it first\nand then again")
+
+
+def same(one, other):
+    """Whether two plain values are one, types and signs of zeros included; NaN is NaN."""
+    if type(one) is not type(other):
+        return False
+    if isinstance(one, list):
+        return len(one) == len(other) and all(map(same, one, other))
+    if isinstance(one, dict):
+        return one.keys() == other.keys() and all(same(one[key], other[key]) for key in one)
+    if isinstance(one, float):
+        return repr(one) == repr(other)
+    return one == other
+
+
+def read_again(text):
+    """What a text stands for: the keys of mappings are texts themselves."""
+
+    def plain(value):
+        if isinstance(value, dict):
+            return {json.loads(key): plain(one) for key, one in value.items()}
+        return list(map(plain, value)) if isinstance(value, list) else value
+
+    return plain(json.loads(text))
+
+
+# Written down
+
+
+@given(NESTED)
+def test_what_is_written_is_read_again(value):
+    """So no two outputs are taken for one."""
+    text = written(value)
+    assert same(read_again(text), value)
+    assert text.isascii()
+    assert "\n" not in text
+
+
+@given(st.dictionaries(PLAIN | st.tuples(PLAIN, PLAIN), PLAIN, max_size=4))
+def test_keys_of_any_type_are_told_apart(mapping):
+    texts = [json.dumps(key) for key in mapping]
+    if len(set(texts)) < len(texts):  # several NaN
+        with refused_like(ValueError, "^keys of an output must be told apart, got .*NaN.* twice$"):
+            written(mapping)
+    else:
+        assert list(json.loads(written(mapping))) == texts
+
+
+@pytest.mark.parametrize(
+    ("value", "like"),
+    [
+        ((1, "a"), [1, "a"]),
+        (Row("a", 2), ["a", 2]),
+        (Release(1.5, "b"), {"total": 1.5, "area": "b"}),
+        ({"b", "a"}, {"a": 1, "b": 1}),
+        (Counter("aab"), {"a": 2, "b": 1}),
+        (np.float32(1.5), 1.5),
+        (np.int8(-3), -3),
+        (np.bool_(True), True),
+        (np.str_("a"), "a"),
+        (np.array([[1, 2], [3, 4]]), [[1, 2], [3, 4]]),
+        (np.array(["a", None], object), ["a", None]),
+        (STRUCTURED[0], ["a", 1.5]),
+        (STRUCTURED, [["a", 1.5], ["b", 2.5]]),
+        (np.ma.array([1.5, 2.5], mask=[False, True]), [1.5, None]),
+        (Tensor(1.5, 2.5), [1.5, 2.5]),
+        (pd.DataFrame({"n": [1, 2], "area": ["a", "b"]}), {"n": [1, 2], "area": ["a", "b"]}),
+        (pd.DataFrame({"n": [1]}, index=["a"]), {"index": ["a"], "n": [1]}),
+        (pd.DataFrame({"n": []}), {"n": []}),
+        (pl.DataFrame({"n": [1, None]}), {"n": [1, None]}),
+        (pd.Series([1, 2]), [1, 2]),
+        (pd.Series([1, 2], index=["b", "a"]), {"b": 1, "a": 2}),
+        (pd.Series([1, None], dtype="Int64"), [1, None]),
+        (pl.Series([1, 2]), [1, 2]),
+        (b"a", "b'a'"),
+        (datetime.date(2024, 5, 1), "2024-05-01"),
+        (datetime.timedelta(days=1), "1 day, 0:00:00"),
+        (np.datetime64("2024-05-01"), "2024-05-01"),
+        (np.datetime64("NaT"), "NaT"),
+        (pd.Timestamp(2024, 5, 1), "2024-05-01 00:00:00"),
+        (Decimal("0.1"), 0.1),
+        (Decimal("NaN"), math.nan),
+        (Fraction(1, 4), 0.25),
+        (2**60, 2**60),
+    ],
+)
+def test_everything_else_is_written_like_what_it_holds(value, like):
+    assert same(read_again(written(value)), read_again(written(like)))
+    assert same(read_again(written([{"in": value}])), [{"in": read_again(written(like))}])
+
+
+CYCLE: list = []
+CYCLE.append(CYCLE)
+
+
+@pytest.mark.parametrize(
+    ("value", "error", "words"),
+    [
+        (object(), TypeError, r"outputs must be numbers, words, None, or sequences and mappings .*builtins\.object$"),
+        (1j, TypeError, r"got builtins\.complex$"),
+        (print, TypeError, r"got builtins\.builtin_function_or_method$"),
+        (Release, TypeError, r"got builtins\.type$"),
+        ({"a": [object()]}, TypeError, r"got builtins\.object$"),
+        (pl.LazyFrame({"a": [1]}), TypeError, "LazyFrame$"),
+        (2**53 + 1, ValueError, "outputs must be numbers that float64 tells apart, got 0x20000000000001: return it as"),
+        (10**400, ValueError, "float64 tells apart, got 0x1b4ec7f"),
+        (Decimal("0.1000000000000000055511151231257827"), ValueError, "got 0.1000000000000000055511151231257827: ret"),
+        (Fraction(1, 3), ValueError, "float64 tells apart, got 1/3: return it as a word"),
+        (CYCLE, ValueError, "^an output must not contain itself, or be nested more deeply than JSON can be$"),
+        (pd.DataFrame([[1, 2]], columns=["a", "a"]), ValueError, 'keys of an output .* got "a" twice'),
+        (pd.Series([1, 2], index=["a", "a"]), ValueError, 'keys of an output .* got "a" twice'),
+    ],
+)
+def test_what_cannot_be_read_is_refused(value, error, words):
+    with refused_like(error, words):
+        written(value)
+
+
+# The kind of outputs
+
+
+@pytest.mark.parametrize(
+    ("batch", "shape"),
+    [
+        ([1, 2], ()),
+        ([1.0, math.nan], ()),
+        ([True, 2.5], ()),
+        (np.zeros((3, 2, 4)), (2, 4)),
+        ([[1, 2], (3, 4)], (2,)),
+        (pd.Series([1, 2]), ()),
+        (pd.DataFrame({"a": [1, 2], "b": [0.5, 1]}), (2,)),
+        (pl.DataFrame({"a": [1, 2]}), (1,)),
+        ([Tensor(1.0, 2.0)] * 3, (2,)),
+        (np.ma.array([1, 2], mask=[True, False]), ()),
+        (["a", 7.0], None),  # numpy would make it a word
+        ([None, 1.0], None),
+        ([[1, 2], [1]], None),
+        ([("a", 1.0)], None),
+        ([{"a": 1}], None),
+        ([Decimal("0.1")], None),
+        (STRUCTURED, None),
+        (pd.DataFrame({"a": [1], "b": ["x"]}), None),
+        ([pd.Series([1, 2])] * 2, None),  # its index says what the numbers are about
+        ([np.ma.array([1, 2], mask=[True, False])] * 2, None),  # numpy would read what is under the mask
+        ([Stubborn()], None),
+        (np.zeros((3, 0)), None),
+    ],
+)
+def test_outputs_are_numbers_if_all_are_of_one_shape(batch, shape):
+    assert kind_of([batch]).shape == shape
+    assert kind_of([batch, ["a"]]).shape is None
+    assert kind_of([batch, np.zeros((3, 7))]).shape is None
+
+
+@given(arrays(st.sampled_from([np.float64, np.float32, np.int32, bool]), st.sampled_from([(3,), (2, 2), (1, 2, 3)])))
+def test_numbers_are_a_copy(given):
+    numbers = as_numbers(given)
+    assert numbers.shape == given.shape
+    with np.errstate(invalid="ignore"):
+        np.testing.assert_array_equal(numbers, np.where(np.isnan(given), NAN, given.astype(float)))
+    assert not np.shares_memory(numbers, given)
+
+
+@pytest.mark.parametrize(
+    ("batch", "words"),
+    [
+        (np.array([2**53 + 1, 0]), "got 9007199254740993: return it as a word"),
+        (np.array([-(2**53) - 1]), "got -9007199254740993: return"),
+        (np.array([2**64 - 1, 5], np.uint64), "got 18446744073709551615: return"),
+        ([2**53 + 1, 0.5], "got 9007199254740993: return"),
+        ([np.uint64(2**53 + 1), np.float64(1.5)], "got 9007199254740993: return"),
+        (np.array([1], np.longdouble) + np.longdouble(2) ** -60, "got (float128|float96): return"),
+    ],
+)
+def test_numbers_that_float64_does_not_tell_apart_are_refused(batch, words):
+    """An audit would be blind to their lowest digits, and numpy rounds some of them in mixed lists only."""
+    with refused_like(ValueError, f"^outputs must be numbers that float64 tells apart, {words}"):
+        as_numbers(batch)
+
+
+def test_large_numbers_that_float64_holds_are_read():
+    for batch in (np.array([2**60, -(2**62)]), [2**60, 0.5], np.array([2**63], np.uint64), [1e300, 2], [math.inf, 3]):
+        numbers = as_numbers(batch)
+        assert [float(one) for one in numbers] == [float(one) for one in batch]
+    assert as_numbers(np.array([1.5], np.longdouble)).tolist() == [1.5]
+
+
+# Each output by itself, whatever batch it comes in
+
+ODD = [1.5, 2, math.nan, math.inf, -math.inf, True, None, "suppressed", RAISED_WORD, [1.0, 2.0], [], {"a": 1}, {3}]
+ODD += [np.float32(0.1), np.ma.masked, Decimal("0.1"), Fraction(1, 2), np.array(7.0), b"a", pd.NA, pd.Series([4.0])]
+ODD += [np.array([3.0, 4.0]), np.ma.array([1.0, 2.0], mask=[True, False]), [1.0, None], [5.0, "a"], Tensor(1.0, 2.0)]
+ODD += [pd.Series([1.0, 2.0]), pl.Series([1.0, 2.0]), (2**60, 0.5), pl.DataFrame({"a": [1.0]})]
+
+
+@pytest.mark.parametrize("kind", [Kind(()), Kind((2,)), TEXT])
+@given(st.lists(st.sampled_from(ODD), min_size=1, max_size=6))
+def test_an_output_is_read_alike_in_every_batch(kind, batch):
+    """A batch without a word must not read otherwise what stands beside words in another: runs would not be alone."""
+    together = read_outputs(batch, kind)
+    alone = np.concatenate([read_outputs([one], kind) for one in batch])
+    np.testing.assert_array_equal(together, alone)
+    assert together.shape == (len(batch), *(kind.shape or ()))
+    assert kind is TEXT or not np.isnan(together.astype(float)).any()
+
+
+def test_what_is_no_number_is_a_value_of_its_own():
+    batch = [1.5, math.nan, None, "suppressed", [1, 2], {"a": 1}, np.ma.masked, RAISED_WORD]
+    values = [1.5, NAN, NOTHING, WORD, SHAPE, SHAPE, NOTHING, RAISED]
+    assert read_outputs(batch, Kind(())).tolist() == values
+    assert is_value(np.array(values)).tolist() == [False] + [True] * 7
+    rows = [[1, 2], [1, None], ["a", math.nan], None, 3.0, [1, 2, 3]]
+    assert read_outputs(rows, Kind((2,))).tolist() == [
+        [1, 2],
+        [1, NOTHING],
+        [WORD, NAN],
+        [NOTHING] * 2,
+        [SHAPE] * 2,
+        [SHAPE] * 2,
+    ]
+    assert not is_value(np.array([-LARGEST, LARGEST, -1e305, 0.0])).any()  # negative control: numbers are none
+
+
+def test_a_masked_number_is_not_looked_at():
+    """What a mechanism suppressed must not be held against it."""
+    given = np.ma.array([[120.0, 3.0], [121.0, 4.0]], mask=[[True, False], [False, False]])
+    expected = [[NOTHING, 3.0], [121.0, 4.0]]
+    assert read_outputs(given, Kind((2,))).tolist() == expected
+    assert read_outputs(list(given), Kind((2,))).tolist() == expected
+    assert read_outputs([next(iter(given)), [121.0, 4.0]], Kind((2,))).tolist() == expected
+
+
+def test_rows_of_tables_are_outputs():
+    for table in (pd.DataFrame, pl.DataFrame):
+        frame = table({"area": ["a", "b"], "count": [1.5, 2.5]})
+        assert read_outputs(frame, TEXT).tolist() == ['["a", 1.5]', '["b", 2.5]']
+    twice = pd.DataFrame([["x", 1], ["y", 2]], columns=["a", "a"])
+    assert read_outputs(twice, TEXT).tolist() == ['["x", 1]', '["y", 2]']
+
+
+@pytest.mark.parametrize("batch", ["abc", b"ab", {"a": 1}, {1, 2}, None, 3.0, np.array(3.0), pl.LazyFrame({"a": [1]})])
+def test_a_batch_is_a_sequence(batch):
+    for kind in (Kind(()), TEXT):
+        with refused_like(ValueError, f"^outputs must be a sequence, one a run, got {type(batch).__name__}$"):
+            read_outputs(batch, kind)
+
+
+@pytest.mark.parametrize(
+    "give", [iter, deque, lambda values: (one for one in values), lambda values: map(float, values)]
+)
+def test_a_batch_that_can_be_read_once_is_kept(give):
+    batch = taken(lambda data, size, rng: give([1.0] * size), None, 3, np.random.default_rng(0))
+    assert list(batch) == list(batch) == [1.0] * 3
+    assert kind_of([batch]).shape == ()
+
+
+# As a statistic of one's own gets them
+
+
+def test_written_outputs_are_given_as_words_or_rows_or_as_they_are():
+    words = as_given(read_outputs(["b", "a"], TEXT))
+    assert words.dtype.kind == "U"
+    assert words.tolist() == ["b", "a"]
+    texts = np.concatenate([read_outputs([("a", 1.5), ("b", None)], TEXT), np.array([RAISED_WORD], object)])
+    assert as_given(texts).tolist() == [["a", 1.5], ["b", None], [RAISED_WORD] * 2]
+    others = as_given(read_outputs([{"a": 1}, [1, 2], 3.0], TEXT))
+    assert (others.shape, others.tolist()) == ((3,), [{'"a"': 1}, [1, 2], 3.0])
+    lists = as_given(read_outputs([[1], [1, 2]], TEXT))
+    assert (lists.shape, lists.tolist()) == ((2,), [[1], [1, 2]])
+    nested = as_given(read_outputs([[[1, 2], 3]], TEXT))
+    assert (nested.shape, nested[0, 0]) == ((1, 2), [1, 2])
+
+
+def test_values_are_numbers_or_what_stands_for_something_else():
+    assert [value_of(one) for one in (2, True, None, "a", RAISED_WORD, math.nan, [1], math.inf)] == [
+        *(2.0, 1.0, NOTHING, WORD, RAISED, NAN, SHAPE, math.inf)
+    ]
+    assert raised(np.array([[RAISED, RAISED], [1.0, RAISED]])).tolist() == [1, 0]
+    assert raised(np.array([RAISED_WORD, "a"])).tolist() == [1, 0]
+
+
+# Runs
 
 
 WRONG = [
-    (lambda d, n, r: r.random(n + 1), ValueError, r"one output a run: asked for 4 runs, got shape \(5,\)"),
-    (lambda d, n, r: r.random((1, n)), ValueError, r"one output a run: asked for 4 runs, got shape \(1, 4\)"),
-    (lambda d, n, r: 3.0, ValueError, r"one output a run: asked for 4 runs, got shape \(\)"),
-    (lambda d, n, r: r.random((n, 0)), ValueError, r"at least one entry each, got shape \(4, 0\)"),
-    (lambda d, n, r: np.where(np.arange(n) == 2, np.nan, r.random(n)), ValueError, "not be NaN, got 1 of 4 values"),
-    (lambda d, n, r: np.array([None] * n), TypeError, "outputs must be numbers or words, got dtype object"),
-    (lambda d, n, r: [b"a"] * n, TypeError, r"outputs must be numbers or words, got dtype \|S1"),
-    (lambda d, n, r: np.zeros(n, "M8[s]"), TypeError, r"outputs must be numbers or words, got dtype datetime64\[s\]"),
+    (lambda d, n, r: r.random(n + 1), "one output a run: asked for 4 runs, got 5"),
+    (lambda d, n, r: r.random((1, n)), "one output a run: asked for 4 runs, got 1"),
+    (lambda d, n, r: 3.0, "outputs must be a sequence, one a run, got float"),
+    (lambda d, n, r: [], "one output a run: asked for 4 runs, got 0"),
 ]
 
 
-@pytest.mark.parametrize(("mechanism", "error", "words"), WRONG)
-def test_wrong_outputs_are_refused(mechanism, error, words):
-    with refused_like(error, words):
-        run(mechanism, None, 4, np.random.default_rng(0))
+@pytest.mark.parametrize(("mechanism", "words"), WRONG)
+@pytest.mark.parametrize("kind", [Kind(()), TEXT])
+def test_another_number_of_outputs_is_refused(mechanism, words, kind):
+    with refused_like(ValueError, words):
+        run(mechanism, None, 4, np.random.default_rng(0), kind)
 
 
-def test_outputs_of_another_shape_are_refused():
-    with pytest.raises(ValueError, match=r"a mechanism must return outputs of one shape, got \(2,\) and \(3,\)"):
-        run(ragged, None, 5, np.random.default_rng(0), shape=(2,))
-    assert run(ragged, None, 4, np.random.default_rng(0), shape=(2,)).shape == (4, 2)
+@pytest.mark.parametrize("size", [1, 3])
+def test_an_array_that_is_used_again_is_copied(size):
+    """Known truth: the mechanism overwrites what it has returned."""
+    buffer = np.zeros((8, 2))
+    rows = [[0.0, 0.0] for _ in range(8)]
+
+    def reusing(data, size, rng):
+        buffer[:size] = rng.random((size, 2))
+        return buffer[:size]
+
+    def reusing_rows(data, size, rng):
+        for row in rows[:size]:
+            row[:] = rng.random(2).tolist()
+        return rows[:size]
+
+    for mechanism in (reusing, reusing_rows):
+        for kind in (Kind((2,)), TEXT):
+            kept = run(mechanism, None, size, np.random.default_rng(0), kind)
+            before = kept.copy()
+            again = run(mechanism, None, size, np.random.default_rng(1), kind)
+            np.testing.assert_array_equal(kept, before)
+            assert not np.array_equal(again, kept)
 
 
-def test_outputs_may_be_words_and_any_real_numbers():
-    for given in ([["yes", "no"], ["", "no"]], [True, False], [1.5, np.inf], np.array([3], np.uint8)):
-        outputs = np.array(given)
-        assert check_outputs(outputs) is outputs
-    assert run(lambda d, n, r: ["yes"] * n, None, 3, np.random.default_rng(0), shape=()).tolist() == ["yes"] * 3
+def test_a_used_array_does_not_lose_the_runs_beside_an_exception():
+    """Parts of a batch that raised are made by later calls into the same array: each keeps its own."""
+    buffer = np.zeros(64)
+
+    def reusing(data, size, rng):
+        if (rng.random(size) < 0.1).any():
+            raise BrokenError
+        buffer[:size] = rng.random(size)
+        return buffer[:size]
+
+    kept = run(reusing, None, 64, np.random.default_rng(0), Kind(()))
+    others = kept[kept != RAISED]
+    assert 40 < others.size < 64
+    assert np.unique(others).size == others.size
 
 
 @pytest.mark.parametrize("runs", [1, 2, 16, 128])
 @pytest.mark.parametrize("rate", [0.02, 0.3])
 def test_exceptions_are_as_frequent_as_they_are(rate, runs):
     rng = np.random.default_rng(2020)
-    outputs = np.concatenate([run(raising(rate), None, runs, rng, shape=()) for _ in range(6400 // runs)])
-    failed = np.isneginf(outputs)
+    outputs = np.concatenate([run(raising(rate), None, runs, rng, Kind(())) for _ in range(6400 // runs)])
+    failed = outputs == RAISED
     # 4 standard errors: false alarm of all 8 cases 5e-4. Were batches that raise run again and free to raise no more,
     # those of one run would raise at the square of the rate, and losses of 0.5 look like 1.
     assert abs(failed.mean() - rate) < 4 * math.sqrt(rate * (1 - rate) / failed.size)
@@ -64,33 +423,38 @@ def test_exceptions_are_as_frequent_as_they_are(rate, runs):
     assert abs(others.var() - 1 / 12) < 4 / math.sqrt(180 * others.size)
 
 
-def test_a_run_that_raises_is_a_word_where_outputs_are_words():
-    words = raising(0.3, lambda size, rng: rng.choice(["a", "b"], size))
-    kept = run(words, None, 50, np.random.default_rng(0))
-    assert set(kept.tolist()) == {"a", "b", RAISED}
-    assert np.isneginf(run(raising(1.0), None, 3, np.random.default_rng(0), shape=())).all()
+def test_a_run_that_raises_is_told_from_every_word_and_number():
+    words = raising(0.3, lambda size, rng: rng.choice(["a", RAISED_WORD], size).tolist())
+    kept = run(words, None, 50, np.random.default_rng(0), TEXT)
+    assert set(kept.tolist()) == {'"a"', f'"{RAISED_WORD}"', RAISED_WORD}
+    assert (run(raising(1.0), None, 3, np.random.default_rng(0), Kind((2,))) == RAISED).all()
+    assert run(raising(1.0), None, 3, np.random.default_rng(0), TEXT).tolist() == [RAISED_WORD] * 3
+
+
+def test_a_generator_that_raises_on_the_way_raises():
+    def one(rng):
+        if rng.random() < 0.2:
+            raise BrokenError
+        return 1.0
+
+    outputs = run(lambda data, size, rng: (one(rng) for _ in range(size)), None, 400, np.random.default_rng(0), TEXT)
+    assert set(outputs.tolist()) == {"1.0", RAISED_WORD}
+    assert 40 < (outputs == RAISED_WORD).sum() < 120  # 5 standard errors about 80
 
 
 def test_an_error_that_is_no_output_arrives_in_one_piece():
-    raised = BrokenError("no such area", 17)
-
-    def never(data, size, rng):
-        raise raised
+    error = BrokenError("no such area", 17)
 
     def batches(data, size, rng):
         asked.append(size)
         if size > 1:
-            raise raised
+            raise error
         return rng.random(size)
 
     asked = []
-    for size in (1, 5):  # of what shape an output would be nobody knows
-        with pytest.raises(BrokenError) as caught:
-            run(never, None, size, np.random.default_rng(0))
-        assert caught.value is raised
     with pytest.raises(BrokenError) as caught:  # by itself no run raises: it is the batch that cannot be run
-        run(batches, None, 5, np.random.default_rng(0), shape=())
-    assert caught.value is raised
+        run(batches, None, 5, np.random.default_rng(0), Kind(()))
+    assert caught.value is error
     assert asked == [5, 2, 3] + [1] * 2 * PASSES + [2] * ATTEMPTS
 
 
@@ -106,47 +470,45 @@ def test_exhausted_memory_and_an_interrupt_are_no_output():
     def interrupted(data, size, rng):
         raise KeyboardInterrupt
 
+    class Large:
+        def __array__(self, dtype=None, copy=None):
+            raise MemoryError
+
     for mechanism, expected in ((at_once, [4]), (in_part, [4, 2])):
         asked = []
         with pytest.raises(MemoryError):
-            run(mechanism, None, 4, np.random.default_rng(0), shape=())
+            run(mechanism, None, 4, np.random.default_rng(0), Kind(()))
         assert asked == expected
-    asked = []
-    with pytest.raises(MemoryError):
-        one_output(at_once, (None, None), SEED)
-    assert asked == [1]
     with pytest.raises(KeyboardInterrupt):
-        run(interrupted, None, 4, np.random.default_rng(0), shape=())
+        run(interrupted, None, 4, np.random.default_rng(0), Kind(()))
+    with pytest.raises(MemoryError):
+        as_numbers(Large())
 
 
-@pytest.mark.parametrize(
-    ("part", "shape", "words"),
-    [
-        (lambda size, rng: rng.random((size, size)), None, r"outputs of one shape, got \(1,\) and \(3,\)$"),
-        (lambda size, rng: rng.random((size, 2, 2)), (2,), r"outputs of one shape, got \(2,\) and \(2, 2\)$"),
-        (lambda size, rng: rng.random(2), None, r"return one output a run: asked for 3 runs, got shape \(2,\)$"),
-    ],
-)
-def test_parts_of_a_batch_have_outputs_like_batches(part, shape, words):
+def test_parts_of_a_batch_are_counted_like_batches():
     def mechanism(data, size, rng):
         calls.append(size)
         if len(calls) in (1, 2, 4):
             raise BrokenError
-        return part(size, rng)
+        return rng.random(2)
 
     calls = []
-    with pytest.raises(ValueError, match=words):
-        run(mechanism, None, 5, np.random.default_rng(0), shape=shape)
+    with refused_like(ValueError, "return one output a run: asked for 3 runs, got 2$"):
+        run(mechanism, None, 5, np.random.default_rng(0), Kind(()))
     assert calls[:3] == [5, 2, 3]
+
+
+# Copies
 
 
 def test_copies_of_runs_are_refused():
     rng = np.random.default_rng(2)
     real, few, pairs = rng.laplace(size=60), rng.integers(0, 3, 900), rng.integers(0, 9, (400, 2))
-    for outputs in (real, few, pairs):
+    words = read_outputs([f"word {number}" for number in range(60)], TEXT)
+    for outputs in (real, few, pairs, words):
         check_not_copied(outputs)
-    for copied in (np.tile(real, 2), np.repeat(real, 5), np.tile(rng.laplace(size=(50, 3)), (2, 1))):
-        with pytest.raises(ValueError, match=r"runs must be independent: \d\d outputs occur [25] times each"):
+    for copied in (np.tile(real, 2), np.repeat(real, 5), np.tile(rng.laplace(size=(50, 3)), (2, 1)), np.tile(words, 2)):
+        with refused_like(ValueError, r"runs must be independent: \d\d outputs occur [25] times each"):
             check_not_copied(copied)
     check_not_copied(np.repeat([0, 1, 2], 50))  # three values agree so by chance
 
