@@ -92,7 +92,7 @@ def count_in_stages(
             able = detectable_loss(method, counts, basis, 0) <= limit
             if not going_on:
                 basis["choosing"] = choosing
-            able = able and detectable_loss(method, counts, basis, selection) <= limit
+                able = able and detectable_loss(method, counts, basis, selection) <= limit
             if able or method.lower(counts, basis) > method.claim.budget:
                 return Stopped(chosen, basis, counts, selection + spent, selection)
     return Stopped(chosen, basis, counts, selection + spent, selection)

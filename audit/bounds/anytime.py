@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from functools import lru_cache
 
 import numpy as np
 from numpy.typing import NDArray
@@ -90,26 +91,44 @@ def anytime_game_lower(
     if not (distance >= 1 and distance == math.floor(distance)):
         raise ValueError(f"distance must be a whole number of at least 1, got {distance}")
     fraction("delta", delta, zero=True)
-    stakes, log_shares = _mixture(expected)
-    abstained = runs - correct - wrong
 
     def rejected(epsilon: float) -> bool:
-        forgiven = delta * float(np.exp(epsilon * np.arange(distance)).sum())  # of the pair, by group privacy
-        loss = stakes * (math.exp(epsilon * distance) + forgiven)
-        able = loss < 1
-        t = stakes[able]
-        wealth = log_shares[able] + correct * np.log1p(t * (1 - forgiven)) + abstained * np.log1p(-t * forgiven)
-        return _enough(wealth + wrong * np.log1p(-loss[able]), confidence)
+        return rejects(
+            epsilon, correct, wrong, runs, confidence=confidence, delta=delta, distance=distance, expected=expected
+        )
 
     if not rejected(0.0):
         return 0.0
     # At the observed odds and beyond no stake gains, and beyond 1 / stake no stake is left.
-    most = min(math.log(correct / wrong) if wrong else math.inf, -math.log(stakes[0]))
+    most = min(math.log(correct / wrong) if wrong else math.inf, -math.log(STAKES[0]))
     low, high = 0.0, most / distance
     while high - low > 1e-9:
         middle = (low + high) / 2
         low, high = (middle, high) if rejected(middle) else (low, middle)
     return low
+
+
+def rejects(
+    epsilon: float,
+    correct: int,
+    wrong: int,
+    runs: int,
+    *,
+    confidence: float,
+    delta: float,
+    distance: int,
+    expected: tuple[float, float] | None,
+) -> bool:
+    """Return whether a promise of this epsilon is rejected: the bound of `anytime_game_lower` is more than it."""
+    stakes, log_shares = _mixture(expected)
+    if epsilon * distance >= -math.log(stakes[0]):  # every stake could lose more than everything
+        return False
+    forgiven = delta * float(np.exp(epsilon * np.arange(distance)).sum())  # of the pair, by group privacy
+    loss = stakes * (math.exp(epsilon * distance) + forgiven)
+    able, abstained = loss < 1, runs - correct - wrong
+    t = stakes[able]
+    wealth = log_shares[able] + correct * np.log1p(t * (1 - forgiven)) + abstained * np.log1p(-t * forgiven)
+    return _enough(wealth + wrong * np.log1p(-loss[able]), confidence)
 
 
 def look_confidence(look: int, confidence: float, looks: int | None = None) -> float:
@@ -159,6 +178,7 @@ def look_confidence(look: int, confidence: float, looks: int | None = None) -> f
     return 1 - (1 - confidence) / (looks or look * (look + 1))
 
 
+@lru_cache(maxsize=256)
 def _mixture(expected: tuple[float, float] | None) -> tuple[Floats, Floats]:
     """Return stakes and the logarithms of their shares in the wealth: even in the logarithm of the stake."""
     shares = np.full(STAKES.size, 1 / STAKES.size)

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from audit.bounds.anytime import anytime_game_lower
+from typing import Any
+
+from audit.bounds.anytime import anytime_game_lower, rejects
 from audit.claims import ApproxDP, PureDP
 from audit.events import Event
 from audit.methods.game import Game, fewest
@@ -30,28 +32,26 @@ class AnytimeGame(Game):
 
     def lower(self, counts: Counts, basis: Basis) -> float:
         """Return the epsilon of one step that the guesses so far prove."""
-        return self._proved(*guesses(counts), basis)
+        correct, guessed, runs = guesses(counts)
+        return anytime_game_lower(correct, guessed - correct, runs, **self._stakes(basis))
 
     def needed(self, guessed: int, runs: int, basis: Basis) -> int:
         """Return the fewest right guesses that refute the promise, one more than all if none do."""
+        budget, stakes = self.claim.budget, self._stakes(basis)
         # Not before more than half of the guesses are right does any stake gain.
-        return fewest(
-            lambda correct: self._proved(correct, guessed, runs, basis) > self.claim.budget, guessed, guessed // 2
-        )
+        return fewest(lambda right: rejects(budget, right, guessed - right, runs, **stakes), guessed, guessed // 2)
 
     @classmethod
     def stopped_early(cls, basis: Basis) -> bool:
         """Return that the runs may have ended when the answer was clear."""
         return True
 
-    def _proved(self, correct: int, guessed: int, runs: int, basis: Basis) -> float:
+    def _stakes(self, basis: Basis) -> dict[str, Any]:
+        """Return what the bound is told besides the guesses."""
         expected = basis["expected"]
-        return anytime_game_lower(
-            correct,
-            guessed - correct,
-            runs,
-            confidence=self.confidence,
-            delta=self.claim.forgiven,
-            distance=self.distance,
-            expected=None if expected is None else (expected[0], expected[1]),
-        )
+        return {
+            "confidence": self.confidence,
+            "delta": self.claim.forgiven,
+            "distance": self.distance,
+            "expected": None if expected is None else (expected[0], expected[1]),
+        }

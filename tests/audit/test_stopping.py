@@ -16,7 +16,7 @@ from audit.events import Event
 from audit.loss import measure_loss
 from audit.methods.method import method_for
 from audit.results.files import write_json
-from audit.results.folder import read_audit
+from audit.results.folder import read_audits
 from audit.review.verify import verify_result
 from audit.stopping import count_in_stages
 from tests.audit.audits import COIN, leaky, normal
@@ -150,7 +150,8 @@ def test_stages_make_runs_of_their_own_and_say_how_many(kind, tmp_path):
     assert stages == set(range(len(stages)))
     assert len(stages) > 1
     write_json(tmp_path / "audit.json", result.to_dict())
-    again = verify_result(read_audit(tmp_path / "audit.json"))
+    ((_, read),) = read_audits(tmp_path / "audit.json")
+    again = verify_result(read)
     assert (again.measured, again.detectable) == (result.measured, result.detectable)
     same = measure_loss(mechanism, COIN, result.claim, size=20_000, stop="early", rng=3, n_jobs=2)
     assert (same.counts, same.size, same.event) == (result.counts, result.size, result.event)

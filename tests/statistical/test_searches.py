@@ -8,10 +8,13 @@ import pytest
 
 from audit.bounds.game import guessing_game_lower
 from audit.claims import PureDP
+from audit.methods import Game
+from audit.neighbors import NeighborPair
 from audit.search import search_loss
 from tests.audit.sampling.cases import PAIRS, STEP, geometric
 from tests.helpers import most, plaudit
 
+TWENTY = [NeighborPair.add_people([5, other], 0) for other in range(20)]  # equally bad, all of them
 MISSES = 23  # of 200 searches at 95%: a valid family misses more often with probability below 1e-4
 
 
@@ -74,3 +77,20 @@ def test_pairs_of_one_command_share_its_confidence(tmp_path, capsys):
     together = sum(missed_by(seed, range(4)) for seed in range(100))
     apart = sum(missed_by(seed, *([cell] for cell in range(4))) for seed in range(100))
     assert together <= most(100, 0.5) < apart
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("confidence", [0.8, 0.95, 0.99])
+@pytest.mark.parametrize("keep", [3, 20])
+def test_a_thousand_searches_of_twenty_pairs_accuse_as_seldom_as_they_say(keep, confidence):
+    """False alarm 1e-4 each, selection included; and the mistake: each of twenty at the confidence of the whole."""
+    options = {"keep": keep, "size": 4000, "attack": "entries", "confidence": confidence}
+    searches = [search_loss(geometric, TWENTY, PureDP(1.0), rng=k, **options) for k in range(1000)]
+    assert missed(searches, 1.0) <= most(1000, confidence)
+    assert {len(search.results) for search in searches} == {keep}
+    if keep == 20:
+        alone = [
+            max(Game(PureDP(1.0), 1, confidence).lower(result.counts, result.basis) for result in search.results)
+            for search in searches
+        ]
+        assert sum(bound > 1.0 for bound in alone) > most(1000, confidence)

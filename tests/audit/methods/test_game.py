@@ -105,6 +105,7 @@ def test_what_no_count_shows_is_never_detected():
     # Beyond what a probability in floating point can tell from 1.
     assert detectable_epsilon(PureDP(1), 1, 10**17, 10**17, 10**17) == math.inf
     assert detectable(40.0, 10**6) == math.inf
+    assert detectable(40.0, 10**6, method=AnytimeGame) == detectable(1e4, 10**6, method=AnytimeGame) == math.inf
 
 
 @given(st.floats(0, 8), st.integers(1, 3000), st.floats(0.5, 0.999), st.integers(1, 30))
