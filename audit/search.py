@@ -18,6 +18,7 @@ from audit.mechanism import Mechanism
 from audit.methods.evaluation import check_question
 from audit.neighbors import NeighborPair
 from audit.results import AuditResult, Verdict
+from audit.results.formatting import percent
 from audit.sampling.streams import Seed, seed_sequence, stream
 
 __all__ = ["SearchResult", "neighbors_within", "search_loss"]
@@ -64,10 +65,10 @@ class SearchResult:
         return next(verdict for verdict in order if verdict in verdicts)
 
     def __str__(self) -> str:
-        each = 100 * self.results[0].confidence
+        each = percent(self.results[0].confidence)
         return (
-            f"{self.screened} pairs looked at, a family of {len(self.results)} measured at {each:.8g}% each, "
-            f"{100 * self.confidence:.6g}% together: {self.verdict}; the worst: {self.worst}"
+            f"{self.screened} pairs looked at, a family of {len(self.results)} measured at {each} each, "
+            f"{percent(self.confidence)} together: {self.verdict}; the worst: {self.worst}"
         )
 
 

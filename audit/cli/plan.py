@@ -115,10 +115,11 @@ def _show(promise: Claim, said: dict[str, Any], asked: float, seconds_per_run: f
     from rich.table import Table
 
     from audit.cli.showing import console
+    from audit.results.formatting import percent
 
     terminal = console()
     reverse, what = "runs" in said, "canaries" if said["design"] == "one_run" else "runs"
-    tool, at = TOOLS[said["design"]], f"at {100 * said['confidence']:.6g}% confidence"
+    tool, at = TOOLS[said["design"]], f"at {percent(said['confidence'])} confidence"
     steps = "1 step" if said["distance"] == 1 else f"{said['distance']} steps"
     lines = [
         f"Promise: {promise}. Neighbors: {STEPS[promise.relation]}; the two databases are {steps} apart.",

@@ -18,7 +18,7 @@ from audit.report.figures import END, Bar, Curves, excess, loss_bar, loss_curve,
 from audit.report.origin import origin, public_origin, reproduction
 from audit.report.words import assumptions, event_class, meaning, unseen, visible
 from audit.results import AuditResult, LossEstimate, Verdict, scale_of
-from audit.results.formatting import row
+from audit.results.formatting import percent, row
 from audit.results.provenance import provenance
 
 __all__ = ["SIGNATURE", "build_report"]
@@ -155,7 +155,7 @@ def _estimate(number: int, name: str, estimate: LossEstimate, public: bool) -> E
         statistic=estimate.statistic if not public or estimate.statistic in STATISTICS else "",
         value=_rough(estimate.value),
         interval=f"{_rough(low)} to {_rough(high)}",
-        confidence=f"{100 * estimate.confidence:.6g}%",
+        confidence=percent(estimate.confidence),
         assumptions=() if public else estimate.assumptions,
         size="" if public else f"{estimate.size:,} runs of {estimate.areas:,} areas",
         curve=None if public else loss_curve(estimate),

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import itertools
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -176,6 +177,7 @@ def test_the_size_of_the_family_is_said():
         "6 pairs looked at, a family of 2 measured at 97.5% each, 95% together: not refuted; the worst: geometric: "
     )
     assert "\n" not in str(found)
+    assert "measured at 97.5% each, 99.9999999% together" in str(replace(found, confidence=1 - 1e-9))
     assert [result.confidence for result in found.results] == pytest.approx([0.975, 0.975])
     assert (found.screened, found.screening, found.confidence) == (6, 1800, 0.95)
     assert [result.size for result in found.results] == [2100, 2100]

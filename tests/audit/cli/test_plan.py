@@ -55,6 +55,11 @@ def test_what_so_many_runs_would_have_seen(capsys):
     assert f"epsilon 1.3 1.3 {power:.1f}%" in rows_of(planned(capsys, "pure:1", runs=2000, violation=1.3))
 
 
+def test_a_confidence_is_never_a_certainty(capsys):
+    said = rows_of(planned(capsys, "pure:1", confidence=1 - 1e-9, violation=2.0))
+    assert "at 99.9999999% confidence:" in " ".join(said)
+
+
 def test_what_nobody_sees_is_a_row(capsys):
     """A million canaries cannot tell 0.01 from 0.0105; thirty runs never refute epsilon 6."""
     with pytest.raises(OutOfReachError):
