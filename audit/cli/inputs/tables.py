@@ -125,7 +125,8 @@ def read_counts(path: Path) -> NDArray[Any]:
     table = Table.read(path)
     if table.numbers is None:
         wrong = next(field for column in table.columns for field in column if not _is_number(field))
-        raise ValueError(f"{path} must hold numbers, one count a line, got {wrong[:40]!r} ({HEADER})")
+        ways = "records need --add-row or --replace-row"
+        raise ValueError(f"{path} must hold numbers, one count a line, got {wrong[:40]!r}: {ways} ({HEADER})")
     if min(table.numbers.shape) > 1:  # such as a column of codes
         raise ValueError(f"{path} must hold one count a line, got a table of shape {table.numbers.shape}")
     return table.numbers.reshape(-1)

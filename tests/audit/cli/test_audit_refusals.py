@@ -94,7 +94,7 @@ BAD_AUDITS: list[tuple[tuple[str, ...], str]] = [
     (("gdpc", "--data", "coded.csv"), "coded.csv must hold one count a line, got a table of shape (3, 2)"),
     (
         ("gdpc", "--data", "words.csv"),
-        "words.csv must hold numbers, one count a line, got 'many' (a first line is names if none of its",
+        "words.csv must hold numbers, one count a line, got 'many': records need --add-row",
     ),
     (("gdpc", "--data", "latin.csv"), "latin.csv must be text in UTF-8: 'utf-8' codec"),
     (("gdpc", "--data", "pickled.npy"), "pickled.npy must hold an array of numbers or words: Object arrays"),

@@ -145,7 +145,7 @@ def test_a_record_is_replaced(plaudit: Command) -> None:
         (("--add-row", "Eve,80,1", "--replace-row", "0", "Eve,80,1"), "--add-row and --replace-row exclude each other"),
         (("--add-row", "Eve,80,1", "--relation", "replace_one"), "people added or removed are not replaced"),
         (("--add-row", "Eve,80,1", "--cell", "0"), "--cell is for counts, and --add-row and --replace-row for records"),
-        (("--cell", "0"), "people.csv must hold numbers, one count a line, got 'Ada'"),
+        (("--cell", "0"), "people.csv must hold numbers, one count a line, got 'Ada': records need --add-row or"),
     ],
 )
 def test_records_that_do_not_fit_are_one_line(plaudit: Command, options: tuple[str, ...], words: str) -> None:

@@ -63,7 +63,9 @@ def test_every_number_is_read_as_it_is_written(tmp_path_factory, values, named):
 
 
 def test_comments_are_no_comments(file):
-    with refused_like(ValueError, rf"must hold numbers, one count a line, got '# 3'{HEADER}"):
+    with refused_like(
+        ValueError, rf"must hold numbers, one count a line, got '# 3': records need --add-row or --replace-row{HEADER}"
+    ):
         read_counts(file("1\n# 3\n2\n"))
 
 
@@ -78,7 +80,10 @@ def test_what_a_float_cannot_hold_is_refused(file):
     [
         ("", "x.csv must hold at least one value, got none" + HEADER),
         ("people\n", "x.csv must hold at least one value, got none" + HEADER),
-        ("people\n120\nmany\n", "x.csv must hold numbers, one count a line, got 'many'" + HEADER),
+        (
+            "people\n120\nmany\n",
+            "x.csv must hold numbers, one count a line, got 'many': records need --add-row or --replace-row" + HEADER,
+        ),
         ("1,120\n2,75\n", r"x.csv must hold one count a line, got a table of shape \(2, 2\)"),
         ("1,2\n3\n", "x.csv must have 2 fields in every line, got 1 in line 2"),
         ("a,b\n1\n", "x.csv must have 2 fields in every line, got 1 in line 2"),
