@@ -4,9 +4,12 @@ from __future__ import annotations
 
 from audit.attacks.attack import Attack, attack_names
 from audit.attacks.classifiers import Trained
+from audit.attacks.digits import Digits
 from audit.attacks.entries import Entries
 from audit.attacks.likelihood_ratio import LikelihoodRatio
+from audit.attacks.moments import SpreadAndPairs
 from audit.attacks.paths import Paths
+from audit.attacks.precision import Precision
 from audit.attacks.protocol import Exploration, Look, register_attack
 from audit.attacks.words import Words
 
@@ -16,4 +19,7 @@ register_attack(LikelihoodRatio())
 register_attack(Paths())
 register_attack(Entries())
 register_attack(Words())
+register_attack(SpreadAndPairs())
+register_attack(Digits())
+register_attack(Precision())
 register_attack(Trained())

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from audit.attacks.movement import Moments, like_outputs, moments_of, movers
+from audit.attacks.movement import KNOWING, Moments, explored, like_outputs, movers
 from audit.attacks.protocol import Exploration
 from audit.events import Statistic
 from audit.neighbors import NeighborPair
@@ -20,7 +20,6 @@ __all__ = ["Trained"]
 SHARE = 1 / 3  # of the selection runs that teaches classifiers
 FEWEST, MOST = 400, 20_000  # runs that do
 FEW_ENTRIES, MOST_ENTRIES = 32, 16  # entries that a classifier gets: all of so few, else those that move most
-NEEDLESS = {"likelihood ratio", "paths"}  # attacks that know more than runs can teach
 FAR = 1e4  # interquartile ranges beyond which a learner need not tell values apart, infinity included
 
 
@@ -41,9 +40,10 @@ class Trained:
     def candidates(self, known: Exploration) -> tuple[Statistic, ...]:
         """Return their scores, if there are several entries, runs enough, and no attack that knows more."""
         learning = min(int(known.choosing * SHARE), MOST)
-        if known.found.keys() & NEEDLESS or learning < FEWEST or math.prod(known.shape) == 1:
+        if known.found.keys() & KNOWING or learning < FEWEST or math.prod(known.shape) == 1:
             return ()
-        entries = entries_to_learn(known.pair, known.shape, *moments_of(known)[1:])
+        seen = explored(known)
+        entries = entries_to_learn(known.pair, known.shape, seen.x, seen.y)
         taught = known.outputs(learning, lambda outputs: pick(outputs, entries), Phase.LEARN)
         on_x, on_y = (np.concatenate(list(blocks)) for blocks in taught)
         seed = int(stream(known.runs.root, Phase.LEARN).generate_state(1)[0])

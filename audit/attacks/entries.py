@@ -8,7 +8,7 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from audit.attacks.movement import Moments, changed_entries, moments_of, movers
+from audit.attacks.movement import Moments, changed_entries, explored, index_of, movers
 from audit.attacks.protocol import Exploration
 from audit.events import Statistic, agreement, cell, distance_from, sum_of_entries, weighted_sum
 from audit.neighbors import NeighborPair
@@ -32,9 +32,9 @@ class Entries:
         """Return single entries, and several jointly."""
         if math.prod(known.shape) == 1:
             return (cell(*(0,) * len(known.shape)),)
-        center, x, y = moments_of(known)
-        found = changed(known.pair, known.shape)
-        return found + moved_besides(known.shape, x, y, found) if found else moved(known.shape, center, x, y)
+        seen, found = explored(known), changed(known.pair, known.shape)
+        x, y = seen.x, seen.y
+        return found + moved_besides(known.shape, x, y, found) if found else moved(known.shape, seen.center, x, y)
 
 
 def changed(pair: NeighborPair, shape: tuple[int, ...]) -> tuple[Statistic, ...]:
@@ -55,7 +55,7 @@ def moved(shape: tuple[int, ...], center: Floats, x: Moments, y: Moments) -> tup
     clear = best[by > CLEARLY]
     if clear.size == 0:
         clear = best[:3]
-    where = [tuple(map(int, np.unravel_index(index, shape))) for index in clear]
+    where = [index_of(index, shape) for index in clear]
     middles = [float(center[index] + (x.mean[index] + y.mean[index]) / 2) for index in clear]
     signs = [float(np.sign(shift[index]) or 1.0) / float(scale[index] or 1.0) for index in clear]
     noise = np.where(scale[clear] > 0, scale[clear], 1.0)
@@ -67,7 +67,7 @@ def moved(shape: tuple[int, ...], center: Floats, x: Moments, y: Moments) -> tup
 def moved_besides(shape: tuple[int, ...], x: Moments, y: Moments, known: Sequence[Statistic]) -> tuple[Statistic, ...]:
     """Return single entries whose mean clearly moves from `x` to `y` and that are not known to."""
     _, _, best, by = movers(x, y, MOST + len(known))
-    found = [tuple(map(int, np.unravel_index(index, shape))) for index in best[by > CLEARLY]]
+    found = [index_of(index, shape) for index in best[by > CLEARLY]]
     entries = {statistic.entry for statistic in known}
     return tuple(cell(*index) for index in found if index not in entries)[:MOST]
 

@@ -1,4 +1,4 @@
-"""What a few runs tell of every entry of an output: its mean and spread on either database, and whether it moves."""
+"""What a few runs tell of every entry of an output: how its law moves, and some of these outputs as they were."""
 
 from __future__ import annotations
 
@@ -15,52 +15,116 @@ from audit.attacks.protocol import Exploration
 from audit.neighbors import NeighborPair
 from audit.sampling.streams import Phase
 
-__all__ = ["Moments", "changed_entries", "like_outputs", "moments_of", "movers"]
+__all__ = [
+    "KNOWING",
+    "Explored",
+    "Moments",
+    "changed_entries",
+    "explored",
+    "index_of",
+    "is_number",
+    "like_outputs",
+    "movers",
+]
 
 Floats = NDArray[np.float64]
 
 GLANCE = 1 / 10  # share of the selection runs that looks for entries which move although the pair leaves them alone
-EXPLORING = 1 / 3  # share of the selection runs that finds what moves, where the pair does not tell
-INFINITE = 1e100  # what stands for infinity in a mean, so that its square is finite
+EXPLORING = 1 / 5  # share of the selection runs that finds what moves, where nothing tells that before
+ENOUGH = 2000  # runs that look at the digits of an output that is one number
+KNOWING = {"likelihood ratio", "paths"}  # attacks that know more than runs can teach
+HELD = 2**21  # numbers of either database that are held in memory: 16 MiB
+INFINITE = 1e75  # what stands for infinity in a mean, so that its fourth power is finite
+NO_NUMBER = 1e300  # from here on a value is none: infinity, or what stands for a run that gave no number
 
 
 @dataclass(frozen=True)
 class Moments:
-    """Mean and standard deviation of every entry of the outputs on one database, each of shape (entries,)."""
+    """Mean and standard deviation of every entry of the outputs on one database, each of shape (entries,).
+
+    `error` is the standard error of the variance.
+    """
 
     runs: int
     mean: Floats
     sd: Floats
+    error: Floats
 
     @classmethod
     def of(cls, blocks: Iterable[Floats]) -> Moments:
         """Add up blocks of what `reduce` kept, as they come: each is as large as an output."""
-        runs, total, squares = functools.reduce(np.add, blocks)
-        mean = total / runs
-        return cls(int(runs[0]), mean, np.sqrt(np.maximum(squares / runs - mean**2, 0.0)))
+        runs, *sums = functools.reduce(np.add, blocks)
+        mean, second, third, fourth = (total / runs for total in sums)
+        variance = np.maximum(second - mean**2, 0.0)
+        with np.errstate(over="ignore", invalid="ignore"):
+            about_mean = fourth - 4 * third * mean + 6 * second * mean**2 - 3 * mean**4
+            error = np.sqrt(np.maximum(about_mean - variance**2, 0.0) / runs)
+        return cls(int(runs[0]), mean, np.sqrt(variance), error)
 
     @staticmethod
     def reducer(center: Floats) -> Callable[[NDArray[Any]], Floats]:
-        """Return what keeps the runs, sums and sums of squares about `center` of a block, shape (3, entries)."""
+        """Return what keeps the runs and sums of four powers about `center` of a block, shape (5, entries)."""
 
         def reduce(outputs: NDArray[Any]) -> Floats:
             flat = outputs.reshape(len(outputs), -1) - center
             np.clip(flat, -INFINITE, INFINITE, out=flat)
-            return np.array([np.full(flat.shape[1], float(len(flat))), flat.sum(axis=0), np.square(flat).sum(axis=0)])
+            squares = np.square(flat)
+            third, fourth = np.einsum("re,re->e", squares, flat), np.einsum("re,re->e", squares, squares)
+            return np.array([np.full(len(third), float(len(flat))), flat.sum(0), squares.sum(0), third, fourth])
 
         return reduce
 
 
-def moments_of(known: Exploration) -> tuple[Floats, Moments, Moments]:
-    """Return what moments are about, and those of either database; the runs for them are spent once."""
-    if "moments" not in known.shared:
-        share = GLANCE if changed_entries(known.pair, known.shape) else EXPLORING
-        first = next(iter(known.runs.reduced((1, 0), lambda outputs: outputs, Phase.EXPLORE, 2)[0]))
-        flat = first[0].reshape(-1).astype(np.float64)
-        center = np.where(np.isfinite(flat), flat, 0.0)  # sums of squares about it keep their digits if means are large
-        blocks = known.outputs(max(4, int(known.choosing * share)), Moments.reducer(center), Phase.EXPLORE)
-        known.shared["moments"] = (center, *map(Moments.of, blocks))
-    return known.shared["moments"]  # type: ignore[no-any-return]
+@dataclass(frozen=True)
+class Explored:
+    """What a few runs tell: moments of every entry about `center`, and the first outputs, shape (runs, entries)."""
+
+    shape: tuple[int, ...]
+    center: Floats
+    x: Moments
+    y: Moments
+    held: tuple[NDArray[Any], NDArray[Any]]
+
+    def first(self, numbers: int) -> tuple[NDArray[Any], NDArray[Any]]:
+        """Return as many of the first outputs on either database as hold so many numbers."""
+        runs = max(1, numbers // self.center.size)
+        x, y = self.held
+        return x[:runs], y[:runs]
+
+
+def explored(known: Exploration) -> Explored:
+    """Return what a few runs tell; they are spent once, by the attack that asks first."""
+    if "explored" not in known.shared:
+        entries = math.prod(known.shape)
+        told = entries == 1 or known.found.keys() & KNOWING or changed_entries(known.pair, known.shape)
+        runs = max(4, int(known.choosing * (GLANCE if told else EXPLORING)))
+        runs = min(runs, ENOUGH) if entries == 1 else runs
+        held = min(runs, 2 * max(1, HELD // entries))
+        x, y = (
+            np.concatenate(list(blocks))
+            for blocks in known.outputs(held, lambda outputs: outputs.reshape(len(outputs), -1), Phase.EXPLORE, 2)
+        )
+        numbers = is_number(x)
+        with np.errstate(over="ignore"):  # sums about a near point keep their digits where means are large
+            center = np.where(numbers, x, 0).sum(axis=0, dtype=np.float64) / np.maximum(numbers.sum(axis=0), 1)
+        center[~np.isfinite(center)] = 0.0
+        reduce = Moments.reducer(center)
+        sums = [[reduce(x)], [reduce(y)]]
+        if runs > held:
+            for kept, blocks in zip(sums, known.outputs(runs - held, reduce, Phase.EXPLORE), strict=True):
+                kept.extend(blocks)
+        known.shared["explored"] = Explored(known.shape, center, Moments.of(sums[0]), Moments.of(sums[1]), (x, y))
+    return known.shared["explored"]  # type: ignore[no-any-return]
+
+
+def is_number(values: NDArray[Any]) -> NDArray[np.bool_]:
+    """Tell which values are numbers: not infinite, and not so large that they stand for something else."""
+    return np.ones(values.shape, bool) if values.dtype.kind in "biu" else np.abs(values) < NO_NUMBER
+
+
+def index_of(entry: int, shape: tuple[int, ...]) -> tuple[int, ...]:
+    """Return where an entry of a flattened output is."""
+    return tuple(map(int, np.unravel_index(entry, shape))) if shape else ()
 
 
 def movers(x: Moments, y: Moments, most: int) -> tuple[Floats, Floats, NDArray[np.intp], Floats]:

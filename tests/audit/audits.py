@@ -41,13 +41,13 @@ def at_the_boundary(epsilon, delta, share, distance=1):
 
 
 def normal(data, size, rng):
-    """A bit with normal noise of deviation 1."""
-    return data + rng.normal(size=size)
+    """A bit with normal noise of deviation 1, rounded: unrounded, the last bits of floats tell the bit."""
+    return np.round(data + rng.normal(size=size), 6)
 
 
 def shifted(data, size, rng):
     """Three times the bit, with the same noise."""
-    return 3 * data + rng.normal(size=size)
+    return np.round(3 * data + rng.normal(size=size), 6)
 
 
 def as_planned(truth):
@@ -82,9 +82,10 @@ TIGHT = {
 
 
 def given_laplace(seed, runs, runs_y=None, scale=1.0):
-    """Outputs on either database of a count with Laplace noise."""
+    """Outputs on either database of a count with Laplace noise, rounded."""
     rng = np.random.default_rng(seed)
-    return rng.laplace(0, scale, runs), rng.laplace(1, scale, runs if runs_y is None else runs_y)
+    x, y = rng.laplace(0, scale, runs), rng.laplace(1, scale, runs if runs_y is None else runs_y)
+    return np.round(x, 6), np.round(y, 6)
 
 
 def says(*words):

@@ -113,9 +113,9 @@ def test_every_run_is_made_once():
         return laplace(data, size, rng)
 
     result = measure_loss(counted, PAIR, PureDP(1), size=3000, rng=1)
-    probe = 2 * 1 + (2 * 8 + 1) * 16 + 1  # first outputs, short calls and one of them again, a rough center
+    probe = 2 * 1 + (2 * 8 + 1) * 16  # first outputs, short calls and one of them again
     assert sum(runs) == 3000 + probe
-    assert probe - 1 <= MOST_PROBES
+    assert probe <= MOST_PROBES
     assert result.size == 3000
 
 
@@ -186,11 +186,12 @@ def test_a_gross_violation_takes_no_more_than_2000_runs(kind, confidence):
 )
 def test_an_honest_audit_ends_where_a_small_violation_would_have_been_seen(mechanism, claim, size):
     pair = PAIR if isinstance(claim, PureDP) else COIN
-    result = measure_loss(mechanism, pair, claim, size=size, selection=0.05, stop="early", rng=2)
+    options = {"stop": "early", "rng": 2}
+    result = measure_loss(mechanism, pair, claim, size=size, selection=0.05, **options)
     assert (result.verdict, result.confidence) == ("not refuted", 0.95)
     assert result.detectable <= 1.1 * claim.budget
     assert result.size < size / 2
-    short = measure_loss(mechanism, pair, claim, size=2000, stop="early", rng=2)
+    short = measure_loss(mechanism, pair, claim, size=2000, **options)
     assert short.detectable > 1.1 * claim.budget
     assert short.size == 2000  # all that were allowed
 
@@ -397,11 +398,11 @@ def test_entries_that_the_pair_leaves_alone_are_looked_at(mechanism):
         ),
         (
             NeighborPair.declared({"adults": 3}, {"adults": 4}, "add_remove"),
-            lambda data, size, rng: data["adults"] + rng.laplace(0, 1, size),
+            lambda data, size, rng: np.round(data["adults"] + rng.laplace(0, 1, size), 6),
         ),
         (
             NeighborPair.declared(["a", "b"], ["a", "b", "a"], "add_remove"),
-            lambda data, size, rng: [(data.count("a") + rng.laplace(0, 1), 0.0) for _ in range(size)],
+            lambda data, size, rng: [(round(data.count("a") + rng.laplace(0, 1), 6), 0.0) for _ in range(size)],
         ),
     ],
     ids=["records", "a dictionary", "a list of text"],
@@ -679,12 +680,13 @@ def test_thinning_keeps_as_many_runs_as_fair_coins_pick():
 
 def test_many_entries_and_groups_from_elsewhere():
     rng = np.random.default_rng(5)
-    x, y = rng.laplace(0, 1, (2, 20_000, 3, 4))
-    y[:, 1, 2] += 1
+    noise = rng.laplace(0, 1, (2, 20_000, 3, 4))
+    noise[1, :, 1, 2] += 1
+    x, y = np.round(noise, 6)
     result = measure_loss_from_outputs(x, y, PureDP(1), relation="add_remove", rng=1)
     assert "output[1, 2]" in result.event
     assert 0.85 < result.measured.epsilon < 1.0
-    y[:, 1, 2] += 2
+    y[:, 1, 2] = np.round(y[:, 1, 2] + 2, 6)
     group = measure_loss_from_outputs(x, y, PureDP(1), relation="add_remove", distance=3, rng=1)
     assert (group.distance, group.verdict) == (3, "not refuted")
     assert 0.85 < group.measured.epsilon < 1.0

@@ -9,8 +9,7 @@ import pytest
 
 from algorithms.flaxman import RDPC
 from algorithms.hierarchy import Hierarchy
-from audit.attacks import paths
-from audit.attacks.paths import path_statistics
+from audit.attacks.paths import along, path_statistics
 from audit.neighbors import NeighborPair
 from tests.audit.attacks.cases import OUTPUTS, names, released_by
 
@@ -133,13 +132,13 @@ def test_leaves_alone_score_as_all_areas_do(people):
 
 def counted(monkeypatch):
     calls = []
-    original = paths.unrake
+    original = along.unrake
 
     def recover(*arguments):
         calls.append(arguments[1])
         return original(*arguments)
 
-    monkeypatch.setattr(paths, "unrake", recover)
+    monkeypatch.setattr(along, "unrake", recover)
     return calls
 
 

@@ -11,8 +11,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from audit.arguments import real_numbers
+from audit.attacks.paths.unraking import Tree, unrake
 from audit.attacks.protocol import Exploration
-from audit.attacks.unraking import Tree, unrake
 from audit.events import Statistic, agreement
 from audit.neighbors import NeighborPair
 
@@ -59,6 +59,23 @@ def path_statistics(
 
     The sum takes each area's shift up to half of what the pair changes there. It is the log-likelihood ratio of the
     recovered counts, up to a factor, when all have two-tailed geometric noise of one scale.
+
+    Parameters
+    ----------
+    pair : NeighborPair
+        Two rows of counts, one for each leaf.
+    parent, released, leaves : array_like of int
+        The tree, as above.
+
+    Returns
+    -------
+    tuple of Statistic
+        First of the released values, then of the recovered ones.
+
+    Raises
+    ------
+    ValueError
+        If the arrays are no tree with the pair's counts for leaves, or the pair changes none of them.
 
     References
     ----------

@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 from algorithms.flaxman import RDPC
 from algorithms.hierarchy import Hierarchy
 from algorithms.noise import TwoTailedGeometric
-from audit.attacks import unraking
-from audit.attacks.unraking import Tree
+from audit.attacks.paths import unraking
+from audit.attacks.paths.unraking import Tree
 from tests.audit.attacks.cases import OUTPUTS, released_by
 from tests.helpers import refused_like
 

@@ -1,0 +1,114 @@
+"""The attack on float noise: the last bits of a noisy number can tell what the noise was added to."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from audit.attacks.movement import Explored, changed_entries, explored, index_of, is_number
+from audit.attacks.protocol import Exploration
+from audit.events import DECIMALS, Statistic, cell
+
+__all__ = ["WAY_OUT", "Precision", "lowest_bit", "significant_bits"]
+
+Whole = NDArray[np.int64]
+
+WAY_OUT = (
+    "The last bits of float noise tell the databases apart: release rounded or exact noise; "
+    'attack=Attack.without("precision") is for a simulation whose real counterpart does not use float noise.'
+)
+MOST = 2  # entries whose bits are looked at: those that the pair changes, and as many whose bits move most
+GLIMPSE = 2**17  # numbers of either database that say which entries those are
+BITS = 52  # of the fraction of a float64
+ZERO, NO_NUMBER = 2000, 3000  # positions that stand for a number without any bit, and for no number
+
+
+class Precision:
+    """Where the lowest set bit of a float64 is, and how many bits it needs [1]_ [2]_.
+
+    The sum of a count and noise is rounded to the float's grid, which is coarse at a large count and fine at none: a
+    count of 0 lets noise show bits that a count of 1 never has. Whole numbers and numbers rounded to nine decimals hold
+    no such bits, and are left alone.
+
+    References
+    ----------
+    .. [1] Mironov, "On Significance of the Least Significant Bits For Differential Privacy", 2012.
+    .. [2] Haney, Desfontaines, Hartman, Shrestha and Hay, "Precision-based attacks and interval refining: how to break,
+       then fix, differential privacy on finite computers", 2022, arXiv 2207.13793.
+    """
+
+    name = "precision"
+    automatic = True
+
+    def candidates(self, known: Exploration) -> tuple[Statistic, ...]:
+        """Return statistics of the bits of some entries that are neither whole nor rounded."""
+        seen = explored(known)
+        changed = [int(np.ravel_multi_index(index, known.shape)) for index in _changed(known)]
+        wanted = [index_of(entry, known.shape) for entry in entries_with_bits(seen, changed)]
+        return tuple(statistic for index in wanted for statistic in bits_of(index))
+
+
+def _changed(known: Exploration) -> list[tuple[int, ...]]:
+    return changed_entries(known.pair, known.shape, MOST) if known.shape else []
+
+
+def entries_with_bits(seen: Explored, changed: list[int]) -> list[int]:
+    """Return entries whose numbers have bits beyond nine decimals: the changed ones, and those whose bits move most."""
+    x, y = seen.first(GLIMPSE)
+    if x.dtype.kind != "f" and y.dtype.kind != "f":
+        return []
+    rough: NDArray[np.bool_] = np.concatenate([_unrounded(x), _unrounded(y)]).any(axis=0)  # type: ignore[assignment]
+    entries = np.flatnonzero(rough)
+    bits_x, bits_y = (np.minimum(lowest_bit(side[:, entries]), 0).astype(np.float64) for side in (x, y))
+    error = np.sqrt(bits_x.var(axis=0) / len(x) + bits_y.var(axis=0) / len(y)) + 1e-9
+    by = np.abs(bits_x.mean(axis=0) - bits_y.mean(axis=0)) / error
+    moving = entries[np.argsort(-by, kind="stable")[:MOST]].tolist()
+    return list(dict.fromkeys([entry for entry in changed if rough[entry]] + moving))
+
+
+def bits_of(index: tuple[int, ...]) -> tuple[Statistic, ...]:
+    """Return the statistics of the bits of one entry."""
+    where = cell(*index).name
+    pick: tuple[Any, ...] = (slice(None), *index)
+
+    def reading(read: Callable[[NDArray[Any]], Whole]) -> Callable[[NDArray[Any]], Whole]:
+        return lambda outputs: read(outputs[pick])
+
+    return (
+        Statistic(f"lowest bit of {where}, as a power of 2", reading(lowest_bit)),
+        Statistic(f"significant bits of {where}", reading(significant_bits)),
+    )
+
+
+def lowest_bit(values: NDArray[Any]) -> Whole:
+    """Return the largest k for which each value is a multiple of 2**k; far above all for 0 and what is no number."""
+    whole, exponent, numbers = _parts(values)
+    lowest = np.frexp((whole & -whole).astype(np.float64))[1] - 1
+    return np.where(numbers, np.where(whole == 0, ZERO, lowest + exponent), NO_NUMBER)
+
+
+def significant_bits(values: NDArray[Any]) -> Whole:
+    """Return how many bits each value has from its highest to its lowest set one; 0 for 0 and for what is no number."""
+    whole, _, numbers = _parts(values)
+    highest = np.frexp(np.abs(whole).astype(np.float64))[1]
+    lowest = np.frexp((whole & -whole).astype(np.float64))[1]
+    return np.where(numbers & (whole != 0), highest - lowest + 1, 0).astype(np.int64)
+
+
+def _parts(values: NDArray[Any]) -> tuple[Whole, Whole, NDArray[np.bool_]]:
+    """Return whole numbers and exponents whose products with powers of 2 are the values, and which are numbers."""
+    given = values.astype(np.float64)
+    numbers = is_number(given)
+    fraction, exponent = np.frexp(np.where(numbers, given, 0.0))
+    return np.ldexp(fraction, BITS + 1).astype(np.int64), exponent.astype(np.int64) - (BITS + 1), numbers
+
+
+def _unrounded(values: NDArray[Any]) -> NDArray[np.bool_]:
+    """Tell which values have bits that rounding to nine decimals takes away."""
+    given = np.where(is_number(values), values, 0.0).astype(np.float64)
+    with np.errstate(over="ignore"):
+        rounded = np.round(given, DECIMALS)
+    return np.asarray((rounded != given) & (np.rint(given) != given))  # whole numbers may be too large to round

@@ -1,0 +1,120 @@
+"""Parity, remainders, zeros, fractions and parities of sums: where they tell, and that they tell nothing else."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from hypothesis.extra.numpy import arrays
+
+from audit.attacks.digits import Digits, comb, parity, readings
+from audit.attacks.protocol import Exploration
+from tests.audit.attacks.cases import names
+from tests.audit.sampling.cases import given_runs
+
+RUNS = 2000
+READ = {reading.name: reading.read for reading in readings()}
+
+
+def found(x, y):
+    """What the attack finds in outputs, all of which it may look at."""
+    known = Exploration(given_runs(np.asarray(x), np.asarray(y)), 20 * len(x))
+    known.looking = "digits"
+    return tuple(Digits().candidates(known))
+
+
+@pytest.mark.parametrize(
+    ("reading", "values", "read"),
+    [
+        ("remainder by 2 of", [4, 7, -1, -2, 0], [0, 1, 1, 0, 0]),
+        ("remainder by 10 of", [4.0, 17.9, -1.0, 2.0**60, math.inf], [4, 7, 9, 6, 0]),
+        ("trailing zeros to base 10 of", [0, 7, 100, -2500, 10**18], [0, 0, 2, 2, 18]),
+        ("trailing zeros to base 2 of", [0, 7, 12, -8, 2**62], [0, 0, 2, 3, 62]),
+        ("trailing zeros to base 2 of", [96.5, -np.inf, 2.0**40], [5, 0, 40]),
+    ],
+)
+def test_readings_of_whole_parts(reading, values, read):
+    assert READ[reading](np.array(values)).tolist() == read
+
+
+NUMBERS = st.one_of(st.integers(-(2**63), 2**63 - 1), st.floats(allow_nan=False))
+
+
+@given(arrays(np.float64, (8, 3), elements=st.floats(allow_nan=False)), st.sampled_from([np.float64, np.int64, bool]))
+def test_any_numbers_can_be_searched(outputs, dtype):
+    with np.errstate(all="ignore"):
+        given = outputs.astype(dtype)
+    runs = np.tile(given, (20, 1))
+    for statistic in found(runs, runs[::-1]):
+        assert np.isfinite(statistic(runs)).all()
+
+
+@pytest.mark.parametrize("dtype", [np.int64, np.float64, np.uint32])
+def test_the_parity_of_large_numbers_is_found(dtype):
+    rng = np.random.default_rng(1)
+    x, y = 2 * rng.integers(0, 50_000, (2, RUNS))
+    statistics = found(x.astype(dtype), (y + 1).astype(dtype))
+    assert any("remainder by 2 of output" in name or "zeros to base 2" in name for name in names(statistics))
+    told = statistics[0]
+    assert not set(told(x.astype(dtype))) & set(told((y + 1).astype(dtype)))
+
+
+@pytest.mark.parametrize(("teeth", "unit"), [(1000, 1.0), (1000, 1e-3), (300, math.pi), (1500, 1e6)])
+def test_a_comb_is_found_whatever_its_unit(teeth, unit):
+    rng = np.random.default_rng(2)
+    x, y = ((rng.integers(0, teeth, RUNS) + (rng.random(RUNS) + half) / 2) * unit - 7 * unit for half in (0, 1))
+    by, frequency, _ = comb(x, y)
+    assert by > 10
+    assert frequency * unit == pytest.approx(1, abs=1e-3)
+    (wave, *_) = found(x, y)
+    assert (wave(y) > 0).mean() > 0.9
+    assert (wave(x) < 0).mean() > 0.9
+
+
+def test_equal_laws_give_nothing():
+    """False alarm: 3 standard deviations of 23 statistics, in four laws; the largest of all waves is allowed for."""
+    rng = np.random.default_rng(3)
+    for law in (
+        lambda: rng.laplace(size=(RUNS, 2)),
+        lambda: rng.integers(0, 10**6, (RUNS, 2)),
+        lambda: rng.integers(0, 2, (RUNS, 30)),
+        lambda: rng.normal(scale=1e5, size=(RUNS, 5)),
+    ):
+        assert names(found(law(), law())) == []
+
+
+def test_parities_of_sums_are_found_that_no_entry_shows():
+    rng = np.random.default_rng(4)
+    for entries in ((7, 40), (3, 11, 50)):
+        sides = []
+        for secret in (0, 1):
+            bits = rng.integers(0, 2, (RUNS, 60))
+            bits[:, entries[-1]] = (bits[:, entries[:-1]].sum(axis=1) + secret) % 2
+            sides.append(bits)
+        best = found(*sides)[0]
+        assert best.name == f"parity of the sum of output{', '.join(f'[{entry}]' for entry in entries)}"
+        assert set(best(sides[0])) == {0}
+        assert set(best(sides[1])) == {1}
+
+
+def test_the_parity_of_all_entries_is_found():
+    rng = np.random.default_rng(5)
+    x, y = rng.integers(0, 1000, (2, RUNS, 5))
+    x[:, 4] += x.sum(axis=1) % 2
+    y[:, 4] += 1 - y.sum(axis=1) % 2
+    assert names(found(x, y)) == ["parity of the sum of output[0], [1], [2], ... (5 entries)"]
+
+
+def test_entries_that_move_by_themselves_are_no_news():
+    rng = np.random.default_rng(6)
+    x, y = rng.geometric(0.5, (2, RUNS, 3))
+    assert names(found(x, y + np.array([1, 0, 0]))) == []  # the parity of each sum moves with that of its entry
+
+
+def test_a_parity_reads_whole_parts_of_entries_in_their_places():
+    outputs = np.array([[[1.5, 2.0], [3.0, 4.0]], [[-1.0, 2.0], [2.0, np.inf]]])
+    assert parity((0, 3), (2, 2)).name == "parity of the sum of output[0, 0], [1, 1]"
+    assert parity((0, 3), (2, 2))(outputs).tolist() == [1, 1]

@@ -1,0 +1,104 @@
+"""Spreads and products of entries: those that change are found, and nothing else is."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from hypothesis.extra.numpy import arrays
+
+from audit.attacks import movement
+from audit.attacks.moments import SpreadAndPairs, product
+from audit.attacks.movement import explored
+from audit.attacks.protocol import Exploration
+from tests.audit.attacks.cases import names
+from tests.audit.sampling.cases import given_runs
+
+RUNS = 2000
+
+
+def known_of(x, y):
+    known = Exploration(given_runs(np.asarray(x), np.asarray(y)), 10 * len(x))
+    known.looking = "moments"
+    return known
+
+
+def found(x, y):
+    """What the attack finds in outputs, all of which it may look at."""
+    return tuple(SpreadAndPairs().candidates(known_of(x, y)))
+
+
+@pytest.mark.parametrize("held", [2**21, 2**10])
+@pytest.mark.parametrize("factor", [1.4, 0.7])
+def test_an_entry_that_spreads_otherwise_is_found(held, factor, monkeypatch):
+    """Also where few outputs are held: variances are compared in all of them."""
+    monkeypatch.setattr(movement, "HELD", held)
+    rng = np.random.default_rng(1)
+    x, y = rng.normal(100, 3, (2, RUNS, 4, 10))
+    y[:, 1, 7] = 100 + (y[:, 1, 7] - 100) * factor
+    (distance,) = found(x, y)
+    assert distance.name.startswith("distance of output[1, 7] from ")
+    assert float(distance.name.rpartition(" ")[2]) == pytest.approx(100, abs=0.3)
+
+
+@pytest.mark.parametrize(
+    "law", [lambda rng, size: rng.exponential(size=size) - 1, lambda rng, size: rng.choice([-1, 1], size)]
+)
+def test_third_and_fourth_moments_are_compared(law):
+    """Laws with the mean and variance of the normal one."""
+    rng = np.random.default_rng(2)
+    x, y = rng.normal(size=(2, RUNS, 40))
+    y[:, 3] = law(rng, RUNS)
+    assert [name.partition(" from ")[0] for name in names(found(x, y))] == ["distance of output[3]"]
+
+
+def correlated(rng, correlation, entries, size=RUNS):
+    outputs = rng.normal(size=(size, entries))
+    outputs[:, 1] = correlation * outputs[:, -1] + np.sqrt(1 - correlation**2) * outputs[:, 1]
+    return 50 + 7 * outputs
+
+
+@pytest.mark.parametrize(("correlation", "entries"), [(0.4, 40), (1.0, 40), (0.4, 400)])
+def test_two_entries_whose_correlation_turns_are_found(correlation, entries):
+    rng = np.random.default_rng(3)
+    x, y = (correlated(rng, sign * correlation, entries) for sign in (-1, 1))
+    y[:, [1, -1]] *= 1 + 0.3 * (entries > 256)  # among more entries, those that change by themselves are paired
+    assert f"product of output[1] and output[{entries - 1}] about their means" in names(found(x, y))
+
+
+def test_exclusive_or_of_two_entries_is_found():
+    rng = np.random.default_rng(4)
+    x, y = rng.integers(0, 2, (2, RUNS, 60))
+    x[:, 50], y[:, 50] = x[:, 11], 1 - y[:, 11]
+    assert names(found(x, y)) == ["product of output[11] and output[50] about their means"]
+
+
+def test_equal_laws_and_entries_that_only_shift_give_nothing():
+    """False alarm: 3 standard errors beyond the largest of as many by chance, in five laws."""
+    rng = np.random.default_rng(5)
+    for law in (
+        lambda: rng.normal(size=(RUNS, 40)),
+        lambda: rng.laplace(size=(RUNS, 40)),
+        lambda: rng.integers(0, 2, (RUNS, 60)),
+        lambda: np.zeros((RUNS, 3)),
+        lambda: rng.normal(size=RUNS),
+    ):
+        assert names(found(law(), law())) == []
+    x, y = rng.laplace(size=(2, RUNS, 5))
+    assert names(found(x, y + 0.5)) == []
+
+
+@given(arrays(np.float64, (8, 3), elements=st.floats(allow_nan=False)))
+def test_any_numbers_can_be_searched(outputs):
+    runs = np.tile(outputs, (20, 1))
+    for statistic in found(runs, -runs[::-1]):
+        assert np.isfinite(statistic(runs)).all()
+
+
+def test_a_product_is_in_standard_deviations_and_0_for_what_is_no_number():
+    rng = np.random.default_rng(6)
+    x, y = rng.normal([10, -500, 0], [2, 30, 1], (2, RUNS, 3))
+    score = product(explored(known_of(x, y)), 0, 1)
+    outputs = np.array([[12.0, -470.0, 9.0], [8.0, -470.0, 9.0], [np.inf, -470.0, 9.0], [-1.797e308, 0.0, 0.0]])
+    np.testing.assert_allclose(score(outputs), [1 / 2, -1 / 2, 0, 0], atol=0.1)

@@ -1,0 +1,108 @@
+"""The last bits of float noise: textbook noise is refuted, and whole or rounded noise is not looked at."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from audit.attacks import Attack
+from audit.attacks.precision import NO_NUMBER, ZERO, lowest_bit, significant_bits
+from audit.claims import PureDP
+from audit.loss import measure_loss
+from audit.neighbors import NeighborPair
+
+NONE_OR_ONE = NeighborPair.declared(np.array([0]), np.array([1]), "add_remove")
+SURE = 1 - 1e-6
+
+
+@pytest.mark.parametrize(
+    ("value", "lowest", "bits"),
+    [
+        *[(1.0, 0, 1), (-1.0, 0, 1), (12.0, 2, 2), (0.375, -3, 2), (2.0**60, 60, 1), (-5e-324, -1074, 1)],
+        *[(0.1, -55, 52), (1 / 3, -54, 53), (1 + 2**-52, -52, 53), (1.7976931348623157e308, NO_NUMBER, 0)],
+        *[(0.0, ZERO, 0), (math.inf, NO_NUMBER, 0), (-math.inf, NO_NUMBER, 0)],
+    ],
+)
+def test_bits_of_a_number(value, lowest, bits):
+    assert (lowest_bit(np.array([value])).item(), significant_bits(np.array([value])).item()) == (lowest, bits)
+
+
+@given(st.integers(1, 2**53 - 1), st.integers(-1000, 900))
+def test_a_number_is_a_multiple_of_its_lowest_bit_and_of_no_higher_one(whole, exponent):
+    twos = (whole & -whole).bit_length() - 1
+    value = np.array([math.ldexp(whole, exponent)])
+    assert lowest_bit(value).item() == exponent + twos
+    assert significant_bits(value).item() == whole.bit_length() - twos
+
+
+@pytest.mark.parametrize("dtype", [bool, np.int8, np.uint64, np.float32])
+def test_numbers_of_every_kind_have_bits(dtype):
+    assert lowest_bit(np.array([0, 1], dtype)).tolist() == [ZERO, 0]
+
+
+def laplace(data, size, rng):
+    return data[0] + rng.laplace(size=size)
+
+
+def gaussian(data, size, rng):
+    return data[0] + rng.normal(size=size)
+
+
+@pytest.mark.parametrize("noise", [laplace, gaussian])
+def test_textbook_noise_on_a_count_of_none_or_one_is_refuted(noise):
+    """The largest bounds that as many runs can show are about 6.5: a bound of 3 is 8 times as likely an output."""
+    for attack in ("auto", "precision"):
+        result = measure_loss(noise, NONE_OR_ONE, PureDP(1), attack=attack, size=20_000, confidence=SURE, rng=1)
+        assert result.measured.epsilon > 3
+        assert "bit" in result.event
+    without = Attack.without("precision")
+    sound = measure_loss(laplace, NONE_OR_ONE, PureDP(1), attack=without, size=20_000, confidence=SURE, rng=1)
+    assert sound.verdict == "not refuted"  # false alarm 1e-6
+
+
+@pytest.mark.parametrize(
+    ("rounding", "looked_at"),
+    [
+        (np.rint, False),
+        (lambda values: np.round(values, 2), False),
+        (lambda values: np.rint(values * 2**20) / 2**20, True),  # bits beyond nine decimals, but as few on either
+        (np.float32, True),
+    ],
+    ids=["whole", "decimals", "a grid of powers of two", "single precision"],
+)
+def test_rounded_noise_and_large_counts_are_not_accused(rounding, looked_at):
+    """Negative control; false alarm 1e-6."""
+
+    def rounded(data, size, rng):
+        return rounding(laplace(data, size, rng))
+
+    wide = NeighborPair.declared(np.array([100]), np.array([101]), "add_remove")
+    result = measure_loss(rounded, wide, PureDP(1), confidence=SURE, size=20_000, rng=2)
+    assert result.verdict == "not refuted"
+    assert ("bit of" in result.searched) == looked_at
+
+
+def test_whole_and_rounded_numbers_hold_no_bits_to_look_at():
+    for outputs in (
+        lambda rng, size: rng.integers(0, 2**52, size),
+        lambda rng, size: np.round(rng.normal(size=size), 9),
+    ):
+        with pytest.raises(ValueError, match="precision of outputs of shape"):
+            measure_loss(
+                lambda data, size, rng, give=outputs: give(rng, size), NONE_OR_ONE, PureDP(1), attack="precision", rng=1
+            )
+
+
+def test_values_that_are_no_numbers_speak_for_neither_database():
+    def mostly(data, size, rng):
+        outputs = np.round(laplace(data, size, rng), 3)
+        lost = rng.random(size) < 0.3
+        outputs[lost] = rng.choice([np.inf, -np.inf, -1.797e308], lost.sum())
+        return np.where(np.abs(outputs) < 1e300, outputs + 2.0**-40, outputs)
+
+    result = measure_loss(mostly, NONE_OR_ONE, PureDP(1), size=20_000, confidence=SURE, rng=3)
+    assert result.verdict == "not refuted"  # false alarm 1e-6
