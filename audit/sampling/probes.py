@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import special, stats
+from scipy import stats
 
 from audit.mechanism import Mechanism
 from audit.outputs import ATTEMPTS, CHANCE, Kind, chance_of_repeat, kind_of, read_outputs, run, taken
@@ -128,14 +128,14 @@ def _calls(
 
 
 def _check_uses_rng(calls: Sequence[_Call]) -> None:
-    """Refuse a mechanism that ignores its generator: two calls under different streams have proved different.
+    """Refuse a mechanism that ignores its generator: calls under different streams are all the same.
 
     They may agree by chance: large budgets hardly vary, exact releases not at all. Agreement is an error only where
     outputs vary and chance is out of the question, or the generator was never asked.
     """
-    one, other = calls[:2]
-    same = one.marks == other.marks and len(set(one.marks)) > 1
-    if same and (not one.asked or chance_of_repeat(np.array(one.marks)) < CHANCE):
+    first, *others = calls
+    same = all(call.marks == first.marks for call in others) and len(set(first.marks)) > 1
+    if same and (not first.asked or chance_of_repeat(np.array(first.marks)) ** len(others) < CHANCE):
         raise ValueError("outputs are identical under two different rngs: the mechanism ignores its rng")
 
 
@@ -150,16 +150,22 @@ def _check_calls_alike(calls: Sequence[Sequence[_Call]]) -> None:
 
 
 def check_independent(scores: NDArray[np.float64], names: Sequence[str]) -> None:
-    """Refuse runs that tell of each other: scores, shape (runs, k), of k statistics of successive runs."""
+    """Refuse runs that tell of each other: scores, shape (runs, k), of k statistics of successive runs.
+
+    Products of ranks of independent runs are differences of a martingale: Freedman's inequality (1975) bounds how
+    often their mean is as large, also where a few rare values make it so.
+    """
     lags = [lag for lag in LAGS if lag < len(scores) // 4]
     for column, name in zip(scores.T, names, strict=True):
         if not lags or np.ptp(column) == 0:
             continue
         ranks = stats.rankdata(column) - (len(column) + 1) / 2
         spread = float(np.mean(ranks**2))
+        largest = float(np.max(ranks**2)) / spread
         for lag in lags:
             correlation = float(np.mean(ranks[lag:] * ranks[:-lag])) / spread
-            if 2 * special.ndtr(-abs(correlation) * np.sqrt(len(column) - lag)) < DEPENDENT / len(LAGS):
+            exponent = (len(column) - lag) * correlation**2 / (2 + 2 / 3 * abs(correlation) * largest)
+            if 2 * math.exp(-exponent) < DEPENDENT / len(LAGS):
                 raise ValueError(
                     f"runs must be independent: {name} of a run correlates by {correlation:.2g} with that {lag} later"
                 )

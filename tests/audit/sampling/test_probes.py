@@ -1,48 +1,86 @@
+"""The first runs of an audit: what one output is, and whether runs are independent and follow their generator."""
+
 from __future__ import annotations
 
 import numpy as np
 import pytest
 
 from audit.mechanism import per_run
-from audit.outputs import ATTEMPTS
+from audit.outputs import ATTEMPTS, Kind
 from audit.sampling import blocks, probes
-from audit.sampling.probes import check_uses_rng, one_output
+from audit.sampling.probes import MOST_PROBES, check_independent, probe
+from audit.values import RAISED, RAISED_WORD
 from tests.audit.sampling.cases import DATA, SEED, drawn, noting, same_noise
-from tests.helpers import BrokenError, noisy, raising, whole
+from tests.helpers import BrokenError, noisy, raising, refused_like, whole
+
+SIZE = 4000  # runs of the audit: enough for short calls of as many runs as there may be
+IGNORED = "outputs are identical under two different rngs: the mechanism ignores its rng"
+SHARED = "runs must be independent: those of different calls differ more than those of one call"
+
+
+def probed(mechanism, size=SIZE, *, databases=(0, 1), seed=SEED):
+    return probe(mechanism, databases, size, seed)
+
+
+# What one output is
 
 
 @pytest.mark.parametrize(
-    ("give", "expected"),
+    ("give", "shape"),
     [
         (lambda rng: rng.random(()), ()),
         (lambda rng: rng.random((2, 3)), (2, 3)),
-        (lambda rng: rng.choice(["a", "bb"], 4), (4,)),
+        (lambda rng: [rng.random(), 1], (2,)),
+        (lambda rng: rng.choice(["a", "bb"], 4), None),
+        (lambda rng: (rng.random(), "a"), None),
+        (lambda rng: {"a": rng.random()}, None),
+        (lambda rng: list(rng.random(rng.integers(1, 9))), None),  # not of one shape
     ],
 )
-def test_one_output_says_what_outputs_are(give, expected):
-    output = one_output(per_run(lambda data, rng: give(rng)), (0, 1), SEED)
-    assert output.shape == (1, *expected)
-    assert output.dtype.kind in "fU"
+def test_the_first_outputs_say_what_outputs_are(give, shape):
+    found = probed(per_run(lambda data, rng: give(rng)))
+    assert found.kind.shape == shape
+    assert found.first.shape == (1, *(shape or ()))
+    assert found.first.dtype.kind == ("O" if shape is None else "f")
+    assert found.seedable
 
 
-def test_one_output_is_found_where_one_database_only_raises():
+def test_numbers_among_which_there_is_something_else_are_written():
+    """A word that the first output of either database is not, but one of a few runs is."""
+    outputs = probed(per_run(lambda data, rng: "suppressed" if rng.random() < 0.05 else rng.random()))
+    assert outputs.kind.shape is None
+    widths = probed(lambda data, size, rng: [rng.random(3 + (rng.random() < 0.05)) for _ in range(size)])
+    assert widths.kind.shape is None
+    for value in (None, np.nan):  # values of their own, among numbers too
+        numbers = probed(per_run(lambda data, rng, value=value: value if rng.random() < 0.05 else rng.random()))
+        assert numbers.kind.shape == (() if numbers.first.dtype.kind == "f" else None)
+
+
+@pytest.mark.parametrize(("letters", "about"), [(1, 4), (30, 64), (5000, 16384)])
+def test_long_texts_come_in_small_blocks(letters, about):
+    kind = probed(lambda data, size, rng: ["a" * letters] * size).kind
+    assert kind == Kind(None, about)
+    assert blocks.block_runs(None, kind) == blocks.CELLS // max(blocks.TEXT, about)
+
+
+def test_an_output_is_found_where_one_database_only_raises():
     def mechanism(data, size, rng):
         asked.append(data)
         if data == broken:
             raise BrokenError
-        return np.full((size, 3), data)
+        return rng.random((size, 3))
 
     for broken, other in ((0, 1), (1, 0)):
         asked = []
-        assert one_output(mechanism, (0, 1), SEED).tolist() == [[other] * 3]
-        assert sorted(asked) == sorted([other] + [broken] * ATTEMPTS)
+        assert probed(mechanism).first.shape == (1, 3)
+        assert sorted(asked[: ATTEMPTS + 1]) == sorted([other] + [broken] * ATTEMPTS)
 
 
-def test_one_output_is_found_although_runs_often_raise():
+def test_an_output_is_found_although_runs_often_raise():
     # All of 8 runs raise with probability 0.004 on one database; on both, and this is an error, with 2e-5.
-    outputs = [one_output(raising(0.5), (0, 1), np.random.SeedSequence(seed)) for seed in range(20)]
-    assert {output.shape for output in outputs} == {(1,)}
-    assert len({float(output[0]) for output in outputs}) == 20
+    found = [probed(raising(0.5), seed=np.random.SeedSequence(seed)) for seed in range(20)]
+    assert {one.kind for one in found} == {Kind(())}
+    assert len({float(one.first[0]) for one in found}) == 20
 
 
 def test_a_mechanism_that_always_raises_is_in_error():
@@ -52,103 +90,86 @@ def test_a_mechanism_that_always_raises_is_in_error():
     def mechanism(data, size, rng):
         raise next(left)
 
+    def exhausted(data, size, rng):
+        left.append(size)
+        raise MemoryError
+
     with pytest.raises(BrokenError) as caught:
-        one_output(mechanism, (0, 1), SEED)
+        probed(mechanism)
     assert caught.value is errors[0]
     assert next(left, None) is None
     with pytest.raises(TypeError, match="positional argument"):  # one that cannot be called at all
-        one_output(lambda data, rng: 0, (0, 1), SEED)
+        probed(lambda data, rng: 0)
+    left = []
+    with pytest.raises(MemoryError):
+        probed(exhausted)
+    assert left == [1]
 
 
-@pytest.mark.parametrize(
-    ("outputs", "words"),
-    [
-        ([[1.0], [[1.0, 2.0]]], r"outputs must have one shape on both databases, got \(\) and \(2,\)"),
-        ([["a"], [1]], "outputs must be numbers or words on both databases, got <U1 and int64"),
-        ([[1.5], ["no"]], "outputs must be numbers or words on both databases, got float64 and <U2"),
-    ],
-)
-def test_databases_whose_outputs_are_unlike_are_refused(outputs, words):
-    with pytest.raises(ValueError, match=f"^{words}$"):
-        one_output(lambda data, size, rng: np.array(outputs[data]), (0, 1), SEED)
+def test_another_number_of_outputs_is_refused_at_once():
+    with refused_like(ValueError, "^a mechanism must return one output a run: asked for 1 run, got 2$"):
+        probed(lambda data, size, rng: rng.random(2))
+
+
+@pytest.mark.parametrize(("size", "each"), [(40, 2), (1000, 6), (SIZE, 16), (10**9, 16)])
+def test_probes_are_a_tenth_of_the_runs_at_most(size, each):
+    sizes = []
+    probed(noting(sizes), size, databases=(DATA, DATA))
+    assert sizes == [1, 1] + [each] * 17
+    assert sum(sizes) <= MOST_PROBES
+    assert sum(sizes) <= max(36, 0.11 * size)
+
+
+def test_probes_are_never_more_than_a_block_at_once(small_blocks):
+    sizes = []
+    probed(noting(sizes), databases=(DATA, DATA))
+    assert max(sizes) == 4
+
+
+# Whether runs follow their generator
 
 
 def test_a_mechanism_that_ignores_its_generator_is_caught(small_blocks):
     def deaf(data, size, rng):
         rng.random(size)  # asks, and does not listen
-        return same_noise(data, size, rng)
+        return np.random.default_rng(1).random(size)
 
-    for mechanism, shape in ((same_noise, (16,)), (lambda data, size, rng: np.arange(size), ())):
-        for runs in (2, 32):
-            with pytest.raises(ValueError, match="identical under two different rngs: the mechanism ignores its rng"):
-                check_uses_rng(mechanism, DATA, runs, SEED, shape=shape)
-    with pytest.raises(ValueError, match="ignores its rng"):
-        check_uses_rng(deaf, DATA, 32, SEED, shape=(16,))
-    with pytest.raises(ValueError, match="ignores its rng"):
-        drawn(deaf, np.zeros(1), 128)
+    for mechanism in (deaf, lambda data, size, rng: np.arange(size), lambda data, size, rng: [*"abcdefgh"][:size]):
+        with refused_like(ValueError, f"^{IGNORED}$"):
+            probed(mechanism, 1000)
+    with refused_like(ValueError, f"^{IGNORED}$"):
+        probed(same_noise, databases=(DATA, DATA))
+    with refused_like(ValueError, "ignores its rng"):
+        drawn(deaf, np.zeros(1), 128, reduce=whole, shape=())
 
 
-def test_blocks_that_share_a_stream_are_caught(monkeypatch, small_blocks):
+def test_the_same_stream_for_everything_is_caught(monkeypatch, small_blocks):
     monkeypatch.setattr(blocks, "stream", lambda root, *key: root)
-    with pytest.raises(ValueError, match="blocks 0 and 1 are identical under different rngs"):
+    with refused_like(ValueError, "blocks 0 and 1 are identical under different rngs"):
         drawn(lambda data, size, rng: rng.random(size), None, 128, reduce=whole)
     monkeypatch.setattr(probes, "stream", lambda root, *key: root)
-    with pytest.raises(ValueError, match="identical under two different rngs"):
-        check_uses_rng(noisy, DATA, 20, SEED, shape=(16,))
+    with refused_like(ValueError, "identical under two different rngs"):
+        probed(noisy, databases=(DATA, DATA))
 
 
-def test_runs_that_share_their_noise_are_caught():
-    def shared(data, size, rng):
-        return np.repeat(data + rng.laplace(size=(1, data.size)), size, axis=0)
-
-    with pytest.raises(ValueError, match="runs must be independent: all 20 of a batch are the same, and another batch"):
-        check_uses_rng(shared, DATA, 20, SEED, shape=(16,))
-    check_uses_rng(shared, DATA, 19, SEED, shape=(16,))  # fewer prove nothing: fair coins agree that often
-
-
-def test_two_batches_are_asked_for_never_more_than_a_block_at_once(small_blocks):
-    asked = []
-    mechanism = noting(asked, lambda data, size, rng: rng.random((size, 2, 3)))
-    check_uses_rng(mechanism, DATA, 10, SEED, shape=(2, 3))
-    assert asked == [4, 4, 2, 4, 4, 2]
-    with pytest.raises(ValueError, match=r"outputs of one shape, got \(3, 2\) and \(2, 3\)"):
-        check_uses_rng(mechanism, DATA, 10, SEED, shape=(3, 2))
+def test_a_mechanism_with_entropy_of_its_own_is_told_from_one_that_a_seed_repeats():
+    own = np.random.default_rng(0)
+    assert probed(noisy).seedable
+    assert not probed(lambda data, size, rng: data + own.laplace(size=size)).seedable
+    assert not probed(lambda data, size, rng: [f"{one:.3f}" for one in own.random(size)]).seedable
+    assert probed(lambda data, size, rng: np.full(size, 7.0)).seedable  # nothing to repeat
 
 
-def test_exceptions_are_no_sign_of_a_generator_ignored(small_blocks):
-    def always(data, size, rng):
-        raise BrokenError
+def test_a_mechanism_that_rarely_varies_is_not_accused(small_blocks):
+    for rate in (0.5, 0.1, 0.01, 0.001):
 
-    check_uses_rng(always, DATA, 32, SEED, shape=(16,))  # no run differs from another
-    for seed in range(50):
-        check_uses_rng(raising(0.05), DATA, 32, np.random.SeedSequence(seed), shape=())
+        def coins(data, size, rng, rate=rate):
+            return rng.random(size) < rate
 
-    def deaf(data, size, rng):
-        if size not in (5, 10):
-            raise BrokenError
-        return np.arange(size)
-
-    with pytest.raises(ValueError, match="ignores its rng"):
-        check_uses_rng(deaf, None, 42, SEED, shape=())  # negative control: the same 42 outputs twice
-
-
-def test_a_mechanism_without_noise_is_allowed(small_blocks):
-    def exact(data, size, rng):
-        return np.tile(data, (size, 1))
-
-    check_uses_rng(exact, DATA, 32, SEED, shape=(16,))
-    assert len(drawn(exact, reduce=whole)) == 11
-
-
-@pytest.mark.parametrize("rate", [0.5, 0.1, 0.01, 0.001])
-def test_a_mechanism_that_rarely_varies_is_not_accused(rate, small_blocks):
-    def mechanism(data, size, rng):
-        return rng.random(size) < rate
-
-    # Two batches of 32 fair coins agree with probability 2**-32, of rarer ones often: agreement is never enough.
-    for seed in range(300):
-        check_uses_rng(mechanism, None, 32, np.random.SeedSequence(seed), shape=())
-        drawn(mechanism, None, 640, reduce=whole, seed=np.random.SeedSequence(seed))
+        # Two calls of 16 fair coins agree with probability 2**-16, of rarer ones often: agreement is never enough.
+        for seed in range(40):
+            probed(coins, seed=np.random.SeedSequence(seed))
+            drawn(coins, None, 640, reduce=whole, seed=np.random.SeedSequence(seed), shape=())
 
 
 def test_agreement_by_chance_is_no_proof(small_blocks):
@@ -156,7 +177,130 @@ def test_agreement_by_chance_is_no_proof(small_blocks):
         rng.random(size)
         return np.arange(size) % 2
 
-    check_uses_rng(coins, None, 32, SEED, shape=())
-    drawn(coins, np.zeros(2), 96, reduce=whole)  # three blocks of 32: 2**-32 each
-    with pytest.raises(ValueError, match="blocks 0 and 1 are identical"):
-        drawn(coins, np.zeros(1), 128, reduce=whole)  # of 64: 2**-64
+    probed(coins, 40)  # eight calls of two runs: 2**-14
+    with refused_like(ValueError, IGNORED):
+        probed(coins, 1000)  # of six: 2**-42
+    drawn(coins, np.zeros(2), 96, reduce=whole, shape=())  # three blocks of 32: 2**-32 each
+    with refused_like(ValueError, "blocks 0 and 1 are identical"):
+        drawn(coins, np.zeros(1), 128, reduce=whole, shape=())  # of 64: 2**-64
+
+
+def test_exceptions_are_no_sign_of_a_generator_ignored():
+    for seed in range(50):
+        probed(raising(0.05), seed=np.random.SeedSequence(seed))
+
+    def deaf(data, size, rng):
+        calls.append(size)
+        if size != 5 and len(calls) > 2:  # after the first output of either database
+            raise BrokenError
+        return np.arange(size)
+
+    calls = []
+    with refused_like(ValueError, IGNORED):
+        probed(deaf, 1440)  # negative control: calls of 9 runs, of which 4 raise and 5 are the same
+
+
+# Whether runs are independent
+
+
+def once_a_call(jitter):
+    """Noise that all runs of a call share, with a little of its own for each."""
+    return lambda data, size, rng: data + rng.laplace() + jitter * rng.random(size)
+
+
+def ten_share(data, size, rng):
+    """Ten runs in a row have the same noise, and a little of their own."""
+    return data + np.repeat(rng.laplace(size=size // 10 + 1), 10)[:size] + 1e-3 * rng.random(size)
+
+
+@pytest.mark.parametrize("jitter", [0.0, 1e-9, 1e-3, 0.1, 0.3])
+def test_noise_that_is_drawn_once_a_call_is_refused(jitter):
+    for seed in range(10):
+        with refused_like(ValueError, f"^{SHARED}$"):
+            probed(once_a_call(jitter), seed=np.random.SeedSequence(seed))
+    probed(once_a_call(100.0))  # negative control: noise of its own that hides what is shared
+
+
+def test_words_of_one_draw_a_call_are_refused():
+    with refused_like(ValueError, SHARED):
+        probed(lambda data, size, rng: [f"version {rng.integers(10**6)}"] * size)
+
+
+def test_each_entry_is_looked_at():
+    def one_of_three(data, size, rng):
+        outputs = rng.laplace(size=(size, 3))
+        outputs[:, 2] += 5 * rng.laplace()
+        return outputs
+
+    for seed in range(5):
+        with refused_like(ValueError, SHARED):
+            probed(one_of_three, seed=np.random.SeedSequence(seed))
+
+
+@pytest.mark.parametrize("lag", [1, 2, 10])
+def test_successive_runs_that_tell_of_each_other_are_refused(lag):
+    rng = np.random.default_rng(lag)
+    own = rng.laplace(size=(3000, 2))
+    check_independent(own, ["a", "b"])  # negative control
+    own[lag:, 1] += 0.5 * own[:-lag, 1]
+    with refused_like(
+        ValueError, rf"^runs must be independent: b of a run correlates by 0\.\d+ with that {lag} later$"
+    ):
+        check_independent(own, ["a", "b"])
+
+
+@pytest.mark.parametrize("scores", [np.zeros((50, 1)), np.arange(7.0)[:, None], np.ones((1, 1)), np.ones((0, 1))])
+def test_few_runs_or_one_value_prove_nothing(scores):
+    check_independent(scores, ["a"])
+
+
+def of_many_kinds(data, size, rng):
+    return np.column_stack([rng.standard_cauchy(size), rng.geometric(0.3, size), np.full(size, 3.0)])
+
+
+SOUND = {
+    "Laplace": noisy,
+    "geometric": lambda data, size, rng: rng.geometric(0.6, (size, 2)) - rng.geometric(0.6, (size, 2)),
+    "coins of 0.001": lambda data, size, rng: rng.random(size) < 0.001,
+    "coins of 0.1": lambda data, size, rng: (rng.random((size, 4)) < 0.1).astype(int),
+    "exact": lambda data, size, rng: np.full((size, 3), 7),
+    "heavy tails": of_many_kinds,
+    "normal": lambda data, size, rng: 1e12 + rng.normal(size=size),
+    "words": lambda data, size, rng: rng.choice(["yes", "no", "perhaps"], size).tolist(),
+    "numbered words": lambda data, size, rng: [f"a{number}" for number in rng.integers(0, 10**6, size)],
+    "rows of varying length": lambda data, size, rng: [[1.0] * int(number) for number in rng.poisson(3, size)],
+    "exceptions": raising(0.01),
+    "many exceptions": raising(0.3),
+    "words and exceptions": raising(0.05, lambda size, rng: rng.choice(["a", "b"], size).tolist()),
+    "mixed": lambda data, size, rng: [None if one < 0.1 else "few" if one < 0.2 else one for one in rng.random(size)],
+    "NaN": lambda data, size, rng: np.where(rng.random(size) < 0.2, np.nan, rng.normal(size=size)),
+    "infinite": lambda data, size, rng: np.where(rng.random(size) < 0.05, np.inf, rng.normal(size=size)),
+}
+
+
+@pytest.mark.parametrize("seeds", [40, pytest.param(1000, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("kind", SOUND)
+def test_sound_mechanisms_are_not_refused(kind, seeds):
+    """The chance that one of 16 kinds is refused in 1,000 audits is below 2e-4; the seeds are fixed."""
+    for seed in range(seeds):
+        probed(SOUND[kind], (400, SIZE)[seed % 2], seed=np.random.SeedSequence(seed))
+
+
+@pytest.mark.parametrize("audits", [40, pytest.param(1000, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("rate", [0.5, 0.1, 0.01, 0.001])
+def test_independent_scores_are_not_refused(audits, rate):
+    """False alarm 1e-9 each by a normal approximation, which rare values stretch most."""
+    rng = np.random.default_rng(5)
+    for audit in range(audits):
+        check_independent((rng.random((300 + 10 * (audit % 100), 2)) < rate).astype(float), ["a", "b"])
+
+
+def test_a_run_that_raises_is_marked_as_what_outputs_are():
+    def always_on_one(data, size, rng):
+        if data:
+            raise BrokenError
+        return rng.choice(["a", "b"], size).tolist()
+
+    assert probed(always_on_one).kind.shape is None
+    assert drawn(raising(1.0), None, 2, reduce=whole, shape=())[0].tolist() == [RAISED] * 2
+    assert RAISED_WORD != RAISED
