@@ -1,13 +1,23 @@
 from __future__ import annotations
 
 import functools
+import os
+import pickle
+import threading
 from dataclasses import dataclass
 
+import joblib
 import numpy as np
 import pytest
 
+from audit.claims import PureDP
+from audit.loss import measure_loss
 from audit.mechanism import mechanism_name, per_run
-from audit.sampling.probes import check_uses_rng, one_output
+from audit.outputs import kind_of
+from audit.sampling.probes import probe
+from tests.audit.audits import COIN
+from tests.audit.sampling.cases import SEED, drawn
+from tests.helpers import refused, refused_like, whole
 
 
 def noisy_total(data, rng):
@@ -26,6 +36,17 @@ class Release:
         return rng.laplace(data, self.scale, (size, *data.shape))
 
 
+class Connection:
+    """An object of a library that lives in one process, and takes its randomness from the operating system."""
+
+    def __init__(self):
+        self.lock = threading.Lock()  # cannot be pickled
+
+    def release(self, data):
+        with self.lock:
+            return data + float(np.random.default_rng().laplace())
+
+
 @pytest.mark.parametrize(
     ("function", "shape"),
     [
@@ -34,35 +55,147 @@ class Release:
         (lambda data, rng: [rng.random(), 1], (2,)),
         (lambda data, rng: rng.integers(9), ()),
         (lambda data, rng: np.array([[rng.random()]]), (1, 1)),
+        (lambda data, rng: "a" if rng.random() < 0.5 else None, None),
+        (lambda data, rng: np.zeros(1 + rng.integers(3)), None),
     ],
 )
-@pytest.mark.parametrize("size", [1, 5])
+@pytest.mark.parametrize("size", [1, 50])
 def test_one_output_a_run(function, shape, size):
     data = np.arange(6).reshape(2, 3)
     outputs = per_run(function)(data, size, np.random.default_rng(0))
-    assert outputs.shape == (size, *shape)
+    assert len(outputs) == size
     rng = np.random.default_rng(0)
-    np.testing.assert_array_equal(outputs, [function(data, rng) for _ in range(size)])
-    assert one_output(per_run(function), [data], np.random.SeedSequence(0)).shape == (1, *shape)
-    check_uses_rng(per_run(function), data, size + 1, np.random.SeedSequence(0), shape=shape)
+    for one in outputs:
+        np.testing.assert_array_equal(one, function(data, rng))
+    assert size == 1 or kind_of([outputs]).shape == shape
+    assert probe(per_run(function), [data] * 2, 2000, SEED).kind.shape == shape
 
 
-def test_runs_must_agree_in_shape():
-    with pytest.raises(ValueError, match="all input arrays must have the same shape"):
-        per_run(lambda data, rng: np.zeros(rng.integers(1, 9)))(None, 20, np.random.default_rng(0))
+def test_an_output_that_is_used_again_is_copied():
+    """Known truth: the function gives the same array in every run."""
+    buffer, nested = np.zeros(2), {"of": [0.0]}
+
+    def reusing(data, rng):
+        buffer[:] = rng.random(2)
+        return buffer
+
+    def reusing_parts(data, rng):
+        nested["of"][0] = rng.random()
+        return nested
+
+    for function, one in ((reusing, lambda output: output[0]), (reusing_parts, lambda output: output["of"][0])):
+        outputs = per_run(function)(None, 9, np.random.default_rng(0))
+        assert len({float(one(output)) for output in outputs}) == 9
 
 
 def test_a_function_that_ignores_its_generator_is_caught_through_the_adapter():
     def reseeded(data, size, rng):
         return per_run(noisy_table)(data, size, np.random.default_rng(3))
 
-    with pytest.raises(ValueError, match="the mechanism ignores its rng"):
-        check_uses_rng(reseeded, np.zeros(2), 9, np.random.SeedSequence(0), shape=(2,))
+    with refused_like(ValueError, "the mechanism ignores its rng"):
+        probe(reseeded, [np.zeros(2)] * 2, 1000, SEED)
+
+
+def test_a_function_that_a_seed_does_not_repeat_is_called_with_the_data_alone():
+    mechanism = per_run(Connection().release, seedable=False)
+    outputs = mechanism(5.0, 4, np.random.default_rng(0))
+    assert len(set(outputs)) == 4
+    assert outputs != mechanism(5.0, 4, np.random.default_rng(0))
+    result = measure_loss(mechanism, COIN, PureDP(3), size=400, rng=1)
+    assert "a seed does not reproduce this audit" in " ".join(result.notes)
+    assert result.provenance["parameters"]["seedable"] is False
+    seeded = measure_loss(per_run(lambda data, rng: data + rng.laplace()), COIN, PureDP(3), size=400, rng=1)
+    assert seeded.notes == ()  # negative control
+    assert "seedable" not in seeded.provenance["parameters"]
+
+
+def test_a_factory_builds_once_in_every_process():
+    built = []
+
+    def factory():
+        built.append(os.getpid())
+        connection = Connection()
+        return connection.release
+
+    mechanism = per_run(factory=factory, seedable=False)
+    for size in (1, 5):
+        assert len(mechanism(1.0, size, np.random.default_rng(0))) == size
+    assert built == [os.getpid()]
+
+
+def test_what_a_factory_built_stays_in_its_process():
+    mechanism = per_run(factory=Connection, seedable=False)
+    mechanism._built = Connection().release
+    copied = pickle.loads(pickle.dumps(mechanism))
+    assert copied._built is None
+    assert pickle.loads(pickle.dumps(per_run(noisy_total)))(np.ones(2), 2, np.random.default_rng(0)) == per_run(
+        noisy_total
+    )(np.ones(2), 2, np.random.default_rng(0))
+
+
+@pytest.mark.slow  # to start processes
+def test_an_object_that_cannot_be_sent_is_refused_with_the_way_out_which_works():
+    held = Connection()
+    mechanism = per_run(held.release, seedable=False)
+    with refused(
+        ValueError, "the mechanism cannot be sent to another process: per_run(factory=...) builds it there, or n_jobs=1"
+    ):
+        drawn(mechanism, 0.0, 1024, reduce=whole, shape=(), n_jobs=2, repeats=False)
+    alone = drawn(mechanism, 0.0, 1024, reduce=whole, shape=(), repeats=False)
+    assert [len(block) for block in alone] == [256] * 4
+
+    def factory():
+        connection = Connection()
+        return lambda data: connection.release(data) * 0 + os.getpid()
+
+    made = drawn(per_run(factory=factory, seedable=False), 0.0, 2048, reduce=whole, shape=(), n_jobs=2, repeats=False)
+    assert os.getpid() not in np.concatenate(made)
+    mechanism = per_run(factory=Connecting, seedable=False)
+    result = measure_loss(mechanism, COIN, PureDP(3), attack="entries", size=3000, n_jobs=2, rng=1)
+    assert result.verdict == "not refuted"
+
+
+def Connecting():
+    """A factory as a library's class is one."""
+    return Connection().release
+
+
+def test_threads_are_for_mechanisms_that_say_so():
+    def mechanism(data, size, rng):
+        return rng.random(size)
+
+    words = (
+        "threads must not share a mechanism that may write into its own arrays: processes (the default), or threads = "
+        "True on one that does not"
+    )
+    with joblib.parallel_config(backend="threading"), refused(ValueError, words):
+        drawn(per_run(lambda data, rng: rng.random()), None, 1024, reduce=whole, shape=(), n_jobs=2)
+    mechanism.threads = True
+    mechanism.runs_per_block = 100
+    with joblib.parallel_config(backend="threading"):
+        both = drawn(mechanism, None, 400, reduce=whole, shape=(), n_jobs=2)
+    np.testing.assert_array_equal(both, drawn(mechanism, None, 400, reduce=whole, shape=()))
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        ({}, "per_run takes a function or a factory, got None and None"),
+        ({"function": 3}, "per_run takes a function or a factory, got 3 and None"),
+        ({"factory": "noisy"}, "per_run takes a function or a factory, got None and 'noisy'"),
+    ],
+)
+def test_neither_a_function_nor_a_factory_is_refused(arguments, words):
+    with refused(TypeError, words):
+        per_run(**arguments)
+    with refused_like(TypeError, "^per_run takes a function or a factory, got <function .*> and <function .*>$"):
+        per_run(noisy_total, noisy_total)
 
 
 def test_mechanisms_are_named_after_what_they_are():
     assert mechanism_name(noisy_total) == "noisy_total"
     assert mechanism_name(per_run(noisy_total)) == "noisy_total"
+    assert mechanism_name(per_run(factory=Connecting)) == "Connecting"
     assert mechanism_name(lambda data, size, rng: data) == "<lambda>"
     assert mechanism_name(Release(2.0)) == mechanism_name(per_run(Release(1.0))) == "Release"
     assert mechanism_name(functools.partial(noisy_total)) == "partial"

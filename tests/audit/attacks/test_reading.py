@@ -1,0 +1,253 @@
+"""Outputs that are not arrays of numbers: their columns, the words in them, and what was never seen."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from audit.attacks import reading
+from audit.attacks.attack import Attack, candidate_statistics
+from audit.attacks.reading import COLUMNS, MANY, learn
+from audit.claims import PureDP
+from audit.events import CellRule, Event, ThresholdRule, cell
+from audit.loss import measure_loss
+from audit.outputs import Kind, read_outputs
+from audit.sampling import blocks
+from audit.sampling.runs import GivenRuns
+from audit.values import ABSENT, ANOTHER, NAN, NOTHING, NUMBER, RAISED, RAISED_WORD, WORD
+from tests.audit.sampling.cases import ROOT, THREE, given_runs, runs_of
+from tests.helpers import BrokenError, raising, refused_like
+
+CHOOSING = 10_000
+
+
+def texts(*outputs):
+    """Outputs as they are written; an exception is a run that raised."""
+    read = [RAISED_WORD if one is BrokenError else read_outputs([one], Kind(None))[0] for one in outputs]
+    return np.array(read, object)
+
+
+def learned(*outputs, inside=True):
+    """What there is to read of some outputs, all of which selection sees."""
+    given = np.tile(texts(*outputs), 2)
+    return learn(GivenRuns((given, given), THREE, ROOT), 20 * len(given), inside=inside)[0]
+
+
+def columns_of(found, *outputs):
+    """The scores of outputs by the names of their columns."""
+    scores = found(texts(*outputs))
+    assert scores.shape == (len(outputs), len(found.columns))
+    names = [column.name + ("" if column.known is None else " in words") for column in found.columns]
+    return dict(zip(names, scores.T.tolist(), strict=True))
+
+
+# Columns
+
+
+def test_a_word_has_its_own_number_in_alphabetical_order():
+    found = learned("yes", "no", "perhaps")
+    (column,) = found.columns
+    assert column.known == ("no", "perhaps", "yes")
+    assert columns_of(found, "no", "yes", "never", BrokenError) == {"output in words": [0, 2, ANOTHER, RAISED]}
+    assert [column.in_words(score) for score in (0.0, 2.0, ANOTHER, RAISED, 3.0)] == [
+        *("'no'", "'yes'", "(another word)", "(raised an exception)", "3")
+    ]
+
+
+def test_columns_of_rows_are_told_apart_and_so_are_words_and_numbers():
+    found = learned(("a", 1.5), ("b", None), (2, math.nan))
+    assert columns_of(found, ("b", 7.0), (2.0, None), ("c", math.nan), BrokenError) == {
+        "output[0]": [WORD, 2, WORD, RAISED],
+        "output[0] in words": [1, NUMBER, ANOTHER, RAISED],
+        "output[1]": [7, NOTHING, NAN, RAISED],
+    }
+
+
+def test_absence_of_a_key_is_a_value_and_keys_are_those_of_any_output():
+    found = learned({"a": 1, "b": 2}, {"b": 3}, {1: 4, "a": 0})
+    assert columns_of(found, {"a": 5}, {}, {"1": 6}, BrokenError) == {
+        "number of keys of output": [1, 0, 1, RAISED],
+        'output["a"]': [5, ABSENT, ABSENT, RAISED],
+        'output["b"]': [ABSENT, ABSENT, ABSENT, RAISED],
+        "output[1]": [ABSENT, ABSENT, ABSENT, RAISED],
+    }
+
+
+def test_lists_of_varying_length_have_a_length_and_hold_words():
+    found = learned(["a", "b"], ["b", "b", "b"], [])
+    seen = columns_of(found, ["b", "a", "b"], [], ["c"], BrokenError)
+    assert seen["length of output"] == [3, 0, 1, RAISED]
+    assert seen["'b' within output"] == [2, ABSENT, ABSENT, RAISED]
+    assert seen["'a' within output"] == [1, ABSENT, ABSENT, RAISED]
+    assert seen["output[1] in words"] == [ANOTHER, ABSENT, ABSENT, RAISED]
+    assert "output[2] in words" in seen
+    same_length = columns_of(learned(["a", 1], ["b", 2]), ["a", 1])
+    assert list(same_length) == ["output[0] in words", "output[1]"]  # all are as long: columns say everything
+
+
+def test_what_is_nested_has_a_name():
+    found = learned({"total": [1, {"of": "a"}]}, {"total": [2, {"of": "b"}]})
+    assert columns_of(found, {"total": [5, {"of": "b"}]}) == {
+        "number of keys of output": [1],
+        'output["total"][0]': [5],
+        'number of keys of output["total"][1]': [1],
+        'output["total"][1]["of"] in words': [1],
+    }
+
+
+@pytest.mark.parametrize("outputs", [[BrokenError, BrokenError], [[], []], [{}, {}]])
+def test_outputs_without_a_part_have_a_column_all_the_same(outputs):
+    found = learned(*outputs * 20)
+    assert len(found.columns) == 1
+    assert found(texts(*outputs)).shape == (2, 1)
+
+
+PLAIN = st.none() | st.booleans() | st.floats() | st.integers(-9, 9) | st.text(max_size=6)
+ANY = st.recursive(
+    PLAIN, lambda one: st.lists(one, max_size=3) | st.dictionaries(st.text(max_size=3), one, max_size=3), max_leaves=6
+)
+
+
+@settings(max_examples=40)
+@given(st.lists(ANY, min_size=1, max_size=5), st.lists(ANY, min_size=1, max_size=5))
+def test_every_output_is_read_by_itself(seen, later):
+    """Whatever selection saw: a number for each column, none of them NaN, the same alone as beside others."""
+    found = learned(*seen)
+    together = found(texts(*later))
+    assert not np.isnan(together).any()
+    np.testing.assert_array_equal(together, np.concatenate([found(texts(one)) for one in later]))
+    new = found.new(texts(*later))
+    np.testing.assert_array_equal(new, np.concatenate([found.new(texts(one)) for one in later]))
+    assert found.new(texts(*seen)).tolist() == [0] * len(seen)  # nothing of what was seen is new
+    assert set(new.tolist()) <= {0.0, 1.0}
+
+
+def test_the_most_frequent_of_too_many_words_are_told_apart():
+    names = [f"{k:05d} word" for k in range(COLUMNS + 900)]
+    often = names[::10]
+    column = reading._words("output", "output", str, reading.Counter([*names, *often, *often]))
+    assert len(column.known) == COLUMNS
+    assert set(often) <= set(column.known)
+    assert list(column.known) == sorted(column.known)
+    assert (column.scores(names) == ANOTHER).sum() == 900
+
+
+# Inside words
+
+
+def test_what_is_inside_words_of_many_values_is_looked_at():
+    words = [f"a{number}:{number % 7}.5e2 -> {'xy'[number % 2]}" for number in range(MANY + 1)]
+    found = learned(*words)
+    ends = [
+        f"{end} {n} of output" for n in ("letter", "2 letters", "4 letters", "8 letters") for end in ("first", "last")
+    ]
+    numbers = [f"number {place} in output" for place in (1, 2)]
+    assert [column.name for column in found.columns] == ["output", *numbers, "length of output", *ends]
+    assert found.whole == 1
+    seen = columns_of(found, "a12:3.5e2 -> y", "b", 7)
+    assert seen["number 1 in output"] == [12, ABSENT, NUMBER]
+    assert seen["number 2 in output"] == [350, ABSENT, NUMBER]
+    assert seen["length of output"] == [14, 1, NUMBER]
+    assert seen["last letter of output in words"] == [1, ANOTHER, NUMBER]
+    assert seen["first letter of output in words"] == [0, ANOTHER, NUMBER]
+    few = learned(*words[:MANY])  # negative control: so few are words themselves
+    assert len(few.columns) == few.whole == 1
+    assert len(learned(*words, inside=False).columns) == 1
+
+
+def test_a_run_that_is_unlike_all_that_were_seen_is_new():
+    found = learned("count 12 of area a", "count 7 of area b")
+    later = ("count 99999 of area a", "count 1 of area c", "count 1.5e3 of area b", 3, BrokenError)
+    assert found.new(texts(*later)).tolist() == [0, 1, 0, 1, 0]
+    rows = learned(("a", 1), ("b", 2))
+    assert rows.new(texts(("a", 9), ("c", 1), ("a", 1, 5), {"x": 1})).tolist() == [0, 1, 1, 1]
+
+
+# Runs that teach
+
+
+def test_columns_are_learned_from_a_tenth_of_the_runs():
+    def poll(data, size, rng):
+        return rng.choice(["no", "yes", f"only {data[1]}"], size)
+
+    told = []
+    found, spent = learn(runs_of(poll, shape=None, told=told), 1000, inside=True)
+    assert found.columns[0].known == ("no", "only 40", "only 41", "yes")
+    assert spent == 100
+    assert sum(told) == 101  # and one that says how long texts are
+    assert learn(runs_of(poll, shape=None), 8, inside=True)[1] == 2
+    found, spent = learn(given_runs([["a", "b"]] * 50, [["b", "c"]] * 50), 100, inside=True)
+    assert ([column.known for column in found.columns], spent) == ([("a", "b"), ("b", "c")], 10)
+
+
+def test_no_more_is_learned_than_memory_holds(monkeypatch):
+    monkeypatch.setattr(reading, "HELD", 640)
+    runs = runs_of(lambda data, size, rng: ["a" * 30] * size, shape=None)
+    assert learn(runs, CHOOSING, inside=True)[1] == 20  # of 32 letters, in quotes
+    monkeypatch.setattr(reading, "BLOCK", 300)
+    with refused_like(ValueError, "^outputs must be written in at most 30 letters each, got 32$"):
+        learn(runs, CHOOSING, inside=True)
+
+
+def test_blocks_of_the_same_few_words_are_no_sign_of_a_shared_stream(monkeypatch):
+    monkeypatch.setattr(blocks, "CELLS", 20 * blocks.TEXT)
+    for mechanism in (lambda data, size, rng: rng.choice(["a", "b"], size), lambda data, size, rng: ["a"] * size):
+        assert learn(runs_of(mechanism, shape=None), 2000, inside=True)[1] == 200
+
+
+# What candidates are called, and which attack found them
+
+
+def test_events_are_told_in_the_words_of_the_outputs():
+    runs = runs_of(lambda data, size, rng: [(one, 1.5) for one in rng.choice(["no", "yes"], size)], shape=None)
+    found = candidate_statistics(runs, Attack.named("entries"), 3000)
+    assert found.reading is not None
+    place = [column.known is not None for column in found.reading.columns].index(True)
+    event = found.counted(Event(cell(place), CellRule(np.array([1.0]), np.array([ANOTHER]))))
+    assert str(event) == "y if output[0] in {'yes'}, x if output[0] in {(another word)}"
+    assert event.guess(texts(("yes", 2), ("no", 2), ("never", 1))).tolist() == [1, 0, -1]
+    threshold = found.counted(Event(cell(place), ThresholdRule(0.0, 1.0)))
+    assert str(threshold) == "y if output[0] >= 'yes', x if output[0] <= 'no'"
+
+
+def test_what_is_inside_words_is_the_find_of_the_attack_on_words():
+    runs = runs_of(lambda data, size, rng: [f"{data[1]}:{one}" for one in rng.integers(0, 10**6, size)], shape=None)
+    result = measure_loss(runs.mechanism, THREE, PureDP(1), size=4000, rng=1)
+    assert (result.verdict, result.attack) == ("violated", "words")
+    assert "words" in result.tried
+    assert "number 1 in output" in result.event or "first" in result.event
+    without = measure_loss(runs.mechanism, THREE, PureDP(1), attack=Attack.without("words"), size=4000, rng=1)
+    assert without.verdict == "no power"
+    assert "words" not in without.tried
+    numbers = candidate_statistics(runs_of(), Attack(), 3000)
+    assert "words" not in numbers.tried  # nothing to look at
+
+
+def many_words(data, size, rng):
+    """One of a million words; on `y` now and then another."""
+    words = np.char.add("w", rng.integers(0, 10**6, size).astype(str))
+    return np.where((rng.random(size) < 0.02) & (data[1] == 41), "zebra", words)
+
+
+def test_a_word_that_gives_one_database_away_is_found_among_a_million():
+    result = measure_loss(many_words, THREE, PureDP(1), size=60_000, rng=1)
+    assert result.verdict == "violated"
+    # Learned from 1,800 runs; of 21,000 on y 420 are zebras, which shows logit(0.05 ** (1 / 420)) = 4.9.
+    assert result.measured.epsilon > 4
+
+
+@pytest.mark.parametrize("size", [27, 40])
+def test_words_of_few_runs_are_audited(size):
+    result = measure_loss(lambda data, n, rng: rng.choice(["a", "b"], (n, 2)), THREE, PureDP(1), size=size, rng=1)
+    assert result.verdict == "no power"
+
+
+def test_exceptions_among_words_are_values():
+    mechanism = raising(0.2, lambda size, rng: rng.choice(["a", "b"], size).tolist())
+    found, _ = learn(runs_of(mechanism, shape=None), CHOOSING, inside=True)
+    assert found.columns[0].known == ("a", "b")
+    assert set(found(np.array(['"a"', RAISED_WORD], object))[:, 0]) == {0.0, RAISED}
