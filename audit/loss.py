@@ -3,48 +3,36 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from pathlib import Path
-from typing import Any, Literal
+from typing import Literal
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from audit.arguments import fraction, whole_number
 from audit.attacks import Attack
-from audit.attacks.attack import candidate_statistics
+from audit.choosing import Choice, choose_event, count
 from audit.claims import Claim, Relation
-from audit.events import Event, Statistic
+from audit.events import Event
 from audit.mechanism import Mechanism, mechanism_name, plain_parameters
-from audit.methods.evaluation import (
-    UNSEEN,
-    Audited,
-    check_question,
-    count_event,
-    evaluate,
-    expected_guesses,
-    impossible,
-    support_witness,
-)
-from audit.methods.method import Basis, Counts, Method, method_for
+from audit.methods.evaluation import Audited, check_question, evaluate, support_witness
+from audit.methods.method import method_for
 from audit.neighbors import NeighborPair, Unit
 from audit.outputs import CHANCE, chance_of_repeat, check_not_copied, kind_of, read_outputs
 from audit.results import GIVEN_OUTPUTS, AuditResult
 from audit.results.provenance import provenance
 from audit.sampling.checkpoint import BlockStore, fingerprint, source, stored_seed
-from audit.sampling.probes import check_independent, probe
+from audit.sampling.probes import probe
 from audit.sampling.progress import progress_bar
-from audit.sampling.runs import GivenRuns, MechanismRuns, Runs, scores
-from audit.sampling.streams import Phase, Seed, entropy_of, halves, seed_sequence, stream
+from audit.sampling.runs import GivenRuns, MechanismRuns
+from audit.sampling.streams import Phase, Seed, entropy_of, seed_sequence, stream
 from audit.sampling.warned import heard, said
 from audit.stopping import Stopped, count_in_stages
 
 __all__ = ["measure_loss", "measure_loss_from_outputs"]
 
 Floats = NDArray[np.float64]
-
-REGISTERED = "registered"  # in the place of an attack's name, where an event was given
 
 
 def measure_loss(
@@ -179,19 +167,19 @@ def measure_loss(
     with heard() as more, progress_bar(mechanism_name(mechanism), size, shown=progress) as advance:
         runs = MechanismRuns(mechanism, pair, probed.kind, root, n_jobs, advance, blocks, repeats=probed.seedable)
 
-        def choose(stage: int, choosing: int, counting: int) -> _Choice:
+        def choose(stage: int, choosing: int, counting: int) -> Choice:
             if event is not None:
-                return _Choice(event, runs.as_given())
+                return Choice(event, runs.as_given())
             of_stage = runs if stop == "fixed" else replace(runs, root=stream(root, Phase.STAGE, stage))
-            return _choose(of_stage, method, searching, choosing, counting, mechanism=mechanism)
+            return choose_event(of_stage, method, searching, choosing, counting, mechanism=mechanism)
 
         if stop == "fixed":
             chosen = choose(0, choosing, counting)
-            counts = _count(chosen, method.sizes(counting, coins))
+            counts = count(chosen, method.sizes(counting, coins))
             ended = Stopped(chosen, method.basis(chosen.event) | chosen.seen(), counts, size, choosing)
         else:
             share = 0.0 if event is not None else selection
-            ended = count_in_stages(method, choose, _count, size=size, share=share, coins=coins)
+            ended = count_in_stages(method, choose, count, size=size, share=share, coins=coins)
     chosen, basis = ended.chosen, ended.basis
     notes = [*chosen.notes(basis), *said(warned + more)]
     if not probed.seedable:
@@ -317,17 +305,17 @@ def measure_loss_from_outputs(
     method = method_for(claim, pair.distance, confidence)
 
     if event is not None:
-        chosen, choosing = _Choice(event, runs.as_given()), 0
+        chosen, choosing = Choice(event, runs.as_given()), 0
         runs = chosen.runs
     else:
         fewest = min(runs.left)  # of either: a rule is rated where both databases are as likely
         choosing = 2 * (_choosing_runs(2 * fewest, selection) // 2)
         if choosing // 2 + 1 >= fewest:  # a side may lose one more to rounding
             raise ValueError(f"selection must leave runs to count, got {selection} of {fewest} on a database")
-        chosen = _choose(runs, method, searching, choosing, 2 * fewest - choosing)
+        chosen = choose_event(runs, method, searching, choosing, 2 * fewest - choosing)
     method = method_for(claim, pair.distance, confidence, fewest=min(runs.left))
     left = method.given_sizes(runs.left, np.random.default_rng(stream(root, Phase.COINS)))
-    basis, counts = method.basis(chosen.event), _count(chosen, left)
+    basis, counts = method.basis(chosen.event), count(chosen, left)
     basis |= chosen.seen()
     audited = Audited(
         mechanism=GIVEN_OUTPUTS,
@@ -347,72 +335,6 @@ def measure_loss_from_outputs(
         provenance=provenance(runs_x=len(x), runs_y=len(y), selection=selection),
     )
     return evaluate(begun, method, counts, basis, audited)
-
-
-@dataclass(frozen=True)
-class _Choice:
-    """The event that will be counted, and where fresh outputs come from."""
-
-    event: Event
-    runs: Any
-    searched: str = "one event, registered beforehand"
-    attack: str = REGISTERED
-    tried: tuple[str, ...] = (REGISTERED,)
-    new: Statistic | None = None  # whether an output has a part unlike all that selection saw
-    impossible: str = ""  # what the mechanism's likelihood says of outputs that one database only can give
-    expected: tuple[float, float] | None = None  # guesses to come, and the share of them that is right
-    unlike: list[float] = field(default_factory=lambda: [0.0, 0.0])  # counted runs, and those with such a part
-
-    def seen(self) -> Basis:
-        """Return the share of counted runs that are unlike all that selection saw, where that is asked."""
-        return {} if self.new is None else {"unseen": self.unlike[1] / max(self.unlike[0], 1.0)}
-
-    def notes(self, basis: Basis) -> list[str]:
-        """Return what a reader should know besides the numbers."""
-        notes = [self.impossible] if self.impossible else []
-        if basis.get("unseen", 0.0) > UNSEEN:
-            notes.append(
-                f"{basis['unseen']:.0%} of the counted runs show words that selection never saw: what they tell is not "
-                "known"
-            )
-        return notes
-
-
-def _choose(
-    runs: Runs, method: Method, searching: Attack, choosing: int, counting: int, *, mechanism: Mechanism | None = None
-) -> _Choice:
-    """Spend the selection runs: find candidate statistics, then choose the event that promises most."""
-    found = candidate_statistics(runs, searching, choosing, mechanism)
-    statistics = found.statistics
-    x, y = scores(found.runs, halves(choosing - found.spent), statistics, Phase.SELECT)
-    event = method.choose(statistics, x, y, families=searching.families, counting=counting)
-    column = statistics.index(event.statistic)
-    if mechanism is not None:
-        for side in (x, y):
-            check_independent(side[:, [0, column]], [statistics[0].name, event.statistic.name])
-    seen = count_event(event, x[:, column], y[:, column])
-    told = found.counted(event)
-    names = ", ".join(found.name_of(one) for one in statistics[:3]) + (", ..." if len(statistics) > 3 else "")
-    return _Choice(
-        told,
-        found.runs if found.reading is None else runs,
-        searched=f"{method.searched(searching.families)}, to 9 decimals, of {len(statistics)} statistics ({names})",
-        attack=found.found_by(event.statistic),
-        tried=found.tried,
-        new=None if found.reading is None else Statistic("parts never seen", found.reading.new),
-        impossible=impossible(statistics, x, y),
-        expected=expected_guesses(seen, counting),
-    )
-
-
-def _count(chosen: _Choice, sizes: Sequence[int], *look: int) -> Counts:
-    """Count the event on fresh runs."""
-    statistics = [chosen.event.statistic] + ([] if chosen.new is None else [chosen.new])
-    x, y = scores(chosen.runs, sizes, statistics, Phase.COUNT, *look)
-    if chosen.new is not None:
-        chosen.unlike[0] += len(x) + len(y)
-        chosen.unlike[1] += float(x[:, 1].sum() + y[:, 1].sum())
-    return count_event(chosen.event, x[:, 0], y[:, 0])
 
 
 def _choosing_runs(size: int, selection: float) -> int:

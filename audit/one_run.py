@@ -12,6 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from audit.arguments import fraction, whole_number
 from audit.attacks import Attack
+from audit.choosing import REGISTERED
 from audit.claims import Claim
 from audit.mechanism import Mechanism, mechanism_name
 from audit.methods.evaluation import Audited, check_question, evaluate
@@ -280,8 +281,8 @@ def measure_loss_one_run(
         mechanism=mechanism_name(mechanism),
         event=event,
         searched="one rule, registered beforehand",
-        attack="registered",
-        tried=("registered",),
+        attack=REGISTERED,
+        tried=(REGISTERED,),
         notes=tuple(said(warned)),
         pair=f"{each} in (y) or out (x) by each of {number} secret coins",
         relation="add_remove",

@@ -36,7 +36,7 @@ FLOORS = {
         {"sampling"},
         {"attacks"},
         {"methods"},
-        {"estimates", "stopping"},
+        {"choosing", "estimates", "stopping"},
         {"loss", "one_run"},
         {"search"},
         {"planning", "replay"},

@@ -1,0 +1,87 @@
+"""The event that an audit counts: chosen on selection runs, or registered; and its counts on fresh runs."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from audit.attacks import Attack
+from audit.attacks.attack import candidate_statistics
+from audit.events import Event, Statistic
+from audit.mechanism import Mechanism
+from audit.methods.evaluation import UNSEEN, count_event, expected_guesses, impossible
+from audit.methods.method import Basis, Counts, Method
+from audit.sampling.probes import check_independent
+from audit.sampling.runs import Runs, scores
+from audit.sampling.streams import Phase, halves
+
+__all__ = ["REGISTERED", "Choice", "choose_event", "count"]
+
+REGISTERED = "registered"  # in the place of an attack's name, where an event was given
+
+
+@dataclass(frozen=True)
+class Choice:
+    """The event that will be counted, and where fresh outputs come from."""
+
+    event: Event
+    runs: Any
+    searched: str = "one event, registered beforehand"
+    attack: str = REGISTERED
+    tried: tuple[str, ...] = (REGISTERED,)
+    new: Statistic | None = None  # whether an output has a part unlike all that selection saw
+    impossible: str = ""  # what the mechanism's likelihood says of outputs that one database only can give
+    expected: tuple[float, float] | None = None  # guesses to come, and the share of them that is right
+    unlike: list[float] = field(default_factory=lambda: [0.0, 0.0])  # counted runs, and those with such a part
+
+    def seen(self) -> Basis:
+        """Return the share of counted runs that are unlike all that selection saw, where that is asked."""
+        return {} if self.new is None else {"unseen": self.unlike[1] / max(self.unlike[0], 1.0)}
+
+    def notes(self, basis: Basis) -> list[str]:
+        """Return what a reader should know besides the numbers."""
+        notes = [self.impossible] if self.impossible else []
+        if basis.get("unseen", 0.0) > UNSEEN:
+            notes.append(
+                f"{basis['unseen']:.0%} of the counted runs show words that selection never saw: what they tell is not "
+                "known"
+            )
+        return notes
+
+
+def choose_event(
+    runs: Runs, method: Method, searching: Attack, choosing: int, counting: int, *, mechanism: Mechanism | None = None
+) -> Choice:
+    """Spend the selection runs: find candidate statistics, then choose the event that promises most."""
+    found = candidate_statistics(runs, searching, choosing, mechanism)
+    statistics = found.statistics
+    x, y = scores(found.runs, halves(choosing - found.spent), statistics, Phase.SELECT)
+    event = method.choose(statistics, x, y, families=searching.families, counting=counting)
+    column = statistics.index(event.statistic)
+    if mechanism is not None:
+        for side in (x, y):
+            check_independent(side[:, [0, column]], [statistics[0].name, event.statistic.name])
+    seen = count_event(event, x[:, column], y[:, column])
+    told = found.counted(event)
+    names = ", ".join(found.name_of(one) for one in statistics[:3]) + (", ..." if len(statistics) > 3 else "")
+    return Choice(
+        told,
+        found.runs if found.reading is None else runs,
+        searched=f"{method.searched(searching.families)}, to 9 decimals, of {len(statistics)} statistics ({names})",
+        attack=found.found_by(event.statistic),
+        tried=found.tried,
+        new=None if found.reading is None else Statistic("parts never seen", found.reading.new),
+        impossible=impossible(statistics, x, y),
+        expected=expected_guesses(seen, counting),
+    )
+
+
+def count(chosen: Choice, sizes: Sequence[int], *look: int) -> Counts:
+    """Count the event on fresh runs."""
+    statistics = [chosen.event.statistic] + ([] if chosen.new is None else [chosen.new])
+    x, y = scores(chosen.runs, sizes, statistics, Phase.COUNT, *look)
+    if chosen.new is not None:
+        chosen.unlike[0] += len(x) + len(y)
+        chosen.unlike[1] += float(x[:, 1].sum() + y[:, 1].sum())
+    return count_event(chosen.event, x[:, 0], y[:, 0])
