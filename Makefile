@@ -6,7 +6,7 @@ BIN    := .venv/bin
 PIP    := $(BIN)/python -m pip --disable-pip-version-check install --quiet --constraint constraints.txt
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-slow test-lowest coverage lint figures bench clean
+.PHONY: help demo test test-slow test-lowest coverage lint figures libraries bench clean
 
 help:
 	@echo "make demo         audit GDPC, RDPC and ADPC on the Moroccan census tree; leaves results/"
@@ -16,6 +16,7 @@ help:
 	@echo "make coverage     branches of claims, bounds, methods and exact losses that the tests reach: at least 95%"
 	@echo "make lint         ruff and mypy only"
 	@echo "make figures      run every experiment in full, redraw figures/ and check the expectations"
+	@echo "make libraries    run public libraries in an environment of their own, and audit their outputs"
 	@echo "make bench        speeds, as ratios within one run"
 
 .venv/python:
@@ -55,7 +56,17 @@ coverage: .venv/installed-dev
 	$(BIN)/pytest --numprocesses 2 --dist loadfile tests/audit tests/statistical audit --cov-branch --cov-fail-under 95 \
 	  --cov audit.claims --cov audit.bounds --cov audit.methods --cov audit.exact --cov-report term:skip-covered
 
-figures: .venv/installed-dev
+# Libraries that plaudit shares no environment with: their outputs are files, of which the experiment makes audits.
+LIBRARIES := build/libraries
+$(LIBRARIES)/outputs: experiments/libraries.txt experiments/libraries_outputs.py
+	@$(PYTHON) -m venv $(LIBRARIES)/environment
+	@$(LIBRARIES)/environment/bin/pip --disable-pip-version-check install --quiet --requirement experiments/libraries.txt
+	$(LIBRARIES)/environment/bin/python experiments/libraries_outputs.py $@
+
+libraries: .venv/installed-dev $(LIBRARIES)/outputs
+	$(BIN)/python -m experiments run libraries
+
+figures: .venv/installed-dev $(LIBRARIES)/outputs
 	$(BIN)/python -m experiments run all --jobs 2
 	$(BIN)/python -m experiments check
 

@@ -49,6 +49,7 @@ NAMES = (
     "planning",
     "replayed",
     "seeds_audited",
+    "libraries",
 )
 
 

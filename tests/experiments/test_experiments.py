@@ -90,6 +90,7 @@ SPOILED: dict[str, Callable[[dict[str, Any]], object]] = {
     "nist_synthesis": lambda n: first(n["audits"], what="domain from the data").update(verdict="not refuted"),
     "planning": lambda n: n["rows"][0].update(seen=0),
     "replayed": lambda n: first(n["systems"][0]["queries"], name="PH3 state_A-G").update(l2=1e6),
+    "libraries": lambda n: first(n["rows"], mechanism="Snapping")["audits"]["everything"].update(verdict="violated"),
     "seeds_audited": lambda n: n["rows"][0].update(exact=1.001 * n["rows"][0]["exact"]),
 }
 
@@ -145,6 +146,14 @@ def test_bad_input_is_one_line_and_exit_code_2(
     assert error.count("\n") == 1
     assert words in error
     assert list(tmp_path.iterdir()) == []
+
+
+def test_libraries_that_have_not_been_run_are_asked_for(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr("experiments.libraries.OUTPUTS", tmp_path / "none")
+    assert command("run", "libraries", "--out", str(tmp_path)) == 2
+    assert "diffprivlib.npz must hold outputs: run `make libraries`" in capsys.readouterr().err
 
 
 def test_unwritable_folder_is_found_out_before_the_work(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
