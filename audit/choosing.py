@@ -31,7 +31,7 @@ class Choice:
     attack: str = REGISTERED
     tried: tuple[str, ...] = (REGISTERED,)
     new: Statistic | None = None  # whether an output has a part unlike all that selection saw
-    impossible: str = ""  # what the mechanism's likelihood says of outputs that one database only can give
+    told: tuple[str, ...] = ()  # what a reader should know of this event
     expected: tuple[float, float] | None = None  # guesses to come, and the share of them that is right
     unlike: list[float] = field(default_factory=lambda: [0.0, 0.0])  # counted runs, and those with such a part
 
@@ -41,7 +41,7 @@ class Choice:
 
     def notes(self, basis: Basis) -> list[str]:
         """Return what a reader should know besides the numbers."""
-        notes = [self.impossible] if self.impossible else []
+        notes = list(self.told)
         if basis.get("unseen", 0.0) > UNSEEN:
             notes.append(
                 f"{basis['unseen']:.0%} of the counted runs show words that selection never saw: what they tell is not "
@@ -63,16 +63,15 @@ def choose_event(
         for side in (x, y):
             check_independent(side[:, [0, column]], [statistics[0].name, event.statistic.name])
     seen = count_event(event, x[:, column], y[:, column])
-    told = found.counted(event)
     names = ", ".join(found.name_of(one) for one in statistics[:3]) + (", ..." if len(statistics) > 3 else "")
     return Choice(
-        told,
+        found.counted(event),
         found.runs if found.reading is None else runs,
         searched=f"{method.searched(searching.families)}, to 9 decimals, of {len(statistics)} statistics ({names})",
         attack=found.found_by(event.statistic),
         tried=found.tried,
         new=None if found.reading is None else Statistic("parts never seen", found.reading.new),
-        impossible=impossible(statistics, x, y),
+        told=tuple(filter(None, (found.advice(event.statistic), impossible(statistics, x, y)))),
         expected=expected_guesses(seen, counting),
     )
 

@@ -149,6 +149,11 @@ class Candidates:
         inside = self.reading is not None and statistic.entry is not None and statistic.entry >= (self.reading.whole,)
         return Words.name if inside else self.by[self.statistics.index(statistic)]
 
+    def advice(self, statistic: Statistic) -> str:
+        """Return what the attack that found one of the statistics advises; empty if nothing."""
+        by = self.found_by(statistic)
+        return next((getattr(look, "advice", "") for look in registered() if _name_of(look.name) == by), "")
+
     def name_of(self, statistic: Statistic) -> str:
         """Return the name of a statistic, with columns in words where it is about columns."""
         return statistic.name if self.reading is None else self.reading.named(statistic.name)

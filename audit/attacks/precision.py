@@ -42,6 +42,7 @@ class Precision:
 
     name = "precision"
     automatic = True
+    advice = WAY_OUT
 
     def candidates(self, known: Exploration) -> tuple[Statistic, ...]:
         """Return statistics of the bits of some entries that are neither whole nor rounded."""

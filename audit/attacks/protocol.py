@@ -104,6 +104,8 @@ class Look(Protocol):
         As ``Attack(looks=...)`` takes it and, with underscores, ``measure_loss(attack=...)``.
     automatic : bool
         Whether ``"auto"`` looks here.
+    advice : str, optional
+        What a result says to whoever's event this attack has found.
     """
 
     name: str
