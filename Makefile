@@ -16,7 +16,7 @@ help:
 	@echo "make coverage     branches of claims, bounds, methods and exact losses that the tests reach: at least 95%"
 	@echo "make lint         ruff and mypy only"
 	@echo "make figures      run every experiment in full, redraw figures/ and check the expectations"
-	@echo "make libraries    run public libraries in an environment of their own, and audit their outputs"
+	@echo "make libraries    run public libraries in an environment of their own, test their adapters, audit their outputs"
 	@echo "make bench        speeds, as ratios within one run"
 
 .venv/python:
@@ -60,8 +60,10 @@ coverage: .venv/installed-dev
 LIBRARIES := build/libraries
 $(LIBRARIES)/outputs: experiments/libraries.txt experiments/libraries_outputs.py
 	@$(PYTHON) -m venv $(LIBRARIES)/environment
-	@$(LIBRARIES)/environment/bin/pip --disable-pip-version-check install --quiet --requirement experiments/libraries.txt
-	$(LIBRARIES)/environment/bin/python experiments/libraries_outputs.py $@
+	@$(LIBRARIES)/environment/bin/pip --disable-pip-version-check install --quiet --requirement experiments/libraries.txt \
+	  --editable . pytest hypothesis
+	$(LIBRARIES)/environment/bin/python -m pytest tests/audit/adapters
+	$(LIBRARIES)/environment/bin/python -P experiments/libraries_outputs.py $@  # -P: experiments/coverage.py is none of theirs
 
 libraries: .venv/installed-dev $(LIBRARIES)/outputs
 	$(BIN)/python -m experiments run libraries
