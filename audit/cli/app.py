@@ -10,7 +10,7 @@ from typing import Annotated
 
 import typer
 
-from audit.cli.audit import audit
+from audit.cli.audit import LIMITS, audit
 from audit.cli.check import check
 from audit.cli.compare import compare
 from audit.cli.exits import INTERRUPTED, UNREAD, USAGE
@@ -85,7 +85,8 @@ def _options(
 
 
 app.command("list")(list_systems)
-for command in (audit, plan, check, compare, verify, report):
+app.command(epilog=LIMITS)(audit)
+for command in (plan, check, compare, verify, report):
     app.command()(command)
 for name, words in (
     ("release", "Release tables of your own data by reference implementations"),

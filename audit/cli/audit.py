@@ -19,7 +19,19 @@ if TYPE_CHECKING:
     from audit.neighbors import NeighborPair
     from audit.results import AuditResult
 
-__all__ = ["audit"]
+__all__ = ["LIMITS", "audit"]
+
+LIMITS = """\b
+What no audit sees                         What to do
+events that fewer than about 30 runs meet  more runs; Event, in Python
+what only three entries or more tell       Statistic of your own, in Python
+what is inside words, but for numbers,
+  length, first and last 8 letters         no power is said, if all are new
+differences beyond the ninth decimal,
+  but for the last bits of floats          Statistic of your own, in Python
+other databases and relations              --cells; search_loss, in Python
+how long a run takes, what else it does    audit.replay, in Python
+"""
 
 DEFAULT = "morocco"  # of the bundled data
 OF_DATABASES = "data cell cells people move_to add_row replace_row"  # options

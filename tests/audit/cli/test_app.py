@@ -45,7 +45,9 @@ def test_no_command_is_the_help_and_not_a_pass(plaudit: Command) -> None:
     assert (outcome.code, outcome.err) == (USAGE, "")
     assert outcome.out == plaudit("--help").out
     assert "Exit codes" in outcome.out
-    assert plaudit("audit", "--help").code == WITHIN
+    outcome = plaudit("audit", "--help")
+    assert outcome.code == WITHIN
+    assert "\n  other databases and relations              --cells; search_loss, in Python\n" in outcome.out
 
 
 def test_systems_that_are_not_installed(plaudit: Command, monkeypatch: pytest.MonkeyPatch) -> None:
