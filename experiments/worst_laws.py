@@ -25,6 +25,7 @@ from audit.loss import measure_loss, measure_loss_from_outputs
 from audit.mechanism import Mechanism
 from audit.neighbors import NeighborPair
 from audit.one_run import Canaries, measure_loss_one_run
+from audit.search import search_loss
 
 Floats = NDArray[np.float64]
 Rng = np.random.Generator
@@ -180,14 +181,25 @@ def audited_counts(mechanism: Mechanism, claim: Claim, size: int, *, people: int
     return whole(audit)
 
 
-def given(runs: int) -> Draw:
-    """Run `measure_loss_from_outputs` on geometric counts."""
+def given(runs_x: int, runs_y: int, mechanism: Mechanism, claim: Claim, *, selection: float = 0.3) -> Draw:
+    """Run `measure_loss_from_outputs` on counts."""
 
     def audit(confidence: float, seed: int) -> float:
         rng = np.random.default_rng(seed)
-        x, y = (GDPC(1.0)(np.array([count]), runs, rng) for count in (120, 121))
-        result = measure_loss_from_outputs(x, y, PureDP(1.0), relation="add_remove", confidence=confidence, rng=rng)
-        return result.measured.budget
+        x, y = (mechanism(np.array([count]), runs, rng) for count, runs in ((120, runs_x), (121, runs_y)))
+        options: dict[str, Any] = {"relation": "add_remove", "confidence": confidence, "rng": rng}
+        return measure_loss_from_outputs(x, y, claim, selection=selection, **options).measured.budget / claim.budget
+
+    return whole(audit)
+
+
+def searched(pairs: int, keep: int, size: int) -> Draw:
+    """Run `search_loss` on geometric counts, all pairs at their promise; the largest bound of a search counts."""
+    family = [NeighborPair.add_people([100 + number], 0) for number in range(pairs)]
+
+    def audit(confidence: float, seed: int) -> float:
+        found = search_loss(GDPC(1.0), family, PureDP(1.0), keep=keep, size=size, confidence=confidence, rng=seed)
+        return max(result.measured.budget for result in found.results)
 
     return whole(audit)
 
