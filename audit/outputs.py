@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import datetime
+import functools
 import json
 from collections import deque
 from collections.abc import Iterable, Iterator, Mapping, Set
@@ -35,6 +36,7 @@ ATTEMPTS = 8  # runs after which a mechanism that always raises is taken to be i
 PASSES = 1000  # over the halves of a batch that raised an exception, until one of them does
 CHANCE = 1e-12  # below this, chance is out of the question
 EXACT = 2**53  # float64 holds every whole number up to here
+SIMPLE = frozenset({float, str, bool, type(None)})  # what JSON holds as it is
 
 
 @dataclasses.dataclass(frozen=True)
@@ -203,6 +205,8 @@ def as_given(texts: NDArray[Any]) -> NDArray[Any]:
 
 def _plain(value: Any) -> Any:
     """Return what JSON can hold of a value, or say that it cannot be read."""
+    if type(value) in SIMPLE:  # most values, and the longest way below
+        return value
     if value is None or isinstance(value, str | bool):
         return value
     if type(value).__name__ == "NAType":  # what pandas writes where there is no value
@@ -246,10 +250,16 @@ def _plain(value: Any) -> Any:
 
 def _keyed(keys: Iterable[Any], values: Iterable[Any]) -> dict[str, Any]:
     """Return values by their keys as text, of any type; refuse keys of which two are written alike."""
-    texts = [json.dumps(_plain(key)) for key in keys]
+    texts = [_quoted(key) if type(key) is str else json.dumps(_plain(key)) for key in keys]
     if len(set(texts)) < len(texts):
         raise ValueError(f"keys of an output must be told apart, got {max(texts, key=texts.count)} twice")
     return dict(zip(texts, map(_plain, values), strict=True))
+
+
+@functools.lru_cache(maxsize=2**14)
+def _quoted(key: str) -> str:
+    """Return a key as JSON; releases have the same ones again and again."""
+    return json.dumps(key)
 
 
 def _check_exact(exact: bool, given: str) -> None:

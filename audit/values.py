@@ -42,6 +42,8 @@ RAISED_WORD = NAMES[RAISED]  # the output of a run that raised, where outputs ar
 
 def value_of(given: Any) -> float:
     """Return one scalar as a float: numbers as they are, everything else as the value that stands for it."""
+    if type(given) is float:
+        return float(given) if given == given else NAN
     if given is None:
         return NOTHING
     if isinstance(given, str):

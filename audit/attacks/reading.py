@@ -32,6 +32,7 @@ LENGTH, WITHIN = "length of ", " within "
 MANY = 64  # words of a column beyond which its words are looked into
 LOOKED_INTO = 4  # columns of so many words that are, at most
 INSIDE = 4  # numbers read inside a word
+SHOWN = 80  # letters of a word that reports show
 ENDS = (1, 2, 4, 8)  # letters of a word's beginning and end
 NUMBERS = re.compile(r"[-+]?\d+(?:\.\d+)?(?:[eE][-+]?\d+)?")
 
@@ -74,7 +75,10 @@ class Column:
     def in_words(self, score: float) -> str:
         """Return a score as the report shows it."""
         is_place = self.known is not None and 0 <= score < len(self.known)
-        return repr(self.known[int(score)]) if is_place and self.known else score_in_words(score)
+        if not is_place or not self.known:
+            return score_in_words(score)
+        word = self.known[int(score)]
+        return repr(word) if len(word) <= SHOWN else f"{word[:SHOWN]!r}... ({len(word)} letters)"
 
 
 @dataclass(frozen=True)
@@ -151,9 +155,10 @@ def _learned(seen: Sequence[dict[str, Any]], *, inside: bool) -> Reading:
         columns.append(Column("output", "output", None, None))
     whole, many = len(columns), sorted(words, key=lambda name: -len(words[name]))[:LOOKED_INTO]
     for name in many if inside else ():
-        if len(words[name]) > MANY:
+        if len(words[name]) > min(MANY, words[name].total() / 2):  # few runs show few words, although none repeats
             columns += _inside(name, words[name])
-    patterns = frozenset((name, _pattern(one)) for parts in seen for name, one in parts.items())
+    dropped = names.keys() - kept  # which nobody looks at: whoever has them is unlike what was seen
+    patterns = frozenset((name, _pattern(one)) for parts in seen for name, one in parts.items() if name not in dropped)
     return Reading(tuple(columns), whole, patterns)
 
 
@@ -249,4 +254,4 @@ def _walk(name: str, value: Any, found: dict[str, Any]) -> None:
                 holds = f"{one!r}{WITHIN}{name}"
                 found[holds] = found.get(holds, 0.0) + 1.0
     else:
-        found[name] = value if isinstance(value, str) else value_of(value)
+        found[name] = value if type(value) is str else value_of(value)

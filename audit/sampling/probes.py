@@ -143,10 +143,14 @@ def _check_calls_alike(calls: Sequence[Sequence[_Call]]) -> None:
     """Refuse runs that are more alike within a call than between calls (Kruskal and Wallis, 1952)."""
     entries = [np.array([call.entries for call in side]) for side in calls]  # shape (calls, runs, entries)
     for entry in range(entries[0].shape[2]):
-        sides = [side[:, :, entry] for side in entries if np.ptp(side[:, :, entry]) > 0]
+        sides = [side[:, :, entry] for side in entries if _varies(side[:, :, entry])]
         distance = sum(float(stats.kruskal(*side).statistic) for side in sides)
         if stats.chi2.sf(distance, len(sides) * (CALLS - 1)) < DEPENDENT / entries[0].shape[2]:
             raise ValueError("runs must be independent: those of different calls differ more than those of one call")
+
+
+def _varies(scores: NDArray[np.float64]) -> bool:
+    return bool((scores != scores.flat[0]).any())
 
 
 def check_independent(scores: NDArray[np.float64], names: Sequence[str]) -> None:
@@ -157,7 +161,7 @@ def check_independent(scores: NDArray[np.float64], names: Sequence[str]) -> None
     """
     lags = [lag for lag in LAGS if lag < len(scores) // 4]
     for column, name in zip(scores.T, names, strict=True):
-        if not lags or np.ptp(column) == 0:
+        if not lags or not _varies(column):
             continue
         ranks = stats.rankdata(column) - (len(column) + 1) / 2
         spread = float(np.mean(ranks**2))

@@ -58,6 +58,11 @@ def test_a_word_has_its_own_number_in_alphabetical_order():
     ]
 
 
+def test_a_long_word_is_shown_in_part():
+    (column,) = learned(*["a" * 5000, "b"] * 2).columns[:1]
+    assert column.in_words(0.0) == f"{'a' * 80!r}... (5000 letters)"
+
+
 def test_columns_of_rows_are_told_apart_and_so_are_words_and_numbers():
     found = learned(("a", 1.5), ("b", None), (2, math.nan))
     assert columns_of(found, ("b", 7.0), (2.0, None), ("c", math.nan), BrokenError) == {
@@ -157,6 +162,24 @@ def test_what_is_inside_words_of_many_values_is_looked_at():
     few = learned(*words[:MANY])  # negative control: so few are words themselves
     assert len(few.columns) == few.whole == 1
     assert len(learned(*words, inside=False).columns) == 1
+
+
+def test_parts_that_are_not_looked_at_count_as_never_seen(monkeypatch):
+    monkeypatch.setattr(reading, "COLUMNS", 3)
+    found = learned({"a": 1, "b": 2}, {"a": 1, "b": 2, "c": 3})
+    assert [column.name for column in found.columns] == ["number of keys of output", 'output["a"]', 'output["b"]']
+    assert found.new(texts({"a": 7}, {"c": 3})).tolist() == [0, 1]
+
+
+@pytest.mark.parametrize("size", [60, 400, 2000])
+def test_words_of_few_runs_are_looked_into(size):
+    """Selection sees too few to know that words have many values; none repeats."""
+
+    def told(data, size, rng):
+        return [f"{data[1]}:{one}" for one in rng.integers(0, 10**6, size)]
+
+    result = measure_loss(told, THREE, PureDP(1), size=size, rng=1)
+    assert (result.verdict, result.attack) == ("violated", "words")
 
 
 def test_a_run_that_is_unlike_all_that_were_seen_is_new():
