@@ -22,7 +22,7 @@ from audit.neighbors import NeighborPair, Unit
 from audit.outputs import CHANCE, chance_of_repeat, check_not_copied, kind_of, read_outputs
 from audit.results import GIVEN_OUTPUTS, AuditResult
 from audit.results.provenance import provenance
-from audit.sampling.checkpoint import BlockStore, fingerprint, source, stored_seed
+from audit.sampling.checkpoint import BlockStore, check_unchanged, contents, fingerprint, source, stored_seed
 from audit.sampling.probes import probe
 from audit.sampling.progress import progress_bar
 from audit.sampling.runs import GivenRuns, MechanismRuns
@@ -106,7 +106,7 @@ def measure_loss(
     ValueError
         If the pair's relation is not the claim's, a number is out of range, or the mechanism returns another number of
         runs than asked, runs that depend on each other, outputs that do not depend on its generator, or numbers that
-        float64 does not tell apart.
+        float64 does not tell apart, or changes its data.
     TypeError
         If an argument is of the wrong kind, or an output of one that cannot be read.
     OSError
@@ -156,8 +156,10 @@ def measure_loss(
         asked = (pair, claim, searching, event, size, selection, confidence, stop)
         question = fingerprint(mechanism, source(mechanism), *asked)
     root = seed_sequence(rng) if store is None else stored_seed(store, question, rng)
+    held = contents(pair.x, pair.y)
     with heard() as warned:
         probed = probe(mechanism, (pair.x, pair.y), size, stream(root, Phase.PROBE))
+    check_unchanged(held, pair.x, pair.y)
     told = (entropy_of(root), probed.first if probed.seedable else probed.kind)
     blocks = None if store is None else BlockStore.of(store, question, fingerprint(*told))
     support = support_witness(mechanism, pair, claim)  # before the runs: an error in it must not cost them
@@ -180,6 +182,7 @@ def measure_loss(
         else:
             share = 0.0 if event is not None else selection
             ended = count_in_stages(method, choose, count, size=size, share=share, coins=coins)
+    check_unchanged(held, pair.x, pair.y)
     chosen, basis = ended.chosen, ended.basis
     notes = [*chosen.notes(basis), *said(warned + more)]
     if not probed.seedable:

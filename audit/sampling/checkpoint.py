@@ -22,7 +22,7 @@ from audit.results.files import check_writable
 from audit.results.provenance import provenance
 from audit.sampling.streams import Seed, entropy_of, seed_sequence
 
-__all__ = ["BlockStore", "fingerprint", "source", "stored_seed"]
+__all__ = ["BlockStore", "check_unchanged", "contents", "fingerprint", "source", "stored_seed"]
 
 DIGEST = 32  # bytes of SHA-256 before the array
 
@@ -121,6 +121,18 @@ def fingerprint(*what: Any) -> str:
         return str(_Hasher("sha1").hash((provenance()["software"], what)))[:24]
     except RecursionError:
         raise ValueError("a store needs a mechanism and data that are not nested deeply: run without one") from None
+
+
+def contents(*databases: Any) -> str:
+    """Return a name for what databases hold, of arrays, tables, lists and mappings; other objects may keep caches."""
+    plain = [one for one in databases if isinstance(one, np.ndarray | list | dict | set) or hasattr(one, "columns")]
+    return str(_Hasher("sha1").hash(plain))
+
+
+def check_unchanged(before: str, *databases: Any) -> None:
+    """Refuse a mechanism that has changed its data: later runs would be on other databases than those of the pair."""
+    if contents(*databases) != before:
+        raise ValueError("a mechanism must not change the data that it is given: copy them before")
 
 
 class _Hasher(NumpyHasher):  # type: ignore[misc]
