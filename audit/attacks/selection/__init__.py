@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from scipy import special, stats
 
 from audit.attacks.attack import Family
+from audit.attacks.selection.apart import or_apart
 from audit.bounds.renyi import renyi_variational_lower
 from audit.events import CellRule, Event, Statistic, ThresholdRule, WeightRule
 
@@ -47,12 +48,20 @@ def select_event(
     `scores_x` and `scores_y`, shape (runs, k), are those of k statistics on selection runs; `counting` others will
     count the event. `forgiven` is the probability that the promise leaves to chance for the pair, its delta. Among
     equals the first statistic and family is taken.
+
+    Returns
+    -------
+    Event
+        Ready to be counted.
     """
 
     def choose(x: Floats, y: Floats, runs: tuple[int, int], pessimism: float, log_ratio: bool) -> Rated | None:
         return _thresholds(x, y, sum(runs), pessimism, counting, confidence, forgiven, log_ratio)
 
-    return _best(statistics, scores_x, scores_y, families, choose)
+    event = _best(statistics, scores_x, scores_y, families, choose)
+    if "threshold" not in families:
+        return event
+    return or_apart(event, statistics, scores_x, scores_y, counting=counting, confidence=confidence, forgiven=forgiven)
 
 
 def select_region(
@@ -67,6 +76,11 @@ def select_region(
     """Return the event whose two probabilities promise the largest shift between normal laws on fresh runs.
 
     It only ever names one database: its region is where it does.
+
+    Returns
+    -------
+    Event
+        Ready to be counted.
     """
 
     def choose(x: Floats, y: Floats, runs: tuple[int, int], pessimism: float, log_ratio: bool) -> Rated | None:
@@ -76,7 +90,13 @@ def select_region(
 
 
 def select_threshold(scores_x: Floats, scores_y: Floats, *, counting: int, confidence: float) -> ThresholdRule:
-    """Return the rule of the region that `select_region` takes of one score, none of whose values is seen twice."""
+    """Return the rule of the region that `select_region` takes of one score, none of whose values is seen twice.
+
+    Returns
+    -------
+    ThresholdRule
+        Ready to be counted.
+    """
     chosen = _regions(scores_x, scores_y, (scores_x.size, scores_y.size), PESSIMISM, counting, confidence)
     return chosen[2] if chosen else ThresholdRule(-math.inf, math.inf)
 
@@ -87,6 +107,11 @@ def select_weights(
     """Return the likelihood-ratio estimate, order and direction that promise the largest Renyi divergence.
 
     Half of the runs estimate likelihood ratios, the other half say what each is worth.
+
+    Returns
+    -------
+    Event
+        Ready to be counted.
     """
     best: tuple[float, Event] = (-math.inf, Event(statistics[0], WeightRule(np.array([]), np.zeros(1))))
     half_x, half_y = len(scores_x) // 2, len(scores_y) // 2

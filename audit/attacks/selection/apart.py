@@ -1,0 +1,97 @@
+"""Scores that a wide gap sets apart from all others: rare, and yet no choice among many."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import special
+
+from audit.events import Event, Statistic, ThresholdRule
+
+__all__ = ["or_apart"]
+
+Floats = NDArray[np.float64]
+
+FEWEST = 9  # guesses, all of them right: chance does so once in 500 times
+
+
+def or_apart(
+    event: Event,
+    statistics: Sequence[Statistic],
+    scores_x: Floats,
+    scores_y: Floats,
+    *,
+    counting: int,
+    confidence: float,
+    forgiven: float,
+) -> Event:
+    """Return the event, or scores that are set apart if they promise twice as much on the runs that chose it."""
+    share = counting / (len(scores_x) + len(scores_y))
+
+    def promised(right: int, guessed: int) -> float:
+        """Log-odds of the exact limit of as many right guesses in the runs that count, beyond what is forgiven."""
+        limit = (
+            float(special.betaincinv(right * share, (guessed - right) * share + 1, 1 - confidence)) if right else 0.0
+        )
+        lost = min(forgiven * counting / (guessed * share), 1.0)
+        return float(special.logit(min(max((limit - lost) / max(1 - lost, 1e-9), 1e-15), 1 - 1e-15)))
+
+    column = statistics.index(event.statistic)
+    on_x, on_y = event.rule.guess(scores_x[:, column]), event.rule.guess(scores_y[:, column])
+    guessed = int(np.count_nonzero(on_x) + np.count_nonzero(on_y))
+    best = promised(int(np.sum(on_x < 0) + np.sum(on_y > 0)), guessed) if guessed else 0.0
+    for number, statistic in enumerate(statistics):
+        found = _confirmed(scores_x[:, number], scores_y[:, number])
+        if found is not None and promised(found[0], found[0]) > 2 * max(best, 0.0):
+            best, event = promised(found[0], found[0]), Event(statistic, found[1])
+    return event
+
+
+def _confirmed(x: Floats, y: Floats) -> tuple[int, ThresholdRule] | None:
+    """Return a rule of scores that are set apart, and how often it guesses, if each half of the runs confirms it.
+
+    What one half of the runs sets apart must speak for the same database in the other, without exception.
+    """
+    if not math.isfinite(min(_gap(scores := np.concatenate([x, y])), _gap(-scores))):
+        return None
+    parts = [(x[which], y[which]) for which in (slice(0, None, 2), slice(1, None, 2))]
+    for sides in ((True, True), (False, True), (True, False)):
+        rules = [_set_apart(*part, *sides) for part in (*parts, (x, y))]
+        if any(rule is None for rule in rules):
+            continue
+        right = wrong = 0
+        for rule, other in zip(rules[:2], reversed(parts), strict=True):
+            assert rule is not None  # none is
+            on_x, on_y = map(rule.guess, other)
+            right += int(np.sum(on_x < 0) + np.sum(on_y > 0))
+            wrong += int(np.sum(on_x > 0) + np.sum(on_y < 0))
+        if right >= FEWEST and wrong == 0 and rules[2] is not None:
+            return right, rules[2]
+    return None
+
+
+def _set_apart(x: Floats, y: Floats, below: bool, above: bool) -> ThresholdRule | None:
+    """Return the rule of the scores beyond a gap below, above or on either side, which speaks for most of them."""
+    scores = np.concatenate([x, y])
+    low = -_gap(-scores) if below else -math.inf
+    high = _gap(scores) if above else math.inf
+    if (below and low == -math.inf) or (above and high == math.inf):
+        return None
+    right = np.sum(x <= low) + np.sum(y >= high) >= np.sum(y <= low) + np.sum(x >= high)
+    return ThresholdRule(low, high, "y" if right else "x")
+
+
+def _gap(scores: Floats) -> float:
+    """Return the middle of the widest gap below the largest scores, as wide as it is far from the median; else inf."""
+    beyond = scores.size - max(2, scores.size // 100) - 1
+    if beyond < 0:
+        return math.inf
+    parted = np.partition(scores, [scores.size // 2, beyond])
+    middle, top = parted[scores.size // 2], np.sort(parted[beyond:])
+    with np.errstate(over="ignore", divide="ignore", invalid="ignore"):
+        wide = np.where(top[:-1] > middle, np.diff(top) / (top[:-1] - middle), 0.0)
+    at = int(wide.argmax())
+    return float(top[at] / 2 + top[at + 1] / 2) if wide[at] >= 1 else math.inf
