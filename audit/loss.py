@@ -117,10 +117,12 @@ def measure_loss(
     Guarantee: P(measured > true loss of the pair for one step) <= 1 - confidence, whatever the mechanism.
     Units: those of the claim, nats but for delta.
 
-    By default the entries of an output that the pair changes are searched, singly and jointly, entries whose mean moves
-    although the pair leaves them alone, paths of a tree with raking undone where the mechanism tells its ``areas``, the
-    exact likelihood ratio where it offers ``log_likelihood``, and the scores of trained classifiers where it does not.
-    A loss beyond the ninth decimal stays hidden: give an `Attack` with statistics of your own.
+    By default everything is searched that `audit.attacks` registers: the entries of an output that the pair changes,
+    singly and jointly, and those whose mean moves although the pair leaves them alone; paths of a tree with raking
+    undone where the mechanism tells its ``areas``; the exact likelihood ratio where it offers ``log_likelihood``, else
+    the scores of trained classifiers; spread and products of entries; digits and residues; the last bits of floats; and
+    what is inside words. Values that differ beyond the ninth decimal, but for those bits, stay hidden: give an `Attack`
+    with statistics of your own.
 
     References
     ----------
