@@ -20,7 +20,7 @@ def buggy(counts, size, rng):
 TABLE = """
 def old(people, size, rng):
     ages = [row["age"] for row in people] if isinstance(people, list) else people["age"]
-    return sum(age >= 65 for age in ages) + rng.laplace(size=size)
+    return (sum(age >= 65 for age in ages) + rng.laplace(size=size)).round(3)
 """
 PEOPLE = "name,age,zip\nAda,36,01234\nBob,70,99999\nCid,64,00001\n"
 
