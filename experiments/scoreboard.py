@@ -132,8 +132,8 @@ def _audits(panel: str, mode: str, name: str, quick: bool) -> int:
 def _audit(mode: str, case: Case, size: int, stream: np.random.SeedSequence) -> dict[str, Any]:
     """Return what one audit says, on one core."""
     mechanism = case.mechanism if mode == TOLD else _OutputsOnly(case.mechanism)
-    asked = {"attack": LAWS, "size": size, "confidence": CONFIDENCE, "rng": stream}
-    result = measure_loss(mechanism, case.pair, case.mechanism.claim, **asked)
+    claim = case.mechanism.claim
+    result = measure_loss(mechanism, case.pair, claim, attack=LAWS, size=size, confidence=CONFIDENCE, rng=stream)
     return {**kept(result), "seconds": result.seconds}
 
 

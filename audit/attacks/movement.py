@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import itertools
 import math
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
@@ -109,11 +110,12 @@ def explored(known: Exploration) -> Explored:
             center = np.where(numbers, x, 0).sum(axis=0, dtype=np.float64) / np.maximum(numbers.sum(axis=0), 1)
         center[~np.isfinite(center)] = 0.0
         reduce = Moments.reducer(center)
-        sums = [[reduce(x)], [reduce(y)]]
-        if runs > held:
-            for kept, blocks in zip(sums, known.outputs(runs - held, reduce, Phase.EXPLORE), strict=True):
-                kept.extend(blocks)
-        known.shared["explored"] = Explored(known.shape, center, Moments.of(sums[0]), Moments.of(sums[1]), (x, y))
+        more = known.outputs(runs - held, reduce, Phase.EXPLORE) if runs > held else [iter(()), iter(())]
+        # One block after the other is added and dropped: each is as large as an output.
+        moments = [
+            Moments.of(itertools.chain([reduce(part)], blocks)) for part, blocks in zip((x, y), more, strict=True)
+        ]
+        known.shared["explored"] = Explored(known.shape, center, *moments, (x, y))
     return known.shared["explored"]  # type: ignore[no-any-return]
 
 
