@@ -112,10 +112,10 @@ def explored(known: Exploration) -> Explored:
         reduce = Moments.reducer(center)
         more = known.outputs(runs - held, reduce, Phase.EXPLORE) if runs > held else [iter(()), iter(())]
         # One block after the other is added and dropped: each is as large as an output.
-        moments = [
+        on_x, on_y = (
             Moments.of(itertools.chain([reduce(part)], blocks)) for part, blocks in zip((x, y), more, strict=True)
-        ]
-        known.shared["explored"] = Explored(known.shape, center, *moments, (x, y))
+        )
+        known.shared["explored"] = Explored(known.shape, center, on_x, on_y, (x, y))
     return known.shared["explored"]  # type: ignore[no-any-return]
 
 
