@@ -11,7 +11,7 @@ import numpy as np
 from audit.claims import ApproxDP, Claim, PureDP, Relation
 from audit.mechanism import Mechanism, per_run
 
-__all__ = ["adapted", "needing", "plain", "promised"]
+__all__ = ["adapted", "made_by", "needing", "plain", "promised"]
 
 
 @contextmanager
@@ -21,6 +21,15 @@ def needing(package: str) -> Iterator[None]:
         yield
     except ModuleNotFoundError as error:
         raise ImportError(f"this adapter needs {package}: pip install {package}") from error
+
+
+def made_by(given: Any, kind: type, words: str) -> tuple[Callable[[], Any], Any]:
+    """Return what makes an object of a kind, given one or a function that makes one, and the first that it makes."""
+    make: Callable[[], Any] = (lambda: given) if isinstance(given, kind) else given
+    first = make() if callable(make) else None
+    if not isinstance(first, kind):
+        raise TypeError(f"{words}, or a function that makes one, is needed, got {given!r}")
+    return make, first
 
 
 def adapted(make: Callable[[], Any], run: Callable[[Any, Any], Any], name: str, claim: Claim) -> Mechanism:

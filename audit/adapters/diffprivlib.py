@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from audit.adapters.adapting import adapted, needing, plain, promised
+from audit.adapters.adapting import adapted, made_by, needing, plain, promised
 from audit.claims import Relation
 from audit.mechanism import Mechanism
 
@@ -51,10 +51,7 @@ def mechanism(made: Any, *, relation: Relation = "add_remove") -> Mechanism:
     """
     with needing("diffprivlib"):
         from diffprivlib.mechanisms import DPMechanism
-    make: Callable[[], Any] = (lambda: made) if isinstance(made, DPMechanism) else made
-    first = make() if callable(make) else None
-    if not isinstance(first, DPMechanism):
-        raise TypeError(f"a mechanism of diffprivlib, or a function that makes one, is needed, got {made!r}")
+    make, first = made_by(made, DPMechanism, "a mechanism of diffprivlib")
     _check_state(first.random_state)
     takes_value = "value" in inspect.signature(first.randomise).parameters
 

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from audit.adapters.adapting import adapted, needing, plain, promised
+from audit.adapters.adapting import adapted, made_by, needing, plain, promised
 from audit.claims import ZCDP, Claim, Relation
 from audit.mechanism import Mechanism
 
@@ -76,10 +76,7 @@ def mechanism(
     with needing("opendp"):
         from opendp.mod import Measurement
 
-    make: Callable[[], Any] = (lambda: measurement) if isinstance(measurement, Measurement) else measurement
-    made = make() if callable(make) else None
-    if not isinstance(made, Measurement):
-        raise TypeError(f"a measurement of OpenDP, or a function that makes one, is needed, got {measurement!r}")
+    make, made = made_by(measurement, Measurement, "a measurement of OpenDP")
     claim, name = promise(made, d_in, delta=delta, relation=relation), f"opendp {made.input_domain}"
     if entrywise:
         return Entrywise(make, name, claim)

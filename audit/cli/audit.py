@@ -23,7 +23,7 @@ __all__ = ["LIMITS", "audit"]
 
 LIMITS = """\b
 What no audit sees                         What to do
-events that fewer than about 30 runs meet  more runs; Event, in Python
+events that only few of the runs meet      more runs; Event, in Python
 what only three entries or more tell       Statistic of your own, in Python
 what is inside words, but for numbers,
   length, first and last 8 letters         no power is said, if all are new
