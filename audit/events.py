@@ -41,9 +41,11 @@ class Statistic:
     log_ratio : bool
         Whether scores are meant to be log-likelihood ratios of `y` over `x`: then the choice of a rule believes them,
         as far as runs do not contradict them.
+    proportional : bool
+        Whether scores are meant to be that up to a factor, which runs tell.
     exact : bool
-        Whether they are, by the mechanism's own law: an infinite score is then an output that one database alone can
-        give.
+        Whether they are log-likelihood ratios by the mechanism's own law: an infinite score is then an output that one
+        database alone can give.
     entry : tuple of int, optional
         Where the score stands in an output, if it is a single entry of it.
     """
@@ -51,6 +53,7 @@ class Statistic:
     name: str
     function: Callable[[NDArray[Any]], NDArray[Any]]
     log_ratio: bool = False
+    proportional: bool = False
     exact: bool = False
     entry: tuple[int, ...] | None = None
 

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from audit.attacks.movement import KNOWING, Moments, explored, like_outputs, movers
+from audit.attacks.movement import KNOWING, Explored, explored, like_outputs, movers
 from audit.attacks.protocol import Exploration
 from audit.events import Statistic
 from audit.neighbors import NeighborPair
@@ -19,7 +19,7 @@ __all__ = ["Trained"]
 
 SHARE = 1 / 3  # of the selection runs that teaches classifiers
 FEWEST, MOST = 400, 20_000  # runs that do
-FEW_ENTRIES, MOST_ENTRIES = 32, 16  # entries that a classifier gets: all of so few, else those that move most
+FEW_ENTRIES, MOST_ENTRIES = 32, 16  # entries that a classifier gets: all of so few, else as many of each kind
 FAR = 1e4  # interquartile ranges beyond which a learner need not tell values apart, infinity included
 
 
@@ -43,19 +43,20 @@ class Trained:
         if known.found.keys() & KNOWING or learning < FEWEST or math.prod(known.shape) == 1:
             return ()
         seen = explored(known)
-        entries = entries_to_learn(known.pair, known.shape, seen.x, seen.y)
+        entries = entries_to_learn(known.pair, seen)
         taught = known.outputs(learning, lambda outputs: pick(outputs, entries), Phase.LEARN)
         on_x, on_y = (np.concatenate(list(blocks)) for blocks in taught)
         seed = int(stream(known.runs.root, Phase.LEARN).generate_state(1)[0])
         return trained_scores(on_x, on_y, entries, seed=seed)
 
 
-def entries_to_learn(pair: NeighborPair, shape: tuple[int, ...], x: Moments, y: Moments) -> NDArray[np.intp]:
-    """Return the places of entries in a flattened output: all if there are few, else what changes or moves most."""
-    if math.prod(shape) <= FEW_ENTRIES:
-        return np.arange(math.prod(shape))
-    best = movers(x, y, MOST_ENTRIES)[2]
-    if like_outputs(pair, shape):
+def entries_to_learn(pair: NeighborPair, seen: Explored) -> NDArray[np.intp]:
+    """Return the places of entries in a flattened output: all if there are few, else what changes, moves or spreads."""
+    entries = math.prod(seen.shape)
+    if entries <= FEW_ENTRIES:
+        return np.arange(entries)
+    best = np.concatenate([movers(seen.x, seen.y, MOST_ENTRIES)[2], seen.that_spread(MOST_ENTRIES)])
+    if like_outputs(pair, seen.shape):
         change = np.abs(pair.y.astype(np.float64) - pair.x).reshape(-1)
         largest = np.argsort(-change, kind="stable")[:MOST_ENTRIES]
         best = np.concatenate([largest[change[largest] > 0], best])

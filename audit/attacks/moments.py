@@ -8,20 +8,17 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from audit.attacks.movement import Explored, explored, index_of, is_number
+from audit.attacks.movement import Explored, clearly, explored, index_of
 from audit.attacks.protocol import Exploration
 from audit.events import Statistic, distance_from
 
-__all__ = ["SpreadAndPairs", "product", "search_pairs", "search_spreads", "standardized_changes"]
+__all__ = ["SpreadAndPairs", "product", "search_pairs", "search_spreads"]
 
 Floats = NDArray[np.float64]
 
 MOST = 3  # entries, and pairs of entries, that are looked at
-CLEARLY = 3.0  # standard errors, beyond the largest of as many by chance, from which one is worth a try
-FAR = 1e30  # standard deviations that stand for more, so that eighth powers are finite
 PAIRED = 256  # entries among which pairs are searched: all, or those that change most by themselves
 PRODUCTS = 2**28  # products of two entries in a run that are added up for that, in some 0.1 seconds
-GLIMPSE = 2**20  # numbers of either database whose third and fourth moments are compared
 
 
 class SpreadAndPairs:
@@ -38,41 +35,29 @@ class SpreadAndPairs:
     def candidates(self, known: Exploration) -> Iterator[Statistic]:
         """Return distances from the mean, and products, that clearly change."""
         seen = explored(known)
-        changes = standardized_changes(seen)
-        yield from search_spreads(seen, changes)
-        yield from search_pairs(seen, changes)
+        yield from search_spreads(seen)
+        yield from search_pairs(seen)
 
 
-def standardized_changes(seen: Explored) -> Floats:
-    """Return the largest change of the second to fourth moments of every entry, in standard errors."""
-    x, y = seen.x, seen.y
-    with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
-        second = np.abs(y.sd**2 - x.sd**2) / np.hypot(x.error, y.error)
-        on_x, on_y = (_standard(seen, side) for side in seen.first(GLIMPSE))
-        on_x, on_y = on_x - on_x.mean(axis=0), on_y - on_y.mean(axis=0)
-        others = [
-            np.abs(higher_y.mean(axis=0) - higher_x.mean(axis=0))
-            / np.hypot(higher_x.std(axis=0) / np.sqrt(len(on_x)), higher_y.std(axis=0) / np.sqrt(len(on_y)))
-            for higher_x, higher_y in ((on_x**3, on_y**3), (on_x**4, on_y**4))
-        ]
-    return np.asarray(np.nan_to_num(np.max([second, *others], axis=0), nan=0.0, posinf=0.0))
+def search_spreads(seen: Explored) -> Iterator[Statistic]:
+    """Yield the distances from the middle of entries whose moments clearly change, and log-likelihood ratios.
 
-
-def search_spreads(seen: Explored, changes: Floats) -> Iterator[Statistic]:
-    """Yield the distances from the middle of entries whose moments clearly change."""
+    Those of normal laws tell how often a threshold is right, which few runs do not.
+    """
     middle = seen.center + (seen.x.mean + seen.y.mean) / 2
-    for entry in np.argsort(-changes, kind="stable")[:MOST]:
-        if changes[entry] >= _chance(changes.size) + CLEARLY:
-            yield distance_from(index_of(int(entry), seen.shape), float(middle[entry]))
+    for entry in map(int, seen.that_spread(MOST)):
+        yield distance_from(index_of(entry, seen.shape), float(middle[entry]))
+        if min(seen.x.sd[entry], seen.y.sd[entry]) > 0:
+            yield normal_ratio(seen, entry)
 
 
-def search_pairs(seen: Explored, changes: Floats) -> Iterator[Statistic]:
+def search_pairs(seen: Explored) -> Iterator[Statistic]:
     """Yield the products of two entries whose mean clearly changes."""
-    entries = np.sort(np.argsort(-changes, kind="stable")[:PAIRED])
+    entries = np.sort(np.argsort(-seen.changes, kind="stable")[:PAIRED])
     runs = max(2, PRODUCTS // entries.size**2)
     means, errors = [], []
     for side in seen.held:
-        values = _standard(seen, side[:runs, entries], entries)
+        values = seen.standard(side[:runs, entries], entries)
         values -= values.mean(axis=0)  # entries that move by themselves, with noise of their own, are no news
         mean = values.T @ values / len(values)
         square = np.square(values)
@@ -81,8 +66,24 @@ def search_pairs(seen: Explored, changes: Floats) -> Iterator[Statistic]:
     by = np.triu(np.abs(means[1] - means[0]) / np.sqrt(errors[0] + errors[1]), 1)
     for place in np.argsort(-by, axis=None, kind="stable")[:MOST]:
         one, other = np.unravel_index(place, by.shape)
-        if by[one, other] >= _chance(by.size) + CLEARLY:
+        if by[one, other] >= clearly(by.size):
             yield product(seen, int(entries[one]), int(entries[other]))
+
+
+def normal_ratio(seen: Explored, entry: int) -> Statistic:
+    """Return the log-likelihood ratio of an entry, were its laws normal, which is for other runs to say."""
+    at = np.array([entry])
+    spread = float(np.hypot(seen.x.sd[entry], seen.y.sd[entry]))
+    shift = float(seen.y.mean[entry] - seen.x.mean[entry]) / spread
+    on_x, on_y = (float(side.sd[entry]) / spread for side in (seen.x, seen.y))
+
+    def score(outputs: NDArray[Any]) -> Floats:
+        value = seen.standard(outputs.reshape(len(outputs), -1)[:, at], at)[:, 0]
+        by_x, by_y = (value + shift / 2) / on_x, (value - shift / 2) / on_y
+        return np.asarray(np.log(on_x / on_y) + (np.square(by_x) - np.square(by_y)) / 2)
+
+    where = ", ".join(map(str, index_of(entry, seen.shape)))
+    return Statistic(f"log-likelihood ratio of normal laws of output[{where}]", score, log_ratio=True)
 
 
 def product(seen: Explored, one: int, other: int) -> Statistic:
@@ -91,20 +92,6 @@ def product(seen: Explored, one: int, other: int) -> Statistic:
     first, second = (f"output[{', '.join(map(str, index_of(entry, seen.shape)))}]" for entry in (one, other))
 
     def score(outputs: NDArray[Any]) -> Floats:
-        return np.asarray(_standard(seen, outputs.reshape(len(outputs), -1)[:, pair], pair).prod(axis=1))
+        return np.asarray(seen.standard(outputs.reshape(len(outputs), -1)[:, pair], pair).prod(axis=1))
 
     return Statistic(f"product of {first} and {second} about their means", score)
-
-
-def _standard(seen: Explored, values: NDArray[Any], entries: NDArray[np.intp] | slice = slice(None)) -> Floats:
-    """Return how far values of some entries lie from their means, in standard deviations; 0 for what is no number."""
-    middle = (seen.center + (seen.x.mean + seen.y.mean) / 2)[entries]
-    spread = np.hypot(seen.x.sd, seen.y.sd)[entries]
-    with np.errstate(over="ignore"):
-        found = np.where(is_number(values), values - middle, 0.0) / np.where(spread > 0, spread, 1.0)
-    return np.clip(found, -FAR, FAR)
-
-
-def _chance(many: int) -> float:
-    """Return the largest standardized change to be expected of so many entries that do not change."""
-    return float(np.sqrt(2 * np.log(max(2, many))))

@@ -21,6 +21,7 @@ __all__ = [
     "Explored",
     "Moments",
     "changed_entries",
+    "clearly",
     "explored",
     "index_of",
     "is_number",
@@ -34,6 +35,9 @@ GLANCE = 1 / 10  # share of the selection runs that looks for entries which move
 EXPLORING = 1 / 5  # share of the selection runs that finds what moves, where nothing tells that before
 ENOUGH = 2000  # runs that look at the digits of an output that is one number
 KNOWING = {"likelihood ratio", "paths"}  # attacks that know more than runs can teach
+CLEARLY = 3.0  # standard errors, beyond the largest of as many by chance, from which one is worth a try
+FAR = 1e30  # standard deviations that stand for more, so that eighth powers are finite
+GLIMPSE = 2**20  # numbers of either database whose third and fourth moments are compared
 HELD = 2**21  # numbers of either database that are held in memory: 16 MiB
 INFINITE = 1e75  # what stands for infinity in a mean, so that its fourth power is finite
 NO_NUMBER = 1e300  # from here on a value is none: infinity, or what stands for a run that gave no number
@@ -92,6 +96,34 @@ class Explored:
         x, y = self.held
         return x[:runs], y[:runs]
 
+    @functools.cached_property
+    def changes(self) -> Floats:
+        """Largest change of the second to fourth moments of every entry, in standard errors."""
+        x, y = self.x, self.y
+        with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
+            second = np.abs(y.sd**2 - x.sd**2) / np.hypot(x.error, y.error)
+            on_x, on_y = (self.standard(side) for side in self.first(GLIMPSE))
+            on_x, on_y = on_x - on_x.mean(axis=0), on_y - on_y.mean(axis=0)
+            others = [
+                np.abs(higher_y.mean(axis=0) - higher_x.mean(axis=0))
+                / np.hypot(higher_x.std(axis=0) / np.sqrt(len(on_x)), higher_y.std(axis=0) / np.sqrt(len(on_y)))
+                for higher_x, higher_y in ((on_x**3, on_y**3), (on_x**4, on_y**4))
+            ]
+        return np.asarray(np.nan_to_num(np.max([second, *others], axis=0), nan=0.0, posinf=0.0))
+
+    def that_spread(self, most: int) -> NDArray[np.intp]:
+        """Return the entries whose second to fourth moments clearly change, the most changed first."""
+        order = np.argsort(-self.changes, kind="stable")[:most]
+        return order[self.changes[order] >= clearly(self.changes.size)]
+
+    def standard(self, values: NDArray[Any], entries: NDArray[np.intp] | slice = slice(None)) -> Floats:
+        """Return how far values of some entries lie from their means, in standard deviations; 0 for no number."""
+        middle = (self.center + (self.x.mean + self.y.mean) / 2)[entries]
+        spread = np.hypot(self.x.sd, self.y.sd)[entries]
+        with np.errstate(over="ignore"):
+            found = np.where(is_number(values), values - middle, 0.0) / np.where(spread > 0, spread, 1.0)
+        return np.clip(found, -FAR, FAR)
+
 
 def explored(known: Exploration) -> Explored:
     """Return what a few runs tell; they are spent once, by the attack that asks first."""
@@ -117,6 +149,11 @@ def explored(known: Exploration) -> Explored:
         )
         known.shared["explored"] = Explored(known.shape, center, on_x, on_y, (x, y))
     return known.shared["explored"]  # type: ignore[no-any-return]
+
+
+def clearly(many: int) -> float:
+    """Return the change in standard errors that chance gives none of so many, from which one is worth a try."""
+    return float(np.sqrt(2 * np.log(max(2, many)))) + CLEARLY
 
 
 def is_number(values: NDArray[Any]) -> NDArray[np.bool_]:

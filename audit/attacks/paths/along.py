@@ -143,6 +143,7 @@ def _statistics(
         yield Statistic(
             f"sum of shifts, cut off at half the change, of {_called(kind, nodes)}",
             lambda outputs: np.clip((read(outputs) - middle) * np.sign(change), -most, most).sum(axis=1),
+            proportional=True,
         )
     if nodes.size == 1 or level.min() < level.max():
         for one in np.unique(level):

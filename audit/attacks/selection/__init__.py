@@ -12,6 +12,7 @@ from scipy import special, stats
 
 from audit.attacks.attack import Family
 from audit.attacks.selection.apart import or_apart
+from audit.attacks.selection.stated import factor, is_log_ratio, stated_accuracy
 from audit.bounds.renyi import renyi_variational_lower
 from audit.events import CellRule, Event, Statistic, ThresholdRule, WeightRule
 
@@ -19,8 +20,8 @@ __all__ = ["Family", "select_event", "select_region", "select_threshold", "selec
 
 Floats = NDArray[np.float64]
 Rated = tuple[float, float, ThresholdRule]  # what is promised, the standard error of that, and by which rule
-# From scores and runs on x and y, pessimism, and whether scores are log-likelihood ratios.
-Choose = Callable[[Floats, Floats, tuple[int, int], float, bool], Rated | None]
+# From scores and runs on x and y, pessimism, and how much of a log-likelihood ratio a score of 1 is: 0 if none.
+Choose = Callable[[Floats, Floats, tuple[int, int], float, float], Rated | None]
 
 GRID = 256  # thresholds tried on either side
 VALUES = 4096  # distinct scores up to which each single value may be an event
@@ -55,13 +56,13 @@ def select_event(
         Ready to be counted.
     """
 
-    def choose(x: Floats, y: Floats, runs: tuple[int, int], pessimism: float, log_ratio: bool) -> Rated | None:
+    def choose(x: Floats, y: Floats, runs: tuple[int, int], pessimism: float, log_ratio: float) -> Rated | None:
         return _thresholds(x, y, sum(runs), pessimism, counting, confidence, forgiven, log_ratio)
 
     event = _best(statistics, scores_x, scores_y, families, choose)
-    if "threshold" not in families:
-        return event
-    return or_apart(event, statistics, scores_x, scores_y, counting=counting, confidence=confidence, forgiven=forgiven)
+    return or_apart(
+        event, statistics, scores_x, scores_y, families, counting=counting, confidence=confidence, forgiven=forgiven
+    )
 
 
 def select_region(
@@ -83,7 +84,7 @@ def select_region(
         Ready to be counted.
     """
 
-    def choose(x: Floats, y: Floats, runs: tuple[int, int], pessimism: float, log_ratio: bool) -> Rated | None:
+    def choose(x: Floats, y: Floats, runs: tuple[int, int], pessimism: float, log_ratio: float) -> Rated | None:
         return _regions(x, y, runs, pessimism, counting, confidence)
 
     return _best(statistics, scores_x, scores_y, families, choose)
@@ -152,7 +153,7 @@ def _best(
         for family in families:
             found: Any
             if family == "threshold":
-                found = choose(x, y, (x.size, y.size), PESSIMISM, statistic.log_ratio)
+                found = choose(x, y, (x.size, y.size), PESSIMISM, factor(statistic, x, y))
             else:
                 found = _cells(x, y, choose, PESSIMISM)
             if found is not None and (found[0] > best[0] + CLEARLY * found[1] or found[0] > 0 >= best[0]):
@@ -172,7 +173,7 @@ def _thresholds(
     counting: int,
     confidence: float,
     forgiven: float,
-    log_ratio: bool,
+    log_ratio: float,
 ) -> Rated | None:
     """Choose both thresholds together by the bound that they promise.
 
@@ -182,7 +183,8 @@ def _thresholds(
     guess.
 
     A log-likelihood ratio s implies accuracy expit(abs(s)), which hardly varies: it is believed if all guesses by the
-    sign of the score are right as often, and wherever the runs agree within `pessimism` standard errors.
+    sign of the score are right as often, and wherever the runs agree within `pessimism` standard errors. `log_ratio` is
+    that of a score of 1, or 0.
     """
     values = _grid(np.concatenate([x, y]))
     if values.size == 0:
@@ -190,7 +192,7 @@ def _thresholds(
     low, high = np.append(-np.inf, values), np.append(values, np.inf)
     (x_below, x_above), (y_below, y_above) = _beyond(x, values), _beyond(y, values)
 
-    log_ratio = log_ratio and _is_log_ratio(x, y, pessimism)
+    believed = log_ratio > 0 and is_log_ratio(log_ratio * x, log_ratio * y, pessimism)
     guesses = np.add.outer(x_below + y_below, x_above + y_above)
     allowed = np.less.outer(low, high) & (guesses > 0)
 
@@ -202,9 +204,9 @@ def _thresholds(
         safe = np.maximum(guesses, 1)
         accuracy = np.where(allowed, correct / safe, 0.5)
         cautious = _wilson(accuracy, safe, pessimism)
-        if log_ratio and above == "y":
+        if believed and above == "y":
             highest = 1 - _wilson(1 - accuracy, safe, pessimism)
-            accuracy = np.clip(_stated_accuracy(x, y, low, high), cautious, highest)
+            accuracy = np.clip(stated_accuracy(*(log_ratio * each for each in (x, y, low, high))), cautious, highest)
             rating = np.where(allowed, promised(accuracy, safe), -np.inf)
         else:  # the limit is dear: none that promise less at face value than another when rated low can be the best
             least = promised(cautious, safe)[allowed].max()
@@ -217,7 +219,7 @@ def _thresholds(
             continue
         value = float(rating[chosen])
         worth = float(promised(accuracy[chosen], safe[chosen]))
-        error = 0.0 if log_ratio else _standard_error_of_widening(correct, guesses, chosen)
+        error = 0.0 if believed else _standard_error_of_widening(correct, guesses, chosen)
         lucky = np.minimum(accuracy + error, 1.0)
         wider = allowed & (promised(lucky, safe) >= worth)
         wider[: chosen[0]] = wider[:, chosen[1] + 1 :] = False
@@ -226,23 +228,6 @@ def _thresholds(
         noise = 1 / math.sqrt(guesses[chosen] * sure * (1 - sure))
         best = value, noise, ThresholdRule(float(low[i]), float(high[j]), above)  # type: ignore[arg-type]
     return best
-
-
-def _is_log_ratio(x: Floats, y: Floats, pessimism: float) -> bool:
-    """Tell whether guesses by the sign of what should be a log-likelihood ratio are right as often as it says."""
-    stated = special.expit(np.abs(np.concatenate([x[x != 0], y[y != 0]])))
-    right = np.sum(x < 0) + np.sum(y > 0)
-    return bool(abs(right - stated.sum()) <= pessimism * math.sqrt(float(np.sum(stated * (1 - stated)))) + 1)
-
-
-def _stated_accuracy(x: Floats, y: Floats, low: Floats, high: Floats) -> Floats:
-    """Return how often guesses beyond any two thresholds are right, if scores are log-likelihood ratios."""
-    scores = np.sort(np.concatenate([x, y]))
-    right_up = np.append(np.cumsum(special.expit(scores)[::-1])[::-1], 0.0)
-    right_down = np.append(0.0, np.cumsum(special.expit(-scores)))
-    below, from_above = np.searchsorted(scores, low, "right"), np.searchsorted(scores, high, "left")
-    guesses = np.add.outer(below, scores.size - from_above)
-    return np.asarray(np.add.outer(right_down[below], right_up[from_above]) / np.maximum(guesses, 1))
 
 
 def _standard_error_of_widening(correct: NDArray[Any], guesses: NDArray[Any], chosen: tuple[Any, ...]) -> Floats:
@@ -307,7 +292,7 @@ def _cells(x: Floats, y: Floats, choose: Choose, pessimism: float) -> tuple[floa
     lean = np.sign(ratio) * np.maximum(np.abs(ratio) - np.sqrt(1 / counts_x + 1 / counts_y), 0.0)
 
     held_x, held_y = x[half_x:], y[half_y:]
-    found = choose(lean[known(held_x)], lean[known(held_y)], (held_x.size, held_y.size), pessimism, False)
+    found = choose(lean[known(held_x)], lean[known(held_y)], (held_x.size, held_y.size), pessimism, 0.0)
     if found is None:
         return None
     guess = found[2].guess(lean)

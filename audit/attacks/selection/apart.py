@@ -1,21 +1,25 @@
-"""Scores that a wide gap sets apart from all others: rare, and yet no choice among many."""
+"""Scores apart from all others, beyond a wide gap or repeated where none are: rare, and yet no choice among many."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from functools import partial
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy import special
 
-from audit.events import Event, Statistic, ThresholdRule
+from audit.attacks.attack import Family
+from audit.events import CellRule, Event, Statistic, ThresholdRule
 
 __all__ = ["or_apart"]
 
 Floats = NDArray[np.float64]
+Rule = ThresholdRule | CellRule
 
-FEWEST = 9  # guesses, all of them right: chance does so once in 500 times
+RARE = 0.01  # share of the scores that may be set apart from all others
+FEWEST = 5  # guesses, all of them right: chance does so once in 16 times, if heavy tails give it so many gaps
 
 
 def or_apart(
@@ -23,6 +27,7 @@ def or_apart(
     statistics: Sequence[Statistic],
     scores_x: Floats,
     scores_y: Floats,
+    families: Sequence[Family],
     *,
     counting: int,
     confidence: float,
@@ -44,41 +49,61 @@ def or_apart(
     guessed = int(np.count_nonzero(on_x) + np.count_nonzero(on_y))
     best = promised(int(np.sum(on_x < 0) + np.sum(on_y > 0)), guessed) if guessed else 0.0
     for number, statistic in enumerate(statistics):
-        found = _confirmed(scores_x[:, number], scores_y[:, number])
+        found = _confirmed(scores_x[:, number], scores_y[:, number], families)
         if found is not None and promised(found[0], found[0]) > 2 * max(best, 0.0):
             best, event = promised(found[0], found[0]), Event(statistic, found[1])
     return event
 
 
-def _confirmed(x: Floats, y: Floats) -> tuple[int, ThresholdRule] | None:
+def _confirmed(x: Floats, y: Floats, families: Sequence[Family]) -> tuple[int, Rule] | None:
     """Return a rule of scores that are set apart, and how often it guesses, if each half of the runs confirms it.
 
     What one half of the runs sets apart must speak for the same database in the other, without exception.
     """
-    if not math.isfinite(min(_gap(scores := np.concatenate([x, y])), _gap(-scores))):
-        return None
     parts = [(x[which], y[which]) for which in (slice(0, None, 2), slice(1, None, 2))]
-    for sides in ((True, True), (False, True), (True, False)):
-        rules = [_set_apart(*part, *sides) for part in (*parts, (x, y))]
-        if any(rule is None for rule in rules):
+    ways: list[Callable[[Floats, Floats], Rule | None]] = []
+    if "threshold" in families:
+        ways += [partial(_beyond_gaps, sides) for sides in ("below and above", "above", "below")]
+    if "cell" in families:
+        ways.append(partial(_by_value, _repeated(np.concatenate([x, y]))))
+    for propose in ways:
+        found = [propose(x, y)]  # mostly none
+        found += [propose(*part) for part in parts if found[0] is not None]
+        rules = [rule for rule in found if rule is not None]
+        if len(rules) < 3:
             continue
         right = wrong = 0
-        for rule, other in zip(rules[:2], reversed(parts), strict=True):
-            assert rule is not None  # none is
+        for rule, other in zip(rules[1:], reversed(parts), strict=True):
             on_x, on_y = map(rule.guess, other)
             right += int(np.sum(on_x < 0) + np.sum(on_y > 0))
             wrong += int(np.sum(on_x > 0) + np.sum(on_y < 0))
-        if right >= FEWEST and wrong == 0 and rules[2] is not None:
-            return right, rules[2]
+        if right >= FEWEST and wrong == 0:
+            return right, rules[0]
     return None
 
 
-def _set_apart(x: Floats, y: Floats, below: bool, above: bool) -> ThresholdRule | None:
+def _repeated(scores: Floats) -> Floats:
+    """Return the values that are seen more than once; none if that is not rare."""
+    values, seen = np.unique(scores, return_counts=True)
+    return values[seen > 1] if seen[seen > 1].sum() <= RARE * scores.size else np.array([])
+
+
+def _by_value(values: Floats, x: Floats, y: Floats) -> CellRule | None:
+    """Return the rule of some values, each for the database on which it is seen more often."""
+    if values.size == 0:
+        return None
+    on_x, on_y = (
+        np.bincount(np.searchsorted(values, side[np.isin(side, values)]), minlength=values.size) for side in (x, y)
+    )
+    return CellRule(values[on_y > on_x], values[on_x > on_y])
+
+
+def _beyond_gaps(sides: str, x: Floats, y: Floats) -> ThresholdRule | None:
     """Return the rule of the scores beyond a gap below, above or on either side, which speaks for most of them."""
     scores = np.concatenate([x, y])
-    low = -_gap(-scores) if below else -math.inf
-    high = _gap(scores) if above else math.inf
-    if (below and low == -math.inf) or (above and high == math.inf):
+    low = -_gap(-scores) if "below" in sides else -math.inf
+    high = _gap(scores) if "above" in sides else math.inf
+    if ("below" in sides and low == -math.inf) or ("above" in sides and high == math.inf):
         return None
     right = np.sum(x <= low) + np.sum(y >= high) >= np.sum(y <= low) + np.sum(x >= high)
     return ThresholdRule(low, high, "y" if right else "x")
@@ -86,7 +111,7 @@ def _set_apart(x: Floats, y: Floats, below: bool, above: bool) -> ThresholdRule 
 
 def _gap(scores: Floats) -> float:
     """Return the middle of the widest gap below the largest scores, as wide as it is far from the median; else inf."""
-    beyond = scores.size - max(2, scores.size // 100) - 1
+    beyond = scores.size - max(2, int(scores.size * RARE)) - 1
     if beyond < 0:
         return math.inf
     parted = np.partition(scores, [scores.size // 2, beyond])

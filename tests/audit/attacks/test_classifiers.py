@@ -7,10 +7,12 @@ import pytest
 
 from audit.attacks import Attack
 from audit.attacks.classifiers import entries_to_learn, pick, trained_scores
+from audit.attacks.movement import explored
+from audit.attacks.protocol import Exploration
 from audit.claims import PureDP
 from audit.loss import measure_loss
 from audit.neighbors import NeighborPair
-from tests.audit.attacks.cases import moments
+from tests.audit.sampling.cases import given_runs
 
 RUNS, FRESH = 4000, 20_000
 
@@ -18,6 +20,11 @@ RUNS, FRESH = 4000, 20_000
 def trained(outputs_x, outputs_y, *, seed=1, entries=None):
     entries = np.arange(math.prod(outputs_x.shape[1:])) if entries is None else np.array(entries)
     return trained_scores(pick(outputs_x, entries), pick(outputs_y, entries), entries, seed=seed)
+
+
+def seen_in(x, y):
+    known = Exploration(given_runs(x, y), 10 * len(x))
+    return explored(known)
 
 
 def accuracy(statistic, x, y):
@@ -155,25 +162,25 @@ def test_picked_entries_are_floats():
 
 
 def test_a_classifier_gets_all_of_few_entries():
-    pair, nothing = NeighborPair.declared(None, None, "add_remove"), moments(np.ones((2, 32)), np.zeros(32))
-    assert entries_to_learn(pair, (4, 8), nothing, nothing).tolist() == list(range(32))
+    pair = NeighborPair.declared(None, None, "add_remove")
+    assert entries_to_learn(pair, seen_in(np.ones((2, 4, 8)), np.ones((2, 4, 8)))).tolist() == list(range(32))
 
 
-def test_a_classifier_gets_what_changes_and_what_moves():
+def test_a_classifier_gets_what_changes_and_what_moves_or_spreads():
     rng = np.random.default_rng(21)
     x, y = rng.normal(size=(2, 500, 40))
     y[:, 25:35] += 1  # 16 standard errors each
-    center = np.zeros(40)
-    given = moments(x, center), moments(y, center)
+    y[:, 36] *= 2
+    seen = seen_in(x, y)
     data = np.arange(40)
     changed = data.copy()
     changed[[3, 7]] += 1, 2
-    entries = entries_to_learn(NeighborPair.declared(data, changed, "add_remove", distance=3), (40,), *given)
-    assert {3, 7, *range(25, 35)} <= set(entries.tolist())
-    assert len(entries) in (16, 17, 18)  # 16 that move most, 10 of them clearly, and the two
+    entries = entries_to_learn(NeighborPair.declared(data, changed, "add_remove", distance=3), seen)
+    assert {3, 7, *range(25, 35), 36} <= set(entries.tolist())
+    assert len(entries) in range(16, 20)  # 16 that move most, 10 of them clearly, the one that spreads, and the two
     assert entries.tolist() == sorted(set(entries.tolist()))
-    unlike = entries_to_learn(NeighborPair.declared("x", "y", "add_remove"), (40,), *given)
-    assert set(range(25, 35)) <= set(unlike.tolist())
-    assert len(unlike) == 16
-    grown = entries_to_learn(NeighborPair.declared(data, data * 2, "add_remove", distance=780), (40,), *given)
+    unlike = entries_to_learn(NeighborPair.declared("x", "y", "add_remove"), seen)
+    assert {*range(25, 35), 36} <= set(unlike.tolist())
+    assert len(unlike) in (16, 17)
+    grown = entries_to_learn(NeighborPair.declared(data, data * 2, "add_remove", distance=780), seen)
     assert set(range(24, 40)) <= set(grown.tolist())

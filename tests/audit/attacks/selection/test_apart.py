@@ -1,4 +1,4 @@
-"""Scores that a gap sets apart: certain tails whose values do not repeat."""
+"""Scores that are set apart: certain tails whose values do not repeat, and values that repeat where none should."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from audit.attacks.selection.apart import FEWEST
+from audit.events import ThresholdRule
 from tests.audit.attacks.cases import select
 
 
@@ -32,6 +33,19 @@ def test_what_is_not_confirmed_is_left_alone():
     assert select(x, y, confidence=1 - 1e-6).guess(np.array([20.0, 900.0])).tolist() != [0, 1]
 
 
+def test_values_that_repeat_among_others_that_do_not_are_an_event_of_their_own():
+    rng = np.random.default_rng(5)
+    x, y = rng.laplace(size=(2, 20_000))
+    for side, values, times in ((x, (0.75, 0.125), (8, 4)), (y, (0.25,), (12,))):
+        side[: sum(times)] = np.repeat(values, times)
+    confident = {"confidence": 1 - 1e-6}
+    event = select(x, y, **confident)
+    assert event.guess(np.array([0.75, 0.25, 0.5, 0.125])).tolist() == [-1, 1, 0, -1]
+    assert isinstance(select(x, y, families=("threshold",), **confident).rule, ThresholdRule)
+    y[20] = 0.75  # negative control: one exception
+    assert select(x, y, **confident).guess(np.array([0.75, 0.25, 0.125])).tolist() != [-1, 1, -1]
+
+
 def test_what_is_forgiven_is_no_event():
     event = select(*tails(np.random.default_rng(3), 0, 20), forgiven=0.01, confidence=0.95)
     assert event.guess(np.array([20.0, 900.0])).tolist() != [0, 1]
@@ -39,7 +53,7 @@ def test_what_is_forgiven_is_no_event():
 
 @pytest.mark.parametrize("scale", [1.0, 1e306])
 def test_heavy_tails_of_equal_laws_are_no_event(scale):
-    """Gaps are wide there, and both databases lie beyond: chance leaves nine on one side once in 500 times."""
+    """Gaps are wide there, and both databases lie beyond: chance leaves five on one side once in 16 times."""
     with np.errstate(over="ignore"):
         x, y = np.clip(np.random.default_rng(4).standard_cauchy((2, 5000)) * scale, -1.7e308, 1.7e308)
     event = select(x, y)

@@ -49,6 +49,23 @@ def test_a_log_likelihood_ratio_is_believed():
     assert believed > doubted
 
 
+@pytest.mark.parametrize("factor", [0.01, 1.0, 50.0])
+def test_a_log_likelihood_ratio_up_to_a_factor_is_believed_as_well(factor):
+    """The factor is the only thing that runs must tell; a score that speaks for the other side has none."""
+
+    def scaled(by):
+        return [Statistic("score", lambda outputs: by * (outputs - 0.5), proportional=True)]
+
+    x, y = np.random.default_rng(8).normal([[0], [1]], size=(2, 3000))
+    honest, found = (
+        select(x, y, one, families=("threshold",)) for one in ([log_ratio_of_normal_laws()], scaled(factor))
+    )
+    promised = [normal_promise(honest)[1], normal_promise(found, factor)[1]]
+    assert promised[1] == pytest.approx(promised[0], rel=0.03)
+    rate, _ = normal_promise(select(x, y, scaled(-factor), families=("threshold",)), -factor)
+    assert rate > norm.cdf(0.5) - 0.01
+
+
 @pytest.mark.parametrize("factor", [-1.0, 0.1, 10.0])
 def test_a_score_that_only_claims_to_be_one_does_no_harm(factor):
     x, y = np.random.default_rng(6).normal([[0], [1]], size=(2, 3000))
