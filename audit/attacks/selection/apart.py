@@ -19,7 +19,8 @@ Floats = NDArray[np.float64]
 Rule = ThresholdRule | CellRule
 
 RARE = 0.01  # share of the scores that may be set apart from all others
-FEWEST = 5  # guesses, all of them right: chance does so once in 16 times, if heavy tails give it so many gaps
+SEEN = 3  # times that a value repeats: chance makes pairs of many scores
+FEWEST = 4  # right guesses, all there are, beyond one for each side or value: chance does so once in 16 times
 
 
 def or_apart(
@@ -77,15 +78,20 @@ def _confirmed(x: Floats, y: Floats, families: Sequence[Family]) -> tuple[int, R
             on_x, on_y = map(rule.guess, other)
             right += int(np.sum(on_x < 0) + np.sum(on_y > 0))
             wrong += int(np.sum(on_x > 0) + np.sum(on_y < 0))
-        if right >= FEWEST and wrong == 0:
+        if right - _choices(rules[0]) >= FEWEST and wrong == 0:
             return right, rules[0]
     return None
 
 
+def _choices(rule: Rule) -> int:
+    """Return how many sides or values were first given to a database: as many guesses say nothing."""
+    return rule.y.size + rule.x.size if isinstance(rule, CellRule) else 1
+
+
 def _repeated(scores: Floats) -> Floats:
-    """Return the values that are seen more than once; none if that is not rare."""
+    """Return the values that are seen several times; none if it is not rare that values repeat."""
     values, seen = np.unique(scores, return_counts=True)
-    return values[seen > 1] if seen[seen > 1].sum() <= RARE * scores.size else np.array([])
+    return values[seen >= SEEN] if seen[seen > 1].sum() <= RARE * scores.size else np.array([])
 
 
 def _by_value(values: Floats, x: Floats, y: Floats) -> CellRule | None:

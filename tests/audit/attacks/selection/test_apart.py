@@ -26,7 +26,7 @@ def test_a_rare_and_certain_tail_is_an_event_of_its_own(x_far, y_far):
 
 def test_what_is_not_confirmed_is_left_alone():
     rng = np.random.default_rng(2)
-    few = select(*tails(rng, 0, FEWEST - 2), confidence=1 - 1e-6)
+    few = select(*tails(rng, 0, FEWEST), confidence=1 - 1e-6)
     assert few.guess(np.array([900.0])) == few.guess(np.array([20.0]))  # no threshold between
     x, y = tails(rng, 10, 10)
     x[0] = 1000.5  # negative control: one exception
@@ -44,6 +44,13 @@ def test_values_that_repeat_among_others_that_do_not_are_an_event_of_their_own()
     assert isinstance(select(x, y, families=("threshold",), **confident).rule, ThresholdRule)
     y[20] = 0.75  # negative control: one exception
     assert select(x, y, **confident).guess(np.array([0.75, 0.25, 0.125])).tolist() != [-1, 1, -1]
+
+
+def test_pairs_that_chance_makes_of_many_scores_are_no_event():
+    rng = np.random.default_rng(6)
+    x, y = rng.laplace(size=(2, 20_000))
+    x[:40] = np.repeat(x[:20], 2)
+    assert np.mean(select(x, y).guess(np.concatenate([x, y])) != 0) > 0.01
 
 
 def test_what_is_forgiven_is_no_event():
