@@ -133,8 +133,8 @@ CASES = (
     Case(MISTAKES, "50 looks with a bound for one", looks(1.0, "one look")),
     Case(MISTAKES, "half the square of mu taken for rho", event(rho_of_mu, discrete_gaussian, 100_000, 0.5)),
     Case(MISTAKES, "game with fixed numbers of runs", paired_runs),
-    Case(OTHERS, "pure: 20 pairs searched, 3 measured", searched(20, 3, 6000), 100),
-    Case(OTHERS, "pure: 20 pairs searched, all measured", searched(20, 20, 6000), 100),
+    Case(OTHERS, "pure: 20 pairs searched, 3 measured", searched(20, 3, 6000)),
+    Case(OTHERS, "pure: 20 pairs searched, all measured", searched(20, 20, 6000)),
     Case(OTHERS, "pure: stopped early, stages to 20,000", audited_counts(GDPC(1.0), PureDP(1.0), 20_000, stop="early")),
     Case(
         OTHERS,
