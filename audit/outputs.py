@@ -63,9 +63,16 @@ def kind_of(batches: Iterable[Any]) -> Kind:
 
 
 def taken(mechanism: Mechanism, data: Any, size: int, rng: np.random.Generator) -> Any:
-    """Return a batch of outputs as the mechanism gives it, one that can be read twice."""
-    batch = mechanism(data, size, rng)
-    return list(batch) if isinstance(batch, Iterator | deque) else batch
+    """Return a batch of outputs as the mechanism gives it, one that can be read twice.
+
+    A mechanism that ends the program fails as one that raises an exception does: nobody else's program ends.
+    """
+    try:
+        batch = mechanism(data, size, rng)
+        return list(batch) if isinstance(batch, Iterator | deque) else batch
+    except SystemExit as left:
+        failure = RuntimeError(f"a mechanism must not end the program, got SystemExit: {left}")
+        raise failure.with_traceback(left.__traceback__) from left
 
 
 def run(mechanism: Mechanism, data: Any, size: int, rng: np.random.Generator, kind: Kind) -> NDArray[Any]:

@@ -29,6 +29,7 @@ what is inside words, but for numbers,
   length, first and last 8 letters         no power is said, if all are new
 differences beyond the ninth decimal,
   but for the last bits of floats          Statistic of your own, in Python
+the order of keys in a mapping             a list of (key, value), or a Statistic
 other databases and relations              --cells; search_loss, in Python
 how long a run takes, what else it does    audit.replay, in Python
 """

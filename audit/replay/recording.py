@@ -163,7 +163,7 @@ def run(mechanism: Any, data: Any, seed: np.random.SeedSequence, recording: Sequ
             stopped = True
         except MisusedError as misuse:
             raise misuse.kind(str(misuse)) from None
-        except Exception as raised:
+        except (Exception, SystemExit) as raised:
             error = (type(raised).__name__, ADDRESS.sub("0x...", str(raised)))
         taken = time.perf_counter_ns() - begun
     recorder.look()

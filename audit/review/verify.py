@@ -8,6 +8,7 @@ from dataclasses import replace
 from audit.methods.evaluation import detectable_loss
 from audit.methods.method import Method, method_named
 from audit.results import AuditResult, check_counts, verdict_of
+from audit.results.provenance import provenance
 
 __all__ = ["recomputed", "verify_result"]
 
@@ -41,10 +42,23 @@ def verify_result(result: AuditResult) -> AuditResult:
     }
     for name, (said, found) in pairs.items():
         if not math.isclose(said, found, rel_tol=TOLERANCE, abs_tol=1e-9):
-            raise ValueError(f"{name} must follow from the counts: {found:.9g}, got {said:.9g}")
+            raise ValueError(f"{name} must follow from the counts: {found:.9g}, got {said:.9g}{_by_another(result)}")
     if again.verdict != result.verdict:
-        raise ValueError(f"the verdict must follow from the counts: {again.verdict!r}, got {result.verdict!r}")
+        raise ValueError(
+            f"the verdict must follow from the counts: {again.verdict!r}, got {result.verdict!r}{_by_another(result)}"
+        )
     return again
+
+
+def _by_another(result: AuditResult) -> str:
+    """Say that another version wrote a file, where that shows: its numbers may be right by formulas of then."""
+    software, ours = result.provenance.get("software"), provenance()["software"]["plaudit"]
+    theirs = software.get("plaudit", ours) if isinstance(software, dict) else ours
+    if theirs == ours and result.attack:
+        return ""
+    lacks = "" if result.attack else ", which did not save the attack"
+    which = "an earlier version" if theirs == ours else f"version {theirs}"
+    return f"; {which} of plaudit wrote the file{lacks}, and may compute otherwise than {ours}: make the audit again"
 
 
 def recomputed(result: AuditResult) -> AuditResult:
@@ -82,7 +96,8 @@ def recomputed(result: AuditResult) -> AuditResult:
     except (KeyError, TypeError, AttributeError) as error:
         missing = str(error).strip("'") if isinstance(error, KeyError) else "something else"
         raise ValueError(
-            f"an audit by {result.bound!r} must have {missing} in its basis or counts, which files of schema 1 lack"
+            f"an audit by {result.bound!r} must have {missing} in its basis or counts, which files of earlier versions "
+            "lack: make the audit again"
         ) from None
     verdict = verdict_of(result.claim, measured, detectable, result.support is not None)
     return replace(result, measured=measured, ceiling=ceiling, detectable=detectable, verdict=verdict)

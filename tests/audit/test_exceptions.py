@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import math
+import sys
 
 import numpy as np
 import pytest
@@ -84,3 +85,36 @@ def test_rates_of_failing_keep_their_ratio(block, monkeypatch):
 def test_failures_are_evidence_for_every_promise(claim):
     result = measure_loss(failing(only("y", 0.4)), THREE, claim, attack="entries", size=20_000, rng=3)
     assert result.verdict == "violated"
+
+
+# Ends of the program
+
+
+def leaving(rate, give=noisy):
+    """Each run ends the program at a rate that depends on the database."""
+
+    def mechanism(data, size, rng):
+        if (rng.random(size) < rate(data)).any():
+            sys.exit(3)
+        return give(data, size, rng)
+
+    return mechanism
+
+
+def test_a_mechanism_that_ends_the_program_now_and_then_is_told_by_it():
+    result = measure_loss(leaving(only("y", 0.4)), THREE, PureDP(1), attack="entries", size=4000, rng=1)
+    assert result.verdict == "violated"
+    assert "(raised an exception)" in result.event
+
+
+def test_a_mechanism_that_always_ends_the_program_is_refused():
+    with pytest.raises(RuntimeError, match=r"^a mechanism must not end the program, got SystemExit: 3$"):
+        measure_loss(leaving(lambda data: 1.0), THREE, PureDP(1), size=4000, rng=1)
+
+
+def test_an_interrupt_is_none_of_the_mechanism():
+    def interrupted(data, size, rng):
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        measure_loss(interrupted, THREE, PureDP(1), size=4000, rng=1)

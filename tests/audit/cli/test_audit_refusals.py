@@ -117,7 +117,10 @@ BAD_AUDITS: list[tuple[tuple[str, ...], str]] = [
     (("mine:Promising", *OWN), "mine:Promising must be a mechanism, callable as (data, size, rng), got type"),
     (("mine:refuses", *OWN), "mine:refuses: counts must be even, got 75"),
     (("mine:reads", *OWN), "mine:reads failed: FileNotFoundError: [Errno 2]"),
-    (("mine:leaves", *OWN), "mine:leaves failed: SystemExit: 0 (mine.py, line "),
+    (
+        ("mine:leaves", *OWN),
+        "mine:leaves failed: RuntimeError: a mechanism must not end the program, got SystemExit: 0 (mine.py, line ",
+    ),
     (("mine:panics", *OWN, "--jobs", "1"), "mine:panics failed: PanicError: no thread (mine.py, line "),
     (("panics:f", *OWN), "'panics' cannot be imported: BaseException: no thread (panics.py, line 1)"),
 ]

@@ -248,6 +248,16 @@ def test_no_noise_at_all():
     assert kinds(replay(lambda data, size, rng: data[None], ADDED)) == ["output"]
 
 
+def test_to_end_the_program_is_an_exception():
+    def leaving(data, size, rng):
+        if data[0] == 51:
+            raise SystemExit(3)
+        return add_noise(data, TwoTailedGeometric(1.0), size, rng, sensitivity=1)
+
+    found = replay(leaving, ADDED, PureDP(1.0))
+    assert "exception" in kinds(found)
+
+
 def test_a_mechanism_that_sometimes_raises_does_not_release_all_its_answers():
     """20 other runs raise nothing with probability 1e-6."""
 

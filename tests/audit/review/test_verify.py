@@ -159,6 +159,27 @@ def test_forged_and_impossible_audits_are_refused_in_one_line(saved, change, wor
         verify_result(replace(result, **forged | {"basis": result.basis | change.get("basis", {})}))
 
 
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        (
+            {"attack": ""},
+            "; an earlier version of plaudit wrote the file, which did not save the attack, and may compute ",
+        ),
+        ({"provenance": {"software": {"plaudit": "0.0.9"}}}, "; version 0.0.9 of plaudit wrote the file, and may "),
+    ],
+)
+def test_numbers_of_another_version_are_refused_as_such(saved, change, words):
+    ours = replace(saved["fixed zcdp"], detectable=9.0)
+    for forged in ({"detectable": 9.0}, {"verdict": "no power"}):
+        with pytest.raises(ValueError, match="must follow from the counts") as refused:
+            verify_result(replace(saved["fixed zcdp"], **forged, **change))
+        assert words in str(refused.value)
+        assert str(refused.value).endswith(": make the audit again")
+    with pytest.raises(ValueError, match=r", got 9$"):  # negative control: a file of this version
+        verify_result(ours)
+
+
 def test_a_redacted_audit_cannot_be_verified_and_says_so(saved):
     with pytest.raises(ValueError, match="a redacted audit has no counts"):
         verify_result(saved["fixed zcdp"].redact())
@@ -171,7 +192,9 @@ def test_files_of_the_first_schema_open_and_are_verified_where_they_hold_enough(
     pure, zcdp = (result for _, result in read_audits(GOLDEN))
     assert not pure.confidential
     assert math.isclose(verify_result(pure).measured.epsilon, pure.measured.epsilon)
-    with pytest.raises(ValueError, match="must have look in its basis or counts, which files of schema 1 lack"):
+    with pytest.raises(
+        ValueError, match="must have look in its basis or counts, which files of earlier versions lack: make"
+    ):
         verify_result(zcdp)
 
 
