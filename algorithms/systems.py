@@ -53,10 +53,11 @@ def run(command: str, arguments: list[str]) -> int:
     app = typer.Typer(**OPTIONS, help=ABOUT[command])
     app.callback()(lambda: None)
     offered = {name: system for name, system in systems().items() if command in system.commands}
-    for name in sorted(offered):
+    asked = next(iter(arguments), "")
+    for name in [asked] if asked in offered else sorted(offered):  # the options of one take long enough to read
         app.command(name)(offered[name].command(command))
     try:
-        if (asked := next(iter(arguments), "")) in offered and "--help" not in arguments:
+        if asked in offered and "--help" not in arguments:
             offered[asked].check_installed()
         code = app(arguments or ["--help"], prog_name=f"plaudit {command}", standalone_mode=False)
     except ImportError as error:  # an extra that is not installed

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from functools import cache
 from importlib import metadata
 from typing import Any
 
 __all__ = ["offered"]
 
 
+@cache
 def offered(name: str) -> Any:
     """Return what is offered under a name of the group ``plaudit``."""
     found = list(metadata.entry_points(group="plaudit", name=name))

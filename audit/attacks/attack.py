@@ -163,8 +163,9 @@ class Candidates:
         reading, chosen = self.reading, event.statistic
         if reading is None:
             return event
-        column = None if chosen.entry is None else reading.columns[chosen.entry[0]]
-        statistic = replace(chosen, name=self.name_of(chosen), function=lambda texts: chosen(reading(texts)))
+        only = None if chosen.entry is None else chosen.entry[0]
+        column = None if only is None else reading.columns[only]
+        statistic = replace(chosen, name=self.name_of(chosen), function=lambda texts: chosen(reading(texts, only)))
         return replace(event, statistic=statistic, value=event.value if column is None else column.in_words)
 
 

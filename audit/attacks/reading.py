@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import json
 import re
 from collections import Counter
@@ -91,29 +92,40 @@ class Reading:
         The parts of an output first, each once or, if it may be number or word, twice; then what is inside words.
     whole : int
         How many of them are whole parts.
+    numbers : frozenset of str
+        Parts that were seen to be numbers.
     patterns : frozenset of (str, str)
         Parts and the patterns of their words that were seen: a word with its first numbers taken out.
     """
 
     columns: tuple[Column, ...]
     whole: int
+    numbers: frozenset[str]
     patterns: frozenset[tuple[str, str]]
 
-    def __call__(self, texts: NDArray[Any]) -> Floats:
-        """Return the columns of written outputs, shape (runs, columns)."""
+    def __call__(self, texts: NDArray[Any], only: int | None = None) -> Floats:
+        """Return the columns of written outputs, shape (runs, columns); zeros in all but `only`, if that is given."""
         parts = [_leaves(text) for text in texts]
         absent = [RAISED if text == RAISED_WORD else ABSENT for text in texts]
-        wanted = {column.source for column in self.columns}
+        wanted = range(len(self.columns)) if only is None else [only]
         given = {
-            source: [part.get(source, none) for part, none in zip(parts, absent, strict=True)] for source in wanted
+            source: [part.get(source, none) for part, none in zip(parts, absent, strict=True)]
+            for source in {self.columns[place].source for place in wanted}
         }
-        return np.column_stack([column.scores(given[column.source]) for column in self.columns])
+        read = np.zeros((len(texts), len(self.columns)), order="F")
+        for place in wanted:
+            read[:, place] = self.columns[place].scores(given[self.columns[place].source])
+        return read
 
     def new(self, texts: NDArray[Any]) -> Floats:
         """Return 1 for each output with a part, or a pattern of a word, that was never seen, else 0: shape (runs,)."""
-        return np.array(
-            [any((name, _pattern(one)) not in self.patterns for name, one in _leaves(text).items()) for text in texts],
-            np.float64,
+        return np.array([not self._seen(_leaves(text)) for text in texts], np.float64)
+
+    def _seen(self, parts: dict[str, Any]) -> bool:
+        """Tell whether a number, or a word of its pattern, was seen in the place of each part."""
+        words = {name: one for name, one in parts.items() if type(one) is str}
+        return (parts.keys() - words.keys() if words else parts.keys()) <= self.numbers and all(
+            (name, _pattern(one)) in self.patterns for name, one in words.items()
         )
 
     def named(self, name: str) -> str:
@@ -144,10 +156,11 @@ def _learned(seen: Sequence[dict[str, Any]], *, inside: bool) -> Reading:
         if len({parts.get(name) for parts in seen if parts}) == 1:  # all are as long: columns say everything
             names = Counter({other: n for other, n in names.items() if other != name and _list_of(other) != name})
     words = {name: Counter(parts[name] for parts in seen if isinstance(parts.get(name), str)) for name in names}
+    numbers = {name for parts in seen for name, one in parts.items() if type(one) is not str}
     columns: list[Column] = []
     kept = {name for name, _ in names.most_common(COLUMNS)}
     for name in (name for name in names if name in kept):
-        if any(name in parts and not isinstance(parts[name], str) for parts in seen) or not words[name]:
+        if name in numbers:
             columns.append(Column(name, name, None, None))
         if words[name]:
             columns.append(_words(name, name, str, words[name]))
@@ -158,8 +171,8 @@ def _learned(seen: Sequence[dict[str, Any]], *, inside: bool) -> Reading:
         if len(words[name]) > min(MANY, words[name].total() / 2):  # few runs show few words, although none repeats
             columns += _inside(name, words[name])
     dropped = names.keys() - kept  # which nobody looks at: whoever has them is unlike what was seen
-    patterns = frozenset((name, _pattern(one)) for parts in seen for name, one in parts.items() if name not in dropped)
-    return Reading(tuple(columns), whole, patterns)
+    patterns = {(name, _pattern(word)) for name, several in words.items() if name not in dropped for word in several}
+    return Reading(tuple(columns), whole, frozenset(numbers - dropped), frozenset(patterns))
 
 
 def _words(source: str, name: str, read: Callable[[str], Any], words: Iterable[str]) -> Column:
@@ -211,9 +224,9 @@ class _End:
         return word[-self.letters :]
 
 
-def _pattern(value: str | float) -> str:
-    """Return a word with its first numbers taken out, which are read as numbers; of a number nothing is left."""
-    return NUMBERS.sub("#", value, count=INSIDE) if isinstance(value, str) else ""
+def _pattern(word: str) -> str:
+    """Return a word with its first numbers taken out, which are read as numbers."""
+    return NUMBERS.sub("#", word, count=INSIDE)
 
 
 def _texts(texts: NDArray[Any]) -> NDArray[Any]:
@@ -244,14 +257,27 @@ def _list_of(name: str) -> str:
 def _walk(name: str, value: Any, found: dict[str, Any]) -> None:
     if isinstance(value, dict):
         found[f"number of keys of {name}"] = float(len(value))
-        for key, one in value.items():
-            _walk(f"{name}[{key}]", one, found)
+        _walk_parts(_parts(name, tuple(value)), value.values(), found)
     elif isinstance(value, list):
         found[LENGTH + name] = float(len(value))
-        for place, one in enumerate(value):
-            _walk(f"{name}[{place}]", one, found)
-            if isinstance(one, str) and len(value) <= HOLDS:
+        _walk_parts(_parts(name, range(len(value))), value, found)
+        for one in value if len(value) <= HOLDS else ():
+            if type(one) is str:
                 holds = f"{one!r}{WITHIN}{name}"
                 found[holds] = found.get(holds, 0.0) + 1.0
     else:
         found[name] = value if type(value) is str else value_of(value)
+
+
+def _walk_parts(names: Iterable[str], values: Iterable[Any], found: dict[str, Any]) -> None:
+    for name, one in zip(names, values, strict=True):
+        if type(one) in (int, str) or (type(one) is float and one == one):  # most parts, and the longest way above
+            found[name] = one
+        else:
+            _walk(name, one, found)
+
+
+@functools.lru_cache(maxsize=16)
+def _parts(name: str, keys: Iterable[Any]) -> tuple[str, ...]:
+    """Return the names of parts by their keys; outputs have the same ones again and again."""
+    return tuple([f"{name}[{key}]" for key in keys])

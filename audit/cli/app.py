@@ -5,8 +5,9 @@ from __future__ import annotations
 import io
 import os
 import sys
+from functools import cache
 from importlib import metadata
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
@@ -53,7 +54,7 @@ def _run(arguments: list[str]) -> int:
     if isinstance(sys.stdout, io.TextIOWrapper):  # a name that the terminal cannot show must not cost the verdict
         sys.stdout.reconfigure(errors="backslashreplace")
     try:
-        code = app(arguments or ["--help"], prog_name="plaudit", standalone_mode=False, obj=arguments)
+        code = _commands()(arguments or ["--help"], prog_name="plaudit", standalone_mode=False, obj=arguments)
         return int(code) if arguments else USAGE
     finally:
         try:
@@ -61,6 +62,12 @@ def _run(arguments: list[str]) -> int:
         except OSError:  # the interpreter would try again at exit, and complain
             os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
             raise
+
+
+@cache
+def _commands() -> Any:
+    """Return all commands with their options, put together once."""
+    return typer.main.get_command(app)
 
 
 def _fail(message: str) -> int:

@@ -182,6 +182,16 @@ def test_words_of_few_runs_are_looked_into(size):
     assert (result.verdict, result.attack) == ("violated", "words")
 
 
+def test_one_column_alone_is_read_as_among_all():
+    seen = [{"a": 1, "b": "x"}, {"a": 2.5, "b": None}, {"c": [1, "y", True]}, {"a": math.nan, "b": ""}, BrokenError]
+    found = learned(*seen)
+    every = found(texts(*seen))
+    for place in range(len(found.columns)):
+        alone = found(texts(*seen), only=place)
+        assert alone[:, place].tolist() == every[:, place].tolist()
+        assert not np.delete(alone, place, axis=1).any()
+
+
 def test_a_run_that_is_unlike_all_that_were_seen_is_new():
     found = learned("count 12 of area a", "count 7 of area b")
     later = ("count 99999 of area a", "count 1 of area c", "count 1.5e3 of area b", 3, BrokenError)

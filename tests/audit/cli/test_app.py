@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from audit.installed import offered
 from tests.audit.cli.desk import QUICK, USAGE, WITHIN, Command, refused, strict
 
 
@@ -51,6 +52,7 @@ def test_no_command_is_the_help_and_not_a_pass(plaudit: Command) -> None:
 
 
 def test_systems_that_are_not_installed(plaudit: Command, monkeypatch: pytest.MonkeyPatch) -> None:
+    offered.cache_clear()
     monkeypatch.setattr(metadata, "entry_points", lambda **_: [])
     assert refused(plaudit("list"), "the reference implementations must be installed: run `pip install .`")
 
