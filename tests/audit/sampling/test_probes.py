@@ -11,7 +11,7 @@ from audit.sampling import blocks, probes
 from audit.sampling.probes import MOST_PROBES, check_independent, probe
 from audit.values import RAISED, RAISED_WORD
 from tests.audit.sampling.cases import DATA, SEED, drawn, noting, same_noise
-from tests.helpers import BrokenError, noisy, raising, refused_like, whole
+from tests.helpers import BrokenError, in_full, noisy, raising, refused_like, whole
 
 SIZE = 4000  # runs of the audit: enough for short calls of as many runs as there may be
 IGNORED = "outputs are identical under two different rngs: the mechanism ignores its rng"
@@ -278,7 +278,7 @@ SOUND = {
 }
 
 
-@pytest.mark.parametrize("seeds", [40, pytest.param(1000, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("seeds", in_full(10, 1000))
 @pytest.mark.parametrize("kind", SOUND)
 def test_sound_mechanisms_are_not_refused(kind, seeds):
     """The chance that one of 16 kinds is refused in 1,000 audits is below 2e-4; the seeds are fixed."""
