@@ -12,7 +12,7 @@ from audit.events import Event, Statistic
 from audit.mechanism import Mechanism
 from audit.methods.evaluation import UNSEEN, count_event, expected_guesses, impossible
 from audit.methods.method import Basis, Counts, Method
-from audit.sampling.probes import check_independent
+from audit.sampling.probes import check_guesses, check_independent
 from audit.sampling.runs import Runs, scores
 from audit.sampling.streams import Phase, halves
 
@@ -83,4 +83,6 @@ def count(chosen: Choice, sizes: Sequence[int], *look: int) -> Counts:
     if chosen.new is not None:
         chosen.unlike[0] += len(x) + len(y)
         chosen.unlike[1] += float(x[:, 1].sum() + y[:, 1].sum())
+    for side in (x, y):
+        check_guesses(chosen.event.rule.guess(side[:, 0]))
     return count_event(chosen.event, x[:, 0], y[:, 0])

@@ -23,7 +23,7 @@ from audit.outputs import CHANCE, chance_of_repeat, check_not_copied, kind_of, r
 from audit.results import GIVEN_OUTPUTS, AuditResult
 from audit.results.provenance import provenance
 from audit.sampling.checkpoint import BlockStore, check_unchanged, contents, fingerprint, source, stored_seed
-from audit.sampling.probes import probe
+from audit.sampling.probes import check_steady, probe
 from audit.sampling.progress import progress_bar
 from audit.sampling.runs import GivenRuns, MechanismRuns
 from audit.sampling.streams import Phase, Seed, entropy_of, seed_sequence, stream
@@ -73,7 +73,7 @@ def measure_loss(
     event : Event, optional
         One registered before any run: all runs then count.
     size : int
-        Runs in all, over both databases, selection included; besides, a tenth as many, 544 at most, only look at what
+        Runs in all, over both databases, selection included; besides, a fifth as many, 832 at most, only look at what
         outputs are and whether runs are independent.
     selection : float
         Share of the runs that choose the event, in (0, 1).
@@ -184,7 +184,8 @@ def measure_loss(
         else:
             share = 0.0 if event is not None else selection
             ended = count_in_stages(method, choose, count, size=size, share=share, coins=coins)
-    check_unchanged(held, pair.x, pair.y)
+        check_unchanged(held, pair.x, pair.y)
+        check_steady(mechanism, (pair.x, pair.y), size, stream(root, Phase.PROBE), probed)
     chosen, basis = ended.chosen, ended.basis
     notes = [*chosen.notes(basis), *said(warned + more)]
     if not probed.seedable:

@@ -1,4 +1,4 @@
-"""The few runs before an audit: what one output is, and whether runs are independent and follow their generator."""
+"""The few runs around an audit: what one output is, and whether runs are independent and follow their generator."""
 
 from __future__ import annotations
 
@@ -19,15 +19,19 @@ from audit.sampling.blocks import block_runs
 from audit.sampling.streams import stream
 from audit.values import SHAPE, WORD
 
-__all__ = ["MOST_PROBES", "Probed", "check_independent", "probe"]
+__all__ = ["MOST_PROBES", "Probed", "check_guesses", "check_independent", "check_steady", "probe"]
 
 CALLS = 8  # of a mechanism on either database, each with a stream of its own
 MOST_EACH = 16  # runs of one call
 SHARE = 1 / 10  # of the runs of an audit that these may be besides
-MOST_PROBES = 2 * ATTEMPTS + (4 * CALLS + 1) * MOST_EACH  # runs besides those of an audit, at most
+MOST_PROBES = 2 * ATTEMPTS + (6 * CALLS + 3) * MOST_EACH  # runs besides those of an audit, at most
 ENTRIES = 8  # of an output in which runs are compared
 LAGS = (1, 2, 3, 4, 5, 6, 7, 8, 10, 12, 16, 32, 64, 128, 256, 512)  # between runs that are compared
 DEPENDENT = 1e-9  # probability below which independent runs are not believed to be independent
+UNSTEADY = (
+    "runs must be independent: later ones differ from the first, as if the mechanism counted them or spent a budget: "
+    "make it anew in each"
+)
 
 
 @dataclass(frozen=True)
@@ -37,6 +41,7 @@ class Probed:
     kind: Kind  # what one output is, for the whole audit
     first: NDArray[Any]  # the first output, shape (1, *output)
     seedable: bool  # whether the same generator gives the same outputs again
+    calls: list[list[_Call]]  # the first short ones on either database
 
 
 def probe(mechanism: Mechanism, databases: Sequence[Any], size: int, seed: np.random.SeedSequence) -> Probed:
@@ -60,7 +65,42 @@ def probe(mechanism: Mechanism, databases: Sequence[Any], size: int, seed: np.ra
         _check_uses_rng(side)
     _check_calls_alike(calls)
     again = _calls(mechanism, databases[0], kind, size, stream(seed, 1, 0), most=1)[0]
-    return Probed(kind, read_outputs(first[0], kind), seedable=again.marks == calls[0][0].marks)
+    return Probed(kind, read_outputs(first[0], kind), again.marks == calls[0][0].marks, calls)
+
+
+def check_steady(
+    mechanism: Mechanism, databases: Sequence[Any], size: int, seed: np.random.SeedSequence, probed: Probed
+) -> None:
+    """Refuse a mechanism whose runs are others at the end of an audit: whatever it counts has made them so.
+
+    A budget that is spent over all runs is the usual case. Runs on one database come before those on the other, so
+    that such a change looks like a loss. A sound mechanism is refused with probability below 1e-8.
+    """
+    kind, earlier = probed.kind, probed.calls
+    if probed.seedable:
+        again = [
+            _calls(mechanism, data, kind, size, stream(seed, 1, side), most=1) for side, data in enumerate(databases)
+        ]
+        if all(now[0].marks == then[0].marks for now, then in zip(again, earlier, strict=True)):
+            return
+    later = [_calls(mechanism, data, kind, size, stream(seed, 2, side)) for side, data in enumerate(databases)]
+    entries = earlier[0][0].entries.shape[1]
+    for entry in range(entries):
+        sides = [[_scores_of(calls, entry) for calls in side] for side in zip(earlier, later, strict=True)]
+        middles = [float(np.median(np.concatenate(side))) for side in sides]
+        for seen in (
+            sides,
+            [[np.abs(part - middle) for part in side] for side, middle in zip(sides, middles, strict=True)],
+        ):
+            told = [side for side in seen if _varies(np.concatenate(side))]
+            distance = sum(float(stats.kruskal(*side).statistic) for side in told)
+            if stats.chi2.sf(distance, len(told)) < DEPENDENT / (2 * entries):
+                raise ValueError(UNSTEADY)
+
+
+def _scores_of(calls: Sequence[_Call], entry: int) -> NDArray[np.float64]:
+    """Return one entry of all runs of some calls, in units in which differences are finite."""
+    return np.concatenate([call.entries[:, entry] for call in calls]) / 4
 
 
 def _of_texts(first: Sequence[Any]) -> Kind:
@@ -151,6 +191,16 @@ def _check_calls_alike(calls: Sequence[Sequence[_Call]]) -> None:
 
 def _varies(scores: NDArray[np.float64]) -> bool:
     return bool((scores != scores.flat[0]).any())
+
+
+def check_guesses(guesses: NDArray[np.int8]) -> None:
+    """Refuse guesses of successive runs on one database whose halves differ, by Fisher's exact test (1935)."""
+    half = len(guesses) // 2
+    for guess in (-1, 1):
+        right = guesses == guess
+        first, law = int(right[:half].sum()), stats.hypergeom(len(guesses), int(right.sum()), half)
+        if 2 * min(law.cdf(first), law.sf(first - 1)) < DEPENDENT / 2:
+            raise ValueError(UNSTEADY)
 
 
 def check_independent(scores: NDArray[np.float64], names: Sequence[str]) -> None:

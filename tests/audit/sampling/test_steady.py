@@ -1,0 +1,99 @@
+"""A mechanism whose runs change from the first to the last is refused: its databases would seem to differ."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from audit.claims import PureDP
+from audit.loss import measure_loss
+from audit.mechanism import per_run
+from audit.neighbors import NeighborPair
+from audit.sampling.probes import check_guesses, check_steady, probe
+from tests.audit.sampling.cases import SEED
+from tests.helpers import geometric, noisy, raising, refused_like
+
+UNSTEADY = "^runs must be independent: later ones differ from the first, as if the mechanism counted them or spent a bu"
+ONE_OR_NONE = NeighborPair.declared(np.array([1]), np.array([0]), "add_remove")
+SURE = 1 - 1e-6
+
+
+class Budget:
+    """A noisy count from a library that raises once the budget of all runs together is spent."""
+
+    def __init__(self, runs):
+        self.left = runs
+
+    def __call__(self, data, rng):
+        self.left -= 1
+        if self.left < 0:
+            raise RuntimeError("budget exhausted")
+        return int(data[0] + geometric(1.0, (), rng))
+
+
+class Growing:
+    """Noise that is wider from call to call."""
+
+    runs_per_block = 100
+
+    def __init__(self, by):
+        self.scale, self.by = 1.5, by
+
+    def __call__(self, data, size, rng):
+        self.scale += self.by
+        return (data[0] + self.scale * rng.laplace(size=size)).round(6)
+
+
+@pytest.mark.parametrize("runs", [400, 2600, 3500, 4300, 5000, 6100])
+def test_a_budget_that_is_spent_over_all_runs_is_refused(runs):
+    """Runs that raise speak for the database that is run last: 1.7 was proved of a promise of 1 that is kept."""
+    with refused_like(ValueError, UNSTEADY):
+        measure_loss(per_run(Budget(runs)), ONE_OR_NONE, PureDP(1.0), size=6000, confidence=SURE, rng=1)
+
+
+def test_a_budget_that_lasts_is_not():
+    result = measure_loss(per_run(Budget(10**6)), ONE_OR_NONE, PureDP(1.0), size=2000, confidence=SURE, rng=1)
+    assert result.verdict == "not refuted"
+    assert result.provenance["parameters"].get("seedable", True)
+
+
+@pytest.mark.parametrize("by", [0.1, 1.0])
+def test_noise_that_grows_is_refused(by):
+    with refused_like(ValueError, UNSTEADY):
+        measure_loss(Growing(by), ONE_OR_NONE, PureDP(1.0), size=6000, confidence=SURE, rng=1)
+
+
+def test_what_a_seed_does_not_repeat_is_compared_by_its_law():
+    """A sound mechanism with entropy of its own, one that rarely uses it, and one that raises now and then."""
+    own = np.random.default_rng(3)
+
+    def rarely(data, size, rng):
+        return data + np.where(rng.random(size) < 0.02, own.laplace(size=size), rng.laplace(size=size))
+
+    mechanisms = {
+        "own": lambda data, size, rng: data + own.laplace(size=size),
+        "rarely": rarely,
+        "words": lambda data, size, rng: [f"about {one:.0f}" for one in data + own.laplace(size=size)],
+        "raising": raising(0.05),
+        "seeded": noisy,
+    }
+    for mechanism in mechanisms.values():
+        for seed in range(10):
+            root = np.random.SeedSequence(seed)
+            check_steady(mechanism, (0, 1), 4000, root, probe(mechanism, (0, 1), 4000, root))
+    probed = probe(noisy, (0, 1), 4000, SEED)
+    check_steady(mechanisms["own"], (0, 1), 4000, SEED, probed)  # the same law
+    with refused_like(ValueError, UNSTEADY):
+        check_steady(lambda data, size, rng: 3 * own.laplace(size=size), (0, 1), 4000, SEED, probed)
+
+
+def test_halves_of_guesses_are_alike():
+    rng = np.random.default_rng(5)
+    for rate in (0.5, 0.01, 0.0):
+        for _ in range(50):  # false alarm 2e-7
+            check_guesses(rng.choice([-1, 0, 1], 1000, p=[rate / 2, 1 - rate, rate / 2]).astype(np.int8))
+    check_guesses(np.empty(0, np.int8))
+    for guess in (-1, 1):
+        check_guesses(np.repeat([guess, 0], 12).astype(np.int8))  # 7e-7
+        with refused_like(ValueError, UNSTEADY):
+            check_guesses(np.repeat([guess, 0], 40).astype(np.int8))
