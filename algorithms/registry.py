@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import partial
 from importlib import import_module
+from inspect import signature
 from types import MappingProxyType
 from typing import Any
 
@@ -14,7 +15,7 @@ from algorithms.extras import check_extra
 from algorithms.population import EXTRACTS, load
 from audit.neighbors import NeighborPair
 
-__all__ = ["REGISTERED", "System", "counting", "register"]
+__all__ = ["REGISTERED", "System", "as_it_is", "counting", "register"]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -54,6 +55,11 @@ class System:
     below: float = math.inf
     commands: Mapping[str, str] = field(default_factory=dict)
     extra: str = ""
+
+    @property
+    def settings(self) -> tuple[str, ...]:
+        """Keywords that `mechanism` takes besides the stage."""
+        return tuple(signature(self.build).parameters)
 
     @property
     def claim(self) -> Any:
@@ -130,6 +136,11 @@ def counting(
         about = f"{about.removesuffix('.')} ({', '.join(f'{key}={value!r}' for key, value in settings.items())})."
     pairs = {data: partial(_one_person_more, data) for data in sorted(EXTRACTS, reverse=True)}
     return System(name=name, about=about, build=build, pairs=pairs, of_counts=True, below=below, commands=commands)
+
+
+def as_it_is(mechanism: Any) -> Callable[[], Any]:
+    """Return what builds a mechanism without settings: itself."""
+    return lambda: mechanism
 
 
 def _one_person_more(data: str) -> NeighborPair:

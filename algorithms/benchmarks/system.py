@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import partial
 
 from algorithms.benchmarks import benchmarks
-from algorithms.registry import System, register
+from algorithms.registry import System, as_it_is, register
 from audit.neighbors import NeighborPair
 
 __all__: list[str] = []
@@ -15,7 +15,7 @@ for name, known in benchmarks().items():
         System(
             name=name,
             about=(known.mechanism.__doc__ or "").partition("\n")[0],
-            build=partial(getattr, known, "mechanism"),
+            build=as_it_is(known.mechanism),
             pairs={"literature": partial(NeighborPair.declared, known.x, known.y, "add_remove", label=known.note)},
         )
     )

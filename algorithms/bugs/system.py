@@ -9,7 +9,7 @@ from algorithms.bugs.arithmetic import LaplaceHoles
 from algorithms.bugs.budget import ForgottenLevelRDPC, HalfNoiseGDPC, NotebookGDPC, PublishedTwice, SquareRootShares
 from algorithms.bugs.census import EditedToTruth, PublicSize, SilentInvariant
 from algorithms.bugs.randomness import ForkedAreas, SeededByData
-from algorithms.registry import System, counting, register
+from algorithms.registry import System, as_it_is, counting, register
 from audit.neighbors import NeighborPair
 
 __all__: list[str] = []
@@ -31,7 +31,7 @@ for name, bug in known_bugs().items():
         System(
             name=f"bug-{name}",
             about=(bug.mechanism.__doc__ or "").partition("\n")[0],
-            build=partial(getattr, bug, "mechanism"),
+            build=as_it_is(bug.mechanism),
             pairs={"shown": partial(NeighborPair.declared, bug.x, bug.y, bug.relation, label=bug.event)},
         )
     )

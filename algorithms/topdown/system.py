@@ -16,8 +16,9 @@ TREE = Hierarchy.regular(3, 2)
 PEOPLE = 25 + np.arange(TREE.n_leaves * 4).reshape(TREE.n_leaves, 4) * 5 % 17
 
 
-def _topdown(*, epsilon: float = 1.0, relation: Relation = "replace_one") -> TopDown:
-    return preset("micro", TREE, epsilon=epsilon, relation=relation)
+def _topdown(*, epsilon: float | None = None, rho: float | None = None, relation: Relation = "replace_one") -> TopDown:
+    budget = {"epsilon": 1.0} if epsilon is None and rho is None else {"epsilon": epsilon, "rho": rho}
+    return preset("micro", TREE, relation=relation, **budget)
 
 
 def _replaced() -> NeighborPair:

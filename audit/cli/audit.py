@@ -15,7 +15,7 @@ from audit.cli.answering import Question, answer
 from audit.cli.inputs import HEADER
 
 if TYPE_CHECKING:
-    from audit.cli.inputs.databases import Named
+    from audit.cli.inputs.targets import Target
     from audit.neighbors import NeighborPair
     from audit.results import AuditResult
 
@@ -36,6 +36,7 @@ how long a run takes, what else it does    audit.replay, in Python
 
 DEFAULT = "morocco"  # of the bundled data
 OF_DATABASES = "data cell cells people move_to add_row replace_row"  # options
+OF_SYSTEMS = "epsilon rho stage pair"
 
 
 def audit(
@@ -55,7 +56,18 @@ def audit(
             "mechanism of your own needs data."
         ),
     ] = None,
-    epsilon: Annotated[float, typer.Option(help="Budget that a named algorithm promises, in nats.")] = 1.0,
+    epsilon: Annotated[
+        float | None, typer.Option(help="Budget that a system of `plaudit list` promises, in nats. Default: 1.")
+    ] = None,
+    rho: Annotated[
+        float | None, typer.Option(help="Budget of a system that promises zero-concentrated privacy.")
+    ] = None,
+    stage: Annotated[
+        str, typer.Option(help="What is released earlier, of a system that has stages: see `plaudit list`.")
+    ] = "",
+    pair: Annotated[
+        str, typer.Option(help="Bundled databases of a system that is not for counts: see `plaudit list`.")
+    ] = "",
     claim: Annotated[
         str,
         typer.Option(
@@ -123,7 +135,8 @@ def audit(
     """Audit mechanisms against their promises."""
     from audit.arguments import fraction
     from audit.claims import check_relation
-    from audit.cli.inputs.databases import Asked, bundled, pairs_of
+    from audit.cli.inputs.databases import Asked
+    from audit.cli.inputs.targets import Wanted, targets_of
 
     if timeout is not None:
         from audit.cli.supervision import run_within
@@ -140,29 +153,36 @@ def audit(
     if outputs_x is not None or outputs_y is not None:
         if outputs_x is None or outputs_y is None or targets:
             raise ValueError("--outputs-x and --outputs-y go together, and without the name of a mechanism")
-        _refuse(context, f"{OF_DATABASES} epsilon size jobs early store", "has no effect on outputs from elsewhere")
+        _refuse(
+            context, f"{OF_DATABASES} {OF_SYSTEMS} size jobs early store", "has no effect on outputs from elsewhere"
+        )
         common |= {"relation": relation, "distance": distance, "confidential": not public_data}
         questions = [_of_outputs(name or "outputs", outputs_x, outputs_y, claim, common)]
     elif not targets:
         raise ValueError("name at least one mechanism (see `plaudit list`), or give --outputs-x and --outputs-y")
     else:
         _refuse(context, "distance", "is for outputs from elsewhere: give --people")
-        _check_targets(context, targets, data)
         if add_row is not None or replace_row is not None:
             _refuse(context, "cell cells people move_to", "is for counts, and --add-row and --replace-row for records")
-        elif relation == "replace_one" and move_to is None:
-            raise ValueError("--relation replace_one needs --move-to: people who are added are not replaced")
+        _check_targets(context, targets, data)
         asked = (cell or [], cells, people, move_to, add_row, replace_row, relation, public_data)
-        pairs = pairs_of(Asked(DEFAULT if data is None else data, *asked))
+        budgets = {"epsilon": epsilon, "rho": rho}
+        wanted = Wanted(stage, pair, {key: value for key, value in budgets.items() if value is not None})
+        made = targets_of(targets, Asked(DEFAULT if data is None else data, *asked), wanted)
+        if any(target.own_pair for target in made):
+            _refuse(context, f"{OF_DATABASES} public_data", "is for counts: give --pair, as `plaudit list` names them")
+        else:
+            _refuse(context, "pair", "is for systems that are not for counts: give --data and --cell")
         common |= {"size": size, "n_jobs": jobs, "stop": "early" if early else "fixed", "store": store}
-        if len(pairs) > 1:  # an equal share of the error probability for each
-            common["confidence"] = 1 - (1 - fraction("confidence", confidence)) / len(pairs)
-        settings = {"epsilon": epsilon, "data": data if data in bundled() else DEFAULT}
-        named = {target: "-".join(filter(None, (name, target if len(targets) > 1 else ""))) for target in targets}
+        together = len(made[0].pairs)
+        if together > 1:  # an equal share of the error probability for each
+            common["confidence"] = 1 - (1 - fraction("confidence", confidence)) / together
         questions = [
             question
-            for target in targets
-            for question in _of_mechanism(target, named[target], settings, pairs, claim, common, notes)
+            for target in made
+            for question in _of_target(
+                target, "-".join(filter(None, (name, target.name if len(made) > 1 else ""))), claim, common, notes
+            )
         ]
     if notes and not as_json:
         print("\n".join(dict.fromkeys(notes)))
@@ -177,7 +197,7 @@ def _check_targets(context: typer.Context, targets: list[str], data: str | None)
         if data is None:
             raise ValueError(f"{own[0]} needs --data: a file of counts or records, or the name of bundled counts")
         if len(own) == len(targets):
-            _refuse(context, "epsilon", "is for the algorithms of `plaudit list`: give --claim")
+            _refuse(context, OF_SYSTEMS, "is for the systems of `plaudit list`: give --claim")
     if len(own) < len(targets):
         _refuse(context, "add_row replace_row", "is for mechanisms of your own, module:object")
 
@@ -197,38 +217,30 @@ def _of_outputs(name: str, outputs_x: Path, outputs_y: Path, claim: str, options
     return Question(name, lambda: measure_loss_from_outputs(x, y, promise, label=label, **options))
 
 
-def _of_mechanism(
-    target: str,
-    called: str,
-    settings: dict[str, Any],
-    pairs: list[Named],
-    claim: str,
-    options: dict[str, Any],
-    notes: list[str],
+def _of_target(
+    target: Target, called: str, claim: str, options: dict[str, Any], notes: list[str]
 ) -> Iterator[Question]:
     """Yield one audit a pair."""
     from audit.claims import Claim, parse_claim
-    from audit.cli.inputs.mechanisms import named_mechanism, own_mechanism
     from audit.loss import measure_loss
 
-    mechanism = own_mechanism(target) if ":" in target else named_mechanism(target, settings)
-    relation = pairs[0].pair.relation
-    with _blaming(target):
-        promised = parse_claim(claim, relation) if claim else getattr(mechanism, "claim", None)
+    relation = target.pairs[0].pair.relation
+    with _blaming(target.name):
+        promised = parse_claim(claim, relation) if claim else getattr(target.mechanism, "claim", None)
     if not isinstance(promised, Claim):
-        raise ValueError(f"{target} has no claim of its own: give --claim, such as pure:1 or zcdp:0.5")
+        raise ValueError(f"{target.name} has no claim of its own: give --claim, such as pure:1 or zcdp:0.5")
     if promised.relation != relation:
-        notes.append(f"{target} promises {promised}, which is {promised.under(relation)}.")
+        notes.append(f"{target.name} promises {promised}, which is {promised.under(relation)}.")
         promised = promised.under(relation)
 
     def measured(pair: NeighborPair) -> AuditResult:
-        with _blaming(target):
-            return measure_loss(mechanism, pair, promised, progress=True, **options)
+        with _blaming(target.name):
+            return measure_loss(target.mechanism, pair, promised, progress=True, **options)
 
-    for words, pair, alone in pairs:
-        name = " ".join(filter(None, (called or target, words)))
-        only = alone | ({"confidence": options["confidence"]} if len(pairs) > 1 else {})
-        yield Question(name, partial(measured, pair), target, only, len(pairs))
+    for words, pair, alone in target.pairs:
+        name = " ".join(filter(None, (called or target.name, words)))
+        only = alone | ({"confidence": options["confidence"]} if len(target.pairs) > 1 else {})
+        yield Question(name, partial(measured, pair), target.name, only, len(target.pairs))
 
 
 def _without_timeout(arguments: list[str]) -> list[str]:

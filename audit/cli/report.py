@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from pathlib import Path
 from typing import Annotated
 
@@ -68,10 +69,12 @@ def _check_replaceable(path: Path, folder: Path, *, asked: bool) -> None:
 
 def _names_of_systems() -> set[str]:
     """Return what results call the algorithms that come with plaudit: nobody's secret."""
-    from audit.cli.inputs.mechanisms import systems_of_counts
+    from audit.installed import offered
     from audit.mechanism import mechanism_name
 
-    try:
-        return {mechanism_name(system.mechanism(epsilon=0.5)) for system in systems_of_counts().values()}
-    except ValueError:  # not installed
-        return set()
+    names: set[str] = set()
+    with suppress(ValueError):  # not installed
+        for system in offered("systems").systems().values():
+            with suppress(ImportError):  # nor what it needs
+                names.add(mechanism_name(system.mechanism()))
+    return names

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
@@ -13,17 +13,30 @@ __all__ = ["list_systems", "run_system"]
 
 
 def list_systems(as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False) -> int:
-    """List the algorithms and known bugs that `audit` knows by name."""
-    from audit.cli.inputs.mechanisms import systems_of_counts
+    """List what `audit` knows by name: systems, benchmarks of the literature and known bugs."""
+    from audit.installed import offered
 
-    rows = {name: system.about for name, system in systems_of_counts().items()}
+    rows = {name: _described(system) for name, system in offered("systems").systems().items()}
     if as_json:
         print(json.dumps(rows, indent=1))
-    else:
-        width = max(map(len, rows))
-        for name, about in rows.items():
-            print(f"{name:{width}}  {about}")
+        return WITHIN
+    width = max(map(len, rows))
+    for name, row in rows.items():
+        print(f"{name:{width}}  {row['about']}")
+        parts = {"promise": [row["promise"]], "pairs": row["pairs"], "stages": row["stages"]}
+        told = "; ".join(f"{part} {', '.join(words)}" for part, words in parts.items() if words)
+        print(f"{'':{width}}    {told}")
     return WITHIN
+
+
+def _described(system: Any) -> dict[str, Any]:
+    """Return what a list says of a system; of one whose extra is not installed, no promise but which extra it needs."""
+    try:
+        promise = str(system.claim)
+    except ImportError as error:
+        promise = str(error)
+    pairs = ["any counts of people"] if system.of_counts else list(system.pairs)
+    return {"about": system.about, "promise": promise, "pairs": pairs, "stages": list(system.stages)}
 
 
 def run_system(context: typer.Context) -> int:

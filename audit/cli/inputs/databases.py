@@ -64,6 +64,8 @@ def _marked(pair: NeighborPair, asked: Asked) -> NeighborPair:
 
 def _of_counts(asked: Asked) -> list[Named]:
     """Return counts and the same with some people added or moved, for every cell that is asked for."""
+    if asked.relation == "replace_one" and asked.move_to is None:
+        raise ValueError("--relation replace_one needs --move-to: people who are added are not replaced")
     if Path(asked.data).suffix == ".parquet":
         raise ValueError(f"{asked.data} must come with --add-row or --replace-row: Parquet holds records, not counts")
     counts, label = _counts(asked.data)

@@ -1,35 +1,14 @@
-"""Mechanisms that a shell can name: those of systems, and of one's own."""
+"""Mechanisms of one's own that a shell can name."""
 
 from __future__ import annotations
 
 import importlib
-import math
 import sys
 import traceback
 from pathlib import Path
 from typing import Any
 
-from audit.installed import offered
-
-__all__ = ["described", "named_mechanism", "own_mechanism", "systems_of_counts"]
-
-
-def systems_of_counts() -> dict[str, Any]:
-    """Return the systems that can be audited on any counts, by name: nothing runs."""
-    return {name: system for name, system in offered("systems").systems().items() if system.of_counts}
-
-
-def named_mechanism(name: str, settings: dict[str, Any]) -> Any:
-    """Return the mechanism of a system, or say which there are."""
-    known, epsilon = systems_of_counts(), settings["epsilon"]
-    there = [other for other, system in known.items() if system.below == math.inf or epsilon < system.below]
-    if name not in there:
-        hint = f" ({name} needs an epsilon below {known[name].below:g})" if name in known else ""
-        raise ValueError(f"no algorithm for epsilon {epsilon:g} is called {name!r}{hint}; there are {', '.join(there)}")
-    try:
-        return known[name].mechanism(**settings)
-    except ImportError as error:
-        raise ValueError(str(error)) from error
+__all__ = ["described", "own_mechanism"]
 
 
 def own_mechanism(name: str) -> Any:

@@ -16,12 +16,27 @@ from tests.audit.cli.desk import QUICK, USAGE, WITHIN, Command, refused, strict
 def test_list_tells_the_systems_apart(plaudit: Command) -> None:
     outcome = plaudit("list")
     assert (outcome.code, outcome.err) == (WITHIN, "")
-    texts = dict(line.split(maxsplit=1) for line in outcome.out.splitlines())
+    lines = outcome.out.splitlines()
+    texts = dict(line.split(maxsplit=1) for line in lines[::2])
+    told = dict(zip(texts, map(str.strip, lines[1::2]), strict=True))
     assert {"gdpc", "rdpc", "rdpc-all", "adpc", "gaussian-counts", "gdpc-half-noise", "gdpc-notebook"} <= set(texts)
-    assert len(set(texts.values())) == len(texts)
+    assert told["rdpc"] == "promise epsilon 1 (add/remove); pairs any counts of people"
+    assert told["phsafe"] == "promise rho 1.257 (add/remove); pairs VAL, DER, API"
+    assert told["nist"].endswith("; pairs joined; stages measurements, thresholded")
+    assert {"topdown", "ons", "ons-independent", "bottom-up", "SVT5", "bug-observed-domain"} <= set(texts)
     assert texts["rdpc"].startswith("Raked geometric DP counts")
     assert texts["rdpc-all"] == texts["rdpc"].removesuffix(".") + " (output='all')."
-    assert strict(plaudit("list", "--json").out) == texts
+    listed = strict(plaudit("list", "--json").out)
+    assert {name: row["about"] for name, row in listed.items()} == texts
+    assert listed["topdown"]["pairs"] == ["replaced", "added"]
+    assert listed["topdown"]["stages"] == ["measurements", "estimate", "rounded", "microdata"]
+
+
+def test_list_says_which_extra_a_system_needs(plaudit: Command, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("algorithms.extras.find_spec", lambda _: None)
+    needed = "topdown needs the extra census: pip install 'plaudit[census]'"
+    assert strict(plaudit("list", "--json").out)["topdown"]["promise"] == needed
+    assert refused(plaudit("audit", "topdown"), needed)
 
 
 def test_the_version_is_that_of_the_package(plaudit: Command) -> None:

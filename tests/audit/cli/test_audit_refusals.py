@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from audit.cli.inputs import mechanisms, tables
+from audit.cli.inputs import tables, targets
 from tests.audit.cli.desk import ELSEWHERE, INTERRUPTED, MINE, OWN, Command, refused, save_outputs
 
 
@@ -63,8 +63,8 @@ GIVEN = ("--outputs-x", "x.csv", "--outputs-y", "y.csv")
 BAD_AUDITS: list[tuple[tuple[str, ...], str]] = [
     # names and options
     ((), "name at least one mechanism"),
-    (("no-such",), "no algorithm for epsilon 1 is called 'no-such'; there are gdpc, rdpc,"),
-    (("gdpc-notebook",), "no algorithm for epsilon 1 is called 'gdpc-notebook'"),
+    (("no-such",), "no system is called 'no-such': all are in `plaudit list`"),
+    (("gdpc-notebook", "--epsilon", "1"), "gdpc-notebook needs an epsilon below 1, got 1"),
     (("gdpc", "rdpc", "gdpc"), "every mechanism must be named once, got gdpc twice"),
     (("gdpc", "--sise", "100"), "No such option: --sise"),
     # numbers
@@ -81,7 +81,7 @@ BAD_AUDITS: list[tuple[tuple[str, ...], str]] = [
     (("mine:shy", "--data", "counts.csv"), "mine:shy failed: KeyError: 'claim' (mine.py, line "),
     # options that would silently do nothing
     (("gdpc", "--distance", "2"), "--distance is for outputs from elsewhere: give --people"),
-    ((*HERE, "--epsilon", "2"), "--epsilon is for the algorithms of `plaudit list`"),
+    ((*HERE, "--epsilon", "2"), "--epsilon is for the systems of `plaudit list`"),
     ((*GIVEN, *ELSEWHERE, "--move-to", "1"), "--move-to has no effect on outputs from elsewhere"),
     # counts
     (("gdpc", "--data", "no-such.csv"), "No such file or directory: 'no-such.csv'"),
@@ -189,12 +189,13 @@ def test_what_a_system_lacks_and_what_nobody_foresaw_are_one_line(
         def mechanism(**_: Any) -> Any:
             raise error
 
-        return lambda: {"theirs": SimpleNamespace(below=math.inf, mechanism=mechanism)}
+        theirs = SimpleNamespace(name="theirs", of_counts=True, settings=(), below=math.inf, mechanism=mechanism)
+        return lambda _: SimpleNamespace(systems=lambda: {"theirs": theirs}, EXTRACTS={})
 
     for error, words in (
         (ImportError("theirs needs duckdb"), "theirs needs duckdb"),
         (RecursionError("deep"), "RecursionError: deep"),
         (RuntimeError("std::bad_cast"), "RuntimeError: std::bad_cast"),  # of libraries: no violation
     ):
-        monkeypatch.setattr(mechanisms, "systems_of_counts", failing(error))
+        monkeypatch.setattr(targets, "offered", failing(error))
         assert refused(plaudit("audit", "theirs", "--data", "counts.csv"), words)

@@ -136,7 +136,7 @@ def test_a_folder_without_systems_names_no_mechanism(folder, monkeypatch):
     def missing(name):
         raise ValueError("the reference implementations must be installed")
 
-    monkeypatch.setattr("audit.cli.inputs.mechanisms.offered", missing)
+    monkeypatch.setattr("audit.installed.offered", missing)
     audited(mechanism="GDPC").to_json(folder / "gdpc.json")
     run(folder, "--public")
     assert "GDPC" not in (folder / "report.html").read_text("utf-8")

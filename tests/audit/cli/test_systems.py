@@ -1,0 +1,87 @@
+"""`plaudit audit` of registered systems: each on its own databases, with its stages, budgets and relations."""
+
+from __future__ import annotations
+
+import pytest
+
+from audit.claims import PureDP
+from tests.audit.cli.desk import NO_POWER, VIOLATION, WITHIN, Command, audited, refused, results, strict
+
+FEW = ("--size", "400", "--seed", "1", "--confidence", "0.999", "--attack", "entries")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "pair", "claim"),
+    [
+        (("ons",), "1 person added to cell (0, 1)", "epsilon 1 (add/remove)"),
+        (("ons", "--pair", "alone", "--epsilon", "0.5"), "1 person added to cell (0, 0)", "epsilon 0.5 (add/remove)"),
+        (("ons-independent",), "1 person added to cell (0, 1)", "epsilon 1 (add/remove)"),
+        (("nist", "--stage", "thresholded"), "one person added", "epsilon 1 (add/remove)"),
+        (("phsafe", "--pair", "API"), "API: two rows of units vanish", "rho 1.257 (add/remove)"),
+        (("topdown", "--stage", "measurements"), "moved from cell (0, 0) to (8, 3)", "epsilon 1 (replace one)"),
+        (("topdown", "--stage", "measurements", "--rho", "0.5"), "moved from", "rho 0.5 (replace one)"),
+        (("topdown", "--stage", "measurements", "--pair", "added"), "added to", "epsilon 1 (add/remove)"),
+        (("topdown", "--stage", "measurements", "--relation", "add_remove"), "added to", "epsilon 1 (add/remove)"),
+        (("bottom-up", "--data", "midwest", "--people", "2"), "2 people added to", "epsilon 1 (add/remove)"),
+        (("RAPPOR",), "", "epsilon 0.4001 (add/remove)"),
+    ],
+    ids=lambda value: " ".join(value) if isinstance(value, tuple) else "",
+)
+def test_a_system_runs_on_databases_of_its_own(
+    plaudit: Command, arguments: tuple[str, ...], pair: str, claim: str
+) -> None:
+    """A few runs tell nothing: what counts here is what is asked, and that nothing sound is accused."""
+    outcome = plaudit("audit", *arguments, *FEW, "--json")
+    assert outcome.code in (WITHIN, NO_POWER)
+    (result,) = results(outcome).values()
+    assert pair in result.pair
+    assert str(result.claim) == claim
+    assert not result.confidential
+
+
+def test_a_stage_and_a_pair_are_part_of_the_name_and_of_the_command(plaudit: Command) -> None:
+    outcome = plaudit(
+        "audit", "topdown", "--stage", "measurements", "--pair", "added", "--epsilon", "2", *FEW, "--json"
+    )
+    ((name, result),) = results(outcome).items()
+    assert name == "topdown measurements added"
+    options = "--stage measurements --pair added --size 400 --confidence 0.999 --attack entries"
+    assert result.provenance["command"] == f"plaudit audit topdown --epsilon 2.0 {options} --seed 1"
+    assert list(strict(outcome.out)) == [name]
+
+
+def test_several_systems_are_audited_by_one_command(plaudit: Command) -> None:
+    found = results(plaudit("audit", "gdpc", "ons", "Laplace", *FEW, "--json"))
+    assert list(found) == ["gdpc", "ons", "Laplace"]
+    assert found["gdpc"].pair != found["ons"].pair != found["Laplace"].pair
+
+
+def test_a_known_bug_is_found_on_its_own_databases(plaudit: Command) -> None:
+    """False alarm: 1e-3. The loss is 2."""
+    result = audited(
+        plaudit, "bug-half-noise", "--size", "20000", "--seed", "1", "--confidence", "0.999", code=VIOLATION
+    )
+    assert result.claim == PureDP(1.0)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (("ons", "--stage", "none"), "stage of ons must be one of measurements, adjusted, rounded, tables, got 'none'"),
+        (("gdpc", "--stage", "measurements"), "stage of gdpc must be one of none, got 'measurements'"),
+        (("ons", "--pair", "none"), "pair of ons must be one of among, alone, got 'none'"),
+        (("gdpc", "--pair", "morocco"), "--pair is for systems that are not for counts: give --data and --cell"),
+        (("phsafe", "--data", "midwest"), "--data is for counts: give --pair"),
+        (("phsafe", "gdpc", "--cell", "1"), "--cell is for counts: give --pair"),
+        (("phsafe", "--epsilon", "1"), "phsafe takes no budget, got --epsilon"),
+        (("ons", "--rho", "1"), "ons takes --epsilon, got --rho"),
+        (("topdown", "--epsilon", "1", "--rho", "1"), "one of epsilon and rho must be given at most, got 1.0 and 1.0"),
+        (("ons", "--relation", "replace_one"), "ons has no pair of replace_one neighbors, got --pair among, alone"),
+        (("ons", "--epsilon", "-1"), "epsilon must be positive and finite, got -1"),
+        (("gdpc-notebook", "--epsilon", "1"), "gdpc-notebook needs an epsilon below 1, got 1"),
+        (("phsaef",), "no system is called 'phsaef': phsafe"),
+        (("no-such-thing",), "no system is called 'no-such-thing': all are in `plaudit list`"),
+    ],
+)
+def test_what_a_system_does_not_have_is_one_line(plaudit: Command, arguments: tuple[str, ...], words: str) -> None:
+    assert refused(plaudit("audit", *arguments, *FEW), words)
