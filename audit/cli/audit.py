@@ -57,16 +57,19 @@ def audit(
         ),
     ] = None,
     epsilon: Annotated[
-        float | None, typer.Option(help="Budget that a system of `plaudit list` promises, in nats. Default: 1.")
+        float | None, typer.Option(help="Budget that a system of `plaudit list` promises, in nats. Default: its own.")
     ] = None,
     rho: Annotated[
         float | None, typer.Option(help="Budget of a system that promises zero-concentrated privacy.")
     ] = None,
     stage: Annotated[
-        str, typer.Option(help="What is released earlier, of a system that has stages: see `plaudit list`.")
+        str,
+        typer.Option(
+            help="Audit a stage of a system instead of its release, such as measurements; `plaudit list` names stages."
+        ),
     ] = "",
     pair: Annotated[
-        str, typer.Option(help="Bundled databases of a system that is not for counts: see `plaudit list`.")
+        str, typer.Option(help="Which of its bundled pairs of databases a system runs on; `plaudit list` names them.")
     ] = "",
     claim: Annotated[
         str,
@@ -74,7 +77,9 @@ def audit(
             help="The promise, pure:EPSILON, approx:EPSILON,DELTA, zcdp:RHO or gaussian:MU. Default: its own."
         ),
     ] = "",
-    relation: Annotated[str, typer.Option(help="Neighbor relation of --claim: add_remove or replace_one.")] = "",
+    relation: Annotated[
+        str, typer.Option(help="Neighbor relation of --claim, or of a bundled pair: add_remove or replace_one.")
+    ] = "",
     cell: Annotated[
         list[int] | None,
         typer.Option(
