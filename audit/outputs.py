@@ -6,6 +6,7 @@ import dataclasses
 import datetime
 import functools
 import json
+import math
 from collections import deque
 from collections.abc import Iterable, Iterator, Mapping, Set
 from numbers import Rational
@@ -56,10 +57,34 @@ class Kind:
 
 
 def kind_of(batches: Iterable[Any]) -> Kind:
-    """Return the kind of some batches as mechanisms return them: numbers if all are arrays of numbers of one shape."""
+    """Return the kind of some batches as mechanisms return them: numbers if all are arrays of numbers of one shape.
+
+    Raises
+    ------
+    ValueError
+        If they differ in what is said of all their runs at once: that would tell the databases apart, or be lost.
+    """
+    batches = list(batches)
+    for what, of in (("columns", _columns), ("type", _width)):
+        if len(said := {text for batch in batches if (text := of(batch))}) > 1:
+            raise ValueError(f"outputs must have the same {what} on both databases, got {' and '.join(sorted(said))}")
     arrays = [as_numbers(batch) for batch in batches]
     shapes = {None if array is None else array.shape[1:] for array in arrays}
+    sizes = {-1 if shape is None else math.prod(shape) for shape in shapes}
+    if len(shapes) > len(sizes) == 1 and all(hasattr(batch, "shape") for batch in batches):  # a vector beside a column
+        raise ValueError(f"outputs must have one shape on both databases, got {' and '.join(sorted(map(str, shapes)))}")
     return Kind(shapes.pop() if len(shapes) == 1 else None)
+
+
+def _columns(batch: Any) -> str:
+    """Return the names of columns, which a table says once of all its runs and no audit looks at."""
+    names = batch.columns if _is_frame(batch) else getattr(getattr(batch, "dtype", None), "names", None)
+    return ", ".join(map(repr, names)) if names is not None else ""
+
+
+def _width(batch: Any) -> str:
+    """Return the type of an array of floats: those of half the width have other last bits."""
+    return str(batch.dtype) if isinstance(batch, np.ndarray) and batch.dtype.kind == "f" else ""
 
 
 def taken(mechanism: Mechanism, data: Any, size: int, rng: np.random.Generator) -> Any:
@@ -178,10 +203,10 @@ def as_numbers(batch: Any) -> NDArray[Any] | None:
 
 
 def _hides(value: Any) -> bool:
-    """Tell whether numpy would drop what says which numbers count, or what they are about: a mask, an index."""
+    """Tell whether numpy would drop what says which numbers count, or what they are about: a mask, an index, names."""
     if isinstance(value, list | tuple):
         return any(map(_hides, value))
-    return isinstance(value, np.ma.MaskedArray) or hasattr(value, "iloc")
+    return isinstance(value, np.ma.MaskedArray) or hasattr(value, "iloc") or _is_frame(value)
 
 
 def written(output: Any) -> str:
@@ -243,7 +268,7 @@ def _plain(value: Any) -> Any:
         return [_plain(one) for one in value]
     counted = type(getattr(value, "index", None)).__name__ == "RangeIndex"  # rows of pandas that have no names
     if _is_frame(value):
-        frame = value.reset_index() if hasattr(value, "iloc") and not counted else value
+        frame = value.reset_index(allow_duplicates=True) if hasattr(value, "iloc") and not counted else value
         return _keyed(frame.columns, zip(*_rows(frame), strict=True) if len(frame) else [()] * len(frame.columns))
     if hasattr(value, "iloc"):
         return _plain(value.tolist()) if counted else _keyed(value.index, value.tolist())

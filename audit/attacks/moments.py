@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from audit.attacks.movement import Explored, clearly, explored, index_of
 from audit.attacks.protocol import Exploration
-from audit.events import Statistic, distance_from
+from audit.events import Statistic, cell, distance_from
 
 __all__ = ["SpreadAndPairs", "product", "search_pairs", "search_spreads"]
 
@@ -82,8 +82,8 @@ def normal_ratio(seen: Explored, entry: int) -> Statistic:
         by_x, by_y = (value + shift / 2) / on_x, (value - shift / 2) / on_y
         return np.asarray(np.log(on_x / on_y) + (np.square(by_x) - np.square(by_y)) / 2)
 
-    where = ", ".join(map(str, index_of(entry, seen.shape)))
-    return Statistic(f"log-likelihood ratio of normal laws of output[{where}]", score, log_ratio=True)
+    where = cell(*index_of(entry, seen.shape)).name
+    return Statistic(f"log-likelihood ratio of normal laws of {where}", score, log_ratio=True)
 
 
 def product(seen: Explored, one: int, other: int) -> Statistic:

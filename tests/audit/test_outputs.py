@@ -5,6 +5,7 @@ from __future__ import annotations
 import datetime
 import json
 import math
+import re
 from collections import Counter, deque, namedtuple
 from dataclasses import dataclass
 from decimal import Decimal
@@ -179,6 +180,7 @@ CYCLE.append(CYCLE)
         (Fraction(1, 3), ValueError, "float64 tells apart, got 1/3: return it as a word"),
         (CYCLE, ValueError, "^an output must not contain itself, or be nested more deeply than JSON can be$"),
         (pd.DataFrame([[1, 2]], columns=["a", "a"]), ValueError, 'keys of an output .* got "a" twice'),
+        (pd.DataFrame({"a": [1]}, pd.Index([2], name="a")), ValueError, 'keys of an output .* got "a" twice'),
         (pd.Series([1, 2], index=["a", "a"]), ValueError, 'keys of an output .* got "a" twice'),
     ],
 )
@@ -212,6 +214,7 @@ def test_what_cannot_be_read_is_refused(value, error, words):
         (STRUCTURED, None),
         (pd.DataFrame({"a": [1], "b": ["x"]}), None),
         ([pd.Series([1, 2])] * 2, None),  # its index says what the numbers are about
+        ([pl.DataFrame({"a": [1]})] * 2, None),  # and so do names of columns
         ([np.ma.array([1, 2], mask=[True, False])] * 2, None),  # numpy would read what is under the mask
         ([Stubborn()], None),
         (np.zeros((3, 0)), None),
@@ -221,6 +224,30 @@ def test_outputs_are_numbers_if_all_are_of_one_shape(batch, shape):
     assert kind_of([batch]).shape == shape
     assert kind_of([batch, ["a"]]).shape is None
     assert kind_of([batch, np.zeros((3, 7))]).shape is None
+
+
+@pytest.mark.parametrize(
+    ("x", "y", "got"),
+    [
+        (np.zeros((3, 1)), np.zeros(3), "one shape on both databases, got () and (1,)"),
+        (np.zeros((3, 2, 3)), np.zeros((3, 6)), "one shape on both databases, got (2, 3) and (6,)"),
+        (np.zeros(3, np.float32), np.zeros(3), "the same type on both databases, got float32 and float64"),
+        (pd.DataFrame({"a": [1]}), pd.DataFrame({"b": [1]}), "the same columns on both databases, got 'a' and 'b'"),
+        (pl.DataFrame({"a": [1], "b": [2]}), pl.DataFrame({"b": [2], "a": [1]}), "got 'a', 'b' and 'b', 'a'"),
+        (
+            STRUCTURED,
+            STRUCTURED.astype([("town", "U3"), ("count", float)]),
+            "the same columns on both databases, got 'area', '",
+        ),
+    ],
+)
+def test_what_is_said_once_of_all_runs_must_not_tell_databases_apart(x, y, got):
+    """A vector beside a column, or columns in another order, were a loss; other names of columns were none."""
+    with refused_like(ValueError, f"^outputs must have .*{re.escape(got)}"):
+        kind_of([x, y])
+    for one in (x, y):
+        kind_of([one, one, [1, 2]] if np.ndim(one) < 2 else [one, one])
+    assert kind_of([[[[1, 2], [3, 4]]], [[[1, 2, 3, 4]]]]).shape is None  # of lists, each run has its own
 
 
 @given(arrays(st.sampled_from([np.float64, np.float32, np.int32, bool]), st.sampled_from([(3,), (2, 2), (1, 2, 3)])))
