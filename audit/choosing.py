@@ -15,6 +15,7 @@ from audit.methods.method import Basis, Counts, Method
 from audit.sampling.probes import check_guesses, check_independent
 from audit.sampling.runs import Runs, scores
 from audit.sampling.streams import Phase, halves
+from audit.values import unlike_numbers
 
 __all__ = ["REGISTERED", "Choice", "choose_event", "count"]
 
@@ -33,6 +34,7 @@ class Choice:
     new: Statistic | None = None  # whether an output has a part unlike all that selection saw
     told: tuple[str, ...] = ()  # what a reader should know of this event
     expected: tuple[float, float] | None = None  # guesses to come, and the share of them that is right
+    strange: bool = False  # whether there was more than numbers among what was taken for numbers
     unlike: list[float] = field(default_factory=lambda: [0.0, 0.0])  # counted runs, and those with such a part
 
     def seen(self) -> Basis:
@@ -56,7 +58,9 @@ def choose_event(
     """Spend the selection runs: find candidate statistics, then choose the event that promises most."""
     found = candidate_statistics(runs, searching, choosing, mechanism)
     statistics = found.statistics
-    x, y = scores(found.runs, halves(choosing - found.spent), statistics, Phase.SELECT)
+    asked = [*statistics, Statistic("more than numbers", unlike_numbers)]
+    scored = scores(found.runs, halves(choosing - found.spent), asked, Phase.SELECT)
+    x, y = (side[:, :-1] for side in scored)
     event = method.choose(statistics, x, y, families=searching.families, counting=counting)
     column = statistics.index(event.statistic)
     if mechanism is not None:
@@ -73,6 +77,7 @@ def choose_event(
         new=None if found.reading is None else Statistic("parts never seen", found.reading.new),
         told=tuple(filter(None, (found.advice(event.statistic), impossible(statistics, x, y)))),
         expected=expected_guesses(seen, counting),
+        strange=found.reading is None and any(side[:, -1].any() for side in scored),
     )
 
 

@@ -175,7 +175,11 @@ def measure_loss(
             if event is not None:
                 return Choice(event, runs.as_given())
             of_stage = runs if stop == "fixed" else replace(runs, root=stream(root, Phase.STAGE, stage))
-            return choose_event(of_stage, method, searching, choosing, counting, mechanism=mechanism)
+            chosen = choose_event(of_stage, method, searching, choosing, counting, mechanism=mechanism)
+            if not chosen.strange:
+                return chosen
+            # A word that the first runs did not show may tell more than that it is one.
+            return choose_event(of_stage.in_writing(), method, searching, choosing, counting, mechanism=mechanism)
 
         if stop == "fixed":
             chosen = choose(0, choosing, counting)

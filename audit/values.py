@@ -21,6 +21,7 @@ __all__ = [
     "WORD",
     "is_value",
     "raised",
+    "unlike_numbers",
     "value_of",
 ]
 
@@ -64,3 +65,11 @@ def raised(outputs: NDArray[Any]) -> NDArray[np.float64]:
     """Return 1 for every run that raised an exception, else 0, shape (runs,)."""
     flat = outputs.reshape(len(outputs), -1)[:, 0]
     return np.asarray(flat == (RAISED_WORD if flat.dtype.kind in "OU" else RAISED), np.float64)
+
+
+def unlike_numbers(outputs: NDArray[Any]) -> NDArray[np.float64]:
+    """Return 1 for every run of numbers in which there is a word, or another shape: no more is known of it."""
+    flat = outputs.reshape(len(outputs), -1)
+    return np.asarray(
+        np.isin(flat, (WORD, SHAPE)).any(axis=1) if flat.dtype.kind == "f" else np.zeros(len(flat)), float
+    )

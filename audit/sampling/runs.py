@@ -14,7 +14,7 @@ from audit.mechanism import Mechanism
 from audit.neighbors import NeighborPair
 from audit.outputs import Kind, as_given
 from audit.sampling.blocks import Reduce, Store, draw
-from audit.sampling.streams import stream
+from audit.sampling.streams import Phase, stream
 
 __all__ = ["GivenRuns", "MechanismRuns", "Runs", "scores"]
 
@@ -109,6 +109,10 @@ class MechanismRuns:
     def as_given(self) -> Self:
         """Return the same runs with outputs as a statistic of one's own gets them."""
         return self.read_by(as_given) if self.written else self
+
+    def in_writing(self) -> Self:
+        """Return other runs, whose outputs are all written down."""
+        return replace(self, kind=Kind(None), root=stream(self.root, Phase.WRITTEN))
 
 
 @dataclass(frozen=True)

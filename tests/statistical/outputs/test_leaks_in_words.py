@@ -66,6 +66,24 @@ def test_what_tells_for_certain_is_found(leak, seeds):
         assert result.measured.epsilon > 3
 
 
+@pytest.mark.parametrize(("stop", "rate"), [("fixed", 0.03), ("early", 0.3)])
+def test_rare_words_among_numbers_are_read(stop, rate, tmp_path):
+    """Some runs tell for certain, in a word that the short calls before an audit do not show."""
+
+    def mechanism(data, size, rng):
+        words = rng.random(size) < (rate if size > 16 else 0.0)
+        return [
+            f"n={data[0]}" if word else one for word, one in zip(words, rng.laplace(size=size).tolist(), strict=True)
+        ]
+
+    asked = {"size": 6000, "confidence": SURE, "rng": 1, "stop": stop}
+    result = measure_loss(mechanism, PAIR, PureDP(1.0), **asked)
+    assert result.verdict == "violated"
+    assert "'n=12" in result.event
+    for _ in range(2):
+        assert measure_loss(mechanism, PAIR, PureDP(1.0), store=tmp_path, **asked).counts == result.counts
+
+
 def test_a_random_word_without_a_leak_has_no_power():
     result = measure_loss(lambda data, n, rng: hexadecimal(n, rng), PAIR, PureDP(1.0), size=4000, rng=1)
     assert (result.verdict, result.detectable) == ("no power", math.inf)
