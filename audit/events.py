@@ -309,11 +309,14 @@ class Event:
         What is guessed from it.
     value : callable, optional
         Writes a score in words.
+    shortfalls : tuple of float, optional
+        By how much, in nats, the bounds of events that other runs might have chosen fall short of a good one.
     """
 
     statistic: Statistic
     rule: Rule
     value: Callable[[float], str] = score_in_words
+    shortfalls: tuple[float, ...] = ()
 
     @classmethod
     def at_least(cls, index: int | tuple[int, ...], high: float, *, low: float | None = None) -> Event:

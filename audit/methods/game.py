@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy import optimize, special, stats
 
-from audit.attacks.selection import Family, select_event
+from audit.attacks.selection import PESSIMISM, Family, select_event
+from audit.attacks.selection.stated import factor, is_log_ratio
 from audit.bounds.game import approx_game_lower, guessing_game_lower
 from audit.bounds.limits import clopper_pearson_lower
 from audit.claims import ApproxDP, Claim, PureDP
@@ -29,6 +31,10 @@ __all__ = [
 ]
 
 NODES = 513  # numbers of guesses that stand for all, where there are more
+RESAMPLES, GROUPS, SEED = 16, 16, 20  # times that selection runs are drawn again, and their parts
+LEVELS, LOOKED = 32, 2048  # thresholds tried on a statistic, and runs on either database that say where
+RIVALS = 8  # statistics that may be chosen instead, those that promise most
+GOOD = 0.8  # share of the choices that promise no more than a good one
 
 
 @register_method(PureDP, ApproxDP)
@@ -48,14 +54,14 @@ class Game(Method):
         self, statistics: tuple[Statistic, ...], x: Floats, y: Floats, *, families: tuple[Family, ...], counting: int
     ) -> Event:
         """Return the event that promises the largest bound, from scores on selection runs."""
-        forgiven = self.claim.group(self.distance).forgiven
-        return select_event(
-            statistics, x, y, families=families, counting=counting, confidence=self.confidence, forgiven=forgiven
-        )
+        asked: dict[str, Any] = {"counting": counting, "confidence": self.confidence}
+        asked["forgiven"] = self.claim.group(self.distance).forgiven
+        event = select_event(statistics, x, y, families=families, **asked)
+        return replace(event, shortfalls=shortfalls(event, statistics, x, y, **asked))
 
     def basis(self, event: Event, *, look: int = 0, expected: tuple[float, float] | None = None) -> Basis:
-        """Return what `lower` reads besides the counts: nothing."""
-        return {}
+        """Return what `detectable` reads besides the counts: how far choices of the event fall short."""
+        return {"shortfalls": list(event.shortfalls)} if event.shortfalls else {}
 
     def lower(self, counts: Counts, basis: Basis) -> float:
         """Return the epsilon of one step that the guesses prove."""
@@ -67,9 +73,24 @@ class Game(Method):
         )
 
     def detectable(self, counts: Counts, basis: Basis, *, choosing: int = 0) -> float:
-        """Return the smallest epsilon that as many guesses call a violation with power 0.8."""
+        """Return the smallest epsilon that as many guesses call a violation with power 0.8.
+
+        A part of that power is lost to chance in the choice of the event: it is the mean over all choices.
+        """
         _, guessed, runs = guesses(counts)
-        return detectable_epsilon(self.claim, self.distance, self.needed(guessed, runs, basis), guessed, runs)
+        needed = self.needed(guessed, runs, basis)
+        found = detectable_epsilon(self.claim, self.distance, needed, guessed, runs)
+        missing = np.array(basis.get("shortfalls", []), float)
+        if missing.size == 0 or math.isinf(found):
+            return found
+
+        def surplus(epsilon: float) -> float:
+            """How much oftener than with power 0.8 guesses are right of the events that may be chosen at this loss."""
+            right = _right(self.claim.at(epsilon).group(self.distance), guessed, runs, missing)
+            return float(np.mean(special.betainc(needed, guessed - needed + 1, right))) - POWER
+
+        most = found + (float(missing.max()) + 1e-9) / self.distance
+        return float(optimize.brentq(surplus, found, most)) if surplus(found) < 0 < surplus(most) else found
 
     def needed(self, guessed: int, runs: int, basis: Basis) -> int:
         """Return the fewest right guesses that refute the promise, one more than all if none do."""
@@ -185,11 +206,99 @@ def detectable_epsilon(claim: Claim, distance: int, needed: int, guessed: int, r
 
     def surplus(epsilon: float) -> float:
         """How much oftener guesses are right at this loss."""
-        pair = claim.at(epsilon).group(distance)
-        chance = float(special.expit(pair.budget))
-        return chance + min(1.0, pair.forgiven * runs / guessed) * (1 - chance) - rate
+        return float(_right(claim.at(epsilon).group(distance), guessed, runs)) - rate
 
     if surplus(0.0) >= 0:
         return 0.0
     top = 50.0 / distance
     return float(optimize.brentq(surplus, 0.0, top)) if surplus(top) > 0 else math.inf
+
+
+def _right(pair: Claim, guessed: int, runs: int, missing: Floats | float = 0.0) -> Floats:
+    """Return how often guesses are right that carry what a pair loses, but for what is missing of it, in nats."""
+    chance = special.expit(pair.budget - missing)
+    return np.asarray(chance + min(1.0, pair.forgiven * runs / guessed) * (1 - chance))
+
+
+def shortfalls(
+    event: Event,
+    statistics: tuple[Statistic, ...],
+    x: Floats,
+    y: Floats,
+    *,
+    counting: int,
+    confidence: float,
+    forgiven: float,
+) -> tuple[float, ...]:
+    """Return by how much the bounds of events that selection runs may choose fall short of a good one, in nats.
+
+    The runs are drawn again, in parts, and the event, or thresholds on a statistic, are chosen on each draw; the bound
+    to be expected of each choice is what all of the runs promise. Empty where every choice is the same.
+    """
+    draws = np.random.default_rng(SEED).multinomial(GROUPS, np.full(GROUPS, 1 / GROUPS), RESAMPLES)
+    weights = np.vstack([np.ones((1, GROUPS)), draws])
+    # Of the standard errors of runs that chose: those of a bound from runs that count, and what a rating takes off.
+    off = float(special.ndtri(confidence)) * math.sqrt((len(x) + len(y)) / counting), PESSIMISM
+    column = statistics.index(event.statistic)
+    rules = [_levels(event.rule.guess(x[:, column]), event.rule.guess(y[:, column]), 0.0)]
+    for statistic, on_x, on_y in zip(statistics, x.T, y.T, strict=True):
+        if np.any(on_x != on_x[0]) or np.any(on_y != on_x[0]):
+            rules.append(_levels(on_x, on_y, factor(statistic, on_x, on_y)))
+    forgiving = forgiven * (len(x) + len(y))
+    first = [_promises(rule, weights[:1], off, forgiving)[0][0] for rule in rules]
+    best, shown = np.full(len(weights), -np.inf), np.zeros(len(weights))
+    for number in np.argsort(first)[::-1][:RIVALS]:
+        rating, promised = _promises(rules[number], weights, off, forgiving)
+        better = rating > best
+        best[better], shown[better] = rating[better], promised[better]
+    missing = np.maximum(np.quantile(shown, GOOD) - shown, 0.0)
+    return tuple(missing.round(9).tolist()) if missing.any() else ()
+
+
+def _levels(x: NDArray[Any], y: NDArray[Any], ratio: float) -> tuple[Floats, Floats]:
+    """Return how many runs of each part lie between levels of a score, on `x` and on `y`: shape (parts, levels).
+
+    Where the score is a log-likelihood ratio, by this factor, it says itself on which database they are.
+    """
+    some = np.concatenate([x[:LOOKED], y[:LOOKED]])
+    values = np.unique(some)
+    if values.size > LEVELS:
+        tail = np.geomspace(4 / some.size, 1 / LEVELS, 4, endpoint=False)
+        middle = np.linspace(0, 1, LEVELS - 6)[1:-1]
+        values = np.unique(np.quantile(some, np.concatenate([tail, middle, 1 - tail]), method="nearest"))
+    part_x, part_y = (np.arange(side.size) * GROUPS // max(1, side.size) for side in (x, y))
+
+    def seen(scores: NDArray[Any], part: NDArray[Any], weights: Floats | None = None) -> Floats:
+        place = part * (values.size + 1) + np.searchsorted(values, scores, "right")
+        return np.bincount(place, weights, GROUPS * (values.size + 1)).reshape(GROUPS, -1).astype(float)
+
+    if ratio > 0 and is_log_ratio(ratio * x, ratio * y, PESSIMISM):
+        both, parts = np.concatenate([x, y]), np.concatenate([part_x, part_y])
+        return seen(both, parts, special.expit(-ratio * both)), seen(both, parts, special.expit(ratio * both))
+    return seen(x, part_x), seen(y, part_y)
+
+
+def _promises(
+    seen: tuple[Floats, Floats], weights: Floats, off: tuple[float, float], forgiving: float
+) -> tuple[Floats, Floats]:
+    """Return the best rating of two thresholds in each draw of the parts, and what the first draw promises of them.
+
+    Ratings and promises are log-odds of a right guess, less so many standard errors.
+    """
+    on_x, on_y = (np.cumsum(np.pad(weights @ side, ((0, 0), (1, 0))), axis=1) for side in seen)
+    low, high = np.triu_indices(on_x.shape[1])
+    both = on_x + on_y
+    guessed = both[:, low] + both[:, -1:] - both[:, high]
+    right = on_x[:, low] + on_y[:, -1:] - on_y[:, high]
+    best, shown = np.full(len(weights), -np.inf), np.zeros(len(weights))
+    for correct in (right, guessed - right):
+        known = np.maximum(guessed - forgiving, 0.0) + 1
+        accuracy = (np.clip(correct - forgiving, 0.0, known - 1) + 0.5) / known
+        error = 1 / np.sqrt(known * accuracy * (1 - accuracy))
+        promised = special.logit(accuracy) - off[0] * error
+        rating = np.where(guessed > 0, promised - off[1] * error, -np.inf)
+        at = rating.argmax(axis=1)
+        value = rating[np.arange(at.size), at]
+        better = value > best
+        best[better], shown[better] = value[better], promised[0, at][better]
+    return best, shown
