@@ -30,6 +30,8 @@ __all__ = [
     "sawtooth",
 ]
 
+Sides = tuple[Floats, Floats]  # of `x` and of `y`
+
 NODES = 513  # numbers of guesses that stand for all, where there are more
 RESAMPLES, GROUPS, SEED = 16, 16, 20  # times that selection runs are drawn again, and their parts
 LEVELS, LOOKED = 32, 2048  # thresholds tried on a statistic, and runs on either database that say where
@@ -251,14 +253,15 @@ def shortfalls(
         rating, promised = _promises(rules[number], weights, off, forgiving)
         better = rating > best
         best[better], shown[better] = rating[better], promised[better]
+    shown = shown[np.isfinite(best)]  # few runs leave parts empty
     missing = np.maximum(np.quantile(shown, GOOD) - shown, 0.0)
     return tuple(missing.round(9).tolist()) if missing.any() else ()
 
 
-def _levels(x: NDArray[Any], y: NDArray[Any], ratio: float) -> tuple[Floats, Floats]:
-    """Return how many runs of each part lie between levels of a score, on `x` and on `y`: shape (parts, levels).
+def _levels(x: NDArray[Any], y: NDArray[Any], ratio: float) -> tuple[Sides, Sides]:
+    """Return how many runs of each part lie between levels of a score, shape (parts, levels), to rate rules and to try.
 
-    Where the score is a log-likelihood ratio, by this factor, it says itself on which database they are.
+    Where the score is a log-likelihood ratio, by this factor, it rates by what it says itself.
     """
     some = np.concatenate([x[:LOOKED], y[:LOOKED]])
     values = np.unique(some)
@@ -272,33 +275,45 @@ def _levels(x: NDArray[Any], y: NDArray[Any], ratio: float) -> tuple[Floats, Flo
         place = part * (values.size + 1) + np.searchsorted(values, scores, "right")
         return np.bincount(place, weights, GROUPS * (values.size + 1)).reshape(GROUPS, -1).astype(float)
 
-    if ratio > 0 and is_log_ratio(ratio * x, ratio * y, PESSIMISM):
-        both, parts = np.concatenate([x, y]), np.concatenate([part_x, part_y])
-        return seen(both, parts, special.expit(-ratio * both)), seen(both, parts, special.expit(ratio * both))
-    return seen(x, part_x), seen(y, part_y)
+    tried = seen(x, part_x), seen(y, part_y)
+    if ratio == 0 or not is_log_ratio(ratio * x, ratio * y, PESSIMISM):
+        return tried, tried
+    both, parts = np.concatenate([x, y]), np.concatenate([part_x, part_y])
+    return (seen(both, parts, special.expit(-ratio * both)), seen(both, parts, special.expit(ratio * both))), tried
 
 
 def _promises(
-    seen: tuple[Floats, Floats], weights: Floats, off: tuple[float, float], forgiving: float
+    rule: tuple[Sides, Sides], weights: Floats, off: tuple[float, float], forgiving: float
 ) -> tuple[Floats, Floats]:
     """Return the best rating of two thresholds in each draw of the parts, and what the first draw promises of them.
 
     Ratings and promises are log-odds of a right guess, less so many standard errors.
     """
-    on_x, on_y = (np.cumsum(np.pad(weights @ side, ((0, 0), (1, 0))), axis=1) for side in seen)
-    low, high = np.triu_indices(on_x.shape[1])
-    both = on_x + on_y
-    guessed = both[:, low] + both[:, -1:] - both[:, high]
-    right = on_x[:, low] + on_y[:, -1:] - on_y[:, high]
     best, shown = np.full(len(weights), -np.inf), np.zeros(len(weights))
-    for correct in (right, guessed - right):
-        known = np.maximum(guessed - forgiving, 0.0) + 1
-        accuracy = (np.clip(correct - forgiving, 0.0, known - 1) + 0.5) / known
-        error = 1 / np.sqrt(known * accuracy * (1 - accuracy))
-        promised = special.logit(accuracy) - off[0] * error
-        rating = np.where(guessed > 0, promised - off[1] * error, -np.inf)
+    for turned in (False, True):
+        (odds, error), (true, stray) = (
+            _log_odds(*(seen[::-1] if turned else seen), drawn, forgiving)
+            for seen, drawn in zip(rule, (weights, weights[:1]), strict=True)
+        )
+        rating = odds - sum(off) * error
         at = rating.argmax(axis=1)
         value = rating[np.arange(at.size), at]
         better = value > best
-        best[better], shown[better] = value[better], promised[0, at][better]
+        best[better], shown[better] = value[better], (true - off[0] * stray)[0, at][better]
     return best, shown
+
+
+def _log_odds(low_side: Floats, high_side: Floats, weights: Floats, forgiving: float) -> tuple[Floats, Floats]:
+    """Return the log-odds that guesses beyond any two levels are right, and their standard errors: infinite if none.
+
+    Low scores speak for the database that comes first.
+    """
+    below, above = (np.cumsum(np.pad(weights @ side, ((0, 0), (1, 0))), axis=1) for side in (low_side, high_side))
+    low, high = np.triu_indices(below.shape[1])
+    right, wrong = (
+        these[:, low] + others[:, -1:] - others[:, high] for these, others in ((below, above), (above, below))
+    )
+    known = np.maximum(right + wrong - forgiving, 0.0) + 1
+    accuracy = (np.clip(right - forgiving, 0.0, known - 1) + 0.5) / known
+    error = np.where(right + wrong > 0, 1 / np.sqrt(known * accuracy * (1 - accuracy)), np.inf)
+    return special.logit(accuracy), error

@@ -94,7 +94,7 @@ class Method(ABC):
     def detectable(self, counts: Counts, basis: Basis, *, choosing: int = 0) -> float:
         """Return the smallest budget of one step that as many runs call a violation with power 0.8.
 
-        So many runs were `choosing` the event; none did if it was registered.
+        So many runs were `choosing` the event; none did if it was registered. What chance takes there counts, too.
         """
 
     def ceiling(self, counts: Counts, basis: Basis) -> float:

@@ -72,7 +72,7 @@ class AuditResult:
     ceiling : float
         Largest possible bound that these runs could give: an epsilon, rho or mu, as the claim is.
     detectable : float
-        Minimum detectable loss: the smallest loss, carried by this event, that they call a violation with power 0.8.
+        Minimum detectable loss: the smallest one that so many runs call a violation with power 0.8, selection included.
     support : dict or None
         The witness of an unbounded loss, from the exact law: ``order`` and ``probability``.
     seed_entropy : int or None

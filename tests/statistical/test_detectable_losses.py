@@ -16,7 +16,7 @@ from audit.bounds.renyi import renyi_event_lower, renyi_variational_lower
 from audit.claims import ZCDP, ApproxDP, GaussianDP, PureDP
 from audit.loss import measure_loss
 from audit.methods import Game, Gaussian, Rectangle, Renyi
-from tests.audit.audits import COIN, as_planned
+from tests.audit.audits import COIN, PAIR, as_planned
 from tests.audit.methods.cases import BOTH, ONE, WEIGHTS, binned, named
 from tests.helpers import in_full
 
@@ -111,22 +111,41 @@ def test_by_a_likelihood_ratio(rho, runs_x, runs_y, distance):
     assert min(powers) < 0.5  # negative control: a clip that does not suit
 
 
-def audits(claim, loss, size, times, first=0):
-    """Audits of the mechanism that a plan is for, at a loss of its own."""
-    mechanism = as_planned(claim.at(loss))
-    return [measure_loss(mechanism, COIN, claim, size=size, rng=first + k) for k in range(times)]
+def laplace_counts(truth):
+    """Counts with Laplace noise, rounded: unrounded, the last bits of floats tell more."""
+    return lambda counts, size, rng: np.round(counts + rng.laplace(0, 1 / truth.budget, (size, counts.size)), 6)
 
 
-def announced(claim, size):
+def geometric_counts(truth):
+    """Counts with two-sided geometric noise."""
+    p = -math.expm1(-truth.budget)
+
+    def mechanism(counts, size, rng):
+        up, down = rng.geometric(p, (2, size, counts.size))
+        return counts + up - down
+
+    return mechanism
+
+
+LAWS = {as_planned: COIN, laplace_counts: PAIR, geometric_counts: PAIR}
+
+
+def audits(claim, loss, size, times, first=0, law=as_planned):
+    """Audits of the mechanism that a plan is for, or another one, at a loss of its own."""
+    mechanism, pair = law(claim.at(loss)), LAWS[law]
+    return [measure_loss(mechanism, pair, claim, size=size, rng=first + k) for k in range(times)]
+
+
+def announced(claim, size, law=as_planned):
     """The minimum detectable loss of audits of a mechanism that loses as much: the middle of a few."""
     loss = 1.5 * claim.budget
     for _ in range(2):
-        loss = np.median([result.detectable for result in audits(claim, loss, size, 9, first=5000)])
+        loss = np.median([result.detectable for result in audits(claim, loss, size, 9, first=5000, law=law)])
     return float(loss)
 
 
-def violations(claim, loss, size, times):
-    return sum(result.verdict == "violated" for result in audits(claim, loss, size, times))
+def violations(claim, loss, size, times, law=as_planned):
+    return sum(result.verdict == "violated" for result in audits(claim, loss, size, times, law=law))
 
 
 QUICK = [(PureDP(1), 6000, 20), (GaussianDP(1), 6000, 20), (ZCDP(0.5), 6000, 20)]
@@ -153,6 +172,19 @@ def test_whole_audits_call_it_as_often_as_announced(claim, size, times):
 
 
 @pytest.mark.parametrize(("times", "more"), in_full((15, 2), (40, 5)))
+@pytest.mark.slow
+@pytest.mark.parametrize("epsilon", [0.1, 0.5, 1])
+@pytest.mark.parametrize("size", [6000, 20_000])
+@pytest.mark.parametrize("law", [laplace_counts, geometric_counts])
+def test_counts_whose_event_must_be_found_are_called_as_often(law, size, epsilon):
+    """Many events tell as much as selection runs can see: the same limits, false alarm 2e-4 (binomial)."""
+    claim, times = PureDP(epsilon), 200
+    loss = announced(claim, size, law)
+    assert binom.ppf(1e-4, times, 0.75) <= violations(claim, loss, size, times, law) <= binom.isf(1e-4, times, 0.9)
+    less = (loss + claim.budget) / 2  # negative control
+    assert violations(claim, less, size, times, law) < binom.ppf(1e-4, times, 0.75)
+
+
 def test_twice_the_promise_that_is_often_missed_is_no_pass(times, more):
     """A power of 0.41 for 14,670 runs: what is missed is called `no power`. A pass of ten times as many is one."""
     claim, size = ZCDP(0.05), 14_670

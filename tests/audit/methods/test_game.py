@@ -14,6 +14,7 @@ from scipy.stats import beta, binom
 from audit.bounds.anytime import anytime_game_lower
 from audit.bounds.game import approx_game_lower, guessing_game_lower
 from audit.claims import ApproxDP, PureDP
+from audit.events import Statistic, cell
 from audit.methods import AnytimeGame, Game
 from audit.methods.game import detectable_epsilon, fewest
 from tests.audit.methods.cases import GUESSED, audited, lower, named
@@ -117,6 +118,84 @@ def test_it_lies_between_the_promise_and_the_largest_possible_bound(epsilon, gue
     assert found >= epsilon - 1e-9
     assert found <= detectable(epsilon, guesses, confidence=0.9999, distance=distance)
     assert found <= detectable(epsilon + 0.1, guesses, confidence=confidence, distance=distance)
+
+
+# What chance in the choice of the event takes from it
+
+
+@pytest.mark.parametrize("method", [Game, AnytimeGame])
+@pytest.mark.parametrize(
+    ("claim", "distance", "missing"),
+    [(PureDP(0.5), 1, [0.0, 0.3]), (PureDP(0.2), 3, [0.2]), (ApproxDP(0.5, 0.02), 1, [0.0, 0.0, 0.1, 0.6])],
+)
+def test_power_is_the_mean_over_the_events_that_may_be_chosen(method, claim, distance, missing):
+    """Law: of equally likely events each carries the loss but for what is missing of it."""
+    how, guessed, runs = method(claim, distance, 0.95), 300, 400
+    counts = [named((k, 0, runs - guessed), (guessed - k, 0, 0)) for k in range(guessed + 1)]
+    seen = np.array([lower(how, count) > claim.epsilon for count in counts])
+    found = how.detectable(counts[0], {"expected": None, "shortfalls": missing})
+    pair, power = claim.at(found).group(distance), []
+    for lost in missing:
+        right = expit(pair.epsilon - lost)
+        right += pair.forgiven * runs / guessed * (1 - right)
+        power.append(binom.pmf(np.arange(guessed + 1), guessed, right)[seen].sum())
+    assert np.mean(power) == pytest.approx(0.8, abs=1e-8)
+    least = how.detectable(counts[0], {"expected": None})
+    assert least < found <= least + max(missing) / distance + 1e-8
+
+
+@given(st.lists(st.floats(0, 5), max_size=6), st.integers(1, 3000), st.integers(1, 30))
+def test_chance_in_the_choice_never_lowers_the_loss_that_is_detected(missing, guessed, distance):
+    how, counts = Game(PureDP(0.4), distance, 0.95), named((guessed, 0), (0, 0))
+    found = how.detectable(counts, {"shortfalls": missing})
+    assert found >= how.detectable(counts, {})
+    assert found <= how.detectable(counts, {"shortfalls": [*missing, 6.0]})
+
+
+WEAK = PureDP(0.1)
+
+
+def scores(columns, choosing=3000, seed=5):
+    """Scores on either database: of each column the shift between them, in deviations of normal noise."""
+    noise = np.random.default_rng(seed).normal(size=(2, choosing, len(columns)))
+    return noise[0] - np.array(columns) / 2, noise[1] + np.array(columns) / 2
+
+
+def shortfalls(statistics, x, y, claim=WEAK):
+    how = Game(claim, 1, 0.95)
+    event = how.choose(statistics, x, y, families=("threshold", "cell"), counting=4 * len(x))
+    assert how.basis(event) == ({"shortfalls": list(event.shortfalls)} if event.shortfalls else {})
+    return np.array(event.shortfalls)
+
+
+def test_an_event_without_rivals_is_chosen_for_certain():
+    x, y = scores([2.0])
+    assert shortfalls((cell(0),), np.sign(x), np.sign(y)).size == 0
+    # Nothing is lost to statistics that say nothing, either.
+    silent = np.zeros((len(x), 2))
+    assert shortfalls((cell(0), cell(1), cell(2)), np.c_[np.sign(x), silent], np.c_[np.sign(y), silent]).size == 0
+
+
+def test_events_that_runs_cannot_tell_apart_fall_short_of_one_another():
+    """By about a standard error of the log-odds from the runs that choose, 2 / sqrt(6000), or less."""
+    statistics = tuple(cell(k) for k in range(5))
+    alike = shortfalls(statistics, *scores([0.1] * 5))
+    error = 2 / math.sqrt(6000)
+    assert alike.min() == 0
+    assert 0.2 * error < np.sqrt(np.mean(alike**2)) < 3 * error
+    # More runs tell more, whatever they are asked.
+    more = shortfalls(statistics, *scores([0.1] * 5, choosing=48_000))
+    assert 0 < np.mean(more**2) < np.mean(alike**2)
+    assert np.all(shortfalls(statistics, *scores([0.1] * 5), claim=ApproxDP(0.1, 0.01)) < 10 * error)
+
+
+def test_a_likelihood_says_itself_which_event_is_good():
+    x, y = scores([1.0])
+    told, untold = (
+        shortfalls((Statistic("score", lambda outputs: outputs[:, 0], log_ratio=known),), x, y)
+        for known in (True, False)
+    )
+    assert np.sum(told**2) < np.sum(untold**2) / 4
 
 
 # Coverage, exact: every count that can occur, weighted by its probability
