@@ -1,8 +1,13 @@
-"""One profile for all properties: the same examples on every machine, however slow it is."""
+"""One profile for all properties: the same examples on every machine, however slow it is. One thread a process."""
 
 from __future__ import annotations
 
+import os
+
 from hypothesis import settings
+
+for name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS"):  # read by the processes of xdist: each has a core to itself
+    os.environ.setdefault(name, "1")
 
 settings.register_profile("plaudit", deadline=None, derandomize=True, database=None)
 settings.load_profile("plaudit")

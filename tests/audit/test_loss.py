@@ -428,8 +428,8 @@ def often_nan(data, size, rng):
 
 
 def growing(data, size, rng):
-    """As many columns as people, a hundred less."""
-    return rng.laplace(0, 1, (size, data[0] - 100))
+    """As many columns as people beyond 115."""
+    return rng.laplace(0, 1, (size, data[0] - 115))
 
 
 def now_and_then_a_word(data, size, rng):
