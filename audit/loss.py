@@ -120,8 +120,9 @@ def measure_loss(
     By default everything is searched that `audit.attacks` registers: the entries of an output that the pair changes,
     singly and jointly, and those whose mean moves although the pair leaves them alone; paths of a tree with raking
     undone where the mechanism tells its ``areas``; the exact likelihood ratio where it offers ``log_likelihood``, else
-    the scores of trained classifiers; spread and products of entries; digits and residues; the last bits of floats; and
-    what is inside words. Values that differ beyond the ninth decimal, but for those bits, stay hidden: give an `Attack`
+    the scores of trained classifiers; spread and products of entries; digits and residues; sum, extremes and repeats of
+    all entries; the last bits of floats; and what is inside words. Values that differ beyond the ninth decimal, but for
+    those bits, stay hidden: give an `Attack`
     with statistics of your own.
 
     References

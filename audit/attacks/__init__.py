@@ -11,6 +11,7 @@ from audit.attacks.moments import SpreadAndPairs
 from audit.attacks.paths import Paths
 from audit.attacks.precision import Precision
 from audit.attacks.protocol import Exploration, Look, register_attack
+from audit.attacks.whole import Whole
 from audit.attacks.words import Words
 
 __all__ = ["Attack", "Exploration", "Look", "attack_names", "register_attack"]
@@ -21,5 +22,6 @@ register_attack(Entries())
 register_attack(Words())
 register_attack(SpreadAndPairs())
 register_attack(Digits())
+register_attack(Whole())
 register_attack(Precision())
 register_attack(Trained())

@@ -24,12 +24,16 @@ __all__ = ["LIMITS", "audit"]
 LIMITS = """\b
 What no audit sees                         What to do
 events that only few of the runs meet      more runs; Event, in Python
-what only three entries or more tell       Statistic of your own, in Python
+what only three entries or more tell, but
+  for their sum, extremes and repeats      Statistic of your own, in Python
 what is inside words, but for numbers,
   length, first and last 8 letters         no power is said, if all are new
 differences beyond the ninth decimal,
   but for the last bits of floats          Statistic of your own, in Python
 the order of keys in a mapping             a list of (key, value), or a Statistic
+types: 1, 1.0 and True; 0 and -0.0;
+  names of classes, of rows of all runs    return them as words
+why a run raised, what it warned of        return it as a word
 other databases and relations              --cells; search_loss, in Python
 how long a run takes, what else it does    audit.replay, in Python
 """

@@ -14,7 +14,7 @@ from tests.audit.attacks.cases import names
 from tests.audit.sampling.cases import THREE, given_runs, runs_of
 from tests.helpers import noisy, refused_like
 
-LOOKS = ("digits", "entries", "likelihood ratio", "moments", "paths", "precision", "trained", "words")  # by alphabet
+LOOKS = ("digits", "entries", "likelihood ratio", "moments", "paths", "precision", "trained", "whole", "words")
 EVERYTHING = {"families": ("threshold", "cell"), "looks": LOOKS, "statistics": None}
 
 
@@ -35,6 +35,7 @@ def all_but(*names):
         ("paths", {"looks": ("paths",)}),
         ("precision", {"looks": ("precision",)}),
         ("trained", {"looks": ("trained",)}),
+        ("whole", {"looks": ("whole",)}),
         ("words", {"looks": ("words",)}),
     ],
 )

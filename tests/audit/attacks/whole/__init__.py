@@ -1,0 +1,1 @@
+"""Tests of the attack on outputs as a whole."""
