@@ -122,8 +122,7 @@ def measure_loss(
     undone where the mechanism tells its ``areas``; the exact likelihood ratio where it offers ``log_likelihood``, else
     the scores of trained classifiers; spread and products of entries; digits and residues; sum, extremes and repeats of
     all entries; the last bits of floats; and what is inside words. Values that differ beyond the ninth decimal, but for
-    those bits, stay hidden: give an `Attack`
-    with statistics of your own.
+    those bits, stay hidden: give an `Attack` with statistics of your own.
 
     References
     ----------
