@@ -47,6 +47,13 @@ def test_an_entry_that_spreads_otherwise_is_found(held, factor, monkeypatch):
     assert float(distance.name.rpartition(" ")[2]) == pytest.approx(100, abs=0.3)
 
 
+def test_an_entry_of_few_values_is_of_no_normal_law():
+    rng = np.random.default_rng(9)
+    x, y = rng.integers(-1, 2, (2, RUNS, 40))
+    y[:, 3] = 3 * rng.integers(-1, 2, RUNS)
+    assert [name.partition(" from ")[0] for name in names(found(x, y))] == ["distance of output[3]"]
+
+
 @pytest.mark.parametrize(
     "law", [lambda rng, size: rng.exponential(size=size) - 1, lambda rng, size: rng.choice([-1, 1], size)]
 )
