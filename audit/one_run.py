@@ -106,10 +106,9 @@ class Canaries:
             If it is words.
         """
         counts, cells = np.asarray(self.counts), np.asarray(self.cells)
-        if output.shape != counts.shape:
-            raise ValueError(
-                f"an output that is not of the shape of counts needs a score: {output.shape}, {counts.shape}"
-            )
+        shape = getattr(output, "shape", type(output).__name__)  # mappings and lists have none
+        if shape != counts.shape:
+            raise ValueError(f"an output that is not of the shape of counts needs a score: {shape}, {counts.shape}")
         if output.dtype.kind in "OU":
             raise TypeError(f"an output of words needs a score, got {str(output.flat[0])!r}")
         shown: Floats = output.reshape(-1)[cells].astype(np.float64) - counts.reshape(-1)[cells]

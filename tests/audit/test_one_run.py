@@ -284,6 +284,7 @@ def test_canaries_that_cannot_be_are_refused(kind, arguments, error, words):
         ({"canaries": RecordCanaries([1], [1])}, ValueError, "records need a score"),
         ({"mechanism": lambda data, size, rng: data}, ValueError, "must return one output a run"),
         ({"mechanism": lambda data, size, rng: data[None, :3]}, ValueError, r"needs a score: \(3,\), \(5,\)"),
+        ({"mechanism": lambda data, size, rng: [{"a": 1}]}, ValueError, r"needs a score: dict, \(5,\)"),
         ({"mechanism": lambda data, size, rng: [["word"] * 5]}, TypeError, "output of words needs a score, got 'word'"),
         ({"score": lambda output: output[:3]}, ValueError, r"one number a canary, shape \(5,\), got \(3,\)"),
         ({"score": lambda output: output * math.nan}, ValueError, "scores must not be NaN, got 5 of 5"),

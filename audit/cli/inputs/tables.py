@@ -67,6 +67,8 @@ class Table:
             raise ValueError(
                 f"{self.path} must begin with names or values, and {unclear[:40]!r} may be either ({HEADER})"
             )
+        if len(fields) == 1 and (other := re.search(r"[;|\t]", fields[0])):
+            raise ValueError(f"{self.path} must separate fields by commas, got {other[0]!r} in its first line")
         return tuple(fields)
 
     @cached_property

@@ -90,6 +90,8 @@ def test_what_a_float_cannot_hold_is_refused(file):
         ("12O\n75\n", "x.csv must begin with names or values, and '12O' may be either" + HEADER),
         ("count,1_000\n75,3\n", "x.csv must begin with names or values, and '1_000' may be either" + HEADER),
         ('1\n"2\n', "x.csv must be comma-separated text: "),
+        ("age;sex\n30;f\n", "^.*x.csv must separate fields by commas, got ';' in its first line$"),
+        ("age\tsex\n30\tf\n", r"x.csv must separate fields by commas, got '\\t' in its first line$"),
     ],
 )
 def test_counts_that_cannot_be_read_are_one_line(file, text, words):
