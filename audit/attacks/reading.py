@@ -182,11 +182,12 @@ def _words(source: str, name: str, read: Callable[[str], Any], words: Iterable[s
 
 
 def _inside(name: str, words: Counter[str]) -> Iterator[Column]:
-    """Yield what may be told inside words of many values: their numbers, length, beginning and end."""
+    """Yield what may be told inside words of many values: their numbers and the rest, length, beginning and end."""
     most = max(len(NUMBERS.findall(word)) for word in words)
     for place in range(min(INSIDE, most)):
         yield Column(name, f"number {place + 1} in {name}", _Number(place), None)
     yield Column(name, f"length of {name}", len, None)
+    yield _words(name, f"text around the numbers of {name}", _pattern, words)  # where it is new, no power is said
     for letters in ENDS:
         several = "letter" if letters == 1 else f"{letters} letters"
         yield _words(name, f"first {several} of {name}", _Start(letters), words)

@@ -150,13 +150,14 @@ def test_what_is_inside_words_of_many_values_is_looked_at():
     ends = [
         f"{end} {n} of output" for n in ("letter", "2 letters", "4 letters", "8 letters") for end in ("first", "last")
     ]
-    numbers = [f"number {place} in output" for place in (1, 2)]
-    assert [column.name for column in found.columns] == ["output", *numbers, "length of output", *ends]
+    numbers, around = [f"number {place} in output" for place in (1, 2)], "text around the numbers of output"
+    assert [column.name for column in found.columns] == ["output", *numbers, "length of output", around, *ends]
     assert found.whole == 1
     seen = columns_of(found, "a12:3.5e2 -> y", "b", 7)
     assert seen["number 1 in output"] == [12, ABSENT, NUMBER]
     assert seen["number 2 in output"] == [350, ABSENT, NUMBER]
     assert seen["length of output"] == [14, 1, NUMBER]
+    assert seen[f"{around} in words"] == [1, ANOTHER, NUMBER]
     assert seen["last letter of output in words"] == [1, ANOTHER, NUMBER]
     assert seen["first letter of output in words"] == [0, ANOTHER, NUMBER]
     few = learned(*words[:MANY])  # negative control: so few are words themselves

@@ -36,6 +36,9 @@ CERTAIN = {
     "a count and a random number in a word": lambda data, n, rng: [f"{data[0]}:{one}" for one in numbers(n, rng)],
     "a count behind a random number": lambda data, n, rng: [f"{one:06d}-{data[0]}" for one in numbers(n, rng)],
     "a count with decimals in a word": lambda data, n, rng: [f"total {data[0] + one:.7f}" for one in rng.random(n) / 9],
+    "a count behind many random numbers": lambda data, n, rng: [
+        f"{'/'.join(map(str, row))}/{data[0]} in the whole area" for row in rng.integers(0, 99, (n, 4)).tolist()
+    ],
     "a letter at the end": lambda data, n, rng: [f"{one}{'ab'[odd(data)]}" for one in hexadecimal(n, rng)],
     "letters at the beginning": lambda data, n, rng: [f"{['in', 'ex'][odd(data)]}{one}" for one in hexadecimal(n, rng)],
     "the length": lambda data, n, rng: [one + "x" * odd(data) for one in hexadecimal(n, rng)],
