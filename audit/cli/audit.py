@@ -31,8 +31,9 @@ what is inside words, but for numbers,
 differences beyond the ninth decimal,
   but for the last bits of floats          Statistic of your own, in Python
 the order of keys in a mapping             a list of (key, value), or a Statistic
-types: 1, 1.0 and True; 0 and -0.0;
-  names of classes, of rows of all runs    return them as words
+types: 1, 1.0 and True; 0 and -0.0; names
+  of classes, of rows of all runs; how
+  many decimals numbers have               return them as words
 why a run raised, what it warned of        return it as a word
 other databases and relations              --cells; search_loss, in Python
 how long a run takes, what else it does    audit.replay, in Python
