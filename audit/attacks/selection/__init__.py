@@ -27,6 +27,7 @@ GRID = 256  # thresholds tried on either side
 VALUES = 4096  # distinct scores up to which each single value may be an event
 PESSIMISM = 5.0  # standard errors taken off a rule's accuracy on the runs that chose it
 HELD_OUT_PESSIMISM = 3.0  # the same for sets of values that other runs have chosen and that promise twice as much
+WIDENED = 0.5  # standard errors of the difference within which a wider region is no worse
 ORDERS = (1.0, 1.25, 1.5, 2.0, 4.0)  # of the Renyi divergence that may be bounded
 CLIPS = (1.0, 2.0, 3.0, 4.0, 6.0, 9.0)  # largest log-likelihood ratio that is told apart
 INFINITE = 1e100  # what stands for infinity in a mean, so that its square is finite
@@ -179,8 +180,8 @@ def _thresholds(
 
     The accuracy of the best of many rules is too good to be true, and the rarer a rule guesses the more so: each is
     rated after `pessimism` standard errors. The rule is then widened to the largest region around it that is no worse
-    within one standard error of the difference: guessing more costs nothing there, and the bound tightens with every
-    guess.
+    within half a standard error of the difference: guessing more costs nothing there, and the bound tightens
+    with every guess.
 
     A log-likelihood ratio s implies accuracy expit(abs(s)), which hardly varies: it is believed if all guesses by the
     sign of the score are right as often, and wherever the runs agree within `pessimism` standard errors. `log_ratio` is
@@ -219,7 +220,7 @@ def _thresholds(
             continue
         value = float(rating[chosen])
         worth = float(promised(accuracy[chosen], safe[chosen]))
-        error = 0.0 if believed else _standard_error_of_widening(correct, guesses, chosen)
+        error = 0.0 if believed else WIDENED * _standard_error_of_widening(correct, guesses, chosen)
         lucky = np.minimum(accuracy + error, 1.0)
         wider = allowed & (promised(lucky, safe) >= worth)
         wider[: chosen[0]] = wider[:, chosen[1] + 1 :] = False
