@@ -65,7 +65,7 @@ def kind_of(batches: Iterable[Any]) -> Kind:
         If they differ in what is said of all their runs at once: that would tell the databases apart, or be lost.
     """
     batches = list(batches)
-    for what, of in (("columns", _columns), ("type", _width)):
+    for what, of in (("columns", _columns), ("type", _width), ("type", _spelling)):
         if len(said := {text for batch in batches if (text := of(batch))}) > 1:
             raise ValueError(f"outputs must have the same {what} on both databases, got {' and '.join(sorted(said))}")
     arrays = [as_numbers(batch) for batch in batches]
@@ -85,6 +85,21 @@ def _columns(batch: Any) -> str:
 def _width(batch: Any) -> str:
     """Return the type of an array of floats: those of half the width have other last bits."""
     return str(batch.dtype) if isinstance(batch, np.ndarray) and batch.dtype.kind == "f" else ""
+
+
+def _spelling(batch: Any) -> str:
+    """Return whether a batch is all numbers, or all words that say numbers, as a reader of files may have left them."""
+    try:
+        given = np.asarray(batch)
+    except Exception:  # rows of varying length, or an object that is not made for numpy
+        return ""
+    if given.dtype.kind in "biuf":
+        return "numbers"
+    words = given.dtype.kind == "U" and (isinstance(batch, np.ndarray) or all(isinstance(one, str) for one in batch))
+    try:
+        return "words that say numbers" if words and given.astype(np.float64).size else ""
+    except ValueError:  # other words
+        return ""
 
 
 def taken(mechanism: Mechanism, data: Any, size: int, rng: np.random.Generator) -> Any:

@@ -232,6 +232,8 @@ def test_outputs_are_numbers_if_all_are_of_one_shape(batch, shape):
         (np.zeros((3, 1)), np.zeros(3), "one shape on both databases, got () and (1,)"),
         (np.zeros((3, 2, 3)), np.zeros((3, 6)), "one shape on both databases, got (2, 3) and (6,)"),
         (np.zeros(3, np.float32), np.zeros(3), "the same type on both databases, got float32 and float64"),
+        (np.array(["1", "2.5"]), np.zeros(3), "same type on both databases, got numbers and words that say numbers"),
+        (["1", "2"], [1, 2], "same type on both databases, got numbers and words that say numbers"),
         (pd.DataFrame({"a": [1]}), pd.DataFrame({"b": [1]}), "the same columns on both databases, got 'a' and 'b'"),
         (pl.DataFrame({"a": [1], "b": [2]}), pl.DataFrame({"b": [2], "a": [1]}), "got 'a', 'b' and 'b', 'a'"),
         (
@@ -246,7 +248,9 @@ def test_what_is_said_once_of_all_runs_must_not_tell_databases_apart(x, y, got):
     with refused_like(ValueError, f"^outputs must have .*{re.escape(got)}"):
         kind_of([x, y])
     for one in (x, y):
-        kind_of([one, one, [1, 2]] if np.ndim(one) < 2 else [one, one])
+        plain = np.ndim(one) < 2 and np.asarray(one).dtype.kind != "U"
+        kind_of([one, one, [1, 2]] if plain else [one, one])
+    kind_of([["1", "few"], [1, 2], ["1", 2]])
     assert kind_of([[[[1, 2], [3, 4]]], [[[1, 2, 3, 4]]]]).shape is None  # of lists, each run has its own
 
 
