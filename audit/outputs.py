@@ -78,7 +78,8 @@ def kind_of(batches: Iterable[Any]) -> Kind:
 
 def _columns(batch: Any) -> str:
     """Return the names of columns, which a table says once of all its runs and no audit looks at."""
-    names = batch.columns if _is_frame(batch) else getattr(getattr(batch, "dtype", None), "names", None)
+    names = batch.columns if _is_frame(batch) else getattr(batch, "column_names", None)
+    names = getattr(getattr(batch, "dtype", None), "names", None) if names is None else names
     return ", ".join(map(repr, names)) if names is not None else ""
 
 
@@ -221,7 +222,8 @@ def _hides(value: Any) -> bool:
     """Tell whether numpy would drop what says which numbers count, or what they are about: a mask, an index, names."""
     if isinstance(value, list | tuple):
         return any(map(_hides, value))
-    return isinstance(value, np.ma.MaskedArray) or hasattr(value, "iloc") or _is_frame(value)
+    named = hasattr(value, "iloc") or hasattr(value, "to_pydict") or _is_frame(value)
+    return named or isinstance(value, np.ma.MaskedArray)
 
 
 def written(output: Any) -> str:
@@ -287,6 +289,8 @@ def _plain(value: Any) -> Any:
         return _keyed(frame.columns, zip(*_rows(frame), strict=True) if len(frame) else [()] * len(frame.columns))
     if hasattr(value, "iloc"):
         return _plain(value.tolist()) if counted else _keyed(value.index, value.tolist())
+    if hasattr(value, "to_pydict"):  # a table of pyarrow
+        return _plain(value.to_pydict())
     if hasattr(value, "__array__"):
         return _plain(np.asarray(value))
     raise TypeError(

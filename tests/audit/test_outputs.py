@@ -14,6 +14,7 @@ from fractions import Fraction
 import numpy as np
 import pandas as pd
 import polars as pl
+import pyarrow as pa
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -139,6 +140,7 @@ def test_keys_of_any_type_are_told_apart(mapping):
         (pd.DataFrame({"n": [1, 2], "area": ["a", "b"]}), {"n": [1, 2], "area": ["a", "b"]}),
         (pd.DataFrame({"n": [1]}, index=["a"]), {"index": ["a"], "n": [1]}),
         (pd.DataFrame({"n": []}), {"n": []}),
+        (pa.table({"n": [1, None]}), {"n": [1, None]}),
         (pl.DataFrame({"n": [1, None]}), {"n": [1, None]}),
         (pd.Series([1, 2]), [1, 2]),
         (pd.Series([1, 2], index=["b", "a"]), {"b": 1, "a": 2}),
@@ -235,6 +237,7 @@ def test_outputs_are_numbers_if_all_are_of_one_shape(batch, shape):
         (np.array(["1", "2.5"]), np.zeros(3), "same type on both databases, got numbers and words that say numbers"),
         (["1", "2"], [1, 2], "same type on both databases, got numbers and words that say numbers"),
         (pd.DataFrame({"a": [1]}), pd.DataFrame({"b": [1]}), "the same columns on both databases, got 'a' and 'b'"),
+        (pa.table({"a": [1]}), pa.table({"b": [1]}), "the same columns on both databases, got 'a' and 'b'"),
         (pl.DataFrame({"a": [1], "b": [2]}), pl.DataFrame({"b": [2], "a": [1]}), "got 'a', 'b' and 'b', 'a'"),
         (
             STRUCTURED,
