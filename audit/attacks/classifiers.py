@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import math
 import warnings
 from typing import Any
@@ -69,7 +70,6 @@ def trained_scores(
     """Train classifiers to tell the two databases apart by some entries, and return their log-odds of `y`."""
     from sklearn.ensemble import HistGradientBoostingClassifier  # slow to import
     from sklearn.linear_model import LogisticRegression
-    from threadpoolctl import threadpool_limits
 
     given = np.concatenate([outputs_x, outputs_y])
     first, center, last = np.quantile(given, [0.25, 0.5, 0.75], axis=0, method="nearest")
@@ -92,16 +92,29 @@ def trained_scores(
     }
     statistics = []
     for name, learner in learners.items():
-        with warnings.catch_warnings(), threadpool_limits(1):  # blocks are at work side by side already
+        with warnings.catch_warnings(), _one_thread():  # blocks are at work side by side already
             warnings.simplefilter("ignore")  # of a fit that has not converged: it is rated on fresh runs anyway
             learner.fit(features, labels)
 
         def score(outputs: NDArray[Any], learner: Any = learner) -> NDArray[np.float64]:
-            with threadpool_limits(1):
+            with _one_thread():
                 return np.asarray(learner.decision_function(standardized(pick(outputs, entries))))
 
         statistics.append(Statistic(f"{name} on {entries.size} entries", score))
     return tuple(statistics)
+
+
+def _one_thread() -> Any:
+    """Return what keeps the libraries of learners to one thread."""
+    return _libraries().limit(limits=1)
+
+
+@functools.cache
+def _libraries() -> Any:
+    """Return the libraries that learners have loaded; to look for them takes long."""
+    from threadpoolctl import ThreadpoolController
+
+    return ThreadpoolController()
 
 
 def pick(outputs: NDArray[Any], entries: NDArray[np.intp]) -> NDArray[np.float64]:
