@@ -146,7 +146,7 @@ def audit(
     from audit.arguments import fraction
     from audit.claims import check_relation
     from audit.cli.inputs.databases import Asked
-    from audit.cli.inputs.targets import Wanted, targets_of
+    from audit.cli.inputs.targets import Wanted, of_no_counts, targets_of
 
     if timeout is not None:
         from audit.cli.supervision import run_within
@@ -178,11 +178,11 @@ def audit(
         asked = (cell or [], cells, people, move_to, add_row, replace_row, relation, public_data)
         budgets = {"epsilon": epsilon, "rho": rho}
         wanted = Wanted(stage, pair, {key: value for key, value in budgets.items() if value is not None})
-        made = targets_of(targets, Asked(DEFAULT if data is None else data, *asked), wanted)
-        if any(target.own_pair for target in made):
+        if of_no_counts(targets):
             _refuse(context, f"{OF_DATABASES} public_data", "is for counts: give --pair, as `plaudit list` names them")
         else:
             _refuse(context, "pair", "is for systems that are not for counts: give --data and --cell")
+        made = targets_of(targets, Asked(DEFAULT if data is None else data, *asked), wanted)
         common |= {"size": size, "n_jobs": jobs, "stop": "early" if early else "fixed", "store": store}
         together = len(made[0].pairs)
         if together > 1:  # an equal share of the error probability for each

@@ -10,7 +10,7 @@ from audit.cli.inputs.mechanisms import own_mechanism
 from audit.installed import offered
 from audit.neighbors import NeighborPair
 
-__all__ = ["Target", "Wanted", "targets_of"]
+__all__ = ["Target", "Wanted", "of_no_counts", "targets_of"]
 
 
 class Wanted(NamedTuple):
@@ -27,12 +27,18 @@ class Target(NamedTuple):
     name: str
     mechanism: Any
     pairs: list[Named]
-    own_pair: bool = False  # whether the pair is one that the system has of its own
+
+
+def of_no_counts(names: list[str]) -> bool:
+    """Tell whether a system that is named has pairs of its own, and takes no counts: nothing runs."""
+    return any(":" not in name and not _system(name).of_counts for name in names)
 
 
 def targets_of(names: list[str], asked: Asked, wanted: Wanted) -> list[Target]:
     """Return what is named, built; databases of counts are read once."""
     systems = {name: _system(name) for name in names if ":" not in name}
+    for system in systems.values():
+        _check_settings(system, wanted)
     counted = [name for name in names if name not in systems or systems[name].of_counts]
     pairs = pairs_of(asked) if counted else []
     return [
@@ -71,16 +77,20 @@ def _on_its_own_pair(system: Any, relation: str, wanted: Wanted) -> Target:
     pair = pairs[found[0]]
     mechanism = _mechanism(system, wanted, {"relation": pair.relation} if "relation" in system.settings else {})
     words = " ".join(filter(None, (wanted.stage, wanted.pair)))
-    return Target(system.name, mechanism, [Named(words, pair, {})], own_pair=True)
+    return Target(system.name, mechanism, [Named(words, pair, {})])
 
 
-def _mechanism(system: Any, wanted: Wanted, settings: dict[str, Any]) -> Any:
-    """Return the mechanism of a system with the budget that is asked for, or one of its stages."""
+def _check_settings(system: Any, wanted: Wanted) -> None:
+    """Refuse a budget that a system does not have."""
     if unknown := wanted.settings.keys() - set(system.settings):
         there = [f"--{name}" for name in ("epsilon", "rho") if name in system.settings]
         raise ValueError(f"{system.name} takes {' or '.join(there) or 'no budget'}, got --{min(unknown)}")
     if not wanted.settings.get("epsilon", 0.0) < system.below:
         raise ValueError(f"{system.name} needs an epsilon below {system.below:g}, got {wanted.settings['epsilon']:g}")
+
+
+def _mechanism(system: Any, wanted: Wanted, settings: dict[str, Any]) -> Any:
+    """Return the mechanism of a system with the budget that is asked for, or one of its stages."""
     try:
         return system.mechanism(stage=wanted.stage, **wanted.settings, **settings)
     except ImportError as error:
