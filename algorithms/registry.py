@@ -36,7 +36,7 @@ class System:
         Stages of the mechanism that are mechanisms by themselves, of its method ``stage(name)``.
     of_counts : bool
         Whether any counts of people will do, with the keywords ``epsilon`` and ``data`` (the bundled population whose
-        tree it gets). ``plaudit list`` and ``audit`` offer these.
+        tree it gets). The others are audited on their own pairs.
     below : float
         The system exists for an epsilon below this only.
     commands : mapping of str to str

@@ -64,7 +64,7 @@ def _confirmed(x: Floats, y: Floats, families: Sequence[Family]) -> tuple[int, R
     parts = [(x[which], y[which]) for which in (slice(0, None, 2), slice(1, None, 2))]
     ways: list[Callable[[Floats, Floats], Rule | None]] = []
     if "threshold" in families:
-        ways += [partial(_beyond_gaps, sides) for sides in ("below and above", "above", "below")]
+        ways += [partial(_beyond_gaps, *sides) for sides in ((True, True), (False, True), (True, False))]
     if "cell" in families:
         ways.append(partial(_by_value, _repeated(np.concatenate([x, y]))))
     for propose in ways:
@@ -104,12 +104,12 @@ def _by_value(values: Floats, x: Floats, y: Floats) -> CellRule | None:
     return CellRule(values[on_y > on_x], values[on_x > on_y])
 
 
-def _beyond_gaps(sides: str, x: Floats, y: Floats) -> ThresholdRule | None:
+def _beyond_gaps(below: bool, above: bool, x: Floats, y: Floats) -> ThresholdRule | None:
     """Return the rule of the scores beyond a gap below, above or on either side, which speaks for most of them."""
     scores = np.concatenate([x, y])
-    low = -_gap(-scores) if "below" in sides else -math.inf
-    high = _gap(scores) if "above" in sides else math.inf
-    if ("below" in sides and low == -math.inf) or ("above" in sides and high == math.inf):
+    low = -_gap(-scores) if below else -math.inf
+    high = _gap(scores) if above else math.inf
+    if (below and low == -math.inf) or (above and high == math.inf):
         return None
     right = np.sum(x <= low) + np.sum(y >= high) >= np.sum(y <= low) + np.sum(x >= high)
     return ThresholdRule(low, high, "y" if right else "x")

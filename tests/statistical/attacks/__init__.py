@@ -1,0 +1,1 @@
+"""What attacks find, by whole audits."""
