@@ -29,7 +29,8 @@ class System:
     about : str
         One sentence.
     build : callable
-        Returns the mechanism, which has a ``.claim``, from keywords; all have defaults. `mechanism` calls it.
+        Returns the mechanism, which has a ``.claim``, from keywords; all have defaults. `mechanism` calls it. Estimates
+        need its method ``exact(data)``, what an output would be without noise.
     pairs : mapping of str to callable
         Bundled pairs of neighbors by name, the usual one first; `pair` calls them.
     stages : tuple of str

@@ -28,6 +28,8 @@ class Mechanism(Protocol):
     ``log_likelihood(outputs, data)``
         Log-probability or log-density of each output on a database, shape (runs,), -inf where it is impossible: the
         best score there is.
+    ``exact(data)``
+        What one output would be without noise, an array of its shape: estimates subtract it.
     ``entrywise``
         True if each entry of an output depends on its own entry of the data alone: unchanged entries then cost nothing.
     ``runs_per_block``

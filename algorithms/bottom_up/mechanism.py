@@ -140,6 +140,10 @@ class BottomUp:
             raise ValueError(f"counts must have {self.schema.cells} cells in each area, got shape {given.shape}")
         return check_counts(given.reshape(-1)).reshape(given.shape)
 
+    def exact(self, data: ArrayLike) -> Integers:
+        """Return what a release would be without noise, of its shape; areas that are not reported have theirs too."""
+        return self.counts(data)
+
     def __call__(self, data: ArrayLike, size: int, rng: Rng) -> Integers | Floats:
         """Release counts, shape (leaves,) or (leaves, cells), `size` times: shape (size, leaves) or with cells.
 

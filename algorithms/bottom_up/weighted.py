@@ -157,6 +157,10 @@ class WeightedBottomUp:
         """
         return round_units(units_of(data, self.shape, self.largest_weight))
 
+    def exact(self, data: ArrayLike) -> Integers:
+        """Return what a release would be without noise, shape `shape`."""
+        return self.counts(data)
+
     def __call__(self, data: ArrayLike, size: int, rng: Rng) -> Integers | Floats:
         """Release the weighted counts of records, shape (n, 2), `size` times: shape (size, *shape)."""
         return self.of_counts(self.counts(data), size, rng)

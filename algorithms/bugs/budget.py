@@ -160,6 +160,10 @@ class PublishedTwice(CountsBug):
         """Return the counts to which noise is added, both tables side by side."""
         return np.tile(leaf_counts(counts), 2)
 
+    def exact(self, counts: ArrayLike) -> Integers:
+        """Return what a release would be without noise, shape (2, cells)."""
+        return self.measured(counts).reshape(2, -1)
+
     def __call__(self, counts: ArrayLike, size: int, rng: Rng) -> Integers:
         """Release `counts`, shape (cells,), `size` times over: shape (size, 2, cells)."""
         return np.stack([GDPC(self.epsilon)(counts, size, rng) for _ in range(2)], axis=1)

@@ -81,6 +81,10 @@ class CountsBug(Bug):
         """Return the counts to which noise is added, shape (cells,)."""
         return leaf_counts(counts)
 
+    def exact(self, counts: ArrayLike) -> Integers:
+        """Return what a release would be without noise, shape (cells,)."""
+        return self.measured(counts)
+
     def __call__(self, counts: ArrayLike, size: int, rng: Rng) -> Integers:
         """Release `counts`, shape (cells,), `size` times over: shape (size, cells)."""
         return GDPC(self.spent)(self.measured(counts), size, rng)

@@ -76,9 +76,13 @@ class GDPC:
         """What the algorithm promises."""
         return PureDP(self.epsilon)
 
+    def exact(self, counts: ArrayLike) -> NDArray[np.int64]:
+        """Return what a release would be without noise, shape (leaves,)."""
+        return leaf_counts(counts)
+
     def __call__(self, counts: ArrayLike, size: int, rng: Rng) -> NDArray[np.int64]:
         """Release `counts`, shape (leaves,), `size` times over: shape (size, leaves)."""
-        return add_noise(leaf_counts(counts), self.noise, size, rng, query="counts", sensitivity=1)
+        return add_noise(self.exact(counts), self.noise, size, rng, query="counts", sensitivity=1)
 
     def exact_loss(self, pair: Pair) -> LossDistribution | None:
         """Return the law of the privacy loss of `pair`, exactly; None where its table would be too large."""
@@ -162,9 +166,17 @@ class RDPC:
         released = np.arange(self.tree.n_nodes) if self.output == "all" else self.tree.leaves
         return self.tree.parent, released, self.tree.leaves
 
+    def exact(self, counts: ArrayLike) -> NDArray[np.int64]:
+        """Return what a release would be without noise, shape (leaves,), or (areas,) for all."""
+        return self._totals(counts)[self.areas[1]]
+
+    def _totals(self, counts: ArrayLike) -> NDArray[np.int64]:
+        """Return the exact counts of all areas."""
+        return np.asarray(self.tree.totals(self.tree.check_counts(leaf_counts(counts))), np.int64)
+
     def __call__(self, counts: ArrayLike, size: int, rng: Rng) -> NDArray[np.float64]:
         """Release `counts`, shape (leaves,), `size` times over: shape (size, leaves), or (size, areas) for all."""
-        exact = self.tree.totals(self.tree.check_counts(leaf_counts(counts)))
+        exact = self._totals(counts)
         kept, depth = slice(None) if self.output == "all" else self.tree.leaves, self.tree.depth + 1
         released = np.empty((size, exact.size if self.output == "all" else self.tree.n_leaves))
         for rows in chunks(size, exact.size):
@@ -182,7 +194,7 @@ class RDPC:
         whole numbers, from which the measurements are found again unless a family shares a factor or adds up to zero
         or less.
         """
-        x, y = (self.tree.totals(self.tree.check_counts(leaf_counts(data))) for data in (pair.x, pair.y))
+        x, y = (self._totals(data) for data in (pair.x, pair.y))
         return geometric_loss(self.noise.epsilon, changes(x, y))
 
 
@@ -238,9 +250,13 @@ class ADPC:
         """Variance of the error of every count, in people squared."""
         return self.noise.variance / self.parts
 
+    def exact(self, counts: ArrayLike) -> NDArray[np.int64]:
+        """Return what a release would be without noise, shape (leaves,)."""
+        return leaf_counts(counts)
+
     def __call__(self, counts: ArrayLike, size: int, rng: Rng) -> NDArray[np.float64]:
         """Release `counts`, shape (leaves,), `size` times over: shape (size, leaves), multiples of ``1 / parts``."""
-        exact = leaf_counts(counts)
+        exact = self.exact(counts)
         if exact.max() > LARGEST // self.parts:
             raise ValueError(
                 f"counts must be at most {LARGEST // self.parts} for {self.parts} parts, got {exact.max()}"

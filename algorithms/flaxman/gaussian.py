@@ -64,9 +64,13 @@ class GaussianCounts:
         """What the algorithm promises."""
         return ZCDP(self.rho)
 
+    def exact(self, counts: ArrayLike) -> NDArray[np.int64]:
+        """Return what a release would be without noise, shape (leaves,)."""
+        return leaf_counts(counts)
+
     def __call__(self, counts: ArrayLike, size: int, rng: Rng) -> NDArray[np.int64]:
         """Release `counts`, shape (leaves,), `size` times over: shape (size, leaves)."""
-        return add_noise(leaf_counts(counts), self.noise, size, rng, query="counts", sensitivity=1)
+        return add_noise(self.exact(counts), self.noise, size, rng, query="counts", sensitivity=1)
 
     def exact_loss(self, pair: Pair) -> LossDistribution | None:
         """Return the law of the privacy loss of `pair`, which has no upper bound; None where it would be too large.

@@ -23,7 +23,7 @@ from audit.arguments import real_number
 from audit.claims import PureDP
 from audit.exact import LossDistribution
 
-__all__ = ["HistogramStage", "MeasurementStage", "NistDp3"]
+__all__ = ["CountedStage", "HistogramStage", "MeasurementStage", "NistDp3"]
 
 Law = Literal["laplace", "geometric"]
 Chosen = Sequence[str | Sequence[str]] | None
@@ -223,14 +223,14 @@ class NistDp3:
     @overload
     def stage(self, name: Literal["measurements"], *, only: Chosen = None) -> MeasurementStage: ...
     @overload
-    def stage(self, name: Literal["thresholded"], *, only: Chosen = None) -> HistogramStage: ...
-    def stage(self, name: Literal["measurements", "thresholded"], *, only: Chosen = None) -> HistogramStage:
+    def stage(self, name: Literal["thresholded", "counted"], *, only: Chosen = None) -> HistogramStage: ...
+    def stage(self, name: Literal["measurements", "thresholded", "counted"], *, only: Chosen = None) -> HistogramStage:
         """Return one stage of the algorithm as a mechanism by itself.
 
         Parameters
         ----------
-        name : {"measurements", "thresholded"}
-            Noisy histograms, before or after the cut.
+        name : {"measurements", "thresholded", "counted"}
+            Noisy histograms, before or after the cut; the synthetic rows counted by the bins of the groups.
         only : sequence of str or of sequence of str, optional
             Groups that are released, by name (``"age*sex"``) or by their fields. Default: all.
 
@@ -244,8 +244,8 @@ class NistDp3:
         ValueError
             If there is no such stage or group, or none is left.
         """
-        if name not in ("measurements", "thresholded"):
-            raise ValueError(f'stage must be "measurements" or "thresholded", got {name!r}')
+        if name not in STAGES:
+            raise ValueError(f"stage must be one of {', '.join(STAGES)}, got {name!r}")
         names = self.groups.names
         wanted = names if only is None else [one if isinstance(one, str) else CROSS.join(one) for one in only]
         if unknown := [one for one in wanted if one not in names]:
@@ -253,7 +253,7 @@ class NistDp3:
         if not wanted:
             raise ValueError("only must name one group at least, got none")
         chosen = tuple(place for place, one in enumerate(names) if one in wanted)
-        return (MeasurementStage if name == "measurements" else HistogramStage)(self, chosen)
+        return STAGES[name](self, chosen)
 
 
 @dataclass(frozen=True, eq=False)
@@ -277,6 +277,11 @@ class HistogramStage:
     def bins(self) -> int:
         """Number of bins that are released."""
         return sum(self.nist.bins[group] for group in self.only)
+
+    def exact(self, records: ArrayLike) -> NDArray[Any]:
+        """Return the histograms without noise and cut, shape (bins,), group after group."""
+        exact = check_records(records, self.nist.schema)
+        return np.concatenate([self.nist.histogram(exact, group) for group in self.only])
 
     def __call__(self, records: ArrayLike, size: int, rng: Rng) -> NDArray[Any]:
         """Measure records, shape (n, fields), `size` times: shape (size, bins), group after group."""
@@ -316,11 +321,37 @@ class MeasurementStage(HistogramStage):
         nist, given = self.nist, np.asarray(outputs)
         if given.ndim != 2 or given.shape[1] != self.bins:
             raise ValueError(f"outputs must have one column for each of {self.bins} bins, got shape {given.shape}")
-        exact = check_records(records, nist.schema)
-        means = np.concatenate([nist.histogram(exact, group) for group in self.only])
-        law = nist.noise
+        means, law = self.exact(records), nist.noise
         log_law = law.logpmf if isinstance(law, TwoTailedGeometric) else law.logpdf
         total = np.empty(len(given))
         for part in chunks(len(given), self.bins, AT_ONCE):
             total[part] = log_law(given[part] - means).sum(axis=1)
         return total
+
+
+@dataclass(frozen=True, eq=False)
+class CountedStage(HistogramStage):
+    """The synthetic rows of NistDp3 counted by the bins of some groups, as a mechanism: `NistDp3.stage` makes it.
+
+    **Claim.** The sum of the shares of the groups released.
+    """
+
+    def exact(self, records: ArrayLike) -> NDArray[np.float64]:
+        """Return how many rows would be in each bin on average, were they drawn without noise and cut, shape (bins,).
+
+        One record more adds less than one row to its bin, if there are fewer rows than records.
+        """
+        histograms = super().exact(records)
+        return histograms * (self.nist.rows / max(1, len(np.asarray(records))))
+
+    def _one(self, records: NDArray[Any], group: int, size: int, rng: Rng) -> NDArray[Any]:
+        bins, chance = self.nist.bins[group], np.random.default_rng() if isinstance(rng, str) else rng
+        found = np.empty((size, bins), np.int64)
+        for part in chunks(size, max(bins, self.nist.rows), AT_ONCE):
+            drawn = draw_bins(super()._one(records, group, part.stop - part.start, rng), self.nist.rows, chance)
+            drawn += bins * np.arange(len(drawn))[:, np.newaxis]
+            found[part] = np.bincount(drawn.reshape(-1), minlength=len(drawn) * bins).reshape(-1, bins)
+        return found
+
+
+STAGES = {"measurements": MeasurementStage, "thresholded": HistogramStage, "counted": CountedStage}

@@ -35,7 +35,7 @@ register(
         about="NistDp3: correlated fields grouped on public data, noisy histograms of the groups, synthetic rows.",
         build=_nist,
         pairs={"joined": _joined},
-        stages=("measurements", "thresholded"),
+        stages=("measurements", "thresholded", "counted"),
         commands={"release": "algorithms.nist.command:release_nist"},
     )
 )

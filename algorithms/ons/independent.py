@@ -158,6 +158,11 @@ class IndependentNoise:
             released.append(np.maximum(noisy, 0, out=noisy) if self.nonnegative else noisy)
         return released
 
+    def exact(self, histogram: ArrayLike) -> NDArray[np.int64]:
+        """Return what a release would be without noise, shape (counts of all tables,)."""
+        exact = self.domain.tabulate(self.domain.check(histogram), self.tables)
+        return np.concatenate([counts.reshape(-1) for counts in exact])
+
     def __call__(self, histogram: ArrayLike, size: int, rng: Rng) -> NDArray[np.int64] | NDArray[np.float64]:
         """Release all tables of a histogram side by side, `size` times: shape (size, counts of all tables)."""
         return np.concatenate([table.reshape(size, -1) for table in self.release(histogram, size, rng)], axis=1)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import partial
 
 import numpy as np
@@ -31,16 +32,16 @@ def _top_down(*, epsilon: float = 1.0, perturb_zeros: bool = True) -> OnsTopDown
     return OnsTopDown(TREE, SCHEMA, epsilon, perturb_zeros=perturb_zeros)
 
 
-register(
-    System(
-        name="ons",
-        about="The pilot's top-down method: noisy counts of every level, made into synthetic people.",
-        build=_top_down,
-        pairs=PAIRS,
-        stages=("measurements", "adjusted", "rounded", "tables"),
-        commands={"release": "algorithms.ons.command:release_ons"},
-    )
+ONS = System(
+    name="ons",
+    about="The pilot's top-down method: noisy counts of every level, made into synthetic people.",
+    build=_top_down,
+    pairs=PAIRS,
+    stages=("measurements", "adjusted", "rounded", "tables"),
+    commands={"release": "algorithms.ons.command:release_ons"},
 )
+register(ONS)
+register(replace(ONS, name="ons-top-down", about="The same as ons, by the name of its method.", commands={}))
 register(
     System(
         name="ons-independent",

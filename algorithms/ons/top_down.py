@@ -151,6 +151,10 @@ class OnsTopDown:
         """Return the exact counts of every level, each of shape (areas, groups)."""
         return self.domain.tabulate(self.domain.check(histogram), self.levels)
 
+    def exact(self, histogram: ArrayLike) -> NDArray[np.integer]:
+        """Return what a release would be without noise, shape (leaves, cells)."""
+        return self.domain.check(histogram)
+
     def noisy(self, exact: NDArray[np.int64], place: int, size: int, rng: Rng) -> NDArray[np.float64]:
         """Return exact counts, some or all of a level, with its noise: shape (size, *exact.shape)."""
         noisy = add_noise(exact, self.noises[place], size, rng, query=str(self.levels[place]), sensitivity=1)
@@ -283,6 +287,11 @@ class LevelStage:
         part = sum(Fraction(self.top_down.shares[place]) for place in self.places)
         return PureDP(self.top_down.claim.epsilon * float(part))
 
+    def exact(self, histogram: ArrayLike) -> NDArray[np.int64]:
+        """Return the counts without noise, shape (counts of all levels released,)."""
+        exact = self.top_down.exact_levels(histogram)
+        return np.concatenate([exact[place].reshape(-1) for place in self.places])
+
     def __call__(self, histogram: ArrayLike, size: int, rng: Rng) -> NDArray[np.float64]:
         """Measure `size` times: shape (size, counts of all levels released)."""
         exact = self.top_down.exact_levels(histogram)
@@ -359,10 +368,18 @@ class PublishedStage:
         """What the stage promises."""
         return self.top_down.claim
 
+    def exact(self, histogram: ArrayLike) -> NDArray[Any]:
+        """Return what the stage would be without noise, shape (leaves, cells), or (counts of all tables,)."""
+        shown: NDArray[Any] = self._shown(self.top_down.exact(histogram)[None])[0]
+        return shown
+
     def __call__(self, histogram: ArrayLike, size: int, rng: Rng) -> NDArray[Any]:
         """Run the algorithm `size` times: shape (size, leaves, cells), or (size, counts of all tables)."""
-        people = self.top_down.run(histogram, size, rng, rounded=self.name != "adjusted")
+        return self._shown(self.top_down.run(histogram, size, rng, rounded=self.name != "adjusted"))
+
+    def _shown(self, people: NDArray[Any]) -> NDArray[Any]:
+        """Return people, shape (size, leaves, cells), or the tables counted from them."""
         if self.name != "tables":
             return people
         tables = self.top_down.domain.tabulate(people, PILOT_TABLES)
-        return np.concatenate([table.reshape(size, -1) for table in tables], axis=1)
+        return np.concatenate([table.reshape(len(people), -1) for table in tables], axis=1)

@@ -88,6 +88,10 @@ class PHSafe:
             raise ValueError(f"every query and level must be tabulated, and {' '.join(missing[0])} is not")
         return np.concatenate([data.counts[query].ravel() for query in self.queries])
 
+    def exact(self, data: Tabulation) -> NDArray[np.int64]:
+        """Return what a release would be without noise, shape (cells,)."""
+        return self.vector(data)
+
     def measure(
         self, exact: NDArray[np.int64], query: tuple[str, str], size: int | None, rng: Rng
     ) -> NDArray[np.int64]:

@@ -18,7 +18,16 @@ from algorithms.topdown.plan import Known, Plan
 from audit.exact import LossDistribution, compose_losses
 from audit.neighbors import NeighborPair
 
-__all__ = ["Measurement", "Measurements", "exact_loss", "invariant_answers", "log_likelihood", "measure", "vector"]
+__all__ = [
+    "Measurement",
+    "Measurements",
+    "exact_loss",
+    "exact_vector",
+    "invariant_answers",
+    "log_likelihood",
+    "measure",
+    "vector",
+]
 
 Key = tuple[int, str]
 """Level and query."""
@@ -97,6 +106,12 @@ def vector(noisy: Mapping[Key, Measurement], only: tuple[Key, ...]) -> NDArray[n
     """Put the noisy answers of some queries side by side, shape (..., answers), those that were measured."""
     parts = [noisy[key].answers[..., np.isfinite(noisy[key].variance), :] for key in only]
     return np.concatenate([part.reshape(*part.shape[:-2], -1) for part in parts], axis=-1)
+
+
+def exact_vector(plan: Plan, histogram: ArrayLike, only: tuple[Key, ...]) -> NDArray[np.int64]:
+    """Put the exact answers of some queries side by side, as `vector` puts the noisy ones, shape (answers,)."""
+    exact = {(j, name): answers for j, name, answers in _answers(plan, _tables(plan, histogram))}
+    return vector({key: Measurement(exact[key], plan.variances(*key)) for key in only}, only)
 
 
 def exact_loss(plan: Plan, pair: NeighborPair, only: tuple[Key, ...]) -> LossDistribution | None:

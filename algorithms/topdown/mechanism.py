@@ -13,7 +13,16 @@ from numpy.typing import ArrayLike, NDArray
 from algorithms.noise import Rng
 from algorithms.topdown.budget import Claim
 from algorithms.topdown.estimate import Estimate, estimate
-from algorithms.topdown.measure import Key, Measurements, check_covered, exact_loss, log_likelihood, measure, vector
+from algorithms.topdown.measure import (
+    Key,
+    Measurements,
+    check_covered,
+    exact_loss,
+    exact_vector,
+    log_likelihood,
+    measure,
+    vector,
+)
 from algorithms.topdown.plan import Plan
 from audit.claims import Relation
 from audit.exact import LossDistribution
@@ -69,6 +78,10 @@ class TopDown(Plan):
     def estimate(self, measurements: Measurements) -> Estimate:
         """Post-process measurements: see `algorithms.topdown.estimate.estimate`."""
         return estimate(self, measurements)
+
+    def exact(self, histogram: ArrayLike) -> NDArray[np.int64]:
+        """Return what a release would be without noise, shape (leaves, cells)."""
+        return self.check_histogram(histogram)
 
     def __call__(self, histogram: ArrayLike, size: int, rng: Rng) -> NDArray[np.int64]:
         """Release the leaves of a histogram, shape (leaves, cells), `size` times: shape (size, leaves, cells)."""
@@ -181,6 +194,10 @@ class MeasurementStage:
             spent[nodes] = plan.shares[nodes] * part + (spent[plan.tree.parent[nodes]] if j else 0)
         return type(whole)(whole.budget * float(max(spent[plan.tree.leaves])), whole.relation)
 
+    def exact(self, histogram: ArrayLike) -> NDArray[np.int64]:
+        """Return the answers without noise, shape (answers,)."""
+        return exact_vector(self.topdown, histogram, self.keys)
+
     def __call__(self, histogram: ArrayLike, size: int, rng: Rng) -> NDArray[np.int64]:
         """Measure `size` times: shape (size, answers)."""
         return vector(self.topdown.measure(histogram, rng, size=size, only=self.keys).noisy, self.keys)
@@ -251,6 +268,10 @@ class TableStage:
     def claim(self) -> Claim:
         """What the stage promises."""
         return self.topdown.budget.under(self.relation)
+
+    def exact(self, histogram: ArrayLike) -> NDArray[np.int64]:
+        """Return what the tables would be without noise, shape (areas, cells)."""
+        return self.topdown.tables(self.topdown.check_histogram(histogram))[self.nodes]
 
     def __call__(self, histogram: ArrayLike, size: int, rng: Rng) -> NDArray[np.int64] | NDArray[np.float64]:
         """Run the algorithm `size` times up to this stage: shape (size, areas, cells)."""

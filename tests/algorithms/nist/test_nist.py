@@ -321,7 +321,7 @@ def test_bad_records_and_stages_are_refused():
     ):
         refuses(error, message, check_records, given, SCHEMA)
     stage = nist().stage
-    refuses(ValueError, 'stage must be "measurements" or "thresholded", got \'rows\'', stage, "rows")
+    refuses(ValueError, "stage must be one of measurements, thresholded, counted, got 'rows'", stage, "rows")
     refuses(ValueError, "only must name groups, got 'sex'", stage, "measurements", only=["sex"])
     refuses(ValueError, "only must name one group at least, got none", stage, "measurements", only=[])
     with refused(ValueError, "outputs must have one column for each of 11 bins, got shape (2, 3)"):

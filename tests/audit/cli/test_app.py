@@ -22,7 +22,7 @@ def test_list_tells_the_systems_apart(plaudit: Command) -> None:
     assert {"gdpc", "rdpc", "rdpc-all", "adpc", "gaussian-counts", "gdpc-half-noise", "gdpc-notebook"} <= set(texts)
     assert told["rdpc"] == "promise epsilon 1 (add/remove); pairs any counts of people"
     assert told["phsafe"] == "promise rho 1.257 (add/remove); pairs VAL, DER, API"
-    assert told["nist"].endswith("; pairs joined; stages measurements, thresholded")
+    assert told["nist"].endswith("; pairs joined; stages measurements, thresholded, counted")
     assert {"topdown", "ons", "ons-independent", "bottom-up", "SVT5", "bug-observed-domain"} <= set(texts)
     assert texts["rdpc"].startswith("Raked geometric DP counts")
     assert texts["rdpc-all"] == texts["rdpc"].removesuffix(".") + " (output='all')."
