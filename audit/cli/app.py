@@ -12,13 +12,13 @@ from typing import Annotated, Any
 import typer
 
 from audit.cli.audit import LIMITS, audit
-from audit.cli.check import check
-from audit.cli.compare import compare
 from audit.cli.exits import INTERRUPTED, UNREAD, USAGE
 from audit.cli.plan import plan
-from audit.cli.report import report
+from audit.cli.saved.check import check
+from audit.cli.saved.compare import compare
+from audit.cli.saved.report import report
+from audit.cli.saved.verify import verify
 from audit.cli.systems import list_systems, run_system
-from audit.cli.verify import verify
 
 __all__ = ["main"]
 

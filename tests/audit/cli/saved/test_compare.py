@@ -10,7 +10,7 @@ import typer
 from typer.testing import CliRunner
 
 from audit.claims import PureDP
-from audit.cli.compare import compare
+from audit.cli.saved.compare import compare
 from audit.results.files import write_json
 from tests.audit.report.test_formats import NAMES
 from tests.audit.review.test_two_samples import GOOD, LOUDER

@@ -12,7 +12,7 @@ import typer
 from typer.testing import CliRunner
 
 from audit.claims import PureDP
-from audit.cli.report import report
+from audit.cli.saved.report import report
 from audit.report.page import SIGNATURE
 from audit.results.files import write_json
 from tests.audit.report.hostile import body

@@ -1,0 +1,1 @@
+"""Commands that read finished results: check, compare, verify and report; nothing is measured here."""
