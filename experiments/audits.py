@@ -95,6 +95,6 @@ def event_class(event: str) -> str:
     kinds = {
         "likelihood ratio": ("log-likelihood ratio of y over x",),
         "trained classifier": ("regression on", "boosting on"),
-        "several entries": ("joint shift", "weighted sum", "sum of output", "agreement"),
+        "several entries": ("joint shift", "sum of shifts", "weighted sum", "sum of output", "agreement"),
     }
     return next((kind for kind, words in kinds.items() if any(word in looked_at for word in words)), "one entry")

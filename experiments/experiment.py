@@ -22,6 +22,7 @@ FALSE_ALARM = 1e-4  # probability that valid bounds miss more often than `most_m
 NAMES = (
     "flaxman_figure1",
     "flaxman_direct",
+    "flaxman_sweep",
     "neighbor_relation",
     "real_tree",
     "joint_witness",

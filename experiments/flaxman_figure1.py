@@ -13,12 +13,14 @@ from algorithms.flaxman import ADPC, GDPC, RDPC
 from algorithms.population import uniform_population
 from audit.estimates.residuals import residual_loss
 from audit.results.plots import BLACK, BLUE, GREEN, ORANGE, new_figure
-from experiments.experiment import Check, near
+from experiments.experiment import Check, between, near
 
 QUESTION = "Does the 'less-obvious' residual estimate of Flaxman's Figure 1 reproduce, and what does it estimate?"
 EXPECTATION = (
     "The median |estimated loss| over 20 populations is 0.025 +- 0.002 for GDPC at 0.025, RDPC at 0.1 and ADPC at "
-    "0.05. ADPC's curve has no plateau: it follows its exact loss, which rises to the full 0.05."
+    "0.05. The largest of a curve, which the paper names as its comparator, is half as large again or more: the "
+    "figure's 0.025 is the middle of the curves. ADPC's curve has no plateau: it follows its exact loss, which rises "
+    "to the full 0.05."
 )
 
 BUDGETS = {"GDPC": 0.025, "RDPC": 0.1, "ADPC": 0.05}  # chosen in the paper to look alike
@@ -29,6 +31,7 @@ PEOPLE, LEVELS, PEOPLE_PER_LEAF = 1_000_000, 3, 100
 def run(*, quick: bool, seed: int, jobs: int) -> dict[str, Any]:
     """Fit every algorithm on 20 synthetic populations (quick: 2) and keep the curves of the first."""
     medians: dict[str, list[float]] = {name: [] for name in BUDGETS}
+    largest: dict[str, list[float]] = {name: [] for name in BUDGETS}
     curves: dict[str, Any] = {}
     errors: dict[str, Any] = {}
     fitting = 0.0
@@ -42,6 +45,7 @@ def run(*, quick: bool, seed: int, jobs: int) -> dict[str, Any]:
             estimate = residual_loss(residuals, method="kde", blocks=tree.ancestors(1), rng=rng)
             fitting += time.perf_counter() - begun
             medians[name].append(estimate.value)
+            largest[name].append(float(np.nanmax(np.abs(estimate.loss))))
             if number == 0:
                 curves[name] = estimate.to_dict()
                 edges = np.arange(-250, 251)
@@ -52,6 +56,7 @@ def run(*, quick: bool, seed: int, jobs: int) -> dict[str, Any]:
     return {
         "areas": int(counts.size),
         "medians": medians,
+        "largest": largest,
         "curves": curves,
         "errors": {"from": -250, "counts": errors},
         "exact_adpc": (exact.logpmf_sum(np.rint(at * parts)) - exact.logpmf_sum(np.rint(at * parts) + parts)).tolist(),
@@ -64,6 +69,8 @@ def check(numbers: dict[str, Any]) -> Iterator[Check]:
     for name, values in numbers["medians"].items():
         words = f"{name} at {BUDGETS[name]}: median |loss|, median of {len(values)} populations"
         yield near(words, float(np.median(values)), 0.025, 0.002)
+        words = f"{name}: largest of a curve, median of {len(values)} populations / 0.025"
+        yield between(words, float(np.median(numbers["largest"][name])) / 0.025, 1.4, 3)
     curve = numbers["curves"]["ADPC"]
     at, exact, low, high = (
         np.array(v, float) for v in (curve["at"], numbers["exact_adpc"], curve["low"], curve["high"])
@@ -79,10 +86,13 @@ def check(numbers: dict[str, Any]) -> Iterator[Check]:
 def finding(numbers: dict[str, Any]) -> str:
     """Return the medians and the rise of ADPC's exact loss."""
     medians = ", ".join(f"{np.median(v):.4f} for {name} at {BUDGETS[name]}" for name, v in numbers["medians"].items())
+    largest = ", ".join(f"{np.median(values):.4f}" for values in numbers["largest"].values())
     at, exact = numbers["curves"]["ADPC"]["at"], numbers["exact_adpc"]
     populations, near, far = len(numbers["medians"]["GDPC"]), np.interp(25, at, exact), np.interp(100, at, exact)
     return (
-        f"It reproduces. The median estimated |loss| over {populations} populations is {medians}. For ADPC the "
+        f"It reproduces. The median estimated |loss| over {populations} populations is {medians}. The "
+        f"largest of a curve, the paper's comparator in words, is {largest}: noise at the ends of the window makes it. "
+        "For ADPC the "
         f"estimate follows the exact loss, which has no plateau: {near:.4f} at an error of 25 people, {far:.4f} at "
         "100, and the full 0.05 in the limit. The paper reads half of ADPC's budget off the middle of that curve."
     )

@@ -91,7 +91,8 @@ def residual_loss(
         ``"sd"`` (default): a factor on the residuals' standard deviation, as in scipy. ``"people"``: the standard
         deviation of the kernel itself, as in scikit-learn.
     percentile, multiplier : float, optional
-        The window is ``K = multiplier * max(|P(100 - percentile)|, |P(percentile)|)``, by default with 95 and 2.
+        The window is ``K = multiplier * max(|P(100 - percentile)|, |P(percentile)|)``, by default with 95 and 2, as in
+        the notebook behind the figure of [1]_; the example in its text is 1.5 times the 95th percentile.
     blocks : array_like, shape (areas,), optional
         A label for each area, such as the area above it, for residuals that depend on each other within a block.
     resamples : int

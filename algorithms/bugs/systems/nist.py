@@ -34,9 +34,9 @@ class DomainFromData:
     **Bug.** The bins of a level are there if someone has it. Those of other levels are `ABSENT`, and so are its rows
     from what is synthesized.
     **True loss.** Infinite: someone with a level that nobody else has adds bins, with certainty.
-    **Source.** Gardner, "NistDp3: Differential Privacy 3, Write-up and Privacy Proof": "state-dependent fields", which
-    the rules of the challenge allowed. Korolova, Kenthapadi, Mishra and Ntoulas, "Releasing Search Queries and Clicks
-    Privately", 2009.
+    **Source.** The rules of the challenge, which allowed it for five "state-dependent fields" (Gardner, "NistDp3:
+    Differential Privacy 3, Write-up and Privacy Proof"). Korolova, Kenthapadi, Mishra and Ntoulas, "Releasing Search
+    Queries and Clicks Privately", 2009.
 
     Attributes
     ----------
