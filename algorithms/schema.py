@@ -18,12 +18,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["MOST_CELLS", "Grouping", "Query", "Schema", "read_specification"]
+__all__ = ["MOST_CELLS", "MOST_LEVELS", "Grouping", "Query", "Schema", "read_named", "read_specification"]
 
 Groups = NDArray[np.int64]
 TOTAL, DETAILED = "total", "detailed"
 CROSS = "*"  # between the attributes of a query
-MOST_LEVELS = 1_000_000  # of a `maxval`: each has a name
+MOST_LEVELS = 1_000_000
+"""Of a `maxval`: each has a name."""
 MOST_CELLS = 2**24
 """Of which queries are made: a query knows the group of every cell, and the label of every group, of some 100 bytes."""
 
@@ -266,26 +267,49 @@ def read_specification(path: str | os.PathLike[str]) -> Schema:
     Levels that nobody has belong into the list, too. A list that was made from the data tells who is in them: the
     mechanism `algorithms.bugs.systems.nist.DomainFromData` shows what that costs.
     """
-    name = os.fspath(path)
-    if Path(name).suffix.lower() != ".json":
-        raise ValueError(f"specification must be a .json file, got {name}")
-    try:
-        given = json.loads(Path(name).read_text(encoding="utf-8-sig"), object_pairs_hook=_unique)
-    except OSError as error:
-        raise ValueError(f"specification must be a file that can be read, got {name} ({error.strerror})") from error
-    except ValueError as error:  # also of an encoding that is not UTF-8
-        raise ValueError(f"specification must be JSON, got {name}: {error}") from error
-    except RecursionError:
-        raise ValueError(f"specification must be JSON, got {name}: brackets within brackets without end") from None
+    given = read_named(path, "specification")
     attributes = given.get("attributes") if isinstance(given, dict) else None
     if not isinstance(attributes, dict):
-        raise ValueError(f'specification must have "attributes" with the levels of each, got {name}')
+        raise ValueError(f'specification must have "attributes" with the levels of each, got {os.fspath(path)}')
     levels, edges = {}, {}
     for attribute, values in attributes.items():
         if isinstance(values, dict) and values.keys() == {"edges"} and _numbers(values["edges"]):
             edges[attribute] = values["edges"]
         levels[attribute] = _listed_levels(attribute, values)
     return Schema(levels, edges=edges)
+
+
+def read_named(path: str | os.PathLike[str], what: str) -> Any:
+    """Read a .json file in which no name stands twice.
+
+    Parameters
+    ----------
+    path : path-like
+        The file.
+    what : str
+        What it holds, for messages.
+
+    Returns
+    -------
+    object
+        What the file says.
+
+    Raises
+    ------
+    ValueError
+        If the file cannot be read, or is not JSON.
+    """
+    name = os.fspath(path)
+    if Path(name).suffix.lower() != ".json":
+        raise ValueError(f"{what} must be a .json file, got {name}")
+    try:
+        return json.loads(Path(name).read_text(encoding="utf-8-sig"), object_pairs_hook=_unique)
+    except OSError as error:
+        raise ValueError(f"{what} must be a file that can be read, got {name} ({error.strerror})") from error
+    except ValueError as error:  # also of an encoding that is not UTF-8
+        raise ValueError(f"{what} must be JSON, got {name}: {error}") from error
+    except RecursionError:
+        raise ValueError(f"{what} must be JSON, got {name}: brackets within brackets without end") from None
 
 
 def _listed_levels(attribute: str, values: Any) -> list[str]:

@@ -10,6 +10,7 @@ import numpy as np
 from joblib import delayed
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
+from numpy.typing import NDArray
 
 from algorithms.bottom_up import BottomUp, PublishedTotals, WeightedBottomUp
 from algorithms.bottom_up.accuracy import Accuracy, curve, smallest_epsilon
@@ -27,8 +28,9 @@ from experiments.experiment import CONFIDENCE, Check, between, near
 QUESTION = "How does the bottom-up mechanism's accuracy grow with epsilon, and does its noise keep the promise?"
 EXPECTATION = (
     "Without calibration both accuracies rise to one at every level, as the exact expectation says; for county by race "
-    "L2 rises first. Calibrated, both end at one too, and state totals are exact throughout; where noise exceeds a "
-    "state nothing is expected. The exact sampler is never called violated. The inverse distribution function at 53 "
+    "L2 rises first. In a weighted sample about as many times more is missing to one as its largest weight says. "
+    "Calibrated, both end at one too, and state totals are exact throughout; where noise exceeds a state nothing is "
+    "expected. The exact sampler is never called violated. The inverse distribution function at 53 "
     "bits is bounded: it has a witness at every epsilon from 0.001 on. Ignored weights, fractional counts and "
     "undeclared totals are found in all audits. A pair that changes a published total is refused."
 )
@@ -36,9 +38,10 @@ EXPECTATION = (
 EPSILONS = (*(float(f"{digit}e{power}") for power in range(-5, 1) for digit in (1, 2, 5)), 10.0)
 TABULATED = tuple(epsilon for epsilon in EPSILONS if epsilon >= 0.001)  # the authors' kind of range
 TAILS = (0.01, 0.1, 1.0)
-LEVELS = {"state": 1, "county": 2, "county x race": 3}
+FINEST, DRAWN, SAMPLE = "county x race", "as drawn", "weighted sample"
+LEVELS = {"state": 1, "county": 2, FINEST: 3}
 REPLICATES, AUDITS, TARGET = 200, 20, 0.99
-HEAVIEST = 6.0  # a long form filled in by one person in four, and adjusted for those who did not
+SHARE, LIGHTEST, HEAVIEST = 0.25, 2.0, 6.0  # a long form of one person in four, adjusted for those who did not answer
 EXACT, INVERSE = "exact sampler", "inverse distribution function"
 IGNORED, FRACTIONS, UNDECLARED = "weights ignored", "fractions left in", "totals undeclared"
 SIZES = {EXACT: 50_000, INVERSE: 2_000, IGNORED: 2_000, FRACTIONS: 500, UNDECLARED: 500}
@@ -49,7 +52,7 @@ def cases(tree: Hierarchy, counts: Any) -> dict[str, tuple[BottomUp | WeightedBo
     county = counts[:5]
     rng = np.random.default_rng(1960)
     cells = np.repeat(np.arange(5), 1 + county // 400)
-    weights = np.round(rng.uniform(2, HEAVIEST, cells.size), 2)
+    weights = np.round(rng.uniform(LIGHTEST, HEAVIEST, cells.size), 2)
     records = np.column_stack([cells, weights])
     heavy = NeighborPair.add_record(records, [1, HEAVIEST], label="a record of the largest weight added")
     light = NeighborPair.add_record(records, [1, 4.25], label="a record of weight 4.25 added")
@@ -69,10 +72,16 @@ def cases(tree: Hierarchy, counts: Any) -> dict[str, tuple[BottomUp | WeightedBo
     }
 
 
+def long_form(counts: NDArray[np.int64], rng: np.random.Generator) -> NDArray[np.float64]:
+    """Return one record in four of people counted, cell and weight: weights are even from 2 to 6."""
+    cells = np.repeat(np.arange(counts.size), rng.binomial(counts, SHARE))
+    return np.column_stack([cells, np.round(rng.uniform(LIGHTEST, HEAVIEST, cells.size), 2)])
+
+
 def run(*, quick: bool, seed: int, jobs: int) -> dict[str, Any]:
     """Replicate 200 times at 19 epsilons (quick: 20 times at 4), and audit five cases 20 times (quick: once)."""
     tree, counts = load("midwest")
-    streams = np.random.SeedSequence(seed).spawn(len(SIZES) + 1)
+    *streams, sampling = np.random.SeedSequence(seed).spawn(len(SIZES) + 2)
     rng = np.random.default_rng(streams[-1])
     epsilons = EPSILONS[::6] if quick else EPSILONS
     states = tree.totals(counts)[tree.level(1)]
@@ -80,9 +89,12 @@ def run(*, quick: bool, seed: int, jobs: int) -> dict[str, Any]:
     options: dict[str, Any] = {"epsilons": epsilons, "replicates": 20 if quick else REPLICATES}
     curves = {
         f"{name}, {words}": curve(mechanism, counts, rng, level=level, **options)
-        for words, mechanism in (("as drawn", free), ("calibrated", held))
+        for words, mechanism in ((DRAWN, free), ("calibrated", held))
         for name, level in LEVELS.items()
     }
+    own = np.random.default_rng(sampling)
+    records, sample = long_form(counts, own), WeightedBottomUp(1.0, HEAVIEST, counts.shape, tree)
+    curves[f"{FINEST}, {SAMPLE}"] = curve(sample, records, own, level=LEVELS[FINEST], **options)
     told = states.astype(float)
     told[1], told[2] = np.nan, told[2] + 1  # the second state's total is not published, the third's is another
     shown = replace(held, published=PublishedTotals(1, told))(counts, 1, rng)[0]
@@ -93,14 +105,16 @@ def run(*, quick: bool, seed: int, jobs: int) -> dict[str, Any]:
         BottomUp(1.0, silent.tree, published=silent.published).exact_loss(pair)
     except ValueError as error:
         refused = str(error)
-    chosen: dict[str, float | None] = {}
-    for norm in ("l1", "l2"):
-        try:
-            chosen[norm] = smallest_epsilon(curves["county x race, as drawn"], TARGET, norm=norm)
-        except ValueError:  # no epsilon of the quick form
-            chosen[norm] = None
+    chosen: dict[str, dict[str, float | None]] = {DRAWN: {}, SAMPLE: {}}
+    for words, found in chosen.items():
+        for norm in ("l1", "l2"):
+            try:
+                found[norm] = smallest_epsilon(curves[f"{FINEST}, {words}"], TARGET, norm=norm)
+            except ValueError:  # no epsilon of the quick form
+                found[norm] = None
     return {
         "people": int(counts.sum()),
+        "records": len(records),
         "tree": repr(tree),
         "mean": float(counts.mean()),
         "median": float(np.median(counts)),
@@ -198,9 +212,13 @@ def check(numbers: dict[str, Any]) -> Iterator[Check]:
             scores = [_score(row[norm], numbers["replicates"]) for row in rows if row[norm]["expected"] is not None]
             if scores:  # 114 scores in all, near normal: beyond 5 by chance in fewer than one run of 10,000
                 yield between(f"{name}, {norm}: largest deviation from theory", max(scores), 0, 5)
-    high = [row for row in numbers["curves"]["county x race, as drawn"] if row["l1"]["accuracy"] > 0]
-    words = "L2 accuracy is above L1 accuracy wherever the latter is above 0"
-    yield Check(words, all(row["l2"]["accuracy"] > row["l1"]["accuracy"] for row in high))
+    for words in (DRAWN, SAMPLE):
+        high = [row for row in numbers["curves"][f"{FINEST}, {words}"] if row["l1"]["accuracy"] > 0]
+        above = all(row["l2"]["accuracy"] > row["l1"]["accuracy"] for row in high)
+        yield Check(f"{FINEST}, {words}: L2 accuracy is above L1 accuracy wherever the latter is above 0", above)
+    whole, sample = (_missing(numbers, words) for words in (DRAWN, SAMPLE))
+    factor = np.median(sample / whole)
+    yield between("L1 accuracy missing to one, weighted sample / whole count", float(factor), 5.5, 6.5)
     exact = [row["l1"]["error"] for row in numbers["curves"]["state, calibrated"]]
     yield between("error of calibrated state totals (people)", max(exact), 0, 1e-6)
     shares = list(numbers["reported"].values())
@@ -217,6 +235,11 @@ def check(numbers: dict[str, Any]) -> Iterator[Check]:
     yield near("exact sampler, exact loss", exact_loss, numbers["audits"][EXACT]["promise"], 1e-9)
 
 
+def _missing(numbers: dict[str, Any], words: str) -> NDArray[np.float64]:
+    """Return what is missing of L1 accuracy to one, at each epsilon."""
+    return np.array([1 - row["l1"]["accuracy"] for row in numbers["curves"][f"{FINEST}, {words}"]])
+
+
 def _score(norm: dict[str, Any], replicates: int) -> float:
     return float(abs(norm["accuracy"] - norm["expected"]) / (norm["deviation"] / np.sqrt(replicates)))
 
@@ -227,10 +250,18 @@ def finding(numbers: dict[str, Any]) -> str:
     bound = {name: median(row["runs"]) for name, row in audits.items()}
     times = {name: f"{violations(row['runs'])} of {len(row['runs'])}" for name, row in audits.items()}
     first, last = numbers["inverse"][0], numbers["inverse"][-1]
-    takes = {name: "more than was tried" if one is None else f"epsilon {one:g}" for name, one in chosen.items()}
+    takes = {
+        words: {name: "more than was tried" if one is None else f"epsilon {one:g}" for name, one in found.items()}
+        for words, found in chosen.items()
+    }
     return (
-        f"{TARGET:.0%} of L1 accuracy takes {takes['l1']}, of L2 {takes['l2']}. The table has {numbers['people']:,} "
-        "people in 437 counties by five races; it stands in for the authors' long form of 1960. L2 looks better "
+        f"{TARGET:.0%} of L1 accuracy takes {takes[DRAWN]['l1']}, of L2 {takes[DRAWN]['l2']}. The table has "
+        f"{numbers['people']:,} people in 437 counties by five races; it stands in for the authors' long form of 1960, "
+        "whose records are weighted. In a sample of one person in four with weights to "
+        f"{HEAVIEST:g} ({numbers['records']:,} records) noise for the largest weight leaves "
+        f"{float(np.median(_missing(numbers, SAMPLE) / _missing(numbers, DRAWN))):.2f} times as much missing to one, "
+        f"and {TARGET:.0%} takes {takes[SAMPLE]['l1']} (L1) and {takes[SAMPLE]['l2']} (L2), compared with the weighted "
+        "counts: errors of sampling come on top. L2 looks better "
         f"because a few counts are very large: the mean is {numbers['mean']:,.0f}, the root of the mean square "
         f"{numbers['mean_square'] ** 0.5:,.0f}. Half the counts are below {numbers['median']:,.0f}, which neither norm "
         f"shows. The exact sampler keeps its promise: {times[EXACT]} audits of {audits[EXACT]['size']:,} runs report a "
@@ -256,14 +287,17 @@ def draw(numbers: dict[str, Any]) -> Figure:
 
 
 def _draw_curves(ax: Axes, numbers: dict[str, Any]) -> None:
-    rows = numbers["curves"]["county x race, as drawn"]
-    epsilons = [row["epsilon"] for row in rows]
     for norm, color, marker, words in (("l2", ORANGE, "s", "L2: squared"), ("l1", BLUE, "o", "L1: absolute")):
-        low, high = np.array([row[norm]["interval"] for row in rows]).T
-        ax.fill_between(epsilons, low, high, color=color, alpha=0.35, linewidth=0)
-        ax.plot(epsilons, [row[norm]["expected"] for row in rows], color=color, linewidth=1)
-        accuracies = [row[norm]["accuracy"] for row in rows]
-        ax.plot(epsilons, accuracies, label=words, color=color, marker=marker, markersize=4, linestyle="none")
+        for data, face, line in ((DRAWN, color, "-"), (SAMPLE, "white", ":")):
+            rows = numbers["curves"][f"{FINEST}, {data}"]
+            epsilons = [row["epsilon"] for row in rows]
+            low, high = np.array([row[norm]["interval"] for row in rows]).T
+            ax.fill_between(epsilons, low, high, color=color, alpha=0.35, linewidth=0)
+            ax.plot(epsilons, [row[norm]["expected"] for row in rows], color=color, linewidth=1, linestyle=line)
+            accuracies = [row[norm]["accuracy"] for row in rows]
+            points: dict[str, Any] = {"marker": marker, "markersize": 4, "markerfacecolor": face, "linestyle": "none"}
+            label = words if data == DRAWN else f"{words.split(':')[0]}, weighted sample"
+            ax.plot(epsilons, accuracies, label=label, color=color, **points)
     ax.axhline(1, color=BLACK, linewidth=0.8, linestyle="--", zorder=0)
     ax.set_xscale("log")
     ax.set_ylim(0, 1.04)
@@ -271,7 +305,7 @@ def _draw_curves(ax: Axes, numbers: dict[str, Any]) -> None:
     ax.set_ylabel("accuracy: 1 - error / error of zeros")
     ax.set_title("(a) the curve to choose $\\varepsilon$ by: county x race")
     words = "points: mean; band: 95% of releases;\nline: exact expectation"
-    ax.legend(fontsize=8, loc="lower right", title=words, title_fontsize=8)
+    ax.legend(fontsize=7.5, loc="lower right", title=words, title_fontsize=7.5)
 
 
 def _draw_missing(ax: Axes, numbers: dict[str, Any]) -> None:

@@ -47,6 +47,7 @@ NAMES = (
     "ons_zeros",
     "bottom_up_curve",
     "nist_synthesis",
+    "nist_cut",
     "planning",
     "replayed",
     "seeds_audited",

@@ -70,7 +70,7 @@ def run(*, quick: bool, seed: int, jobs: int) -> dict[str, Any]:
     times = FEW if quick else REPETITIONS
     streams = np.random.SeedSequence(seed).spawn(len(settings))
     tasks = [
-        delayed(_estimated)(replace(Setting(), **{name: value}), stream)
+        delayed(_estimated)(replace(Setting(), **{name: value}), stream)  # type: ignore[arg-type]
         for (name, value), own in zip(settings, streams, strict=True)
         for stream in own.spawn(times)
     ]

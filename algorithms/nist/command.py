@@ -17,6 +17,13 @@ def release_nist(
     data: Annotated[Path, typer.Option(help="Records to be protected, .csv or .parquet, one a row.")],
     spec: Spec,
     epsilon: Epsilon,
+    codebook: Annotated[
+        Path | None,
+        typer.Option(help="Codebook of the contest, .cbk, with the values of fields; --spec is then its .json file."),
+    ] = None,
+    bins: Annotated[
+        Path | None, typer.Option(help="Special bins of some fields, .json as of --spec; goes with --codebook.")
+    ] = None,
     public: Annotated[
         Path | None, typer.Option(help="Public records, by which correlated fields are grouped: far more than levels.")
     ] = None,
@@ -34,6 +41,7 @@ def release_nist(
     from rich.console import Console
 
     from algorithms.nist import Groups, NistDp3, choose_groups, read_groups
+    from algorithms.nist.contest import read_contest
     from algorithms.nist.release import release
     from algorithms.schema import read_specification
     from algorithms.tables.files import check_folder
@@ -46,8 +54,10 @@ def release_nist(
         raise ValueError("--max-bins goes with --public, not with --groups")
     if public is not None and public.exists() and data.exists() and public.samefile(data):
         raise ValueError("--public must be another file than --data: the data must have no say in the groups")
+    if codebook is None and bins is not None:
+        raise ValueError("--bins goes with --codebook: without it the bins of fields stand in --spec")
     check_folder(out)
-    schema = read_specification(spec)
+    schema = read_specification(spec) if codebook is None else read_contest(spec, codebook, bins)
     settings: dict[str, Any] = {} if factor is None else {"factor": factor}
     chosen = None if groups is None else read_groups(groups)
     # Whatever is wrong with the settings is said before any record is read.

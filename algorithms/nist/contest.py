@@ -1,0 +1,113 @@
+"""The two files in which the contest told which values a field may have: its specifications, and a codebook."""
+
+from __future__ import annotations
+
+import os
+import re
+import reprlib
+from pathlib import Path
+
+from algorithms.schema import MOST_LEVELS, Schema, read_named, read_specification
+
+__all__ = ["read_codebook", "read_contest"]
+
+_FIELD, _CODE = re.compile(r"^ ([^\s]+)\t"), re.compile(r"^([^\s]+)\t")
+
+
+def read_codebook(path: str | os.PathLike[str]) -> dict[str, tuple[str, ...]]:
+    """Read the values of fields from a codebook as IPUMS writes them, ``codebook.cbk``.
+
+    A line of a field is a space, its name, a tab; the lines of its values below are a code, a tab, a label. Lines that
+    begin with a tab are headings; lines without a tab are of the part that says in which columns a field stands.
+
+    Parameters
+    ----------
+    path : path-like
+        A text file.
+
+    Returns
+    -------
+    dict of str to tuple of str
+        Values of every field that has any, without leading zeros, as in the files of the contest.
+
+    Raises
+    ------
+    ValueError
+        If the file cannot be read, or has no values of any field.
+    """
+    name = os.fspath(path)
+    try:
+        lines = Path(name).read_text(encoding="utf-8", errors="replace").splitlines()  # labels do not matter
+    except OSError as error:
+        raise ValueError(f"codebook must be a file that can be read, got {name} ({error.strerror})") from error
+    found: dict[str, dict[str, None]] = {}
+    field: dict[str, None] = {}
+    for line in lines:
+        if begins := _FIELD.match(line):
+            field = found.setdefault(begins[1], {})
+        elif code := _CODE.match(line):
+            field[code[1].lstrip("0") or "0"] = None  # a value may stand under two headings
+    listed = {name: tuple(values) for name, values in found.items() if values}
+    if not listed:
+        raise ValueError(f"codebook must list fields and their values as IPUMS does, got none in {name}")
+    return listed
+
+
+def read_contest(
+    specifications: str | os.PathLike[str], codebook: str | os.PathLike[str], bins: str | os.PathLike[str] | None = None
+) -> Schema:
+    """Return the fields of the contest and the values that each may have, as NistDp3 defines them.
+
+    A field has the values that the codebook lists. One that is not there has the whole numbers from 0 to its ``maxval``
+    in the specifications, or special bins.
+
+    Parameters
+    ----------
+    specifications : path-like
+        Such as ``colorado-specs.json``: ``{"SEX": {"type": "enum", "count": 2, "maxval": 2}, ...}``.
+    codebook : path-like
+        As `read_codebook` reads it.
+    bins : path-like, optional
+        Levels or edges of fields for which neither will do, as `read_specification` reads them: wide numbers, and the
+        fields whose values the contest allowed to be read from the data.
+
+    Returns
+    -------
+    Schema
+        Fields in the order of the specifications.
+
+    Raises
+    ------
+    ValueError
+        If a file cannot be read or is not of its form, `bins` has an unknown field, or a field without values in the
+        codebook has no ``maxval``, or one of a million or more and no bins.
+
+    Notes
+    -----
+    Public are these files only as far as they are not made from the data to be protected: ``maxval`` and ``count`` of
+    the contest's specifications are what was found in the records of Colorado, which are public. The values of five
+    state-dependent fields, which the contest allowed to be read from the data, must be given as `bins` here: the
+    mechanism `algorithms.bugs.systems.nist.DomainFromData` shows what reading them costs.
+
+    References
+    ----------
+    .. [1] Gardner, "NistDp3: Differential Privacy 3, Write-up and Privacy Proof", section on pre-processing.
+    """
+    given = read_named(specifications, "specifications")
+    if not isinstance(given, dict) or not given or not all(isinstance(told, dict) for told in given.values()):
+        raise ValueError(f"specifications must be an object of one field or more, got {reprlib.repr(given)}")
+    special = None if bins is None else read_specification(bins)
+    own = {} if special is None else dict(special.attributes)
+    if unknown := sorted(set(own) - set(given)):
+        raise ValueError(f"bins must be of fields of the specifications, got {unknown[0]!r}")
+    listed = read_codebook(codebook)
+    levels = {name: own.get(name) or listed.get(name) or _to_maxval(name, told) for name, told in given.items()}
+    return Schema(levels, edges={} if special is None else dict(special.edges))
+
+
+def _to_maxval(name: str, told: dict[str, object]) -> list[str]:
+    most = told.get("maxval")
+    if not isinstance(most, int) or isinstance(most, bool) or not 0 <= most < MOST_LEVELS:
+        rule = f"must have values in the codebook, a maxval below {MOST_LEVELS:,}, or bins"
+        raise ValueError(f"{name} {rule}, got maxval {reprlib.repr(most)}")
+    return [str(value) for value in range(most + 1)]
