@@ -9,7 +9,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from audit.arguments import real_number, real_numbers, whole_number
 from audit.bounds.limits import check_confidence, clopper_pearson_lower, clopper_pearson_upper
-from audit.estimates.residuals import log_ratio, whole_people
+from audit.estimates.curves import log_ratio, whole_people
 from audit.results import LossEstimate
 
 __all__ = ["direct_loss"]

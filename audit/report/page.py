@@ -29,8 +29,8 @@ ORDER: tuple[Verdict, ...] = ("violated", "no power", "not refuted")
 DRAWN = 40  # audits in the figure of all
 OPEN = 6  # details are open of all audits, if there are as few, or else of as many violated ones
 KINDS = 64  # rows of counts
-METHODS = ("lag_tail", "histogram", "kde")  # of estimates, which a public page may name
-STATISTICS = ("median |loss|", "largest |loss|")
+METHODS = ("lag_tail", "histogram", "kde", "slope")  # of estimates, which a public page may name
+STATISTICS = ("median |loss|", "largest |loss|", "rho")
 
 
 @dataclass(frozen=True)

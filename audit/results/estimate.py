@@ -48,7 +48,7 @@ class LossEstimate:
     settings : dict
         Every setting that the numbers depend on, as plain lists, numbers and strings.
     statistic : str
-        What `value` is: ``"median |loss|"`` or ``"largest |loss|"``. The largest is biased upwards by noise.
+        What `value` is: ``"median |loss|"``, ``"largest |loss|"`` or ``"rho"``. The largest is biased upwards by noise.
     """
 
     method: str

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 from scipy.stats import binom
 
+from algorithms.noise import DiscreteGaussian, Gaussian
 from audit.estimates.direct import direct_loss
 from audit.estimates.residuals import residual_loss
 from tests.helpers import averaged, geometric
@@ -102,6 +103,25 @@ def test_the_median_of_the_curve_is_covered():
         low, high = residual_loss(geometric(0.1, (20, 400), np.random.default_rng([seed, 9])), rng=seed).interval
         inside += low <= 0.1 <= high
     assert inside >= SIMULATIONS - MOST_MISSES
+
+
+@pytest.mark.parametrize("whole", [True, False])
+@pytest.mark.parametrize("rho", [0.05, 0.5, 2.0])
+def test_the_slope_tells_rho(rho, whole):
+    law = DiscreteGaussian(math.sqrt(0.5 / rho)) if whole else Gaussian(math.sqrt(0.5 / rho))
+    made = [
+        residual_loss(law.sample((1000,), np.random.default_rng([seed, 10])), method="slope", resamples=100, rng=seed)
+        for seed in range(SIMULATIONS)
+    ]
+    values = [estimate.value for estimate in made]
+    # A single one scatters by 5%, so the median of 20 by 1.3%: false alarm below 1e-10; bias below 1%: 1e-2 / 1e-4.
+    assert np.median(values[:20]) == pytest.approx(rho, rel=0.1)
+    assert np.median(values) == pytest.approx(rho, rel=0.02)
+    inside = sum(estimate.interval[0] <= rho <= estimate.interval[1] for estimate in made)
+    assert 0.85 * SIMULATIONS <= inside <= 0.99 * SIMULATIONS
+    # Negative control: intervals half as wide would miss about a third of the time.
+    centers = [(estimate.value, (estimate.interval[1] - estimate.interval[0]) / 4) for estimate in made]
+    assert sum(abs(value - rho) <= half for value, half in centers) < 0.85 * SIMULATIONS
 
 
 def missed(p, q, confidence, runs=20):

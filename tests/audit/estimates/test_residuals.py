@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 from scipy.special import logsumexp
-from scipy.stats import gaussian_kde
+from scipy.stats import gaussian_kde, norm
 from scipy.stats import t as student
 from sklearn.neighbors import KernelDensity
 
@@ -16,7 +16,8 @@ import audit.estimates.residuals
 from audit.estimates.residuals import residual_loss
 from tests.helpers import averaged, geometric, halving, refused_like
 
-METHODS = ("lag_tail", "histogram", "kde")
+RISING = np.repeat(np.arange(-5, 6), [40, 20, 10, 5, 50, 60, 50, 5, 10, 20, 40])  # more of them further out
+METHODS = ("lag_tail", "histogram", "kde", "slope")
 
 
 @pytest.mark.parametrize("lag", [1, 2, 5])
@@ -103,6 +104,30 @@ whole_residuals = arrays(np.int64, st.integers(10, 60), elements=st.integers(-9,
 real_residuals = arrays(np.float64, st.integers(10, 60), elements=st.floats(-9, 9, width=16)).filter(
     lambda r: np.ptp(r) > 0
 )
+
+
+@pytest.mark.parametrize("rho", [0.0005, 0.05, 0.5, 2.0])
+@pytest.mark.parametrize("change", [1, 3])
+def test_the_slope_of_gaussian_noise_is_rho(rho, change):
+    # The law itself instead of draws from it, as quantiles; bins of a continuous law leave 1 in 1,000.
+    scale = change / math.sqrt(2 * rho)
+    quantiles = (np.arange(40_000) + 0.5) / 40_000
+    k = np.arange(-math.ceil(6 * scale) - 2, math.ceil(6 * scale) + 3)
+    law = np.exp(-0.5 * (k / scale) ** 2)
+    whole = k[np.searchsorted(np.cumsum(law / law.sum()), quantiles)]
+    for sample in (whole, whole + 7, scale * norm.ppf(quantiles), scale * norm.ppf(quantiles) - 0.3):
+        estimate = residual_loss(sample, method="slope", change=change, resamples=20, rng=1)
+        assert estimate.value == pytest.approx(rho, rel=0.003)
+        middle = np.abs(estimate.at - np.median(sample)) < 2 * scale
+        line = (estimate.at - sample.mean()) * change / scale**2  # log-ratio of one step of `change` people
+        assert estimate.loss[middle] == pytest.approx(line[middle], rel=0.06, abs=0.02)
+
+
+def test_the_slope_does_not_depend_on_the_unit_of_the_answers():
+    residuals = np.random.default_rng(5).normal(0, 2, 3000)
+    people, thousands = (residual_loss(residuals * u, method="slope", change=u, rng=1) for u in (1.0, 1000.0))
+    assert thousands.value == pytest.approx(people.value, rel=1e-9)
+    assert thousands.interval == pytest.approx(people.interval, rel=1e-9)
 
 
 @given(st.one_of(whole_residuals, real_residuals), st.sampled_from([1, 1.5, 4]), st.sampled_from([0, 0.25, 3]))
@@ -242,8 +267,8 @@ def test_every_estimate_states_its_assumptions(method):
     assert several.assumptions[-1] == "runs are independent of each other"
     assert "areas are independent: in raked tables they are not" in one.assumptions[-1]
     assert "blocks of areas are independent" in blocked.assumptions[-1]
-    assert one.statistic == "median |loss|"
-    assert str(one).startswith("estimate, no bound: median |loss| ")
+    assert one.statistic == ("rho" if method == "slope" else "median |loss|")
+    assert str(one).startswith(f"estimate, no bound: {one.statistic} ")
 
 
 @pytest.mark.parametrize(
@@ -254,9 +279,13 @@ def test_every_estimate_states_its_assumptions(method):
         ({"residuals": []}, r"filled array of 1 or 2 dimensions, got shape \(0,\)"),
         ({"residuals": 5}, r"filled array of 1 or 2 dimensions, got shape \(\)"),
         ({"residuals": [*range(20), math.nan]}, r"residuals must be finite and below 2\*\*53 in size, got nan"),
-        ({"method": "median"}, "method must be one of 'lag_tail', 'histogram', 'kde', got 'median'"),
+        ({"method": "median"}, "method must be one of 'lag_tail', 'histogram', 'kde', 'slope', got 'median'"),
         ({"bandwidth": 0.1}, "method 'lag_tail' has no setting bandwidth"),
         ({"method": "histogram", "at": [1], "lag": 2}, "method 'histogram' has no setting at, lag"),
+        ({"change": 2}, "method 'lag_tail' has no setting change"),
+        ({"method": "slope", "change": 0}, "change must be positive and finite, got 0"),
+        ({"method": "slope", "residuals": np.repeat([0, 1], [9, 3])}, "must fill at least three bins next to each oth"),
+        ({"method": "slope", "residuals": RISING}, "must thin out away from 0"),
         ({"lag": 0}, "lag must be positive and finite, got 0"),
         ({"lag": 0.5}, "lag must be at least one person, got 0.5"),
         ({"lag": 10_000}, "no event of the curve has residuals on both sides"),

@@ -16,7 +16,8 @@ from hypothesis import strategies as st
 
 from audit.bounds.citations import ESTIMATES, REFERENCES, SOFTWARE
 from audit.claims import ZCDP, ApproxDP, GaussianDP, PureDP
-from audit.estimates.residuals import _METHODS, residual_loss
+from audit.estimates.curves import CURVES
+from audit.estimates.residuals import residual_loss
 from audit.methods.method import NAMED
 from audit.report.page import KINDS, METHODS, build_report
 from audit.report.words import visible
@@ -69,7 +70,7 @@ def test_neighbors_and_event_stand_wherever_a_result_does():
 def test_every_bound_and_promise_is_cited():
     used = {key for one in (*NAMED.values(), PureDP, ApproxDP, ZCDP, GaussianDP) for key in one.sources}
     assert used | set(ESTIMATES) == REFERENCES.keys()
-    assert set(METHODS) == set(_METHODS)
+    assert set(METHODS) == set(CURVES)
     page = build_report([("a", audited())], [("e", estimated())], title="t")
     assert "Privacy Auditing with One (1) Training Run" in page
     assert "Gaussian Differential Privacy" not in page

@@ -1,0 +1,231 @@
+"""What residuals are asked: log-ratios of their law at two places, as curves over the error."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from scipy.special import expit
+
+from audit.arguments import positive_number, real_number, real_numbers
+
+__all__ = ["CURVES", "Curve", "log_ratio", "whole_people"]
+
+Floats = NDArray[np.float64]
+
+_LARGEST_WINDOW = 50_000  # people on each side
+_SMALLEST_KERNEL = 0.01  # people: below it every residual is a spike of its own
+_STEPS = 3  # of Newton's method from a start that is right but for small counts
+
+
+def _median(totals: Floats, losses: Floats) -> Floats:
+    return np.asarray(np.nanmedian(np.abs(losses), axis=1))
+
+
+@dataclass(frozen=True)
+class Curve:
+    """A log-ratio of totals over residuals, so that a resample costs only a matrix product."""
+
+    at: Floats
+    width: int  # totals
+    features: Callable[[Floats], Floats]  # values (n,) -> what each adds to the totals (n, width)
+    loss: Callable[[Floats], Floats]  # totals (k, width) -> losses (k, m)
+    settings: dict[str, Any]
+    assumption: str
+    value: Callable[[Floats, Floats], Floats] = _median  # totals, losses -> one number each (k,)
+    statistic: str = "median |loss|"
+
+
+def _lag_tail(pooled: Floats, *, lag: float | None = None, at: ArrayLike | None = None) -> Curve:
+    """Compare each tail with the tail of `lag` people further out."""
+    whole = bool((pooled == np.rint(pooled)).all())
+    # Less than one person is nobody's privacy, so that is the shortest step.
+    scale = max(1.0, 1.4826 * float(np.median(np.abs(pooled - np.median(pooled)))))
+    steps = np.arange(5) * (scale / 2)
+    default = np.unique(np.ceil(steps) if whole else steps)
+    starts: Floats = default.astype(float) if at is None else real_numbers("at", at, ndim=(1,))
+    if starts.min() < 0:
+        raise ValueError(f"at must be 0 or more, got {starts.min()}")
+    people = (math.ceil(scale) if whole else scale) if lag is None else positive_number("lag", lag)
+    if people < 1:
+        raise ValueError(f"lag must be at least one person, got {people}")
+    thresholds: Floats = np.concatenate([starts, starts + people])
+
+    def features(values: Floats) -> Floats:
+        column = values[:, None]
+        return (column >= thresholds).astype(float) + (column <= -thresholds)
+
+    def loss(totals: Floats) -> Floats:
+        return log_ratio(totals[:, : starts.size], totals[:, starts.size :]) / people
+
+    return Curve(
+        at=starts,
+        width=thresholds.size,
+        features=features,
+        loss=loss,
+        settings={"lag": float(people)},
+        assumption=f"groups: {people:.4g} people more shift an error by as much, and share the loss evenly",
+    )
+
+
+def _histogram(pooled: Floats, *, percentile: float = 95.0, multiplier: float = 2.0) -> Curve:
+    """Compare the frequencies of neighboring whole numbers."""
+    window = _window(pooled, percentile, multiplier)
+    k = np.arange(-math.floor(window), math.floor(window) + 2, dtype=float)
+
+    def features(values: Floats) -> Floats:
+        return np.asarray(whole_people(values)[:, None] == k, dtype=float)
+
+    def loss(totals: Floats) -> Floats:
+        return log_ratio(totals[:, :-1], totals[:, 1:])
+
+    return Curve(
+        at=k[:-1],
+        width=k.size,
+        features=features,
+        loss=loss,
+        settings={"percentile": float(percentile), "multiplier": float(multiplier), "window": window},
+        assumption="no smoothing: where counts are small, their scatter alone makes |loss| large",
+    )
+
+
+def _kde(
+    pooled: Floats,
+    *,
+    bandwidth: float = 0.15,
+    bandwidth_unit: str = "sd",
+    percentile: float = 95.0,
+    multiplier: float = 2.0,
+) -> Curve:
+    """Compare a Gaussian kernel density at points one person apart."""
+    if bandwidth_unit not in ("sd", "people"):
+        raise ValueError(f'bandwidth_unit must be "sd" or "people", got {bandwidth_unit!r}')
+    factor = positive_number("bandwidth", bandwidth)
+    kernel = factor * float(pooled.std(ddof=1)) if bandwidth_unit == "sd" else factor
+    if not _SMALLEST_KERNEL <= kernel < math.inf:
+        raise ValueError(f"bandwidth must give a finite kernel of at least {_SMALLEST_KERNEL} people, got {kernel:.4g}")
+    window = _window(pooled, percentile, multiplier)
+    x = np.arange(math.floor(2 * window), dtype=float) + (0.5 - window)
+    # A density far from every residual underflows: each is taken relative to what the nearest residual gives it.
+    right = np.searchsorted(pooled, x)
+    gap = np.abs(x - pooled[np.clip([right - 1, right], 0, pooled.size - 1)]).min(axis=0)
+    offset: Floats = (gap / kernel) ** 2 / 2
+
+    def features(values: Floats) -> Floats:
+        distance: Floats = values[:, None] - x
+        distance /= kernel  # in place from here on: this array is where the time goes
+        np.square(distance, out=distance)
+        distance /= -2
+        distance += offset
+        np.exp(distance, out=distance)
+        return distance
+
+    def loss(totals: Floats) -> Floats:
+        return log_ratio(totals[:, :-1], totals[:, 1:]) + np.diff(offset)
+
+    return Curve(
+        at=x[:-1],
+        width=x.size,
+        features=features,
+        loss=loss,
+        settings={
+            "bandwidth": factor,
+            "bandwidth_unit": bandwidth_unit,
+            "kernel_sd": kernel,
+            "percentile": float(percentile),
+            "multiplier": float(multiplier),
+            "window": window,
+        },
+        assumption="smoothing: the curve depends on bandwidth and window, is flat near 0 and noisy at its edges",
+    )
+
+
+def _slope(pooled: Floats, *, change: float = 1.0) -> Curve:
+    """Compare bins next to each other: of Gaussian noise, the log-ratio is a line over the error, and its slope rho."""
+    people = positive_number("change", change)
+    whole = bool((pooled == np.rint(pooled)).all())
+    center = float(np.median(pooled))
+    spread = 1.4826 * float(np.median(np.abs(pooled - center))) or float(pooled.std())
+    # Half a deviation wide, which three of them on each side hold; whole numbers are not cut in two.
+    width, half = spread / 2, 6
+    if whole:
+        width = max(1.0, math.floor(width))
+        half = max(2, math.ceil(3 * spread / width))
+    bins = 2 * half + 1
+    start = float(np.rint(center)) - 0.5 - half * width - (width - 1) // 2 if whole else center - (half + 0.5) * width
+    edges = start + width * np.arange(1.0, bins)
+    grouping = (width**2 - whole) / 12  # what the bins add to the variance
+
+    def features(values: Floats) -> Floats:
+        return np.asarray(np.floor((values[:, None] - start) / width) == np.arange(bins), dtype=float)
+
+    def loss(totals: Floats) -> Floats:
+        return log_ratio(totals[:, :-1], totals[:, 1:]) * (people / width)
+
+    def rho(totals: Floats, losses: Floats) -> Floats:
+        slope = _log_odds_slope(totals[:, :-1], totals[:, 1:], edges - center) / width
+        if slope[0] <= 0:
+            raise ValueError(f"residuals must thin out away from 0, as Gaussian noise does; got slope {slope[0]:.4g}")
+        return people**2 / 2 * slope * (1 + grouping * slope)
+
+    return Curve(
+        at=edges,
+        width=bins,
+        features=features,
+        loss=loss,
+        settings={"change": people, "bin": width},
+        assumption="Gaussian noise: the log-ratio is a line over the error, and rho is its slope",
+        value=rho,
+        statistic="rho",
+    )
+
+
+def _log_odds_slope(left: Floats, right: Floats, at: Floats) -> Floats:
+    """Return the slope of the log-odds of the left one of two bins, by logistic regression; one for each row."""
+    if ((left[0] > 0) & (right[0] > 0)).sum() < 2:
+        raise ValueError("residuals must fill at least three bins next to each other for a slope, got fewer")
+    both = left + right
+    weight = left * right / np.maximum(both, 1e-300)
+    target = np.log((left + 0.5) / (right + 0.5))
+    for step in range(_STEPS + 1):
+        total = weight.sum(axis=1, keepdims=True)
+        middle = (weight * at).sum(axis=1, keepdims=True) / total
+        slope = (weight * (at - middle) * target).sum(axis=1) / (weight * (at - middle) ** 2).sum(axis=1)
+        if step == _STEPS:
+            break
+        fitted = slope[:, None] * (at - middle) + (weight * target).sum(axis=1, keepdims=True) / total
+        share = expit(fitted)
+        weight = both * share * (1 - share)
+        target = fitted + (left - both * share) / np.maximum(weight, 1e-300)
+    return np.asarray(slope)
+
+
+def _window(pooled: Floats, percentile: float, multiplier: float) -> float:
+    """Return the half-width of the window in people, at least one and not too many."""
+    share = real_number("percentile", percentile)
+    if not 50 < share <= 100:
+        raise ValueError(f"percentile must be above 50 and at most 100, got {share}")
+    factor = positive_number("multiplier", multiplier)
+    window = factor * float(np.abs(np.percentile(pooled, [100 - share, share])).max())
+    if not 1 <= window <= _LARGEST_WINDOW:
+        raise ValueError(f"the window must reach 1 to {_LARGEST_WINDOW} people, got {window:.4g}")
+    return window
+
+
+def whole_people(values: Floats) -> Floats:
+    """Return the nearest whole numbers, halves up: half-to-even would give even numbers more of them."""
+    return np.floor(values + 0.5)
+
+
+def log_ratio(above: NDArray[Any], below: NDArray[Any]) -> Floats:
+    """Return ``log(above / below)`` in nats, NaN where either is 0."""
+    seen = (above > 0) & (below > 0)
+    logs = [np.log(total, out=np.full(seen.shape, np.nan), where=seen) for total in (above, below)]
+    return np.asarray(logs[0] - logs[1])
+
+
+CURVES: dict[str, Callable[..., Curve]] = {"lag_tail": _lag_tail, "histogram": _histogram, "kde": _kde, "slope": _slope}
