@@ -16,7 +16,7 @@ from audit.cli.exits import INTERRUPTED, exit_code
 if TYPE_CHECKING:
     from audit.results import AuditResult
 
-__all__ = ["ELSEWHERE", "Question", "answer"]
+__all__ = ["ELSEWHERE", "Question", "answer", "command_of"]
 
 ELSEWHERE = {"targets", "seed", "jobs", "out", "name", "store", "timeout", "as_json"}  # options that decide no count
 MOST, LONGEST = 60, 48  # audits in a figure, letters of a name there
@@ -38,7 +38,7 @@ def answer(questions: list[Question], out: Path | None, as_json: bool, context: 
     from audit.cli.showing import show
     from audit.results import printable
     from audit.results.files import check_writable
-    from audit.results.folder import save_audit
+    from audit.results.folder import save_result
     from audit.results.formatting import percent
 
     if out is not None:
@@ -52,7 +52,7 @@ def answer(questions: list[Question], out: Path | None, as_json: bool, context: 
             result = _with_command(question, question.answer(), context)
             results.append((question.name, result))
             if out is not None:
-                saved.append(save_audit(result, out, question.name))
+                saved.append(save_result(result, out, question.name))
     except KeyboardInterrupt:
         kept = f", saved in {out}" if saved else ""
         print(f"plaudit: interrupted: {len(results)} of {len(questions)} audits finished{kept}", file=sys.stderr)
@@ -73,22 +73,28 @@ def answer(questions: list[Question], out: Path | None, as_json: bool, context: 
 
 def _with_command(question: Question, result: AuditResult, context: typer.Context) -> AuditResult:
     """Return a result with the command that reproduces it, and it alone."""
-    words = ["plaudit", "audit", *([question.target] if question.target else [])]
+    command = command_of(context, ["audit", question.target], question.options, result.seed_entropy)
+    provenance = {**result.provenance, "command": command}
+    if question.pairs > 1:
+        provenance["together"] = {"pairs": question.pairs, "confidence": context.params["confidence"]}
+    return replace(result, provenance=provenance)
+
+
+def command_of(context: typer.Context, names: list[str], options: dict[str, Any], seed: object) -> str:
+    """Return the command that gives a result again: as it was called, but for `options`, with the seed that it had."""
+    words = ["plaudit", *filter(None, names)]
     for option in context.command.params:
         name = option.name or ""
         source = context.get_parameter_source(name)
         given = source is not None and source.name == "COMMANDLINE" and name not in ELSEWHERE
-        value = question.options.get(name, context.params[name] if given else None)
+        value = options.get(name, context.params[name] if given else None)
         if value is True:
             words.append(option.opts[0])
         elif isinstance(value, list):
             words += [word for one in value for word in (option.opts[0], str(one))]
         elif value is not None:
             words += [option.opts[0], *map(str, value if isinstance(value, tuple) else (value,))]
-    provenance = {**result.provenance, "command": shlex.join([*words, "--seed", str(result.seed_entropy)])}
-    if question.pairs > 1:
-        provenance["together"] = {"pairs": question.pairs, "confidence": context.params["confidence"]}
-    return replace(result, provenance=provenance)
+    return shlex.join([*words, "--seed", str(seed)])
 
 
 def _renamed(questions: list[Question], saved: list[Path]) -> str:

@@ -12,6 +12,7 @@ from typing import Annotated, Any
 import typer
 
 from audit.cli.audit import LIMITS, audit
+from audit.cli.estimate import estimate
 from audit.cli.exits import INTERRUPTED, UNREAD, USAGE
 from audit.cli.plan import plan
 from audit.cli.saved.check import check
@@ -93,7 +94,7 @@ def _options(
 
 app.command("list")(list_systems)
 app.command(epilog=LIMITS)(audit)
-for command in (plan, check, compare, verify, report):
+for command in (estimate, plan, check, compare, verify, report):
     app.command()(command)
 for name, words in (
     ("release", "Release tables of your own data by reference implementations"),

@@ -9,9 +9,9 @@ from typing import Any
 
 from audit.results.audit_result import AuditResult
 from audit.results.estimate import LossEstimate
-from audit.results.files import create_json, read_json
+from audit.results.files import create_json, read_json, write_json
 
-__all__ = ["findings", "name_in_files", "read_audits", "read_results", "save_audit"]
+__all__ = ["findings", "name_in_files", "read_audits", "read_results", "save_result"]
 
 Saved = AuditResult | LossEstimate
 LONGEST = 180  # bytes of a name: file systems hold 255, with number and ending
@@ -25,21 +25,21 @@ def name_in_files(name: str) -> str:
     return plain.encode()[:LONGEST].decode(errors="ignore").strip(".") or "audit"
 
 
-def findings(result: AuditResult) -> dict[str, Any]:
-    """Return what an audit says, but for when, where and with which warnings it was made."""
+def findings(result: Saved) -> dict[str, Any]:
+    """Return what a result says, but for when, where and with which warnings it was made."""
     return {key: value for key, value in result.to_dict().items() if key not in UNREPEATED}
 
 
-def save_audit(result: AuditResult, folder: Path, name: str) -> Path:
-    """Write an audit into a folder under its name, or the next that is free: name-2, name-3, and so on.
+def save_result(result: Saved, folder: Path, name: str) -> Path:
+    """Write an audit or an estimate into a folder under its name, or the next that is free: name-2, and so on.
 
-    Another audit is never overwritten, whoever writes at the same time. An audit that is made again, by the same
-    command with the same seed, and that found the same, takes the place of the first.
+    Another result is never overwritten, whoever writes at the same time. One that is made again, by the same command
+    with the same seed, and that found the same, takes the place of the first.
 
     Parameters
     ----------
-    result : AuditResult
-        To be saved.
+    result : AuditResult or LossEstimate
+        To be saved. An estimate has its command among the settings.
     folder : pathlib.Path
         Where; made if need be.
     name : str
@@ -66,7 +66,7 @@ def save_audit(result: AuditResult, folder: Path, name: str) -> Path:
             path = folder / f"{plain}-{number}.json"
         else:
             return path
-    result.to_json(path)
+    write_json(path, result.to_dict())
     return path
 
 
@@ -140,13 +140,12 @@ def _of_session(entries: Any) -> Iterator[tuple[str, AuditResult]]:
             raise ValueError(f"{name}: {error}") from None
 
 
-def _is_repeat(path: Path, result: AuditResult) -> bool:
-    """Tell whether a file holds the same audit: asked by the same command with the same seed, and with its findings."""
+def _is_repeat(path: Path, result: Saved) -> bool:
+    """Tell whether a file holds the same result: of the same command with the same seed, and with its findings."""
     try:
         ((_, saved),) = _read(path)
     except (ValueError, OSError):  # no result, or one that cannot be read: not ours to replace
         return False
-    command = result.provenance.get("command")
-    if not isinstance(saved, AuditResult) or command is None or saved.provenance.get("command") != command:
-        return False
-    return findings(saved) == findings(result)
+    asked = [found.provenance if isinstance(found, AuditResult) else found.settings for found in (saved, result)]
+    same = "command" in asked[0] and asked[0]["command"] == asked[1].get("command")
+    return same and findings(saved) == findings(result)

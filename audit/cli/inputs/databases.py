@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -22,17 +22,17 @@ WAYS = ("smallest", "largest", "empty")  # to choose a cell by its count
 
 
 class Asked(NamedTuple):
-    """What the options say of the two databases."""
+    """What the options say of the two databases; a command need not have all of them."""
 
-    data: str
-    cell: list[int]
-    cells: str
-    people: int
-    move_to: int | None
-    add_row: str | None
-    replace_row: tuple[int, str] | None
-    relation: str
-    public_data: bool
+    data: str = "morocco"
+    cell: Sequence[int] = ()
+    cells: str = ""
+    people: int = 1
+    move_to: int | None = None
+    add_row: str | None = None
+    replace_row: tuple[int, str] | None = None
+    relation: str = ""
+    public_data: bool = False
 
 
 class Named(NamedTuple):

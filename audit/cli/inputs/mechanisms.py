@@ -5,10 +5,12 @@ from __future__ import annotations
 import importlib
 import sys
 import traceback
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-__all__ = ["described", "own_mechanism"]
+__all__ = ["blaming", "described", "own_mechanism"]
 
 
 def own_mechanism(name: str) -> Any:
@@ -41,3 +43,16 @@ def described(error: BaseException) -> str:
     """Return an error of code that is not ours in one line."""
     place = traceback.extract_tb(error.__traceback__)[-1]
     return f"{type(error).__name__}: {error} ({Path(place.filename).name}, line {place.lineno})"
+
+
+@contextmanager
+def blaming(name: str) -> Iterator[None]:
+    """Turn whatever a mechanism raises into one line with its name."""
+    try:
+        yield
+    except (ValueError, TypeError) as error:  # bad input, the user's or the mechanism's
+        raise ValueError(f"{name}: {error}") from error
+    except KeyboardInterrupt:
+        raise
+    except BaseException as error:  # theirs may be of any kind
+        raise ValueError(f"{name} failed: {described(error)}") from error

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from audit.arguments import LARGEST
 from audit.cli.inputs import HEADER
 
-__all__ = ["Table", "check_size", "is_missing", "is_numeric", "read_counts", "read_outputs"]
+__all__ = ["Table", "check_size", "is_missing", "is_numeric", "read_counts", "read_errors", "read_outputs"]
 
 LARGEST_INPUT = 2**31  # bytes of a file
 MISSING = {"", "na", "nan", "none"}
@@ -132,6 +132,17 @@ def read_counts(path: Path) -> NDArray[Any]:
     if min(table.numbers.shape) > 1:  # such as a column of codes
         raise ValueError(f"{path} must hold one count a line, got a table of shape {table.numbers.shape}")
     return table.numbers.reshape(-1)
+
+
+def read_errors(path: Path) -> NDArray[Any]:
+    """Read errors, shape (areas,): .npy of any shape, or text with one a line."""
+    if path.suffix == ".npy":
+        return _read_npy(path).reshape(-1)
+    table = Table.read(path)
+    if table.numbers is None or table.numbers.shape[1] > 1:
+        what = "words" if table.numbers is None else f"a table of shape {table.numbers.shape}"
+        raise ValueError(f"{path} must hold numbers, one error a line, got {what} ({HEADER})")
+    return table.numbers[:, 0]
 
 
 def read_outputs(*paths: Path) -> list[Any]:

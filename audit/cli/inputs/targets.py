@@ -2,15 +2,23 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from difflib import get_close_matches
 from typing import Any, NamedTuple
 
+import typer
+
+from audit.claims import Claim, parse_claim
 from audit.cli.inputs.databases import Asked, Named, bundled, pairs_of
-from audit.cli.inputs.mechanisms import own_mechanism
+from audit.cli.inputs.mechanisms import blaming, own_mechanism
+from audit.cli.inputs.options import refuse
 from audit.installed import offered
 from audit.neighbors import NeighborPair
 
-__all__ = ["Target", "Wanted", "of_no_counts", "targets_of"]
+__all__ = ["Target", "Wanted", "promise_of", "targets_asked"]
+
+OF_DATABASES = "data cell cells people move_to add_row replace_row"  # options
+OF_SYSTEMS = "epsilon rho stage pair"
 
 
 class Wanted(NamedTuple):
@@ -29,14 +37,21 @@ class Target(NamedTuple):
     pairs: list[Named]
 
 
-def of_no_counts(names: list[str]) -> bool:
-    """Tell whether a system that is named has pairs of its own, and takes no counts: nothing runs."""
-    return any(":" not in name and not _system(name).of_counts for name in names)
+def targets_asked(context: typer.Context, names: list[str]) -> list[Target]:
+    """Return what is named, built as the options of a command say; databases of counts are read once.
 
-
-def targets_of(names: list[str], asked: Asked, wanted: Wanted) -> list[Target]:
-    """Return what is named, built; databases of counts are read once."""
+    Options that do not go with what is named are refused.
+    """
+    given = {name: value for name, value in context.params.items() if value is not None}
+    _check_names(context, names)
     systems = {name: _system(name) for name in names if ":" not in name}
+    if all(system.of_counts for system in systems.values()):
+        refuse(context, "pair", "is for systems that are not for counts: give --data and --cell")
+    else:
+        refuse(context, f"{OF_DATABASES} public_data", "is for counts: give --pair, as `plaudit list` names them")
+    asked = Asked(**{name: given[name] for name in Asked._fields if name in given})
+    budgets: dict[str, Any] = {name: given[name] for name in ("epsilon", "rho") if name in given}
+    wanted = Wanted(given.get("stage", ""), given.get("pair", ""), budgets)
     for system in systems.values():
         _check_settings(system, wanted)
     counted = [name for name in names if name not in systems or systems[name].of_counts]
@@ -47,6 +62,34 @@ def targets_of(names: list[str], asked: Asked, wanted: Wanted) -> list[Target]:
         else _on_its_own_pair(systems[name], asked.relation, wanted)
         for name in names
     ]
+
+
+def promise_of(target: Target, claim: str, notes: list[str]) -> Claim:
+    """Return what a mechanism promises on its pairs, or what `claim` says; `notes` tells of conversions."""
+    relation = target.pairs[0].pair.relation
+    with blaming(target.name):
+        promised = parse_claim(claim, relation) if claim else getattr(target.mechanism, "claim", None)
+    if not isinstance(promised, Claim):
+        raise ValueError(f"{target.name} has no claim of its own: give --claim, such as pure:1 or zcdp:0.5")
+    if promised.relation == relation:
+        return promised
+    notes.append(f"{target.name} promises {promised}, which is {promised.under(relation)}.")
+    return promised.under(relation)
+
+
+def _check_names(context: typer.Context, names: list[str]) -> None:
+    """Refuse names that do not go together, with each other or with options."""
+    if twice := sorted(name for name, times in Counter(names).items() if times > 1):
+        raise ValueError(f"every mechanism must be named once, got {', '.join(twice)} twice")
+    if context.params.get("add_row") is not None or context.params.get("replace_row") is not None:
+        refuse(context, "cell cells people move_to", "is for counts, and --add-row and --replace-row for records")
+    if own := [name for name in names if ":" in name]:
+        if context.params["data"] is None:
+            raise ValueError(f"{own[0]} needs --data: a file of counts or records, or the name of bundled counts")
+        if len(own) == len(names):
+            refuse(context, OF_SYSTEMS, "is for the systems of `plaudit list`: give --claim")
+    if len(own) < len(names):
+        refuse(context, "add_row replace_row", "is for mechanisms of your own, module:object")
 
 
 def _system(name: str) -> Any:

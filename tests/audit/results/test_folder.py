@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from audit.claims import PureDP
 from audit.results.files import create_json, read_json, write_json
-from audit.results.folder import name_in_files, read_audits, read_results, save_audit
+from audit.results.folder import name_in_files, read_audits, read_results, save_result
 from tests.helpers import audited, estimated, refused_like
 
 COMMAND = {"command": "plaudit audit mine:noisy --cell 2 --seed 42"}
@@ -45,21 +45,21 @@ def save_session(path, *entries):
 
 def test_another_audit_of_the_same_name_gets_the_next_name(tmp_path):
     results = [VIOLATED, audited(), audited(seed_entropy=7)]
-    paths = [save_audit(result, tmp_path / "new", "mine:noisy") for result in results]
+    paths = [save_result(result, tmp_path / "new", "mine:noisy") for result in results]
     assert [path.name for path in paths] == ["mine-noisy.json", "mine-noisy-2.json", "mine-noisy-3.json"]
     assert names(tmp_path / "new") == sorted(path.name for path in paths)
     for path, result in zip(paths, results, strict=True):
         assert held(path) == result.to_dict()
-    other = save_audit(audited(), tmp_path / "new", "mine:noisy-2")  # the name that another has already taken
+    other = save_result(audited(), tmp_path / "new", "mine:noisy-2")  # the name that another has already taken
     assert other.name == "mine-noisy-2-2.json"
 
 
 def test_an_audit_made_again_takes_its_own_place(tmp_path):
     first = audited(provenance={**COMMAND, "created": "yesterday"}, seconds=1.0)
-    save_audit(VIOLATED, tmp_path, "a")
-    assert save_audit(first, tmp_path, "a").name == "a-2.json"
+    save_result(VIOLATED, tmp_path, "a")
+    assert save_result(first, tmp_path, "a").name == "a-2.json"
     again = audited(provenance={**COMMAND, "created": "today"}, seconds=2.0)
-    assert save_audit(again, tmp_path, "a").name == "a-2.json"
+    assert save_result(again, tmp_path, "a").name == "a-2.json"
     assert held(tmp_path / "a-2.json") == again.to_dict()
     assert names(tmp_path) == ["a-2.json", "a.json"]
 
@@ -73,8 +73,8 @@ def test_an_audit_made_again_takes_its_own_place(tmp_path):
     ],
 )
 def test_an_audit_that_is_not_the_same_in_all_is_another(tmp_path, other):
-    save_audit(audited(provenance=COMMAND), tmp_path, "a")
-    assert save_audit(other, tmp_path, "a").name == "a-2.json"
+    save_result(audited(provenance=COMMAND), tmp_path, "a")
+    assert save_result(other, tmp_path, "a").name == "a-2.json"
     assert held(tmp_path / "a.json") == audited(provenance=COMMAND).to_dict()
 
 
@@ -90,7 +90,7 @@ def test_what_is_no_audit_is_left_alone(tmp_path, mine):
     else:
         path.write_text("{}")
     before = path.lstat().st_mtime_ns
-    assert save_audit(audited(), tmp_path, "a").name == "a-2.json"
+    assert save_result(audited(), tmp_path, "a").name == "a-2.json"
     assert path.lstat().st_mtime_ns == before
     assert not (tmp_path.parent / "victim").exists()
 
@@ -110,7 +110,7 @@ def file_system(request, monkeypatch):
 def test_writers_at_once_lose_nothing(tmp_path):
     results = [audited(seed_entropy=seed) for seed in range(24)]
     with ThreadPoolExecutor(8) as pool:
-        paths = list(pool.map(lambda result: save_audit(result, tmp_path, "a"), results))
+        paths = list(pool.map(lambda result: save_result(result, tmp_path, "a"), results))
     assert len(set(paths)) == len(names(tmp_path)) == 24
     assert sorted(read_json(path)["seed_entropy"] for path in paths) == list(range(24))
 

@@ -1,0 +1,103 @@
+"""Options that several commands have, each said once, and how they are refused where they would do nothing."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from audit.cli.inputs import HEADER
+
+__all__ = [
+    "AsJson",
+    "Budget",
+    "Cell",
+    "ClaimText",
+    "Confidence",
+    "Data",
+    "Jobs",
+    "Name",
+    "Out",
+    "Pair",
+    "PublicData",
+    "RelationName",
+    "Rho",
+    "Seed",
+    "Stage",
+    "check_numbers",
+    "refuse",
+]
+
+Name = Annotated[
+    str,
+    typer.Argument(
+        help="A name from `plaudit list`, or module:object for a mechanism of your own, callable as (data, size, rng)."
+    ),
+]
+Data = Annotated[
+    str | None,
+    typer.Option(
+        help="morocco, midwest or brazil (bundled), or a file of counts: .npy, or .csv with one count a line; "
+        f"{HEADER}. With --add-row or --replace-row of `plaudit audit`: a .csv or .parquet file of records. Default: "
+        "morocco; a mechanism of your own needs data."
+    ),
+]
+Budget = Annotated[
+    float | None, typer.Option(help="Budget that a system of `plaudit list` promises, in nats. Default: its own.")
+]
+Rho = Annotated[float | None, typer.Option(help="Budget of a system that promises zero-concentrated privacy.")]
+Stage = Annotated[
+    str,
+    typer.Option(
+        help="Look at a stage of a system instead of its release, such as measurements; `plaudit list` names stages."
+    ),
+]
+Pair = Annotated[
+    str, typer.Option(help="Which of its bundled pairs of databases a system runs on; `plaudit list` names them.")
+]
+ClaimText = Annotated[
+    str,
+    typer.Option(help="The promise, pure:EPSILON, approx:EPSILON,DELTA, zcdp:RHO or gaussian:MU. Default: its own."),
+]
+RelationName = Annotated[
+    str, typer.Option(help="Neighbor relation of --claim, or of a bundled pair: add_remove or replace_one.")
+]
+Cell = Annotated[
+    list[int] | None,
+    typer.Option(
+        help="Area whose count differs between the two databases; default: 0. Given several times, each is "
+        "looked at, and the confidence is that of all of them together."
+    ),
+]
+Confidence = Annotated[
+    float, typer.Option(help="One-sided confidence of each audit, or of all pairs of a mechanism together.")
+]
+Seed = Annotated[int | None, typer.Option(help="Seed; default: fresh entropy, recorded in the result.")]
+Jobs = Annotated[int, typer.Option(help="Blocks of runs at work at the same time; -1 for all cores.")]
+Out = Annotated[Path | None, typer.Option(help="Folder for the JSON results and a figure; what is there stays.")]
+PublicData = Annotated[
+    bool, typer.Option("--public-data", help="The data are no secret: results of files are else confidential.")
+]
+AsJson = Annotated[bool, typer.Option("--json", help="Print the results as JSON.")]
+
+
+def refuse(context: typer.Context, options: str, why: str) -> None:
+    """Refuse options that would silently do nothing."""
+    for option in options.split():
+        source = context.get_parameter_source(option)
+        if source is not None and source.name == "COMMANDLINE":
+            raise ValueError(f"--{option.replace('_', '-')} {why}")
+
+
+def check_numbers(context: typer.Context) -> None:
+    """Refuse relations, seeds and jobs that there are not."""
+    from audit.claims import check_relation
+
+    given = context.params
+    if given.get("relation"):
+        check_relation(given["relation"])
+    if (seed := given.get("seed")) is not None and seed < 0:
+        raise ValueError(f"seed must be 0 or more, got {seed}")
+    if (jobs := given.get("jobs", -1)) < 1 and jobs != -1:
+        raise ValueError(f"jobs must be a positive number, or -1 for all cores, got {jobs}")

@@ -1,0 +1,188 @@
+"""`plaudit estimate`: systems, mechanisms and errors of one's own; it is never a verdict, and bad input is one line."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from audit.results import LossEstimate
+from audit.results.folder import read_results
+from tests.audit.cli.desk import WITHIN, Command, refused, strict
+from tests.helpers import geometric
+
+TRUE = """
+import numpy as np
+from audit import PureDP
+
+class Noisy:
+    def __init__(self, claim=None):
+        if claim:
+            self.claim = claim
+    def exact(self, counts):
+        return counts
+    def __call__(self, counts, size, rng):
+        return counts + rng.laplace(size=(size, counts.size))
+
+class Broken(Noisy):
+    def __call__(self, counts, size, rng):
+        return 1 // 0
+
+noisy, promising, broken = Noisy(), Noisy(PureDP(1.0)), Broken()
+"""
+
+
+@pytest.fixture
+def desk(desk: Path) -> Path:
+    (desk / "mine.py").write_text(TRUE)
+    return desk
+
+
+def estimated(plaudit: Command, *arguments: str) -> tuple[str, LossEstimate]:
+    outcome = plaudit("estimate", *arguments, "--seed", "1", "--json")
+    assert (outcome.code, outcome.err) == (WITHIN, "")
+    ((name, values),) = strict(outcome.out).items()
+    return name, LossEstimate.from_dict(values)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "name", "low", "high", "promise"),
+    [
+        (("gdpc",), "gdpc lag_tail", 0.8, 1.2, "epsilon 1 (add/remove)"),
+        (("gdpc", "--epsilon", "0.3", "--method", "kde"), "gdpc kde", 0.2, 0.4, "epsilon 0.3 (add/remove)"),
+        (("gdpc-half-noise", "--percentile", "90"), "gdpc-half-noise kde", 1.5, 2.5, "epsilon 1 (add/remove)"),
+        (("gdpc", "--method", "histogram", "--multiplier", "1"), "gdpc histogram", 0.8, 1.2, "epsilon 1 (add/remove)"),
+        (("rdpc-all", "--data", "midwest"), "rdpc-all lag_tail", 0.1, 0.5, "epsilon 1 (add/remove)"),
+        (("ons", "--stage", "measurements"), "ons measurements lag_tail", 0, 1, "epsilon 1 (add/remove)"),
+        (("topdown", "--pair", "added"), "topdown added lag_tail", 0, 1, "epsilon 1 (add/remove)"),
+        (
+            ("topdown", "--stage", "measurements", "--rho", "0.5"),
+            "topdown measurements lag_tail",
+            0,
+            2,
+            "rho 0.5 (repl",
+        ),
+        (("phsafe",), "phsafe lag_tail", 0, 1, "rho 1.257 (add/remove)"),
+        (("nist",), "nist measurements lag_tail", 0.05, 0.06, "epsilon 1 (add/remove)"),
+        (("mine:promising", "--data", "morocco"), "mine:promising lag_tail", 0.8, 1.2, "epsilon 1 (add/remove)"),
+        (("mine:noisy", "--data", "counts.csv"), "mine:noisy lag_tail", 0.8, 1.2, ""),
+        (("mine:noisy", "--data", "counts.csv", "--claim", "pure:2"), "mine:noisy lag_tail", 0.8, 1.2, "epsilon 2 (ad"),
+        (("gdpc", "--method", "direct", "--cell", "7"), "gdpc cell 7 direct", 0.7, 5, "epsilon 1 (add/remove)"),
+        (("adpc", "--method", "direct", "--event", "equal"), "adpc direct", 0.3, 5, "epsilon 1 (add/remove)"),
+        (("phsafe", "--method", "direct", "--runs", "400"), "phsafe direct", 0, 5, "rho 1.257 (add/remove)"),
+    ],
+    ids=lambda value: " ".join(value) if isinstance(value, tuple) else "",
+)
+def test_a_system_is_estimated(plaudit: Command, arguments: Any, name: str, low: float, high: float, promise: str):
+    called, found = estimated(plaudit, *arguments)
+    assert called == name
+    assert low < found.value < high
+    assert found.settings["promise"].startswith(promise)
+    assert bool(promise) == bool(found.settings["promise"])
+    assert found.settings["command"].endswith("--seed 1")
+
+
+def test_the_words_say_what_is_taken_for_granted_and_that_it_is_no_bound(plaudit: Command) -> None:
+    outcome = plaudit("estimate", "rdpc-all", "--method", "direct", "--runs", "2000", "--seed", "1")
+    assert (outcome.code, outcome.err) == (WITHIN, "")
+    lines = outcome.out.splitlines()
+    assert lines[0].startswith("rdpc-all direct: largest |loss| 0.")
+    assert lines[0].endswith("(95%, of chance alone), in nats for one person. An estimate, not a bound.")
+    assert lines[1:4] == [
+        "Promise: epsilon 1 (add/remove).",
+        "The pair changes 4 entries.",
+        "From 2,000 x 1 outputs, by entry [0], the first of those that the pair changes most. It means a loss if:",
+    ]
+    assert len(lines) > 6
+    assert all(line.startswith("- ") for line in lines[4:])
+    assert "Stage: measurements." in plaudit("estimate", "nist", "--runs", "1").out
+
+
+def test_an_estimate_beyond_the_promise_is_no_violation(plaudit: Command) -> None:
+    """The true loss is 2; the audit of the same mechanism ends with exit code 1."""
+    _, found = estimated(plaudit, "gdpc-half-noise")
+    assert found.value > 1.5
+
+
+def test_errors_of_ones_own(plaudit: Command) -> None:
+    """Within 0.1, 5 standard errors."""
+    errors = geometric(0.5, 9_000, np.random.default_rng(2))
+    Path("errors.csv").write_text("error\n" + "".join(f"{error}\n" for error in errors))
+    np.save("errors.npy", errors)
+    name, found = estimated(plaudit, "--residuals", "errors.csv", "--claim", "pure:0.5")
+    assert name == "errors.csv lag_tail"
+    assert found.value == pytest.approx(0.5, abs=0.1)
+    assert found.settings["promise"] == "epsilon 0.5 (add/remove)"
+    assert found.settings["command"] == "plaudit estimate --residuals errors.csv --claim pure:0.5 --seed 1"
+    assert estimated(plaudit, "--residuals", "errors.npy")[1].value == found.value
+
+
+def test_an_estimate_and_its_figure_are_saved_and_nothing_is_overwritten(plaudit: Command) -> None:
+    command = ("estimate", "gdpc", "--out", "kept", "--seed")
+    for seed in ("1", "1", "2"):
+        assert plaudit(*command, seed).code == WITHIN
+    kept = sorted(path.name for path in Path("kept").iterdir())
+    assert kept == [f"gdpc-lag_tail{number}.{kind}" for number in ("-2", "") for kind in ("json", "png")]
+    assert Path("kept/gdpc-lag_tail.png").read_bytes()[:4] == b"\x89PNG"
+    audits, ((_, first), (_, second)) = read_results(Path("kept"))
+    assert audits == []
+    assert first.settings["seed"] + second.settings["seed"] == 3
+    assert "kept/: gdpc-lag_tail.json and gdpc-lag_tail.png." in plaudit(*command, "1").out
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        ((), "name one mechanism (see `plaudit list`), or give --residuals"),
+        (("gdpc", "--residuals", "errors.csv"), "name one mechanism (see `plaudit list`), or give --residuals"),
+        (("gdcp",), "no system is called 'gdcp': gdpc"),
+        (("gdpc", "--method", "median"), "method must be one of direct, residual, lag-tail, histogram, kde, got 'med"),
+        (("SVT1",), "SVT1: SVT1 has no exact output to subtract"),
+        (("bug-talkative-error", "--method", "direct"), "TalkativeError has no exact output to subtract"),
+        (("mine:no_such", "--data", "counts.csv"), "'mine' has no 'no_such'"),
+        (("mine:noisy",), "mine:noisy needs --data"),
+        (("mine:broken", "--data", "counts.csv"), "mine:broken failed: ZeroDivisionError"),
+        (("ons", "--stage", "none"), "stage of ons must be one of measurements, adjusted, rounded, tables, got 'none'"),
+        (("ons", "--pair", "none"), "pair of ons must be one of among, alone, got 'none'"),
+        (("gdpc", "--runs", "0"), "gdpc: runs must be at least 1, got 0"),
+        (("gdpc", "--method", "direct", "--runs", "5"), "gdpc: runs must be at least 20, got 5"),
+        (("gdpc", "--method", "direct", "--kernel", "5"), "No such option: --kernel"),
+        (("gdpc", "--method", "direct", "--bandwidth", "1"), "--bandwidth is for estimates from residuals"),
+        (("gdpc", "--method", "direct", "--event", "most"), 'event must be "at_least" or "equal", got \'most\''),
+        (("gdpc", "--event", "equal"), "--event is for --method direct: residuals are those of all entries"),
+        (("gdpc", "--cell", "1"), "--cell is for --method direct: residuals are those of all entries"),
+        (
+            ("gdpc", "--method", "direct", "--cell", "1", "--cell", "2"),
+            "--cell must be given once for an estimate, got 2",
+        ),
+        (("gdpc", "--method", "lag-tail", "--bandwidth", "1"), "gdpc: method 'lag_tail' has no setting bandwidth"),
+        (("gdpc", "--bandwidth", "-1"), "gdpc: bandwidth must be positive and finite, got -1"),
+        (("gdpc", "--percentile", "30"), "gdpc: percentile must be above 50 and at most 100, got 30"),
+        (("gdpc", "--confidence", "1"), "gdpc: confidence must be in (0, 1), got 1"),
+        (("gdpc", "--seed", "-1"), "seed must be 0 or more, got -1"),
+        (("--residuals", "no-such.csv"), "No such file or directory: 'no-such.csv'"),
+        (("--residuals", "few.csv"), "few.csv: residuals must be at least 10, got 3"),
+        (("--residuals", "words.csv"), "words.csv must hold numbers, one error a line, got words"),
+        (("--residuals", "wide.csv"), "wide.csv must hold numbers, one error a line, got a table of shape (2, 2)"),
+        (("--residuals", "lost.csv"), "lost.csv: residuals must be finite and below 2**53 in size, got nan"),
+        (("--residuals", "few.csv", "--runs", "3"), "--runs has no effect on residuals from elsewhere"),
+        (
+            ("--residuals", "few.csv", "--method", "direct"),
+            "--method direct needs runs on two databases, and --residuals",
+        ),
+        (("--residuals", "few.csv", "--claim", "pure"), "got 'pure'"),
+    ],
+    ids=lambda value: " ".join(value) if isinstance(value, tuple) else "",
+)
+def test_bad_input_is_one_line(plaudit: Command, arguments: tuple[str, ...], words: str) -> None:
+    texts = {
+        "few": "1\n2\n3\n",
+        "words": "many\nfew\nnone at all\n",
+        "wide": "1,2\n3,4\n",
+        "lost": "1\n" * 20 + "nan\n",
+    }
+    for name, text in texts.items():
+        Path(f"{name}.csv").write_text(text)
+    assert refused(plaudit("estimate", *arguments), words)

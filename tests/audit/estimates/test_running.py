@@ -1,0 +1,149 @@
+"""Estimates of mechanisms that are run: what is subtracted, which entry is looked at, and what is refused."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from algorithms.flaxman import GDPC
+from audit.estimates.running import estimate_direct, estimate_residuals, exact_output, releases_for
+from audit.neighbors import NeighborPair
+from tests.audit.audits import laplace
+from tests.helpers import geometric, refuses
+
+PAIR = NeighborPair.add_people([20, 7, 5], 1)
+
+
+class Squared:
+    """Counts of a table of two rows with noise for epsilon 1; the second row has each count twice."""
+
+    def exact(self, data):
+        return np.stack([data, 2 * data])
+
+    def __call__(self, data, size, rng):
+        return self.exact(data) + geometric(1.0, (size, 2, data.size), rng)
+
+
+class Silent:
+    """Returns what it is told to."""
+
+    def __init__(self, exact, outputs):
+        self._exact, self._outputs = exact, outputs
+
+    def exact(self, data):
+        return self._exact(data)
+
+    def __call__(self, data, size, rng):
+        return self._outputs(data, size, rng)
+
+
+def test_the_loss_of_known_noise_is_estimated():
+    """Within 5 standard errors, which a sound estimator leaves once in a million: 0.5 by 0.02 from 9,000 errors."""
+    data = np.full(9_000, 30)
+    found = estimate_residuals(GDPC(0.5), data, rng=3)
+    assert (found.size, found.areas) == (1, 9_000)
+    assert found.value == pytest.approx(0.5, abs=0.05)
+    other = estimate_residuals(GDPC(1.5), data, rng=3)
+    assert other.value - found.value > 0.5
+
+
+def test_counts_on_two_databases_estimate_it_too():
+    """P(error >= 1) is .4223 and .1554 of runs: the log-ratio is 1, by 0.014 in 40,000 runs."""
+    found = estimate_direct(GDPC(1.0), PAIR, runs=40_000, at=[1], rng=5)
+    assert found.size == 40_000
+    assert found.value == pytest.approx(1.0, abs=0.09)
+    assert (found.settings["entry"], found.settings["entries_changed"]) == ([1], 1)
+
+
+def test_the_entry_that_changes_most_is_looked_at_and_the_loss_is_that_of_its_change():
+    """A person shifts it by 2, at noise for 1 each: the log-ratio is 2, by 0.03."""
+    found = estimate_direct(Squared(), PAIR, runs=40_000, at=[2], rng=5)
+    assert (found.settings["entry"], found.settings["entries_changed"]) == ([1, 1], 2)
+    assert found.value == pytest.approx(2.0, abs=0.2)
+
+
+def test_thresholds_reach_as_far_as_the_noise():
+    near = estimate_direct(GDPC(1.0), PAIR, runs=2_000, rng=1)
+    assert near.at.tolist() == list(range(-8, 9))
+    far = estimate_direct(GDPC(0.02), PAIR, runs=2_000, rng=1)  # a standard deviation of 71
+    assert len(far.at) == 17
+    assert 60 < far.at[-1] == -far.at[0] < 160
+
+
+def test_small_tables_are_released_often():
+    assert [releases_for(cells) for cells in (1_000, 999, 100, 2, 10**6)] == [1, 30, 100, 5_000, 1]
+    assert estimate_residuals(GDPC(1.0), np.full(200, 9), rng=1).size == 50
+
+
+def test_a_seed_decides_all():
+    for run, data in ((estimate_residuals, PAIR.x), (estimate_direct, PAIR)):
+        one, again, other = (run(GDPC(1.0), data, runs=400, rng=seed).to_dict() for seed in (7, 7, 8))
+        assert one == again
+        assert one["loss"] != other["loss"]
+        assert one["settings"]["seed"] == 7
+
+
+def test_an_exact_output_is_finite_numbers():
+    assert exact_output(Squared(), np.array([3, 4])).tolist() == [[3, 4], [6, 8]]
+    for error, message, exact in (
+        (ValueError, "the exact output must be finite and below 2**53 in size, got nan", lambda data: [np.nan]),
+        (TypeError, "the exact output must be real numbers, got dtype <U4", lambda data: ["many"]),
+        (ValueError, "the exact output must be a filled array of 1 dimensions, got shape (0,)", lambda data: []),
+    ):
+        refuses(error, message, exact_output, Silent(exact, None), PAIR.x)
+
+
+def test_bad_input_is_refused():
+    plain = Silent(lambda data: data, lambda data, size, rng: np.zeros((size, 3)))
+    words = Silent(lambda data: data, lambda data, size, rng: [["many"] * 3] * size)
+    narrow = Silent(lambda data: data, lambda data, size, rng: np.zeros((size, 2)))
+    growing = Silent(lambda data: np.zeros(data.sum()), None)
+    for error, message, call, *arguments in (
+        (ValueError, "laplace has no exact output to subtract", estimate_direct, laplace, PAIR),
+        (ValueError, "runs must be at least 20, got 19", lambda m, p: estimate_direct(m, p, runs=19), plain, PAIR),
+        (ValueError, "runs must be at least 1, got 0", lambda m, d: estimate_residuals(m, d, runs=0), plain, PAIR.x),
+        (
+            ValueError,
+            "runs must make at most 67,108,864 errors, got 1,000,000,000 runs of 3",
+            lambda m, d: estimate_residuals(m, d, runs=10**9),
+            plain,
+            PAIR.x,
+        ),
+        (TypeError, "pair must be a NeighborPair, got tuple", estimate_direct, plain, (PAIR.x, PAIR.y)),
+        (
+            ValueError,
+            "exact outputs must be of one shape on both databases, got (32,) and (33,)",
+            estimate_direct,
+            growing,
+            PAIR,
+        ),
+        (
+            ValueError,
+            "exact outputs must differ between the two databases, got the same",
+            estimate_direct,
+            Silent(lambda data: [1], None),
+            PAIR,
+        ),
+        (
+            ValueError,
+            "outputs must be numbers of the shape of the exact one, (3,), got words or rows of several lengths",
+            estimate_direct,
+            words,
+            PAIR,
+        ),
+        (
+            ValueError,
+            "outputs must be numbers of the shape of the exact one, (3,), got (2,) in 3334 runs",
+            estimate_residuals,
+            narrow,
+            PAIR.x,
+        ),
+        (
+            ValueError,
+            "residuals must vary (an invariant count has no loss to estimate), got only 0.0",
+            estimate_residuals,
+            Silent(lambda data: data, lambda data, size, rng: np.tile(data, (size, 1))),
+            PAIR.x,
+        ),
+    ):
+        refuses(error, message, call, *arguments)
