@@ -35,9 +35,8 @@ if TYPE_CHECKING:
 __all__: list[str] = []
 
 DIRECT, RESIDUAL = "direct", "residual"
-KINDS = {"lag-tail": "lag_tail", "histogram": "histogram", "kde": "kde"}  # of residual estimates
 OF_RUNS = "data epsilon rho stage pair cell runs event"  # options that errors from elsewhere do not have
-OF_CURVES = "bandwidth percentile multiplier"
+OF_CURVES = "bandwidth percentile multiplier change"
 
 
 def estimate(
@@ -52,8 +51,9 @@ def estimate(
     method: Annotated[
         str,
         typer.Option(
-            help="direct (counts of an event on two databases); or from the errors of one release: lag-tail, histogram "
-            "or kde. residual is lag-tail, or kde where one of its settings is given."
+            help="direct (counts of an event on two databases); or from the errors of one release: lag-tail, "
+            "histogram, kde, or slope for rho. residual is lag-tail; kde where one of its settings is given; slope "
+            "where rho is promised."
         ),
     ] = RESIDUAL,
     residuals: Annotated[
@@ -90,6 +90,9 @@ def estimate(
     multiplier: Annotated[
         float | None, typer.Option(help="Of histogram and kde: the window in units of that percentile. Default: 2.")
     ] = None,
+    change: Annotated[
+        float | None, typer.Option(help="Of slope: people by whom one person changes an entry. Default: 1.")
+    ] = None,
     confidence: Annotated[float, typer.Option(help="Two-sided, of each interval by itself.")] = 0.95,
     seed: Seed = None,
     out: Annotated[
@@ -98,81 +101,78 @@ def estimate(
     as_json: AsJson = False,
 ) -> int:
     """Estimate a privacy loss: no bound, and never a verdict."""
+    from audit.claims import parse_claim
+    from audit.cli.inputs.mechanisms import blaming
+    from audit.cli.inputs.tables import read_errors
+    from audit.estimates.residuals import residual_loss
+    from audit.estimates.running import estimate_direct, estimate_residuals
     from audit.results.files import check_writable
     from audit.sampling.streams import seed_sequence
 
     check_numbers(context)
-    settings = {"bandwidth": bandwidth, "percentile": percentile, "multiplier": multiplier}
-    options: dict[str, Any] = {key: value for key, value in settings.items() if value is not None}
-    kind = _kind(method, bool(options))
-    if kind == DIRECT:
+    direct = method == DIRECT
+    if direct:
         refuse(context, OF_CURVES, "is for estimates from residuals, got --method direct")
-        options["event"] = event
     else:
         refuse(context, "event cell", "is for --method direct: residuals are those of all entries")
-        options["method"] = kind
     if (residuals is None) != bool(name):
         raise ValueError("name one mechanism (see `plaudit list`), or give --residuals")
-    root = seed_sequence(seed)
-    options |= {"confidence": confidence, "rng": root}
+    if residuals is not None and direct:
+        raise ValueError("--method direct needs runs on two databases, and --residuals are of one release")
     if out is not None:
         check_writable(out)
+    root = seed_sequence(seed)
+    given = {"bandwidth": bandwidth, "percentile": percentile, "multiplier": multiplier, "change": change, "runs": runs}
+    options: dict[str, Any] = {key: value for key, value in given.items() if value is not None}
+    options |= {"confidence": confidence, "rng": root}
     if residuals is not None:
-        refuse(context, f"{OF_RUNS} relation", "has no effect on residuals from elsewhere")
-        called, found, promise = _of_file(residuals, claim, options)
+        refuse(context, OF_RUNS, "has no effect on residuals from elsewhere")
+        called = residuals.name
+        promise = parse_claim(claim, relation or "add_remove") if claim else None  # type: ignore[arg-type]
+        errors = read_errors(residuals)
+        options["method"] = kind = _kind(method, options, promise)
+        with blaming(str(residuals)):
+            found = residual_loss(errors, **options)
     else:
-        called, found, promise = _of_mechanism(context, name, kind, options | ({} if runs is None else {"runs": runs}))
+        called, target, promise = _target(context, name)
+        ((_, databases, _),) = target.pairs
+        kind = DIRECT if direct else _kind(method, options, promise)
+        with blaming(name):
+            if direct:
+                found = estimate_direct(target.mechanism, databases, event=event, progress=True, **options)
+            else:
+                found = estimate_residuals(target.mechanism, databases.x, method=kind, progress=True, **options)
+        found = replace(found, settings=found.settings | {"pair": databases.label, "stage": context.params["stage"]})
     command = command_of(context, ["estimate", name], {}, root.entropy)
     told = {"promise": str(promise or ""), "seed": root.entropy, "command": command}
     found = replace(found, settings=found.settings | told)
     return _answered(f"{called} {kind}", found, promise, out, as_json)
 
 
-def _kind(method: str, curves: bool) -> str:
-    """Return the estimator that is meant."""
-    if method == RESIDUAL:
-        return "kde" if curves else "lag_tail"
-    if method != DIRECT and method not in KINDS:
-        raise ValueError(f"method must be one of {', '.join((DIRECT, RESIDUAL, *KINDS))}, got {method!r}")
-    return KINDS.get(method, method)
+def _kind(method: str, options: dict[str, Any], promise: Claim | None) -> str:
+    """Return the estimator from residuals that is meant."""
+    from audit.estimates.curves import CURVES
+
+    kinds = {name.replace("_", "-"): name for name in CURVES}
+    if method in kinds:
+        return kinds[method]
+    if method != RESIDUAL:
+        raise ValueError(f"method must be one of {', '.join((DIRECT, RESIDUAL, *kinds))}, got {method!r}")
+    if options.keys() & {"bandwidth", "percentile", "multiplier"}:
+        return "kde"
+    return "slope" if "change" in options or (promise is not None and promise.parameter == "rho") else "lag_tail"
 
 
-def _of_file(path: Path, claim: str, options: dict[str, Any]) -> tuple[str, LossEstimate, Claim | None]:
-    """Estimate from errors of a published table."""
-    from audit.claims import parse_claim
-    from audit.cli.inputs.tables import read_errors
-    from audit.estimates.residuals import residual_loss
-
-    if options.pop("event", None):
-        raise ValueError("--method direct needs runs on two databases, and --residuals are of one release")
-    promise = parse_claim(claim, "add_remove") if claim else None
-    errors = read_errors(path)
-    try:
-        return path.name, residual_loss(errors, **options), promise
-    except (ValueError, TypeError) as error:
-        raise ValueError(f"{path}: {error}") from error
-
-
-def _of_mechanism(
-    context: typer.Context, name: str, kind: str, options: dict[str, Any]
-) -> tuple[str, LossEstimate, Claim | None]:
-    """Run a mechanism, or the first stage of it that has an exact output, and estimate."""
-    from audit.cli.inputs.mechanisms import blaming
+def _target(context: typer.Context, name: str) -> tuple[str, Target, Claim | None]:
+    """Return what is named on one pair of databases: its name with pair and stage, itself, and what it promises."""
     from audit.cli.inputs.targets import promise_of
-    from audit.estimates.running import estimate_direct, estimate_residuals
 
     target = _with_truth(context, name)
     if len(target.pairs) > 1:
         raise ValueError(f"--cell must be given once for an estimate, got {len(target.pairs)} times")
-    ((words, pair, _),) = target.pairs
-    has_claim = context.params["claim"] or hasattr(target.mechanism, "claim")
-    promise = promise_of(target, context.params["claim"], []) if has_claim else None
-    data = pair if kind == DIRECT else pair.x
-    run: Any = estimate_direct if kind == DIRECT else estimate_residuals
-    with blaming(name):
-        found: LossEstimate = run(target.mechanism, data, progress=True, **options)
-    of_pair = {"pair": pair.label, "stage": context.params["stage"]}
-    return " ".join(filter(None, (name, words))), replace(found, settings=found.settings | of_pair), promise
+    claim = context.params["claim"]
+    promise = promise_of(target, claim, []) if claim or hasattr(target.mechanism, "claim") else None
+    return " ".join(filter(None, (name, target.pairs[0].words))), target, promise
 
 
 def _with_truth(context: typer.Context, name: str) -> Target:
@@ -203,9 +203,10 @@ def _answered(called: str, found: LossEstimate, promise: Claim | None, out: Path
         print(json.dumps({called: found.to_dict()}, indent=1, allow_nan=False))
         return WITHIN
     low, high = found.interval
+    unit = "" if found.statistic == "rho" else " nats"
     print(
-        printable(f"{called}: {found.statistic} {found.value:.4g}, interval {low:.4g} to {high:.4g}"),
-        f"({percent(found.confidence)}, of chance alone), in nats for one person. An estimate, not a bound.",
+        printable(f"{called}: {found.statistic} {found.value:.4g}{unit}, interval {low:.4g} to {high:.4g}"),
+        f"({percent(found.confidence)}, of chance alone), for one person. An estimate, not a bound.",
     )
     print(f"Promise: {promise or 'none stated'}.")
     if stage := found.settings.get("stage"):
