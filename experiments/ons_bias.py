@@ -28,9 +28,10 @@ EXPECTATION = (
     "The deaths are made up with the regions of Table 8; all else is assumed. Every region whose printed change is "
     "above 1% of its deaths changes in the same direction at each budget. The unknown, Scotland and Northern Ireland "
     "gain, more as epsilon falls, and end within a factor of 2 of the printed numbers; so do the five areas of "
-    "Northern Ireland. (It is not known what the pilot's cells hold, so no closer.) Changes rank as the printed ones "
-    "do, with correlation 0.8 or more. Without noise on zeros the three gain at most half as much. The total has the "
-    "noise of its share."
+    "Northern Ireland. (It is not known what the pilot's cells hold, so no closer.) Four named areas of England are "
+    "within a factor of 1.5 of Tables 9 and 11; in Table 11 those of Northern Ireland stay below 50. Changes rank as "
+    "the printed ones do, with correlation 0.8 or more. Without noise on zeros the three gain at most half as much. "
+    "The total has the noise of its share."
 )
 
 WITH, WITHOUT = "zeros perturbed", "zeros left alone"
@@ -55,7 +56,7 @@ NAMES = {
 PRINTED_REGIONS: dict[str, dict[str, list[int]]] = published("ONS regions")
 
 PRINTED_AREAS: dict[str, dict[str, list[int | None]]] = published("ONS areas")
-MARGIN, FACTOR, RANKED = 0.01, 2.0, 0.8
+MARGIN, FACTOR, NEAR, RANKED = 0.01, 2.0, 1.5, 0.8
 TOTALS = (Table(1, "total"), Table(2, "total"))
 RUNS = 11
 TICKS = (0, 2000, 10_000, 20_000, 40_000, 80_000)
@@ -154,6 +155,18 @@ def check(numbers: dict[str, Any]) -> Iterator[Check]:
         words = f"{min(ratios):.2f} to {max(ratios):.2f} of the printed, expected {1 / FACTOR:g} to {FACTOR:g}"
         inside = min(ratios) >= 1 / FACTOR and max(ratios) <= FACTOR
         yield Check(f"{where}: five areas of Northern Ireland after, {words}", inside)
+    for variant, table in PRINTED_AREAS.items() if numbers["runs"] == RUNS else ():  # else areas are merged
+        for epsilon, row in rows[variant].items():
+            named = {area: (row["areas"][area], _place(table, area, epsilon)) for area in table}
+            ratios = [here / shown for area, (here, shown) in named.items() if area.startswith("E") and shown]
+            words = f"{variant}, epsilon {epsilon}: {len(ratios)} areas of England"
+            yield between(f"{words}, least after / printed", min(ratios), 1 / NEAR, NEAR)
+            yield between(f"{words}, most after / printed", max(ratios), 1 / NEAR, NEAR)
+            if variant == WITHOUT:
+                most = max(here for area, (here, _) in named.items() if area.startswith("ZC"))
+                yield between(
+                    f"{words[: words.index(':')]}: largest area of Northern Ireland (printed: 37)", most, 0, 50
+                )
     for region in RARE:
         after = [before[region], *(row["regions"][region] for row in rows[WITH].values())]
         words = " -> ".join(f"{count:,.0f}" for count in after)
@@ -165,8 +178,14 @@ def check(numbers: dict[str, Any]) -> Iterator[Check]:
             yield between(f"{variant}, epsilon {epsilon}: total, most off in scales", off / scale, 0, FAR)
 
 
+def _place(table: dict[str, Any], name: str, epsilon: str) -> float | None:
+    """Return what is printed of a region or area; None for less than 10."""
+    given: float | None = table[name][1 + EPSILONS.index(float(epsilon))]
+    return given
+
+
 def _shown(table: dict[str, Any], name: str, epsilon: str) -> float:
-    return float(table[name][1 + EPSILONS.index(float(epsilon))])
+    return float(_place(table, name, epsilon) or np.nan)
 
 
 def _changes(numbers: dict[str, Any], variant: str, epsilon: str) -> tuple[dict[str, float], dict[str, float]]:
@@ -216,8 +235,25 @@ def finding(numbers: dict[str, Any]) -> str:
         f"are scaled down to the nation. Without noise on zeros the unknown is {_list(poorer)} times that of Table 10, "
         f"and ranks correlate {_list(ranks[WITHOUT])}: here people without an area are like others, there they seem "
         f"not to be. That variant promises nothing, as `ons_zeros` shows. The {people:,} deaths are made up with the "
-        f"regions of Table 8; all else is assumed. {_odd_totals(people)}"
+        f"regions of Table 8; all else is assumed. {_odd_totals(people)}\n\n{_areas(numbers)}"
     )
+
+
+def _areas(numbers: dict[str, Any]) -> str:
+    """Return Tables 9 and 11 in full, printed and here, in Markdown."""
+    epsilons = list(numbers["rows"][WITH])
+    heads = ["area", "deaths"]
+    heads += [f"Table {table}, epsilon {epsilon}" for table in (9, 11) for epsilon in epsilons]
+    lines = ["Tables 9 and 11 in full: as printed / here.", "", f"| {' | '.join(heads)} |", "|---" * len(heads) + "|"]
+    for area, (actual, *_) in PRINTED_AREAS[WITH].items():
+        cells = [area, f"{actual or '<10'} / {numbers['areas'][area]}"]
+        for variant in (WITH, WITHOUT):
+            for epsilon in epsilons:
+                shown = _place(PRINTED_AREAS[variant], area, epsilon)
+                here = numbers["rows"][variant][epsilon]["areas"][area]
+                cells.append(f"{shown or '<10'} / {here:.0f}")
+        lines.append(f"| {' | '.join(cells)} |")
+    return "\n".join(lines)
 
 
 def _list(values: list[float], form: str = ".2f") -> str:

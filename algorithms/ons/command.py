@@ -49,7 +49,7 @@ def release_ons(
     law: Annotated[
         str, typer.Option(help="geometric; laplace or gaussian for simulations, with --seed.")
     ] = "geometric",
-    delta: Annotated[float, typer.Option(help="Of gaussian noise, for all tables together.")] = 0.0,
+    delta: Annotated[float, typer.Option(help="Of gaussian noise, for all tables or levels together.")] = 0.0,
     nonnegative: Annotated[
         bool, typer.Option("--nonnegative", help="Raise negative counts of independent noise to 0: a bias upward.")
     ] = False,
@@ -79,8 +79,8 @@ def release_ons(
             raise ValueError(f"--method must be one of independent, top-down, got {method!r}")
         if independent and levels:
             raise ValueError("--level goes with --method top-down")
-        if not independent and (delta or nonnegative or any(shares)):
-            raise ValueError("--delta, --nonnegative and shares of tables go with --method independent")
+        if not independent and (nonnegative or any(shares)):
+            raise ValueError("--nonnegative and shares of tables go with --method independent")
         piloted = {"sex", "age", "marital", "month", "cause"} <= set(schema.attributes) and len(columns) == 2
         if independent and not tables and not piloted:
             raise ValueError("--table is needed: the pilot's tables are of its attributes and two levels of areas")
@@ -92,9 +92,9 @@ def release_ons(
             )
 
         def made_for(tree: Hierarchy) -> IndependentNoise | OnsTopDown:
-            options: dict[str, Any] = {"law": law}
+            options: dict[str, Any] = {"law": law, "delta": delta}
             if independent:
-                options |= {"delta": delta, "nonnegative": nonnegative}
+                options |= {"nonnegative": nonnegative}
                 return IndependentNoise(
                     tree, schema, epsilon, tables or PILOT_TABLES, shares if any(shares) else (), **options
                 )

@@ -18,11 +18,11 @@ from algorithms.noise import Rng, add_noise
 from algorithms.noise.counts import Pair
 from algorithms.ons.adjust import FLOOR, adjusted, maximum_remainder
 from algorithms.ons.independent import check_shares, divided_noise
-from algorithms.ons.laws import CountNoise
+from algorithms.ons.laws import CountNoise, Law
 from algorithms.ons.tables import PILOT_LEVELS, PILOT_TABLES, Domain, Table, with_outputs
 from algorithms.schema import Schema
 from algorithms.tables.shares import Share
-from audit.claims import PureDP
+from audit.claims import ApproxDP, PureDP
 from audit.exact import LossDistribution, compose_losses, loss_from_logs
 
 __all__ = ["PILOT_SHARES", "LevelStage", "OnsTopDown", "PublishedStage"]
@@ -41,8 +41,9 @@ class OnsTopDown:
     level; values of 0 or below become 0.001; each family is scaled to the count above it and rounded to whole numbers
     by the maximum remainder method, before the next level is adjusted. The last level is the histogram of the people.
 
-    **Claim.** Pure DP with `epsilon` when one person is added or removed. With ``perturb_zeros=False`` none: whoever
-    finds a person in a cell that was empty knows that she is there.
+    **Claim.** Pure DP with `epsilon` when one person is added or removed; approximate DP with `epsilon` and `delta` for
+    Gaussian noise. With ``perturb_zeros=False`` none: whoever finds a person in a cell that was empty knows that she is
+    there.
     **Sensitivity.** One person changes one count of each level by 1.
 
     Attributes
@@ -57,10 +58,12 @@ class OnsTopDown:
         From the total to the detailed histogram of the finest areas. Default: the pilot's four.
     shares : sequence of Share
         Of each level, exact, adding up to 1. Default: the pilot's.
-    law : {"laplace", "geometric"}
+    law : {"laplace", "geometric", "gaussian"}
         Noise. Only the geometric law can be drawn securely.
     perturb_zeros : bool
         Whether counts of 0 get noise too, as every promise needs.
+    delta : float
+        Of all levels together, divided as `epsilon` is, for Gaussian noise only.
 
     Raises
     ------
@@ -95,15 +98,14 @@ class OnsTopDown:
     epsilon: float
     levels: Sequence[Table] = PILOT_LEVELS
     shares: Sequence[Share] = PILOT_SHARES
-    law: Literal["laplace", "geometric"] = "laplace"
+    law: Law = "laplace"
     perturb_zeros: bool = True
+    delta: float = 0.0
 
     threads: ClassVar[bool] = True  # no run writes into what another reads
 
     def __post_init__(self) -> None:
-        if self.law not in ("laplace", "geometric"):
-            raise ValueError(f"law must be one of laplace, geometric, got {self.law!r}")
-        _ = CountNoise(self.law, self.epsilon)  # the whole budget is refused before its parts are
+        _ = CountNoise(self.law, self.epsilon, self.delta)  # the whole budget is refused before its parts are
         levels = tuple(self.levels)
         if not levels or levels[0] != Table(0, "total"):
             raise ValueError(f"the first level must be the total of level 0, got {levels[0] if levels else 'none'}")
@@ -121,7 +123,7 @@ class OnsTopDown:
     @cached_property
     def noises(self) -> tuple[CountNoise, ...]:
         """Noise on the counts of each level."""
-        return divided_noise(self.law, self.epsilon, self.levels, self.shares, rounded=False)
+        return divided_noise(self.law, self.epsilon, self.levels, self.shares, delta=self.delta, rounded=False)
 
     @cached_property
     def members(self) -> tuple[NDArray[np.int64], ...]:
@@ -143,9 +145,15 @@ class OnsTopDown:
         return tuple(found)
 
     @property
-    def claim(self) -> PureDP:
+    def claim(self) -> PureDP | ApproxDP:
         """What the algorithm promises."""
-        return PureDP(self.epsilon if self.perturb_zeros else math.inf)
+        return self.promised(1.0)
+
+    def promised(self, part: float) -> PureDP | ApproxDP:
+        """Return the promise of a part of the budget: none where zeros are not perturbed."""
+        if not self.perturb_zeros:
+            return PureDP(math.inf)
+        return CountNoise(self.law, self.epsilon * part, self.delta * part).claim
 
     def exact_levels(self, histogram: ArrayLike) -> list[NDArray[np.int64]]:
         """Return the exact counts of every level, each of shape (areas, groups)."""
@@ -282,10 +290,9 @@ class LevelStage:
             raise ValueError(f"levels must be some of 0 to {levels - 1}, got {list(self.places)}")
 
     @property
-    def claim(self) -> PureDP:
+    def claim(self) -> PureDP | ApproxDP:
         """What the stage promises."""
-        part = sum(Fraction(self.top_down.shares[place]) for place in self.places)
-        return PureDP(self.top_down.claim.epsilon * float(part))
+        return self.top_down.promised(float(sum(Fraction(self.top_down.shares[place]) for place in self.places)))
 
     def exact(self, histogram: ArrayLike) -> NDArray[np.int64]:
         """Return the counts without noise, shape (counts of all levels released,)."""
@@ -301,8 +308,9 @@ class LevelStage:
     def exact_loss(self, pair: Pair) -> LossDistribution | None:
         """Return the law of the privacy loss of `pair`, all levels together; None where its table would be too large.
 
-        Of Laplace noise it is an upper bound with the exact maximum. Where zeros are not perturbed, and a count is 0 on
-        one database only, all that noise makes of it on the other but 0 itself is impossible there.
+        Of Laplace noise it is an upper bound with the exact maximum; of Gaussian noise, None. Where zeros are not
+        perturbed, and a count is 0 on one database only, all that noise makes of it on the other but 0 itself is
+        impossible there.
         """
         x, y = self.top_down.exact_levels(pair.x), self.top_down.exact_levels(pair.y)
         parts = []
@@ -315,10 +323,10 @@ class LevelStage:
                     self._loss_of_zero(noise, *counts) for counts in zip(before[lonely], after[lonely], strict=True)
                 ]
                 changed &= ~lonely
-            law = noise.exact_loss(np.abs(after - before)[changed].tolist())
-            if law is None:
-                return None
-            parts.append(law)
+            if changed.any():
+                if (law := noise.exact_loss(np.abs(after - before)[changed].tolist())) is None:
+                    return None
+                parts.append(law)
         return compose_losses(parts)
 
     @staticmethod
@@ -340,7 +348,7 @@ class LevelStage:
             noise = self.top_down.noises[place]
             log_p = noise.log_law(part - counts)
             if not self.top_down.perturb_zeros:  # a 0 that continuous noise made has no probability beside a sure one
-                if noise.law == "laplace":
+                if noise.law != "geometric":
                     log_p = np.where(part == 0, -np.inf, log_p)
                 log_p = np.where(counts > 0, log_p, np.where(part == 0, 0.0, -np.inf))
             total += log_p.sum(axis=1)
@@ -364,7 +372,7 @@ class PublishedStage:
             raise ValueError(f"stage must be one of measurements, {', '.join(get_args(Stage))}, got {self.name!r}")
 
     @property
-    def claim(self) -> PureDP:
+    def claim(self) -> PureDP | ApproxDP:
         """What the stage promises."""
         return self.top_down.claim
 

@@ -14,7 +14,7 @@ from algorithms.hierarchy import Hierarchy
 from algorithms.ons import IndependentNoise, OnsTopDown, unchanged_probability
 from algorithms.ons.adjust import FLOOR, adjusted, maximum_remainder
 from algorithms.ons.laws import CountNoise, classical_scale
-from algorithms.ons.tables import PILOT_LEVELS, PILOT_TABLES, Domain, Table
+from algorithms.ons.tables import GEOGRAPHY_FIRST, PILOT_LEVELS, PILOT_TABLES, Domain, Table
 from algorithms.ons.utility import CLASSES, transition_matrix, utility
 from algorithms.schema import Grouping, Schema
 from audit.claims import ApproxDP, GaussianDP, PureDP
@@ -166,7 +166,8 @@ def test_bad_settings_are_one_line():
     for places in ([3], []):
         refuses(ValueError, f"tables must be some of 0 to 2, got {places}", independent().only, places)
     refuses(TypeError, "tables must be named by whole numbers, got 0.0", independent().only, [0.0])
-    refuses(ValueError, "law must be one of laplace, geometric, got 'gaussian'", top_down, law="gaussian")
+    refuses(ValueError, "delta must be between 0 and 1, got 0.0", top_down, law="gaussian")
+    refuses(ValueError, "delta must be 0 for laplace noise, got 0.1", top_down, delta=0.1)
     refuses(ValueError, "the first level must be the total of level 0, got none", top_down, levels=[])
     with refused(ValueError, "the last level must be the detailed query of level 2, got level 1: sex"):
         top_down(levels=LEVELS[:3], shares=EQUAL[:3])
@@ -293,11 +294,11 @@ def test_largest_remainders_go_up_and_equal_ones_at_random():
 
 
 @pytest.mark.parametrize("perturb_zeros", [True, False])
-@pytest.mark.parametrize("law", ["laplace", "geometric"])
-@pytest.mark.parametrize("levels", [None, LEVELS])
+@pytest.mark.parametrize("law", ["laplace", "geometric", "gaussian"])
+@pytest.mark.parametrize("levels", [None, LEVELS, GEOGRAPHY_FIRST])
 def test_levels_of_a_release_add_up(perturb_zeros, law, levels):
     options = {} if levels is None else {"levels": levels, "shares": EQUAL}
-    mechanism = top_down(perturb_zeros=perturb_zeros, law=law, **options)
+    mechanism = top_down(perturb_zeros=perturb_zeros, law=law, delta=0.05 * (law == "gaussian"), **options)
     released = mechanism(HISTOGRAM, 50, np.random.default_rng(4))
     assert released.shape == (50, 4, 6)
     assert released.dtype == np.int64
@@ -374,29 +375,45 @@ def test_levels_cost_their_shares_for_every_person(law, people):
         assert stage.exact_loss(pair).maximum == pytest.approx(3 * share * people)
 
 
-@pytest.mark.parametrize("law", ["laplace", "geometric"])
+def test_gaussian_levels_keep_their_shares_of_epsilon_and_delta():
+    mechanism, shares = top_down(epsilon=3.0, law="gaussian", delta=0.04), (0.01, 0.05, 0.165, 0.775)
+    assert mechanism.claim == ApproxDP(3.0, 0.04)
+    for place, share in enumerate(shares):
+        claim = mechanism.stage("measurements", only=[place]).claim
+        assert (claim.epsilon, claim.delta) == (pytest.approx(3 * share), pytest.approx(0.04 * share))
+        law = GaussianDP(1 / mechanism.noises[place].scale)  # exact: one count of the level changes by 1
+        assert law.delta_at(claim.epsilon) == pytest.approx(claim.delta, rel=1e-6)
+        assert law.delta_at(claim.epsilon) <= claim.delta
+    assert mechanism.stage("measurements").exact_loss(NeighborPair.add_people(HISTOGRAM, (0, 0))) is None
+    drawn = mechanism.stage("measurements", only=[3])(HISTOGRAM, 4000, np.random.default_rng(3)) - HISTOGRAM.reshape(-1)
+    spread = drawn.std() / mechanism.noises[3].scale  # of 96,000 values: 6 standard errors are 0.014, false alarm 2e-9
+    assert spread == pytest.approx(1, abs=0.014)
+
+
+@pytest.mark.parametrize("law", ["laplace", "geometric", "gaussian"])
 def test_zeros_that_get_no_noise_are_a_witness(law):
-    stage = top_down(epsilon=3.0, perturb_zeros=False, law=law).stage("measurements", only=[3])
+    options = {"law": law, "delta": 0.05 * (law == "gaussian")}
+    stage = top_down(epsilon=3.0, perturb_zeros=False, **options).stage("measurements", only=[3])
     step = 3 * 0.775
     for people in (2, 1):
         pair = NeighborPair.add_people(HISTOGRAM, (0, 2), people)
         loss = stage.exact_loss(pair)
-        missing = 1.0 if law == "laplace" else 1 - math.tanh(step / 2) * math.exp(-people * step)
+        missing = 1.0 if law != "geometric" else 1 - math.tanh(step / 2) * math.exp(-people * step)
         assert (loss.missing_mass, loss.reverse().infinite_mass) == pytest.approx((missing, missing))
     drawn = stage(pair.y, 500, np.random.default_rng(1))
     assert np.isneginf(stage.log_likelihood(drawn, pair.x)).mean() > 0.5
     assert np.isfinite(stage.log_likelihood(drawn, pair.y)).all()
     empties = stage(pair.x, 500, np.random.default_rng(2))
-    assert np.isneginf(stage.log_likelihood(empties, pair.y)).all() == (law == "laplace")
+    assert np.isneginf(stage.log_likelihood(empties, pair.y)).all() == (law != "geometric")
     assert np.isfinite(stage.log_likelihood(empties, pair.x)).all()
     filled = stage.exact_loss(NeighborPair.add_people(HISTOGRAM, (0, 0)))
-    assert (filled.maximum, filled.infinite_mass) == (pytest.approx(step), 0)
+    assert law == "gaussian" or (filled.maximum, filled.infinite_mass) == (pytest.approx(step), 0)
 
 
-@pytest.mark.parametrize("law", ["laplace", "geometric"])
+@pytest.mark.parametrize("law", ["laplace", "geometric", "gaussian"])
 def test_log_likelihood_of_levels(law):
-    pair = NeighborPair.add_people(HISTOGRAM, (0, 0))
-    averages_one(top_down(epsilon=3.0, law=law).stage("measurements", only=[0, 2]), pair.x, pair.y, 5000)
+    pair, delta = NeighborPair.add_people(HISTOGRAM, (0, 0)), 0.05 * (law == "gaussian")
+    averages_one(top_down(epsilon=3.0, law=law, delta=delta).stage("measurements", only=[0, 2]), pair.x, pair.y, 5000)
 
 
 def test_transition_matrix_and_its_classes():

@@ -128,7 +128,7 @@ def test_secure_release(files):
         ({"--data": "absent.csv"}, [], "absent.csv"),
         ({"--spec": "absent.json"}, [], "absent.json"),
         ({}, ["--law", "laplace"], "--law must be geometric for secure noise, got 'laplace'"),
-        ({}, ["--law", "cauchy", "--seed", "1"], "law must be one of laplace, geometric, got 'cauchy'"),
+        ({}, ["--law", "cauchy", "--seed", "1"], "law must be one of laplace, geometric, gaussian, got 'cauchy'"),
         ({}, ["--table", "region"], "--table is written as AREA:QUERY, AREA one of total, region, ccg, got 'region'"),
         ({}, ["--table", "town:sex"], "--table is written as AREA:QUERY"),
         ({}, ["--table", "ccg: "], "--table is written as AREA:QUERY"),

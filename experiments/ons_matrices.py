@@ -1,0 +1,216 @@
+"""The pilot's two transition matrices, Tables 6 and 7, beside those that its methods give on deaths like its own."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+from joblib import delayed
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from numpy.typing import ArrayLike, NDArray
+
+from algorithms.ons.deaths import Deaths, synthetic_deaths
+from algorithms.ons.independent import IndependentNoise
+from algorithms.ons.laws import Law
+from algorithms.ons.tables import Domain, Table
+from algorithms.ons.top_down import OnsTopDown
+from algorithms.ons.utility import CLASSES, transition_matrix
+from audit.results.plots import BLUE, GRAY, GREEN, ORANGE, RED, new_figure
+from experiments.audits import run_all
+from experiments.experiment import Check, between, published
+from experiments.ons_bias import merged
+
+QUESTION = "Which of the pilot's methods, at which epsilon, gives its transition matrices, Tables 6 and 7?"
+EXPECTATION = (
+    "The pilot names neither table nor epsilon of its two matrices, nor the method of Table 6; the deaths are made up. "
+    "Table 7 is that of the top-down method at a small budget: no small count stays small. Rows of Table 6 differ less "
+    "from independent noise than from the top-down method at any epsilon tried: its empty cells stay empty half the "
+    "time, as they do when a negative value is raised to 0. But they are those of neither: large counts change more "
+    "than by noise that is as large for every count."
+)
+
+GOOD, POOR = Table(2, "age*sex"), Table(1, "month*age*sex")  # 5,020 and 3,120 cells; one less is printed of each
+BUDGETS: tuple[float, ...] = (
+    0.03,
+    0.1,
+    0.2,
+    0.3,
+    0.5,
+    1.0,
+    2.0,
+    5.0,
+    10.0,
+    20.0,
+    50.0,
+)  # of all levels of the top-down method
+OWN: tuple[float, ...] = (0.03, 0.05, 0.1, 0.15, 0.2, 0.25, 0.3, 0.4, 0.5, 1.0)  # of the table, if noise is independent
+LAWS: tuple[Law, ...] = ("laplace", "geometric")
+RUNS = 5
+SPREAD = "laplace, fifteen causes added up"  # each cell the sum of as many noisy ones, raised to 0 before
+
+
+def run(*, quick: bool, seed: int, jobs: int) -> dict[str, Any]:
+    """Release both tables five times by each method at each budget (quick: once at three, most areas merged)."""
+    runs, part = (1, slice(1, None, 4)) if quick else (RUNS, slice(None))
+    settings: list[tuple[str, float]] = [("top-down", epsilon) for epsilon in BUDGETS[part]]
+    settings += [(method, epsilon) for method in (*LAWS, SPREAD) for epsilon in OWN[part]]
+    streams = np.random.SeedSequence(seed).spawn(len(settings))
+    tasks = [delayed(_matrices)(*setting, runs, quick, own) for setting, own in zip(settings, streams, strict=True)]
+    found = run_all(tasks, jobs, "matrices of the pilot", unit="settings")
+    rows = [
+        {"method": method, "epsilon": epsilon, **made} for (method, epsilon), made in zip(settings, found, strict=True)
+    ]
+    return {"rows": rows, "runs": runs, "people": int(_deaths(quick).histogram.sum())}
+
+
+def _deaths(quick: bool) -> Deaths:
+    deaths = synthetic_deaths(0)
+    return merged(deaths) if quick else deaths
+
+
+def _matrices(method: str, epsilon: float, runs: int, quick: bool, stream: np.random.SeedSequence) -> dict[str, Any]:
+    """Return the mean transition matrices of both tables, negative values raised to 0."""
+    deaths, rng = _deaths(quick), np.random.default_rng(stream)
+    domain = Domain(deaths.tree, deaths.schema)
+    exact = domain.tabulate(deaths.histogram, [GOOD, POOR])
+    sums = [np.zeros((len(CLASSES), len(CLASSES))) for _ in exact]
+    for _ in range(runs):
+        for total, before, after in zip(sums, exact, _released(method, epsilon, deaths, domain, rng), strict=True):
+            total += transition_matrix(before, after)[:, : len(CLASSES)]
+    return {name: (total / runs).round(2).tolist() for name, total in zip(("good", "poor"), sums, strict=True)}
+
+
+def _released(
+    method: str, epsilon: float, deaths: Deaths, domain: Domain, rng: np.random.Generator
+) -> list[NDArray[np.int64]]:
+    if method == "top-down":
+        people = OnsTopDown(deaths.tree, deaths.schema, epsilon)(deaths.histogram, 1, rng)[0]
+        return domain.tabulate(people, [GOOD, POOR])
+    tables = [GOOD, POOR] if method != SPREAD else [Table(one.level, f"cause*{one.query}") for one in (GOOD, POOR)]
+    made = []
+    for table in tables:
+        law: Law = "geometric" if method == "geometric" else "laplace"
+        noisy = IndependentNoise(deaths.tree, deaths.schema, epsilon, [table], law=law, nonnegative=True)
+        counts = noisy.release(deaths.histogram, 1, rng)[0][0]
+        made.append(_without_cause(counts, deaths) if method == SPREAD else counts)
+    return [np.asarray(counts, np.int64) for counts in made]
+
+
+def _without_cause(counts: NDArray[Any], deaths: Deaths) -> NDArray[Any]:
+    """Add up causes: attributes of a table run in the order of the schema."""
+    names = list(deaths.schema.attributes)
+    wanted = ["cause", "age", "sex"] + (["month"] if len(counts) < len(deaths.tree.leaves) else [])
+    shape = [len(deaths.schema.attributes[name]) for name in names if name in wanted]
+    axis = 1 + [name for name in names if name in wanted].index("cause")
+    summed: NDArray[Any] = counts.reshape(len(counts), *shape).sum(axis=axis)
+    return summed.reshape(len(counts), -1)
+
+
+def _apart(matrix: ArrayLike, printed: ArrayLike) -> float:
+    """Return how far the rows of two matrices are apart: total variation, weighted as the printed cells are."""
+    here, there = np.asarray(matrix, float), np.asarray(printed, float)
+    weights = there.sum(axis=1)
+    rows = np.abs(here / np.maximum(here.sum(axis=1, keepdims=True), 1e-9) - there / weights[:, np.newaxis])
+    return float((weights * rows.sum(axis=1)).sum() / (2 * weights.sum()))
+
+
+def _fits(numbers: dict[str, Any], name: str) -> dict[str, dict[float, float]]:
+    """Return how far the matrices of each method are from the printed one, by epsilon."""
+    printed = published({"good": "ONS table 6", "poor": "ONS table 7"}[name])
+    found: dict[str, dict[float, float]] = {}
+    for row in numbers["rows"]:
+        found.setdefault(row["method"], {})[row["epsilon"]] = _apart(row[name], printed)
+    return found
+
+
+def _best(fits: dict[str, dict[float, float]], method: str) -> tuple[float, float]:
+    """Return the epsilon at which a method comes nearest, and how near."""
+    return min(fits[method].items(), key=lambda item: item[1])
+
+
+def _matrix(numbers: dict[str, Any], method: str, epsilon: float, name: str) -> NDArray[np.float64]:
+    rows = (row for row in numbers["rows"] if (row["method"], row["epsilon"]) == (method, epsilon))
+    return np.array(next(rows)[name], np.float64)
+
+
+def check(numbers: dict[str, Any]) -> Iterator[Check]:
+    """Hold the nearest matrices of each method against each other and the printed ones."""
+    good, poor = _fits(numbers, "good"), _fits(numbers, "poor")
+    (_, top_down), (_, laplace) = _best(good, "top-down"), _best(good, "laplace")
+    words = f"Table 6: nearest by top-down {top_down:.2f} apart, by independent Laplace noise {laplace:.2f}"
+    yield Check(words, laplace < top_down)
+    if numbers["runs"] == RUNS:
+        yield between("Table 6: nearest independent noise apart", laplace, 0, 0.25)
+        epsilon, nearest = _best(poor, "top-down")
+        yield between("Table 7: nearest by top-down apart", nearest, 0, 0.25)
+        yield Check(f"Table 7: nearest at epsilon {epsilon:g}, expected at most 0.3", epsilon <= 0.3)
+        others = min(_best(poor, method)[1] for method in (*LAWS, SPREAD))
+        yield Check(f"Table 7: nearest by independent noise {others:.2f} apart", nearest < others)
+
+
+def finding(numbers: dict[str, Any]) -> str:
+    """Return which method comes nearest to each table, at which epsilon, and what differs still."""
+    good, poor = _fits(numbers, "good"), _fits(numbers, "poor")
+    near = {method: _best(good, method) for method in good}
+    told = "; ".join(f"{method} {apart:.2f} at epsilon {epsilon:g}" for method, (epsilon, apart) in near.items())
+    epsilon, apart = _best(poor, "top-down")
+    shown = {"in print": np.array(published("ONS table 6"), float)}
+    shown |= {f"by {method}": _matrix(numbers, method, near[method][0], "good") for method in ("laplace", "top-down")}
+    empty, large = (
+        ", ".join(f"{matrix[row, row] / matrix[row].sum():.0%} {words}" for words, matrix in shown.items())
+        for row in (0, CLASSES.index("51-100"))
+    )
+    return (
+        f"Table 7 is the top-down method's at epsilon {epsilon:g}: rows are {apart:.2f} apart. Table 6 is nearer to "
+        f"independent noise than to the top-down method, and is neither: {told} apart (share of cells in other "
+        "classes, rows weighted as printed; epsilon is that of the table, of all levels for top-down; means of "
+        f"{numbers['runs']} releases, one person added or removed). Of its empty cells {empty} stay empty; of those "
+        f"with 51 to 100 people {large} stay in their class: in print large counts change more than noise as large for "
+        f"every count makes them. The pilot names neither table nor epsilon of either matrix, and the "
+        f"{numbers['people']:,} deaths are made up."
+    )
+
+
+def draw(numbers: dict[str, Any]) -> Figure:
+    """Draw the printed matrices beside the nearest ones of each method, and how far they are over epsilon."""
+    figure, axes = new_figure(11.4, 7.4, 2, 3)
+    good, poor = _fits(numbers, "good"), _fits(numbers, "poor")
+    independent, top_down, small = _best(good, "laplace")[0], _best(good, "top-down")[0], _best(poor, "top-down")[0]
+    shown = [
+        ("(a) Table 6, as printed", np.array(published("ONS table 6"), float)),
+        (f"(b) independent Laplace, epsilon {independent:g}", _matrix(numbers, "laplace", independent, "good")),
+        (f"(c) top-down, epsilon {top_down:g}", _matrix(numbers, "top-down", top_down, "good")),
+        ("(d) Table 7, as printed", np.array(published("ONS table 7"), float)),
+        (f"(e) top-down, epsilon {small:g}", _matrix(numbers, "top-down", small, "poor")),
+    ]
+    for ax, (title, matrix) in zip(axes, shown, strict=False):
+        _draw_matrix(ax, matrix)
+        ax.set_title(title)
+    axes[0].set_ylabel("actual count of the cell")
+    axes[3].set_ylabel("actual count of the cell")
+    for fits, line, words in ((good, "-", "Table 6"), (poor, "--", "Table 7")):
+        for (method, found), color in zip(fits.items(), (BLUE, ORANGE, GREEN, RED), strict=True):
+            label = f"{words}: {method}" if words == "Table 6" else None
+            axes[5].plot(list(found), list(found.values()), color=color, linestyle=line, marker=".", label=label)
+    axes[5].plot([], [], color=GRAY, linestyle="--", label="dashed: Table 7")
+    axes[5].set_xscale("log")
+    axes[5].set_ylim(0, 1)
+    axes[5].set_xlabel("epsilon of the table; top-down: of all levels")
+    axes[5].set_title("(f) cells in other classes than printed (share)")
+    figure.legend(*axes[5].get_legend_handles_labels(), loc="outside lower center", ncols=5, fontsize=8)
+    return figure
+
+
+def _draw_matrix(ax: Axes, matrix: NDArray[np.float64]) -> None:
+    """Draw the share of each row's cells that go to each class, with numbers of cells."""
+    shares = matrix / np.maximum(matrix.sum(axis=1, keepdims=True), 1e-9)
+    ax.imshow(np.sqrt(shares), cmap="Blues", vmin=0, vmax=1, aspect="auto")
+    for (row, column), cells in np.ndenumerate(matrix):
+        if cells >= 0.5:
+            color = "white" if shares[row, column] > 0.4 else "black"
+            ax.text(column, row, f"{cells:,.0f}", ha="center", va="center", fontsize=5.5, color=color)
+    ax.set_xticks(range(len(CLASSES)), CLASSES, fontsize=6.5, rotation=60)
+    ax.set_yticks(range(len(CLASSES)), CLASSES, fontsize=6.5)
+    ax.set_xlabel("released count")
