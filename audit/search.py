@@ -21,7 +21,7 @@ from audit.results import AuditResult, Verdict
 from audit.results.formatting import percent
 from audit.sampling.streams import Seed, seed_sequence, stream
 
-__all__ = ["SearchResult", "neighbors_within", "search_loss"]
+__all__ = ["SearchResult", "neighbors_of_counts", "neighbors_within", "search_loss"]
 
 Counts = NDArray[np.int64]
 
@@ -170,6 +170,61 @@ def search_loss(
     sure = 1 - (1 - confidence) / keep
     measured = tuple(audit(number, (size - screening) // keep, sure, MEASURE) for number in numbers)
     return SearchResult(measured, len(family), screening, confidence)
+
+
+def neighbors_of_counts(pair: NeighborPair, most: int) -> list[NeighborPair]:
+    """Return pairs of the same counts and relation, with another person each, from the emptiest cells to the fullest.
+
+    Parameters
+    ----------
+    pair : NeighborPair
+        Of counts of people, as `NeighborPair.add_people` and `move_people` make it.
+    most : int
+        Pairs, at least 1; fewer if there are no more.
+
+    Returns
+    -------
+    list of NeighborPair
+        One person added to one of so many cells, which are evenly spaced by their counts; or moved from one of them to
+        another.
+
+    Raises
+    ------
+    ValueError
+        If the databases are no counts of people, or `most` is below 1.
+    TypeError
+        If `most` is no integer.
+
+    Examples
+    --------
+    >>> pairs = neighbors_of_counts(NeighborPair.add_people([7, 0, 90, 3], 0), 3)
+    >>> [pair.label for pair in pairs]
+    ['1 person added to cell 1', '1 person added to cell 0', '1 person added to cell 2']
+    """
+    whole_number("most", most, least=1)
+    if pair.adjacency != "verified" or pair.unit != "person" or not isinstance(pair.x, np.ndarray):
+        raise ValueError(f"databases must be counts of people, got {pair.label!r}")
+    counts, order = pair.x, np.argsort(pair.x, axis=None, kind="stable")
+    added = pair.relation == "add_remove"
+    cells = [_cell(place, counts.shape) for place in _spread(order, most if added else math.isqrt(most) + 2)]
+    if added:
+        found = [NeighborPair.add_people(counts, cell) for cell in cells]
+    else:
+        moves = [(source, target) for source in cells for target in cells if source != target and counts[source] > 0]
+        found = [NeighborPair.move_people(counts, *moves[k]) for k in _spread(np.arange(len(moves)), most)]
+    return [one.as_confidential() for one in found] if pair.confidential else found
+
+
+def _spread(values: Counts, most: int) -> Counts:
+    """Return some of the values, evenly spaced by their places, the first and the last among them."""
+    places = np.unique(np.rint(np.linspace(0, len(values) - 1, min(most, len(values)))).astype(np.int64))
+    return values[places]
+
+
+def _cell(place: int, shape: tuple[int, ...]) -> int | tuple[int, ...]:
+    """Return a cell as it is written: a number, or one a side."""
+    found = tuple(int(index) for index in np.unravel_index(place, shape))
+    return found[0] if len(found) == 1 else found
 
 
 def neighbors_within(

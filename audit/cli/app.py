@@ -15,10 +15,12 @@ from audit.cli.audit import LIMITS, audit
 from audit.cli.estimate import estimate
 from audit.cli.exits import INTERRUPTED, UNREAD, USAGE
 from audit.cli.plan import plan
+from audit.cli.replay import replay
 from audit.cli.saved.check import check
 from audit.cli.saved.compare import compare
 from audit.cli.saved.report import report
 from audit.cli.saved.verify import verify
+from audit.cli.search import search
 from audit.cli.systems import list_systems, run_system
 
 __all__ = ["main"]
@@ -94,7 +96,7 @@ def _options(
 
 app.command("list")(list_systems)
 app.command(epilog=LIMITS)(audit)
-for command in (estimate, plan, check, compare, verify, report):
+for command in (replay, search, estimate, plan, check, compare, verify, report):
     app.command()(command)
 for name, words in (
     ("release", "Release tables of your own data by reference implementations"),

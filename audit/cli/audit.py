@@ -30,6 +30,7 @@ from audit.cli.inputs.options import (
 )
 
 if TYPE_CHECKING:
+    from audit.claims import Claim
     from audit.cli.inputs.targets import Target
     from audit.neighbors import NeighborPair
     from audit.results import AuditResult
@@ -55,6 +56,7 @@ how long a run takes, what else it does    audit.replay, in Python
 """
 
 FROM_ELSEWHERE = "data cell cells people move_to add_row replace_row epsilon rho stage pair size jobs early store"
+OF_RUNS = "cell cells move_to add_row replace_row size selection attack early jobs store"  # that one run has not
 
 
 def audit(
@@ -98,6 +100,13 @@ def audit(
     ] = None,
     outputs_y: Annotated[Path | None, typer.Option(help="The same on the neighboring database.")] = None,
     distance: Annotated[int, typer.Option(help="With --outputs-x: steps between the two databases.")] = 1,
+    one_run: Annotated[
+        bool,
+        typer.Option("--one-run", help="Run once: in every cell a person (or --people) is in or out by a secret coin."),
+    ] = False,
+    share: Annotated[
+        float | None, typer.Option(help="With --one-run: share of the cells that are guessed. Default: by the promise.")
+    ] = None,
     size: Annotated[int, typer.Option(help="Runs in all, over both databases.")] = 200_000,
     selection: Annotated[float, typer.Option(help="Share of them that chooses the event.")] = 0.3,
     confidence: Confidence = 0.95,
@@ -120,7 +129,7 @@ def audit(
 ) -> int:
     """Audit mechanisms against their promises."""
     from audit.arguments import fraction
-    from audit.cli.inputs.targets import targets_asked
+    from audit.cli.inputs.targets import promise_of, targets_asked
 
     if timeout is not None:
         from audit.cli.supervision import run_within
@@ -132,25 +141,31 @@ def audit(
     if outputs_x is not None or outputs_y is not None:
         if outputs_x is None or outputs_y is None or targets:
             raise ValueError("--outputs-x and --outputs-y go together, and without the name of a mechanism")
-        refuse(context, FROM_ELSEWHERE, "has no effect on outputs from elsewhere")
+        refuse(context, f"{FROM_ELSEWHERE} one_run share", "has no effect on outputs from elsewhere")
         common |= {"relation": relation, "distance": distance, "confidential": not public_data}
         questions = [_of_outputs(name or "outputs", outputs_x, outputs_y, claim, common)]
     elif not targets:
         raise ValueError("name at least one mechanism (see `plaudit list`), or give --outputs-x and --outputs-y")
     else:
         refuse(context, "distance", "is for outputs from elsewhere: give --people")
+        if one_run:
+            refuse(context, OF_RUNS, "is for many runs, and --one-run is one")
+            common = {"share": share, "confidence": confidence, "rng": seed}
+        else:
+            refuse(context, "share", "goes with --one-run")
+            common |= {"size": size, "n_jobs": jobs, "stop": "early" if early else "fixed", "store": store}
         made = targets_asked(context, targets)
-        common |= {"size": size, "n_jobs": jobs, "stop": "early" if early else "fixed", "store": store}
         together = len(made[0].pairs)
         if together > 1:  # an equal share of the error probability for each
             common["confidence"] = 1 - (1 - fraction("confidence", confidence)) / together
-        questions = [
-            question
-            for target in made
-            for question in _of_target(
-                target, "-".join(filter(None, (name, target.name if len(made) > 1 else ""))), claim, common, notes
-            )
-        ]
+        questions = []
+        for target in made:
+            called = "-".join(filter(None, (name, target.name if len(made) > 1 else "")))
+            promised = promise_of(target, claim, notes)
+            if one_run:
+                questions.append(_in_one_run(target, called, promised, people, common))
+            else:
+                questions += _of_target(target, called, promised, common)
     if notes and not as_json:
         print("\n".join(dict.fromkeys(notes)))
     return answer(questions, out, as_json, context)
@@ -171,15 +186,10 @@ def _of_outputs(name: str, outputs_x: Path, outputs_y: Path, claim: str, options
     return Question(name, lambda: measure_loss_from_outputs(x, y, promise, label=label, **options))
 
 
-def _of_target(
-    target: Target, called: str, claim: str, options: dict[str, Any], notes: list[str]
-) -> Iterator[Question]:
+def _of_target(target: Target, called: str, promised: Claim, options: dict[str, Any]) -> Iterator[Question]:
     """Yield one audit a pair."""
     from audit.cli.inputs.mechanisms import blaming
-    from audit.cli.inputs.targets import promise_of
     from audit.loss import measure_loss
-
-    promised = promise_of(target, claim, notes)
 
     def measured(pair: NeighborPair) -> AuditResult:
         with blaming(target.name):
@@ -189,6 +199,24 @@ def _of_target(
         name = " ".join(filter(None, (called or target.name, words)))
         only = alone | ({"confidence": options["confidence"]} if len(target.pairs) > 1 else {})
         yield Question(name, partial(measured, pair), target.name, only, len(target.pairs))
+
+
+def _in_one_run(target: Target, called: str, promised: Claim, people: int, options: dict[str, Any]) -> Question:
+    """Return the audit of one run, with people in or out of every cell of the first database."""
+    from audit.cli.inputs.mechanisms import blaming
+    from audit.one_run import Canaries, measure_loss_one_run
+
+    words, pair, chosen = target.pairs[0]
+
+    def measured() -> AuditResult:
+        with blaming(target.name):
+            if pair.adjacency != "verified" or pair.unit != "person":  # a person more in any cell must be a neighbor
+                raise ValueError(f"an audit of one run needs counts of people, and its databases are {pair.label!r}")
+            canaries = Canaries(pair.x, people=people)
+            return measure_loss_one_run(target.mechanism, canaries, promised, confidential=pair.confidential, **options)
+
+    shown = " ".join(filter(None, (called or target.name, "" if chosen else words, "one run")))
+    return Question(shown, measured, target.name)
 
 
 def _without_timeout(arguments: list[str]) -> list[str]:

@@ -6,6 +6,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
+from typing import Any
 
 from audit.claims import Claim, Relation
 from audit.claims.profiles import half_divergence
@@ -13,6 +14,7 @@ from audit.exact import LossDistribution, compose_losses
 from audit.replay.recording import Sensitivity
 from audit.replay.violations import Violation
 from audit.results import Verdict, printable
+from audit.results.formatting import plain_number
 
 __all__ = ["ROUNDING", "Query", "Replay", "excess"]
 
@@ -70,6 +72,13 @@ class Query:
     def rho(self) -> float | None:
         """Half its Renyi divergence of order 2: of Gaussian noise all that it spends."""
         return half_divergence(self.losses) if self.losses is not None and self.exact else None
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return plain numbers and words, ready for strict JSON: infinity is the string "inf"."""
+        numbers = {name: getattr(self, name) for name in ("l1_change", "l2_change", "epsilon", "rho")}
+        plain = {name: None if value is None else plain_number(float(value)) for name, value in numbers.items()}
+        declared = None if self.declared is None else str(self.declared)
+        return {"query": self.name, "draws": self.draws, "noise": self.law, "declared": declared, **plain}
 
 
 @dataclass(frozen=True, eq=False)
@@ -154,6 +163,26 @@ class Replay:
             more = len(self.notes) - 1
             words += f"; {self.notes[0]}{f' (and {_notes(more)} more)' * (more > 0)}" if self.notes else ""
         return f"{secret}{label}, {promise}: {self.verdict}: {words}"
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return plain lists, numbers and words, ready for strict JSON: infinity is the string "inf"."""
+        return {
+            "kind": "replay",
+            "mechanism": self.mechanism,
+            "pair": self.pair,
+            "relation": self.relation,
+            "claim": None if self.claim is None else self.claim.to_dict(),
+            "verdict": self.verdict,
+            "queries": [query.to_dict() for query in self.queries],
+            "violations": [{"kind": one.kind, "sentence": one.sentence} for one in self.violations],
+            "notes": list(self.notes),
+            "evaluated": self.evaluated,
+            "known": self.known,
+            "size": self.size,
+            "seed": self.seed_entropy,
+            "seconds": self.seconds,
+            "confidential": self.confidential,
+        }
 
     def table(self) -> str:
         """Return all queries, violations and notes as text.

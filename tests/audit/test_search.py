@@ -12,9 +12,9 @@ from audit.claims import ZCDP, ApproxDP, GaussianDP, PureDP
 from audit.exact import loss_distribution
 from audit.mechanism import per_run
 from audit.neighbors import NeighborPair
-from audit.search import SearchResult, neighbors_within, search_loss
+from audit.search import SearchResult, neighbors_of_counts, neighbors_within, search_loss
 from tests.audit.sampling.cases import PAIRS, STEP, geometric, noting
-from tests.helpers import refused_like
+from tests.helpers import refused_like, refuses
 
 
 def zeros_bare(data, size, rng):
@@ -242,3 +242,32 @@ def test_a_search_that_is_to_be_resumed_needs_a_seed(tmp_path):
     first, second = (search_loss(noisy, pairs, PureDP(1.0), size=400, store=tmp_path, rng=1) for _ in range(2))
     assert [result.counts for result in first.results] == [result.counts for result in second.results]
     assert len(list(tmp_path.iterdir())) == 2
+
+
+def test_pairs_of_counts_go_from_the_emptiest_cells_to_the_fullest():
+    counts = np.array([[7, 0], [90, 3]])
+    pairs = neighbors_of_counts(NeighborPair.add_people(counts, (0, 0)), 3)
+    assert [pair.label for pair in pairs] == [f"1 person added to cell {cell}" for cell in ((0, 1), (0, 0), (1, 0))]
+    assert all((pair.x == counts).all() and not pair.confidential for pair in pairs)
+    assert len(neighbors_of_counts(pairs[0], 100)) == 4
+    secret = neighbors_of_counts(NeighborPair.add_people(counts, (0, 0)).as_confidential(), 2)
+    assert all(pair.confidential for pair in secret)
+
+
+@given(counts=st.lists(st.integers(0, 9), min_size=2, max_size=12).filter(any), most=st.integers(1, 30))
+def test_pairs_of_counts_are_different_neighbors(counts, most):
+    place = int(np.argmax(counts))
+    moved = NeighborPair.move_people(counts, place, (place + 1) % len(counts))
+    for first in (NeighborPair.add_people(counts, 0), moved):
+        pairs = neighbors_of_counts(first, most)
+        assert 1 <= len({pair.label for pair in pairs}) == len(pairs) <= most
+        assert all(pair.relation == first.relation and pair.distance == 1 for pair in pairs)
+
+
+def test_only_counts_of_people_have_more_pairs():
+    for pair in (
+        NeighborPair.add_record(np.array([[1, 2]]), np.array([3, 4]), label="a record"),
+        NeighborPair.declared([1], [2], "add_remove", label="a record"),
+    ):
+        refuses(ValueError, "databases must be counts of people, got 'a record'", neighbors_of_counts, pair, 3)
+    refuses(ValueError, "most must be at least 1, got 0", neighbors_of_counts, NeighborPair.add_people([1], 0), 0)

@@ -15,7 +15,7 @@ from audit.cli.inputs.options import refuse
 from audit.installed import offered
 from audit.neighbors import NeighborPair
 
-__all__ = ["Target", "Wanted", "promise_of", "targets_asked"]
+__all__ = ["Target", "Wanted", "own_pairs", "promise_of", "targets_asked"]
 
 OF_DATABASES = "data cell cells people move_to add_row replace_row"  # options
 OF_SYSTEMS = "epsilon rho stage pair"
@@ -62,6 +62,13 @@ def targets_asked(context: typer.Context, names: list[str]) -> list[Target]:
         else _on_its_own_pair(systems[name], asked.relation, wanted)
         for name in names
     ]
+
+
+def own_pairs(name: str, relation: str) -> list[NeighborPair]:
+    """Return all bundled pairs of a registered system under a relation; of a mechanism of one's own none."""
+    system = None if ":" in name else _system(name)
+    pairs = [system.pair(one) for one in system.pairs] if system else []
+    return [pair for pair in pairs if pair.relation == relation]
 
 
 def promise_of(target: Target, claim: str, notes: list[str]) -> Claim:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import importlib
+import json
 import math
 import sys
 
@@ -119,6 +120,16 @@ def test_the_table_reads_without_a_manual():
         "violation: sensitivity: 'a b' changes by 2 in L1, and 1 is declared",
         "note: noise is drawn by itself: what it is added to is not seen",
     ]
+
+
+def test_json_says_what_the_table_says():
+    found = replay(MovedTwice(1.0), ADDED)
+    told = json.loads(json.dumps(found.to_dict(), allow_nan=False))
+    assert (told["verdict"], told["claim"]["epsilon"], told["notes"]) == ("violated", 1.0, list(found.notes))
+    assert told["violations"] == [{"kind": "sensitivity", "sentence": "'a b' changes by 2 in L1, and 1 is declared"}]
+    counted, alone = told["queries"]
+    assert (counted["query"], counted["draws"], counted["l1_change"], counted["epsilon"]) == ("a\n\x1bb", 3, 2.0, 2.0)
+    assert (alone["declared"], alone["l1_change"], alone["epsilon"], alone["rho"]) == (None, None, None, None)
 
 
 class MovedTwice:

@@ -1,0 +1,72 @@
+"""`plaudit replay`: the deterministic check, run with the same noise on both databases."""
+
+from __future__ import annotations
+
+import json
+from typing import Annotated, Any
+
+import typer
+
+from audit.cli.exits import exit_code
+from audit.cli.inputs.options import (
+    AsJson,
+    Budget,
+    Cell,
+    ClaimText,
+    Data,
+    Name,
+    Pair,
+    PublicData,
+    RelationName,
+    Rho,
+    Seed,
+    Stage,
+    check_numbers,
+)
+
+__all__: list[str] = []
+
+
+def replay(
+    context: typer.Context,
+    name: Name,
+    data: Data = None,
+    epsilon: Budget = None,
+    rho: Rho = None,
+    stage: Stage = "",
+    pair: Pair = "",
+    claim: ClaimText = "",
+    relation: RelationName = "",
+    cell: Cell = None,
+    size: Annotated[
+        int | None, typer.Option(help="Pairs of runs, each with other noise. Default: 1; with --time 200.")
+    ] = None,
+    timed: Annotated[bool, typer.Option("--time", help="An observer sees how long a run takes, too.")] = False,
+    released: Annotated[
+        bool,
+        typer.Option("--released", help="All noisy answers may be published: what they lose is held to the promise."),
+    ] = False,
+    seed: Seed = None,
+    public_data: PublicData = False,
+    as_json: AsJson = False,
+) -> int:
+    """Run a mechanism on both databases with the same noise, and say what that shows."""
+    from audit.cli.inputs.mechanisms import blaming
+    from audit.cli.inputs.targets import promise_of, targets_asked
+    from audit.replay import replay as replayed
+
+    check_numbers(context)
+    (target,) = targets_asked(context, [name])
+    promised = promise_of(target, claim, []) if claim or hasattr(target.mechanism, "claim") else None
+    options: dict[str, Any] = {"size": size, "rng": seed, "observe": "time" if timed else "output"}
+    options["released"] = released or None
+    found = {}
+    for words, databases, _ in target.pairs:
+        with blaming(name):
+            found[" ".join(filter(None, (name, words)))] = replayed(target.mechanism, databases, promised, **options)
+    if as_json:
+        print(json.dumps({called: one.to_dict() for called, one in found.items()}, indent=1, allow_nan=False))
+    else:
+        print("\n\n".join(f"{called}: {one.table()}" for called, one in found.items()))
+        print("\nA replay shows what databases change of the values that get noise. A pass is no proof.")
+    return exit_code(one.verdict for one in found.values())

@@ -1,0 +1,90 @@
+"""`plaudit replay`: systems with the same noise on both databases, and plain words where none is seen."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.audit.cli.desk import NO_POWER, VIOLATION, WITHIN, Command, refused, strict
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "queries"),
+    [
+        (("gdpc",), WITHIN, 1),
+        (("adpc", "--data", "midwest", "--cell", "7"), WITHIN, 4),
+        (("ons", "--stage", "measurements", "--pair", "alone"), WITHIN, 4),
+        (("nist", "--stage", "thresholded"), WITHIN, 18),
+        (("topdown", "--rho", "0.5", "--relation", "add_remove"), WITHIN, 3),
+        (("phsafe",), WITHIN, 46),
+        (("gdpc-twice", "--released"), VIOLATION, 2),
+        (("gdpc-exact-total",), VIOLATION, 1),
+        (("gdpc-half-noise", "--claim", "pure:2"), WITHIN, 1),
+        (("SVT1",), NO_POWER, 2),
+        (("mine:noisy", "--data", "counts.csv"), NO_POWER, 0),
+    ],
+    ids=lambda value: " ".join(value) if isinstance(value, tuple) else "",
+)
+def test_a_system_is_replayed(plaudit: Command, arguments: tuple[str, ...], code: int, queries: int) -> None:
+    """No chance is in it: sound systems have no violation, whatever the seed."""
+    outcome = plaudit("replay", *arguments, "--seed", "1", "--json")
+    assert (outcome.code, outcome.err) == (code, "")
+    (found,) = strict(outcome.out).values()
+    assert len(found["queries"]) == queries
+    assert found["verdict"] == {WITHIN: "not refuted", VIOLATION: "violated", NO_POWER: "no power"}[code]
+    assert bool(found["violations"]) == (code == VIOLATION)
+    assert found["seed"] == 1
+
+
+def test_queries_and_violations_are_told_in_words(plaudit: Command) -> None:
+    outcome = plaudit("replay", "gdpc", "--epsilon", "0.5", "--seed", "1")
+    assert outcome.code == WITHIN
+    first, _, header, query, *_ = outcome.out.splitlines()
+    assert first.startswith("gdpc: GDPC, 1 person added to ")
+    assert first.endswith("promised epsilon 0.5 (add/remove): not refuted: 1 query replayed")
+    assert header.split() == ["query", "draws", "noise", "L1", "L2", "declared", "epsilon", "rho"]
+    assert query.split() == [
+        "counts",
+        "1,503",
+        "two",
+        "tailed",
+        "geometric,",
+        "epsilon",
+        "0.5",
+        "1",
+        "1",
+        "1",
+        "0.5",
+        "0.11367",
+    ]
+    assert "A pass is no proof." in outcome.out
+    both = plaudit("replay", "gdpc-half-noise", "--cell", "0", "--cell", "9").out
+    assert both.count("violation: loss: all queries together lose epsilon 2 on this pair, and 1 is promised") == 2
+    assert "gdpc-half-noise cell 9: " in both
+
+
+def test_own_counts_are_confidential(plaudit: Command) -> None:
+    for options, secret in (((), True), (("--public-data",), False)):
+        outcome = plaudit("replay", "gdpc", "--data", "counts.csv", *options, "--json")
+        ((found),) = strict(outcome.out).values()
+        assert found["confidential"] is secret
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        ((), "Missing argument 'name'"),
+        (("gdcp",), "no system is called 'gdcp': gdpc"),
+        (("ons", "--stage", "none"), "stage of ons must be one of measurements, adjusted, rounded, tables, got 'none'"),
+        (("phsafe", "--pair", "none"), "pair of phsafe must be one of VAL, DER, API, got 'none'"),
+        (("gdpc", "--pair", "none"), "--pair is for systems that are not for counts"),
+        (("gdpc", "--size", "0"), "gdpc: size must be at least 1, got 0"),
+        (("gdpc", "--time", "--size", "5"), "gdpc: size must be at least 30, got 5"),
+        (("gdpc", "--seed", "-1"), "seed must be 0 or more, got -1"),
+        (("mine:noisy",), "mine:noisy needs --data"),
+        (("topdown", "--claim", "pure"), "got 'pure'"),
+        (("topdown", "--claim", "pure:1", "--relation", "none"), "relation must be"),
+    ],
+    ids=lambda value: " ".join(value) if isinstance(value, tuple) else "",
+)
+def test_bad_input_is_one_line(plaudit: Command, arguments: tuple[str, ...], words: str) -> None:
+    assert refused(plaudit("replay", *arguments), words)

@@ -1,0 +1,77 @@
+"""`plaudit search`: the worst of many pairs of databases, under one confidence."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.audit.cli.desk import NO_POWER, VIOLATION, WITHIN, Command, refused, results
+
+FEW = ("--size", "6000", "--seed", "1", "--confidence", "0.999", "--attack", "entries")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "looked", "pair"),
+    [
+        (("gdpc", "--pairs", "20"), "20 pairs of databases, looked at in 1,800 runs, 3 measured", "added to cell"),
+        (("topdown", "--pairs", "9"), "9 pairs of databases, looked at in 1,800 runs, 3 measured", "moved from cell ("),
+        (("ons", "--pairs", "2", "--keep", "1"), "2 pairs of databases, looked at in 1,800 runs, 1 measured", "cell ("),
+        (("gdpc", "--cell", "3", "--cell", "8"), "2 pairs of databases, all measured", "1 person added to "),
+        (("phsafe",), "3 pairs of databases, all measured", "VAL: "),
+        (("mine:noisy", "--data", "counts.csv", "--claim", "pure:1"), "3 pairs of databases, all measured", "to cell "),
+    ],
+    ids=lambda value: " ".join(value) if isinstance(value, tuple) else "",
+)
+def test_pairs_are_looked_at_and_the_worst_are_measured(plaudit, arguments, looked, pair):
+    """False alarm: 1e-3 each."""
+    outcome = plaudit("search", *arguments, *FEW)
+    assert outcome.code in (WITHIN, NO_POWER)
+    assert outcome.err == ""
+    assert outcome.out.startswith(f"{looked}, each at ")
+    assert "99.9% together.\n" in outcome.out
+    assert pair in outcome.out
+
+
+def test_a_pair_that_shows_a_violation_is_found(plaudit: Command) -> None:
+    """Counts of 0 get no noise. The loss is infinite at the one empty cell of twelve, and no other shows it."""
+    with open("zeros.py", "w") as file:
+        file.write(
+            "import numpy as np\n"
+            "from audit import PureDP\n"
+            "class Bare:\n"
+            "    claim = PureDP(1.0)\n"
+            "    def __call__(self, counts, size, rng):\n"
+            "        return np.where(counts > 0, counts + rng.laplace(size=(size, counts.size)).round(6), 0)\n"
+            "bare = Bare()\n"
+        )
+    with open("twelve.csv", "w") as file:
+        file.write("".join(f"{(7 * k) % 12 * 5}\n" for k in range(12)))
+    outcome = plaudit("search", "zeros:bare", "--data", "twelve.csv", "--keep", "1", *FEW, "--json")
+    assert outcome.code == VIOLATION
+    ((name, worst),) = results(outcome).items()
+    assert (name, worst.pair) == ("zeros:bare pair 1", "1 person added to cell 0")
+    assert worst.confidential
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        ((), "Missing argument 'name'"),
+        (("gdcp",), "no system is called 'gdcp': gdpc"),
+        (
+            ("nist",),
+            "nist: a search needs counts of people or several pairs of databases, got 'one person added' alone",
+        ),
+        (("SVT1",), "SVT1: a search needs counts of people or several pairs of databases, got 'every answer changes"),
+        (("ons", "--stage", "none"), "stage of ons must be one of measurements, adjusted, rounded, tables, got 'none'"),
+        (("ons", "--pair", "none"), "pair of ons must be one of among, alone, got 'none'"),
+        (("gdpc", "--pairs", "0"), "gdpc: most must be at least 1, got 0"),
+        (("gdpc", "--keep", "0"), "gdpc: keep must be at least 1, got 0"),
+        (("gdpc", "--size", "500"), "gdpc: size must leave 40 runs to look at each of 60 pairs, got 2 of 500"),
+        (("gdpc", "--attack", "none"), "gdpc: attack must be"),
+        (("gdpc", "--jobs", "0"), "jobs must be a positive number, or -1 for all cores, got 0"),
+        (("gdpc", "--relation", "replace_one"), "--relation replace_one needs --move-to"),
+    ],
+    ids=lambda value: " ".join(value) if isinstance(value, tuple) else "",
+)
+def test_bad_input_is_one_line(plaudit: Command, arguments: tuple[str, ...], words: str) -> None:
+    assert refused(plaudit("search", *arguments), words)
