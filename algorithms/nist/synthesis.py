@@ -96,11 +96,13 @@ def draw_bins(counts: NDArray[np.int64], rows: int, rng: np.random.Generator) ->
     [[1, 1, 1, 1], [2, 2, 2, 2]]
     """
     runs, bins = counts.shape
-    weights = np.where(counts.any(axis=1, keepdims=True), counts, 1)
+    empty = ~counts.any(axis=1)
+    weights = np.where(empty[:, np.newaxis], 1, counts) if empty.any() else counts
     totals = weights.sum(axis=1, keepdims=True)
-    ends = weights.reshape(-1).cumsum()
+    filled = np.flatnonzero(weights)  # few of the bins: a search among these stays in the cache
+    ends = weights.reshape(-1)[filled].cumsum()
     tickets = rng.integers(0, totals, (runs, rows))
     tickets += np.cumsum(totals, axis=0) - totals
-    place: NDArray[np.int64] = np.searchsorted(ends, tickets, side="right")
+    place: NDArray[np.int64] = filled[np.searchsorted(ends, tickets, side="right")]
     place -= bins * np.arange(runs)[:, np.newaxis]
     return place
