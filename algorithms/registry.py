@@ -15,7 +15,9 @@ from algorithms.extras import check_extra
 from algorithms.population import EXTRACTS, load
 from audit.neighbors import NeighborPair
 
-__all__ = ["REGISTERED", "System", "as_it_is", "counting", "register"]
+__all__ = ["REGISTERED", "RUNS", "System", "as_it_is", "counting", "register"]
+
+RUNS = 200_000  # of an audit, unless a system is slow
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -40,6 +42,10 @@ class System:
         tree it gets). The others are audited on their own pairs.
     below : float
         The system exists for an epsilon below this only.
+    runs : int
+        Of an audit by default, over both databases: so many that it takes less than a minute.
+    presets : mapping of str to System
+        The same system with other settings that have a name, and pairs that go with them. The usual ones are its own.
     commands : mapping of str to str
         What ``plaudit release NAME`` and ``plaudit explore NAME`` run: functions with typed options, written
         ``"module:function"``.
@@ -54,6 +60,8 @@ class System:
     stages: tuple[str, ...] = ()
     of_counts: bool = False
     below: float = math.inf
+    runs: int = RUNS
+    presets: Mapping[str, System] = field(default_factory=dict)
     commands: Mapping[str, str] = field(default_factory=dict)
     extra: str = ""
 
@@ -81,6 +89,12 @@ class System:
         if name and name not in self.pairs:
             raise ValueError(f"pair of {self.name} must be one of {', '.join(self.pairs)}, got {name!r}")
         return self.pairs[name or next(iter(self.pairs))]()
+
+    def preset(self, name: str) -> System:
+        """Return the system with the settings of a name."""
+        if name not in self.presets:
+            raise ValueError(f"preset of {self.name} must be one of {', '.join(self.presets) or 'none'}, got {name!r}")
+        return self.presets[name]
 
     def command(self, name: str) -> Callable[..., int]:
         """Return the function of a command, imported now."""

@@ -96,8 +96,7 @@ def draw_bins(counts: NDArray[np.int64], rows: int, rng: np.random.Generator) ->
     [[1, 1, 1, 1], [2, 2, 2, 2]]
     """
     runs, bins = counts.shape
-    empty = ~counts.any(axis=1)
-    weights = np.where(empty[:, np.newaxis], 1, counts) if empty.any() else counts
+    weights = np.where(counts.any(axis=1, keepdims=True), counts, 1)
     totals = weights.sum(axis=1, keepdims=True)
     filled = np.flatnonzero(weights)  # few of the bins: a search among these stays in the cache
     ends = weights.reshape(-1)[filled].cumsum()

@@ -1,42 +1,67 @@
-"""Registers the Census TopDown algorithm, on a small nation of four cells an area."""
+"""Registers the Census TopDown algorithm, on a small nation: of four cells an area, or by published settings."""
 
 from __future__ import annotations
 
+from dataclasses import replace
+from functools import partial
+
 import numpy as np
+from numpy.typing import NDArray
 
 from algorithms.hierarchy import Hierarchy
-from algorithms.registry import System, register
+from algorithms.registry import RUNS, System, register
 from algorithms.topdown import TopDown, preset
+from algorithms.topdown.presets import PRESETS
 from audit.claims import Relation
 from audit.neighbors import NeighborPair
 
 __all__: list[str] = []
 
 TREE = Hierarchy.regular(3, 2)
-PEOPLE = 25 + np.arange(TREE.n_leaves * 4).reshape(TREE.n_leaves, 4) * 5 % 17
+USUAL = "micro"
+FEW = {"e2e-1940": 10_000, "pl94-2020": 200, "h1": 10_000}  # runs of a minute, solved area by area
 
 
-def _topdown(*, epsilon: float | None = None, rho: float | None = None, relation: Relation = "replace_one") -> TopDown:
-    budget = {"epsilon": 1.0} if epsilon is None and rho is None else {"epsilon": epsilon, "rho": rho}
-    return preset("micro", TREE, relation=relation, **budget)
+def _people(name: str) -> NDArray[np.int64]:
+    """Return 25 to 41 people in each of a few cells, up to two in each of many."""
+    cells = PRESETS[name].schema.cells
+    pattern = np.arange(TREE.n_leaves * cells).reshape(TREE.n_leaves, cells) * 5 % 17
+    return 25 + pattern if cells < 10 else (16 - pattern) // 8
 
 
-def _replaced() -> NeighborPair:
-    return NeighborPair.move_people(PEOPLE, (0, 0), (TREE.n_leaves - 1, 3))
+def _topdown(
+    name: str, *, epsilon: float | None = None, rho: float | None = None, relation: Relation = "replace_one"
+) -> TopDown:
+    usual = name == USUAL and epsilon is None and rho is None
+    return preset(name, TREE, relation=relation, epsilon=1.0 if usual else epsilon, rho=rho)
 
 
-def _added() -> NeighborPair:
-    return NeighborPair.add_people(PEOPLE, (0, 0))
+def _replaced(name: str) -> NeighborPair:
+    """Move a person to the other end of the nation; or of the area, where areas keep their totals."""
+    people, kept = _people(name), "block" in PRESETS[name].invariants
+    return NeighborPair.move_people(people, (0, 0), (0 if kept else TREE.n_leaves - 1, people.shape[1] - 1))
 
 
-register(
-    System(
+def _added(name: str) -> NeighborPair:
+    return NeighborPair.add_people(_people(name), (0, 0))
+
+
+def _system(name: str) -> System:
+    """Describe TopDown with settings of a name. Where totals are invariant nobody is added."""
+    pairs = {"replaced": partial(_replaced, name)}
+    if not PRESETS[name].invariants:
+        pairs["added"] = partial(_added, name)
+    return System(
         name="topdown",
         about="The Census TopDown algorithm: noisy measurements of every level, made into tables that agree.",
-        build=_topdown,
-        pairs={"replaced": _replaced, "added": _added},
+        build=partial(_topdown, name),
+        pairs=pairs,
         stages=("measurements", "estimate", "rounded", "microdata"),
+        runs=FEW.get(name, RUNS),
         commands={"release": "algorithms.topdown.command:release_topdown"},
         extra="census",
     )
-)
+
+
+SYSTEMS = {name: _system(name) for name in PRESETS}
+register(replace(SYSTEMS[USUAL], presets=SYSTEMS))

@@ -20,6 +20,7 @@ from audit.cli.inputs.options import (
     Jobs,
     Out,
     Pair,
+    Preset,
     PublicData,
     RelationName,
     Rho,
@@ -55,7 +56,9 @@ other databases and relations              --cells; search_loss, in Python
 how long a run takes, what else it does    audit.replay, in Python
 """
 
-FROM_ELSEWHERE = "data cell cells people move_to add_row replace_row epsilon rho stage pair size jobs early store"
+FROM_ELSEWHERE = (
+    "data cell cells people move_to add_row replace_row epsilon rho preset stage pair size jobs early store"
+)
 OF_RUNS = "cell cells move_to add_row replace_row size selection attack early jobs store"  # that one run has not
 
 
@@ -71,6 +74,7 @@ def audit(
     data: Data = None,
     epsilon: Budget = None,
     rho: Rho = None,
+    preset: Preset = "",
     stage: Stage = "",
     pair: Pair = "",
     claim: ClaimText = "",
@@ -107,7 +111,9 @@ def audit(
     share: Annotated[
         float | None, typer.Option(help="With --one-run: share of the cells that are guessed. Default: by the promise.")
     ] = None,
-    size: Annotated[int, typer.Option(help="Runs in all, over both databases.")] = 200_000,
+    size: Annotated[
+        int | None, typer.Option(help="Runs in all, over both databases. Default: 200,000, of a slow system fewer.")
+    ] = None,
     selection: Annotated[float, typer.Option(help="Share of them that chooses the event.")] = 0.3,
     confidence: Confidence = 0.95,
     attack: Annotated[str, typer.Option(help="Where to look: auto, or an attack; a wrong name lists all.")] = "auto",
@@ -153,7 +159,7 @@ def audit(
             common = {"share": share, "confidence": confidence, "rng": seed}
         else:
             refuse(context, "share", "goes with --one-run")
-            common |= {"size": size, "n_jobs": jobs, "stop": "early" if early else "fixed", "store": store}
+            common |= {"n_jobs": jobs, "stop": "early" if early else "fixed", "store": store}
         made = targets_asked(context, targets)
         together = len(made[0].pairs)
         if together > 1:  # an equal share of the error probability for each
@@ -165,7 +171,8 @@ def audit(
             if one_run:
                 questions.append(_in_one_run(target, called, promised, people, common))
             else:
-                questions += _of_target(target, called, promised, common)
+                runs = target.runs if size is None else size
+                questions += _of_target(target, called, promised, common | {"size": runs})
     if notes and not as_json:
         print("\n".join(dict.fromkeys(notes)))
     return answer(questions, out, as_json, context)

@@ -19,6 +19,7 @@ from audit.cli.inputs.options import (
     ClaimText,
     Data,
     Pair,
+    Preset,
     RelationName,
     Rho,
     Seed,
@@ -35,7 +36,7 @@ if TYPE_CHECKING:
 __all__: list[str] = []
 
 DIRECT, RESIDUAL = "direct", "residual"
-OF_RUNS = "data epsilon rho stage pair cell runs event"  # options that errors from elsewhere do not have
+OF_RUNS = "data epsilon rho preset stage pair cell runs event"  # options that errors from elsewhere do not have
 OF_CURVES = "bandwidth percentile multiplier change"
 
 
@@ -66,6 +67,7 @@ def estimate(
     data: Data = None,
     epsilon: Budget = None,
     rho: Rho = None,
+    preset: Preset = "",
     stage: Stage = "",
     pair: Pair = "",
     claim: ClaimText = "",
@@ -178,11 +180,9 @@ def _target(context: typer.Context, name: str) -> tuple[str, Target, Claim | Non
 def _with_truth(context: typer.Context, name: str) -> Target:
     """Return what is named; of a system whose release has no exact output, the first stage that has one."""
     from audit.cli.inputs.targets import targets_asked
-    from audit.installed import offered
 
     (target,) = targets_asked(context, [name])
-    known = None if ":" in name or context.params["stage"] else offered("systems").systems()[name]
-    for stage in known.stages if known else ():
+    for stage in () if context.params["stage"] else target.stages:
         if hasattr(target.mechanism, "exact"):
             break
         context.params["stage"] = stage

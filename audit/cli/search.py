@@ -17,6 +17,7 @@ from audit.cli.inputs.options import (
     Jobs,
     Name,
     Pair,
+    Preset,
     PublicData,
     RelationName,
     Rho,
@@ -37,6 +38,7 @@ def search(
     data: Data = None,
     epsilon: Budget = None,
     rho: Rho = None,
+    preset: Preset = "",
     stage: Stage = "",
     pair: Pair = "",
     claim: ClaimText = "",
@@ -46,7 +48,10 @@ def search(
         int, typer.Option(help="Pairs that are looked at: a person in cells from the emptiest to the fullest.")
     ] = 60,
     keep: Annotated[int, typer.Option(help="Pairs that are measured, under one confidence.")] = 3,
-    size: Annotated[int, typer.Option(help="Runs in all: three tenths look, the others measure.")] = 200_000,
+    size: Annotated[
+        int | None,
+        typer.Option(help="Runs in all: three tenths look, the others measure. Default: as many as of an audit."),
+    ] = None,
     confidence: Confidence = 0.95,
     attack: Annotated[str, typer.Option(help="Where to look, as in `plaudit audit`.")] = "auto",
     seed: Seed = None,
@@ -64,9 +69,10 @@ def search(
     check_numbers(context)
     (target,) = targets_asked(context, [name])
     promised = promise_of(target, claim, [])
-    options: dict[str, Any] = {"keep": keep, "size": size, "confidence": confidence, "attack": attack}
+    options: dict[str, Any] = {"keep": keep, "confidence": confidence, "attack": attack}
+    options["size"] = target.runs if size is None else size
     with blaming(name):
-        family = [one.pair for one in target.pairs] if cell else _family(name, target.pairs[0].pair, pairs)
+        family = [one.pair for one in target.pairs] if cell else _family(name, preset, target.pairs[0].pair, pairs)
         found = search_loss(target.mechanism, family, promised, rng=seed, n_jobs=jobs, **options)
     if not as_json:
         looked = f"looked at in {found.screening:,} runs, {len(found.results)}" if found.screening else "all"
@@ -78,14 +84,14 @@ def search(
     return exit_code([found.verdict])
 
 
-def _family(name: str, first: NeighborPair, most: int) -> list[NeighborPair]:
+def _family(name: str, preset: str, first: NeighborPair, most: int) -> list[NeighborPair]:
     """Return pairs of the same counts; where databases are no counts, all bundled pairs of the relation."""
     from audit.cli.inputs.targets import own_pairs
     from audit.search import neighbors_of_counts
 
     if first.adjacency == "verified" and first.unit == "person":
         return neighbors_of_counts(first, most)
-    family = own_pairs(name, first.relation)
+    family = own_pairs(name, preset, first.relation)
     if len(family) < 2:
         raise ValueError(f"a search needs counts of people or several pairs of databases, got {first.label!r} alone")
     return family

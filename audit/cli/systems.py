@@ -23,7 +23,7 @@ def list_systems(as_json: Annotated[bool, typer.Option("--json", help="Print JSO
     width = max(map(len, rows))
     for name, row in rows.items():
         print(f"{name:{width}}  {row['about']}")
-        parts = {"promise": [row["promise"]], "pairs": row["pairs"], "stages": row["stages"]}
+        parts = {"promise": [row["promise"]], **{part: row[part] for part in ("pairs", "stages", "presets")}}
         told = "; ".join(f"{part} {', '.join(words)}" for part, words in parts.items() if words)
         print(f"{'':{width}}    {told}")
     return WITHIN
@@ -32,11 +32,12 @@ def list_systems(as_json: Annotated[bool, typer.Option("--json", help="Print JSO
 def _described(system: Any) -> dict[str, Any]:
     """Return what a list says of a system; of one whose extra is not installed, no promise but which extra it needs."""
     try:
-        promise = str(system.claim)
+        promise, relation = str(system.claim), system.claim.relation
     except ImportError as error:
-        promise = str(error)
+        promise, relation = str(error), ""
     pairs = ["any counts of people"] if system.of_counts else list(system.pairs)
-    return {"about": system.about, "promise": promise, "pairs": pairs, "stages": list(system.stages)}
+    told = {"about": system.about, "promise": promise, "relation": relation, "pairs": pairs}
+    return told | {"stages": list(system.stages), "presets": list(system.presets)}
 
 
 def run_system(context: typer.Context) -> int:

@@ -55,6 +55,30 @@ def test_every_stage_and_pair(system):
         system.pair("none")
 
 
+PRESETS = [(system, preset) for system in EVERY for preset in system.presets]
+
+
+@pytest.mark.parametrize(("system", "preset"), PRESETS, ids=lambda given: getattr(given, "name", given))
+def test_every_preset_has_pairs_that_its_promise_covers(system, preset):
+    found = system.preset(preset)
+    assert (found.name, found.stages, found.presets) == (system.name, system.stages, {})
+    assert 0 < found.runs <= system.runs
+    for name in found.pairs:
+        pair = found.pair(name)
+        options = {"relation": pair.relation} if "relation" in found.settings else {}
+        mechanism = found.mechanism(**options)
+        assert mechanism.claim.relation == pair.relation
+        mechanism.exact_loss(pair)  # refuses a pair that the promise does not cover
+        assert np.any(mechanism.exact(pair.x) != mechanism.exact(pair.y))
+
+
+def test_a_preset_that_there_is_not_is_refused():
+    with pytest.raises(ValueError, match=r"^preset of topdown must be one of e2e-1940, pl94-2020, h1, micro, got 'x'$"):
+        systems()["topdown"].preset("x")
+    with pytest.raises(ValueError, match=r"^preset of gdpc must be one of none, got 'micro'$"):
+        systems()["gdpc"].preset("micro")
+
+
 @pytest.mark.parametrize("epsilon", [0, -1.0, math.nan, math.inf])
 def test_every_budget_is_checked(epsilon):
     for system in EVERY:

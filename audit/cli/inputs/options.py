@@ -20,6 +20,7 @@ __all__ = [
     "Name",
     "Out",
     "Pair",
+    "Preset",
     "PublicData",
     "RelationName",
     "Rho",
@@ -56,6 +57,7 @@ Stage = Annotated[
 Pair = Annotated[
     str, typer.Option(help="Which of its bundled pairs of databases a system runs on; `plaudit list` names them.")
 ]
+Preset = Annotated[str, typer.Option(help="Settings of a system by their name; `plaudit list` names them.")]
 ClaimText = Annotated[
     str,
     typer.Option(help="The promise, pure:EPSILON, approx:EPSILON,DELTA, zcdp:RHO or gaussian:MU. Default: its own."),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Sequence
 from difflib import get_close_matches
 from typing import Any, NamedTuple
 
@@ -18,23 +19,26 @@ from audit.neighbors import NeighborPair
 __all__ = ["Target", "Wanted", "own_pairs", "promise_of", "targets_asked"]
 
 OF_DATABASES = "data cell cells people move_to add_row replace_row"  # options
-OF_SYSTEMS = "epsilon rho stage pair"
+OF_SYSTEMS = "epsilon rho preset stage pair"
 
 
 class Wanted(NamedTuple):
     """What the options say of registered systems."""
 
+    preset: str
     stage: str
     pair: str
     settings: dict[str, Any]  # budgets, as far as they are given
 
 
 class Target(NamedTuple):
-    """A mechanism by its name, and the pairs on which it runs."""
+    """A mechanism by its name, the pairs on which it runs, and what is said of the system."""
 
     name: str
     mechanism: Any
     pairs: list[Named]
+    runs: int = 200_000  # of an audit by default
+    stages: Sequence[str] = ()
 
 
 def targets_asked(context: typer.Context, names: list[str]) -> list[Target]:
@@ -44,29 +48,29 @@ def targets_asked(context: typer.Context, names: list[str]) -> list[Target]:
     """
     given = {name: value for name, value in context.params.items() if value is not None}
     _check_names(context, names)
-    systems = {name: _system(name) for name in names if ":" not in name}
+    systems = {name: _system(name, given.get("preset", "")) for name in names if ":" not in name}
     if all(system.of_counts for system in systems.values()):
         refuse(context, "pair", "is for systems that are not for counts: give --data and --cell")
     else:
         refuse(context, f"{OF_DATABASES} public_data", "is for counts: give --pair, as `plaudit list` names them")
     asked = Asked(**{name: given[name] for name in Asked._fields if name in given})
     budgets: dict[str, Any] = {name: given[name] for name in ("epsilon", "rho") if name in given}
-    wanted = Wanted(given.get("stage", ""), given.get("pair", ""), budgets)
+    wanted = Wanted(given.get("preset", ""), given.get("stage", ""), given.get("pair", ""), budgets)
     for system in systems.values():
         _check_settings(system, wanted)
     counted = [name for name in names if name not in systems or systems[name].of_counts]
     pairs = pairs_of(asked) if counted else []
     return [
         Target(name, _built(systems[name], asked, wanted) if name in systems else own_mechanism(name), pairs)
-        if name in counted
+        if name in counted  # whose runs are fast
         else _on_its_own_pair(systems[name], asked.relation, wanted)
         for name in names
     ]
 
 
-def own_pairs(name: str, relation: str) -> list[NeighborPair]:
+def own_pairs(name: str, preset: str, relation: str) -> list[NeighborPair]:
     """Return all bundled pairs of a registered system under a relation; of a mechanism of one's own none."""
-    system = None if ":" in name else _system(name)
+    system = None if ":" in name else _system(name, preset)
     pairs = [system.pair(one) for one in system.pairs] if system else []
     return [pair for pair in pairs if pair.relation == relation]
 
@@ -99,13 +103,13 @@ def _check_names(context: typer.Context, names: list[str]) -> None:
         refuse(context, "add_row replace_row", "is for mechanisms of your own, module:object")
 
 
-def _system(name: str) -> Any:
-    """Return a registered system, or say what is called nearly so."""
+def _system(name: str, preset: str) -> Any:
+    """Return a registered system with the settings of a name, or say what is called nearly so."""
     known = offered("systems").systems()
     if name not in known:
         near = ", ".join(get_close_matches(name, known)) or "all are in `plaudit list`"
         raise ValueError(f"no system is called {name!r}: {near}")
-    return known[name]
+    return known[name].preset(preset) if preset else known[name]
 
 
 def _built(system: Any, asked: Asked, wanted: Wanted) -> Any:
@@ -126,8 +130,8 @@ def _on_its_own_pair(system: Any, relation: str, wanted: Wanted) -> Target:
         raise ValueError(f"{system.name} has no pair of {relation} neighbors, got --pair {', '.join(pairs)}")
     pair = pairs[found[0]]
     mechanism = _mechanism(system, wanted, {"relation": pair.relation} if "relation" in system.settings else {})
-    words = " ".join(filter(None, (wanted.stage, wanted.pair)))
-    return Target(system.name, mechanism, [Named(words, pair, {})])
+    words = " ".join(filter(None, (wanted.preset, wanted.stage, wanted.pair)))
+    return Target(system.name, mechanism, [Named(words, pair, {})], system.runs, system.stages)
 
 
 def _check_settings(system: Any, wanted: Wanted) -> None:

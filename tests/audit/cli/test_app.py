@@ -21,7 +21,7 @@ def test_list_tells_the_systems_apart(plaudit: Command) -> None:
     told = dict(zip(texts, map(str.strip, lines[1::2]), strict=True))
     assert {"gdpc", "rdpc", "rdpc-all", "adpc", "gaussian-counts", "gdpc-half-noise", "gdpc-notebook"} <= set(texts)
     assert told["rdpc"] == "promise epsilon 1 (add/remove); pairs any counts of people"
-    assert told["phsafe"] == "promise rho 1.257 (add/remove); pairs VAL, DER, API"
+    assert told["phsafe"] == "promise rho 1.257 (add/remove); pairs VAL, DER, API; presets us, pr"
     assert told["nist"].endswith("; pairs joined; stages measurements, thresholded, counted")
     assert {"topdown", "ons", "ons-independent", "bottom-up", "SVT5", "bug-observed-domain"} <= set(texts)
     assert texts["rdpc"].startswith("Raked geometric DP counts")
@@ -29,6 +29,8 @@ def test_list_tells_the_systems_apart(plaudit: Command) -> None:
     listed = strict(plaudit("list", "--json").out)
     assert {name: row["about"] for name, row in listed.items()} == texts
     assert listed["topdown"]["pairs"] == ["replaced", "added"]
+    assert listed["topdown"]["presets"] == ["e2e-1940", "pl94-2020", "h1", "micro"]
+    assert (listed["topdown"]["relation"], listed["phsafe"]["relation"]) == ("replace_one", "add_remove")
     assert listed["topdown"]["stages"] == ["measurements", "estimate", "rounded", "microdata"]
 
 
