@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from functools import cache
 from pathlib import Path
 from typing import Annotated
 
@@ -15,6 +16,7 @@ from experiments.experiment import NAMES, find, load_numbers, run_experiment
 FIGURES = Path(__file__).parent.parent / "figures"
 QUICK = Path("results") / "quick"
 README = FIGURES.parent / "README.md"
+PAPERS = FIGURES.parent / "docs" / "papers.md"
 TABLE_BEGINS, TABLE_ENDS = (
     f"<!-- seeds_audited {end}: written by python -m experiments draw -->" for end in ("begins", "ends")
 )
@@ -25,7 +27,7 @@ app = typer.Typer(
     add_completion=False,
     rich_markup_mode=None,
     pretty_exceptions_enable=False,
-    help="Run the experiments, draw their figures, and check them against what they expect.",
+    help="Run the experiments, draw their figures, check them against what they expect, and index the papers.",
 )
 
 Folder = Annotated[
@@ -94,6 +96,23 @@ def check(
     return HOLDS if all(outcomes) else FAILS
 
 
+@app.command()
+def papers() -> int:
+    """Write docs/papers.md: every item of the five papers, where it is here, and how close."""
+    print(_write_papers())
+    return HOLDS
+
+
+def _write_papers() -> Path:
+    from experiments.papers import FIVE  # it imports what the papers name, tests among them
+    from experiments.papers.item import page
+
+    for item in (item for paper in FIVE for item in paper.items):
+        item.check()
+    write_atomically(PAPERS, page(FIVE, cache(lambda name: load_numbers(name, FIGURES))))
+    return PAPERS
+
+
 def _known(names: list[str]) -> list[str]:
     wanted = list(NAMES) if names == ["all"] else names
     for name in wanted:
@@ -125,6 +144,7 @@ def _write_page(folder: Path) -> None:
         _, _, after = rest.partition(TABLE_ENDS)
         table = seeds_audited.table(load_numbers("seeds_audited", folder))
         write_atomically(README, f"{before}{TABLE_BEGINS}\n{table}\n{TABLE_ENDS}{after}")
+        _write_papers()
 
 
 def _report(name: str, folder: Path) -> bool:

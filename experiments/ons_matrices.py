@@ -130,6 +130,11 @@ def _best(fits: dict[str, dict[float, float]], method: str) -> tuple[float, floa
     return min(fits[method].items(), key=lambda item: item[1])
 
 
+def nearest(numbers: dict[str, Any], name: str, method: str) -> tuple[float, float]:
+    """Return the epsilon at which a method comes nearest to Table 6 (``"good"``) or 7, and how far that is."""
+    return _best(_fits(numbers, name), method)
+
+
 def _matrix(numbers: dict[str, Any], method: str, epsilon: float, name: str) -> NDArray[np.float64]:
     rows = (row for row in numbers["rows"] if (row["method"], row["epsilon"]) == (method, epsilon))
     return np.array(next(rows)[name], np.float64)

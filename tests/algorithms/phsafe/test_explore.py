@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
+from scipy.special import ndtr
 
 from algorithms.noise import DiscreteGaussian, TwoTailedGeometric
 from algorithms.phsafe.budget import read_config
@@ -89,6 +90,26 @@ def test_paper_claims_ninety_percent_for_a_margin_that_covers_less():
 @given(st.floats(104, 1e9))
 def test_whole_part_of_164_sigma_never_covers_ninety_percent_of_large_noise(sigma):
     assert coverage(DiscreteGaussian(sigma), math.floor(1.64 * sigma)) < 0.9
+
+
+SCALES = st.floats(0.05, 1e4)
+
+
+@given(SCALES, st.integers(1, 10**5))
+def test_proposition_1_discrete_tails_lie_below_continuous_ones_one_step_nearer(sigma, m):
+    discrete, continuous = DiscreteGaussian(sigma).sf(m - 1), ndtr((1 - m) / sigma)  # P[X >= m] of each
+    assert discrete <= continuous * (1 + 1e-9)
+
+
+@given(SCALES, st.floats(1, 1e5))
+def test_corollary_1_discrete_tails_lie_below_continuous_ones_at_the_whole_part(sigma, x):
+    assert DiscreteGaussian(sigma).sf(x) <= ndtr(-math.floor(x) / sigma) * (1 + 1e-9)
+
+
+@pytest.mark.parametrize("sigma", [0.5, 12.158, 304.0])
+def test_proposition_1_needs_its_step(sigma):
+    m = round(sigma) or 1
+    assert DiscreteGaussian(sigma).sf(m - 1) > ndtr(-m / sigma)  # P[X >= m] of each, without the step
 
 
 def test_for_small_noise_the_whole_part_can_be_enough():

@@ -1,0 +1,117 @@
+"""The index of the five papers: every item has a status, a place that exists, and numbers from the saved files."""
+
+from __future__ import annotations
+
+import copy
+import re
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from experiments.__main__ import FIGURES, PAPERS, main
+from experiments.experiment import load_numbers
+from experiments.papers import FIVE
+from experiments.papers.item import Item, Paper, page
+from tests.helpers import refuses
+
+ITEMS = [item for paper in FIVE for item in paper.items]
+
+
+@cache
+def saved(name: str) -> dict[str, Any]:
+    return load_numbers(name, FIGURES)
+
+
+def test_the_command_writes_the_page_that_is_there(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("experiments.__main__.PAPERS", tmp_path / "papers.md")
+    with pytest.raises(SystemExit) as stop:
+        main(["papers"])
+    assert stop.value.code == 0
+    assert (tmp_path / "papers.md").read_text() == PAPERS.read_text()
+
+
+@pytest.mark.parametrize("item", ITEMS, ids=lambda item: f"{item.place}: {item.says}"[:60])
+def test_every_item_has_a_status_and_a_place_that_exists(item: Item) -> None:
+    item.check()
+    assert item.place
+    assert item.says
+    assert item.line(saved).count("|") == 7, "a cell must not hold the mark between cells"
+
+
+def numbered(word: str, last: int) -> set[str]:
+    return {f"{word} {number}" for number in range(1, last + 1)}
+
+
+@pytest.mark.parametrize(
+    ("title", "wanted"),
+    [
+        ("Sexton", numbered("Table", 10) | numbered("Algorithm", 4) | {"Proposition 1", "Corollary 1", "Corollary 2"}),
+        (
+            "Sexton",
+            {
+                "Lemma 4",
+                "Lemma 5",
+                "Lemma 6, figure 1",
+                "Algorithm 5, definition 9",
+                "Theorems 1 and 2",
+                "Theorems 3 and 4",
+                "Definition 10",
+            },
+        ),
+        ("Office", numbered("Table", 12) | {"Figure 1", "Figure 2, method 2"} | {f"Figure {n}" for n in (3, 4, 5, 6)}),
+        ("Flaxman", {"Figure 1(a)", "Figure 1(b), section 3", "Section 2.3, direct estimate"}),
+    ],
+)
+def test_what_a_paper_numbers_is_there(title: str, wanted: set[str]) -> None:
+    (paper,) = [paper for paper in FIVE if paper.title.startswith(title)]
+    assert wanted <= {item.place for item in paper.items}
+
+
+def test_values_are_those_of_the_saved_numbers() -> None:
+    shown = page(FIVE, saved)
+
+    def other(name: str) -> dict[str, Any]:
+        numbers = copy.deepcopy(saved(name))
+        if name == "flaxman_figure1":
+            numbers["medians"]["GDPC"] = [0.0777] * 20
+        return numbers
+
+    changed = page(FIVE, other)
+    lines = [line for line in changed.splitlines() if line not in shown.splitlines()]
+    assert len(lines) == 1
+    assert "0.0777" in lines[0]
+
+
+def test_statuses_are_counted() -> None:
+    paper = Paper("one", [Item("a", "b", "audit.claims:PureDP", "same"), Item("c", "d", "", "not to be had", why="e")])
+    shown = page([paper], saved)
+    assert "to its last digit | 1 |" in shown
+    assert "| c | d |  |  |  | not to be had: e |" in shown
+
+
+@pytest.mark.parametrize(
+    ("item", "words"),
+    [
+        (Item("a", "b", "", "guessed"), "how must be one of same, close"),  # type: ignore[arg-type]
+        (Item("a", "b", "", "not to be had"), "what is not to be had must say why, got nothing of a"),
+        (Item("a", "b", "", "same"), "an item must be somewhere, got nothing of a"),
+        (
+            Item("a", "b", "real_tree", "close", "0.5"),
+            "numbers of an experiment must come from its file, got a text of a",
+        ),
+        (Item("a", "b", "no_such", "shown"), "experiments must be among those of `list`, got 'no_such' of a"),
+    ],
+)
+def test_items_that_say_too_little_are_refused(item: Item, words: str) -> None:
+    with pytest.raises(ValueError, match=f"^{re.escape(words)}"):
+        item.check()
+
+
+def test_functions_that_do_not_exist_are_refused() -> None:
+    refuses(
+        AttributeError,
+        "module 'audit.claims' has no attribute 'Nothing'",
+        Item("a", "b", "audit.claims:Nothing", "same").check,
+    )
