@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from importlib import import_module
 from inspect import signature
 from types import MappingProxyType
 from typing import Any
+
+import numpy as np
 
 from algorithms.extras import check_extra
 from algorithms.population import EXTRACTS, load
@@ -17,7 +19,7 @@ from audit.neighbors import NeighborPair
 
 __all__ = ["REGISTERED", "RUNS", "System", "as_it_is", "counting", "register"]
 
-RUNS = 200_000  # of an audit, unless a system is slow
+RUNS, FEWEST = 200_000, 200  # of an audit, unless a system is slow; however slow it is
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -46,6 +48,9 @@ class System:
         Of an audit by default, over both databases: so many that it takes less than a minute.
     presets : mapping of str to System
         The same system with other settings that have a name, and pairs that go with them. The usual ones are its own.
+    own : callable, optional
+        Returns the same system on persons of the user's own, from a file and keywords as ``plaudit release`` takes
+        them (areas, spec, geo, count, public); `on` calls it.
     commands : mapping of str to str
         What ``plaudit release NAME`` and ``plaudit explore NAME`` run: functions with typed options, written
         ``"module:function"``.
@@ -62,6 +67,7 @@ class System:
     below: float = math.inf
     runs: int = RUNS
     presets: Mapping[str, System] = field(default_factory=dict)
+    own: Callable[..., System] | None = None
     commands: Mapping[str, str] = field(default_factory=dict)
     extra: str = ""
 
@@ -95,6 +101,21 @@ class System:
         if name not in self.presets:
             raise ValueError(f"preset of {self.name} must be one of {', '.join(self.presets) or 'none'}, got {name!r}")
         return self.presets[name]
+
+    def on(self, data: str, **options: str) -> System:
+        """Return the system on persons of the user's own, with fewer runs where these are more."""
+        self.check_installed()
+        if self.own is None:
+            raise ValueError(f"{self.name} reads no file of persons, got {data}")
+        takes = signature(self.own).parameters
+        if unknown := options.keys() - takes.keys():
+            raise ValueError(f"{self.name} takes no --{min(unknown)}")
+        needed = [name for name, one in takes.items() if one.kind is one.KEYWORD_ONLY and one.default is one.empty]
+        if missing := [name for name in needed if name not in options]:
+            raise ValueError(f"{self.name} needs --{missing[0]} with data of your own, as `plaudit release` does")
+        found = self.own(data, **options)
+        sizes = [np.size(system.pair().x) for system in (self, found)]
+        return replace(found, runs=min(self.runs, max(FEWEST, self.runs * sizes[0] // sizes[1])))
 
     def command(self, name: str) -> Callable[..., int]:
         """Return the function of a command, imported now."""

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import cache
+from pathlib import Path
 
 from algorithms.nist import Groups, NistDp3, choose_groups
 from algorithms.population import halves, load_income
 from algorithms.registry import System, register
+from algorithms.schema import read_specification
+from algorithms.tables.intake import read_records
 from audit.neighbors import NeighborPair
 
 __all__: list[str] = []
@@ -29,13 +33,27 @@ def _joined() -> NeighborPair:
     return NeighborPair.add_record(protected[:PEOPLE], protected[PEOPLE], label="one person added")
 
 
-register(
-    System(
-        name="nist",
-        about="NistDp3: correlated fields grouped on public data, noisy histograms of the groups, synthetic rows.",
-        build=_nist,
-        pairs={"joined": _joined},
-        stages=("measurements", "thresholded", "counted"),
-        commands={"release": "algorithms.nist.command:release_nist"},
-    )
+def _own(data: str, *, spec: str, public: str) -> System:
+    """Describe the algorithm on records of the user's own, the last of which joins; public ones group the fields."""
+    schema = read_specification(Path(spec))
+    groups = choose_groups(read_records(Path(public), schema, what="public records"), schema)
+    records = read_records(Path(data), schema)
+
+    def build(*, epsilon: float = 1.0, rows: int = ROWS) -> NistDp3:
+        return NistDp3(schema, groups, epsilon, rows=rows)
+
+    def joined() -> NeighborPair:
+        return NeighborPair.add_record(records[:-1], records[-1], label="the last person of the file added")
+
+    return replace(NIST, build=build, pairs={"joined": joined})
+
+
+NIST = System(
+    name="nist",
+    about="NistDp3: correlated fields grouped on public data, noisy histograms of the groups, synthetic rows.",
+    build=_nist,
+    pairs={"joined": _joined},
+    stages=("measurements", "thresholded", "counted"),
+    commands={"release": "algorithms.nist.command:release_nist"},
 )
+register(replace(NIST, own=_own))

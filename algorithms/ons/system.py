@@ -4,13 +4,18 @@ from __future__ import annotations
 
 from dataclasses import replace
 from functools import partial
+from pathlib import Path
 
 import numpy as np
 
 from algorithms.hierarchy import Hierarchy
 from algorithms.ons import IndependentNoise, OnsTopDown
+from algorithms.ons.release import check_columns, default_levels
+from algorithms.ons.tables import Domain
 from algorithms.registry import System, register
-from algorithms.schema import Schema
+from algorithms.schema import Schema, read_specification
+from algorithms.tables.commands import columns_of
+from algorithms.tables.own import counted, pairs_of
 from audit.neighbors import NeighborPair
 
 __all__: list[str] = []
@@ -32,6 +37,23 @@ def _top_down(*, epsilon: float = 1.0, perturb_zeros: bool = True) -> OnsTopDown
     return OnsTopDown(TREE, SCHEMA, epsilon, perturb_zeros=perturb_zeros)
 
 
+def _own(
+    system: System, data: str, *, areas: str, spec: str, geo: str | None = None, count: str | None = None
+) -> System:
+    """Describe either method on persons of the user's own; the tables of independent noise are the pilot's."""
+    schema = read_specification(Path(spec))
+    check_columns(columns_of(areas), schema)
+    tree, histogram = counted(data, schema, areas, geo, count)
+
+    def independent(*, epsilon: float = 1.0) -> IndependentNoise:
+        return IndependentNoise(tree, schema, epsilon)
+
+    def top_down(*, epsilon: float = 1.0, perturb_zeros: bool = True) -> OnsTopDown:
+        return OnsTopDown(tree, schema, epsilon, *default_levels(Domain(tree, schema)), perturb_zeros=perturb_zeros)
+
+    return replace(system, build=top_down if system.stages else independent, pairs=pairs_of(histogram))
+
+
 ONS = System(
     name="ons",
     about="The pilot's top-down method: noisy counts of every level, made into synthetic people.",
@@ -40,13 +62,12 @@ ONS = System(
     stages=("measurements", "adjusted", "rounded", "tables"),
     commands={"release": "algorithms.ons.command:release_ons"},
 )
-register(ONS)
-register(replace(ONS, name="ons-top-down", about="The same as ons, by the name of its method.", commands={}))
-register(
-    System(
-        name="ons-independent",
-        about="The pilot's first method: independent noise on each of fourteen tables.",
-        build=_independent,
-        pairs=PAIRS,
-    )
+INDEPENDENT = System(
+    name="ons-independent",
+    about="The pilot's first method: independent noise on each of fourteen tables.",
+    build=_independent,
+    pairs=PAIRS,
 )
+NAMED = replace(ONS, name="ons-top-down", about="The same as ons, by the name of its method.", commands={})
+for system in (ONS, NAMED, INDEPENDENT):
+    register(replace(system, own=partial(_own, system)))

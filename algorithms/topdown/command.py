@@ -59,7 +59,7 @@ def release_topdown(
         columns = ["state", "county", "district"]
     elif data is None or not areas:
         raise ValueError("--data and --areas are needed, or --bundled")
-    options["levels"] = _levels(list(presets.PRESETS[preset].levels), columns)
+    options["levels"] = presets.levels_named(preset, columns)
     presets.preset(preset, Hierarchy.regular(1, len(columns)), **options)  # settings are refused before data are read
     try:
         with interruptible(), Console(stderr=True).status("counting, drawing noise, estimating"):
@@ -88,9 +88,3 @@ def release_topdown(
     print(*(f"  {failure.area}: {failure.reason}" for failure in failures[:5]), sep="\n", end="\n" * bool(failures))
     print(f"Tables of {tree.n_nodes:,} areas and {made.people:,} records, with {noise}, written to {out}.")
     return 0
-
-
-def _levels(known: list[str], areas: list[str]) -> list[str] | None:
-    """Return the levels of the settings that columns are named after, and above them the one before the first."""
-    plain = [name.lower().replace("_", " ") for name in areas]
-    return [known[known.index(plain[0]) - 1], *plain] if set(plain) <= set(known[1:]) else None

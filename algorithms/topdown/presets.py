@@ -21,7 +21,7 @@ from algorithms.topdown.plan import Plan
 from algorithms.topdown.population import SCHEMA_1940
 from audit.claims import ZCDP, PureDP, Relation
 
-__all__ = ["PRESETS", "Preset", "preset"]
+__all__ = ["PRESETS", "Preset", "levels_named", "preset"]
 
 RACES = ("white", "black", "aian", "asian", "nhpi", "other")
 ADULTS = ("17 and under", "18 and over")
@@ -319,6 +319,12 @@ def _levels(name: str, found: Preset, tree: Hierarchy, levels: Sequence[str] | N
             f"the tree must have the levels of {name}, {', '.join(kept)}: {len(kept)}, got {tree.depth + 1}"
         )
     return kept
+
+
+def levels_named(name: str, areas: Sequence[str]) -> list[str] | None:
+    """Return the levels of the settings that columns are named after, and above them the one before the first."""
+    known, plain = list(PRESETS[name].levels), [column.lower().replace("_", " ") for column in areas]
+    return [known[known.index(plain[0]) - 1], *plain] if set(plain) <= set(known[1:]) else None
 
 
 def split_spine(tree: Hierarchy, level: int, inside: ArrayLike) -> tuple[Hierarchy, NDArray[np.int64]]:

@@ -10,8 +10,10 @@ from numpy.typing import NDArray
 
 from algorithms.hierarchy import Hierarchy
 from algorithms.registry import RUNS, System, register
+from algorithms.tables.commands import columns_of
+from algorithms.tables.own import counted, pairs_of
 from algorithms.topdown import TopDown, preset
-from algorithms.topdown.presets import PRESETS
+from algorithms.topdown.presets import PRESETS, levels_named
 from audit.claims import Relation
 from audit.neighbors import NeighborPair
 
@@ -46,6 +48,19 @@ def _added(name: str) -> NeighborPair:
     return NeighborPair.add_people(_people(name), (0, 0))
 
 
+def _own(name: str, data: str, *, areas: str, geo: str | None = None, count: str | None = None) -> System:
+    """Describe TopDown with settings of a name on persons of the user's own."""
+    tree, histogram = counted(data, PRESETS[name].schema, areas, geo, count)
+    levels = levels_named(name, columns_of(areas))
+    found = pairs_of(histogram)
+    names = ("replaced",) if PRESETS[name].invariants else ("replaced", "added")
+
+    def build(*, epsilon: float | None = None, rho: float | None = None, relation: Relation = "replace_one") -> TopDown:
+        return preset(name, tree, levels=levels, epsilon=epsilon, rho=rho, relation=relation)
+
+    return replace(_system(name), build=build, pairs={key: found[key] for key in names if key in found})
+
+
 def _system(name: str) -> System:
     """Describe TopDown with settings of a name. Where totals are invariant nobody is added."""
     pairs = {"replaced": partial(_replaced, name)}
@@ -58,6 +73,7 @@ def _system(name: str) -> System:
         pairs=pairs,
         stages=("measurements", "estimate", "rounded", "microdata"),
         runs=FEW.get(name, RUNS),
+        own=partial(_own, name),
         commands={"release": "algorithms.topdown.command:release_topdown"},
         extra="census",
     )

@@ -11,20 +11,26 @@ import typer
 
 from audit.cli.answering import Question, answer
 from audit.cli.inputs.options import (
+    OF_PERSONS,
+    Areas,
     AsJson,
     Budget,
     Cell,
     ClaimText,
     Confidence,
+    Count,
     Data,
+    Geo,
     Jobs,
     Out,
     Pair,
     Preset,
+    Public,
     PublicData,
     RelationName,
     Rho,
     Seed,
+    Spec,
     Stage,
     check_numbers,
     refuse,
@@ -56,8 +62,9 @@ other databases and relations              --cells; search_loss, in Python
 how long a run takes, what else it does    audit.replay, in Python
 """
 
-FROM_ELSEWHERE = (
-    "data cell cells people move_to add_row replace_row epsilon rho preset stage pair size jobs early store"
+FROM_ELSEWHERE = (  # options that outputs from elsewhere have not
+    f"data {OF_PERSONS} cell cells people move_to add_row replace_row epsilon rho preset stage pair size jobs early "
+    "store one_run share"
 )
 OF_RUNS = "cell cells move_to add_row replace_row size selection attack early jobs store"  # that one run has not
 
@@ -72,6 +79,11 @@ def audit(
         ),
     ] = None,
     data: Data = None,
+    areas: Areas = None,
+    spec: Spec = None,
+    geo: Geo = None,
+    count: Count = None,
+    public: Public = None,
     epsilon: Budget = None,
     rho: Rho = None,
     preset: Preset = "",
@@ -147,7 +159,7 @@ def audit(
     if outputs_x is not None or outputs_y is not None:
         if outputs_x is None or outputs_y is None or targets:
             raise ValueError("--outputs-x and --outputs-y go together, and without the name of a mechanism")
-        refuse(context, f"{FROM_ELSEWHERE} one_run share", "has no effect on outputs from elsewhere")
+        refuse(context, FROM_ELSEWHERE, "has no effect on outputs from elsewhere")
         common |= {"relation": relation, "distance": distance, "confidential": not public_data}
         questions = [_of_outputs(name or "outputs", outputs_x, outputs_y, claim, common)]
     elif not targets:

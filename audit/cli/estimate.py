@@ -13,16 +13,22 @@ import typer
 from audit.cli.answering import command_of
 from audit.cli.exits import WITHIN
 from audit.cli.inputs.options import (
+    OF_PERSONS,
+    Areas,
     AsJson,
     Budget,
     Cell,
     ClaimText,
+    Count,
     Data,
+    Geo,
     Pair,
     Preset,
+    Public,
     RelationName,
     Rho,
     Seed,
+    Spec,
     Stage,
     check_numbers,
     refuse,
@@ -36,7 +42,7 @@ if TYPE_CHECKING:
 __all__: list[str] = []
 
 DIRECT, RESIDUAL = "direct", "residual"
-OF_RUNS = "data epsilon rho preset stage pair cell runs event"  # options that errors from elsewhere do not have
+OF_RUNS = f"data {OF_PERSONS} epsilon rho preset stage pair cell runs event"  # that errors from elsewhere have not
 OF_CURVES = "bandwidth percentile multiplier change"
 
 
@@ -65,6 +71,11 @@ def estimate(
         ),
     ] = None,
     data: Data = None,
+    areas: Areas = None,
+    spec: Spec = None,
+    geo: Geo = None,
+    count: Count = None,
+    public: Public = None,
     epsilon: Budget = None,
     rho: Rho = None,
     preset: Preset = "",
@@ -182,7 +193,7 @@ def _with_truth(context: typer.Context, name: str) -> Target:
     from audit.cli.inputs.targets import targets_asked
 
     (target,) = targets_asked(context, [name])
-    for stage in () if context.params["stage"] else target.stages:
+    for stage in target.system.stages if target.system and not context.params["stage"] else ():
         if hasattr(target.mechanism, "exact"):
             break
         context.params["stage"] = stage

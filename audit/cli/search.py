@@ -8,25 +8,31 @@ import typer
 
 from audit.cli.exits import exit_code
 from audit.cli.inputs.options import (
+    Areas,
     AsJson,
     Budget,
     Cell,
     ClaimText,
     Confidence,
+    Count,
     Data,
+    Geo,
     Jobs,
     Name,
     Pair,
     Preset,
+    Public,
     PublicData,
     RelationName,
     Rho,
     Seed,
+    Spec,
     Stage,
     check_numbers,
 )
 
 if TYPE_CHECKING:
+    from audit.cli.inputs.targets import Target
     from audit.neighbors import NeighborPair
 
 __all__: list[str] = []
@@ -36,6 +42,11 @@ def search(
     context: typer.Context,
     name: Name,
     data: Data = None,
+    areas: Areas = None,
+    spec: Spec = None,
+    geo: Geo = None,
+    count: Count = None,
+    public: Public = None,
     epsilon: Budget = None,
     rho: Rho = None,
     preset: Preset = "",
@@ -72,7 +83,7 @@ def search(
     options: dict[str, Any] = {"keep": keep, "confidence": confidence, "attack": attack}
     options["size"] = target.runs if size is None else size
     with blaming(name):
-        family = [one.pair for one in target.pairs] if cell else _family(name, preset, target.pairs[0].pair, pairs)
+        family = [one.pair for one in target.pairs] if cell else _family(target, pairs)
         found = search_loss(target.mechanism, family, promised, rng=seed, n_jobs=jobs, **options)
     if not as_json:
         looked = f"looked at in {found.screening:,} runs, {len(found.results)}" if found.screening else "all"
@@ -84,14 +95,15 @@ def search(
     return exit_code([found.verdict])
 
 
-def _family(name: str, preset: str, first: NeighborPair, most: int) -> list[NeighborPair]:
+def _family(target: Target, most: int) -> list[NeighborPair]:
     """Return pairs of the same counts; where databases are no counts, all bundled pairs of the relation."""
-    from audit.cli.inputs.targets import own_pairs
     from audit.search import neighbors_of_counts
 
+    first = target.pairs[0].pair
     if first.adjacency == "verified" and first.unit == "person":
         return neighbors_of_counts(first, most)
-    family = own_pairs(name, preset, first.relation)
+    found: list[NeighborPair] = [target.system.pair(name) for name in target.system.pairs] if target.system else []
+    family = [pair for pair in found if pair.relation == first.relation]
     if len(family) < 2:
         raise ValueError(f"a search needs counts of people or several pairs of databases, got {first.label!r} alone")
     return family

@@ -10,25 +10,33 @@ import typer
 from audit.cli.inputs import HEADER
 
 __all__ = [
+    "OF_PERSONS",
+    "Areas",
     "AsJson",
     "Budget",
     "Cell",
     "ClaimText",
     "Confidence",
+    "Count",
     "Data",
+    "Geo",
     "Jobs",
     "Name",
     "Out",
     "Pair",
     "Preset",
+    "Public",
     "PublicData",
     "RelationName",
     "Rho",
     "Seed",
+    "Spec",
     "Stage",
     "check_numbers",
     "refuse",
 ]
+
+OF_PERSONS = "areas spec geo count public"  # options of systems that read persons
 
 Name = Annotated[
     str,
@@ -40,8 +48,8 @@ Data = Annotated[
     str | None,
     typer.Option(
         help="morocco, midwest or brazil (bundled), or a file of counts: .npy, or .csv with one count a line; "
-        f"{HEADER}. With --add-row or --replace-row of `plaudit audit`: a .csv or .parquet file of records. Default: "
-        "morocco; a mechanism of your own needs data."
+        f"{HEADER}. With --add-row or --replace-row of `plaudit audit`: a .csv or .parquet file of records; with "
+        "--areas or --spec of persons. Default: morocco; a mechanism of your own needs data."
     ),
 ]
 Budget = Annotated[
@@ -58,6 +66,17 @@ Pair = Annotated[
     str, typer.Option(help="Which of its bundled pairs of databases a system runs on; `plaudit list` names them.")
 ]
 Preset = Annotated[str, typer.Option(help="Settings of a system by their name; `plaudit list` names them.")]
+Areas = Annotated[
+    str | None,
+    typer.Option(
+        help="Systems that `plaudit release` runs on persons: columns of areas in --data, the outermost first, such as "
+        "state,county."
+    ),
+]
+Spec = Annotated[str | None, typer.Option(help="Their attributes and levels, .json, as for `plaudit release`.")]
+Geo = Annotated[str | None, typer.Option(help="Public list of every finest area. Default: those that the data name.")]
+Count = Annotated[str | None, typer.Option(help="Column of the number of persons that a row of --data stands for.")]
+Public = Annotated[str | None, typer.Option(help="Of nist: public records, by which fields are grouped.")]
 ClaimText = Annotated[
     str,
     typer.Option(help="The promise, pure:EPSILON, approx:EPSILON,DELTA, zcdp:RHO or gaussian:MU. Default: its own."),

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
 from difflib import get_close_matches
 from typing import Any, NamedTuple
 
@@ -12,14 +11,15 @@ import typer
 from audit.claims import Claim, parse_claim
 from audit.cli.inputs.databases import Asked, Named, bundled, pairs_of
 from audit.cli.inputs.mechanisms import blaming, own_mechanism
-from audit.cli.inputs.options import refuse
+from audit.cli.inputs.options import OF_PERSONS, refuse
 from audit.installed import offered
 from audit.neighbors import NeighborPair
 
-__all__ = ["Target", "Wanted", "own_pairs", "promise_of", "targets_asked"]
+__all__ = ["Target", "Wanted", "promise_of", "targets_asked"]
 
-OF_DATABASES = "data cell cells people move_to add_row replace_row"  # options
-OF_SYSTEMS = "epsilon rho preset stage pair"
+RUNS = 200_000
+OF_CELLS = "cell cells people move_to add_row replace_row"  # options
+OF_SYSTEMS = f"epsilon rho preset stage pair {OF_PERSONS}"
 
 
 class Wanted(NamedTuple):
@@ -32,13 +32,17 @@ class Wanted(NamedTuple):
 
 
 class Target(NamedTuple):
-    """A mechanism by its name, the pairs on which it runs, and what is said of the system."""
+    """A mechanism by its name, the pairs on which it runs, and the system that it is if it has pairs of its own."""
 
     name: str
     mechanism: Any
     pairs: list[Named]
-    runs: int = 200_000  # of an audit by default
-    stages: Sequence[str] = ()
+    system: Any = None
+
+    @property
+    def runs(self) -> int:
+        """Of an audit by default."""
+        return int(self.system.runs) if self.system else RUNS
 
 
 def targets_asked(context: typer.Context, names: list[str]) -> list[Target]:
@@ -49,10 +53,14 @@ def targets_asked(context: typer.Context, names: list[str]) -> list[Target]:
     given = {name: value for name, value in context.params.items() if value is not None}
     _check_names(context, names)
     systems = {name: _system(name, given.get("preset", "")) for name in names if ":" not in name}
-    if all(system.of_counts for system in systems.values()):
+    persons = {name: given[name] for name in OF_PERSONS.split() if name in given}
+    if persons:
+        systems = {name: _on_persons(system, given, persons) for name, system in systems.items()}
+        refuse(context, OF_CELLS, "is for counts: persons have pairs of their own, give --pair")
+    elif all(system.of_counts for system in systems.values()):
         refuse(context, "pair", "is for systems that are not for counts: give --data and --cell")
     else:
-        refuse(context, f"{OF_DATABASES} public_data", "is for counts: give --pair, as `plaudit list` names them")
+        refuse(context, f"data {OF_CELLS} public_data", "is for counts: give --pair, as `plaudit list` names them")
     asked = Asked(**{name: given[name] for name in Asked._fields if name in given})
     budgets: dict[str, Any] = {name: given[name] for name in ("epsilon", "rho") if name in given}
     wanted = Wanted(given.get("preset", ""), given.get("stage", ""), given.get("pair", ""), budgets)
@@ -62,17 +70,10 @@ def targets_asked(context: typer.Context, names: list[str]) -> list[Target]:
     pairs = pairs_of(asked) if counted else []
     return [
         Target(name, _built(systems[name], asked, wanted) if name in systems else own_mechanism(name), pairs)
-        if name in counted  # whose runs are fast
-        else _on_its_own_pair(systems[name], asked.relation, wanted)
+        if name in counted
+        else _on_its_own_pair(systems[name], asked.relation, wanted, secret=bool(persons) and not asked.public_data)
         for name in names
     ]
-
-
-def own_pairs(name: str, preset: str, relation: str) -> list[NeighborPair]:
-    """Return all bundled pairs of a registered system under a relation; of a mechanism of one's own none."""
-    system = None if ":" in name else _system(name, preset)
-    pairs = [system.pair(one) for one in system.pairs] if system else []
-    return [pair for pair in pairs if pair.relation == relation]
 
 
 def promise_of(target: Target, claim: str, notes: list[str]) -> Claim:
@@ -103,6 +104,16 @@ def _check_names(context: typer.Context, names: list[str]) -> None:
         refuse(context, "add_row replace_row", "is for mechanisms of your own, module:object")
 
 
+def _on_persons(system: Any, given: dict[str, Any], persons: dict[str, str]) -> Any:
+    """Return a system on a file of persons."""
+    if "data" not in given:
+        raise ValueError(f"--{min(persons)} goes with --data: a file of persons")
+    try:
+        return system.on(given["data"], **persons)
+    except ImportError as error:
+        raise ValueError(str(error)) from error
+
+
 def _system(name: str, preset: str) -> Any:
     """Return a registered system with the settings of a name, or say what is called nearly so."""
     known = offered("systems").systems()
@@ -117,7 +128,7 @@ def _built(system: Any, asked: Asked, wanted: Wanted) -> Any:
     return _mechanism(system, wanted, {"data": asked.data} if asked.data in bundled() else {})
 
 
-def _on_its_own_pair(system: Any, relation: str, wanted: Wanted) -> Target:
+def _on_its_own_pair(system: Any, relation: str, wanted: Wanted, *, secret: bool) -> Target:
     """Return a system on the pair of a name, or on its first of a relation."""
     try:
         pairs: dict[str, NeighborPair] = {
@@ -128,10 +139,10 @@ def _on_its_own_pair(system: Any, relation: str, wanted: Wanted) -> Target:
     found = [name for name, pair in pairs.items() if pair.relation == (relation or pair.relation)]
     if not found:
         raise ValueError(f"{system.name} has no pair of {relation} neighbors, got --pair {', '.join(pairs)}")
-    pair = pairs[found[0]]
+    pair = pairs[found[0]].as_confidential() if secret else pairs[found[0]]
     mechanism = _mechanism(system, wanted, {"relation": pair.relation} if "relation" in system.settings else {})
     words = " ".join(filter(None, (wanted.preset, wanted.stage, wanted.pair)))
-    return Target(system.name, mechanism, [Named(words, pair, {})], system.runs, system.stages)
+    return Target(system.name, mechanism, [Named(words, pair, {})], system)
 
 
 def _check_settings(system: Any, wanted: Wanted) -> None:

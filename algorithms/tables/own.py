@@ -1,0 +1,41 @@
+"""Persons of a user's own as databases to audit: counted as for a release, with a person more or elsewhere."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from algorithms.hierarchy import Hierarchy
+from algorithms.schema import Schema
+from algorithms.tables.commands import columns_of
+from algorithms.tables.intake import read_histogram
+from audit.neighbors import NeighborPair
+
+__all__ = ["counted", "pairs_of"]
+
+Counts = NDArray[np.int64]
+
+
+def counted(data: str, schema: Schema, areas: str, geo: str | None, count: str | None) -> tuple[Hierarchy, Counts]:
+    """Count persons by the areas of a public list, or those that the data name, and by the cells of a schema."""
+    places = None if geo is None else Path(geo)
+    return read_histogram(Path(data), schema, columns_of(areas), count=count, places=places)
+
+
+def pairs_of(histogram: Counts) -> dict[str, Callable[[], NeighborPair]]:
+    """Return pairs of a histogram, shape (leaves, cells), as far as there are such cells.
+
+    One person is added to the fullest cell of all, to an empty cell of its area, or moved from the one to the emptiest
+    other cell of that area: totals of areas stay, which may be invariant.
+    """
+    leaf, full = (int(place) for place in np.unravel_index(histogram.argmax(), histogram.shape))
+    order = [int(cell) for cell in np.argsort(histogram[leaf], kind="stable") if cell != full]
+    pairs: dict[str, Callable[[], NeighborPair]] = {"added": lambda: NeighborPair.add_people(histogram, (leaf, full))}
+    if order and histogram[leaf, order[0]] == 0:
+        pairs["alone"] = lambda: NeighborPair.add_people(histogram, (leaf, order[0]))
+    if order and histogram[leaf, full] > 0:
+        pairs["replaced"] = lambda: NeighborPair.move_people(histogram, (leaf, full), (leaf, order[0]))
+    return pairs

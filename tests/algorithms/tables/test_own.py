@@ -1,0 +1,52 @@
+"""Persons of a user's own: counted by areas and cells, and pairs of neighbors among them."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from algorithms.schema import Schema
+from algorithms.tables.own import counted, pairs_of
+
+SCHEMA = Schema({"sex": ("f", "m")})
+
+
+def test_persons_are_counted_by_the_areas_of_a_list(tmp_path):
+    data, places = tmp_path / "persons.csv", tmp_path / "places.csv"
+    data.write_text("state,county,sex,n\na,1,f,3\na,2,m,1\nb,1,m,9\n")
+    places.write_text("state,county\na,1\na,2\nb,1\nb,7\n")
+    tree, histogram = counted(str(data), SCHEMA, "state,county", str(places), "n")
+    assert histogram.tolist() == [[3, 0], [0, 1], [0, 9], [0, 0]]
+    assert tree.depth == 2
+    tree, histogram = counted(str(data), SCHEMA, "state", None, None)
+    assert histogram.tolist() == [[1, 1], [0, 1]]
+
+
+def test_pairs_are_in_the_fullest_area():
+    pairs = {name: make() for name, make in pairs_of(np.array([[3, 1, 0], [0, 9, 2]])).items()}
+    assert {name: pair.label for name, pair in pairs.items()} == {
+        "added": "1 person added to cell (1, 1)",
+        "alone": "1 person added to cell (1, 0)",
+        "replaced": "1 person moved from cell (1, 1) to (1, 0)",
+    }
+    assert list(pairs_of(np.array([[3, 1]]))) == ["added", "replaced"]
+    assert list(pairs_of(np.array([[3]]))) == ["added"]
+    assert list(pairs_of(np.array([[0, 0]]))) == ["added", "alone"]
+
+
+@given(st.lists(st.integers(0, 5), min_size=1, max_size=12), st.integers(1, 3))
+def test_all_pairs_are_neighbors_that_keep_totals_of_areas_if_nobody_is_added(people, cells):
+    histogram = np.resize(people, (len(people), cells))
+    for name, make in pairs_of(histogram).items():
+        pair = make()
+        assert pair.distance == 1
+        assert pair.relation == ("replace_one" if name == "replaced" else "add_remove")
+        if name == "replaced":
+            assert (pair.x.sum(axis=1) == pair.y.sum(axis=1)).all()
+
+
+def test_areas_must_be_columns(tmp_path):
+    with pytest.raises(ValueError, match="--areas must name columns with commas between"):
+        counted(str(tmp_path / "none.csv"), SCHEMA, "a,,b", None, None)
