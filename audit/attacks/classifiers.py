@@ -2,32 +2,39 @@
 
 from __future__ import annotations
 
-import functools
 import math
 import warnings
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from audit.attacks.movement import KNOWING, Explored, explored, like_outputs, movers
+from audit.attacks.protocol import MOST as SPENDABLE
 from audit.attacks.protocol import Exploration
+from audit.attacks.weak_signals import combined_score, companions, one_thread, pick, standardizer, still_gains
 from audit.events import Statistic
 from audit.neighbors import NeighborPair
 from audit.sampling.streams import Phase, stream
 
 __all__ = ["Trained"]
 
+Floats = NDArray[np.float64]
+Score = Callable[[Floats], Floats]
+
 SHARE = 1 / 3  # of the selection runs that teaches classifiers
 FEWEST, MOST = 400, 20_000  # runs that do
+MOST_MORE = 400_000  # runs that teach besides, where more still teach more
 FEW_ENTRIES, MOST_ENTRIES = 32, 16  # entries that a classifier gets: all of so few, else as many of each kind
-FAR = 1e4  # interquartile ranges beyond which a learner need not tell values apart, infinity included
 
 
 class Trained:
     """Logistic regression and gradient boosting, taught on a third of the selection runs [1]_.
 
-    Which of them is of any use is for fresh runs to say: those that taught it say nothing more.
+    Where entries that move vary together with others, as in tables that were made to agree, and more runs would teach
+    more, four fifths of the selection runs teach another score (`audit.attacks.weak_signals`). Which of them is of any
+    use is for fresh runs to say: those that taught it say nothing more.
 
     References
     ----------
@@ -45,10 +52,24 @@ class Trained:
             return ()
         seen = explored(known)
         entries = entries_to_learn(known.pair, seen)
-        taught = known.outputs(learning, lambda outputs: pick(outputs, entries), Phase.LEARN)
-        on_x, on_y = (np.concatenate(list(blocks)) for blocks in taught)
+        features = companions(seen, entries)
+        own = np.searchsorted(features.entries, entries)
+
+        def taught(runs: int, *part: int) -> list[NDArray[Any]]:
+            blocks = known.outputs(runs, lambda outputs: pick(outputs, features.entries), Phase.LEARN, *part)
+            return [np.concatenate(list(side)) for side in blocks]
+
+        sides = taught(learning)
         seed = int(stream(known.runs.root, Phase.LEARN).generate_state(1)[0])
-        return trained_scores(on_x, on_y, entries, seed=seed)
+        scores = fitted(sides[0][:, own], sides[1][:, own], seed=seed)
+        statistics = scoring(scores, entries)
+        looked = [pick(side, features.entries) for side in seen.held]
+        left = min(int(SPENDABLE * known.choosing) - known.spent, MOST_MORE)
+        known_before = [[side[:, own] for side in of] for of in (sides, looked)]
+        if features.leads.size == 0 or left < FEWEST or not still_gains(scores.values(), *known_before):
+            return statistics
+        on_x, on_y = map(np.concatenate, zip(sides, looked, taught(left, 2), strict=True))
+        return (*statistics, combined_score(on_x, on_y, features, seed=seed))
 
 
 def entries_to_learn(pair: NeighborPair, seen: Explored) -> NDArray[np.intp]:
@@ -64,59 +85,39 @@ def entries_to_learn(pair: NeighborPair, seen: Explored) -> NDArray[np.intp]:
     return np.unique(best)
 
 
-def trained_scores(
-    outputs_x: NDArray[Any], outputs_y: NDArray[Any], entries: NDArray[np.intp], *, seed: int
-) -> tuple[Statistic, ...]:
-    """Train classifiers to tell the two databases apart by some entries, and return their log-odds of `y`."""
+def fitted(on_x: Floats, on_y: Floats, *, seed: int) -> dict[str, Score]:
+    """Train classifiers to tell the two databases apart by some entries, and return their log-odds of `y`, by name."""
     from sklearn.ensemble import HistGradientBoostingClassifier  # slow to import
     from sklearn.linear_model import LogisticRegression
 
-    given = np.concatenate([outputs_x, outputs_y])
-    first, center, last = np.quantile(given, [0.25, 0.5, 0.75], axis=0, method="nearest")
-    with np.errstate(invalid="ignore", over="ignore"):
-        spread = last - first
-    scale = np.where(np.isfinite(spread) & (spread > 0), spread, 1.0)
-    center = np.where(np.isfinite(center), center, 0.0)
-
-    def standardized(values: NDArray[np.float64]) -> NDArray[np.float64]:
-        with np.errstate(over="ignore"):
-            return np.clip((values - center) / scale, -FAR, FAR)
-
+    given = np.concatenate([on_x, on_y])
+    standardized = standardizer(given)
     features = standardized(given)
-    labels = np.repeat([0, 1], [len(outputs_x), len(outputs_y)])
+    labels = np.repeat([0, 1], [len(on_x), len(on_y)])
     learners = {
         "logistic regression": LogisticRegression(max_iter=200),
         "gradient boosting": HistGradientBoostingClassifier(
             max_iter=40, max_leaf_nodes=15, min_samples_leaf=50, early_stopping=False, random_state=seed
         ),
     }
-    statistics = []
+    scores: dict[str, Score] = {}
     for name, learner in learners.items():
-        with warnings.catch_warnings(), _one_thread():  # blocks are at work side by side already
+        with warnings.catch_warnings(), one_thread():
             warnings.simplefilter("ignore")  # of a fit that has not converged: it is rated on fresh runs anyway
             learner.fit(features, labels)
 
-        def score(outputs: NDArray[Any], learner: Any = learner) -> NDArray[np.float64]:
-            with _one_thread():
-                return np.asarray(learner.decision_function(standardized(pick(outputs, entries))))
+        def score(values: Floats, learner: Any = learner) -> Floats:
+            with one_thread():
+                return np.asarray(learner.decision_function(standardized(values)))
 
-        statistics.append(Statistic(f"{name} on {entries.size} entries", score))
-    return tuple(statistics)
-
-
-def _one_thread() -> Any:
-    """Return what keeps the libraries of learners to one thread."""
-    return _libraries().limit(limits=1)
+        scores[name] = score
+    return scores
 
 
-@functools.cache
-def _libraries() -> Any:
-    """Return the libraries that learners have loaded; to look for them takes long."""
-    from threadpoolctl import ThreadpoolController
+def scoring(scores: dict[str, Score], entries: NDArray[np.intp]) -> tuple[Statistic, ...]:
+    """Return statistics of outputs that score some of their entries."""
 
-    return ThreadpoolController()
+    def of(score: Score) -> Score:
+        return lambda outputs: score(pick(outputs, entries))
 
-
-def pick(outputs: NDArray[Any], entries: NDArray[np.intp]) -> NDArray[np.float64]:
-    """Return some entries of each output, shape (runs, entries)."""
-    return outputs.reshape(len(outputs), -1)[:, entries].astype(np.float64)
+    return tuple(Statistic(f"{name} on {entries.size} entries", of(score)) for name, score in scores.items())

@@ -6,9 +6,10 @@ import numpy as np
 import pytest
 
 from audit.attacks import Attack
-from audit.attacks.classifiers import entries_to_learn, pick, trained_scores
+from audit.attacks.classifiers import entries_to_learn, fitted, scoring
 from audit.attacks.movement import explored
 from audit.attacks.protocol import Exploration
+from audit.attacks.weak_signals import pick
 from audit.claims import PureDP
 from audit.loss import measure_loss
 from audit.neighbors import NeighborPair
@@ -19,7 +20,7 @@ RUNS, FRESH = 4000, 20_000
 
 def trained(outputs_x, outputs_y, *, seed=1, entries=None):
     entries = np.arange(math.prod(outputs_x.shape[1:])) if entries is None else np.array(entries)
-    return trained_scores(pick(outputs_x, entries), pick(outputs_y, entries), entries, seed=seed)
+    return scoring(fitted(pick(outputs_x, entries), pick(outputs_y, entries), seed=seed), entries)
 
 
 def seen_in(x, y):

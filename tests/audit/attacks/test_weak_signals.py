@@ -1,0 +1,139 @@
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+from scipy.stats import norm
+
+from audit.attacks.movement import explored
+from audit.attacks.protocol import Exploration
+from audit.attacks.weak_signals import apart, combined_score, companions, pick, still_gains
+from audit.claims import PureDP
+from audit.loss import measure_loss
+from audit.neighbors import NeighborPair
+from tests.audit.sampling.cases import given_runs
+
+ENTRIES, FAMILY, LEAD = 40, range(8, 16), 10
+RUNS, FRESH = 10_000, 40_000
+# The lead moves by 1 against 7 others whose own noise is 1, once the noise that all 8 share, of 5, is taken off.
+SHIFT = math.sqrt(1 - (25 / (1 + 8 * 25)))
+NONE_OR_ONE = NeighborPair.declared(0, 1, "add_remove")
+
+
+def family(secret, size, rng):
+    """Forty entries with noise of their own, of which eight share more: one of these counts the secret."""
+    outputs = rng.normal(size=(size, ENTRIES))
+    outputs[:, FAMILY] += 5 * rng.normal(size=(size, 1))
+    outputs[:, LEAD] += secret
+    return outputs
+
+
+def features_of(x, y, entries=(0, LEAD)):
+    return companions(explored(Exploration(given_runs(x, y), 10 * len(x))), np.array(entries))
+
+
+def right(score, x, y):
+    return (np.mean(score(x) < 0) + np.mean(score(y) > 0)) / 2
+
+
+def test_companions_are_what_varies_with_an_entry_that_moves():
+    rng = np.random.default_rng(1)
+    features = features_of(family(0, RUNS, rng), family(1, RUNS, rng))
+    assert features.entries.tolist() == [0, *FAMILY]
+    assert set(features.entries[features.leads]) == {LEAD}
+    assert sorted(features.entries[features.others]) == [one for one in FAMILY if one != LEAD]
+    values = np.arange(9.0)[None]
+    at = features.entries.tolist().index(LEAD)
+    assert sorted(features(values)[0, 9:]) == sorted(at - np.delete(np.arange(1.0, 9), at - 1))
+    assert features.size == features(values).shape[1] == 16
+
+
+@pytest.mark.parametrize("runs", [RUNS, 50])
+def test_nothing_varies_with_what_does_not_move(runs):
+    """Negative control: equal laws, and too few runs to tell. A false alarm of 40 entries has probability 1e-7."""
+    rng = np.random.default_rng(2)
+    features = features_of(family(0, runs, rng), family(int(runs < RUNS), runs, rng))
+    assert features.entries.tolist() == [0, LEAD]
+    assert features.size == 2
+
+
+def test_what_entries_share_is_taken_off():
+    rng = np.random.default_rng(3)
+    x, y = family(0, RUNS, rng), family(1, RUNS, rng)
+    features = features_of(x, y)
+    score = combined_score(pick(x, features.entries), pick(y, features.entries), features, seed=1)
+    x, y = family(0, FRESH, rng), family(1, FRESH, rng)
+    # The best guess is right with probability 0.68. Of 80,000 guesses the rate is known to 0.0016: 4 of them are passed
+    # with probability 3e-5. The entry by itself is right in 0.54: negative control.
+    assert norm.cdf(SHIFT / 2) - 0.015 < right(score, x, y) < norm.cdf(SHIFT / 2) + 0.007
+    assert right(lambda outputs: outputs[:, LEAD] - 0.5, x, y) < 0.55
+    apart_by = score(y).mean() - score(x).mean()  # log-odds: their means differ by the squared shift
+    assert apart_by == pytest.approx(SHIFT**2, rel=0.2)
+
+
+def test_scores_are_finite_whatever_comes():
+    rng = np.random.default_rng(4)
+    x, y = family(0, RUNS, rng), family(1, RUNS, rng)
+    x[::7, LEAD], y[::7, LEAD + 1], x[::9, 0] = -math.inf, math.inf, 1.7e308
+    features = features_of(x, y)
+    score = combined_score(pick(x, features.entries), pick(y, features.entries), features, seed=1)
+    strange = np.array([np.full(ENTRIES, value) for value in (math.inf, -math.inf, 1.7e308, 0.0)])
+    strange[3, LEAD] = math.inf
+    assert np.isfinite(score(strange)).all()
+
+
+def test_a_score_is_the_same_in_any_batch():
+    rng = np.random.default_rng(5)
+    x, y = family(0, RUNS, rng), family(1, RUNS, rng)
+    features = features_of(x, y)
+    first, again = (
+        combined_score(pick(x, features.entries), pick(y, features.entries), features, seed=1) for _ in "ab"
+    )
+    np.testing.assert_array_equal(first(x), again(x))
+    np.testing.assert_allclose(first(x)[9000:], first(x[9000:]), atol=1e-8)
+
+
+def test_scores_that_stand_apart_by_a_standard_deviation():
+    rng = np.random.default_rng(6)
+    x, y = rng.normal(size=20_000), rng.normal(1, 1, size=20_000)
+    by, errors = apart(x, y)
+    assert by == pytest.approx(1, abs=0.05)  # 5 standard errors
+    assert errors == pytest.approx(100, abs=5)
+    assert apart(np.ones(5), np.ones(5)) == (0.0, 0.0)
+
+
+def test_more_runs_gain_where_fresh_runs_are_told_apart_less_than_those_that_taught():
+    rng = np.random.default_rng(7)
+    near, far = ((rng.normal(size=5000), rng.normal(by, 1, size=5000)) for by in (0.5, 1.0))
+    nothing = rng.normal(size=(2, 5000))
+    assert still_gains([lambda scores: scores], far, near)
+    assert not still_gains([lambda scores: scores], near, near)
+    assert not still_gains([lambda scores: scores], far, nothing)  # false alarm 3e-5
+
+
+def test_an_audit_finds_what_entries_share():
+    def mechanism(secret, size, rng):
+        return family(secret, size, rng)
+
+    result = measure_loss(mechanism, NONE_OR_ONE, PureDP(0.5), size=100_000, rng=8)
+    assert result.verdict == "violated"
+    assert "differences" in result.event
+
+
+def sound(secret, size, rng):
+    """The same with Laplace noise on the lead, which alone keeps a promise of 1."""
+    outputs = family(0, size, rng)
+    outputs[:, LEAD] += rng.laplace(secret, size=size)
+    return outputs
+
+
+@pytest.mark.slow
+def test_a_promise_that_is_kept_is_not_refuted_by_what_many_runs_teach():
+    """False alarm of 100 audits at confidence 1 - 1e-6: 1e-4."""
+    audits = [
+        measure_loss(sound, NONE_OR_ONE, PureDP(1.0), confidence=1 - 1e-6, size=100_000, rng=seed)
+        for seed in range(100)
+    ]
+    assert not [audit for audit in audits if audit.verdict == "violated"]
+    assert any("differences" in audit.event for audit in audits)
