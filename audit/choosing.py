@@ -19,6 +19,7 @@ from audit.values import unlike_numbers
 
 __all__ = ["REGISTERED", "Choice", "choose_event", "count"]
 
+LENT = 1 / 3  # share of the counting runs that attacks may spend where they still learn
 REGISTERED = "registered"  # in the place of an attack's name, where an event was given
 
 
@@ -34,6 +35,7 @@ class Choice:
     new: Statistic | None = None  # whether an output has a part unlike all that selection saw
     told: tuple[str, ...] = ()  # what a reader should know of this event
     expected: tuple[float, float] | None = None  # guesses to come, and the share of them that is right
+    borrowed: int = 0  # runs that should have counted and that attacks have spent before
     strange: bool = False  # whether there was more than numbers among what was taken for numbers
     unlike: list[float] = field(default_factory=lambda: [0.0, 0.0])  # counted runs, and those with such a part
 
@@ -53,10 +55,21 @@ class Choice:
 
 
 def choose_event(
-    runs: Runs, method: Method, searching: Attack, choosing: int, counting: int, *, mechanism: Mechanism | None = None
+    runs: Runs,
+    method: Method,
+    searching: Attack,
+    choosing: int,
+    counting: int,
+    *,
+    mechanism: Mechanism | None = None,
+    lending: bool = False,
 ) -> Choice:
-    """Spend the selection runs: find candidate statistics, then choose the event that promises most."""
-    found = candidate_statistics(runs, searching, choosing, mechanism)
+    """Spend the selection runs: find candidate statistics, then choose the event that promises most.
+
+    Where runs are `lending`, attacks that learn may take a third of those that should count.
+    """
+    found = candidate_statistics(runs, searching, choosing, mechanism, lent=int(LENT * counting) if lending else 0)
+    choosing, counting = choosing + found.borrowed, counting - found.borrowed
     statistics = found.statistics
     asked = [*statistics, Statistic("more than numbers", unlike_numbers)]
     scored = scores(found.runs, halves(choosing - found.spent), asked, Phase.SELECT)
@@ -77,6 +90,7 @@ def choose_event(
         new=None if found.reading is None else Statistic("parts never seen", found.reading.new),
         told=tuple(filter(None, (found.advice(event.statistic), impossible(statistics, x, y)))),
         expected=expected_guesses(seen, counting),
+        borrowed=found.borrowed,
         strange=found.reading is None and any(side[:, -1].any() for side in scored),
     )
 

@@ -134,7 +134,8 @@ class Candidates:
     """What of an output is worth looking at."""
 
     statistics: tuple[Statistic, ...]  # at least one
-    spent: int  # selection runs that it took to find them
+    spent: int  # runs that it took to find them
+    borrowed: int  # and those among them that should have counted
     runs: Runs  # where the outputs come from that they score
     by: tuple[str, ...]  # the attack that found each of them, by its name
     reading: Reading | None = None  # which columns these are, where outputs are no arrays of numbers
@@ -169,14 +170,16 @@ class Candidates:
         return replace(event, statistic=statistic, value=event.value if column is None else column.in_words)
 
 
-def candidate_statistics(runs: Runs, attack: Attack, choosing: int, mechanism: Mechanism | None = None) -> Candidates:
+def candidate_statistics(
+    runs: Runs, attack: Attack, choosing: int, mechanism: Mechanism | None = None, *, lent: int = 0
+) -> Candidates:
     """Ask every attack in turn what of an output is worth looking at; what is no array of numbers is read before."""
     if attack.statistics is not None:
-        return Candidates(attack.statistics, 0, runs.as_given(), (OWN,) * len(attack.statistics))
+        return Candidates(attack.statistics, 0, 0, runs.as_given(), (OWN,) * len(attack.statistics))
     reading, spent = learn(runs, choosing, inside=Words.name in attack.looks) if runs.written else (None, 0)
     if reading is not None:  # a likelihood and a tree are about outputs, of which columns are none
         runs, mechanism = runs.read_by(reading, len(reading.columns)), None
-    known = Exploration(runs, choosing, mechanism, spent=spent, reading=reading)
+    known = Exploration(runs, choosing, mechanism, spent=spent, lent=lent, reading=reading)
     for look in registered():
         known.looking = look.name
         if look.name in attack.looks and (several := tuple(look.candidates(known))):
@@ -188,4 +191,4 @@ def candidate_statistics(runs: Runs, attack: Attack, choosing: int, mechanism: M
         )
     found = [(one, _name_of(name)) for name, several in known.found.items() for one in several]
     statistics, by = zip(*found, strict=True)
-    return Candidates(statistics, known.spent, runs, by, reading)
+    return Candidates(statistics, known.spent, known.borrowed, runs, by, reading)

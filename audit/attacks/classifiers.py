@@ -33,7 +33,7 @@ class Trained:
     """Logistic regression and gradient boosting, taught on a third of the selection runs [1]_.
 
     Where entries that move vary together with others, as in tables that were made to agree, and more runs would teach
-    more, four fifths of the selection runs teach another score (`audit.attacks.weak_signals`). Which of them is of any
+    more, all that may be spent teach another score (`audit.attacks.weak_signals`). Which of them is of any
     use is for fresh runs to say: those that taught it say nothing more.
 
     References
@@ -68,6 +68,7 @@ class Trained:
         known_before = [[side[:, own] for side in of] for of in (sides, looked)]
         if features.leads.size == 0 or left < FEWEST or not still_gains(scores.values(), *known_before):
             return statistics
+        left += known.borrow(MOST_MORE - left)
         on_x, on_y = map(np.concatenate, zip(sides, looked, taught(left, 2), strict=True))
         return (*statistics, combined_score(on_x, on_y, features, seed=seed))
 

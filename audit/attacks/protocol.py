@@ -42,6 +42,8 @@ class Exploration:
         What one attack has worked out and others may use.
     spent : int
         Selection runs that all of them took.
+    lent, borrowed : int
+        Runs that should count and that attacks may spend before any of them is made, and those that they took.
     looking : str
         Name of the attack that looks now.
     reading : Reading or None
@@ -54,6 +56,8 @@ class Exploration:
     found: dict[str, tuple[Statistic, ...]] = field(default_factory=dict)
     shared: dict[str, Any] = field(default_factory=dict)
     spent: int = 0
+    lent: int = 0
+    borrowed: int = 0
     looking: str = ""
     reading: Reading | None = None
 
@@ -66,6 +70,15 @@ class Exploration:
     def shape(self) -> tuple[int, ...]:
         """Of one output."""
         return self.runs.shape
+
+    def borrow(self, runs: int) -> int:
+        """Take up to so many of the runs that should count, for `outputs` to spend, and return how many: fewer count.
+
+        That leaves bounds valid, as none of those that count has been made.
+        """
+        taken = 2 * (min(runs, self.lent - self.borrowed) // 2)
+        self.borrowed += taken
+        return taken
 
     def outputs(self, size: int, reduce: Reduce, *stream: int) -> list[Iterator[NDArray[Any]]]:
         """Spend runs, half of them on either database.
@@ -90,7 +103,7 @@ class Exploration:
             If too few selection runs would be left to choose the event.
         """
         self.spent += size
-        if self.spent > MOST * self.choosing:
+        if self.spent - self.borrowed > MOST * self.choosing:
             raise ValueError(f"attacks may spend {MOST:.0%} of {self.choosing} selection runs, got {self.spent}")
         return self.runs.reduced(halves(size), reduce, *(stream or (Phase.LEARN, zlib.crc32(self.looking.encode()))))
 

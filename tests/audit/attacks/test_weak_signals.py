@@ -10,8 +10,9 @@ from audit.attacks.movement import explored
 from audit.attacks.protocol import Exploration
 from audit.attacks.weak_signals import apart, combined_score, companions, pick, still_gains
 from audit.claims import PureDP
-from audit.loss import measure_loss
+from audit.loss import measure_loss, measure_loss_from_outputs
 from audit.neighbors import NeighborPair
+from audit.review.verify import verify_result
 from tests.audit.sampling.cases import given_runs
 
 ENTRIES, FAMILY, LEAD = 40, range(8, 16), 10
@@ -126,6 +127,37 @@ def sound(secret, size, rng):
     outputs = family(0, size, rng)
     outputs[:, LEAD] += rng.laplace(secret, size=size)
     return outputs
+
+
+def test_runs_that_teach_are_taken_from_those_that_count_before_any_is_made():
+    """Those are 30% of all and a third of the others; together with those that count they are all."""
+    result = measure_loss(sound, NONE_OR_ONE, PureDP(1.0), size=120_000, rng=2)
+    assert result.selection == 36_000 + 84_000 // 3
+    assert sum(side["runs"] for side in result.counts.values()) == result.size - result.selection
+    assert result.measured.epsilon <= 1.0
+    verify_result(result)
+
+
+def test_given_outputs_that_teach_are_not_counted():
+    rng = np.random.default_rng(9)
+    x, y = sound(0, 60_000, rng), sound(1, 60_000, rng)
+    result = measure_loss_from_outputs(x, y, PureDP(1.0), relation="add_remove", rng=2)
+    assert result.selection == 36_000 + 84_000 // 3
+    assert sum(side["runs"] for side in result.counts.values()) <= result.size - result.selection
+
+
+def test_no_runs_are_borrowed_where_there_is_nothing_to_learn():
+    pair = NeighborPair.declared(0, 0.0, "add_remove")
+    result = measure_loss(lambda _, size, rng: family(0, size, rng), pair, PureDP(1.0), size=20_000, rng=2)
+    assert result.selection == 6000  # negative control
+
+
+@pytest.mark.parametrize(("asked", "taken"), [(10, 10), (11, 10), (100, 30), (0, 0)])
+def test_no_more_is_borrowed_than_is_lent(asked, taken):
+    known = Exploration(given_runs(np.zeros((9, 1)), np.ones((9, 1))), 10, lent=31)
+    assert known.borrow(asked) == taken
+    assert known.borrow(100) == 30 - taken
+    assert known.borrow(100) == 0
 
 
 @pytest.mark.slow
