@@ -18,7 +18,7 @@ from algorithms.registry import REGISTERED, System, counting, register
 
 __all__ = ["EXTRACTS", "System", "counting", "load", "register", "run", "systems"]
 
-FOLDERS = ("flaxman", "bottom_up", "ons", "nist", "phsafe", "topdown", "benchmarks", "bugs")
+FOLDERS = ("flaxman", "bottom_up", "ons", "nist", "phsafe", "topdown", "benchmarks", "bugs", "bugs.systems")
 OPTIONS: dict[str, Any] = {"add_completion": False, "rich_markup_mode": None, "pretty_exceptions_enable": False}
 ABOUT = {
     "release": "Run a reference implementation on data of your own: tables with secure noise, and what they cost.",

@@ -1,0 +1,145 @@
+"""Registers the known bugs of whole systems, each on databases that show it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from algorithms.bottom_up import PublishedTotals
+from algorithms.bugs.systems.bottom_up import FractionalCounts, UndeclaredTotals, WeightsIgnored
+from algorithms.bugs.systems.households import SharedNoise, TwoTauStability, UnitCountedTwice
+from algorithms.bugs.systems.nist import DomainFromData
+from algorithms.bugs.systems.ons import ClassicalGaussian
+from algorithms.bugs.systems.topdown import MissingFactorTwo, PrunedByTruth, SilentTotals, WrongLevelShare
+from algorithms.hierarchy import Hierarchy
+from algorithms.ons.laws import PILOT_DELTA
+from algorithms.ons.tables import Table
+from algorithms.phsafe.budget import Config, read_config
+from algorithms.phsafe.measurement import PHSafe, tabulated
+from algorithms.phsafe.neighbors.pairs import Model
+from algorithms.phsafe.neighbors.worst import worst_pair
+from algorithms.population import halves, load_income
+from algorithms.registry import REGISTERED, RUNS, System, register
+from algorithms.topdown import TopDown
+from audit.neighbors import NeighborPair
+
+__all__: list[str] = []
+
+Queries = tuple[tuple[str, str], ...]
+
+FEW = 5_000  # runs of what is slow, and shows at once
+HEAVIEST = 6.0  # weight of a record of a sample
+SAMPLE = np.array([[0, 2.5], [0, 3.25], [1, 4.0], [2, 2.75]])  # cell and weight
+COUNTS, PUBLISHED = [50, 30, 20], [80, np.nan]  # of three areas, in two states
+TREE = Hierarchy.from_codes(["a", "a", "b"], ["1", "2", "1"])
+RHO = 0.5  # of a household query by itself: at its production budget a million runs show little
+PH1, PH8 = ("PH1_num", "state_A-G"), ("PH8_denom", "state_A-G")
+LEVELS = (("PH1_num", "usa_*"), ("PH1_num", "usa_A-G"))
+OBSERVED = "state_of_previous_residence"  # the field whose levels are read from the data
+
+
+def _register(
+    name: str, kind: type, build: Callable[..., Any], pair: Callable[[], NeighborPair], extra: str = "", **more: Any
+) -> None:
+    about = (kind.__doc__ or "").partition("\n")[0]
+    register(System(name=f"bug-{name}", about=about, build=build, pairs={"shown": pair}, extra=extra, **more))
+
+
+def _topdown(kind: type[TopDown], *, epsilon: float = 1.0) -> TopDown:
+    sound = REGISTERED["topdown"].mechanism(epsilon=epsilon)
+    return kind(sound.schema, sound.tree, sound.budget, solver="batched")
+
+
+def _moved() -> NeighborPair:
+    return REGISTERED["topdown"].pair("replaced")
+
+
+def _rare() -> NeighborPair:
+    """Move the only person of a kind."""
+    counts = np.array(_moved().x)
+    counts[:, -1] = 0
+    counts[0, -1] = 1
+    last = counts.shape[1] - 1
+    return NeighborPair.move_people(counts, (0, last), (len(counts) - 1, last), label="the only person of a kind moves")
+
+
+def _config() -> Config:
+    us = read_config("us")
+    raised = {table: dict.fromkeys(us.privacy_budget[table], RHO) for table, _ in (PH1, PH8)}
+    return replace(us, privacy_budget={**us.privacy_budget, **raised})
+
+
+def _households(kind: type[PHSafe], queries: Queries) -> PHSafe:
+    return kind(_config(), queries)
+
+
+def _household_pair(query: tuple[str, str], model: Model, queries: Queries) -> NeighborPair:
+    return tabulated(worst_pair(*query, model), _config(), queries)
+
+
+def _classical() -> ClassicalGaussian:
+    sound = REGISTERED["ons-independent"].mechanism()
+    options: dict[str, Any] = {"law": "gaussian", "delta": PILOT_DELTA, "rounded": False}
+    return ClassicalGaussian(sound.tree, sound.schema, 10.0, [Table(0, "total")], **options)
+
+
+def _undeclared() -> UndeclaredTotals:
+    return UndeclaredTotals(1.0, TREE, published=PublishedTotals(1, PUBLISHED))
+
+
+def _of_published() -> NeighborPair:
+    total = NeighborPair.add_people(COUNTS, 0)
+    return NeighborPair.declared(total.x, total.y, total.relation, label="a person added where a total is published")
+
+
+def _from_another_state() -> NeighborPair:
+    schema, records = load_income()
+    known, column = REGISTERED["nist"].pair().x, list(schema.attributes).index(OBSERVED)
+    protected = halves(records)[1]
+    new = protected[~np.isin(protected[:, column], known[:, column])][0]
+    return NeighborPair.add_record(known, new, label="the only person from a state added")
+
+
+for label, bug, shown, runs in (
+    ("topdown-factor-two", MissingFactorTwo, _moved, RUNS),
+    ("topdown-level-shares", WrongLevelShare, _moved, RUNS),
+    ("topdown-pruned", PrunedByTruth, _rare, RUNS),
+    ("topdown-silent-totals", SilentTotals, _moved, FEW),
+):
+    stages = ("measurements", "estimate", "rounded", "microdata")
+    _register(label, bug, partial(_topdown, bug), shown, extra="census", stages=stages, runs=runs)
+
+households: tuple[tuple[str, type[PHSafe], tuple[str, str], Model, Queries], ...] = (
+    ("phsafe-two-tau", TwoTauStability, PH1, "API", (PH1,)),
+    ("phsafe-units-twice", UnitCountedTwice, PH8, "DER", (PH8,)),
+    ("phsafe-shared-noise", SharedNoise, LEVELS[1], "VAL", LEVELS),
+)
+for label, household, query, model, queries in households:
+    make, where = partial(_households, household, queries), partial(_household_pair, query, model, queries)
+    _register(label, household, make, where, extra="census")
+
+_register("ons-classical-gaussian", ClassicalGaussian, _classical, REGISTERED["ons"].pairs["among"])
+_register(
+    "bottom-up-weights",
+    WeightsIgnored,
+    partial(WeightsIgnored, 1.0, HEAVIEST, (3,)),
+    partial(NeighborPair.add_record, SAMPLE, [1, HEAVIEST], label="a record of the largest weight added"),
+)
+_register(
+    "bottom-up-fractions",
+    FractionalCounts,
+    partial(FractionalCounts, 1.0, HEAVIEST, (3,)),
+    partial(NeighborPair.add_record, SAMPLE, [1, 4.25], label="a record of weight 4.25 added"),
+)
+_register("bottom-up-undeclared-totals", UndeclaredTotals, _undeclared, _of_published)
+_register(
+    "nist-domain",
+    DomainFromData,
+    lambda: DomainFromData(REGISTERED["nist"].mechanism(), OBSERVED),
+    _from_another_state,
+    runs=FEW,
+)
