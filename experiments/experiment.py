@@ -36,6 +36,7 @@ NAMES = (
     "phsafe_slack",
     "phsafe_truncation",
     "phsafe_audit",
+    "phsafe_published",
     "topdown_1940",
     "topdown_audit",
     "topdown_vs_rdpc",

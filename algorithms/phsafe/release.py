@@ -59,7 +59,7 @@ from algorithms.tables.files import check_folder, whole_file, whole_folder
 from algorithms.tables.frames import Frame
 from algorithms.tables.release import Published
 
-__all__ = ["Release", "check_release", "read_release", "release"]
+__all__ = ["Release", "check_release", "lay_out", "read_release", "release"]
 
 TOLERANCE = 1e-6  # relative, of a variance: production's
 
@@ -167,7 +167,7 @@ def release(
     exact = tabulation(persons, units, geo, config=settings, **options)
     if not exact.states:
         raise ValueError("geo must hold a housing unit (RTYPE 2) at least, got none: there is no state to publish")
-    tables = _published(add_noise(exact, settings, rng), settings)
+    tables = lay_out(add_noise(exact, settings, rng), settings)
     finished = Release(config=settings, states=exact.states, tables=tables, secure=isinstance(rng, str))
     if out is not None:
         finished.write(out, published=published)
@@ -203,7 +203,7 @@ def read_release(folder: str | os.PathLike[str]) -> dict[str, Frame]:
 
 def check_release(tables: Mapping[str, Frame], config: Config, states: tuple[str, ...]) -> None:
     """Check what was written against what was asked for: tables, columns, rows, states, noise and variances."""
-    expected = _published(_zeros(config, states), config)
+    expected = lay_out(_zeros(config, states), config)
     if list(tables) != list(expected):
         raise ValueError(f"a release must hold {', '.join(expected)}, got {', '.join(tables) or 'nothing'}")
     if outside := set(states) - set(config.states):
@@ -241,8 +241,21 @@ def _check_sums(name: str, made: Frame, source: str, measured: Frame, sums: Mapp
             raise ValueError(f"{name} {' '.join(place)} {cell}: COUNT must be {total}, as in {source}, got {count}")
 
 
-def _published(noisy: Tabulation, config: Config) -> dict[str, Frame]:
-    """Lay out the measurements, and the two numerators made from them, as production does."""
+def lay_out(noisy: Tabulation, config: Config) -> dict[str, Frame]:
+    """Lay out the measurements, and the two numerators made from them, as production does.
+
+    Parameters
+    ----------
+    noisy : Tabulation
+        Counts with their noise, of some queries or all.
+    config : Config
+        What the noise was made for.
+
+    Returns
+    -------
+    dict of str to Frame
+        Tables as `Release` has them.
+    """
     noise = {(table, level): (law, variance) for table, level, _, _, variance, law in noise_parameters(config).rows()}
     frame, tables = noisy.frame(), {}
     for name in dict.fromkeys(frame["TABLE"]):

@@ -78,6 +78,7 @@ SPOILED: dict[str, Callable[[dict[str, Any]], object]] = {
     "phsafe_slack": lambda n: n["joint"]["DER replace_one"].update(rho=1.001 * n["joint"]["DER replace_one"]["rho"]),
     "phsafe_truncation": lambda n: n["rows"][-1].update(lost=10**6),
     "phsafe_audit": lambda n: n["rows"]["twice"].update(spent=n["rows"]["twice"]["spent"] / 2),
+    "phsafe_published": lambda n: n["rows"][0]["published"].update(mu=0.4 * n["rows"][0]["counts"]["mu"]),
     "topdown_1940": lambda n: n["rows"]["1"].update(states=1),
     "topdown_audit": lambda n: n["shares"][1].update(lower_bound=[0.0] * 20),
     "topdown_vs_rdpc": lambda n: n["systems"]["TopDown"].update(negative=0.001),

@@ -1,0 +1,83 @@
+"""The published tables as a mechanism: noise, production layout and post-processing, many times over."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from algorithms.noise import Rng
+from algorithms.phsafe.measurement import PHSafe
+from algorithms.phsafe.release import Release, lay_out
+from algorithms.phsafe.tabulation.tabulate import Tabulation
+from algorithms.tables.frames import Frame
+from audit.claims import ZCDP, PureDP
+
+__all__ = ["PublishedTables"]
+
+AT_ONCE = 200  # runs: an average takes as long for a few as for one
+
+
+@dataclass(frozen=True)
+class PublishedTables:
+    """PH1 to PH8 after post-processing, as a mechanism on tabulated households.
+
+    **Claim.** That of the measurements: post-processing sees nothing else.
+
+    Attributes
+    ----------
+    measurements : PHSafe
+        The queries and levels that are measured. An average needs those of both its parts.
+
+    Raises
+    ------
+    ValueError
+        If the noise is not discrete Gaussian, or nothing can be published of the queries.
+    """
+
+    measurements: PHSafe
+
+    threads: ClassVar[bool] = True  # no run writes into what another reads
+
+    def __post_init__(self) -> None:
+        config = self.measurements.config
+        if config.privacy_definition != "zcdp":
+            raise ValueError(f"post-processing must be of discrete Gaussian noise, got {config.privacy_definition}")
+        measured = {table for table, _ in self.measurements.queries}
+        if measured <= {"PH1_num", "PH1_denom", "PH5_denom", "PH8_denom"} and not {"PH1_num", "PH1_denom"} <= measured:
+            raise ValueError(f"queries must be enough for a table, got {', '.join(sorted(measured))}")
+
+    @property
+    def claim(self) -> ZCDP | PureDP:
+        """What is promised."""
+        return self.measurements.claim
+
+    def __call__(self, data: Tabulation, size: int, rng: Rng) -> NDArray[np.float64]:
+        """Release `size` times over: shape (size, numbers), estimates and ends of intervals, table by table."""
+        parts = [self._some(data, min(AT_ONCE, size - start), rng) for start in range(0, size, AT_ONCE)]
+        return np.concatenate(parts)
+
+    def _some(self, data: Tabulation, size: int, rng: Rng) -> NDArray[np.float64]:
+        """Release a few times: what a region gets does not depend on others, so that runs are regions of one call."""
+        phsafe = self.measurements
+        runs = []
+        for _ in range(size):
+            counts = {query: phsafe.measure(data.counts[query], query, None, rng) for query in phsafe.queries}
+            runs.append(lay_out(Tabulation(data.states, counts), phsafe.config))
+        tables = {name: Frame.concatenate([_named(run[name], at) for at, run in enumerate(runs)]) for name in runs[0]}
+        made = Release(config=phsafe.config, states=data.states, tables=tables, secure=isinstance(rng, str)).published()
+        return np.concatenate([_numbers(table, size) for table in made.values()], axis=1)
+
+
+def _named(table: Frame, run: int) -> Frame:
+    """Return a table with the number of a run before the name of every region."""
+    columns = {name: table[name] for name in table.columns}
+    return Frame(columns | {"REGION_ID": [f"{run} {region}" for region in table["REGION_ID"]]})
+
+
+def _numbers(table: Frame, size: int) -> NDArray[np.float64]:
+    """Return the numbers of a table, one row a run."""
+    columns = [np.asarray(table[name], np.float64).reshape(size, -1) for name in ("ESTIMATE", "LOWER", "UPPER")]
+    return np.concatenate(columns, axis=1)
