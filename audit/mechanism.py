@@ -30,6 +30,9 @@ class Mechanism(Protocol):
         best score there is.
     ``exact(data)``
         What one output would be without noise, an array of its shape: estimates subtract it.
+    ``components()``
+        Mechanisms whose outputs side by side are its own, independent of each other and each with one law of noise:
+        estimates look at each of them, and add up the losses.
     ``entrywise``
         True if each entry of an output depends on its own entry of the data alone: unchanged entries then cost nothing.
     ``runs_per_block``

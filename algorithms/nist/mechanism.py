@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import KW_ONLY, dataclass
+from dataclasses import KW_ONLY, dataclass, replace
 from functools import cached_property
 from typing import Any, ClassVar, Literal, get_args, overload
 
@@ -298,6 +298,10 @@ class MeasurementStage(HistogramStage):
 
     **Claim.** The sum of the shares of the groups released.
     """
+
+    def components(self) -> list[MeasurementStage]:
+        """Return what estimates look at one by one, each of one law of noise: groups."""
+        return [replace(self, only=(group,)) for group in self.only]
 
     def _one(self, records: NDArray[Any], group: int, size: int, rng: Rng) -> NDArray[Any]:
         return self.nist.measure(records, group, size, rng)

@@ -115,6 +115,10 @@ class IndependentNoise:
         """What the algorithm promises."""
         return CountNoise(self.law, self.epsilon, self.delta).claim
 
+    def components(self) -> list[IndependentNoise]:
+        """Return what estimates look at one by one, each of one law of noise: tables."""
+        return [self.only([place]) for place in range(len(self.tables))]
+
     def only(self, places: Sequence[int]) -> IndependentNoise:
         """Return the release of some tables by itself, with what they cost.
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property
 from itertools import pairwise
@@ -298,6 +298,10 @@ class LevelStage:
         """Return the counts without noise, shape (counts of all levels released,)."""
         exact = self.top_down.exact_levels(histogram)
         return np.concatenate([exact[place].reshape(-1) for place in self.places])
+
+    def components(self) -> list[LevelStage]:
+        """Return what estimates look at one by one, each of one law of noise: levels."""
+        return [replace(self, places=(place,)) for place in self.places]
 
     def __call__(self, histogram: ArrayLike, size: int, rng: Rng) -> NDArray[np.float64]:
         """Measure `size` times: shape (size, counts of all levels released)."""

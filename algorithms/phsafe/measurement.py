@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import ClassVar
 
@@ -91,6 +91,10 @@ class PHSafe:
     def exact(self, data: Tabulation) -> NDArray[np.int64]:
         """Return what a release would be without noise, shape (cells,)."""
         return self.vector(data)
+
+    def components(self) -> list[PHSafe]:
+        """Return what estimates look at one by one, each of one law of noise: queries and levels."""
+        return [replace(self, only=[query]) for query in self.queries]
 
     def measure(
         self, exact: NDArray[np.int64], query: tuple[str, str], size: int | None, rng: Rng

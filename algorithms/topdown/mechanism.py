@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import ClassVar, Literal, get_args
 
@@ -197,6 +197,10 @@ class MeasurementStage:
     def exact(self, histogram: ArrayLike) -> NDArray[np.int64]:
         """Return the answers without noise, shape (answers,)."""
         return exact_vector(self.topdown, histogram, self.keys)
+
+    def components(self) -> list[MeasurementStage]:
+        """Return what estimates look at one by one, each of one law of noise: levels and queries."""
+        return [replace(self, only=(key,)) for key in self.keys]
 
     def __call__(self, histogram: ArrayLike, size: int, rng: Rng) -> NDArray[np.int64]:
         """Measure `size` times: shape (size, answers)."""

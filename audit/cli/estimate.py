@@ -104,7 +104,8 @@ def estimate(
         float | None, typer.Option(help="Of histogram and kde: the window in units of that percentile. Default: 2.")
     ] = None,
     change: Annotated[
-        float | None, typer.Option(help="Of slope: people by whom one person changes an entry. Default: 1.")
+        float | None,
+        typer.Option(help="Of slope: people by whom one person changes an entry. Default: 1, or by the pair."),
     ] = None,
     confidence: Annotated[float, typer.Option(help="Two-sided, of each interval by itself.")] = 0.95,
     seed: Seed = None,
@@ -117,8 +118,8 @@ def estimate(
     from audit.claims import parse_claim
     from audit.cli.inputs.mechanisms import blaming
     from audit.cli.inputs.tables import read_errors
+    from audit.estimates.components import estimate_loss
     from audit.estimates.residuals import residual_loss
-    from audit.estimates.running import estimate_direct, estimate_residuals
     from audit.results.files import check_writable
     from audit.sampling.streams import seed_sequence
 
@@ -151,10 +152,8 @@ def estimate(
         ((_, databases, _),) = target.pairs
         kind = DIRECT if direct else _kind(method, options, promise)
         with blaming(name):
-            if direct:
-                found = estimate_direct(target.mechanism, databases, event=event, progress=True, **options)
-            else:
-                found = estimate_residuals(target.mechanism, databases.x, method=kind, progress=True, **options)
+            options |= {"method": kind, "progress": True} | ({"event": event} if direct else {})
+            found = estimate_loss(target.mechanism, databases, **options)
         found = replace(found, settings=found.settings | {"pair": databases.label, "stage": context.params["stage"]})
     command = command_of(context, ["estimate", name], {}, root.entropy)
     told = {"promise": str(promise or ""), "seed": root.entropy, "command": command}
@@ -226,6 +225,8 @@ def _answered(called: str, found: LossEstimate, promise: Claim | None, out: Path
     if "entry" in found.settings:
         what = f"outputs, by entry {found.settings['entry']}, the first of those that the pair changes most"
         print(f"The pair changes {found.settings['entries_changed']:,} entries.")
+    if components := found.settings.get("components"):
+        print(f"The sum of {components:,} components that the pair changes, each of one law of noise.")
     print(f"From {found.size:,} x {found.areas:,} {what}. It means a loss if:")
     for words in found.assumptions:
         print(f"- {words}")

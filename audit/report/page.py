@@ -30,7 +30,7 @@ DRAWN = 40  # audits in the figure of all
 OPEN = 6  # details are open of all audits, if there are as few, or else of as many violated ones
 KINDS = 64  # rows of counts
 METHODS = ("lag_tail", "histogram", "kde", "slope")  # of estimates, which a public page may name
-STATISTICS = ("median |loss|", "largest |loss|", "rho")
+STATISTICS = ("median |loss|", "largest |loss|", "rho", "sum over components")
 
 
 @dataclass(frozen=True)

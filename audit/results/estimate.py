@@ -48,7 +48,8 @@ class LossEstimate:
     settings : dict
         Every setting that the numbers depend on, as plain lists, numbers and strings.
     statistic : str
-        What `value` is: ``"median |loss|"``, ``"largest |loss|"`` or ``"rho"``. The largest is biased upwards by noise.
+        What `value` is: ``"median |loss|"``, ``"largest |loss|"``, ``"rho"`` or ``"sum over components"``. The largest
+        is biased upwards by noise.
     """
 
     method: str

@@ -172,7 +172,7 @@ def plot_estimate(estimate: LossEstimate, ax: Axes | None = None, *, color: str 
     Returns
     -------
     matplotlib.axes.Axes
-        Error in people against loss in nats.
+        Error in people, or number of the component, against loss in nats or rho.
     """
     ax = ax if ax is not None else new_figure(5.0, 3.2)[1][0]
     ax.fill_between(estimate.at, estimate.low, estimate.high, color=color, alpha=0.2, linewidth=0)
@@ -180,8 +180,8 @@ def plot_estimate(estimate: LossEstimate, ax: Axes | None = None, *, color: str 
     ax.plot(
         estimate.at, estimate.loss, color=color, label=label or estimate.method, marker="o" if few else "", markersize=3
     )
-    ax.set_xlabel("error of a count (people)")
-    ax.set_ylabel("estimated loss for one person (nats)")
+    ax.set_xlabel("component of the output" if "components" in estimate.settings else "error of a count (people)")
+    ax.set_ylabel(f"estimated loss for one person ({'rho' if estimate.statistic == 'rho' else 'nats'})")
     return ax
 
 

@@ -16,6 +16,8 @@ UNBIASED = [
     *(("ons-independent", ""), ("ons", "measurements"), ("nist", "measurements"), ("phsafe", "")),
     *(("topdown", "measurements"), ("gdpc-twice", ""), ("rdpc-square-root-shares", "")),
 ]
+PARTED = [("phsafe", ""), ("ons-independent", "")]
+PARTED += [(name, "measurements") for name in ("topdown", "ons", "nist")]
 
 
 def named(given):
@@ -42,6 +44,15 @@ def test_it_has_the_shape_of_one_output(system, stage):
 def test_with_hardly_any_noise_it_is_the_output(system, stage):
     mechanism, data = system.mechanism(stage=stage, epsilon=1e6), system.pair().x
     np.testing.assert_allclose(mechanism(data, 1, np.random.default_rng(1))[0], mechanism.exact(data), atol=0.01)
+
+
+@pytest.mark.parametrize(("name", "stage"), PARTED, ids=str)
+def test_parts_side_by_side_are_the_whole(name, stage):
+    system = systems()[name]
+    mechanism, data = system.mechanism(stage=stage), system.pair().x
+    parts = mechanism.components()
+    np.testing.assert_array_equal(np.concatenate([part.exact(data) for part in parts]), mechanism.exact(data))
+    assert sum(part.claim.budget for part in parts) == pytest.approx(mechanism.claim.budget)
 
 
 def deviation(errors):

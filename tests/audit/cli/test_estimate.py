@@ -56,20 +56,34 @@ def estimated(plaudit: Command, *arguments: str) -> tuple[str, LossEstimate]:
         (("gdpc-half-noise", "--percentile", "90"), "gdpc-half-noise kde", 1.5, 2.5, "epsilon 1 (add/remove)"),
         (("gdpc", "--method", "histogram", "--multiplier", "1"), "gdpc histogram", 0.8, 1.2, "epsilon 1 (add/remove)"),
         (("rdpc-all", "--data", "midwest"), "rdpc-all lag_tail", 0.1, 0.5, "epsilon 1 (add/remove)"),
-        (("ons", "--stage", "measurements"), "ons measurements lag_tail", 0, 1, "epsilon 1 (add/remove)"),
+        (("ons", "--stage", "measurements"), "ons measurements lag_tail", 0.9, 1.1, "epsilon 1 (add/remove)"),
         (("topdown", "--pair", "added"), "topdown added lag_tail", 0, 1, "epsilon 1 (add/remove)"),
         (("topdown", "--stage", "rounded", "--rho", "0.5"), "topdown rounded slope", 0, 1, "rho 0.5 (replace one)"),
+        (
+            ("topdown", "--stage", "measurements"),
+            "topdown measurements lag_tail",
+            0.93,
+            1.07,
+            "epsilon 1 (replace one)",
+        ),
+        (
+            ("topdown", "--stage", "measurements", "--rho", "2"),
+            "topdown measurements slope",
+            1.9,
+            2.1,
+            "rho 2 (replace",
+        ),
         (("gaussian-counts",), "gaussian-counts slope", 0.35, 0.65, "rho 0.5 (add/remove)"),
         (("gaussian-counts", "--method", "lag-tail"), "gaussian-counts lag_tail", 0.5, 3, "rho 0.5 (add/remove)"),
         (("gdpc", "--change", "2"), "gdpc slope", 0.5, 3, "epsilon 1 (add/remove)"),
-        (("phsafe",), "phsafe slope", 0, 1, "rho 1.257 (add/remove)"),
-        (("nist",), "nist measurements lag_tail", 0.05, 0.06, "epsilon 1 (add/remove)"),
+        (("phsafe",), "phsafe slope", 0.24, 0.28, "rho 1.257 (add/remove)"),
+        (("nist",), "nist measurements lag_tail", 0.95, 1.05, "epsilon 1 (add/remove)"),
         (("mine:promising", "--data", "morocco"), "mine:promising lag_tail", 0.8, 1.2, "epsilon 1 (add/remove)"),
         (("mine:noisy", "--data", "counts.csv"), "mine:noisy lag_tail", 0.8, 1.2, ""),
         (("mine:noisy", "--data", "counts.csv", "--claim", "pure:2"), "mine:noisy lag_tail", 0.8, 1.2, "epsilon 2 (ad"),
         (("gdpc", "--method", "direct", "--cell", "7"), "gdpc cell 7 direct", 0.7, 5, "epsilon 1 (add/remove)"),
         (("adpc", "--method", "direct", "--event", "equal"), "adpc direct", 0.3, 5, "epsilon 1 (add/remove)"),
-        (("phsafe", "--method", "direct", "--runs", "400"), "phsafe direct", 0, 5, "rho 1.257 (add/remove)"),
+        (("phsafe", "--method", "direct", "--runs", "400"), "phsafe direct", 5, 100, "rho 1.257 (add/remove)"),
     ],
     ids=lambda value: " ".join(value) if isinstance(value, tuple) else "",
 )
@@ -95,7 +109,10 @@ def test_the_words_say_what_is_taken_for_granted_and_that_it_is_no_bound(plaudit
     ]
     assert len(lines) > 6
     assert all(line.startswith("- ") for line in lines[4:])
-    assert "Stage: measurements." in plaudit("estimate", "nist", "--runs", "1").out
+    several = plaudit("estimate", "nist", "--runs", "30").out
+    assert "Stage: measurements." in several
+    assert "The sum of 18 components that the pair changes, each of one law of noise." in several
+    assert "- independent components, each of one law: what they lose adds up" in several
 
 
 def test_an_estimate_beyond_the_promise_is_no_violation(plaudit: Command) -> None:
