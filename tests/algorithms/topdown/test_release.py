@@ -26,10 +26,9 @@ from algorithms.tables.frames import Frame
 from algorithms.tables.intake import read_facilities, read_histogram
 from algorithms.topdown import TopDown, preset
 from algorithms.topdown.budget import Budget
-from algorithms.topdown.command import _levels
 from algorithms.topdown.estimate import Failure
 from algorithms.topdown.estimation.constraints import Bounds, GroupedTotal, Invariant
-from algorithms.topdown.presets import PRESETS
+from algorithms.topdown.presets import PRESETS, levels_named
 from algorithms.topdown.release import read_measurements, release
 from audit.claims import ZCDP, PureDP
 from tests.helpers import contents, plaudit, refused_by, refuses, rows_of
@@ -544,10 +543,10 @@ def test_facilities_bound_who_lives_where(topdown):
 
 
 def test_columns_named_after_levels_choose_them():
-    census = list(PRESETS["pl94-2020"].levels)
-    assert _levels(census, ["county", "Block_Group"]) == ["state", "county", "block group"]
-    assert _levels(census, ["state"]) == ["nation", "state"]
-    assert _levels(census, ["nation"]) is _levels(census, ["county", "ward"]) is _levels([], ["county"]) is None
+    assert levels_named("pl94-2020", ["county", "Block_Group"]) == ["state", "county", "block group"]
+    assert levels_named("pl94-2020", ["state"]) == ["nation", "state"]
+    assert levels_named("pl94-2020", ["nation"]) is levels_named("pl94-2020", ["county", "ward"]) is None
+    assert levels_named("micro", ["county"]) is None  # a preset that names no levels
 
 
 AGES = "17 and under, 18 and over, or 0 to 1"
