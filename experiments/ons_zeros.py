@@ -13,10 +13,9 @@ from joblib import delayed
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from algorithms.hierarchy import Hierarchy
 from algorithms.ons import IndependentNoise, OnsTopDown
 from algorithms.ons.deaths import synthetic_deaths
-from algorithms.schema import Schema
+from algorithms.ons.system import PEOPLE, SCHEMA, TREE
 from audit.claims import PureDP
 from audit.loss import measure_loss
 from audit.neighbors import NeighborPair
@@ -36,9 +35,6 @@ EXPECTATION = (
     "reports a violation."
 )
 
-TREE = Hierarchy.from_codes(["north", "north", "south", "south"], ["1", "2", "3", "4"])
-SCHEMA = Schema({name: ("a", "b") for name in ("sex", "age", "marital", "month", "cause")})
-PEOPLE = np.maximum(np.arange(TREE.n_leaves * SCHEMA.cells).reshape(TREE.n_leaves, -1) * 7 % 12 - 3, 0)
 ALONE, AMONG = (0, 0), (0, 1)  # an empty cell, and one with people
 TABLES_EPSILON, LEVELS_EPSILON, EPSILON = 7.0, 6.0, 1.0
 Stage = Literal["measurements", "adjusted", "rounded", "tables"]
@@ -77,8 +73,7 @@ def method_2(epsilon: float, *, perturb_zeros: bool = True) -> OnsTopDown:
 def tasks(quick: bool) -> dict[str, list[Task]]:
     """Return all audits: of single shares, of stages, of what is published, and with zeros kept or not."""
     tables, levels = method_1(TABLES_EPSILON), method_2(LEVELS_EPSILON)
-    parts = [tables.only([place]) for place in range(len(tables.tables))]
-    parts += [levels.stage("measurements", only=[place]) for place in range(len(levels.levels))]  # type: ignore[misc]
+    parts: list[Any] = [*tables.components(), *levels.stage("measurements").components()]  # type: ignore[union-attr]
     names = [f"method 1, {table}" for table in tables.tables] + [f"method 2, {level}" for level in levels.levels]
     shares = [
         # A small share shows little of one person; a group shows the more of it the larger it is.

@@ -13,14 +13,14 @@ from matplotlib.figure import Figure
 
 from algorithms.bottom_up import BottomUp
 from algorithms.bugs.systems.nist import DomainFromData
-from algorithms.bugs.systems.ons import ClassicalGaussian
 from algorithms.flaxman import ADPC, GDPC, RDPC
 from algorithms.hierarchy import Hierarchy
 from algorithms.ons.laws import PILOT_DELTA
-from algorithms.ons.tables import Table
+from algorithms.ons.system import PEOPLE as DIED
 from algorithms.phsafe.budget import read_config
 from algorithms.phsafe.measurement import PHSafe, tabulated
 from algorithms.phsafe.neighbors.worst import joint_pair
+from algorithms.systems import systems
 from audit.claims import ZCDP, ApproxDP, GaussianDP, PureDP, claim_from_dict
 from audit.loss import measure_loss
 from audit.neighbors import NeighborPair
@@ -76,13 +76,7 @@ def added() -> NeighborPair:
 
 def deaths(cell: tuple[int, int] = ons_zeros.AMONG) -> NeighborPair:
     """Return counts of four areas, and one person more, among others or alone in a cell."""
-    return NeighborPair.add_people(ons_zeros.PEOPLE, cell)
-
-
-def classical() -> ClassicalGaussian:
-    """Return one count with Gaussian noise of the textbook's scale, at the pilot's largest epsilon."""
-    options: dict[str, Any] = {"law": "gaussian", "delta": PILOT_DELTA, "rounded": False}
-    return ClassicalGaussian(ons_zeros.TREE, ons_zeros.SCHEMA, 10.0, [Table(0, "total")], **options)
+    return NeighborPair.add_people(DIED, cell)
 
 
 def inferred() -> str:
@@ -162,7 +156,7 @@ def cases() -> list[Case]:
         Case(
             "ONS, Gaussian, inferred scale",
             pilot,
-            classical,
+            systems()["bug-ons-classical-gaussian"].mechanism,
             deaths,
             "one count",
             "The scale's theorem ends at epsilon 1. Rounding mends it at 10, not at 7.",

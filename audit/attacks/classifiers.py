@@ -33,8 +33,8 @@ class Trained:
     """Logistic regression and gradient boosting, taught on a third of the selection runs [1]_.
 
     Where entries that move vary together with others, as in tables that were made to agree, and more runs would teach
-    more, all that may be spent teach another score (`audit.attacks.weak_signals`). Which of them is of any
-    use is for fresh runs to say: those that taught it say nothing more.
+    more, all that may be spent teach another score (`audit.attacks.weak_signals`). Which of them is of any use is for
+    fresh runs to say: those that taught it say nothing more.
 
     References
     ----------
