@@ -15,7 +15,7 @@ from scipy.stats import binom
 from audit import cli
 from audit.claims import PureDP
 from audit.neighbors import NeighborPair
-from audit.results import AuditResult, LossEstimate
+from audit.results import AuditResult, LossEstimate, ReplayRecord
 
 
 def in_full(small, full):
@@ -114,6 +114,27 @@ def estimated(**changes):
         statistic="largest |loss|",
     )
     return replace(estimate, **changes)
+
+
+def replayed(**changes):
+    """The record of one replay."""
+    record = ReplayRecord(
+        mechanism="GDPC",
+        pair="1 person added to cell 0",
+        relation="add_remove",
+        claim=PureDP(1.0),
+        queries=({"query": "counts", "draws": 3, "l1_change": 1.0, "epsilon": "inf"},),
+        violations=(),
+        notes=("one run only",),
+        evaluated=True,
+        known=True,
+        size=1,
+        seed=42,
+        seconds=0.5,
+        confidential=False,
+        provenance={"command": "plaudit replay gdpc --seed 42"},
+    )
+    return replace(record, **changes)
 
 
 def refused_by(run, *arguments):

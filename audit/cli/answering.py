@@ -16,7 +16,7 @@ from audit.cli.exits import INTERRUPTED, exit_code
 if TYPE_CHECKING:
     from audit.results import AuditResult
 
-__all__ = ["ELSEWHERE", "Question", "answer", "command_of"]
+__all__ = ["ELSEWHERE", "Question", "answer", "check_out", "command_of", "kept_in"]
 
 ELSEWHERE = {"targets", "seed", "jobs", "out", "name", "store", "timeout", "as_json"}  # options that decide no count
 MOST, LONGEST = 60, 48  # audits in a figure, letters of a name there
@@ -31,20 +31,40 @@ class Question:
     target: str = ""
     options: dict[str, Any] = field(default_factory=dict)
     pairs: int = 1  # of databases that share the confidence
+    command: str = "audit"
+    seed: int | None = None  # of a command that gives its audits seeds of their own
 
 
-def answer(questions: list[Question], out: Path | None, as_json: bool, context: typer.Context) -> int:
-    """Run the audits one by one; what is finished is on disk, whatever happens next."""
-    from audit.cli.showing import show
-    from audit.results import printable
+def check_out(out: Path | None) -> None:
+    """Refuse what is no folder for results, before the work and not after it."""
     from audit.results.files import check_writable
-    from audit.results.folder import save_result
-    from audit.results.formatting import percent
 
     if out is not None:
         if out.exists() and not out.is_dir():
             raise ValueError(f"out must be a folder, got the file {out}")
         check_writable(out)
+
+
+def kept_in(out: Path, names: list[str], saved: list[Path], what: str) -> str:
+    """Return where results are, and which have other names than asked for, since those are taken."""
+    from audit.results import printable
+    from audit.results.folder import name_in_files
+
+    asked = [f"{name_in_files(name)}.json" for name in names]
+    renamed = "".join(
+        f" {name} is there from another result, and stays: this one is {path.name}."
+        for name, path in zip(asked, saved, strict=True)
+        if name != path.name
+    )
+    return printable(f"Saved in {out}/: {what}{renamed}")
+
+
+def answer(questions: list[Question], out: Path | None, as_json: bool, context: typer.Context) -> int:
+    """Run the audits one by one; what is finished is on disk, whatever happens next."""
+    from audit.cli.showing import show
+    from audit.results.folder import save_result
+
+    check_out(out)
     results: list[tuple[str, AuditResult]] = []
     saved: list[Path] = []
     try:
@@ -59,21 +79,15 @@ def answer(questions: list[Question], out: Path | None, as_json: bool, context: 
         return INTERRUPTED
     drawn = "" if out is None else _drawn(out, len(saved))
     show(results, as_json)
-    if not as_json:
-        if questions[0].pairs > 1:
-            each, together = percent(results[0][1].confidence), percent(context.params["confidence"])
-            number = f"{questions[0].pairs} pairs of databases"
-            print(
-                f"Each of the {number} is audited at {each} confidence: together their lower bounds hold at {together}."
-            )
-        if out is not None:
-            print(printable(f"Saved in {out}/: one JSON file an audit{drawn}{_renamed(questions, saved)}"))
+    if out is not None and not as_json:
+        print(kept_in(out, [question.name for question in questions], saved, f"one JSON file an audit{drawn}"))
     return exit_code(result.verdict for _, result in results)
 
 
 def _with_command(question: Question, result: AuditResult, context: typer.Context) -> AuditResult:
     """Return a result with the command that reproduces it, and it alone."""
-    command = command_of(context, ["audit", question.target], question.options, result.seed_entropy)
+    seed = result.seed_entropy if question.seed is None else question.seed
+    command = command_of(context, [question.command, question.target], question.options, seed)
     provenance = {**result.provenance, "command": command}
     if question.pairs > 1:
         provenance["together"] = {"pairs": question.pairs, "confidence": context.params["confidence"]}
@@ -95,19 +109,6 @@ def command_of(context: typer.Context, names: list[str], options: dict[str, Any]
         elif value is not None:
             words += [option.opts[0], *map(str, value if isinstance(value, tuple) else (value,))]
     return shlex.join([*words, "--seed", str(seed)])
-
-
-def _renamed(questions: list[Question], saved: list[Path]) -> str:
-    """Return which results have other names than asked for, since those are taken."""
-    from audit.results.folder import name_in_files
-
-    asked = [f"{name_in_files(question.name)}.json" for question in questions]
-    pairs = zip(asked, saved, strict=True)
-    return "".join(
-        f" {name} is there from another audit, and stays: this one is {path.name}."
-        for name, path in pairs
-        if name != path.name
-    )
 
 
 def _drawn(folder: Path, made: int) -> str:

@@ -148,6 +148,7 @@ def audit(
     """Audit mechanisms against their promises."""
     from audit.arguments import fraction
     from audit.cli.inputs.targets import promise_of, targets_asked
+    from audit.results.formatting import percent
 
     if timeout is not None:
         from audit.cli.supervision import run_within
@@ -175,7 +176,11 @@ def audit(
         made = targets_asked(context, targets)
         together = len(made[0].pairs)
         if together > 1:  # an equal share of the error probability for each
-            common["confidence"] = 1 - (1 - fraction("confidence", confidence)) / together
+            common["confidence"] = alone = 1 - (1 - fraction("confidence", confidence)) / together
+            notes.append(
+                f"Each of the {together} pairs of databases is audited at {percent(alone)} confidence: together their "
+                f"lower bounds hold at {percent(confidence)}."
+            )
         questions = []
         for target in made:
             called = "-".join(filter(None, (name, target.name if len(made) > 1 else "")))

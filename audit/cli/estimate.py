@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from audit.cli.answering import command_of
+from audit.cli.answering import check_out, command_of
 from audit.cli.exits import WITHIN
 from audit.cli.inputs.options import (
     OF_PERSONS,
@@ -120,7 +120,6 @@ def estimate(
     from audit.cli.inputs.tables import read_errors
     from audit.estimates.components import estimate_loss
     from audit.estimates.residuals import residual_loss
-    from audit.results.files import check_writable
     from audit.sampling.streams import seed_sequence
 
     check_numbers(context)
@@ -133,8 +132,7 @@ def estimate(
         raise ValueError("name one mechanism (see `plaudit list`), or give --residuals")
     if residuals is not None and direct:
         raise ValueError("--method direct needs runs on two databases, and --residuals are of one release")
-    if out is not None:
-        check_writable(out)
+    check_out(out)
     root = seed_sequence(seed)
     given = {"bandwidth": bandwidth, "percentile": percentile, "multiplier": multiplier, "change": change, "runs": runs}
     options: dict[str, Any] = {key: value for key, value in given.items() if value is not None}

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
+from audit.cli.answering import check_out, command_of, kept_in
 from audit.cli.exits import exit_code
 from audit.cli.inputs.options import (
     Areas,
@@ -59,6 +61,7 @@ def replay(
         typer.Option("--released", help="All noisy answers may be published: what they lose is held to the promise."),
     ] = False,
     seed: Seed = None,
+    out: Annotated[Path | None, typer.Option(help="Folder for the JSON results; what is there stays.")] = None,
     public_data: PublicData = False,
     as_json: AsJson = False,
 ) -> int:
@@ -66,19 +69,30 @@ def replay(
     from audit.cli.inputs.mechanisms import blaming
     from audit.cli.inputs.targets import promise_of, targets_asked
     from audit.replay import replay as replayed
+    from audit.results.folder import save_result
+    from audit.results.provenance import provenance
+    from audit.sampling.streams import entropy_of, seed_sequence
 
     check_numbers(context)
+    check_out(out)
     (target,) = targets_asked(context, [name])
     promised = promise_of(target, claim, []) if claim or hasattr(target.mechanism, "claim") else None
-    options: dict[str, Any] = {"size": size, "rng": seed, "observe": "time" if timed else "output"}
+    entropy = entropy_of(seed_sequence(seed))
+    options: dict[str, Any] = {"size": size, "rng": entropy, "observe": "time" if timed else "output"}
     options["released"] = released or None
-    found = {}
-    for words, databases, _ in target.pairs:
+    found, saved = {}, []
+    for words, databases, alone in target.pairs:
         with blaming(name):
-            found[" ".join(filter(None, (name, words)))] = replayed(target.mechanism, databases, promised, **options)
+            called = " ".join(filter(None, (name, words)))
+            found[called] = one = replayed(target.mechanism, databases, promised, **options)
+        if out is not None:
+            command = command_of(context, ["replay", name], alone, entropy)
+            saved.append(save_result(one.record(**provenance(), command=command), out, f"{called} replay"))
     if as_json:
         print(json.dumps({called: one.to_dict() for called, one in found.items()}, indent=1, allow_nan=False))
     else:
         print("\n\n".join(f"{called}: {one.table()}" for called, one in found.items()))
         print("\nA replay shows what databases change of the values that get noise. A pass is no proof.")
+        if out is not None:
+            print(kept_in(out, [f"{called} replay" for called in found], saved, "one JSON file a replay."))
     return exit_code(one.verdict for one in found.values())

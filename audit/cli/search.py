@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from audit.cli.exits import exit_code
+from audit.cli.answering import Question, answer, check_out
 from audit.cli.inputs.options import (
     Areas,
     AsJson,
@@ -19,6 +20,7 @@ from audit.cli.inputs.options import (
     Geo,
     Jobs,
     Name,
+    Out,
     Pair,
     Preset,
     Public,
@@ -67,32 +69,46 @@ def search(
     attack: Annotated[str, typer.Option(help="Where to look, as in `plaudit audit`.")] = "auto",
     seed: Seed = None,
     jobs: Jobs = -1,
+    out: Out = None,
     public_data: PublicData = False,
     as_json: AsJson = False,
 ) -> int:
     """Look for the pair of databases that loses most, and measure those that look worst."""
     from audit.cli.inputs.mechanisms import blaming
     from audit.cli.inputs.targets import promise_of, targets_asked
-    from audit.cli.showing import show
     from audit.results.formatting import percent
+    from audit.sampling.streams import entropy_of, seed_sequence
     from audit.search import search_loss
 
     check_numbers(context)
+    check_out(out)
     (target,) = targets_asked(context, [name])
     promised = promise_of(target, claim, [])
     options: dict[str, Any] = {"keep": keep, "confidence": confidence, "attack": attack}
     options["size"] = target.runs if size is None else size
+    entropy = entropy_of(seed_sequence(seed))
     with blaming(name):
         family = [one.pair for one in target.pairs] if cell else _family(target, pairs)
-        found = search_loss(target.mechanism, family, promised, rng=seed, n_jobs=jobs, **options)
+        found = search_loss(target.mechanism, family, promised, rng=entropy, n_jobs=jobs, **options)
+    measured = len(found.results)
     if not as_json:
-        looked = f"looked at in {found.screening:,} runs, {len(found.results)}" if found.screening else "all"
+        looked = f"looked at in {found.screening:,} runs, {measured}" if found.screening else "all"
         each, together = percent(found.results[0].confidence), percent(found.confidence)
         print(
             f"{found.screened:,} pairs of databases, {looked} measured, each at {each} confidence: {together} together."
         )
-    show([(f"{name} pair {number}", one) for number, one in enumerate(found.results, 1)], as_json)
-    return exit_code([found.verdict])
+    questions = [
+        Question(
+            f"{name} pair {number}",
+            partial(lambda made: made, one),
+            name,
+            pairs=measured,
+            command="search",
+            seed=entropy,
+        )
+        for number, one in enumerate(found.results, 1)
+    ]
+    return answer(questions, out, as_json, context)
 
 
 def _family(target: Target, most: int) -> list[NeighborPair]:
@@ -103,7 +119,8 @@ def _family(target: Target, most: int) -> list[NeighborPair]:
     if first.adjacency == "verified" and first.unit == "person":
         return neighbors_of_counts(first, most)
     found: list[NeighborPair] = [target.system.pair(name) for name in target.system.pairs] if target.system else []
-    family = [pair for pair in found if pair.relation == first.relation]
+    family = [pair.as_confidential() if first.confidential else pair for pair in found]
+    family = [pair for pair in family if pair.relation == first.relation]
     if len(family) < 2:
         raise ValueError(f"a search needs counts of people or several pairs of databases, got {first.label!r} alone")
     return family

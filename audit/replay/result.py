@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
@@ -13,8 +13,7 @@ from audit.claims.profiles import half_divergence
 from audit.exact import LossDistribution, compose_losses
 from audit.replay.recording import Sensitivity
 from audit.replay.violations import Violation
-from audit.results import Verdict, printable
-from audit.results.formatting import plain_number
+from audit.results import ReplayRecord, Verdict, plain_number, printable
 
 __all__ = ["ROUNDING", "Query", "Replay", "excess"]
 
@@ -131,7 +130,7 @@ class Replay:
     @property
     def verdict(self) -> Verdict:
         """What it comes to: "violated", "not refuted", or "no power" where nothing could be evaluated."""
-        return "violated" if self.violations else "not refuted" if self.evaluated else "no power"
+        return self.record().verdict
 
     @cached_property
     def exact_loss(self) -> LossDistribution | None:
@@ -147,42 +146,30 @@ class Replay:
         return _composed([loss for part in parts for loss in part or ()])
 
     def __str__(self) -> str:
-        secret = "CONFIDENTIAL: " * self.confidential
-        label = ", ".join(part for part in (printable(self.mechanism), printable(self.pair)) if part.strip())
-        promise = (
-            f"promised {self.claim}"
-            if self.claim
-            else f"nothing promised ({self.relation.replace('_', '/' if 'add' in self.relation else ' ')})"
+        return str(self.record())
+
+    def record(self, **provenance: Any) -> ReplayRecord:
+        """Return what a file keeps of it, with where it comes from."""
+        return ReplayRecord(
+            mechanism=self.mechanism,
+            pair=self.pair,
+            relation=self.relation,
+            claim=self.claim,
+            queries=tuple(query.to_dict() for query in self.queries),
+            violations=tuple({"kind": one.kind, "sentence": one.sentence} for one in self.violations),
+            notes=self.notes,
+            evaluated=self.evaluated,
+            known=self.known,
+            size=self.size,
+            seed=self.seed_entropy,
+            seconds=self.seconds,
+            confidential=self.confidential,
+            provenance=provenance,
         )
-        if self.violations:
-            more = len(self.violations) - 1
-            first = replace(self.violations[0], confidential=False)
-            words = f"{first}{f' (and {more} more)' * bool(more)}{f'; {_notes(len(self.notes))}' * bool(self.notes)}"
-        else:
-            words = f"{len(self.queries)} {'query' if len(self.queries) == 1 else 'queries'} replayed"
-            more = len(self.notes) - 1
-            words += f"; {self.notes[0]}{f' (and {_notes(more)} more)' * (more > 0)}" if self.notes else ""
-        return f"{secret}{label}, {promise}: {self.verdict}: {words}"
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain lists, numbers and words, ready for strict JSON: infinity is the string "inf"."""
-        return {
-            "kind": "replay",
-            "mechanism": self.mechanism,
-            "pair": self.pair,
-            "relation": self.relation,
-            "claim": None if self.claim is None else self.claim.to_dict(),
-            "verdict": self.verdict,
-            "queries": [query.to_dict() for query in self.queries],
-            "violations": [{"kind": one.kind, "sentence": one.sentence} for one in self.violations],
-            "notes": list(self.notes),
-            "evaluated": self.evaluated,
-            "known": self.known,
-            "size": self.size,
-            "seed": self.seed_entropy,
-            "seconds": self.seconds,
-            "confidential": self.confidential,
-        }
+        return self.record().to_dict()
 
     def table(self) -> str:
         """Return all queries, violations and notes as text.
@@ -233,10 +220,6 @@ def _composed(parts: Sequence[LossDistribution]) -> LossDistribution | None:
         return compose_losses(parts)
     except ValueError:  # losses that span more than floats do
         return None
-
-
-def _notes(number: int) -> str:
-    return f"{number} note{'s' * (number > 1)}"
 
 
 def _cut(name: str) -> str:

@@ -7,7 +7,7 @@ import re
 import unicodedata
 from collections.abc import Callable, Sequence
 
-from audit.results import AuditResult
+from audit.results import AuditResult, ReplayRecord
 from audit.results.formatting import COLUMNS, WARNING, printable, row, texts
 
 __all__ = ["FORMS", "Named", "to_csv", "to_json", "to_latex", "to_lines", "to_markdown", "to_text"]
@@ -92,9 +92,9 @@ def to_csv(audits: Named) -> str:
     return "".join(f"{entry}\r\n" for entry in [",".join(summary), *lines])
 
 
-def to_json(audits: Named) -> str:
-    """Return strict JSON of all that the audits hold: an object with one entry a name, in ASCII."""
-    return json.dumps({name: audit.to_dict() for name, audit in audits}, indent=1, allow_nan=False) + "\n"
+def to_json(results: Sequence[tuple[str, AuditResult | ReplayRecord]]) -> str:
+    """Return strict JSON of all that results hold: an object with one entry a name, in ASCII."""
+    return json.dumps({name: result.to_dict() for name, result in results}, indent=1, allow_nan=False) + "\n"
 
 
 FORMS: dict[str, Callable[[Named], str]] = {

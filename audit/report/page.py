@@ -17,7 +17,7 @@ from audit.methods.method import NAMED
 from audit.report.figures import END, Bar, Curves, excess, loss_bar, loss_curve, privacy_profiles
 from audit.report.origin import origin, public_origin, reproduction
 from audit.report.words import assumptions, event_class, meaning, unseen, visible
-from audit.results import AuditResult, LossEstimate, Verdict, scale_of
+from audit.results import AuditResult, LossEstimate, ReplayRecord, Verdict, scale_of
 from audit.results.formatting import percent, row
 from audit.results.provenance import provenance
 
@@ -70,9 +70,22 @@ class Estimate:
     settings: list[tuple[str, str]]
 
 
+@dataclass(frozen=True)
+class Replayed:
+    """One replay as the page shows it: what a public page withholds is empty."""
+
+    name: str
+    verdict: Verdict
+    confidential: bool
+    facts: list[tuple[str, str]]
+    violations: list[str]
+    notes: tuple[str, ...]
+
+
 def build_report(
     audits: Sequence[tuple[str, AuditResult]],
     estimates: Sequence[tuple[str, LossEstimate]] = (),
+    replays: Sequence[tuple[str, ReplayRecord]] = (),
     *,
     title: str,
     public: bool = False,
@@ -83,7 +96,7 @@ def build_report(
     A `public` page leaves out all that could disclose the data: events, searches, databases, counts, seeds, commands,
     parameters, times, and the names of mechanisms that are not `published`. It keeps its title.
     """
-    if not audits and not estimates:
+    if not audits and not estimates and not replays:
         raise ValueError("a report must have at least one result, got none")
     shown = sorted(audits, key=lambda named: (ORDER.index(named[1].verdict), -excess(named[1]), named[0]))
     cited = _cited([result for _, result in shown], bool(estimates))
@@ -94,7 +107,8 @@ def build_report(
     page = _environment.get_template("report.html.j2").render(
         title=title,
         public=public,
-        confidential=not public and any(result.confidential for _, result in audits),
+        confidential=not public
+        and any([result.confidential for _, result in audits] + [record.confidential for _, record in replays]),
         signature=Markup(SIGNATURE),
         policy=POLICY.format(digest),
         style=Markup(style),
@@ -112,6 +126,7 @@ def build_report(
         ],
         end=END,
         estimates=[_estimate(k, name, estimate, public) for k, (name, estimate) in enumerate(estimates, 1)],
+        replays=[_replayed(k, name, record, public, published) for k, (name, record) in enumerate(replays, 1)],
         estimates_cited=[cited[key] for key in ESTIMATES if key in cited],
         references=[REFERENCES.get(key, key) for key in cited],
         software=SOFTWARE,
@@ -160,6 +175,21 @@ def _estimate(number: int, name: str, estimate: LossEstimate, public: bool) -> E
         size="" if public else f"{estimate.size:,} runs of {estimate.areas:,} areas",
         curve=None if public else loss_curve(estimate),
         settings=[] if public else origin(estimate.settings),
+    )
+
+
+def _replayed(number: int, name: str, record: ReplayRecord, public: bool, published: Collection[str]) -> Replayed:
+    promised = str(record.claim) if record.claim else "nothing"
+    told = [] if public else [("algorithm", record.mechanism), ("databases", record.pair)]
+    counted = [] if public else [("pairs of runs", f"{record.size:,}"), ("queries", f"{len(record.queries):,}")]
+    known = f": {record.mechanism}" if record.mechanism in published else ""
+    return Replayed(
+        name=f"Replay {number}{known}" if public else name,
+        verdict=record.verdict,
+        confidential=record.confidential and not public,
+        facts=[*told, ("promised", promised), *counted],
+        violations=[] if public else ["{kind}: {sentence}".format(**one) for one in record.violations],
+        notes=() if public else record.notes,
     )
 
 

@@ -14,6 +14,7 @@ from audit.results.audit_result import (
 )
 from audit.results.estimate import LossEstimate
 from audit.results.formatting import plain_number, printable, scale_of
+from audit.results.replayed import ReplayRecord
 
 __all__ = [
     "GIVEN_OUTPUTS",
@@ -22,6 +23,7 @@ __all__ = [
     "AuditResult",
     "Design",
     "LossEstimate",
+    "ReplayRecord",
     "Verdict",
     "check_counts",
     "plain_number",

@@ -3,20 +3,30 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from audit.results.audit_result import AuditResult
 from audit.results.estimate import LossEstimate
 from audit.results.files import create_json, read_json, write_json
+from audit.results.replayed import ReplayRecord
 
-__all__ = ["findings", "name_in_files", "read_audits", "read_results", "save_result"]
+__all__ = ["Results", "findings", "name_in_files", "read_audits", "read_results", "save_result"]
 
-Saved = AuditResult | LossEstimate
+Saved = AuditResult | LossEstimate | ReplayRecord
+KINDS: dict[str, type[Saved]] = {"audit": AuditResult, "estimate": LossEstimate, "replay": ReplayRecord}
 LONGEST = 180  # bytes of a name: file systems hold 255, with number and ending
 UNREPEATED = ("seconds", "provenance", "notes")  # of a result: what may differ where the same audit is made again
 ENTRY = {"node_id": str, "attempt": int, "call": int, "expected": str, "audit": dict}  # of a test session
+
+
+class Results(NamedTuple):
+    """Saved results with their names: audits, estimates, which have no verdict, and replays, which have no counts."""
+
+    audits: list[tuple[str, AuditResult]]
+    estimates: list[tuple[str, LossEstimate]]
+    replays: list[tuple[str, ReplayRecord]]
 
 
 def name_in_files(name: str) -> str:
@@ -31,14 +41,14 @@ def findings(result: Saved) -> dict[str, Any]:
 
 
 def save_result(result: Saved, folder: Path, name: str) -> Path:
-    """Write an audit or an estimate into a folder under its name, or the next that is free: name-2, and so on.
+    """Write a result into a folder under its name, or the next that is free: name-2, and so on.
 
     Another result is never overwritten, whoever writes at the same time. One that is made again, by the same command
     with the same seed, and that found the same, takes the place of the first.
 
     Parameters
     ----------
-    result : AuditResult or LossEstimate
+    result : AuditResult, LossEstimate or ReplayRecord
         To be saved. An estimate has its command among the settings.
     folder : pathlib.Path
         Where; made if need be.
@@ -71,34 +81,33 @@ def save_result(result: Saved, folder: Path, name: str) -> Path:
 
 
 def read_audits(path: Path) -> list[tuple[str, AuditResult]]:
-    """Read saved audits with their names: those of a folder or of a test session, or the one of a file."""
-    audits, estimates = read_results(path)
-    if estimates:
-        file = path / f"{estimates[0][0]}.json" if path.is_dir() else path
-        raise ValueError(f"{file} must be a saved audit, got an estimate")
-    if not audits:
-        raise ValueError(f"{path} must hold saved audits, got none")
-    return audits
+    """Read saved audits with their names, at least one; other results are left out."""
+    return read_results(path, needed=("audits",)).audits
 
 
-def read_results(path: Path) -> tuple[list[tuple[str, AuditResult]], list[tuple[str, LossEstimate]]]:
-    """Read saved audits and estimates with their names: those of a folder or of a test session, or the one of a file.
+def read_results(path: Path, *, needed: Sequence[str] = ()) -> Results:
+    """Read saved results with their names: those of a folder or of a test session, or the one of a file.
 
     A file gives its name. The audits of a test session are named by the test and the call in it; of several with one
-    name the second is called (2).
+    name the second is called (2). Without a result of the kinds that are `needed` there is nothing to read.
     """
-    audits: list[tuple[str, AuditResult]] = []
-    estimates: list[tuple[str, LossEstimate]] = []
+    results = Results([], [], [])
     taken: Counter[str] = Counter()
     for file in _files(path):
         for name, found in _read(file):
             taken[name] += 1
             own = name if taken[name] == 1 else f"{name} ({taken[name]})"
             if isinstance(found, AuditResult):
-                audits.append((own, found))
+                results.audits.append((own, found))
+            elif isinstance(found, LossEstimate):
+                results.estimates.append((own, found))
             else:
-                estimates.append((own, found))
-    return audits, estimates
+                results.replays.append((own, found))
+    there = [kind for kind, some in results._asdict().items() if some]
+    if needed and not set(needed) & set(there):
+        got = f"{' and '.join(there)} only" if there else "none"
+        raise ValueError(f"{path} must hold saved {' or '.join(needed)}, got {got}")
+    return results
 
 
 def _files(path: Path) -> list[Path]:
@@ -118,9 +127,7 @@ def _read(path: Path) -> list[tuple[str, Saved]]:
         values: dict[str, Any] = read_json(path)
         if values.get("kind") == "session":
             return list(_of_session(values.get("audits")))
-        if values.get("kind") == "estimate":
-            return [(path.stem, LossEstimate.from_dict(values))]
-        return [(path.stem, AuditResult.from_dict(values))]
+        return [(path.stem, KINDS.get(str(values.get("kind")), AuditResult).from_dict(values))]
     except ValueError as error:
         text = str(error)
         raise ValueError(text if str(path) in text else f"{path}: {text}") from None
@@ -146,6 +153,6 @@ def _is_repeat(path: Path, result: Saved) -> bool:
         ((_, saved),) = _read(path)
     except (ValueError, OSError):  # no result, or one that cannot be read: not ours to replace
         return False
-    asked = [found.provenance if isinstance(found, AuditResult) else found.settings for found in (saved, result)]
+    asked = [found.settings if isinstance(found, LossEstimate) else found.provenance for found in (saved, result)]
     same = "command" in asked[0] and asked[0]["command"] == asked[1].get("command")
     return same and findings(saved) == findings(result)

@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+import sys
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from audit.cli.exits import exit_code
+from audit.cli.saved.reading import leave_out
+
+if TYPE_CHECKING:
+    from audit.results import AuditResult, ReplayRecord
 
 __all__: list[str] = []
 
@@ -23,16 +28,24 @@ def check(
 ) -> int:
     """Read saved audits and hold them against their claims."""
     from audit.cli.showing import show
-    from audit.report.formats import FORMS
-    from audit.results.folder import read_audits
+    from audit.report.formats import FORMS, to_json
+    from audit.results import printable
+    from audit.results.folder import read_results
 
-    if form not in ("table", "json", *FORMS):
-        raise ValueError(f"format must be one of table, json, {', '.join(FORMS)}, got {form!r}")
+    if form not in ("table", *FORMS):
+        raise ValueError(f"format must be one of table, {', '.join(FORMS)}, got {form!r}")
     if as_json and form not in ("table", "json"):
         raise ValueError(f"--json and --format {form} exclude each other")
-    results = read_audits(folder)
-    if form in FORMS:
-        print(FORMS[form](results), end="")
+    found = read_results(folder, needed=("audits", "replays"))
+    leave_out(folder, estimates=len(found.estimates))
+    every: list[tuple[str, AuditResult | ReplayRecord]] = [*found.audits, *found.replays]
+    if as_json or form == "json":
+        print(to_json(every), end="")
     else:
-        show(results, as_json or form == "json")
-    return exit_code(audit.verdict for _, audit in results)
+        if found.audits and form == "table":
+            show(found.audits, as_json=False)
+        elif found.audits:
+            print(FORMS[form](found.audits), end="")
+        for name, record in found.replays:  # which has no numbers for the columns of a table
+            print(f"{printable(name)}: {record}", file=sys.stdout if form in ("table", "line") else sys.stderr)
+    return exit_code(one.verdict for _, one in every)

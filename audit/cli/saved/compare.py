@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from audit.cli.exits import NO_POWER, VIOLATION, WITHIN
+from audit.cli.saved.reading import audits_in
 
 if TYPE_CHECKING:
     from audit.results import AuditResult
@@ -47,11 +48,7 @@ def compare(
 
 def _read(path: Path, name: str) -> list[tuple[str, AuditResult]]:
     """Read the audits of a folder or file; of two files with an audit each the name is that of the second."""
-    from audit.results.folder import read_results
-
-    audits, _ = read_results(path)
-    if not audits:
-        raise ValueError(f"{path} must hold saved audits, got estimates only")
+    audits = audits_in(path)
     return audits if path.is_dir() else [(name if own == path.stem else own, result) for own, result in audits]
 
 

@@ -34,18 +34,19 @@ def report(
     from audit.results.files import write_atomically
     from audit.results.folder import read_results
 
-    audits, estimates = read_results(folder)
+    found = read_results(folder)
     place = folder if folder.is_dir() else folder.parent
     path = place / "report.html" if out is None else out
     _check_replaceable(path, place, asked=out is not None)
     published = _names_of_systems() if public else ()
     named = "" if public else f" of {folder.resolve().name}"
-    page = build_report(audits, estimates, title=title or f"Privacy audit{named}", public=public, published=published)
+    page = build_report(*found, title=title or f"Privacy audit{named}", public=public, published=published)
     write_atomically(path, page)
-    results = [result for _, result in audits]
-    violated = sum(result.verdict == "violated" for result in results)
-    print(printable(f"Wrote {path}: {len(results)} audits, {violated} violated; {len(estimates)} estimates."))
-    return exit_code(result.verdict for result in results)
+    audits, replays = ([one.verdict for _, one in some] for some in (found.audits, found.replays))
+    told = [f"{len(audits)} audits, {audits.count('violated')} violated"]
+    told += [f"{len(replays)} replays, {replays.count('violated')} violated"] if replays else []
+    print(printable(f"Wrote {path}: {'; '.join(told)}; {len(found.estimates)} estimates."))
+    return exit_code([*audits, *replays])
 
 
 def _check_replaceable(path: Path, folder: Path, *, asked: bool) -> None:

@@ -15,6 +15,7 @@ import typer
 from audit.cli.answering import ELSEWHERE
 from audit.cli.audit import audit
 from audit.cli.exits import INTERRUPTED, exit_code
+from audit.cli.saved.reading import audits_in
 
 if TYPE_CHECKING:
     from audit.results import AuditResult
@@ -43,12 +44,11 @@ def verify(
 ) -> int:
     """Compute bound and verdict of saved audits again, from nothing but their counts; with --rerun from new runs."""
     from audit.results import printable
-    from audit.results.folder import read_audits
     from audit.review.verify import verify_result
 
     results = []
     for path in files:
-        for name, result in read_audits(path):  # intact: checksums are looked at here
+        for name, result in audits_in(path):  # intact: checksums are looked at here
             called = f"{path}" if name == path.stem else f"{path}: {name}"
             try:
                 verify_result(result)

@@ -12,9 +12,9 @@ from matplotlib.figure import Figure
 
 from audit.claims import PureDP
 from audit.results.files import read_json, write_json
-from tests.audit.cli.desk import OWN, QUICK, VIOLATION, WITHIN, Command, refused, save_outputs
+from tests.audit.cli.desk import OWN, QUICK, USAGE, VIOLATION, WITHIN, Command, refused, save_outputs
 from tests.audit.results.test_folder import entry
-from tests.helpers import audited
+from tests.helpers import audited, estimated, replayed
 
 BUGGY = """
 def buggy(counts, size, rng):
@@ -66,7 +66,7 @@ def test_the_same_name_with_other_data_is_another_audit(plaudit: Command) -> Non
     __import__("sys").modules.pop("helper")
     fixed = plaudit(*asked, "--cell", "2")
     assert fixed.code == WITHIN
-    assert "monday-cell-2.json is there from another audit, and stays: this one is monday-cell-2-2.json." in fixed.out
+    assert "monday-cell-2.json is there from another result, and stays: this one is monday-cell-2-2.json." in fixed.out
     assert read_json(Path("res/monday-cell-2.json")) == first
     again = plaudit(*asked, "--cell", "2")  # the very same
     assert "monday-cell-2-2.json" in again.out
@@ -141,6 +141,58 @@ def test_a_figure_that_cannot_be_drawn_costs_no_verdict(plaudit: Command, monkey
     assert outcome.err == "plaudit: the figure audits.png could not be drawn: RuntimeError: latex could not be found\n"
     assert outcome.out.endswith("Saved in res/: one JSON file an audit.\n")
     assert os.listdir("res") == ["helper-buggy-cell-2.json"]
+
+
+# Estimates and replays beside audits
+
+
+@pytest.fixture
+def mixed(desk: Path) -> Path:
+    """An audit and an estimate of a folder, and one of which a replay shows a violation."""
+    for folder in ("sound", "broken"):
+        (desk / folder).mkdir()
+        audited(bound="unknown").to_json(desk / folder / "audit.json")
+        write_json(desk / folder / "estimate.json", estimated().to_dict())
+    violation = {"kind": "output", "sentence": "the outputs differ"}
+    write_json(desk / "broken/replay.json", replayed(violations=(violation,)).to_dict())
+    return desk
+
+
+@pytest.mark.parametrize("form", ["table", "json", "line", "text", "markdown", "latex", "csv"])
+def test_check_leaves_estimates_out_and_counts_replays(plaudit: Command, mixed: Path, form: str) -> None:
+    sound = plaudit("check", "sound", "--format", form)
+    assert (sound.code, sound.err) == (WITHIN, "plaudit: 1 estimate in sound left out\n")
+    broken = plaudit("check", "broken", "--format", form)
+    assert broken.code == VIOLATION
+    assert broken.err.startswith("plaudit: 1 estimate in broken left out\n")
+    assert broken.out.startswith(sound.out if form != "json" else sound.out.removesuffix("\n}\n"))
+    assert "the outputs differ" in (broken.out if form in ("table", "json", "line") else broken.err)
+    assert plaudit("check", "broken/replay.json", "--format", form).code == VIOLATION
+
+
+def test_commands_that_need_counts_leave_estimates_and_replays_out(plaudit: Command, mixed: Path) -> None:
+    left = "plaudit: 1 estimate and 1 replay in broken left out\n"
+    compared = plaudit("compare", "sound", "broken")
+    assert (compared.code, compared.err) == (WITHIN, "plaudit: 1 estimate in sound left out\n" + left)
+    unread = plaudit("verify", "broken")
+    assert unread.code == USAGE
+    assert (
+        unread.err
+        == left
+        + "plaudit: error: broken: audit: no method for a promise of epsilon 1 (add/remove) is called 'unknown'\n"
+    )
+    for command in ("verify", "compare"):
+        words = "broken/replay.json must hold saved audits, got replays only"
+        assert refused(plaudit(command, *["broken/replay.json"] * (1 + (command == "compare"))), words)
+
+
+def test_a_report_shows_replays_and_estimates_apart(plaudit: Command, mixed: Path) -> None:
+    outcome = plaudit("report", "broken")
+    said = "Wrote broken/report.html: 1 audits, 0 violated; 1 replays, 1 violated; 1 estimates.\n"
+    assert (outcome.code, outcome.out, outcome.err) == (VIOLATION, said, "")
+    page = Path("broken/report.html").read_text("utf-8")
+    assert page.index("Each audit</h2>") < page.index("Replays</h2>") < page.index("Estimates, never bounds</h2>")
+    assert plaudit("report", "sound").code == WITHIN
 
 
 # Reports of test sessions

@@ -2,8 +2,13 @@
 
 from __future__ import annotations
 
+import os
+import shlex
+from pathlib import Path
+
 import pytest
 
+from audit.results.folder import read_results
 from tests.audit.cli.desk import NO_POWER, VIOLATION, WITHIN, Command, refused, strict
 
 
@@ -62,6 +67,29 @@ def test_queries_and_violations_are_told_in_words(plaudit: Command) -> None:
     assert "gdpc-half-noise cell 9: " in both
 
 
+def test_replays_are_kept_beside_audits_and_checked(plaudit: Command, desk: Path) -> None:
+    asked = ("replay", "gdpc-twice", "--released", "--cell", "0", "--cell", "9", "--seed", "1", "--out", "kept")
+    first = plaudit(*asked)
+    assert (first.code, first.err) == (VIOLATION, "")
+    assert first.out.endswith("Saved in kept/: one JSON file a replay.\n")
+    names = ["gdpc-twice-cell-0-replay.json", "gdpc-twice-cell-9-replay.json"]
+    assert sorted(os.listdir("kept")) == names
+    found = dict(read_results(Path("kept")).replays)
+    for name in names:
+        record = found[name.removesuffix(".json")]
+        again = plaudit(*shlex.split(record.provenance["command"])[1:])
+        assert again.out.partition(": ")[2].startswith(str(record))
+    assert plaudit(*asked).out == first.out  # the very same takes its own place
+    other = plaudit(*asked, "--claim", "pure:2")
+    assert other.code == WITHIN
+    assert "gdpc-twice-cell-9-replay.json is there from another result, and stays: this one is " in other.out
+    assert sorted(os.listdir("kept")) == sorted([*names, *(name.replace(".json", "-2.json") for name in names)])
+    checked = plaudit("check", "kept")
+    assert (checked.code, checked.err) == (VIOLATION, "")
+    told = {line.partition(": ")[0] for line in checked.out.splitlines()}
+    assert told == {*found, *(f"{name}-2" for name in found)}
+
+
 def test_own_counts_are_confidential(plaudit: Command) -> None:
     for options, secret in (((), True), (("--public-data",), False)):
         outcome = plaudit("replay", "gdpc", "--data", "counts.csv", *options, "--json")
@@ -81,6 +109,7 @@ def test_own_counts_are_confidential(plaudit: Command) -> None:
         (("gdpc", "--time", "--size", "5"), "gdpc: size must be at least 30, got 5"),
         (("gdpc", "--seed", "-1"), "seed must be 0 or more, got -1"),
         (("mine:noisy",), "mine:noisy needs --data"),
+        (("gdpc", "--out", "counts.csv"), "out must be a folder, got the file counts.csv"),
         (("topdown", "--claim", "pure"), "got 'pure'"),
         (("topdown", "--claim", "pure:1", "--relation", "none"), "relation must be"),
     ],

@@ -2,8 +2,13 @@
 
 from __future__ import annotations
 
+import os
+import shlex
+from pathlib import Path
+
 import pytest
 
+from audit.results.folder import read_audits
 from tests.audit.cli.desk import NO_POWER, VIOLATION, WITHIN, Command, refused, results
 
 FEW = ("--size", "6000", "--seed", "1", "--confidence", "0.999", "--attack", "entries")
@@ -52,6 +57,23 @@ def test_a_pair_that_shows_a_violation_is_found(plaudit: Command) -> None:
     assert worst.confidential
 
 
+def test_what_was_measured_is_kept_with_the_command_of_the_search(plaudit: Command, desk: Path) -> None:
+    """False alarm: 1e-3 each."""
+    asked = ("search", "gdpc", "--cell", "3", "--cell", "8", *FEW, "--out", "kept")
+    outcome = plaudit(*asked)
+    assert outcome.code in (WITHIN, NO_POWER)
+    assert outcome.out.endswith("Saved in kept/: one JSON file an audit, and the figure audits.png.\n")
+    names = ["gdpc-pair-1", "gdpc-pair-2"]
+    assert sorted(os.listdir("kept")) == ["audits.png", *(f"{name}.json" for name in names)]
+    for name, result in read_audits(Path("kept")):
+        assert result.provenance["together"] == {"pairs": 2, "confidence": 0.999}
+        command = shlex.split(result.provenance["command"])
+        assert command[:7] == ["plaudit", "search", "gdpc", "--cell", "3", "--cell", "8"]
+        again = results(plaudit(*command[1:], "--json"))
+        assert again[name.replace("-", " ")].counts == result.counts
+    assert plaudit("check", "kept").code == outcome.code
+
+
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [
@@ -68,6 +90,7 @@ def test_a_pair_that_shows_a_violation_is_found(plaudit: Command) -> None:
         (("gdpc", "--keep", "0"), "gdpc: keep must be at least 1, got 0"),
         (("gdpc", "--size", "500"), "gdpc: size must leave 40 runs to look at each of 60 pairs, got 2 of 500"),
         (("gdpc", "--attack", "none"), "gdpc: attack must be"),
+        (("gdpc", "--out", "counts.csv"), "out must be a folder, got the file counts.csv"),
         (("gdpc", "--jobs", "0"), "jobs must be a positive number, or -1 for all cores, got 0"),
         (("gdpc", "--relation", "replace_one"), "--relation replace_one needs --move-to"),
     ],

@@ -26,7 +26,7 @@ from audit.results.formatting import row
 from tests.audit.report.hostile import PAYLOADS, TAGS, Page, body, hostile_page, planted, planted_estimate
 from tests.audit.results.strategies import audits, estimates
 from tests.benchmarks.reports import SIZE, many_results
-from tests.helpers import audited, estimated
+from tests.helpers import audited, estimated, replayed
 
 
 @pytest.fixture(scope="module")
@@ -96,6 +96,26 @@ def test_estimates_are_never_called_bounds():
     assert "exchangeable areas" in page.text
     unknown = Page(build_report([], [("e", estimated(value=math.nan, interval=(math.nan, math.inf)))], title="t"))
     assert "unknown nats" in unknown.text
+
+
+def test_replays_have_a_verdict_and_a_section_of_their_own():
+    faulty = replayed(violations=({"kind": "order", "sentence": "draw 1 is of <b> on x"},), confidential=True)
+    page = build_report([("a", audited())], [], [("r", faulty), ("s", replayed())], title="t")
+    assert "1 of 2 replays shows a violation." in page
+    assert "order: draw 1 is of &lt;b&gt; on x" in page
+    assert "<title>CONFIDENTIAL: t</title>" in page
+    broken = build_report([("a", audited(measured=PureDP(2.0), verdict="violated"))], [], [("r", faulty)], title="t")
+    assert "1 of 1 audit shows a broken promise of privacy." in broken
+    alone = build_report([], [], [("r", faulty)], title="t")
+    assert "1 of 1 replay shows a violation." in alone
+    idle = build_report([], [], [("r", replayed(evaluated=False))], title="t")
+    assert "No replay shows a violation, but 1 of 1 had nothing to compare." in idle
+    assert "which proves no promise." in build_report([], [], [("r", replayed())], title="t")
+    public = build_report([], [], [("secret", faulty)], title="t", public=True, published={"GDPC"})
+    assert "Replay 1: GDPC" in public
+    assert not any(words in public for words in ("secret</bdi>", "draw 1", "person added to cell", "one run only"))
+    assert "CONFIDENTIAL" not in body(public)
+    assert "Replay 1</bdi>" in build_report([], [], [("secret", faulty)], title="t", public=True)
 
 
 @given(audits(), estimates(), st.booleans())

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from audit.claims import PureDP
 from audit.results.files import create_json, read_json, write_json
 from audit.results.folder import name_in_files, read_audits, read_results, save_result
-from tests.helpers import audited, estimated, refused_like
+from tests.helpers import audited, estimated, refused_like, replayed
 
 COMMAND = {"command": "plaudit audit mine:noisy --cell 2 --seed 42"}
 VIOLATED = audited(measured=PureDP(1.5), verdict="violated")
@@ -171,18 +171,25 @@ def test_a_test_session_is_read_by_test_and_call(tmp_path):
     assert [result.verdict for _, result in audits] == ["not refuted"] * 3 + ["violated"] * 2
 
 
-def test_a_folder_holds_single_results_sessions_and_estimates(tmp_path):
+def test_a_folder_holds_single_results_sessions_estimates_and_replays(tmp_path):
     audited().to_json(tmp_path / "sound.json")
-    write_json(tmp_path / "residuals.json", estimated().to_dict())
+    (tmp_path / "others").mkdir()
+    for folder in (tmp_path, tmp_path / "others"):
+        write_json(folder / "residuals.json", estimated().to_dict())
+        write_json(folder / "again.json", replayed().to_dict())
     save_session(tmp_path / "empty.json")
     save_session(tmp_path / "monday.json", entry("t"))
     save_session(tmp_path / "tuesday.json", entry("t"))
     (tmp_path / ".part.json").write_text("half of a file that somebody else is writing")
-    audits, estimates = read_results(tmp_path)
+    audits, estimates, replays = read_results(tmp_path)
     assert [name for name, _ in audits] == ["t call 1", "sound", "t call 1 (2)"]
     assert [name for name, _ in estimates] == ["residuals"]
-    with refused_like(ValueError, r"residuals\.json must be a saved audit, got an estimate"):
-        read_audits(tmp_path)
+    assert [(name, str(record)) for name, record in replays] == [("again", str(replayed()))]
+    assert [name for name, _ in read_audits(tmp_path)] == ["t call 1", "sound", "t call 1 (2)"]
+    with refused_like(ValueError, r"others must hold saved audits, got estimates and replays only"):
+        read_audits(tmp_path / "others")
+    with refused_like(ValueError, r"residuals\.json must hold saved audits or replays, got estimates only"):
+        read_results(tmp_path / "residuals.json", needed=("audits", "replays"))
     with refused_like(ValueError, r"empty\.json must hold saved audits, got none"):
         read_audits(tmp_path / "empty.json")
 

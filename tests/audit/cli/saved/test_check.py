@@ -68,7 +68,7 @@ def test_a_damaged_file_is_refused_by_name(plaudit: Command, out: Path) -> None:
     said = "gdpc.json: the verdict must follow from the numbers: 'not refuted', got 'violated'"
     assert refused(plaudit("check", "out"), said)
     write_json(out / "gdpc.json", direct_loss([0, 1, 1], [0, 0, 1], 0, at=[1]).to_dict())
-    assert refused(plaudit("check", "out"), "gdpc.json must be a saved audit, got an estimate")
+    assert refused(plaudit("check", "out"), "out must hold saved audits or replays, got estimates only")
 
 
 def test_verify_computes_bounds_again(plaudit: Command, saved: Path, out: Path) -> None:
@@ -100,7 +100,7 @@ def test_verify_computes_bounds_again(plaudit: Command, saved: Path, out: Path) 
         (("check", "no-such"), "no-such must be a folder of saved audits or one of them, and there is none"),
         (("check", "\x1b[31mX"), "plaudit: error: [31mX must be a folder"),  # which a terminal does not obey
         (("check", "."), ". must hold saved audits (*.json), got none"),
-        (("check", "out", "--format", "xml"), "format must be one of table, json"),
+        (("check", "out", "--format", "xml"), "format must be one of table, text"),
         (("audit", "gdpc", "--timeout", "0"), "timeout must be positive and finite, got 0"),
         (("audit", "gdpc", "--store", "counts.csv"), "counts.csv"),
     ],

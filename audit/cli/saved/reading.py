@@ -1,0 +1,30 @@
+"""Saved results beside those that a command is for: left out, and said to be."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from audit.results import AuditResult
+
+__all__ = ["audits_in", "leave_out"]
+
+
+def audits_in(path: Path) -> list[tuple[str, AuditResult]]:
+    """Read saved audits, at least one, and say in one line how many other results are left out."""
+    from audit.results.folder import read_results
+
+    found = read_results(path, needed=("audits",))
+    leave_out(path, estimates=len(found.estimates), replays=len(found.replays))
+    return found.audits
+
+
+def leave_out(path: Path, **numbers: int) -> None:
+    """Say in one line how many results of which kind are left out, if any are."""
+    from audit.results import printable
+
+    told = [f"{number:,} {kind if number > 1 else kind[:-1]}" for kind, number in numbers.items() if number]
+    if told:
+        print(f"plaudit: {' and '.join(told)} in {printable(str(path))} left out", file=sys.stderr)

@@ -1,0 +1,121 @@
+"""`ReplayRecord`: what a replay proved, as a file keeps it; how it is found lies above."""
+
+from __future__ import annotations
+
+from copy import deepcopy
+from dataclasses import asdict, dataclass, field
+from typing import Any
+
+from audit.claims import Claim, Relation, claim_from_dict
+from audit.results.audit_result import Verdict
+from audit.results.formatting import plain_number, printable
+from audit.results.plain import fields_of, number, typed
+
+__all__ = ["ReplayRecord"]
+
+LISTS = ("queries", "violations", "notes")
+
+
+@dataclass(frozen=True, eq=False)
+class ReplayRecord:
+    """What a pair of runs with the same answers showed, in plain values.
+
+    Attributes
+    ----------
+    mechanism, pair : str
+        Their names.
+    relation : {"add_remove", "replace_one"}
+        Of the pair.
+    claim : Claim or None
+        What is promised for the pair; None where nothing is.
+    queries : tuple of dict
+        All draws in their order, each with its law, its change and what that costs.
+    violations : tuple of dict of str
+        What is proved: ``kind`` and ``sentence``.
+    notes : tuple of str
+        What could not be evaluated, and why.
+    evaluated, known : bool
+        Whether anything could be evaluated, and whether the queries are all that answers come from.
+    size, seed : int
+        Pairs of runs, and what reproduces them.
+    seconds : float
+        What it took.
+    confidential : bool
+        Whether the databases are, and so all that is said here.
+    provenance : dict
+        Software, platform, time and command.
+    """
+
+    mechanism: str
+    pair: str
+    relation: Relation
+    claim: Claim | None
+    queries: tuple[dict[str, Any], ...]
+    violations: tuple[dict[str, str], ...]
+    notes: tuple[str, ...]
+    evaluated: bool
+    known: bool
+    size: int
+    seed: int
+    seconds: float
+    confidential: bool
+    provenance: dict[str, Any] = field(default_factory=dict)
+
+    @property
+    def verdict(self) -> Verdict:
+        """What it comes to: "violated", "not refuted", or "no power" where nothing could be evaluated."""
+        return "violated" if self.violations else "not refuted" if self.evaluated else "no power"
+
+    def __str__(self) -> str:
+        secret = "CONFIDENTIAL: " * self.confidential
+        label = ", ".join(part for part in (printable(self.mechanism), printable(self.pair)) if part.strip())
+        promise = (
+            f"promised {self.claim}"
+            if self.claim
+            else f"nothing promised ({self.relation.replace('_', '/' if 'add' in self.relation else ' ')})"
+        )
+        if self.violations:
+            more = len(self.violations) - 1
+            first = printable("{kind}: {sentence}".format(**self.violations[0]))
+            words = f"{first}{f' (and {more} more)' * bool(more)}{f'; {_notes(len(self.notes))}' * bool(self.notes)}"
+        else:
+            words = f"{len(self.queries)} {'query' if len(self.queries) == 1 else 'queries'} replayed"
+            more = len(self.notes) - 1
+            words += f"; {printable(self.notes[0])}{f' (and {_notes(more)} more)' * (more > 0)}" if self.notes else ""
+        return f"{secret}{label}, {promise}: {self.verdict}: {words}"
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return plain lists, numbers and words, ready for strict JSON: infinity is the string "inf"."""
+        values = asdict(self) | {name: deepcopy(list(getattr(self, name))) for name in LISTS}
+        claim = None if self.claim is None else self.claim.to_dict()
+        seconds = plain_number(self.seconds)
+        return {"kind": "replay", **values, "claim": claim, "seconds": seconds, "verdict": self.verdict}
+
+    @classmethod
+    def from_dict(cls, values: dict[str, Any]) -> ReplayRecord:
+        """Rebuild a record from what `to_dict` returned.
+
+        Raises
+        ------
+        ValueError
+            If the values are of another kind, a field is missing, unknown or of the wrong type, or the verdict does not
+            follow from the violations.
+        """
+        said = values.get("verdict") if isinstance(values, dict) else None
+        given = fields_of(cls, {key: value for key, value in values.items() if key != "verdict"}, "replay")
+        for name in LISTS:
+            if not isinstance(given[name], list):
+                raise ValueError(f"{name} must be a list, got {given[name]!r}")
+        given |= {name: tuple(given[name]) for name in LISTS}
+        given["claim"] = None if given["claim"] is None else claim_from_dict(given["claim"])
+        given["seconds"] = number(given["seconds"])
+        found = cls(**typed(cls, given))
+        if any(one.keys() != {"kind", "sentence"} for one in found.violations):
+            raise ValueError("a violation must have kind and sentence")
+        if said != found.verdict:
+            raise ValueError(f"the verdict must follow from the violations: {found.verdict!r}, got {said!r}")
+        return found
+
+
+def _notes(number: int) -> str:
+    return f"{number} note{'s' * (number > 1)}"
