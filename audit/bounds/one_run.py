@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
+from numpy.typing import NDArray
 from scipy import special, stats
 
 from audit.arguments import fraction
 from audit.bounds.limits import checked_counts
 
 __all__ = ["one_run_p_value"]
+
+FEW = 64  # terms that are looked at one by one
 
 
 def one_run_p_value(
@@ -65,6 +70,23 @@ def one_run_p_value(
     tail = float(stats.binom.sf(correct - 1, guesses, rate))
     if delta == 0 or correct == 0:
         return tail
-    i = np.arange(1, correct + 1)
-    extra = (stats.binom.sf(correct - 1 - i, guesses, rate) - tail) / i
-    return min(1.0, tail + 2 * bits * delta * float(extra.max()))
+    return min(1.0, tail + 2 * bits * delta * _largest_mean(correct, guesses, rate, tail))
+
+
+def _largest_mean(correct: int, guesses: int, rate: float, tail: float) -> float:
+    """Return the largest mean probability of the last few numbers below `correct`, however few.
+
+    Binomial probabilities rise up to their mode and fall, and so do these means: while the next one is above the mean.
+    """
+
+    def mean(few: NDArray[Any] | int) -> Any:
+        return (stats.binom.sf(correct - 1 - few, guesses, rate) - tail) / few
+
+    low, high = 1, correct
+    while high - low > FEW:
+        middle = (low + high) // 2
+        if stats.binom.pmf(correct - 1 - middle, guesses, rate) >= mean(middle):
+            low = middle + 1
+        else:
+            high = middle
+    return float(mean(np.arange(low, high + 1)).max())

@@ -97,20 +97,13 @@ class OneRun(Method):
 
     def needed(self, guessed: int, number: int) -> int:
         """Return the fewest right guesses that refute the promise, one more than all if none do."""
-        least = min(epsilon for epsilon, _ in self._points(self.claim.budget, number))
-        # As many as would do if nothing were forgiven, and on from there.
-        start = int(stats.binom.isf(1 - self.confidence, max(1, guessed), special.expit(least)))
-        return fewest(
-            lambda correct: self.p_value(self.claim.budget, correct, guessed, number) < 1 - self.confidence,
-            guessed,
-            start,
-        )
+        return _needed(self, guessed, number)
 
     def p_value(self, budget: float, correct: int, guessed: int, number: int) -> float:
         """Return how likely so many right guesses are, at most, if one step loses no more than a budget."""
         values = [
             one_run_p_value(correct, guessed, epsilon, delta=delta, canaries=number) if delta < 1 else 1.0
-            for epsilon, delta in self._points(budget, number)
+            for epsilon, delta in self.points(budget, number)
         ]
         return min(1.0, len(values) * min(values))
 
@@ -126,7 +119,7 @@ class OneRun(Method):
         if basis["most"] not in (guessed, number):
             raise ValueError(f"most must be the guesses or the canaries, got {basis['most']!r}")
 
-    def _points(self, budget: float, number: int) -> list[tuple[float, float]]:
+    def points(self, budget: float, number: int) -> list[tuple[float, float]]:
         """Return the points of the privacy profile that are tested, each an epsilon and a delta of the pair."""
         promise = self.claim.at(budget).group(self.distance)
         if promise.epsilon_delta:
@@ -149,6 +142,15 @@ def _lower(method: OneRun, correct: int, guessed: int, number: int) -> float:
     while excess(high) < 0:
         low, high = high, 2 * high
     return float(optimize.brentq(excess, low, high, xtol=1e-12))
+
+
+@lru_cache(maxsize=4096)
+def _needed(method: OneRun, guessed: int, number: int) -> int:
+    budget, error = method.claim.budget, 1 - method.confidence
+    least = min(epsilon for epsilon, _ in method.points(budget, number))
+    # As many as would do if nothing were forgiven, and on from there.
+    start = int(stats.binom.isf(error, max(1, guessed), special.expit(least)))
+    return fewest(lambda correct: method.p_value(budget, correct, guessed, number) < error, guessed, start)
 
 
 @lru_cache(maxsize=4096)

@@ -157,7 +157,7 @@ def test_clopper_pearson_is_scipy_s(successes, runs):
     assert float(clopper_pearson_upper(successes, runs, confidence=0.95)) == pytest.approx(theirs.high, rel=1e-6)
 
 
-@pytest.mark.parametrize("guesses", [1, 5, 40])
+@pytest.mark.parametrize("guesses", [1, 5, 40, 150])
 @pytest.mark.parametrize("epsilon", [0.0, 0.1, 1.0, 4.0])
 def test_p_values_are_the_theorem_s_term_by_term(guesses, epsilon):
     for correct in range(0, guesses + 1, max(1, guesses // 5)):
