@@ -50,7 +50,7 @@ class System:
         The same system with other settings that have a name, and pairs that go with them. The usual ones are its own.
     own : callable, optional
         Returns the same system on persons of the user's own, from a file and keywords as ``plaudit release`` takes
-        them (areas, spec, geo, count, public); `on` calls it.
+        them (areas, spec, geo, count, public, units, config, derive); `on` calls it.
     commands : mapping of str to str
         What ``plaudit release NAME`` and ``plaudit explore NAME`` run: functions with typed options, written
         ``"module:function"``.
@@ -102,7 +102,7 @@ class System:
             raise ValueError(f"preset of {self.name} must be one of {', '.join(self.presets) or 'none'}, got {name!r}")
         return self.presets[name]
 
-    def on(self, data: str, **options: str) -> System:
+    def on(self, data: str, **options: Any) -> System:
         """Return the system on persons of the user's own, with fewer runs where these are more."""
         self.check_installed()
         if self.own is None:

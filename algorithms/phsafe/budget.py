@@ -200,8 +200,13 @@ def read_config(source: Settings) -> Config:
         raise TypeError(f"config must be a path, the name of a preset, a mapping or a Config, got {_shown(source)}")
     if source in PRESETS:
         return _config(_parsed(resources.files("algorithms.phsafe").joinpath("configs", f"{source}.json").read_bytes()))
-    with Path(source).open("rb") as file:
-        content = file.read(LARGEST_FILE + 1)
+    try:
+        with Path(source).open("rb") as file:
+            content = file.read(LARGEST_FILE + 1)
+    except FileNotFoundError:
+        raise FileNotFoundError(
+            f"config must be {', '.join(PRESETS)} or a .json file, got {os.fspath(source)}: No such file"
+        ) from None
     try:
         return _config(_parsed(content))
     except (TypeError, ValueError) as error:

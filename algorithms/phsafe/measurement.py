@@ -22,7 +22,7 @@ from audit.claims import ZCDP, PureDP
 from audit.exact import LossDistribution, compose_losses
 from audit.neighbors import NeighborPair
 
-__all__ = ["PHSafe", "add_noise", "tabulated"]
+__all__ = ["PHSafe", "add_noise", "joined_to", "tabulated"]
 
 
 def add_noise(exact: Tabulation, config: Config, rng: Rng) -> Tabulation:
@@ -193,3 +193,33 @@ def tabulated(pair: HouseholdPair, config: Config, only: Sequence[tuple[str, str
     queries = QUERIES if only is None else {table: QUERIES[table] for table, _ in only}
     x, y = (tabulation(*data, queries, config=config, validation="none") for data in (pair.x, pair.y))
     return NeighborPair.declared(x, y, pair.relation, label=f"{pair.model}: {pair.label}")
+
+
+def joined_to(own: Tabulation, pair: NeighborPair) -> NeighborPair:
+    """Return what `tabulated` returned with the same households added to both databases.
+
+    Every count is a sum over households, so that nobody has to be counted again. Names do not matter: a ``MAFID`` of
+    the pair that `own` has too stands for a free one under which truncation takes the same persons.
+
+    Parameters
+    ----------
+    own : Tabulation
+        Households in the states of the pair, and maybe in others.
+    pair : NeighborPair
+        Of the same queries and levels.
+
+    Returns
+    -------
+    NeighborPair
+        Declared, as the pair is.
+    """
+    x, y = (_sum(own, side) for side in (pair.x, pair.y))
+    return NeighborPair.declared(x, y, pair.relation, label=f"{pair.label}, in households added to the data")
+
+
+def _sum(own: Tabulation, more: Tabulation) -> Tabulation:
+    counts = {query: array.copy() for query, array in own.counts.items()}
+    places = [own.states.index(state) for state in more.states]
+    for query, array in more.counts.items():
+        counts[query][places if query[1].startswith("state") else [0]] += array
+    return Tabulation(own.states, counts)

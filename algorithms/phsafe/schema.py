@@ -14,6 +14,7 @@ __all__ = [
     "GEO",
     "GROUP_QUARTERS",
     "HOUSEHOLDER",
+    "LARGEST_FAMILY",
     "OWN_CHILDREN",
     "PARTNERS",
     "PERSONS",
@@ -75,6 +76,8 @@ STATES = tuple(code for code in _numbered(1, 56) if code not in {"03", "07", "14
 RACES = _numbered(1, 63)
 MAFID = Whole(100_000_001, 899_999_999)
 
+LARGEST_FAMILY = 97  # people
+
 PERSONS: Mapping[str, Domain] = {
     "RTYPE": Codes(("3", "5")),  # in a housing unit, in group quarters
     "MAFID": MAFID,
@@ -87,7 +90,7 @@ UNITS: Mapping[str, Domain] = {
     "RTYPE": Codes(("2", "4")),  # housing unit, group quarters
     "MAFID": MAFID,
     "FINAL_POP": Whole(0, 99_999),
-    "NPF": Whole(0, 97, without=(1,)),  # people in the family
+    "NPF": Whole(0, LARGEST_FAMILY, without=(1,)),  # people in the family
     "HHSPAN": Whole(0, 2),
     "HHRACE": Codes(("00", *RACES)),
     "TEN": Codes(tuple("01234")),

@@ -1,29 +1,53 @@
-"""Registers PHSafe on the pairs of households that are known to cost the most."""
+"""Registers PHSafe on the pairs of households that are known to cost the most, alone or among the user's own."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
-from functools import partial
+from functools import cache, partial
 
-from algorithms.phsafe.budget import Settings, read_config
-from algorithms.phsafe.measurement import PHSafe, tabulated
+from algorithms.phsafe.budget import PRESETS, Settings, read_config
+from algorithms.phsafe.measurement import PHSafe, joined_to, tabulated
 from algorithms.phsafe.neighbors.pairs import Model
 from algorithms.phsafe.neighbors.worst import joint_pair
+from algorithms.phsafe.schema import LARGEST_FAMILY
+from algorithms.phsafe.tabulation.derive import derive_units
+from algorithms.phsafe.tabulation.tabulate import tabulation
 from algorithms.registry import System, register
 from audit.neighbors import NeighborPair
 
 __all__: list[str] = []
 
+USUAL = "us"
 MODELS: tuple[Model, ...] = ("VAL", "DER", "API")
 
 
-def _phsafe(settings: str, *, config: Settings = "", only: Sequence[tuple[str, str]] | None = None) -> PHSafe:
+def _phsafe(settings: Settings, *, config: Settings = "", only: Sequence[tuple[str, str]] | None = None) -> PHSafe:
     return PHSafe(read_config(config or settings), only)
 
 
+@cache
 def _pair(settings: str, model: Model) -> NeighborPair:
     return tabulated(joint_pair(model), read_config(settings))
+
+
+def _own(preset: str, data: str, *, units: str, geo: str, config: str = "", derive: bool = False) -> System:
+    """Describe PHSafe on households of the user's own, to which those of a pair are added."""
+    if preset and config:
+        raise ValueError(f"one of --preset and --config must be given at most, got {preset} and {config}")
+    chosen = read_config(config or preset or USUAL)
+    rows = derive_units(data, units) if derive else units
+    own = tabulation(data, rows, geo, config=chosen)
+    if not own.states:
+        raise ValueError(f"units must have a housing unit at least, got none in {units}")
+    there = replace(chosen, state_filter=own.states)
+
+    def pair(model: Model) -> NeighborPair:
+        return joined_to(own, tabulated(joint_pair(model, config=there), there))
+
+    models = MODELS if max(there.tau.values()) <= LARGEST_FAMILY - 2 else MODELS[1:]  # no valid family is larger
+    pairs: dict[str, Callable[[], NeighborPair]] = {model: cache(partial(pair, model)) for model in models}
+    return replace(_system(preset or USUAL), build=partial(_phsafe, chosen), pairs=pairs)
 
 
 def _system(settings: str) -> System:
@@ -41,5 +65,5 @@ def _system(settings: str) -> System:
     )
 
 
-SYSTEMS = {settings: _system(settings) for settings in ("us", "pr")}
-register(replace(SYSTEMS["us"], presets=SYSTEMS))
+SYSTEMS = {settings: replace(_system(settings), own=partial(_own, settings)) for settings in PRESETS}
+register(replace(SYSTEMS[USUAL], own=partial(_own, ""), presets=SYSTEMS))

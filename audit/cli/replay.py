@@ -16,8 +16,10 @@ from audit.cli.inputs.options import (
     Budget,
     Cell,
     ClaimText,
+    Config,
     Count,
     Data,
+    Derive,
     Geo,
     Name,
     Pair,
@@ -29,6 +31,7 @@ from audit.cli.inputs.options import (
     Seed,
     Spec,
     Stage,
+    Units,
     check_numbers,
 )
 
@@ -44,6 +47,9 @@ def replay(
     geo: Geo = None,
     count: Count = None,
     public: Public = None,
+    units: Units = None,
+    config: Config = None,
+    derive: Derive = None,
     epsilon: Budget = None,
     rho: Rho = None,
     preset: Preset = "",

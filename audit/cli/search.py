@@ -15,8 +15,10 @@ from audit.cli.inputs.options import (
     Cell,
     ClaimText,
     Confidence,
+    Config,
     Count,
     Data,
+    Derive,
     Geo,
     Jobs,
     Name,
@@ -30,6 +32,7 @@ from audit.cli.inputs.options import (
     Seed,
     Spec,
     Stage,
+    Units,
     check_numbers,
 )
 
@@ -49,6 +52,9 @@ def search(
     geo: Geo = None,
     count: Count = None,
     public: Public = None,
+    units: Units = None,
+    config: Config = None,
+    derive: Derive = None,
     epsilon: Budget = None,
     rho: Rho = None,
     preset: Preset = "",

@@ -43,6 +43,11 @@ class Tabulation:
     states: tuple[str, ...]
     counts: Counts
 
+    @property
+    def size(self) -> int:
+        """Number of counts."""
+        return sum(array.size for array in self.counts.values())
+
     def frame(self) -> Frame:
         """Return the counts, and the numerators made from them, one row a cell, in the production order."""
         measured = {query for query, _ in self.counts}

@@ -17,8 +17,10 @@ __all__ = [
     "Cell",
     "ClaimText",
     "Confidence",
+    "Config",
     "Count",
     "Data",
+    "Derive",
     "Geo",
     "Jobs",
     "Name",
@@ -32,11 +34,12 @@ __all__ = [
     "Seed",
     "Spec",
     "Stage",
+    "Units",
     "check_numbers",
     "refuse",
 ]
 
-OF_PERSONS = "areas spec geo count public"  # options of systems that read persons
+OF_PERSONS = "areas spec geo count public units config derive"  # options of systems that read persons
 
 Name = Annotated[
     str,
@@ -47,9 +50,11 @@ Name = Annotated[
 Data = Annotated[
     str | None,
     typer.Option(
+        "--data",
+        "--persons",
         help="morocco, midwest or brazil (bundled), or a file of counts: .npy, or .csv with one count a line; "
         f"{HEADER}. With --add-row or --replace-row of `plaudit audit`: a .csv or .parquet file of records; with "
-        "--areas or --spec of persons. Default: morocco; a mechanism of your own needs data."
+        "--areas or --spec of persons. Default: morocco; a mechanism of your own needs data.",
     ),
 ]
 Budget = Annotated[
@@ -77,6 +82,17 @@ Spec = Annotated[str | None, typer.Option(help="Their attributes and levels, .js
 Geo = Annotated[str | None, typer.Option(help="Public list of every finest area. Default: those that the data name.")]
 Count = Annotated[str | None, typer.Option(help="Column of the number of persons that a row of --data stands for.")]
 Public = Annotated[str | None, typer.Option(help="Of nist: public records, by which fields are grouped.")]
+Units = Annotated[
+    str | None,
+    typer.Option(help="Of phsafe: housing units and group quarters of the persons in --data; --geo: places."),
+]
+Config = Annotated[
+    str | None, typer.Option(help="Of phsafe: settings in the Bureau's format, a .json file, us or pr. Default: us.")
+]
+Derive = Annotated[
+    bool | None,
+    typer.Option("--derive", help="Of phsafe: derive household types and the like from the persons, who need QSEX."),
+]
 ClaimText = Annotated[
     str,
     typer.Option(help="The promise, pure:EPSILON, approx:EPSILON,DELTA, zcdp:RHO or gaussian:MU. Default: its own."),

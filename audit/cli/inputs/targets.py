@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Iterator
 from difflib import get_close_matches
 from typing import Any, NamedTuple
 
@@ -54,7 +55,7 @@ def targets_asked(context: typer.Context, names: list[str]) -> list[Target]:
     _check_names(context, names)
     systems = {name: _system(name, given.get("preset", "")) for name in names if ":" not in name}
     persons = {name: given[name] for name in OF_PERSONS.split() if name in given}
-    if persons:
+    if persons or ("data" in given and any(one.own and not one.of_counts for one in systems.values())):
         systems = {name: _on_persons(system, given, persons) for name, system in systems.items()}
         refuse(context, OF_CELLS, "is for counts: persons have pairs of their own, give --pair")
     elif all(system.of_counts for system in systems.values()):
@@ -71,7 +72,7 @@ def targets_asked(context: typer.Context, names: list[str]) -> list[Target]:
     return [
         Target(name, _built(systems[name], asked, wanted) if name in systems else own_mechanism(name), pairs)
         if name in counted
-        else _on_its_own_pair(systems[name], asked.relation, wanted, secret=bool(persons) and not asked.public_data)
+        else _on_its_own_pair(systems[name], asked.relation, wanted, secret="data" in given and not asked.public_data)
         for name in names
     ]
 
@@ -104,7 +105,7 @@ def _check_names(context: typer.Context, names: list[str]) -> None:
         refuse(context, "add_row replace_row", "is for mechanisms of your own, module:object")
 
 
-def _on_persons(system: Any, given: dict[str, Any], persons: dict[str, str]) -> Any:
+def _on_persons(system: Any, given: dict[str, Any], persons: dict[str, Any]) -> Any:
     """Return a system on a file of persons."""
     if "data" not in given:
         raise ValueError(f"--{min(persons)} goes with --data: a file of persons")
@@ -130,16 +131,15 @@ def _built(system: Any, asked: Asked, wanted: Wanted) -> Any:
 
 def _on_its_own_pair(system: Any, relation: str, wanted: Wanted, *, secret: bool) -> Target:
     """Return a system on the pair of a name, or on its first of a relation."""
+    names = [wanted.pair] if wanted.pair else system.pairs
     try:
-        pairs: dict[str, NeighborPair] = {
-            name: system.pair(name) for name in ([wanted.pair] if wanted.pair else system.pairs)
-        }
+        made: Iterator[NeighborPair] = (system.pair(name) for name in names)
+        found = next((pair for pair in made if pair.relation == (relation or pair.relation)), None)
     except ImportError as error:
         raise ValueError(str(error)) from error
-    found = [name for name, pair in pairs.items() if pair.relation == (relation or pair.relation)]
-    if not found:
-        raise ValueError(f"{system.name} has no pair of {relation} neighbors, got --pair {', '.join(pairs)}")
-    pair = pairs[found[0]].as_confidential() if secret else pairs[found[0]]
+    if found is None:
+        raise ValueError(f"{system.name} has no pair of {relation} neighbors, got --pair {', '.join(names)}")
+    pair = found.as_confidential() if secret else found
     mechanism = _mechanism(system, wanted, {"relation": pair.relation} if "relation" in system.settings else {})
     words = " ".join(filter(None, (wanted.preset, wanted.stage, wanted.pair)))
     return Target(system.name, mechanism, [Named(words, pair, {})], system)
