@@ -17,6 +17,7 @@ from algorithms.bugs.systems.ons import ClassicalGaussian
 from algorithms.bugs.systems.topdown import MissingFactorTwo, PrunedByTruth, SilentTotals, WrongLevelShare
 from algorithms.hierarchy import Hierarchy
 from algorithms.ons.laws import PILOT_DELTA
+from algorithms.ons.system import PAIRS
 from algorithms.ons.tables import Table
 from algorithms.phsafe.budget import Config, read_config
 from algorithms.phsafe.measurement import PHSafe, tabulated
@@ -122,7 +123,7 @@ for label, household, query, model, queries in households:
     make, where = partial(_households, household, queries), partial(_household_pair, query, model, queries)
     _register(label, household, make, where, extra="census")
 
-_register("ons-classical-gaussian", ClassicalGaussian, _classical, REGISTERED["ons"].pairs["among"])
+_register("ons-classical-gaussian", ClassicalGaussian, _classical, PAIRS["among"])
 _register(
     "bottom-up-weights",
     WeightsIgnored,
