@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import copy
 import math
+import os
 from collections.abc import Callable
 from typing import Any, Protocol
 
 import numpy as np
+
+from audit.io.files import recorded
 
 __all__ = ["Mechanism", "mechanism_name", "per_run", "plain_parameters"]
 
@@ -121,9 +124,14 @@ def mechanism_name(mechanism: Callable[..., Any]) -> str:
 
 
 def plain_parameters(mechanism: Mechanism) -> dict[str, Any]:
-    """Public attributes of a mechanism that are plain values, as JSON holds them."""
+    """Public attributes of a mechanism that are plain values, as JSON holds them; of paths no more than the name."""
     return {
-        key: str(value) if isinstance(value, float) and not math.isfinite(value) else value
+        key: str(value) if isinstance(value, float) and not math.isfinite(value) else _unplaced(value)
         for key, value in getattr(mechanism, "__dict__", {}).items()
         if isinstance(value, int | float | str) and not key.startswith("_")
     }
+
+
+def _unplaced(value: Any) -> Any:
+    """Return a value, but of an absolute path what a record may say of it."""
+    return recorded(value) if isinstance(value, str) and os.path.isabs(value) else value

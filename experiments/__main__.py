@@ -9,7 +9,7 @@ from typing import Annotated
 
 import typer
 
-from audit.results.files import check_writable, write_atomically
+from audit.io.files import check_writable, write_atomically
 from audit.results.plots import house_style, save_figure
 from experiments.experiment import NAMES, find, load_numbers, run_experiment
 

@@ -51,8 +51,6 @@ def release_bottom_up(
     seed: Seed = None,
 ) -> int:
     """Release all margins of a full histogram by two-tailed geometric noise on every cell."""
-    from rich.console import Console
-
     from algorithms.bottom_up import BottomUp, WeightedBottomUp
     from algorithms.bottom_up.intake import count_areas, read_published, read_units
     from algorithms.bottom_up.release import check_schema, release
@@ -60,6 +58,7 @@ def release_bottom_up(
     from algorithms.schema import read_specification
     from algorithms.tables.files import check_folder
     from algorithms.tables.intake import read_histogram
+    from audit.io.terminal import console
 
     rng, words = noise_of(seed)
     if noise not in ("exact", "inverse-cdf"):
@@ -80,7 +79,7 @@ def release_bottom_up(
         WeightedBottomUp(epsilon, largest_weight, (1,), noise=sampler)
     schema = read_specification(spec)
     check_schema(schema)
-    with interruptible(), Console(stderr=True).status("counting, drawing noise"):
+    with interruptible(), console(stderr=True).status("counting, drawing noise"):
         named, what = (data, "data") if geo is None else (geo, "the list of areas")
         check_schema(schema, count_areas(named, columns, what=what))  # before a histogram of that size is made
         if weight is None or largest_weight is None:

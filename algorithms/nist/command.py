@@ -38,14 +38,13 @@ def release_nist(
     seed: Seed = None,
 ) -> int:
     """Release synthetic records of many categorical fields, by NistDp3."""
-    from rich.console import Console
-
     from algorithms.nist import Groups, NistDp3, choose_groups, read_groups
     from algorithms.nist.contest import read_contest
     from algorithms.nist.release import release
     from algorithms.schema import read_specification
     from algorithms.tables.files import check_folder
     from algorithms.tables.intake import read_records
+    from audit.io.terminal import console
 
     rng, noise = noise_of(seed)
     if (public is None) == (groups is None):
@@ -62,7 +61,7 @@ def release_nist(
     chosen = None if groups is None else read_groups(groups)
     # Whatever is wrong with the settings is said before any record is read.
     NistDp3(schema, chosen or Groups.single(schema), epsilon, rows=rows, **settings)
-    with interruptible(), Console(stderr=True).status("reading, counting, drawing noise and rows"):
+    with interruptible(), console(stderr=True).status("reading, counting, drawing noise and rows"):
         if chosen is None:
             limits = {} if max_bins is None else {"max_bins": max_bins}
             chosen = choose_groups(read_records(public, schema, what="public records"), schema, **limits)

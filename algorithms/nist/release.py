@@ -15,12 +15,10 @@ data that break a rule, depend on the data and are outside every promise.
 
 from __future__ import annotations
 
-import csv
 import json
 import os
 from collections.abc import Iterator
 from dataclasses import dataclass
-from io import StringIO
 from pathlib import Path
 from typing import Any
 
@@ -30,7 +28,7 @@ from numpy.typing import ArrayLike, NDArray
 from algorithms.nist.mechanism import NistDp3
 from algorithms.nist.synthesis import Fitted
 from algorithms.noise import Rng
-from algorithms.tables.files import check_folder, whole_file, write_rows, write_texts
+from algorithms.tables.files import check_folder, in_file, whole_file, write_rows, write_texts
 from algorithms.tables.frames import Frame
 from algorithms.tables.release import Published
 
@@ -112,9 +110,9 @@ class Release(Published):
             yield [self.nist.groups.names[group], *row, count]
 
     def _write_synthetic(self, path: Path) -> None:
-        names = [np.array(list(map(_quoted, levels)), object) for levels in self.nist.schema.attributes.values()]
+        names = [np.array(list(map(in_file, levels)), object) for levels in self.nist.schema.attributes.values()]
         with whole_file(path) as file:
-            file.write(",".join(map(_quoted, self.nist.schema.attributes)) + "\n")
+            file.write(",".join(map(in_file, self.nist.schema.attributes)) + "\n")
             for start in range(0, len(self.synthetic), WRITTEN):
                 part = self.synthetic[start : start + WRITTEN]
                 columns = [levels[part[:, column]].tolist() for column, levels in enumerate(names)]
@@ -187,10 +185,3 @@ def noise_table(nist: NistDp3) -> Frame:
         nist.spurious,
     )
     return Frame(dict(zip(COLUMNS, values, strict=True)))
-
-
-def _quoted(text: str) -> str:
-    """Return a value as a CSV file has it."""
-    line = StringIO()
-    csv.writer(line, lineterminator="").writerow([text])
-    return line.getvalue()

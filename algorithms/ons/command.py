@@ -57,8 +57,6 @@ def release_ons(
 ) -> int:
     """Release frequency tables by the two methods of the pilot of the Office for National Statistics."""
     with interruptible():
-        from rich.console import Console
-
         from algorithms.hierarchy import Hierarchy
         from algorithms.ons import IndependentNoise, OnsTopDown
         from algorithms.ons.release import check_columns, default_levels, release
@@ -66,6 +64,7 @@ def release_ons(
         from algorithms.schema import read_specification
         from algorithms.tables.files import check_folder
         from algorithms.tables.intake import check_histogram, read_histogram
+        from audit.io.terminal import console
 
         rng, noise = noise_of(seed)
         check_folder(out)
@@ -103,7 +102,7 @@ def release_ons(
             _ = [top_down.domain.query(one) for one in tables]
             return top_down
 
-        with Console(stderr=True).status("counting, drawing noise, tabulating"):
+        with console(stderr=True).status("counting, drawing noise, tabulating"):
             try:
                 made_for(Hierarchy.regular(1, len(columns)))  # settings are refused before data are read
                 tree, histogram = read_histogram(data, schema, columns, count=count, places=geo)

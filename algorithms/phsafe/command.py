@@ -40,8 +40,6 @@ def release_phsafe(
     seed: Seed = None,
 ) -> int:
     """Release the S-DHC tables from persons, units and places, by PHSafe."""
-    from rich.console import Console
-
     from algorithms.phsafe.budget import read_config
     from algorithms.phsafe.release import release
     from algorithms.phsafe.tabulation.derive import derive_units
@@ -49,6 +47,7 @@ def release_phsafe(
     from algorithms.tables.duck import DuckDB
     from algorithms.tables.files import check_folder
     from algorithms.tables.opening import opened
+    from audit.io.terminal import console
 
     rng, noise = noise_of(seed)
     if memory and engine != "duckdb":
@@ -67,7 +66,7 @@ def release_phsafe(
         raise ValueError("--persons, --units and --geo are needed, or --bundled")
     own = DuckDB(given, memory=memory) if engine == "duckdb" else engine
     try:
-        status = Console(stderr=True).status("validating, counting, drawing noise")
+        status = console(stderr=True).status("validating, counting, drawing noise")
         with interruptible(), status, opened(own, given) as database:
             if derive:
                 given[1] = derive_units(persons, units, engine=database)
@@ -101,13 +100,13 @@ def explore_phsafe(
     import json
 
     from rich.box import SIMPLE_HEAD
-    from rich.console import Console
     from rich.table import Table
 
     from algorithms.phsafe.budget import read_config
     from algorithms.phsafe.explore import Z_PRODUCTION, choose, explore
     from algorithms.phsafe.ledger import ledger
     from algorithms.tables.files import whole_file
+    from audit.io.terminal import console
 
     margins: dict[str, dict[str, float]] = {}
     for text in margin or []:
@@ -138,8 +137,7 @@ def explore_phsafe(
     for row in explore(settings).rows():
         name, level, budget, _, sigma, formula, coverage, exact = row
         shown.add_row(name, level, f"{budget:.6f}", f"{sigma:.1f}", f"{formula}", f"{coverage:.4f}", f"{exact}")
-    console = Console(highlight=False)
-    console.print(shown)
+    console().print(shown)
     header, *lines = str(ledger(settings)).splitlines()
     total = next(place for place, line in enumerate(lines) if line.startswith("total"))
     print(header, *lines[total:], MODEL, sep="\n")

@@ -58,6 +58,7 @@ from algorithms.tables.engine import Engine
 from algorithms.tables.files import check_folder, whole_file, whole_folder
 from algorithms.tables.frames import Frame
 from algorithms.tables.release import Published
+from audit.io.text import from_cell
 
 __all__ = ["Release", "check_release", "lay_out", "read_release", "release"]
 
@@ -185,7 +186,7 @@ def read_release(folder: str | os.PathLike[str]) -> dict[str, Frame]:
             raise ValueError(f"{name} must hold one .csv file, got {len(files)}")
         try:
             with files[0].open(encoding="utf-8", newline="") as file:
-                header, *rows = csv.reader(file, delimiter="|")
+                header, *rows = (list(map(from_cell, row)) for row in csv.reader(file, delimiter="|"))
             if len(set(header)) < len(header):
                 raise ValueError(f"columns of the same name: {', '.join(header)}")
         except (ValueError, csv.Error) as error:  # empty, not UTF-8, or a value beyond reason

@@ -3,39 +3,57 @@
 from __future__ import annotations
 
 import csv
+import io
 import os
 import shutil
 import tempfile
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from functools import lru_cache
 from pathlib import Path
 from typing import Any, TextIO
 
-__all__ = ["check_folder", "usual_mode", "whole_file", "whole_folder", "write_rows", "write_texts"]
+from audit.io.files import replacing
+from audit.io.text import in_cell
+
+__all__ = ["CELLS", "check_folder", "in_file", "whole_file", "whole_folder", "write_rows", "write_texts"]
+
+BOTH = "\r\n"  # a reader takes either for the end of a line: both are quoted inside of a field
+CELLS = "text that a spreadsheet would compute, or that begins with an apostrophe, has an apostrophe before it"
+"""The rule of all CSV files that are written here, for the record; `audit.io.text.from_cell` gives back the text."""
 
 
 @contextmanager
 def whole_file(path: Path) -> Iterator[TextIO]:
     """Open a text file that appears, or replaces another, when the block ends without an error."""
-    handle, temporary = tempfile.mkstemp(prefix=f".{path.name}.", dir=path.parent)
-    try:
-        with os.fdopen(handle, "w", encoding="utf-8", newline="") as file:
-            yield file
-            file.flush()
-            os.fsync(file.fileno())
-        os.chmod(temporary, usual_mode(0o666))
-        os.replace(temporary, path)
-    except BaseException:
-        Path(temporary).unlink(missing_ok=True)  # an interrupt may come after the renaming
-        raise
+    with replacing(path) as file, io.TextIOWrapper(file, encoding="utf-8", newline="") as text:
+        yield text
 
 
-def write_rows(path: Path, columns: Sequence[Any], rows: Iterable[Sequence[Any]]) -> None:
-    """Write a CSV file row by row: whole or not at all."""
+def write_rows(path: Path, columns: Sequence[str], rows: Iterable[Sequence[Any]], *, separator: str = ",") -> None:
+    """Write a CSV file row by row: whole or not at all, and no formula to a spreadsheet; see `CELLS`."""
+    cell = lru_cache(2**16)(in_cell)  # a file has millions of rows, and few words
     with whole_file(path) as file:
-        writer = csv.writer(file, lineterminator="\n")
-        writer.writerow(columns)
-        writer.writerows(rows)
+        writer = csv.writer(_Lines(file), delimiter=separator, lineterminator=BOTH)
+        writer.writerow(map(cell, columns))
+        writer.writerows([cell(value) if isinstance(value, str) else value for value in row] for row in rows)
+
+
+def in_file(text: str) -> str:
+    """Return text as a field of a CSV file; see `CELLS`."""
+    line = io.StringIO()
+    csv.writer(line, lineterminator=BOTH).writerow([in_cell(text)])
+    return line.getvalue().removesuffix(BOTH)
+
+
+class _Lines:
+    """Lines with one letter at their end, of a writer that would quote only what ends its own."""
+
+    def __init__(self, file: TextIO) -> None:
+        self._file = file
+
+    def write(self, line: str) -> None:
+        self._file.write(f"{line.removesuffix(BOTH)}\n")
 
 
 def write_texts(folder: Path, texts: Mapping[str, str]) -> None:
@@ -45,11 +63,11 @@ def write_texts(folder: Path, texts: Mapping[str, str]) -> None:
             file.write(f"{text}\n")
 
 
-def usual_mode(most: int) -> int:
-    """Return the permissions that the user's mask leaves: temporary files and folders have fewer."""
+def _usual_mode() -> int:
+    """Return the permissions that the user's mask leaves a folder: temporary ones have fewer."""
     mask = os.umask(0)
     os.umask(mask)
-    return most & ~mask
+    return 0o777 & ~mask
 
 
 @contextmanager
@@ -60,7 +78,7 @@ def whole_folder(folder: str | os.PathLike[str]) -> Iterator[Path]:
     staged = Path(tempfile.mkdtemp(prefix=".release-", dir=target.parent))
     try:
         yield staged
-        staged.chmod(target.stat().st_mode & 0o777 if target.exists() else usual_mode(0o777))
+        staged.chmod(target.stat().st_mode & 0o777 if target.exists() else _usual_mode())
         os.replace(staged, target)
     except BaseException:
         shutil.rmtree(staged, ignore_errors=True)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import csv
 import os
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
@@ -11,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from algorithms.tables.files import whole_file
+from algorithms.tables.files import write_rows
 
 __all__ = ["Frame"]
 
@@ -71,11 +70,8 @@ class Frame:
         return dict(self._columns)
 
     def to_csv(self, path: str | os.PathLike[str], *, separator: str = ",") -> None:
-        """Write the rows below one line of names; an interrupted or failed write leaves nothing behind."""
-        with whole_file(Path(path)) as file:
-            writer = csv.writer(file, delimiter=separator, lineterminator="\n")
-            writer.writerow(self.columns)
-            writer.writerows(self.rows())
+        """Write the rows below one line of names: all or nothing, and no formula to a spreadsheet."""
+        write_rows(Path(path), self.columns, self.rows(), separator=separator)
 
     @classmethod
     def concatenate(cls, frames: Sequence[Frame]) -> Frame:

@@ -15,7 +15,7 @@ import numpy as np
 from algorithms.hierarchy import Hierarchy
 from algorithms.noise import source_of_noise
 from algorithms.schema import Schema
-from algorithms.tables.files import whole_folder, write_texts
+from algorithms.tables.files import CELLS, whole_folder, write_texts
 
 __all__ = ["Published", "check_distinct", "described", "level_names"]
 
@@ -48,7 +48,7 @@ class Published:
     @property
     def provenance(self) -> dict[str, Any]:
         """What made the release, the version included."""
-        return {**self.about, "software": f"plaudit {metadata.version('plaudit')}"}
+        return {**self.about, "csv": CELLS, "software": f"plaudit {metadata.version('plaudit')}"}
 
     def write(self, folder: str | os.PathLike[str]) -> None:
         """Write all that is published, or nothing."""

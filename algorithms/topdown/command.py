@@ -36,14 +36,13 @@ def release_topdown(
     seed: Seed = None,
 ) -> int:
     """Release consistent tables and microdata from persons, by TopDown."""
-    from rich.console import Console
-
     from algorithms.hierarchy import Hierarchy
     from algorithms.tables.files import check_folder
     from algorithms.tables.intake import read_facilities, read_histogram
     from algorithms.topdown import presets
     from algorithms.topdown.population import synthetic_1940
     from algorithms.topdown.release import release
+    from audit.io.terminal import console
 
     rng, noise = noise_of(seed)
     if preset not in presets.PRESETS:
@@ -62,7 +61,7 @@ def release_topdown(
     options["levels"] = presets.levels_named(preset, columns)
     presets.preset(preset, Hierarchy.regular(1, len(columns)), **options)  # settings are refused before data are read
     try:
-        with interruptible(), Console(stderr=True).status("counting, drawing noise, estimating"):
+        with interruptible(), console(stderr=True).status("counting, drawing noise, estimating"):
             if bundled:
                 population = synthetic_1940(0, states=2, counties=3, districts=5)
                 tree, histogram = population.tree, population.histogram

@@ -18,6 +18,7 @@ from algorithms.tables.files import write_rows
 from algorithms.topdown.estimation.constraints import Invariant
 from algorithms.topdown.measure import Measurement, Measurements
 from algorithms.topdown.plan import Plan
+from audit.io.text import from_cell
 
 __all__ = ["read_measurements", "write_tables"]
 
@@ -131,7 +132,12 @@ def _values(path: Path, columns: Row, keys: Iterable[Key]) -> Iterator[tuple[str
         try:
             for key, row in zip_longest(chain([tuple(columns)], keys), rows):
                 where = f"{path.name} line {rows.line_num}"
-                if row is None or key is None or tuple(row[: len(key)]) != key or len(row) != len(columns):
+                if (
+                    row is None
+                    or key is None
+                    or tuple(map(from_cell, row[: len(key)])) != key
+                    or len(row) != len(columns)
+                ):
                     wanted, got = (", ".join(words) if words else "nothing" for words in (key, row))
                     raise ValueError(f"{where} must hold {wanted} in {len(columns)} values, got {got}")
                 if len(key) < len(row):

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 import typer
 
 from audit.cli.exits import INTERRUPTED, exit_code
+from audit.io.files import recorded
 
 if TYPE_CHECKING:
     from audit.results import AuditResult
@@ -19,6 +20,8 @@ if TYPE_CHECKING:
 __all__ = ["ELSEWHERE", "Question", "answer", "check_out", "command_of", "kept_in"]
 
 ELSEWHERE = {"targets", "seed", "jobs", "out", "name", "store", "timeout", "as_json"}  # options that decide no count
+# Options that name a file.
+FILES = {"data", "spec", "geo", "public", "units", "config", "outputs_x", "outputs_y", "residuals"}
 MOST, LONGEST = 60, 48  # audits in a figure, letters of a name there
 
 
@@ -37,7 +40,7 @@ class Question:
 
 def check_out(out: Path | None) -> None:
     """Refuse what is no folder for results, before the work and not after it."""
-    from audit.results.files import check_writable
+    from audit.io.files import check_writable
 
     if out is not None:
         if out.exists() and not out.is_dir():
@@ -47,7 +50,7 @@ def check_out(out: Path | None) -> None:
 
 def kept_in(out: Path, names: list[str], saved: list[Path], what: str) -> str:
     """Return where results are, and which have other names than asked for, since those are taken."""
-    from audit.results import printable
+    from audit.io.text import printable
     from audit.results.folder import name_in_files
 
     asked = [f"{name_in_files(name)}.json" for name in names]
@@ -95,13 +98,18 @@ def _with_command(question: Question, result: AuditResult, context: typer.Contex
 
 
 def command_of(context: typer.Context, names: list[str], options: dict[str, Any], seed: object) -> str:
-    """Return the command that gives a result again: as it was called, but for `options`, with the seed that it had."""
+    """Return the command that gives a result again: as it was called, but for `options`, with the seed that it had.
+
+    Files are named as in the current folder, those elsewhere by their names alone: a result says nothing of a disk.
+    """
     words = ["plaudit", *filter(None, names)]
     for option in context.command.params:
         name = option.name or ""
         source = context.get_parameter_source(name)
         given = source is not None and source.name == "COMMANDLINE" and name not in ELSEWHERE
         value = options.get(name, context.params[name] if given else None)
+        if name in FILES and value is not None:
+            value = recorded(value)
         if value is True:
             words.append(option.opts[0])
         elif isinstance(value, list):
@@ -113,7 +121,7 @@ def command_of(context: typer.Context, names: list[str], options: dict[str, Any]
 
 def _drawn(folder: Path, made: int) -> str:
     """Draw all audits of a folder, and say what the figure shows; without one the verdict is what it is."""
-    from audit.results import printable
+    from audit.io.text import printable
 
     try:
         audits, others = _draw(folder)
@@ -151,5 +159,6 @@ def _draw(folder: Path) -> tuple[int, list[str]]:
             plot_audits(shown, ax, scale=scale_of(first[0][1].claim))
             if len(first) < len(audits):
                 ax.set_title(f"{len(first)} of {len(audits)} audits, violations first", loc="right")
-        save_figure(figure, folder / "audits.png")
+        secret = any(audit.confidential for _, audit in audits)
+        save_figure(figure, folder / "audits.png", private=secret)
     return len(audits), others

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import io
 import os
 import sys
 from functools import cache
@@ -22,6 +21,8 @@ from audit.cli.saved.report import report
 from audit.cli.saved.verify import verify
 from audit.cli.search import search
 from audit.cli.systems import list_systems, run_system
+from audit.io.terminal import guarded
+from audit.io.text import printable
 
 __all__ = ["main"]
 
@@ -36,9 +37,16 @@ app = typer.Typer(add_completion=False, rich_markup_mode=None, pretty_exceptions
 
 def main(arguments: list[str] | None = None) -> None:
     """Run the command; every error a user can cause is one line and exit code 2."""
+    with guarded():
+        code = _answered(sys.argv[1:] if arguments is None else arguments)
+    sys.exit(code)
+
+
+def _answered(arguments: list[str]) -> int:
+    """Run the command, and tell every error in one line."""
     usage_error: type[Exception] = typer.BadParameter.__bases__[0]
     try:
-        code = _run(sys.argv[1:] if arguments is None else arguments)
+        code = _run(arguments)
     except usage_error as error:
         code = _fail(error.format_message())  # type: ignore[attr-defined]
     except (BrokenPipeError, SystemExit):  # typer and rich leave with 1 when nobody reads on, which is no violation
@@ -49,13 +57,11 @@ def main(arguments: list[str] | None = None) -> None:
         code = _fail(str(error))
     except Exception as error:  # what no check of the input foresaw: an exit code of 1 would be a violation
         code = _fail(f"{type(error).__name__}: {error}")
-    sys.exit(code)
+    return code
 
 
 def _run(arguments: list[str]) -> int:
     """Run the command, and write out what it printed while an error in that can still be told."""
-    if isinstance(sys.stdout, io.TextIOWrapper):  # a name that the terminal cannot show must not cost the verdict
-        sys.stdout.reconfigure(errors="backslashreplace")
     try:
         code = _commands()(arguments or ["--help"], prog_name="plaudit", standalone_mode=False, obj=arguments)
         return int(code) if arguments else USAGE
@@ -74,8 +80,7 @@ def _commands() -> Any:
 
 
 def _fail(message: str) -> int:
-    plain = "".join(letter if letter.isprintable() else " " for letter in message)  # a terminal obeys the others
-    print("plaudit: error:", " ".join(plain.split()), file=sys.stderr)
+    print("plaudit: error:", printable(message), file=sys.stderr)
     return USAGE
 
 

@@ -27,6 +27,7 @@ from audit.cli.inputs.options import (
     Pair,
     Preset,
     Public,
+    PublicData,
     RelationName,
     Rho,
     Seed,
@@ -118,6 +119,7 @@ def estimate(
     out: Annotated[
         Path | None, typer.Option(help="Folder for the estimate as JSON, and its figure; what is there stays.")
     ] = None,
+    public_data: PublicData = False,
     as_json: AsJson = False,
 ) -> int:
     """Estimate a privacy loss: no bound, and never a verdict."""
@@ -151,6 +153,7 @@ def estimate(
         options["method"] = kind = _kind(method, options, promise)
         with blaming(str(residuals)):
             found = residual_loss(errors, **options)
+        secret = not public_data
     else:
         called, target, promise = _target(context, name)
         ((_, databases, _),) = target.pairs
@@ -158,9 +161,10 @@ def estimate(
         with blaming(name):
             options |= {"method": kind, "progress": True} | ({"event": event} if direct else {})
             found = estimate_loss(target.mechanism, databases, **options)
+        secret = databases.confidential
         found = replace(found, settings=found.settings | {"pair": databases.label, "stage": context.params["stage"]})
     command = command_of(context, ["estimate", name], {}, root.entropy)
-    told = {"promise": str(promise or ""), "seed": root.entropy, "command": command}
+    told = {"promise": str(promise or ""), "seed": root.entropy, "command": command, "confidential": secret}
     found = replace(found, settings=found.settings | told)
     return _answered(f"{called} {kind}", found, promise, out, as_json)
 
@@ -206,7 +210,7 @@ def _with_truth(context: typer.Context, name: str) -> Target:
 
 def _answered(called: str, found: LossEstimate, promise: Claim | None, out: Path | None, as_json: bool) -> int:
     """Save an estimate and its figure, and show it."""
-    from audit.results import printable
+    from audit.io.text import printable
     from audit.results.folder import save_result
     from audit.results.formatting import percent
 
@@ -241,13 +245,13 @@ def _answered(called: str, found: LossEstimate, promise: Claim | None, out: Path
 
 def _draw(called: str, found: LossEstimate, promise: Claim | None, path: Path) -> None:
     """Draw the curve, and the promise if it is one number of nats."""
-    from audit.results.plots import BLACK, house_style, new_figure, plot_estimate, save_figure
+    from audit.results.plots import BLACK, house_style, label_of, new_figure, plot_estimate, save_figure
 
     with house_style():
         figure, (ax,) = new_figure(6.0, 3.6)
         plot_estimate(found, ax)
         if promise is not None and math.isfinite(most := promise.epsilon_at(0.0)):
             ax.axhline(most, color=BLACK, linewidth=1.2, label=f"promise: {promise}")
-        ax.set_title(f"{called}: an estimate, not a bound", parse_math=False)
+        ax.set_title(f"{label_of(called)}: an estimate, not a bound")
         ax.legend(loc="best")
-    save_figure(figure, path)
+    save_figure(figure, path, private=found.confidential)

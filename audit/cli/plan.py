@@ -49,8 +49,8 @@ def plan(
     """Say how many runs detect a violation, or which violations so many runs detect."""
     from audit.arguments import positive_number
     from audit.claims import check_relation, parse_claim
+    from audit.io.files import check_writable
     from audit.planning import plan_violation
-    from audit.results.files import check_writable
     from audit.sampling.progress import progress_bar
 
     check_relation(relation)
@@ -86,7 +86,7 @@ def plan(
     else:
         _show(promise, said, violation, seconds_per_run)
         if out is not None:
-            from audit.results import printable
+            from audit.io.text import printable
 
             print(printable(f"Figure: {out}"))
     return WITHIN if seen else NO_POWER
@@ -114,7 +114,7 @@ def _show(promise: Claim, said: dict[str, Any], asked: float, seconds_per_run: f
     from rich import box
     from rich.table import Table
 
-    from audit.cli.showing import console
+    from audit.io.terminal import console
     from audit.results.formatting import percent
 
     terminal = console()
@@ -144,10 +144,10 @@ def _show(promise: Claim, said: dict[str, Any], asked: float, seconds_per_run: f
         known = found if smallest < float("inf") else "none"
         after.insert(0, f"Smallest violation detected with power {said['power']:g}: {known}.{cost}")
     for line in lines:
-        terminal.print(line, markup=False)
+        terminal.print(line)
     terminal.print(table)
     for line in after:
-        terminal.print(line, markup=False)
+        terminal.print(line)
 
 
 def _spent(said: dict[str, Any], what: str) -> str:

@@ -10,13 +10,13 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from audit.claims import Claim
+from audit.io.text import printable
 from audit.mechanism import Mechanism
 from audit.neighbors import NeighborPair
 from audit.replay.recording import Call, Trace, run, systems_noise
 from audit.replay.result import ROUNDING, Query, excess
 from audit.replay.sameness import change_of, norms, numbers_in, same
 from audit.replay.violations import Violation, law_in_words, same_law, violations_between
-from audit.results import printable
 from audit.sampling.streams import stream
 
 __all__ = ["FRESH", "OTHER", "REPEATS", "SAME", "Question", "Seen", "compare", "published", "same_queries"]

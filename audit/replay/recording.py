@@ -19,7 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from audit.installed import offered
-from audit.results import printable
+from audit.io.text import printable
 
 __all__ = ["Call", "Declared", "MisusedError", "Recorder", "Sensitivity", "Trace", "current", "run", "systems_noise"]
 

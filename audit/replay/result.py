@@ -11,9 +11,10 @@ from typing import Any
 from audit.claims import Claim, Relation
 from audit.claims.profiles import half_divergence
 from audit.exact import LossDistribution, compose_losses
+from audit.io.text import printable
 from audit.replay.recording import Sensitivity
 from audit.replay.violations import Violation
-from audit.results import ReplayRecord, Verdict, plain_number, printable
+from audit.results import ReplayRecord, Verdict, plain_number
 
 __all__ = ["ROUNDING", "Query", "Replay", "excess"]
 

@@ -11,9 +11,9 @@ from typing import Any, Literal
 
 import numpy as np
 
+from audit.io.text import printable
 from audit.replay.recording import Call, Trace
 from audit.replay.sameness import same
-from audit.results import printable
 
 __all__ = ["Kind", "Violation", "law_in_words", "same_law"]
 

@@ -7,8 +7,9 @@ import re
 import unicodedata
 from collections.abc import Callable, Sequence
 
+from audit.io.text import in_cell, printable
 from audit.results import AuditResult, ReplayRecord
-from audit.results.formatting import COLUMNS, WARNING, printable, row, texts
+from audit.results.formatting import COLUMNS, WARNING, row, texts
 
 __all__ = ["FORMS", "Named", "to_csv", "to_json", "to_latex", "to_lines", "to_markdown", "to_text"]
 
@@ -17,10 +18,6 @@ Named = Sequence[tuple[str, AuditResult]]  # at least one, each with what to cal
 RIGHT = {"measured", "confidence", "detectable", "ceiling"}  # set flush right
 WIDE = {"event", "pair", "neighbors"}  # of many words, which may be broken
 HOSTILE = {"name", "mechanism", "event", "attack", "notes", "witness", "pair"}  # written by others
-FORMULAS = ("=", "+", "-", "@", "\N{MINUS SIGN}")  # what they begin with, after blanks and quotes
-QUOTES = " \"'`\N{LEFT SINGLE QUOTATION MARK}\N{RIGHT SINGLE QUOTATION MARK}" + (
-    "\N{LEFT DOUBLE QUOTATION MARK}\N{RIGHT DOUBLE QUOTATION MARK}"
-)
 # Brackets and asterisks would be arguments of the end of a line, quotation marks commands of some languages.
 LATEX = {
     **{letter: f"\\{letter}" for letter in "{}$&#%_"},
@@ -81,14 +78,15 @@ def to_latex(audits: Named) -> str:
 def to_csv(audits: Named) -> str:
     r"""Return comma-separated values as RFC 4180 has them, with a header and lines that end in ``"\r\n"``.
 
-    Words are quoted, with an apostrophe before what a spreadsheet would compute; numbers are not.
+    Words are quoted, with an apostrophe before what a spreadsheet would compute, as `audit.io.text.in_cell` sets it;
+    numbers are not.
     """
     lines = []
     for name, audit in audits:
         summary = audit.summary(name)
         number = {key for key, value in summary.items() if isinstance(value, int | float) and key != "confidential"}
         said = texts(summary).items()
-        lines.append(",".join(words if key in number or not words else _in_csv(words) for key, words in said))
+        lines.append(",".join(words if key in number or not words else _quoted(words) for key, words in said))
     return "".join(f"{entry}\r\n" for entry in [",".join(summary), *lines])
 
 
@@ -141,15 +139,8 @@ def _code_span(words: str) -> str:
     return f"{fence}{edge}{words}{edge}{fence}"
 
 
-def _in_csv(words: str) -> str:
-    """Return words quoted, and made plain text also for a spreadsheet that takes semicolons for the ends of cells."""
-    plain = ";".join(f"'{part}" if _begins_formula(part) else part for part in words.split(";"))
-    return '"' + plain.replace('"', '""') + '"'
-
-
-def _begins_formula(words: str) -> bool:
-    """Tell whether a spreadsheet would compute; the full-width and small forms of signs are those signs to some."""
-    return unicodedata.normalize("NFKC", words).lstrip(QUOTES)[:1] in FORMULAS
+def _quoted(words: str) -> str:
+    return '"' + in_cell(words).replace('"', '""') + '"'
 
 
 def _in_latex(words: str) -> str:

@@ -9,8 +9,9 @@ from rich import box
 from rich.table import Table
 from rich.text import Text
 
+from audit.io.text import printable
 from audit.report.formats import Named
-from audit.results import Verdict, printable
+from audit.results import Verdict
 from audit.results.formatting import COLUMNS, percent, row
 
 if TYPE_CHECKING:

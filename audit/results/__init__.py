@@ -13,7 +13,7 @@ from audit.results.audit_result import (
     verdict_of,
 )
 from audit.results.estimate import LossEstimate
-from audit.results.formatting import plain_number, printable, scale_of
+from audit.results.formatting import plain_number, scale_of
 from audit.results.replayed import ReplayRecord
 
 __all__ = [
@@ -27,7 +27,6 @@ __all__ = [
     "Verdict",
     "check_counts",
     "plain_number",
-    "printable",
     "scale_of",
     "verdict_of",
 ]

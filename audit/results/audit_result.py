@@ -8,9 +8,10 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from audit.arguments import fraction
 from audit.claims import Claim, Relation, claim_from_dict
+from audit.io.text import printable
 from audit.neighbors import Adjacency, Unit
 from audit.results.files import write_json
-from audit.results.formatting import line, plain_number, printable, scale_of
+from audit.results.formatting import line, plain_number, scale_of
 from audit.results.plain import fields_of, number, typed
 
 if TYPE_CHECKING:
@@ -182,13 +183,14 @@ class AuditResult:
         return f"; unbounded by the exact law: {self.support['order']}, probability {self.support['probability']:.3g}"
 
     def redact(self) -> AuditResult:
-        """Return the result without what can disclose true counts: event, counts, pair, search, support and seed."""
+        """Return the result without what can disclose true counts or names: all but claim, bound, verdict and sizes."""
         kept = {key: self.provenance[key] for key in PUBLIC if key in self.provenance}
         support = (
             None if self.support is None else {"order": REDACTED}
         )  # where noise ends, its probability is the count
         return replace(
             self,
+            mechanism=self.mechanism if self.mechanism == GIVEN_OUTPUTS else REDACTED,
             event=REDACTED,
             counts={name: {"runs": side["runs"]} for name, side in self.counts.items() if "runs" in side},
             pair=REDACTED,
@@ -262,14 +264,14 @@ class AuditResult:
         return result
 
     def to_json(self, path: str | Path) -> None:
-        """Write the result to a file, whole or not at all.
+        """Write the result to a file, whole or not at all; a confidential one is for its owner alone.
 
         Raises
         ------
         OSError
             If it cannot be written.
         """
-        write_json(Path(path), self.to_dict())
+        write_json(Path(path), self.to_dict(), private=self.confidential)
 
 
 def verdict_of(claim: Claim, measured: Claim, detectable: float, unbounded: bool = False) -> Verdict:

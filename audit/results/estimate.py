@@ -71,6 +71,11 @@ class LossEstimate:
         """Largest ``|loss|`` on the curve: biased upwards by the noise of the tails, and unbounded in the window."""
         return float(np.nanmax(np.abs(self.loss)))
 
+    @property
+    def confidential(self) -> bool:
+        """Whether its settings say that the data behind it are."""
+        return self.settings.get("confidential") is True
+
     def __str__(self) -> str:
         low, high = self.interval
         return (

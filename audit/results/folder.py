@@ -70,13 +70,13 @@ def save_result(result: Saved, folder: Path, name: str) -> Path:
     path = folder / f"{plain}.json"
     while not _is_repeat(path, result):
         try:
-            create_json(path, result.to_dict())
+            create_json(path, result.to_dict(), private=result.confidential)
         except FileExistsError:
             number += 1
             path = folder / f"{plain}-{number}.json"
         else:
             return path
-    write_json(path, result.to_dict())
+    write_json(path, result.to_dict(), private=result.confidential)
     return path
 
 

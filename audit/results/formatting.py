@@ -12,6 +12,7 @@ from decimal import ROUND_CEILING, ROUND_FLOOR, ROUND_HALF_EVEN, Context, Decima
 from typing import Any
 
 from audit.claims import Claim, Relation
+from audit.io.text import printable
 
 __all__ = [
     "COLUMNS",
@@ -24,7 +25,6 @@ __all__ = [
     "nearest",
     "percent",
     "plain_number",
-    "printable",
     "row",
     "scale_of",
     "texts",
@@ -77,27 +77,6 @@ def scale_of(claim: Claim) -> str:
     'epsilon in nats'
     """
     return claim.scale
-
-
-def printable(words: str) -> str:
-    r"""Return words in one line, without the control characters that a terminal would obey.
-
-    Parameters
-    ----------
-    words : str
-        A name, label or path: hostile text.
-
-    Returns
-    -------
-    str
-        The same, with a space for every run of what cannot be printed.
-
-    Examples
-    --------
-    >>> printable("count\x1b[2J of\n all")
-    'count [2J of all'
-    """
-    return " ".join("".join(letter if letter.isprintable() else " " for letter in words).split())
 
 
 def plain_number(value: float) -> float | str:

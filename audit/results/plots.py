@@ -12,8 +12,9 @@ import matplotlib
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
+from audit.io.files import replacing
+from audit.io.text import printable
 from audit.results.estimate import LossEstimate
-from audit.results.files import replacing
 from audit.results.formatting import percent, texts
 
 __all__ = [
@@ -24,6 +25,7 @@ __all__ = [
     "ORANGE",
     "RED",
     "house_style",
+    "label_of",
     "new_figure",
     "plot_audits",
     "plot_estimate",
@@ -51,6 +53,7 @@ STYLE: Any = {
     "legend.frameon": False,
     "svg.hashsalt": "plaudit",  # the same numbers give the same bytes
     "svg.fonttype": "path",
+    "text.usetex": False,  # names and labels would be commands of LaTeX
 }
 
 
@@ -89,8 +92,17 @@ def new_figure(width: float, height: float, rows: int = 1, columns: int = 1) -> 
     return figure, list(axes.flat)
 
 
-def save_figure(figure: Figure, path: Path) -> None:
+def save_figure(figure: Figure, path: Path, *, private: bool = False) -> None:
     """Write a figure so that the same numbers give the same bytes in SVG, PNG and PDF: no date, fixed identifiers.
+
+    Parameters
+    ----------
+    figure : matplotlib.figure.Figure
+        Drawn already.
+    path : pathlib.Path
+        Where; its ending is that of a format.
+    private : bool
+        Whether nobody but its owner may read it.
 
     Raises
     ------
@@ -100,8 +112,25 @@ def save_figure(figure: Figure, path: Path) -> None:
         If the ending of its name is not a format that matplotlib writes.
     """
     ending = path.suffix.lower()
-    with replacing(path) as part, house_style():
-        figure.savefig(part, format=ending[1:], metadata=UNDATED.get(ending), dpi=150)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with replacing(path, private=private) as file, house_style():
+        figure.savefig(file, format=ending[1:], metadata=UNDATED.get(ending), dpi=150)
+
+
+def label_of(words: str) -> str:
+    """Return words as matplotlib draws them as they are: without control characters, a dollar sign as a dollar sign.
+
+    Parameters
+    ----------
+    words : str
+        A name or label: hostile text.
+
+    Returns
+    -------
+    str
+        For titles, ticks and legends.
+    """
+    return printable(words).replace("$", r"\$")
 
 
 def plot_audits(audits: Sequence[Mapping[str, Any]], ax: Axes | None = None, *, scale: str = "") -> Axes:
@@ -146,8 +175,7 @@ def plot_audits(audits: Sequence[Mapping[str, Any]], ax: Axes | None = None, *, 
             ax.plot(least, row + 0.33, marker="v", color=GRAY, markersize=5, linestyle="none", zorder=4)
     ax.plot([], [], color=BLACK, linewidth=1.6, label="promised")
     ax.plot([], [], marker="v", color=GRAY, linestyle="none", label="minimum detectable loss")
-    # A dollar sign in a name is a dollar sign.
-    ax.set_yticks(range(len(audits)), [audit["name"] for audit in audits], parse_math=False)
+    ax.set_yticks(range(len(audits)), [label_of(audit["name"]) for audit in audits])
     ax.set_ylim(len(audits) - 0.4, -0.6)
     ax.set_xlim(0, end)
     confidence = ", ".join(sorted({percent(audit["confidence"]) for audit in audits}))
@@ -178,7 +206,12 @@ def plot_estimate(estimate: LossEstimate, ax: Axes | None = None, *, color: str 
     ax.fill_between(estimate.at, estimate.low, estimate.high, color=color, alpha=0.2, linewidth=0)
     few = estimate.at.size <= 40
     ax.plot(
-        estimate.at, estimate.loss, color=color, label=label or estimate.method, marker="o" if few else "", markersize=3
+        estimate.at,
+        estimate.loss,
+        color=color,
+        label=label_of(label or estimate.method),
+        marker="o" if few else "",
+        markersize=3,
     )
     ax.set_xlabel("component of the output" if "components" in estimate.settings else "error of a count (people)")
     ax.set_ylabel(f"estimated loss for one person ({'rho' if estimate.statistic == 'rho' else 'nats'})")
@@ -222,7 +255,7 @@ def plot_plan(
         excesses.update(excess)
         points = [(more, size) for more, size in zip(excess, sizes, strict=True) if math.isfinite(size)]
         more, size = zip(*points, strict=True) if points else ((), ())
-        ax.plot(more, size, color=color, linestyle=dashes, marker=marker, markersize=4, label=name)
+        ax.plot(more, size, color=color, linestyle=dashes, marker=marker, markersize=4, label=label_of(name))
     ax.set_xscale("log")
     ax.set_yscale("log")
     ax.grid(True, which="major", color=GRAY, alpha=0.25, linewidth=0.6)

@@ -7,8 +7,9 @@ from dataclasses import asdict, dataclass, field
 from typing import Any
 
 from audit.claims import Claim, Relation, claim_from_dict
+from audit.io.text import printable
 from audit.results.audit_result import Verdict
-from audit.results.formatting import plain_number, printable
+from audit.results.formatting import plain_number
 from audit.results.plain import fields_of, number, typed
 
 __all__ = ["ReplayRecord"]

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import contextlib
 import hashlib
 import inspect
 import io
-import os
-import tempfile
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from types import CellType, CodeType, FunctionType, ModuleType
@@ -18,7 +16,7 @@ import numpy as np
 from joblib.hashing import NumpyHasher
 from numpy.typing import NDArray
 
-from audit.results.files import check_writable
+from audit.io.files import check_writable, creating, write_atomically
 from audit.results.provenance import provenance
 from audit.sampling.streams import Seed, entropy_of, seed_sequence
 
@@ -73,14 +71,8 @@ class BlockStore:
         buffer = io.BytesIO()
         np.lib.format.write_array(buffer, np.asarray(kept), allow_pickle=False)
         path, content = self._path(stream, number), buffer.getvalue()
-        handle, temporary = tempfile.mkstemp(dir=self.folder, prefix=".", suffix=".part")
-        try:
-            with os.fdopen(handle, "wb") as file:  # not synced: a block that is torn is found out, and made again
-                file.write(hashlib.sha256(content).digest() + content)
-            os.replace(temporary, path)
-        except BaseException:
-            Path(temporary).unlink(missing_ok=True)
-            raise
+        # Not synced: a block that is torn is found out, and made again.
+        write_atomically(path, hashlib.sha256(content).digest() + content, private=True, synced=False)
 
     def _path(self, stream: np.random.SeedSequence, number: int) -> Path:
         return self.folder / f"{'-'.join(map(str, stream.spawn_key))}.{number}.block"
@@ -96,16 +88,8 @@ def stored_seed(folder: str | Path, question: str, rng: Seed) -> np.random.SeedS
     if rng is not None:
         return seed_sequence(rng)
     path = place / "seed"
-    handle, temporary = tempfile.mkstemp(dir=place, prefix=".", suffix=".part")
-    try:
-        with os.fdopen(handle, "w") as file:
-            file.write(f"{entropy_of(seed_sequence(None)):d}\n")
-            file.flush()
-            os.fsync(file.fileno())
-        with contextlib.suppress(FileExistsError):  # of several that begin at once, one is first
-            os.link(temporary, path)
-    finally:
-        Path(temporary).unlink(missing_ok=True)
+    with suppress(FileExistsError), creating(path, private=True) as file:  # of several that begin at once, one is first
+        file.write(f"{entropy_of(seed_sequence(None)):d}\n".encode())
     text = path.read_text()
     if not text.strip().isdecimal():
         raise ValueError(f"{path} must hold a seed, got {text[:40]!r}")

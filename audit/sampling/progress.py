@@ -6,8 +6,9 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
-from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+
+from audit.io.terminal import console
 
 __all__ = ["progress_bar"]
 
@@ -17,18 +18,18 @@ PATIENCE = 2.0  # seconds
 @contextmanager
 def progress_bar(what: str, total: int, *, shown: bool = True, unit: str = "runs") -> Iterator[Callable[[int], None]]:
     """Yield a function that is told how many steps have just been finished; silent off a terminal."""
-    console = Console(stderr=True)
-    if not (shown and console.is_terminal):
+    shown_on = console(stderr=True)
+    if not (shown and shown_on.is_terminal):
         yield lambda steps: None
         return
     columns = (
-        TextColumn("{task.description}"),
+        TextColumn("{task.description}", markup=False),
         BarColumn(),
         MofNCompleteColumn(),
         TextColumn(unit),
         TimeRemainingColumn(),
     )
-    bar = Progress(*columns, console=console, transient=True)
+    bar = Progress(*columns, console=shown_on, transient=True)
     task = bar.add_task(what, total=total)
     begun = time.monotonic()
 

@@ -7,10 +7,11 @@ from dataclasses import replace
 from typing import Any, Literal
 
 from audit.claims import Claim
+from audit.io.text import printable
 from audit.loss import measure_loss
 from audit.mechanism import Mechanism, mechanism_name
 from audit.neighbors import NeighborPair
-from audit.results import AuditResult, Verdict, printable
+from audit.results import AuditResult, Verdict
 from audit.results.formatting import row
 from audit.sampling.streams import Seed
 from audit.testing.session import running, seed_of

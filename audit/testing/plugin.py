@@ -135,6 +135,7 @@ class _Session:
 
         order = ("node_id", "attempt", "call")
         audits = sorted(self.audits.items(), key=lambda item: ([item[1][key] for key in order], item[0]))
+        confidential = any(entry["audit"]["confidential"] for entry in self.audits.values())
         try:
             write_json(
                 self.report,
@@ -145,9 +146,10 @@ class _Session:
                     "exit_status": int(exitstatus),
                     "false_alarm": _by_chance(self.audits.values(), "not refuted"),
                     "false_detection": _by_chance(self.audits.values(), "violated"),
-                    "confidential": any(entry["audit"]["confidential"] for entry in self.audits.values()),
+                    "confidential": confidential,
                     "audits": [entry for _, entry in audits],
                 },
+                private=confidential,
             )
         except OSError as error:
             self.problem = f"plaudit: --audit-report could not be written: {error}"

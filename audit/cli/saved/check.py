@@ -28,8 +28,8 @@ def check(
 ) -> int:
     """Read saved audits and hold them against their claims."""
     from audit.cli.showing import show
+    from audit.io.text import printable
     from audit.report.formats import FORMS, to_json
-    from audit.results import printable
     from audit.results.folder import read_results
 
     if form not in ("table", *FORMS):

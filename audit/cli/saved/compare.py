@@ -67,15 +67,16 @@ def _schemas(old: Path, new: Path, names: list[str]) -> dict[str, tuple[int, int
 
 
 def _show(comparison: Comparison, schemas: dict[str, tuple[int, int]]) -> None:
-    from audit.cli.showing import ROOMY, console
+    from audit.cli.showing import ROOMY
+    from audit.io.terminal import console
+    from audit.io.text import printable
     from audit.report.tables import comparison_table
-    from audit.results import printable
     from audit.results.formatting import WARNING, nearest, percent
 
     terminal = console()
 
     def say(words: str, style: str = "") -> None:
-        terminal.print(printable(words), style=style, markup=False, soft_wrap=True)
+        terminal.print(printable(words), style=style, soft_wrap=True)
 
     if comparison.confidential:
         say(WARNING)

@@ -23,7 +23,7 @@ def audits_in(path: Path) -> list[tuple[str, AuditResult]]:
 
 def leave_out(path: Path, **numbers: int) -> None:
     """Say in one line how many results of which kind are left out, if any are."""
-    from audit.results import printable
+    from audit.io.text import printable
 
     told = [f"{number:,} {kind if number > 1 else kind[:-1]}" for kind, number in numbers.items() if number]
     if told:

@@ -29,9 +29,9 @@ def report(
     title: Annotated[str, typer.Option(help="Title of the page, shown in a public one too.")] = "",
 ) -> int:
     """Write saved results as one HTML page, which needs nothing but itself."""
+    from audit.io.files import write_atomically
+    from audit.io.text import printable
     from audit.report.page import build_report
-    from audit.results import printable
-    from audit.results.files import write_atomically
     from audit.results.folder import read_results
 
     found = read_results(folder)
@@ -41,7 +41,8 @@ def report(
     published = _names_of_systems() if public else ()
     named = "" if public else f" of {folder.resolve().name}"
     page = build_report(*found, title=title or f"Privacy audit{named}", public=public, published=published)
-    write_atomically(path, page)
+    secret = not public and any(one.confidential for some in found for _, one in some)
+    write_atomically(path, page, private=secret)
     audits, replays = ([one.verdict for _, one in some] for some in (found.audits, found.replays))
     told = [f"{len(audits)} audits, {audits.count('violated')} violated"]
     told += [f"{len(replays)} replays, {replays.count('violated')} violated"] if replays else []

@@ -43,7 +43,7 @@ def verify(
     ] = False,
 ) -> int:
     """Compute bound and verdict of saved audits again, from nothing but their counts; with --rerun from new runs."""
-    from audit.results import printable
+    from audit.io.text import printable
     from audit.review.verify import verify_result
 
     results = []

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import json
+from itertools import product
 
 import numpy as np
 import pytest
@@ -12,7 +13,8 @@ from algorithms.nist import Groups, NistDp3, choose_groups, read_groups
 from algorithms.nist.release import noise_table, release
 from algorithms.schema import Schema
 from algorithms.systems import run
-from tests.helpers import rows_of
+from audit.io.text import from_cell
+from tests.helpers import plaudit, rows_of
 
 SCHEMA = Schema({"sex": ("male", "female"), "age": ("0-17", "18, or more"), "county": ("a", "b", "c")})
 RECORDS = np.array([[0, 1, 2]] * 60 + [[1, 0, 0]] * 50 + [[1, 1, 1]] * 40)
@@ -107,6 +109,31 @@ def test_the_command_writes_a_release(files, capsys):
     assert "50 rows of 3 fields, with noise from seed 1: a simulation, not to be published, written to" in said
     assert run("release", arguments(files, public=None, groups=files / "groups.json", out=files / "again")) == 0
     assert (files / "again" / "groups.txt").read_text().startswith("2 groups, as given\nsex*age\n")
+
+
+def test_names_of_a_specification_reach_files_as_text_and_no_terminal_as_commands(tmp_path, capsys):
+    """Fields and levels that are formulas to a spreadsheet, lines to a reader, or commands to a terminal."""
+    levels = {"=f": ["=cmd", "-1", "'a", 'b\r\nc,"d"'], "\x1b[31mRED": ["\x1b[2J", "plain"]}
+    (tmp_path / "spec.json").write_text(json.dumps({"attributes": levels}))
+    (tmp_path / "groups.json").write_text(json.dumps({"groups": [[name] for name in levels]}))
+    with (tmp_path / "d.csv").open("w", newline="") as file:
+        writer = csv.writer(file)
+        writer.writerow(levels)
+        writer.writerows(list(product(*levels.values())) * 50)
+    assert plaudit("release", *arguments(tmp_path, public=None, groups=tmp_path / "groups.json", rows=400)) == 0
+    said = capsys.readouterr().out
+    assert "[31mRED" in said
+    assert said.replace("\n", "").isprintable()
+    for name in ("synthetic.csv", "histograms.csv"):
+        with (tmp_path / "out" / name).open(encoding="utf-8", newline="") as file:
+            header, *rows = ([from_cell(field) for field in row] for row in csv.reader(file))
+        assert set(levels) <= set(header)
+        for name, known in levels.items():
+            column = {row[header.index(name)] for row in rows}
+            assert set(known) <= column <= {*known, ""}
+        file_text = (tmp_path / "out" / "synthetic.csv").read_text()
+        assert "'=f,\x1b[31mRED\n" in file_text
+        assert "\n=" not in file_text
 
 
 GIVEN = {"public": None, "groups": "groups.json"}

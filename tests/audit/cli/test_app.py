@@ -6,11 +6,14 @@ import io
 import sys
 from importlib import metadata
 from pathlib import Path
+from types import ModuleType
 
 import pytest
 
 from audit.installed import offered
+from audit.results.files import write_json
 from tests.audit.cli.desk import QUICK, USAGE, WITHIN, Command, refused, strict
+from tests.helpers import audited
 
 
 def test_list_tells_the_systems_apart(plaudit: Command) -> None:
@@ -80,6 +83,37 @@ def test_a_terminal_without_accents_costs_no_verdict(plaudit: Command, monkeypat
     assert plaudit("audit", "gdpc", *QUICK) == (WITHIN, "", "")
     assert b"Tanger-T\\xe9touan" in screen.getvalue()
     assert b"not refuted" in screen.getvalue()
+
+
+RELEASE = "--data d.csv --epsilon 1 --groups g.json --out out"
+COLORED = "\x1b[31mRED\x9b2J\u202e"
+
+
+def speaks(data: object, size: int, rng: object) -> None:
+    raise ValueError(f"no {COLORED}\n{COLORED}")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (("check", COLORED), "[31mRED 2J must be a folder of saved audits"),
+        (("audit", COLORED), "no system is called"),
+        (("audit", "gdpc", "--data", f"{COLORED}.csv"), "No such file or directory: '\\x1b[31mRED"),
+        (("audit", "mine:speaks", "--data", "counts.csv", "--claim", "pure:1"), "mine:speaks: no [31mRED 2J [31mRED"),
+        (("plan", f"pure:{COLORED}"), "\\x1b[31mRED"),
+        (("verify", "named.json"), "attack must be str, got ['\\x1b[31mRED"),
+        (("release", "nist", *RELEASE.split(), f"--spec={COLORED}"), "must be a .json file, got [31mRED 2J"),
+    ],
+)
+def test_no_control_character_reaches_a_terminal(
+    plaudit: Command, monkeypatch: pytest.MonkeyPatch, arguments: tuple[str, ...], words: str
+) -> None:
+    monkeypatch.setitem(sys.modules, "mine", ModuleType("mine"))
+    monkeypatch.setattr(sys.modules["mine"], "speaks", speaks, raising=False)
+    write_json(Path("named.json"), audited().to_dict() | {"attack": [COLORED]})
+    outcome = plaudit(*arguments)
+    assert refused(outcome, words)
+    assert outcome.err.removesuffix("\n").isprintable()
 
 
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs a device that is always full")

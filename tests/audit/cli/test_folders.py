@@ -244,3 +244,52 @@ def test_a_name_in_a_session_leads_to_no_other_file(plaudit: Command, desk: Path
     (desk / "secret call 1.json").write_text("no result")
     write_json(desk / "all/audits.json", {"kind": "session", "seed": 0, "audits": audits})
     assert plaudit("compare", "all", "all").code == WITHIN
+
+
+# Who may read them, and what they say of a disk
+
+
+def modes(folder: str) -> dict[str, int]:
+    return {path.name: path.stat().st_mode & 0o777 for path in Path(folder).iterdir()}
+
+
+@pytest.mark.parametrize(("options", "mode"), [((), 0o600), (("--public-data",), 0o644)])
+def test_what_is_confidential_is_for_its_owner_alone(plaudit: Command, options: tuple[str, ...], mode: int) -> None:
+    former = os.umask(0o022)
+    try:
+        plaudit("audit", "mine:noisy", *OWN, *QUICK, *options, "--out", "res")
+        plaudit("audit", "mine:noisy", *OWN, *QUICK, *options, "--out", "res")  # in the place of the first
+        Path("errors.csv").write_text("".join(f"{number % 7 - 3}\n" for number in range(500)))
+        plaudit("estimate", "--residuals", "errors.csv", "--seed", "1", *options, "--out", "res")
+        plaudit("report", "res")
+        plaudit("report", "res", "--public", "--out", "public.html")
+    finally:
+        os.umask(former)
+    names = ["audits.png", "errors.csv-lag_tail.json", "errors.csv-lag_tail.png", "mine-noisy.json", "report.html"]
+    assert modes("res") == dict.fromkeys(names, mode)
+    assert Path("public.html").stat().st_mode & 0o777 == 0o644
+
+
+def test_stores_are_for_their_owner_alone(plaudit: Command) -> None:
+    plaudit("audit", "gdpc", *QUICK[:2], "--confidence", "0.999", "--store", "kept")
+    kept = [path for path in Path("kept").rglob("*") if path.is_file()]
+    assert {path.suffix for path in kept} == {"", ".block"}
+    assert {path.stat().st_mode & 0o777 for path in kept} == {0o600}
+
+
+def test_no_result_says_where_on_a_disk_its_files_were(plaudit: Command, desk: Path) -> None:
+    elsewhere = desk.parent / "somebody"
+    elsewhere.mkdir()
+    (elsewhere / "counts.csv").write_text("120\n75\n43\n")
+    placed = f"from mine import promising as placed\nplaced.model = {str(elsewhere / 'model.bin')!r}\n"
+    (desk / "helper.py").write_text(placed)
+    for number, data in enumerate((desk / "counts.csv", elsewhere / "counts.csv", "../somebody/counts.csv")):
+        plaudit("audit", "helper:placed", "--data", str(data), *QUICK, "--out", "res", "--name", f"a{number}")
+    plaudit("report", "res")
+    for path in Path("res").iterdir():
+        assert b"somebody" not in path.read_bytes()
+        assert str(desk).encode() not in path.read_bytes()
+    found = read_json(Path("res/a0.json"))["provenance"]
+    assert found["command"].startswith("plaudit audit helper:placed --data counts.csv --size")
+    assert found["parameters"]["mechanism"]["model"] == "model.bin"
+    assert plaudit("verify", "--rerun", "res").code == WITHIN  # where counts.csv is the same

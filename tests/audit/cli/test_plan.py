@@ -81,7 +81,7 @@ def test_families_that_are_simulated(capsys, text, claim):
 
 def test_a_figure_is_drawn_from_the_plan(tmp_path, capsys, monkeypatch):
     figures = []
-    monkeypatch.setattr(Figure, "savefig", lambda self, path, **_: (figures.append(self), path.write_text("drawn")))
+    monkeypatch.setattr(Figure, "savefig", lambda self, file, **_: (figures.append(self), file.write(b"drawn")))
     planned(capsys, "pure:1", out=tmp_path / "new" / "plan.SVG")
     assert [path.name for path in (tmp_path / "new").iterdir()] == ["plan.SVG"]
     ((curve,),) = [ax.get_lines() for ax in figures[0].axes]

@@ -16,8 +16,8 @@ from hypothesis import strategies as st
 from markdown_it import MarkdownIt
 
 from audit.claims import PureDP
+from audit.io.text import printable
 from audit.report.formats import FORMS, to_csv, to_json, to_latex, to_lines, to_markdown, to_text
-from audit.results import printable
 from audit.results.formatting import COLUMNS, row, texts
 from tests.audit.results.strategies import audits
 from tests.helpers import audited

@@ -166,6 +166,7 @@ def test_an_estimate_survives_strict_json(estimate):
 # What is hidden
 
 HIDDEN = {
+    "mechanism",
     "event",
     "counts",
     "pair",
@@ -183,6 +184,7 @@ HIDDEN = {
 
 def test_a_redacted_audit_holds_no_true_count():
     planted = audited(
+        mechanism=f"count_of_{PLANTED}",
         event=f"y if output[0] >= {PLANTED}",
         pair=f"1 person added to {PLANTED} people",
         searched=f"thresholds near {PLANTED}",
@@ -196,7 +198,7 @@ def test_a_redacted_audit_holds_no_true_count():
     assert str(PLANTED) in str(planted)
     assert str(PLANTED) not in json.dumps(redacted.to_dict())
     assert str(PLANTED) not in str(redacted)
-    assert redacted.event == redacted.pair == redacted.searched == "redacted"
+    assert redacted.mechanism == redacted.event == redacted.pair == redacted.searched == "redacted"
     assert redacted.support == {"order": "redacted"}
     assert redacted.witness == "; unbounded by the exact law"
     assert redacted.seed_entropy is None

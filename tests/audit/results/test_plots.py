@@ -8,10 +8,12 @@ import os
 import subprocess
 import sys
 from pathlib import Path
+from xml.etree import ElementTree
 
 import matplotlib
 import numpy as np
 import pytest
+from matplotlib import cbook
 from matplotlib.collections import PolyCollection
 from matplotlib.colors import to_hex
 from matplotlib.figure import Figure
@@ -26,9 +28,11 @@ from audit.results.plots import (
     RED,
     STYLE,
     house_style,
+    label_of,
     new_figure,
     plot_audits,
     plot_estimate,
+    plot_plan,
     save_figure,
 )
 from tests.helpers import audited, estimated
@@ -149,10 +153,46 @@ def test_promises_that_are_no_unit_are_drawn_beside_others(budget):
     assert ax.get_xlim() == (0, pytest.approx(1.12))
 
 
-def test_a_name_is_not_a_formula():
-    ax = drawn(plot_audits([audited().summary(name) for name in ("cost of $\\x$", "$a_1$")]))
-    assert [label.get_text() for label in ax.get_yticklabels()] == ["cost of $\\x$", "$a_1$"]
-    assert not any(label.get_parse_math() for label in ax.get_yticklabels())
+HOSTILE = [
+    "cost of $\\x$",
+    "$a_1$",
+    "\\$",
+    "$",
+    "a\x1b[31m\x00b",
+    "half \ud83d a pair",
+    "\u202eturned\ufffe",
+    "\\frac{",
+    "\n",
+]
+
+
+@pytest.mark.parametrize("ending", [".svg", ".png", ".pdf"])
+@pytest.mark.parametrize("usetex", [False, True])
+def test_a_name_is_drawn_as_it_is_whatever_it_holds(tmp_path, ending, usetex):
+    with matplotlib.rc_context({"text.usetex": usetex}), house_style():
+        figure, axes = new_figure(9, 9, rows=3)
+        plot_audits([audited().summary(name) for name in HOSTILE], axes[0])
+        for name in HOSTILE:
+            plot_estimate(estimated(), axes[1], label=f"x{name}")
+            axes[1].set_title(label_of(name))
+        plot_plan([(f"x{name}", [1.5, 2.0], [100, 10]) for name in HOSTILE], axes[2])
+        axes[1].legend()
+    save_figure(figure, tmp_path / f"a{ending}")
+    shown = [text.get_text() for ax in axes[1:] for text in ax.get_legend().get_texts()]
+    shown += [label.get_text() for label in axes[0].get_yticklabels()]
+    assert len(shown) == 3 * len(HOSTILE)
+    assert all(cbook.is_math_text(words) is False and words.isprintable() for words in shown)
+    if ending == ".svg":
+        ElementTree.parse(tmp_path / "a.svg")
+
+
+def test_a_dollar_sign_is_a_dollar_sign():
+    figure, (ax,) = new_figure(3, 3)
+    title = ax.set_title(label_of("$a_1$ of \\$"))
+    assert title._preprocess_math(title.get_text()) == ("$a_1$ of \\$", False)
+    title = ax.set_title("$a_1$")  # negative control
+    assert title._preprocess_math(title.get_text()) == ("$a_1$", True)
+    figure.clear()
 
 
 def test_the_axis_given_is_the_axis_drawn_on():
@@ -258,7 +298,7 @@ def test_a_failed_figure_leaves_the_old_file_and_nothing_else(tmp_path, monkeypa
     before = path.read_bytes()
 
     def fail(self, file, **options):
-        Path(file).write_bytes(b"half of a fig")
+        file.write(b"half of a fig")
         raise KeyboardInterrupt
 
     monkeypatch.setattr(Figure, "savefig", fail)

@@ -25,7 +25,7 @@ def screen(monkeypatch):
     def prepare(*, terminal=True, kind="xterm", patience=0.0):
         monkeypatch.setattr(progress, "PATIENCE", patience)
         options = {"file": written, "force_terminal": terminal, "width": 100, "_environ": {"TERM": kind}}
-        monkeypatch.setattr(progress, "Console", lambda stderr: Console(**options))
+        monkeypatch.setattr(progress, "console", lambda stderr: Console(**options))
         return written
 
     return prepare

@@ -1,0 +1,234 @@
+"""Files written whole or not at all, under names that nobody can foresee; and files of JSON, of bounded size."""
+
+from __future__ import annotations
+
+import json
+import os
+import reprlib
+import secrets
+import tempfile
+from collections import Counter
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, BinaryIO
+
+__all__ = ["check_writable", "creating", "parsed_json", "read_bytes", "recorded", "replacing", "write_atomically"]
+
+LARGEST = 64 * 2**20  # bytes of a file of JSON
+MOST_VALUES = 2**21
+"""Of JSON: one takes a hundred bytes of memory, and two in the file."""
+NEW = os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_NOFOLLOW", 0)
+
+
+@contextmanager
+def replacing(path: Path, *, private: bool = False, synced: bool = True) -> Iterator[BinaryIO]:
+    """Open a file that appears, or takes the place of another, once the block has written it.
+
+    Parameters
+    ----------
+    path : pathlib.Path
+        Where; the folder must be there. A link is replaced, not followed.
+    private : bool
+        Whether nobody but its owner may read it. Else the user's mask says who may.
+    synced : bool
+        Whether it is on the disk before it has its name, and so whole even where the machine stops.
+
+    Yields
+    ------
+    file
+        For bytes, under a name of its own, which the block may close. If the block fails, nothing is left behind.
+
+    Raises
+    ------
+    OSError
+        If it cannot be written.
+    """
+    with _written(path, private) as (file, part):
+        yield file
+        file.close()
+        if synced:
+            _sync(part)
+        os.replace(part, path)
+
+
+@contextmanager
+def creating(path: Path, *, private: bool = False) -> Iterator[BinaryIO]:
+    """Open a file as `replacing` does, which appears where nothing is: of several writers at once, one gets the name.
+
+    Parameters
+    ----------
+    path : pathlib.Path
+        Where; the folder must be there.
+    private : bool
+        As of `replacing`.
+
+    Yields
+    ------
+    file
+        For bytes, under a name of its own.
+
+    Raises
+    ------
+    FileExistsError
+        If the name is taken; what has it is left as it is.
+    OSError
+        If it cannot be written.
+    """
+    with _written(path, private) as (file, part):
+        yield file
+        file.close()
+        _sync(part)
+        try:
+            path.hardlink_to(part)
+        except FileExistsError:
+            raise
+        except OSError:  # a file system without links: take the name first, then fill it
+            path.open("x").close()
+            try:
+                os.replace(part, path)
+            except BaseException:
+                path.unlink()
+                raise
+
+
+def write_atomically(path: Path, content: str | bytes, *, private: bool = False, synced: bool = True) -> None:
+    """Write a file, whole or not at all: a reader sees the old one or the new one.
+
+    Parameters
+    ----------
+    path : pathlib.Path
+        Where; folders are made if need be.
+    content : str or bytes
+        Of the file, text in UTF-8.
+    private, synced : bool
+        As of `replacing`.
+
+    Raises
+    ------
+    OSError
+        If it cannot be written; nothing is left behind.
+    """
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with replacing(path, private=private, synced=synced) as file:
+        file.write(content if isinstance(content, bytes) else content.encode())
+
+
+def check_writable(folder: Path) -> None:
+    """Find out before the work, not after it, that a folder can be made and written.
+
+    Parameters
+    ----------
+    folder : pathlib.Path
+        Made if need be.
+
+    Raises
+    ------
+    OSError
+        If it cannot.
+    """
+    folder.mkdir(parents=True, exist_ok=True)
+    tempfile.TemporaryFile(dir=folder).close()
+
+
+def recorded(path: str | os.PathLike[str]) -> str:
+    """Return a path as a record names it, which others read: below the current folder, or by its name alone.
+
+    Parameters
+    ----------
+    path : path-like
+        As it was given.
+
+    Returns
+    -------
+    str
+        Without the name of any folder above the current one.
+
+    Examples
+    --------
+    >>> recorded("counts/2020.csv"), recorded("/home/somebody/counts.csv")
+    ('counts/2020.csv', 'counts.csv')
+    """
+    whole, here = Path(os.path.abspath(path)), Path.cwd()
+    return str(whole.relative_to(here)) if whole.is_relative_to(here) else whole.name
+
+
+def read_bytes(path: Path) -> bytes:
+    """Read a file of JSON, if it is no larger than any that was meant to be one.
+
+    Parameters
+    ----------
+    path : pathlib.Path
+        A file of at most 64 MiB, or what can be read like one.
+
+    Returns
+    -------
+    bytes
+        What it holds.
+
+    Raises
+    ------
+    ValueError
+        If it is larger.
+    OSError
+        If it cannot be read.
+    """
+    size = path.stat().st_size
+    if size <= LARGEST:
+        with path.open("rb") as file:
+            content = file.read(LARGEST + 1)  # of a pipe or a device no size is known
+        size = len(content)
+    if size > LARGEST:
+        raise ValueError(f"{path} must be at most {LARGEST} bytes, got {size}")
+    return content
+
+
+def parsed_json(content: bytes, *, once: bool = False) -> Any:
+    """Return what JSON says, if it holds no more values than fit into memory and is not nested without end.
+
+    Parameters
+    ----------
+    content : bytes
+        JSON in UTF-8, of at most 2,097,152 commas and brackets, in strings too.
+    once : bool
+        Whether a name may stand once only in an object, in which the last one would count.
+
+    Returns
+    -------
+    object
+        Of dicts, lists, strings, numbers, booleans and None.
+
+    Raises
+    ------
+    ValueError
+        If it is none, has more values, or a name stands twice that may not.
+    """
+    if (values := sum(content.count(mark) for mark in (b",", b"[", b"{"))) > MOST_VALUES:
+        raise ValueError(f"it must have at most {MOST_VALUES:,} commas and brackets, got {values:,}")
+    try:
+        return json.loads(content.decode("utf-8-sig"), object_pairs_hook=_once if once else None)
+    except RecursionError:
+        raise ValueError("it is nested too deeply") from None
+
+
+def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    if len(found := dict(pairs)) < len(pairs):
+        twice = next(name for name, times in Counter(name for name, _ in pairs).items() if times > 1)
+        raise ValueError(f"{reprlib.repr(twice)} stands twice")
+    return found
+
+
+@contextmanager
+def _written(path: Path, private: bool) -> Iterator[tuple[BinaryIO, Path]]:
+    """Open a new file beside another, under a name that nobody can foresee, and leave nothing of that name behind."""
+    part = path.with_name(f".{secrets.token_hex(16)}.part")
+    try:
+        with open(os.open(part, NEW, 0o600 if private else 0o666), "wb") as file:
+            yield file, part
+    finally:
+        part.unlink(missing_ok=True)
+
+
+def _sync(part: Path) -> None:
+    with part.open("rb") as written:
+        os.fsync(written.fileno())

@@ -1,0 +1,87 @@
+"""The one way to the terminal: whatever is printed, no control character that somebody else wrote arrives there."""
+
+from __future__ import annotations
+
+import io
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any, TextIO
+
+from audit.io.text import shown
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+__all__ = ["console", "guarded"]
+
+WIDTH = 150  # columns, where there is no terminal
+
+
+@contextmanager
+def guarded() -> Iterator[None]:
+    """Take control characters out of all that is written to standard output and standard error while it lasts.
+
+    What comes from `console` keeps the colors that it chose itself.
+
+    Yields
+    ------
+    None
+        While it lasts.
+    """
+    before = sys.stdout, sys.stderr
+    sys.stdout, sys.stderr = map(_Guarded, before)
+    try:
+        yield
+    finally:
+        sys.stdout, sys.stderr = before
+
+
+def console(*, stderr: bool = False) -> Console:
+    """Return the terminal for tables and progress, or where there is none, lines of 150 columns.
+
+    All text is taken as it is, without markup and emoji.
+
+    Parameters
+    ----------
+    stderr : bool
+        Whether it is that of messages, and not that of answers.
+
+    Returns
+    -------
+    rich.console.Console
+        Without control characters but its own. What is written through it passes by `guarded`.
+    """
+    from rich.console import Console, ConsoleOptions, RenderableType  # as heavy as the command
+    from rich.segment import Segment
+
+    class Plain(Console):
+        def render(self, renderable: RenderableType, options: ConsoleOptions | None = None) -> Iterator[Segment]:
+            for segment in super().render(renderable, options):
+                yield segment if segment.control else segment._replace(text=shown(segment.text))
+
+    stream = sys.stderr if stderr else sys.stdout
+    found = Plain(file=getattr(stream, "unguarded", stream), highlight=False, markup=False, emoji=False)
+    if not found.is_terminal:
+        found.width = WIDTH
+    return found
+
+
+class _Guarded:
+    """A stream that is written without control characters, and is the other one in everything else."""
+
+    def __init__(self, unguarded: TextIO) -> None:
+        self.unguarded = unguarded
+        if isinstance(unguarded, io.TextIOWrapper):  # a name that the terminal cannot show must not cost the verdict
+            unguarded.reconfigure(errors="backslashreplace")
+
+    def write(self, text: str) -> int:
+        self.unguarded.write(shown(text))
+        return len(text)
+
+    def writelines(self, lines: Any) -> None:
+        for line in lines:
+            self.write(line)
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self.unguarded, name)

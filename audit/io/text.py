@@ -1,0 +1,119 @@
+"""Hostile text made safe for what shows it: control characters for terminals, formulas for spreadsheets."""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+
+__all__ = ["from_cell", "in_cell", "printable", "shown"]
+
+FORMULAS = ("=", "+", "-", "@", "\N{MINUS SIGN}")  # what they begin with, after blanks, quotes and what cannot be seen
+QUOTES = " \"'`\N{LEFT SINGLE QUOTATION MARK}\N{RIGHT SINGLE QUOTATION MARK}" + (
+    "\N{LEFT DOUBLE QUOTATION MARK}\N{RIGHT DOUBLE QUOTATION MARK}"
+)
+ENDS = re.compile(r"([;\t\r\n])")  # of cells, for some spreadsheet or other, even inside quotes
+LINE_ENDS = re.compile("\r?\n")
+
+
+def printable(words: str) -> str:
+    r"""Return words in one line, without the control characters that a terminal would obey.
+
+    Parameters
+    ----------
+    words : str
+        A name, label or path: hostile text.
+
+    Returns
+    -------
+    str
+        The same, with a space for every run of what cannot be printed.
+
+    Examples
+    --------
+    >>> printable("count\x1b[2J of\n all")
+    'count [2J of all'
+    """
+    return " ".join(_spaced(words).split())
+
+
+def shown(text: str) -> str:
+    r"""Return text of several lines with a space for every character that cannot be printed, but for ends of lines.
+
+    Parameters
+    ----------
+    text : str
+        What is on its way to a terminal.
+
+    Returns
+    -------
+    str
+        The same, letter by letter.
+
+    Examples
+    --------
+    >>> shown("a\tb\x1b[2J\r\nc\rd\n")
+    'a b [2J\r\nc d\n'
+    """
+    if text.isascii() and text.replace("\n", "").isprintable():
+        return text
+    kept = [_spaced(line) for line in LINE_ENDS.split(text)]
+    return "".join(part for pair in zip(kept, [*LINE_ENDS.findall(text), ""], strict=True) for part in pair)
+
+
+def in_cell(words: str) -> str:
+    """Return text as a CSV file for spreadsheets holds it: an apostrophe before whatever one would compute.
+
+    A spreadsheet computes what begins with a sign, ``=`` or ``@``, and some do so after a semicolon inside of quotes.
+    Each such part of a text gets an apostrophe, and so does each that begins with one: `from_cell` gives back the
+    text, whatever it was. Numbers are no text, and stay as they are.
+
+    Parameters
+    ----------
+    words : str
+        A name, code or level: hostile text.
+
+    Returns
+    -------
+    str
+        The same, where nothing in it looks like a formula.
+
+    Examples
+    --------
+    >>> in_cell("=cmd"), in_cell("65+"), in_cell("'tis"), in_cell("0-17; -x")
+    ("'=cmd", '65+', "''tis", "0-17;' -x")
+    """
+    if words.isalnum():
+        return words
+    return "".join(f"'{part}" if _computed(part) or part[:1] == "'" else part for part in ENDS.split(words))
+
+
+def from_cell(words: str) -> str:
+    """Return the text of which `in_cell` made what a file holds.
+
+    Parameters
+    ----------
+    words : str
+        A field of a CSV file that was written with `in_cell`.
+
+    Returns
+    -------
+    str
+        Without the apostrophes that were added.
+
+    Examples
+    --------
+    >>> [from_cell(in_cell(words)) for words in ("=cmd", "65+", "'tis", "0-17; -x")]
+    ['=cmd', '65+', "'tis", '0-17; -x']
+    """
+    return "".join(part.removeprefix("'") for part in ENDS.split(words)) if "'" in words else words
+
+
+def _spaced(words: str) -> str:
+    if words.isprintable():
+        return words
+    return "".join(letter if letter.isprintable() else " " for letter in words)
+
+
+def _computed(part: str) -> bool:
+    """Tell whether a spreadsheet would compute; the full-width and small forms of signs are those signs to some."""
+    return unicodedata.normalize("NFKC", _spaced(part)).lstrip(QUOTES)[:1] in FORMULAS

@@ -1,0 +1,44 @@
+"""Files of releases: exact for a reader who knows the rule, and no formula for a spreadsheet."""
+
+from __future__ import annotations
+
+import csv
+
+import pytest
+from hypothesis import example, given, settings
+from hypothesis import strategies as st
+
+from algorithms.tables.files import in_file, write_rows
+from audit.io.text import from_cell
+
+FIELD = st.text(st.sampled_from("=-@'\";,|\t\r\n ab1é\x1b"), max_size=6) | st.text(
+    st.characters(exclude_categories=["Cs"]), max_size=4
+)
+
+
+def read(path, separator=","):
+    with path.open(encoding="utf-8", newline="") as file:
+        return [list(map(from_cell, row)) for row in csv.reader(file, delimiter=separator)]
+
+
+@settings(max_examples=60)
+@given(st.lists(st.tuples(FIELD, FIELD, st.integers()), max_size=4), st.sampled_from(",|"))
+@example([("a\rb", "=1\n+1", -3)], ",")
+@example([("", "'", 0)], "|")
+def test_every_text_comes_back(tmp_path_factory, rows, separator):
+    path = tmp_path_factory.getbasetemp() / "rows.csv"
+    write_rows(path, ["=A", "b\r", "N"], rows, separator=separator)
+    assert read(path, separator) == [["=A", "b\r", "N"], *[[*words, str(number)] for *words, number in rows]]
+    path.write_text("".join(f"{in_file(first)},{in_file(second)}\n" for first, second, _ in rows), "utf-8", newline="")
+    assert read(path) == [list(words) for *words, _ in rows]
+
+
+@pytest.mark.parametrize(
+    ("code", "told"),
+    [("=cmd()!A0", "'=cmd()!A0"), ("@SUM(1)", "'@SUM(1)"), ("+1+1", "'+1+1"), ("-1+1", "'-1+1"), ("x;=1", "x;'=1")],
+)
+def test_a_code_is_no_formula_and_a_negative_count_is_a_number(tmp_path, code, told):
+    write_rows(tmp_path / "a.csv", ["AREA", "COUNT"], [(code, -4), ("plain", 2.5)])
+    header, first, second = (tmp_path / "a.csv").read_text().splitlines()
+    assert (header, second) == ("AREA,COUNT", "plain,2.5")
+    assert first == f"{told},-4"

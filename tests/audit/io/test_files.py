@@ -1,0 +1,204 @@
+"""Files: whole or not there, of nobody's foreseeing, for whom they are meant; and JSON that fits into memory."""
+
+from __future__ import annotations
+
+import errno
+import json
+import os
+import re
+import shutil
+import stat
+import tempfile
+import threading
+from pathlib import Path
+
+import pytest
+
+from audit.io import files
+from audit.io.files import check_writable, creating, parsed_json, read_bytes, replacing, write_atomically
+
+
+class Full(OSError):
+    def __init__(self):
+        super().__init__(errno.ENOSPC, "No space left on device")
+
+
+def mode(path):
+    return stat.S_IMODE(path.stat().st_mode)
+
+
+@pytest.fixture
+def read_only():
+    """A folder that may be read and not written, for a user to whom that matters."""
+    folder = Path(tempfile.mkdtemp())
+    folder.chmod(0o555)
+    root = os.geteuid() == 0
+    if root:
+        os.seteuid(65534)
+    try:
+        yield folder
+    finally:
+        if root:
+            os.seteuid(0)
+        folder.chmod(0o755)
+        shutil.rmtree(folder)
+
+
+def test_a_read_only_folder_is_found_before_the_work(read_only):
+    for folder in (read_only, read_only / "new"):
+        with pytest.raises(PermissionError, match=str(read_only)):
+            check_writable(folder)
+        with pytest.raises(PermissionError, match=str(read_only)):
+            write_atomically(folder / "audit.json", "text")
+    assert os.listdir(read_only) == []
+
+
+def test_a_writable_folder_is_made_and_left_as_it_was(tmp_path):
+    check_writable(tmp_path / "a" / "b")
+    assert os.listdir(tmp_path / "a" / "b") == []
+    (tmp_path / "a" / "kept.json").write_text("kept")
+    check_writable(tmp_path / "a")
+    assert sorted(os.listdir(tmp_path / "a")) == ["b", "kept.json"]
+
+
+def test_what_is_in_the_way_is_found_before_the_work(tmp_path, monkeypatch):
+    (tmp_path / "file").write_text("kept")
+    for folder in (tmp_path / "file", tmp_path / "file" / "below"):
+        with pytest.raises(OSError, match="file"):
+            check_writable(folder)
+        with pytest.raises(OSError, match="file"):
+            write_atomically(folder / "audit.json", "text")
+    (tmp_path / "folder").mkdir()
+    with pytest.raises(OSError, match="folder"):
+        write_atomically(tmp_path / "folder", "text")
+    assert sorted(os.listdir(tmp_path)) == ["file", "folder"]
+    assert (tmp_path / "file").read_text() == "kept"
+
+    def full(**options):
+        raise Full
+
+    monkeypatch.setattr(tempfile, "TemporaryFile", full)
+    with pytest.raises(OSError, match="No space left"):
+        check_writable(tmp_path)
+
+
+# Names and permissions
+
+
+@pytest.mark.parametrize("way", [replacing, creating])
+@pytest.mark.parametrize(("private", "permissions"), [(False, 0o640), (True, 0o600)])
+def test_a_private_file_is_private_from_its_first_byte(tmp_path, way, private, permissions):
+    former = os.umask(0o027)
+    try:
+        with way(tmp_path / "a", private=private) as file:
+            (part,) = tmp_path.iterdir()
+            assert mode(part) == permissions
+            assert re.fullmatch(r"\.[0-9a-f]{32}\.part", part.name)  # 128 bits
+            file.write(b"text")
+    finally:
+        os.umask(former)
+    assert (mode(tmp_path / "a"), os.listdir(tmp_path)) == (permissions, ["a"])
+
+
+def test_a_private_file_in_the_place_of_another_is_private(tmp_path):
+    write_atomically(tmp_path / "a", "for all")
+    write_atomically(tmp_path / "a", "for me", private=True)
+    assert mode(tmp_path / "a") == 0o600
+
+
+def test_a_link_is_replaced_and_never_followed(tmp_path, monkeypatch):
+    victim, link = tmp_path / "victim", tmp_path / "link"
+    victim.write_text("kept")
+    link.symlink_to(victim)
+    with pytest.raises(FileExistsError), creating(link) as file:
+        file.write(b"text")
+    assert link.is_symlink()
+    write_atomically(link, "text")
+    assert (victim.read_text(), link.read_text(), link.is_symlink()) == ("kept", "text", False)
+    monkeypatch.setattr(files.secrets, "token_hex", lambda size: "0" * 2 * size)  # as if it had been foreseen
+    (tmp_path / f".{'0' * 32}.part").symlink_to(victim)
+    with pytest.raises(FileExistsError):
+        write_atomically(tmp_path / "new", "text")
+    assert victim.read_text() == "kept"
+
+
+def test_of_several_writers_one_gets_a_name(tmp_path):
+    gate, won, lost = threading.Barrier(8), [], []
+
+    def write(number):
+        gate.wait()
+        try:
+            with creating(tmp_path / "a") as file:
+                file.write(b"%d" % number)
+        except FileExistsError:
+            lost.append(number)
+        else:
+            won.append(number)
+
+    writers = [threading.Thread(target=write, args=(number,)) for number in range(8)]
+    for writer in writers:
+        writer.start()
+    for writer in writers:
+        writer.join()
+    assert (len(won), len(lost)) == (1, 7)
+    assert (tmp_path / "a").read_text() == str(won[0])
+    assert os.listdir(tmp_path) == ["a"]
+
+
+@pytest.mark.parametrize("fails", [False, True])
+def test_where_no_links_are_a_name_is_taken_and_filled(tmp_path, monkeypatch, fails):
+    def no_links(path, target):
+        raise PermissionError(errno.EPERM, "no links here")
+
+    monkeypatch.setattr(Path, "hardlink_to", no_links)
+    if fails:
+
+        def full(old, new):
+            raise Full
+
+        monkeypatch.setattr(os, "replace", full)
+        with pytest.raises(Full), creating(tmp_path / "a") as file:
+            file.write(b"text")
+        assert os.listdir(tmp_path) == []
+        return
+    with creating(tmp_path / "a") as file:
+        file.write(b"text")
+    with pytest.raises(FileExistsError), creating(tmp_path / "a") as file:
+        file.write(b"other")
+    assert (os.listdir(tmp_path), (tmp_path / "a").read_text()) == (["a"], "text")
+
+
+# JSON of bounded size
+
+
+def test_a_file_is_read_as_far_as_it_may_be_large(tmp_path, monkeypatch):
+    monkeypatch.setattr(files, "LARGEST", 10)
+    path = tmp_path / "a.json"
+    path.write_bytes(b"x" * 10)
+    assert read_bytes(path) == b"x" * 10
+    path.write_bytes(b"x" * 11)
+    with pytest.raises(ValueError, match=r"a\.json must be at most 10 bytes, got 11$"):
+        read_bytes(path)
+    with pytest.raises(ValueError, match=r"^/dev/zero must be at most 10 bytes, got 11$"):  # which has no size
+        read_bytes(Path("/dev/zero"))
+
+
+@pytest.mark.parametrize(("piece", "marks"), [(b"{}", 2), (b"[]", 2), (b"1", 1), (b'"a"', 1)])
+def test_small_pieces_cannot_fill_the_memory(monkeypatch, piece, marks):
+    monkeypatch.setattr(files, "MOST_VALUES", 100)
+    text = b"[" + b",".join([piece] * 200) + b"]"
+    with pytest.raises(ValueError, match=f"^it must have at most 100 commas and brackets, got {200 * marks}$"):
+        parsed_json(text)
+    few = b"[" + b",".join([piece] * 50) + b"]"
+    assert parsed_json(few) == json.loads(few)
+
+
+def test_a_name_stands_once_where_it_must(tmp_path):
+    assert parsed_json(b'{"a": 1, "a": 2}') == {"a": 2}
+    with pytest.raises(ValueError, match="'a' stands twice"):
+        parsed_json(b'[{"b": {"a": 1, "c": 3, "a": 2}}]', once=True)
+    assert parsed_json(b'\xef\xbb\xbf[{"a": 1}, {"a": 2}]', once=True) == [{"a": 1}, {"a": 2}]
+    with pytest.raises(ValueError, match="it is nested too deeply"):
+        parsed_json(b"[" * 100_000)
+    with pytest.raises(UnicodeDecodeError):
+        parsed_json(b'"\xff"')

@@ -1,0 +1,81 @@
+"""Hostile text: nothing of it is a command, and what spreadsheets get is given back letter by letter."""
+
+from __future__ import annotations
+
+import csv
+import io
+import unicodedata
+
+import pytest
+from hypothesis import example, given, settings
+from hypothesis import strategies as st
+
+from audit.io.text import from_cell, in_cell, printable, shown
+
+COMMANDS = "=+-@\N{MINUS SIGN}\N{FULLWIDTH EQUALS SIGN}\N{SMALL COMMERCIAL AT}"
+WORDS = st.text(st.sampled_from(f"{COMMANDS}'\"`,;|\t\r\n ab1.e\x00\x1b\ud800"), max_size=8) | st.text(max_size=8)
+
+
+@given(WORDS)
+@example("'=1")
+@example("''")
+@example(";'=1;'")
+def test_a_cell_gives_back_its_text(words):
+    assert from_cell(in_cell(words)) == words
+
+
+@given(WORDS, WORDS)
+def test_two_texts_never_share_a_cell(first, second):
+    assert (in_cell(first) == in_cell(second)) == (first == second)
+
+
+@given(WORDS, st.sampled_from([",", ";", "\t"]))
+def test_no_spreadsheet_computes_a_cell_wherever_it_splits(words, separator):
+    """Each piece is what somebody sees in a cell who splits there; quotes count beside commas."""
+    line = io.StringIO(newline="")
+    csv.writer(line).writerow([in_cell(words).replace("\x00", " ")])
+    quoting = csv.QUOTE_MINIMAL if separator == "," else csv.QUOTE_NONE
+    for row in csv.reader(io.StringIO(line.getvalue(), newline=""), delimiter=separator, quoting=quoting):
+        for cell in row:
+            told = unicodedata.normalize("NFKC", cell).lstrip(" \"'`")
+            assert told[:1] not in ("=", "@") or cell.lstrip('" ')[:1] == "'"
+
+
+@pytest.mark.parametrize(
+    ("words", "cell"),
+    [
+        ("=cmd|' /C calc'!A0", "'=cmd|' /C calc'!A0"),
+        ("@SUM(A1)", "'@SUM(A1)"),
+        ("\uff1d1+1", "'\uff1d1+1"),
+        (' "=1', "' \"=1"),
+        ("-1", "'-1"),
+        ("cell (3, -1)", "cell (3, -1)"),
+        ("-1+1", "'-1+1"),
+        ("-", "'-"),
+        ("north;=1", "north;'=1"),
+        ("'tis", "''tis"),
+        ("o'clock", "o'clock"),
+        ("65+", "65+"),
+        ("", ""),
+    ],
+)
+def test_what_looks_like_a_formula_is_text(words, cell):
+    assert in_cell(words) == cell
+
+
+@settings(max_examples=300)
+@given(st.text(st.sampled_from("ab \r\n\t\x1b\x07\x9b\u202e\u2028\ud800\xa0é"), max_size=12))
+def test_nothing_but_ends_of_lines_is_kept_of_what_a_terminal_obeys(text):
+    safe = shown(text)
+    assert all(line.isprintable() for line in safe.replace("\r\n", "\n").split("\n"))
+    assert len(safe) == len(text)
+    assert [at for at, letter in enumerate(safe) if letter == "\n"] == [n for n, c in enumerate(text) if c == "\n"]
+    assert all(new in (old, " ") for new, old in zip(safe, text, strict=True))
+    assert shown(safe) == safe
+    assert printable(text) == " ".join(safe.split())
+    assert printable(text).isprintable()
+
+
+def test_a_carriage_return_overwrites_no_line():
+    assert shown("0 violated\rsafe\r\n") == "0 violated safe\r\n"
+    assert shown("a,b\r\nc\n") == "a,b\r\nc\n"
