@@ -18,7 +18,7 @@ QUICK = Path("results") / "quick"
 README = FIGURES.parent / "README.md"
 PAPERS = FIGURES.parent / "docs" / "papers.md"
 TABLE_BEGINS, TABLE_ENDS = (
-    f"<!-- seeds_audited {end}: written by python -m experiments draw -->" for end in ("begins", "ends")
+    f"<!-- ways_of_asking {end}: written by python -m experiments draw -->" for end in ("begins", "ends")
 )
 
 HOLDS, FAILS, USAGE, INTERRUPTED = 0, 1, 2, 130
@@ -137,12 +137,12 @@ def _write_page(folder: Path) -> None:
             parts += [f"## {experiment.QUESTION}", experiment.finding(numbers), f"![{name}]({name}.svg)"]
             parts += [f"Expected: {experiment.EXPECTATION} Numbers: [{name}.json]({name}.json)."]
     write_atomically(folder / "README.md", "\n\n".join(parts) + "\n")
-    if folder.resolve() == FIGURES.resolve() and (folder / "seeds_audited.json").exists():
-        from experiments import seeds_audited  # it imports every system
+    if folder.resolve() == FIGURES.resolve() and (folder / "ways_of_asking.json").exists():
+        from experiments import ways_of_asking  # it imports every system
 
         before, _, rest = README.read_text(encoding="utf-8").partition(TABLE_BEGINS)
         _, _, after = rest.partition(TABLE_ENDS)
-        table = seeds_audited.table(load_numbers("seeds_audited", folder))
+        table = ways_of_asking.table(load_numbers("ways_of_asking", folder))
         write_atomically(README, f"{before}{TABLE_BEGINS}\n{table}\n{TABLE_ENDS}{after}")
         _write_papers()
 

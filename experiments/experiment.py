@@ -55,6 +55,7 @@ NAMES = (
     "planning",
     "replayed",
     "seeds_audited",
+    "ways_of_asking",
     "libraries",
 )
 

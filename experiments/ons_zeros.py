@@ -14,8 +14,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from algorithms.ons import IndependentNoise, OnsTopDown
-from algorithms.ons.deaths import synthetic_deaths
-from algorithms.ons.system import PEOPLE, SCHEMA, TREE
+from algorithms.ons.deaths import few_deaths, synthetic_deaths
 from audit.claims import PureDP
 from audit.loss import measure_loss
 from audit.neighbors import NeighborPair
@@ -35,6 +34,7 @@ EXPECTATION = (
     "reports a violation."
 )
 
+FEW = few_deaths()
 ALONE, AMONG = (0, 0), (0, 1)  # an empty cell, and one with people
 TABLES_EPSILON, LEVELS_EPSILON, EPSILON = 7.0, 6.0, 1.0
 Stage = Literal["measurements", "adjusted", "rounded", "tables"]
@@ -62,12 +62,12 @@ class Task:
 
 def method_1(epsilon: float) -> IndependentNoise:
     """Return the fourteen tables with equal shares of a budget."""
-    return IndependentNoise(TREE, SCHEMA, epsilon)
+    return IndependentNoise(FEW.tree, FEW.schema, epsilon)
 
 
 def method_2(epsilon: float, *, perturb_zeros: bool = True) -> OnsTopDown:
     """Return the top-down method with the pilot's levels and shares."""
-    return OnsTopDown(TREE, SCHEMA, epsilon, perturb_zeros=perturb_zeros)
+    return OnsTopDown(FEW.tree, FEW.schema, epsilon, perturb_zeros=perturb_zeros)
 
 
 def tasks(quick: bool) -> dict[str, list[Task]]:
@@ -128,7 +128,7 @@ def run(*, quick: bool, seed: int, jobs: int) -> dict[str, Any]:
 
 def _about(task: Task) -> dict[str, Any]:
     """Return what is known of an audit before any run: also the exact loss of a person, where it is known."""
-    pair = NeighborPair.add_people(PEOPLE, task.cell, task.people)
+    pair = NeighborPair.add_people(FEW.histogram, task.cell, task.people)
     law = task.mechanism.exact_loss(pair) if hasattr(task.mechanism, "exact_loss") else None
     exact = None if law is None else plain_number(max(law.maximum, law.reverse().maximum) / task.people)
     given = {name: getattr(task, name) for name in ("name", "promise", "people", "size", "expected")}
@@ -136,7 +136,7 @@ def _about(task: Task) -> dict[str, Any]:
 
 
 def _audit(task: Task, stream: np.random.SeedSequence) -> dict[str, Any]:
-    pair, claim = NeighborPair.add_people(PEOPLE, task.cell, task.people), PureDP(task.promise)
+    pair, claim = NeighborPair.add_people(FEW.histogram, task.cell, task.people), PureDP(task.promise)
     result = measure_loss(task.mechanism, pair, claim, size=task.size, confidence=task.confidence, rng=stream)
     return {**kept(result), "class": event_class(result.event)}
 

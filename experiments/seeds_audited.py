@@ -16,7 +16,6 @@ from algorithms.bugs.systems.nist import DomainFromData
 from algorithms.flaxman import ADPC, GDPC, RDPC
 from algorithms.hierarchy import Hierarchy
 from algorithms.ons.laws import PILOT_DELTA
-from algorithms.ons.system import PEOPLE as DIED
 from algorithms.phsafe.budget import read_config
 from algorithms.phsafe.measurement import PHSafe, tabulated
 from algorithms.phsafe.neighbors.worst import joint_pair
@@ -76,7 +75,7 @@ def added() -> NeighborPair:
 
 def deaths(cell: tuple[int, int] = ons_zeros.AMONG) -> NeighborPair:
     """Return counts of four areas, and one person more, among others or alone in a cell."""
-    return NeighborPair.add_people(DIED, cell)
+    return NeighborPair.add_people(ons_zeros.FEW.histogram, cell)
 
 
 def inferred() -> str:

@@ -6,7 +6,7 @@ import doctest
 import re
 from pathlib import Path
 
-from experiments import __main__, seeds_audited
+from experiments import __main__, ways_of_asking
 from experiments.experiment import load_numbers
 
 ROOT = Path(__file__).parent.parent
@@ -30,4 +30,4 @@ def test_links_lead_somewhere() -> None:
 def test_the_table_of_systems_is_what_the_saved_numbers_say() -> None:
     begins, ends = __main__.TABLE_BEGINS, __main__.TABLE_ENDS
     shown = README.read_text(encoding="utf-8").partition(begins)[2].partition(ends)[0].strip()
-    assert shown == seeds_audited.table(load_numbers("seeds_audited", ROOT / "figures"))
+    assert shown == ways_of_asking.table(load_numbers("ways_of_asking", ROOT / "figures"))

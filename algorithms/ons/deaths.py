@@ -37,7 +37,7 @@ from algorithms.population import load
 from algorithms.schema import Schema
 from audit.arguments import whole_number
 
-__all__ = ["REGIONS", "Deaths", "brazil_deaths", "synthetic_deaths"]
+__all__ = ["REGIONS", "Deaths", "brazil_deaths", "few_deaths", "synthetic_deaths"]
 
 Ints = NDArray[np.int64]
 Real = NDArray[np.float64]
@@ -156,6 +156,20 @@ class Deaths:
 
     def __post_init__(self) -> None:
         self.histogram.flags.writeable = False
+
+
+def few_deaths() -> Deaths:
+    """Make up the deaths of four areas in two regions, with two values a variable: for audits, which take many runs.
+
+    Returns
+    -------
+    Deaths
+        32 cells; from 0 to 8 deaths in each.
+    """
+    tree = Hierarchy.from_codes(["north", "north", "south", "south"], ["1", "2", "3", "4"])
+    schema = Schema({name: ("a", "b") for name in SCHEMA.attributes})
+    cells = np.arange(tree.n_leaves * schema.cells, dtype=np.int32).reshape(tree.n_leaves, -1)
+    return Deaths(tree, schema, np.maximum(cells * 7 % 12 - 3, 0))
 
 
 def synthetic_deaths(

@@ -6,35 +6,31 @@ from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
-import numpy as np
-
-from algorithms.hierarchy import Hierarchy
 from algorithms.ons import IndependentNoise, OnsTopDown
+from algorithms.ons.deaths import few_deaths
 from algorithms.ons.release import check_columns, default_levels
 from algorithms.ons.tables import Domain
 from algorithms.registry import System, register
-from algorithms.schema import Schema, read_specification
+from algorithms.schema import read_specification
 from algorithms.tables.commands import columns_of
 from algorithms.tables.own import counted, pairs_of
 from audit.neighbors import NeighborPair
 
 __all__: list[str] = []
 
-TREE = Hierarchy.from_codes(["north", "north", "south", "south"], ["1", "2", "3", "4"])
-SCHEMA = Schema({name: ("a", "b") for name in ("sex", "age", "marital", "month", "cause")})
-PEOPLE = np.maximum(np.arange(TREE.n_leaves * SCHEMA.cells).reshape(TREE.n_leaves, -1) * 7 % 12 - 3, 0)
+FEW = few_deaths()
 PAIRS = {
-    "among": partial(NeighborPair.add_people, PEOPLE, (0, 1)),  # to a cell with people
-    "alone": partial(NeighborPair.add_people, PEOPLE, (0, 0)),  # to an empty cell
+    "among": partial(NeighborPair.add_people, FEW.histogram, (0, 1)),  # to a cell with people
+    "alone": partial(NeighborPair.add_people, FEW.histogram, (0, 0)),  # to an empty cell
 }
 
 
 def _independent(*, epsilon: float = 1.0) -> IndependentNoise:
-    return IndependentNoise(TREE, SCHEMA, epsilon)
+    return IndependentNoise(FEW.tree, FEW.schema, epsilon)
 
 
 def _top_down(*, epsilon: float = 1.0, perturb_zeros: bool = True) -> OnsTopDown:
-    return OnsTopDown(TREE, SCHEMA, epsilon, perturb_zeros=perturb_zeros)
+    return OnsTopDown(FEW.tree, FEW.schema, epsilon, perturb_zeros=perturb_zeros)
 
 
 def _own(

@@ -296,8 +296,7 @@ class LevelStage:
 
     def exact(self, histogram: ArrayLike) -> NDArray[np.int64]:
         """Return the counts without noise, shape (counts of all levels released,)."""
-        exact = self.top_down.exact_levels(histogram)
-        return np.concatenate([exact[place].reshape(-1) for place in self.places])
+        return np.concatenate([exact.reshape(-1) for exact in self._exact_places(histogram)])
 
     def components(self) -> list[LevelStage]:
         """Return what estimates look at one by one, each of one law of noise: levels."""
@@ -305,9 +304,13 @@ class LevelStage:
 
     def __call__(self, histogram: ArrayLike, size: int, rng: Rng) -> NDArray[np.float64]:
         """Measure `size` times: shape (size, counts of all levels released)."""
-        exact = self.top_down.exact_levels(histogram)
-        parts = [self.top_down.noisy(exact[place], place, size, rng).reshape(size, -1) for place in self.places]
-        return np.concatenate(parts, axis=1)
+        levels = zip(self._exact_places(histogram), self.places, strict=True)
+        return np.hstack([self.top_down.noisy(level, at, size, rng).reshape(size, -1) for level, at in levels])
+
+    def _exact_places(self, histogram: ArrayLike) -> list[NDArray[np.int64]]:
+        """Return the exact counts of the levels released: others may be much larger."""
+        domain = self.top_down.domain
+        return domain.tabulate(domain.check(histogram), [self.top_down.levels[place] for place in self.places])
 
     def exact_loss(self, pair: Pair) -> LossDistribution | None:
         """Return the law of the privacy loss of `pair`, all levels together; None where its table would be too large.

@@ -103,7 +103,7 @@ def direct_loss(
     low = np.where(unseen, np.nan, log_ratio(low_x, high_y) / people)
     high = np.where(unseen, np.nan, log_ratio(high_x, low_y) / people)
     best = int(np.nanargmax(np.abs(loss)))
-    interval = (float(low[best]), float(high[best]))
+    ends = (low[best], high[best]) if loss[best] >= 0 else (-high[best], -low[best])
     return LossEstimate(
         method="direct",
         at=k,
@@ -111,7 +111,7 @@ def direct_loss(
         low=low,
         high=high,
         value=float(abs(loss[best])),
-        interval=interval if loss[best] >= 0 else (-interval[1], -interval[0]),
+        interval=(max(0.0, float(ends[0])), float(ends[1])),
         confidence=level,
         assumptions=(
             "uncorrected: the same runs choose the event and report its loss, which biases the largest |loss| upwards; "

@@ -26,11 +26,12 @@ __all__ = ["estimate_direct", "estimate_residuals", "exact_output", "releases_fo
 Floats = NDArray[np.float64]
 
 MOST = 2**26  # errors that are held at a time: 0.5 GB
+ASKED = 2**18  # entries of an output that are asked at most: 262,144 show a law, and millions take minutes
 ENOUGH = 1_000  # errors of one release that show the shape of their law
 WANTED, FEWEST = 10_000, 30  # errors, and releases, where one has fewer
 EVENTS, NARROW, WIDE = 17, 8, 2.0  # thresholds; how far out at least, in people; and in standard deviations
 
-ERRORS, ON_X, ON_Y, RESAMPLES = range(4)  # numbers of the random streams
+ERRORS, ON_X, ON_Y, RESAMPLES, ENTRIES = range(5)  # numbers of the random streams
 
 
 def exact_output(mechanism: Mechanism, data: Any) -> Floats:
@@ -96,7 +97,8 @@ def estimate_residuals(
     Returns
     -------
     LossEstimate
-        As `residual_loss` makes it; runs are resampled whole where there are several.
+        As `residual_loss` makes it; runs are resampled whole where there are several. Of more than 262,144 entries so
+        many are drawn, at random and without looking at their errors.
 
     Raises
     ------
@@ -119,13 +121,21 @@ def estimate_residuals(
     """
     exact = exact_output(mechanism, data)
     number = releases_for(max(1, exact.size)) if runs is None else whole_number("runs", runs, least=1)
-    if number * exact.size > MOST:
-        raise ValueError(f"runs must make at most {MOST:,} errors, got {number:,} runs of {exact.size:,}")
     root = seed_sequence(rng)
+    asked: Any = slice(None)
+    if exact.size > ASKED:
+        if options.get("blocks") is not None:
+            raise ValueError(f"blocks must be of at most {ASKED:,} entries, got {exact.size:,}")
+        asked = np.random.default_rng(stream(root, ENTRIES)).choice(exact.size, ASKED, replace=False)
+    wanted = exact.reshape(-1)[asked]
+    if number * wanted.size > MOST:
+        raise ValueError(f"runs must make at most {MOST:,} errors, got {number:,} runs of {wanted.size:,}")
     with progress_bar(mechanism_name(mechanism), number, shown=progress) as advance:
-        outputs = _outputs(mechanism, data, exact.shape, number, stream(root, ERRORS), np.asarray, advance)
-    found = residual_loss(outputs - exact.reshape(-1), rng=stream(root, RESAMPLES), **options)
-    return replace(found, settings=found.settings | {"seed": entropy_of(root)})
+        outputs = _outputs(
+            mechanism, data, exact.shape, number, stream(root, ERRORS), lambda one: one[:, asked], advance
+        )
+    found = residual_loss(outputs - wanted, rng=stream(root, RESAMPLES), **options)
+    return replace(found, settings=found.settings | {"entries": exact.size, "seed": entropy_of(root)})
 
 
 def estimate_direct(
@@ -152,8 +162,8 @@ def estimate_direct(
     progress : bool
         Whether a terminal shows a bar.
     **options
-        As `direct_loss` takes them. By default the errors `at` are 17 whole numbers that reach 8 people, or two
-        standard deviations (by the median absolute deviation) if these are more.
+        As `direct_loss` takes them. By default the errors `at` are 17 whole numbers around their median that reach 8
+        people, or two standard deviations (by the median absolute deviation) if these are more.
 
     Returns
     -------
@@ -205,10 +215,11 @@ def estimate_direct(
 
 
 def _thresholds(errors: Floats) -> Floats:
-    """Return whole errors on both sides of 0, as far out as most noise goes."""
-    deviation = 1.4826 * float(np.median(np.abs(errors - np.median(errors))))
+    """Return whole errors on both sides of the median, as far out as most noise goes: counts made to fit are biased."""
+    middle = float(np.median(errors))
+    deviation = 1.4826 * float(np.median(np.abs(errors - middle)))
     reach = max(NARROW, math.ceil(WIDE * deviation))
-    return np.rint(np.linspace(-reach, reach, EVENTS))
+    return np.asarray(np.rint(middle) + np.rint(np.linspace(-reach, reach, EVENTS)))
 
 
 def _outputs(

@@ -58,11 +58,19 @@ def test_the_interval_is_a_ratio_of_clopper_pearson_intervals():
     low = math.log(beta.ppf(each, 30, 71) / beta.ppf(1 - each, 13, 48)) / 2
     high = math.log(beta.ppf(1 - each, 31, 70) / beta.ppf(each, 12, 49)) / 2
     assert (estimate.low[0], estimate.high[0]) == pytest.approx((low, high), abs=1e-12)
-    assert estimate.interval == (estimate.low[0], estimate.high[0])
+    assert estimate.low[0] < 0  # a log-ratio may be negative, a loss not
+    assert estimate.interval == (0, estimate.high[0])
     swapped = direct_loss(y, x, 0, at=[1], distance=2, confidence=0.9)
     assert (swapped.low[0], swapped.high[0]) == pytest.approx((-high, -low), abs=1e-12)
     assert swapped.interval == pytest.approx(estimate.interval, abs=1e-12)
     assert swapped.value == pytest.approx(estimate.value)
+
+
+def test_a_clear_loss_has_the_interval_of_its_log_ratio():
+    x, y = np.repeat([1, 0], [60, 40]), np.repeat([1, 0], [12, 48])
+    one, swapped = (direct_loss(*runs, 0, at=[1]) for runs in ((x, y), (y, x)))
+    assert one.interval == (one.low[0], one.high[0])
+    assert swapped.interval == pytest.approx(one.interval, abs=1e-12)
 
 
 def test_an_event_that_always_happens_still_has_an_interval():
