@@ -29,7 +29,7 @@ from algorithms.bottom_up.inverse_cdf import InverseCdf
 from algorithms.bottom_up.mechanism import MOST_ATTRIBUTES, BottomUp
 from algorithms.bottom_up.weighted import WeightedBottomUp
 from algorithms.hierarchy import Hierarchy
-from algorithms.noise import Rng, TwoTailedGeometric
+from algorithms.noise import Rng, TwoTailedGeometric, counted
 from algorithms.schema import CROSS, DETAILED, TOTAL, Schema
 from algorithms.tables.files import check_folder
 from algorithms.tables.frames import Frame
@@ -206,20 +206,20 @@ def release(
     schema, tree = _structure(mechanism)
     names = level_names(areas, tree)
     check_schema(schema, tree.n_nodes)
-    secure = isinstance(rng, str)
-    if secure and mechanism.noise != "exact":
+    if isinstance(rng, str) and mechanism.noise != "exact":
         raise ValueError(f'a secure release needs noise="exact", got {mechanism.noise!r}: its noise ends')
-    counted = mechanism.of_counts
-    exact = counted.counts(counts)
+    of_counts = mechanism.of_counts
+    exact = of_counts.counts(counts)
     withheld: tuple[str, ...] = ()
-    if (published := counted.published) is not None:
+    if (published := of_counts.published) is not None:
         agreed = agreement(published, tree, exact)
         if not agreed.reported.any():
             raise ValueError("at least one area must be reported, got none that agrees with its published total")
         first = tree.level(published.level).start
         withheld = tuple(tree.name(first + int(area)) for area in np.flatnonzero(agreed.inconsistent))
-    cells = counted(exact, 1, rng)[0]
-    made = Release(mechanism=mechanism, cells=cells, areas=names, withheld=withheld, secure=secure, listed=listed)
+    with counted() as draws:
+        cells = of_counts(exact, 1, rng)[0]
+    made = Release(mechanism=mechanism, cells=cells, areas=names, withheld=withheld, listed=listed).of(draws)
     if out is not None:
         made.write(out)
     return made

@@ -27,7 +27,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from algorithms.nist.mechanism import NistDp3
 from algorithms.nist.synthesis import Fitted
-from algorithms.noise import Rng
+from algorithms.noise import Rng, counted
 from algorithms.tables.files import check_folder, in_file, whole_file, write_rows, write_texts
 from algorithms.tables.frames import Frame
 from algorithms.tables.release import Published
@@ -150,13 +150,13 @@ def release(
         check_folder(out)
     if taken := [name for name in nist.schema.attributes if name.upper() in ("GROUP", "COUNT")]:
         raise ValueError(f"fields must not be called GROUP or COUNT, as columns of a file are, got {taken[0]!r}")
-    secure = isinstance(rng, str)
-    if secure and nist.law != "geometric":
+    if isinstance(rng, str) and nist.law != "geometric":
         raise ValueError(f'a secure release needs law="geometric", got {nist.law!r}: floating-point noise leaks')
-    nist.noise.sample(0, rng)  # a source of noise that is missing is told before the work, not after it
-    fitted = nist.fit(records, rng)
+    with counted() as draws:
+        nist.noise.sample(0, rng)  # a source of noise that is missing is told before the work, not after it
+        fitted = nist.fit(records, rng)
     synthetic = fitted.synthesize(rng=None if isinstance(rng, str) else rng)
-    made = Release(nist=nist, fitted=fitted, synthetic=synthetic, secure=secure)
+    made = Release(nist=nist, fitted=fitted, synthetic=synthetic).of(draws)
     if out is not None:
         made.write(out)
     return made

@@ -21,13 +21,15 @@ wants to compare them between two databases.
 from __future__ import annotations
 
 from algorithms.noise.discrete_gaussian import DiscreteGaussian
-from algorithms.noise.drawing import Law, Rng, Watcher, add_noise, source_of_noise, watched
+from algorithms.noise.drawing import Law, Rng, Watcher, add_noise, watched
+from algorithms.noise.draws import Draws, counted
 from algorithms.noise.gaussian import Gaussian
 from algorithms.noise.geometric import TwoTailedGeometric
 from algorithms.noise.laplace import Laplace
 
 __all__ = [
     "DiscreteGaussian",
+    "Draws",
     "Gaussian",
     "Laplace",
     "Law",
@@ -35,6 +37,6 @@ __all__ = [
     "TwoTailedGeometric",
     "Watcher",
     "add_noise",
-    "source_of_noise",
+    "counted",
     "watched",
 ]

@@ -11,20 +11,9 @@ from typing import Any, Literal, Protocol, TypeVar
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-__all__ = [
-    "CHUNK",
-    "Floats",
-    "Integers",
-    "Law",
-    "Rng",
-    "Size",
-    "Watcher",
-    "add_noise",
-    "draw",
-    "signs",
-    "source_of_noise",
-    "watched",
-]
+from algorithms.noise.draws import count
+
+__all__ = ["CHUNK", "Floats", "Integers", "Law", "Rng", "Size", "Watcher", "add_noise", "draw", "signs", "watched"]
 
 Rng = np.random.Generator | Literal["secure"]
 Size = int | tuple[int, ...]
@@ -148,24 +137,6 @@ def watched(watcher: Watcher) -> Iterator[None]:
         _watcher.reset(token)
 
 
-def source_of_noise(secure: bool) -> str:
-    """Return where the noise of a release came from, in words for its record.
-
-    Parameters
-    ----------
-    secure : bool
-        Whether it was drawn with ``rng="secure"``.
-
-    Returns
-    -------
-    str
-        One of two sentences.
-    """
-    if secure:
-        return "secure: exact, on the operating system's entropy"
-    return "from a seeded generator: a simulation, not to be published"
-
-
 def draw(
     law: Law,
     dtype: type[Drawn],
@@ -179,11 +150,12 @@ def draw(
     shape = _shape(size)
     watcher = _watcher.get()
     if watcher is None:
-        return _drawn(dtype, shape, rng, seeded, exact)
-    return watcher(lambda: _drawn(dtype, shape, rng, seeded, exact), law=law, shape=shape, rng=rng)
+        return _drawn(law, dtype, shape, rng, seeded, exact)
+    return watcher(lambda: _drawn(law, dtype, shape, rng, seeded, exact), law=law, shape=shape, rng=rng)
 
 
 def _drawn(
+    law: Law,
     dtype: type[Drawn],
     shape: tuple[int, ...],
     rng: Rng,
@@ -193,6 +165,7 @@ def _drawn(
     out = np.empty(shape, dtype)
     if isinstance(rng, np.random.Generator):
         fill = seeded(rng)
+        count(out.size, law, None)
     elif not (isinstance(rng, str) and rng == "secure"):
         raise TypeError(f'rng must be a numpy Generator or "secure", got {rng!r}')
     elif exact is None:
@@ -201,6 +174,7 @@ def _drawn(
         )
     else:
         fill = exact()
+        count(out.size, law, fill)
     flat = out.reshape(-1)
     for start in range(0, flat.size, CHUNK):
         fill(flat[start : start + CHUNK])

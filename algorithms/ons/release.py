@@ -26,7 +26,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from algorithms.noise import Rng, TwoTailedGeometric
+from algorithms.noise import Rng, TwoTailedGeometric, counted
 from algorithms.ons.independent import IndependentNoise
 from algorithms.ons.tables import Domain, Table
 from algorithms.ons.top_down import PILOT_SHARES, OnsTopDown
@@ -213,13 +213,15 @@ def release(
     if isinstance(rng, str):
         if mechanism.law != "geometric":
             raise ValueError(f"secure noise must be of the geometric law, got {mechanism.law}: others can be simulated")
-        TwoTailedGeometric(1.0).sample(0, rng)  # a source of noise that is missing is told before the work
+        with counted():
+            TwoTailedGeometric(1.0).sample(0, rng)  # a source of noise that is missing is told before the work
     people = None
     if isinstance(mechanism, IndependentNoise):
         if tables:
             raise ValueError(f"tables of independent noise are its own, got {tables[0]} besides")
         tables = mechanism.tables
-        counts = [table[0] for table in mechanism.release(histogram, 1, rng)]
+        with counted() as draws:
+            counts = [table[0] for table in mechanism.release(histogram, 1, rng)]
     else:
         if not mechanism.perturb_zeros:
             raise ValueError("a release must perturb zeros: without that it promises nothing")
@@ -230,17 +232,12 @@ def release(
                 f"a release must have at most {LARGEST_RELEASE:,} people, and noise of epsilon "
                 f"{mechanism.noises[0].epsilon:.3g} on their number makes more: raise epsilon"
             )
-        people = mechanism(histogram, 1, rng)[0]
+        with counted() as draws:
+            people = mechanism(histogram, 1, rng)[0]
         counts = list(mechanism.domain.tabulate(people, tables))
     made = Release(
-        mechanism=mechanism,
-        areas=names,
-        tables=tuple(tables),
-        counts=tuple(counts),
-        people=people,
-        secure=isinstance(rng, str),
-        listed=listed,
-    )
+        mechanism=mechanism, areas=names, tables=tuple(tables), counts=tuple(counts), people=people, listed=listed
+    ).of(draws)
     if out is not None:
         made.write(out)
     return made

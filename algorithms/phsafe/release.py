@@ -46,7 +46,7 @@ from typing import Any
 
 import numpy as np
 
-from algorithms.noise import DiscreteGaussian, Rng
+from algorithms.noise import DiscreteGaussian, Rng, counted
 from algorithms.phsafe.budget import Config, Settings, noise_parameters, read_config
 from algorithms.phsafe.ledger import Ledger, ledger
 from algorithms.phsafe.measurement import add_noise
@@ -163,13 +163,15 @@ def release(
         check_folder(out)
     if published and settings.privacy_definition != "zcdp":
         raise ValueError("published must be false for puredp: post-processing is for discrete Gaussian noise")
-    DiscreteGaussian(1.0).sample(0, rng)  # a source of noise that is missing is told before the work, not after it
+    with counted():
+        DiscreteGaussian(1.0).sample(0, rng)  # a source of noise that is missing is told before the work, not after it
     options: dict[str, Any] = {"engine": engine, "partitions": partitions, "validation": validation}
     exact = tabulation(persons, units, geo, config=settings, **options)
     if not exact.states:
         raise ValueError("geo must hold a housing unit (RTYPE 2) at least, got none: there is no state to publish")
-    tables = lay_out(add_noise(exact, settings, rng), settings)
-    finished = Release(config=settings, states=exact.states, tables=tables, secure=isinstance(rng, str))
+    with counted() as draws:
+        tables = lay_out(add_noise(exact, settings, rng), settings)
+    finished = Release(config=settings, states=exact.states, tables=tables).of(draws)
     if out is not None:
         finished.write(out, published=published)
     return finished

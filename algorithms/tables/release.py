@@ -5,15 +5,15 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from importlib import metadata
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 
 from algorithms.hierarchy import Hierarchy
-from algorithms.noise import source_of_noise
+from algorithms.noise import Draws
 from algorithms.schema import Schema
 from algorithms.tables.files import CELLS, whole_folder, write_texts
 
@@ -26,14 +26,19 @@ class Published:
 
     Attributes
     ----------
-    secure : bool
-        Whether the noise came from the operating system's entropy; a simulation must not be published.
     listed : bool
         Whether the areas are from a public list, not read from the data.
+    draws : Draws
+        What the noise was drawn by: a release that was not made `of` any claims nothing of its noise.
     """
 
-    secure: bool
     listed: bool = False
+    draws: Draws = field(default_factory=Draws, init=False, repr=False)
+
+    def of(self, draws: Draws) -> Self:
+        """Return the release as made of draws that were counted: whether its noise is secure is theirs to say."""
+        object.__setattr__(self, "draws", draws)
+        return self
 
     @property
     def ledger(self) -> Any:
@@ -68,7 +73,7 @@ class Published:
     @property
     def noise(self) -> str:
         """Where the noise came from, in words."""
-        return source_of_noise(self.secure)
+        return self.draws.source
 
     @property
     def areas_from(self) -> str:

@@ -28,7 +28,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from algorithms.noise import DiscreteGaussian, Rng
+from algorithms.noise import DiscreteGaussian, Rng, counted
 from algorithms.tables.files import check_folder
 from algorithms.tables.release import Published, check_distinct, described, level_names
 from algorithms.topdown.estimate import Estimate
@@ -154,18 +154,13 @@ def release(
         check_folder(out)
     names = level_names(areas, topdown.tree)
     _check_names(topdown, names)
-    DiscreteGaussian(1.0).sample(0, rng)  # a source of noise that is missing is told before the work, not after it
-    measurements = topdown.measure(histogram, rng)
+    with counted() as draws:
+        DiscreteGaussian(1.0).sample(0, rng)  # a source of noise that is missing is told before the work, not after it
+        measurements = topdown.measure(histogram, rng)
     estimate = topdown.estimate(measurements)
     made = Release(
-        topdown=topdown,
-        measurements=measurements,
-        estimate=estimate,
-        areas=names,
-        preset=preset,
-        secure=isinstance(rng, str),
-        listed=listed,
-    )
+        topdown=topdown, measurements=measurements, estimate=estimate, areas=names, preset=preset, listed=listed
+    ).of(draws)
     if out is not None:
         made.write(out)
     return made

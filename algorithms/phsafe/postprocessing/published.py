@@ -67,7 +67,7 @@ class PublishedTables:
             counts = {query: phsafe.measure(data.counts[query], query, None, rng) for query in phsafe.queries}
             runs.append(lay_out(Tabulation(data.states, counts), phsafe.config))
         tables = {name: Frame.concatenate([_named(run[name], at) for at, run in enumerate(runs)]) for name in runs[0]}
-        made = Release(config=phsafe.config, states=data.states, tables=tables, secure=isinstance(rng, str)).published()
+        made = Release(config=phsafe.config, states=data.states, tables=tables).published()
         return np.concatenate([_numbers(table, size) for table in made.values()], axis=1)
 
 

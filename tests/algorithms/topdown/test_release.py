@@ -142,7 +142,7 @@ def test_the_record_says_what_was_run(tmp_path):
     topdown = plan(PureDP(2.0, "replace_one"), invariants=[Invariant("total", 1)], **VARIANTS["bounds"])
     made = release(topdown, HISTOGRAM, rng=np.random.default_rng(1), preset="own")
     failed = replace(made.estimate, failures=(Failure(0, "2", "no"),), primal=np.inf)
-    replace(made, estimate=failed).write(tmp_path / "out")
+    replace(made, estimate=failed).of(made.draws).write(tmp_path / "out")
     told = json.loads((tmp_path / "out" / "release.json").read_text())
     assert told["noise"] == "from a seeded generator: a simulation, not to be published"
     assert told["promise"] == {"kind": "pure", "epsilon": 2.0, "relation": "replace_one"}
@@ -172,7 +172,8 @@ def test_the_data_are_in_no_file(tmp_path, monkeypatch):
 
 def test_the_same_measurements_of_other_people_give_the_same_release(tmp_path, monkeypatch):
     made = release(plan(), HISTOGRAM, out=tmp_path / "one", rng=np.random.default_rng(1))
-    monkeypatch.setattr(TopDown, "measure", lambda *_: made.measurements)
+    measure = TopDown.measure  # noise is drawn, so that the record can say of what
+    monkeypatch.setattr(TopDown, "measure", lambda *given: measure(*given) and made.measurements)
     release(plan(), HISTOGRAM[:, ::-1] + 7, out=tmp_path / "two", rng=np.random.default_rng(2))
     assert contents(tmp_path / "one") == contents(tmp_path / "two")
 

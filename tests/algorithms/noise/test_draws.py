@@ -1,0 +1,179 @@
+"""Whether noise is secure follows from its draws; a sampler is tested before a release has any of it."""
+
+from __future__ import annotations
+
+import json
+import threading
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy.stats import binom
+
+from algorithms.hierarchy import Hierarchy
+from algorithms.noise import DiscreteGaussian, Laplace, TwoTailedGeometric, counted, draws, secure, watched
+from algorithms.topdown import preset
+from algorithms.topdown.release import Release, release
+from tests.helpers import most, powers
+
+LAWS = [law(size) for law in (TwoTailedGeometric, DiscreteGaussian) for size in (0.02, 0.3, 1.0, 5.0)]
+SECURE = "secure: exact, on the operating system's entropy"
+SEEDED = "from a seeded generator: a simulation, not to be published"
+UNKNOWN = "unknown: drawn elsewhere, not to be published"
+
+
+def rng(seed=0):
+    return np.random.default_rng(seed)
+
+
+def filled(law, source):
+    """A sampler that is right: the seeded one."""
+
+    def fill(out):
+        out[:] = law.sample(out.size, source)
+
+    return fill
+
+
+# What is said of noise is what was drawn
+
+
+def test_the_source_of_noise_is_that_of_the_draws():
+    pytest.importorskip("opendp")
+    law = TwoTailedGeometric(1.0)
+    with counted() as outer:
+        with counted() as inner:
+            law.sample(3, "secure")
+        assert (inner.source, outer.source) == (SECURE, SECURE)
+        with counted() as seeded:
+            law.sample((2, 2), rng())
+            law.sample(3, "secure")
+        assert (inner.source, seeded.source, outer.source) == (SECURE, SEEDED, SEEDED)
+    law.sample(1, rng())
+    assert (inner.source, inner.secure) == (SECURE, True)  # over is over
+
+
+def test_nothing_that_was_not_drawn_here_is_secure():
+    law = DiscreteGaussian(2.0)
+    with counted() as none:
+        pass
+    with counted() as empty:
+        law.sample(0, rng())
+    with counted() as replayed, watched(lambda draw, **_: np.zeros(3, np.int64)):
+        law.sample(3, "secure")
+    with counted() as elsewhere:
+        thread = threading.Thread(target=lambda: law.sample(3, rng()))
+        thread.start()
+        thread.join()
+    for drawn in (none, empty, replayed, elsewhere, draws.Draws()):
+        assert (drawn.source, drawn.secure) == (UNKNOWN, False)
+    with counted() as continuous:
+        Laplace(1.0).sample(2, rng())
+    assert continuous.source == SEEDED
+
+
+def test_a_release_made_by_hand_claims_nothing(tmp_path):
+    pytest.importorskip("opendp")
+    topdown = preset("micro", Hierarchy.regular(2, 1), epsilon=200.0)
+    data = [[5, 0, 3, 1], [2, 2, 2, 2]]
+    made, simulated = release(topdown, data), release(topdown, data, rng=rng())
+    assert (made.provenance["noise"], simulated.provenance["noise"]) == (SECURE, SEEDED)
+    parts = {name: getattr(simulated, name) for name in ("topdown", "measurements", "estimate", "areas", "preset")}
+    with pytest.raises(TypeError, match="unexpected keyword argument 'secure'"):
+        Release(**parts, secure=True)
+    with pytest.raises(TypeError, match="unexpected keyword argument 'draws'"):
+        Release(**parts, draws=made.draws)
+    by_hand = [Release(**parts), replace(made, measurements=simulated.measurements)]
+    for number, release_by_hand in enumerate(by_hand):
+        release_by_hand.write(tmp_path / str(number))
+        assert json.loads((tmp_path / str(number) / "release.json").read_text())["noise"] == UNKNOWN
+
+
+# The test of a sampler: `draws.ALARM` is the probability of a false alarm of a whole release
+
+
+@pytest.mark.parametrize("law", LAWS, ids=str)
+def test_a_sampler_that_is_right_passes_as_often_as_is_said(law):
+    """At an alarm of 0.2 a sampler is refused at most so often: more than the most has probability below 1e-4."""
+    source, refused = rng(3), 0
+    for _ in range(200):
+        try:
+            draws.check_law(law, filled(law, source), alarm=0.2)
+        except ValueError:
+            refused += 1
+    assert refused <= most(200, 0.8)
+    if law in (TwoTailedGeometric(1.0), DiscreteGaussian(5.0)):  # and the tests are no fiction
+        assert refused > 0
+
+
+def constant(out):
+    out[:] = 0
+
+
+def once(law):
+    kept = law.sample(draws.TESTED // 2, rng(4))
+    return lambda out: np.copyto(out, kept)
+
+
+@pytest.mark.parametrize("law", LAWS[:3] + LAWS[6:], ids=str)
+@pytest.mark.parametrize(
+    ("fault", "words"),
+    [
+        ("zeros", r"secure noise must follow its law, \S+ and 1000 of 1000 test draws were 0, where [\d.e-]+ are exp"),
+        ("repeats", "secure noise must be new in every draw, and 500 of 500 came again in the same places"),
+        ("positive", r"test draws were above 0, where"),
+        ("half the scale", "nothing may be released"),
+        ("twice the scale", "nothing may be released"),
+    ],
+)
+def test_a_sampler_that_is_wrong_is_refused(law, fault, words):
+    factor = 0.5 if fault.startswith("half") else 2.0
+    scaled = DiscreteGaussian(law.scale * factor) if isinstance(law, DiscreteGaussian) else None
+    faults = {
+        "zeros": constant,
+        "repeats": once(law),
+        "positive": lambda out: np.abs(filled(law, rng(5))(out) or out, out=out),
+        "half the scale": filled(scaled or TwoTailedGeometric(law.epsilon / factor), rng(6)),
+        "twice the scale": filled(scaled or TwoTailedGeometric(law.epsilon / factor), rng(7)),
+    }
+    with pytest.raises(ValueError, match=words) as caught:
+        draws.check_law(law, faults[fault], alarm=draws.ALARM / 100)
+    assert "\n" not in str(caught.value)
+
+
+def test_every_law_is_tested_once_in_a_release_and_the_alarms_add_up(monkeypatch):
+    asked = []
+    monkeypatch.setattr(draws, "check_law", lambda law, fill, alarm: asked.append((law, alarm)))
+    monkeypatch.setattr(secure, "two_tailed_geometric", lambda epsilon: constant)
+    with counted():
+        for epsilon in (1.0, 2.0, 1.0, 0.5):
+            TwoTailedGeometric(epsilon).sample(3, "secure")
+    assert [law.epsilon for law, _ in asked] == [1.0, 2.0, 0.5]
+    assert [alarm / draws.ALARM for _, alarm in asked] == pytest.approx([1 / 2, 1 / 6, 1 / 12])
+    TwoTailedGeometric(3.0).sample(3, "secure")  # no release
+    assert len(asked) == 3
+
+
+def test_a_broken_sampler_writes_no_release(tmp_path, monkeypatch):
+    monkeypatch.setattr(secure, "two_tailed_geometric", lambda epsilon: constant)
+    monkeypatch.setattr(secure, "discrete_gaussian", lambda scale: constant)
+    topdown = preset("micro", Hierarchy.regular(2, 1), epsilon=2.0)
+    with pytest.raises(ValueError, match=r"^secure noise must follow its law, \S+ and 1000 of 1000"):
+        release(topdown, [[5, 0, 3, 1], [2, 2, 2, 2]], out=tmp_path / "out")
+    assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize("law", [TwoTailedGeometric(1e-12), TwoTailedGeometric(1e308), DiscreteGaussian(1e5)], ids=str)
+def test_laws_at_the_ends_of_their_parameters_can_be_tested(law):
+    draws.check_law(law, filled(law, rng(8)), alarm=draws.ALARM)
+
+
+@settings(max_examples=60)
+@given(st.integers(1, 1000).flatmap(lambda n: st.tuples(st.integers(0, n), st.just(n))), powers(-12, 0))
+def test_tails_are_those_of_the_binomial_law(counts, chance):
+    seen, trials = counts
+    assert draws._at_least(seen, trials, chance) == pytest.approx(
+        binom.sf(seen - 1, trials, chance), rel=1e-8, abs=1e-280
+    )
