@@ -140,7 +140,6 @@ def estimate(
         raise ValueError("name one mechanism (see `plaudit list`), or give --residuals")
     if residuals is not None and direct:
         raise ValueError("--method direct needs runs on two databases, and --residuals are of one release")
-    check_out(out)
     root = seed_sequence(seed)
     given = {"bandwidth": bandwidth, "percentile": percentile, "multiplier": multiplier, "change": change, "runs": runs}
     options: dict[str, Any] = {key: value for key, value in given.items() if value is not None}
@@ -150,12 +149,14 @@ def estimate(
         called = residuals.name
         promise = parse_claim(claim, relation or "add_remove") if claim else None  # type: ignore[arg-type]
         errors = read_errors(residuals)
+        check_out(out)
         options["method"] = kind = _kind(method, options, promise)
         with blaming(str(residuals)):
             found = residual_loss(errors, **options)
         secret = not public_data
     else:
         called, target, promise = _target(context, name)
+        check_out(out)
         ((_, databases, _),) = target.pairs
         kind = DIRECT if direct else _kind(method, options, promise)
         with blaming(name):

@@ -80,9 +80,9 @@ def replay(
     from audit.sampling.streams import entropy_of, seed_sequence
 
     check_numbers(context)
-    check_out(out)
     (target,) = targets_asked(context, [name])
     promised = promise_of(target, claim, []) if claim or hasattr(target.mechanism, "claim") else None
+    check_out(out)
     entropy = entropy_of(seed_sequence(seed))
     options: dict[str, Any] = {"size": size, "rng": entropy, "observe": "time" if timed else "output"}
     options["released"] = released or None

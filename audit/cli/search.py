@@ -87,11 +87,11 @@ def search(
     from audit.search import search_loss
 
     check_numbers(context)
-    check_out(out)
     (target,) = targets_asked(context, [name])
     promised = promise_of(target, claim, [])
     options: dict[str, Any] = {"keep": keep, "confidence": confidence, "attack": attack}
     options["size"] = target.runs if size is None else size
+    check_out(out)
     entropy = entropy_of(seed_sequence(seed))
     with blaming(name):
         family = [one.pair for one in target.pairs] if cell else _family(target, pairs)

@@ -106,8 +106,12 @@ def _kde(
         raise ValueError(f'bandwidth_unit must be "sd" or "people", got {bandwidth_unit!r}')
     factor = positive_number("bandwidth", bandwidth)
     kernel = factor * float(pooled.std(ddof=1)) if bandwidth_unit == "sd" else factor
-    if not _SMALLEST_KERNEL <= kernel < math.inf:
-        raise ValueError(f"bandwidth must give a finite kernel of at least {_SMALLEST_KERNEL} people, got {kernel:.4g}")
+    widest = float(np.ptp(pooled))  # beyond which a density shows the kernel, and not the errors
+    if not _SMALLEST_KERNEL <= kernel <= widest:
+        raise ValueError(
+            f"bandwidth must give a kernel of {_SMALLEST_KERNEL} people at least, and at most as wide as the range of "
+            f"errors, {widest:.4g}, got {kernel:.4g}"
+        )
     window = _window(pooled, percentile, multiplier)
     x = np.arange(math.floor(2 * window), dtype=float) + (0.5 - window)
     # A density far from every residual underflows: each is taken relative to what the nearest residual gives it.

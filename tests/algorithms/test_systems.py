@@ -103,12 +103,12 @@ def test_a_preset_that_there_is_not_is_refused():
         systems()["gdpc"].preset("micro")
 
 
-@pytest.mark.parametrize("epsilon", [0, -1.0, math.nan, math.inf])
-def test_every_budget_is_checked(epsilon):
+@pytest.mark.parametrize("budget", [0, -1.0, math.nan, math.inf])
+def test_every_budget_is_checked(budget):
     for system in EVERY:
-        if system.of_counts or system.stages:
-            with pytest.raises(ValueError, match=r"epsilon\b.* must be (positive and finite|0 or more)"):
-                system.mechanism(epsilon=epsilon)
+        for name in {"epsilon", "rho"} & set(system.settings):
+            with pytest.raises(ValueError, match=rf"{name}\b.* must be (positive and finite|0 or more|from )"):
+                system.mechanism(**{name: budget})
 
 
 @pytest.mark.parametrize("command", ["release", "explore"])

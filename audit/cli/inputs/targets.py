@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections import Counter
 from collections.abc import Iterator
 from difflib import get_close_matches
@@ -55,7 +56,7 @@ def targets_asked(context: typer.Context, names: list[str]) -> list[Target]:
     _check_names(context, names)
     systems = {name: _system(name, given.get("preset", "")) for name in names if ":" not in name}
     persons = {name: given[name] for name in OF_PERSONS.split() if name in given}
-    if persons or ("data" in given and any(one.own and not one.of_counts for one in systems.values())):
+    if persons or ("data" in given and any(not one.of_counts and one.own for one in systems.values())):
         systems = {name: _on_persons(system, given, persons) for name, system in systems.items()}
         refuse(context, OF_CELLS, "is for counts: persons have pairs of their own, give --pair")
     elif all(system.of_counts for system in systems.values()):
@@ -150,7 +151,7 @@ def _check_settings(system: Any, wanted: Wanted) -> None:
     if unknown := wanted.settings.keys() - set(system.settings):
         there = [f"--{name}" for name in ("epsilon", "rho") if name in system.settings]
         raise ValueError(f"{system.name} takes {' or '.join(there) or 'no budget'}, got --{min(unknown)}")
-    if not wanted.settings.get("epsilon", 0.0) < system.below:
+    if system.below <= wanted.settings.get("epsilon", 0.0) < math.inf:  # what is no budget at all it refuses itself
         raise ValueError(f"{system.name} needs an epsilon below {system.below:g}, got {wanted.settings['epsilon']:g}")
 
 
