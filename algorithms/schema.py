@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import math
 import os
 import reprlib
@@ -17,6 +16,8 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+
+from audit.io.files import parsed_json, read_bytes
 
 __all__ = ["MOST_CELLS", "MOST_LEVELS", "Grouping", "Query", "Schema", "read_named", "read_specification"]
 
@@ -303,13 +304,11 @@ def read_named(path: str | os.PathLike[str], what: str) -> Any:
     if Path(name).suffix.lower() != ".json":
         raise ValueError(f"{what} must be a .json file, got {name}")
     try:
-        return json.loads(Path(name).read_text(encoding="utf-8-sig"), object_pairs_hook=_unique)
+        return parsed_json(read_bytes(Path(name)), once=True)
     except OSError as error:
         raise ValueError(f"{what} must be a file that can be read, got {name} ({error.strerror})") from error
     except ValueError as error:  # also of an encoding that is not UTF-8
         raise ValueError(f"{what} must be JSON, got {name}: {error}") from error
-    except RecursionError:
-        raise ValueError(f"{what} must be JSON, got {name}: brackets within brackets without end") from None
 
 
 def _listed_levels(attribute: str, values: Any) -> list[str]:
@@ -330,10 +329,3 @@ def _listed_levels(attribute: str, values: Any) -> list[str]:
 
 def _numbers(given: Any) -> bool:
     return isinstance(given, list) and bool(given) and all(type(edge) in (int, float) for edge in given)
-
-
-def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    names = [name for name, _ in pairs]
-    if twice := sorted({name for name in names if names.count(name) > 1}):
-        raise ValueError(f"{twice[0]!r} stands twice")
-    return dict(pairs)

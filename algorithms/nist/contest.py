@@ -8,6 +8,7 @@ import reprlib
 from pathlib import Path
 
 from algorithms.schema import MOST_LEVELS, Schema, read_named, read_specification
+from audit.io.files import read_bytes
 
 __all__ = ["read_codebook", "read_contest"]
 
@@ -37,7 +38,7 @@ def read_codebook(path: str | os.PathLike[str]) -> dict[str, tuple[str, ...]]:
     """
     name = os.fspath(path)
     try:
-        lines = Path(name).read_text(encoding="utf-8", errors="replace").splitlines()  # labels do not matter
+        lines = read_bytes(Path(name)).decode(errors="replace").splitlines()  # labels do not matter
     except OSError as error:
         raise ValueError(f"codebook must be a file that can be read, got {name} ({error.strerror})") from error
     found: dict[str, dict[str, None]] = {}

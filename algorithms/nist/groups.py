@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import json
 import math
 import os
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
-from algorithms.schema import CROSS, Schema
+from algorithms.schema import CROSS, Schema, read_named
 
 __all__ = ["LEAST", "Decision", "Groups", "read_groups"]
 
@@ -175,11 +173,8 @@ def read_groups(path: str | os.PathLike[str]) -> Groups:
         If the file cannot be read or is not of that form.
     """
     try:
-        given = json.loads(Path(path).read_text("utf-8"))
-        return Groups(given["groups"])
-    except OSError as error:
-        raise ValueError(f"groups must be a file that can be read, got {path} ({error.strerror})") from error
-    except (KeyError, TypeError, json.JSONDecodeError, UnicodeDecodeError) as error:
+        return Groups(read_named(path, "groups")["groups"])
+    except (KeyError, TypeError) as error:
         raise ValueError(f'groups must be JSON of the form {{"groups": [["age", "sex"]]}}, got {path}') from error
 
 

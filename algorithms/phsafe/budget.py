@@ -14,7 +14,6 @@ References
 
 from __future__ import annotations
 
-import json
 import math
 import os
 import reprlib
@@ -31,6 +30,7 @@ from algorithms.phsafe.schema import PUERTO_RICO, STATES
 from algorithms.phsafe.tables import QUERIES
 from algorithms.tables.frames import Frame
 from audit.claims import ZCDP, PureDP
+from audit.io.files import parsed_json
 
 __all__ = ["CLAIMS", "PRESETS", "Config", "Settings", "noise_law", "noise_parameters", "read_config"]
 
@@ -296,19 +296,9 @@ def _parsed(content: bytes) -> Any:
     if len(content) > LARGEST_FILE:
         raise ValueError(f"a config must have at most {LARGEST_FILE} bytes, got more")
     try:
-        return json.loads(content.decode("utf-8-sig"), object_pairs_hook=_once)
-    except (ValueError, RecursionError) as error:  # not UTF-8, not JSON, thousands of digits, or nested too deeply
-        reason = "nested too deeply" if isinstance(error, RecursionError) else str(error)
-        raise ValueError(f"a config must be JSON with each key once, got: {reason.splitlines()[0]}") from None
-
-
-def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    found: dict[str, Any] = {}
-    for key, value in pairs:
-        if key in found:
-            raise ValueError(f"key {_shown(key)} twice")
-        found[key] = value
-    return found
+        return parsed_json(content, once=True)
+    except ValueError as error:  # not UTF-8, not JSON, thousands of digits, or nested too deeply
+        raise ValueError(f"a config must be JSON with each key once, got: {str(error).splitlines()[0]}") from None
 
 
 def _check_keys(what: str, values: Any, names: Sequence[str]) -> None:

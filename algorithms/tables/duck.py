@@ -22,6 +22,7 @@ from algorithms.tables.frames import Frame
 
 __all__ = ["DuckDB"]
 
+LARGEST_CHUNK = 2**30  # bytes of a column in one row group, unpacked
 LONGEST_HEADER = 2**20  # bytes; the longest of the production layout has 97
 WHOLE = ("TINYINT", "SMALLINT", "INTEGER", "BIGINT", "UTINYINT", "USMALLINT", "UINTEGER", "UBIGINT", "HUGEINT")
 
@@ -92,6 +93,7 @@ class DuckDB:
         if not path.is_file():
             raise ValueError(f"there is no file {path}")
         if kind == "parquet":
+            self._check_parquet(path)
             rows = self._connection.read_parquet(_literal(path), hive_partitioning=False)
         else:
             rows = self._connection.read_csv(  # nothing is guessed: a guess may skip rows
@@ -107,6 +109,14 @@ class DuckDB:
                 hive_partitioning=False,
             )
         rows.create_view(name)
+
+    def _check_parquet(self, path: Path) -> None:
+        """Refuse a column that its file says to be larger unpacked than fits into memory: it is read in such pieces."""
+        ask = "SELECT coalesce(max(total_uncompressed_size), 0) FROM parquet_metadata(?)"
+        size = self._connection.execute(ask, [_literal(path)]).fetchall()[0][0]
+        if size > LARGEST_CHUNK:
+            most = f"at most {LARGEST_CHUNK:,} bytes in a column of a row group"
+            raise ValueError(f"{path} must have {most}, got {size:,}")
 
     def view(self, name: str, query: str) -> None:
         """Name a query."""

@@ -153,13 +153,15 @@ def recorded(path: str | os.PathLike[str]) -> str:
     return str(whole.relative_to(here)) if whole.is_relative_to(here) else whole.name
 
 
-def read_bytes(path: Path) -> bytes:
-    """Read a file of JSON, if it is no larger than any that was meant to be one.
+def read_bytes(path: Path, most: int | None = None) -> bytes:
+    """Read a file, if it is no larger than any that was meant to be one.
 
     Parameters
     ----------
     path : pathlib.Path
-        A file of at most 64 MiB, or what can be read like one.
+        A file, or what can be read like one.
+    most : int, optional
+        Bytes. Default: 64 MiB.
 
     Returns
     -------
@@ -173,13 +175,13 @@ def read_bytes(path: Path) -> bytes:
     OSError
         If it cannot be read.
     """
-    size = path.stat().st_size
-    if size <= LARGEST:
+    limit, size = LARGEST if most is None else most, path.stat().st_size
+    if size <= limit:
         with path.open("rb") as file:
-            content = file.read(LARGEST + 1)  # of a pipe or a device no size is known
+            content = file.read(limit + 1)  # of a pipe or a device no size is known
         size = len(content)
-    if size > LARGEST:
-        raise ValueError(f"{path} must be at most {LARGEST} bytes, got {size}")
+    if size > limit:
+        raise ValueError(f"{path} must be at most {limit} bytes, got {size}")
     return content
 
 

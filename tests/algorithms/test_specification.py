@@ -49,7 +49,7 @@ def test_intervals_are_named_by_their_edges_as_written(tmp_path):
     ("content", "words"),
     [
         ("{", "must be JSON"),
-        ("[" * 100_000, "brackets within brackets"),
+        ("[" * 100_000, "it is nested too deeply"),
         ({"attributes": {"age": {"edges": [0, 10**400]}}}, "edges of age must be finite and increase, got [0, 1000"),
         ({"attributes": {"age": {"maxval": 1_000_000}}}, "with a number below 1,000,000"),
         ([1], '"attributes" with the levels of each'),

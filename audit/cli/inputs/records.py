@@ -12,11 +12,10 @@ from pathlib import Path
 from typing import Any
 
 from audit.cli.inputs import HEADER
-from audit.cli.inputs.tables import Table, check_size, is_missing, is_numeric
+from audit.cli.inputs.tables import LARGEST_INPUT, MOST_VALUES, Table, check_size, is_missing, is_numeric
 
 __all__ = ["read_records", "record_of"]
 
-MOST_VALUES = 2**26  # of a Parquet file, whose bytes do not tell how many there are
 CODE = re.compile(r"[+-]?0\d")  # a leading zero: not a number, but a code such as a postal one
 WHOLE = re.compile(r"[+-]?\d+", re.ASCII)
 
@@ -93,13 +92,14 @@ def _read_parquet(path: Path) -> Any:
         raise ValueError(f"{path}: Parquet needs pyarrow or DuckDB: pip install 'plaudit[census]'")
     try:
         if arrow is not None:
-            with arrow.ParquetFile(path) as file:
-                _check_number(path, file.metadata.num_rows, file.metadata.num_columns)
-                table = file.read()
+            table = _read_arrow(arrow, path)
             rows = table.to_pandas() if pandas is not None else table.to_pylist()
         else:
             source = duckdb.read_parquet(glob.escape(str(path)))
-            _check_number(path, len(source), len(source.columns))
+            _check_number(len(source), len(source.columns))
+            texts = [name for name, kind in zip(source.columns, source.types, strict=True) if str(kind) == "VARCHAR"]
+            lengths = ", ".join(f'coalesce(sum(strlen("{name.replace(chr(34), 2 * chr(34))}")), 0)' for name in texts)
+            _check_letters(sum(source.aggregate(lengths).fetchall()[0]) if texts else 0)
             rows = [dict(zip(source.columns, row, strict=True)) for row in source.fetchall()]
             rows = pandas.DataFrame(rows) if pandas is not None else rows
     except Exception as error:  # theirs, of every kind
@@ -107,9 +107,30 @@ def _read_parquet(path: Path) -> Any:
     return rows
 
 
-def _check_number(path: Path, rows: int, columns: int) -> None:
+def _read_arrow(arrow: Any, path: Path) -> Any:
+    """Read a table whose text is found to fit into memory before each of its values has a copy of its own."""
+    kinds, compute = import_module("pyarrow"), import_module("pyarrow.compute")
+    with arrow.ParquetFile(path) as file:
+        told, plain = file.metadata, file.schema_arrow
+    _check_number(told.num_rows, told.num_columns)
+    groups = [told.row_group(number) for number in range(told.num_row_groups)]
+    _check_letters(sum(group.column(k).total_uncompressed_size for group in groups for k in range(group.num_columns)))
+    with arrow.ParquetFile(path, read_dictionary=plain.names) as file:  # text that comes again is kept once
+        table = file.read()
+    chunks = [chunk for column in table.columns for chunk in column.chunks if isinstance(chunk, kinds.DictionaryArray)]
+    lengths = (compute.sum(compute.binary_length(chunk.dictionary).take(chunk.indices)) for chunk in chunks)
+    _check_letters(sum(length.as_py() or 0 for length in lengths))
+    return table.cast(kinds.schema(plain, plain.metadata))
+
+
+def _check_number(rows: int, columns: int) -> None:
     if not 0 < rows * columns <= MOST_VALUES:
         raise ValueError(f"it must hold 1 to {MOST_VALUES} values, got {rows} rows of {columns}")
+
+
+def _check_letters(size: int) -> None:
+    if size > LARGEST_INPUT:
+        raise ValueError(f"it must hold at most {LARGEST_INPUT} bytes, got {size} once unpacked")
 
 
 def _library(name: str) -> Any:

@@ -16,10 +16,22 @@ from numpy.typing import NDArray
 
 from audit.arguments import LARGEST
 from audit.cli.inputs import HEADER
+from audit.io.files import read_bytes
 
-__all__ = ["Table", "check_size", "is_missing", "is_numeric", "read_counts", "read_errors", "read_outputs"]
+__all__ = [
+    "LARGEST_INPUT",
+    "MOST_VALUES",
+    "Table",
+    "check_size",
+    "is_missing",
+    "is_numeric",
+    "read_counts",
+    "read_errors",
+    "read_outputs",
+]
 
 LARGEST_INPUT = 2**31  # bytes of a file
+MOST_VALUES = 2**26  # of a file: each takes up to a hundred bytes while it is read
 MISSING = {"", "na", "nan", "none"}
 NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)(e[+-]?\d+)?", re.ASCII | re.IGNORECASE)
 INFINITE = re.compile(r"[+-]?inf(inity)?", re.IGNORECASE)
@@ -51,9 +63,11 @@ class Table:
     @classmethod
     def read(cls, path: Path) -> Table:
         """Read a file, once: it may be a pipe."""
-        check_size(path)
+        content = read_bytes(path, LARGEST_INPUT)
+        if (values := content.count(b",") + max(map(content.count, (b"\n", b"\r")))) > MOST_VALUES:
+            raise ValueError(f"{path} must hold at most {MOST_VALUES} values, got {values} commas and lines")
         try:
-            return cls(path, path.read_text("utf-8-sig"))
+            return cls(path, io.TextIOWrapper(io.BytesIO(content), "utf-8-sig").read())
         except UnicodeDecodeError as error:
             raise ValueError(f"{path} must be text in UTF-8: {error}") from error
 

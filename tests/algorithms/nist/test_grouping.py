@@ -169,11 +169,14 @@ def test_bad_groups_are_refused(tmp_path):
         refuses(TypeError, f"groups must be lists of names of fields, got {fields!r}", Groups, fields)
     path = tmp_path / "groups.json"
     message = f'groups must be JSON of the form {{"groups": [["age", "sex"]]}}, got {path}'
-    for text in ("{", "[]", '{"fields": []}', '{"groups": "ab"}', '{"groups": 3}'):
+    for text in ("[]", '{"fields": []}', '{"groups": "ab"}', '{"groups": 3}'):
         path.write_text(text)
         refuses(ValueError, message, read_groups, path)
+    path.write_text("{")
+    with pytest.raises(ValueError, match=r"^groups must be JSON, got .*json: Expecting property name"):
+        read_groups(path)
     with pytest.raises(ValueError, match=r"^groups must be a file that can be read, got .*absent"):
-        read_groups(tmp_path / "absent")
+        read_groups(tmp_path / "absent.json")
 
 
 def test_bad_limits_records_and_margins_are_refused():

@@ -377,10 +377,10 @@ def test_bad_settings_are_one_line_with_rule_and_value(values, kind, words):
     ("text", "words"),
     [
         ("", "a config must be JSON with each key once, got: Expecting value"),
-        ("[" * 100_000, "a config must be JSON with each key once, got: nested too deeply"),
+        ("[" * 100_000, "a config must be JSON with each key once, got: it is nested too deeply"),
         ("[]", "config must be an object with the keys privacy_budget, .*, got \\[\\]"),
         ("1" * 5000, "a config must be JSON with each key once, got: Exceeds the limit"),
-        ('{"tau": 1, "reader": "csv", "tau": 2}', "a config must be JSON with each key once, got: key 'tau' twice"),
+        ('{"tau": 1, "reader": "csv", "tau": 2}', "a config must be JSON with each key once, got: 'tau' stands twice"),
         (b"\xff\xfe\x00", "a config must be JSON with each key once, got: 'utf-8' codec can't decode"),
         (" " * (2**20 + 1), "a config must have at most 1048576 bytes, got more"),
         (json.dumps(changed("privacy_budget", "PH3", "usa_*", value=math.nan)), r"of PH3 usa_\* must be .*, got nan"),

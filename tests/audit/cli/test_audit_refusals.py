@@ -144,9 +144,17 @@ def test_pickles_are_traps(desk: Path) -> None:
     assert (desk / "sprung").exists()
 
 
-def test_a_file_beyond_the_limit_is_refused(plaudit: Command, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_file_beyond_the_limit_is_refused(plaudit: Command, desk: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(tables, "LARGEST_INPUT", 9)
     assert refused(plaudit("audit", "gdpc", "--data", "counts.csv"), "counts.csv must be at most 9 bytes, got 10")
+    Path("endless.csv").symlink_to("/dev/zero")
+    assert refused(plaudit("audit", "gdpc", "--data", "endless.csv"), "endless.csv must be at most 9 bytes, got 10")
+    monkeypatch.undo()
+    monkeypatch.chdir(desk)
+    monkeypatch.setattr(tables, "MOST_VALUES", 2)
+    assert refused(
+        plaudit("audit", "gdpc", "--data", "counts.csv"), "must hold at most 2 values, got 3 commas and lines"
+    )
 
 
 @pytest.mark.parametrize(

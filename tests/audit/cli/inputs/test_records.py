@@ -5,6 +5,8 @@ from __future__ import annotations
 import sys
 
 import pandas as pd
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
 from audit.cli.inputs.records import read_records, record_of
@@ -68,6 +70,21 @@ def test_parquet_without_a_library_and_broken_is_one_line(tmp_path, without, mon
             read_records(path)
     without("duckdb")
     with refused_like(ValueError, r"Parquet needs pyarrow or DuckDB: pip install 'plaudit\[census\]'"):
+        read_records(path)
+
+
+@pytest.mark.parametrize("hidden", [(), ("pyarrow", "pyarrow.parquet")])
+@pytest.mark.parametrize("again", [True, False])
+def test_text_that_is_large_once_unpacked_is_refused(tmp_path, without, monkeypatch, hidden, again):
+    """Of pages that are compressed, and of a text that is in the file once and in twenty rows."""
+    path = tmp_path / "people.parquet"
+    texts = ["x" * 10_000] * 20 if again else [letter * 10_000 for letter in "abcdefghijklmnopqrst"]
+    pq.write_table(pa.table({"name": texts, 'a"b': [None] * 20}), path, compression="zstd")
+    assert path.stat().st_size < 5000
+    without(*hidden)
+    assert len(read_records(path)) == 20
+    monkeypatch.setattr("audit.cli.inputs.records.LARGEST_INPUT", 199_999)
+    with refused_like(ValueError, r"people\.parquet must be .*: it must hold at most 199999 bytes, got 20\d{4} once"):
         read_records(path)
 
 

@@ -151,8 +151,8 @@ def test_a_damaged_array_is_one_line(tmp_path, cut):
 
 def test_a_pipe_is_read_once(file, monkeypatch):
     path = file("people\n1\n2\n")
-    calls, read = [], Path.read_text
-    monkeypatch.setattr(Path, "read_text", lambda self, *given: calls.append(self) or read(self, *given))
+    calls, opened = [], Path.open
+    monkeypatch.setattr(Path, "open", lambda self, *given: calls.append(self) or opened(self, *given))
     table = Table.read(path)
     assert (table.names, table.numbers.tolist(), table.columns) == (("people",), [[1], [2]], [["1", "2"]])
     assert calls == [path]

@@ -7,7 +7,6 @@ import re
 import reprlib
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -17,19 +16,42 @@ from numpy.typing import NDArray
 from algorithms.hierarchy import Hierarchy
 from algorithms.schema import Schema
 from algorithms.tables.engine import FORMATS, Engine
+from algorithms.tables.intake.expressions import (
+    Column,
+    Rule,
+    code_columns,
+    coded,
+    cut,
+    leveled,
+    number_of,
+    place_columns,
+)
 from algorithms.tables.opening import opened
 
-__all__ = ["LARGEST", "LARGEST_HISTOGRAM", "check_histogram", "read_facilities", "read_histogram", "read_records"]
+__all__ = [
+    "LARGEST",
+    "LARGEST_HISTOGRAM",
+    "LARGEST_RECORDS",
+    "MOST_AREAS",
+    "check_histogram",
+    "read_facilities",
+    "read_histogram",
+    "read_records",
+]
 
 LARGEST = 2**40  # people in all: sums of noisy answers stay exact in float64
 LARGEST_HISTOGRAM = 2**30
 """Most counts of a histogram: 8 GiB. Whoever asks for more has given an attribute too many levels by mistake."""
 
+LARGEST_RECORDS = 2**27
+"""Most levels of records, rows x attributes: 3 GB while they are read. A kilobyte of Parquet can hold as many rows."""
+MOST_AREAS = 2**24
+"""Twice the blocks of the 2020 US Census: the code of each is kept as text."""
+
 GIVEN, GROUPS = "given_rows", "given_groups"  # names of views
 LIST = "the list of areas"
 
 Leaf = tuple[str, ...]  # codes, the outermost first
-Rule = tuple[str, str, str, str]  # in words; and in SQL: which groups break it, how many rows each is, an example
 
 
 def read_histogram(
@@ -106,7 +128,13 @@ def read_histogram(
 
 
 def check_histogram(leaves: int, schema: Schema) -> None:
-    """Refuse a histogram that would not fit into memory, before it is made."""
+    """Refuse a histogram that would not fit into memory, before it is made.
+
+    Raises
+    ------
+    ValueError
+        If it has more counts than `LARGEST_HISTOGRAM`.
+    """
     if leaves * schema.cells > LARGEST_HISTOGRAM:
         got = f"{leaves:,} x {schema.cells:,}"
         raise ValueError(f"a histogram must have at most {LARGEST_HISTOGRAM:,} counts, areas x cells, got {got}")
@@ -115,7 +143,33 @@ def check_histogram(leaves: int, schema: Schema) -> None:
 def read_facilities(
     source: Any, schema: Schema, areas: Sequence[str], tree: Hierarchy, *, kind: str = "hhgq", count: str = "count"
 ) -> NDArray[np.int64]:
-    """Count housing units and facilities by area and type: public, and bounds on the persons who live in them."""
+    """Count housing units and facilities by area and type: public, and bounds on the persons who live in them.
+
+    Parameters
+    ----------
+    source : path or frame
+        As `read_histogram` takes it.
+    schema : Schema
+        Of the persons, with types of facilities among its attributes.
+    areas : sequence of str
+        Columns of area codes, as of the persons.
+    tree : Hierarchy
+        Of the areas that there are.
+    kind : str
+        Attribute of the types.
+    count : str
+        Column of the number of units.
+
+    Returns
+    -------
+    ndarray of int64, shape (leaves, types)
+        Units.
+
+    Raises
+    ------
+    ValueError
+        As of `read_histogram`, and if `kind` is no attribute.
+    """
     if kind not in schema.attributes:
         raise ValueError(
             f"facilities must be of an attribute of the schema, {', '.join(schema.attributes)}, not {kind}"
@@ -160,8 +214,12 @@ def read_records(source: Any, schema: Schema, *, what: str = "data") -> NDArray[
            [0, 1]], dtype=uint8)
     """
     with _read(what, source, list(schema.attributes)) as (database, columns):
-        database.keep(GROUPS, f"select {', '.join(_places(columns, schema))}, 1 as n, 1 as size from {GIVEN}")
-        _check_rules(what, database, _leveled(schema))
+        most = LARGEST_RECORDS // len(schema.shape)
+        parts = ", ".join(place_columns(columns, schema))
+        database.keep(GROUPS, f"select {parts}, 1 as n, 1 as size from {GIVEN} limit {most + 1}")
+        if database.fetch(f"select count(*) as n from {GROUPS}")["n"][0] > most:
+            raise ValueError(f"{what} must have at most {most:,} rows of {len(schema.shape)} attributes, got more")
+        _check_rules(what, database, leveled(schema))
         found = database.fetch(f"select {', '.join(f'p{j}' for j in range(len(schema.shape)))} from {GROUPS}")
     if not len(found):
         raise ValueError(f"{what} must have one row at least, got none")
@@ -169,15 +227,6 @@ def read_records(source: Any, schema: Schema, *, what: str = "data") -> NDArray[
     for j, name in enumerate(found.columns):
         codes[:, j] = found[name]
     return codes
-
-
-@dataclass(frozen=True)
-class _Column:
-    """A column of the source and what it is for."""
-
-    title: str  # as asked for, in messages
-    given: str  # as the source calls it, quoted for SQL
-    kind: str
 
 
 def _placed(rule: str, leaves: list[Leaf], found: NDArray[np.int64], known: Sequence[Leaf]) -> NDArray[np.int64]:
@@ -195,10 +244,13 @@ def _listed(source: Any, areas: Sequence[str]) -> list[Leaf]:
     """Return the codes of the areas of a list, in their order."""
     _check_areas(areas)
     with _read(LIST, source, areas) as (database, columns):
-        database.keep(GROUPS, f"select {', '.join(_codes(columns, areas))}, count(*) as size from {GIVEN} group by all")
+        database.keep(
+            GROUPS, f"select {', '.join(code_columns(columns, areas))}, count(*) as size from {GIVEN} group by all"
+        )
+        _check_areas_of(LIST, database, areas)
         codes = [f"a{j}" for j in range(len(areas))]
         once = ("an area must have one row", "size > 1", "size", f"concat_ws(' / ', {', '.join(codes)})")
-        _check_rules(LIST, database, [*_coded(areas), once])
+        _check_rules(LIST, database, [*coded(areas), once])
         if not (leaves := list(database.fetch(f"select {', '.join(codes)} from {GROUPS} order by all").rows())):
             raise ValueError(f"{LIST} must have one row at least, got none")
     return leaves
@@ -213,13 +265,13 @@ def _counted(
     with _read(what, source, names) as (database, columns):
         _group(database, columns, list(areas), schema, count)
         _check_groups(what, database, list(areas), schema, count, limit)
+        check_histogram(_check_areas_of(what, database, areas), schema)
         codes = ", ".join(f"a{j}" for j in range(len(areas)))
         leaves = list(database.fetch(f"select distinct {codes} from {GROUPS} order by all").rows())
         places = ", ".join(f"coalesce(p{j}, 0) as p{j}" for j in range(len(schema.shape)))  # null where nobody is
         found = database.fetch(
             f"select dense_rank() over (order by {codes}) - 1 as leaf, {places}, n::bigint as n from {GROUPS}"
         )
-    check_histogram(len(leaves), schema)
     cells = np.ravel_multi_index([found[f"p{j}"] for j in range(len(schema.shape))], schema.shape)
     histogram = np.zeros((len(leaves), schema.cells), np.int64)
     np.add.at(histogram, (found["leaf"], cells), found["n"])
@@ -232,7 +284,7 @@ def _check_areas(areas: Sequence[str]) -> None:
 
 
 @contextmanager
-def _read(what: str, source: Any, names: Sequence[str]) -> Iterator[tuple[Engine, dict[str, _Column]]]:
+def _read(what: str, source: Any, names: Sequence[str]) -> Iterator[tuple[Engine, dict[str, Column]]]:
     """Open a source and find its columns."""
     if len({name.upper() for name in names}) < len(names):
         raise ValueError(f"areas, attributes and count must be different columns, got {', '.join(names)}")
@@ -246,7 +298,7 @@ def _read(what: str, source: Any, names: Sequence[str]) -> Iterator[tuple[Engine
         yield database, dict(zip(names, _columns(what, types, names), strict=True))
 
 
-def _columns(what: str, types: dict[str, str], names: Sequence[str]) -> list[_Column]:
+def _columns(what: str, types: dict[str, str], names: Sequence[str]) -> list[Column]:
     """Find the columns by name, whatever its case."""
     known = {name.upper(): name for name in types}
     for name in names:  # DuckDB renames the second of two columns of one name
@@ -257,17 +309,19 @@ def _columns(what: str, types: dict[str, str], names: Sequence[str]) -> list[_Co
         raise ValueError(f"{what} must have the columns {', '.join(names)}; {', '.join(missing)} missing, got {found}")
     given = [known[name.upper()] for name in names]
     return [
-        _Column(name, '"' + column.replace('"', '""') + '"', types[column])
+        Column(name, '"' + column.replace('"', '""') + '"', types[column])
         for name, column in zip(names, given, strict=True)
     ]
 
 
 def _group(
-    database: Engine, columns: dict[str, _Column], areas: Sequence[str], schema: Schema, count: str | None
+    database: Engine, columns: dict[str, Column], areas: Sequence[str], schema: Schema, count: str | None
 ) -> None:
     """Add up equal rows, once, for a source may be a stream: codes a0, ...; levels x0, ... and their places p0, ..."""
-    parts = [*_codes(columns, areas), *_places(columns, schema)]
-    told, number = ("null", "1") if count is None else (f"{columns[count].given}::varchar", _number(columns[count]))
+    parts = [*code_columns(columns, areas), *place_columns(columns, schema)]
+    told, number = (
+        ("null", "1") if count is None else (cut(f"{columns[count].given}::varchar"), number_of(columns[count]))
+    )
     database.keep(
         GROUPS,
         f"select * exclude (given_n, told), coalesce(sum(given_n), 0) as n, count(*) as size, "
@@ -280,10 +334,10 @@ def _check_groups(
     what: str, database: Engine, areas: Sequence[str], schema: Schema, count: str | None, limit: int
 ) -> None:
     """Refuse the first rule that rows break."""
-    rules = _coded(areas)
+    rules = coded(areas)
     if count is not None:
         rules.append((f"{count} must be a whole number, 0 or more", "odd > 0", "odd", "odd_told"))
-    _check_rules(what, database, [*rules, *_leveled(schema)])
+    _check_rules(what, database, [*rules, *leveled(schema)])
     told = database.fetch(f"select count(*) as groups, coalesce(sum(n), 0)::double as people from {GROUPS}")
     if not told["groups"][0]:
         raise ValueError(f"{what} must have one row at least, got none")
@@ -291,40 +345,13 @@ def _check_groups(
         raise ValueError(f"{what} must count less than 2**{limit.bit_length() - 1} in all, got {told['people'][0]:.0f}")
 
 
-def _codes(columns: dict[str, _Column], areas: Sequence[str]) -> list[str]:
-    """Return the SQL of the codes a0, ..., null where they are missing."""
-    kinds = ("codes as text or whole numbers", "text", "whole")
-    return [f"nullif({_text(kinds[0], columns[name], *kinds[1:])}, '') as a{j}" for j, name in enumerate(areas)]
-
-
-def _places(columns: dict[str, _Column], schema: Schema) -> list[str]:
-    """Return the SQL of what is given, x0, ..., and of the places of levels, p0, ..., null where there is none."""
-    parts = []
-    for j, (name, levels) in enumerate(schema.attributes.items()):
-        if name in schema.edges:
-            text = _text("numbers", columns[name], "text", "whole", "real")
-            place = _interval(text, schema.edges[name])
-        else:
-            text = _text("levels as text or whole numbers", columns[name], "text", "whole")
-            place = _place(text, levels)
-        parts += [f"nullif({text}, '') as x{j}", f"{place} as p{j}"]
-    return parts
-
-
-def _leveled(schema: Schema) -> list[Rule]:
-    rules = []
-    for j, (name, levels) in enumerate(schema.attributes.items()):
-        shown = f"one of {', '.join(levels[:8])}{', ...' * (len(levels) > 8)}"
-        if name in schema.edges:
-            shown = f"a number from {repr(schema.edges[name][0]).removesuffix('.0')} on"
-        elif not _numbered(levels):
-            shown += f", or 0 to {len(levels) - 1}"
-        rules.append((f"{name} must be {shown}", f"p{j} is null and (x{j} is not null or n > 0)", "size", f"x{j}"))
-    return rules
-
-
-def _coded(areas: Sequence[str]) -> list[Rule]:
-    return [(f"{name} must have a code", f"a{j} is null", "size", "null") for j, name in enumerate(areas)]
+def _check_areas_of(what: str, database: Engine, areas: Sequence[str]) -> int:
+    """Return the number of areas, unless they are too many to have their codes in memory."""
+    codes = ", ".join(f"a{j}" for j in range(len(areas)))
+    number = int(database.fetch(f"select count(*) as n from (select distinct {codes} from {GROUPS})")["n"][0])
+    if number > MOST_AREAS:
+        raise ValueError(f"{what} must name at most {MOST_AREAS:,} areas, got {number:,}")
+    return number
 
 
 def _check_rules(what: str, database: Engine, rules: Sequence[Rule]) -> None:
@@ -338,58 +365,3 @@ def _check_rules(what: str, database: Engine, rules: Sequence[Rule]) -> None:
             example = told["value"][0]
             words = "a missing value" if example is None else reprlib.repr(example)
             raise ValueError(f"{what}: {rule}; {number:,} {'row' if number == 1 else 'rows'} broke it, such as {words}")
-
-
-def _text(what: str, column: _Column, *kinds: str) -> str:
-    if column.kind not in kinds:
-        kind = "real numbers" if column.kind == "real" else column.kind
-        raise ValueError(f"{column.title} must hold {what}, got {kind}")
-    return f"{column.given}::varchar"
-
-
-def _number(column: _Column) -> str:
-    """Return the SQL of a count, null where it is none."""
-    if column.kind not in ("text", "whole", "real"):
-        raise ValueError(f"{column.title} must hold whole numbers, got {column.kind}")
-    rule = {
-        "text": f"regexp_full_match({column.given}, '[0-9]{{1,15}}')",
-        "whole": f"{column.given} between 0 and {2**53}",
-        "real": f"{column.given} between 0 and {10**15} and {column.given} = floor({column.given})",
-    }[column.kind]
-    return f"case when {rule} then try_cast({column.given} as bigint) end"
-
-
-def _numbered(levels: Sequence[str]) -> bool:
-    """Return whether a name is a number, which a place could be taken for."""
-    return any(_is_number(level) for level in levels)
-
-
-def _is_number(level: str) -> bool:
-    try:
-        float(level)
-    except ValueError:
-        return False
-    return True
-
-
-def _place(value: str, levels: Sequence[str]) -> str:
-    """Return the SQL of the place of a level."""
-    places = {level: place for place, level in enumerate(levels)}
-    if not _numbered(levels):
-        places |= {str(place): place for place in range(len(levels))}
-    whens = " ".join(f"when {_quoted(name)} then {place}" for name, place in places.items())
-    return f"case {value} {whens} end"
-
-
-def _interval(text: str, edges: Sequence[float]) -> str:
-    """Return the SQL of the place of the interval that a number is in; infinities and NaN are in none."""
-    number = f"try_cast({text} as double)"
-    # An edge without quotes would be a decimal, whose way to float64 may end at another number.
-    whens = " ".join(
-        f"when {number} >= '{edges[place]!r}'::double then {place}" for place in reversed(range(len(edges)))
-    )
-    return f"case when not isfinite({number}) then null {whens} end"
-
-
-def _quoted(text: str) -> str:
-    return "'" + text.replace("'", "''") + "'"

@@ -1,0 +1,132 @@
+"""What is asked of a database about the columns of a source, in SQL: codes, places of levels, and rules of both."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from algorithms.schema import Schema
+
+__all__ = ["LONGEST_TEXT", "Column", "Rule", "code_columns", "coded", "cut", "leveled", "number_of", "place_columns"]
+
+LONGEST_TEXT = 1024  # letters of a code or a level
+
+Rule = tuple[str, str, str, str]  # in words; and in SQL: which groups break it, how many rows each is, an example
+
+
+@dataclass(frozen=True)
+class Column:
+    """A column of the source and what it is for."""
+
+    title: str  # as asked for, in messages
+    given: str  # as the source calls it, quoted for SQL
+    kind: str
+
+
+def code_columns(columns: dict[str, Column], areas: Sequence[str]) -> list[str]:
+    """Return the SQL of the codes a0, ..., null where they are missing."""
+    kinds = ("codes as text or whole numbers", "text", "whole")
+    return [f"nullif({_text(kinds[0], columns[name], *kinds[1:])}, '') as a{j}" for j, name in enumerate(areas)]
+
+
+def place_columns(columns: dict[str, Column], schema: Schema) -> list[str]:
+    """Return the SQL of what is given, x0, ..., and of the places of levels, p0, ..., null where there is none."""
+    parts = []
+    for j, (name, levels) in enumerate(schema.attributes.items()):
+        if name in schema.edges:
+            text = _text("numbers", columns[name], "text", "whole", "real")
+            place = _interval(text, schema.edges[name])
+        else:
+            text = _text("levels as text or whole numbers", columns[name], "text", "whole")
+            place = _place(text, levels)
+        parts += [f"nullif({text}, '') as x{j}", f"{place} as p{j}"]
+    return parts
+
+
+def leveled(schema: Schema) -> list[Rule]:
+    """Return the rules that whatever should be a level is one."""
+    rules = []
+    for j, (name, levels) in enumerate(schema.attributes.items()):
+        shown = f"one of {', '.join(levels[:8])}{', ...' * (len(levels) > 8)}"
+        if name in schema.edges:
+            shown = f"a number from {repr(schema.edges[name][0]).removesuffix('.0')} on"
+        elif not _numbered(levels):
+            shown += f", or 0 to {len(levels) - 1}"
+        rules.append((f"{name} must be {shown}", f"p{j} is null and (x{j} is not null or n > 0)", "size", f"x{j}"))
+    return rules
+
+
+def coded(areas: Sequence[str]) -> list[Rule]:
+    """Return the rules that there are codes, of a length that somebody meant."""
+    rules = []
+    for j, name in enumerate(areas):
+        rules += [(f"{name} must have a code", f"a{j} is null", "size", "null")]
+        rules += [
+            (f"codes of {name} must have at most {LONGEST_TEXT:,} letters", f"{_is_long(f'a{j}')}", "size", f"a{j}")
+        ]
+    return rules
+
+
+def _is_long(text: str) -> str:
+    """Return the SQL of whether text is what `cut` leaves of a longer one."""
+    return f"strlen({text}) > {LONGEST_TEXT} and length({text}) > {LONGEST_TEXT}"
+
+
+def _text(what: str, column: Column, *kinds: str) -> str:
+    if column.kind not in kinds:
+        kind = "real numbers" if column.kind == "real" else column.kind
+        raise ValueError(f"{column.title} must hold {what}, got {kind}")
+    return cut(f"{column.given}::varchar")
+
+
+def cut(text: str) -> str:
+    """Return the SQL of text of which no more is kept than shows that it is too long."""
+    return f"(case when strlen({text}) > {LONGEST_TEXT} then left({text}, {LONGEST_TEXT + 1}) else {text} end)"
+
+
+def number_of(column: Column) -> str:
+    """Return the SQL of a count, null where it is none."""
+    if column.kind not in ("text", "whole", "real"):
+        raise ValueError(f"{column.title} must hold whole numbers, got {column.kind}")
+    rule = {
+        "text": f"regexp_full_match({column.given}, '[0-9]{{1,15}}')",
+        "whole": f"{column.given} between 0 and {2**53}",
+        "real": f"{column.given} between 0 and {10**15} and {column.given} = floor({column.given})",
+    }[column.kind]
+    return f"case when {rule} then try_cast({column.given} as bigint) end"
+
+
+def _numbered(levels: Sequence[str]) -> bool:
+    """Return whether a name is a number, which a place could be taken for."""
+    return any(_isnumber(level) for level in levels)
+
+
+def _isnumber(level: str) -> bool:
+    try:
+        float(level)
+    except ValueError:
+        return False
+    return True
+
+
+def _place(value: str, levels: Sequence[str]) -> str:
+    """Return the SQL of the place of a level."""
+    places = {level: place for place, level in enumerate(levels)}
+    if not _numbered(levels):
+        places |= {str(place): place for place in range(len(levels))}
+    whens = " ".join(f"when {_quoted(name)} then {place}" for name, place in places.items())
+    return f"case {value} {whens} end"
+
+
+def _interval(text: str, edges: Sequence[float]) -> str:
+    """Return the SQL of the place of the interval that a number is in; infinities and NaN are in none."""
+    number = f"try_cast({text} as double)"
+    # An edge without quotes would be a decimal, whose way to float64 may end at another number.
+    whens = " ".join(
+        f"when {number} >= '{edges[place]!r}'::double then {place}" for place in reversed(range(len(edges)))
+    )
+    return f"case when not isfinite({number}) then null {whens} end"
+
+
+def _quoted(text: str) -> str:
+    return "'" + text.replace("'", "''") + "'"

@@ -1,0 +1,128 @@
+"""Small files that would be large in memory are refused in one line that names the limit, whatever reads them."""
+
+from __future__ import annotations
+
+import resource
+import subprocess
+import sys
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from algorithms.schema import Schema, read_named
+from algorithms.tables import duck, intake
+from algorithms.tables.frames import Frame
+from algorithms.tables.intake import read_histogram, read_records
+from audit.io import files
+from tests.helpers import refuses
+
+SCHEMA = Schema({"sex": "fm"})
+
+
+@pytest.fixture(params=["csv", "parquet", "frame"])
+def given(request, tmp_path):
+    """A source of each kind."""
+
+    def make(**columns):
+        if request.param == "frame":
+            return Frame(columns)
+        path = tmp_path / f"data.{request.param}"
+        if request.param == "csv":
+            Frame(columns).to_csv(path)
+        else:
+            pq.write_table(pa.table(columns), path)
+        return path
+
+    return make
+
+
+def test_records_are_as_many_as_fit(given, monkeypatch):
+    source = given(sex=["f", "m", "m", "f"])
+    monkeypatch.setattr(intake, "LARGEST_RECORDS", 4)
+    assert read_records(source, SCHEMA).tolist() == [[0], [1], [1], [0]]
+    monkeypatch.setattr(intake, "LARGEST_RECORDS", 3)
+    refuses(ValueError, "data must have at most 3 rows of 1 attributes, got more", read_records, source, SCHEMA)
+
+
+def test_areas_are_as_many_as_fit(given, monkeypatch):
+    source = given(sex=["f", "m", "m", "f"], area=["1", "2", "3", "1"])
+    monkeypatch.setattr(intake, "MOST_AREAS", 3)
+    assert read_histogram(source, SCHEMA, ["area"])[1].tolist() == [[2, 0], [0, 1], [0, 1]]
+    monkeypatch.setattr(intake, "MOST_AREAS", 2)
+    refuses(ValueError, "data must name at most 2 areas, got 3", read_histogram, source, SCHEMA, ["area"])
+    places = Frame({"area": ["1", "2", "3"]})
+    with pytest.raises(ValueError, match=r"^the list of areas must name at most 2 areas, got 3$"):
+        read_histogram(source, SCHEMA, ["area"], places=places)
+    monkeypatch.setattr(intake, "MOST_AREAS", 3)
+    monkeypatch.setattr(intake, "LARGEST_HISTOGRAM", 5)
+    with pytest.raises(ValueError, match=r"^a histogram must have at most 5 counts, areas x cells, got 3 x 2$"):
+        read_histogram(source, SCHEMA, ["area"])
+
+
+def test_codes_and_levels_are_no_longer_than_somebody_meant(given):
+    for code in ("x" * 1024, "é" * 1024):
+        tree, _ = read_histogram(given(sex=["f"], area=[code]), SCHEMA, ["area"])
+        assert tree.codes(1) == [code]
+    for code in ("x" * 1025, "é" * 1025, "x" * 1_000_000):
+        with pytest.raises(ValueError, match=r"^data: codes of area must have at most 1,024 letters; 1 row broke it"):
+            read_histogram(given(sex=["f"], area=[code]), SCHEMA, ["area"])
+        with pytest.raises(ValueError, match=r"^data: sex must be one of f, m, .* 1 row broke it, such as .{1,40}$"):
+            read_records(given(sex=[code]), SCHEMA)
+
+
+def test_what_a_file_says_of_its_size_is_believed_before_it_is_read(tmp_path, monkeypatch):
+    path = tmp_path / "data.parquet"
+    pq.write_table(
+        pa.table({"sex": ["f" * 4000, "m"]}), path, compression="zstd", use_dictionary=False, write_statistics=False
+    )
+    size = pq.ParquetFile(path).metadata.row_group(0).column(0).total_uncompressed_size
+    assert path.stat().st_size < size
+    monkeypatch.setattr(duck, "LARGEST_CHUNK", size)
+    with pytest.raises(ValueError, match=r"^data: sex must be one of"):
+        read_records(path, SCHEMA)
+    monkeypatch.setattr(duck, "LARGEST_CHUNK", size - 1)
+    rule = rf"data\.parquet must have at most {size - 1:,} bytes in a column of a row group, got {size:,}$"
+    with pytest.raises(ValueError, match=rule):
+        read_records(path, SCHEMA)
+
+
+def test_a_specification_fits_into_memory(tmp_path, monkeypatch):
+    path = tmp_path / "spec.json"
+    path.write_text("[" + ",".join(["{}"] * 100) + "]")
+    assert len(read_named(path, "specification")) == 100
+    monkeypatch.setattr(files, "MOST_VALUES", 200)
+    rule = f"specification must be JSON, got {path}: it must have at most 200 commas and brackets, got 200"
+    assert read_named(path, "specification")
+    path.write_text("[" + ",".join(["{}"] * 101) + "]")
+    refuses(ValueError, rule.replace("got 200", "got 202"), read_named, path, "specification")
+    monkeypatch.setattr(files, "LARGEST", 10)
+    with pytest.raises(ValueError, match="must be at most 10 bytes, got"):
+        read_named(path, "specification")
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("kind", ["rows", "strings"])
+def test_a_kilobyte_does_not_become_gigabytes(tmp_path, kind):
+    """Two hundred million equal rows in a megabyte, and twenty strings of 300 MB in 13 kilobytes: 9 GB once."""
+    rows, text = 10_000_000, "x" * 300_000_000
+    table = {
+        "rows": pa.table({"sex": np.zeros(rows, np.int8), "age": np.zeros(rows, np.int8)}),
+        "strings": pa.table({"sex": ["f"], "age": [text]}),
+    }[kind]
+    options = {"use_dictionary": kind == "rows", "write_statistics": False, "compression": "brotli"}
+    with pq.ParquetWriter(tmp_path / "d.parquet", table.schema, **options) as writer:
+        for _ in range(20):
+            writer.write_table(table, row_group_size=rows)
+    assert (tmp_path / "d.parquet").stat().st_size < 2**20
+    (tmp_path / "spec.json").write_text('{"attributes": {"sex": ["f", "m"], "age": {"maxval": 10}}}')
+    (tmp_path / "groups.json").write_text('{"groups": [["sex"], ["age"]]}')
+    asked = "release nist --data d.parquet --spec spec.json --groups groups.json --epsilon 1 --out out --seed 1"
+    command = [sys.executable, "-m", "plaudit", *asked.split()]
+    before = resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss
+    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
+    assert done.returncode == 2
+    assert {"rows": "at most 67,108,864 rows", "strings": "age must be one of"}[kind] in done.stderr
+    assert done.stderr.count("\n") == 1
+    assert max(before, resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss) < 4_000_000  # kilobytes
