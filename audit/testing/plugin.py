@@ -131,6 +131,7 @@ class _Session:
     def pytest_sessionfinish(self, session: pytest.Session, exitstatus: int) -> None:
         if self.report is None:
             return
+        from audit.io.text import printable
         from audit.results.files import write_json
 
         order = ("node_id", "attempt", "call")
@@ -152,7 +153,7 @@ class _Session:
                 private=confidential,
             )
         except OSError as error:
-            self.problem = f"plaudit: --audit-report could not be written: {error}"
+            self.problem = printable(f"plaudit: --audit-report could not be written: {error}")
             session.exitstatus = pytest.ExitCode.INTERNAL_ERROR
 
     def pytest_terminal_summary(self, terminalreporter: pytest.TerminalReporter) -> None:

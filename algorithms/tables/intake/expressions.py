@@ -76,7 +76,8 @@ def _text(what: str, column: Column, *kinds: str) -> str:
     if column.kind not in kinds:
         kind = "real numbers" if column.kind == "real" else column.kind
         raise ValueError(f"{column.title} must hold {what}, got {kind}")
-    return cut(f"{column.given}::varchar")
+    text = f"{column.given}::varchar"
+    return cut(text) if column.kind == "text" else text
 
 
 def cut(text: str) -> str:
