@@ -149,7 +149,7 @@ def _draw(folder: Path) -> tuple[int, list[str]]:
         others: list[str] = []
         for path in drawn:
             try:
-                audits += read_results(path)[0]
+                audits += read_results(path).audits
             except (ValueError, OSError):  # somebody else's: no reason to lose the figure
                 others.append(path.name)
         first = sorted(audits, key=lambda named: named[1].verdict != "violated")[:MOST]

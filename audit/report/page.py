@@ -168,7 +168,7 @@ def _estimate(number: int, name: str, estimate: LossEstimate, public: bool) -> E
         name=f"Estimate {number}" if public else name,
         method=estimate.method if not public or estimate.method in METHODS else "",
         statistic=estimate.statistic if not public or estimate.statistic in STATISTICS else "",
-        value=_rough(estimate.value),
+        value=f"{_rough(estimate.value)}{'' if estimate.statistic == 'rho' else ' nats'}",
         interval=f"{_rough(low)} to {_rough(high)}",
         confidence=percent(estimate.confidence),
         assumptions=() if public else estimate.assumptions,

@@ -95,7 +95,9 @@ def test_estimates_are_never_called_bounds():
     assert "Estimates, never bounds" in page.text
     assert "exchangeable areas" in page.text
     unknown = Page(build_report([], [("e", estimated(value=math.nan, interval=(math.nan, math.inf)))], title="t"))
-    assert "unknown nats" in unknown.text
+    assert "unknown nats for one person" in unknown.text
+    rho = Page(build_report([], [("e", estimated(value=0.25, statistic="rho"))], title="t"))
+    assert "0.25 for one person" in rho.text
 
 
 def test_replays_have_a_verdict_and_a_section_of_their_own():
