@@ -18,11 +18,17 @@ PACKAGES = ("audit", "algorithms")
 
 def main() -> None:
     """Run the command with our own packages, whatever lies on the path before them."""
-    if sys.path[:1] != [HOME]:
-        sys.path.insert(0, HOME)
-    for name in PACKAGES:
-        import_module(name)
-    import_module("audit.cli").main()
+    try:
+        if sys.path[:1] != [HOME]:
+            sys.path.insert(0, HOME)
+        for name in PACKAGES:
+            import_module(name)
+        import_module("audit.cli.supervision").supervised(import_module("audit.cli").main, "plaudit")
+    except SystemExit:
+        raise
+    except BaseException as error:  # before there is anything that could tell it: 1 would be a violation
+        print("plaudit: error:", *f"{type(error).__name__}: {error}".split(), file=sys.stderr)
+        sys.exit(130 if isinstance(error, KeyboardInterrupt) else 2)
 
 
 def foreign_package(folders: list[str]) -> str:

@@ -59,7 +59,11 @@ def run(command: str, arguments: list[str]) -> int:
     try:
         if asked in offered and "--help" not in arguments:
             offered[asked].check_installed()
-        code = app(arguments or ["--help"], prog_name=f"plaudit {command}", standalone_mode=False)
+        typed = typer.main.get_command(app)
+        with typed.make_context(f"plaudit {command}", [*arguments] or ["--help"]) as context:
+            code = typed.invoke(context)
+    except typer.Exit as left:  # after --help
+        code = left.exit_code
     except ImportError as error:  # an extra that is not installed
         raise ValueError(str(error)) from error
     return int(code or 0) if arguments else 2

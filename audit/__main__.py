@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from audit.cli import main
+from plaudit import main
 
 if __name__ == "__main__":
     main()

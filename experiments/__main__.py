@@ -9,6 +9,8 @@ from typing import Annotated
 
 import typer
 
+from audit.cli.exits import INTERRUPTED, USAGE, finished, run_typed
+from audit.cli.supervision import supervised
 from audit.io.files import check_writable, write_atomically
 from audit.results.plots import house_style, save_figure
 from experiments.experiment import NAMES, find, load_numbers, run_experiment
@@ -21,7 +23,7 @@ TABLE_BEGINS, TABLE_ENDS = (
     f"<!-- ways_of_asking {end}: written by python -m experiments draw -->" for end in ("begins", "ends")
 )
 
-HOLDS, FAILS, USAGE, INTERRUPTED = 0, 1, 2, 130
+HOLDS, FAILS = 0, 1  # all expectations, or not all
 
 app = typer.Typer(
     add_completion=False,
@@ -155,25 +157,23 @@ def _report(name: str, folder: Path) -> bool:
 
 
 def main(arguments: list[str] | None = None) -> None:
-    """Run the command; every error a user can cause is one line and exit code 2."""
-    usage_error: type[Exception] = typer.BadParameter.__bases__[0]
-    try:
-        given = sys.argv[1:] if arguments is None else arguments
-        code = app(given or ["--help"], prog_name="python -m experiments", standalone_mode=False)
-        code = code if given else USAGE
-    except usage_error as error:
-        code = _fail(error.format_message())  # type: ignore[attr-defined]
-    except (ValueError, TypeError, OSError) as error:
-        code = _fail(str(error))
-    except (KeyboardInterrupt, typer.Abort):
-        code = INTERRUPTED
-    sys.exit(code if isinstance(code, int) else HOLDS)
+    """Run the command; every error is one line and exit code 2."""
+    given = sys.argv[1:] if arguments is None else arguments
+    debug = given[:1] == ["--debug"]
+    sys.exit(finished(lambda: _run(given), "experiments", debug=debug))
 
 
-def _fail(message: str) -> int:
-    print("experiments: error:", " ".join(message.split()), file=sys.stderr)
-    return USAGE
+def _run(given: list[str]) -> int:
+    code = run_typed(typer.main.get_command(app), "python -m experiments", given or ["--help"])
+    return code if given else USAGE
+
+
+@app.callback()
+def _options(
+    debug: Annotated[bool, typer.Option("--debug", help="Before the one line of an error, print where it is.")] = False,
+) -> None:
+    """Take what stands before the command."""
 
 
 if __name__ == "__main__":
-    main()
+    supervised(main, "experiments")

@@ -38,6 +38,30 @@ def test_the_script_is_the_command():
     assert script.load() is plaudit.main
 
 
+class PanicError(BaseException):
+    """As foreign libraries raise it: no Exception."""
+
+
+@pytest.mark.parametrize(
+    ("error", "code", "words"),
+    [
+        (ModuleNotFoundError("No module named\n'typer'"), 2, "ModuleNotFoundError: No module named 'typer'"),
+        (PanicError("no thread"), 2, "PanicError: no thread"),
+        (KeyboardInterrupt(), 130, "KeyboardInterrupt:"),
+    ],
+)
+def test_what_goes_wrong_before_the_command_is_no_violation(monkeypatch, capsys, error, code, words):
+    def raising(name):
+        raise error
+
+    monkeypatch.setattr(plaudit, "import_module", raising)
+    monkeypatch.setattr(sys, "path", [plaudit.HOME])
+    with pytest.raises(SystemExit) as stop:
+        plaudit.main()
+    assert stop.value.code == code
+    assert capsys.readouterr() == ("", f"plaudit: error: {words}\n")
+
+
 @pytest.mark.parametrize("code", ["import audit", "plaudit.sys.argv[1:] = ['--help']"])
 def test_what_is_heavy_waits_until_it_is_needed(code, tmp_path):
     run = f"import sys, plaudit\n{code}\n"

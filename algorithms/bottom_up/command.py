@@ -17,13 +17,14 @@ from algorithms.tables.commands import (
     Seed,
     Spec,
     columns_of,
-    interruptible,
     noise_of,
+    releasing,
 )
 
 __all__ = ["release_bottom_up"]
 
 
+@releasing
 def release_bottom_up(
     out: Out,
     data: Data,
@@ -56,7 +57,6 @@ def release_bottom_up(
     from algorithms.bottom_up.release import check_schema, release
     from algorithms.bottom_up.weighted import round_units
     from algorithms.schema import read_specification
-    from algorithms.tables.files import check_folder
     from algorithms.tables.intake import read_histogram
     from audit.io.terminal import console
 
@@ -72,14 +72,13 @@ def release_bottom_up(
     if tolerance and totals is None:
         raise ValueError("--tolerance goes with --totals")
     columns = columns_of(areas)
-    check_folder(out)
     sampler: Any = noise.replace("-", "_")
     BottomUp(epsilon, noise=sampler)([0], 0, rng)  # a bad budget or missing noise is told before data are read
     if largest_weight is not None:
         WeightedBottomUp(epsilon, largest_weight, (1,), noise=sampler)
     schema = read_specification(spec)
     check_schema(schema)
-    with interruptible(), console(stderr=True).status("counting, drawing noise"):
+    with console(stderr=True).status("counting, drawing noise"):
         named, what = (data, "data") if geo is None else (geo, "the list of areas")
         check_schema(schema, count_areas(named, columns, what=what))  # before a histogram of that size is made
         if weight is None or largest_weight is None:

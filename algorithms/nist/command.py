@@ -7,11 +7,12 @@ from typing import Annotated, Any
 
 import typer
 
-from algorithms.tables.commands import Epsilon, Out, Seed, Spec, interruptible, noise_of
+from algorithms.tables.commands import Epsilon, Out, Seed, Spec, noise_of, releasing
 
 __all__ = ["release_nist"]
 
 
+@releasing
 def release_nist(
     out: Out,
     data: Annotated[Path, typer.Option(help="Records to be protected, .csv or .parquet, one a row.")],
@@ -42,7 +43,6 @@ def release_nist(
     from algorithms.nist.contest import read_contest
     from algorithms.nist.release import release
     from algorithms.schema import read_specification
-    from algorithms.tables.files import check_folder
     from algorithms.tables.intake import read_records
     from audit.io.terminal import console
 
@@ -55,13 +55,12 @@ def release_nist(
         raise ValueError("--public must be another file than --data: the data must have no say in the groups")
     if codebook is None and bins is not None:
         raise ValueError("--bins goes with --codebook: without it the bins of fields stand in --spec")
-    check_folder(out)
     schema = read_specification(spec) if codebook is None else read_contest(spec, codebook, bins)
     settings: dict[str, Any] = {} if factor is None else {"factor": factor}
     chosen = None if groups is None else read_groups(groups)
     # Whatever is wrong with the settings is said before any record is read.
     NistDp3(schema, chosen or Groups.single(schema), epsilon, rows=rows, **settings)
-    with interruptible(), console(stderr=True).status("reading, counting, drawing noise and rows"):
+    with console(stderr=True).status("reading, counting, drawing noise and rows"):
         if chosen is None:
             limits = {} if max_bins is None else {"max_bins": max_bins}
             chosen = choose_groups(read_records(public, schema, what="public records"), schema, **limits)

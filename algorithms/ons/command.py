@@ -16,13 +16,14 @@ from algorithms.tables.commands import (
     Seed,
     Spec,
     columns_of,
-    interruptible,
     noise_of,
+    releasing,
 )
 
 __all__ = ["release_ons"]
 
 
+@releasing
 def release_ons(
     out: Out,
     data: Data,
@@ -56,63 +57,58 @@ def release_ons(
     seed: Seed = None,
 ) -> int:
     """Release frequency tables by the two methods of the pilot of the Office for National Statistics."""
-    with interruptible():
-        from algorithms.hierarchy import Hierarchy
-        from algorithms.ons import IndependentNoise, OnsTopDown
-        from algorithms.ons.release import check_columns, default_levels, release
-        from algorithms.ons.tables import PILOT_TABLES, Domain
-        from algorithms.schema import read_specification
-        from algorithms.tables.files import check_folder
-        from algorithms.tables.intake import check_histogram, read_histogram
-        from audit.io.terminal import console
+    from algorithms.hierarchy import Hierarchy
+    from algorithms.ons import IndependentNoise, OnsTopDown
+    from algorithms.ons.release import check_columns, default_levels, release
+    from algorithms.ons.tables import PILOT_TABLES, Domain
+    from algorithms.schema import read_specification
+    from algorithms.tables.intake import check_histogram, read_histogram
+    from audit.io.terminal import console
 
-        rng, noise = noise_of(seed)
-        check_folder(out)
-        schema, columns = read_specification(spec), columns_of(areas)
-        check_columns(columns, schema)
-        check_histogram(1, schema)
-        tables, shares = _assigned("--table", table or [], columns)
-        levels, parts = _assigned("--level", level or [], columns)
-        independent = method == "independent"
-        if method not in ("independent", "top-down"):
-            raise ValueError(f"--method must be one of independent, top-down, got {method!r}")
-        if independent and levels:
-            raise ValueError("--level goes with --method top-down")
-        if not independent and (nonnegative or any(shares)):
-            raise ValueError("--nonnegative and shares of tables go with --method independent")
-        piloted = {"sex", "age", "marital", "month", "cause"} <= set(schema.attributes) and len(columns) == 2
-        if independent and not tables and not piloted:
-            raise ValueError("--table is needed: the pilot's tables are of its attributes and two levels of areas")
-        if (any(shares) and not all(shares)) or not all(parts):
-            raise ValueError("--table must have a share each, or none; --level must have one")
-        if seed is None and law != "geometric":
-            raise ValueError(
-                f"--law must be geometric for secure noise, got {law!r}: others can be simulated, with --seed"
+    rng, noise = noise_of(seed)
+    schema, columns = read_specification(spec), columns_of(areas)
+    check_columns(columns, schema)
+    check_histogram(1, schema)
+    tables, shares = _assigned("--table", table or [], columns)
+    levels, parts = _assigned("--level", level or [], columns)
+    independent = method == "independent"
+    if method not in ("independent", "top-down"):
+        raise ValueError(f"--method must be one of independent, top-down, got {method!r}")
+    if independent and levels:
+        raise ValueError("--level goes with --method top-down")
+    if not independent and (nonnegative or any(shares)):
+        raise ValueError("--nonnegative and shares of tables go with --method independent")
+    piloted = {"sex", "age", "marital", "month", "cause"} <= set(schema.attributes) and len(columns) == 2
+    if independent and not tables and not piloted:
+        raise ValueError("--table is needed: the pilot's tables are of its attributes and two levels of areas")
+    if (any(shares) and not all(shares)) or not all(parts):
+        raise ValueError("--table must have a share each, or none; --level must have one")
+    if seed is None and law != "geometric":
+        raise ValueError(f"--law must be geometric for secure noise, got {law!r}: others can be simulated, with --seed")
+
+    def made_for(tree: Hierarchy) -> IndependentNoise | OnsTopDown:
+        options: dict[str, Any] = {"law": law, "delta": delta}
+        if independent:
+            options |= {"nonnegative": nonnegative}
+            return IndependentNoise(
+                tree, schema, epsilon, tables or PILOT_TABLES, shares if any(shares) else (), **options
             )
+        chosen = (levels, parts) if levels else default_levels(Domain(tree, schema))
+        top_down = OnsTopDown(tree, schema, epsilon, *chosen, **options)
+        _ = [top_down.domain.query(one) for one in tables]
+        return top_down
 
-        def made_for(tree: Hierarchy) -> IndependentNoise | OnsTopDown:
-            options: dict[str, Any] = {"law": law, "delta": delta}
-            if independent:
-                options |= {"nonnegative": nonnegative}
-                return IndependentNoise(
-                    tree, schema, epsilon, tables or PILOT_TABLES, shares if any(shares) else (), **options
-                )
-            chosen = (levels, parts) if levels else default_levels(Domain(tree, schema))
-            top_down = OnsTopDown(tree, schema, epsilon, *chosen, **options)
-            _ = [top_down.domain.query(one) for one in tables]
-            return top_down
-
-        with console(stderr=True).status("counting, drawing noise, tabulating"):
-            try:
-                made_for(Hierarchy.regular(1, len(columns)))  # settings are refused before data are read
-                tree, histogram = read_histogram(data, schema, columns, count=count, places=geo)
-                mechanism = made_for(tree)
-                counted = () if independent else tables or PILOT_TABLES * piloted
-                made = release(
-                    mechanism, histogram, areas=columns, tables=counted, out=out, rng=rng, listed=geo is not None
-                )
-            except ValueError as error:
-                raise ValueError(_in_words(str(error), columns)) from error
+    with console(stderr=True).status("counting, drawing noise, tabulating"):
+        try:
+            made_for(Hierarchy.regular(1, len(columns)))  # settings are refused before data are read
+            tree, histogram = read_histogram(data, schema, columns, count=count, places=geo)
+            mechanism = made_for(tree)
+            counted = () if independent else tables or PILOT_TABLES * piloted
+            made = release(
+                mechanism, histogram, areas=columns, tables=counted, out=out, rng=rng, listed=geo is not None
+            )
+        except ValueError as error:
+            raise ValueError(_in_words(str(error), columns)) from error
     print(made.ledger)
     people = "" if made.people is None else f" and {int(made.people.sum()):,} synthetic people"
     print(f"{len(made.tables)} table{'s' * (len(made.tables) != 1)}{people}, with {noise}, written to {out}.")

@@ -8,13 +8,14 @@ from typing import Annotated, Any
 
 import typer
 
-from algorithms.tables.commands import Out, Seed, interruptible, noise_of
+from algorithms.tables.commands import Out, Seed, noise_of, releasing
 
 __all__ = ["explore_phsafe", "release_phsafe"]
 
 MODEL = "Promised when one person is added or removed (unbounded) or replaced (bounded), in the paper's model."
 
 
+@releasing
 def release_phsafe(
     out: Out,
     persons: Annotated[Path | None, typer.Option(help="Persons, .csv or .parquet, in the production layout.")] = None,
@@ -45,14 +46,12 @@ def release_phsafe(
     from algorithms.phsafe.tabulation.derive import derive_units
     from algorithms.phsafe.tabulation.validate import InvalidHouseholds
     from algorithms.tables.duck import DuckDB
-    from algorithms.tables.files import check_folder
     from algorithms.tables.opening import opened
     from audit.io.terminal import console
 
     rng, noise = noise_of(seed)
     if memory and engine != "duckdb":
         raise ValueError(f"--memory is for duckdb, got the engine {engine}")
-    check_folder(out)
     settings = read_config(config)
     given: list[Any] = [persons, units, geo]
     if bundled:
@@ -67,7 +66,7 @@ def release_phsafe(
     own = DuckDB(given, memory=memory) if engine == "duckdb" else engine
     try:
         status = console(stderr=True).status("validating, counting, drawing noise")
-        with interruptible(), status, opened(own, given) as database:
+        with status, opened(own, given) as database:
             if derive:
                 given[1] = derive_units(persons, units, engine=database)
             options: dict[str, Any] = {"engine": database, "partitions": partitions, "rng": rng}

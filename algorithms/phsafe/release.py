@@ -55,7 +55,7 @@ from algorithms.phsafe.tables import DERIVED, PUBLISHED, QUERIES, level_of, spli
 from algorithms.phsafe.tabulation.tabulate import Tabulation, tabulation
 from algorithms.phsafe.tabulation.validate import Validation
 from algorithms.tables.engine import Engine
-from algorithms.tables.files import check_folder, whole_file, whole_folder
+from algorithms.tables.files import RECORD, check_folder, whole_file, whole_folder
 from algorithms.tables.frames import Frame
 from algorithms.tables.release import Published
 from audit.io.text import from_cell
@@ -112,7 +112,7 @@ class Release(Published):
             for name, table in (self.published() if published else {}).items():
                 (staged / "published").mkdir(exist_ok=True)
                 table.to_csv(staged / "published" / f"{name}.csv", separator="|")
-            for name, content in (("config.json", self.config.to_dict()), ("release.json", self.provenance)):
+            for name, content in (("config.json", self.config.to_dict()), (RECORD, self.provenance)):
                 with whole_file(staged / name) as file:
                     json.dump(content, file, indent=4)
             check_release(read_release(staged), self.config, self.states)

@@ -1,16 +1,19 @@
-"""What the commands of systems share: their options, where noise comes from, and how an interrupt ends."""
+"""What the commands of systems share: their options, where noise comes from, and what is told of a release."""
 
 from __future__ import annotations
 
-import signal
-from collections.abc import Iterator
-from contextlib import contextmanager
+import sys
+import tempfile
+from collections.abc import Callable
+from functools import wraps
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
-__all__ = ["Areas", "Count", "Data", "Epsilon", "Geo", "Out", "Seed", "Spec", "columns_of", "interruptible", "noise_of"]
+from algorithms.tables.files import RECORD, SPILLED, STAGED, check_folder, left_behind
+
+__all__ = ["Areas", "Count", "Data", "Epsilon", "Geo", "Out", "Seed", "Spec", "columns_of", "noise_of", "releasing"]
 
 Out = Annotated[Path, typer.Option(help="Folder for the release: a new or an empty one.")]
 Data = Annotated[Path, typer.Option(help="Persons, .csv or .parquet: areas and attributes, one a row.")]
@@ -49,11 +52,26 @@ def columns_of(areas: str) -> list[str]:
     return columns
 
 
-@contextmanager
-def interruptible() -> Iterator[None]:
-    """Turn an interrupt, or a request to end, into one line: what was half done is removed on the way."""
-    signal.signal(signal.SIGTERM, signal.default_int_handler)
-    try:
-        yield
-    except KeyboardInterrupt:
-        raise ValueError("interrupted; nothing was written") from None
+def releasing(command: Callable[..., int]) -> Callable[..., int]:
+    """Decorate a command that writes a release into its folder `out`: whatever ends it, what is told of that is true.
+
+    The folder appears in one step, so that what is in it tells whether there is a release, at any instant.
+    """
+
+    @wraps(command)
+    def run(out: Path, **options: Any) -> int:
+        target = check_folder(out)
+        for folder in (*left_behind(SPILLED, Path(tempfile.gettempdir())), *left_behind(STAGED, target.parent)):
+            print(f"plaudit: {folder} was left by a run that was killed, and may hold personal data", file=sys.stderr)
+        try:
+            code = command(out=out, **options)
+            print(end="", flush=True)  # if nobody can read it, that is told here
+            return code
+        except BaseException as error:
+            if (target / RECORD).exists():
+                error.add_note(f"{out} holds a whole release, and its budget is spent")
+            elif isinstance(error, KeyboardInterrupt):
+                error.add_note("nothing was written")
+            raise
+
+    return run

@@ -5,11 +5,9 @@ from __future__ import annotations
 import csv
 import os
 import re
-import shutil
-import tempfile
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +16,7 @@ from numpy.typing import NDArray
 
 from algorithms.extras import needing
 from algorithms.tables.engine import FORMATS, in_one_line
+from algorithms.tables.files import SPILLED, temporary_folder
 from algorithms.tables.frames import Frame
 
 __all__ = ["DuckDB"]
@@ -36,7 +35,8 @@ class DuckDB:
 
         self._error: type[Exception] = duckdb.Error
         self._frames: dict[str, Any] = {}  # DuckDB does not keep what a view reads alive
-        self._spill = tempfile.mkdtemp(prefix="plaudit-")
+        self._held = ExitStack()
+        self._spill = str(self._held.enter_context(temporary_folder(SPILLED)))
         settings: dict[str, Any] = {
             "autoinstall_known_extensions": False,
             "autoload_known_extensions": False,
@@ -154,7 +154,7 @@ class DuckDB:
         """Forget everything, spilled rows included."""
         with suppress(AttributeError):  # it may not have started
             self._connection.close()
-        shutil.rmtree(self._spill, ignore_errors=True)
+        self._held.close()
 
 
 def _kind(told: str) -> str:

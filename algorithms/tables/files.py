@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import io
 import os
+import secrets
 import shutil
 import tempfile
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -16,11 +17,26 @@ from typing import Any, TextIO
 from audit.io.files import replacing
 from audit.io.text import in_cell
 
-__all__ = ["CELLS", "check_folder", "in_file", "whole_file", "whole_folder", "write_rows", "write_texts"]
+__all__ = [
+    "CELLS",
+    "RECORD",
+    "SPILLED",
+    "STAGED",
+    "check_folder",
+    "in_file",
+    "left_behind",
+    "temporary_folder",
+    "whole_file",
+    "whole_folder",
+    "write_rows",
+    "write_texts",
+]
 
 BOTH = "\r\n"  # a reader takes either for the end of a line: both are quoted inside of a field
 CELLS = "text that a spreadsheet would compute, or that begins with an apostrophe, has an apostrophe before it"
 """The rule of all CSV files that are written here, for the record; `audit.io.text.from_cell` gives back the text."""
+RECORD = "release.json"  # every release has one
+SPILLED, STAGED = "plaudit-spilled-", ".plaudit-staged-"  # how names of temporary folders begin
 
 
 @contextmanager
@@ -75,14 +91,55 @@ def whole_folder(folder: str | os.PathLike[str]) -> Iterator[Path]:
     """Lend a temporary folder that takes the place of another when the block ends without an error, in one step."""
     target = check_folder(folder)
     target.parent.mkdir(parents=True, exist_ok=True)
-    staged = Path(tempfile.mkdtemp(prefix=".release-", dir=target.parent))
-    try:
+    with temporary_folder(STAGED, target.parent) as staged:
         yield staged
         staged.chmod(target.stat().st_mode & 0o777 if target.exists() else _usual_mode())
         os.replace(staged, target)
-    except BaseException:
-        shutil.rmtree(staged, ignore_errors=True)
-        raise
+
+
+@contextmanager
+def temporary_folder(prefix: str, parent: Path | None = None) -> Iterator[Path]:
+    """Lend a folder that nobody else may read, and remove it if it is still there when the block ends.
+
+    It is locked while the block lasts, so that `left_behind` tells those of killed processes.
+    """
+    folder = (Path(tempfile.gettempdir()) if parent is None else parent) / f"{prefix}{secrets.token_hex(8)}"
+    lock = None
+    try:
+        try:
+            folder.mkdir(0o700)
+            lock = _locked(folder)
+            yield folder
+        finally:
+            shutil.rmtree(folder, ignore_errors=True)
+    finally:  # once more, where an interrupt came between
+        shutil.rmtree(folder, ignore_errors=True)
+        if lock is not None:
+            os.close(lock)
+
+
+def left_behind(prefix: str, parent: Path) -> Iterator[Path]:
+    """Yield temporary folders of the user's own that no living process has."""
+    for folder in sorted(parent.glob(f"{prefix}*")):
+        if (lock := _locked(folder)) is not None:
+            if os.fstat(lock).st_uid == os.getuid():
+                yield folder
+            os.close(lock)
+
+
+def _locked(folder: Path) -> int | None:
+    """Return a lock on a folder, or None where another process has it, or there are no such locks."""
+    handle = None
+    try:
+        import fcntl  # not on every system
+
+        handle = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)
+        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except (ImportError, OSError):
+        if handle is not None:
+            os.close(handle)
+        return None
+    return handle
 
 
 def check_folder(folder: str | os.PathLike[str]) -> Path:

@@ -15,7 +15,7 @@ import numpy as np
 from algorithms.hierarchy import Hierarchy
 from algorithms.noise import Draws
 from algorithms.schema import Schema
-from algorithms.tables.files import CELLS, whole_folder, write_texts
+from algorithms.tables.files import CELLS, RECORD, whole_folder, write_texts
 
 __all__ = ["Published", "check_distinct", "described", "level_names"]
 
@@ -61,7 +61,7 @@ class Published:
         with whole_folder(folder) as staged:
             self.write_tables(staged)
             about = json.dumps(self.provenance, indent=4)
-            write_texts(staged, {"ledger.txt": str(self.ledger), "release.json": about})
+            write_texts(staged, {"ledger.txt": str(self.ledger), RECORD: about})
 
     def check(self) -> None:
         """Refuse what is too large to be written; by default nothing."""

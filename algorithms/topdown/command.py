@@ -7,11 +7,12 @@ from typing import Annotated, Any
 
 import typer
 
-from algorithms.tables.commands import Count, Geo, Out, Seed, interruptible, noise_of
+from algorithms.tables.commands import Count, Geo, Out, Seed, noise_of, releasing
 
 __all__ = ["release_topdown"]
 
 
+@releasing
 def release_topdown(
     out: Out,
     data: Annotated[
@@ -37,7 +38,6 @@ def release_topdown(
 ) -> int:
     """Release consistent tables and microdata from persons, by TopDown."""
     from algorithms.hierarchy import Hierarchy
-    from algorithms.tables.files import check_folder
     from algorithms.tables.intake import read_facilities, read_histogram
     from algorithms.topdown import presets
     from algorithms.topdown.population import synthetic_1940
@@ -47,7 +47,6 @@ def release_topdown(
     rng, noise = noise_of(seed)
     if preset not in presets.PRESETS:
         raise ValueError(f"preset must be one of {', '.join(presets.PRESETS)}, got {preset!r}")
-    check_folder(out)
     options: dict[str, Any] = {"epsilon": epsilon, "rho": rho, "relation": relation, "n_jobs": jobs}
     columns = [name.strip() for name in areas.split(",")]
     if bundled:
@@ -61,7 +60,7 @@ def release_topdown(
     options["levels"] = presets.levels_named(preset, columns)
     presets.preset(preset, Hierarchy.regular(1, len(columns)), **options)  # settings are refused before data are read
     try:
-        with interruptible(), console(stderr=True).status("counting, drawing noise, estimating"):
+        with console(stderr=True).status("counting, drawing noise, estimating"):
             if bundled:
                 population = synthetic_1940(0, states=2, counties=3, districts=5)
                 tree, histogram = population.tree, population.histogram

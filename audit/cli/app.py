@@ -6,13 +6,14 @@ import os
 import sys
 from functools import cache
 from importlib import metadata
+from itertools import takewhile
 from typing import Annotated, Any
 
 import typer
 
 from audit.cli.audit import LIMITS, audit
 from audit.cli.estimate import estimate
-from audit.cli.exits import INTERRUPTED, UNREAD, USAGE
+from audit.cli.exits import USAGE, finished, run_typed
 from audit.cli.plan import plan
 from audit.cli.replay import replay
 from audit.cli.saved.check import check
@@ -22,7 +23,6 @@ from audit.cli.saved.verify import verify
 from audit.cli.search import search
 from audit.cli.systems import list_systems, run_system
 from audit.io.terminal import guarded
-from audit.io.text import printable
 
 __all__ = ["main"]
 
@@ -36,52 +36,32 @@ app = typer.Typer(add_completion=False, rich_markup_mode=None, pretty_exceptions
 
 
 def main(arguments: list[str] | None = None) -> None:
-    """Run the command; every error a user can cause is one line and exit code 2."""
+    """Run the command; every error is one line and exit code 2."""
+    given = sys.argv[1:] if arguments is None else arguments
+    debug = "--debug" in takewhile(lambda word: word.startswith("-"), given)
     with guarded():
-        code = _answered(sys.argv[1:] if arguments is None else arguments)
+        code = finished(lambda: _run(given), "plaudit", debug=debug)
     sys.exit(code)
-
-
-def _answered(arguments: list[str]) -> int:
-    """Run the command, and tell every error in one line."""
-    usage_error: type[Exception] = typer.BadParameter.__bases__[0]
-    try:
-        code = _run(arguments)
-    except usage_error as error:
-        code = _fail(error.format_message())  # type: ignore[attr-defined]
-    except (BrokenPipeError, SystemExit):  # typer and rich leave with 1 when nobody reads on, which is no violation
-        code = UNREAD
-    except (KeyboardInterrupt, typer.Abort):
-        code = INTERRUPTED
-    except (ValueError, TypeError, OSError) as error:
-        code = _fail(str(error))
-    except Exception as error:  # what no check of the input foresaw: an exit code of 1 would be a violation
-        code = _fail(f"{type(error).__name__}: {error}")
-    return code
 
 
 def _run(arguments: list[str]) -> int:
     """Run the command, and write out what it printed while an error in that can still be told."""
     try:
-        code = _commands()(arguments or ["--help"], prog_name="plaudit", standalone_mode=False, obj=arguments)
-        return int(code) if arguments else USAGE
-    finally:
+        code = run_typed(_commands(), "plaudit", arguments or ["--help"])
+        print(end="", flush=True)
+    except BaseException:
         try:
             print(end="", flush=True)
         except OSError:  # the interpreter would try again at exit, and complain
             os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-            raise
+        raise
+    return code if arguments else USAGE
 
 
 @cache
 def _commands() -> Any:
     """Return all commands with their options, put together once."""
     return typer.main.get_command(app)
-
-
-def _fail(message: str) -> int:
-    print("plaudit: error:", printable(message), file=sys.stderr)
-    return USAGE
 
 
 def _print_version(wanted: bool) -> None:
@@ -95,6 +75,7 @@ def _options(
     version: Annotated[
         bool, typer.Option("--version", help="Print the version and exit.", callback=_print_version, is_eager=True)
     ] = False,
+    debug: Annotated[bool, typer.Option("--debug", help="Before the one line of an error, print where it is.")] = False,
 ) -> None:
     """Take what stands before the command."""
 

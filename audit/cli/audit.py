@@ -38,6 +38,7 @@ from audit.cli.inputs.options import (
     check_numbers,
     refuse,
 )
+from audit.cli.supervision import expect
 
 if TYPE_CHECKING:
     from audit.claims import Claim
@@ -156,10 +157,7 @@ def audit(
     from audit.cli.inputs.targets import promise_of, targets_asked
     from audit.results.formatting import percent
 
-    if timeout is not None:
-        from audit.cli.supervision import run_within
-
-        return run_within(_without_timeout(context.obj), timeout, _advice(store))
+    expect(timeout, _advice(store))
     check_numbers(context)
     common: dict[str, Any] = {"attack": attack, "selection": selection, "confidence": confidence, "rng": seed}
     notes: list[str] = []
@@ -247,16 +245,6 @@ def _in_one_run(target: Target, called: str, promised: Claim, people: int, optio
 
     shown = " ".join(filter(None, (called or target.name, "" if chosen else words, "one run")))
     return Question(shown, measured, target.name)
-
-
-def _without_timeout(arguments: list[str]) -> list[str]:
-    kept, rest = [], iter(arguments)
-    for word in rest:
-        if word == "--timeout":
-            next(rest, None)
-        elif not word.startswith("--timeout="):
-            kept.append(word)
-    return kept
 
 
 def _advice(store: Path | None) -> str:

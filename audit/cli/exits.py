@@ -1,16 +1,107 @@
-"""Exit codes of the command, and which one a set of verdicts has."""
+"""Exit codes of commands: which one a set of verdicts has, and what becomes of everything else that ends one."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+import sys
+import traceback
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import suppress
+from typing import Any
 
-__all__ = ["INTERRUPTED", "NO_POWER", "UNREAD", "USAGE", "VIOLATION", "WITHIN", "exit_code"]
+import typer
+
+from audit.io.text import printable
+
+__all__ = [
+    "INTERRUPTED",
+    "NO_POWER",
+    "UNREAD",
+    "USAGE",
+    "VIOLATION",
+    "WITHIN",
+    "complain",
+    "exit_code",
+    "finished",
+    "run_typed",
+    "words_of",
+]
 
 WITHIN, VIOLATION, USAGE, NO_POWER = 0, 1, 2, 3
 INTERRUPTED, UNREAD = 130, 141  # as a shell numbers them: 128 and SIGINT, 128 and SIGPIPE
+USAGE_ERROR: type[Exception] = typer.BadParameter.__bases__[0]
 
 
 def exit_code(verdicts: Iterable[str]) -> int:
     """Return 1 if a claim is violated, else 3 if an audit had no power, else 0."""
     found = set(verdicts)
     return VIOLATION if "violated" in found else NO_POWER if "no power" in found else WITHIN
+
+
+def finished(work: Callable[[], int], name: str, *, debug: bool = False) -> int:
+    """Run a command and return its exit code; of whatever else ends it, say why in one line.
+
+    Nothing that ends a command has code 1: that is a verdict, and only `work` reaches one.
+    """
+    try:
+        return work()
+    except BaseException as error:  # of ours, of a library, of a mechanism: of any kind
+        if debug:
+            where = "".join(traceback.format_exception(error)).encode(errors="backslashreplace").decode()
+            with suppress(OSError, ValueError):
+                print(end=where, file=sys.stderr)
+        return _ended(error, name)
+
+
+def run_typed(command: Any, name: str, arguments: list[str]) -> int:
+    """Run what typer has made of functions, and return their exit code.
+
+    Its own way to do so turns some exceptions into exit codes, 1 among them, and loses what they say.
+    """
+    try:
+        with command.make_context(name, [*arguments]) as context:
+            return int(command.invoke(context) or WITHIN)
+    except typer.Exit as left:  # after --help, say
+        return left.exit_code
+
+
+def _ended(error: BaseException, name: str) -> int:
+    """Say in one line why a command ended, and return its exit code."""
+    notes = "".join(f"; {note}" for note in getattr(error, "__notes__", ()))
+    unread = isinstance(error, SystemExit) and isinstance(error.__context__, BrokenPipeError)  # rich leaves with 1
+    if unread or isinstance(error, BrokenPipeError):
+        if notes:
+            complain(f"{name}: nobody reads on{notes}")
+        return UNREAD
+    if any(isinstance(one, KeyboardInterrupt) for one in _with_contexts(error)):  # another may have come on the way out
+        complain(f"{name}: interrupted{notes}")
+        return INTERRUPTED
+    if isinstance(error, USAGE_ERROR):
+        words = error.format_message()  # type: ignore[attr-defined]
+    elif isinstance(error, ValueError | TypeError | OSError):
+        words = words_of(error)
+    else:  # what no check of the input foresaw
+        words = f"{type(error).__name__}: {words_of(error)}"
+    complain(f"{name}: error: {words}{notes}")
+    return USAGE
+
+
+def _with_contexts(error: BaseException) -> Iterator[BaseException]:
+    """Yield an error, and those in whose handling it was raised."""
+    found: BaseException | None = error
+    while found is not None:
+        yield found
+        found = found.__context__
+
+
+def words_of(error: BaseException) -> str:
+    """Return what an error says, if it can say it."""
+    try:
+        return str(error)
+    except BaseException:  # of code that is not ours
+        return "(what it says cannot be printed)"
+
+
+def complain(message: str) -> None:
+    """Write one line to standard error."""
+    with suppress(OSError, ValueError):  # closed: the exit code is left to tell
+        print(printable(message), file=sys.stderr)

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import shutil
+import subprocess
+import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -191,6 +193,32 @@ def test_interrupt_keeps_what_is_finished(
     assert sorted(path.name for path in tmp_path.iterdir()) == ["neighbor_relation.json", "neighbor_relation.svg"]
     assert "interrupted: 1 of 2 experiments finished" in capsys.readouterr().err
     assert load_numbers("neighbor_relation", tmp_path)
+
+
+def test_no_error_of_any_kind_is_a_failed_expectation(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    class PanicError(BaseException):
+        pass
+
+    def panics(*_: Any) -> None:
+        raise PanicError("no thread")
+
+    monkeypatch.setattr(find("real_tree"), "check", panics)
+    assert command("check", "real_tree") == 2
+    assert capsys.readouterr() == ("", "experiments: error: PanicError: no thread\n")
+    assert command("--debug", "check", "real_tree") == 2
+    assert capsys.readouterr().err.startswith("Traceback")
+
+
+@pytest.mark.slow
+def test_an_experiment_that_ends_the_process_has_not_been_checked() -> None:
+    lines = ["import os, runpy, sys", "from experiments import real_tree", "real_tree.check = lambda _: os._exit(0)"]
+    lines += ["sys.argv = ['', 'check', 'real_tree']", "runpy.run_module('experiments', run_name='__main__')"]
+    command = [sys.executable, "-c", "\n".join(lines)]
+    found = subprocess.run(command, cwd=FIGURES.parent, capture_output=True, text=True, check=False, timeout=60)
+    told = "experiments: error: the command was ended with exit code 0 by code that it runs, before it had finished\n"
+    assert (found.returncode, found.stdout, found.stderr) == (2, "", told)
 
 
 def test_numbers_do_not_depend_on_jobs(tmp_path: Path, quick: Callable[[str], Path]) -> None:

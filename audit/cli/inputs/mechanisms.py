@@ -10,6 +10,8 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+from audit.cli.exits import words_of
+
 __all__ = ["blaming", "described", "own_mechanism"]
 
 
@@ -42,7 +44,7 @@ def own_mechanism(name: str) -> Any:
 def described(error: BaseException) -> str:
     """Return an error of code that is not ours in one line."""
     place = traceback.extract_tb(error.__traceback__)[-1]
-    return f"{type(error).__name__}: {error} ({Path(place.filename).name}, line {place.lineno})"
+    return f"{type(error).__name__}: {words_of(error)} ({Path(place.filename).name}, line {place.lineno})"
 
 
 @contextmanager
@@ -51,7 +53,7 @@ def blaming(name: str) -> Iterator[None]:
     try:
         yield
     except (ValueError, TypeError) as error:  # bad input, the user's or the mechanism's
-        raise ValueError(f"{name}: {error}") from error
+        raise ValueError(f"{name}: {words_of(error)}") from error
     except KeyboardInterrupt:
         raise
     except BaseException as error:  # theirs may be of any kind

@@ -148,7 +148,7 @@ def test_an_interrupt_leaves_nothing(desk, phsafe, monkeypatch):
     before = contents(desk)
     monkeypatch.setattr(sys.modules["algorithms.phsafe.release"], "check_release", interrupted)
     code, out, err = phsafe(*asked())
-    assert (code, out) == (USAGE, "")
-    assert err == "plaudit: error: interrupted; nothing was written\n"
+    assert (code, out) == (INTERRUPTED, "")
+    assert err == "plaudit: interrupted; nothing was written\n"
     assert contents(desk) == before
     assert not Path("out").exists()

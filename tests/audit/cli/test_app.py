@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import os
 import sys
 from importlib import metadata
 from pathlib import Path
@@ -12,7 +13,7 @@ import pytest
 
 from audit.installed import offered
 from audit.results.files import write_json
-from tests.audit.cli.desk import QUICK, USAGE, WITHIN, Command, refused, strict
+from tests.audit.cli.desk import INTERRUPTED, QUICK, USAGE, WITHIN, Command, refused, strict
 from tests.helpers import audited
 
 
@@ -121,3 +122,62 @@ def test_a_full_disk_is_one_line(monkeypatch: pytest.MonkeyPatch, plaudit: Comma
     with open("/dev/full", "w") as full:
         monkeypatch.setattr(sys, "stdout", full)
         assert refused(plaudit("list"), "No space left on device")
+
+
+class PanicError(BaseException):
+    """As foreign libraries raise it: no Exception."""
+
+
+class SilentError(Exception):
+    """An error that cannot say what it is."""
+
+    def __str__(self) -> str:
+        raise PanicError
+
+
+@pytest.mark.parametrize(
+    ("error", "words"),
+    [
+        (ValueError("size must be\n1, got \x1b[31m0 \ud800"), "plaudit: error: size must be 1, got [31m0"),
+        (RuntimeError("std::bad_cast"), "plaudit: error: RuntimeError: std::bad_cast"),
+        (PanicError("no thread"), "plaudit: error: PanicError: no thread"),
+        (SilentError(), "plaudit: error: SilentError: (what it says cannot be printed)"),
+        (MemoryError(), "plaudit: error: MemoryError:"),
+        (GeneratorExit(), "plaudit: error: GeneratorExit:"),
+        (SystemExit(1), "plaudit: error: SystemExit: 1"),
+        (SystemExit(0), "plaudit: error: SystemExit: 0"),
+        (EOFError(), "plaudit: error: EOFError:"),
+    ],
+)
+def test_no_error_of_any_kind_is_a_verdict(
+    plaudit: Command, monkeypatch: pytest.MonkeyPatch, error: BaseException, words: str
+) -> None:
+    def raising(*_: object) -> None:
+        raise error
+
+    monkeypatch.setattr("audit.installed.offered", raising)
+    outcome = plaudit("list")
+    assert refused(outcome, words)
+    assert outcome.err == f"{words}\n"
+    told = plaudit("--debug", "list")
+    assert told.code == USAGE
+    assert told.err.startswith("Traceback (most recent call last)")
+    assert told.err.endswith(f"\n{words}\n")
+
+
+def test_an_interrupt_is_one_even_behind_another_error(plaudit: Command, monkeypatch: pytest.MonkeyPatch) -> None:
+    def raising(*_: object) -> None:
+        try:
+            raise KeyboardInterrupt
+        finally:
+            os.close(-1)
+
+    monkeypatch.setattr("audit.installed.offered", raising)
+    assert plaudit("list") == (INTERRUPTED, "", "plaudit: interrupted\n")
+
+
+def test_an_error_that_cannot_be_written_is_no_verdict(plaudit: Command, monkeypatch: pytest.MonkeyPatch) -> None:
+    closed = io.StringIO()
+    closed.close()
+    monkeypatch.setattr(sys, "stderr", closed)
+    assert plaudit("audti") == (USAGE, "", "")

@@ -1,0 +1,191 @@
+"""What is told of a release that is interrupted, cannot be printed, or follows one that was killed: it is true."""
+
+from __future__ import annotations
+
+import contextlib
+import gc
+import json
+import os
+import shutil
+import signal
+import sys
+import tempfile
+from pathlib import Path
+
+import pytest
+
+from algorithms.tables import files
+from algorithms.tables.files import SPILLED, STAGED, left_behind, temporary_folder
+from algorithms.topdown.presets import PRESETS
+from audit.cli.supervision import ENDINGS, heed_endings
+from tests.golden.phsafe import CONFIG, PATHS
+from tests.helpers import contents, plaudit
+
+DONE, USAGE, INTERRUPTED, UNREAD = 0, 2, 130, 141
+PUBLISHED = "out holds a whole release, and its budget is spent"
+ROOT = str(Path(files.__file__).parents[1])
+ADULTS = PRESETS["micro"].schema.attributes["age"]
+SYSTEMS = {
+    "phsafe": "--persons persons.csv --units units.csv --geo geo.csv --config config.json",
+    "topdown": "--data people.csv --areas state,county --preset micro --count n",
+    "ons": "--data people.csv --areas state,county --count n --spec spec.json --epsilon 1000 --method top-down",
+}
+
+
+@pytest.fixture
+def desk(tmp_path, monkeypatch):
+    """A folder with persons for every system, and a place for what is temporary."""
+    folder, temporary = tmp_path / "desk", tmp_path / "temporary"
+    for path in (folder, temporary):
+        path.mkdir()
+    monkeypatch.chdir(folder)
+    monkeypatch.setattr(tempfile, "tempdir", str(temporary))
+    for path, name in zip(PATHS, ("persons.csv", "units.csv", "geo.csv"), strict=True):
+        shutil.copy(path, name)
+    Path("config.json").write_text(json.dumps(CONFIG))
+    rows = [f"10,1,female,{ADULTS[0]},40", f"10,2,male,{ADULTS[1]},7", "20,1,male,1,12"]
+    Path("people.csv").write_text("\n".join(["state,county,sex,age,n", *rows, ""]))
+    attributes = {"sex": ["female", "male"], "age": [ADULTS[0], ADULTS[1], "1"]}
+    Path("spec.json").write_text(json.dumps({"attributes": attributes}))
+    return folder
+
+
+@pytest.fixture
+def release(desk, capsys):
+    def run(system):
+        try:
+            code = plaudit("release", system, *SYSTEMS[system].split(), "--out", "out", "--seed", "1")
+        except KeyboardInterrupt:  # when all is said: the process that is watched has this code, then
+            code = INTERRUPTED
+        return (code, *capsys.readouterr())
+
+    return run
+
+
+class Instants:
+    """Lines of the program in the order in which they are first reached; at one of them a request to end arrives.
+
+    They are lines of the systems, of what writes their files, and of the library's folders and blocks.
+    """
+
+    def __init__(self, at=None):
+        self.at, self.reached = at, {}
+
+    def __enter__(self):
+        self.former = [signal.getsignal(number) for number in ENDINGS]
+        heed_endings()
+        sys.settrace(self.called)
+        return self
+
+    def __exit__(self, *_):
+        sys.settrace(None)
+        for number, handler in zip(ENDINGS, self.former, strict=True):
+            signal.signal(number, handler)
+
+    def called(self, frame, event, _):
+        name = frame.f_code.co_filename
+        return self.line if name.startswith(ROOT) or name in (shutil.__file__, contextlib.__file__) else None
+
+    def line(self, frame, event, _):
+        place = (frame.f_code.co_filename, frame.f_lineno)
+        if event == "line" and place not in self.reached:
+            self.reached[place] = len(self.reached)
+            if self.reached[place] == self.at:
+                os.kill(os.getpid(), ENDINGS[self.at % len(ENDINGS)])
+        return self.line
+
+
+def number_published(release, system, choose):
+    """Interrupt a release at instants, hold what is told against the disk, and count those that were published."""
+    assert release(system)[0] == DONE  # what is imported and compiled once is there now
+    whole = contents("out")
+    shutil.rmtree("out")
+    before = contents("")
+    with Instants() as undisturbed:
+        assert release(system)[0] == DONE
+    shutil.rmtree("out")
+    published = 0
+    for at in choose(undisturbed.reached):
+        with Instants(at):
+            code, out, err = release(system)
+        gc.collect()
+        assert list(Path(tempfile.gettempdir()).iterdir()) == [], at
+        if Path("out").exists():
+            published += 1
+            assert contents("out") == whole, at
+            assert code in (DONE, INTERRUPTED), at
+            assert "written to out" in out or err == f"plaudit: interrupted; {PUBLISHED}\n", at
+            shutil.rmtree("out")
+        else:
+            assert (code, out) == (INTERRUPTED, ""), at
+            assert err in ("plaudit: interrupted; nothing was written\n", "plaudit: interrupted\n", ""), at
+        assert contents("") == before, at
+    return published
+
+
+def renaming(reached):
+    """The instant before the release appears."""
+    lines = Path(files.__file__).read_text().splitlines()
+    (step,) = (number for number, line in enumerate(lines, 1) if "os.replace(staged, target)" in line)
+    return reached[files.__file__, step]
+
+
+def test_what_an_interrupt_says_is_true(release):
+    """In the middle, before and after the step in which a release appears, and at the end."""
+
+    def some(reached):
+        step = renaming(reached)
+        return [0, len(reached) // 2, step - 1, step, step + 1, len(reached) - 1]
+
+    assert number_published(release, "ons", some) == 2
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("system", SYSTEMS)
+def test_what_an_interrupt_says_is_true_at_any_instant(release, system):
+    def many(reached):
+        last = len(reached) - 20
+        return [*range(0, last, -(-last // 180)), *range(last, len(reached))]
+
+    assert number_published(release, system, many) >= 5
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs a device that is always full")
+def test_a_release_whose_words_are_lost_is_told(release, monkeypatch):
+    with open("/dev/full", "w") as full:
+        monkeypatch.setattr(sys, "stdout", full)
+        code, _, err = release("ons")
+    assert (code, err) == (USAGE, f"plaudit: error: [Errno 28] No space left on device; {PUBLISHED}\n")
+    assert Path("out/release.json").exists()
+
+
+def test_a_release_that_nobody_reads_of_is_told(release, monkeypatch):
+    reading, writing = os.pipe()
+    os.close(reading)
+    with os.fdopen(writing, "w") as left:
+        monkeypatch.setattr(sys, "stdout", left)
+        code, _, err = release("ons")
+    assert (code, err) == (UNREAD, f"plaudit: nobody reads on; {PUBLISHED}\n")
+
+
+def test_what_killed_runs_have_left_is_named(release, desk):
+    spilled, staged = Path(tempfile.gettempdir(), f"{SPILLED}1"), desk / f"{STAGED}2"
+    for folder in (spilled, staged):
+        folder.mkdir()
+    Path(tempfile.gettempdir(), f"{SPILLED}3").touch()  # no folder
+    with temporary_folder(SPILLED) as held:
+        assert list(left_behind(SPILLED, held.parent)) == [spilled]
+        code, _, err = release("ons")
+    assert code == DONE
+    assert err.splitlines() == [
+        f"plaudit: {folder} was left by a run that was killed, and may hold personal data"
+        for folder in (spilled, staged)
+    ]
+    assert not held.exists()
+
+
+def test_without_locks_nothing_is_taken_for_left(tmp_path, monkeypatch):
+    monkeypatch.setitem(sys.modules, "fcntl", None)
+    with temporary_folder(SPILLED, tmp_path):
+        assert list(left_behind(SPILLED, tmp_path)) == []
+    assert list(tmp_path.iterdir()) == []

@@ -1,0 +1,296 @@
+"""The command as a process of its own: ends of any kind, interrupts, readers that leave, time limits, stores."""
+
+from __future__ import annotations
+
+import os
+import select
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from audit.cli.supervision import supervised
+from audit.results import AuditResult
+from audit.results.files import read_json
+from tests.audit.cli.desk import (
+    INTERRUPTED,
+    NO_POWER,
+    OWN,
+    QUICK,
+    UNREAD,
+    USAGE,
+    VIOLATION,
+    WITHIN,
+    Command,
+    Outcome,
+    refused,
+    results,
+    shell,
+)
+
+# Blocks once it is asked for more runs than the first look takes.
+BLOCKS = r"""
+import os, time
+def mechanism(counts, size, rng):
+    if size > 100:
+        os.write(1, b"blocked\n")  # whole, whichever thread it is
+        time.sleep(600)
+    return counts + rng.laplace(size=(size, counts.size))
+"""
+
+
+# What ends a command in its place: never a verdict. The last two have reached theirs before.
+ENDS = {
+    "os._exit(0)": (USAGE, "ended with exit code 0 by code that it runs"),
+    "os._exit(1)": (USAGE, "ended with exit code 1 by code that it runs"),
+    "os.kill(os.getpid(), signal.SIGKILL)": (USAGE, "ended by SIGKILL"),
+    "threading.Thread(target=os._exit, args=(1,)).start(); time.sleep(60)": (USAGE, "ended with exit code 1"),
+    "os.closerange(3, 64); sys.exit(0)": (USAGE, "ended with exit code 0"),
+    "os.fork() or sys.exit(1); os._exit(0)": (USAGE, "ended with exit code 0"),
+    "os.kill(os.getpid(), signal.SIGTERM)": (INTERRUPTED, ""),
+    "atexit.register(os._exit, 1); sys.exit(0)": (WITHIN, ""),
+    "atexit.register(os._exit, 0); sys.exit(1)": (VIOLATION, ""),
+}
+
+
+def program(code: str, *, patience: float = 60, **options: Any) -> subprocess.Popen[str]:
+    """Start a program that is watched, with its work as lines of code."""
+    work = "\n".join(f"    {line}" for line in code.splitlines())
+    lines = ["import atexit, os, signal, subprocess, sys, threading, time", "from audit.cli import supervision"]
+    lines += [f"supervision.GRACE = {patience}", "def work():", work, "supervision.supervised(work, 'program')"]
+    command, pipe = [sys.executable, "-c", "\n".join(lines)], subprocess.PIPE
+    return subprocess.Popen(command, text=True, stdout=pipe, stderr=pipe, **options)
+
+
+@pytest.mark.parametrize("code", ENDS)
+def test_only_a_verdict_that_was_reached_is_one(code: str) -> None:
+    exit_code, told = ENDS[code]
+    with program(code) as ended:
+        out, err = ended.communicate(timeout=60)
+    assert (ended.returncode, out) == (exit_code, "")
+    assert err.count("\n") == bool(told)
+    assert told in err
+
+
+def state(process: int) -> str:
+    """Return the letter that Linux has for what a process does; Z also for one that is no more."""
+    try:
+        return Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()[0]
+    except (FileNotFoundError, ProcessLookupError):
+        return "Z"
+
+
+def gone(process: int) -> bool:
+    """Tell whether a process has ended, though nobody may have asked how."""
+    return state(process) == "Z"
+
+
+def wait_until(holds: Callable[[], bool]) -> None:
+    """Wait for something that must come."""
+    until = time.monotonic() + 60
+    while not holds():
+        assert time.monotonic() < until
+        time.sleep(0.01)
+
+
+LINUX = pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="looks at processes where Linux tells of them")
+
+# Nothing can be told to it, since it holds the interpreter's lock; and it has started a process that would outlive it.
+DEAF = """
+other = subprocess.Popen([sys.executable, "-c", "import time; time.sleep(600)"])
+print(os.getpid(), other.pid, flush=True)
+sum(range(10**15))
+"""
+
+
+@LINUX
+@pytest.mark.parametrize("ending", ["killed", "asked again", "late"])
+def test_nothing_outlives_a_command(ending: str) -> None:
+    expected = "supervision.expect(0.5, '; with advice')\n" if ending == "late" else ""
+    with program(expected + DEAF, patience=0.1) as watcher:
+        assert watcher.stdout is not None
+        processes = [int(word) for word in watcher.stdout.readline().split()]
+        assert len(processes) == 2
+        if ending == "killed":
+            watcher.kill()
+        while ending == "asked again" and watcher.poll() is None:
+            watcher.terminate()
+            time.sleep(0.02)
+        _, err = watcher.communicate(timeout=60)
+        wait_until(lambda: all(map(gone, processes)))
+    assert (watcher.returncode, err) == {
+        "killed": (-signal.SIGKILL, ""),
+        "asked again": (INTERRUPTED, "program: interrupted before it had cleaned up\n"),
+        "late": (
+            USAGE,
+            "program: error: the command must end within 0.5 s, and did not: it was stopped; with advice\n",
+        ),
+    }[ending]
+
+
+CLEANS = """
+try:
+    print("at work", flush=True)
+    time.sleep(600)
+except KeyboardInterrupt:
+    print("asked", flush=True)
+    sys.stdin.readline()
+    print("cleaned up", flush=True)
+    sys.exit(3)
+"""
+
+
+def test_a_command_is_asked_to_end_once_and_cleans_up_undisturbed() -> None:
+    with program(CLEANS, stdin=subprocess.PIPE) as asked:
+        assert asked.stdout is not None
+        for word, number in (("at work\n", signal.SIGTERM), ("asked\n", signal.SIGHUP)):
+            assert asked.stdout.readline() == word
+            asked.send_signal(number)
+        out, err = asked.communicate("\n", timeout=60)
+    assert (asked.returncode, out, err) == (NO_POWER, "cleaned up\n", "")
+
+
+@LINUX
+def test_a_command_stops_and_goes_on_with_its_watcher() -> None:
+    with program("print(os.getpid(), flush=True)\nsys.stdin.readline()\nsys.exit(0)", stdin=subprocess.PIPE) as watcher:
+        assert watcher.stdout is not None
+        both = [watcher.pid, int(watcher.stdout.readline())]
+        watcher.send_signal(signal.SIGTSTP)
+        wait_until(lambda: [state(process) for process in both] == ["T", "T"])
+        watcher.send_signal(signal.SIGCONT)
+        wait_until(lambda: "T" not in [state(process) for process in both])
+        watcher.communicate("\n", timeout=60)
+    assert watcher.returncode == WITHIN
+
+
+def test_where_nothing_can_be_watched_a_command_runs_all_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delattr(os, "fork")
+    with pytest.raises(SystemExit, match=str(NO_POWER)):
+        supervised(lambda: sys.exit(NO_POWER), "program")
+
+
+@pytest.mark.parametrize("seconds", ["-1", "nan", "inf"])
+def test_a_time_that_is_none_is_refused(plaudit: Command, seconds: str) -> None:
+    told = f"timeout must be positive and finite, got {seconds}"
+    assert refused(plaudit("audit", "gdpc", "--timeout", seconds), told)
+    assert refused(
+        plaudit("audit", "gdpc", "--timeout", "5"), "timeout needs a system where processes watch each other"
+    )
+
+
+def test_an_interrupt_keeps_what_is_finished(desk: Path) -> None:
+    (desk / "blocks.py").write_text(BLOCKS)
+    command = [sys.executable, "-m", "audit", "audit", "mine:noisy", "blocks:mechanism", *OWN, *QUICK, "--out", "out"]
+    with subprocess.Popen(command, cwd=desk, text=True, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
+        try:
+            assert process.stdout is not None
+            assert select.select([process.stdout], [], [], 60)[0]  # a deadline, not a pause
+            assert process.stdout.readline() == "blocked\n"
+            assert (desk / "out" / "mine-noisy.json").exists()
+            process.send_signal(signal.SIGTERM)  # in the background of a shell, programs are deaf to the others
+            out, err = process.communicate(timeout=60)
+        finally:
+            process.kill()
+    assert process.returncode == INTERRUPTED
+    assert out == "blocked\n" * out.count("\n")
+    assert err == "plaudit: interrupted: 1 of 2 audits finished, saved in out\n"
+    assert os.listdir(desk / "out") == ["mine-noisy.json"]
+    assert AuditResult.from_dict(read_json(desk / "out" / "mine-noisy.json")).verdict == "not refuted"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "unbuffered"),
+    [(("--version",), ""), (("audit", "mine:promising", "--data", "counts.csv", *QUICK, "--out", "out"), "1")],
+)
+def test_a_reader_that_has_left_is_no_violation(desk: Path, arguments: tuple[str, ...], unbuffered: str) -> None:
+    reading, writing = os.pipe()
+    os.close(reading)
+    try:
+        environment = os.environ | {"PYTHONUNBUFFERED": unbuffered}
+        left = shell(*arguments, stdout=writing, stderr=subprocess.PIPE, cwd=desk, env=environment)
+    finally:
+        os.close(writing)
+    assert (left.returncode, left.stderr) == (UNREAD, "")
+    if "--out" in arguments:
+        assert sorted(os.listdir(desk / "out")) == ["audits.png", "mine-promising.json"]
+
+
+@pytest.mark.slow
+def test_an_interrupted_audit_goes_on_from_its_store(desk: Path) -> None:
+    """The first of two terminals is closed in the middle; the second asks again."""
+    (desk / "steps.py").write_text(
+        "import os, time\n"
+        "def mechanism(counts, size, rng):\n"
+        "    if size == 500:\n"  # not the first looks at a mechanism, which are made again
+        "        with open('log', 'a') as log:\n"
+        "            log.write(f'{size}\\n')\n"
+        "    if size == 500 and os.path.exists('slow') and len(open('log').readlines()) > 25:\n"
+        "        os.write(1, b'there\\n')\n"
+        "        time.sleep(600)\n"
+        "    return counts + rng.laplace(size=(size, counts.size))\n"
+        "mechanism.runs_per_block = 500\n"
+    )
+    asked = ("audit", "steps:mechanism", "--claim", "pure:1", "--size", "20000", "--data", "counts.csv", "--json")
+    command = [sys.executable, "-m", "audit", *asked, "--store", "kept", "--jobs", "1"]
+    (desk / "slow").touch()
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as audit:
+        assert audit.stdout is not None
+        assert audit.stdout.readline() == "there\n"
+        audit.kill()
+    before = len((desk / "log").read_text().splitlines())
+    (desk / "slow").unlink()
+    done = subprocess.run(command, capture_output=True, text=True, check=True, timeout=60)
+    (resumed,) = results(Outcome(0, done.stdout, "")).values()
+    assert len((desk / "log").read_text().splitlines()) - before < 25  # of some 38 blocks, 25 were there
+    alone = shell(*asked, "--seed", str(resumed.seed_entropy), capture_output=True, check=True)
+    assert results(Outcome(0, alone.stdout, ""))["steps:mechanism"].counts == resumed.counts
+
+
+@pytest.mark.parametrize("hang", ["time.sleep(600)", pytest.param("while True: pass", marks=pytest.mark.slow)])
+def test_a_mechanism_that_hangs_ends_in_time(desk: Path, hang: str) -> None:
+    (desk / "hangs.py").write_text(
+        "import os, time\n"
+        "def mechanism(counts, size, rng):\n"
+        "    open('pid', 'w').write(str(os.getpid()))\n"
+        f"    {hang}\n"
+    )
+    asked = ("audit", "hangs:mechanism", *OWN, "--store", "kept", "--timeout", "1.5")
+    begun = time.monotonic()
+    outcome = shell(*asked, capture_output=True)
+    assert outcome.returncode == USAGE
+    assert outcome.stderr == (
+        "plaudit: error: the command must end within 1.5 s, and did not: it was stopped; finished runs are in kept, "
+        "and the same command goes on from them\n"
+    )
+    assert time.monotonic() - begun < 30
+    if (desk / "pid").exists():  # on a machine under load it may not have come so far
+        with pytest.raises(ProcessLookupError):
+            os.kill(int((desk / "pid").read_text()), 0)
+
+
+@pytest.mark.slow
+def test_an_audit_that_ends_in_time_is_the_same(desk: Path) -> None:
+    asked = ("audit", "mine:noisy", *OWN, *QUICK, "--out")
+    outcome = shell(*asked, "one", "--timeout=60", capture_output=True)
+    assert (outcome.returncode, outcome.stderr) == (WITHIN, "")
+    assert shell(*asked, "two", capture_output=True).returncode == WITHIN
+    one, two = (AuditResult.from_dict(read_json(Path(name) / "mine-noisy.json")) for name in ("one", "two"))
+    assert (one.counts, one.provenance["command"]) == (two.counts, two.provenance["command"])
+    violated = shell("audit", "gdpc-half-noise", *QUICK, "--timeout", "60", capture_output=True)
+    assert violated.returncode == VIOLATION
+
+
+@pytest.mark.slow
+def test_somebody_else_may_end_a_timed_audit(desk: Path) -> None:
+    (desk / "dies.py").write_text(
+        "import os, signal\ndef mechanism(counts, size, rng):\n    os.kill(os.getpid(), signal.SIGKILL)\n"
+    )
+    outcome = shell("audit", "dies:mechanism", *OWN, "--timeout", "60", capture_output=True)
+    assert outcome.returncode == USAGE
+    told = "plaudit: error: the command was ended by SIGKILL, before it had finished; with --store, finished runs"
+    assert outcome.stderr.startswith(told)
