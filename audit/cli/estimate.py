@@ -221,6 +221,8 @@ def _answered(called: str, found: LossEstimate, promise: Claim | None, out: Path
     if as_json:
         print(json.dumps({called: found.to_dict()}, indent=1, allow_nan=False))
         return WITHIN
+    if found.confidential:
+        print("CONFIDENTIAL: this estimate is of confidential data.")
     low, high = found.interval
     unit = "" if found.statistic == "rho" else " nats"
     print(

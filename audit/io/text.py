@@ -7,6 +7,7 @@ import unicodedata
 
 __all__ = ["from_cell", "in_cell", "printable", "shown"]
 
+NUMBER = re.compile(r"[+-]?\d+(\.\d+)?", re.ASCII)
 FORMULAS = ("=", "+", "-", "@", "\N{MINUS SIGN}")  # what they begin with, after blanks, quotes and what cannot be seen
 QUOTES = " \"'`\N{LEFT SINGLE QUOTATION MARK}\N{RIGHT SINGLE QUOTATION MARK}" + (
     "\N{LEFT DOUBLE QUOTATION MARK}\N{RIGHT DOUBLE QUOTATION MARK}"
@@ -65,7 +66,7 @@ def in_cell(words: str) -> str:
 
     A spreadsheet computes what begins with a sign, ``=`` or ``@``, and some do so after a semicolon inside of quotes.
     Each such part of a text gets an apostrophe, and so does each that begins with one: `from_cell` gives back the
-    text, whatever it was. Numbers are no text, and stay as they are.
+    text, whatever it was. A text that is a number, such as a code of -1, stays as it is.
 
     Parameters
     ----------
@@ -79,10 +80,10 @@ def in_cell(words: str) -> str:
 
     Examples
     --------
-    >>> in_cell("=cmd"), in_cell("65+"), in_cell("'tis"), in_cell("0-17; -x")
-    ("'=cmd", '65+', "''tis", "0-17;' -x")
+    >>> in_cell("=cmd"), in_cell("-1"), in_cell("'tis"), in_cell("0-17; -x")
+    ("'=cmd", '-1', "''tis", "0-17;' -x")
     """
-    if words.isalnum():
+    if words.isalnum() or NUMBER.fullmatch(words):
         return words
     return "".join(f"'{part}" if _computed(part) or part[:1] == "'" else part for part in ENDS.split(words))
 

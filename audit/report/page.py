@@ -59,6 +59,7 @@ class Estimate:
     """One estimate as the page shows it: what a public page withholds is empty."""
 
     name: str
+    confidential: bool
     method: str
     statistic: str
     value: str
@@ -107,8 +108,7 @@ def build_report(
     page = _environment.get_template("report.html.j2").render(
         title=title,
         public=public,
-        confidential=not public
-        and any([result.confidential for _, result in audits] + [record.confidential for _, record in replays]),
+        confidential=not public and any(one.confidential for some in (audits, replays, estimates) for _, one in some),
         signature=Markup(SIGNATURE),
         policy=POLICY.format(digest),
         style=Markup(style),
@@ -166,6 +166,7 @@ def _estimate(number: int, name: str, estimate: LossEstimate, public: bool) -> E
     low, high = estimate.interval
     return Estimate(
         name=f"Estimate {number}" if public else name,
+        confidential=estimate.confidential and not public,
         method=estimate.method if not public or estimate.method in METHODS else "",
         statistic=estimate.statistic if not public or estimate.statistic in STATISTICS else "",
         value=f"{_rough(estimate.value)}{'' if estimate.statistic == 'rho' else ' nats'}",

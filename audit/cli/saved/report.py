@@ -39,7 +39,7 @@ def report(
     path = place / "report.html" if out is None else out
     _check_replaceable(path, place, asked=out is not None)
     published = _names_of_systems() if public else ()
-    named = "" if public else f" of {folder.resolve().name}"
+    named = "" if public or folder.name in ("", "..") else f" of {folder.name}"  # no name of a folder above it
     page = build_report(*found, title=title or f"Privacy audit{named}", public=public, published=published)
     secret = not public and any(one.confidential for some in found for _, one in some)
     write_atomically(path, page, private=secret)

@@ -260,13 +260,14 @@ def test_what_is_confidential_is_for_its_owner_alone(plaudit: Command, options: 
         plaudit("audit", "mine:noisy", *OWN, *QUICK, *options, "--out", "res")
         plaudit("audit", "mine:noisy", *OWN, *QUICK, *options, "--out", "res")  # in the place of the first
         Path("errors.csv").write_text("".join(f"{number % 7 - 3}\n" for number in range(500)))
-        plaudit("estimate", "--residuals", "errors.csv", "--seed", "1", *options, "--out", "res")
+        told = plaudit("estimate", "--residuals", "errors.csv", "--seed", "1", *options, "--out", "res").out
         plaudit("report", "res")
         plaudit("report", "res", "--public", "--out", "public.html")
     finally:
         os.umask(former)
     names = ["audits.png", "errors.csv-lag_tail.json", "errors.csv-lag_tail.png", "mine-noisy.json", "report.html"]
     assert modes("res") == dict.fromkeys(names, mode)
+    assert told.startswith("CONFIDENTIAL: ") == (mode == 0o600)
     assert Path("public.html").stat().st_mode & 0o777 == 0o644
 
 

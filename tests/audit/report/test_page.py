@@ -230,6 +230,15 @@ def test_a_public_page_names_published_mechanisms_only():
     assert "kde" in build_report([], [("e", estimate)], title="t", public=True)
 
 
+def test_an_estimate_of_confidential_data_says_so():
+    secret = [("e", estimated(settings={"confidential": True})), ("f", estimated(settings={"confidential": "yes"}))]
+    page = build_report([], secret, title="t")
+    assert "<title>CONFIDENTIAL: t</title>" in page
+    assert page.count('<strong class="secret">CONFIDENTIAL</strong>') == 1
+    assert "CONFIDENTIAL" not in body(build_report([], secret, title="t", public=True))
+    assert "CONFIDENTIAL" not in body(build_report([], secret[1:], title="t"))
+
+
 def test_a_confidential_page_says_so_everywhere():
     page = build_report([("a", audited(confidential=True)), ("b", audited())], [("e", estimated())], title="t")
     assert "<title>CONFIDENTIAL: t</title>" in page
