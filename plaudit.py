@@ -6,6 +6,7 @@ plugin turns itself off.
 
 from __future__ import annotations
 
+import os
 import sys
 from importlib import import_module, metadata
 from importlib.machinery import PathFinder
@@ -19,6 +20,8 @@ PACKAGES = ("audit", "algorithms")
 def main() -> None:
     """Run the command with our own packages, whatever lies on the path before them."""
     try:
+        if not sys.flags.safe_path and sys.path[:1] in ([""], [os.getcwd()]):  # of `python -m`: no place of libraries
+            del sys.path[0]
         if sys.path[:1] != [HOME]:
             sys.path.insert(0, HOME)
         for name in PACKAGES:

@@ -15,6 +15,7 @@ from algorithms.topdown.estimation.constraints import Constraint, GroupedTotal, 
 from algorithms.topdown.estimation.family import Box, Family, Fit, Groups, Solution, answer
 from algorithms.topdown.measure import Measurements
 from algorithms.topdown.plan import Plan
+from audit.io.workers import shielded
 
 __all__ = ["Estimate", "Failure", "estimate"]
 
@@ -284,7 +285,9 @@ def _solve_apart(
         real = solved.tables[run, parts] if solved is not None and usable else None
         labels = [plan.tree.name(node) for node in range(nodes.start + parts.start, nodes.start + parts.stop)]
         jobs.append(joblib.delayed(_split)(family, options, labels, real))
-    yield from joblib.Parallel(n_jobs=plan.n_jobs)(jobs)
+    with shielded():
+        splits = joblib.Parallel(n_jobs=plan.n_jobs)(jobs)
+    yield from splits
 
 
 def _split(family: Family, options: _Options, labels: Sequence[str], real: Real | None) -> _Split:

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 import typer
 
 from audit.cli.exits import INTERRUPTED, exit_code
+from audit.cli.inputs.mechanisms import source_of
 from audit.io.files import recorded
 
 if TYPE_CHECKING:
@@ -91,7 +92,7 @@ def _with_command(question: Question, result: AuditResult, context: typer.Contex
     """Return a result with the command that reproduces it, and it alone."""
     seed = result.seed_entropy if question.seed is None else question.seed
     command = command_of(context, [question.command, question.target], question.options, seed)
-    provenance = {**result.provenance, "command": command}
+    provenance = {**result.provenance, "command": command, **source_of(question.target)}
     if question.pairs > 1:
         provenance["together"] = {"pairs": question.pairs, "confidence": context.params["confidence"]}
     return replace(result, provenance=provenance)

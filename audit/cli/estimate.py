@@ -124,7 +124,7 @@ def estimate(
 ) -> int:
     """Estimate a privacy loss: no bound, and never a verdict."""
     from audit.claims import parse_claim
-    from audit.cli.inputs.mechanisms import blaming
+    from audit.cli.inputs.mechanisms import blaming, source_of
     from audit.cli.inputs.tables import read_errors
     from audit.estimates.components import estimate_loss
     from audit.estimates.residuals import residual_loss
@@ -166,7 +166,7 @@ def estimate(
         found = replace(found, settings=found.settings | {"pair": databases.label, "stage": context.params["stage"]})
     command = command_of(context, ["estimate", name], {}, root.entropy)
     told = {"promise": str(promise or ""), "seed": root.entropy, "command": command, "confidential": secret}
-    found = replace(found, settings=found.settings | told)
+    found = replace(found, settings=found.settings | told | source_of(name))
     return _answered(f"{called} {kind}", found, promise, out, as_json)
 
 

@@ -72,7 +72,7 @@ def replay(
     as_json: AsJson = False,
 ) -> int:
     """Run a mechanism on both databases with the same noise, and say what that shows."""
-    from audit.cli.inputs.mechanisms import blaming
+    from audit.cli.inputs.mechanisms import blaming, source_of
     from audit.cli.inputs.targets import promise_of, targets_asked
     from audit.replay import replay as replayed
     from audit.results.folder import save_result
@@ -93,7 +93,9 @@ def replay(
             found[called] = one = replayed(target.mechanism, databases, promised, **options)
         if out is not None:
             command = command_of(context, ["replay", name], alone, entropy)
-            saved.append(save_result(one.record(**provenance(), command=command), out, f"{called} replay"))
+            saved.append(
+                save_result(one.record(**provenance(), command=command, **source_of(name)), out, f"{called} replay")
+            )
     if as_json:
         print(json.dumps({called: one.to_dict() for called, one in found.items()}, indent=1, allow_nan=False))
     else:

@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from audit.arguments import whole_number
+from audit.io.workers import shielded
 from audit.mechanism import Mechanism
 from audit.outputs import CHANCE, Kind, chance_of_repeat, run
 from audit.sampling.streams import stream
@@ -118,8 +119,12 @@ def _surviving(
     missing, deaths = set(numbers), 0
     while missing:
         try:
-            with joblib.Parallel(n_jobs=n_jobs, prefer=prefer, return_as="generator_unordered") as parallel:
-                for number, kept in parallel(map(joblib.delayed(block), sorted(missing))):
+            with (
+                shielded() as as_before,
+                joblib.Parallel(n_jobs=n_jobs, prefer=prefer, return_as="generator_unordered") as parallel,
+            ):
+                work = joblib.delayed(block if shared else as_before(block))
+                for number, kept in parallel(map(work, sorted(missing))):
                     missing.remove(number)
                     deaths = 0
                     yield number, kept

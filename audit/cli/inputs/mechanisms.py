@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+import hashlib
 import importlib
 import sys
 import traceback
 from collections.abc import Iterator
 from contextlib import contextmanager
+from importlib.machinery import PathFinder
 from pathlib import Path
 from typing import Any
 
 from audit.cli.exits import words_of
+from audit.io.files import recorded
 
-__all__ = ["blaming", "described", "own_mechanism"]
+__all__ = ["blaming", "described", "own_mechanism", "source_of"]
 
 
 def own_mechanism(name: str) -> Any:
@@ -20,10 +23,8 @@ def own_mechanism(name: str) -> Any:
     module, _, path = name.partition(":")
     if "" in (*module.split("."), *path.split(".")):
         raise ValueError(f"a mechanism of your own is written module:object, got {name!r}")
-    if "" not in sys.path:  # a module beside the user is found, as `python -m` would, and so is what it imports later
-        sys.path.insert(0, "")
-        if any(Path(other).is_dir() or Path(f"{other}.py").exists() for other in ("audit", "algorithms")):
-            sys.path.insert(0, str(Path(__file__).parents[3]))  # workers look for our packages, not for these
+    if "" not in sys.path:  # a module beside the user is found, and what it imports later; but no library is there
+        sys.path.append("")
     try:
         found: Any = importlib.import_module(module)
     except ImportError as error:
@@ -32,6 +33,7 @@ def own_mechanism(name: str) -> Any:
         raise
     except BaseException as error:  # theirs may be of any kind
         raise ValueError(f"{module!r} cannot be imported: {described(error)}") from error
+    _check_not_hidden(module)
     for part in path.split("."):
         if not hasattr(found, part):
             raise ValueError(f"{module!r} has no {path!r}")
@@ -39,6 +41,25 @@ def own_mechanism(name: str) -> Any:
     if not callable(found) or isinstance(found, type):
         raise ValueError(f"{name} must be a mechanism, callable as (data, size, rng), got {type(found).__name__}")
     return found
+
+
+def source_of(name: str) -> dict[str, Any]:
+    """Return for a record which file a mechanism was imported from; nothing of a registered system."""
+    file = getattr(sys.modules.get(name.partition(":")[0]), "__file__", None) if ":" in name else None
+    if file is None:
+        return {}
+    return {"imported": {"file": recorded(file), "sha256": hashlib.sha256(Path(file).read_bytes()).hexdigest()}}
+
+
+def _check_not_hidden(module: str) -> None:
+    """Refuse a module whose name is that of a library, too: the library was imported, for others need it."""
+    top = module.partition(".")[0]
+    beside = PathFinder.find_spec(top, [str(Path.cwd())])
+    meant = beside.origin if beside is not None else None
+    imported = getattr(sys.modules[top], "__file__", None)
+    if meant is not None and (imported is None or Path(imported).resolve() != Path(meant).resolve()):
+        library = imported or "in Python itself"
+        raise ValueError(f"a module of your own must not have the name of a library, got {top!r}, which is {library}")
 
 
 def described(error: BaseException) -> str:
