@@ -30,7 +30,7 @@ def main() -> None:
     except SystemExit:
         raise
     except BaseException as error:  # before there is anything that could tell it: 1 would be a violation
-        print("plaudit: error:", *f"{type(error).__name__}: {error}".split(), file=sys.stderr)
+        print("plaudit: error:", plain(f"{type(error).__name__}: {error}"), file=sys.stderr)
         sys.exit(130 if isinstance(error, KeyboardInterrupt) else 2)
 
 
@@ -41,6 +41,11 @@ def foreign_package(folders: list[str]) -> str:
         if found is not None and found.origin and Path(found.origin).resolve() != Path(HOME, name, "__init__.py"):
             return found.origin
     return ""
+
+
+def plain(words: str) -> str:
+    """Return words in one line without control characters, as `audit.io.text.printable` does once it can be found."""
+    return " ".join("".join(letter if letter.isprintable() else " " for letter in words).split())
 
 
 class PytestPlugin:
@@ -55,7 +60,9 @@ class PytestPlugin:
 
     def pytest_report_header(self) -> list[str]:
         """Say why the plugin is off."""
-        return [f"plaudit: off, because {self.origin} has the name of one of its packages"] if self.origin else []
+        return (
+            [f"plaudit: off, because {plain(self.origin)} has the name of one of its packages"] if self.origin else []
+        )
 
 
 pytest_plugin = PytestPlugin()

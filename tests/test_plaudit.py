@@ -46,6 +46,7 @@ class PanicError(BaseException):
     ("error", "code", "words"),
     [
         (ModuleNotFoundError("No module named\n'typer'"), 2, "ModuleNotFoundError: No module named 'typer'"),
+        (ImportError("in /\x1b[31mred\x9b"), 2, "ImportError: in / [31mred"),
         (PanicError("no thread"), 2, "PanicError: no thread"),
         (KeyboardInterrupt(), 130, "KeyboardInterrupt:"),
     ],

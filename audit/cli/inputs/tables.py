@@ -214,6 +214,9 @@ def _read_npy(path: Path) -> NDArray[Any]:
     check_size(path)
     with path.open("rb") as file:
         try:
-            return np.asarray(np.lib.format.read_array(file, allow_pickle=False))  # not np.load, which opens archives
+            array = np.asarray(np.lib.format.read_array(file, allow_pickle=False))  # not np.load, which opens archives
+            if not array.dtype.itemsize:  # of which a hundred bytes hold as many as they say
+                raise ValueError(f"it has dtype {array.dtype}")
+            return array
         except Exception as error:  # a damaged header raises whatever its parser does
             raise ValueError(f"{path} must hold an array of numbers or words: {error}") from error

@@ -149,6 +149,15 @@ def test_a_damaged_array_is_one_line(tmp_path, cut):
         read_counts(path)
 
 
+@pytest.mark.parametrize("kind", ["<U0", "|V0", []])
+def test_a_header_cannot_promise_a_billion_empty_values(tmp_path, kind):
+    with (tmp_path / "x.npy").open("wb") as file:
+        np.lib.format.write_array_header_1_0(file, {"descr": kind, "fortran_order": False, "shape": (10**9,)})
+    assert (tmp_path / "x.npy").stat().st_size == 128
+    with refused_like(ValueError, r"x\.npy must hold an array of numbers or words: it has dtype "):
+        read_outputs(tmp_path / "x.npy", tmp_path / "x.npy")
+
+
 def test_a_pipe_is_read_once(file, monkeypatch):
     path = file("people\n1\n2\n")
     calls, opened = [], Path.open
