@@ -82,6 +82,13 @@ class _Session:
         self.audits: dict[str, dict[str, Any]] = {}
         self.problem = ""
 
+    def pytest_sessionstart(self) -> None:
+        if self.report is not None:  # one that is there says that a session came to its end: this one
+            try:
+                self.report.unlink(missing_ok=True)
+            except OSError as error:
+                raise pytest.UsageError(f"--audit-report must be a file that can be replaced: {error}") from None
+
     @pytest.hookimpl(optionalhook=True)
     def pytest_configure_node(self, node: Any) -> None:  # of xdist: a worker does not see how the session was started
         node.workerinput[ATTRIBUTE] = self.config.stash[OPTIONS]

@@ -573,6 +573,28 @@ def test_collecting_and_finding_nothing_leave_no_trace(pytester):
     assert run(pytester, "-p", "no:plaudit", "test_plain.py").ret == 0
 
 
+def test_a_session_that_is_ended_from_within_leaves_no_report(pytester):
+    """Its exit code may be any, as here; the report is what says that it came to its end."""
+    report = pytester.path / "audits.json"
+    report.write_text("of yesterday")
+    pytester.makepyfile("import os\ndef test_one():\n    os._exit(0)\n")
+    assert pytester.runpytest_subprocess(*STRICT, "--audit-report", "audits.json").ret == 0
+    assert not report.exists()
+
+
+def test_a_report_that_cannot_be_replaced_is_refused(pytester, monkeypatch):
+    (pytester.path / "audits.json").write_text("of yesterday")
+
+    def refused(path, missing_ok=False):
+        raise PermissionError(1, "Operation not permitted", str(path))
+
+    monkeypatch.setattr(Path, "unlink", refused)
+    result = run(pytester, "--audit-report", "audits.json")
+    assert result.ret == pytest.ExitCode.USAGE_ERROR
+    monkeypatch.undo()
+    assert "--audit-report must be a file that can be replaced: [Errno 1] Operation" in result.stderr.str()
+
+
 @pytest.mark.slow
 def test_a_report_that_fails_in_the_end_fails_the_session(pytester):
     """The tests passed; who reads the report must not take the one of yesterday for theirs."""
