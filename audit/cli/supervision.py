@@ -40,6 +40,7 @@ def supervised(work: Callable[[], None], name: str) -> None:
     if not hasattr(os, "fork"):  # nothing is watched there
         work()
         return
+    _open_standard_streams()
     watched = {signal.SIGCHLD, signal.SIGALRM, signal.SIGUSR1}
     watched |= {one for one in (*ENDINGS, signal.SIGTSTP) if signal.getsignal(one) != signal.SIG_IGN}  # as by nohup
     signal.signal(signal.SIGCHLD, lambda *_: None)  # some systems drop what would be ignored
@@ -63,6 +64,16 @@ def supervised(work: Callable[[], None], name: str) -> None:
     os.kill(guard, signal.SIGKILL)
     os.waitpid(guard, 0)
     sys.exit(code)
+
+
+def _open_standard_streams() -> None:
+    """Let what is closed of them lead nowhere: else the next pipe has its number, and gets what is written there."""
+    while (number := os.open(os.devnull, os.O_RDWR)) <= 2:
+        pass
+    os.close(number)
+    for name, number in (("stdout", 1), ("stderr", 2)):
+        if getattr(sys, name) is None:
+            setattr(sys, name, open(number, "w", closefd=False))  # noqa: SIM115 - for as long as the process lives
 
 
 def expect(seconds: float | None, advice: str) -> None:

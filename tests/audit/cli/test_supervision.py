@@ -108,6 +108,22 @@ sum(range(10**15))
 """
 
 
+@pytest.mark.parametrize("closed", ["<&-", ">&-", "2>&-", "<&- >&- 2>&-"])
+def test_closed_streams_lead_nowhere(closed: str) -> None:
+    code = "import os, sys; from audit.cli.supervision import supervised as run\n"
+    code += "run(lambda: (print(1, flush=True), os.write(1, b'2'), print(3, file=sys.stderr), sys.exit(3)), 'program')"
+    with subprocess.Popen(
+        ["sh", "-c", f'exec "$0" -c "$1" {closed}', sys.executable, code],
+        text=True,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+    ) as ended:
+        out, err = ended.communicate(timeout=60)
+    assert ended.returncode == NO_POWER
+    assert out == ("" if ">&-" in closed.split() else "1\n2")
+    assert err == ("" if "2>&-" in closed else "3\n")
+
+
 @LINUX
 @pytest.mark.parametrize("ending", ["killed", "asked again", "late"])
 def test_nothing_outlives_a_command(ending: str) -> None:
