@@ -19,6 +19,7 @@ FIGURES = Path(__file__).parent.parent / "figures"
 QUICK = Path("results") / "quick"
 README = FIGURES.parent / "README.md"
 PAPERS = FIGURES.parent / "docs" / "papers.md"
+LIMITATIONS = FIGURES.parent / "LIMITATIONS.md"
 TABLE_BEGINS, TABLE_ENDS = (
     f"<!-- ways_of_asking {end}: written by python -m experiments draw -->" for end in ("begins", "ends")
 )
@@ -136,7 +137,12 @@ def _write_page(folder: Path) -> None:
     for name in NAMES:
         if (folder / f"{name}.json").exists():
             experiment, numbers = find(name), load_numbers(name, folder)
-            parts += [f"## {experiment.QUESTION}", experiment.finding(numbers), f"![{name}]({name}.svg)"]
+            parts += [
+                f'<a id="{name}"></a>',
+                f"## {experiment.QUESTION}",
+                experiment.finding(numbers),
+                f"![{name}]({name}.svg)",
+            ]
             parts += [f"Expected: {experiment.EXPECTATION} Numbers: [{name}.json]({name}.json)."]
     write_atomically(folder / "README.md", "\n\n".join(parts) + "\n")
     if folder.resolve() == FIGURES.resolve() and (folder / "ways_of_asking.json").exists():
@@ -147,6 +153,22 @@ def _write_page(folder: Path) -> None:
         table = ways_of_asking.table(load_numbers("ways_of_asking", folder))
         write_atomically(README, f"{before}{TABLE_BEGINS}\n{table}\n{TABLE_ENDS}{after}")
         _write_papers()
+        write_atomically(LIMITATIONS, limitations())
+
+
+def limitations() -> str:
+    """Return what reports say that an audit cannot tell, with links to the experiments."""
+    from audit.report.limits import LIMITS
+
+    lines = [
+        "# What an audit cannot tell",
+        "Written by `python -m experiments draw`; do not edit. Every report has the same list. What plaudit protects, "
+        "and from whom, stands in [THREAT_MODEL.md](THREAT_MODEL.md).",
+    ]
+    for one in LIMITS:
+        shown = f"Shown by [{one.experiment}](figures/README.md#{one.experiment})."
+        lines += [f"## {one.what.rstrip('.')}", f"{one.why} **What helps:** {one.helps} {shown}"]
+    return "\n\n".join(lines) + "\n"
 
 
 def _report(name: str, folder: Path) -> bool:

@@ -39,6 +39,7 @@ NAMES = (
     "phsafe_published",
     "topdown_1940",
     "topdown_audit",
+    "published_tables",
     "topdown_vs_rdpc",
     "topdown_bugs",
     "topdown_real",

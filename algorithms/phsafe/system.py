@@ -10,6 +10,7 @@ from algorithms.phsafe.budget import PRESETS, Settings, read_config
 from algorithms.phsafe.measurement import PHSafe, joined_to, tabulated
 from algorithms.phsafe.neighbors.pairs import Model
 from algorithms.phsafe.neighbors.worst import joint_pair
+from algorithms.phsafe.postprocessing.published import PublishedTables
 from algorithms.phsafe.schema import LARGEST_FAMILY
 from algorithms.phsafe.tabulation.derive import derive_units
 from algorithms.phsafe.tabulation.tabulate import tabulation
@@ -19,11 +20,16 @@ from audit.neighbors import NeighborPair
 __all__: list[str] = []
 
 USUAL = "us"
+FEW = 300  # runs of published tables
 MODELS: tuple[Model, ...] = ("VAL", "DER", "API")
 
 
 def _phsafe(settings: Settings, *, config: Settings = "", only: Sequence[tuple[str, str]] | None = None) -> PHSafe:
     return PHSafe(read_config(config or settings), only)
+
+
+def _published(settings: Settings, *, config: Settings = "") -> PublishedTables:
+    return PublishedTables(_phsafe(settings, config=config))
 
 
 @cache
@@ -67,3 +73,13 @@ def _system(settings: str) -> System:
 
 SYSTEMS = {settings: replace(_system(settings), own=partial(_own, settings)) for settings in PRESETS}
 register(replace(SYSTEMS[USUAL], own=partial(_own, ""), presets=SYSTEMS))
+register(
+    System(
+        name="phsafe-published",
+        about="PHSafe's tables PH1 to PH8 after post-processing: slow, eight runs a second.",
+        build=partial(_published, USUAL),
+        pairs=SYSTEMS[USUAL].pairs,
+        runs=FEW,
+        extra="census",
+    )
+)

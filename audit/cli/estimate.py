@@ -224,7 +224,7 @@ def _answered(called: str, found: LossEstimate, promise: Claim | None, out: Path
     if found.confidential:
         print("CONFIDENTIAL: this estimate is of confidential data.")
     low, high = found.interval
-    unit = "" if found.statistic == "rho" else " nats"
+    unit = " nats" if found.unit == "nats" else ""
     print(
         printable(f"{called}: {found.statistic} {found.value:.4g}{unit}, interval {low:.4g} to {high:.4g}"),
         f"({percent(found.confidence)}, of chance alone), for one person. An estimate, not a bound.",

@@ -131,8 +131,8 @@ def loss_curve(estimate: LossEstimate) -> Curves:
             points(np.concatenate([at[piece], at[piece][::-1]]), np.concatenate([low[piece], high[piece][::-1]]))
             for piece in pieces
         ),
-        words=f"Estimated loss for one person over the error of a count, from {left:.4g} to {right:.4g} people: "
-        f"between {loss[known].min():.3g} and {loss[known].max():.3g} nats, with its interval shaded.",
+        words=f"Estimated loss for one person over the {estimate.axes[0]}, from {left:.4g} to {right:.4g}: "
+        f"between {loss[known].min():.3g} and {loss[known].max():.3g} {estimate.axes[1]}, with its interval shaded.",
     )
 
 

@@ -15,6 +15,7 @@ from markupsafe import Markup
 from audit.bounds.citations import ESTIMATES, REFERENCES, SOFTWARE
 from audit.methods.method import NAMED
 from audit.report.figures import END, Bar, Curves, excess, loss_bar, loss_curve, privacy_profiles
+from audit.report.limits import LIMITS
 from audit.report.origin import origin, public_origin, reproduction
 from audit.report.words import assumptions, event_class, meaning, unseen, visible
 from audit.results import AuditResult, LossEstimate, ReplayRecord, Verdict, scale_of
@@ -68,6 +69,9 @@ class Estimate:
     assumptions: tuple[str, ...]
     size: str
     curve: Curves | None
+    axes: tuple[str, str]
+    event: str
+    neighbors: str
     settings: list[tuple[str, str]]
 
 
@@ -128,6 +132,7 @@ def build_report(
         estimates=[_estimate(k, name, estimate, public) for k, (name, estimate) in enumerate(estimates, 1)],
         replays=[_replayed(k, name, record, public, published) for k, (name, record) in enumerate(replays, 1)],
         estimates_cited=[cited[key] for key in ESTIMATES if key in cited],
+        limits=LIMITS,
         references=[REFERENCES.get(key, key) for key in cited],
         software=SOFTWARE,
         version=provenance()["software"]["plaudit"],
@@ -169,12 +174,17 @@ def _estimate(number: int, name: str, estimate: LossEstimate, public: bool) -> E
         confidential=estimate.confidential and not public,
         method=estimate.method if not public or estimate.method in METHODS else "",
         statistic=estimate.statistic if not public or estimate.statistic in STATISTICS else "",
-        value=f"{_rough(estimate.value)}{'' if estimate.statistic == 'rho' else ' nats'}",
+        value=f"{_rough(estimate.value)}{' nats' if estimate.unit == 'nats' else ''}",
         interval=f"{_rough(low)} to {_rough(high)}",
         confidence=percent(estimate.confidence),
         assumptions=() if public else estimate.assumptions,
         size="" if public else f"{estimate.size:,} runs of {estimate.areas:,} areas",
         curve=None if public else loss_curve(estimate),
+        axes=estimate.axes,
+        event="the error of one count"
+        if "components" not in estimate.settings
+        else "the errors of many counts, added up",
+        neighbors="" if "pair" in estimate.settings else "one person more or less in an area",
         settings=[] if public else origin(estimate.settings),
     )
 

@@ -72,6 +72,18 @@ class LossEstimate:
         return float(np.nanmax(np.abs(self.loss)))
 
     @property
+    def unit(self) -> str:
+        """Unit of `value`: ``"rho"`` or ``"nats"``."""
+        return "rho" if self.statistic == "rho" else "nats"
+
+    @property
+    def axes(self) -> tuple[str, str]:
+        """What the curve is over, and its unit: components are asked for their own value, one law for log-ratios."""
+        if "components" in self.settings:
+            return "component of the output", self.unit
+        return "error of a count, in people", "nats"
+
+    @property
     def confidential(self) -> bool:
         """Whether its settings say that the data behind it are."""
         return self.settings.get("confidential") is True

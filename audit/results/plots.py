@@ -213,8 +213,9 @@ def plot_estimate(estimate: LossEstimate, ax: Axes | None = None, *, color: str 
         marker="o" if few else "",
         markersize=3,
     )
-    ax.set_xlabel("component of the output" if "components" in estimate.settings else "error of a count (people)")
-    ax.set_ylabel(f"estimated loss for one person ({'rho' if estimate.statistic == 'rho' else 'nats'})")
+    over, unit = estimate.axes
+    ax.set_xlabel(over)
+    ax.set_ylabel(f"estimated loss for one person, in {unit}")
     return ax
 
 

@@ -97,6 +97,7 @@ SPOILED: dict[str, Callable[[dict[str, Any]], object]] = {
     "nist_synthesis": lambda n: first(n["audits"], what="domain from the data").update(verdict="not refuted"),
     "nist_cut": lambda n: n["rows"]["0.3"]["0"].update(widest=n["records"]),
     "planning": lambda n: n["rows"][0].update(seen=0),
+    "published_tables": lambda n: [row.update(lower_bound=1.1 * row["epsilon"]) for row in n["audits"]],
     "replayed": lambda n: first(n["systems"][0]["queries"], name="PH3 state_A-G").update(l2=1e6),
     "libraries": lambda n: first(n["rows"], mechanism="Snapping")["audits"]["everything"].update(verdict="violated"),
     "seeds_audited": lambda n: n["rows"][0].update(exact=1.001 * n["rows"][0]["exact"]),

@@ -100,6 +100,16 @@ def test_estimates_are_never_called_bounds():
     assert "0.25 for one person" in rho.text
 
 
+def test_an_estimate_says_its_unit():
+    """Of rho no nats; of components the curve is no longer over errors."""
+    added = estimated(statistic="rho", value=0.25, settings={"components": 3})
+    page = Page(build_report([], [("e", added)], title="t")).text
+    assert "0.25 for one person" in page
+    assert "component of the output" in page
+    assert "in rho" in page
+    assert "error of a count, in people" not in page
+
+
 def test_replays_have_a_verdict_and_a_section_of_their_own():
     faulty = replayed(violations=({"kind": "order", "sentence": "draw 1 is of <b> on x"},), confidential=True)
     page = build_report([("a", audited())], [], [("r", faulty), ("s", replayed())], title="t")

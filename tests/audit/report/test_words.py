@@ -105,7 +105,7 @@ def test_curves_of_estimates_have_gaps_where_nothing_is_known():
     )
     assert drawing.lines["estimate"] == ("0,667 200,333", "600,333", "1000,667")
     assert len(drawing.areas) == 3
-    assert "from 0 to 5 people: between 1 and 2 nats" in drawing.words
+    assert "in people, from 0 to 5: between 1 and 2 nats" in drawing.words
     many = loss_curve(estimated(**{name: np.linspace(0.0, 9.0, 99_999) for name in ("at", "loss", "low", "high")}))
     assert len(many.lines["estimate"][0].split()) == MOST
     assert loss_curve(
