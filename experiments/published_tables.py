@@ -186,8 +186,8 @@ def finding(numbers: dict[str, Any]) -> str:
     groups = [f"{leaves} areas " + ", ".join(map(down, in_groups(numbers, leaves))) for leaves in told]
     return (
         f"Post-processing hides about {1 - tables / measured:.0%} of what the measurements show, of TopDown with nine "
-        "areas and as many runs. Where it seems to hide more, these attacks see too little, which is no proof of safety. Measurements "
-        f"and what is published show, of epsilon 1: {'; '.join(parts)}. TopDown's tables show of one person who moves, "
+        "areas and as many runs. Where it seems to hide more, these attacks see too little, which is no proof of "
+        f"safety. Measurements and what is published show, of epsilon 1: {'; '.join(parts)}. TopDown's tables show of one person who moves, "
         f"median of {len(grown(numbers, 9)[max(grown(numbers, 9))])}: {'; '.join(growth)} runs. Of a person in groups "
         f"of {', '.join(map(str, GROUPS))} who move together: {'; '.join(groups)}. All are lower bounds at "
         f"{CUSTOMARY:.0%} confidence over the promise; of {len(numbers['sound'])} audits of nine areas at 1 - 1e-6 "
