@@ -100,7 +100,7 @@ def speaks(data: object, size: int, rng: object) -> None:
         (("check", COLORED), "[31mRED 2J must be a folder of saved audits"),
         (("audit", COLORED), "no system is called"),
         (("audit", "gdpc", "--data", f"{COLORED}.csv"), "No such file or directory: '\\x1b[31mRED"),
-        (("audit", "mine:speaks", "--data", "counts.csv", "--claim", "pure:1"), "mine:speaks: no [31mRED 2J [31mRED"),
+        (("audit", "theirs:speaks", "--data", "counts.csv", "--claim", "pure:1"), "theirs:speaks: no [31mRED 2J [31mRED"),
         (("plan", f"pure:{COLORED}"), "\\x1b[31mRED"),
         (("verify", "named.json"), "attack must be str, got ['\\x1b[31mRED"),
         (("release", "nist", *RELEASE.split(), f"--spec={COLORED}"), "must be a .json file, got [31mRED 2J"),
@@ -109,8 +109,8 @@ def speaks(data: object, size: int, rng: object) -> None:
 def test_no_control_character_reaches_a_terminal(
     plaudit: Command, monkeypatch: pytest.MonkeyPatch, arguments: tuple[str, ...], words: str
 ) -> None:
-    monkeypatch.setitem(sys.modules, "mine", ModuleType("mine"))
-    monkeypatch.setattr(sys.modules["mine"], "speaks", speaks, raising=False)
+    monkeypatch.setitem(sys.modules, "theirs", ModuleType("theirs"))
+    monkeypatch.setattr(sys.modules["theirs"], "speaks", speaks, raising=False)
     write_json(Path("named.json"), audited().to_dict() | {"attack": [COLORED]})
     outcome = plaudit(*arguments)
     assert refused(outcome, words)
