@@ -187,11 +187,12 @@ def finding(numbers: dict[str, Any]) -> str:
     return (
         f"Post-processing hides about {1 - tables / measured:.0%} of what the measurements show, of TopDown with nine "
         "areas and as many runs. Where it seems to hide more, these attacks see too little, which is no proof of "
-        f"safety. Measurements and what is published show, of epsilon 1: {'; '.join(parts)}. TopDown's tables show of one person who moves, "
-        f"median of {len(grown(numbers, 9)[max(grown(numbers, 9))])}: {'; '.join(growth)} runs. Of a person in groups "
-        f"of {', '.join(map(str, GROUPS))} who move together: {'; '.join(groups)}. All are lower bounds at "
-        f"{CUSTOMARY:.0%} confidence over the promise; of {len(numbers['sound'])} audits of nine areas at 1 - 1e-6 "
-        f"{violations(numbers['sound'])} report a violation. PHSafe's published tables have an experiment of their own."
+        f"safety. Measurements and what is published show, of epsilon 1: {'; '.join(parts)}. TopDown's tables show of "
+        f"one person who moves, median of {max(map(len, grown(numbers, 9).values()))}: {'; '.join(growth)} runs. Of a "
+        f"person in groups of {', '.join(map(str, GROUPS))} who move together: {'; '.join(groups)}. All are lower "
+        f"bounds at {CUSTOMARY:.0%} confidence over the promise; of {len(numbers['sound'])} audits of nine areas at "
+        f"1 - 1e-6 {violations(numbers['sound'])} report a violation. PHSafe's published tables have an experiment of "
+        "their own."
     )
 
 
