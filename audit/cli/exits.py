@@ -28,6 +28,7 @@ __all__ = [
 
 WITHIN, VIOLATION, USAGE, NO_POWER = 0, 1, 2, 3
 INTERRUPTED, UNREAD = 130, 141  # as a shell numbers them: 128 and SIGINT, 128 and SIGPIPE
+LONGEST = 800  # letters of a line that complains
 USAGE_ERROR: type[Exception] = typer.BadParameter.__bases__[0]
 
 
@@ -102,6 +103,9 @@ def words_of(error: BaseException) -> str:
 
 
 def complain(message: str) -> None:
-    """Write one line to standard error."""
+    """Write one line to standard error, of which only the ends are shown where a value makes it too long to read."""
+    line = printable(message)
+    if len(line) > LONGEST:
+        line = f"{line[: LONGEST // 2]} ... {line[-LONGEST // 2 :]}"
     with suppress(OSError, ValueError):  # closed: the exit code is left to tell
-        print(printable(message), file=sys.stderr)
+        print(line, file=sys.stderr)

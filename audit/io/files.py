@@ -115,20 +115,30 @@ def write_atomically(path: Path, content: str | bytes, *, private: bool = False,
 
 
 def check_writable(folder: Path) -> None:
-    """Find out before the work, not after it, that a folder can be made and written.
+    """Find out before the work, not after it, that a folder can be written, or made.
 
     Parameters
     ----------
     folder : pathlib.Path
-        Made if need be.
+        Not made: whoever is refused for another reason finds nothing new.
 
     Raises
     ------
     OSError
         If it cannot.
     """
-    folder.mkdir(parents=True, exist_ok=True)
-    tempfile.TemporaryFile(dir=folder).close()
+    if ".." in folder.parts:
+        folder = Path(os.path.realpath(folder))
+    above = next((place for place in (folder, *folder.parents) if os.path.lexists(place)), Path())
+    try:
+        if above == folder:
+            tempfile.TemporaryFile(dir=folder).close()
+            return
+        with tempfile.TemporaryDirectory(prefix=".", dir=above) as trial:  # others may make the folder meanwhile
+            Path(trial, *folder.parts[len(above.parts) :]).mkdir(parents=True)
+    except OSError as error:
+        error.filename = str(folder)
+        raise
 
 
 def recorded(path: str | os.PathLike[str]) -> str:

@@ -164,9 +164,8 @@ def _of_seen_types(column: list[Any], values: list[Any], name: Any) -> list[Any]
         values = [float(value) if type(value) is int and abs(value) < LARGEST else value for value in values]
     for value in values:
         if kinds and type(value) not in kinds:
-            raise ValueError(
-                f"column {name!r} holds {', '.join(sorted(kind.__name__ for kind in kinds))}, got {value!r}"
-            )
+            seen = ", ".join(sorted("nothing" if kind is type(None) else kind.__name__ for kind in kinds))
+            raise ValueError(f"column {name!r} holds {seen}, got {value!r}")
     return values
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, TypedDict
 
 from audit.arguments import fraction
 from audit.claims import Claim, Relation, claim_from_dict
@@ -240,6 +240,7 @@ class AuditResult:
         except (TypeError, ValueError) as error:
             raise ValueError(f"an audit has a field of the wrong type: {error}") from None
         result = cls(**typed(cls, found))
+        typed(_Basis, result.basis)
         check_counts(result.counts)
         if result.support is not None:
             _check_witness(result.support)
@@ -272,6 +273,22 @@ class AuditResult:
             If it cannot be written.
         """
         write_json(Path(path), self.to_dict(), private=self.confidential)
+
+
+class _Basis(TypedDict, total=False):
+    """What methods read besides the counts, where they do; one from elsewhere may read more."""
+
+    regions: int
+    look: int
+    looks: int | None
+    choosing: int
+    unseen: int | float
+    expected: list[int | float] | None
+    shortfalls: list[int | float]
+    weights: list[int | float]
+    toward: Literal["x", "y"]
+    order: int | float
+    most: int
 
 
 def verdict_of(claim: Claim, measured: Claim, detectable: float, unbounded: bool = False) -> Verdict:

@@ -34,9 +34,9 @@ def number(value: Any, none: float | None = None) -> float:
 
 
 def typed(cls: type, given: dict[str, Any]) -> dict[str, Any]:
-    """Return the fields if each is of its type, down to the entries of lists and dicts."""
+    """Return the fields if each that is given is of its type, down to the entries of lists and dicts."""
     for name, hint in get_type_hints(cls).items():
-        if not _is_of(given[name], hint):
+        if name in given and not _is_of(given[name], hint):
             words = hint.__name__ if isinstance(hint, type) else str(hint).removeprefix("typing.")
             raise ValueError(f"{name} must be {words}, got {given[name]!r}")
     return given

@@ -41,6 +41,7 @@ class BlockStore:
     def of(cls, folder: str | Path, *names: str) -> BlockStore:
         """Return the store of one audit, in a folder of many."""
         place = Path(folder, *names)
+        place.mkdir(parents=True, exist_ok=True)
         check_writable(place)
         return cls(place)
 
@@ -84,6 +85,7 @@ def stored_seed(folder: str | Path, question: str, rng: Seed) -> np.random.SeedS
     Without `rng` it goes on with the seed that the question was begun with; if there is none, fresh entropy begins it.
     """
     place = Path(folder) / question
+    place.mkdir(parents=True, exist_ok=True)
     check_writable(place)
     if rng is not None:
         return seed_sequence(rng)

@@ -53,12 +53,23 @@ def test_a_read_only_folder_is_found_before_the_work(read_only):
     assert os.listdir(read_only) == []
 
 
-def test_a_writable_folder_is_made_and_left_as_it_was(tmp_path):
-    check_writable(tmp_path / "a" / "b")
-    assert os.listdir(tmp_path / "a" / "b") == []
+def test_a_folder_that_can_be_written_or_made_is_left_as_it_was(tmp_path, monkeypatch):
+    (tmp_path / "a").mkdir()
     (tmp_path / "a" / "kept.json").write_text("kept")
-    check_writable(tmp_path / "a")
-    assert sorted(os.listdir(tmp_path / "a")) == ["b", "kept.json"]
+    monkeypatch.chdir(tmp_path)
+    for folder in ("a", "a/b/c", "new", "new/../other/..", "new/../../b", tmp_path / "a" / "b"):
+        check_writable(Path(folder))
+    assert sorted(tmp_path.rglob("*")) == [tmp_path / "a", tmp_path / "a" / "kept.json"]
+
+
+def test_a_name_that_no_folder_can_have_is_found_before_the_work(tmp_path):
+    for folder in (tmp_path / ("a" * 300), tmp_path / "new" / ("a" * 300)):
+        with pytest.raises(OSError, match=f"name too long: '{folder}'"):
+            check_writable(folder)
+    (tmp_path / "link").symlink_to("nowhere")
+    with pytest.raises(FileNotFoundError, match="link"):
+        check_writable(tmp_path / "link" / "new")
+    assert os.listdir(tmp_path) == ["link"]
 
 
 def test_what_is_in_the_way_is_found_before_the_work(tmp_path, monkeypatch):

@@ -277,6 +277,8 @@ def test_other_kinds_are_refused(kind, values):
         ({"confidence": "0.95"}, "an audit has a field of the wrong type: '0.95' is no number"),
         ({"detectable": math.nan}, "nan is no number"),
         ({"support": "possible on x only"}, "support must be dict"),
+        ({"basis": {"weights": [1.0, "0.5"]}}, r"weights must be list\[int \| float\], got \[1.0, '0.5'\]"),
+        ({"basis": {"toward": "z"}}, r"toward must be Literal\['x', 'y'\], got 'z'"),
         ({"relation": "replace_one"}, "the claim must be under replace_one, as the pair, got add_remove"),
         ({"support": {"order": "x", "probability": "a"}}, "'a' is no number"),
         ({"support": {"order": "x", "probability": 7}}, "support must be an order in words and a probability"),

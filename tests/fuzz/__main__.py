@@ -1,0 +1,70 @@
+"""Run the command on hostile command lines and files: ``python -m tests.fuzz --cases N --seed S``."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+import tempfile
+import time
+from collections import Counter
+from pathlib import Path
+
+from audit.io.text import printable
+from tests.fuzz.cases import KINDS, Case, case_of
+from tests.fuzz.desk import make_desk
+from tests.fuzz.holding import INTERRUPTED, faults
+from tests.fuzz.past import PAST
+from tests.fuzz.running import run, warm
+
+STEP = 500  # cases after each of which the command says that it is at work
+
+
+def main() -> int:
+    """Run past failures and fresh cases, and say what was tried and what failed."""
+    parser = argparse.ArgumentParser(prog="python -m tests.fuzz", description=__doc__)
+    parser.add_argument("--cases", type=int, default=1000, help="fresh cases")
+    parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--first", type=int, default=0, help="number of the first fresh case")
+    parser.add_argument("--only", type=int, help="this case alone, with all that it printed")
+    asked = parser.parse_args()
+    began = time.monotonic()
+    with tempfile.TemporaryDirectory() as folder:
+        desk = Path(folder)
+        make_desk(desk)
+        warm()
+        numbers = range(asked.first, asked.first + asked.cases) if asked.only is None else [asked.only]
+        fresh = (case_of(asked.seed, number, desk) for number in numbers)
+        failed = held([*PAST, *fresh] if asked.only is None else fresh, desk, loud=asked.only is not None)
+    print(f"{time.monotonic() - began:.0f} s")
+    return 1 if failed else 0
+
+
+def held(cases: list[Case], desk: Path, *, loud: bool) -> int:
+    """Run cases one by one; print each that fails and how to run it again, and a summary; return how many failed."""
+    tried: Counter[str] = Counter()
+    codes: Counter[int] = Counter()
+    found: Counter[str] = Counter()
+    failed = 0
+    for case in cases:
+        outcome = run(case, desk)
+        wrong = faults(case, outcome)
+        tried[case.kind] += 1
+        codes[outcome.code] += 1
+        found.update(one.partition(":")[0] for one in wrong)
+        failed += bool(wrong)
+        if wrong or loud:
+            print(f"{case.name}: exit code {outcome.code}: {printable('; '.join(wrong))}", flush=True)
+            print(f"    {printable(ascii(case.arguments))[:600]} {list(case.files)}", flush=True)
+        if not sum(tried.values()) % STEP:
+            print(f"tried {sum(tried.values())}", file=sys.stderr)
+        if loud:
+            print(outcome.out, outcome.err, sep="", file=sys.stderr)
+    print(f"tried {sum(tried.values())}: " + ", ".join(f"{tried[kind]} {kind}" for kind in ("past", *KINDS)))
+    print("exit codes: " + ", ".join(f"{code} {times} times" for code, times in sorted(codes.items())))
+    print(f"interrupted for taking too long: {codes[INTERRUPTED]}")
+    print(f"failed {failed}: " + (", ".join(f"{times} {kind}" for kind, times in found.items()) or "nothing found"))
+    return failed
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,118 @@
+"""Cases: a command line and what is wrong with the files that it finds, made from a seed and a number alone."""
+
+from __future__ import annotations
+
+import re
+import shlex
+from dataclasses import dataclass, field
+from functools import cache
+from pathlib import Path
+from random import Random
+from typing import Any
+
+import typer
+
+from audit.cli.app import app
+from tests.fuzz.desk import COMMANDS
+from tests.fuzz.spoiling import LETTERS, NUMBERS, PLACES, spoiled, word
+
+KINDS = ("arguments", "files", "both")
+FILES = re.compile(r"[\w/-]+\.(?:json|csv|npy|parquet)|\b(?:old|new|mixed|again)\b")
+SHARE = 100  # one case of so many is a process of its own
+
+
+@dataclass(frozen=True)
+class Case:
+    """One run of the command."""
+
+    name: str
+    arguments: tuple[str, ...]
+    files: dict[str, bytes] = field(default_factory=dict)
+    kind: str = "past"
+    alone: bool = False  # a process of its own
+
+
+def case_of(seed: int, number: int, desk: Path) -> Case:
+    """Return a case, the same for everybody who has the same files."""
+    rng = Random(f"{seed}:{number}")
+    weights, commands = zip(*COMMANDS, strict=True)
+    command = rng.choices(commands, weights)[0]
+    arguments, kind = shlex.split(command), rng.choice(KINDS)
+    files = {}
+    if kind != "arguments":
+        named = [path for path in FILES.findall(command) if (desk / path).exists()]
+        if named:
+            path = desk / rng.choice(named)
+            path = rng.choice(sorted(path.glob("*.json"))) if path.is_dir() else path
+            files[str(path.relative_to(desk))] = spoiled(rng, path)
+        else:
+            kind = "arguments"
+    if kind != "files":
+        for _ in range(rng.choice([1, 1, 1, 2, 3])):
+            arguments = _changed(rng, arguments, desk)
+    return Case(f"--seed {seed} --only {number}", tuple(arguments), files, kind, rng.randrange(SHARE) == 0)
+
+
+def _changed(rng: Random, words: list[str], desk: Path) -> list[str]:
+    """One word more, less, twice, mistyped, or another; or one more option that the command has."""
+    words = list(words)
+    at = rng.randrange(len(words)) if words else 0
+    values = [place for place, before in enumerate(words[:-1], 1) if before.startswith("--")]
+    change = rng.choice(
+        ["value"] * 6 + ["option"] * 3 + ["other", "gone", "twice", "typed", "joined", "swapped", "more"]
+    )
+    if change == "value" and values:
+        at = rng.choice(values)
+        words[at] = _value(rng, words[at], desk)
+    elif change == "option":
+        option = rng.choice(_options(*words[:2]))
+        given = [_value(rng, rng.choice(words), desk) for _ in range(option.nargs)]
+        words += [rng.choice(option.opts), *([] if getattr(option, "is_flag", False) else given)]
+    elif change == "gone":
+        del words[at : at + 1]
+    elif change == "twice":
+        words[at:at] = words[at : at + rng.choice([1, 2])]
+    elif change == "typed" and words:
+        letter = rng.randrange(len(words[at]) + 1)
+        words[at] = words[at][:letter] + rng.choice(["", "x", "-", "=", "É", "\x1b"]) + words[at][letter + 1 :]
+    elif change == "joined" and values:
+        at = rng.choice(values)
+        words[at - 1 : at + 1] = [f"{words[at - 1]}={words[at]}"]
+    elif change == "swapped":
+        other = rng.randrange(len(words)) if words else 0
+        words[at : at + 1], words[other : other + 1] = words[other : other + 1], words[at : at + 1]
+    else:
+        words.insert(at, word(rng))
+    return words
+
+
+def _value(rng: Random, old: str, desk: Path) -> str:
+    """Return another value: one near the old one, of its kind, or of any."""
+    way = rng.random()
+    if way < 0.2:
+        return rng.choice(sorted(path.relative_to(desk).as_posix() for path in desk.rglob("*")))
+    if way < 0.3:
+        return old + rng.choice(LETTERS)
+    if way < 0.7 and re.fullmatch(r"[\d.]+", old):
+        return rng.choice(NUMBERS)
+    if way < 0.7 and "." in old:
+        return rng.choice(PLACES)
+    return word(rng)
+
+
+@cache
+def _options(command: str = "", name: str = "") -> list[Any]:
+    """Return the options that a command has; those of systems are their own."""
+    if command in ("release", "explore"):
+        from algorithms.systems import systems
+
+        functions = {
+            called: system.command(command) for called, system in systems().items() if command in system.commands
+        }
+        alone = typer.Typer()
+        alone.command()(functions.get(name, functions["phsafe"]))
+        found = typer.main.get_command(alone)
+    else:
+        every = typer.main.get_command(app).commands
+        found = every.get(command, every["audit"])
+    return [option for option in found.params if option.param_type_name == "option"]

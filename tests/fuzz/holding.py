@@ -1,0 +1,123 @@
+"""What every run of the command is held against, whatever it was asked and whatever it found."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+from dataclasses import dataclass
+from pathlib import Path
+
+from tests.fuzz.cases import Case
+
+WITHIN, VIOLATION, USAGE, NO_POWER, INTERRUPTED = 0, 1, 2, 3, 130
+CODES = (WITHIN, VIOLATION, USAGE, NO_POWER, INTERRUPTED)
+CAN_ACCUSE = ("audit", "replay", "search", "check", "compare", "verify", "report")
+ACCUSED = re.compile(r"violated|REGRESSION|\"regressed\": true|violation")
+NONE = re.compile(r"\b(?:0 violated|not violated|no violation)")
+WRITTEN = ("--out", "--save", "--store")  # options that name what a command may write
+REFUSAL = "plaudit: error: "
+TOLD = re.compile(r"plaudit: |- |\S+: \w+, .*promised")  # a line of ours: a note, a finding, a record beside a table
+LONGEST = 1000  # letters of a refusal: more is no answer to anybody
+# What Python, and the libraries below, say of mistakes in a program: no rule that a user could have broken.
+FOREIGN = re.compile(
+    r"^\w*(?:Error|Exception|Warning|Interrupt)\b:? |unsupported operand|object (?:has no|is not|of type|cannot)|"
+    r"NoneType|could not convert|(?:list|tuple|string) ind(?:ex|ices)|index \S+ is out of bounds|not enough values|"
+    r"too many values|must be real number|cannot convert float|maximum recursion|invalid literal|ufunc|"
+    r"unexpected keyword|positional argument|embedded null|integer string conversion|"
+    r"could not be broadcast|truth value of an|Out of bounds|zero-size array|math domain|too large to convert|"
+    r"INTERNAL|std::|0x[0-9a-f]{6}|<class|<lambda|not JSON serializable|Traceback"
+)
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What a run left behind."""
+
+    code: int
+    out: str
+    err: str
+    before: dict[str, bytes | None]
+    after: dict[str, bytes | None]
+    spilled: list[str]  # left in the folder of temporary files
+
+
+def tree(folder: Path) -> dict[str, bytes | None]:
+    """What is in a folder: files with what they hold, other things without."""
+    found = (Path(above, name) for above, *inner in os.walk(folder) for name in (*inner[0], *inner[1]))
+    return {str(path.relative_to(folder)): path.read_bytes() if path.is_file() else None for path in found}
+
+
+def faults(case: Case, found: Outcome) -> list[str]:
+    """Return what is wrong, each with its kind before the colon."""
+    return [*_of_words(found), *_of_code(case, found), *_of_files(case, found)]
+
+
+def _of_words(found: Outcome):
+    if "Traceback (most recent call last)" in found.out + found.err:
+        yield "traceback: " + found.err.strip().rpartition("\n")[2][:200]
+    for name, text in (("output", found.out), ("errors", found.err)):
+        wrong = sorted({letter for letter in text.replace("\r\n", "\n") if letter != "\n" and not letter.isprintable()})
+        if wrong:
+            yield f"control characters: {wrong} in {name}"
+    lines = found.err.splitlines()
+    if stray := next((line for line in lines[: -1 if found.code == USAGE else None] if not TOLD.match(line)), None):
+        yield f"stray line: {stray[:200]!r}"
+    if found.code == USAGE and lines and not lines[-1].startswith(REFUSAL):
+        yield f"no refusal: {lines[-1][:200]!r}"
+    if found.code == USAGE and lines:
+        message = lines[-1].removeprefix(REFUSAL)
+        if len(message) > LONGEST or FOREIGN.search(message):
+            yield f"no rule named: {message[:300]!r}"
+
+
+def _of_code(case: Case, found: Outcome):
+    if found.code not in CODES:
+        yield f"wrong code: {found.code}, {found.err[-200:]!r}"
+    accused = bool(ACCUSED.search(NONE.sub("", found.out)))
+    if found.code == VIOLATION and (not accused or not any(word in case.arguments for word in CAN_ACCUSE)):
+        yield f"wrong code: 1, and no violation is told: {found.out[-200:]!r}"
+    if found.code == USAGE and not found.err:
+        yield "no refusal: exit code 2 without a word"
+
+
+def _of_files(case: Case, found: Outcome):
+    may = [found_in(case.arguments, option) for option in WRITTEN]
+    allowed = [os.path.normpath(path) for paths in may for path in paths]
+
+    def asked(path: str) -> bool:
+        return any(path == other or path.startswith(f"{other}/") for other in allowed)
+
+    for path, content in found.before.items():
+        if path not in found.after:
+            yield f"changed input: {path} is gone"
+        elif found.after[path] != content and not asked(path):
+            yield f"changed input: {path}"
+    new = [path for path in found.after if path not in found.before]
+    stores = [os.path.normpath(path) for path in found_in(case.arguments, "--store")]
+    for path in new:
+        name = Path(path).name
+        if name.startswith(".") or name.endswith(".part"):
+            yield f"partial output: {path}"
+        elif found.code == USAGE and not any(f"{path}/".startswith(f"{store}/") for store in stores):
+            yield f"partial output: {path} after a refusal"
+        elif (
+            not asked(path)
+            and name != "report.html"
+            and not any(f"{other}/".startswith(f"{path}/") for other in allowed)
+        ):
+            yield f"partial output: {path}, which nobody asked for"
+        elif name.endswith(".json") and found.after[path] is not None:
+            try:
+                json.loads(found.after[path])
+            except ValueError as error:
+                yield f"partial output: {path}: {error}"
+    if found.spilled:
+        yield f"partial output: temporary files {found.spilled[:3]}"
+
+
+def found_in(arguments: tuple[str, ...], option: str) -> list[str]:
+    """Return the values of an option, in either way to write it, and shortened."""
+    pairs = zip(arguments, (*arguments[1:], ""), strict=True)
+    named = [value for word, value in pairs if word == option]
+    return [*named, *(word.partition("=")[2] for word in arguments if word.startswith(f"{option}="))]

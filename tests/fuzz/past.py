@@ -1,0 +1,20 @@
+"""Command lines and files that went wrong once; each holds since."""
+
+from __future__ import annotations
+
+import shlex
+
+from tests.fuzz.cases import Case
+
+
+def case(name: str, words: str, **files: bytes) -> Case:
+    """Return a case of a command line and of files, whose names have an underscore for the dot."""
+    return Case(name, tuple(shlex.split(words)), {path.replace("_", "."): content for path, content in files.items()})
+
+
+PAST: tuple[Case, ...] = (
+    case("a refused replay leaves no folder", "replay gdpc --data counts.csv --out out", counts_csv=b"-1\n"),
+    case("a refused estimate leaves no folders", "estimate --residuals counts.csv --method y.npy --out a/b"),
+    case("a value is not echoed at any length", f"estimate gdpc --method {'9' * 5000}"),
+    case("nor is a command", "x" * 5000),
+)

@@ -1,0 +1,122 @@
+"""Runs of the command in a folder of their own, each in a process that can be ended and that nothing outlives."""
+
+from __future__ import annotations
+
+import gc
+import importlib
+import io
+import multiprocessing
+import os
+import pkgutil
+import resource
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import warnings
+from collections.abc import Callable
+from contextlib import suppress
+from pathlib import Path
+
+from audit import cli
+from tests.fuzz.cases import Case
+from tests.fuzz.holding import Outcome, tree
+
+PATIENCE, GRACE = 60.0, 20.0  # seconds: then a run is interrupted, as its user would, and then ended
+MOST_MEMORY = 8 * 2**30
+HEAVY = ("duckdb", "opendp.prelude", "pandas", "pyarrow.parquet", "rich.status", "rich.table", "sklearn.ensemble")
+HEAVY += ("sklearn.linear_model", "matplotlib.backends.backend_svg", "matplotlib.backends.backend_agg", "scipy.stats")
+HEAVY += ("jinja2", "joblib", "sklearn.tree", "scipy.optimize", "scipy.sparse", "numba", "piqp")
+
+Command = Callable[[list[str]], None]
+
+
+def warm() -> None:
+    """Import all that a command may need, once for all runs."""
+    import algorithms
+    import audit
+
+    for package in (audit, algorithms):
+        for module in pkgutil.walk_packages(package.__path__, f"{package.__name__}."):
+            if "__main__" not in module.name and ".data." not in module.name:
+                importlib.import_module(module.name)
+    for name in HEAVY:
+        with suppress(ImportError):
+            importlib.import_module(name)
+    gc.freeze()  # else the first collection of every copy of this process would touch all of its memory
+
+
+def run(case: Case, desk: Path, command: Command = cli.main) -> Outcome:
+    """Run a case on a copy of the desk, and return what it leaves."""
+    with tempfile.TemporaryDirectory() as above:
+        folder, spill = Path(above, "desk"), Path(above, "spill")
+        shutil.copytree(desk, folder, symlinks=True)
+        spill.mkdir()
+        for path, content in case.files.items():
+            (folder / path).parent.mkdir(parents=True, exist_ok=True)
+            (folder / path).write_bytes(content)
+        before = tree(folder)
+        with open(Path(above, "out"), "w+b") as out, open(Path(above, "err"), "w+b") as err:
+            code = (_apart if case.alone else _forked)(case, folder, spill, (out.fileno(), err.fileno()), command)
+            texts = []
+            for file in (out, err):
+                file.seek(0)
+                texts.append(file.read().decode("utf-8", "backslashreplace"))
+        return Outcome(code, *texts, before, tree(folder), sorted(os.listdir(spill)))
+
+
+def _apart(case: Case, folder: Path, spill: Path, files: tuple[int, int], _: Command) -> int:
+    """Run a case as a shell does."""
+    words = [sys.executable, "-P", "-m", "plaudit", *case.arguments]
+    environment = {**os.environ, "TMPDIR": str(spill), "PYTHONPATH": str(Path(cli.__file__).parents[2])}
+    process = subprocess.Popen(
+        words, cwd=folder, stdin=subprocess.DEVNULL, stdout=files[0], stderr=files[1], env=environment,
+        start_new_session=True,
+    )  # fmt: skip
+
+    def wait(seconds: float) -> None:
+        with suppress(subprocess.TimeoutExpired):
+            process.wait(seconds)
+
+    return _ended(process.pid, wait, lambda: process.poll())
+
+
+def _forked(case: Case, folder: Path, spill: Path, files: tuple[int, int], command: Command) -> int:
+    """Run a case in a copy of this process, which has imported everything."""
+    process = multiprocessing.get_context("fork").Process(
+        target=_child, args=(case.arguments, folder, spill, files, command)
+    )
+    with warnings.catch_warnings():  # of a process with threads: the child has none of them and needs none
+        warnings.simplefilter("ignore", DeprecationWarning)
+        process.start()
+    assert process.pid is not None
+    return _ended(process.pid, process.join, lambda: process.exitcode)
+
+
+def _child(arguments: tuple[str, ...], folder: Path, spill: Path, files: tuple[int, int], command: Command) -> None:
+    os.setsid()
+    signal.signal(signal.SIGINT, signal.default_int_handler)
+    resource.setrlimit(resource.RLIMIT_AS, (MOST_MEMORY, MOST_MEMORY))
+    os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
+    for number, file in enumerate(files, 1):
+        os.dup2(file, number)
+    sys.stdout, sys.stderr = (io.TextIOWrapper(io.FileIO(number, "w", closefd=False)) for number in (1, 2))
+    tempfile.tempdir = os.environ["TMPDIR"] = str(spill)
+    os.chdir(folder)
+    warnings.resetwarnings()
+    warnings.simplefilter("default")
+    sys.path[:] = [str(folder) if entry == "" else entry for entry in sys.path]
+    command(list(arguments))
+
+
+def _ended(pid: int, wait: Callable[[float], object], code: Callable[[], int | None]) -> int:
+    """Wait for a process, interrupt it if that takes too long, and end whatever it leaves running."""
+    wait(PATIENCE)
+    if code() is None:
+        os.kill(pid, signal.SIGINT)
+        wait(GRACE)
+    with suppress(ProcessLookupError):
+        os.killpg(pid, signal.SIGKILL)
+    wait(GRACE)
+    return -signal.SIGKILL if (found := code()) is None else found
