@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import shutil
+import tempfile
 
 import numpy as np
 import pandas as pd
@@ -58,7 +59,8 @@ def written(tmp_path_factory):
 
 
 @pytest.fixture
-def files(written, tmp_path):
+def files(written, tmp_path, monkeypatch):
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))  # what killed runs have left elsewhere is not named
     return shutil.copytree(written, tmp_path / "given")
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import json
+import tempfile
 
 import numpy as np
 import pytest
@@ -26,8 +27,9 @@ INDEPENDENT = {"--method": "independent"}
 
 
 @pytest.fixture
-def files(tmp_path):
+def files(tmp_path, monkeypatch):
     """Return options for a file of deaths, its specification and the list of areas."""
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))  # what killed runs have left elsewhere is not named
     with (tmp_path / "deaths.csv").open("w", newline="") as file:
         writer = csv.writer(file, lineterminator="\n")
         writer.writerow(["Region", "ccg", "age", "sex", "n"])

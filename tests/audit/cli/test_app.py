@@ -100,7 +100,10 @@ def speaks(data: object, size: int, rng: object) -> None:
         (("check", COLORED), "[31mRED 2J must be a folder of saved audits"),
         (("audit", COLORED), "no system is called"),
         (("audit", "gdpc", "--data", f"{COLORED}.csv"), "No such file or directory: '\\x1b[31mRED"),
-        (("audit", "theirs:speaks", "--data", "counts.csv", "--claim", "pure:1"), "theirs:speaks: no [31mRED 2J [31mRED"),
+        (
+            ("audit", "theirs:speaks", "--data", "counts.csv", "--claim", "pure:1"),
+            "theirs:speaks: no [31mRED 2J [31mRED",
+        ),
         (("plan", f"pure:{COLORED}"), "\\x1b[31mRED"),
         (("verify", "named.json"), "attack must be str, got ['\\x1b[31mRED"),
         (("release", "nist", *RELEASE.split(), f"--spec={COLORED}"), "must be a .json file, got [31mRED 2J"),
