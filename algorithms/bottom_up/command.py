@@ -13,6 +13,7 @@ from algorithms.tables.commands import (
     Data,
     Epsilon,
     Geo,
+    Memory,
     Out,
     Seed,
     Spec,
@@ -49,6 +50,7 @@ def release_bottom_up(
     noise: Annotated[
         str, typer.Option(help="exact, or inverse-cdf with --seed: the authors' sampler does not keep the promise.")
     ] = "exact",
+    memory: Memory = "4GB",
     seed: Seed = None,
 ) -> int:
     """Release all margins of a full histogram by two-tailed geometric noise on every cell."""
@@ -80,11 +82,14 @@ def release_bottom_up(
     check_schema(schema)
     with console(stderr=True).status("counting, drawing noise"):
         named, what = (data, "data") if geo is None else (geo, "the list of areas")
-        check_schema(schema, count_areas(named, columns, what=what))  # before a histogram of that size is made
+        number = count_areas(named, columns, what=what, memory=memory)
+        check_schema(schema, number)  # before a histogram of that size is made
         if weight is None or largest_weight is None:
-            tree, counts = read_histogram(data, schema, columns, count=count, places=geo)
+            tree, counts = read_histogram(data, schema, columns, count=count, places=geo, memory=memory)
         else:
-            tree, units = read_units(data, schema, columns, weight=weight, largest=largest_weight, places=geo)
+            tree, units = read_units(
+                data, schema, columns, weight=weight, largest=largest_weight, places=geo, memory=memory
+            )
             counts = round_units(units)
         known = None if totals is None else read_published(totals, columns, tree, tolerance=tolerance)
         options: dict[str, Any] = {"tree": tree, "schema": schema, "noise": sampler, "published": known}

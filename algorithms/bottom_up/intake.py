@@ -19,7 +19,7 @@ from algorithms.hierarchy import Hierarchy
 from algorithms.schema import Schema
 from algorithms.tables.engine import FORMATS, Engine
 from algorithms.tables.frames import Frame
-from algorithms.tables.intake import read_histogram
+from algorithms.tables.intake import MEMORY, read_histogram
 from algorithms.tables.opening import opened
 
 __all__ = ["count_areas", "read_published", "read_units"]
@@ -27,7 +27,7 @@ __all__ = ["count_areas", "read_published", "read_units"]
 GIVEN, UNIT = "given_rows", "units_of_weight"  # a view, and a column
 
 
-def count_areas(source: Any, areas: Sequence[str], *, what: str = "data") -> int:
+def count_areas(source: Any, areas: Sequence[str], *, what: str = "data", memory: str = MEMORY) -> int:
     """Count the different codes of the finest areas, so that too large a histogram is refused before it is made.
 
     Examples
@@ -35,13 +35,20 @@ def count_areas(source: Any, areas: Sequence[str], *, what: str = "data") -> int
     >>> count_areas(Frame({"state": ["1", "1", "2"], "county": ["1", "1", "1"]}), ["state", "county"])
     2
     """
-    with _columns(what, source, areas) as (database, quoted, _):
+    with _columns(what, source, areas, memory=memory) as (database, quoted, _):
         columns = ", ".join(quoted.values())
         return int(database.fetch(f"select count(*) as n from (select distinct {columns} from {GIVEN})")["n"][0])
 
 
 def read_units(
-    source: Any, schema: Schema, areas: Sequence[str], *, weight: str, largest: float, places: Any = None
+    source: Any,
+    schema: Schema,
+    areas: Sequence[str],
+    *,
+    weight: str,
+    largest: float,
+    places: Any = None,
+    memory: str = MEMORY,
 ) -> tuple[Hierarchy, NDArray[np.int64]]:
     """Add up the weights of persons by area and cell, exactly: the tree, and units of weight, shape (leaves, cells).
 
@@ -58,7 +65,7 @@ def read_units(
     """
     check_largest_weight(largest)
     names = [*areas, *schema.attributes]
-    with _columns("data", source, [*names, weight]) as (database, quoted, _):
+    with _columns("data", source, [*names, weight], memory=memory) as (database, quoted, _):
         number = f"try_cast({quoted[weight]} as double)"
         told = database.fetch(
             f"select count(*) as wrong, min({quoted[weight]}::varchar) as example, coalesce(sum({number}), 0) as total "
@@ -78,7 +85,7 @@ def read_units(
     if len(groups) and (total := groups[UNIT].sum() / UNITS) >= MOST:
         raise ValueError(f"data: {weight} must add up to less than 2**33, got {total:.0f}")
     units = Frame({**{name: groups[name] for name in names}, UNIT: groups[UNIT].astype(np.int64)})
-    return read_histogram(units, schema, areas, count=UNIT, places=places, limit=MOST * UNITS)
+    return read_histogram(units, schema, areas, count=UNIT, places=places, limit=MOST * UNITS, memory=memory)
 
 
 def read_published(
@@ -132,12 +139,12 @@ def read_published(
 
 @contextmanager
 def _columns(
-    what: str, source: Any, names: Sequence[str], optional: Sequence[str] = ()
+    what: str, source: Any, names: Sequence[str], optional: Sequence[str] = (), memory: str = MEMORY
 ) -> Iterator[tuple[Engine, dict[str, str], list[str]]]:
     """Open a source and find its columns by name, whatever its case: how SQL calls them; and list all it has."""
     if isinstance(source, str | os.PathLike) and Path(source).suffix.lower() not in FORMATS:
         raise ValueError(f"{what} must be a .csv or .parquet file, got {os.fspath(source)}")
-    with opened("duckdb", [source]) as database:
+    with opened("duckdb", [source], memory=memory) as database:
         try:
             types = database.read(GIVEN, source)
         except TypeError as error:

@@ -7,7 +7,7 @@ from typing import Annotated, Any
 
 import typer
 
-from algorithms.tables.commands import Epsilon, Out, Seed, Spec, noise_of, releasing
+from algorithms.tables.commands import Epsilon, Memory, Out, Seed, Spec, noise_of, releasing
 
 __all__ = ["release_nist"]
 
@@ -36,6 +36,7 @@ def release_nist(
     factor: Annotated[
         float | None, typer.Option(help="Of the cut, factor x scale x log10(bins). Default: the logarithm of 10.")
     ] = None,
+    memory: Memory = "4GB",
     seed: Seed = None,
 ) -> int:
     """Release synthetic records of many categorical fields, by NistDp3."""
@@ -63,9 +64,9 @@ def release_nist(
     with console(stderr=True).status("reading, counting, drawing noise and rows"):
         if chosen is None:
             limits = {} if max_bins is None else {"max_bins": max_bins}
-            chosen = choose_groups(read_records(public, schema, what="public records"), schema, **limits)
+            chosen = choose_groups(read_records(public, schema, what="public records", memory=memory), schema, **limits)
         nist = NistDp3(schema, chosen, epsilon, rows=rows, law="geometric", **settings)
-        made = release(nist, read_records(data, schema), out=out, rng=rng)
+        made = release(nist, read_records(data, schema, memory=memory), out=out, rng=rng)
     print(made.ledger)
     print(f"{rows:,} rows of {len(schema.attributes)} fields, with {noise}, written to {out}.")
     return 0

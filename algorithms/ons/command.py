@@ -12,6 +12,7 @@ from algorithms.tables.commands import (
     Data,
     Epsilon,
     Geo,
+    Memory,
     Out,
     Seed,
     Spec,
@@ -54,6 +55,7 @@ def release_ons(
     nonnegative: Annotated[
         bool, typer.Option("--nonnegative", help="Raise negative counts of independent noise to 0: a bias upward.")
     ] = False,
+    memory: Memory = "4GB",
     seed: Seed = None,
 ) -> int:
     """Release frequency tables by the two methods of the pilot of the Office for National Statistics."""
@@ -101,7 +103,7 @@ def release_ons(
     with console(stderr=True).status("counting, drawing noise, tabulating"):
         try:
             made_for(Hierarchy.regular(1, len(columns)))  # settings are refused before data are read
-            tree, histogram = read_histogram(data, schema, columns, count=count, places=geo)
+            tree, histogram = read_histogram(data, schema, columns, count=count, places=geo, memory=memory)
             mechanism = made_for(tree)
             counted = () if independent else tables or PILOT_TABLES * piloted
             made = release(

@@ -13,7 +13,20 @@ import typer
 
 from algorithms.tables.files import RECORD, SPILLED, STAGED, check_folder, left_behind
 
-__all__ = ["Areas", "Count", "Data", "Epsilon", "Geo", "Out", "Seed", "Spec", "columns_of", "noise_of", "releasing"]
+__all__ = [
+    "Areas",
+    "Count",
+    "Data",
+    "Epsilon",
+    "Geo",
+    "Memory",
+    "Out",
+    "Seed",
+    "Spec",
+    "columns_of",
+    "noise_of",
+    "releasing",
+]
 
 Out = Annotated[Path, typer.Option(help="Folder for the release: a new or an empty one.")]
 Data = Annotated[Path, typer.Option(help="Persons, .csv or .parquet: areas and attributes, one a row.")]
@@ -28,6 +41,9 @@ Geo = Annotated[
     ),
 ]
 Count = Annotated[str | None, typer.Option(help="Column of the number of persons that a row stands for.")]
+Memory = Annotated[
+    str, typer.Option(help="Most memory for reading, such as 16GB: what takes more is on disk meanwhile, and slower.")
+]
 Seed = Annotated[
     int | None, typer.Option(help="Seeded noise instead of secure noise: a simulation, not to be published.")
 ]

@@ -14,15 +14,15 @@ __all__ = ["opened"]
 
 
 @contextmanager
-def opened(engine: str | Engine, sources: Sequence[Any]) -> Iterator[Engine]:
-    """Open an engine by name and close it afterwards, or lend the one given."""
+def opened(engine: str | Engine, sources: Sequence[Any], *, memory: str = "") -> Iterator[Engine]:
+    """Open an engine by name and close it afterwards, or lend the one given; `memory` is the most of DuckDB."""
     if not isinstance(engine, str):
         if not hasattr(engine, "fetch"):
             raise TypeError(f"engine must be duckdb, spark or an engine, got {engine!r}")
         yield engine
         return
     if engine == "duckdb":
-        database: Engine = DuckDB(sources)
+        database: Engine = DuckDB(sources, memory=memory)
     elif engine == "spark":
         database = Spark()
     else:

@@ -7,7 +7,7 @@ from typing import Annotated, Any
 
 import typer
 
-from algorithms.tables.commands import Count, Geo, Out, Seed, noise_of, releasing
+from algorithms.tables.commands import Count, Geo, Memory, Out, Seed, noise_of, releasing
 
 __all__ = ["release_topdown"]
 
@@ -34,6 +34,7 @@ def release_topdown(
     bundled: Annotated[
         bool, typer.Option("--bundled", help="Run on a small synthetic nation of 1940 instead of files.")
     ] = False,
+    memory: Memory = "4GB",
     seed: Seed = None,
 ) -> int:
     """Release consistent tables and microdata from persons, by TopDown."""
@@ -67,7 +68,7 @@ def release_topdown(
                 options["facilities"] = population.facilities
             else:
                 schema = presets.PRESETS[preset].schema
-                tree, histogram = read_histogram(data, schema, columns, count=count, places=geo)
+                tree, histogram = read_histogram(data, schema, columns, count=count, places=geo, memory=memory)
                 if facilities is not None:
                     options["facilities"] = read_facilities(facilities, schema, columns, tree)
             topdown = presets.preset(preset, tree, **options)

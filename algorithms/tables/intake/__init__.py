@@ -32,6 +32,7 @@ __all__ = [
     "LARGEST",
     "LARGEST_HISTOGRAM",
     "LARGEST_RECORDS",
+    "MEMORY",
     "MOST_AREAS",
     "check_histogram",
     "read_facilities",
@@ -45,6 +46,8 @@ LARGEST_HISTOGRAM = 2**30
 
 LARGEST_RECORDS = 2**27
 """Most levels of records, rows x attributes: 3 GB while they are read. A kilobyte of Parquet can hold as many rows."""
+MEMORY = "4GB"
+"""Of DuckDB while it reads, by default: what takes more is on disk meanwhile, and slower."""
 MOST_AREAS = 2**24
 """Twice the blocks of the 2020 US Census: the code of each is kept as text."""
 
@@ -62,6 +65,7 @@ def read_histogram(
     count: str | None = None,
     places: Any = None,
     limit: int = LARGEST,
+    memory: str = MEMORY,
 ) -> tuple[Hierarchy, NDArray[np.int64]]:
     """Count persons by area and cell.
 
@@ -82,6 +86,8 @@ def read_histogram(
         The tree has these and no others. Default: the areas that the data name.
     limit : int
         More than all persons together: a power of 2, 2**53 at most.
+    memory : str
+        Most memory of DuckDB, such as ``"16GB"``; what takes more is on disk meanwhile.
 
     Returns
     -------
@@ -117,10 +123,10 @@ def read_histogram(
     (('total', '1', '2', '3'), [[1, 0], [0, 2], [0, 0]])
     """
     check_histogram(1, schema)  # whatever is public is refused before data are read
-    listed = None if places is None else _listed(places, areas)
+    listed = None if places is None else _listed(places, areas, memory)
     if listed is not None:
         check_histogram(len(listed), schema)
-    leaves, histogram = _counted("data", source, schema, areas, count, limit)
+    leaves, histogram = _counted("data", source, schema, areas, count, limit, memory)
     if listed is None:
         return Hierarchy.from_codes(*zip(*leaves, strict=True)), histogram
     histogram = _placed(f"data must be in areas of {LIST}", leaves, histogram, listed)
@@ -180,7 +186,7 @@ def read_facilities(
     return _placed(rule, leaves, found, known)
 
 
-def read_records(source: Any, schema: Schema, *, what: str = "data") -> NDArray[Any]:
+def read_records(source: Any, schema: Schema, *, what: str = "data", memory: str = MEMORY) -> NDArray[Any]:
     """Read persons one by one: the level of every attribute.
 
     Parameters
@@ -191,6 +197,8 @@ def read_records(source: Any, schema: Schema, *, what: str = "data") -> NDArray[
         Attributes.
     what : str
         What the source is, for messages.
+    memory : str
+        As of `read_histogram`.
 
     Returns
     -------
@@ -213,7 +221,7 @@ def read_records(source: Any, schema: Schema, *, what: str = "data") -> NDArray[
     array([[1, 0],
            [0, 1]], dtype=uint8)
     """
-    with _read(what, source, list(schema.attributes)) as (database, columns):
+    with _read(what, source, list(schema.attributes), memory) as (database, columns):
         most = LARGEST_RECORDS // len(schema.shape)
         parts = ", ".join(place_columns(columns, schema))
         database.keep(GROUPS, f"select {parts}, 1 as n, 1 as size from {GIVEN} limit {most + 1}")
@@ -240,10 +248,10 @@ def _placed(rule: str, leaves: list[Leaf], found: NDArray[np.int64], known: Sequ
     return counts
 
 
-def _listed(source: Any, areas: Sequence[str]) -> list[Leaf]:
+def _listed(source: Any, areas: Sequence[str], memory: str) -> list[Leaf]:
     """Return the codes of the areas of a list, in their order."""
     _check_areas(areas)
-    with _read(LIST, source, areas) as (database, columns):
+    with _read(LIST, source, areas, memory) as (database, columns):
         database.keep(
             GROUPS, f"select {', '.join(code_columns(columns, areas))}, count(*) as size from {GIVEN} group by all"
         )
@@ -257,12 +265,18 @@ def _listed(source: Any, areas: Sequence[str]) -> list[Leaf]:
 
 
 def _counted(
-    what: str, source: Any, schema: Schema, areas: Sequence[str], count: str | None, limit: int = LARGEST
+    what: str,
+    source: Any,
+    schema: Schema,
+    areas: Sequence[str],
+    count: str | None,
+    limit: int = LARGEST,
+    memory: str = MEMORY,
 ) -> tuple[list[Leaf], NDArray[np.int64]]:
     """Return the codes of the leaves, in their order, and the histogram."""
     _check_areas(areas)
     names = [*areas, *schema.attributes, *([] if count is None else [count])]
-    with _read(what, source, names) as (database, columns):
+    with _read(what, source, names, memory) as (database, columns):
         _group(database, columns, list(areas), schema, count)
         _check_groups(what, database, list(areas), schema, count, limit)
         check_histogram(_check_areas_of(what, database, areas), schema)
@@ -284,13 +298,13 @@ def _check_areas(areas: Sequence[str]) -> None:
 
 
 @contextmanager
-def _read(what: str, source: Any, names: Sequence[str]) -> Iterator[tuple[Engine, dict[str, Column]]]:
+def _read(what: str, source: Any, names: Sequence[str], memory: str) -> Iterator[tuple[Engine, dict[str, Column]]]:
     """Open a source and find its columns."""
     if len({name.upper() for name in names}) < len(names):
         raise ValueError(f"areas, attributes and count must be different columns, got {', '.join(names)}")
     if isinstance(source, str | os.PathLike) and Path(source).suffix.lower() not in FORMATS:
         raise ValueError(f"{what} must be a .csv or .parquet file, got {os.fspath(source)}")
-    with opened("duckdb", [source]) as database:
+    with opened("duckdb", [source], memory=memory) as database:
         try:
             types = database.read(GIVEN, source)
         except TypeError as error:
