@@ -9,7 +9,7 @@ import secrets
 import shutil
 import tempfile
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from functools import lru_cache
 from pathlib import Path
 from typing import Any, TextIO
@@ -90,11 +90,18 @@ def _usual_mode() -> int:
 def whole_folder(folder: str | os.PathLike[str]) -> Iterator[Path]:
     """Lend a temporary folder that takes the place of another when the block ends without an error, in one step."""
     target = check_folder(folder)
-    target.parent.mkdir(parents=True, exist_ok=True)
-    with temporary_folder(STAGED, target.parent) as staged:
-        yield staged
-        staged.chmod(target.stat().st_mode & 0o777 if target.exists() else _usual_mode())
-        os.replace(staged, target)
+    above = [parent for parent in target.parents if not parent.exists()]
+    try:
+        target.parent.mkdir(parents=True, exist_ok=True)
+        with temporary_folder(STAGED, target.parent) as staged:
+            yield staged
+            staged.chmod(target.stat().st_mode & 0o777 if target.exists() else _usual_mode())
+            os.replace(staged, target)
+    except BaseException:
+        for parent in above:
+            with suppress(OSError):  # not there, or others have put something into it meanwhile
+                parent.rmdir()
+        raise
 
 
 @contextmanager
@@ -144,7 +151,9 @@ def _locked(folder: Path) -> int | None:
 
 def check_folder(folder: str | os.PathLike[str]) -> Path:
     """Return the path of a folder that does not exist or is empty, or refuse it."""
-    target = Path(folder).resolve()
+    target = Path(os.path.realpath(folder))
+    if target.is_symlink():
+        raise ValueError(f"out must be a folder, got a link to itself, {folder}")
     if target.exists() and not target.is_dir():
         raise ValueError(f"out must be a folder, got the file {folder}")
     if target.is_dir() and any(target.iterdir()):

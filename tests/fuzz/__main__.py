@@ -7,6 +7,8 @@ import sys
 import tempfile
 import time
 from collections import Counter
+from collections.abc import Iterable
+from itertools import chain
 from pathlib import Path
 
 from audit.io.text import printable
@@ -34,12 +36,12 @@ def main() -> int:
         warm()
         numbers = range(asked.first, asked.first + asked.cases) if asked.only is None else [asked.only]
         fresh = (case_of(asked.seed, number, desk) for number in numbers)
-        failed = held([*PAST, *fresh] if asked.only is None else fresh, desk, loud=asked.only is not None)
+        failed = held(fresh if asked.only is not None else chain(PAST, fresh), desk, loud=asked.only is not None)
     print(f"{time.monotonic() - began:.0f} s")
     return 1 if failed else 0
 
 
-def held(cases: list[Case], desk: Path, *, loud: bool) -> int:
+def held(cases: Iterable[Case], desk: Path, *, loud: bool) -> int:
     """Run cases one by one; print each that fails and how to run it again, and a summary; return how many failed."""
     tried: Counter[str] = Counter()
     codes: Counter[int] = Counter()
@@ -56,7 +58,7 @@ def held(cases: list[Case], desk: Path, *, loud: bool) -> int:
             print(f"{case.name}: exit code {outcome.code}: {printable('; '.join(wrong))}", flush=True)
             print(f"    {printable(ascii(case.arguments))[:600]} {list(case.files)}", flush=True)
         if not sum(tried.values()) % STEP:
-            print(f"tried {sum(tried.values())}", file=sys.stderr)
+            print(f"tried {sum(tried.values())}", file=sys.stderr, flush=True)
         if loud:
             print(outcome.out, outcome.err, sep="", file=sys.stderr)
     print(f"tried {sum(tried.values())}: " + ", ".join(f"{tried[kind]} {kind}" for kind in ("past", *KINDS)))

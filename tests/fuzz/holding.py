@@ -17,7 +17,9 @@ ACCUSED = re.compile(r"violated|REGRESSION|\"regressed\": true|violation")
 NONE = re.compile(r"\b(?:0 violated|not violated|no violation)")
 WRITTEN = ("--out", "--save", "--store")  # options that name what a command may write
 REFUSAL = "plaudit: error: "
-TOLD = re.compile(r"plaudit: |- |\S+: \w+, .*promised")  # a line of ours: a note, a finding, a record beside a table
+TOLD = re.compile(
+    r"plaudit: |(?:persons|units|geo): |\S+: \w+, .*promised"
+)  # a line of ours: a note, a finding, a record beside a table
 LONGEST = 1000  # letters of a refusal: more is no answer to anybody
 # What Python, and the libraries below, say of mistakes in a program: no rule that a user could have broken.
 FOREIGN = re.compile(

@@ -181,7 +181,7 @@ def _npy(rng: Random, content: bytes) -> bytes:
         return content.replace(*rng.choice(header), 1)
     kinds = ["f2", "f4", "c16", "?", "S4", "U3", "M8[s]", "m8[s]", "u8", "i1", ">f8", "g"]
     with np.errstate(all="ignore"):
-        array = array.astype(rng.choice(kinds)) if rng.random() < 0.5 else array.astype(float)
+        array = array.astype(rng.choice(kinds)) if rng.random() < 0.5 else array.real.astype(float)
     if array.dtype.kind == "f":
         array.flat[rng.randrange(array.size)] = rng.choice([np.nan, np.inf, -np.inf, 1e300, -1, 0.5, 2.0**53, 5e-324])
     shape = rng.choice([array.shape, (1, *array.shape), (0,), (), (array.size,), (array.size, 1, 1), array.shape[::-1]])
