@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import errno
+import functools
 import os
 import shutil
 import tempfile
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from pathlib import Path
 from unittest.mock import patch
 
@@ -63,11 +64,24 @@ def as_nobody():
             os.seteuid(0)
 
 
+def released(path):
+    """What is released."""
+    return release(BottomUp(1.0, TREE, SCHEMA), COUNTS, out=path, rng=np.random.default_rng(1))
+
+
+@functools.cache
+def imported():
+    """Import what a release needs, as somebody who may."""
+    with tempfile.TemporaryDirectory() as folder:
+        released(Path(folder))
+
+
 class Folders(RuleBasedStateMachine):
     """A place where releases are made, broken off and repeated, among files, folders and links of others."""
 
     @initialize()
     def begin(self):
+        imported()
         self.place = Path(tempfile.mkdtemp())
         self.place.chmod(0o777)
         self.released = {}
@@ -83,12 +97,12 @@ class Folders(RuleBasedStateMachine):
         above = next(place for place in (path, *path.parents) if os.path.lexists(place))
         return (above != path and above.is_dir()) or (path.is_dir() and not os.listdir(path))
 
-    def attempt(self, path):
+    def attempt(self, path, by=nullcontext):
         """Make a release; it is whole, or all is as it was."""
         before, free = tree(self.place), self.free(real(path))
         try:
-            with as_nobody():
-                made = release(BottomUp(1.0, TREE, SCHEMA), COUNTS, out=path, rng=np.random.default_rng(1))
+            with by():
+                made = released(path)
         except (ValueError, OSError, KeyboardInterrupt, MemoryError):
             assert tree(self.place) == before
             return
@@ -121,7 +135,7 @@ class Folders(RuleBasedStateMachine):
         above.chmod(0o555)
         before = tree(self.place)
         try:
-            self.attempt(path)
+            self.attempt(path, as_nobody)
         finally:
             above.chmod(mode)
         assert tree(self.place) == before
