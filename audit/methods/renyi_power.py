@@ -110,7 +110,7 @@ def _bins(shift: float, runs: int) -> tuple[Floats, Floats]:
         share = np.diff(special.ndtr(edges - mean))
         mass += share
         moment += mean * share - np.diff(stats.norm.pdf(edges - mean))
-    return edges, moment / mass
+    return edges, np.divide(moment, mass, out=np.zeros_like(mass), where=mass > 0)  # of a bin that is never met: any
 
 
 def _chosen_weights(

@@ -42,6 +42,7 @@ class Outcome:
     before: dict[str, bytes | None]
     after: dict[str, bytes | None]
     spilled: list[str]  # left in the folder of temporary files
+    written: dict[str, list[str]]  # what was asked for, by option, in the folder where it ran
 
 
 def tree(folder: Path) -> dict[str, bytes | None]:
@@ -84,8 +85,7 @@ def _of_code(case: Case, found: Outcome):
 
 
 def _of_files(case: Case, found: Outcome):
-    may = [found_in(case.arguments, option) for option in WRITTEN]
-    allowed = [os.path.normpath(path) for paths in may for path in paths]
+    allowed = [path for option in WRITTEN for path in found.written[option]]
 
     def asked(path: str) -> bool:
         return any(path == other or path.startswith(f"{other}/") for other in allowed)
@@ -96,12 +96,11 @@ def _of_files(case: Case, found: Outcome):
         elif found.after[path] != content and not asked(path):
             yield f"changed input: {path}"
     new = [path for path in found.after if path not in found.before]
-    stores = [os.path.normpath(path) for path in found_in(case.arguments, "--store")]
     for path in new:
         name = Path(path).name
         if name.startswith(".") or name.endswith(".part"):
             yield f"partial output: {path}"
-        elif found.code == USAGE and not any(f"{path}/".startswith(f"{store}/") for store in stores):
+        elif found.code == USAGE and not any(f"{path}/".startswith(f"{store}/") for store in found.written["--store"]):
             yield f"partial output: {path} after a refusal"
         elif (
             not asked(path)
@@ -118,8 +117,14 @@ def _of_files(case: Case, found: Outcome):
         yield f"partial output: temporary files {found.spilled[:3]}"
 
 
-def found_in(arguments: tuple[str, ...], option: str) -> list[str]:
-    """Return the values of an option, in either way to write it, and shortened."""
-    pairs = zip(arguments, (*arguments[1:], ""), strict=True)
-    named = [value for word, value in pairs if word == option]
-    return [*named, *(word.partition("=")[2] for word in arguments if word.startswith(f"{option}="))]
+def asked_for(arguments: tuple[str, ...], folder: Path) -> dict[str, list[str]]:
+    """Return what a command may write, by option, whichever way that is written; links lead where they lead."""
+    pairs = list(zip(arguments, (*arguments[1:], ""), strict=True))
+    values = {option: [value for word, value in pairs if word == option] for option in WRITTEN}
+    for option, found in values.items():
+        found += [word.partition("=")[2] for word in arguments if word.startswith(f"{option}=")]
+    here = os.path.realpath(folder)
+    return {
+        option: [os.path.relpath(os.path.realpath(folder / path), here) for path in found]
+        for option, found in values.items()
+    }

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import atexit
 import gc
 import importlib
 import io
@@ -21,7 +22,7 @@ from pathlib import Path
 
 from audit import cli
 from tests.fuzz.cases import Case
-from tests.fuzz.holding import Outcome, tree
+from tests.fuzz.holding import Outcome, asked_for, tree
 
 PATIENCE, GRACE = 60.0, 20.0  # seconds: then a run is interrupted, as its user would, and then ended
 MOST_MEMORY = 8 * 2**30
@@ -44,6 +45,7 @@ def warm() -> None:
     for name in HEAVY:
         with suppress(ImportError):
             importlib.import_module(name)
+    atexit.register(gc.unfreeze)
     gc.freeze()  # else the first collection of every copy of this process would touch all of its memory
 
 
@@ -56,14 +58,14 @@ def run(case: Case, desk: Path, command: Command = cli.main) -> Outcome:
         for path, content in case.files.items():
             (folder / path).parent.mkdir(parents=True, exist_ok=True)
             (folder / path).write_bytes(content)
-        before = tree(folder)
+        before, written = tree(folder), asked_for(case.arguments, folder)
         with open(Path(above, "out"), "w+b") as out, open(Path(above, "err"), "w+b") as err:
             code = (_apart if case.alone else _forked)(case, folder, spill, (out.fileno(), err.fileno()), command)
             texts = []
             for file in (out, err):
                 file.seek(0)
                 texts.append(file.read().decode("utf-8", "backslashreplace"))
-        return Outcome(code, *texts, before, tree(folder), sorted(os.listdir(spill)))
+        return Outcome(code, *texts, before, tree(folder), sorted(os.listdir(spill)), written)
 
 
 def _apart(case: Case, folder: Path, spill: Path, files: tuple[int, int], _: Command) -> int:

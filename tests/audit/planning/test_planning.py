@@ -233,6 +233,14 @@ def test_weights_have_the_power_that_simulation_gives_them(clip, order):
         assert float(found[0]) == pytest.approx(1 - level, abs=0.054)
 
 
+def test_bins_between_laws_far_apart_are_never_met_and_show_nothing():
+    edges, center = renyi_power._bins(1e6, 40)
+    empty = np.maximum(*renyi_power._laws(edges, 1e6)) == 0
+    assert empty.any()
+    assert (center[empty] == 0).all()
+    assert np.isfinite(center).all()
+
+
 # Properties
 
 LOSSES, WORSE, POWERS = st.floats(0.3, 4.0), st.floats(1.3, 4.0), st.floats(0.2, 0.95)
