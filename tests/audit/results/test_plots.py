@@ -166,8 +166,7 @@ HOSTILE = [
 ]
 
 
-@pytest.mark.parametrize("ending", [".svg", ".png", ".pdf"])
-@pytest.mark.parametrize("usetex", [False, True])
+@pytest.mark.parametrize(("ending", "usetex"), [(".svg", True), (".png", False), (".pdf", False)])
 def test_a_name_is_drawn_as_it_is_whatever_it_holds(tmp_path, ending, usetex):
     with matplotlib.rc_context({"text.usetex": usetex}), house_style():
         figure, axes = new_figure(9, 9, rows=3)
