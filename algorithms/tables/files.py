@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any, TextIO
 
 from audit.io.files import replacing
-from audit.io.text import in_cell
+from audit.io.text import in_cell, shown
 
 __all__ = [
     "CELLS",
@@ -73,10 +73,10 @@ class _Lines:
 
 
 def write_texts(folder: Path, texts: Mapping[str, str]) -> None:
-    """Write text files into a folder, each with a line end behind it: whole or not at all."""
+    """Write text files into a folder, each with a line end behind it, for whoever shows them on a terminal."""
     for name, text in texts.items():
         with whole_file(folder / name) as file:
-            file.write(f"{text}\n")
+            file.write(f"{shown(text)}\n")
 
 
 def _usual_mode() -> int:

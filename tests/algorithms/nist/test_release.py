@@ -131,9 +131,13 @@ def test_names_of_a_specification_reach_files_as_text_and_no_terminal_as_command
         for name, known in levels.items():
             column = {row[header.index(name)] for row in rows}
             assert set(known) <= column <= {*known, ""}
-        file_text = (tmp_path / "out" / "synthetic.csv").read_text()
-        assert "'=f,\x1b[31mRED\n" in file_text
-        assert "\n=" not in file_text
+    written = (tmp_path / "out" / "synthetic.csv").read_text()
+    assert "'=f,\x1b[31mRED\n" in written
+    assert "\n=" not in written
+    for name in ("ledger.txt", "groups.txt", "release.json", "groups.json"):
+        text = (tmp_path / "out" / name).read_text()
+        assert "[31mRED" in text
+        assert text.replace("\n", "").isprintable()
 
 
 GIVEN = {"public": None, "groups": "groups.json"}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 import json
 import re
 import sys
@@ -31,6 +32,7 @@ from algorithms.topdown.estimation.constraints import Bounds, GroupedTotal, Inva
 from algorithms.topdown.presets import PRESETS, levels_named
 from algorithms.topdown.release import read_measurements, release
 from audit.claims import ZCDP, PureDP
+from audit.io.text import from_cell
 from tests.helpers import contents, plaudit, refused_by, refuses, rows_of
 
 DONE, USAGE = 0, 2
@@ -79,6 +81,21 @@ def test_measurements_that_are_read_again_give_the_same_tables(written):
     for name, counts in made.measurements.known.items():
         np.testing.assert_array_equal(found.known[name], counts)
     np.testing.assert_array_equal(made.topdown.estimate(found).tables, made.estimate.tables)
+
+
+def test_codes_that_look_like_formulas_or_lines_are_read_again(tmp_path):
+    schema = Schema({"=sex": ("=f", "-1", "'m\r"), "@a": ("+x;=y", "b\n,")})
+    tree = Hierarchy.from_codes(["=1", "=1", "'2"], ["a\rb", '"-1"', "-1"])
+    topdown = TopDown(schema, tree, Budget(PROMISE, ["1/4", "1/4", "1/2"], [{"detailed": 1}] * 3))
+    made = release(topdown, np.full((3, 6), 9), out=tmp_path / "out", rng=np.random.default_rng(1), areas=AREAS)
+    found = read_measurements(tmp_path / "out", topdown)
+    for key, measurement in made.measurements.noisy.items():
+        np.testing.assert_array_equal(found.noisy[key].answers, measurement.answers)
+    for name in ("noisy_measurements.csv", "tables.csv", "microdata.csv"):
+        with (tmp_path / "out" / name).open(encoding="utf-8", newline="") as file:
+            fields = {field for row in csv.reader(file) for field in row}
+        assert not [field for field in fields if field.lstrip(" '\"")[:1] in "=@+" and field[:1] not in ("", "'")]
+        assert {"=f", "-1", "'m\r"} <= set(map(from_cell, fields)) or name == "noisy_measurements.csv"
 
 
 def test_tables_and_microdata_hold_the_same_people(written):
