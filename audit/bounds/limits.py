@@ -12,16 +12,19 @@ __all__ = ["check_confidence", "clopper_pearson_lower", "clopper_pearson_upper"]
 
 Floats = NDArray[np.float64]
 
+LEAST_CONFIDENCE = 2.0**-53
+
 
 def check_confidence(confidence: float) -> None:
-    """Refuse a confidence outside (0, 1).
+    """Refuse a confidence outside (0, 1), or one that leaves an error probability of 1 to a float.
 
     Raises
     ------
     ValueError
-        If it is not strictly between 0 and 1.
+        If it is.
     """
-    fraction("confidence", confidence)
+    if fraction("confidence", confidence) < LEAST_CONFIDENCE:
+        raise ValueError(f"confidence must be at least {LEAST_CONFIDENCE:.2g}, got {confidence}")
 
 
 def clopper_pearson_lower(successes: ArrayLike, runs: ArrayLike, *, confidence: float) -> Floats:

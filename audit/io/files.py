@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import reprlib
 import secrets
 import tempfile
@@ -18,6 +19,8 @@ __all__ = ["check_writable", "creating", "parsed_json", "read_bytes", "recorded"
 LARGEST = 64 * 2**20  # bytes of a file of JSON
 MOST_VALUES = 2**21
 """Of JSON: one takes a hundred bytes of memory, and two in the file."""
+HALF = re.compile(rb"\\u[dD][89a-fA-F]")
+"""Half of a surrogate pair, as JSON may name it; two that follow each other are a letter."""
 NEW = os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_NOFOLLOW", 0)
 
 
@@ -213,14 +216,19 @@ def parsed_json(content: bytes, *, once: bool = False) -> Any:
     Raises
     ------
     ValueError
-        If it is none, has more values, or a name stands twice that may not.
+        If it is none, has more values or text that is none, or a name stands twice that may not.
     """
     if (values := sum(content.count(mark) for mark in (b",", b"[", b"{"))) > MOST_VALUES:
         raise ValueError(f"it must have at most {MOST_VALUES:,} commas and brackets, got {values:,}")
     try:
-        return json.loads(content.decode("utf-8-sig"), object_pairs_hook=_once if once else None)
+        found = json.loads(content.decode("utf-8-sig"), object_pairs_hook=_once if once else None)
+        if HALF.search(content):
+            json.dumps(found, ensure_ascii=False).encode()
     except RecursionError:
         raise ValueError("it is nested too deeply") from None
+    except UnicodeEncodeError as error:
+        raise ValueError(f"half of a surrogate pair is no text, got {error.object[error.start]!a}") from None
+    return found
 
 
 def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 import os
 import re
@@ -119,7 +120,7 @@ def _of_files(case: Case, found: Outcome):
 
 def asked_for(arguments: tuple[str, ...], folder: Path) -> dict[str, list[str]]:
     """Return what a command may write, by option, whichever way that is written; links lead where they lead."""
-    pairs = list(zip(arguments, (*arguments[1:], ""), strict=True))
+    pairs = list(itertools.pairwise((*arguments, "")))
     values = {option: [value for word, value in pairs if word == option] for option in WRITTEN}
     for option, found in values.items():
         found += [word.partition("=")[2] for word in arguments if word.startswith(f"{option}=")]

@@ -17,4 +17,10 @@ PAST: tuple[Case, ...] = (
     case("a refused estimate leaves no folders", "estimate --residuals counts.csv --method y.npy --out a/b"),
     case("a value is not echoed at any length", f"estimate gdpc --method {'9' * 5000}"),
     case("nor is a command", "x" * 5000),
+    case("a confidence of nothing is no fault of the mechanism", "audit gdpc --data counts.csv --confidence 1e-320"),
+    case(
+        "half a letter in a specification is named",
+        "release nist --data persons.csv --spec spec.json --epsilon 2 --groups groups.json --out out",
+        spec_json=b'{"attributes": {"sex": ["f", "m", "\\ud800"], "age": ["0-17", "18+"]}}',
+    ),
 )

@@ -31,6 +31,12 @@ def test_confidence_is_strictly_between_0_and_1(confidence):
             call(confidence=confidence)
 
 
+def test_a_confidence_is_no_smaller_than_what_leaves_room_for_an_error():
+    check_confidence(2.0**-53)
+    with pytest.raises(ValueError, match=r"^confidence must be at least 1\.1e-16, got 1e-320$"):
+        check_confidence(1e-320)
+
+
 @pytest.mark.parametrize(("hits", "runs"), [(3, 2), (-1, 2), (math.nan, 2), (1, math.nan), (1, -1), ([1, 3], 2)])
 def test_events_are_between_none_and_all(hits, runs):
     calls = [partial(bound, hits, runs, confidence=0.9) for bound in OF_ONE_RATE]

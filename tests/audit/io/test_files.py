@@ -213,3 +213,7 @@ def test_a_name_stands_once_where_it_must(tmp_path):
         parsed_json(b"[" * 100_000)
     with pytest.raises(UnicodeDecodeError):
         parsed_json(b'"\xff"')
+    assert parsed_json(b'["\\ud83d\\ude00"]') == ["\U0001f600"]
+    for half in (b'["a\\uD83d"]', b'{"\\ude00\\ud83d": 1}'):
+        with pytest.raises(ValueError, match=r"half of a surrogate pair is no text, got '\\ud"):
+            parsed_json(half)
