@@ -72,7 +72,13 @@ def test_a_release_reads_the_files_of_the_contest(files, capsys):
     assert run("release", arguments) == 0
     assert "5 rows of 4 fields" in capsys.readouterr().out
     words = "--bins goes with --codebook: without it the bins of fields stand in --spec"
-    refuses(ValueError, words, run, "release", [one for one in arguments if "codebook" not in one])
+    refuses(
+        ValueError,
+        words,
+        run,
+        "release",
+        [*(one for one in arguments if "codebook" not in one), f"--out={files / 'new'}"],
+    )
 
 
 @pytest.mark.parametrize(
