@@ -6,7 +6,7 @@ from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, TypedDict
 
-from audit.arguments import fraction
+from audit.arguments import LARGEST, fraction
 from audit.claims import Claim, Relation, claim_from_dict
 from audit.io.text import printable
 from audit.neighbors import Adjacency, Unit
@@ -240,13 +240,15 @@ class AuditResult:
         except (TypeError, ValueError) as error:
             raise ValueError(f"an audit has a field of the wrong type: {error}") from None
         result = cls(**typed(cls, found))
-        typed(_Basis, result.basis)
+        _check_basis(result.basis)
+        typed(_Provenance, result.provenance)
         check_counts(result.counts)
         if result.support is not None:
             _check_witness(result.support)
         fraction("confidence", result.confidence)
-        if min(result.size, result.distance) < 1:
-            raise ValueError(f"size and distance must be at least 1, got {result.size} and {result.distance}")
+        if not (1 <= result.size < LARGEST and 1 <= result.distance < LARGEST):
+            got = f"{result.size} and {result.distance}"
+            raise ValueError(f"size and distance must be at least 1 and below 2**53, got {got}")
         if type(result.claim) is not type(result.measured):
             kinds = f"{type(result.claim).__name__} and {type(result.measured).__name__}"
             raise ValueError(f"claim and measured must be of one family, got {kinds}")
@@ -289,6 +291,21 @@ class _Basis(TypedDict, total=False):
     toward: Literal["x", "y"]
     order: int | float
     most: int
+
+
+class _Provenance(TypedDict, total=False):
+    """What is read again of how an audit was made."""
+
+    parameters: dict[str, Any]
+
+
+def _check_basis(basis: dict[str, Any]) -> None:
+    """Refuse numbers that no method has written."""
+    typed(_Basis, basis)
+    for name, value in basis.items():
+        for one in value if isinstance(value, list) else [value]:
+            if isinstance(one, int | float) and not abs(one) < LARGEST:
+                raise ValueError(f"{name} must be finite and below 2**53 in size, got {one!r}")
 
 
 def verdict_of(claim: Claim, measured: Claim, detectable: float, unbounded: bool = False) -> Verdict:

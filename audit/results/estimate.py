@@ -125,6 +125,8 @@ class LossEstimate:
         for name in (*CURVE, "interval", "assumptions"):
             if not isinstance(given[name], list):
                 raise ValueError(f"{name} must be a list, got {given[name]!r}")
+        if len(given["interval"]) != 2:
+            raise ValueError(f"interval must have two ends, got {len(given['interval'])}")
         try:
             given |= {name: np.array([number(value, math.nan) for value in given[name]]) for name in CURVE}
             low, high = (number(value, math.nan) for value in given["interval"])

@@ -108,8 +108,11 @@ class ReplayRecord:
             if not isinstance(given[name], list):
                 raise ValueError(f"{name} must be a list, got {given[name]!r}")
         given |= {name: tuple(given[name]) for name in LISTS}
-        given["claim"] = None if given["claim"] is None else claim_from_dict(given["claim"])
-        given["seconds"] = number(given["seconds"])
+        try:
+            given["claim"] = None if given["claim"] is None else claim_from_dict(given["claim"])
+            given["seconds"] = number(given["seconds"])
+        except (TypeError, ValueError) as error:
+            raise ValueError(f"a replay has a field of the wrong type: {error}") from None
         found = cls(**typed(cls, given))
         if any(one.keys() != {"kind", "sentence"} for one in found.violations):
             raise ValueError("a violation must have kind and sentence")

@@ -93,7 +93,7 @@ def recomputed(result: AuditResult) -> AuditResult:
         measured = result.claim.at(method.lower(counts, basis))
         ceiling = method.ceiling(counts, basis)
         detectable = detectable_loss(method, counts, basis, result.selection)
-    except (KeyError, TypeError, AttributeError) as error:
+    except (LookupError, TypeError, AttributeError) as error:
         missing = str(error).strip("'") if isinstance(error, KeyError) else "something else"
         raise ValueError(
             f"an audit by {result.bound!r} must have {missing} in its basis or counts, which files of earlier versions "

@@ -89,7 +89,7 @@ def _of_files(case: Case, found: Outcome):
     allowed = [path for option in WRITTEN for path in found.written[option]]
 
     def asked(path: str) -> bool:
-        return any(path == other or path.startswith(f"{other}/") for other in allowed)
+        return any(_below(path, other) for other in allowed)
 
     for path, content in found.before.items():
         if path not in found.after:
@@ -101,13 +101,9 @@ def _of_files(case: Case, found: Outcome):
         name = Path(path).name
         if name.startswith(".") or name.endswith(".part"):
             yield f"partial output: {path}"
-        elif found.code == USAGE and not any(f"{path}/".startswith(f"{store}/") for store in found.written["--store"]):
+        elif found.code == USAGE and not any(_below(path, store) for store in found.written["--store"]):
             yield f"partial output: {path} after a refusal"
-        elif (
-            not asked(path)
-            and name != "report.html"
-            and not any(f"{other}/".startswith(f"{path}/") for other in allowed)
-        ):
+        elif not asked(path) and name != "report.html" and not any(_below(other, path) for other in allowed):
             yield f"partial output: {path}, which nobody asked for"
         elif name.endswith(".json") and found.after[path] is not None:
             try:
@@ -116,6 +112,10 @@ def _of_files(case: Case, found: Outcome):
                 yield f"partial output: {path}: {error}"
     if found.spilled:
         yield f"partial output: temporary files {found.spilled[:3]}"
+
+
+def _below(path: str, folder: str) -> bool:
+    return folder == "." or f"{path}/".startswith(f"{folder}/")
 
 
 def asked_for(arguments: tuple[str, ...], folder: Path) -> dict[str, list[str]]:

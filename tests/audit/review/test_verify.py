@@ -144,6 +144,10 @@ def test_a_witness_stands_as_it_is(saved):
         ({"bound": "a lucky guess"}, "no method for a promise of epsilon 1"),
         ({"bound": "anytime-valid guessing game"}, "the bound must be for an audit with stop='fixed'"),
         ({"bound": "anytime-valid guessing game", "provenance": {}}, "must have expected in its basis or counts"),
+        (
+            {"bound": "anytime-valid guessing game", "provenance": {}, "basis": {"expected": []}},
+            "must have something else in its basis or counts",
+        ),
         ({"bound": "one-run guessing game"}, "runs must be those that choose and those that count"),
         ({"bound": "one-run guessing game", "size": 1, "provenance": {}}, "must have most in its basis"),
         (
