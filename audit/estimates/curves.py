@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.special import expit
 
-from audit.arguments import positive_number, real_number, real_numbers
+from audit.arguments import LARGEST, positive_number, real_number, real_numbers
 
 __all__ = ["CURVES", "Curve", "log_ratio", "whole_people"]
 
@@ -151,6 +151,8 @@ def _kde(
 def _slope(pooled: Floats, *, change: float = 1.0) -> Curve:
     """Compare bins next to each other: of Gaussian noise, the log-ratio is a line over the error, and its slope rho."""
     people = positive_number("change", change)
+    if people >= LARGEST:
+        raise ValueError(f"change must be less than 2**53 people, got {people}")
     whole = bool((pooled == np.rint(pooled)).all())
     center = float(np.median(pooled))
     spread = 1.4826 * float(np.median(np.abs(pooled - center))) or float(pooled.std())

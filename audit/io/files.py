@@ -19,6 +19,9 @@ __all__ = ["check_writable", "creating", "parsed_json", "read_bytes", "recorded"
 LARGEST = 64 * 2**20  # bytes of a file of JSON
 MOST_VALUES = 2**21
 """Of JSON: one takes a hundred bytes of memory, and two in the file."""
+DEEPEST = 100
+"""Levels of JSON in each other; results have ten."""
+TOO_DEEP = f"it is nested too deeply, on more than {DEEPEST} levels"
 HALF = re.compile(rb"\\u[dD][89a-fA-F]")
 """Half of a surrogate pair, as JSON may name it; two that follow each other are a letter."""
 NEW = os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_NOFOLLOW", 0)
@@ -225,10 +228,21 @@ def parsed_json(content: bytes, *, once: bool = False) -> Any:
         if HALF.search(content):
             json.dumps(found, ensure_ascii=False).encode()
     except RecursionError:
-        raise ValueError("it is nested too deeply") from None
+        raise ValueError(TOO_DEEP) from None
     except UnicodeEncodeError as error:
         raise ValueError(f"half of a surrogate pair is no text, got {error.object[error.start]!a}") from None
+    if _deeper(found, DEEPEST):
+        raise ValueError(TOO_DEEP)
     return found
+
+
+def _deeper(value: Any, levels: int) -> bool:
+    """Tell whether lists and objects lie in each other on more than so many levels."""
+    level = [value]
+    for _ in range(levels):
+        inner = (one.values() if isinstance(one, dict) else one for one in level if isinstance(one, dict | list))
+        level = [value for values in inner for value in values]
+    return any(isinstance(one, dict | list) for one in level)
 
 
 def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:

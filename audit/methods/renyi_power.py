@@ -243,4 +243,5 @@ def _weights_power(
     moment = np.where(first, 1.0, np.maximum(1 + below, TINY))
     bound = bound + np.where(first, below, np.log(moment) / excess)
     variance = variance + below_variance / (moment * excess) ** 2
-    return np.asarray(special.ndtr((bound - rho) / np.sqrt(np.maximum(variance, 1e-300))))
+    with np.errstate(over="ignore"):  # a promise that no bound comes near
+        return np.asarray(special.ndtr((bound - rho) / np.sqrt(np.maximum(variance, 1e-300))))

@@ -81,7 +81,7 @@ def _of_code(case: Case, found: Outcome):
     accused = bool(ACCUSED.search(NONE.sub("", found.out)))
     if found.code == VIOLATION and (not accused or not any(word in case.arguments for word in CAN_ACCUSE)):
         yield f"wrong code: 1, and no violation is told: {found.out[-200:]!r}"
-    if found.code == USAGE and not found.err:
+    if found.code == USAGE and not found.err and not found.out:
         yield "no refusal: exit code 2 without a word"
 
 

@@ -23,4 +23,10 @@ PAST: tuple[Case, ...] = (
         "release nist --data persons.csv --spec spec.json --epsilon 2 --groups groups.json --out out",
         spec_json=b'{"attributes": {"sex": ["f", "m", "\\ud800"], "age": ["0-17", "18+"]}}',
     ),
+    case("a change of more people than there are is refused", "estimate gaussian-counts --method slope --change 1e308"),
+    case(
+        "a promise beyond all bounds warns of nothing",
+        "audit mine:noisy --data counts.csv --claim zcdp:1e300 --size 300 --seed 1 --jobs 1 --early",
+    ),
+    case("without a word there is help", ""),
 )

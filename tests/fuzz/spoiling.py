@@ -46,7 +46,7 @@ def word(rng: Random) -> str:
 def spoiled(rng: Random, path: Path) -> bytes:
     """What a file holds after something went wrong with it, once or twice; in its own format, if there is a way."""
     content = path.read_bytes()
-    own = {".json": _json, ".csv": _csv, ".npy": _npy, ".parquet": _parquet}
+    own = {".json": changed_json, ".csv": _csv, ".npy": _npy, ".parquet": _parquet}
     for _ in range(rng.choice([1, 1, 1, 2])):
         ways = [own[path.suffix]] if rng.random() < 0.6 else BYTES
         try:
@@ -112,7 +112,7 @@ def _places(value: Any, at: tuple[Any, ...] = ()) -> list[tuple[Any, ...]]:
     return [at, *(place for key, below in inner for place in _places(below, (*at, key)))]
 
 
-def _json(rng: Random, content: bytes) -> bytes:
+def changed_json(rng: Random, content: bytes) -> bytes:
     """One value is another, is gone, or is there twice; results are signed again, so that it is looked at."""
     body = json.loads(content)
     signed = isinstance(body, dict) and body.pop("sha256", None) is not None and body.pop("schema", None) is not None
@@ -182,8 +182,8 @@ def _npy(rng: Random, content: bytes) -> bytes:
     kinds = ["f2", "f4", "c16", "?", "S4", "U3", "M8[s]", "m8[s]", "u8", "i1", ">f8", "g"]
     with np.errstate(all="ignore"):
         array = array.astype(rng.choice(kinds)) if rng.random() < 0.5 else array.real.astype(float)
-    if array.dtype.kind == "f":
-        array.flat[rng.randrange(array.size)] = rng.choice([np.nan, np.inf, -np.inf, 1e300, -1, 0.5, 2.0**53, 5e-324])
+        if array.dtype.kind == "f":
+            array.flat[rng.randrange(array.size)] = rng.choice([np.nan, np.inf, -np.inf, 1e300, -1, 0.5, 2.0**53])
     shape = rng.choice([array.shape, (1, *array.shape), (0,), (), (array.size,), (array.size, 1, 1), array.shape[::-1]])
     array = array.reshape(shape) if np.prod(shape) == array.size else np.resize(array, shape)
     np.save(file := io.BytesIO(), array)

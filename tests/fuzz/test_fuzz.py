@@ -19,13 +19,6 @@ from tests.fuzz.past import PAST
 from tests.helpers import in_full
 
 
-@pytest.fixture(scope="module")
-def desk(tmp_path_factory):
-    folder = tmp_path_factory.mktemp("desk")
-    make_desk(folder)
-    return folder
-
-
 def wrong_with(case, desk, **options):
     """The kinds of faults of a case."""
     return [fault.partition(":")[0] for fault in faults(case, running.run(case, desk, **options))]

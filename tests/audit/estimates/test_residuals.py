@@ -284,6 +284,7 @@ def test_every_estimate_states_its_assumptions(method):
         ({"method": "histogram", "at": [1], "lag": 2}, "method 'histogram' has no setting at, lag"),
         ({"change": 2}, "method 'lag_tail' has no setting change"),
         ({"method": "slope", "change": 0}, "change must be positive and finite, got 0"),
+        ({"method": "slope", "change": 1e308}, r"change must be less than 2\*\*53 people, got 1e\+308"),
         ({"method": "slope", "residuals": np.repeat([0, 1], [9, 3])}, "must fill at least three bins next to each oth"),
         ({"method": "slope", "residuals": RISING}, "must thin out away from 0"),
         ({"lag": 0}, "lag must be positive and finite, got 0"),

@@ -209,8 +209,11 @@ def test_a_name_stands_once_where_it_must(tmp_path):
     with pytest.raises(ValueError, match="'a' stands twice"):
         parsed_json(b'[{"b": {"a": 1, "c": 3, "a": 2}}]', once=True)
     assert parsed_json(b'\xef\xbb\xbf[{"a": 1}, {"a": 2}]', once=True) == [{"a": 1}, {"a": 2}]
-    with pytest.raises(ValueError, match="it is nested too deeply"):
-        parsed_json(b"[" * 100_000)
+    for levels in (101, 100_000):
+        with pytest.raises(ValueError, match="it is nested too deeply, on more than 100 levels"):
+            parsed_json(b"[" * levels + b"]" * levels)
+    assert parsed_json(b"[" * 100 + b"]" * 100)
+    assert parsed_json(b'{"a":' * 99 + b"[1, 2]" + b"}" * 99)
     with pytest.raises(UnicodeDecodeError):
         parsed_json(b'"\xff"')
     assert parsed_json(b'["\\ud83d\\ude00"]') == ["\U0001f600"]

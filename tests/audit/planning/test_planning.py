@@ -241,6 +241,10 @@ def test_bins_between_laws_far_apart_are_never_met_and_show_nothing():
     assert np.isfinite(center).all()
 
 
+def test_a_promise_that_no_bound_comes_near_has_no_power():
+    assert renyi_power.divergence_power(1e300, 1.0, 0, (50, 50), 0.95) == 0
+
+
 # Properties
 
 LOSSES, WORSE, POWERS = st.floats(0.3, 4.0), st.floats(1.3, 4.0), st.floats(0.2, 0.95)
