@@ -14,7 +14,7 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any, TextIO
 
-from audit.io.files import replacing
+from audit.io.files import check_levels, replacing
 from audit.io.text import in_cell, shown
 
 __all__ = [
@@ -151,6 +151,7 @@ def _locked(folder: Path) -> int | None:
 
 def check_folder(folder: str | os.PathLike[str]) -> Path:
     """Return the path of a folder that does not exist or is empty, or refuse it."""
+    check_levels(Path(folder))
     target = Path(os.path.realpath(folder))
     if target.is_symlink():
         raise ValueError(f"out must be a folder, got a link to itself, {folder}")

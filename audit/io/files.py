@@ -14,13 +14,22 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, BinaryIO
 
-__all__ = ["check_writable", "creating", "parsed_json", "read_bytes", "recorded", "replacing", "write_atomically"]
+__all__ = [
+    "check_levels",
+    "check_writable",
+    "creating",
+    "parsed_json",
+    "read_bytes",
+    "recorded",
+    "replacing",
+    "write_atomically",
+]
 
 LARGEST = 64 * 2**20  # bytes of a file of JSON
 MOST_VALUES = 2**21
 """Of JSON: one takes a hundred bytes of memory, and two in the file."""
 DEEPEST = 100
-"""Levels of JSON in each other; results have ten."""
+"""Levels of JSON, or of new folders, in each other; results have ten."""
 TOO_DEEP = f"it is nested too deeply, on more than {DEEPEST} levels"
 HALF = re.compile(rb"\\u[dD][89a-fA-F]")
 """Half of a surrogate pair, as JSON may name it; two that follow each other are a letter."""
@@ -115,9 +124,27 @@ def write_atomically(path: Path, content: str | bytes, *, private: bool = False,
     OSError
         If it cannot be written; nothing is left behind.
     """
+    check_levels(path.parent)
     path.parent.mkdir(parents=True, exist_ok=True)
     with replacing(path, private=private, synced=synced) as file:
         file.write(content if isinstance(content, bytes) else content.encode())
+
+
+def check_levels(folder: Path) -> None:
+    """Refuse a folder for which more than 100 would have to be made, each in the one before.
+
+    Parameters
+    ----------
+    folder : pathlib.Path
+        There or not.
+
+    Raises
+    ------
+    ValueError
+        If there would be more.
+    """
+    if new := sum(not os.path.lexists(place) for place in (folder, *folder.parents)[DEEPEST:]):
+        raise ValueError(f"at most {DEEPEST} folders may be new in each other, got {DEEPEST + new} for {folder}")
 
 
 def check_writable(folder: Path) -> None:
@@ -130,9 +157,12 @@ def check_writable(folder: Path) -> None:
 
     Raises
     ------
+    ValueError
+        If more than 100 folders would have to be made.
     OSError
         If it cannot.
     """
+    check_levels(folder)
     if ".." in folder.parts:
         folder = Path(os.path.realpath(folder))
     above = next((place for place in (folder, *folder.parents) if os.path.lexists(place)), Path())

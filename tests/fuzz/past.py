@@ -29,4 +29,11 @@ PAST: tuple[Case, ...] = (
         "audit mine:noisy --data counts.csv --claim zcdp:1e300 --size 300 --seed 1 --jobs 1 --early",
     ),
     case("without a word there is help", ""),
+    case("a thousand new folders are refused for a report", f"report old --out {'a/' * 1000}page.html"),
+    case("and for audits", f"audit gdpc --data counts.csv --size 300 --out {'a/' * 1000}"),
+    case(
+        "and for a release",
+        "release nist --data persons.csv --spec spec.json --epsilon 2 --groups groups.json --rows 50 --out "
+        + "a/" * 1000,
+    ),
 )

@@ -132,9 +132,11 @@ def changed_json(rng: Random, content: bytes) -> bytes:
         for _ in range(rng.choice([1, 50, 900])):
             inside[last] = [inside[last]]
     else:
-        inside[last] = rng.choice([*VALUES, inside[last]])
-        if isinstance(inside[last], int | float) and rng.random() < 0.5:
-            inside[last] *= rng.choice([-1, 2, 0.5, 1000])
+        numeric = isinstance(inside[last], int | float)
+        near = (
+            inside[last] * rng.choice([-1, 0, 2, 0.5, 1000, 1e300]) if numeric and abs(inside[last]) < 2**1000 else None
+        )
+        inside[last] = near if near is not None and rng.random() < 0.5 else rng.choice(VALUES)
     text = json.dumps(body, ensure_ascii=rng.random() < 0.5)
     return (_signed(json.loads(text)) if signed else text).encode("utf-8", "surrogatepass")
 

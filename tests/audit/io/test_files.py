@@ -62,6 +62,14 @@ def test_a_folder_that_can_be_written_or_made_is_left_as_it_was(tmp_path, monkey
     assert sorted(tmp_path.rglob("*")) == [tmp_path / "a", tmp_path / "a" / "kept.json"]
 
 
+def test_folders_are_not_made_in_each_other_without_end(tmp_path):
+    for write in (check_writable, lambda folder: write_atomically(folder / "audit.json", "text")):
+        write(tmp_path.joinpath(*["a"] * 100))
+        with pytest.raises(ValueError, match="at most 100 folders may be new in each other, got 1"):
+            write(tmp_path.joinpath("b", *["a"] * 1000))
+    assert os.listdir(tmp_path) == ["a"]
+
+
 def test_a_name_that_no_folder_can_have_is_found_before_the_work(tmp_path):
     for folder in (tmp_path / ("a" * 300), tmp_path / "new" / ("a" * 300)):
         with pytest.raises(OSError, match=f"name too long: '{folder}'"):
