@@ -165,7 +165,7 @@ class Folders(RuleBasedStateMachine):
             assert all(files.items() <= tree(path).items() for path, files in self.released.items())
 
 
-@pytest.mark.parametrize(("examples", "steps"), in_full((8, 10), (1000, 30)))
+@pytest.mark.parametrize(("examples", "steps"), in_full((8, 10), (200, 30)))
 def test_a_release_is_whole_or_all_is_as_it_was(examples, steps):
     run_state_machine_as_test(Folders, settings=settings(max_examples=examples, stateful_step_count=steps))
 
