@@ -96,7 +96,7 @@ def _of_files(case: Case, found: Outcome):
             yield f"changed input: {path} is gone"
         elif found.after[path] != content and not asked(path):
             yield f"changed input: {path}"
-    new = [path for path in found.after if path not in found.before]
+    new = [path for path in found.after if path not in found.before and "__pycache__" not in Path(path).parts]
     for path in new:
         name = Path(path).name
         if name.startswith(".") or name.endswith(".part"):

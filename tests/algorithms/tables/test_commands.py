@@ -91,7 +91,7 @@ class Instants:
         if event == "line" and place not in self.reached:
             self.reached[place] = len(self.reached)
             if self.reached[place] == self.at:
-                os.kill(os.getpid(), ENDINGS[self.at % len(ENDINGS)])
+                signal.raise_signal(ENDINGS[self.at % len(ENDINGS)])  # in this thread, and so before the line
         return self.line
 
 
