@@ -16,6 +16,7 @@ from audit.claims import PureDP
 from audit.loss import measure_loss
 
 EVERY = list(systems().values())
+FEWEST = 1_000  # runs of an audit by default: a system with fewer is too slow for the usual tests
 REFUSED = {"bug-seeded-by-time", "bug-one-stream"}  # no seed decides them, which is why an audit refuses them
 COUNTED = [
     *("gdpc", "rdpc", "rdpc-all", "adpc", "gaussian-counts", "bottom-up", "bottom-up-inverse-cdf"),
@@ -24,7 +25,9 @@ COUNTED = [
 ]
 
 
-@pytest.mark.parametrize("system", EVERY, ids=lambda system: system.name)
+@pytest.mark.parametrize(
+    "system", [pytest.param(one, id=one.name, marks=[pytest.mark.slow] if one.runs < FEWEST else []) for one in EVERY]
+)
 def test_every_system(system):
     mechanism, pair = system.mechanism(), system.pair()
     assert system.about.endswith(".")

@@ -148,7 +148,7 @@ def violations(claim, loss, size, times, law=as_planned):
     return sum(result.verdict == "violated" for result in audits(claim, loss, size, times, law=law))
 
 
-QUICK = [(PureDP(1), 6000, 20), (GaussianDP(1), 6000, 20), (ZCDP(0.5), 6000, 20)]
+QUICK = [(PureDP(1), 6000, 20), (GaussianDP(1), 6000, 20), pytest.param(ZCDP(0.5), 6000, 20, marks=pytest.mark.slow)]
 SIZES = [(6000, 400), (20_000, 400), (100_000, 200)]
 FULL = [
     *(PureDP(epsilon) for epsilon in (0.1, 1, 3)),

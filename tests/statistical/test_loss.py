@@ -120,9 +120,9 @@ def test_other_laws_are_exceeded_as_seldom(name, audits, size):
     ("kind", "how"),
     [
         ("approximate", "fixed"),
-        ("approximate", "early"),
+        pytest.param("approximate", "early", marks=pytest.mark.slow),
         ("total variation", "fixed"),
-        ("total variation", "early"),
+        pytest.param("total variation", "early", marks=pytest.mark.slow),
         ("Gaussian", "early"),
         ("Gaussian", "outputs"),
         ("zero-concentrated", "outputs"),

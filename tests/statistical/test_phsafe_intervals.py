@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 
 import numpy as np
+import pytest
 from scipy import stats
 
 from tests.algorithms.phsafe.postprocessing.test_postprocess import Z, published, table
@@ -35,6 +36,7 @@ def test_intervals_cover_the_truth_nine_times_in_ten():
     assert all(0.9 - slack < share < 0.907 + slack for share in coverage(1))
 
 
+@pytest.mark.slow
 def test_intervals_from_half_the_variance_do_not():
     expected = 2 * stats.norm.cdf(Z / math.sqrt(2)) - 1  # 0.755
     assert all(

@@ -131,11 +131,11 @@ def renaming(reached):
 
 
 def test_what_an_interrupt_says_is_true(release):
-    """In the middle, before and after the step in which a release appears, and at the end."""
+    """Before and after the step in which a release appears, and at the end."""
 
     def some(reached):
         step = renaming(reached)
-        return [0, len(reached) // 2, step - 1, step, step + 1, len(reached) - 1]
+        return [step, step + 1, len(reached) - 1]
 
     assert number_published(release, "ons", some) == 2
 

@@ -267,6 +267,7 @@ def many_words(data, size, rng):
     return np.where((rng.random(size) < 0.02) & (data[1] == 41), "zebra", words)
 
 
+@pytest.mark.slow
 def test_a_word_that_gives_one_database_away_is_found_among_a_million():
     result = measure_loss(many_words, THREE, PureDP(1), size=60_000, rng=1)
     assert result.verdict == "violated"

@@ -129,6 +129,7 @@ def sound(secret, size, rng):
     return outputs
 
 
+@pytest.mark.slow
 def test_runs_that_teach_are_taken_from_those_that_count_before_any_is_made():
     """Those are 30% of all and a third of the others; together with those that count they are all."""
     result = measure_loss(sound, NONE_OR_ONE, PureDP(1.0), size=120_000, rng=2)

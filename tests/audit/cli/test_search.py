@@ -17,7 +17,10 @@ FEW = ("--size", "6000", "--seed", "1", "--confidence", "0.999", "--attack", "en
 @pytest.mark.parametrize(
     ("arguments", "looked", "pair"),
     [
-        (("gdpc", "--pairs", "20"), "20 pairs of databases, looked at in 1,800 runs, 3 measured", "added to cell"),
+        pytest.param(
+            *(("gdpc", "--pairs", "20"), "20 pairs of databases, looked at in 1,800 runs, 3 measured", "added to cell"),
+            marks=pytest.mark.slow,
+        ),
         (("topdown", "--pairs", "9"), "9 pairs of databases, looked at in 1,800 runs, 3 measured", "moved from cell ("),
         (("ons", "--pairs", "2", "--keep", "1"), "2 pairs of databases, looked at in 1,800 runs, 1 measured", "cell ("),
         (("gdpc", "--cell", "3", "--cell", "8"), "2 pairs of databases, all measured", "1 person added to "),

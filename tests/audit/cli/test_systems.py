@@ -22,7 +22,11 @@ FEW = ("--size", "400", "--seed", "1", "--confidence", "0.999", "--attack", "ent
         (("topdown", "--stage", "measurements", "--rho", "0.5"), "moved from", "rho 0.5 (replace one)"),
         (("topdown", "--stage", "measurements", "--pair", "added"), "added to", "epsilon 1 (add/remove)"),
         (("topdown", "--stage", "measurements", "--relation", "add_remove"), "added to", "epsilon 1 (add/remove)"),
-        (("topdown", "--preset", "e2e-1940"), "1 person moved from cell (0, 0) to (8, 191)", "epsilon 1 (replace one)"),
+        pytest.param(
+            *(("topdown", "--preset", "e2e-1940"), "1 person moved from cell (0, 0) to (8, 191)"),
+            "epsilon 1 (replace one)",
+            marks=pytest.mark.slow,
+        ),
         (
             ("topdown", "--preset", "h1", "--rho", "2"),
             "1 person moved from cell (0, 0) to (0, 1)",
