@@ -10,7 +10,7 @@ PIP    := $(BIN)/python -m pip --disable-pip-version-check install --quiet --con
 
 help:
 	@echo "make demo         audit GDPC, RDPC and ADPC on the Moroccan census tree; leaves results/"
-	@echo "make test         lint, types and the tests (3 minutes on 2 cores)"
+	@echo "make test         lint, types and the tests (4 minutes on 2 cores)"
 	@echo "make test-slow    the long statistical tests (an hour and a half on 2 cores)"
 	@echo "make test-lowest  the tests with the lowest versions of dependencies that pyproject.toml allows"
 	@echo "make coverage     branches of claims, bounds, methods and exact losses that the tests reach: at least 95%"
