@@ -20,6 +20,7 @@ from audit.values import unlike_numbers
 __all__ = ["REGISTERED", "Choice", "choose_event", "count"]
 
 LENT = 1 / 3  # share of the counting runs that attacks may spend where they still learn
+ENOUGH = 10_000  # counting runs from which they may: of fewer, those left may not show twice the promise
 REGISTERED = "registered"  # in the place of an attack's name, where an event was given
 
 
@@ -66,9 +67,11 @@ def choose_event(
 ) -> Choice:
     """Spend the selection runs: find candidate statistics, then choose the event that promises most.
 
-    Where runs are `lending`, attacks that learn may take a third of those that should count.
+    Where runs are `lending`, attacks that learn may take a third of those that should count, if these are 10,000.
     """
-    found = candidate_statistics(runs, searching, choosing, mechanism, lent=int(LENT * counting) if lending else 0)
+    found = candidate_statistics(
+        runs, searching, choosing, mechanism, lent=int(LENT * counting) if lending and counting >= ENOUGH else 0
+    )
     choosing, counting = choosing + found.borrowed, counting - found.borrowed
     statistics = found.statistics
     asked = [*statistics, Statistic("more than numbers", unlike_numbers)]
