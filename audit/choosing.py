@@ -67,7 +67,7 @@ def choose_event(
 ) -> Choice:
     """Spend the selection runs: find candidate statistics, then choose the event that promises most.
 
-    Where runs are `lending`, attacks that learn may take a third of those that should count, if these are 10,000.
+    Where runs are `lending`, attacks that learn may take a third of those that should count, of 10,000 or more.
     """
     found = candidate_statistics(
         runs, searching, choosing, mechanism, lent=int(LENT * counting) if lending and counting >= ENOUGH else 0

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import os
 import re
 import reprlib
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -17,14 +15,14 @@ from algorithms.bottom_up.calibration import PublishedTotals
 from algorithms.bottom_up.weighted import MOST, UNITS, check_largest_weight
 from algorithms.hierarchy import Hierarchy
 from algorithms.schema import Schema
-from algorithms.tables.engine import FORMATS, Engine
+from algorithms.tables.engine import Engine
 from algorithms.tables.frames import Frame
 from algorithms.tables.intake import MEMORY, read_histogram
-from algorithms.tables.opening import opened
+from algorithms.tables.opening import GIVEN, in_sql, reading
 
 __all__ = ["count_areas", "read_published", "read_units"]
 
-GIVEN, UNIT = "given_rows", "units_of_weight"  # a view, and a column
+UNIT = "units_of_weight"  # a column
 
 
 def count_areas(source: Any, areas: Sequence[str], *, what: str = "data", memory: str = MEMORY) -> int:
@@ -79,7 +77,7 @@ def read_units(
                 f"data: {weight} must be above 0 and at most the largest weight {largest:g}; {rows:,} "
                 f"{'row' if rows == 1 else 'rows'} broke it, such as {words}"
             )
-        kept = ", ".join(f"{quoted[name]} as {_quote(name)}" for name in names)
+        kept = ", ".join(f"{quoted[name]} as {in_sql(name)}" for name in names)
         added = f"sum(floor({number} * {UNITS} + 0.5)::hugeint)::double as {UNIT}"
         groups = database.fetch(f"select {kept}, {added} from {GIVEN} group by all")
     if len(groups) and (total := groups[UNIT].sum() / UNITS) >= MOST:
@@ -141,25 +139,10 @@ def read_published(
 def _columns(
     what: str, source: Any, names: Sequence[str], optional: Sequence[str] = (), memory: str = MEMORY
 ) -> Iterator[tuple[Engine, dict[str, str], list[str]]]:
-    """Open a source and find its columns by name, whatever its case: how SQL calls them; and list all it has."""
-    if isinstance(source, str | os.PathLike) and Path(source).suffix.lower() not in FORMATS:
-        raise ValueError(f"{what} must be a .csv or .parquet file, got {os.fspath(source)}")
-    with opened("duckdb", [source], memory=memory) as database:
-        try:
-            types = database.read(GIVEN, source)
-        except TypeError as error:
-            raise TypeError(f"{what} must be a file or a data frame, got {type(source).__name__}") from error
+    """Open a source and find its columns: how SQL calls them; and list all it has."""
+    with reading(what, source, names, memory=memory) as (database, types):
         known = {name.upper(): name for name in types}
-        if missing := [name for name in names if name.upper() not in known]:
-            found = reprlib.repr(list(types))
-            raise ValueError(
-                f"{what} must have the columns {', '.join(names)}; {', '.join(missing)} missing, got {found}"
-            )
         wanted = [name for name in (*names, *optional) if name.upper() in known]
         if len({name.upper() for name in wanted}) < len(wanted):
             raise ValueError(f"columns of {what} must be different, got {', '.join(wanted)}")
-        yield database, {name: _quote(known[name.upper()]) for name in wanted}, list(types)
-
-
-def _quote(name: str) -> str:
-    return '"' + name.replace('"', '""') + '"'
+        yield database, {name: in_sql(known[name.upper()]) for name in wanted}, list(types)

@@ -76,7 +76,7 @@ register(replace(SYSTEMS[USUAL], own=partial(_own, ""), presets=SYSTEMS))
 register(
     System(
         name="phsafe-published",
-        about="PHSafe's tables PH1 to PH8 after post-processing: slow, eight runs a second.",
+        about="PHSafe's tables PH1 to PH8 after post-processing: slow, and so few runs by default.",
         build=partial(_published, USUAL),
         pairs=SYSTEMS[USUAL].pairs,
         runs=FEW,

@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
+import os
+import reprlib
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from pathlib import Path
 from typing import Any
 
 from algorithms.tables.duck import DuckDB
-from algorithms.tables.engine import Engine
+from algorithms.tables.engine import FORMATS, Engine
 from algorithms.tables.spark import Spark
 
-__all__ = ["opened"]
+__all__ = ["GIVEN", "in_sql", "opened", "reading"]
+
+GIVEN = "given_rows"  # a view: the rows of a source as it is
 
 
 @contextmanager
@@ -31,3 +36,30 @@ def opened(engine: str | Engine, sources: Sequence[Any], *, memory: str = "") ->
         yield database
     finally:
         database.close()
+
+
+@contextmanager
+def reading(what: str, source: Any, names: Sequence[str], *, memory: str) -> Iterator[tuple[Engine, dict[str, str]]]:
+    """Open a file or a frame with DuckDB and refuse one that lacks a column; lend it with its columns and their types.
+
+    Columns are found by name, whatever its case.
+    """
+    if isinstance(source, str | os.PathLike) and Path(source).suffix.lower() not in FORMATS:
+        raise ValueError(f"{what} must be a .csv or .parquet file, got {os.fspath(source)}")
+    with opened("duckdb", [source], memory=memory) as database:
+        try:
+            types = database.read(GIVEN, source)
+        except TypeError as error:
+            raise TypeError(f"{what} must be a file or a data frame, got {type(source).__name__}") from error
+        known = {name.upper() for name in types}
+        if missing := [name for name in names if name.upper() not in known]:
+            got = reprlib.repr(list(types))
+            raise ValueError(
+                f"{what} must have the columns {', '.join(names)}; {', '.join(missing)} missing, got {got}"
+            )
+        yield database, types
+
+
+def in_sql(column: str) -> str:
+    """Return the name of a column as SQL takes any."""
+    return '"' + column.replace('"', '""') + '"'

@@ -218,7 +218,7 @@ def _window(pooled: Floats, percentile: float, multiplier: float) -> float:
     factor = positive_number("multiplier", multiplier)
     window = factor * float(np.abs(np.percentile(pooled, [100 - share, share])).max())
     if not 1 <= window <= _LARGEST_WINDOW:
-        raise ValueError(f"the window must reach 1 to {_LARGEST_WINDOW} people, got {window:.4g}")
+        raise ValueError(f"the window of errors must reach 1 to {_LARGEST_WINDOW} people, got {window:.4g}")
     return window
 
 

@@ -103,7 +103,6 @@ def direct_loss(
     low = np.where(unseen, np.nan, log_ratio(low_x, high_y) / people)
     high = np.where(unseen, np.nan, log_ratio(high_x, low_y) / people)
     best = int(np.nanargmax(np.abs(loss)))
-    ends = (low[best], high[best]) if loss[best] >= 0 else (-high[best], -low[best])
     return LossEstimate(
         method="direct",
         at=k,
@@ -111,7 +110,8 @@ def direct_loss(
         low=low,
         high=high,
         value=float(abs(loss[best])),
-        interval=(max(0.0, float(ends[0])), float(ends[1])),
+        # Of the size of the log-ratio, whose own interval may hold both signs.
+        interval=(float(max(0.0, low[best], -high[best])), float(max(high[best], -low[best]))),
         confidence=level,
         assumptions=(
             "uncorrected: the same runs choose the event and report its loss, which biases the largest |loss| upwards; "

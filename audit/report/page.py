@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import base64
 import hashlib
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from importlib import resources
 from typing import Any
@@ -30,7 +30,7 @@ ORDER: tuple[Verdict, ...] = ("violated", "no power", "not refuted")
 DRAWN = 40  # audits in the figure of all
 OPEN = 6  # details are open of all audits, if there are as few, or else of as many violated ones
 KINDS = 64  # rows of counts
-METHODS = ("lag_tail", "histogram", "kde", "slope")  # of estimates, which a public page may name
+METHODS = ("direct", "lag_tail", "histogram", "kde", "slope")  # of estimates, which a public page may name
 STATISTICS = ("median |loss|", "largest |loss|", "rho", "sum over components")
 
 
@@ -184,7 +184,7 @@ def _estimate(number: int, name: str, estimate: LossEstimate, public: bool) -> E
         event="the error of one count"
         if "components" not in estimate.settings
         else "the errors of many counts, added up",
-        neighbors="" if "pair" in estimate.settings else "one person more or less in an area",
+        neighbors=_neighbors(estimate.settings, public),
         settings=[] if public else origin(estimate.settings),
     )
 
@@ -202,6 +202,13 @@ def _replayed(number: int, name: str, record: ReplayRecord, public: bool, publis
         violations=[] if public else ["{kind}: {sentence}".format(**one) for one in record.violations],
         notes=() if public else record.notes,
     )
+
+
+def _neighbors(settings: Mapping[str, Any], public: bool) -> str:
+    """Return who differs, where the settings do not name the pair, or the report may not."""
+    if "pair" not in settings:
+        return "one person more or less in an area"
+    return "withheld" if public else ""
 
 
 def _rough(value: float) -> str:

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import os
 import re
 import reprlib
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -15,7 +13,7 @@ from numpy.typing import NDArray
 
 from algorithms.hierarchy import Hierarchy
 from algorithms.schema import Schema
-from algorithms.tables.engine import FORMATS, Engine
+from algorithms.tables.engine import Engine
 from algorithms.tables.intake.expressions import (
     Column,
     Rule,
@@ -26,7 +24,7 @@ from algorithms.tables.intake.expressions import (
     number_of,
     place_columns,
 )
-from algorithms.tables.opening import opened
+from algorithms.tables.opening import GIVEN, in_sql, reading
 
 __all__ = [
     "LARGEST",
@@ -51,7 +49,7 @@ MEMORY = "4GB"
 MOST_AREAS = 2**24
 """Twice the blocks of the 2020 US Census: the code of each is kept as text."""
 
-GIVEN, GROUPS = "given_rows", "given_groups"  # names of views
+GROUPS = "given_groups"  # a view
 LIST = "the list of areas"
 
 Leaf = tuple[str, ...]  # codes, the outermost first
@@ -302,13 +300,7 @@ def _read(what: str, source: Any, names: Sequence[str], memory: str) -> Iterator
     """Open a source and find its columns."""
     if len({name.upper() for name in names}) < len(names):
         raise ValueError(f"areas, attributes and count must be different columns, got {', '.join(names)}")
-    if isinstance(source, str | os.PathLike) and Path(source).suffix.lower() not in FORMATS:
-        raise ValueError(f"{what} must be a .csv or .parquet file, got {os.fspath(source)}")
-    with opened("duckdb", [source], memory=memory) as database:
-        try:
-            types = database.read(GIVEN, source)
-        except TypeError as error:
-            raise TypeError(f"{what} must be a file or a data frame, got {type(source).__name__}") from error
+    with reading(what, source, names, memory=memory) as (database, types):
         yield database, dict(zip(names, _columns(what, types, names), strict=True))
 
 
@@ -318,14 +310,8 @@ def _columns(what: str, types: dict[str, str], names: Sequence[str]) -> list[Col
     for name in names:  # DuckDB renames the second of two columns of one name
         if again := [given for key, given in known.items() if re.fullmatch(rf"{re.escape(name.upper())}_\d+", key)]:
             raise ValueError(f"{what} must have one column {name}, got {again[0]} besides")
-    if missing := [name for name in names if name.upper() not in known]:
-        found = reprlib.repr(list(types))
-        raise ValueError(f"{what} must have the columns {', '.join(names)}; {', '.join(missing)} missing, got {found}")
     given = [known[name.upper()] for name in names]
-    return [
-        Column(name, '"' + column.replace('"', '""') + '"', types[column])
-        for name, column in zip(names, given, strict=True)
-    ]
+    return [Column(name, in_sql(column), types[column]) for name, column in zip(names, given, strict=True)]
 
 
 def _group(

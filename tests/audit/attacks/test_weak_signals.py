@@ -129,11 +129,15 @@ def sound(secret, size, rng):
     return outputs
 
 
-@pytest.mark.slow
-def test_runs_that_teach_are_taken_from_those_that_count_before_any_is_made():
-    """Those are 30% of all and a third of the others; together with those that count they are all."""
-    result = measure_loss(sound, NONE_OR_ONE, PureDP(1.0), size=120_000, rng=2)
-    assert result.selection == 36_000 + 84_000 // 3
+@pytest.mark.parametrize(
+    ("size", "spent"),
+    [(90_000, 27_000 + 63_000 // 3), (14_000, 4_200)],
+    ids=["a third of those that count", "none of fewer than 10,000"],
+)
+def test_runs_that_teach_are_taken_from_those_that_count_before_any_is_made(size, spent):
+    """Of all 30% choose, and may teach; together with those that count they are all."""
+    result = measure_loss(sound, NONE_OR_ONE, PureDP(1.0), size=size, rng=2)
+    assert result.selection == spent
     assert sum(side["runs"] for side in result.counts.values()) == result.size - result.selection
     assert result.measured.epsilon <= 1.0
     verify_result(result)

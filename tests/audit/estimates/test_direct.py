@@ -73,6 +73,13 @@ def test_a_clear_loss_has_the_interval_of_its_log_ratio():
     assert swapped.interval == pytest.approx(one.interval, abs=1e-12)
 
 
+def test_the_size_of_a_log_ratio_may_be_that_of_its_other_sign():
+    """One of three against 300 of 1,000: the ratio is above 1, and what it may be reaches further below."""
+    estimate = direct_loss([1, 0, 0], np.repeat([1, 0], [300, 700]), 0, at=[1])
+    assert 0 < estimate.loss[0] < estimate.high[0] < -estimate.low[0]
+    assert estimate.interval == (0, -estimate.low[0])
+
+
 def test_an_event_that_always_happens_still_has_an_interval():
     estimate = direct_loss([1] * 20, [1] * 20, 0, at=[1])
     assert estimate.loss[0] == 0
