@@ -101,11 +101,12 @@ def run(*, quick: bool, seed: int, jobs: int) -> dict[str, Any]:
     for case, stream in zip(cases(), np.random.SeedSequence(seed).spawn(len(cases())), strict=True):
         if not quick or case.size <= SMALL:
             audits = 1 if quick else 20 if case.group == CORRECT else 5
-            tasks.append(delayed(_row)(case, stream.spawn(audits)))
+            tasks.append(delayed(audited)(case, stream.spawn(audits)))
     return {"rows": run_all(tasks, jobs, "known bugs", unit="algorithms"), "confidence": CONFIDENCE}
 
 
-def _row(case: Case, streams: list[np.random.SeedSequence]) -> dict[str, Any]:
+def audited(case: Case, streams: list[np.random.SeedSequence]) -> dict[str, Any]:
+    """Audit one case once for each stream."""
     return {
         "group": case.group,
         "name": case.name,

@@ -16,7 +16,6 @@ from tests.fuzz.cases import Case, case_of
 from tests.fuzz.desk import make_desk
 from tests.fuzz.holding import faults, tree
 from tests.fuzz.past import PAST
-from tests.helpers import in_full
 
 
 def wrong_with(case, desk, **options):
@@ -24,14 +23,20 @@ def wrong_with(case, desk, **options):
     return [fault.partition(":")[0] for fault in faults(case, running.run(case, desk, **options))]
 
 
+@pytest.mark.reliability(10)
 @pytest.mark.parametrize("case", PAST, ids=[case.name for case in PAST])
 def test_what_went_wrong_once_holds(case, desk):
     assert faults(case, running.run(case, desk)) == []
 
 
-@pytest.mark.parametrize("cases", in_full(12, 2000))
-def test_nothing_goes_wrong_with_hostile_words_and_files(cases, desk):
-    found = {case.name: faults(case, running.run(case, desk)) for case in (case_of(1, n, desk) for n in range(cases))}
+@pytest.mark.reliability(10)
+@pytest.mark.parametrize(
+    ("first", "cases"), [(0, 12), *(pytest.param(at, 250, marks=pytest.mark.slow) for at in range(0, 10_000, 250))]
+)
+def test_nothing_goes_wrong_with_hostile_words_and_files(first, cases, desk, record_property):
+    record_property("tried", cases)
+    made = (case_of(1, number, desk) for number in range(first, first + cases))
+    found = {case.name: faults(case, running.run(case, desk)) for case in made}
     assert {name: wrong for name, wrong in found.items() if wrong} == {}
 
 

@@ -158,28 +158,34 @@ FULL = [
 ]
 
 
+@pytest.mark.reliability(4)
 @pytest.mark.parametrize(
     ("claim", "size", "times"),
     [*QUICK, *(pytest.param(claim, *runs, marks=pytest.mark.slow) for claim in FULL for runs in SIZES)],
 )
-def test_whole_audits_call_it_as_often_as_announced(claim, size, times):
+def test_whole_audits_call_it_as_often_as_announced(claim, size, times, record_property):
     """Selection included, four in five: a power of 0.75 to 0.9, false alarm 2e-4 (binomial)."""
     loss = announced(claim, size)
     found = violations(claim, loss, size, times)
+    record_property("tried", times)
+    record_property("words", f"{claim}, {size:,} runs, minimum detectable loss: 0.80, {found / times:.3g}")
     assert binom.ppf(1e-4, times, 0.75) <= found <= binom.isf(1e-4, times, 0.9)
     if times >= 200:  # negative control: a loss that exceeds the promise by half as much is not seen so often
         assert violations(claim, (loss + claim.budget) / 2, size, times) < binom.ppf(1e-4, times, 0.75)
 
 
 @pytest.mark.slow
+@pytest.mark.reliability(4)
 @pytest.mark.parametrize("epsilon", [0.1, 0.5, 1])
 @pytest.mark.parametrize("size", [6000, 20_000])
 @pytest.mark.parametrize("law", [laplace_counts, geometric_counts])
-def test_counts_whose_event_must_be_found_are_called_as_often(law, size, epsilon):
+def test_counts_whose_event_must_be_found_are_called_as_often(law, size, epsilon, record_property):
     """Many events tell as much as selection runs can see: the same limits, false alarm 2e-4 (binomial)."""
     claim, times = PureDP(epsilon), 200
     loss = announced(claim, size, law)
-    assert binom.ppf(1e-4, times, 0.75) <= violations(claim, loss, size, times, law) <= binom.isf(1e-4, times, 0.9)
+    found = violations(claim, loss, size, times, law)
+    record_property("tried", times)
+    assert binom.ppf(1e-4, times, 0.75) <= found <= binom.isf(1e-4, times, 0.9)
     less = (loss + claim.budget) / 2  # negative control
     assert violations(claim, less, size, times, law) < binom.ppf(1e-4, times, 0.75)
 

@@ -34,6 +34,7 @@ def test_what_is_planned_is_seen_as_often_as_planned(claim):
 
 
 @pytest.mark.slow
+@pytest.mark.reliability(4)
 @pytest.mark.parametrize("power", [0.5, 0.95])
 @pytest.mark.parametrize(
     ("claim", "violation", "distance"),
@@ -44,10 +45,12 @@ def test_what_is_planned_is_seen_as_often_as_planned(claim):
         (ZCDP(0.05), 2.0, 1),
     ],
 )
-def test_every_family_is_seen_as_often_as_planned(claim, violation, distance, power):
+def test_every_family_is_seen_as_often_as_planned(claim, violation, distance, power, record_property):
     """Within 3 points, and 4 standard errors of 200 audits (false alarm below 1e-4)."""
     size = plan_size(claim, violation=violation, power=power, distance=distance)
     planned = plan_power(claim, size, violation=violation, distance=distance)
     error = math.sqrt(planned * (1 - planned) / 200)
     found = called(claim, size, violation, 200, distance=distance, seed=5)
+    record_property("tried", 200)
+    record_property("words", f"{claim}, {violation:g} times as much, distance {distance}: {planned:.2f}, {found:.3g}")
     assert found == pytest.approx(planned, abs=0.03 + 4 * error)

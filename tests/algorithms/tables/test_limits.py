@@ -21,6 +21,8 @@ from tests.helpers import refuses
 
 SCHEMA = Schema({"sex": "fm"})
 
+pytestmark = pytest.mark.reliability(17)
+
 
 @pytest.fixture(params=["csv", "parquet", "frame"])
 def given(request, tmp_path):

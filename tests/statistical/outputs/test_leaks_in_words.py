@@ -58,9 +58,10 @@ CERTAIN = {
 }
 
 
+@pytest.mark.reliability(3)
 @pytest.mark.parametrize("seeds", in_full(1, 20))
 @pytest.mark.parametrize("leak", CERTAIN)
-def test_what_tells_for_certain_is_found(leak, seeds):
+def test_what_tells_for_certain_is_found(leak, seeds, record_property):
     """20 of 20 at 20,000 runs and 1 - 1e-6; in the quick form at 4,000."""
     for seed in range(seeds):
         size = 4000 if seeds == 1 else 20_000
@@ -103,9 +104,10 @@ def noisy_words(data, size, rng):
     return [f"about {row[0]} people" for row in data + rng.geometric(0.5, (size, 2)) - rng.geometric(0.5, (size, 2))]
 
 
+@pytest.mark.reliability(3)
 @pytest.mark.parametrize("audits", in_full(1, 20))
 @pytest.mark.parametrize("mechanism", [noisy_mapping, noisy_words])
-def test_noise_in_words_and_mappings_is_measured_and_not_accused(mechanism, audits):
+def test_noise_in_words_and_mappings_is_measured_and_not_accused(mechanism, audits, record_property):
     """Negative control: losses 1 and log(2), at confidence 1 - 1e-6."""
     loss = 1.0 if mechanism is noisy_mapping else math.log(2)
     for seed in range(audits):

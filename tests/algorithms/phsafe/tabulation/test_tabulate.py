@@ -53,8 +53,10 @@ def made():
     return {"truncated": tabulate(*PATHS), "nonprivate": tabulate(*PATHS, truncate=False)}
 
 
+@pytest.mark.reliability(20)
 @pytest.mark.parametrize(("table", "size"), [("truncated", 976), ("nonprivate", 1475)])
-def test_tables_are_those_of_production_to_the_byte(tmp_path, made, table, size):
+def test_tables_are_those_of_production_to_the_byte(tmp_path, made, table, size, record_property):
+    record_property("tried", size)
     found = made[table]
     assert found.columns == ("TABLE", "REGION_TYPE", "REGION_ID", "ITERATION_CODE", "DATA_CELL", "COUNT")
     assert found["COUNT"].dtype == np.int64

@@ -1,0 +1,1 @@
+"""The page of reliability: what was tried on plaudit itself, how often, and what failed."""

@@ -1,0 +1,73 @@
+"""Measure the rows of the page of reliability, or write the page from what was measured."""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+from typing import Annotated
+
+import pytest
+import typer
+
+from audit.cli.exits import INTERRUPTED, finished, run_typed
+from audit.io.files import write_atomically
+from audit.results.files import read_json, write_json
+from audit.results.plots import house_style, save_figure
+from audit.results.provenance import provenance
+from tests.reliability.figure import draw
+from tests.reliability.numbers import added_up
+from tests.reliability.page import page
+from tests.reliability.plugin import logged
+from tests.reliability.rows import ROWS
+
+ROOT = Path(__file__).parents[2]
+LOG = ROOT / "build" / "reliability" / "tests.jsonl"
+NUMBERS, PAGE, FIGURE = (ROOT / "docs" / f"reliability.{kind}" for kind in ("json", "md", "svg"))
+
+app = typer.Typer(add_completion=False, rich_markup_mode=None, pretty_exceptions_enable=False, help=__doc__)
+
+
+@app.command()
+def measure(
+    rows: Annotated[list[int] | None, typer.Argument(help="Numbers of rows; default all.")] = None,
+    again: Annotated[bool, typer.Option("--again", help="Forget what was measured of them before.")] = False,
+    jobs: Annotated[int, typer.Option(min=1, help="Tests at work at the same time.")] = 2,
+) -> int:
+    """Run what is not measured yet, slow tests too, and save the numbers; a run that was cut goes on from there."""
+    numbers = [row.number for row in ROWS]
+    wanted = rows or numbers
+    if unknown := [number for number in wanted if number not in numbers]:
+        raise ValueError(f"rows must be of 1 to {len(ROWS)}, got {unknown[0]}")
+    LOG.parent.mkdir(parents=True, exist_ok=True)
+    if again:
+        kept = [line for line in logged(LOG) if line["row"] not in wanted]
+        write_atomically(LOG, "".join(f"{json.dumps(line)}\n" for line in kept))
+    options = ["-q", "-m", "reliability", "--numprocesses", str(jobs), "-p", "tests.reliability.plugin"]
+    options += ["--reliability-log", str(LOG), "--reliability-rows", ",".join(map(str, wanted))]
+    if pytest.main([str(ROOT), "--rootdir", str(ROOT), *options]) == pytest.ExitCode.INTERRUPTED:
+        return INTERRUPTED
+    write_json(NUMBERS, {"kind": "reliability", "rows": added_up(logged(LOG)), "provenance": provenance()})
+    return write()
+
+
+@app.command("page")
+def write() -> int:
+    """Write docs/reliability.md and its figure from the saved numbers, and from nothing else."""
+    saved = read_json(NUMBERS)
+    with house_style():
+        figure = draw(saved["rows"])
+    save_figure(figure, FIGURE)
+    write_atomically(PAGE, page(saved["rows"], saved["provenance"]["created"]))
+    print(f"Written: {PAGE.relative_to(ROOT)} and its figure.")
+    return 0
+
+
+def main() -> None:
+    """Run the command; every error is one line and exit code 2."""
+    command, given = typer.main.get_command(app), sys.argv[1:] or ["--help"]
+    sys.exit(finished(lambda: run_typed(command, "python -m tests.reliability", given), "reliability"))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,30 @@
+"""What all tests of a row tried and what failed, added up."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from typing import Any
+
+from tests.reliability.rows import ROWS
+
+TRIED = "tried"
+
+
+def added_up(lines: list[dict[str, Any]]) -> dict[str, dict[str, Any]]:
+    """Return by number of the row how many tests there were, what they tried, and which failed or were left out."""
+    of_row: dict[int, list[dict[str, Any]]] = defaultdict(list)
+    for line in sorted(lines, key=lambda line: str(line["test"])):  # processes at work together end in any order
+        of_row[line["row"]].append(line)
+    return {str(row.number): _row(of_row[row.number]) for row in ROWS if of_row[row.number]}
+
+
+def _row(lines: list[dict[str, Any]]) -> dict[str, Any]:
+    run = [line for line in lines if line["outcome"] != "skipped"]
+    return {
+        "tests": len(run),
+        TRIED: sum(int(line["told"].get(TRIED, 1)) for line in run),
+        "failed": [line["test"] for line in run if line["outcome"] == "failed"],
+        "left_out": {line["test"]: line["why"] for line in lines if line["outcome"] == "skipped"},
+        "seconds": sum(line["seconds"] for line in run),
+        "told": [line["told"] for line in run if line["told"].keys() - {TRIED}],
+    }

@@ -1,0 +1,43 @@
+"""Every bound and every kind of audit, on laws that lose exactly what is promised, at five confidences."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from experiments.coverage import CASES, MISTAKES, OTHERS, WHOLE
+from tests.helpers import most
+
+LEVELS = (0.5, 0.8, 0.95, 0.99, 0.999)
+CHEAP, AUDITS, QUICK = 10_000, 1_000, 60
+
+
+def cases():
+    """By default a few of each bound at one confidence; in full 10,000 at each, of whole audits 1,000."""
+    for case in CASES:
+        if case.group != MISTAKES:
+            whole = case.group in (WHOLE, OTHERS)
+            if not whole:
+                yield pytest.param(case, QUICK, 0.8, id=case.words)
+            for level in LEVELS:
+                audits, name = AUDITS if whole else CHEAP, f"{case.words}, at {level:g}"
+                yield pytest.param(case, audits, level, id=name, marks=pytest.mark.slow)
+
+
+@pytest.mark.reliability(1)
+@pytest.mark.parametrize(("case", "audits", "confidence"), list(cases()))
+def test_a_bound_misses_as_seldom_as_it_says(case, audits, confidence, record_property):
+    """False alarm of a valid bound: 1e-4 for each."""
+    rng = np.random.default_rng([CASES.index(case), round(1000 * confidence)])
+    misses = int((case.draw(1.0, audits, rng)(confidence) > 1).sum())
+    told = {"group": case.group, "case": case.words, "confidence": confidence, "misses": misses}
+    for name, value in {"tried": audits, **(told if audits > QUICK else {})}.items():
+        record_property(name, value)
+    assert misses <= most(audits, confidence)
+
+
+@pytest.mark.parametrize("case", [case for case in CASES if case.group == MISTAKES], ids=lambda case: case.words)
+def test_classical_mistakes_miss_too_often(case):
+    """Negative control."""
+    misses = int((case.draw(1.0, 300, np.random.default_rng(1))(0.95) > 1).sum())
+    assert misses > most(300)

@@ -1,0 +1,110 @@
+"""The page says what was measured, tests that were measured are not run again, and what failed is said first."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from audit.results.files import read_json
+from audit.results.plots import house_style
+from tests.reliability.__main__ import NUMBERS, PAGE, ROOT
+from tests.reliability.figure import draw
+from tests.reliability.numbers import added_up
+from tests.reliability.page import page
+from tests.reliability.plugin import logged
+from tests.reliability.rows import ROWS
+
+pytest_plugins = ["pytester"]
+
+TESTS = """
+import pytest
+
+@pytest.mark.reliability(6)
+@pytest.mark.parametrize("n", [3, 4])
+def test_kills(n, record_property):
+    record_property("tried", n)
+    record_property("words", f"{n} kills")
+    assert n != 4
+
+@pytest.mark.reliability(7)
+def test_signals():
+    pass
+
+@pytest.mark.reliability(8)
+def test_disks():
+    pytest.skip("no disk")
+
+def test_else():
+    assert False
+"""
+
+
+@pytest.fixture
+def measured(pytester):
+    """Run a few tests of rows 6, 7 and 8, and return the options with which that was done."""
+    pytester.makepyfile(test_rows=TESTS)
+    pytester.makeini("[pytest]\nmarkers =\n  reliability(row)\n")
+    log = pytester.path / "log"
+    return [*("-p", "tests.reliability.plugin"), "--reliability-log", log, "--reliability-rows", "6,8"], log
+
+
+@pytest.mark.parametrize("jobs", [[], ["-n", "2"]], ids=["one process", "two"])
+def test_what_was_tried_is_written_down_and_not_tried_again(pytester, measured, jobs):
+    options, log = measured
+    ran = pytester.runpytest_subprocess(*options, *jobs)
+    ran.assert_outcomes(passed=1, failed=1, skipped=1, deselected=2 * (not jobs))
+    lines = {line["test"].rpartition("::")[2]: line for line in logged(log)}
+    assert {name: line["outcome"] for name, line in lines.items()} == {
+        "test_kills[3]": "passed",
+        "test_kills[4]": "failed",
+        "test_disks": "skipped",
+    }
+    assert added_up(logged(log))["6"] == {
+        "tests": 2,
+        "tried": 7,
+        "failed": ["test_rows.py::test_kills[4]"],
+        "left_out": {},
+        "seconds": pytest.approx(0, abs=5),
+        "told": [{"tried": 3, "words": "3 kills"}, {"tried": 4, "words": "4 kills"}],
+    }
+    with log.open("a") as file:
+        file.write('{"test": "cut')  # by a kill, say
+    pytester.runpytest_subprocess(*options, *jobs).assert_outcomes(deselected=5 * (not jobs))
+    known = [line for line in logged(log) if line["outcome"] != "skipped"]
+    log.write_text("".join(f"{json.dumps(line)}\n" for line in known))
+    pytester.runpytest_subprocess(*options).assert_outcomes(skipped=1, deselected=4)
+
+
+def test_what_failed_is_said_first_and_by_name():
+    lines = [
+        {"test": "a", "row": 6, "outcome": "passed", "seconds": 1.0, "told": {"tried": 1500}},
+        {"test": "b[1]", "row": 6, "outcome": "failed", "seconds": 1.0, "told": {}},
+        {"test": "c", "row": 8, "outcome": "skipped", "seconds": 0.0, "told": {}, "why": "no disk"},
+    ]
+    rows = added_up(lines)
+    text = page(rows, "2026-01-01T00:00:00+00:00")
+    assert "\n\nIn 1 of 2 rows something failed: 1,501 tries." in text
+    assert "| 1,501 | 2 | **1** | `python -m tests.reliability measure 6` |" in text
+    assert "- failed: `b[1]`" in text
+    assert "- left out: `c` (no disk)" in text
+    assert "Not measured yet: rows 1, 2, 3, 4, 5, 7, 9" in text
+    with house_style():
+        assert len(draw(rows).axes) == 2
+
+
+def test_rows_are_numbered_and_every_one_has_a_test():
+    assert [row.number for row in ROWS] == list(range(1, 21))
+    found = set()
+    for path in Path(ROOT / "tests").rglob("*.py"):
+        text = path.read_text("utf-8")
+        found |= {row.number for row in ROWS if f"mark.reliability({row.number})" in text}
+    assert {row.number for row in ROWS} - found == {14, 15, 16, 19}  # which are not made of tests
+
+
+def test_the_page_is_what_the_numbers_say():
+    saved = read_json(NUMBERS)
+    assert saved["kind"] == "reliability"
+    assert page(saved["rows"], saved["provenance"]["created"]) == PAGE.read_text("utf-8")
+    assert [row["failed"] for row in saved["rows"].values() if row["failed"]] == []
