@@ -6,7 +6,7 @@ BIN    := .venv/bin
 PIP    := $(BIN)/python -m pip --disable-pip-version-check install --quiet --constraint constraints.txt
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-slow test-lowest coverage lint figures libraries bench clean
+.PHONY: help demo test test-slow test-lowest coverage lint figures libraries reliability bench clean
 
 help:
 	@echo "make demo         audit GDPC, RDPC and ADPC on the Moroccan census tree; leaves results/"
@@ -17,6 +17,7 @@ help:
 	@echo "make lint         ruff and mypy only"
 	@echo "make figures      run every experiment in full, redraw figures/ and check the expectations"
 	@echo "make libraries    run public libraries in an environment of their own, test their adapters, audit their outputs"
+	@echo "make reliability  write docs/reliability.md from what python -m tests.reliability measured"
 	@echo "make bench        speeds, as ratios within one run"
 
 .venv/python:
@@ -47,7 +48,7 @@ test: lint
 	$(BIN)/pytest --numprocesses 2 --dist loadfile
 
 test-slow: .venv/installed-dev
-	$(BIN)/pytest --numprocesses 2 -m slow
+	$(BIN)/pytest --numprocesses 2 -m "slow and not reliability"
 
 test-lowest: .venv/installed-dev
 	$(BIN)/python -m tests.lowest --numprocesses 2 --dist loadfile
@@ -71,6 +72,9 @@ libraries: .venv/installed-dev $(LIBRARIES)/outputs
 figures: .venv/installed-dev $(LIBRARIES)/outputs
 	$(BIN)/python -m experiments run all --jobs 2
 	$(BIN)/python -m experiments check
+
+reliability: .venv/installed-dev
+	$(BIN)/python -m tests.reliability page
 
 bench: .venv/installed-dev
 	$(BIN)/python -m tests.benchmarks.speed

@@ -6,6 +6,7 @@ import sys
 import traceback
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
+from itertools import pairwise
 from typing import Any
 
 import typer
@@ -56,8 +57,12 @@ def finished(work: Callable[[], int], name: str, *, debug: bool = False) -> int:
 def run_typed(command: Any, name: str, arguments: list[str]) -> int:
     """Run what typer has made of functions, and return their exit code.
 
-    Its own way to do so turns some exceptions into exit codes, 1 among them, and loses what they say.
+    Its own way to do so turns some exceptions into exit codes, 1 among them, and loses what they say. To it an empty
+    path is the current folder.
     """
+    for before, word in pairwise(["", *arguments]):
+        if not word or (word.startswith("--") and word.endswith("=")):
+            raise ValueError(f"arguments must not be empty, got {(word or repr(word))}{before and f' after {before}'}")
     try:
         with command.make_context(name, [*arguments]) as context:
             return int(command.invoke(context) or WITHIN)

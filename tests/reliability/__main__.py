@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import subprocess
 import sys
 from pathlib import Path
 from typing import Annotated
@@ -45,7 +46,8 @@ def measure(
         write_atomically(LOG, "".join(f"{json.dumps(line)}\n" for line in kept))
     options = ["-q", "-m", "reliability", "--numprocesses", str(jobs), "-p", "tests.reliability.plugin"]
     options += ["--reliability-log", str(LOG), "--reliability-rows", ",".join(map(str, wanted))]
-    if pytest.main([str(ROOT), "--rootdir", str(ROOT), *options]) == pytest.ExitCode.INTERRUPTED:
+    ended = subprocess.run([sys.executable, "-m", "pytest", *options], cwd=ROOT, check=False)
+    if ended.returncode == pytest.ExitCode.INTERRUPTED:
         return INTERRUPTED
     write_json(NUMBERS, {"kind": "reliability", "rows": added_up(logged(LOG)), "provenance": provenance()})
     return write()

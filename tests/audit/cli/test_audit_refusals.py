@@ -85,7 +85,9 @@ BAD_AUDITS: list[tuple[tuple[str, ...], str]] = [
     ((*GIVEN, *ELSEWHERE, "--move-to", "1"), "--move-to has no effect on outputs from elsewhere"),
     # counts
     (("gdpc", "--data", "no-such.csv"), "No such file or directory: 'no-such.csv'"),
-    (("gdpc", "--data", ""), "data must be brazil or midwest or morocco, or a .csv or .npy file of counts, got ''"),
+    (("gdpc", "--data", ""), "arguments must not be empty, got '' after --data"),  # of a variable that is not set, say
+    (("gdpc", "--out="), "arguments must not be empty, got --out= after gdpc"),
+    (("",), "arguments must not be empty, got '' after audit"),
     (("gdpc", "--data", "folder.csv"), "Is a directory: 'folder.csv'"),
     (
         ("gdpc", "--data", "names.csv"),
