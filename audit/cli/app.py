@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import sys
 from functools import cache
 from importlib import metadata
@@ -46,16 +45,7 @@ def main(arguments: list[str] | None = None) -> None:
 
 
 def _run(arguments: list[str]) -> int:
-    """Run the command, and write out what it printed while an error in that can still be told."""
-    try:
-        code = run_typed(_commands(), "plaudit", arguments or ["--help"])
-        print(end="", flush=True)
-    except BaseException:
-        try:
-            print(end="", flush=True)
-        except OSError:  # the interpreter would try again at exit, and complain
-            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        raise
+    code = run_typed(_commands(), "plaudit", arguments or ["--help"])
     return code if arguments else USAGE
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 import traceback
 from collections.abc import Callable, Iterable, Iterator
@@ -45,13 +46,27 @@ def finished(work: Callable[[], int], name: str, *, debug: bool = False) -> int:
     Nothing that ends a command has code 1: that is a verdict, and only `work` reaches one.
     """
     try:
-        return work()
+        return _printed(work)
     except BaseException as error:  # of ours, of a library, of a mechanism: of any kind
         if debug:
             where = "".join(traceback.format_exception(error)).encode(errors="backslashreplace").decode()
             with suppress(OSError, ValueError):
                 print(end=where, file=sys.stderr)
         return _ended(error, name)
+
+
+def _printed(work: Callable[[], int]) -> int:
+    """Run a command, and write out what it printed while an error in that can still be told."""
+    try:
+        code = work()
+        print(end="", flush=True)
+    except BaseException:
+        try:
+            print(end="", flush=True)
+        except OSError:  # the interpreter would try again at exit, and complain
+            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        raise
+    return code
 
 
 def run_typed(command: Any, name: str, arguments: list[str]) -> int:

@@ -222,6 +222,15 @@ def test_an_experiment_that_ends_the_process_has_not_been_checked() -> None:
     assert (found.returncode, found.stdout, found.stderr) == (2, "", told)
 
 
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs a device that is always full")
+def test_words_that_are_lost_are_told(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    with open("/dev/full", "w") as full:
+        monkeypatch.setattr("sys.stdout", full)
+        assert command("check", "neighbor_relation") == 2
+        monkeypatch.undo()
+    assert capsys.readouterr().err == "experiments: error: [Errno 28] No space left on device\n"
+
+
 def test_numbers_do_not_depend_on_jobs(tmp_path: Path, quick: Callable[[str], Path]) -> None:
     experiment.run_experiment("neighbor_relation", tmp_path, quick=True, seed=1, jobs=2)
 

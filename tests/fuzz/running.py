@@ -97,9 +97,15 @@ def _forked(case: Case, folder: Path, spill: Path, files: tuple[int, int], comma
 
 
 def _child(arguments: tuple[str, ...], folder: Path, spill: Path, files: tuple[int, int], command: Command) -> None:
+    resource.setrlimit(resource.RLIMIT_AS, (MOST_MEMORY, MOST_MEMORY))
+    settle(folder, spill, files)
+    command(list(arguments))
+
+
+def settle(folder: Path, spill: Path, files: tuple[int, int]) -> None:
+    """Make a copy of this process what a shell starts: with a session, standard streams and a folder of its own."""
     os.setsid()
     signal.signal(signal.SIGINT, signal.default_int_handler)
-    resource.setrlimit(resource.RLIMIT_AS, (MOST_MEMORY, MOST_MEMORY))
     os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
     for number, file in enumerate(files, 1):
         os.dup2(file, number)
@@ -109,7 +115,6 @@ def _child(arguments: tuple[str, ...], folder: Path, spill: Path, files: tuple[i
     warnings.resetwarnings()
     warnings.simplefilter("default")
     sys.path[:] = [str(folder) if entry == "" else entry for entry in sys.path]
-    command(list(arguments))
 
 
 def _ended(pid: int, wait: Callable[[float], object], code: Callable[[], int | None]) -> int:

@@ -1,0 +1,169 @@
+"""Commands in copies of this process, which have imported what it has, and what they may leave on a disk."""
+
+from __future__ import annotations
+
+import fcntl
+import json
+import mmap
+import multiprocessing
+import os
+import re
+import shlex
+import sys
+import warnings
+from collections.abc import Callable
+from contextlib import chdir
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from audit import cli
+from audit.cli.supervision import supervised
+from experiments import __main__ as experiments
+from tests.fuzz.running import settle
+
+PATIENCE = 300.0  # seconds, for a machine under load: a command that takes longer hangs
+PROGRAMS = {"plaudit": cli.main, "experiments": experiments.main}
+MOST_WORDS = 2**20  # bytes that a command may print before anybody reads
+KILLED = re.compile(r"(?:^|/)(?:\.[0-9a-f]{32}\.part$|\.plaudit-staged-)")
+"""What a process that is killed cannot take along: names that no reader takes for a result."""
+TIMELESS = ("seconds", "created", "sha256")  # of JSON: what two runs of the same command do not share
+CHANGES = {"open", "os.rename", "os.link", "os.mkdir", "os.remove", "os.rmdir", "os.chmod", "shutil.rmtree"}
+
+Tree = dict[str, bytes | None]
+
+
+@dataclass(frozen=True)
+class Ended:
+    """What a command said, with its exit code, which is negative where a signal has ended it."""
+
+    code: int
+    out: str
+    err: str
+
+
+class Running:
+    """A command at work in a folder; `before` is called in the process that works, before it begins."""
+
+    def __init__(self, command: str, folder: Path, before: Callable[[], None] | None = None, *, watched: bool = False):
+        spill = folder.parent / "spill"
+        spill.mkdir(exist_ok=True)
+        spill.chmod(0o777)
+        self.told, telling = os.pipe()
+        pipes = [os.pipe() for _ in range(2)]  # no files, which a limit or a full disk would cut
+        for _, writing in pipes:
+            fcntl.fcntl(writing, fcntl.F_SETPIPE_SZ, MOST_WORDS)
+        self.reading = [reading for reading, _ in pipes]
+        program, *arguments = shlex.split(command)
+
+        def work() -> None:
+            os.write(telling, b"%32d" % os.getpid())
+            if before is not None:
+                before()
+            PROGRAMS[program](arguments)
+
+        def begin() -> None:
+            settle(folder, spill, (pipes[0][1], pipes[1][1]))
+            if watched:
+                supervised(work, program)
+            work()
+
+        self.process = multiprocessing.get_context("fork").Process(target=begin)
+        with warnings.catch_warnings():  # of a process with threads: the child has none of them and needs none
+            warnings.simplefilter("ignore", DeprecationWarning)
+            self.process.start()
+        for writing in (telling, *(writing for _, writing in pipes)):
+            os.close(writing)
+
+    @property
+    def watcher(self) -> int:
+        """The process that was started: it watches the one that works, or works itself."""
+        return self.process.pid or 0
+
+    @cached_property
+    def worker(self) -> int:
+        """The process that works, once it does."""
+        return int(os.read(self.told, 32))
+
+    def ended(self) -> Ended:
+        """Wait for the end; nothing of the command is at work after it."""
+        self.process.join(PATIENCE)
+        assert self.process.exitcode is not None, "it hangs"
+        while os.read(self.told, 32):  # until the other end is closed by every process that had it
+            pass
+        os.close(self.told)
+        texts = []
+        for reading in self.reading:
+            with open(reading, "rb") as file:
+                texts.append(file.read().decode("utf-8", "backslashreplace"))
+        return Ended(self.process.exitcode, *texts)
+
+
+def run(command: str, folder: Path, before: Callable[[], None] | None = None, *, watched: bool = False) -> Ended:
+    """Run a command to its end."""
+    return Running(command, folder, before, watched=watched).ended()
+
+
+class Changes:
+    """The steps at which a process opens or changes what is in a folder, counted wherever it runs."""
+
+    def __init__(self, folder: Path):
+        self.folder, self.counter = str(folder), mmap.mmap(-1, 8)
+
+    @property
+    def seen(self) -> int:
+        """How many there were."""
+        return int.from_bytes(self.counter[:], "little")
+
+    def watched(self, at: int = 0, do: Callable[[], None] = bool) -> Callable[[], None]:
+        """Return what counts the steps of its process, and does something just before one of them."""
+
+        def hook(event: str, given: tuple[Any, ...]) -> None:
+            paths = [one for one in given[:2] if isinstance(one, str | Path)]
+            if event in CHANGES and any(os.path.join(self.folder, path).startswith(self.folder) for path in paths):
+                number = self.seen + 1
+                self.counter[:] = number.to_bytes(8, "little")
+                if number == at:
+                    do()
+
+        return lambda: sys.addaudithook(hook)
+
+
+def run_here(command: str, folder: Path) -> int:
+    """Run a command in this process: what it imports and compiles is there for all copies, then."""
+    program, *arguments = shlex.split(command)
+    with chdir(folder), pytest.raises(SystemExit) as left:
+        PROGRAMS[program](arguments)
+    return int(left.value.code or 0)
+
+
+def visible(found: Tree) -> Tree:
+    """What is there but for what compilers leave."""
+    return {path: content for path, content in found.items() if "__pycache__" not in Path(path).parts}
+
+
+def timeless(path: str, content: bytes | None) -> Any:
+    """What a file says, whenever it was made."""
+    return without_times(json.loads(content)) if path.endswith(".json") and content is not None else content
+
+
+def without_times(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {key: without_times(one) for key, one in value.items() if key not in TIMELESS}
+    return [without_times(one) for one in value] if isinstance(value, list) else value
+
+
+def halves(found: Tree, *allowed: Tree) -> list[str]:
+    """Return what is neither as it was nor as it is to be: each file, whole, is that of one of the folders."""
+
+    def known(path: str) -> bool:
+        try:
+            value = timeless(path, found[path])
+            return any(path in one and timeless(path, one[path]) == value for one in allowed)
+        except ValueError:  # half of a file of JSON
+            return False
+
+    return [path for path in found if not known(path)]

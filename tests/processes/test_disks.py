@@ -1,0 +1,173 @@
+"""Disks that are full, read-only, or gone in the middle: one line and exit code 2, and nothing that is half written."""
+
+from __future__ import annotations
+
+import os
+import random
+import resource
+import shutil
+import subprocess
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from functools import cache, partial
+from pathlib import Path
+
+import pytest
+
+from tests.fuzz.holding import FOREIGN, tree
+from tests.processes.commands import COMMANDS, prepare
+from tests.processes.running import Changes, Ended, halves, run, run_here, visible
+
+ABOUT_ALL = {"out/audits.png": b"IEND\xaeB`\x82", "out/README.md": b".\n"}
+NOBODY = 65534
+FIGURE = "plaudit: the figure audits.png could not be drawn: "
+
+
+class Making:
+    """A command, and what it leaves where nothing disturbs it."""
+
+    def __init__(self, name: str, desk: Path, place: Path):
+        self.command, self.desk, self.place, self.made = COMMANDS[name], desk, place, 0
+        self.program = self.command.split()[0]
+        folder = self.prepared()
+        run_here(self.command, folder)
+        folder = self.prepared()
+        changes = Changes(folder)
+        self.before = visible(tree(folder))
+        self.undisturbed = run(self.command, folder, changes.watched())
+        self.steps, self.whole = changes.seen, visible(tree(folder))
+        self.largest = max(len(self.whole[path] or b"") for path in self.whole.keys() - self.before.keys())
+
+    def prepared(self) -> Path:
+        """Return a fresh folder of good files."""
+        self.made += 1
+        place = self.place / str(self.made)
+        place.mkdir()
+        return prepare(self.desk, place, self.command)
+
+    def held(self, ended: Ended, folder: Path, *, lost: bool = False) -> bool:
+        """Hold what a disturbed run says and leaves against what may be; tell whether it came to its end.
+
+        Where what is there was `lost` with its folder, it is nowhere.
+        """
+        found = visible(tree(folder))
+        if lost:  # what is about all results of a folder is about those that are left
+            assert all((found.pop(path) or b"").endswith(end) for path, end in ABOUT_ALL.items() if path in found)
+        assert halves(found, self.before, self.whole) == []
+        assert lost or self.before.keys() <= found.keys()
+        *told, last = ended.err.splitlines() or [""]
+        if ended.code == self.undisturbed.code:
+            figure = last.startswith(FIGURE)
+            assert figure or ended.err == self.undisturbed.err
+            missing = {path for path in self.whole.keys() - found.keys() if not (figure and path.endswith(".png"))}
+            assert lost or not missing
+            return True
+        assert ended.code == 2, ended
+        assert last.startswith(f"{self.program}: error: "), ended
+        assert not FOREIGN.search(last.removeprefix(f"{self.program}: error: ")), ended
+        assert all(line.startswith(FIGURE) for line in told), ended
+        if " release " in self.command and "holds a whole release" not in last:
+            assert "out" not in found
+        return False
+
+
+def no_larger(making: Making, rng: random.Random) -> bool:
+    """No file may have more bytes: a disk that is full in the middle of a write."""
+    size = rng.choice([0, 1, rng.randrange(making.largest)])
+    folder = making.prepared()
+    limit = partial(resource.setrlimit, resource.RLIMIT_FSIZE, (size, size))
+    return making.held(run(making.command, folder, limit), folder)
+
+
+def full(making: Making, rng: random.Random) -> bool:
+    """A disk with as much space left as a few small files take."""
+    with disk(making.prepared()) as folder:
+        space, left = os.statvfs(folder), rng.randrange(2 + making.largest // 2**11)  # blocks of 4 KiB
+        (folder / "filler").write_bytes(bytes((max(0, space.f_bavail - left)) * space.f_bsize))
+        ended = run(making.command, folder)
+        (folder / "filler").unlink()
+        return making.held(ended, folder)
+
+
+def full_output(making: Making, rng: random.Random) -> bool:
+    """Nothing that is printed can be written."""
+    folder = making.prepared()
+    return making.held(run(making.command, folder, lambda: os.dup2(os.open("/dev/full", os.O_WRONLY), 1)), folder)
+
+
+def read_only(making: Making, rng: random.Random) -> bool:
+    """A disk that nobody may write, the superuser included."""
+    with disk(making.prepared()) as folder:
+        subprocess.run(["mount", "-o", "remount,ro", str(folder)], check=True)
+        ended = run(making.command, folder)
+        assert visible(tree(folder)) == making.before
+        return making.held(ended, folder)
+
+
+def somebody_elses(making: Making, rng: random.Random) -> bool:
+    """Folders that their owner alone may write."""
+    if os.geteuid():
+        pytest.skip("needs the right to be somebody else")
+    folder = making.prepared()
+    ended = run(making.command, folder, partial(os.seteuid, NOBODY))
+    assert visible(tree(folder)) == making.before
+    return making.held(ended, folder)
+
+
+def taken(making: Making, rng: random.Random) -> bool:
+    """A file where the folder is to be."""
+    folder = making.prepared()
+    if (folder / "out").exists():
+        shutil.rmtree(folder / "out")
+    (folder / "out").write_text("a file")
+    before = tree(folder)
+    ended = run(making.command, folder)
+    assert visible(tree(folder)) == before
+    (folder / "out").unlink()
+    return making.held(ended, folder, lost=True)
+
+
+def removed(making: Making, rng: random.Random) -> bool:
+    """Somebody removes where results go, or all of it, while the command is at work."""
+    folder = making.prepared()
+    target, step = rng.choice([folder, folder / "out"]), rng.randint(1, making.steps)
+    changes = Changes(folder)
+    ended = run(making.command, folder, changes.watched(step, lambda: shutil.rmtree(target, ignore_errors=True)))
+    return making.held(ended, folder, lost=True)
+
+
+WAYS = {no_larger: 6, full: 6, full_output: 1, read_only: 1, somebody_elses: 1, taken: 1, removed: 15}
+"""What happens to a disk, and how often it is tried with each command."""
+QUICK = [(no_larger, "replay"), (full_output, "replay"), (taken, "replay"), (removed, "release ons")]
+FULL = [pytest.param(way, name, marks=pytest.mark.slow) for way in WAYS for name in COMMANDS]
+
+
+@contextmanager
+def disk(folder: Path) -> Iterator[Path]:
+    """Put a disk of its own in a folder's place, with what the folder holds; skip where that is not allowed."""
+    kept = folder.rename(folder.with_name("kept"))
+    folder.mkdir()
+    mounting = ["mount", "-t", "tmpfs", "-o", "size=16m,mode=0755", "none", str(folder)]
+    if shutil.which("mount") is None or subprocess.run(mounting, capture_output=True, check=False).returncode:
+        pytest.skip("needs the right to mount a disk")
+    try:
+        shutil.copytree(kept, folder, symlinks=True, dirs_exist_ok=True)
+        yield folder
+    finally:
+        subprocess.run(["umount", str(folder)], check=True)
+
+
+@pytest.fixture(scope="module")
+def making(good_files: Path, tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], Making]:
+    """Commands, each with what it leaves undisturbed, which is made once."""
+    return cache(lambda name: Making(name, good_files, tmp_path_factory.mktemp("disks")))
+
+
+@pytest.mark.reliability(8)
+@pytest.mark.parametrize(("way", "name"), [*QUICK, *FULL])
+def test_on_such_a_disk_it_says_so_and_leaves_nothing_half(request, record_property, making, way, name):
+    times = WAYS[way] if request.node.get_closest_marker("slow") else 1
+    record_property("tried", times)
+    rng, one = random.Random(f"{way.__name__} {name}"), making(name)
+    ends = [way(one, rng) for _ in range(times)]
+    assert way in (no_larger, full, removed) or not any(ends)

@@ -1,0 +1,120 @@
+"""A command that is killed at any instant leaves nothing that is half written or lost, and is made again as if new."""
+
+from __future__ import annotations
+
+import os
+import random
+import resource
+import shutil
+import signal
+import tempfile
+import time
+from contextlib import suppress
+from pathlib import Path
+
+import pytest
+
+from algorithms.tables.files import STAGED
+from tests.fuzz.holding import tree
+from tests.processes.commands import COMMANDS, prepare
+from tests.processes.running import KILLED, Changes, Running, halves, run, run_here, visible
+
+WAYS = ("at a time", "at a step", "in a write")
+TIMES = {"audit": 110, "experiments run": 60} | {name: 50 for name in COMMANDS if name.startswith("release ")}
+"""How often each command is killed, the others ten times: 500 times together."""
+PART = 10  # kills that one test makes
+
+
+class Killing:
+    """A command, what it leaves undisturbed, and how long that takes."""
+
+    def __init__(self, name: str, desk: Path, place: Path):
+        self.name, self.command, self.desk = name, COMMANDS[name], desk
+        folder = prepare(desk, place, self.command)
+        run_here(self.command, folder)
+        shutil.rmtree(folder)
+        folder = prepare(desk, place, self.command)
+        self.before = visible(tree(folder))
+        changes, begun = Changes(folder), time.perf_counter()
+        ended = run(self.command, folder, changes.watched(), watched=True)
+        self.seconds, self.steps = time.perf_counter() - begun, changes.seen
+        self.whole = visible(tree(folder))
+        self.undisturbed = ended.code, ended.err
+        new = [path for path in self.whole if path not in self.before]
+        self.largest = max(len(self.whole[path] or b"") for path in new)
+
+    def killed(self, way: str, rng: random.Random) -> bool:
+        """Kill a run, hold what it leaves against what may be, and run it again; tell whether it was killed."""
+        with tempfile.TemporaryDirectory() as place:
+            folder = prepare(self.desk, Path(place), self.command)
+            if way == "at a time":
+                at_work = Running(self.command, folder, watched=True)
+                victim = os.pidfd_open(rng.choice([at_work.watcher, at_work.worker]))
+                time.sleep(rng.uniform(0, self.seconds))
+                with suppress(ProcessLookupError):  # it has come to its end
+                    signal.pidfd_send_signal(victim, signal.SIGKILL)
+                os.close(victim)
+                ended = at_work.ended()
+            else:
+                step, size = rng.randint(1, self.steps), rng.randrange(self.largest)
+                changes = Changes(folder)
+                kill = changes.watched(step, lambda: os.kill(os.getpid(), signal.SIGKILL))
+                ended = run(self.command, folder, kill if way == "at a step" else lambda: ending(size), watched=True)
+            found = visible(tree(folder))
+            left = {path for path in found if KILLED.search(path)}
+            assert halves({path: found[path] for path in found.keys() - left}, self.before, self.whole) == []
+            assert self.before.keys() <= found.keys()
+            done = (ended.code, ended.err) == self.undisturbed
+            assert done or (ended.code, ended.err) == (-signal.SIGKILL, "") or self.told(ended), ended
+            self.again(folder, left)
+            return not done
+
+    def told(self, ended) -> bool:
+        """Whether one line says how the process that worked was ended."""
+        program = self.command.split()[0]
+        lines = [f"{program}: error: the command was ended by {name}, before it had finished" for name in SIGNALS]
+        return ended.code == 2 and ended.err.count("\n") == 1 and ended.err.startswith(tuple(lines))
+
+    def again(self, folder: Path, left: set[str]) -> None:
+        """Run a command again that was killed: what it leaves is whole, and is what it would have been."""
+        released = " release " in self.command and (folder / "out").exists()
+        before = tree(folder / "out") if released else {}
+        again = run(self.command, folder)
+        if released:  # in one step: it is whole, its budget is spent, and it stays
+            assert again.code == 2
+            assert "out must be a new or an empty folder" in again.err
+            assert tree(folder / "out") == before
+        else:
+            assert again.code == self.undisturbed[0]
+            staged = {path for path in left if path.startswith(STAGED) and "/" not in path}
+            assert all(f"{path} was left by a run that was killed" in again.err for path in staged)
+        found = visible(tree(folder))
+        assert found.keys() - left == self.whole.keys()
+        assert halves({path: found[path] for path in self.whole}, self.whole) == []
+
+
+SIGNALS = ("SIGKILL", "SIGXFSZ")
+
+
+def ending(size: int) -> None:
+    """Let the process be ended in the middle of a write, as soon as a file has so many bytes."""
+    signal.signal(signal.SIGXFSZ, signal.SIG_DFL)
+    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+    resource.setrlimit(resource.RLIMIT_FSIZE, (size, size))
+
+
+PARTS = [
+    pytest.param(name, part, marks=pytest.mark.slow) for name in COMMANDS for part in range(TIMES.get(name, 10) // PART)
+]
+
+
+@pytest.mark.reliability(6)
+@pytest.mark.parametrize(("name", "part"), [("replay", None), ("release ons", None), *PARTS])
+def test_killed_at_any_instant_it_leaves_nothing_half_and_loses_nothing(
+    record_property, good_files, tmp_path, name, part
+):
+    times = len(WAYS) if part is None else PART
+    record_property("tried", times)
+    rng, killing = random.Random(f"{name} {part}"), Killing(name, good_files, tmp_path)
+    killed = [killing.killed(WAYS[number % len(WAYS)], rng) for number in range(times)]
+    assert any(killed)
