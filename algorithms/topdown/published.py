@@ -18,13 +18,14 @@ from algorithms.tables.files import write_rows
 from algorithms.topdown.estimation.constraints import Invariant
 from algorithms.topdown.measure import Measurement, Measurements
 from algorithms.topdown.plan import Plan
-from audit.io.text import from_cell
+from audit.io.text import from_cell, printable
 
 __all__ = ["read_measurements", "write_tables"]
 
 NOISY = ("LEVEL", "AREA", "QUERY", "GROUP", "COUNT", "VARIANCE")
 EXACT = ("INVARIANT", "LEVEL", "AREA", "GROUP", "COUNT")
 TOLERANCE = 1e-6  # relative, of a variance
+LONGEST = 200  # letters of a row that are told
 
 Row = Sequence[Any]
 Key = tuple[str, ...]
@@ -138,12 +139,17 @@ def _values(path: Path, columns: Row, keys: Iterable[Key]) -> Iterator[tuple[str
                     or tuple(map(from_cell, row[: len(key)])) != key
                     or len(row) != len(columns)
                 ):
-                    wanted, got = (", ".join(words) if words else "nothing" for words in (key, row))
+                    wanted, got = (
+                        printable(", ".join(words))[:LONGEST] if words else "nothing" for words in (key, row)
+                    )
                     raise ValueError(f"{where} must hold {wanted} in {len(columns)} values, got {got}")
                 if len(key) < len(row):
                     yield where, row[len(key) :]
         except csv.Error as error:
             raise ValueError(f"{path.name} must be a CSV file: {error}") from error
+        except UnicodeDecodeError as error:
+            got = f"the byte {error.object[error.start]:#04x} after line {rows.line_num}"
+            raise ValueError(f"{path.name} must be text in UTF-8, got {got}") from None
 
 
 def _whole(where: str, text: str) -> int:

@@ -107,16 +107,16 @@ BYTES += [
 ]
 
 
-def _places(value: Any, at: tuple[Any, ...] = ()) -> list[tuple[Any, ...]]:
+def places(value: Any, at: tuple[Any, ...] = ()) -> list[tuple[Any, ...]]:
     inner = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
-    return [at, *(place for key, below in inner for place in _places(below, (*at, key)))]
+    return [at, *(place for key, below in inner for place in places(below, (*at, key)))]
 
 
 def changed_json(rng: Random, content: bytes) -> bytes:
     """One value is another, is gone, or is there twice; results are signed again, so that it is looked at."""
     body = json.loads(content)
-    signed = isinstance(body, dict) and body.pop("sha256", None) is not None and body.pop("schema", None) is not None
-    *way, last = rng.choice(_places(body)[1:])
+    intact = isinstance(body, dict) and body.pop("sha256", None) is not None and body.pop("schema", None) is not None
+    *way, last = rng.choice(places(body)[1:])
     inside = body
     for key in way:
         inside = inside[key]
@@ -138,10 +138,10 @@ def changed_json(rng: Random, content: bytes) -> bytes:
         )
         inside[last] = near if near is not None and rng.random() < 0.5 else rng.choice(VALUES)
     text = json.dumps(body, ensure_ascii=rng.random() < 0.5)
-    return (_signed(json.loads(text)) if signed else text).encode("utf-8", "surrogatepass")
+    return (signed(json.loads(text)) if intact else text).encode("utf-8", "surrogatepass")
 
 
-def _signed(body: dict[str, Any]) -> str:
+def signed(body: dict[str, Any]) -> str:
     """A saved result with the checksum that belongs to it, as whoever writes one by hand can compute it."""
     body = {"schema": 2, **body}
     canonical = json.dumps(body, sort_keys=True, separators=(",", ":"), ensure_ascii=False)

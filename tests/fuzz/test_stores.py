@@ -115,8 +115,10 @@ class Stores(RuleBasedStateMachine):
             assert not [path for path in self.blocks() if stat.S_IMODE(path.stat().st_mode) != 0o600]
 
 
+@pytest.mark.reliability(9)
 @pytest.mark.parametrize(("examples", "steps"), in_full((3, 8), (60, 25)))
-def test_a_store_gives_the_same_audit_or_is_refused(examples, steps):
+def test_a_store_gives_the_same_audit_or_is_refused(examples, steps, record_property):
+    record_property("tried", examples * steps)
     run_state_machine_as_test(Stores, settings=settings(max_examples=examples, stateful_step_count=steps))
 
 

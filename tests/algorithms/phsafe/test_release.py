@@ -483,6 +483,7 @@ DAMAGES = {
 }
 
 
+@pytest.mark.reliability(9)
 @pytest.mark.parametrize(("change", "told"), DAMAGES.values(), ids=DAMAGES.keys())
 def test_the_output_validation_finds_damage(noisy, change, told):
     with pytest.raises(ValueError, match=r"^PH3 ") as error:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import json
 import re
+import shutil
 import sys
 import tempfile
 from collections import Counter
@@ -33,7 +34,8 @@ from algorithms.topdown.presets import PRESETS, levels_named
 from algorithms.topdown.release import read_measurements, release
 from audit.claims import ZCDP, PureDP
 from audit.io.text import from_cell
-from tests.helpers import contents, plaudit, refused_by, refuses, rows_of
+from tests.fuzz.holding import FOREIGN
+from tests.helpers import contents, in_full, plaudit, refused_by, refuses, rows_of
 
 DONE, USAGE = 0, 2
 MODULE, PUBLISHED = (sys.modules[f"algorithms.topdown.{name}"] for name in ("release", "published"))
@@ -287,7 +289,7 @@ DAMAGE = {
     "no variance": (NOISY, line(5, lambda row: row.rpartition(",")[0] + ",nan"), "line 6: VARIANCE must be "),
     "a variance in words": (NOISY, line(5, lambda row: row.rpartition(",")[0] + ",big"), "VARIANCE must be 8.0"),
     "an endless value": (NOISY, lambda text: text + "x" * 200_000, "must be a CSV file: field larger"),
-    "Latin-1": (NOISY, line(2, lambda row: "\udce9" + row), "codec can't decode"),
+    "Latin-1": (NOISY, line(2, lambda row: "\udce9" + row), "must be text in UTF-8, got the byte 0xe9 after line "),
     "a count too large": (EXACT, line(1, lambda row: row + "0" * 18), "line 2: COUNT must be a whole number, got '21"),
 }
 
@@ -299,6 +301,7 @@ def good(tmp_path_factory):
     return out
 
 
+@pytest.mark.reliability(9)
 @pytest.mark.parametrize(("name", "change", "told"), DAMAGE.values(), ids=DAMAGE.keys())
 def test_measurements_that_are_damaged(tmp_path, good, name, change, told):
     for file in (NOISY, EXACT):
@@ -308,6 +311,30 @@ def test_measurements_that_are_damaged(tmp_path, good, name, change, told):
         read_measurements(tmp_path, plan(invariants=[Invariant("total", 1)]))
     assert told in str(error.value)
     assert "\n" not in str(error.value)
+
+
+@pytest.mark.reliability(9)
+@pytest.mark.parametrize("step", in_full(101, 1))
+@pytest.mark.parametrize("file", [NOISY, EXACT])
+def test_measurements_cut_anywhere_or_with_a_bit_flipped(tmp_path, good, file, step, record_property):
+    """Refused in one line, or counts: no release is signed, and another digit is another count."""
+    shutil.copytree(good, tmp_path / "out")
+    content, topdown = (good / file).read_bytes(), plan(invariants=[Invariant("total", 1)])
+    path = tmp_path / "out" / file
+    flips = [(at, bit) for at in range(len(content)) for bit in range(8)]
+    damaged = [content[:at] for at in range(len(content))]
+    damaged += [content[:at] + bytes([content[at] ^ 1 << bit]) + content[at + 1 :] for at, bit in flips]
+    record_property("tried", len(damaged[::step]))
+    read, said = 0, []
+    for part in damaged[::step]:
+        path.unlink()
+        path.write_bytes(part)
+        try:
+            read += bool(read_measurements(path.parent, topdown).noisy)
+        except ValueError as error:
+            said.append(str(error))
+    assert len(said) > read
+    assert not [words for words in said if "\n" in words or file not in words or FOREIGN.search(words)]
 
 
 def test_measurements_of_another_plan_are_refused(good):

@@ -91,8 +91,10 @@ def says_the_same(result):
     return again.measured == result.measured and again.ceiling == result.ceiling
 
 
+@pytest.mark.reliability(9)
 @pytest.mark.parametrize("kind", KINDS)
-def test_a_forged_number_is_refused_although_the_file_is_whole(saved, kind, tmp_path):
+def test_a_forged_number_is_refused_although_the_file_is_whole(saved, kind, tmp_path, record_property):
+    record_property("tried", 4)
     result = saved[kind]
     for change in (
         {"measured": result.claim.at(result.measured.budget * 0.99 + 1e-6)},
@@ -110,6 +112,7 @@ def test_a_forged_number_is_refused_although_the_file_is_whole(saved, kind, tmp_
             verify_result(read)
 
 
+@pytest.mark.reliability(9)
 def test_bins_that_have_no_weight_are_refused(saved):
     result = saved["fixed zcdp"]
     names = [key for key in result.counts["x"] if key != "runs"]
@@ -126,6 +129,7 @@ def test_a_witness_stands_as_it_is(saved):
     assert verify_result(result).verdict == "violated"
 
 
+@pytest.mark.reliability(9)
 @pytest.mark.parametrize(
     ("change", "words"),
     [
