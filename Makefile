@@ -6,7 +6,7 @@ BIN    := .venv/bin
 PIP    := $(BIN)/python -m pip --disable-pip-version-check install --quiet --constraint constraints.txt
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-slow test-lowest coverage lint figures libraries reliability bench clean
+.PHONY: help demo test test-slow test-lowest coverage mutation lint figures libraries reliability bench clean
 
 help:
 	@echo "make demo         audit GDPC, RDPC and ADPC on the Moroccan census tree; leaves results/"
@@ -14,6 +14,7 @@ help:
 	@echo "make test-slow    the long statistical tests (an hour and a half on 2 cores)"
 	@echo "make test-lowest  the tests with the lowest versions of dependencies that pyproject.toml allows"
 	@echo "make coverage     branches of claims, bounds, methods and exact losses that the tests reach: at least 95%"
+	@echo "make mutation     random small changes of what proves a bound, and how many of them the tests notice (40 minutes)"
 	@echo "make lint         ruff and mypy only"
 	@echo "make figures      run every experiment in full, redraw figures/ and check the expectations"
 	@echo "make libraries    run public libraries in an environment of their own, test their adapters, audit their outputs"
@@ -56,6 +57,10 @@ test-lowest: .venv/installed-dev
 coverage: .venv/installed-dev
 	$(BIN)/pytest --numprocesses 2 --dist loadfile tests/audit tests/statistical audit --cov-branch --cov-fail-under 95 \
 	  --cov audit.claims --cov audit.bounds --cov audit.methods --cov audit.exact --cov-report term:skip-covered
+
+mutation: .venv/installed-dev
+	@$(PIP) --editable '.[mutation]'
+	$(BIN)/python -m tests.reliability.mutation
 
 # Libraries that plaudit shares no environment with: their outputs are files, of which the experiment makes audits.
 LIBRARIES := build/libraries
