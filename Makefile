@@ -13,7 +13,7 @@ help:
 	@echo "make test         lint, types and the tests (4 minutes on 2 cores)"
 	@echo "make test-slow    the long statistical tests (an hour and a half on 2 cores)"
 	@echo "make test-lowest  the tests with the lowest versions of dependencies that pyproject.toml allows"
-	@echo "make coverage     branches of claims, bounds, methods and exact losses that the tests reach: at least 95%"
+	@echo "make coverage     branches that the tests take: at least 95% of audit, 90% of algorithms"
 	@echo "make mutation     random small changes of what proves a bound, and how many of them the tests notice (40 minutes)"
 	@echo "make lint         ruff and mypy only"
 	@echo "make figures      run every experiment in full, redraw figures/ and check the expectations"
@@ -52,11 +52,11 @@ test-slow: .venv/installed-dev
 	$(BIN)/pytest --numprocesses 2 -m "slow and not reliability"
 
 test-lowest: .venv/installed-dev
-	$(BIN)/python -m tests.lowest --numprocesses 2 --dist loadfile
+	$(BIN)/python -m tests.reliability.dependencies lowest --numprocesses 2 --dist loadfile
 
 coverage: .venv/installed-dev
-	$(BIN)/pytest --numprocesses 2 --dist loadfile tests/audit tests/statistical audit --cov-branch --cov-fail-under 95 \
-	  --cov audit.claims --cov audit.bounds --cov audit.methods --cov audit.exact --cov-report term:skip-covered
+	$(BIN)/pytest --numprocesses 2 --dist loadfile --cov audit --cov algorithms --cov-branch --cov-report=
+	$(BIN)/python -m tests.reliability.branches .coverage
 
 mutation: .venv/installed-dev
 	@$(PIP) --editable '.[mutation]'
