@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import math
 from collections.abc import Callable
 from dataclasses import replace
@@ -308,8 +309,9 @@ def _log_odds(low_side: Floats, high_side: Floats, weights: Floats, forgiving: f
 
     Low scores speak for the database that comes first.
     """
-    below, above = (np.cumsum(np.pad(weights @ side, ((0, 0), (1, 0))), axis=1) for side in (low_side, high_side))
-    low, high = np.triu_indices(below.shape[1])
+    none = np.zeros((len(weights), 1))
+    below, above = (np.hstack([none, np.cumsum(weights @ side, axis=1)]) for side in (low_side, high_side))
+    low, high = _two_levels(below.shape[1])
     right, wrong = (
         these[:, low] + others[:, -1:] - others[:, high] for these, others in ((below, above), (above, below))
     )
@@ -317,3 +319,6 @@ def _log_odds(low_side: Floats, high_side: Floats, weights: Floats, forgiving: f
     accuracy = (np.clip(right - forgiving, 0.0, known - 1) + 0.5) / known
     error = np.where(right + wrong > 0, 1 / np.sqrt(known * accuracy * (1 - accuracy)), np.inf)
     return special.logit(accuracy), error
+
+
+_two_levels = functools.cache(np.triu_indices)  # the first of so many levels, and none below it

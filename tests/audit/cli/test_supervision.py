@@ -51,7 +51,7 @@ ENDS = {
     "os.kill(os.getpid(), signal.SIGKILL)": (USAGE, "ended by SIGKILL"),
     "threading.Thread(target=os._exit, args=(1,)).start(); time.sleep(60)": (USAGE, "ended with exit code 1"),
     "os.closerange(3, 64); sys.exit(0)": (USAGE, "ended with exit code 0"),
-    "os.fork() or sys.exit(1); os._exit(0)": (USAGE, "ended with exit code 0"),
+    "(child := os.fork()) or sys.exit(1); os.waitpid(child, 0); os._exit(0)": (USAGE, "ended with exit code 0"),
     "os.kill(os.getpid(), signal.SIGTERM)": (INTERRUPTED, ""),
     "atexit.register(os._exit, 1); sys.exit(0)": (WITHIN, ""),
     "atexit.register(os._exit, 0); sys.exit(1)": (VIOLATION, ""),
