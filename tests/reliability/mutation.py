@@ -27,6 +27,7 @@ from pathlib import Path
 
 import coverage
 import pytest
+from hypothesis import Phase, settings
 from scipy.stats import binomtest
 
 from tests.reliability.mutants import Mutant, Room, body, sample
@@ -34,8 +35,9 @@ from tests.reliability.mutants import Mutant, Room, body, sample
 ROOT = Path(__file__).resolve().parents[2]
 STORE = ROOT / "build" / "mutation"
 EQUIVALENT = Path(__file__).with_name("equivalent.toml")
-LIBRARIES = ["hypothesis", "joblib", "pandas", "polars", "scipy.signal", "sklearn.linear_model"]
+LIBRARIES = ["joblib", "pandas", "polars", "scipy.signal", "sklearn.linear_model"]
 MOST_MEMORY = 8 << 30  # bytes that a mutant may ask for: one with a changed exponent asks for all there is
+UNSHRUNK = "unshrunk"
 NOT_IMPORTED = 99  # exit code of tests that ran without the module that is changed
 ROOMS = [
     Room("audit/claims", ("tests/audit/claims", "audit/claims"), ROOT),
@@ -78,6 +80,11 @@ def run_tests(root: Path, words: list[str], mutant: Mutant | None, reached: str)
         silence = os.open(os.devnull, os.O_WRONLY)
         os.dup2(silence, 1)
         os.dup2(silence, 2)
+        # One failure will do, and nobody looks at the simplest one.
+        settings.register_profile(
+            UNSHRUNK, deadline=None, derandomize=True, database=None, phases=[Phase.explicit, Phase.generate]
+        )
+        words = [f"--hypothesis-profile={UNSHRUNK}", *words]
     # Plain: pytest's own way to import, for better messages, comes before the mutant's.
     code = int(pytest.main(["-q", "-x", "--assert=plain", "--rootdir", str(root), *words]))
     os._exit(NOT_IMPORTED if finder and not finder.used else code)
