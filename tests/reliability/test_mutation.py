@@ -8,7 +8,9 @@ pytest.importorskip("cosmic_ray", reason="it is in the extra mutation")
 from tests.reliability import mutants, mutation
 
 HEAD = "from __future__ import annotations\n\n\n"
-CHOICE = f"{HEAD}def larger(a: int | None, b: int) -> int:\n    return a if a > b else b\n"
+CHOICE = (
+    f"{HEAD}def larger(a: int | None, b: int) -> int:\n    return a if a > b else b\n\n\nSOME = {{'a': 'b', **{{}}}}\n"
+)
 LOOP = f"""{HEAD}def first(words, loud=False):
     for word in words:
         return word
@@ -33,7 +35,7 @@ def toy(root, source=LOOP, test=TEST):
 
 
 def test_every_change_of_what_runs_is_a_mutant(tmp_path):
-    """Annotations do not run, identity is no comparison of numbers: that leaves five comparisons and a negation."""
+    """Not what does not run, nor what is no program: that leaves five comparisons and a negation."""
     drawn = list(mutants.sample([toy(tmp_path, CHOICE)], None, seed=1))
     was = "return a if a > b else b"
     become = {f"return a if a {operator} b else b" for operator in ("==", "!=", "<", "<=", ">=")}
