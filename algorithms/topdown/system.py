@@ -21,7 +21,7 @@ __all__: list[str] = []
 
 TREE = Hierarchy.regular(3, 2)
 USUAL = "micro"
-FEW = {"e2e-1940": 10_000, "pl94-2020": 200, "h1": 10_000}  # runs of a minute, solved area by area
+FEW = {"e2e-1940": 6_000, "pl94-2020": 100, "h1": 10_000}  # runs of a minute, solved area by area
 
 
 def _people(name: str) -> NDArray[np.int64]:
