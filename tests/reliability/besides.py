@@ -1,4 +1,4 @@
-"""The rows that no single test is evidence of: what all of them notice and reach, and what they say of other versions."""
+"""The rows that no single test is evidence of: what all of them notice, reach, and say of other versions."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any, Literal
 
-from tests.reliability import branches, dependencies, mutation, raises
+from tests.reliability import branches, dependencies, raises
 from tests.reliability.plugin import logged
 
 NOTICED = 0.9  # of the mutants, at least
@@ -17,6 +17,8 @@ NOTICED = 0.9  # of the mutants, at least
 
 def mutants() -> dict[str, Any]:
     """Change the statistical core in one place at a time, and see whether its tests notice."""
+    from tests.reliability import mutation  # which needs the extra of this name
+
     found = mutation.score()
     low, high = found["interval"]
     share = found["killed"] / found["tried"]

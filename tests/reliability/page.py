@@ -13,16 +13,14 @@ COMMAND = "python -m tests.reliability measure"
 
 def page(rows: Numbers, made: str) -> str:
     """Return the page in Markdown: what failed first, then the rows, then what some of them say in detail."""
-    failed = {number: row["failed"] for number, row in rows.items() if row["failed"]}
-    tried = sum(row["tried"] for row in rows.values())
-    answer = f"In {len(failed)} of {len(rows)} rows something failed" if failed else "Nothing failed"
+    failed = sum(bool(row["failed"]) for row in rows.values())
+    answer = f"In {failed} of {len(rows)} rows something failed" if failed else f"Nothing failed in {len(rows)} rows"
     missing = [str(row.number) for row in ROWS if str(row.number) not in rows]
     lines = [
         "# What was tried on plaudit itself",
-        f"{answer}: {tried:,} tries." + (f" Not measured yet: rows {', '.join(missing)}." if missing else ""),
+        f"{answer}." + (f" Not measured yet: rows {', '.join(missing)}." if missing else ""),
         "Each row is what tests of plaudit tried, how often, and which of them failed. A row is measured again by its "
-        f"command, all of them by `{COMMAND} --again`; tests that take long are those that `make test-slow` runs, too. "
-        f"Written by `make reliability` from [reliability.json](reliability.json), measured {made[:10]}; do not edit.",
+        f"command, all of them by `{COMMAND} --again`. Written by `make reliability` from [reliability.json](reliability.json), measured {made[:10]}; do not edit.",
         "![what was tried](reliability.svg)",
         "\n".join(
             [

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import resource
 import subprocess
 import sys
@@ -148,7 +149,8 @@ def test_a_kilobyte_does_not_become_gigabytes(tmp_path, kind):
     asked = "release nist --data d.parquet --spec spec.json --groups groups.json --epsilon 1 --out out --seed 1"
     command = [sys.executable, "-m", "plaudit", *asked.split()]
     before = resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss
-    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
+    own = {**os.environ, "TMPDIR": str(tmp_path)}  # where nobody else's run was killed
+    done = subprocess.run(command, cwd=tmp_path, env=own, capture_output=True, text=True, check=False)
     assert done.returncode == 2
     told = {"rows": ["at most 67,108,864 rows"], "strings": ["age must be one of", "Out of Memory Error"]}[kind]
     assert any(words in done.stderr for words in told)
