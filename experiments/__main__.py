@@ -9,7 +9,7 @@ from typing import Annotated
 
 import typer
 
-from audit.cli.exits import INTERRUPTED, USAGE, finished, run_typed
+from audit.cli.exits import USAGE, finished, run_typed
 from audit.cli.supervision import supervised
 from audit.io.files import check_writable, write_atomically
 from audit.results.plots import house_style, save_figure
@@ -70,9 +70,10 @@ def run(
         try:
             run_experiment(name, folder, quick=quick, seed=seed, jobs=jobs)
             _draw(name, folder)
-        except KeyboardInterrupt:
-            print(f"interrupted: {number} of {len(wanted)} experiments finished, saved in {folder}", file=sys.stderr)
-            return INTERRUPTED
+        except KeyboardInterrupt as interrupt:
+            if number:
+                interrupt.add_note(f"{number} of {len(wanted)} experiments finished before that, saved in {folder}")
+            raise
         _report(name, folder)
         print(f"  {find(name).finding(load_numbers(name, folder))}")
     _write_page(folder)

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import typer
 
-from audit.cli.exits import INTERRUPTED, exit_code
+from audit.cli.exits import exit_code
 from audit.cli.inputs.mechanisms import source_of
 from audit.io.files import recorded
 
@@ -71,16 +71,16 @@ def answer(questions: list[Question], out: Path | None, as_json: bool, context: 
     check_out(out)
     results: list[tuple[str, AuditResult]] = []
     saved: list[Path] = []
-    try:
-        for question in questions:
+    for number, question in enumerate(questions):
+        try:
             result = _with_command(question, question.answer(), context)
             results.append((question.name, result))
             if out is not None:
                 saved.append(save_result(result, out, question.name))
-    except KeyboardInterrupt:
-        kept = f", saved in {out}" if saved else ""
-        print(f"plaudit: interrupted: {len(results)} of {len(questions)} audits finished{kept}", file=sys.stderr)
-        return INTERRUPTED
+        except KeyboardInterrupt as interrupt:
+            if out is not None and number:  # of this one no more is said: it may have been saved in this instant
+                interrupt.add_note(f"{number} of {len(questions)} audits finished before that, saved in {out}")
+            raise
     drawn = "" if out is None else _drawn(out, len(saved))
     show(results, as_json)
     if out is not None and not as_json:

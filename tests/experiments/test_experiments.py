@@ -192,7 +192,8 @@ def test_interrupt_keeps_what_is_finished(
     monkeypatch.setattr(find("real_tree"), "run", interrupted)
     assert command("run", "neighbor_relation", "real_tree", "--quick", "--out", str(tmp_path)) == 130
     assert sorted(path.name for path in tmp_path.iterdir()) == ["neighbor_relation.json", "neighbor_relation.svg"]
-    assert "interrupted: 1 of 2 experiments finished" in capsys.readouterr().err
+    told = f"experiments: interrupted; 1 of 2 experiments finished before that, saved in {tmp_path}\n"
+    assert capsys.readouterr().err == told
     assert load_numbers("neighbor_relation", tmp_path)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import random
 import resource
@@ -136,7 +137,17 @@ def removed(making: Making, rng: random.Random) -> bool:
     return making.held(ended, folder, lost=True)
 
 
-WAYS = {no_larger: 6, full: 6, full_output: 1, read_only: 1, somebody_elses: 1, taken: 1, removed: 15}
+def failing(making: Making, rng: random.Random) -> bool:
+    """One step fails, as of a disk that is broken."""
+    folder, step = making.prepared(), rng.randint(1, making.steps)
+
+    def fail() -> None:
+        raise OSError(errno.EIO, os.strerror(errno.EIO))
+
+    return making.held(run(making.command, folder, Changes(folder).watched(step, fail)), folder)
+
+
+WAYS = {no_larger: 6, full: 6, full_output: 1, read_only: 1, somebody_elses: 1, taken: 1, removed: 15, failing: 15}
 """What happens to a disk, and how often it is tried with each command."""
 QUICK = [(no_larger, "replay"), (full_output, "replay"), (taken, "replay"), (removed, "release ons")]
 FULL = [pytest.param(way, name, marks=pytest.mark.slow) for way in WAYS for name in COMMANDS]
@@ -170,4 +181,4 @@ def test_on_such_a_disk_it_says_so_and_leaves_nothing_half(request, record_prope
     record_property("tried", times)
     rng, one = random.Random(f"{way.__name__} {name}"), making(name)
     ends = [way(one, rng) for _ in range(times)]
-    assert way in (no_larger, full, removed) or not any(ends)
+    assert way in (failing, no_larger, full, removed) or not any(ends)

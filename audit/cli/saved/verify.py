@@ -14,7 +14,7 @@ import typer
 
 from audit.cli.answering import ELSEWHERE
 from audit.cli.audit import audit
-from audit.cli.exits import INTERRUPTED, exit_code
+from audit.cli.exits import exit_code, run_typed
 from audit.cli.saved.reading import audits_in
 
 if TYPE_CHECKING:
@@ -76,8 +76,7 @@ def _made_again(result: AuditResult) -> str:
             _check_repeatable(typed.make_context("audit", words[:]))
         except typer.Exit:  # with an exit code of 0
             raise ValueError("a recorded command must ask for an audit and nothing else, got --help") from None
-        if typed.main(["--out", folder, "--json", *words], standalone_mode=False) == INTERRUPTED:
-            raise KeyboardInterrupt
+        run_typed(typed, "audit", ["--out", folder, "--json", *words])
         found = read_audits(Path(folder))
     if len(found) > 1:
         raise ValueError(f"a recorded command must ask for one audit, got {len(found)}")

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import contextlib
 import gc
 import json
 import os
 import shutil
-import signal
 import sys
 import tempfile
 from pathlib import Path
@@ -17,18 +15,20 @@ import pytest
 from algorithms.tables import files
 from algorithms.tables.files import SPILLED, STAGED, left_behind, temporary_folder
 from algorithms.topdown.presets import PRESETS
-from audit.cli.supervision import ENDINGS, heed_endings
 from tests.golden.phsafe import CONFIG, PATHS
 from tests.helpers import contents, plaudit
+from tests.instants import Instants
 
 DONE, USAGE, INTERRUPTED, UNREAD = 0, 2, 130, 141
 PUBLISHED = "out holds a whole release, and its budget is spent"
-ROOT = str(Path(files.__file__).parents[1])
+SYSTEM_LINES = str(Path(files.__file__).parents[1])
 ADULTS = PRESETS["micro"].schema.attributes["age"]
 SYSTEMS = {
     "phsafe": "--persons persons.csv --units units.csv --geo geo.csv --config config.json",
     "topdown": "--data people.csv --areas state,county --preset micro --count n",
     "ons": "--data people.csv --areas state,county --count n --spec spec.json --epsilon 1000 --method top-down",
+    "bottom-up": "--data people.csv --areas state,county --count n --spec spec.json --epsilon 1000",
+    "nist": "--data people.csv --spec spec.json --groups groups.json --epsilon 1000 --rows 5",
 }
 
 
@@ -47,6 +47,7 @@ def desk(tmp_path, monkeypatch):
     Path("people.csv").write_text("\n".join(["state,county,sex,age,n", *rows, ""]))
     attributes = {"sex": ["female", "male"], "age": [ADULTS[0], ADULTS[1], "1"]}
     Path("spec.json").write_text(json.dumps({"attributes": attributes}))
+    Path("groups.json").write_text(json.dumps({"groups": [["sex"], ["age"]]}))
     return folder
 
 
@@ -62,51 +63,18 @@ def release(desk, capsys):
     return run
 
 
-class Instants:
-    """Lines of the program in the order in which they are first reached; at one of them a request to end arrives.
-
-    They are lines of the systems, of what writes their files, and of the library's folders and blocks.
-    """
-
-    def __init__(self, at=None):
-        self.at, self.reached = at, {}
-
-    def __enter__(self):
-        self.former = [signal.getsignal(number) for number in ENDINGS]
-        heed_endings()
-        sys.settrace(self.called)
-        return self
-
-    def __exit__(self, *_):
-        sys.settrace(None)
-        for number, handler in zip(ENDINGS, self.former, strict=True):
-            signal.signal(number, handler)
-
-    def called(self, frame, event, _):
-        name = frame.f_code.co_filename
-        return self.line if name.startswith(ROOT) or name in (shutil.__file__, contextlib.__file__) else None
-
-    def line(self, frame, event, _):
-        place = (frame.f_code.co_filename, frame.f_lineno)
-        if event == "line" and place not in self.reached:
-            self.reached[place] = len(self.reached)
-            if self.reached[place] == self.at:
-                signal.raise_signal(ENDINGS[self.at % len(ENDINGS)])  # in this thread, and so before the line
-        return self.line
-
-
 def number_published(release, system, choose):
     """Interrupt a release at instants, hold what is told against the disk, and count those that were published."""
     assert release(system)[0] == DONE  # what is imported and compiled once is there now
     whole = contents("out")
     shutil.rmtree("out")
     before = contents("")
-    with Instants() as undisturbed:
+    with Instants(SYSTEM_LINES) as undisturbed:
         assert release(system)[0] == DONE
     shutil.rmtree("out")
     published = 0
     for at in choose(undisturbed.reached):
-        with Instants(at):
+        with Instants(SYSTEM_LINES, at=at):
             code, out, err = release(system)
         gc.collect()
         assert list(Path(tempfile.gettempdir()).iterdir()) == [], at
@@ -130,8 +98,10 @@ def renaming(reached):
     return reached[files.__file__, step]
 
 
-def test_what_an_interrupt_says_is_true(release):
+@pytest.mark.reliability(7)
+def test_what_an_interrupt_says_is_true(release, record_property):
     """Before and after the step in which a release appears, and at the end."""
+    record_property("tried", 3)
 
     def some(reached):
         step = renaming(reached)
@@ -141,9 +111,11 @@ def test_what_an_interrupt_says_is_true(release):
 
 
 @pytest.mark.slow
+@pytest.mark.reliability(7)
 @pytest.mark.parametrize("system", SYSTEMS)
-def test_what_an_interrupt_says_is_true_at_any_instant(release, system):
+def test_what_an_interrupt_says_is_true_at_any_instant(release, record_property, system):
     """At 200 of some 800 lines, the last 20 among them: the release appears there."""
+    record_property("tried", 200)
 
     def many(reached):
         last = len(reached) - 20
@@ -152,6 +124,7 @@ def test_what_an_interrupt_says_is_true_at_any_instant(release, system):
     assert number_published(release, system, many) >= 5
 
 
+@pytest.mark.reliability(8)
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs a device that is always full")
 def test_a_release_whose_words_are_lost_is_told(release, monkeypatch):
     with open("/dev/full", "w") as full:

@@ -214,7 +214,7 @@ def test_an_interrupt_keeps_what_is_finished(desk: Path) -> None:
             process.kill()
     assert process.returncode == INTERRUPTED
     assert out == "blocked\n" * out.count("\n")
-    assert err == "plaudit: interrupted: 1 of 2 audits finished, saved in out\n"
+    assert err == "plaudit: interrupted; 1 of 2 audits finished before that, saved in out\n"
     assert os.listdir(desk / "out") == ["mine-noisy.json"]
     assert AuditResult.from_dict(read_json(desk / "out" / "mine-noisy.json")).verdict == "not refuted"
 

@@ -233,16 +233,21 @@ def killed_and_resumed(folder, times, seed, size):
     return killed, progress
 
 
+@pytest.mark.reliability(6)
 @pytest.mark.parametrize(
     ("times", "seed", "size", "least", "kinds"),
     [(3, 1, SIZE, 1, 1), pytest.param(100, 2, 4000, 60, 16, marks=pytest.mark.slow)],
 )
-def test_killed_at_any_moment_an_audit_goes_on_and_gives_the_same_counts(tmp_path, times, seed, size, least, kinds):
+def test_killed_at_any_moment_an_audit_goes_on_and_gives_the_same_counts(
+    tmp_path, record_property, times, seed, size, least, kinds
+):
+    record_property("tried", times)
     killed, progress = killed_and_resumed(tmp_path, times, seed, size)
     assert killed >= least
     assert len(set(progress)) >= kinds  # they were moments of all kinds
 
 
+@pytest.mark.reliability(8)
 def test_on_a_full_disk_an_audit_says_so_and_what_is_kept_stays_whole(tmp_path):
     def limited():
         resource.setrlimit(resource.RLIMIT_FSIZE, (750, 750))  # some blocks are larger
@@ -261,6 +266,7 @@ def test_on_a_full_disk_an_audit_says_so_and_what_is_kept_stays_whole(tmp_path):
     assert {path: path.read_bytes() for path in kept} == before
 
 
+@pytest.mark.reliability(8)
 def test_a_store_that_cannot_be_written_is_refused_before_the_work(tmp_path):
     (tmp_path / "file").write_text("")
     calls = []
