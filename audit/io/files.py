@@ -7,6 +7,7 @@ import os
 import re
 import reprlib
 import secrets
+import stat
 import tempfile
 from collections import Counter
 from collections.abc import Iterator
@@ -56,9 +57,13 @@ def replacing(path: Path, *, private: bool = False, synced: bool = True) -> Iter
 
     Raises
     ------
+    ValueError
+        If a pipe or a device is there, which a rename would put a file in the place of.
     OSError
         If it cannot be written.
     """
+    if path.exists() and not (path.is_file() or path.is_dir()):
+        raise ValueError(f"{path} must be a file to be written over, got a pipe or a device")
     with _written(path, private) as (file, part):
         yield file
         file.close()
@@ -205,7 +210,7 @@ def read_bytes(path: Path, most: int | None = None) -> bytes:
     Parameters
     ----------
     path : pathlib.Path
-        A file, or what can be read like one.
+        A file or a pipe.
     most : int, optional
         Bytes. Default: 64 MiB.
 
@@ -217,14 +222,17 @@ def read_bytes(path: Path, most: int | None = None) -> bytes:
     Raises
     ------
     ValueError
-        If it is larger.
+        If it is larger, or a device.
     OSError
         If it cannot be read.
     """
-    limit, size = LARGEST if most is None else most, path.stat().st_size
+    limit, found = LARGEST if most is None else most, path.stat()
+    if stat.S_ISCHR(found.st_mode):  # it may never end
+        raise ValueError(f"{path} must be a file or a pipe, got a device")
+    size = found.st_size
     if size <= limit:
         with path.open("rb") as file:
-            content = file.read(limit + 1)  # of a pipe or a device no size is known
+            content = file.read(limit + 1)  # of a pipe no size is known
         size = len(content)
     if size > limit:
         raise ValueError(f"{path} must be at most {limit} bytes, got {size}")

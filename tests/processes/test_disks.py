@@ -15,61 +15,10 @@ from pathlib import Path
 
 import pytest
 
-from tests.fuzz.holding import FOREIGN, tree
-from tests.processes.commands import COMMANDS, prepare
-from tests.processes.running import Changes, Ended, halves, run, run_here, visible
-
-ABOUT_ALL = {"out/audits.png": b"IEND\xaeB`\x82", "out/README.md": b".\n"}
-NOBODY = 65534
-FIGURE = "plaudit: the figure audits.png could not be drawn: "
-
-
-class Making:
-    """A command, and what it leaves where nothing disturbs it."""
-
-    def __init__(self, name: str, desk: Path, place: Path):
-        self.command, self.desk, self.place, self.made = COMMANDS[name], desk, place, 0
-        self.program = self.command.split()[0]
-        folder = self.prepared()
-        run_here(self.command, folder)
-        folder = self.prepared()
-        changes = Changes(folder)
-        self.before = visible(tree(folder))
-        self.undisturbed = run(self.command, folder, changes.watched())
-        self.steps, self.whole = changes.seen, visible(tree(folder))
-        self.largest = max(len(self.whole[path] or b"") for path in self.whole.keys() - self.before.keys())
-
-    def prepared(self) -> Path:
-        """Return a fresh folder of good files."""
-        self.made += 1
-        place = self.place / str(self.made)
-        place.mkdir()
-        return prepare(self.desk, place, self.command)
-
-    def held(self, ended: Ended, folder: Path, *, lost: bool = False) -> bool:
-        """Hold what a disturbed run says and leaves against what may be; tell whether it came to its end.
-
-        Where what is there was `lost` with its folder, it is nowhere.
-        """
-        found = visible(tree(folder))
-        if lost:  # what is about all results of a folder is about those that are left
-            assert all((found.pop(path) or b"").endswith(end) for path, end in ABOUT_ALL.items() if path in found)
-        assert halves(found, self.before, self.whole) == []
-        assert lost or self.before.keys() <= found.keys()
-        *told, last = ended.err.splitlines() or [""]
-        if ended.code == self.undisturbed.code:
-            figure = last.startswith(FIGURE)
-            assert figure or ended.err == self.undisturbed.err
-            missing = {path for path in self.whole.keys() - found.keys() if not (figure and path.endswith(".png"))}
-            assert lost or not missing
-            return True
-        assert ended.code == 2, ended
-        assert last.startswith(f"{self.program}: error: "), ended
-        assert not FOREIGN.search(last.removeprefix(f"{self.program}: error: ")), ended
-        assert all(line.startswith(FIGURE) for line in told), ended
-        if " release " in self.command and "holds a whole release" not in last:
-            assert "out" not in found
-        return False
+from tests.fuzz.holding import tree
+from tests.processes.commands import COMMANDS
+from tests.processes.making import NOBODY, Making
+from tests.processes.running import Changes, run, visible
 
 
 def no_larger(making: Making, rng: random.Random) -> bool:
@@ -144,7 +93,7 @@ def failing(making: Making, rng: random.Random) -> bool:
     def fail() -> None:
         raise OSError(errno.EIO, os.strerror(errno.EIO))
 
-    return making.held(run(making.command, folder, Changes(folder).watched(step, fail)), folder)
+    return making.held(run(making.command, folder, Changes(folder).watched(step, fail)), folder, unread=True)
 
 
 WAYS = {no_larger: 6, full: 6, full_output: 1, read_only: 1, somebody_elses: 1, taken: 1, removed: 15, failing: 15}
@@ -171,7 +120,7 @@ def disk(folder: Path) -> Iterator[Path]:
 @pytest.fixture(scope="module")
 def making(good_files: Path, tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], Making]:
     """Commands, each with what it leaves undisturbed, which is made once."""
-    return cache(lambda name: Making(name, good_files, tmp_path_factory.mktemp("disks")))
+    return cache(lambda name: Making(COMMANDS[name], good_files, tmp_path_factory.mktemp("disks")))
 
 
 @pytest.mark.reliability(8)

@@ -16,6 +16,7 @@ import pytest
 
 from audit.io import files
 from audit.io.files import check_writable, creating, parsed_json, read_bytes, replacing, write_atomically
+from tests.helpers import refused
 
 
 class Full(OSError):
@@ -164,6 +165,15 @@ def test_of_several_writers_one_gets_a_name(tmp_path):
     assert os.listdir(tmp_path) == ["a"]
 
 
+def test_no_pipe_or_device_is_written_over(tmp_path):
+    os.mkfifo(tmp_path / "pipe")
+    (tmp_path / "link").symlink_to("/dev/null")
+    for name in ("pipe", "link"):
+        with refused(ValueError, f"{tmp_path / name} must be a file to be written over, got a pipe or a device"):
+            write_atomically(tmp_path / name, "text")
+    assert (sorted(os.listdir(tmp_path)), (tmp_path / "pipe").is_fifo()) == (["link", "pipe"], True)
+
+
 @pytest.mark.parametrize("fails", [False, True])
 def test_where_no_links_are_a_name_is_taken_and_filled(tmp_path, monkeypatch, fails):
     def no_links(path, target):
@@ -198,7 +208,13 @@ def test_a_file_is_read_as_far_as_it_may_be_large(tmp_path, monkeypatch):
     path.write_bytes(b"x" * 11)
     with pytest.raises(ValueError, match=r"a\.json must be at most 10 bytes, got 11$"):
         read_bytes(path)
-    with pytest.raises(ValueError, match=r"^/dev/zero must be at most 10 bytes, got 11$"):  # which has no size
+    reading, writing = os.pipe()  # which has no size
+    os.write(writing, b"x" * 12)
+    with pytest.raises(ValueError, match=rf"^/dev/fd/{reading} must be at most 10 bytes, got 11$"):
+        read_bytes(Path(f"/dev/fd/{reading}"))
+    os.close(reading)
+    os.close(writing)
+    with pytest.raises(ValueError, match=r"^/dev/zero must be a file or a pipe, got a device$"):
         read_bytes(Path("/dev/zero"))
 
 

@@ -1,0 +1,68 @@
+"""A command, and what it leaves where nothing disturbs it: what disturbed runs are held against."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from tests.fuzz.holding import FOREIGN, tree
+from tests.processes.commands import prepare
+from tests.processes.running import Changes, Ended, halves, run, run_here, visible
+
+FIGURE = "plaudit: the figure audits.png could not be drawn: "
+ABOUT_ALL = {"out/audits.png": b"IEND\xaeB`\x82", "out/README.md": b".\n"}
+NOBODY = 65534
+
+
+class Making:
+    """A command, and what it leaves where nothing disturbs it."""
+
+    def __init__(self, command: str, desk: Path, place: Path):
+        self.command, self.desk, self.place, self.made = command, desk, place, 0
+        self.program = self.command.split()[0]
+        folder = self.prepared()
+        run_here(self.command, folder)
+        folder = self.prepared()
+        changes = Changes(folder)
+        self.before = visible(tree(folder))
+        self.undisturbed = run(self.command, folder, changes.watched())
+        self.steps, self.whole = changes.seen, visible(tree(folder))
+        self.new = sorted(self.whole.keys() - self.before.keys())
+        self.largest = max((len(self.whole[path] or b"") for path in self.new), default=1)
+
+    def prepared(self) -> Path:
+        """Return a fresh folder of good files."""
+        self.made += 1
+        place = self.place / str(self.made)
+        place.mkdir()
+        return prepare(self.desk, place, self.command)
+
+    def held(self, ended: Ended, folder: Path, *, lost: bool = False, unread: bool = False) -> bool:
+        """Hold what a disturbed run says and leaves against what may be; tell whether it came to its end.
+
+        What was there may be `lost`, or `unread` because the disk fails: what is about all results of a folder is
+        about the others, then.
+        """
+        found = visible(tree(folder))
+        if lost or unread:
+            assert all((found.pop(path) or b"").endswith(end) for path, end in ABOUT_ALL.items() if path in found)
+        assert halves(found, self.before, self.whole) == []
+        assert lost or self.before.keys() <= found.keys()
+        *told, last = ended.err.splitlines() or [""]
+        if ended.code == self.undisturbed.code:
+            figure = last.startswith(FIGURE)
+            assert figure or ended.err == self.undisturbed.err
+            missing = {path for path in self.whole.keys() - found.keys() if not (figure and path.endswith(".png"))}
+            assert lost or not missing
+            return True
+        assert ended.code == 2, ended
+        assert last.startswith(f"{self.program}: error: "), ended
+        assert not FOREIGN.search(last.removeprefix(f"{self.program}: error: ")), ended
+        assert all(line.startswith(FIGURE) for line in told), ended
+        if " release " in self.command and "holds a whole release" not in last:
+            assert "out" not in found
+        return False
+
+    def same(self, folder: Path) -> bool:
+        """Tell whether a folder holds what it does where nothing disturbs the command."""
+        found = visible(tree(folder))
+        return found.keys() == self.whole.keys() and not halves(found, self.whole)
