@@ -194,51 +194,52 @@ def _thresholds(
     (x_below, x_above), (y_below, y_above) = _beyond(x, values), _beyond(y, values)
 
     believed = log_ratio > 0 and is_log_ratio(log_ratio * x, log_ratio * y, pessimism)
-    guesses = np.add.outer(x_below + y_below, x_above + y_above)
-    allowed = np.less.outer(low, high) & (guesses > 0)
+    lower, upper = np.nonzero(np.less.outer(low, high))  # of each rule
+    guesses = (x_below + y_below)[lower] + (x_above + y_above)[upper]
+    lower, upper, guesses = lower[guesses > 0], upper[guesses > 0], guesses[guesses > 0]
 
     def promised(accuracy: Floats, guesses: Floats) -> Floats:
         return _promised(accuracy, guesses * (counting / runs), confidence, np.minimum(forgiven * runs / guesses, 1.0))
 
     best: Rated | None = None
-    for above, correct in (("y", np.add.outer(x_below, y_above)), ("x", np.add.outer(y_below, x_above))):
-        safe = np.maximum(guesses, 1)
-        accuracy = np.where(allowed, correct / safe, 0.5)
-        cautious = _wilson(accuracy, safe, pessimism)
+    for above, correct in (("y", x_below[lower] + y_above[upper]), ("x", y_below[lower] + x_above[upper])):
+        accuracy = correct / guesses
+        cautious = _wilson(accuracy, guesses, pessimism)
         if believed and above == "y":
-            highest = 1 - _wilson(1 - accuracy, safe, pessimism)
-            accuracy = np.clip(stated_accuracy(*(log_ratio * each for each in (x, y, low, high))), cautious, highest)
-            rating = np.where(allowed, promised(accuracy, safe), -np.inf)
+            highest = 1 - _wilson(1 - accuracy, guesses, pessimism)
+            stated = stated_accuracy(*(log_ratio * each for each in (x, y, low, high)))[lower, upper]
+            accuracy = np.clip(stated, cautious, highest)
+            rating = promised(accuracy, guesses)
         else:  # the limit is dear: none that promise less at face value than another when rated low can be the best
-            least = promised(cautious, safe)[allowed].max()
-            hopeful = allowed & (promised(accuracy, safe) >= least)
+            hopeful = promised(accuracy, guesses) >= promised(cautious, guesses).max()
             rating = np.full(accuracy.shape, -np.inf)
-            guessed = safe[hopeful]
+            guessed = guesses[hopeful]
             rating[hopeful] = promised(_limit(accuracy[hopeful], guessed, pessimism), guessed)
-        chosen = np.unravel_index(np.argmax(rating), rating.shape)
+        chosen = int(np.argmax(rating))
         if best is not None and rating[chosen] <= best[0]:
             continue
-        value = float(rating[chosen])
-        worth = float(promised(accuracy[chosen], safe[chosen]))
-        error = 0.0 if believed else WIDENED * _standard_error_of_widening(correct, guesses, chosen)
-        lucky = np.minimum(accuracy + error, 1.0)
-        wider = allowed & (promised(lucky, safe) >= worth)
-        wider[: chosen[0]] = wider[:, chosen[1] + 1 :] = False
-        i, j = np.unravel_index(np.argmax(np.where(wider, guesses, -1)), guesses.shape)
+        around = np.flatnonzero((lower >= lower[chosen]) & (upper <= upper[chosen]))
+        error = 0.0 if believed else WIDENED * _standard_error_of_widening(correct, guesses, chosen, around)
+        lucky = np.minimum(accuracy[around] + error, 1.0)
+        worth = float(promised(accuracy[chosen], guesses[chosen]))
+        no_worse = around[(promised(lucky, guesses[around]) >= worth) | (around == chosen)]
+        widest = no_worse[np.argmax(guesses[no_worse])]
         sure = (correct[chosen] + 0.5) / (guesses[chosen] + 1)
         noise = 1 / math.sqrt(guesses[chosen] * sure * (1 - sure))
-        best = value, noise, ThresholdRule(float(low[i]), float(high[j]), above)  # type: ignore[arg-type]
+        rule = ThresholdRule(float(low[lower[widest]]), float(high[upper[widest]]), above)  # type: ignore[arg-type]
+        best = float(rating[chosen]), noise, rule
     return best
 
 
-def _standard_error_of_widening(correct: NDArray[Any], guesses: NDArray[Any], chosen: tuple[Any, ...]) -> Floats:
-    """Return the standard error of how the rate of right guesses changes from the chosen rule to each wider one."""
+def _standard_error_of_widening(
+    correct: NDArray[Any], guesses: NDArray[Any], chosen: int, around: NDArray[np.intp]
+) -> Floats:
+    """Return the standard error of how the rate of right guesses changes from the chosen rule to each one around it."""
     accuracy = (correct[chosen] + 0.5) / (guesses[chosen] + 1)
-    added = np.maximum(guesses - guesses[chosen], 1)
-    fresh = np.clip((correct - correct[chosen] + 0.5) / (added + 1), 0.0, 1.0)
-    variance = (added / np.maximum(guesses, 1)) ** 2 * (
-        fresh * (1 - fresh) / added + accuracy * (1 - accuracy) / guesses[chosen]
-    )
+    wider = guesses[around]
+    added = np.maximum(wider - guesses[chosen], 1)
+    fresh = np.clip((correct[around] - correct[chosen] + 0.5) / (added + 1), 0.0, 1.0)
+    variance = (added / wider) ** 2 * (fresh * (1 - fresh) / added + accuracy * (1 - accuracy) / guesses[chosen])
     return np.asarray(np.sqrt(variance))
 
 
