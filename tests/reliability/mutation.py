@@ -22,8 +22,8 @@ import signal
 import sys
 import time
 import tomllib
-from functools import cache
 from pathlib import Path
+from typing import Any
 
 import coverage
 import pytest
@@ -158,10 +158,9 @@ def tests_of(mutant: Mutant, reached: coverage.CoverageData) -> list[str]:
     return sorted({name.rpartition("|")[0] for name in names})
 
 
-@cache
-def explanations() -> dict[tuple[str, str], str]:
-    """Return why no test can kill some mutants, by file and change."""
-    return {(one["file"], one["change"]): one["why"] for one in tomllib.loads(EQUIVALENT.read_text("utf-8"))["mutant"]}
+def explained() -> list[dict[str, Any]]:
+    """Return the mutants that no test can kill, and why."""
+    return tomllib.loads(EQUIVALENT.read_text("utf-8"))["mutant"]
 
 
 def score(rooms=ROOMS, *, size: int | None = 400, seed: int = 1, folder: Path = STORE, jobs: int = 2) -> dict:
@@ -170,7 +169,7 @@ def score(rooms=ROOMS, *, size: int | None = 400, seed: int = 1, folder: Path = 
     A mutant that hangs for a minute longer than all tests take is killed. One that no test can kill counts as a
     survivor, with the reason why.
     """
-    trials = Trials(folder)
+    trials, why = Trials(folder), {(one["file"], one["change"]): one["why"] for one in explained()}
     known = {room: trials.unchanged(room) for room in rooms}
     drawn = list(sample(rooms, size, seed))
     with concurrent.futures.ThreadPoolExecutor(jobs) as pool:
@@ -184,7 +183,7 @@ def score(rooms=ROOMS, *, size: int | None = 400, seed: int = 1, folder: Path = 
         "timed out": found.count("timed out"),
         "interval": [interval.low, interval.high],
         "survivors": [
-            {"place": one.place, "change": one.change, "why": explanations().get((one.file, one.change), "")}
+            {"place": one.place, "change": one.change, "why": why.get((one.file, one.change), "")}
             for one in sorted(survivors, key=lambda one: one.place)
         ],
     }
