@@ -177,6 +177,7 @@ def test_the_record_says_what_was_run(tmp_path):
     assert sum(told["routes"].values()) == 5  # the root, its parts, and the parts of each of three counties
 
 
+@pytest.mark.reliability(12)
 def test_the_data_are_in_no_file(tmp_path, monkeypatch):
     # Distinct counts near a million; noise deviates by 50,000 and more, so that of about 90 numbers that are published
     # none is one of the 54 true ones by chance, with probability 0.9 (the seed is fixed).

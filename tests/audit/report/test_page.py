@@ -196,6 +196,7 @@ def test_no_address_from_outside_is_in_a_page():
 CANARY = "CANARY-4711"
 
 
+@pytest.mark.reliability(12)
 @pytest.mark.parametrize("confidential", [False, True])
 def test_a_public_page_tells_nothing_that_discloses(confidential):
     result = planted(

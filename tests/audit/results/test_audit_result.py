@@ -182,6 +182,7 @@ HIDDEN = {
 }
 
 
+@pytest.mark.reliability(12)
 def test_a_redacted_audit_holds_no_true_count():
     planted = audited(
         mechanism=f"count_of_{PLANTED}",
@@ -228,6 +229,7 @@ class Total:
         return data + rng.laplace(size=(size, 1)).round()
 
 
+@pytest.mark.reliability(12)
 def test_the_true_count_of_a_real_audit_is_hidden(tmp_path):
     pair = NeighborPair.add_people([PLANTED], cell=0, label=f"1 person added to {PLANTED}")
     result = replace(measure_loss(Total(), pair, PureDP(2.0), size=400, rng=1), seconds=1.0)
