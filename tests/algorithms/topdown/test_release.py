@@ -398,6 +398,7 @@ def test_groups_of_persons_are_added_up_and_rows_of_nobody_name_areas():
         read_histogram(rows, Schema({"sex": ("female", "male")}), ["c", "t"])
 
 
+@pytest.mark.reliability(11)
 def test_names_of_columns_and_levels_may_hold_anything():
     schema = Schema({'a "b"': ("it's", "; drop table x; --"), "x0": ("é", " ")})
     rows = Frame({'A "B"': ["it's", "; drop table x; --"], "X0": [" ", "é"], "n": [1, 2], "p0": ["a'", 'a"']})

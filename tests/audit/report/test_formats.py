@@ -183,8 +183,10 @@ def test_a_line_begins_with_the_name_unless_it_is_the_mechanism_s():
 # What others wrote
 
 
+@pytest.mark.reliability(11)
 @pytest.mark.parametrize("name", NAMES)
-def test_no_form_obeys_a_name(name):
+def test_no_form_obeys_a_name(name, record_property):
+    record_property("tried", len(FORMS))
     result = hostile(name)
     shown = printable(name)
     for form in FORMS:
@@ -235,6 +237,7 @@ def test_no_name_breaks_a_table(name):
     assert clean(to_text(one(result, name)) + markdown + latex + to_lines(one(result, name)))
 
 
+@pytest.mark.reliability(11)
 @pytest.mark.parametrize(
     ("name", "cell"),
     [
@@ -263,12 +266,14 @@ def test_numbers_of_spreadsheets_are_left_alone():
     )
 
 
+@pytest.mark.reliability(11)
 @pytest.mark.slow
 @pytest.mark.skipif(shutil.which("pdflatex") is None, reason="needs pdflatex, of texlive-latex-base")
 @pytest.mark.parametrize("encoding", ["", r"\usepackage[T1]{fontenc}"])
-def test_latex_compiles(encoding, tmp_path):
+def test_latex_compiles(encoding, tmp_path, record_property):
     letters = ["".join(map(chr, range(first, last))) for first, last in ((32, 127), (0xA0, 0x250), (0x370, 0x700))]
     names = NAMES + letters
+    record_property("tried", len(names))
     (tmp_path / "table.tex").write_text(to_latex([(name, hostile(name)) for name in names]), "utf-8")
     document = (
         rf"\documentclass{{article}}{encoding}\usepackage[paperwidth=5000mm,paperheight=5000mm]{{geometry}}"

@@ -143,7 +143,9 @@ def test_whatever_a_result_holds_becomes_a_page(result, estimate, public):
         assert said[key] in page.text
 
 
-def test_hostile_text_becomes_neither_tag_nor_attribute(parsed):
+@pytest.mark.reliability(11)
+def test_hostile_text_becomes_neither_tag_nor_attribute(parsed, record_property):
+    record_property("tried", len(PAYLOADS))
     page = parsed
     assert page.tags <= TAGS
     names = {name for name, _ in page.attributes}
@@ -174,8 +176,10 @@ def test_every_text_of_a_result_is_shown():
         assert f"<{k}>&'\"" in page.text
 
 
-def test_hostile_text_of_a_public_page_is_not_there_at_all():
+@pytest.mark.reliability(11)
+def test_hostile_text_of_a_public_page_is_not_there_at_all(record_property):
     some = PAYLOADS[::8]
+    record_property("tried", len(some))
     page = Page(hostile_page(some, public=True, title="t"))
     assert not [words for words in some if visible(words) in page.text]
 
@@ -188,6 +192,7 @@ def test_the_policy_allows_the_style_and_nothing_else(hostile, parsed):
     assert hostile.index("Content-Security-Policy") < hostile.index("<title>")  # before any text from outside
 
 
+@pytest.mark.reliability(11)
 def test_no_address_from_outside_is_in_a_page():
     page = build_report([("a", audited())], [("e", estimated())], title="t")
     assert not re.search(r"https?:|//|url\(|@import|<script|javascript", page)

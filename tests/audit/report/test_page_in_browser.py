@@ -109,7 +109,9 @@ def idle(page, seen):
     assert seen == []
 
 
-def test_payloads_in_every_field_do_nothing_and_are_read_without_a_script(open_page):
+@pytest.mark.reliability(11)
+def test_payloads_in_every_field_do_nothing_and_are_read_without_a_script(open_page, record_property):
+    record_property("tried", len(PAYLOADS))
     eight = [" ".join(PAYLOADS[k : k + 8]) for k in range(0, len(PAYLOADS), 8)]  # pages are smaller; one by one below
     html = hostile_page(eight)
     idle(*open_page(html))
@@ -138,9 +140,11 @@ def test_the_check_of_payloads_sees_those_that_run(open_page):
     assert [what for what in seen if "Content Security Policy" in what]
 
 
+@pytest.mark.reliability(11)
 @pytest.mark.slow
 @pytest.mark.parametrize("words", PAYLOADS, ids=range(len(PAYLOADS)))
-def test_each_payload_alone_does_nothing(open_page, words):
+def test_each_payload_alone_does_nothing(open_page, words, record_property):
+    record_property("tried", 2)
     for public in (False, True):
         html = build_report([(words, planted(words))], title=words, public=public)
         page, seen = open_page(html)

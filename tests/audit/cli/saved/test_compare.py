@@ -135,9 +135,11 @@ def test_a_narrow_terminal_shows_events_below(folders, monkeypatch):
         assert whole in printed
 
 
-def test_a_terminal_is_not_commanded(tmp_path):
+@pytest.mark.reliability(11)
+def test_a_terminal_is_not_commanded(tmp_path, record_property):
     obeyed = [name for name in NAMES if "[" in name or not name.isprintable()]
     hostile = [name for name in obeyed if not any(0xD800 <= ord(letter) < 0xE000 for letter in name)]
+    record_property("tried", len(hostile))
     for number, name in enumerate(hostile):
         file = f"{number}{name.translate({ord('/'): None, 0: None})}.json"
         audited(mechanism=name, event=name, pair=name).to_json(tmp_path / "old" / file)
