@@ -199,7 +199,8 @@ def _thresholds(
     lower, upper, guesses = lower[guesses > 0], upper[guesses > 0], guesses[guesses > 0]
 
     def promised(accuracy: Floats, guesses: Floats) -> Floats:
-        return _promised(accuracy, guesses * (counting / runs), confidence, np.minimum(forgiven * runs / guesses, 1.0))
+        lost = np.minimum(forgiven * runs / guesses, 1.0) if forgiven else 0.0
+        return _promised(accuracy, guesses * (counting / runs), confidence, lost)
 
     best: Rated | None = None
     for above, correct in (("y", x_below[lower] + y_above[upper]), ("x", y_below[lower] + x_above[upper])):
@@ -348,14 +349,15 @@ def _beyond(scores: Floats, values: Floats) -> tuple[NDArray[np.intp], NDArray[n
     )
 
 
-def _promised(accuracy: Floats, guesses: Floats, confidence: float, forgiven: Floats) -> Floats:
+def _promised(accuracy: Floats, guesses: Floats, confidence: float, forgiven: Floats | float) -> Floats:
     """Return the log-odds that the bound would show for this accuracy: the normal stand-in for its exact limit.
 
     Below 0 they show no loss, yet still tell the better of two weak rules.
     """
     rate = _wilson(accuracy, guesses, float(special.ndtri(confidence)))
-    with np.errstate(divide="ignore", invalid="ignore"):
-        rate = np.where(forgiven < 1, (rate - forgiven) / (1 - forgiven), 0.0)
+    if np.any(forgiven):
+        with np.errstate(divide="ignore", invalid="ignore"):
+            rate = np.where(forgiven < 1, (rate - forgiven) / (1 - forgiven), 0.0)
     return np.asarray(special.logit(np.clip(rate, 1e-15, 1 - 1e-15)))
 
 
