@@ -221,6 +221,11 @@ def test_renyi_of_randomized_response_is_its_closed_form(epsilon, alpha):
     assert law.renyi(math.inf) == law.maximum
 
 
+def test_renyi_of_an_order_beyond_floats_is_the_largest_loss():
+    law = loss_distribution([0.1, 0.2, 0.7], [0.7, 0.2, 0.1])
+    assert law.renyi(1e308) == pytest.approx(math.log(7))
+
+
 def test_renyi_where_one_database_cannot_produce_all():
     law = loss_distribution([0.5, 0.25, 0.25, 0], [0.125, 0.125, 0, 0.75])
     assert law.renyi(0) == pytest.approx(-math.log(0.25))
