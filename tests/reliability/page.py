@@ -20,7 +20,8 @@ def page(rows: Numbers, made: str) -> str:
         "# What was tried on plaudit itself",
         f"{answer}." + (f" Not measured yet: rows {', '.join(missing)}." if missing else ""),
         "Each row is what tests of plaudit tried, how often, and which of them failed. A row is measured again by its "
-        f"command, all of them by `{COMMAND} --again`. Written by `make reliability` from [reliability.json](reliability.json), measured {made[:10]}; do not edit.",
+        f"command, all of them by `{COMMAND} --again`. Written by `make reliability` from "
+        f"[reliability.json](reliability.json), measured {made[:10]}; do not edit.",
         "![what was tried](reliability.svg)",
         "\n".join(
             [
