@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from abc import ABC, abstractmethod
 from dataclasses import KW_ONLY, dataclass, field, fields
 from functools import cached_property
 from typing import Any, Literal, Protocol
@@ -95,7 +96,7 @@ class CountsBug(Bug):
 
 
 @dataclass(frozen=True)
-class TotalBug(Bug):
+class TotalBug(Bug, ABC):
     """A known bug of one noisy total: what is added up is not what its noise is made for."""
 
     @property
@@ -103,9 +104,9 @@ class TotalBug(Bug):
         """Budget in nats that each unit of the total really spends."""
         return self.epsilon
 
+    @abstractmethod
     def total(self, data: ArrayLike) -> int:
         """Return the total to which noise is added."""
-        raise NotImplementedError
 
     def __call__(self, data: ArrayLike, size: int, rng: Rng) -> Integers:
         """Release the total of `data`, `size` times over: shape (size,)."""

@@ -106,9 +106,7 @@ class Release(Published):
     def write(self, folder: str | os.PathLike[str], *, published: bool = False) -> None:
         """Write one folder a table with one pipe-separated file, and the settings; all of it or nothing."""
         with whole_folder(folder) as staged:
-            for name, table in self.tables.items():
-                (staged / name).mkdir()
-                table.to_csv(staged / name / f"{name}.csv", separator="|")
+            self.write_tables(staged)
             for name, table in (self.published() if published else {}).items():
                 (staged / "published").mkdir(exist_ok=True)
                 table.to_csv(staged / "published" / f"{name}.csv", separator="|")
@@ -116,6 +114,12 @@ class Release(Published):
                 with whole_file(staged / name) as file:
                     json.dump(content, file, indent=4)
             check_release(read_release(staged), self.config, self.states)
+
+    def write_tables(self, staged: Path) -> None:
+        """Write the noisy tables, each into a folder of its own."""
+        for name, table in self.tables.items():
+            (staged / name).mkdir()
+            table.to_csv(staged / name / f"{name}.csv", separator="|")
 
 
 def release(

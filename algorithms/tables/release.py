@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from importlib import metadata
@@ -21,7 +22,7 @@ __all__ = ["Published", "check_distinct", "described", "level_names"]
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class Published:
+class Published(ABC):
     """A release of some system, to be written: the data are not in it.
 
     Attributes
@@ -41,14 +42,14 @@ class Published:
         return self
 
     @property
+    @abstractmethod
     def ledger(self) -> Any:
         """What the release promises to lose at most; its text is written."""
-        raise NotImplementedError
 
     @property
+    @abstractmethod
     def about(self) -> dict[str, Any]:
         """What was run, for the record."""
-        raise NotImplementedError
 
     @property
     def provenance(self) -> dict[str, Any]:
@@ -63,12 +64,12 @@ class Published:
             about = json.dumps(self.provenance, indent=4)
             write_texts(staged, {"ledger.txt": str(self.ledger), RECORD: about})
 
-    def check(self) -> None:
+    def check(self) -> None:  # noqa: B027 - most refuse nothing
         """Refuse what is too large to be written; by default nothing."""
 
+    @abstractmethod
     def write_tables(self, staged: Path) -> None:
         """Write the tables into a folder."""
-        raise NotImplementedError
 
     @property
     def noise(self) -> str:

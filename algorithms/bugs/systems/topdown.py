@@ -7,6 +7,7 @@ that show on counts of people.
 from __future__ import annotations
 
 import math
+from abc import ABC, abstractmethod
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import ClassVar
@@ -97,7 +98,7 @@ class WrongLevelShare(TopDown):
 
 
 @dataclass(frozen=True, eq=False)
-class _Leaking(TopDown):
+class _Leaking(TopDown, ABC):
     """TopDown whose measurement step lets more out than noisy answers and invariants, and estimates with it."""
 
     secret: ClassVar[str]  # its name among the constraints
@@ -119,11 +120,13 @@ class _Leaking(TopDown):
         found = super().constraints(known)
         return (*found, self._bound(known[self.secret])) if self.secret in known else found
 
+    @abstractmethod
     def _truth(self, histogram: ArrayLike) -> NDArray[np.int64]:
-        raise NotImplementedError
+        """Return what should stay behind."""
 
+    @abstractmethod
     def _bound(self, truth: NDArray[np.int64]) -> Constraint:
-        raise NotImplementedError
+        """Return the constraint that is made of it."""
 
 
 @dataclass(frozen=True, eq=False)

@@ -125,6 +125,22 @@ def test_options_that_are_wrong(phsafe, arguments, told):
     assert told in refused_by(phsafe, *arguments)[-1]
 
 
+@pytest.mark.parametrize(
+    ("arguments", "told"),
+    [
+        (("--tau", "PH3=4.5"), "--tau must be a whole number, got 'PH3=4.5'"),
+        (("--tau", "PH3=4", "--tau", "PH3=5"), "--tau must name a query once, got PH3 twice"),
+        (("--margin", "PH3:state_A-G"), "--margin is written as PH3:state_A-G=20, got 'PH3:state_A-G'"),
+        (("--save", "config.json"), "--save must name a new file, got config.json"),
+    ],
+)
+def test_settings_that_are_wrong_are_refused_before_they_are_saved(desk, capsys, arguments, told):
+    before = contents(desk)
+    assert plaudit("explore", "phsafe", "--config", "config.json", *arguments) == USAGE
+    assert capsys.readouterr().err == f"plaudit: error: {told}\n"
+    assert contents(desk) == before
+
+
 # Households
 
 

@@ -23,7 +23,7 @@ from algorithms.phsafe.measurement import PHSafe, add_noise
 from algorithms.phsafe.release import check_release, read_release
 from algorithms.phsafe.schema import STATES
 from algorithms.phsafe.synthetic import synthetic_households
-from algorithms.phsafe.tables import PUBLISHED, QUERIES, split_level
+from algorithms.phsafe.tables import PUBLISHED, QUERIES, level_of, split_level
 from algorithms.phsafe.tabulation.tabulate import Tabulation, tabulation
 from algorithms.tables.frames import Frame
 from tests.golden.phsafe import CONFIG, PATHS, columns, rows
@@ -504,6 +504,12 @@ def test_the_output_validation_knows_the_tables_and_the_settings(noisy):
         check_release(tables, noisy.config, ("10", "11"))
     close = changed(tables["PH3"], "VARIANCE", 9, 9800 * (1 + 9e-7))  # within the tolerance of production
     check_release({**tables, "PH3": close}, noisy.config, noisy.states)
+
+
+def test_what_pure_noise_is_not_made_for_and_places_that_are_none_are_refused():
+    words = "published must be false for puredp: post-processing is for discrete Gaussian noise"
+    refuses(ValueError, words, release, *PATHS, config(2.0, "puredp"), published=True)
+    refuses(ValueError, "there is no level of COUNTY with the iteration A", level_of, "COUNTY", "A")
 
 
 @pytest.mark.parametrize(
