@@ -221,6 +221,15 @@ def test_renyi_of_randomized_response_is_its_closed_form(epsilon, alpha):
     assert law.renyi(math.inf) == law.maximum
 
 
+def test_a_delta_of_nearly_one_is_kept_at_any_epsilon():
+    """Also where the probabilities add up to less, by rounding."""
+    nearly, sizes = math.nextafter(1.0, 0.0), np.arange(2, 40)
+    laws = [loss_distribution(np.full(n, 1 / n), np.arange(n, 0, -1) / (n * (n + 1) / 2)) for n in sizes]
+    short = [law for law in laws if np.cumsum(np.exp(law.log_p[::-1]))[-1] <= nearly]
+    assert short
+    assert [law.epsilon_at(nearly) for law in short] == [0.0] * len(short)
+
+
 def test_renyi_of_an_order_beyond_floats_is_the_largest_loss():
     law = loss_distribution([0.1, 0.2, 0.7], [0.7, 0.2, 0.1])
     assert law.renyi(1e308) == pytest.approx(math.log(7))

@@ -213,3 +213,11 @@ def test_a_cell_is_an_index_and_people_are_whole_and_some(change, error, message
         NeighborPair.add_people([1, 2], change.get("cell", 0), change.get("people", 1))
     with pytest.raises(error, match=message):
         NeighborPair.move_people([1, 2], 0, change.get("cell", 1), change.get("people", 1))
+
+
+def test_a_confidential_pair_is_the_same_pair_marked():
+    pair = NeighborPair.add_people([3, 1], 0, label="two areas")
+    secret = pair.as_confidential()
+    assert (pair.confidential, secret.confidential) == (False, True)
+    assert (secret.relation, secret.distance, secret.label) == (pair.relation, pair.distance, pair.label)
+    assert (secret.x.tolist(), secret.y.tolist()) == ([3, 1], [4, 1])
