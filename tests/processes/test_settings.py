@@ -1,0 +1,56 @@
+"""What a seed decides is the same under any settings of the machine: audits of all kinds, and releases."""
+
+from __future__ import annotations
+
+import json
+import os
+import random
+import subprocess
+import sys
+from functools import cache
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+SETTINGS = {
+    "PYTHONHASHSEED": ["0", "1", "9", "4242", "random"],
+    "OMP_NUM_THREADS": ["1", "2", "4"],
+    "OPENBLAS_NUM_THREADS": ["1", "2", "4"],
+    "LC_ALL": ["C", "C.UTF-8", "POSIX", "de_DE.UTF-8", "tr_TR.UTF-8", "ar_EG.UTF-8"],
+    "LANG": ["C", "fr_FR.UTF-8", "ja_JP.EUC-JP"],
+    "TZ": ["UTC", "Asia/Kathmandu", "America/St_Johns", "Pacific/Kiritimati", "NoSuch/Place"],
+    "PYTHONUTF8": ["0", "1"],
+    "COLUMNS": ["20", "80", "400"],
+}
+PLAIN = {name: values[0] for name, values in SETTINGS.items()}
+JOBS = (1, 2, 3)  # of the settings that one test tries
+
+
+@pytest.fixture(scope="module")
+def made(good_files):
+    """What is made under settings, in a process of its own; once where they are the same."""
+
+    @cache
+    def make(settings: tuple[tuple[str, str], ...], jobs: int) -> dict[str, object]:
+        command = [sys.executable, "-m", "tests.processes.everything", str(good_files), str(jobs)]
+        done = subprocess.run(
+            command, cwd=ROOT, capture_output=True, text=True, check=False, env={**os.environ, **dict(settings)}
+        )
+        assert done.returncode == 0, done.stderr
+        return json.loads(done.stdout)
+
+    return lambda settings, jobs: make(tuple(settings.items()), jobs)
+
+
+@pytest.mark.slow
+@pytest.mark.reliability(13)
+@pytest.mark.parametrize("part", range(8))
+def test_what_a_seed_decides_is_the_same_under_any_settings(record_property, made, part):
+    rng, plain = random.Random(part), made(PLAIN, 1)
+    record_property("tried", len(JOBS) * len(plain))
+    for jobs in JOBS:
+        settings = {name: rng.choice(values) for name, values in SETTINGS.items()}
+        found = made(settings, jobs)
+        assert {name for name in plain if found[name] != plain[name]} == set(), (settings, jobs)
+        assert found.keys() == plain.keys()
