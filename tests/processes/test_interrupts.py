@@ -45,7 +45,7 @@ def asked(folder: Path, capsys: pytest.CaptureFixture[str]) -> Callable[[], tupl
 
 @pytest.mark.reliability(7)
 @pytest.mark.parametrize(
-    ("part", "instants"), [(0, 3), *(pytest.param(part, 40, marks=pytest.mark.slow) for part in range(5))]
+    ("part", "instants"), [(0, 2), *(pytest.param(part, 40, marks=pytest.mark.slow) for part in range(5))]
 )
 def test_what_an_interrupted_audit_says_is_true(folder, asked, record_property, part, instants):
     """At 200 lines in five parts, of what the command says and what it writes."""

@@ -5,9 +5,7 @@ from __future__ import annotations
 import os
 import random
 import resource
-import shutil
 import signal
-import tempfile
 import time
 from contextlib import suppress
 from pathlib import Path
@@ -16,8 +14,9 @@ import pytest
 
 from algorithms.tables.files import STAGED
 from tests.fuzz.holding import tree
-from tests.processes.commands import COMMANDS, prepare
-from tests.processes.running import KILLED, Changes, Running, halves, run, run_here, visible
+from tests.processes.commands import COMMANDS
+from tests.processes.making import Making
+from tests.processes.running import KILLED, Changes, Running, halves, run, visible
 
 WAYS = ("at a time", "at a step", "in a write")
 TIMES = {"audit": 110, "experiments run": 60} | {name: 50 for name in COMMANDS if name.startswith("release ")}
@@ -26,48 +25,37 @@ PART = 10  # kills that one test makes
 
 
 class Killing:
-    """A command, what it leaves undisturbed, and how long that takes."""
+    """A command that is killed, and run again."""
 
     def __init__(self, name: str, desk: Path, place: Path):
-        self.name, self.command, self.desk = name, COMMANDS[name], desk
-        folder = prepare(desk, place, self.command)
-        run_here(self.command, folder)
-        shutil.rmtree(folder)
-        folder = prepare(desk, place, self.command)
-        self.before = visible(tree(folder))
-        changes, begun = Changes(folder), time.perf_counter()
-        ended = run(self.command, folder, changes.watched(), watched=True)
-        self.seconds, self.steps = time.perf_counter() - begun, changes.seen
-        self.whole = visible(tree(folder))
-        self.undisturbed = ended.code, ended.err
-        new = [path for path in self.whole if path not in self.before]
-        self.largest = max(len(self.whole[path] or b"") for path in new)
+        self.making = Making(COMMANDS[name], desk, place)
+        self.command, self.before, self.whole = self.making.command, self.making.before, self.making.whole
+        self.undisturbed = self.making.undisturbed.code, self.making.undisturbed.err
 
     def killed(self, way: str, rng: random.Random) -> bool:
         """Kill a run, hold what it leaves against what may be, and run it again; tell whether it was killed."""
-        with tempfile.TemporaryDirectory() as place:
-            folder = prepare(self.desk, Path(place), self.command)
-            if way == "at a time":
-                at_work = Running(self.command, folder, watched=True)
-                victim = os.pidfd_open(rng.choice([at_work.watcher, at_work.worker]))
-                time.sleep(rng.uniform(0, self.seconds))
-                with suppress(ProcessLookupError):  # it has come to its end
-                    signal.pidfd_send_signal(victim, signal.SIGKILL)
-                os.close(victim)
-                ended = at_work.ended()
-            else:
-                step, size = rng.randint(1, self.steps), rng.randrange(self.largest)
-                changes = Changes(folder)
-                kill = changes.watched(step, lambda: os.kill(os.getpid(), signal.SIGKILL))
-                ended = run(self.command, folder, kill if way == "at a step" else lambda: ending(size), watched=True)
-            found = visible(tree(folder))
-            left = {path for path in found if KILLED.search(path)}
-            assert halves({path: found[path] for path in found.keys() - left}, self.before, self.whole) == []
-            assert self.before.keys() <= found.keys()
-            done = (ended.code, ended.err) == self.undisturbed
-            assert done or (ended.code, ended.err) == (-signal.SIGKILL, "") or self.told(ended), ended
-            self.again(folder, left)
-            return not done
+        folder = self.making.prepared()
+        if way == "at a time":
+            at_work = Running(self.command, folder, watched=True)
+            victim = os.pidfd_open(rng.choice([at_work.watcher, at_work.worker]))
+            time.sleep(rng.uniform(0, self.making.seconds))
+            with suppress(ProcessLookupError):  # it has come to its end
+                signal.pidfd_send_signal(victim, signal.SIGKILL)
+            os.close(victim)
+            ended = at_work.ended()
+        else:
+            step, size = rng.randint(1, self.making.steps), rng.randrange(self.making.largest)
+            changes = Changes(folder)
+            kill = changes.watched(step, lambda: os.kill(os.getpid(), signal.SIGKILL))
+            ended = run(self.command, folder, kill if way == "at a step" else lambda: ending(size), watched=True)
+        found = visible(tree(folder))
+        left = {path for path in found if KILLED.search(path)}
+        assert halves({path: found[path] for path in found.keys() - left}, self.before, self.whole) == []
+        assert self.before.keys() <= found.keys()
+        done = (ended.code, ended.err) == self.undisturbed
+        assert done or (ended.code, ended.err) == (-signal.SIGKILL, "") or self.told(ended), ended
+        self.again(folder, left)
+        return not done
 
     def told(self, ended) -> bool:
         """Whether one line says how the process that worked was ended."""
@@ -77,12 +65,13 @@ class Killing:
 
     def again(self, folder: Path, left: set[str]) -> None:
         """Run a command again that was killed: what it leaves is whole, and is what it would have been."""
-        released = " release " in self.command and (folder / "out").exists()
-        before = tree(folder / "out") if released else {}
+        once = any(word in self.command for word in (" release ", " explore "))
+        whole = once and (folder / self.making.new[0]).exists()
+        before = tree(folder / "out") if whole else {}
         again = run(self.command, folder)
-        if released:  # in one step: it is whole, its budget is spent, and it stays
+        if whole:  # it appeared in one step, and it stays
             assert again.code == 2
-            assert "out must be a new or an empty folder" in again.err
+            assert "out must be a new or an empty folder" in again.err or "must name a new file" in again.err
             assert tree(folder / "out") == before
         else:
             assert again.code == self.undisturbed[0]

@@ -81,7 +81,7 @@ def test_clocks_that_jump_change_nothing(making, record_property, name):
     one = making(COMMANDS[name])
     times = 2 if "audit" not in name else 4
     record_property("tried", times)
-    timed = f"{one.command} --timeout 600" if name in ("audit", "outputs", "search") else one.command
+    timed = f"{one.command} --timeout 600" if name in ("audit", "outputs") else one.command
     for seed in range(times):
         folder = one.prepared()
         ended = run(timed, folder, partial(jumping, seed), watched=True)
@@ -90,7 +90,7 @@ def test_clocks_that_jump_change_nothing(making, record_property, name):
         if name == "audit":  # goes on from blocks that are of another age
             for path in (folder / "kept").rglob("*"):
                 os.utime(path, (0, 0) if seed % 2 else (4e9, 4e9))
-            assert run(timed, folder, partial(jumping, seed)).code == ended.code
+            assert run(timed, folder, partial(jumping, seed), watched=True).code == ended.code
             assert one.same(folder)
 
 
