@@ -127,7 +127,10 @@ def run_experiment(name: str, folder: Path, *, quick: bool, seed: int, jobs: int
 
 def load_numbers(name: str, folder: Path) -> dict[str, Any]:
     """Return the saved numbers of an experiment; refuse a file of another one, and one that was changed."""
-    saved = read_json(folder / f"{name}.json")
+    path = folder / f"{name}.json"
+    if path.is_fifo():  # it is read more than once
+        raise ValueError(f"{path} must be a file, got a pipe")
+    saved = read_json(path)
     if saved.get("kind") != "experiment" or saved.get("name") != name or not isinstance(saved.get("numbers"), dict):
         raise ValueError(f"{folder / f'{name}.json'} must hold the experiment {name}, got {saved.get('name')!r}")
     return dict(saved["numbers"])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import shutil
 import subprocess
 import sys
@@ -230,6 +231,13 @@ def test_words_that_are_lost_are_told(monkeypatch: pytest.MonkeyPatch, capsys: p
         assert command("check", "neighbor_relation") == 2
         monkeypatch.undo()
     assert capsys.readouterr().err == "experiments: error: [Errno 28] No space left on device\n"
+
+
+def test_a_pipe_holds_no_numbers(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = tmp_path / "neighbor_relation.json"
+    os.mkfifo(path)
+    assert command("draw", "neighbor_relation", "--out", str(tmp_path)) == 2
+    assert capsys.readouterr().err == f"experiments: error: {path} must be a file, got a pipe\n"
 
 
 def test_numbers_do_not_depend_on_jobs(tmp_path: Path, quick: Callable[[str], Path]) -> None:
