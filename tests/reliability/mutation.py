@@ -39,10 +39,11 @@ LIBRARIES = ["joblib", "pandas", "polars", "scipy.signal", "sklearn.linear_model
 MOST_MEMORY = 8 << 30  # bytes that a mutant may ask for: one with a changed exponent asks for all there is
 UNSHRUNK = "unshrunk"
 NOT_IMPORTED = 99  # exit code of tests that ran without the module that is changed
+METHODS = ("tests/audit/methods", "tests/audit/planning", "tests/audit/test_one_run.py", "tests/audit/test_stopping.py")
 ROOMS = [
     Room("audit/claims", ("tests/audit/claims", "audit/claims"), ROOT),
     Room("audit/bounds", ("tests/audit/bounds", "audit/bounds"), ROOT),
-    Room("audit/methods", ("tests/audit/methods", "tests/audit/test_one_run.py", "audit/methods"), ROOT),
+    Room("audit/methods", (*METHODS, "audit/methods"), ROOT),
     Room("audit/exact", ("tests/audit/test_exact.py", "audit/exact"), ROOT),
     Room("audit/neighbors", ("tests/audit/neighbors", "audit/neighbors"), ROOT),
 ]
