@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+import tempfile
 from pathlib import Path
 
 import pytest
@@ -14,8 +15,10 @@ from tests.audit.cli.desk import MINE, Command, Outcome
 @pytest.fixture(autouse=True)
 def desk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A folder with mechanisms and counts, and nothing of it left behind in the interpreter."""
-    folder = tmp_path / "desk"
+    folder, temporary = tmp_path / "desk", tmp_path / "temporary"
     folder.mkdir()
+    temporary.mkdir()
+    monkeypatch.setattr(tempfile, "tempdir", str(temporary))  # what killed runs have left elsewhere is not named
     (folder / "mine.py").write_text(MINE)
     (folder / "counts.csv").write_text("120\n75\n43\n")
     monkeypatch.chdir(folder)
