@@ -16,7 +16,6 @@ from audit.io.files import write_atomically
 from audit.results.files import read_json, write_json
 from audit.results.plots import house_style, save_figure
 from audit.results.provenance import provenance
-from tests.reliability.besides import measure_besides
 from tests.reliability.figure import draw
 from tests.reliability.numbers import added_up
 from tests.reliability.page import page
@@ -50,7 +49,6 @@ def measure(
     ended = subprocess.run([sys.executable, "-m", "pytest", *options], cwd=ROOT, check=False)
     if ended.returncode == pytest.ExitCode.INTERRUPTED:
         return INTERRUPTED
-    measure_besides(wanted, LOG)
     write_json(NUMBERS, {"kind": "reliability", "rows": added_up(logged(LOG)), "provenance": provenance()})
     return write()
 

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from tests.helpers import refuses
+from tests.reliability import branches
 from tests.reliability.raises import raises, reached
 
 SOURCE = '''
@@ -61,3 +62,12 @@ def test_data_of_something_else_show_nothing(tmp_path):
     told = f"data must be of modules of other in {tmp_path}, got others in {data}"
     refuses(ValueError, told, reached, data, tmp_path, ["other"])
     refuses(ValueError, "data must be a file of coverage, got nowhere", reached, Path("nowhere"))
+
+
+@pytest.mark.slow
+@pytest.mark.reliability(16)
+def test_the_default_tests_reach_every_refusal(record_property):
+    found = reached(branches.measured())
+    record_property("tried", found["tried"])
+    record_property("words", "not reached: " + ("; ".join(f"`{one}`" for one in found["failed"]) or "none"))
+    assert found["failed"] == []
