@@ -64,7 +64,9 @@ class Canaries:
         return word
 
     def number(self):
-        self.made.add(str(number := self.rng.randrange(10**11, 10**12)))
+        self.made.add(
+            str(number := self.rng.randrange(10**11 + 1, 10**12, 10))
+        )  # of a fraction a last 0 is not written
         return number
 
     def found(self, *texts):
