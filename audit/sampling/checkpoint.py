@@ -136,7 +136,7 @@ class _Hasher(NumpyHasher):  # type: ignore[misc]
         """Add a value, part by part."""
         try:
             super().save(self._parts(value))
-        except RecursionError:
+        except (RecursionError, OSError):  # a file of code that cannot be read, say
             raise
         except Exception:
             super().save((type(value), sorted(getattr(value, "__dict__", {}).items(), key=repr)))
@@ -170,5 +170,5 @@ def source(value: Any) -> str:
     try:
         known = inspect.isroutine(value) or isinstance(value, type)
         return Path(inspect.getfile(value if known else type(value))).read_text("utf-8")
-    except (TypeError, OSError, UnicodeDecodeError):
+    except (TypeError, FileNotFoundError, NotADirectoryError, UnicodeDecodeError):  # typed in, or in an archive
         return ""

@@ -50,8 +50,8 @@ class Making:
         halved = halves(found, self.before, self.whole)
         if lost or unread:
             halved = [path for path in halved if not (found[path] or b"").endswith(ABOUT_ALL.get(path, b"\0"))]
-        if unread:  # what was not to stay cannot be removed, and runs of code that cannot be read are kept elsewhere
-            halved = [path for path in halved if not KILLED.search(path) and not path.startswith("kept/")]
+        if unread:  # a disk that fails to remove what was not to stay
+            halved = [path for path in halved if not KILLED.search(path)]
         assert halved == [], (halved, ended)
         assert lost or self.before.keys() <= found.keys()
         *told, last = ended.err.splitlines() or [""]
