@@ -11,7 +11,7 @@ PIP    := $(BIN)/python -m pip --disable-pip-version-check install --quiet --con
 help:
 	@echo "make demo         audit GDPC, RDPC and ADPC on the Moroccan census tree; leaves results/"
 	@echo "make test         lint, types and the tests (4 minutes on 2 cores)"
-	@echo "make test-slow    the long statistical tests (an hour and a half on 2 cores)"
+	@echo "make test-slow    the long tests (about an hour on 2 cores)"
 	@echo "make test-lowest  the tests with the lowest versions of dependencies that pyproject.toml allows"
 	@echo "make coverage     branches that the tests take: at least 95% of audit, 90% of algorithms"
 	@echo "make mutation     random small changes of what proves a bound, and how many of them the tests notice (40 minutes)"
