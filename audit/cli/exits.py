@@ -118,6 +118,8 @@ def words_of(error: BaseException) -> str:
     """Return what an error says, if it can say it."""
     try:
         return str(error)
+    except KeyboardInterrupt:  # is no fault of the words
+        raise
     except BaseException:  # of code that is not ours
         return "(what it says cannot be printed)"
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import gc
 import re
 import shutil
+import sys
 from collections.abc import Callable
 from pathlib import Path
 
@@ -12,6 +13,7 @@ import pytest
 
 from audit import io, results
 from audit.cli import app
+from audit.cli.exits import INTERRUPTED, NO_POWER, VIOLATION, WITHIN
 from tests.fuzz.holding import tree
 from tests.instants import Instants
 from tests.processes.commands import prepare
@@ -20,12 +22,15 @@ from tests.processes.running import halves, run_here, visible
 PLACES = [str(Path(module.__file__ or "").parent) for module in (app, io, results)]
 TWO = "plaudit audit gdpc mine:buggy --data counts.csv --claim pure:1 --size 400 --seed 1 --jobs 1 --out out"
 FIRST, SECOND = "out/gdpc.json", "out/mine-buggy.json"
-INTERRUPTED = 130
 TOLD = re.compile(r"plaudit: interrupted(; 1 of 2 audits finished before that, saved in out)?\n")
 
 
 @pytest.fixture
-def folder(good_files: Path, tmp_path: Path) -> Path:
+def folder(good_files: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A folder of good files; the module of another test with the same name is forgotten, and this one afterwards."""
+    monkeypatch.setattr(sys, "path", [*sys.path])
+    monkeypatch.setitem(sys.modules, "mine", sys)
+    monkeypatch.delitem(sys.modules, "mine")
     return prepare(good_files, tmp_path, TWO)
 
 
@@ -51,6 +56,7 @@ def test_what_an_interrupted_audit_says_is_true(folder, asked, record_property, 
     """At 200 lines in five parts, of what the command says and what it writes."""
     record_property("tried", instants)
     before, first = visible(tree(folder)), asked()
+    assert first[0] in (WITHIN, VIOLATION, NO_POWER)
     whole = visible(tree(folder))
     for path in whole.keys() - before.keys():
         (folder / path).unlink()
