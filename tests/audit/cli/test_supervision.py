@@ -101,7 +101,10 @@ def wait_until(holds: Callable[[], bool]) -> None:
 LINUX = pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="looks at processes where Linux tells of them")
 
 # Nothing can be told to it, since it holds the interpreter's lock; and it has started a process that would outlive it.
+# Until it is there, signals wait: an instant earlier they would be heard.
 DEAF = """
+import signal
+signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGTERM])
 other = subprocess.Popen([sys.executable, "-c", "import time; time.sleep(600)"])
 print(os.getpid(), other.pid, flush=True)
 sum(range(10**15))
