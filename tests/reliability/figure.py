@@ -16,8 +16,10 @@ from tests.reliability.rows import ROWS
 
 def draw(rows: dict[str, dict[str, Any]]) -> Figure:
     """Draw misses beside how many there may be, by confidence, and the tries of every row."""
-    figure, (misses, tries) = new_figure(10.4, 4.8, 1, 2)
-    _draw_misses(misses, rows["1"]["told"] if "1" in rows else [])
+    covered = rows["1"]["told"] if "1" in rows else []
+    figure, (*misses, tries) = new_figure(10.4 if covered else 6.4, 4.8, 1, 2 if covered else 1)
+    for ax in misses:
+        _draw_misses(ax, covered)
     shown = [row for row in ROWS if str(row.number) in rows]
     for at, row in enumerate(shown):
         found = rows[str(row.number)]

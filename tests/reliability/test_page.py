@@ -9,6 +9,7 @@ import pytest
 
 from audit.results.files import read_json
 from audit.results.plots import house_style
+from tests.helpers import most
 from tests.reliability.__main__ import NUMBERS, PAGE, ROOT
 from tests.reliability.figure import draw
 from tests.reliability.numbers import added_up
@@ -90,7 +91,18 @@ def test_what_failed_is_said_first_and_by_name():
     assert "- failed: `b[1]`" in text
     assert "- left out: `c` (no disk)" in text
     with house_style():
-        assert len(draw(rows).axes) == 2
+        assert len(draw(rows).axes) == 1
+    told = [
+        {"tried": audits, "group": "A", "case": f"bound {audits}", "confidence": level, "misses": 3}
+        for level in (0.5, 0.95)
+        for audits in (1000, 10_000)
+    ]
+    first = [{"test": "d", "row": 1, "outcome": "passed", "seconds": 1.0, "told": one} for one in told]
+    rows = added_up([*lines, *first])
+    assert f"| A: bound 1000 | 1,000 | 3 of {most(1000, 0.5)} | 3 of 77 |" in page(rows, "2026-01-01")
+    with house_style():
+        misses, _ = draw(rows).axes
+    assert [tick.get_text() for tick in misses.get_xticklabels()] == ["0.5", "0.95"]
 
 
 def test_rows_are_numbered_and_every_one_has_a_test():
