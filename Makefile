@@ -11,10 +11,10 @@ PIP    := $(BIN)/python -m pip --disable-pip-version-check install --quiet --con
 help:
 	@echo "make demo         audit GDPC, RDPC and ADPC on the Moroccan census tree; leaves results/"
 	@echo "make test         lint, types and the tests (4 minutes on 2 cores)"
-	@echo "make test-slow    the long tests (about an hour on 2 cores)"
+	@echo "make test-slow    the long tests (more than an hour on 2 cores)"
 	@echo "make test-lowest  the tests with the lowest versions of dependencies that pyproject.toml allows"
 	@echo "make coverage     branches that the tests take: at least 95% of audit, 90% of algorithms"
-	@echo "make mutation     random small changes of what proves a bound, and how many of them the tests notice (40 minutes)"
+	@echo "make mutation     random small changes of what proves a bound, and how many of them the tests notice"
 	@echo "make lint         ruff and mypy only"
 	@echo "make figures      run every experiment in full, redraw figures/ and check the expectations"
 	@echo "make libraries    run public libraries in an environment of their own, test their adapters, audit their outputs"

@@ -34,6 +34,8 @@ class DuckDB:
             import duckdb  # not at the top: a large, optional dependency
 
         self._error: type[Exception] = duckdb.Error
+        self._full: type[Exception] = duckdb.OutOfMemoryException
+        self._memory = memory
         self._frames: dict[str, Any] = {}  # DuckDB does not keep what a view reads alive
         self._held = ExitStack()
         self._spill = str(self._held.enter_context(temporary_folder(SPILLED)))
@@ -141,6 +143,9 @@ class DuckDB:
         """Tell what DuckDB stumbles over in one line; rows are read, and found bad, only when they are asked for."""
         try:
             yield
+        except self._full as error:
+            limit = f" within {self._memory} of memory (--memory)" if self._memory else ""
+            raise ValueError(f"{what}{limit}: {in_one_line(error)}") from error
         except (self._error, UnicodeError, csv.Error) as error:
             raise ValueError(f"{what}: {in_one_line(error)}") from error
         except RuntimeError as error:  # DuckDB's word for an interrupt

@@ -93,7 +93,7 @@ def check_steady(
             [[np.abs(part - middle) for part in side] for side, middle in zip(sides, middles, strict=True)],
         ):
             told = [side for side in seen if _varies(np.concatenate(side))]
-            distance = sum(_distance(np.array(side)) for side in told)
+            distance = sum(float(stats.kruskal(*side).statistic) for side in told)
             if stats.chi2.sf(distance, len(told)) < DEPENDENT / (2 * entries):
                 raise ValueError(UNSTEADY)
 
@@ -180,22 +180,13 @@ def _check_uses_rng(calls: Sequence[_Call]) -> None:
 
 
 def _check_calls_alike(calls: Sequence[Sequence[_Call]]) -> None:
-    """Refuse runs that are more alike within a call than between calls."""
+    """Refuse runs that are more alike within a call than between calls (Kruskal and Wallis, 1952)."""
     entries = [np.array([call.entries for call in side]) for side in calls]  # shape (calls, runs, entries)
     for entry in range(entries[0].shape[2]):
         sides = [side[:, :, entry] for side in entries if _varies(side[:, :, entry])]
-        distance = sum(map(_distance, sides))
+        distance = sum(float(stats.kruskal(*side).statistic) for side in sides)
         if stats.chi2.sf(distance, len(sides) * (CALLS - 1)) < DEPENDENT / entries[0].shape[2]:
             raise ValueError("runs must be independent: those of different calls differ more than those of one call")
-
-
-def _distance(scores: NDArray[np.float64]) -> float:
-    """Return how far groups of scores, shape (groups, runs), lie apart (Kruskal and Wallis, 1952); ties are allowed.
-
-    It is the statistic of `scipy.stats.kruskal`, which takes most of a millisecond to look at its arguments.
-    """
-    ranks = stats.rankdata(scores).reshape(scores.shape)
-    return float((scores.size - 1) * ranks.mean(axis=1).var() / ranks.var())
 
 
 def _varies(scores: NDArray[np.float64]) -> bool:

@@ -20,6 +20,8 @@ from tests.audit.sampling.cases import PAIR, Laplace
 from tests.processes.commands import RELEASES, prepare
 from tests.processes.running import run_here
 
+CONTROL = "negative control: what Python's hash seed decides"
+
 
 def words(data, size, rng):
     return np.where(rng.random(size) < 0.3 + 0.3 * (data[0] > 120), "yes", "né")
@@ -43,6 +45,7 @@ def everything(desk: Path, jobs: int) -> dict[str, Any]:
     found = search_loss(GDPC(1.0), pairs, claim, **once, n_jobs=jobs).results
     audits |= {f"searched {number}": one for number, one in enumerate(found)}
     told = {name: [one.counts, str(one.event), repr(one.measured)] for name, one in audits.items()}
+    told |= {CONTROL: hash("a word")}
     return told | {name: released(command, desk) for name, command in RELEASES.items()}
 
 

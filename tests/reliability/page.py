@@ -16,12 +16,13 @@ def page(rows: Numbers, made: str) -> str:
     failed = sum(bool(row["failed"]) for row in rows.values())
     answer = f"In {failed} of {len(rows)} rows something failed" if failed else f"Nothing failed in {len(rows)} rows"
     missing = [str(row.number) for row in ROWS if str(row.number) not in rows]
+    minutes = sum(row["seconds"] for row in rows.values()) / 60
     lines = [
         "# What was tried on plaudit itself",
         f"{answer}." + (f" Not measured yet: rows {', '.join(missing)}." if missing else ""),
         "Each row is what tests of plaudit tried, how often, and which of them failed. A row is measured again by its "
-        f"command, all of them by `{COMMAND} --again`. Written by `make reliability` from "
-        f"[reliability.json](reliability.json), measured {made[:10]}; do not edit.",
+        f"command, all of them by `{COMMAND} --again`; one after the other, these tests took {minutes:.0f} minutes. "
+        f"Written by `make reliability` from [reliability.json](reliability.json), measured {made[:10]}; do not edit.",
         "![what was tried](reliability.svg)",
         "\n".join(
             [

@@ -131,7 +131,7 @@ def sound(secret, size, rng):
 
 @pytest.mark.parametrize(
     ("size", "spent"),
-    [(90_000, 27_000 + 63_000 // 3), (14_000, 4_200)],
+    [(120_000, 36_000 + 84_000 // 3), (14_000, 4_200)],
     ids=["a third of those that count", "none of fewer than 10,000"],
 )
 def test_runs_that_teach_are_taken_from_those_that_count_before_any_is_made(size, spent):

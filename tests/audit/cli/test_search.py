@@ -11,18 +11,18 @@ import pytest
 from audit.results.folder import read_audits
 from tests.audit.cli.desk import NO_POWER, VIOLATION, WITHIN, Command, refused, results
 
-FEW = ("--size", "3000", "--seed", "1", "--confidence", "0.999", "--attack", "entries")
+FEW = ("--size", "6000", "--seed", "1", "--confidence", "0.999", "--attack", "entries")
 
 
 @pytest.mark.parametrize(
     ("arguments", "looked", "pair"),
     [
         pytest.param(
-            *(("gdpc", "--pairs", "20"), "20 pairs of databases, looked at in 900 runs, 3 measured", "added to cell"),
+            *(("gdpc", "--pairs", "20"), "20 pairs of databases, looked at in 1,800 runs, 3 measured", "added to cell"),
             marks=pytest.mark.slow,
         ),
-        (("topdown", "--pairs", "9"), "9 pairs of databases, looked at in 900 runs, 3 measured", "moved from cell ("),
-        (("ons", "--pairs", "2", "--keep", "1"), "2 pairs of databases, looked at in 900 runs, 1 measured", "cell ("),
+        (("topdown", "--pairs", "9"), "9 pairs of databases, looked at in 1,800 runs, 3 measured", "moved from cell ("),
+        (("ons", "--pairs", "2", "--keep", "1"), "2 pairs of databases, looked at in 1,800 runs, 1 measured", "cell ("),
         (("gdpc", "--cell", "3", "--cell", "8"), "2 pairs of databases, all measured", "1 person added to "),
         (("phsafe",), "3 pairs of databases, all measured", "VAL: "),
         (("mine:noisy", "--data", "counts.csv", "--claim", "pure:1"), "3 pairs of databases, all measured", "to cell "),

@@ -7,7 +7,7 @@ import pytest
 from audit.claims import PureDP
 from tests.audit.cli.desk import NO_POWER, VIOLATION, WITHIN, Command, audited, refused, results, strict
 
-FEW = ("--size", "100", "--seed", "1", "--confidence", "0.999", "--attack", "entries")
+FEW = ("--size", "400", "--seed", "1", "--confidence", "0.999", "--attack", "entries")
 
 
 @pytest.mark.parametrize(
@@ -57,7 +57,7 @@ def test_a_stage_and_a_pair_are_part_of_the_name_and_of_the_command(plaudit: Com
     )
     ((name, result),) = results(outcome).items()
     assert name == "topdown measurements added"
-    options = "--stage measurements --pair added --size 100 --confidence 0.999 --attack entries"
+    options = "--stage measurements --pair added --size 400 --confidence 0.999 --attack entries"
     assert result.provenance["command"] == f"plaudit audit topdown --epsilon 2.0 {options} --seed 1"
     assert list(strict(outcome.out)) == [name]
 

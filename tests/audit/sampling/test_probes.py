@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from scipy import stats
 
 from audit.mechanism import per_run
 from audit.outputs import ATTEMPTS, Kind
@@ -220,12 +219,6 @@ def test_noise_that_is_drawn_once_a_call_is_refused(jitter):
         with refused_like(ValueError, f"^{SHARED}$"):
             probed(once_a_call(jitter), seed=np.random.SeedSequence(seed))
     probed(once_a_call(100.0))  # negative control: noise of its own that hides what is shared
-
-
-@pytest.mark.parametrize("values", [3, 10**9], ids=["ties", "none"])
-def test_how_far_calls_lie_apart_is_the_statistic_of_kruskal_and_wallis(values):
-    calls = np.random.default_rng(1).integers(values, size=(8, 16)).astype(float)
-    assert probes._distance(calls) == pytest.approx(stats.kruskal(*calls).statistic, rel=1e-12)
 
 
 def test_words_of_one_draw_a_call_are_refused():

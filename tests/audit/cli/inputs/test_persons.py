@@ -12,7 +12,7 @@ from algorithms.phsafe.budget import read_config
 from algorithms.phsafe.synthetic import synthetic_households
 from tests.audit.cli.desk import NO_POWER, WITHIN, Command, refused, results, strict
 
-FEW = ("--size", "100", "--seed", "1", "--confidence", "0.999", "--attack", "entries", "--json")
+FEW = ("--size", "400", "--seed", "1", "--confidence", "0.999", "--attack", "entries", "--json")
 AREAS, SPEC = ("--data", "persons.csv", "--areas", "state,county"), ("--spec", "spec.json")
 
 
