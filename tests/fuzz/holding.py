@@ -6,6 +6,7 @@ import itertools
 import json
 import os
 import re
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -119,13 +120,16 @@ def _below(path: str, folder: str) -> bool:
 
 
 def asked_for(arguments: tuple[str, ...], folder: Path) -> dict[str, list[str]]:
-    """Return what a command may write, by option, whichever way that is written; links lead where they lead."""
+    """Return what a command may write, by option: where links lead, and the last link itself, which a file replaces."""
     pairs = list(itertools.pairwise((*arguments, "")))
     values = {option: [value for word, value in pairs if word == option] for option in WRITTEN}
     for option, found in values.items():
         found += [word.partition("=")[2] for word in arguments if word.startswith(f"{option}=")]
     here = os.path.realpath(folder)
-    return {
-        option: [os.path.relpath(os.path.realpath(folder / path), here) for path in found]
-        for option, found in values.items()
-    }
+
+    def places(path: str) -> Iterator[str]:
+        yield os.path.relpath(os.path.realpath(folder / path), here)
+        above, name = os.path.split(path)
+        yield os.path.relpath(os.path.join(os.path.realpath(folder / above), name), here)
+
+    return {option: [place for path in found for place in places(path)] for option, found in values.items()}

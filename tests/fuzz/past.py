@@ -36,4 +36,5 @@ PAST: tuple[Case, ...] = (
         "release nist --data persons.csv --spec spec.json --epsilon 2 --groups groups.json --rows 50 --out "
         + "a/" * 1000,
     ),
+    case("a report takes the place of a link that leads nowhere", "report old --out dangling"),
 )
