@@ -49,8 +49,9 @@ class Plan:
         if self.design == "one_run":
             return 1
         size = 2 * self.step
-        if self.selection > 0:
-            size = max(size, 2 * int(3.5 / self.selection))
+        if self.selection > 0:  # shares of a size are rounded: none that is smaller by a step or more is enough
+            size = max(size, int(7.5 / self.selection), int((self.step + 0.5) / (1 - self.selection)))
+            size = size // self.step * self.step
         while True:
             choosing, counting = (int(runs) for runs in self.split(np.array(size)))
             if (self.selection == 0 or choosing >= 8) and counting // 2 >= self.step:

@@ -18,6 +18,7 @@ from audit.planning.plan import Design, Plan
 __all__ = ["OutOfReachError", "plan_power", "plan_size", "plan_violation"]
 
 MOST, MOST_CANARIES = 10**12, 10**6  # runs and canaries: beyond, nobody plans anything
+SMALLEST_SHARE = 1e-6  # of runs that choose, or that count
 WINDOW = 100_000  # sizes below one that is enough which may be tried too
 
 
@@ -263,7 +264,9 @@ def _checked_plan(
     check_question(claim, getattr(claim, "relation", "add_remove"), "auto", None, real_number("confidence", confidence))
     if design not in get_args(Design):
         raise ValueError(f"design must be one of {', '.join(get_args(Design))}, got {design!r}")
-    selection, share = fraction("selection", selection, zero=True), fraction("share", share, one=True)
+    selection, share = real_number("selection", selection), fraction("share", share, one=True)
+    if selection != 0 and not SMALLEST_SHARE <= selection <= 1 - SMALLEST_SHARE:
+        raise ValueError(f"selection must be 0, or {SMALLEST_SHARE:g} to 1 - {SMALLEST_SHARE:g}, got {selection}")
     if share < 1 and (method_for(claim, 1, confidence).simulated or design != "coins"):
         raise ValueError(f"share is for coins under pure or approximate privacy, got {claim} and design {design}")
     if share < 1 and selection > 0:

@@ -58,6 +58,7 @@ def test_every_query_counts_every_person_once(sizes, random):
         ({}, {}, "at least one attribute"),
         ({"total": ("x",)}, {}, "name of its own"),
         ({"a": ("x", "x")}, {}, "distinct names"),
+        ({"a": ("x", "y")}, {"a": Grouping("a", {"g": ("x", "y")})}, "grouping must have a name of its own without"),
         ({"a": ("x", "y")}, {"g": Grouping("b", {"g": ("x", "y")})}, "must be of a, got 'b'"),
         ({"a": ("x", "y")}, {"g": Grouping("a", {"1": ("x", "y"), "2": ("y",)})}, "must not overlap, and 'y'"),
         ({"a": ("x", "y")}, {"g": Grouping("a", {"1": ("x",)})}, "every level of a: 'y' missing"),

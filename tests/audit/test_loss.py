@@ -771,6 +771,7 @@ RUNS = np.arange(50.0)
         (RUNS, RUNS + 1, {"relation": "replace_one"}, ValueError, "the pair is replace_one"),
         (RUNS, RUNS + 1, {"unit": "dog"}, ValueError, "unit must be one of .*'dog'"),
         (RUNS, RUNS + 1, {"selection": 0}, ValueError, r"selection must be in \(0, 1\), got 0"),
+        (RUNS, RUNS + 1, {"selection": 0.99}, ValueError, "selection must leave runs to count, got 0.99 of 50 on a"),
     ],
 )
 def test_bad_outputs_are_refused_in_one_line(x, y, options, error, words):

@@ -48,9 +48,15 @@ class Outcome:
 
 
 def tree(folder: Path) -> dict[str, bytes | None]:
-    """What is in a folder: files with what they hold, other things without."""
+    """What is in a folder: files with what they hold, links with where they lead, other things without."""
     found = (Path(above, name) for above, *inner in os.walk(folder) for name in (*inner[0], *inner[1]))
-    return {str(path.relative_to(folder)): path.read_bytes() if path.is_file() else None for path in found}
+
+    def held(path: Path) -> bytes | None:
+        if path.is_symlink():
+            return os.readlink(path).encode()
+        return path.read_bytes() if path.is_file() else None
+
+    return {str(path.relative_to(folder)): held(path) for path in found}
 
 
 def faults(case: Case, found: Outcome) -> list[str]:

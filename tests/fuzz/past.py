@@ -36,5 +36,7 @@ PAST: tuple[Case, ...] = (
         "release nist --data persons.csv --spec spec.json --epsilon 2 --groups groups.json --rows 50 --out "
         + "a/" * 1000,
     ),
+    case("hardly any runs that choose are refused", "plan approx:1,1e-6 --runs 2000 --selection 1e-320"),
+    case("and hardly any that count", "plan pure:1 --runs 2000 --selection 0.9999999999999999"),
     case("a report takes the place of a link that leads nowhere", "report old --out dangling"),
 )

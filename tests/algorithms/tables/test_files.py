@@ -8,8 +8,9 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from algorithms.tables.files import in_file, write_rows
+from algorithms.tables.files import check_folder, in_file, write_rows
 from audit.io.text import from_cell
+from tests.helpers import refused
 
 FIELD = st.text(st.sampled_from("=-@'\";,|\t\r\n ab1é\x1b"), max_size=6) | st.text(
     st.characters(exclude_categories=["Cs"]), max_size=4
@@ -31,6 +32,13 @@ def test_every_text_comes_back(tmp_path_factory, rows, separator):
     assert read(path, separator) == [["=A", "b\r", "N"], *[[*words, str(number)] for *words, number in rows]]
     path.write_text("".join(f"{in_file(first)},{in_file(second)}\n" for first, second, _ in rows), "utf-8", newline="")
     assert read(path) == [list(words) for *words, _ in rows]
+
+
+def test_a_folder_is_no_link_to_itself(tmp_path):
+    link = tmp_path / "out"
+    link.symlink_to(link)
+    with refused(ValueError, f"out must be a folder, got a link to itself, {link}"):
+        check_folder(link)
 
 
 @pytest.mark.parametrize(

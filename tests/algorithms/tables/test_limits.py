@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime
 import os
 import resource
 import subprocess
@@ -64,6 +65,21 @@ def test_areas_are_as_many_as_fit(given, monkeypatch):
     monkeypatch.setattr(intake, "LARGEST_HISTOGRAM", 5)
     with pytest.raises(ValueError, match=r"^a histogram must have at most 5 counts, areas x cells, got 3 x 2$"):
         read_histogram(source, SCHEMA, ["area"])
+
+
+def test_columns_are_those_asked_for_once_and_of_their_kind(given):
+    source = given(sex=["f", "m"], area=["1", "2"], n=["1", "2"], n_1=["3", "4"])
+    with pytest.raises(ValueError, match=r"^areas must name one column at least, the outermost first, got \[\]$"):
+        read_histogram(source, SCHEMA, [])
+    with pytest.raises(ValueError, match=r"^data must have one column n, got n_1 besides$"):
+        read_histogram(source, SCHEMA, ["area"], count="n")
+
+
+def test_a_count_is_a_number_or_its_digits(tmp_path):
+    path = tmp_path / "data.parquet"
+    pq.write_table(pa.table({"sex": ["f"], "area": ["1"], "n": [datetime.date(2020, 1, 1)]}), path)
+    with pytest.raises(ValueError, match=r"^n must hold whole numbers, got DATE$"):
+        read_histogram(path, SCHEMA, ["area"], count="n")
 
 
 def test_codes_and_levels_are_no_longer_than_somebody_meant(given):

@@ -12,9 +12,9 @@ from hypothesis import strategies as st
 
 from algorithms.hierarchy import Hierarchy
 from algorithms.schema import Schema
-from algorithms.topdown import TopDown, preset
+from algorithms.topdown import TopDown, estimate, preset
 from algorithms.topdown.budget import Budget
-from algorithms.topdown.estimation import batched, quadratic
+from algorithms.topdown.estimation import batched, linear, quadratic
 from algorithms.topdown.estimation.constraints import Bounds, GroupedTotal, Invariant, structural_zeros, tightened
 from algorithms.topdown.estimation.family import Solution, answer
 from algorithms.topdown.population import synthetic_1940
@@ -321,6 +321,31 @@ def test_a_solver_that_stops_early_is_never_believed(monkeypatch: pytest.MonkeyP
         {"2"} if saved.routes.get("copy") else set()
     )
     keeps_everything(small(), saved.tables, HISTOGRAM)
+
+
+def test_a_failsafe_that_does_not_work_out_is_no_table(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its solver stops early, no tables are left to it, or what came out breaks a constraint."""
+    topdown, measurements = incompatible(minimal="total", solver="piqp")
+    solve = quadratic.solve
+
+    def stopped(family: Any, **options: Any) -> Solution:
+        return replace(solve(family, **options), converged=family.margin is None)
+
+    with monkeypatch.context() as patched:
+        patched.setattr(quadratic, "solve", stopped)
+        with pytest.raises(RuntimeError, match=r"^no tables keep all of: .*, and neither does the failsafe: residuals"):
+            topdown.estimate(measurements)
+    with monkeypatch.context() as patched:
+        patched.setattr(estimate, "broken", lambda *_: "few in 1")
+        with pytest.raises(RuntimeError, match=r"^the tables must keep every constraint, and break few in 1$"):
+            topdown.estimate(measurements)
+
+    def impossible(*_: Any, **__: Any) -> Any:
+        raise linear.Infeasible(("few in 1", "parent"))
+
+    monkeypatch.setattr(linear, "failsafe", impossible)
+    with pytest.raises(ValueError, match=r"^no tables keep the constraints of 1, 2, not in the failsafe either: .*few"):
+        topdown.estimate(measurements)
 
 
 def test_the_1940_preset_keeps_facilities() -> None:

@@ -11,6 +11,7 @@ from types import ModuleType
 
 import pytest
 
+from audit.cli.exits import words_of
 from audit.installed import offered
 from audit.results.files import write_json
 from tests.audit.cli.desk import INTERRUPTED, QUICK, USAGE, WITHIN, Command, refused, strict
@@ -177,6 +178,15 @@ def test_an_interrupt_is_one_even_behind_another_error(plaudit: Command, monkeyp
 
     monkeypatch.setattr("audit.installed.offered", raising)
     assert plaudit("list") == (INTERRUPTED, "", "plaudit: interrupted\n")
+
+
+def test_an_interrupt_is_one_even_while_an_error_says_what_it_is() -> None:
+    class SlowError(Exception):
+        def __str__(self) -> str:
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        words_of(SlowError())
 
 
 def test_an_error_that_cannot_be_written_is_no_verdict(plaudit: Command, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -78,6 +78,7 @@ def test_one_pair_has_the_whole_confidence(plaudit: Command) -> None:
     [
         (("--cells", "median"), "cells must be of smallest, largest, empty, got 'median'"),
         (("--cells", "empty"), "counts must have an empty cell for --cells empty, got none"),
+        (("--data", "counts.txt"), "or a .csv or .npy file of counts, got 'counts.txt'"),
         (("--cells", "smallest,"), "cells must be of smallest, largest, empty, got ''"),
         (("--cell", "0", "--cell", "3"), "cell must be inside counts of shape (3,), got 3"),
         (("--cell", "1", "--cell", "0", "--move-to", "0"), "source and target must differ, got 0 twice"),

@@ -276,6 +276,9 @@ def test_puerto_rico_among_states(database):
     golden = Golden()
     golden.geo["TABBLKST"][:5] = ["72"] * 5
     assert found(database, golden) == {("geo", ALONE): 5}
+    golden.geo["TABBLKST"][:] = ["72" if int(unit) % 2 else "21" for unit in golden.geo["MAFID"]]
+    with pytest.raises(ValueError, match=f"^geo: {ALONE}, and there is 21 besides$"):  # each of two parts has one
+        tabulate(*golden.frames(), "PH2", engine=database, partitions=2)
     golden.geo["TABBLKST"][:] = ["72"] * 278
     assert len(tabulate(*golden.frames(), "PH2", engine=database)) == 16
 

@@ -63,6 +63,10 @@ def test_parquet_without_a_library_and_broken_is_one_line(tmp_path, without, mon
     monkeypatch.setattr("audit.cli.inputs.records.MOST_VALUES", 9)
     with refused_like(ValueError, "must be a Parquet file of records: it must hold 1 to 9 values, got 2 rows of 5"):
         read_records(path)
+    with monkeypatch.context() as patched:
+        patched.setattr("audit.cli.inputs.tables.LARGEST_INPUT", 9)
+        with refused_like(ValueError, r"people\.parquet must be at most 9 bytes, got \d+"):
+            read_records(path)
     path.write_text("people")
     for hidden in ((), ("pyarrow.parquet",)):
         without(*hidden)
