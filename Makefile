@@ -55,8 +55,7 @@ test-lowest: .venv/installed-dev
 	$(BIN)/python -m tests.reliability.dependencies lowest --numprocesses 2 --dist loadfile
 
 coverage: .venv/installed-dev
-	$(BIN)/pytest --numprocesses 2 --dist loadfile --cov audit --cov algorithms --cov-branch --cov-report=
-	$(BIN)/python -m tests.reliability.branches .coverage
+	$(BIN)/python -m tests.reliability.branches
 
 mutation: .venv/installed-dev
 	@$(PIP) --editable '.[mutation]'

@@ -133,14 +133,17 @@ def test_what_a_factory_built_stays_in_its_process():
     )(np.ones(2), 2, np.random.default_rng(0))
 
 
-@pytest.mark.slow  # to start processes
-def test_an_object_that_cannot_be_sent_is_refused_with_the_way_out_which_works():
-    held = Connection()
-    mechanism = per_run(held.release, seedable=False)
+def test_an_object_that_cannot_be_sent_is_refused():
+    mechanism = per_run(Connection().release, seedable=False)
     with refused(
         ValueError, "the mechanism cannot be sent to another process: per_run(factory=...) builds it there, or n_jobs=1"
     ):
         drawn(mechanism, 0.0, 1024, reduce=whole, shape=(), n_jobs=2, repeats=False)
+
+
+@pytest.mark.slow  # to start processes
+def test_an_object_that_cannot_be_sent_has_ways_out_which_work():
+    mechanism = per_run(Connection().release, seedable=False)
     alone = drawn(mechanism, 0.0, 1024, reduce=whole, shape=(), repeats=False)
     assert [len(block) for block in alone] == [256] * 4
 

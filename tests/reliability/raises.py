@@ -1,4 +1,4 @@
-"""Which `raise` did no test reach? ``python -m tests.reliability.raises .coverage`` of a run of the default tests."""
+"""Which `raise` did no test reach? ``python -m tests.reliability.raises FILE``, of data that `branches` measured."""
 
 from __future__ import annotations
 

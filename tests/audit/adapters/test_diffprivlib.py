@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from functools import partial
+from types import ModuleType
 
 import numpy as np
 import pytest
@@ -23,6 +24,13 @@ def test_without_the_library_one_line_says_what_to_install(monkeypatch):
     for ask in (partial(diffprivlib.mechanism, None), partial(diffprivlib.tool, np.mean, epsilon=1.0)):
         with refused(ImportError, "this adapter needs diffprivlib: pip install diffprivlib"):
             ask()
+
+
+def test_a_random_state_is_refused(monkeypatch):
+    for name in ("diffprivlib", "diffprivlib.tools"):
+        monkeypatch.setitem(sys.modules, name, ModuleType(name))
+    with refused(ValueError, "random_state must be None, since every process would repeat it, got 1"):
+        diffprivlib.tool(np.mean, epsilon=1.0, random_state=1)
 
 
 @pytest.fixture
@@ -60,5 +68,3 @@ def test_bad_input_is_refused_in_one_line(library):
         diffprivlib.mechanism(5)
     with refused(ValueError, "random_state must be None, since every process would repeat it, got 3"):
         diffprivlib.mechanism(library.mechanisms.Geometric(epsilon=1.0, random_state=3))
-    with refused(ValueError, "random_state must be None, since every process would repeat it, got 3"):
-        diffprivlib.tool(library.tools.mean, epsilon=1.0, random_state=3)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import json
+import sys
 from pathlib import Path
 
 import pytest
@@ -72,6 +73,12 @@ def test_phsafe_is_audited_among_households(plaudit: Command, homes: None, optio
     assert result.pair.endswith(", in households added to the data")
     assert (result.relation, result.confidential) == ("add_remove", True)
     assert result.provenance["command"].startswith("plaudit audit phsafe --data homes/persons.csv --geo homes/geo.csv")
+
+
+def test_persons_need_what_reads_them(plaudit: Command, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "duckdb", None)
+    outcome = plaudit("audit", "ons", *AREAS, *SPEC, *FEW)
+    assert refused(outcome, "reading files and frames needs the extra census: pip install 'plaudit[census]'")
 
 
 @pytest.mark.slow
