@@ -13,7 +13,8 @@ from audit.cli.supervision import ENDINGS, heed_endings
 class Instants:
     """Lines of a program in the order in which they are first reached; at one of them a request to end arrives.
 
-    They are lines below some folders, and of the library's folders and blocks.
+    They are lines below some folders, and of the library's folders and blocks, each told by file and number: what else
+    is cleaned up meanwhile may reach some of them too.
     """
 
     def __init__(self, *folders, at=None):
@@ -39,6 +40,6 @@ class Instants:
         place = (frame.f_code.co_filename, frame.f_lineno)
         if event == "line" and place not in self.reached:
             self.reached[place] = len(self.reached)
-            if self.reached[place] == self.at:
-                signal.raise_signal(ENDINGS[self.at % len(ENDINGS)])  # in this thread, and so before the line
+            if place == self.at:
+                signal.raise_signal(ENDINGS[place[1] % len(ENDINGS)])  # in this thread, and so before the line
         return self.line

@@ -63,9 +63,9 @@ def test_what_an_interrupted_audit_says_is_true(folder, asked, record_property, 
     with Instants(*PLACES) as undisturbed:
         assert asked() == first
     kept = folder.rename(folder.with_name("kept"))
-    lines = len(undisturbed.reached)
+    places = list(undisturbed.reached)
     for number in range(instants):
-        at = (lines - 1) * (5 * number + part) // (5 * instants - 1)
+        at = places[(len(places) - 1) * (5 * number + part) // (5 * instants - 1)]
         shutil.copytree(kept, folder, symlinks=True)
         for path in whole.keys() - before.keys():
             (folder / path).unlink()
