@@ -6,12 +6,13 @@ BIN    := .venv/bin
 PIP    := $(BIN)/python -m pip --disable-pip-version-check install --quiet --constraint constraints.txt
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-slow test-lowest coverage mutation lint figures libraries reliability bench clean
+.PHONY: help demo test test-slow test-engines test-lowest coverage mutation lint figures libraries reliability bench clean
 
 help:
 	@echo "make demo         audit GDPC, RDPC and ADPC on the Moroccan census tree; leaves results/"
 	@echo "make test         lint, types and the tests (4 minutes on 2 cores)"
 	@echo "make test-slow    the long tests (more than an hour on 2 cores)"
+	@echo "make test-engines  what runs on dask, ray and Spark, started on this machine (Spark needs Java)"
 	@echo "make test-lowest  the tests with the lowest versions of dependencies that pyproject.toml allows"
 	@echo "make coverage     branches that the tests take: at least 95% of audit, 90% of algorithms"
 	@echo "make mutation     random small changes of what proves a bound, and how many of them the tests notice"
@@ -50,6 +51,10 @@ test: lint
 
 test-slow: .venv/installed-dev
 	$(BIN)/pytest --numprocesses 2 -m "slow and not reliability"
+
+test-engines: .venv/installed-dev
+	@$(PIP) --editable '.[dask,ray,spark]'
+	$(BIN)/pytest -m "slow or not slow" tests/engines tests/algorithms/tables/test_spark.py
 
 test-lowest: .venv/installed-dev
 	$(BIN)/python -m tests.reliability.dependencies lowest --numprocesses 2 --dist loadfile

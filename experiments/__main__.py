@@ -11,6 +11,7 @@ import typer
 
 from audit.cli.exits import USAGE, finished, run_typed
 from audit.cli.supervision import supervised
+from audit.io.backends import Address, Backend, on_backend
 from audit.io.files import check_writable, write_atomically
 from audit.results.plots import house_style, save_figure
 from experiments.experiment import NAMES, find, load_numbers, run_experiment
@@ -51,9 +52,12 @@ def list_experiments() -> int:
 
 @app.command()
 def run(
+    context: typer.Context,
     names: Annotated[list[str], typer.Argument(help="Names from the list, or all.")],
     quick: Quick = False,
     jobs: Annotated[int, typer.Option(help="Blocks of runs at work at the same time; -1 for all cores.")] = -1,
+    backend: Backend = "",
+    address: Address = "",
     seed: Annotated[int, typer.Option(help="Seed of all randomness.")] = 1,
     out: Folder = None,
 ) -> int:
@@ -65,6 +69,7 @@ def run(
     if jobs == 0:
         raise ValueError("jobs must be a positive number, or -1 for all cores, got 0")
     check_writable(folder)
+    context.with_resource(on_backend(backend, address, jobs))
     for number, name in enumerate(wanted):
         print(f"{name}: {find(name).QUESTION}", flush=True)
         try:

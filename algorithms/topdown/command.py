@@ -8,12 +8,14 @@ from typing import Annotated, Any
 import typer
 
 from algorithms.tables.commands import Count, Geo, Memory, Out, Seed, noise_of, releasing
+from audit.io.backends import Address, Backend, on_backend
 
 __all__ = ["release_topdown"]
 
 
 @releasing
 def release_topdown(
+    context: typer.Context,
     out: Out,
     data: Annotated[
         Path | None, typer.Option(help="Persons, .csv or .parquet: areas and attributes, one a row.")
@@ -31,6 +33,8 @@ def release_topdown(
     rho: Annotated[float | None, typer.Option(help="Another budget, with discrete Gaussian noise.")] = None,
     relation: Annotated[str, typer.Option(help="Neighbors: replace_one or add_remove.")] = "replace_one",
     jobs: Annotated[int, typer.Option(help="Families of areas that are solved at the same time.")] = 1,
+    backend: Backend = "",
+    address: Address = "",
     bundled: Annotated[
         bool, typer.Option("--bundled", help="Run on a small synthetic nation of 1940 instead of files.")
     ] = False,
@@ -46,6 +50,7 @@ def release_topdown(
     from audit.io.terminal import console
 
     rng, noise = noise_of(seed)
+    context.with_resource(on_backend(backend, address, jobs))
     if preset not in presets.PRESETS:
         raise ValueError(f"preset must be one of {', '.join(presets.PRESETS)}, got {preset!r}")
     options: dict[str, Any] = {"epsilon": epsilon, "rho": rho, "relation": relation, "n_jobs": jobs}

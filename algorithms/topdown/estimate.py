@@ -6,7 +6,6 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-import joblib
 import numpy as np
 from numpy.typing import NDArray
 
@@ -15,7 +14,7 @@ from algorithms.topdown.estimation.constraints import Constraint, GroupedTotal, 
 from algorithms.topdown.estimation.family import Box, Family, Fit, Groups, Solution, answer
 from algorithms.topdown.measure import Measurements
 from algorithms.topdown.plan import Plan
-from audit.io.workers import shielded
+from audit.io.workers import Workers
 
 __all__ = ["Estimate", "Failure", "estimate"]
 
@@ -277,17 +276,20 @@ def _solve_apart(
 ) -> Iterator[_Split]:
     """Solve families one by one, several at a time."""
     options, nodes = _options(plan, j), plan.tree.level(j)
-    jobs = []
+    tasks = []
     for run, number in which:
         parts = slice(int(level.starts[number]), int(level.starts[number + 1]))
         family = level.family(int(run), int(number))
         usable = solved is not None and solved.converged[run, number] and not family.joints
         real = solved.tables[run, parts] if solved is not None and usable else None
         labels = [plan.tree.name(node) for node in range(nodes.start + parts.start, nodes.start + parts.stop)]
-        jobs.append(joblib.delayed(_split)(family, options, labels, real))
-    with shielded():
-        splits = joblib.Parallel(n_jobs=plan.n_jobs)(jobs)
-    yield from splits
+        tasks.append((family, options, labels, real))
+    splits = dict(Workers(_split_apart, plan.n_jobs).finished(tasks))
+    yield from (splits[number] for number in range(len(tasks)))
+
+
+def _split_apart(task: tuple[Family, _Options, Sequence[str], Real | None]) -> _Split:
+    return _split(*task)
 
 
 def _split(family: Family, options: _Options, labels: Sequence[str], real: Real | None) -> _Split:

@@ -20,7 +20,18 @@ if TYPE_CHECKING:
 
 __all__ = ["ELSEWHERE", "Question", "answer", "check_out", "command_of", "kept_in"]
 
-ELSEWHERE = {"targets", "seed", "jobs", "out", "name", "store", "timeout", "as_json"}  # options that decide no count
+ELSEWHERE = {
+    "targets",
+    "seed",
+    "jobs",
+    "backend",
+    "address",
+    "out",
+    "name",
+    "store",
+    "timeout",
+    "as_json",
+}  # options that decide no count
 # Options that name a file.
 FILES = {"data", "spec", "geo", "public", "units", "config", "outputs_x", "outputs_y", "residuals"}
 MOST, LONGEST = 60, 48  # audits in a figure, letters of a name there

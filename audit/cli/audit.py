@@ -39,6 +39,7 @@ from audit.cli.inputs.options import (
     refuse,
 )
 from audit.cli.supervision import expect
+from audit.io.backends import Address, Backend, on_backend
 
 if TYPE_CHECKING:
     from audit.claims import Claim
@@ -67,10 +68,12 @@ how long a run takes, what else it does    audit.replay, in Python
 """
 
 FROM_ELSEWHERE = (  # options that outputs from elsewhere have not
-    f"data {OF_PERSONS} cell cells people move_to add_row replace_row epsilon rho preset stage pair size jobs early "
-    "store one_run share"
+    f"data {OF_PERSONS} cell cells people move_to add_row replace_row epsilon rho preset stage pair size jobs backend "
+    "early store one_run share"
 )
-OF_RUNS = "cell cells move_to add_row replace_row size selection attack early jobs store"  # that one run has not
+OF_RUNS = (
+    "cell cells move_to add_row replace_row size selection attack early jobs backend store"  # that one run has not
+)
 
 
 def audit(
@@ -141,6 +144,8 @@ def audit(
     ] = False,
     seed: Seed = None,
     jobs: Jobs = -1,
+    backend: Backend = "",
+    address: Address = "",
     out: Out = None,
     name: Annotated[
         str, typer.Option(help="What to call the result; of several mechanisms, how their names begin.")
@@ -178,6 +183,7 @@ def audit(
             refuse(context, "share", "goes with --one-run")
             common |= {"n_jobs": jobs, "stop": "early" if early else "fixed", "store": store}
         made = targets_asked(context, targets)
+        context.with_resource(on_backend(backend, address, jobs))  # whose processes find what was imported
         together = len(made[0].pairs)
         if together > 1:  # an equal share of the error probability for each
             common["confidence"] = alone = 1 - (1 - fraction("confidence", confidence)) / together

@@ -35,6 +35,7 @@ from audit.cli.inputs.options import (
     Units,
     check_numbers,
 )
+from audit.io.backends import Address, Backend, on_backend
 
 if TYPE_CHECKING:
     from audit.cli.inputs.targets import Target
@@ -75,6 +76,8 @@ def search(
     attack: Annotated[str, typer.Option(help="Where to look, as in `plaudit audit`.")] = "auto",
     seed: Seed = None,
     jobs: Jobs = -1,
+    backend: Backend = "",
+    address: Address = "",
     out: Out = None,
     public_data: PublicData = False,
     as_json: AsJson = False,
@@ -88,6 +91,7 @@ def search(
 
     check_numbers(context)
     (target,) = targets_asked(context, [name])
+    context.with_resource(on_backend(backend, address, jobs))  # whose processes find what was imported
     promised = promise_of(target, claim, [])
     options: dict[str, Any] = {"keep": keep, "confidence": confidence, "attack": attack}
     options["size"] = target.runs if size is None else size

@@ -1,14 +1,20 @@
-"""Worker processes, started so that nothing in the current folder is taken for a library of theirs."""
+"""Work on several things at the same time: in threads, in other processes, or on a cluster."""
 
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures.process import BrokenProcessPool
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
-__all__ = ["AsBefore", "shielded"]
+import joblib
+
+from audit.io.clusters import KILLED, UNSENT, OnDask, OnRay, packed
+
+__all__ = ["AsBefore", "Workers", "shielded"]
 
 SAFE = "PYTHONSAFEPATH"  # as `python -P`
 
@@ -51,6 +57,97 @@ def shielded() -> Iterator[Callable[[Callable[..., Any]], AsBefore]]:
         yield lambda work: AsBefore(work, before)
     finally:
         _set(before)
+
+
+class Workers:
+    """All that do the same work: this program alone, threads or processes of it, or a cluster of dask or ray.
+
+    ``joblib.parallel_config`` chooses. The work is sent to each worker of a cluster once, and all of them take part,
+    whatever `n_jobs` says.
+
+    Parameters
+    ----------
+    work : callable
+        Takes a task.
+    n_jobs : int
+        How many tasks may be worked on at the same time, as joblib counts.
+    threads : bool, default False
+        Prefer threads.
+
+    Attributes
+    ----------
+    number : int
+        How many tasks are worked on at the same time.
+    shared : bool
+        Whether they share the work, as threads do.
+    """
+
+    def __init__(self, work: Callable[[Any], Any], n_jobs: int, *, threads: bool = False) -> None:
+        self.work, self.n_jobs, self.prefer = work, n_jobs, "threads" if threads else "processes"
+        backend, _ = joblib.parallel.get_active_backend(prefer=self.prefer)
+        self.shared = bool(getattr(backend, "uses_threads", False))
+        self.cluster: OnDask | OnRay | None = None
+        if type(backend).__name__ == "DaskDistributedBackend":
+            self.cluster = OnDask(backend.client, packed(work))
+        elif type(backend).__name__ == "RayBackend":
+            self.cluster = OnRay(packed(work))
+        self.number = self.cluster.number if self.cluster else int(joblib.effective_n_jobs(n_jobs))
+
+    def finished(self, tasks: Sequence[Any]) -> Iterator[tuple[int, Any]]:
+        """Yield the number of each task and what came of it, as they are finished.
+
+        Parameters
+        ----------
+        tasks : sequence
+            What the work is called with, one by one.
+
+        Yields
+        ------
+        tuple of int and object
+            The place of the task among them, and what the work returned.
+
+        Raises
+        ------
+        ChildProcessError
+            If a worker process was killed twice over the same work.
+        ValueError
+            If the work cannot be sent to another process.
+        """
+        if self.cluster:
+            yield from self.cluster.finished(tasks)
+        elif self.number == 1 or len(tasks) == 1:
+            yield from ((number, self.work(task)) for number, task in enumerate(tasks))
+        else:
+            yield from self._here(dict(enumerate(tasks)))
+
+    def _here(self, missing: dict[int, Any]) -> Iterator[tuple[int, Any]]:
+        """Begin again with what a killed worker process has taken along."""
+        deaths = 0
+        while missing:
+            try:
+                with (
+                    shielded() as as_before,
+                    joblib.Parallel(
+                        n_jobs=self.n_jobs, prefer=self.prefer, return_as="generator_unordered"
+                    ) as parallel,
+                ):
+                    one = joblib.delayed(partial(_numbered, self.work if self.shared else as_before(self.work)))
+                    for number, result in parallel([one(*pair) for pair in missing.items()]):
+                        del missing[number]
+                        deaths = 0
+                        yield number, result
+            except BrokenProcessPool:
+                deaths += 1
+                if deaths > 1:
+                    raise ChildProcessError(KILLED) from None
+            except Exception as error:
+                if type(error).__name__ != "PicklingError":
+                    raise
+                raise ValueError(UNSENT) from error
+
+
+def _numbered(work: Callable[[Any], Any], number: int, task: Any) -> tuple[int, Any]:
+    return number, work(task)
 
 
 def _set(setting: str | None) -> None:

@@ -4,15 +4,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator
-from concurrent.futures.process import BrokenProcessPool
 from typing import Any, Protocol
 
-import joblib
 import numpy as np
 from numpy.typing import NDArray
 
 from audit.arguments import whole_number
-from audit.io.workers import shielded
+from audit.io.workers import Workers
 from audit.mechanism import Mechanism
 from audit.outputs import CHANCE, Kind, chance_of_repeat, run
 from audit.sampling.streams import stream
@@ -67,12 +65,18 @@ def draw(
     runs = block_runs(data, kind, mechanism)
     blocks = -(-size // runs)
 
-    def block(number: int) -> tuple[int, NDArray[np.float64]]:
+    def block(number: int) -> NDArray[np.float64]:
         rng = np.random.default_rng(stream(seed, number))
-        return number, reduce(run(mechanism, data, min(runs, size - number * runs), rng, kind))
+        return reduce(run(mechanism, data, min(runs, size - number * runs), rng, kind))
 
-    # joblib runs ahead of whoever takes the results, so it is handed a few blocks at a time.
-    wave = WAVE * joblib.effective_n_jobs(n_jobs)
+    shareable = bool(getattr(mechanism, "threads", False))
+    workers = Workers(block, n_jobs, threads=shareable)
+    if workers.shared and workers.number > 1 and blocks > 1 and not shareable:
+        raise ValueError(
+            "threads must not share a mechanism that may write into its own arrays: processes (the default), or "
+            "threads = True on one that does not"
+        )
+    wave = WAVE * workers.number  # workers run ahead of whoever takes the results
     first: NDArray[np.float64] | None = None
     for start in range(0, blocks, wave):
         numbers = range(start, min(start + wave, blocks))
@@ -80,12 +84,14 @@ def draw(
         for n, kept in done.items():
             assert store is not None  # or nothing would be done
             if repeats:
-                store.check(seed, kept, lambda n=n: block(n)[1])  # type: ignore[misc]
+                store.check(seed, kept, lambda n=n: block(n))  # type: ignore[misc]
             break
-        arriving = _surviving(block, [number for number in numbers if number not in done], n_jobs, mechanism)
+        missing = [number for number in numbers if number not in done]
+        arriving = workers.finished(missing)
         for number in numbers:
             while number not in done:
-                arrived, kept = next(arriving)
+                place, kept = next(arriving)
+                arrived = missing[place]
                 done[arrived] = kept
                 if store is not None:
                     store.write(seed, arrived, kept)
@@ -99,47 +105,6 @@ def draw(
             if advance is not None:
                 advance(min(runs, size - number * runs))
             yield kept
-
-
-def _surviving(
-    block: Callable[[int], tuple[int, NDArray[np.float64]]], numbers: list[int], n_jobs: int, mechanism: Mechanism
-) -> Iterator[tuple[int, NDArray[np.float64]]]:
-    """Yield blocks as they are finished, and begin again with those that a killed worker process has taken along."""
-    if len(numbers) == 1 or joblib.effective_n_jobs(n_jobs) == 1:
-        yield from map(block, numbers)
-        return
-    shared = bool(getattr(mechanism, "threads", False))
-    prefer = "threads" if shared else "processes"
-    backend, _ = joblib.parallel.get_active_backend(prefer=prefer)
-    if getattr(backend, "uses_threads", False) and not shared:
-        raise ValueError(
-            "threads must not share a mechanism that may write into its own arrays: processes (the default), or "
-            "threads = True on one that does not"
-        )
-    missing, deaths = set(numbers), 0
-    while missing:
-        try:
-            with (
-                shielded() as as_before,
-                joblib.Parallel(n_jobs=n_jobs, prefer=prefer, return_as="generator_unordered") as parallel,
-            ):
-                work = joblib.delayed(block if shared else as_before(block))
-                for number, kept in parallel(map(work, sorted(missing))):
-                    missing.remove(number)
-                    deaths = 0
-                    yield number, kept
-        except BrokenProcessPool:
-            deaths += 1
-            if deaths > 1:
-                raise ChildProcessError(
-                    "a worker process was killed twice over the same runs: fewer jobs need less memory"
-                ) from None
-        except Exception as error:
-            if type(error).__name__ != "PicklingError":
-                raise
-            raise ValueError(
-                "the mechanism cannot be sent to another process: per_run(factory=...) builds it there, or n_jobs=1"
-            ) from error
 
 
 def block_runs(data: Any, kind: Kind, mechanism: Mechanism | None = None) -> int:

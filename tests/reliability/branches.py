@@ -1,7 +1,7 @@
 """Which branches the default tests take: ``python -m tests.reliability.branches [FILE]``, of data of branch coverage.
 
 Without a file the default tests are run for it, unless nothing has changed since they were. Commands that they start
-count too. What numba has compiled cannot be traced: the tests of such code run once more without compiling it.
+count too, and the tests of engines. What numba has compiled cannot be traced: tests of it run again without compiling.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from coverage import Coverage
 
 ROOT = Path(__file__).resolve().parents[2]
 LEAST = {"audit": 0.95, "algorithms": 0.90}
-COMPILED = "tests/algorithms/topdown/estimation"
+COMPILED, ENGINES = "tests/algorithms/topdown/estimation", "tests/engines"
 SETTINGS = "[run]\nbranch = true\nsource = audit,algorithms\npatch = subprocess\n"
 SHOWN = 10
 
@@ -42,6 +42,7 @@ def measured(data: Path = ROOT / "build" / "reliability" / "branches.coverage") 
         own["COVERAGE_FILE"] = str(data)
         try:
             subprocess.run([*words, "--numprocesses", "2", "--dist", "loadfile"], cwd=ROOT, env=own, check=True)
+            subprocess.run([*words, "--cov-append", "-m", "slow", ENGINES], cwd=ROOT, env=own, check=True)
             own["NUMBA_DISABLE_JIT"] = "1"
             subprocess.run([*words, "--cov-append", COMPILED], cwd=ROOT, env=own, check=True)
         except BaseException:

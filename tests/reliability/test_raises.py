@@ -67,7 +67,8 @@ def test_data_of_something_else_show_nothing(tmp_path):
 @pytest.mark.slow
 @pytest.mark.reliability(16)
 def test_the_default_tests_reach_every_refusal(record_property):
-    pytest.importorskip("pyspark", reason="refusals of Spark need the extra spark")
+    for extra in ("pyspark", "ray"):
+        pytest.importorskip(extra, reason=f"its refusals need {extra}")
     found = reached(branches.measured())
     record_property("tried", found["tried"])
     record_property("words", "not reached: " + ("; ".join(f"`{one}`" for one in found["failed"]) or "none"))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib.util
+from concurrent.futures.process import BrokenProcessPool
 
 import joblib
 import pytest
@@ -65,7 +66,7 @@ def test_a_worker_that_dies_of_every_block_is_an_error(monkeypatch):
             pass
 
         def work(self):
-            raise sampling.BrokenProcessPool("killed")
+            raise BrokenProcessPool("killed")
             yield
 
     monkeypatch.setattr(joblib, "Parallel", Broken)

@@ -1,0 +1,1 @@
+"""Engines that exist, started on this machine: what they give is what one process gives."""

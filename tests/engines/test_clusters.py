@@ -1,0 +1,154 @@
+"""Clusters of dask and ray: the counts of one process, also after a worker was killed; what fails is told."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import threading
+import time
+from pathlib import Path
+
+import joblib
+import pytest
+
+from audit.claims import PureDP
+from audit.io.backends import on_backend
+from audit.io.workers import Workers
+from audit.loss import measure_loss
+from audit.neighbors import NeighborPair
+from tests.audit.cli.desk import QUICK, Outcome, results
+from tests.helpers import refused_like
+
+pytestmark = pytest.mark.slow
+
+PAIR = NeighborPair.add_people([120, 75], 0)
+TASKS = 40
+
+
+@pytest.fixture(scope="module", params=["dask", "ray"])
+def cluster(request):
+    """Two workers on this machine."""
+    pytest.importorskip({"dask": "distributed"}.get(request.param, request.param), reason="the extra is not installed")
+    with on_backend(request.param, "", 2):
+        yield request.param
+
+
+def noisy(data, size, rng):
+    return data + rng.laplace(size=(size, data.size))
+
+
+noisy.runs_per_block = 100
+
+
+def told(task):
+    time.sleep(0.02)
+    return task, os.getpid()
+
+
+def audited():
+    return measure_loss(noisy, PAIR, PureDP(1.0), size=3000, rng=3, n_jobs=2)
+
+
+@pytest.mark.reliability(13)
+def test_counts_are_those_of_one_process(cluster):
+    with joblib.parallel_config(backend="sequential"):
+        alone = audited().counts
+    assert audited().counts == alone
+    shift = 0.0  # a closure and a lambda
+    moved = lambda data, size, rng: noisy(data + shift, size, rng)  # noqa: E731
+    moved.runs_per_block = 100
+    assert measure_loss(moved, PAIR, PureDP(1.0), size=3000, rng=3).counts == alone
+
+
+def test_all_workers_take_part_and_the_work_is_sent_once(cluster):
+    sent = []
+
+    class Work:
+        def __call__(self, task):
+            return told(task)
+
+        def __reduce__(self):
+            sent.append(1)
+            return (lambda: told, ())
+
+    workers = Workers(Work(), 1)
+    assert workers.number == 2
+    found = [pair for _ in range(3) for pair in workers.finished(range(TASKS))]
+    assert sorted(number for number, _ in found) == sorted(list(range(TASKS)) * 3)
+    assert all(number == task for number, (task, _) in found)
+    assert len({pid for _, (_, pid) in found}) == 2
+    assert os.getpid() not in {pid for _, (_, pid) in found}
+    assert sent == [1]
+
+
+def test_a_killed_worker_costs_what_it_was_at(cluster):
+    arriving = Workers(told, 2).finished(range(TASKS))
+    first = [next(arriving) for _ in range(5)]
+    os.kill(first[0][1][1], signal.SIGKILL)
+    assert sorted(task for _, (task, _) in [*first, *arriving]) == list(range(TASKS))
+
+
+def test_work_that_kills_its_workers_ends_in_an_error(cluster):
+    def deadly(task):
+        if task == 3:
+            os._exit(1)
+        return task
+
+    with refused_like(ChildProcessError, "a worker process was killed twice over the same runs: fewer jobs need"):
+        list(Workers(deadly, 2).finished(range(8)))
+    assert dict(Workers(told, 2).finished([1, 2]))[1][0] == 2  # the cluster goes on
+
+
+def test_errors_are_those_of_the_work(cluster):
+    def failing(task):
+        raise ValueError("no such area", 17)
+
+    with pytest.raises(ValueError, match="no such area") as caught:
+        list(Workers(failing, 2).finished([1]))
+    assert caught.value.args == ("no such area", 17)
+
+
+def test_work_that_cannot_be_sent_is_refused(cluster, tmp_path, monkeypatch):
+    lock = threading.Lock()
+    with refused_like(ValueError, "the mechanism cannot be sent to another process: per_run"):
+        Workers(lambda task: lock, 2)
+    (tmp_path / "onlyhere.py").write_text("def work(task):\n    return task\n")
+    monkeypatch.syspath_prepend(tmp_path)
+    import onlyhere
+
+    with refused_like(ValueError, "workers must be able to import what the mechanism does, got No module named 'only"):
+        list(Workers(onlyhere.work, 2).finished([1]))
+
+
+MINE = """
+import numpy as np
+
+def noisy(data, size, rng):
+    return data + rng.laplace(size=(size, data.size))
+
+noisy.runs_per_block = 100
+"""
+
+
+@pytest.mark.reliability(13)
+@pytest.mark.parametrize("backend", ["loky", "threads", "dask", "ray"])
+@pytest.mark.parametrize("command", ["audit gdpc --data c.csv", "audit own:noisy --data c.csv --claim pure:1"])
+def test_a_command_has_the_counts_of_one_process(command, backend, tmp_path):
+    """In a process of its own: a cluster for the command alone."""
+    if backend in ("dask", "ray"):
+        pytest.importorskip({"dask": "distributed"}.get(backend, backend), reason="the extra is not installed")
+    if backend == "threads" and "own" in command:
+        pytest.skip("a mechanism of one's own is not made for threads")
+    (tmp_path / "c.csv").write_text("n\n120\n75\n")
+    (tmp_path / "own.py").write_text(MINE)
+    words = [sys.executable, "-P", "-m", "plaudit", *command.split(), *QUICK, "--json"]
+    where = {**os.environ, "PYTHONPATH": str(Path(__file__).parents[2])}
+
+    def run(*more):
+        done = subprocess.run([*words, *more], cwd=tmp_path, env=where, capture_output=True, text=True, check=False)
+        (result,) = results(Outcome(done.returncode, done.stdout, done.stderr)).values()
+        return done.returncode, result.counts
+
+    assert run("--backend", backend, "--jobs", "2") == run("--jobs", "1")
