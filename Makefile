@@ -54,7 +54,7 @@ test-slow: .venv/installed-dev
 
 test-engines: .venv/installed-dev
 	@$(PIP) --editable '.[dask,ray,spark]'
-	$(BIN)/pytest -m "slow or not slow" tests/engines tests/algorithms/tables/test_spark.py
+	$(BIN)/pytest -m "slow or not slow" tests/engines
 
 test-lowest: .venv/installed-dev
 	$(BIN)/python -m tests.reliability.dependencies lowest --numprocesses 2 --dist loadfile

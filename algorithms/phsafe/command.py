@@ -18,9 +18,14 @@ MODEL = "Promised when one person is added or removed (unbounded) or replaced (b
 @releasing
 def release_phsafe(
     out: Out,
-    persons: Annotated[Path | None, typer.Option(help="Persons, .csv or .parquet, in the production layout.")] = None,
-    units: Annotated[Path | None, typer.Option(help="Housing units and group quarters.")] = None,
-    geo: Annotated[Path | None, typer.Option(help="Where the units are; public.")] = None,
+    persons: Annotated[
+        str | None,
+        typer.Option(
+            help="Persons, .csv or .parquet, in the production layout; of spark also a URL such as hdfs://..."
+        ),
+    ] = None,
+    units: Annotated[str | None, typer.Option(help="Housing units and group quarters.")] = None,
+    geo: Annotated[str | None, typer.Option(help="Where the units are; public.")] = None,
     config: Annotated[str, typer.Option(help="Settings in the Bureau's format: a .json file, us or pr.")] = "us",
     bundled: Annotated[
         bool, typer.Option("--bundled", help="Run on the bundled simulated households instead of files.")
@@ -36,6 +41,9 @@ def release_phsafe(
         bool, typer.Option("--published", help="Write PH1 to PH8 after post-processing too, with 90% intervals.")
     ] = False,
     engine: Annotated[str, typer.Option(help="duckdb, in this process, or spark.")] = "duckdb",
+    master: Annotated[
+        str, typer.Option(help="Of spark: where it runs, such as local[2] or spark://host:7077. Default: its settings.")
+    ] = "",
     partitions: Annotated[int, typer.Option(help="Work on this many parts one by one, for less memory.")] = 1,
     memory: Annotated[str, typer.Option(help="Most memory of duckdb, such as 4GB.")] = "",
     seed: Seed = None,
@@ -45,13 +53,10 @@ def release_phsafe(
     from algorithms.phsafe.release import release
     from algorithms.phsafe.tabulation.derive import derive_units
     from algorithms.phsafe.tabulation.validate import InvalidHouseholds
-    from algorithms.tables.duck import DuckDB
     from algorithms.tables.opening import opened
     from audit.io.terminal import console
 
     rng, noise = noise_of(seed)
-    if memory and engine != "duckdb":
-        raise ValueError(f"--memory is for duckdb, got the engine {engine}")
     settings = read_config(config)
     given: list[Any] = [persons, units, geo]
     if bundled:
@@ -63,10 +68,9 @@ def release_phsafe(
         given = [households.persons, households.units, households.geo]
     elif None in given:
         raise ValueError("--persons, --units and --geo are needed, or --bundled")
-    own = DuckDB(given, memory=memory) if engine == "duckdb" else engine
     try:
         status = console(stderr=True).status("validating, counting, drawing noise")
-        with status, opened(own, given) as database:
+        with status, opened(engine, given, memory=memory, master=master) as database:
             if derive:
                 given[1] = derive_units(persons, units, engine=database)
             options: dict[str, Any] = {"engine": database, "partitions": partitions, "rng": rng}
@@ -76,9 +80,6 @@ def release_phsafe(
             print(finding, file=sys.stderr)
         number = "one rule" if len(error.findings) == 1 else f"{len(error.findings)} rules"
         raise ValueError(f"the households break {number}, above; nothing was written") from error
-    finally:
-        if not isinstance(own, str):
-            own.close()
     print(made.ledger)
     rows = sum(map(len, made.tables.values()))
     print(f"\n{rows:,} rows in {len(made.tables)} tables, with {noise}, written to {out}.")

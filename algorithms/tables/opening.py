@@ -19,17 +19,24 @@ GIVEN = "given_rows"  # a view: the rows of a source as it is
 
 
 @contextmanager
-def opened(engine: str | Engine, sources: Sequence[Any], *, memory: str = "") -> Iterator[Engine]:
-    """Open an engine by name and close it afterwards, or lend the one given; `memory` is the most of DuckDB."""
+def opened(engine: str | Engine, sources: Sequence[Any], *, memory: str = "", master: str = "") -> Iterator[Engine]:
+    """Open an engine by name and close it afterwards, or lend the one given.
+
+    `memory` is the most of DuckDB, `master` where Spark runs.
+    """
     if not isinstance(engine, str):
         if not hasattr(engine, "fetch"):
             raise TypeError(f"engine must be duckdb, spark or an engine, got {engine!r}")
         yield engine
         return
+    if memory and engine != "duckdb":
+        raise ValueError(f"--memory is for duckdb, got the engine {engine}")
+    if master and engine != "spark":
+        raise ValueError(f"--master is for spark, got the engine {engine}")
     if engine == "duckdb":
         database: Engine = DuckDB(sources, memory=memory)
     elif engine == "spark":
-        database = Spark()
+        database = Spark(master=master)
     else:
         raise ValueError(f"engine must be duckdb or spark, got {engine!r}")
     try:

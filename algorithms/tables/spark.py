@@ -19,20 +19,25 @@ KINDS = {
     **dict.fromkeys(("tinyint", "smallint", "int", "bigint"), "whole"),
     **dict.fromkeys(("float", "double", "decimal"), "real"),
 }
+QUIET = {"spark.log.level": "OFF", "spark.ui.enabled": "false", "spark.ui.showConsoleProgress": "false"}
+SHUFFLES = "spark.sql.shuffle.partitions"
 
 
 class Spark:
-    """Spark, through a session of the caller's or a local one: for more rows than one machine can hold."""
+    """Spark, through a session of the caller's or one of its own: for more rows than one machine can hold.
 
-    def __init__(self, session: Any = None) -> None:
+    A session that is given, or at work already, keeps its settings and stays open.
+    """
+
+    def __init__(self, session: Any = None, *, master: str = "") -> None:
         with needing("spark", "the Spark engine"):
             from py4j.protocol import Py4JError  # not at the top: a large, optional dependency
             from pyspark.errors import PySparkException
         self._errors: tuple[type[Exception], ...] = (PySparkException, Py4JError)
-        self._own = session is None
         self._kept: dict[str, Any] = {}
         with self._told():
-            self._session = _local_session() if session is None else session
+            given = session or _at_work(master)
+            self._session, self._own = given or _new_session(master), given is None
 
     def read(self, name: str, source: Any) -> dict[str, str]:
         """Make a view of a CSV or Parquet file, an in-memory frame, or a Spark data frame."""
@@ -105,11 +110,28 @@ class Spark:
             self._session.stop()
 
 
-def _local_session() -> Any:
+def _at_work(master: str) -> Any:
+    """Return the session that is at work in this program, if there is one."""
+    from pyspark.sql import SparkSession
+
+    session = SparkSession.getActiveSession()
+    if session is not None and master and session.conf.get("spark.master") != master:
+        raise ValueError(
+            f"--master must be that of the session at work, {session.conf.get('spark.master')}, got {master}"
+        )
+    return session
+
+
+def _new_session(master: str) -> Any:
+    """Start a session, by the settings of the installation where it has any."""
     from pyspark.sql import SparkSession
 
     builder = SparkSession.builder.appName("plaudit")
-    quiet = {"spark.log.level": "OFF", "spark.ui.enabled": "false", "spark.ui.showConsoleProgress": "false"}
-    for setting, value in {**quiet, "spark.sql.shuffle.partitions": "4"}.items():
+    if master:
+        builder = builder.master(master)
+    for setting, value in QUIET.items():
         builder = builder.config(setting, value)
-    return builder.getOrCreate()
+    session = builder.getOrCreate()
+    if not session.sparkContext.getConf().contains(SHUFFLES) and session.sparkContext.master.startswith("local"):
+        session.conf.set(SHUFFLES, "4")  # of 200, nearly all would be empty
+    return session

@@ -69,11 +69,10 @@ class OnDask:
                 for number, result in self._once(missing):
                     del missing[number]
                     yield number, result
-            except KilledWorker:  # after as many deaths as the scheduler allows
-                raise ChildProcessError(KILLED) from None
-            except CancelledError:  # what was sent died with the last worker that had it
+            except (KilledWorker, CancelledError) as error:
+                # The scheduler allows some deaths by itself; what was sent dies with the last worker that had it.
                 self._sent, lost = None, lost + 1
-                if lost > 1:
+                if lost > 1 or isinstance(error, KilledWorker):
                     raise ChildProcessError(KILLED) from None
 
     def _once(self, tasks: dict[int, Any]) -> Iterator[tuple[int, Any]]:

@@ -101,6 +101,20 @@ def test_work_that_kills_its_workers_ends_in_an_error(cluster):
     assert dict(Workers(told, 2).finished([1, 2]))[1][0] == 2  # the cluster goes on
 
 
+def test_what_was_sent_is_sent_again_where_the_only_worker_died(tmp_path):
+    pytest.importorskip("distributed")
+    flag = tmp_path / "killed"
+
+    def deadly_once(task):
+        if task == 3 and not flag.exists():
+            flag.touch()
+            os._exit(1)
+        return task
+
+    with on_backend("dask", "", 1):
+        assert sorted(Workers(deadly_once, 1).finished(range(8))) == [(task, task) for task in range(8)]
+
+
 def test_errors_are_those_of_the_work(cluster):
     def failing(task):
         raise ValueError("no such area", 17)

@@ -41,7 +41,7 @@ def measured(data: Path = ROOT / "build" / "reliability" / "branches.coverage") 
         own = {name: value for name, value in os.environ.items() if not name.startswith("PYTEST_")}
         own["COVERAGE_FILE"] = str(data)
         try:
-            subprocess.run([*words, "--numprocesses", "2", "--dist", "loadfile"], cwd=ROOT, env=own, check=True)
+            subprocess.run(words, cwd=ROOT, env=own, check=True)
             subprocess.run([*words, "--cov-append", "-m", "slow", ENGINES], cwd=ROOT, env=own, check=True)
             own["NUMBA_DISABLE_JIT"] = "1"
             subprocess.run([*words, "--cov-append", COMPILED], cwd=ROOT, env=own, check=True)

@@ -113,6 +113,7 @@ def test_help_and_nothing(phsafe):
         (asked(seed="-1"), "seed must be 0 or more, got -1"),
         (asked("--engine", "polars"), "engine must be duckdb or spark, got 'polars'"),
         (asked("--engine", "spark", "--memory", "4GB"), "--memory is for duckdb, got the engine spark"),
+        (asked("--master", "local[2]"), "--master is for spark, got the engine duckdb"),
         (asked("--memory", "plenty"), "DuckDB cannot start: "),
         (asked("--partitions", "0"), "partitions must be a whole number from 1 to 1,000, got 0"),
         (asked("--partitions", "x"), "Invalid value for '--partitions'"),

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import json
 import os
 import shutil
 import subprocess
+import sys
 import warnings
 from pathlib import Path
 
@@ -17,6 +19,7 @@ from algorithms.tables.frames import Frame
 from algorithms.tables.spark import Spark
 from tests.algorithms.tables.test_duck import CSV, text
 from tests.golden.phsafe import CONFIG, PATHS, PERSONS, columns, rows
+from tests.helpers import refused
 
 pytestmark = pytest.mark.slow
 
@@ -113,3 +116,50 @@ def test_spark_reads_what_duckdb_reads(spark, tmp_path):
         with pytest.raises(ValueError, match=r"^Spark stopped: "):
             engine.fetch("select * from t")
     engine.close()
+
+
+def test_a_session_at_work_keeps_its_settings_and_goes_on(spark):
+    before = dict(spark.sparkContext.getConf().getAll())
+    partitions = spark.conf.get("spark.sql.shuffle.partitions")
+    found = list(tabulate(*PATHS, tables="PH2", engine="spark").rows())
+    assert found == list(tabulate(*PATHS, tables="PH2").rows())
+    assert spark.range(3).count() == 3
+    assert dict(spark.sparkContext.getConf().getAll()) == before
+    assert spark.conf.get("spark.sql.shuffle.partitions") == partitions
+    with refused(ValueError, "--master must be that of the session at work, local[2], got local[1]"):
+        Spark(master="local[1]")
+
+
+SETTINGS = """
+from algorithms.tables.spark import Spark
+engine = Spark(master="local[1]")
+print(engine._session.conf.get("spark.sql.shuffle.partitions"), engine._session.sparkContext.master)
+engine.close()
+"""
+
+
+@pytest.mark.parametrize(("given", "partitions"), [("", "4"), ("spark.sql.shuffle.partitions 7\n", "7")])
+def test_settings_of_the_installation_hold(spark, tmp_path, given, partitions):
+    (tmp_path / "spark-defaults.conf").write_text(given)
+    where = {**os.environ, "SPARK_CONF_DIR": str(tmp_path), "SPARK_LOCAL_HOSTNAME": "localhost"}
+    done = subprocess.run([sys.executable, "-c", SETTINGS], env=where, capture_output=True, text=True, check=True)
+    assert done.stdout.split() == [partitions, "local[1]"]
+
+
+def test_a_release_on_spark_from_addresses_is_that_of_duckdb(spark, tmp_path):
+    files = dict(zip(("--persons", "--units", "--geo"), PATHS, strict=True))
+    (tmp_path / "config.json").write_text(json.dumps(CONFIG))
+    words = [sys.executable, "-m", "plaudit", "release", "phsafe", "--config", str(tmp_path / "config.json")]
+    where = {**os.environ, "SPARK_LOCAL_HOSTNAME": "localhost"}
+    ways = {
+        "duck": [word for name, path in files.items() for word in (name, str(path))],
+        "spark": [word for name, path in files.items() for word in (name, path.resolve().as_uri())],
+    }
+    ways["spark"] += ["--engine", "spark", "--master", "local[2]"]
+    for out, more in ways.items():
+        seeded = ["--seed", "1", "--out", str(tmp_path / out)]
+        subprocess.run([*words, *more, *seeded], env=where, cwd=Path(__file__).parents[2], check=True)
+    tables = sorted(path.name for path in (tmp_path / "duck").glob("*.csv"))
+    assert len(tables) > 8
+    for name in tables:
+        assert (tmp_path / "spark" / name).read_bytes() == (tmp_path / "duck" / name).read_bytes()
