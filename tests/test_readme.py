@@ -25,7 +25,10 @@ def test_code_runs() -> None:
     assert outcome.failed == 0
 
 
-PAGES = [ROOT / f"{name}.md" for name in ("README", "figures/README", "LIMITATIONS", "SECURITY", "THREAT_MODEL")]
+PAGES = [
+    ROOT / f"{name}.md"
+    for name in ("README", "figures/README", "LIMITATIONS", "SECURITY", "THREAT_MODEL", "docs/scale")
+]
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
