@@ -75,12 +75,16 @@ def _dask(address: str, workers: int) -> Iterator[None]:
 
     from audit.io.workers import shielded
 
-    logging.getLogger("distributed").setLevel(logging.CRITICAL)  # what goes wrong is told in one line, by us
+    for name in ("distributed", "distributed.client"):
+        logging.getLogger(name).setLevel(logging.CRITICAL)  # what goes wrong is told in one line, by us
     with ExitStack() as stack:
         if not address:
             with shielded():
                 cluster = LocalCluster(
-                    n_workers=workers, threads_per_worker=1, dashboard_address=None, silence_logs=logging.CRITICAL
+                    n_workers=workers,
+                    threads_per_worker=1,
+                    dashboard_address="127.0.0.1:0",
+                    silence_logs=logging.CRITICAL,
                 )
             address = stack.enter_context(cluster).scheduler_address
         stack.enter_context(Client(address, timeout=10))

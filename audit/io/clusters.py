@@ -79,13 +79,17 @@ class OnDask:
         from distributed import as_completed
 
         if self._sent is None:
-            (self._sent,) = self.client.scatter([self.work], broadcast=True, hash=False)
+            try:
+                (self._sent,) = self.client.scatter([self.work], broadcast=True, hash=False)
+            except Exception as error:  # of many kinds
+                raise ConnectionError(f"the dask cluster stopped: {error}") from error
         futures = {self.client.submit(_done, self._sent, task, pure=False): number for number, task in tasks.items()}
         try:
             for future in as_completed(list(futures)):
                 yield futures[future], future.result()
         finally:
-            self.client.cancel([future for future in futures if not future.done()])
+            if self.client.status == "running":
+                self.client.cancel([future for future in futures if not future.done()])
 
 
 class OnRay:
@@ -116,8 +120,10 @@ class OnRay:
                 yield left.pop(first), ray.get(first)
         except ray.exceptions.RayTaskError as error:
             raise error.cause from None
-        except ray.exceptions.RayError:
+        except (ray.exceptions.WorkerCrashedError, ray.exceptions.OutOfMemoryError):
             raise ChildProcessError(KILLED) from None
+        except ray.exceptions.RayError as error:
+            raise ConnectionError(f"the ray cluster stopped: {str(error).splitlines()[0]}") from error
 
 
 def _done(work: Packed, task: Any) -> Any:

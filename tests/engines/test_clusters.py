@@ -15,6 +15,7 @@ import pytest
 
 from audit.claims import PureDP
 from audit.io.backends import on_backend
+from audit.io.clusters import OnDask, packed
 from audit.io.workers import Workers
 from audit.loss import measure_loss
 from audit.neighbors import NeighborPair
@@ -113,6 +114,33 @@ def test_what_was_sent_is_sent_again_where_the_only_worker_died(tmp_path):
 
     with on_backend("dask", "", 1):
         assert sorted(Workers(deadly_once, 1).finished(range(8))) == [(task, task) for task in range(8)]
+
+
+def test_a_cluster_that_stops_is_told():
+    """After the ten seconds in which it may come back."""
+    distributed = pytest.importorskip("distributed")
+    with (
+        distributed.LocalCluster(n_workers=1, threads_per_worker=1, dashboard_address="127.0.0.1:0") as own,
+        distributed.Client(own, timeout=2) as client,
+    ):
+        arriving = OnDask(client, packed(told)).finished(range(TASKS))
+        next(arriving)
+        own.close()
+        with refused_like(ConnectionError, "the dask cluster stopped: "):
+            list(arriving)
+
+
+def test_a_ray_cluster_that_stops_is_told(cluster, monkeypatch):
+    if cluster != "ray":
+        pytest.skip("of ray")
+    import ray
+
+    def stopped(futures):
+        raise ray.exceptions.RaySystemError("gone\nsee the logs")
+
+    monkeypatch.setattr(ray, "wait", stopped)
+    with refused_like(ConnectionError, "the ray cluster stopped: System error: gone$"):
+        list(Workers(told, 2).finished([1, 2]))
 
 
 def test_errors_are_those_of_the_work(cluster):

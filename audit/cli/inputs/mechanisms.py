@@ -73,7 +73,7 @@ def blaming(name: str) -> Iterator[None]:
     """Turn whatever a mechanism raises into one line with its name."""
     try:
         yield
-    except (ValueError, TypeError) as error:  # bad input, the user's or the mechanism's
+    except (ValueError, TypeError, ConnectionError) as error:  # bad input, of the user or the mechanism; a cluster lost
         raise ValueError(f"{name}: {words_of(error)}") from error
     except KeyboardInterrupt:
         raise
