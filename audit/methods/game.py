@@ -241,7 +241,7 @@ def shortfalls(
     draws = np.random.default_rng(SEED).multinomial(GROUPS, np.full(GROUPS, 1 / GROUPS), RESAMPLES)
     weights = np.vstack([np.ones((1, GROUPS)), draws])
     # Of the standard errors of runs that chose: those of a bound from runs that count, and what a rating takes off.
-    off = float(special.ndtri(confidence)) * math.sqrt((len(x) + len(y)) / counting), PESSIMISM
+    off = max(float(special.ndtri(confidence)), 0.0) * math.sqrt((len(x) + len(y)) / counting), PESSIMISM
     column = statistics.index(event.statistic)
     rules = [_levels(event.rule.guess(x[:, column]), event.rule.guess(y[:, column]), 0.0)]
     for statistic, on_x, on_y in zip(statistics, x.T, y.T, strict=True):
@@ -300,7 +300,8 @@ def _promises(
         at = rating.argmax(axis=1)
         value = rating[np.arange(at.size), at]
         better = value > best
-        best[better], shown[better] = value[better], (true - off[0] * stray)[0, at][better]
+        chosen = at[better]
+        best[better], shown[better] = value[better], true[0, chosen] - off[0] * stray[0, chosen]
     return best, shown
 
 

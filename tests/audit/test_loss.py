@@ -754,6 +754,16 @@ def test_a_mistake_in_the_exact_law_costs_no_runs():
         ask(mechanism=Mistaken())
 
 
+@pytest.mark.parametrize("confidence", [1e-6, 0.3, 0.5])
+def test_few_outputs_may_be_asked_with_little_confidence(confidence):
+    """A bound for half of all audits is the estimate itself, and of events that nobody saw there is none."""
+    rng = np.random.default_rng(2)
+    x, y = (count + rng.laplace(size=40) for count in (0, 1))
+    result = measure_loss_from_outputs(x, y, PureDP(1.0), relation="add_remove", confidence=confidence, rng=3)
+    assert result.confidence == confidence
+    assert np.isfinite(result.measured.epsilon)
+
+
 RUNS = np.arange(50.0)
 
 
