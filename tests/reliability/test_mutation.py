@@ -99,7 +99,7 @@ def test_every_explanation_is_of_a_mutant_that_there_is():
 @pytest.mark.parametrize("room", mutation.ROOMS, ids=lambda room: room.sources)
 def test_the_tests_of_what_proves_a_bound_notice_its_changes(room, record_property):
     """At least nine in ten of a sample, but for those that no test can notice."""
-    found = mutation.score([room], size=80, jobs=1)
+    found = mutation.score([room], size=40, jobs=1)
     low, high = found["interval"]
     left = [f"{one['place']} `{one['change']}` ({one['why'] or 'not explained'})" for one in found["survivors"]]
     told = f"{room.sources}: {found['killed']} of {found['tried']} noticed ({low:.0%} to {high:.0%})"
