@@ -57,7 +57,7 @@ class DuckDB:
             raise
 
     def _lock(self, sources: Sequence[Any]) -> None:
-        paths = [Path(source).resolve() for source in sources if isinstance(source, str | os.PathLike)]
+        paths = [Path(os.path.realpath(source)) for source in sources if isinstance(source, str | os.PathLike)]
         allowed = [name for path in paths for name in {str(path), _literal(path)}]
         self._connection.execute("SET allowed_paths = ?", [allowed])
         self._connection.execute("SET allowed_directories = ?", [[self._spill]])
@@ -75,7 +75,7 @@ class DuckDB:
         self._connection.unregister(name)  # a frame of that name, which would hide a file
         if isinstance(source, str | os.PathLike):
             with self._told(f"{source} cannot be read"):
-                self._read_file(name, Path(source).resolve())
+                self._read_file(name, Path(os.path.realpath(source)))
         else:
             frame = source.to_dict() if isinstance(source, Frame) else source
             self._frames[name] = _Stream(frame) if type(frame).__name__ == "DuckDBPyRelation" else frame

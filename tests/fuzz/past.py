@@ -38,5 +38,9 @@ PAST: tuple[Case, ...] = (
     ),
     case("hardly any runs that choose are refused", "plan approx:1,1e-6 --runs 2000 --selection 1e-320"),
     case("and hardly any that count", "plan pure:1 --runs 2000 --selection 0.9999999999999999"),
+    case(
+        "a link to itself is a file that is not there",
+        "release phsafe --persons counts.csv --units loop --geo counts.csv --seed 1 --out out",
+    ),
     case("a report takes the place of a link that leads nowhere", "report old --out dangling"),
 )

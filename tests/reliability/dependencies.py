@@ -71,7 +71,11 @@ def results(versions: Literal["lowest", "newest"], words: list[str]) -> dict[str
         frozen = subprocess.run([*pip, "freeze", "--exclude-editable"], check=True, capture_output=True, text=True)
         # Old versions of one package warn of new ones of another, which is nothing that plaudit does.
         old = ["-W", "ignore::DeprecationWarning"] if versions == "lowest" else []
-        subprocess.run([str(python), "-m", "pytest", *old, f"--junitxml={report}", *words], cwd=ROOT, check=False)
+        subprocess.run(
+            [str(python), "-m", "pytest", *old, f"--junitxml={report}", "-o", "junit_family=xunit1", *words],
+            cwd=ROOT,
+            check=False,
+        )
         return {
             **counted(report),
             "installed": dict(line.split("==") for line in frozen.stdout.split() if "==" in line),

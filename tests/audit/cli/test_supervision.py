@@ -14,7 +14,7 @@ from typing import Any
 
 import pytest
 
-from audit.cli.supervision import supervised
+from audit.cli.supervision import ENDINGS, heed_endings, supervised
 from audit.results import AuditResult
 from audit.results.files import read_json
 from tests.audit.cli.desk import (
@@ -313,3 +313,15 @@ def test_somebody_else_may_end_a_timed_audit(desk: Path) -> None:
     assert outcome.returncode == USAGE
     told = "plaudit: error: the command was ended by SIGKILL, before it had finished; with --store, finished runs"
     assert outcome.stderr.startswith(told)
+
+
+def test_the_first_request_to_end_interrupts_and_no_other() -> None:
+    former = [signal.getsignal(number) for number in ENDINGS]
+    try:
+        heed_endings()
+        with pytest.raises(KeyboardInterrupt):
+            signal.raise_signal(ENDINGS[-1])
+        signal.raise_signal(ENDINGS[-1])
+    finally:
+        for number, handler in zip(ENDINGS, former, strict=True):
+            signal.signal(number, handler)
