@@ -124,10 +124,9 @@ def command_of(context: typer.Context, names: list[str], options: dict[str, Any]
             value = recorded(value)
         if value is True:
             words.append(option.opts[0])
-        elif isinstance(value, list):
-            words += [word for one in value for word in (option.opts[0], str(one))]
         elif value is not None:
-            words += [option.opts[0], *map(str, value if isinstance(value, tuple) else (value,))]
+            for one in value if option.multiple else [value]:
+                words += [option.opts[0], *map(str, one if isinstance(one, tuple) else (one,))]
     return shlex.join([*words, "--seed", str(seed)])
 
 

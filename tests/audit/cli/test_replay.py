@@ -100,7 +100,7 @@ def test_own_counts_are_confidential(plaudit: Command) -> None:
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [
-        ((), "Missing argument 'name'"),
+        ((), "Missing argument"),
         (("gdcp",), "no system is called 'gdcp': gdpc"),
         (("ons", "--stage", "none"), "stage of ons must be one of measurements, adjusted, rounded, tables, got 'none'"),
         (("phsafe", "--pair", "none"), "pair of phsafe must be one of VAL, DER, API, got 'none'"),

@@ -80,7 +80,7 @@ def test_what_was_measured_is_kept_with_the_command_of_the_search(plaudit: Comma
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [
-        ((), "Missing argument 'name'"),
+        ((), "Missing argument"),
         (("gdcp",), "no system is called 'gdcp': gdpc"),
         (
             ("nist",),
