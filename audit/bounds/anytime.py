@@ -196,4 +196,4 @@ def _mixture(expected: tuple[float, float] | None) -> tuple[Floats, Floats]:
 
 
 def _enough(log_wealth: Floats, confidence: float) -> bool:
-    return log_wealth.size > 0 and float(np.logaddexp.reduce(log_wealth)) >= -math.log1p(-confidence)
+    return float(np.logaddexp.reduce(log_wealth)) >= -math.log1p(-confidence)

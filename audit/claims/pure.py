@@ -93,7 +93,7 @@ class PureDP(Claim):
         1.0
         """
         check_delta(delta)
-        if delta == 0 or self.epsilon == 0:
+        if delta == 0:
             return self.epsilon
         odds = delta / (1.0 - delta) * math.exp(-self.epsilon)
         return max(0.0, self.epsilon + math.log1p(-delta) + math.log1p(-odds)) if odds < 1 else 0.0

@@ -19,7 +19,7 @@ MULTIPLIED = 2**32  # most products that a convolution may take: some seconds
 POINTS = 2**25  # most points of its grid
 
 
-@dataclass(frozen=True, eq=False, repr=False)
+@dataclass(frozen=True, eq=False)
 class LossDistribution:
     """The law of the privacy loss ``log(p / q)`` of an output drawn from `p`.
 

@@ -14,7 +14,7 @@ from scipy import optimize, special, stats
 
 from audit.attacks.selection import PESSIMISM, Family, select_event
 from audit.attacks.selection.stated import factor, is_log_ratio
-from audit.bounds.game import approx_game_lower, guessing_game_lower
+from audit.bounds.game import approx_game_lower
 from audit.bounds.limits import clopper_pearson_lower
 from audit.claims import ApproxDP, Claim, PureDP
 from audit.events import Event, Statistic
@@ -69,8 +69,6 @@ class Game(Method):
     def lower(self, counts: Counts, basis: Basis) -> float:
         """Return the epsilon of one step that the guesses prove."""
         correct, guessed, runs = guesses(counts)
-        if self.claim.forgiven == 0:
-            return float(guessing_game_lower(correct, guessed, confidence=self.confidence)) / self.distance
         return approx_game_lower(
             correct, guessed, runs, delta=self.claim.forgiven, confidence=self.confidence, distance=self.distance
         )
@@ -317,7 +315,7 @@ def _log_odds(low_side: Floats, high_side: Floats, weights: Floats, forgiving: f
         these[:, low] + others[:, -1:] - others[:, high] for these, others in ((below, above), (above, below))
     )
     known = np.maximum(right + wrong - forgiving, 0.0) + 1
-    accuracy = (np.clip(right - forgiving, 0.0, known - 1) + 0.5) / known
+    accuracy = (np.maximum(right - forgiving, 0.0) + 0.5) / known
     error = np.where(right + wrong > 0, 1 / np.sqrt(known * accuracy * (1 - accuracy)), np.inf)
     return special.logit(accuracy), error
 

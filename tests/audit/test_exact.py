@@ -17,6 +17,7 @@ from algorithms.flaxman import ADPC, GDPC
 from algorithms.flaxman.gaussian import GaussianCounts
 from algorithms.noise import TwoTailedGeometric
 from audit.exact import LossDistribution, compose_losses, loss_distribution, loss_from_logs
+from audit.exact.arithmetic import convolve
 from audit.neighbors import NeighborPair
 from tests.helpers import refused_like
 
@@ -313,6 +314,17 @@ def test_many_laws_together():
     assert spread.maximum == pytest.approx(listed.maximum, abs=1e-12)
     for at in (0.0, 0.3, 1.0):
         assert 0 <= spread.delta_at(at) / listed.delta_at(at) - 1 + 1e-12 < 1e-5
+
+
+def test_a_grid_is_as_fine_as_it_must_be():
+    """Two losses that are close to each other do not make it finer than thousands of steps."""
+    steps = np.append(np.log(np.arange(1.0, 1201) / 600.5), 1e-9)
+    law = LossDistribution(np.sort(steps), np.full(1201, -math.log(1201)))
+    assert compose_losses([law, law]).loss.size < 2**17
+
+
+def test_a_product_has_a_term_less_than_both_factors():
+    assert convolve(np.ones(3), np.array([1.0, 2.0])).tolist() == [1, 3, 3, 2]
 
 
 # Properties

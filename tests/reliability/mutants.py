@@ -106,7 +106,17 @@ def mutants(rooms: list[Room]) -> list[tuple[Room, Path, str, int]]:
 
 
 class Bare(ast.NodeTransformer):
-    """What runs of a source: without annotations, which only tools read."""
+    """What runs of a source: without annotations, which only tools read.
+
+    Nor with the marks ``*`` and ``/`` among arguments, which cosmic-ray takes for arithmetic: they say how calls are
+    written.
+    """
+
+    def visit_arguments(self, node: ast.arguments) -> ast.AST:
+        node.args = [*node.posonlyargs, *node.args, *node.kwonlyargs]
+        node.defaults = [*node.defaults, *filter(None, node.kw_defaults)]
+        node.posonlyargs, node.kwonlyargs, node.kw_defaults = [], [], []
+        return self.generic_visit(node)
 
     def visit_arg(self, node: ast.arg) -> ast.arg:
         return ast.arg(node.arg)

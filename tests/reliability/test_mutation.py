@@ -8,9 +8,12 @@ pytest.importorskip("cosmic_ray", reason="it is in the extra mutation")
 from tests.reliability import mutants, mutation
 
 HEAD = "from __future__ import annotations\n\n\n"
-CHOICE = (
-    f"{HEAD}def larger(a: int | None, b: int) -> int:\n    return a if a > b else b\n\n\nSOME = {{'a': 'b', **{{}}}}\n"
-)
+CHOICE = f"""{HEAD}def larger(a: int | None, *, b: int) -> int:
+    return a if a > b else b
+
+
+SOME = {{'a': 'b', **{{}}}}
+"""
 LOOP = f"""{HEAD}def first(words, loud=False):
     for word in words:
         return word
@@ -99,7 +102,7 @@ def test_every_explanation_is_of_a_mutant_that_there_is():
 @pytest.mark.parametrize("room", mutation.ROOMS, ids=lambda room: room.sources)
 def test_the_tests_of_what_proves_a_bound_notice_its_changes(room, record_property):
     """At least nine in ten of a sample, but for those that no test can notice."""
-    found = mutation.score([room], size=40, jobs=1)
+    found = mutation.score([room], size=80, jobs=1)
     low, high = found["interval"]
     left = [f"{one['place']} `{one['change']}` ({one['why'] or 'not explained'})" for one in found["survivors"]]
     told = f"{room.sources}: {found['killed']} of {found['tried']} noticed ({low:.0%} to {high:.0%})"

@@ -13,7 +13,7 @@ from scipy.special import expit
 from scipy.stats import binom, binomtest, multinomial, norm
 
 from algorithms.noise import TwoTailedGeometric
-from audit.bounds.game import approx_game_lower, guessing_game_lower
+from audit.bounds.game import approx_game_lower, guessing_game_lower, variation_game_lower
 from audit.bounds.gaussian import gaussian_lower
 from audit.bounds.limits import clopper_pearson_lower, clopper_pearson_upper
 from audit.bounds.one_run import one_run_p_value
@@ -164,6 +164,28 @@ def test_p_values_are_the_theorem_s_term_by_term(guesses, epsilon):
         for delta, canaries in ((0.0, guesses), (1e-6, guesses), (1e-3, guesses + 20), (0.5, 2 * guesses)):
             ours = one_run_p_value(correct, guesses, epsilon, delta=delta, canaries=canaries)
             assert ours == pytest.approx(literal_one_run(correct, guesses, epsilon, delta, canaries), rel=1e-9)
+
+
+@pytest.mark.parametrize("epsilon", [0.1, 1.0])
+def test_the_search_among_many_terms_finds_the_largest_mean(epsilon):
+    for guesses in (200, 1000):
+        law = binom(guesses, expit(epsilon))
+        for correct in range(1, guesses + 1):
+            few, tail = np.arange(1, correct + 1), law.sf(correct - 1)
+            largest = ((law.sf(correct - 1 - few) - tail) / few).max()
+            p_value = one_run_p_value(correct, guesses, epsilon, delta=1e-6)
+            assert p_value == pytest.approx(min(1.0, tail + 2 * guesses * 1e-6 * largest), rel=1e-13)
+
+
+@pytest.mark.parametrize(("right", "wrong", "runs"), [(1, 0, 1), (1, 1, 3), (40, 10, 200), (700, 300, 1000), (9, 0, 9)])
+@pytest.mark.parametrize("confidence", [0.1, 0.5, 0.95])
+def test_total_variation_is_two_limits_apart(right, wrong, runs, confidence):
+    error = 1 - confidence
+    low = float(clopper_pearson_lower(right, runs, confidence=1 - 0.9 * error))
+    high = float(clopper_pearson_upper(wrong, runs, confidence=1 - 0.1 * error))
+    for named in (1, 2):
+        ours = variation_game_lower(right, right + wrong, runs, named=named, confidence=confidence)
+        assert float(ours) == pytest.approx(min(1.0, max(0.0, low - high, 2 * low - 1) * 2 / named), abs=1e-12)
 
 
 @pytest.mark.parametrize(

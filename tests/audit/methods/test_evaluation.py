@@ -17,10 +17,19 @@ from audit.claims import ZCDP, ApproxDP, GaussianDP, PureDP
 from audit.events import CellRule, Event, cell
 from audit.exact import LossDistribution, loss_distribution
 from audit.methods import AnytimeGame, Game, Gaussian, Rectangle, Renyi
-from audit.methods.evaluation import add_counts, check_question, count_event, evaluate, support_witness
+from audit.methods.evaluation import (
+    UNSEEN,
+    add_counts,
+    check_question,
+    count_event,
+    detectable_loss,
+    evaluate,
+    expected_guesses,
+    support_witness,
+)
 from audit.neighbors import NeighborPair
 from audit.results import AuditResult
-from tests.audit.methods.cases import AUDITED, BOTH, WEIGHTS, audited
+from tests.audit.methods.cases import AUDITED, BOTH, WEIGHTS, audited, binned, named
 from tests.helpers import refused_like
 
 PAIR = NeighborPair.add_people([5, 7], cell=0)
@@ -61,6 +70,21 @@ def test_counts_of_two_sets_of_runs_add_up(x, y, cut):
         together = count_event(event, np.array(x, float), np.array(y, float))
         assert add_counts(*parts) == together
         assert add_counts({"x": {"runs": 0}, "y": {"runs": 0}}, together) == together
+
+
+def test_how_many_guesses_to_expect():
+    assert expected_guesses(named((10, 5, 5), (3, 20, 7)), 500) == (380, pytest.approx(30.5 / 39))
+    assert expected_guesses(named((0, 0, 20), (0, 0, 30)), 500) == (1, 0.5)
+    assert expected_guesses(binned((5, 5), (5, 5)), 500) is None
+
+
+def test_runs_unlike_those_that_chose_have_no_power():
+    how, counts = Game(PureDP(1), 1, 0.95), named((400, 100, 0), (100, 400, 0))
+    known = how.detectable(counts, {}, choosing=0)
+    assert [detectable_loss(how, counts, {"unseen": share}, 0) for share in (UNSEEN, UNSEEN + 1e-9)] == [
+        known,
+        math.inf,
+    ]
 
 
 # Verdicts

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime
+import itertools
 import math
 from collections import Counter
 
@@ -17,6 +18,7 @@ from audit.claims import PureDP
 from audit.loss import measure_loss
 from audit.mechanism import per_run
 from audit.neighbors import NeighborPair
+from audit.neighbors.counts import distance_of_records
 from tests.helpers import refused_like
 
 ROWS = [
@@ -201,6 +203,17 @@ def test_values_that_are_nearly_the_same_are_two(first, second):
 def test_nanoseconds_of_polars_tell_rows_apart():
     times = [pl.DataFrame({"t": pl.Series([at]).cast(pl.Datetime("ns"))}) for at in (1, 2)]
     assert NeighborPair(*times, "replace_one").distance == 1
+
+
+def test_rows_of_dicts_have_the_order_of_the_first():
+    rows = [{"a": 1, "b": 2}, {"b": 3, "a": 4}]
+    assert [list(row) for row in NeighborPair.add_row(rows, {"b": 1, "a": 1}).y] == [["a", "b"]] * 3
+    assert [list(row) for row in NeighborPair.add_group([], rows, key="a").y] == [["a", "b"]] * 2
+
+
+def test_records_of_other_widths_are_at_no_distance():
+    for wide, narrow in itertools.permutations((2, 3)):
+        assert distance_of_records(np.zeros((2, wide)), np.zeros((2, narrow)), "add_remove") is None
 
 
 def test_tables_of_other_columns_or_types_are_not_neighbors():

@@ -1,0 +1,101 @@
+"""What audits and plans say of every family of promises; ``python -m tests.audit.methods.said`` keeps it.
+
+That bounds hold and that announced power is reached is simulated for hours (rows 1 and 4 of docs/reliability.md).
+Whoever changes one of these numbers has to simulate again.
+"""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from audit.claims import Claim
+from audit.loss import measure_loss, measure_loss_from_outputs
+from audit.methods.method import method_for
+from audit.neighbors import NeighborPair
+from audit.one_run import Canaries, measure_loss_one_run
+from audit.planning import plan_power, plan_size, plan_violation
+from audit.results import AuditResult
+from tests.audit.audits import TIGHT
+
+KEPT = Path(__file__).with_name("said.json")
+PAIR, GROUP = NeighborPair.add_people([4, 9], 0), NeighborPair.add_people([4, 9], 0, people=3)
+Said = dict[str, list[Any]]
+
+
+def noisy(counts: Any, size: int, rng: np.random.Generator) -> Any:
+    """Return one count with normal noise, rounded, and one with geometric noise."""
+    normal, whole = rng.normal(size=(size, 1)).round(6), rng.geometric(0.6, (size, 2))
+    return counts + np.hstack([normal, np.diff(whole)])
+
+
+def numbers(result: AuditResult) -> list[Any]:
+    """Return the words and numbers of a result that a method says."""
+    counts = [result.counts[side][key] for side in "xy" for key in sorted(result.counts[side])]
+    basis = [np.ravel(result.basis[key]) for key in sorted(result.basis) if result.basis[key] is not None]
+    told = [result.verdict, result.bound, result.event, result.measured.budget, result.ceiling, result.detectable]
+    return [*told, *few(counts), *(number for values in basis for number in few(values.tolist()))]
+
+
+def few(values: list[Any]) -> list[Any]:
+    """Return numbers, or where they are many how many they are and their sum, weighted by their places."""
+    return values if len(values) < 9 else [len(values), sum(place * value for place, value in enumerate(values, 1))]
+
+
+def audits(claim: Claim, tight: Any) -> Said:
+    """Return what audits of a family say, asked in every way."""
+    found = {}
+    for pair, size, stop in (
+        (PAIR, 6000, "fixed"),
+        (GROUP, 6000, "fixed"),
+        (GROUP, 3000, "early"),
+        (PAIR, 30_000, "early"),
+    ):
+        asked: dict[str, Any] = {"size": size, "stop": stop, "rng": 1}
+        found[f"distance {pair.distance}, {size}, {stop}"] = measure_loss(noisy, pair, claim, **asked)
+    found["coin"] = measure_loss(tight, NeighborPair.declared(0, 1, "add_remove"), claim, size=6000, rng=1)
+    for runs in ((20, 30), (30, 500), (700, 600)):
+        rng = np.random.default_rng(1)
+        given = [noisy(np.array([4 + side, 9]), number, rng) for side, number in enumerate(runs)]
+        found[f"given {runs}"] = measure_loss_from_outputs(*given, claim, relation="add_remove", rng=1)
+    if claim.budget != claim.forgiven:
+        for people, share in ((1, None), (3, 0.1)):
+            canaries = Canaries([20] * 500, people=people)
+            found[f"one run, {people}"] = measure_loss_one_run(one_run, canaries, claim, share=share, rng=1)
+    return {name: numbers(result) for name, result in found.items()}
+
+
+def one_run(counts: Any, size: int, rng: np.random.Generator) -> Any:
+    """Return counts with geometric noise."""
+    return counts + np.subtract(*rng.geometric(0.6, (2, size, counts.size)))
+
+
+def plans(claim: Claim) -> Said:
+    """Return what plans of a family say, and their words."""
+    method, found = method_for(claim, 1, 0.95), {}
+    kinds: list[dict[str, Any]] = [{}, {"selection": 0.0}, {"selection": 0.5, "distance": 3}]
+    if not method.simulated:
+        kinds += [{"selection": 0.0, "share": 0.2}]
+    if claim.budget != claim.forgiven:
+        kinds += [{"design": "one_run", "selection": 0.0}]
+    for asked in kinds:
+        for size in (2000, 100_000):
+            powers = [plan_power(claim, size, violation=more, **asked) for more in (1.02, 1.1, 1.3, 2, 3)]
+            found[f"plan {size}, {asked}"] = powers
+    for asked in kinds[:3]:
+        found[f"plan, {asked}"] = [plan_violation(claim, 5000, **asked), plan_size(claim, violation=1.3, **asked)]
+    shares = (1.0,) if method.simulated else (1.0, 0.2)
+    return found | {"assumed": [method.assumed(share) for share in shares]}
+
+
+def everything(name: str) -> Said:
+    """Return all that is said of a family."""
+    tight, claim, _ = TIGHT[name]
+    return audits(claim, tight) | plans(claim)
+
+
+if __name__ == "__main__":
+    KEPT.write_text(json.dumps({name: everything(name) for name in TIGHT}, indent=1) + "\n", "utf-8")
