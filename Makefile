@@ -89,6 +89,7 @@ bench: .venv/installed-dev
 	$(BIN)/python -m tests.benchmarks.speed
 	$(BIN)/python -m tests.benchmarks.households
 	$(BIN)/python -m tests.benchmarks.census
+	$(BIN)/python -m tests.benchmarks.intake
 	$(BIN)/python -m tests.benchmarks.reports
 
 clean:

@@ -21,7 +21,7 @@ from algorithms.tables.frames import Frame
 
 __all__ = ["DuckDB"]
 
-LARGEST_CHUNK = 2**30  # bytes of a column in one row group, unpacked
+LARGEST_CHUNK = 2**28  # bytes of a column in one row group, unpacked
 LONGEST_HEADER = 2**20  # bytes; the longest of the production layout has 97
 WHOLE = ("TINYINT", "SMALLINT", "INTEGER", "BIGINT", "UTINYINT", "USMALLINT", "UINTEGER", "UBIGINT", "HUGEINT")
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import resource
 import subprocess
 import sys
@@ -25,6 +26,8 @@ from tests.benchmarks.speed import paired
 
 SCHEMAS = {63: (7, 3, 3), 252: (7, 6, 6), 2016: (8, 12, 21)}
 QUERIES = ("total", "a", "b", "c", "detailed")
+GROWTH = ((63, 1000), (63, 10_000), (63, 100_000), (2016, 500), (2016, 5000))
+DRAWN = 1000  # blocks whose people are drawn at a time
 TOLERANCE = 1e-3  # of the releases counted by the minute; families are compared at the solvers' defaults
 
 
@@ -97,6 +100,40 @@ def production() -> str:
     return f"{spent:.1f} s, at most {own + 2 * others:.2f} GiB, {histogram.sum():,} people"
 
 
+def one_release(cells: int, number: int) -> None:
+    """Make one release in this process, and print seconds to measure and to estimate, and the peak memory."""
+    rng, tree = np.random.default_rng(1), blocks(number)
+    if cells == 2016:
+        topdown = preset("pl94-2020", tree)
+    else:
+        budget = Budget(PureDP(4.0, "replace_one"), ["1/4"] * 4, [dict.fromkeys(QUERIES, "1/5")] * 4)
+        topdown = TopDown(schema_of(cells), tree, budget, solver="batched", tolerance=TOLERANCE)
+    histogram, law = np.empty((number, cells), np.int64), rng.gamma(0.05, size=cells)
+    for start in range(0, number, DRAWN):
+        part = histogram[start : start + DRAWN]
+        local = law * rng.gamma(0.3, size=part.shape)
+        part[:] = rng.multinomial(rng.poisson(60, len(part)), local / local.sum(axis=1, keepdims=True))
+    begun = time.perf_counter()
+    measurements = topdown.measure(histogram, rng)
+    measured = time.perf_counter()
+    topdown.estimate(measurements)
+    ended = time.perf_counter()
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20  # Linux counts in KiB
+    print(json.dumps({"measure": measured - begun, "estimate": ended - measured, "gigabytes": peak}))
+
+
+def growth() -> Table:
+    """Return time and memory of one release of trees of several sizes, each in a process of its own."""
+    table = Table("cells", "blocks", "to measure", "to estimate", "peak memory", title="One release, one process")
+    for cells, number in GROWTH:
+        code = f"from tests.benchmarks.census import one_release; one_release({cells}, {number})"
+        done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+        found = json.loads(done.stdout)
+        seconds = (f"{found[key]:.1f} s" for key in ("measure", "estimate"))
+        table.add_row(f"{cells:,}", f"{number:,}", *seconds, f"{found['gigabytes']:.2f} GiB")
+    return table
+
+
 def main() -> None:
     """Measure and print."""
     rng = np.random.default_rng(1)
@@ -116,11 +153,12 @@ def main() -> None:
         row = (f"{one / count * 1e3:.2f} ms", f"{other / count * 1e3:.1f} ms", f"{ratio:.1f}")
         table.add_row(f"{cells:,} cells, objectives within {off:.0e}", *row)
     Console().print(table)
-    growth = Table("cells", "blocks", "1 thread", "2 threads", title=f"Releases a minute, tolerance {TOLERANCE:g}")
+    minute = Table("cells", "blocks", "1 thread", "2 threads", title=f"Releases a minute, tolerance {TOLERANCE:g}")
     for cells, number in ((63, 100), (63, 500), (63, 2500), (252, 500), (2016, 500)):
         counts = [f"{releases_a_minute(cells, number, rng, workers):,.0f}" for workers in (1, 2)]
-        growth.add_row(f"{cells:,}", f"{number:,}", *counts)
-    Console().print(growth)
+        minute.add_row(f"{cells:,}", f"{number:,}", *counts)
+    Console().print(minute)
+    Console().print(growth())
     alone = subprocess.run(
         [sys.executable, "-c", "from tests.benchmarks.census import production; print(production())"],
         capture_output=True,

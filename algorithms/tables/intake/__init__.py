@@ -43,7 +43,9 @@ LARGEST_HISTOGRAM = 2**30
 """Most counts of a histogram: 8 GiB. Whoever asks for more has given an attribute too many levels by mistake."""
 
 LARGEST_RECORDS = 2**27
-"""Most levels of records, rows x attributes: 3 GB while they are read. A kilobyte of Parquet can hold as many rows."""
+"""Most levels of records, rows x attributes: 1 GB while they are read. A kilobyte of Parquet can hold as many rows."""
+
+SMALLEST = {1: "utinyint", 2: "usmallint", 4: "uinteger"}  # DuckDB's types, by bytes
 MEMORY = "4GB"
 """Of DuckDB while it reads, by default: what takes more is on disk meanwhile, and slower."""
 MOST_AREAS = 2**24
@@ -220,19 +222,30 @@ def read_records(source: Any, schema: Schema, *, what: str = "data", memory: str
            [0, 1]], dtype=uint8)
     """
     with _read(what, source, list(schema.attributes), memory) as (database, columns):
-        most = LARGEST_RECORDS // len(schema.shape)
-        parts = ", ".join(place_columns(columns, schema))
-        database.keep(GROUPS, f"select {parts}, 1 as n, 1 as size from {GIVEN} limit {most + 1}")
-        if database.fetch(f"select count(*) as n from {GROUPS}")["n"][0] > most:
-            raise ValueError(f"{what} must have at most {most:,} rows of {len(schema.shape)} attributes, got more")
+        most, codes = LARGEST_RECORDS // len(schema.shape), np.min_scalar_type(max(schema.shape) - 1)
+        places = range(len(schema.shape))
+
+        def check_number(rows: str) -> None:
+            if database.fetch(f"select count(*) as n from {rows}")["n"][0] > most:
+                raise ValueError(f"{what} must have at most {most:,} rows of {len(schema.shape)} attributes, got more")
+
+        if str(source).endswith(".parquet"):  # which says so itself: nothing is unpacked
+            check_number(GIVEN)
+        # In as few bytes as will do: what was given is kept where it is no level.
+        kept = ", ".join(
+            f"p{j}::{SMALLEST[codes.itemsize]} as p{j}, if(p{j} is null, x{j}, null) as x{j}" for j in places
+        )
+        database.keep(
+            GROUPS,
+            f"select {kept}, 1::utinyint as n, 1::utinyint as size "
+            f"from (select {', '.join(place_columns(columns, schema))} from {GIVEN} limit {most + 1})",
+        )
+        check_number(GROUPS)
         _check_rules(what, database, leveled(schema))
-        found = database.fetch(f"select {', '.join(f'p{j}' for j in range(len(schema.shape)))} from {GROUPS}")
+        found = database.fetch(f"select {', '.join(f'p{j}' for j in places)} from {GROUPS}")
     if not len(found):
         raise ValueError(f"{what} must have one row at least, got none")
-    codes = np.empty((len(found), len(schema.shape)), np.min_scalar_type(max(schema.shape) - 1))
-    for j, name in enumerate(found.columns):
-        codes[:, j] = found[name]
-    return codes
+    return np.stack([found[name].astype(codes) for name in found.columns], axis=1)
 
 
 def _placed(rule: str, leaves: list[Leaf], found: NDArray[np.int64], known: Sequence[Leaf]) -> NDArray[np.int64]:

@@ -111,6 +111,14 @@ def test_the_price_of_looking():
     assert 0.85 * once < anytime_game_lower(3000, 800, 20_000, delta=0.01, confidence=0.95) < once
 
 
+@pytest.mark.parametrize(("guesses", "accuracy"), [(1, 0.5), (1000, 0.8), (1e9, 0.999)])
+def test_most_is_staked_three_standard_errors_from_what_is_expected(guesses, accuracy):
+    stakes, log_shares = _mixture((guesses, accuracy))
+    best = min(3 * math.sqrt((1 - accuracy) / (accuracy * guesses)), stakes[-1])
+    assert log_shares.argmax() == np.abs(np.log(stakes / best)).argmin()
+    assert np.exp(log_shares).sum() == pytest.approx(1)
+
+
 def test_looks_share_the_error():
     errors = [1 - look_confidence(k, 0.9) for k in range(1, 2001)]
     assert errors[0] == pytest.approx(0.05)

@@ -177,7 +177,9 @@ def test_the_search_among_many_terms_finds_the_largest_mean(epsilon):
             assert p_value == pytest.approx(min(1.0, tail + 2 * guesses * 1e-6 * largest), rel=1e-13)
 
 
-@pytest.mark.parametrize(("right", "wrong", "runs"), [(1, 0, 1), (1, 1, 3), (40, 10, 200), (700, 300, 1000), (9, 0, 9)])
+@pytest.mark.parametrize(
+    ("right", "wrong", "runs"), [(1, 0, 1), (0, 4, 9), (0, 0, 3), (1, 1, 3), (40, 10, 200), (700, 300, 1000), (9, 0, 9)]
+)
 @pytest.mark.parametrize("confidence", [0.1, 0.5, 0.95])
 def test_total_variation_is_two_limits_apart(right, wrong, runs, confidence):
     error = 1 - confidence

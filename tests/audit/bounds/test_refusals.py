@@ -73,7 +73,11 @@ def variational(values=(0.0, 1.0), y=(1, 2), x=(2, 1), order=1.0):
     ("call", "numbers", "message"),
     [
         (lambda epsilon: one_run_p_value(1, 2, epsilon), (-1, math.nan), "epsilon must be 0 or more, got"),
-        (lambda low: delta_lower([0.1, low], 1, 2, 1, 2, confidence=0.9), (-0.5,), "epsilon must be 0 or more, got"),
+        (
+            lambda low: delta_lower([0.0, low, -3.0], 1, 2, 1, 2, confidence=0.9),
+            (-0.5,),
+            "^epsilon must be 0 or more, got -0.5$",
+        ),
         (lambda delta: one_run_p_value(1, 2, 1.0, delta=delta), *DELTA),
         (lambda delta: two_sample_lower(1, 2, 1, 2, confidence=0.9, delta=delta), *DELTA),
         (lambda delta: approx(1, 2, 3, delta=delta), *DELTA),
@@ -92,7 +96,11 @@ def variational(values=(0.0, 1.0), y=(1, 2), x=(2, 1), order=1.0):
         (lambda accuracy: anytime(1, 1, 2, expected=(10, accuracy)), (0.4, 1.0, math.nan), EXPECTED),
         (lambda look: look_confidence(look, 0.9), (0, -1, math.nan), "look must be at least 1, got"),
         (lambda look: look_confidence(look, 0.9, 2), (3, 9), "look must be at most 2, got"),
-        (lambda value: variational(values=(0.0, value)), (math.nan, math.inf), "values must be finite, got"),
+        (
+            lambda value: variational(values=(value, math.nan)),
+            (math.inf, -math.inf),
+            "^values must be finite, got -?inf$",
+        ),
         (lambda count: variational(y=(1, count)), *COUNTS),
         (lambda count: variational(x=(count, 1)), *COUNTS),
         (lambda order: variational(order=order), (0.5, 0, math.inf, math.nan), "order must be 1 or more and finite"),

@@ -7,7 +7,7 @@ import json
 import pytest
 
 from tests.audit.audits import TIGHT
-from tests.audit.methods.said import KEPT, everything
+from tests.audit.methods.said import KEPT, TIES, everything
 
 
 @pytest.mark.parametrize("name", TIGHT)
@@ -18,4 +18,5 @@ def test_every_family_says_what_it_said(name):
         words = [one if isinstance(one, str) else "" for one in values]
         assert (question, words) == (question, [one if isinstance(one, str) else "" for one in kept[question]])
         numbers = [[one for one in told if not isinstance(one, str)] for told in (values, kept[question])]
-        assert numbers[0] == pytest.approx(numbers[1], rel=1e-6, abs=1e-12), question
+        within = 2e-3 if question.endswith(TIES) else 1e-6
+        assert numbers[0] == pytest.approx(numbers[1], rel=within, abs=1e-12), question
