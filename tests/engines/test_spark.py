@@ -163,3 +163,37 @@ def test_a_release_on_spark_from_addresses_is_that_of_duckdb(spark, tmp_path):
     assert len(tables) == 11
     for name in tables:
         assert (tmp_path / "spark" / name).read_bytes() == (tmp_path / "duck" / name).read_bytes()
+
+
+CLUSTER = """
+import os, signal, subprocess, sys
+from algorithms.phsafe import tabulate
+from algorithms.tables.spark import Spark
+
+engine = Spark(master="local-cluster[2,1,2048]")
+application = engine._session.sparkContext.applicationId  # which is in the command of its executors
+fetch, asked = engine.fetch, []
+
+def killing(query):
+    asked.append(query)
+    if len(asked) == 6:  # rows are kept by now
+        executors = subprocess.run(["pgrep", "--full", application], capture_output=True, text=True).stdout.split()
+        os.kill(int(executors[0]), signal.SIGKILL)
+    return fetch(query)
+
+engine.fetch = killing
+for row in tabulate(*sys.argv[1:], tables=["PH2", "PH4"], engine=engine).rows():
+    print(*row)
+assert len(asked) > 6
+engine.close()
+"""
+
+
+def test_a_cluster_of_processes_that_loses_one_gives_the_same_tables(spark):
+    """The executor dies while rows are kept on it, between two queries."""
+    where = {**os.environ, "SPARK_LOCAL_HOSTNAME": "localhost", "PYTHONPATH": str(Path(__file__).parents[2])}
+    done = subprocess.run(
+        [sys.executable, "-c", CLUSTER, *map(str, PATHS)], env=where, capture_output=True, text=True, check=True
+    )
+    here = tabulate(*PATHS, tables=["PH2", "PH4"])
+    assert done.stdout.splitlines() == [" ".join(map(str, row)) for row in here.rows()]

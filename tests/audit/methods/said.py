@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from audit.claims import Claim
+from audit.events import Event
 from audit.loss import measure_loss, measure_loss_from_outputs
 from audit.methods.method import method_for
 from audit.neighbors import NeighborPair
@@ -58,6 +59,8 @@ def audits(claim: Claim, tight: Any) -> Said:
         asked: dict[str, Any] = {"size": size, "stop": stop, "rng": 1}
         found[f"distance {pair.distance}, {size}, {stop}"] = measure_loss(noisy, pair, claim, **asked)
     found["coin"] = measure_loss(tight, NeighborPair.declared(0, 1, "add_remove"), claim, size=6000, rng=1)
+    if "threshold" in method_for(claim, 1, 0.95).rules:
+        found["registered"] = measure_loss(noisy, PAIR, claim, event=Event.at_least(0, 5.5), size=4000, rng=1)
     for runs in ((20, 30), (30, 500), (700, 600)):
         rng = np.random.default_rng(1)
         given = [noisy(np.array([4 + side, 9]), number, rng) for side, number in enumerate(runs)]

@@ -19,6 +19,7 @@ from audit.loss import measure_loss
 from audit.mechanism import per_run
 from audit.neighbors import NeighborPair
 from audit.neighbors.counts import distance_of_records
+from audit.neighbors.tables import _same
 from tests.helpers import refused_like
 
 ROWS = [
@@ -216,6 +217,14 @@ def test_records_of_other_widths_are_at_no_distance():
         assert distance_of_records(np.zeros((2, wide)), np.zeros((2, narrow)), "add_remove") is None
 
 
+def test_a_value_is_the_same_or_not():
+    same, other = (
+        [(2, 2), (None, None), (math.nan, None), (0.1, np.float32(0.1))],
+        [(1, 2), (2, 1), (None, 1), ("b", "a")],
+    )
+    assert [_same(*pair) for pair in (*same, *other)] == [True] * 4 + [False] * 4
+
+
 def test_tables_of_other_columns_or_types_are_not_neighbors():
     one = pd.DataFrame({"a": [1, 2]})
     others = [pd.DataFrame({"b": [1]}), pd.DataFrame({"a": [1.0]}), pl.DataFrame({"a": [1]}), [{"a": 1}]]
@@ -233,6 +242,7 @@ def test_tables_of_other_columns_or_types_are_not_neighbors():
         (lambda: NeighborPair.add_row(np.zeros(3), NEW), TypeError, "a table must be a DataFrame .*, got ndarray"),
         (lambda: NeighborPair.add_row([1, 2], NEW), TypeError, r"a table must be .*, got a list that holds \[1, 2\]"),
         (lambda: NeighborPair(ROWS, 5, "add_remove"), TypeError, "a table must be .*, got int"),
+        (lambda: NeighborPair.add_row(pd.Categorical(["a"]), NEW), TypeError, "a table must be .*, got Categorical"),
         (lambda: NeighborPair.add_row(pd.DataFrame(), {}), ValueError, r"a table must have columns .*, got \[\]"),
         (
             lambda: NeighborPair.add_row(pd.DataFrame([[1, 2]], columns=["a", "a"]), {"a": 1}),
