@@ -80,7 +80,7 @@ def test_published_values():
 
 def test_nothing_and_everything_can_be_promised():
     assert PureDP(0).delta_at(0) == 0
-    assert PureDP(0).epsilon_at(0.3) == PureDP(0).epsilon_at(0.9) == PureDP(0.1).epsilon_at(0.9) == 0
+    assert PureDP(0).epsilon_at(0.3) == PureDP(0).epsilon_at(0.6) == PureDP(0.1).epsilon_at(0.9) == 0
     assert PureDP(0).excess(0.0, []) is None
     assert PureDP(math.inf).delta_at(5) == 1
     assert PureDP(math.inf).delta_at(math.inf) == 0
