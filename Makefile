@@ -6,7 +6,7 @@ BIN    := .venv/bin
 PIP    := $(BIN)/python -m pip --disable-pip-version-check install --quiet --constraint constraints.txt
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-slow test-engines test-lowest coverage mutation lint figures libraries reliability bench clean
+.PHONY: help demo test test-slow test-engines test-lowest coverage mutation lint figures libraries peers reliability bench clean
 
 help:
 	@echo "make demo         audit GDPC, RDPC and ADPC on the Moroccan census tree; leaves results/"
@@ -19,6 +19,7 @@ help:
 	@echo "make lint         ruff and mypy only"
 	@echo "make figures      run every experiment in full, redraw figures/ and check the expectations"
 	@echo "make libraries    run public libraries in an environment of their own, test their adapters, audit their outputs"
+	@echo "make peers        run the auditors of others that can be installed, and ours, on the same outputs"
 	@echo "make reliability  write docs/reliability.md from what python -m tests.reliability measured"
 	@echo "make bench        speeds, as ratios within one run"
 
@@ -78,7 +79,17 @@ $(LIBRARIES)/outputs: experiments/libraries.txt experiments/libraries_outputs.py
 libraries: .venv/installed-dev $(LIBRARIES)/outputs
 	$(BIN)/python -m experiments run libraries
 
-figures: .venv/installed-dev $(LIBRARIES)/outputs
+# Auditors of others, in an environment of their own: the experiment gives them outputs in files, and reads their bounds.
+PEERS := build/peers
+$(PEERS)/installed: experiments/peers.txt
+	@$(PYTHON) -m venv $(PEERS)/environment
+	@$(PEERS)/environment/bin/pip --disable-pip-version-check install --quiet --requirement experiments/peers.txt
+	@touch $@
+
+peers: .venv/installed-dev $(PEERS)/installed
+	$(BIN)/python -m experiments run peers
+
+figures: .venv/installed-dev $(LIBRARIES)/outputs $(PEERS)/installed
 	$(BIN)/python -m experiments run all --jobs 2
 	$(BIN)/python -m experiments check
 

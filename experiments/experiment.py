@@ -58,6 +58,7 @@ NAMES = (
     "seeds_audited",
     "ways_of_asking",
     "libraries",
+    "peers",
 )
 
 

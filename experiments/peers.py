@@ -1,0 +1,318 @@
+"""Auditors of others and ours, on the same outputs, in the same run: what they prove, and how long it takes."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+import numpy as np
+from joblib import delayed
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+
+from audit.results.formatting import nearest
+from audit.results.plots import BLUE, GRAY, GREEN, ORANGE, new_figure
+from experiments.audits import down, run_all
+from experiments.drawing import bare_rows, line_key, name_rows, promise
+from experiments.experiment import Check, between, few_misses, published
+from experiments.peers_bounds import BOUND, RAW
+from experiments.peers_cases import (
+    AUDITS,
+    CANARIES,
+    CASES,
+    CLEAREST,
+    CONFIDENCE,
+    MANY,
+    OURS,
+    SELECTION,
+    SMALL,
+    one_run,
+    repeated,
+)
+
+QUESTION = "What do other auditors that can be installed prove of the same outputs, and in how many seconds?"
+EXPECTATION = (
+    "Of geometric noise ours proves the most; of Gaussian noise, and of one run of geometric noise, as much as the "
+    "best of the others, within 2%. Of one run of Gaussian noise jax-privacy's test of f-DP proves more than ours, and "
+    "with few outputs its bound for Gaussian noise does. No bound is above the truth more often than its 95% allow. An "
+    "estimate without confidence is, more often than not."
+)
+
+HERE = Path(__file__).resolve().parent
+PYTHON = HERE.parent / "build" / "peers" / "environment" / "bin" / "python"  # `make peers` puts it there
+SCRIPT = HERE / "peers_bounds.py"
+FEW = 2  # audits of the quick form
+CITED: dict[str, dict[str, list[float]]] = published("auditors of one count")
+MOST_OURS, MOST_ANOTHER, AS_MUCH = "ours", "another", "neither, within 2%"
+# Of our medians over the truth the least, and whose are the largest.
+EXPECTED = (
+    (0.95, MOST_OURS),
+    (0.995, MOST_OURS),
+    (0.985, AS_MUCH),
+    (0.955, AS_MUCH),
+    (0.98, AS_MUCH),
+    (0.47, MOST_ANOTHER),
+    (0.85, MOST_OURS),
+    (0.7, MOST_ANOTHER),
+)
+
+
+def run(*, quick: bool, seed: int, jobs: int) -> dict[str, Any]:
+    """Audit every case by everybody, one after the other (quick: by ours alone, twice)."""
+    if not quick and not PYTHON.exists():
+        raise FileNotFoundError(f"{PYTHON} must be there: run `make peers`")
+    streams = np.random.SeedSequence(seed).spawn(len(CASES))
+    tasks = [delayed(_row)(number, quick, stream) for number, stream in enumerate(streams)]
+    rows = run_all(tasks, 1, "peers", unit="cases")  # one at a time: seconds are compared
+    versions = rows[0].pop("versions")
+    for row in rows:
+        row.pop("versions", None)
+    return {"rows": rows, "versions": versions, "confidence": CONFIDENCE, "selection": SELECTION, "quick": quick}
+
+
+def _row(number: int, quick: bool, stream: np.random.SeedSequence) -> dict[str, Any]:
+    """Return what is said of a case: ours first, then the peers on the files that it leaves."""
+    case = CASES[number]
+    ours: dict[str, Any] = {}
+    with TemporaryDirectory() as made:
+        folder = Path(made)
+        for audit, of_audit in enumerate(stream.spawn(FEW if quick else case.audits)):
+            found = (one_run if case.one_run else repeated)(case, of_audit)
+            for name, (bound, seconds) in found.bounds.items():
+                said = ours.setdefault(name, {"kind": BOUND, "values": [], "seconds": []})
+                said["values"].append(bound)
+                said["seconds"].append(seconds)
+            np.savez(folder / f"{audit:04}.npz", x=found.x, y=found.y)
+        heard = {"versions": {}, "rows": {}, "besides": []} if quick else ask(folder, case.asked(), PYTHON, SCRIPT)
+    return {**case.told(), "auditors": {**ours, **heard.pop("rows")}, **heard}
+
+
+def ask(folder: Path, question: dict[str, Any], python: Path, script: Path) -> dict[str, Any]:
+    """Return what a Python of others says of the outputs in a folder."""
+    (folder / "asked.json").write_text(json.dumps(question), encoding="utf-8")
+    # -P: experiments/coverage.py is none of theirs.
+    ended = subprocess.run([python, "-P", script, folder], capture_output=True, text=True, check=False)
+    if ended.returncode:
+        last = (ended.stderr.strip().splitlines() or ["no word"])[-1]
+        raise RuntimeError(f"peers must answer, and ended with exit code {ended.returncode}: {last}; run `make peers`")
+    answer: dict[str, Any] = json.loads((folder / "bounds.json").read_text(encoding="utf-8"))
+    return answer
+
+
+def above(row: dict[str, Any], who: str) -> tuple[int, int]:
+    """Return how many values of an auditor exceed the truth, and how many there are."""
+    values = row["auditors"][who]["values"]
+    return sum(value > row["truth"] for value in values), len(values)
+
+
+def middle(row: dict[str, Any], who: str) -> float:
+    """Return an auditor's median, over the truth where there is one."""
+    return float(np.median(row["auditors"][who]["values"])) / (row["truth"] or 1.0)
+
+
+def is_ours(who: str) -> bool:
+    """Return whether an auditor is ours."""
+    return who.startswith(OURS)
+
+
+def best(row: dict[str, Any]) -> tuple[str, float]:
+    """Return the peer whose guaranteed bound has the largest median, and that."""
+    peers = [name for name, said in row["auditors"].items() if not is_ours(name) and said["kind"] == BOUND]
+    return max(((name, middle(row, name)) for name in peers), key=lambda pair: pair[1])
+
+
+def few(row: dict[str, Any]) -> bool:
+    """Return whether a case is one of many small audits."""
+    return bool(row["outputs"] == 2 * SMALL)
+
+
+def check(numbers: dict[str, Any]) -> Iterator[Check]:
+    """Hold our medians against limits and against the best peer, and count the bounds above the truth."""
+    quick = numbers["quick"]
+    for place, row in enumerate(numbers["rows"]):
+        where, value = label(row), middle(row, OURS)
+        for who, said in row["auditors"].items():
+            if said["kind"] == BOUND:
+                yield few_misses(f"{where}: {who}", *above(row, who), numbers["confidence"])
+        if not quick:
+            times = len(row["auditors"]) - 1
+            yield Check(f"{where}: {times} bounds and estimates beside ours, expected 3 or more", times >= 3)
+        if place < len(EXPECTED):
+            least, whose = EXPECTED[place]
+            yield between(f"{where}: median of ours / truth", value, 0.9 * least if quick else least, 1.0)
+        if place < len(EXPECTED) and not quick:
+            peer, most = best(row)
+            close = min(value, most) >= 0.98 * max(value, most)
+            holds = {MOST_OURS: value > most, MOST_ANOTHER: value < most, AS_MUCH: close}[whose]
+            words = f"ours {down(value, 4)}, the best of the others ({peer}) {down(most, 4)}, expected more: {whose}"
+            yield Check(f"{where}: {words}", holds)
+    if not quick:
+        raw = [above(row, RAW) for row in numbers["rows"] if RAW in row["auditors"]]
+        times, made = map(sum, zip(*raw, strict=True))
+        words = f"{RAW}, an estimate: {times} of {made} above the truth, expected more than half"
+        yield Check(words, times > made / 2)
+
+
+def label(row: dict[str, Any]) -> str:
+    """Return a case in words."""
+    truth = f"{row['truth']:.4g}" if row["truth"] else "0, the same law twice"
+    unit = "canaries" if row["one_run"] else "outputs"
+    return f"{row['name']} (truth {truth}), {row['outputs']:,} {unit}"
+
+
+def finding(numbers: dict[str, Any]) -> str:
+    """Return what is proved of each case, by ours and by the best peer."""
+    rows, quick = numbers["rows"], numbers["quick"]
+
+    def proved(place: int) -> str:
+        row = rows[place]
+        own = f"{down(middle(row, OURS))} by ours"
+        if quick:
+            return own
+        peer, most = best(row)
+        return f"{own}, {down(most)} by the best of the others ({peer})"
+
+    wrong, made = (sum(column) for column in zip(*(above(row, OURS) for row in rows), strict=True))
+    tail = down(middle(rows[5], next(who for who in rows[5]["auditors"] if is_ours(who) and who != OURS)))
+    found = (
+        f"Shares of the truth that are proved, medians of bounds at 95%, one-sided. Geometric noise, epsilon "
+        f"{rows[0]['truth']:g}: {proved(0)}. Epsilon {rows[1]['truth']:g}: {proved(1)}. Gaussian noise, mu: "
+        f"{proved(2)}. Its epsilon at delta {rows[3]['delta']:g}: {proved(3)}. One run of {CANARIES:,} canaries, "
+        f"epsilon of geometric noise: {proved(4)}. Mu of Gaussian noise: {proved(5)}; our bound for that is far from "
+        f"tight, and proves {tail} where it guesses only the clearest {CLEAREST:.0%}. {wrong} of our {made:,} bounds "
+        "are above the truth"
+    )
+    return f"{found}." if quick else f"{found}, {_of_others(numbers)}"
+
+
+def _of_others(numbers: dict[str, Any]) -> str:
+    """Return how often the others are above the truth, what they took and what is missing."""
+    rows, versions = numbers["rows"], numbers["versions"]
+    wrong: dict[str, list[int]] = {}
+    for row in rows:
+        for who, said in row["auditors"].items():
+            if not is_ours(who):
+                counted = wrong.setdefault(BOUND if said["kind"] == BOUND else who, [0, 0])
+                counted[:] = np.add(counted, above(row, who)).tolist()
+    misses, made = wrong.pop(BOUND)
+    estimates = ", ".join(f"{times:,} of {all_:,} of {who}" for who, (times, all_) in wrong.items())
+
+    def seconds(ours: bool) -> str:
+        saids = [said for row in rows if not few(row) for who, said in row["auditors"].items() if is_ours(who) == ours]
+        took = [float(np.median(said["seconds"])) for said in saids]
+        return f"{min(took):.2g} to {max(took):.2g} s"
+
+    fewer, more = sorted((row for row in rows if row["besides"]), key=lambda row: int(row["outputs"]))
+    of_fewer, of_more = ({said["what"]: said for said in row["besides"]} for row in (fewer, more))
+    beta, dirichlet, lower, modules = of_more
+    return (
+        f"{misses:,} of {made:,} of theirs. Estimates carry no guarantee: {estimates} are above it. With all outputs "
+        f"a bound takes ours {seconds(True)} of the processor, theirs {seconds(False)}. Choosing a threshold is "
+        f"included: ours and privacy-estimates choose on {SELECTION:.0%} of the outputs and count the others, "
+        "jax-privacy chooses on half or corrects for all thresholds; in one run a rule may be given beforehand, as "
+        "ours is. privacy-estimates takes counts, so we choose its threshold, the one with its largest bound. Where "
+        "others give an epsilon, dp-accounting says which mu has it. Run: "
+        f"{', '.join(f'{name} {number}' for name, number in versions.items())}. dp-accounting has "
+        f"{of_more[modules]['answer']:g} modules that audit. binomialdpy tests counts that were released with noise; "
+        f"asked for a limit of how often a guess is right, it {_answer(of_more[lower])}. {beta}, a Bayesian estimate, "
+        f"{_answer(of_fewer[beta])} of {fewer['outputs']:,} outputs in {of_fewer[beta]['seconds']:.2g} s, and of "
+        f"{more['outputs']:,} it {_answer(of_more[beta])}; {dirichlet} {_answer(of_more[dirichlet])}. DP-Auditorium, "
+        "StatDP, DP-Sniper and Delta-Siege have no package to install: their bounds are cited, from other runs."
+    )
+
+
+def _answer(said: dict[str, Any]) -> str:
+    answer = said["answer"]
+    return f'ended in "{answer}"' if isinstance(answer, str) else f"says {nearest(answer)}"
+
+
+COLORS = {OURS: BLUE, "jax-privacy": GREEN, "privacy-estimates": ORANGE}
+NOT_RUN = ("Delta-Siege", "StatDP", "DP-Sniper", "DP-Auditorium")  # their bounds are cited
+LOW, HIGH = 0.4, 1.1  # of the axis: what lies beyond is an arrow at its end
+COLUMNS = {
+    "median": 62,
+    "seconds": 108,
+    f"of {AUDITS}": 150,
+    f"of {MANY}": 192,
+    "no loss": 238,
+}  # points from the panel
+HEADINGS = -205
+MARKER: dict[str, Any] = {"marker": "o", "markersize": 5, "clip_on": False, "zorder": 4, "linestyle": "none"}
+
+
+def draw(numbers: dict[str, Any]) -> Figure:
+    """Draw medians and extremes of every large case over its truth, and beside them what small audits add."""
+    lines = list(_lines(numbers["rows"]))
+    figure, (ax,) = new_figure(10.2, 1.6 + 0.2 * len(lines))
+    for at, (row, who) in enumerate(lines):
+        if not who:
+            _write(ax, at, label(row), 0, HEADINGS, ha="left", weight="bold")
+        elif who in NOT_RUN:
+            _draw_cited(ax, at, row, who)
+        else:
+            _draw_row(ax, at, row, who, numbers["rows"])
+    name_rows(ax, [f"{who} (cited)" if who in NOT_RUN else who for _, who in lines], top=-0.8, size=8)
+    promise(ax)
+    bare_rows(ax)
+    ax.set_xlim(LOW, HIGH)
+    ax.set_xticks([0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 1, 1.1])
+    ax.set_xlabel(f"value / truth: median and extremes of {AUDITS} audits; an arrow lies beyond the axis")
+    for name, place in COLUMNS.items():
+        _write(ax, -1.2, name, 1, place, style="italic")
+    above_of = f"above the truth: of {AUDITS}, of {MANY} with {2 * SMALL:,} outputs, and of {MANY} without loss"
+    _write(ax, -2.2, above_of, 1, COLUMNS["no loss"], style="italic")
+    ax.tick_params(axis="y", pad=8)
+    styles: list[tuple[str, dict[str, Any]]] = [(f"{who}: bound at 95%", {"color": c}) for who, c in COLORS.items()]
+    styles.append(("estimate", {"color": GRAY, "markerfacecolor": "white"}))
+    styles.append(("cited, other runs", {"color": GRAY, "marker": "D"}))
+    handles = [line_key(words, **(MARKER | style)) for words, style in styles]
+    figure.legend(handles=handles, loc="outside lower center", ncols=5, fontsize=8, handletextpad=0.2)
+    return figure
+
+
+def _lines(rows: list[dict[str, Any]]) -> Iterator[tuple[dict[str, Any], str]]:
+    """Yield the lines of the figure: a large case, then who says something of it."""
+    for row in rows:
+        if not few(row):
+            yield row, ""
+            yield from ((row, who) for who in row["auditors"])
+            yield from ((row, who) for who in NOT_RUN if row["cited"])
+
+
+def _draw_row(ax: Axes, at: int, row: dict[str, Any], who: str, rows: list[dict[str, Any]]) -> None:
+    said = row["auditors"][who]
+    shares = np.array(said["values"]) / row["truth"]
+    color, bound = COLORS[who.split(",")[0]], said["kind"] == BOUND
+    ax.plot(np.clip([shares.min(), shares.max()], LOW, HIGH), [at, at], color=color, linewidth=1.2, clip_on=False)
+    _mark(ax, at, float(np.median(shares)), color=color, markerfacecolor=color if bound else "white")
+    words = {"median": down(middle(row, who), 3), "seconds": f"{np.median(said['seconds']):.2f}"}
+    words[f"of {AUDITS}"] = str(above(row, who)[0])
+    for other in rows:
+        if few(other) and other["name"] == row["name"] and row["truth"] == 1 and who in other["auditors"]:
+            words[f"of {MANY}" if other["truth"] else "no loss"] = str(above(other, who)[0])
+    for name, told in words.items():
+        _write(ax, at, told, 1, COLUMNS[name])
+
+
+def _draw_cited(ax: Axes, at: int, row: dict[str, Any], who: str) -> None:
+    """Draw what others have published of other outputs."""
+    shares = sorted(bound / row["truth"] for bound in CITED[who][row["cited"]])
+    for share in shares:
+        _mark(ax, at, share, color=GRAY, marker="D", markersize=4)
+    _write(ax, at, " to ".join(f"{share:.3g}" for share in shares), 1, COLUMNS["median"], color=GRAY)
+
+
+def _mark(ax: Axes, at: int, share: float, **style: Any) -> None:
+    beyond = {"marker": "<"} if share < LOW else {"marker": ">"} if share > HIGH else {}
+    ax.plot(min(max(share, LOW), HIGH), at, **(MARKER | style | beyond))
+
+
+def _write(ax: Axes, at: float, words: str, end: float, points: float, **style: Any) -> None:
+    """Write into a row, so many points right of an end of the panel."""
+    place: dict[str, Any] = {"xycoords": ax.get_yaxis_transform(), "textcoords": "offset points"}
+    style = {"ha": "right", "va": "center", "fontsize": 8, **style}
+    ax.annotate(words, (end, at), xytext=(points, 0), **place, **style)

@@ -1,0 +1,108 @@
+"""Auditors of others: outputs and bounds go through files, and what is missing is asked for in one line."""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+
+from experiments import peers, peers_bounds, peers_cases
+from experiments.__main__ import main
+from tests.helpers import refuses
+
+HOME = Path(__file__).parent.parent.parent
+QUESTION = {"parameter": "mu", "delta": 0.1, "threshold": None, "confidence": 0.95, "selection": 0.3}
+FAKE = f"""
+import sys, json
+from pathlib import Path
+sys.path.insert(0, {str(HOME)!r})
+from experiments import peers_bounds
+peers_bounds.PACKAGES = ("numpy",)
+peers_bounds.auditors = lambda parameter, one_run: {{
+    f"fake of {{parameter}}": ("bound", lambda asked: asked.y.mean() - asked.x.mean() + asked.seed - asked.error)
+}}
+peers_bounds.besides = lambda asked: [("works", lambda: 2), ("fails", lambda: 1 / 0)]
+place = Path(sys.argv[1])
+(place / "bounds.json").write_text(json.dumps(peers_bounds.answers(place)))
+"""
+
+
+def left_outputs(folder: Path) -> None:
+    for number in (0, 1):
+        np.savez(folder / f"{number:04}.npz", x=np.zeros(4), y=np.full(4, 10.0))
+
+
+@pytest.mark.parametrize("besides", [True, False])
+def test_a_peer_reads_outputs_and_writes_bounds(tmp_path: Path, besides: bool) -> None:
+    left_outputs(tmp_path)
+    (tmp_path / "fake.py").write_text(FAKE)
+    heard = peers.ask(tmp_path, QUESTION | {"besides": besides}, Path(sys.executable), tmp_path / "fake.py")
+    said = heard["rows"]["fake of mu"]
+    assert said["kind"] == "bound"
+    assert said["values"] == pytest.approx([9.95, 10.95])  # the seed of an audit is its number
+    assert len(said["seconds"]) == 2
+    assert heard["versions"] == {"numpy": np.__version__}
+    answers = {one["what"]: one["answer"] for one in heard["besides"]}
+    assert answers == ({"works": 2.0, "fails": "ZeroDivisionError: division by zero"} if besides else {})
+
+
+def test_peers_that_are_not_installed_are_asked_for(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr("experiments.peers.PYTHON", tmp_path / "none")
+    with pytest.raises(SystemExit) as stop:
+        main(["run", "peers", "--out", str(tmp_path)])
+    assert stop.value.code == 2
+    assert capsys.readouterr().err == f"experiments: error: {tmp_path / 'none'} must be there: run `make peers`\n"
+
+
+def test_a_folder_without_outputs_is_refused_in_one_line(tmp_path: Path) -> None:
+    question = tmp_path / "asked.json"
+    refuses(SystemExit, f"peers: error: {question} must be there: run `make peers`", peers_bounds.answers, tmp_path)
+    question.write_text(json.dumps(QUESTION | {"besides": False}))
+    refuses(SystemExit, f"peers: error: {tmp_path} must hold outputs: run `make peers`", peers_bounds.answers, tmp_path)
+
+
+def test_peers_that_fail_say_why_in_one_line(tmp_path: Path) -> None:
+    left_outputs(tmp_path)
+    (tmp_path / "bad.py").write_text("print('much')\nimport no_such_auditor")
+    words = "peers must answer, and ended with exit code 1: ModuleNotFoundError: No module named 'no_such_auditor'; "
+    python, script = Path(sys.executable), tmp_path / "bad.py"
+    refuses(RuntimeError, words + "run `make peers`", peers.ask, tmp_path, QUESTION, python, script)
+
+
+PACKAGE = SimpleNamespace(
+    utils=SimpleNamespace(AttackResults=dict),
+    compute_eps_lo=lambda counts, delta, error, method: counts["TP"] + counts["TN"] - counts["FP"] - counts["FN"],
+)
+
+
+def test_counts_of_a_threshold_are_of_the_right_side(monkeypatch: pytest.MonkeyPatch) -> None:
+    x, y = np.array([0.0, 1, 2]), np.array([1.0, 2, 3, 4])
+    assert peers_bounds.errors(PACKAGE, x, y, 2.0) == {"FN": 1, "TP": 3, "TN": 2, "FP": 1}
+    monkeypatch.setitem(sys.modules, "privacy_estimates", PACKAGE)  # type: ignore[arg-type]
+    asked = peers_bounds.Asked("epsilon", 0, None, 0.95, 0.3, 1, np.zeros(100), np.ones(200))
+    assert peers_bounds.by_counts("beta", asked) == 70 + 140  # all that did not choose are told apart
+
+
+def test_a_bound_of_nothing_is_a_mu_of_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "dp_accounting", SimpleNamespace(get_sigma_gaussian=lambda e, d: e / d))  # type: ignore[arg-type]
+    asked = peers_bounds.Asked("mu", 0.1, None, 0.95, 0.3, 1, np.zeros(1), np.zeros(1))
+    assert peers_bounds.converted(lambda _: 0.0)(asked) == 0
+    assert peers_bounds.converted(lambda _: 2.0)(asked) == pytest.approx(0.05)
+
+
+def test_peers_see_the_scores_that_ours_sees() -> None:
+    case = peers_cases.CASES[5]
+    found = peers_cases.one_run(case, np.random.SeedSequence(1))
+    assert case.one_run
+    assert case.asked()["threshold"] == 3
+    assert len(found.x) + len(found.y) == peers_cases.CANARIES
+    assert [round(float(side.mean()), 1) for side in (found.x, found.y)] == [0, 1]
+    (ours, of_ours), (clearest, of_clearest) = found.bounds.items()
+    assert (ours, clearest) == ("plaudit", "plaudit, clearest 1%")
+    assert 0 < of_ours[0] < of_clearest[0] < 1
