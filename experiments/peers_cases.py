@@ -21,7 +21,8 @@ AUDITS, MANY = 20, 400
 CLEAREST = 0.01  # of a release with Gaussian noise, who is guessed besides the fifth that is our default
 DIGITS = 6  # of released Gaussian noise: the last bits of a float tell more than its law
 DELTA = 0.01
-# Of several each, the deltas from which a bound on epsilon gives the largest mu, in a look at other seeds.
+# Deltas from which bounds on epsilon gave the peers the largest mu, of two to five each: in a look at other seeds, but
+# for few outputs at ten of these audits.
 MIDDLE, SMALL_DELTA, ONE_RUN_DELTA = 0.3, 0.1, 1e-5
 ALL, TAIL = 1.0, 3.0  # scores from which a canary is guessed to be in: a rule fixed beforehand, as ours are
 GEOMETRIC, GAUSSIAN = "geometric", "Gaussian"
