@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import logging
 import os
+import warnings
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
+from importlib.util import find_spec
 from typing import Annotated
 
 import typer
@@ -60,9 +62,8 @@ def on_backend(name: str, address: str, jobs: int) -> Iterator[None]:
             except ModuleNotFoundError as error:
                 raise ValueError(f"--backend {name} needs the extra {name}: pip install 'plaudit[{name}]'") from error
             except Exception as error:  # of many kinds: of sockets, of names of hosts, of versions that differ
-                where = (
-                    f"address must be that of a {name} cluster, got {address!r}" if address else f"{name} must start"
-                )
+                at = f"address must be that of a {name} cluster with plaudit on every worker, got {address!r}"
+                where = at if address else f"{name} must start"
                 raise ValueError(f"{where}: {error}") from error
         if name:
             stack.enter_context(joblib.parallel_config(backend=BACKENDS[name]))
@@ -87,7 +88,12 @@ def _dask(address: str, workers: int) -> Iterator[None]:
                     silence_logs=logging.CRITICAL,
                 )
             address = stack.enter_context(cluster).scheduler_address
-        stack.enter_context(Client(address, timeout=10))
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # of versions of libraries that no mechanism may need
+            client = stack.enter_context(Client(address, timeout=10))
+        having = client.run(lambda: find_spec("audit") is not None)
+        if not all(having.values()):
+            raise ValueError(f"{list(having.values()).count(False)} of {len(having)} workers have none")
         yield
 
 

@@ -20,7 +20,7 @@ from audit.io.workers import Workers
 from audit.loss import measure_loss
 from audit.neighbors import NeighborPair
 from tests.audit.cli.desk import QUICK, Outcome, results
-from tests.helpers import refused_like
+from tests.helpers import refused, refused_like
 
 pytestmark = pytest.mark.slow
 
@@ -194,3 +194,14 @@ def test_a_command_has_the_counts_of_one_process(command, backend, tmp_path):
         return done.returncode, result.counts
 
     assert run("--backend", backend, "--jobs", "2") == run("--jobs", "1")
+
+
+def test_workers_without_plaudit_are_told_before_anything_runs():
+    distributed = pytest.importorskip("distributed", reason="the extra is not installed")
+    options = {"n_workers": 2, "threads_per_worker": 1, "dashboard_address": "127.0.0.1:0"}
+    with distributed.LocalCluster(**options) as there, distributed.Client(there) as client:
+        address = there.scheduler_address
+        client.run(lambda: sys.modules.update(audit=None), workers=[next(iter(client.scheduler_info()["workers"]))])
+        words = f"address must be that of a dask cluster with plaudit on every worker, got {address!r}: "
+        with refused(ValueError, f"{words}1 of 2 workers have none"), on_backend("dask", address, 2):
+            pass

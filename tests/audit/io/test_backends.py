@@ -31,7 +31,7 @@ def test_what_there_is_not_is_refused(monkeypatch, name, address, words):
 
 def test_nobody_at_an_address_is_one_line():
     pytest.importorskip("distributed")
-    words = "address must be that of a dask cluster, got 'nowhere': "
+    words = "address must be that of a dask cluster with plaudit on every worker, got 'nowhere': "
     with pytest.raises(ValueError, match=f"^{words}[^\n]+$"), on_backend("dask", "nowhere", 2):
         pass
 
