@@ -19,6 +19,7 @@ Floats = NDArray[np.float64]
 
 _LARGEST_WINDOW = 50_000  # people on each side
 _SMALLEST_KERNEL = 0.01  # people: below it every residual is a spike of its own
+_NOTHING = 40.0  # in the exponent of a kernel, beside what the nearest residual gives: 4e-18
 _STEPS = 3  # of Newton's method from a start that is right but for small counts
 
 
@@ -32,12 +33,13 @@ class Curve:
 
     at: Floats
     width: int  # totals
-    features: Callable[[Floats], Floats]  # values (n,) -> what each adds to the totals (n, width)
+    features: Callable[[Floats], Floats]  # values (n,) -> what each adds to the totals near them (n, some of width)
     loss: Callable[[Floats], Floats]  # totals (k, width) -> losses (k, m)
     settings: dict[str, Any]
     assumption: str
     value: Callable[[Floats, Floats], Floats] = _median  # totals, losses -> one number each (k,)
     statistic: str = "median |loss|"
+    near: Callable[[Floats], slice] = lambda values: slice(None)  # values (n,) -> the totals that they add anything to
 
 
 def _lag_tail(pooled: Floats, *, lag: float | None = None, at: ArrayLike | None = None) -> Curve:
@@ -119,12 +121,18 @@ def _kde(
     gap = np.abs(x - pooled[np.clip([right - 1, right], 0, pooled.size - 1)]).min(axis=0)
     offset: Floats = (gap / kernel) ** 2 / 2
 
+    def near(values: Floats) -> slice:
+        beyond = np.maximum(np.maximum(values.min() - x, x - values.max()), 0.0)
+        places = np.flatnonzero((beyond / kernel) ** 2 / 2 - offset < _NOTHING)
+        return slice(places.min(initial=x.size), places.max(initial=-1) + 1)
+
     def features(values: Floats) -> Floats:
-        distance: Floats = values[:, None] - x
+        part = near(values)
+        distance: Floats = values[:, None] - x[part]
         distance /= kernel  # in place from here on: this array is where the time goes
         np.square(distance, out=distance)
         distance /= -2
-        distance += offset
+        distance += offset[part]
         np.exp(distance, out=distance)
         return distance
 
@@ -135,6 +143,7 @@ def _kde(
         at=x[:-1],
         width=x.size,
         features=features,
+        near=near,
         loss=loss,
         settings={
             "bandwidth": factor,

@@ -208,10 +208,12 @@ def _totals(
         totals = np.zeros((1 + resamples, curve.width))
         for part in parts:
             weights = rng.standard_gamma(counts[part], size=(resamples, counts[part].size))
-            totals += np.vstack([counts[part], weights]) @ curve.features(values[part])
+            totals[:, curve.near(values[part])] += np.vstack([counts[part], weights]) @ curve.features(values[part])
         return totals
     table = csc_array((np.ones(errors.size), (units, index.ravel())))
-    sums = sum(table[:, part] @ curve.features(values[part]) for part in parts)
+    sums = np.zeros((table.shape[0], curve.width))
+    for part in parts:
+        sums[:, curve.near(values[part])] += table[:, part] @ curve.features(values[part])
     weights = rng.standard_exponential(size=(resamples, table.shape[0]))
     return np.asarray(np.vstack([np.ones(table.shape[0]), weights]) @ sums)
 
