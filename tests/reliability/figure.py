@@ -11,6 +11,7 @@ from matplotlib.figure import Figure
 from audit.results.plots import BLACK, BLUE, GREEN, ORANGE, new_figure
 from experiments.drawing import bar, beside, line_key, name_rows
 from experiments.experiment import most_misses
+from tests.reliability.numbers import often
 from tests.reliability.rows import ROWS
 
 
@@ -24,7 +25,7 @@ def draw(rows: dict[str, dict[str, Any]]) -> Figure:
     for at, row in enumerate(shown):
         found = rows[str(row.number)]
         bar(tries, at, found["tried"], violated=bool(found["failed"]))
-        beside(tries, at, f"{found['tried']:,}; {len(found['failed'])} failed")
+        beside(tries, at, f"{often(found)}; {len(found['failed'])} failed")
     tries.set_xscale("log")
     tries.set_xlim(left=0.7)
     name_rows(tries, [f"{row.number}  {row.name}" for row in shown], size=8)

@@ -7,7 +7,7 @@ from typing import Any
 
 from tests.reliability.rows import ROWS
 
-TRIED = "tried"
+TRIED, REACHED = "tried", "reached"
 
 
 def added_up(lines: list[dict[str, Any]]) -> dict[str, dict[str, Any]]:
@@ -28,3 +28,9 @@ def _row(lines: list[dict[str, Any]]) -> dict[str, Any]:
         "seconds": sum(line["seconds"] for line in run),
         "told": [line["told"] for line in run if line["told"].keys() - {TRIED}],
     }
+
+
+def often(row: dict[str, Any]) -> str:
+    """Return how much a row tried, and of how much of it the tests reached what they have to reach of most."""
+    reached = [line[REACHED] for line in row["told"] if REACHED in line]
+    return f"{sum(reached):,} of {row[TRIED]:,}" if reached else f"{row[TRIED]:,}"

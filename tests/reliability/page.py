@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from experiments.experiment import most_misses
+from tests.reliability.numbers import often
 from tests.reliability.rows import ROWS, Row
 
 Numbers = dict[str, dict[str, Any]]  # by number of the row
@@ -43,7 +44,7 @@ def page(rows: Numbers, made: str) -> str:
 def _line(row: Row, found: dict[str, Any]) -> str:
     failed = f"**{len(found['failed'])}**" if found["failed"] else "0"
     out = f"; {len(found['left_out'])} left out" if found["left_out"] else ""
-    cells = [f"{row.title}. Counted: {row.tries}.", f"{found['tried']:,}", f"{found['tests']:,}{out}", failed]
+    cells = [f"{row.title}. Counted: {row.tries}.", often(found), f"{found['tests']:,}{out}", failed]
     return f"| {row.number} | {' | '.join(cells)} | `{COMMAND} {row.number}` | {row.others} |"
 
 

@@ -52,4 +52,5 @@ def test_the_default_tests_take_most_branches(record_property):
         words.append(f"{package}: {one['taken']:,} of {one['tried']:,} branches, missed most in {least}")
     record_property("words", "; ".join(words))
     record_property("tried", sum(one["tried"] for one in found.values()))
+    record_property("reached", sum(one["taken"] for one in found.values()))
     assert all(one["taken"] >= LEAST[package] * one["tried"] for package, one in found.items())

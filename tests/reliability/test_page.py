@@ -83,11 +83,13 @@ def test_what_failed_is_said_first_and_by_name():
         {"test": "a", "row": 6, "outcome": "passed", "seconds": 1.0, "told": {"tried": 1500}},
         {"test": "b[1]", "row": 6, "outcome": "failed", "seconds": 1.0, "told": {}},
         {"test": "c", "row": 8, "outcome": "skipped", "seconds": 0.0, "told": {}, "why": "no disk"},
+        {"test": "m", "row": 14, "outcome": "passed", "seconds": 1.0, "told": {"tried": 1000, "reached": 920}},
     ]
     rows = added_up(lines)
     text = page(rows, "2026-01-01T00:00:00+00:00")
-    assert "\n\nIn 1 of 2 rows something failed. Not measured yet: rows 1, 2, 3, 4, 5, 7, 9" in text
+    assert "\n\nIn 1 of 3 rows something failed. Not measured yet: rows 1, 2, 3, 4, 5, 7, 9" in text
     assert "| 1,501 | 2 | **1** | `python -m tests.reliability measure 6` |" in text
+    assert "| 920 of 1,000 | 1 | 0 | `python -m tests.reliability measure 14` |" in text
     assert "- failed: `b[1]`" in text
     assert "- left out: `c` (no disk)" in text
     with house_style():
