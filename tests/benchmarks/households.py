@@ -1,5 +1,6 @@
 """PHSafe's time and memory: the bundled population, simulated releases, and 1, 3 and 10 million persons: `make bench`.
 
+Other sizes and numbers of parts are asked for as ``python -m tests.benchmarks.households 30000000x3 100000000x10``.
 Nothing here is asserted. Every size runs in a process of its own, so that its memory is its own.
 """
 
@@ -76,13 +77,15 @@ def main() -> None:
         root, first = Path(folder), 0.0
         bundled = load_households()
         bundled.write(root / "bundled", format="parquet")
-        for size, parts in ((len(bundled.persons), 1), *((size, 1) for size in SIZES), (SIZES[-1], PARTS)):
-            given = root / (str(size) if size in SIZES else "bundled")
+        asked = [tuple(map(int, words.split("x"))) for words in sys.argv[1:]]
+        sizes = asked or [*((size, 1) for size in SIZES), (SIZES[-1], PARTS)]
+        for size, parts in ((len(bundled.persons), 1), *sizes):
+            given = root / ("bundled" if size == len(bundled.persons) else str(size))
             if not given.exists():
                 write_synthetic_households(given, size, 1)
             found = in_a_process(given, root / f"{size}-{parts}-out", parts)
             each = found["seconds"] / size * 1e6
-            if size not in SIZES:
+            if size == len(bundled.persons):
                 beside = f"production, 1,210 persons: {PRODUCTION[0]} to {PRODUCTION[1]} s"
             else:
                 first = first or each
