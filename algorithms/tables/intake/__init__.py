@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 import reprlib
 from collections.abc import Iterator, Sequence
@@ -229,7 +230,7 @@ def read_records(source: Any, schema: Schema, *, what: str = "data", memory: str
             if database.fetch(f"select count(*) as n from {rows}")["n"][0] > most:
                 raise ValueError(f"{what} must have at most {most:,} rows of {len(schema.shape)} attributes, got more")
 
-        if str(source).endswith(".parquet"):  # which says so itself: nothing is unpacked
+        if isinstance(source, str | os.PathLike) and str(source).endswith(".parquet"):  # says so: nothing is unpacked
             check_number(GIVEN)
         # In as few bytes as will do: what was given is kept where it is no level.
         kept = ", ".join(
