@@ -77,7 +77,7 @@ def main() -> None:
         root, first = Path(folder), 0.0
         bundled = load_households()
         bundled.write(root / "bundled", format="parquet")
-        asked = [tuple(map(int, words.split("x"))) for words in sys.argv[1:]]
+        asked = [(int(size), int(parts or 1)) for size, _, parts in (word.partition("x") for word in sys.argv[1:])]
         sizes = asked or [*((size, 1) for size in SIZES), (SIZES[-1], PARTS)]
         for size, parts in ((len(bundled.persons), 1), *sizes):
             given = root / ("bundled" if size == len(bundled.persons) else str(size))
