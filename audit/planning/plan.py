@@ -82,13 +82,14 @@ class Plan:
         truth = self.claim.at(violation * self.claim.budget)
         choosing, counting = self.split(sizes)
         if self.design != "outputs":
-            return self.method.power(truth, choosing, counting, share=self.share)
+            found = self.method.power(truth, choosing, counting, share=self.share)
+            return np.minimum(found, 1.0)  # which is a sum, and rounded
         each = counting // 2
         found = self.method.power(truth, choosing, self.method.given_counting(each))
         if np.any(few := each < FEW):
             method = method_for(self.claim, self.distance, self.confidence, fewest=0)
             found[few] = method.power(truth, choosing[few], method.given_counting(each[few]))
-        return found
+        return np.minimum(found, 1.0)
 
 
 @lru_cache(maxsize=1024)

@@ -201,7 +201,7 @@ def plan_power(
     0.801
     """
     plan = _checked_plan(claim, confidence, distance, selection, share, design)
-    return min(1.0, plan.power(_checked_size(plan, size), _checked_violation(violation)))  # sums are rounded
+    return plan.power(_checked_size(plan, size), _checked_violation(violation))
 
 
 def _first_size(plan: Plan, violation: float, power: float) -> int | None:

@@ -96,6 +96,7 @@ def variational(values=(0.0, 1.0), y=(1, 2), x=(2, 1), order=1.0):
         (lambda accuracy: anytime(1, 1, 2, expected=(10, accuracy)), (0.4, 1.0, math.nan), EXPECTED),
         (lambda look: look_confidence(look, 0.9), (0, -1, math.nan), "look must be at least 1, got"),
         (lambda look: look_confidence(look, 0.9, 2), (3, 9), "look must be at most 2, got"),
+        (lambda value: variational(values=(0.0, value)), (math.nan, math.inf), "values must be finite, got"),
         (
             lambda value: variational(values=(value, math.nan)),
             (math.inf, -math.inf),

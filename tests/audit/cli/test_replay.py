@@ -100,7 +100,6 @@ def test_own_counts_are_confidential(plaudit: Command) -> None:
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [
-        ((), "Missing argument"),
         (("gdcp",), "no system is called 'gdcp': gdpc"),
         (("ons", "--stage", "none"), "stage of ons must be one of measurements, adjusted, rounded, tables, got 'none'"),
         (("phsafe", "--pair", "none"), "pair of phsafe must be one of VAL, DER, API, got 'none'"),
@@ -117,3 +116,9 @@ def test_own_counts_are_confidential(plaudit: Command) -> None:
 )
 def test_bad_input_is_one_line(plaudit: Command, arguments: tuple[str, ...], words: str) -> None:
     assert refused(plaudit("replay", *arguments), words)
+
+
+def test_a_system_must_be_named(plaudit: Command) -> None:
+    outcome = plaudit("replay")
+    assert refused(outcome, "Missing argument '")
+    assert "'name'" in outcome.err.lower()  # versions of typer write it in capitals or not

@@ -80,7 +80,6 @@ def test_what_was_measured_is_kept_with_the_command_of_the_search(plaudit: Comma
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [
-        ((), "Missing argument"),
         (("gdcp",), "no system is called 'gdcp': gdpc"),
         (
             ("nist",),
@@ -101,3 +100,9 @@ def test_what_was_measured_is_kept_with_the_command_of_the_search(plaudit: Comma
 )
 def test_bad_input_is_one_line(plaudit: Command, arguments: tuple[str, ...], words: str) -> None:
     assert refused(plaudit("search", *arguments), words)
+
+
+def test_a_system_must_be_named(plaudit: Command) -> None:
+    outcome = plaudit("search")
+    assert refused(outcome, "Missing argument '")
+    assert "'name'" in outcome.err.lower()  # versions of typer write it in capitals or not
