@@ -39,7 +39,7 @@ EXPECTATION = (
     "Of geometric noise ours proves the most; of Gaussian noise, and of one run of geometric noise, as much as the "
     "best of the others, within 2%. Of one run of Gaussian noise jax-privacy's test of f-DP proves more than ours, and "
     "with few outputs its bound for Gaussian noise does. No bound is above the truth more often than its 95% allow. An "
-    "estimate without confidence is, more often than not."
+    "estimate without confidence is, more often than not. This was written after a look at the first few audits."
 )
 
 HERE = Path(__file__).resolve().parent
@@ -221,7 +221,7 @@ def _of_others(numbers: dict[str, Any]) -> str:
         f"asked for a limit of how often a guess is right, it {_answer(of_more[lower])}. {beta}, a Bayesian estimate, "
         f"{_answer(of_fewer[beta])} of {fewer['outputs']:,} outputs in {of_fewer[beta]['seconds']:.2g} s, and of "
         f"{more['outputs']:,} it {_answer(of_more[beta])}; {dirichlet} {_answer(of_more[dirichlet])}. DP-Auditorium, "
-        "StatDP, DP-Sniper and Delta-Siege have no package to install: their bounds are cited, from other runs."
+        "StatDP, DP-Sniper and Delta-Siege were not installed: their bounds are cited, from other runs."
     )
 
 

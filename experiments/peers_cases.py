@@ -18,13 +18,15 @@ CONFIDENCE, SELECTION = 0.95, 0.3  # of every bound, one-sided; the share of out
 OURS = "plaudit"
 EACH, SMALL, CANARIES, PEOPLE = 600_000, 1_000, 100_000, 100  # outputs on either database; one release, and its counts
 AUDITS, MANY = 20, 400
-CLEAREST = 0.01  # of a release with Gaussian noise, who is guessed besides the fifth that is our default
+CLEAREST = (
+    0.01  # of a release with Gaussian noise, guessed besides the fifth that is our default; chosen on other seeds
+)
 DIGITS = 6  # of released Gaussian noise: the last bits of a float tell more than its law
 DELTA = 0.01
 # Deltas from which bounds on epsilon gave the peers the largest mu, of two to five each: in a look at other seeds, but
 # for few outputs at ten of these audits.
 MIDDLE, SMALL_DELTA, ONE_RUN_DELTA = 0.3, 0.1, 1e-5
-ALL, TAIL = 1.0, 3.0  # scores from which a canary is guessed to be in: a rule fixed beforehand, as ours are
+ALL, TAIL = 1.0, 3.0  # scores from which a canary is guessed to be in: fixed beforehand, TAIL on other seeds
 GEOMETRIC, GAUSSIAN = "geometric", "Gaussian"
 
 

@@ -83,14 +83,22 @@ def releases_a_minute(cells: int, number: int, rng: np.random.Generator, workers
         return 60 * workers * runs / (time.perf_counter() - begun)
 
 
+def people(number: int, cells: int, rng: np.random.Generator) -> NDArray[np.int64]:
+    """Draw a histogram of 60 people a block, most of whom share few cells."""
+    histogram, law = np.empty((number, cells), np.int64), rng.gamma(0.05, size=cells)
+    for start in range(0, number, DRAWN):
+        part = histogram[start : start + DRAWN]
+        local = law * rng.gamma(0.3, size=part.shape)
+        part[:] = rng.multinomial(rng.poisson(60, len(part)), local / local.sum(axis=1, keepdims=True))
+    return histogram
+
+
 def production() -> str:
     """Release 2,016 cells in one state of 5 counties, 50 tracts and 500 blocks; return what it took."""
     rng = np.random.default_rng(1)
     tree = blocks(500)
     topdown = preset("pl94-2020", tree, n_jobs=2)
-    law = rng.gamma(0.05, size=topdown.schema.cells)
-    local = law * rng.gamma(0.3, size=(500, law.size))
-    histogram = rng.multinomial(rng.poisson(60, 500), local / local.sum(axis=1, keepdims=True))
+    histogram = people(500, topdown.schema.cells, rng)
     begun = time.perf_counter()
     topdown(histogram, 1, rng)
     spent = time.perf_counter() - begun
@@ -108,11 +116,7 @@ def one_release(cells: int, number: int) -> None:
     else:
         budget = Budget(PureDP(4.0, "replace_one"), ["1/4"] * 4, [dict.fromkeys(QUERIES, "1/5")] * 4)
         topdown = TopDown(schema_of(cells), tree, budget, solver="batched", tolerance=TOLERANCE)
-    histogram, law = np.empty((number, cells), np.int64), rng.gamma(0.05, size=cells)
-    for start in range(0, number, DRAWN):
-        part = histogram[start : start + DRAWN]
-        local = law * rng.gamma(0.3, size=part.shape)
-        part[:] = rng.multinomial(rng.poisson(60, len(part)), local / local.sum(axis=1, keepdims=True))
+    histogram = people(number, cells, rng)
     begun = time.perf_counter()
     measurements = topdown.measure(histogram, rng)
     measured = time.perf_counter()
