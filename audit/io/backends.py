@@ -89,7 +89,7 @@ def _dask(address: str, workers: int) -> Iterator[None]:
                 )
             address = stack.enter_context(cluster).scheduler_address
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # that versions of libraries differ, which may matter to no mechanism
+            warnings.simplefilter("ignore")  # versions of libraries differ, which need not matter
             client = stack.enter_context(Client(address, timeout=10))
         having = client.run(lambda: find_spec("audit") is not None)
         if not all(having.values()):

@@ -31,6 +31,6 @@ def _row(lines: list[dict[str, Any]]) -> dict[str, Any]:
 
 
 def often(row: dict[str, Any]) -> str:
-    """Return how much a row tried, and of how much of it the tests reached what they have to reach of most."""
+    """Return how much a row tried; where tests have to notice or to run most of it, how much they did."""
     reached = [line[REACHED] for line in row["told"] if REACHED in line]
     return f"{sum(reached):,} of {row[TRIED]:,}" if reached else f"{row[TRIED]:,}"
