@@ -11,17 +11,9 @@ from matplotlib.figure import Figure
 from scipy import special
 
 from algorithms.noise import DiscreteGaussian
+from algorithms.noise.margins import coverage, exact_margin_of_error
 from algorithms.phsafe.budget import noise_law, read_config
-from algorithms.phsafe.explore import (
-    Z_EXACT,
-    Z_PRINTED,
-    Z_PRODUCTION,
-    coverage,
-    exact_budget_for,
-    exact_margin_of_error,
-    margin_of_error,
-    rho_for,
-)
+from algorithms.phsafe.explore import Z_EXACT, Z_PRINTED, Z_PRODUCTION, exact_budget_for, margin_of_error, rho_for
 from algorithms.phsafe.ledger import ledger
 from audit.results.plots import BLUE, GRAY, GREEN, ORANGE, new_figure
 from experiments.audits import down

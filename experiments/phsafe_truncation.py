@@ -11,8 +11,9 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from algorithms.noise import DiscreteGaussian
+from algorithms.noise.margins import exact_margin_of_error
 from algorithms.phsafe.budget import noise_law, read_config
-from algorithms.phsafe.explore import choose, exact_margin_of_error
+from algorithms.phsafe.explore import choose
 from algorithms.phsafe.population import load_households
 from algorithms.phsafe.tables import QUERIES, TAU
 from algorithms.phsafe.tabulation.tabulate import tabulation

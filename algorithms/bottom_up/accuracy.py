@@ -13,6 +13,7 @@ from numpy.typing import ArrayLike, NDArray
 from algorithms.bottom_up.mechanism import BottomUp
 from algorithms.bottom_up.weighted import WeightedBottomUp
 from algorithms.noise import Rng, TwoTailedGeometric
+from algorithms.noise.quadrature import mean_magnitude
 from audit.arguments import whole_number
 
 __all__ = ["Accuracy", "Norm", "accuracy", "curve", "expected_error", "smallest_epsilon"]
@@ -20,7 +21,6 @@ __all__ = ["Accuracy", "Norm", "accuracy", "curve", "expected_error", "smallest_
 Floats = NDArray[np.float64]
 
 CHUNK = 1 << 22  # cells drawn at a time
-STEP, REACH = 1 / 8, 46  # of the trapezoid rule for `expected_error`; exp(-46) is below 1e-19
 
 
 @dataclass(frozen=True, eq=False)
@@ -267,11 +267,8 @@ def expected_error(epsilon: float, cells: int) -> float:
 
     Notes
     -----
-    For a whole number, :math:`|s| = \frac{1}{\pi}\int_0^\pi \frac{1 - \cos s\theta}{1 - \cos\theta} d\theta` (the Fejer
-    kernel), so that :math:`E|S| = \frac{1}{\pi}\int_0^\pi \frac{1 - \varphi(\theta)^n}{1 - \cos\theta} d\theta` with
-    the characteristic function :math:`1/\varphi = 1 + 2q(1 - \cos\theta)/(1-q)^2` of one cell. With
-    :math:`\tan(\theta/2) = e^x` the integrand is analytic in a strip of width :math:`\pi`, where the trapezoid rule
-    errs by less than rounding.
+    The integral of `algorithms.noise.quadrature.mean_magnitude`; the characteristic function of one cell is the inverse
+    of :math:`1 + 2q(1 - \cos\theta)/(1-q)^2`.
 
     Examples
     --------
@@ -282,11 +279,12 @@ def expected_error(epsilon: float, cells: int) -> float:
         raise ValueError(f"cells must be at least 1, got {cells}")
     q = math.exp(-TwoTailedGeometric(epsilon).epsilon)
     ratio = 2 * q / math.expm1(-epsilon) ** 2
-    peak = -0.5 * math.log(cells * ratio + 1)  # where the numerator turns from a square to a constant
-    x = np.arange(peak - REACH, REACH, STEP)
-    square = np.exp(2 * x)
-    numerator = -np.expm1(-cells * np.log1p(ratio * 2 * square / (1 + square)))
-    return float(STEP * (numerator * np.exp(-x)).sum() / math.pi)
+
+    def log_characteristic(tangent: Floats) -> Floats:
+        square = np.square(tangent)
+        return -cells * np.log1p(ratio * 2 * square / (1 + square))
+
+    return mean_magnitude(log_characteristic, cells * ratio)
 
 
 def _of_level(counted: BottomUp, table: NDArray[Any], level: int | None) -> Floats:

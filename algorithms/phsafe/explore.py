@@ -28,27 +28,24 @@ from typing import Any, cast
 from scipy.optimize import brentq
 
 from algorithms.noise import DiscreteGaussian, TwoTailedGeometric
+from algorithms.noise.margins import beyond, checked_margin, coverage, exact_margin_of_error, inside
 from algorithms.phsafe.budget import Config, Settings, noise_law, noise_parameters, read_config
 from algorithms.phsafe.tables import QUERIES
 from algorithms.tables.frames import Frame
-from audit.arguments import positive_number, real_number
+from audit.arguments import positive_number
 
 __all__ = [
     "Z_EXACT",
     "Z_PRINTED",
     "Z_PRODUCTION",
     "choose",
-    "coverage",
     "exact_budget_for",
-    "exact_margin_of_error",
     "explore",
     "margin_of_error",
     "rho_for",
 ]
 
 Z_PRINTED, Z_PRODUCTION, Z_EXACT = 1.64, 1.645, NormalDist().inv_cdf(0.95)
-
-Law = DiscreteGaussian | TwoTailedGeometric
 
 
 def margin_of_error(rho: float, stability: int, *, z: float = Z_PRODUCTION) -> int:
@@ -127,76 +124,7 @@ def rho_for(margin: float, stability: int, *, z: float = Z_PRODUCTION) -> float:
     (0.002619, 0.002604)
     """
     sensitivity, z = positive_number("stability", stability), positive_number("z", z)
-    return (z * sensitivity / math.floor(_margin(margin, least=1))) ** 2 / 2
-
-
-def coverage(law: Law, margin: float) -> float:
-    """Return the exact probability that noise is no larger than a margin, up or down.
-
-    Parameters
-    ----------
-    law : DiscreteGaussian or TwoTailedGeometric
-        Law of the noise.
-    margin : float
-        Persons or households, 0 or more.
-
-    Returns
-    -------
-    float
-        ``P(|noise| <= margin)``.
-
-    Raises
-    ------
-    ValueError
-        If `margin` is negative or not finite.
-    TypeError
-        If it is not a number.
-
-    Examples
-    --------
-    >>> round(coverage(DiscreteGaussian(303.976), 498), 4), round(coverage(DiscreteGaussian(303.976), 500), 4)
-    (0.899, 0.9003)
-    """
-    return 1.0 - _beyond(law, _margin(margin))
-
-
-def exact_margin_of_error(law: Law, confidence: float = 0.9) -> int:
-    """Return the exact margin of error: the least that covers the noise with a given probability.
-
-    Parameters
-    ----------
-    law : DiscreteGaussian or TwoTailedGeometric
-        Law of the noise.
-    confidence : float
-        Probability to be covered, between 0 and 1.
-
-    Returns
-    -------
-    int
-        The least k with ``P(|noise| <= k) >= confidence``, persons or households.
-
-    Raises
-    ------
-    ValueError
-        If `confidence` is not between 0 and 1.
-
-    Notes
-    -----
-    Guarantee: by bisection on the exact law, without a normal approximation.
-
-    Examples
-    --------
-    >>> exact_margin_of_error(DiscreteGaussian(303.976)), exact_margin_of_error(TwoTailedGeometric(0.1))
-    (500, 23)
-    """
-    missed = 1 - _inside(confidence)
-    short, enough = -1, 1
-    while _beyond(law, enough) > missed:
-        short, enough = enough, 2 * enough
-    while enough - short > 1:
-        middle = (short + enough) // 2
-        short, enough = (middle, enough) if _beyond(law, middle) > missed else (short, middle)
-    return enough
+    return (z * sensitivity / math.floor(checked_margin(margin, least=1))) ** 2 / 2
 
 
 def exact_budget_for(
@@ -237,12 +165,12 @@ def exact_budget_for(
     if privacy_definition not in ("zcdp", "puredp"):
         raise ValueError(f'privacy_definition must be "zcdp" or "puredp", got {privacy_definition!r}')
     sensitivity = positive_number("stability", stability)
-    missed, reach = 1 - _inside(confidence), math.floor(_margin(margin)) + 0.5
+    missed, reach = 1 - inside(confidence), math.floor(checked_margin(margin)) + 0.5
 
     def excess(log_scale: float) -> float:  # noise of about this size misses more, the larger it is
         scale = reach * math.exp(log_scale)
         law = DiscreteGaussian(scale) if privacy_definition == "zcdp" else TwoTailedGeometric(1 / scale)
-        return math.log(_beyond(law, margin) or 1e-300) - math.log(missed)
+        return math.log(beyond(law, margin) or 1e-300) - math.log(missed)
 
     log_scale = cast(float, brentq(excess, math.log(0.01), math.log(100 / confidence), xtol=1e-13))
     scale = reach * math.exp(log_scale) * (1 - 1e-10)
@@ -373,22 +301,5 @@ def explore(config: Settings, *, z: float = Z_PRODUCTION, confidence: float = 0.
     )
 
 
-def _beyond(law: Law, margin: float) -> float:
-    return 2 * float(law.sf(margin))  # the laws are symmetric
-
-
 def _whole_part(margin: float) -> int:
     return math.floor(margin * (1 + 1e-12))  # a whole number that rounding has left a hair short stays what it is
-
-
-def _inside(confidence: float) -> float:
-    if not 0 < confidence < 1:
-        raise ValueError(f"confidence must be between 0 and 1, got {confidence}")
-    return confidence
-
-
-def _margin(margin: float, *, least: int = 0) -> float:
-    number = real_number("margin", margin)
-    if not least <= number < math.inf:
-        raise ValueError(f"margin must be finite and at least {least}, got {number}")
-    return number

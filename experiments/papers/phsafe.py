@@ -234,7 +234,7 @@ PHSAFE = Paper(
         Item(
             "Definition 10",
             "90% margin of error",
-            "algorithms.phsafe.explore:exact_margin_of_error, "
+            "algorithms.noise.margins:exact_margin_of_error, "
             "tests.algorithms.phsafe.test_explore:test_exact_margin_is_the_least_that_covers",
             "same",
         ),

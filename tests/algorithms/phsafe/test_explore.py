@@ -13,15 +13,14 @@ from hypothesis import strategies as st
 from scipy.special import ndtr
 
 from algorithms.noise import DiscreteGaussian, TwoTailedGeometric
+from algorithms.noise.margins import coverage, exact_margin_of_error
 from algorithms.phsafe.budget import read_config
 from algorithms.phsafe.explore import (
     Z_EXACT,
     Z_PRINTED,
     Z_PRODUCTION,
     choose,
-    coverage,
     exact_budget_for,
-    exact_margin_of_error,
     explore,
     margin_of_error,
     rho_for,

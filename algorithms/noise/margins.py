@@ -1,0 +1,111 @@
+"""Margins of error: the half widths of intervals that hold whole-number noise with a given probability."""
+
+from __future__ import annotations
+
+import math
+from typing import Protocol
+
+from numpy.typing import ArrayLike
+
+from algorithms.noise.drawing import Floats
+from audit.arguments import real_number
+
+__all__ = ["Tail", "beyond", "checked_margin", "coverage", "exact_margin_of_error", "inside"]
+
+
+class Tail(Protocol):
+    """A law on the whole numbers that is symmetric about 0."""
+
+    def sf(self, x: ArrayLike) -> Floats:
+        """Return the probability of ``noise > x``."""
+
+
+def coverage(law: Tail, margin: float) -> float:
+    """Return the exact probability that noise is no larger than a margin, up or down.
+
+    Parameters
+    ----------
+    law : Tail
+        Law of the noise.
+    margin : float
+        Persons or households, 0 or more.
+
+    Returns
+    -------
+    float
+        ``P(|noise| <= margin)``.
+
+    Raises
+    ------
+    ValueError
+        If `margin` is negative or not finite.
+    TypeError
+        If it is not a number.
+
+    Examples
+    --------
+    >>> from algorithms.noise import DiscreteGaussian
+    >>> round(coverage(DiscreteGaussian(303.976), 498), 4), round(coverage(DiscreteGaussian(303.976), 500), 4)
+    (0.899, 0.9003)
+    """
+    return 1.0 - beyond(law, checked_margin(margin))
+
+
+def exact_margin_of_error(law: Tail, confidence: float = 0.9) -> int:
+    """Return the exact margin of error: the least that covers the noise with a given probability.
+
+    Parameters
+    ----------
+    law : Tail
+        Law of the noise.
+    confidence : float
+        Probability to be covered, between 0 and 1.
+
+    Returns
+    -------
+    int
+        The least k with ``P(|noise| <= k) >= confidence``, persons or households.
+
+    Raises
+    ------
+    ValueError
+        If `confidence` is not between 0 and 1.
+
+    Notes
+    -----
+    Guarantee: by bisection on the exact law, without a normal approximation.
+
+    Examples
+    --------
+    >>> from algorithms.noise import DiscreteGaussian, TwoTailedGeometric
+    >>> exact_margin_of_error(DiscreteGaussian(303.976)), exact_margin_of_error(TwoTailedGeometric(0.1))
+    (500, 23)
+    """
+    missed = 1 - inside(confidence)
+    short, enough = -1, 1
+    while beyond(law, enough) > missed:
+        short, enough = enough, 2 * enough
+    while enough - short > 1:
+        middle = (short + enough) // 2
+        short, enough = (middle, enough) if beyond(law, middle) > missed else (short, middle)
+    return enough
+
+
+def beyond(law: Tail, margin: float) -> float:
+    """Return the probability that noise is larger than a margin, up or down."""
+    return 2 * float(law.sf(margin))  # the laws are symmetric
+
+
+def inside(confidence: float) -> float:
+    """Return a confidence; refuse one that is not between 0 and 1."""
+    if not 0 < confidence < 1:
+        raise ValueError(f"confidence must be between 0 and 1, got {confidence}")
+    return confidence
+
+
+def checked_margin(margin: float, *, least: int = 0) -> float:
+    """Return a margin of error; refuse one that is no finite number of at least so many."""
+    number = real_number("margin", margin)
+    if not least <= number < math.inf:
+        raise ValueError(f"margin must be finite and at least {least}, got {number}")
+    return number
