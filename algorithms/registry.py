@@ -17,7 +17,7 @@ from algorithms.extras import check_extra
 from algorithms.population import EXTRACTS, load
 from audit.neighbors import NeighborPair
 
-__all__ = ["REGISTERED", "RUNS", "System", "as_it_is", "counting", "register"]
+__all__ = ["REGISTERED", "RUNS", "System", "as_it_is", "counting", "named", "register"]
 
 RUNS, FEWEST = 200_000, 200  # of an audit, unless a system is slow; however slow it is
 
@@ -54,8 +54,11 @@ class System:
     commands : mapping of str to str
         What ``plaudit release NAME`` and ``plaudit explore NAME`` run: functions with typed options, written
         ``"module:function"``.
+    sheet : str
+        What ``plaudit explore NAME`` shows: a function that returns a `audit.explorer.sheet.Sheet`, written like a
+        command. Empty: nothing.
     extra : str
-        Of plaudit, without which nothing of it runs.
+        Of plaudit, without which nothing of it runs but ``plaudit explore``.
     """
 
     name: str
@@ -69,6 +72,7 @@ class System:
     presets: Mapping[str, System] = field(default_factory=dict)
     own: Callable[..., System] | None = None
     commands: Mapping[str, str] = field(default_factory=dict)
+    sheet: str = ""
     extra: str = ""
 
     @property
@@ -119,8 +123,7 @@ class System:
 
     def command(self, name: str) -> Callable[..., int]:
         """Return the function of a command, imported now."""
-        module, _, function = self.commands[name].partition(":")
-        found: Callable[..., int] = getattr(import_module(module), function)
+        found: Callable[..., int] = named(self.commands[name])
         return found
 
     def check_installed(self) -> None:
@@ -131,6 +134,12 @@ class System:
 
 REGISTERED: dict[str, System] = {}
 """By name, in the order of registration; `algorithms.systems.systems` completes it."""
+
+
+def named(place: str) -> Any:
+    """Return what ``"module:name"`` names, imported now."""
+    module, _, name = place.partition(":")
+    return getattr(import_module(module), name)
 
 
 def register(system: System) -> None:

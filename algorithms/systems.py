@@ -14,9 +14,10 @@ from typing import Any
 import typer
 
 from algorithms.population import EXTRACTS, load
-from algorithms.registry import REGISTERED, System, counting, register
+from algorithms.registry import REGISTERED, System, counting, named, register
+from audit.explorer.sheet import Sheet
 
-__all__ = ["EXTRACTS", "System", "counting", "load", "register", "run", "systems"]
+__all__ = ["EXTRACTS", "System", "counting", "load", "register", "run", "sheets", "systems"]
 
 FOLDERS = ("flaxman", "bottom_up", "ons", "nist", "phsafe", "topdown", "benchmarks", "bugs", "bugs.systems")
 OPTIONS: dict[str, Any] = {"add_completion": False, "rich_markup_mode": None, "pretty_exceptions_enable": False}
@@ -48,6 +49,17 @@ def systems() -> Mapping[str, System]:
     return MappingProxyType(REGISTERED)
 
 
+def sheets() -> list[Sheet]:
+    """Return the sheets of the explorer: of registered systems that have one, and of noisy counts.
+
+    Returns
+    -------
+    list of Sheet
+        In the order in which the page shows them.
+    """
+    return [named(system.sheet)() for system in systems().values() if system.sheet]
+
+
 def run(command: str, arguments: list[str]) -> int:
     """Run ``plaudit release`` or ``plaudit explore``."""
     app = typer.Typer(**OPTIONS, help=ABOUT[command])
@@ -57,7 +69,7 @@ def run(command: str, arguments: list[str]) -> int:
     for name in [asked] if asked in offered else sorted(offered):  # the options of one take long enough to read
         app.command(name)(offered[name].command(command))
     try:
-        if asked in offered and "--help" not in arguments:
+        if asked in offered and command == "release" and "--help" not in arguments:
             offered[asked].check_installed()
         typed = typer.main.get_command(app)
         with typed.make_context(f"plaudit {command}", [*arguments] or ["--help"]) as context:

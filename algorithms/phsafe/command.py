@@ -8,7 +8,7 @@ from typing import Annotated, Any
 
 import typer
 
-from algorithms.tables.commands import Out, Seed, noise_of, releasing
+from algorithms.tables.commands import Html, Open, Out, Seed, noise_of, releasing
 
 __all__ = ["explore_phsafe", "release_phsafe"]
 
@@ -95,6 +95,8 @@ def explore_phsafe(
     ] = None,
     tau: Annotated[list[str] | None, typer.Option(help="Truncation threshold, as PH3=4; several times.")] = None,
     save: Annotated[Path | None, typer.Option(help="File for the new settings, in the Bureau's format.")] = None,
+    html: Html = None,
+    opened: Open = False,
 ) -> int:
     """Show budgets, margins of error and the total promise of PHSafe, for any levels and thresholds."""
     import json
@@ -104,8 +106,10 @@ def explore_phsafe(
 
     from algorithms.phsafe.budget import read_config
     from algorithms.phsafe.explore import Z_PRODUCTION, choose, explore
+    from algorithms.phsafe.explorer import sheet, state_of
     from algorithms.phsafe.ledger import ledger
     from algorithms.tables.files import whole_file
+    from audit.explorer.sheet import Explored
     from audit.io.terminal import console
 
     margins: dict[str, dict[str, float]] = {}
@@ -131,6 +135,8 @@ def explore_phsafe(
             raise ValueError(f"--save must name a new file, got {save}")
         with whole_file(save) as file:
             json.dump(settings.to_dict(), file, indent=4)
+    if Explored(sheet(), state_of(settings)).write(html=html, opened=opened):
+        return 0
     shown = Table(box=SIMPLE_HEAD)
     for title in ("query", "level", "budget", "sigma", "1.645 sigma", "covers", "exact 90% margin"):
         shown.add_column(title)

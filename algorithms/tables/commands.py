@@ -19,7 +19,9 @@ __all__ = [
     "Data",
     "Epsilon",
     "Geo",
+    "Html",
     "Memory",
+    "Open",
     "Out",
     "Seed",
     "Spec",
@@ -44,6 +46,10 @@ Count = Annotated[str | None, typer.Option(help="Column of the number of persons
 Memory = Annotated[
     str, typer.Option(help="Most memory for reading, such as 16GB: what takes more is on disk meanwhile, and slower.")
 ]
+Html = Annotated[
+    Path | None, typer.Option(help="File for the explorer, a page that needs nothing but itself; print no table.")
+]
+Open = Annotated[bool, typer.Option("--open", help="Show the page of --html in the browser.")]
 Seed = Annotated[
     int | None, typer.Option(help="Seeded noise instead of secure noise: a simulation, not to be published.")
 ]

@@ -1,0 +1,147 @@
+// The state of the page: one plain object of inputs, how they are checked, undone, and written into the address.
+const sheets = {}; // each sheet's script sets its own: {compute(state, data), read(bytes, data), write(state, data)}
+
+const book = JSON.parse(document.getElementById("book").textContent);
+
+const store = (() => {
+  const inputs = {}, published = {}, clearedBy = {};
+  for (const sheet of book.sheets) {
+    for (const input of sheet.inputs) {
+      inputs[input.key] = input;
+      published[input.key] = input.value;
+      for (const key of input.clears ?? []) (clearedBy[key] ??= []).push(input.key);
+    }
+  }
+  let state = {...published};
+  const past = [];
+
+  function fits(input, value) {
+    if (value === null) return input.optional === true;
+    if (input.kind === "flag") return typeof value === "boolean";
+    if (input.kind === "choice") return input.choices.includes(value);
+    if (input.kind === "codes") {
+      const codes = typeof value === "string" ? value.split(" ") : [];
+      return codes.length > 0 && codes.every((code, place) => input.choices.includes(code) && codes.indexOf(code) === place);
+    }
+    return typeof value === "number" && value >= (input.least ?? -Infinity) && value <= (input.most ?? Infinity)
+      && (input.kind !== "integer" || Number.isInteger(value));
+  }
+
+  function change(next) {
+    if (Object.keys(next).every(key => Object.is(next[key], state[key]))) return false;
+    past.push(state);
+    state = next;
+    return true;
+  }
+
+  // Set one input. What says the same in another way becomes empty; what had been computed of it is kept.
+  function set(key, value, results) {
+    const next = {...state, [key]: value};
+    for (const other of inputs[key].clears ?? []) {
+      for (const twin of clearedBy[other]) {
+        if (twin !== key && state[other] !== null && fits(inputs[twin], results[twin])) next[twin] = results[twin];
+      }
+      next[other] = null;
+    }
+    return change(next);
+  }
+
+  // Take over several values at once; what does not fit is left out, and returned.
+  function take(values, from = state) {
+    const next = {...from}, left = [];
+    for (const [key, value] of Object.entries(values)) {
+      if (Object.hasOwn(inputs, key) && fits(inputs[key], value)) next[key] = value;
+      else left.push(key);
+    }
+    change(next);
+    return left;
+  }
+
+  const ofSheet = (name, values) => Object.fromEntries(Object.entries(values).filter(([key]) => key.startsWith(name + "/")));
+
+  // The address: the sheet, and each input that is not as published.
+  function address(name) {
+    const changed = Object.keys(state).filter(key => !Object.is(state[key], published[key]));
+    const parts = changed.map(key => `&${encodeURI(key)}=${encodeURIComponent(JSON.stringify(state[key]))}`);
+    return `#${name}${parts.join("")}`;
+  }
+  function parsed(fragment) {
+    const [name, ...parts] = fragment.replace(/^#/, "").split("&"), values = {};
+    let broken = 0;
+    for (const part of parts) {
+      try {
+        const cut = part.indexOf("=");
+        values[decodeURIComponent(part.slice(0, cut))] = JSON.parse(decodeURIComponent(part.slice(cut + 1)));
+      } catch {
+        broken++;
+      }
+    }
+    return {name, values, broken};
+  }
+
+  return {
+    inputs, published, fits, set, take, ofSheet, address, parsed,
+    get state() { return state; },
+    get undoable() { return past.length > 0; },
+    undo() { if (past.length) state = past.pop(); },
+  };
+})();
+
+// Words and numbers in the reader's language.
+const speech = (() => {
+  const languages = Object.keys(book.words);
+  const own = (navigator.languages ?? [navigator.language]).map(tag => tag.split("-")[0]).find(tag => languages.includes(tag));
+  let language = own ?? languages[0], locale = navigator.language;
+  const made = new Map();
+  const format = options => {
+    const key = locale + JSON.stringify(options);
+    if (!made.has(key)) made.set(key, new Intl.NumberFormat(locale, options));
+    return made.get(key);
+  };
+  const mark = kind => format({useGrouping: true}).formatToParts(1234567.5).find(part => part.type === kind)?.value ?? "";
+
+  const word = (key, values = {}) =>
+    (book.words[language][key] ?? key).replace(/\{(\w+)\}/g, (_, name) => values[name] ?? "");
+  const known = key => Object.hasOwn(book.words[language], key);
+
+  function number(value, shown) {
+    if (value === null || value === undefined) return "";
+    if (shown === "text") return word(value);
+    const size = Math.abs(value);
+    if (shown === "whole" && size < 1e15) return format({maximumFractionDigits: 0}).format(value);
+    if (shown === "share")
+      return format(size < 0.01 ? {style: "percent", maximumSignificantDigits: 2}
+        : {style: "percent", maximumFractionDigits: 2}).format(value);
+    if (size !== 0 && (size < 1e-6 || size >= 1e9)) return format({notation: "scientific", maximumSignificantDigits: 4}).format(value);
+    if (shown === "budget" && size < 1000) return format({maximumFractionDigits: 6}).format(value);
+    if (shown === "epsilon" && size < 1000) return format({minimumFractionDigits: 3, maximumFractionDigits: 3}).format(value);
+    return format({maximumSignificantDigits: size < 1000 ? 4 : 7, maximumFractionDigits: 2}).format(value);
+  }
+
+  // A number as a box holds it: without groups, and exact unless it was computed.
+  function boxed(value, computed) {
+    if (value === null || value === undefined) return "";
+    const kept = computed ? Number(value.toPrecision(6)) : value, size = Math.abs(kept);
+    const text = size !== 0 && (size < 1e-6 || size >= 1e15) ? String(kept)
+      : new Intl.NumberFormat("en", {useGrouping: false, maximumSignificantDigits: 17}).format(kept);
+    return Number(text) === kept ? text.replace(".", mark("decimal")) : String(kept).replace(".", mark("decimal"));
+  }
+  function read(text) {
+    const decimal = mark("decimal"), group = mark("group");
+    let bare = text.replace(/[\s\u00a0\u202f'\u2019]/g, "");
+    const grouped = group.trim() && bare.includes(group);
+    if (grouped && new RegExp(`^[+-]?[1-9]\\d{0,2}(\\${group}\\d{3})+(\\${decimal}\\d*)?$`).test(bare))
+      bare = bare.replaceAll(group, "");
+    bare = bare.replace(decimal, ".").replace("\u2212", "-");
+    return /^[+-]?(\d+\.?\d*|\.\d+)(e[+-]?\d+)?$/i.test(bare) ? Number(bare) : NaN;
+  }
+
+  return {
+    languages, word, known, number, boxed, read,
+    get language() { return language; },
+    speak(chosen) {
+      language = chosen;
+      locale = navigator.language.split("-")[0] === chosen ? navigator.language : chosen;
+    },
+  };
+})();
