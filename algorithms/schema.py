@@ -19,10 +19,13 @@ from numpy.typing import NDArray
 
 from audit.io.files import parsed_json, read_bytes
 
-__all__ = ["MOST_CELLS", "MOST_LEVELS", "Grouping", "Query", "Schema", "read_named", "read_specification"]
+__all__ = ["DETAILED", "MOST_CELLS", "MOST_LEVELS", "Grouping", "Query", "Schema", "read_named", "read_specification"]
 
 Groups = NDArray[np.int64]
-TOTAL, DETAILED = "total", "detailed"
+TOTAL = "total"
+DETAILED = "detailed"
+"""The query that tells all cells apart."""
+
 CROSS = "*"  # between the attributes of a query
 MOST_LEVELS = 1_000_000
 """Of a `maxval`: each has a name."""

@@ -8,7 +8,7 @@ import os
 import secrets
 import shutil
 import tempfile
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from functools import lru_cache
 from pathlib import Path
@@ -25,12 +25,16 @@ __all__ = [
     "check_folder",
     "in_file",
     "left_behind",
+    "row_writer",
     "temporary_folder",
     "whole_file",
     "whole_folder",
     "write_rows",
     "write_texts",
+    "writing_rows",
 ]
+
+Row = Sequence[Any]
 
 BOTH = "\r\n"  # a reader takes either for the end of a line: both are quoted inside of a field
 CELLS = "text that a spreadsheet would compute, or that begins with an apostrophe, has an apostrophe before it"
@@ -46,13 +50,32 @@ def whole_file(path: Path) -> Iterator[TextIO]:
         yield text
 
 
-def write_rows(path: Path, columns: Sequence[str], rows: Iterable[Sequence[Any]], *, separator: str = ",") -> None:
+def write_rows(path: Path, columns: Sequence[str], rows: Iterable[Row], *, separator: str = ",") -> None:
     """Write a CSV file row by row: whole or not at all, and no formula to a spreadsheet; see `CELLS`."""
-    cell = lru_cache(2**16)(in_cell)  # a file has millions of rows, and few words
+    with writing_rows(path, columns, separator=separator) as write:
+        write(rows)
+
+
+@contextmanager
+def writing_rows(
+    path: Path, columns: Sequence[str], *, separator: str = ","
+) -> Iterator[Callable[[Iterable[Row]], None]]:
+    """Lend what writes rows into a CSV file, as often as it is called; the file is that of `write_rows`."""
     with whole_file(path) as file:
-        writer = csv.writer(_Lines(file), delimiter=separator, lineterminator=BOTH)
-        writer.writerow(map(cell, columns))
+        write = row_writer(file, separator=separator)
+        write([columns])
+        yield write
+
+
+def row_writer(file: TextIO, *, separator: str = ",") -> Callable[[Iterable[Row]], None]:
+    """Return what writes rows into a file that is open, as they are in a CSV file; see `CELLS`."""
+    cell = lru_cache(2**16)(in_cell)  # a file has millions of rows, and few words
+    writer = csv.writer(_Lines(file), delimiter=separator, lineterminator=BOTH)
+
+    def write(rows: Iterable[Row]) -> None:
         writer.writerows([cell(value) if isinstance(value, str) else value for value in row] for row in rows)
+
+    return write
 
 
 def in_file(text: str) -> str:

@@ -18,12 +18,12 @@ from algorithms.noise import Draws
 from algorithms.schema import Schema
 from algorithms.tables.files import CELLS, RECORD, whole_folder, write_texts
 
-__all__ = ["Published", "check_distinct", "described", "level_names"]
+__all__ = ["Published", "Recorded", "check_distinct", "described", "level_names"]
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class Published(ABC):
-    """A release of some system, to be written: the data are not in it.
+class Recorded(ABC):
+    """What a release of some system says of itself: its ledger, and a record of what was run.
 
     Attributes
     ----------
@@ -56,20 +56,10 @@ class Published(ABC):
         """What made the release, the version included."""
         return {**self.about, "csv": CELLS, "software": f"plaudit {metadata.version('plaudit')}"}
 
-    def write(self, folder: str | os.PathLike[str]) -> None:
-        """Write all that is published, or nothing."""
-        self.check()
-        with whole_folder(folder) as staged:
-            self.write_tables(staged)
-            about = json.dumps(self.provenance, indent=4)
-            write_texts(staged, {"ledger.txt": str(self.ledger), RECORD: about})
-
-    def check(self) -> None:  # noqa: B027 - most refuse nothing
-        """Refuse what is too large to be written; by default nothing."""
-
-    @abstractmethod
-    def write_tables(self, staged: Path) -> None:
-        """Write the tables into a folder."""
+    def write_record(self, staged: Path) -> None:
+        """Write ledger and record into a folder."""
+        about = json.dumps(self.provenance, indent=4)
+        write_texts(staged, {"ledger.txt": str(self.ledger), RECORD: about})
 
     @property
     def noise(self) -> str:
@@ -80,6 +70,25 @@ class Published(ABC):
     def areas_from(self) -> str:
         """Where the list of areas came from, in words."""
         return "from a public list" if self.listed else "read from the data, and taken as public"
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Published(Recorded):
+    """A release of some system, to be written: the data are not in it."""
+
+    def write(self, folder: str | os.PathLike[str]) -> None:
+        """Write all that is published, or nothing."""
+        self.check()
+        with whole_folder(folder) as staged:
+            self.write_tables(staged)
+            self.write_record(staged)
+
+    def check(self) -> None:
+        """Refuse what is too large to be written; by default nothing."""
+
+    @abstractmethod
+    def write_tables(self, staged: Path) -> None:
+        """Write the tables into a folder."""
 
 
 def described(tree: Hierarchy, names: Sequence[str], schema: Schema) -> dict[str, Any]:

@@ -87,7 +87,7 @@ def release_topdown(
         "read from the data. Which areas exist is taken as public, and no promise covers it: --geo takes a public list"
     )
     print(f"Areas: {'from a public list' if listed else read}.")
-    failures, families = made.estimate.failures, sum(made.estimate.routes.values())
+    failures, families = made.outcome.failures, sum(made.outcome.routes.values())
     print(f"Failsafe: {len(failures):,} of {families:,} families{':' * bool(failures)}")
     print(*(f"  {failure.area}: {failure.reason}" for failure in failures[:5]), sep="\n", end="\n" * bool(failures))
     print(f"Tables of {tree.n_nodes:,} areas and {made.people:,} records, with {noise}, written to {out}.")

@@ -2,24 +2,29 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from algorithms.topdown.estimation import batched, linear, quadratic, rounding
+from algorithms.hierarchy import Hierarchy
+from algorithms.topdown.estimation import batched
 from algorithms.topdown.estimation.constraints import Constraint, GroupedTotal, broken
-from algorithms.topdown.estimation.family import Box, Family, Fit, Groups, Solution, answer
-from algorithms.topdown.measure import Measurements
-from algorithms.topdown.plan import Plan
+from algorithms.topdown.estimation.family import Box, Family, Fit, Groups, answer
+from algorithms.topdown.estimation.splitting import Options, Split, split, tolerance_of
+from algorithms.topdown.measure import Key, Measurement, Measurements
+from algorithms.topdown.plan import Known, Plan
 from audit.io.workers import Workers
 
-__all__ = ["Estimate", "Failure", "estimate"]
+__all__ = ["Estimate", "Failure", "Outcome", "Part", "check_kept", "estimate", "estimated", "settle"]
 
 Real = NDArray[np.float64]
 EXACT = 1e-6  # variances below are as good as none, and weights as far apart as theirs would stall a solver
+PART = 2**22
+"""Counts that are estimated at a time, of families side by side: 32 MiB, which a solver holds some ten times."""
 
 
 @dataclass(frozen=True)
@@ -41,16 +46,12 @@ class Failure:
     reason: str
 
 
-@dataclass(frozen=True)
-class Estimate:
-    """Tables of all areas, consistent, and how they came about.
+@dataclass(frozen=True, kw_only=True)
+class Outcome:
+    """How tables came about.
 
     Attributes
     ----------
-    tables : ndarray of int, shape (..., n_nodes, cells)
-        Not negative; every area is the sum of its parts. Leading axis: runs.
-    real : ndarray of float, shape (..., n_nodes, cells)
-        The estimates before rounding, given the rounded parents.
     routes : dict of str to int
         How many families were rounded in which way; see `algorithms.topdown.estimation.rounding`.
     failures : tuple of Failure
@@ -59,57 +60,78 @@ class Estimate:
         Largest residuals of all solutions: see `algorithms.topdown.estimation.family.Solution`.
     """
 
+    routes: Mapping[str, int]
+    failures: tuple[Failure, ...] = ()
+    primal: float = 0.0
+    dual: float = 0.0
+
+    def and_of(self, other: Outcome) -> Outcome:
+        """Return the outcome of both."""
+        routes = {
+            name: self.routes.get(name, 0) + other.routes.get(name, 0) for name in {**self.routes, **other.routes}
+        }
+        primal, dual = max(self.primal, other.primal), max(self.dual, other.dual)
+        return Outcome(routes=routes, failures=self.failures + other.failures, primal=primal, dual=dual)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Estimate(Outcome):
+    """Tables of all areas, consistent, and how they came about.
+
+    Attributes
+    ----------
+    tables : ndarray of int, shape (..., n_nodes, cells)
+        Not negative; every area is the sum of its parts. Leading axis: runs.
+    real : ndarray of float, shape (..., n_nodes, cells)
+        The estimates before rounding, given the rounded parents.
+    """
+
     tables: NDArray[np.int64]
     real: Real
-    routes: dict[str, int]
-    failures: tuple[Failure, ...]
-    primal: float
-    dual: float
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> NDArray[Any]:
         return np.array(self.tables, dtype=dtype, copy=copy)
 
 
-class _NotConverged(Exception):
-    """A solver that stopped before its tolerance."""
+@dataclass(frozen=True, kw_only=True)
+class Part(Outcome):
+    """Families of one level, side by side, as they were estimated.
 
+    Attributes
+    ----------
+    level : int
+        Which level.
+    nodes : slice
+        Its areas.
+    tables, real : ndarray, shape (runs, areas, cells)
+        Of these, as in `Estimate`; above the finest level `settle` adds what failsafes below change.
+    gaps : tuple of (int, int, ndarray of int, shape (cells,))
+        Run and parent of each family that went through the failsafe, and what its parts have more than the parent.
+    """
 
-@dataclass(frozen=True)
-class _Split:
-    """What became of one family."""
-
+    level: int
+    nodes: slice
     tables: NDArray[np.int64]
     real: Real
-    route: str
-    primal: float
-    dual: float
-    failure: str = ""
+    gaps: tuple[tuple[int, int, NDArray[np.int64]], ...]
 
 
 @dataclass(frozen=True)
-class _Options:
-    """How one family is solved."""
+class _Families:
+    """Families of one level, side by side, for all runs."""
 
-    passes: tuple[tuple[str, ...], ...]
-    rounding: tuple[tuple[Groups, ...], ...]
-    margins: tuple[Groups, ...]  # queries on which the parent binds in the failsafe, tried in this order
-    tolerance: float | None
-    slack: float
-
-
-@dataclass(frozen=True)
-class _Level:
-    """All families of one level, side by side, for all runs."""
-
+    plan: Plan
+    known: Known
+    level: int
+    first: int  # node of the first area
     parents: NDArray[np.int64]  # nodes, shape (families,); -1 above the root
-    starts: NDArray[np.int64]  # first child of each family, counted within the level, shape (families + 1,)
+    starts: NDArray[np.int64]  # first child of each family, counted from the first area, shape (families + 1,)
     above: NDArray[np.int64] | None  # tables of the parents, shape (runs, families, cells)
     fits: tuple[tuple[str, Groups, Real, Real], ...]  # name, groups, answers (runs, areas, groups), weights (areas,)
+    heaviest: Mapping[str, float]  # weight of each query in the whole level
     boxes: tuple[Box, ...]
-    plan: Plan
-    measurements: Measurements
 
-    def family(self, run: int, number: int) -> Family:
+    def one(self, run: int, number: int) -> Family:
         """Cut out the problem of one family in one run."""
         parts = slice(int(self.starts[number]), int(self.starts[number + 1]))
         return Family(
@@ -118,8 +140,8 @@ class _Level:
             tuple(
                 Fit(name, groups, answers[run, parts], weights[parts]) for name, groups, answers, weights in self.fits
             ),
-            tuple(replace(box, lower=box.lower[parts], upper=box.upper[parts]) for box in self.boxes),
-            () if self.above is None else self.plan.joints(self.measurements.known, int(self.parents[number])),
+            tuple(_of(box, parts) for box in self.boxes),
+            () if self.above is None else self.plan.joints(self.known, int(self.parents[number])),
             None if self.above is None else self.above[run, number],
         )
 
@@ -136,38 +158,52 @@ def estimate(plan: Plan, measurements: Measurements) -> Estimate:
     .. [1] Abowd et al., "The 2020 Census Disclosure Avoidance System TopDown Algorithm", 2022, section 6.
     """
     leading = _runs(plan, measurements)
-    single, runs = leading is None, 1 if leading is None else leading
-    constraints, tight = plan.constraints(measurements.known), plan.tightened(measurements.known)
-    tables = np.zeros((runs, plan.tree.n_nodes, plan.schema.cells), np.int64)
-    real = np.zeros(tables.shape)
-    routes: dict[str, int] = {}
-    failures: list[Failure] = []
-    primal = dual = 0.0
-    for j in range(plan.tree.depth + 1):
-        level = _level(plan, measurements, tight, j, tables)
-        nodes = plan.tree.level(j)
-        done = np.zeros((runs, level.parents.size), np.bool_)
-        solved = _solve_together(plan, level, j) if plan.solver == "batched" else None
-        if solved is not None:
-            done, tables[:, nodes] = _round_together(plan, level, solved)
-            real[:, nodes] = solved.tables
-            routes["remainder"] = routes.get("remainder", 0) + int(done.sum())
-            met = solved.converged
-            primal, dual = max(primal, solved.primal[met].max(initial=0)), max(dual, solved.dual[met].max(initial=0))
-        rest = np.argwhere(~done)
-        for (run, number), split in zip(rest, _solve_apart(plan, level, j, rest, solved), strict=True):
-            parts = slice(int(nodes.start + level.starts[number]), int(nodes.start + level.starts[number + 1]))
-            tables[run, parts], real[run, parts] = split.tables, split.real
-            routes[split.route] = routes.get(split.route, 0) + 1
-            primal, dual = max(primal, split.primal), max(dual, split.dual)
-            if split.failure:
-                failures.append(Failure(int(run), plan.tree.name(int(level.parents[number])), split.failure))
-    tables = plan.tables(tables[:, plan.tree.leaves])  # above a failsafe an area is what its parts became
+    runs = 1 if leading is None else leading
+    tables = np.empty((runs, plan.tree.n_nodes, plan.schema.cells), np.int64)
+    real, outcome = np.empty(tables.shape), Outcome(routes={})
+    for part in estimated(plan, measurements.known, [measurements.noisy] * (plan.tree.depth + 1), runs=runs):
+        tables[:, part.nodes], real[:, part.nodes] = part.tables, part.real
+        settle(plan.tree, tables, part)
+        outcome = outcome.and_of(part)
+    check_kept(plan, plan.constraints(measurements.known), tables, slice(0, plan.tree.n_nodes))
+    first = 0 if leading is None else slice(None)
+    return Estimate(tables=tables[first], real=real[first], **vars(outcome))
+
+
+def estimated(
+    plan: Plan, known: Known, levels: Iterable[Mapping[Key, Measurement]], *, runs: int = 1
+) -> Iterator[Part]:
+    """Estimate level by level, from the root down, some families at a time, and forget what is done.
+
+    `levels` are the measurements of each level, asked for when their turn comes; `known` are the answers of the
+    invariants. Errors are those of `estimate`. Of the levels above, only the tables of the last one are held.
+    """
+    tight = plan.tightened(known)
+    above: NDArray[np.int64] | None = None
+    for level, noisy in enumerate(levels):
+        tables = []
+        for families in _families(plan, known, tight, level, noisy, above, runs):
+            part = _estimated(families, runs)
+            if level < plan.tree.depth:
+                tables.append(part.tables)
+            yield part
+        above = np.concatenate(tables, axis=1) if tables else None
+
+
+def settle(tree: Hierarchy, tables: NDArray[np.int64], part: Part) -> None:
+    """Make every area above a failsafe what its parts became, in tables of shape (runs, nodes, cells), in place."""
+    for run, parent, gap in part.gaps:
+        node = parent
+        while node >= 0:
+            tables[run, node] += gap
+            node = int(tree.parent[node])
+
+
+def check_kept(plan: Plan, constraints: Sequence[Constraint], tables: NDArray[np.int64], nodes: slice) -> None:
+    """Refuse tables of some areas, shape (runs, areas, cells), that break a constraint: a fault of the estimation."""
     for constraint in constraints:
-        if words := broken(constraint, tables, plan.tree):
+        if words := broken(constraint, answer(constraint.query.groups, tables), plan.tree, nodes):
             raise RuntimeError(f"the tables must keep every constraint, and break {words}")
-    first = 0 if single else slice(None)
-    return Estimate(tables[first], real[first], routes, tuple(failures), primal, dual)
 
 
 def _runs(plan: Plan, measurements: Measurements) -> int | None:
@@ -191,28 +227,86 @@ def _runs(plan: Plan, measurements: Measurements) -> int | None:
     return runs[0] if runs else None
 
 
-def _level(
-    plan: Plan, measurements: Measurements, constraints: Sequence[Constraint], j: int, tables: NDArray[np.int64]
-) -> _Level:
+def _families(
+    plan: Plan,
+    known: Known,
+    constraints: Sequence[Constraint],
+    j: int,
+    noisy: Mapping[Key, Measurement],
+    above: NDArray[np.int64] | None,
+    runs: int,
+) -> Iterator[_Families]:
+    """Divide a level into families side by side, as many as `PART` allows, one at least."""
     nodes = plan.tree.level(j)
-    if j == 0:
-        parents, starts, above = np.array([-1]), np.array([0, 1]), None
-    else:
+    parents, starts = np.array([-1]), np.array([0, 1])
+    if above is not None:
         parents = np.unique(plan.tree.parent[nodes])
         starts = np.append(plan.tree.starts[parents], nodes.stop) - nodes.start
-        above = tables[:, parents]
-    fits = []
-    for query in plan.queries[j]:
-        noisy = measurements.noisy[j, query.name]
-        answers = noisy.answers if noisy.answers.ndim == 3 else noisy.answers[np.newaxis]
-        fits.append((query.name, query.groups, answers.astype(np.float64), 1 / np.maximum(noisy.variance, EXACT)))
-    boxes = tuple(box for constraint in constraints if (box := constraint.box(nodes)) is not None)
-    return _Level(parents, starts.astype(np.int64), above, tuple(fits), boxes, plan, measurements)
+        above = above[:, parents - plan.tree.level(j - 1).start]
+    found = [(query, noisy[j, query.name]) for query in plan.queries[j]]
+    weights = {query.name: 1 / np.maximum(measured.variance, EXACT) for query, measured in found}
+    heaviest = {name: float(weight.max()) for name, weight in weights.items()}
+    boxes = [box for constraint in constraints if (box := constraint.box(nodes)) is not None]
+    cuts = 1 + np.flatnonzero(np.diff(starts[:-1] * runs * plan.schema.cells // PART))
+    for first, stop in pairwise([0, *cuts.tolist(), parents.size]):
+        areas = slice(int(starts[first]), int(starts[stop]))
+        yield _Families(
+            plan,
+            known,
+            j,
+            nodes.start + areas.start,
+            parents[first:stop],
+            (starts[first : stop + 1] - areas.start).astype(np.int64),
+            None if above is None else above[:, first:stop],
+            tuple(
+                (
+                    query.name,
+                    query.groups,
+                    measured.answers.reshape(runs, -1, query.size)[:, areas].astype(np.float64),
+                    weights[query.name][areas],
+                )
+                for query, measured in found
+            ),
+            heaviest,
+            tuple(_of(box, areas) for box in boxes),
+        )
 
 
-def _options(plan: Plan, j: int) -> _Options:
+def _of(box: Box, areas: slice) -> Box:
+    return replace(box, lower=box.lower[areas], upper=box.upper[areas])
+
+
+def _estimated(families: _Families, runs: int) -> Part:
+    """Estimate some families: all together where that can be done, and the rest one by one."""
+    plan, starts = families.plan, families.starts
+    shape = (runs, int(starts[-1]), plan.schema.cells)
+    done = np.zeros((runs, families.parents.size), np.bool_)
+    tables, real = np.empty(shape, np.int64), np.empty(shape)
+    solved = None
+    outcome, gaps = Outcome(routes={}), []
+    if plan.solver == "batched":
+        solved = _solve_together(families)
+        done, tables = _round_together(families, solved)
+        real, met = solved.tables, solved.converged
+        worst = (float(each[met].max(initial=0)) for each in (solved.primal, solved.dual))
+        outcome = Outcome(routes={"remainder": int(done.sum())}, primal=next(worst), dual=next(worst))
+    rest = np.argwhere(~done)
+    for (run, number), found in zip(rest, _solve_apart(families, rest, solved), strict=True):
+        parts, parent = slice(int(starts[number]), int(starts[number + 1])), int(families.parents[number])
+        tables[run, parts], real[run, parts] = found.tables, found.real
+        failures: tuple[Failure, ...] = ()
+        if found.failure and families.above is not None:
+            failures = (Failure(int(run), plan.tree.name(parent), found.failure),)
+            gaps.append((int(run), parent, found.tables.sum(axis=0) - families.above[run, number]))
+        one = Outcome(routes={found.route: 1}, failures=failures, primal=found.primal, dual=found.dual)
+        outcome = outcome.and_of(one)
+    nodes = slice(families.first, families.first + shape[1])
+    return Part(level=families.level, nodes=nodes, tables=tables, real=real, gaps=tuple(gaps), **vars(outcome))
+
+
+def _options(plan: Plan, j: int) -> Options:
     passes = (plan.passes or {}).get(j) or [[query.name for query in plan.queries[j]]]
-    return _Options(
+    return Options(
         tuple(map(tuple, passes)),
         tuple(tuple(plan.schema.query(name).groups for name in names) for names in plan.rounding),
         () if plan.minimal is None else (_kept(plan, j, plan.minimal), _kept(plan, j, "total")),
@@ -232,20 +326,26 @@ def _kept(plan: Plan, j: int, query: str) -> Groups:
     return np.unique(groups, axis=1, return_inverse=True)[1].reshape(-1).astype(np.int64)
 
 
-def _solve_together(plan: Plan, level: _Level, j: int) -> batched.LevelSolution:
-    """Solve all families of all runs at once.
+def _solve_together(families: _Families) -> batched.LevelSolution:
+    """Solve families in all runs at once.
 
     Between two passes no linear program is needed: the tables of the first pass keep every constraint, so the smallest
     tolerance around their answers is zero.
     """
-    boxes = [batched.LevelBox(box.groups, box.lower, box.upper) for box in level.boxes]
-    passes = _options(plan, j).passes
+    plan = families.plan
+    boxes = [batched.LevelBox(box.groups, box.lower, box.upper) for box in families.boxes]
+    passes = _options(plan, families.level).passes
     met = np.ones((), np.bool_)
     for number, names in enumerate(passes, start=1):
         fits = [
-            batched.LevelFit(groups, answers, weights) for name, groups, answers, weights in level.fits if name in names
+            batched.LevelFit(groups, answers, weights)
+            for name, groups, answers, weights in families.fits
+            if name in names
         ]
-        solved = batched.solve_level(level.above, level.starts, fits, boxes, **_tolerance(plan.tolerance))
+        heaviest = max((families.heaviest[name] for name in names), default=0.0)
+        solved = batched.solve_level(
+            families.above, families.starts, fits, boxes, heaviest=heaviest, **tolerance_of(plan.tolerance)
+        )
         met = met & solved.converged  # what an earlier pass missed, a later one must not hide
         for fit in fits if number < len(passes) else []:
             values = answer(fit.groups, solved.tables)
@@ -253,105 +353,37 @@ def _solve_together(plan: Plan, level: _Level, j: int) -> batched.LevelSolution:
     return replace(solved, converged=met)
 
 
-def _round_together(
-    plan: Plan, level: _Level, solved: batched.LevelSolution
-) -> tuple[NDArray[np.bool_], NDArray[np.int64]]:
-    """Round all families by largest remainders, and say for which that is all there is to do."""
-    rounded = batched.largest_remainder(solved.tables, level.above, level.starts)
-    if plan.rounding:
+def _round_together(families: _Families, solved: batched.LevelSolution) -> tuple[NDArray[np.bool_], NDArray[np.int64]]:
+    """Round families by largest remainders, and say for which that is all there is to do."""
+    rounded = batched.largest_remainder(solved.tables, families.above, families.starts)
+    if families.plan.rounding:
         return np.zeros_like(solved.converged), rounded
     kept = np.ones(rounded.shape[:2], np.bool_)
-    for box in level.boxes:
+    for box in families.boxes:
         answers = answer(box.groups, rounded)
         kept &= ((answers >= box.lower) & (answers <= box.upper)).all(axis=-1)
-    done = solved.converged & np.logical_and.reduceat(kept, level.starts[:-1], axis=1)
-    if level.above is not None:
-        free = [not plan.joints(level.measurements.known, int(parent)) for parent in level.parents]
-        done &= np.array(free)
+    done = solved.converged & np.logical_and.reduceat(kept, families.starts[:-1], axis=1)
+    if families.above is not None:
+        done &= np.array([not families.plan.joints(families.known, int(parent)) for parent in families.parents])
     return done, rounded
 
 
 def _solve_apart(
-    plan: Plan, level: _Level, j: int, which: NDArray[np.int64], solved: batched.LevelSolution | None
-) -> Iterator[_Split]:
+    families: _Families, which: NDArray[np.int64], solved: batched.LevelSolution | None
+) -> Iterator[Split]:
     """Solve families one by one, several at a time."""
-    options, nodes = _options(plan, j), plan.tree.level(j)
+    plan, options = families.plan, _options(families.plan, families.level)
     tasks = []
     for run, number in which:
-        parts = slice(int(level.starts[number]), int(level.starts[number + 1]))
-        family = level.family(int(run), int(number))
+        parts = slice(int(families.starts[number]), int(families.starts[number + 1]))
+        family = families.one(int(run), int(number))
         usable = solved is not None and solved.converged[run, number] and not family.joints
         real = solved.tables[run, parts] if solved is not None and usable else None
-        labels = [plan.tree.name(node) for node in range(nodes.start + parts.start, nodes.start + parts.stop)]
+        labels = [plan.tree.name(families.first + area) for area in range(parts.start, parts.stop)]
         tasks.append((family, options, labels, real))
     splits = dict(Workers(_split_apart, plan.n_jobs).finished(tasks))
     yield from (splits[number] for number in range(len(tasks)))
 
 
-def _split_apart(task: tuple[Family, _Options, Sequence[str], Real | None]) -> _Split:
-    return _split(*task)
-
-
-def _split(family: Family, options: _Options, labels: Sequence[str], real: Real | None) -> _Split:
-    """Solve one family: fit, round, check; and the failsafe where that does not work."""
-    primal = dual = 0.0
-    try:
-        if real is None:
-            real, primal, dual = _fit(family, options, labels)
-        rounded = rounding.round_family(real, family, passes=options.rounding, labels=labels)
-        if not (wrong := rounding.check(rounded.tables, family, labels=labels)):
-            route = f"{rounded.route}, beyond floor and ceiling" if rounded.reach else rounded.route
-            return _Split(rounded.tables, real, route, primal, dual)
-        failure = f"rounding breaks {wrong[0]}"
-    except linear.Infeasible as error:
-        failure = str(error)
-    except _NotConverged as error:
-        names = linear.conflict(family, labels=labels)
-        failure = f"{'; '.join(names)} conflict" if names else str(error)
-    if family.parent is None or not options.margins:
-        if names := linear.conflict(family, labels=labels):
-            raise ValueError(f"no tables keep all constraints of {', '.join(labels[:3])}: {'; '.join(names)} conflict")
-        raise RuntimeError(f"{failure}, and there is no failsafe for {', '.join(labels[:3])}")
-    for margin in options.margins:
-        try:
-            relaxed = linear.failsafe(family, margin, labels=labels)
-        except linear.Infeasible as error:
-            conflict = str(error)
-            continue
-        solution = quadratic.solve(relaxed, **_tolerance(options.tolerance))
-        if not solution.converged:
-            raise RuntimeError(f"{failure}, and neither does the failsafe: {_residuals(solution)}")
-        rounded = rounding.round_family(solution.tables, relaxed, labels=labels)
-        return _Split(rounded.tables, solution.tables, "failsafe", solution.primal, solution.dual, failure)
-    raise ValueError(
-        f"no tables keep the constraints of {', '.join(labels[:3])}, not in the failsafe either: {conflict}"
-    )
-
-
-def _fit(family: Family, options: _Options, labels: Sequence[str]) -> tuple[Real, float, float]:
-    """Fit the measurements, in one pass or several."""
-    held = family
-    primal = dual = 0.0
-    for number, names in enumerate(options.passes, start=1):
-        fits = tuple(fit for fit in family.fits if fit.name in names)
-        solution = quadratic.solve(replace(held, fits=fits), **_tolerance(options.tolerance))
-        if not solution.converged:
-            raise _NotConverged(f"the solver does not converge: {_residuals(solution)}")
-        primal, dual = max(primal, solution.primal), max(dual, solution.dual)
-        if number < len(options.passes):
-            targets = [(fit.groups, answer(fit.groups, solution.tables)) for fit in fits]
-            off = linear.smallest_tolerance(held, targets, labels=labels) + options.slack
-            bands = [
-                Box(f"{fit.name} of an earlier pass", groups, np.maximum(values - off, 0), values + off)
-                for fit, (groups, values) in zip(fits, targets, strict=True)
-            ]
-            held = replace(held, boxes=(*held.boxes, *bands))
-    return solution.tables, primal, dual
-
-
-def _residuals(solution: Solution) -> str:
-    return f"residuals {solution.primal:.2g} (people) and {solution.dual:.2g} after {solution.iterations} iterations"
-
-
-def _tolerance(value: float | None) -> dict[str, Any]:
-    return {} if value is None else {"tolerance": value}
+def _split_apart(task: tuple[Family, Options, Sequence[str], Real | None]) -> Split:
+    return split(*task)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -12,6 +13,7 @@ from numpy.typing import ArrayLike, NDArray
 from algorithms.noise import DiscreteGaussian, Rng, add_noise
 from algorithms.noise.discrete_gaussian import losses_of_shifts
 from algorithms.noise.geometric import geometric_loss
+from algorithms.schema import DETAILED
 from algorithms.topdown.estimation.constraints import GroupedTotal, broken
 from algorithms.topdown.estimation.family import answer
 from algorithms.topdown.plan import Known, Plan
@@ -26,6 +28,7 @@ __all__ = [
     "invariant_answers",
     "log_likelihood",
     "measure",
+    "measured",
     "vector",
 ]
 
@@ -72,34 +75,51 @@ def measure(
 
     The histogram has the shape (leaves, cells); `only` names the levels and queries that are measured, all by default.
     """
-    tables = plan.tables(plan.check_histogram(histogram))
-    known = _known(plan, tables)
+    known, levels = measured(plan, histogram, rng, size=size, only=only)
+    return Measurements({key: noisy for level in levels for key, noisy in level.items()}, known)
+
+
+def measured(
+    plan: Plan, histogram: ArrayLike, rng: Rng, *, size: int | None = None, only: Sequence[Key] | None = None
+) -> tuple[Known, Iterator[dict[Key, Measurement]]]:
+    """Return the answers of the invariants, and the measurements level by level, drawn when their turn comes.
+
+    Arguments and draws are those of `measure`. The data are checked at once.
+    """
+    leaves = plan.check_histogram(histogram)
+    known = _known(plan, leaves)
     for constraint in plan.constraints(known):
-        if words := broken(constraint, tables, plan.tree):
+        if words := broken(constraint, plan.tables(answer(constraint.query.groups, leaves)), plan.tree):
             raise ValueError(f"the data must keep every constraint before any noise, and break {words}")
+    return known, _measured(plan, leaves, rng, size, only)
+
+
+def _measured(
+    plan: Plan, leaves: NDArray[np.int64], rng: Rng, size: int | None, only: Sequence[Key] | None
+) -> Iterator[dict[Key, Measurement]]:
     runs = () if size is None else (size,)
     changed = 1 if plan.budget.promise.relation == "add_remove" else 2  # answers of a query, by 1
-    noisy = {}
-    for level, name, exact in _answers(plan, tables):
-        if only is not None and (level, name) not in only:
-            continue
-        answers = np.zeros((*runs, *exact.shape), np.int64)
-        for areas, law in plan.laws(level, name):
-            answers[..., areas, :] = add_noise(
-                exact[areas],
-                law,
-                size,
-                rng,
-                query=f"{name} at level {level}",
-                sensitivity=(changed, math.sqrt(changed)),
-            )
-        noisy[level, name] = Measurement(answers, plan.variances(level, name))
-    return Measurements(noisy, known)
+    for level in range(plan.tree.depth + 1):
+        noisy = {}
+        for name, exact in _answers(plan, leaves, level, only):
+            laws = plan.laws(level, name)
+            options: dict[str, Any] = {
+                "query": f"{name} at level {level}",
+                "sensitivity": (changed, math.sqrt(changed)),
+            }
+            if len(laws) == 1 and laws[0][0].size == len(exact):  # a level may fill the memory: nothing is copied
+                answers = add_noise(exact, laws[0][1], size, rng, **options)
+            else:
+                answers = np.zeros((*runs, *exact.shape), np.int64)
+                for areas, law in laws:
+                    answers[..., areas, :] = add_noise(exact[areas], law, size, rng, **options)
+            noisy[level, name] = Measurement(answers, plan.variances(level, name))
+        yield noisy
 
 
 def invariant_answers(plan: Plan, histogram: ArrayLike) -> Known:
     """Return what is published exactly, by the name of the invariant."""
-    return _known(plan, plan.tables(plan.check_histogram(histogram)))
+    return _known(plan, plan.check_histogram(histogram))
 
 
 def vector(noisy: Mapping[Key, Measurement], only: tuple[Key, ...]) -> NDArray[np.int64]:
@@ -110,16 +130,14 @@ def vector(noisy: Mapping[Key, Measurement], only: tuple[Key, ...]) -> NDArray[n
 
 def exact_vector(plan: Plan, histogram: ArrayLike, only: tuple[Key, ...]) -> NDArray[np.int64]:
     """Put the exact answers of some queries side by side, as `vector` puts the noisy ones, shape (answers,)."""
-    exact = {(j, name): answers for j, name, answers in _answers(plan, _tables(plan, histogram))}
+    exact = _exact(plan, histogram, only)
     return vector({key: Measurement(exact[key], plan.variances(*key)) for key in only}, only)
 
 
 def exact_loss(plan: Plan, pair: NeighborPair, only: tuple[Key, ...]) -> LossDistribution | None:
     """Return the exact law of the privacy loss of some measurements; None where its table would be too large."""
     check_covered(plan, pair)
-    x, y = (
-        dict(((j, name), exact) for j, name, exact in _answers(plan, _tables(plan, data))) for data in (pair.x, pair.y)
-    )
+    x, y = (_exact(plan, data, only) for data in (pair.x, pair.y))
     parts: list[LossDistribution] = []
     for level, name in only:
         change = np.abs(y[level, name] - x[level, name])
@@ -152,7 +170,7 @@ def check_covered(plan: Plan, pair: NeighborPair) -> None:
 def log_likelihood(plan: Plan, outputs: ArrayLike, histogram: ArrayLike, only: tuple[Key, ...]) -> NDArray[np.float64]:
     """Return the log-probability of noisy answers, as `vector` puts them, under a histogram, shape (runs,)."""
     given = np.asarray(outputs)
-    exact = {(j, name): answers for j, name, answers in _answers(plan, _tables(plan, histogram))}
+    exact = _exact(plan, histogram, only)
     total, start = np.zeros(len(given)), 0
     width = sum(areas.size * exact[key].shape[1] for key in only for areas, _ in plan.laws(*key))
     if given.ndim != 2 or given.shape[1] != width:
@@ -168,23 +186,28 @@ def log_likelihood(plan: Plan, outputs: ArrayLike, histogram: ArrayLike, only: t
     return total
 
 
-def _tables(plan: Plan, histogram: ArrayLike) -> NDArray[np.int64]:
-    return plan.tables(plan.check_histogram(histogram))
+def _exact(plan: Plan, histogram: ArrayLike, only: Sequence[Key]) -> dict[Key, NDArray[np.int64]]:
+    leaves = plan.check_histogram(histogram)
+    levels = range(plan.tree.depth + 1)
+    return {(level, name): answers for level in levels for name, answers in _answers(plan, leaves, level, only)}
 
 
-def _answers(plan: Plan, tables: NDArray[np.int64]) -> Iterator[tuple[int, str, NDArray[np.int64]]]:
-    """Yield the exact answers of every level and query that is measured, shape (areas, groups)."""
-    for level, queries in enumerate(plan.queries):
-        for query in queries:
-            yield level, query.name, answer(query.groups, tables[plan.tree.level(level)]).astype(np.int64)
+def _answers(
+    plan: Plan, leaves: NDArray[np.int64], level: int, only: Sequence[Key] | None
+) -> Iterator[tuple[str, NDArray[np.int64]]]:
+    """Yield the exact answers of every query that is measured at a level, shape (areas, groups)."""
+    areas = plan.level_tables(leaves, level)
+    for query in plan.queries[level]:
+        if only is None or (level, query.name) in only:
+            yield query.name, areas if query.name == DETAILED else answer(query.groups, areas)
 
 
-def _known(plan: Plan, tables: NDArray[np.int64]) -> Known:
+def _known(plan: Plan, leaves: NDArray[np.int64]) -> Known:
     known = {}
     for invariant in plan.invariants:
-        areas = tables[plan.tree.cut(invariant.level)]
+        query = plan.schema.query("total" if isinstance(invariant, GroupedTotal) else invariant.query)
+        answers = plan.tables(answer(query.groups, leaves))[plan.tree.cut(invariant.level)]
         if isinstance(invariant, GroupedTotal):
-            known[str(invariant)] = np.bincount(np.asarray(invariant.groups), areas.sum(axis=1)).astype(np.int64)
-        else:
-            known[str(invariant)] = answer(plan.schema.query(invariant.query).groups, areas).astype(np.int64)
+            answers = np.bincount(np.asarray(invariant.groups), answers[:, 0]).astype(np.int64)
+        known[str(invariant)] = answers
     return known

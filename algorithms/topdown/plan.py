@@ -224,6 +224,16 @@ class Plan:
         """Return the tables of all areas, shape (..., n_nodes, cells), from those of the leaves."""
         return np.ascontiguousarray(np.swapaxes(self.tree.totals(np.swapaxes(leaves, -1, -2)), -1, -2)).astype(np.int64)
 
+    def level_tables(self, leaves: NDArray[np.int64], level: int) -> NDArray[np.int64]:
+        """Return the tables of the areas of a level from those of the leaves, themselves where they are the level."""
+        nodes, areas = self.tree.level(level), self.tree.ancestors(level)
+        order = np.flatnonzero(areas >= nodes.start)
+        order = order[np.argsort(areas[order], kind="stable")]
+        rows = leaves if np.array_equal(order, np.arange(len(leaves))) else leaves[order]
+        if order.size == nodes.stop - nodes.start:
+            return rows
+        return np.add.reduceat(rows, np.searchsorted(areas[order], np.arange(nodes.start, nodes.stop)), axis=0)
+
     def constraints(self, known: Known) -> tuple[Constraint, ...]:
         """Return all constraints on single areas: the bounds, and the invariants with their answers."""
         found = []

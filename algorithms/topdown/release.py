@@ -6,7 +6,7 @@ The folder holds
   partition), COUNT (noisy) and VARIANCE of its noise; nothing where nothing was measured;
 - ``invariants.csv``: INVARIANT, LEVEL, AREA, GROUP and COUNT (exact);
 - ``tables.csv``: LEVEL, AREA, each attribute and COUNT, for every level; cells without people are left out;
-- ``microdata.csv``: one row a person, areas by level, then attributes, sorted;
+- ``microdata.csv``: one row a person, areas by level, then attributes, in the order of the tables;
 - ``ledger.txt``: the noise of every query and the promise in words;
 - ``release.json``: what was run and how the post-processing went.
 
@@ -22,41 +22,35 @@ import math
 import os
 from collections.abc import Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
-import numpy as np
 from numpy.typing import ArrayLike
 
 from algorithms.noise import DiscreteGaussian, Rng, counted
-from algorithms.tables.files import check_folder
-from algorithms.tables.release import Published, check_distinct, described, level_names
-from algorithms.topdown.estimate import Estimate
+from algorithms.tables.files import check_folder, whole_folder
+from algorithms.tables.release import Recorded, check_distinct, described, level_names
+from algorithms.topdown.estimate import Outcome
 from algorithms.topdown.ledger import Ledger, ledger
-from algorithms.topdown.measure import Measurements
+from algorithms.topdown.measure import measured
 from algorithms.topdown.mechanism import TopDown
 from algorithms.topdown.plan import Plan
-from algorithms.topdown.published import read_measurements, write_tables
+from algorithms.topdown.published import read_measurements, write_levels
 
-__all__ = ["LARGEST_RELEASE", "Release", "read_measurements", "release"]
-
-LARGEST_RELEASE = 400_000_000
-"""Most records that are written: more than the people of all nations but two. Noise alone makes more of them where the
-budget is tiny and no total is held, and each is a row of the microdata, so that they would fill the disk."""
+__all__ = ["Release", "read_measurements", "release"]
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class Release(Published):
-    """Noisy measurements, invariants, and the tables made from them; the data are not in it.
+class Release(Recorded):
+    """What a release that was written says of itself; counts are in its folder only.
 
     Attributes
     ----------
     topdown : TopDown
         What was run.
-    measurements : Measurements
-        Noisy answers and invariants.
-    estimate : Estimate
-        Tables of all areas.
+    outcome : Outcome
+        How its tables came about.
+    people : int
+        Number of records in the microdata.
     areas : tuple of str
         Names of the levels below the root.
     preset : str
@@ -64,8 +58,8 @@ class Release(Published):
     """
 
     topdown: TopDown
-    measurements: Measurements
-    estimate: Estimate
+    outcome: Outcome
+    people: int
     areas: tuple[str, ...]
     preset: str
 
@@ -75,14 +69,9 @@ class Release(Published):
         return ledger(self.topdown, listed=self.listed)
 
     @property
-    def people(self) -> int:
-        """Number of records in the microdata."""
-        return int(self.estimate.tables[0].sum())
-
-    @property
     def about(self) -> dict[str, Any]:
         """What made the release, and how its post-processing went."""
-        plan, found = self.topdown, self.estimate
+        plan, found = self.topdown, self.outcome
         residuals = {"primal": found.primal, "dual": found.dual}
         return {
             "preset": self.preset,
@@ -99,30 +88,21 @@ class Release(Published):
             "residuals": {name: value if math.isfinite(value) else str(value) for name, value in residuals.items()},
         }
 
-    def check(self) -> None:
-        """Refuse more records than `LARGEST_RELEASE`."""
-        if self.people > LARGEST_RELEASE:
-            raise ValueError(
-                f"a release must have at most {LARGEST_RELEASE:,} records, got {self.people:,}; where the noise "
-                "made them, take a larger budget, or hold the total as an invariant"
-            )
-
-    def write_tables(self, staged: Path) -> None:
-        """Write measurements, invariants, tables and microdata."""
-        write_tables(staged, self.topdown, self.measurements, self.estimate.tables, self.areas)
-
 
 def release(
     topdown: TopDown,
     histogram: ArrayLike,
     *,
-    out: str | os.PathLike[str] | None = None,
+    out: str | os.PathLike[str],
     rng: Rng = "secure",
     areas: Sequence[str] | None = None,
     preset: str = "",
     listed: bool = False,
 ) -> Release:
-    """Run TopDown once.
+    """Run TopDown once, level by level, and write each level while its parts are estimated.
+
+    Measurements and tables of a level are in memory until it is written, and tables above the finest level to the end;
+    `TopDown.measure` and `TopDown.estimate` return all of them. The same seed gives the same tables there and here.
 
     Parameters
     ----------
@@ -130,7 +110,7 @@ def release(
         What is counted, at what price, and how.
     histogram : array_like of int, shape (leaves, cells)
         People.
-    out : path-like, optional
+    out : path-like
         Folder to write, which must not exist or be empty.
     rng : "secure" or numpy Generator
         A release takes the default, the operating system's entropy; a seeded generator is for simulations.
@@ -143,35 +123,34 @@ def release(
 
     Examples
     --------
+    >>> from pathlib import Path
+    >>> from tempfile import TemporaryDirectory
+    >>> import numpy as np
     >>> from algorithms.hierarchy import Hierarchy
     >>> from algorithms.topdown import preset
     >>> topdown = preset("micro", Hierarchy.regular(2, 1), epsilon=200.0)
-    >>> made = release(topdown, [[5, 0, 3, 1], [2, 2, 2, 2]], rng=np.random.default_rng(0))
-    >>> made.people, made.estimate.tables[1].tolist()
-    (17, [5, 0, 3, 1])
+    >>> with TemporaryDirectory() as folder:
+    ...     made = release(topdown, [[5, 0, 3, 1], [2, 2, 2, 2]], out=f"{folder}/out", rng=np.random.default_rng(0))
+    ...     print(made.people, Path(f"{folder}/out/tables.csv").read_text().splitlines()[1])
+    17 0,0,female,17 and under,7
     """
-    if out is not None:
-        check_folder(out)
+    check_folder(out)
     names = level_names(areas, topdown.tree)
     _check_names(topdown, names)
-    with counted() as draws:
+    with counted() as draws, whole_folder(out) as staged:
         DiscreteGaussian(1.0).sample(0, rng)  # a source of noise that is missing is told before the work, not after it
-        measurements = topdown.measure(histogram, rng)
-    estimate = topdown.estimate(measurements)
-    made = Release(
-        topdown=topdown, measurements=measurements, estimate=estimate, areas=names, preset=preset, listed=listed
-    ).of(draws)
-    if out is not None:
-        made.write(out)
+        people, outcome = write_levels(staged, topdown, *measured(topdown, histogram, rng), names)
+        made = Release(topdown=topdown, outcome=outcome, people=people, areas=names, preset=preset, listed=listed)
+        made.of(draws).write_record(staged)
     return made
 
 
 def _check_names(plan: Plan, areas: tuple[str, ...]) -> None:
     check_distinct(("LEVEL", "AREA", *plan.schema.attributes, "COUNT"))
     check_distinct((*areas, *plan.schema.attributes))
-    levels = np.repeat(np.arange(plan.tree.depth + 1), np.diff(plan.tree.offsets)).tolist()
-    seen = set()
-    for place in zip(levels, map(plan.tree.name, range(plan.tree.n_nodes)), strict=True):
-        if place in seen:
-            raise ValueError(f"areas of a level must have different names along their paths, got {place[1]!r} twice")
-        seen.add(place)
+    for level in range(plan.tree.depth + 1):
+        nodes, seen = plan.tree.level(level), set()
+        for name in map(plan.tree.name, range(nodes.start, nodes.stop)):
+            if name in seen:
+                raise ValueError(f"areas of a level must have different names along their paths, got {name!r} twice")
+            seen.add(name)

@@ -93,12 +93,14 @@ def solve_level(
     *,
     tolerance: float = 1e-7,
     iterations: int = 2000,
+    heaviest: float | None = None,
 ) -> LevelSolution:
     """Fit all families of a level, in all runs, to their measurements.
 
     The parents have the shape (runs, parents, cells), or are None at the root; parent i has the areas ``starts[i]`` to
     ``starts[i + 1]`` of the level. The tolerance says how far the two halves of the method, and bounds, may be off: in
-    people, or in standard deviations of the least noise where that is more than a person.
+    people, or in standard deviations of the least noise where that is more than a person. That is of these families, or
+    of weight `heaviest`, where they are some of many that are to be solved alike.
 
     One half of the method minimizes the squares under the parent's equality, by the inverses of matrices as large as
     the groups of the few queries that no other one refines, shared by children with the same weights. The other half
@@ -124,7 +126,9 @@ def solve_level(
 
     shape = fits[0].answers.shape[:2] + fits[0].groups.shape if parents is None else parents.shape
     runs, areas, cells = int(shape[0]), int(starts[-1]), int(shape[2])
-    heaviest = max((float(fit.weights.max()) for fit in fits), default=0.0) or 1.0
+    if heaviest is None:
+        heaviest = max((float(fit.weights.max()) for fit in fits), default=0.0)
+    heaviest = heaviest or 1.0
     squares = _Squares.of(fits, [box.groups for box in boxes], (runs, areas, cells), heaviest)
     rows, lower, upper = _bounds(boxes, squares.basis, areas)
     solution = LevelSolution(

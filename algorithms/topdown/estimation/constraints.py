@@ -256,13 +256,19 @@ def given_joints(tree: Hierarchy, grouped: GroupedTotal, totals: NDArray[np.int6
     return joints
 
 
-def broken(constraint: Constraint, tables: NDArray[np.int64], tree: Hierarchy) -> str | None:
-    """Return the first bound that tables, shape (..., n_nodes, cells), break, in words; None where they keep all."""
-    answers = answer(constraint.query.groups, tables)
-    wrong = np.argwhere((answers < constraint.lower) | (answers > constraint.upper))
+def broken(
+    constraint: Constraint, answers: NDArray[np.int64], tree: Hierarchy, nodes: slice | None = None
+) -> str | None:
+    """Return the first bound that answers, shape (..., areas, groups), break, in words; None where they keep all.
+
+    The areas are some `nodes` of the tree, all by default.
+    """
+    of = slice(0, tree.n_nodes) if nodes is None else nodes
+    wrong = np.argwhere((answers < constraint.lower[of]) | (answers > constraint.upper[of]))
     if not wrong.size:
         return None
-    *_, node, group = wrong[0]
+    *_, area, group = wrong[0]
+    node = of.start + int(area)
     low, high = constraint.lower[node, group], constraint.upper[node, group]
     bounds = (
         f"{low:.0f}" if low == high else f"{low:.0f} or more" if np.isinf(high) else f"from {low:.0f} to {high:.0f}"

@@ -78,17 +78,16 @@ def test_a_release_made_by_hand_claims_nothing(tmp_path):
     pytest.importorskip("opendp")
     topdown = preset("micro", Hierarchy.regular(2, 1), epsilon=200.0)
     data = [[5, 0, 3, 1], [2, 2, 2, 2]]
-    made, simulated = release(topdown, data), release(topdown, data, rng=rng())
+    made, simulated = release(topdown, data, out=tmp_path / "1"), release(topdown, data, out=tmp_path / "2", rng=rng())
     assert (made.provenance["noise"], simulated.provenance["noise"]) == (SECURE, SEEDED)
-    parts = {name: getattr(simulated, name) for name in ("topdown", "measurements", "estimate", "areas", "preset")}
+    parts = {name: getattr(simulated, name) for name in ("topdown", "outcome", "people", "areas", "preset")}
     with pytest.raises(TypeError, match="unexpected keyword argument 'secure'"):
         Release(**parts, secure=True)
     with pytest.raises(TypeError, match="unexpected keyword argument 'draws'"):
         Release(**parts, draws=made.draws)
-    by_hand = [Release(**parts), replace(made, measurements=simulated.measurements)]
-    for number, release_by_hand in enumerate(by_hand):
-        release_by_hand.write(tmp_path / str(number))
-        assert json.loads((tmp_path / str(number) / "release.json").read_text())["noise"] == UNKNOWN
+    for release_by_hand in (Release(**parts), replace(made, outcome=simulated.outcome)):
+        release_by_hand.write_record(tmp_path)
+        assert json.loads((tmp_path / "release.json").read_text())["noise"] == UNKNOWN
 
 
 # The test of a sampler: `draws.ALARM` is the probability of a false alarm of a whole release

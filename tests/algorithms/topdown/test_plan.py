@@ -239,8 +239,12 @@ def test_bounds_of_an_area_are_those_of_its_parts() -> None:
     found = Constraint.spread("ages", query, TREE, TREE.leaves, lower, upper)
     assert found.lower.tolist() == [[3, 5], [3, 5], [0, 0], *lower]
     assert found.upper.tolist() == [[14, np.inf], [7, np.inf], [7, 8], *upper]
-    tables = np.zeros((TREE.n_nodes, 6), np.int64)
-    assert broken(found, tables, TREE) == "ages: minor in 0 must be from 3 to 14, got 0"
+    answers = np.zeros((TREE.n_nodes, 2), np.int64)
+    assert broken(found, answers, TREE) == "ages: minor in 0 must be from 3 to 14, got 0"
+    assert (
+        broken(found, answers[3:], TREE, slice(3, 6)) == f"ages: minor in {TREE.labels[3]} must be from 1 to 4, got 0"
+    )
+    assert broken(found, np.array([[1, 0], [2, 5]]), TREE, slice(3, 5)) is None
 
 
 @pytest.mark.parametrize(

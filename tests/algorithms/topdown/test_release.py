@@ -8,6 +8,7 @@ import re
 import shutil
 import sys
 import tempfile
+import weakref
 from collections import Counter
 from dataclasses import replace
 from pathlib import Path
@@ -28,8 +29,9 @@ from algorithms.tables.frames import Frame
 from algorithms.tables.intake import read_facilities, read_histogram
 from algorithms.topdown import TopDown, preset
 from algorithms.topdown.budget import Budget
-from algorithms.topdown.estimate import Failure
+from algorithms.topdown.estimate import Failure, estimated
 from algorithms.topdown.estimation.constraints import Bounds, GroupedTotal, Invariant
+from algorithms.topdown.measure import measured
 from algorithms.topdown.presets import PRESETS, levels_named
 from algorithms.topdown.release import read_measurements, release
 from audit.claims import ZCDP, PureDP
@@ -38,7 +40,9 @@ from tests.fuzz.holding import FOREIGN
 from tests.helpers import contents, in_full, plaudit, refused_by, refuses, rows_of
 
 DONE, USAGE = 0, 2
-MODULE, PUBLISHED = (sys.modules[f"algorithms.topdown.{name}"] for name in ("release", "published"))
+MODULE, PUBLISHED, ESTIMATE = (
+    sys.modules[f"algorithms.topdown.{name}"] for name in ("release", "published", "estimate")
+)
 FILES = ["invariants.csv", "ledger.txt", "microdata.csv", "noisy_measurements.csv", "release.json", "tables.csv"]
 SCHEMA = Schema({"sex": ("female", "male"), "age": ("0-17", "18-64", "65+")})
 AREAS = ("county", "tract")
@@ -63,35 +67,59 @@ VARIANTS = {
 }
 
 
+def rng(seed=1):
+    return np.random.default_rng(seed)
+
+
+def in_memory(topdown, histogram, seed=1):
+    """What a release of that seed writes: measurements, and tables."""
+    measurements = topdown.measure(histogram, rng(seed))
+    return measurements, topdown.estimate(measurements)
+
+
+def tables_of(out, topdown):
+    """Tables of all areas as they were written; no row names an area or cell that there is not, or one twice."""
+    tree, levels = topdown.tree, list(topdown.schema.attributes.values())
+    nodes = {(j, tree.name(node)): node for j in range(tree.depth + 1) for node in range(tree.n_nodes)[tree.level(j)]}
+    tables = np.zeros((tree.n_nodes, topdown.schema.cells), np.int64)
+    for row in rows_of(out / "tables.csv"):
+        places = [level.index(row[name]) for name, level in topdown.schema.attributes.items()]
+        cell = nodes[int(row["LEVEL"]), row["AREA"]], np.ravel_multi_index(places, list(map(len, levels)))
+        assert tables[cell] == 0 < int(row["COUNT"])
+        tables[cell] = int(row["COUNT"])
+    return tables
+
+
 @pytest.fixture(params=VARIANTS, ids=VARIANTS.keys(), scope="module")
 def written(request, tmp_path_factory):
     topdown = plan(**VARIANTS[request.param])
     out = tmp_path_factory.mktemp("written") / "out"
-    return release(topdown, HISTOGRAM, out=out, rng=np.random.default_rng(1), areas=AREAS, preset="own"), out
+    made = release(topdown, HISTOGRAM, out=out, rng=rng(), areas=AREAS, preset="own")
+    return made, out, *in_memory(topdown, HISTOGRAM)
 
 
 # What is written
 
 
 def test_measurements_that_are_read_again_give_the_same_tables(written):
-    made, out = written
+    made, out, measurements, estimate = written
     found = read_measurements(out, made.topdown)
-    assert found.noisy.keys() == made.measurements.noisy.keys()
+    assert found.noisy.keys() == measurements.noisy.keys()
     for key, measurement in found.noisy.items():
-        np.testing.assert_array_equal(measurement.answers, made.measurements.noisy[key].answers)
-        np.testing.assert_array_equal(measurement.variance, made.measurements.noisy[key].variance)
-    for name, counts in made.measurements.known.items():
+        np.testing.assert_array_equal(measurement.answers, measurements.noisy[key].answers)
+        np.testing.assert_array_equal(measurement.variance, measurements.noisy[key].variance)
+    for name, counts in measurements.known.items():
         np.testing.assert_array_equal(found.known[name], counts)
-    np.testing.assert_array_equal(made.topdown.estimate(found).tables, made.estimate.tables)
+    np.testing.assert_array_equal(made.topdown.estimate(found).tables, estimate.tables)
 
 
 def test_codes_that_look_like_formulas_or_lines_are_read_again(tmp_path):
     schema = Schema({"=sex": ("=f", "-1", "'m\r"), "@a": ("+x;=y", "b\n,")})
     tree = Hierarchy.from_codes(["=1", "=1", "'2"], ["a\rb", '"-1"', "-1"])
     topdown = TopDown(schema, tree, Budget(PROMISE, ["1/4", "1/4", "1/2"], [{"detailed": 1}] * 3))
-    made = release(topdown, np.full((3, 6), 9), out=tmp_path / "out", rng=np.random.default_rng(1), areas=AREAS)
+    release(topdown, np.full((3, 6), 9), out=tmp_path / "out", rng=rng(), areas=AREAS)
     found = read_measurements(tmp_path / "out", topdown)
-    for key, measurement in made.measurements.noisy.items():
+    for key, measurement in topdown.measure(np.full((3, 6), 9), rng()).noisy.items():
         np.testing.assert_array_equal(found.noisy[key].answers, measurement.answers)
     for name in ("noisy_measurements.csv", "tables.csv", "microdata.csv"):
         with (tmp_path / "out" / name).open(encoding="utf-8", newline="") as file:
@@ -101,17 +129,12 @@ def test_codes_that_look_like_formulas_or_lines_are_read_again(tmp_path):
 
 
 def test_tables_and_microdata_hold_the_same_people(written):
-    made, out = written
-    tables = np.zeros_like(made.estimate.tables)
-    paths = ["total", "1", "2", "3", *(f"{county} / {tract}" for county, tract in zip(*CODES, strict=True))]
-    levels = np.repeat([0, 1, 2], [1, 3, 5])
-    for row in rows_of(out / "tables.csv"):
-        node = paths.index(row["AREA"])
-        assert levels[node] == int(row["LEVEL"])
-        cell = SCHEMA.attributes["sex"].index(row["sex"]) * 3 + SCHEMA.attributes["age"].index(row["age"])
-        assert tables[node, cell] == 0 < int(row["COUNT"])
-        tables[node, cell] = int(row["COUNT"])
-    np.testing.assert_array_equal(tables, made.estimate.tables)
+    made, out, _, estimate = written
+    tables = tables_of(out, made.topdown)
+    np.testing.assert_array_equal(tables, estimate.tables)
+    assert [int(row["LEVEL"]) for row in rows_of(out / "tables.csv")] == np.repeat(
+        [0, 1, 2], [(part > 0).sum() for part in (tables[:1], tables[1:4], tables[4:])]
+    ).tolist()
     records = rows_of(out / "microdata.csv")
     assert len(records) == made.people == tables[0].sum()
     assert tuple(records[0]) == (*AREAS, *SCHEMA.attributes)
@@ -127,7 +150,7 @@ def test_tables_and_microdata_hold_the_same_people(written):
 
 
 def test_every_answer_is_written_with_its_variance_and_nothing_else(written):
-    made, out = written
+    made, out, *_ = written
     rows = rows_of(out / "noisy_measurements.csv")
     found = Counter((int(row["LEVEL"]), row["QUERY"], float(row["VARIANCE"])) for row in rows)
     table = made.ledger.noise
@@ -157,11 +180,16 @@ def test_invariants_are_written_exactly(tmp_path):
     ]
 
 
-def test_the_record_says_what_was_run(tmp_path):
+def test_the_record_says_what_was_run(tmp_path, monkeypatch):
     topdown = plan(PureDP(2.0, "replace_one"), invariants=[Invariant("total", 1)], **VARIANTS["bounds"])
-    made = release(topdown, HISTOGRAM, rng=np.random.default_rng(1), preset="own")
-    failed = replace(made.estimate, failures=(Failure(0, "2", "no"),), primal=np.inf)
-    replace(made, estimate=failed).of(made.draws).write(tmp_path / "out")
+    estimate = in_memory(topdown, HISTOGRAM)[1]
+
+    def failed(*given, **options):
+        *parts, last = estimated(*given, **options)
+        return [*parts, replace(last, failures=(Failure(0, "2", "no"),), primal=np.inf)]
+
+    monkeypatch.setattr(PUBLISHED, "estimated", failed)
+    made = release(topdown, HISTOGRAM, out=tmp_path / "out", rng=rng(), preset="own")
     told = json.loads((tmp_path / "out" / "release.json").read_text())
     assert told["noise"] == "from a seeded generator: a simulation, not to be published"
     assert told["promise"] == {"kind": "pure", "epsilon": 2.0, "relation": "replace_one"}
@@ -172,8 +200,8 @@ def test_the_record_says_what_was_run(tmp_path):
     assert replace(made, listed=True).provenance["areas"] == "from a public list"
     assert told["levels"] == {"root": 1, "level 1": 3, "level 2": 5}
     assert told["failsafes"] == [{"area": "2", "reason": "no"}]
-    assert told["residuals"] == {"primal": "inf", "dual": made.estimate.dual}
-    assert told["routes"] == made.estimate.routes
+    assert told["residuals"] == {"primal": "inf", "dual": estimate.dual}
+    assert told["routes"] == estimate.routes
     assert sum(told["routes"].values()) == 5  # the root, its parts, and the parts of each of three counties
 
 
@@ -184,17 +212,22 @@ def test_the_data_are_in_no_file(tmp_path, monkeypatch):
     monkeypatch.setattr(PUBLISHED, "_record_rows", lambda *_: ())
     histogram = np.random.default_rng(3).permutation(np.arange(500_000, 2_000_000, 50_001)).reshape(5, 6)
     topdown = plan(PureDP(2e-4, "replace_one"))
-    made = release(topdown, histogram, out=tmp_path / "out", rng=np.random.default_rng(4))
+    release(topdown, histogram, out=tmp_path / "out", rng=rng(4))
     written = re.split("[^0-9]+", " ".join((tmp_path / "out" / name).read_text() for name in FILES))
     assert {str(count) for count in topdown.tables(histogram).ravel()}.isdisjoint(written)
-    assert {str(count) for count in made.estimate.tables.ravel()} - {"0"} <= set(written)
+    assert {str(count) for count in in_memory(topdown, histogram, 4)[1].tables.ravel()} - {"0"} <= set(written)
 
 
 def test_the_same_measurements_of_other_people_give_the_same_release(tmp_path, monkeypatch):
-    made = release(plan(), HISTOGRAM, out=tmp_path / "one", rng=np.random.default_rng(1))
-    measure = TopDown.measure  # noise is drawn, so that the record can say of what
-    monkeypatch.setattr(TopDown, "measure", lambda *given: measure(*given) and made.measurements)
-    release(plan(), HISTOGRAM[:, ::-1] + 7, out=tmp_path / "two", rng=np.random.default_rng(2))
+    release(plan(), HISTOGRAM, out=tmp_path / "one", rng=rng())
+    first = plan().measure(HISTOGRAM, rng())
+
+    def of_the_first(*given):
+        _, levels = measured(*given)  # noise is drawn, so that the record can say of what
+        return first.known, (level and first.noisy for level in levels)
+
+    monkeypatch.setattr(MODULE, "measured", of_the_first)
+    release(plan(), HISTOGRAM[:, ::-1] + 7, out=tmp_path / "two", rng=rng(2))
     assert contents(tmp_path / "one") == contents(tmp_path / "two")
 
 
@@ -205,10 +238,10 @@ def test_reasons_of_failsafes_hold_nothing_but_what_is_public_or_published(tmp_p
     budget = Budget(PureDP(1e5, "replace_one"), ["1/2", "1/2"], [{"detailed": 1}] * 2)
     options = {"invariants": [Invariant("total", 1)], "bounds": [few], "minimal": "total"}
     topdown = TopDown(SCHEMA, Hierarchy.regular(2, 1), budget, **options)
-    measured = topdown.measure(histogram, np.random.default_rng(1))
-    root = replace(measured.noisy[0, "detailed"], answers=np.array([[4005, 2008, 0, 0, 0, 0]]))
-    found = replace(measured, noisy={**measured.noisy, (0, "detailed"): root})
-    monkeypatch.setattr(TopDown, "measure", lambda *_: found)
+    found = topdown.measure(histogram, np.random.default_rng(1))
+    root = replace(found.noisy[0, "detailed"], answers=np.array([[4005, 2008, 0, 0, 0, 0]]))
+    noisy = {**found.noisy, (0, "detailed"): root}
+    monkeypatch.setattr(MODULE, "measured", lambda *_: (found.known, [noisy, noisy]))
     release(topdown, histogram, out=tmp_path / "out", rng=np.random.default_rng(1))
     text = (tmp_path / "out" / "release.json").read_text()
     (failure,) = json.loads(text)["failsafes"]
@@ -222,25 +255,101 @@ def test_reasons_of_failsafes_hold_nothing_but_what_is_public_or_published(tmp_p
 
 
 def test_more_records_than_fit_on_a_disk_are_refused(tmp_path, monkeypatch):
-    made = release(plan(), HISTOGRAM, rng=np.random.default_rng(1))
-    monkeypatch.setattr(MODULE, "LARGEST_RELEASE", made.people)
-    made.write(tmp_path / "all")
-    monkeypatch.setattr(MODULE, "LARGEST_RELEASE", made.people - 1)
+    people = int(in_memory(plan(), HISTOGRAM)[1].tables[0].sum())
+    monkeypatch.setattr(PUBLISHED, "LARGEST_RELEASE", people)
+    made = release(plan(), HISTOGRAM, out=tmp_path / "all", rng=rng())
+    assert made.people == people
+    monkeypatch.setattr(PUBLISHED, "LARGEST_RELEASE", people - 1)
     rule = f"a release must have at most {made.people - 1} records, got {made.people}; where the noise made them, take "
     rule += "a larger budget, or hold the total as an invariant"
     out = tmp_path / "out"
-    refuses(ValueError, rule, release, plan(), HISTOGRAM, out=out, rng=np.random.default_rng(1))
-    refuses(ValueError, rule, made.write, out)
+    refuses(ValueError, rule, release, plan(), HISTOGRAM, out=out, rng=rng())
     assert [path.name for path in tmp_path.iterdir()] == ["all"]
 
 
-def test_a_release_is_secure_unless_a_generator_is_given(monkeypatch):
+def test_a_release_is_secure_unless_a_generator_is_given(tmp_path, monkeypatch):
     pytest.importorskip("opendp.prelude")  # which makes generators of its own when it is loaded
     monkeypatch.setattr(np.random, "default_rng", None)
-    first, second = (release(plan(ZCDP(1e-4, "replace_one")), HISTOGRAM) for _ in range(2))
-    assert first.provenance["noise"] == "secure: exact, on the operating system's entropy"
+    topdown, outs = plan(ZCDP(1e-4, "replace_one")), (tmp_path / "first", tmp_path / "second")
+    made = [release(topdown, HISTOGRAM, out=out) for out in outs]
+    assert made[0].provenance["noise"] == "secure: exact, on the operating system's entropy"
     # 6 counts with deviation 200: equal by chance with probability below 1e-14
-    assert (first.measurements.noisy[0, "detailed"].answers != second.measurements.noisy[0, "detailed"].answers).any()
+    first, second = (read_measurements(out, topdown).noisy[0, "detailed"].answers for out in outs)
+    assert (first != second).any()
+
+
+# A level at a time
+
+
+FAILING = {
+    "promise": PureDP(0.3, "replace_one"),
+    "invariants": [Invariant("total", 2)],
+    "bounds": [Bounds("few", "detailed", 2, None, HISTOGRAM + 3)],
+    "minimal": "total",
+}
+
+
+@pytest.mark.parametrize("solver", ["piqp", "batched"])
+@pytest.mark.parametrize("part", [1, 12, 2**22])
+def test_what_is_written_is_what_is_computed_in_memory(tmp_path, monkeypatch, solver, part):
+    """Whatever is estimated at a time, and above failsafes too: areas there are what their parts became."""
+    topdown = plan(**FAILING, solver=solver)
+    estimate = in_memory(topdown, HISTOGRAM, 5)[1]
+    assert estimate.failures
+    monkeypatch.setattr(ESTIMATE, "PART", part)
+    again = in_memory(topdown, HISTOGRAM, 5)[1]
+    np.testing.assert_array_equal(again.real, estimate.real)
+    np.testing.assert_array_equal(again.tables, estimate.tables)
+    made = release(topdown, HISTOGRAM, out=tmp_path / "out", rng=rng(5), areas=AREAS)
+    np.testing.assert_array_equal(tables_of(tmp_path / "out", topdown), estimate.tables)
+    assert (made.outcome.failures, made.outcome.routes) == (estimate.failures, estimate.routes)
+    records = read_histogram(tmp_path / "out" / "microdata.csv", SCHEMA, AREAS)[1]
+    np.testing.assert_array_equal(records, [table for table in estimate.tables[TREE.leaves] if table.any()])
+    with monkeypatch.context() as patched:  # negative control: without it the areas above keep what they had
+        patched.setattr(PUBLISHED, "settle", lambda *_: None)
+        release(topdown, HISTOGRAM, out=tmp_path / "unsettled", rng=rng(5), areas=AREAS)
+        assert (tables_of(tmp_path / "unsettled", topdown) != estimate.tables).any()
+
+
+def test_leaves_of_any_order_and_level_are_written(tmp_path):
+    trees = (
+        Hierarchy.from_codes(*np.array(CODES)[:, [4, 2, 0, 3, 1]]),
+        Hierarchy.from_parents([-1, 0, 0, 1, 1, 2, 2, 0]),
+    )
+    for tree in trees:
+        topdown = TopDown(SCHEMA, tree, Budget(PROMISE, ["1/4", "1/4", "1/2"], QUERIES))
+        histogram = HISTOGRAM[: tree.n_leaves]
+        tables, out = in_memory(topdown, histogram)[1].tables, tmp_path / str(tree.n_nodes)
+        release(topdown, histogram, out=out, rng=rng(), areas=AREAS)
+        np.testing.assert_array_equal(tables_of(out, topdown), tables)
+        people = Counter((row["county"], row["tract"]) for row in rows_of(out / "microdata.csv"))
+        codes = [(*tree.codes(node), "")[:2] for node in tree.leaves.tolist()]
+        assert people == Counter(dict(zip(codes, tables[tree.leaves].sum(axis=1).tolist(), strict=True)))
+
+
+def test_measurements_of_a_level_are_dropped_when_it_is_done(tmp_path, monkeypatch):
+    """While a level is measured nothing is left of those before the last one, and of that nothing at the end."""
+    alive = []
+
+    def watched(*given):
+        known, levels = measured(*given)
+
+        def told():
+            for level in levels:
+                gone = [found() is None for found in alive]
+                assert all(gone[:-2])  # two queries a level, at most
+                alive.extend(map(weakref.ref, level.values()))
+                yield level
+                del level
+
+        return known, told()
+
+    monkeypatch.setattr(MODULE, "measured", watched)
+    tree = Hierarchy.regular(2, 4)
+    topdown = TopDown(SCHEMA, tree, Budget(PROMISE, ["1/5"] * 5, [{"total": "1/2", "detailed": "1/2"}] * 5))
+    release(topdown, np.full((16, 6), 9), out=tmp_path / "out", rng=rng())
+    assert len(alive) == 10
+    assert not [found for found in alive if found() is not None]
 
 
 # Whole or not at all
@@ -253,7 +362,7 @@ def test_a_folder_that_holds_something_is_refused_before_the_work(tmp_path):
     assert contents(tmp_path) == {"mine": b"mine"}
 
 
-def test_tables_whose_columns_or_areas_have_one_name_are_refused():
+def test_tables_whose_columns_or_areas_have_one_name_are_refused(tmp_path):
     twice, places = "columns of a file must have different names, got '{}' twice", Hierarchy.from_codes
     counts, tree = Schema({"count": ("a", "b")}), places(["1", "1 / 2"], ["2 / 3", "3"])
     for topdown, histogram, areas, told in (
@@ -264,7 +373,7 @@ def test_tables_whose_columns_or_areas_have_one_name_are_refused():
         (preset("micro", tree), np.ones((2, 4)), None, "areas of a level must have different names along their paths"),
     ):
         with pytest.raises(ValueError, match=f"^{told}"):
-            release(topdown, histogram, rng=np.random.default_rng(1), areas=areas)
+            release(topdown, histogram, out=tmp_path / "out", rng=np.random.default_rng(1), areas=areas)
 
 
 # Measurements that are read
@@ -653,5 +762,5 @@ def test_a_release_that_is_broken_off_leaves_nothing(topdown, monkeypatch):
     def broken(*_):
         raise RuntimeError("the solver does not converge")
 
-    monkeypatch.setattr(TopDown, "estimate", broken)
+    monkeypatch.setattr(PUBLISHED, "estimated", broken)
     assert refused_by(topdown, *asked())[-1] == "the solver does not converge; nothing was written"

@@ -1,0 +1,143 @@
+"""One family by itself: fit it, round it, check it, and the failsafe where that does not work."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from algorithms.topdown.estimation import linear, quadratic, rounding
+from algorithms.topdown.estimation.family import Box, Family, Groups, Solution, answer
+
+__all__ = ["Options", "Split", "split", "tolerance_of"]
+
+Real = NDArray[np.float64]
+
+
+class _NotConverged(Exception):
+    """A solver that stopped before its tolerance."""
+
+
+@dataclass(frozen=True)
+class Split:
+    """What became of one family.
+
+    Attributes
+    ----------
+    tables : ndarray of int, shape (parts, cells)
+        Whole numbers that keep all constraints.
+    real : ndarray of float, shape (parts, cells)
+        What was rounded.
+    route : str
+        How; see `algorithms.topdown.estimation.rounding`.
+    primal, dual : float
+        Residuals of the solution.
+    failure : str
+        Why it went through the failsafe, if it did.
+    """
+
+    tables: NDArray[np.int64]
+    real: Real
+    route: str
+    primal: float
+    dual: float
+    failure: str = ""
+
+
+@dataclass(frozen=True)
+class Options:
+    """How one family is solved.
+
+    Attributes
+    ----------
+    passes : tuple of tuple of str
+        Queries fitted in each pass.
+    rounding : tuple of tuple of ndarray
+        Nested queries whose rounding error is smallest, pass by pass.
+    margins : tuple of ndarray
+        Queries on which the parent binds in the failsafe, tried in this order; none: no failsafe.
+    tolerance : float or None
+        Of the solver.
+    slack : float
+        What is added to the smallest tolerance between two passes, in people.
+    """
+
+    passes: tuple[tuple[str, ...], ...]
+    rounding: tuple[tuple[Groups, ...], ...]
+    margins: tuple[Groups, ...]
+    tolerance: float | None
+    slack: float
+
+
+def split(family: Family, options: Options, labels: Sequence[str], real: Real | None) -> Split:
+    """Split the table of an area over its parts: fit, round, check; and the failsafe where that does not work.
+
+    `labels` are the names of the parts, for messages; `real` is the solution, where another solver has found it.
+    Constraints that conflict even in the failsafe are named in a `ValueError`; a solver that does not converge without
+    a failsafe is a `RuntimeError`.
+    """
+    primal = dual = 0.0
+    try:
+        if real is None:
+            real, primal, dual = _fit(family, options, labels)
+        rounded = rounding.round_family(real, family, passes=options.rounding, labels=labels)
+        if not (wrong := rounding.check(rounded.tables, family, labels=labels)):
+            route = f"{rounded.route}, beyond floor and ceiling" if rounded.reach else rounded.route
+            return Split(rounded.tables, real, route, primal, dual)
+        failure = f"rounding breaks {wrong[0]}"
+    except linear.Infeasible as error:
+        failure = str(error)
+    except _NotConverged as error:
+        names = linear.conflict(family, labels=labels)
+        failure = f"{'; '.join(names)} conflict" if names else str(error)
+    if family.parent is None or not options.margins:
+        if names := linear.conflict(family, labels=labels):
+            raise ValueError(f"no tables keep all constraints of {', '.join(labels[:3])}: {'; '.join(names)} conflict")
+        raise RuntimeError(f"{failure}, and there is no failsafe for {', '.join(labels[:3])}")
+    for margin in options.margins:
+        try:
+            relaxed = linear.failsafe(family, margin, labels=labels)
+        except linear.Infeasible as error:
+            conflict = str(error)
+            continue
+        solution = quadratic.solve(relaxed, **tolerance_of(options.tolerance))
+        if not solution.converged:
+            raise RuntimeError(f"{failure}, and neither does the failsafe: {_residuals(solution)}")
+        rounded = rounding.round_family(solution.tables, relaxed, labels=labels)
+        return Split(rounded.tables, solution.tables, "failsafe", solution.primal, solution.dual, failure)
+    raise ValueError(
+        f"no tables keep the constraints of {', '.join(labels[:3])}, not in the failsafe either: {conflict}"
+    )
+
+
+def _fit(family: Family, options: Options, labels: Sequence[str]) -> tuple[Real, float, float]:
+    """Fit the measurements, in one pass or several."""
+    held = family
+    primal = dual = 0.0
+    for number, names in enumerate(options.passes, start=1):
+        fits = tuple(fit for fit in family.fits if fit.name in names)
+        solution = quadratic.solve(replace(held, fits=fits), **tolerance_of(options.tolerance))
+        if not solution.converged:
+            raise _NotConverged(f"the solver does not converge: {_residuals(solution)}")
+        primal, dual = max(primal, solution.primal), max(dual, solution.dual)
+        if number < len(options.passes):
+            targets = [(fit.groups, answer(fit.groups, solution.tables)) for fit in fits]
+            off = linear.smallest_tolerance(held, targets, labels=labels) + options.slack
+            bands = [
+                Box(f"{fit.name} of an earlier pass", groups, np.maximum(values - off, 0), values + off)
+                for fit, (groups, values) in zip(fits, targets, strict=True)
+            ]
+            held = replace(held, boxes=(*held.boxes, *bands))
+    return solution.tables, primal, dual
+
+
+def _residuals(solution: Solution) -> str:
+    return f"residuals {solution.primal:.2g} (people) and {solution.dual:.2g} after {solution.iterations} iterations"
+
+
+def tolerance_of(value: float | None) -> dict[str, Any]:
+    """Return the argument that a solver takes: none for its own tolerance."""
+    return {} if value is None else {"tolerance": value}
