@@ -43,7 +43,11 @@ def sheet() -> Sheet:
         totals=_totals(),
         presets={"us": {}, "pr": {key: value for key, value in pr.items() if value != us[key]}},
         file="config.json",
-        data={"tables": {name: [*query.levels] for name, query in QUERIES.items()}, "states": [*STATES, PUERTO_RICO]},
+        data={
+            "tables": {name: [*query.levels] for name, query in QUERIES.items()},
+            "truncated": [name for name, query in QUERIES.items() if query.truncated],
+            "states": [*STATES, PUERTO_RICO],
+        },
     )
 
 

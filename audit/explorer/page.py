@@ -22,7 +22,7 @@ __all__ = ["SIGNATURE", "build_page", "write_page"]
 
 SIGNATURE = '<meta name="generator" content="plaudit explore">'  # by which a page of ours is known
 POLICY = "default-src 'none'; script-src '{}'; style-src '{}'; base-uri 'none'; form-action 'none'"
-SCRIPTS = ("laws.js", "state.js", "charts.js", "page.js")  # those of the sheets stand before the last
+SCRIPTS = ("laws.js", "files.js", "state.js", "charts.js", "page.js")  # those of the sheets stand before the last
 LANGUAGES = ("en", "de")
 HEAD = 4096  # bytes in which a page says that it is one
 

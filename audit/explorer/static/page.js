@@ -20,6 +20,7 @@ const explorer = (() => {
   function update() {
     compute();
     for (const sync of syncs) sync();
+    document.documentElement.style.setProperty("--bar", `${$("bar").offsetHeight}px`);
     $("undo").disabled = !store.undoable;
     clearTimeout(written);
     written = setTimeout(() => history.replaceState(null, "", store.address(open)), 200);
@@ -64,8 +65,11 @@ const explorer = (() => {
     // A number that is not set is the computed one; so is one that another input overrules.
     const driven = () => store.state[key] === null
       || (input.clears ?? []).some(other => store.state[other] !== null && results[other] !== null && results[other] !== undefined);
-    const current = () => driven() ? results[key] ?? store.state[key] : store.state[key];
-    const text = () => input.kind === "codes" ? current() : speech.boxed(current(), driven());
+    // What gives the published result is shown as it was published, rounded or not.
+    const asBefore = () => store.state[key] === store.published[key] && results[key] === before[key];
+    const computed = () => driven() && !(store.state[key] !== null && asBefore());
+    const current = () => computed() ? results[key] ?? store.state[key] : store.state[key];
+    const text = () => input.kind === "codes" ? current() : speech.boxed(current(), computed());
     function commit() {
       const typed = box.value.trim();
       if (typed === text()) return sync(true);
@@ -90,13 +94,12 @@ const explorer = (() => {
       if (box.hasAttribute("aria-invalid") && anyway !== true && box === document.activeElement) return;
       valid();
       box.value = text();
-      box.classList.toggle("computed", driven());
-      const old = before[key] ?? store.published[key];
-      was.textContent = differs() ? word("page.was", {value: input.kind === "codes" ? word("page.published") : speech.boxed(old, true)}) : "";
+      box.classList.toggle("computed", computed());
+      was.textContent = differs() ? word("page.was", {value: input.kind === "codes" ? "\u2026" : speech.boxed(published(), true)}) : "";
     }
+    const published = () => store.published[key] ?? before[key] ?? null;
     function differs() {
-      const old = store.published[key] === null || driven() ? before[key] ?? store.published[key] : store.published[key];
-      const differing = !Object.is(current() ?? null, old);
+      const differing = !Object.is(current() ?? null, published()) && !(computed() && results[key] === before[key]);
       box.classList.toggle("changed", differing);
       return differing;
     }
@@ -262,7 +265,7 @@ const explorer = (() => {
     }}, word(`${sheet.title}.preset.${name}`)));
     const script = sheets[open];
     $("main").replaceChildren(
-      element("h2", {}, word(sheet.title)), ...sheet.about.map(label => element("p", {class: "prose"}, word(label))),
+      element("h2", {}, word(sheet.title)), element("div", {class: "about"}, ...sheet.about.map(label => element("p", {}, word(label)))),
       element("section", {class: "settings"}, element("h3", {}, word("page.settings")),
         presets.length ? element("div", {class: "row", role: "group", "aria-label": word("page.presets")}, element("span", {class: "soft"}, word("page.presets")), ...presets) : null,
         element("div", {class: "fields"}, ...sheet.settings.map(field)),

@@ -111,11 +111,11 @@ const speech = (() => {
     if (shown === "whole" && size < 1e15) return format({maximumFractionDigits: 0}).format(value);
     if (shown === "share")
       return format(size < 0.01 ? {style: "percent", maximumSignificantDigits: 2}
-        : {style: "percent", maximumFractionDigits: 2}).format(value);
+        : {style: "percent", minimumFractionDigits: 2, maximumFractionDigits: 2}).format(value);
     if (size !== 0 && (size < 1e-6 || size >= 1e9)) return format({notation: "scientific", maximumSignificantDigits: 4}).format(value);
     if (shown === "budget" && size < 1000) return format({maximumFractionDigits: 6}).format(value);
     if (shown === "epsilon" && size < 1000) return format({minimumFractionDigits: 3, maximumFractionDigits: 3}).format(value);
-    return format({maximumSignificantDigits: size < 1000 ? 4 : 7, maximumFractionDigits: 2}).format(value);
+    return format(size < 1000 ? {minimumSignificantDigits: 4, maximumSignificantDigits: 4} : {maximumFractionDigits: 0}).format(value);
   }
 
   // A number as a box holds it: without groups, and exact unless it was computed.
