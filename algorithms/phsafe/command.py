@@ -135,7 +135,9 @@ def explore_phsafe(
             raise ValueError(f"--save must name a new file, got {save}")
         with whole_file(save) as file:
             json.dump(settings.to_dict(), file, indent=4)
-    if Explored(sheet(), state_of(settings)).write(html=html, opened=opened):
+    explored = Explored(sheet(), state_of(settings))
+    if html is not None or opened:
+        explored.show(html=html, opened=opened)
         return 0
     shown = Table(box=SIMPLE_HEAD)
     for title in ("query", "level", "budget", "sigma", "1.645 sigma", "covers", "exact 90% margin"):

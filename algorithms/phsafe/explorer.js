@@ -64,12 +64,8 @@ sheets.phsafe = (() => {
     for (const [prefix, promised] of [["", total], ["bounded_", 2 * total]]) {
       for (const name of ["rho", "epsilon"])
         results[`phsafe/total/all/${prefix}${name}`] = name === BUDGET[kind] ? promised : null;
-      const pure = kind === "puredp";
-      results[`phsafe/total/all/${prefix}epsilon_simple`] = pure ? null : laws.simpleEpsilon(promised, delta);
-      results[`phsafe/total/all/${prefix}epsilon_tight`] =
-        pure ? laws.pureEpsilon(promised, delta) : laws.zcdpEpsilon(promised, delta);
-      results[`phsafe/total/all/${prefix}epsilon_gaussian`] =
-        pure ? null : laws.gaussianEpsilon(Math.sqrt(2 * promised), delta);
+      for (const [way, epsilon] of Object.entries(laws.epsilons(kind, promised, delta)))
+        results[`phsafe/total/all/${prefix}epsilon_${way}`] = epsilon;
     }
     return results;
   }

@@ -16,7 +16,7 @@ __all__ = ["sheet", "state_of"]
 
 BUDGETS = {"zcdp": "rho", "puredp": "epsilon"}
 SETTINGS = {name: f"phsafe/all/all/{name}" for name in ("privacy", "delta", "states")}
-CURVE = "phsafe/curve/all/row"
+PRESET, CURVE = "phsafe/all/all/preset", "phsafe/curve/all/row"
 STEPS = (8, 9, 10, 11, 12, 13, 14, 15, 16, 17, 18, 19, 20, 22, 24, 26, 28, 30, 33, 36, 40, 45, 50)
 """Margins of the curve, in twentieths of the current one."""
 TARGETS = {  # margins of Table 10 from which its budgets were computed
@@ -41,7 +41,7 @@ def sheet() -> Sheet:
         tables=(_table(),),
         charts=_charts(),
         totals=_totals(),
-        presets={"us": {}, "pr": {key: value for key, value in pr.items() if value != us[key]}},
+        presets={"us": {}, "pr": {PRESET: "pr"} | {key: value for key, value in pr.items() if value != us[key]}},
         file="config.json",
         data={
             "tables": {name: [*query.levels] for name, query in QUERIES.items()},
@@ -163,6 +163,7 @@ def _curve_of(state: State, config: Config, results: dict[str, Result]) -> dict[
 def _inputs(us: dict[str, Value]) -> list[Input]:
     budgets = tuple(f"phsafe/{table}/{level}/{name}" for table, level in PLACES for name in BUDGETS.values())
     inputs = [
+        Input(key=PRESET, kind="choice", value=PRESETS[0], choices=PRESETS, label="phsafe.preset"),
         Input(
             key=SETTINGS["privacy"],
             kind="choice",

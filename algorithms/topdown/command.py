@@ -1,4 +1,4 @@
-"""The command ``plaudit release topdown``."""
+"""The commands ``plaudit release topdown`` and ``plaudit explore topdown``."""
 
 from __future__ import annotations
 
@@ -7,10 +7,10 @@ from typing import Annotated, Any
 
 import typer
 
-from algorithms.tables.commands import Count, Geo, Memory, Out, Seed, noise_of, releasing
+from algorithms.tables.commands import Count, Geo, Html, Memory, Open, Out, Seed, noise_of, releasing
 from audit.io.backends import Address, Backend, on_backend
 
-__all__ = ["release_topdown"]
+__all__ = ["explore_topdown", "release_topdown"]
 
 
 @releasing
@@ -91,4 +91,29 @@ def release_topdown(
     print(f"Failsafe: {len(failures):,} of {families:,} families{':' * bool(failures)}")
     print(*(f"  {failure.area}: {failure.reason}" for failure in failures[:5]), sep="\n", end="\n" * bool(failures))
     print(f"Tables of {tree.n_nodes:,} areas and {made.people:,} records, with {noise}, written to {out}.")
+    return 0
+
+
+def explore_topdown(
+    preset: Annotated[str, typer.Option(help="Settings to start from: pl94-2020, e2e-1940 or h1.")] = "pl94-2020",
+    epsilon: Annotated[float | None, typer.Option(help="Another budget, in nats, with geometric noise.")] = None,
+    rho: Annotated[float | None, typer.Option(help="Another budget, with discrete Gaussian noise.")] = None,
+    html: Html = None,
+    opened: Open = False,
+) -> int:
+    """Show shares, noise, margins of error and the total promise of TopDown, query by query."""
+    from algorithms.topdown.explorer.sheet import sheet
+    from audit.explorer.sheet import Explored
+
+    if epsilon is not None and rho is not None:
+        raise ValueError(f"one of epsilon and rho must be given at most, got {epsilon} and {rho}")
+    shown = sheet()
+    if preset not in shown.presets:
+        raise ValueError(f"preset must be one of {', '.join(shown.presets)}, got {preset!r}")
+    state: dict[str, Any] = {"topdown/all/all/preset": preset}
+    if epsilon is not None:
+        state |= {"topdown/all/all/privacy": "puredp", "topdown/all/all/budget": epsilon}
+    if rho is not None:
+        state |= {"topdown/all/all/privacy": "zcdp", "topdown/all/all/budget": rho}
+    Explored(shown, state).show(html=html, opened=opened)
     return 0

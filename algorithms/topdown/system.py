@@ -74,7 +74,11 @@ def _system(name: str) -> System:
         stages=("measurements", "estimate", "rounded", "microdata"),
         runs=FEW.get(name, RUNS),
         own=partial(_own, name),
-        commands={"release": "algorithms.topdown.command:release_topdown"},
+        commands={
+            "release": "algorithms.topdown.command:release_topdown",
+            "explore": "algorithms.topdown.command:explore_topdown",
+        },
+        sheet="algorithms.topdown.explorer.sheet:sheet",
         extra="census",
     )
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal
@@ -125,12 +125,16 @@ class Row:
 
 @dataclass(frozen=True, kw_only=True)
 class Group:
-    """Rows under one heading, with inputs and results beside it that belong to all of them."""
+    """Rows under one heading, with inputs and results beside it that belong to all of them.
+
+    The rows of a `folded` group are not shown while the results beside the heading are empty.
+    """
 
     label: str
     rows: tuple[Row, ...]
     inputs: tuple[str, ...] = ()
     results: tuple[Total, ...] = ()
+    folded: bool = False
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -202,8 +206,8 @@ class Sheet:
     tables, charts, totals : tuple
         What is shown.
     presets : mapping of str to mapping of str to Value
-        States to start from by name, whose label is the title and the name; the first is the published one. They name
-        what differs from the values of the inputs.
+        Published states by name: what differs in them from the values of the inputs. The input ``NAME/all/all/preset``,
+        a choice of them, says which one the reader started from, and so what is marked as changed.
     file : str
         Name of the file of settings, if there is one.
     data : mapping
@@ -233,7 +237,7 @@ class Sheet:
         return {one.key: one.value for one in self.inputs}
 
     def checked(self, state: State) -> dict[str, Value]:
-        """Return a whole state: what is not given is as published.
+        """Return a whole state: what is not given is as published, in the preset if one is given.
 
         Raises
         ------
@@ -243,12 +247,8 @@ class Sheet:
         known = {one.key: one for one in self.inputs}
         if unknown := [key for key in state if key not in known]:
             raise ValueError(f"{self.name} has no input {unknown[0]!r}")
-        return self.published | {key: known[key].check(value) for key, value in state.items()}
-
-    def results(self) -> Iterator[Total]:
-        """Iterate over the results that have a name of their own, of groups too."""
-        yield from self.totals
-        yield from (one for table in self.tables for group in table.groups for one in group.results)
+        preset = self.presets.get(str(state.get(f"{self.name}/all/all/preset")), {})
+        return {**self.published, **preset, **{key: known[key].check(value) for key, value in state.items()}}
 
 
 @dataclass(frozen=True)
@@ -267,9 +267,14 @@ class Explored:
     state: State = field(default_factory=dict)
 
     @property
+    def whole(self) -> dict[str, Value]:
+        """A value of every input."""
+        return self.sheet.checked(self.state)
+
+    @property
     def results(self) -> dict[str, Result]:
         """Every number by its key."""
-        return self.sheet.compute(self.sheet.checked(self.state))
+        return self.sheet.compute(self.whole)
 
     def to_html(self, path: str | Path) -> None:
         """Write the page, opened at this sheet and state, whole or not at all; over a page of the explorer only.
@@ -283,22 +288,22 @@ class Explored:
         """
         offered("explorer").write_page(self, Path(path))
 
-    def write(self, *, html: Path | None = None, opened: bool = False) -> bool:
-        """Write what a command was asked for, and tell whether it was anything.
+    def show(self, *, html: Path | None = None, opened: bool = False) -> None:
+        """Do what a command was asked for: write the page, and open it; or else print the tables.
 
         Raises
         ------
         ValueError
             If a page is to be opened that is not written, or as of `to_html`.
         """
+        if opened and html is None:
+            raise ValueError("--open goes with --html FILE")
         if html is None:
-            if opened:
-                raise ValueError("--open goes with --html FILE")
-            return False
+            offered("explorer").print_tables(self)
+            return
         self.to_html(html)
         print(f"Wrote {html}.")
         if opened:
             import webbrowser
 
             webbrowser.open(html.resolve().as_uri())
-        return True

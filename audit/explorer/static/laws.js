@@ -137,8 +137,14 @@ const laws = (() => {
     return bisect(small, high / 2, high);
   }
 
+  function epsilons(kind, budget, delta) { // of zero-concentrated or pure privacy, by every conversion
+    if (kind === "puredp") return {simple: null, tight: pureEpsilon(budget, delta), gaussian: null};
+    return {simple: simpleEpsilon(budget, delta), tight: zcdpEpsilon(budget, delta), gaussian: gaussianEpsilon(Math.sqrt(2 * budget), delta)};
+  }
+
   return {
     bisect, erfcx, normalTail, normalCdf, normalQuantile, discreteGaussian, geometric, beyond, coverage, exactMargin,
     pureEpsilon, simpleEpsilon, zcdpEpsilon, gaussianLogDelta, gaussianEpsilon,
+    epsilons,
   };
 })();

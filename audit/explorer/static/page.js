@@ -49,7 +49,8 @@ const explorer = (() => {
       return element("span", {class: "entry"}, box);
     }
     if (input.kind === "choice") {
-      const label = choice => known(`${input.label}.${choice}`) ? word(`${input.label}.${choice}`) : choice;
+      const part = name => known(`${open}.${name}`) ? word(`${open}.${name}`) : name;
+      const label = choice => known(`${input.label}.${choice}`) ? word(`${input.label}.${choice}`) : choice.split("/").map(part).join(": ");
       const box = element("select", {...common, onchange: () => { store.set(key, box.value, results); changed(); }},
         ...input.choices.map(choice => element("option", {value: choice}, label(choice))));
       const was = element("small", {class: "was"});
@@ -169,6 +170,8 @@ const explorer = (() => {
         syncs.push(() => tr.classList.toggle("off", own.length > 0 && own.every(key => (results[key] ?? null) === null)));
         return tr;
       });
+      if (group.folded)
+        syncs.push(() => { for (const tr of rows) tr.hidden = group.results.every(total => results[total.key] === null); });
       return element("tbody", {}, heading, ...rows);
     });
     syncs.push(() => columns.forEach((_, place) => {
@@ -206,7 +209,7 @@ const explorer = (() => {
       if (!file) return;
       try {
         const values = sheets[sheet.name].read(new Uint8Array(await file.arrayBuffer()), sheet.data);
-        store.take(values, {...store.state, ...store.ofSheet(sheet.name, store.published)});
+        store.take({...store.ofSheet(sheet.name, store.published), ...values}, store.state);
         changed();
         said("status", word("page.imported", {name: file.name}));
       } catch (error) {
@@ -252,17 +255,22 @@ const explorer = (() => {
     $("language").replaceChildren(...speech.languages.map(tag => element("button", {type: "button", lang: tag, "aria-pressed": String(tag === speech.language),
       onclick: () => { speech.speak(tag); build(); $("language").querySelector("[aria-pressed=true]").focus(); }}, book.words[tag]["page.language"])));
     $("undo").onclick = () => { store.undo(); changed(); };
-    $("reset").onclick = () => { store.take(store.ofSheet(open, store.published)); changed(); };
+    $("reset").onclick = () => { store.take(store.ofSheet(open, store.published), store.state); changed(); };
     $("link").onclick = copy;
     $("totals").replaceChildren(...sheet.totals.filter(total => total.main).map(total => {
       const made = element("div", {}, element("dt", {}, word(total.label)), cell("dd", total.key, total.shown, {was: true, "data-cell": undefined, class: "much"}));
       syncs.push(() => { made.hidden = results[total.key] === null; });
       return made;
     }));
-    const presets = Object.entries(sheet.presets).map(([name, values]) => element("button", {type: "button", onclick: () => {
-      store.take({...store.ofSheet(open, store.published), ...values});
-      changed();
-    }}, word(`${sheet.title}.preset.${name}`)));
+    const preset = `${open}/all/all/preset`, presets = Object.keys(sheet.presets).map(name => {
+      const made = element("button", {type: "button", onclick: () => {
+        const whole = Object.fromEntries(sheet.inputs.map(input => [input.key, input.value]));
+        store.take({...whole, ...sheet.presets[name]}, store.state);
+        changed();
+      }}, word(`${store.inputs[preset].label}.${name}`));
+      syncs.push(() => made.setAttribute("aria-pressed", String(store.state[preset] === name)));
+      return made;
+    });
     const script = sheets[open];
     $("main").replaceChildren(
       element("h2", {}, word(sheet.title)), element("div", {class: "about"}, ...sheet.about.map(label => element("p", {}, word(label)))),
@@ -301,7 +309,7 @@ const explorer = (() => {
   function arrive(fragment) {
     const {name, values, broken} = store.parsed(fragment);
     if (Object.hasOwn(described, name)) open = name;
-    const left = store.take(values, store.published);
+    const left = store.take(values);
     build();
     if (left.length + broken) said("problem", word("page.left", {number: left.length + broken}));
   }
@@ -316,7 +324,7 @@ const explorer = (() => {
   addEventListener("hashchange", () => { if (location.hash !== store.address(open)) arrive(location.hash); });
   let width = innerWidth;
   addEventListener("resize", () => { if (innerWidth !== width) { width = innerWidth; update(); } });
-  store.take(book.start);
+  store.take(book.start, store.state);
   if (location.hash.length > 1) arrive(location.hash);
   else build();
   document.documentElement.classList.add("ready");

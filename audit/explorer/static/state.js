@@ -4,16 +4,24 @@ const sheets = {}; // each sheet's script sets its own: {compute(state, data), r
 const book = JSON.parse(document.getElementById("book").textContent);
 
 const store = (() => {
-  const inputs = {}, published = {}, clearedBy = {};
+  const inputs = {}, defaults = {}, clearedBy = {}, presets = {};
   for (const sheet of book.sheets) {
     for (const input of sheet.inputs) {
       inputs[input.key] = input;
-      published[input.key] = input.value;
+      defaults[input.key] = input.value;
       for (const key of input.clears ?? []) (clearedBy[key] ??= []).push(input.key);
     }
+    presets[`${sheet.name}/all/all/preset`] = sheet.presets;
   }
-  let state = {...published};
+  let state = {...defaults};
   const past = [];
+
+  // The published state that a state started from.
+  function base(of) {
+    const chosen = Object.entries(presets).filter(([key]) => Object.hasOwn(inputs, key));
+    return Object.assign({...defaults}, ...chosen.map(([key, known]) => known[of[key]]));
+  }
+  let published = base(state);
 
   function fits(input, value) {
     if (value === null) return input.optional === true;
@@ -30,8 +38,12 @@ const store = (() => {
   function change(next) {
     if (Object.keys(next).every(key => Object.is(next[key], state[key]))) return false;
     past.push(state);
-    state = next;
+    turnTo(next);
     return true;
+  }
+  function turnTo(next) {
+    state = next;
+    published = base(state);
   }
 
   // Set one input. What says the same in another way becomes empty; what had been computed of it is kept.
@@ -46,22 +58,20 @@ const store = (() => {
     return change(next);
   }
 
-  // Take over several values at once; what does not fit is left out, and returned.
-  function take(values, from = state) {
-    const next = {...from}, left = [];
-    for (const [key, value] of Object.entries(values)) {
-      if (Object.hasOwn(inputs, key) && fits(inputs[key], value)) next[key] = value;
-      else left.push(key);
-    }
-    change(next);
-    return left;
+  // Take over several values at once; what does not fit is left out, and returned. Without a state to change, what is
+  // not given is as published, in the preset that is.
+  function take(values, from) {
+    const fitting = Object.entries(values).filter(([key, value]) => Object.hasOwn(inputs, key) && fits(inputs[key], value));
+    const taken = Object.fromEntries(fitting);
+    change({...from ?? base({...defaults, ...taken}), ...taken});
+    return Object.keys(values).filter(key => !Object.hasOwn(taken, key));
   }
 
   const ofSheet = (name, values) => Object.fromEntries(Object.entries(values).filter(([key]) => key.startsWith(name + "/")));
 
-  // The address: the sheet, and each input that is not as published.
+  // The address: the sheet, and each input that is not as published, or says which preset that is.
   function address(name) {
-    const changed = Object.keys(state).filter(key => !Object.is(state[key], published[key]));
+    const changed = Object.keys(state).filter(key => !Object.is(state[key], (Object.hasOwn(presets, key) ? defaults : published)[key]));
     const parts = changed.map(key => `&${encodeURI(key)}=${encodeURIComponent(JSON.stringify(state[key]))}`);
     return `#${name}${parts.join("")}`;
   }
@@ -80,10 +90,11 @@ const store = (() => {
   }
 
   return {
-    inputs, published, fits, set, take, ofSheet, address, parsed,
+    inputs, presets, fits, set, take, ofSheet, address, parsed,
     get state() { return state; },
+    get published() { return published; },
     get undoable() { return past.length > 0; },
-    undo() { if (past.length) state = past.pop(); },
+    undo() { if (past.length) turnTo(past.pop()); },
   };
 })();
 
@@ -110,7 +121,7 @@ const speech = (() => {
     const size = Math.abs(value);
     if (shown === "whole" && size < 1e15) return format({maximumFractionDigits: 0}).format(value);
     if (shown === "share")
-      return format(size < 0.01 ? {style: "percent", maximumSignificantDigits: 2}
+      return format(size < 0.01 ? {style: "percent", minimumSignificantDigits: 2, maximumSignificantDigits: 2}
         : {style: "percent", minimumFractionDigits: 2, maximumFractionDigits: 2}).format(value);
     if (size !== 0 && (size < 1e-6 || size >= 1e9)) return format({notation: "scientific", maximumSignificantDigits: 4}).format(value);
     if (shown === "budget" && size < 1000) return format({maximumFractionDigits: 6}).format(value);

@@ -1,0 +1,76 @@
+"""Tables of a sheet in words and numbers, for whoever has no script: the terminal, and the page without JavaScript."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from importlib import resources
+from typing import Any
+
+from audit.explorer.sheet import Sheet, Shown, State
+
+__all__ = ["Printed", "printed", "words_in"]
+
+
+@dataclass(frozen=True)
+class Printed:
+    """A table: its title, what it is of, its head, its rows, and how many columns of them are names."""
+
+    title: str
+    caption: str
+    head: list[str]
+    rows: list[list[str]]
+    names: int
+
+
+def words_in(language: str) -> dict[str, str]:
+    """Return the words of the explorer in a language."""
+    text = (resources.files("audit.explorer") / "static" / f"words.{language}.json").read_text("utf-8")
+    return json.loads(text)  # type: ignore[no-any-return]
+
+
+def printed(sheet: Sheet, state: State, words: Mapping[str, str]) -> Iterator[Printed]:
+    """Yield the tables of a sheet at a whole state, and its totals; rows and columns without results are left out."""
+    results = sheet.compute(state)
+    cells: dict[str, Any] = {**state, **{key: value for key, value in results.items() if value is not None}}
+    for table in sheet.tables:
+        shown = [
+            (words[group.label], row)
+            for group in table.groups
+            for row in group.rows
+            if any(results.get(f"{row.place}/{column.quantity}") is not None for column in table.columns)
+        ]
+        columns = [
+            column
+            for column in table.columns
+            if any(cells.get(f"{row.place}/{column.quantity}") is not None for _, row in shown)
+        ]
+        head = [words["page.item"], words["page.level"], *(words[column.label] for column in columns)]
+        rows = [
+            [
+                *(name, words[row.label]),
+                *(_text(cells.get(f"{row.place}/{column.quantity}"), column.shown, words) for column in columns),
+            ]
+            for name, row in shown
+        ]
+        yield Printed(words[sheet.title], words[table.label], head, rows, 2)
+    totals = [[words[one.label], _text(cells[one.key], one.shown, words)] for one in sheet.totals if one.key in cells]
+    head = [words["page.item"], words["page.value"]]
+    yield Printed(words[sheet.title], words["page.totals"], head, totals, 1)
+
+
+def _text(value: Any, shown: Shown, words: Mapping[str, str]) -> str:
+    if value is None:
+        return ""
+    if isinstance(value, bool):
+        return words["page.yes" if value else "page.no"]
+    if isinstance(value, str):
+        return words.get(value, value)
+    if shown == "share":
+        return f"{value:.2%}"
+    if shown == "whole":
+        return f"{value:,.0f}"
+    if shown == "epsilon":
+        return f"{value:.3f}"
+    return f"{value:.6f}" if shown == "budget" and value >= 1e-6 else f"{value:.5g}"
