@@ -15,7 +15,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from functools import cached_property
-from typing import ClassVar, Literal
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -177,7 +177,7 @@ class RDPC:
     def __call__(self, counts: ArrayLike, size: int, rng: Rng) -> NDArray[np.float64]:
         """Release `counts`, shape (leaves,), `size` times over: shape (size, leaves), or (size, areas) for all."""
         exact = self._totals(counts)
-        kept, depth = slice(None) if self.output == "all" else self.tree.leaves, self.tree.depth + 1
+        kept, depth = slice(None) if self.output == "all" else _in_a_row(self.tree.leaves), self.tree.depth + 1
         released = np.empty((size, exact.size if self.output == "all" else self.tree.n_leaves))
         for rows in chunks(size, exact.size):
             # One person is in one area of each level that reaches down to her leaf.
@@ -263,9 +263,10 @@ class ADPC:
             )
         released = np.empty((size, exact.size))
         for rows in chunks(size, exact.size):
-            total = np.zeros((rows.stop - rows.start, exact.size), np.int64)
+            runs = rows.stop - rows.start
+            total: Any = 0
             for part in range(1, self.parts + 1):
-                total += add_noise(exact, self.noise, len(total), rng, query=f"part {part}", sensitivity=1)
+                total += add_noise(exact, self.noise, runs, rng, query=f"part {part}", sensitivity=1)
             # The mean of noisy counts, divided once: to add the exact count to a mean of noise would round by it, and
             # so leave its mark on the last bits wherever 1 / parts is no binary fraction.
             np.divide(total, self.parts, out=released[rows])
@@ -349,6 +350,12 @@ class ADPC:
 def _split(epsilon: float, parts: int) -> TwoTailedGeometric:
     """Noise for one of `parts` equal parts of the budget, the whole budget checked under its own name."""
     return TwoTailedGeometric(TwoTailedGeometric(epsilon).epsilon / parts)
+
+
+def _in_a_row(areas: NDArray[np.int64]) -> slice | NDArray[np.int64]:
+    """Return areas that follow one another as a slice, which is read without gathering."""
+    first, last = int(areas[0]), int(areas[-1])
+    return slice(first, last + 1) if last - first + 1 == areas.size else areas
 
 
 def _log_binomial(n: NDArray[np.float64] | float, k: int) -> NDArray[np.float64]:

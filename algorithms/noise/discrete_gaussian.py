@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import lru_cache, partial
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -24,11 +25,12 @@ from algorithms.noise.precision import (
     pick,
     standardize,
 )
+from algorithms.noise.table import Table
 from audit.exact import LossDistribution
 
 __all__ = ["DiscreteGaussian", "losses_of_shifts"]
 
-LARGEST_TABLE = 1000  # the sigma up to which tails are summed term by term
+LARGEST_TABLE = 1000  # the sigma up to which draws have a table, and tails are summed term by term
 ORDERS = 32  # Renyi orders up to this read only outputs that the table of a loss holds
 
 
@@ -50,10 +52,11 @@ class DiscreteGaussian:
 
     Notes
     -----
-    Sampled by rejection [1]_: with :math:`t = \lfloor\sigma\rfloor + 1`, a two-tailed geometric y of epsilon 1/t is
-    kept with probability :math:`\exp(-(|y| - \sigma^2/t)^2/(2\sigma^2))`, as the two exponents add up to
-    :math:`-y^2/(2\sigma^2)` and a constant. A second standard exponential, compared with the exponent, decides it.
-    The float64 limits are those of `TwoTailedGeometric`.
+    Draws come from a table up to sigma 1000, see `algorithms.noise.table`. Beyond they come by rejection [1]_: with
+    :math:`t = \lfloor\sigma\rfloor + 1`, a two-tailed geometric y of epsilon 1/t is kept with probability
+    :math:`\exp(-(|y| - \sigma^2/t)^2/(2\sigma^2))`, as the two exponents add up to :math:`-y^2/(2\sigma^2)` and a
+    constant. A second standard exponential, compared with the exponent, decides it. The float64 limits are those of
+    `TwoTailedGeometric`.
 
     The normalizer and the variance are theta functions, summed directly or after Poisson summation, where a few terms
     give all digits. Tails are summed term by term up to sigma 1000, and beyond it by the Euler-Maclaurin midpoint rule
@@ -116,6 +119,8 @@ class DiscreteGaussian:
         return pick(np.isnan(m), m, np.exp(Gaussian(self.scale).logpdf(x)) * (integral + corrections))
 
     def _seeded(self, rng: np.random.Generator) -> Callable[[Integers], None]:
+        if self.scale <= LARGEST_TABLE:
+            return partial(_table(self.scale).fill, rng)
         t = math.floor(self.scale) + 1
         center, root = self.scale * self.scale / t, math.sqrt(0.5) / self.scale
         buffers = np.empty((3, CHUNK))
@@ -136,6 +141,11 @@ class DiscreteGaussian:
                 done += kept.size
 
         return fill
+
+
+@lru_cache(maxsize=64)  # half a MiB each
+def _table(scale: float) -> Table:
+    return Table(np.exp(DiscreteGaussian(scale).logpmf(np.arange(math.ceil(9.5 * scale) + 1))))
 
 
 def losses_of_shifts(noise: DiscreteGaussian, shifts: Sequence[int]) -> list[LossDistribution] | None:

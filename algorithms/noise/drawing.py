@@ -22,7 +22,7 @@ Integers = NDArray[np.int64]
 Drawn = TypeVar("Drawn", np.int64, np.float64)
 Sensitivity = float | tuple[float, float] | None
 
-CHUNK = 1 << 15  # draws at a time: 256 KiB a buffer
+CHUNK = 1 << 17  # draws at a time: 1 MiB a buffer
 
 
 class Law(Protocol):

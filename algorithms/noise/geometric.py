@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import lru_cache, partial
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -13,9 +14,12 @@ from algorithms.noise import secure
 from algorithms.noise.counts import ATOMS, losses_of_whole
 from algorithms.noise.drawing import CHUNK, Floats, Integers, Rng, Size, draw, signs
 from algorithms.noise.precision import integer_cdf, integer_sf, on_integers, parameter
+from algorithms.noise.table import Table
 from audit.exact import LossDistribution, compose_losses
 
 __all__ = ["TwoTailedGeometric", "geometric_loss", "geometric_magnitudes"]
+
+LEAST_TABLE = 1 / 300  # the epsilon from which on a table is faster than an exponential a draw
 
 
 @dataclass(frozen=True)
@@ -41,11 +45,13 @@ class TwoTailedGeometric:
 
     .. math:: P(\lfloor (E+c)/\varepsilon \rfloor \ge m) = P(E \ge m\varepsilon - c) = e^c q^m = 2q^m/(1+q),
 
-    so one exponential and one fair sign make a draw.
+    so one exponential and one fair sign make a draw. From epsilon 1/300 on a table of the law is faster, see
+    `algorithms.noise.table`.
 
-    In float64 an exponential ends near 44.4 and lies on a grid of about 1e-15: magnitudes beyond 45.2 / epsilon never
-    occur (their true probability is below 1e-19), and single probabilities have a relative error of about
-    1e-15 / epsilon. The lower limit of `epsilon` keeps that error below 1 %, and every draw below 2^46.
+    In float64 neither goes to the end of the tails: magnitudes beyond 45.2 / epsilon never occur, nor does what is left
+    of the table to less than 2^-53 (their true probabilities are below 1e-17). Single probabilities of draws without a
+    table have a relative error of about 1e-15 / epsilon; the lower limit of `epsilon` keeps it below 1 %, and every
+    draw below 2^46.
     ``rng="secure"`` has neither flaw.
 
     References
@@ -101,6 +107,8 @@ class TwoTailedGeometric:
         return tail
 
     def _seeded(self, rng: np.random.Generator) -> Callable[[Integers], None]:
+        if self.epsilon >= LEAST_TABLE:
+            return partial(_table(self.epsilon).fill, rng)
         buffer = np.empty(CHUNK)
 
         def fill(out: Integers) -> None:
@@ -109,6 +117,11 @@ class TwoTailedGeometric:
             np.multiply(magnitude, signs(rng, out.size), out=out, casting="unsafe")
 
         return fill
+
+
+@lru_cache(maxsize=64)  # half a MiB each
+def _table(epsilon: float) -> Table:
+    return Table(np.exp(TwoTailedGeometric(epsilon).logpmf(np.arange(math.ceil(45 / epsilon) + 1))))
 
 
 def geometric_loss(epsilon: float, shifts: list[int]) -> LossDistribution | None:

@@ -41,20 +41,23 @@ def likelihood_ratio(
     """
     changed = np.flatnonzero(pair.x != pair.y) if entrywise else slice(None)
 
+    def seen(outputs: NDArray[Any]) -> NDArray[Any]:
+        return outputs.reshape(len(outputs), -1)[:, changed] if entrywise else outputs
+
     def ratio(outputs: NDArray[Any]) -> NDArray[np.float64]:
-        seen = outputs.reshape(len(outputs), -1)[:, changed] if entrywise else outputs
         data = (pair.x.reshape(-1)[changed], pair.y.reshape(-1)[changed]) if entrywise else (pair.x, pair.y)
-        on_x, on_y = (np.asarray(log_likelihood(seen, one), np.float64) for one in data)
+        on_x, on_y = (np.asarray(log_likelihood(outputs, one), np.float64) for one in data)
         with np.errstate(invalid="ignore"):
             return np.where(np.isneginf(on_x) & np.isneginf(on_y), 0.0, on_y - on_x)
 
     def score(outputs: NDArray[Any]) -> NDArray[np.float64]:
-        told = ~is_value(outputs.reshape(len(outputs), -1)).any(axis=1)  # not of a run that raised, or NaN
+        read = seen(outputs)
+        told = ~is_value(read.reshape(len(read), -1)).any(axis=1)  # not of a run that raised, or NaN
         if told.all():
-            return ratio(outputs)
-        scores = np.zeros(len(outputs))
+            return ratio(read)
+        scores = np.zeros(len(read))
         if told.any():
-            scores[told] = ratio(outputs[told])
+            scores[told] = ratio(read[told])
         return scores
 
     return Statistic("log-likelihood ratio of y over x", score, log_ratio=True, exact=True)

@@ -19,7 +19,7 @@ __all__ = ["CELLS", "Reduce", "Store", "block_runs", "draw"]
 
 Reduce = Callable[[NDArray[Any]], NDArray[np.float64]]
 
-CELLS = 2**22  # numbers that one block holds: 32 MiB of float64
+CELLS = 2**21  # numbers that one block holds: 16 MiB of float64, which malloc keeps for the next block
 TEXT = 256  # numbers that an output which is written as a short text takes as much memory as
 WAVE = 4  # blocks a worker may have finished before anyone has taken them
 
@@ -52,7 +52,7 @@ def draw(
 ) -> Iterator[NDArray[np.float64]]:
     """Run a mechanism `size` times and yield what `reduce` keeps of each block, in order.
 
-    Runs come in blocks of ``max(1, 2**22 // cells)``, with as many cells as the data or one output has entries, and of
+    Runs come in blocks of ``max(1, 2**21 // cells)``, with as many cells as the data or one output has entries, and of
     ``mechanism.runs_per_block`` at most, where it has one. Each block has a random stream of its own and is reduced
     before it is dropped, so memory does not grow with `size`, and results depend neither on `n_jobs` nor on the
     backend, which ``joblib.parallel_config`` may choose. If a worker process is killed, its blocks are run again.

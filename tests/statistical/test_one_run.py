@@ -111,9 +111,9 @@ def test_gaussian_promises_are_kept(audits, claim, share):
 # The mistakes
 
 
-@pytest.mark.parametrize("audits", in_full(100, 200))
+@pytest.mark.parametrize("audits", in_full(400, 1000))
 def test_a_share_chosen_after_the_run_misses(audits):
-    """The same release read with twelve shares, the best one reported: more often wrong than a valid bound may be."""
+    """The same release read with twelve shares, the best one reported: wrong 16 times in 100, not 5."""
     shares = np.geomspace(1.0, 0.02, 12)
     best = np.max(
         [one_run_losses(audits, GDPC(1.0), Canaries([100] * 300), PureDP(1.0), share=one) for one in shares], axis=0

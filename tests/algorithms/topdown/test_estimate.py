@@ -143,7 +143,7 @@ def test_the_redistricting_data_come_back_too() -> None:
 def test_both_solvers_find_the_same_tables() -> None:
     """The real tables of the root have one optimum; rounded they are equally near to it, ties falling either way."""
     options: dict[str, Any] = {"invariants": [Invariant("total", 1)], "promise": PureDP(0.5, "replace_one")}
-    first = small(solver="piqp", **options)
+    first = small(solver="piqp", **options, tolerance=1e-10)  # at 1e-9 tables may be 2e-4 from the optimum
     second = small(solver="batched", **options, tolerance=1e-8)
     found = first.measure(HISTOGRAM, np.random.default_rng(5), size=10)
     one, other = first.estimate(found), second.estimate(found)

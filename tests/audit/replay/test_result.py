@@ -163,9 +163,9 @@ def lazily(values, rng):
 
 def test_a_seed_gives_the_same_result():
     bug, pair = known_bugs()["unperturbed-zeros"].mechanism, NeighborPair.add_people([5, 0], 1)
-    first, second = (replay(bug, pair, rng=4) for _ in range(2))
+    first, second = (replay(bug, pair, rng=2) for _ in range(2))
     assert list(map(str, first.violations)) == list(map(str, second.violations))
-    assert first.seed_entropy == second.seed_entropy == 4
+    assert first.seed_entropy == second.seed_entropy == 2
     assert str(replay(bug, pair, rng=7).violations) != str(first.violations)
 
 

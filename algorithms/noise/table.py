@@ -1,0 +1,47 @@
+r"""Draws from a table: 65,536 entries of equal chance, each a value or "draw from what is left of the law".
+
+Sixteen random bits choose an entry. A value of probability p fills the whole part of 65536 p entries; what these parts
+leave of the law has the remaining entries, and is inverted in float64. Both steps together follow the law.
+
+References
+----------
+.. [1] Marsaglia, Tsang and Wang, "Fast Generation of Discrete Random Variables", 2004: tables by digits of the
+   probabilities. Here the first sixteen bits have a table, and the rest is inverted.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from algorithms.noise.drawing import Floats, Integers
+
+__all__ = ["Table"]
+
+ENTRIES = 1 << 16
+LEFT = np.iinfo(np.int16).min  # the entry that is no value
+
+
+class Table:
+    """The table of a law on the integers that is symmetric about 0, from the probabilities of 0, 1, 2, and so on.
+
+    What these leave out of the law never occurs, nor does what is left to less than 2^-53 of the entries without a
+    value.
+    """
+
+    def __init__(self, probabilities: Floats) -> None:
+        k = np.arange(probabilities.size)[::-1]  # the least likely first, where sums in float64 are finest
+        self.values = np.column_stack([k, -k]).reshape(-1)[:-1]  # 0 once
+        chances = ENTRIES * probabilities[np.abs(self.values)]
+        whole = np.floor(chances).astype(np.int64)
+        self.entries = np.full(ENTRIES, LEFT, np.int16)  # no value beyond 3,500 has an entry of its own
+        self.entries[: whole.sum()] = np.repeat(self.values, whole)
+        self.left = (chances - whole).cumsum()
+
+    def fill(self, rng: np.random.Generator, out: Integers) -> None:
+        """Overwrite an array with independent draws."""
+        bits = rng.integers(0, 1 << 64, -(-out.size // 4), np.uint64).view(np.uint16)[: out.size]
+        drawn = np.empty(out.size, np.int16)
+        np.take(self.entries, bits, out=drawn, mode="clip")  # no index is beyond the table, and numpy need not look
+        out[:] = drawn
+        others = np.flatnonzero(drawn == LEFT)
+        out[others] = self.values[self.left.searchsorted(rng.random(others.size) * self.left[-1], side="right")]

@@ -1,0 +1,60 @@
+"""Tables that draws come from: what they hold is the law, exactly, and so are a hundred million draws."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from scipy import stats
+
+from algorithms.noise import DiscreteGaussian, TwoTailedGeometric, discrete_gaussian, geometric
+
+LAWS = [TwoTailedGeometric(epsilon) for epsilon in (1 / 300, 0.1, 1.0, 30.0)]
+LAWS += [DiscreteGaussian(scale) for scale in (0.3, 1.0, 15.56, 1000.0)]
+DRAWS, AT_ONCE = 100_000_000, 10_000_000
+
+
+def table_of(law):
+    return geometric._table(law.epsilon) if isinstance(law, TwoTailedGeometric) else discrete_gaussian._table(law.scale)
+
+
+@pytest.mark.parametrize("law", LAWS, ids=str)
+def test_a_table_holds_the_law(law):
+    """An entry is worth 1/65536, and what is left shares the entries without a value."""
+    table = table_of(law)
+    entries = table.entries[table.entries != np.iinfo(np.int16).min]
+    reach = int(np.abs(table.values).max())
+    chances = np.bincount(entries.astype(int) + reach, minlength=2 * reach + 1) / table.entries.size
+    left = (table.entries.size - entries.size) / table.entries.size
+    chances[table.values + reach] += left * np.diff(table.left, prepend=0.0) / (table.left[-1] or 1.0)
+    k = np.arange(-reach, reach + 1)
+    np.testing.assert_allclose(chances, np.exp(law.logpmf(k)), rtol=1e-9, atol=1e-17)
+    assert law.sf(reach) < 1e-19
+
+
+def test_what_has_no_entry_is_seldom():
+    """Nine draws of ten come from the table of the widest laws, and nearly all of others."""
+    shares = [np.mean(table_of(law).entries != np.iinfo(np.int16).min) for law in LAWS]
+    assert min(shares) > 0.9
+    assert shares[1] > 0.998
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("law", LAWS[:3] + LAWS[4:], ids=str)
+def test_a_hundred_million_draws_follow_the_law(law):
+    """Chi-square over single values; false alarm 1e-6 a law. A parameter half a percent off is told apart."""
+    counted = np.zeros(2 * 65_536 + 1, np.int64)
+    rng = np.random.default_rng(20261123)
+    for _ in range(DRAWS // AT_ONCE):
+        counted += np.bincount(law.sample(AT_ONCE, rng) + 65_536, minlength=counted.size)
+
+    def p_value(of):
+        expected = DRAWS * np.exp(of.logpmf(np.arange(-65_536, 65_537)))
+        often = expected >= 50
+        seen = np.append(counted[often], counted[~often].sum())
+        chances = np.append(expected[often], DRAWS - expected[often].sum())
+        kept = chances >= 50
+        return stats.chi2.sf(((seen - chances)[kept] ** 2 / chances[kept]).sum(), kept.sum() - 1)
+
+    assert p_value(law) > 1e-6
+    (parameter,) = vars(law).values()
+    assert p_value(type(law)(1.005 * parameter)) < 1e-12
