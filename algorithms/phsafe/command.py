@@ -97,6 +97,9 @@ def explore_phsafe(
     save: Annotated[Path | None, typer.Option(help="File for the new settings, in the Bureau's format.")] = None,
     html: Html = None,
     opened: Open = False,
+    persons: Annotated[str | None, typer.Option(help="Persons: --html says what thresholds leave out of them.")] = None,
+    units: Annotated[str | None, typer.Option(help="Housing units and group quarters of --persons.")] = None,
+    geo: Annotated[str | None, typer.Option(help="Where the units are.")] = None,
 ) -> int:
     """Show budgets, margins of error and the total promise of PHSafe, for any levels and thresholds."""
     import json
@@ -108,6 +111,7 @@ def explore_phsafe(
     from algorithms.phsafe.explore import Z_PRODUCTION, choose, explore
     from algorithms.phsafe.explorer import sheet, state_of
     from algorithms.phsafe.ledger import ledger
+    from algorithms.phsafe.tabulation.sizes import household_sizes
     from algorithms.tables.files import whole_file
     from audit.explorer.sheet import Explored
     from audit.io.terminal import console
@@ -135,8 +139,11 @@ def explore_phsafe(
             raise ValueError(f"--save must name a new file, got {save}")
         with whole_file(save) as file:
             json.dump(settings.to_dict(), file, indent=4)
-    explored = Explored(sheet(), state_of(settings))
+    given = (persons, units, geo)
+    if any(given) and (html is None or not all(given)):
+        raise ValueError("--persons, --units and --geo go together, and with --html FILE")
     if html is not None or opened:
+        explored = Explored(sheet(household_sizes(*given, settings) if all(given) else None), state_of(settings))
         explored.show(html=html, opened=opened)
         return 0
     shown = Table(box=SIMPLE_HEAD)

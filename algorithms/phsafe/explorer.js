@@ -22,6 +22,12 @@ sheets.phsafe = (() => {
       const tau = state[`phsafe/${table}/all/tau`];
       const stability = stabilities[table] = tau === undefined ? 2 : 2 * tau + 2;
       spent[table] = 0;
+      if (tau !== undefined) {
+        const homes = data.sizes[table], add = of => homes.reduce((all, [people, number]) => all + of(people) * number, 0);
+        const left = homes ? add(people => Math.max(people - tau, 0)) : null;
+        results[`phsafe/${table}/all/left_out`] = left;
+        results[`phsafe/${table}/all/left_out_share`] = homes?.length ? left / add(people => people) : null;
+      }
       for (const level of levels) {
         const place = `phsafe/${table}/${level}`;
         if (!state[place + "/on"]) continue;

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 from algorithms.phsafe.budget import CLAIMS, PRESETS, Config, Settings, read_config
@@ -9,8 +10,9 @@ from algorithms.phsafe.explore import Z_PRODUCTION, exact_budget_for, explore, r
 from algorithms.phsafe.ledger import ledger
 from algorithms.phsafe.schema import PUERTO_RICO, STATES
 from algorithms.phsafe.tables import QUERIES
+from algorithms.phsafe.tabulation.sizes import Sizes
 from algorithms.tables.accountant import conversions
-from audit.explorer.sheet import Chart, Column, Group, Input, Result, Row, Sheet, State, Table, Total, Value
+from audit.explorer.sheet import Chart, Column, Group, Input, Result, Row, Sheet, Shown, State, Table, Total, Value
 
 __all__ = ["sheet", "state_of"]
 
@@ -24,18 +26,22 @@ TARGETS = {  # margins of Table 10 from which its budgets were computed
     "children": {"usa": 500, "state_*": 200, "state_H,I": 200, "state_A-G": 20},
 }
 CHILDREN = ("PH3", "PH6")
+BESIDE: dict[str, Shown] = {"share": "share", "left_out": "whole", "left_out_share": "share"}
 PLACES = tuple((table, level) for table, query in QUERIES.items() for level in query.levels)
 
 
-def sheet() -> Sheet:
-    """Return the sheet; it starts from Table 10, the production settings of the 2020 Census."""
+def sheet(sizes: Sizes | None = None) -> Sheet:
+    """Return the sheet; it starts from Table 10, the production settings of the 2020 Census.
+
+    With `sizes` of households at hand, it says how many people the thresholds leave out, and is confidential.
+    """
     us, pr = (state_of(name) for name in PRESETS)
     return Sheet(
         name="phsafe",
         title="phsafe.title",
         about=("phsafe.about.1", "phsafe.about.2"),
         inputs=tuple(_inputs(us)),
-        compute=compute,
+        compute=partial(compute, sizes=sizes),
         script=("algorithms.phsafe", "explorer.js"),
         settings=tuple(SETTINGS.values()),
         tables=(_table(),),
@@ -47,7 +53,9 @@ def sheet() -> Sheet:
             "tables": {name: [*query.levels] for name, query in QUERIES.items()},
             "truncated": [name for name, query in QUERIES.items() if query.truncated],
             "states": [*STATES, PUERTO_RICO],
+            "sizes": {table: [*homes.items()] for table, homes in (sizes or {}).items()},
         },
+        confidential=sizes is not None,
     )
 
 
@@ -70,8 +78,8 @@ def state_of(config: Settings) -> dict[str, Value]:
     return state
 
 
-def compute(state: State) -> dict[str, Result]:
-    """Return every number of the sheet."""
+def compute(state: State, sizes: Sizes | None = None) -> dict[str, Result]:
+    """Return every number of the sheet; `sizes` are of households at hand, if there are any."""
     kind = str(state[SETTINGS["privacy"]])
     budgets = {table: dict.fromkeys(query.levels, 0.0) for table, query in QUERIES.items()}
     tau: dict[str, Any] = {name: state[f"phsafe/{name}/all/tau"] for name, query in QUERIES.items() if query.truncated}
@@ -79,6 +87,12 @@ def compute(state: State) -> dict[str, Result]:
         if state[f"phsafe/{table}/{level}/on"]:
             budgets[table][level] = _budget(state, kind, table, level, QUERIES[table].stability(tau.get(table)))
     results: dict[str, Result] = {}
+    for table, threshold in tau.items():
+        homes = (sizes or {}).get(table)
+        left = None if homes is None else sum(max(people - threshold, 0) * number for people, number in homes.items())
+        results[f"phsafe/{table}/all/left_out"] = left
+        whole = homes and sum(people * number for people, number in homes.items())
+        results[f"phsafe/{table}/all/left_out_share"] = left / whole if whole and left is not None else None
     for table, level in PLACES:
         results |= dict.fromkeys(_keys(table, level))
     if not any(budget for levels in budgets.values() for budget in levels.values()):
@@ -240,7 +254,11 @@ def _table() -> Table:
             label=f"phsafe.{table}",
             rows=tuple(Row(place=f"phsafe/{table}/{level}", label=f"phsafe.{level}") for level in query.levels),
             inputs=(f"phsafe/{table}/all/tau",) if query.truncated else (),
-            results=(Total(key=f"phsafe/{table}/all/share", label="phsafe.share", shown="share"),),
+            results=tuple(
+                Total(key=f"phsafe/{table}/all/{name}", label=f"phsafe.{name}", shown=shown)
+                for name, shown in BESIDE.items()
+                if query.truncated or name == "share"
+            ),
         )
         for table, query in QUERIES.items()
     )

@@ -45,6 +45,7 @@ def build_page(explored: Explored, sheets: Sequence[Sheet]) -> str:
         book=Markup(_json(book)),
         words=words[LANGUAGES[0]],
         printed=[table for sheet in sheets for table in printed(sheet, sheet.published, words[LANGUAGES[0]])],
+        confidential=any(sheet.confidential for sheet in sheets),
         version=metadata.version("plaudit"),
     )
 

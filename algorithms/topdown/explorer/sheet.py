@@ -58,8 +58,10 @@ def compute(state: State) -> dict[str, Result]:
     kind, relation = given[f"{ALL}/privacy"], given[f"{ALL}/relation"]
     promise: Claim = KINDS[kind](given[f"{ALL}/budget"], relation)
     levels, queries = _shares(given)
-    results: dict[str, Result] = {f"topdown/all/{PLACES[level]}/share": levels.get(level) for level in LEVELS}
-    results = {key: share and float(share) for key, share in results.items()}
+    results: dict[str, Result] = {
+        f"topdown/all/{place}/share": float(levels[level]) if level in levels else None
+        for level, place in PLACES.items()
+    }
     for level in LEVELS:
         for query in PERSON_QUERIES:
             results |= dict.fromkeys(f"topdown/{query}/{PLACES[level]}/{name}" for name in QUANTITIES)
@@ -174,7 +176,7 @@ def _inputs(published: dict[str, Value]) -> Iterator[Input]:
     for key in keys:
         yield Input(key=key, kind="integer", value=published[key], least=0, most=9999, label="topdown.parts")
     rows = [f"{query}/{place}" for place in PLACES.values() for query in PERSON_QUERIES]
-    yield Input(key=CURVE, kind="choice", value="total/county", choices=tuple(rows), label="topdown.row")
+    yield Input(key=CURVE, kind="choice", value="hispanic*cenrace/county", choices=tuple(rows), label="topdown.row")
 
 
 def _table() -> Table:
