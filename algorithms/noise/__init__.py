@@ -22,10 +22,10 @@ from __future__ import annotations
 
 from algorithms.noise.discrete_gaussian import DiscreteGaussian
 from algorithms.noise.drawing import Law, Rng, Watcher, add_noise, watched
-from algorithms.noise.draws import Draws, counted
 from algorithms.noise.gaussian import Gaussian
 from algorithms.noise.geometric import TwoTailedGeometric
 from algorithms.noise.laplace import Laplace
+from algorithms.noise.secure import Draws, counted
 
 __all__ = [
     "DiscreteGaussian",

@@ -11,7 +11,7 @@ from typing import Any, Literal, Protocol, TypeVar
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from algorithms.noise.draws import count
+from algorithms.noise.secure import count
 
 __all__ = ["CHUNK", "Floats", "Integers", "Law", "Rng", "Size", "Watcher", "add_noise", "draw", "signs", "watched"]
 

@@ -1,8 +1,11 @@
-"""Integer noise for a real release: exact samplers on operating-system entropy, through OpenDP.
+"""Noise of a release: exact samplers on operating-system entropy, through OpenDP, and the record that all came so.
 
 The samplers of :mod:`algorithms.noise` are fast and seeded, which an audit needs and a release must not have: whoever
 learns the seed can subtract the noise. The draws here come from OpenDP's exact-arithmetic samplers, fed by OpenSSL's
 generator, which the operating system seeds. There is no fallback: without OpenDP these functions fail.
+
+Draws are counted where they are made: whether noise is secure is known from them, and from nothing else. Every law is
+tested when it is first drawn from securely, so that a broken sampler is told before noise is added.
 
 References
 ----------
@@ -12,15 +15,22 @@ References
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
-from typing import Any
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
+from typing import Any, Protocol
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
+from scipy.special import betainc
 
 from algorithms.extras import needing
 
-__all__ = ["discrete_gaussian", "two_tailed_geometric"]
+__all__ = ["ALARM", "Draws", "Whole", "check_law", "count", "counted", "discrete_gaussian", "two_tailed_geometric"]
+
+ALARM = 1e-9
+"""Probability with which the tests of one release, over all its laws, stop it although the sampler is right."""
+TESTED = 1000  # draws of a law: 20 milliseconds
 
 Fill = Callable[[NDArray[np.int64]], None]
 
@@ -54,3 +64,141 @@ def _filler(measurement: Any) -> Fill:
         out[:] = measurement([0] * out.size)
 
     return fill
+
+
+class Whole(Protocol):
+    """A law on the integers, symmetric about 0, as far as its test asks."""
+
+    def logpmf(self, k: ArrayLike, /) -> NDArray[np.float64]:
+        """Return the log probability."""
+        ...
+
+    def sf(self, x: ArrayLike, /) -> NDArray[np.float64]:
+        """Return the probability of more."""
+        ...
+
+
+class Draws:
+    """What was drawn while `counted` lasted: values on the operating system's entropy, and of seeded generators."""
+
+    def __init__(self) -> None:
+        self._secure = self._seeded = 0
+        self._tested: set[Any] = set()
+
+    @property
+    def secure(self) -> bool:
+        """Whether there were draws, all of them on the operating system's entropy and of laws that passed the test."""
+        return self._secure > 0 and self._seeded == 0
+
+    @property
+    def source(self) -> str:
+        """Where the noise came from, in words for the record of a release."""
+        if self.secure:
+            return "secure: exact, on the operating system's entropy"
+        if self._seeded:
+            return "from a seeded generator: a simulation, not to be published"
+        return "unknown: drawn elsewhere, not to be published"
+
+    def _add(self, values: int, law: Any, fill: Callable[[NDArray[Any]], None] | None) -> None:
+        if fill is None:
+            self._seeded += values
+            return
+        if law not in self._tested:
+            self._tested.add(law)
+            number = len(self._tested)
+            check_law(law, fill, alarm=ALARM / (number * (number + 1)))  # which adds up to ALARM over any number
+        self._secure += values
+
+
+_counting: ContextVar[tuple[Draws, ...]] = ContextVar("counting", default=())
+
+
+@contextmanager
+def counted() -> Iterator[Draws]:
+    """Count the draws of this context, and test every law that is drawn from securely, the first time.
+
+    Threads that a mechanism starts do not belong to it: what they draw is not known to be secure.
+
+    Yields
+    ------
+    Draws
+        Of the laws of this package, while it lasts and afterwards.
+
+    Examples
+    --------
+    >>> from algorithms.noise import TwoTailedGeometric
+    >>> with counted() as draws:
+    ...     _ = TwoTailedGeometric(1.0).sample(3, np.random.default_rng(0))
+    >>> draws.secure, draws.source
+    (False, 'from a seeded generator: a simulation, not to be published')
+    """
+    draws = Draws()
+    token = _counting.set((*_counting.get(), draws))
+    try:
+        yield draws
+    finally:
+        _counting.reset(token)
+
+
+def count(values: int, law: Any, fill: Callable[[NDArray[Any]], None] | None) -> None:
+    """Tell whoever counts of values that are about to be drawn, by a secure `fill` or by a seeded one, None."""
+    for draws in _counting.get():
+        draws._add(values, law, fill)
+
+
+def check_law(law: Whole, fill: Callable[[NDArray[np.int64]], None], *, alarm: float) -> None:
+    """Refuse a sampler whose draws are hardly those of its law, or come twice.
+
+    How many of a thousand draws are 0, above 0, and beyond the magnitudes of which a half and a tenth are, is binomial
+    with known probabilities: two-sided exact tests, which see a scale that is half or twice what it should be. Two
+    halves agree in a place at most as often as a draw is 0. Each of the five tests has a fifth of `alarm`. They see
+    little of a law that is nearly always 0.
+
+    Parameters
+    ----------
+    law : Whole
+        What the draws should follow.
+    fill : callable
+        Overwrites an array with draws.
+    alarm : float
+        Probability at most of refusing a sampler that is right.
+
+    Raises
+    ------
+    ValueError
+        If a test fails.
+    """
+    halves = np.empty((2, TESTED // 2), np.int64)
+    for half in halves:
+        fill(half)
+    zero = float(np.exp(law.logpmf(0)))
+    events = {"0": (halves == 0, zero), "above 0": (halves > 0, float(law.sf(0)))}
+    for share in (0.5, 0.1):
+        mark = _exceeded_by(law, share)
+        events[f"beyond {mark} in magnitude"] = (np.abs(halves) > mark, 2 * float(law.sf(mark)))
+    for words, (met, chance) in events.items():
+        seen = int(met.sum())
+        tails = _at_least(seen, TESTED, chance), _at_least(TESTED - seen, TESTED, 1 - chance)
+        if 2 * min(tails) < alarm / 5:
+            told = f"{seen} of {TESTED} test draws were {words}, where {TESTED * chance:.4g} are expected"
+            raise ValueError(f"secure noise must follow its law, {law}, and {told}: nothing may be released")
+    same = int((halves[0] == halves[1]).sum())
+    if _at_least(same, TESTED // 2, zero) < alarm / 5:
+        told = f"{same} of {TESTED // 2} came again in the same places"
+        raise ValueError(f"secure noise must be new in every draw, and {told}: nothing may be released")
+
+
+def _at_least(seen: int, trials: int, chance: float) -> float:
+    """Return the probability that so many of independent trials succeed, or more."""
+    return float(betainc(seen, trials - seen + 1, chance)) if seen else 1.0
+
+
+def _exceeded_by(law: Whole, share: float) -> int:
+    """Return the least magnitude beyond which there is no more than a share of the law."""
+    low, high = -1, 1
+    while 2 * law.sf(high) > share:
+        low, high = high, 2 * high
+    while high - low > 1:
+        middle = (low + high) // 2
+        low, high = (middle, high) if 2 * law.sf(middle) > share else (low, middle)
+    return high

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from scipy.stats import binom
 
 from algorithms.hierarchy import Hierarchy
-from algorithms.noise import DiscreteGaussian, Laplace, TwoTailedGeometric, counted, draws, secure, watched
+from algorithms.noise import DiscreteGaussian, Laplace, TwoTailedGeometric, counted, secure, watched
 from algorithms.topdown import preset
 from algorithms.topdown.release import Release, release
 from tests.helpers import most, powers
@@ -67,7 +67,7 @@ def test_nothing_that_was_not_drawn_here_is_secure():
         thread = threading.Thread(target=lambda: law.sample(3, rng()))
         thread.start()
         thread.join()
-    for drawn in (none, empty, replayed, elsewhere, draws.Draws()):
+    for drawn in (none, empty, replayed, elsewhere, secure.Draws()):
         assert (drawn.source, drawn.secure) == (UNKNOWN, False)
     with counted() as continuous:
         Laplace(1.0).sample(2, rng())
@@ -90,7 +90,7 @@ def test_a_release_made_by_hand_claims_nothing(tmp_path):
         assert json.loads((tmp_path / "release.json").read_text())["noise"] == UNKNOWN
 
 
-# The test of a sampler: `draws.ALARM` is the probability of a false alarm of a whole release
+# The test of a sampler: `secure.ALARM` is the probability of a false alarm of a whole release
 
 
 @pytest.mark.parametrize("law", LAWS, ids=str)
@@ -99,7 +99,7 @@ def test_a_sampler_that_is_right_passes_as_often_as_is_said(law):
     source, refused = rng(3), 0
     for _ in range(200):
         try:
-            draws.check_law(law, filled(law, source), alarm=0.2)
+            secure.check_law(law, filled(law, source), alarm=0.2)
         except ValueError:
             refused += 1
     assert refused <= most(200, 0.8)
@@ -112,7 +112,7 @@ def constant(out):
 
 
 def once(law):
-    kept = law.sample(draws.TESTED // 2, rng(4))
+    kept = law.sample(secure.TESTED // 2, rng(4))
     return lambda out: np.copyto(out, kept)
 
 
@@ -138,19 +138,19 @@ def test_a_sampler_that_is_wrong_is_refused(law, fault, words):
         "twice the scale": filled(scaled or TwoTailedGeometric(law.epsilon / factor), rng(7)),
     }
     with pytest.raises(ValueError, match=words) as caught:
-        draws.check_law(law, faults[fault], alarm=draws.ALARM / 100)
+        secure.check_law(law, faults[fault], alarm=secure.ALARM / 100)
     assert "\n" not in str(caught.value)
 
 
 def test_every_law_is_tested_once_in_a_release_and_the_alarms_add_up(monkeypatch):
     asked = []
-    monkeypatch.setattr(draws, "check_law", lambda law, fill, alarm: asked.append((law, alarm)))
+    monkeypatch.setattr(secure, "check_law", lambda law, fill, alarm: asked.append((law, alarm)))
     monkeypatch.setattr(secure, "two_tailed_geometric", lambda epsilon: constant)
     with counted():
         for epsilon in (1.0, 2.0, 1.0, 0.5):
             TwoTailedGeometric(epsilon).sample(3, "secure")
     assert [law.epsilon for law, _ in asked] == [1.0, 2.0, 0.5]
-    assert [alarm / draws.ALARM for _, alarm in asked] == pytest.approx([1 / 2, 1 / 6, 1 / 12])
+    assert [alarm / secure.ALARM for _, alarm in asked] == pytest.approx([1 / 2, 1 / 6, 1 / 12])
     TwoTailedGeometric(3.0).sample(3, "secure")  # no release
     assert len(asked) == 3
 
@@ -166,13 +166,13 @@ def test_a_broken_sampler_writes_no_release(tmp_path, monkeypatch):
 
 @pytest.mark.parametrize("law", [TwoTailedGeometric(1e-12), TwoTailedGeometric(1e308), DiscreteGaussian(1e5)], ids=str)
 def test_laws_at_the_ends_of_their_parameters_can_be_tested(law):
-    draws.check_law(law, filled(law, rng(8)), alarm=draws.ALARM)
+    secure.check_law(law, filled(law, rng(8)), alarm=secure.ALARM)
 
 
 @settings(max_examples=60)
 @given(st.integers(1, 1000).flatmap(lambda n: st.tuples(st.integers(0, n), st.just(n))), powers(-12, 0))
 def test_tails_are_those_of_the_binomial_law(counts, chance):
     seen, trials = counts
-    assert draws._at_least(seen, trials, chance) == pytest.approx(
+    assert secure._at_least(seen, trials, chance) == pytest.approx(
         binom.sf(seen - 1, trials, chance), rel=1e-8, abs=1e-280
     )
