@@ -26,16 +26,21 @@ def write_page(explored: Explored, path: Path) -> None:
     OSError
         If it cannot be written.
     """
-    if path.is_symlink() or path.exists():
-        head = path.open("rb").read(HEAD) if path.is_file() and not path.is_symlink() else b""
-        if SIGNATURE.encode() not in head:
-            raise ValueError(f"--html must name a new file, or a page of plaudit explore, got {path}")
+    if (path.is_symlink() or path.exists()) and not _is_page(path):
+        raise ValueError(f"--html must name a new file, or a page of plaudit explore, got {path}")
     known = offered("systems").sheets()
     page = build_page(explored, [explored.sheet if one.name == explored.sheet.name else one for one in known])
     check_levels(path.parent)
     path.parent.mkdir(parents=True, exist_ok=True)
     with replacing(path, private=explored.sheet.confidential) as file:
         file.write(page.encode())
+
+
+def _is_page(path: Path) -> bool:
+    if path.is_symlink() or not path.is_file():
+        return False
+    with path.open("rb") as file:
+        return SIGNATURE.encode() in file.read(HEAD)
 
 
 def print_tables(explored: Explored) -> None:

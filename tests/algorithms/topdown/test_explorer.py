@@ -1,0 +1,101 @@
+"""TopDown's sheet: the noise of the published settings, and shares that always add up."""
+
+from __future__ import annotations
+
+import pytest
+
+from algorithms.hierarchy import Hierarchy
+from algorithms.topdown import preset
+from algorithms.topdown.explorer.sheet import LEVELS, PLACES, compute, sheet
+from algorithms.topdown.ledger import ledger
+from algorithms.topdown.presets import PRESETS
+from tests.helpers import plaudit
+
+SHEET = sheet()
+
+
+@pytest.mark.parametrize("name", SHEET.presets)
+def test_presets_have_the_noise_and_the_promise_of_a_release(name):
+    found = compute(SHEET.checked({"topdown/all/all/preset": name}))
+    levels = list(PRESETS[name].levels)
+    release = ledger(preset(name, Hierarchy.regular(1, len(levels) - 1)))
+    rows = list(release.noise.rows())
+    assert len(rows) == sum(key.endswith("/sigma") and value is not None for key, value in found.items())
+    discrete = "rho" in str(release.replaced)
+    for level, query, _, share, budget, scale, variance in rows:
+        place = f"topdown/{query}/{PLACES[levels[level]]}"
+        assert found[f"{place}/budget"] == pytest.approx(budget, rel=1e-14), (place, share)
+        assert found[f"{place}/sigma"] == pytest.approx(scale if discrete else variance**0.5, rel=1e-12)
+    for way, replaced, added in release.epsilons.rows():
+        assert found[f"topdown/total/all/replaced_epsilon_{way.lower()}"] == replaced
+        assert found[f"topdown/total/all/added_epsilon_{way.lower()}"] == added
+
+
+def test_the_published_epsilons_and_margins():
+    found = compute(SHEET.published)
+    assert round(found["topdown/total/all/replaced_rho"], 4) == 2.5562
+    assert f"{found['topdown/total/all/replaced_epsilon_tight']:.2f}" == "17.14"
+    sigmas = [found[f"topdown/total/{level}/sigma"] for level in ("state", "county", "tract", "block_group", "block")]
+    assert [f"{sigma:.2f}" for sigma in sigmas] == ["1.10", "2.17", "2.47", "1.75", "89.24"]
+    assert found["topdown/total/block/margin"] == 147
+
+
+def test_shares_are_parts_of_what_is_asked():
+    state = {key: 0 for key in SHEET.published if key.endswith("/parts")}
+    nothing = compute(SHEET.checked(state))
+    assert {value for key, value in nothing.items() if "total/all" not in key} == {None}
+    state |= {"topdown/all/state/parts": 3, "topdown/all/block/parts": 1, "topdown/all/tract/parts": 5}
+    state |= {"topdown/total/state/parts": 1, "topdown/detailed/state/parts": 1, "topdown/detailed/block/parts": 7}
+    found = compute(SHEET.checked(state))
+    assert [found[f"topdown/all/{PLACES[level]}/share"] for level in LEVELS] == [
+        None,
+        0.75,
+        None,
+        None,
+        None,
+        0.25,
+        None,
+    ]
+    assert found["topdown/total/state/share"] == 0.375
+    assert found["topdown/detailed/block/share"] == 0.25
+
+
+def test_a_budget_too_small_for_noise_has_none():
+    state = {"topdown/all/all/privacy": "puredp", "topdown/all/all/budget": 0.001}
+    state |= {"topdown/all/nation/parts": 9999, "topdown/all/block/parts": 1, "topdown/cenrace/block/parts": 1}
+    state |= {f"topdown/detailed/{place}/parts": 9999 for place in PLACES.values()}
+    assert compute(SHEET.checked(state))["topdown/cenrace/block/sigma"] is not None
+    smallest = {f"topdown/all/{place}/parts": 9999 for place in PLACES.values()} | {"topdown/all/block/parts": 1}
+    smallest |= {key: 9999 for key in SHEET.published if key.endswith("block/parts") and "/all/" not in key}
+    smallest |= {"topdown/cenrace/block/parts": 1, "topdown/all/all/privacy": "puredp", "topdown/all/all/budget": 0.001}
+    found = compute(SHEET.checked(smallest))
+    assert found["topdown/cenrace/block/share"] > 0
+    assert found["topdown/cenrace/block/sigma"] is None
+    assert found["topdown/total/block/sigma"] is not None
+
+
+@pytest.mark.parametrize(
+    ("options", "told"),
+    [
+        ((), "Block group   Total "),
+        (("--preset", "e2e-1940", "--epsilon", "4"), "Enumeration district"),
+        (("--rho", "1"), ", one record replaced 1.000000"),
+    ],
+)
+def test_the_command_prints_the_tables(capsys, monkeypatch, options, told):
+    monkeypatch.setenv("COLUMNS", "200")
+    assert plaudit("explore", "topdown", *options) == 0
+    assert " ".join(told.split()) in " ".join(capsys.readouterr().out.split())
+
+
+@pytest.mark.parametrize(
+    ("options", "told"),
+    [
+        (("--preset", "micro"), "preset must be one of pl94-2020, e2e-1940, h1, got 'micro'"),
+        (("--rho", "1", "--epsilon", "1"), "one of epsilon and rho must be given at most, got 1.0 and 1.0"),
+        (("--rho", "-1"), "topdown/all/all/budget must be a number from 0.001 to 1e+06, got -1.0"),
+    ],
+)
+def test_bad_options_are_refused(capsys, options, told):
+    assert plaudit("explore", "topdown", *options) == 2
+    assert capsys.readouterr().err == f"plaudit: error: {told}\n"

@@ -1,0 +1,34 @@
+"""Random states of any sheet: values of every kind, over the whole of every range."""
+
+from __future__ import annotations
+
+import math
+
+
+def random_state(sheet, rng):
+    """A whole state: each input is as published or anything that it may be."""
+    state = {}
+    for one in sheet.inputs:
+        if one.key.endswith("/preset") or rng.random() < 0.4:
+            state[one.key] = one.value
+        elif one.optional and rng.random() < 0.5:
+            state[one.key] = None
+        elif one.kind == "flag":
+            state[one.key] = bool(rng.random() < 0.8)
+        elif one.kind == "choice":
+            state[one.key] = str(rng.choice(one.choices))
+        elif one.kind == "codes":
+            state[one.key] = " ".join(rng.choice(one.choices, size=5, replace=False))
+        else:
+            state[one.key] = random_number(one, rng)
+    return sheet.checked(state)
+
+
+def random_number(one, rng):
+    """A number of every size in the range; of ranges that begin at 0, often 0."""
+    if one.least <= 0 and rng.random() < 0.3:
+        return 0 if one.kind == "integer" else max(one.least, 0.0)
+    low = max(one.least, 1 if one.kind == "integer" else 1e-6)
+    value = math.exp(rng.uniform(math.log(low), math.log(one.most)))
+    value = min(max(value, one.least), one.most)
+    return int(value) if one.kind == "integer" else value

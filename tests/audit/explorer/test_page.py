@@ -1,0 +1,151 @@
+"""The page of the explorer as a file: one, small, whole, and nobody else's; and the same words in every language."""
+
+from __future__ import annotations
+
+import json
+import re
+from html.parser import HTMLParser
+from importlib import resources
+from pathlib import Path
+
+import pytest
+
+from algorithms.systems import sheets
+from audit.explorer.page import LANGUAGES, SCRIPTS, build_page
+from audit.explorer.printed import words_in
+from audit.explorer.sheet import Explored
+from tests.helpers import contents, plaudit
+
+MOST_PAGE, MOST_SCRIPT = 400_000, 60_000
+SHEETS = sheets()
+PAGE = build_page(Explored(SHEETS[0]), SHEETS)
+
+
+class Tags(HTMLParser):
+    """Tags with their attributes, and the rows of tables."""
+
+    def __init__(self, page):
+        super().__init__()
+        self.tags, self.rows = [], []
+        self.feed(page)
+
+    def handle_starttag(self, tag, attrs):
+        self.tags.append((tag, dict(attrs)))
+        if tag == "tr":
+            self.rows.append([])
+        if tag in ("th", "td") and self.rows:
+            self.rows[-1].append("")
+
+    def handle_data(self, data):
+        if self.rows and self.rows[-1] and self.tags[-1][0] in ("th", "td"):
+            self.rows[-1][-1] += data.strip()
+
+
+def test_the_page_is_small_and_asks_for_nothing():
+    assert len(PAGE.encode()) <= MOST_PAGE
+    known = Tags(PAGE)
+    assert [tag for tag, given in known.tags if {"src", "srcset", "data", "action", "ping"} & given.keys()] == []
+    assert {given["href"] for _, given in known.tags if "href" in given} == {"#main"}
+    assert [tag for tag, given in known.tags if any(name.startswith("on") or name == "style" for name in given)] == []
+    assert not re.search(r"url\(|@import|fetch\(|XMLHttpRequest|innerHTML|eval\(|new Function", PAGE)
+
+
+def test_the_page_is_the_same_for_the_same_settings():
+    assert build_page(Explored(SHEETS[0]), sheets()) == PAGE
+
+
+def test_the_description_cannot_end_its_script():
+    hostile = {"phsafe/all/all/states": "</script><script>window.pwned=1</script>"}
+    sheet = next(one for one in SHEETS if one.name == "phsafe")
+    page = build_page(Explored(sheet, {}), [sheet]).count("<script")
+    changed = type(sheet)(**{**vars(sheet), "data": {**sheet.data, **hostile}})
+    assert build_page(Explored(changed, {}), [changed]).count("<script") == page
+
+
+def test_every_language_has_the_same_words_with_the_same_gaps():
+    words = {language: words_in(language) for language in LANGUAGES}
+    first = words[LANGUAGES[0]]
+    for language, known in words.items():
+        assert known.keys() == first.keys()
+        for key, text in known.items():
+            assert text.strip() == text, (language, key)
+            assert re.findall(r"\{\w+\}", text) == re.findall(r"\{\w+\}", first[key]), (language, key)
+
+
+def labels(sheet):
+    """Keys of the words that a sheet names."""
+    yield from (sheet.title, f"{sheet.title}.short", *sheet.about)
+    yield from (one.label for one in (*sheet.inputs, *sheet.charts, *sheet.totals, *sheet.tables))
+    yield from (
+        f"{one.label}.{choice}" for one in sheet.inputs if one.key.endswith("/preset") for choice in one.choices
+    )
+    for table in sheet.tables:
+        yield from (column.label for column in table.columns)
+        yield from (part.label for group in table.groups for part in (group, *group.rows, *group.results))
+    for chart in sheet.charts:
+        yield from (label for label, _ in chart.axes)
+
+
+def test_every_word_that_a_sheet_or_the_page_names_is_there():
+    words = words_in("en")
+    own = {"on", "row", "preset"}  # of inputs that need no name of their own: checked below
+    for sheet in SHEETS:
+        assert [key for key in labels(sheet) if key not in words and key.rpartition(".")[2] not in own] == []
+    static = resources.files("audit.explorer") / "static"
+    named = {key for name in SCRIPTS for key in re.findall(r'"(page\.[\w.]+)"', (static / name).read_text("utf-8"))}
+    named |= set(re.findall(r'data-word="([\w.-]+)"', PAGE))
+    assert named <= words.keys()
+
+
+def test_every_term_has_a_sentence_beside_it():
+    words = words_in("en")
+    for sheet in SHEETS:
+        terms = [column.label for table in sheet.tables for column in table.columns]
+        terms += [total.label for total in sheet.totals] + [store for store in (one.label for one in sheet.charts)]
+        assert [term for term in terms if f"{term}.help" not in words] == []
+
+
+def test_without_a_script_the_published_table_is_read():
+    rows = Tags(PAGE).rows
+    table = [row for row in rows if len(row) > 8 and row[0].startswith("PH")]
+    assert len(table) == 46
+    assert [words_in("en")["phsafe.total.rho"], "1.257281"] in rows
+    names = [words_in("en")[f"phsafe.{name}"] for name in ("PH3", "state_A-G")]
+    assert [*names, "yes", "20", "0.662976"] in [row[:5] for row in table]
+    assert "JavaScript is switched off" in PAGE
+
+
+@pytest.fixture
+def desk(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+def test_the_command_writes_a_page_and_writes_over_pages_only(desk, capsys):
+    for name in ("phsafe", "topdown"):
+        assert plaudit("explore", name, "--html", "new/page.html") == 0
+        assert capsys.readouterr().out == "Wrote new/page.html.\n"
+        assert f'"opened":"{name}"' in Path("new/page.html").read_text("utf-8")
+    Path("notes.html").write_text("mine")
+    Path("link.html").symlink_to("new/page.html")
+    Path("folder").mkdir()
+    before = contents(desk)
+    for name in ("notes.html", "link.html", "folder"):
+        assert plaudit("explore", "phsafe", "--html", name) == 2
+        told = f"plaudit: error: --html must name a new file, or a page of plaudit explore, got {name}\n"
+        assert capsys.readouterr().err == told
+    assert plaudit("explore", "phsafe", "--html", "notes.html/page.html") == 2
+    assert "notes.html" in capsys.readouterr().err
+    assert plaudit("explore", "phsafe", "--open") == 2
+    assert capsys.readouterr().err == "plaudit: error: --open goes with --html FILE\n"
+    assert contents(desk) == before
+
+
+def test_the_page_opens_at_the_settings_of_the_command(desk, capsys):
+    options = ("--margin", "PH3:state_A-G=10", "--tau", "PH3=4")
+    assert plaudit("explore", "phsafe", *options, "--html", "page.html") == 0
+    text = re.search(r'<script id="book" type="application/json">(.*?)</script>', Path("page.html").read_text("utf-8"))
+    start = json.loads(text[1])["start"]
+    assert start["phsafe/PH3/all/tau"] == 4
+    assert start["phsafe/PH3/state_A-G/rho"] == pytest.approx((1.645 * 10 / 10) ** 2 / 2)
+    assert start["phsafe/PH1_num/usa_*/on"] is False

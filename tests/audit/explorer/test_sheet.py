@@ -1,0 +1,80 @@
+"""What inputs of the explorer may hold, and what a state is."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from audit.explorer.sheet import Explored, Input, Sheet
+from tests.helpers import refused
+
+NUMBER = Input(key="a/b/c/number", kind="number", value=1.0, least=0.5, most=2.0, label="x")
+WHOLE = Input(key="a/b/c/whole", kind="integer", value=3, least=1, most=9, label="x", optional=True)
+FLAG = Input(key="a/b/c/flag", kind="flag", value=True, label="x")
+CHOICE = Input(key="a/all/all/preset", kind="choice", value="one", choices=("one", "two"), label="x")
+CODES = Input(key="a/b/c/codes", kind="codes", value="01 02", choices=("01", "02", "03"), label="x")
+SHEET = Sheet(
+    name="a",
+    title="x",
+    about=(),
+    inputs=(NUMBER, WHOLE, FLAG, CHOICE, CODES),
+    compute=lambda state: {"a/b/c/twice": 2 * state["a/b/c/number"]},
+    script=("none", "none.js"),
+    presets={"one": {}, "two": {"a/b/c/number": 1.5, "a/b/c/flag": False}},
+)
+
+
+@pytest.mark.parametrize(
+    ("one", "value"),
+    [(NUMBER, 2), (NUMBER, 0.5), (WHOLE, None), (WHOLE, 9), (FLAG, False), (CHOICE, "two"), (CODES, "03")],
+)
+def test_an_input_takes_what_fits(one, value):
+    assert one.check(value) == value
+
+
+@pytest.mark.parametrize(
+    ("one", "value", "rule"),
+    [
+        (NUMBER, 2.1, "a number from 0.5 to 2, got 2.1"),
+        (NUMBER, float("nan"), "a number from 0.5 to 2, got nan"),
+        (NUMBER, True, "a number from 0.5 to 2, got True"),
+        (NUMBER, None, "a number from 0.5 to 2, got None"),
+        (WHOLE, 2.0, "a whole number from 1 to 9, got 2.0"),
+        (WHOLE, "2", "a whole number from 1 to 9, got '2'"),
+        (FLAG, 1, "true or false, got 1"),
+        (CHOICE, "three", "one of one, two, got 'three'"),
+        (CODES, "", "of the codes 01 02 03, each once, got ''"),
+        (CODES, "01 01", "of the codes 01 02 03, each once, got '01 01'"),
+        (CODES, "01 04", "of the codes 01 02 03, each once, got '01 04'"),
+        (CODES, 1, "of the codes 01 02 03, each once, got 1"),
+    ],
+)
+def test_an_input_refuses_what_does_not(one, value, rule):
+    with refused(ValueError, f"{one.key} must be {rule}"):
+        one.check(value)
+
+
+def test_a_state_is_as_published_where_nothing_is_given_in_the_preset_that_is():
+    assert SHEET.checked({}) == SHEET.published
+    state = SHEET.checked({"a/all/all/preset": "two", "a/b/c/flag": True})
+    assert (state["a/b/c/number"], state["a/b/c/flag"], state["a/b/c/whole"]) == (1.5, True, 3)
+    assert Explored(SHEET, {"a/b/c/number": 2.0}).results == {"a/b/c/twice": 4.0}
+
+
+def test_a_state_names_inputs_only():
+    with refused(ValueError, "a has no input 'a/b/c/other'"):
+        SHEET.checked({"a/b/c/other": 1})
+
+
+def test_what_is_not_written_is_not_opened():
+    with refused(ValueError, "--open goes with --html FILE"):
+        Explored(SHEET).show(opened=True)
+
+
+def test_a_page_is_opened_in_the_browser(tmp_path, monkeypatch):
+    seen = []
+    monkeypatch.setattr("webbrowser.open", seen.append)
+    monkeypatch.setattr(Explored, "to_html", lambda self, path: Path(path).write_text("page"))
+    Explored(SHEET).show(html=tmp_path / "out.html", opened=True)
+    assert seen == [(tmp_path / "out.html").as_uri()]
