@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from algorithms.hierarchy import Hierarchy
 from algorithms.topdown.estimation import batched
 from algorithms.topdown.estimation.constraints import Constraint, GroupedTotal, broken
-from algorithms.topdown.estimation.family import Box, Family, Fit, Groups, answer
+from algorithms.topdown.estimation.family import Box, Family, Fit, Groups, Joint, answer
 from algorithms.topdown.estimation.splitting import Options, Split, split, tolerance_of
 from algorithms.topdown.measure import Key, Measurement, Measurements
 from algorithms.topdown.plan import Known, Plan
@@ -23,8 +23,8 @@ __all__ = ["Estimate", "Failure", "Outcome", "Part", "check_kept", "estimate", "
 
 Real = NDArray[np.float64]
 EXACT = 1e-6  # variances below are as good as none, and weights as far apart as theirs would stall a solver
-PART = 2**22
-"""Counts that are estimated at a time, of families side by side: 32 MiB, which a solver holds some ten times."""
+PART = 2**21
+"""Counts that are estimated at a time, of families side by side: 16 MiB, which a solver holds some ten times."""
 
 
 @dataclass(frozen=True)
@@ -121,7 +121,6 @@ class _Families:
     """Families of one level, side by side, for all runs."""
 
     plan: Plan
-    known: Known
     level: int
     first: int  # node of the first area
     parents: NDArray[np.int64]  # nodes, shape (families,); -1 above the root
@@ -130,6 +129,7 @@ class _Families:
     fits: tuple[tuple[str, Groups, Real, Real], ...]  # name, groups, answers (runs, areas, groups), weights (areas,)
     heaviest: Mapping[str, float]  # weight of each query in the whole level
     boxes: tuple[Box, ...]
+    joints: tuple[tuple[Joint, ...], ...]  # of each family
 
     def one(self, run: int, number: int) -> Family:
         """Cut out the problem of one family in one run."""
@@ -141,7 +141,7 @@ class _Families:
                 Fit(name, groups, answers[run, parts], weights[parts]) for name, groups, answers, weights in self.fits
             ),
             tuple(_of(box, parts) for box in self.boxes),
-            () if self.above is None else self.plan.joints(self.known, int(self.parents[number])),
+            self.joints[number],
             None if self.above is None else self.above[run, number],
         )
 
@@ -252,7 +252,6 @@ def _families(
         areas = slice(int(starts[first]), int(starts[stop]))
         yield _Families(
             plan,
-            known,
             j,
             nodes.start + areas.start,
             parents[first:stop],
@@ -269,6 +268,7 @@ def _families(
             ),
             heaviest,
             tuple(_of(box, areas) for box in boxes),
+            tuple(plan.joints(known, int(parent)) for parent in parents[first:stop]),
         )
 
 
@@ -334,6 +334,11 @@ def _solve_together(families: _Families) -> batched.LevelSolution:
     """
     plan = families.plan
     boxes = [batched.LevelBox(box.groups, box.lower, box.upper) for box in families.boxes]
+    joints = [
+        batched.LevelJoint(number, joint.members, joint.total)
+        for number, given in enumerate(families.joints)
+        for joint in given
+    ]
     passes = _options(plan, families.level).passes
     met = np.ones((), np.bool_)
     for number, names in enumerate(passes, start=1):
@@ -344,7 +349,13 @@ def _solve_together(families: _Families) -> batched.LevelSolution:
         ]
         heaviest = max((families.heaviest[name] for name in names), default=0.0)
         solved = batched.solve_level(
-            families.above, families.starts, fits, boxes, heaviest=heaviest, **tolerance_of(plan.tolerance)
+            families.above,
+            families.starts,
+            fits,
+            boxes,
+            joints=joints,
+            heaviest=heaviest,
+            **tolerance_of(plan.tolerance),
         )
         met = met & solved.converged  # what an earlier pass missed, a later one must not hide
         for fit in fits if number < len(passes) else []:
@@ -363,9 +374,7 @@ def _round_together(families: _Families, solved: batched.LevelSolution) -> tuple
         answers = answer(box.groups, rounded)
         kept &= ((answers >= box.lower) & (answers <= box.upper)).all(axis=-1)
     done = solved.converged & np.logical_and.reduceat(kept, families.starts[:-1], axis=1)
-    if families.above is not None:
-        done &= np.array([not families.plan.joints(families.known, int(parent)) for parent in families.parents])
-    return done, rounded
+    return done & np.array([not given for given in families.joints]), rounded
 
 
 def _solve_apart(
@@ -377,7 +386,7 @@ def _solve_apart(
     for run, number in which:
         parts = slice(int(families.starts[number]), int(families.starts[number + 1]))
         family = families.one(int(run), int(number))
-        usable = solved is not None and solved.converged[run, number] and not family.joints
+        usable = solved is not None and solved.converged[run, number]
         real = solved.tables[run, parts] if solved is not None and usable else None
         labels = [plan.tree.name(families.first + area) for area in range(parts.start, parts.stop)]
         tasks.append((family, options, labels, real))

@@ -260,6 +260,6 @@ class Plan:
         return tuple(
             joint
             for invariant in self.invariants
-            if isinstance(invariant, GroupedTotal)
+            if isinstance(invariant, GroupedTotal) and parent in range(*self.tree.offsets[invariant.level - 1 :][:2])
             for joint in given_joints(self.tree, invariant, known[str(invariant)], parent)
         )

@@ -6,8 +6,11 @@ import json
 import resource
 import subprocess
 import sys
+import tempfile
 import time
 from concurrent.futures import ThreadPoolExecutor
+from itertools import product
+from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,13 +22,15 @@ from algorithms.schema import Schema
 from algorithms.topdown import TopDown, preset
 from algorithms.topdown.budget import Budget
 from algorithms.topdown.estimation import quadratic
-from algorithms.topdown.estimation.batched import LevelFit, solve_level
-from algorithms.topdown.estimation.family import Family, Fit
+from algorithms.topdown.estimation.batched import LevelBox, LevelFit, LevelJoint, solve_level
+from algorithms.topdown.estimation.family import Box, Family, Fit, Joint
+from algorithms.topdown.release import release
 from audit.claims import PureDP
 from tests.benchmarks.speed import paired
 
 SCHEMAS = {63: (7, 3, 3), 252: (7, 6, 6), 2016: (8, 12, 21)}
 QUERIES = ("total", "a", "b", "c", "detailed")
+GIVEN = ("", "bounds on cells", "totals of two halves")
 GROWTH = ((63, 1000), (63, 10_000), (63, 100_000), (2016, 500), (2016, 5000))
 DRAWN = 1000  # blocks whose people are drawn at a time
 TOLERANCE = 1e-3  # of the releases counted by the minute; families are compared at the solvers' defaults
@@ -36,8 +41,12 @@ def schema_of(cells: int) -> Schema:
     return Schema({name: tuple(map(str, range(n))) for name, n in zip("abc", SCHEMAS[cells], strict=True)})
 
 
-def families(cells: int, rng: np.random.Generator, count: int) -> list[Family]:
-    """Return families of ten parts: a sparse parent, five queries, geometric noise of one fifth of the budget each."""
+def families(cells: int, rng: np.random.Generator, count: int, given: str = "") -> list[Family]:
+    """Return families of ten parts: a sparse parent, five queries, geometric noise of one fifth of the budget each.
+
+    With bounds on cells, each count is known to 2 people; with totals of two halves, those of five parts each.
+    """
+    bounded, halves = (given == name for name in GIVEN[1:])
     schema, found = schema_of(cells), []
     for _ in range(count):
         law = rng.dirichlet(np.full(cells, 0.1))
@@ -48,18 +57,44 @@ def families(cells: int, rng: np.random.Generator, count: int) -> list[Family]:
             exact = np.array([np.bincount(groups, part) for part in parts])
             noise = rng.geometric(0.1, exact.shape) - rng.geometric(0.1, exact.shape)
             fits.append(Fit(name, groups, exact + noise.astype(float), np.full(10, 1 / 200)))
-        found.append(Family(10, cells, tuple(fits), parent=parts.sum(axis=0)))
+        box = Box("known", schema.query("detailed").groups, np.maximum(parts - 2.0, 0), parts + 2.0)
+        first = np.arange(10) < 5
+        joints = tuple(Joint("half", members, int(parts[members].sum())) for members in (first, ~first))
+        found.append(
+            Family(10, cells, tuple(fits), (box,) * bounded, joints if halves else (), parent=parts.sum(axis=0))
+        )
     return found
 
 
 def together(problems: list[Family]) -> NDArray[np.float64]:
-    """Solve families by the batched solver, each as a run of its own."""
+    """Solve families by the batched solver, as those of one level: tables of shape (families, parts, cells)."""
     fits = [
-        LevelFit(fit.groups, np.array([family.fits[place].answers for family in problems]), fit.weights)
+        LevelFit(
+            fit.groups,
+            np.concatenate([family.fits[place].answers for family in problems])[np.newaxis],
+            np.concatenate([family.fits[place].weights for family in problems]),
+        )
         for place, fit in enumerate(problems[0].fits)
     ]
-    parents = np.array([family.parent for family in problems])[:, np.newaxis]
-    return solve_level(parents, np.array([0, 10]), fits, []).tables
+    boxes = [
+        LevelBox(
+            box.groups,
+            np.concatenate([family.boxes[place].lower for family in problems]),
+            np.concatenate([family.boxes[place].upper for family in problems]),
+        )
+        for place, box in enumerate(problems[0].boxes)
+    ]
+    joints = [
+        LevelJoint(number, joint.members, joint.total)
+        for number, family in enumerate(problems)
+        for joint in family.joints
+    ]
+    parents = np.array([family.parent for family in problems])[np.newaxis]
+    starts = 10 * np.arange(len(problems) + 1)
+    solved = solve_level(parents, starts, fits, boxes, joints=joints)
+    if not solved.converged.all():
+        raise RuntimeError("every family must be solved to the tolerance")
+    return solved.tables.reshape(len(problems), 10, -1)
 
 
 def blocks(number: int) -> Hierarchy:
@@ -108,8 +143,14 @@ def production() -> str:
     return f"{spent:.1f} s, at most {own + 2 * others:.2f} GiB, {histogram.sum():,} people"
 
 
-def one_release(cells: int, number: int) -> None:
-    """Make one release in this process, and print seconds to measure and to estimate, and the peak memory."""
+def peak_memory() -> float:
+    """Return the most memory that this process had, in GiB; what `resource` tells begins with that of its parent."""
+    (line,) = (line for line in Path("/proc/self/status").read_text().splitlines() if line.startswith("VmHWM"))
+    return int(line.split()[1]) / 2**20
+
+
+def one_release(cells: int, number: int, folder: str) -> None:
+    """Make one release in this process, in memory or into a folder, and print seconds, of the processor, and memory."""
     rng, tree = np.random.default_rng(1), blocks(number)
     if cells == 2016:
         topdown = preset("pl94-2020", tree)
@@ -117,24 +158,28 @@ def one_release(cells: int, number: int) -> None:
         budget = Budget(PureDP(4.0, "replace_one"), ["1/4"] * 4, [dict.fromkeys(QUERIES, "1/5")] * 4)
         topdown = TopDown(schema_of(cells), tree, budget, solver="batched", tolerance=TOLERANCE)
     histogram = people(number, cells, rng)
-    begun = time.perf_counter()
-    measurements = topdown.measure(histogram, rng)
-    measured = time.perf_counter()
-    topdown.estimate(measurements)
-    ended = time.perf_counter()
-    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20  # Linux counts in KiB
-    print(json.dumps({"measure": measured - begun, "estimate": ended - measured, "gigabytes": peak}))
+    begun, work = time.perf_counter(), time.process_time()
+    if folder:
+        release(topdown, histogram, out=Path(folder) / "out", rng=rng)
+    else:
+        topdown.estimate(topdown.measure(histogram, rng))
+    found = {"seconds": time.perf_counter() - begun, "processor": time.process_time() - work}
+    print(json.dumps({**found, "gigabytes": peak_memory()}))
 
 
 def growth() -> Table:
     """Return time and memory of one release of trees of several sizes, each in a process of its own."""
-    table = Table("cells", "blocks", "to measure", "to estimate", "peak memory", title="One release, one process")
+    columns = ("seconds", "of the processor", "peak memory")
+    table = Table("cells", "blocks", "tables", *columns, title="One release, one process")
     for cells, number in GROWTH:
-        code = f"from tests.benchmarks.census import one_release; one_release({cells}, {number})"
-        done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-        found = json.loads(done.stdout)
-        seconds = (f"{found[key]:.1f} s" for key in ("measure", "estimate"))
-        table.add_row(f"{cells:,}", f"{number:,}", *seconds, f"{found['gigabytes']:.2f} GiB")
+        for where in ("in memory", "written level by level"):
+            with tempfile.TemporaryDirectory() as folder:
+                given = folder if where != "in memory" else ""
+                code = f"from tests.benchmarks.census import one_release; one_release({cells}, {number}, {given!r})"
+                done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+            found = json.loads(done.stdout)
+            seconds = (f"{found[key]:.1f} s" for key in ("seconds", "processor"))
+            table.add_row(f"{cells:,}", f"{number:,}", where, *seconds, f"{found['gigabytes']:.2f} GiB")
     return table
 
 
@@ -142,8 +187,8 @@ def main() -> None:
     """Measure and print."""
     rng = np.random.default_rng(1)
     table = Table("what", "batched", "PIQP", "ratio", title="TopDown: families of ten parts, one thread")
-    for cells, count in ((63, 40), (252, 20), (2016, 4)):
-        problems = families(cells, rng, count)
+    for given, (cells, count) in product(GIVEN, ((63, 40), (252, 20), (2016, 4))):
+        problems = families(cells, rng, count, given)
         one, other, ratio = paired(
             lambda given=problems: together(given),
             lambda given=problems: [quadratic.solve(family) for family in given],
@@ -154,8 +199,9 @@ def main() -> None:
             abs(family.objective(mine) / family.objective(theirs) - 1)
             for family, mine, theirs in zip(problems, found, oracle, strict=True)
         )
+        name = f"{cells:,} cells{', ' * bool(given)}{given}, objectives within {off:.0e}"
         row = (f"{one / count * 1e3:.2f} ms", f"{other / count * 1e3:.1f} ms", f"{ratio:.1f}")
-        table.add_row(f"{cells:,} cells, objectives within {off:.0e}", *row)
+        table.add_row(name, *row)
     Console().print(table)
     minute = Table("cells", "blocks", "1 thread", "2 threads", title=f"Releases a minute, tolerance {TOLERANCE:g}")
     for cells, number in ((63, 100), (63, 500), (63, 2500), (252, 500), (2016, 500)):

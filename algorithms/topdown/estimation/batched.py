@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from algorithms.extras import needing
 from algorithms.topdown.estimation.family import Groups, refines
 
-__all__ = ["LevelBox", "LevelFit", "LevelSolution", "largest_remainder", "solve_level"]
+__all__ = ["LevelBox", "LevelFit", "LevelJoint", "LevelSolution", "largest_remainder", "solve_level"]
 
 Integers = NDArray[np.int64]
 Real = NDArray[np.float64]
@@ -62,6 +62,25 @@ class LevelBox:
 
 
 @dataclass(frozen=True)
+class LevelJoint:
+    """A given total of several parts of one parent together.
+
+    Attributes
+    ----------
+    parent : int
+        Which parent, counted within the level.
+    members : ndarray of bool, shape (parts of the parent,)
+        Which of its parts.
+    total : int
+        People in them.
+    """
+
+    parent: int
+    members: NDArray[np.bool_]
+    total: int
+
+
+@dataclass(frozen=True)
 class LevelSolution:
     """Tables of a level, and how well they solve their problems.
 
@@ -72,8 +91,8 @@ class LevelSolution:
     converged : ndarray of bool, shape (runs, parents)
         Whether the tolerance was met.
     primal, dual : ndarray of float, shape (runs, parents)
-        By how much bounds (in people) and optimality (in the gradient, weights scaled so that the largest is 1) are
-        missed at most.
+        By how much bounds and joint totals (in people) and optimality (in the gradient, weights scaled so that the
+        largest is 1) are missed at most.
     iterations : ndarray of int, shape (runs, parents)
         Steps taken; 0 where the solution is known in closed form.
     """
@@ -91,6 +110,7 @@ def solve_level(
     fits: Sequence[LevelFit],
     boxes: Sequence[LevelBox],
     *,
+    joints: Sequence[LevelJoint] = (),
     tolerance: float = 1e-7,
     iterations: int = 2000,
     heaviest: float | None = None,
@@ -102,12 +122,12 @@ def solve_level(
     people, or in standard deviations of the least noise where that is more than a person. That is of these families, or
     of weight `heaviest`, where they are some of many that are to be solved alike.
 
-    One half of the method minimizes the squares under the parent's equality, by the inverses of matrices as large as
-    the groups of the few queries that no other one refines, shared by children with the same weights. The other half
-    projects every cell on a simplex, and bounded answers on their intervals. Where only the detailed query is measured,
-    in all parts, one projection is the solution. Bounds on single cells make the matrices as large as the table, except
-    bounds of 0: `algorithms.topdown.estimation.quadratic` is faster then. Memory grows with runs times areas times
-    cells, and with the square of the number of groups.
+    One half of the method minimizes the squares under the parent's equality and the joint totals, by the inverses of
+    matrices as large as the groups of the few queries that no other one refines, shared by children with the same
+    weights. The other half projects every cell on a simplex, or the part of it within the bounds on single cells, and
+    bounded answers on their intervals. Where only the detailed query is measured, in all parts, and no joint total is
+    given, one projection is the solution. Memory grows with runs times areas times cells, and with the square of the
+    number of groups.
 
     References
     ----------
@@ -129,8 +149,12 @@ def solve_level(
     if heaviest is None:
         heaviest = max((float(fit.weights.max()) for fit in fits), default=0.0)
     heaviest = heaviest or 1.0
-    squares = _Squares.of(fits, [box.groups for box in boxes], (runs, areas, cells), heaviest)
-    rows, lower, upper = _bounds(boxes, squares.basis, areas)
+    of_cells = [box for box in boxes if box.groups.max() + 1 == cells]
+    sums = [box for box in boxes if box.groups.max() + 1 < cells]
+    squares = _Squares.of(fits, [box.groups for box in sums], (runs, areas, cells), heaviest)
+    rows, lower, upper = _bounds(sums, squares.basis, areas)
+    widest = max((joint.members.size for joint in joints), default=0)
+    ordered = sorted(joints, key=lambda joint: joint.parent)
     solution = LevelSolution(
         np.zeros((runs, areas, cells)),
         np.zeros((runs, starts.size - 1), np.bool_),
@@ -152,6 +176,12 @@ def solve_level(
         rows,
         lower,
         upper,
+        *_bounds_of_cells(of_cells),
+        np.searchsorted([joint.parent for joint in ordered], np.arange(starts.size)).astype(np.int64),
+        np.array([np.pad(joint.members, (0, widest - joint.members.size)) for joint in ordered], np.bool_).reshape(
+            len(ordered), widest
+        ),
+        np.array([joint.total for joint in ordered], np.float64),
         tolerance * max(1.0, heaviest**-0.5),
         iterations,
         solution.tables,
@@ -281,3 +311,12 @@ def _bounds(boxes: Sequence[LevelBox], basis: _Basis, areas: int) -> tuple[Integ
         lower.append(np.broadcast_to(box.lower, (runs, *box.lower.shape[-2:])))
         upper.append(np.broadcast_to(box.upper, (runs, *box.upper.shape[-2:])))
     return rows, np.concatenate(lower, axis=-1), np.concatenate(upper, axis=-1)
+
+
+def _bounds_of_cells(boxes: Sequence[LevelBox]) -> tuple[Real, Real]:
+    """Return the bounds of all boxes on single cells together, cell by cell; of shape (1, 0, 0) if there is none."""
+    least, most = np.zeros((1, 0, 0)), np.zeros((1, 0, 0))
+    for number, box in enumerate(boxes):
+        lower, upper = (bound.reshape(-1, *bound.shape[-2:])[..., box.groups] for bound in (box.lower, box.upper))
+        least, most = (np.maximum(least, lower), np.minimum(most, upper)) if number else (lower, upper)
+    return np.ascontiguousarray(least, np.float64), np.ascontiguousarray(most, np.float64)

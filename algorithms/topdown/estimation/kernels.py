@@ -27,8 +27,10 @@ Real = NDArray[np.float64]
 _RELAXATION = 1.7  # 1.5 to 1.8 is usual
 _FORBIDDEN = -1e300  # stands for minus infinity where a table must be 0
 _PRECISION = 1e-13  # of sums, relative
+_DEPENDENT = 1e-9  # part of a total that is left when the others are given
 _STIFFER = 4.0  # bounds than the squares along them: found by trial
 _LEAST, _MOST = 1e-4, 1e6  # of what the penalty was at first
+_HALVINGS = 100  # of an interval, at most: less than one unit in the last place is left
 _FIRST_CHECK = 5  # step after which penalties are reconsidered; then after 10, 20, 40, ...
 
 
@@ -153,6 +155,58 @@ def _project(points: Real, penalty: Real, parent: Real, root: bool, theta: Real,
     for c in range(children):
         for i in range(cells):
             out[c, i] *= parent[i] / sums[i] if sums[i] > 0 else 1.0  # rounding errors
+
+
+@_compiled
+def _project_within(
+    points: Real, penalty: Real, parent: Real, root: bool, least: Real, most: Real, theta: Real, out: Real
+) -> None:
+    """Do as `_project`, with tables between `least` and `most`, which leave room for the parent.
+
+    The sum over the children is not convex in theta then, but still falls: Newton's steps stay within what is known to
+    be too small and too large, or halve it.
+    """
+    children, cells = points.shape
+    for i in range(cells):
+        if root:
+            out[0, i] = min(max(points[0, i], least[0, i]), most[0, i])
+            continue
+        small, large = np.inf, -np.inf
+        for c in range(children):
+            reach = min(most[c, i], parent[i])  # a count beyond the parent is too large whatever the others are
+            small = min(small, (points[c, i] - reach) * penalty[c])
+            large = max(large, (points[c, i] - least[c, i]) * penalty[c])
+        at = min(max(theta[i], small), large)
+        for _ in range(_HALVINGS):
+            excess, above, below = -parent[i], 0.0, 0.0
+            for c in range(children):
+                value = points[c, i] - at / penalty[c]
+                if value > least[c, i] and value <= most[c, i]:
+                    above += 1 / penalty[c]
+                if value >= least[c, i] and value < most[c, i]:
+                    below += 1 / penalty[c]
+                excess += min(max(value, least[c, i]), most[c, i])
+            if abs(excess) <= _PRECISION * max(parent[i], abs(at) / penalty[0]):
+                break
+            if excess > 0:
+                small, slope = at, above
+            else:
+                large, slope = at, below
+            new = at + excess / slope if slope > 0 else np.inf
+            if not (new > small and new < large):
+                new = (small + large) / 2
+            if new == at:
+                break
+            at = new
+        theta[i] = at
+        excess, free = -parent[i], 0
+        for c in range(children):
+            out[c, i] = min(max(points[c, i] - at / penalty[c], least[c, i]), most[c, i])
+            excess += out[c, i]
+            room = min(out[c, i] - least[c, i], most[c, i] - out[c, i])
+            if room > min(out[free, i] - least[free, i], most[free, i] - out[free, i]):
+                free = c
+        out[free, i] -= excess  # rounding errors
 
 
 @_compiled
@@ -298,24 +352,27 @@ def _descend(
 
 @_compiled
 def _bind(
-    groups: Index, rows: Index, parent: Real, root: bool, low: Real, high: Real, usable: Flags, start: Real
+    groups: Index, rows: Index, parent: Real, root: bool, low: Real, high: Real, most: Real, usable: Flags, start: Real
 ) -> None:
     """Take out bounds that never bind, and cells that a bound of 0 empties; spread the parent over the other ones."""
     (children, cells), (size, bounds) = usable.shape, (rows.shape[1], low.shape[1])
-    everything, most = np.empty((1, size)), np.empty((1, bounds))
+    everything, largest = np.empty((1, size)), np.empty((1, bounds))
     shut, emptied, empty = np.zeros((children, bounds)), np.zeros((children, size)), np.zeros((children, cells))
     _gather(groups, parent.reshape(1, cells), everything)
-    _gather(rows, everything, most)
+    _gather(rows, everything, largest)
     for c in range(children):
         for r in range(bounds):
             if low[c, r] <= 0 and high[c, r] <= 0:
                 shut[c, r] = 1.0
             if low[c, r] <= 0:
                 low[c, r] = -np.inf
-            if shut[c, r] > 0 or (high[c, r] >= most[0, r] and not root):
+            if shut[c, r] > 0 or (high[c, r] >= largest[0, r] and not root):
                 high[c, r] = np.inf
     _scatter(rows, shut, emptied)
     _scatter(groups, emptied, empty)
+    for c in range(len(most)):
+        for i in range(cells):
+            empty[c, i] += most[c, i] <= 0
     for i in range(cells):
         free = 0
         for c in range(children):
@@ -323,6 +380,83 @@ def _bind(
         for c in range(children):
             usable[c, i] = empty[c, i] == 0 or (free == 0 and not root)
             start[c, i] = parent[i] / max(free, 1) if usable[c, i] else 0.0
+
+
+@_compiled
+def _leave_room(parent: Real, root: bool, usable: Flags, least: Real, most: Real) -> bool:
+    """Take out bounds of cells in which no tables keep them, and tell whether any other binds, besides empty cells."""
+    binds = False
+    for i in range(len(parent) if len(most) else 0):
+        lowest, highest, sound = 0.0, 0.0, True
+        for c in range(len(most)):
+            most[c, i] = most[c, i] if usable[c, i] else 0.0
+            sound &= least[c, i] <= most[c, i]
+            lowest += least[c, i]
+            highest += most[c, i]
+        sound &= root or (lowest <= parent[i] and highest >= parent[i])
+        for c in range(len(most)):
+            if not sound:
+                least[c, i], most[c, i] = 0.0, np.inf if usable[c, i] else 0.0
+            binds |= usable[c, i] and (least[c, i] > 0 or most[c, i] < (np.inf if root else parent[i]))
+    return binds
+
+
+@_compiled
+def _directions(
+    groups: Index,
+    overlap: Real,
+    diagonal: Real,
+    factors: tuple[Real, Real],
+    labels: Index,
+    members: Flags,
+    sums: Real,
+    shares: Real,
+    out: Real,
+) -> Real:
+    """Set `out` to how tables move when the total of some children does, and return by how much totals move: inverse.
+
+    A total that follows from the others is left out: its row and column are 0.
+    """
+    inverse, nothing = np.zeros((len(members), len(members))), np.zeros(sums.shape)
+    for r in range(len(members)):
+        for c in range(members.shape[1]):
+            for i in range(out.shape[2]):
+                out[r, c, i] = 1.0 if members[r, c] else 0.0
+        _minimize(
+            groups, overlap, diagonal, factors[0], factors[1], labels, False, False, nothing, sums, shares, out[r]
+        )
+        for s in range(len(members)):
+            for c in range(members.shape[1]):
+                if members[s, c]:
+                    for i in range(out.shape[2]):
+                        inverse[s, r] += out[r, c, i]
+    size = np.diag(inverse).copy()
+    for k in range(len(members)):
+        pivot = inverse[k, k]
+        if not pivot > _DEPENDENT * size[k]:
+            inverse[k, :] = 0.0
+            inverse[:, k] = 0.0
+            continue
+        for j in range(len(members)):
+            inverse[k, j] = (1.0 if j == k else inverse[k, j]) / pivot
+        for i in range(len(members)):
+            if i != k:
+                factor = inverse[i, k]
+                inverse[i, k] = 0.0
+                for j in range(len(members)):
+                    inverse[i, j] -= factor * inverse[k, j]
+    return inverse
+
+
+@_compiled
+def _apart_from(members: Flags, totals: Real, tables: Real, out: Real) -> None:
+    """Set `out` to what is missing from the total of some children, for each joint total."""
+    for r in range(len(members)):
+        out[r] = totals[r]
+        for c in range(members.shape[1]):
+            if members[r, c]:
+                for i in range(tables.shape[1]):
+                    out[r] -= tables[c, i]
 
 
 @_compiled
@@ -374,6 +508,10 @@ def _solve_family(
     rows: Index,
     lower: Real,
     upper: Real,
+    least: Real,
+    most: Real,
+    members: Flags,
+    totals: Real,
     parent: Real,
     root: bool,
     tolerance: float,
@@ -382,17 +520,22 @@ def _solve_family(
 ) -> tuple[bool, float, int]:
     """Solve one family by the alternating directions method of multipliers.
 
-    One half, x, minimizes the squares under the parent's equality; the other, z, is the nearest tables that are not
-    negative and add up to the parent, and y the nearest answers within their bounds. Multipliers u and w, in people,
-    make the halves agree. Numbers are relative to a center that moves along, so that they become as small as the steps.
-    Sets `z`, and returns whether the halves agree, by how much optimality is missed, and the steps taken.
+    One half, x, minimizes the squares under the parent's equality and joint totals; the other, z, is the nearest tables
+    within the bounds of cells that add up to the parent, and y the nearest answers within their bounds. Multipliers u
+    and w, in people, make the halves agree. Numbers are relative to a center that moves along, so that they become as
+    small as the steps. Sets `z`, and returns whether the halves agree, by how much optimality is missed, and the steps
+    taken.
     """
     shape, bounds, size = z.shape, lower.shape, len(overlap)
     bounded, first = len(rows) > 0, penalty
     labels, strength = np.empty(len(z), np.int64), np.zeros(bounds)
     distinct = _alike(kinds, strength, labels)
     low, high, usable = lower.copy(), upper.copy(), np.ones(shape, np.bool_)
-    _bind(groups, rows, parent, root, low, high, usable, z)
+    _bind(groups, rows, parent, root, low, high, most, usable, z)
+    theta = np.zeros(shape[1])
+    within = _leave_room(parent, root, usable, least, most)
+    if within:
+        _project_within(z, penalty, parent, root, least, most, theta, z)
     diagonal = curve.copy()
     for c in range(shape[0]):
         diagonal[c] += penalty[c]
@@ -402,7 +545,8 @@ def _solve_family(
         factors = _factor(normal, kinds, diagonal, overlap, rows, strength, labels, distinct)
     x, u, new, pull = np.empty(shape), np.zeros(shape), np.empty(shape), np.empty(shape)
     sums, shares, push = np.empty((len(z), size)), np.empty((len(z), size)), np.zeros((len(z), size))
-    theta = np.zeros(shape[1])
+    moves, missing = np.empty((len(members), *shape)), np.zeros(len(members))
+    by_totals = _directions(groups, overlap, diagonal, factors, labels, members, sums, shares, moves)
     y, w, offset, seen = np.zeros(bounds), np.zeros(bounds), np.zeros(bounds), np.zeros(bounds)
     center = z.copy()
     _descend(groups, linear, curve, terms, normal, kinds, center, sums, pull)
@@ -423,11 +567,26 @@ def _solve_family(
             _clear(push)
             _scatter(rows, seen, push)
         _minimize(groups, overlap, diagonal, factors[0], factors[1], labels, root, bounded, push, sums, shares, x)
+        if len(members):
+            for c in range(shape[0]):
+                for i in range(shape[1]):
+                    new[c, i] = x[c, i] + center[c, i]
+            _apart_from(members, totals, new, missing)
+            for r in range(len(members)):
+                move = 0.0
+                for s in range(len(members)):
+                    move += by_totals[r, s] * missing[s]
+                for c in range(shape[0]):
+                    for i in range(shape[1]):
+                        x[c, i] += move * moves[r, c, i]
         for c in range(shape[0]):
             for i in range(shape[1]):
                 u[c, i] += _RELAXATION * (x[c, i] + center[c, i]) + (1 - _RELAXATION) * z[c, i]
-                new[c, i] = u[c, i] if usable[c, i] else _FORBIDDEN
-        _project(new, penalty, parent, root, theta, new)
+                new[c, i] = u[c, i] if within or usable[c, i] else _FORBIDDEN
+        if within:
+            _project_within(new, penalty, parent, root, least, most, theta, new)
+        else:
+            _project(new, penalty, parent, root, theta, new)
         apart, moved, dual = 0.0, 0.0, 0.0
         for c in range(shape[0]):
             shift = 0.0
@@ -453,7 +612,7 @@ def _solve_family(
                         dual = max(dual, abs(value - y[c, r]) * strength[c, r])
                     y[c, r] = value
         away = max(apart, moved, apart_rows, moved_rows)
-        if away <= tolerance and _missed(groups, rows, z, lower, upper) <= tolerance:
+        if away <= tolerance and _missed(groups, rows, z, lower, upper, members, totals) <= tolerance:
             return True, dual, step
         if step == check:
             by = _step_size(max(apart, apart_rows), max(moved, moved_rows))
@@ -484,12 +643,13 @@ def _solve_family(
                 for i in range(shape[1]):
                     theta[i] *= by
                 factors = _factor(normal, kinds, diagonal, overlap, rows, strength, labels, distinct)
+                by_totals = _directions(groups, overlap, diagonal, factors, labels, members, sums, shares, moves)
     return False, dual, iterations
 
 
 @_compiled
-def _missed(groups: Index, rows: Index, tables: Real, lower: Real, upper: Real) -> float:
-    """Return by how much bounds are missed at most."""
+def _missed(groups: Index, rows: Index, tables: Real, lower: Real, upper: Real, members: Flags, totals: Real) -> float:
+    """Return by how much bounds on sums of cells and joint totals are missed at most."""
     sums, answers, missed = np.empty((len(tables), rows.shape[1])), np.empty(lower.shape), 0.0
     if len(rows):
         _gather(groups, tables, sums)
@@ -497,6 +657,10 @@ def _missed(groups: Index, rows: Index, tables: Real, lower: Real, upper: Real) 
         for c in range(lower.shape[0]):
             for r in range(lower.shape[1]):
                 missed = max(missed, lower[c, r] - answers[c, r], answers[c, r] - upper[c, r])
+    gaps = np.zeros(len(members))
+    _apart_from(members, totals, tables, gaps)
+    for r in range(len(members)):
+        missed = max(missed, abs(gaps[r]))
     return missed
 
 
@@ -545,6 +709,11 @@ def solve_families(
     rows: Index,
     lower: Real,
     upper: Real,
+    least: Real,
+    most: Real,
+    joints: Index,
+    members: Flags,
+    totals: Real,
     tolerance: float,
     iterations: int,
     tables: Real,
@@ -579,6 +748,14 @@ def solve_families(
         The bounds that each group of the basis is in, or -1.
     lower, upper : ndarray of float, shape (1 or runs, children, bounds)
         The bounds.
+    least, most : ndarray of float, shape (1 or runs, children, cells)
+        Bounds on single cells; or of shape (1, 0, 0).
+    joints : ndarray of int, shape (families + 1,)
+        First joint total of each family.
+    members : ndarray of bool, shape (joint totals, children of the largest family)
+        Whose total it is.
+    totals : ndarray of float, shape (joint totals,)
+        In people.
     tolerance : float
         In people.
     iterations : int
@@ -592,7 +769,9 @@ def solve_families(
         part, children = slice(starts[family], starts[family + 1]), starts[family + 1] - starts[family]
         ours, weights, begin, labels = kinds[part], curve[part], penalty[part], np.empty(children, np.int64)
         before = active[:0].copy()
-        nothing, diagonal, closed = np.zeros((children, 0)), np.empty(children), len(basis) == 0
+        together = members[joints[family] : joints[family + 1], :children]
+        wanted = totals[joints[family] : joints[family + 1]]
+        nothing, diagonal, closed = np.zeros((children, 0)), np.empty(children), len(basis) + len(wanted) == 0
         distinct = _alike(ours, nothing, labels)
         for c in range(children):
             diagonal[c] = weights[c] + begin[c]
@@ -614,6 +793,12 @@ def solve_families(
             for i in range(count):
                 parent[i] = 0.0 if root else parents[run, family, before[i]]
                 largest = max(largest, parent[i])
+            floor, ceiling = least[run % len(least), part], most[run % len(most), part]
+            bounded = children if most.shape[2] else 0
+            floors, ceilings = np.empty((bounded, count)), np.empty((bounded, count))
+            for c in range(bounded):
+                for i in range(count):
+                    floors[c, i], ceilings[c, i] = floor[c, before[i]], ceiling[c, before[i]]
             for c in range(children):
                 for i in range(count):
                     near[c, i] = linear[run, starts[family] + c, before[i]]
@@ -626,7 +811,10 @@ def solve_families(
                 for c in range(children):
                     for i in range(count):
                         near[c, i] /= weights[c]
-                _project(near, weights, parent, root, np.zeros(count), z)
+                if _leave_room(parent, root, np.ones(z.shape, np.bool_), floors, ceilings):
+                    _project_within(near, weights, parent, root, floors, ceilings, np.zeros(count), z)
+                else:
+                    _project(near, weights, parent, root, np.zeros(count), z)
             elif count:
                 met, dual[run, family], steps[run, family] = _solve_family(
                     groups,
@@ -641,6 +829,10 @@ def solve_families(
                     places,
                     low,
                     high,
+                    floors,
+                    ceilings,
+                    together,
+                    wanted,
                     parent,
                     root,
                     allowed,
@@ -653,7 +845,11 @@ def solve_families(
             for c in range(children):
                 for i in range(count):
                     out[c, before[i]] = z[c, i] if z[c, i] >= 0 else parent[i] / children
-            primal[run, family] = _missed(basis, rows, out, low, high)
+            missed = _missed(basis, rows, out, low, high, together, wanted)
+            for c in range(bounded):
+                for i in range(cells):
+                    missed = max(missed, floor[c, i] - out[c, i], out[c, i] - ceiling[c, i])
+            primal[run, family] = missed
             converged[run, family] = met and primal[run, family] <= allowed
 
 

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from scipy.optimize import linprog
 
 from algorithms.topdown.estimation import batched, quadratic
-from algorithms.topdown.estimation.batched import LevelBox, LevelFit
+from algorithms.topdown.estimation.batched import LevelBox, LevelFit, LevelJoint
 from algorithms.topdown.estimation.family import Box, Family, Fit, Joint, answer
 
 PAIR = np.arange(2)
@@ -32,8 +32,9 @@ def solve_batched(family, **options):
     """The batched solver on one family in one run."""
     fits = [LevelFit(fit.groups, fit.answers[None], fit.weights) for fit in family.fits]
     boxes = [LevelBox(box.groups, box.lower, box.upper) for box in family.boxes]
+    joints = [LevelJoint(0, joint.members, joint.total) for joint in family.joints]
     parents = None if family.parent is None else family.parent[None, None]
-    return batched.solve_level(parents, np.array([0, family.parts]), fits, boxes, **options)
+    return batched.solve_level(parents, np.array([0, family.parts]), fits, boxes, joints=joints, **options)
 
 
 def both(family):
@@ -45,7 +46,7 @@ def both(family):
 
 
 def random_family(seed, parts, cells, *, root=False, zeros=0.2, noise=5.0, boxes=True):
-    """A family that has a solution: measurements and bounds around tables that exist."""
+    """A family that has a solution: measurements, bounds and joint totals around tables that exist."""
     rng = np.random.default_rng(seed)
     truth = rng.poisson(rng.gamma(0.5, 8.0, size=(1, cells)), size=(parts, cells)) * (rng.random(cells) >= zeros)
 
@@ -62,11 +63,17 @@ def random_family(seed, parts, cells, *, root=False, zeros=0.2, noise=5.0, boxes
         fits.append(fit(groups, exact + rng.normal(0, noise, exact.shape), weights))
     bounds = []
     for _ in range(rng.integers(0, 3) if boxes else 0):
-        groups = partition() if rng.random() < 0.5 else queries[-1]
+        groups = (partition(), queries[-1], np.arange(cells))[rng.integers(3)]
         exact = answer(groups, truth).astype(np.float64)
         slack = rng.choice([0.0, 1.0, 4.0, np.inf], size=(2, *exact.shape))
         bounds.append(box(groups, np.maximum(exact - slack[0], 0), exact + slack[1]))
-    return Family(parts, cells, tuple(fits), tuple(bounds), parent=None if root else truth.sum(axis=0))
+    if root:
+        return Family(parts, cells, tuple(fits), tuple(bounds))
+    joints = []
+    for _ in range(rng.integers(0, 3) if boxes else 0):  # two ways to group the parts: one total too many in each
+        labels = rng.integers(0, 3, parts)
+        joints += [Joint("some", labels == k, int(truth[labels == k].sum())) for k in np.unique(labels)]
+    return Family(parts, cells, tuple(fits), tuple(bounds), tuple(joints), parent=truth.sum(axis=0))
 
 
 def slope(family, tables):
@@ -94,6 +101,10 @@ def certificate(family, tables):
             rows.append(np.isin(np.arange(n), index[part, item.groups == group]))
             least.append(item.lower[part, group])
             most.append(item.upper[part, group])
+    for joint in family.joints:
+        rows.append(np.isin(np.arange(n), index[joint.members]))
+        least.append(joint.total)
+        most.append(joint.total)
     rows, least, most = np.array(rows).reshape(len(rows), n).astype(float), np.array(least), np.array(most)
     matrix = np.vstack([rows[most < np.inf], -rows[least > 0]]) if len(rows) else None
     limit = np.concatenate([most[most < np.inf], -least[least > 0]]) if len(rows) else None
@@ -111,6 +122,7 @@ def missed(family, tables):
     for item in family.boxes:
         answers = answer(item.groups, tables)
         gaps += [(item.lower - answers).max(), (answers - item.upper).max()]
+    gaps += [abs(tables[joint.members].sum() - joint.total) for joint in family.joints]
     return max(gaps)
 
 
@@ -187,10 +199,29 @@ def test_shortcuts_are_exact():
 
 
 def test_joint_total():
-    """Only the interior point method has them: the first two parts have 6 together, so each gets 1 more."""
+    """The first two parts have 6 together, so each gets 1 more."""
     family = Family(3, 1, (fit([0], [[2], [2], [9]], [1, 1, 1]),), parent=np.array([10]))
-    family = replace(family, joints=(Joint("two of three", np.array([True, True, False]), 6),))
-    np.testing.assert_allclose(quadratic.solve(family).tables, [[3], [3], [4]], atol=1e-6)
+    first = np.array([True, True, False])
+    family = replace(family, joints=(Joint("two of three", first, 6), Joint("the third", ~first, 4)))
+    for tables in both(family):
+        np.testing.assert_allclose(tables, [[3], [3], [4]], atol=1e-6)
+    impossible = replace(family, joints=(Joint("two of three", first, 6), Joint("the third", ~first, 5)))
+    for result in (quadratic.solve(impossible), solve_batched(impossible, iterations=300)):
+        assert not np.any(result.converged)
+        assert np.max(result.primal) > 0.3  # one person too many, between two totals and the parent
+    alone = Family(1, 1, (fit([0], [[2]], [1]),), (), (Joint("all", np.array([True]), 9),), parent=np.array([10]))
+    np.testing.assert_allclose(solve_batched(alone).primal, 1)
+
+
+def test_bounds_on_cells_by_hand():
+    """The second part has 2 at most and the third 5 at least: the first gets what is left, whatever was measured."""
+    counts = fit([0], [[2], [9], [1]], [1, 2, 3])
+    family = Family(3, 1, (counts,), (box([0], [[0], [0], [5]], [[9], [2], [7]]),), parent=np.array([10]))
+    for tables in both(family):
+        np.testing.assert_allclose(tables, [[3], [2], [5]], atol=1e-6)
+    root = Family(1, 2, (fit(PAIR, [[-3, 8]], [1]),), (box(PAIR, [[1, 0]], [[9, 5]]),))
+    for tables in both(root):
+        np.testing.assert_allclose(tables, [[1, 5]], atol=1e-6)
 
 
 def test_margin_and_slack():
@@ -272,16 +303,20 @@ def test_certificate_sees_what_is_not_optimal():
     assert certificate(replace(family, fits=(replace(first, answers=first.answers + PAIR.sum()),)), tables) > 1e-2
 
 
+@pytest.mark.parametrize("bounded", [True, False])
 @pytest.mark.parametrize("weights", [[1.0, 1.0, 1.0, 1.0], [0.1, 5.0, 1.0, 2.0]])
-def test_closed_form_is_the_solution(weights):
-    """Detailed query alone: no steps, and the interior point method agrees."""
+def test_closed_form_is_the_solution(weights, bounded):
+    """Detailed query alone, with bounds on cells or without: no steps, and the interior point method agrees."""
     rng = np.random.default_rng(5)
     truth = rng.poisson(3, size=(4, 30))
     family = Family(4, 30, (fit(np.arange(30), truth + rng.normal(0, 6, truth.shape), weights),))
     family = replace(family, parent=truth.sum(axis=0))
+    if bounded:
+        family = replace(family, boxes=(box(np.arange(30), np.maximum(truth - 1, 0), truth + 2),))
     fast = solve_batched(family)
     assert fast.iterations.sum() == 0
-    np.testing.assert_allclose(fast.tables[0], quadratic.solve(family).tables, atol=2e-5)
+    atol = 1e-4 if bounded else 2e-5  # the interior point method ends 3e-5 before a bound that is its own optimum
+    np.testing.assert_allclose(fast.tables[0], quadratic.solve(family).tables, atol=atol)
 
 
 @pytest.mark.parametrize("bounded", [True, False])
@@ -311,6 +346,9 @@ def level(runs=6, boxes=True):
     exact = answer(np.arange(12) // 4, truth).astype(np.float64)
     width = rng.integers(1, 4, size=(runs, *exact.shape))
     bounds = [LevelBox(np.arange(12) // 4, np.maximum(exact - width, 0), exact + width)] if boxes else []
+    if boxes:
+        wide = rng.integers(1, 9, size=(runs, *truth.shape))
+        bounds.append(LevelBox(np.arange(12), np.maximum(truth - wide, 0.0), truth + wide.astype(float)))
     parents = np.array([truth[i:j].sum(axis=0) for i, j in itertools.pairwise(starts)])
     return np.broadcast_to(parents, (runs, 3, 12)), starts, fits, bounds
 
