@@ -1,12 +1,14 @@
 """All systems by name, and the commands ``plaudit release`` and ``plaudit explore``; systems themselves live elsewhere.
 
 A system of this package is its folder and its name in `FOLDERS`; its module ``system`` registers it. Other packages
-name such a module in their entry points of the group ``plaudit.systems``.
+name such a module in their entry points of the group ``plaudit.systems``. A sheet of the explorer that belongs to no
+system is a function in the group ``plaudit.sheets``.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from functools import partial
 from importlib import import_module, metadata
 from types import MappingProxyType
 from typing import Any
@@ -50,14 +52,21 @@ def systems() -> Mapping[str, System]:
 
 
 def sheets() -> list[Sheet]:
-    """Return the sheets of the explorer: of registered systems that have one, and of noisy counts.
+    """Return the sheets of the explorer: of registered systems that have one, and of the entry points for others.
 
     Returns
     -------
     list of Sheet
         In the order in which the page shows them.
+
+    Examples
+    --------
+    >>> [sheet.name for sheet in sheets()][-2:]
+    ['counts', 'audit']
     """
-    return [named(system.sheet)() for system in systems().values() if system.sheet]
+    points = sorted(metadata.entry_points(group="plaudit.sheets"), key=lambda point: point.name)
+    own = [named(system.sheet)() for system in systems().values() if system.sheet]
+    return [*own, *(point.load()() for point in points)]
 
 
 def run(command: str, arguments: list[str]) -> int:
@@ -66,8 +75,12 @@ def run(command: str, arguments: list[str]) -> int:
     app.callback()(lambda: None)
     offered = {name: system for name, system in systems().items() if command in system.commands}
     asked = next(iter(arguments), "")
-    for name in [asked] if asked in offered else sorted(offered):  # the options of one take long enough to read
-        app.command(name)(offered[name].command(command))
+    commands: dict[str, Callable[[], Callable[..., int]]]  # made when they are needed: options take long enough to read
+    commands = {name: partial(system.command, command) for name, system in offered.items()}
+    if command == "explore":
+        commands |= {sheet.name: sheet.command for sheet in sheets() if sheet.name not in offered}
+    for name in [asked] if asked in commands else sorted(commands):
+        app.command(name)(commands[name]())
     try:
         if asked in offered and command == "release" and "--help" not in arguments:
             offered[asked].check_installed()

@@ -52,7 +52,7 @@ FLOORS = {
         {"data", "population"},
         {"tables", "registry"},
         {"benchmarks", "bottom_up", "flaxman", "nist", "ons", "phsafe", "topdown"},
-        {"bugs"},
+        {"bugs", "counts"},
         {"systems"},
     ],
 }

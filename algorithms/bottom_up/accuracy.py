@@ -282,7 +282,7 @@ def expected_error(epsilon: float, cells: int) -> float:
 
     def log_characteristic(tangent: Floats) -> Floats:
         square = np.square(tangent)
-        return -cells * np.log1p(ratio * 2 * square / (1 + square))
+        return np.asarray(-cells * np.log1p(ratio * 2 * square / (1 + square)))
 
     return mean_magnitude(log_characteristic, cells * ratio)
 

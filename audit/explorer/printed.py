@@ -57,7 +57,7 @@ def printed(sheet: Sheet, state: State, words: Mapping[str, str]) -> Iterator[Pr
         yield Printed(words[sheet.title], words[table.label], head, rows, 2)
     totals = [[words[one.label], _text(cells[one.key], one.shown, words)] for one in sheet.totals if one.key in cells]
     head = [words["page.item"], words["page.value"]]
-    yield Printed(words[sheet.title], words["page.totals"], head, totals, 1)
+    yield Printed(words[sheet.title], words.get(f"{sheet.title}.totals", words["page.totals"]), head, totals, 1)
 
 
 def _text(value: Any, shown: Shown, words: Mapping[str, str]) -> str:

@@ -250,6 +250,11 @@ class Sheet:
         preset = self.presets.get(str(state.get(f"{self.name}/all/all/preset")), {})
         return {**self.published, **preset, **{key: known[key].check(value) for key, value in state.items()}}
 
+    def command(self) -> Callable[..., int]:
+        """Return what ``plaudit explore NAME`` runs, with typed options, for a sheet that has no command of its own."""
+        made: Callable[..., int] = offered("explorer").command(self)
+        return made
+
 
 @dataclass(frozen=True)
 class Explored:

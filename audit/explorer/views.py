@@ -1,9 +1,10 @@
-"""What is made of a sheet at a state: the page, and tables in the terminal."""
+"""What is made of a sheet at a state: the page, tables in the terminal, and a command where it has none of its own."""
 
 from __future__ import annotations
 
 from pathlib import Path
 
+from audit.explorer.command import command
 from audit.explorer.page import SIGNATURE, build_page
 from audit.explorer.printed import printed, words_in
 from audit.explorer.sheet import Explored
@@ -11,7 +12,7 @@ from audit.installed import offered
 from audit.io.files import check_levels, replacing
 from audit.io.terminal import console
 
-__all__ = ["print_tables", "write_page"]
+__all__ = ["command", "print_tables", "write_page"]
 
 HEAD = 4096  # bytes in which a page says that it is one
 

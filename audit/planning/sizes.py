@@ -254,7 +254,7 @@ def _smallest_violation(plan: Plan, size: int, power: float) -> float:
             replace(plan, selection=0.0, design="coins"), int(plan.split(np.array(size))[1]), power
         )
         start = min(max(math.log(max(registered - 1, LEAST_EXCESS)), bottom), top)
-    found = crossing(excess, start, bottom, top, CLOSE if plan.method.simulated else 1e-9)
+    found = crossing(excess, start, bottom, top, CLOSE if plan.method.simulated else 1e-12)
     return 1 + math.exp(found) if found > bottom else 1.0
 
 

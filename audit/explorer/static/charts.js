@@ -50,7 +50,7 @@ const charts = (() => {
   }
 
   function curve(chart, results, before, width) {
-    const points = chart.points.map(([across, up]) => [results[across], results[up]]).filter(([across]) => across !== null);
+    const points = chart.points.map(([across, up]) => [results[across], results[up]]).filter(([across, up]) => across !== null && up !== null);
     if (!points.length) return element("p", {class: "note"}, word("page.nothing"));
     const height = Math.round(Math.min(340, Math.max(240, width * 0.5))), [left, right, top, bottom] = [74, 18, 16, 46];
     const now = chart.current.map(key => results[key]), old = chart.current.map(key => before[key]);

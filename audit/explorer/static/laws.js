@@ -29,7 +29,18 @@ const laws = (() => {
   const normalTail = x => x < 0 ? 1 - normalTail(-x) : Math.exp(-x * x / 2) * erfcx(x / Math.SQRT2) / 2;
   const normalCdf = x => normalTail(-x);
 
-  const normalQuantile = p => p > 0.5 ? -normalQuantile(1 - p) : bisect(z => normalCdf(z) >= p, -40, 0);
+  // Hastings' approximation and two steps of Halley.
+  function normalQuantile(p) {
+    if (p > 0.5) return -normalQuantile(1 - p);
+    if (p <= 0) return -Infinity;
+    const t = Math.sqrt(-2 * Math.log(p));
+    let x = (2.515517 + t * (0.802853 + t * 0.010328)) / (1 + t * (1.432788 + t * (0.189269 + t * 0.001308))) - t;
+    for (let step = 0; step < 2; step++) {
+      const newton = (normalCdf(x) - p) * Math.sqrt(2 * Math.PI) * Math.exp(x * x / 2);
+      x -= newton / (1 + x * newton / 2);
+    }
+    return x;
+  }
 
   // The discrete Gaussian law: tail(m) is P(K >= m), for m >= 1.
   function discreteGaussian(scale) {

@@ -281,7 +281,7 @@ const explorer = (() => {
           script.write ? element("button", {type: "button", onclick: () => exported(sheet)}, word("page.export", {file: sheet.file})) : null,
           button("page.csv", () => save(`${open}.csv`, "text/csv", csv(sheet))))),
       element("div", {class: "charts"}, ...sheet.charts.map(chartOf)), ...sheet.tables.map(tableOf),
-      element("section", {class: "table"}, element("h3", {}, word("page.totals")), element("dl", {class: "all"}, ...sheet.totals.map(total => {
+      element("section", {class: "table"}, element("h3", {}, word(speech.known(sheet.title + ".totals") ? sheet.title + ".totals" : "page.totals")), element("dl", {class: "all"}, ...sheet.totals.map(total => {
         const made = element("div", {}, element("dt", {}, word(total.label)), cell("dd", total.key, total.shown, {was: true}),
           element("dd", {class: "note"}, help(total.label)));
         syncs.push(() => { made.hidden = results[total.key] === null; });

@@ -1,4 +1,4 @@
-"""Random states of any sheet: values of every kind, over the whole of every range."""
+"""Random states of any sheet, of every kind of value; and how its numbers are compared with those of another."""
 
 from __future__ import annotations
 
@@ -32,3 +32,15 @@ def random_number(one, rng):
     value = math.exp(rng.uniform(math.log(low), math.log(one.most)))
     value = min(max(value, one.least), one.most)
     return int(value) if one.kind == "integer" else value
+
+
+def differing(found, wanted):
+    """Return the keys at which numbers differ by more than 1e-9 of themselves, or whole ones and words at all."""
+    assert found.keys() == wanted.keys()
+    return [key for key, value in wanted.items() if not same(found[key], value)]
+
+
+def same(found, wanted):
+    if isinstance(wanted, float) and isinstance(found, int | float):
+        return found == wanted or abs(found - wanted) <= 1e-9 * abs(wanted)
+    return found == wanted

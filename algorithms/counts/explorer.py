@@ -1,0 +1,257 @@
+"""The sheet `counts` of the explorer: what an epsilon means for a count, under each law and in each system."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable
+from dataclasses import replace
+from functools import cache
+from typing import Any
+
+from algorithms.bottom_up.inverse_cdf import InverseCdf
+from algorithms.counts.rounded import Rounded, mean_error
+from algorithms.noise import Gaussian, Laplace, TwoTailedGeometric
+from algorithms.noise.margins import coverage, exact_margin_of_error
+from algorithms.ons.laws import PILOT_DELTA, CountNoise, classical_scale, unchanged_probability
+from audit.claims import GaussianDP
+from audit.explorer.sheet import Chart, Column, Explored, Group, Input, Result, Row, Sheet, Shown, State, Table, Total
+
+__all__ = ["explore", "sheet"]
+
+LAWS = ("geometric", "laplace", "gaussian")
+CELLS = (1, 10, 100, 1000, 10_000, 100_000)  # counts in a sum
+STEPS = tuple(
+    range(5, 51, 3)
+)  # points of the curves, in twentieths of the epsilon and of the counts that are asked for
+CURVES: tuple[tuple[str, str, Shown], ...] = (("epsilon", "margin", "whole"), ("cells", "error", "number"))
+PUBLISHED = (0.1, 1.0, 2.0, 5.0, 10.0)  # epsilons of the pilot's Tables 1 to 3
+ALL, ONS, BOTTOM_UP = "counts/all/all", "counts/ons/all", "counts/bottom_up/all"
+
+Noise = TwoTailedGeometric | Rounded
+
+
+def compute(state: State) -> dict[str, Result]:
+    """Return every number of the sheet.
+
+    Parameters
+    ----------
+    state : mapping of str to number
+        A value of each input of `sheet`.
+
+    Returns
+    -------
+    dict of str to number
+        By ``counts/SYSTEM/LAW/QUANTITY``. Noise is rounded to whole numbers; ``sigma`` is its standard deviation before
+        rounding, ``margin`` the exact margin of error, ``error`` the mean absolute error.
+
+    Examples
+    --------
+    >>> found = compute(sheet().published)
+    >>> found["counts/geometric/all/margin"], round(found["counts/laplace/all/unchanged"], 4)
+    (2, 0.3935)
+    """
+    given: dict[str, Any] = dict(state)
+    epsilon, delta = float(given[f"{ALL}/epsilon"]), float(given[f"{ALL}/delta"])
+    confidence, cells = float(given[f"{ALL}/confidence"]), int(given[f"{ALL}/cells"])
+    noises = {law: _noise(law, epsilon, delta) for law in LAWS}
+    found: dict[str, Result] = {}
+    for law, noise in noises.items():
+        unchanged = 1 - 2 * float(noise.sf(0))
+        found |= _described(f"counts/{law}/all", noise, unchanged, confidence)
+        for number in CELLS:
+            found[f"counts/sum/cells_{number}/{law}"] = mean_error(noise, number)
+        found[f"counts/sum/all/{law}"] = mean_error(noise, cells)
+
+    share, pilot_delta = epsilon / int(given[f"{ONS}/tables"]), float(given[f"{ONS}/delta"])
+    scale = classical_scale(share, pilot_delta)
+    found |= {f"{ONS}/epsilon": share, f"{ONS}/kept_delta": GaussianDP(1 / scale).delta_at(share)}
+    pilot: dict[str, Noise] = {
+        "geometric": TwoTailedGeometric(share),
+        "laplace": Rounded(Laplace(1 / share)),
+        "gaussian": Rounded(Gaussian(scale)),
+    }
+    for law, noise in pilot.items():
+        unchanged = unchanged_probability(law, share, delta=pilot_delta)  # type: ignore[arg-type]
+        found |= _described(f"counts/ons/{law}", noise, unchanged, confidence)
+        for place, published in enumerate(PUBLISHED):
+            probability = unchanged_probability(law, published, delta=PILOT_DELTA)  # type: ignore[arg-type]
+            found[f"counts/pilot/epsilon_{place}/{law}"] = probability
+
+    inverse = InverseCdf(epsilon, int(given[f"{BOTTOM_UP}/bits"]))
+    found |= {
+        f"{BOTTOM_UP}/unchanged": math.exp(float(inverse.logpmf(0))),
+        f"{BOTTOM_UP}/reach": inverse.reach,
+        f"{BOTTOM_UP}/beyond": 2 * float(TwoTailedGeometric(epsilon).sf(inverse.reach)),
+        f"{BOTTOM_UP}/infinite": inverse.exact_loss(1).infinite_mass,
+        f"{BOTTOM_UP}/sum_error": mean_error(noises["geometric"], cells),
+    }
+    found |= {"counts/curve/now/epsilon": epsilon, "counts/curve/now/margin": found["counts/geometric/all/margin"]}
+    found |= {"counts/curve/now/cells": cells, "counts/curve/now/error": found["counts/sum/all/geometric"]}
+    for step in STEPS:
+        point, near, some = f"counts/curve/{step:02}", epsilon * step / 20, max(1, cells * step // 20)
+        found[f"{point}/epsilon"] = near
+        found[f"{point}/margin"] = exact_margin_of_error(TwoTailedGeometric(near), confidence)
+        found[f"{point}/cells"], found[f"{point}/error"] = some, mean_error(noises["geometric"], some)
+    return found
+
+
+@cache
+def sheet() -> Sheet:
+    """Return the sheet.
+
+    Returns
+    -------
+    Sheet
+        Its published state has an epsilon of 1, and the pilot's fourteen tables.
+    """
+    described: tuple[tuple[str, Shown], ...] = (
+        ("sigma", "number"),
+        ("unchanged", "share"),
+        ("margin", "whole"),
+        ("covers", "share"),
+        ("error", "number"),
+    )
+    columns = tuple(Column(quantity=name, label=f"counts.{name}", shown=shown) for name, shown in described)
+    by_law = tuple(Column(quantity=law, label=f"counts.{law}") for law in LAWS)
+    bottom_up: tuple[tuple[str, Shown], ...] = (
+        ("unchanged", "share"),
+        ("reach", "whole"),
+        ("beyond", "number"),
+        ("infinite", "number"),
+        ("sum_error", "number"),
+    )
+    tables = (
+        Table(
+            label="counts.one",
+            columns=columns,
+            groups=(
+                Group(label="counts.whole", rows=_rows("counts/{}/all")),
+                Group(
+                    label="counts.ons",
+                    rows=_rows("counts/ons/{}"),
+                    inputs=(f"{ONS}/tables", f"{ONS}/delta"),
+                    results=(
+                        Total(key=f"{ONS}/epsilon", label="counts.ons.epsilon"),
+                        Total(key=f"{ONS}/kept_delta", label="counts.ons.kept_delta"),
+                    ),
+                ),
+            ),
+        ),
+        Table(
+            label="counts.pilot",
+            columns=tuple(replace(one, shown="share") for one in by_law),
+            groups=(
+                Group(label="counts.pilot.rows", rows=_numbered("counts/pilot/epsilon_{}", range(len(PUBLISHED)))),
+            ),
+        ),
+        Table(
+            label="counts.sum",
+            columns=by_law,
+            groups=(
+                Group(
+                    label="counts.sum.rows",
+                    rows=(
+                        Row(place="counts/sum/all", label="counts.sum.asked"),
+                        *_numbered("counts/sum/cells_{}", CELLS),
+                    ),
+                    inputs=(f"{ALL}/cells",),
+                ),
+            ),
+        ),
+        Table(
+            label="counts.bottom_up",
+            columns=tuple(
+                Column(quantity=name, label=f"counts.bottom_up.{name}", shown=shown) for name, shown in bottom_up
+            ),
+            groups=(
+                Group(
+                    label="counts.bottom_up.rows",
+                    rows=(Row(place=BOTTOM_UP, label="counts.bottom_up.row"),),
+                    inputs=(f"{BOTTOM_UP}/bits",),
+                ),
+            ),
+        ),
+    )
+    return Sheet(
+        name="counts",
+        title="counts.title",
+        about=("counts.about.1", "counts.about.2"),
+        inputs=(
+            Input(key=f"{ALL}/epsilon", kind="number", value=1.0, least=0.01, most=20, label="counts.epsilon"),
+            Input(key=f"{ALL}/delta", kind="number", value=1e-6, least=1e-15, most=0.5, label="counts.delta"),
+            Input(key=f"{ALL}/confidence", kind="number", value=0.9, least=0.5, most=0.9999, label="counts.confidence"),
+            Input(key=f"{ALL}/cells", kind="integer", value=100, least=1, most=1_000_000, label="counts.cells"),
+            Input(key=f"{ONS}/tables", kind="integer", value=14, least=1, most=40, label="counts.ons.tables"),
+            Input(
+                key=f"{ONS}/delta", kind="number", value=PILOT_DELTA, least=1e-15, most=0.5, label="counts.ons.delta"
+            ),
+            Input(key=f"{BOTTOM_UP}/bits", kind="integer", value=53, least=2, most=53, label="counts.bits"),
+        ),
+        compute=compute,
+        script=("algorithms.counts", "explorer.js"),
+        settings=(f"{ALL}/epsilon", f"{ALL}/confidence", f"{ALL}/delta"),
+        tables=tables,
+        charts=tuple(
+            Chart(
+                kind="curve",
+                label=f"counts.chart.{up}",
+                points=tuple((f"counts/curve/{step:02}/{across}", f"counts/curve/{step:02}/{up}") for step in STEPS),
+                axes=((f"counts.{across}", "number" if across == "epsilon" else "whole"), (f"counts.{up}", shown)),
+                current=(f"counts/curve/now/{across}", f"counts/curve/now/{up}"),
+            )
+            for across, up, shown in CURVES
+        ),
+        totals=tuple(
+            Total(key=f"counts/geometric/all/{name}", label=f"counts.total.{name}", shown=shown, main=True)
+            for name, shown in described
+            if name in ("unchanged", "margin", "error")
+        ),
+        data={"cells": CELLS, "steps": STEPS, "published": PUBLISHED, "pilot_delta": PILOT_DELTA},
+    )
+
+
+def explore(state: State | None = None) -> Explored:
+    """Return the sheet at a state.
+
+    Parameters
+    ----------
+    state : mapping of str to number, optional
+        Inputs that differ from the published ones.
+
+    Returns
+    -------
+    Explored
+        With `results`, `to_html` and `to_xlsx`.
+
+    Examples
+    --------
+    >>> explore({"counts/all/all/epsilon": 0.1}).results["counts/geometric/all/margin"]
+    23
+    """
+    return Explored(sheet(), state or {})
+
+
+def _rows(place: str) -> tuple[Row, ...]:
+    return tuple(Row(place=place.format(law), label=f"counts.{law}") for law in LAWS)
+
+
+def _numbered(place: str, numbers: Iterable[int]) -> tuple[Row, ...]:
+    return tuple(Row(place=(at := place.format(number)), label=f"counts.{at.rpartition('/')[2]}") for number in numbers)
+
+
+def _noise(law: str, epsilon: float, delta: float) -> Noise:
+    noise = CountNoise(law, epsilon, delta if law == "gaussian" else 0.0).noise  # type: ignore[arg-type]
+    return noise if isinstance(noise, TwoTailedGeometric) else Rounded(noise)
+
+
+def _described(place: str, noise: Noise, unchanged: float, confidence: float) -> dict[str, Result]:
+    """Return what the sheet says of the noise of one count."""
+    margin = exact_margin_of_error(noise, confidence)
+    before = noise.law if isinstance(noise, Rounded) else noise
+    return {
+        f"{place}/sigma": math.sqrt(before.variance),
+        f"{place}/unchanged": unchanged,
+        f"{place}/margin": margin,
+        f"{place}/covers": coverage(noise, margin),
+        f"{place}/error": mean_error(noise, 1),
+    }

@@ -1,0 +1,176 @@
+"""The sheet `audit` of the explorer: what an audit of a promise can detect, beside the budget that it is to check."""
+
+from __future__ import annotations
+
+import math
+from functools import cache
+from typing import Any
+
+from audit.claims import ZCDP, ApproxDP, Claim, GaussianDP, PureDP
+from audit.explorer.sheet import Chart, Column, Explored, Group, Input, Result, Row, Sheet, State, Table, Total
+from audit.methods.method import method_for
+from audit.planning import plan_power, plan_size, plan_violation
+
+__all__ = ["explore", "sheet"]
+
+FAMILIES = ("pure", "approx", "gaussian", "zcdp")
+TIMES = (1.01, 1.02, 1.05, 1.1, 1.15, 1.2, 1.3, 1.5, 2.0)  # true losses of the power curve, over the promise
+LEAST_POWER = 1e-12  # a chance that nobody plans with
+PLACES = tuple(f"{round(100 * times)}%" for times in TIMES)
+CLAIM, PLAN = "audit/claim/all", "audit/plan/all"
+
+
+def compute(state: State) -> dict[str, Result]:
+    """Return every number of the sheet.
+
+    Parameters
+    ----------
+    state : mapping of str to number or str
+        A value of each input of `sheet`.
+
+    Returns
+    -------
+    dict of str to number or str
+        By ``audit/PART/PLACE/QUANTITY``. None stands for what no number of runs, or no loss, would do, and for what
+        ``plaudit plan`` finds by simulation or to some digits only: ``known`` is the key of words that say what there
+        is. ``refused`` is the sentence of ``plaudit plan``, or None. A power below `LEAST_POWER` is 0.
+
+    Examples
+    --------
+    >>> found = compute(sheet().published)
+    >>> found["audit/plan/all/runs_needed"], round(found["audit/plan/all/detectable"], 3)
+    (4631, 1.097)
+    """
+    given: dict[str, Any] = dict(state)
+    claim = _claim(given)
+    audit: dict[str, Any] = {name: given[f"{PLAN}/{name}"] for name in ("confidence", "distance", "selection")}
+    runs, power, violation = (given[f"{PLAN}/{name}"] for name in ("runs", "power", "violation"))
+    losses = {f"audit/curve/{place}": times for place, times in zip(PLACES, TIMES, strict=True)}
+    found: dict[str, Result] = dict.fromkeys(
+        [f"{PLAN}/{name}" for name in ("detectable", "times", "power_found", "runs_needed", "refused")]
+        + [f"{place}/power" for place in losses]
+    )
+    found |= {f"{place}/times": times for place, times in losses.items()}
+    found |= {f"{place}/loss": times * claim.budget for place, times in losses.items()}
+    found[f"{PLAN}/loss"] = violation * claim.budget
+    computed = not method_for(claim, audit["distance"], audit["confidence"]).simulated
+    known = "computed" if computed else "registered" if audit["selection"] == 0 else "simulated"
+    found[f"{PLAN}/known"] = f"audit.known.{known}"
+    if known == "simulated":
+        return found
+
+    def power_at(times: float) -> float:
+        chance = plan_power(claim, runs, violation=times, **audit)
+        return chance if chance >= LEAST_POWER else 0.0
+
+    try:
+        found[f"{PLAN}/power_found"] = power_at(violation)
+        found |= {f"{place}/power": power_at(times) for place, times in losses.items()}
+        if computed:
+            smallest = plan_violation(claim, runs, power=power, **audit)
+            if smallest < math.inf:
+                found |= {f"{PLAN}/times": smallest, f"{PLAN}/detectable": smallest * claim.budget}
+            found[f"{PLAN}/runs_needed"] = plan_size(claim, violation=violation, power=power, **audit)
+    except ValueError as error:
+        found[f"{PLAN}/refused"] = str(error)
+    return found
+
+
+def _claim(given: dict[str, Any]) -> Claim:
+    budget = given[f"{CLAIM}/budget"]
+    made: dict[str, Claim] = {
+        "pure": PureDP(budget),
+        "approx": ApproxDP(budget, given[f"{CLAIM}/delta"]),
+        "gaussian": GaussianDP(budget),
+        "zcdp": ZCDP(budget),
+    }
+    return made[given[f"{CLAIM}/family"]]
+
+
+@cache
+def sheet() -> Sheet:
+    """Return the sheet.
+
+    Returns
+    -------
+    Sheet
+        Its published state is pure privacy of epsilon 1 and an audit of 5,000 runs.
+    """
+    return Sheet(
+        name="audit",
+        title="audit.title",
+        about=("audit.about.1", "audit.about.2"),
+        inputs=(
+            Input(key=f"{CLAIM}/family", kind="choice", value="pure", choices=FAMILIES, label="audit.family"),
+            Input(key=f"{CLAIM}/budget", kind="number", value=1.0, least=0.01, most=10, label="audit.budget"),
+            Input(key=f"{CLAIM}/delta", kind="number", value=1e-6, least=1e-12, most=0.1, label="audit.delta"),
+            Input(key=f"{PLAN}/runs", kind="integer", value=5000, least=100, most=10**7, label="audit.runs"),
+            Input(
+                key=f"{PLAN}/confidence", kind="number", value=0.95, least=0.5, most=0.9999, label="audit.confidence"
+            ),
+            Input(key=f"{PLAN}/distance", kind="integer", value=1, least=1, most=1000, label="audit.distance"),
+            Input(key=f"{PLAN}/selection", kind="number", value=0.3, least=0, most=0.9, label="audit.selection"),
+            Input(key=f"{PLAN}/violation", kind="number", value=1.1, least=1.02, most=10, label="audit.violation"),
+            Input(key=f"{PLAN}/power", kind="number", value=0.8, least=0.5, most=0.99, label="audit.power"),
+        ),
+        compute=compute,
+        script=("audit.explorer", "audits.js"),
+        settings=(
+            *(f"{CLAIM}/{name}" for name in ("family", "budget", "delta")),
+            *(f"{PLAN}/{name}" for name in ("runs", "violation", "power", "confidence", "distance", "selection")),
+        ),
+        tables=(
+            Table(
+                label="audit.curve",
+                columns=(
+                    Column(quantity="loss", label="audit.loss"),
+                    Column(quantity="power", label="audit.power_found", shown="share"),
+                ),
+                groups=(
+                    Group(
+                        label="audit.curve.rows",
+                        rows=tuple(Row(place=f"audit/curve/{place}", label=f"audit.{place}") for place in PLACES),
+                    ),
+                ),
+            ),
+        ),
+        charts=(
+            Chart(
+                kind="curve",
+                label="audit.chart",
+                points=tuple((f"audit/curve/{place}/loss", f"audit/curve/{place}/power") for place in PLACES),
+                axes=(("audit.loss", "number"), ("audit.power_found", "share")),
+                current=(f"{PLAN}/loss", f"{PLAN}/power_found"),
+            ),
+        ),
+        totals=(
+            Total(key=f"{PLAN}/detectable", label="audit.detectable", main=True),
+            Total(key=f"{PLAN}/times", label="audit.smallest", main=True),
+            Total(key=f"{PLAN}/runs_needed", label="audit.runs_needed", shown="whole", main=True),
+            Total(key=f"{PLAN}/power_found", label="audit.power_found", shown="share", main=True),
+            Total(key=f"{PLAN}/known", label="audit.known", shown="text", main=True),
+            Total(key=f"{PLAN}/refused", label="audit.refused", shown="text", main=True),
+        ),
+        data={"times": TIMES, "least_power": LEAST_POWER},
+    )
+
+
+def explore(state: State | None = None) -> Explored:
+    """Return the sheet at a state.
+
+    Parameters
+    ----------
+    state : mapping of str to number or str, optional
+        Inputs that differ from the published ones.
+
+    Returns
+    -------
+    Explored
+        With `results`, `to_html` and `to_xlsx`.
+
+    Examples
+    --------
+    >>> explore({"audit/plan/all/violation": 1.2}).results["audit/plan/all/runs_needed"]
+    1198
+    """
+    return Explored(sheet(), state or {})

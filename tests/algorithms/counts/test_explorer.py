@@ -1,0 +1,114 @@
+"""The sheet `counts`: printed probabilities, closed forms, and laws that are summed term by term."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from algorithms.bottom_up.inverse_cdf import InverseCdf
+from algorithms.counts.explorer import explore, sheet
+from algorithms.counts.rounded import Rounded, mean_error
+from algorithms.noise import Gaussian, Laplace, TwoTailedGeometric
+from audit.claims import GaussianDP
+from tests.helpers import refuses
+
+PRINTED = {  # the pilot's Tables 1 to 3
+    "laplace": (0.0488, 0.3935, 0.6321, 0.9179, 0.9933),
+    "gaussian": (0.0157, 0.1562, 0.3065, 0.6755, 0.9512),
+    "geometric": (0.05, 0.4621, 0.7616, 0.9866, 0.9999),
+}
+
+
+def masses(law):
+    """Probabilities of -n to n, beyond which there is nothing."""
+    reach = int(60 * law.law.scale) + 40
+    beyond = law.sf(np.arange(reach))
+    half = np.append(1 - 2 * beyond[0], beyond[:-1] - beyond[1:])
+    return np.concatenate([half[:0:-1], half])
+
+
+# Known truth
+
+
+def test_the_pilots_probabilities_as_printed():
+    found = explore().results
+    for law, printed in PRINTED.items():
+        for place, probability in enumerate(printed):
+            digits = 2 if (law, place) == ("geometric", 0) else 4
+            assert round(found[f"counts/pilot/epsilon_{place}/{law}"], digits) == probability
+
+
+def test_closed_forms():
+    found = explore({"counts/all/all/epsilon": 0.7}).results
+    assert found["counts/geometric/all/unchanged"] == pytest.approx(math.tanh(0.35), rel=1e-12)
+    assert found["counts/geometric/all/error"] == pytest.approx(1 / math.sinh(0.7), rel=1e-12)
+    assert found["counts/laplace/all/unchanged"] == pytest.approx(1 - math.exp(-0.35), rel=1e-12)
+    assert found["counts/laplace/all/error"] == pytest.approx(1 / (2 * math.sinh(0.35)), rel=1e-12)
+    assert found["counts/laplace/all/sigma"] == pytest.approx(math.sqrt(2) / 0.7, rel=1e-12)
+    kept = GaussianDP(1 / found["counts/gaussian/all/sigma"]).delta_at(0.7)
+    assert kept == pytest.approx(1e-6, rel=1e-9)
+    assert found["counts/ons/all/epsilon"] == 0.7 / 14
+
+
+def test_textbook_noise_at_ten_needs_more_than_its_delta():
+    found = explore({"counts/all/all/epsilon": 10.0, "counts/ons/all/tables": 1}).results
+    assert found["counts/ons/all/kept_delta"] == pytest.approx(0.21337, abs=1e-5)
+
+
+def test_the_tail_of_an_inverse_distribution_function():
+    found = explore({"counts/all/all/epsilon": 1.0, "counts/bottom_up/all/bits": 4}).results
+    law = InverseCdf(1.0, bits=4)  # magnitudes 0 to 3 of 4, 2, 1 and 1 of eight uniforms
+    assert found["counts/bottom_up/all/reach"] == law.reach == 3
+    assert found["counts/bottom_up/all/unchanged"] == 0.5
+    assert found["counts/bottom_up/all/infinite"] == 1 / 16  # the largest value of one database, and no other
+    assert found["counts/bottom_up/all/beyond"] == pytest.approx(2 * math.exp(-4) / (1 + math.exp(-1)), rel=1e-12)
+
+
+@pytest.mark.parametrize(
+    "law", [Laplace(0.2), Laplace(30.0), Gaussian(0.1), Gaussian(1.0), Gaussian(3.49), Gaussian(3.51), Gaussian(50.0)]
+)
+def test_mean_errors_of_rounded_noise_summed_term_by_term(law):
+    total = one = masses(Rounded(law))
+    for cells in (1, 2, 3):
+        middle = len(total) // 2
+        wanted = total @ np.abs(np.arange(-middle, middle + 1))
+        assert mean_error(Rounded(law), cells) == pytest.approx(wanted, rel=1e-12)
+        total = np.convolve(total, one)
+
+
+# Properties
+
+
+@settings(max_examples=50, deadline=None)
+@given(st.floats(0.01, 20), st.floats(0.5, 0.9999), st.integers(1, 10**6))
+def test_margins_are_the_least_that_cover_and_errors_add_up_slower_than_counts(epsilon, confidence, cells):
+    found = explore(
+        {"counts/all/all/epsilon": epsilon, "counts/all/all/confidence": confidence, "counts/all/all/cells": cells}
+    ).results
+    for law in ("geometric", "laplace", "gaussian"):
+        place = f"counts/{law}/all"
+        assert found[f"{place}/covers"] >= confidence - 1e-12
+        one = found[f"{place}/error"]
+        assert one * (1 - 1e-12) <= found[f"counts/sum/all/{law}"] <= cells * one * (1 + 1e-12)
+
+
+# What is refused
+
+
+def test_sums_have_cells():
+    refuses(ValueError, "cells must be at least 1, got 0", mean_error, Rounded(Laplace(1.0)), 0)
+    refuses(ValueError, "cells must be at least 1, got 0", mean_error, TwoTailedGeometric(1.0), 0)
+
+
+def test_settings_out_of_range():
+    for key, value, rule in [
+        ("counts/all/all/epsilon", 0.0, "a number from 0.01 to 20, got 0.0"),
+        ("counts/bottom_up/all/bits", 54, "a whole number from 2 to 53, got 54"),
+    ]:
+        with pytest.raises(ValueError, match=f"^{key} must be {rule}$"):
+            _ = explore({key: value}).results
+    assert set(sheet().published) == {one.key for one in sheet().inputs}
