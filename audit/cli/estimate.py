@@ -24,6 +24,7 @@ from audit.cli.inputs.options import (
     Data,
     Derive,
     Geo,
+    Jobs,
     Pair,
     Preset,
     Public,
@@ -37,6 +38,7 @@ from audit.cli.inputs.options import (
     check_numbers,
     refuse,
 )
+from audit.io.backends import Address, Backend, on_backend
 
 if TYPE_CHECKING:
     from audit.claims import Claim
@@ -46,7 +48,8 @@ if TYPE_CHECKING:
 __all__: list[str] = []
 
 DIRECT, RESIDUAL = "direct", "residual"
-OF_RUNS = f"data {OF_PERSONS} epsilon rho preset stage pair cell runs event"  # that errors from elsewhere have not
+# What errors from elsewhere have not:
+OF_RUNS = f"data {OF_PERSONS} epsilon rho preset stage pair cell runs event jobs backend address"
 OF_CURVES = "bandwidth percentile multiplier change"
 
 
@@ -115,6 +118,9 @@ def estimate(
         typer.Option(help="Of slope: people by whom one person changes an entry. Default: 1, or by the pair."),
     ] = None,
     confidence: Annotated[float, typer.Option(help="Two-sided, of each interval by itself.")] = 0.95,
+    jobs: Jobs = -1,
+    backend: Backend = "",
+    address: Address = "",
     seed: Seed = None,
     out: Annotated[
         Path | None, typer.Option(help="Folder for the estimate as JSON, and its figure; what is there stays.")
@@ -159,8 +165,9 @@ def estimate(
         check_out(out)
         ((_, databases, _),) = target.pairs
         kind = DIRECT if direct else _kind(method, options, promise)
+        context.with_resource(on_backend(backend, address, jobs))  # whose processes find what was imported
         with blaming(name):
-            options |= {"method": kind, "progress": True} | ({"event": event} if direct else {})
+            options |= {"method": kind, "n_jobs": jobs, "progress": True} | ({"event": event} if direct else {})
             found = estimate_loss(target.mechanism, databases, **options)
         secret = databases.confidential
         found = replace(found, settings=found.settings | {"pair": databases.label, "stage": context.params["stage"]})

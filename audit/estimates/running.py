@@ -17,7 +17,7 @@ from audit.mechanism import Mechanism, mechanism_name
 from audit.neighbors import NeighborPair
 from audit.outputs import Kind, as_numbers, taken
 from audit.results import LossEstimate
-from audit.sampling.blocks import block_runs
+from audit.sampling.blocks import block_runs, workers_on
 from audit.sampling.progress import progress_bar
 from audit.sampling.streams import Seed, entropy_of, halves, seed_sequence, stream
 
@@ -74,6 +74,7 @@ def estimate_residuals(
     *,
     runs: int | None = None,
     rng: Seed = None,
+    n_jobs: int = 1,
     progress: bool = False,
     **options: Any,
 ) -> LossEstimate:
@@ -89,6 +90,8 @@ def estimate_residuals(
         Releases. By default one, if it has 1,000 errors; otherwise as many as have 10,000, and at least 30.
     rng : None, int, numpy.random.Generator or numpy.random.SeedSequence
         Seed of all randomness.
+    n_jobs : int
+        Blocks of runs at work at the same time, as joblib counts; the estimate does not depend on it.
     progress : bool
         Whether a terminal shows a bar.
     **options
@@ -132,7 +135,7 @@ def estimate_residuals(
         raise ValueError(f"runs must make at most {MOST:,} errors, got {number:,} runs of {wanted.size:,}")
     with progress_bar(mechanism_name(mechanism), number, shown=progress) as advance:
         outputs = _outputs(
-            mechanism, data, exact.shape, number, stream(root, ERRORS), lambda one: one[:, asked], advance
+            mechanism, data, exact.shape, number, stream(root, ERRORS), lambda one: one[:, asked], advance, n_jobs
         )
     found = residual_loss(outputs - wanted, rng=stream(root, RESAMPLES), **options)
     return replace(found, settings=found.settings | {"entries": exact.size, "seed": entropy_of(root)})
@@ -144,6 +147,7 @@ def estimate_direct(
     *,
     runs: int = 20_000,
     rng: Seed = None,
+    n_jobs: int = 1,
     progress: bool = False,
     **options: Any,
 ) -> LossEstimate:
@@ -159,6 +163,8 @@ def estimate_direct(
         In all, over both databases: at least 20.
     rng : None, int, numpy.random.Generator or numpy.random.SeedSequence
         Seed of all randomness.
+    n_jobs : int
+        Blocks of runs at work at the same time, as joblib counts; the estimate does not depend on it.
     progress : bool
         Whether a terminal shows a bar.
     **options
@@ -202,7 +208,7 @@ def estimate_direct(
     root = seed_sequence(rng)
     with progress_bar(mechanism_name(mechanism), number, shown=progress) as advance:
         x, y = (
-            _outputs(mechanism, data, exact.shape, size, stream(root, side), lambda one: one[:, entry], advance)
+            _outputs(mechanism, data, exact.shape, size, stream(root, side), lambda one: one[:, entry], advance, n_jobs)
             for data, size, side in zip((pair.x, pair.y), halves(number), (ON_X, ON_Y), strict=True)
         )
     center = float(exact.reshape(-1)[entry])
@@ -230,15 +236,22 @@ def _outputs(
     seed: np.random.SeedSequence,
     keep: Callable[[Floats], Floats],
     advance: Callable[[int], None],
+    n_jobs: int,
 ) -> Floats:
     """Return what is kept of each output, a row of numbers; an exception is the caller's."""
-    each, kept = block_runs(data, Kind(shape), mechanism), []
-    for number, start in enumerate(range(0, runs, each)):
-        size = min(each, runs - start)
+    each = block_runs(data, Kind(shape), mechanism)
+    blocks = -(-runs // each)
+
+    def block(number: int) -> Floats:
+        size = min(each, runs - number * each)
         batch = as_numbers(taken(mechanism, data, size, np.random.default_rng(stream(seed, number))))
         if batch is None or batch.shape != (size, *shape):
             what = "words or rows of several lengths" if batch is None else f"{batch.shape[1:]} in {len(batch)} runs"
             raise ValueError(f"outputs must be numbers of the shape of the exact one, {shape}, got {what}")
-        kept.append(keep(batch.reshape(size, -1).astype(np.float64)))
-        advance(size)
-    return np.concatenate(kept)
+        return keep(batch.reshape(size, -1).astype(np.float64))
+
+    kept: dict[int, Floats] = {}
+    for number, rows in workers_on(mechanism, block, n_jobs, blocks).finished(range(blocks)):
+        kept[number] = rows
+        advance(len(rows))
+    return np.concatenate([kept[number] for number in range(blocks)])

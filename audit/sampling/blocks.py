@@ -15,7 +15,7 @@ from audit.mechanism import Mechanism
 from audit.outputs import CHANCE, Kind, chance_of_repeat, run
 from audit.sampling.streams import stream
 
-__all__ = ["CELLS", "Reduce", "Store", "block_runs", "draw"]
+__all__ = ["CELLS", "Reduce", "Store", "block_runs", "draw", "workers_on"]
 
 Reduce = Callable[[NDArray[Any]], NDArray[np.float64]]
 
@@ -69,13 +69,7 @@ def draw(
         rng = np.random.default_rng(stream(seed, number))
         return reduce(run(mechanism, data, min(runs, size - number * runs), rng, kind))
 
-    shareable = bool(getattr(mechanism, "threads", False))
-    workers = Workers(block, n_jobs, threads=shareable)
-    if workers.shared and workers.number > 1 and blocks > 1 and not shareable:
-        raise ValueError(
-            "threads must not share a mechanism that may write into its own arrays: processes (the default), or "
-            "threads = True on one that does not"
-        )
+    workers = workers_on(mechanism, block, n_jobs, blocks)
     wave = WAVE * workers.number  # workers run ahead of whoever takes the results
     first: NDArray[np.float64] | None = None
     for start in range(0, blocks, wave):
@@ -105,6 +99,18 @@ def draw(
             if advance is not None:
                 advance(min(runs, size - number * runs))
             yield kept
+
+
+def workers_on(mechanism: Mechanism, block: Callable[[int], Any], n_jobs: int, blocks: int) -> Workers:
+    """Return who works on the blocks of a mechanism; refuse threads that would share one that is not made for them."""
+    shareable = bool(getattr(mechanism, "threads", False))
+    workers = Workers(block, n_jobs, threads=shareable)
+    if workers.shared and workers.number > 1 and blocks > 1 and not shareable:
+        raise ValueError(
+            "threads must not share a mechanism that may write into its own arrays: processes (the default), or "
+            "threads = True on one that does not"
+        )
+    return workers
 
 
 def block_runs(data: Any, kind: Kind, mechanism: Mechanism | None = None) -> int:

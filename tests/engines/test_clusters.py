@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import signal
 import subprocess
@@ -174,6 +175,13 @@ noisy.runs_per_block = 100
 """
 
 
+def in_a_process_of_its_own(folder, *words):
+    where = {**os.environ, "PYTHONPATH": str(Path(__file__).parents[2])}
+    command = [sys.executable, "-P", "-m", "plaudit", *words]
+    done = subprocess.run(command, cwd=folder, env=where, capture_output=True, text=True, check=False)
+    return Outcome(done.returncode, done.stdout, done.stderr)
+
+
 @pytest.mark.reliability(13)
 @pytest.mark.parametrize("backend", ["loky", "threads", "dask", "ray"])
 @pytest.mark.parametrize("command", ["audit gdpc --data c.csv", "audit own:noisy --data c.csv --claim pure:1"])
@@ -185,15 +193,40 @@ def test_a_command_has_the_counts_of_one_process(command, backend, tmp_path):
         pytest.skip("a mechanism of one's own is not made for threads")
     (tmp_path / "c.csv").write_text("n\n120\n75\n")
     (tmp_path / "own.py").write_text(MINE)
-    words = [sys.executable, "-P", "-m", "plaudit", *command.split(), *QUICK, "--json"]
-    where = {**os.environ, "PYTHONPATH": str(Path(__file__).parents[2])}
 
     def run(*more):
-        done = subprocess.run([*words, *more], cwd=tmp_path, env=where, capture_output=True, text=True, check=False)
-        (result,) = results(Outcome(done.returncode, done.stdout, done.stderr)).values()
-        return done.returncode, result.counts
+        outcome = in_a_process_of_its_own(tmp_path, *command.split(), *QUICK, "--json", *more)
+        (result,) = results(outcome).values()
+        return outcome.code, result.counts
 
     assert run("--backend", backend, "--jobs", "2") == run("--jobs", "1")
+
+
+@pytest.mark.parametrize("backend", ["loky", "threads", "dask", "ray"])
+def test_an_estimate_is_that_of_one_process(backend, tmp_path):
+    """The same errors on both databases, so that the same curve and interval come out."""
+    if backend in ("dask", "ray"):
+        pytest.importorskip({"dask": "distributed"}.get(backend, backend), reason="the extra is not installed")
+    (tmp_path / "c.csv").write_text("n\n120\n75\n")
+    command = (
+        "estimate",
+        "gdpc",
+        "--data",
+        "c.csv",
+        "--method",
+        "direct",
+        "--runs",
+        "6000000",
+        "--seed",
+        "1",
+        "--json",
+    )
+    kept = {}
+    for jobs, more in ((1, ()), (2, ("--backend", backend))):  # three million numbers a side are two blocks
+        outcome = in_a_process_of_its_own(tmp_path, *command, "--jobs", str(jobs), *more)
+        (estimate,) = json.loads(outcome.out).values()
+        kept[jobs] = [estimate[key] for key in ("at", "loss", "low", "high", "value", "interval")]
+    assert kept[1] == kept[2]
 
 
 def test_workers_without_plaudit_are_told_before_anything_runs():

@@ -98,6 +98,18 @@ def test_a_seed_decides_all():
         assert one["settings"]["seed"] == 7
 
 
+class Few(Squared):
+    """So many runs at a time."""
+
+    runs_per_block = 7
+
+
+def test_workers_change_nothing():
+    for run, data in ((estimate_residuals, PAIR.x), (estimate_direct, PAIR)):
+        alone, together = (run(Few(), data, runs=100, rng=7, n_jobs=jobs).to_dict() for jobs in (1, 2))
+        assert alone == together
+
+
 def test_an_exact_output_is_finite_numbers():
     assert exact_output(Squared(), np.array([3, 4])).tolist() == [[3, 4], [6, 8]]
     for error, message, exact in (
