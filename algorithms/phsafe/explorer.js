@@ -1,7 +1,7 @@
 // PHSafe's sheet: the numbers of algorithms/phsafe/explorer.py, and its file of settings as plaudit release reads it.
 sheets.phsafe = (() => {
   const Z = 1.645, STEPS = [8, 9, 10, 11, 12, 13, 14, 15, 16, 17, 18, 19, 20, 22, 24, 26, 28, 30, 33, 36, 40, 45, 50];
-  const BUDGET = {zcdp: "rho", puredp: "epsilon"};
+  const LARGEST = 1e9, BUDGET = {zcdp: "rho", puredp: "epsilon"};
   const wholePart = margin => Math.floor(margin * (1 + 1e-12));
   const two = step => String(step).padStart(2, "0");
 
@@ -17,7 +17,6 @@ sheets.phsafe = (() => {
   function compute(state, data) {
     const kind = state["phsafe/all/all/privacy"], delta = state["phsafe/all/all/delta"];
     const results = {}, budgets = {}, stabilities = {}, spent = {};
-    let total = 0;
     for (const [table, levels] of Object.entries(data.tables)) {
       const tau = state[`phsafe/${table}/all/tau`];
       const stability = stabilities[table] = tau === undefined ? 2 : 2 * tau + 2;
@@ -34,9 +33,9 @@ sheets.phsafe = (() => {
         const budget = state[`${place}/${BUDGET[kind]}`] ?? needed(state[place + "/margin"], stability, kind);
         budgets[place] = budget;
         spent[table] += budget;
-        total += budget;
       }
     }
+    const total = laws.sum(Object.values(budgets));
     for (const [table, levels] of Object.entries(data.tables)) {
       for (const level of levels) {
         const place = `phsafe/${table}/${level}`, budget = budgets[place];
@@ -60,7 +59,7 @@ sheets.phsafe = (() => {
     }
     const row = state["phsafe/curve/all/row"], now = results[`phsafe/${row}/margin`];
     for (const step of STEPS) {
-      const margin = now === null ? null : Math.max(1, Math.floor(now * step / 20));
+      const margin = now === null ? null : Math.min(Math.max(1, Math.floor(now * step / 20)), LARGEST);
       results[`phsafe/curve/${two(step)}/margin`] = margin;
       results[`phsafe/curve/${two(step)}/budget`] =
         now === null ? null : needed(margin, stabilities[row.split("/")[0]], kind);

@@ -26,6 +26,7 @@ TARGETS = {  # margins of Table 10 from which its budgets were computed
     "children": {"usa": 500, "state_*": 200, "state_H,I": 200, "state_A-G": 20},
 }
 CHILDREN = ("PH3", "PH6")
+LARGEST = 10**9  # margin, in people
 BESIDE: dict[str, Shown] = {"share": "share", "left_out": "whole", "left_out_share": "share"}
 PLACES = tuple((table, level) for table, query in QUERIES.items() for level in query.levels)
 
@@ -166,7 +167,7 @@ def _curve_of(state: State, config: Config, results: dict[str, Result]) -> dict[
     table = place.split("/")[0]
     curve: dict[str, Result] = {}
     for step in STEPS:
-        margin = max(1, now * step // 20)
+        margin = min(max(1, now * step // 20), LARGEST)
         curve[f"phsafe/curve/{step:02}/margin"] = margin
         curve[f"phsafe/curve/{step:02}/budget"] = _needed(margin, config.stability(table), kind)
     curve["phsafe/curve/now/margin"] = now
@@ -215,7 +216,7 @@ def _inputs(us: dict[str, Value]) -> list[Input]:
                     kind="integer",
                     value=target,
                     least=1,
-                    most=10**9,
+                    most=LARGEST,
                     label="phsafe.wanted",
                     clears=own,
                 ),

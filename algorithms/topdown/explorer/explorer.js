@@ -1,7 +1,6 @@
 // TopDown's sheet: the numbers of algorithms/topdown/explorer/sheet.py.
 sheets.topdown = (() => {
   const ALL = "topdown/all/all", STEPS = [4, 5, 6, 7, 8, 10, 12, 14, 16, 18, 20, 24, 28, 32, 36, 40, 48, 56, 64, 72, 80];
-  const sum = numbers => numbers.reduce((total, number) => total + number, 0);
 
   // The noise of a query with a part of the budget; null where there is none for so little.
   function lawOf(kind, relation, budget) {
@@ -18,9 +17,9 @@ sheets.topdown = (() => {
     const kind = state[ALL + "/privacy"], relation = state[ALL + "/relation"], promised = state[ALL + "/budget"];
     const results = {}, shares = {}, parts = (query, level) => state[`topdown/${query}/${level}/parts`];
     const asked = levels.filter(level => parts("all", level) > 0 && queries.some(query => parts(query, level) > 0));
-    const whole = sum(asked.map(level => parts("all", level)));
+    const whole = laws.sum(asked.map(level => parts("all", level)));
     for (const level of levels) {
-      const measured = asked.includes(level), all = sum(queries.map(query => parts(query, level)));
+      const measured = asked.includes(level), all = laws.sum(queries.map(query => parts(query, level)));
       results[`topdown/all/${level}/share`] = measured ? parts("all", level) / whole : null;
       for (const query of queries) {
         const place = `topdown/${query}/${level}`, share = measured ? parts("all", level) * parts(query, level) / (whole * all) : 0;

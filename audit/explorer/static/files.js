@@ -134,15 +134,15 @@ const files = (() => {
     return mark + Array.from(text, letter => letter === mark || letter === "\\" ? `\\${letter}`
       : {"\n": "\\n", "\r": "\\r", "\t": "\\t"}[letter] ?? (/[\p{C}\p{Z}]/u.test(letter) && letter !== " " ? hex(letter) : letter)).join("") + mark;
   }
-  function cut(text, most) {
+  function cut(text, most) { // its middle left out
     const letters = Array.from(text), left = (most - 3) >> 1;
-    return letters.length <= most ? text : `${letters.slice(0, left).join("")}...${letters.slice(3 + left - most).join("")}`;
+    return `${letters.slice(0, left).join("")}...${letters.slice(3 + left - most).join("")}`;
   }
   function shown(value, level = 6) {
     const all = (parts, most) => parts.slice(0, most).concat(parts.length > most ? ["..."] : []).join(", ");
     if (value === null) return "None";
     if (typeof value === "boolean") return value ? "True" : "False";
-    if (typeof value === "bigint") return cut(String(value), 40);
+    if (typeof value === "bigint") return String(value).length > 40 ? cut(String(value), 40) : String(value);
     if (value instanceof Real) return real(value.value);
     if (typeof value === "string") {
       const letters = Array.from(value), whole = quoted(letters.slice(0, 30).join(""));

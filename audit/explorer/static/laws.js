@@ -13,6 +13,17 @@ const laws = (() => {
     return high;
   }
 
+  // A sum whose rounding does not grow with the number of terms (Neumaier).
+  function sum(numbers) {
+    let total = 0, lost = 0;
+    for (const number of numbers) {
+      const next = total + number;
+      lost += Math.abs(total) >= Math.abs(number) ? total - next + number : number - next + total;
+      total = next;
+    }
+    return total + lost;
+  }
+
   // exp(x^2) erfc(x): by the series of erf below 2, by the continued fraction from there on.
   function erfcx(x) {
     if (x < 0) return 2 * Math.exp(x * x) - erfcx(-x);
@@ -154,7 +165,7 @@ const laws = (() => {
   }
 
   return {
-    bisect, erfcx, normalTail, normalCdf, normalQuantile, discreteGaussian, geometric, beyond, coverage, exactMargin,
+    bisect, sum, erfcx, normalTail, normalCdf, normalQuantile, discreteGaussian, geometric, beyond, coverage, exactMargin,
     pureEpsilon, simpleEpsilon, zcdpEpsilon, gaussianLogDelta, gaussianEpsilon,
     epsilons,
   };

@@ -76,7 +76,7 @@ const store = (() => {
     return `#${name}${parts.join("")}`;
   }
   function parsed(fragment) {
-    const [name, ...parts] = fragment.replace(/^#/, "").split("&"), values = {};
+    const [name, ...parts] = fragment.replace(/^#/, "").split("&"), values = Object.create(null);
     let broken = 0;
     for (const part of parts) {
       try {

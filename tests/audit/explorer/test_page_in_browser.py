@@ -1,0 +1,345 @@
+"""The explorer in Chromium: what a reader does with it, what files and addresses may do, and who can read it."""
+
+from __future__ import annotations
+
+import json
+import re
+
+import pytest
+
+from algorithms.phsafe.budget import read_config
+from algorithms.phsafe.explore import rho_for
+from tests.audit.report.hostile import PAYLOADS
+
+pytestmark = pytest.mark.slow
+PH3 = "phsafe/PH3/state_A-G"
+CONFIG = read_config("us").to_dict()
+
+
+def box(page, key):
+    return page.locator(f'[data-input="{key}"]')
+
+
+def cell(page, key):
+    return page.locator(f'[data-cell="{key}"]').first
+
+
+def number(page, key):
+    return float(cell(page, key).get_attribute("data-value"))
+
+
+def enter(page, key, text):
+    box(page, key).fill(text)
+    box(page, key).press("Enter")
+
+
+def give(page, name, content):
+    """Let the page read a file, until it has said what it thinks of it."""
+    data = content if isinstance(content, bytes) else content.encode()
+    page.evaluate("for (const id of ['problem', 'status']) document.getElementById(id).textContent = ''")
+    page.set_input_files("#file", {"name": name, "mimeType": "application/json", "buffer": data})
+    page.locator("#problem:not(:empty), #status:not(:empty)").first.wait_for(state="attached")
+
+
+# What a reader does
+
+
+def test_a_newcomer_halves_a_margin_and_reads_what_it_costs(open_page):
+    """Task: halve the margin of PH3 by state and race; what does it cost? Every step is found by words on the page."""
+    page, seen = open_page()
+    row = page.get_by_role("row", name=re.compile("^States, race groups A.G"))
+    row = row.filter(has=page.get_by_label(re.compile("PH3 Children by relationship")))
+    wanted = row.get_by_role("textbox", name=re.compile("^Margin wanted"))
+    assert wanted.input_value() == "20"
+    wanted.fill("10")
+    wanted.press("Tab")
+    assert row.get_by_role("textbox", name=re.compile("^Budget .: PH3")).input_value() == "2.6519"
+    bar = page.get_by_role("region", name="The promise in total").inner_text()
+    assert ", one person added or removed\n3.246209\npublished: 1.257281" in bar
+    assert number(page, "phsafe/total/all/rho") == pytest.approx(1.257281 - 0.662976 + rho_for(10, 14))
+    assert page.locator("tr:has-text('published: 20')").count() == 1  # marked in words, not by color alone
+    status = page.get_by_role("status")
+    status.filter(has_text=".").wait_for(state="attached")
+    told = "{0}, one person added or removed: 3.246209; {0}, one record replaced: 6.492419"
+    assert status.inner_text() == told.format("\N{GREEK SMALL LETTER RHO}")
+    assert seen == []
+
+
+def test_margin_and_budget_drive_each_other(open_page):
+    page, _ = open_page()
+    enter(page, f"{PH3}/rho", "0.165744")
+    assert box(page, f"{PH3}/margin").input_value() == "40"
+    assert "computed" in box(page, f"{PH3}/margin").get_attribute("class")
+    enter(page, "phsafe/PH3/all/tau", "13")  # twice the sensitivity: the budget stays, the margin doubles
+    assert box(page, f"{PH3}/margin").input_value() == "80"
+    enter(page, f"{PH3}/margin", "40")
+    assert number(page, f"{PH3}/rho") == pytest.approx(rho_for(40, 28))
+    enter(page, f"{PH3}/rho", "")
+    assert number(page, f"{PH3}/rho") == pytest.approx(rho_for(40, 28))
+
+
+def test_undo_reset_and_what_is_not_released(open_page):
+    page, _ = open_page()
+    assert page.locator("#undo").is_disabled()
+    box(page, f"{PH3}/on").uncheck()
+    assert number(page, "phsafe/total/all/rho") == pytest.approx(1.257281 - 0.662976)
+    enter(page, "phsafe/all/all/delta", "1e-6")
+    page.locator("#undo").click()
+    assert box(page, "phsafe/all/all/delta").input_value() == "1e-10"
+    page.locator("h1").click()
+    page.keyboard.press("Control+z")
+    assert box(page, f"{PH3}/on").is_checked()
+    assert page.locator("#undo").is_disabled()
+    enter(page, f"{PH3}/margin", "10")
+    page.locator("#reset").click()
+    assert number(page, "phsafe/total/all/rho") == 1.257281
+    assert page.locator("#main .changed").count() == 0
+
+
+def test_a_kind_of_privacy_keeps_the_margins(open_page):
+    page, _ = open_page()
+    enter(page, f"{PH3}/rho", "0.2")
+    margin = box(page, f"{PH3}/margin").input_value()
+    box(page, "phsafe/all/all/privacy").select_option("puredp")
+    assert box(page, f"{PH3}/margin").input_value() == margin
+    assert not page.get_by_role("columnheader", name="Budget \N{GREEK SMALL LETTER RHO}").is_visible()
+    assert box(page, f"{PH3}/epsilon").is_visible()
+    assert cell(page, f"{PH3}/exact").inner_text() == margin
+
+
+def test_an_address_holds_all_settings(open_page, all_sheets):
+    page, _ = open_page()
+    enter(page, f"{PH3}/margin", "10")
+    box(page, "phsafe/PH2/usa_*/on").uncheck()
+    page.get_by_role("link", name="TopDown").click()
+    page.get_by_role("button", name="End-to-end test on 1940").click()
+    enter(page, "topdown/all/all/budget", "4")
+    page.wait_for_timeout(300)
+    address = page.evaluate("location.hash")
+    state = page.evaluate("store.state")
+    again, seen = open_page(address)
+    assert again.evaluate("store.state") == state
+    assert again.get_by_role("heading", level=2, name=re.compile("TopDown")).is_visible()
+    assert seen == []
+    broken, seen = open_page("#phsafe&phsafe/PH2/all/tau=0&x=1&y&phsafe/PH3/all/tau=5&__proto__=1&%E0%A4%A=1")
+    assert box(broken, "phsafe/PH3/all/tau").input_value() == "5"
+    assert broken.get_by_role("alert").inner_text().endswith("does not know or allow: 5. They were left as published.")
+    assert seen == []
+
+
+def test_what_is_saved_is_what_a_release_reads(open_page, tmp_path):
+    page, seen = open_page()
+    enter(page, f"{PH3}/margin", "10")
+    box(page, "phsafe/PH2/usa_*/on").uncheck()
+    enter(page, "phsafe/PH6/all/tau", "4")
+    with page.expect_download() as waiting:
+        page.get_by_role("button", name="Save config.json").click()
+    waiting.value.save_as(tmp_path / "config.json")
+    config = read_config(tmp_path / "config.json")
+    assert config.budget("PH3", "state_A-G") == pytest.approx(rho_for(10, 14), rel=1e-15)
+    assert config.budget("PH2", "usa_*") == 0
+    assert config.tau["PH6"] == 4
+    assert config.total == pytest.approx(number(page, "phsafe/total/all/rho"), rel=1e-15)
+    with page.expect_download() as waiting:
+        page.get_by_role("button", name="Save all numbers as CSV").click()
+    waiting.value.save_as(tmp_path / "phsafe.csv")
+    lines = (tmp_path / "phsafe.csv").read_text("utf-8").splitlines()
+    assert f"phsafe,PH3,state_A-G,rho,{rho_for(10, 14)!r}" in lines
+    other, _ = open_page()
+    give(other, "config.json", (tmp_path / "config.json").read_bytes())
+    assert other.get_by_role("status").inner_text() == "The settings of config.json are shown."
+    assert number(other, "phsafe/total/all/rho") == pytest.approx(config.total, rel=1e-15)
+    assert not box(other, "phsafe/PH2/usa_*/on").is_checked()
+    for key in page.evaluate("Object.keys(store.state).filter(key => key.endsWith('/on'))"):
+        box(other, key).uncheck()
+    other.get_by_role("button", name="Save config.json").click()
+    told = "privacy_budget must add up to a positive finite number, got 0"
+    assert other.get_by_role("alert").inner_text() == told
+    assert seen == []
+
+
+# What is wrong
+
+
+@pytest.mark.parametrize(
+    ("key", "text", "told"),
+    [
+        ("phsafe/PH3/all/tau", "0", "must be a whole number from 1 to 99999"),
+        ("phsafe/PH3/all/tau", "4.5", "must be a whole number from 1 to 99999"),
+        (f"{PH3}/margin", "twenty", "must be a whole number from 1 to 1000000000"),
+        (f"{PH3}/margin", "", "must be a whole number from 1 to 1000000000"),
+        (f"{PH3}/rho", "-1", "must be a number from 1e-13 to 1000000000"),
+        (f"{PH3}/rho", "1e999", "must be a number from 1e-13 to 1000000000"),
+        ("phsafe/all/all/delta", "1", "must be a number from 1e-30 to 0.1"),
+        ("phsafe/all/all/states", "01 01", "must be codes that there are, each once, with blanks between"),
+    ],
+)
+def test_what_cannot_be_is_said_beside_the_box_and_changes_nothing(open_page, key, text, told):
+    page, seen = open_page()
+    state = page.evaluate("store.state")
+    enter(page, key, text)
+    assert box(page, key).get_attribute("aria-invalid") == "true"
+    assert page.locator(f"#{box(page, key).get_attribute('aria-describedby')}").inner_text() == told
+    assert page.get_by_role("alert").inner_text().endswith(f": {told}")
+    assert page.evaluate("store.state") == state
+    assert box(page, key).input_value() == text  # nothing that was typed is lost
+    assert seen == []
+
+
+def wrong_files():
+    """Files that a release refuses, each as it is and inside of settings that are right but for it."""
+    for words in PAYLOADS:
+        yield words.encode("utf-8", "surrogatepass")
+        changed = {**CONFIG, "state_filter": [words]}, {**CONFIG, words: 1}, {**CONFIG, "privacy_defn": words}
+        yield from (json.dumps(one).encode() for one in changed)
+    for key, value in (("tau", {}), ("tau", None), ("reader", "cef"), ("state_filter", ["72"]), ("privacy_budget", [])):
+        yield json.dumps({**CONFIG, key: value}).encode()
+    yield from (b"", b"\xff", b"{", b"[" * 5000, b'{"tau": 1, "tau": 2}', b"9" * 5000, b" " * (2**20 + 1))
+
+
+def test_files_that_a_release_refuses_are_refused_with_its_sentence_and_run_nothing(
+    open_page, tmp_path, record_property
+):
+    page, seen = open_page()
+    state, path, tried = page.evaluate("store.state"), tmp_path / "config.json", 0
+    for content in wrong_files():
+        path.write_bytes(content)
+        with pytest.raises((ValueError, TypeError)) as refusal:
+            read_config(path)
+        sentence = str(refusal.value).removeprefix(f"{path}: ")
+        give(page, "config.json", content)
+        assert page.get_by_role("alert").text_content() == f"config.json: {sentence}"
+        tried += 1
+    record_property("tried", tried)
+    assert page.evaluate("store.state") == state
+    assert still(page, seen)
+
+
+def test_payloads_in_names_of_files_and_in_addresses_run_nothing(open_page, record_property):
+    assert len(PAYLOADS) >= 50
+    record_property("tried", len(PAYLOADS))
+    page, seen = open_page()
+    for words in PAYLOADS:
+        name = re.sub(r"[/\x00\ud800-\udfff]", "_", words)[:200] + ".json"
+        give(page, name, "{")
+        assert page.get_by_role("alert").text_content().startswith(f"{name}: a config must be JSON")
+        give(page, name, json.dumps(CONFIG))
+        assert page.get_by_role("status").text_content() == f"The settings of {name} are shown."
+    assert still(page, seen)
+    for words in PAYLOADS[:50]:
+        page.evaluate("words => { location.hash = '#' + words }", words)
+        page.evaluate(
+            "words => { location.hash = '#phsafe&' + words + '=1&phsafe/all/all/states=' + JSON.stringify(words) }",
+            words,
+        )
+        page.wait_for_timeout(10)
+    assert still(page, seen)
+
+
+def still(page, seen):
+    """Whether nothing of what was given has become more than text."""
+    assert page.evaluate("Object.keys(window).filter(name => /pwned/.test(name))") == []
+    assert page.locator("main :is(script, iframe, object, embed, img, form, base, link, meta)").count() == 0
+    assert page.locator("body > :not(a, header, section, p, noscript, main, footer, script)").count() == 0
+    assert [what for what in seen if not what.startswith("console Throttling")] == []
+    return True
+
+
+# Who can read it
+
+
+def test_numbers_are_written_and_read_as_in_the_reader_s_country(open_page):
+    german, _ = open_page(locale="de-DE")
+    assert german.locator("html").get_attribute("lang") == "de"
+    assert cell(german, "phsafe/total/all/rho").inner_text() == "1,257281"
+    assert box(german, f"{PH3}/rho").input_value() == "0,662976"
+    enter(german, f"{PH3}/rho", "0,165744")
+    assert box(german, f"{PH3}/margin").input_value() == "40"
+    enter(german, f"{PH3}/margin", "1.000")
+    assert german.evaluate(f"store.state['{PH3}/margin']") == 1000
+    german.get_by_role("button", name="English").click()
+    assert cell(german, "phsafe/total/all/bounded_rho").inner_text().count(".") == 1
+    swiss, _ = open_page(locale="fr-CH")
+    assert swiss.locator("html").get_attribute("lang") == "en"
+    enter(swiss, f"{PH3}/margin", "1\N{RIGHT SINGLE QUOTATION MARK}000")
+    assert swiss.evaluate(f"store.state['{PH3}/margin']") == 1000
+
+
+def test_without_a_script_the_published_settings_are_read(open_page):
+    page, seen = open_page(java_script_enabled=False)
+    assert "JavaScript is switched off" in page.locator("body").inner_text()
+    assert page.get_by_role("row").filter(has_text="States, race groups").count() >= 7
+    assert page.get_by_role("cell", name="0.662976").count() == 1
+    assert seen == []
+
+
+CONTROLS = """() => { let place = 0;
+    return [...document.querySelectorAll('a, button, input, select, summary')]
+        .filter(e => e.checkVisibility() && !e.disabled).map(e => e.dataset.place = ++place).length }"""
+FOCUSED = """() => {
+    const focused = document.activeElement, box = focused.getBoundingClientRect();
+    const style = getComputedStyle(focused.type === 'file' ? focused.nextElementSibling : focused);
+    const bar = document.getElementById('bar').getBoundingClientRect();
+    const apart = box.top >= bar.bottom - 1 || box.bottom <= bar.top + 1;
+    return [Number(focused.dataset.place), style.outlineStyle !== 'none' && parseFloat(style.outlineWidth) >= 2,
+        apart || focused.closest('#bar, .skip') !== null || focused.type === 'file'] }"""
+
+
+@pytest.mark.parametrize("width", [390, 1280])
+def test_the_keyboard_reaches_every_control_and_shows_where_it_is(open_page, all_sheets, width):
+    for name in all_sheets:
+        page, _ = open_page(f"#{name}", viewport={"width": width, "height": 900})
+        page.evaluate("document.querySelectorAll('details').forEach(details => details.open = true)")
+        wanted, reached = page.evaluate(CONTROLS), set()
+        for _ in range(wanted + 2):
+            page.keyboard.press("Tab")
+            place, *seen = page.evaluate(FOCUSED)
+            if place:
+                reached.add(place)
+                assert seen == [True, True], (name, page.evaluate("document.activeElement.outerHTML"))
+        assert len(reached) == wanted
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize("width", [390, 768, 1280])
+def test_axe_finds_no_fault(open_page, all_sheets, width, scheme):
+    axe = pytest.importorskip("axe_playwright_python.sync_playwright", reason="axe-playwright-python is not installed")
+    rules = {"runOnly": {"type": "tag", "values": ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa"]}}
+    for name in all_sheets:
+        options = {"color_scheme": scheme, "viewport": {"width": width, "height": 900}, "bypass_csp": True}
+        page, _ = open_page(f"#{name}", **options)
+
+        def faults(page=page):
+            return axe.Axe().run(page, options=rules).response["violations"]
+
+        assert faults() == []
+        page.evaluate("document.querySelectorAll('details').forEach(details => details.open = true)")
+        if name == "phsafe":
+            enter(page, f"{PH3}/margin", "10")
+            box(page, "phsafe/PH2/usa_*/on").uncheck()
+            enter(page, "phsafe/PH6/all/tau", "zero")
+            give(page, "config.json", "{")
+        assert faults() == []
+        page.get_by_role("button", name="Deutsch").click()
+        assert faults() == []
+        assert page.evaluate("document.documentElement.scrollWidth") <= width
+
+
+def test_every_chart_has_words_and_a_table_of_the_same_numbers(open_page, all_sheets):
+    for name, sheet in all_sheets.items():
+        page, _ = open_page(f"#{name}")
+        figures = page.locator("figure")
+        assert figures.count() == len(sheet.charts)
+        for figure, chart in zip(figures.all(), sheet.charts, strict=True):
+            assert figure.locator("table.numbers tbody tr").count() == len(chart.points)
+            if chart.kind == "curve":
+                assert figure.locator("svg").get_attribute("aria-label")
+
+
+def test_a_printed_page_shows_the_numbers_in_the_boxes(open_page):
+    page, _ = open_page(color_scheme="dark")
+    page.emulate_media(media="print")
+    assert page.evaluate("getComputedStyle(document.body).color") == "rgb(28, 33, 39)"
+    assert box(page, f"{PH3}/rho").is_visible()
+    assert not page.locator("#sheets").is_visible()
+    assert page.pdf(prefer_css_page_size=True).startswith(b"%PDF")
