@@ -52,22 +52,22 @@ const charts = (() => {
   function curve(chart, results, before, width) {
     const points = chart.points.map(([across, up]) => [results[across], results[up]]).filter(([across, up]) => across !== null && up !== null);
     if (!points.length) return element("p", {class: "note"}, word("page.nothing"));
-    const height = Math.round(Math.min(340, Math.max(240, width * 0.5))), [left, right, top, bottom] = [74, 18, 16, 46];
+    const height = Math.round(Math.min(340, Math.max(240, width * 0.5))), [left, right, top, bottom] = [74, 18, 26, 46];
     const now = chart.current.map(key => results[key]), old = chart.current.map(key => before[key]);
     const xs = points.map(([x]) => x), low = Math.min(...xs, now[0]), high = Math.max(...xs, now[0]);
     const roof = Math.min(Math.max(...points.map(([, y]) => y)), 6.5 * now[1]);
     const x = value => left + (width - left - right) * (high > low ? (value - low) / (high - low) : 0.5);
     const y = value => height - bottom - (height - top - bottom) * value / roof;
     const shown = ([across, up]) => across !== null && up !== null && across >= low && across <= high && up <= roof;
-    const [acrossShown, upShown] = chart.axes.map(([, kind]) => kind);
+    const [acrossShown, upShown] = chart.axes.map(([, kind]) => kind), ticked = kind => kind === "number" ? "budget" : kind;
     const title = `${word(chart.label)}: ${word("page.now")} ${number(now[0], acrossShown)}, ${number(now[1], upShown)}`;
     const parts = [element("svg:title", {}, title)];
     for (const tick of ticks(0, roof, 4))
       parts.push(element("svg:line", {class: "grid", x1: left, x2: width - right, y1: y(tick), y2: y(tick)}),
-        element("svg:text", {x: left - 8, y: y(tick) + 4, "text-anchor": "end"}, number(tick, upShown)));
+        element("svg:text", {x: left - 8, y: y(tick) + 4, "text-anchor": "end"}, number(tick, ticked(upShown))));
     for (const tick of ticks(low, high, Math.max(2, Math.floor(width / 110))))
       parts.push(element("svg:line", {class: "grid", x1: x(tick), x2: x(tick), y1: height - bottom, y2: height - bottom + 5}),
-        element("svg:text", {x: x(tick), y: height - bottom + 20, "text-anchor": "middle"}, number(tick, acrossShown)));
+        element("svg:text", {x: x(tick), y: height - bottom + 20, "text-anchor": "middle"}, number(tick, ticked(acrossShown))));
     parts.push(
       element("svg:text", {class: "axis", x: left, y: height - 6}, `${word(chart.axes[0][0])} \u2192`),
       element("svg:text", {class: "axis", x: 0, y: 11}, `\u2191 ${word(chart.axes[1][0])}`),

@@ -321,6 +321,10 @@ const explorer = (() => {
       changed();
     }
   });
+  document.addEventListener("focusin", ({target}) => { // nothing that has the focus lies below the totals
+    const bar = $("bar").getBoundingClientRect(), box = target.getBoundingClientRect();
+    if (!target.closest("#bar") && box.bottom > bar.top && box.top < bar.bottom) target.scrollIntoView({block: "center"});
+  });
   addEventListener("hashchange", () => { if (location.hash !== store.address(open)) arrive(location.hash); });
   let width = innerWidth;
   addEventListener("resize", () => { if (innerWidth !== width) { width = innerWidth; update(); } });

@@ -294,7 +294,7 @@ def test_the_keyboard_reaches_every_control_and_shows_where_it_is(open_page, all
         for _ in range(wanted + 2):
             page.keyboard.press("Tab")
             place, *seen = page.evaluate(FOCUSED)
-            if place:
+            if place > 0:  # not where the page ends
                 reached.add(place)
                 assert seen == [True, True], (name, page.evaluate("document.activeElement.outerHTML"))
         assert len(reached) == wanted
