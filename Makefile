@@ -6,12 +6,13 @@ BIN    := .venv/bin
 PIP    := $(BIN)/python -m pip --disable-pip-version-check install --quiet --constraint constraints.txt
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-slow test-engines test-lowest coverage mutation lint figures libraries peers reliability bench clean
+.PHONY: help demo test test-slow test-explorer test-engines test-lowest coverage mutation lint figures libraries peers reliability bench clean
 
 help:
 	@echo "make demo         audit GDPC, RDPC and ADPC on the Moroccan census tree; leaves results/"
 	@echo "make test         lint, types and the tests (4 minutes on 2 cores)"
 	@echo "make test-slow    the long tests (more than an hour on 2 cores)"
+	@echo "make test-explorer  the explorer's page in a browser (needs Chromium)"
 	@echo "make test-engines  what runs on dask, ray and Spark, started on this machine (Spark needs Java)"
 	@echo "make test-lowest  the tests with the lowest versions of dependencies that pyproject.toml allows"
 	@echo "make coverage     branches that the tests take: at least 95% of audit, 90% of algorithms"
@@ -41,6 +42,7 @@ help:
 
 demo: .venv/installed
 	@$(BIN)/plaudit audit gdpc rdpc rdpc-all adpc --data morocco --epsilon 1 --seed 20240901 --out results
+	@$(BIN)/plaudit explore phsafe --html results/explorer.html
 
 lint: .venv/installed-dev
 	$(BIN)/ruff format --check .
@@ -52,6 +54,9 @@ test: lint
 
 test-slow: .venv/installed-dev
 	$(BIN)/pytest --numprocesses 2 -m "slow and not reliability"
+
+test-explorer: .venv/installed-dev
+	$(BIN)/pytest -m "slow or not slow" tests/audit/explorer
 
 test-engines: .venv/installed-dev
 	@$(PIP) --editable '.[dask,ray,spark]'

@@ -8,6 +8,7 @@ from typing import Annotated, Any
 
 import typer
 
+from algorithms.phsafe.budget import Config
 from algorithms.tables.commands import Html, Open, Out, Seed, noise_of, releasing
 
 __all__ = ["explore_phsafe", "release_phsafe"]
@@ -104,17 +105,12 @@ def explore_phsafe(
     """Show budgets, margins of error and the total promise of PHSafe, for any levels and thresholds."""
     import json
 
-    from rich.box import SIMPLE_HEAD
-    from rich.table import Table
-
     from algorithms.phsafe.budget import read_config
-    from algorithms.phsafe.explore import Z_PRODUCTION, choose, explore
+    from algorithms.phsafe.explore import Z_PRODUCTION, choose
     from algorithms.phsafe.explorer import sheet, state_of
-    from algorithms.phsafe.ledger import ledger
     from algorithms.phsafe.tabulation.sizes import household_sizes
     from algorithms.tables.files import whole_file
     from audit.explorer.sheet import Explored
-    from audit.io.terminal import console
 
     margins: dict[str, dict[str, float]] = {}
     for text in margin or []:
@@ -134,18 +130,33 @@ def explore_phsafe(
         Z_PRODUCTION if start.privacy_definition == "zcdp" else None
     )  # the formula is that of rho: else the exact margin
     settings = choose(start, margins=margins or None, tau=thresholds or None, z=z)
-    if save is not None:
-        if save.exists():
-            raise ValueError(f"--save must name a new file, got {save}")
-        with whole_file(save) as file:
-            json.dump(settings.to_dict(), file, indent=4)
+    if save is not None and save.exists():
+        raise ValueError(f"--save must name a new file, got {save}")
     given = (persons, units, geo)
     if any(given) and (html is None or not all(given)):
         raise ValueError("--persons, --units and --geo go together, and with --html FILE")
     if html is not None or opened:
         explored = Explored(sheet(household_sizes(*given, settings) if all(given) else None), state_of(settings))
         explored.show(html=html, opened=opened)
-        return 0
+    if save is not None:
+        with whole_file(save) as file:
+            json.dump(settings.to_dict(), file, indent=4)
+    if html is None:
+        _print(settings)
+    if save is not None:
+        print(f"Settings saved in {save}.")
+    return 0
+
+
+def _print(settings: Config) -> None:
+    """Print a table of what is released, and the promise."""
+    from rich.box import SIMPLE_HEAD
+    from rich.table import Table
+
+    from algorithms.phsafe.explore import explore
+    from algorithms.phsafe.ledger import ledger
+    from audit.io.terminal import console
+
     shown = Table(box=SIMPLE_HEAD)
     for title in ("query", "level", "budget", "sigma", "1.645 sigma", "covers", "exact 90% margin"):
         shown.add_column(title)
@@ -156,9 +167,6 @@ def explore_phsafe(
     header, *lines = str(ledger(settings)).splitlines()
     total = next(place for place, line in enumerate(lines) if line.startswith("total"))
     print(header, *lines[total:], MODEL, sep="\n")
-    if save is not None:
-        print(f"Settings saved in {save}.")
-    return 0
 
 
 def _assigned(option: str, text: str, example: str) -> tuple[str, float]:

@@ -27,6 +27,7 @@ RESULTS = {
     "report": "plaudit report old --out out/page.html",
     "plan": "plaudit plan pure:1 --violation 1.5 --out out/plan.svg",
     "explore": "plaudit explore phsafe --config config.json --margin PH3:state_A-G=20 --save out/settings.json",
+    "explore page": "plaudit explore phsafe --config config.json --html out/page.html",
     "experiments run": EXPERIMENT,
     "experiments draw": "experiments draw phsafe_table10 --out out",
 }

@@ -65,7 +65,7 @@ class Killing:
 
     def again(self, folder: Path, left: set[str]) -> None:
         """Run a command again that was killed: what it leaves is whole, and is what it would have been."""
-        once = any(word in self.command for word in (" release ", " explore "))
+        once = any(word in self.command for word in (" release ", " --save "))
         whole = once and (folder / self.making.new[0]).exists()
         before = tree(folder / "out") if whole else {}
         again = run(self.command, folder)

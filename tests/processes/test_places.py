@@ -43,9 +43,10 @@ INPUTS = {
     "out/phsafe_table10.json": COMMANDS["experiments draw"],
 }
 """A file of each kind, and a command that reads it."""
-OUTPUTS = {"report": "out/page.html", "plan": "out/plan.svg", "explore": "out/settings.json"} | {
-    name: "out" for name in COMMANDS if name not in ("report", "plan", "explore")
-}
+FILES = {"plan": "out/plan.svg", "explore": "out/settings.json"} | dict.fromkeys(
+    ("report", "explore page"), "out/page.html"
+)
+OUTPUTS = FILES | {name: "out" for name in COMMANDS if name not in FILES}
 
 
 @pytest.fixture(scope="module")
