@@ -355,6 +355,15 @@ def test_measurements_of_a_level_are_dropped_when_it_is_done(tmp_path, monkeypat
 # Whole or not at all
 
 
+@pytest.mark.parametrize("start", [0, 4], ids=["above", "finest"])
+def test_tables_that_break_a_constraint_are_not_written(tmp_path, monkeypatch, start):
+    topdown = plan(invariants=[Invariant("total", 2)])
+    monkeypatch.setattr(ESTIMATE, "broken", lambda *given: "it" if given[-1].start == start else None)
+    with pytest.raises(RuntimeError, match=r"^the tables must keep every constraint, and break it$"):
+        release(topdown, HISTOGRAM, out=tmp_path / "out", rng=rng())
+    assert not list(tmp_path.iterdir())
+
+
 def test_a_folder_that_holds_something_is_refused_before_the_work(tmp_path):
     (tmp_path / "mine").write_text("mine")
     with pytest.raises(ValueError, match=r"^out must be a new or an empty folder"):
