@@ -95,7 +95,7 @@ def measure_loss(
         of outputs: delete it once the result is saved. One block of either database is run again, and a store that does
         not agree with it, because code or data have changed, is refused.
     progress : bool
-        Show a progress bar on a terminal if it takes long.
+        Say how far it is: a bar on a terminal if it takes long, elsewhere a line a minute on standard error.
 
     Returns
     -------

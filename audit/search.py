@@ -14,11 +14,12 @@ from numpy.typing import ArrayLike, NDArray
 from audit.arguments import fraction, whole_number
 from audit.claims import Claim, Relation, check_relation
 from audit.loss import measure_loss
-from audit.mechanism import Mechanism
+from audit.mechanism import Mechanism, mechanism_name
 from audit.methods.evaluation import check_question
 from audit.neighbors import NeighborPair
 from audit.results import AuditResult, Verdict
 from audit.results.formatting import percent
+from audit.sampling.progress import progress_bar
 from audit.sampling.streams import Seed, seed_sequence, stream
 
 __all__ = ["SearchResult", "neighbors_of_counts", "neighbors_within", "search_loss"]
@@ -82,6 +83,7 @@ def search_loss(
     size: int = 200_000,
     confidence: float = 0.95,
     rng: Seed = None,
+    progress: bool = False,
     **options: Any,
 ) -> SearchResult:
     """Look at many pairs of databases with few runs, and measure those that look worst with fresh ones.
@@ -107,6 +109,8 @@ def search_loss(
         One-sided, in (0, 1), of the whole family.
     rng : None, int, numpy.random.Generator or numpy.random.SeedSequence
         Seed of all randomness.
+    progress : bool
+        Say how far the search is, as `measure_loss` does.
     **options
         As `measure_loss` takes them, such as ``attack`` and ``n_jobs``.
 
@@ -155,20 +159,23 @@ def search_loss(
 
     def audit(number: int, runs: int, sure: float, phase: int) -> AuditResult:
         seed = stream(root, phase, number)
-        return measure_loss(mechanism, family[number], claim, size=runs, confidence=sure, rng=seed, **options)
+        found = measure_loss(mechanism, family[number], claim, size=runs, confidence=sure, rng=seed, **options)
+        advance(1)
+        return found
 
     numbers, looks = list(range(len(family))), {}
-    if keep < len(family):
-        each = int(size * screen) // len(family)
-        if each < FEWEST:
-            raise ValueError(
-                f"size must leave {FEWEST} runs to look at each of {len(family)} pairs, got {each} of {size}"
-            )
-        looks = {number: audit(number, each, COIN, SCREEN) for number in numbers}
-        numbers = sorted(numbers, key=lambda n: (looks[n].support is None, -looks[n].measured.budget))[:keep]
-    screening = sum(look.size for look in looks.values())
-    sure = 1 - (1 - confidence) / keep
-    measured = tuple(audit(number, (size - screening) // keep, sure, MEASURE) for number in numbers)
+    each = int(size * screen) // len(family)
+    chosen = keep < len(family)
+    if chosen and each < FEWEST:
+        raise ValueError(f"size must leave {FEWEST} runs to look at each of {len(family)} pairs, got {each} of {size}")
+    audits = keep + (len(family) if chosen else 0)
+    with progress_bar(f"search {mechanism_name(mechanism)}", audits, shown=progress, unit="audits") as advance:
+        if chosen:
+            looks = {number: audit(number, each, COIN, SCREEN) for number in numbers}
+            numbers = sorted(numbers, key=lambda n: (looks[n].support is None, -looks[n].measured.budget))[:keep]
+        screening = sum(look.size for look in looks.values())
+        sure = 1 - (1 - confidence) / keep
+        measured = tuple(audit(number, (size - screening) // keep, sure, MEASURE) for number in numbers)
     return SearchResult(measured, len(family), screening, confidence)
 
 

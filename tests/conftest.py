@@ -14,6 +14,12 @@ settings.register_profile("plaudit", deadline=None, derandomize=True, database=N
 settings.load_profile("plaudit")
 
 
+@pytest.fixture(autouse=True)
+def unhurried(monkeypatch):
+    """A slow machine adds no lines on progress to what a command says."""
+    monkeypatch.setattr("audit.sampling.progress.EVERY", 3600.0)
+
+
 @pytest.fixture(scope="session")
 def good_files(tmp_path_factory):
     """One folder with a good file of every kind that the command reads; whoever uses it works on a copy."""

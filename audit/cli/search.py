@@ -99,7 +99,7 @@ def search(
     entropy = entropy_of(seed_sequence(seed))
     with blaming(name):
         family = [one.pair for one in target.pairs] if cell else _family(target, pairs)
-        found = search_loss(target.mechanism, family, promised, rng=entropy, n_jobs=jobs, **options)
+        found = search_loss(target.mechanism, family, promised, rng=entropy, n_jobs=jobs, progress=True, **options)
     measured = len(found.results)
     if not as_json:
         looked = f"looked at in {found.screening:,} runs, {measured}" if found.screening else "all"

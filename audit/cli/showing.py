@@ -8,9 +8,7 @@ from audit.io.terminal import console
 from audit.io.text import printable
 from audit.results import AuditResult, scale_of
 
-__all__ = ["ROOMY", "show"]
-
-ROOMY = 110  # columns of a terminal from which events fit into the table
+__all__ = ["show"]
 
 
 def show(results: list[tuple[str, AuditResult]], as_json: bool) -> None:
@@ -19,6 +17,7 @@ def show(results: list[tuple[str, AuditResult]], as_json: bool) -> None:
         print(json.dumps({name: result.to_dict() for name, result in results}, indent=1, allow_nan=False))
         return
     from audit.report.tables import audit_table
+    from audit.report.words import remedy
     from audit.results.formatting import percent
 
     audits = [audit for _, audit in results]
@@ -31,12 +30,14 @@ def show(results: list[tuple[str, AuditResult]], as_json: bool) -> None:
         shown.print(words)
     for pair in dict.fromkeys(printable(result.pair) for result in audits):
         shown.print(f"Neighboring databases x and y: {pair}.")
-    roomy = shown.width >= ROOMY
-    shown.print(audit_table(results, events=roomy))
-    if not roomy:
-        for name, result in results:
-            shown.print(printable(f"{name}: {result.event}{result.witness}"))
-        shown.print()
+    shown.print(audit_table(results))
+    shown.print("Event by which a release is guessed to come from x or from y:")
+    for name, result in results:
+        shown.print(printable(f"{name}: {result.event}{result.witness}"))
+    for name, result in results:
+        if advice := remedy(result, "--size"):
+            shown.print(printable(f"{name} has no power. What would help: {advice}."))
+    shown.print()
     scales = ", ".join(sorted({scale_of(result.claim) for result in audits}))
     levels = ", ".join(sorted({percent(result.confidence) for result in audits}))
     shown.print(

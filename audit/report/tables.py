@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import sys
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from rich import box
+from rich.measure import Measurement
+from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
@@ -15,31 +19,54 @@ from audit.results import Verdict
 from audit.results.formatting import COLUMNS, percent, row
 
 if TYPE_CHECKING:
+    from rich.console import Console, ConsoleOptions, RenderableType
+
     from audit.review.compare import Change, Counted
 
-__all__ = ["audit_table", "comparison_table"]
+__all__ = ["Fitted", "audit_table", "comparison_table"]
 
 STYLES: dict[Verdict, str] = {"violated": "bold red", "not refuted": "green", "no power": "yellow"}
-WHOLE = {"measured", "detectable", "verdict"}  # never in two pieces
 FATES: dict[Counted, str] = {"changed": "bold", "missing": "bold red", "new": "bold"}
-HEADINGS = COLUMNS | {"neighbors": "neighbors:\none ...", "detectable": "minimum\ndetectable loss"}
+HEADINGS = COLUMNS | {
+    "neighbors": "neighbors:\none ...",
+    "measured": "lower\nbound",
+    "detectable": "minimum\ndetectable\nloss",
+}
 
 
-def audit_table(audits: Named, *, events: bool = True) -> Table:
-    """Return one row for each audit."""
-    # Words fold where the terminal is narrow, numbers and verdicts stay in one piece: nothing is cut off.
-    words: dict[str, Any] = {"overflow": "fold"}
+@dataclass(frozen=True)
+class Fitted:
+    """A table on terminals that are wide enough for its names and numbers, and else a paragraph for each row."""
+
+    table: Table
+
+    def __rich_console__(self, console: Console, options: ConsoleOptions) -> Iterator[RenderableType]:
+        unbounded = options.update(max_width=sys.maxsize)  # else what is measured is cut off at the terminal
+        if Measurement.get(console, unbounded, self.table).minimum <= options.max_width:
+            yield self.table
+            return
+        first, *others = self.table.columns
+        headings = [" ".join(str(column.header).split("\n")) for column in others]
+        for name, *cells in zip(first.cells, *(column.cells for column in others), strict=True):
+            yield Text(f"{name}", overflow="fold")
+            facts = Table.grid(padding=(0, 2, 0, 0))
+            for heading, cell in zip(headings, cells, strict=True):
+                value = cell if isinstance(cell, Text) else Text(str(cell))
+                facts.add_row(heading, Text(" ".join(value.plain.split("\n")), style=value.style, overflow="fold"))
+            yield Padding(facts, (0, 0, 1, 2))
+
+
+def audit_table(audits: Named) -> Fitted:
+    """Return one row for each audit; events have too many words for a table."""
     whole: dict[str, Any] = {"no_wrap": True, "justify": "right"}
     levels = {percent(audit.confidence) for _, audit in audits}
     table = Table(box=box.SIMPLE_HEAD, pad_edge=False, collapse_padding=True)
-    table.add_column("algorithm", **words)
+    table.add_column("algorithm", no_wrap=True)
     table.add_column("promised", **whole)
-    table.add_column(HEADINGS["neighbors"], **words)
-    table.add_column("lower bound" + (f"\n({levels.pop()})" if len(levels) == 1 else ""), **whole)
+    table.add_column(HEADINGS["neighbors"])
+    table.add_column(HEADINGS["measured"] + (f"\n({levels.pop()})" if len(levels) == 1 else ""), **whole)
     table.add_column(HEADINGS["detectable"], **whole)
     table.add_column("verdict", no_wrap=True)
-    if events:
-        table.add_column("event: which database (x, y) the release is guessed to come from", **words)
     table.add_column("seconds", **whole)
     for name, audit in audits:
         said = row(audit.summary(name))
@@ -50,20 +77,19 @@ def audit_table(audits: Named, *, events: bool = True) -> Table:
             said["measured"],
             said["detectable"],
             Text("\n".join(filter(None, (said["verdict"], said["confidential"]))), style=STYLES[audit.verdict]),
-            *([Text("; ".join(filter(None, (said["event"], said["witness"]))))] if events else []),
             f"{audit.seconds:.1f}",
         )
-    return table
+    return Fitted(table)
 
 
-def comparison_table(changes: Sequence[Change], *, events: bool = True) -> Table:
+def comparison_table(changes: Sequence[Change]) -> Fitted:
     """Return one row for each audit that is there before or after, with old and new values where they differ."""
     table = Table(box=box.SIMPLE_HEAD, pad_edge=False, collapse_padding=True)
-    shown = ["promised", "neighbors", "measured", "detectable", "verdict", *(["event"] if events else [])]
-    table.add_column("audit", overflow="fold")
+    shown = ["promised", "neighbors", "measured", "detectable", "verdict"]
+    table.add_column("audit", no_wrap=True)
     table.add_column("counts", no_wrap=True)
     for key in shown:
-        table.add_column(HEADINGS[key], overflow="fold", no_wrap=key in WHOLE)
+        table.add_column(HEADINGS[key], no_wrap=key != "neighbors")
     for change in changes:
         rows = [row(result.summary()) for result in (change.old, change.new) if result is not None]
         confidential = any(said["confidential"] for said in rows)
@@ -72,4 +98,4 @@ def comparison_table(changes: Sequence[Change], *, events: bool = True) -> Table
             Text(change.counts + ("\nCONFIDENTIAL" if confidential else ""), style=FATES.get(change.counts, "")),
             *(Text("\n-> ".join(dict.fromkeys(said[key] for said in rows))) for key in shown),
         )
-    return table
+    return Fitted(table)

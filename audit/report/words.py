@@ -10,7 +10,7 @@ from audit.methods.method import NAMED, Method
 from audit.results import AuditResult
 from audit.results.formatting import NEIGHBORS, at_least, at_most, nearest, percent, texts
 
-__all__ = ["assumptions", "event_class", "meaning", "unseen", "visible"]
+__all__ = ["assumptions", "event_class", "meaning", "remedy", "unseen", "visible"]
 
 LONGEST = 10_000  # letters of one text: a longer one is somebody's joke, and is cut
 STACKED = 3  # marks above or below one letter: more of them would cover the lines around
@@ -70,6 +70,7 @@ def meaning(result: AuditResult) -> list[str]:
             *sentences,
             "There were too few runs to detect even twice the promised loss. They say nothing for the promise or "
             "against it.",
+            *([f"What would help: {advice}."] if (advice := remedy(result)) else []),
         ]
     if result.support is not None:
         sentences.append(
@@ -107,6 +108,30 @@ def unseen(result: AuditResult) -> list[str]:
         if result.ceiling == math.inf
         else f"That a loss exceeds {said['ceiling']}, the largest possible bound from so many runs.",
     ]
+
+
+def remedy(result: AuditResult, option: str = "") -> str:
+    """Return how many runs, or people at once, would give power to an audit that has none; of another, nothing.
+
+    `option` says how to ask for more runs. The minimum detectable loss has to come down to twice the promise. Its
+    excess over the promise shrinks as one over the square root of the runs, and as one over the people; rho goes with
+    the square of such a loss.
+    """
+    claim = result.claim
+    if result.verdict != "no power" or not claim.budget:  # twice a promise of nothing is nothing
+        return ""
+    asked = f" ({option})" if option else ""
+    unit = "people" if result.unit == "person" else f"{result.unit}s"
+    power = 1 / claim.growth
+    least = claim.budget**power
+    beyond = (result.detectable**power - least) / (2**power * least - least)
+    if result.design == "one_run":
+        return f"more cells, or more {unit} in each of them"
+    if beyond == math.inf:
+        return f"more runs{asked}, or databases that differ in several {unit}"
+    runs, steps = float(f"{1.2 * result.size * beyond**2:.1e}"), math.ceil(1.1 * beyond * result.distance)
+    group = f", or databases that differ in {steps} {unit}"
+    return f"some {runs:.0f} runs{asked}{group if claim.group(steps).budget <= 1 else ''}"  # else rare events
 
 
 def assumptions(result: AuditResult) -> list[str]:

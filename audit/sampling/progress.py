@@ -1,26 +1,37 @@
-"""A progress bar for work that takes longer than two seconds; silent where nobody watches."""
+"""How far work is that takes long: a bar on a terminal, and a line a minute where there is none."""
 
 from __future__ import annotations
 
+import sys
+import threading
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
 from audit.io.terminal import console
+from audit.io.text import printable
 
 __all__ = ["progress_bar"]
 
-PATIENCE = 2.0  # seconds
+PATIENCE = 2.0  # seconds until there is a bar
+EVERY = 60.0  # seconds between lines
 
 
 @contextmanager
 def progress_bar(what: str, total: int, *, shown: bool = True, unit: str = "runs") -> Iterator[Callable[[int], None]]:
-    """Yield a function that is told how many steps have just been finished; silent off a terminal."""
+    """Yield a function that is told how many steps have just been finished.
+
+    On a terminal there is a bar if it takes more than two seconds, and elsewhere a line a minute on standard error.
+    """
     shown_on = console(stderr=True)
-    if not (shown and shown_on.is_terminal):
+    if not shown:
         yield lambda steps: None
+        return
+    if not shown_on.is_terminal:
+        with _lines(what, total, unit) as count:
+            yield count
         return
     columns = (
         TextColumn("{task.description}", markup=False),
@@ -43,3 +54,28 @@ def progress_bar(what: str, total: int, *, shown: bool = True, unit: str = "runs
     finally:
         if bar.live.is_started:  # a dumb terminal would get an empty line
             bar.stop()
+
+
+@contextmanager
+def _lines(what: str, total: int, unit: str) -> Iterator[Callable[[int], None]]:
+    """Say every minute how much is done, even while a single step takes longer than that."""
+    done, begun, ended = 0, time.monotonic(), threading.Event()
+
+    def advance(steps: int) -> None:
+        nonlocal done
+        done += steps
+
+    def tell() -> None:
+        while not ended.wait(EVERY):
+            minutes = (time.monotonic() - begun) / 60
+            line = f"plaudit: {what}: {done:,} of {total:,} {unit} after {minutes:.0f} min"
+            with suppress(OSError, ValueError):  # closed: nobody to tell
+                print(printable(line), file=sys.stderr, flush=True)
+
+    teller = threading.Thread(target=tell, name="plaudit-progress", daemon=True)
+    teller.start()
+    try:
+        yield advance
+    finally:
+        ended.set()
+        teller.join()

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import replace
 from typing import Any, Literal
 
@@ -11,6 +10,7 @@ from audit.io.text import printable
 from audit.loss import measure_loss
 from audit.mechanism import Mechanism, mechanism_name
 from audit.neighbors import NeighborPair
+from audit.report.words import remedy
 from audit.results import AuditResult, Verdict
 from audit.results.formatting import row
 from audit.sampling.streams import Seed
@@ -169,7 +169,7 @@ def _in_words(expected: Verdict, result: AuditResult, command: str | None, *, se
         "unit": f"one {result.unit}; the databases are at distance {result.distance}",
         "searched": result.searched,
         "seed": f"{result.seed_entropy}" if seeded else f"{result.seed_entropy}, drawn anew: {seed} would repeat it",
-        "help": _what_would_help(result) if result.verdict == "no power" else "",
+        "help": remedy(result, "size, or --audit-runs"),
         "reproduce": "" if command is None else command if seeded else f"with {seed} in the test, {command}",
     }
     marked = "CONFIDENTIAL: " if result.confidential else ""
@@ -185,23 +185,3 @@ def _in_words(expected: Verdict, result: AuditResult, command: str | None, *, se
 def _counts_in_words(side: dict[str, int]) -> str:
     parts = [f"{name.replace('_', ' ')} {count}" for name, count in side.items() if name != "runs"]
     return f"{side['runs']} runs: {', '.join(parts)}"
-
-
-def _what_would_help(result: AuditResult) -> str:
-    """Return how many runs, or people at once, would bring the minimum detectable loss down to twice the promise.
-
-    Its excess over the promise shrinks as one over the square root of the runs, and as one over the people; rho goes
-    with the square of such a loss.
-    """
-    claim = result.claim
-    power = 1 / claim.growth
-    least = claim.budget**power
-    beyond = (result.detectable**power - least) / (2**power * least - least)
-    if beyond == math.inf:
-        return "more runs (size, or --audit-runs), or databases that differ in several people"
-    runs, steps = float(f"{1.2 * result.size * beyond**2:.1e}"), math.ceil(1.1 * beyond * result.distance)
-    unit = "people" if result.unit == "person" else f"{result.unit}s"
-    group = (
-        f", or databases that differ in {steps} {unit}" if claim.group(steps).budget <= 1 else ""
-    )  # else rare events
-    return f"some {runs:.0f} runs (size, or --audit-runs){group}"

@@ -67,7 +67,6 @@ def _schemas(old: Path, new: Path, names: list[str]) -> dict[str, tuple[int, int
 
 
 def _show(comparison: Comparison, schemas: dict[str, tuple[int, int]]) -> None:
-    from audit.cli.showing import ROOMY
     from audit.io.terminal import console
     from audit.io.text import printable
     from audit.report.tables import comparison_table
@@ -85,9 +84,8 @@ def _show(comparison: Comparison, schemas: dict[str, tuple[int, int]]) -> None:
         for change in changes:
             for words in getattr(change, kind):
                 say(f"{heading}: {change.name}: {words}", style)
-    roomy = terminal.width >= ROOMY
-    terminal.print(comparison_table(changes, events=roomy))
-    for change in changes if not roomy else ():
+    terminal.print(comparison_table(changes))
+    for change in changes:
         events = dict.fromkeys(
             result.event + result.witness for result in (change.old, change.new) if result is not None
         )

@@ -36,7 +36,7 @@ def test_one_violation_outweighs_the_rest(plaudit: Command) -> None:
 def test_so_few_runs_that_a_pass_would_be_empty(plaudit: Command) -> None:
     outcome = plaudit("audit", "gdpc", "--size", "40", "--seed", "1")
     assert (outcome.code, outcome.err) == (NO_POWER, "")
-    assert "no power" in outcome.out
+    assert "gdpc has no power. What would help: some 100 runs (--size).\n" in outcome.out
     result = audited(plaudit, "gdpc", "--epsilon", "700", code=NO_POWER)  # in strict JSON, which has no infinity
     assert result.detectable == np.inf
 
@@ -90,12 +90,15 @@ def test_a_converted_promise_is_said(plaudit: Command) -> None:
     assert "which is" not in plaudit("audit", "gdpc", "--data", "counts.csv", "--size", "500").out
 
 
-def test_a_narrow_terminal_gets_events_below_the_table(plaudit: Command, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("COLUMNS", "80")
+@pytest.mark.parametrize("width", [60, 80, 120])
+def test_a_terminal_of_any_width_gets_whole_lines(
+    plaudit: Command, monkeypatch: pytest.MonkeyPatch, width: int
+) -> None:
+    monkeypatch.setenv("COLUMNS", str(width))
     monkeypatch.setenv("FORCE_COLOR", "1")
     monkeypatch.setenv("TERM", "xterm")
     told = plaudit("audit", "gdpc", "--data", "counts.csv", "--size", "500", "--seed", "1").out
-    assert max(len(line) for line in re.sub(r"\x1b\[[0-9;]*m", "", told).splitlines()) <= 80
+    assert max(len(line) for line in re.sub(r"\x1b\[[0-9;]*m", "", told).splitlines()) <= width
     assert "gdpc: y if log-likelihood ratio of y over x >= 1" in told
 
 

@@ -46,7 +46,7 @@ def views(result):
     yield "markdown", forms["markdown"].splitlines()[2].split(" | ")[4]
     yield "latex", forms["latex"].splitlines()[4].split(" & ")[4].translate(str.maketrans("", "", "{}"))
     yield "line", re.search(rf"lower bound {NUMBER} at", forms["line"])[1]
-    yield "table", next(iter(audit_table(named).columns[3].cells))
+    yield "table", next(iter(audit_table(named).table.columns[3].cells))
     yield "figure", re.match(NUMBER, labels[0].get_text())[1]
     yield "page", re.search(rf"lower bound {NUMBER};", loss_bar(result).words)[1]
     yield "page", re.search(rf"The lower bound, \w+ {NUMBER},", privacy_profiles(result).words)[1]

@@ -20,7 +20,7 @@ from audit.one_run import Canaries, measure_loss_one_run
 from audit.report.figures import END, MOST, loss_bar, loss_curve, privacy_profiles
 from audit.report.origin import origin, public_origin, reproduction
 from audit.report.page import build_report
-from audit.report.words import assumptions, event_class, meaning, unseen, visible
+from audit.report.words import assumptions, event_class, meaning, remedy, unseen, visible
 from audit.results import ONE_RUN
 from tests.audit.report.hostile import PAYLOADS, Page
 from tests.helpers import audited, estimated
@@ -61,6 +61,7 @@ def test_words_follow_the_result():
     assert "a lower bound never says" in unseen(audited(ceiling=math.inf))[-1]
     assert "within the promised 1" in meaning(audited())[1]
     assert "say nothing for the promise or against it" in meaning(audited(verdict="no power", detectable=3.0))[1]
+    assert meaning(audited(verdict="no power", detectable=3.0))[2] == ("What would help: some 9600 runs.")
     assert "which of two values" in meaning(audited(relation="replace_one"))[0]
     assert "declared by the auditor" in assumptions(audited(adjacency="declared"))[0]
     assert "made elsewhere" in assumptions(audited(adjacency="declared", mechanism="given outputs"))[1]
@@ -197,3 +198,21 @@ def test_text_that_hides_turns_or_covers_is_escaped():
         == "Al Hoce\N{LATIN SMALL LETTER I WITH DIAERESIS}ma"
     )
     assert visible("abc", most=2) == "ab ... (1 more letters)"
+
+
+@pytest.mark.parametrize(
+    ("changes", "words"),
+    [
+        ({}, "some 9600 runs (--size)"),  # 1.2 x 2000 x (2 / 1)^2; events of a group would be too rare
+        (
+            {"claim": PureDP(0.25), "measured": PureDP(0.0), "detectable": 0.75},
+            "some 9600 runs (--size), or databases that differ in 3 people",  # 1.1 x 2 / 1
+        ),
+        ({"unit": "record", "detectable": math.inf}, "more runs (--size), or databases that differ in several records"),
+        ({"bound": "one-run guessing game"}, "more cells, or more people in each of them"),
+        ({"verdict": "not refuted", "detectable": 1.5}, ""),
+        ({"claim": PureDP(0.0), "measured": PureDP(0.0)}, ""),  # twice a promise of nothing is nothing
+    ],
+)
+def test_what_would_give_power(changes, words):
+    assert remedy(audited(**{"verdict": "no power", "detectable": 3.0} | changes), "--size") == words

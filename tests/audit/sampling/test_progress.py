@@ -6,6 +6,8 @@ import datetime
 import io
 import json
 import platform
+import sys
+import threading
 
 import numpy as np
 import pytest
@@ -53,12 +55,37 @@ def test_silence_for_short_work_off_a_terminal_and_on_request(options, shown, sc
     assert written.getvalue() == ""
 
 
-def test_nothing_is_written_where_nobody_watches(capfd, monkeypatch):
+def test_short_work_says_nothing_where_nobody_watches(capfd, monkeypatch):
     for name in ("FORCE_COLOR", "TTY_COMPATIBLE"):
         monkeypatch.delenv(name, raising=False)
     monkeypatch.setattr(progress, "PATIENCE", 0.0)
     work()
     assert capfd.readouterr() == ("", "")
+
+
+def test_long_work_says_how_far_it_is_where_there_is_no_terminal(monkeypatch):
+    """Every so often, whether or not a step ends meanwhile; the stream tells the work that it has been told."""
+
+    class Stream(io.StringIO):
+        def flush(self):
+            told.release()
+            raise OSError  # which is no reason to stop
+
+    told, stream, before = threading.Semaphore(0), Stream(), threading.active_count()
+    for name in ("FORCE_COLOR", "TTY_COMPATIBLE"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setattr(sys, "stderr", stream)
+    monkeypatch.setattr(progress, "EVERY", 0.01)
+    with progress_bar("count\x1b[2J of\nall", 12000) as advance:
+        assert told.acquire(timeout=30)
+        advance(3000)
+        assert told.acquire(timeout=30)  # which may have been on its way
+        assert told.acquire(timeout=30)
+        assert threading.active_count() > before
+    lines = stream.getvalue().splitlines()
+    assert lines[0] == "plaudit: count [2J of all: 0 of 12,000 runs after 0 min"
+    assert lines[-1] == "plaudit: count [2J of all: 3,000 of 12,000 runs after 0 min"
+    assert threading.active_count() == before
 
 
 @pytest.mark.parametrize("terminal", [True, False])
