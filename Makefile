@@ -107,6 +107,7 @@ bench: .venv/installed-dev
 	$(BIN)/python -m tests.benchmarks.census
 	$(BIN)/python -m tests.benchmarks.intake
 	$(BIN)/python -m tests.benchmarks.reports
+	$(BIN)/python -m tests.benchmarks.explorer
 
 clean:
 	rm -rf .venv build results *.egg-info

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from audit.estimates.residuals import residual_loss
     from audit.events import Event, Statistic
     from audit.exact import LossDistribution, loss_distribution
+    from audit.explorer.views import explore
     from audit.loss import measure_loss, measure_loss_from_outputs
     from audit.mechanism import Mechanism, per_run
     from audit.neighbors import NeighborPair
@@ -48,6 +49,7 @@ __all__ = [
     "Statistic",
     "compose",
     "direct_loss",
+    "explore",
     "loss_distribution",
     "measure_loss",
     "measure_loss_from_outputs",
@@ -80,6 +82,7 @@ _HOMES = {
     "Statistic": "events",
     "compose": "claims",
     "direct_loss": "estimates.direct",
+    "explore": "explorer.views",
     "loss_distribution": "exact",
     "measure_loss": "loss",
     "measure_loss_from_outputs": "loss",

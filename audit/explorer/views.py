@@ -3,18 +3,55 @@
 from __future__ import annotations
 
 from pathlib import Path
+from types import MappingProxyType
 
 from audit.explorer.command import command
 from audit.explorer.page import SIGNATURE, build_page
 from audit.explorer.printed import printed, words_in
-from audit.explorer.sheet import Explored
+from audit.explorer.sheet import Explored, State
 from audit.installed import offered
 from audit.io.files import check_levels, replacing
 from audit.io.terminal import console
 
-__all__ = ["command", "print_tables", "write_page"]
+__all__ = ["command", "explore", "print_tables", "write_page"]
 
 HEAD = 4096  # bytes in which a page says that it is one
+
+
+def explore(name: str, state: State = MappingProxyType({})) -> Explored:
+    """Compute what ``plaudit explore NAME`` shows, from the published settings on.
+
+    Parameters
+    ----------
+    name : str
+        Of a sheet: ``"phsafe"``, ``"topdown"``, ``"counts"`` or ``"audit"``.
+    state : mapping of str to number, str, bool or None
+        Inputs that differ, by the keys that the page has: ``system/query/level/quantity``. None, where an input may be
+        empty: it is computed.
+
+    Returns
+    -------
+    Explored
+        Its `results` are all numbers by their keys; `to_html` writes the page.
+
+    Raises
+    ------
+    ValueError
+        If there is no such sheet or input, or a value breaks its rule.
+
+    Examples
+    --------
+    What does half the margin of PH3 by state and race cost?
+
+    >>> place = "phsafe/PH3/state_A-G"
+    >>> half = explore("phsafe", {f"{place}/margin": 10, f"{place}/rho": None})
+    >>> round(explore("phsafe").results["phsafe/total/all/rho"], 6), round(half.results["phsafe/total/all/rho"], 6)
+    (1.257281, 3.246209)
+    """
+    sheets = {sheet.name: sheet for sheet in offered("systems").sheets()}
+    if name not in sheets:
+        raise ValueError(f"sheet must be one of {', '.join(sheets)}, got {name!r}")
+    return Explored(sheets[name], sheets[name].checked(state))
 
 
 def write_page(explored: Explored, path: Path) -> None:

@@ -24,16 +24,16 @@ const laws = (() => {
     return total + lost;
   }
 
-  // exp(x^2) erfc(x): by the series of erf below 2, by the continued fraction from there on.
+  // exp(x^2) erfc(x): by the series of erf below 1, by the continued fraction from there on.
   function erfcx(x) {
     if (x < 0) return 2 * Math.exp(x * x) - erfcx(-x);
-    if (x < 2) {
+    if (x < 1) {
       let term = x, sum = x;
       for (let k = 1; term > sum * 1e-17; k++) sum += term *= 2 * x * x / (2 * k + 1);
       return Math.exp(x * x) - 2 / ROOT_PI * sum;
     }
     let rest = x;
-    for (let k = x < 4 ? 120 : 40; k > 0; k--) rest = x + k / 2 / rest;
+    for (let k = x < 2 ? 250 : x < 4 ? 120 : 40; k > 0; k--) rest = x + k / 2 / rest;
     return 1 / (ROOT_PI * rest);
   }
 

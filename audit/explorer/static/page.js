@@ -2,7 +2,7 @@
 const explorer = (() => {
   const {word, known, number} = speech, described = Object.fromEntries(book.sheets.map(sheet => [sheet.name, sheet]));
   const results = {}, before = {};
-  let open = book.opened, syncs = [], spoken = 0, written = 0;
+  let open = book.opened, syncs = [], spoken = 0, written = 0, remembered = {};
   const $ = id => document.getElementById(id);
   const help = label => known(label + ".help") ? word(label + ".help") : "";
   const said = (kind, text) => { $(kind).textContent = ""; $(kind).textContent = text; };
@@ -14,7 +14,9 @@ const explorer = (() => {
     const sheet = described[open], script = sheets[open], pinned = {};
     for (const chart of sheet.charts) for (const key of chart.inputs) pinned[key] = store.state[key];
     Object.assign(results, script.compute(store.ofSheet(open, store.state), sheet.data));
-    Object.assign(before, script.compute({...store.ofSheet(open, store.published), ...pinned}, sheet.data));
+    const from = {...store.ofSheet(open, store.published), ...pinned}, name = JSON.stringify(from);
+    if (name !== remembered.name) remembered = {name, results: script.compute(from, sheet.data)};
+    Object.assign(before, remembered.results);
   }
 
   function update() {
@@ -87,6 +89,7 @@ const explorer = (() => {
       changed();
     }
     function valid() {
+      if (!box.hasAttribute("aria-invalid")) return;
       box.removeAttribute("aria-invalid");
       box.removeAttribute("aria-describedby");
       problem.textContent = "";
@@ -94,7 +97,7 @@ const explorer = (() => {
     function sync(anyway) {
       if (box.hasAttribute("aria-invalid") && anyway !== true && box === document.activeElement) return;
       valid();
-      box.value = text();
+      if (box.value !== text()) box.value = text();
       box.classList.toggle("computed", computed());
       was.textContent = differs() ? word("page.was", {value: input.kind === "codes" ? "\u2026" : speech.boxed(published(), true)}) : "";
     }
@@ -122,9 +125,12 @@ const explorer = (() => {
   // A cell of a result: the text for the reader, the number for whoever checks it.
   function cell(tag, key, shown, {was = false, ...attributes} = {}) {
     const value = element("span", {"data-cell": key, ...attributes}), old = was ? element("small", {class: "was"}) : null;
+    let last, first;
     syncs.push(() => {
-      value.textContent = number(results[key], shown);
-      value.dataset.value = results[key] ?? "";
+      if (Object.is(last, results[key]) && Object.is(first, before[key])) return;
+      [last, first] = [results[key], before[key]];
+      value.textContent = number(last, shown);
+      value.dataset.value = last ?? "";
       if (old) old.textContent = before[key] !== results[key] && (before[key] ?? null) !== null
         ? word("page.was", {value: number(before[key], shown)}) : "";
     });
@@ -199,7 +205,10 @@ const explorer = (() => {
       if (chart.kind === "bars") drawn.replaceChildren(...charts.bars(chart, results, before));
       else drawn.replaceChildren(charts.curve(chart, results, before, Math.max(280, drawn.clientWidth || 600)));
     };
-    syncs.push(() => { draw(); fill(); });
+    syncs.push(() => {
+      draw();
+      if (details.open || !numbers.rows.length) fill(); // closed, it is filled when it is opened
+    });
     return figure;
   }
 

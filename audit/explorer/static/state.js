@@ -109,7 +109,13 @@ const speech = (() => {
     if (!made.has(key)) made.set(key, new Intl.NumberFormat(locale, options));
     return made.get(key);
   };
-  const mark = kind => format({useGrouping: true}).formatToParts(1234567.5).find(part => part.type === kind)?.value ?? "";
+  const plain = new Intl.NumberFormat("en", {useGrouping: false, maximumSignificantDigits: 17});
+  let marks = {};
+  function findMarks() {
+    const parts = new Intl.NumberFormat(locale).formatToParts(1234567.5);
+    marks = Object.fromEntries(["decimal", "group"].map(kind => [kind, parts.find(part => part.type === kind)?.value ?? ""]));
+  }
+  findMarks();
 
   const word = (key, values = {}) =>
     (book.words[language][key] ?? key).replace(/\{(\w+)\}/g, (_, name) => values[name] ?? "");
@@ -133,12 +139,11 @@ const speech = (() => {
   function boxed(value, computed) {
     if (value === null || value === undefined) return "";
     const kept = computed ? Number(value.toPrecision(6)) : value, size = Math.abs(kept);
-    const text = size !== 0 && (size < 1e-6 || size >= 1e15) ? String(kept)
-      : new Intl.NumberFormat("en", {useGrouping: false, maximumSignificantDigits: 17}).format(kept);
-    return Number(text) === kept ? text.replace(".", mark("decimal")) : String(kept).replace(".", mark("decimal"));
+    const text = size !== 0 && (size < 1e-6 || size >= 1e15) ? String(kept) : plain.format(kept);
+    return (Number(text) === kept ? text : String(kept)).replace(".", marks.decimal);
   }
   function read(text) {
-    const decimal = mark("decimal"), group = mark("group");
+    const {decimal, group} = marks;
     let bare = text.replace(/[\s\u00a0\u202f'\u2019]/g, "");
     const grouped = group.trim() && bare.includes(group);
     if (grouped && new RegExp(`^[+-]?[1-9]\\d{0,2}(\\${group}\\d{3})+(\\${decimal}\\d*)?$`).test(bare))
@@ -153,6 +158,7 @@ const speech = (() => {
     speak(chosen) {
       language = chosen;
       locale = navigator.language.split("-")[0] === chosen ? navigator.language : chosen;
+      findMarks();
     },
   };
 })();

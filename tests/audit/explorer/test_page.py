@@ -10,11 +10,12 @@ from pathlib import Path
 
 import pytest
 
+import audit
 from algorithms.systems import sheets
 from audit.explorer.page import LANGUAGES, SCRIPTS, build_page
 from audit.explorer.printed import words_in
 from audit.explorer.sheet import Explored
-from tests.helpers import contents, plaudit
+from tests.helpers import contents, plaudit, refused
 
 MOST_PAGE, MOST_SCRIPT = 400_000, 60_000
 SHEETS = sheets()
@@ -139,6 +140,18 @@ def test_the_command_writes_a_page_and_writes_over_pages_only(desk, capsys):
     assert plaudit("explore", "phsafe", "--open") == 2
     assert capsys.readouterr().err == "plaudit: error: --open goes with --html FILE\n"
     assert contents(desk) == before
+
+
+def test_the_page_in_python(desk):
+    state = {"phsafe/PH3/state_A-G/margin": 10, "phsafe/PH3/state_A-G/rho": None}
+    explored = audit.explore("phsafe", state)
+    explored.to_html("page.html")
+    assert '"phsafe/PH3/state_A-G/margin":10' in Path("page.html").read_text("utf-8")
+    assert explored.results["phsafe/PH3/state_A-G/margin"] == 10
+    with refused(ValueError, "sheet must be one of phsafe, topdown, counts, audit, got 'ons'"):
+        audit.explore("ons")
+    with refused(ValueError, "phsafe/PH3/all/tau must be a whole number from 1 to 99999, got 0"):
+        audit.explore("phsafe", {"phsafe/PH3/all/tau": 0})
 
 
 def test_the_page_opens_at_the_settings_of_the_command(desk, capsys):
