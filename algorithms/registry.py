@@ -9,7 +9,7 @@ from functools import partial
 from importlib import import_module
 from inspect import signature
 from types import MappingProxyType
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 
@@ -19,6 +19,7 @@ from audit.neighbors import NeighborPair
 
 __all__ = ["REGISTERED", "RUNS", "System", "as_it_is", "counting", "named", "register"]
 
+Group = Literal["reference implementations", "benchmarks", "known bugs"]
 RUNS, FEWEST = 200_000, 200  # of an audit, unless a system is slow; however slow it is
 
 
@@ -59,6 +60,8 @@ class System:
         command. Empty: nothing.
     extra : str
         Of plaudit, without which nothing of it runs but ``plaudit explore``.
+    group : {"reference implementations", "benchmarks", "known bugs"}
+        Under what it is listed.
     """
 
     name: str
@@ -74,6 +77,7 @@ class System:
     commands: Mapping[str, str] = field(default_factory=dict)
     sheet: str = ""
     extra: str = ""
+    group: Group = "reference implementations"
 
     @property
     def settings(self) -> tuple[str, ...]:
@@ -166,6 +170,7 @@ def counting(
     on_tree: bool = False,
     below: float = math.inf,
     commands: Mapping[str, str] = MappingProxyType({}),
+    group: Group = "reference implementations",
     **settings: Any,
 ) -> System:
     """Describe a mechanism on counts of people: ``kind(epsilon, **settings)``, or ``kind(epsilon, tree, **settings)``.
@@ -180,7 +185,8 @@ def counting(
     if settings:
         about = f"{about.removesuffix('.')} ({', '.join(f'{key}={value!r}' for key, value in settings.items())})."
     pairs = {data: partial(_one_person_more, data) for data in sorted(EXTRACTS, reverse=True)}
-    return System(name=name, about=about, build=build, pairs=pairs, of_counts=True, below=below, commands=commands)
+    told: dict[str, Any] = {"about": about, "commands": commands, "group": group}
+    return System(name=name, build=build, pairs=pairs, of_counts=True, below=below, **told)
 
 
 def as_it_is(mechanism: Any) -> Callable[[], Any]:

@@ -14,6 +14,7 @@ for name, known in benchmarks().items():
     register(
         System(
             name=name,
+            group="benchmarks",
             about=(known.mechanism.__doc__ or "").partition("\n")[0],
             build=as_it_is(known.mechanism),
             pairs={"literature": partial(NeighborPair.declared, known.x, known.y, "add_remove", label=known.note)},

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from functools import cache
 from importlib import metadata
@@ -12,7 +13,7 @@ import typer
 
 from audit.cli.audit import LIMITS, audit
 from audit.cli.estimate import estimate
-from audit.cli.exits import USAGE, finished, run_typed
+from audit.cli.exits import USAGE, WITHIN, finished, run_typed
 from audit.cli.plan import plan
 from audit.cli.replay import replay
 from audit.cli.saved.check import check
@@ -32,6 +33,30 @@ Exit codes: 0 all within their claims, 1 a violation, 2 usage, input or whatever
 130 interrupted.
 """
 
+COMPLETE = "_PLAUDIT_COMPLETE"  # by which a shell asks what a word may become
+SHELLS = ("bash", "zsh", "fish")
+EXAMPLES = {
+    "list": ("plaudit list --json",),
+    "audit": (
+        "plaudit audit gdpc rdpc --out results",
+        "plaudit audit ons --stage measurements --size 1e5 --seed 1",
+        "plaudit audit mymodule:noisy_counts --data counts.csv --claim pure:0.5",
+        "plaudit audit --outputs-x a.csv --outputs-y b.csv --claim approx:1,1e-6 --relation add_remove",
+    ),
+    "replay": ("plaudit replay phsafe --out results", "plaudit replay mymodule:noisy_counts --data counts.csv"),
+    "search": ("plaudit search gdpc --pairs 20 --out results", "plaudit search topdown --size 1e5"),
+    "estimate": (
+        "plaudit estimate rdpc-all",
+        "plaudit estimate topdown --method direct --out drawn",
+        "plaudit estimate --residuals errors.csv",
+    ),
+    "plan": ("plaudit plan pure:1 --violation 1.2", "plaudit plan zcdp:0.5 --runs 20000"),
+    "check": ("plaudit check results", "plaudit check results audits.json --format markdown"),
+    "compare": ("plaudit compare accepted results", "plaudit compare yesterday.json today.json"),
+    "verify": ("plaudit verify results", "plaudit verify --rerun results/gdpc.json"),
+    "report": ("plaudit report results", "plaudit report results audits.json --public --out public.html"),
+}
+
 app = typer.Typer(add_completion=False, rich_markup_mode=None, pretty_exceptions_enable=False)
 
 
@@ -39,6 +64,8 @@ def main(arguments: list[str] | None = None) -> None:
     """Run the command; every error is one line and exit code 2."""
     given = sys.argv[1:] if arguments is None else arguments
     debug = "--debug" in takewhile(lambda word: word.startswith("-"), given)
+    if not given and COMPLETE in os.environ:  # a shell reads the answer, and tabs in it
+        sys.exit(finished(lambda: _completed(os.environ[COMPLETE]), "plaudit"))
     with guarded():
         code = finished(lambda: _run(given), "plaudit", debug=debug)
     sys.exit(code)
@@ -47,6 +74,31 @@ def main(arguments: list[str] | None = None) -> None:
 def _run(arguments: list[str]) -> int:
     code = run_typed(_commands(), "plaudit", arguments or ["--help"])
     return code if arguments else USAGE
+
+
+def _completed(instruction: str) -> int:
+    """Answer a shell, whose script `--completion` prints."""
+    from typer._completion_classes import completion_init
+    from typer.completion import shell_complete
+
+    completion_init()
+    return USAGE if shell_complete(_commands(), {}, "plaudit", COMPLETE, instruction) else WITHIN
+
+
+def _print_completion(shell: str) -> None:
+    if not shell:
+        return
+    if shell not in SHELLS:
+        raise ValueError(f"completion is for {', '.join(SHELLS)}, got {shell!r}")
+    from typer._completion_shared import get_completion_script
+
+    print(get_completion_script(prog_name="plaudit", complete_var=COMPLETE, shell=shell))
+    raise typer.Exit
+
+
+def _examples(name: str) -> str:
+    """Return the end of a help page: examples, line by line."""
+    return "\b\nExamples:\n" + "\n".join(f"  {example}" for example in EXAMPLES[name])
 
 
 @cache
@@ -66,15 +118,24 @@ def _options(
     version: Annotated[
         bool, typer.Option("--version", help="Print the version and exit.", callback=_print_version, is_eager=True)
     ] = False,
+    completion: Annotated[
+        str,
+        typer.Option(
+            metavar="SHELL",
+            help='Print what lets bash, zsh or fish complete commands: eval "$(plaudit --completion bash)".',
+            callback=_print_completion,
+            is_eager=True,
+        ),
+    ] = "",
     debug: Annotated[bool, typer.Option("--debug", help="Before the one line of an error, print where it is.")] = False,
 ) -> None:
     """Take what stands before the command."""
 
 
-app.command("list")(list_systems)
-app.command(epilog=LIMITS)(audit)
+app.command("list", epilog=_examples("list"))(list_systems)
+app.command(epilog=f"{_examples('audit')}\n\n{LIMITS}")(audit)
 for command in (replay, search, estimate, plan, check, compare, verify, report):
-    app.command()(command)
+    app.command(epilog=_examples(command.__name__))(command)
 for name, words in (
     ("release", "Release tables of your own data by reference implementations"),
     ("explore", "Choose budgets and thresholds of reference implementations"),

@@ -36,7 +36,9 @@ from audit.cli.inputs.options import (
     Stage,
     Units,
     check_numbers,
+    known_names,
     refuse,
+    whole_size,
 )
 from audit.cli.supervision import expect
 from audit.io.backends import Address, Backend, on_backend
@@ -81,8 +83,9 @@ def audit(
     targets: Annotated[
         list[str] | None,
         typer.Argument(
+            autocompletion=known_names,
             help="Names from `plaudit list` (rdpc needs bundled data), or module:object for a mechanism of your own, "
-            "callable as (data, size, rng)."
+            "callable as (data, size, rng).",
         ),
     ] = None,
     data: Data = None,
@@ -134,7 +137,12 @@ def audit(
         float | None, typer.Option(help="With --one-run: share of the cells that are guessed. Default: by the promise.")
     ] = None,
     size: Annotated[
-        int | None, typer.Option(help="Runs in all, over both databases. Default: 200,000, of a slow system fewer.")
+        int | None,
+        typer.Option(
+            parser=whole_size,
+            metavar="RUNS",
+            help="Runs in all, over both databases, such as 1e6. Default: 200,000, of a slow system fewer.",
+        ),
     ] = None,
     selection: Annotated[float, typer.Option(help="Share of them that chooses the event.")] = 0.3,
     confidence: Confidence = 0.95,

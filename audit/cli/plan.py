@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from audit.cli.exits import NO_POWER, WITHIN
+from audit.cli.inputs.options import whole_size
 
 if TYPE_CHECKING:
     from audit.claims import Claim
@@ -41,7 +42,14 @@ def plan(
     design: Annotated[
         str, typer.Option(help="coins (plaudit audit), outputs (of a mechanism that ran elsewhere) or one_run.")
     ] = "coins",
-    runs: Annotated[int | None, typer.Option(help="Ask the reverse: which violations so many runs detect.")] = None,
+    runs: Annotated[
+        int | None,
+        typer.Option(
+            parser=whole_size,
+            metavar="RUNS",
+            help="Ask the reverse: which violations so many runs detect, such as 1e6.",
+        ),
+    ] = None,
     seconds_per_run: Annotated[float | None, typer.Option(help="What a run costs: adds the time of all.")] = None,
     out: Annotated[Path | None, typer.Option(help="Figure of the runs needed: .svg, .png or .pdf.")] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,

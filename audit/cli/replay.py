@@ -33,6 +33,7 @@ from audit.cli.inputs.options import (
     Stage,
     Units,
     check_numbers,
+    whole_size,
 )
 
 __all__: list[str] = []
@@ -59,7 +60,10 @@ def replay(
     relation: RelationName = "",
     cell: Cell = None,
     size: Annotated[
-        int | None, typer.Option(help="Pairs of runs, each with other noise. Default: 1; with --time 200.")
+        int | None,
+        typer.Option(
+            parser=whole_size, metavar="RUNS", help="Pairs of runs, each with other noise. Default: 1; with --time 200."
+        ),
     ] = None,
     timed: Annotated[bool, typer.Option("--time", help="An observer sees how long a run takes, too.")] = False,
     released: Annotated[

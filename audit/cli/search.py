@@ -34,6 +34,7 @@ from audit.cli.inputs.options import (
     Stage,
     Units,
     check_numbers,
+    whole_size,
 )
 from audit.io.backends import Address, Backend, on_backend
 
@@ -70,7 +71,11 @@ def search(
     keep: Annotated[int, typer.Option(help="Pairs that are measured, under one confidence.")] = 3,
     size: Annotated[
         int | None,
-        typer.Option(help="Runs in all: three tenths look, the others measure. Default: as many as of an audit."),
+        typer.Option(
+            parser=whole_size,
+            metavar="RUNS",
+            help="Runs in all: three tenths look, the others measure. Default: as many as of an audit.",
+        ),
     ] = None,
     confidence: Confidence = 0.95,
     attack: Annotated[str, typer.Option(help="Where to look, as in `plaudit audit`.")] = "auto",

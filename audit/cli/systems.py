@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from textwrap import fill
 from typing import Annotated, Any
 
 import typer
@@ -11,21 +12,29 @@ from audit.cli.exits import WITHIN
 
 __all__ = ["list_systems", "run_system"]
 
+WIDEST = 120  # columns of a line that is easily read
+KEPT: dict[str, bool] = {"break_long_words": False, "break_on_hyphens": False}  # names
+
 
 def list_systems(as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False) -> int:
     """List what `audit` knows by name: systems, benchmarks of the literature and known bugs."""
     from audit.installed import offered
+    from audit.io.terminal import console
 
     rows = {name: _described(system) for name, system in offered("systems").systems().items()}
     if as_json:
         print(json.dumps(rows, indent=1))
         return WITHIN
-    width = max(map(len, rows))
-    for name, row in rows.items():
-        print(f"{name:{width}}  {row['about']}")
-        parts = {"promise": [row["promise"]], **{part: row[part] for part in ("pairs", "stages", "presets")}}
-        told = "; ".join(f"{part} {', '.join(words)}" for part, words in parts.items() if words)
-        print(f"{'':{width}}    {told}")
+    width = min(console().width, WIDEST)
+    groups = dict.fromkeys(row["group"] for row in rows.values())  # in the order of the systems
+    for number, group in enumerate(groups):
+        print("\n" * (number > 0) + f"{group[0].upper()}{group[1:]}")
+        for name, row in rows.items():
+            if row["group"] == group:
+                parts = {"promise": [row["promise"]], **{part: row[part] for part in ("pairs", "stages", "presets")}}
+                told = "; ".join(f"{part} {', '.join(words)}" for part, words in parts.items() if words)
+                for text, indent in ((f"{name}: {row['about']}", 2), (told, 6)):
+                    print(fill(text, width, initial_indent=" " * indent, subsequent_indent=" " * 6, **KEPT))
     return WITHIN
 
 
@@ -37,7 +46,7 @@ def _described(system: Any) -> dict[str, Any]:
         promise, relation = str(error), ""
     pairs = ["any counts of people"] if system.of_counts else list(system.pairs)
     told = {"about": system.about, "promise": promise, "relation": relation, "pairs": pairs}
-    return told | {"stages": list(system.stages), "presets": list(system.presets)}
+    return told | {"stages": list(system.stages), "presets": list(system.presets), "group": system.group}
 
 
 def run_system(context: typer.Context) -> int:

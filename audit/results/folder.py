@@ -80,20 +80,21 @@ def save_result(result: Saved, folder: Path, name: str) -> Path:
     return path
 
 
-def read_audits(path: Path) -> list[tuple[str, AuditResult]]:
+def read_audits(*paths: Path) -> list[tuple[str, AuditResult]]:
     """Read saved audits with their names, at least one; other results are left out."""
-    return read_results(path, needed=("audits",)).audits
+    return read_results(*paths, needed=("audits",)).audits
 
 
-def read_results(path: Path, *, needed: Sequence[str] = ()) -> Results:
-    """Read saved results with their names: those of a folder or of a test session, or the one of a file.
+def read_results(*paths: Path, needed: Sequence[str] = ()) -> Results:
+    """Read saved results with their names: those of folders and of test sessions, and those of single files.
 
     A file gives its name. The audits of a test session are named by the test and the call in it; of several with one
-    name the second is called (2). Without a result of the kinds that are `needed` there is nothing to read.
+    name the second is called (2). A file that is named twice is read once. Without a result of the kinds that are
+    `needed` there is nothing to read.
     """
     results = Results([], [], [])
     taken: Counter[str] = Counter()
-    for file in _files(path):
+    for file in {file.resolve(): file for path in paths for file in _files(path)}.values():
         for name, found in _read(file):
             taken[name] += 1
             own = name if taken[name] == 1 else f"{name} ({taken[name]})"
@@ -106,7 +107,8 @@ def read_results(path: Path, *, needed: Sequence[str] = ()) -> Results:
     there = [kind for kind, some in results._asdict().items() if some]
     if needed and not set(needed) & set(there):
         got = f"{' and '.join(there)} only" if there else "none"
-        raise ValueError(f"{path} must hold saved {' or '.join(needed)}, got {got}")
+        where = ", ".join(map(str, paths))
+        raise ValueError(f"{where} must hold saved {' or '.join(needed)}, got {got}")
     return results
 
 

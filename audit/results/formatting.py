@@ -23,6 +23,7 @@ __all__ = [
     "at_most",
     "line",
     "nearest",
+    "number_of",
     "percent",
     "plain_number",
     "row",
@@ -77,6 +78,17 @@ def scale_of(claim: Claim) -> str:
     'epsilon in nats'
     """
     return claim.scale
+
+
+def number_of(number: int, what: str) -> str:
+    """Return how many there are of something.
+
+    Examples
+    --------
+    >>> number_of(1, "audit"), number_of(12000, "audit")
+    ('1 audit', '12,000 audits')
+    """
+    return f"{number:,} {what}{'s' * (number != 1)}"
 
 
 def plain_number(value: float) -> float | str:

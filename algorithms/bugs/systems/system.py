@@ -47,7 +47,8 @@ def _register(
     name: str, kind: type, build: Callable[..., Any], pair: Callable[[], NeighborPair], extra: str = "", **more: Any
 ) -> None:
     about = (kind.__doc__ or "").partition("\n")[0]
-    register(System(name=f"bug-{name}", about=about, build=build, pairs={"shown": pair}, extra=extra, **more))
+    told: dict[str, Any] = {"about": about, "extra": extra, "group": "known bugs"}
+    register(System(name=f"bug-{name}", build=build, pairs={"shown": pair}, **told, **more))
 
 
 def _topdown(kind: type[TopDown], *, epsilon: float = 1.0) -> TopDown:

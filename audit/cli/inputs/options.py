@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from decimal import Decimal, InvalidOperation
 from pathlib import Path
 from typing import Annotated
 
@@ -36,15 +37,27 @@ __all__ = [
     "Stage",
     "Units",
     "check_numbers",
+    "known_names",
     "refuse",
+    "whole_size",
 ]
 
+DIGITS = 18  # of the largest number that is read: how many runs are too many is decided elsewhere
 OF_PERSONS = "areas spec geo count public units config derive"  # options of systems that read persons
+
+
+def known_names(begun: str) -> list[str]:
+    """Return the names of `plaudit list` that a word may become."""
+    from audit.installed import offered
+
+    return [name for name in offered("systems").systems() if name.startswith(begun)]
+
 
 Name = Annotated[
     str,
     typer.Argument(
-        help="A name from `plaudit list`, or module:object for a mechanism of your own, callable as (data, size, rng)."
+        autocompletion=known_names,
+        help="A name from `plaudit list`, or module:object for a mechanism of your own, callable as (data, size, rng).",
     ),
 ]
 Data = Annotated[
@@ -117,6 +130,23 @@ PublicData = Annotated[
     bool, typer.Option("--public-data", help="The data are no secret: results of files are else confidential.")
 ]
 AsJson = Annotated[bool, typer.Option("--json", help="Print the results as JSON.")]
+
+
+def whole_size(text: str) -> int:
+    """Read a number of runs as people write it: 200000, 200_000, 1e6.
+
+    Examples
+    --------
+    >>> whole_size("1e6"), whole_size("2.5e3"), whole_size("200_000")
+    (1000000, 2500, 200000)
+    """
+    try:
+        number = Decimal(text)
+        if number.is_finite() and number.adjusted() < DIGITS and number == int(number):
+            return int(number)
+    except InvalidOperation:
+        pass
+    raise typer.BadParameter(f"must be a whole number, such as 200000, 200_000 or 1e6, got {text!r}")
 
 
 def refuse(context: typer.Context, options: str, why: str) -> None:

@@ -120,8 +120,8 @@ def _system(name: str, preset: str) -> Any:
     """Return a registered system with the settings of a name, or say what is called nearly so."""
     known = offered("systems").systems()
     if name not in known:
-        near = ", ".join(get_close_matches(name, known)) or "all are in `plaudit list`"
-        raise ValueError(f"no system is called {name!r}: {near}")
+        near = " or ".join(get_close_matches(name, known))
+        raise ValueError(f"no system is called {name!r}: {f'did you mean {near}?' if near else 'see `plaudit list`'}")
     return known[name].preset(preset) if preset else known[name]
 
 

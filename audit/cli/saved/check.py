@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import sys
-from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from audit.cli.exits import exit_code
-from audit.cli.saved.reading import leave_out
+from audit.cli.saved.reading import Saved, leave_out
 
 if TYPE_CHECKING:
     from audit.results import AuditResult, ReplayRecord
@@ -18,9 +17,7 @@ __all__: list[str] = []
 
 
 def check(
-    folder: Annotated[
-        Path, typer.Argument(help="Folder of saved audits (*.json), one of them, or a report of pytest --audit-report.")
-    ],
+    results: Saved,
     form: Annotated[
         str, typer.Option("--format", help="table, or one of line, text, markdown, latex, csv, json.")
     ] = "table",
@@ -36,8 +33,8 @@ def check(
         raise ValueError(f"format must be one of table, {', '.join(FORMS)}, got {form!r}")
     if as_json and form not in ("table", "json"):
         raise ValueError(f"--json and --format {form} exclude each other")
-    found = read_results(folder, needed=("audits", "replays"))
-    leave_out(folder, estimates=len(found.estimates))
+    found = read_results(*results, needed=("audits", "replays"))
+    leave_out(results, estimates=len(found.estimates))
     every: list[tuple[str, AuditResult | ReplayRecord]] = [*found.audits, *found.replays]
     if as_json or form == "json":
         print(to_json(every), end="")

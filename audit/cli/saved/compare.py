@@ -34,10 +34,8 @@ def compare(
     for path in (old, new):
         if not path.exists():
             raise ValueError(f"{path} must be a folder of saved audits or one of them, and there is none")
-    if old.is_dir() != new.is_dir():
-        kinds = " and ".join("a folder" if path.is_dir() else "a file" for path in (old, new))
-        raise ValueError(f"OLD and NEW must be two folders or two files, got {kinds}")
-    comparison = compare_results(_read(old, new.stem), _read(new, new.stem), confidence=confidence)
+    name = new.stem if new.is_file() and old.is_file() else ""
+    comparison = compare_results(_read(old, name), _read(new, name), confidence=confidence)
     schemas = _schemas(old, new, [change.name for change in comparison.changes])
     if as_json:
         print(json.dumps(_plain(comparison, schemas), indent=1, allow_nan=False))
@@ -48,8 +46,7 @@ def compare(
 
 def _read(path: Path, name: str) -> list[tuple[str, AuditResult]]:
     """Read the audits of a folder or file; of two files with an audit each the name is that of the second."""
-    audits = audits_in(path)
-    return audits if path.is_dir() else [(name if own == path.stem else own, result) for own, result in audits]
+    return [(name if name and own == path.stem else own, result) for own, result in audits_in(path)]
 
 
 def _schemas(old: Path, new: Path, names: list[str]) -> dict[str, tuple[int, int]]:
@@ -70,7 +67,7 @@ def _show(comparison: Comparison, schemas: dict[str, tuple[int, int]]) -> None:
     from audit.io.terminal import console
     from audit.io.text import printable
     from audit.report.tables import comparison_table
-    from audit.results.formatting import WARNING, nearest, percent
+    from audit.results.formatting import WARNING, nearest, number_of, percent
 
     terminal = console()
 
@@ -97,8 +94,8 @@ def _show(comparison: Comparison, schemas: dict[str, tuple[int, int]]) -> None:
         say(f"{name}: the file is of schema {after}, was of schema {before}")
     levels = sorted({result.confidence for change in changes if (result := change.new) is not None})
     say(
-        f"Compared: {comparison.compared} audits, of which {comparison.tested} by their counts. If no algorithm "
-        f"changed, any counts are called changed with probability {nearest(1 - comparison.confidence)} at most, over "
+        f"Compared: {number_of(comparison.compared, 'audit')}, of which {comparison.tested} by their counts. If no "
+        f"algorithm changed, any counts are called changed with probability {nearest(1 - comparison.confidence)} at most, over "
         f"all audits. A verdict holds by itself, at {', '.join(map(percent, levels)) or 'no'} confidence."
     )
 

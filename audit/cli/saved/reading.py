@@ -4,12 +4,19 @@ from __future__ import annotations
 
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Annotated
+
+import typer
 
 if TYPE_CHECKING:
     from audit.results import AuditResult
 
-__all__ = ["audits_in", "leave_out"]
+__all__ = ["Saved", "audits_in", "leave_out"]
+
+
+Saved = Annotated[
+    list[Path], typer.Argument(help="Saved results (*.json), folders of them, or reports of pytest --audit-report.")
+]
 
 
 def audits_in(path: Path) -> list[tuple[str, AuditResult]]:
@@ -17,14 +24,15 @@ def audits_in(path: Path) -> list[tuple[str, AuditResult]]:
     from audit.results.folder import read_results
 
     found = read_results(path, needed=("audits",))
-    leave_out(path, estimates=len(found.estimates), replays=len(found.replays))
+    leave_out([path], estimates=len(found.estimates), replays=len(found.replays))
     return found.audits
 
 
-def leave_out(path: Path, **numbers: int) -> None:
+def leave_out(paths: list[Path], **numbers: int) -> None:
     """Say in one line how many results of which kind are left out, if any are."""
     from audit.io.text import printable
+    from audit.results.formatting import number_of
 
-    told = [f"{number:,} {kind if number > 1 else kind[:-1]}" for kind, number in numbers.items() if number]
+    told = [number_of(number, kind.removesuffix("s")) for kind, number in numbers.items() if number]
     if told:
-        print(f"plaudit: {' and '.join(told)} in {printable(str(path))} left out", file=sys.stderr)
+        print(f"plaudit: {' and '.join(told)} in {printable(', '.join(map(str, paths)))} left out", file=sys.stderr)

@@ -9,6 +9,7 @@ from typing import Annotated
 import typer
 
 from audit.cli.exits import exit_code
+from audit.cli.saved.reading import Saved
 
 __all__: list[str] = []
 
@@ -16,12 +17,12 @@ HEAD = 4096  # bytes in which a report says that it is one
 
 
 def report(
-    folder: Annotated[
-        Path,
-        typer.Argument(help="Folder of saved results (*.json), one of them, or a report of pytest --audit-report."),
-    ],
+    results: Saved,
     out: Annotated[
-        Path | None, typer.Option(help="The page to write, over whatever file is there. Default: report.html there.")
+        Path | None,
+        typer.Option(
+            help="The page to write, over whatever file is there. Default: report.html there, of several by the first."
+        ),
     ] = None,
     public: Annotated[
         bool, typer.Option("--public", help="Leave out what could disclose data: events, labels, counts, names, ...")
@@ -33,24 +34,26 @@ def report(
     from audit.io.text import printable
     from audit.report.page import build_report
     from audit.results.folder import read_results
+    from audit.results.formatting import number_of
 
-    found = read_results(folder)
-    place = folder if folder.is_dir() else folder.parent
-    path = place / "report.html" if out is None else out
-    _check_replaceable(path, place, asked=out is not None)
+    found = read_results(*results)
+    places = [path if path.is_dir() else path.parent for path in results]
+    path = places[0] / "report.html" if out is None else out
+    _check_replaceable(path, places, asked=out is not None)
     published = _names_of_systems() if public else ()
-    named = "" if public or folder.name in ("", "..") else f" of {folder.name}"  # no name of a folder above it
+    folder = results[0].name if len(results) == 1 else ""  # no name of a folder above it
+    named = "" if public or folder in ("", "..") else f" of {folder}"
     page = build_report(*found, title=title or f"Privacy audit{named}", public=public, published=published)
     secret = not public and any(one.confidential for some in found for _, one in some)
     write_atomically(path, page, private=secret)
     audits, replays = ([one.verdict for _, one in some] for some in (found.audits, found.replays))
-    told = [f"{len(audits)} audits, {audits.count('violated')} violated"]
-    told += [f"{len(replays)} replays, {replays.count('violated')} violated"] if replays else []
-    print(printable(f"Wrote {path}: {'; '.join(told)}; {len(found.estimates)} estimates."))
+    told = [f"{number_of(len(audits), 'audit')}, {audits.count('violated')} violated"]
+    told += [f"{number_of(len(replays), 'replay')}, {replays.count('violated')} violated"] if replays else []
+    print(printable(f"Wrote {path}: {'; '.join(told)}; {number_of(len(found.estimates), 'estimate')}."))
     return exit_code([*audits, *replays])
 
 
-def _check_replaceable(path: Path, folder: Path, *, asked: bool) -> None:
+def _check_replaceable(path: Path, folders: list[Path], *, asked: bool) -> None:
     """Refuse to write over what is no file, or a result; or, unless the user named it, no report of ours."""
     from audit.report.page import SIGNATURE
 
@@ -60,7 +63,7 @@ def _check_replaceable(path: Path, folder: Path, *, asked: bool) -> None:
         return
     if not path.is_file():  # a rename would put a file in the place of a device
         raise ValueError(f"out must be a file, and {path} is none")
-    if path.resolve() in {result.resolve() for result in folder.glob("*.json")}:
+    if path.resolve() in {result.resolve() for folder in folders for result in folder.glob("*.json")}:
         raise ValueError(f"out must not be a result, got {path}")
     if not asked:
         with path.open("rb") as file:

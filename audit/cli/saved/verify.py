@@ -15,7 +15,7 @@ import typer
 from audit.cli.answering import ELSEWHERE
 from audit.cli.audit import audit
 from audit.cli.exits import exit_code, run_typed
-from audit.cli.saved.reading import audits_in
+from audit.cli.saved.reading import Saved, audits_in
 
 if TYPE_CHECKING:
     from audit.results import AuditResult
@@ -32,9 +32,7 @@ TOLERANCE = 1e-6  # relative, of numbers that are no counts: other versions of s
 
 
 def verify(
-    files: Annotated[
-        list[Path], typer.Argument(help="Saved audits (*.json), folders of them, or reports of pytest --audit-report.")
-    ],
+    results: Saved,
     rerun: Annotated[
         bool,
         typer.Option(
@@ -46,8 +44,8 @@ def verify(
     from audit.io.text import printable
     from audit.review.verify import verify_result
 
-    results = []
-    for path in files:
+    checked = []
+    for path in results:
         for name, result in audits_in(path):  # intact: checksums are looked at here
             called = f"{path}" if name == path.stem else f"{path}: {name}"
             try:
@@ -55,11 +53,11 @@ def verify(
                 again = f"; made again by `{_made_again(result)}`, it is the same" if rerun else ""
             except ValueError as error:
                 raise ValueError(f"{called}: {error}") from None
-            results.append(result)
+            checked.append(result)
             witness = "; the witness of an unbounded loss is the exact law's" if result.support is not None else ""
             print(printable(f"{called}: whole, and its numbers follow from its counts{witness}{again}. {result}"))
     print(RERUN if rerun else SCOPE)
-    return exit_code(result.verdict for result in results)
+    return exit_code(result.verdict for result in checked)
 
 
 def _made_again(result: AuditResult) -> str:

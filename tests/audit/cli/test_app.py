@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import os
+import re
 import sys
 from importlib import metadata
 from pathlib import Path
@@ -11,7 +12,10 @@ from types import ModuleType
 
 import pytest
 
+from audit.cli.app import EXAMPLES
+from audit.cli.app import _commands as commands
 from audit.cli.exits import words_of
+from audit.cli.inputs.options import known_names
 from audit.installed import offered
 from audit.results.files import write_json
 from tests.audit.cli.desk import INTERRUPTED, QUICK, USAGE, WITHIN, Command, refused, strict
@@ -21,9 +25,17 @@ from tests.helpers import audited
 def test_list_tells_the_systems_apart(plaudit: Command) -> None:
     outcome = plaudit("list")
     assert (outcome.code, outcome.err) == (WITHIN, "")
-    lines = outcome.out.splitlines()
-    texts = dict(line.split(maxsplit=1) for line in lines[::2])
-    told = dict(zip(texts, map(str.strip, lines[1::2]), strict=True))
+    texts, told, groups = {}, {}, {}
+    for part in re.split(r"^(?=\S)", outcome.out, flags=re.MULTILINE)[1:]:
+        heading, *entries = re.split(r"\n  (?=\S)", part.rstrip("\n"))
+        for entry in entries:
+            (name, about), promise = entry.split(": ", 1), entry.index("\n      promise ")
+            texts[name] = " ".join(about[: promise - len(name) - 2].split())
+            told[name] = " ".join(entry[promise:].split())
+            groups[name] = heading
+    assert groups["gdpc"] == groups["topdown"] == groups["phsafe"] == "Reference implementations"
+    assert groups["SVT5"] == "Benchmarks"
+    assert groups["gdpc-twice"] == groups["bug-observed-domain"] == groups["bug-nist-domain"] == "Known bugs"
     assert {"gdpc", "rdpc", "rdpc-all", "adpc", "gaussian-counts", "gdpc-half-noise", "gdpc-notebook"} <= set(texts)
     assert told["rdpc"] == "promise epsilon 1 (add/remove); pairs any counts of people"
     assert told["phsafe"] == "promise rho 1.257 (add/remove); pairs VAL, DER, API; presets us, pr"
@@ -33,6 +45,7 @@ def test_list_tells_the_systems_apart(plaudit: Command) -> None:
     assert texts["rdpc-all"] == texts["rdpc"].removesuffix(".") + " (output='all')."
     listed = strict(plaudit("list", "--json").out)
     assert {name: row["about"] for name, row in listed.items()} == texts
+    assert {name: row["group"].capitalize() for name, row in listed.items()} == groups
     assert listed["topdown"]["pairs"] == ["replaced", "added"]
     assert listed["topdown"]["presets"] == ["e2e-1940", "pl94-2020", "h1", "micro"]
     assert (listed["topdown"]["relation"], listed["phsafe"]["relation"]) == ("replace_one", "add_remove")
@@ -57,6 +70,14 @@ def test_the_version_is_that_of_the_package(plaudit: Command) -> None:
         (("audit", "gdpc", "--size"), "Option '--size' requires an argument"),
         (("audti", "gdpc"), "No such command 'audti'"),
         (("list", "gdpc"), "unexpected extra argument"),
+        (("adit", "gdpc"), "Did you mean 'audit'?"),
+        (("audit", "gdpc", "--sze", "10"), "No such option: --sze"),
+        (("audit", "gdpc", "--size", "1e2.5"), "must be a whole number, such as 200000, 200_000 or 1e6, got '1e2.5'"),
+        (("audit", "gdpc", "--size", "1.5"), "must be a whole number"),
+        (("audit", "gdpc", "--size", "nan"), "must be a whole number"),
+        (("audit", "gdpc", "--size", "1e999999999"), "must be a whole number"),
+        (("audit", "gdpc", "--size", "1e17"), "size must be below 2**53"),
+        (("--completion", "csh"), "completion is for bash, zsh, fish, got 'csh'"),
     ],
 )
 def test_a_bad_command_is_one_line(plaudit: Command, arguments: tuple[str, ...], words: str) -> None:
@@ -71,6 +92,48 @@ def test_no_command_is_the_help_and_not_a_pass(plaudit: Command) -> None:
     outcome = plaudit("audit", "--help")
     assert outcome.code == WITHIN
     assert "\n  other databases and relations              --cells; search_loss, in Python\n" in outcome.out
+
+
+def test_a_list_fits_a_narrow_terminal(plaudit: Command, monkeypatch: pytest.MonkeyPatch) -> None:
+    for name, value in (("COLUMNS", "60"), ("FORCE_COLOR", "1"), ("TERM", "xterm")):
+        monkeypatch.setenv(name, value)
+    told = plaudit("list").out
+    assert max(map(len, told.splitlines())) <= 60
+    assert "\n  bug-topdown-silent-totals: " in told
+
+
+def test_a_size_may_be_a_power_of_ten(plaudit: Command) -> None:
+    told = [plaudit("plan", "pure:1", "--runs", size, "--json").out for size in ("20000", "2e4", "20_000")]
+    assert told[0] == told[1] == told[2]
+    assert strict(told[0])["runs"] == 20000
+
+
+@pytest.mark.parametrize("example", [one for some in EXAMPLES.values() for one in some])
+def test_examples_of_the_help_are_taken_as_they_are(plaudit: Command, example: str) -> None:
+    program, name, *arguments = example.split()
+    command = commands().commands[name]
+    assert program == "plaudit"
+    assert f"\n    {example}\n" in plaudit(name, "--help").out
+    with command.make_context(name, arguments) as context:  # parsed, and not run
+        assert not context.args
+
+
+@pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
+def test_shells_are_told_what_a_word_may_become(plaudit: Command, monkeypatch: pytest.MonkeyPatch, shell: str) -> None:
+    assert "_PLAUDIT_COMPLETE" in plaudit("--completion", shell).out
+    monkeypatch.setenv("_PLAUDIT_COMPLETE", f"complete_{shell}")
+    for words, expected in (("plaudit com", "compare"), ("plaudit audit --repl", "--replace-row")):
+        for name, value in (("COMP_WORDS", words), ("COMP_CWORD", str(words.count(" ")))):
+            monkeypatch.setenv(name, value)
+        monkeypatch.setenv("_TYPER_COMPLETE_ARGS", words)
+        monkeypatch.setenv("_TYPER_COMPLETE_FISH_ACTION", "get-args")
+        told = plaudit()
+        assert (told.code, told.err) == (WITHIN, "")
+        assert expected in told.out
+    assert known_names("gdpc-not") == ["gdpc-notebook"]
+    assert plaudit("--version").out.startswith("plaudit ")  # a command is one, whatever the environment says
+    monkeypatch.setenv("_PLAUDIT_COMPLETE", "nonsense")
+    assert plaudit().code == USAGE
 
 
 def test_systems_that_are_not_installed(plaudit: Command, monkeypatch: pytest.MonkeyPatch) -> None:

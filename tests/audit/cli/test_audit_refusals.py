@@ -63,7 +63,7 @@ GIVEN = ("--outputs-x", "x.csv", "--outputs-y", "y.csv")
 BAD_AUDITS: list[tuple[tuple[str, ...], str]] = [
     # names and options
     ((), "name at least one mechanism"),
-    (("no-such",), "no system is called 'no-such': all are in `plaudit list`"),
+    (("no-such",), "no system is called 'no-such': see `plaudit list`"),
     (("gdpc-notebook", "--epsilon", "1"), "gdpc-notebook needs an epsilon below 1, got 1"),
     (("gdpc", "rdpc", "gdpc"), "every mechanism must be named once, got gdpc twice"),
     (("gdpc", "--sise", "100"), "No such option: --sise"),

@@ -152,7 +152,7 @@ def test_an_estimate_and_its_figure_are_saved_and_nothing_is_overwritten(plaudit
     [
         ((), "name one mechanism (see `plaudit list`), or give --residuals"),
         (("gdpc", "--residuals", "errors.csv"), "name one mechanism (see `plaudit list`), or give --residuals"),
-        (("gdcp",), "no system is called 'gdcp': gdpc"),
+        (("gdcp",), "no system is called 'gdcp': did you mean gdpc?"),
         (
             ("gdpc", "--method", "median"),
             "method must be one of direct, residual, lag-tail, histogram, kde, slope, got",

@@ -100,7 +100,7 @@ def test_own_counts_are_confidential(plaudit: Command) -> None:
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [
-        (("gdcp",), "no system is called 'gdcp': gdpc"),
+        (("gdcp",), "no system is called 'gdcp': did you mean gdpc?"),
         (("ons", "--stage", "none"), "stage of ons must be one of measurements, adjusted, rounded, tables, got 'none'"),
         (("phsafe", "--pair", "none"), "pair of phsafe must be one of VAL, DER, API, got 'none'"),
         (("gdpc", "--pair", "none"), "--pair is for systems that are not for counts"),

@@ -80,7 +80,7 @@ def test_what_was_measured_is_kept_with_the_command_of_the_search(plaudit: Comma
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [
-        (("gdcp",), "no system is called 'gdcp': gdpc"),
+        (("gdcp",), "no system is called 'gdcp': did you mean gdpc?"),
         (
             ("nist",),
             "nist: a search needs counts of people or several pairs of databases, got 'one person added' alone",

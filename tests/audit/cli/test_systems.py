@@ -103,8 +103,8 @@ def test_a_known_bug_is_found_on_its_own_databases(plaudit: Command) -> None:
         (("gdpc", "--epsilon", "nan"), "epsilon must be positive and finite, got nan"),
         (("gdpc-notebook", "--epsilon", "inf"), "epsilon must be positive and finite, got inf"),
         (("gdpc-notebook", "--epsilon", "1"), "gdpc-notebook needs an epsilon below 1, got 1"),
-        (("phsaef",), "no system is called 'phsaef': phsafe"),
-        (("no-such-thing",), "no system is called 'no-such-thing': all are in `plaudit list`"),
+        (("phsaef",), "no system is called 'phsaef': did you mean phsafe"),
+        (("no-such-thing",), "no system is called 'no-such-thing': see `plaudit list`"),
     ],
 )
 def test_what_a_system_does_not_have_is_one_line(plaudit: Command, arguments: tuple[str, ...], words: str) -> None:

@@ -15,7 +15,7 @@ from audit import NeighborPair, PureDP, measure_loss
 from audit.estimates.direct import direct_loss
 from audit.results.files import read_json, write_json
 from audit.results.folder import read_audits
-from tests.audit.cli.desk import NO_POWER, QUICK, USAGE, VIOLATION, WITHIN, Command, refused, results
+from tests.audit.cli.desk import NO_POWER, QUICK, USAGE, VIOLATION, WITHIN, Command, refused, results, strict
 
 
 @pytest.fixture(scope="module")
@@ -110,6 +110,19 @@ def test_what_daily_commands_refuse(plaudit: Command, arguments: tuple[str, ...]
     assert outcome.code == USAGE
     assert words in outcome.err
     assert outcome.err.count("\n") == 1
+
+
+def test_folders_and_files_are_read_together(plaudit: Command, saved: Path, out: Path) -> None:
+    half = str(saved / "gdpc-half-noise.json")
+    for command in ("check", "verify"):
+        assert plaudit(command, "out").code == WITHIN
+        assert plaudit(command, "out", half).code == plaudit(command, half, "out").code == VIOLATION
+    told = strict(plaudit("check", "out", "out/gdpc.json", str(saved), "--json").out)
+    names = {path.stem for path in saved.glob("*.json")}
+    assert set(told) == {"gdpc", "gdpc (2)"} | names  # one file is read once, another of its name has a number
+    assert plaudit("report", "out", half).out.startswith("Wrote out/report.html: 2 audits, 1 violated; 0 estimates.")
+    assert "<title>Privacy audit</title>" in Path("out/report.html").read_text("utf-8")
+    refused(plaudit("report", "out", str(saved), "--out", half), "out must not be a result")
 
 
 def test_check_in_every_form(plaudit: Command, out: Path) -> None:

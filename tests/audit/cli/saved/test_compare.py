@@ -160,11 +160,15 @@ def test_estimates_are_not_compared(folders, tmp_path):
         run(old, tmp_path / "only")
 
 
+def test_a_file_is_compared_with_the_audit_of_its_name_in_a_folder(folders):
+    old = folders("old", a=audited())
+    assert "a: y if output[0] >= 13" in run(old, old / "a.json")[1]
+    assert run(old, old / "a.json")[0] == run(old / "a.json", old)[0] == 0
+
+
 def test_bad_input_is_one_line(folders, tmp_path):
     old = folders("old", a=audited())
     with pytest.raises(ValueError, match="nowhere must be a folder of saved audits or one of them, and there is none"):
         run(old, tmp_path / "nowhere")
-    with pytest.raises(ValueError, match="OLD and NEW must be two folders or two files, got a folder and a file"):
-        run(old, old / "a.json")
     with pytest.raises(ValueError, match=r"confidence must be in \(0, 1\), got 2"):
         run(old, old, "--confidence", "2")

@@ -56,7 +56,7 @@ def test_the_exit_code_is_that_of_check(folder, more, code):
 def test_estimates_alone_are_within_their_claims(tmp_path):
     write_json(tmp_path / "residuals.json", estimated().to_dict())
     code, words = run(tmp_path, "--out", tmp_path / "new" / "a\x1b[2J\nb.html")
-    assert (code, "0 audits, 0 violated; 1 estimates" in words) == (0, True)
+    assert (code, "0 audits, 0 violated; 1 estimate." in words) == (0, True)
     assert "\x1b" not in words  # names do not reach the terminal as they are
     assert (tmp_path / "new" / "a\x1b[2J\nb.html").exists()
 
