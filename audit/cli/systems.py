@@ -13,7 +13,7 @@ from audit.cli.exits import WITHIN
 __all__ = ["list_systems", "run_system"]
 
 WIDEST = 120  # columns of a line that is easily read
-KEPT: dict[str, bool] = {"break_long_words": False, "break_on_hyphens": False}  # names
+KEPT: dict[str, Any] = {"break_long_words": False, "break_on_hyphens": False}  # names
 
 
 def list_systems(as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False) -> int:

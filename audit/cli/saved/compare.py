@@ -95,8 +95,8 @@ def _show(comparison: Comparison, schemas: dict[str, tuple[int, int]]) -> None:
     levels = sorted({result.confidence for change in changes if (result := change.new) is not None})
     say(
         f"Compared: {number_of(comparison.compared, 'audit')}, of which {comparison.tested} by their counts. If no "
-        f"algorithm changed, any counts are called changed with probability {nearest(1 - comparison.confidence)} at most, over "
-        f"all audits. A verdict holds by itself, at {', '.join(map(percent, levels)) or 'no'} confidence."
+        f"algorithm changed, any counts are called changed with probability {nearest(1 - comparison.confidence)} at "
+        f"most, over all audits. A verdict holds by itself, at {', '.join(map(percent, levels)) or 'no'} confidence."
     )
 
 
