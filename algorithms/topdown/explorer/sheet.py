@@ -18,7 +18,12 @@ from audit.explorer.sheet import Chart, Column, Group, Input, Result, Row, Sheet
 
 __all__ = ["sheet"]
 
-NAMES = ("pl94-2020", "e2e-1940", "h1")
+DRAWN = {
+    "pl94-2020": "hispanic*cenrace/county",
+    "e2e-1940": "votingage*hispanic*cenrace/county",
+    "h1": "detailed/county",
+}
+NAMES = tuple(DRAWN)
 LEVELS = tuple(dict.fromkeys(level for name in NAMES for level in PRESETS[name].levels))
 PLACES = {level: level.replace(" ", "_") for level in LEVELS}
 KINDS: dict[str, type[ZCDP] | type[PureDP]] = {"zcdp": ZCDP, "puredp": PureDP}
@@ -140,6 +145,7 @@ def _state_of(name: str) -> dict[str, Value]:
     found = PRESETS[name]
     state: dict[str, Value] = {
         f"{ALL}/preset": name,
+        CURVE: DRAWN[name],
         f"{ALL}/privacy": "zcdp" if isinstance(found.promise, ZCDP) else "puredp",
         f"{ALL}/budget": found.promise.budget,
         f"{ALL}/relation": found.promise.relation,
@@ -176,7 +182,7 @@ def _inputs(published: dict[str, Value]) -> Iterator[Input]:
     for key in keys:
         yield Input(key=key, kind="integer", value=published[key], least=0, most=9999, label="topdown.parts")
     rows = [f"{query}/{place}" for place in PLACES.values() for query in PERSON_QUERIES]
-    yield Input(key=CURVE, kind="choice", value="hispanic*cenrace/county", choices=tuple(rows), label="topdown.row")
+    yield Input(key=CURVE, kind="choice", value=published[CURVE], choices=tuple(rows), label="topdown.row")
 
 
 def _table() -> Table:

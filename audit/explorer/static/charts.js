@@ -54,8 +54,9 @@ const charts = (() => {
     if (!points.length) return element("p", {class: "note"}, word("page.nothing"));
     const height = Math.round(Math.min(340, Math.max(240, width * 0.5))), [left, right, top, bottom] = [74, 18, 26, 46];
     const now = chart.current.map(key => results[key]), old = chart.current.map(key => before[key]);
-    const xs = points.map(([x]) => x), low = Math.min(...xs, now[0]), high = Math.max(...xs, now[0]);
-    const roof = Math.min(Math.max(...points.map(([, y]) => y)), 6.5 * now[1]);
+    const known = now.every(value => value !== null), xs = [...points.map(([x]) => x), ...(known ? [now[0]] : [])];
+    const low = Math.min(...xs), high = Math.max(...xs), most = Math.max(...points.map(([, y]) => y));
+    const roof = (now[1] > 0 ? Math.min(most, 6.5 * now[1]) : most) || 1;
     const x = value => left + (width - left - right) * (high > low ? (value - low) / (high - low) : 0.5);
     const y = value => height - bottom - (height - top - bottom) * value / roof;
     const shown = ([across, up]) => across !== null && up !== null && across >= low && across <= high && up <= roof;
@@ -72,16 +73,18 @@ const charts = (() => {
       element("svg:text", {class: "axis", x: left, y: height - 6}, `${word(chart.axes[0][0])} \u2192`),
       element("svg:text", {class: "axis", x: 0, y: 11}, `\u2191 ${word(chart.axes[1][0])}`),
       element("svg:polyline", {class: "line", points: points.filter(([, up]) => up <= roof).map(([a, b]) => `${x(a)},${y(b)}`).join(" ")}));
-    if (shown(old) && (old[0] !== now[0] || old[1] !== now[1])) {
+    if (known && shown(old) && (old[0] !== now[0] || old[1] !== now[1])) {
       const [cx, cy] = [x(old[0]), y(old[1])];
       parts.push(element("svg:path", {class: "before", d: `M${cx} ${cy - 7}L${cx + 7} ${cy}L${cx} ${cy + 7}L${cx - 7} ${cy}Z`}),
         element("svg:text", {class: "tag", x: cx + 11, y: cy - 7}, word("page.published")));
     }
-    const [px, py] = [x(now[0]), y(Math.min(now[1], roof))], flip = px > width - 190;
-    parts.push(element("svg:path", {class: "drop", d: `M${left} ${py}H${px}V${height - bottom}`}),
-      element("svg:circle", {class: "now", cx: px, cy: py, r: 6}),
-      element("svg:text", {class: "tag strong", x: flip ? px - 11 : px + 11, y: Math.max(py - 9, 24), "text-anchor": flip ? "end" : "start"},
-        `${word("page.now")}: ${number(now[0], acrossShown)} \u00b7 ${number(now[1], upShown)}`));
+    if (known) {
+      const [px, py] = [x(now[0]), y(Math.min(now[1], roof))], flip = px > width - 190;
+      const place = {x: flip ? px - 11 : px + 11, y: Math.max(py - 9, 24), "text-anchor": flip ? "end" : "start"};
+      parts.push(element("svg:path", {class: "drop", d: `M${left} ${py}H${px}V${height - bottom}`}),
+        element("svg:circle", {class: "now", cx: px, cy: py, r: 6}),
+        element("svg:text", {class: "tag strong", ...place}, `${word("page.now")}: ${number(now[0], acrossShown)} \u00b7 ${number(now[1], upShown)}`));
+    }
     return element("svg:svg", {role: "img", width, height, viewBox: `0 0 ${width} ${height}`, "aria-label": title}, ...parts);
   }
 
