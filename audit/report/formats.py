@@ -8,13 +8,26 @@ import unicodedata
 from collections.abc import Callable, Sequence
 
 from audit.io.text import in_cell, printable
+from audit.report.words import remedy
 from audit.results import AuditResult, ReplayRecord
 from audit.results.formatting import COLUMNS, WARNING, row, texts
 
-__all__ = ["FORMS", "Named", "to_csv", "to_json", "to_latex", "to_lines", "to_markdown", "to_text"]
+__all__ = [
+    "FORMS",
+    "Named",
+    "to_annotations",
+    "to_csv",
+    "to_github",
+    "to_json",
+    "to_latex",
+    "to_lines",
+    "to_markdown",
+    "to_text",
+]
 
 Named = Sequence[tuple[str, AuditResult]]  # at least one, each with what to call it
 
+LEVELS = {"violated": "error", "no power": "warning"}  # of annotations
 RIGHT = {"measured", "confidence", "detectable", "ceiling"}  # set flush right
 WIDE = {"event", "pair", "neighbors"}  # of many words, which may be broken
 HOSTILE = {"name", "mechanism", "event", "attack", "notes", "witness", "pair"}  # written by others
@@ -95,6 +108,27 @@ def to_json(results: Sequence[tuple[str, AuditResult | ReplayRecord]]) -> str:
     return json.dumps({name: result.to_dict() for name, result in results}, indent=1, allow_nan=False) + "\n"
 
 
+def to_annotations(results: Sequence[tuple[str, AuditResult | ReplayRecord]]) -> str:
+    """Return workflow commands of GitHub: an error for each violation, a warning for each result without power."""
+    lines = []
+    for name, result in results:
+        if (level := LEVELS.get(result.verdict)) is not None:
+            advice = remedy(result, "--size") if isinstance(result, AuditResult) else ""
+            words = f"{result}. What would help: {advice}." if advice else f"{result}"
+            title = _escaped(printable(f"{result.verdict}: {name}"), {":": "%3A", ",": "%2C"})
+            lines.append(f"::{level} title={title}::{_escaped(printable(words), {})}")
+    return _joined(lines)
+
+
+def to_github(results: Sequence[tuple[str, AuditResult | ReplayRecord]]) -> str:
+    """Return what the summary of a GitHub job says: a heading, a table of the audits, and a line for each replay."""
+    verdicts = [result.verdict for _, result in results]
+    counts = ", ".join(f"{verdicts.count(verdict)} {verdict}" for verdict in dict.fromkeys(verdicts))
+    audits = [(name, result) for name, result in results if isinstance(result, AuditResult)]
+    replays = [f"- {_in_code(printable(f'{name}: {one}'))}" for name, one in results if isinstance(one, ReplayRecord)]
+    return _joined([f"### Privacy audits: {counts}\n", *([to_markdown(audits)] if audits else []), *replays])
+
+
 FORMS: dict[str, Callable[[Named], str]] = {
     "text": to_text,
     "markdown": to_markdown,
@@ -103,6 +137,11 @@ FORMS: dict[str, Callable[[Named], str]] = {
     "line": to_lines,
     "json": to_json,
 }
+
+
+def _escaped(words: str, more: dict[str, str]) -> str:
+    """Return words in one line as a workflow command takes them."""
+    return "".join(({"%": "%25"} | more).get(letter, letter) for letter in words)
 
 
 def _rows(audits: Named) -> list[dict[str, str]]:

@@ -12,7 +12,7 @@ from audit.results.estimate import LossEstimate
 from audit.results.files import create_json, read_json, write_json
 from audit.results.replayed import ReplayRecord
 
-__all__ = ["Results", "findings", "name_in_files", "read_audits", "read_results", "save_result"]
+__all__ = ["Results", "audits_of_session", "findings", "name_in_files", "read_audits", "read_results", "save_result"]
 
 Saved = AuditResult | LossEstimate | ReplayRecord
 KINDS: dict[str, type[Saved]] = {"audit": AuditResult, "estimate": LossEstimate, "replay": ReplayRecord}
@@ -128,15 +128,26 @@ def _read(path: Path) -> list[tuple[str, Saved]]:
     try:
         values: dict[str, Any] = read_json(path)
         if values.get("kind") == "session":
-            return list(_of_session(values.get("audits")))
+            return list(audits_of_session(values.get("audits")))
         return [(path.stem, KINDS.get(str(values.get("kind")), AuditResult).from_dict(values))]
     except ValueError as error:
         text = str(error)
         raise ValueError(text if str(path) in text else f"{path}: {text}") from None
 
 
-def _of_session(entries: Any) -> Iterator[tuple[str, AuditResult]]:
-    """Yield the audits that a test suite asserted, as the pytest plugin writes them."""
+def audits_of_session(entries: Any) -> Iterator[tuple[str, AuditResult]]:
+    """Yield the audits that a test suite asserted, each with its name, from entries as the pytest plugin writes them.
+
+    Raises
+    ------
+    ValueError
+        If an entry is none, or its audit does not hold.
+
+    Yields
+    ------
+    (str, AuditResult)
+        Named by the test and the call in it.
+    """
     for entry in entries if isinstance(entries, list) else [entries]:
         if not isinstance(entry, dict) or any(type(entry.get(key)) is not kind for key, kind in ENTRY.items()):
             raise ValueError(f"an audit of a test session must have {', '.join(ENTRY)}, got {repr(entry)[:80]}")

@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from _pytest.junitxml import xml_key
 
 from audit.testing.session import Running, entered, running, seed_of
 
@@ -27,6 +28,7 @@ if TYPE_CHECKING:
 __all__ = ["audit_rng"]
 
 ATTRIBUTE = "plaudit"  # of test reports: it travels with them from one process to another
+PROPERTIES = ("verdict", "promised", "neighbors", "measured", "confidence", "detectable", "runs", "seed")
 FEWEST = 8  # runs that choose an event
 OPTIONS = pytest.StashKey[list[str]]()  # with which the session was started
 
@@ -135,14 +137,16 @@ class _Session:
             timeless = {**entry, "audit": {**entry["audit"], "seconds": 0.0, "provenance": {}}}
             self.audits.setdefault(json.dumps(timeless, sort_keys=True), entry)
 
+    @pytest.hookimpl(tryfirst=True)
     def pytest_sessionfinish(self, session: pytest.Session, exitstatus: int) -> None:
+        order = ("node_id", "attempt", "call")
+        audits = sorted(self.audits.items(), key=lambda item: ([item[1][key] for key in order], item[0]))
+        self._tell_junit([entry for _, entry in audits])
         if self.report is None:
             return
         from audit.io.text import printable
         from audit.results.files import write_json
 
-        order = ("node_id", "attempt", "call")
-        audits = sorted(self.audits.items(), key=lambda item: ([item[1][key] for key in order], item[0]))
         confidential = any(entry["audit"]["confidential"] for entry in self.audits.values())
         try:
             write_json(
@@ -162,6 +166,19 @@ class _Session:
         except OSError as error:
             self.problem = printable(f"plaudit: --audit-report could not be written: {error}")
             session.exitstatus = pytest.ExitCode.INTERNAL_ERROR
+
+    def _tell_junit(self, entries: list[dict[str, Any]]) -> None:
+        """Give what audits found to the file of --junitxml, as properties of the suite: tests have none in xunit2."""
+        junit = self.config.stash.get(xml_key, None)
+        if junit is None or not entries:
+            return
+        from audit.results.folder import audits_of_session
+        from audit.results.formatting import row
+
+        for name, result in audits_of_session(entries):
+            said = row(result.summary())
+            for key in PROPERTIES:
+                junit.add_global_property(f"{name}: {key}", said[key])
 
     def pytest_terminal_summary(self, terminalreporter: pytest.TerminalReporter) -> None:
         if self.audits:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from typing import TYPE_CHECKING, Annotated
 
@@ -19,18 +20,22 @@ __all__: list[str] = []
 def check(
     results: Saved,
     form: Annotated[
-        str, typer.Option("--format", help="table, or one of line, text, markdown, latex, csv, json.")
+        str,
+        typer.Option(
+            "--format",
+            help="table, or one of line, text, markdown, latex, csv, json; github: annotations and summary of a job.",
+        ),
     ] = "table",
     as_json: Annotated[bool, typer.Option("--json", help="The same as --format json.")] = False,
 ) -> int:
     """Read saved audits and hold them against their claims."""
     from audit.cli.showing import show
     from audit.io.text import printable
-    from audit.report.formats import FORMS, to_json
+    from audit.report.formats import FORMS, to_annotations, to_github, to_json
     from audit.results.folder import read_results
 
-    if form not in ("table", *FORMS):
-        raise ValueError(f"format must be one of table, {', '.join(FORMS)}, got {form!r}")
+    if form not in ("table", "github", *FORMS):
+        raise ValueError(f"format must be one of table, {', '.join(FORMS)}, github, got {form!r}")
     if as_json and form not in ("table", "json"):
         raise ValueError(f"--json and --format {form} exclude each other")
     found = read_results(*results, needed=("audits", "replays"))
@@ -38,6 +43,9 @@ def check(
     every: list[tuple[str, AuditResult | ReplayRecord]] = [*found.audits, *found.replays]
     if as_json or form == "json":
         print(to_json(every), end="")
+    elif form == "github":
+        _summarize(to_github(every))
+        print(to_annotations(every), end="")
     else:
         if found.audits and form == "table":
             show(found.audits, as_json=False)
@@ -46,3 +54,12 @@ def check(
         for name, record in found.replays:  # which has no numbers for the columns of a table
             print(f"{printable(name)}: {record}", file=sys.stdout if form in ("table", "line") else sys.stderr)
     return exit_code(one.verdict for _, one in every)
+
+
+def _summarize(text: str) -> None:
+    """Add a text to the summary of a job of GitHub Actions."""
+    path = os.environ.get("GITHUB_STEP_SUMMARY")
+    if not path:
+        raise ValueError("--format github needs a job of GitHub Actions: GITHUB_STEP_SUMMARY must name a file")
+    with open(path, "a", encoding="utf-8") as file:  # other steps have written there
+        file.write(f"{text}\n")

@@ -17,10 +17,20 @@ from markdown_it import MarkdownIt
 
 from audit.claims import PureDP
 from audit.io.text import printable
-from audit.report.formats import FORMS, to_csv, to_json, to_latex, to_lines, to_markdown, to_text
+from audit.report.formats import (
+    FORMS,
+    to_annotations,
+    to_csv,
+    to_github,
+    to_json,
+    to_latex,
+    to_lines,
+    to_markdown,
+    to_text,
+)
 from audit.results.formatting import COLUMNS, row, texts
 from tests.audit.results.strategies import audits
-from tests.helpers import audited
+from tests.helpers import audited, replayed
 
 HEADINGS = list(COLUMNS.values())
 FEW = settings(max_examples=20)
@@ -297,3 +307,44 @@ def test_every_form_says_what_is_confidential():
     assert to_latex(named).startswith("\\textbf{CONFIDENTIAL: the databases behind")
     assert len(parsed(to_markdown(named))) == 3 * len(COLUMNS)
     assert [record["confidential"] for record in csv.DictReader(to_csv(named).splitlines())] == ["", "CONFIDENTIAL"]
+
+
+# GitHub
+
+BROKEN = audited(measured=PureDP(1.5), verdict="violated")
+
+
+def test_annotations_are_of_what_a_reader_must_see():
+    found = [("sound", audited()), ("a: b, c", BROKEN), ("few", audited(verdict="no power", detectable=3.0))]
+    record = replayed(violations=({"kind": "output", "sentence": "100% of it"},))
+    error, warning, of_replay = to_annotations([*found, ("told", record)]).splitlines()
+    assert error.startswith("::error title=violated%3A a%3A b%2C c::count: violated: promised epsilon 1 (add/remove), ")
+    assert "lower bound 1.500 at 95%25 confidence" in error
+    assert warning.startswith("::warning title=no power%3A few::count: no power: ")
+    assert warning.endswith(" What would help: some 9600 runs (--size).")
+    assert of_replay.endswith("violated: output: 100%25 of it; 1 note")
+    assert to_annotations([("sound", audited())]) == ""
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_no_name_is_a_command_of_github(name):
+    hostile = f"{name}\r\n::set-output name=x::y\n"
+    text = to_annotations(
+        [(hostile, audited(mechanism=hostile, event=hostile, measured=PureDP(1.5), verdict="violated"))]
+    )
+    assert text.count("\n") == 1
+    assert text.endswith("\n")
+    assert text.removesuffix("\n").isprintable()
+    title = text.removeprefix("::error title=").partition("::")[0]
+    assert not {",", ":"} & set(title)
+    assert title.endswith("%3A%3Aset-output name=x%3A%3Ay")
+
+
+def test_a_summary_has_a_heading_a_table_and_lines():
+    text = to_github([("sound", audited()), ("bad", BROKEN), ("told", replayed())])
+    assert text.startswith("### Privacy audits: 2 not refuted, 1 violated\n\n")
+    assert to_markdown([("sound", audited()), ("bad", BROKEN)]) in text
+    assert text.splitlines()[-1].startswith(
+        "- `told: GDPC, 1 person added to cell 0, promised epsilon 1 (add/remove): "
+    )
+    assert "| name |" not in to_github([("told", replayed())])

@@ -10,6 +10,7 @@ import subprocess
 import sys
 import unicodedata
 from pathlib import Path
+from xml.etree import ElementTree
 
 import numpy as np
 import pytest
@@ -607,6 +608,30 @@ def test_a_report_that_fails_in_the_end_fails_the_session(pytester):
     assert result.ret == pytest.ExitCode.INTERNAL_ERROR
     assert closing_line(result).startswith("plaudit: --audit-report could not be written: ")
     assert "Traceback" not in result.stdout.str() + result.stderr.str()
+
+
+def test_reports_of_junit_have_what_audits_found(pytester):
+    pytester.makepyfile(
+        RELEASE
+        + "\n\ndef test_one():\n"
+        + "    assert_loss_within(Noisy(1.0), PAIR, size=4000)\n"
+        + "    assert_loss_within(Noisy(2.0), PAIR, size=4000)\n"
+        + "\n\ndef test_two():\n    pass\n"
+    )
+    run(pytester, "--junitxml", "junit.xml", "--audit-report", "audits.json").assert_outcomes(failed=1, passed=1)
+    suite = ElementTree.parse(pytester.path / "junit.xml").find("testsuite")
+    test = "test_reports_of_junit_have_what_audits_found.py::test_one call"
+    properties = {each.get("name"): each.get("value") for each in suite.find("properties")}
+    found = {name.removeprefix(f"{test} "): value for name, value in properties.items()}
+    sound, broken = (entry["audit"] for entry in read_json(pytester.path / "audits.json")["audits"])
+    assert found["1: verdict"] == sound["verdict"] == "not refuted"
+    assert found["2: verdict"] == broken["verdict"] == "violated"
+    assert (found["1: promised"], found["1: confidence"]) == ("epsilon 1", "99.9999%")
+    assert found["1: neighbors"] == "person added or removed"
+    assert float(found["2: measured"]) == pytest.approx(broken["measured"]["epsilon"], rel=1e-3)
+    assert found["2: seed"] == str(broken["seed_entropy"])
+    assert len(found) == 16
+    assert [len(list(case.iter("property"))) for case in suite.iter("testcase")] == [0, 0]
 
 
 def test_names_are_kept_whole_in_a_file_and_harmless_on_a_terminal(pytester):

@@ -125,6 +125,21 @@ def test_folders_and_files_are_read_together(plaudit: Command, saved: Path, out:
     refused(plaudit("report", "out", str(saved), "--out", half), "out must not be a result")
 
 
+def test_check_tells_github(plaudit: Command, saved: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("GITHUB_STEP_SUMMARY", raising=False)
+    needed = "--format github needs a job of GitHub Actions: GITHUB_STEP_SUMMARY must name a file"
+    assert refused(plaudit("check", str(saved), "--format", "github"), needed)
+    Path("summary.md").write_text("of another step\n")
+    monkeypatch.setenv("GITHUB_STEP_SUMMARY", "summary.md")
+    told = plaudit("check", str(saved), "--format", "github")
+    assert (told.code, told.err) == (VIOLATION, "")
+    assert told.out.startswith("::error title=violated%3A gdpc-half-noise::")
+    assert told.out.count("\n") == 1
+    assert Path("summary.md").read_text("utf-8").startswith("of another step\n### Privacy audits: ")
+    monkeypatch.setenv("GITHUB_STEP_SUMMARY", "no/such/folder.md")
+    assert refused(plaudit("check", str(saved), "--format", "github"), "No such file or directory")
+
+
 def test_check_in_every_form(plaudit: Command, out: Path) -> None:
     assert refused(plaudit("check", "out", "--format", "csv", "--json"), "--json and --format csv exclude each other")
     assert plaudit("check", "out", "--format", "json").out == plaudit("check", "out", "--json").out
