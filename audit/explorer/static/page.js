@@ -35,6 +35,14 @@ const explorer = (() => {
       .slice(0, 2).map(total => `${word(total.label)}: ${number(results[total.key], total.shown)}`).join("; ")), 600);
   }
 
+  function undo() { // on the sheet where it was done
+    const last = store.state;
+    store.undo();
+    const key = Object.keys(last).find(key => !Object.is(last[key], store.state[key]));
+    if (key !== undefined && !key.startsWith(open + "/")) turn(key.split("/")[0]);
+    changed();
+  }
+
   // What an input must be, in words.
   function rule(input) {
     if (input.kind === "codes") return word("page.rule.codes");
@@ -263,7 +271,7 @@ const explorer = (() => {
       onclick: event => { event.preventDefault(); turn(name); }}, word(title + ".short"))));
     $("language").replaceChildren(...speech.languages.map(tag => element("button", {type: "button", lang: tag, "aria-pressed": String(tag === speech.language),
       onclick: () => { speech.speak(tag); build(); $("language").querySelector("[aria-pressed=true]").focus(); }}, book.words[tag]["page.language"])));
-    $("undo").onclick = () => { store.undo(); changed(); };
+    $("undo").onclick = undo;
     $("reset").onclick = () => { store.take(store.ofSheet(open, store.published), store.state); changed(); };
     $("link").onclick = copy;
     $("totals").replaceChildren(...sheet.totals.filter(total => total.main).map(total => {
@@ -326,8 +334,7 @@ const explorer = (() => {
   document.addEventListener("keydown", event => {
     if (event.key === "z" && (event.ctrlKey || event.metaKey) && !event.shiftKey && !/^(text|file)$/.test(event.target.type ?? "")) {
       event.preventDefault();
-      store.undo();
-      changed();
+      undo();
     }
   });
   document.addEventListener("focusin", ({target}) => { // nothing that has the focus lies below the totals
@@ -340,6 +347,8 @@ const explorer = (() => {
   store.take(book.start, store.state);
   if (location.hash.length > 1) arrive(location.hash);
   else build();
+  store.forget();
+  $("undo").disabled = true;
   document.documentElement.classList.add("ready");
   return {turn, take: (values, from) => { const left = store.take(values, from); update(); return left; }, get open() { return open; }};
 })();

@@ -95,6 +95,7 @@ const store = (() => {
     get published() { return published; },
     get undoable() { return past.length > 0; },
     undo() { if (past.length) turnTo(past.pop()); },
+    forget() { past.length = 0; },
   };
 })();
 

@@ -96,6 +96,15 @@ def test_undo_reset_and_what_is_not_released(open_page):
     assert page.locator("#main .changed").count() == 0
 
 
+def test_undo_turns_to_the_sheet_where_something_was_done(open_page):
+    page, _ = open_page("#phsafe&phsafe/PH3/all/tau=5")
+    assert page.locator("#undo").is_disabled()  # a link is where its reader begins
+    enter(page, "phsafe/PH3/all/tau", "4")
+    page.get_by_role("link", name="TopDown").click()
+    page.locator("#undo").click()
+    assert box(page, "phsafe/PH3/all/tau").input_value() == "5"
+
+
 def test_a_kind_of_privacy_keeps_the_margins(open_page):
     page, _ = open_page()
     enter(page, f"{PH3}/rho", "0.2")
