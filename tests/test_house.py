@@ -53,6 +53,7 @@ FLOORS = {
         {"tables", "registry"},
         {"benchmarks", "bottom_up", "flaxman", "nist", "ons", "phsafe", "topdown"},
         {"bugs", "counts"},
+        {"workbook"},
         {"systems"},
     ],
 }

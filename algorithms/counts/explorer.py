@@ -14,9 +14,9 @@ from algorithms.noise import Gaussian, Laplace, TwoTailedGeometric
 from algorithms.noise.margins import coverage, exact_margin_of_error
 from algorithms.ons.laws import PILOT_DELTA, CountNoise, classical_scale, unchanged_probability
 from audit.claims import GaussianDP
-from audit.explorer.sheet import Chart, Column, Explored, Group, Input, Result, Row, Sheet, Shown, State, Table, Total
+from audit.explorer.sheet import Chart, Column, Group, Input, Result, Row, Sheet, Shown, State, Table, Total
 
-__all__ = ["explore", "sheet"]
+__all__ = ["sheet"]
 
 LAWS = ("geometric", "laplace", "gaussian")
 CELLS = (1, 10, 100, 1000, 10_000, 100_000)  # counts in a sum
@@ -189,6 +189,7 @@ def sheet() -> Sheet:
         ),
         compute=compute,
         script=("algorithms.counts", "explorer.js"),
+        formulas="algorithms.workbook.counts:cells",
         settings=(f"{ALL}/epsilon", f"{ALL}/confidence", f"{ALL}/delta"),
         tables=tables,
         charts=tuple(
@@ -208,27 +209,6 @@ def sheet() -> Sheet:
         ),
         data={"cells": CELLS, "steps": STEPS, "published": PUBLISHED, "pilot_delta": PILOT_DELTA},
     )
-
-
-def explore(state: State | None = None) -> Explored:
-    """Return the sheet at a state.
-
-    Parameters
-    ----------
-    state : mapping of str to number, optional
-        Inputs that differ from the published ones.
-
-    Returns
-    -------
-    Explored
-        With `results`, `to_html` and `to_xlsx`.
-
-    Examples
-    --------
-    >>> explore({"counts/all/all/epsilon": 0.1}).results["counts/geometric/all/margin"]
-    23
-    """
-    return Explored(sheet(), state or {})
 
 
 def _rows(place: str) -> tuple[Row, ...]:

@@ -9,7 +9,7 @@ from typing import Annotated, Any
 import typer
 
 from algorithms.phsafe.budget import Config
-from algorithms.tables.commands import Html, Open, Out, Seed, noise_of, releasing
+from algorithms.tables.commands import Html, Open, Out, Seed, Xlsx, noise_of, releasing
 
 __all__ = ["explore_phsafe", "release_phsafe"]
 
@@ -97,6 +97,7 @@ def explore_phsafe(
     tau: Annotated[list[str] | None, typer.Option(help="Truncation threshold, as PH3=4; several times.")] = None,
     save: Annotated[Path | None, typer.Option(help="File for the new settings, in the Bureau's format.")] = None,
     html: Html = None,
+    xlsx: Xlsx = None,
     opened: Open = False,
     persons: Annotated[str | None, typer.Option(help="Persons: --html says what thresholds leave out of them.")] = None,
     units: Annotated[str | None, typer.Option(help="Housing units and group quarters of --persons.")] = None,
@@ -135,13 +136,14 @@ def explore_phsafe(
     given = (persons, units, geo)
     if any(given) and (html is None or not all(given)):
         raise ValueError("--persons, --units and --geo go together, and with --html FILE")
-    if html is not None or opened:
+    drawn = html is not None or xlsx is not None or opened
+    if drawn:
         explored = Explored(sheet(household_sizes(*given, settings) if all(given) else None), state_of(settings))
-        explored.show(html=html, opened=opened)
+        explored.show(html=html, xlsx=xlsx, opened=opened)
     if save is not None:
         with whole_file(save) as file:
             json.dump(settings.to_dict(), file, indent=4)
-    if html is None:
+    if not drawn:
         _print(settings)
     if save is not None:
         print(f"Settings saved in {save}.")

@@ -25,6 +25,7 @@ __all__ = [
     "Out",
     "Seed",
     "Spec",
+    "Xlsx",
     "columns_of",
     "noise_of",
     "releasing",
@@ -49,6 +50,7 @@ Memory = Annotated[
 Html = Annotated[
     Path | None, typer.Option(help="File for the explorer, a page that needs nothing but itself; print no table.")
 ]
+Xlsx = Annotated[Path | None, typer.Option(help="File for the workbook of the explorer, in formulas; print no table.")]
 Open = Annotated[bool, typer.Option("--open", help="Show the page of --html in the browser.")]
 Seed = Annotated[
     int | None, typer.Option(help="Seeded noise instead of secure noise: a simulation, not to be published.")

@@ -7,7 +7,7 @@ from typing import Annotated, Any
 
 import typer
 
-from algorithms.tables.commands import Count, Geo, Html, Memory, Open, Out, Seed, noise_of, releasing
+from algorithms.tables.commands import Count, Geo, Html, Memory, Open, Out, Seed, Xlsx, noise_of, releasing
 from audit.io.backends import Address, Backend, on_backend
 
 __all__ = ["explore_topdown", "release_topdown"]
@@ -99,6 +99,7 @@ def explore_topdown(
     epsilon: Annotated[float | None, typer.Option(help="Another budget, in nats, with geometric noise.")] = None,
     rho: Annotated[float | None, typer.Option(help="Another budget, with discrete Gaussian noise.")] = None,
     html: Html = None,
+    xlsx: Xlsx = None,
     opened: Open = False,
 ) -> int:
     """Show shares, noise, margins of error and the total promise of TopDown, query by query."""
@@ -115,5 +116,5 @@ def explore_topdown(
         state |= {"topdown/all/all/privacy": "puredp", "topdown/all/all/budget": epsilon}
     if rho is not None:
         state |= {"topdown/all/all/privacy": "zcdp", "topdown/all/all/budget": rho}
-    Explored(shown, state).show(html=html, opened=opened)
+    Explored(shown, state).show(html=html, xlsx=xlsx, opened=opened)
     return 0

@@ -7,11 +7,11 @@ from functools import cache
 from typing import Any
 
 from audit.claims import ZCDP, ApproxDP, Claim, GaussianDP, PureDP
-from audit.explorer.sheet import Chart, Column, Explored, Group, Input, Result, Row, Sheet, State, Table, Total
+from audit.explorer.sheet import Chart, Column, Group, Input, Result, Row, Sheet, State, Table, Total
 from audit.methods.method import method_for
 from audit.planning import plan_power, plan_size, plan_violation
 
-__all__ = ["explore", "sheet"]
+__all__ = ["sheet"]
 
 FAMILIES = ("pure", "approx", "gaussian", "zcdp")
 TIMES = (1.01, 1.02, 1.05, 1.1, 1.15, 1.2, 1.3, 1.5, 2.0)  # true losses of the power curve, over the promise
@@ -153,24 +153,3 @@ def sheet() -> Sheet:
         ),
         data={"times": TIMES, "least_power": LEAST_POWER},
     )
-
-
-def explore(state: State | None = None) -> Explored:
-    """Return the sheet at a state.
-
-    Parameters
-    ----------
-    state : mapping of str to number or str, optional
-        Inputs that differ from the published ones.
-
-    Returns
-    -------
-    Explored
-        With `results`, `to_html` and `to_xlsx`.
-
-    Examples
-    --------
-    >>> explore({"audit/plan/all/violation": 1.2}).results["audit/plan/all/runs_needed"]
-    1198
-    """
-    return Explored(sheet(), state or {})

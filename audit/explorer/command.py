@@ -27,10 +27,13 @@ def command(sheet: Sheet) -> Callable[..., int]:
             Path | None,
             typer.Option(help="File for the explorer, a page that needs nothing but itself; print no table."),
         ] = None,
+        xlsx: Annotated[
+            Path | None, typer.Option(help="File for the workbook of the same sheets, in formulas.")
+        ] = None,
         opened: Annotated[bool, typer.Option("--open", help="Show the page of --html in the browser.")] = False,
     ) -> int:
-        Explored(sheet, dict(_setting(sheet, text) for text in given or [])).show(html=html, opened=opened)
-        if html is None:
+        Explored(sheet, dict(_setting(sheet, text) for text in given or [])).show(html=html, xlsx=xlsx, opened=opened)
+        if html is None and xlsx is None:
             console().print(words_in("en")[sheet.about[-1]])  # the neighbor relation
         return 0
 

@@ -212,6 +212,9 @@ class Sheet:
         Name of the file of settings, if there is one.
     data : mapping
         What the script is given besides the state, as JSON.
+    formulas : str
+        Module and function, as ``"module:function"``, that returns for the workbook a formula of each result and the
+        steps to it, by key; see `algorithms.workbook`. Empty: the workbook has values.
     confidential : bool
         Whether `data` tells of the data at hand.
     """
@@ -229,6 +232,7 @@ class Sheet:
     presets: Mapping[str, State] = field(default_factory=dict)
     file: str = ""
     data: Mapping[str, Any] = field(default_factory=dict)
+    formulas: str = ""
     confidential: bool = False
 
     @property
@@ -293,22 +297,39 @@ class Explored:
         """
         offered("explorer").write_page(self, Path(path))
 
-    def show(self, *, html: Path | None = None, opened: bool = False) -> None:
-        """Do what a command was asked for: write the page, and open it; or else print the tables.
+    def to_xlsx(self, path: str | Path) -> None:
+        """Write the workbook of all sheets, with this one at its state, whole or not at all, where nothing is.
 
         Raises
         ------
         ValueError
-            If a page is to be opened that is not written, or as of `to_html`.
+            If something is there, an input breaks its rule, or the extra `xlsx` is not installed.
+        OSError
+            If it cannot be written.
+        """
+        offered("explorer").write_workbook(self, Path(path))
+
+    def show(self, *, html: Path | None = None, xlsx: Path | None = None, opened: bool = False) -> None:
+        """Do what a command was asked for: write the page, and open it, and the workbook; or else print the tables.
+
+        Raises
+        ------
+        ValueError
+            If a page is to be opened that is not written, or as of `to_html` and `to_xlsx`.
         """
         if opened and html is None:
             raise ValueError("--open goes with --html FILE")
-        if html is None:
+        if html is None and xlsx is None:
             offered("explorer").print_tables(self)
-            return
-        self.to_html(html)
-        print(f"Wrote {html}.")
-        if opened:
+        if xlsx is not None:
+            offered("explorer").check_workbook(xlsx)  # before the page is written
+        if html is not None:
+            self.to_html(html)
+            print(f"Wrote {html}.")
+        if xlsx is not None:
+            self.to_xlsx(xlsx)
+            print(f"Wrote {xlsx}.")
+        if html is not None and opened:
             import webbrowser
 
             webbrowser.open(html.resolve().as_uri())

@@ -1,4 +1,4 @@
-"""What is made of a sheet at a state: the page, tables in the terminal, and a command where it has none of its own."""
+"""What is made of a sheet at a state: the page, the workbook, tables in the terminal, a command if it has none."""
 
 from __future__ import annotations
 
@@ -9,11 +9,12 @@ from audit.explorer.command import command
 from audit.explorer.page import SIGNATURE, build_page
 from audit.explorer.printed import printed, words_in
 from audit.explorer.sheet import Explored, State
+from audit.explorer.workbook import check_workbook, write_workbook
 from audit.installed import offered
 from audit.io.files import check_levels, replacing
 from audit.io.terminal import console
 
-__all__ = ["command", "explore", "print_tables", "write_page"]
+__all__ = ["check_workbook", "command", "explore", "print_tables", "write_page", "write_workbook"]
 
 HEAD = 4096  # bytes in which a page says that it is one
 

@@ -28,6 +28,7 @@ RESULTS = {
     "plan": "plaudit plan pure:1 --violation 1.5 --out out/plan.svg",
     "explore": "plaudit explore phsafe --config config.json --margin PH3:state_A-G=20 --save out/settings.json",
     "explore page": "plaudit explore phsafe --config config.json --html out/page.html",
+    "explore workbook": "plaudit explore phsafe --config config.json --xlsx out/book.xlsx",
     "experiments run": EXPERIMENT,
     "experiments draw": "experiments draw phsafe_table10 --out out",
 }

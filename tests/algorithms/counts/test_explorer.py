@@ -10,10 +10,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from algorithms.bottom_up.inverse_cdf import InverseCdf
-from algorithms.counts.explorer import explore, sheet
+from algorithms.counts.explorer import sheet
 from algorithms.counts.rounded import Rounded, mean_error
 from algorithms.noise import Gaussian, Laplace, TwoTailedGeometric
 from audit.claims import GaussianDP
+from audit.explorer.sheet import Explored
 from tests.helpers import refuses
 
 PRINTED = {  # the pilot's Tables 1 to 3
@@ -21,6 +22,10 @@ PRINTED = {  # the pilot's Tables 1 to 3
     "gaussian": (0.0157, 0.1562, 0.3065, 0.6755, 0.9512),
     "geometric": (0.05, 0.4621, 0.7616, 0.9866, 0.9999),
 }
+
+
+def results(state):
+    return Explored(sheet(), state).results
 
 
 def masses(law):
@@ -35,7 +40,7 @@ def masses(law):
 
 
 def test_the_pilots_probabilities_as_printed():
-    found = explore().results
+    found = results({})
     for law, printed in PRINTED.items():
         for place, probability in enumerate(printed):
             digits = 2 if (law, place) == ("geometric", 0) else 4
@@ -43,7 +48,7 @@ def test_the_pilots_probabilities_as_printed():
 
 
 def test_closed_forms():
-    found = explore({"counts/all/all/epsilon": 0.7}).results
+    found = results({"counts/all/all/epsilon": 0.7})
     assert found["counts/geometric/all/unchanged"] == pytest.approx(math.tanh(0.35), rel=1e-12)
     assert found["counts/geometric/all/error"] == pytest.approx(1 / math.sinh(0.7), rel=1e-12)
     assert found["counts/laplace/all/unchanged"] == pytest.approx(1 - math.exp(-0.35), rel=1e-12)
@@ -55,12 +60,12 @@ def test_closed_forms():
 
 
 def test_textbook_noise_at_ten_needs_more_than_its_delta():
-    found = explore({"counts/all/all/epsilon": 10.0, "counts/ons/all/tables": 1}).results
+    found = results({"counts/all/all/epsilon": 10.0, "counts/ons/all/tables": 1})
     assert found["counts/ons/all/kept_delta"] == pytest.approx(0.21337, abs=1e-5)
 
 
 def test_the_tail_of_an_inverse_distribution_function():
-    found = explore({"counts/all/all/epsilon": 1.0, "counts/bottom_up/all/bits": 4}).results
+    found = results({"counts/all/all/epsilon": 1.0, "counts/bottom_up/all/bits": 4})
     law = InverseCdf(1.0, bits=4)  # magnitudes 0 to 3 of 4, 2, 1 and 1 of eight uniforms
     assert found["counts/bottom_up/all/reach"] == law.reach == 3
     assert found["counts/bottom_up/all/unchanged"] == 0.5
@@ -86,9 +91,9 @@ def test_mean_errors_of_rounded_noise_summed_term_by_term(law):
 @settings(max_examples=50, deadline=None)
 @given(st.floats(0.01, 20), st.floats(0.5, 0.9999), st.integers(1, 10**6))
 def test_margins_are_the_least_that_cover_and_errors_add_up_slower_than_counts(epsilon, confidence, cells):
-    found = explore(
+    found = results(
         {"counts/all/all/epsilon": epsilon, "counts/all/all/confidence": confidence, "counts/all/all/cells": cells}
-    ).results
+    )
     for law in ("geometric", "laplace", "gaussian"):
         place = f"counts/{law}/all"
         assert found[f"{place}/covers"] >= confidence - 1e-12
@@ -110,5 +115,5 @@ def test_settings_out_of_range():
         ("counts/bottom_up/all/bits", 54, "a whole number from 2 to 53, got 54"),
     ]:
         with pytest.raises(ValueError, match=f"^{key} must be {rule}$"):
-            _ = explore({key: value}).results
+            _ = results({key: value})
     assert set(sheet().published) == {one.key for one in sheet().inputs}

@@ -7,7 +7,8 @@ import re
 import pytest
 
 from audit.claims import ApproxDP, GaussianDP, PureDP
-from audit.explorer.audits import explore, sheet
+from audit.explorer.audits import sheet
+from audit.explorer.sheet import Explored
 from audit.planning import OutOfReachError, plan_power, plan_size, plan_violation
 from tests.helpers import refuses
 
@@ -16,7 +17,7 @@ KNOWN = "audit/plan/all/known"
 
 def results(**settings):
     keys = {key.rpartition("/")[2]: key for key in sheet().published}
-    return explore({keys[name]: value for name, value in settings.items()}).results
+    return Explored(sheet(), {keys[name]: value for name, value in settings.items()}).results
 
 
 def of_plan(found, *names):

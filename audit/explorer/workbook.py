@@ -1,0 +1,257 @@
+"""The workbook: all sheets of the explorer as live formulas; inputs are marked and limited, and nothing is hidden."""
+
+from __future__ import annotations
+
+import io
+import math
+from collections.abc import Sequence
+from datetime import datetime
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any
+
+from audit.explorer.layout import Cell, Layout, Place, Worksheet, lay_out, resolved
+from audit.explorer.printed import words_in
+from audit.explorer.sheet import Explored, Input, Sheet
+from audit.installed import offered
+from audit.io.files import check_levels, creating
+
+__all__ = ["build_workbook", "check_workbook", "write_workbook"]
+
+NUMBERS = {
+    "number": "[>=1000]#,##0;[>=0.001]0.0000;0.00E+00",
+    "whole": "#,##0",
+    "share": "0.00%",
+    "budget": "[>=0.000001]0.000000;0.00E+00",
+    "epsilon": "0.000",
+    "text": "General",
+}
+STYLES: dict[str, dict[str, Any]] = {
+    "title": {"bold": True, "font_size": 15},
+    "heading": {"bold": True, "font_size": 11, "font_color": "#1b4f8a", "valign": "top"},
+    "name": {"bold": True, "valign": "bottom", "bottom": 1},
+    "head": {"bold": True, "text_wrap": True, "align": "right", "valign": "bottom", "bottom": 1},
+    "label": {"valign": "top"},
+    "beside": {"text_wrap": True, "align": "right", "font_color": "#555555", "valign": "top"},
+    "note": {"text_wrap": True, "font_color": "#555555", "valign": "top"},
+    "input": {
+        "bg_color": "#fff4cc",
+        "border": 1,
+        "border_color": "#b08900",
+        "align": "right",
+        "valign": "top",
+        "shrink": True,
+    },
+    "result": {"align": "right", "valign": "top"},
+    "step": {"align": "right", "font_color": "#555555"},
+    "value": {"align": "right", "italic": True, "font_color": "#7a4b00", "valign": "top"},
+}
+CHANGED = {"bold": True, "font_color": "#0b3d91"}  # of inputs that are not as published
+WIDTHS = (32, 42, 16)  # of names, of levels, of everything else, in characters
+EPOCH = datetime(2024, 1, 1)  # the same settings give the same bytes
+KINDS = {
+    "input": STYLES["input"],
+    "changed": STYLES["input"] | CHANGED,
+    "result": STYLES["result"],
+    "value": STYLES["value"],
+}
+LINE, LAST = 15, 7  # points of height of a line; the column up to which sentences run
+LONGEST_LIST = 255  # characters of choices that a cell may list by itself
+
+
+def write_workbook(explored: Explored, path: Path) -> None:
+    """Write the workbook of all sheets, whole or not at all, where nothing is.
+
+    Raises
+    ------
+    ValueError
+        If something is there, the extra `xlsx` is not installed, or an input breaks its rule.
+    OSError
+        If it cannot be written.
+    """
+    check_workbook(path)
+    known = offered("systems").sheets()
+    content = build_workbook(explored, [explored.sheet if one.name == explored.sheet.name else one for one in known])
+    check_levels(path.parent)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with creating(path, private=explored.sheet.confidential) as file:
+        file.write(content)
+
+
+def check_workbook(path: Path) -> None:
+    """Refuse a path where something is, or to go on without the extra `xlsx`.
+
+    Raises
+    ------
+    ValueError
+        If it is so.
+    """
+    if path.is_symlink() or path.exists():
+        raise ValueError(f"--xlsx must name a new file, got {path}")
+    if find_spec("xlsxwriter") is None:
+        raise ValueError("a workbook needs the extra xlsx: pip install 'plaudit[xlsx]'")
+
+
+def build_workbook(explored: Explored, sheets: Sequence[Sheet]) -> bytes:
+    """Return the workbook of all sheets, the state of one of which is given: the same for the same settings.
+
+    Raises
+    ------
+    ValueError
+        If an input breaks its rule.
+    """
+    import xlsxwriter
+
+    words = words_in("en")
+    layouts = [lay_out(explored if one.name == explored.sheet.name else Explored(one), words) for one in sheets]
+    content = io.BytesIO()
+    with xlsxwriter.Workbook(content, {"in_memory": True}) as book:
+        book.set_properties({"title": words["page.title"], "created": EPOCH})
+        book.set_calc_mode("auto")
+        styles = Styles(book)
+        _first(book, styles, layouts, words)
+        for layout in layouts:
+            for worksheet in layout.worksheets:
+                _write(book, styles, layout, worksheet)
+    return content.getvalue()
+
+
+class Styles:
+    """Formats of a workbook by what a cell is and how a number in it is written, each made once."""
+
+    def __init__(self, book: Any) -> None:
+        self.book, self.made = book, dict[tuple[str, str], Any]()
+        self.changed = book.add_format(CHANGED)
+
+    def of(self, cell: Cell) -> Any:
+        """Return the format of a cell."""
+        key = (cell.kind, "text" if cell.kind == "input" else cell.shown)
+        if key not in self.made:
+            self.made[key] = self.book.add_format({**STYLES[cell.kind], "num_format": NUMBERS[key[1]]})
+        return self.made[key]
+
+
+def _first(book: Any, styles: Styles, layouts: Sequence[Layout], words: dict[str, str]) -> None:
+    """Write what the workbook is, in five sentences, and what its colors mean."""
+    page = book.add_worksheet(words["workbook.title"])
+    page.set_column(0, 0, 84)
+    page.write_string(0, 0, words["page.title"], styles.of(Cell("title", "")))
+    if any(layout.sheet.confidential for layout in layouts):
+        warning = book.add_format({"bold": True, "font_color": "#a40000", "text_wrap": True})
+        page.write_string(1, 0, words["page.confidential"], warning)
+        page.set_row(1, 2.2 * LINE)
+    plain = book.add_format({"text_wrap": True, "valign": "top", "font_size": 11})
+    for place in range(5):
+        page.set_row(2 + place, 3.3 * LINE)
+        page.write_string(2 + place, 0, words[f"workbook.{place + 1}"], plain)
+    for place, (kind, style) in enumerate(KINDS.items()):
+        left = book.add_format({**style, "align": "left", "shrink": False})
+        page.write_string(8 + place, 0, words[f"workbook.{kind}"], left)
+    for place, layout in enumerate(layouts):
+        name = layout.worksheets[0].name
+        page.write_url(13 + place, 0, f"internal:'{name}'!A1", string=f"{name}: {words[layout.sheet.title]}")
+    page.freeze_panes(1, 0)
+    _printed(page, (1, 0), one=True)
+
+
+def _write(book: Any, styles: Styles, layout: Layout, worksheet: Worksheet) -> None:
+    page = book.add_worksheet(worksheet.name)
+    columns = max(column for _, column in worksheet.cells)
+    for column in range(columns + 1):
+        page.set_column(column, column, WIDTHS[min(column, 2)])
+    for row, height in _heights(worksheet).items():
+        page.set_row(row, height)
+    for (row, column), cell in worksheet.cells.items():
+        if cell.kind == "note":
+            page.merge_range(row, column, row, LAST, "", styles.of(cell))
+        _write_cell(page, styles, layout, worksheet.name, (row, column), cell)
+    if worksheet is layout.worksheets[0]:
+        _draw(book, page, layout, worksheet.row + 2)
+    page.freeze_panes(*worksheet.frozen)
+    _printed(page, worksheet.frozen, one=worksheet is layout.worksheets[0])
+
+
+def _draw(book: Any, page: Any, layout: Layout, row: int) -> None:
+    """Draw the curves of a sheet below its cells, from cells that stand below each other."""
+    curves = [chart for chart in layout.sheet.charts if chart.kind == "curve"]
+    for place, chart in enumerate(curves):
+        across, up = ([layout.numbers[point[axis]] for point in chart.points] for axis in (0, 1))
+        drawn = book.add_chart({"type": "scatter", "subtype": "straight_with_markers"})
+        drawn.add_series({"categories": _range(across), "values": _range(up), "marker": {"type": "circle", "size": 4}})
+        drawn.set_title({"name": layout.words[chart.label], "name_font": {"size": 12}})
+        for axis, (label, shown) in zip((drawn.set_x_axis, drawn.set_y_axis), chart.axes, strict=True):
+            axis({"name": layout.words[label], "num_format": "0%" if shown == "share" else "General", "min": 0})
+        drawn.set_legend({"none": True})
+        drawn.set_size({"width": 560, "height": 300})
+        page.insert_chart(row, 0 if place == 0 else 3, drawn, {"description": layout.words[chart.label]})
+
+
+def _range(places: Sequence[Place]) -> str:
+    return f"='{places[0].worksheet}'!{places[0].fixed}:{places[-1].fixed}"
+
+
+def _heights(worksheet: Worksheet) -> dict[int, int]:
+    """Return the heights of rows in which text is wrapped, in points."""
+    lines: dict[int, int] = {}
+    for (row, column), cell in worksheet.cells.items():
+        if cell.kind in ("note", "head", "beside"):
+            room = sum(WIDTHS[min(at, 2)] for at in range(column, (LAST if cell.kind == "note" else column) + 1))
+            lines[row] = max(lines.get(row, 1), math.ceil(1.3 * len(cell.content) / room))
+    return {row: LINE * number for row, number in lines.items() if number > 1}
+
+
+def _write_cell(page: Any, styles: Styles, layout: Layout, worksheet: str, at: tuple[int, int], cell: Cell) -> None:
+    """Write a cell. Text is written as text, whatever it begins with: only what a sheet computes is a formula."""
+    style, content, (row, column) = styles.of(cell), cell.content, at
+    if cell.kind in ("result", "step") and isinstance(content, str):
+        known = "" if cell.known is None else cell.known
+        page.write_formula(row, column, resolved(content, layout, worksheet), style, known)
+    elif content is None or content == "":
+        page.write_blank(row, column, None, style)
+    elif isinstance(content, str):
+        page.write_string(row, column, content, style)
+    else:
+        page.write_number(row, column, content, style)
+    if cell.kind == "input":
+        page.conditional_format(row, column, row, column, {**_differs(cell.known), "format": styles.changed})
+        _limit(page, layout, row, column, cell.known)
+
+
+def _differs(one: Input) -> dict[str, Any]:
+    """Return the condition that an input is not as published."""
+    value = {True: "yes", False: "no"}[one.value] if isinstance(one.value, bool) else one.value
+    if value is None:
+        return {"type": "no_blanks"}
+    return {"type": "cell", "criteria": "!=", "value": f'"{value}"' if isinstance(value, str) else value}
+
+
+def _limit(page: Any, layout: Layout, row: int, column: int, one: Input) -> None:
+    """Let a cell take what the page takes."""
+    rule: dict[str, Any] = {
+        "ignore_blank": one.optional,
+        "error_title": "plaudit",
+        "error_message": f"{one.rule}."[:255],
+    }
+    if one.kind in ("flag", "choice"):
+        choices = ["yes", "no"] if one.kind == "flag" else list(one.choices)
+        if len(",".join(choices)) > LONGEST_LIST:
+            first, last = (layout.numbers[f"{layout.sheet.name}/{place}/name"] for place in (choices[0], choices[-1]))
+            rule |= {"validate": "list", "source": _range([first, last])}
+        else:
+            rule |= {"validate": "list", "source": choices}
+    else:
+        rule["validate"] = "integer" if one.kind == "integer" else "decimal"
+        if math.isinf(one.most):
+            rule |= {"criteria": ">=", "value": one.least}
+        else:
+            rule |= {"criteria": "between", "minimum": one.least, "maximum": one.most}
+    page.data_validation(row, column, row, column, rule)
+
+
+def _printed(page: Any, frozen: tuple[int, int], *, one: bool) -> None:
+    """Set how a worksheet is printed: settings and totals on one page, tables as wide as one."""
+    page.set_portrait() if one else page.set_landscape()
+    page.set_paper(9)  # A4
+    page.fit_to_pages(1, 1 if one else 0)
+    page.set_footer("&L&A&R&P / &N")
+    page.repeat_rows(0, frozen[0] - 1)
