@@ -194,9 +194,11 @@ const explorer = (() => {
       for (const one of [heads[place], ...cells[place]]) one.hidden = empty;
       if (terms) terms.children[place].hidden = empty;
     }));
-    const explained = columns.some(column => help(column.label));
-    const terms = explained ? element("dl", {class: "terms"}, ...columns.map(column =>
-      element("div", {}, element("dt", {}, word(column.label)), element("dd", {}, help(column.label))))) : null;
+    const beside = table.groups.flatMap(group => [...group.inputs.map(key => store.inputs[key].label),
+      ...group.results.filter(total => results[total.key] !== null).map(total => total.label)]);
+    const named = [...columns.map(column => column.label), ...new Set(beside.filter(label => !columns.some(column => column.label === label)))];
+    const terms = named.some(help) ? element("dl", {class: "terms"}, ...named.map(label =>
+      element("div", {}, element("dt", {}, word(label)), element("dd", {}, help(label))))) : null;
     return element("section", {class: "table"}, element("h3", {}, word(table.label)), element("p", {class: "prose"}, help(table.label)),
       terms ? element("details", {open: true}, element("summary", {}, word("page.columns")), terms) : null,
       element("div", {class: "scroll"}, element("table", {class: "sheet"}, element("caption", {class: "visually-hidden"}, word(table.label)),

@@ -103,7 +103,9 @@ def test_every_term_has_a_sentence_beside_it():
     words = words_in("en")
     for sheet in SHEETS:
         terms = [column.label for table in sheet.tables for column in table.columns]
-        terms += [total.label for total in sheet.totals] + [store for store in (one.label for one in sheet.charts)]
+        terms += [one.label for one in (*sheet.totals, *sheet.charts)]
+        terms += [total.label for table in sheet.tables for group in table.groups for total in group.results]
+        terms += [one.label for one in sheet.inputs if one.key in sheet.settings or one.key.endswith("/tau")]
         assert [term for term in terms if f"{term}.help" not in words] == []
 
 
