@@ -23,6 +23,10 @@ class Engine(Protocol):
         """Name a query."""
         ...
 
+    def table(self, name: str, query: str) -> None:
+        """Name the rows of a query that takes little but reading: stored where that costs less than reading again."""
+        ...
+
     def keep(self, name: str, query: str) -> None:
         """Name the rows of a query, computed once."""
         ...

@@ -41,6 +41,7 @@ class Spark:
 
     def read(self, name: str, source: Any) -> dict[str, str]:
         """Make a view of a CSV or Parquet file, an in-memory frame, or a Spark data frame."""
+        kind = None
         if isinstance(source, str | os.PathLike):
             kind = FORMATS.get(Path(source).suffix.lower())
             if kind is None:
@@ -57,8 +58,11 @@ class Spark:
             try:
                 frame = source if hasattr(source, "createOrReplaceTempView") else self._frame(source)
             except unsuited as error:
-                kind = type(source).__name__
-                raise TypeError(f"persons, units and geo must be files or data frames, got {kind}") from error
+                got = type(source).__name__
+                raise TypeError(f"persons, units and geo must be files or data frames, got {got}") from error
+        if kind != "parquet" and not frame.storageLevel.useMemory:  # its owner may keep it
+            with self._told():
+                self._keep(name, frame)
         frame.createOrReplaceTempView(name)
         return {column: KINDS.get(kind.split("(")[0], kind) for column, kind in frame.dtypes}
 
@@ -75,14 +79,22 @@ class Spark:
         with self._told():
             self._session.sql(query).createOrReplaceTempView(name)
 
+    def table(self, name: str, query: str) -> None:
+        """Name a query: to keep a row costs Spark several times what reading it from Parquet again does."""
+        self.view(name, query)
+
     def keep(self, name: str, query: str) -> None:
         """Name the rows of a query, computed once, when they are first asked for."""
         with self._told():
-            kept = self._session.sql(query).cache()
+            kept = self._session.sql(query)
+            self._keep(name, kept)
             kept.createOrReplaceTempView(name)
+
+    def _keep(self, name: str, frame: Any) -> None:
+        frame.cache()
         if name in self._kept:
             self._kept[name].unpersist()
-        self._kept[name] = kept
+        self._kept[name] = frame
 
     def fetch(self, query: str) -> Frame:
         """Return the rows of a query, what is missing as None."""
@@ -132,6 +144,6 @@ def _new_session(master: str) -> Any:
     for setting, value in QUIET.items():
         builder = builder.config(setting, value)
     session = builder.getOrCreate()
-    if not session.sparkContext.getConf().contains(SHUFFLES) and session.sparkContext.master.startswith("local"):
+    if not session.sparkContext.getConf().contains(SHUFFLES) and str(session.sparkContext.master).startswith("local"):
         session.conf.set(SHUFFLES, "4")  # of 200, nearly all would be empty
     return session

@@ -106,7 +106,7 @@ PHSAFE = Paper(
         Item(
             "Algorithm 4",
             "a vector of counts for each population group",
-            "algorithms.phsafe.tabulation.cubes:cube_query, "
+            "algorithms.phsafe.tabulation.cubes:count_cubes, "
             "tests.algorithms.phsafe.tabulation.test_tabulate:test_any_households_are_counted_as_by_hand",
             "same",
         ),

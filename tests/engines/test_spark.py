@@ -130,6 +130,17 @@ def test_a_session_at_work_keeps_its_settings_and_goes_on(spark):
         Spark(master="local[1]")
 
 
+def test_a_frame_that_its_owner_keeps_stays_kept_and_another_is_forgotten(spark):
+    frames = {"a": spark.createDataFrame([("01", 1)], ["A", "B"]).cache(), "b": spark.createDataFrame([(2,)], ["C"])}
+    engine = Spark(spark)
+    for name, frame in frames.items():
+        engine.read(name, frame)
+        assert frame.storageLevel.useMemory
+    engine.close()
+    assert [frame.storageLevel.useMemory for frame in frames.values()] == [True, False]
+    frames["a"].unpersist()
+
+
 SETTINGS = """
 from algorithms.tables.spark import Spark
 engine = Spark(master="local[1]")

@@ -23,7 +23,7 @@ from numpy.typing import NDArray
 from algorithms.phsafe.budget import Config, Settings, read_config
 from algorithms.phsafe.schema import FRAMES, PERSONS
 from algorithms.phsafe.tables import ITERATIONS, QUERIES, TAU, Query
-from algorithms.phsafe.tabulation.cubes import cube_query, kept_query, levels_of, locate_households, universes
+from algorithms.phsafe.tabulation.cubes import count_cubes, kept_query, levels_of, locate_households, universes
 from algorithms.phsafe.tabulation.validate import Validation, check_report, read_frames
 from algorithms.tables.engine import Engine
 from algorithms.tables.frames import Frame
@@ -35,7 +35,7 @@ __all__ = ["Database", "Spent", "household_counts", "rho_spent", "stability_chan
 Database = tuple[Any, Any, Any]
 """Persons, units and geo: paths, or frames."""
 
-BY_HOUSEHOLD = "cast(h.MAFID as string)"
+BY_HOUSEHOLD = "h.MAFID"
 PERSON_COLUMNS = ", ".join(f"p.{column}" for column in PERSONS)
 UNIT_COLUMNS = "h.RTYPE as UNIT_TYPE, h.FINAL_POP, h.TEN, h.HHT, h.HHT2, h.CPLT, h.HHRACE, h.HHSPAN, h.STATE"
 
@@ -227,21 +227,17 @@ def _queries(names: Sequence[str]) -> dict[str, Query]:
 
 
 def _cubes(
-    database: Engine, names: Sequence[str], taus: Mapping[str, int], *, by: str = "", keep: str = ""
+    database: Engine, names: Sequence[str], taus: Mapping[str, int], *, by: str = "h.STATE", keep: str = ""
 ) -> dict[str, Frame]:
     """Count the persons, units and geo that a database holds; with `keep`, also keep the rows behind the counts."""
-    options = {"by": by} if by else {}
-    cubes: dict[str, Frame] = {}
     locate_households(database)
-    for number, ((condition, tau), queries) in enumerate(universes(_queries(names), taus).items()):
+    for number, (condition, tau) in enumerate(universes(_queries(names), taus) if keep else ()):
         rows, columns = "households h", f"h.MAFID, {UNIT_COLUMNS}"
         if condition is not None:
-            database.keep("kept", kept_query(condition, tau))
-            rows, columns = "kept p join joinable h on h.MAFID = p.MAFID", f"{PERSON_COLUMNS}, {UNIT_COLUMNS}"
-        if keep:
-            database.keep(f"rows_{number}_{keep}", f"select {columns} from {rows}")
-        cubes |= {name: database.fetch(cube_query(query, rows="kept", **options)) for name, query in queries.items()}
-    return cubes
+            rows = f"({kept_query(condition, tau)}) p join joinable h on h.MAFID = p.MAFID"
+            columns = f"{PERSON_COLUMNS}, {UNIT_COLUMNS}"
+        database.keep(f"rows_{number}_{keep}", f"select {columns} from {rows}")
+    return count_cubes(database, _queries(names), taus, by=by)
 
 
 def _rows_changed(database: Engine, view: int) -> int:

@@ -12,7 +12,7 @@ from algorithms.phsafe.tables import Query, split_level
 from algorithms.tables.engine import Engine
 from algorithms.tables.frames import Frame
 
-__all__ = ["cube_query", "kept_query", "levels_of", "locate_households", "truncation_query", "universes"]
+__all__ = ["count_cubes", "kept_query", "levels_of", "locate_households", "truncation_query", "universes"]
 
 MAJOR, MINOR = tuple("ABCDEFG"), ("H", "I")
 COLUMNS = ", ".join(PERSONS)
@@ -34,7 +34,7 @@ def locate_households(database: Engine) -> None:
     Households are housing units with their state, which is public. Two rows of one ``MAFID`` are both dropped before a
     join (algorithm 3), not counted twice.
     """
-    database.keep("households", HOUSEHOLDS)
+    database.table("households", HOUSEHOLDS)
     database.keep("repeated", REPEATED)
     database.view("joinable", JOINABLE)
 
@@ -57,54 +57,108 @@ def truncation_query(condition: str, tau: int) -> str:
     digits), the digests in hexadecimal are joined by commas, and the text is hashed twice more. It has no key: the same
     rows always give the same choice.
     """
-    return f"{_ranking(condition, tau)} select * from ranked"
+    return f"""
+        select {COLUMNS}, DUPLICATE_INDEX, SORT_KEY, RANK from ({_ranked([(condition, tau)], "persons")}) r
+        where SIZE > TAU"""
 
 
 def kept_query(condition: str, tau: int | None) -> str:
-    """Return the query of the persons of a universe, at most `tau` of a household; None keeps all.
-
-    Only households with more than `tau` are ranked: hashing everybody would cost several times as much.
-    """
+    """Return the query of the persons of a universe, at most `tau` of a household; None keeps all."""
     if tau is None:
         return f"select {COLUMNS} from persons p where {condition}"
-    return f"""{_ranking(condition, tau)}
-        select {COLUMNS} from universe u where not exists (select 1 from oversize o where o.MAFID = u.MAFID)
-        union all select {COLUMNS} from ranked where RANK <= {tau}"""
+    return f"select {COLUMNS} from ({_ranked([(condition, tau)], 'persons')}) r where RANK <= TAU"
 
 
-def _ranking(condition: str, tau: int) -> str:
-    return f"""
-        with universe as (select * from persons p where {condition}),
-        oversize as (select MAFID from universe group by MAFID having count(*) > {tau}),
-        numbered as (
-            select {COLUMNS}, row_number() over (partition by {COLUMNS} order by MAFID) as DUPLICATE_INDEX
-            from universe where MAFID in (select MAFID from oversize)),
-        hashed as (select *, sha2(sha2(concat_ws(',', {HASHES}), 256), 256) as SORT_KEY from numbered),
-        ranked as (select *, row_number() over (partition by MAFID order by SORT_KEY, {COLUMNS}) as RANK from hashed)"""
+def _ranked(truncated: Sequence[tuple[str, int]], persons: str) -> str:
+    """Return the query of the persons of every universe, ranked where there are more than tau in the household.
 
-
-def cube_query(query: Query, *, rows: str = "persons", by: str = "cast(h.STATE as string)") -> str:
-    """Return the query that counts a table's basis cells by state (or another `by`), race and ethnicity.
-
-    Its columns are REGION, MAJOR ("A" to "G"), MINOR ("H", "I"), CELL and COUNT. Rows in no cell are left out, and an
-    empty MAJOR or MINOR is in no iteration of that level.
+    Who is not, is not hashed either: hashing everybody would cost several times as much.
     """
-    cells = " ".join(f"when {condition} then '{cell}'" for cell, condition in query.cells.items())
-    race, ethnicity = {
-        "householder": ("h.HHRACE", "h.HHSPAN"),
-        "person": ("p.CENRACE", "p.CENHISP"),
-        None: ("''", "0"),
-    }[query.race]
-    alone = " ".join(f"when {race} = '{code:02}' then '{letter}'" for code, letter in enumerate(MAJOR[:-1], start=1))
-    source = f"{rows} p join joinable h on h.MAFID = p.MAFID" if query.truncated else "households h"
-    counted = "count(*)" if query.weight is None else f"sum({query.weight})"
+    inside = " ".join(f"when {place} then {condition}" for place, (condition, _) in enumerate(truncated))
+    taus = ", ".join(f"({place}, {tau})" for place, (_, tau) in enumerate(truncated))
     return f"""
-        select REGION, MAJOR, MINOR, CELL, cast(sum(PEOPLE) as bigint) as COUNT from (
-            select {by} as REGION, case {alone} when {race} between '07' and '63' then 'G' else '' end as MAJOR,
-                case when {ethnicity} = 2 then 'H' when {ethnicity} = 1 and {race} = '01' then 'I' else '' end as MINOR,
-                case {cells} end as CELL, {counted} as PEOPLE
-            from {source} where {query.units} group by 1, 2, 3, 4) cube
-        where CELL is not null group by 1, 2, 3, 4"""
+        select *, row_number() over (partition by UNIVERSE, MAFID order by SORT_KEY, {COLUMNS}) as RANK from (
+            select *, case when SIZE > TAU then sha2(sha2(concat_ws(',', {HASHES}), 256), 256) end as SORT_KEY from (
+                select {COLUMNS}, UNIVERSE, TAU, count(*) over (partition by UNIVERSE, MAFID) as SIZE,
+                    row_number() over (partition by UNIVERSE, {COLUMNS} order by MAFID) as DUPLICATE_INDEX
+                from {persons} p cross join (values {taus}) as t(UNIVERSE, TAU)
+                where case UNIVERSE {inside} end) numbered) hashed"""
+
+
+def count_cubes(
+    database: Engine, queries: Mapping[str, Query], taus: Mapping[str, int], *, by: str = "h.STATE"
+) -> dict[str, Frame]:
+    """Count every query's basis cells by state (or another `by`), race and ethnicity, all in one fetch.
+
+    Columns are REGION, MAJOR ("A" to "G"), MINOR ("H", "I"), CELL (its place) and COUNT. Rows in no cell are left out,
+    and an empty MAJOR or MINOR is in no iteration of that level.
+    """
+    numbers = {name: number for number, name in enumerate(queries)}
+    found = universes(queries, taus)
+    truncated = [(condition, tau) for condition, tau in found if condition is not None and tau is not None]
+    households: dict[int, tuple[str, Query]] = {}
+    persons: dict[int, tuple[str, Query]] = {}
+    for (condition, tau), asked in found.items():
+        inside = condition or "true"
+        if condition is not None and tau is not None:
+            inside = f"(UNIVERSE = {truncated.index((condition, tau))} or UNIVERSE < 0 and {condition})"
+        (households if condition is None else persons).update(
+            {numbers[n]: (inside, query) for n, query in asked.items()}
+        )
+    rows = "persons"
+    if truncated:  # nobody of a household that is no larger than the least tau is ranked, in any universe
+        least = min(tau for _, tau in truncated)
+        database.keep("crowded", f"select MAFID from persons group by MAFID having count(*) > {least}")
+        crowd = "exists (select 1 from crowded c where c.MAFID = p.MAFID)"
+        ranked = _ranked(truncated, f"(select * from persons p where {crowd})")
+        kept = f"select {COLUMNS}, UNIVERSE from ({ranked}) r where RANK <= TAU"
+        rows = f"(select {COLUMNS}, -1 as UNIVERSE from persons p where not {crowd} union all {kept})"
+    parts = [
+        *([_collapsed(f"{rows} p join joinable h on h.MAFID = p.MAFID", persons, by)] if persons else []),
+        *([_collapsed("households h", households, by)] if households else []),
+    ]
+    frame = database.fetch(" union all ".join(parts))
+    return {name: frame.where(frame["QUERY"] == number) for name, number in numbers.items()}
+
+
+def _collapsed(source: str, queries: Mapping[int, tuple[str, Query]], by: str) -> str:
+    """Return the query that counts all cells of its rows together, and then, of those few, each query's."""
+    races = {"householder": ("h.HHRACE", "h.HHSPAN"), "person": ("p.CENRACE", "p.CENHISP")}
+    groups, counts = {"REGION": by}, {"ROWS": "count(*)"}
+    asked: dict[str, dict[int, str]] = {"MAJOR": {}, "MINOR": {}, "CELL": {}, "COUNT": {}}
+    for number, (inside, query) in queries.items():
+        cells = " ".join(f"when {condition} then {place}" for place, condition in enumerate(query.cells.values()))
+        groups[f"CELL_{number}"] = f"case when {inside} and {query.units} then case {cells} end end"
+        if query.race is not None:
+            race, ethnicity = races[query.race]
+            groups |= {f"{query.race}_MAJOR": _major(race), f"{query.race}_MINOR": _minor(race, ethnicity)}
+        if query.weight is not None:
+            counts[f"WEIGHT_{number}"] = f"cast(sum({query.weight}) as bigint)"
+        for level in ("MAJOR", "MINOR"):
+            asked[level][number] = "''" if query.race is None else f"{query.race}_{level}"
+        asked["CELL"][number] = f"CELL_{number}"
+        asked["COUNT"][number] = "ROWS" if query.weight is None else f"WEIGHT_{number}"
+    inner = ", ".join(f"{sql} as {name}" for name, sql in {**groups, **counts}.items())
+    places = ", ".join(map(str, range(1, len(groups) + 1)))
+    numbers = ", ".join(f"({number})" for number in queries)
+    outer = ", ".join(
+        f"case QUERY {' '.join(f'when {number} then {sql}' for number, sql in values.items())} end as {name}"
+        for name, values in asked.items()
+    )
+    return f"""
+        select QUERY, cast(REGION as string) as REGION, MAJOR, MINOR, CELL, cast(sum(COUNT) as bigint) as COUNT from (
+            select QUERY, REGION, {outer} from (select {inner} from {source} group by {places}) c
+            cross join (values {numbers}) as q(QUERY)) d
+        where CELL is not null group by 1, 2, 3, 4, 5"""
+
+
+def _major(race: str) -> str:
+    alone = " ".join(f"when {race} = '{code:02}' then '{letter}'" for code, letter in enumerate(MAJOR[:-1], start=1))
+    return f"case {alone} when {race} between '07' and '63' then 'G' else '' end"
+
+
+def _minor(race: str, ethnicity: str) -> str:
+    return f"case when {ethnicity} = 2 then 'H' when {ethnicity} = 1 and {race} = '01' then 'I' else '' end"
 
 
 def levels_of(query: Query, cubes: Iterable[Frame], states: Sequence[str]) -> dict[str, NDArray[np.int64]]:
@@ -112,12 +166,12 @@ def levels_of(query: Query, cubes: Iterable[Frame], states: Sequence[str]) -> di
 
     There is one region at the national levels, and the states in their order at the others.
     """
-    regions, cells = {state: i for i, state in enumerate(states)}, {cell: i for i, cell in enumerate(query.cells)}
+    regions = {state: i for i, state in enumerate(states)}
     majors, minors = ({code: i for i, code in enumerate((*codes, ""))} for codes in (MAJOR, MINOR))
-    cube = np.zeros((len(regions), len(majors), len(minors), len(cells)), np.int64)
+    cube = np.zeros((len(regions), len(majors), len(minors), len(query.cells)), np.int64)
     for frame in cubes:
-        for region, major, minor, cell, count in frame.rows():
-            cube[regions[region], majors[major], minors[minor], cells[cell]] += count
+        for _, region, major, minor, cell, count in frame.rows():
+            cube[regions[region], majors[major], minors[minor], cell] += count
     by_iterations = {
         "*": cube.sum(axis=(1, 2))[:, None],
         "A-G": cube.sum(axis=2)[:, :-1],

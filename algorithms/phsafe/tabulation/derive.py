@@ -28,11 +28,11 @@ def members(persons: str, *, sex: bool) -> str:
     householder = f"RELSHIP = '{HOUSEHOLDER}'"
     return f"""
         select MAFID, count(*) as PEOPLE, {_number(householder)} as HOUSEHOLDERS,
-            max(case when {householder} then cast(CENRACE as string) end) as RACE,
+            max(case when {householder} then try_cast(cast(CENRACE as string) as int) end) as RACE,
             max(case when {householder} then CENHISP end) as HISPANIC,
             {f"max(case when {householder} then cast(QSEX as string) end)" if sex else "cast(null as string)"} as SEX,
-            min(case when RELSHIP = '21' then '1' when RELSHIP = '23' then '2'
-                when RELSHIP = '22' then '3' when RELSHIP = '24' then '4' end) as COUPLE,
+            min(case when RELSHIP = '21' then 1 when RELSHIP = '23' then 2
+                when RELSHIP = '22' then 3 when RELSHIP = '24' then 4 end) as COUPLE,
             {_number(_among(PARTNERS))} as PARTNERS,
             {_number(f"{_among((HOUSEHOLDER, '21', '23', *RELATIVES))}")} as FAMILY,
             {_number(_among(RELATIVES))} as RELATIVES,
@@ -44,7 +44,7 @@ def members(persons: str, *, sex: bool) -> str:
 def household_columns(sex: str) -> dict[str, str]:
     """Return the SQL of every derived column, over a unit ``u`` left-joined with its members ``m``."""
     occupied = "u.RTYPE = '2' and m.PEOPLE > 0"
-    married, partnered = "m.COUPLE <= '2'", "m.COUPLE is not null"
+    married, partnered = "m.COUPLE <= 2", "m.COUPLE is not null"
     alone, male = "m.PEOPLE = 1", f"{sex} = '1'"
     children = "m.CHILDREN > 0"
     by_company = f"case when {alone} then 0 when {children} then 1 when m.RELATIVES > 0 then 2 else 3 end"
@@ -53,7 +53,7 @@ def household_columns(sex: str) -> dict[str, str]:
         "FINAL_POP": "coalesce(m.PEOPLE, 0)",
         "NPF": f"case when {occupied} and m.FAMILY > 1 then m.FAMILY else 0 end",
         "HHSPAN": f"case when {occupied} then m.HISPANIC else 0 end",
-        "HHRACE": f"case when {occupied} then m.RACE else '00' end",
+        "HHRACE": f"case when {occupied} then lpad(cast(m.RACE as string), 2, '0') else '00' end",
         "HHT": f"""case when not coalesce({occupied}, false) then '0' when {married} then '1'
             when m.RELATIVES > 0 then case when {male} then '2' else '3' end
             when {male} then case when {alone} then '4' else '5' end
@@ -62,7 +62,7 @@ def household_columns(sex: str) -> dict[str, str]:
             when {partnered} then case when {married} and {children} then '01' when {married} then '02'
                 when {children} then '03' else '04' end
             else lpad(cast({household} as string), 2, '0') end""",
-        "CPLT": f"case when not coalesce({occupied}, false) then '0' else coalesce(m.COUPLE, '5') end",
+        "CPLT": f"case when not coalesce({occupied}, false) then '0' else coalesce(cast(m.COUPLE as string), '5') end",
     }
 
 

@@ -56,7 +56,7 @@ def read_frame(
         rows = f"part_{name}"  # read once; a name of its own, for an engine may be used again without parts
         database.keep(rows, f"select * from {raw(name)} where coalesce({number} % {parts}, 0) = {part}")
     database.view(unread(name), f"select * from {rows}")
-    database.keep(name, f"select {chosen} from {unread(name)}")
+    database.table(name, f"select {chosen} from {unread(name)}")
     return given_types
 
 

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from algorithms.phsafe.budget import Settings, read_config
 from algorithms.phsafe.schema import PUERTO_RICO
 from algorithms.phsafe.tables import DERIVED, NONPRIVATE, PUBLISHED, QUERIES, TAU, Query, split_level
-from algorithms.phsafe.tabulation.cubes import cube_query, kept_query, levels_of, locate_households, universes
+from algorithms.phsafe.tabulation.cubes import count_cubes, levels_of, locate_households
 from algorithms.phsafe.tabulation.validate import Validation, check_report, read_frames
 from algorithms.tables.engine import Engine
 from algorithms.tables.frames import Frame
@@ -150,7 +150,7 @@ def tabulation(
                 continue  # the other parts are only checked
             states |= set(database.fetch(STATES)["STATE"])
             locate_households(database)
-            for name, cube in _cubes(database, queries, taus).items():
+            for name, cube in count_cubes(database, queries, taus).items():
                 cubes[name].append(cube)
     check_report(report)
     if PUERTO_RICO in states and len(states) > 1 and validation != "none":  # seen across parts only here
@@ -163,16 +163,6 @@ def tabulation(
         if settings is None or settings.privacy_budget[DERIVED.get(name, (name, {}))[0]].get(level, 0)
     }
     return Tabulation(ordered, counts)
-
-
-def _cubes(database: Engine, queries: Mapping[str, Query], taus: Mapping[str, int]) -> dict[str, Frame]:
-    """Collapse each query once; the persons kept are shared by queries of one universe and threshold."""
-    cubes: dict[str, Frame] = {}
-    for (condition, tau), asked in universes(queries, taus).items():
-        if condition is not None:
-            database.keep("kept", kept_query(condition, tau))
-        cubes |= {name: database.fetch(cube_query(query, rows="kept")) for name, query in asked.items()}
-    return cubes
 
 
 def _rows(

@@ -12,7 +12,7 @@ promise, as the paper says of the production's checks (section 6.1).
 from __future__ import annotations
 
 import reprlib
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Literal, get_args
 
@@ -92,32 +92,44 @@ def read_frames(
     return _find_faults(database, types, states, validation)
 
 
+@dataclass(frozen=True)
+class _Rule:
+    """What must hold: the frame, the words, SQL of the rows looked at, what breaks it, an example, and how much."""
+
+    frame: str
+    words: str
+    rows: str
+    broken: str
+    value: str
+    weight: str = ""
+
+
 def _find_faults(
     database: Engine, types: Mapping[str, Mapping[str, str]], states: Sequence[str] | None, validation: Validation
 ) -> list[Finding]:
     """Check the frames that a database holds; a phase is only begun when those before it found nothing."""
     if validation not in get_args(Validation):
         raise ValueError(f"validation must be one of {', '.join(get_args(Validation))}, got {validation!r}")
-    if validation == "none":
-        return []
-    found = [fault for name in FRAMES for fault in _domains(database, name, types[name])]
-    found = found or list(_keys(database, states))
-    if found or validation == "production":
+    found: list[Finding] = []
+    if validation != "none":
+        found = [fault for name in FRAMES for fault in _tally(database, _domains(name, types[name]))]
+        found = found or _tally(database, _keys(states))
+    if found:
         return found
-    return list(_consistency(database))
+    return _tally(database, _consistency(database)) if validation == "full" else []
 
 
-def _domains(database: Engine, name: str, types: Mapping[str, str]) -> Iterator[Finding]:
-    """Count, in one pass over a frame, the values of every column that are outside its domain."""
-    rules = [
-        (
+def _domains(name: str, types: Mapping[str, str]) -> list[_Rule]:
+    return [
+        _Rule(
+            name,
             f"{column} must be {domain}",
+            unread(name),
             f"not coalesce({_inside(column, domain, types[column])}, false)",
             f"coalesce(cast({column} as string), 'nothing')",
         )
         for column, domain in FRAMES[name].items()
     ]
-    return _tally(database, name, unread(name), rules)
 
 
 def _inside(column: str, domain: Domain, kind: str) -> str:
@@ -132,55 +144,54 @@ def _inside(column: str, domain: Domain, kind: str) -> str:
             return f"{value} between {least} and {most}{gap}"
 
 
-def _keys(database: Engine, states: Sequence[str] | None) -> Iterator[Finding]:
+def _keys(states: Sequence[str] | None) -> list[_Rule]:
     unit, place = "every MAFID must be that of a unit", "every MAFID must be that of a place"
+    marks = ("PEOPLE", "UNITS", "PLACES")
+    rows = " union all ".join(
+        f"select MAFID, {', '.join(f'{int(mark == own)} as {mark}' for mark in marks)} from {name}"
+        for name, own in zip(FRAMES, marks, strict=True)
+    )
+    sums = ", ".join(f"sum({mark}) as {mark}" for mark in marks)
+    keys = f"(select MAFID, {sums} from ({rows}) r group by MAFID) k"
     rules = [
         *(
-            (
-                name,
-                "no MAFID may stand twice",
-                f"MAFID in (select MAFID from {name} group by MAFID having count(*) > 1)",
-            )
-            for name in ("units", "geo")
+            _Rule(name, "no MAFID may stand twice", keys, f"{mark} > 1", "MAFID", mark)
+            for name, mark in (("units", "UNITS"), ("geo", "PLACES"))
         ),
-        ("persons", unit, "MAFID not in (select MAFID from units)"),
-        ("units", place, "MAFID not in (select MAFID from geo)"),
-        ("geo", unit, "MAFID not in (select MAFID from units)"),
+        *(
+            _Rule(name, words, keys, f"{mark} > 0 and {other} = 0", "MAFID", mark)
+            for name, words, mark, other in (
+                ("persons", unit, "PEOPLE", "UNITS"),
+                ("units", place, "UNITS", "PLACES"),
+                ("geo", unit, "PLACES", "UNITS"),
+            )
+        ),
     ]
     if states is None:
-        elsewhere = f"exists (select 1 from geo where TABBLKST <> '{PUERTO_RICO}')"
-        rules.append(("geo", "Puerto Rico must be by itself", f"TABBLKST = '{PUERTO_RICO}' and {elsewhere}"))
-    for name, rule, broken in rules:  # a subquery may only stand in a filter
-        yield from _tally(database, name, f"(select * from {name} where {broken}) r", [(rule, "true", "MAFID")])
-    if states is not None:
-        outside = f"TABBLKST not in ({', '.join(repr(state) for state in states)})"
-        yield from _tally(database, "geo", "geo", [("every state must be in the filter", outside, "TABBLKST")])
+        island, elsewhere = (f"geo where TABBLKST {sign} '{PUERTO_RICO}'" for sign in ("=", "<>"))
+        rows = f"(select * from {island} and exists (select 1 from {elsewhere})) r"  # no subquery but in a filter
+        return [*rules, _Rule("geo", "Puerto Rico must be by itself", rows, "true", "MAFID")]
+    outside = f"TABBLKST not in ({', '.join(repr(state) for state in states)})"
+    return [*rules, _Rule("geo", "every state must be in the filter", "geo", outside, "TABBLKST")]
 
 
-def _consistency(database: Engine) -> Iterator[Finding]:
-    """Compare every household with its members. Units that hold nobody have no members ``m``."""
+def _consistency(database: Engine) -> list[_Rule]:
+    """Compare every household with its place and members; ``PEOPLE`` is missing where nobody lives."""
     quarters = ", ".join(repr(code) for code in GROUP_QUARTERS)
-    housing = "RTYPE must be 3 in a housing unit and 5 in group quarters"
     alone = f"RELSHIP must be {' or '.join(GROUP_QUARTERS)} in group quarters and only there"
-    rules = [
-        (housing, "(r.RTYPE = '3') <> (u.RTYPE = '2')", "r.MAFID"),
-        (alone, f"(r.RTYPE = '5') <> (r.RELSHIP in ({quarters}))", "r.RELSHIP"),
-    ]
-    yield from _tally(database, "persons", "persons r join units u on u.MAFID = r.MAFID", rules)
-    rule = "RTYPE must be 2 for housing units and only for them"
-    places = "geo r join units u on u.MAFID = r.MAFID"
-    yield from _tally(database, "geo", places, [(rule, "(r.RTYPE = '2') <> (u.RTYPE = '2')", "r.MAFID")])
-    database.view("household_members", members("persons", sex=False))
     columns = household_columns(STATED_SEX)
-    derived = ", ".join(f"{sql} as D_{name}" for name, sql in columns.items() if name in DERIVED_COLUMNS)
-    database.keep(
+    derived = ", ".join(f"{columns[name]} as D_{name}" for name in DERIVED_COLUMNS)
+    elsewhere = "case when u.RTYPE = '2' then m.PEOPLE - m.IN_HOUSEHOLD else m.IN_HOUSEHOLD end as elsewhere"
+    database.view("household_members", members("persons", sex=False))
+    database.table(
         "compared",
-        f"select u.*, m.PEOPLE, m.HOUSEHOLDERS as householders, m.PARTNERS as partners, {derived} "
-        "from units u left join household_members m on m.MAFID = u.MAFID",
+        f"""select u.*, m.PEOPLE, m.HOUSEHOLDERS as householders, m.PARTNERS as partners, {elsewhere}, {derived},
+            g.RTYPE as PLACE
+        from units u left join household_members m on m.MAFID = u.MAFID join geo g on g.MAFID = u.MAFID""",
     )
     housed = "RTYPE = '2' and coalesce(PEOPLE, 0) > 0"
     one_householder = f"not ({housed} and householders <> 1)"
-    rules = [
+    rules = (
         ("an occupied unit must have one householder", f"{housed} and householders <> 1", "householders"),
         ("at most one member may be the householder's spouse or partner", f"{housed} and partners > 1", "partners"),
         ("TEN must be 1 to 4 where people live", f"{housed} and TEN = '0'", "TEN"),
@@ -189,17 +200,31 @@ def _consistency(database: Engine) -> Iterator[Finding]:
             (f"{name} must be that of the members", f"{one_householder} and {name} <> D_{name}", name)
             for name in DERIVED_COLUMNS
         ),
+    )
+    housing, units = "RTYPE must be 3 in a housing unit and 5 in group quarters", "(PLACE = '2') <> (RTYPE = '2')"
+    return [
+        _Rule("persons", housing, "compared", "elsewhere > 0", "MAFID", "elsewhere"),
+        _Rule("persons", alone, "persons", f"(RTYPE = '5') <> (RELSHIP in ({quarters}))", "RELSHIP"),
+        _Rule("geo", "RTYPE must be 2 for housing units and only for them", "compared", units, "MAFID"),
+        *(_Rule("units", words, "compared", broken, value) for words, broken, value in rules),
     ]
-    yield from _tally(database, "units", "compared", rules)
 
 
-def _tally(database: Engine, name: str, rows: str, rules: Sequence[tuple[str, str, str]]) -> Iterator[Finding]:
-    """Count, in one pass, the rows that break each rule, given as its words, SQL, and the value that is an example."""
-    counts = ", ".join(f"count(case when {broken} then 1 end) as N{i}" for i, (_, broken, _) in enumerate(rules))
-    found = database.fetch(f"select {counts} from {rows}")
-    for i, (rule, broken, value) in enumerate(rules):
-        if number := int(found[f"N{i}"][0]):
-            least = database.fetch(f"select min(cast({value} as string)) as X from {rows} where {broken}")["X"][0]
-            plain = value.removeprefix("r.").isidentifier()
-            example = f"{value.removeprefix('r.')} {least}" if plain else reprlib.repr(str(least))
-            yield Finding(name, rule, number, example)
+def _tally(database: Engine, rules: Sequence[_Rule]) -> list[Finding]:
+    """Count, in one fetch and one pass over the same rows, what breaks each rule."""
+    passes: dict[str, list[str]] = {}
+    for number, rule in enumerate(rules):
+        broken = f"case when {rule.broken} then {rule.weight or 1} end"
+        counted = f"coalesce(cast(sum({broken}) as bigint), 0)" if rule.weight else f"count({broken})"
+        passes.setdefault(rule.rows, []).append(f"{counted} as N{number}")
+    counts = (f"(select {', '.join(asked)} from {rows}) p{place}" for place, (rows, asked) in enumerate(passes.items()))
+    numbers = database.fetch(f"select * from {' cross join '.join(counts)}")
+    found = []
+    for place, rule in enumerate(rules):
+        if number := int(numbers[f"N{place}"][0]):
+            least = database.fetch(
+                f"select min(cast({rule.value} as string)) as X from {rule.rows} where {rule.broken}"
+            )["X"][0]
+            example = f"{rule.value} {least}" if rule.value.isidentifier() else reprlib.repr(str(least))
+            found.append(Finding(rule.frame, rule.words, number, example))
+    return found
