@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from audit.mechanism import Mechanism, per_run
     from audit.neighbors import NeighborPair
     from audit.one_run import Canaries, RecordCanaries, measure_loss_one_run
-    from audit.planning import plan_power, plan_size, plan_violation
+    from audit.planning import plan_power, plan_size, plan_table, plan_violation
     from audit.replay import replay
     from audit.results import AuditResult, LossEstimate
     from audit.search import neighbors_within, search_loss
@@ -58,6 +58,7 @@ __all__ = [
     "per_run",
     "plan_power",
     "plan_size",
+    "plan_table",
     "plan_violation",
     "replay",
     "residual_loss",
@@ -91,6 +92,7 @@ _HOMES = {
     "per_run": "mechanism",
     "plan_power": "planning",
     "plan_size": "planning",
+    "plan_table": "planning",
     "plan_violation": "planning",
     "replay": "replay",
     "residual_loss": "estimates.residuals",

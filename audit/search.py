@@ -6,6 +6,7 @@ import itertools
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any, Literal
 
 import numpy as np
@@ -19,6 +20,7 @@ from audit.methods.evaluation import check_question
 from audit.neighbors import NeighborPair
 from audit.results import AuditResult, Verdict
 from audit.results.formatting import percent
+from audit.results.notebook import audits_html, frame, write_page
 from audit.sampling.progress import progress_bar
 from audit.sampling.streams import Seed, seed_sequence, stream
 
@@ -64,6 +66,36 @@ class SearchResult:
         verdicts = {result.verdict for result in self.results}
         order: tuple[Verdict, ...] = ("violated", "no power", "not refuted")
         return next(verdict for verdict in order if verdict in verdicts)
+
+    def to_frame(self) -> Any:
+        """Return the summaries of the measured pairs as a data frame, one a row.
+
+        Raises
+        ------
+        ImportError
+            If pandas is not installed.
+        """
+        return frame([result.summary() for result in self.results])
+
+    def report(self, path: str | Path) -> None:
+        """Write the audits as one HTML page, as ``plaudit report`` does.
+
+        Raises
+        ------
+        ValueError
+            If the name does not end in ``.html``.
+        OSError
+            If it cannot be written.
+        """
+        audits = [(f"{result.mechanism} pair {number}", result) for number, result in enumerate(self.results, 1)]
+        write_page(Path(path), f"Search for the pair that loses most: {self.results[0].mechanism}", audits=audits)
+
+    def _repr_html_(self) -> str:
+        title = (
+            f"{self.screened} pairs of databases looked at, {len(self.results)} measured, at "
+            f"{percent(self.confidence)} confidence together"
+        )
+        return audits_html(title, [result.summary() for result in self.results], self.verdict)
 
     def __str__(self) -> str:
         each = percent(self.results[0].confidence)

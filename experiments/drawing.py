@@ -10,13 +10,10 @@ from matplotlib.axes import Axes
 from matplotlib.lines import Line2D
 from matplotlib.patches import Patch
 
-from audit.results.plots import BLACK, BLUE, ORANGE
+from audit.results.plots import BLACK, BLUE, BOUND, PROMISE, VIOLATED
 
-DIAMOND: dict[str, Any] = {"marker": "D", "color": BLACK, "markersize": 4.5, "linestyle": "none"}
 CIRCLE: dict[str, Any] = {"marker": "o", "color": BLUE, "linestyle": "none"}
 BOX: dict[str, Any] = {"facecolor": "white", "linewidth": 0, "pad": 1.0}  # behind words
-VIOLATED: dict[str, Any] = {"color": ORANGE, "hatch": "//", "edgecolor": "white", "linewidth": 0}
-PROMISE: dict[str, Any] = {"color": BLACK, "linewidth": 1.2, "linestyle": "--"}
 
 
 def promise(ax: Axes, at: float = 1.0, *, label: str | None = None) -> None:
@@ -25,8 +22,8 @@ def promise(ax: Axes, at: float = 1.0, *, label: str | None = None) -> None:
 
 
 def bar(ax: Axes, at: float, loss: float, *, violated: bool = False, height: float = 0.6, **style: Any) -> None:
-    """Draw a lower bound as a bar: orange and hatched where there is a violation."""
-    ax.barh(at, loss, height=height, **((VIOLATED if violated else {"color": BLUE}) | style))
+    """Draw a lower bound as a bar, as all figures do."""
+    ax.barh(at, loss, height=height, **((VIOLATED if violated else BOUND) | style))
 
 
 def extent(ax: Axes, values: Iterable[float], at: float, color: str = BLACK) -> None:

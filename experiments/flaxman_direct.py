@@ -16,9 +16,8 @@ from audit.attacks import Attack
 from audit.estimates.direct import direct_loss
 from audit.events import cell
 from audit.neighbors import NeighborPair
-from audit.results.plots import BLACK, BLUE, GREEN, ORANGE, new_figure
+from audit.results.plots import BLACK, BLUE, GREEN, ORANGE, PROMISE, new_figure
 from experiments.audits import audited, down, opened, share
-from experiments.drawing import PROMISE
 from experiments.experiment import Check, between
 
 QUESTION = (

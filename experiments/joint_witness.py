@@ -19,9 +19,9 @@ from audit.events import cell
 from audit.loss import measure_loss
 from audit.neighbors import NeighborPair
 from audit.results import LossEstimate
-from audit.results.plots import BLACK, BLUE, GRAY, ORANGE, new_figure
+from audit.results.plots import BLACK, ESTIMATE, EXACT, GRAY, RED, new_figure
 from experiments.audits import audited, down, opened, share
-from experiments.drawing import DIAMOND, bar, name_rows, promise
+from experiments.drawing import bar, name_rows, promise
 from experiments.experiment import Check, between, near
 
 QUESTION = "RDPC splits its budget over four levels: how much of it does the table of its leaves alone lose?"
@@ -191,13 +191,13 @@ def draw(numbers: dict[str, Any]) -> Figure:
         result, loss = opened(row["audit"]), share(row["audit"])
         claim, violated = result.claim.budget, result.verdict == "violated"
         bar(left, place, loss, violated=violated)
-        color, box = (BLACK, {"facecolor": ORANGE, "linewidth": 0, "pad": 1}) if violated else ("white", None)
+        color, box = (BLACK, {"facecolor": RED, "linewidth": 0, "pad": 1}) if violated else ("white", None)
         left.text(loss - 0.02, place, down(loss, 3), va="center", ha="right", fontsize=8, color=color, bbox=box)
-        left.plot(row["exact"] / claim, place, **DIAMOND, zorder=4)
+        left.plot(row["exact"] / claim, place, **EXACT, zorder=4)
         if case in numbers["repeats"]:
             repeats = np.array(numbers["repeats"][case]) / claim
             left.plot(repeats, np.full(repeats.size, place + 0.38), **REPEATS)
-    left.plot([], [], **DIAMOND, label="exact maximum of the table")
+    left.plot([], [], **EXACT, label="exact maximum of the table")
     left.plot([], [], **REPEATS, label=f"{len(numbers['repeats']['moved'])} repeats at 95%")
     name_rows(left, list(CASES.values()))
     left.set_xlim(0, 1.65)
@@ -208,8 +208,8 @@ def draw(numbers: dict[str, Any]) -> Figure:
 
     estimate = LossEstimate.from_dict(numbers["estimate"])
     low, high = (np.array(side) / EPSILON for side in (estimate.low, estimate.high))
-    right.fill_between(estimate.at, low, high, color=BLUE, alpha=0.2, linewidth=0)
-    right.plot(estimate.at, estimate.loss / EPSILON, color=BLUE, marker="o", markersize=3)
+    right.fill_between(estimate.at, low, high, alpha=0.2, linewidth=0, **ESTIMATE)
+    right.plot(estimate.at, estimate.loss / EPSILON, **ESTIMATE, marker="o", markersize=3)
     right.axhline(SHARE, color=GRAY, linewidth=1.2, linestyle=":")
     told = _at_group(numbers) / EPSILON
     right.plot(GROUP, told, marker="o", markersize=8, markerfacecolor="none", color=BLACK)

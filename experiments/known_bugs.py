@@ -22,9 +22,9 @@ from audit.attacks import Attack
 from audit.loss import measure_loss
 from audit.neighbors import NeighborPair
 from audit.results import plain_number
-from audit.results.plots import BLACK, BLUE, ORANGE, new_figure
+from audit.results.plots import BLACK, BLUE, EXACT, PROMISE, RED, new_figure
 from experiments.audits import bounds, down, kept, none_above, run_all, violations
-from experiments.drawing import BOX, DIAMOND, bar, bar_key, bare_rows, beside, extent, line_key
+from experiments.drawing import BOX, bar, bar_key, bare_rows, beside, extent, line_key
 from experiments.experiment import CONFIDENCE, Check
 
 QUESTION = "Does the audit find every known bug, and does it ever call a correct algorithm violated?"
@@ -200,12 +200,12 @@ def draw(numbers: dict[str, Any]) -> Figure:
     for ax in axes:
         _draw_scale(ax, tallest + 0.7)
     handles = [
-        bar_key("lower bound where there is a bug, confidence $1 - 10^{-6}$", ORANGE, hatched=True),
+        bar_key("lower bound where there is a bug, confidence $1 - 10^{-6}$", RED, hatched=True),
         bar_key("lower bound of correct algorithms, confidence $1 - 10^{-6}$", BLUE),
         line_key("lowest to highest of the audits (bar: median)", color=BLACK, linewidth=1.1),
-        line_key("promise", color=BLACK, linewidth=1.3),
-        line_key("true loss; where infinite: the audit has a witness", **DIAMOND),
-        line_key("infinite, and the audit has no witness", **DIAMOND, markerfacecolor="white"),
+        line_key("promise", **PROMISE),
+        line_key("true loss; where infinite: the audit has a witness", **EXACT),
+        line_key("infinite, and the audit has no witness", **EXACT, markerfacecolor="white"),
     ]
     figure.legend(handles=handles, loc="outside lower center", ncols=3, fontsize=8.5, columnspacing=1.6)
     return figure
@@ -222,7 +222,7 @@ def _draw_row(ax: Axes, row: dict[str, Any], at: float) -> None:
     witness = any(audit["witness"] is not None for audit in row["audits"])
     shown = INFINITY if math.isinf(loss) else min(loss / row["claim"], END)
     face = BLACK if witness or math.isfinite(loss) else "white"
-    ax.plot(shown, at, **DIAMOND, markerfacecolor=face, zorder=4, clip_on=False)
+    ax.plot(shown, at, **EXACT, markerfacecolor=face, zorder=4, clip_on=False)
     if shown == END:
         ax.text(END / 1.25, at, f"{loss / row['claim']:,.0f}", ha="right", va="center", fontsize=7.5)
     beside(ax, at, f"{row['size']:,}", x=1.16, ha="right")
@@ -230,7 +230,7 @@ def _draw_row(ax: Axes, row: dict[str, Any], at: float) -> None:
 
 def _draw_scale(ax: Axes, bottom: float) -> None:
     """Draw an axis that is linear up to the promise and logarithmic beyond, with infinity at its end."""
-    ax.axvline(1, color=BLACK, linewidth=1.3, zorder=2)
+    ax.axvline(1, **PROMISE, zorder=2)
     ax.axvline(INFINITY, color=BLACK, linewidth=0.5, linestyle=":", zorder=0)
     ax.set_xscale("function", functions=(_stretched, _restored))
     ticks = (0, 0.5, 1, 2, 5, 10, 30, 100)

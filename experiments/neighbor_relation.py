@@ -12,9 +12,9 @@ from matplotlib.figure import Figure
 from algorithms.flaxman import GDPC
 from audit.claims import PureDP
 from audit.neighbors import NeighborPair
-from audit.results.plots import BLACK, new_figure
+from audit.results.plots import BLACK, EXACT, new_figure
 from experiments.audits import audited, down, opened
-from experiments.drawing import DIAMOND, bar, line_key, name_rows
+from experiments.drawing import bar, line_key, name_rows
 from experiments.experiment import Check, between
 
 QUESTION = "GDPC adds noise for epsilon: what does it lose when a person is added, and what when a person is moved?"
@@ -91,7 +91,7 @@ def draw(numbers: dict[str, Any]) -> Figure:
     for place, row in enumerate(rows):
         result, epsilon = opened(row["audit"]), row["epsilon"]
         bar(ax, place, result.measured.budget / epsilon, violated=result.verdict == "violated")
-        ax.plot(row["exact"] / epsilon, place, **DIAMOND)
+        ax.plot(row["exact"] / epsilon, place, **EXACT)
         ax.plot([result.claim.budget / epsilon] * 2, [place - 0.38, place + 0.38], color=BLACK, linewidth=1.6)
         ax.text(2.08, place, result.verdict, va="center", fontsize=8)
     ax.set_title("GDPC with noise for $\\epsilon$: one person added, or moved", pad=26)
@@ -99,6 +99,6 @@ def draw(numbers: dict[str, Any]) -> Figure:
     ax.set_xlim(0, 2.45)
     ax.set_xticks([0, 0.5, 1, 1.5, 2])
     ax.set_xlabel("privacy loss in units of $\\epsilon$ (bars: lower bounds, confidence $1 - 10^{-6}$)")
-    handles = [line_key("claim", color=BLACK, linewidth=1.6), line_key("exact loss", **DIAMOND)]
+    handles = [line_key("claim", color=BLACK, linewidth=1.6), line_key("exact loss", **EXACT)]
     ax.legend(handles=handles, loc="lower left", bbox_to_anchor=(0, 1), ncols=2, borderaxespad=0.2)
     return figure

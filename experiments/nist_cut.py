@@ -12,9 +12,8 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from algorithms.nist import NistDp3, marginal_distance
-from audit.results.plots import BLACK, BLUE, GREEN, ORANGE, new_figure
+from audit.results.plots import BLACK, BLUE, GREEN, ORANGE, PROMISE, new_figure
 from experiments.audits import run_all
-from experiments.drawing import PROMISE
 from experiments.experiment import Check, between
 from experiments.nist_synthesis import chosen, income
 

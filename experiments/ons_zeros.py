@@ -19,9 +19,9 @@ from audit.claims import PureDP
 from audit.loss import measure_loss
 from audit.neighbors import NeighborPair
 from audit.results import plain_number
-from audit.results.plots import BLUE, ORANGE, RED, new_figure
+from audit.results.plots import BLUE, EXACT, ORANGE, RED, new_figure
 from experiments.audits import all_or_none, bounds, down, event_class, kept, median, run_all, violations
-from experiments.drawing import DIAMOND, bar, bar_key, extent, line_key, name_rows, promise
+from experiments.drawing import bar, bar_key, extent, line_key, name_rows, promise
 from experiments.experiment import CONFIDENCE, Check, between, near
 
 QUESTION = "What does each table and level of the pilot spend, and what do zeros without noise reveal?"
@@ -243,13 +243,13 @@ def _draw_joint(ax: Axes, rows: list[dict[str, Any]]) -> None:
     for at, row in enumerate(rows):
         bar(ax, at, _share(row), color=BLUE if at == 0 else ORANGE)
         if row["exact"] is not None:
-            ax.plot(row["exact"] / row["promise"], at, **DIAMOND)
+            ax.plot(row["exact"] / row["promise"], at, **EXACT)
     promise(ax)
     name_rows(ax, [row["name"] for row in rows], size=8)
     ax.set_xlim(0, 1.05)
     ax.set_xlabel("lower bound (95%) / promise")
     ax.set_title("(b) all parts together, and after")
-    ax.legend(handles=[line_key("exact loss", **DIAMOND)], loc="lower right", bbox_to_anchor=(0.93, 0), fontsize=8)
+    ax.legend(handles=[line_key("exact loss", **EXACT)], loc="lower right", bbox_to_anchor=(0.93, 0), fontsize=8)
 
 
 def _draw_deaths(ax: Axes, rows: list[dict[str, Any]]) -> None:

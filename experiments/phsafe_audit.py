@@ -21,9 +21,9 @@ from algorithms.phsafe.tabulation.validate import InvalidHouseholds
 from algorithms.tables.frames import Frame
 from audit.claims import ZCDP, Relation
 from audit.results import AuditResult, plain_number
-from audit.results.plots import BLUE, ORANGE, new_figure
+from audit.results.plots import BLUE, EXACT, RED, new_figure
 from experiments.audits import audited, down, opened, share
-from experiments.drawing import BOX, DIAMOND, bar, bar_key, line_key, promise
+from experiments.drawing import BOX, bar, bar_key, line_key, promise
 from experiments.experiment import CONFIDENCE, Check, between
 
 QUESTION = "How much of PHSafe's rho do audits of its noisy tables prove, and are known bugs found?"
@@ -194,8 +194,8 @@ def draw(numbers: dict[str, Any]) -> Figure:
     ax.set_xlabel("share of the promised $\\rho$: of the budget, or of twice the budget where a person is replaced")
     handles: list[Any] = [
         bar_key("lower bound within the promise", BLUE),
-        bar_key("lower bound above the promise", ORANGE, hatched=True),
-        line_key("spent by the exact law", **DIAMOND),
+        bar_key("lower bound above the promise", RED, hatched=True),
+        line_key("spent by the exact law", **EXACT),
     ]
     figure.legend(handles=handles, fontsize=8, loc="outside upper center", ncols=3)
     return figure
@@ -207,7 +207,7 @@ def _row(ax: Axes, audit: AuditResult, spent: float, height: float) -> None:
     text: dict[str, Any] = {"va": "center", "fontsize": 8, "bbox": BOX}
     shown = down(bound, 2 if bound < 1 else 3)
     if np.isfinite(spent):
-        ax.plot(spent / promised, height, **DIAMOND)
+        ax.plot(spent / promised, height, **EXACT)
         ax.text(spent / promised + 0.05, height, f"{shown} of {spent / promised:.2f}", **text)
     else:
         ax.text(LIMIT - 0.03, height, f"{shown} of infinity", ha="right", **text)

@@ -17,9 +17,9 @@ from algorithms.phsafe.neighbors.worst import worst_pair
 from algorithms.phsafe.postprocessing.published import PublishedTables
 from audit.claims import ZCDP, GaussianDP
 from audit.loss import measure_loss_from_outputs
-from audit.results.plots import BLUE, GRAY, new_figure
+from audit.results.plots import BLUE, EXACT, GRAY, new_figure
 from experiments.audits import down, run_all
-from experiments.drawing import DIAMOND, bar_key, line_key, name_rows
+from experiments.drawing import bar_key, line_key, name_rows
 from experiments.experiment import Check, between, few_misses
 
 QUESTION = (
@@ -119,14 +119,14 @@ def draw(numbers: dict[str, Any]) -> Figure:
         for shift, what, color in ((-0.18, "counts", GRAY), (0.18, "published", BLUE)):
             ax.barh(at + shift, row[what]["mu"], height=0.34, color=color)
         ax.text(0.01, at + 0.18, down(row["published"]["mu"]), va="center", fontsize=7.5, color="white")
-        ax.plot(row["spent"], at, **DIAMOND)
+        ax.plot(row["spent"], at, **EXACT)
     name_rows(ax, [row["table"] for row in numbers["rows"]])
     ax.set_xlim(0, 1)
     ax.set_xlabel("loss, $\\mu$ (promised: $\\rho$ = 1/2 a query, that is $\\mu$ = 1)")
     handles: list[Any] = [
         bar_key("lower bound, noisy counts", GRAY),
         bar_key("lower bound, published table", BLUE),
-        line_key("exact change of the counts", **DIAMOND),
+        line_key("exact change of the counts", **EXACT),
     ]
     figure.legend(handles=handles, loc="outside lower center", ncols=3, fontsize=8)
     return figure

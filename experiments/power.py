@@ -24,9 +24,9 @@ from audit.loss import measure_loss
 from audit.mechanism import Mechanism
 from audit.methods import Game
 from audit.neighbors import NeighborPair
-from audit.results.plots import BLACK, BLUE, GRAY, GREEN, ORANGE, RED, new_figure
+from audit.results.plots import BLACK, BLUE, GRAY, GREEN, ORANGE, PROMISE, RED, new_figure
 from experiments.audits import up
-from experiments.drawing import PROMISE, line_key, promise
+from experiments.drawing import line_key, promise
 from experiments.experiment import Check, between, most_misses, near
 from experiments.worst_laws import normal_counts
 

@@ -15,9 +15,9 @@ from audit.estimates.residuals import residual_loss
 from audit.events import cell
 from audit.neighbors import NeighborPair
 from audit.results import LossEstimate
-from audit.results.plots import BLUE, GRAY, GREEN, ORANGE, new_figure
+from audit.results.plots import BLUE, EXACT, GRAY, GREEN, ORANGE, PROMISE, new_figure
 from experiments.audits import audited, down, opened
-from experiments.drawing import DIAMOND, PROMISE, bar, bar_key, line_key, name_rows, promise
+from experiments.drawing import bar, bar_key, line_key, name_rows, promise
 from experiments.experiment import CONFIDENCE, Check, between, near
 
 QUESTION = "What do GDPC, RDPC and ADPC lose on a real census tree, by each way of asking?"
@@ -127,7 +127,7 @@ def draw(numbers: dict[str, Any]) -> Figure:
             estimate = LossEstimate.from_dict(row["residual"])
             left.plot([estimate.loss.min(), estimate.loss.max()], [place + 0.42] * 2, **estimated)
         if row["exact"] is not None:
-            left.plot(row["exact"], place, **DIAMOND, zorder=4)
+            left.plot(row["exact"], place, **EXACT, zorder=4)
     promise(left, numbers["epsilon"])
     left.text(numbers["epsilon"], -0.62, " promised", va="center", fontsize=8)
     name_rows(left, list(numbers["rows"]), top=-0.75, below=0.65)
@@ -138,7 +138,7 @@ def draw(numbers: dict[str, Any]) -> Figure:
         bar_key("lower bound, 1 person", BLUE),
         bar_key(f"lower bound for one, from {GROUP} people", GREEN, hatched=True),
         line_key("residual estimate, 0 to 2 sd", **estimated),
-        line_key("exact loss", **DIAMOND),
+        line_key("exact loss", **EXACT),
     ]
     left.legend(handles=handles, loc="upper left", bbox_to_anchor=(-0.3, -0.17), ncols=2, fontsize=8)
 

@@ -28,10 +28,10 @@ from audit.loss import measure_loss
 from audit.mechanism import Mechanism
 from audit.neighbors import NeighborPair
 from audit.replay import replay
-from audit.results.plots import BLUE, GREEN, ORANGE, new_figure
+from audit.results.plots import BLUE, EXACT, GREEN, ORANGE, PROMISE, new_figure
 from experiments import nist_synthesis, topdown_bugs
 from experiments.audits import down, kept, run_all
-from experiments.drawing import BOX, DIAMOND, PROMISE, beside, line_key, name_rows, promise
+from experiments.drawing import BOX, beside, line_key, name_rows, promise
 from experiments.experiment import CONFIDENCE, Check, near
 
 QUESTION = (
@@ -363,5 +363,5 @@ def _draw_bugs(ax: Axes, bugs: list[dict[str, Any]]) -> None:
     ax.tick_params(axis="y", length=0)
     ax.set_xlabel("milliseconds until the bug is found, all runs together")
     ax.set_title("known bugs, and the violation that is found")
-    handles = [line_key("found as what it is", **DIAMOND | {"color": GREEN}), line_key("10 seconds", **PROMISE)]
+    handles = [line_key("found as what it is", **EXACT | {"color": GREEN}), line_key("10 seconds", **PROMISE)]
     ax.legend(handles=handles, loc="upper right", bbox_to_anchor=(0.89, 0.85), fontsize=8)

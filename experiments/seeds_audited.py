@@ -24,10 +24,10 @@ from audit.claims import ZCDP, ApproxDP, GaussianDP, PureDP, claim_from_dict
 from audit.loss import measure_loss
 from audit.neighbors import NeighborPair
 from audit.results import plain_number
-from audit.results.plots import BLACK, BLUE, ORANGE, new_figure
+from audit.results.plots import BLACK, BLUE, EXACT, RED, new_figure
 from experiments import nist_synthesis, ons_unchanged, ons_zeros, topdown_audit, topdown_bugs
 from experiments.audits import all_or_none, down, event_class, kept, none_above, run_all, violations
-from experiments.drawing import BOX, DIAMOND, bar, bar_key, line_key, promise
+from experiments.drawing import BOX, bar, bar_key, line_key, promise
 from experiments.experiment import CONFIDENCE, Check, between
 
 QUESTION = (
@@ -320,7 +320,7 @@ def draw(numbers: dict[str, Any]) -> Figure:
         exact, bound = float(row["exact"]) / budget, float(audit["lower_bound"]) / budget
         bar(ax, at, min(bound, LIMIT), violated=not row["sound"])
         if np.isfinite(exact):
-            ax.plot(exact, at, **DIAMOND, zorder=4)
+            ax.plot(exact, at, **EXACT, zorder=4)
         else:
             ax.plot(LIMIT, at, **infinite, clip_on=False, zorder=4)
         words = down(bound) + (" of $\\infty$" if np.isinf(exact) else "")
@@ -337,8 +337,8 @@ def draw(numbers: dict[str, Any]) -> Figure:
     ax.set_xlabel("privacy loss in units of the promise; TopDown: one person replaced, others: added or removed")
     handles: list[Any] = [
         bar_key("lower bound, promise kept", BLUE),
-        bar_key("lower bound, promise broken", ORANGE, hatched=True),
-        line_key("exact loss of the pair", **DIAMOND),
+        bar_key("lower bound, promise broken", RED, hatched=True),
+        line_key("exact loss of the pair", **EXACT),
         line_key("infinite", **infinite),
     ]
     figure.legend(handles=handles, loc="outside lower center", ncols=4, fontsize=8)

@@ -18,9 +18,9 @@ from audit.claims import ZCDP, PureDP, Relation
 from audit.loss import measure_loss
 from audit.neighbors import NeighborPair
 from audit.results import plain_number
-from audit.results.plots import BLACK, BLUE, GREEN, ORANGE, new_figure
+from audit.results.plots import BLACK, BLUE, EXACT, GREEN, ORANGE, new_figure
 from experiments.audits import all_or_none, down, event_class, opened, run_all, up, violations
-from experiments.drawing import BOX, CIRCLE, DIAMOND, bar, bar_key, beside, extent, line_key, name_rows, promise
+from experiments.drawing import BOX, CIRCLE, bar, bar_key, beside, extent, line_key, name_rows, promise
 from experiments.experiment import CONFIDENCE, Check, between, near
 from experiments.topdown_bugs import SCHEMA, TREE, total_of_first
 
@@ -298,7 +298,7 @@ def draw(numbers: dict[str, Any]) -> Figure:
         line_key("the same, one added", **hollow, markerfacecolor="white"),
         line_key("median and range of audits, one replaced", **CIRCLE, markersize=5),
         line_key("median and range of audits, one added", **(CIRCLE | {"marker": "^"}), markersize=5),
-        line_key("exact law, one replaced", **DIAMOND),
+        line_key("exact law, one replaced", **EXACT),
         line_key("exact law, one added", **hollow),
     ]
     figure.legend(handles=handles, loc="outside lower center", ncols=4, fontsize=8, columnspacing=1.4)

@@ -24,9 +24,9 @@ from audit.loss import measure_loss
 from audit.mechanism import Mechanism
 from audit.neighbors import NeighborPair
 from audit.results import plain_number
-from audit.results.plots import BLACK, BLUE, ORANGE, new_figure
+from audit.results.plots import BLACK, BLUE, EXACT, RED, new_figure
 from experiments.audits import all_or_none, bounds, down, event_class, kept, median, none_above, run_all, violations
-from experiments.drawing import BOX, DIAMOND, bar, bar_key, beside, extent, line_key, promise
+from experiments.drawing import BOX, bar, bar_key, beside, extent, line_key, promise
 from experiments.experiment import CONFIDENCE, Check
 
 QUESTION = "Are known bugs found in TopDown: in its noise, its shares, its estimation, its invariants?"
@@ -236,11 +236,11 @@ def draw(numbers: dict[str, Any]) -> Figure:
     ax.set_xlim(0, LIMIT)
     ax.set_xlabel("privacy loss in units of the promise ($\\varepsilon$ = 1 or $\\rho$ = 0.5, one person replaced)")
     handles: list[Any] = [
-        bar_key("lower bound, bug found", ORANGE, hatched=True),
+        bar_key("lower bound, bug found", RED, hatched=True),
         bar_key("lower bound, correct or hidden", BLUE),
         line_key("lowest to highest (bar: median)", color=BLACK, linewidth=1.1),
-        line_key("true loss", **DIAMOND),
-        line_key("of the measurements: tables lose no more", **DIAMOND, markerfacecolor="white"),
+        line_key("true loss", **EXACT),
+        line_key("of the measurements: tables lose no more", **EXACT, markerfacecolor="white"),
     ]
     figure.legend(handles=handles, loc="outside lower center", ncols=5, fontsize=8, columnspacing=1.2)
     return figure
@@ -252,7 +252,7 @@ def _draw_row(ax: Axes, row: dict[str, Any], at: float) -> None:
     extent(ax, values, at)
     loss = float(row["loss"]) / row["promise"]
     if np.isfinite(loss):
-        ax.plot(loss, at, **DIAMOND, markerfacecolor="white" if row["stage"] == TABLES else BLACK, zorder=4)
+        ax.plot(loss, at, **EXACT, markerfacecolor="white" if row["stage"] == TABLES else BLACK, zorder=4)
     else:
         text = f"{down(_share(row), 2)} of $\\infty$, a witness of {row['audits'][0]['witness']:.2f}"
         ax.text(0.06, at, text, va="center", fontsize=7.5, bbox=BOX)

@@ -17,10 +17,10 @@ from audit.estimates.residuals import residual_loss
 from audit.loss import measure_loss
 from audit.neighbors import NeighborPair
 from audit.results import plain_number
-from audit.results.plots import BLACK, GREEN, ORANGE, RED, new_figure
+from audit.results.plots import BLACK, EXACT, GREEN, ORANGE, RED, new_figure
 from experiments.asked import Asked, cases
 from experiments.audits import down, event_class, kept, none_above, run_all, violations
-from experiments.drawing import BOX, DIAMOND, bar, bar_key, line_key, name_rows, promise
+from experiments.drawing import BOX, bar, bar_key, line_key, name_rows, promise
 from experiments.experiment import CONFIDENCE, Check, between, near
 
 QUESTION = (
@@ -245,7 +245,7 @@ def draw(numbers: dict[str, Any]) -> Figure:
             fontsize=7.5,
             bbox=None if bound >= 0.1 else BOX,
         )
-        ax.plot(float(row["exact"]) / budget, at, **DIAMOND, zorder=5)
+        ax.plot(float(row["exact"]) / budget, at, **EXACT, zorder=5)
         for place, (way, style) in enumerate(STYLES.items()):
             told, height = row["ways"][way], at - 0.28 + 0.14 * place
             if "why" in told:
@@ -263,7 +263,7 @@ def draw(numbers: dict[str, Any]) -> Figure:
     ax.set_xlabel("privacy loss in units of the promise, epsilon or rho")
     handles: list[Any] = [
         bar_key("lower bound", "#9ecae1"),
-        line_key("exact loss", **DIAMOND),
+        line_key("exact loss", **EXACT),
         *(line_key(f"{WAYS[way]}, estimate", linestyle="none", markersize=4, **style) for way, style in STYLES.items()),
     ]
     figure.legend(handles=handles, loc="outside lower center", ncols=4, fontsize=8)

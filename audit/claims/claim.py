@@ -280,6 +280,17 @@ class Claim(ABC):
         numbers = ", ".join(f"{name} {number:.4g}" for name, number in self.parameters.items())
         return f"{numbers} ({self.relation.replace('_', '/' if 'add' in self.relation else ' ')})"
 
+    def _repr_html_(self) -> str:
+        from audit.io.html import as_facts  # for notebooks alone
+
+        right = f"at most {100 * self.guessed_right:.4g} times in 100, from even odds"
+        facts = [
+            *((name, f"{value:.6g}") for name, value in self.parameters.items()),
+            ("neighbors", {"add_remove": "one added or removed", "replace_one": "one replaced"}[self.relation]),
+            ("which of two neighbors it was is guessed right", right),
+        ]
+        return as_facts(f"{type(self).__name__}: {self}", facts)
+
     def with_parameters(self, changes: dict[str, Any]) -> Self:
         """Return the claim with other numbers, or under another relation."""
         return type(self)(**{**self.parameters, "relation": self.relation, **changes})

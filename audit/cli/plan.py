@@ -16,7 +16,6 @@ if TYPE_CHECKING:
 
 __all__: list[str] = []
 
-SHOWN = (1.05, 1.1, 1.2, 1.5, 2.0)  # violations, besides the one asked for
 FIGURES = (".svg", ".png", ".pdf")
 SPANS = ((86400.0, "days"), (3600.0, "hours"), (60.0, "minutes"), (0.0, "seconds"))
 STEPS = {"add_remove": "one person is added or removed", "replace_one": "the data of one person are replaced"}
@@ -58,7 +57,9 @@ def plan(
     from audit.arguments import positive_number
     from audit.claims import check_relation, parse_claim
     from audit.io.files import check_writable
-    from audit.planning import plan_violation
+    from audit.planning import plan_table
+    from audit.planning.table import SHOWN
+    from audit.results import plain_number
     from audit.sampling.progress import progress_bar
 
     check_relation(relation)
@@ -74,19 +75,24 @@ def plan(
             raise ValueError(f"out must be a file that ends in {', '.join(FIGURES)}, got {out}")
         check_writable(out.parent)
     chosen = selection if selection is not None else 0.3 if share == 1 else 0.0
-    audit = {"confidence": confidence, "distance": distance, "selection": chosen, "share": share, "design": design}
+    audit: dict[str, Any] = {
+        "confidence": confidence,
+        "distance": distance,
+        "selection": chosen,
+        "share": share,
+        "design": design,
+    }
 
-    said: dict[str, Any] = {"claim": promise.to_dict(), "power": power, **audit, "assumes": _assumed(promise, share)}
     with progress_bar("plan", 1 + len(SHOWN), shown=not as_json, unit="violations") as advance:
-        if runs is not None:
-            smallest = plan_violation(promise, runs, power=power, **audit)  # type: ignore[arg-type]
-            said |= {"runs": runs, "smallest_violation": "inf" if smallest == float("inf") else smallest}
-        rows = []
-        for times in dict.fromkeys((violation, *SHOWN)):  # the one asked for first: it may be refused
-            rows.append(_row(promise, times, power, audit, runs, seconds_per_run))
-            advance(1)
-    seen = rows[0]["runs"] is not None if runs is None else smallest < float("inf")
-    said["rows"] = sorted(rows, key=lambda row: float(row["violation"]))
+        table = plan_table(promise, violations=(violation, *SHOWN), runs=runs, power=power, done=advance, **audit)
+    asked = next(row for row in table.rows if row["violation"] == violation)
+    seen = asked["runs"] is not None if table.smallest is None else table.smallest < float("inf")
+    said: dict[str, Any] = {"claim": promise.to_dict(), "power": power, **audit, "assumes": table.assumes}
+    if table.smallest is not None:
+        said |= {"runs": runs, "smallest_violation": plain_number(table.smallest)}
+    said["rows"] = [dict(row) for row in table.rows]
+    for row in said["rows"] if seconds_per_run is not None and runs is None else ():
+        row["seconds"] = None if row["runs"] is None else row["runs"] * seconds_per_run
     if out is not None:
         _draw(promise, said, out)
     if as_json:
@@ -98,24 +104,6 @@ def plan(
 
             print(printable(f"Figure: {out}"))
     return WITHIN if seen else NO_POWER
-
-
-def _row(
-    promise: Claim, times: float, power: float, audit: dict[str, Any], runs: int | None, seconds_per_run: float | None
-) -> dict[str, Any]:
-    """Return what one violation takes, or how often so many runs see it."""
-    from audit.planning import OutOfReachError, plan_power, plan_size
-
-    row: dict[str, Any] = {"violation": times, promise.parameter: times * promise.budget}
-    if runs is not None:
-        return row | {"power": plan_power(promise, runs, violation=times, **audit)}
-    try:
-        row["runs"] = plan_size(promise, violation=times, power=power, **audit)
-    except OutOfReachError:
-        row["runs"] = None
-    if seconds_per_run is not None:
-        row["seconds"] = None if row["runs"] is None else row["runs"] * seconds_per_run
-    return row
 
 
 def _show(promise: Claim, said: dict[str, Any], asked: float, seconds_per_run: float | None) -> None:
@@ -163,17 +151,6 @@ def _spent(said: dict[str, Any], what: str) -> str:
         return "The rule is fixed before the one run."
     chosen = f"{100 * said['selection']:.6g}% of them choose the event"
     return f"Runs are over both databases; {chosen if said['selection'] > 0 else 'the event is registered beforehand'}."
-
-
-def _assumed(promise: Claim, share: float) -> str:
-    """Return the mechanism that the plan is for, in words."""
-    from audit.methods.method import method_for
-
-    law = method_for(promise, 1, 0.5).assumed(share)
-    return (
-        f"Assumes {law}. A mechanism of the same loss that hides it better, in rare events or in one entry of many, "
-        "needs more."
-    )
 
 
 def _count(number: int | None) -> str:

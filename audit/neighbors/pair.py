@@ -12,6 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 from audit.arguments import whole_number
 from audit.claims import Relation, check_relation
 from audit.neighbors.counts import check_counts, check_records, distance_of_counts, distance_of_records, frozen
+from audit.neighbors.notebook import pair_html
 from audit.neighbors.tables import check_table, distance_of_tables, is_table, joined, replaced, units_of
 
 __all__ = ["Adjacency", "NeighborPair", "Unit"]
@@ -70,6 +71,9 @@ class NeighborPair:
     label: str = ""
     confidential: bool = False
     key: str | None = None
+
+    def _repr_html_(self) -> str:
+        return pair_html(self)
 
     def __post_init__(self) -> None:
         check_relation(self.relation)

@@ -133,6 +133,9 @@ class Replay:
         """What it comes to: "violated", "not refuted", or "no power" where nothing could be evaluated."""
         return self.record().verdict
 
+    def _repr_html_(self) -> str:
+        return self.record()._repr_html_()
+
     @cached_property
     def exact_loss(self) -> LossDistribution | None:
         """Law of the privacy loss of all queries together; of either order, for noise is symmetric.

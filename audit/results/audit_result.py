@@ -12,6 +12,7 @@ from audit.io.text import printable
 from audit.neighbors import Adjacency, Unit
 from audit.results.files import write_json
 from audit.results.formatting import line, plain_number, scale_of
+from audit.results.notebook import audit_html, frame, write_page
 from audit.results.plain import fields_of, number, typed
 
 if TYPE_CHECKING:
@@ -212,9 +213,35 @@ class AuditResult:
 
     def plot(self, ax: Axes | None = None) -> Axes:
         """Draw promise, lower bound and minimum detectable loss; see `audit.results.plots.plot_audits`."""
-        from audit.results.plots import plot_audits  # matplotlib is slow to import
+        from audit.results.plots import house_style, plot_audits  # matplotlib is slow to import
 
-        return plot_audits([self.summary()], ax, scale=scale_of(self.claim))
+        with house_style():
+            return plot_audits([self.summary()], ax, scale=scale_of(self.claim))
+
+    def report(self, path: str | Path) -> None:
+        """Write the result as an HTML page, as ``plaudit report`` does; a confidential one is for its owner alone.
+
+        Raises
+        ------
+        ValueError
+            If the name does not end in ``.html``.
+        OSError
+            If it cannot be written.
+        """
+        write_page(Path(path), f"Privacy audit of {self.mechanism}", audits=[(self.mechanism, self)])
+
+    def to_frame(self) -> Any:
+        """Return the summary as a data frame of one row, which `pandas.concat` puts below others.
+
+        Raises
+        ------
+        ImportError
+            If pandas is not installed.
+        """
+        return frame([self.summary()])
+
+    def _repr_html_(self) -> str:
+        return audit_html(self.summary(), self.notes)
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain values for strict JSON: infinity is the string "inf"."""

@@ -6,13 +6,19 @@ import math
 from collections.abc import Iterable
 from copy import deepcopy
 from dataclasses import dataclass, field
-from typing import Any
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from audit.results.formatting import plain_number
+from audit.io.html import as_facts
+from audit.results.formatting import CONFIDENTIAL, percent, plain_number
+from audit.results.notebook import frame, write_page
 from audit.results.plain import fields_of, number, typed
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
 
 __all__ = ["LossEstimate"]
 
@@ -94,6 +100,48 @@ class LossEstimate:
             f"estimate, no bound: {self.statistic} {self.value:.4g} [{low:.4g}, {high:.4g}] by {self.method} "
             f"from {self.size} x {self.areas} residuals"
         )
+
+    def plot(self, ax: Axes | None = None) -> Axes:
+        """Draw the curve with its interval; see `audit.results.plots.plot_estimate`."""
+        from audit.results.plots import house_style, plot_estimate  # matplotlib is slow to import
+
+        with house_style():
+            return plot_estimate(self, ax)
+
+    def report(self, path: str | Path) -> None:
+        """Write the estimate as an HTML page, as ``plaudit report`` does; a confidential one is for its owner alone.
+
+        Raises
+        ------
+        ValueError
+            If the name does not end in ``.html``.
+        OSError
+            If it cannot be written.
+        """
+        write_page(Path(path), f"Estimate by {self.method}", estimates=[(self.method, self)])
+
+    def to_frame(self) -> Any:
+        """Return the curve as a data frame with the columns at, loss, low and high.
+
+        Raises
+        ------
+        ImportError
+            If pandas is not installed.
+        """
+        return frame({name: getattr(self, name) for name in CURVE})
+
+    def _repr_html_(self) -> str:
+        low, high = self.interval
+        unit = " nats" if self.unit == "nats" else ""
+        facts = [
+            (self.statistic, f"{self.value:.4g}{unit}"),
+            (f"interval at {percent(self.confidence)}", f"{low:.4g} to {high:.4g}"),
+            ("method", self.method),
+            ("residuals", f"{self.size:,} runs of {self.areas:,} areas"),
+        ]
+        secret = [f"{CONFIDENTIAL}: this estimate is of confidential data."] if self.confidential else []
+        notes = [*secret, "It means a loss if:", *(f"- {words}" for words in self.assumptions)]
+        return as_facts("Estimate, no bound and never a verdict", facts, notes=notes)
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain lists and numbers, ready for strict JSON: NaN becomes None, infinity the string "inf"."""

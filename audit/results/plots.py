@@ -14,16 +14,21 @@ from matplotlib.figure import Figure
 
 from audit.io.files import replacing
 from audit.io.text import printable
-from audit.results.estimate import LossEstimate
 from audit.results.formatting import percent, texts
 
 __all__ = [
     "BLACK",
     "BLUE",
+    "BOUND",
+    "ESTIMATE",
+    "EXACT",
     "GRAY",
     "GREEN",
+    "NO_POWER",
     "ORANGE",
+    "PROMISE",
     "RED",
+    "VIOLATED",
     "house_style",
     "label_of",
     "new_figure",
@@ -36,7 +41,15 @@ __all__ = [
 # Okabe and Ito (2008): told apart by color-blind readers; shapes and positions carry the meaning besides.
 BLACK, ORANGE, BLUE, GREEN, RED, GRAY = "#000000", "#E69F00", "#0072B2", "#009E73", "#D55E00", "#8C8C8C"
 LINES = ((BLUE, "-", "o"), (ORANGE, "--", "s"), (GREEN, "-.", "^"), (RED, ":", "D"))  # color, dashes, marker
-VERDICT_COLORS = {"violated": RED, "not refuted": BLUE, "no power": GRAY}
+# What things look like in all figures: a lower bound is a bar, a promise a dashed line, an exact loss a diamond, an
+# estimate orange; a violation is red and hatched, a bound without power gray and dotted.
+BOUND: dict[str, Any] = {"color": BLUE}
+VIOLATED: dict[str, Any] = {"color": RED, "hatch": "//", "edgecolor": "white", "linewidth": 0}
+NO_POWER: dict[str, Any] = {"color": GRAY, "hatch": "..", "edgecolor": "white", "linewidth": 0}
+PROMISE: dict[str, Any] = {"color": BLACK, "linewidth": 1.2, "linestyle": "--"}
+EXACT: dict[str, Any] = {"marker": "D", "color": BLACK, "markersize": 4.5, "linestyle": "none"}
+ESTIMATE: dict[str, Any] = {"color": ORANGE}
+BARS = {"violated": VIOLATED, "not refuted": BOUND, "no power": NO_POWER}
 
 UNDATED: dict[str, dict[str, str | None]] = {
     ".svg": {"Date": None},
@@ -164,16 +177,16 @@ def plot_audits(audits: Sequence[Mapping[str, Any]], ax: Axes | None = None, *, 
     longest = max((loss for loss in losses if 0 < loss < math.inf), default=1.0)
     end = 1.12 * longest
     for row, (audit, unit) in enumerate(zip(audits, units, strict=True)):
-        color, bound, least = VERDICT_COLORS[audit["verdict"]], audit["measured"] / unit, audit["detectable"] / unit
-        ax.barh(row, min(bound, end), height=0.5, color=color)  # an infinite one fills the axis
+        bound, least = audit["measured"] / unit, audit["detectable"] / unit
+        ax.barh(row, min(bound, end), height=0.5, **BARS[audit["verdict"]])  # an infinite one fills the axis
         number = texts(audit)["measured"]
         words = f"{audit['parameter']} {number}" if mixed else number
         words += f": {audit['verdict']}" + (" (unbounded)" if audit["witness"] else "")
         ax.text(1.02, row, words, va="center", transform=ax.get_yaxis_transform())
-        ax.plot([audit["promised"] / unit] * 2, [row - 0.38, row + 0.38], color=BLACK, linewidth=1.6, zorder=3)
+        ax.plot([audit["promised"] / unit] * 2, [row - 0.4, row + 0.4], **PROMISE, zorder=3)
         if least < 1.1 * longest:
             ax.plot(least, row + 0.33, marker="v", color=GRAY, markersize=5, linestyle="none", zorder=4)
-    ax.plot([], [], color=BLACK, linewidth=1.6, label="promised")
+    ax.plot([], [], **PROMISE, label="promised")
     ax.plot([], [], marker="v", color=GRAY, linestyle="none", label="minimum detectable loss")
     ax.set_yticks(range(len(audits)), [label_of(audit["name"]) for audit in audits])
     ax.set_ylim(len(audits) - 0.4, -0.6)
@@ -185,13 +198,13 @@ def plot_audits(audits: Sequence[Mapping[str, Any]], ax: Axes | None = None, *, 
     return ax
 
 
-def plot_estimate(estimate: LossEstimate, ax: Axes | None = None, *, color: str = BLUE, label: str = "") -> Axes:
+def plot_estimate(estimate: Any, ax: Axes | None = None, *, color: str = ORANGE, label: str = "") -> Axes:
     """Draw the curve of an estimate over the error of a count, with its pointwise interval.
 
     Parameters
     ----------
     estimate : LossEstimate
-        Of any method.
+        Of any method: at, loss, low, high, method and axes of it are drawn.
     ax : matplotlib.axes.Axes, optional
         Where; default: a new figure.
     color, label : str

@@ -7,9 +7,10 @@ from dataclasses import asdict, dataclass, field
 from typing import Any
 
 from audit.claims import Claim, Relation, claim_from_dict
+from audit.io.html import as_facts
 from audit.io.text import printable
 from audit.results.audit_result import Verdict
-from audit.results.formatting import plain_number
+from audit.results.formatting import NEIGHBORS, WARNING, plain_number
 from audit.results.plain import fields_of, number, typed
 
 __all__ = ["ReplayRecord"]
@@ -84,6 +85,18 @@ class ReplayRecord:
             more = len(self.notes) - 1
             words += f"; {printable(self.notes[0])}{f' (and {_notes(more)} more)' * (more > 0)}" if self.notes else ""
         return f"{secret}{label}, {promise}: {self.verdict}: {words}"
+
+    def _repr_html_(self) -> str:
+        facts = [
+            ("promised", str(self.claim) if self.claim else "nothing"),
+            ("neighbors", NEIGHBORS[self.relation].format("one unit")),
+            ("databases", self.pair),
+            ("queries", f"{len(self.queries):,}"),
+            *(("violation", "{kind}: {sentence}".format(**one)) for one in self.violations),
+        ]
+        secret = [WARNING] if self.confidential else []
+        notes = [*secret, *self.notes, "A pass is no proof: other answers may lead elsewhere."]
+        return as_facts(self.mechanism, facts, verdict=self.verdict, notes=notes)
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain lists, numbers and words, ready for strict JSON: infinity is the string "inf"."""

@@ -1,0 +1,85 @@
+"""A result in a notebook: facts in a small table, whatever they hold; nothing is run and nothing is loaded."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from html import escape
+
+from audit.io.text import printable
+
+__all__ = ["as_facts", "as_table"]
+
+COLORS = {"violated": "#D55E00", "not refuted": "#0072B2", "no power": "#8C8C8C"}  # as in figures
+LEFT = "text-align:left;vertical-align:top"
+
+
+def as_facts(title: str, facts: Iterable[tuple[str, str]], *, verdict: str = "", notes: Iterable[str] = ()) -> str:
+    """Return a title, facts with their names, and notes below them, as HTML; a fact that is empty is left out.
+
+    Parameters
+    ----------
+    title : str
+        Above the table: hostile text, as all the words here.
+    facts : iterable of (str, str)
+        One a row.
+    verdict : str
+        Beside the title, in its color.
+    notes : iterable of str
+        One a line.
+
+    Returns
+    -------
+    str
+        A fragment for a page.
+
+    Examples
+    --------
+    >>> as_facts("<b>", [("seed", "")])
+    '<div><strong>&lt;b&gt;</strong><table><tbody></tbody></table></div>'
+    """
+    rows = "".join(_row((name, words), heads=1) for name, words in facts if words)
+    said = "".join(f"<div>{_text(words)}</div>" for words in notes)
+    return f"<div>{_title(title, verdict)}<table><tbody>{rows}</tbody></table>{said}</div>"
+
+
+def as_table(
+    title: str, head: Iterable[str], rows: Iterable[Iterable[str]], *, verdict: str = "", notes: Iterable[str] = ()
+) -> str:
+    """Return a title, a table with a head, and notes below it, as HTML.
+
+    Parameters
+    ----------
+    title, verdict, notes
+        As of `as_facts`.
+    head : iterable of str
+        Names of the columns.
+    rows : iterable of iterable of str
+        As many texts each.
+
+    Returns
+    -------
+    str
+        A fragment for a page.
+    """
+    body = "".join(_row(row) for row in rows)
+    said = "".join(f"<div>{_text(words)}</div>" for words in notes)
+    names = _row(head, heads=None)
+    return f"<div>{_title(title, verdict)}<table><thead>{names}</thead><tbody>{body}</tbody></table>{said}</div>"
+
+
+def _title(title: str, verdict: str) -> str:
+    mark = f' <span style="color:{COLORS[verdict]}"><strong>{verdict}</strong></span>' if verdict else ""
+    return f"<strong>{_text(title)}</strong>{mark}"
+
+
+def _row(texts: Iterable[str], heads: int | None = 0) -> str:
+    """Return a row, the first of whose cells are heads; all of them if there is no number."""
+    cells = []
+    for place, text in enumerate(texts):
+        kind = "th" if heads is None or place < heads else "td"
+        cells.append(f'<{kind} style="{LEFT}">{_text(text)}</{kind}>')
+    return f"<tr>{''.join(cells)}</tr>"
+
+
+def _text(words: str) -> str:
+    return escape(printable(words))

@@ -1,0 +1,168 @@
+"""A plan as a table: several violations, and what each of them takes."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from audit.claims import Claim
+from audit.io.html import as_table
+from audit.methods.method import method_for
+from audit.planning.plan import Design
+from audit.planning.sizes import OutOfReachError, plan_power, plan_size, plan_violation
+from audit.results.formatting import percent
+from audit.results.notebook import frame
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+__all__ = ["SHOWN", "PlanTable", "plan_table"]
+
+SHOWN = (1.05, 1.1, 1.2, 1.5, 2.0)  # violations
+
+
+@dataclass(frozen=True)
+class PlanTable:
+    """How many runs detect each of several violations; or, of so many runs, how often each is detected.
+
+    Attributes
+    ----------
+    claim : PureDP, ApproxDP, ZCDP or GaussianDP
+        The promise for one step.
+    power : float
+        Asked for; with it the smallest violation of so many runs is detected.
+    runs : int or None
+        As many as there are, if the question was what they detect.
+    smallest : float or None
+        Then the smallest violation that they detect: true loss over the promise.
+    audit : dict
+        confidence, distance, selection, share and design, as of `plan_size`.
+    rows : tuple of dict
+        One a violation: ``violation``, the true loss by the name of its parameter, and ``runs`` (None: out of reach)
+        or ``power``.
+    """
+
+    claim: Claim
+    power: float
+    runs: int | None
+    smallest: float | None
+    audit: dict[str, Any]
+    rows: tuple[dict[str, Any], ...]
+
+    @property
+    def what(self) -> str:
+        """What is counted: runs, or canaries."""
+        return "canaries" if self.audit["design"] == "one_run" else "runs"
+
+    @property
+    def assumes(self) -> str:
+        """The mechanism that the plan is for, in words."""
+        law = method_for(self.claim, 1, 0.5).assumed(self.audit["share"])
+        return (
+            f"Assumes {law}. A mechanism of the same loss that hides it better, in rare events or in one entry of "
+            "many, needs more."
+        )
+
+    def to_frame(self) -> Any:
+        """Return one row a violation as a data frame.
+
+        Raises
+        ------
+        ImportError
+            If pandas is not installed.
+        """
+        return frame(list(self.rows))
+
+    def plot(self, ax: Axes | None = None) -> Axes:
+        """Draw the runs needed; see `audit.results.plots.plot_plan`.
+
+        Raises
+        ------
+        ValueError
+            If the plan is of what so many runs detect.
+        """
+        from audit.results.plots import house_style, plot_plan  # matplotlib is slow to import
+
+        if self.runs is not None:
+            raise ValueError(f"a plan of what {self.runs} runs detect has no curve of runs needed")
+        rows = [(row["violation"], math.inf if row["runs"] is None else row["runs"]) for row in self.rows]
+        violations, sizes = zip(*rows, strict=True)
+        with house_style():
+            return plot_plan([(str(self.claim), violations, sizes)], ax, what=self.what)
+
+    def _repr_html_(self) -> str:
+        name = self.claim.parameter
+        last = f"{self.what} needed" if self.runs is None else "power"
+        rows = [(f"{row[name]:.4g}", f"{row['violation']:.6g}", self._found(row)) for row in self.rows]
+        asked = f"with power {self.power:g}" if self.runs is None else f"with {self.runs:,} {self.what}"
+        title = f"To detect a violation of {self.claim} {asked}, at {percent(self.audit['confidence'])} confidence"
+        return as_table(title, (f"true {name}", "times the promise", last), rows, notes=[self.assumes])
+
+    def _found(self, row: dict[str, Any]) -> str:
+        if self.runs is not None:
+            return f"{100 * row['power']:.1f}%"
+        return "out of reach" if row["runs"] is None else f"{row['runs']:,}"
+
+
+def plan_table(
+    claim: Claim,
+    *,
+    violations: Sequence[float] = SHOWN,
+    runs: int | None = None,
+    power: float = 0.8,
+    confidence: float = 0.95,
+    distance: int = 1,
+    selection: float = 0.3,
+    share: float = 1.0,
+    design: Design = "coins",
+    done: Callable[[int], None] = lambda _: None,
+) -> PlanTable:
+    """Return how many runs detect each of several violations, or how often so many runs detect them.
+
+    Parameters
+    ----------
+    claim : PureDP, ApproxDP, ZCDP or GaussianDP
+        The promise for one step.
+    violations : sequence of float
+        True losses over the promise, each more than 1; the first may be refused before the others are looked at.
+    runs : int, optional
+        Ask the reverse: what so many runs detect.
+    power, confidence, distance, selection, share, design
+        As in `plan_size`, which says what mechanism is meant.
+    done : callable
+        Is told of every violation that was looked at.
+
+    Returns
+    -------
+    PlanTable
+        The violations in their order, each once.
+
+    Raises
+    ------
+    ValueError, TypeError
+        As `plan_size` does.
+
+    Examples
+    --------
+    >>> from audit.claims import PureDP
+    >>> [row["runs"] for row in plan_table(PureDP(1.0), violations=(1.2, 2.0)).rows]
+    [1198, 66]
+    """
+    audit: dict[str, Any] = {"confidence": confidence, "distance": distance, "selection": selection}
+    audit |= {"share": share, "design": design}
+    smallest = None if runs is None else plan_violation(claim, runs, power=power, **audit)
+    rows = []
+    for times in dict.fromkeys(violations):
+        row: dict[str, Any] = {"violation": times, claim.parameter: times * claim.budget}
+        if runs is not None:
+            row["power"] = plan_power(claim, runs, violation=times, **audit)
+        else:
+            try:
+                row["runs"] = plan_size(claim, violation=times, power=power, **audit)
+            except OutOfReachError:
+                row["runs"] = None
+        rows.append(row)
+        done(1)
+    return PlanTable(claim, power, runs, smallest, audit, tuple(sorted(rows, key=lambda row: float(row["violation"]))))

@@ -1,0 +1,66 @@
+"""Results in a notebook: as HTML below a cell, as a data frame, and as a page in a file."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from importlib import import_module
+from pathlib import Path
+from typing import Any
+
+from audit.installed import offered
+from audit.io.files import write_atomically
+from audit.io.html import as_facts, as_table
+from audit.results.formatting import COLUMNS, WARNING, row
+
+__all__ = ["audit_html", "audits_html", "frame", "write_page"]
+
+SHOWN = ("promised", "neighbors", "measured", "confidence", "detectable", "event", "witness", "runs", "pair", "seed")
+OF_SEVERAL = ("name", "promised", "neighbors", "measured", "detectable", "verdict", "pair")
+CAUTION = "A pass is no proof: a loss below the minimum detectable loss, or in other events, may stay hidden."
+
+
+def audit_html(summary: Mapping[str, Any], notes: Sequence[str]) -> str:
+    """Return one audit, from its summary, as HTML."""
+    said = row(summary)
+    secret = [WARNING] if summary["confidential"] else []
+    facts = [(COLUMNS[key], said[key]) for key in SHOWN]
+    return as_facts(said["name"], facts, verdict=said["verdict"], notes=[*secret, *notes, CAUTION])
+
+
+def audits_html(title: str, summaries: Sequence[Mapping[str, Any]], verdict: str) -> str:
+    """Return several audits, from their summaries, as HTML."""
+    said = [row(summary) for summary in summaries]
+    secret = [WARNING] if any(summary["confidential"] for summary in summaries) else []
+    rows = [[one[key] for key in OF_SEVERAL] for one in said]
+    return as_table(title, [COLUMNS[key] for key in OF_SEVERAL], rows, verdict=verdict, notes=[*secret, CAUTION])
+
+
+def frame(columns: Any) -> Any:
+    """Return rows or columns as a data frame of pandas.
+
+    Raises
+    ------
+    ImportError
+        If pandas is not installed.
+    """
+    try:
+        return import_module("pandas").DataFrame(columns)
+    except ImportError:
+        raise ImportError("to_frame needs pandas: pip install pandas") from None
+
+
+def write_page(path: Path, title: str, **results: Sequence[tuple[str, Any]]) -> None:
+    """Write audits, estimates or replays, each with its name, as one HTML page, over whatever file is there.
+
+    Raises
+    ------
+    ValueError
+        If the name does not end in ``.html``.
+    OSError
+        If it cannot be written.
+    """
+    if path.suffix.lower() != ".html":
+        raise ValueError(f"path must end in .html, got {str(path)!r}")
+    found: dict[str, Sequence[tuple[str, Any]]] = {"audits": [], **results}
+    page = offered("report").build_report(**found, title=title)
+    write_atomically(path, page, private=any(one.confidential for some in results.values() for _, one in some))

@@ -1,0 +1,175 @@
+"""Results in a notebook: every fact of them, nothing of the data, and no name that is read as HTML."""
+
+from __future__ import annotations
+
+import re
+import sys
+from html.parser import HTMLParser
+
+import numpy as np
+import pytest
+
+from audit.claims import ZCDP, ApproxDP, GaussianDP, PureDP
+from audit.neighbors import NeighborPair
+from audit.planning import plan_table
+from audit.replay import replay
+from audit.search import SearchResult, search_loss
+from tests.helpers import audited, estimated, noisy, refused_like, refuses, replayed
+
+HOSTILE = "<script>alert(1)</script>\x1b[31m\u202e & \"x\" 'y'"
+PAIR = NeighborPair.add_people([120, 75], 0)
+PLAN = plan_table(PureDP(1.0), violations=(2.0, 1.5))
+SEARCHED = SearchResult((audited(), audited(pair="1 person added to cell 1")), 9, 900, 0.9)
+
+
+class Cells(HTMLParser):
+    """The tags of a fragment, which must be closed in their order, and its texts."""
+
+    def __init__(self):
+        super().__init__()
+        self.open, self.tags, self.texts = [], set(), []
+
+    def handle_starttag(self, tag, attrs):
+        self.open.append(tag)
+        self.tags.add(tag)
+
+    def handle_endtag(self, tag):
+        assert self.open.pop() == tag
+
+    def handle_data(self, data):
+        self.texts.append(data)
+
+
+def shown(thing):
+    """The texts that a notebook shows of a result."""
+    cells = Cells()
+    cells.feed(thing._repr_html_())
+    cells.close()
+    assert not cells.open
+    assert cells.tags <= {"div", "strong", "span", "table", "thead", "tbody", "tr", "th", "td"}
+    assert all(text.isprintable() for text in cells.texts)
+    return cells.texts
+
+
+@pytest.mark.parametrize(
+    ("thing", "texts"),
+    [
+        (audited(), ["count", "not refuted", "epsilon 1", "person added or removed", "0.8750", "95%", "1.250", "42"]),
+        (audited(measured=PureDP(1.23456), verdict="violated"), ["violated", "1.234"]),  # a bound is rounded down
+        (audited(confidential=True), ["CONFIDENTIAL: the databases behind these audits are, and so are events, counts "
+                                      "and labels."]),
+        (estimated(), ["Estimate, no bound and never a verdict", "0.5 nats", "0.25 to inf", "- errors have one law"]),
+        (replayed(), ["GDPC", "not refuted", "epsilon 1 (add/remove)", "one run only"]),
+        (replayed(violations=({"kind": "output", "sentence": "It differs."},)), ["violated", "output: It differs."]),
+        (SEARCHED, ["9 pairs of databases looked at, 2 measured, at 90% confidence together", "0.8750"]),
+        (PureDP(1.0), ["PureDP: epsilon 1 (add/remove)", "one added or removed",
+                       "at most 73.11 times in 100, from even odds"]),
+        (ApproxDP(1.0, 1e-6, "replace_one"), ["1e-06", "one replaced"]),
+        (ZCDP(0.5), ["rho", "0.5"]),
+        (GaussianDP(1.0), ["mu", "1"]),
+        (PAIR, ["1 person added to cell 0", "one person added or removed", "1 step, computed from the databases",
+                "ndarray (2,)"]),
+        (PLAN, ["214", "66", "1.5"]),
+        (plan_table(PureDP(1.0), violations=(1.2,), runs=1198), ["80.1%"]),
+        (plan_table(PureDP(1e-9), violations=(1.05,)), ["out of reach"]),
+    ],
+    ids=lambda value: type(value).__name__,
+)  # fmt: skip
+def test_what_a_notebook_shows(thing, texts):
+    found = shown(thing)
+    assert set(texts) <= set(found)
+
+
+def test_a_replay_is_shown_as_its_record():
+    found = replay(noisy, PAIR, PureDP(1.0), rng=1)
+    assert shown(found) == shown(found.record())
+
+
+@pytest.mark.parametrize(
+    "thing",
+    [
+        audited(mechanism=HOSTILE, event=HOSTILE, pair=HOSTILE, notes=(HOSTILE,)),
+        estimated(method=HOSTILE, assumptions=(HOSTILE,), statistic=HOSTILE),
+        replayed(
+            mechanism=HOSTILE, pair=HOSTILE, notes=(HOSTILE,), violations=({"kind": HOSTILE, "sentence": HOSTILE},)
+        ),
+        NeighborPair.declared(1, 2, "add_remove", label=HOSTILE),
+        SearchResult((audited(mechanism=HOSTILE, pair=HOSTILE),), 1, 0, 0.9),
+    ],
+    ids=lambda value: type(value).__name__,
+)
+def test_no_name_is_markup(thing):
+    assert any("<script>alert(1)</script> [31m" in text for text in shown(thing))
+
+
+def test_a_pair_shows_nothing_of_its_data():
+    found = " ".join(shown(NeighborPair.add_people([98765, 43210], 0).as_confidential()))
+    assert not re.search("9876|4321", found)
+    assert "CONFIDENTIAL: the databases are." in found
+
+
+# Data frames
+
+
+def test_data_frames_hold_the_numbers():
+    one = audited().to_frame()
+    assert one.to_dict("records") == [audited().summary()]
+    curve = estimated().to_frame()
+    assert list(curve.columns) == ["at", "loss", "low", "high"]
+    np.testing.assert_array_equal(curve["loss"], estimated().loss)
+    assert list(SEARCHED.to_frame()["pair"]) == ["1 person added to cell 0", "1 person added to cell 1"]
+    assert PLAN.to_frame().to_dict("records") == list(PLAN.rows)
+
+
+def test_a_data_frame_needs_pandas(monkeypatch):
+    monkeypatch.setitem(sys.modules, "pandas", None)
+    for thing in (audited(), estimated(), SEARCHED, PLAN):
+        refuses(ImportError, "to_frame needs pandas: pip install pandas", thing.to_frame)
+
+
+# Pages and figures
+
+
+def test_a_result_writes_its_report(tmp_path):
+    secret = audited(confidential=True, mechanism="own count")
+    for name, thing in (("audit", secret), ("estimate", estimated()), ("search", SEARCHED)):
+        path = tmp_path / "new" / f"{name}.html"
+        thing.report(path)
+        assert path.read_text("utf-8").startswith("<!DOCTYPE html>")
+        assert (path.stat().st_mode & 0o077 == 0) == (thing is secret)
+    page = (tmp_path / "new" / "audit.html").read_text("utf-8")
+    assert "<title>CONFIDENTIAL: Privacy audit of own count</title>" in page
+    for thing in (secret, estimated(), SEARCHED):
+        with refused_like(ValueError, r"path must end in \.html, got '.*audit\.json'"):
+            thing.report(tmp_path / "audit.json")
+    assert not (tmp_path / "audit.json").exists()
+
+
+def test_a_result_is_drawn_as_the_command_draws_it():
+    axes = [thing.plot() for thing in (audited(), estimated(), PLAN)]
+    assert not any(ax.spines["top"].get_visible() for ax in axes)  # of the house style
+    assert len(axes[2].lines[0].get_xdata()) == 2
+    refuses(
+        ValueError,
+        "a plan of what 2000 runs detect has no curve of runs needed",
+        plan_table(PureDP(1.0), violations=(1.2,), runs=2000).plot,
+    )
+
+
+def test_a_search_says_how_far_it_is(monkeypatch):
+    told = []
+
+    class Bar:
+        def __init__(self, what, total, *, shown, unit):
+            told.append((what, total, shown, unit))
+
+        def __enter__(self):
+            return told.append
+
+        def __exit__(self, *_):
+            pass
+
+    monkeypatch.setattr("audit.search.progress_bar", Bar)
+    pairs = [NeighborPair.add_people([120, 75], cell) for cell in (0, 1)]
+    search_loss(noisy, pairs, PureDP(1.0), keep=1, size=1000, attack="entries", rng=1, progress=True)
+    assert told == [("search noisy", 3, True, "audits"), 1, 1, 1]
