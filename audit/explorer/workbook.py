@@ -195,8 +195,9 @@ def _heights(worksheet: Worksheet) -> dict[int, int]:
     lines: dict[int, int] = {}
     for (row, column), cell in worksheet.cells.items():
         if cell.kind in ("note", "head", "beside"):
-            room = sum(WIDTHS[min(at, 2)] for at in range(column, (LAST if cell.kind == "note" else column) + 1))
-            lines[row] = max(lines.get(row, 1), math.ceil(1.3 * len(cell.content) / room))
+            last, spare = (LAST, 1.3) if cell.kind == "note" else (column, 1.1)  # other fonts may be wider
+            room = sum(WIDTHS[min(at, 2)] for at in range(column, last + 1))
+            lines[row] = max(lines.get(row, 1), math.ceil(spare * len(cell.content) / room))
     return {row: LINE * number for row, number in lines.items() if number > 1}
 
 
