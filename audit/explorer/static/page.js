@@ -228,6 +228,8 @@ const explorer = (() => {
       if (!file) return;
       try {
         const values = sheets[sheet.name].read(new Uint8Array(await file.arrayBuffer()), sheet.data);
+        const beyond = Object.keys(values).find(key => !store.fits(store.inputs[key], values[key]));
+        if (beyond) throw new Error(`${beyond} ${rule(store.inputs[beyond])}`); // a release takes it, this page does not
         store.take({...store.ofSheet(sheet.name, store.published), ...values}, store.state);
         changed();
         said("status", word("page.imported", {name: file.name}));

@@ -224,6 +224,18 @@ def test_files_that_a_release_refuses_are_refused_with_its_sentence_and_run_noth
     assert still(page, seen)
 
 
+def test_settings_beyond_what_the_page_computes_are_refused_and_change_nothing(open_page):
+    page, seen = open_page()
+    state, config = page.evaluate("store.state"), json.loads(json.dumps(CONFIG))
+    config["privacy_budget"]["PH3"]["state_A-G"] = 1e10
+    assert read_config(config).total > 1e10  # a release takes it
+    give(page, "config.json", json.dumps(config))
+    told = f"config.json: {PH3}/rho must be a number from 1e-13 to 1000000000"
+    assert page.get_by_role("alert").text_content() == told
+    assert page.evaluate("store.state") == state
+    assert seen == []
+
+
 def test_payloads_in_names_of_files_and_in_addresses_run_nothing(open_page, record_property):
     assert len(PAYLOADS) >= 50
     record_property("tried", len(PAYLOADS))
