@@ -89,10 +89,14 @@ def test_a_pair_that_breaks_an_invariant_shows_in_the_output():
     ],
 )
 def test_bugs_of_topdown_show_in_the_published_tables(kind, pair, promise, expected):
-    """The first two are hidden there from any number of samples that is practical; the noisy tables are public."""
-    found = replay(topdown(kind, promise), pair, rng=3, released=True)
+    """The first two are hidden there from any number of samples that is practical; the noisy tables are public.
+
+    Pruning by the truth shows in 1 pair of runs in 3 or so: 20 pairs miss it with chance 3e-4.
+    """
+    pairs = 20 if kind is PrunedByTruth else 1
+    found = replay(topdown(kind, promise), pair, rng=3, size=pairs, released=True)
     assert kinds(found) == [expected]
-    assert found.seconds < 10
+    assert found.seconds < 10 * pairs
     assert replay(topdown(promise=promise), pair, released=True).verdict == "not refuted"
 
 
