@@ -180,7 +180,7 @@ sheets.audit = (() => {
     group: (plan, budget) => ({budget: plan.distance ** 2 * budget, shift: Math.sqrt(2 * plan.distance ** 2 * budget)}),
     bins(shift) { // probabilities of bins of the score on either database, and the mean score of each
       const reach = 8 + shift / 2, score = place => place === GRID ? reach : -reach + place * (2 * reach / GRID);
-      const mixture = place =>
+      const known = [], mixture = place => known[place] ??=
         (laws.normalCdf(score(place) - shift / 2) + laws.normalCdf(score(place) + shift / 2)) / 2;
       const inner = unique(LEVELS.map(level => {
         let low = 0, high = GRID;

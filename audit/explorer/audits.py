@@ -104,7 +104,7 @@ def sheet() -> Sheet:
             Input(key=f"{CLAIM}/family", kind="choice", value="pure", choices=FAMILIES, label="audit.family"),
             Input(key=f"{CLAIM}/budget", kind="number", value=1.0, least=0.01, most=10, label="audit.budget"),
             Input(key=f"{CLAIM}/delta", kind="number", value=1e-6, least=1e-12, most=0.1, label="audit.delta"),
-            Input(key=f"{PLAN}/runs", kind="integer", value=5000, least=100, most=10**7, label="audit.runs"),
+            Input(key=f"{PLAN}/runs", kind="integer", value=5000, least=100, most=10**6, label="audit.runs"),
             Input(
                 key=f"{PLAN}/confidence", kind="number", value=0.95, least=0.5, most=0.9999, label="audit.confidence"
             ),

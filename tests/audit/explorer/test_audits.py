@@ -75,7 +75,7 @@ def test_the_command_prints_the_sheet_at_settings(capsys):
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("runs=few", "audit/plan/all/runs must be a whole number from 100 to 1e+07, got 'few'"),
+        ("runs=few", "audit/plan/all/runs must be a whole number from 100 to 1e+06, got 'few'"),
         ("family=secret", "audit/claim/all/family must be one of pure, approx, gaussian, zcdp, got 'secret'"),
         (
             "budgets=1",
