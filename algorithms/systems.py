@@ -15,11 +15,12 @@ from typing import Any
 
 import typer
 
+from algorithms.noise import DiscreteGaussian, TwoTailedGeometric, counted
 from algorithms.population import EXTRACTS, load
 from algorithms.registry import REGISTERED, System, counting, named, register
 from audit.explorer.sheet import Sheet
 
-__all__ = ["EXTRACTS", "System", "counting", "load", "register", "run", "sheets", "systems"]
+__all__ = ["EXTRACTS", "System", "counting", "load", "register", "run", "secure_noise", "sheets", "systems"]
 
 FOLDERS = ("flaxman", "bottom_up", "ons", "nist", "phsafe", "topdown", "benchmarks", "bugs", "bugs.systems")
 OPTIONS: dict[str, Any] = {"add_completion": False, "rich_markup_mode": None, "pretty_exceptions_enable": False}
@@ -49,6 +50,27 @@ def systems() -> Mapping[str, System]:
     for point in metadata.entry_points(group="plaudit.systems"):
         point.load()
     return MappingProxyType(REGISTERED)
+
+
+def secure_noise() -> str:
+    """Draw a little secure noise, with the test that a release makes of it, and return where it came from.
+
+    Returns
+    -------
+    str
+        In words.
+
+    Raises
+    ------
+    ImportError
+        If what it needs is not installed.
+    ValueError
+        If the test fails.
+    """
+    with counted() as draws:
+        TwoTailedGeometric(1.0).sample(1, "secure")
+        DiscreteGaussian(1.0).sample(1, "secure")
+    return draws.source
 
 
 def sheets() -> list[Sheet]:

@@ -118,7 +118,7 @@ def command_of(context: typer.Context, names: list[str], options: dict[str, Any]
     for option in context.command.params:
         name = option.name or ""
         source = context.get_parameter_source(name)
-        given = source is not None and source.name == "COMMANDLINE" and name not in ELSEWHERE
+        given = source is not None and source.name in ("COMMANDLINE", "DEFAULT_MAP") and name not in ELSEWHERE
         value = options.get(name, context.params[name] if given else None)
         if name in FILES and value is not None:
             value = recorded(value)

@@ -7,11 +7,13 @@ import sys
 from functools import cache
 from importlib import metadata
 from itertools import takewhile
+from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
 from audit.cli.audit import LIMITS, audit
+from audit.cli.doctor import doctor
 from audit.cli.estimate import estimate
 from audit.cli.exits import USAGE, WITHIN, finished, run_typed
 from audit.cli.plan import plan
@@ -54,7 +56,16 @@ EXAMPLES = {
     "check": ("plaudit check results", "plaudit check results audits.json --format markdown"),
     "compare": ("plaudit compare accepted results", "plaudit compare yesterday.json today.json"),
     "verify": ("plaudit verify results", "plaudit verify --rerun results/gdpc.json"),
+    "doctor": ("plaudit doctor",),
     "report": ("plaudit report results", "plaudit report results audits.json --public --out public.html"),
+}
+
+SET = {  # by subcommand: options that a project may set
+    "audit": ("size", "confidence", "seed"),
+    "search": ("size", "confidence", "seed"),
+    "replay": ("seed",),
+    "estimate": ("seed",),
+    "plan": ("confidence",),
 }
 
 app = typer.Typer(add_completion=False, rich_markup_mode=None, pretty_exceptions_enable=False)
@@ -72,8 +83,19 @@ def main(arguments: list[str] | None = None) -> None:
 
 
 def _run(arguments: list[str]) -> int:
-    code = run_typed(_commands(), "plaudit", arguments or ["--help"])
+    code = run_typed(_commands(), "plaudit", arguments or ["--help"], _defaults(arguments))
     return code if arguments else USAGE
+
+
+def _defaults(arguments: list[str]) -> dict[str, Any]:
+    """Return what the project sets for the subcommand that is asked for."""
+    name = next((word for word in arguments if not word.startswith("-")), "")
+    if name not in SET:
+        return {}
+    from audit.io.settings import project_settings
+
+    settings, _ = project_settings(Path())
+    return {name: {option: settings[option] for option in SET[name] if option in settings}}
 
 
 def _completed(instruction: str) -> int:
@@ -134,7 +156,7 @@ def _options(
 
 app.command("list", epilog=_examples("list"))(list_systems)
 app.command(epilog=f"{_examples('audit')}\n\n{LIMITS}")(audit)
-for command in (replay, search, estimate, plan, check, compare, verify, report):
+for command in (replay, search, estimate, plan, check, compare, verify, report, doctor):
     app.command(epilog=_examples(command.__name__))(command)
 for name, words in (
     ("release", "Release tables of your own data by reference implementations"),

@@ -69,17 +69,17 @@ def _printed(work: Callable[[], int]) -> int:
     return code
 
 
-def run_typed(command: Any, name: str, arguments: list[str]) -> int:
+def run_typed(command: Any, name: str, arguments: list[str], defaults: dict[str, Any] | None = None) -> int:
     """Run what typer has made of functions, and return their exit code.
 
     Its own way to do so turns some exceptions into exit codes, 1 among them, and loses what they say. To it an empty
-    path is the current folder.
+    path is the current folder. `defaults` has those of options, by subcommand.
     """
     for before, word in pairwise(["", *arguments]):
         if not word or (word.startswith("--") and word.endswith("=")):
             raise ValueError(f"arguments must not be empty, got {(word or repr(word))}{before and f' after {before}'}")
     try:
-        with command.make_context(name, [*arguments]) as context:
+        with command.make_context(name, [*arguments], default_map=defaults) as context:
             return int(command.invoke(context) or WITHIN)
     except typer.Exit as left:  # after --help, say
         return left.exit_code

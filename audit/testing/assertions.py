@@ -132,7 +132,7 @@ def _audit(
     if test is not None:
         call = next(test.calls)
         fixed = seed_of(test.seed, test.name, call)
-        options |= test.options
+        options |= test.settings | test.options
     options |= given
     if confidence is not None:
         options["confidence"] = confidence

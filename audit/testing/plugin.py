@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from _pytest.junitxml import xml_key
 
+from audit.io.settings import project_settings
 from audit.testing.session import Running, entered, running, seed_of
 
 if TYPE_CHECKING:
@@ -31,6 +32,7 @@ ATTRIBUTE = "plaudit"  # of test reports: it travels with them from one process 
 PROPERTIES = ("verdict", "promised", "neighbors", "measured", "confidence", "detectable", "runs", "seed")
 FEWEST = 8  # runs that choose an event
 OPTIONS = pytest.StashKey[list[str]]()  # with which the session was started
+SETTINGS: pytest.StashKey[dict[str, Any]] = pytest.StashKey()  # of the project
 
 
 @pytest.fixture
@@ -47,9 +49,9 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     group.addoption(
         "--audit-seed",
         type=partial(_whole, least=0),
-        default=0,
         metavar="N",
-        help="seed of all audits and of audit_rng, besides the node id of the test (default: 0)",
+        help="seed of all audits and of audit_rng, besides the node id of the test (default: that of [tool.plaudit] in "
+        "pyproject.toml, or 0)",
     )
     group.addoption(
         "--audit-runs",
@@ -57,7 +59,11 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         metavar="N",
         help=f"runs of every audit asserted, in place of its size: {FEWEST} or more",
     )
-    group.addoption("--audit-report", metavar="FILE.json", help="write all audits of the session to a file")
+    group.addoption(
+        "--audit-report",
+        metavar="FILE.json",
+        help="write all audits of the session to a file (default: that of [tool.plaudit], or none)",
+    )
 
 
 def pytest_configure(config: pytest.Config) -> None:
@@ -67,7 +73,16 @@ def pytest_configure(config: pytest.Config) -> None:
         "audit(**options): the test audits privacy loss; options, such as size and confidence, are defaults for the "
         "assertions in it and in its own fixtures, and not for those in fixtures of a class, module or session",
     )
+    try:
+        settings, file = project_settings(config.rootpath, above=False)
+    except ValueError as error:
+        raise pytest.UsageError(str(error)) from None
+    config.stash[SETTINGS] = {name: value for name, value in settings.items() if name in ("size", "confidence")}
+    if config.option.audit_seed is None:
+        config.option.audit_seed = settings.get("seed", 0)
     given = config.getoption("audit_report")
+    if given is None and file is not None and "report" in settings:
+        given = str(file.parent / settings["report"])
     is_worker = hasattr(config, "workerinput")  # of xdist: the report is for the process that started it
     report = None if given is None or is_worker else _writable(given)
     options: list[str] = getattr(config, "workerinput", {}).get(ATTRIBUTE) or _options_given(config)
@@ -98,7 +113,8 @@ class _Session:
     @pytest.hookimpl(wrapper=True)
     def pytest_runtest_protocol(self, item: pytest.Item) -> Generator[None, object, object]:
         seed, runs = self.config.getoption("audit_seed"), self.config.getoption("audit_runs")
-        with entered(Running(item.nodeid, seed, partial(_command, item), runs, attempt=0)):
+        settings = self.config.stash[SETTINGS]
+        with entered(Running(item.nodeid, seed, partial(_command, item), runs, settings=settings, attempt=0)):
             return (yield)
 
     @pytest.hookimpl(tryfirst=True)

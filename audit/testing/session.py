@@ -32,6 +32,8 @@ class Running:
         Replaces the number of runs of every audit.
     options : dict
         Defaults for what a call leaves out.
+    settings : dict
+        Defaults of the project, before those.
     attempt : int
         1, and more where a test is tried again.
     found : list of str
@@ -43,6 +45,7 @@ class Running:
     command: Callable[[], str]
     runs: int | None = None
     options: dict[str, Any] = field(default_factory=dict)
+    settings: dict[str, Any] = field(default_factory=dict)
     attempt: int = 1
     found: list[str] = field(default_factory=list)
     calls: Iterator[int] = field(default_factory=lambda: itertools.count(1))

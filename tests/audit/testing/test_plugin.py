@@ -200,7 +200,7 @@ def test_a_session_without_audits_loads_nothing_heavy(pytester):
     )
     pytester.makepyfile("import pytest\n@pytest.mark.audit\ndef test_one(tmp_path):\n    pass\n")
     result = pytester.runpytest_subprocess(*STRICT, "--audit-seed", "3")
-    ours = ["audit", "audit.testing", "audit.testing.plugin", "audit.testing.session"]
+    ours = ["audit", "audit.io", "audit.io.settings", "audit.testing", "audit.testing.plugin", "audit.testing.session"]
     result.stdout.fnmatch_lines(["loaded []*", f"ours {ours}"])
     assert result.ret == 0
     assert "plaudit: " not in result.stdout.str()  # nothing was audited, and nothing is said
@@ -632,6 +632,49 @@ def test_reports_of_junit_have_what_audits_found(pytester):
     assert found["2: seed"] == str(broken["seed_entropy"])
     assert len(found) == 16
     assert [len(list(case.iter("property"))) for case in suite.iter("testcase")] == [0, 0]
+
+
+PROJECT = "[tool.pytest.ini_options]\n[tool.plaudit]\nsize = 3000\nconfidence = 0.99\nseed = 5\nreport = 'kept.json'\n"
+OF_PROJECT = """
+
+@pytest.fixture(scope="module")
+def shared():
+    return assert_loss_within(Noisy(1.0), PAIR)
+
+
+def test_as_set(shared, audit_rng):
+    one = assert_loss_within(Noisy(1.0), PAIR)
+    assert (shared.size, shared.confidence, one.size, one.confidence) == (3000, 0.99, 3000, 0.99)
+
+
+@pytest.mark.audit(size=4000)
+def test_as_marked():
+    assert assert_loss_within(Noisy(1.0), PAIR, confidence=0.9999).size == 4000
+"""
+
+
+def test_a_project_sets_runs_confidence_seed_and_report(pytester):
+    pytester.makepyfile(RELEASE + OF_PROJECT)
+    pytester.makepyprojecttoml(PROJECT)
+    run(pytester).assert_outcomes(passed=2)
+    kept = read_json(pytester.path / "kept.json")
+    assert kept["seed"] == 5
+    assert [entry["audit"]["size"] for entry in kept["audits"]] == [3000, 4000, 3000]
+    assert [entry["audit"]["confidence"] for entry in kept["audits"]] == [0.99, 0.9999, 0.99]
+    (pytester.path / "kept.json").unlink()
+    run(pytester, "--audit-seed", "0", "--audit-runs", "3500", "--audit-report", "other.json", "-k", "marked")
+    other = read_json(pytester.path / "other.json")
+    assert (other["seed"], [entry["audit"]["size"] for entry in other["audits"]]) == (0, [3500])
+    assert not (pytester.path / "kept.json").exists()
+
+
+def test_a_bad_setting_of_a_project_is_refused_before_any_test(pytester):
+    pytester.makepyfile("def test_one():\n    pass\n")
+    pytester.makepyprojecttoml("[tool.pytest.ini_options]\n[tool.plaudit]\nruns = 5\n")
+    result = run(pytester)
+    assert result.ret == pytest.ExitCode.USAGE_ERROR
+    assert "takes size, confidence, seed, report, got 'runs'" in result.stderr.str()
+    assert "Traceback" not in result.stderr.str()
 
 
 def test_names_are_kept_whole_in_a_file_and_harmless_on_a_terminal(pytester):

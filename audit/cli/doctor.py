@@ -1,0 +1,131 @@
+"""``plaudit doctor``: what of plaudit works here, and what would be refused."""
+
+from __future__ import annotations
+
+import os
+import platform
+import re
+import shutil
+from collections.abc import Iterator
+from importlib import metadata
+from pathlib import Path
+
+from audit.cli.exits import WITHIN
+
+__all__: list[str] = []
+
+NEEDED = re.compile(r"([A-Za-z0-9_.-]+)(\[[^]]*\])?([^;]*)(?:;\s*extra == ['\"](.+)['\"])?$")
+OFFERED = ("census", "release", "spark", "dask", "ray")  # extras for users
+
+
+def doctor() -> int:
+    """Say which versions, extras and engines are here, whether noise is secure, and what would be refused."""
+    from audit.io.terminal import console
+
+    shown = console()
+    for heading, facts in (
+        ("Installation", _installation()),
+        ("Extras", _extras()),
+        ("Engines", _engines()),
+        ("Secure noise of releases", _noise()),
+        ("Settings of the project", _settings()),
+        ("What would be refused", _refused()),
+    ):
+        shown.print(heading, style="bold")
+        for name, words in facts:
+            shown.print(f"  {name}: {words}", soft_wrap=True)
+    return WITHIN
+
+
+def _version(package: str) -> str:
+    """Return the version of what is installed, or nothing."""
+    try:
+        return metadata.version(package)
+    except metadata.PackageNotFoundError:
+        return ""
+
+
+def _packages() -> Iterator[tuple[str, str]]:
+    """Yield what plaudit needs, each with the extra that brings it; the extra of the core is empty."""
+    for line in metadata.requires("plaudit") or ():
+        if (found := NEEDED.fullmatch(line)) is not None and found[1] != "plaudit":
+            yield found[1], found[4] or ""
+
+
+def _installation() -> Iterator[tuple[str, str]]:
+    yield "plaudit", f"{metadata.version('plaudit')}, in {Path(__file__).resolve().parents[2]}"
+    yield "Python", f"{platform.python_version()} on {platform.system()} {platform.machine()}, {os.cpu_count()} cores"
+    core = [(package, _version(package)) for package, extra in _packages() if not extra]
+    yield "core", ", ".join(f"{package} {version or 'MISSING'}" for package, version in core)
+
+
+def _extras() -> Iterator[tuple[str, str]]:
+    for extra in OFFERED:
+        brought = {package: _version(package) for package, of in _packages() if of == extra}
+        here = ", ".join(f"{package} {version}" for package, version in brought.items() if version)
+        missing = ", ".join(package for package, version in brought.items() if not version)
+        way = f"without {missing}: pip install 'plaudit[{extra}]'" if missing else ""
+        yield extra, "; ".join(filter(None, (here, way)))
+
+
+def _engines() -> Iterator[tuple[str, str]]:
+    yield (
+        "simulations",
+        ", ".join(
+            [
+                "processes (loky)",
+                "threads",
+                *(name for name, package in (("dask", "distributed"), ("ray", "ray")) if _version(package)),
+            ]
+        ),
+    )
+    yield (
+        "tables",
+        ", ".join(
+            [
+                "DuckDB" if _version("duckdb") else "no DuckDB (extra census)",
+                "no Spark (extra spark)"
+                if not _version("pyspark")
+                else "Spark"
+                if shutil.which("java")
+                else "Spark, but no Java",
+            ]
+        ),
+    )
+
+
+def _noise() -> Iterator[tuple[str, str]]:
+    from audit.installed import offered
+
+    try:
+        yield "tested now", offered("systems").secure_noise()
+    except (ImportError, ValueError) as error:
+        yield "none", str(error)
+
+
+def _settings() -> Iterator[tuple[str, str]]:
+    from audit.io.settings import SETTINGS, project_settings
+
+    settings, file = project_settings(Path())
+    yield (f"{file}", "") if file else ("none", f"[tool.plaudit] of pyproject.toml may hold {', '.join(SETTINGS)}")
+    yield from ((name, f"{value}") for name, value in settings.items())
+
+
+def _refused() -> Iterator[tuple[str, str]]:
+    from audit.installed import offered
+    from plaudit import foreign_package
+
+    reasons: dict[str, list[str]] = {}
+    for name, system in offered("systems").systems().items():
+        try:
+            system.check_installed()
+        except ImportError as error:
+            reasons.setdefault(str(error).partition(" needs ")[2], []).append(name)
+    for needed, names in reasons.items():
+        yield ", ".join(names), f"needs {needed}"
+    if not hasattr(os, "fork"):
+        yield "--timeout", "needs a system where processes watch each other"
+    if foreign := foreign_package([os.getcwd()]):
+        yield "the pytest plugin", f"off, because {foreign} has the name of one of its packages"
+    if not reasons and hasattr(os, "fork") and not foreign:
+        yield "nothing", "every system can be audited here"

@@ -1,0 +1,80 @@
+"""What a project sets for the command, and what `plaudit doctor` says of an installation."""
+
+from __future__ import annotations
+
+import shlex
+import sys
+from importlib import metadata
+from pathlib import Path
+
+import pytest
+
+from tests.audit.cli.desk import USAGE, WITHIN, Command, refused, results, strict
+
+AUDIT = ("audit", "gdpc", "--data", "counts.csv", "--json")
+
+
+def write(text: str) -> None:
+    Path("pyproject.toml").write_text(f"[tool.plaudit]\n{text}\n")
+
+
+def test_a_project_sets_runs_confidence_and_seed(plaudit: Command) -> None:
+    write("size = 2e3\nconfidence = 0.999\nseed = 7")
+    (result,) = results(plaudit(*AUDIT)).values()
+    assert (result.size, result.confidence, result.seed_entropy) == (2000, 0.999, 7)
+    command = result.provenance["command"]
+    assert command == "plaudit audit gdpc --data counts.csv --size 2000 --confidence 0.999 --seed 7"
+    (other,) = results(plaudit(*AUDIT, "--size", "1000", "--seed", "8")).values()  # what is said counts more
+    assert (other.size, other.confidence, other.seed_entropy) == (1000, 0.999, 8)
+    Path("pyproject.toml").unlink()
+    (again,) = results(plaudit(*shlex.split(command)[1:], "--json")).values()
+    assert again.counts == result.counts
+
+
+def test_plans_are_for_the_confidence_of_the_project(plaudit: Command) -> None:
+    write("confidence = 0.999")
+    assert strict(plaudit("plan", "pure:1", "--json").out)["confidence"] == 0.999
+    assert strict(plaudit("plan", "pure:1", "--json", "--confidence", "0.9").out)["confidence"] == 0.9
+
+
+def test_bad_settings_are_refused_by_what_would_use_them(plaudit: Command) -> None:
+    write("sizes = 10")
+    assert refused(plaudit(*AUDIT), "takes size, confidence, seed, report, got 'sizes'")
+    assert plaudit("doctor").code == USAGE
+    assert plaudit("--help").code == plaudit("list").code == plaudit("--version").code == WITHIN
+
+
+def test_doctor_says_what_works_here(plaudit: Command) -> None:
+    write("seed = 7\nreport = 'audits.json'")
+    told = plaudit("doctor")
+    assert (told.code, told.err) == (WITHIN, "")
+    lines = told.out.splitlines()
+    for words in (
+        f"  plaudit: {metadata.version('plaudit')}, in ",
+        f"numpy {metadata.version('numpy')}",
+        f"  census: duckdb {metadata.version('duckdb')}, numba ",
+        "  simulations: processes (loky), threads",
+        "  tested now: secure: exact, on the operating system's entropy",
+        "  seed: 7",
+        "  report: audits.json",
+    ):
+        assert any(words in line for line in lines), words
+    assert lines[-1] == "  nothing: every system can be audited here"
+
+
+def test_doctor_says_what_is_missing(plaudit: Command, monkeypatch: pytest.MonkeyPatch) -> None:
+    Path("algorithms").mkdir()
+    Path("algorithms/__init__.py").touch()
+    monkeypatch.setattr("algorithms.extras.find_spec", lambda _: None)
+    monkeypatch.setattr("audit.cli.doctor._version", lambda package: "")
+    monkeypatch.setitem(sys.modules, "opendp.prelude", None)
+    lines = plaudit("doctor").out.splitlines()
+    assert any("numpy MISSING" in line for line in lines)
+    assert "  census: without duckdb, numba, piqp: pip install 'plaudit[census]'" in lines
+    assert "  simulations: processes (loky), threads" in lines
+    assert "  tables: no DuckDB (extra census), no Spark (extra spark)" in lines
+    assert "  none: secure noise needs the extra release: pip install 'plaudit[release]'" in lines
+    assert "  none: [tool.plaudit] of pyproject.toml may hold size, confidence, seed, report" in lines
+    (needed,) = (line for line in lines if line.endswith("needs the extra census: pip install 'plaudit[census]'"))
+    assert {"topdown", "phsafe", "bug-topdown-pruned"} <= set(needed.strip().partition(": ")[0].split(", "))
+    assert lines[-1].endswith("has the name of one of its packages")
