@@ -36,10 +36,11 @@ const charts = (() => {
   const cell = (chart, point, place, results) => results[point[place + (chart.kind === "bars" ? 1 : 0)]] ?? null;
 
   function bars(chart, results, before) {
-    const values = chart.points.map(point => results[point[1]] ?? 0), most = Math.max(...values, 0);
+    const values = chart.points.flatMap(([, key]) => [results[key] ?? 0, before[key] ?? 0]);
+    const most = chart.axes[0][1] === "share" ? 1 : Math.max(...values);  // of a share, the track is the whole
     return chart.points.map((point, place) => {
       const value = results[point[1]] ?? null, old = before[point[1]] ?? null;
-      const at = part => most ? `${100 * Math.min(1, part / most)}%` : "0";
+      const at = part => most ? `${100 * part / most}%` : "0";
       const svg = element("svg:svg", {class: "bar", "aria-hidden": "true", height: 18, width: "100%"},
         element("svg:rect", {class: "track", width: "100%", height: 12, y: 3, rx: 2}),
         element("svg:rect", {class: "value", width: at(value ?? 0), height: 12, y: 3, rx: 2}),
