@@ -97,10 +97,10 @@ def privacy_profiles(result: AuditResult) -> Curves:
         down=tuple((f"{100 - 100 * y / top:.4g}", f"{y:.4g}") for y in _round_numbers(top, 4)),
         lines={name: (points,) for name, points in scaled.items()},
         areas=(shaded,) if shaded else (),
-        words=f"Delta over epsilon from 0 to {end:.3g} nats. The promise, {said['promised']}, is a solid line from "
+        words=f"Delta over epsilon from 0 to {end:.3g} nats. The promise, {said['promised']}, is a dashed line from "
         f"{nearest(promised[0], 3)} at epsilon 0 {_fall(claim, end, nearest)}. The lower bound, {claim.parameter} "
-        f"{said['measured']}, is a dashed line from {at_least(bound[0], 3)} {_fall(measured, end, at_least)}. "
-        + ("The dashed line is above the solid one." if shaded else "The dashed line is nowhere above the solid one."),
+        f"{said['measured']}, is a solid line from {at_least(bound[0], 3)} {_fall(measured, end, at_least)}. "
+        + ("The solid line is above the dashed one." if shaded else "The solid line is nowhere above the dashed one."),
     )
 
 

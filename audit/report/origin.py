@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from datetime import datetime
 from itertools import islice
 from typing import Any
@@ -12,7 +13,7 @@ from audit.results import AuditResult
 from audit.results.formatting import percent
 from audit.results.provenance import PACKAGES
 
-__all__ = ["origin", "public_origin", "reproduction"]
+__all__ = ["day_of", "origin", "public_origin", "reproduction"]
 
 MOST, LONGEST = 60, 1000  # entries of a provenance, letters of an entry
 VERSION = re.compile(r"\d{1,4}(\.\d{1,4}){1,3}((a|b|rc|\.post|\.dev)\d{1,4})?")
@@ -30,11 +31,16 @@ def public_origin(result: AuditResult) -> list[tuple[str, str]]:
     versions = given if isinstance(given, dict) else {}
     software = {name: versions.get(name) for name in PACKAGES} | {"Python": result.provenance.get("python")}
     known = [f"{name} {one}" for name, one in software.items() if isinstance(one, str) and VERSION.fullmatch(one)]
+    day = day_of(result.provenance)
+    return [*([("software", ", ".join(known))] if known else []), *([("made on", day)] if day else [])]
+
+
+def day_of(provenance: Mapping[str, Any]) -> str:
+    """Return the day on which a result was made; nothing if it is not known."""
     try:
-        day = [("made on", datetime.fromisoformat(str(result.provenance.get("created"))).date().isoformat())]
+        return datetime.fromisoformat(str(provenance.get("created"))).date().isoformat()
     except ValueError:
-        day = []
-    return [*([("software", ", ".join(known))] if known else []), *day]
+        return ""
 
 
 def reproduction(result: AuditResult) -> tuple[str, list[str]]:
@@ -92,7 +98,11 @@ def _plain(value: Any) -> str:
     """Return a value of JSON as text, and of one that is nested too deeply that it is."""
     try:
         if isinstance(value, dict):
-            return ", ".join(f"{key} {entry}" for key, entry in islice(value.items(), MOST))
+            given = ((key, entry) for key, entry in islice(value.items(), MOST) if entry != {})
+            entries = ((key, _plain(entry), entry) for key, entry in given)
+            return ", ".join(
+                f"{key} ({said})" if isinstance(one, dict) else f"{key} {said}" for key, said, one in entries
+            )
         return str(value)
     except RecursionError:
         return "(nested too deeply)"

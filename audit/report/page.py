@@ -16,8 +16,8 @@ from audit.bounds.citations import ESTIMATES, REFERENCES, SOFTWARE
 from audit.methods.method import NAMED
 from audit.report.figures import END, Bar, Curves, excess, loss_bar, loss_curve, privacy_profiles
 from audit.report.limits import LIMITS
-from audit.report.origin import origin, public_origin, reproduction
-from audit.report.words import assumptions, event_class, meaning, unseen, visible
+from audit.report.origin import day_of, origin, public_origin, reproduction
+from audit.report.words import assumptions, event_class, meaning, quotable, unseen, visible
 from audit.results import AuditResult, LossEstimate, ReplayRecord, Verdict, scale_of
 from audit.results.formatting import percent, row
 from audit.results.provenance import provenance
@@ -30,6 +30,12 @@ ORDER: tuple[Verdict, ...] = ("violated", "no power", "not refuted")
 DRAWN = 40  # audits in the figure of all
 OPEN = 6  # details are open of all audits, if there are as few, or else of as many violated ones
 KINDS = 64  # rows of counts
+QUESTION = "How much privacy do the releases lose, and is it within what was promised?"
+READERS = {
+    "public": "Anyone: what could disclose confidential data is left out.",
+    "confidential": "Only those who may see the confidential data: events, counts and labels can disclose them.",
+    "open": "Anyone who may see the names and commands in it: no data behind it are marked as confidential.",
+}
 METHODS = ("direct", "lag_tail", "histogram", "kde", "slope")  # of estimates, which a public page may name
 STATISTICS = ("median |loss|", "largest |loss|", "rho", "sum over components")
 
@@ -93,13 +99,15 @@ def build_report(
     replays: Sequence[tuple[str, ReplayRecord]] = (),
     *,
     title: str,
+    author: str = "",
+    question: str = "",
     public: bool = False,
     published: Collection[str] = (),
 ) -> str:
     """Return saved results, at least one, as an HTML page that needs nothing but itself: the same for the same results.
 
     A `public` page leaves out all that could disclose the data: events, searches, databases, counts, seeds, commands,
-    parameters, times, and the names of mechanisms that are not `published`. It keeps its title.
+    parameters, times, and the names of mechanisms that are not `published`. It keeps its title, author and question.
     """
     if not audits and not estimates and not replays:
         raise ValueError("a report must have at least one result, got none")
@@ -109,10 +117,20 @@ def build_report(
     style = (resources.files("audit.report") / "templates" / "report.css").read_text("utf-8")
     digest = base64.b64encode(hashlib.sha256(style.encode()).digest()).decode()
     groups = {verdict: [entry for entry in entries if entry.result.verdict == verdict] for verdict in ORDER}
+    confidential = not public and any(one.confidential for some in (audits, replays, estimates) for _, one in some)
+    kept = [result.provenance for _, result in audits] + [record.provenance for _, record in replays]
+    days = sorted({day_of(one) for one in [*kept, *(estimate.settings for _, estimate in estimates)]} - {""})
     page = _environment.get_template("report.html.j2").render(
         title=title,
+        head=[
+            ("Question", question or QUESTION),
+            *([("Author", author)] if author else []),
+            *([("Date of the results", " to ".join(dict.fromkeys((days[0], days[-1]))))] if days else []),
+            ("Who may read it", READERS["public" if public else "confidential" if confidential else "open"]),
+        ],
+        quotable=quotable([(entry.name, entry.result) for entry in entries]) if entries else "",
         public=public,
-        confidential=not public and any(one.confidential for some in (audits, replays, estimates) for _, one in some),
+        confidential=confidential,
         signature=Markup(SIGNATURE),
         policy=POLICY.format(digest),
         style=Markup(style),

@@ -4,15 +4,17 @@ from __future__ import annotations
 
 import math
 import unicodedata
+from collections.abc import Sequence
 from typing import Any
 
 from audit.methods.method import NAMED, Method
 from audit.results import AuditResult
-from audit.results.formatting import NEIGHBORS, at_least, at_most, nearest, percent, texts
+from audit.results.formatting import NEIGHBORS, at_least, at_most, nearest, number_of, percent, texts
 
-__all__ = ["assumptions", "event_class", "meaning", "remedy", "unseen", "visible"]
+__all__ = ["assumptions", "event_class", "meaning", "quotable", "remedy", "unseen", "visible"]
 
 LONGEST = 10_000  # letters of one text: a longer one is somebody's joke, and is cut
+FARTHEST = 1e6  # times too small a power: nobody makes so many runs
 STACKED = 3  # marks above or below one letter: more of them would cover the lines around
 UNSEEN = set("\u034f\u115f\u1160\u17b4\u17b5\u2800\u3164\uffa0")  # printable, says Unicode, and nothing to be seen
 
@@ -88,6 +90,38 @@ def meaning(result: AuditResult) -> list[str]:
     return sentences
 
 
+def quotable(audits: Sequence[tuple[str, AuditResult]]) -> str:
+    """Return what audits, the clearest violation first, come to in a paragraph that can be quoted by itself.
+
+    Names are in it as they are given: those of a public page disclose nothing.
+    """
+    results = [result for _, result in audits]
+    verdicts = [result.verdict for result in results]
+    broken, idle = verdicts.count("violated"), verdicts.count("no power")
+    every = number_of(len(audits), "audit")
+    levels = sorted({result.confidence for result in results})
+    sure = percent(levels[0]) if len(levels) == 1 else f"{percent(levels[0])} to {percent(levels[-1])}"
+    steps = " or ".join(sorted({_step(result) for result in results}))
+    how = (
+        f"An audit runs an algorithm many times on two databases that differ by {steps}, and measures how well its "
+        f"releases tell the two apart. A violation is stated at {sure} confidence."
+    )
+    if broken:
+        name, worst = audits[0]
+        some = f"{broken} of {every} {'shows' if broken == 1 else 'show'} that a promise of privacy is broken."
+        one = f"The clearest violation is that of {name}. {' '.join(meaning(worst))}"
+        rest = "" if broken == len(audits) else " The others refuted nothing, which proves nothing."
+        return f"{some} {one} {how}{rest}"
+    none = (
+        f"None of {every} refuted a promise of privacy."
+        if len(audits) > 1
+        else "The audit did not refute the promise of privacy."
+    )
+    who = "It" if len(audits) == 1 else f"{idle} of them"
+    few = f" {who} had too few runs to refute one." if idle else ""
+    return f"{none}{few} {how} A promise that is not refuted is not proved: smaller or rarer losses stay hidden."
+
+
 def unseen(result: AuditResult) -> list[str]:
     """Return sentences on what this audit could not have detected, besides what none could."""
     said, promised = texts(result.summary()), result.claim.budget
@@ -123,11 +157,10 @@ def remedy(result: AuditResult, option: str = "") -> str:
     asked = f" ({option})" if option else ""
     unit = "people" if result.unit == "person" else f"{result.unit}s"
     power = 1 / claim.growth
-    least = claim.budget**power
-    beyond = (result.detectable**power - least) / (2**power * least - least)
+    beyond = ((result.detectable / claim.budget) ** power - 1) / (2**power - 1)
     if result.design == "one_run":
         return f"more cells, or more {unit} in each of them"
-    if beyond == math.inf:
+    if beyond > FARTHEST:
         return f"more runs{asked}, or databases that differ in several {unit}"
     runs, steps = float(f"{1.2 * result.size * beyond**2:.1e}"), math.ceil(1.1 * beyond * result.distance)
     group = f", or databases that differ in {steps} {unit}"

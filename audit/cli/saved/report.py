@@ -28,6 +28,8 @@ def report(
         bool, typer.Option("--public", help="Leave out what could disclose data: events, labels, counts, names, ...")
     ] = False,
     title: Annotated[str, typer.Option(help="Title of the page, shown in a public one too.")] = "",
+    author: Annotated[str, typer.Option(help="Who answers for the page, shown in a public one too.")] = "",
+    question: Annotated[str, typer.Option(help="What it is to answer, shown in a public one too.")] = "",
 ) -> int:
     """Write saved results as one HTML page, which needs nothing but itself."""
     from audit.io.files import write_atomically
@@ -43,7 +45,14 @@ def report(
     published = _names_of_systems() if public else ()
     folder = results[0].name if len(results) == 1 else ""  # no name of a folder above it
     named = "" if public or folder in ("", "..") else f" of {folder}"
-    page = build_report(*found, title=title or f"Privacy audit{named}", public=public, published=published)
+    page = build_report(
+        *found,
+        title=title or f"Privacy audit{named}",
+        author=author,
+        question=question,
+        public=public,
+        published=published,
+    )
     secret = not public and any(one.confidential for some in found for _, one in some)
     write_atomically(path, page, private=secret)
     audits, replays = ([one.verdict for _, one in some] for some in (found.audits, found.replays))

@@ -20,7 +20,7 @@ from audit.estimates.curves import CURVES
 from audit.estimates.residuals import residual_loss
 from audit.methods.method import NAMED
 from audit.report.page import KINDS, METHODS, build_report
-from audit.report.words import visible
+from audit.report.words import quotable, visible
 from audit.results import ONE_RUN, REDACTED, AuditResult
 from audit.results.formatting import row
 from tests.audit.report.hostile import PAYLOADS, TAGS, Page, body, hostile_page, planted, planted_estimate
@@ -280,3 +280,78 @@ def test_a_thousand_results_are_small_enough():
     page = build_report(audits_given, estimates_given, title="t").encode()
     assert len(audits_given) + len(estimates_given) == 1000
     assert len(page) < SIZE
+
+
+# At the top
+
+
+def head_of(page):
+    """What stands above the contents, by its names."""
+    return dict(
+        re.findall(
+            r"<dt>([^<]*)</dt><dd>([^<]*)</dd>", page.partition('<dl class="facts head">')[2].partition("</dl>")[0]
+        )
+    )
+
+
+def made(day, **changes):
+    return audited(provenance={"created": f"{day}T12:30:00+00:00", "parameters": {}}, **changes)
+
+
+def test_question_author_date_and_readers_stand_at_the_top():
+    page = build_report(
+        [("a", made("2026-03-04")), ("b", made("2026-02-01"))], title="t", author="A <b>", question="Q?"
+    )
+    assert head_of(page) == {
+        "Question": "Q?",
+        "Author": "A &lt;b&gt;",
+        "Date of the results": "2026-02-01 to 2026-03-04",
+        "Who may read it": "Anyone who may see the names and commands in it: no data behind it are marked as "
+        "confidential.",
+    }
+    assert page.index("Who may read it") < page.index('<nav aria-label="Contents">') < page.index('id="verdict"')
+    secret = head_of(build_report([("a", made("2026-03-04", confidential=True))], title="t"))
+    assert secret["Date of the results"] == "2026-03-04"
+    assert secret["Who may read it"].startswith("Only those who may see the confidential data")
+    public = head_of(build_report([("a", audited(confidential=True))], title="t", public=True))
+    assert public == {
+        "Question": "How much privacy do the releases lose, and is it within what was promised?",
+        "Who may read it": "Anyone: what could disclose confidential data is left out.",
+    }
+
+
+def test_settings_in_settings_are_words():
+    result = audited(provenance={"parameters": {"size": 2000, "mechanism": {"epsilon": 1.0}, "rest": {}}})
+    assert "size 2000, mechanism (epsilon 1.0)</dd>" in build_report([("a", result)], title="t")
+
+
+# To quote
+
+
+def test_a_paragraph_to_quote_follows_the_verdicts():
+    broken = audited(measured=PureDP(1.5), verdict="violated", confidence=0.999)
+    idle = audited(verdict="no power", detectable=3.0)
+    how = (
+        "An audit runs an algorithm many times on two databases that differ by one person added or removed, and "
+        "measures how well its releases tell the two apart. A violation is stated at"
+    )
+    end = "A promise that is not refuted is not proved: smaller or rarer losses stay hidden."
+    assert quotable([("a", audited())]) == (
+        f"The audit did not refute the promise of privacy. {how} 95% confidence. {end}"
+    )
+    assert quotable([("a", audited()), ("b", idle)]) == (
+        f"None of 2 audits refuted a promise of privacy. 1 of them had too few runs to refute one. {how} 95% "
+        f"confidence. {end}"
+    )
+    words = quotable([("b", broken), ("a", audited())])
+    assert words.startswith(
+        "1 of 2 audits shows that a promise of privacy is broken. The clearest violation is that of b. "
+    )
+    assert "guesses it right at most 73.2 times in 100 from even odds." in words
+    assert "After some releases the guess is right at least 81.7 times in 100." in words
+    assert words.endswith(f"{how} 95% to 99.9% confidence. The others refuted nothing, which proves nothing.")
+    alone = quotable([("b", broken)])
+    assert alone.startswith("1 of 1 audit shows")
+    assert alone.endswith("99.9% confidence.")
+    assert f"<blockquote>{words}</blockquote>" in build_report([("a", audited()), ("b", broken)], title="t")
+    assert "<blockquote>" not in build_report([], [("e", estimated())], title="t")

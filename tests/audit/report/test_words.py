@@ -82,8 +82,8 @@ def test_profiles_are_those_of_theory():
     assert (round(1000 / 2.3), 1000) in promised  # delta 0 from epsilon 1 on, of 2.3
     assert (round(2000 / 2.3), 1000) in shown
     assert drawing.areas
-    assert "epsilon 1, is a solid line from 0.462 at epsilon 0 to 0 at epsilon 1." in drawing.words
-    assert "The dashed line is above" in drawing.words
+    assert "epsilon 1, is a dashed line from 0.462 at epsilon 0 to 0 at epsilon 1." in drawing.words
+    assert "The solid line is above" in drawing.words
     kept = privacy_profiles(audited(claim=ZCDP(0.5), measured=ZCDP(0.4)))
     assert kept.areas == ()
     assert "nowhere above" in kept.words
@@ -123,7 +123,7 @@ def test_curves_of_estimates_have_gaps_where_nothing_is_known():
 
 def test_origins_are_shown_whatever_they_are():
     assert origin({"one": {"two": 3, "three": {"four": 4}}, "x": [1]}) == [
-        ("one", "two 3, three {'four': 4}"),
+        ("one", "two 3, three (four 4)"),
         ("x", "[1]"),
     ]
     assert origin({str(k): k for k in range(500)})[-1] == ("and more", "440 entries")
@@ -209,6 +209,10 @@ def test_text_that_hides_turns_or_covers_is_escaped():
             "some 9600 runs (--size), or databases that differ in 3 people",  # 1.1 x 2 / 1
         ),
         ({"unit": "record", "detectable": math.inf}, "more runs (--size), or databases that differ in several records"),
+        (
+            {"detectable": 1e300, "claim": PureDP(1e-300), "measured": PureDP(0.0)},
+            "more runs (--size), or databases that differ in several people",
+        ),
         ({"bound": "one-run guessing game"}, "more cells, or more people in each of them"),
         ({"verdict": "not refuted", "detectable": 1.5}, ""),
         ({"claim": PureDP(0.0), "measured": PureDP(0.0)}, ""),  # twice a promise of nothing is nothing

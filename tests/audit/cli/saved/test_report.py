@@ -61,6 +61,13 @@ def test_estimates_alone_are_within_their_claims(tmp_path):
     assert (tmp_path / "new" / "a\x1b[2J\nb.html").exists()
 
 
+def test_author_and_question_stand_at_the_top(folder):
+    run(folder, "--author", "Disclosure control", "--question", "May it be released?", "--public")
+    page = (folder / "report.html").read_text("utf-8")
+    assert "<dd>May it be released?</dd>" in page
+    assert "<dd>Disclosure control</dd>" in page
+
+
 def test_a_public_report_has_no_names_of_folders(folder):
     audited(mechanism="RDPC", confidential=True).to_json(folder / "of us.json")
     run(folder, "--public", "--title", "Release <1>")
