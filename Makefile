@@ -6,7 +6,7 @@ BIN    := .venv/bin
 PIP    := $(BIN)/python -m pip --disable-pip-version-check install --quiet --constraint constraints.txt
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-slow test-explorer test-engines test-lowest coverage mutation lint figures libraries peers reliability bench clean
+.PHONY: help demo test test-slow test-explorer test-engines test-lowest coverage mutation lint figures libraries peers reliability bench docs dist clean
 
 help:
 	@echo "make demo         audit GDPC, RDPC and ADPC on the Moroccan census tree; leaves results/"
@@ -23,6 +23,8 @@ help:
 	@echo "make peers        run the auditors of others that can be installed, and ours, on the same outputs"
 	@echo "make reliability  write docs/reliability.md from what python -m tests.reliability measured"
 	@echo "make bench        speeds, as ratios within one run"
+	@echo "make docs         the site, from docs/, docstrings and saved numbers: build/docs/index.html"
+	@echo "make dist         sdist and wheel, checked, and tried in a fresh environment"
 
 .venv/python:
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' \
@@ -109,5 +111,24 @@ bench: .venv/installed-dev
 	$(BIN)/python -m tests.benchmarks.reports
 	$(BIN)/python -m tests.benchmarks.explorer
 
+docs: .venv/installed-docs
+	$(BIN)/python -m sphinx --quiet --fail-on-warning --keep-going --builder html docs build/docs
+
+.venv/installed-docs: .venv/installed-dev
+	@$(PIP) --editable '.[docs]'
+	@touch $@
+
+# What a user gets: the wheel in an environment of its own, the README's lines in it, and the demo.
+dist: .venv/installed-docs
+	rm -rf dist build/dist
+	$(BIN)/python -m build --outdir dist .
+	$(BIN)/twine check --strict dist/*
+	$(BIN)/check-wheel-contents dist/*.whl
+	@$(PYTHON) -m venv build/dist
+	@build/dist/bin/pip --disable-pip-version-check install --quiet --constraint constraints.txt dist/*.whl
+	cd build/dist && bin/python -P -m doctest $(CURDIR)/README.md
+	cd build/dist && bin/plaudit audit gdpc --data morocco --epsilon 1 --seed 20240901 --size 20000 --out results
+	cd build/dist && bin/plaudit explore phsafe --html explorer.html
+
 clean:
-	rm -rf .venv build results *.egg-info
+	rm -rf .venv build dist results docs/generated *.egg-info

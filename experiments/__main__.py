@@ -14,11 +14,12 @@ from audit.cli.supervision import supervised
 from audit.io.backends import Address, Backend, on_backend
 from audit.io.files import check_writable, write_atomically
 from audit.results.plots import house_style, save_figure
-from experiments.experiment import NAMES, find, load_numbers, run_experiment
+from experiments.experiment import NAMES, answer_and_details, find, load_numbers, run_experiment
 
 FIGURES = Path(__file__).parent.parent / "figures"
 QUICK = Path("results") / "quick"
 README = FIGURES.parent / "README.md"
+SYSTEMS = FIGURES.parent / "docs" / "explanation" / "systems.md"
 PAPERS = FIGURES.parent / "docs" / "papers.md"
 LIMITATIONS = FIGURES.parent / "LIMITATIONS.md"
 TABLE_BEGINS, TABLE_ENDS = (
@@ -143,21 +144,19 @@ def _write_page(folder: Path) -> None:
     for name in NAMES:
         if (folder / f"{name}.json").exists():
             experiment, numbers = find(name), load_numbers(name, folder)
-            parts += [
-                f'<a id="{name}"></a>',
-                f"## {experiment.QUESTION}",
-                experiment.finding(numbers),
-                f"![{name}]({name}.svg)",
-            ]
+            answer, details = answer_and_details(experiment.finding(numbers))
+            parts += [f'<a id="{name}"></a>', f"## {experiment.QUESTION}", answer, f"![{name}]({name}.svg)"]
+            parts += [details] if details else []
             parts += [f"Expected: {experiment.EXPECTATION} Numbers: [{name}.json]({name}.json)."]
     write_atomically(folder / "README.md", "\n\n".join(parts) + "\n")
     if folder.resolve() == FIGURES.resolve() and (folder / "ways_of_asking.json").exists():
         from experiments import ways_of_asking  # it imports every system
 
-        before, _, rest = README.read_text(encoding="utf-8").partition(TABLE_BEGINS)
-        _, _, after = rest.partition(TABLE_ENDS)
-        table = ways_of_asking.table(load_numbers("ways_of_asking", folder))
-        write_atomically(README, f"{before}{TABLE_BEGINS}\n{table}\n{TABLE_ENDS}{after}")
+        numbers = load_numbers("ways_of_asking", folder)
+        for page, table in ((README, ways_of_asking.short_table), (SYSTEMS, ways_of_asking.table)):
+            before, _, rest = page.read_text(encoding="utf-8").partition(TABLE_BEGINS)
+            _, _, after = rest.partition(TABLE_ENDS)
+            write_atomically(page, f"{before}{TABLE_BEGINS}\n{table(numbers)}\n{TABLE_ENDS}{after}")
         _write_papers()
         write_atomically(LIMITATIONS, limitations())
 

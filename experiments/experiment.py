@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import importlib
+import itertools
 import json
+import re
 import time
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -18,6 +20,7 @@ from audit.results.formatting import at_least
 from audit.results.provenance import provenance
 
 CONFIDENCE = 1 - 1e-6  # of published verdicts: at 95% one correct algorithm in twenty would be called violated
+MOST_WORDS = 60  # of an answer
 FALSE_ALARM = 1e-4  # probability that valid bounds miss more often than `most_misses`
 NAMES = (
     "flaxman_figure1",
@@ -135,6 +138,16 @@ def load_numbers(name: str, folder: Path) -> dict[str, Any]:
     if saved.get("kind") != "experiment" or saved.get("name") != name or not isinstance(saved.get("numbers"), dict):
         raise ValueError(f"{folder / f'{name}.json'} must hold the experiment {name}, got {saved.get('name')!r}")
     return dict(saved["numbers"])
+
+
+def answer_and_details(finding: str) -> tuple[str, str]:
+    """Return the answer of a finding, at most 60 words unless its first sentence is longer, and the rest as a list."""
+    prose, _, tables = finding.partition("\n\n")
+    sentences = re.split(r"(?<=[.?]) (?=[A-Z0-9])", prose)
+    words = list(itertools.accumulate(len(sentence.split()) for sentence in sentences))
+    fit = max(1, sum(count <= MOST_WORDS for count in words))
+    details = "\n".join(f"- {sentence}" for sentence in sentences[fit:])
+    return " ".join(sentences[:fit]), "\n\n".join(part for part in (details, tables) if part)
 
 
 def near(what: str, value: float, target: float, tolerance: float) -> Check:

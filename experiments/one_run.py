@@ -124,10 +124,11 @@ def finding(numbers: dict[str, Any]) -> str:
     )
     (adpc, _), (rdpc, paths) = medians["ADPC", 0.1, 47], medians["RDPC", 0.1, 80]
     return (
-        f"With groups of people, or a large budget, one release of GDPC proves nearly all of it: {gdpc}. These are "
-        f"medians of {len(numbers['rows'][0]['one_run'])} lower bounds at 95%, for one person added or removed. Secret "
-        f"coins put people into each of {AREAS:,} areas or leave them out; a rule on each count, fixed beforehand, "
-        f"guesses which. Of ADPC, from the {SHARE:.0%} clearest areas, one release proves {adpc} of 0.1. Of RDPC one "
+        "With groups of people, or a large budget, one release of GDPC proves nearly all of it. Proved are "
+        f"{gdpc}. These are medians of {len(numbers['rows'][0]['one_run'])} lower bounds at 95%, for one person "
+        f"added or removed. Secret coins put people into each of {AREAS:,} areas or leave them out; a rule on each "
+        f"count, fixed beforehand, guesses which. Of ADPC, from the {SHARE:.0%} clearest areas, one release proves "
+        f"{adpc} of 0.1. Of RDPC one "
         f"release of {FANOUT**LEVELS:,} leaves proves only {rdpc} of 0.1, the share of the leaf level, because the "
         f"counts above hold many people in or out at once. As many runs in which one path changes prove {paths}, from "
         "all levels with raking undone."

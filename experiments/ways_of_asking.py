@@ -183,6 +183,24 @@ def up_percent(share: float) -> str:
     return f"{math.ceil(share * 1000) / 10:g}%"
 
 
+def promised_and_lost(row: dict[str, Any], case: Any) -> list[str]:
+    """Return the cells that say what a system promises, about whom, what is lost and what is proved."""
+    claim = claim_from_dict(row["promise"])
+    who = {"add_remove": "added or removed", "replace_one": "replaced"}[claim.relation]
+    exact, lower = f"{float(row['exact']):.3g}", down(row["audit"]["lower_bound"])
+    return [f"{case.system} ({case.on})", f"{claim.parameter} {claim.budget:.4g}", who, exact, lower]
+
+
+def short_table(numbers: dict[str, Any]) -> str:
+    """Return the table in Markdown without the estimates."""
+    heads = ["system", "promise", "one person", "exact loss", "lower bound"]
+    known = {case.system: case for case in cases()}
+    lines = [f"| {' | '.join(heads)} |", "|---" * len(heads) + "|"]
+    return "\n".join(
+        [*lines, *(f"| {' | '.join(promised_and_lost(row, known[row['system']]))} |" for row in numbers["rows"])]
+    )
+
+
 def table(numbers: dict[str, Any]) -> str:
     """Return the table in Markdown, with the reasons of ways that cannot see below it."""
     heads = ["system", "promise", "one person", "exact loss", "lower bound", "by", *WAYS.values()]
@@ -190,15 +208,8 @@ def table(numbers: dict[str, Any]) -> str:
     reasons: list[str] = []
     known = {case.system: case for case in cases()}
     for row in numbers["rows"]:
-        claim, audit, case = claim_from_dict(row["promise"]), row["audit"], known[row["system"]]
-        who = {"add_remove": "added or removed", "replace_one": "replaced"}[claim.relation]
-        cells = [
-            f"{case.system} ({case.on})",
-            f"{claim.parameter} {claim.budget:.4g}",
-            who,
-            f"{float(row['exact']):.3g}",
-        ]
-        cells += [down(audit["lower_bound"]), f"{audit['class']}, {audit['size']:,} runs"]
+        audit, case = row["audit"], known[row["system"]]
+        cells = [*promised_and_lost(row, case), f"{audit['class']}, {audit['size']:,} runs"]
         for told in row["ways"].values():
             if "why" in told and told["why"] not in reasons:
                 reasons.append(told["why"])

@@ -1,0 +1,70 @@
+"""Settings of the site: ``make docs`` builds it from these pages, the docstrings, the command and the saved numbers."""
+
+from __future__ import annotations
+
+import re
+import sys
+from importlib import metadata
+from pathlib import Path
+
+HERE = Path(__file__).parent
+sys.path[:0] = [str(HERE.parent), str(HERE)]
+
+from written import relinked, write_pages
+
+project = "plaudit"
+author = "The plaudit authors"
+copyright = "The plaudit authors, Apache-2.0"
+release = version = metadata.version("plaudit")
+language = "en"
+
+extensions = ["myst_nb", "numpydoc", "sphinx.ext.autodoc", "sphinx_design"]
+exclude_patterns = ["_build", "reliability.json"]
+nitpicky = False
+source_suffix = {".md": "myst-nb", ".rst": "restructuredtext"}
+
+# Notebooks are text, and run anew by every build: what a page shows is what its code does today.
+nb_execution_mode = "force"
+nb_execution_timeout = 300
+nb_execution_raise_on_error = True
+nb_execution_show_tb = True
+nb_merge_streams = True
+myst_enable_extensions = ["colon_fence", "deflist", "fieldlist"]
+myst_heading_anchors = 3
+suppress_warnings = ["ref.citation"]  # references of a docstring are of its whole text
+
+autodoc_member_order = "bysource"
+autodoc_typehints = "none"  # numpydoc's sections say the types, with shapes and units
+autodoc_class_signature = "mixed"
+numpydoc_show_class_members = False
+numpydoc_xref_param_type = False
+
+html_theme = "pydata_sphinx_theme"
+html_title = "plaudit"
+html_static_path = ["_static"]
+html_css_files = ["site.css"]
+html_show_sourcelink = False
+html_copy_source = False
+html_theme_options = {
+    "logo": {"text": "plaudit"},
+    "navbar_align": "left",
+    "show_toc_level": 2,
+    "show_prev_next": True,
+    "navigation_with_keys": False,
+    "footer_start": ["copyright"],
+    "footer_end": ["sphinx-version"],
+    "secondary_sidebar_items": ["page-toc"],
+}
+
+
+def escaped(app, what, name, thing, options, lines):
+    """Shapes such as (runs, *output) are no emphasis, and absolute values such as |x| no substitutions."""
+    lines[:] = [re.sub(r"(?<=, )\*(?=[a-z])", r"\\*", line) for line in lines]
+    lines[:] = [re.sub(r"(?<!`)\|(\w+)\|(?!`)", r"\\|\1\\|", line) for line in lines]
+
+
+def setup(app):
+    """Write the pages that others are the source of, and lead links of the repository to pages of the site."""
+    app.connect("config-inited", lambda app, config: write_pages(HERE / "generated"))
+    app.connect("autodoc-process-docstring", escaped)
+    app.connect("source-read", lambda app, name, source: source.__setitem__(0, relinked(source[0], name)))

@@ -1,0 +1,36 @@
+"""Take the README's picture of a report in Chromium: ``python docs/picture.py`` audits a mechanism of examples/."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+from playwright.sync_api import sync_playwright
+
+EXAMPLES = Path(__file__).parent.parent / "examples"
+PICTURE = Path(__file__).parent / "_static" / "report.png"
+WIDTH, HEIGHT = 860, 560
+
+
+def main() -> None:
+    """Write the picture."""
+    with tempfile.TemporaryDirectory() as folder:
+        asked = ["mymodule:noisy_counts", "--data", "counts.csv", "--public-data", "--seed", "1", "--out", folder]
+        for claim, name in (("pure:0.5", "too_little_noise"), ("pure:1", "noisy_counts")):
+            words = ["audit", *asked, "--claim", claim, "--confidence", "0.999999", "--name", name]
+            subprocess.run([sys.executable, "-m", "audit", *words], cwd=EXAMPLES, check=False, capture_output=True)
+        page = Path(folder) / "report.html"
+        words = ["report", folder, "--out", str(page), "--title", "Two promises for noisy counts"]
+        subprocess.run([sys.executable, "-m", "audit", *words], check=False, capture_output=True)
+        with sync_playwright() as playwright:
+            browser = playwright.chromium.launch(executable_path="/usr/bin/chromium")
+            shown = browser.new_page(viewport={"width": WIDTH, "height": HEIGHT}, device_scale_factor=1.5)
+            shown.goto(page.as_uri())
+            shown.screenshot(path=PICTURE)
+            browser.close()
+
+
+if __name__ == "__main__":
+    main()

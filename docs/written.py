@@ -1,0 +1,220 @@
+"""Pages of the site with their source elsewhere: docstrings, the command, saved numbers, pages of the repository."""
+
+from __future__ import annotations
+
+import importlib
+import inspect
+import os
+import posixpath
+import re
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+from experiments.experiment import NAMES, answer_and_details, find, load_numbers
+
+ROOT = Path(__file__).parent.parent
+FIGURES = ROOT / "figures"
+
+# Pages of the repository, where GitHub shows them, and where they are on the site.
+PROJECT = {
+    "LIMITATIONS.md": "limitations",
+    "THREAT_MODEL.md": "threat_model",
+    "SECURITY.md": "security",
+    "CONTRIBUTING.md": "contributing",
+    "CODE_OF_CONDUCT.md": "conduct",
+    "CHANGELOG.md": "changelog",
+    "algorithms/data/NOTICE.md": "data",
+}
+SITE = {
+    **{page: f"generated/project/{name}" for page, name in PROJECT.items()},
+    "figures/README.md": "generated/findings/index",
+    "README.md": "index",
+}
+
+# Whose names the reference describes, in which order; a name that several offer stands where it comes first.
+MODULES = {
+    "Measure": ("audit", "audit.neighbors", "audit.claims", "audit.events", "audit.exact", "audit.testing"),
+    "Saved results, plans, replay": ("audit.results", "audit.planning", "audit.replay"),
+    "Libraries": ("audit.adapters.opendp", "audit.adapters.diffprivlib", "audit.adapters.pydp"),
+    "Extend": ("audit.attacks", "audit.methods", "algorithms.registry"),
+    "Bounds": (
+        *(
+            f"audit.bounds.{name}"
+            for name in ("game", "rectangle", "limits", "gaussian", "renyi", "anytime", "one_run")
+        ),
+        "audit.bounds.discrete_gaussian",
+    ),
+    "Systems and noise": (
+        *(f"algorithms.{name}" for name in ("flaxman", "topdown", "phsafe", "ons", "bottom_up", "nist", "noise")),
+        *(f"algorithms.{name}" for name in ("hierarchy", "schema", "population", "benchmarks", "bugs")),
+    ),
+}
+
+
+def relinked(text: str, page: str) -> str:
+    """Return a page with links that lead to pages of the site; what the site does not have keeps its words only.
+
+    Code is left as it is.
+    """
+    folder = posixpath.dirname(page if page.startswith("/") else f"docs/{page}").lstrip("/")
+
+    def lead(found: re.Match[str]) -> str:
+        words, path, place = (part or "" for part in found.groups())
+        if not path or ":" in path or path.startswith("/"):
+            return found[0]
+        target = posixpath.normpath(posixpath.join(folder, path))
+        if target == "figures/README.md":
+            name = place.lstrip("#") or words
+            return f"[{words}](/generated/findings/{name if name in NAMES else 'index'}.md)"
+        if target in SITE:
+            return f"[{words}](/{SITE[target]}.md{place})"
+        if target.startswith("docs/"):
+            return f"[{words}](/{target.removeprefix('docs/')}{place})"
+        return words
+
+    link = re.compile(r"(?<!!)\[([^\]\n]*(?:\n[^\]\n]*)?)\]\(([^()\s#]*)(#[^()\s]*)?\)")
+    parts = re.split(r"(^```.*?^```$)", text, flags=re.MULTILINE | re.DOTALL)
+    return "".join(part if place % 2 else link.sub(lead, part) for place, part in enumerate(parts))
+
+
+def write_pages(folder: Path) -> None:
+    """Write all of them anew."""
+    shutil.rmtree(folder, ignore_errors=True)
+    for part in (write_project, write_findings, write_commands, write_reference, write_theorems):
+        part(folder)
+
+
+def _write(path: Path, *parts: str) -> None:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text("\n\n".join(parts) + "\n", encoding="utf-8")
+
+
+def _list(names: list[str], title: str, *, hidden: bool = False) -> str:
+    lines = ["```{toctree}", ":maxdepth: 1", *([":hidden:"] if hidden else [f":caption: {title}"]), "", *names, "```"]
+    return "\n".join(lines)
+
+
+def write_project(folder: Path) -> None:
+    """Pages of the repository that the site has, too."""
+    for page, name in PROJECT.items():
+        if (ROOT / page).exists():
+            _write(folder / "project" / f"{name}.md", relinked((ROOT / page).read_text("utf-8"), f"/{page}").strip())
+
+
+def write_findings(folder: Path) -> None:
+    """One page an experiment: the answer, the figure, what was expected, how to have it again, the numbers."""
+    cards = []
+    for name in NAMES:
+        experiment, numbers = find(name), load_numbers(name, FIGURES)
+        answer, details = answer_and_details(experiment.finding(numbers))
+        parts = [
+            f"# {experiment.QUESTION}",
+            answer,
+            f"![Figure of {name}: {_in_brackets(answer)}]({name}.svg)",
+            *(["## The numbers", details] if details else []),
+            "## What was expected",
+            experiment.EXPECTATION,
+            "## Have it again",
+            f"```\npython -m experiments run {name}\npython -m experiments check {name}\n```",
+            f"All numbers are in {{download}}`{name}.json`.",
+        ]
+        _write(folder / "findings" / f"{name}.md", *parts)
+        for ending in ("svg", "json"):
+            shutil.copy(FIGURES / f"{name}.{ending}", folder / "findings")
+        cards.append(
+            f":::{{grid-item-card}} {experiment.QUESTION}\n:link: {name}\n:link-type: doc\n:img-bottom: {name}.svg\n"
+            f":img-alt: Figure of {name}\n\n{answer}\n:::"
+        )
+    _write(
+        folder / "findings" / "index.md",
+        "# What was found",
+        "Every question that plaudit was asked, with its answer and its figure. Each has a page of its own: the "
+        "numbers, what was expected beforehand, and the command that makes them again.",
+        "::::{grid} 1 1 2 2\n:gutter: 3\n\n" + "\n\n".join(cards) + "\n::::",
+        _list(list(NAMES), "", hidden=True),
+    )
+
+
+def _in_brackets(words: str) -> str:
+    """Words that may stand where Markdown has the text of a figure."""
+    return re.sub(r"[\[\]`*]", "", words)
+
+
+def write_commands(folder: Path) -> None:
+    """One page a command, with its help as the terminal shows it."""
+    names = []
+    for words in _commands(()):
+        text, name = _help(words), "_".join(words) or "plaudit"
+        _write(folder / "commands" / f"{name}.md", f"# {' '.join(('plaudit', *words))}", f"```text\n{text}\n```")
+        names.append(name)
+    _write(
+        folder / "commands" / "index.md",
+        "# Commands",
+        "What `--help` says of every command. Exit codes: 0 all within their claims, 1 a violation, 2 usage, input or "
+        "whatever else went wrong, 3 no power, 130 interrupted.",
+        _list(names, "Commands"),
+    )
+
+
+def _commands(words: tuple[str, ...]) -> list[tuple[str, ...]]:
+    """Return a command and those below it."""
+    below = re.search(r"^Commands:\n(.*)", _help(words), flags=re.MULTILINE | re.DOTALL)
+    names = re.findall(r"^  ([a-z][a-z0-9-]*)", below[1], flags=re.MULTILINE) if below else []
+    return [words, *(one for name in names for one in _commands((*words, name)))]
+
+
+_HELP: dict[tuple[str, ...], str] = {}
+
+
+def _help(words: tuple[str, ...]) -> str:
+    if words not in _HELP:
+        asked = [sys.executable, "-m", "audit", *words, "--help"]
+        environment = os.environ | {"COLUMNS": "100", "NO_COLOR": "1", "TERM": "dumb"}
+        done = subprocess.run(asked, cwd=ROOT, env=environment, capture_output=True, text=True, check=True)
+        _HELP[words] = done.stdout.strip("\n")
+    return _HELP[words]
+
+
+def write_reference(folder: Path) -> None:
+    """One page a module: its public functions, classes and values, from their docstrings."""
+    seen: set[int] = set()
+    parts = []
+    for title, modules in MODULES.items():
+        for module in modules:
+            _write(folder / "api" / f"{module}.rst", *_described(module, seen))
+        parts.append(_list(list(modules), title))
+    _write(folder / "api" / "index.md", "# Python", "The public names, by module.", *parts)
+
+
+def _described(module: str, seen: set[int]) -> list[str]:
+    loaded = importlib.import_module(module)
+    parts = [f"{module}\n{'=' * len(module)}", f".. automodule:: {module}\n   :no-members:"]
+    for name in getattr(loaded, "__all__", ()):
+        thing = getattr(loaded, name)
+        if id(thing) in seen:
+            continue
+        if inspect.isclass(thing):
+            parts.append(
+                f".. autoclass:: {module}.{name}\n   :members:\n   :inherited-members: Exception, tuple, Protocol"
+            )
+        elif inspect.isfunction(thing):
+            parts.append(f".. autofunction:: {module}.{name}")
+        else:
+            continue
+        seen.add(id(thing))
+    return parts
+
+
+def write_theorems(folder: Path) -> None:
+    """Which theorem makes which bound valid, as reports cite it."""
+    from audit.bounds.citations import REFERENCES
+    from audit.methods.method import NAMED
+
+    rows = ["| bound | why it holds | sources |", "|---|---|---|"]
+    for made in NAMED.values():
+        rows.append(
+            f"| {made.bound} | {made.theorem} | {', '.join(REFERENCES.get(one, one) for one in made.sources)} |"
+        )
+    _write(folder / "theorems.md", "# Every bound with its theorem", "\n".join(rows))

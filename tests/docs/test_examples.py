@@ -1,0 +1,118 @@
+"""The programs of examples/ run in their folder, and so do the commands that pages show."""
+
+from __future__ import annotations
+
+import os
+import re
+import shlex
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.docs.pages import PAGES, ROOT, blocks
+
+EXAMPLES = ROOT / "examples"
+PROGRAMS = sorted(path for kind in ("*.py", "*.sh") for path in EXAMPLES.glob(kind) if path.name != "mymodule.py")
+LINES = (10, 40)
+EXPECTED = re.compile(r"\s*# exit code (\d)$")
+
+# What programs print that tells that they did what they say.
+TOLD = {
+    "library.py": ["promised epsilon 0.5", "not refuted"],
+    "one_release.py": ["GDPC: not refuted", "RDPC: not refuted"],
+    "outputs.py": ["violated: promised epsilon 0.5", "not refuted: promised epsilon 1"],
+    "own_mechanism.py": ["violated: promised epsilon 0.5", "not refuted: promised epsilon 1"],
+    "pipeline.py": ["mean ['output']", "repaired no violation"],
+    "records.py": ["not refuted", "violated"],
+    "release_deaths.sh": ["with secure noise, written to out/deaths/top-down", "not refuted"],
+    "release_households.sh": ["with secure noise, written to out/households/tables", "not refuted"],
+    "release_persons.sh": ["written to out/persons/tables", "report.html"],
+    "small_budget.py": ["40 people: 138 runs", "not refuted"],
+}
+
+
+@pytest.fixture
+def desk(tmp_path: Path) -> Path:
+    """Return a folder with the examples and their data, and nothing that they made elsewhere."""
+    return Path(shutil.copytree(EXAMPLES, tmp_path / "examples", ignore=shutil.ignore_patterns("out", "__pycache__")))
+
+
+def run(words: list[str], folder: Path, **environment: str) -> subprocess.CompletedProcess[str]:
+    path = os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]])
+    settings = os.environ | {"PATH": path, "COLUMNS": "200"} | environment
+    return subprocess.run(words, cwd=folder, env=settings, capture_output=True, text=True, check=False, timeout=300)
+
+
+def test_every_program_is_short_and_has_a_test() -> None:
+    assert {program.name for program in PROGRAMS} == TOLD.keys()
+    assert len(PROGRAMS) >= 10
+    for program in PROGRAMS:
+        assert LINES[0] <= len(program.read_text("utf-8").splitlines()) <= LINES[1], program.name
+
+
+FIRST = "own_mechanism.py"  # the others take minutes together
+
+
+@pytest.mark.parametrize(
+    "program", [pytest.param(one, marks=() if one.name == FIRST else pytest.mark.slow, id=one.name) for one in PROGRAMS]
+)
+def test_programs_run(program: Path, desk: Path) -> None:
+    found = run(["sh" if program.suffix == ".sh" else sys.executable, program.name], desk)
+    assert found.returncode == 0, found.stderr
+    for words in TOLD[program.name]:
+        assert words in found.stdout
+
+
+@pytest.mark.slow
+def test_the_program_in_r_writes_the_outputs_that_are_kept(desk: Path) -> None:
+    if shutil.which("Rscript") is None:
+        pytest.skip("Debian's package r-base-core is not installed")
+    kept = [(desk / name).read_text() for name in ("a.csv", "b.csv")]
+    for name in ("a.csv", "b.csv"):
+        (desk / name).unlink()
+    found = run(["Rscript", "noisy_count.R"], desk)
+    assert found.returncode == 0, found.stderr
+    assert [(desk / name).read_text() for name in ("a.csv", "b.csv")] == kept
+
+
+@pytest.mark.slow
+def test_the_package_is_audited_by_its_tests(desk: Path) -> None:
+    folder = desk / "privacy_test"
+    asked = ["-m", "pytest", "-p", "no:cacheprovider", "--audit-report", "audits.json"]
+    found = run([sys.executable, *asked], folder, PYTHONPATH="src")
+    assert found.returncode == 0, found.stdout
+    assert "2 audits (1 of promises, 1 of known bugs)" in found.stdout
+    assert run(["plaudit", "report", "audits.json", "--out", "privacy.html"], folder).returncode == 0
+    assert "noisy_counts_keep_their_promise" in (folder / "privacy.html").read_text()
+    noise = folder / "src" / "noisy_counts.py"
+    noise.write_text(noise.read_text().replace("np.exp(-EPSILON)", "np.exp(-2 * EPSILON)"))
+    broken = run([sys.executable, *asked], folder, PYTHONPATH="src")
+    assert broken.returncode == 1
+    assert "violated: promised epsilon 1" in broken.stdout
+
+
+def commands(page: Path) -> list[tuple[str, int]]:
+    """Return the commands that a page shows after ``$``, and the exit code that it says they have."""
+    found = []
+    for line in "".join(blocks(page, "console")).replace("\\\n", " ").splitlines():
+        if line.startswith("$ "):
+            words, expected = EXPECTED.sub("", line[2:]), EXPECTED.search(line)
+            found.append((words, int(expected[1]) if expected else 0))
+    return found
+
+
+SHOWN = [page for page in PAGES if commands(page)]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("page", SHOWN, ids=lambda page: str(page.relative_to(ROOT)))
+def test_commands_of_pages_run(page: Path, desk: Path) -> None:
+    """One after the other, in a folder like examples/."""
+    for words, expected in commands(page):
+        if shlex.split(words)[0] in ("git", "make", "pip", "cd"):
+            continue  # of a checkout: `make dist` installs in a fresh environment
+        found = run(["sh", "-c", words], desk)
+        assert found.returncode == expected, f"{words}\n{found.stderr}{found.stdout}"

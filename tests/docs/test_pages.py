@@ -1,0 +1,64 @@
+"""The code of the README and of every page of the site runs and says what the page says; links lead somewhere."""
+
+from __future__ import annotations
+
+import doctest
+import re
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from audit.estimates.residuals import residual_loss
+from audit.report.limits import LIMITS
+from audit.report.page import build_report
+from experiments import __main__, ways_of_asking
+from experiments.experiment import NAMES, load_numbers
+from tests.docs.pages import PAGES, ROOT, blocks, interactive
+
+
+def name_of(page: Path) -> str:
+    return str(page.relative_to(ROOT))
+
+
+@pytest.mark.parametrize("page", [page for page in PAGES if interactive(page)], ids=name_of)
+def test_examples_print_what_the_page_shows(page: Path) -> None:
+    outcome = doctest.testfile(str(page), module_relative=False)
+    assert outcome.attempted > 0
+    assert outcome.failed == 0
+
+
+NOTEBOOKS = [page for page in PAGES if blocks(page, "{code-cell}")]
+
+
+@pytest.mark.parametrize("page", NOTEBOOKS, ids=name_of)
+def test_notebooks_run(page: Path) -> None:
+    """Cell by cell, the hidden ones with what the text states."""
+    cells, space = blocks(page, "{code-cell}"), {"__name__": "__main__"}
+    assert len(cells) > 2
+    for place, cell in enumerate(cells):
+        exec(compile(cell, f"{page.name}, cell {place}", "exec"), space)
+
+
+@pytest.mark.parametrize("page", PAGES, ids=name_of)
+def test_links_lead_somewhere(page: Path) -> None:
+    targets = re.findall(r"\]\(([^):\s]+)\)", page.read_text(encoding="utf-8"))
+    for target in (target for target in targets if not target.startswith("/generated/")):  # those the build checks
+        path, _, place = target.partition("#")
+        there = page.parent / path
+        assert there.exists(), f"{page.name} links to {target}"
+        assert not place or f'<a id="{place}"></a>' in there.read_text(encoding="utf-8"), f"{page.name}: {target}"
+
+
+def test_limitations_are_those_of_every_report() -> None:
+    assert {limit.experiment for limit in LIMITS} <= set(NAMES)
+    assert __main__.LIMITATIONS.read_text(encoding="utf-8") == __main__.limitations()
+    page = build_report([], [("estimate", residual_loss(np.arange(-20, 21), rng=1))], [], title="t")
+    assert all(limit.what in page for limit in LIMITS)
+
+
+def test_the_table_of_systems_is_what_the_saved_numbers_say() -> None:
+    begins, ends = __main__.TABLE_BEGINS, __main__.TABLE_ENDS
+    for page, table in ((__main__.README, ways_of_asking.short_table), (__main__.SYSTEMS, ways_of_asking.table)):
+        shown = page.read_text(encoding="utf-8").partition(begins)[2].partition(ends)[0].strip()
+        assert shown == table(load_numbers("ways_of_asking", ROOT / "figures"))
