@@ -289,15 +289,20 @@ sheets.audit = (() => {
       if (withCoin(middle) >= power) size = middle;
       else out = middle;
     }
-    // Power falls with each run that must be right too: it is enough just where one more may be wrong, if anywhere.
-    const wrong = size => size - method.needed(plan, promise, split(plan, size)[1]);
+    // Power falls with each run that must be right too: it is enough just where one more may be wrong, if anywhere, or
+    // one more run chooses, where that matters.
+    const right = method.right(truth), sure = method.side(split(plan, size)[0], right) === 1;
+    const wrong = size => {
+      const counting = split(plan, size)[1];
+      return (sure ? counting : size) - method.needed(plan, promise, counting);
+    };
     while (at(size) < power) {
       let before = size, step = 1;
-      const now = wrong(size);
-      while (wrong(before + step) <= now) [before, step] = [before + step, 2 * step];
+      const now = wrong(size), same = next => next < high && wrong(next) <= now;
+      while (same(before + step)) [before, step] = [before + step, 2 * step];
       while (step > 1) {
         step /= 2;
-        if (wrong(before + step) <= now) before += step;
+        if (same(before + step)) before += step;
       }
       size = before + 1;
     }
