@@ -78,7 +78,10 @@ def replay(
     """Run a mechanism on both databases with the same noise, and say what that shows."""
     from audit.cli.inputs.mechanisms import blaming, source_of
     from audit.cli.inputs.targets import promise_of, targets_asked
+    from audit.io.terminal import console
+    from audit.io.text import printable
     from audit.replay import replay as replayed
+    from audit.report.tables import replay_table
     from audit.results.folder import save_result
     from audit.results.provenance import provenance
     from audit.sampling.streams import entropy_of, seed_sequence
@@ -103,7 +106,12 @@ def replay(
     if as_json:
         print(json.dumps({called: one.to_dict() for called, one in found.items()}, indent=1, allow_nan=False))
     else:
-        print("\n\n".join(f"{called}: {one.table()}" for called, one in found.items()))
+        terminal = console()
+        for called, one in found.items():
+            terminal.print(printable(f"{called}: {one}"), soft_wrap=True)
+            terminal.print(replay_table(one))
+            for words in one.told():
+                terminal.print(printable(words), soft_wrap=True)
         print("\nA replay shows what databases change of the values that get noise. A pass is no proof.")
         if out is not None:
             print(kept_in(out, [f"{called} replay" for called in found], saved, "one JSON file a replay."))

@@ -175,16 +175,16 @@ class Replay:
         """Return plain lists, numbers and words, ready for strict JSON: infinity is the string "inf"."""
         return self.record().to_dict()
 
-    def table(self) -> str:
-        """Return all queries, violations and notes as text.
+    def rows(self) -> list[tuple[str, ...]]:
+        """Return all queries as texts: the names of the columns, then a query a row.
 
         Returns
         -------
-        str
-            One line each, queries in columns. A change of any query is as confidential as the databases.
+        list of tuple of str
+            Names in one line, and cut where they are long.
         """
         rows: list[tuple[str, ...]] = [("query", "draws", "noise", "L1", "L2", "declared", "epsilon", "rho")]
-        rows += [
+        return rows + [
             (
                 _cut(printable(query.name)),
                 f"{query.draws:,}",
@@ -195,9 +195,28 @@ class Replay:
             )
             for query in self.queries
         ]
+
+    def told(self) -> list[str]:
+        """Return all violations and notes, a line each.
+
+        Returns
+        -------
+        list of str
+            Violations first.
+        """
+        return [f"violation: {violation}" for violation in self.violations] + [f"note: {note}" for note in self.notes]
+
+    def table(self) -> str:
+        """Return all queries, violations and notes as text.
+
+        Returns
+        -------
+        str
+            One line each, queries in columns. A change of any query is as confidential as the databases.
+        """
+        rows, told = self.rows(), self.told()
         widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
         lines = ["  ".join(text.ljust(width) for text, width in zip(row, widths, strict=True)).rstrip() for row in rows]
-        told = [f"violation: {violation}" for violation in self.violations] + [f"note: {note}" for note in self.notes]
         return "\n".join([str(self), "", *lines, *([""] if told else []), *told])
 
 

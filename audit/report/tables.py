@@ -8,9 +8,10 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from rich import box
+from rich.cells import cell_len
 from rich.measure import Measurement
 from rich.padding import Padding
-from rich.table import Table
+from rich.table import Column, Table
 from rich.text import Text
 
 from audit.io.text import printable
@@ -21,9 +22,10 @@ from audit.results.formatting import COLUMNS, percent, row
 if TYPE_CHECKING:
     from rich.console import Console, ConsoleOptions, RenderableType
 
+    from audit.replay.result import Replay
     from audit.review.compare import Change, Counted
 
-__all__ = ["Fitted", "audit_table", "comparison_table"]
+__all__ = ["Fitted", "audit_table", "comparison_table", "replay_table"]
 
 STYLES: dict[Verdict, str] = {"violated": "bold red", "not refuted": "green", "no power": "yellow"}
 FATES: dict[Counted, str] = {"changed": "bold", "missing": "bold red", "new": "bold"}
@@ -42,7 +44,8 @@ class Fitted:
 
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> Iterator[RenderableType]:
         unbounded = options.update(max_width=sys.maxsize)  # else what is measured is cut off at the terminal
-        if Measurement.get(console, unbounded, self.table).minimum <= options.max_width:
+        whole = Measurement.get(console, unbounded, self.table).maximum
+        if whole - sum(map(_folded, self.table.columns)) <= options.max_width:
             yield self.table
             return
         first, *others = self.table.columns
@@ -54,6 +57,15 @@ class Fitted:
                 value = cell if isinstance(cell, Text) else Text(str(cell))
                 facts.add_row(heading, Text(" ".join(value.plain.split("\n")), style=value.style, overflow="fold"))
             yield Padding(facts, (0, 0, 1, 2))
+
+
+def _folded(column: Column) -> int:
+    """Return how much narrower a column can be without breaking a word."""
+    if column.no_wrap:
+        return 0
+    texts = [str(column.header), *map(str, column.cells)]
+    lines = max(cell_len(line) for text in texts for line in text.split("\n"))
+    return lines - max(cell_len(word) for text in texts for word in text.split() or [""])
 
 
 def audit_table(audits: Named) -> Fitted:
@@ -79,6 +91,17 @@ def audit_table(audits: Named) -> Fitted:
             Text("\n".join(filter(None, (said["verdict"], said["confidential"]))), style=STYLES[audit.verdict]),
             f"{audit.seconds:.1f}",
         )
+    return Fitted(table)
+
+
+def replay_table(found: Replay) -> Fitted:
+    """Return one row for each query of a replay."""
+    head, *queries = found.rows()
+    table = Table(box=box.SIMPLE_HEAD, pad_edge=False, collapse_padding=True)
+    for name in head:
+        table.add_column(name, no_wrap=name != "noise")
+    for query in queries:
+        table.add_row(*map(Text, query))
     return Fitted(table)
 
 

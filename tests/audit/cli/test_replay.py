@@ -43,7 +43,7 @@ def test_a_system_is_replayed(plaudit: Command, arguments: tuple[str, ...], code
 def test_queries_and_violations_are_told_in_words(plaudit: Command) -> None:
     outcome = plaudit("replay", "gdpc", "--epsilon", "0.5", "--seed", "1")
     assert outcome.code == WITHIN
-    first, _, header, query, *_ = outcome.out.splitlines()
+    first, _, header, _, query, *_ = outcome.out.splitlines()
     assert first.startswith("gdpc: GDPC, 1 person added to ")
     assert first.endswith("promised epsilon 0.5 (add/remove): not refuted: 1 query replayed")
     assert header.split() == ["query", "draws", "noise", "L1", "L2", "declared", "epsilon", "rho"]

@@ -10,8 +10,11 @@ import pytest
 from rich.console import Console
 from rich.text import Text
 
+from algorithms.noise import DiscreteGaussian, add_noise
 from audit.claims import ApproxDP, PureDP
-from audit.report.tables import audit_table, comparison_table
+from audit.neighbors import NeighborPair
+from audit.replay import replay
+from audit.report.tables import audit_table, comparison_table, replay_table
 from audit.review.compare import compare_results
 from tests.helpers import audited
 
@@ -113,7 +116,7 @@ def test_nothing_is_cut_off(width):
 
 @pytest.mark.parametrize("width", [60, 80, 120])
 @pytest.mark.parametrize(
-    "name", ["gdpc", "bug-bottom-up-undeclared-totals", "tests/test_privacy.py::test_counts[area]"]
+    "name", ["gdpc", "bug-bottom-up-undeclared-totals", "tests/test_privacy.py::test_counts call 2"]
 )
 def test_no_name_is_broken(name, width):
     table = audit_table([("rdpc", audited()), (name, audited())])
@@ -125,6 +128,22 @@ def test_no_name_is_broken(name, width):
     assert name in text
     assert "0.8750" in text
     assert max(map(len, text.splitlines())) <= width
+
+
+@pytest.mark.parametrize("width", [60, 80, 120])
+def test_a_replay_fits_and_says_what_its_text_says(width):
+    def release(data, size, rng):
+        law, name = DiscreteGaussian(12.5), "household composition of all areas of the state"
+        return add_noise(data, law, size, rng, query=name, sensitivity=1.0)
+
+    found = replay(release, NeighborPair.add_people([120, 75], 0), rng=1)
+    text = rendered(replay_table(found), width)
+    assert max(map(len, text.splitlines())) <= width
+    (head, query) = found.rows()
+    assert "household composition of all areas of the state" in text
+    assert set(found.table().split()) >= set(" ".join(query).split())
+    assert letters(*query) <= letters(text)
+    assert all(name in text for name in head[1:])
 
 
 @pytest.mark.parametrize(
