@@ -127,7 +127,7 @@ dist: .venv/installed-docs
 	@$(PYTHON) -m venv build/dist
 	@build/dist/bin/pip --disable-pip-version-check install --quiet --constraint constraints.txt dist/*.whl
 	cd build/dist && bin/python -P -m doctest $(CURDIR)/README.md
-	cd build/dist && bin/plaudit audit gdpc --data morocco --epsilon 1 --seed 20240901 --size 20000 --out results
+	cd build/dist && bin/plaudit audit gdpc rdpc rdpc-all adpc --data morocco --epsilon 1 --seed 20240901 --out results
 	cd build/dist && bin/plaudit explore phsafe --html explorer.html
 
 clean:

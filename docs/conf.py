@@ -31,7 +31,6 @@ nb_execution_show_tb = True
 nb_merge_streams = True
 myst_enable_extensions = ["colon_fence", "deflist", "fieldlist"]
 myst_heading_anchors = 3
-suppress_warnings = ["ref.citation"]  # references of a docstring are of its whole text
 
 autodoc_member_order = "bysource"
 autodoc_typehints = "none"  # numpydoc's sections say the types, with shapes and units
@@ -58,7 +57,12 @@ html_theme_options = {
 
 
 def escaped(app, what, name, thing, options, lines):
-    """Shapes such as (runs, *output) are no emphasis, and absolute values such as |x| no substitutions."""
+    """Shapes such as (runs, *output) are no emphasis, |x| is no substitution, and references are a plain list.
+
+    Citations get roles that readers of screens no longer know.
+    """
+    lines[:] = [re.sub(r"^(\s*)\.\. \[(\d+)\] ", r"\1\2. ", line) for line in lines]
+    lines[:] = [re.sub(r"\[(\d+)\]_", r"[\1]", line) for line in lines]
     lines[:] = [re.sub(r"(?<=, )\*(?=[a-z])", r"\\*", line) for line in lines]
     lines[:] = [re.sub(r"(?<!`)\|(\w+)\|(?!`)", r"\\|\1\\|", line) for line in lines]
 
@@ -66,5 +70,5 @@ def escaped(app, what, name, thing, options, lines):
 def setup(app):
     """Write the pages that others are the source of, and lead links of the repository to pages of the site."""
     app.connect("config-inited", lambda app, config: write_pages(HERE / "generated"))
-    app.connect("autodoc-process-docstring", escaped)
+    app.connect("autodoc-process-docstring", escaped, priority=100)  # before numpydoc
     app.connect("source-read", lambda app, name, source: source.__setitem__(0, relinked(source[0], name)))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import shlex
@@ -12,6 +13,7 @@ from pathlib import Path
 
 import pytest
 
+from audit.results.formatting import at_least, at_most
 from tests.docs.pages import PAGES, ROOT, blocks
 
 EXAMPLES = ROOT / "examples"
@@ -92,6 +94,22 @@ def test_the_package_is_audited_by_its_tests(desk: Path) -> None:
     broken = run([sys.executable, *asked], folder, PYTHONPATH="src")
     assert broken.returncode == 1
     assert "violated: promised epsilon 1" in broken.stdout
+
+
+@pytest.mark.slow
+def test_the_demo_gives_the_table_of_the_readme(tmp_path: Path) -> None:
+    (demo,) = re.findall(r"\$\(BIN\)/(plaudit audit .*) --out results", (ROOT / "Makefile").read_text("utf-8"))
+    found = run([*demo.split(), "--json"], tmp_path)
+    assert found.returncode == 0, found.stderr
+    readme = (ROOT / "README.md").read_text("utf-8")
+    shown = re.findall(
+        r"^\| ([a-z-]+) \| epsilon 1 \| added or removed \| (\S+) \| (\S+) \| (.*) \|$", readme, re.MULTILINE
+    )
+    told = [
+        (name, at_least(audit["measured"]["epsilon"]), at_most(audit["detectable"]), audit["verdict"])
+        for name, audit in json.loads(found.stdout).items()
+    ]
+    assert shown == told
 
 
 def commands(page: Path) -> list[tuple[str, int]]:

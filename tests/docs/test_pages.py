@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import doctest
+import importlib
+import inspect
 import re
 from pathlib import Path
 
@@ -38,6 +40,34 @@ def test_notebooks_run(page: Path) -> None:
     assert len(cells) > 2
     for place, cell in enumerate(cells):
         exec(compile(cell, f"{page.name}, cell {place}", "exec"), space)
+
+
+def executed() -> str:
+    """Return all code that is run for a reader: examples of docstrings and pages, programs, what CONTRIBUTING shows."""
+    documented = [path for folder in ("audit", "algorithms") for path in (ROOT / folder).rglob("*.py")]
+    shown = [example.source for path in [*documented, *PAGES] for example in interactive(path)]
+    shown += [cell for page in PAGES for cell in blocks(page, "{code-cell}")]
+    programs = [*(ROOT / "examples").rglob("*.py"), *(ROOT / "tests").rglob("test_own_*.py")]
+    return "\n".join([*shown, *(path.read_text("utf-8") for path in programs)])
+
+
+# Run where its library is installed, by tests/audit/adapters.
+ELSEWHERE = {"audit.adapters.diffprivlib.tool"}
+
+
+def test_every_public_name_is_in_an_example(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.syspath_prepend(ROOT / "docs")
+    words = set(re.findall(r"\w+", executed()))
+    modules = [name for names in importlib.import_module("written").MODULES.values() for name in names]
+    loaded = {name: importlib.import_module(name) for name in modules}
+    named = {
+        f"{module}.{name}"
+        for module, thing in loaded.items()
+        for name in getattr(thing, "__all__", ())
+        if inspect.isclass(getattr(thing, name)) or inspect.isfunction(getattr(thing, name))
+    }
+    assert len(named) > 100
+    assert {name for name in named if name.rpartition(".")[2] not in words} == ELSEWHERE
 
 
 @pytest.mark.parametrize("page", PAGES, ids=name_of)

@@ -27,7 +27,7 @@ def page(rows: Numbers, made: str) -> str:
         "![what was tried](reliability.svg)",
         "\n".join(
             [
-                "| | what | how often | tests | failed | command | what others publish |",
+                "| row | what | how often | tests | failed | command | what others publish |",
                 "|---|---|---|---|---|---|---|",
                 *(_line(row, rows[str(row.number)]) for row in ROWS if str(row.number) in rows),
             ]
