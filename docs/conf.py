@@ -10,6 +10,8 @@ from pathlib import Path
 HERE = Path(__file__).parent
 sys.path[:0] = [str(HERE.parent), str(HERE)]
 
+from docutils import nodes
+from docutils.utils.math import latex2mathml
 from written import relinked, write_pages
 
 project = "plaudit"
@@ -38,6 +40,7 @@ autodoc_class_signature = "mixed"
 numpydoc_show_class_members = False
 numpydoc_xref_param_type = False
 
+html_math_renderer = "mathml"
 html_theme = "pydata_sphinx_theme"
 html_title = "plaudit"
 html_static_path = ["_static"]
@@ -56,6 +59,13 @@ html_theme_options = {
 }
 
 
+def formula(translator, node):
+    """Formulas are MathML, which browsers draw without a library from elsewhere."""
+    block = node.tagname == "math_block"
+    translator.body.append(latex2mathml.tex2mathml(node.astext(), as_block=block))
+    raise nodes.SkipNode
+
+
 def escaped(app, what, name, thing, options, lines):
     """Shapes such as (runs, *output) are no emphasis, |x| is no substitution, and references are a plain list.
 
@@ -69,6 +79,7 @@ def escaped(app, what, name, thing, options, lines):
 
 def setup(app):
     """Write the pages that others are the source of, and lead links of the repository to pages of the site."""
+    app.add_html_math_renderer("mathml", (formula, None), (formula, None))
     app.connect("config-inited", lambda app, config: write_pages(HERE / "generated"))
     app.connect("autodoc-process-docstring", escaped, priority=100)  # before numpydoc
     app.connect("source-read", lambda app, name, source: source.__setitem__(0, relinked(source[0], name)))
