@@ -283,7 +283,7 @@ class Claim(ABC):
     def _repr_html_(self) -> str:
         from audit.io.html import as_facts  # for notebooks alone
 
-        right = f"at most {100 * self.guessed_right:.4g} times in 100, from even odds"
+        right = f"at most {math.ceil(1e4 * self.guessed_right) / 100:g} times in 100, from even odds"
         facts = [
             *((name, f"{value:.6g}") for name, value in self.parameters.items()),
             ("neighbors", {"add_remove": "one added or removed", "replace_one": "one replaced"}[self.relation]),

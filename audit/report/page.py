@@ -19,7 +19,7 @@ from audit.report.limits import LIMITS
 from audit.report.origin import day_of, origin, public_origin, reproduction
 from audit.report.words import assumptions, event_class, meaning, quotable, unseen, visible
 from audit.results import AuditResult, LossEstimate, ReplayRecord, Verdict, scale_of
-from audit.results.formatting import percent, row
+from audit.results.formatting import number_of, percent, row
 from audit.results.provenance import provenance
 
 __all__ = ["SIGNATURE", "build_report"]
@@ -196,7 +196,7 @@ def _estimate(number: int, name: str, estimate: LossEstimate, public: bool) -> E
         interval=f"{_rough(low)} to {_rough(high)}",
         confidence=percent(estimate.confidence),
         assumptions=() if public else estimate.assumptions,
-        size="" if public else f"{estimate.size:,} runs of {estimate.areas:,} areas",
+        size="" if public else f"{number_of(estimate.size, 'run')} of {number_of(estimate.areas, 'area')}",
         curve=None if public else loss_curve(estimate),
         axes=estimate.axes,
         event="the error of one count"

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from audit.io.html import as_facts
-from audit.results.formatting import CONFIDENTIAL, percent, plain_number
+from audit.results.formatting import CONFIDENTIAL, number_of, percent, plain_number
 from audit.results.notebook import frame, write_page
 from audit.results.plain import fields_of, number, typed
 
@@ -137,7 +137,7 @@ class LossEstimate:
             (self.statistic, f"{self.value:.4g}{unit}"),
             (f"interval at {percent(self.confidence)}", f"{low:.4g} to {high:.4g}"),
             ("method", self.method),
-            ("residuals", f"{self.size:,} runs of {self.areas:,} areas"),
+            ("residuals", f"{number_of(self.size, 'run')} of {number_of(self.areas, 'area')}"),
         ]
         secret = [f"{CONFIDENTIAL}: this estimate is of confidential data."] if self.confidential else []
         notes = [*secret, "It means a loss if:", *(f"- {words}" for words in self.assumptions)]

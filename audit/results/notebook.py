@@ -23,8 +23,10 @@ def audit_html(summary: Mapping[str, Any], notes: Sequence[str]) -> str:
     """Return one audit, from its summary, as HTML."""
     said = row(summary)
     secret = [WARNING] if summary["confidential"] else []
-    facts = [(COLUMNS[key], said[key]) for key in SHOWN]
-    return as_facts(said["name"], facts, verdict=said["verdict"], notes=[*secret, *notes, CAUTION])
+    caution = [] if said["verdict"] == "violated" else [CAUTION]
+    told = {**COLUMNS, "neighbors": "neighbors"}
+    facts = [(told[key], said[key]) for key in SHOWN]
+    return as_facts(said["name"], facts, verdict=said["verdict"], notes=[*secret, *notes, *caution])
 
 
 def audits_html(title: str, summaries: Sequence[Mapping[str, Any]], verdict: str) -> str:

@@ -188,7 +188,7 @@ def test_commands_that_need_counts_leave_estimates_and_replays_out(plaudit: Comm
 
 def test_a_report_shows_replays_and_estimates_apart(plaudit: Command, mixed: Path) -> None:
     outcome = plaudit("report", "broken")
-    said = "Wrote broken/report.html: 1 audits, 0 violated; 1 replays, 1 violated; 1 estimates.\n"
+    said = "Wrote broken/report.html: 1 audit, 0 violated; 1 replay, 1 violated; 1 estimate.\n"
     assert (outcome.code, outcome.out, outcome.err) == (VIOLATION, said, "")
     page = Path("broken/report.html").read_text("utf-8")
     assert page.index("Each audit</h2>") < page.index("Replays</h2>") < page.index("Estimates, never bounds</h2>")

@@ -81,7 +81,7 @@ PAYLOADS = [
     "A" * (LONGEST + 500) + "<script>window.pwned=1</script>",
 ]
 TAGS = {
-    *("blockquote", "defs", "pattern"),
+    "blockquote",
     *("html", "head", "meta", "title", "style", "body", "header", "main", "section", "footer", "nav", "article"),
     *("h1", "h2", "h3", "h4", "p", "a", "b", "small", "strong", "code", "pre", "bdi", "span", "div", "ul", "ol", "li"),
     *("dl", "dt", "dd", "figure", "figcaption", "table", "caption", "thead", "tbody", "tr", "th", "td", "details"),

@@ -29,7 +29,7 @@ INKS = """() => {
     const all = (what, kind, part) => [...document.querySelectorAll(what)].map(e => [kind, getComputedStyle(e)[part]]);
     return [['paper', getComputedStyle(document.body).backgroundColor], ...all('svg text', 'text', 'fill'),
         ...all('polyline, line.promise', 'line', 'stroke'),
-        ...all('rect.ground, rect.idle, rect.not-refuted, path.detectable', 'bar', 'fill')]; }"""
+        ...all('rect.violated, rect.no-power, rect.not-refuted, path.detectable', 'bar', 'fill')]; }"""
 LAW = {"order": "possible on x only", "probability": 0.25}
 CURVE = {name: np.linspace(-2.0, 3.0, 30) + shift for name, shift in (("at", 0), ("loss", 1), ("low", 0), ("high", 2))}
 AUDITS = [

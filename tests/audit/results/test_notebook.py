@@ -80,6 +80,12 @@ def test_what_a_notebook_shows(thing, texts):
     assert set(texts) <= set(found)
 
 
+def test_only_what_is_no_violation_is_no_proof_either():
+    caution = "A pass is no proof: a loss below the minimum detectable loss, or in other events, may stay hidden."
+    assert caution in shown(audited())
+    assert caution not in shown(audited(measured=PureDP(1.5), verdict="violated"))
+
+
 def test_a_replay_is_shown_as_its_record():
     found = replay(noisy, PAIR, PureDP(1.0), rng=1)
     assert shown(found) == shown(found.record())
