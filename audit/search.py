@@ -6,7 +6,6 @@ import itertools
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any, Literal
 
 import numpy as np
@@ -20,7 +19,7 @@ from audit.methods.evaluation import check_question
 from audit.neighbors import NeighborPair
 from audit.results import AuditResult, Verdict
 from audit.results.formatting import percent
-from audit.results.notebook import audits_html, frame, write_page
+from audit.results.notebook import Reported, audits_html, frame
 from audit.sampling.progress import progress_bar
 from audit.sampling.streams import Seed, seed_sequence, stream
 
@@ -35,7 +34,7 @@ MOST_PAIRS = 100_000
 
 
 @dataclass(frozen=True, eq=False)
-class SearchResult:
+class SearchResult(Reported):
     """Audits of the pairs that looked worst, under one confidence.
 
     Attributes
@@ -77,18 +76,9 @@ class SearchResult:
         """
         return frame([result.summary() for result in self.results])
 
-    def report(self, path: str | Path) -> None:
-        """Write the audits as one HTML page, as ``plaudit report`` does.
-
-        Raises
-        ------
-        ValueError
-            If the name does not end in ``.html``.
-        OSError
-            If it cannot be written.
-        """
+    def _reported(self) -> tuple[str, dict[str, list[tuple[str, Any]]]]:
         audits = [(f"{result.mechanism} pair {number}", result) for number, result in enumerate(self.results, 1)]
-        write_page(Path(path), f"Search for the pair that loses most: {self.results[0].mechanism}", audits=audits)
+        return f"Search for the pair that loses most: {self.results[0].mechanism}", {"audits": audits}
 
     def _repr_html_(self) -> str:
         title = (

@@ -15,7 +15,7 @@ from audit.cli.exits import WITHIN
 __all__: list[str] = []
 
 NEEDED = re.compile(r"([A-Za-z0-9_.-]+)(\[[^]]*\])?([^;]*)(?:;\s*extra == ['\"](.+)['\"])?$")
-OFFERED = ("census", "release", "spark", "dask", "ray")  # extras for users
+OFFERED = ("census", "release", "spark", "dask", "ray", "xlsx")  # extras for users
 
 
 def doctor() -> int:
@@ -69,29 +69,12 @@ def _extras() -> Iterator[tuple[str, str]]:
 
 
 def _engines() -> Iterator[tuple[str, str]]:
-    yield (
-        "simulations",
-        ", ".join(
-            [
-                "processes (loky)",
-                "threads",
-                *(name for name, package in (("dask", "distributed"), ("ray", "ray")) if _version(package)),
-            ]
-        ),
-    )
-    yield (
-        "tables",
-        ", ".join(
-            [
-                "DuckDB" if _version("duckdb") else "no DuckDB (extra census)",
-                "no Spark (extra spark)"
-                if not _version("pyspark")
-                else "Spark"
-                if shutil.which("java")
-                else "Spark, but no Java",
-            ]
-        ),
-    )
+    clusters = [name for name, package in (("dask", "distributed"), ("ray", "ray")) if _version(package)]
+    yield "simulations", ", ".join(["processes (loky)", "threads", *clusters])
+    spark = "no Spark (extra spark)"
+    if _version("pyspark"):
+        spark = "Spark" if shutil.which("java") else "Spark, but no Java"
+    yield "tables", f"{'DuckDB' if _version('duckdb') else 'no DuckDB (extra census)'}, {spark}"
 
 
 def _noise() -> Iterator[tuple[str, str]]:

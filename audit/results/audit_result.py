@@ -12,7 +12,7 @@ from audit.io.text import printable
 from audit.neighbors import Adjacency, Unit
 from audit.results.files import write_json
 from audit.results.formatting import line, plain_number, scale_of
-from audit.results.notebook import audit_html, frame, write_page
+from audit.results.notebook import Reported, audit_html, frame
 from audit.results.plain import fields_of, number, typed
 
 if TYPE_CHECKING:
@@ -33,7 +33,7 @@ ADDED: dict[str, Any] = {"basis": {}, "confidential": False, "attack": "", "trie
 
 
 @dataclass(frozen=True, eq=False)
-class AuditResult:
+class AuditResult(Reported):
     """A promise held against counted runs.
 
     `measured` is a lower bound on the loss at the stated confidence: it can refute the promise and never confirm it.
@@ -218,17 +218,8 @@ class AuditResult:
         with house_style():
             return plot_audits([self.summary()], ax, scale=scale_of(self.claim))
 
-    def report(self, path: str | Path) -> None:
-        """Write the result as an HTML page, as ``plaudit report`` does; a confidential one is for its owner alone.
-
-        Raises
-        ------
-        ValueError
-            If the name does not end in ``.html``.
-        OSError
-            If it cannot be written.
-        """
-        write_page(Path(path), f"Privacy audit of {self.mechanism}", audits=[(self.mechanism, self)])
+    def _reported(self) -> tuple[str, dict[str, list[tuple[str, Any]]]]:
+        return f"Privacy audit of {self.mechanism}", {"audits": [(self.mechanism, self)]}
 
     def to_frame(self) -> Any:
         """Return the summary as a data frame of one row, which `pandas.concat` puts below others.

@@ -6,7 +6,6 @@ import math
 from collections.abc import Iterable
 from copy import deepcopy
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -14,7 +13,7 @@ from numpy.typing import NDArray
 
 from audit.io.html import as_facts
 from audit.results.formatting import CONFIDENTIAL, number_of, percent, plain_number
-from audit.results.notebook import frame, write_page
+from audit.results.notebook import Reported, frame
 from audit.results.plain import fields_of, number, typed
 
 if TYPE_CHECKING:
@@ -26,7 +25,7 @@ CURVE = ("at", "loss", "low", "high")
 
 
 @dataclass(frozen=True, eq=False)
-class LossEstimate:
+class LossEstimate(Reported):
     """A point estimate of privacy loss as a curve over events, with its assumptions in words.
 
     It rests on assumptions that the runs cannot check, so it never becomes a verdict.
@@ -108,17 +107,8 @@ class LossEstimate:
         with house_style():
             return plot_estimate(self, ax)
 
-    def report(self, path: str | Path) -> None:
-        """Write the estimate as an HTML page, as ``plaudit report`` does; a confidential one is for its owner alone.
-
-        Raises
-        ------
-        ValueError
-            If the name does not end in ``.html``.
-        OSError
-            If it cannot be written.
-        """
-        write_page(Path(path), f"Estimate by {self.method}", estimates=[(self.method, self)])
+    def _reported(self) -> tuple[str, dict[str, list[tuple[str, Any]]]]:
+        return f"Estimate by {self.method}", {"estimates": [(self.method, self)]}
 
     def to_frame(self) -> Any:
         """Return the curve as a data frame with the columns at, loss, low and high.

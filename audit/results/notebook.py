@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from importlib import import_module
 from pathlib import Path
@@ -12,7 +13,7 @@ from audit.io.files import write_atomically
 from audit.io.html import as_facts, as_table
 from audit.results.formatting import COLUMNS, WARNING, row
 
-__all__ = ["audit_html", "audits_html", "frame", "write_page"]
+__all__ = ["Reported", "audit_html", "audits_html", "frame"]
 
 SHOWN = ("promised", "neighbors", "measured", "confidence", "detectable", "event", "witness", "runs", "pair", "seed")
 OF_SEVERAL = ("name", "promised", "neighbors", "measured", "detectable", "verdict", "pair")
@@ -51,18 +52,31 @@ def frame(columns: Any) -> Any:
         raise ImportError("to_frame needs pandas: pip install pandas") from None
 
 
-def write_page(path: Path, title: str, **results: Sequence[tuple[str, Any]]) -> None:
-    """Write audits, estimates or replays, each with its name, as one HTML page, over whatever file is there.
+class Reported(ABC):
+    """A result that writes an HTML page of itself."""
 
-    Raises
-    ------
-    ValueError
-        If the name does not end in ``.html``.
-    OSError
-        If it cannot be written.
-    """
-    if path.suffix.lower() != ".html":
-        raise ValueError(f"path must end in .html, got {str(path)!r}")
-    found: dict[str, Sequence[tuple[str, Any]]] = {"audits": [], **results}
-    page = offered("report").build_report(**found, title=title)
-    write_atomically(path, page, private=any(one.confidential for some in results.values() for _, one in some))
+    @abstractmethod
+    def _reported(self) -> tuple[str, dict[str, list[tuple[str, Any]]]]:
+        """Return the title of the page, and its audits or estimates, each with its name."""
+
+    def report(self, path: str | Path) -> None:
+        """Write the result as an HTML page, as ``plaudit report`` does; a confidential one is for its owner alone.
+
+        Parameters
+        ----------
+        path : path-like
+            The file, which takes the place of one that is there.
+
+        Raises
+        ------
+        ValueError
+            If the name does not end in ``.html``.
+        OSError
+            If it cannot be written.
+        """
+        path = Path(path)
+        if path.suffix.lower() != ".html":
+            raise ValueError(f"path must end in .html, got {str(path)!r}")
+        title, results = self._reported()
+        page = offered("report").build_report(**{"audits": [], **results}, title=title)
+        write_atomically(path, page, private=any(one.confidential for some in results.values() for _, one in some))
