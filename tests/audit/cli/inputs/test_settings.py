@@ -59,6 +59,8 @@ def test_doctor_says_what_works_here(plaudit: Command) -> None:
         "  report: audits.json",
     ):
         assert any(words in line for line in lines), words
+    extras = {*metadata.metadata("plaudit").get_all("Provides-Extra", [])} - {"dev", "docs", "mutation"}
+    assert all(any(line.startswith(f"  {extra}: ") for line in lines) for extra in extras)
     assert lines[-1] == "  nothing: every system can be audited here"
 
 
