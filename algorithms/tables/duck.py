@@ -61,10 +61,12 @@ class DuckDB:
         allowed = [name for path in paths for name in {str(path), _literal(path)}]
         self._connection.execute("SET allowed_paths = ?", [allowed])
         self._connection.execute("SET allowed_directories = ?", [[self._spill]])
+        # A bar would go to standard output. In a notebook without ipywidgets DuckDB has none, and refuses to set it.
+        bar = self._connection.execute("SELECT current_setting('enable_progress_bar')").fetchone() == (True,)
         for statement in (
+            *(["SET enable_progress_bar = false"] if bar else []),
             "CREATE MACRO sha2(message, bits) AS sha256(message)",  # Spark's name for it
             "CREATE MACRO regexp_like(value, pattern) AS regexp_matches(value, pattern)",
-            "SET enable_progress_bar = false",  # it would go to standard output
             "SET enable_external_access = false",
             "SET lock_configuration = true",
         ):

@@ -26,6 +26,7 @@ from tests.fuzz.holding import Outcome, asked_for, tree
 
 PATIENCE, GRACE = 60.0, 20.0  # seconds: then a run is interrupted, as its user would, and then ended
 MOST_MEMORY = 8 * 2**30
+BROWSER = "true"  # the program that ends at once: `explore --open` shows its page to nobody
 HEAVY = ("duckdb", "opendp.prelude", "pandas", "pyarrow.parquet", "rich.status", "rich.table", "sklearn.ensemble")
 HEAVY += ("sklearn.linear_model", "matplotlib.backends.backend_svg", "matplotlib.backends.backend_agg", "scipy.stats")
 HEAVY += ("jinja2", "joblib", "sklearn.tree", "scipy.optimize", "scipy.sparse", "numba", "piqp")
@@ -71,7 +72,12 @@ def run(case: Case, desk: Path, command: Command = cli.main) -> Outcome:
 def _apart(case: Case, folder: Path, spill: Path, files: tuple[int, int], _: Command) -> int:
     """Run a case as a shell does."""
     words = [sys.executable, "-P", "-m", "plaudit", *case.arguments]
-    environment = {**os.environ, "TMPDIR": str(spill), "PYTHONPATH": str(Path(cli.__file__).parents[2])}
+    environment = {
+        **os.environ,
+        "BROWSER": BROWSER,
+        "TMPDIR": str(spill),
+        "PYTHONPATH": str(Path(cli.__file__).parents[2]),
+    }
     process = subprocess.Popen(
         words, cwd=folder, stdin=subprocess.DEVNULL, stdout=files[0], stderr=files[1], env=environment,
         start_new_session=True,
@@ -111,6 +117,7 @@ def settle(folder: Path, spill: Path, files: tuple[int, int]) -> None:
         os.dup2(file, number)
     sys.stdout, sys.stderr = (io.TextIOWrapper(io.FileIO(number, "w", closefd=False)) for number in (1, 2))
     tempfile.tempdir = os.environ["TMPDIR"] = str(spill)
+    os.environ["BROWSER"] = BROWSER
     os.chdir(folder)
     warnings.resetwarnings()
     warnings.simplefilter("default")

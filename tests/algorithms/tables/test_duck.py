@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import signal
+import subprocess
 import sys
 import tempfile
 import threading
@@ -154,6 +155,28 @@ def test_an_interrupt_at_the_start_leaves_no_spill_folder(monkeypatch):
     monkeypatch.setattr(DuckDB, "_lock", interrupted)
     with pytest.raises(KeyboardInterrupt):
         DuckDB()
+
+
+NOTEBOOK = """
+import sys, types
+sys.modules["ipywidgets"] = None
+sys.modules["IPython"] = types.SimpleNamespace(get_ipython=lambda: types.SimpleNamespace(config={"IPKernelApp": {}}))
+import duckdb
+try:
+    duckdb.connect().execute("SET enable_progress_bar = false")
+except duckdb.InvalidInputException as refusal:
+    print("ipywidgets" in str(refusal))
+from algorithms.tables.duck import DuckDB
+engine = DuckDB()
+print(len(engine.fetch("select 1 as n")))
+engine.close()
+"""
+
+
+def test_a_notebook_without_ipywidgets_where_duckdb_has_no_bar_to_turn_off():
+    """DuckDB looks at the name of the kernel, in a program without a file; there it refuses to set the bar."""
+    run = subprocess.run([sys.executable, "-c", NOTEBOOK], capture_output=True, text=True, check=False)
+    assert (run.returncode, run.stdout, run.stderr) == (0, "True\n1\n", "")
 
 
 # What it reads
