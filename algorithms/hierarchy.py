@@ -39,8 +39,10 @@ def check_counts(counts: ArrayLike) -> Index:
             raise ValueError(f"counts must be whole numbers of people, got {odd[0]}")
     if given.size and given.min() < 0:
         raise ValueError(f"counts must not be negative, got {given.min()}")
-    if given.size and given.sum(axis=-1, dtype=np.float64).max() >= LARGEST_EXACT:
-        raise ValueError(f"counts must add up to less than 2**53, got {given.sum(axis=-1, dtype=np.float64).max():.0f}")
+    if given.size and float(given.max()) * given.shape[-1] >= LARGEST_EXACT:  # else no total can reach it
+        total = given.sum(axis=-1, dtype=np.float64).max()
+        if total >= LARGEST_EXACT:
+            raise ValueError(f"counts must add up to less than 2**53, got {total:.0f}")
     return given.astype(np.int64, copy=False)
 
 

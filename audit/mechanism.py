@@ -43,7 +43,7 @@ class Mechanism(Protocol):
         spread over cores. Another number is another result.
     ``threads``
         True if blocks at work at the same time may share it, since it never writes into arrays of its own: threads
-        start faster than processes and do not copy the data.
+        start faster than processes, and neither data nor outputs are copied.
     ``areas``
         For releases over a tree: the parent of every area (-1: root), the area of each entry of an output, and the
         area of each count in the data.

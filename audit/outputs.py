@@ -119,8 +119,9 @@ def taken(mechanism: Mechanism, data: Any, size: int, rng: np.random.Generator) 
 def run(mechanism: Mechanism, data: Any, size: int, rng: np.random.Generator, kind: Kind) -> NDArray[Any]:
     """Return `size` outputs: numbers, shape (size, *kind.shape), or texts, shape (size,).
 
-    They are a copy: the mechanism may write into its own array again. A run that raises an exception has an output too,
-    since whoever sees the release sees that it failed: `RAISED` in every entry, or `RAISED_WORD`.
+    They are a copy, as the mechanism may write into its own array again; of a mechanism that says it never does so, by
+    ``threads``, they may be its own array, which is not to be written into. A run that raises an exception has an
+    output too, since whoever sees the release sees that it failed: `RAISED` in every entry, or `RAISED_WORD`.
     """
     attempt = _attempt(mechanism, data, size, rng, kind)
     if isinstance(attempt, Exception):
@@ -128,11 +129,11 @@ def run(mechanism: Mechanism, data: Any, size: int, rng: np.random.Generator, ki
     return attempt
 
 
-def read_outputs(batch: Any, kind: Kind) -> NDArray[Any]:
-    """Return a batch, as a mechanism returns it or somebody gives it, as an array of outputs of a kind."""
+def read_outputs(batch: Any, kind: Kind, *, own: bool = False) -> NDArray[Any]:
+    """Return a batch, as a mechanism returns it or somebody gives it, as outputs of a kind; `own`: see `as_numbers`."""
     if kind.shape is None:
         return _texts([written(one) for one in _rows(batch)])
-    numbers = as_numbers(batch)
+    numbers = as_numbers(batch, own=own)
     if numbers is not None and numbers.shape[1:] == kind.shape:
         return numbers
     return np.array([_row(one, kind.shape) for one in _rows(batch)], np.float64)
@@ -148,7 +149,7 @@ def _attempt(
         raise
     except Exception as failure:
         return failure
-    outputs = read_outputs(batch, kind)
+    outputs = read_outputs(batch, kind, own=bool(getattr(mechanism, "threads", False)))
     if len(outputs) != size:
         raise ValueError(f"a mechanism must return one output a run: asked for {size} runs, got {len(outputs)}")
     return outputs
@@ -190,13 +191,17 @@ def _row(output: Any, shape: tuple[int, ...]) -> NDArray[np.float64]:
     return np.full(shape, values if alone else SHAPE)
 
 
-def as_numbers(batch: Any) -> NDArray[Any] | None:
-    """Return a copy of a batch if it is an array of numbers, shape (runs, *output); None if it is anything else."""
+def as_numbers(batch: Any, *, own: bool = False) -> NDArray[Any] | None:
+    """Return a batch if it is an array of numbers, shape (runs, *output); None if it is anything else.
+
+    It is a copy, or, where the batch is `own`, an array that is not to be written into and may be the batch's.
+    """
     mask = np.ma.getmaskarray(batch) if isinstance(batch, np.ma.MaskedArray) and batch.dtype.kind in "biuf" else None
     try:
         if isinstance(batch, list | tuple) and _hides(batch):
             return None
-        numbers = np.array(batch if mask is None else batch.filled(0))
+        given = batch if mask is None else batch.filled(0)
+        numbers = np.asarray(given) if own else np.array(given)
     except MemoryError:  # says nothing of outputs
         raise
     except Exception:  # rows of varying length, or an object that is not made for numpy
@@ -211,10 +216,13 @@ def as_numbers(batch: Any) -> NDArray[Any] | None:
             _check_exact(np.array_equal(numbers, numbers.astype(np.float64), equal_nan=True), str(numbers.dtype))
         numbers = numbers.astype(np.float64, copy=False)
         if (nan := np.isnan(numbers)).any():
-            numbers[nan] = NAN
+            numbers = np.where(nan, NAN, numbers)
     elif numbers.dtype.itemsize == 8 and not -EXACT <= int(numbers.min()) <= int(numbers.max()) <= EXACT:
         for number in map(int, numbers[(numbers < -EXACT) | (numbers > EXACT)]):
             _check_exact(int(float(number)) == number, f"{number}")
+    if own:
+        numbers = numbers.view()
+        numbers.flags.writeable = False
     return numbers if mask is None else np.where(mask, NOTHING, numbers)
 
 

@@ -60,9 +60,10 @@ class Moments:
         """Add up blocks of what `reduce` kept, as they come: each is as large as an output."""
         runs, *sums = functools.reduce(np.add, blocks)
         mean, second, third, fourth = (total / runs for total in sums)
-        variance = np.maximum(second - mean**2, 0.0)
+        square = mean**2  # no power above: of those, numpy makes logarithms
+        variance = np.maximum(second - square, 0.0)
         with np.errstate(over="ignore", invalid="ignore"):
-            about_mean = fourth - 4 * third * mean + 6 * second * mean**2 - 3 * mean**4
+            about_mean = fourth - 4 * third * mean + 6 * second * square - 3 * square**2
             error = np.sqrt(np.maximum(about_mean - variance**2, 0.0) / runs)
         return cls(int(runs[0]), mean, np.sqrt(variance), error)
 
@@ -104,10 +105,11 @@ class Explored:
             second = np.abs(y.sd**2 - x.sd**2) / np.hypot(x.error, y.error)
             on_x, on_y = (self.standard(side) for side in self.first(GLIMPSE))
             on_x, on_y = on_x - on_x.mean(axis=0), on_y - on_y.mean(axis=0)
+            squares_x, squares_y = on_x**2, on_y**2
             others = [
                 np.abs(higher_y.mean(axis=0) - higher_x.mean(axis=0))
                 / np.hypot(higher_x.std(axis=0) / np.sqrt(len(on_x)), higher_y.std(axis=0) / np.sqrt(len(on_y)))
-                for higher_x, higher_y in ((on_x**3, on_y**3), (on_x**4, on_y**4))
+                for higher_x, higher_y in ((squares_x * on_x, squares_y * on_y), (squares_x**2, squares_y**2))
             ]
         return np.asarray(np.nan_to_num(np.max([second, *others], axis=0), nan=0.0, posinf=0.0))
 

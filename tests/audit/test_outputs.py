@@ -426,6 +426,32 @@ def test_an_array_that_is_used_again_is_copied(size):
             assert not np.array_equal(again, kept)
 
 
+def test_an_array_that_is_never_used_again_is_not_copied():
+    """What is no number has values of its own in a copy, and nobody writes into what belongs to the mechanism."""
+
+    class Returning:
+        threads = True
+
+        def __init__(self, outputs):
+            self.outputs = outputs
+
+        def __call__(self, data, size, rng):
+            return self.outputs
+
+    whole, broken = np.arange(6.0).reshape(3, 2), np.array([[1.0, np.nan]])
+    kept = run(Returning(whole), None, 3, np.random.default_rng(0), Kind((2,)))
+    assert np.shares_memory(kept, whole)
+    with refused_like(ValueError, "read-only"):
+        kept[0] = 1.0
+    kept = run(Returning(broken), None, 1, np.random.default_rng(0), Kind((2,)))
+    np.testing.assert_array_equal(kept, [[1.0, NAN]])
+    assert np.isnan(broken[0, 1])
+    masked = np.ma.MaskedArray([[1.0, 2.0]], mask=[[False, True]])
+    np.testing.assert_array_equal(
+        run(Returning(masked), None, 1, np.random.default_rng(0), Kind((2,))), [[1.0, NOTHING]]
+    )
+
+
 def test_a_used_array_does_not_lose_the_runs_beside_an_exception():
     """Parts of a batch that raised are made by later calls into the same array: each keeps its own."""
     buffer = np.zeros(64)
