@@ -12,7 +12,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-from experiments.experiment import NAMES, answer_and_details, find, load_numbers
+from experiments.experiment import NAMES, find, load_numbers
 
 ROOT = Path(__file__).parent.parent
 FIGURES = ROOT / "figures"
@@ -104,16 +104,17 @@ def write_project(folder: Path) -> None:
 
 
 def write_findings(folder: Path) -> None:
-    """One page an experiment: the answer, the figure, what was expected, how to have it again, the numbers."""
+    """One page an experiment: the answer, the figure, its numbers, what was expected, how to have it again."""
     cards = []
     for name in NAMES:
         experiment, numbers = find(name), load_numbers(name, FIGURES)
-        answer, details = answer_and_details(experiment.finding(numbers))
+        answer = experiment.finding(numbers)
         parts = [
             f"# {experiment.QUESTION}",
             answer,
             f"![Figure of {name}: {_in_brackets(answer)}]({name}.svg)",
-            *(["## The numbers", details] if details else []),
+            "## The numbers",
+            str(experiment.table(numbers)),
             "## What was expected",
             experiment.EXPECTATION,
             "## Have it again",

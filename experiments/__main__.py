@@ -14,7 +14,7 @@ from audit.cli.supervision import supervised
 from audit.io.backends import Address, Backend, on_backend
 from audit.io.files import check_writable, write_atomically
 from audit.results.plots import house_style, save_figure
-from experiments.experiment import NAMES, answer_and_details, find, load_numbers, run_experiment
+from experiments.experiment import NAMES, find, load_numbers, run_experiment
 
 FIGURES = Path(__file__).parent.parent / "figures"
 QUICK = Path("results") / "quick"
@@ -144,9 +144,8 @@ def _write_page(folder: Path) -> None:
     for name in NAMES:
         if (folder / f"{name}.json").exists():
             experiment, numbers = find(name), load_numbers(name, folder)
-            answer, details = answer_and_details(experiment.finding(numbers))
-            parts += [f'<a id="{name}"></a>', f"## {experiment.QUESTION}", answer, f"![{name}]({name}.svg)"]
-            parts += [details] if details else []
+            parts += [f'<a id="{name}"></a>', f"## {experiment.QUESTION}", experiment.finding(numbers)]
+            parts += [f"![{name}]({name}.svg)", str(experiment.table(numbers))]
             parts += [f"Expected: {experiment.EXPECTATION} Numbers: [{name}.json]({name}.json)."]
     write_atomically(folder / "README.md", "\n\n".join(parts) + "\n")
     if folder.resolve() == FIGURES.resolve() and (folder / "ways_of_asking.json").exists():

@@ -23,7 +23,7 @@ from audit.neighbors import NeighborPair
 from audit.results import plain_number
 from audit.results.plots import BLACK, BLUE, GRAY, GREEN, ORANGE, RED, new_figure
 from experiments.audits import all_or_none, down, kept, median, none_above, run_all, violations
-from experiments.experiment import CONFIDENCE, Check, between, near
+from experiments.experiment import CONFIDENCE, Check, MarkdownTable, between, near
 
 QUESTION = "How does the bottom-up mechanism's accuracy grow with epsilon, and does its noise keep the promise?"
 EXPECTATION = (
@@ -245,35 +245,38 @@ def _score(norm: dict[str, Any], replicates: int) -> float:
 
 
 def finding(numbers: dict[str, Any]) -> str:
-    """Return where the curves reach their target, what 53 bits leave, and what the audits find."""
-    chosen, audits = numbers["chosen"], numbers["audits"]
-    bound = {name: median(row["runs"]) for name, row in audits.items()}
-    times = {name: f"{violations(row['runs'])} of {len(row['runs'])}" for name, row in audits.items()}
-    first, last = numbers["inverse"][0], numbers["inverse"][-1]
-    takes = {
-        words: {name: "more than was tried" if one is None else f"epsilon {one:g}" for name, one in found.items()}
-        for words, found in chosen.items()
-    }
+    """Return where the curves reach their target, and whether the noise keeps the promise."""
+    takes = _takes(numbers, DRAWN)
+    exact, last = numbers["audits"][EXACT], numbers["inverse"][-1]
     return (
-        f"{TARGET:.0%} of L1 accuracy takes {takes[DRAWN]['l1']}, of L2 {takes[DRAWN]['l2']}. The table has "
-        f"{numbers['people']:,} people in 437 counties by five races; it stands in for the authors' long form of 1960, "
-        "whose records are weighted. In a sample of one person in four with weights to "
-        f"{HEAVIEST:g} ({numbers['records']:,} records) noise for the largest weight leaves "
-        f"{float(np.median(_missing(numbers, SAMPLE) / _missing(numbers, DRAWN))):.2f} times as much missing to one, "
-        f"and {TARGET:.0%} takes {takes[SAMPLE]['l1']} (L1) and {takes[SAMPLE]['l2']} (L2), compared with the weighted "
-        "counts: errors of sampling come on top. L2 looks better "
-        f"because a few counts are very large: the mean is {numbers['mean']:,.0f}, the root of the mean square "
-        f"{numbers['mean_square'] ** 0.5:,.0f}. Half the counts are below {numbers['median']:,.0f}, which neither norm "
-        f"shows. The exact sampler keeps its promise: {times[EXACT]} audits of {audits[EXACT]['size']:,} runs report a "
-        f"violation, and the median lower bound is {down(bound[EXACT])} of 1. Its simulation ends at 45.2/epsilon, "
-        "secure noise does not. The authors' sampler, an inverse distribution function, breaks its promise if its "
-        f"uniforms have 53 bits, which they do not say: it cannot reach beyond {first['reach']:,} at epsilon "
-        f"{first['epsilon']:g} and {last['reach']} at {last['epsilon']:g}, so that with probability "
-        f"{first['witness']:.1e} and {last['witness']:.1e} a count proves that somebody is there. The other bugs are "
-        f"found too: ignored weights in {times[IGNORED]} audits (lower bound {down(bound[IGNORED])} of "
-        f"{float(audits[IGNORED]['loss']):g}), fractional counts in {times[FRACTIONS]}, undeclared totals in "
-        f"{times[UNDECLARED]}."
+        f"{TARGET:.0%} of L1 accuracy takes {takes['l1']}, of L2 {takes['l2']} (one person added or removed). The "
+        f"exact sampler keeps its promise: {violations(exact['runs'])} of {len(exact['runs'])} audits report a "
+        "violation, at confidence 1 - 1e-6. The authors' inverse distribution function breaks it if its uniforms have "
+        f"53 bits, which they do not say: noise ends at {last['reach']} at epsilon {last['epsilon']:g}."
     )
+
+
+def table(numbers: dict[str, Any]) -> MarkdownTable:
+    """Return what audits of the samplers and of known bugs find."""
+    rows = []
+    for name, row in numbers["audits"].items():
+        times = f"{violations(row['runs'])} of {len(row['runs'])}"
+        loss = "infinite" if np.isinf(float(row["loss"])) else f"{float(row['loss']):g}"
+        rows.append((name, f"{row['size']:,}", loss, down(median(row["runs"])), times))
+    sample, factor = _takes(numbers, SAMPLE), np.median(_missing(numbers, SAMPLE) / _missing(numbers, DRAWN))
+    return MarkdownTable(
+        ("of epsilon 1", "runs", "exact loss", "lower bound", "audits that report a violation"),
+        rows,
+        f"In a weighted sample of {numbers['records']:,} records noise leaves {factor:.2f} times as much missing to "
+        f"one, and {TARGET:.0%} takes {sample['l1']} (L1) and {sample['l2']} (L2). A few large counts decide L2: the "
+        f"mean is {numbers['mean']:,.0f}, the median {numbers['median']:,.0f}.",
+    )
+
+
+def _takes(numbers: dict[str, Any], words: str) -> dict[str, str]:
+    """Return the epsilon that the target takes, by norm."""
+    found = numbers["chosen"][words]
+    return {name: "more than was tried" if one is None else f"epsilon {one:g}" for name, one in found.items()}
 
 
 def draw(numbers: dict[str, Any]) -> Figure:

@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import importlib
-import itertools
 import json
-import re
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Protocol, cast
@@ -20,7 +18,6 @@ from audit.results.formatting import at_least
 from audit.results.provenance import provenance
 
 CONFIDENCE = 1 - 1e-6  # of published verdicts: at 95% one correct algorithm in twenty would be called violated
-MOST_WORDS = 60  # of an answer
 FALSE_ALARM = 1e-4  # probability that valid bounds miss more often than `most_misses`
 NAMES = (
     "flaxman_figure1",
@@ -73,8 +70,23 @@ class Check:
     holds: bool
 
 
+@dataclass(frozen=True)
+class MarkdownTable:
+    """The numbers behind an answer: a heading a column, rows of cells, and what a reader needs to know of them."""
+
+    heads: Sequence[str]
+    rows: Sequence[Sequence[str]]
+    note: str = ""
+
+    def __str__(self) -> str:
+        """Return it, and the note below it."""
+        heads, *rows = (f"| {' | '.join(cells)} |" for cells in (self.heads, *self.rows))
+        written = "\n".join([heads, "|---" * len(self.heads) + "|", *rows])
+        return f"{written}\n\n{self.note}" if self.note else written
+
+
 class Experiment(Protocol):
-    """A module with a question, an expectation, and four functions; only `run` sees more than the saved numbers."""
+    """A module with a question, an expectation, and five functions; only `run` sees more than the saved numbers."""
 
     QUESTION: str
     EXPECTATION: str
@@ -88,7 +100,11 @@ class Experiment(Protocol):
         ...
 
     def finding(self, numbers: dict[str, Any]) -> str:
-        """Return what was found: the answer first."""
+        """Return what was found, in 60 words: the answer first, for whom, and at which confidence."""
+        ...
+
+    def table(self, numbers: dict[str, Any]) -> MarkdownTable:
+        """Return the numbers behind the finding."""
         ...
 
     def draw(self, numbers: dict[str, Any]) -> Figure:
@@ -138,16 +154,6 @@ def load_numbers(name: str, folder: Path) -> dict[str, Any]:
     if saved.get("kind") != "experiment" or saved.get("name") != name or not isinstance(saved.get("numbers"), dict):
         raise ValueError(f"{folder / f'{name}.json'} must hold the experiment {name}, got {saved.get('name')!r}")
     return dict(saved["numbers"])
-
-
-def answer_and_details(finding: str) -> tuple[str, str]:
-    """Return the answer of a finding, at most 60 words unless its first sentence is longer, and the rest as a list."""
-    prose, _, tables = finding.partition("\n\n")
-    sentences = re.split(r"(?<=[.?]) (?=[A-Z0-9])", prose)
-    words = list(itertools.accumulate(len(sentence.split()) for sentence in sentences))
-    fit = max(1, sum(count <= MOST_WORDS for count in words))
-    details = "\n".join(f"- {sentence}" for sentence in sentences[fit:])
-    return " ".join(sentences[:fit]), "\n\n".join(part for part in (details, tables) if part)
 
 
 def near(what: str, value: float, target: float, tolerance: float) -> Check:

@@ -13,7 +13,7 @@ from algorithms.flaxman import ADPC, GDPC, RDPC
 from algorithms.population import uniform_population
 from audit.estimates.residuals import residual_loss
 from audit.results.plots import BLACK, BLUE, GREEN, ORANGE, new_figure
-from experiments.experiment import Check, between, near
+from experiments.experiment import Check, MarkdownTable, between, near
 
 QUESTION = "Does the 'less-obvious' residual estimate of Flaxman's Figure 1 reproduce, and what does it estimate?"
 EXPECTATION = (
@@ -84,17 +84,29 @@ def check(numbers: dict[str, Any]) -> Iterator[Check]:
 
 
 def finding(numbers: dict[str, Any]) -> str:
-    """Return the medians and the rise of ADPC's exact loss."""
-    medians = ", ".join(f"{np.median(v):.4f} for {name} at {BUDGETS[name]}" for name, v in numbers["medians"].items())
-    largest = ", ".join(f"{np.median(values):.4f}" for values in numbers["largest"].values())
-    at, exact = numbers["curves"]["ADPC"]["at"], numbers["exact_adpc"]
-    populations, near, far = len(numbers["medians"]["GDPC"]), np.interp(25, at, exact), np.interp(100, at, exact)
+    """Return the medians beside the figure's, and what the largest of a curve is."""
+    medians = [f"{np.median(values):.4f} ({name})" for name, values in numbers["medians"].items()]
+    larger = [np.median(numbers["largest"][name]) / np.median(values) for name, values in numbers["medians"].items()]
     return (
-        f"It reproduces. The median estimated |loss| over {populations} populations is {medians}. The "
-        f"largest of a curve, the paper's comparator in words, is {largest}: noise at the ends of the window makes it. "
-        "For ADPC the "
-        f"estimate follows the exact loss, which has no plateau: {near:.4f} at an error of 25 people, {far:.4f} at "
-        "100, and the full 0.05 in the limit. The paper reads half of ADPC's budget off the middle of that curve."
+        f"It reproduces: the median estimated |loss| for one person added or removed is {', '.join(medians)}, medians "
+        f"of {len(numbers['medians']['GDPC'])} populations; Figure 1 shows 0.025. That is the middle of a curve. Its "
+        f"largest value, which the paper's words compare, is {min(larger):.1f} to {max(larger):.1f} times as large: "
+        "noise at the ends of the window."
+    )
+
+
+def table(numbers: dict[str, Any]) -> MarkdownTable:
+    """Return both statistics of the curves, and the rise of ADPC's exact loss."""
+    at, exact = numbers["curves"]["ADPC"]["at"], numbers["exact_adpc"]
+    rows = [
+        (name, f"{BUDGETS[name]}", f"{np.median(medians):.4f}", f"{np.median(numbers['largest'][name]):.4f}")
+        for name, medians in numbers["medians"].items()
+    ]
+    return MarkdownTable(
+        ("algorithm", "epsilon", "median of the curve", "largest of the curve"),
+        rows,
+        f"ADPC's exact loss has no plateau: it is {np.interp(25, at, exact):.4f} at an error of 25 people, "
+        f"{np.interp(100, at, exact):.4f} at 100, and the full {BUDGETS['ADPC']} in the limit.",
     )
 
 

@@ -18,7 +18,7 @@ from audit.estimates.residuals import residual_loss
 from audit.results.plots import BLACK, BLUE, GREEN, ORANGE, new_figure
 from experiments.audits import run_all
 from experiments.drawing import line_key
-from experiments.experiment import Check, between
+from experiments.experiment import Check, MarkdownTable, between
 
 QUESTION = "Over which settings does Flaxman's residual estimate say what it says in the paper, and where does it fail?"
 EXPECTATION = (
@@ -138,38 +138,38 @@ def check(numbers: dict[str, Any]) -> Iterator[Check]:
     yield Check("the largest falls as the kernel grows", few or narrow == sorted(narrow, reverse=True) != [])
 
 
-def _row(numbers: dict[str, Any], name: str, value: float) -> dict[str, Any]:
-    return next(row for row in numbers["rows"] if (row["range"], row["value"]) == (name, value))
-
-
 def finding(numbers: dict[str, Any]) -> str:
-    """Return the ranges over which the paper's reading holds, and where and why it fails."""
-    rows = numbers["rows"]
-    paper, little = _row(numbers, "levels", 3)["estimates"], _row(numbers, "epsilon", 0.025)["estimates"]
-    every = [row["estimates"]["GDPC, kde"] for row in rows]
-    over = {
-        name: ", ".join(
-            f"{row['estimates'][f'{algorithm}, kde'][0]:.2f} at {row['value']:g}"
-            for row in rows
-            if row["range"] == name
-        )
-        for name, algorithm in (("levels", "RDPC"), ("parts", "ADPC"), ("multiplier", "ADPC"))
-    }
+    """Return the ranges over which the paper's reading holds, and where it fails."""
+    every = [row["estimates"]["GDPC, kde"][0] for row in numbers["rows"]]
     return (
-        "For GDPC it holds everywhere, for RDPC where noise is small beside counts; ADPC's half is a matter of the "
-        f"settings. GDPC's median is {min(e[0] for e in every):.2f} to {max(e[0] for e in every):.2f} of epsilon over "
-        f"all {len(rows)} settings (medians of {numbers['repetitions']} populations). RDPC's is that of one level: "
-        f"{over['levels']} levels; but {little['RDPC, kde'][0]:.2f} at epsilon 0.025, where families of noisy counts "
-        f"may add up to nothing and raking multiplies errors. ADPC's falls with the number of parts, "
-        f"{over['parts'] or 'not asked'}, and with the window, {over['multiplier'] or 'not asked'} (multiplier; the "
-        "paper's example is 1.5, its notebook has 2): its exact loss rises to the full epsilon in the tails. The "
-        f"largest of the curve, by which the paper would compare, is {paper['GDPC, kde'][1]:.2f}, "
-        f"{paper['RDPC, kde'][1]:.2f} and {paper['ADPC, kde'][1]:.2f} of epsilon, and {min(e[1] for e in every):.2f} "
-        f"to {max(e[1] for e in every):.1f} for GDPC over all settings: it measures the noise at the window's ends. "
-        f"Without smoothing a histogram's median is {little['GDPC, histogram'][0]:.1f} epsilons at 0.025, "
-        f"{paper['GDPC, histogram'][0]:.2f} at 0.1 and "
-        f"{_row(numbers, 'epsilon', 1.0)['estimates']['GDPC, histogram'][0]:.2f} at 1. All of these are estimates, of "
-        "one area's count."
+        f"For GDPC the estimate is the promised loss of one person added, at all {len(every)} settings ("
+        f"{min(every):.2f} to {max(every):.2f} of epsilon). For RDPC it is the share of one level, unless noise is as "
+        "large as the counts. For ADPC it depends on the settings: half of epsilon belongs to 4 parts and the "
+        "notebook's window."
+    )
+
+
+def table(numbers: dict[str, Any]) -> MarkdownTable:
+    """Return medians where they depend on a setting, and the largest of the curves."""
+
+    def line(words: str, estimate: str, name: str, place: int = 0) -> tuple[str, str, str]:
+        rows = [row for row in numbers["rows"] if row["range"] == name]
+        settings = ", ".join(f"{row['value']:g}" for row in rows)
+        return words, settings, ", ".join(f"{row['estimates'][estimate][place]:.2f}" for row in rows)
+
+    rows = [
+        line("RDPC, by levels", "RDPC, kde", "levels"),
+        line("RDPC, by epsilon", "RDPC, kde", "epsilon"),
+        line("ADPC, by parts", "ADPC, kde", "parts"),
+        line("ADPC, by multiplier of the window", "ADPC, kde", "multiplier"),
+        line("GDPC, largest of the curve, by epsilon", "GDPC, kde", "epsilon", 1),
+        line("GDPC, histogram without smoothing, by epsilon", "GDPC, histogram", "epsilon"),
+    ]
+    return MarkdownTable(
+        ("estimate", "settings", "estimate / epsilon"),
+        [row for row in rows if row[1]],
+        f"Medians of {numbers['repetitions']} populations. The paper's example has 3 levels, epsilon 0.1, 4 parts and "
+        "multiplier 1.5; its notebook has multiplier 2.",
     )
 
 

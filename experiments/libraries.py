@@ -25,7 +25,7 @@ from audit.results.formatting import nearest
 from audit.results.plots import BLUE, ORANGE, new_figure
 from experiments.audits import down, kept, run_all
 from experiments.drawing import bar_key, bare_rows, beside, line_key, name_rows, promise
-from experiments.experiment import CONFIDENCE, Check
+from experiments.experiment import CONFIDENCE, Check, MarkdownTable
 
 QUESTION = "What do public libraries promise, and what do their outputs give away?"
 EXPECTATION = (
@@ -209,26 +209,39 @@ def _promised(row: dict[str, Any]) -> float:
 
 
 def finding(numbers: dict[str, Any]) -> str:
-    """Return which mechanisms are refuted, by what, and what the audits took."""
+    """Return how many mechanisms are refuted, and by what."""
     rows = numbers["rows"]
-    by = {how: [row for row in rows if _refuted(row) == how] for how in (BITS, ANY, "")}
-
-    def named(row: dict[str, Any]) -> str:
-        lost = down(float(row["audits"]["everything"]["lower_bound"]))
-        parameter = claim_from_dict(row["promise"]).parameter
-        return f"{row['library']} {row['mechanism']} ({parameter} {lost} of {_promised(row):g})"
-
+    by = {how: sum(_refuted(row) == how for row in rows) for how in (BITS, ANY, "")}
     libraries = {row["library"].split()[0] for row in rows} - {"textbook"}
-    lines, seconds = [row["lines"] for row in rows], [row["seconds"] for row in rows]
     return (
-        f"{len(by[''])} of {len(rows)} mechanisms, of {len(libraries)} libraries and of textbooks, are not refuted, at "
-        f"confidence 1 - 1e-6. {len(by[BITS])} add noise in floating point, and are refuted by their last bits and by "
-        f"no other look: {'; '.join(map(named, by[BITS]))}. Their way out is to release rounded or exact noise, as "
-        f"later versions of OpenDP do. {len(by[ANY])} are refuted by any look: {'; '.join(map(named, by[ANY]))}. Of "
-        "the others no more is known than that these runs do not refute them: diffprivlib's uniform noise and mean are "
-        f"floats, too. An audit takes {min(lines)} to {max(lines)} lines of Python for a mechanism, and "
-        f"{np.median(seconds):.2g} s in the median, {max(seconds):.2g} s at most, runs included."
+        f"{by['']} of {len(rows)} mechanisms of {len(libraries)} libraries and of textbooks are not refuted, at "
+        f"confidence 1 - 1e-6 and on neighbors as each promise defines them. {by[BITS]} release noise in floating "
+        f"point and are refuted by its last bits alone, with as much as epsilon {_most(numbers)} of 1. {by[ANY]} are "
+        "refuted by any look at their outputs."
     )
+
+
+def table(numbers: dict[str, Any]) -> MarkdownTable:
+    """Return how many mechanisms of each library are refuted, and which."""
+    rows = []
+    for library in dict.fromkeys(row["library"] for row in numbers["rows"]):
+        own = [row for row in numbers["rows"] if row["library"] == library]
+        names = {how: ", ".join(row["mechanism"] for row in own if _refuted(row) == how) for how in (BITS, ANY)}
+        rows.append((library, str(len(own)), names[BITS], names[ANY]))
+    lines, seconds = ([row[what] for row in numbers["rows"]] for what in ("lines", "seconds"))
+    return MarkdownTable(
+        ("library", "mechanisms", "refuted by last bits", "refuted by any look"),
+        rows,
+        f"An audit takes {min(lines)} to {max(lines)} lines of Python and {np.median(seconds):.2g} s in the median, "
+        f"{max(seconds):.2g} s at most, runs included. Of the others no more is known than that these runs do not "
+        "refute them.",
+    )
+
+
+def _most(numbers: dict[str, Any]) -> str:
+    """Return the largest epsilon that last bits prove of mechanisms that promise 1."""
+    rows = [row for row in numbers["rows"] if _refuted(row) == BITS and row["promise"].get("epsilon") == 1]
+    return down(max((float(row["audits"]["everything"]["lower_bound"]) for row in rows), default=0.0))
 
 
 def draw(numbers: dict[str, Any]) -> Figure:

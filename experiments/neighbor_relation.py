@@ -15,7 +15,7 @@ from audit.neighbors import NeighborPair
 from audit.results.plots import BLACK, EXACT, new_figure
 from experiments.audits import audited, down, opened
 from experiments.drawing import bar, line_key, name_rows
-from experiments.experiment import Check, between
+from experiments.experiment import Check, MarkdownTable, between
 
 QUESTION = "GDPC adds noise for epsilon: what does it lose when a person is added, and what when a person is moved?"
 EXPECTATION = (
@@ -71,17 +71,36 @@ def check(numbers: dict[str, Any]) -> Iterator[Check]:
 
 
 def finding(numbers: dict[str, Any]) -> str:
-    """Return the lower bounds in units of epsilon."""
-    shown: dict[str, list[str]] = {case: [] for case in CASES}
-    for row in numbers["rows"]:
-        shown[row["case"]].append(down(opened(row["audit"]).measured.budget / row["epsilon"]))
-    budgets = ", ".join(f"{epsilon:g}" for epsilon in dict.fromkeys(row["epsilon"] for row in numbers["rows"]))
+    """Return the exact losses, and the least lower bounds in units of epsilon."""
+    least = {case: down(min(_shares(numbers, case).values())) for case in CASES}
     return (
-        "GDPC loses epsilon when a person is added, and 2 epsilon when a person is moved. At epsilon "
-        f"{budgets} the lower bounds are {', '.join(shown['added'])} epsilon for one person added and "
-        f"{', '.join(shown['moved'])} epsilon for one person moved. The paper's definition compares databases in which "
-        "somebody moved: under it GDPC is 2 epsilon-DP."
+        "GDPC loses epsilon when a person is added, and 2 epsilon when a person is moved. Lower bounds at confidence "
+        f"1 - 1e-6 are {least['added']} epsilon or more for one person added, and {least['moved']} or more for one "
+        "person moved. The paper's definition compares databases in which somebody moved: under it GDPC is "
+        "2 epsilon-DP."
     )
+
+
+def table(numbers: dict[str, Any]) -> MarkdownTable:
+    """Return the lower bounds of each case at every epsilon."""
+    shares = {case: _shares(numbers, case) for case in CASES}
+    verdicts = {(row["case"], row["epsilon"]): opened(row["audit"]).verdict for row in numbers["rows"]}
+    rows = [
+        (
+            f"{epsilon:g}",
+            *(down(shares[case][epsilon]) for case in ("added", "moved")),
+            *(verdicts[case, epsilon] for case in ("moved", "moved, as paid for")),
+        )
+        for epsilon in shares["added"]
+    ]
+    heads = ("lower bound / epsilon, one added", "one moved", "promise epsilon, one moved", "promise 2 epsilon")
+    return MarkdownTable(("epsilon", *heads), rows)
+
+
+def _shares(numbers: dict[str, Any], case: str) -> dict[float, float]:
+    """Return the lower bounds of a case over epsilon, by epsilon."""
+    rows = [row for row in numbers["rows"] if row["case"] == case]
+    return {row["epsilon"]: opened(row["audit"]).measured.budget / row["epsilon"] for row in rows}
 
 
 def draw(numbers: dict[str, Any]) -> Figure:

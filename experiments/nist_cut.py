@@ -14,7 +14,7 @@ from matplotlib.figure import Figure
 from algorithms.nist import NistDp3, marginal_distance
 from audit.results.plots import BLACK, BLUE, GREEN, ORANGE, PROMISE, new_figure
 from experiments.audits import run_all
-from experiments.experiment import Check, between
+from experiments.experiment import Check, MarkdownTable, between
 from experiments.nist_synthesis import chosen, income
 
 QUESTION = "Is NistDp3's cut necessary, as its author says, and which factor does it need?"
@@ -92,20 +92,34 @@ def check(numbers: dict[str, Any]) -> Iterator[Check]:
 
 
 def finding(numbers: dict[str, Any]) -> str:
-    """Return bins and totals without the cut and with it, and which factor brings rows nearest."""
-    none, cut = (numbers["rows"]["0.3"][factor] for factor in (NONE, DEFAULT))
+    """Return what is left without the cut, and which factor brings rows nearest."""
+    none = numbers["rows"]["0.3"][NONE]
     best = {
         epsilon: min(rows, key=lambda factor: rows[factor]["distance"]) for epsilon, rows in numbers["rows"].items()
     }
     return (
-        f"It is necessary. At epsilon 0.3 without a cut {none['left']:,.0f} of {numbers['bins']:,} bins are left, "
-        f"{none['noise']:,.0f} of them noise alone ({numbers['filled']:,} have anybody in them), and the histogram of "
-        f"the most bins adds up to {none['widest']:,.0f} where there are {numbers['records']:,} records. With the "
-        f"default factor, the logarithm of 10, {cut['left']:,.0f} bins are left, {cut['noise']:.0f} of them noise "
-        f"alone, and that histogram adds up to {cut['widest']:,.0f}. 3-way margins of the rows are "
-        f"{none['distance']:.3f} from the records without the cut, {cut['distance']:.3f} with it, and nearest with a "
-        f"factor of {', '.join(f'{factor} at epsilon {epsilon}' for epsilon, factor in best.items())} (mean total "
-        f"variation, medians of {numbers['releases']} releases). The author's factor is not printed."
+        f"It is necessary: without it, at epsilon 0.3 (one record added or removed), {none['noise']:,.0f} of "
+        f"{none['left']:,.0f} bins are noise alone, and the histogram of the most bins adds up to "
+        f"{none['widest']:,.0f} for {numbers['records']:,} records. Rows are nearest to the records with a factor of "
+        f"{', '.join(f'{factor} at epsilon {epsilon}' for epsilon, factor in best.items())}."
+    )
+
+
+def table(numbers: dict[str, Any]) -> MarkdownTable:
+    """Return bins, totals and distances by factor, at the smallest epsilon."""
+    rows = [
+        (
+            {NONE: "no cut"}.get(factor, factor),
+            *(f"{row[what]:,.0f}" for what in ("left", "noise", "widest")),
+            f"{row['distance']:.3f}",
+        )
+        for factor, row in numbers["rows"]["0.3"].items()
+    ]
+    return MarkdownTable(
+        ("factor, at epsilon 0.3", "bins left", "noise alone", "total of the most bins", "distance of 3-way margins"),
+        rows,
+        f"Distances are mean total variations, medians of {numbers['releases']} releases. The default is the logarithm "
+        "of 10; the author's factor is not printed.",
     )
 
 

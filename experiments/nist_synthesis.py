@@ -28,7 +28,7 @@ from audit.results.plots import BLACK, BLUE, GRAY, GREEN, ORANGE, new_figure
 from audit.sampling.progress import progress_bar
 from experiments.audits import all_or_none, bounds, down, kept, run_all, violations
 from experiments.drawing import bar, budget_axis, extent, name_rows, promise
-from experiments.experiment import CONFIDENCE, Check, between, few_misses, near
+from experiments.experiment import CONFIDENCE, Check, MarkdownTable, between, few_misses, near
 
 QUESTION = "How near are NistDp3's rows to real records of 37 fields, and how much of its promise does it lose?"
 EXPECTATION = (
@@ -320,32 +320,32 @@ def check(numbers: dict[str, Any]) -> Iterator[Check]:
 
 
 def finding(numbers: dict[str, Any]) -> str:
-    """Return distances at every budget, lower bounds, and how the known bugs are found."""
-    shown = "; ".join(
-        f"{np.mean(values):.3f} against {np.mean(numbers['distance']['independent'][epsilon]):.3f} at epsilon {epsilon}"
-        for epsilon, values in numbers["distance"]["grouped"].items()
-    )
+    """Return how near rows come, and what is lost."""
+    correct = _of(numbers, SOUND)
+    (epsilon, grouped), *_ = numbers["distance"]["grouped"].items()
     shares = [_shares(numbers, law, group) for law in LAWS for group in numbers["shares"]]
     least = down(min(np.median(own) for own in shares if own.size))
-    whole = ", ".join(
-        f"{down(audit['lower_bound'] / audit['promise'])} from {what}" for what, audit in _joint(numbers).items()
-    )
-    found = "; ".join(
-        f"{bug} in {violations(_of(numbers, bug))} of {len(_of(numbers, bug))} audits of {BUG_SIZE} runs ({label})"
-        for bug, label in numbers["people"].items()
-    )
-    correct, cost = _of(numbers, SOUND), numbers["cost"]
     return (
-        "Grouping helps a little, and the promise is kept. 3-way margins of the rows are nearer to those of the "
-        f"protected half than with independent fields: {shown} (mean total variation; {numbers['fields']} fields in "
-        f"{len(numbers['groups'])} groups, {numbers['rows']:,} rows). Exact data resampled come as near as "
-        f"{np.mean(numbers['floor']):.3f}, the public half {numbers['public']:.3f}. Without noise the distance would "
-        f"still be {numbers['noiseless']:.3f}: what is left is between groups, which are independent. For one record "
-        f"added or removed, audits prove {least} or more of each group's share (medians), and by exact composition all "
-        f"groups together lose the promise. Lower bounds at 95%, over the promise, are {whole}. Known bugs are found: "
-        f"{found}. {violations(correct)} of {len(correct)} audits of the correct algorithm report a violation. A fit "
-        f"of {cost['records']:,} records and the rows takes {cost['seconds']:.1f} s."
+        f"3-way margins of rows are {np.mean(grouped):.3f} from the records' at epsilon {epsilon}, and "
+        f"{np.mean(numbers['distance']['independent'][epsilon]):.3f} with independent fields (mean total variation). "
+        f"Audits prove {least} or more of each group's share (medians at 95%, one record added or removed), all groups "
+        f"together lose the promise by exact composition, and {violations(correct)} of {len(correct)} audits find more."
     )
+
+
+def table(numbers: dict[str, Any]) -> MarkdownTable:
+    """Return distances, lower bounds and how often bugs are found."""
+    rows = []
+    for kind, found in numbers["distance"].items():
+        values = ", ".join(f"{np.mean(one):.3f}" for one in found.values())
+        rows.append((f"distance, {kind} fields, epsilon {', '.join(found)}", values))
+    rows.append(("distance, grouped fields without noise", f"{numbers['noiseless']:.3f}"))
+    rows.append(("distance, records resampled", f"{np.mean(numbers['floor']):.3f}"))
+    for what, audit in _joint(numbers).items():
+        rows.append((f"lower bound / promise, {what}", down(audit["lower_bound"] / audit["promise"])))
+    for what in numbers["people"]:
+        rows.append((f"violations, {what}", f"{violations(_of(numbers, what))} of {len(_of(numbers, what))}"))
+    return MarkdownTable(("quantity", "value"), rows, f"Fields are in {len(numbers['groups'])} independent groups.")
 
 
 def draw(numbers: dict[str, Any]) -> Figure:

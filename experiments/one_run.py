@@ -17,7 +17,7 @@ from audit.one_run import Canaries, measure_loss_one_run
 from audit.results.plots import BLUE, GRAY, ORANGE, new_figure
 from experiments.audits import down
 from experiments.drawing import name_rows, promise
-from experiments.experiment import Check, between, few_misses, near
+from experiments.experiment import Check, MarkdownTable, between, few_misses, near
 from experiments.joint_witness import paths_only
 
 QUESTION = "How much of the loss does one single release of 100,000 areas prove, beside 100,000 runs of one area?"
@@ -112,26 +112,29 @@ def _people(number: int) -> str:
 
 
 def finding(numbers: dict[str, Any]) -> str:
-    """Return the medians."""
+    """Return the medians of groups, or of large budgets."""
     medians = {
-        (row["algorithm"], row["epsilon"], row["people"]): [down(np.median(row[kind])) for kind in KINDS]
-        for row in numbers["rows"]
+        (row["algorithm"], row["epsilon"], row["people"]): down(np.median(row["one_run"])) for row in numbers["rows"]
     }
-    gdpc = "; ".join(
-        f"{once} of {epsilon:g} with {_people(people)} an area"
-        for (name, epsilon, people), (once, _) in medians.items()
-        if name == "GDPC"
-    )
-    (adpc, _), (rdpc, paths) = medians["ADPC", 0.1, 47], medians["RDPC", 0.1, 80]
     return (
-        "With groups of people, or a large budget, one release of GDPC proves nearly all of it. Proved are "
-        f"{gdpc}. These are medians of {len(numbers['rows'][0]['one_run'])} lower bounds at 95%, for one person "
-        f"added or removed. Secret coins put people into each of {AREAS:,} areas or leave them out; a rule on each "
-        f"count, fixed beforehand, guesses which. Of ADPC, from the {SHARE:.0%} clearest areas, one release proves "
-        f"{adpc} of 0.1. Of RDPC one "
-        f"release of {FANOUT**LEVELS:,} leaves proves only {rdpc} of 0.1, the share of the leaf level, because the "
-        f"counts above hold many people in or out at once. As many runs in which one path changes prove {paths}, from "
-        "all levels with raking undone."
+        f"One release proves {medians['GDPC', 1.0, 1]} of GDPC's epsilon 1 with one person an area, and with groups "
+        f"nearly all of any budget: {medians['GDPC', 0.1, 20]} of 0.1. Of RDPC it proves {medians['RDPC', 0.1, 80]} "
+        f"of 0.1, the share of the leaf level. These are medians of {len(numbers['rows'][0]['one_run'])} lower bounds "
+        "at 95%, for one person added or removed."
+    )
+
+
+def table(numbers: dict[str, Any]) -> MarkdownTable:
+    """Return the medians from one release and from as many runs of one area."""
+    rows = [
+        (row["algorithm"], f"{row['epsilon']:g}", str(row["people"]), *(down(np.median(row[kind])) for kind in KINDS))
+        for row in numbers["rows"]
+    ]
+    return MarkdownTable(
+        ("algorithm", "epsilon", "people an area", *(words for words, *_ in KINDS.values())),
+        rows,
+        f"Secret coins put people into each area or leave them out; a rule that is fixed beforehand guesses which (of "
+        f"ADPC in the {SHARE:.0%} clearest areas).",
     )
 
 

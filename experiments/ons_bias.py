@@ -19,7 +19,7 @@ from algorithms.ons.deaths import Deaths, synthetic_deaths
 from algorithms.ons.tables import Domain, Table
 from algorithms.ons.top_down import PILOT_SHARES, OnsTopDown
 from audit.results.plots import BLACK, BLUE, GRAY, GREEN, ORANGE, new_figure
-from experiments.experiment import Check, between, published
+from experiments.experiment import Check, MarkdownTable, between, published
 
 QUESTION = (
     "Which regions gain and which lose by the pilot's top-down method, how much, and how much of it do zeros make?"
@@ -203,65 +203,41 @@ def _rank(numbers: dict[str, Any], variant: str, epsilon: str) -> float:
 
 
 def finding(numbers: dict[str, Any]) -> str:
-    """Return who gains, who loses, what zeros do, and what is odd in print."""
-    before, rows, epsilons = numbers["regions"], numbers["rows"], list(numbers["rows"][WITH])
-    people = sum(before.values())
-
-    def path(region: str, variant: str) -> str:
-        return " -> ".join(f"{rows[variant][epsilon]['regions'][region]:,.0f}" for epsilon in epsilons)
-
-    def ratio(region: str, variant: str, epsilon: str) -> float:
-        after: float = rows[variant][epsilon]["regions"][region]
-        return after / _shown(PRINTED_REGIONS[variant], region, epsilon)
-
-    ratios = [ratio(region, WITH, epsilon) for epsilon in epsilons for region in RARE]
-    poorer = [ratio("NA", WITHOUT, epsilon) for epsilon in epsilons]
-    first, last = epsilons[0], epsilons[-1]
-    loser = min(before, key=lambda region: rows[WITH][last]["regions"][region] - before[region])
-    gains = [
-        [rows[variant][epsilon]["regions"]["NA"] - before["NA"] for epsilon in epsilons] for variant in (WITH, WITHOUT)
-    ]
-    shares = [100 * (1 - without / gain) for gain, without in zip(*gains, strict=True)]
-    ranks = {variant: [_rank(numbers, variant, epsilon) for epsilon in epsilons] for variant in rows}
+    """Return who gains, who loses, and what zeros do."""
+    before, last = numbers["regions"], list(numbers["rows"][WITH])[-1]
+    after, kept = (numbers["rows"][variant][last]["regions"] for variant in (WITH, WITHOUT))
+    loser = _loser(numbers)
+    share = 100 * (1 - (kept["NA"] - before["NA"]) / (after["NA"] - before["NA"]))
+    ranks = [_rank(numbers, WITH, epsilon) for epsilon in numbers["rows"][WITH]]
     return (
-        f"Small regions gain and large ones lose, as in the pilot. At epsilon {', '.join(epsilons)} (one person added "
-        f"or removed; median of {numbers['runs']}), the unknown becomes {path('NA', WITH)} instead of {before['NA']}, "
-        f"Northern Ireland {path('N99999999', WITH)} instead of {before['N99999999']}. {NAMES[loser]} loses most: "
-        f"{path(loser, WITH)} of {before[loser]:,}. Every clear change of Table 8 has its direction here; ranks "
-        f"correlate {_list(ranks[WITH])}; the three rare regions are {min(ratios):.2f} to {max(ratios):.2f} times the "
-        f"printed. Noise on zeros makes {_list(shares, '.0f')}% of the unknown's gain: "
-        f"{numbers['zeros']['N99999999']:,} of the 21,600 cells of Northern Ireland are 0, and raising what falls "
-        f"below 0 lifts it by {numbers['lift'][first]['N99999999']:,.0f} deaths at epsilon {first}, before all regions "
-        f"are scaled down to the nation. Without noise on zeros the unknown is {_list(poorer)} times that of Table 10, "
-        f"and ranks correlate {_list(ranks[WITHOUT])}: here people without an area are like others, there they seem "
-        f"not to be. That variant promises nothing, as `ons_zeros` shows. The {people:,} deaths are made up with the "
-        f"regions of Table 8; all else is assumed. {_odd_totals(people)}\n\n{_areas(numbers)}"
+        f"Small regions gain and large ones lose, as in the pilot: at epsilon {last} (one person added or removed) "
+        f"Northern Ireland's {before['N99999999']} deaths become {after['N99999999']:,.0f}, and {NAMES[loser]}'s "
+        f"{before[loser]:,} become {after[loser]:,.0f}. Ranks of the changes correlate {min(ranks):.2f} or more with "
+        f"those printed. Noise on zeros makes {share:.0f}% of the gain of the unknown."
     )
 
 
-def _areas(numbers: dict[str, Any]) -> str:
-    """Return Tables 9 and 11 in full, printed and here, in Markdown."""
-    epsilons = list(numbers["rows"][WITH])
-    heads = ["area", "deaths"]
-    heads += [f"Table {table}, epsilon {epsilon}" for table in (9, 11) for epsilon in epsilons]
-    lines = ["Tables 9 and 11 in full: as printed / here.", "", f"| {' | '.join(heads)} |", "|---" * len(heads) + "|"]
-    for area, (actual, *_) in PRINTED_AREAS[WITH].items():
-        cells = [area, f"{actual or '<10'} / {numbers['areas'][area]}"]
-        for variant in (WITH, WITHOUT):
-            for epsilon in epsilons:
-                shown = _place(PRINTED_AREAS[variant], area, epsilon)
-                here = numbers["rows"][variant][epsilon]["areas"][area]
-                cells.append(f"{shown or '<10'} / {here:.0f}")
-        lines.append(f"| {' | '.join(cells)} |")
-    return "\n".join(lines)
-
-
-def _list(values: list[float], form: str = ".2f") -> str:
-    return ", ".join(f"{value:{form}}" for value in values)
+def table(numbers: dict[str, Any]) -> MarkdownTable:
+    """Return rare regions, the one that loses most, and the areas of Tables 9 and 11, as printed and here."""
+    epsilons, rows = list(numbers["rows"][WITH]), []
+    for kind, printed in (("regions", PRINTED_REGIONS), ("areas", PRINTED_AREAS)):
+        for name in (*RARE, _loser(numbers)) if kind == "regions" else PRINTED_AREAS[WITH]:
+            cells = [NAMES.get(name, name), f"{printed[WITH][name][0] or '<10'} / {numbers[kind][name]}"]
+            for variant in (WITH, WITHOUT):
+                for epsilon in epsilons:
+                    here = numbers["rows"][variant][epsilon][kind][name]
+                    cells.append(f"{_place(printed[variant], name, epsilon) or '<10'} / {here:.0f}")
+            rows.append(cells)
+    heads = [f"{words}, epsilon {epsilon}" for words in ("noise on zeros", "zeros kept") for epsilon in epsilons]
+    return MarkdownTable(
+        ("printed / here", "deaths", *heads),
+        rows,
+        f"The deaths are made up with the regions of Table 8. {_odd_totals(sum(numbers['regions'].values()))}",
+    )
 
 
 def _odd_totals(people: int) -> str:
-    """Say how far the printed regions add up from all deaths, beside the noise that the total is said to have."""
+    """Say how likely the noise of the printed totals is, if it is that of the share that they are said to have."""
     off = {
         epsilon: [sum(row[place] for row in table.values()) - people for table in PRINTED_REGIONS.values()]
         for place, epsilon in enumerate(EPSILONS, 1)
@@ -270,11 +246,16 @@ def _odd_totals(people: int) -> str:
     far = math.exp(-sum(map(abs, off[10.0])) / scale[10.0])
     close = math.prod(-math.expm1(-abs(error) / scale[0.1]) for error in off[0.1])
     return (
-        f"The pilot's total must have had other noise than its share says: at every epsilon the printed regions add up "
-        f"to {-max(map(max, off.values()))} to {-min(map(min, off.values()))} less than all deaths. Noise of the "
-        f"printed share 0.01 is as large as that at epsilon 10 with probability {far:.0e}, and as small as that at 0.1 "
-        f"with {close:.0e}."
+        "The printed totals had other noise than their share says: noise is as large as theirs at epsilon 10 with "
+        f"probability {far:.0e}, and as small as theirs at 0.1 with {close:.0e}."
     )
+
+
+def _loser(numbers: dict[str, Any]) -> str:
+    """Return the region that loses most at the smallest epsilon."""
+    before: dict[str, int] = numbers["regions"]
+    after = list(numbers["rows"][WITH].values())[-1]["regions"]
+    return min(before, key=lambda region: float(after[region] - before[region]))
 
 
 def draw(numbers: dict[str, Any]) -> Figure:

@@ -18,7 +18,7 @@ from algorithms.ons.tables import Table
 from algorithms.ons.top_down import OnsTopDown
 from algorithms.schema import Schema
 from audit.results.plots import BLUE, GRAY, ORANGE, new_figure
-from experiments.experiment import Check, between, near
+from experiments.experiment import Check, MarkdownTable, between, near
 
 QUESTION = "What do the pilot's illustrations show: Laplace noise on two neighbors, and the way from the top down?"
 EXPECTATION = (
@@ -76,10 +76,6 @@ def _by_hand(top_down: OnsTopDown, rng: np.random.Generator) -> list[dict[str, A
 STEPS = ("noisy", "adjusted", "rounded")
 
 
-def _whole(level: dict[str, Any], step: str) -> list[list[float]]:
-    return [area[step] for area in level["areas"]]
-
-
 def check(numbers: dict[str, Any]) -> Iterator[Check]:
     """Hold the ratio of densities against exp(epsilon), sums against the level above, and the end against a release."""
     on_x, on_y = np.array(numbers["log_densities"])
@@ -95,16 +91,28 @@ def check(numbers: dict[str, Any]) -> Iterator[Check]:
 
 
 def finding(numbers: dict[str, Any]) -> str:
-    """Return what either figure shows, in numbers."""
-    first, second, last = numbers["levels"]
+    """Return what either figure shows."""
     return (
-        f"Figure 1: at epsilon {numbers['epsilon']:g} the densities of the noisy counts {COUNT} and {COUNT + 1} differ "
-        f"by a factor of exp({numbers['epsilon']:g}) everywhere but between the two, and by less there. Figure 2: "
-        f"{first['areas'][0]['exact'][0]} deaths become {first['areas'][0]['rounded'][0]} with noise; divided by sex "
-        f"they are {second['areas'][0]['rounded']} ({second['areas'][0]['exact']} in truth), and by region and sex "
-        f"{_whole(last, 'rounded')} ({_whole(last, 'exact')}). The same steps by hand give what the reference "
-        "implementation releases."
+        f"At epsilon {numbers['epsilon']:g} the densities of the noisy counts {COUNT} and {COUNT + 1}, one person "
+        f"added, differ by a factor of exp({numbers['epsilon']:g}) beyond the two counts and by less between them. "
+        "From the top down noisy counts are scaled to the one above and rounded, so that families add up; done by hand "
+        "it is what the reference implementation releases."
     )
+
+
+def table(numbers: dict[str, Any]) -> MarkdownTable:
+    """Return the steps from the top down."""
+    steps = ("exact", "noisy", "adjusted", "rounded")
+    rows = [
+        (level["level"], *(", ".join(f"{count:.3g}" for count in area[step]) for step in steps))
+        for level in numbers["levels"]
+        for area in level["areas"]
+    ]
+    return MarkdownTable(("deaths", *steps), rows)
+
+
+def _whole(level: dict[str, Any], step: str) -> list[list[float]]:
+    return [area[step] for area in level["areas"]]
 
 
 def draw(numbers: dict[str, Any]) -> Figure:

@@ -25,7 +25,7 @@ from algorithms.ons.utility import CLASSES, transition_matrix, utility
 from algorithms.tables.shares import Share
 from audit.results.plots import BLACK, BLUE, GRAY, GREEN, ORANGE, RED, new_figure
 from experiments.drawing import line_key
-from experiments.experiment import Check, between, published
+from experiments.experiment import Check, MarkdownTable, between, published
 from experiments.ons_bias import merged
 
 QUESTION = "How useful are the pilot's tables at each epsilon by either of its methods, and what do they cost to make?"
@@ -242,41 +242,52 @@ def _against(numbers: dict[str, Any], kind: str, other: str, epsilon: str) -> ND
 
 
 def finding(numbers: dict[str, Any]) -> str:
-    """Return which method loses more where, what a better split gains, what raising costs, and what is odd in print."""
-    kinds = numbers["kinds"]
-    at = "1" if "1" in kinds["laplace"] else next(iter(kinds["laplace"]))
-    last = list(kinds["laplace"])[-1]
-    ratio = _against(numbers, "top-down, pilot", "laplace", at)
+    """Return which method loses more where, and what the tables take."""
+    at = _first(numbers)
+    ratio, seconds = _against(numbers, "top-down, pilot", "laplace", at), numbers["seconds"]
     fine, coarse = ratio[GROUPS["areas by three variables"]], ratio[GROUPS["regions by two"]]
-    single = _against(numbers, "top-down, pilot", "epsilon a table", at)
-    equal = {epsilon: _against(numbers, "top-down, equal", "top-down, pilot", epsilon) for epsilon in kinds["laplace"]}
-    worst = max(equal, key=lambda epsilon: float(equal[epsilon].max()))
-    brazil = _against(numbers, "Brazil, top-down", "Brazil, laplace", at)
-    lift = kinds["laplace"][at]["lift"]
-    good, seconds = np.array(numbers["good"]), numbers["seconds"]
     return (
-        "Neither method is better everywhere: top-down loses fewer people in fine tables and more in coarse ones. At "
-        f"epsilon {at} its L1 is {_span(fine)} times that of independent noise in tables of areas by three variables, "
-        f"{_span(coarse)} times in those of regions, and larger in {(ratio > 1).sum()} of 14 tables. If epsilon were "
-        f"that of each table, 14 times as much in all, independent noise would lose less in {(single > 1).sum()}: the "
-        f"pilot may compare that. (There are {numbers['people']:,} made-up deaths, one person added or removed, one "
-        f"total epsilon, the median of {numbers['runs']} releases.) The pilot's suggestion of equal shares of the "
-        f"lower levels helps a lot: it brings top-down L1 to {_span(equal[at])} of that with the pilot's shares at "
-        f"epsilon {at} and to {_span(equal[last])} at {last}, though up to {equal[worst].max():.2f} at {worst}. "
-        f"Raising negative values to 0 lifts a count by {lift:.1f} on average at epsilon {at}, as the law says. For "
-        f"{numbers['brazil']['deaths']:,} deaths of Brazil by month, top-down L1 is {brazil[0]:.0f} times that of "
-        f"independent noise in regions, {brazil[1]:.0f} times in states, {brazil[2]:.2f} times in cities. At epsilon "
-        f"10, {_kept(good):.0%} of areas by age by sex stay in their class, in Table 6 {_kept(PRINTED_GOOD):.0%}. Of "
-        f"empty ones {good[0, 0] / good[0].sum():.0%} stay empty, there "
-        f"{PRINTED_GOOD[0, 0] / PRINTED_GOOD[0].sum():.0%}, by a method and at a budget that are not printed. All "
-        f"tables at {len(kinds['laplace'])} epsilons take {seconds['top-down']:.1f} s top-down and "
-        f"{seconds['independent']:.1f} s by independent noise on one core; a release holds "
-        f"{max(numbers['megabytes'].values()):.0f} MB."
+        f"At a total epsilon of {at} (one person added or removed) top-down loses more people (L1) than independent "
+        f"noise in {(ratio > 1).sum()} of 14 tables: {_span(coarse)} times as many in tables of regions, {_span(fine)} "
+        f"times in areas by three variables. All tables at {len(numbers['kinds']['laplace'])} epsilons take "
+        f"{seconds['top-down']:.1f} s top-down and {seconds['independent']:.1f} s by independent noise."
     )
 
 
+def table(numbers: dict[str, Any]) -> MarkdownTable:
+    """Return L1 of either method by kind of table, if epsilon were that of each, and with equal shares."""
+    at, last = _first(numbers), list(numbers["kinds"]["laplace"])[-1]
+    ratios = [
+        _against(numbers, "top-down, pilot", "laplace", at),
+        _against(numbers, "top-down, pilot", "epsilon a table", at),
+        _against(numbers, "top-down, equal", "top-down, pilot", at),
+        _against(numbers, "top-down, equal", "top-down, pilot", last),
+    ]
+    brazil = _against(numbers, "Brazil, top-down", "Brazil, laplace", at)
+    return MarkdownTable(
+        (
+            "ratio of L1",
+            f"top-down / independent, epsilon {at} in all",
+            f"independent with epsilon {at} a table",
+            "top-down, equal / pilot's shares",
+            f"the same, epsilon {last}",
+        ),
+        [(words, *(_span(ratio[place]) for ratio in ratios)) for words, place in GROUPS.items()],
+        f"Of {numbers['people']:,} made-up deaths, medians of {numbers['runs']} releases. For "
+        f"{numbers['brazil']['deaths']:,} deaths of Brazil top-down loses {brazil[0]:.2g} times as many people as "
+        f"independent noise in regions, {brazil[1]:.2g} in states and {brazil[2]:.2g} in cities.",
+    )
+
+
+def _first(numbers: dict[str, Any]) -> str:
+    """Return the epsilon of which the finding speaks."""
+    kinds = numbers["kinds"]["laplace"]
+    return "1" if "1" in kinds else next(iter(kinds))
+
+
 def _span(values: NDArray[np.float64]) -> str:
-    return f"{np.nanmin(values):.2g} to {np.nanmax(values):.2g}"
+    least, most = (float(f"{one:.2g}") for one in (np.nanmin(values), np.nanmax(values)))
+    return f"{least:g} to {most:g}"
 
 
 def draw(numbers: dict[str, Any]) -> Figure:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from itertools import islice, product
@@ -22,7 +21,7 @@ from audit.results import plain_number
 from audit.results.plots import BLUE, EXACT, ORANGE, RED, new_figure
 from experiments.audits import all_or_none, bounds, down, event_class, kept, median, run_all, violations
 from experiments.drawing import bar, bar_key, extent, line_key, name_rows, promise
-from experiments.experiment import CONFIDENCE, Check, between, near
+from experiments.experiment import CONFIDENCE, Check, MarkdownTable, between, near
 
 QUESTION = "What does each table and level of the pilot spend, and what do zeros without noise reveal?"
 EXPECTATION = (
@@ -188,29 +187,32 @@ def _share(row: dict[str, Any]) -> float:
 
 
 def finding(numbers: dict[str, Any]) -> str:
-    """Return what parts and stages show, and who is seen where zeros are kept."""
-    stages = ", ".join(
-        f"{down(_share(row))} from {row['name']} ({row['audits'][0]['class']})" for row in numbers["joint"]
-    )
-    times = {row["name"]: violations(row["audits"]) for row in numbers["zeros"]}
-    seen = "; ".join(
-        f"{row['shown']:.0%} at epsilon {row['epsilon']:g}" for row in numbers["deaths"] if not row["perturb_zeros"]
-    )
-    published = [audit for row in numbers["published"] for audit in row["audits"]]
-    people = sorted({row["people"] for row in numbers["shares"]})
-    kinds = Counter(audit["class"] for row in numbers["shares"] for audit in row["audits"])
+    """Return what parts spend, and who is seen where zeros are kept."""
+    seen = next(row for row in numbers["deaths"] if not row["perturb_zeros"])
+    zeros, least = numbers["zeros"][0]["audits"], down(min(map(_share, numbers["shares"])))
     return (
-        "Every table and level spends its own share, and zeros without noise reveal who is there. Audits prove "
-        f"{down(min(map(_share, numbers['shares'])))} or more of each share (medians of lower bounds at 95%, pairs of "
-        f"{people[0]} to {people[-1]} people added, by {kinds.most_common(1)[0][0]}). By exact composition all "
-        f"together spend the promise. For one person the lower bounds over the promise are {stages}. That is what "
-        "these attacks find, and no proof that the rest is hidden. Without noise on zeros "
-        f"{times['zeros kept: counts of levels']} of {len(numbers['zeros'][0]['audits'])} audits of the levels' counts "
-        f"show a witness of probability 1. Of the {numbers['deaths'][0]['alone']:,} people who are alone in their "
-        f"cell, these appear in the synthetic deaths: {seen}; everybody who appears is really there. In the pilot's "
-        f"tables, where nobody is alone, {times.get('zeros kept: tables of these', 0)} of "
-        f"{len(numbers['zeros'][0]['audits'])} audits find it. With noise on zeros {violations(published)} of "
-        f"{len(published)} audits of both methods' releases report a violation."
+        f"Each table and level spends its own share, of which audits prove {least} or more (medians at 95%, people "
+        "added), and all together spend the promise. Zeros without noise reveal who is there: "
+        f"{violations(zeros)} of {len(zeros)} audits of levels show a witness, and at epsilon {seen['epsilon']:g} "
+        f"{seen['shown']:.0%} of {seen['alone']:,} people alone in their cell appear."
+    )
+
+
+def table(numbers: dict[str, Any]) -> MarkdownTable:
+    """Return what stages show of one person, and how often zeros without noise are found."""
+    rows = [
+        (row["name"], "noise", f"{row['audits'][0]['class']}, {row['size']:,} runs", down(_share(row)), "")
+        for row in numbers["joint"]
+    ]
+    for row in (row for row in numbers["zeros"] if row["name"].startswith("zeros kept") and row["expected"]):
+        times = f"{violations(row['audits'])} of {len(row['audits'])}"
+        what = row["name"].removeprefix("zeros kept: ")
+        rows.append((what, "kept", f"{row['audits'][0]['class']}, {row['size']:,} runs", down(_share(row)), times))
+    return MarkdownTable(
+        ("one person", "zeros", "audited by", "lower bound / promise", "violations reported"),
+        rows,
+        "Lower bounds are what these attacks find, and no proof that the rest is hidden. Everybody who appears where "
+        "zeros are kept is really there.",
     )
 
 

@@ -14,25 +14,12 @@ from joblib import delayed
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from audit.results.formatting import nearest
 from audit.results.plots import BLUE, GRAY, GREEN, ORANGE, new_figure
 from experiments.audits import down, run_all
 from experiments.drawing import bare_rows, line_key, name_rows, promise
-from experiments.experiment import Check, between, few_misses, published
+from experiments.experiment import Check, MarkdownTable, between, few_misses, published
 from experiments.peers_bounds import BOUND, RAW
-from experiments.peers_cases import (
-    AUDITS,
-    CANARIES,
-    CASES,
-    CLEAREST,
-    CONFIDENCE,
-    MANY,
-    OURS,
-    SELECTION,
-    SMALL,
-    one_run,
-    repeated,
-)
+from experiments.peers_cases import AUDITS, CASES, CONFIDENCE, MANY, OURS, SELECTION, SMALL, one_run, repeated
 
 QUESTION = "What do other auditors that can be installed prove of the same outputs, and in how many seconds?"
 EXPECTATION = (
@@ -114,6 +101,11 @@ def middle(row: dict[str, Any], who: str) -> float:
     return float(np.median(row["auditors"][who]["values"])) / (row["truth"] or 1.0)
 
 
+def few(row: dict[str, Any]) -> bool:
+    """Return whether a case is one of many small audits."""
+    return bool(row["outputs"] == 2 * SMALL)
+
+
 def is_ours(who: str) -> bool:
     """Return whether an auditor is ours."""
     return who.startswith(OURS)
@@ -123,11 +115,6 @@ def best(row: dict[str, Any]) -> tuple[str, float]:
     """Return the peer whose guaranteed bound has the largest median, and that."""
     peers = [name for name, said in row["auditors"].items() if not is_ours(name) and said["kind"] == BOUND]
     return max(((name, middle(row, name)) for name in peers), key=lambda pair: pair[1])
-
-
-def few(row: dict[str, Any]) -> bool:
-    """Return whether a case is one of many small audits."""
-    return bool(row["outputs"] == 2 * SMALL)
 
 
 def check(numbers: dict[str, Any]) -> Iterator[Check]:
@@ -165,69 +152,50 @@ def label(row: dict[str, Any]) -> str:
 
 
 def finding(numbers: dict[str, Any]) -> str:
-    """Return what is proved of each case, by ours and by the best peer."""
-    rows, quick = numbers["rows"], numbers["quick"]
-
-    def proved(place: int) -> str:
-        row = rows[place]
-        own = f"{down(middle(row, OURS))} by ours"
-        if quick:
-            return own
-        peer, most = best(row)
-        return f"{own}, {down(most)} by the best of the others ({peer})"
-
-    wrong, made = (sum(column) for column in zip(*(above(row, OURS) for row in rows), strict=True))
-    tail = down(middle(rows[5], next(who for who in rows[5]["auditors"] if is_ours(who) and who != OURS)))
-    found = (
-        f"Shares of the truth that are proved, medians of bounds at 95%, one-sided. Geometric noise, epsilon "
-        f"{rows[0]['truth']:g}: {proved(0)}. Epsilon {rows[1]['truth']:g}: {proved(1)}. Gaussian noise, mu: "
-        f"{proved(2)}. Its epsilon at delta {rows[3]['delta']:g}: {proved(3)}. One run of {CANARIES:,} canaries, "
-        f"epsilon of geometric noise: {proved(4)}. Mu of Gaussian noise: {proved(5)}; our bound for that is far from "
-        f"tight, and proves {tail} where it guesses only the clearest {CLEAREST:.0%}. {wrong} of our {made:,} bounds "
-        "are above the truth"
+    """Return what is proved of repeated outputs, and of one run, by ours and by the best peer."""
+    asked = [numbers["rows"][place] for place in (0, 1, 2, 5)]
+    own = [down(middle(row, OURS)) for row in asked]
+    wrong, made = (sum(column) for column in zip(*(above(row, OURS) for row in numbers["rows"]), strict=True))
+    ours = (
+        f"Ours proves {own[0]} of epsilon {asked[0]['truth']:g} and {own[1]} of {asked[1]['truth']:g} (geometric "
+        f"noise), {own[2]} of mu (Gaussian noise), and {own[3]} of mu from one run"
     )
-    return f"{found}." if quick else f"{found}, {_of_others(numbers)}"
+    kind = f"medians at 95%, one person added; {wrong} of {made:,} of our bounds are above the truth"
+    if numbers["quick"]:
+        return f"{ours}: {kind}."
+    theirs = [down(best(row)[1]) for row in asked]
+    return f"{ours}; the best of the others {theirs[0]}, {theirs[1]}, {theirs[2]} and {theirs[3]}. These are {kind}."
+
+
+def table(numbers: dict[str, Any]) -> MarkdownTable:
+    """Return the share of the truth that is proved in each case, by whom, and the seconds that a bound takes."""
+    rows = []
+    for row in (row for row in numbers["rows"] if row["truth"]):
+        peer, most = ("", 0.0) if numbers["quick"] else best(row)
+        took = " and ".join(f"{np.median(row['auditors'][who]['seconds']):.2g}" for who in (OURS, peer) if who)
+        rows.append((label(row), down(middle(row, OURS)), down(most) if peer else "", peer, took))
+    return MarkdownTable(
+        ("outputs", "ours / truth", "best of the others / truth", "which", "seconds, ours and theirs"),
+        rows,
+        "" if numbers["quick"] else _of_others(numbers),
+    )
 
 
 def _of_others(numbers: dict[str, Any]) -> str:
-    """Return how often the others are above the truth, what they took and what is missing."""
-    rows, versions = numbers["rows"], numbers["versions"]
-    wrong: dict[str, list[int]] = {}
-    for row in rows:
+    """Say how often the others are above the truth, and what could not be had of them."""
+    counted: dict[bool, list[tuple[int, int]]] = {True: [], False: []}
+    for row in numbers["rows"]:
         for who, said in row["auditors"].items():
             if not is_ours(who):
-                counted = wrong.setdefault(BOUND if said["kind"] == BOUND else who, [0, 0])
-                counted[:] = np.add(counted, above(row, who)).tolist()
-    misses, made = wrong.pop(BOUND)
-    estimates = ", ".join(f"{times:,} of {all_:,} of {who}" for who, (times, all_) in wrong.items())
-
-    def seconds(ours: bool) -> str:
-        saids = [said for row in rows if not few(row) for who, said in row["auditors"].items() if is_ours(who) == ours]
-        took = [float(np.median(said["seconds"])) for said in saids]
-        return f"{min(took):.2g} to {max(took):.2g} s"
-
-    fewer, more = sorted((row for row in rows if row["besides"]), key=lambda row: int(row["outputs"]))
-    of_fewer, of_more = ({said["what"]: said for said in row["besides"]} for row in (fewer, more))
-    beta, dirichlet, lower, modules = of_more
+                counted[said["kind"] == BOUND].append(above(row, who))
+    (misses, bounds), (wrong, estimates) = (map(sum, zip(*counted[bound], strict=True)) for bound in (True, False))
+    besides = [said for row in numbers["rows"] for said in row["besides"]]
+    ended = dict.fromkeys(said["what"] for said in besides if isinstance(said["answer"], str))
     return (
-        f"{misses:,} of {made:,} of theirs. Estimates carry no guarantee: {estimates} are above it. With all outputs "
-        f"a bound takes ours {seconds(True)} of the processor, theirs {seconds(False)}. Choosing a threshold is "
-        f"included: ours and privacy-estimates choose on {SELECTION:.0%} of the outputs and count the others, "
-        "jax-privacy chooses on half or corrects for all thresholds; in one run a rule may be given beforehand, as "
-        "ours is. privacy-estimates takes counts, so we choose its threshold, the one with its largest bound. Where "
-        "others give an epsilon, dp-accounting says which mu has it. Run: "
-        f"{', '.join(f'{name} {number}' for name, number in versions.items())}. dp-accounting has "
-        f"{of_more[modules]['answer']:g} modules that audit. binomialdpy tests counts that were released with noise; "
-        f"asked for a limit of how often a guess is right, it {_answer(of_more[lower])}. {beta}, a Bayesian estimate, "
-        f"{_answer(of_fewer[beta])} of {fewer['outputs']:,} outputs in {of_fewer[beta]['seconds']:.2g} s, and of "
-        f"{more['outputs']:,} it {_answer(of_more[beta])}; {dirichlet} {_answer(of_more[dirichlet])}. DP-Auditorium, "
-        "StatDP, DP-Sniper and Delta-Siege were not installed: their bounds are cited, from other runs."
+        f"Above the truth are {misses} of {bounds:,} of their bounds, and {wrong:,} of {estimates:,} of their "
+        f"estimates, which carry no guarantee. {'; '.join(ended)} ended in an error; DP-Auditorium, StatDP, DP-Sniper "
+        "and Delta-Siege were not installed: their bounds are cited."
     )
-
-
-def _answer(said: dict[str, Any]) -> str:
-    answer = said["answer"]
-    return f'ended in "{answer}"' if isinstance(answer, str) else f"says {nearest(answer)}"
 
 
 COLORS = {OURS: BLUE, "jax-privacy": GREEN, "privacy-estimates": ORANGE}

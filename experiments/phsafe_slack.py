@@ -19,7 +19,7 @@ from algorithms.tables.frames import Frame
 from audit.claims import ZCDP, Relation
 from audit.results.plots import BLACK, BLUE, GRAY, GREEN, ORANGE, new_figure
 from experiments.drawing import promise
-from experiments.experiment import Check, between, near
+from experiments.experiment import Check, MarkdownTable, between, near
 
 QUESTION = "How much of the rho that the 2020 S-DHC promises can one person's record really make it spend?"
 EXPECTATION = (
@@ -186,26 +186,43 @@ def _tight(rows: list[dict[str, Any]]) -> float:
 
 
 def finding(numbers: dict[str, Any]) -> str:
-    """Return the shares of the whole run, what that could save, and where the promise does not hold."""
-    rows, joint = numbers["rows"], numbers["joint"]
-    total = math.fsum(row["budget"] for row in rows)
-    share = {case: one["rho"] / total / TIMES[case.split(",")[0].split()[1]] for case, one in joint.items()}
-    tight = _tight(rows)
-    epsilons = [ZCDP(rho).epsilon_at(DELTA) for rho in (total, tight)]
+    """Return the shares of the whole run, and where the promise does not hold."""
+    share = _joint_shares(numbers)
     return (
-        f"One person added or removed spends {share['DER add_remove']:.1%} of the promised rho {total:.6f} in the "
-        "paper's model (DER), where a household's row is any function of its members and its state is public. Where "
-        f"both databases are valid (VAL) the worst pair known spends {share['VAL add_remove']:.1%}, a lower bound on "
-        f"the worst case. As the production code declares neighbors (API), one row of persons and any two of "
-        f"households, it is {share['API add_remove']:.1%}. One person replaced spends {share['VAL replace_one']:.1%} "
-        f"(VAL), {share['DER replace_one']:.1%} (DER) and {share['API replace_one']:.1%} (API) of twice that. So the "
-        "step from unbounded to bounded by a factor of 2 (theorems 3 and 4, appendix A) holds in the paper's model, "
-        "where it is exactly tight for households. It does not hold for the neighbors that the code declares: there "
-        f"the factor is up to {max(_shares(rows, 'API replace_one')) * 2:g}. In the paper's model one change stays "
-        "within one household and moves at most sqrt(2) tau, so that the same noise costs less than is booked: "
-        f"{_saving(10):.2f} (tau 10) and {_saving(6):.2f} (tau 6) times less, rho {tight:.3f} in all, epsilon "
-        f"{epsilons[1]:.2f} instead of {epsilons[0]:.2f} at delta {DELTA:g}."
+        f"One person added or removed spends {share['DER add_remove']:.1%} of the promised rho in the paper's model, "
+        f"{share['VAL add_remove']:.1%} in the worst pair known of valid households, and {share['API add_remove']:.1%} "
+        f"as the production code declares neighbors. One person replaced spends {share['API replace_one']:.1%} of "
+        "twice rho as that code declares neighbors: there the promise does not hold."
     )
+
+
+def table(numbers: dict[str, Any]) -> MarkdownTable:
+    """Return the share that each model's worst pair spends, and what the noise would promise in the paper's model."""
+    share, total, tight = _joint_shares(numbers), _total(numbers), _tight(numbers["rows"])
+    words = {
+        "VAL": "VAL: both databases are valid; a lower bound",
+        "DER": "DER, the paper's: a household's row is any function of its members",
+        "API": "API, the code's: one row of persons, any two of households",
+    }
+    rows = [(what, *(f"{share[f'{model} {relation}']:.1%}" for relation in RELATIONS)) for model, what in words.items()]
+    promised, needed = (f"{ZCDP(rho).epsilon_at(DELTA):.2f}" for rho in (total, tight))
+    return MarkdownTable(
+        ("neighbors", f"added or removed, of rho {total:.6f}", "replaced, of twice that"),
+        rows,
+        f"In the paper's model one person changes at most sqrt(2) tau: held against that, the same noise promises rho "
+        f"{tight:.3f}, epsilon {needed} instead of {promised} at delta {DELTA:g}.",
+    )
+
+
+def _joint_shares(numbers: dict[str, Any]) -> dict[str, float]:
+    """Return the share of the promise that the worst pair of all queries spends, by model and relation."""
+    total = _total(numbers)
+    return {case: one["rho"] / total / TIMES[case.split(",")[0].split()[1]] for case, one in numbers["joint"].items()}
+
+
+def _total(numbers: dict[str, Any]) -> float:
+    """Return the promised rho of all queries."""
+    return math.fsum(row["budget"] for row in numbers["rows"])
 
 
 STYLES: dict[str, dict[str, Any]] = {

@@ -18,7 +18,7 @@ from algorithms.phsafe.ledger import ledger
 from audit.results.plots import BLUE, GRAY, GREEN, ORANGE, new_figure
 from experiments.audits import down
 from experiments.drawing import name_rows, promise
-from experiments.experiment import Check, published
+from experiments.experiment import Check, MarkdownTable, published
 
 QUESTION = (
     "Do the production budgets of the 2020 S-DHC follow from the paper's formula, and are its margins of error 90%?"
@@ -133,24 +133,32 @@ def _digits(what: str, value: float, expected: str) -> Check:
 
 
 def finding(numbers: dict[str, Any]) -> str:
-    """Return how many rows each constant gives, the totals, and the coverages."""
-    rows, us = numbers["rows"], numbers["ledgers"]["us"]
-    same = {name: sum(_same(rows, name)) for name in CONSTANTS}
-    spread = [f"{extreme(row['coverage']['printed'] for row in rows):.4f}" for extreme in (min, max)]
-    short = sum(row["coverage"]["printed"] < 0.9 for row in rows)
-    least = min(row["coverage"]["target"] for row in rows)
-    saved = 1 - sum(row["needed"] for row in rows) / us["unbounded"]
-    tight = us["epsilons"]["tight"]
+    """Return how many budgets follow, and what the margins cover."""
+    rows = numbers["rows"]
+    covered = [row["coverage"]["printed"] for row in rows]
     return (
-        f"The budgets follow, with a constant that the paper does not print: z = 1.645 gives {same['production']} of "
-        f"the {len(rows)} budgets of Table 10 to the printed digits. The exact quantile 1.64485 gives {same['exact']}, "
-        f"the printed 1.64 (corollary 2) {same['printed']}. The budgets add up to rho {us['unbounded']:.6f} (a person "
-        f"added or removed) and {us['bounded']:.6f} (a person replaced, in the paper's model), epsilon {tight[0]:.3f} "
-        f"and {tight[1]:.3f} at delta 1e-10. The margins are not quite 90%: the whole part of 1.64 sigma, which the "
-        f"paper takes for the 90% margin, covers {spread[0]} to {spread[1]} of the noise, less than 90% in {short} "
-        f"rows. The targets, 500, 200, 68 and 20, cover at least {down(least, 4)}. Since noise is whole, budgets that "
-        f"are {saved:.1%} smaller in all meet the same targets exactly."
+        f"With z = {Z_PRODUCTION}, which the paper does not print, {sum(_same(rows, 'production'))} of the {len(rows)} "
+        "budgets of Table 10 follow to the printed digits. The margins are not quite 90%: the whole part of 1.64 "
+        f"sigma, which the paper takes for them, covers {min(covered):.4f} to {max(covered):.4f} of the noise."
     )
+
+
+def table(numbers: dict[str, Any]) -> MarkdownTable:
+    """Return how many rows each constant gives, the totals, the coverage of the targets and what could be saved."""
+    rows, us = numbers["rows"], numbers["ledgers"]["us"]
+    names = {"production": "not printed", "exact": "the exact quantile", "printed": "printed, corollary 2"}
+    lines = [
+        (f"budgets that z = {CONSTANTS[name]:.6g} gives ({words})", f"{sum(_same(rows, name))} of {len(rows)}")
+        for name, words in names.items()
+    ]
+    for place, (total, who) in enumerate((("unbounded", "added or removed"), ("bounded", "replaced"))):
+        epsilon = us["epsilons"]["tight"][place]
+        lines.append((f"all budgets, one person {who}", f"rho {us[total]:.6f}, epsilon {epsilon:.3f} at delta 1e-10"))
+    least = down(min(row["coverage"]["target"] for row in rows), 4)
+    saved = 1 - sum(row["needed"] for row in rows) / us["unbounded"]
+    lines.append(("least coverage of the targets 500, 200, 68 and 20", least))
+    lines.append(("budget that whole noise would save at the same targets", f"{saved:.1%}"))
+    return MarkdownTable(("quantity", "value"), lines)
 
 
 def draw(numbers: dict[str, Any]) -> Figure:

@@ -18,7 +18,7 @@ from algorithms.phsafe.population import load_households
 from algorithms.phsafe.tables import QUERIES, TAU
 from algorithms.phsafe.tabulation.tabulate import tabulation
 from audit.results.plots import BLACK, BLUE, GRAY, GREEN, ORANGE, new_figure
-from experiments.experiment import Check, between, near
+from experiments.experiment import Check, MarkdownTable, between, near
 
 QUESTION = "Which threshold is best: how many people does truncation leave out, and how much noise does it save?"
 EXPECTATION = (
@@ -102,23 +102,32 @@ def _people(sizes: tuple[int, ...]) -> str:
 
 
 def finding(numbers: dict[str, Any]) -> str:
-    """Return who is left out at the thresholds of production, and what smaller ones would do."""
-    production = numbers["production"]
+    """Return the best thresholds for large counts, and who is left out at those of production."""
+    production, large = numbers["production"], SIZES[2]
     persons, children = (_row(numbers, table, production[table]) for table in SHOWN)
-    other = _best(numbers, "PH1_num", SIZES[1])
-    size, large = SIZES[1:3]
-    gain = 1 - _error(other, size) / _error(persons, size)
     best = [_best(numbers, table, large)["tau"] for table in SHOWN]
     return (
-        f"Counts of {large:,} people have the smallest error at tau {best[0]} (PH1) and {best[1]} (PH3), the "
-        f"thresholds of production. A count by age and race (PH1) of {size:,} "
-        f"people has an error {gain:.0%} smaller at tau {other['tau']} with the same rho, if the share left out is "
-        f"that of all people. Of {persons['people']:,} people in the bundled households (simulated, "
-        f"{len(numbers['states'])} states), {persons['lost']} are left out at tau {persons['tau']}; of "
-        f"{children['people']:,} under 18, {children['lost']} at tau {children['tau']}. By race, in a state, the "
-        f"margin of error is {persons['margin']} and {children['margin']}. Where nobody is left out, the sample is too "
-        "small to tell the bias of larger counts, and groups with larger households lose more. To choose tau by "
-        "confidential households would itself need a budget."
+        f"For counts of {large:,} people tau {best[0]} (PH1) and {best[1]} (PH3) have the smallest error; production "
+        f"has {persons['tau']} and {children['tau']}. Those leave out {persons['lost']} of {persons['people']:,} "
+        f"people and {children['lost']} of {children['people']:,} under 18 in the bundled, simulated households "
+        f"(margins {persons['margin']} and {children['margin']}; one person added or removed)."
+    )
+
+
+def table(numbers: dict[str, Any]) -> MarkdownTable:
+    """Return the best threshold by table and size of a count."""
+    rows = []
+    for name in SHOWN:
+        own = _row(numbers, name, numbers["production"][name])
+        for size in SIZES:
+            best = _best(numbers, name, size)
+            errors = f"{_error(best, size):.3g}", f"{_error(own, size):.3g}"
+            rows.append((name.removesuffix("_num"), f"{size:,}", str(best["tau"]), *errors))
+    return MarkdownTable(
+        ("table", "people in a count", "best tau", "its error", "error at production's tau"),
+        rows,
+        "Errors are root mean squares, of noise and of the share left out. To choose tau by confidential households "
+        "would itself need a budget.",
     )
 
 

@@ -22,7 +22,7 @@ from audit.one_run import Canaries, measure_loss_one_run
 from audit.planning import Design, plan_power, plan_size, plan_violation
 from audit.results.plots import BLACK, BLUE, GRAY, GREEN, ORANGE, RED, new_figure, plot_plan
 from experiments.drawing import name_rows
-from experiments.experiment import Check, between, most_misses
+from experiments.experiment import Check, MarkdownTable, between, most_misses
 
 QUESTION = "How many runs does it take to detect a violation, and is it then detected as often as planned?"
 EXPECTATION = (
@@ -245,23 +245,38 @@ def check(numbers: dict[str, Any]) -> Iterator[Check]:
 
 
 def finding(numbers: dict[str, Any]) -> str:
-    """Return the sizes, and by how much planned power was missed."""
+    """Return by how much planned power was missed, and an example of runs needed."""
     rows = [row for row in numbers["rows"] if row["violation"] > 1]
     apart = [100 * (row["seen"] / row["audits"] - row["planned"]) for row in rows]
-    worst = max(range(len(rows)), key=lambda number: abs(apart[number]))
-    sizes = "; ".join(
-        f"{curve['promise']}: " + ", ".join(f"{size:,}" for size in curve["sizes"]) for curve in numbers["curves"]
-    )
-    beyond = ", ".join(f"{100 * (worse - 1):.3g}%" for worse in numbers["curves"][0]["violations"])
-    kept = [row for row in numbers["rows"] if row["violation"] == 1]
-    alarms = "; ".join(f"{row['seen'] / row['audits']:.1%} ({row['case'].partition(':')[0]})" for row in kept)
+    first = numbers["curves"][0]
+    small, large = (f"{100 * (first['violations'][place] - 1):.3g}%" for place in (0, -1))
     return (
-        f"Violations are detected as often as planned. Over {len(rows)} cases of "
-        f"{min(row['audits'] for row in rows):,} audits and more, the share that reports a violation differs from the "
-        f"planned power by {np.mean(np.abs(apart)):.1f} percentage points on average and by {apart[worst]:+.1f} at "
-        f"most ({rows[worst]['case']}). Runs needed to detect a loss {beyond} beyond the promise with power 0.8, at "
-        f"95% confidence, selection included: {sizes}."
-        + (f" Of audits of mechanisms that lose just what they promise, {alarms} report a violation." if kept else "")
+        f"To detect a loss {small} beyond epsilon 1 with power 0.8 takes {first['sizes'][0]:,} runs, {large} beyond it "
+        f"{first['sizes'][-1]:,}, at 95% confidence. Violations are detected as often as planned: over {len(rows)} "
+        f"cases the share differs from the planned power by {np.mean(np.abs(apart)):.1f} percentage points on average, "
+        f"and by {max(apart, key=abs):+.1f} at most (one person added or removed)."
+    )
+
+
+def table(numbers: dict[str, Any]) -> MarkdownTable:
+    """Return the runs needed by excess over the promise."""
+    sizes = zip(*(curve["sizes"] for curve in numbers["curves"]), strict=True)
+    rows = [
+        (f"{100 * (worse - 1):.3g}%", *(f"{size:,}" for size in row))
+        for worse, row in zip(numbers["curves"][0]["violations"], sizes, strict=True)
+    ]
+    alarms = " and ".join(
+        f"{row['seen'] / row['audits']:.1%} ({row['case'].partition(':')[0]})"
+        for row in numbers["rows"]
+        if row["violation"] == 1
+    )
+    return MarkdownTable(
+        ("runs to detect a loss beyond the promise by", *(curve["promise"] for curve in numbers["curves"])),
+        rows,
+        f"Power is 0.8, confidence 95%, selection included. Of audits of mechanisms that lose just what they promise "
+        f"{alarms} report a violation."
+        if alarms
+        else "",
     )
 
 

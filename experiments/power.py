@@ -27,7 +27,7 @@ from audit.neighbors import NeighborPair
 from audit.results.plots import BLACK, BLUE, GRAY, GREEN, ORANGE, PROMISE, RED, new_figure
 from experiments.audits import up
 from experiments.drawing import line_key, promise
-from experiments.experiment import Check, between, most_misses, near
+from experiments.experiment import Check, MarkdownTable, between, most_misses, near
 from experiments.worst_laws import normal_counts
 
 QUESTION = "How much of a loss do so many runs prove, and how many does it take to detect a violation?"
@@ -254,33 +254,31 @@ def check(numbers: dict[str, Any]) -> Iterator[Check]:
 
 
 def finding(numbers: dict[str, Any]) -> str:
-    """Return runs needed, by one person and by a group, and what stopping early saves."""
+    """Return runs needed to prove most of a loss and to detect a violation, by one person and by a group."""
     needed = {(row["epsilon"], row["people"] > 1): row for row in numbers["needed"]}
-    one, group = needed[0.1, False], needed[0.1, True]
-    detected = []
-    for curve in numbers["curves"]:
-        tenth, double = (runs_until(curve, factor) for factor in (1.1, 2.0))
-        who = "one person" if curve["people"] == 1 else f"{curve['people']} people"
-        detected.append(f"{curve['promise']}, {who}: {_rounded(tenth, curve)} and {_rounded(double, curve)}")
-    pure = [row for row in numbers["checked"] if row["promise"] == "pure"]
-    told, hidden = (
-        ", ".join(f"{row['seen'] / row['audits']:.0%}" for row in pure if row["told"] == told) for told in (True, False)
-    )
-    lowest = min(numbers["checked"], key=lambda row: row["seen"] / row["audits"])
-    early = "; ".join(
-        f"{row['factor']:g}: {np.median(row['runs']):,.0f}" + (f" ({row['planned']:,})" if row["planned"] else "")
-        for row in numbers["early"]
-    )
+    one, group = needed[CLAIMED, False], needed[CLAIMED, True]
+    alone, many = (_rounded(runs_until(curve, 1.1), curve) for curve in numbers["curves"][:2])
     return (
-        f"To prove {PROVED} of epsilon 0.1 takes {one['game']['runs']:,} runs with one person and "
-        f"{group['game']['runs']:,} with {group['people']} (with two Clopper-Pearson limits {one['limits']['runs']:,} "
-        f"and {group['limits']['runs']:,}). Runs that detect a violation by a tenth, and by twice, with power 0.8: "
-        f"{'; '.join(detected)}. That is the power of the event. Geometric counts that lose just the minimum "
-        f"detectable loss are called violated in {told} of audits (one person, group) where their likelihood tells the "
-        f"best event, and in {hidden} where it is searched for; the lowest share of all is "
-        f"{lowest['seen'] / lowest['audits']:.0%} ({lowest['promise']}, {lowest['people']} people). Median runs of "
-        "audits that stop early, by true loss / promised (in brackets: of a fixed number planned for just that): "
-        f"{early}."
+        f"To prove {PROVED} of epsilon {CLAIMED} takes {one['game']['runs']:,} runs with one person added and "
+        f"{group['game']['runs']:,} with {group['people']}, at 95% confidence. To detect a loss a tenth beyond it, "
+        f"with power 0.8 and selection included, takes {alone} runs and {many}."
+    )
+
+
+def table(numbers: dict[str, Any]) -> MarkdownTable:
+    """Return the runs that detect a violation by a tenth, and by twice, for every promise."""
+    rows = [
+        (curve["promise"], str(curve["people"]), *(_rounded(runs_until(curve, factor), curve) for factor in (1.1, 2.0)))
+        for curve in numbers["curves"]
+    ]
+    lowest = min(row["seen"] / row["audits"] for row in numbers["checked"])
+    double = next(row for row in numbers["early"] if row["factor"] == 2)
+    return MarkdownTable(
+        ("promise", "people", "runs to detect 1.1 times", "runs to detect twice"),
+        rows,
+        f"That is the power of the event; audits that search for it reach {lowest:.0%} or more. An audit that stops "
+        f"early detects twice the promise after {np.median(double['runs']):,.0f} runs (median; {double['planned']:,} "
+        "if planned for it).",
     )
 
 

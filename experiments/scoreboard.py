@@ -24,7 +24,7 @@ from audit.results import plain_number
 from audit.results.plots import BLACK, BLUE, GRAY, GREEN, ORANGE, RED, new_figure
 from experiments.audits import all_or_none, bounds, down, kept, median, run_all, violations
 from experiments.drawing import BOX, bare_rows, line_key, name_rows, promise
-from experiments.experiment import Check, between, few_misses, published
+from experiments.experiment import Check, MarkdownTable, between, few_misses, published
 
 QUESTION = "How much of the true loss does the audit prove, and how much do other auditors?"
 EXPECTATION = (
@@ -177,34 +177,54 @@ def _misses(numbers: dict[str, Any]) -> tuple[int, int]:
 
 
 def finding(numbers: dict[str, Any]) -> str:
-    """Return what is proved of one noisy count and of composed noises, by us and by others."""
-
-    def proved(name: str) -> str:
-        return down(median(ours(numbers, name)["audits"]), 4)
-
-    count, many = ours(numbers, "geometric 0.1")["size"], ours(numbers, "PrefixSum")["size"]
-    bugs = [audit for name in FOUND[:2] for audit in ours(numbers, name)["audits"]]
-    best = {
-        name: max((logistic, network, *verified)) for name, (logistic, network, verified, _) in CLASSIC_PEERS.items()
-    }
-    finite = [name for name in best if name not in UNBOUNDED]
-    more = sum(median(ours(numbers, name)["audits"]) > best[name] for name in finite)
+    """Return what is proved of one noisy count, by us and by others, and how often bounds are wrong."""
     misses, audits = _misses(numbers)
+    geometric = ("geometric 0.1", "geometric 1")
+    proved, theirs = [_proved(numbers, name) for name in geometric], [_best(name) for name in geometric]
     return (
-        f"Of one noisy count the audit proves nearly all, as much as the best of the others. {count:,} runs of "
-        f"geometric noise prove {proved('geometric 0.1')} of 0.1 and {proved('geometric 1')} of 1 (best of the others: "
-        f"{_best('geometric 0.1')} and {_best('geometric 1')}), of Laplace noise {proved('Laplace 0.1')} and "
-        f"{proved('Laplace 1')}. Half the noise is found in {violations(bugs)} of {len(bugs)} audits. With the "
-        f"likelihood, {many:,} runs prove {proved('PrefixSum')} of 1 for prefix sums (published: "
-        f"{best['PrefixSum']:g}). Of 0.1 for parallel Laplace they prove {proved(GROUPED)} from a group of {GROUP}, "
-        f"and {proved('LaplaceParallel')} from one person (published: {best['LaplaceParallel']:g}). On {more} of "
-        f"{len(finite)} benchmarks with a finite loss they prove more than the best published bound, which took more "
-        f"than 200 million runs. {misses} of {audits} lower bounds at 95% are above the truth."
+        f"Of one noisy count the audit proves {proved[0]} of epsilon 0.1 and {proved[1]} of 1, the best of the others "
+        f"{theirs[0]} and {theirs[1]}: medians at 95% confidence, for one person added. Of composed noises it proves "
+        f"{_proved(numbers, 'PrefixSum')} of 1 (prefix sums; published: {_best('PrefixSum')}). {misses} of {audits:,} "
+        "of its lower bounds are above the truth."
     )
 
 
-def _best(name: str) -> float:
-    return max(max(given[name]) for given in SCALAR_PEERS.values())
+def table(numbers: dict[str, Any]) -> MarkdownTable:
+    """Return our medians beside the best of the others."""
+    words = {
+        "geometric 0.1": "geometric noise",
+        "geometric 1": "geometric noise",
+        "Laplace 0.1": "Laplace noise",
+        "Laplace 1": "Laplace noise",
+        "PrefixSum": "prefix sums",
+        "LaplaceParallel": "parallel Laplace noise, one person",
+        GROUPED: f"parallel Laplace noise, {GROUP} people",
+    }
+    rows = []
+    for name, what in words.items():
+        own = ours(numbers, name)
+        rows.append(
+            (what, f"{float(own['loss']):g}", f"{own['size']:,}", _proved(numbers, name), _best(name.partition(",")[0]))
+        )
+    finite = [name for name in CLASSIC_PEERS if name not in UNBOUNDED]
+    more = sum(median(ours(numbers, name)["audits"]) > float(_best(name)) for name in finite)
+    bugs = [audit for name in FOUND[:2] for audit in ours(numbers, name)["audits"]]
+    return MarkdownTable(
+        ("mechanism", "true loss", "our runs", "our lower bound", "best of the others"),
+        rows,
+        f"Of {len(finite)} benchmarks with a finite loss ours is above the best published bound, from more than 200 "
+        f"million runs, for {more}. Half the noise is found in {violations(bugs)} of {len(bugs)} audits.",
+    )
+
+
+def _proved(numbers: dict[str, Any], name: str) -> str:
+    return down(median(ours(numbers, name)["audits"]), 4)
+
+
+def _best(name: str) -> str:
+    """Return the largest published bound; nothing where there is none."""
+    found = [bound for bounds_ in _cited(name).values() for bound in bounds_]
+    return f"{max(found):g}" if found else ""
 
 
 MARKER: dict[str, Any] = {"markersize": 6, "linestyle": "none", "clip_on": False, "zorder": 3}

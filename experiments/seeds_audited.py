@@ -28,7 +28,7 @@ from audit.results.plots import BLACK, BLUE, EXACT, RED, new_figure
 from experiments import nist_synthesis, ons_unchanged, ons_zeros, topdown_audit, topdown_bugs
 from experiments.audits import all_or_none, down, event_class, kept, none_above, run_all, violations
 from experiments.drawing import BOX, bar, bar_key, line_key, promise
-from experiments.experiment import CONFIDENCE, Check, between
+from experiments.experiment import CONFIDENCE, Check, MarkdownTable, between
 
 QUESTION = (
     "What do the systems of the five papers, and TopDown, promise, what do they lose, and what do audits show of it?"
@@ -269,43 +269,42 @@ def check(numbers: dict[str, Any]) -> Iterator[Check]:
 
 
 def finding(numbers: dict[str, Any]) -> str:
-    """Return how many systems keep their promise, and the tables."""
+    """Return how many systems keep their promise, and how many variants are found that do not."""
     keep, break_it = (_rows(numbers, sound=sound) for sound in (True, False))
     fine, found = ([audit for row in rows for audit in row["audits"]] for rows in (keep, break_it))
     return (
-        f"{len(keep)} systems keep their promise by their exact law, and {violations(fine)} of {len(fine)} audits of "
-        f"them report a violation. {len(break_it)} variants do not keep it, and {violations(found)} of {len(found)} "
-        "audits of them find that, at confidence 1 - 1e-6. An audit that finds no violation proves nothing: it is of "
-        f"one pair, and of events that runs can show.\n\n{table(numbers)}"
+        f"By their exact law {len(keep)} systems keep their promise for one person added or removed (TopDown: "
+        f"replaced), and {violations(fine)} of {len(fine)} audits report a violation. {len(break_it)} variants do not "
+        f"keep it, and {violations(found)} of {len(found)} audits find that, at confidence 1 - 1e-6. An audit that "
+        "finds none proves nothing: it is of one pair."
     )
+
+
+def table(numbers: dict[str, Any]) -> MarkdownTable:
+    """Return a row a system, and then a row a variant, with its first audit."""
+    known, rows = {case.system: case for case in cases()}, []
+    for row in (*_rows(numbers, sound=True), *_rows(numbers, sound=False)):
+        case, claim, audit = known[row["system"]], claim_from_dict(row["promise"]), row["audits"][0]
+        delta = f", delta {claim.delta:g}" if isinstance(claim, ApproxDP) else ""
+        verdict = audit["verdict"] if audit["witness"] is None else f"{audit['verdict']}, a witness"
+        loss = "infinite" if np.isinf(float(row["exact"])) else f"{float(row['exact']):.3g}"
+        rows.append(
+            (
+                f"{'' if case.sound else 'variant: '}{case.system} ({case.source})",
+                f"{claim.parameter} {claim.budget:.4g}{delta}",
+                case.on,
+                loss,
+                f"{down(audit['lower_bound'])} ({audit['class']})",
+                verdict,
+                case.lesson if case.assumed is None else f"{case.lesson} {case.assumed()}",
+            )
+        )
+    heads = ("system", "promise", "audited", "exact loss", "lower bound", "verdict", "what to know, what is assumed")
+    return MarkdownTable(heads, rows)
 
 
 def _rows(numbers: dict[str, Any], *, sound: bool) -> list[dict[str, Any]]:
     return [row for row in numbers["rows"] if row["sound"] == sound]
-
-
-def table(numbers: dict[str, Any]) -> str:
-    """Return two tables in Markdown, the systems and then the variants: one row a system, with its first audit."""
-    last = {True: "what to know", False: "whose it is, and what is assumed"}
-    known, parts = {case.system: case for case in cases()}, []
-    for sound, words in last.items():
-        heads = ["system" if sound else "variant", "promise", "one person", "audited", "exact loss", "lower bound"]
-        heads += ["event", "verdict", words]
-        lines = [f"| {' | '.join(heads)} |", "|---" * len(heads) + "|"]
-        lines += [_line(row, known[row["system"]]) for row in _rows(numbers, sound=sound)]
-        parts.append("\n".join(lines))
-    return "\n\nVariants that do not keep the promise of their system:\n\n".join(parts)
-
-
-def _line(row: dict[str, Any], case: Case) -> str:
-    claim, audit, exact = claim_from_dict(row["promise"]), row["audits"][0], float(row["exact"])
-    delta = f", delta {claim.delta:g}" if isinstance(claim, ApproxDP) else ""
-    verdict = audit["verdict"] if audit["witness"] is None else f"{audit['verdict']}, a witness"
-    who = {"add_remove": "added or removed", "replace_one": "replaced"}[row["relation"]]
-    loss = "infinite" if np.isinf(exact) else f"{exact:.3g}"
-    words = case.lesson if case.assumed is None else f"{case.lesson} {case.assumed()}"
-    cells = [f"{case.system} ({case.source})", f"{claim.parameter} {claim.budget:.4g}{delta}", who, case.on, loss]
-    return f"| {' | '.join([*cells, down(audit['lower_bound']), audit['class'], verdict, words])} |"
 
 
 def draw(numbers: dict[str, Any]) -> Figure:

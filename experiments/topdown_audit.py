@@ -21,7 +21,7 @@ from audit.results import plain_number
 from audit.results.plots import BLACK, BLUE, EXACT, GREEN, ORANGE, new_figure
 from experiments.audits import all_or_none, down, event_class, opened, run_all, up, violations
 from experiments.drawing import BOX, CIRCLE, bar, bar_key, beside, extent, line_key, name_rows, promise
-from experiments.experiment import CONFIDENCE, Check, between, near
+from experiments.experiment import CONFIDENCE, Check, MarkdownTable, between, near
 from experiments.topdown_bugs import SCHEMA, TREE, total_of_first
 
 QUESTION = "How much of its promise do TopDown's noisy measurements lose, and how much of that do its tables hide?"
@@ -248,32 +248,44 @@ def _rows(numbers: dict[str, Any], kind: dict[str, Any]) -> list[dict[str, Any]]
 
 
 def finding(numbers: dict[str, Any]) -> str:
-    """Return what each stage shows, under both relations, and by which events."""
-    worst = min(np.median(share["lower_bound"]) / share["own"] for share in numbers["shares"] if share["exact"])
-    parts = []
-    for joint in numbers["joint"]:
-        rows = {row["stage"]: row for row in _rows(numbers, joint) if row["where"] == "all"}
-        shown = ", ".join(
-            f"{down(rows[stage]['lower_bound'] / rows[stage]['promise'])} from the {words} ({rows[stage]['class']})"
-            for stage, words in zip(STAGES, WORDS, strict=True)
-            if stage in rows
-        )
-        person = "a person replaced" if joint["relation"] == "replace_one" else "a person added"
-        parts.append(f"{joint['law']} noise, {person}: {joint['all']:.2f} by the exact law, {shown}")
-    published = numbers["published"]
-    uncovered = opened(numbers["invariant"]["uncovered"])
-    detectable = np.median([float(audit["detectable"]) / audit["promise"] for audit in published])
-    return (
-        "The measurements together lose all of the promise that neighbors can change, and audits of the tables find "
-        f"half of that or less. Shares of the promise, lower bounds at 95% from {rows['rounded']['size']:,} runs each "
-        f"in all areas together: {'; '.join(parts)}. For every query that neighbors change audits prove at least "
-        f"{down(worst)} of its own share (median); the total of the root does not change when a person is replaced. "
-        f"Counted again from microdata, tables are the same. {violations(published)} of {len(published)} audits of "
-        "published tables report a violation at confidence 1 - 1e-6; their minimum detectable loss is "
-        f"{up(detectable)} promises (median). With totals of level 1 invariant, a person who moves between two such "
-        "areas is refused as not covered by the promise. Audited all the same, "
-        f"{uncovered.size} runs prove {down(uncovered.measured.budget)} of {uncovered.claim.budget:g}."
+    """Return what the measurements lose by their exact law, and what audits prove of them and of tables."""
+    exact = [joint["all"] for joint in numbers["joint"]]
+    measured, rounded = (
+        [shown[stage] for shown in map(_shown, [numbers] * len(exact), numbers["joint"]) if stage in shown]
+        for stage in ("measurements", "rounded")
     )
+    return (
+        f"By their exact law the measurements lose {min(exact):.2f} to {max(exact):.2f} of the promise: the total of "
+        "the root cannot change when a person is replaced. Audits at 95% confidence prove "
+        f"{down(min(measured))} to {down(max(measured))} of it from the measurements and {down(min(rounded))} to "
+        f"{down(max(rounded))} from the rounded tables, for one person replaced or added."
+    )
+
+
+def table(numbers: dict[str, Any]) -> MarkdownTable:
+    """Return what each stage shows, for both laws and relations."""
+    rows = []
+    for joint in numbers["joint"]:
+        who = {"replace_one": "one replaced", "add_remove": "one added"}[joint["relation"]]
+        shown = _shown(numbers, joint)
+        cells = (down(shown[stage]) if stage in shown else "" for stage in STAGES)
+        rows.append((f"{joint['law']}, {who}", f"{joint['all']:.2f}", *cells))
+    published, uncovered = numbers["published"], opened(numbers["invariant"]["uncovered"])
+    detectable = np.median([float(audit["detectable"]) / audit["promise"] for audit in published])
+    return MarkdownTable(
+        ("share of the promise", "exact law", *WORDS),
+        rows,
+        f"{violations(published)} of {len(published)} audits of published tables report a violation at confidence "
+        f"1 - 1e-6 (minimum detectable loss: {up(detectable)} promises). A move between areas with invariant totals is "
+        f"refused; audited all the same, {uncovered.size} runs prove {down(uncovered.measured.budget)} of "
+        f"{uncovered.claim.budget:g}.",
+    )
+
+
+def _shown(numbers: dict[str, Any], joint: dict[str, Any]) -> dict[str, float]:
+    """Return the share of the promise that all areas together show, by stage."""
+    rows = (row for row in _rows(numbers, joint) if row["where"] == "all")
+    return {row["stage"]: row["lower_bound"] / row["promise"] for row in rows}
 
 
 COLORS = dict(zip(STAGES, (BLUE, GREEN, ORANGE), strict=True))

@@ -27,7 +27,7 @@ from audit.results import plain_number
 from audit.results.plots import BLACK, BLUE, EXACT, RED, new_figure
 from experiments.audits import all_or_none, bounds, down, event_class, kept, median, none_above, run_all, violations
 from experiments.drawing import BOX, bar, bar_key, beside, extent, line_key, promise
-from experiments.experiment import CONFIDENCE, Check
+from experiments.experiment import CONFIDENCE, Check, MarkdownTable
 
 QUESTION = "Are known bugs found in TopDown: in its noise, its shares, its estimation, its invariants?"
 EXPECTATION = (
@@ -181,27 +181,25 @@ def check(numbers: dict[str, Any]) -> Iterator[Check]:
 
 
 def finding(numbers: dict[str, Any]) -> str:
-    """Return how each bug is found, with how many runs, and what hides two of them."""
+    """Return how often bugs are found, and how often the correct algorithm is called violated."""
     found = [row for row in numbers["rows"] if row["expected"] in (COUNTS, WITNESS)]
-    parts = []
-    for row in found:
-        loss = float(row["loss"]) / row["promise"]
-        true = "infinity" if np.isinf(loss) else f"{loss:.1f}"
-        parts.append(
-            f"{row['words']}: {down(_share(row))} of {true}, {row['size']:,} runs of the {row['stage']}, by "
-            f"{row['expected']} ({_classes(row)})"
-        )
-    hidden = [row for row in numbers["rows"] if row["expected"] == HIDDEN]
     correct = [audit for row in numbers["rows"] if row["sound"] for audit in row["audits"]]
-    text = (
-        f"Yes: {sum(map(caught, found))} of {sum(len(row['audits']) for row in found)} audits find the known bug, at "
-        f"confidence 1 - 1e-6 and with one person replaced. Lower bounds (medians) and true losses, in units of the "
-        f"promise: {'; '.join(parts)}. "
+    return (
+        f"Yes: {sum(map(caught, found))} of {sum(len(row['audits']) for row in found)} audits find the known bug, in "
+        f"noise, shares, estimation and invariants, and {violations(correct)} of {len(correct)} audits of the correct "
+        "algorithm report a violation, at confidence 1 - 1e-6 and with one person replaced."
     )
-    if hidden:
-        words = " and ".join(down(_share(row)) for row in hidden)
-        text += f"The published tables hide the first two bugs: {hidden[0]['size']:,} runs prove {words} promises. "
-    return f"{text}{violations(correct)} of {len(correct)} audits of the correct algorithm report a violation."
+
+
+def table(numbers: dict[str, Any]) -> MarkdownTable:
+    """Return how each bug is found, with how many runs, and what tables hide."""
+    rows = []
+    for row in (row for row in numbers["rows"] if not row["sound"]):
+        loss = float(row["loss"]) / row["promise"]
+        by = f"{row['expected']} ({_classes(row)})" if row["expected"] in (COUNTS, WITNESS) else row["expected"]
+        true = "infinite" if np.isinf(loss) else f"{loss:.1f}"
+        rows.append((row["words"], f"{row['size']:,} runs, {row['stage']}", down(_share(row)), true, by))
+    return MarkdownTable(("bug", "audited", "lower bound / promise", "true loss / promise", "found by"), rows)
 
 
 def _share(row: dict[str, Any]) -> float:

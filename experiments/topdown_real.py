@@ -21,7 +21,7 @@ from audit.neighbors import NeighborPair
 from audit.results.plots import BLACK, BLUE, GREEN, ORANGE, new_figure
 from experiments.audits import audited, down, opened
 from experiments.drawing import budget_axis
-from experiments.experiment import Check, between, near
+from experiments.experiment import Check, MarkdownTable, between, near
 
 QUESTION = "What does TopDown do to a real census tree, commune by commune, and what do its tables lose?"
 EXPECTATION = (
@@ -136,18 +136,30 @@ def check(numbers: dict[str, Any]) -> Iterator[Check]:
 
 
 def finding(numbers: dict[str, Any]) -> str:
-    """Return errors by level, bias, and loss."""
-    rows, audit = numbers["rows"], opened(numbers["audit"]["tables"])
-    one = rows.get("1") or next(iter(rows.values()))
-    errors = ", ".join(f"{level} {error:.0f}" for level, error in zip(LEVELS[1:], one["median"][1:], strict=True))
+    """Return errors by level, and loss."""
+    audit, exact = opened(numbers["audit"]["tables"]), numbers["audit"]["exact"]
+    one = numbers["rows"].get("1") or next(iter(numbers["rows"].values()))
+    errors = ", ".join(
+        f"{error:.0f} people in a {level}" for level, error in zip(LEVELS[1:], one["median"][1:], strict=True)
+    )
     return (
-        "Errors are as large in a commune as in a region, and audits of the tables find a small part of the loss. At "
-        f"epsilon 1 (one person replaced) the median error of totals is {errors} people; the nation is exact. The tree "
-        f"has {numbers['people']:,} people in 1,503 communes by urban or rural and sex. Communes without urban or "
-        f"rural people are {one['bias']['2']:+.1f} off on average, those with both {one['bias']['0']:+.1f}. For a man "
-        f"who becomes a woman elsewhere the measurements lose {numbers['audit']['exact']:.2f} of a promised "
-        f"{AUDITED:g} by their exact law. {audit.size:,} runs of the published tables of the two paths prove "
-        f"{down(audit.measured.budget)}, at confidence 1 - 1e-6."
+        f"At epsilon 1 (one person replaced) the median error of totals is {errors}; the nation is exact. Of a "
+        f"promised {AUDITED:g} audits of the tables along two paths prove {down(audit.measured.budget)}, at confidence "
+        f"1 - 1e-6, where the measurements lose {exact:.2f} by their exact law."
+    )
+
+
+def table(numbers: dict[str, Any]) -> MarkdownTable:
+    """Return errors and biases at every epsilon."""
+    rows = [
+        (epsilon, *(f"{error:.0f}" for error in row["median"][1:]), f"{row['bias']['2']:+.1f}, {row['bias']['0']:+.1f}")
+        for epsilon, row in numbers["rows"].items()
+    ]
+    return MarkdownTable(
+        ("epsilon", *(f"median error, {level}" for level in LEVELS[1:]), "bias, cells empty and not"),
+        rows,
+        f"The tree has {numbers['people']:,} people in 1,503 communes by urban or rural and sex; empty are the cells "
+        f"of urban or of rural people. The audit is of {opened(numbers['audit']['tables']).size:,} runs.",
     )
 
 

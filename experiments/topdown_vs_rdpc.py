@@ -22,7 +22,7 @@ from audit.neighbors import NeighborPair
 from audit.results.plots import BLACK, BLUE, GREEN, ORANGE, new_figure
 from experiments.audits import audited, down, opened, share
 from experiments.drawing import bar, name_rows, promise
-from experiments.experiment import Check, between
+from experiments.experiment import Check, MarkdownTable, between
 
 QUESTION = "How near does raking, the paper's stand-in for TopDown, come to TopDown: in error, bias and loss?"
 EXPECTATION = (
@@ -120,24 +120,30 @@ def _large(counts: NDArray[np.int64]) -> NDArray[np.bool_]:
 
 
 def finding(numbers: dict[str, Any]) -> str:
-    """Return errors, biases and what either shows."""
+    """Return errors, and what either shows."""
     rdpc, topdown = (numbers["systems"][name] for name in SYSTEMS)
-    counts = np.array(numbers["counts"])
-    rdpc_bias, topdown_bias = (
-        f"{_bias(row, counts == 0):+.1f} people in empty areas and {_bias(row, _large(counts)):+.1f} in the largest "
-        "quarter"
-        for row in (rdpc, topdown)
-    )
-    shown = ", ".join(
-        f"{down(share(numbers['systems'][name][words]))} from {words} of {name}" for name in SYSTEMS for words in WAYS
-    )
+    one, every = ([down(share(system[words])) for system in (rdpc, topdown)] for words in WAYS)
     return (
-        "Raking comes near TopDown in what one area shows, not in error, bias or what all areas show. Of "
-        f"{counts.size} areas, a fifth of them empty, raking releases {rdpc['negative']:.0%} below zero, TopDown none. "
-        f"The root mean squared error is {rdpc['rmse'][-1]:.1f} with raking and {topdown['rmse'][-1]:.1f} with "
-        f"TopDown. TopDown pays with bias: {topdown_bias} (raking: {rdpc_bias}). When one person is added, "
-        f"{opened(rdpc['one area']).size:,} runs prove, of a promised 1, {shown}, each at confidence 1 - 1e-6."
+        f"In what one area loses raking is near: lower bounds are {one[0]} and {one[1]} of epsilon 1 (one person "
+        f"added, confidence 1 - 1e-6), but {every[0]} and {every[1]} from all areas. Its error is larger, "
+        f"{rdpc['rmse'][-1]:.1f} against {topdown['rmse'][-1]:.1f} people (root mean square), and "
+        f"{rdpc['negative']:.0%} of its areas are negative."
     )
+
+
+def table(numbers: dict[str, Any]) -> MarkdownTable:
+    """Return errors, biases and lower bounds of both."""
+    systems, counts = [numbers["systems"][name] for name in SYSTEMS], np.array(numbers["counts"])
+    rows = [
+        ("areas below zero", *(f"{row['negative']:.0%}" for row in systems)),
+        ("root mean squared error", *(f"{row['rmse'][-1]:.1f}" for row in systems)),
+        ("bias of empty areas", *(f"{_bias(row, counts == 0):+.1f}" for row in systems)),
+        ("bias of the largest quarter", *(f"{_bias(row, _large(counts)):+.1f}" for row in systems)),
+        *((f"lower bound from {words}", *(down(share(row[words])) for row in systems)) for words in WAYS),
+    ]
+    size = opened(systems[0]["one area"]).size
+    words = f"Of {counts.size} areas, a fifth of them empty; bounds are from {size:,} runs."
+    return MarkdownTable(("one release", *SYSTEMS), rows, words)
 
 
 def draw(numbers: dict[str, Any]) -> Figure:

@@ -21,7 +21,7 @@ from audit.results.plots import BLACK, EXACT, GREEN, ORANGE, RED, new_figure
 from experiments.asked import Asked, cases
 from experiments.audits import down, event_class, kept, none_above, run_all, violations
 from experiments.drawing import BOX, bar, bar_key, line_key, name_rows, promise
-from experiments.experiment import CONFIDENCE, Check, between, near
+from experiments.experiment import CONFIDENCE, Check, MarkdownTable, between, near
 
 QUESTION = (
     "What does each way of asking say of the same promise: exact loss, lower bound, direct and residual estimates?"
@@ -163,19 +163,50 @@ TIED = ("RDPC", "ADPC", "TopDown, rounded tables", "ONS, synthetic people", "Nis
 
 
 def finding(numbers: dict[str, Any]) -> str:
-    """Return what the ways say, how the slope was calibrated, and the table."""
-    known = numbers["known_rho"]
-    worst = max(abs(one["mean"] / one["rho"] - 1) for one in known)
-    covered = [one["covered"] / one["simulations"] for one in known]
+    """Return where residuals show the whole loss, and where they do not."""
+    near = [
+        row["ways"][way]["value"] / float(row["exact"])
+        for row in numbers["rows"]
+        for way in ("lag_tail", "slope")
+        if row["system"] not in TIED and "value" in row["ways"][way]
+    ]
     return (
-        "Residuals show the whole loss where noise is of one law and independent, answer by answer: then they are the "
-        "cheapest way, and need one release. Where errors are raked, averaged or made consistent they do not, and only "
-        "runs on neighboring databases do. The direct estimate takes the largest of 17 log-ratios, and the histogram "
-        "the size of scattered ones, so that sums of either exceed the loss. The slope estimates rho with a bias of "
-        f"at most {up_percent(worst)} over {known[0]['simulations']} simulations of {RESIDUALS:,} errors each, and "
-        f"{min(covered):.0%} to "
-        f"{max(covered):.0%} of its 95% intervals cover rho.\n\n{table(numbers)}"
+        "Residuals of one release show the whole loss where noise is independent and of one law: the lag tail and the "
+        f"slope are {min(near):.2f} to {max(near):.2f} of the exact loss in {len(near)} systems. Where errors are "
+        "raked, averaged or made consistent only runs on neighboring databases (one person, as promised) show it."
     )
+
+
+def table(numbers: dict[str, Any]) -> MarkdownTable:
+    """Return what every way says of every system, with the reasons of ways that cannot see below it."""
+    rows: list[tuple[str, ...]] = []
+    reasons: list[str] = []
+    known = {case.system: case for case in cases()}
+    for row in numbers["rows"]:
+        audit, case = row["audit"], known[row["system"]]
+        cells = [*promised_and_lost(row, case), f"{audit['class']}, {audit['size']:,} runs"]
+        for told in row["ways"].values():
+            if "why" in told and told["why"] not in reasons:
+                reasons.append(told["why"])
+            cells.append(
+                f"({chr(97 + reasons.index(told['why']))})"
+                if "why" in told
+                else f"{told['value']:.3g} [{told['low']:.3g}, {told['high']:.3g}]"
+            )
+        rows.append((*cells, case.lesson))
+    known_rho = numbers["known_rho"]
+    worst = max(abs(one["mean"] / one["rho"] - 1) for one in known_rho)
+    covered = [one["covered"] / one["simulations"] for one in known_rho]
+    words = (
+        "Exact losses are of the pair that is audited; those of tables, people and rows are of the measurements behind "
+        f"them. Lower bounds hold at confidence 1 - 1e-6. Estimates have {LEVEL:.0%} intervals and are sums over the "
+        f"answers that the person changes: the direct one from {LEAST_DIRECT:,} to {MOST_DIRECT:,} runs, the others "
+        f"from one release, or 10,000 errors. In {known_rho[0]['simulations']} simulations the slope's bias is at most "
+        f"{up_percent(worst)}, and {min(covered):.0%} to {max(covered):.0%} of its intervals cover rho."
+    )
+    no_number = "; ".join(f"({chr(97 + place)}) {why}" for place, why in enumerate(reasons))
+    heads = ("system", "promise", "one person", "exact loss", "lower bound", "by", *WAYS.values(), "what to know")
+    return MarkdownTable(heads, rows, f"{words} No number: {no_number}.")
 
 
 def up_percent(share: float) -> str:
@@ -191,43 +222,11 @@ def promised_and_lost(row: dict[str, Any], case: Any) -> list[str]:
     return [f"{case.system} ({case.on})", f"{claim.parameter} {claim.budget:.4g}", who, exact, lower]
 
 
-def short_table(numbers: dict[str, Any]) -> str:
-    """Return the table in Markdown without the estimates."""
-    heads = ["system", "promise", "one person", "exact loss", "lower bound"]
+def short_table(numbers: dict[str, Any]) -> MarkdownTable:
+    """Return the table without the estimates."""
     known = {case.system: case for case in cases()}
-    lines = [f"| {' | '.join(heads)} |", "|---" * len(heads) + "|"]
-    return "\n".join(
-        [*lines, *(f"| {' | '.join(promised_and_lost(row, known[row['system']]))} |" for row in numbers["rows"])]
-    )
-
-
-def table(numbers: dict[str, Any]) -> str:
-    """Return the table in Markdown, with the reasons of ways that cannot see below it."""
-    heads = ["system", "promise", "one person", "exact loss", "lower bound", "by", *WAYS.values()]
-    lines = [f"| {' | '.join([*heads, 'what to know'])} |", "|---" * (len(heads) + 1) + "|"]
-    reasons: list[str] = []
-    known = {case.system: case for case in cases()}
-    for row in numbers["rows"]:
-        audit, case = row["audit"], known[row["system"]]
-        cells = [*promised_and_lost(row, case), f"{audit['class']}, {audit['size']:,} runs"]
-        for told in row["ways"].values():
-            if "why" in told and told["why"] not in reasons:
-                reasons.append(told["why"])
-            cells.append(
-                f"({chr(97 + reasons.index(told['why']))})"
-                if "why" in told
-                else f"{told['value']:.3g} [{told['low']:.3g}, {told['high']:.3g}]"
-            )
-        lines.append(f"| {' | '.join([*cells, case.lesson])} |")
-    words = (
-        "Exact losses are of the pair that is audited; those of tables, people and rows are of the measurements behind "
-        f"them, which they cannot exceed. Lower bounds hold at confidence 1 - 1e-6. Estimates have {LEVEL:.0%} "
-        "intervals. The direct one is from a tenth as many runs as the lower bound, "
-        f"{LEAST_DIRECT:,} to {MOST_DIRECT:,}, the others from one release, or as many as give 10,000 errors. They are "
-        "of each answer that the person changes, added up."
-    )
-    no_number = "; ".join(f"({chr(97 + place)}) {why}" for place, why in enumerate(reasons))
-    return "\n".join(lines) + f"\n\n{words} No number: {no_number}."
+    rows = [promised_and_lost(row, known[row["system"]]) for row in numbers["rows"]]
+    return MarkdownTable(("system", "promise", "one person", "exact loss", "lower bound"), rows)
 
 
 STYLES: dict[str, dict[str, Any]] = {

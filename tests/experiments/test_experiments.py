@@ -51,6 +51,33 @@ def test_quick_form_meets_its_expectation(quick: Callable[[str], Path], name: st
     assert saved["provenance"]["parameters"] == {"quick": True, "seed": 1}
 
 
+ANSWER, ROWS, COLUMNS = 60, 10, 5  # the most words of an answer, and the most of a table
+TABLES_ARE_THE_POINT = {"ons_bias", "seeds_audited", "ways_of_asking"}  # a row a system, or a printed table in full
+
+
+def finding_is_short(name: str, numbers: dict[str, Any]) -> None:
+    """Hold a finding to one page: a short answer, a small table whose cells are whole, few words below it."""
+    answer, table = find(name).finding(numbers), find(name).table(numbers)
+    assert len(answer.split()) <= ANSWER
+    assert "\n" not in answer
+    assert {len(row) for row in table.rows} == {len(table.heads)}
+    assert not any("|" in cell or "\n" in cell for row in (table.heads, *table.rows) for cell in row)
+    if name not in TABLES_ARE_THE_POINT:
+        assert len(table.rows) <= ROWS
+        assert len(table.heads) <= COLUMNS
+        assert len(table.note.split()) <= ANSWER
+
+
+@pytest.mark.parametrize("name", QUICK)
+def test_findings_of_quick_forms_are_short(quick: Callable[[str], Path], name: str) -> None:
+    finding_is_short(name, load_numbers(name, quick(name)))
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_committed_findings_are_short(name: str) -> None:
+    finding_is_short(name, load_numbers(name, FIGURES))
+
+
 @pytest.mark.parametrize("name", QUICK)
 def test_figures_come_from_the_numbers_alone_and_are_stable(quick: Callable[[str], Path], name: str) -> None:
     first = (quick(name) / f"{name}.svg").read_bytes()
