@@ -27,8 +27,8 @@ EXPECTATION = (
 )
 
 EPSILONS = (0.25, 0.5, 1.0, 2.0, 4.0, 8.0)
-# Petti and Flaxman, "Differential privacy in the 2020 US census: what will it do?", Gates Open Research, 2019: an
-# evaluation of the Bureau's test, and none of the five papers whose systems are here.
+# Petti and Flaxman, "Differential privacy in the 2020 US census: what will it do? Quantifying the accuracy/privacy
+# tradeoff", 2019: an evaluation of the Bureau's test, and none of the five papers whose systems are here.
 MEDIAN, P95 = (56, 29, 15, 8, 4, 2), (190, 100, 52, 27, 14, 7)  # of total counts of districts
 RESIDUAL = (0.017, 0.033, 0.064, 0.116, 0.219, 0.381)  # the largest of the curve, of total counts of districts
 BIAS = {8: (-17.2,), 16: (-8.5,), 22: (8.7, 5.4, 3.6, 2.3, 1.5, 0.9)}  # by empty strata; epsilons as far as printed

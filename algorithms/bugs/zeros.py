@@ -34,8 +34,8 @@ class UnperturbedZeros(UnboundedBug):
 
     **Bug.** A zero says for certain that nobody is there.
     **True loss.** Infinite: one person in the cell makes it noisy, and every other number possible.
-    **Source.** Our own. Petti and Flaxman, "Differential privacy in the 2020 US census: what will it do?", 2019,
-    compare tables in which only the cells that occur are listed.
+    **Source.** Our own. Petti and Flaxman, "Differential privacy in the 2020 US census: what will it do? Quantifying
+    the accuracy/privacy tradeoff", 2019, compare tables in which only the cells that occur are listed.
 
     Examples
     --------

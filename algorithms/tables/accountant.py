@@ -15,7 +15,8 @@ def conversions(claim: PureDP | ZCDP, delta: float) -> dict[str, float]:
     References
     ----------
     .. [1] ``tight``: Canonne, Kamath and Steinke, "The Discrete Gaussian for Differential Privacy", 2020, corollary 13.
-    .. [2] ``simple``: Bun and Steinke, "Concentrated Differential Privacy", 2016, proposition 1.3.
+    .. [2] ``simple``: Bun and Steinke, "Concentrated Differential Privacy: Simplifications, Extensions, and Lower
+       Bounds", 2016, proposition 1.3.
     .. [3] ``Gaussian``: Balle and Wang, "Improving the Gaussian Mechanism for Differential Privacy", 2018, theorem 8.
 
     Examples

@@ -232,7 +232,8 @@ def preset(
 
     References
     ----------
-    .. [1] Petti and Flaxman, "Differential privacy in the 2020 US census", 2020: the configuration of the 1940 runs.
+    .. [1] Petti and Flaxman, "Differential privacy in the 2020 US census: what will it do? Quantifying the
+       accuracy/privacy tradeoff", 2019: the configuration of the 1940 runs.
     .. [2] US Census Bureau, "2020 Census Production Settings: Redistricting Data (P.L. 94-171)", 2021.
 
     Examples

@@ -35,7 +35,7 @@ class Precision:
 
     References
     ----------
-    .. [1] Mironov, "On Significance of the Least Significant Bits For Differential Privacy", 2012.
+    .. [1] Mironov, "On Significance of the Least Significant Bits for Differential Privacy", 2012.
     .. [2] Haney, Desfontaines, Hartman, Shrestha and Hay, "Precision-based attacks and interval refining: how to break,
        then fix, differential privacy on finite computers", 2022, arXiv 2207.13793.
     """

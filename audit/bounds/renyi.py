@@ -112,7 +112,7 @@ def renyi_variational_lower(
     .. [1] Birrell, Dupuis, Katsoulakis, Rey-Bellet and Wang, "Variational Representations and Neural Network Estimation
        of Renyi Divergences", 2021 (the Renyi-Donsker-Varadhan formula); at order 1 Donsker and Varadhan, 1983.
     .. [2] Maurer and Pontil, "Empirical Bernstein Bounds and Sample-Variance Penalization", 2009, theorem 4.
-    .. [3] Kim, Varshney and Alabi, 2026, arXiv:2605.21938 (audits by this representation).
+    .. [3] Kim, Varshney and Alabi, 2026, arXiv 2605.21938 (audits by this representation).
 
     Examples
     --------

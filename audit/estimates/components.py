@@ -58,7 +58,8 @@ def estimate_loss(
 
     References
     ----------
-    .. [1] Bun and Steinke, "Concentrated differential privacy", 2016, Lemma 1.7.
+    .. [1] Bun and Steinke, "Concentrated Differential Privacy: Simplifications, Extensions, and Lower Bounds", 2016,
+       Lemma 1.7.
     """
     errors = pair.x if data is None else data
     if not callable(getattr(mechanism, "components", None)):

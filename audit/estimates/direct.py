@@ -72,7 +72,7 @@ def direct_loss(
     ----------
     .. [1] Flaxman, "Empirical quantification of privacy loss with examples relevant to the 2020 US Census", 2019,
        section 2.3, "direct estimate".
-    .. [2] Clopper and Pearson, "The use of confidence or fiducial limits illustrated in the case of the binomial",
+    .. [2] Clopper and Pearson, "The Use of Confidence or Fiducial Limits Illustrated in the Case of the Binomial",
        Biometrika 26(4), 1934.
 
     Examples

@@ -122,7 +122,8 @@ def residual_loss(
     .. [1] Flaxman, "Empirical quantification of privacy loss with examples relevant to the 2020 US Census", 2019,
        section 2.3, "less-obvious estimate".
     .. [2] Rubin, "The Bayesian Bootstrap", Annals of Statistics 9(1), 1981, section 2.
-    .. [3] Bun and Steinke, "Concentrated differential privacy", 2016, Proposition 1.6: ``rho = change^2 / (2 sd^2)``.
+    .. [3] Bun and Steinke, "Concentrated Differential Privacy: Simplifications, Extensions, and Lower Bounds", 2016,
+       Proposition 1.6: ``rho = change^2 / (2 sd^2)``.
        The slope is fitted by logistic regression; bins add ``(w^2 - g^2) / 12`` to the variance (Sheppard), with ``g``
        1 where all residuals are whole numbers, and else 0.
 

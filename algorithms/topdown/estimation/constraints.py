@@ -153,7 +153,8 @@ def facility_bounds(query: str, level: int, facilities: ArrayLike, *, most: Mapp
 
     References
     ----------
-    .. [1] Petti and Flaxman, "Differential privacy in the 2020 US census", 2020; the configuration of the 1940 runs.
+    .. [1] Petti and Flaxman, "Differential privacy in the 2020 US census: what will it do? Quantifying the
+       accuracy/privacy tradeoff", 2019: the configuration of the 1940 runs.
     """
     given = np.asarray(facilities)
     if given.dtype.kind not in "iuf" or given.ndim == 0:
