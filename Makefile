@@ -6,7 +6,7 @@ BIN    := .venv/bin
 PIP    := $(BIN)/python -m pip --disable-pip-version-check install --quiet --constraint constraints.txt
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-slow test-explorer test-engines test-lowest coverage mutation lint figures libraries peers reliability bench docs dist clean
+.PHONY: help demo test test-slow test-explorer test-engines test-lowest coverage mutation lint figures libraries peers reliability bench docs links dist clean
 
 help:
 	@echo "make demo         audit GDPC, RDPC and ADPC on the Moroccan census tree; leaves results/"
@@ -24,6 +24,7 @@ help:
 	@echo "make reliability  write docs/reliability.md from what python -m tests.reliability measured"
 	@echo "make bench        speeds, as ratios within one run"
 	@echo "make docs         the site, from docs/, docstrings and saved numbers: build/docs/index.html"
+	@echo "make links        every link of the site that leads to another one is followed (needs the internet)"
 	@echo "make dist         sdist and wheel, checked, and tried in a fresh environment"
 
 .venv/python:
@@ -113,6 +114,9 @@ bench: .venv/installed-dev
 
 docs: .venv/installed-docs
 	$(BIN)/python -m sphinx --quiet --fail-on-warning --keep-going --builder html docs build/docs
+
+links: .venv/installed-docs
+	$(BIN)/python -m sphinx --quiet --keep-going --define nb_execution_mode=off --builder linkcheck docs build/links
 
 .venv/installed-docs: .venv/installed-dev
 	@$(PIP) --editable '.[docs]'
