@@ -5,10 +5,10 @@ from __future__ import annotations
 import json
 import re
 import unicodedata
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 
 from audit.io.text import in_cell, printable
-from audit.report.words import remedy
+from audit.report.words import bugs_found, remedy
 from audit.results import AuditResult, ReplayRecord
 from audit.results.formatting import COLUMNS, WARNING, row, texts
 
@@ -26,6 +26,7 @@ __all__ = [
 ]
 
 Named = Sequence[tuple[str, AuditResult]]  # at least one, each with what to call it
+Results = Sequence[tuple[str, AuditResult | ReplayRecord]]
 
 LEVELS = {"violated": "error", "no power": "warning"}  # of annotations
 RIGHT = {"measured", "confidence", "detectable", "ceiling"}  # set flush right
@@ -103,15 +104,20 @@ def to_csv(audits: Named) -> str:
     return "".join(f"{entry}\r\n" for entry in [",".join(summary), *lines])
 
 
-def to_json(results: Sequence[tuple[str, AuditResult | ReplayRecord]]) -> str:
+def to_json(results: Results) -> str:
     """Return strict JSON of all that results hold: an object with one entry a name, in ASCII."""
     return json.dumps({name: result.to_dict() for name, result in results}, indent=1, allow_nan=False) + "\n"
 
 
-def to_annotations(results: Sequence[tuple[str, AuditResult | ReplayRecord]]) -> str:
-    """Return workflow commands of GitHub: an error for each violation, a warning for each result without power."""
+def to_annotations(results: Results, known_bugs: Collection[str] = ()) -> str:
+    """Return workflow commands of GitHub: an error for each violation, a warning for each result without power.
+
+    A violation of a known bug is expected, and has none.
+    """
     lines = []
     for name, result in results:
+        if result.verdict == "violated" and name in known_bugs:
+            continue
         if (level := LEVELS.get(result.verdict)) is not None:
             advice = remedy(result, "--size") if isinstance(result, AuditResult) else ""
             words = f"{result}. What would help: {advice}." if advice else f"{result}"
@@ -120,13 +126,18 @@ def to_annotations(results: Sequence[tuple[str, AuditResult | ReplayRecord]]) ->
     return _joined(lines)
 
 
-def to_github(results: Sequence[tuple[str, AuditResult | ReplayRecord]]) -> str:
-    """Return what the summary of a GitHub job says: a heading, a table of the audits, and a line for each replay."""
-    verdicts = [result.verdict for _, result in results]
+def to_github(results: Results, known_bugs: Collection[str] = ()) -> str:
+    """Return what the summary of a GitHub job says: a heading, a table of the audits, and a line for each replay.
+
+    The heading counts audits of promises; known bugs have a sentence of their own.
+    """
+    verdicts = [result.verdict for name, result in results if name not in known_bugs]
     counts = ", ".join(f"{verdicts.count(verdict)} {verdict}" for verdict in dict.fromkeys(verdicts))
     audits = [(name, result) for name, result in results if isinstance(result, AuditResult)]
     replays = [f"- {_in_code(printable(f'{name}: {one}'))}" for name, one in results if isinstance(one, ReplayRecord)]
-    return _joined([f"### Privacy audits: {counts}\n", *([to_markdown(audits)] if audits else []), *replays])
+    known = [f"{words}\n"] if (words := bugs_found(audits, known_bugs)) else []
+    heading = f"### Privacy audits: {counts or 'of known bugs only'}\n"
+    return _joined([heading, *known, *([to_markdown(audits)] if audits else []), *replays])
 
 
 FORMS: dict[str, Callable[[Named], str]] = {

@@ -17,7 +17,7 @@ from audit.methods.method import NAMED
 from audit.report.figures import END, Bar, Curves, excess, loss_bar, loss_curve, privacy_profiles
 from audit.report.limits import LIMITS
 from audit.report.origin import day_of, origin, public_origin, reproduction
-from audit.report.words import assumptions, event_class, meaning, quotable, unseen, visible
+from audit.report.words import assumptions, bugs_found, event_class, meaning, quotable, unseen, visible
 from audit.results import AuditResult, LossEstimate, ReplayRecord, Verdict, scale_of
 from audit.results.formatting import number_of, percent, row
 from audit.results.provenance import provenance
@@ -47,6 +47,7 @@ class Entry:
     number: int
     name: str
     result: AuditResult
+    known_bug: bool
     said: dict[str, str]
     event_class: str
     meaning: list[str]
@@ -97,6 +98,7 @@ def build_report(
     audits: Sequence[tuple[str, AuditResult]],
     estimates: Sequence[tuple[str, LossEstimate]] = (),
     replays: Sequence[tuple[str, ReplayRecord]] = (),
+    known_bugs: Collection[str] = (),
     *,
     title: str,
     author: str = "",
@@ -108,15 +110,22 @@ def build_report(
 
     A `public` page leaves out all that could disclose the data: events, searches, databases, counts, seeds, commands,
     parameters, times, and the names of mechanisms that are not `published`. It keeps its title, author and question.
+    Audits named among the `known_bugs` are expected to show a violation, and counted by themselves.
     """
     if not audits and not estimates and not replays:
         raise ValueError("a report must have at least one result, got none")
-    shown = sorted(audits, key=lambda named: (ORDER.index(named[1].verdict), -excess(named[1]), named[0]))
+    shown = sorted(
+        audits, key=lambda named: (named[0] in known_bugs, ORDER.index(named[1].verdict), -excess(named[1]), named[0])
+    )
     cited = _cited([result for _, result in shown], bool(estimates))
-    entries = [_entry(k, name, result, cited, public, published) for k, (name, result) in enumerate(shown, 1)]
+    entries = [
+        _entry(k, name, result, name in known_bugs, cited, public, published)
+        for k, (name, result) in enumerate(shown, 1)
+    ]
+    promises = [entry for entry in entries if not entry.known_bug]
     style = (resources.files("audit.report") / "templates" / "report.css").read_text("utf-8")
     digest = base64.b64encode(hashlib.sha256(style.encode()).digest()).decode()
-    groups = {verdict: [entry for entry in entries if entry.result.verdict == verdict] for verdict in ORDER}
+    groups = {verdict: [entry for entry in promises if entry.result.verdict == verdict] for verdict in ORDER}
     confidential = not public and any(one.confidential for some in (audits, replays, estimates) for _, one in some)
     kept = [result.provenance for _, result in audits] + [record.provenance for _, record in replays]
     days = sorted({day_of(one) for one in [*kept, *(estimate.settings for _, estimate in estimates)]} - {""})
@@ -128,13 +137,16 @@ def build_report(
             *([("Date of the results", " to ".join(dict.fromkeys((days[0], days[-1]))))] if days else []),
             ("Who may read it", READERS["public" if public else "confidential" if confidential else "open"]),
         ],
-        quotable=quotable([(entry.name, entry.result) for entry in entries]) if entries else "",
+        quotable=quotable([(entry.name, entry.result) for entry in promises]) if promises else "",
+        bugs_found=bugs_found(audits, known_bugs),
         public=public,
         confidential=confidential,
         signature=Markup(SIGNATURE),
         policy=POLICY.format(digest),
         style=Markup(style),
         entries=entries,
+        promises=promises,
+        bugs=[entry for entry in entries if entry.known_bug],
         groups=groups,
         algorithms=len({result.mechanism for _, result in audits}),
         accused=sum(1 - result.confidence for _, result in audits),
@@ -159,7 +171,13 @@ def build_report(
 
 
 def _entry(
-    number: int, name: str, result: AuditResult, cited: dict[str, int], public: bool, published: Collection[str]
+    number: int,
+    name: str,
+    result: AuditResult,
+    known_bug: bool,
+    cited: dict[str, int],
+    public: bool,
+    published: Collection[str],
 ) -> Entry:
     if public:
         name = f"Audit {number}" + (f": {result.mechanism}" if result.mechanism in published else "")
@@ -170,6 +188,7 @@ def _entry(
         number=number,
         name=name,
         result=result,
+        known_bug=known_bug,
         said=row(result.summary(name)),
         event_class=event_class(result),
         meaning=meaning(result),

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import math
 import unicodedata
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from typing import Any
 
 from audit.methods.method import NAMED, Method
 from audit.results import AuditResult
 from audit.results.formatting import NEIGHBORS, at_least, at_most, nearest, number_of, percent, texts
 
-__all__ = ["assumptions", "event_class", "meaning", "quotable", "remedy", "unseen", "visible"]
+__all__ = ["assumptions", "bugs_found", "event_class", "meaning", "quotable", "remedy", "unseen", "visible"]
 
 LONGEST = 10_000  # letters of one text: a longer one is somebody's joke, and is cut
 FARTHEST = 1e6  # times too small a power: nobody makes so many runs
@@ -88,6 +88,15 @@ def meaning(result: AuditResult) -> list[str]:
             f"{shown} times in 100."
         )
     return sentences
+
+
+def bugs_found(audits: Sequence[tuple[str, AuditResult]], known_bugs: Collection[str]) -> str:
+    """Return how many known bugs were detected, in a sentence; nothing where there are none."""
+    verdicts = [result.verdict for name, result in audits if name in known_bugs]
+    found = verdicts.count("violated")
+    parts = [f"{found} detected, as expected"] if found else []
+    parts += [f"{len(verdicts) - found} not detected"] if found < len(verdicts) else []
+    return f"Known bugs: {'; '.join(parts)}." if parts else ""
 
 
 def quotable(audits: Sequence[tuple[str, AuditResult]]) -> str:

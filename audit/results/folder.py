@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Iterator, Sequence
+from itertools import count
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from audit.results.audit_result import AuditResult
+from audit.results.audit_result import AuditResult, Verdict
 from audit.results.estimate import LossEstimate
 from audit.results.files import create_json, read_json, write_json
 from audit.results.replayed import ReplayRecord
@@ -19,14 +19,25 @@ KINDS: dict[str, type[Saved]] = {"audit": AuditResult, "estimate": LossEstimate,
 LONGEST = 180  # bytes of a name: file systems hold 255, with number and ending
 UNREPEATED = ("seconds", "provenance", "notes")  # of a result: what may differ where the same audit is made again
 ENTRY = {"node_id": str, "attempt": int, "call": int, "expected": str, "audit": dict}  # of a test session
+EXPECTED = ("not refuted", "violated")  # of a promise, and of a known bug
 
 
 class Results(NamedTuple):
-    """Saved results with their names: audits, estimates, which have no verdict, and replays, which have no counts."""
+    """Saved results with their names: audits, estimates, which have no verdict, and replays, which have no counts.
+
+    `known_bugs` are the names of those audits whose test expects a violation, as the file of its session says.
+    """
 
     audits: list[tuple[str, AuditResult]]
     estimates: list[tuple[str, LossEstimate]]
     replays: list[tuple[str, ReplayRecord]]
+    known_bugs: set[str]
+
+    @property
+    def verdicts(self) -> list[Verdict]:
+        """What audits and replays say, without the violations that tests expect."""
+        every: list[tuple[str, AuditResult | ReplayRecord]] = [*self.audits, *self.replays]
+        return [one.verdict for name, one in every if not (one.verdict == "violated" and name in self.known_bugs)]
 
 
 def name_in_files(name: str) -> str:
@@ -92,19 +103,21 @@ def read_results(*paths: Path, needed: Sequence[str] = ()) -> Results:
     name the second is called (2). A file that is named twice is read once. Without a result of the kinds that are
     `needed` there is nothing to read.
     """
-    results = Results([], [], [])
-    taken: Counter[str] = Counter()
+    results = Results([], [], [], set())
+    taken: set[str] = set()
     for file in {file.resolve(): file for path in paths for file in _files(path)}.values():
-        for name, found in _read(file):
-            taken[name] += 1
-            own = name if taken[name] == 1 else f"{name} ({taken[name]})"
+        for name, found, known_bug in _read(file):
+            own = next(own for k in count(1) if (own := name if k == 1 else f"{name} ({k})") not in taken)
+            taken.add(own)
+            if known_bug:
+                results.known_bugs.add(own)
             if isinstance(found, AuditResult):
                 results.audits.append((own, found))
             elif isinstance(found, LossEstimate):
                 results.estimates.append((own, found))
             else:
                 results.replays.append((own, found))
-    there = [kind for kind, some in results._asdict().items() if some]
+    there = [kind for kind in ("audits", "estimates", "replays") if getattr(results, kind)]
     if needed and not set(needed) & set(there):
         got = f"{' and '.join(there)} only" if there else "none"
         where = ", ".join(map(str, paths))
@@ -123,19 +136,19 @@ def _files(path: Path) -> list[Path]:
     return files
 
 
-def _read(path: Path) -> list[tuple[str, Saved]]:
-    """Read what a file holds, each result with its name."""
+def _read(path: Path) -> list[tuple[str, Saved, bool]]:
+    """Read what a file holds, each result with its name, and whether it is an audit of a known bug."""
     try:
         values: dict[str, Any] = read_json(path)
         if values.get("kind") == "session":
             return list(audits_of_session(values.get("audits")))
-        return [(path.stem, KINDS.get(str(values.get("kind")), AuditResult).from_dict(values))]
+        return [(path.stem, KINDS.get(str(values.get("kind")), AuditResult).from_dict(values), False)]
     except ValueError as error:
         text = str(error)
         raise ValueError(text if str(path) in text else f"{path}: {text}") from None
 
 
-def audits_of_session(entries: Any) -> Iterator[tuple[str, AuditResult]]:
+def audits_of_session(entries: Any) -> Iterator[tuple[str, AuditResult, bool]]:
     """Yield the audits that a test suite asserted, each with its name, from entries as the pytest plugin writes them.
 
     Raises
@@ -145,17 +158,19 @@ def audits_of_session(entries: Any) -> Iterator[tuple[str, AuditResult]]:
 
     Yields
     ------
-    (str, AuditResult)
-        Named by the test and the call in it.
+    (str, AuditResult, bool)
+        Named by the test and the call in it, and whether the test expects a violation: the audit is of a known bug.
     """
     for entry in entries if isinstance(entries, list) else [entries]:
         if not isinstance(entry, dict) or any(type(entry.get(key)) is not kind for key, kind in ENTRY.items()):
             raise ValueError(f"an audit of a test session must have {', '.join(ENTRY)}, got {repr(entry)[:80]}")
+        if entry["expected"] not in EXPECTED:
+            raise ValueError(f"expected must be one of {', '.join(EXPECTED)}, got {entry['expected'][:80]!r}")
+        known_bug = entry["expected"] == "violated"
         again = f", attempt {entry['attempt']}" if entry["attempt"] > 1 else ""
-        known = " (known bug)" if entry["expected"] == "violated" else ""
-        name = f"{entry['node_id']} call {entry['call']}{again}{known}"
+        name = f"{entry['node_id']} call {entry['call']}{again}{' (known bug)' * known_bug}"
         try:
-            yield name, AuditResult.from_dict(entry["audit"])
+            yield name, AuditResult.from_dict(entry["audit"]), known_bug
         except ValueError as error:
             raise ValueError(f"{name}: {error}") from None
 
@@ -163,7 +178,7 @@ def audits_of_session(entries: Any) -> Iterator[tuple[str, AuditResult]]:
 def _is_repeat(path: Path, result: Saved) -> bool:
     """Tell whether a file holds the same result: of the same command with the same seed, and with its findings."""
     try:
-        ((_, saved),) = _read(path)
+        ((_, saved, _),) = _read(path)
     except (ValueError, OSError):  # no result, or one that cannot be read: not ours to replace
         return False
     asked = [found.settings if isinstance(found, LossEstimate) else found.provenance for found in (saved, result)]

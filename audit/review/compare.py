@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
@@ -17,6 +17,7 @@ __all__ = ["Change", "Comparison", "Counted", "compare_results"]
 
 Counted = Literal["identical", "within chance", "changed", "bounds only", "missing", "new"]
 
+DETECTED = "the known bug is detected now: its test expects the violation"
 POWER_LOST = 1.1  # times the minimum detectable loss of before, relative to the promise
 SAME = (
     ("event", "events"),
@@ -100,7 +101,11 @@ class Comparison:
 
 
 def compare_results(
-    old: Sequence[tuple[str, AuditResult]], new: Sequence[tuple[str, AuditResult]], *, confidence: float = 0.999
+    old: Sequence[tuple[str, AuditResult]],
+    new: Sequence[tuple[str, AuditResult]],
+    *,
+    confidence: float = 0.999,
+    known_bugs: Collection[str] = (),
 ) -> Comparison:
     """Compare audits of the same names.
 
@@ -113,13 +118,16 @@ def compare_results(
         Each name once, as `audit.results.folder.read_audits` returns them.
     confidence : float
         Of all tests together, in (0, 1).
+    known_bugs : collection of str
+        Names of those new audits that are expected to show a violation.
 
     Returns
     -------
     Comparison
         Worse is: a verdict that became "violated", an audit that is gone, a promise that got weaker or cannot be
         compared, an adjacency that nobody computed any more, and an event whose loss grew. Less power is: "no power",
-        and a minimum detectable loss that is 10% larger than before, relative to the promise.
+        and a minimum detectable loss that is 10% larger than before, relative to the promise. A known bug that is
+        detected, and was not, is not worse.
 
     Raises
     ------
@@ -147,7 +155,8 @@ def compare_results(
     matched = [(name, before.get(name), after.get(name)) for name in sorted(before.keys() | after.keys())]
     tests = {name: count_changes(name, a, b) for name, a, b in matched if a and b and not _why_untested(a, b)}
     level = (1 - confidence) / max(1, len(tests))
-    return Comparison(tuple(_change(name, a, b, tests.get(name), level) for name, a, b in matched), confidence)
+    changes = (_change(name, a, b, tests.get(name), level, name in known_bugs) for name, a, b in matched)
+    return Comparison(tuple(changes), confidence)
 
 
 def _by_name(results: Sequence[tuple[str, AuditResult]]) -> dict[str, AuditResult]:
@@ -158,15 +167,20 @@ def _by_name(results: Sequence[tuple[str, AuditResult]]) -> dict[str, AuditResul
 
 
 def _change(
-    name: str, old: AuditResult | None, new: AuditResult | None, tests: CountTest | None, level: float
+    name: str, old: AuditResult | None, new: AuditResult | None, tests: CountTest | None, level: float, known_bug: bool
 ) -> Change:
     if new is None:
         return Change(name, old, None, "missing", regressions=("the audit is gone",))
     if old is None:
-        violated = ("a new audit, and its promise is violated",) if new.verdict == "violated" else ()
+        violated = ("a new audit, and its promise is violated",) if new.verdict == "violated" and not known_bug else ()
         powerless = ("a new audit, and it has no power",) if new.verdict == "no power" else ()
-        return Change(name, None, new, "new", regressions=violated, weaknesses=powerless)
+        expected = (DETECTED,) if new.verdict == "violated" and known_bug else ()
+        return Change(name, None, new, "new", regressions=violated, weaknesses=powerless, notes=expected)
     notes, regressions = list(_notes(old, new)), list(_regressions(old, new))
+    became = new.verdict == "violated" and old.verdict != "violated"
+    worse = notes if became and known_bug else regressions
+    if became:
+        worse.insert(0, DETECTED if known_bug else _violated(old, new))
     counts: Counted = "within chance"
     if _is_copy(old, new):
         counts = "identical"
@@ -176,7 +190,7 @@ def _change(
     elif tests.p_value <= level:
         counts = "changed"
         if tests.p_growth <= level:
-            regressions.append(f"the loss of this event grew: {tests.grown}")
+            worse.append(f"the loss of this event grew: {tests.grown}")
         else:
             notes.append(f"the counts changed beyond chance, but no growth of the loss is shown: {tests.changed}")
     p_value = None if tests is None else tests.p_value
@@ -189,12 +203,15 @@ def _is_copy(old: AuditResult, new: AuditResult) -> bool:
     return old.seed_entropy is not None and all(getattr(old, field) == getattr(new, field) for field in same)
 
 
+def _violated(old: AuditResult, new: AuditResult) -> str:
+    said, says = row(old.summary()), row(new.summary())
+    promise, witness = says["promised"], f"; {says['witness']}" if says["witness"] else ""
+    was = f"{said['measured']}, {old.verdict}"
+    return f"the verdict became violated: lower bound {says['measured']} of a promised {promise}, was {was}{witness}"
+
+
 def _regressions(old: AuditResult, new: AuditResult) -> Iterator[str]:
     said, says = row(old.summary()), row(new.summary())
-    if new.verdict == "violated" and old.verdict != "violated":
-        promise, witness = says["promised"], f"; {says['witness']}" if says["witness"] else ""
-        was = f"{said['measured']}, {old.verdict}"
-        yield f"the verdict became violated: lower bound {says['measured']} of a promised {promise}, was {was}{witness}"
     promises = f"{said['promised']} ({old.claim.relation}) -> {says['promised']} ({new.claim.relation})"
     order = new.claim.weaker_than(old.claim)
     if order is None:

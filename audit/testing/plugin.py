@@ -12,7 +12,7 @@ import json
 import math
 import os
 import shlex
-from collections.abc import Callable, Collection, Generator
+from collections.abc import Callable, Collection, Generator, Iterator
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -146,9 +146,14 @@ class _Session:
             test.found.clear()
         return report
 
+    @pytest.hookimpl(tryfirst=True)  # before the test case of --junitxml is closed
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
-        for text in getattr(report, ATTRIBUTE, ()):
-            entry = json.loads(text)
+        entries = [json.loads(text) for text in getattr(report, ATTRIBUTE, ())]
+        junit = self.config.stash.get(xml_key, None)
+        if junit is not None and junit.family != "xunit2":
+            for key, value in _properties(entries):
+                junit.node_reporter(report).add_property(key, value)
+        for entry in entries:
             # A fixture that several processes set up is one audit, whoever was first: all but the times agree.
             timeless = {**entry, "audit": {**entry["audit"], "seconds": 0.0, "provenance": {}}}
             self.audits.setdefault(json.dumps(timeless, sort_keys=True), entry)
@@ -157,7 +162,10 @@ class _Session:
     def pytest_sessionfinish(self, session: pytest.Session, exitstatus: int) -> None:
         order = ("node_id", "attempt", "call")
         audits = sorted(self.audits.items(), key=lambda item: ([item[1][key] for key in order], item[0]))
-        self._tell_junit([entry for _, entry in audits])
+        junit = self.config.stash.get(xml_key, None)
+        if junit is not None and junit.family == "xunit2":  # pytest's default, in which test cases have no properties
+            for key, value in _properties([entry for _, entry in audits]):
+                junit.add_global_property(key, value)
         if self.report is None:
             return
         from audit.io.text import printable
@@ -183,24 +191,23 @@ class _Session:
             self.problem = printable(f"plaudit: --audit-report could not be written: {error}")
             session.exitstatus = pytest.ExitCode.INTERNAL_ERROR
 
-    def _tell_junit(self, entries: list[dict[str, Any]]) -> None:
-        """Give what audits found to the file of --junitxml, as properties of the suite: tests have none in xunit2."""
-        junit = self.config.stash.get(xml_key, None)
-        if junit is None or not entries:
-            return
-        from audit.results.folder import audits_of_session
-        from audit.results.formatting import row
-
-        for name, result in audits_of_session(entries):
-            said = row(result.summary())
-            for key in PROPERTIES:
-                junit.add_global_property(f"{name}: {key}", said[key])
-
     def pytest_terminal_summary(self, terminalreporter: pytest.TerminalReporter) -> None:
         if self.audits:
             terminalreporter.write_line(_closing_line(self.audits.values()))
         if self.problem:
             terminalreporter.write_line(self.problem, red=True)
+
+
+def _properties(entries: list[dict[str, Any]]) -> Iterator[tuple[str, str]]:
+    """Yield what the file of --junitxml says of audits: names and values."""
+    if not entries:  # a suite without audits loads nothing for them
+        return
+    from audit.results.folder import audits_of_session
+    from audit.results.formatting import row
+
+    for name, result, _ in audits_of_session(entries):
+        said = row(result.summary())
+        yield from ((f"{name}: {key}", said[key]) for key in PROPERTIES)
 
 
 def _whole(text: str, *, least: int, reason: str = "") -> int:

@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 from audit.results.formatting import at_least, at_most
-from tests.docs.pages import PAGES, ROOT, blocks
+from tests.docs.pages import PAGES, ROOT, blocks, interactive
 
 EXAMPLES = ROOT / "examples"
 PROGRAMS = sorted(path for kind in ("*.py", "*.sh") for path in EXAMPLES.glob(kind) if path.name != "mymodule.py")
@@ -87,13 +87,35 @@ def test_the_package_is_audited_by_its_tests(desk: Path) -> None:
     found = run([sys.executable, *asked], folder, PYTHONPATH="src")
     assert found.returncode == 0, found.stdout
     assert "2 audits (1 of promises, 1 of known bugs)" in found.stdout
-    assert run(["plaudit", "report", "audits.json", "--out", "privacy.html"], folder).returncode == 1  # the known bug
+    reported = run(["plaudit", "report", "audits.json", "--out", "privacy.html"], folder)
+    assert (reported.returncode, "Known bugs: 1 detected, as expected." in reported.stdout) == (0, True)
+    assert run(["plaudit", "check", "audits.json"], folder).returncode == 0
     assert "noisy_counts_keep_their_promise" in (folder / "privacy.html").read_text()
     noise = folder / "src" / "noisy_counts.py"
     noise.write_text(noise.read_text().replace("np.exp(-EPSILON)", "np.exp(-2 * EPSILON)"))
     broken = run([sys.executable, *asked], folder, PYTHONPATH="src")
     assert broken.returncode == 1
     assert "violated: promised epsilon 1" in broken.stdout
+    for command in ("check", "report", "verify"):
+        assert run(["plaudit", command, "audits.json"], folder).returncode == 1
+
+
+def test_the_failure_in_the_tutorial_is_what_pytest_prints(tmp_path: Path) -> None:
+    """Of the page's own tests, the first with the promise that the page names; an ellipsis leaves lines out."""
+    page = ROOT / "docs/tutorials/audit_in_ci.md"
+    sources = [example.source for example in interactive(page)]
+    defined = [source for source in sources if not source.startswith("test_")]
+    assert len(sources) - len(defined) == 2  # calls
+    module = "".join(defined)
+    assert module.count("PureDP(1.0)") == 1
+    (tmp_path / "tests").mkdir()
+    (tmp_path / "tests/test_privacy.py").write_text(module.replace("PureDP(1.0)", "PureDP(0.5)"))
+    (tmp_path / "pyproject.toml").touch()
+    printed = run([sys.executable, "-m", "pytest"], tmp_path, PYTEST_ADDOPTS="").stdout
+    (shown,) = blocks(page, "text")
+    assert shown.startswith("E ")
+    for part in shown.split("...\n"):
+        assert part in printed
 
 
 @pytest.mark.slow

@@ -32,6 +32,7 @@ def check(
     from audit.cli.showing import show
     from audit.io.text import printable
     from audit.report.formats import FORMS, to_annotations, to_github, to_json
+    from audit.report.words import bugs_found
     from audit.results.folder import read_results
 
     if form not in ("table", "github", *FORMS):
@@ -44,16 +45,19 @@ def check(
     if as_json or form == "json":
         print(to_json(every), end="")
     elif form == "github":
-        _summarize(to_github(every))
-        print(to_annotations(every), end="")
+        _summarize(to_github(every, found.known_bugs))
+        print(to_annotations(every, found.known_bugs), end="")
     else:
+        aside = sys.stdout if form in ("table", "line") else sys.stderr
         if found.audits and form == "table":
             show(found.audits, as_json=False)
         elif found.audits:
             print(FORMS[form](found.audits), end="")
         for name, record in found.replays:  # which has no numbers for the columns of a table
-            print(f"{printable(name)}: {record}", file=sys.stdout if form in ("table", "line") else sys.stderr)
-    return exit_code(one.verdict for _, one in every)
+            print(f"{printable(name)}: {record}", file=aside)
+        if words := bugs_found(found.audits, found.known_bugs):
+            print(words, file=aside)
+    return exit_code(found.verdicts)
 
 
 def _summarize(text: str) -> None:

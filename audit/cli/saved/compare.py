@@ -35,7 +35,13 @@ def compare(
         if not path.exists():
             raise ValueError(f"{path} must be a folder of saved audits or one of them, and there is none")
     name = new.stem if new.is_file() and old.is_file() else ""
-    comparison = compare_results(_read(old, name), _read(new, name), confidence=confidence)
+    before, after = audits_in(old), audits_in(new)
+    comparison = compare_results(
+        _called(before.audits, old, name),
+        _called(after.audits, new, name),
+        confidence=confidence,
+        known_bugs=after.known_bugs,
+    )
     schemas = _schemas(old, new, [change.name for change in comparison.changes])
     if as_json:
         print(json.dumps(_plain(comparison, schemas), indent=1, allow_nan=False))
@@ -44,9 +50,9 @@ def compare(
     return VIOLATION if comparison.regressed else NO_POWER if comparison.weakened else WITHIN
 
 
-def _read(path: Path, name: str) -> list[tuple[str, AuditResult]]:
-    """Read the audits of a folder or file; of two files with an audit each the name is that of the second."""
-    return [(name if name and own == path.stem else own, result) for own, result in audits_in(path)]
+def _called(audits: list[tuple[str, AuditResult]], path: Path, name: str) -> list[tuple[str, AuditResult]]:
+    """Return the audits of a folder or file; of two files with an audit each the name is that of the second."""
+    return [(name if name and own == path.stem else own, result) for own, result in audits]
 
 
 def _schemas(old: Path, new: Path, names: list[str]) -> dict[str, tuple[int, int]]:

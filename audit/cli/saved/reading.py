@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 if TYPE_CHECKING:
-    from audit.results import AuditResult
+    from audit.results.folder import Results
 
 __all__ = ["Saved", "audits_in", "leave_out"]
 
@@ -19,13 +19,13 @@ Saved = Annotated[
 ]
 
 
-def audits_in(path: Path) -> list[tuple[str, AuditResult]]:
+def audits_in(path: Path) -> Results:
     """Read saved audits, at least one, and say in one line how many other results are left out."""
     from audit.results.folder import read_results
 
     found = read_results(path, needed=("audits",))
     leave_out([path], estimates=len(found.estimates), replays=len(found.replays))
-    return found.audits
+    return found
 
 
 def leave_out(paths: list[Path], **numbers: int) -> None:

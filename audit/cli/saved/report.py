@@ -35,6 +35,7 @@ def report(
     from audit.io.files import write_atomically
     from audit.io.text import printable
     from audit.report.page import build_report
+    from audit.report.words import bugs_found
     from audit.results.folder import read_results
     from audit.results.formatting import number_of
 
@@ -53,13 +54,18 @@ def report(
         public=public,
         published=published,
     )
-    secret = not public and any(one.confidential for some in found for _, one in some)
+    secret = not public and any(
+        one.confidential for some in (found.audits, found.estimates, found.replays) for _, one in some
+    )
     write_atomically(path, page, private=secret)
-    audits, replays = ([one.verdict for _, one in some] for some in (found.audits, found.replays))
+    audits = [one.verdict for name, one in found.audits if name not in found.known_bugs]
+    replays = [record.verdict for _, record in found.replays]
     told = [f"{number_of(len(audits), 'audit')}, {audits.count('violated')} violated"]
     told += [f"{number_of(len(replays), 'replay')}, {replays.count('violated')} violated"] if replays else []
-    print(printable(f"Wrote {path}: {'; '.join(told)}; {number_of(len(found.estimates), 'estimate')}."))
-    return exit_code([*audits, *replays])
+    told += [number_of(len(found.estimates), "estimate")]
+    bugs = bugs_found(found.audits, found.known_bugs)
+    print(printable(" ".join(filter(None, [f"Wrote {path}: {'; '.join(told)}.", bugs]))))
+    return exit_code(found.verdicts)
 
 
 def _check_replaceable(path: Path, folders: list[Path], *, asked: bool) -> None:

@@ -42,22 +42,26 @@ def verify(
 ) -> int:
     """Compute bound and verdict of saved audits again, from nothing but their counts; with --rerun from new runs."""
     from audit.io.text import printable
+    from audit.report.words import bugs_found
     from audit.review.verify import verify_result
 
-    checked = []
+    verdicts = []
     for path in results:
-        for name, result in audits_in(path):  # intact: checksums are looked at here
+        found = audits_in(path)  # intact: checksums are looked at here
+        for name, result in found.audits:
             called = f"{path}" if name == path.stem else f"{path}: {name}"
             try:
                 verify_result(result)
                 again = f"; made again by `{_made_again(result)}`, it is the same" if rerun else ""
             except ValueError as error:
                 raise ValueError(f"{called}: {error}") from None
-            checked.append(result)
             witness = "; the witness of an unbounded loss is the exact law's" if result.support is not None else ""
             print(printable(f"{called}: whole, and its numbers follow from its counts{witness}{again}. {result}"))
+        verdicts += found.verdicts
+        if words := bugs_found(found.audits, found.known_bugs):
+            print(printable(f"{path}: {words}"))
     print(RERUN if rerun else SCOPE)
-    return exit_code(result.verdict for result in checked)
+    return exit_code(verdicts)
 
 
 def _made_again(result: AuditResult) -> str:

@@ -141,7 +141,7 @@ def test_an_estimate_and_its_figure_are_saved_and_nothing_is_overwritten(plaudit
     kept = sorted(path.name for path in Path("kept").iterdir())
     assert kept == [f"gdpc-lag_tail{number}.{kind}" for number in ("-2", "") for kind in ("json", "png")]
     assert Path("kept/gdpc-lag_tail.png").read_bytes()[:4] == b"\x89PNG"
-    audits, ((_, first), (_, second)), _ = read_results(Path("kept"))
+    audits, ((_, first), (_, second)), *_ = read_results(Path("kept"))
     assert audits == []
     assert first.settings["seed"] + second.settings["seed"] == 3
     assert "kept/: gdpc-lag_tail.json and gdpc-lag_tail.png." in plaudit(*command, "1").out

@@ -181,7 +181,7 @@ def test_a_folder_holds_single_results_sessions_estimates_and_replays(tmp_path):
     save_session(tmp_path / "monday.json", entry("t"))
     save_session(tmp_path / "tuesday.json", entry("t"))
     (tmp_path / ".part.json").write_text("half of a file that somebody else is writing")
-    audits, estimates, replays = read_results(tmp_path)
+    audits, estimates, replays, _ = read_results(tmp_path)
     assert [name for name, _ in audits] == ["t call 1", "sound", "t call 1 (2)"]
     assert [name for name, _ in estimates] == ["residuals"]
     assert [(name, str(record)) for name, record in replays] == [("again", str(replayed()))]

@@ -194,7 +194,7 @@ def test_a_redacted_audit_cannot_be_verified_and_says_so(saved):
 
 
 def test_files_of_the_first_schema_open_and_are_verified_where_they_hold_enough():
-    audits, estimates, _ = read_results(GOLDEN)
+    audits, estimates, *_ = read_results(GOLDEN)
     assert [name for name, _ in audits] == ["schema_1_pure", "schema_1_zcdp"]
     assert estimates == []
     pure, zcdp = (result for _, result in read_audits(GOLDEN))

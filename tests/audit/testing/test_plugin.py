@@ -610,7 +610,13 @@ def test_a_report_that_fails_in_the_end_fails_the_session(pytester):
     assert "Traceback" not in result.stdout.str() + result.stderr.str()
 
 
-def test_reports_of_junit_have_what_audits_found(pytester):
+OF_A_CASE = {"skipped", "error", "failure", "system-out", "system-err"}  # what the schema of xunit2 lets a test hold
+
+
+@pytest.mark.parametrize("spread", [(), ("-pxdist", "-n", "2")], ids=["one process", "xdist"])
+@pytest.mark.parametrize("family", ["xunit2", "xunit1"])
+def test_reports_of_junit_have_what_audits_found(pytester, family, spread):
+    """On the test that made the audits, or on the suite where the format gives a test no properties."""
     pytester.makepyfile(
         RELEASE
         + "\n\ndef test_one():\n"
@@ -618,10 +624,19 @@ def test_reports_of_junit_have_what_audits_found(pytester):
         + "    assert_loss_within(Noisy(2.0), PAIR, size=4000)\n"
         + "\n\ndef test_two():\n    pass\n"
     )
-    run(pytester, "--junitxml", "junit.xml", "--audit-report", "audits.json").assert_outcomes(failed=1, passed=1)
+    files = ("--junitxml", "junit.xml", "--audit-report", "audits.json")
+    outcome = run(pytester, *files, *spread, *(["-o", "junit_family=xunit1"] if family == "xunit1" else []))
+    outcome.assert_outcomes(failed=1, passed=1)
     suite = ElementTree.parse(pytester.path / "junit.xml").find("testsuite")
+    cases = {case.get("name"): case for case in suite.iter("testcase")}
+    if family == "xunit2":
+        assert all(part.tag in OF_A_CASE for case in cases.values() for part in case)
+        holder = suite
+    else:
+        assert suite.find("properties") is cases["test_two"].find("properties") is None
+        holder = cases["test_one"]
     test = "test_reports_of_junit_have_what_audits_found.py::test_one call"
-    properties = {each.get("name"): each.get("value") for each in suite.find("properties")}
+    properties = {each.get("name"): each.get("value") for each in holder.find("properties")}
     found = {name.removeprefix(f"{test} "): value for name, value in properties.items()}
     sound, broken = (entry["audit"] for entry in read_json(pytester.path / "audits.json")["audits"])
     assert found["1: verdict"] == sound["verdict"] == "not refuted"
@@ -630,8 +645,7 @@ def test_reports_of_junit_have_what_audits_found(pytester):
     assert found["1: neighbors"] == "person added or removed"
     assert float(found["2: measured"]) == pytest.approx(broken["measured"]["epsilon"], rel=1e-3)
     assert found["2: seed"] == str(broken["seed_entropy"])
-    assert len(found) == 16
-    assert [len(list(case.iter("property"))) for case in suite.iter("testcase")] == [0, 0]
+    assert len(found) == len(list(suite.iter("property"))) == 16
 
 
 PROJECT = "[tool.pytest.ini_options]\n[tool.plaudit]\nsize = 3000\nconfidence = 0.99\nseed = 5\nreport = 'kept.json'\n"

@@ -1,0 +1,157 @@
+"""A violation that a test expects is no violation to any command; only the file of its session can say that one is."""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+
+import pytest
+
+from algorithms.bugs.budget import HalfNoiseGDPC
+from algorithms.flaxman import GDPC
+from audit import NeighborPair, PureDP, measure_loss
+from audit.results import AuditResult
+from audit.results.files import write_json
+from audit.results.folder import read_results
+from tests.audit.cli.desk import NO_POWER, VIOLATION, WITHIN, Command, refused
+from tests.audit.results.test_folder import entry, save_session
+from tests.helpers import audited
+
+KNOWN, PROMISED = {"expected": "violated"}, {"expected": "not refuted"}
+FOUND = "Known bugs: 1 detected, as expected."
+POWERLESS = audited(verdict="no power", detectable=3.0)
+COMMANDS = ("check", "report", "verify")
+
+
+@pytest.fixture(scope="module")
+def sound() -> AuditResult:
+    pair = NeighborPair.add_people([120, 75, 43], cell=0)
+    return measure_loss(GDPC(1.0), pair, PureDP(1.0), size=2000, confidence=0.999, attack="entries", rng=1)
+
+
+@pytest.fixture(scope="module")
+def violated() -> AuditResult:
+    pair = NeighborPair.add_people([120, 75, 43], cell=0)
+    return measure_loss(HalfNoiseGDPC(1.0), pair, PureDP(1.0), size=2000, confidence=0.999, attack="entries", rng=1)
+
+
+def session(path: str, *audits: tuple[str, dict[str, str], AuditResult]) -> str:
+    entries = (entry(name, audit=result.to_dict(), **expected) for name, expected, result in audits)
+    return str(save_session(Path(path), *entries))
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_a_known_bug_that_is_detected_is_as_expected(
+    plaudit: Command, desk: Path, sound: AuditResult, violated: AuditResult, command: str
+) -> None:
+    path = session("audits.json", ("t::sound", PROMISED, sound), ("t::bug", KNOWN, violated))
+    outcome = plaudit(command, path)
+    assert (outcome.code, outcome.err) == (WITHIN, "")
+    assert FOUND in outcome.out
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_no_other_violation_is_expected(
+    plaudit: Command, desk: Path, sound: AuditResult, violated: AuditResult, command: str
+) -> None:
+    """Of a promise, beside a known bug: whatever test or file is called."""
+    bug = ("t::bug", KNOWN, violated)
+    assert plaudit(command, session("audits.json", ("t::other", PROMISED, violated), bug)).code == VIOLATION
+    named = ("t::bug[x] call 1 (known bug)", PROMISED, violated)
+    assert plaudit(command, session("audits.json", named, bug)).code == VIOLATION
+    alone = "t--bug call 1 (known bug).json"
+    violated.to_json(alone)
+    path = session("audits.json", ("t--bug", KNOWN, violated), ("t--bug", KNOWN, violated))
+    assert plaudit(command, path).code == WITHIN
+    assert plaudit(command, path, alone).code == plaudit(command, alone, path).code == VIOLATION
+    violated.to_json("t--bug call 1 (known bug) (2).json")
+    assert plaudit(command, path, "t--bug call 1 (known bug) (2).json").code == VIOLATION
+
+
+@pytest.mark.parametrize("command", ["check", "report"])
+def test_a_known_bug_that_is_not_detected_counts_as_any_audit(plaudit: Command, desk: Path, command: str) -> None:
+    missed = session("missed.json", ("t::bug", KNOWN, audited()))
+    outcome = plaudit(command, missed)
+    assert (outcome.code, "Known bugs: 1 not detected." in outcome.out) == (WITHIN, True)
+    assert plaudit(command, session("few.json", ("t::bug", KNOWN, POWERLESS))).code == NO_POWER
+
+
+def test_what_a_test_expects_is_one_of_two_verdicts(plaudit: Command, desk: Path, violated: AuditResult) -> None:
+    path = session("audits.json", ("t::bug", {"expected": "anything"}, violated))
+    for command in COMMANDS:
+        assert refused(plaudit(command, path), "expected must be one of not refuted, violated, got 'anything'")
+    write_json(Path("own.json"), violated.to_dict() | {"expected": "violated"})  # no audit says so of itself
+    assert refused(plaudit("check", "own.json"), "expected")
+
+
+def test_a_name_is_that_of_one_result(desk: Path, violated: AuditResult) -> None:
+    path = session("audits.json", ("t", KNOWN, violated), ("t", KNOWN, violated))
+    taken = Path("t call 1 (known bug) (2).json")
+    violated.to_json(taken)
+    for paths in ((Path(path), taken), (taken, Path(path))):
+        found = read_results(*paths)
+        assert len({name for name, _ in found.audits}) == 3
+        assert len(found.known_bugs) == 2
+        assert found.verdicts == ["violated"]
+
+
+def test_comparison_expects_known_bugs(plaudit: Command, desk: Path, sound: AuditResult, violated: AuditResult) -> None:
+    before = session("before.json", ("t::sound", PROMISED, sound))
+    after = session("after.json", ("t::sound", PROMISED, sound), ("t::bug", KNOWN, violated))
+    outcome = plaudit("compare", before, after)
+    assert outcome.code == WITHIN
+    assert "t::bug call 1 (known bug): the known bug is detected now: its test expects the violation" in outcome.out
+    assert plaudit("compare", after, after).code == WITHIN
+    missed = session("missed.json", ("t::sound", PROMISED, sound), ("t::bug", KNOWN, sound))
+    assert plaudit("compare", missed, after).code == WITHIN
+    worse = session("worse.json", ("t::sound", PROMISED, violated), ("t::bug", KNOWN, violated))
+    outcome = plaudit("compare", after, worse)
+    assert outcome.code == VIOLATION
+    assert "REGRESSION: t::sound call 1: the verdict became violated" in outcome.out
+    assert "REGRESSION: t::bug" not in outcome.out
+    excused = session("excused.json", ("t::sound", KNOWN, violated))  # a promise that is declared to be a known bug
+    outcome = plaudit("compare", before, excused)
+    assert (outcome.code, "REGRESSION: t::sound call 1: the audit is gone" in outcome.out) == (VIOLATION, True)
+    new = session("new.json", ("t::sound", PROMISED, sound), ("t::more", PROMISED, violated))
+    assert plaudit("compare", before, new).code == VIOLATION
+
+
+def test_github_is_told_of_what_is_not_expected(
+    plaudit: Command, desk: Path, violated: AuditResult, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("GITHUB_STEP_SUMMARY", "summary.md")
+    path = session("audits.json", ("t::bug", KNOWN, violated), ("t::few", KNOWN, POWERLESS))
+    told = plaudit("check", path, "--format", "github")
+    assert (told.code, told.out.count("::error"), told.out.count("::warning")) == (NO_POWER, 0, 1)
+    summary = Path("summary.md").read_text("utf-8")
+    assert summary.startswith(
+        "### Privacy audits: of known bugs only\n\nKnown bugs: 1 detected, as expected; 1 not detec"
+    )
+    path = session("audits.json", ("t::bug", KNOWN, violated), ("t::other", PROMISED, violated))
+    told = plaudit("check", path, "--format", "github")
+    assert (told.code, told.out.count("::error"), "t%3A%3Aother" in told.out) == (VIOLATION, 1, True)
+
+
+def test_forms_for_programs_are_of_audits_alone(plaudit: Command, desk: Path, violated: AuditResult) -> None:
+    path = session("audits.json", ("t::bug", KNOWN, violated))
+    assert list(json.loads(plaudit("check", path, "--json").out)) == ["t::bug call 1 (known bug)"]
+    told = plaudit("check", path, "--format", "csv")
+    assert (told.code, told.err, told.out.count("\r\n")) == (WITHIN, f"{FOUND}\n", 2)
+
+
+@pytest.mark.parametrize("public", [(), ("--public",)])
+def test_a_report_counts_known_bugs_by_themselves(
+    plaudit: Command, desk: Path, sound: AuditResult, violated: AuditResult, public: tuple[str, ...]
+) -> None:
+    def headline(path: str) -> str:
+        assert plaudit("report", path, "--out", "page.html", *public).code in (WITHIN, VIOLATION)
+        page = Path("page.html").read_text("utf-8")
+        assert page.count('<span class="badge known-bug">known bug</span>') == 3  # the tally, the table, the details
+        return re.search(r'<p class="headline[^>]*>\s*(.*?)\s*</p>', page, re.DOTALL)[1]  # type: ignore[index]
+
+    bug = ("t::bug", KNOWN, violated)
+    assert headline(session("a.json", bug, ("t::s", PROMISED, sound))).startswith("No promise of privacy was refuted")
+    assert headline(session("a.json", bug)).startswith("There are audits of known bugs only")
+    other = headline(session("a.json", bug, ("t::s", PROMISED, sound), ("t::other", PROMISED, violated)))
+    assert other == "1 of 2 audits shows a broken promise of privacy."
