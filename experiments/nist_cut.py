@@ -98,7 +98,7 @@ def finding(numbers: dict[str, Any]) -> str:
         epsilon: min(rows, key=lambda factor: rows[factor]["distance"]) for epsilon, rows in numbers["rows"].items()
     }
     return (
-        f"It is necessary: without it, at epsilon 0.3 (one record added or removed), {none['noise']:,.0f} of "
+        f"The cut is necessary: without it, at epsilon 0.3 (one record added or removed), {none['noise']:,.0f} of "
         f"{none['left']:,.0f} bins are noise alone, and the histogram of the most bins adds up to "
         f"{none['widest']:,.0f} for {numbers['records']:,} records. Rows are nearest to the records with a factor of "
         f"{', '.join(f'{factor} at epsilon {epsilon}' for epsilon, factor in best.items())}."

@@ -160,10 +160,10 @@ def finding(numbers: dict[str, Any]) -> str:
     good, poor = _fits(numbers, "good"), _fits(numbers, "poor")
     epsilon, apart = _best(poor, "top-down")
     method = min(good, key=lambda method: _best(good, method)[1])
-    near, own = _best(good, method), _best(good, "top-down")
+    near, own, named = _best(good, method), _best(good, "top-down"), method.replace("laplace", "Laplace")
     return (
         f"Table 7 is nearest to the top-down method at epsilon {epsilon:g}: {apart:.2f} of cells are in other classes "
-        f"(one person added or removed). Table 6 is nearest to independent noise ({method}) at {near[0]:g}, with "
+        f"(one person added or removed). Table 6 is nearest to independent noise ({named}) at {near[0]:g}, with "
         f"{near[1]:.2f} against {own[1]:.2f} by top-down, and is neither's: in print large counts change more than "
         "noise of one size for every count makes them."
     )
@@ -176,7 +176,10 @@ def table(numbers: dict[str, Any]) -> MarkdownTable:
     for method in good:
         nearest = (_best(fits, method) for fits in (good, poor))
         rows.append(
-            (method.capitalize(), *(cell for epsilon, apart in nearest for cell in (f"{epsilon:g}", f"{apart:.2f}")))
+            (
+                method.replace("laplace", "Laplace"),
+                *(cell for epsilon, apart in nearest for cell in (f"{epsilon:g}", f"{apart:.2f}")),
+            )
         )
     printed, row = np.array(published("ONS table 6"), float), CLASSES.index("51-100")
     kept = [printed, *(_matrix(numbers, method, _best(good, method)[0], "good") for method in ("laplace", "top-down"))]

@@ -138,12 +138,11 @@ def check(numbers: dict[str, Any]) -> Iterator[Check]:
 def finding(numbers: dict[str, Any]) -> str:
     """Return errors by level, and loss."""
     audit, exact = opened(numbers["audit"]["tables"]), numbers["audit"]["exact"]
-    one = numbers["rows"].get("1") or next(iter(numbers["rows"].values()))
-    errors = ", ".join(
-        f"{error:.0f} people in a {level}" for level, error in zip(LEVELS[1:], one["median"][1:], strict=True)
-    )
+    epsilon = "1" if "1" in numbers["rows"] else next(iter(numbers["rows"]))
+    medians = zip(LEVELS[1:], numbers["rows"][epsilon]["median"][1:], strict=True)
+    errors = ", ".join(f"{error:.0f} people in a {level}" for level, error in medians)
     return (
-        f"At epsilon 1 (one person replaced) the median error of totals is {errors}; the nation is exact. Of a "
+        f"At epsilon {epsilon} (one person replaced) the median error of totals is {errors}; the nation is exact. Of a "
         f"promised {AUDITED:g} audits of the tables along two paths prove {down(audit.measured.budget)}, at confidence "
         f"1 - 1e-6, where the measurements lose {exact:.2f} by their exact law."
     )

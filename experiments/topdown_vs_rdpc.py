@@ -124,7 +124,7 @@ def finding(numbers: dict[str, Any]) -> str:
     rdpc, topdown = (numbers["systems"][name] for name in SYSTEMS)
     one, every = ([down(share(system[words])) for system in (rdpc, topdown)] for words in WAYS)
     return (
-        f"In what one area loses raking is near: lower bounds are {one[0]} and {one[1]} of epsilon 1 (one person "
+        f"Raking is near in what one area loses: lower bounds are {one[0]} and {one[1]} of epsilon 1 (one person "
         f"added, confidence 1 - 1e-6), but {every[0]} and {every[1]} from all areas. Its error is larger, "
         f"{rdpc['rmse'][-1]:.1f} against {topdown['rmse'][-1]:.1f} people (root mean square), and "
         f"{rdpc['negative']:.0%} of its areas are negative."

@@ -173,7 +173,8 @@ def finding(numbers: dict[str, Any]) -> str:
     return (
         "Residuals of one release show the whole loss where noise is independent and of one law: the lag tail and the "
         f"slope are {min(near):.2f} to {max(near):.2f} of the exact loss in {len(near)} systems. Where errors are "
-        "raked, averaged or made consistent only runs on neighboring databases (one person, as promised) show it."
+        "raked, averaged or made consistent only runs on neighboring databases (one person added or removed; in "
+        "TopDown replaced) show it."
     )
 
 
