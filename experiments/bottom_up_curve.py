@@ -21,8 +21,9 @@ from algorithms.population import load
 from audit.loss import measure_loss
 from audit.neighbors import NeighborPair
 from audit.results import plain_number
-from audit.results.plots import BLACK, BLUE, GRAY, GREEN, ORANGE, RED, new_figure
+from audit.results.plots import GRAY, GREEN, PROMISE, SERIES
 from experiments.audits import all_or_none, down, kept, median, none_above, run_all, violations
+from experiments.drawing import bar_key, head, line_key, page, spread
 from experiments.experiment import CONFIDENCE, Check, MarkdownTable, between, near
 
 QUESTION = "How does the bottom-up mechanism's accuracy grow with epsilon, and does its noise keep the promise?"
@@ -281,16 +282,20 @@ def _takes(numbers: dict[str, Any], words: str) -> dict[str, str]:
 
 def draw(numbers: dict[str, Any]) -> Figure:
     """Draw the curves to choose epsilon by, what is missing to one by level, and the ends of the inverse."""
-    figure, axes = new_figure(10.4, 7.2, 2, 2)
-    for part, ax in zip((_draw_curves, _draw_missing, _draw_reach, _draw_tails), axes, strict=True):
+    figure, axes = page(10.2, 3, 2)
+    for part, ax in zip(
+        (_draw_curves, _draw_missing, _draw_reach, _draw_witness, _draw_tails), spread(axes), strict=True
+    ):
         part(ax, numbers)
-    for ax in axes[:3]:
-        ax.set_xlabel("$\\varepsilon$, one person added or removed")
+    for ax in axes[:4]:
+        ax.set_xscale("log")
+        ax.set_xlabel("$\\varepsilon$, one person added or removed (log scale)")
     return figure
 
 
 def _draw_curves(ax: Axes, numbers: dict[str, Any]) -> None:
-    for norm, color, marker, words in (("l2", ORANGE, "s", "L2: squared"), ("l1", BLUE, "o", "L1: absolute")):
+    looks = {"l2": ("L2: squared", SERIES[0]), "l1": ("L1: absolute", SERIES[1])}
+    for norm, (words, (color, _, marker)) in looks.items():
         for data, face, line in ((DRAWN, color, "-"), (SAMPLE, "white", ":")):
             rows = numbers["curves"][f"{FINEST}, {data}"]
             epsilons = [row["epsilon"] for row in rows]
@@ -301,57 +306,74 @@ def _draw_curves(ax: Axes, numbers: dict[str, Any]) -> None:
             points: dict[str, Any] = {"marker": marker, "markersize": 4, "markerfacecolor": face, "linestyle": "none"}
             label = words if data == DRAWN else f"{words.split(':')[0]}, weighted sample"
             ax.plot(epsilons, accuracies, label=label, color=color, **points)
-    ax.axhline(1, color=BLACK, linewidth=0.8, linestyle="--", zorder=0)
-    ax.set_xscale("log")
+    ax.axhline(1, color=GRAY, linewidth=0.8, zorder=0)
     ax.set_ylim(0, 1.04)
     ax.set_xlim(1e-5, 1e-1)
     ax.set_ylabel("accuracy: 1 - error / error of zeros")
-    ax.set_title("(a) the curve to choose $\\varepsilon$ by: county x race")
-    words = "points: mean; band: 95% of releases;\nline: exact expectation"
-    ax.legend(fontsize=7.5, loc="lower right", title=words, title_fontsize=7.5)
+    handles = [
+        *ax.get_legend_handles_labels()[0],
+        bar_key("band: 95% of releases", GRAY),
+        line_key("exact expectation", color=GRAY),
+    ]
+    head(ax, "(a) to choose $\\varepsilon$ by: county x race", handles, ncols=2, x=-0.15)
 
 
 def _draw_missing(ax: Axes, numbers: dict[str, Any]) -> None:
-    for name, color, marker in (("county x race", BLUE, "o"), ("county", GREEN, "^"), ("state", ORANGE, "s")):
-        for words, line, face in (("as drawn", "-", color), ("calibrated", ":", "white")):
+    for name, (color, _, marker) in zip(("county x race", "county", "state"), SERIES, strict=False):
+        for words, line, face, size in (("as drawn", "-", color, 3), ("calibrated", ":", "none", 6)):
             rows = numbers["curves"][f"{name}, {words}"]
             gap = np.array([1 - row["l1"]["accuracy"] for row in rows])
             if (gap < 1e-9).all():  # state totals that are published
                 continue
-            style: dict[str, Any] = {"color": color, "linestyle": line, "markersize": 4, "markerfacecolor": face}
-            label = name if words == "as drawn" else f"{name}, calibrated"
-            ax.loglog([row["epsilon"] for row in rows], gap, marker=marker, label=label, **style)
-    ax.set_ylabel("1 - L1 accuracy")
-    ax.set_title("(b) by level; calibrated state totals are exact")
-    ax.legend(fontsize=8, loc="lower left")
+            style: dict[str, Any] = {"color": color, "linestyle": line, "markersize": size, "markerfacecolor": face}
+            label = name if words == "as drawn" else None
+            ax.plot([row["epsilon"] for row in rows], gap, marker=marker, label=label, **style)
+    ax.set_yscale("log")
+    ax.set_ylabel("1 - L1 accuracy (log scale)")
+    gray: dict[str, Any] = {"color": GRAY, "marker": "o"}
+    handles = [
+        *ax.get_legend_handles_labels()[0],
+        line_key("as drawn", **gray, markersize=3),
+        line_key("calibrated", **gray, linestyle=":", markersize=6, markerfacecolor="none"),
+    ]
+    head(ax, "(b) by level (calibrated states: exact)", handles, ncols=2)
 
 
 def _draw_reach(ax: Axes, numbers: dict[str, Any]) -> None:
     rows = numbers["inverse"]
-    epsilons = [row["epsilon"] for row in rows]
-    ax.loglog(epsilons, [row["reach"] for row in rows], color=RED, marker="o", markersize=4)
-    ax.set_ylabel("largest noise from 53 bits (people)", color=RED)
-    other = ax.twinx()
-    other.loglog(epsilons, [row["witness"] for row in rows], color=BLACK, marker="D", markersize=3.5, linestyle=":")
-    other.set_ylabel("probability of a proof (diamonds)")
-    other.spines["right"].set_visible(True)
-    ax.set_title("(c) inverse distribution function: where the noise ends")
+    ax.plot([row["epsilon"] for row in rows], [row["reach"] for row in rows], color=GREEN, marker="o", markersize=4)
+    ax.set_yscale("log")
+    ax.set_ylabel("largest noise from 53 bits\n(people, log scale)")
+    ax.set_title("(c) inverse CDF: where the noise ends")
+
+
+def _draw_witness(ax: Axes, numbers: dict[str, Any]) -> None:
+    rows = numbers["inverse"]
+    ax.plot([row["epsilon"] for row in rows], [row["witness"] for row in rows], color=GREEN, marker="o", markersize=4)
+    ax.set_yscale("log")
+    ax.set_ylabel("probability of an impossible\noutput (log scale)")
+    ax.set_title("(d) inverse CDF: chance of a proof")
 
 
 def _draw_tails(ax: Axes, numbers: dict[str, Any]) -> None:
     top = max(float(loss) for rows in numbers["tails"].values() for _, loss in rows if np.isfinite(float(loss))) * 3
-    for (epsilon, rows), color, marker in zip(numbers["tails"].items(), (BLUE, GREEN, ORANGE), "o^s", strict=True):
+    for row, ((epsilon, rows), (color, dashes, marker)) in enumerate(
+        zip(numbers["tails"].items(), SERIES, strict=False)
+    ):
         at, loss = np.array([(place, float(value)) for place, value in rows]).T
         finite = np.isfinite(loss)
         style: dict[str, Any] = {"color": color, "marker": marker, "markersize": 3.5}
-        ax.plot(at[finite], loss[finite], label=f"$\\varepsilon$ = {epsilon}", **style)
-        ax.plot(at[~finite], np.full((~finite).sum(), top), linestyle="none", **style)
-    ax.axhline(top, color=GRAY, linewidth=0.8, linestyle=":", zorder=0)
-    ax.text(1, top, "infinite", va="bottom", fontsize=8)
-    ax.axhline(1, color=BLACK, linewidth=0.8, linestyle="--", zorder=0)
+        ax.plot(at[finite], loss[finite], linestyle=dashes, label=f"$\\varepsilon$ = {epsilon}", **style)
+        ax.plot(at[~finite], np.full((~finite).sum(), top * 1.6**row), linestyle="none", **style)
+    ax.axhspan(top / 1.5, top * 5, color=GRAY, alpha=0.15, linewidth=0, zorder=0)
+    ax.axhline(1, **PROMISE, zorder=0)
     ax.set_yscale("log")
-    ax.set_ylim(0.6, 2 * top)
+    ax.set_ylim(0.6, top * 5)
     ax.set_xlabel("distance of the output from the count, $|k|\\,\\varepsilon$")
-    ax.set_ylabel("largest true loss there, in $\\varepsilon$")
-    ax.set_title("(d) inverse distribution function: loss in the tails")
-    ax.legend(fontsize=8, loc="center left")
+    ax.set_ylabel("largest exact loss there,\nin $\\varepsilon$ (log scale)")
+    handles = [
+        *ax.get_legend_handles_labels()[0],
+        line_key("promise", **PROMISE),
+        bar_key("gray band: infinite", "#DDDDDD"),
+    ]
+    head(ax, "(e) inverse distribution function (CDF): loss in the tails", handles, ncols=5)

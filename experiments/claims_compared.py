@@ -22,9 +22,9 @@ from audit.events import Event
 from audit.exact import LossDistribution
 from audit.loss import measure_loss
 from audit.neighbors import NeighborPair
-from audit.results.plots import ORANGE, new_figure
+from audit.results.plots import BLACK, ESTIMATE, EXACT, GRAY
 from experiments.audits import down
-from experiments.drawing import BOX, name_rows, promise, strip
+from experiments.drawing import CIRCLE, beside, foot, line_key, name_rows, page, strip
 from experiments.experiment import Check, MarkdownTable, between, few_misses, near
 
 QUESTION = "How close to the truth are the bounds of the four kinds of promise, and may one be read as another?"
@@ -38,17 +38,17 @@ COUNT = 100
 EPSILON, RHO, DELTA = 1.0, 0.5, 1e-3
 SIZE, CONFIDENCE = 200_000, 0.95  # of each bound: how often it misses is a part of the answer
 CLAIMS = {  # the words for each, and the least median of bound / truth
-    "pure": ("pure: $\\epsilon$\n(geometric noise)", 0.98),
-    "gaussian": ("Gaussian: $\\mu$\n(discrete Gaussian noise)", 0.97),
-    "zcdp": ("zero-concentrated: $\\rho$\n(same noise)", 0.9),
-    "approx": (f"approximate: $\\epsilon$ at $\\delta$ = {DELTA:g}\n(same noise)", 0.75),
+    "pure": ("$\\epsilon$ of geometric noise", 0.98),
+    "gaussian": ("$\\mu$ of discrete Gaussian noise", 0.97),
+    "zcdp": ("$\\rho$ of the same noise", 0.9),
+    "approx": (f"$\\epsilon$ at $\\delta$ = {DELTA:g} of the same noise", 0.75),
 }
 MEDIANS = {"converted": 0.530, "family": 0.487}
 READINGS = {
-    "converted": "$\\mu^2 / 2$ of a Gaussian\nbound: no bound",
-    "family": "least $\\rho$ of a discrete\nGaussian (one event)",
-    "variational": "Renyi divergence,\nvariational",
-    "event": "Renyi divergence\nof one event",
+    "converted": "$\\mu^2 / 2$, from the lower bound on $\\mu$",
+    "family": "least $\\rho$ of a discrete Gaussian\nthat explains one event",
+    "variational": "Renyi divergence of the outputs,\nby its variational form",
+    "event": "Renyi divergence of one event",
 }
 
 
@@ -155,29 +155,34 @@ def table(numbers: dict[str, Any]) -> MarkdownTable:
 
 def draw(numbers: dict[str, Any]) -> Figure:
     """Draw every bound: of the four promises over their truth, and the readings of rho."""
-    figure, (left, right) = new_figure(9.6, 3.6, 1, 2)
+    figure, (top, below) = page(5.2, 2, 1)
     rows = numbers["rows"]
     shares = {words: np.array(rows[case]["bounds"]) / rows[case]["exact"] for case, (words, _) in CLAIMS.items()}
-    _strips(left, shares, 1.0, wrong=())
-    left.set_xlim(0.7, 1.06)
-    left.set_xlabel("bound / truth, one person added")
-    left.set_title("(a) each promise by its own bound (95%)")
+    _strips(top, shares, 1.0, wrong=())
+    top.set_xlabel("lower bound / exact loss of one person added")
     rho = numbers["rho"] | {"variational": rows["zcdp"]["bounds"]}
     readings = {words: np.array(rho[name]) for name, words in READINGS.items()}
-    _strips(right, readings, RHO, wrong=(READINGS["converted"],))
-    right.set_xlim(0.3, 0.58)
-    right.set_xlabel("$\\rho$, one person added")
-    right.set_title("(b) discrete Gaussian: one is no bound on $\\rho$")
+    _strips(below, readings, RHO, wrong=(READINGS["converted"],))
+    below.set_xlabel("$\\rho$ of one person added")
+    audits = len(next(iter(shares.values())))
+    handles = [
+        line_key(f"lower bounds of {audits} audits at 95%", **CIRCLE, markersize=3),
+        line_key("not a bound: above the truth", **ESTIMATE, marker="x", markersize=4, linestyle="none"),
+        line_key("median, written beside", color=BLACK, linewidth=1.8),
+        line_key("exact loss", **EXACT),
+    ]
+    top.set_title("(a) the four kinds of promise, each by its own method", x=-0.3)
+    below.set_title(f"(b) four readings of one $\\rho$, exactly {RHO:g}: the first is not valid", x=-0.3)
+    foot(figure, handles)
     return figure
 
 
 def _strips(ax: Axes, rows: dict[str, NDArray[np.float64]], truth: float, *, wrong: tuple[str, ...]) -> None:
     """Draw a row of points for each set of bounds, with its median."""
-    promise(ax, truth)
-    ax.text(truth, -0.62, " truth", va="center", fontsize=8)
+    ax.axvline(truth, color=GRAY, linewidth=0.8, zorder=0)
     for place, (words, bounds) in enumerate(rows.items()):
-        style = {"color": ORANGE, "marker": "x"} if words in wrong else {}
+        style = ESTIMATE | {"marker": "x"} if words in wrong else {}
         middle = strip(ax, bounds.tolist(), place, 0.26, alpha=0.7, **style)
-        shown = f"{middle:.3f}" if words in wrong else down(middle)
-        ax.text(middle, place + 0.37, shown, ha="center", va="top", fontsize=8, bbox=BOX)
-    name_rows(ax, list(rows), top=-0.8, below=0.7)
+        ax.plot(truth, place, **EXACT, zorder=5)
+        beside(ax, place, f"{middle:.3f}" if words in wrong else down(middle), x=1.01, size=8)
+    name_rows(ax, list(rows))

@@ -21,8 +21,8 @@ from audit.bounds.gaussian import gaussian_lower
 from audit.bounds.rectangle import score_lower, two_sample_lower
 from audit.bounds.renyi import renyi_event_lower
 from audit.claims import ZCDP, ApproxDP, GaussianDP, PureDP
-from audit.results.plots import BLACK, BLUE, GRAY, ORANGE, new_figure
-from experiments.drawing import CIRCLE, beside, line_key
+from audit.results.plots import BLACK, BLUE, GRAY, PURPLE
+from experiments.drawing import CIRCLE, beside, column, foot, line_key, page
 from experiments.experiment import Check, MarkdownTable, most_misses
 from experiments.worst_laws import (
     Draw,
@@ -238,46 +238,45 @@ def draw(numbers: dict[str, Any]) -> Figure:
             headings[row["group"]] = place = place + 1.6
         if (row["group"], row["case"]) not in places:
             places[row["group"], row["case"]] = place = place + 1
-    figure, axes = new_figure(9.6, 1.6 + 0.175 * place, 1, 2)
+    figure, axes = page(1.9 + 0.17 * place, 1, 2)
     for ax, confidence in zip(axes, LEVELS, strict=True):
         for row in numbers["rows"]:
             if row["confidence"] == confidence:
                 _draw_row(ax, row, places[row["group"], row["case"]])
         ax.axvline(1 - confidence, color=GRAY, linewidth=0.9, linestyle=":", zorder=0)
         ax.set_xscale("function", functions=(lambda x: np.sqrt(np.maximum(x, 0)), np.square))  # room for what is rare
-        ticks = (0, 0.01, 0.05, 0.2, 0.5, 1)
-        ax.set_xticks(ticks, [f"{tick:.0%}" for tick in ticks])
+        ticks = (0, 0.05, 0.2, 0.5, 1)
+        ax.set_xticks(ticks, [f"{tick:.0%}" for tick in ticks], fontsize=8)
         ax.set_xlim(0, 1)
         ax.set_ylim(place + 0.8, 0.3)
         ax.set_yticks(list(places.values()), [""] * len(places), fontsize=8)
         ax.tick_params(axis="y", length=0, pad=7)
         ax.spines["left"].set_visible(False)
         ax.set_title(f"confidence {confidence:.0%}")
-        ax.set_xlabel("audits that report a violation")
-        beside(ax, 0.7, "median\nbound")
+        ax.set_xlabel("audits that report a violation\n(square-root scale)")
+        column(ax, 0.6, "median\nbound", 32)
     axes[0].set_yticks(list(places.values()), [_in_symbols(words) for _, words in places])
     for heading, at in headings.items():
-        beside(axes[0], at, heading, x=-0.03, size=9, ha="right", weight="bold")
+        beside(axes[0], at, heading, x=-0.04, size=9, ha="right", weight="bold")
     limit: dict[str, Any] = {"color": BLACK, "marker": "|", "markersize": 11, "linestyle": "none"}
     handles = [
         line_key("the law loses all that is promised", **CIRCLE),
-        line_key("95% of it", **CIRCLE, markerfacecolor="white"),
-        line_key("a mistake, on a law that loses what is promised", **CIRCLE | {"marker": "X", "color": ORANGE}),
-        line_key("limit (false alarm 1e-4)", **limit),
+        line_key("the law loses 95% of it", **CIRCLE, markerfacecolor="white"),
+        line_key("a mistake, on a law that loses what is promised", **CIRCLE | {"marker": "X", "color": PURPLE}),
+        line_key("most that chance allows (false alarm $10^{-4}$)", **limit),
         line_key("1 - confidence", color=GRAY, linestyle=":"),
     ]
-    layout: dict[str, Any] = {"ncols": 5, "fontsize": 8, "handletextpad": 0.3, "columnspacing": 1.2}
-    figure.legend(handles=handles, loc="outside lower center", **layout)
+    foot(figure, handles, ncols=3)
     return figure
 
 
 def _draw_row(ax: Axes, row: dict[str, Any], at: float) -> None:
     wrong, boundary, limit = row["group"] == MISTAKES, row["share"] == 1, allowed(row) / row["audits"]
-    color, marker, size = (ORANGE, "X", 5.5) if wrong else (BLUE, "o", 4.5)
+    color, marker, size = (PURPLE, "X", 5.5) if wrong else (BLUE, "o", 4.5)
     if boundary:
-        ax.fill_betweenx([at - 0.5, at + 0.5], 0, limit, color=BLUE, alpha=0.1, linewidth=0)
+        ax.fill_betweenx([at - 0.5, at + 0.5], 0, limit, color=GRAY, alpha=0.15, linewidth=0)
         ax.plot([limit] * 2, [at - 0.5, at + 0.5], color=BLACK, linewidth=1.4, solid_capstyle="butt")
-        beside(ax, at, "" if row["median"] is None else f"{row['median']:.2f}")
+        column(ax, at, "" if row["median"] is None else f"{row['median']:.2f}", 32)
     style: dict[str, Any] = {"color": color, "marker": marker, "markersize": size, "linestyle": "none"}
     style |= {"markerfacecolor": color if boundary else "white", "clip_on": False, "zorder": 4 if boundary else 3}
     ax.plot(row["misses"] / row["audits"], at, **style)

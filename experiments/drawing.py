@@ -2,17 +2,22 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Sequence
 from typing import Any
 
 import numpy as np
 from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from matplotlib.gridspec import GridSpecBase
 from matplotlib.lines import Line2D
 from matplotlib.patches import Patch
 
-from audit.results.plots import BLACK, BLUE, BOUND, PROMISE, VIOLATED
+from audit.results.plots import BLACK, BLUE, BOUND, PAGE, PROMISE, RED, VIOLATED, break_mark, new_figure
 
 CIRCLE: dict[str, Any] = {"marker": "o", "color": BLUE, "linestyle": "none"}
+TIGHT: dict[str, Any] = {"handletextpad": 0.5, "columnspacing": 1.2}  # of legends
+INFINITE: dict[str, Any] = {"marker": ">", "color": BLACK, "markersize": 7, "linestyle": "none"}  # an exact loss
 BOX: dict[str, Any] = {"facecolor": "white", "linewidth": 0, "pad": 1.0}  # behind words
 
 
@@ -21,9 +26,57 @@ def promise(ax: Axes, at: float = 1.0, *, label: str | None = None) -> None:
     ax.axvline(at, **PROMISE, zorder=0, label=label)
 
 
-def bar(ax: Axes, at: float, loss: float, *, violated: bool = False, height: float = 0.6, **style: Any) -> None:
-    """Draw a lower bound as a bar, as all figures do."""
-    ax.barh(at, loss, height=height, **((VIOLATED if violated else BOUND) | style))
+def page(height: float, rows: int = 1, columns: int = 1, *, heights: Sequence[float] = ()) -> tuple[Figure, list[Axes]]:
+    """Return a figure as wide as a page, so that its letters have the size that they are given."""
+    figure, axes = new_figure(PAGE, height, rows, columns)
+    if heights:
+        _grid(axes[0]).set_height_ratios(heights)
+    return figure, axes
+
+
+def _grid(ax: Axes) -> GridSpecBase:
+    grid = ax.get_gridspec()
+    assert grid is not None
+    return grid
+
+
+def spread(axes: Sequence[Axes]) -> list[Axes]:
+    """Make the last two panels of two columns one; return all."""
+    *before, last, gone = axes
+    gone.remove()
+    last.set_subplotspec(_grid(last)[-1, :])
+    return [*before, last]
+
+
+def bar(
+    ax: Axes,
+    at: float,
+    loss: float,
+    *,
+    violated: bool = False,
+    height: float = 0.6,
+    end: float = math.inf,
+    **style: Any,
+) -> None:
+    """Draw a lower bound as a bar, as all figures do; one that is longer than the axis has a break mark at its end."""
+    ax.barh(at, min(loss, end), height=height, **((VIOLATED if violated else BOUND) | style))
+    if loss > end:
+        break_mark(ax, end, at)
+
+
+def head(ax: Axes, title: str, handles: Sequence[Any] = (), *, ncols: int = 3, x: float = 0.0) -> None:
+    """Title a panel; its legend stands between title and panel, where no line can cross it."""
+    if not handles:
+        ax.set_title(title, x=x)
+        return
+    place: dict[str, Any] = {"loc": "lower left", "bbox_to_anchor": (x, 1.0), "alignment": "left", "borderpad": 0.0}
+    ax.legend(handles=handles, title=title, title_fontsize=10, fontsize=8, ncols=ncols, **place, **TIGHT)
+
+
+def foot(figure: Figure, handles: Sequence[Any], *, ncols: int = 4, words: str | None = None) -> None:
+    """Explain below all panels what they share, and abbreviations in words."""
+    place: dict[str, Any] = {"loc": "outside lower center", "title": words, "title_fontsize": 8}
+    figure.legend(handles=handles, fontsize=8, ncols=ncols, **place, **TIGHT)
 
 
 def extent(ax: Axes, values: Iterable[float], at: float, color: str = BLACK) -> None:
@@ -50,13 +103,20 @@ def beside(ax: Axes, at: float, words: str, x: float = 1.03, size: float = 7.5, 
     ax.text(x, at, words, **place | style)
 
 
+def column(ax: Axes, at: float, words: str, points: float, **style: Any) -> None:
+    """Write into a row, right-aligned so many points right of the panel."""
+    place: dict[str, Any] = {"xycoords": ax.get_yaxis_transform(), "textcoords": "offset points"}
+    place |= {"annotation_clip": False, "ha": "right", "va": "center", "fontsize": 8}
+    ax.annotate(words, (1, at), (points, 0), **place | style)
+
+
 def budget_axis(ax: Axes, epsilons: Iterable[float], words: str) -> None:
     """Make the horizontal axis one of budgets, logarithmic, with a tick at each."""
     ticks = list(epsilons)
     ax.set_xscale("log")
     ax.set_xticks(ticks, [f"{epsilon:g}" for epsilon in ticks])
     ax.minorticks_off()
-    ax.set_xlabel(words)
+    ax.set_xlabel(f"{words} (log scale)")
 
 
 def strip(ax: Axes, values: Sequence[float], at: float, width: float, **style: Any) -> float:
@@ -72,6 +132,7 @@ def line_key(label: str, **style: Any) -> Line2D:
     return Line2D([], [], label=label, **style)
 
 
-def bar_key(label: str, color: str, *, hatched: bool = False) -> Patch:
-    """Return an entry of a legend: a bar."""
-    return Patch(facecolor=color, hatch="//" if hatched else "", edgecolor="white", linewidth=0, label=label)
+def bar_key(label: str, color: str = BLUE, *, violated: bool = False) -> Patch:
+    """Return an entry of a legend: a bar, blue unless it is the second of two, or a violation."""
+    look: dict[str, Any] = {"edgecolor": "white", "linewidth": 0, "label": label}
+    return Patch(facecolor=RED, hatch="//", **look) if violated else Patch(facecolor=color, **look)

@@ -16,8 +16,9 @@ from audit.attacks import Attack
 from audit.estimates.direct import direct_loss
 from audit.events import cell
 from audit.neighbors import NeighborPair
-from audit.results.plots import BLACK, BLUE, GREEN, ORANGE, PROMISE, new_figure
+from audit.results.plots import BLACK, PROMISE, SERIES
 from experiments.audits import audited, down, opened, share
+from experiments.drawing import CIRCLE, bar, bar_key, beside, head, line_key, name_rows, page, promise, strip
 from experiments.experiment import Check, MarkdownTable, between
 
 QUESTION = "Does the paper's direct estimate from 500 + 500 runs tell what an algorithm loses, and what tells more?"
@@ -35,7 +36,7 @@ EVENTS: dict[Literal["equal", "at_least"], str] = {"equal": "exactly k", "at_lea
 RUNS, REPETITIONS = 500, 20  # the paper's runs on each of two databases; here as often
 SIZES = {"GDPC": 4_000_000, "RDPC": 1_200_000, "ADPC": 4_000_000}
 GROUPS = {"GDPC": 20, "RDPC": 80, "ADPC": 47}  # people moved at once: about two standard deviations of the error
-STYLES = {"GDPC": (BLUE, "o"), "RDPC": (ORANGE, "s"), "ADPC": (GREEN, "^")}
+STYLES = {name: (color, marker) for name, (color, _, marker) in zip(("GDPC", "RDPC", "ADPC"), SERIES, strict=False)}
 EVENT_CLASS = "thresholds on the count of one area"
 
 
@@ -145,31 +146,32 @@ def table(numbers: dict[str, Any]) -> MarkdownTable:
 
 def draw(numbers: dict[str, Any]) -> Figure:
     """Draw the paper's log-ratios with their intervals, and what answers the question instead."""
-    figure, (*left, right) = new_figure(11.6, 3.8, 1, 3)
-    for ax, letter, limit, (event, words) in zip(left, "ab", (4, 0.75), EVENTS.items(), strict=True):
-        _draw_ratios(ax, {name: events[event]["curve"] for name, events in numbers["paper"].items()}, limit)
-        ax.set_title(f"({letter}) error of {words}: 500 + 500 runs")
-    left[0].set_ylabel("log-ratio of frequencies (nats)")
-    left[1].legend(loc="upper left", ncols=3, fontsize=8, title="lines: pointwise 95%", title_fontsize=8)
+    figure, axes = page(6.8, 3, 1)
+    for ax, letter, limit, (event, words) in zip(axes, "ab", (4, 0.75), EVENTS.items(), strict=False):
+        curves = {name: events[event]["curve"] for name, events in numbers["paper"].items()}
+        _draw_ratios(ax, curves, limit)
+        title = f"({letter}) error of {words}: estimates of 500 + 500 runs (lines: 95%)"
+        head(ax, title, [*ax.get_legend_handles_labels()[0], line_key("$\\pm\\epsilon$, promised", **PROMISE)], ncols=4)
 
-    for place, (name, (color, marker)) in enumerate(STYLES.items()):
-        one, groups = share(numbers["one_person"][name]), list(map(share, numbers["groups"][name]))
-        text: dict[str, Any] = {"ha": "center", "va": "top", "fontsize": 8}
-        right.bar(place - 0.2, one, width=0.36, color=color)
-        right.text(place - 0.2, one - 0.015, down(one, 2), color="white" if color == BLUE else BLACK, **text)
-        across = np.linspace(place + 0.08, place + 0.36, len(groups))
-        right.plot(across, groups, marker=marker, markersize=2.5, color=color, linestyle="none")
-        right.plot([place + 0.04, place + 0.4], [np.median(groups)] * 2, color=BLACK, linewidth=1.4)
-        right.text(place + 0.22, min(groups) - 0.02, down(np.median(groups), 2), **text)
-    right.axhline(1, **PROMISE)
-    sizes = {name: opened(saved).size for name, saved in numbers["one_person"].items()}
-    right.set_xticks(
-        range(len(STYLES)), [f"{name}\n{sizes[name]:,} runs\ngroups of {GROUPS[name]}" for name in STYLES], fontsize=8
-    )
-    right.set_xlim(-0.6, 2.75)
-    right.set_ylim(0, 1.15)
-    right.set_ylabel("lower bound on the loss / $\\epsilon$")
-    right.set_title("(c) bars: one person, 99.9%; points:\ngroups, 1,000 runs, 95% (line: median)")
+    below = axes[2]
+    names: list[str] = []
+    for name in STYLES:
+        one, groups = opened(numbers["one_person"][name]), [share(saved) for saved in numbers["groups"][name]]
+        bar(below, len(names), one.measured.budget / one.claim.budget)
+        beside(below, len(names), down(one.measured.budget / one.claim.budget, 2), x=0.01, color="white")
+        beside(below, len(names) + 1, down(strip(below, groups, len(names) + 1, 0.25), 2), x=1.01)
+        names += [f"{name}: one person, {one.size:,} runs", f"{name}: {GROUPS[name]} people, 1,000 runs"]
+    promise(below)
+    name_rows(below, names, size=8)
+    below.set_xlim(0, 1.1)
+    below.set_xlabel("lower bound on the loss of one person, in units of $\\epsilon$")
+    handles = [
+        bar_key("one person: confidence 99.9%"),
+        line_key(f"a group: {len(groups)} audits at 95%", **CIRCLE, markersize=3),
+        line_key("their median, written beside", color=BLACK, linewidth=1.8),
+        line_key("promise", **PROMISE),
+    ]
+    head(below, "(c) what answers the question: audits", handles, ncols=2)
     return figure
 
 
@@ -180,8 +182,8 @@ def _draw_ratios(ax: Axes, curves: dict[str, Any], limit: float) -> None:
         at, loss, low, high = (np.array(curve[key], float) for key in ("at", "loss", "low", "high"))
         ax.errorbar(at + shift, loss, [loss - low, high - loss], linestyle="none", label=name, **style)
     for level in (-EPSILON, EPSILON):
-        ax.axhline(level, color=BLACK, linewidth=1, linestyle="--")
-    ax.text(1.01, 0, "$\\pm\\epsilon$", va="center", transform=ax.get_yaxis_transform())
+        ax.axhline(level, **PROMISE)
     ax.set_xticks(ERRORS[::2])
     ax.set_xlabel("k (people), errors of area 0")
+    ax.set_ylabel("log-ratio (nats)")
     ax.set_ylim(-limit, limit)

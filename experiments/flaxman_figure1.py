@@ -12,7 +12,8 @@ from matplotlib.figure import Figure
 from algorithms.flaxman import ADPC, GDPC, RDPC
 from algorithms.population import uniform_population
 from audit.estimates.residuals import residual_loss
-from audit.results.plots import BLACK, BLUE, GREEN, ORANGE, new_figure
+from audit.results.plots import BLACK, GRAY, SERIES
+from experiments.drawing import head, page
 from experiments.experiment import Check, MarkdownTable, between, near
 
 QUESTION = "Does the 'less-obvious' residual estimate of Flaxman's Figure 1 reproduce, and what does it estimate?"
@@ -24,7 +25,7 @@ EXPECTATION = (
 )
 
 BUDGETS = {"GDPC": 0.025, "RDPC": 0.1, "ADPC": 0.05}  # chosen in the paper to look alike
-STYLES = {"GDPC": (BLUE, "-"), "RDPC": (ORANGE, "--"), "ADPC": (GREEN, "-.")}
+STYLES = dict(zip(("GDPC", "RDPC", "ADPC"), SERIES, strict=False))
 PEOPLE, LEVELS, PEOPLE_PER_LEAF = 1_000_000, 3, 100
 
 
@@ -112,35 +113,32 @@ def table(numbers: dict[str, Any]) -> MarkdownTable:
 
 def draw(numbers: dict[str, Any]) -> Figure:
     """Draw panel (a), the errors, and panel (b), the estimated losses with the exact one of ADPC."""
-    figure, (left, right) = new_figure(9.0, 3.8, 1, 2)
+    figure, (left, right) = page(3.9, 1, 2)
     start = numbers["errors"]["from"]
     for name, counts in numbers["errors"]["counts"].items():
-        color, line = STYLES[name]
+        color, line, _ = STYLES[name]
         ten = np.array(counts[: len(counts) // 10 * 10]).reshape(-1, 10).sum(axis=1)
-        style: dict[str, Any] = {"color": color, "linestyle": line, "label": f"{name} ($\\epsilon$ = {BUDGETS[name]})"}
-        left.step(start + 10 * np.arange(ten.size), ten, where="post", **style)
-    left.set_title(f"(a) errors of one release of {numbers['areas']:,} areas")
+        label = f"{name} ($\\epsilon$ = {BUDGETS[name]})"
+        left.step(start + 10 * np.arange(ten.size), ten, where="post", color=color, linestyle=line, label=label)
     left.set_xlabel("released minus exact count (people)")
     left.set_ylabel("areas per 10 people of error")
     left.set_ylim(bottom=0)
-    left.legend(loc="upper right", handlelength=2.6)
 
     for name, curve in numbers["curves"].items():
-        color, line = STYLES[name]
+        color, line, _ = STYLES[name]
         at, low, high = (np.array(curve[key], float) for key in ("at", "low", "high"))
         right.fill_between(at, low, high, color=color, alpha=0.15, linewidth=0)
         median = float(np.median(numbers["medians"][name]))
         right.plot(at, curve["loss"], color=color, linestyle=line, label=f"{name}: median |loss| {median:.4f}")
-    exact: dict[str, Any] = {"color": BLACK, "linewidth": 1.2, "linestyle": ":", "label": "ADPC exactly"}
+    exact: dict[str, Any] = {"color": BLACK, "linewidth": 1.2, "label": "ADPC: exact loss"}
     right.plot(numbers["curves"]["ADPC"]["at"], numbers["exact_adpc"], **exact)
     for level in (-0.05, -0.025, 0.025, 0.05):
-        right.axhline(level, color=BLACK, linewidth=0.4, alpha=0.5, zorder=0)
-    right.set_title("(b) the loss that they suggest (an estimate)")
+        right.axhline(level, color=GRAY, linewidth=0.4, zorder=0)
     right.set_xlabel("error of a count (people)")
     right.set_ylabel("log p(error) / p(error + 1) (nats)")
     right.set_yticks([-0.05, -0.025, 0, 0.025, 0.05])
     right.set_ylim(-0.085, 0.085)
-    right.legend(loc="upper left", handlelength=2.6)
-    for ax in (left, right):
+    for ax, title in ((left, "(a) errors of one release"), (right, "(b) residual estimates (band: 95%)")):
         ax.set_xlim(-200, 200)
+        head(ax, title, ax.get_legend_handles_labels()[0], ncols=1)
     return figure

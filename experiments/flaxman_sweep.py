@@ -15,9 +15,9 @@ from matplotlib.figure import Figure
 from algorithms.flaxman import ADPC, GDPC, RDPC
 from algorithms.population import uniform_population
 from audit.estimates.residuals import residual_loss
-from audit.results.plots import BLACK, BLUE, GREEN, ORANGE, new_figure
+from audit.results.plots import BLACK, GRAY, PROMISE, SERIES
 from experiments.audits import run_all
-from experiments.drawing import line_key
+from experiments.drawing import foot, line_key, page
 from experiments.experiment import Check, MarkdownTable, between
 
 QUESTION = "Over which settings does Flaxman's residual estimate say what it says in the paper, and where does it fail?"
@@ -33,7 +33,7 @@ REPETITIONS, FEW = 11, 2
 UNSTEADY = (("epsilon", 0.025), ("a_leaf", 30))  # where the noise of a family is like its count
 ENOUGH = 0.25  # budget from which on frequencies need no smoothing
 METHODS = ("kde", "histogram")
-STYLES = {"GDPC": (BLUE, "o"), "RDPC": (ORANGE, "s"), "ADPC": (GREEN, "^")}
+STYLES = {name: (color, marker) for name, (color, _, marker) in zip(("GDPC", "RDPC", "ADPC"), SERIES, strict=False)}
 
 
 @dataclass(frozen=True)
@@ -176,21 +176,23 @@ def table(numbers: dict[str, Any]) -> MarkdownTable:
 def draw(numbers: dict[str, Any]) -> Figure:
     """Draw estimates over each range, in units of epsilon."""
     ranges = [name for name in RANGES if any(row["range"] == name for row in numbers["rows"])]
-    figure, axes = new_figure(11.4, 5.6, 2, (len(ranges) + 1) // 2)
+    figure, axes = page(0.6 + 2.1 * math.ceil(len(ranges) / 2), math.ceil(len(ranges) / 2), 2)
     for ax, name, letter in zip(axes, ranges, "abcdefgh", strict=False):
         _draw_range(ax, [row for row in numbers["rows"] if row["range"] == name])
-        ax.set_xlabel(RANGES[name][0])
+        words = RANGES[name][0]
+        ax.set_xlabel(words if ax.get_xscale() == "linear" else f"{words} (log scale)")
         ax.set_title(f"({letter})")
-    for ax in axes[:: max(1, (len(ranges) + 1) // 2)]:
-        ax.set_ylabel("estimate / $\\epsilon$")
+    for ax in axes[::2]:
+        ax.set_ylabel("estimate / $\\epsilon$ (log)")
     handles = [line_key(name, color=color, marker=marker, markersize=4) for name, (color, marker) in STYLES.items()]
     handles += [
-        line_key("kernel, median", color=BLACK),
+        line_key("kernel, median of the curve", color=BLACK),
         line_key("kernel, largest", color=BLACK, linestyle=":"),
         line_key("histogram, median", color=BLACK, linestyle="none", marker="x"),
-        line_key("the paper's setting", color=BLACK, linewidth=0.6, linestyle="--"),
+        line_key("$\\epsilon$, the promise", **PROMISE),
+        line_key("the paper's setting", color=GRAY, linewidth=3, alpha=0.4),
     ]
-    figure.legend(handles=handles, loc="outside lower center", ncols=7, fontsize=8)
+    foot(figure, handles)
     return figure
 
 
@@ -201,8 +203,8 @@ def _draw_range(ax: Axes, rows: list[dict[str, Any]]) -> None:
         ax.plot(at, medians, color=color, marker=marker, markersize=4, linewidth=1.2)
         ax.plot(at, largest, color=color, linestyle=":", linewidth=1.2)
         ax.plot(at, [row["estimates"][f"{name}, histogram"][0] for row in rows], "x", color=color, markersize=5)
-    ax.axhline(1, color=BLACK, linewidth=0.6)
-    ax.axvline(vars(Setting())[rows[0]["range"]], color=BLACK, linewidth=0.6, linestyle="--")
+    ax.axhline(1, **PROMISE, zorder=0)
+    ax.axvline(vars(Setting())[rows[0]["range"]], color=GRAY, linewidth=3, alpha=0.4, zorder=0)
     if rows[0]["range"] in ("levels", "percentile"):
         ax.set_xticks(at)
     else:

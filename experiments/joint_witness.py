@@ -19,9 +19,9 @@ from audit.events import cell
 from audit.loss import measure_loss
 from audit.neighbors import NeighborPair
 from audit.results import LossEstimate
-from audit.results.plots import BLACK, ESTIMATE, EXACT, GRAY, RED, new_figure
+from audit.results.plots import BLACK, ESTIMATE, EXACT, GRAY, PROMISE
 from experiments.audits import audited, down, opened, share
-from experiments.drawing import bar, name_rows, promise
+from experiments.drawing import bar, bar_key, beside, extent, head, line_key, name_rows, page, promise
 from experiments.experiment import Check, MarkdownTable, between, near
 
 QUESTION = "RDPC splits its budget over four levels: how much of it does the table of its leaves alone lose?"
@@ -199,42 +199,49 @@ def _at_group(numbers: dict[str, Any]) -> float:
 
 def draw(numbers: dict[str, Any]) -> Figure:
     """Draw what each way of looking proves, and the direct estimate of one leaf."""
-    figure, (left, right) = new_figure(9.6, 3.9, 1, 2)
-    promise(left, label="claim")
-    left.axvline(SHARE, color=GRAY, linewidth=1.2, linestyle=":", label="share of one level", zorder=0)
+    figure, (top, below) = page(6.2, 2, 1)
+    shared: dict[str, Any] = {"color": GRAY, "linewidth": 1.2, "linestyle": ":"}
+    promise(top)
+    top.axvline(SHARE, **shared, zorder=0)
     for place, (case, row) in enumerate(numbers["rows"].items()):
         result, loss = opened(row["audit"]), share(row["audit"])
-        claim, violated = result.claim.budget, result.verdict == "violated"
-        bar(left, place, loss, violated=violated)
-        color, box = (BLACK, {"facecolor": RED, "linewidth": 0, "pad": 1}) if violated else ("white", None)
-        left.text(loss - 0.02, place, down(loss, 3), va="center", ha="right", fontsize=8, color=color, bbox=box)
-        left.plot(row["exact"] / claim, place, **EXACT, zorder=4)
+        bar(top, place, loss, violated=result.verdict == "violated")
+        words = down(loss, 3)
+        top.plot(row["exact"] / result.claim.budget, place, **EXACT, zorder=4)
         if case in numbers["repeats"]:
-            repeats = np.array(numbers["repeats"][case]) / claim
-            left.plot(repeats, np.full(repeats.size, place + 0.38), **REPEATS)
-    left.plot([], [], **EXACT, label="exact maximum of the table")
-    left.plot([], [], **REPEATS, label=f"{len(numbers['repeats']['moved'])} repeats at 95%")
-    name_rows(left, list(CASES.values()))
-    left.set_xlim(0, 1.65)
-    left.set_xticks([0, 0.25, 0.5, 0.75, 1, 1.25, 1.5])
-    left.set_xlabel("loss for one person added (last: moved) / claim")
-    left.set_title("(a) lower bounds, confidence $1 - 10^{-6}$")
-    figure.legend(loc="outside lower center", ncols=4, fontsize=8)
+            repeats = np.array(numbers["repeats"][case]) / result.claim.budget
+            extent(top, repeats, place)
+            words += f"; repeats {down(repeats.min(), 3)} to {down(repeats.max(), 3)}"
+        beside(top, place, words, x=1.01, size=8)
+    name_rows(top, list(CASES.values()))
+    top.set_xlim(0, 1.6)
+    top.set_xticks([0, 0.25, 0.5, 0.75, 1, 1.25, 1.5])
+    top.set_xlabel("loss for one person added (last: moved) / promise")
+    handles = [
+        bar_key("lower bound"),
+        bar_key("lower bound: violated", violated=True),
+        line_key("exact maximum of the table", **EXACT),
+        line_key("promise", **PROMISE),
+        line_key(f"range of {len(numbers['repeats']['moved'])} repeats at 95%", color=BLACK, linewidth=1.1),
+        line_key("share of one level", **shared),
+    ]
+    head(top, "(a) lower bounds, confidence $1 - 10^{-6}$", handles, x=-0.4)
 
     estimate = LossEstimate.from_dict(numbers["estimate"])
     low, high = (np.array(side) / EPSILON for side in (estimate.low, estimate.high))
-    right.fill_between(estimate.at, low, high, alpha=0.2, linewidth=0, **ESTIMATE)
-    right.plot(estimate.at, estimate.loss / EPSILON, **ESTIMATE, marker="o", markersize=3)
-    right.axhline(SHARE, color=GRAY, linewidth=1.2, linestyle=":")
+    below.fill_between(estimate.at, low, high, alpha=0.2, linewidth=0, **ESTIMATE)
+    below.plot(estimate.at, estimate.loss / EPSILON, **ESTIMATE, marker="o", markersize=3)
+    below.axhline(SHARE, **shared)
     told = _at_group(numbers) / EPSILON
-    right.plot(GROUP, told, marker="o", markersize=8, markerfacecolor="none", color=BLACK)
-    right.annotate(f"{told:.3f}", (GROUP, told), xytext=(9, -10), textcoords="offset points", fontsize=8)
-    right.text(ERRORS[0], SHARE + 0.008, "share of the leaf level", fontsize=8, color=GRAY)
-    right.set_ylim(0, 0.4)
-    right.set_xlabel("event: error of the leaf at least k (people)")
-    right.set_ylabel("log-ratio for one person added / claim")
-    right.set_title("(b) one leaf: estimate, pointwise 95%, no bound")
+    ring: dict[str, Any] = {"marker": "o", "markersize": 8, "markerfacecolor": "none", "color": BLACK}
+    below.plot(GROUP, told, **ring)
+    below.set_ylim(0, None)
+    below.set_xlabel("event: error of the leaf at least k (people)")
+    below.set_ylabel("log-ratio for one person / promise")
+    handles = [
+        line_key("estimate", **ESTIMATE, marker="o", markersize=3),
+        line_key(f"at k = {GROUP}: {told:.3f}", **ring, linestyle="none"),
+        line_key("share of the leaf level", **shared),
+    ]
+    head(below, "(b) one leaf: direct estimate (band: pointwise 95%), no bound", handles)
     return figure
-
-
-REPEATS: dict[str, Any] = {"marker": "|", "color": BLACK, "markersize": 5, "markeredgewidth": 0.7, "linestyle": "none"}

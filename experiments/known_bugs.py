@@ -22,9 +22,9 @@ from audit.attacks import Attack
 from audit.loss import measure_loss
 from audit.neighbors import NeighborPair
 from audit.results import plain_number
-from audit.results.plots import BLACK, BLUE, EXACT, PROMISE, RED, new_figure
+from audit.results.plots import BLACK, EXACT, GRAY, PROMISE
 from experiments.audits import bounds, down, kept, none_above, run_all, violations
-from experiments.drawing import BOX, bar, bar_key, bare_rows, beside, extent, line_key
+from experiments.drawing import bar, bar_key, bare_rows, beside, column, extent, foot, line_key, page
 from experiments.experiment import CONFIDENCE, Check, MarkdownTable
 
 QUESTION = "Does the audit find every known bug, and does it ever call a correct algorithm violated?"
@@ -199,64 +199,59 @@ END, INFINITY = 150.0, 330.0  # in units of the promise: where finite losses end
 
 def draw(numbers: dict[str, Any]) -> Figure:
     """Draw lower bounds and true losses in units of the promise: one row an algorithm."""
-    figure, axes = new_figure(11.4, 7.6, 1, 2)
-    tallest = 0.0
-    for ax, groups in zip(axes, ((BUGS,), (FAULTY, CORRECT)), strict=True):
-        place, ticks = -0.4, {}
-        for group in groups:
-            place += 1.4
-            beside(ax, place, HEADINGS[group], x=-0.02, size=9, ha="right", weight="bold")
-            for row in numbers["rows"]:
-                if row["group"] == group:
-                    place += 1
-                    ticks[place] = row["name"] + (f", {row['distance']} at once" if row["distance"] > 1 else "")
-                    _draw_row(ax, row, place)
-        tallest = max(tallest, place)
-        ax.set_yticks(list(ticks), list(ticks.values()), fontsize=8)
-    for ax in axes:
-        _draw_scale(ax, tallest + 0.7)
+    figure, (ax,) = page(2.0 + 0.155 * (len(numbers["rows"]) + 7))
+    place, ticks = -1.4, {}
+    for group, heading in HEADINGS.items():
+        place += 1.4
+        beside(ax, place, heading, x=-0.02, size=9, ha="right", weight="bold")
+        for row in numbers["rows"]:
+            if row["group"] == group:
+                place += 1
+                ticks[place] = row["name"] + (f", {row['distance']} at once" if row["distance"] > 1 else "")
+                _draw_row(ax, row, place)
+    ax.set_yticks(list(ticks), list(ticks.values()), fontsize=8)
+    _draw_scale(ax, place + 0.7)
     handles = [
-        bar_key("lower bound where there is a bug, confidence $1 - 10^{-6}$", RED, hatched=True),
-        bar_key("lower bound of correct algorithms, confidence $1 - 10^{-6}$", BLUE),
+        bar_key("lower bound, violated (confidence $1 - 10^{-6}$)", violated=True),
+        bar_key("lower bound, not refuted"),
         line_key("lowest to highest of the audits (bar: median)", color=BLACK, linewidth=1.1),
         line_key("promise", **PROMISE),
-        line_key("true loss; where infinite: the audit has a witness", **EXACT),
-        line_key("infinite, and the audit has no witness", **EXACT, markerfacecolor="white"),
+        line_key("true loss; where infinite: an audit has a witness", **EXACT),
+        line_key("true loss infinite, and no audit has a witness", **EXACT, markerfacecolor="white"),
     ]
-    figure.legend(handles=handles, loc="outside lower center", ncols=3, fontsize=8.5, columnspacing=1.6)
+    foot(figure, handles, ncols=2)
     return figure
 
 
 def _draw_row(ax: Axes, row: dict[str, Any], at: float) -> None:
     values, loss = [value / row["claim"] for value in bounds(row["audits"])], float(row["loss"])
     if values:
-        bar(ax, at, float(np.median(values)), violated=row["group"] != CORRECT)
+        bar(ax, at, float(np.median(values)), violated=2 * violations(row["audits"]) > len(values), end=END)
         extent(ax, values, at)
     else:
-        words = "refused: the runs are not independent"
-        ax.text(0.03, at, words, va="center", fontsize=7.5, bbox=BOX, zorder=3)
+        beside(ax, at, "refused: the runs are not independent", x=0.01)
     witness = any(audit["witness"] is not None for audit in row["audits"])
     shown = INFINITY if math.isinf(loss) else min(loss / row["claim"], END)
     face = BLACK if witness or math.isfinite(loss) else "white"
     ax.plot(shown, at, **EXACT, markerfacecolor=face, zorder=4, clip_on=False)
     if shown == END:
         ax.text(END / 1.25, at, f"{loss / row['claim']:,.0f}", ha="right", va="center", fontsize=7.5)
-    beside(ax, at, f"{row['size']:,}", x=1.16, ha="right")
+    column(ax, at, f"{row['size']:,}", 54)
 
 
 def _draw_scale(ax: Axes, bottom: float) -> None:
     """Draw an axis that is linear up to the promise and logarithmic beyond, with infinity at its end."""
     ax.axvline(1, **PROMISE, zorder=2)
-    ax.axvline(INFINITY, color=BLACK, linewidth=0.5, linestyle=":", zorder=0)
+    ax.axvline(INFINITY, color=GRAY, linewidth=0.8, linestyle=":", zorder=0)
     ax.set_xscale("function", functions=(_stretched, _restored))
     ticks = (0, 0.5, 1, 2, 5, 10, 30, 100)
     ax.set_xticks([*ticks, INFINITY], [*map("{:g}".format, ticks), "$\\infty$"])
     ax.minorticks_off()
     ax.set_xlim(0, INFINITY * 1.02)
-    ax.set_ylim(bottom, 0.2)
+    ax.set_ylim(bottom, -0.8)
     bare_rows(ax)
-    ax.set_xlabel("privacy loss in units of the promise")
-    beside(ax, 0.9, "runs", x=1.16, ha="right")
+    ax.set_xlabel("privacy loss in units of the promise (linear to 1, log scale beyond it)")
+    column(ax, 0, "runs", 54)
 
 
 def _stretched(loss: Any) -> Any:

@@ -14,7 +14,6 @@ from typing import Any
 
 import numpy as np
 from joblib import delayed
-from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from audit.adapters import opendp
@@ -22,9 +21,9 @@ from audit.attacks import Attack
 from audit.claims import ApproxDP, Claim, GaussianDP, PureDP, claim_from_dict, parse_claim
 from audit.loss import measure_loss_from_outputs
 from audit.results.formatting import nearest
-from audit.results.plots import BLUE, ORANGE, new_figure
+from audit.results.plots import BLUE, PALE, PROMISE
 from experiments.audits import down, kept, run_all
-from experiments.drawing import bar_key, bare_rows, beside, line_key, name_rows, promise
+from experiments.drawing import bar, bar_key, bare_rows, column, foot, line_key, name_rows, page, promise
 from experiments.experiment import CONFIDENCE, Check, MarkdownTable
 
 QUESTION = "What do public libraries promise, and what do their outputs give away?"
@@ -247,33 +246,28 @@ def _most(numbers: dict[str, Any]) -> str:
 def draw(numbers: dict[str, Any]) -> Figure:
     """Draw both lower bounds of every mechanism in units of its promise."""
     rows = numbers["rows"]
-    figure, (ax,) = new_figure(9.6, 1.6 + 0.21 * len(rows), columns=1)
-    _draw_rows(ax, rows)
-    return figure
-
-
-def _draw_rows(ax: Axes, rows: list[dict[str, Any]]) -> None:
-    columns = {"promised": (0.68, "left"), "time": (0.94, "right"), "lines": (1.0, "right")}
+    figure, (ax,) = page(1.4 + 0.25 * len(rows))
     for place, row in enumerate(rows):
-        for name, height, color in (("everything", 0.72, ORANGE), ("no precision", 0.4, BLUE)):
-            ax.barh(place, float(row["audits"][name]["lower_bound"]) / _promised(row), height=height, color=color)
-        numbers = [f"{key} {nearest(number)}" for key, number in claim_from_dict(row["promise"]).parameters.items()]
+        for name, shift, color in (("everything", -0.2, BLUE), ("no precision", 0.2, PALE)):
+            audit = row["audits"][name]
+            share, violated = float(audit["lower_bound"]) / _promised(row), audit["verdict"] == "violated"
+            style: dict[str, Any] = {} if violated else {"color": color}
+            bar(ax, place + shift, share, violated=violated, height=0.36, **style)
+        promised = [f"{key} {nearest(number)}" for key, number in claim_from_dict(row["promise"]).parameters.items()]
         replaced = [] if row["promise"]["relation"] == "add_remove" else ["replace one"]
-        words = (", ".join(numbers + replaced), f"{nearest(row['seconds'])} s", str(row["lines"]))
-        for (x, align), told in zip(columns.values(), words, strict=True):
-            beside(ax, place, told, x=x, ha=align)
-    for heading, (x, align) in columns.items():
-        beside(ax, -1.1, heading, x=x, ha=align, style="italic")
+        column(ax, place, ", ".join(promised + replaced), 8, ha="left")
+    column(ax, -1, "promised", 8, ha="left", style="italic")
     promise(ax)
     name_rows(ax, [f"{row['library']}: {row['mechanism']}" for row in rows], top=-1.6, size=8)
     bare_rows(ax)
-    longest = max(float(row["audits"]["everything"]["lower_bound"]) / _promised(row) for row in rows)
-    ax.set_xlim(0, 1.55 * longest)
-    ax.set_xticks(range(math.ceil(longest)))
-    ax.set_xlabel("lower bound, in units of the promise", loc="left")
+    longest = max(float(row["audits"][name]["lower_bound"]) / _promised(row) for row in rows for name in LOOKS)
+    ax.set_xlim(0, 1.05 * longest)
+    ax.set_xlabel("lower bound, in units of the promise")
     handles = [
-        bar_key("all attacks", ORANGE),
-        bar_key("without precision", BLUE),
-        line_key("promise", color="black", linewidth=1.2, linestyle="--"),
+        bar_key("upper bar: all attacks"),
+        bar_key("lower bar: all but those on precision", PALE),
+        bar_key("either: violated", violated=True),
+        line_key("promise", **PROMISE),
     ]
-    ax.legend(handles=handles, loc="lower left", bbox_to_anchor=(0.4, 0.0), fontsize=8)
+    foot(figure, handles)
+    return figure

@@ -12,9 +12,9 @@ from matplotlib.figure import Figure
 from algorithms.flaxman import GDPC
 from audit.claims import PureDP
 from audit.neighbors import NeighborPair
-from audit.results.plots import BLACK, EXACT, new_figure
+from audit.results.plots import BLACK, EXACT, PROMISE
 from experiments.audits import audited, down, opened
-from experiments.drawing import bar, line_key, name_rows
+from experiments.drawing import bar, bar_key, beside, extent, foot, line_key, name_rows, page
 from experiments.experiment import Check, MarkdownTable, between
 
 QUESTION = "GDPC adds noise for epsilon: what does it lose when a person is added, and what when a person is moved?"
@@ -104,20 +104,34 @@ def _shares(numbers: dict[str, Any], case: str) -> dict[float, float]:
 
 
 def draw(numbers: dict[str, Any]) -> Figure:
-    """Draw lower bounds beside the exact loss and the claim, in units of epsilon."""
-    rows = numbers["rows"]
-    figure, (ax,) = new_figure(7.2, 1.5 + 0.36 * len(rows))
-    for place, row in enumerate(rows):
-        result, epsilon = opened(row["audit"]), row["epsilon"]
-        bar(ax, place, result.measured.budget / epsilon, violated=result.verdict == "violated")
-        ax.plot(row["exact"] / epsilon, place, **EXACT)
-        ax.plot([result.claim.budget / epsilon] * 2, [place - 0.38, place + 0.38], color=BLACK, linewidth=1.6)
-        ax.text(2.08, place, result.verdict, va="center", fontsize=8)
-    ax.set_title("GDPC with noise for $\\epsilon$: one person added, or moved", pad=26)
-    name_rows(ax, [f"$\\epsilon$ = {row['epsilon']:g}, {row['case']}" for row in rows])
-    ax.set_xlim(0, 2.45)
+    """Draw lower bounds beside the exact loss and the promise, in units of epsilon: one row a fact."""
+    figure, (ax,) = page(2.7)
+    words = {
+        "added": "one person added:\npromise of $\\epsilon$",
+        "moved": "one person moved:\npromise of $\\epsilon$",
+        "moved, as paid for": "one person moved:\npromise of 2 $\\epsilon$",
+    }
+    for place, case in enumerate(words):
+        rows = [row for row in numbers["rows"] if row["case"] == case]
+        audits = [opened(row["audit"]) for row in rows]
+        shares = [audit.measured.budget / row["epsilon"] for audit, row in zip(audits, rows, strict=True)]
+        bar(ax, place, min(shares), violated=all(audit.verdict == "violated" for audit in audits))
+        extent(ax, shares, place)
+        promised = [audit.claim.budget / row["epsilon"] for audit, row in zip(audits, rows, strict=True)]
+        ax.plot([promised[0]] * 2, [place - 0.45, place + 0.45], **PROMISE)
+        ax.plot([row["exact"] / row["epsilon"] for row in rows], [place] * len(rows), **EXACT, zorder=4)
+        beside(ax, place, f"{down(min(shares))} to {down(max(shares))}: {audits[0].verdict}", x=1.02, size=8)
+    name_rows(ax, list(words.values()))
+    ax.set_xlim(0, 2.15)
     ax.set_xticks([0, 0.5, 1, 1.5, 2])
-    ax.set_xlabel("privacy loss in units of $\\epsilon$ (bars: lower bounds, confidence $1 - 10^{-6}$)")
-    handles = [line_key("claim", color=BLACK, linewidth=1.6), line_key("exact loss", **EXACT)]
-    ax.legend(handles=handles, loc="lower left", bbox_to_anchor=(0, 1), ncols=2, borderaxespad=0.2)
+    ax.set_xlabel("privacy loss in units of $\\epsilon$")
+    budgets = ", ".join(f"{epsilon:g}" for epsilon in dict.fromkeys(row["epsilon"] for row in numbers["rows"]))
+    handles = [
+        bar_key("lower bound, confidence $1 - 10^{-6}$"),
+        bar_key("the same: violated", violated=True),
+        line_key(f"bar: least of $\\epsilon$ = {budgets}; line: to the largest", color=BLACK, linewidth=1.1),
+        line_key("exact loss", **EXACT),
+        line_key("promise", **PROMISE),
+    ]
+    foot(figure, handles, ncols=3)
     return figure

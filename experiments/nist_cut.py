@@ -12,8 +12,9 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from algorithms.nist import NistDp3, marginal_distance
-from audit.results.plots import BLACK, BLUE, GREEN, ORANGE, PROMISE, new_figure
+from audit.results.plots import BLACK, GRAY, SERIES
 from experiments.audits import run_all
+from experiments.drawing import foot, head, line_key, page, spread
 from experiments.experiment import Check, MarkdownTable, between
 from experiments.nist_synthesis import chosen, income
 
@@ -28,7 +29,7 @@ FACTORS = (0.0, 0.5, 1.0, 1.5, math.log(10), 3.0, 4.0)
 EPSILONS = (8.0, 1.0, 0.3)
 ROWS, MARGINALS, RELEASES = 200_000, 60, 5
 BINS = (200, 500, 1000, 2000, 5000)  # ticks
-STYLES = {"8": (BLUE, "o"), "1": (GREEN, "s"), "0.3": (ORANGE, "^")}
+STYLES = dict(zip(("8", "1", "0.3"), SERIES, strict=False))
 
 
 def run(*, quick: bool, seed: int, jobs: int) -> dict[str, Any]:
@@ -125,29 +126,38 @@ def table(numbers: dict[str, Any]) -> MarkdownTable:
 
 def draw(numbers: dict[str, Any]) -> Figure:
     """Draw bins left, the total of the histogram of most bins, and distances of rows over the factor of the cut."""
-    figure, axes = new_figure(10.4, 3.4, 1, 3)
+    figure, axes = page(5.8, 2, 2)
+    left, right, below = spread(axes)
     people = numbers["records"]
-    _draw_over(axes[0], numbers, "left", 1.0)
-    axes[0].axhline(numbers["filled"], **PROMISE)
-    axes[0].text(4, numbers["filled"] * 1.1, "bins with anybody in them", fontsize=8, ha="right")
-    axes[0].set_yscale("log")
-    axes[0].set_yticks(BINS, [f"{bins:,}" for bins in BINS])
-    axes[0].minorticks_off()
-    axes[0].set_title("(a) bins left")
-    _draw_over(axes[1], numbers, "widest", people)
-    axes[1].axhline(1, **PROMISE)
-    axes[1].set_title("(b) total of the most bins / records")
-    _draw_over(axes[2], numbers, "distance", 1.0)
-    axes[2].set_title("(c) distance of 3-way margins of the rows")
-    axes[2].legend(fontsize=8, title="epsilon, one record\nadded or removed", title_fontsize=8)
-    for ax in axes:
-        ax.axvline(math.log(10), color=BLACK, linewidth=0.6, linestyle=":")
-        ax.set_xlabel("factor of the cut (dotted: default)")
+    _draw_over(left, numbers, "left", 1.0)
+    filled: dict[str, Any] = {"color": BLACK, "linewidth": 0.8}
+    left.axhline(numbers["filled"], **filled)
+    left.set_yscale("log")
+    left.set_yticks(BINS, [f"{bins:,}" for bins in BINS])
+    left.minorticks_off()
+    left.set_ylabel("bins (log scale)")
+    head(left, "(a) bins left", [line_key("bins with anybody in them", **filled)])
+    _draw_over(right, numbers, "widest", people)
+    right.axhline(1, **filled)
+    right.set_ylabel("total / records")
+    head(right, "(b) total of the histogram of most bins", [line_key("as many as there are records", **filled)])
+    _draw_over(below, numbers, "distance", 1.0)
+    below.set_ylabel("total variation")
+    below.set_title("(c) distance of 3-way margins of the rows")
+    default: dict[str, Any] = {"color": GRAY, "linewidth": 1.2, "linestyle": ":"}
+    for ax in (left, right, below):
+        ax.axvline(math.log(10), **default, zorder=0)
+        ax.set_xlabel("factor of the cut")
+    handles = [
+        line_key(f"epsilon {epsilon}", color=color, linestyle=dashes, marker=marker, markersize=4)
+        for epsilon, (color, dashes, marker) in STYLES.items()
+    ]
+    foot(figure, [*handles, line_key("default factor", **default)], words="one record added or removed")
     return figure
 
 
 def _draw_over(ax: Axes, numbers: dict[str, Any], what: str, unit: float) -> None:
     for epsilon, rows in numbers["rows"].items():
-        color, marker = STYLES[epsilon]
-        values = [row[what] / unit for row in rows.values()]
-        ax.plot([float(factor) for factor in rows], values, color=color, marker=marker, markersize=4, label=epsilon)
+        color, dashes, marker = STYLES[epsilon]
+        style: dict[str, Any] = {"color": color, "linestyle": dashes, "marker": marker, "markersize": 4}
+        ax.plot([float(factor) for factor in rows], [row[what] / unit for row in rows.values()], **style)

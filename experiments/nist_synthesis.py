@@ -24,10 +24,10 @@ from audit.events import Event, ThresholdRule, cell
 from audit.loss import measure_loss
 from audit.mechanism import Mechanism
 from audit.neighbors import NeighborPair
-from audit.results.plots import BLACK, BLUE, GRAY, GREEN, ORANGE, new_figure
+from audit.results.plots import BLACK, BLUE, GRAY, PALE, SERIES
 from audit.sampling.progress import progress_bar
 from experiments.audits import all_or_none, bounds, down, kept, run_all, violations
-from experiments.drawing import bar, budget_axis, extent, name_rows, promise
+from experiments.drawing import bar, bar_key, budget_axis, column, extent, head, name_rows, page, promise
 from experiments.experiment import CONFIDENCE, Check, MarkdownTable, between, few_misses, near
 
 QUESTION = "How near are NistDp3's rows to real records of 37 fields, and how much of its promise does it lose?"
@@ -349,52 +349,52 @@ def table(numbers: dict[str, Any]) -> MarkdownTable:
 
 
 def draw(numbers: dict[str, Any]) -> Figure:
-    """Draw distances over the budget, and lower bounds by group and of the whole."""
-    figure, axes = new_figure(11, 5.2, 1, 2)
-    for part, ax in zip((_draw_utility, _draw_losses), axes, strict=True):
-        part(ax, numbers)
+    """Draw distances over the budget, lower bounds by group, and lower bounds of the whole."""
+    figure, (top, middle, below) = page(11.4, 3, 1, heights=[1.2, 1.8, 0.5])
+    _draw_utility(top, numbers)
+    _draw_groups(middle, numbers)
+    joint = _joint(numbers)
+    for at, audit in enumerate(joint.values()):
+        bar(below, at, audit["lower_bound"] / audit["promise"])
+        column(below, at, down(audit["lower_bound"] / audit["promise"], 2), 36)
+    promise(below, label="promise")
+    name_rows(below, [f"{w}: {a['size']:,} runs, {a['people']} added" for w, a in joint.items()], size=8)
+    below.set_xlim(0, 1.05)
+    below.set_xlabel("lower bound (95%) / promise")
+    head(below, "(c) all groups together", [bar_key("lower bound"), *below.get_legend_handles_labels()[0]], x=-0.3)
     return figure
 
 
 def _draw_utility(ax: Axes, numbers: dict[str, Any]) -> None:
-    grouped = f"{len(numbers['groups'])} groups, chosen on public data"
-    words = {"independent": f"{numbers['fields']} independent fields", "grouped": grouped}
-    for kind, color, marker in (("independent", ORANGE, "s"), ("grouped", BLUE, "o")):
+    words = {"independent": f"{numbers['fields']} independent fields", "grouped": "groups, chosen on public data"}
+    for (kind, label), (color, dashes, marker) in zip(words.items(), SERIES, strict=False):
         distances = {float(epsilon): values for epsilon, values in numbers["distance"][kind].items()}
         means = [np.mean(values) for values in distances.values()]
-        ax.plot(list(distances), means, color=color, marker=marker, label=words[kind])
-        for epsilon, values in distances.items():
-            ax.plot([epsilon] * 2, [min(values), max(values)], color=color, linewidth=3, alpha=0.5)
-    ax.axhline(numbers["noiseless"], color=BLUE, linestyle=":", label="the same groups without noise")
-    ax.axhline(numbers["public"], color=GREEN, linestyle=":", label="the public half itself")
-    ax.axhline(float(np.mean(numbers["floor"])), color=BLACK, linestyle="--", label="floor: exact data resampled")
+        ax.plot(list(distances), means, color=color, linestyle=dashes, marker=marker, label=label)
+        ends = np.array([(min(values), max(values)) for values in distances.values()]).T
+        ax.vlines(list(distances), *ends, color=color, linewidth=3, alpha=0.5)
+    ax.axhline(numbers["noiseless"], color=SERIES[1][0], linestyle=":", label="the same groups without noise")
+    ax.axhline(numbers["public"], color=BLACK, linestyle=":", label="the public half itself")
+    ax.axhline(float(np.mean(numbers["floor"])), color=GRAY, linewidth=1.5, label="floor: exact data resampled")
     budget_axis(ax, distances, "epsilon, one record added or removed")
     ax.set_ylim(0, None)
-    ax.set_ylabel("total variation of 3-way margins (mean, 0 to 1)")
-    ax.set_title(f"(a) {numbers['rows']:,} rows and {numbers['records']:,} protected records")
-    ax.legend(fontsize=8, loc="lower left", bbox_to_anchor=(0.0, 0.12))
+    ax.set_ylabel("total variation of 3-way\nmargins (mean, 0 to 1)")
+    head(ax, f"(a) distance of {numbers['rows']:,} rows from records", ax.get_legend_handles_labels()[0], x=-0.3)
 
 
-def _draw_losses(ax: Axes, numbers: dict[str, Any]) -> None:
-    promise(ax)
-    ax.axvline(0.9, color=BLACK, linewidth=0.6, linestyle=":", zorder=0)
+def _draw_groups(ax: Axes, numbers: dict[str, Any]) -> None:
     labels = []
     for at, group in enumerate(numbers["shares"]):
-        first, *others = group.split(CROSS)
-        more = f" + {len(others)}" if others else ""
-        labels.append(f"{first.replace('_', ' ')}{more}: {numbers['groups'][group]:,} bins")
-        for law, marker, off in zip(LAWS, "o^", (-0.17, 0.17), strict=True):
+        first, *others = group.replace("_", " ").split(CROSS)
+        labels.append(first + (f" + {len(others)}" if others else ""))
+        column(ax, at, f"{numbers['groups'][group]:,}", 36)
+        for law, marker, color, off in zip(LAWS, "o^", (BLUE, PALE), (-0.17, 0.17), strict=True):
             if (shares := _shares(numbers, law, group)).size:
-                label = f"{NOISE[law]} noise: median, range of {shares.size}" if at == 0 else None
-                extent(ax, shares, at + off, BLUE)
-                ax.plot(np.median(shares), at + off, marker, color=BLUE, markersize=4, label=label)
-    for what, audit in _joint(numbers).items():
-        bound = audit["lower_bound"] / audit["promise"]
-        bar(ax, len(labels), bound, color=GRAY)
-        ax.text(0.01 + bound, len(labels), f"{down(bound, 2)}, {audit['people']} added", fontsize=7, va="center")
-        labels.append(f"{what}: {audit['size']:,} runs")
-    name_rows(ax, labels, size=7)
-    ax.set_xlim(0, 1.12)
-    ax.set_xlabel("lower bound at 95% / own share (gray: / promise)")
-    ax.set_title(f"(b) epsilon {numbers['promise']:g} (add or remove): each group, then all")
-    ax.legend(fontsize=8, loc="center left", bbox_to_anchor=(0.05, 0.45))
+                label = f"lower bound, {NOISE[law]} noise: median and range" if at == 0 else None
+                extent(ax, shares, at + off, color)
+                ax.plot(np.median(shares), at + off, marker, color=color, markersize=5, label=label)
+    promise(ax, label="the group's share of the promise")
+    column(ax, -1, "bins", 36, style="italic")
+    name_rows(ax, labels, size=8)
+    ax.set_xlabel("lower bound (95%) / group's share")
+    head(ax, f"(b) each group, epsilon {numbers['promise']:g}", ax.get_legend_handles_labels()[0], ncols=2, x=-0.3)

@@ -14,9 +14,9 @@ from algorithms.hierarchy import Hierarchy
 from audit.loss import measure_loss
 from audit.neighbors import NeighborPair
 from audit.one_run import Canaries, measure_loss_one_run
-from audit.results.plots import BLUE, GRAY, ORANGE, new_figure
+from audit.results.plots import BLUE, GRAY, PALE
 from experiments.audits import down
-from experiments.drawing import name_rows, promise
+from experiments.drawing import column, foot, name_rows, page, promise
 from experiments.experiment import Check, MarkdownTable, between, few_misses, near
 from experiments.joint_witness import paths_only
 
@@ -30,7 +30,7 @@ EXPECTATION = (
 AREAS, PEOPLE, FANOUT, LEVELS = 100_000, 100, 46, 3  # 46**3 = 97,336 leaves
 SHARE = 0.05  # of ADPC's areas that are guessed: where the error is rare, the loss is larger
 SEEDS, FEW_SEEDS = 100, 20  # the latter of RDPC's paths, which take seconds a time
-COLUMNS = {"one_run": 1.22, "repeated": 1.36}  # of the figure, where medians are written
+COLUMNS = {"one_run": 34, "repeated": 74}  # where medians are written, in points right of the panel
 CONFIDENCE = 0.95  # of each bound: how often it misses is a part of the answer
 # Of the median of one release over the budget: least of 100 seeds, least of 10, most. At least 3 standard errors below
 # GDPC's medians, which scatter for one person at a small budget.
@@ -45,7 +45,7 @@ LIMITS = {
     ("RDPC", 0.1, 80): (0.23, 0.23, 0.26),
 }
 REFERENCE = {("GDPC", 0.1, 1): (0.0898, 0.002), ("GDPC", 1.0, 1): (0.989, 0.004)}  # medians of an earlier simulation
-KINDS = {"one_run": ("one release of all areas", BLUE, "o"), "repeated": ("as many runs of one area", ORANGE, "s")}
+KINDS = {"one_run": ("one release of all areas", BLUE, "o"), "repeated": ("as many runs of one area", PALE, "s")}
 
 
 CASES = tuple(LIMITS)  # the mechanism, its budget, and the people of a group
@@ -141,24 +141,24 @@ def table(numbers: dict[str, Any]) -> MarkdownTable:
 def draw(numbers: dict[str, Any]) -> Figure:
     """Draw the bounds of one release and of repeated runs as shares of the budget."""
     rows = numbers["rows"]
-    figure, (ax,) = new_figure(7.4, 1.4 + 0.4 * len(rows))
-    promise(ax, label="promised")
+    figure, (ax,) = page(1.4 + 0.4 * len(rows))
+    promise(ax, label="promise")
     for place, row in enumerate(rows):
         for shift, (kind, (words, color, marker)) in zip((-0.16, 0.16), KINDS.items(), strict=True):
             low, middle, high = np.quantile(np.array(row[kind]) / row["epsilon"], [0.05, 0.5, 0.95])
             ax.plot([low, high], [place + shift] * 2, color=color, linewidth=2.5, alpha=0.5, solid_capstyle="butt")
             label = f"{words}: median, 5 to 95%" if place == 0 else None
             ax.plot(middle, place + shift, marker, color=color, markersize=5, label=label)
-            ax.text(COLUMNS[kind], place, down(middle, 2), va="center", ha="right", fontsize=8)
+            column(ax, place, down(middle, 2), COLUMNS[kind])
         if row["algorithm"] == "RDPC":
-            share = 1 / (LEVELS + 1)
-            ax.plot([share] * 2, [place - 0.42, place + 0.42], color=GRAY, linewidth=1.4, linestyle=":")
-            ax.text(share + 0.015, place + 0.2, "share of the leaf level", va="center", fontsize=8, color=GRAY)
+            label = "RDPC's share of the leaf level"
+            shared: dict[str, Any] = {"color": GRAY, "linewidth": 1.4, "linestyle": ":", "label": label}
+            ax.plot([1 / (LEVELS + 1)] * 2, [place - 0.42, place + 0.42], **shared)
     name_rows(ax, [f"{row['algorithm']}, $\\epsilon$ = {row['epsilon']:g}, {_people(row['people'])}" for row in rows])
-    ax.set_xlim(0, 1.38)
+    ax.set_xlim(0, 1.05)
     ax.set_xticks([0, 0.25, 0.5, 0.75, 1])
     ax.set_xlabel("lower bound for one person added or removed / promise (95% confidence)")
-    for (kind, column), words in zip(COLUMNS.items(), ("one\nrelease", "many\nruns"), strict=True):
-        ax.text(column, -0.55, words, ha="right", va="bottom", fontsize=8, color=KINDS[kind][1])
-    figure.legend(loc="outside upper center", ncols=3, fontsize=8, columnspacing=1.2)
+    for points, words in zip(COLUMNS.values(), ("one\nrelease", "many\nruns"), strict=True):
+        column(ax, -0.6, words, points, va="bottom")
+    foot(figure, ax.get_legend_handles_labels()[0], ncols=2)
     return figure

@@ -18,7 +18,8 @@ from algorithms.hierarchy import Hierarchy
 from algorithms.ons.deaths import Deaths, synthetic_deaths
 from algorithms.ons.tables import Domain, Table
 from algorithms.ons.top_down import PILOT_SHARES, OnsTopDown
-from audit.results.plots import BLACK, BLUE, GRAY, GREEN, ORANGE, new_figure
+from audit.results.plots import BLACK, GRAY, SERIES
+from experiments.drawing import foot, page
 from experiments.experiment import Check, MarkdownTable, between, published
 
 QUESTION = (
@@ -260,14 +261,14 @@ def _loser(numbers: dict[str, Any]) -> str:
 
 def draw(numbers: dict[str, Any]) -> Figure:
     """Draw regions before and after, here and in print, in both variants."""
-    figure, axes = new_figure(9.8, 5.2, 1, 2)
+    figure, axes = page(6.0, 1, 2)
     for ax, variant in zip(axes, (WITH, WITHOUT), strict=True):
         _draw_regions(ax, numbers, variant)
-    axes[0].set_title("(a) zeros perturbed, one person added or removed")
+    axes[0].set_title("(a) zeros perturbed")
     axes[1].set_title("(b) zeros left alone: promises nothing")
     axes[1].tick_params(labelleft=False)
-    handles, labels = axes[0].get_legend_handles_labels()
-    figure.legend(handles, labels, loc="outside lower center", ncols=4, fontsize=8)
+    handles, _ = axes[0].get_legend_handles_labels()
+    foot(figure, handles, words="one person added or removed; here: median of releases")
     return figure
 
 
@@ -280,14 +281,14 @@ def _draw_regions(ax: Axes, numbers: dict[str, Any], variant: str) -> None:
     ax.hlines(places, np.min([actual, *ends], axis=0), np.max([actual, *ends], axis=0), color=GRAY, linewidth=0.8)
     ax.plot(actual, places, "|", color=BLACK, markersize=12, markeredgewidth=1.6, label="actual (Table 8)")
     ax.plot([], [], " ", label=" ")  # below "actual" in the legend
-    for epsilon, end, color, marker in zip(rows, ends, (BLUE, GREEN, ORANGE), "os^", strict=False):
+    for epsilon, end, (color, _, marker) in zip(rows, ends, SERIES, strict=False):
         shown = [_shown(PRINTED_REGIONS[variant], region, epsilon) for region in order]
         style: dict[str, Any] = {"marker": marker, "color": color, "markersize": 5, "linestyle": "none"}
-        ax.plot(end, places, **style, label=f"epsilon {epsilon}, here: median")
+        ax.plot(end, places, **style, label=f"epsilon {epsilon}, here")
         ax.plot(shown, places - 0.3, **style, fillstyle="none", label=f"epsilon {epsilon}, printed")
     ax.set_xscale("function", functions=(np.sqrt, np.square))  # rare and frequent regions are both told apart
     ax.set_xlim(0, 90_000)
-    ax.set_xticks(TICKS, [f"{tick:,}" for tick in TICKS])
-    ax.set_yticks(places, [NAMES[region] for region in order])
-    ax.set_xlabel("deaths, square-root scale")
+    ax.set_xticks(TICKS, [f"{tick / 1000:g}" for tick in TICKS])
+    ax.set_yticks(places, [NAMES[region] for region in order], fontsize=8)
+    ax.set_xlabel("deaths (thousands, square-root scale)")
     ax.grid(axis="x", color="0.92", linewidth=0.6)

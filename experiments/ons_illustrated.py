@@ -17,7 +17,8 @@ from algorithms.ons.adjust import FLOOR, adjusted, maximum_remainder
 from algorithms.ons.tables import Table
 from algorithms.ons.top_down import OnsTopDown
 from algorithms.schema import Schema
-from audit.results.plots import BLUE, GRAY, ORANGE, new_figure
+from audit.results.plots import GRAY, SERIES
+from experiments.drawing import head, page
 from experiments.experiment import Check, MarkdownTable, between, near
 
 QUESTION = "What do the pilot's illustrations show: Laplace noise on two neighbors, and the way from the top down?"
@@ -117,19 +118,19 @@ def _whole(level: dict[str, Any], step: str) -> list[list[float]]:
 
 def draw(numbers: dict[str, Any]) -> Figure:
     """Draw the two densities, and the way down with every count at every step."""
-    figure, (left, right) = new_figure(10.6, 3.9, 1, 2)
+    figure, (top, below) = page(6.6, 2, 1)
     at = numbers["at"]
-    styles = ((BLUE, "-", f"count {COUNT}"), (ORANGE, "--", f"count {COUNT + 1}: one person more"))
-    for log_density, (color, line, words) in zip(numbers["log_densities"], styles, strict=True):
-        left.plot(at, np.exp(log_density), color=color, linestyle=line, label=words)
-        left.plot(at, np.exp(np.array(log_density) + numbers["epsilon"]), color=color, linestyle=":", linewidth=0.8)
-    left.set_ylim(0, 0.75)
-    left.set_xlabel("noisy count")
-    left.set_ylabel("probability density")
-    left.set_title(f"(a) Laplace noise, $\\epsilon$ = {numbers['epsilon']:g}; dotted: times $e^\\epsilon$")
-    left.legend(fontsize=8, loc="upper left")
-    right.set_title("(b) from the top down: exact, noisy, adjusted, rounded")
-    _draw_levels(right, numbers["levels"])
+    words = (f"count {COUNT}", f"count {COUNT + 1}: one person more")
+    for log_density, name, (color, line, _) in zip(numbers["log_densities"], words, SERIES, strict=False):
+        top.plot(at, np.exp(log_density), color=color, linestyle=line, label=name)
+        times = np.exp(np.array(log_density) + numbers["epsilon"])
+        top.plot(at, times, color=color, linestyle=":", linewidth=1.0, label=f"$e^\\epsilon$ times that of {name[:8]}")
+    top.set_ylim(0, 0.75)
+    top.set_xlabel("noisy count")
+    top.set_ylabel("probability density")
+    head(top, f"(a) Laplace noise, $\\epsilon$ = {numbers['epsilon']:g}", top.get_legend_handles_labels()[0], ncols=2)
+    below.set_title("(b) the way down; in each box: exact and noisy, then adjusted and (bold) rounded", x=-0.0)
+    _draw_levels(below, numbers["levels"])
     return figure
 
 
@@ -149,7 +150,7 @@ def _draw_levels(ax: Axes, levels: list[dict[str, Any]]) -> None:
             exact, noisy, scaled, whole = steps
             words = f"{name}\n{exact:g}, {noisy:z.1f},\n{scaled:.1f}, $\\bf{{{whole:g}}}$"
             ax.text((place + 0.5) * width, -row, words, ha="center", va="center", fontsize=8)
-    ax.set_xlim(-0.3, 1.02)
+    ax.set_xlim(-0.2, 1.02)
     ax.set_ylim(-len(levels) + 0.5, 0.5)
     ax.axis("off")
 

@@ -17,8 +17,9 @@ from algorithms.ons.laws import Law
 from algorithms.ons.tables import Domain, Table
 from algorithms.ons.top_down import OnsTopDown
 from algorithms.ons.utility import CLASSES, transition_matrix
-from audit.results.plots import BLUE, GRAY, GREEN, ORANGE, RED, new_figure
+from audit.results.plots import SERIES
 from experiments.audits import run_all
+from experiments.drawing import foot, page
 from experiments.experiment import Check, MarkdownTable, between, published
 from experiments.ons_bias import merged
 
@@ -193,43 +194,51 @@ def table(numbers: dict[str, Any]) -> MarkdownTable:
 
 
 def draw(numbers: dict[str, Any]) -> Figure:
-    """Draw the printed matrices beside the nearest ones of each method, and how far they are over epsilon."""
-    figure, axes = new_figure(11.4, 7.4, 2, 3)
-    good, poor = _fits(numbers, "good"), _fits(numbers, "poor")
-    independent, top_down, small = _best(good, "laplace")[0], _best(good, "top-down")[0], _best(poor, "top-down")[0]
-    shown = [
-        ("(a) Table 6, as printed", np.array(published("ONS table 6"), float)),
-        (f"(b) independent Laplace, epsilon {independent:g}", _matrix(numbers, "laplace", independent, "good")),
-        (f"(c) top-down, epsilon {top_down:g}", _matrix(numbers, "top-down", top_down, "good")),
-        ("(d) Table 7, as printed", np.array(published("ONS table 7"), float)),
-        (f"(e) top-down, epsilon {small:g}", _matrix(numbers, "top-down", small, "poor")),
-    ]
-    for ax, (title, matrix) in zip(axes, shown, strict=False):
-        _draw_matrix(ax, matrix)
-        ax.set_title(title)
-    axes[0].set_ylabel("actual count of the cell")
-    axes[3].set_ylabel("actual count of the cell")
-    for fits, line, words in ((good, "-", "Table 6"), (poor, "--", "Table 7")):
-        for (method, found), color in zip(fits.items(), (BLUE, ORANGE, GREEN, RED), strict=True):
-            label = f"{words}: {method}" if words == "Table 6" else None
-            axes[5].plot(list(found), list(found.values()), color=color, linestyle=line, marker=".", label=label)
-    axes[5].plot([], [], color=GRAY, linestyle="--", label="dashed: Table 7")
-    axes[5].set_xscale("log")
-    axes[5].set_ylim(0, 1)
-    axes[5].set_xlabel("epsilon of the table; top-down: of all levels")
-    axes[5].set_title("(f) cells in other classes than printed (share)")
-    figure.legend(*axes[5].get_legend_handles_labels(), loc="outside lower center", ncols=5, fontsize=8)
+    """Draw the printed matrices, below each the nearest one of either method, and how far all are over epsilon."""
+    figure, axes = page(13.2, 4, 2)
+    for column, (table, number, letters) in enumerate((("good", 6, "aceg"), ("poor", 7, "bdfh"))):
+        fits, panels = _fits(numbers, table), axes[column::2]
+        _draw_matrix(panels[0], np.array(published(f"ONS table {number}"), float))
+        panels[0].set_title(f"({letters[0]}) Table {number}, as printed")
+        for ax, letter, method, words in (
+            (panels[1], letters[1], "laplace", "independent"),
+            (panels[2], letters[2], "top-down", "top-down"),
+        ):
+            epsilon, _ = _best(fits, method)
+            _draw_matrix(ax, _matrix(numbers, method, epsilon, table))
+            ax.set_title(f"({letter}) {words}, epsilon {epsilon:g}: nearest")
+        for (method, found), (color, dashes, marker) in zip(fits.items(), SERIES, strict=True):
+            style: dict[str, Any] = {
+                "color": color,
+                "linestyle": dashes,
+                "marker": marker,
+                "markersize": 5,
+                "fillstyle": "none",
+            }
+            panels[3].plot(list(found), list(found.values()), **style, label=method)
+        panels[3].set_xscale("log")
+        panels[3].set_ylim(0, 1)
+        panels[3].set_xlabel("epsilon of the table (log scale);\ntop-down: of all levels")
+        panels[3].set_title(f"({letters[3]}) cells in other classes than Table {number}")
+    for ax in axes[:6:2]:
+        ax.set_ylabel("actual count of the cell")
+    axes[6].set_ylabel("share of cells")
+    foot(
+        figure,
+        axes[6].get_legend_handles_labels()[0],
+        words="a matrix: cells by class; darker: larger share of the row",
+    )
     return figure
 
 
 def _draw_matrix(ax: Axes, matrix: NDArray[np.float64]) -> None:
     """Draw the share of each row's cells that go to each class, with numbers of cells."""
     shares = matrix / np.maximum(matrix.sum(axis=1, keepdims=True), 1e-9)
-    ax.imshow(np.sqrt(shares), cmap="Blues", vmin=0, vmax=1, aspect="auto")
+    ax.imshow(np.sqrt(shares), cmap="Greys", vmin=0, vmax=1.2, aspect="auto")
     for (row, column), cells in np.ndenumerate(matrix):
         if cells >= 0.5:
             color = "white" if shares[row, column] > 0.4 else "black"
-            ax.text(column, row, f"{cells:,.0f}", ha="center", va="center", fontsize=5.5, color=color)
-    ax.set_xticks(range(len(CLASSES)), CLASSES, fontsize=6.5, rotation=60)
-    ax.set_yticks(range(len(CLASSES)), CLASSES, fontsize=6.5)
+            ax.text(column, row, f"{cells:,.0f}", ha="center", va="center", fontsize=7, color=color)
+    ax.set_xticks(range(len(CLASSES)), CLASSES, fontsize=7.5, rotation=90)
+    ax.set_yticks(range(len(CLASSES)), CLASSES, fontsize=7.5)
     ax.set_xlabel("released count")

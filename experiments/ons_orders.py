@@ -16,9 +16,9 @@ from algorithms.ons.deaths import Deaths, synthetic_deaths
 from algorithms.ons.laws import PILOT_DELTA, Law
 from algorithms.ons.tables import GEOGRAPHY_FIRST, PILOT_LEVELS, Domain, Table
 from algorithms.ons.top_down import OnsTopDown
-from audit.results.plots import BLUE, GRAY, ORANGE, new_figure
+from audit.results.plots import GRAY, GREEN, PURPLE
 from experiments.audits import run_all
-from experiments.drawing import line_key
+from experiments.drawing import foot, line_key, page
 from experiments.experiment import Check, MarkdownTable, between
 from experiments.ons_bias import merged
 
@@ -161,33 +161,38 @@ def table(numbers: dict[str, Any]) -> MarkdownTable:
 def draw(numbers: dict[str, Any]) -> Figure:
     """Draw every region and category before and after, by order and law, at each budget."""
     epsilons = sorted({row["epsilon"] for row in numbers["rows"]}, reverse=True)
-    figure, axes = new_figure(3.7 * max(len(epsilons), 2), 6.4, 2, len(epsilons))
-    grid = np.array(axes, object).reshape(2, -1)
-    for row, (order, letters) in enumerate(zip(ORDERS, ("abc", "def"), strict=True)):
-        for ax, epsilon, letter in zip(grid[row], epsilons, letters, strict=False):
+    figure, axes = page(0.8 + 2.5 * len(epsilons), len(epsilons), 2)
+    for row, epsilon in enumerate(epsilons):
+        for column, order in enumerate(ORDERS):
+            ax = axes[2 * row + column]
             _draw_after(ax, numbers, order, epsilon)
-            ax.set_title(f"({letter}) {order}, epsilon {epsilon:g}")
-        grid[row][0].set_ylabel("deaths after / before")
-    for ax in grid[1]:
-        ax.set_xlabel("deaths before")
+            ax.set_title(f"({'abcdef'[2 * row + column]}) {order}, epsilon {epsilon:g}")
+        axes[2 * row].set_ylabel("deaths after / before\n(log scale)")
+    for ax in axes[-2:]:
+        ax.set_xlabel("deaths before (log scale)")
     handles = [
-        line_key("regions, Laplace", color=BLUE, marker="o", linestyle="none"),
-        line_key("regions, Gaussian", color=BLUE, marker="o", markerfacecolor="white", linestyle="none"),
-        line_key("categories of other variables, Laplace", color=ORANGE, marker="s", linestyle="none"),
-        line_key("the same, Gaussian", color=ORANGE, marker="s", markerfacecolor="white", linestyle="none"),
+        line_key("regions, Laplace", **LOOKS["regions"]),
+        line_key("regions, Gaussian", **LOOKS["regions"], markerfacecolor="white"),
+        line_key("categories of other variables, Laplace", **LOOKS["others"]),
+        line_key("the same, Gaussian", **LOOKS["others"], markerfacecolor="white"),
     ]
-    figure.legend(handles=handles, loc="outside lower center", ncols=4, fontsize=8)
+    foot(figure, handles, ncols=2)
     return figure
+
+
+LOOKS: dict[str, dict[str, Any]] = {
+    "regions": {"color": GREEN, "marker": "o", "linestyle": "none", "markersize": 4},
+    "others": {"color": PURPLE, "marker": "s", "linestyle": "none", "markersize": 4},
+}
 
 
 def _draw_after(ax: Axes, numbers: dict[str, Any], order: str, epsilon: float) -> None:
     before, regions, _ = _parts(numbers)
     for law in LAWS:
         ratio = _own(numbers, order, law, epsilon) / np.maximum(before, 1)
-        for own, color, marker in ((regions, BLUE, "o"), (~regions, ORANGE, "s")):
-            face = color if law == "laplace" else "white"
-            style: dict[str, Any] = {"color": color, "marker": marker, "markerfacecolor": face, "linestyle": "none"}
-            ax.plot(np.maximum(before[own], 1), ratio[own], **style, markersize=4)
+        for own, look in ((regions, LOOKS["regions"]), (~regions, LOOKS["others"])):
+            face = look["color"] if law == "laplace" else "white"
+            ax.plot(np.maximum(before[own], 1), ratio[own], **look, markerfacecolor=face)
     ax.axhline(1, color=GRAY, linewidth=0.8)
     ax.set_xscale("log")
     ax.set_yscale("log")

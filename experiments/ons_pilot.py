@@ -23,8 +23,8 @@ from algorithms.ons.tables import PILOT_LEVELS, PILOT_TABLES, Domain, Table
 from algorithms.ons.top_down import PILOT_SHARES, OnsTopDown
 from algorithms.ons.utility import CLASSES, transition_matrix, utility
 from algorithms.tables.shares import Share
-from audit.results.plots import BLACK, BLUE, GRAY, GREEN, ORANGE, RED, new_figure
-from experiments.drawing import line_key
+from audit.results.plots import BLACK, SERIES
+from experiments.drawing import foot, line_key, page
 from experiments.experiment import Check, MarkdownTable, between, published
 from experiments.ons_bias import merged
 
@@ -55,7 +55,6 @@ GROUPS = {  # of Table 4
     "areas by one": slice(5, 10),
     "regions by two": slice(10, 14),
 }
-COLORS = (BLUE, GREEN, ORANGE, GRAY)
 
 
 def run(*, quick: bool, seed: int, jobs: int) -> dict[str, Any]:
@@ -291,50 +290,52 @@ def _span(values: NDArray[np.float64]) -> str:
 
 
 def draw(numbers: dict[str, Any]) -> Figure:
-    """Draw the four measures over epsilon by both methods, and L1 of one way to release over that of another."""
-    figure, axes = new_figure(11.0, 6.6, 2, 3)
+    """Draw two measures over epsilon by either method, and L1 of one way to release over that of another."""
+    figure, axes = page(8.6, 3, 2)
     kinds = numbers["kinds"]
-    titles = ("(a) cells in their class (share)", "(b) L1 (people)", "(d) L2 (people)", "(e) Hellinger's distance")
-    for ax, measure, title in zip([axes[0], axes[1], axes[3], axes[4]], MEASURES, titles, strict=True):
-        # Hellinger's distance is not defined for negative values.
-        rows = {e: row["raised"] if measure == "hellinger" else row for e, row in kinds["laplace"].items()}
-        _draw_measure(ax, kinds["top-down, pilot"], rows, measure)
+    for row, (measure, words) in enumerate((("on_diagonal", "cells in their class"), ("l1", "L1 (people, log scale)"))):
+        left, right = axes[2 * row : 2 * row + 2]
+        for ax, kind in ((left, "top-down, pilot"), (right, "laplace")):
+            _draw_groups(
+                ax, list(kinds[kind]), np.array([table[measure] for table in kinds[kind].values()], np.float64)
+            )
+        if measure == "l1":
+            left.set_yscale("log")
+            right.set_yscale("log")
+        right.sharey(left)
+        left.autoscale(axis="y")
+        left.set_ylabel(words)
+        for ax, letter, method in ((left, "ac"[row], "top-down"), (right, "bd"[row], "independent noise")):
+            ax.set_title(f"({letter}) {words.partition(' (')[0]}: {method}")
+    for ax, title, kind, other in (
+        (axes[4], "(e) L1, top-down / independent", "top-down, pilot", "laplace"),
+        (axes[5], "(f) L1, top-down: equal / pilot's shares", "top-down, equal", "top-down, pilot"),
+    ):
+        epsilons = list(kinds[kind])
+        _draw_groups(ax, epsilons, np.array([_against(numbers, kind, other, epsilon) for epsilon in epsilons]))
+        ax.axhline(1, color=BLACK, linewidth=0.8)
+        ax.set_yscale("log")
         ax.set_title(title)
-    _draw_ratio(axes[2], numbers, "top-down, pilot", "laplace")
-    axes[2].set_title("(c) L1, top-down / independent")
-    _draw_ratio(axes[5], numbers, "top-down, equal", "top-down, pilot")
-    axes[5].set_title("(f) L1, top-down: equal / pilot's shares")
-    for ax in axes[3:]:
-        ax.set_xlabel("total epsilon, one person added or removed")
-    handles = [line_key(words, color=color) for words, color in zip(GROUPS, COLORS, strict=True)]
-    handles.append(line_key("top-down: a line a table", color=BLACK))
-    handles.append(line_key("independent noise: median of group, in (e) raised to 0", color=BLACK, linestyle="--"))
+        ax.set_ylabel("ratio (log scale)")
+        ax.set_xlabel("total epsilon (log scale)\none person added or removed")
+    brazil: dict[str, Any] = {"color": BLACK, "linewidth": 0.7, "markersize": 4, "markerfacecolor": "white"}
+    epsilons = list(kinds["top-down, pilot"])
+    ratios = np.array([_against(numbers, "Brazil, top-down", "Brazil, laplace", epsilon) for epsilon in epsilons])
+    for column, marker in zip(ratios.T, "os^", strict=True):
+        axes[4].plot([float(epsilon) for epsilon in epsilons], column, **brazil, marker=marker)
+    handles = [
+        line_key(f"{words} (median of tables)", color=color, linestyle=dashes, marker=marker, markersize=3.5)
+        for words, (color, dashes, marker) in zip(GROUPS, SERIES, strict=True)
+    ]
     for level, marker in zip(("regions", "states", "cities"), "os^", strict=True):
-        handles.append(line_key(f"Brazil: {level} by month", color=RED, marker=marker, markersize=4))
-    figure.legend(handles=handles, loc="outside lower center", ncols=3, fontsize=8)
+        handles.append(line_key(f"(e) Brazil: {level} by month", **brazil, marker=marker))
+    foot(figure, handles, ncols=2)
     return figure
 
 
-def _draw_measure(ax: Axes, top_down: dict[str, Any], independent: dict[str, Any], measure: str) -> None:
-    epsilons = [float(epsilon) for epsilon in top_down]
-    solid = np.array([row[measure] for row in top_down.values()])
-    dashed = np.array([row[measure] for row in independent.values()], np.float64)
-    for group, color in zip(GROUPS.values(), COLORS, strict=True):
-        ax.plot(epsilons, solid[:, group], color=color, linewidth=0.7)
-        ax.plot(epsilons, np.median(dashed[:, group], axis=1), color=color, linewidth=1.6, linestyle="--")
+def _draw_groups(ax: Axes, epsilons: list[str], values: NDArray[np.float64]) -> None:
+    """Draw the median of each group of tables, from one row an epsilon and one column a table."""
+    for group, (color, dashes, marker) in zip(GROUPS.values(), SERIES, strict=True):
+        style: dict[str, Any] = {"color": color, "linestyle": dashes, "marker": marker, "markersize": 3.5}
+        ax.plot([float(epsilon) for epsilon in epsilons], np.median(values[:, group], axis=1), **style)
     ax.set_xscale("log")
-    if measure != "on_diagonal":
-        ax.set_yscale("log")
-
-
-def _draw_ratio(ax: Axes, numbers: dict[str, Any], kind: str, other: str) -> None:
-    epsilons = list(numbers["kinds"][kind])
-    at = [float(epsilon) for epsilon in epsilons]
-    ratios = np.array([_against(numbers, kind, other, epsilon) for epsilon in epsilons])
-    for group, color in zip(GROUPS.values(), COLORS, strict=True):
-        ax.loglog(at, ratios[:, group], color=color, linewidth=0.7)
-    if other == "laplace":
-        brazil = np.array([_against(numbers, "Brazil, top-down", "Brazil, laplace", epsilon) for epsilon in epsilons])
-        for column, marker in zip(brazil.T, "os^", strict=True):
-            ax.loglog(at, column, color=RED, linewidth=0.7, marker=marker, markersize=3)
-    ax.axhline(1, color=BLACK, linewidth=0.8, linestyle=":")

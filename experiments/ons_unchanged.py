@@ -20,8 +20,9 @@ from algorithms.schema import Schema
 from audit.claims import GaussianDP
 from audit.loss import measure_loss
 from audit.neighbors import NeighborPair
-from audit.results.plots import BLACK, BLUE, GREEN, ORANGE, RED, new_figure
+from audit.results.plots import GRAY, PROMISE, SERIES
 from experiments.audits import all_or_none, down, median, run_all, violations
+from experiments.drawing import head, line_key, page
 from experiments.experiment import CONFIDENCE, Check, MarkdownTable, between, near
 
 QUESTION = "How many counts do the pilot's noise laws leave as they are, and what would their scales promise?"
@@ -164,29 +165,32 @@ def table(numbers: dict[str, Any]) -> MarkdownTable:
 
 def draw(numbers: dict[str, Any]) -> Figure:
     """Draw unchanged counts over epsilon, and what the classical scale loses in units of its promise."""
-    figure, (left, right) = new_figure(9.4, 3.5, 1, 2)
+    figure, (left, right) = page(4.4, 1, 2)
     names = {"laplace": "Laplace, rounded", "gaussian": "Gaussian, rounded", "geometric": "geometric"}
-    for law, color, marker in zip(LAWS, (BLUE, ORANGE, GREEN), "os^", strict=True):
+    for law, (color, dashes, marker) in zip(LAWS, SERIES, strict=False):
         style: dict[str, Any] = {"color": color, "linestyle": "none"}
-        left.semilogx(GRID, numbers["curves"][law], color=color, linewidth=1.2)
+        left.semilogx(GRID, numbers["curves"][law], color=color, linestyle=dashes, linewidth=1.2)
         hollow = {"marker": marker, "markersize": 7, "fillstyle": "none", "label": names[law]}
         left.semilogx(EPSILONS, PRINTED[law], **style, **hollow)
         own = [row for row in numbers["rows"] if row["law"] == law]
         left.semilogx(EPSILONS, [row["same"] / row["runs"] for row in own], marker=".", **style)
-    left.set_xlabel("epsilon of a count, one person added or removed")
+    left.set_xlabel("epsilon of a count (log scale)\none person added or removed")
     left.set_ylabel("share of counts left as they are")
-    left.set_title("(a) formulas (lines), runs (dots), printed (hollow)")
-    left.legend(loc="upper left", fontsize=8)
-    for when, color, line in (("before", RED, "-"), ("after", ORANGE, "--")):
+    gray: dict[str, Any] = {"color": GRAY, "linestyle": "none"}
+    handles = [
+        *left.get_legend_handles_labels()[0],
+        line_key("formula", color=GRAY),
+        line_key("runs", **gray, marker="."),
+        line_key("printed", **gray, marker="o", fillstyle="none"),
+    ]
+    head(left, "(a) counts left unchanged", handles, ncols=2)
+    for when, (color, dashes, _) in zip(("before", "after"), SERIES, strict=False):
         deltas = [row[when] for row in numbers["deltas"]]
-        right.loglog(GRID, deltas, color=color, linestyle=line, label=f"textbook's scale, {when} rounding")
-    right.axhline(PILOT_DELTA, color=BLACK, linewidth=1.0, linestyle=":")
-    right.text(GRID[0], PILOT_DELTA * 1.12, "promised", fontsize=8)
-    right.axvline(1, ymax=0.8, color=BLACK, linewidth=0.6)
-    right.text(1.06, 1.3e-4, "the theorem\nends here", fontsize=8)
+        right.loglog(GRID, deltas, color=color, linestyle=dashes, label=f"textbook's scale, {when} rounding")
+    right.axhline(PILOT_DELTA, **PROMISE, label="promise")
+    right.axvline(1, color=GRAY, linewidth=1.2, linestyle=":", label="the textbook's theorem ends here")
     right.set_ylim(1e-4, 1)
-    right.set_xlabel("promised epsilon of a count")
-    right.set_ylabel("true delta at that epsilon")
-    right.set_title("(b) Gaussian noise: exact law")
-    right.legend(loc="upper left", fontsize=8)
+    right.set_xlabel("promised epsilon of a count (log scale)")
+    right.set_ylabel("true delta at that epsilon (log scale)")
+    head(right, "(b) Gaussian noise: exact law", right.get_legend_handles_labels()[0], ncols=1)
     return figure

@@ -18,9 +18,9 @@ from audit.claims import PureDP
 from audit.loss import measure_loss
 from audit.neighbors import NeighborPair
 from audit.results import plain_number
-from audit.results.plots import BLUE, EXACT, ORANGE, RED, new_figure
+from audit.results.plots import BLUE, EXACT, PALE, PROMISE, SERIES
 from experiments.audits import all_or_none, bounds, down, event_class, kept, median, run_all, violations
-from experiments.drawing import bar, bar_key, extent, line_key, name_rows, promise
+from experiments.drawing import bar, bar_key, extent, head, line_key, name_rows, page, promise
 from experiments.experiment import CONFIDENCE, Check, MarkdownTable, between, near
 
 QUESTION = "What does each table and level of the pilot spend, and what do zeros without noise reveal?"
@@ -218,53 +218,49 @@ def table(numbers: dict[str, Any]) -> MarkdownTable:
 
 def draw(numbers: dict[str, Any]) -> Figure:
     """Draw shares and stages, and who is seen."""
-    figure, (left, middle, right) = new_figure(12.0, 4.6, 1, 3)
-    _draw_shares(left, numbers["shares"])
-    _draw_joint(middle, numbers["joint"])
-    _draw_deaths(right, numbers["deaths"])
+    figure, (top, middle, below) = page(10.6, 3, 1, heights=[1.8, 0.8, 1.2])
+    _draw_parts(top, numbers["shares"])
+    top.set_xlabel("lower bound (95%) / own share")
+    looks = [
+        bar_key("method 1: tables with independent noise"),
+        bar_key("method 2: levels from the top down", PALE),
+        line_key("promise", **PROMISE),
+        line_key("exact loss", **EXACT),
+    ]
+    head(top, "(a) each part by itself (line: range of audits)", looks, x=-0.3)
+    _draw_parts(middle, numbers["joint"])
+    middle.set_xlabel("lower bound (95%) / promise")
+    head(middle, "(b) all parts together, and after post-processing", looks, x=-0.3)
+    _draw_deaths(below, numbers["deaths"])
     return figure
 
 
-def _draw_shares(ax: Axes, rows: list[dict[str, Any]]) -> None:
+def _draw_parts(ax: Axes, rows: list[dict[str, Any]]) -> None:
     names = []
     for at, row in enumerate(rows):
         values = np.array(bounds(row["audits"])) / row["promise"]
-        bar(ax, at, float(np.median(values)), color=BLUE if row["name"].startswith("method 1") else ORANGE)
+        bar(ax, at, float(np.median(values)), color=BLUE if row["name"].startswith("method 1") else PALE)
         extent(ax, values, at)
+        if row.get("exact") is not None:
+            ax.plot(row["exact"] / row["promise"], at, **EXACT, clip_on=False, zorder=5)
         people = "1 person" if row["people"] == 1 else f"{row['people']} people"
         names.append(f"{row['name'].partition(', ')[2]} ({people})")
-    ax.legend(handles=[bar_key("tables of method 1", BLUE), bar_key("levels of method 2", ORANGE)], loc="upper left")
     promise(ax)
-    name_rows(ax, names, top=-3.2, size=7.5)
+    name_rows(ax, names, size=8)
     ax.set_xlim(0, 1.05)
-    ax.set_xlabel("lower bound (95%) / own share")
-    ax.set_title("(a) each part by itself")
-
-
-def _draw_joint(ax: Axes, rows: list[dict[str, Any]]) -> None:
-    for at, row in enumerate(rows):
-        bar(ax, at, _share(row), color=BLUE if at == 0 else ORANGE)
-        if row["exact"] is not None:
-            ax.plot(row["exact"] / row["promise"], at, **EXACT)
-    promise(ax)
-    name_rows(ax, [row["name"] for row in rows], size=8)
-    ax.set_xlim(0, 1.05)
-    ax.set_xlabel("lower bound (95%) / promise")
-    ax.set_title("(b) all parts together, and after")
-    ax.legend(handles=[line_key("exact loss", **EXACT)], loc="lower right", bbox_to_anchor=(0.93, 0), fontsize=8)
 
 
 def _draw_deaths(ax: Axes, rows: list[dict[str, Any]]) -> None:
-    for perturb_zeros, color, marker, words in ((False, RED, "s", "zeros kept"), (True, BLUE, "o", "noise on zeros")):
+    for perturb_zeros, words, (color, _, marker) in zip(
+        (False, True), ("zeros kept", "noise on zeros"), SERIES, strict=False
+    ):
         own = [row for row in rows if row["perturb_zeros"] == perturb_zeros]
         epsilons = [row["epsilon"] for row in own]
         style = {"color": color, "marker": marker}
         ax.semilogx(epsilons, [row["true"] for row in own], **style, label=f"{words}: shown cells with people")
         dotted = {"linestyle": ":", "markerfacecolor": "white", "label": f"{words}: lone people who appear"}
         ax.semilogx(epsilons, [row["shown"] for row in own], **style, **dotted)
-    ax.set_ylim(0, 1.45)
-    ax.set_yticks(np.linspace(0, 1, 6))
-    ax.set_xlabel("epsilon, one person added or removed")
+    ax.set_ylim(0, 1.05)
+    ax.set_xlabel("epsilon, one person added or removed (log scale)")
     ax.set_ylabel("share")
-    ax.set_title("(c) synthetic deaths")
-    ax.legend(loc="upper left", fontsize=7)
+    head(ax, "(c) what tables of synthetic deaths reveal", ax.get_legend_handles_labels()[0], ncols=2, x=-0.1)

@@ -14,9 +14,9 @@ from joblib import delayed
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from audit.results.plots import BLUE, GRAY, GREEN, ORANGE, new_figure
+from audit.results.plots import BLACK, BLUE, ESTIMATE, GRAY, ORANGE
 from experiments.audits import down, run_all
-from experiments.drawing import bare_rows, line_key, name_rows, promise
+from experiments.drawing import BOX, bare_rows, column, foot, line_key, name_rows, page
 from experiments.experiment import Check, MarkdownTable, between, few_misses, published
 from experiments.peers_bounds import BOUND, RAW
 from experiments.peers_cases import AUDITS, CASES, CONFIDENCE, MANY, OURS, SELECTION, SMALL, one_run, repeated
@@ -198,47 +198,50 @@ def _of_others(numbers: dict[str, Any]) -> str:
     )
 
 
-COLORS = {OURS: BLUE, "jax-privacy": GREEN, "privacy-estimates": ORANGE}
 NOT_RUN = ("Delta-Siege", "StatDP", "DP-Sniper", "DP-Auditorium")  # their bounds are cited
 LOW, HIGH = 0.4, 1.1  # of the axis: what lies beyond is an arrow at its end
 COLUMNS = {
-    "median": 62,
-    "seconds": 108,
-    f"of {AUDITS}": 150,
-    f"of {MANY}": 192,
-    "no loss": 238,
+    "median": 66,
+    "seconds": 104,
+    f"of {AUDITS}": 132,
+    f"of {MANY}": 162,
+    "no loss": 196,
 }  # points from the panel
-HEADINGS = -205
 MARKER: dict[str, Any] = {"marker": "o", "markersize": 5, "clip_on": False, "zorder": 4, "linestyle": "none"}
+HEADING: dict[str, Any] = {"xytext": (-155, 0), "textcoords": "offset points", "va": "center", "annotation_clip": False}
+HEADING |= {"fontsize": 8, "weight": "bold", "bbox": BOX}
+CITING: dict[str, Any] = MARKER | {"marker": "s", "markersize": 4, "color": GRAY}
 
 
 def draw(numbers: dict[str, Any]) -> Figure:
     """Draw medians and extremes of every large case over its truth, and beside them what small audits add."""
     lines = list(_lines(numbers["rows"]))
-    figure, (ax,) = new_figure(10.2, 1.6 + 0.2 * len(lines))
+    figure, (ax,) = page(1.8 + 0.2 * len(lines))
     for at, (row, who) in enumerate(lines):
         if not who:
-            _write(ax, at, label(row), 0, HEADINGS, ha="left", weight="bold")
+            ax.annotate(label(row), (0, at), xycoords=ax.get_yaxis_transform(), **HEADING)
         elif who in NOT_RUN:
             _draw_cited(ax, at, row, who)
         else:
             _draw_row(ax, at, row, who, numbers["rows"])
     name_rows(ax, [f"{who} (cited)" if who in NOT_RUN else who for _, who in lines], top=-0.8, size=8)
-    promise(ax)
+    ax.axvline(1, color=BLACK, linewidth=0.8, zorder=0)
     bare_rows(ax)
     ax.set_xlim(LOW, HIGH)
-    ax.set_xticks([0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 1, 1.1])
-    ax.set_xlabel(f"value / truth: median and extremes of {AUDITS} audits; an arrow lies beyond the axis")
+    ax.set_xticks([0.4, 0.6, 0.8, 1])
+    ax.set_xlabel(f"value / truth: median and extremes of {AUDITS} audits\n(an arrow lies beyond the axis)")
     for name, place in COLUMNS.items():
-        _write(ax, -1.2, name, 1, place, style="italic")
-    above_of = f"above the truth: of {AUDITS}, of {MANY} with {2 * SMALL:,} outputs, and of {MANY} without loss"
-    _write(ax, -2.2, above_of, 1, COLUMNS["no loss"], style="italic")
+        column(ax, -1.2, name, place, style="italic")
+    column(ax, -2.2, "above the truth", COLUMNS["no loss"], style="italic")
     ax.tick_params(axis="y", pad=8)
-    styles: list[tuple[str, dict[str, Any]]] = [(f"{who}: bound at 95%", {"color": c}) for who, c in COLORS.items()]
-    styles.append(("estimate", {"color": GRAY, "markerfacecolor": "white"}))
-    styles.append(("cited, other runs", {"color": GRAY, "marker": "D"}))
-    handles = [line_key(words, **(MARKER | style)) for words, style in styles]
-    figure.legend(handles=handles, loc="outside lower center", ncols=5, fontsize=8, handletextpad=0.2)
+    handles = [
+        line_key("lower bound at 95%", **MARKER | {"color": BLUE}),
+        line_key("estimate", **MARKER | ESTIMATE),
+        line_key("cited, other runs", **CITING),
+        line_key("truth", color=BLACK, linewidth=0.8),
+    ]
+    words = f"above the truth: of {AUDITS}, of {MANY} with {2 * SMALL:,} outputs, and of {MANY} without loss"
+    foot(figure, handles, words=words)
     return figure
 
 
@@ -254,33 +257,26 @@ def _lines(rows: list[dict[str, Any]]) -> Iterator[tuple[dict[str, Any], str]]:
 def _draw_row(ax: Axes, at: int, row: dict[str, Any], who: str, rows: list[dict[str, Any]]) -> None:
     said = row["auditors"][who]
     shares = np.array(said["values"]) / row["truth"]
-    color, bound = COLORS[who.split(",")[0]], said["kind"] == BOUND
+    color = BLUE if said["kind"] == BOUND else ORANGE
     ax.plot(np.clip([shares.min(), shares.max()], LOW, HIGH), [at, at], color=color, linewidth=1.2, clip_on=False)
-    _mark(ax, at, float(np.median(shares)), color=color, markerfacecolor=color if bound else "white")
+    _mark(ax, at, float(np.median(shares)), MARKER | {"color": color})
     words = {"median": down(middle(row, who), 3), "seconds": f"{np.median(said['seconds']):.2f}"}
     words[f"of {AUDITS}"] = str(above(row, who)[0])
     for other in rows:
         if few(other) and other["name"] == row["name"] and row["truth"] == 1 and who in other["auditors"]:
             words[f"of {MANY}" if other["truth"] else "no loss"] = str(above(other, who)[0])
     for name, told in words.items():
-        _write(ax, at, told, 1, COLUMNS[name])
+        column(ax, at, told, COLUMNS[name])
 
 
 def _draw_cited(ax: Axes, at: int, row: dict[str, Any], who: str) -> None:
     """Draw what others have published of other outputs."""
     shares = sorted(bound / row["truth"] for bound in CITED[who][row["cited"]])
     for share in shares:
-        _mark(ax, at, share, color=GRAY, marker="D", markersize=4)
-    _write(ax, at, " to ".join(f"{share:.3g}" for share in shares), 1, COLUMNS["median"], color=GRAY)
+        _mark(ax, at, share, CITING)
+    column(ax, at, " to ".join(f"{share:.3g}" for share in shares), COLUMNS["median"], color=GRAY)
 
 
-def _mark(ax: Axes, at: int, share: float, **style: Any) -> None:
+def _mark(ax: Axes, at: int, share: float, style: dict[str, Any]) -> None:
     beyond = {"marker": "<"} if share < LOW else {"marker": ">"} if share > HIGH else {}
-    ax.plot(min(max(share, LOW), HIGH), at, **(MARKER | style | beyond))
-
-
-def _write(ax: Axes, at: float, words: str, end: float, points: float, **style: Any) -> None:
-    """Write into a row, so many points right of an end of the panel."""
-    place: dict[str, Any] = {"xycoords": ax.get_yaxis_transform(), "textcoords": "offset points"}
-    style = {"ha": "right", "va": "center", "fontsize": 8, **style}
-    ax.annotate(words, (end, at), xytext=(points, 0), **place, **style)
+    ax.plot(min(max(share, LOW), HIGH), at, **style | beyond)

@@ -21,9 +21,9 @@ from algorithms.phsafe.tabulation.validate import InvalidHouseholds
 from algorithms.tables.frames import Frame
 from audit.claims import ZCDP, Relation
 from audit.results import AuditResult, plain_number
-from audit.results.plots import BLUE, EXACT, RED, new_figure
+from audit.results.plots import EXACT, PROMISE
 from experiments.audits import audited, down, opened, share
-from experiments.drawing import BOX, bar, bar_key, line_key, promise
+from experiments.drawing import bar, bar_key, beside, column, foot, line_key, page, promise
 from experiments.experiment import CONFIDENCE, Check, MarkdownTable, between
 
 QUESTION = "How much of PHSafe's rho do audits of its noisy tables prove, and are known bugs found?"
@@ -194,36 +194,35 @@ def table(numbers: dict[str, Any]) -> MarkdownTable:
 
 def draw(numbers: dict[str, Any]) -> Figure:
     """Draw what each pair spends and what audits prove, as shares of the promise: correct noise above, bugs below."""
-    figure, (ax,) = new_figure(8.6, 4.6)
+    figure, (ax,) = page(5.0)
     found = cases()
     bugs = [key for key, case in found.items() if case.mechanism is not PHSafe]
     promise(ax)
-    ax.text(1.02, -0.75, "promised", fontsize=8, va="center")
-    heights = {key: place + (0.8 if key in bugs else 0) for place, key in enumerate(found)}
+    heights = {key: place + 1.6 + 1.2 * (key in bugs) for place, key in enumerate(found)}
     for name, height in heights.items():
         _row(ax, opened(numbers["rows"][name]["audit"]), float(numbers["rows"][name]["spent"]), height)
-    ax.set_yticks(list(heights.values()), [case.words for case in found.values()])
-    ax.text(LIMIT, heights[bugs[0]] - 0.75, "known bugs", ha="right", fontsize=9, style="italic")
-    ax.text(LIMIT, -0.75, "correct noise", ha="right", va="center", fontsize=9, style="italic")
-    ax.set_ylim(max(heights.values()) + 0.6, -1.1)
+    ax.set_yticks(list(heights.values()), [case.words for case in found.values()], fontsize=8)
+    for words, first in (("correct noise", next(iter(heights))), ("known bugs", bugs[0])):
+        beside(ax, heights[first] - 1, words, x=-0.02, ha="right", size=9, weight="bold")
+    column(ax, 0.6, "bound", 38, style="italic")
+    column(ax, 0.6, "spent", 70, style="italic")
+    ax.set_ylim(max(heights.values()) + 0.6, 0)
     ax.set_xlim(0, LIMIT)
-    ax.set_xlabel("share of the promised $\\rho$: of the budget, or of twice the budget where a person is replaced")
+    ax.set_xlabel("share of the promised $\\rho$: of the budget,\nor of twice the budget where a person is replaced")
     handles: list[Any] = [
-        bar_key("lower bound within the promise", BLUE),
-        bar_key("lower bound above the promise", RED, hatched=True),
-        line_key("spent by the exact law", **EXACT),
+        bar_key("lower bound, not refuted"),
+        bar_key("lower bound, violated", violated=True),
+        line_key("exact loss: spent by the exact law", **EXACT),
+        line_key("promise", **PROMISE),
     ]
-    figure.legend(handles=handles, fontsize=8, loc="outside upper center", ncols=3)
+    foot(figure, handles, words="VAL: valid data; DER: the paper's model; API: as the production code declares")
     return figure
 
 
 def _row(ax: Axes, audit: AuditResult, spent: float, height: float) -> None:
     promised, bound = audit.claim.budget, audit.measured.budget / audit.claim.budget
-    bar(ax, height, min(bound, LIMIT), violated=audit.verdict == "violated")
-    text: dict[str, Any] = {"va": "center", "fontsize": 8, "bbox": BOX}
-    shown = down(bound, 2 if bound < 1 else 3)
+    bar(ax, height, bound, violated=audit.verdict == "violated", end=LIMIT)
+    column(ax, height, down(bound, 2 if bound < 1 else 3), 38)
+    column(ax, height, f"{spent / promised:.2f}" if np.isfinite(spent) else "$\\infty$", 70)
     if np.isfinite(spent):
         ax.plot(spent / promised, height, **EXACT)
-        ax.text(spent / promised + 0.05, height, f"{shown} of {spent / promised:.2f}", **text)
-    else:
-        ax.text(LIMIT - 0.03, height, f"{shown} of infinity", ha="right", **text)

@@ -17,9 +17,9 @@ from algorithms.phsafe.neighbors.worst import worst_pair
 from algorithms.phsafe.postprocessing.published import PublishedTables
 from audit.claims import ZCDP, GaussianDP
 from audit.loss import measure_loss_from_outputs
-from audit.results.plots import BLUE, EXACT, GRAY, new_figure
+from audit.results.plots import BLUE, EXACT, PALE, PROMISE
 from experiments.audits import down, run_all
-from experiments.drawing import bar_key, line_key, name_rows
+from experiments.drawing import bar, bar_key, column, foot, line_key, name_rows, page, promise
 from experiments.experiment import Check, MarkdownTable, between, few_misses
 
 QUESTION = "How much of what PHSafe's noisy counts show do its published tables hide?"
@@ -131,19 +131,23 @@ def table(numbers: dict[str, Any]) -> MarkdownTable:
 
 def draw(numbers: dict[str, Any]) -> Figure:
     """Draw lower bounds of counts and of published tables beside what the exact change costs."""
-    figure, (ax,) = new_figure(6.8, 3.9)
+    figure, (ax,) = page(4.2)
     for at, row in enumerate(numbers["rows"]):
-        for shift, what, color in ((-0.18, "counts", GRAY), (0.18, "published", BLUE)):
-            ax.barh(at + shift, row[what]["mu"], height=0.34, color=color)
-        ax.text(0.01, at + 0.18, down(row["published"]["mu"]), va="center", fontsize=7.5, color="white")
+        for shift, what, color, points in ((-0.18, "counts", PALE, 40), (0.18, "published", BLUE, 84)):
+            bar(ax, at + shift, row[what]["mu"], height=0.34, color=color)
+            column(ax, at, down(row[what]["mu"]), points)
         ax.plot(row["spent"], at, **EXACT)
+    promise(ax)
+    for words, points in (("counts", 40), ("published", 84)):
+        column(ax, -0.75, words, points, style="italic")
     name_rows(ax, [row["table"] for row in numbers["rows"]])
-    ax.set_xlim(0, 1)
-    ax.set_xlabel("loss, $\\mu$ (promised: $\\rho$ = 1/2 a query, that is $\\mu$ = 1)")
+    ax.set_xlim(0, 1.05)
+    ax.set_xlabel("loss of the pair of each table, $\\mu$ (a query promises $\\rho$ = 1/2, that is $\\mu$ = 1)")
     handles: list[Any] = [
-        bar_key("lower bound, noisy counts", GRAY),
-        bar_key("lower bound, published table", BLUE),
-        line_key("exact change of the counts", **EXACT),
+        bar_key("lower bound, noisy counts", PALE),
+        bar_key("lower bound, published table"),
+        line_key("exact loss of the counts", **EXACT),
+        line_key("promise", **PROMISE),
     ]
-    figure.legend(handles=handles, loc="outside lower center", ncols=3, fontsize=8)
+    foot(figure, handles)
     return figure

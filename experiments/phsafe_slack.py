@@ -17,8 +17,8 @@ from algorithms.phsafe.neighbors.worst import joint_pair, worst_pair
 from algorithms.phsafe.tables import QUERIES
 from algorithms.tables.frames import Frame
 from audit.claims import ZCDP, Relation
-from audit.results.plots import BLACK, BLUE, GRAY, GREEN, ORANGE, new_figure
-from experiments.drawing import promise
+from audit.results.plots import BLACK, BROWN, GRAY, GREEN, PURPLE, RED
+from experiments.drawing import foot, page, promise
 from experiments.experiment import Check, MarkdownTable, between, near
 
 QUESTION = "How much of the rho that the 2020 S-DHC promises can one person's record really make it spend?"
@@ -227,11 +227,11 @@ def _total(numbers: dict[str, Any]) -> float:
 
 STYLES: dict[str, dict[str, Any]] = {
     "VAL": {
-        **{"label": "valid data (VAL)", "color": BLUE, "marker": "o", "markersize": 7.5, "zorder": 4},
+        **{"label": "valid data (VAL)", "color": GREEN, "marker": "o", "markersize": 7.5, "zorder": 4},
         **{"markerfacecolor": "none", "markeredgewidth": 1.5},
     },
-    "DER": {"label": "paper's model (DER)", "color": GREEN, "marker": "s", "markersize": 4.5},
-    "API": {"label": "as the production code declares (API)", "color": ORANGE, "marker": "D", "markersize": 5},
+    "DER": {"label": "paper's model (DER)", "color": PURPLE, "marker": "s", "markersize": 4.5},
+    "API": {"label": "as the production code declares (API)", "color": BROWN, "marker": "^", "markersize": 5},
 }
 WORDS = {
     "PH1_num": "PH1 people by age",
@@ -248,27 +248,31 @@ WORDS = {
 
 def draw(numbers: dict[str, Any]) -> Figure:
     """Draw the share of the promise that is spent, one line a query, once for a person added and once for one moved."""
-    figure, axes = new_figure(9.6, 5.2, 1, 2)
+    figure, axes = page(5.2, 1, 2)
     groups: dict[str, list[dict[str, Any]]] = {}
     for row in numbers["rows"]:
         groups.setdefault(_label(row), []).append(row)
-    titles = ("(a) one person added or removed", "(b) one person replaced")
+    titles = ("(a) one added or removed", "(b) one person replaced")
     for ax, relation, title in zip(axes, RELATIONS, titles, strict=True):
         _dots(ax, groups, numbers, relation)
         ax.set_title(title)
         ax.set_xlabel("spent / promised" + (" (twice rho)" if relation == "replace_one" else " rho"))
-    axes[0].set_yticks(range(len(groups) + 1), [*groups, "whole run, one pair"])
+    axes[0].set_yticks(range(len(groups) + 1), [*groups, "whole run, one pair"], fontsize=8)
     axes[0].get_yticklabels()[-1].set_fontweight("bold")
     axes[1].set_yticks(range(len(groups) + 1), [""] * (len(groups) + 1))
-    handles, labels = axes[0].get_legend_handles_labels()
-    figure.legend(handles, labels, loc="outside lower center", ncols=4, fontsize=8)
+    foot(
+        figure,
+        axes[0].get_legend_handles_labels()[0],
+        ncols=2,
+        words="exact loss of the worst pair, by what the model lets records be",
+    )
     return figure
 
 
 def _dots(ax: Axes, groups: dict[str, list[dict[str, Any]]], numbers: dict[str, Any], relation: str) -> None:
     top = 1.1 if relation == "add_remove" else 2.1
-    ax.axvspan(1, top, color=ORANGE, alpha=0.12, linewidth=0, zorder=0)
-    promise(ax, label="promised")
+    ax.axvspan(1, top, color=RED, alpha=0.08, linewidth=0, zorder=0)
+    promise(ax, label="promised; beyond it: violated")
     total = math.fsum(row["budget"] for row in numbers["rows"]) * TIMES[relation]
     below: dict[str, Any] = {"xytext": (0, -9), "textcoords": "offset points", "ha": "center", "va": "top"}
     for model, style in STYLES.items():
@@ -280,7 +284,7 @@ def _dots(ax: Axes, groups: dict[str, list[dict[str, Any]]], numbers: dict[str, 
     for place in range(len(groups) + 1):
         ax.axhline(place, color=GRAY, linewidth=0.4, alpha=0.5, zorder=0)
     ax.axhline(len(groups) - 0.5, color=BLACK, linewidth=0.8)
-    ax.set_xlim(-0.02 * top, top)
+    ax.set_xlim(-0.03 * top, top)
     ax.set_xticks([0, 0.5, 1] if top < 2 else [0, 0.5, 1, 1.5, 2])
     ax.set_ylim(len(groups) + 0.9, -0.6)
     ax.xaxis.set_major_formatter(lambda value, _: f"{value:.0%}")

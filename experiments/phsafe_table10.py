@@ -15,9 +15,9 @@ from algorithms.noise.margins import coverage, exact_margin_of_error
 from algorithms.phsafe.budget import noise_law, read_config
 from algorithms.phsafe.explore import Z_EXACT, Z_PRINTED, Z_PRODUCTION, exact_budget_for, margin_of_error, rho_for
 from algorithms.phsafe.ledger import ledger
-from audit.results.plots import BLUE, GRAY, GREEN, ORANGE, new_figure
+from audit.results.plots import BLACK, BROWN, GRAY, GREEN, PURPLE
 from experiments.audits import down
-from experiments.drawing import name_rows, promise
+from experiments.drawing import head, name_rows, page
 from experiments.experiment import Check, MarkdownTable, published
 
 QUESTION = (
@@ -163,7 +163,7 @@ def table(numbers: dict[str, Any]) -> MarkdownTable:
 
 def draw(numbers: dict[str, Any]) -> Figure:
     """Draw what each constant is off, and what each margin covers, once for rows of one sensitivity and target."""
-    figure, (left, right) = new_figure(9.6, 4.0, 1, 2)
+    figure, (left, right) = page(4.8, 1, 2)
 
     def kind(row: dict[str, Any]) -> tuple[int, int]:
         return -row["stability"], -row["target"]
@@ -172,37 +172,33 @@ def draw(numbers: dict[str, Any]) -> Figure:
     places = np.arange(len(groups))
     small: dict[str, Any] = {"markersize": 5, "linestyle": "none"}
     for name, words, marker, color in (
-        ("printed", "1.64 (printed)", "x", ORANGE),
-        ("exact", "1.64485 (exact)", "D", GREEN),
-        ("production", "1.645", "o", BLUE),
+        ("printed", "1.64 (printed)", "x", PURPLE),
+        ("exact", "1.64485 (exact)", "^", BROWN),
+        ("production", "1.645", "o", GREEN),
     ):
         off = [abs(rows[0]["formula"][name] - float(rows[0]["unbounded"])) / ROUNDED for rows in groups]
         label = f"z = {words}: {sum(_same(numbers['rows'], name))} of {len(numbers['rows'])} rows"
         left.plot(off, places, marker=marker, color=color, label=label, **small)
     left.set_xscale("log")
     left.set_xlim(0.03, 1e5)
-    left.axvspan(left.get_xlim()[0], 1, color=GRAY, alpha=0.2, linewidth=0, zorder=0)
-    left.text(0.035, -0.75, "same digits", va="center", fontsize=8)
-    left.set_xlabel("$|\\rho_z - \\rho_\\mathrm{printed}|$, in halves of the last printed digit")
-    left.set_title("(a) budgets of Table 10")
-    left.legend(loc="lower right", bbox_to_anchor=(1, 0.08), frameon=True, fontsize=8, handletextpad=0.2)
+    left.axvspan(left.get_xlim()[0], 1, color=GRAY, alpha=0.2, linewidth=0, zorder=0, label="same digits as printed")
+    left.set_xlabel("$|\\rho_z - \\rho_\\mathrm{printed}|$, in halves of the\nlast printed digit (log scale)")
+    head(left, "(a) budgets of Table 10", left.get_legend_handles_labels()[0], ncols=1)
     for name, words, marker, color in (
-        ("printed", "$\\lfloor 1.64\\,\\sigma \\rfloor$", "x", ORANGE),
-        ("target", "target", "o", BLUE),
+        ("printed", "margin $\\lfloor 1.64\\,\\sigma \\rfloor$", "x", PURPLE),
+        ("target", "margin: the target", "o", GREEN),
     ):
         shares = [rows[0]["coverage"][name] for rows in groups]
         right.plot(shares, places, marker=marker, color=color, label=words, **small)
-    promise(right, 0.9)
-    right.text(0.9, -0.75, " 90%", va="center", fontsize=8)
-    within = _within(Z_PRINTED)
-    right.axvline(within, color=GRAY, linewidth=1, linestyle=":", zorder=0, label="normal law, $1.64\\,\\sigma$")
+    right.axvline(0.9, color=BLACK, linewidth=1.0, zorder=0, label="90%")
+    normal = _within(Z_PRINTED)
+    right.axvline(normal, color=GRAY, linewidth=1, linestyle=":", zorder=0, label="normal law, $1.64\\,\\sigma$")
     right.set_xlim(0.89, 0.91)
-    right.set_xticks(np.linspace(0.89, 0.91, 5))
-    right.set_xlabel("exact probability that the noise is within the margin")
-    right.set_title("(b) margins of error")
-    right.legend(loc="upper right", bbox_to_anchor=(1, 0.93), frameon=True, fontsize=8, handletextpad=0.4)
+    right.set_xticks(np.linspace(0.89, 0.91, 3))
+    right.set_xlabel("exact probability that the noise\nis within the margin")
+    head(right, "(b) margins of error", right.get_legend_handles_labels()[0], ncols=1)
     for ax, names in ((left, [_label(rows) for rows in groups]), (right, [""] * len(groups))):
-        name_rows(ax, names, top=-1.1, below=0.5)
+        name_rows(ax, names, size=8)
     return figure
 
 

@@ -17,7 +17,8 @@ from algorithms.phsafe.explore import choose
 from algorithms.phsafe.population import load_households
 from algorithms.phsafe.tables import QUERIES, TAU
 from algorithms.phsafe.tabulation.tabulate import tabulation
-from audit.results.plots import BLACK, BLUE, GRAY, GREEN, ORANGE, new_figure
+from audit.results.plots import BLACK, GRAY, SERIES
+from experiments.drawing import head, page
 from experiments.experiment import Check, MarkdownTable, between, near
 
 QUESTION = "Which threshold is best: how many people does truncation leave out, and how much noise does it save?"
@@ -133,23 +134,21 @@ def table(numbers: dict[str, Any]) -> MarkdownTable:
 
 def draw(numbers: dict[str, Any]) -> Figure:
     """Draw the share of people left out, and the error of counts of several sizes, by threshold."""
-    figure, (left, *others) = new_figure(9.6, 3.9, 1, 3)
-    styles = zip(UNIVERSES.items(), (BLUE, GREEN, ORANGE, GRAY), "osD^", strict=True)
-    for (table, words), color, marker in styles:
+    figure, (top, *others) = page(8.4, 3, 1)
+    for (table, words), (color, dashes, marker) in zip(UNIVERSES.items(), SERIES, strict=True):
         rows = [row for row in numbers["rows"] if row["table"] == table]
         shares = [row["lost"] / row["people"] if row["lost"] else math.nan for row in rows]
-        left.plot([row["tau"] for row in rows], shares, color=color, marker=marker, markersize=4, label=words)
-    left.set_yscale("log")
-    left.yaxis.set_major_formatter(lambda value, _: f"{100 * value:g}%")
-    left.set_ylabel("left out")
-    left.set_title("(a) people left out")
-    left.legend(loc="upper right", fontsize=7, handlelength=1.5)
-    left.set_ylim(8e-5, 4)
+        style: dict[str, Any] = {"color": color, "linestyle": dashes, "marker": marker, "markersize": 4}
+        top.plot([row["tau"] for row in rows], shares, label=words, **style)
+    top.set_yscale("log")
+    top.yaxis.set_major_formatter(lambda value, _: f"{100 * value:g}%")
+    top.set_ylabel("left out (log scale)")
+    head(top, "(a) people left out", top.get_legend_handles_labels()[0], ncols=2)
     for ax, (table, title) in zip(others, SHOWN.items(), strict=True):
         _errors(ax, numbers, table)
-        ax.set_title(title)
-    others[0].set_ylabel(r"error of a cell ($\sqrt{bias^2 + \sigma^2}$, people)")
-    for ax in (left, *others):
+        head(ax, title, ax.get_legend_handles_labels()[0])
+        ax.set_ylabel("error of a cell,\n$\\sqrt{bias^2 + \\sigma^2}$ (people, log)")
+    for ax in (top, *others):
         ax.set_xlabel(r"threshold $\tau$")
         ax.set_xlim(0, 17)
     return figure
@@ -159,16 +158,15 @@ def _errors(ax: Axes, numbers: dict[str, Any], table: str) -> None:
     rows = [row for row in numbers["rows"] if row["table"] == table]
     taus = [row["tau"] for row in rows]
     production = numbers["production"][table]
-    ax.axvline(production, color=BLACK, linewidth=1, linestyle=":", zorder=0)
-    ax.plot(taus, [row["sigma"] for row in rows], color=BLACK, linewidth=1.2, linestyle="--", label="noise alone")
-    for size, color, marker in zip(SIZES[1:], (BLUE, GREEN, ORANGE), "osD", strict=True):
-        ax.plot(taus, [_error(row, size) for row in rows], color=color, linewidth=1.2, label=f"of {size:,} people")
+    hollow: dict[str, Any] = {"linestyle": "none", "markerfacecolor": "none"}
+    for size, (color, dashes, marker) in zip(SIZES[1:], SERIES, strict=False):
+        style: dict[str, Any] = {"color": color, "linestyle": dashes, "linewidth": 1.4}
+        ax.plot(taus, [_error(row, size) for row in rows], label=f"cell of {size:,} people", **style)
         best = _best(numbers, table, size)
-        ax.plot(best["tau"], _error(best, size), marker=marker, color=color, markersize=7, linestyle="none")
+        ax.plot(best["tau"], _error(best, size), marker=marker, color=color, markersize=8, **hollow)
+    ax.plot([], [], marker="o", color=GRAY, markersize=7, label="best threshold of each", **hollow)
+    ax.plot(taus, [row["sigma"] for row in rows], color=BLACK, linewidth=0.9, label="noise alone")
+    label = f"threshold in production: {production}"
+    ax.axvline(production, color=GRAY, linewidth=1.2, linestyle=":", zorder=0, label=label)
     ax.set_yscale("log")
-    top = 60 * _row(numbers, table, production)["sigma"]
-    ax.set_ylim(rows[0]["sigma"] * 0.6, top)
-    ax.text(production, top, f" production: {production}", fontsize=8, va="top")
-    if table == next(iter(SHOWN)):
-        ax.plot([], [], marker="o", color=GRAY, markersize=7, linestyle="none", label="best threshold")
-        ax.legend(loc="lower right", fontsize=7, handlelength=1.5, frameon=True, framealpha=1, edgecolor="none")
+    ax.set_ylim(rows[0]["sigma"] * 0.6, 60 * _row(numbers, table, production)["sigma"])

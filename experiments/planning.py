@@ -20,8 +20,8 @@ from audit.loss import measure_loss, measure_loss_from_outputs
 from audit.neighbors import NeighborPair
 from audit.one_run import Canaries, measure_loss_one_run
 from audit.planning import Design, plan_power, plan_size, plan_violation
-from audit.results.plots import BLACK, BLUE, GRAY, GREEN, ORANGE, RED, new_figure, plot_plan
-from experiments.drawing import name_rows
+from audit.results.plots import BLACK, GRAY, SERIES, plot_plan
+from experiments.drawing import beside, column, head, name_rows, page
 from experiments.experiment import Check, MarkdownTable, between, most_misses
 
 QUESTION = "How many runs does it take to detect a violation, and is it then detected as often as planned?"
@@ -41,7 +41,7 @@ CURVES = ("pure:1", "approx:0.3,1e-6", "gaussian:1", "zcdp:0.5")
 LAW = 0.5  # excess up to which its square is the law, or nearly
 COUNT, NOISE = 120, 10.0  # of the people in the count with normal noise, and of its deviation
 BATCH = 25  # audits that a worker makes in one go
-STYLES = {"pure": (BLUE, "o"), "approx": (ORANGE, "s"), "gaussian": (GREEN, "^"), "zcdp": (RED, "D")}
+STYLES = dict(zip(("pure", "approx", "gaussian", "zcdp"), SERIES, strict=True))
 DESIGNS = {"coins": "", "outputs": ", given outputs", "one_run": ", one run"}
 
 
@@ -281,40 +281,30 @@ def table(numbers: dict[str, Any]) -> MarkdownTable:
 
 
 def draw(numbers: dict[str, Any]) -> Figure:
-    """Draw runs needed against the violation, simulated against planned power, and their differences."""
-    figure, axes = new_figure(11.2, 6.4, 1, 3)
-    plot_plan([(curve["promise"], curve["violations"], curve["sizes"]) for curve in numbers["curves"]], axes[0])
-    axes[0].set_title("(a) runs for power 0.8")
+    """Draw runs needed against the violation, and by how much simulated power differs from the planned one."""
     rows = [row for row in numbers["rows"] if row["violation"] > 1]
-    _draw_powers(axes[1], rows)
-    _draw_differences(axes[2], rows)
+    figure, (top, below) = page(4.4 + 0.17 * len(rows), 2, 1, heights=[2.5, 0.17 * len(rows) + 0.4])
+    plot_plan([(curve["promise"], curve["violations"], curve["sizes"]) for curve in numbers["curves"]], top)
+    top.set_xlabel("true loss beyond the promise (log scale)")
+    top.set_ylabel("runs needed (log scale)")
+    head(top, "(a) runs for power 0.8", top.get_legend_handles_labels()[0], ncols=4, x=-0.2)
+    _draw_differences(below, rows)
     return figure
 
 
-def _draw_powers(ax: Axes, rows: list[dict[str, Any]]) -> None:
-    line = np.array([0.4, 1.0])
-    ax.plot(line, line, color=BLACK, linewidth=0.9)
-    ax.fill_between(line, line - WITHIN, line + WITHIN, color=GRAY, alpha=0.25, linewidth=0, label="3 points")
-    for kind, (color, marker) in STYLES.items():
-        some = [row for row in rows if row["kind"] == kind]
-        planned, seen = [row["planned"] for row in some], [row["seen"] / row["audits"] for row in some]
-        ax.plot(planned, seen, marker, color=color, markersize=5, markerfacecolor="none", label=kind)
-    ax.set_xlim(0.45, 1.0)
-    ax.set_ylim(0.45, 1.0)
-    ax.set_title("(b) power, planned and simulated")
-    ax.set_xlabel("planned power")
-    ax.set_ylabel("share of audits that report a violation")
-    ax.legend(loc="upper left", fontsize=8)
-
-
 def _draw_differences(ax: Axes, rows: list[dict[str, Any]]) -> None:
-    ax.axvspan(-100 * WITHIN, 100 * WITHIN, color=GRAY, alpha=0.18, linewidth=0)
+    ax.axvspan(-100 * WITHIN, 100 * WITHIN, color=GRAY, alpha=0.25, linewidth=0)  # the expectation
     ax.axvline(0, color=BLACK, linewidth=0.9)
     for place, row in enumerate(rows):
-        color, marker = STYLES[row["kind"]]
+        color, _, marker = STYLES[row["kind"]]
         error = 200 * math.sqrt(row["planned"] * (1 - row["planned"]) / row["audits"])
         apart = 100 * (row["seen"] / row["audits"] - row["planned"])
         ax.errorbar(apart, place, xerr=error, fmt=marker, color=color, markersize=4, linewidth=1)
-    name_rows(ax, [f"{row['case']}, {row['power']:g} ({row['size']:,})" for row in rows], size=6.5)
-    ax.set_title("(c) simulated less planned")
-    ax.set_xlabel("percentage points (bars: 2 s.e.)")
+        column(ax, place, f"{row['power']:g}", 40)
+        column(ax, place, f"{row['size']:,}", 84)
+    for words, points in (("power", 40), ("runs", 84)):
+        column(ax, -1.2, words, points, style="italic")
+    beside(ax, -1.2, "promise, and the true loss in units of it", x=-0.02, size=8, ha="right", style="italic")
+    name_rows(ax, [row["case"] for row in rows], top=-0.8, size=8)
+    ax.set_title("(b) simulated power less planned power", pad=18, x=-0.2)
+    ax.set_xlabel("percentage points (bars: 2 standard errors)")

@@ -24,9 +24,9 @@ from audit.loss import measure_loss
 from audit.mechanism import Mechanism
 from audit.methods import Game
 from audit.neighbors import NeighborPair
-from audit.results.plots import BLACK, BLUE, GRAY, GREEN, ORANGE, PROMISE, RED, new_figure
+from audit.results.plots import BLACK, BLUE, GRAY, PALE, SERIES
 from experiments.audits import up
-from experiments.drawing import line_key, promise
+from experiments.drawing import CIRCLE, bar_key, foot, head, line_key, page
 from experiments.experiment import Check, MarkdownTable, between, most_misses, near
 from experiments.worst_laws import normal_counts
 
@@ -56,7 +56,7 @@ class Subject(NamedTuple):
     loss: Claim
     group: int
     make: Callable[[float], Mechanism]
-    style: tuple[str, str]
+    style: tuple[str, str, str]
 
 
 def leaky_counts(epsilon: float) -> Mechanism:
@@ -70,10 +70,10 @@ def leaky_counts(epsilon: float) -> Mechanism:
 
 
 SUBJECTS = {
-    "pure": Subject(PureDP(0.1), 20, GDPC, (BLUE, "o")),
-    "approximate": Subject(ApproxDP(0.1, 1e-5), 20, leaky_counts, (GREEN, "^")),
-    "Gaussian": Subject(GaussianDP(0.1), 15, normal_counts, (ORANGE, "s")),
-    "zero-concentrated": Subject(ZCDP(0.005), 15, GaussianCounts, (RED, "D")),
+    "pure": Subject(PureDP(0.1), 20, GDPC, SERIES[0]),
+    "approximate": Subject(ApproxDP(0.1, 1e-5), 20, leaky_counts, SERIES[1]),
+    "Gaussian": Subject(GaussianDP(0.1), 15, normal_counts, SERIES[2]),
+    "zero-concentrated": Subject(ZCDP(0.005), 15, GaussianCounts, SERIES[3]),
 }
 
 
@@ -291,43 +291,48 @@ def _rounded(runs: float, curve: dict[str, Any]) -> str:
 
 def draw(numbers: dict[str, Any]) -> Figure:
     """Draw lower bounds and detectable losses against runs, the runs of theory, and early stops."""
-    figure, axes = new_figure(9.4, 10.0, 3, 2)
-    for ax, letter, who in ((axes[0], "a", "one person"), (axes[1], "b", "a group of 15 or 20")):
+    figure, axes = page(12.2, 4, 2)
+    for ax, letter, who in zip(axes, "abcd", ("one person", "a group of 15 or 20") * 2, strict=False):
         ax.set_title(f"({letter}) {who}")
-        ax.set_ylabel("lower bound / true loss (5%, median, 95%)")
-        ax.set_ylim(0, 1.2)
-        ax.axhline(1, **PROMISE)
-    axes[2].set_title("(c) minimum detectable loss (power 0.8)")
-    axes[2].set_ylabel("more than promised, by")
-    axes[2].set_yscale("log")
-    for curve in numbers["curves"]:
-        _draw_curve(axes, curve)
-    for tick in (1.0, 0.1):
-        axes[2].axhline(tick, color=BLACK, linewidth=0.9, linestyle=":")
-    axes[2].set_yticks([0.01, 0.1, 1, 10], ["1%", "10%", "100%", "1000%"])
-    axes[2].set_ylim(0.004, 120)
-    for ax in axes[:3]:
         ax.set_xscale("log")
         ax.set_xlim(900, 1.1e6)
-        ax.set_xlabel("runs, those that choose the event included")
-    axes[1].legend(loc="lower right", fontsize=8)
-    handles = [line_key("one person", color=GRAY), line_key("group", color=GRAY, linestyle="--")]
-    axes[2].legend(handles=handles, loc="upper right", fontsize=8)
-    _draw_checked(axes[3], numbers["checked"])
-    _draw_needed(axes[4], numbers["needed"])
+        ax.set_xlabel("runs, selection included (log scale)")
+    for ax in axes[:2]:
+        ax.set_ylim(0, 1.2)
+        ax.axhline(1, color=BLACK, linewidth=0.8, zorder=0)
+    for ax in axes[2:4]:
+        ax.set_yscale("log")
+        ax.set_yticks([0.01, 0.1, 1, 10, 100], ["1%", "10%", "100%", "1000%", "10000%"])
+        ax.set_ylim(0.004, 120)
+        ax.grid(True, which="major", color=GRAY, alpha=0.25, linewidth=0.6)
+    axes[0].set_ylabel("lower bound / true loss")
+    axes[2].set_ylabel("minimum detectable loss\nbeyond the promise (log scale)")
+    for curve in numbers["curves"]:
+        _draw_curve(axes, curve)
+    handles: list[Any] = [
+        line_key(name, color=color, linestyle=dashes, marker=marker, markersize=4)
+        for name, color, dashes, marker in ((name, *subject.style) for name, subject in SUBJECTS.items())
+    ]
+    handles.append(bar_key("band: 5 to 95% of audits; line: median", GRAY))
+    foot(figure, handles, ncols=5)
+    _draw_checked(axes[4], numbers["checked"])
     _draw_early(axes[5], numbers["early"])
+    for ax, letter, group in ((axes[6], "g", False), (axes[7], "h", True)):
+        _draw_needed(ax, [row for row in numbers["needed"] if (row["people"] > 1) == group])
+        who = "a group of 2 / $\\epsilon$" if group else "one person"
+        head(ax, f"({letter}) {who}", ax.get_legend_handles_labels()[0], ncols=1)
+    axes[6].set_ylabel(f"runs until half of the audits\nprove {PROVED} $\\epsilon$ (log scale)")
     return figure
 
 
 def _draw_curve(axes: list[Axes], curve: dict[str, Any]) -> None:
-    color, marker = SUBJECTS[curve["promise"]].style
+    color, dashes, marker = SUBJECTS[curve["promise"]].style
     group = curve["people"] > 1
     low, median, high = curve["lower_bound"]
     axes[group].fill_between(curve["sizes"], low, high, color=color, alpha=0.13, linewidth=0)
-    style: dict[str, Any] = {"color": color, "marker": marker, "markersize": 4, "linewidth": 1.3}
-    axes[group].plot(curve["sizes"], median, label=curve["promise"], **style)
-    excess = np.array(curve["detectable"]) - 1
-    axes[2].plot(curve["sizes"], excess, linestyle="--" if group else "-", **style)
+    style: dict[str, Any] = {"color": color, "marker": marker, "markersize": 4, "linewidth": 1.3, "linestyle": dashes}
+    axes[group].plot(curve["sizes"], median, **style)
+    axes[2 + group].plot(curve["sizes"], np.array(curve["detectable"]) - 1, **style)
 
 
 def _draw_checked(ax: Axes, rows: list[dict[str, Any]]) -> None:
@@ -335,63 +340,58 @@ def _draw_checked(ax: Axes, rows: list[dict[str, Any]]) -> None:
     for row in rows:
         place += 1 if row["promise"] == last else 1.35
         last = row["promise"]
-        color, marker = SUBJECTS[row["promise"]].style
+        color, _, marker = SUBJECTS[row["promise"]].style
         margin = 2 * math.sqrt(0.8 * 0.2 / row["audits"])
         ax.fill_betweenx([place - 0.5, place + 0.5], 0.8 - margin, 0.8 + margin, color=GRAY, alpha=0.18, linewidth=0)
         face = color if row["told"] else "white"
         ax.plot(row["seen"] / row["audits"], place, marker, color=color, markerfacecolor=face, zorder=3)
         places.append(place)
-        names.append(f"{'group' if row['people'] > 1 else 'one person'}, {up(row['factor'])} x")
-    gray: dict[str, Any] = {"marker": "o", "color": GRAY, "linestyle": "none"}
-    hollow = line_key("likelihood hidden", **gray, markerfacecolor="white")
-    ax.legend(handles=[line_key("likelihood given", **gray), hollow], loc="upper left", fontsize=8)
+        names.append(f"{'group' if row['people'] > 1 else 'person'}, {up(row['factor'])} x")
     ax.set_yticks(places, names, fontsize=8)
     ax.set_ylim(place + 0.7, -0.4)
-    promise(ax, 0.8)
+    ax.axvline(0.8, color=BLACK, linewidth=0.8, zorder=0)
     ax.set_xlim(0.2, 1.0)
-    one, group = CHECKED[True], CHECKED[False]
-    ax.set_title(f"(d) laws that lose just that; {one:,} and {group:,} runs", fontsize=9.5)
     ax.set_xlabel("share of audits that report a violation")
+    gray: dict[str, Any] = {"marker": "o", "color": GRAY, "linestyle": "none"}
+    handles = [
+        line_key("likelihood given", **gray),
+        line_key("likelihood hidden", **gray, markerfacecolor="white"),
+        bar_key("planned power 0.8 $\\pm$ 2 s.e.", GRAY),
+        line_key("(colors: as the promises below)", linestyle="none"),
+    ]
+    head(ax, "(e) laws with the minimum detectable loss", handles, ncols=2, x=-0.3)
 
 
 def _draw_needed(ax: Axes, rows: list[dict[str, Any]]) -> None:
-    bounds = (("limits", ORANGE, "s", "two Clopper-Pearson limits"), ("game", BLUE, "o", "guessing game"))
-    for group, line in ((False, "-"), (True, "--")):
-        some = [row for row in rows if (row["people"] > 1) == group]
-        at = [row["epsilon"] for row in some]
-        ax.plot(at, [row["theory"] for row in some], color=GRAY, linewidth=1.2, linestyle=line)
-        for bound, color, marker, words in bounds:
-            style: dict[str, Any] = {"color": color, "markersize": 4.5, "label": None if group else words}
-            face = "white" if group else color
-            ax.plot(at, [row[bound]["runs"] for row in some], marker, markerfacecolor=face, **style)
-    ax.plot([], [], color=GRAY, label="theory of the game, $z^2$ / 2 KL")
-    ax.plot([], [], "o", color=BLACK, markerfacecolor="white", label="group of 2 / $\\epsilon$")
+    at = [row["epsilon"] for row in rows]
+    ax.plot(at, [row["theory"] for row in rows], color=BLACK, linewidth=1.0, label="theory of the game, $z^2$ / 2 KL")
+    for bound, color, marker, words in (
+        ("limits", PALE, "s", "two Clopper-Pearson limits"),
+        ("game", BLUE, "o", "guessing game"),
+    ):
+        runs = [row[bound]["runs"] for row in rows]
+        ax.plot(at, runs, marker, color=color, markersize=4.5, label=words)
     ax.set_xscale("log")
     ax.set_yscale("log")
     ax.set_ylim(300, 1.2e7)
     ax.set_xticks([0.025, 0.1, 0.25, 1, 4], ["0.025", "0.1", "0.25", "1", "4"])
     ax.set_xticks([], minor=True)
-    ax.set_title(f"(e) runs until half of the audits prove {PROVED} $\\epsilon$")
-    ax.set_xlabel("$\\epsilon$ of a geometric count")
-    ax.set_ylabel("runs")
-    ax.legend(fontsize=8, loc="upper right")
+    ax.set_xlabel("$\\epsilon$ of a geometric count (log scale)")
 
 
 def _draw_early(ax: Axes, rows: list[dict[str, Any]]) -> None:
     for place, row in enumerate(rows):
         runs = np.sort(row["runs"])
         across = place + np.linspace(-0.25, 0.25, runs.size)
-        name = "where each audit stopped" if place == 0 else None
-        ax.plot(across, runs, marker="o", markersize=2.8, color=BLUE, linestyle="none", label=name)
+        ax.plot(across, runs, **CIRCLE | {"markersize": 2.8})
         if row["planned"]:
-            name = "fixed, planned for this violation" if place == 1 else None
-            ax.plot([place - 0.35, place + 0.35], [row["planned"]] * 2, color=BLACK, linewidth=1.6, label=name)
-        ax.text(place, 1.6e6, f"{row['violated']} of {runs.size}", ha="center", fontsize=8)
-    ax.text(0.02, 0.95, "violations reported:", fontsize=8, transform=ax.transAxes)
+            ax.plot([place - 0.35, place + 0.35], [row["planned"]] * 2, color=BLACK, linewidth=1.6)
     ax.set_yscale("log")
-    ax.set_ylim(100, 9e6)
-    ax.set_xticks(range(len(rows)), [f"{row['factor']:g}" for row in rows])
-    ax.set_title(f"(f) audits that may stop before {MOST:,} runs")
-    ax.set_xlabel(f"true loss / promised ($\\epsilon$ {CLAIMED:g})")
-    ax.set_ylabel("runs that count")
-    ax.legend(fontsize=8, loc="lower left")
+    ax.set_ylim(100, 2e6)
+    ax.set_xticks(
+        range(len(rows)), [f"{row['factor']:g}\n{row['violated']}\nof {len(row['runs'])}" for row in rows], fontsize=8
+    )
+    ax.set_xlabel(f"true loss / promise ($\\epsilon$ = {CLAIMED:g})\nbelow: audits that report a violation")
+    ax.set_ylabel("runs that count (log scale)")
+    handles = [line_key("an audit stopped", **CIRCLE), line_key("fixed size, planned", color=BLACK, linewidth=1.6)]
+    head(ax, f"(f) stopping early, {MOST:,} at most", handles, ncols=2)

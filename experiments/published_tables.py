@@ -15,10 +15,10 @@ from algorithms.systems import systems
 from algorithms.topdown import TopDown, preset
 from audit.loss import measure_loss
 from audit.neighbors import NeighborPair
-from audit.results.plots import BLUE, GREEN, ORANGE, new_figure
+from audit.results.plots import GRAY, PROMISE, SERIES
 from experiments.asked import TREE_500
 from experiments.audits import all_or_none, down, kept, run_all, up, violations
-from experiments.drawing import bar, beside, budget_axis, name_rows, promise
+from experiments.drawing import bar, budget_axis, column, foot, line_key, name_rows, page, promise
 from experiments.experiment import CONFIDENCE, Check, MarkdownTable, between, few_misses
 
 QUESTION = "How much of the promise do published tables show, beside the measurements that they are made of?"
@@ -205,44 +205,53 @@ def table(numbers: dict[str, Any]) -> MarkdownTable:
     )
 
 
-COLORS = dict(zip(TREES, (BLUE, GREEN, ORANGE), strict=True))
+STYLES = dict(zip(TREES, SERIES, strict=False))
 
 
 def draw(numbers: dict[str, Any]) -> Figure:
     """Draw shares of the promise by runs, by epsilon, by group and by stage."""
-    figure, (by_runs, by_epsilon, by_group, by_stage) = new_figure(12.4, 3.9, 1, 4)
-    for leaves, color in COLORS.items():
-        style: dict[str, Any] = {"color": color, "markersize": 4, "label": f"{leaves} areas"}
+    figure, (by_runs, by_epsilon, by_group, by_stage) = page(6.6, 2, 2)
+    for leaves, (color, dashes, marker) in STYLES.items():
+        style: dict[str, Any] = {"color": color, "linestyle": dashes, "marker": marker, "markersize": 4}
         if not shares(numbers, leaves=leaves):
             continue
-        by_epsilon.plot(EPSILONS, by_budget(numbers, leaves), marker="o", **style)
+        by_epsilon.plot(EPSILONS, by_budget(numbers, leaves), **style)
         if leaves in GROWING:
             found = grown(numbers, leaves)
-            by_runs.plot(list(found), [np.median(each) for each in found.values()], marker="o", **style)
+            by_runs.plot(list(found), [np.median(each) for each in found.values()], **style)
             for size, each in found.items():
                 by_runs.plot([size] * len(each), each, ".", color=color, markersize=3)
-            by_group.plot(GROUPS, in_groups(numbers, leaves), marker="o", **style)
+            by_group.plot(GROUPS, in_groups(numbers, leaves), **style)
     sizes = list(grown(numbers, 9))
     by_runs.set_xscale("log")
     by_runs.set_xticks(sizes, [f"{size:,}" for size in sizes])
     by_runs.minorticks_off()
-    by_runs.set_xlabel("runs, over both databases")
-    by_runs.set_ylabel("lower bound (95%) a person / promise")
-    by_runs.set_title("(a) TopDown's tables, $\\epsilon$ = 1")
+    by_runs.set_xlabel("runs, over both databases (log scale)")
+    by_runs.set_title("(a) TopDown's tables by runs, $\\epsilon$ = 1")
     budget_axis(by_epsilon, EPSILONS, "promise, epsilon")
     by_epsilon.set_title("(b) by promise")
     budget_axis(by_group, GROUPS, "people who move")
     by_group.set_title("(c) by group, $\\epsilon$ = 1")
-    by_epsilon.legend(fontsize=8)
     for ax in (by_runs, by_epsilon, by_group):
-        ax.set_ylim(0, 1.02)
+        ax.axhline(1, **PROMISE)
+        ax.set_ylim(0, 1.05)
+        ax.set_ylabel("lower bound (95%) / promise")
     rows = [(name, stage, value) for name, found in stages(numbers).items() for stage, value in found.items()]
     promise(by_stage)
     for at, (_, _, value) in enumerate(rows):
         bar(by_stage, at, value)
-        beside(by_stage, at, down(value))
-    name_rows(by_stage, [f"{name}: {WORDS.get(stage, stage)}" for name, stage, _ in rows], size=7)
-    by_stage.set_xlim(0, 1.0)
+        column(by_stage, at, down(value), 34)
+    name_rows(by_stage, [f"{name}: {WORDS.get(stage, stage)}" for name, stage, _ in rows], size=7.5)
+    by_stage.set_xlim(0, 1.05)
     by_stage.set_xlabel("lower bound (95%) / promise")
-    by_stage.set_title("(d) by stage, $\\epsilon$ = 1")
+    by_stage.set_title("(d) by stage, $\\epsilon$ = 1", x=-1.0)
+    handles: list[Any] = [
+        line_key(f"TopDown, {leaves} areas", color=color, linestyle=dashes, marker=marker, markersize=4)
+        for leaves, (color, dashes, marker) in STYLES.items()
+    ]
+    handles += [
+        line_key("promise", **PROMISE),
+        line_key("(a), small: single audits", color=GRAY, marker=".", linestyle="none"),
+    ]
+    foot(figure, handles, ncols=3)
     return figure

@@ -15,9 +15,9 @@ from audit.estimates.residuals import residual_loss
 from audit.events import cell
 from audit.neighbors import NeighborPair
 from audit.results import LossEstimate
-from audit.results.plots import BLUE, EXACT, GRAY, GREEN, ORANGE, PROMISE, new_figure
+from audit.results.plots import BLUE, ESTIMATE, EXACT, GRAY, PALE, PROMISE
 from experiments.audits import audited, down, opened
-from experiments.drawing import bar, bar_key, line_key, name_rows, promise
+from experiments.drawing import bar, bar_key, beside, head, line_key, name_rows, page, promise
 from experiments.experiment import CONFIDENCE, Check, MarkdownTable, between, near
 
 QUESTION = "What do GDPC, RDPC and ADPC lose on a real census tree, by each way of asking?"
@@ -134,43 +134,47 @@ def table(numbers: dict[str, Any]) -> MarkdownTable:
 
 def draw(numbers: dict[str, Any]) -> Figure:
     """Draw the ways of asking side by side, and the exact loss of ADPC by how rare the error is."""
-    figure, (left, right) = new_figure(9.4, 3.6, 1, 2)
-    estimated: dict[str, Any] = {"color": ORANGE, "linewidth": 1.5, "marker": "|", "markersize": 7}
-    hatched: dict[str, Any] = {"hatch": "//", "edgecolor": "white", "linewidth": 0}
+    figure, (top, below) = page(5.6, 2, 1)
+    estimated: dict[str, Any] = {**ESTIMATE, "linewidth": 1.5, "marker": "|", "markersize": 7}
     for place, row in enumerate(numbers["rows"].values()):
-        for shift, name, style in ((-0.17, "bound", {"color": BLUE}), (0.17, "group", {"color": GREEN} | hatched)):
+        for shift, name, color in ((-0.24, "bound", BLUE), (0.08, "group", PALE)):
             loss = opened(row[name]).measured.budget
-            bar(left, place + shift, loss, height=0.3, **style)
-            left.text(1.05, place + shift, down(loss, 2), va="center", fontsize=8)
+            bar(top, place + shift, loss, height=0.3, color=color)
+            beside(top, place + shift, down(loss), x=1.01, size=8)
         if row["residual"]:
             estimate = LossEstimate.from_dict(row["residual"])
-            left.plot([estimate.loss.min(), estimate.loss.max()], [place + 0.42] * 2, **estimated)
+            top.plot([estimate.loss.min(), estimate.loss.max()], [place + 0.36] * 2, **estimated)
         if row["exact"] is not None:
-            left.plot(row["exact"], place, **EXACT, zorder=4)
-    promise(left, numbers["epsilon"])
-    left.text(numbers["epsilon"], -0.62, " promised", va="center", fontsize=8)
-    name_rows(left, list(numbers["rows"]), top=-0.75, below=0.65)
-    left.set_xlim(0, 1.2)
-    left.set_xlabel("privacy loss for one person added (epsilon, nats)")
-    left.set_title("(a) bounds, together at confidence $1 - 10^{-6}$, and estimates")
+            top.plot(row["exact"], place - 0.08, **EXACT, zorder=4)
+        else:
+            beside(top, place + 0.36, "exact loss: not computed", x=1.01, size=8)
+    promise(top, numbers["epsilon"])
+    name_rows(top, list(numbers["rows"]))
+    top.set_xlim(0, 1.12 * numbers["epsilon"])
+    top.set_xlabel("privacy loss for one person added (epsilon, nats)")
     handles = [
-        bar_key("lower bound, 1 person", BLUE),
-        bar_key(f"lower bound for one, from {GROUP} people", GREEN, hatched=True),
-        line_key("residual estimate, 0 to 2 sd", **estimated),
+        bar_key("lower bound, one person"),
+        bar_key(f"lower bound for one, from {GROUP} people", PALE),
         line_key("exact loss", **EXACT),
+        line_key("promise", **PROMISE),
+        line_key("estimate from residuals, for errors of 0 to 2 standard deviations", **estimated),
     ]
-    left.legend(handles=handles, loc="upper left", bbox_to_anchor=(-0.3, -0.17), ncols=2, fontsize=8)
+    head(top, "(a) lower bounds, all together at confidence $1 - 10^{-6}$, and estimates", handles, ncols=2, x=-0.15)
 
     exact = {float(p): loss for p, loss in numbers["adpc_exact"].items()}
-    right.semilogx([1 - p for p in exact], list(exact.values()), color=GREEN, marker="^")
+    below.semilogx([1 - p for p in exact], list(exact.values()), **EXACT | {"linestyle": "-", "linewidth": 1})
     for p, loss in exact.items():
-        right.annotate(f"{loss:.2f}", (1 - p, loss), xytext=(-2, 5), textcoords="offset points", ha="right", fontsize=8)
-    right.axhline(1, **PROMISE)
-    right.axhline(0.25, color=GRAY, linewidth=1, linestyle=":")
-    right.text(6e-4, 0.265, "RDPC's share of one level", fontsize=8, color=GRAY, ha="right")
-    right.set_xlim(1, 5e-4)
-    right.set_ylim(0, 1.08)
-    right.set_title("(b) ADPC exactly: the rarity of the error decides")
-    right.set_xlabel("probability of an error as large")
-    right.set_ylabel("loss of one area / promised")
+        below.annotate(f"{loss:.2f}", (1 - p, loss), xytext=(-4, 5), textcoords="offset points", ha="right", fontsize=8)
+    below.axhline(1, **PROMISE)
+    below.axhline(0.25, color=GRAY, linewidth=1.2, linestyle=":")
+    below.set_xlim(1, 5e-4)
+    below.set_ylim(0, 1.08)
+    below.set_xlabel("probability of an error as large (log scale, rarer to the right)")
+    below.set_ylabel("loss of one area / promise")
+    handles = [
+        line_key("exact loss of ADPC", **EXACT | {"linestyle": "-"}),
+        line_key("promise", **PROMISE),
+        line_key("RDPC's share of one level", color=GRAY, linewidth=1.2, linestyle=":"),
+    ]
+    head(below, "(b) ADPC: the loss of an output depends on how rare its error is", handles, x=-0.15)
     return figure

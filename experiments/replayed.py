@@ -28,10 +28,10 @@ from audit.loss import measure_loss
 from audit.mechanism import Mechanism
 from audit.neighbors import NeighborPair
 from audit.replay import replay
-from audit.results.plots import BLUE, EXACT, GREEN, ORANGE, PROMISE, new_figure
+from audit.results.plots import BLACK, GRAY, GREEN, PROMISE, PURPLE
 from experiments import nist_synthesis, topdown_bugs
 from experiments.audits import down, kept, run_all
-from experiments.drawing import BOX, beside, line_key, name_rows, promise
+from experiments.drawing import BOX, beside, column, head, line_key, name_rows, page, promise
 from experiments.experiment import CONFIDENCE, Check, MarkdownTable, near
 
 QUESTION = (
@@ -316,19 +316,20 @@ def table(numbers: dict[str, Any]) -> MarkdownTable:
 
 def draw(numbers: dict[str, Any]) -> Figure:
     """Draw the true change of every query in units of the declared one, and the time to find each bug."""
-    figure, (left, right) = new_figure(12.4, 5.6, columns=2)
-    _draw_changes(left, numbers["systems"])
-    _draw_bugs(right, numbers["bugs"])
+    figure, (top, below) = page(11.6, 2, 1, heights=[1.5, 1.0])
+    _draw_changes(top, numbers["systems"])
+    _draw_bugs(below, numbers["bugs"])
     return figure
 
 
 def _draw_changes(ax: Axes, systems: list[dict[str, Any]]) -> None:
     """One dot a query, in a row for each query of PHSafe, level of TopDown, or system."""
     ticks, place = [], 0.0
+    dot: dict[str, Any] = {"marker": "o", "color": GREEN, "markersize": 5, "linestyle": "none"}
     for system in systems:
-        beside(ax, place, f"{system['name']}:", x=-0.02, size=9, ha="right", style="italic")
+        beside(ax, place, system["name"], x=-0.02, size=9, ha="right", weight="bold")
         words = f"{system['pair']}; {system['parameter']} {system['lost']:.3g} of {system['promised']:.3g}"
-        ax.text(0.0, place, words, va="center", fontsize=7.5, bbox=BOX)
+        beside(ax, place, words, x=0.01, size=8, bbox=BOX)
         place += 1
         rows: dict[str, list[float]] = {}
         for query in system["queries"]:
@@ -336,8 +337,8 @@ def _draw_changes(ax: Axes, systems: list[dict[str, Any]]) -> None:
             label = f"{len(system['queries'])} groups" if system["name"] == NIST else words
             rows.setdefault(label, []).append(query["l2"] ** 2 / query["declared"][1] ** 2)
         for label, shares in rows.items():
-            ax.plot(shares, [place] * len(shares), "o", color=BLUE, markersize=5, markerfacecolor="white", zorder=3)
-            ax.plot(max(shares), place, "o", color=BLUE, markersize=5, zorder=4)
+            ax.plot(shares, [place] * len(shares), **dot, markerfacecolor="white", zorder=3)
+            ax.plot(max(shares), place, **dot, zorder=4)
             ticks.append((place, label))
             place += 1
         place += 0.5
@@ -346,23 +347,35 @@ def _draw_changes(ax: Axes, systems: list[dict[str, Any]]) -> None:
     ax.set_ylim(place, -0.8)
     ax.set_xlim(-0.03, 1.25)
     ax.tick_params(axis="y", length=0)
-    ax.set_xlabel("squared L2 change, in units of the one that noise is scaled to")
-    ax.set_title("true changes of all queries (filled: the largest)")
+    ax.set_xlabel("squared L2 change, in units of the one that noise is scaled to\n(DER: the paper's model of records)")
+    handles = [
+        line_key("largest change", **dot),
+        line_key("other areas and levels", **dot, markerfacecolor="white"),
+        line_key("promise: the declared change", **PROMISE),
+    ]
+    head(ax, "(a) true changes of all queries, and budget spent", handles, x=-0.2)
 
 
 def _draw_bugs(ax: Axes, bugs: list[dict[str, Any]]) -> None:
+    looks: dict[bool, dict[str, Any]] = {
+        True: {"marker": "o", "color": GREEN, "markersize": 5, "linestyle": "none"},
+        False: {"marker": "x", "color": PURPLE, "markersize": 6, "linestyle": "none"},
+    }
     for place, bug in enumerate(bugs):
-        time, found = bug["milliseconds"], bug["kinds"][:1] == [bug["expected"]]
-        ax.plot([0.3, time], [place, place], color=ORANGE, linewidth=1.1, zorder=1)
-        ax.plot(time, place, "D" if found else "x", color=GREEN if found else ORANGE, markersize=5, zorder=3)
-        seen: dict[str, Any] = {"textcoords": "offset points", "va": "center", "fontsize": 7.5, "bbox": BOX}
-        ax.annotate(bug["kinds"][0] if bug["kinds"] else "missed", (time, place), (7, 0), **seen)
+        time = bug["milliseconds"]
+        ax.plot([0.3, time], [place, place], color=GRAY, linewidth=0.8, zorder=1)
+        ax.plot(time, place, **looks[bug["kinds"][:1] == [bug["expected"]]], zorder=3)
+        column(ax, place, bug["kinds"][0] if bug["kinds"] else "missed", 8, ha="left")
+    limit: dict[str, Any] = {"color": BLACK, "linewidth": 1.0, "linestyle": ":"}
+    ax.axvline(SLOWEST, **limit)
     ax.set_xscale("log")
-    promise(ax, SLOWEST)
     ax.set_xlim(0.3, 3 * SLOWEST)
-    name_rows(ax, [bug["words"] for bug in bugs], top=-0.8, below=0.7, size=8)
+    name_rows(ax, [bug["words"] for bug in bugs], size=8)
     ax.tick_params(axis="y", length=0)
-    ax.set_xlabel("milliseconds until the bug is found, all runs together")
-    ax.set_title("known bugs, and the violation that is found")
-    handles = [line_key("found as what it is", **EXACT | {"color": GREEN}), line_key("10 seconds", **PROMISE)]
-    ax.legend(handles=handles, loc="upper right", bbox_to_anchor=(0.89, 0.85), fontsize=8)
+    ax.set_xlabel("milliseconds until the bug is found, all runs together (log scale)")
+    handles = [
+        line_key("found as what it is", **looks[True]),
+        line_key("missed, or taken for another", **looks[False]),
+        line_key("longest that is expected", **limit),
+    ]
+    head(ax, "(b) known bugs, and on the right the violation that is found", handles, x=-0.2)

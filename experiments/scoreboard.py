@@ -21,9 +21,9 @@ from audit.attacks import Attack
 from audit.loss import measure_loss
 from audit.neighbors import NeighborPair
 from audit.results import plain_number
-from audit.results.plots import BLACK, BLUE, GRAY, GREEN, ORANGE, RED, new_figure
+from audit.results.plots import BLACK, BLUE, BROWN, CYAN, GRAY, GREEN, PURPLE
 from experiments.audits import all_or_none, bounds, down, kept, median, run_all, violations
-from experiments.drawing import BOX, bare_rows, line_key, name_rows, promise
+from experiments.drawing import BOX, bare_rows, beside, column, foot, line_key, name_rows, page
 from experiments.experiment import Check, MarkdownTable, between, few_misses, published
 
 QUESTION = "How much of the true loss does the audit prove, and how much do other auditors?"
@@ -231,11 +231,11 @@ MARKER: dict[str, Any] = {"markersize": 6, "linestyle": "none", "clip_on": False
 STYLES: dict[str, dict[str, Any]] = {
     TOLD: {"marker": "o", "color": BLUE, "markersize": 6.5, "zorder": 5},
     OUTPUTS: {"marker": "o", "color": BLUE, "markerfacecolor": "white", "markersize": 6.5, "zorder": 4},
-    "DP-Sniper": {"marker": "P", "color": ORANGE},
-    "network": {"marker": "*", "color": ORANGE, "markersize": 8},
-    "StatDP": {"marker": "v", "color": RED},
-    "jax_privacy": {"marker": "D", "color": GREEN, "markersize": 4.5},
-    "privacy-estimates": {"marker": "s", "color": BLACK, "markersize": 4.5},
+    "DP-Sniper": {"marker": "P", "color": GREEN},
+    "network": {"marker": "*", "color": GREEN, "markersize": 8},
+    "StatDP": {"marker": "v", "color": PURPLE},
+    "jax_privacy": {"marker": "D", "color": BROWN, "markersize": 4.5},
+    "privacy-estimates": {"marker": "s", "color": CYAN, "markersize": 4.5},
     "Delta-Siege": {"marker": "^", "color": GRAY},
     "DP-Auditorium": {"marker": "X", "color": GRAY},
 }
@@ -249,38 +249,39 @@ LABELS = {
 TICKS = (0, 0.25, 0.5, 0.75, 0.9, 0.95, 0.98, 1)
 END = 1.006  # of the axis: what is farther above the truth is drawn there
 NEAREST = 1.02  # where the stretched scale would end
-COLUMNS = {"plaudit": 40, "logistic": 82, "network": 126, "StatDP": 168}  # points right of the axes
+COLUMNS = {"plaudit": 36, "logistic": 74, "network": 115, "StatDP": 150}  # points right of the axes
 
 
 def draw(numbers: dict[str, Any]) -> Figure:
     """Draw every bound as a share of the truth: ours are circles, those of others are cited."""
     panels = {panel: _names(numbers, panel) for panel in ("scalar", "classic")}
-    figure, axes = new_figure(10.6, 2.3 + 0.28 * sum(map(len, panels.values())), 2, 1)
-    grid = axes[0].get_gridspec()
-    assert grid is not None
-    grid.set_height_ratios([len(names) + 0.3 for names in panels.values()])
+    figure, axes = page(
+        2.6 + 0.28 * sum(map(len, panels.values())), 2, 1, heights=[len(names) + 0.3 for names in panels.values()]
+    )
     for ax, names in zip(axes, panels.values(), strict=True):
         for place, name in enumerate(names):
             _draw_row(ax, numbers, name, place)
-        name_rows(ax, [_label(numbers, name) for name in names], top=-0.7, size=8.5)
+        name_rows(ax, [_label(numbers, name) for name in names], top=-0.7, size=8)
         ax.set_xscale("function", functions=(_stretched, _restored))
-        ax.set_xticks(TICKS, [f"{tick:g}" for tick in TICKS])
+        ax.set_xticks(TICKS, [f"{tick:g}" for tick in TICKS], fontsize=8)
         ax.minorticks_off()
         ax.set_xlim(-0.01, END)
-        promise(ax)
+        ax.axvline(1, color=BLACK, linewidth=0.8, zorder=0)
         ax.grid(axis="y", color=GRAY, alpha=0.25, linewidth=0.6)
         bare_rows(ax)
     top, below = axes
     for ax, named in ((top, ["plaudit"]), (below, list(COLUMNS))):
         for name in named:
-            _write(ax, name, -0.8, name, style="italic")
-        _write(ax, named[-1], -1.5, "seconds")
+            column(ax, -0.8, name, COLUMNS[name], style="italic")
+        column(ax, -1.7, "seconds", COLUMNS[named[-1]], style="italic")
     size, many = ours(numbers, "geometric 0.1")["size"], ours(numbers, "Laplace")["size"]
-    top.set_title(f"(a) one noisy count (true loss): {size:,} runs at 95%; cited: about as many, 95%", pad=12)
-    below.set_title(f"(b) benchmarks (true loss): {many:,} runs at 95%; cited: 200 million and more, 90%", pad=12)
-    below.set_xlabel("lower bound / true loss, medians of audits (the scale widens toward the truth)")
+    top.set_title(f"(a) one noisy count (true loss)\n{size:,} runs, 95%; cited: about as many, 95%", pad=14, x=-0.4)
+    below.set_title(f"(b) benchmarks (true loss)\n{many:,} runs, 95%; cited: 200 million or more, 90%", pad=14, x=-0.4)
+    below.set_xlabel(
+        "lower bound / true loss (vertical line: all of it)\nmedian of audits; log scale of what is missing"
+    )
     handles = [line_key(LABELS.get(name, name), **(MARKER | style)) for name, style in STYLES.items()]
-    figure.legend(handles=handles, loc="outside lower center", ncols=5, fontsize=8.5, handletextpad=0.2)
+    foot(figure, handles, ncols=3)
     return figure
 
 
@@ -300,18 +301,24 @@ def _draw_row(ax: Axes, numbers: dict[str, Any], name: str, at: int) -> None:
     loss = float(rows[0]["loss"])
     shown = {row["mode"]: [median(row["audits"])] for row in rows} | _cited(name)
     if math.isinf(loss):
-        cited = ", ".join(f"{bound:.3g}" for bound in sorted({b for given in _cited(name).values() for b in given}))
+        cited = [bound for given in _cited(name).values() for bound in given]
         own = down(median(ours(numbers, name)["audits"]))
-        words = f"unbounded by the exact law; lower bound from runs alone {own} (cited: {cited})"
-        ax.text(0.03, at, words, va="center", fontsize=8, bbox=BOX)
+        beside(
+            ax,
+            at,
+            f"unbounded; from runs alone {own} (cited: {min(cited):.3g} to {max(cited):.3g})",
+            x=0.01,
+            size=8,
+            bbox=BOX,
+        )
     else:
         for who, given in shown.items():
             ax.plot([min(bound / loss, END) for bound in given], [at] * len(given), **(MARKER | STYLES[who]))
     seconds = float(np.median([audit["seconds"] for audit in ours(numbers, name)["audits"]]))
-    _write(ax, "plaudit", at, f"{seconds:.1f}")
+    column(ax, at, f"{seconds:.1f}", COLUMNS["plaudit"])
     if name in CLASSIC_PEERS:
-        for column, other in zip(list(COLUMNS)[1:], CLASSIC_PEERS[name][3], strict=True):
-            _write(ax, column, at, "" if other is None else f"{other:,}")
+        for who, other in zip(list(COLUMNS)[1:], CLASSIC_PEERS[name][3], strict=True):
+            column(ax, at, "" if other is None else f"{other:,}", COLUMNS[who])
 
 
 def _cited(name: str) -> dict[str, Sequence[float]]:
@@ -321,11 +328,6 @@ def _cited(name: str) -> dict[str, Sequence[float]]:
     logistic, network, verified, _ = CLASSIC_PEERS[name]
     found: dict[str, Sequence[float]] = {"DP-Sniper": [logistic], "network": [network], "StatDP": verified}
     return {who: given for who, given in found.items() if given}
-
-
-def _write(ax: Axes, column: str, at: float, words: str, **style: Any) -> None:
-    place: dict[str, Any] = {"xycoords": ax.get_yaxis_transform(), "textcoords": "offset points"}
-    ax.annotate(words, (1, at), xytext=(COLUMNS[column], 0), ha="right", va="center", fontsize=8, **place, **style)
 
 
 def _stretched(share: Any) -> Any:

@@ -24,10 +24,10 @@ from audit.claims import ZCDP, ApproxDP, GaussianDP, PureDP, claim_from_dict
 from audit.loss import measure_loss
 from audit.neighbors import NeighborPair
 from audit.results import plain_number
-from audit.results.plots import BLACK, BLUE, EXACT, RED, new_figure
+from audit.results.plots import EXACT, PROMISE
 from experiments import nist_synthesis, ons_unchanged, ons_zeros, topdown_audit, topdown_bugs
 from experiments.audits import all_or_none, down, event_class, kept, none_above, run_all, violations
-from experiments.drawing import BOX, bar, bar_key, line_key, promise
+from experiments.drawing import INFINITE, bar, bar_key, beside, column, foot, line_key, page, promise
 from experiments.experiment import CONFIDENCE, Check, MarkdownTable, between
 
 QUESTION = (
@@ -311,34 +311,34 @@ def draw(numbers: dict[str, Any]) -> Figure:
     """Draw lower bounds and exact losses in units of the promise: one row a system."""
     sound = _rows(numbers, sound=True)
     rows = [*sound, *_rows(numbers, sound=False)]
-    figure, (ax,) = new_figure(8.6, 4.8)
-    infinite: dict[str, Any] = {"marker": ">", "color": BLACK, "markersize": 7, "linestyle": "none"}
-    places = [place + GAP * (place >= len(sound)) for place in range(len(rows))]
+    figure, (ax,) = page(5.0)
+    places = [place + 2 * GAP * (place >= len(sound)) for place in range(len(rows))]
     for at, row in zip(places, rows, strict=True):
         budget, audit = claim_from_dict(row["promise"]).budget, row["audits"][0]
         exact, bound = float(row["exact"]) / budget, float(audit["lower_bound"]) / budget
-        bar(ax, at, min(bound, LIMIT), violated=not row["sound"])
+        bar(ax, at, bound, violated=audit["verdict"] == "violated", end=LIMIT)
         if np.isfinite(exact):
             ax.plot(exact, at, **EXACT, zorder=4)
         else:
-            ax.plot(LIMIT, at, **infinite, clip_on=False, zorder=4)
-        words = down(bound) + (" of $\\infty$" if np.isinf(exact) else "")
-        words += "" if audit["witness"] is None else f", witness {audit['witness']:.1g}"
-        inside = bound > 0.2
-        color, box = ("white", None) if inside and row["sound"] else (BLACK, BOX)
-        place = 0.02 if inside else min(bound, LIMIT) + 0.02
-        ax.text(place, at, words, va="center", fontsize=8, color=color, bbox=box)
+            ax.plot(LIMIT, at, **INFINITE, clip_on=False, zorder=5)
+        column(ax, at, down(bound), 52)
+        column(ax, at, "" if audit["witness"] is None else f"{audit['witness']:.1g}", 96)
     promise(ax)
-    ax.set_yticks(places, [row["system"] for row in rows], fontsize=9)
-    ax.set_ylim(places[-1] + 0.6, -0.6)
-    ax.text(LIMIT, len(sound) - 0.5 + GAP / 2, "variants", ha="right", va="center", fontsize=9, style="italic")
+    for words, points in (("lower\nbound", 52), ("witness", 96)):
+        column(ax, -1.2, words, points, style="italic")
+    for words, place in (("systems", -1.0), ("variants with a known bug", places[len(sound)] - 1.0)):
+        beside(ax, place, words, x=-0.02, size=9, ha="right", weight="bold")
+    ax.set_yticks(places, [row["system"] for row in rows], fontsize=8)
+    ax.set_ylim(places[-1] + 0.6, -1.6)
     ax.set_xlim(0, LIMIT)
-    ax.set_xlabel("privacy loss in units of the promise; TopDown: one person replaced, others: added or removed")
+    ax.set_xlabel("privacy loss in units of the promise\n(TopDown: one person replaced, others: added or removed)")
     handles: list[Any] = [
-        bar_key("lower bound, promise kept", BLUE),
-        bar_key("lower bound, promise broken", RED, hatched=True),
+        bar_key("lower bound, not refuted"),
+        bar_key("lower bound, violated", violated=True),
         line_key("exact loss of the pair", **EXACT),
-        line_key("infinite", **infinite),
+        line_key("exact loss infinite", **INFINITE),
+        line_key("promise", **PROMISE),
     ]
-    figure.legend(handles=handles, loc="outside lower center", ncols=4, fontsize=8)
+    words = "witness: probability of outputs that are impossible on the other database"
+    foot(figure, handles, ncols=5, words=words)
     return figure

@@ -14,8 +14,8 @@ from algorithms.topdown import preset
 from algorithms.topdown.estimation.family import answer
 from algorithms.topdown.population import Population1940, homogeneity, synthetic_1940
 from audit.estimates.residuals import residual_loss
-from audit.results.plots import BLACK, BLUE, GRAY, ORANGE, new_figure
-from experiments.drawing import budget_axis
+from audit.results.plots import BLACK, ESTIMATE, GRAY, SERIES
+from experiments.drawing import budget_axis, head, line_key, page, spread
 from experiments.experiment import Check, MarkdownTable, between
 
 QUESTION = "Does TopDown with the settings of 2018 show the errors, the bias and the loss that were published for 1940?"
@@ -138,44 +138,43 @@ def table(numbers: dict[str, Any]) -> MarkdownTable:
 
 def draw(numbers: dict[str, Any]) -> Figure:
     """Draw errors and residual estimates over the budget beside the published ones, and bias by empty strata."""
-    figure, (left, middle, right) = new_figure(11.4, 3.6, 1, 3)
+    figure, axes = page(6.8, 2, 2)
+    left, right, below = spread(axes)
     rows = numbers["rows"]
     epsilons = [float(epsilon) for epsilon in rows]
+    cited: dict[str, Any] = {"marker": "x", "color": GRAY, "markersize": 7, "linestyle": "none", "zorder": 5}
 
-    def curve(ax: Axes, name: str, color: str, marker: str, words: str) -> None:
-        ax.loglog(epsilons, [row[name] for row in rows.values()], color=color, marker=marker, label=words)
+    def curve(ax: Axes, name: str, words: str, **style: Any) -> None:
+        ax.loglog(epsilons, [row[name] for row in rows.values()], label=words, markersize=4, **style)
 
-    def crosses(ax: Axes, published: tuple[float, ...], words: str | None) -> None:
-        ax.loglog(EPSILONS, published, "x", color=BLACK, markersize=7, label=words)
-
-    curve(left, "median", BLUE, "o", "median")
-    curve(left, "p95", ORANGE, "s", "95th percentile")
-    crosses(left, MEDIAN, None)
-    crosses(left, P95, "published")
-    left.set_ylabel("|error| of a district's total (people)")
-    left.set_title("(a) error")
-    curve(middle, "largest", BLUE, "o", "largest of the curve")
-    crosses(middle, RESIDUAL, "published (largest)")
-    curve(middle, "middle", GRAY, ".", "median of the curve")
-    middle.set_ylabel("residual estimate (nats for one person)")
-    middle.set_title("(b) what residuals suggest: estimates")
-    for ax in (left, middle):
+    for name, theirs, words, (color, dashes, marker) in zip(
+        ("median", "p95"), (MEDIAN, P95), ("median", "95th percentile"), SERIES, strict=False
+    ):
+        curve(left, name, words, color=color, linestyle=dashes, marker=marker)
+        left.loglog(EPSILONS, theirs, **cited)
+    left.plot([], [], **cited, label="published")
+    left.set_ylabel("|error| of a district's total\n(people, log scale)")
+    curve(right, "largest", "largest of the curve", **ESTIMATE, marker="o")
+    curve(right, "middle", "its median", **ESTIMATE, marker="s", linestyle="--", markerfacecolor="white")
+    right.loglog(EPSILONS, RESIDUAL, **cited, label="published (largest)")
+    right.set_ylabel("estimate for one person\n(nats, log scale)")
+    for ax, title in ((left, "(a) error"), (right, "(b) estimates from residuals")):
         budget_axis(ax, EPSILONS, "epsilon, one person replaced")
-        ax.legend(fontsize=8)
+        head(ax, title, ax.get_legend_handles_labels()[0], ncols=2)
     shown = [epsilon for epsilon in ("0.25", "1", "4") if epsilon in rows] or list(rows)
-    for epsilon, color, marker in zip(shown, (ORANGE, BLUE, GRAY), "so^", strict=False):
+    for epsilon, (color, dashes, marker) in zip(shown, SERIES, strict=False):
         bias = {int(k): value for k, value in rows[epsilon]["bias"].items() if numbers["index"][k] >= 5}
         heights, spreads = np.array(list(bias.values())).T
-        style: dict[str, Any] = {"color": color, "marker": marker, "markersize": 4, "label": f"epsilon {epsilon}"}
-        right.errorbar(list(bias), heights, 2 * spreads, **style)
+        style: dict[str, Any] = {"color": color, "linestyle": dashes, "marker": marker, "markersize": 4}
+        below.errorbar(list(bias), heights, 2 * spreads, **style, label=f"epsilon {epsilon}")
         at = EPSILONS.index(float(epsilon))
-        theirs = {k: values[at] for k, values in BIAS.items() if at < len(values)}
-        right.plot(list(theirs), list(theirs.values()), "x", color=color, markersize=8)
-    right.axhline(0, color=BLACK, linewidth=0.8)
-    right.set_yscale("symlog", linthresh=10)
-    right.set_xticks(range(6, 24, 2))
-    right.set_xlabel("empty strata, of 24 (homogeneity)")
-    right.set_ylabel("mean error of the total (people)")
-    right.set_title("(c) bias; crosses: published")
-    right.legend(fontsize=8)
+        printed = {k: values[at] for k, values in BIAS.items() if at < len(values)}
+        below.plot(list(printed), list(printed.values()), **cited | {"color": color})
+    below.axhline(0, color=BLACK, linewidth=0.8)
+    below.set_yscale("symlog", linthresh=10)
+    below.set_xticks(range(6, 24, 2))
+    below.set_xlabel("empty strata, of 24 (homogeneity)")
+    below.set_ylabel("mean error of the total (people;\nlinear to 10, then log scale)")
+    handles = [*below.get_legend_handles_labels()[0], line_key("published, in the same color", **cited)]
+    head(below, "(c) bias of districts (bars: two standard errors)", handles, ncols=4)
     return figure

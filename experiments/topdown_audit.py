@@ -18,9 +18,9 @@ from audit.claims import ZCDP, PureDP, Relation
 from audit.loss import measure_loss
 from audit.neighbors import NeighborPair
 from audit.results import plain_number
-from audit.results.plots import BLACK, BLUE, EXACT, GREEN, ORANGE, new_figure
+from audit.results.plots import BLUE, EXACT, PALE, PROMISE, SHADES
 from experiments.audits import all_or_none, down, event_class, opened, run_all, up, violations
-from experiments.drawing import BOX, CIRCLE, bar, bar_key, beside, extent, line_key, name_rows, promise
+from experiments.drawing import CIRCLE, bar, bar_key, beside, extent, foot, line_key, name_rows, page, promise
 from experiments.experiment import CONFIDENCE, Check, MarkdownTable, between, near
 from experiments.topdown_bugs import SCHEMA, TREE, total_of_first
 
@@ -288,74 +288,63 @@ def _shown(numbers: dict[str, Any], joint: dict[str, Any]) -> dict[str, float]:
     return {row["stage"]: row["lower_bound"] / row["promise"] for row in rows}
 
 
-COLORS = dict(zip(STAGES, (BLUE, GREEN, ORANGE), strict=True))
+COLORS = dict(zip(STAGES, SHADES, strict=True))
 
 
 def draw(numbers: dict[str, Any]) -> Figure:
     """Draw queries in units of their shares above, stages in units of the promise below, for either noise."""
-    figure, axes = new_figure(11, 7.8, 2, 2)
-    titles = {"geometric": "geometric noise, $\\varepsilon$ = 6", "Gaussian": "discrete Gaussian noise, $\\rho$ = 10"}
+    figure, axes = page(8.6, 2, 2)
+    titles = {"geometric": "geometric noise, $\\varepsilon$ = 6", "Gaussian": "Gaussian noise, $\\rho$ = 10"}
     for number, (law, title) in enumerate(titles.items()):
-        _draw_shares(axes[number], [share for share in numbers["shares"] if share["law"] == law])
-        axes[number].set_title(f"({'ab'[number]}) each query by itself: {title}")
-        rows = [row for row in numbers["stages"] if row["law"] == law]
-        _draw_stages(axes[2 + number], rows, [joint for joint in numbers["joint"] if joint["law"] == law])
-        axes[2 + number].set_title(f"({'cd'[number]}) together: {title}")
+        _draw_shares(axes[number], [share for share in numbers["shares"] if share["law"] == law], named=not number)
+        axes[number].set_title(f"({'ab'[number]}) each query: {title}")
+        rows = [row for row in numbers["stages"] if row["law"] == law and row["relation"] == "replace_one"]
+        joints = [joint for joint in numbers["joint"] if joint["law"] == law and joint["relation"] == "replace_one"]
+        _draw_stages(axes[2 + number], rows, joints, named=not number)
+        axes[2 + number].set_title(f"({'cd'[number]}) all queries: {title}")
     handles: list[Any] = [
-        bar_key(f"lower bound from {words}, one replaced", COLORS[stage])
-        for stage, words in zip(STAGES, WORDS, strict=True)
+        line_key("(a, b) one replaced: median, range of audits", **CIRCLE, markersize=5),
+        line_key("(a, b) one added: median, range of audits", **CIRCLE | {"marker": "^", "color": PALE}, markersize=5),
+        line_key("promise", **PROMISE),
     ]
-    hollow: dict[str, Any] = {"marker": "^", "color": BLACK, "markersize": 4, "linestyle": "none"}
     handles += [
-        line_key("the same, one added", **hollow, markerfacecolor="white"),
-        line_key("median and range of audits, one replaced", **CIRCLE, markersize=5),
-        line_key("median and range of audits, one added", **(CIRCLE | {"marker": "^"}), markersize=5),
-        line_key("exact law, one replaced", **EXACT),
-        line_key("exact law, one added", **hollow),
+        bar_key(f"(c, d) lower bound from {words}", COLORS[stage]) for stage, words in zip(STAGES, WORDS, strict=True)
     ]
-    figure.legend(handles=handles, loc="outside lower center", ncols=4, fontsize=8, columnspacing=1.4)
+    handles.append(line_key("(c, d) exact loss of the measurements", **EXACT))
+    foot(figure, handles, ncols=2, words="(c, d): one person replaced; both paths have the measurements of all areas")
     return figure
 
 
-MARKERS = {"replace_one": ("o", -0.16), "add_remove": ("^", 0.16)}
+MARKERS = {"replace_one": ("o", BLUE, -0.16), "add_remove": ("^", PALE, 0.16)}
 
 
-def _draw_shares(ax: Axes, shares: list[dict[str, Any]]) -> None:
+def _draw_shares(ax: Axes, shares: list[dict[str, Any]], *, named: bool) -> None:
     promise(ax)
-    ax.axvline(0.9, color=BLACK, linewidth=0.6, linestyle=":", zorder=0)
     for share in shares:
         at = [f"{level} {query}" for level, query in KEYS].index(share["where"])
-        marker, off = MARKERS[share["relation"]]
+        marker, color, off = MARKERS[share["relation"]]
         if share["lower_bound"]:
             values = np.array(share["lower_bound"]) / share["own"]
-            extent(ax, values, at + off, BLUE)
-            ax.plot(np.median(values), at + off, marker, color=BLUE, markersize=5)
+            extent(ax, values, at + off, color)
+            ax.plot(np.median(values), at + off, marker, color=color, markersize=5)
         else:
-            ax.text(0.77, at + off, "one replaced: no neighbor changes it", fontsize=7, va="center", bbox=BOX)
-    name_rows(ax, [f"{AREAS[level]}, {query}" for level, query in KEYS])
-    ax.set_xlim(0.76, 1.09)
-    ax.set_xlabel("lower bound as a share of the query's own (95%)")
+            beside(ax, at - 0.35, "one replaced: no neighbor changes it", x=0.01)
+    name_rows(ax, [f"{AREAS[level]}, {query}" if named else "" for level, query in KEYS], size=8)
+    lowest = min(min(share["lower_bound"], default=1.0) / share["own"] for share in shares)
+    ax.set_xlim(min(0.76, lowest - 0.01), 1.06)
+    ax.set_xlabel("lower bound (95%) / query's share")
 
 
-def _draw_stages(ax: Axes, rows: list[dict[str, Any]], joints: list[dict[str, Any]]) -> None:
+def _draw_stages(ax: Axes, rows: list[dict[str, Any]], joints: list[dict[str, Any]], *, named: bool) -> None:
     promise(ax)
     shown = [where for where in WHERE if any(row["where"] == where for row in rows)]
     for row in rows:
         at = shown.index(row["where"]) + (STAGES.index(row["stage"]) - 1) * 0.26
-        share = row["lower_bound"] / row["promise"]
-        if row["relation"] == "replace_one":
-            bar(ax, at, share, height=0.24, color=COLORS[row["stage"]])
-            beside(ax, at, row["class"], size=7)
-        else:
-            ax.plot(share, at, marker="^", color=BLACK, markerfacecolor="white", markersize=4, linestyle="none")
+        bar(ax, at, row["lower_bound"] / row["promise"], height=0.24, color=COLORS[row["stage"]])
     for joint in joints:
         for at, where in enumerate(shown):
-            marker = "D" if joint["relation"] == "replace_one" else "^"
-            ax.plot(joint[where], at - 0.26, marker=marker, color=BLACK, markersize=4, linestyle="none", clip_on=False)
-    if "paths" in shown:
-        ax.text(0.015, shown.index("paths") - 0.26, "measurements: as of all areas", fontsize=7, va="center")
-    beside(ax, -0.58, "event, one replaced", size=7, style="italic", va="baseline")
+            ax.plot(joint[where], at - 0.26, **EXACT, clip_on=False)
     names = {"paths": "both paths", "all": "all areas"}
-    name_rows(ax, [names.get(where, where) for where in shown], below=0.5)
+    name_rows(ax, [names.get(where, where) if named else "" for where in shown], size=8)
     ax.set_xlim(0, 1.03)
-    ax.set_xlabel("privacy loss as a share of the promise (lower bounds at 95%)")
+    ax.set_xlabel("lower bound (95%) / promise")

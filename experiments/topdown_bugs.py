@@ -24,9 +24,9 @@ from audit.loss import measure_loss
 from audit.mechanism import Mechanism
 from audit.neighbors import NeighborPair
 from audit.results import plain_number
-from audit.results.plots import BLACK, BLUE, EXACT, RED, new_figure
+from audit.results.plots import BLACK, EXACT, PROMISE
 from experiments.audits import all_or_none, bounds, down, event_class, kept, median, none_above, run_all, violations
-from experiments.drawing import BOX, bar, bar_key, beside, extent, line_key, promise
+from experiments.drawing import INFINITE, bar, bar_key, beside, column, extent, foot, line_key, page, promise
 from experiments.experiment import CONFIDENCE, Check, MarkdownTable
 
 QUESTION = "Are known bugs found in TopDown: in its noise, its shares, its estimation, its invariants?"
@@ -215,51 +215,51 @@ def _classes(row: dict[str, Any]) -> str:
 
 def draw(numbers: dict[str, Any]) -> Figure:
     """Draw lower bounds and true losses in units of the promise: one row a case."""
-    figure, (ax,) = new_figure(10.8, 4.9)
+    figure, (ax,) = page(5.6)
     place, ticks, before = -1.0, {}, ""
     for row in numbers["rows"]:
         hidden = row["expected"] == HIDDEN
         group = "correct algorithm, same pairs" if row["sound"] else "known bugs" + ", hidden by the tables" * hidden
         place += 1.9 if group != before else 1.0
         if group != before:
-            beside(ax, place - 0.8, group, x=-0.02, size=9, ha="right", style="italic")
+            beside(ax, place - 0.9, group, x=-0.02, size=9, ha="right", weight="bold")
         ticks[place] = f"{row['words']}: {row['stage']}"
         _draw_row(ax, row, place)
         before = group
     promise(ax)
     ax.set_yticks(list(ticks), list(ticks.values()), fontsize=8)
     ax.tick_params(axis="y", length=0)
-    _columns(ax, 0.1, ("runs", "violated", "event"), "italic")
-    ax.set_ylim(place + 0.7, -0.3)
+    _columns(ax, 0.0, ("runs", "violated", "event"), "italic")
+    ax.set_ylim(place + 0.7, -0.5)
     ax.set_xlim(0, LIMIT)
-    ax.set_xlabel("privacy loss in units of the promise ($\\varepsilon$ = 1 or $\\rho$ = 0.5, one person replaced)")
+    ax.set_xlabel("privacy loss in units of the promise\n($\\varepsilon$ = 1 or $\\rho$ = 0.5, one person replaced)")
     handles: list[Any] = [
-        bar_key("lower bound, bug found", RED, hatched=True),
-        bar_key("lower bound, correct or hidden", BLUE),
+        bar_key("lower bound, violated", violated=True),
+        bar_key("lower bound, not refuted"),
         line_key("lowest to highest (bar: median)", color=BLACK, linewidth=1.1),
+        line_key("promise", **PROMISE),
         line_key("true loss", **EXACT),
         line_key("of the measurements: tables lose no more", **EXACT, markerfacecolor="white"),
+        line_key("true loss infinite, the audits have a witness", **INFINITE),
     ]
-    figure.legend(handles=handles, loc="outside lower center", ncols=5, fontsize=8, columnspacing=1.2)
+    foot(figure, handles, ncols=3)
     return figure
 
 
 def _draw_row(ax: Axes, row: dict[str, Any], at: float) -> None:
-    values = np.minimum(np.array(bounds(row["audits"])) / row["promise"], LIMIT)
-    bar(ax, at, float(np.median(values)), violated=row["expected"] in (COUNTS, WITNESS))
-    extent(ax, values, at)
+    values = np.array(bounds(row["audits"])) / row["promise"]
+    bar(ax, at, float(np.median(values)), violated=2 * violations(row["audits"]) > len(values), end=LIMIT)
+    extent(ax, np.minimum(values, LIMIT), at)
     loss = float(row["loss"]) / row["promise"]
     if np.isfinite(loss):
         ax.plot(loss, at, **EXACT, markerfacecolor="white" if row["stage"] == TABLES else BLACK, zorder=4)
     else:
-        text = f"{down(_share(row), 2)} of $\\infty$, a witness of {row['audits'][0]['witness']:.2f}"
-        ax.text(0.06, at, text, va="center", fontsize=7.5, bbox=BOX)
+        ax.plot(LIMIT, at, **INFINITE, clip_on=False, zorder=5)
     times = f"{violations(row['audits'])} of {len(row['audits'])}"
     _columns(ax, at, (f"{row['size']:,}", times, _classes(row)))
 
 
 def _columns(ax: Axes, at: float, texts: tuple[str, str, str], style: str = "normal") -> None:
     """Write three texts to the right of the axis, at fixed distances."""
-    place: dict[str, Any] = {"xycoords": ax.get_yaxis_transform(), "textcoords": "offset points", "va": "center"}
-    for text, points, side in zip(texts, (38, 62, 84), ("right", "center", "left"), strict=True):
-        ax.annotate(text, (1, at), (points, 0), ha=side, fontsize=7.5, style=style, annotation_clip=False, **place)
+    for text, points, side in zip(texts, (42, 80, 88), ("right", "right", "left"), strict=True):
+        column(ax, at, text, points, ha=side, style=style, fontsize=7.5)

@@ -18,9 +18,9 @@ from algorithms.topdown.estimation.constraints import Invariant
 from algorithms.topdown.mechanism import records_of, tabulate
 from audit.claims import PureDP
 from audit.neighbors import NeighborPair
-from audit.results.plots import BLACK, BLUE, GREEN, ORANGE, new_figure
+from audit.results.plots import BLACK, GRAY, SERIES
 from experiments.audits import audited, down, opened
-from experiments.drawing import budget_axis
+from experiments.drawing import budget_axis, head, line_key, page
 from experiments.experiment import Check, MarkdownTable, between, near
 
 QUESTION = "What does TopDown do to a real census tree, commune by commune, and what do its tables lose?"
@@ -164,24 +164,24 @@ def table(numbers: dict[str, Any]) -> MarkdownTable:
 
 def draw(numbers: dict[str, Any]) -> Figure:
     """Draw errors by level and bias by empty cells, over the budget."""
-    figure, (left, right) = new_figure(9.4, 3.6, 1, 2)
+    figure, (left, right) = page(4.2, 1, 2)
     rows = numbers["rows"].values()
-    epsilons = [float(epsilon) for epsilon in numbers["rows"]]
-    for j, color, marker in zip(range(1, len(LEVELS)), (GREEN, ORANGE, BLUE), "^so", strict=True):
-        style: dict[str, Any] = {"color": color, "marker": marker}
-        left.loglog(epsilons, [row["median"][j] for row in rows], label=f"{LEVELS[j]}: median", **style)
-        dotted: dict[str, Any] = {"linestyle": ":", "markersize": 4, "label": "95th percentile"}
-        left.loglog(epsilons, [row["p95"][j] for row in rows], **style, **dotted)
-    left.set_ylabel("|error| of the total (people)")
-    left.set_title("(a) error by level")
-    for k, color, marker, kind in (("0", BLUE, "o", "urban and rural parts"), ("2", ORANGE, "s", "one of both only")):
+    epsilons = np.array([float(epsilon) for epsilon in numbers["rows"]])
+    for j, aside, (color, _, marker) in zip(range(1, len(LEVELS)), (0.88, 1.0, 1.14), SERIES, strict=False):
+        style: dict[str, Any] = {"color": color, "marker": marker, "markersize": 4.5, "linestyle": "none"}
+        left.loglog(aside * epsilons, [row["median"][j] for row in rows], label=LEVELS[j], **style)
+        left.loglog(aside * epsilons, [row["p95"][j] for row in rows], markerfacecolor="white", **style)
+    left.set_ylabel("|error| of the total (people, log scale)")
+    gray: dict[str, Any] = {"color": GRAY, "marker": "o", "markersize": 4.5, "linestyle": "none"}
+    handles = [line_key("median", **gray), line_key("95th percentile", **gray, markerfacecolor="white")]
+    head(left, "(a) error by level", left.get_legend_handles_labels()[0] + handles, ncols=3)
+    for k, kind, (color, dashes, marker) in zip("02", ("urban and rural", "only one of both"), SERIES, strict=False):
         label = f"{numbers['communes'][k]:,} communes: {kind}"
-        right.semilogx(epsilons, [row["bias"][k] for row in rows], color=color, marker=marker, label=label)
+        bias = [row["bias"][k] for row in rows]
+        right.semilogx(epsilons, bias, color=color, linestyle=dashes, marker=marker, markersize=4, label=label)
     right.axhline(0, color=BLACK, linewidth=0.8)
     right.set_ylabel("mean error of the total (people)")
-    right.set_title("(b) bias of communes: empty cells are lifted")
+    head(right, "(b) bias: empty cells are lifted", right.get_legend_handles_labels()[0], ncols=1)
     for ax in (left, right):
         budget_axis(ax, epsilons, "epsilon, one person replaced")
-    left.legend(fontsize=8, ncols=3, loc="upper left", bbox_to_anchor=(-0.1, -0.18))
-    right.legend(fontsize=8)
     return figure

@@ -19,9 +19,9 @@ from audit.claims import PureDP
 from audit.events import cell
 from audit.mechanism import Mechanism
 from audit.neighbors import NeighborPair
-from audit.results.plots import BLACK, BLUE, GREEN, ORANGE, new_figure
+from audit.results.plots import BLACK, BLUE, PALE, PROMISE, SERIES
 from experiments.audits import audited, down, opened, share
-from experiments.drawing import bar, name_rows, promise
+from experiments.drawing import bar, bar_key, beside, head, line_key, name_rows, page, promise, spread
 from experiments.experiment import Check, MarkdownTable, between
 
 QUESTION = "How near does raking, the paper's stand-in for TopDown, come to TopDown: in error, bias and loss?"
@@ -148,33 +148,35 @@ def table(numbers: dict[str, Any]) -> MarkdownTable:
 
 def draw(numbers: dict[str, Any]) -> Figure:
     """Draw error by level, bias by size, and lower bounds."""
-    figure, (left, middle, right) = new_figure(11, 3.4, 1, 3)
+    figure, axes = page(5.6, 2, 2)
+    left, right, below = spread(axes)
     counts = np.array(numbers["counts"])
-    for (name, row), color, marker in zip(numbers["systems"].items(), (BLUE, ORANGE), "os", strict=True):
-        left.plot(range(len(row["rmse"])), row["rmse"], color=color, marker=marker, label=name)
-        middle.plot(counts, row["bias"], marker, color=color, markersize=3.5, label=name, alpha=0.8)
-    left.set_xticks(range(DEPTH + 1), ["root", *(f"level {j}" for j in range(1, DEPTH)), "leaves"])
+    for (name, row), (color, dashes, marker) in zip(numbers["systems"].items(), SERIES, strict=False):
+        left.plot(range(len(row["rmse"])), row["rmse"], color=color, linestyle=dashes, marker=marker, label=name)
+        style: dict[str, Any] = {"color": color, "marker": marker, "markersize": 3.5, "linestyle": "none"}
+        right.plot(counts, row["bias"], **style, label=name, alpha=0.8)
+    left.set_xticks(range(DEPTH + 1), ["root", *(f"level {j}" for j in range(1, DEPTH)), "leaves"], fontsize=8)
     left.set_ylim(0)
     left.set_ylabel("root mean squared error (people)")
-    left.set_title("(a) error by level")
-    left.legend(fontsize=8)
-    middle.axhline(0, color=BLACK, linewidth=0.8)
-    middle.set_xscale("symlog", linthresh=10)
-    middle.set_xlim(-3, 1.5 * counts.max())
-    middle.set_xlabel("people in the area")
-    middle.set_ylabel("mean error (people)")
-    middle.set_title("(b) bias of the leaves")
+    head(left, "(a) error by level", left.get_legend_handles_labels()[0])
+    right.axhline(0, color=BLACK, linewidth=0.8)
+    right.set_xscale("symlog", linthresh=10)
+    right.set_xlim(-3, 1.5 * counts.max())
+    right.set_xlabel("people in the area (linear to 10, then log)")
+    right.set_ylabel("mean error (people)")
+    head(right, "(b) bias of the leaves", right.get_legend_handles_labels()[0])
     for place, name in enumerate(SYSTEMS):
-        for shift, words, color in zip((-0.18, 0.18), WAYS, (BLUE, GREEN), strict=True):
+        for shift, words, color in zip((-0.18, 0.18), WAYS, (BLUE, PALE), strict=True):
             loss = opened(numbers["systems"][name][words]).measured.budget
-            bar(right, place + shift, loss, height=0.32, color=color, label=words if place == 0 else None)
-            shown: dict[str, Any] = {"ha": "right", "va": "center", "fontsize": 8, "color": "white"}
-            right.text(loss - 0.02, place + shift, down(loss, 2), **shown)
-    promise(right, numbers["epsilon"])
-    right.text(numbers["epsilon"], -0.62, "promised ", ha="right", va="center", fontsize=8)
-    name_rows(right, SYSTEMS, top=-0.8)
-    right.set_xlim(0, 1.15)
-    right.set_xlabel("lower bound, one person added (nats)")
-    right.set_title("(c) what the areas show")
-    right.legend(fontsize=8, loc="center left", bbox_to_anchor=(0.3, 0.77))
+            bar(below, place + shift, loss, height=0.32, color=color)
+            beside(below, place + shift, down(loss, 2), x=1.01, size=8)
+    promise(below, numbers["epsilon"])
+    name_rows(below, SYSTEMS)
+    below.set_xlim(0, 1.05 * numbers["epsilon"])
+    below.set_xlabel("loss of one person added (nats)")
+    handles = [
+        *(bar_key(f"lower bound from {words}", color) for words, color in zip(WAYS, (BLUE, PALE), strict=True)),
+        line_key("promise", **PROMISE),
+    ]
+    head(below, "(c) what the areas show", handles)
     return figure

@@ -17,10 +17,10 @@ from audit.estimates.residuals import residual_loss
 from audit.loss import measure_loss
 from audit.neighbors import NeighborPair
 from audit.results import plain_number
-from audit.results.plots import BLACK, EXACT, GREEN, ORANGE, RED, new_figure
+from audit.results.plots import ESTIMATE, EXACT, GRAY, PROMISE
 from experiments.asked import Asked, cases
 from experiments.audits import down, event_class, kept, none_above, run_all, violations
-from experiments.drawing import BOX, bar, bar_key, line_key, name_rows, promise
+from experiments.drawing import bar, bar_key, column, foot, line_key, name_rows, page, promise
 from experiments.experiment import CONFIDENCE, Check, MarkdownTable, between, near
 
 QUESTION = (
@@ -231,11 +231,11 @@ def short_table(numbers: dict[str, Any]) -> MarkdownTable:
 
 
 STYLES: dict[str, dict[str, Any]] = {
-    "direct": {"color": RED, "marker": "s"},
-    "lag_tail": {"color": GREEN, "marker": "^"},
-    "kde": {"color": ORANGE, "marker": "o"},
-    "histogram": {"color": BLACK, "marker": "x"},
-    "slope": {"color": GREEN, "marker": "v"},
+    "direct": {**ESTIMATE, "marker": "s"},
+    "lag_tail": {**ESTIMATE, "marker": "^"},
+    "kde": {**ESTIMATE, "marker": "o"},
+    "histogram": {**ESTIMATE, "marker": "x"},
+    "slope": {**ESTIMATE, "marker": "v"},
 }
 LIMIT = 3.0  # of the axis, in promises
 
@@ -243,39 +243,37 @@ LIMIT = 3.0  # of the axis, in promises
 def draw(numbers: dict[str, Any]) -> Figure:
     """Draw all ways in units of the promise: one row a system."""
     rows = numbers["rows"]
-    figure, (ax,) = new_figure(8.6, 1.2 + 0.48 * len(rows))
+    figure, (ax,) = page(1.4 + 0.6 * len(rows))
     for at, row in enumerate(rows):
         budget = claim_from_dict(row["promise"]).budget
         bound = float(row["audit"]["lower_bound"]) / budget
-        bar(ax, at, bound, color="#9ecae1")
-        ax.text(
-            bound + 0.02 if bound < 0.1 else 0.02,
-            at,
-            down(bound),
-            va="center",
-            fontsize=7.5,
-            bbox=None if bound >= 0.1 else BOX,
-        )
-        ax.plot(float(row["exact"]) / budget, at, **EXACT, zorder=5)
+        bar(ax, at - 0.3, bound, height=0.22, violated=row["audit"]["verdict"] == "violated")
+        ax.plot(float(row["exact"]) / budget, at - 0.3, **EXACT, zorder=5)
+        column(ax, at - 0.3, down(bound), 62)
         for place, (way, style) in enumerate(STYLES.items()):
-            told, height = row["ways"][way], at - 0.28 + 0.14 * place
+            told, height = row["ways"][way], at - 0.1 + 0.13 * place
             if "why" in told:
                 continue
             value, low, high = (told[key] / budget for key in ("value", "low", "high"))
+            ax.plot(np.minimum([low, high], LIMIT), [height, height], color=style["color"], linewidth=1)
+            if high > LIMIT:
+                ax.plot(LIMIT, height, **style | {"marker": ">"}, markersize=4, clip_on=False)
             if value > LIMIT:
-                ax.plot(LIMIT, height, color=style["color"], marker=">", markersize=5, clip_on=False)
-                ax.text(LIMIT + 0.04, height, f"{value:.3g}", va="center", fontsize=7, color=style["color"])
-                continue
-            ax.plot([low, min(high, LIMIT)], [height, height], color=style["color"], linewidth=1)
-            ax.plot(value, height, **style, markersize=4, linestyle="none")
+                column(ax, height, f"{WAYS[way]}: {value:.3g}", 62)
+            else:
+                ax.plot(value, height, **style, markersize=4, linestyle="none")
+        ax.axhline(at + 0.52, color=GRAY, linewidth=0.4)
     promise(ax)
-    name_rows(ax, [row["system"] for row in rows])
+    column(ax, -0.75, "lower bound", 62, style="italic")
+    name_rows(ax, [row["system"] for row in rows], size=8)
     ax.set_xlim(0, LIMIT)
-    ax.set_xlabel("privacy loss in units of the promise, epsilon or rho")
+    ax.set_xlabel("privacy loss in units of the promise, epsilon or rho (an arrow: beyond the axis)")
     handles: list[Any] = [
-        bar_key("lower bound", "#9ecae1"),
+        bar_key("lower bound"),
         line_key("exact loss", **EXACT),
-        *(line_key(f"{WAYS[way]}, estimate", linestyle="none", markersize=4, **style) for way, style in STYLES.items()),
+        line_key("promise", **PROMISE),
+        *(line_key(f"estimate: {WAYS[way]}", linestyle="none", markersize=4, **style) for way, style in STYLES.items()),
     ]
-    figure.legend(handles=handles, loc="outside lower center", ncols=4, fontsize=8)
+    words = f"estimates with their intervals at {LEVEL:.0%}; KDE: kernel density"
+    foot(figure, handles, words=words)
     return figure

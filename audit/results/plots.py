@@ -26,9 +26,14 @@ __all__ = [
     "GREEN",
     "NO_POWER",
     "ORANGE",
+    "PAGE",
+    "PALE",
     "PROMISE",
     "RED",
+    "SERIES",
+    "SHADES",
     "VIOLATED",
+    "break_mark",
     "house_style",
     "label_of",
     "new_figure",
@@ -38,11 +43,18 @@ __all__ = [
     "save_figure",
 ]
 
+PAGE = 7.3  # inches of a text column: no figure is wider, so that its letters are never made smaller
+
 # Okabe and Ito (2008): told apart by color-blind readers; shapes and positions carry the meaning besides.
-BLACK, ORANGE, BLUE, GREEN, RED, GRAY = "#000000", "#E69F00", "#0072B2", "#009E73", "#D55E00", "#8C8C8C"
-LINES = ((BLUE, "-", "o"), (ORANGE, "--", "s"), (GREEN, "-.", "^"), (RED, ":", "D"))  # color, dashes, marker
-# What things look like in all figures: a lower bound is a bar, a promise a dashed line, an exact loss a diamond, an
-# estimate orange; a violation is red and hatched, a bound without power gray and dotted.
+BLACK, ORANGE, BLUE, RED, GRAY = "#000000", "#E69F00", "#0072B2", "#D55E00", "#8C8C8C"
+GREEN, PURPLE, BROWN, CYAN = "#009E73", "#8F4A9E", "#8A5A24", "#4DB8D0"
+# A series that has no meaning of its own below: color, dashes, marker, as its legend says.
+SERIES = ((GREEN, "-", "o"), (PURPLE, "--", "s"), (BROWN, "-.", "^"), (CYAN, ":", "D"))
+# What things look like in all figures: a lower bound is a blue bar (of several kinds: shades of blue), a promise a
+# dashed line, an exact loss a diamond, an estimate orange; a violation is red and hatched, a bound without power gray
+# and dotted. Gray besides is what is cited or only guides the eye.
+PALE = "#8DBFE0"
+SHADES = ("#00395C", BLUE, PALE)
 BOUND: dict[str, Any] = {"color": BLUE}
 VIOLATED: dict[str, Any] = {"color": RED, "hatch": "//", "edgecolor": "white", "linewidth": 0}
 NO_POWER: dict[str, Any] = {"color": GRAY, "hatch": "..", "edgecolor": "white", "linewidth": 0}
@@ -146,6 +158,22 @@ def label_of(words: str) -> str:
     return printable(words).replace("$", r"\$")
 
 
+def break_mark(ax: Axes, end: float, at: float) -> None:
+    """Mark a bar as cut: what it shows is longer than the axis.
+
+    Parameters
+    ----------
+    ax : matplotlib.axes.Axes
+        A panel with horizontal bars.
+    end : float
+        Where the bar ends, in the unit of the axis.
+    at : float
+        Its row.
+    """
+    slanted = ((-0.5, -1.0), (0.0, -1.0), (0.5, 1.0), (0.0, 1.0), (-0.5, -1.0))
+    ax.plot(0.96 * end, at, marker=slanted, markersize=16, color="white", markeredgecolor=BLACK, zorder=4)
+
+
 def plot_audits(audits: Sequence[Mapping[str, Any]], ax: Axes | None = None, *, scale: str = "") -> Axes:
     """Draw promise and lower bound of each audit on one scale of privacy loss.
 
@@ -178,7 +206,9 @@ def plot_audits(audits: Sequence[Mapping[str, Any]], ax: Axes | None = None, *, 
     end = 1.12 * longest
     for row, (audit, unit) in enumerate(zip(audits, units, strict=True)):
         bound, least = audit["measured"] / unit, audit["detectable"] / unit
-        ax.barh(row, min(bound, end), height=0.5, **BARS[audit["verdict"]])  # an infinite one fills the axis
+        ax.barh(row, min(bound, end), height=0.5, **BARS[audit["verdict"]])
+        if bound > end:  # an infinite one fills the axis
+            break_mark(ax, end, row)
         number = texts(audit)["measured"]
         words = f"{audit['parameter']} {number}" if mixed else number
         words += f": {audit['verdict']}" + (" (unbounded)" if audit["witness"] else "")
@@ -262,7 +292,7 @@ def plot_plan(
     ax = ax if ax is not None else new_figure(5.0, 3.4)[1][0]
     excesses: set[float] = set()
     for number, (name, violations, sizes) in enumerate(curves):
-        color, dashes, marker = LINES[number % len(LINES)]
+        color, dashes, marker = SERIES[number % len(SERIES)]
         excess = [violation - 1 for violation in violations]
         if min(excess, default=1.0) <= 0:
             raise ValueError(f"a violation must be more than 1, got {min(violations)}")
