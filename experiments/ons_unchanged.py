@@ -136,8 +136,8 @@ def finding(numbers: dict[str, Any]) -> str:
     return (
         "The laws leave unchanged as many counts as Tables 1 to 3 print, if Gaussian noise has the textbook's scale at "
         f"delta {PILOT_DELTA:g}, which is inferred. Laplace and geometric noise spend epsilon (one person added or "
-        f"removed). Rounded Gaussian noise keeps that delta, with {max(rounded):.4f} at most; before rounding it does not "
-        f"at epsilon {last['epsilon']:g}: the true delta is {last['before']:.3f}."
+        f"removed). Rounded Gaussian noise keeps that delta, with {max(rounded):.4f} at most; before rounding it does "
+        f"not at epsilon {last['epsilon']:g}: the true delta is {last['before']:.3f}."
     )
 
 
