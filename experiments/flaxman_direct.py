@@ -147,9 +147,9 @@ def table(numbers: dict[str, Any]) -> MarkdownTable:
 def draw(numbers: dict[str, Any]) -> Figure:
     """Draw the paper's log-ratios with their intervals, and what answers the question instead."""
     figure, axes = page(6.8, 3, 1)
-    for ax, letter, limit, (event, words) in zip(axes, "ab", (4, 0.75), EVENTS.items(), strict=False):
+    for ax, letter, (event, words) in zip(axes, "ab", EVENTS.items(), strict=False):
         curves = {name: events[event]["curve"] for name, events in numbers["paper"].items()}
-        _draw_ratios(ax, curves, limit)
+        _draw_ratios(ax, curves)
         title = f"({letter}) error of {words}: estimates of 500 + 500 runs (lines: 95%)"
         head(ax, title, [*ax.get_legend_handles_labels()[0], line_key("$\\pm\\epsilon$, promised", **PROMISE)], ncols=4)
 
@@ -175,7 +175,7 @@ def draw(numbers: dict[str, Any]) -> Figure:
     return figure
 
 
-def _draw_ratios(ax: Axes, curves: dict[str, Any], limit: float) -> None:
+def _draw_ratios(ax: Axes, curves: dict[str, Any]) -> None:
     for shift, (name, curve) in zip((-0.22, 0.0, 0.22), curves.items(), strict=True):
         color, marker = STYLES[name]
         style: dict[str, Any] = {"color": color, "marker": marker, "markersize": 3, "linewidth": 0.7}
@@ -186,4 +186,3 @@ def _draw_ratios(ax: Axes, curves: dict[str, Any], limit: float) -> None:
     ax.set_xticks(ERRORS[::2])
     ax.set_xlabel("k (people), errors of area 0")
     ax.set_ylabel("log-ratio (nats)")
-    ax.set_ylim(-limit, limit)

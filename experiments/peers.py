@@ -259,6 +259,9 @@ def _draw_row(ax: Axes, at: int, row: dict[str, Any], who: str, rows: list[dict[
     shares = np.array(said["values"]) / row["truth"]
     color = BLUE if said["kind"] == BOUND else ORANGE
     ax.plot(np.clip([shares.min(), shares.max()], LOW, HIGH), [at, at], color=color, linewidth=1.2, clip_on=False)
+    for end in (shares.min(), shares.max()):
+        if not LOW <= end <= HIGH:
+            _mark(ax, at, float(end), MARKER | {"color": color, "markersize": 4})
     _mark(ax, at, float(np.median(shares)), MARKER | {"color": color})
     words = {"median": down(middle(row, who), 3), "seconds": f"{np.median(said['seconds']):.2f}"}
     words[f"of {AUDITS}"] = str(above(row, who)[0])

@@ -21,7 +21,7 @@ from audit.neighbors import NeighborPair
 from audit.one_run import Canaries, measure_loss_one_run
 from audit.planning import Design, plan_power, plan_size, plan_violation
 from audit.results.plots import BLACK, GRAY, SERIES, plot_plan
-from experiments.drawing import beside, column, head, name_rows, page
+from experiments.drawing import bar_key, beside, column, head, line_key, name_rows, page
 from experiments.experiment import Check, MarkdownTable, between, most_misses
 
 QUESTION = "How many runs does it take to detect a violation, and is it then detected as often as planned?"
@@ -305,6 +305,8 @@ def _draw_differences(ax: Axes, rows: list[dict[str, Any]]) -> None:
     for words, points in (("power", 40), ("runs", 84)):
         column(ax, -1.2, words, points, style="italic")
     beside(ax, -1.2, "promise, and the true loss in units of it", x=-0.02, size=8, ha="right", style="italic")
-    name_rows(ax, [row["case"] for row in rows], top=-0.8, size=8)
-    ax.set_title("(b) simulated power less planned power", pad=18, x=-0.2)
+    name_rows(ax, [row["case"] for row in rows], top=-1.8, size=8)
+    handles = [bar_key(f"as expected: within {100 * WITHIN:g} points", "#E0E0E0")]
+    handles += [line_key(kind, color=color, marker=marker) for kind, (color, _, marker) in STYLES.items()]
+    head(ax, "(b) simulated power less planned power", handles, ncols=5, x=-0.4)
     ax.set_xlabel("percentage points (bars: 2 standard errors)")
