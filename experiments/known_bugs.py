@@ -24,7 +24,7 @@ from audit.neighbors import NeighborPair
 from audit.results import plain_number
 from audit.results.plots import BLACK, EXACT, GRAY, PROMISE
 from experiments.audits import bounds, down, kept, none_above, run_all, violations
-from experiments.drawing import bar, bar_key, bare_rows, beside, column, extent, foot, line_key, page
+from experiments.drawing import BOX, bar, bar_key, bare_rows, beside, column, extent, foot, line_key, page
 from experiments.experiment import CONFIDENCE, Check, MarkdownTable
 
 QUESTION = "Does the audit find every known bug, and does it ever call a correct algorithm violated?"
@@ -229,7 +229,7 @@ def _draw_row(ax: Axes, row: dict[str, Any], at: float) -> None:
         bar(ax, at, float(np.median(values)), violated=2 * violations(row["audits"]) > len(values), end=END)
         extent(ax, values, at)
     else:
-        beside(ax, at, "refused: the runs are not independent", x=0.01)
+        beside(ax, at, "refused: the runs are not independent", x=0.01, bbox=BOX)
     witness = any(audit["witness"] is not None for audit in row["audits"])
     shown = INFINITY if math.isinf(loss) else min(loss / row["claim"], END)
     face = BLACK if witness or math.isfinite(loss) else "white"

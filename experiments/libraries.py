@@ -269,5 +269,5 @@ def draw(numbers: dict[str, Any]) -> Figure:
         bar_key("either: violated", violated=True),
         line_key("promise", **PROMISE),
     ]
-    foot(figure, handles)
+    foot(figure, handles, words="one person added or removed, unless the promise is for one replaced")
     return figure
