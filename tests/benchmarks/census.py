@@ -168,12 +168,13 @@ def one_release(cells: int, number: int, folder: str) -> None:
     else:
         topdown.estimate(topdown.measure(histogram, rng))
     found = {"seconds": time.perf_counter() - begun, "processor": time.process_time() - work}
-    print(json.dumps({**found, "gigabytes": peak_memory()}))
+    written = sum(path.stat().st_size for path in Path(folder).glob("out/noisy_measurements.csv")) if folder else 0
+    print(json.dumps({**found, "gigabytes": peak_memory(), "written": written / 1e6}))
 
 
 def growth() -> Table:
     """Return time and memory of one release of trees of several sizes, each in a process of its own."""
-    columns = ("seconds", "of the processor", "peak memory")
+    columns = ("seconds", "of the processor", "peak memory", "noisy measurements")
     table = Table("cells", "blocks", "tables", *columns, title="One release, one process")
     for cells, number in GROWTH:
         for where in ("in memory", "written level by level"):
@@ -183,7 +184,8 @@ def growth() -> Table:
                 done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
             found = json.loads(done.stdout)
             seconds = (f"{found[key]:.1f} s" for key in ("seconds", "processor"))
-            table.add_row(f"{cells:,}", f"{number:,}", where, *seconds, f"{found['gigabytes']:.2f} GiB")
+            sizes = (f"{found['gigabytes']:.2f} GiB", f"{found['written']:.0f} MB")
+            table.add_row(f"{cells:,}", f"{number:,}", where, *seconds, *sizes)
     return table
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import itertools
 import math
 from bisect import bisect_left
@@ -21,14 +22,24 @@ from audit.claims import ZCDP, ApproxDP, GaussianDP, PureDP
 from audit.loss import measure_loss, measure_loss_from_outputs
 from audit.methods import OneRun, Rectangle, gaussian, renyi_power
 from audit.neighbors import NeighborPair
-from audit.planning import OutOfReachError, plan_power, plan_size, plan_violation
+from audit.planning import OutOfReachError, plan_power, plan_size, plan_table, plan_violation
 from audit.planning.plan import Plan
 from audit.planning.sizes import MOST, MOST_CANARIES
 from audit.results.plots import plot_plan
 from tests.helpers import refused_like
 
 SELECTION = 0.3
+PLANS = (plan_power, plan_table, plan_violation)
 FAMILIES = (PureDP(1.0), ApproxDP(1.0, 1e-2), GaussianDP(1.0), ZCDP(0.5))
+
+
+@pytest.mark.parametrize("plan", PLANS, ids=lambda plan: plan.__name__)
+def test_plans_are_of_the_same_audit_if_nothing_is_said(plan):
+    """Their signatures repeat those of `plan_size`, so that each can be read by itself."""
+    asked, known = (inspect.signature(one).parameters for one in (plan, plan_size))
+    shared = asked.keys() & known.keys()
+    assert {"confidence", "distance", "selection", "share", "design"} <= shared
+    assert {name: asked[name].default for name in shared} == {name: known[name].default for name in shared}
 
 
 def majority(runs, right):
