@@ -23,7 +23,7 @@ from audit.claims import ZCDP, Relation
 from audit.results import AuditResult, plain_number
 from audit.results.plots import EXACT, PROMISE
 from experiments.audits import audited, down, opened, share
-from experiments.drawing import bar, bar_key, beside, column, foot, line_key, page, promise
+from experiments.drawing import INFINITE, bar, bar_key, beside, column, foot, line_key, page, promise
 from experiments.experiment import CONFIDENCE, Check, MarkdownTable, between
 
 QUESTION = "How much of PHSafe's rho do audits of its noisy tables prove, and are known bugs found?"
@@ -213,9 +213,12 @@ def draw(numbers: dict[str, Any]) -> Figure:
         bar_key("lower bound, not refuted"),
         bar_key("lower bound, violated", violated=True),
         line_key("exact loss: spent by the exact law", **EXACT),
+        line_key("exact loss infinite", **INFINITE),
         line_key("promise", **PROMISE),
     ]
-    foot(figure, handles, words="VAL: valid data; DER: the paper's model; API: as the production code declares")
+    foot(
+        figure, handles, ncols=3, words="VAL: valid data; DER: the paper's model; API: as the production code declares"
+    )
     return figure
 
 
@@ -226,3 +229,5 @@ def _row(ax: Axes, audit: AuditResult, spent: float, height: float) -> None:
     column(ax, height, f"{spent / promised:.2f}" if np.isfinite(spent) else "$\\infty$", 70)
     if np.isfinite(spent):
         ax.plot(spent / promised, height, **EXACT)
+    else:
+        ax.plot(LIMIT, height, **INFINITE, clip_on=False, zorder=5)
