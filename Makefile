@@ -128,6 +128,7 @@ dist: .venv/installed-docs
 	$(BIN)/python -m build --outdir dist .
 	$(BIN)/twine check --strict dist/*
 	$(BIN)/check-wheel-contents dist/*.whl
+	@! tar --list --file dist/*.tar.gz | grep --extended-regexp '^[^/]*/(tests|experiments|figures|docs|examples|results|build)/'
 	@$(PYTHON) -m venv build/dist
 	@build/dist/bin/pip --disable-pip-version-check install --quiet --constraint constraints.txt dist/*.whl
 	cd build/dist && bin/python -P -m doctest $(CURDIR)/README.md
