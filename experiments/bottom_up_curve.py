@@ -262,6 +262,7 @@ def table(numbers: dict[str, Any]) -> MarkdownTable:
     rows = []
     for name, row in numbers["audits"].items():
         times = f"{violations(row['runs'])} of {len(row['runs'])}"
+        times += ", by a witness" if row["runs"][0]["witness"] else ""
         loss = "infinite" if np.isinf(float(row["loss"])) else f"{float(row['loss']):g}"
         rows.append((name, f"{row['size']:,}", loss, down(median(row["runs"])), times))
     sample, factor = _takes(numbers, SAMPLE), np.median(_missing(numbers, SAMPLE) / _missing(numbers, DRAWN))

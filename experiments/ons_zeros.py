@@ -208,11 +208,13 @@ def table(numbers: dict[str, Any]) -> MarkdownTable:
         times = f"{violations(row['audits'])} of {len(row['audits'])}"
         what = row["name"].removeprefix("zeros kept: ")
         rows.append((what, "kept", f"{row['audits'][0]['class']}, {row['size']:,} runs", down(_share(row)), times))
+    published = [audit for row in numbers["published"] for audit in row["audits"]]
     return MarkdownTable(
         ("one person", "zeros", "audited by", "lower bound / promise", "violations reported"),
         rows,
-        "Lower bounds are what these attacks find, and no proof that the rest is hidden. Everybody who appears where "
-        "zeros are kept is really there.",
+        "Lower bounds are what these attacks find, and no proof that the rest is hidden. Whoever appears where zeros "
+        f"are kept is really there; with noise on zeros {violations(published)} of {len(published)} audits of releases "
+        "report a violation.",
     )
 
 

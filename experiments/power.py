@@ -260,7 +260,8 @@ def finding(numbers: dict[str, Any]) -> str:
     alone, many = (_rounded(runs_until(curve, 1.1), curve) for curve in numbers["curves"][:2])
     return (
         f"To prove {PROVED} of epsilon {CLAIMED} takes {one['game']['runs']:,} runs with one person added and "
-        f"{group['game']['runs']:,} with {group['people']}, at 95% confidence. To detect a loss a tenth beyond it, "
+        f"{group['game']['runs']:,} with {group['people']}, at 95% confidence ({one['limits']['runs']:,} and "
+        f"{group['limits']['runs']:,} by two Clopper-Pearson limits). To detect a loss a tenth beyond it, "
         f"with power 0.8 and selection included, takes {alone} runs and {many}."
     )
 

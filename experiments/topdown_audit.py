@@ -271,10 +271,12 @@ def table(numbers: dict[str, Any]) -> MarkdownTable:
         cells = (down(shown[stage]) if stage in shown else "" for stage in STAGES)
         rows.append((f"{joint['law']}, {who}", f"{joint['all']:.2f}", *cells))
     published, uncovered = numbers["published"], opened(numbers["invariant"]["uncovered"])
+    worst = min(np.median(share["lower_bound"]) / share["own"] for share in numbers["shares"] if share["exact"])
     detectable = np.median([float(audit["detectable"]) / audit["promise"] for audit in published])
     return MarkdownTable(
         ("share of the promise", "exact law", *WORDS),
         rows,
+        f"Of each query's own share audits prove {down(worst)} or more (medians). "
         f"{violations(published)} of {len(published)} audits of published tables report a violation at confidence "
         f"1 - 1e-6 (minimum detectable loss: {up(detectable)} promises). A move between areas with invariant totals is "
         f"refused; audited all the same, {uncovered.size} runs prove {down(uncovered.measured.budget)} of "
