@@ -2,19 +2,14 @@
 sheets.counts = (() => {
   const SPAN = 38, WIDE = 3.5; // of the integral for mean errors; from which normal noise on rounding is smooth
 
-  function erf(x) { // by its series, whose terms are all positive, and from 3 on by the tail
-    if (x >= 3) return 1 - Math.exp(-x * x) * laws.erfcx(x);
-    let term = x, sum = x;
-    for (let k = 1; term > sum * 1e-17; k++) sum += term *= 2 * x * x / (2 * k + 1);
-    return 2 / Math.sqrt(Math.PI) * Math.exp(-x * x) * sum;
-  }
+  const erf = x => Math.exp(-x * x) * (x < 3 ? laws.erfx(x) : Math.exp(x * x) - laws.erfcx(x));
 
   // Laws on whole numbers; of each: sigma before rounding, tail(m) = P(K >= m), P(K = 0), the log of the
   // characteristic function at the angle whose half has a tangent.
   function geometric(epsilon) {
-    const law = laws.geometric(epsilon), ratio = law.variance;
-    const logs = tangent => -Math.log1p(ratio * 2 / (1 + tangent ** -2));
-    return {...law, sigma: Math.sqrt(ratio), unchanged: Math.tanh(epsilon / 2), logs};
+    const law = laws.geometric(epsilon);
+    const logs = tangent => -Math.log1p(law.variance * 2 / (1 + tangent ** -2));
+    return {...law, unchanged: Math.tanh(epsilon / 2), logs};
   }
 
   function laplace(epsilon) {

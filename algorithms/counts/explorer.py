@@ -123,6 +123,7 @@ def sheet() -> Sheet:
     tables = (
         Table(
             label="counts.one",
+            rows="counts.law",
             columns=columns,
             groups=(
                 Group(label="counts.whole", rows=_rows("counts/{}/all")),
@@ -139,6 +140,7 @@ def sheet() -> Sheet:
         ),
         Table(
             label="counts.pilot",
+            rows="counts.epsilon",
             columns=tuple(replace(one, shown="share") for one in by_law),
             groups=(
                 Group(label="counts.pilot.rows", rows=_numbered("counts/pilot/epsilon_{}", range(len(PUBLISHED)))),
@@ -146,6 +148,7 @@ def sheet() -> Sheet:
         ),
         Table(
             label="counts.sum",
+            rows="counts.cells",
             columns=by_law,
             groups=(
                 Group(
@@ -160,6 +163,7 @@ def sheet() -> Sheet:
         ),
         Table(
             label="counts.bottom_up",
+            rows="counts.bottom_up.of",
             columns=tuple(
                 Column(quantity=name, label=f"counts.bottom_up.{name}", shown=shown) for name, shown in bottom_up
             ),

@@ -14,9 +14,9 @@ References
 
 from __future__ import annotations
 
+import json
 import math
 import os
-import reprlib
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from importlib import resources
@@ -31,6 +31,7 @@ from algorithms.phsafe.tables import QUERIES
 from algorithms.tables.frames import Frame
 from audit.claims import ZCDP, PureDP
 from audit.io.files import parsed_json
+from audit.io.text import quoted
 
 __all__ = ["CLAIMS", "PRESETS", "Config", "Settings", "noise_law", "noise_parameters", "read_config"]
 
@@ -41,6 +42,7 @@ KEYS = ("privacy_budget", "tau", "state_filter", "reader", "privacy_defn")
 TAUS = tuple(name for name, query in QUERIES.items() if query.truncated)
 LARGEST_TAU = 99_999  # no household holds more people
 LARGEST_FILE = 2**20  # bytes; the production file has 5,000
+LONGEST_NUMBER = 40  # letters of one in a message
 CLAIMS: Mapping[str, type[ZCDP] | type[PureDP]] = {"zcdp": ZCDP, "puredp": PureDP}
 NOISE = {"zcdp": "Discrete Gaussian", "puredp": "Two-Sided Geometric"}
 
@@ -93,7 +95,7 @@ class Config:
         self._keep(state_filter=_states(self.state_filter))
         _check_keys("privacy_budget", self.privacy_budget, tuple(QUERIES))
         self._keep(privacy_budget={name: self._levels(name, self.privacy_budget[name]) for name in QUERIES})
-        spent = sum(budget for _, _, budget in self.budgets())
+        spent = sum((budget for _, _, budget in self.budgets()), 0.0)
         if not 0 < 2 * spent < math.inf:
             raise ValueError(f"privacy_budget must add up to a positive finite number, got {spent}")
 
@@ -154,7 +156,7 @@ class Config:
                 if budget:
                     _law(self.privacy_definition, self.stability(table), budget)
             except ValueError as error:
-                raise ValueError(f"{where} is out of reach of the noise, got {budget}: its {error}") from None
+                raise ValueError(f"{where} is out of reach of the noise, got {budget}") from error
         return MappingProxyType(budgets)
 
 
@@ -297,8 +299,19 @@ def _parsed(content: bytes) -> Any:
         raise ValueError(f"a config must have at most {LARGEST_FILE} bytes, got more")
     try:
         return parsed_json(content, once=True)
-    except ValueError as error:  # not UTF-8, not JSON, thousands of digits, or nested too deeply
-        raise ValueError(f"a config must be JSON with each key once, got: {str(error).splitlines()[0]}") from None
+    except UnicodeDecodeError:
+        reason = "bytes that are not UTF-8"
+    except json.JSONDecodeError as error:
+        reason = f"something else in line {_line(error)}"
+    except ValueError as error:  # a key that stands twice, thousands of digits, or nested too deeply
+        reason = str(error).splitlines()[0]
+    raise ValueError(f"a config must be JSON with each key once, got: {reason}")
+
+
+def _line(error: json.JSONDecodeError) -> int:
+    """Return where JSON ends to be JSON; after a comma too many, where something should stand, as of Python 3.12."""
+    after = error.doc[error.pos :].lstrip(", \t\r\n") if error.msg.startswith("Illegal trailing comma") else ""
+    return error.doc.count("\n", 0, len(error.doc) - len(after) if after else error.pos) + 1
 
 
 def _check_keys(what: str, values: Any, names: Sequence[str]) -> None:
@@ -338,8 +351,10 @@ def _threshold(table: str, value: Any) -> int:
 
 
 def _states(codes: Any) -> tuple[str, ...]:
-    if not isinstance(codes, list | tuple) or not all(isinstance(code, str) for code in codes):
+    if not isinstance(codes, list | tuple):
         raise TypeError(f"state_filter must be a list of FIPS codes in quotes, got {_shown(codes)}")
+    if bare := [code for code in codes if not isinstance(code, str)]:
+        raise TypeError(f"state_filter must be a list of FIPS codes in quotes, got {_shown(bare[0])} in it")
     states = tuple(codes)
     wrong = [code for code in states if code not in STATES]
     if not states or len(set(states)) < len(states) or (wrong and states != (PUERTO_RICO,)):
@@ -354,7 +369,12 @@ def _states(codes: Any) -> tuple[str, ...]:
 
 def _shown(value: Any) -> str:
     """Return a value in one short line, however large or deep it is."""
+    if isinstance(value, str):
+        return quoted(value)
+    if isinstance(value, Mapping | list | tuple):
+        return "an object" if isinstance(value, Mapping) else "a list"
     try:
-        return " ".join(reprlib.repr(value).split())
+        text = repr(value)
     except ValueError:  # Python refuses to write thousands of digits
         return "a number too long to write"
+    return text if len(text) <= LONGEST_NUMBER else f"{text[:LONGEST_NUMBER]}..."

@@ -45,7 +45,7 @@ sheets.phsafe = (() => {
         const stability = stabilities[table];
         const law = kind === "zcdp" ? laws.discreteGaussian(stability / Math.sqrt(2 * budget))
           : laws.geometric(budget / stability);
-        const sigma = kind === "zcdp" ? law.scale : Math.sqrt(law.variance), margin = wholePart(Z * sigma);
+        const {sigma} = law, margin = wholePart(Z * sigma);
         results[`${place}/${BUDGET[kind]}`] = budget;
         results[place + "/share"] = budget / total;
         results[place + "/sigma"] = sigma;
@@ -76,31 +76,19 @@ sheets.phsafe = (() => {
   }
 
   // The file of settings, checked as algorithms.phsafe.budget checks it, in the same order.
-  const {Real, fail, real} = files, shown = value => files.shown(value).trim().replace(/\s+/g, " ");
-  const KEYS = ["privacy_budget", "tau", "state_filter", "reader", "privacy_defn"], PUERTO_RICO = "72", LARGEST_FILE = 2 ** 20;
+  const {Real, fail, real, shown} = files, PUERTO_RICO = "72", LARGEST_FILE = 2 ** 20;
 
   function keys(what, values, names) {
     if (!(values instanceof Map)) fail(`${what} must be an object with the keys ${names.join(", ")}, got ${shown(values)}`);
     const missing = names.filter(name => !values.has(name)), unknown = [...values.keys()].filter(name => !names.includes(name));
-    const parts = [...(missing.length ? [`no ${missing.join(", ")}`] : []),
-      ...(unknown.length ? [`unknown ${unknown.slice(0, 5).map(shown).join(", ")}`] : [])];
-    if (parts.length) fail(`${what} must have the keys ${names.join(", ")}, got ${parts.join(" and ")}`);
+    const parts = [missing.length && `no ${missing.join(", ")}`, unknown.length && `unknown ${unknown.slice(0, 5).map(shown).join(", ")}`];
+    if (parts.some(Boolean)) fail(`${what} must have the keys ${names.join(", ")}, got ${parts.filter(Boolean).join(" and ")}`);
   }
-  function next(number, step) { // the next float up or down
-    const bits = new BigInt64Array(new Float64Array([number]).buffer);
-    bits[0] += BigInt(step);
-    return new Float64Array(bits.buffer)[0];
-  }
-  function outOfReach(kind, stability, budget) {
-    const [name, value, least, most] = kind === "zcdp" ? ["scale", next(stability / Math.sqrt(2 * budget), 1), 1e-12, 1e12]
-      : ["epsilon", budget / stability === 0 ? 0 : next(budget / stability, -1), 1e-12, Infinity];
-    if (!(value > 0 && value < Infinity)) return `${name} must be positive and finite, got ${real(value)}`;
-    return value >= least && value <= most ? "" : `${name} must be from ${real(least)} to ${real(most)}, got ${real(value)}`;
-  }
+  const number = given => given instanceof Real ? given.value : Number(given);
   function checked(config, data) {
-    keys("config", config, KEYS);
-    const kind = config.get("privacy_defn"), reader = config.get("reader"), tau = config.get("tau"), codes = config.get("state_filter");
-    if (kind !== "zcdp" && kind !== "puredp") fail(`privacy_defn must be "zcdp" or "puredp", got ${shown(kind)}`);
+    keys("config", config, ["privacy_budget", "tau", "state_filter", "reader", "privacy_defn"]);
+    const [budgets, tau, codes, reader, kind] = ["privacy_budget", "tau", "state_filter", "reader", "privacy_defn"].map(name => config.get(name));
+    if (!Object.hasOwn(BUDGET, kind)) fail(`privacy_defn must be "zcdp" or "puredp", got ${shown(kind)}`);
     if (reader !== "csv")
       fail(`reader must be "csv"${reader === "cef" ? ": there is no reader of the Bureau's CEF files here" : ""}, got ${shown(reader)}`);
     keys("tau", tau, data.truncated);
@@ -109,8 +97,8 @@ sheets.phsafe = (() => {
       if (typeof threshold !== "bigint") fail(`tau of ${table} must be a whole number, got ${shown(threshold)}`);
       if (threshold < 1n || threshold > 99999n) fail(`tau of ${table} must be from 1 to 99999, got ${shown(threshold)}`);
     }
-    if (!Array.isArray(codes) || codes.some(code => typeof code !== "string"))
-      fail(`state_filter must be a list of FIPS codes in quotes, got ${shown(codes)}`);
+    const list = Array.isArray(codes), bare = list && codes.findIndex(code => typeof code !== "string");
+    if (bare !== -1) fail(`state_filter must be a list of FIPS codes in quotes, got ${list ? `${shown(codes[bare])} in it` : shown(codes)}`);
     const alone = codes.length === 1 && codes[0] === PUERTO_RICO;
     const wrong = codes.filter(code => code === PUERTO_RICO || !data.states.includes(code));
     const repeated = codes.filter((code, place) => codes.indexOf(code) < place);
@@ -119,28 +107,20 @@ sheets.phsafe = (() => {
       fail("state_filter must be distinct codes of states (01 to 56, without 03, 07, 14, 43, 52), or 72 alone, "
         + `got ${found}${repeated.length && !wrong.length ? " twice" : ""}`);
     }
-    const budgets = config.get("privacy_budget");
-    let spent = 0, some = false;
+    let spent = 0;
     keys("privacy_budget", budgets, Object.keys(data.tables));
     for (const [table, levels] of Object.entries(data.tables)) {
       keys(`privacy_budget of ${table}`, budgets.get(table), levels);
       for (const level of levels) {
-        const where = `privacy_budget of ${table} ${level}`, given = budgets.get(table).get(level);
+        const where = `privacy_budget of ${table} ${level}`, given = budgets.get(table).get(level), budget = number(given);
         if (typeof given !== "bigint" && !(given instanceof Real)) fail(`${where} must be a number, got ${shown(given)}`);
-        const budget = typeof given === "bigint" ? Number(given) : given.value;
         if (!(budget >= 0 && budget < Infinity)) fail(`${where} must be 0 or more and finite, got ${shown(given)}`);
-        if (!budget) continue;
-        if (level.startsWith("usa_") && alone)
+        if (budget && level.startsWith("usa_") && alone)
           fail(`${where} must be 0 where state_filter is Puerto Rico alone, got ${real(budget)}`);
-        const problem = outOfReach(kind, tau.has(table) ? 2 * Number(tau.get(table)) + 2 : 2, budget);
-        if (problem) fail(`${where} is out of reach of the noise, got ${real(budget)}: its ${problem}`);
         spent += budget;
-        some = true;
       }
     }
-    if (!(2 * spent > 0 && 2 * spent < Infinity))
-      fail(`privacy_budget must add up to a positive finite number, got ${some ? real(spent) : 0}`);
-    return config;
+    if (!(2 * spent > 0 && 2 * spent < Infinity)) fail(`privacy_budget must add up to a positive finite number, got ${real(spent)}`);
   }
 
   function read(bytes, data) {
@@ -157,20 +137,19 @@ sheets.phsafe = (() => {
     for (const [table, tau] of config.get("tau")) state[`phsafe/${table}/all/tau`] = Number(tau);
     for (const [table, levels] of config.get("privacy_budget")) {
       for (const [level, given] of levels) {
-        const place = `phsafe/${table}/${level}`, budget = given instanceof Real ? given.value : Number(given);
-        state[place + "/on"] = budget > 0;
-        state[place + "/rho"] = state[place + "/epsilon"] = null;
+        const place = `phsafe/${table}/${level}`, budget = number(given);
+        Object.assign(state, {[place + "/on"]: budget > 0, [place + "/rho"]: null, [place + "/epsilon"]: null});
         if (budget > 0) state[`${place}/${BUDGET[kind]}`] = budget;
       }
     }
     return state;
   }
   function write(state, data) {
-    const results = compute(state, data), kind = state["phsafe/all/all/privacy"];
+    const results = compute(state, data), kind = state["phsafe/all/all/privacy"], from = Object.fromEntries;
     const text = JSON.stringify({
-      privacy_budget: Object.fromEntries(Object.entries(data.tables).map(([table, levels]) => [table,
-        Object.fromEntries(levels.map(level => [level, results[`phsafe/${table}/${level}/${BUDGET[kind]}`] ?? 0]))])),
-      tau: Object.fromEntries(data.truncated.map(table => [table, state[`phsafe/${table}/all/tau`]])),
+      privacy_budget: from(Object.entries(data.tables).map(([table, levels]) => [table,
+        from(levels.map(level => [level, results[`phsafe/${table}/${level}/${BUDGET[kind]}`] ?? 0]))])),
+      tau: from(data.truncated.map(table => [table, state[`phsafe/${table}/all/tau`]])),
       state_filter: state["phsafe/all/all/states"].split(" "), reader: "csv", privacy_defn: kind,
     }, null, 4) + "\n";
     read(new TextEncoder().encode(text), data); // what a release would refuse is not written

@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import math
+from dataclasses import asdict
 from functools import cache
 from typing import Any
 
 from audit.claims import ZCDP, ApproxDP, Claim, GaussianDP, PureDP
+from audit.explorer.plans import CONFIDENCE, plan_tables
 from audit.explorer.sheet import Chart, Column, Group, Input, Result, Row, Sheet, State, Table, Total
 from audit.methods.method import method_for
-from audit.planning import plan_power, plan_size, plan_violation
+from audit.planning import OutOfReachError, plan_power, plan_size, plan_violation
+from audit.planning.plan import Plan
+from audit.planning.sizes import SMALLEST_SHARE
 
 __all__ = ["sheet"]
 
@@ -31,9 +35,9 @@ def compute(state: State) -> dict[str, Result]:
     Returns
     -------
     dict of str to number or str
-        By ``audit/PART/PLACE/QUANTITY``. None stands for what no number of runs, or no loss, would do, and for what
-        ``plaudit plan`` finds by simulation or to some digits only: ``known`` is the key of words that say what there
-        is. ``refused`` is the sentence of ``plaudit plan``, or None. A power below `LEAST_POWER` is 0.
+        By ``audit/PART/PLACE/QUANTITY``. None stands for what no number of runs, or no loss, would do, and for what is
+        not in the table of simulated plans. ``known`` is the key of words that say how the numbers came about;
+        ``refused`` of words that say why ``plaudit plan`` refuses the plan, or None. A power below `LEAST_POWER` is 0.
 
     Examples
     --------
@@ -43,8 +47,6 @@ def compute(state: State) -> dict[str, Result]:
     """
     given: dict[str, Any] = dict(state)
     claim = _claim(given)
-    audit: dict[str, Any] = {name: given[f"{PLAN}/{name}"] for name in ("confidence", "distance", "selection")}
-    runs, power, violation = (given[f"{PLAN}/{name}"] for name in ("runs", "power", "violation"))
     losses = {f"audit/curve/{place}": times for place, times in zip(PLACES, TIMES, strict=True)}
     found: dict[str, Result] = dict.fromkeys(
         [f"{PLAN}/{name}" for name in ("detectable", "times", "power_found", "runs_needed", "refused")]
@@ -52,28 +54,44 @@ def compute(state: State) -> dict[str, Result]:
     )
     found |= {f"{place}/times": times for place, times in losses.items()}
     found |= {f"{place}/loss": times * claim.budget for place, times in losses.items()}
-    found[f"{PLAN}/loss"] = violation * claim.budget
-    computed = not method_for(claim, audit["distance"], audit["confidence"]).simulated
-    known = "computed" if computed else "registered" if audit["selection"] == 0 else "simulated"
-    found[f"{PLAN}/known"] = f"audit.known.{known}"
-    if known == "simulated":
-        return found
+    found[f"{PLAN}/loss"] = given[f"{PLAN}/violation"] * claim.budget
+    if not method_for(claim, 1, 0.5).simulated:
+        return found | {f"{PLAN}/known": "audit.known.computed"} | _computed(claim, given, losses)
+    table = plan_tables().get((given[f"{CLAIM}/family"], given[f"{PLAN}/selection"]))
+    group = claim.group(given[f"{PLAN}/distance"]).budget
+    if table is None or given[f"{PLAN}/confidence"] != CONFIDENCE or not table.budgets[0] <= group <= table.budgets[-1]:
+        return found | {f"{PLAN}/known": "audit.known.simulated"}
+    runs, power, violation = (given[f"{PLAN}/{name}"] for name in ("runs", "power", "violation"))
+    found[f"{PLAN}/known"] = "audit.known.interpolated"
+    found[f"{PLAN}/power_found"] = table.power(group, runs, violation)
+    found |= {f"{place}/power": table.power(group, runs, times) for place, times in losses.items()}
+    smallest = table.violation(group, runs, power)
+    found |= {f"{PLAN}/times": smallest, f"{PLAN}/detectable": None if smallest is None else smallest * claim.budget}
+    return found | {f"{PLAN}/runs_needed": table.size(group, violation, power)}
+
+
+def _computed(claim: Claim, given: dict[str, Any], losses: dict[str, float]) -> dict[str, Result]:
+    """Return what `plaudit plan` computes to every digit, or the key of words that say why it refuses the plan."""
+    audit: dict[str, Any] = {name: given[f"{PLAN}/{name}"] for name in ("confidence", "distance", "selection")}
+    runs, power, violation = (given[f"{PLAN}/{name}"] for name in ("runs", "power", "violation"))
+    if 0 < audit["selection"] < SMALLEST_SHARE:
+        return {f"{PLAN}/refused": "audit.refused.selection"}
+    if runs < Plan(claim, **audit, share=1.0, design="coins").least:
+        return {f"{PLAN}/refused": "audit.refused.few"}
 
     def power_at(times: float) -> float:
         chance = plan_power(claim, runs, violation=times, **audit)
         return chance if chance >= LEAST_POWER else 0.0
 
+    found: dict[str, Result] = {f"{PLAN}/power_found": power_at(violation)}
+    found |= {f"{place}/power": power_at(times) for place, times in losses.items()}
+    smallest = plan_violation(claim, runs, power=power, **audit)
+    if smallest < math.inf:
+        found |= {f"{PLAN}/times": smallest, f"{PLAN}/detectable": smallest * claim.budget}
     try:
-        found[f"{PLAN}/power_found"] = power_at(violation)
-        found |= {f"{place}/power": power_at(times) for place, times in losses.items()}
-        if computed:
-            smallest = plan_violation(claim, runs, power=power, **audit)
-            if smallest < math.inf:
-                found |= {f"{PLAN}/times": smallest, f"{PLAN}/detectable": smallest * claim.budget}
-            found[f"{PLAN}/runs_needed"] = plan_size(claim, violation=violation, power=power, **audit)
-    except ValueError as error:
-        found[f"{PLAN}/refused"] = str(error)
-    return found
+        return found | {f"{PLAN}/runs_needed": plan_size(claim, violation=violation, power=power, **audit)}
+    except OutOfReachError:
+        return found | {f"{PLAN}/refused": "audit.refused.far"}
 
 
 def _claim(given: dict[str, Any]) -> Claim:
@@ -122,6 +140,7 @@ def sheet() -> Sheet:
         tables=(
             Table(
                 label="audit.curve",
+                rows="audit.violation",
                 columns=(
                     Column(quantity="loss", label="audit.loss"),
                     Column(quantity="power", label="audit.power_found", shown="share"),
@@ -151,5 +170,13 @@ def sheet() -> Sheet:
             Total(key=f"{PLAN}/known", label="audit.known", shown="text", main=True),
             Total(key=f"{PLAN}/refused", label="audit.refused", shown="text", main=True),
         ),
-        data={"times": TIMES, "least_power": LEAST_POWER},
+        data={
+            "times": TIMES,
+            "least_power": LEAST_POWER,
+            "confidence": CONFIDENCE,
+            "tables": [
+                {"family": family, "selection": selection, **asdict(table)}
+                for (family, selection), table in plan_tables().items()
+            ],
+        },
     )

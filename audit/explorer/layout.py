@@ -236,7 +236,7 @@ def _table(found: Layout, worksheet: Worksheet, table: Table) -> None:
     heads += [(one, False) for one in also if _computed(found, table, one.quantity)]
     heads += [(one, False) for one in results]
     worksheet.put(0, Cell("name", words["page.item"]))
-    worksheet.put(1, Cell("name", words["page.level"]))
+    worksheet.put(1, Cell("name", words[table.rows]))
     for place, (one, entry) in enumerate(heads):
         text = words[one.label]
         worksheet.put(2 + place, Cell("head", f"{text} ({words['workbook.set']})" if entry else text))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import base64
 import hashlib
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, fields
 from importlib import metadata, resources
 from typing import Any
@@ -14,7 +14,7 @@ import jinja2
 from markupsafe import Markup
 
 from audit.explorer.printed import printed, words_in
-from audit.explorer.sheet import Explored, Sheet
+from audit.explorer.sheet import Explored, Input, Sheet, Table
 
 __all__ = ["SIGNATURE", "build_page"]
 
@@ -27,6 +27,7 @@ LANGUAGES = ("en", "de")
 def build_page(explored: Explored, sheets: Sequence[Sheet]) -> str:
     """Return the page of all sheets as HTML, opened at one and its state: the same for the same settings."""
     words = {language: words_in(language) for language in LANGUAGES}
+    first = words[LANGUAGES[0]]
     style = _static("page.css")
     parts = [_static(name) for name in SCRIPTS]
     parts[-1:-1] = [resources.files(sheet.script[0]).joinpath(sheet.script[1]).read_text("utf-8") for sheet in sheets]
@@ -37,14 +38,18 @@ def build_page(explored: Explored, sheets: Sequence[Sheet]) -> str:
         "sheets": [_described(sheet) for sheet in sheets],
         "words": words,
     }
-    return _template().render(
+    environment = _environment()
+    return environment.get_template("page.html.j2").render(
         signature=Markup(SIGNATURE),
         policy=POLICY.format(_digest(script), _digest(style)),
         style=Markup(style),
         script=Markup(script),
         book=Markup(_json(book)),
-        words=words[LANGUAGES[0]],
-        printed=[table for sheet in sheets for table in printed(sheet, sheet.published, words[LANGUAGES[0]])],
+        words=first,
+        languages={language: known["page.language"] for language, known in words.items()},
+        sheets=sheets,
+        drawn=[_drawn(environment, sheet, first) for sheet in sheets],
+        printed=[table for sheet in sheets for table in printed(sheet, sheet.published, first)],
         confidential=any(sheet.confidential for sheet in sheets),
         version=metadata.version("plaudit"),
     )
@@ -65,25 +70,65 @@ def _json(value: Any) -> str:
 
 
 def _described(sheet: Sheet) -> dict[str, Any]:
-    """Return what the page must know of a sheet; what says nothing is left out of inputs."""
-    told = {
-        name: getattr(sheet, name)
-        for name in ("name", "title", "about", "settings", "presets", "file", "data", "confidential")
-    }
-    told |= {name: [asdict(part) for part in getattr(sheet, name)] for name in ("tables", "charts", "totals")}
+    """Return what the script must know of a sheet; what says nothing is left out of inputs."""
+    told = {name: getattr(sheet, name) for name in ("name", "title", "presets", "file", "data")}
+    told["charts"] = [asdict(part) for part in sheet.charts]
     told["inputs"] = [
-        {part.name: value for part in fields(one) if (value := getattr(one, part.name)) != part.default}
+        {
+            part.name: value
+            for part in fields(one)
+            if part.name not in ("label", "unit") and (value := getattr(one, part.name)) != part.default
+        }
         for one in sheet.inputs
     ]
     return told
 
 
-def _template() -> jinja2.Template:
-    environment = jinja2.Environment(
+def _drawn(environment: jinja2.Environment, sheet: Sheet, words: Mapping[str, str]) -> Markup:
+    """Return a sheet as HTML: all that stands in it but numbers."""
+
+    def named(one: Input, choice: str) -> str:
+        """Return the keys of the words that name a choice."""
+        if f"{one.label}.{choice}" in words:
+            return f"{one.label}.{choice}"
+        return " ".join(key if (key := f"{sheet.name}.{part}") in words else part for part in choice.split("/"))
+
+    def terms(table: Table) -> dict[str, str]:
+        """Return the words to be explained: those of columns, and those beside headings with their results."""
+        found = dict.fromkeys((column.label for column in table.columns), "")
+        found |= dict.fromkeys((inputs[key].label for group in table.groups for key in group.inputs), "")
+        for group in table.groups:
+            for one in group.results:
+                if one.label not in [column.label for column in table.columns]:
+                    found[one.label] = f"{found.get(one.label, '')} {one.key}".strip()
+        return found
+
+    inputs = {one.key: one for one in sheet.inputs}
+    cells = [
+        (f"{row.place}/{column.quantity}", column)
+        for table in sheet.tables
+        for group in table.groups
+        for row in group.rows
+        for column in table.columns
+    ]
+    text = environment.get_template("sheet.html.j2").render(
+        sheet=sheet,
+        inputs=inputs,
+        results=sheet.compute(sheet.published).keys(),
+        tabled={key for key, column in cells if not column.entry},
+        preset=f"{sheet.name}/all/all/preset",
+        known=words.__contains__,
+        named=named,
+        terms=terms,
+    )
+    return Markup(text)
+
+
+def _environment() -> jinja2.Environment:
+    return jinja2.Environment(
         loader=jinja2.PackageLoader("audit.explorer", "static"),
         autoescape=True,
         undefined=jinja2.StrictUndefined,
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    return environment.get_template("page.html.j2")

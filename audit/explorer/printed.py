@@ -46,7 +46,7 @@ def printed(sheet: Sheet, state: State, words: Mapping[str, str]) -> Iterator[Pr
             for column in table.columns
             if any(cells.get(f"{row.place}/{column.quantity}") is not None for _, row in shown)
         ]
-        head = [words["page.item"], words["page.level"], *(words[column.label] for column in columns)]
+        head = [words["page.item"], words[table.rows], *(words[column.label] for column in columns)]
         rows = [
             [
                 *(name, words[row.label]),

@@ -139,11 +139,15 @@ class Group:
 
 @dataclass(frozen=True, kw_only=True)
 class Table:
-    """Cells in rows and columns. A cell without a result is empty; a column all of whose cells are is not shown."""
+    """Cells in rows and columns. A cell without a result is empty; a column all of whose cells are is not shown.
+
+    `rows` is the key of the words of what names a row.
+    """
 
     label: str
     columns: tuple[Column, ...]
     groups: tuple[Group, ...]
+    rows: str = "page.level"
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import os
 import re
-import reprlib
 import secrets
 import stat
 import tempfile
@@ -14,6 +13,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, BinaryIO
+
+from audit.io.text import quoted
 
 __all__ = [
     "check_levels",
@@ -286,7 +287,7 @@ def _deeper(value: Any, levels: int) -> bool:
 def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     if len(found := dict(pairs)) < len(pairs):
         twice = next(name for name, times in Counter(name for name, _ in pairs).items() if times > 1)
-        raise ValueError(f"{reprlib.repr(twice)} stands twice")
+        raise ValueError(f"{quoted(twice)} stands twice")
     return found
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 import unicodedata
 
-__all__ = ["from_cell", "in_cell", "printable", "shown"]
+__all__ = ["from_cell", "in_cell", "printable", "quoted", "shown"]
 
 NUMBER = re.compile(r"[+-]?\d+(\.\d+)?", re.ASCII)
 FORMULAS = ("=", "+", "-", "@", "\N{MINUS SIGN}")  # what they begin with, after blanks, quotes and what cannot be seen
@@ -14,6 +14,7 @@ QUOTES = " \"'`\N{LEFT SINGLE QUOTATION MARK}\N{RIGHT SINGLE QUOTATION MARK}" + 
 )
 ENDS = re.compile(r"([;\t\r\n])")  # of cells, for some spreadsheet or other, even inside quotes
 LINE_ENDS = re.compile("\r?\n")
+OTHER, LONGEST = re.compile("[^ -~]"), 30  # than printable ASCII; letters that are quoted
 
 
 def printable(words: str) -> str:
@@ -59,6 +60,28 @@ def shown(text: str) -> str:
         return text
     kept = [_spaced(line) for line in LINE_ENDS.split(text)]
     return "".join(part for pair in zip(kept, [*LINE_ENDS.findall(text), ""], strict=True) for part in pair)
+
+
+def quoted(words: str) -> str:
+    """Return words as a message quotes them: in one short line of printable ASCII.
+
+    Parameters
+    ----------
+    words : str
+        Of a file: hostile text.
+
+    Returns
+    -------
+    str
+        The same in quotes, with ``?`` for every other letter, and cut after 30.
+
+    Examples
+    --------
+    >>> quoted("caf\N{LATIN SMALL LETTER E WITH ACUTE}"), quoted("9" * 99)
+    ("'caf?'", "'999999999999999999999999999999...'")
+    """
+    known = OTHER.sub("?", words)
+    return f"'{known[:LONGEST]}...'" if len(known) > LONGEST else f"'{known}'"
 
 
 def in_cell(words: str) -> str:

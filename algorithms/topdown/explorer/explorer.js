@@ -27,7 +27,7 @@ sheets.topdown = (() => {
         shares[`${query}/${level}`] = share;
         results[place + "/share"] = share || null;
         results[place + "/budget"] = share ? promised * share : null;
-        results[place + "/sigma"] = law && (law.scale ?? Math.sqrt(law.variance));
+        results[place + "/sigma"] = law && law.sigma;
         results[place + "/margin"] = law && laws.exactMargin(law);
       }
     }

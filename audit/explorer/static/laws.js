@@ -1,6 +1,6 @@
 // Laws of noise, and what promises mean as epsilon: the same numbers as algorithms.noise and audit.claims in Python.
 const laws = (() => {
-  const ROOT_PI = Math.sqrt(Math.PI);
+  const {exp, expm1, log, log1p, sqrt, floor, max, PI, SQRT2} = Math;
 
   // The point between a low end, where the test fails, and a high end, where it holds: to the last digit.
   function bisect(holds, low, high) {
@@ -24,86 +24,54 @@ const laws = (() => {
     return total + lost;
   }
 
-  // exp(x^2) erfc(x): by the series of erf below 1, by the continued fraction from there on.
+  // exp(x^2) erf(x) by its series, whose terms are all positive; exp(x^2) erfc(x), from 1 on by the continued fraction.
+  function erfx(x) {
+    let term = x, sum = x;
+    for (let k = 1; term > sum * 1e-17; k++) sum += term *= 2 * x * x / (2 * k + 1);
+    return 2 / sqrt(PI) * sum;
+  }
   function erfcx(x) {
-    if (x < 0) return 2 * Math.exp(x * x) - erfcx(-x);
-    if (x < 1) {
-      let term = x, sum = x;
-      for (let k = 1; term > sum * 1e-17; k++) sum += term *= 2 * x * x / (2 * k + 1);
-      return Math.exp(x * x) - 2 / ROOT_PI * sum;
-    }
+    if (x < 0) return 2 * exp(x * x) - erfcx(-x);
+    if (x < 1) return exp(x * x) - erfx(x);
     let rest = x;
     for (let k = x < 2 ? 250 : x < 4 ? 120 : 40; k > 0; k--) rest = x + k / 2 / rest;
-    return 1 / (ROOT_PI * rest);
+    return 1 / (sqrt(PI) * rest);
   }
+  const normalTail = x => x < 0 ? 1 - normalTail(-x) : exp(-x * x / 2) * erfcx(x / SQRT2) / 2;
+  const normalQuantile = p => p > 0.5 ? -normalQuantile(1 - p) : bisect(x => normalTail(-x) >= p, -40, 0);
 
-  const normalTail = x => x < 0 ? 1 - normalTail(-x) : Math.exp(-x * x / 2) * erfcx(x / Math.SQRT2) / 2;
-  const normalCdf = x => normalTail(-x);
-
-  // Hastings' approximation and two steps of Halley.
-  function normalQuantile(p) {
-    if (p > 0.5) return -normalQuantile(1 - p);
-    if (p <= 0) return -Infinity;
-    const t = Math.sqrt(-2 * Math.log(p));
-    let x = (2.515517 + t * (0.802853 + t * 0.010328)) / (1 + t * (1.432788 + t * (0.189269 + t * 0.001308))) - t;
-    for (let step = 0; step < 2; step++) {
-      const newton = (normalCdf(x) - p) * Math.sqrt(2 * Math.PI) * Math.exp(x * x / 2);
-      x -= newton / (1 + x * newton / 2);
-    }
-    return x;
-  }
-
-  // The discrete Gaussian law: tail(m) is P(K >= m), for m >= 1.
-  function discreteGaussian(scale) {
-    let above = 0, moment = 0;
-    if (scale < 1) {
-      for (let k = 1; k < 40; k++) {
-        const weight = 2 * Math.exp(-0.5 * (k / scale) ** 2);
-        above += weight;
-        moment += k * k * weight;
-      }
-    } else {
-      for (let m = 1; m < 7; m++) {
-        const weight = 2 * Math.exp(-2 * (Math.PI * scale * m) ** 2);
-        above += weight;
-        moment += (2 * Math.PI * scale * scale * m) ** 2 * weight;
-      }
-    }
-    const normalizer = (scale < 1 ? 1 : Math.sqrt(2 * Math.PI) * scale) * (1 + above);
-    const variance = scale < 1 ? moment / (1 + above) : scale * scale - moment / (1 + above);
+  // Symmetric laws on whole numbers: tail(m) is P(K >= m), for m >= 1.
+  function discreteGaussian(sigma) {
+    let above = 0; // of the normalizer, by Poisson's sum where sigma is large
+    for (let k = 1; k < 40; k++) above += 2 * exp(sigma < 1 ? -0.5 * (k / sigma) ** 2 : -2 * (PI * sigma * k) ** 2);
+    const normalizer = (sigma < 1 ? 1 : sqrt(2 * PI) * sigma) * (1 + above);
     function tail(m) {
-      if (scale <= 50) { // term by term, the smallest first
+      if (sigma <= 50) { // term by term, the smallest first
         let sum = 0;
-        for (let k = m + Math.ceil(12 * scale) + 40; k >= m; k--) sum += Math.exp(-0.5 * (k / scale) ** 2);
+        for (let k = m + Math.ceil(12 * sigma) + 40; k >= m; k--) sum += exp(-0.5 * (k / sigma) ** 2);
         return sum / normalizer;
       }
-      const x = m - 0.5, slope = x / scale ** 2; // the Euler-Maclaurin midpoint rule with two corrections
-      const integral = Math.sqrt(Math.PI / 2) * scale * erfcx(x / (Math.SQRT2 * scale));
-      const corrections = -slope / 24 - 7 / 5760 * slope * (3 / scale ** 2 - slope ** 2);
-      return Math.exp(-0.5 * (x / scale) ** 2) / normalizer * (integral + corrections);
+      const x = m - 0.5, slope = x / sigma ** 2; // the Euler-Maclaurin midpoint rule with two corrections
+      const integral = sqrt(PI / 2) * sigma * erfcx(x / (SQRT2 * sigma));
+      const corrections = -slope / 24 - 7 / 5760 * slope * (3 / sigma ** 2 - slope ** 2);
+      return exp(-0.5 * (x / sigma) ** 2) / normalizer * (integral + corrections);
     }
-    return {scale, variance, tail};
+    return {sigma, tail};
+  }
+  function geometric(epsilon) { // two-tailed, of an epsilon per unit
+    const q = exp(-epsilon), variance = 2 * q / expm1(-epsilon) ** 2;
+    return {variance, sigma: sqrt(variance), tail: m => exp(-epsilon * m - log1p(q))};
   }
 
-  // The two-tailed geometric law of an epsilon per unit.
-  function geometric(epsilon) {
-    const q = Math.exp(-epsilon);
-    return {
-      epsilon,
-      variance: 2 * q / Math.expm1(-epsilon) ** 2,
-      tail: m => Math.exp(-epsilon * m - Math.log1p(q)),
-    };
-  }
-
-  // Of a symmetric law on whole numbers: P(|noise| > margin), P(|noise| <= margin), the least margin that covers enough.
-  const beyond = (law, margin) => 2 * law.tail(Math.floor(margin) + 1);
+  // P(|noise| > margin), P(|noise| <= margin), the least margin that covers enough.
+  const beyond = (law, margin) => 2 * law.tail(floor(margin) + 1);
   const coverage = (law, margin) => 1 - beyond(law, margin);
   function exactMargin(law, confidence = 0.9) {
     const missed = 1 - confidence;
     let short = -1, enough = 1;
     while (beyond(law, enough) > missed) [short, enough] = [enough, 2 * enough];
     while (enough - short > 1) {
-      const middle = Math.floor((short + enough) / 2);
+      const middle = floor((short + enough) / 2);
       if (beyond(law, middle) > missed) short = middle;
       else enough = middle;
     }
@@ -112,61 +80,36 @@ const laws = (() => {
 
   // The smallest epsilon of a promise at a delta: of pure privacy, and of a rho by three conversions.
   function pureEpsilon(epsilon, delta) {
-    const odds = delta / (1 - delta) * Math.exp(-epsilon);
-    return odds < 1 ? Math.max(0, epsilon + Math.log1p(-delta) + Math.log1p(-odds)) : 0;
+    const odds = delta / (1 - delta) * exp(-epsilon);
+    return odds < 1 ? max(0, epsilon + log1p(-delta) + log1p(-odds)) : 0;
   }
-  const simpleEpsilon = (rho, delta) => rho + 2 * Math.sqrt(rho * -Math.log(delta));
-  function zcdpEpsilon(rho, delta) { // Canonne, Kamath and Steinke, 2020, corollary 13: the least over the orders
+  function zcdpEpsilon(rho, delta) { // Canonne, Kamath and Steinke, 2020, corollary 13, at the order where its slope is 0
     if (rho === 0) return 0;
-    const at = t => { // at the order 1 + exp(t)
-      const above = Math.exp(t);
-      return rho * (1 + above) - Math.log1p(1 / above) + (-Math.log(delta) - Math.log1p(above)) / above;
-    };
-    const golden = (Math.sqrt(5) - 1) / 2;
-    let low = -40, high = 60, left = high - golden * (high - low), right = low + golden * (high - low);
-    let atLeft = at(left), atRight = at(right);
-    while (high - low > 1e-9) {
-      if (atLeft <= atRight) {
-        [high, right, atRight] = [right, left, atLeft];
-        atLeft = at(left = high - golden * (high - low));
-      } else {
-        [low, left, atLeft] = [left, right, atRight];
-        atRight = at(right = low + golden * (high - low));
-      }
-    }
-    return Math.max(0, Math.min(atLeft, atRight));
+    const high = -log(delta), above = bisect(x => rho * x * x + log1p(x) >= high, 0, sqrt(high / rho));
+    return max(0, rho * (1 + above) - log1p(1 / above) + (high - log1p(above)) / above);
   }
   function gaussianLogDelta(mu, epsilon) { // Balle and Wang, 2018, theorem 8, by Mills ratios
-    const near = epsilon / mu - mu / 2, far = epsilon / mu + mu / 2;
-    let ratios;
-    if (mu < 1e-5) {
-      const middle = epsilon / mu;
-      ratios = mu * (Math.sqrt(2 / Math.PI) - middle * erfcx(middle / Math.SQRT2));
-    } else if (near >= 0) {
-      ratios = erfcx(near / Math.SQRT2) - erfcx(far / Math.SQRT2);
-    } else {
-      const p = Math.log1p(-normalTail(-near)), q = Math.log(erfcx(far / Math.SQRT2) / 2) - near * near / 2;
-      return p + Math.log(-Math.expm1(q - p));
+    const near = epsilon / mu - mu / 2, far = epsilon / mu + mu / 2, middle = epsilon / mu;
+    if (near < 0 && mu >= 1e-5) {
+      const p = log1p(-normalTail(-near)), q = log(erfcx(far / SQRT2) / 2) - near * near / 2;
+      return p + log(-expm1(q - p));
     }
-    return ratios > 0 ? Math.log(ratios) - Math.LN2 - near * near / 2 : -Infinity;
+    const ratios = mu < 1e-5 ? mu * (sqrt(2 / PI) - middle * erfcx(middle / SQRT2)) : erfcx(near / SQRT2) - erfcx(far / SQRT2);
+    return ratios > 0 ? log(ratios) - Math.LN2 - near * near / 2 : -Infinity;
   }
   function gaussianEpsilon(mu, delta) {
-    const target = Math.log(delta), small = epsilon => gaussianLogDelta(mu, epsilon) <= target;
+    const target = log(delta), small = epsilon => gaussianLogDelta(mu, epsilon) <= target;
     if (mu === 0 || small(0)) return 0;
     let high = 1;
     while (!small(high)) high *= 2;
     while (small(high / 2)) high /= 2;
     return bisect(small, high / 2, high);
   }
-
   function epsilons(kind, budget, delta) { // of zero-concentrated or pure privacy, by every conversion
     if (kind === "puredp") return {simple: null, tight: pureEpsilon(budget, delta), gaussian: null};
-    return {simple: simpleEpsilon(budget, delta), tight: zcdpEpsilon(budget, delta), gaussian: gaussianEpsilon(Math.sqrt(2 * budget), delta)};
+    const simple = budget + 2 * sqrt(budget * -log(delta));
+    return {simple, tight: zcdpEpsilon(budget, delta), gaussian: gaussianEpsilon(sqrt(2 * budget), delta)};
   }
 
-  return {
-    bisect, sum, erfcx, normalTail, normalCdf, normalQuantile, discreteGaussian, geometric, beyond, coverage, exactMargin,
-    pureEpsilon, simpleEpsilon, zcdpEpsilon, gaussianLogDelta, gaussianEpsilon,
-    epsilons,
-  };
+  return {bisect, sum, erfx, erfcx, normalTail, normalQuantile, discreteGaussian, geometric, beyond, coverage, exactMargin, gaussianLogDelta, epsilons};
 })();

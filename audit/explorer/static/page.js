@@ -1,27 +1,27 @@
-// The page: builds each sheet from its description, and keeps every cell as the settings say.
+// The page: keeps every cell and control of the open sheet as the settings say. `sheet.html.j2` says what stands where.
 const explorer = (() => {
-  const {word, known, number} = speech, described = Object.fromEntries(book.sheets.map(sheet => [sheet.name, sheet]));
-  const results = {}, before = {};
-  let open = book.opened, syncs = [], spoken = 0, written = 0, remembered = {};
-  const $ = id => document.getElementById(id);
-  const help = label => known(label + ".help") ? word(label + ".help") : "";
+  const {word, number} = speech, described = Object.fromEntries(book.sheets.map(sheet => [sheet.name, sheet]));
+  const results = {}, before = {}, $ = id => document.getElementById(id);
+  const syncs = {}; // by sheet, once it has been opened: what brings each of its parts up to date
+  let open = book.opened, spoken = 0, written = 0, remembered = {};
+  const parts = (name, selector) => [...document.querySelectorAll(`[data-of="${name}"]`)].flatMap(part => [...part.querySelectorAll(selector)]);
   const said = (kind, text) => { $(kind).textContent = ""; $(kind).textContent = text; };
-  const button = (label, onclick, attributes = {}) => element("button", {type: "button", onclick, ...attributes}, word(label));
+  const empty = key => (results[key] ?? null) === null;
+  const differs = key => !Object.is(store.state[key], store.published[key]);
 
   function compute() {
     for (const key in results) delete results[key];
     for (const key in before) delete before[key];
-    const sheet = described[open], script = sheets[open], pinned = {};
-    for (const chart of sheet.charts) for (const key of chart.inputs) pinned[key] = store.state[key];
-    Object.assign(results, script.compute(store.ofSheet(open, store.state), sheet.data));
-    const from = {...store.ofSheet(open, store.published), ...pinned}, name = JSON.stringify(from);
-    if (name !== remembered.name) remembered = {name, results: script.compute(from, sheet.data)};
+    const {data, charts} = described[open], script = sheets[open], from = store.ofSheet(open, store.published);
+    for (const chart of charts) for (const key of chart.inputs) from[key] = store.state[key];
+    Object.assign(results, script.compute(store.ofSheet(open, store.state), data));
+    const name = JSON.stringify(from);
+    if (name !== remembered.name) remembered = {name, results: script.compute(from, data)};
     Object.assign(before, remembered.results);
   }
-
   function update() {
     compute();
-    for (const sync of syncs) sync();
+    for (const sync of syncs[open]) sync();
     document.documentElement.style.setProperty("--bar", `${$("bar").offsetHeight}px`);
     $("undo").disabled = !store.undoable;
     clearTimeout(written);
@@ -31,10 +31,9 @@ const explorer = (() => {
     update();
     said("problem", "");
     clearTimeout(spoken);
-    spoken = setTimeout(() => said("status", described[open].totals.filter(total => total.main && results[total.key] !== null)
-      .slice(0, 2).map(total => `${word(total.label)}: ${number(results[total.key], total.shown)}`).join("; ")), 600);
+    spoken = setTimeout(() => said("status", parts(open, ".totals > div:not([hidden])").slice(0, 2)
+      .map(total => `${total.querySelector("dt").textContent}: ${total.querySelector("[data-shown]").textContent}`).join("; ")), 600);
   }
-
   function undo() { // on the sheet where it was done
     const last = store.state;
     store.undo();
@@ -44,201 +43,184 @@ const explorer = (() => {
   }
 
   // What an input must be, in words.
-  function rule(input) {
-    if (input.kind === "codes") return word("page.rule.codes");
-    const [low, high] = [input.least, input.most].map(limit => speech.boxed(limit ?? null));
-    return word(`page.rule.${input.kind}`, {low, high});
+  function rule({kind, least, most}) {
+    const [low, high] = [least, most].map(limit => speech.boxed(limit ?? null));
+    return word(`page.rule.${kind}`, {low, high});
+  }
+  // A line beside a control, made when there is something to say.
+  function beside(box, kind, text) {
+    const line = box.parentNode.querySelector("." + kind);
+    if (line) line.textContent = text;
+    else if (text) box.parentNode.append(element("small", {class: kind, id: `${kind} ${box.dataset.input}`.replace(/\W/g, "-")}, text));
   }
 
-  // A control of an input; `name` is what it is called where no label stands beside it.
-  function control(key, {name = "", shown = "", id = ""} = {}) {
-    const input = store.inputs[key], common = {"data-input": key, "aria-label": name || undefined, id: id || undefined};
-    if (input.kind === "flag") {
-      const box = element("input", {type: "checkbox", ...common, onchange: () => { store.set(key, box.checked, results); changed(); }});
-      syncs.push(() => { box.checked = store.state[key]; mark(box); });
-      return element("span", {class: "entry"}, box);
-    }
-    if (input.kind === "choice") {
-      const part = name => known(`${open}.${name}`) ? word(`${open}.${name}`) : name;
-      const label = choice => known(`${input.label}.${choice}`) ? word(`${input.label}.${choice}`) : choice.split("/").map(part).join(": ");
-      const box = element("select", {...common, onchange: () => { store.set(key, box.value, results); changed(); }},
-        ...input.choices.map(choice => element("option", {value: choice}, label(choice))));
-      const was = element("small", {class: "was"});
-      syncs.push(() => {
-        box.value = store.state[key];
-        was.textContent = mark(box) ? word("page.was", {value: label(store.published[key])}) : "";
-      });
-      return element("span", {class: "entry"}, box, was);
-    }
-    const problem = element("small", {class: "wrong", id: `wrong ${key}`.replace(/[^\w]/g, "-")}), was = element("small", {class: "was"});
-    const box = element("input", {type: "text", inputmode: input.kind === "codes" ? "text" : "decimal", autocomplete: "off",
-      spellcheck: "false", class: input.kind, ...common, onchange: commit});
+  function choice(box) { // a box to tick, or a list to choose from
+    const key = box.dataset.input, held = box.type === "checkbox" ? "checked" : "value";
+    box.onchange = () => { store.set(key, box[held], results); changed(); };
+    return () => {
+      box[held] = store.state[key];
+      box.classList.toggle("changed", differs(key));
+      if (box.options) beside(box, "was", differs(key) ? word("page.was", {value: [...box.options].find(one => one.value === store.published[key]).text}) : "");
+    };
+  }
+  function entry(box) {
+    const key = box.dataset.input, input = store.inputs[key], codes = input.kind === "codes";
+    for (const [name, value] of Object.entries({inputmode: codes ? "text" : "decimal", autocomplete: "off", spellcheck: "false"})) box.setAttribute(name, value);
     // A number that is not set is the computed one; so is one that another input overrules.
-    const driven = () => store.state[key] === null
-      || (input.clears ?? []).some(other => store.state[other] !== null && results[other] !== null && results[other] !== undefined);
+    const driven = () => store.state[key] === null || (input.clears ?? []).some(other => store.state[other] !== null && !empty(other));
     // What gives the published result is shown as it was published, rounded or not.
-    const asBefore = () => store.state[key] === store.published[key] && results[key] === before[key];
+    const asBefore = () => !differs(key) && results[key] === before[key];
     const computed = () => driven() && !(store.state[key] !== null && asBefore());
     const current = () => computed() ? results[key] ?? store.state[key] : store.state[key];
-    const text = () => input.kind === "codes" ? current() : speech.boxed(current(), computed());
-    function commit() {
+    const text = () => codes ? current() : speech.boxed(current(), computed());
+    function invalid(problem) {
+      box.toggleAttribute("aria-invalid", problem);
+      beside(box, "wrong", problem);
+      if (!problem) return box.removeAttribute("aria-describedby");
+      box.setAttribute("aria-invalid", "true");
+      box.setAttribute("aria-describedby", box.parentNode.querySelector(".wrong").id);
+      said("problem", `${box.ariaLabel ?? box.labels[0].textContent}: ${problem}`);
+    }
+    box.onchange = () => {
       const typed = box.value.trim();
       if (typed === text()) return sync(true);
-      const value = input.kind === "codes" ? typed.split(/[\s,;]+/).join(" ") : typed === "" && input.optional ? null : speech.read(typed);
-      if (!store.fits(input, value)) {
-        box.setAttribute("aria-invalid", "true");
-        box.setAttribute("aria-describedby", problem.id);
-        problem.textContent = rule(input);
-        said("problem", `${name || word(input.label)}: ${rule(input)}`);
-        return;
-      }
-      valid();
+      const value = codes ? typed.split(/[\s,;]+/).join(" ") : typed === "" && input.optional ? null : speech.read(typed);
+      if (!store.fits(input, value)) return invalid(rule(input));
+      invalid("");
       store.set(key, value, results);
       changed();
-    }
-    function valid() {
-      if (!box.hasAttribute("aria-invalid")) return;
-      box.removeAttribute("aria-invalid");
-      box.removeAttribute("aria-describedby");
-      problem.textContent = "";
-    }
-    function sync(anyway) {
-      if (box.hasAttribute("aria-invalid") && anyway !== true && box === document.activeElement) return;
-      valid();
-      if (box.value !== text()) box.value = text();
-      box.classList.toggle("computed", computed());
-      was.textContent = differs() ? word("page.was", {value: input.kind === "codes" ? "\u2026" : speech.boxed(published(), true)}) : "";
-    }
-    const published = () => store.published[key] ?? before[key] ?? null;
-    function differs() {
-      const differing = !Object.is(current() ?? null, published()) && !(computed() && results[key] === before[key]);
-      box.classList.toggle("changed", differing);
-      return differing;
-    }
-    syncs.push(sync);
-    return element("span", {class: "entry"}, box, input.unit ? element("span", {class: "unit"}, word(input.unit)) : null, was, problem);
-  }
-  function mark(box) {
-    const differs = !Object.is(store.state[box.dataset.input], store.published[box.dataset.input]);
-    box.classList.toggle("changed", differs);
-    return differs;
-  }
-
-  function field(key) {
-    const id = "field-" + key.replace(/[^\w]/g, "-"), {label} = store.inputs[key];
-    return element("div", {class: "field"}, element("label", {for: id}, word(label)), control(key, {id}),
-      help(label) ? element("p", {class: "note"}, help(label)) : null);
-  }
-
-  // A cell of a result: the text for the reader, the number for whoever checks it.
-  function cell(tag, key, shown, {was = false, ...attributes} = {}) {
-    const value = element("span", {"data-cell": key, ...attributes}), old = was ? element("small", {class: "was"}) : null;
-    let last, first;
-    syncs.push(() => {
-      if (Object.is(last, results[key]) && Object.is(first, before[key])) return;
-      [last, first] = [results[key], before[key]];
-      value.textContent = number(last, shown);
-      value.dataset.value = last ?? "";
-      if (old) old.textContent = before[key] !== results[key] && (before[key] ?? null) !== null
-        ? word("page.was", {value: number(before[key], shown)}) : "";
-    });
-    return element(tag, {}, value, old);
-  }
-
-  function tableOf(table) {
-    const columns = table.columns, heads = columns.map(column =>
-      element("th", {scope: "col", class: column.entry ? "in" : "out"}, word(column.label)));
-    const cells = columns.map(() => []), keys = columns.map(() => []);
-    const bodies = table.groups.map(group => {
-      const title = word(group.label), inputs = group.inputs.map(key => {
-        const id = "field-" + key.replace(/[^\w]/g, "-");
-        return element("span", {class: "inline"}, element("label", {for: id}, word(store.inputs[key].label)), control(key, {id}));
-      });
-      const totals = group.results.map(total => {
-        const made = element("span", {class: "inline"}, element("span", {class: "soft"}, word(total.label)), cell("span", total.key, total.shown));
-        syncs.push(() => { made.hidden = results[total.key] === null; });
-        return made;
-      });
-      const heading = element("tr", {class: "group"}, element("th", {colspan: columns.length + 1, scope: "rowgroup"},
-        element("div", {class: "heading"}, element("div", {}, element("h4", {}, title), element("p", {class: "note"}, help(group.label))),
-          element("div", {class: "beside"}, ...inputs, ...totals))));
-      const rows = group.rows.map(row => {
-        const made = columns.map((column, place) => {
-          const key = `${row.place}/${column.quantity}`, name = `${word(column.label)}: ${title}, ${word(row.label)}`;
-          const also = columns.some(other => !other.entry && other.quantity === column.quantity);
-          let td;
-          if (column.entry) {
-            td = element("td", {class: "in", "data-label": word(column.label)});
-            if (Object.hasOwn(store.inputs, key)) {
-              td.append(control(key, {name, shown: column.shown}));
-              if (!also && Object.hasOwn(results, key)) td.append(cell("span", key, column.shown, {class: "printed", "aria-hidden": "true"}));
-            }
-          } else td = cell("td", key, column.shown);
-          td.dataset.label = word(column.label);
-          cells[place].push(td);
-          keys[place].push(key);
-          return td;
-        });
-        const tr = element("tr", {}, element("th", {scope: "row"}, word(row.label)), ...made);
-        const own = columns.filter(column => !column.entry).map(column => `${row.place}/${column.quantity}`);
-        syncs.push(() => tr.classList.toggle("off", own.length > 0 && own.every(key => (results[key] ?? null) === null)));
-        return tr;
-      });
-      if (group.folded)
-        syncs.push(() => { for (const tr of rows) tr.hidden = group.results.every(total => results[total.key] === null); });
-      return element("tbody", {}, heading, ...rows);
-    });
-    syncs.push(() => columns.forEach((_, place) => {
-      const some = keys[place].filter(key => Object.hasOwn(results, key));
-      const empty = some.length > 0 && some.every(key => results[key] === null);
-      for (const one of [heads[place], ...cells[place]]) one.hidden = empty;
-      if (terms) terms.children[place].hidden = empty;
-    }));
-    const beside = table.groups.flatMap(group => [...group.inputs.map(key => store.inputs[key].label),
-      ...group.results.filter(total => results[total.key] !== null).map(total => total.label)]);
-    const named = [...columns.map(column => column.label), ...new Set(beside.filter(label => !columns.some(column => column.label === label)))];
-    const terms = named.some(help) ? element("dl", {class: "terms"}, ...named.map(label =>
-      element("div", {}, element("dt", {}, word(label)), element("dd", {}, help(label))))) : null;
-    return element("section", {class: "table"}, element("h3", {}, word(table.label)), element("p", {class: "prose"}, help(table.label)),
-      terms ? element("details", {open: true}, element("summary", {}, word("page.columns")), terms) : null,
-      element("div", {class: "scroll"}, element("table", {class: "sheet"}, element("caption", {class: "visually-hidden"}, word(table.label)),
-        element("thead", {}, element("tr", {}, element("th", {scope: "col"}, word("page.level")), ...heads)), ...bodies)));
-  }
-
-  function chartOf(chart) {
-    const drawn = element(chart.kind === "bars" ? "ol" : "div", {class: chart.kind}), numbers = element("table", {class: "numbers"});
-    const details = element("details", {ontoggle: () => fill()}, element("summary", {}, word("page.numbers")), element("div", {class: "scroll"}, numbers));
-    const figure = element("figure", {}, element("figcaption", {}, element("h3", {}, word(chart.label)), element("p", {class: "note"}, help(chart.label))),
-      ...chart.inputs.map(field), drawn, details);
-    const fill = () => numbers.replaceChildren(...charts.tableOf(chart, results));
-    const draw = () => {
-      if (chart.kind === "bars") drawn.replaceChildren(...charts.bars(chart, results, before));
-      else drawn.replaceChildren(charts.curve(chart, results, before, Math.max(280, drawn.clientWidth || 600)));
     };
-    syncs.push(() => {
-      draw();
-      if (details.open || !numbers.rows.length) fill(); // closed, it is filled when it is opened
-    });
-    return figure;
+    function sync(anyway) {
+      const wrong = box.hasAttribute("aria-invalid");
+      if (wrong && anyway !== true && box === document.activeElement) return;
+      if (wrong) invalid("");
+      if (box.value !== text()) box.value = text();
+      const published = store.published[key] ?? before[key] ?? null;
+      const other = !Object.is(current() ?? null, published) && !(computed() && results[key] === before[key]);
+      box.classList.toggle("computed", computed());
+      box.classList.toggle("changed", other);
+      beside(box, "was", other ? word("page.was", {value: codes ? "\u2026" : speech.boxed(published, true)}) : "");
+    }
+    return sync;
   }
 
-  function fileBox(sheet) {
-    const box = element("input", {type: "file", id: "file", accept: ".json,application/json", class: "visually-hidden", onchange: async () => {
-      const file = box.files[0];
-      if (!file) return;
-      try {
-        const values = sheets[sheet.name].read(new Uint8Array(await file.arrayBuffer()), sheet.data);
-        const beyond = Object.keys(values).find(key => !store.fits(store.inputs[key], values[key]));
-        if (beyond) throw new Error(`${beyond} ${rule(store.inputs[beyond])}`); // a release takes it, this page does not
-        store.take({...store.ofSheet(sheet.name, store.published), ...values}, store.state);
-        changed();
-        said("status", word("page.imported", {name: file.name}));
-      } catch (error) {
-        said("problem", `${file.name}: ${error.message}`);
+  // A result: the text for the reader, the number for whoever checks it.
+  function cell(place) {
+    const key = place.dataset.cell ?? place.dataset.shown, shown = place.dataset.as, was = place.nextElementSibling;
+    let last = {};
+    return () => {
+      const now = results[key] ?? null, then = before[key] ?? null;
+      if (Object.is(last.now, now) && Object.is(last.then, then) && last.language === speech.language) return;
+      last = {now, then, language: speech.language};
+      place.textContent = number(now, shown);
+      place.dataset.value = now ?? "";
+      if (was?.className === "was") was.textContent = then !== now && then !== null ? word("page.was", {value: number(then, shown)}) : "";
+    };
+  }
+  function bars(list) {
+    return list.map(bar => () => {
+      const keys = list.map(({dataset}) => dataset.bar), share = list[0].closest("li").querySelector(".much").dataset.as === "share";
+      const most = share ? 1 : Math.max(...keys.flatMap(key => [results[key] ?? 0, before[key] ?? 0])); // the track is the whole of a share
+      const {bar: key} = bar.dataset, line = bar.nextElementSibling, at = part => most ? `${100 * part / most}%` : "0";
+      bar.setAttribute("width", at(results[key] ?? 0));
+      line.classList.toggle("none", (before[key] ?? null) === null || before[key] === results[key]);
+      for (const end of ["x1", "x2"]) line.setAttribute(end, at(before[key] ?? 0));
+    });
+  }
+  // Columns without a result are not shown, and with them what they mean; rows without one are pale.
+  function table(made) {
+    const rows = [...made.tBodies].flatMap(body => [...body.rows]).filter(row => row.className !== "group");
+    const heads = [...made.tHead.rows[0].cells], terms = made.closest("section").querySelectorAll(".terms > div");
+    const key = td => {
+      const {input, cell, shown} = (td.querySelector("[data-input], [data-shown]") ?? td).dataset;
+      return input ?? cell ?? shown;
+    };
+    const columns = heads.map((head, place) => ({cells: rows.map(row => row.cells[place]), head, term: terms[place - 1]}));
+    for (const column of columns) column.keys = column.cells.map(key).filter(key => key !== undefined);
+    const own = rows.map(row => [...row.cells].filter(td => td.tagName === "TD" && td.className !== "in").map(key));
+    return () => {
+      for (const {keys, cells, head, term} of columns) {
+        const some = keys.filter(key => Object.hasOwn(results, key)), hidden = some.length > 0 && some.every(empty);
+        for (const one of [head, term, ...cells]) if (one) one.hidden = hidden;
       }
-      box.value = "";
-    }});
-    return element("span", {class: "file"}, box, element("label", {for: "file", class: "button"}, word("page.import", {file: sheet.file})));
+      rows.forEach((row, place) => row.classList.toggle("off", own[place].length > 0 && own[place].every(empty)));
+    };
+  }
+
+  function bind(name) {
+    const made = syncs[name] = [], sheet = described[name];
+    tell(parts(name, "[data-word]"), sheet);
+    label(name);
+    for (const place of parts(name, "[data-cell], [data-shown]")) made.push(cell(place));
+    for (const box of parts(name, "[data-input]")) made.push(box.type === "text" ? entry(box) : choice(box));
+    for (const one of parts(name, "[data-when]")) {
+      const keys = one.dataset.when.split(" ");
+      made.push(() => { one.hidden = keys.every(empty); });
+    }
+    for (const one of parts(name, "table")) made.push(table(one));
+    for (const one of parts(name, "ol")) made.push(...bars([...one.querySelectorAll("[data-bar]")]));
+    for (const one of parts(name, "[data-chart]")) {
+      const chart = sheet.charts[one.dataset.chart];
+      made.push(() => one.replaceChildren(charts.curve(chart, results, before, Math.max(280, one.clientWidth || 600))));
+    }
+    for (const one of parts(name, "[data-preset]")) {
+      const {preset} = one.dataset, whole = Object.fromEntries(sheet.inputs.map(input => [input.key, input.value]));
+      one.onclick = () => { store.take({...whole, ...sheet.presets[preset]}, store.state); changed(); };
+      made.push(() => one.setAttribute("aria-pressed", String(store.state[`${name}/all/all/preset`] === preset)));
+    }
+    for (const one of parts(name, "[data-save]")) one.onclick = one.dataset.save === "csv" ? () => save(`${name}.csv`, "text/csv", csv(sheet)) : () => exported(sheet);
+    for (const one of parts(name, "[type=file]")) one.onchange = () => read(one, sheet);
+  }
+  // Cells of a table have the keys of their row and column, and their names: a narrow page shows no heads.
+  function label(sheet) {
+    for (const made of parts(sheet, ".sheet")) for (const row of made.querySelectorAll("[data-place]")) for (const td of row.querySelectorAll("td")) {
+      const head = made.tHead.rows[0].cells[td.cellIndex], key = `${row.dataset.place}/${head.dataset.quantity}`, box = td.querySelector("input, select");
+      const shown = box ? td.querySelector(".printed") : td.className === "in" ? null : td;
+      td.dataset.label = head.textContent;
+      if (shown) Object.assign(shown.dataset, {cell: key, as: head.dataset.as});
+      if (!box) continue;
+      box.dataset.input = key;
+      box.ariaLabel = `${head.textContent}: ${row.parentNode.querySelector("h4").textContent}, ${row.cells[0].textContent}`;
+    }
+  }
+  function tell(places, sheet) {
+    for (const one of places) one.textContent = one.dataset.word.split(" ").map(key => word(key, sheet)).join(": ");
+  }
+  function speak(language) {
+    speech.speak(language);
+    document.documentElement.lang = language;
+    tell(document.querySelectorAll("[data-word]"));
+    for (const one of $("language").children) one.setAttribute("aria-pressed", String(one.lang === language));
+    for (const sheet in syncs) {
+      tell(parts(sheet, "[data-word]"), described[sheet]);
+      label(sheet);
+    }
+  }
+  function show(name) {
+    open = name;
+    for (const part of document.querySelectorAll("[data-of]")) part.hidden = part.dataset.of !== name;
+    for (const one of $("sheets").children) one.toggleAttribute("aria-current", one.hash === `#${name}`);
+    $("sheets").querySelector("[aria-current]").setAttribute("aria-current", "page");
+    document.title = `${word(described[open].title)} \u00b7 ${word("page.title")}`;
+    if (!syncs[name]) bind(name);
+    update();
+  }
+
+  // Files: settings read and saved, and every cell and total with all digits, for any spreadsheet.
+  async function read(box, sheet) {
+    const file = box.files[0];
+    if (!file) return;
+    try {
+      const values = sheets[sheet.name].read(new Uint8Array(await file.arrayBuffer()), sheet.data);
+      const beyond = Object.keys(values).find(key => !store.fits(store.inputs[key], values[key]));
+      if (beyond) throw new Error(`${beyond} ${rule(store.inputs[beyond])}`); // a release takes it, this page does not
+      store.take({...store.ofSheet(sheet.name, store.published), ...values}, store.state);
+      changed();
+      said("status", word("page.imported", {name: file.name}));
+    } catch (error) {
+      said("problem", `${file.name}: ${error.message}`);
+    }
+    box.value = "";
   }
   function save(name, type, content) {
     const address = URL.createObjectURL(new Blob([content], {type}));
@@ -254,67 +236,16 @@ const explorer = (() => {
       said("problem", error.message);
     }
   }
-  // Every cell of the tables and all totals, with all digits, for any spreadsheet.
   function csv(sheet) {
     const quoted = text => /[",\n]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text;
-    const lines = [["system", "query", "level", "quantity", "value"]];
-    const values = {...store.ofSheet(sheet.name, store.state)};
+    const values = store.ofSheet(sheet.name, store.state), lines = [["system", "query", "level", "quantity", "value"]];
     for (const [key, value] of Object.entries(results)) if (value !== null) values[key] = value;
     for (const [key, value] of Object.entries(values)) if (value !== null) lines.push([...key.split("/"), String(value)]);
     return lines.map(line => line.map(quoted).join(",") + "\n").join("");
   }
 
-  function build() {
-    syncs = [];
-    document.documentElement.lang = speech.language;
-    const sheet = described[open];
-    compute();
-    for (const node of document.querySelectorAll("[data-word]")) node.textContent = word(node.dataset.word);
-    $("sheets").setAttribute("aria-label", word("page.sheets"));
-    $("sheets").replaceChildren(...book.sheets.map(({name, title}) => element("a", {href: `#${name}`, "aria-current": name === open ? "page" : undefined,
-      onclick: event => { event.preventDefault(); turn(name); }}, word(title + ".short"))));
-    $("language").replaceChildren(...speech.languages.map(tag => element("button", {type: "button", lang: tag, "aria-pressed": String(tag === speech.language),
-      onclick: () => { speech.speak(tag); build(); $("language").querySelector("[aria-pressed=true]").focus(); }}, book.words[tag]["page.language"])));
-    $("undo").onclick = undo;
-    $("reset").onclick = () => { store.take(store.ofSheet(open, store.published), store.state); changed(); };
-    $("link").onclick = copy;
-    $("totals").replaceChildren(...sheet.totals.filter(total => total.main).map(total => {
-      const made = element("div", {}, element("dt", {}, word(total.label)), cell("dd", total.key, total.shown, {was: true, "data-cell": undefined, class: "much"}));
-      syncs.push(() => { made.hidden = results[total.key] === null; });
-      return made;
-    }));
-    const preset = `${open}/all/all/preset`, presets = Object.keys(sheet.presets).map(name => {
-      const made = element("button", {type: "button", onclick: () => {
-        const whole = Object.fromEntries(sheet.inputs.map(input => [input.key, input.value]));
-        store.take({...whole, ...sheet.presets[name]}, store.state);
-        changed();
-      }}, word(`${store.inputs[preset].label}.${name}`));
-      syncs.push(() => made.setAttribute("aria-pressed", String(store.state[preset] === name)));
-      return made;
-    });
-    const script = sheets[open];
-    $("main").replaceChildren(
-      element("h2", {}, word(sheet.title)), element("div", {class: "about"}, ...sheet.about.map(label => element("p", {}, word(label)))),
-      element("section", {class: "settings"}, element("h3", {}, word("page.settings")),
-        presets.length ? element("div", {class: "row", role: "group", "aria-label": word("page.presets")}, element("span", {class: "soft"}, word("page.presets")), ...presets) : null,
-        element("div", {class: "fields"}, ...sheet.settings.map(field)),
-        element("div", {class: "row"}, script.read ? fileBox(sheet) : null,
-          script.write ? element("button", {type: "button", onclick: () => exported(sheet)}, word("page.export", {file: sheet.file})) : null,
-          button("page.csv", () => save(`${open}.csv`, "text/csv", csv(sheet))))),
-      element("div", {class: "charts"}, ...sheet.charts.map(chartOf)), ...sheet.tables.map(tableOf),
-      element("section", {class: "table"}, element("h3", {}, word(speech.known(sheet.title + ".totals") ? sheet.title + ".totals" : "page.totals")), element("dl", {class: "all"}, ...sheet.totals.map(total => {
-        const made = element("div", {}, element("dt", {}, word(total.label)), cell("dd", total.key, total.shown, {was: true}),
-          element("dd", {class: "note"}, help(total.label)));
-        syncs.push(() => { made.hidden = results[total.key] === null; });
-        return made;
-      }))));
-    document.title = `${word(sheet.title)} \u00b7 ${word("page.title")}`;
-    update();
-  }
-
   function turn(name) {
-    open = name;
-    build();
+    show(name);
     scrollTo(0, 0);
     said("status", word(described[open].title));
   }
@@ -328,13 +259,16 @@ const explorer = (() => {
     }
   }
   function arrive(fragment) {
-    const {name, values, broken} = store.parsed(fragment);
-    if (Object.hasOwn(described, name)) open = name;
-    const left = store.take(values);
-    build();
-    if (left.length + broken) said("problem", word("page.left", {number: left.length + broken}));
+    const {name, values, broken} = store.parsed(fragment), left = store.take(values).length + broken;
+    show(Object.hasOwn(described, name) ? name : open);
+    if (left) said("problem", word("page.left", {number: left}));
   }
 
+  $("undo").onclick = undo;
+  $("reset").onclick = () => { store.take(store.ofSheet(open, store.published), store.state); changed(); };
+  $("link").onclick = copy;
+  for (const one of $("language").children) one.onclick = () => { speak(one.lang); show(open); };
+  for (const one of $("sheets").children) one.onclick = event => { event.preventDefault(); turn(one.hash.slice(1)); };
   document.addEventListener("keydown", event => {
     if (event.key === "z" && (event.ctrlKey || event.metaKey) && !event.shiftKey && !/^(text|file)$/.test(event.target.type ?? "")) {
       event.preventDefault();
@@ -348,11 +282,12 @@ const explorer = (() => {
   addEventListener("hashchange", () => { if (location.hash !== store.address(open)) arrive(location.hash); });
   let width = innerWidth;
   addEventListener("resize", () => { if (innerWidth !== width) { width = innerWidth; update(); } });
+  if (speech.language !== document.documentElement.lang) speak(speech.language);
   store.take(book.start, store.state);
+  document.documentElement.classList.add("ready"); // what is drawn must have its size
   if (location.hash.length > 1) arrive(location.hash);
-  else build();
+  else show(open);
   store.forget();
   $("undo").disabled = true;
-  document.documentElement.classList.add("ready");
   return {turn, take: (values, from) => { const left = store.take(values, from); update(); return left; }, get open() { return open; }};
 })();

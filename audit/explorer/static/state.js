@@ -90,7 +90,7 @@ const store = (() => {
   }
 
   return {
-    inputs, presets, fits, set, take, ofSheet, address, parsed,
+    inputs, fits, set, take, ofSheet, address, parsed,
     get state() { return state; },
     get published() { return published; },
     get undoable() { return past.length > 0; },
@@ -104,12 +104,8 @@ const speech = (() => {
   const languages = Object.keys(book.words);
   const own = (navigator.languages ?? [navigator.language]).map(tag => tag.split("-")[0]).find(tag => languages.includes(tag));
   let language = own ?? languages[0], locale = navigator.language;
-  const made = new Map();
-  const format = options => {
-    const key = locale + JSON.stringify(options);
-    if (!made.has(key)) made.set(key, new Intl.NumberFormat(locale, options));
-    return made.get(key);
-  };
+  const made = {};
+  const format = (value, options) => (made[locale + JSON.stringify(options)] ??= new Intl.NumberFormat(locale, options)).format(value);
   const plain = new Intl.NumberFormat("en", {useGrouping: false, maximumSignificantDigits: 17});
   let marks = {};
   function findMarks() {
@@ -120,20 +116,17 @@ const speech = (() => {
 
   const word = (key, values = {}) =>
     (book.words[language][key] ?? key).replace(/\{(\w+)\}/g, (_, name) => values[name] ?? "");
-  const known = key => Object.hasOwn(book.words[language], key);
 
   function number(value, shown) {
+    const size = Math.abs(value), fixed = digits => ({minimumFractionDigits: digits, maximumFractionDigits: digits});
+    const significant = digits => ({minimumSignificantDigits: digits, maximumSignificantDigits: digits});
     if (value === null || value === undefined) return "";
     if (shown === "text") return word(value);
-    const size = Math.abs(value);
-    if (shown === "whole" && size < 1e15) return format({maximumFractionDigits: 0}).format(value);
-    if (shown === "share")
-      return format(size < 0.01 ? {style: "percent", minimumSignificantDigits: 2, maximumSignificantDigits: 2}
-        : {style: "percent", minimumFractionDigits: 2, maximumFractionDigits: 2}).format(value);
-    if (size !== 0 && (size < 1e-6 || size >= 1e9)) return format({notation: "scientific", maximumSignificantDigits: 4}).format(value);
-    if (shown === "budget" && size < 1000) return format({maximumFractionDigits: 6}).format(value);
-    if (shown === "epsilon" && size < 1000) return format({minimumFractionDigits: 3, maximumFractionDigits: 3}).format(value);
-    return format(size < 1000 ? {minimumSignificantDigits: 4, maximumSignificantDigits: 4} : {maximumFractionDigits: 0}).format(value);
+    if (shown === "whole" && size < 1e15) return format(value, fixed(0));
+    if (shown === "share") return format(value, {style: "percent", ...size < 0.01 ? significant(2) : fixed(2)});
+    if (size !== 0 && (size < 1e-6 || size >= 1e9)) return format(value, {notation: "scientific", maximumSignificantDigits: 4});
+    if (shown === "budget" && size < 1000) return format(value, {maximumFractionDigits: 6});
+    return format(value, size >= 1000 ? fixed(0) : shown === "epsilon" ? fixed(3) : significant(4));
   }
 
   // A number as a box holds it: without groups, and exact unless it was computed.
@@ -154,7 +147,7 @@ const speech = (() => {
   }
 
   return {
-    languages, word, known, number, boxed, read,
+    word, number, boxed, read,
     get language() { return language; },
     speak(chosen) {
       language = chosen;

@@ -291,7 +291,11 @@ REFUSED = [
     ({**US.to_dict(), "a": 1, "b": 2}, ValueError, "got unknown 'a', 'b'"),
     ({}, ValueError, "got no privacy_budget, tau, state_filter, reader, privacy_defn"),
     ({k: v for k, v in US.to_dict().items() if k != "tau"}, ValueError, "config must have the keys .*, got no tau"),
-    (changed("privacy_budget", value=[1]), TypeError, r"privacy_budget must be an object with the keys .*, got \[1\]"),
+    (
+        changed("privacy_budget", value=[1]),
+        TypeError,
+        r"privacy_budget must be an object with the keys .*, got a list$",
+    ),
     (changed("privacy_budget", "PH9", value={}), ValueError, "privacy_budget must have the keys .* got unknown 'PH9'"),
     (changed("privacy_budget", "PH3", value=1.0), TypeError, "privacy_budget of PH3 must be an object .*, got 1.0"),
     (changed("privacy_budget", "PH3", 5, value=0), ValueError, "of PH3 must .* got unknown 5"),
@@ -300,21 +304,13 @@ REFUSED = [
         for value, kind, rule, found in [
             (-1, ValueError, "0 or more and finite", "-1"),
             (math.nan, ValueError, "0 or more and finite", "nan"),
-            (10**400, ValueError, "0 or more and finite", r"1000000000\d*\.\.\.\d*0"),
+            (10**400, ValueError, "0 or more and finite", r"1000000000\d*\.\.\."),
             (-(10**5000), ValueError, "0 or more and finite", "a number too long to write|-1000.*0"),
             (True, TypeError, "a number", "True"),
         ]
     ],
-    (
-        changed("privacy_budget", "PH3", "usa_*", value=1e-300),
-        ValueError,
-        r"out of reach of the noise, got 1e-300: its sc",
-    ),
-    (
-        changed("privacy_budget", "PH3", "usa_*", value=1e300),
-        ValueError,
-        r"out of reach of the noise, got 1e\+300: its sc",
-    ),
+    (changed("privacy_budget", "PH3", "usa_*", value=1e-300), ValueError, r"out of reach of the noise, got 1e-300$"),
+    (changed("privacy_budget", "PH3", "usa_*", value=1e300), ValueError, r"out of reach of the noise, got 1e\+300$"),
     (changed("privacy_budget", value=fill(0)), ValueError, "add up to a positive finite number, got 0"),
     (
         {**US.to_dict(), "privacy_defn": "puredp", "privacy_budget": fill(1e308)},
@@ -349,9 +345,9 @@ REFUSED = [
     (
         changed("state_filter", value=[72]),
         TypeError,
-        r"state_filter must be a list of FIPS codes in quotes, got \[72\]",
+        r"state_filter must be a list of FIPS codes in quotes, got 72 in it$",
     ),
-    (changed("state_filter", value=[10**5000]), TypeError, "got (a number too long to write|.1000.*0.)$"),
+    (changed("state_filter", value=[10**5000]), TypeError, "got (a number too long to write|1000.*) in it$"),
     (
         changed("privacy_budget", "PH1_denom", "usa_H,I", value=0.1, preset="pr"),
         ValueError,
@@ -361,7 +357,7 @@ REFUSED = [
     (changed("reader", value="cef"), ValueError, "reader must be \"csv\": there is no reader of .*, got 'cef'"),
     (changed("reader", value="parquet"), ValueError, "reader must be \"csv\", got 'parquet'"),
     (changed("privacy_defn", value="rho"), ValueError, 'privacy_defn must be "zcdp" or "puredp", got \'rho\''),
-    (changed("privacy_defn", value="z\n" * 1000), ValueError, r"privacy_defn must be .*, got 'z\\n.*\.\.\..*'$"),
+    (changed("privacy_defn", value="z\n" * 1000), ValueError, r"privacy_defn must be .*, got 'z\?z\?.*\.\.\.'$"),
 ]
 
 
@@ -376,12 +372,13 @@ def test_bad_settings_are_one_line_with_rule_and_value(values, kind, words):
 @pytest.mark.parametrize(
     ("text", "words"),
     [
-        ("", "a config must be JSON with each key once, got: Expecting value"),
+        ("", "a config must be JSON with each key once, got: something else in line 1"),
         ("[" * 100_000, "a config must be JSON with each key once, got: it is nested too deeply"),
-        ("[]", "config must be an object with the keys privacy_budget, .*, got \\[\\]"),
+        ("[]", "config must be an object with the keys privacy_budget, .*, got a list$"),
+        ('{\n"tau": 1,\n}', "a config must be JSON with each key once, got: something else in line 3"),
         ("1" * 5000, "a config must be JSON with each key once, got: Exceeds the limit"),
         ('{"tau": 1, "reader": "csv", "tau": 2}', "a config must be JSON with each key once, got: 'tau' stands twice"),
-        (b"\xff\xfe\x00", "a config must be JSON with each key once, got: 'utf-8' codec can't decode"),
+        (b"\xff\xfe\x00", "a config must be JSON with each key once, got: bytes that are not UTF-8"),
         (" " * (2**20 + 1), "a config must have at most 1048576 bytes, got more"),
         (json.dumps(changed("privacy_budget", "PH3", "usa_*", value=math.nan)), r"of PH3 usa_\* must be .*, got nan"),
         (json.dumps(US.to_dict()).replace("0.662976", "1e999"), "of PH3 state_A-G must be .*, got inf"),

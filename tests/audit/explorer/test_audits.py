@@ -1,4 +1,4 @@
-"""The sheet `audit`: plans as `plaudit plan` makes them, refused in its words, and silent where they are simulated."""
+"""The sheet `audit`: plans as `plaudit plan` makes and refuses them, interpolated where they are simulated."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import re
 
 import pytest
 
-from audit.claims import ApproxDP, GaussianDP, PureDP
+from audit.claims import ZCDP, ApproxDP, GaussianDP, PureDP
 from audit.explorer.audits import sheet
 from audit.explorer.sheet import Explored
 from audit.planning import OutOfReachError, plan_power, plan_size, plan_violation
@@ -35,31 +35,48 @@ def test_numbers_are_those_of_plans(family, claim):
     assert found[KNOWN] == "audit.known.computed"
 
 
-def test_a_registered_event_of_a_gaussian_promise_has_a_power_only():
-    found = results(family="gaussian", budget=0.5, runs=20_000, violation=1.2, selection=0)
-    assert of_plan(found, "power_found") == (plan_power(GaussianDP(0.5), 20_000, violation=1.2, selection=0),)
-    assert of_plan(found, "times", "detectable", "runs_needed", "refused") == (None, None, None, None)
-    assert found[KNOWN] == "audit.known.registered"
+@pytest.mark.parametrize(("family", "claim"), [("gaussian", GaussianDP(0.5)), ("zcdp", ZCDP(0.5))])
+def test_simulated_plans_are_interpolated_in_their_table(family, claim):
+    found = results(family=family, budget=0.5, runs=20_000, violation=1.6, selection=0)
+    loss, power, runs = of_plan(found, "times", "power_found", "runs_needed")
+    assert loss == pytest.approx(plan_violation(claim, 20_000, selection=0), rel=0.03)
+    assert power == pytest.approx(plan_power(claim, 20_000, violation=1.6, selection=0), abs=0.1)
+    assert runs == pytest.approx(plan_size(claim, violation=1.6, selection=0), rel=0.15)
+    assert found["audit/curve/101%/power"] == pytest.approx(0.1)  # where the table ends
+    assert found["audit/plan/all/refused"] is None
+    assert found[KNOWN] == "audit.known.interpolated"
 
 
-def test_what_is_simulated_is_not_shown():
-    found = results(family="zcdp")
+@pytest.mark.parametrize("beyond", [{"selection": 0.2}, {"confidence": 0.9}, {"budget": 5.0}, {"distance": 3}])
+def test_what_is_not_in_the_table_is_not_shown(beyond):
+    found = results(**{"family": "zcdp", "budget": 1.0} | beyond)
     assert of_plan(found, "power_found", "times", "detectable", "runs_needed", "refused") == (None,) * 5
     assert found["audit/curve/130%/power"] is None
     assert found[KNOWN] == "audit.known.simulated"
 
 
+def test_groups_have_the_budget_that_claims_give_them():
+    alone, group = results(family="zcdp", budget=0.9), results(family="zcdp", budget=0.1, distance=3)
+    assert group["audit/plan/all/times"] == pytest.approx(alone["audit/plan/all/times"], rel=1e-12)
+
+
 def test_a_power_that_nobody_plans_with_is_zero():
-    assert results(family="zcdp", selection=0, runs=2000)["audit/curve/101%/power"] == 0
+    assert results(budget=10.0, distance=5)["audit/curve/101%/power"] == 0
 
 
-def test_refusals_are_those_of_plans():
+def test_what_plans_refuse_is_refused():
     few = results(runs=100, selection=0.01)
-    assert of_plan(few, "refused", "power_found") == ("size must be at least 750, got 100", None)
+    with pytest.raises(ValueError, match="size must be at least 750, got 100"):
+        plan_power(PureDP(1.0), 100, selection=0.01)
+    assert of_plan(few, "refused", "power_found") == ("audit.refused.few", None)
+    tiny = results(selection=1e-7)
+    with pytest.raises(ValueError, match="selection must be 0, or 1e-06"):
+        plan_power(PureDP(1.0), 5000, selection=1e-7)
+    assert of_plan(tiny, "refused", "power_found") == ("audit.refused.selection", None)
     far = results(budget=10.0, distance=5)
-    with pytest.raises(OutOfReachError) as refused:
+    with pytest.raises(OutOfReachError):
         plan_size(PureDP(10.0), violation=1.1, distance=5)
-    assert of_plan(far, "refused", "runs_needed") == (str(refused.value), None)
+    assert of_plan(far, "refused", "runs_needed") == ("audit.refused.far", None)
     assert of_plan(far, "power_found") == (0.0,)
 
 

@@ -37,7 +37,7 @@ def give(page, name, content):
     """Let the page read a file, until it has said what it thinks of it."""
     data = content if isinstance(content, bytes) else content.encode()
     page.evaluate("for (const id of ['problem', 'status']) document.getElementById(id).textContent = ''")
-    page.set_input_files("#file", {"name": name, "mimeType": "application/json", "buffer": data})
+    page.set_input_files("#file-phsafe", {"name": name, "mimeType": "application/json", "buffer": data})
     page.locator("#problem:not(:empty), #status:not(:empty)").first.wait_for(state="attached")
 
 
@@ -162,7 +162,7 @@ def test_what_is_saved_is_what_a_release_reads(open_page, tmp_path):
     for key in page.evaluate("Object.keys(store.state).filter(key => key.endsWith('/on'))"):
         box(other, key).uncheck()
     other.get_by_role("button", name="Save config.json").click()
-    told = "privacy_budget must add up to a positive finite number, got 0"
+    told = "privacy_budget must add up to a positive finite number, got 0.0"
     assert other.get_by_role("alert").inner_text() == told
     assert seen == []
 
@@ -321,6 +321,14 @@ def test_the_keyboard_reaches_every_control_and_shows_where_it_is(open_page, all
         assert len(reached) == wanted
 
 
+STATES = {  # what is changed, and what cannot be
+    "phsafe": ((f"{PH3}/margin", "10"), ("phsafe/PH6/all/tau", "zero")),
+    "topdown": (("topdown/all/us/parts", "7"), ("topdown/all/all/budget", "0")),
+    "counts": (("counts/all/all/epsilon", "0.5"), ("counts/bottom_up/all/bits", "54")),
+    "audit": (("audit/plan/all/runs", "20000"), ("audit/plan/all/power", "2")),
+}
+
+
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 @pytest.mark.parametrize("width", [390, 768, 1280])
 def test_axe_finds_no_fault(open_page, all_sheets, width, scheme):
@@ -335,15 +343,34 @@ def test_axe_finds_no_fault(open_page, all_sheets, width, scheme):
 
         assert faults() == []
         page.evaluate("document.querySelectorAll('details').forEach(details => details.open = true)")
+        changed, wrong = STATES[name]
+        enter(page, *changed)
+        assert page.locator("#main .changed:visible").count() > 0
+        assert faults() == []
+        enter(page, *wrong)
+        assert page.locator("#main .wrong:not(:empty)").count() == 1
         if name == "phsafe":
-            enter(page, f"{PH3}/margin", "10")
             box(page, "phsafe/PH2/usa_*/on").uncheck()
-            enter(page, "phsafe/PH6/all/tau", "zero")
             give(page, "config.json", "{")
+        elif name == "audit":  # a plan that is refused
+            enter(page, "audit/plan/all/distance", "1000")
+            assert cell(page, "audit/plan/all/refused").inner_text()
+        assert page.locator("#problem:not(:empty)").count() == (name != "audit")
         assert faults() == []
         page.get_by_role("button", name="Deutsch").click()
         assert faults() == []
         assert page.evaluate("document.documentElement.scrollWidth") <= width
+
+
+def test_every_cell_and_control_has_a_key_of_its_own(open_page, all_sheets):
+    keys = "name => [...document.querySelectorAll(`#main [data-${name}]`)].map(one => one.dataset[name])"
+    for name in all_sheets:
+        page, _ = open_page(f"#{name}")
+        for kind in ("cell", "input"):
+            found = [key for key in page.evaluate(keys, kind) if key.startswith(f"{name}/")]
+            assert len(found) == len(set(found)) > 0
+        ids = page.evaluate("[...document.querySelectorAll('[id]')].map(one => one.id)")
+        assert len(ids) == len(set(ids))
 
 
 def test_every_chart_has_words_and_a_table_of_the_same_numbers(open_page, all_sheets):

@@ -1,0 +1,184 @@
+"""Plans of Gaussian and zero-concentrated promises, interpolated in a table of simulated ones.
+
+`plaudit plan` simulates how an event is chosen, which a page cannot do while somebody types. The table, ``plans.json``,
+has for a group's budget and a number of runs the smallest violation that is seen with each of some powers, as the
+logarithm of what is lost beyond the promise, over the promise. Between its entries numbers are interpolated: over the
+logarithms of budget and runs, and over the normal quantile of the power. ``python -m audit.explorer.plans`` writes the
+table anew, in about an hour.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import cache
+from importlib import resources
+from pathlib import Path
+from typing import Any
+
+from scipy import special
+
+from audit.claims import ZCDP, Claim, GaussianDP
+from audit.planning import plan_violation
+from audit.results.provenance import provenance
+
+__all__ = ["CONFIDENCE", "PlanTable", "plan_tables", "smallest_excesses"]
+
+CONFIDENCE, POWERS, SELECTIONS = 0.95, (0.1, 0.4, 0.8, 0.95, 0.99), (0.0, 0.3)
+RUNS = tuple(round(10 ** (2.5 + 0.35 * step)) for step in range(11))
+BUDGETS = {  # of rho closer where other likelihood ratios become the best, which bends the curves
+    "gaussian": (0.05, 0.08094, 0.131, 0.2121, 0.3433, 0.5558, 0.8997, 1.456, 2.357),
+    "zcdp": (0.01, 0.0186, 0.03461, 0.0644, 0.1198, 0.2229, 0.4147, 0.566, 0.7716, 0.885, 1.0, 1.2, 1.436),
+}
+MADE: dict[str, Callable[[float], Claim]] = {"gaussian": GaussianDP, "zcdp": ZCDP}
+PLACES = 3  # of a logarithm: 0.1% of what is lost beyond the promise
+
+Entry = float | None
+Line = Sequence[Entry]
+
+
+@dataclass(frozen=True)
+class PlanTable:
+    """Simulated plans of one family, at a confidence of `CONFIDENCE` and a share of runs that choose the event.
+
+    Attributes
+    ----------
+    budgets : sequence of float, shape (b,)
+        mu or rho of the group, increasing.
+    runs : sequence of int, shape (r,)
+        Runs in all, increasing.
+    quantiles : sequence of float, shape (p,)
+        Normal quantiles of the powers.
+    excess : sequence of sequence of sequence of float or None, shape (b, r, p)
+        Logarithm of the smallest violation less 1; None where no violation is seen so often.
+    """
+
+    budgets: Sequence[float]
+    runs: Sequence[int]
+    quantiles: Sequence[float]
+    excess: Sequence[Sequence[Line]]
+
+    def line(self, budget: float, runs: float) -> Line | None:
+        """Return the entries of every power, of a group's budget and a number of runs; None outside of the table."""
+        row, across = _between(self.budgets, budget)
+        column, along = _between(self.runs, runs)
+        if row is None or column is None:
+            return None
+        near, far = (self.excess[row + step] for step in (0, 1))
+        return [
+            _mixed(_mixed(near[column][place], near[column + 1][place], along),
+                   _mixed(far[column][place], far[column + 1][place], along), across)
+            for place in range(len(self.quantiles))
+        ]  # fmt: skip
+
+    def power(self, budget: float, runs: int, violation: float) -> Entry:
+        """Return how often so many runs see a violation, from the least to the largest power of the table.
+
+        None where it is not in the table.
+        """
+        line = self.line(budget, runs)
+        if line is None or line[0] is None:
+            return None
+        wanted, known = math.log(violation - 1), [one for one in line if one is not None]
+        if wanted <= known[0]:
+            return float(special.ndtr(self.quantiles[0]))
+        if wanted >= known[-1]:
+            return float(special.ndtr(self.quantiles[-1])) if len(known) == len(line) else None
+        place = max(place for place, one in enumerate(known) if one <= wanted)
+        part = (wanted - known[place]) / (known[place + 1] - known[place])
+        below, above = self.quantiles[place : place + 2]
+        return float(special.ndtr(below + part * (above - below)))
+
+    def violation(self, budget: float, runs: int, power: float) -> Entry:
+        """Return the smallest violation that so many runs see so often; None where it is not in the table."""
+        line = self.line(budget, runs)
+        found = None if line is None else self._at(line, power)
+        return None if found is None else 1 + math.exp(found)
+
+    def size(self, budget: float, violation: float, power: float) -> int | None:
+        """Return how many runs see a violation so often, rounded up to three digits; None if more than in the table."""
+        wanted, before = math.log(violation - 1), None
+        for place, runs in enumerate(self.runs):
+            line = self.line(budget, runs)
+            found = None if line is None else self._at(line, power)
+            if found is not None and found <= wanted:
+                part = 1.0 if before is None else (wanted - before) / (found - before)
+                last = math.log(self.runs[max(place - 1, 0)])
+                size = math.exp(last + part * (math.log(runs) - last))
+                digits = int(10 ** (math.floor(math.log10(size)) - 2))
+                return math.ceil(size / digits * (1 - 1e-9)) * digits  # not to go up by what is lost in rounding
+            before = found
+        return None
+
+    def _at(self, line: Line, power: float) -> Entry:
+        wanted = float(special.ndtri(power))
+        place = max(place for place, one in enumerate(self.quantiles[:-1]) if one <= wanted)
+        below, above = self.quantiles[place : place + 2]
+        return _mixed(line[place], line[place + 1], (wanted - below) / (above - below))
+
+
+def _between(nodes: Sequence[float], value: float) -> tuple[int | None, float]:
+    """Return the last node before the end that is no larger, and how far the value is from it to the next."""
+    if not nodes[0] <= value <= nodes[-1]:
+        return None, 0.0
+    place = max(place for place, node in enumerate(nodes[:-1]) if node <= value)
+    return place, math.log(value / nodes[place]) / math.log(nodes[place + 1] / nodes[place])
+
+
+def _mixed(first: Entry, second: Entry, part: float) -> Entry:
+    """Return what lies between two entries, of which only those that count must be there."""
+    if part == 0 or part == 1:
+        return second if part else first
+    return None if first is None or second is None else first + part * (second - first)
+
+
+@cache
+def plan_tables() -> dict[tuple[str, float], PlanTable]:
+    """Return the tables by family and by the share of runs that choose the event.
+
+    Examples
+    --------
+    What shift do 20,000 runs detect with power 0.8, if the promise is a mu of 1?
+
+    >>> round(plan_tables()["gaussian", 0.3].violation(1.0, 20_000, 0.8), 2)
+    1.08
+    """
+    quantiles = [float(special.ndtri(power)) for power in POWERS]
+    return {
+        (one["family"], one["selection"]): PlanTable(one["budgets"], one["runs"], quantiles, one["excess"])
+        for one in json.loads(_file().read_text("utf-8"))["tables"]
+    }
+
+
+def smallest_excesses(family: str, selection: float, budget: float, runs: int) -> list[Entry]:
+    """Return an entry of each power, simulated: the logarithm of the smallest violation less 1."""
+    claim = MADE[family](budget)
+    found = [plan_violation(claim, runs, power=power, selection=selection, confidence=CONFIDENCE) for power in POWERS]
+    return [round(math.log(one - 1), PLACES) if one < math.inf else None for one in found]
+
+
+def _file() -> Path:
+    return Path(str(resources.files("audit.explorer") / "static" / "plans.json"))
+
+
+def main() -> None:
+    """Write the table anew."""
+    tables: list[dict[str, Any]] = [
+        {
+            "family": family,
+            "selection": selection,
+            "budgets": budgets,
+            "runs": RUNS,
+            "excess": [[smallest_excesses(family, selection, budget, runs) for runs in RUNS] for budget in budgets],
+        }
+        for family, budgets in BUDGETS.items()
+        for selection in SELECTIONS
+    ]
+    whole = {"confidence": CONFIDENCE, "powers": POWERS, "provenance": provenance(), "tables": tables}
+    _file().write_text(json.dumps(whole) + "\n", "utf-8")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,78 @@
+"""The table of simulated plans: its entries are what plans give, and between them it interpolates."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+
+from audit.explorer import plans
+from audit.explorer.plans import PlanTable, plan_tables, smallest_excesses
+from audit.planning import plan_power, plan_violation
+
+CLOSE = 2 * 10**-plans.PLACES  # entries are rounded, and plans found to 0.4% at worst
+SMALL = PlanTable((1.0, 4.0), (100, 10_000), (-1.0, 1.0), (((0.0, 1.0), (-2.0, None)), ((-1.0, 0.0), (-3.0, -1.0))))
+
+
+def test_entries_between_which_numbers_lie():
+    assert SMALL.line(1.0, 100) == [0.0, 1.0]
+    assert SMALL.line(2.0, 1000) == pytest.approx([-1.5, None])  # halfway by logarithms; one of four is not there
+    assert SMALL.line(4.0, 1000) == pytest.approx([-2.0, -0.5])
+    assert SMALL.line(0.9, 100) is None
+    assert SMALL.line(1.0, 10_001) is None
+
+
+def test_power_violation_and_size_are_inverse_to_each_other():
+    assert SMALL.violation(4.0, 1000, 0.5) == pytest.approx(1 + math.exp(-1.25))
+    assert SMALL.power(4.0, 1000, 1 + math.exp(-1.25)) == pytest.approx(0.5)
+    assert SMALL.size(4.0, 1 + math.exp(-1.25), 0.5) == pytest.approx(1000, rel=0.01)
+    assert SMALL.power(4.0, 1000, 1.01) == pytest.approx(0.1586552)
+    assert SMALL.power(4.0, 1000, 9.0) == pytest.approx(0.8413447)
+    assert SMALL.power(1.0, 10_000, 9.0) is None  # more than that of the last entry that is there
+    assert SMALL.violation(1.0, 10_000, 0.5) is None
+    assert SMALL.size(4.0, 1.01, 0.5) is None
+    assert SMALL.size(4.0, 9.0, 0.5) == 100
+
+
+def place(table, rng):
+    return int(rng.integers(len(table.budgets))), int(rng.integers(len(table.runs)))
+
+
+def test_entries_are_those_of_plans_whose_event_is_registered():
+    rng = np.random.default_rng(8)
+    for (family, selection), table in plan_tables().items():
+        if selection == 0:
+            for row, column in (place(table, rng) for _ in range(6)):
+                found = smallest_excesses(family, selection, table.budgets[row], table.runs[column])
+                assert found == [pytest.approx(one, abs=CLOSE) for one in table.excess[row][column]]
+
+
+@pytest.mark.slow
+def test_entries_are_those_of_plans_whose_event_is_chosen():
+    rng = np.random.default_rng(9)
+    for (family, selection), table in plan_tables().items():
+        if selection > 0:
+            for row, column in (place(table, rng) for _ in range(3)):
+                found = smallest_excesses(family, selection, table.budgets[row], table.runs[column])
+                assert found == [pytest.approx(one, abs=CLOSE) for one in table.excess[row][column]]
+
+
+def test_what_is_interpolated_is_close_to_plans():
+    """Plans of registered events, which need no simulation: losses within 5%, nine of ten powers within 5 points."""
+    rng = np.random.default_rng(10)
+    for (family, selection), table in plan_tables().items():
+        if selection > 0:
+            continue
+        apart = []
+        for _ in range(60):
+            budget = math.exp(rng.uniform(*np.log([table.budgets[0], table.budgets[-1]])))
+            runs, power = int(math.exp(rng.uniform(*np.log([table.runs[0], table.runs[-1]])))), rng.uniform(0.5, 0.99)
+            claim = plans.MADE[family](budget)
+            smallest = plan_violation(claim, runs, power=power, selection=0)
+            found = table.violation(budget, runs, power)
+            if found is not None:
+                assert found == pytest.approx(smallest, rel=0.05)
+            if (near := table.power(budget, runs, smallest)) is not None:
+                apart.append(abs(near - plan_power(claim, runs, violation=smallest, selection=0)))
+        assert np.quantile(apart, 0.9) <= 0.05
