@@ -167,10 +167,10 @@ sheets.audit = (() => {
     const excessAt = line => line && mixed(line[at], line[at + 1], part);
     const line = lineAt(runs), smallest = excessAt(line), known = (line ?? []).filter(one => one !== null);
     function powerAt(times) {
-      const wanted = log(times - 1), below = max(0, known.findLastIndex(one => one <= wanted)), above = known[below + 1];
-      if (!known.length || above === undefined && wanted > known[0] && below < last) return null;
-      const part = wanted <= known[0] || above === undefined ? 0 : (wanted - known[below]) / (above - known[below]);
-      return laws.normalTail(-quantiles[below] - (part && part * (quantiles[below + 1] - quantiles[below])));
+      const wanted = log(times - 1), below = known.findLastIndex(one => one <= wanted), end = below === known.length - 1;
+      if (below < 0 || end && below < last) return null;
+      const part = end ? 0 : (wanted - known[below]) / (known[below + 1] - known[below]);
+      return laws.normalTail(-quantiles[below] - (end ? 0 : part * (quantiles[below + 1] - quantiles[below])));
     }
     const found = sizes.map(runs => excessAt(lineAt(runs))), place = found.findIndex(one => one !== null && one <= wanted);
     let runsNeeded = null;

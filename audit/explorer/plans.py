@@ -74,16 +74,16 @@ class PlanTable:
         ]  # fmt: skip
 
     def power(self, budget: float, runs: int, violation: float) -> Entry:
-        """Return how often so many runs see a violation, from the least to the largest power of the table.
+        """Return how often so many runs see a violation, or the largest power of the table where it is more.
 
-        None where it is not in the table.
+        None where it is not in the table, or less than its least power.
         """
         line = self.line(budget, runs)
         if line is None or line[0] is None:
             return None
         wanted, known = math.log(violation - 1), [one for one in line if one is not None]
-        if wanted <= known[0]:
-            return float(special.ndtr(self.quantiles[0]))
+        if wanted < known[0]:
+            return None
         if wanted >= known[-1]:
             return float(special.ndtr(self.quantiles[-1])) if len(known) == len(line) else None
         place = max(place for place, one in enumerate(known) if one <= wanted)

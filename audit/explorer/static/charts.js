@@ -26,7 +26,8 @@ const charts = (() => {
     const [now, old] = [results, before].map(values => chart.current.map(key => values[key])), known = there(now);
     const height = Math.round(Math.min(340, Math.max(240, width / 2))), floor = height - BOTTOM;
     const xs = points.map(([x]) => x).concat(known ? now[0] : []), low = Math.min(...xs), high = Math.max(...xs);
-    const most = Math.max(...points.map(([, y]) => y)), roof = (now[1] > 0 ? Math.min(most, 6.5 * now[1]) : most) || 1;
+    const most = Math.max(...points.map(([, y]) => y)), share = chart.axes[1][1] === "share";
+    const roof = share ? 1 : (now[1] > 0 ? Math.min(most, 6.5 * now[1]) : most) || 1;
     const x = value => LEFT + (width - LEFT - RIGHT) * (high > low ? (value - low) / (high - low) : 0.5);
     const y = value => floor - (floor - TOP) * value / roof;
     const [across, up] = chart.axes.map(([name, shown]) => ({

@@ -42,7 +42,8 @@ def test_simulated_plans_are_interpolated_in_their_table(family, claim):
     assert loss == pytest.approx(plan_violation(claim, 20_000, selection=0), rel=0.03)
     assert power == pytest.approx(plan_power(claim, 20_000, violation=1.6, selection=0), abs=0.1)
     assert runs == pytest.approx(plan_size(claim, violation=1.6, selection=0), rel=0.15)
-    assert found["audit/curve/101%/power"] == pytest.approx(0.1)  # where the table ends
+    assert found["audit/curve/101%/power"] is None  # less than any in the table
+    assert found["audit/curve/200%/power"] == pytest.approx(0.99)  # where it ends
     assert found["audit/plan/all/refused"] is None
     assert found[KNOWN] == "audit.known.interpolated"
 

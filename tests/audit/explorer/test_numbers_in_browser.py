@@ -15,7 +15,8 @@ TAKEN = """([sheet, states]) => {
     const described = book.sheets.find(one => one.name === sheet);
     return states.map(state => {
         const left = explorer.take(state, store.state);
-        const cells = [...document.querySelectorAll('#main [data-cell]')].map(e => [e.dataset.cell, e.dataset.value]);
+        const cells = [...document.querySelectorAll(`[data-of="${sheet}"] [data-cell]`)]
+            .map(e => [e.dataset.cell, e.dataset.value]);
         return [left, cells, sheets[sheet].compute(store.ofSheet(sheet, store.state), described.data)];
     });
 }"""

@@ -323,7 +323,7 @@ def test_the_keyboard_reaches_every_control_and_shows_where_it_is(open_page, all
 
 STATES = {  # what is changed, and what cannot be
     "phsafe": ((f"{PH3}/margin", "10"), ("phsafe/PH6/all/tau", "zero")),
-    "topdown": (("topdown/all/us/parts", "7"), ("topdown/all/all/budget", "0")),
+    "topdown": (("topdown/all/nation/parts", "7"), ("topdown/all/all/budget", "0")),
     "counts": (("counts/all/all/epsilon", "0.5"), ("counts/bottom_up/all/bits", "54")),
     "audit": (("audit/plan/all/runs", "20000"), ("audit/plan/all/power", "2")),
 }
@@ -376,7 +376,7 @@ def test_every_cell_and_control_has_a_key_of_its_own(open_page, all_sheets):
 def test_every_chart_has_words_and_a_table_of_the_same_numbers(open_page, all_sheets):
     for name, sheet in all_sheets.items():
         page, _ = open_page(f"#{name}")
-        figures = page.locator("figure")
+        figures = page.locator(f"[data-of={name}] figure")
         assert figures.count() == len(sheet.charts)
         for figure, chart in zip(figures.all(), sheet.charts, strict=True):
             assert figure.locator("table.numbers tbody tr").count() == len(chart.points)

@@ -27,7 +27,7 @@ def test_power_violation_and_size_are_inverse_to_each_other():
     assert SMALL.violation(4.0, 1000, 0.5) == pytest.approx(1 + math.exp(-1.25))
     assert SMALL.power(4.0, 1000, 1 + math.exp(-1.25)) == pytest.approx(0.5)
     assert SMALL.size(4.0, 1 + math.exp(-1.25), 0.5) == pytest.approx(1000, rel=0.01)
-    assert SMALL.power(4.0, 1000, 1.01) == pytest.approx(0.1586552)
+    assert SMALL.power(4.0, 1000, 1.01) is None  # less than that of the first entry
     assert SMALL.power(4.0, 1000, 9.0) == pytest.approx(0.8413447)
     assert SMALL.power(1.0, 10_000, 9.0) is None  # more than that of the last entry that is there
     assert SMALL.violation(1.0, 10_000, 0.5) is None
