@@ -44,7 +44,7 @@ PRINTED = {
 }  # Tables 1, 2 and 3 of the pilot
 GRID = np.geomspace(0.1, 20.0, 80)
 BETWEEN = 7.0  # an epsilon at which rounding does not mend the textbook's scale
-RUNS, SIZE, LARGE, AUDITS = 1_000_000, 20_000, 8_000_000, 20
+RUNS, SIZE, LARGE, AUDITS = 1_000_000, 20_000, 16_000_000, 20
 TREE, SCHEMA = Hierarchy.regular(2, 1), Schema({"sex": ("female", "male")})
 COUNTS = np.array([[40, 12], [7, 0]])
 
