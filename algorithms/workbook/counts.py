@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from algorithms.workbook.laws import Cells, expm1, geometric_sigma, log1p, newton
+from algorithms.workbook.laws import Cells, expm1, geometric_margin, geometric_sigma, log1p, newton
 from audit.explorer.sheet import Sheet
 
 __all__ = ["cells"]
@@ -57,7 +57,7 @@ def _unchanged(law: str, epsilon: str, scale: str) -> str:
 
 def _margin(law: str, epsilon: str, scale: str) -> str:
     if law == "geometric":
-        return f"MAX(0,ROUNDUP(-(LN({MISSED}/2)+LN(1+EXP(-{epsilon})))/{epsilon},0)-1)"
+        return f"MAX(0,{geometric_margin(epsilon, MISSED)})"
     if law == "laplace":
         return f"MAX(0,ROUNDUP(-LN({MISSED})/{epsilon}-0.5,0))"
     return f"MAX(0,ROUNDUP(-NORMSINV({MISSED}/2)*{scale}-0.5,0))"

@@ -5,10 +5,14 @@ A minus before a power belongs to what is raised, so that powers stand in bracke
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
+
 __all__ = [
     "Cells",
     "conversions",
+    "drawn_row",
     "expm1",
+    "geometric_margin",
     "geometric_sigma",
     "log1p",
     "margins",
@@ -38,6 +42,13 @@ def newton(place: str, name: str, start: str, step: str, times: int) -> tuple[Ce
     return cells, f"[{place}/{name} {times}]"
 
 
+def drawn_row(system: str, places: Sequence[str]) -> tuple[Cells, Callable[[str], str]]:
+    """Return the step that tells which row is drawn, by its name, and the formula of any quantity of that row."""
+    names, number = f"[{places[0]}/name:{places[-1]}/name]", f"{system}/curve/row/number"
+    found = f"SUMPRODUCT(({names}=[in {system}/curve/all/row])*(ROW({names})-ROW([{places[0]}/name])+1))"
+    return {number: found}, lambda name: f"INDEX([{places[0]}/{name}:{places[-1]}/{name}],[{number}])"
+
+
 def log1p(x: str) -> str:
     """Return log(1 + x), which keeps the digits of a small x; in arrays too."""
     series = f"({x})*(1-({x})*(1/2-({x})*(1/3-({x})*(1/4-({x})*(1/5-({x})/6)))))"
@@ -55,6 +66,11 @@ def geometric_sigma(epsilon: str) -> str:
     half = f"({epsilon}/2)"
     series = f"SQRT(2)*{half}*(1+{half}^2/6*(1+{half}^2/20*(1+{half}^2/42)))"
     return f"IF({epsilon}<0.1,1/({series}),SQRT(2*EXP(-{epsilon}))/(1-EXP(-{epsilon})))"
+
+
+def geometric_margin(epsilon: str, missed: str) -> str:
+    """Return the least margin that two-tailed geometric noise exceeds no oftener than a share; -1 may stand for 0."""
+    return f"ROUNDUP(-(LN({missed}/2)+LN(1+EXP(-{epsilon})))/{epsilon},0)-1"
 
 
 def margins(place: str, law: tuple[str, str, str], normal_margin: str, numbers: str) -> Cells:
@@ -78,7 +94,7 @@ def margins(place: str, law: tuple[str, str, str], normal_margin: str, numbers: 
         )
 
     near = f"[{place}/near]"
-    geometric = f"ROUNDUP(-(LN((1-0.9)/2)+LN(1+EXP(-{epsilon})))/{epsilon},0)-1"
+    geometric = geometric_margin(epsilon, "(1-0.9)")
     sum_of_all = f"2*SUMPRODUCT(EXP(-(({numbers}/{sigma})^2)/2))-1"
     cells: Cells = {
         f"{place}/normalizer": f'IF({gaussian},IF({sigma}<={SUMMED},{sum_of_all},""),"")',

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from algorithms.workbook.laws import Cells, conversions, geometric_sigma, margins, pure_budget, whole_numbers
+from algorithms.workbook.laws import Cells, conversions, drawn_row, geometric_sigma, margins, pure_budget, whole_numbers
 from audit.explorer.sheet import Sheet
 
 __all__ = ["cells"]
@@ -70,15 +70,9 @@ def _of_level(place: str, pure: str, total: str, numbers: str) -> tuple[Cells, d
 
 def _curve(sheet: Sheet, places: list[str], pure: str) -> Cells:
     """Return the budgets of one level for margins around the current one."""
-    names = f"[{places[0]}/name:{places[-1]}/name]"
-    row = f"SUMPRODUCT(({names}=[in phsafe/curve/all/row])*(ROW({names})-ROW([{places[0]}/name])+1))"
-
-    def at(quantity: str) -> str:
-        return f"INDEX([{places[0]}/{quantity}:{places[-1]}/{quantity}],[phsafe/curve/row/number])"
-
     now = f"[{NOW}/margin]"
-    cells: Cells = {
-        "phsafe/curve/row/number": row,
+    cells, at = drawn_row("phsafe", places)
+    cells |= {
         "phsafe/curve/row/sensitivity": at("sensitivity"),
         f"{NOW}/margin": at("whole part"),
         f"{NOW}/budget": at("budget"),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from algorithms.workbook.laws import Cells, conversions, geometric_sigma, margins, whole_numbers
+from algorithms.workbook.laws import Cells, conversions, drawn_row, geometric_sigma, margins, whole_numbers
 from audit.explorer.sheet import Sheet
 
 __all__ = ["cells"]
@@ -75,13 +75,9 @@ def _of_query(query: str, level: str, pure: str, replaced: str, promised: str, n
 
 def _curve(sheet: Sheet, places: list[str], pure: str, replaced: str, promised: str, numbers: str) -> Cells:
     """Return the margins of one query for budgets around the current one."""
-    names = f"[{places[0]}/name:{places[-1]}/name]"
-    chosen = f"SUMPRODUCT(({names}=[in topdown/curve/all/row])*(ROW({names})-ROW([{places[0]}/name])+1))"
     share = "[topdown/curve/row/share]"
-    cells: Cells = {
-        "topdown/curve/row/number": chosen,
-        "topdown/curve/row/share": f"INDEX([{places[0]}/part:{places[-1]}/part],[topdown/curve/row/number])",
-    }
+    cells, at = drawn_row("topdown", places)
+    cells["topdown/curve/row/share"] = at("part")
     for key in sheet.compute(sheet.published):
         place, _, name = key.rpartition("/")
         if not place.startswith("topdown/curve/") or name != "budget":

@@ -9,7 +9,7 @@ import pytest
 
 from audit.explorer import plans
 from audit.explorer.plans import PlanTable, plan_tables, smallest_excesses
-from audit.planning import plan_power, plan_violation
+from audit.planning import plan_power, plan_size, plan_violation
 
 CLOSE = 2 * 10**-plans.PLACES  # entries are rounded, and plans found to 0.4% at worst
 SMALL = PlanTable((1.0, 4.0), (100, 10_000), (-1.0, 1.0), (((0.0, 1.0), (-2.0, None)), ((-1.0, 0.0), (-3.0, -1.0))))
@@ -76,3 +76,22 @@ def test_what_is_interpolated_is_close_to_plans():
             if (near := table.power(budget, runs, smallest)) is not None:
                 apart.append(abs(near - plan_power(claim, runs, violation=smallest, selection=0)))
         assert np.quantile(apart, 0.9) <= 0.05
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("family", "loss", "power", "size"), [("gaussian", 0.013, 0.05, 0.03), ("zcdp", 0.15, 0.12, 0.06)]
+)
+def test_what_the_page_says_of_simulated_plans_is_as_close_as_its_manual_says(family, loss, power, size):
+    """The table in docs/explorer.md, whose seed this is."""
+    rng, table, make = np.random.default_rng(2), plan_tables()[family, 0.3], plans.MADE[family]
+    for number in range(30):
+        budget = math.exp(rng.uniform(*np.log([table.budgets[0], table.budgets[-1]])))
+        runs, wanted = int(math.exp(rng.uniform(*np.log([table.runs[0], table.runs[-1]])))), rng.uniform(0.5, 0.99)
+        smallest = plan_violation(make(budget), runs, power=wanted)
+        if (found := table.violation(budget, runs, wanted)) is not None:
+            assert found == pytest.approx(smallest, rel=loss)
+        if (near := table.power(budget, runs, smallest)) is not None:
+            assert near == pytest.approx(plan_power(make(budget), runs, violation=smallest), abs=power)
+        if number < 10 and (needed := table.size(budget, smallest, wanted)) is not None:
+            assert needed == pytest.approx(plan_size(make(budget), violation=smallest, power=wanted), rel=size)
