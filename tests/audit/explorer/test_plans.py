@@ -80,10 +80,10 @@ def test_what_is_interpolated_is_close_to_plans():
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
-    ("family", "loss", "power", "size"), [("gaussian", 0.013, 0.05, 0.03), ("zcdp", 0.15, 0.12, 0.06)]
+    ("family", "loss", "power", "size"), [("gaussian", 0.013, 0.05, 0.03), ("zcdp", 0.15, 0.12, 0.08)]
 )
 def test_what_the_page_says_of_simulated_plans_is_as_close_as_its_manual_says(family, loss, power, size):
-    """The table in docs/explorer.md, whose seed this is."""
+    """The largest differences that docs/explorer.md names, from this seed and from another."""
     rng, table, make = np.random.default_rng(2), plan_tables()[family, 0.3], plans.MADE[family]
     for number in range(30):
         budget = math.exp(rng.uniform(*np.log([table.budgets[0], table.budgets[-1]])))
