@@ -28,10 +28,10 @@ sheets.audit = (() => {
     if (k <= 0 || q <= 0) return k <= n ? 1 : 0;
     if (k > n || p <= 0) return 0;
     if (p * (n + 1) > k) return 1 - atLeast(n - k + 1, n, q, p);
-    const density = d => exp((k - 1) * log1p(-d / p) + (n - k) * log1p(d / q));
+    const density = d => exp((k > 1 && (k - 1) * log1p(-d / p)) + (n - k) * log1p(d / q));
     let end = p, sum = 0;
     while (density(0.7 * end) < 1e-18) end *= 0.7;
-    for (let t = -3; t <= 3; t += 1 / 16) {
+    for (let t = -3.625; t <= 3.625; t += 1 / 16) {
       const x = 1 / (1 + exp(PI * Math.sinh(t)));
       sum += density(end * x) * x * (1 - x) * Math.cosh(t);
     }
