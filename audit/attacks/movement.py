@@ -75,8 +75,13 @@ class Moments:
             flat = outputs.reshape(len(outputs), -1) - center
             np.clip(flat, -INFINITE, INFINITE, out=flat)
             squares = np.square(flat)
-            third, fourth = np.einsum("re,re->e", squares, flat), np.einsum("re,re->e", squares, squares)
-            return np.array([np.full(len(third), float(len(flat))), flat.sum(0), squares.sum(0), third, fourth])
+            kept = np.empty((5, flat.shape[1]))
+            kept[0] = len(flat)
+            flat.sum(0, out=kept[1])
+            squares.sum(0, out=kept[2])
+            np.einsum("re,re->e", squares, flat, out=kept[3])
+            np.einsum("re,re->e", squares, squares, out=kept[4])
+            return kept
 
         return reduce
 
