@@ -295,7 +295,7 @@ class Explored:
         Raises
         ------
         ValueError
-            If something else is there, or an input breaks its rule.
+            If something else is there, the name does not end in ``.html``, or an input breaks its rule.
         OSError
             If it cannot be written.
         """
@@ -307,7 +307,8 @@ class Explored:
         Raises
         ------
         ValueError
-            If something is there, an input breaks its rule, or the extra `xlsx` is not installed.
+            If something is there, the name does not end in ``.xlsx``, an input breaks its rule, or the extra `xlsx` is
+            not installed.
         OSError
             If it cannot be written.
         """

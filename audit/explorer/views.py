@@ -61,12 +61,14 @@ def write_page(explored: Explored, path: Path) -> None:
     Raises
     ------
     ValueError
-        If something else is there, or an input breaks its rule.
+        If something else is there, the name does not end in ``.html``, or an input breaks its rule.
     OSError
         If it cannot be written.
     """
     if (path.is_symlink() or path.exists()) and not _is_page(path):
         raise ValueError(f"--html must name a new file, or a page of plaudit explore, got {path}")
+    if path.suffix.lower() not in (".html", ".htm"):
+        raise ValueError(f"--html must name a file that ends in .html, got {path}")
     known = offered("systems").sheets()
     page = build_page(explored, [explored.sheet if one.name == explored.sheet.name else one for one in known])
     check_levels(path.parent)

@@ -65,7 +65,8 @@ def write_workbook(explored: Explored, path: Path) -> None:
     Raises
     ------
     ValueError
-        If something is there, the extra `xlsx` is not installed, or an input breaks its rule.
+        If something is there, the name does not end in ``.xlsx``, the extra `xlsx` is not installed, or an input breaks
+        its rule.
     OSError
         If it cannot be written.
     """
@@ -79,7 +80,7 @@ def write_workbook(explored: Explored, path: Path) -> None:
 
 
 def check_workbook(path: Path) -> None:
-    """Refuse a path where something is, or to go on without the extra `xlsx`.
+    """Refuse a path where something is or that no workbook has, or to go on without the extra `xlsx`.
 
     Raises
     ------
@@ -88,6 +89,8 @@ def check_workbook(path: Path) -> None:
     """
     if path.is_symlink() or path.exists():
         raise ValueError(f"--xlsx must name a new file, got {path}")
+    if path.suffix.lower() != ".xlsx":
+        raise ValueError(f"--xlsx must name a file that ends in .xlsx, got {path}")
     if find_spec("xlsxwriter") is None:
         raise ValueError("a workbook needs the extra xlsx: pip install 'plaudit[xlsx]'")
 

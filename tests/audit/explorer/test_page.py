@@ -161,6 +161,8 @@ def test_the_command_writes_a_page_and_writes_over_pages_only(desk, capsys):
         assert plaudit("explore", "phsafe", "--html", name) == 2
         told = f"plaudit: error: --html must name a new file, or a page of plaudit explore, got {name}\n"
         assert capsys.readouterr().err == told
+    assert plaudit("explore", "phsafe", "--html", "page.txt") == 2
+    assert capsys.readouterr().err == "plaudit: error: --html must name a file that ends in .html, got page.txt\n"
     assert plaudit("explore", "phsafe", "--html", "notes.html/page.html") == 2
     assert "notes.html" in capsys.readouterr().err
     assert plaudit("explore", "phsafe", "--open") == 2

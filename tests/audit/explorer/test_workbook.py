@@ -164,6 +164,9 @@ def test_it_is_written_where_nothing_is(tmp_path, monkeypatch, content):
     assert path.read_bytes() == content
     refuses(ValueError, f"--xlsx must name a new file, got {path}", Explored(SHEETS[0]).to_xlsx, path)
     assert path.read_bytes() == content
+    named = f"--xlsx must name a file that ends in .xlsx, got {tmp_path / 'book.csv'}"
+    refuses(ValueError, named, Explored(SHEETS[0]).to_xlsx, tmp_path / "book.csv")
+    assert not (tmp_path / "book.csv").exists()
 
 
 def test_nothing_is_left_where_it_cannot_be_written(tmp_path, monkeypatch, content):
