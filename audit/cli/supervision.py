@@ -49,15 +49,15 @@ def supervised(work: Callable[[], None], name: str) -> None:
     watcher, (reading, writing) = os.getpid(), os.pipe()
     child = os.fork()
     if child == 0:
-        os.close(lifeline)
         os.close(reading)
         os.setsid()  # interrupts of a terminal come through the watcher, and once
+        os.write(lifeline, str(os.getpid()).encode())  # here: the watcher may be killed before it could
+        os.close(lifeline)
         heed_endings()
         signal.signal(signal.SIGCHLD, signal.SIG_DFL)
         signal.pthread_sigmask(signal.SIG_SETMASK, before)
         _watcher[:] = [watcher, writing]
         _finish(work)
-    os.write(lifeline, str(child).encode())
     os.close(writing)
     os.set_blocking(reading, False)
     code = _watch(child, reading, watched, name)

@@ -58,11 +58,11 @@ ENDS = {
 }
 
 
-def program(code: str, *, patience: float = 60, **options: Any) -> subprocess.Popen[str]:
-    """Start a program that is watched, with its work as lines of code."""
+def program(code: str, *, patience: float = 60, before: str = "", **options: Any) -> subprocess.Popen[str]:
+    """Start a program that is watched, with its work as lines of code, and with lines that come before it."""
     work = "\n".join(f"    {line}" for line in code.splitlines())
     lines = ["import atexit, os, signal, subprocess, sys, threading, time", "from audit.cli import supervision"]
-    lines += [f"supervision.GRACE = {patience}", "def work():", work, "supervision.supervised(work, 'program')"]
+    lines += [f"supervision.GRACE = {patience}", before, "def work():", work, "supervision.supervised(work, 'program')"]
     command, pipe = [sys.executable, "-c", "\n".join(lines)], subprocess.PIPE
     return subprocess.Popen(command, text=True, stdout=pipe, stderr=pipe, **options)
 
@@ -150,6 +150,28 @@ def test_nothing_outlives_a_command(ending: str) -> None:
             "program: error: the command must end within 0.5 s, and did not: it was stopped; with advice\n",
         ),
     }[ending]
+
+
+# Whoever watches makes two processes, the one that ends the work and the work, and comes to nothing after that.
+HELD_UP = """
+made = []
+def fork(fork=os.fork):
+    made.append(fork())
+    if made[-1] and len(made) == 2:
+        time.sleep(600)
+    return made[-1]
+os.fork = fork
+"""
+
+
+@LINUX
+def test_nothing_outlives_a_command_that_is_killed_as_it_starts() -> None:
+    with program(DEAF, before=HELD_UP) as watcher:
+        assert watcher.stdout is not None
+        processes = [int(word) for word in watcher.stdout.readline().split()]
+        assert len(processes) == 2
+        watcher.kill()
+        wait_until(lambda: all(map(gone, processes)))
 
 
 CLEANS = """
