@@ -67,7 +67,9 @@ def draw(
 
     def block(number: int) -> NDArray[np.float64]:
         rng = np.random.default_rng(stream(seed, number))
-        return reduce(run(mechanism, data, min(runs, size - number * runs), rng, kind))
+        outputs = run(mechanism, data, min(runs, size - number * runs), rng, kind)
+        kept = reduce(outputs)
+        return kept.copy() if np.may_share_memory(kept, outputs) else kept  # whatever the mechanism does with its array
 
     workers = workers_on(mechanism, block, n_jobs, blocks)
     wave = WAVE * workers.number  # workers run ahead of whoever takes the results

@@ -123,7 +123,7 @@ def test_whoever_stops_early_stops_the_work(n_jobs, small_blocks):
 
 @pytest.mark.parametrize("n_jobs", [1, 2])
 def test_outputs_are_dropped_once_they_are_reduced(n_jobs, small_blocks):
-    given, most = [], 0
+    given, held, most = [], [], 0
 
     def mechanism(data, size, rng):
         nonlocal most
@@ -136,14 +136,14 @@ def test_outputs_are_dropped_once_they_are_reduced(n_jobs, small_blocks):
         given.append(weakref.ref(outputs))
         return outputs[:, :1].copy()
 
-    def whole_and_note(outputs):
-        given.append(weakref.ref(outputs))
-        return outputs
+    def hold_and_note(outputs):
+        held.append(outputs)
+        return first_and_note(outputs)
 
     drawn(mechanism, size=160, reduce=first_and_note, n_jobs=n_jobs)
     assert len(given) == 40
     assert most <= n_jobs - 1  # only the other workers hold any
-    drawn(mechanism, size=160, reduce=whole_and_note)
+    drawn(mechanism, size=160, reduce=hold_and_note)
     assert most >= 39  # negative control: what is kept is seen
 
 
@@ -195,6 +195,18 @@ def test_a_batch_that_cannot_be_run_is_an_error_from_any_worker(n_jobs, small_bl
         drawn(mechanism, n_jobs=n_jobs)
     assert caught.value.args == ("no such area", 17)
     assert_same(drawn(n_jobs=n_jobs), drawn())  # what comes after is unharmed
+
+
+def test_blocks_are_kept_whatever_a_mechanism_does_with_its_array(small_blocks):
+    """It says that it never writes into an array again, and does."""
+    array = np.empty((4, DATA.size))
+
+    def reusing(data, size, rng):
+        array[:size] = noisy(data, size, rng)
+        return array[:size]
+
+    in_threads(reusing)
+    assert_same(drawn(reusing, size=16, reduce=whole), drawn(noisy, size=16, reduce=whole))
 
 
 @pytest.mark.parametrize("n_jobs", [1, 2])
