@@ -56,7 +56,8 @@ def changes(x: NDArray[Any], y: NDArray[Any]) -> list[int]:
     """Return how many people each changed count differs by."""
     if x.shape != y.shape:
         raise ValueError(f"the two databases must have the same leaves, got {x.size} and {y.size}")
-    return [int(d) for d in np.abs(y - x) if d]
+    differences = np.abs(y - x)
+    return [int(people) for people in differences[differences > 0]]
 
 
 def losses_of_whole(

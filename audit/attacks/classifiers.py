@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from audit.attacks.movement import KNOWING, Explored, explored, like_outputs, movers
+from audit.attacks.movement import KNOWING, Explored, explored, largest, like_outputs, movers
 from audit.attacks.protocol import MOST as SPENDABLE
 from audit.attacks.protocol import Exploration
 from audit.attacks.weak_signals import combined_score, companions, one_thread, pick, standardizer, still_gains
@@ -81,8 +81,8 @@ def entries_to_learn(pair: NeighborPair, seen: Explored) -> NDArray[np.intp]:
     best = np.concatenate([movers(seen.x, seen.y, MOST_ENTRIES)[2], seen.that_spread(MOST_ENTRIES)])
     if like_outputs(pair, seen.shape):
         change = np.abs(pair.y.astype(np.float64) - pair.x).reshape(-1)
-        largest = np.argsort(-change, kind="stable")[:MOST_ENTRIES]
-        best = np.concatenate([largest[change[largest] > 0], best])
+        changed = largest(change, MOST_ENTRIES)
+        best = np.concatenate([changed[change[changed] > 0], best])
     return np.unique(best)
 
 

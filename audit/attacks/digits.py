@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from audit.attacks.movement import Explored, explored, index_of, is_number
+from audit.attacks.movement import Explored, explored, index_of, is_number, largest
 from audit.attacks.protocol import Exploration
 from audit.events import Statistic, cell
 
@@ -79,7 +79,7 @@ def search_readings(seen: Explored) -> Iterator[Statistic]:
     x, y = (side[:, entries] for side in seen.first(GLIMPSE))
     known = readings()
     differing = np.array([_differing(*(_counts(reading, side) for side in (x, y))) for reading in known])
-    for place in np.argsort(-differing, axis=None, kind="stable")[:MOST]:
+    for place in largest(differing.reshape(-1), MOST):
         number, column = np.unravel_index(place, differing.shape)
         if differing[number, column] >= CLEARLY:
             yield _read(known[number], index_of(int(entries[column]), seen.shape))

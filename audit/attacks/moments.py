@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from audit.attacks.movement import Explored, clearly, explored, index_of
+from audit.attacks.movement import Explored, clearly, explored, index_of, largest
 from audit.attacks.protocol import Exploration
 from audit.events import Statistic, cell, distance_from
 
@@ -55,7 +55,7 @@ def search_spreads(seen: Explored) -> Iterator[Statistic]:
 
 def search_pairs(seen: Explored) -> Iterator[Statistic]:
     """Yield the products of two entries whose mean clearly changes."""
-    entries = np.sort(np.argsort(-seen.changes, kind="stable")[:PAIRED])
+    entries = np.sort(largest(seen.changes, PAIRED))
     runs = max(2, PRODUCTS // entries.size**2)
     means, errors = [], []
     for side in seen.held:
@@ -66,7 +66,7 @@ def search_pairs(seen: Explored) -> Iterator[Statistic]:
         means.append(mean)
         errors.append(np.maximum(square.T @ square / len(values) - mean**2, 1 / len(values)) / len(values))
     by = np.triu(np.abs(means[1] - means[0]) / np.sqrt(errors[0] + errors[1]), 1)
-    for place in np.argsort(-by, axis=None, kind="stable")[:MOST]:
+    for place in largest(by.reshape(-1), MOST):
         one, other = np.unravel_index(place, by.shape)
         if by[one, other] >= clearly(by.size):
             yield product(seen, int(entries[one]), int(entries[other]))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 import itertools
 import math
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from audit.attacks.protocol import Exploration
 from audit.neighbors import NeighborPair
-from audit.sampling.streams import Phase
+from audit.sampling.streams import Phase, halves
 
 __all__ = [
     "KNOWING",
@@ -25,6 +25,7 @@ __all__ = [
     "explored",
     "index_of",
     "is_number",
+    "largest",
     "like_outputs",
     "movers",
 ]
@@ -38,6 +39,7 @@ KNOWING = {"likelihood ratio", "paths"}  # attacks that know more than runs can 
 CLEARLY = 3.0  # standard errors, beyond the largest of as many by chance, from which one is worth a try
 FAR = 1e30  # standard deviations that stand for more, so that eighth powers are finite
 GLIMPSE = 2**20  # numbers of either database whose third and fourth moments are compared
+CHUNK, ROW = 2**16, 2**8  # numbers worked on at a time, which fit the processor's cache; of one run, at least
 HELD = 2**21  # numbers of either database that are held in memory: 16 MiB
 INFINITE = 1e75  # what stands for infinity in a mean, so that its fourth power is finite
 NO_NUMBER = 1e300  # from here on a value is none: infinity, or what stands for a run that gave no number
@@ -56,31 +58,36 @@ class Moments:
     error: Floats
 
     @classmethod
-    def of(cls, blocks: Iterable[Floats]) -> Moments:
-        """Add up blocks of what `reduce` kept, as they come: each is as large as an output."""
-        runs, *sums = functools.reduce(np.add, blocks)
-        mean, second, third, fourth = (total / runs for total in sums)
+    def of(cls, runs: int, blocks: Iterator[Floats]) -> Moments:
+        """Add up blocks of what `reduce` kept, as they come, into the first: each is as large as four outputs."""
+        added = next(blocks)
+        for block in blocks:
+            added += block
+            del block  # before the next is made
+        added /= runs
+        mean, second, third, fourth = added
         square = mean**2  # no power above: of those, numpy makes logarithms
         variance = np.maximum(second - square, 0.0)
         with np.errstate(over="ignore", invalid="ignore"):
             about_mean = fourth - 4 * third * mean + 6 * second * square - 3 * square**2
             error = np.sqrt(np.maximum(about_mean - variance**2, 0.0) / runs)
-        return cls(int(runs[0]), mean, np.sqrt(variance), error)
+        return cls(runs, mean.copy(), np.sqrt(variance), error)  # and forget the rest
 
     @staticmethod
     def reducer(center: Floats) -> Callable[[NDArray[Any]], Floats]:
-        """Return what keeps the runs and sums of four powers about `center` of a block, shape (5, entries)."""
+        """Return what keeps the sums of four powers about `center` of a block, shape (4, entries)."""
 
         def reduce(outputs: NDArray[Any]) -> Floats:
-            flat = outputs.reshape(len(outputs), -1) - center
-            np.clip(flat, -INFINITE, INFINITE, out=flat)
-            squares = np.square(flat)
-            kept = np.empty((5, flat.shape[1]))
-            kept[0] = len(flat)
-            flat.sum(0, out=kept[1])
-            squares.sum(0, out=kept[2])
-            np.einsum("re,re->e", squares, flat, out=kept[3])
-            np.einsum("re,re->e", squares, squares, out=kept[4])
+            outputs = outputs.reshape(len(outputs), -1)
+            kept = np.empty((4, center.size))
+            step = max(ROW, CHUNK // len(outputs))
+            for columns in (slice(start, start + step) for start in range(0, center.size, step)):
+                flat = np.clip(outputs[:, columns] - center[columns], -INFINITE, INFINITE)
+                squares = np.square(flat)
+                flat.sum(0, out=kept[0, columns])
+                squares.sum(0, out=kept[1, columns])
+                np.einsum("re,re->e", squares, flat, out=kept[2, columns])
+                np.einsum("re,re->e", squares, squares, out=kept[3, columns])
             return kept
 
         return reduce
@@ -108,6 +115,8 @@ class Explored:
         x, y = self.x, self.y
         with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
             second = np.abs(y.sd**2 - x.sd**2) / np.hypot(x.error, y.error)
+            if len(self.first(GLIMPSE)[0]) == 1:  # one run varies by nothing
+                return np.asarray(np.nan_to_num(second, copy=False, nan=0.0, posinf=0.0))
             on_x, on_y = (self.standard(side) for side in self.first(GLIMPSE))
             on_x, on_y = on_x - on_x.mean(axis=0), on_y - on_y.mean(axis=0)
             squares_x, squares_y = on_x**2, on_y**2
@@ -120,7 +129,7 @@ class Explored:
 
     def that_spread(self, most: int) -> NDArray[np.intp]:
         """Return the entries whose second to fourth moments clearly change, the most changed first."""
-        order = np.argsort(-self.changes, kind="stable")[:most]
+        order = largest(self.changes, most)
         return order[self.changes[order] >= clearly(self.changes.size)]
 
     def standard(self, values: NDArray[Any], entries: NDArray[np.intp] | slice = slice(None)) -> Floats:
@@ -152,7 +161,8 @@ def explored(known: Exploration) -> Explored:
         more = known.outputs(runs - held, reduce, Phase.EXPLORE) if runs > held else [iter(()), iter(())]
         # One block after the other is added and dropped: each is as large as an output.
         on_x, on_y = (
-            Moments.of(itertools.chain([reduce(part)], blocks)) for part, blocks in zip((x, y), more, strict=True)
+            Moments.of(len(part) + rest, itertools.chain([reduce(part)], blocks))
+            for part, rest, blocks in zip((x, y), halves(runs - held), more, strict=True)
         )
         known.shared["explored"] = Explored(known.shape, center, on_x, on_y, (x, y))
     return known.shared["explored"]  # type: ignore[no-any-return]
@@ -168,6 +178,16 @@ def is_number(values: NDArray[Any]) -> NDArray[np.bool_]:
     return np.ones(values.shape, bool) if values.dtype.kind in "biu" else np.abs(values) < NO_NUMBER
 
 
+def largest(values: Floats, most: int) -> NDArray[np.intp]:
+    """Return where the largest of many values are, largest first; of equal ones the first, and no number last."""
+    if values.size > most:
+        bound = np.partition(-values, most - 1)[most - 1]
+        some = np.flatnonzero(~(-values > bound))
+    else:
+        some = np.arange(values.size)
+    return some[np.argsort(-values[some], kind="stable")[:most]]
+
+
 def index_of(entry: int, shape: tuple[int, ...]) -> tuple[int, ...]:
     """Return where an entry of a flattened output is."""
     return tuple(map(int, np.unravel_index(entry, shape))) if shape else ()
@@ -179,7 +199,7 @@ def movers(x: Moments, y: Moments, most: int) -> tuple[Floats, Floats, NDArray[n
     scale = np.sqrt((x.sd**2 + y.sd**2) / 2)
     with np.errstate(divide="ignore", invalid="ignore"):
         moved = np.where(shift == 0, 0.0, np.abs(shift) / (scale * math.sqrt(1 / x.runs + 1 / y.runs)))
-    best = np.argsort(-moved, kind="stable")[:most]
+    best = largest(moved, most)
     return shift, scale, best, moved[best]
 
 
@@ -188,8 +208,8 @@ def changed_entries(pair: NeighborPair, shape: tuple[int, ...], most: int = 1) -
     if not like_outputs(pair, shape):
         return []
     change = pair.y.astype(float) - pair.x
-    largest = np.argsort(-np.abs(change), axis=None, kind="stable")[:most]
-    return [tuple(map(int, index)) for index in zip(*np.unravel_index(largest, shape), strict=True) if change[index]]
+    best = largest(np.abs(change).reshape(-1), most)
+    return [tuple(map(int, index)) for index in zip(*np.unravel_index(best, shape), strict=True) if change[index]]
 
 
 def like_outputs(pair: NeighborPair, shape: tuple[int, ...]) -> bool:

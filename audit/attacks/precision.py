@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from audit.attacks.movement import Explored, changed_entries, explored, index_of, is_number
+from audit.attacks.movement import Explored, changed_entries, explored, index_of, is_number, largest
 from audit.attacks.protocol import Exploration
 from audit.events import DECIMALS, Statistic, cell
 
@@ -66,7 +66,7 @@ def entries_with_bits(seen: Explored, changed: list[int]) -> list[int]:
     bits_x, bits_y = (np.minimum(lowest_bit(side[:, entries]), 0).astype(np.float64) for side in (x, y))
     error = np.sqrt(bits_x.var(axis=0) / len(x) + bits_y.var(axis=0) / len(y)) + 1e-9
     by = np.abs(bits_x.mean(axis=0) - bits_y.mean(axis=0)) / error
-    moving = entries[np.argsort(-by, kind="stable")[:MOST]].tolist()
+    moving = entries[largest(by, MOST)].tolist()
     return list(dict.fromkeys([entry for entry in changed if rough[entry]] + moving))
 
 

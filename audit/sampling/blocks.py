@@ -101,6 +101,7 @@ def draw(
             if advance is not None:
                 advance(min(runs, size - number * runs))
             yield kept
+            del kept  # before the next is made: it may be as large as several outputs
 
 
 def workers_on(mechanism: Mechanism, block: Callable[[int], Any], n_jobs: int, blocks: int) -> Workers:

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from audit.attacks.movement import KNOWING, Explored, clearly, explored, is_number
+from audit.attacks.movement import KNOWING, Explored, clearly, explored, is_number, largest
 from audit.attacks.protocol import Exploration
 from audit.events import Statistic
 
@@ -77,7 +77,7 @@ def _held_values(seen: Explored) -> Iterator[Statistic]:
     places = places.reshape(-1, x.shape[1])
     on_x, on_y = (np.bincount(part.ravel(), minlength=values.size) for part in (places[: len(x)], places[len(x) :]))
     change = np.abs(on_y / len(y) - on_x / len(x)) / np.sqrt(on_x / len(x) ** 2 + on_y / len(y) ** 2)
-    for value in np.argsort(-np.where(np.isnan(values), 0.0, change), kind="stable")[:MOST]:
+    for value in largest(np.where(np.isnan(values), 0.0, change), MOST):
         by_entry = (places[len(x) :] == value).mean(axis=0) - (places[: len(x)] == value).mean(axis=0)
         if change[value] >= clearly(values.size) and np.abs(by_entry).max() <= SPREAD * np.abs(by_entry.sum()):
             yield _holding(float(values[value]))

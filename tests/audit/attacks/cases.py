@@ -44,7 +44,7 @@ def names(statistics):
 
 
 def moments(outputs, center):
-    return Moments.of([Moments.reducer(center)(outputs)])
+    return Moments.of(len(outputs), iter([Moments.reducer(center)(outputs)]))
 
 
 def released_by(tree, output):

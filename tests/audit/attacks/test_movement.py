@@ -4,8 +4,10 @@ import math
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
-from audit.attacks.movement import Moments, changed_entries
+from audit.attacks.movement import Moments, changed_entries, largest
 from audit.neighbors import NeighborPair
 from tests.audit.attacks.cases import moments
 
@@ -30,7 +32,7 @@ def test_where_outputs_are_not_like_the_data_nothing_is_known_to_change(x, y, sh
 def test_moments_are_those_of_all_runs_together(center, cuts):
     outputs = center + np.random.default_rng(17).normal(0, [[1, 2], [3, 4]], (100, 2, 2))
     about = np.full(4, center)
-    found = Moments.of(map(Moments.reducer(about), np.split(outputs, cuts)))
+    found = Moments.of(len(outputs), map(Moments.reducer(about), np.split(outputs, cuts)))
     apart = outputs.reshape(100, 4) - center
     assert found.runs == 100
     np.testing.assert_allclose(found.mean, apart.mean(axis=0), atol=1e-12)
@@ -52,3 +54,9 @@ def test_moments_of_other_numbers(dtype):
 def test_moments_of_equal_outputs_have_no_spread():
     found = moments(np.full((50, 1), 0.1), np.array([0.3]))
     assert found.sd == pytest.approx(0, abs=1e-8)
+
+
+@given(st.lists(st.sampled_from([math.nan, -math.inf, -1.0, 0.0, 2.0, math.inf])), st.integers(1, 9))
+def test_the_largest_are_those_that_come_first_in_a_whole_order(values, most):
+    values = np.array(values)
+    assert largest(values, most).tolist() == np.argsort(-values, kind="stable")[:most].tolist()
