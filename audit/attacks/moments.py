@@ -43,7 +43,7 @@ class SpreadAndPairs:
 def search_spreads(seen: Explored) -> Iterator[Statistic]:
     """Yield the distances from the middle of entries whose moments clearly change, and log-likelihood ratios.
 
-    Those of normal laws tell how often a threshold is right, which few runs do not.
+    Those of normal laws tell, up to a factor, how often a threshold is right, which few runs do not.
     """
     middle = seen.center + (seen.x.mean + seen.y.mean) / 2
     for entry in map(int, seen.that_spread(MOST)):
@@ -85,7 +85,7 @@ def normal_ratio(seen: Explored, entry: int) -> Statistic:
         return np.asarray(np.log(on_x / on_y) + (np.square(by_x) - np.square(by_y)) / 2)
 
     where = cell(*index_of(entry, seen.shape)).name
-    return Statistic(f"log-likelihood ratio of normal laws of {where}", score, log_ratio=True)
+    return Statistic(f"log-likelihood ratio of normal laws of {where}", score, proportional=True)
 
 
 def product(seen: Explored, one: int, other: int) -> Statistic:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -10,10 +12,11 @@ from hypothesis.extra.numpy import arrays
 from scipy import stats
 
 from audit.attacks import movement
-from audit.attacks.moments import SpreadAndPairs, product
-from audit.attacks.movement import explored
+from audit.attacks.moments import SpreadAndPairs, normal_ratio, product
+from audit.attacks.movement import Explored, Moments, explored
 from audit.attacks.protocol import Exploration
-from tests.audit.attacks.cases import names
+from audit.events import cell
+from tests.audit.attacks.cases import names, select
 from tests.audit.sampling.cases import given_runs
 
 RUNS = 2000
@@ -40,11 +43,26 @@ def test_an_entry_that_spreads_otherwise_is_found(held, factor, monkeypatch):
     y[:, 1, 7] = 100 + (y[:, 1, 7] - 100) * factor
     distance, ratio = found(x, y)
     assert ratio.name == "log-likelihood ratio of normal laws of output[1, 7]"
-    assert ratio.log_ratio
+    assert ratio.proportional
     exact = stats.norm.logpdf(x[:9, 1, 7], 100, 3 * factor) - stats.norm.logpdf(x[:9, 1, 7], 100, 3)
     np.testing.assert_allclose(ratio(x[:9]), exact, rtol=0.2, atol=0.1)
     assert distance.name.startswith("distance of output[1, 7] from ")
     assert float(distance.name.rpartition(" ")[2]) == pytest.approx(100, abs=0.3)
+
+
+def test_a_spread_that_few_runs_showed_by_luck_hides_no_entry_that_tells_all():
+    """The negative control believes such a ratio as it stands."""
+    x, y = (Moments(6, np.zeros(2), np.array([1.0, sd]), np.ones(2)) for sd in (1.5, 4.1))
+    ratio = normal_ratio(Explored((2,), np.zeros(2), x, y, (np.zeros((6, 2)), np.zeros((6, 2)))), 1)
+
+    def hides(ratio, seed):
+        outputs = np.random.default_rng(seed).normal(0, 4, (2, 24, 2))
+        outputs[:, :, 0] = [[5], [0]]
+        return select(*outputs, [cell(0), ratio], counting=140, confidence=1 - 1e-6).statistic is ratio
+
+    believed = replace(ratio, log_ratio=True, proportional=False)
+    assert not any(hides(ratio, seed) for seed in range(20))
+    assert any(hides(believed, seed) for seed in range(20))
 
 
 def test_an_entry_of_few_values_is_of_no_normal_law():
