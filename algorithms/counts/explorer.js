@@ -1,129 +1,89 @@
 // The sheet `counts`: the same numbers as algorithms/counts/explorer.py.
 sheets.counts = (() => {
+  const {exp, expm1, log, log1p, sin, atan, sqrt, floor, abs, min, max, PI, SQRT2} = Math;
   const SPAN = 38, WIDE = 3.5; // of the integral for mean errors; from which normal noise on rounding is smooth
 
-  const erf = x => Math.exp(-x * x) * (x < 3 ? laws.erfx(x) : Math.exp(x * x) - laws.erfcx(x));
-
-  // Laws on whole numbers; of each: sigma before rounding, tail(m) = P(K >= m), P(K = 0), the log of the
-  // characteristic function at the angle whose half has a tangent.
-  function geometric(epsilon) {
-    const law = laws.geometric(epsilon);
-    const logs = tangent => -Math.log1p(law.variance * 2 / (1 + tangent ** -2));
-    return {...law, unchanged: Math.tanh(epsilon / 2), logs};
+  // Laws on whole numbers; of each: sigma before rounding, tail(m) = P(K >= m), the log of the characteristic function
+  // at the angle whose half has a tangent. Geometric noise and rounded Laplace noise fall by the same factor.
+  function falling(epsilon, {sigma, tail}) {
+    const q = exp(-epsilon), square = expm1(-epsilon) ** 2, most = 2 * tail(1) * (1 + q);
+    return {sigma, tail, logs: tangent => log1p(-most / (square * (1 + tangent ** -2) / 2 + 2 * q))};
   }
-
-  function laplace(epsilon) {
-    const q = Math.exp(-epsilon), square = Math.expm1(-epsilon) ** 2;
-    const logs = tangent => {
-      const turned = 2 / (1 + tangent ** -2);
-      return Math.log1p(-Math.sqrt(q) * (1 + q) * turned / (square + 2 * q * turned));
-    };
-    const tail = m => Math.exp(-epsilon * (m - 0.5)) / 2;
-    return {sigma: Math.SQRT2 / epsilon, variance: 2 / epsilon ** 2, tail, unchanged: -Math.expm1(-epsilon / 2), logs};
-  }
-
   function gaussian(scale) {
     const tail = m => laws.normalTail((m - 0.5) / scale), masses = [];
-    if (scale <= WIDE) for (let k = 1; k < 42; k++) masses.push(tail(k) - tail(k + 1));
+    for (let k = 1; k < 42; k++) masses.push(tail(k) - tail(k + 1));
+    const moved = half => masses.reduce((all, mass, k) => all + 4 * sin((k + 1) * half) ** 2 * mass, 0);
+    const rounding = half => half < 0.01 ? -half * half / 6 - half ** 4 / 180 : log(sin(half) / half);
     const logs = tangent => {
-      const half = Math.atan(tangent);
-      if (scale <= WIDE) {
-        let moved = 0;
-        for (let k = 0; k < masses.length; k++) moved += 4 * Math.sin((k + 1) * half) ** 2 * masses[k];
-        return Math.log1p(-Math.min(moved, 1));
-      }
-      const y = half * half;
-      const rounding = half < 0.05 ? -y / 6 * (1 + y / 30 * (1 + y * 4 / 63 * (1 + y * 3 / 40)))
-        : Math.log(Math.sin(half) / half);
-      return -2 * scale * scale * y + rounding;
+      const half = atan(tangent);
+      return scale > WIDE ? rounding(half) - 2 * (scale * half) ** 2 : log1p(-min(moved(half), 1));
     };
-    return {sigma: scale, variance: scale * scale, masses, tail, unchanged: erf(Math.SQRT1_2 / 2 / scale), logs};
+    return {sigma: scale, tail, logs};
   }
+  const lawsOf = (epsilon, scale) => ({
+    geometric: falling(epsilon, laws.geometric(epsilon)),
+    laplace: falling(epsilon, {sigma: SQRT2 / epsilon, tail: m => exp(-epsilon * (m - 0.5)) / 2}),
+    gaussian: gaussian(scale),
+  });
 
-  // The least scale of normal noise that keeps (epsilon, delta), as algorithms.ons.laws.CountNoise has it.
-  function tightScale(epsilon, delta) {
-    const target = Math.log(delta);
-    const logMu = laws.bisect(log => laws.gaussianLogDelta(Math.exp(log), epsilon) >= target, -30, 30);
-    return Math.exp(-logMu) * (1 + 1e-12);
-  }
-  const classicalScale = (epsilon, delta) => Math.sqrt(2 * Math.log(1.25 / delta)) / epsilon;
+  // The least scale of normal noise that keeps a promise, as algorithms.ons.laws.CountNoise has it; the textbook's.
+  const tightScale = (epsilon, delta) =>
+    (1 + 1e-12) / laws.bisect(mu => laws.gaussianLogDelta(mu, epsilon) >= log(delta), 0, 100);
+  const classicalScale = (epsilon, delta) => sqrt(2 * log(1.25 / delta)) / epsilon;
 
   // Mean absolute error of a sum of so many counts: the trapezoid rule of algorithms.noise.quadrature.mean_magnitude.
   function meanError(law, cells) {
     let sum = 0;
-    const start = -0.5 * Math.log(cells * law.variance + 1) - SPAN, h = law.masses?.length ? 1 / 16 : 1 / 8;
-    for (let step = 0, x = start; x < SPAN; x = start + ++step * h) {
-      sum += -Math.expm1(cells * law.logs(Math.exp(x))) * Math.exp(-x);
-    }
-    return h * sum / Math.PI;
+    for (let x = -0.5 * log(cells * law.sigma ** 2 + 1) - SPAN; x < SPAN; x += 1 / 12)
+      sum += -expm1(cells * law.logs(exp(x))) * exp(-x);
+    return sum / 12 / PI;
   }
 
   // Noise by the inverse distribution function at a uniform of so many bits: how many uniforms of either half give a
   // magnitude or a larger one; its largest magnitude; the mass of outputs that one more person makes impossible.
   function inverse(epsilon, bits) {
-    const q = Math.exp(-epsilon), half = 2 ** (bits - 1), whole = 2 ** bits;
-    const atLeast = m => m === 0 ? half : Math.min(half, Math.floor(whole * Math.exp(-epsilon * m - Math.log1p(q)) + 0.5));
-    const count = m => atLeast(m) - atLeast(m + 1);
-    const reach = Math.floor((-Math.log(0.5 / whole) - Math.log1p(q)) / epsilon);
-    const sure = Math.floor((Math.log(whole * (1 - q) / (1 + q)) - Math.log(4)) / epsilon) - 2; // up to here none is 0
+    const below = log1p(exp(-epsilon)), whole = 2 ** bits;
+    const atLeast = m => min(whole / 2, floor(whole * exp(-epsilon * m - below) + 0.5));
+    const count = m => atLeast(m) - atLeast(m + 1), reach = floor((-log(0.5 / whole) - below) / epsilon);
     let infinite = 0;
-    for (let m = Math.max(0, sure); m <= reach; m++) {
-      if (m === 0) {
-        if (count(1) === 0) infinite += 2 * count(0);
-      } else infinite += count(m) * ((count(m - 1) === 0) + (count(m + 1) === 0));
-    }
-    return {unchanged: 2 * count(0) / whole, reach, infinite: infinite / whole};
+    for (let m = 0; m <= reach; m++)
+      for (const next of [m - 1, m + 1]) if (count(abs(next)) === 0) infinite += count(m) / whole;
+    return {unchanged: 2 * count(0) / whole, reach, infinite};
   }
 
   function compute(state, {cells, steps, published, pilot_delta: pilotDelta}) {
-    const at = quantity => state[`counts/all/all/${quantity}`], found = {};
-    const epsilon = at("epsilon"), confidence = at("confidence");
-    const describe = (place, law) => {
+    const [results, tell] = found();
+    const given = name => state[`counts/all/all/${name}`];
+    const epsilon = given("epsilon"), confidence = given("confidence"), many = given("cells");
+    const each = (known, of) => Object.fromEntries(Object.entries(known).map(([name, law]) => [name, of(law)]));
+    const unchanged = law => laws.coverage(law, 0);
+    function describe(place, law) {
       const margin = laws.exactMargin(law, confidence);
-      found[`${place}/sigma`] = law.sigma;
-      found[`${place}/unchanged`] = law.unchanged;
-      found[`${place}/margin`] = margin;
-      found[`${place}/covers`] = laws.coverage(law, margin);
-      found[`${place}/error`] = meanError(law, 1);
-    };
-    const whole = {
-      geometric: geometric(epsilon), laplace: laplace(epsilon), gaussian: gaussian(tightScale(epsilon, at("delta"))),
-    };
-    for (const [name, law] of Object.entries(whole)) {
-      describe(`counts/${name}/all`, law);
-      for (const number of cells) found[`counts/sum/cells_${number}/${name}`] = meanError(law, number);
-      found[`counts/sum/all/${name}`] = meanError(law, at("cells"));
+      const covers = laws.coverage(law, margin);
+      tell(place, {sigma: law.sigma, unchanged: unchanged(law), margin, covers, error: meanError(law, 1)});
     }
-
     const share = epsilon / state["counts/ons/all/tables"];
     const scale = classicalScale(share, state["counts/ons/all/delta"]);
-    found["counts/ons/all/epsilon"] = share;
-    found["counts/ons/all/kept_delta"] = Math.exp(laws.gaussianLogDelta(1 / scale, share));
-    for (const [name, make] of Object.entries({geometric, laplace})) {
-      describe(`counts/ons/${name}`, make(share));
-      published.forEach((one, place) => found[`counts/pilot/epsilon_${place}/${name}`] = make(one).unchanged);
+    const whole = lawsOf(epsilon, tightScale(epsilon, given("delta"))), pilot = lawsOf(share, scale);
+    for (const name in whole) {
+      describe(`counts/${name}/all`, whole[name]);
+      describe(`counts/ons/${name}`, pilot[name]);
     }
-    describe("counts/ons/gaussian", gaussian(scale));
+    tell("counts/ons/all", {epsilon: share, kept_delta: exp(laws.gaussianLogDelta(1 / scale, share))});
     published.forEach((one, place) =>
-      found[`counts/pilot/epsilon_${place}/gaussian`] = gaussian(classicalScale(one, pilotDelta)).unchanged);
+      tell(`counts/pilot/epsilon_${place}`, each(lawsOf(one, classicalScale(one, pilotDelta)), unchanged)));
+    tell("counts/sum/all", each(whole, law => meanError(law, many)));
+    for (const number of cells) tell(`counts/sum/cells_${number}`, each(whole, law => meanError(law, number)));
 
     const drawn = inverse(epsilon, state["counts/bottom_up/all/bits"]);
-    found["counts/bottom_up/all/unchanged"] = drawn.unchanged;
-    found["counts/bottom_up/all/reach"] = drawn.reach;
-    found["counts/bottom_up/all/beyond"] = laws.beyond(whole.geometric, drawn.reach);
-    found["counts/bottom_up/all/infinite"] = drawn.infinite;
-    found["counts/bottom_up/all/sum_error"] = found["counts/sum/all/geometric"];
-    const point = (place, one, some) => {
-      found[`counts/curve/${place}/epsilon`] = one;
-      found[`counts/curve/${place}/margin`] = laws.exactMargin(laws.geometric(one), confidence);
-      found[`counts/curve/${place}/cells`] = some;
-      found[`counts/curve/${place}/error`] = meanError(whole.geometric, some);
-    };
-    point("now", epsilon, at("cells"));
-    for (const step of steps) {
-      point(String(step).padStart(2, "0"), epsilon * step / 20, Math.max(1, Math.floor(at("cells") * step / 20)));
+    const beyond = laws.beyond(whole.geometric, drawn.reach), sum_error = results["counts/sum/all/geometric"];
+    tell("counts/bottom_up/all", {...drawn, beyond, sum_error});
+    for (const [name, step] of Object.entries(steps)) {
+      const near = epsilon * step / 20, some = max(1, floor(many * step / 20));
+      const margin = laws.exactMargin(laws.geometric(near), confidence);
+      tell(`counts/curve/${name}`, {epsilon: near, margin, cells: some, error: meanError(whole.geometric, some)});
     }
-    return found;
+    return results;
   }
 
   return {compute};

@@ -211,7 +211,12 @@ def sheet() -> Sheet:
             for name, shown in described
             if name in ("unchanged", "margin", "error")
         ),
-        data={"cells": CELLS, "steps": STEPS, "published": PUBLISHED, "pilot_delta": PILOT_DELTA},
+        data={
+            "cells": CELLS,
+            "steps": {f"{step:02}": step for step in STEPS} | {"now": 20},
+            "published": PUBLISHED,
+            "pilot_delta": PILOT_DELTA,
+        },
     )
 
 

@@ -54,7 +54,8 @@ def sheet(sizes: Sizes | None = None) -> Sheet:
         data={
             "tables": {name: [*query.levels] for name, query in QUERIES.items()},
             "truncated": [name for name, query in QUERIES.items() if query.truncated],
-            "states": [*STATES, PUERTO_RICO],
+            "states": STATES,
+            "steps": {f"{step:02}": step for step in STEPS},
             "sizes": {table: [*homes.items()] for table, homes in (sizes or {}).items()},
         },
         confidential=sizes is not None,

@@ -1,200 +1,166 @@
 // The sheet `audit`: the same numbers as audit/explorer/audits.py, which asks audit.planning and a table of plans.
 sheets.audit = (() => {
-  const {exp, expm1, log, log1p, sqrt, floor, min, max, abs, PI} = Math;
+  const {exp, expm1, log, log1p, log10, floor, ceil, round, min, max, abs, sinh, cosh, PI} = Math;
 
-  // Binomial probabilities: log(n!) less Stirling's formula, and x log(x / mean) + mean - x (Loader, 2000).
-  const STIRLING = [0];
-  for (let n = 1, sum = 0; n < 16; n++) STIRLING.push((sum += log(n)) - (n + 0.5) * log(n) + n - 0.5 * log(2 * PI));
-  const stirling = n => n < 16 ? STIRLING[n]
-    : (1 / 12 - (1 / 360 - (1 / 1260 - (1 / 1680 - 1 / 1188 / n / n) / n / n) / n / n) / n / n) / n;
-  function deviance(x, mean) {
-    if (abs(x - mean) >= 0.1 * (x + mean)) return x * log(x / mean) + mean - x;
-    const v = (x - mean) / (x + mean);
-    let sum = (x - mean) * v, term = 2 * x * v;
-    for (let k = 1; k < 30; k++) sum += (term *= v * v) / (2 * k + 1);
-    return sum;
+  // Points and weights of an integral from 0 to 1, in steps that shrink doubly exponentially towards both ends.
+  const POINTS = [];
+  for (let t = -3; t <= 3; t += 1 / 12) {
+    const x = 1 / (1 + exp(PI * sinh(t)));
+    POINTS.push([x, PI / 12 * x * (1 - x) * cosh(t)]);
   }
-  function mass(k, n, p, q) { // P(X = k) of n runs with probability p, q = 1 - p
-    if (k < 0 || k > n) return 0;
-    if (p <= 0 || q <= 0) return k === (p <= 0 ? 0 : n) ? 1 : 0;
-    if (k === 0) return exp(n * (p < 0.1 ? log1p(-p) : log(q)));
-    if (k === n) return exp(n * (q < 0.1 ? log1p(-q) : log(p)));
-    const rest = n - k, shape = stirling(n) - stirling(k) - stirling(rest) - deviance(k, n * p) - deviance(rest, n * q);
-    return exp(shape) * sqrt(n / (2 * PI * k * rest));
-  }
-  // P(X >= k): the integral of the beta law from p away from its middle to where nothing is left of it, in steps that
-  // shrink doubly exponentially towards both ends.
+  // P(X >= k) of n runs with probability p, q = 1 - p: the beta law's share below p. Its density is integrated from p
+  // down, and from its mean both ways, in units of the density there, to where nothing is left of it.
   function atLeast(k, n, p, q = 1 - p) {
     if (k <= 0 || q <= 0) return k <= n ? 1 : 0;
     if (k > n || p <= 0) return 0;
-    if (p * (n + 1) > k) return 1 - atLeast(n - k + 1, n, q, p);
-    const density = d => exp((k > 1 && (k - 1) * log1p(-d / p)) + (n - k) * log1p(d / q));
-    let end = p, sum = 0;
-    while (density(0.7 * end) < 1e-18) end *= 0.7;
-    for (let t = -3.625; t <= 3.625; t += 1 / 16) {
-      const x = 1 / (1 + exp(PI * Math.sinh(t)));
-      sum += density(end * x) * x * (1 - x) * Math.cosh(t);
+    const mean = k / (n + 1), rest = (n + 1 - k) / (n + 1);
+    if (p > mean) return 1 - atLeast(n - k + 1, n, q, p);
+    function area(from, rest, end) {
+      const density = part => exp((k - 1) * log1p(end * part / from) + (n - k) * log1p(-end * part / rest));
+      let sum = 0;
+      while (density(0.7) < 1e-18) end *= 0.7;
+      for (const [x, weight] of POINTS) sum += weight * density(x);
+      return abs(end) * sum;
     }
-    return min(1, sum * PI / 16 * end * k / p * mass(k, n, p, q));
-  }
-  // The least k with P(X > k) <= error: from about there by single steps.
-  function upperQuantile(error, n, p) {
-    const q = 1 - p, z = -laws.normalQuantile(error), guess = n * p + z * sqrt(n * p * q) + (z * z - 1) * (q - p) / 6;
-    let k = min(n, max(0, floor(guess))), beyond = atLeast(k + 1, n, p), here = mass(k, n, p, q);
-    while (beyond > error && k < n) beyond = ++k === n ? 0 : beyond - (here = mass(k, n, p, q));
-    for (here = mass(k, n, p, q); k > 0 && beyond + here <= error; here = mass(--k, n, p, q)) beyond += here;
-    return k;
+    const gap = p < q ? mean - p : q - rest, density = exp((k - 1) * log1p(-gap / mean) + (n - k) * log1p(gap / rest));
+    return min(1, density * area(p, q, -p) / (area(mean, rest, -mean) + area(mean, rest, rest)));
   }
 
-  // Guesses at a coin: audit.methods.game. `budget` and `forgiven` are those of the pair.
+  // Guesses at a coin: audit.methods.game. How often a guess is right by the budget of a pair, and what delta forgives.
   const expit = x => 1 / (1 + exp(-x));
-  function pairOf(plan, budget) {
-    const people = plan.distance, factor = exp((people - 1) * budget) * expm1(-people * budget) / expm1(-budget);
-    return {budget: people * budget, forgiven: plan.delta && min(1, plan.delta * factor)};
+  function pairOf({distance, delta}, budget) {
+    const factor = exp((distance - 1) * budget) * expm1(-distance * budget) / expm1(-budget);
+    const forgiven = delta && min(1, delta * factor);
+    return {honest: expit(distance * budget), forgiven, right: 1 - (1 - forgiven) * expit(-distance * budget)};
   }
-  const rightOf = pair => 1 - max(0, 1 - pair.forgiven) * expit(-pair.budget);
-  function side(choosing, right) { // how often selection runs name the right side
-    if (choosing === 0) return 1;
-    const half = floor(choosing / 2), wrong = 1 - right;
-    return atLeast(half + 1, choosing, right, wrong) + (choosing % 2 ? 0 : mass(half, choosing, right, wrong) / 2);
-  }
-  function against(plan, counting) { // what right guesses are held against, with what error; the fewest that refute it
-    const promise = pairOf(plan, plan.budget), right = expit(promise.budget);
-    let limit = right, error = 1 - plan.confidence;
-    if (promise.forgiven > 0) {
-      const rate = exp(log(1 - (1 - 0.1 * error)) / counting);
-      limit = min(right + promise.forgiven * (1 - right) / max(rate, 1e-300), 1);
-      error *= 0.9;
-    }
-    return {limit, error, needed: counting > 0 && limit < 1 ? upperQuantile(error, counting, limit) + 1 : counting + 1};
-  }
-  const rint = x => abs(x % 1) === 0.5 ? 2 * Math.round(x / 2) : Math.round(x); // halves to even numbers
-  function split(plan, size) {
-    const choosing = rint(size * plan.selection);
+  const rint = x => abs(x % 1) === 0.5 ? 2 * round(x / 2) : round(x); // halves to even numbers
+  function split({selection}, size) {
+    const choosing = rint(size * selection);
     return [choosing, size - choosing];
   }
-  // With a coin that uses up the error, power rises with the runs: that of the best test there is.
-  function powerOf(plan, size, violation, coin = false) {
-    const [choosing, counting] = split(plan, size), right = rightOf(pairOf(plan, violation * plan.budget));
-    const {limit, error, needed} = against(plan, counting);
-    let shown = atLeast(needed, counting, right);
-    if (coin && needed <= counting) {
-      const left = (error - atLeast(needed, counting, limit)) / mass(needed - 1, counting, limit, 1 - limit);
-      shown += left * mass(needed - 1, counting, right, 1 - right);
+  function side(choosing, right) { // how often selection runs name the right side
+    const [most, half] = [floor(choosing / 2) + 1, ceil(choosing / 2)].map(k => atLeast(k, choosing, right));
+    return choosing === 0 ? 1 : (most + half) / 2;
+  }
+  // An audit of so many runs: the fewest right guesses that refute the promise, and the power at a true loss. With a
+  // coin that uses up the error, power rises with the runs: that of the best test there is.
+  function auditOf(plan, size) {
+    const [choosing, counting] = split(plan, size), {honest, forgiven} = pairOf(plan, plan.budget);
+    let limit = honest, error = 1 - plan.confidence;
+    if (forgiven > 0) {
+      limit = min(limit + forgiven * (1 - limit) / (0.1 * error) ** (1 / counting), 1);
+      error *= 0.9;
     }
-    return min(1, shown * side(choosing, right));
+    const few = k => atLeast(k, counting, limit);
+    const most = ceil(counting * limit + Math.sqrt(-log(error) * counting / 2)) + 1; // by Hoeffding's inequality
+    const needed = laws.first(k => few(k) <= error, max(0, floor(counting * limit) - 1), min(counting + 1, most));
+    function power(times, coin = false) {
+      const {right} = pairOf(plan, times * plan.budget), shown = k => atLeast(k, counting, right);
+      const left = coin && needed <= counting ? (error - few(needed)) / (few(needed - 1) - few(needed)) : 0;
+      return min(1, ((1 - left) * shown(needed) + left * shown(needed - 1)) * side(choosing, right));
+    }
+    return {needed, power};
   }
 
-  // Plans: audit.planning. The first of whole numbers from which on a test holds, of which the last holds.
-  function first(low, high, holds) {
-    while (high - low > 1) {
-      const middle = low + floor((high - low) / 2);
-      if (holds(middle)) high = middle;
-      else low = middle;
-    }
-    return high;
-  }
-  function fewest({selection}) { // runs that choose and count an event
-    let size = 2;
-    if (selection > 0) size = max(size, Math.trunc(7.5 / selection), Math.trunc(1.5 / (1 - selection)));
-    for (;; size++) {
-      const [choosing, counting] = split({selection}, size);
-      if ((selection === 0 || choosing >= 8) && counting >= 2) return size;
-    }
-  }
+  // Plans: audit.planning. First the fewest runs that choose and count an event.
+  const fewest = plan => laws.first(size => {
+    const [choosing, counting] = split(plan, size);
+    return (plan.selection === 0 || choosing >= 8) && counting >= 2;
+  }, 1, 1e9);
   function neededRuns(plan, violation, power, least) {
-    const enough = size => powerOf(plan, size, violation) >= power;
+    const enough = (size, coin = false) => auditOf(plan, size).power(violation, coin) >= power;
     let low = least - 1, high = least;
     while (!enough(high)) {
       [low, high] = [high, high + max(1, floor(high / 2))];
       if (high > 1e12) return null;
     }
-    high = first(low, high, enough);
-    // Power rises in teeth: the first size within a window. Before the power of the best test by coin is enough, none is.
-    const [promised, right] = [1, violation].map(times => rightOf(pairOf(plan, times * plan.budget)));
-    const window = min(100000, Math.ceil(8 / max(right - promised, 1e-9) / (1 - plan.selection)) + 20);
-    let size = first(max(least, high - window) - 1, high, size => powerOf(plan, size, violation, true) >= power);
+    high = laws.first(size => enough(size), low, high);
+    // Power rises in teeth: the first size within a window. Before the best test by coin has enough, none has.
+    const [promised, {right}] = [1, violation].map(times => pairOf(plan, times * plan.budget));
+    const window = min(100000, ceil(8 / max(right - promised.right, 1e-9) / (1 - plan.selection)) + 20);
+    let size = laws.first(size => enough(size, true), max(least, high - window) - 1, high);
     // Power falls with each run that must be right too: it is enough just where one more may be wrong, if anywhere, or
     // one more run chooses, where that matters.
     const sure = side(split(plan, size)[0], right) === 1;
-    const wrong = size => {
-      const counting = split(plan, size)[1];
-      return (sure ? counting : size) - against(plan, counting).needed;
-    };
+    const wrong = size => (sure ? split(plan, size)[1] : size) - auditOf(plan, size).needed;
     while (!enough(size)) {
       const now = wrong(size), more = next => next >= high || wrong(next) > now;
       let step = 1;
       while (!more(size + step)) step *= 2;
-      size = first(size, size + step, more);
+      size = laws.first(more, size, size + step);
     }
     return size;
-  }
-  function smallestViolation(plan, size, power) {
-    const bottom = log(1e-9), top = log(max(60 / pairOf(plan, plan.budget).budget - 1, 1e-9));
-    const seen = excess => powerOf(plan, size, 1 + exp(excess)) >= power;
-    if (!seen(top)) return null;
-    return seen(bottom) ? 1 : 1 + exp(laws.bisect(seen, bottom, top));
   }
   function computed(plan, times, leastPower) {
     const {selection, runs, violation, power} = plan, least = fewest(plan);
     if (selection > 0 && selection < 1e-6) return {refused: "selection"};
     if (runs < least) return {refused: "few"};
-    const chance = times => powerOf(plan, runs, times), powerAt = times => chance(times) >= leastPower ? chance(times) : 0;
-    const runsNeeded = neededRuns(plan, violation, power, least), smallest = smallestViolation(plan, runs, power);
-    return {power: powerAt(violation), curve: times.map(powerAt), smallest, runsNeeded, refused: runsNeeded === null && "far"};
+    const audit = auditOf(plan, runs), powerAt = times => audit.power(times) >= leastPower ? audit.power(times) : 0;
+    const bottom = log(1e-9), top = log(max(60 / (plan.distance * plan.budget) - 1, 1e-9));
+    const seen = excess => audit.power(1 + exp(excess)) >= power;
+    const smallest = !seen(top) ? null : seen(bottom) ? 1 : 1 + exp(laws.bisect(seen, bottom, top));
+    const needed = neededRuns(plan, violation, power, least);
+    return {power: powerAt(violation), curve: times.map(powerAt), smallest, needed, refused: needed === null && "far"};
   }
 
-  // A table of simulated plans: audit.explorer.plans.
-  function between(nodes, value) {
-    if (!(value >= nodes[0] && value <= nodes.at(-1))) return null;
+  // A table of simulated plans: audit.explorer.plans. The last node before a value, and how far it is to the next.
+  function among(nodes, value) {
     const place = min(nodes.findLastIndex(node => node <= value), nodes.length - 2);
-    return [place, log(value / nodes[place]) / log(nodes[place + 1] / nodes[place])];
+    return [place, (value - nodes[place]) / (nodes[place + 1] - nodes[place])];
   }
   function mixed(first, second, part) {
     if (part === 0 || part === 1) return part ? second : first;
     return first === null || second === null ? null : first + part * (second - first);
   }
-  function interpolated({quantiles, budgets, runs: sizes, excess}, budget, {runs, violation, power}, times) {
-    const row = between(budgets, budget), wanted = log(violation - 1), last = quantiles.length - 1;
-    if (!row) return null;
-    function lineAt(runs) {
-      const column = between(sizes, runs), [i, across] = row, [j, along] = column ?? [];
+  const within = (nodes, value) => value >= nodes[0] && value <= nodes.at(-1);
+  function interpolated({quantiles, budgets, runs: sizes, excess}, {budget, runs, violation, power}, times) {
+    const [rows, columns] = [budgets, sizes].map(nodes => nodes.map(node => log(node)));
+    if (!within(rows, log(budget))) return null;
+    const [i, across] = among(rows, log(budget));
+    const [at, part] = among(quantiles, laws.bisect(z => laws.normalTail(z) <= 1 - power, 0, 40));
+    const excessAt = line => mixed(line[at], line[at + 1], part), wanted = log(violation - 1);
+    function lineAt(column) {
+      const [j, along] = among(columns, column);
       const at = (i, k) => mixed(excess[i][j][k], excess[i][j + 1][k], along);
-      return column && quantiles.map((_, k) => mixed(at(i, k), at(i + 1, k), across));
+      return quantiles.map((_, k) => mixed(at(i, k), at(i + 1, k), across));
     }
-    const z = laws.normalQuantile(power), at = min(quantiles.findLastIndex(one => one <= z), last - 1);
-    const part = (z - quantiles[at]) / (quantiles[at + 1] - quantiles[at]);
-    const excessAt = line => line && mixed(line[at], line[at + 1], part);
-    const line = lineAt(runs), smallest = excessAt(line), known = (line ?? []).filter(one => one !== null);
+    const line = within(columns, log(runs)) ? lineAt(log(runs)) : quantiles.map(() => null);
+    const smallest = excessAt(line), known = line.filter(one => one !== null);
     function powerAt(times) {
-      const wanted = log(times - 1), below = known.findLastIndex(one => one <= wanted), end = below === known.length - 1;
-      if (below < 0 || end && below < last) return null;
-      const part = end ? 0 : (wanted - known[below]) / (known[below + 1] - known[below]);
-      return laws.normalTail(-quantiles[below] - (end ? 0 : part * (quantiles[below + 1] - quantiles[below])));
+      const excess = log(times - 1), last = excess >= known.at(-1);
+      if (!(excess >= known[0]) || last && known.length < quantiles.length) return null;
+      const [place, part] = last ? [known.length - 2, 1] : among(known, excess);
+      return laws.normalTail(-mixed(quantiles[place], quantiles[place + 1], part));
     }
-    const found = sizes.map(runs => excessAt(lineAt(runs))), place = found.findIndex(one => one !== null && one <= wanted);
-    let runsNeeded = null;
-    if (place >= 0) {
-      const before = found[place - 1] ?? null, from = log(sizes[max(place - 1, 0)]), part = before === null ? 1 : (wanted - before) / (found[place] - before);
-      const size = exp(from + part * (log(sizes[place]) - from)), digits = 10 ** (floor(Math.log10(size)) - 2);
-      runsNeeded = Math.ceil(size / digits * (1 - 1e-9)) * digits;
+    const found = columns.map(column => excessAt(lineAt(column)));
+    const place = found.findIndex(one => one !== null && one <= wanted);
+    let needed = null;
+    if (place >= 0) { // rounded up to three digits
+      const before = found[place - 1] ?? null, part = before === null ? 1 : (wanted - before) / (found[place] - before);
+      const size = exp(mixed(columns[place - 1], columns[place], part)), digits = 10 ** (floor(log10(size)) - 2);
+      needed = ceil(size / digits * (1 - 1e-9)) * digits;
     }
-    return {power: powerAt(violation), curve: times.map(powerAt), smallest: smallest === null ? null : 1 + exp(smallest), runsNeeded};
+    const loss = smallest === null ? null : 1 + exp(smallest);
+    return {power: powerAt(violation), curve: times.map(powerAt), smallest: loss, needed};
   }
 
   function compute(state, {times, least_power: leastPower, tables, confidence}) {
     const plan = Object.fromEntries(Object.entries(state).map(([key, value]) => [key.split("/").at(-1), value]));
-    const {family, budget, selection, distance} = plan, exact = family === "pure" || family === "approx";
-    const table = plan.confidence === confidence && tables.find(one => one.family === family && one.selection === selection);
+    const {family, budget, distance} = plan, exact = family === "pure" || family === "approx";
+    const table = tables.find(one => one.family === family && one.selection === plan.selection);
+    const group = {...plan, budget: budget * distance ** (family === "zcdp" ? 2 : 1)};
     if (family !== "approx") plan.delta = 0;
-    const made = exact ? computed(plan, times, leastPower) : table ? interpolated(table, budget * distance ** (family === "zcdp" ? 2 : 1), plan, times) : null;
-    const {power = null, curve = [], smallest = null, runsNeeded = null, refused} = made ?? {};
-    const results = {}, tell = (place, found) => { for (const [name, value] of Object.entries(found)) results[`${place}/${name}`] = value; };
+    const made = exact ? computed(plan, times, leastPower)
+      : table && plan.confidence === confidence ? interpolated(table, group, times) : null;
+    const {power = null, curve = [], smallest = null, needed = null, refused} = made ?? {}, [results, tell] = found();
     tell("audit/plan/all", {
-      loss: plan.violation * budget, power_found: power, times: smallest, detectable: smallest && smallest * budget, runs_needed: runsNeeded,
-      refused: refused ? `audit.refused.${refused}` : null, known: `audit.known.${exact ? "computed" : made ? "interpolated" : "simulated"}`,
+      loss: plan.violation * budget, power_found: power, times: smallest, detectable: smallest && smallest * budget,
+      runs_needed: needed, refused: refused ? `audit.refused.${refused}` : null,
+      known: `audit.known.${exact ? "computed" : made ? "interpolated" : "simulated"}`,
     });
-    times.forEach((one, at) => tell(`audit/curve/${Math.round(100 * one)}%`, {times: one, loss: one * budget, power: curve[at] ?? null}));
+    times.forEach((one, at) => {
+      tell(`audit/curve/${round(100 * one)}%`, {times: one, loss: one * budget, power: curve[at] ?? null});
+    });
     return results;
   }
 

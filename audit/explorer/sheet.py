@@ -167,7 +167,7 @@ class Chart:
     Attributes
     ----------
     kind : {"bars", "curve"}
-        Bars have one cell a point, a curve two: across and up.
+        Bars have one cell a point, a share; a curve two: across and up.
     label : str
         Key of the words.
     points : tuple of tuple of str

@@ -1,48 +1,35 @@
 // TopDown's sheet: the numbers of algorithms/topdown/explorer/sheet.py.
 sheets.topdown = (() => {
-  const ALL = "topdown/all/all", STEPS = [4, 5, 6, 7, 8, 10, 12, 14, 16, 18, 20, 24, 28, 32, 36, 40, 48, 56, 64, 72, 80];
-
-  // The noise of a query with a part of the budget; null where there is none for so little.
-  function lawOf(kind, relation, budget) {
-    const replaced = relation === "replace_one";
-    if (kind === "zcdp") {
-      const scale = Math.sqrt(1 / (replaced ? budget : 2 * budget));
-      return scale >= 1e-12 && scale <= 1e12 ? laws.discreteGaussian(scale) : null;
-    }
-    const epsilon = replaced ? budget / 2 : budget;
-    return epsilon >= 1e-12 ? laws.geometric(epsilon) : null;
-  }
-
-  function compute(state, {levels, queries}) {
-    const kind = state[ALL + "/privacy"], relation = state[ALL + "/relation"], promised = state[ALL + "/budget"];
-    const results = {}, shares = {}, parts = (query, level) => state[`topdown/${query}/${level}/parts`];
-    const asked = levels.filter(level => parts("all", level) > 0 && queries.some(query => parts(query, level) > 0));
-    const whole = laws.sum(asked.map(level => parts("all", level)));
+  function compute(state, {levels, queries, steps}) {
+    const given = name => state[`topdown/all/all/${name}`];
+    const kind = given("privacy"), relation = given("relation"), promised = given("budget");
+    // A record that is replaced changes two counts.
+    const sensitivity = relation === "add_remove" ? 1 : kind === "zcdp" ? Math.SQRT2 : 2;
+    const lawOf = budget => laws.noise(kind, sensitivity, budget);
+    const [results, tell] = found(), shares = {}, parts = (query, level) => state[`topdown/${query}/${level}/parts`];
+    const add = (list, of) => list.reduce((all, one) => all + of(one), 0);
+    const ofQueries = level => add(queries, query => parts(query, level));
+    const asked = levels.filter(level => parts("all", level) > 0 && ofQueries(level) > 0);
+    const whole = add(asked, level => parts("all", level));
     for (const level of levels) {
-      const measured = asked.includes(level), all = laws.sum(queries.map(query => parts(query, level)));
-      results[`topdown/all/${level}/share`] = measured ? parts("all", level) / whole : null;
+      const share = asked.includes(level) ? parts("all", level) / whole : null;
+      tell(`topdown/all/${level}`, {share});
       for (const query of queries) {
-        const place = `topdown/${query}/${level}`, share = measured ? parts("all", level) * parts(query, level) / (whole * all) : 0;
-        const law = share ? lawOf(kind, relation, promised * share) : null;
-        shares[`${query}/${level}`] = share;
-        results[place + "/share"] = share || null;
-        results[place + "/budget"] = share ? promised * share : null;
-        results[place + "/sigma"] = law && law.sigma;
-        results[place + "/margin"] = law && laws.exactMargin(law);
+        const part = share && share * parts(query, level) / ofQueries(level), law = lawOf(promised * part);
+        shares[`${query}/${level}`] = part;
+        tell(`topdown/${query}/${level}`, {
+          share: part || null, budget: promised * part || null,
+          sigma: law && law.sigma, margin: law && laws.exactMargin(law),
+        });
       }
     }
-    for (const [name, step] of [...STEPS.map(step => [String(step).padStart(2, "0"), step]), ["now", 20]]) {
-      const budget = promised * step / 20, share = shares[state["topdown/curve/all/row"]];
-      const law = share ? lawOf(kind, relation, budget * share) : null;
-      results[`topdown/curve/${name}/budget`] = law && budget;
-      results[`topdown/curve/${name}/margin`] = law && laws.exactMargin(law);
+    for (const [name, step] of Object.entries(steps)) {
+      const budget = promised * step / 20, law = lawOf(budget * shares[state["topdown/curve/all/row"]]);
+      tell(`topdown/curve/${name}`, {budget: law && budget, margin: law && laws.exactMargin(law)});
     }
-    for (const [prefix, other] of [["replaced", "replace_one"], ["added", "add_remove"]]) {
-      const budget = promised * (other === relation ? 1 : other === "replace_one" ? 2 : 0.5), total = `topdown/total/all/${prefix}_`;
-      results[total + "rho"] = kind === "zcdp" ? budget : null;
-      results[total + "epsilon"] = kind === "zcdp" ? null : budget;
-      const ways = laws.epsilons(kind, budget, state[ALL + "/delta"]);
-      for (const [way, epsilon] of Object.entries(ways)) results[`${total}epsilon_${way}`] = epsilon;
+    for (const [before, other, times] of [["replaced_", "replace_one", 2], ["added_", "add_remove", 0.5]]) {
+      const budget = other === relation ? promised : promised * times;
+      tell("topdown/total/all", laws.promise(kind, budget, given("delta")), before);
     }
     return results;
   }

@@ -54,7 +54,11 @@ def sheet() -> Sheet:
         charts=_charts(),
         totals=_totals(),
         presets=presets,
-        data={"levels": [*PLACES.values()], "queries": [*PERSON_QUERIES]},
+        data={
+            "levels": [*PLACES.values()],
+            "queries": [*PERSON_QUERIES],
+            "steps": {f"{step:02}": step for step in STEPS} | {"now": 20},
+        },
     )
 
 

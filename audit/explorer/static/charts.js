@@ -10,7 +10,8 @@ function element(tag, attributes = {}, ...children) {
 const charts = (() => {
   const {word, number} = speech, [LEFT, RIGHT, TOP, BOTTOM] = [74, 18, 26, 46];
   const line = (name, x1, y1, x2, y2) => element("svg:line", {class: name, x1, y1, x2, y2});
-  const label = (text, attributes) => element("svg:text", attributes, text);
+  const label = (text, x, y, anchor = "start", name = "") =>
+    element("svg:text", {class: name, x, y, "text-anchor": anchor}, text);
 
   function ticks(low, high, most) {
     const rough = (high - low) / most, unit = 10 ** Math.floor(Math.log10(rough)), found = [];
@@ -30,30 +31,37 @@ const charts = (() => {
     const roof = share ? 1 : (now[1] > 0 ? Math.min(most, 6.5 * now[1]) : most) || 1;
     const x = value => LEFT + (width - LEFT - RIGHT) * (high > low ? (value - low) / (high - low) : 0.5);
     const y = value => floor - (floor - TOP) * value / roof;
-    const [across, up] = chart.axes.map(([name, shown]) => ({
-      name: word(name), text: value => number(value, shown), tick: value => number(value, shown === "number" ? "budget" : shown),
-    }));
+    const [across, up] = chart.axes.map(([name, shown]) => {
+      const text = value => number(value, shown), tick = value => number(value, shown === "number" ? "budget" : shown);
+      return {name: word(name), text, tick};
+    });
     const title = `${word(chart.label)}: ${word("page.now")} ${across.text(now[0])}, ${up.text(now[1])}`;
     const parts = [element("svg:title", {}, title)];
-    for (const tick of ticks(0, roof, 4))
-      parts.push(line("grid", LEFT, y(tick), width - RIGHT, y(tick)), label(up.tick(tick), {x: LEFT - 8, y: y(tick) + 4, "text-anchor": "end"}));
-    for (const tick of ticks(low, high, Math.max(2, Math.floor(width / 110))))
-      parts.push(line("grid", x(tick), floor, x(tick), floor + 5), label(across.tick(tick), {x: x(tick), y: floor + 20, "text-anchor": "middle"}));
-    parts.push(label(`${across.name} \u2192`, {x: LEFT, y: height - 6}), label(`\u2191 ${up.name}`, {x: 0, y: 11}),
-      element("svg:polyline", {class: "line", points: points.filter(([, b]) => b <= roof).map(([a, b]) => `${x(a)},${y(b)}`).join(" ")}));
+    for (const tick of ticks(0, roof, 4)) {
+      const at = y(tick);
+      parts.push(line("grid", LEFT, at, width - RIGHT, at), label(up.tick(tick), LEFT - 8, at + 4, "end"));
+    }
+    for (const tick of ticks(low, high, Math.max(2, Math.floor(width / 110)))) {
+      const at = x(tick);
+      parts.push(line("grid", at, floor, at, floor + 5), label(across.tick(tick), at, floor + 20, "middle"));
+    }
+    const drawn = points.filter(([, b]) => b <= roof).map(([a, b]) => `${x(a)},${y(b)}`).join(" ");
+    parts.push(label(`${across.name} \u2192`, LEFT, height - 6), label(`\u2191 ${up.name}`, 0, 11),
+      element("svg:polyline", {class: "line", points: drawn}));
     if (known) {
       const [px, py] = [x(now[0]), y(Math.min(now[1], roof))], flip = px > width - 190;
       if (there(old) && old[0] >= low && old[0] <= high && old[1] <= roof && String(old) !== String(now)) {
         const [cx, cy] = [x(old[0]), y(old[1])];
         parts.push(element("svg:path", {class: "before", d: `M${cx} ${cy - 7}l7 7l-7 7l-7 -7Z`}),
-          label(word("page.published"), {class: "tag", x: cx + 11, y: cy - 7}));
+          label(word("page.published"), cx + 11, cy - 7, "start", "tag"));
       }
+      const told = `${word("page.now")}: ${across.text(now[0])} \u00b7 ${up.text(now[1])}`;
       parts.push(element("svg:path", {class: "drop", d: `M${LEFT} ${py}H${px}V${floor}`}),
         element("svg:circle", {class: "now", cx: px, cy: py, r: 6}),
-        label(`${word("page.now")}: ${across.text(now[0])} \u00b7 ${up.text(now[1])}`,
-          {class: "tag strong", x: px + (flip ? -11 : 11), y: Math.max(py - 9, 24), "text-anchor": flip ? "end" : "start"}));
+        label(told, px + (flip ? -11 : 11), Math.max(py - 9, 24), flip ? "end" : "start", "tag strong"));
     }
-    return element("svg:svg", {role: "img", width, height, viewBox: `0 0 ${width} ${height}`, "aria-label": title}, ...parts);
+    const attributes = {role: "img", width, height, viewBox: `0 0 ${width} ${height}`, "aria-label": title};
+    return element("svg:svg", attributes, ...parts);
   }
 
   return {curve};

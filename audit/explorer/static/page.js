@@ -1,26 +1,20 @@
 // The page: keeps every cell and control of the open sheet as the settings say. `sheet.html.j2` says what stands where.
 const explorer = (() => {
   const {word, number} = speech, described = Object.fromEntries(book.sheets.map(sheet => [sheet.name, sheet]));
-  const results = {}, before = {}, $ = id => document.getElementById(id);
-  const syncs = {}; // by sheet, once it has been opened: what brings each of its parts up to date
-  let open = book.opened, spoken = 0, written = 0, remembered = {};
-  const parts = (name, selector) => [...document.querySelectorAll(`[data-of="${name}"]`)].flatMap(part => [...part.querySelectorAll(selector)]);
+  const $ = id => document.getElementById(id), syncs = {}; // by sheet, once opened: what brings its parts up to date
+  let open = book.opened, results = {}, before = {}, remembered = "", spoken = 0, written = 0;
+  const parts = (name, selector) => document.querySelectorAll(`[data-of="${name}"] :is(${selector})`);
   const said = (kind, text) => { $(kind).textContent = ""; $(kind).textContent = text; };
   const empty = key => (results[key] ?? null) === null;
   const differs = key => !Object.is(store.state[key], store.published[key]);
 
-  function compute() {
-    for (const key in results) delete results[key];
-    for (const key in before) delete before[key];
-    const {data, charts} = described[open], script = sheets[open], from = store.ofSheet(open, store.published);
-    for (const chart of charts) for (const key of chart.inputs) from[key] = store.state[key];
-    Object.assign(results, script.compute(store.ofSheet(open, store.state), data));
-    const name = JSON.stringify(from);
-    if (name !== remembered.name) remembered = {name, results: script.compute(from, data)};
-    Object.assign(before, remembered.results);
-  }
   function update() {
-    compute();
+    const {data, charts} = described[open], from = store.ofSheet(open, store.published);
+    for (const chart of charts) for (const key of chart.inputs) from[key] = store.state[key];
+    results = sheets[open].compute(store.ofSheet(open, store.state), data);
+    const asked = JSON.stringify(from);
+    if (asked !== remembered) before = sheets[open].compute(from, data);
+    remembered = asked;
     for (const sync of syncs[open]) sync();
     document.documentElement.style.setProperty("--bar", `${$("bar").offsetHeight}px`);
     $("undo").disabled = !store.undoable;
@@ -31,27 +25,29 @@ const explorer = (() => {
     update();
     said("problem", "");
     clearTimeout(spoken);
-    spoken = setTimeout(() => said("status", parts(open, ".totals > div:not([hidden])").slice(0, 2)
-      .map(total => `${total.querySelector("dt").textContent}: ${total.querySelector("[data-shown]").textContent}`).join("; ")), 600);
+    spoken = setTimeout(() => {
+      const shown = [...parts(open, ".totals > div:not([hidden])")].slice(0, 2);
+      const told = shown.map(total => ["dt", ".much"].map(name => total.querySelector(name).textContent).join(": "));
+      said("status", told.join("; "));
+    }, 600);
   }
   function undo() { // on the sheet where it was done
     const last = store.state;
     store.undo();
-    const key = Object.keys(last).find(key => !Object.is(last[key], store.state[key]));
-    if (key !== undefined && !key.startsWith(open + "/")) turn(key.split("/")[0]);
+    const key = Object.keys(last).find(key => !Object.is(last[key], store.state[key])) ?? open;
+    if (key.split("/")[0] !== open) turn(key.split("/")[0]);
     changed();
   }
 
   // What an input must be, in words.
   function rule({kind, least, most}) {
-    const [low, high] = [least, most].map(limit => speech.boxed(limit ?? null));
-    return word(`page.rule.${kind}`, {low, high});
+    return word(`page.rule.${kind}`, {low: speech.boxed(least), high: speech.boxed(most)});
   }
   // A line beside a control, made when there is something to say.
   function beside(box, kind, text) {
-    const line = box.parentNode.querySelector("." + kind);
+    const line = box.parentNode.querySelector("." + kind), id = `${kind} ${box.dataset.input}`.replace(/\W/g, "-");
     if (line) line.textContent = text;
-    else if (text) box.parentNode.append(element("small", {class: kind, id: `${kind} ${box.dataset.input}`.replace(/\W/g, "-")}, text));
+    else if (text) box.parentNode.append(element("small", {class: kind, id}, text));
   }
 
   function choice(box) { // a box to tick, or a list to choose from
@@ -60,96 +56,96 @@ const explorer = (() => {
     return () => {
       box[held] = store.state[key];
       box.classList.toggle("changed", differs(key));
-      if (box.options) beside(box, "was", differs(key) ? word("page.was", {value: [...box.options].find(one => one.value === store.published[key]).text}) : "");
+      const was = [...box.options ?? []].find(one => differs(key) && one.value === store.published[key]);
+      beside(box, "was", was ? word("page.was", {value: was.text}) : "");
     };
   }
   function entry(box) {
     const key = box.dataset.input, input = store.inputs[key], codes = input.kind === "codes";
-    for (const [name, value] of Object.entries({inputmode: codes ? "text" : "decimal", autocomplete: "off", spellcheck: "false"})) box.setAttribute(name, value);
-    // A number that is not set is the computed one; so is one that another input overrules.
-    const driven = () => store.state[key] === null || (input.clears ?? []).some(other => store.state[other] !== null && !empty(other));
-    // What gives the published result is shown as it was published, rounded or not.
-    const asBefore = () => !differs(key) && results[key] === before[key];
-    const computed = () => driven() && !(store.state[key] !== null && asBefore());
-    const current = () => computed() ? results[key] ?? store.state[key] : store.state[key];
+    // A number that is not set is the computed one; so is one that another input overrules. What gives the published
+    // result is shown as it was published, rounded or not.
+    const overruled = () => (input.clears ?? []).some(other => store.state[other] !== null && !empty(other));
+    const computed = () => store.state[key] === null || overruled() && (differs(key) || results[key] !== before[key]);
+    const current = () => (computed() ? results[key] : null) ?? store.state[key];
     const text = () => codes ? current() : speech.boxed(current(), computed());
     function invalid(problem) {
-      box.toggleAttribute("aria-invalid", problem);
+      box.ariaInvalid = problem ? "true" : null;
       beside(box, "wrong", problem);
-      if (!problem) return box.removeAttribute("aria-describedby");
-      box.setAttribute("aria-invalid", "true");
+      if (!problem) return;
       box.setAttribute("aria-describedby", box.parentNode.querySelector(".wrong").id);
       said("problem", `${box.ariaLabel ?? box.labels[0].textContent}: ${problem}`);
     }
     box.onchange = () => {
-      const typed = box.value.trim();
-      if (typed === text()) return sync(true);
-      const value = codes ? typed.split(/[\s,;]+/).join(" ") : typed === "" && input.optional ? null : speech.read(typed);
-      if (!store.fits(input, value)) return invalid(rule(input));
+      const typed = box.value.trim(), same = typed === text();
+      const value = codes ? typed.replace(/[\s,;]+/g, " ") : typed === "" && input.optional ? null : speech.read(typed);
+      if (!same && !store.fits(input, value)) return invalid(rule(input));
       invalid("");
-      store.set(key, value, results);
+      if (!same) store.set(key, value, results);
       changed();
     };
-    function sync(anyway) {
-      const wrong = box.hasAttribute("aria-invalid");
-      if (wrong && anyway !== true && box === document.activeElement) return;
-      if (wrong) invalid("");
+    return () => {
+      if (box.ariaInvalid && box === document.activeElement) return; // nothing that was typed is lost
+      if (box.ariaInvalid) invalid("");
       if (box.value !== text()) box.value = text();
       const published = store.published[key] ?? before[key] ?? null;
       const other = !Object.is(current() ?? null, published) && !(computed() && results[key] === before[key]);
       box.classList.toggle("computed", computed());
       box.classList.toggle("changed", other);
       beside(box, "was", other ? word("page.was", {value: codes ? "\u2026" : speech.boxed(published, true)}) : "");
-    }
-    return sync;
+    };
   }
 
   // A result: the text for the reader, the number for whoever checks it.
   function cell(place) {
-    const key = place.dataset.cell ?? place.dataset.shown, shown = place.dataset.as, was = place.nextElementSibling;
-    let last = {};
+    const {cell, shown, as} = place.dataset, key = cell ?? shown, was = place.nextElementSibling;
+    let told = "";
     return () => {
-      const now = results[key] ?? null, then = before[key] ?? null;
-      if (Object.is(last.now, now) && Object.is(last.then, then) && last.language === speech.language) return;
-      last = {now, then, language: speech.language};
-      place.textContent = number(now, shown);
+      const now = results[key] ?? null, then = before[key] ?? null, next = `${now} ${then} ${speech.language}`;
+      if (next === told) return;
+      told = next;
+      place.textContent = number(now, as);
       place.dataset.value = now ?? "";
-      if (was?.className === "was") was.textContent = then !== now && then !== null ? word("page.was", {value: number(then, shown)}) : "";
+      if (was?.className !== "was") return;
+      was.textContent = then !== now && then !== null ? word("page.was", {value: number(then, as)}) : "";
     };
   }
-  function bars(list) {
-    return list.map(bar => () => {
-      const keys = list.map(({dataset}) => dataset.bar), share = list[0].closest("li").querySelector(".much").dataset.as === "share";
-      const most = share ? 1 : Math.max(...keys.flatMap(key => [results[key] ?? 0, before[key] ?? 0])); // the track is the whole of a share
-      const {bar: key} = bar.dataset, line = bar.nextElementSibling, at = part => most ? `${100 * part / most}%` : "0";
-      bar.setAttribute("width", at(results[key] ?? 0));
+  function bar(rect) { // of a share, with a line where it was
+    const key = rect.dataset.bar, line = rect.nextElementSibling, part = values => `${100 * (values[key] ?? 0)}%`;
+    return () => {
+      rect.setAttribute("width", part(results));
       line.classList.toggle("none", (before[key] ?? null) === null || before[key] === results[key]);
-      for (const end of ["x1", "x2"]) line.setAttribute(end, at(before[key] ?? 0));
-    });
+      for (const end of ["x1", "x2"]) line.setAttribute(end, part(before));
+    };
   }
   // Columns without a result are not shown, and with them what they mean; rows without one are pale.
   function table(made) {
-    const rows = [...made.tBodies].flatMap(body => [...body.rows]).filter(row => row.className !== "group");
-    const heads = [...made.tHead.rows[0].cells], terms = made.closest("section").querySelectorAll(".terms > div");
-    const key = td => {
-      const {input, cell, shown} = (td.querySelector("[data-input], [data-shown]") ?? td).dataset;
-      return input ?? cell ?? shown;
-    };
-    const columns = heads.map((head, place) => ({cells: rows.map(row => row.cells[place]), head, term: terms[place - 1]}));
-    for (const column of columns) column.keys = column.cells.map(key).filter(key => key !== undefined);
-    const own = rows.map(row => [...row.cells].filter(td => td.tagName === "TD" && td.className !== "in").map(key));
+    const rows = [...made.querySelectorAll("tbody tr:not(.group)")].map(row => [...row.cells]);
+    const heads = [...made.tHead.rows[0].cells], terms = made.closest(".table")?.querySelectorAll(".terms > div") ?? [];
+    function keyed(cells) {
+      const held = cells.map(cell => (cell.querySelector("[data-input], [data-shown]") ?? cell).dataset);
+      return held.map(({input, cell, shown}) => input ?? cell ?? shown);
+    }
+    const columns = heads.map((head, place) => {
+      const cells = rows.map(row => row[place]);
+      return {parts: [head, ...cells, terms[place - 1]].filter(Boolean), keys: keyed(cells)};
+    });
+    const own = rows.map(cells => keyed(cells.filter(cell => cell.className !== "in")));
+    function gone(keys) {
+      const some = keys.filter(key => Object.hasOwn(results, key));
+      return some.length > 0 && some.every(empty);
+    }
     return () => {
-      for (const {keys, cells, head, term} of columns) {
-        const some = keys.filter(key => Object.hasOwn(results, key)), hidden = some.length > 0 && some.every(empty);
-        for (const one of [head, term, ...cells]) if (one) one.hidden = hidden;
+      for (const {parts, keys} of columns) {
+        const hidden = gone(keys);
+        for (const part of parts) part.hidden = hidden;
       }
-      rows.forEach((row, place) => row.classList.toggle("off", own[place].length > 0 && own[place].every(empty)));
+      rows.forEach(([cell], place) => cell.parentNode.classList.toggle("off", gone(own[place])));
     };
   }
 
   function bind(name) {
     const made = syncs[name] = [], sheet = described[name];
-    tell(parts(name, "[data-word]"), sheet);
+    tell(parts(name, "[data-word]"));
     label(name);
     for (const place of parts(name, "[data-cell], [data-shown]")) made.push(cell(place));
     for (const box of parts(name, "[data-input]")) made.push(box.type === "text" ? entry(box) : choice(box));
@@ -158,49 +154,50 @@ const explorer = (() => {
       made.push(() => { one.hidden = keys.every(empty); });
     }
     for (const one of parts(name, "table")) made.push(table(one));
-    for (const one of parts(name, "ol")) made.push(...bars([...one.querySelectorAll("[data-bar]")]));
+    for (const one of parts(name, "[data-bar]")) made.push(bar(one));
     for (const one of parts(name, "[data-chart]")) {
       const chart = sheet.charts[one.dataset.chart];
       made.push(() => one.replaceChildren(charts.curve(chart, results, before, Math.max(280, one.clientWidth || 600))));
     }
     for (const one of parts(name, "[data-preset]")) {
-      const {preset} = one.dataset, whole = Object.fromEntries(sheet.inputs.map(input => [input.key, input.value]));
-      one.onclick = () => { store.take({...whole, ...sheet.presets[preset]}, store.state); changed(); };
-      made.push(() => one.setAttribute("aria-pressed", String(store.state[`${name}/all/all/preset`] === preset)));
+      const {preset} = one.dataset, whole = {...store.ofSheet(name, store.defaults), ...sheet.presets[preset]};
+      one.onclick = () => { store.take(whole, store.state); changed(); };
+      made.push(() => { one.ariaPressed = store.state[`${name}/all/all/preset`] === preset; });
     }
-    for (const one of parts(name, "[data-save]")) one.onclick = one.dataset.save === "csv" ? () => save(`${name}.csv`, "text/csv", csv(sheet)) : () => exported(sheet);
+    for (const one of parts(name, "[data-save]")) one.onclick = () => exported(one.dataset.save, sheet);
     for (const one of parts(name, "[type=file]")) one.onchange = () => read(one, sheet);
   }
   // Cells of a table have the keys of their row and column, and their names: a narrow page shows no heads.
-  function label(sheet) {
-    for (const made of parts(sheet, ".sheet")) for (const row of made.querySelectorAll("[data-place]")) for (const td of row.querySelectorAll("td")) {
-      const head = made.tHead.rows[0].cells[td.cellIndex], key = `${row.dataset.place}/${head.dataset.quantity}`, box = td.querySelector("input, select");
-      const shown = box ? td.querySelector(".printed") : td.className === "in" ? null : td;
+  function label(name) {
+    for (const td of parts(name, "[data-place] td")) {
+      const row = td.parentNode, head = td.closest("table").tHead.rows[0].cells[td.cellIndex];
+      const key = `${row.dataset.place}/${head.dataset.quantity}`, box = td.querySelector("input, select");
+      const shown = td.className === "in" ? td.querySelector(".printed") : td;
       td.dataset.label = head.textContent;
       if (shown) Object.assign(shown.dataset, {cell: key, as: head.dataset.as});
       if (!box) continue;
       box.dataset.input = key;
-      box.ariaLabel = `${head.textContent}: ${row.parentNode.querySelector("h4").textContent}, ${row.cells[0].textContent}`;
+      const group = row.parentNode.querySelector("h4").textContent;
+      box.ariaLabel = `${head.textContent}: ${group}, ${row.cells[0].textContent}`;
     }
   }
-  function tell(places, sheet) {
-    for (const one of places) one.textContent = one.dataset.word.split(" ").map(key => word(key, sheet)).join(": ");
+  function tell(places) {
+    for (const one of places) {
+      const sheet = described[one.closest("[data-of]")?.dataset.of];
+      one.textContent = one.dataset.word.split(" ").map(key => word(key, sheet)).join(": ");
+    }
   }
   function speak(language) {
     speech.speak(language);
     document.documentElement.lang = language;
+    for (const one of $("language").children) one.ariaPressed = one.lang === language;
     tell(document.querySelectorAll("[data-word]"));
-    for (const one of $("language").children) one.setAttribute("aria-pressed", String(one.lang === language));
-    for (const sheet in syncs) {
-      tell(parts(sheet, "[data-word]"), described[sheet]);
-      label(sheet);
-    }
+    for (const name in syncs) label(name);
   }
   function show(name) {
     open = name;
     for (const part of document.querySelectorAll("[data-of]")) part.hidden = part.dataset.of !== name;
-    for (const one of $("sheets").children) one.toggleAttribute("aria-current", one.hash === `#${name}`);
-    $("sheets").querySelector("[aria-current]").setAttribute("aria-current", "page");
+    for (const one of $("sheets").children) one.ariaCurrent = one.hash === `#${name}` ? "page" : null;
     document.title = `${word(described[open].title)} \u00b7 ${word("page.title")}`;
     if (!syncs[name]) bind(name);
     update();
@@ -222,25 +219,27 @@ const explorer = (() => {
     }
     box.value = "";
   }
-  function save(name, type, content) {
-    const address = URL.createObjectURL(new Blob([content], {type}));
-    element("a", {href: address, download: name}).click();
-    setTimeout(() => URL.revokeObjectURL(address), 1000);
-    said("status", word("page.saved", {name}));
-  }
-  function exported(sheet) {
+  function exported(kind, sheet) {
     try {
-      save(sheet.file, "application/json", sheets[sheet.name].write(store.ofSheet(sheet.name, store.state), sheet.data));
+      const state = store.ofSheet(sheet.name, store.state);
+      const [name, type, content] = kind === "csv" ? [`${sheet.name}.csv`, "text/csv", csv(state)]
+        : [sheet.file, "application/json", sheets[sheet.name].write(state, sheet.data)];
+      const address = URL.createObjectURL(new Blob([content], {type}));
+      element("a", {href: address, download: name}).click();
+      setTimeout(() => URL.revokeObjectURL(address), 1000);
       said("problem", "");
+      said("status", word("page.saved", {name}));
     } catch (error) {
       said("problem", error.message);
     }
   }
-  function csv(sheet) {
+  function csv(values) {
     const quoted = text => /[",\n]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text;
-    const values = store.ofSheet(sheet.name, store.state), lines = [["system", "query", "level", "quantity", "value"]];
-    for (const [key, value] of Object.entries(results)) if (value !== null) values[key] = value;
-    for (const [key, value] of Object.entries(values)) if (value !== null) lines.push([...key.split("/"), String(value)]);
+    const lines = [["system", "query", "level", "quantity", "value"]];
+    for (const key in {...values, ...results}) {
+      const value = results[key] ?? values[key] ?? null;
+      if (value !== null) lines.push([...key.split("/"), String(value)]);
+    }
     return lines.map(line => line.map(quoted).join(",") + "\n").join("");
   }
 
@@ -259,7 +258,7 @@ const explorer = (() => {
     }
   }
   function arrive(fragment) {
-    const {name, values, broken} = store.parsed(fragment), left = store.take(values).length + broken;
+    const {name, values} = store.parsed(fragment), left = store.take(values).length;
     show(Object.hasOwn(described, name) ? name : open);
     if (left) said("problem", word("page.left", {number: left}));
   }
@@ -270,14 +269,15 @@ const explorer = (() => {
   for (const one of $("language").children) one.onclick = () => { speak(one.lang); show(open); };
   for (const one of $("sheets").children) one.onclick = event => { event.preventDefault(); turn(one.hash.slice(1)); };
   document.addEventListener("keydown", event => {
-    if (event.key === "z" && (event.ctrlKey || event.metaKey) && !event.shiftKey && !/^(text|file)$/.test(event.target.type ?? "")) {
-      event.preventDefault();
-      undo();
-    }
+    const {key, ctrlKey, metaKey, shiftKey, target} = event;
+    if (key !== "z" || !(ctrlKey || metaKey) || shiftKey || /^(text|file)$/.test(target.type)) return;
+    event.preventDefault();
+    undo();
   });
   document.addEventListener("focusin", ({target}) => { // nothing that has the focus lies below the totals
     const bar = $("bar").getBoundingClientRect(), box = target.getBoundingClientRect();
-    if (!target.closest("#bar") && box.bottom > bar.top && box.top < bar.bottom) target.scrollIntoView({block: "center"});
+    const covered = box.bottom > bar.top && box.top < bar.bottom && !target.closest("#bar");
+    if (covered) target.scrollIntoView({block: "center"});
   });
   addEventListener("hashchange", () => { if (location.hash !== store.address(open)) arrive(location.hash); });
   let width = innerWidth;
@@ -289,5 +289,10 @@ const explorer = (() => {
   else show(open);
   store.forget();
   $("undo").disabled = true;
-  return {turn, take: (values, from) => { const left = store.take(values, from); update(); return left; }, get open() { return open; }};
+  function take(values, from) {
+    const left = store.take(values, from);
+    update();
+    return left;
+  }
+  return {turn, take, get open() { return open; }};
 })();

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import re
 
 import pytest
@@ -70,6 +71,7 @@ def test_margin_and_budget_drive_each_other(open_page):
     enter(page, f"{PH3}/rho", "0.165744")
     assert box(page, f"{PH3}/margin").input_value() == "40"
     assert "computed" in box(page, f"{PH3}/margin").get_attribute("class")
+    assert "computed" not in box(page, "phsafe/PH3/all/tau").get_attribute("class")
     enter(page, "phsafe/PH3/all/tau", "13")  # twice the sensitivity: the budget stays, the margin doubles
     assert box(page, f"{PH3}/margin").input_value() == "80"
     enter(page, f"{PH3}/margin", "40")
@@ -203,6 +205,12 @@ def wrong_files():
         yield from (json.dumps(one).encode() for one in changed)
     for key, value in (("tau", {}), ("tau", None), ("reader", "cef"), ("state_filter", ["72"]), ("privacy_budget", [])):
         yield json.dumps({**CONFIG, key: value}).encode()
+    for budget in (True, "1", -0.5, 10**400, 1e308, 1e-300, 1e-30, 5e-324, math.nan, math.inf, [0.1]):
+        for kind in ("zcdp", "puredp"):
+            levels = {**CONFIG["privacy_budget"]["PH3"], "state_A-G": budget}
+            changed = {"privacy_defn": kind, "privacy_budget": {**CONFIG["privacy_budget"], "PH3": levels}}
+            yield json.dumps({**CONFIG, **changed}).encode()
+    yield json.dumps({**CONFIG, "privacy_defn": ["zcdp"]}).encode()  # whose text would be that of a kind
     yield from (b"", b"\xff", b"{", b"[" * 5000, b'{"tau": 1, "tau": 2}', b"9" * 5000, b" " * (2**20 + 1))
 
 
