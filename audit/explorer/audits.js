@@ -31,7 +31,7 @@ sheets.audit = (() => {
   function pairOf({distance, delta}, budget) {
     const factor = exp((distance - 1) * budget) * expm1(-distance * budget) / expm1(-budget);
     const forgiven = delta && min(1, delta * factor);
-    return {honest: expit(distance * budget), forgiven, right: 1 - (1 - forgiven) * expit(-distance * budget)};
+    return {pure: expit(distance * budget), forgiven, right: 1 - (1 - forgiven) * expit(-distance * budget)};
   }
   const rint = x => abs(x % 1) === 0.5 ? 2 * round(x / 2) : round(x); // halves to even numbers
   function split({selection}, size) {
@@ -45,8 +45,8 @@ sheets.audit = (() => {
   // An audit of so many runs: the fewest right guesses that refute the promise, and the power at a true loss. With a
   // coin that uses up the error, power rises with the runs: that of the best test there is.
   function auditOf(plan, size) {
-    const [choosing, counting] = split(plan, size), {honest, forgiven} = pairOf(plan, plan.budget);
-    let limit = honest, error = 1 - plan.confidence;
+    const [choosing, counting] = split(plan, size), {pure, forgiven} = pairOf(plan, plan.budget);
+    let limit = pure, error = 1 - plan.confidence;
     if (forgiven > 0) {
       limit = min(limit + forgiven * (1 - limit) / (0.1 * error) ** (1 / counting), 1);
       error *= 0.9;
@@ -95,9 +95,9 @@ sheets.audit = (() => {
     const {selection, runs, violation, power} = plan, least = fewest(plan);
     if (selection > 0 && selection < 1e-6) return {refused: "selection"};
     if (runs < least) return {refused: "few"};
-    const audit = auditOf(plan, runs), powerAt = times => audit.power(times) >= leastPower ? audit.power(times) : 0;
+    const audit = auditOf(plan, runs), seen = excess => audit.power(1 + exp(excess)) >= power;
     const bottom = log(1e-9), top = log(max(60 / (plan.distance * plan.budget) - 1, 1e-9));
-    const seen = excess => audit.power(1 + exp(excess)) >= power;
+    const powerAt = times => audit.power(times) < leastPower ? 0 : audit.power(times);
     const smallest = !seen(top) ? null : seen(bottom) ? 1 : 1 + exp(laws.bisect(seen, bottom, top));
     const needed = neededRuns(plan, violation, power, least);
     return {power: powerAt(violation), curve: times.map(powerAt), smallest, needed, refused: needed === null && "far"};
@@ -132,11 +132,11 @@ sheets.audit = (() => {
       const [place, part] = last ? [known.length - 2, 1] : among(known, excess);
       return laws.normalTail(-mixed(quantiles[place], quantiles[place + 1], part));
     }
-    const found = columns.map(column => excessAt(lineAt(column)));
-    const place = found.findIndex(one => one !== null && one <= wanted);
+    const least = columns.map(column => excessAt(lineAt(column)));
+    const place = least.findIndex(one => one !== null && one <= wanted);
     let needed = null;
     if (place >= 0) { // rounded up to three digits
-      const before = found[place - 1] ?? null, part = before === null ? 1 : (wanted - before) / (found[place] - before);
+      const before = least[place - 1] ?? null, part = before === null ? 1 : (wanted - before) / (least[place] - before);
       const size = exp(mixed(columns[place - 1], columns[place], part)), digits = 10 ** (floor(log10(size)) - 2);
       needed = ceil(size / digits * (1 - 1e-9)) * digits;
     }

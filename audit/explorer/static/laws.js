@@ -24,7 +24,7 @@ const laws = (() => {
     return total + lost;
   }
 
-  // exp(x^2) erfc(x) by the trapezoid rule, with what a pole near its line adds (Chiarella and Reichel, 1968).
+  // exp(x^2) erfc(x) by the midpoint rule, with what a pole near the line adds (Hunter and Regan, 1972).
   function erfcx(x) {
     if (x < 0) return 2 * exp(x * x) - erfcx(-x);
     let sum = 0;
