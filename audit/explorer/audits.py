@@ -170,6 +170,7 @@ def sheet() -> Sheet:
             Total(key=f"{PLAN}/known", label="audit.known", shown="text", main=True),
             Total(key=f"{PLAN}/refused", label="audit.refused", shown="text", main=True),
         ),
+        formulas="audit.explorer.formulas.plan:cells",
         data={
             "times": TIMES,
             "least_power": LEAST_POWER,

@@ -1,9 +1,14 @@
-"""Where every cell of the workbook stands: worksheets of settings and totals, of long tables, and of steps between."""
+"""Where every cell of the workbook stands: worksheets of settings and totals, of long tables, and of steps between.
+
+A sheet's formulas name cells by their keys in brackets: ``[KEY]`` a result or a step, ``[in KEY]`` an input,
+``[KEY:KEY]`` all from one to the other; ``[words KEY]`` is a text. What is no result of the sheet is a step, which
+stands on a worksheet of steps, or of numbers if its row refers to no cell.
+"""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from importlib import import_module
 from itertools import groupby
@@ -13,8 +18,8 @@ from audit.explorer.sheet import Explored, Input, Shown, Table
 
 __all__ = ["Cell", "Place", "Worksheet", "lay_out", "resolved"]
 
-Kind = Literal["title", "note", "heading", "name", "head", "label", "beside", "input", "result", "step", "value"]
-"""What a cell is; a value is a result that no formula computes."""
+Kind = Literal["title", "note", "help", "heading", "name", "head", "label", "beside", "input", "result", "sentence",
+               "step"]  # fmt: skip
 LONG = 20  # rows of a table that has a worksheet of its own
 NAME, TEXT = re.compile(r"\[([^\]]+)\]"), re.compile(r"[^\w ]+")
 
@@ -85,30 +90,24 @@ class Layout:
         self.sheet = self.explored.sheet
         self.state, self.results = self.explored.whole, self.explored.results
         module, _, function = self.sheet.formulas.partition(":")
-        self.formulas: Mapping[str, str | float] = (
-            getattr(import_module(module), function)(self.sheet) if module else {}
-        )
+        self.formulas: Mapping[str, str | float] = getattr(import_module(module), function)(self.sheet)
         self.by_key = {one.key: one for one in self.sheet.inputs}
 
     def number(self, worksheet: Worksheet, column: int, key: str, shown: Shown) -> None:
-        """Set a result: a formula, or the value where there is none."""
+        """Set the formula of a result, or where it stands already."""
         known = self.results.get(key)
-        if key in self.formulas and key not in self.numbers:
-            self.numbers[key] = worksheet.put(column, Cell("result", self.formulas[key], shown, known))
-        elif key in self.numbers:
-            worksheet.put(column, Cell("result", f"[{key}]", shown, known))
-        elif key in self.results:
-            text = self.words.get(known, known) if isinstance(known, str) else known
-            self.numbers[key] = worksheet.put(column, Cell("value", text, shown))
+        known = self.words.get(known, known) if isinstance(known, str) else known
+        kind: Kind = "sentence" if shown == "text" else "result"
+        if key in self.numbers:
+            worksheet.put(column, Cell(kind, f"[{key}]", shown, known))
+        elif key in self.formulas:
+            self.numbers[key] = worksheet.put(column, Cell(kind, self.formulas[key], shown, known))
 
     def entry(self, worksheet: Worksheet, column: int, one: Input, shown: Shown = "number") -> None:
-        """Set an input, or its value where there are no formulas."""
+        """Set an input."""
         value = self.state[one.key]
         content = {True: "yes", False: "no"}[value] if one.kind == "flag" else value  # type: ignore[index]
-        if self.formulas:
-            self.inputs[one.key] = worksheet.put(column, Cell("input", content, shown, one))
-        else:  # nothing would follow it
-            worksheet.put(column, Cell("value", content, "text"))
+        self.inputs[one.key] = worksheet.put(column, Cell("input", content, shown, one))
 
     def help(self, label: str) -> str:
         """Return the sentence beside a term, and the choices that there are."""
@@ -134,8 +133,12 @@ def lay_out(explored: Explored, words: Mapping[str, str]) -> Layout:
             front.row += 1
             _note(front, found.help(table.label))
             _table(found, front, table)
-    if found.formulas:
-        _steps(found, Worksheet(f"{name} steps"))
+    left = [key for key in found.formulas if key not in found.numbers]
+    computed = {_place(key) for key in left if "[" in str(found.formulas[key])}
+    steps, numbers = ([key for key in left if (_place(key) in computed) is kind] for kind in (True, False))
+    for kind, keys in {"steps": steps, "numbers": numbers}.items():
+        if keys:
+            _steps(found, Worksheet(f"{name} {kind}"), words[f"workbook.{kind}"], keys)
     return found
 
 
@@ -144,6 +147,8 @@ def resolved(formula: str, layout: Layout, worksheet: str) -> str:
 
     def address(match: re.Match[str]) -> str:
         key = match.group(1)
+        if key.startswith("words "):
+            return '"' + layout.words[key.removeprefix("words ")].replace('"', '""') + '"'
         if key.startswith("in "):
             place = layout.inputs[key.removeprefix("in ")]
             last = ""
@@ -161,9 +166,6 @@ def _heading(found: Layout, front: Worksheet) -> None:
     for label in found.sheet.about:
         front.row += 1
         _note(front, found.words[label], now=True)
-    if not found.formulas:
-        front.row += 1
-        _note(front, found.words["workbook.values"].format(name=found.sheet.name), now=True)
 
 
 def _note(worksheet: Worksheet, text: str, *, now: bool = False) -> None:
@@ -192,7 +194,7 @@ def _settings(found: Layout, front: Worksheet) -> None:
         choices = "; ".join(f"{name}: {found.words[f'{one.label}.{name}']}" for name in one.choices
                             if f"{one.label}.{name}" in found.words)  # fmt: skip
         front.put(
-            3, Cell("note", " ".join(text for text in (choices and f"{choices}.", found.help(one.label)) if text))
+            3, Cell("help", " ".join(text for text in (choices and f"{choices}.", found.help(one.label)) if text))
         )
     front.row += 1
 
@@ -205,8 +207,8 @@ def _totals(found: Layout, front: Worksheet) -> None:
     for total in found.sheet.totals:
         front.row += 1
         front.put(0, Cell("label", found.words[total.label]))
-        found.number(front, 2, total.key, total.shown)
-        front.put(3, Cell("note", found.help(total.label)))
+        found.number(front, 1 if total.shown == "text" else 2, total.key, total.shown)
+        front.put(3, Cell("help", found.help(total.label)))
     front.row += 1
 
 
@@ -249,7 +251,7 @@ def _table(found: Layout, worksheet: Worksheet, table: Table) -> None:
             found.entry(worksheet, at + 1, found.by_key[key])
             at += 2
         for total in group.results:
-            if total.key not in found.formulas and found.results.get(total.key) is None:
+            if total.key not in found.formulas:
                 continue
             worksheet.put(at, Cell("beside", words[total.label]))
             found.number(worksheet, at + 1, total.key, total.shown)
@@ -272,15 +274,17 @@ def _computed(found: Layout, table: Table, quantity: str) -> bool:
     return any(f"{row.place}/{quantity}" in found.formulas for group in table.groups for row in group.rows)
 
 
-def _steps(found: Layout, worksheet: Worksheet) -> None:
-    """Set every formula that has no place yet: a row for each part of its key but the last, which is the column."""
+def _place(key: str) -> str:
+    return key.rpartition("/")[0]
+
+
+def _steps(found: Layout, worksheet: Worksheet, title: str, keys: Sequence[str]) -> None:
+    """Set formulas that have no place yet: a row for each part of their keys but the last, which is the column."""
     found.worksheets.append(worksheet)
-    worksheet.put(0, Cell("title", found.words["workbook.steps"]))
+    worksheet.put(0, Cell("title", title))
     rows: dict[str, list[str]] = {}
-    for key in found.formulas:
-        if key not in found.numbers:
-            place, _, quantity = key.rpartition("/")
-            rows.setdefault(place, []).append(quantity)
+    for key in keys:
+        rows.setdefault(_place(key), []).append(key.rpartition("/")[2])
     for quantities, places in groupby(rows, key=lambda place: rows[place]):
         worksheet.row += 2
         worksheet.put(0, Cell("name", found.words["workbook.step"]))

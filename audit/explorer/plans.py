@@ -24,7 +24,7 @@ from audit.claims import ZCDP, Claim, GaussianDP
 from audit.planning import plan_violation
 from audit.results.provenance import provenance
 
-__all__ = ["CONFIDENCE", "PlanTable", "plan_tables", "smallest_excesses"]
+__all__ = ["CONFIDENCE", "POWERS", "PlanTable", "plan_tables", "smallest_excesses"]
 
 CONFIDENCE, POWERS, SELECTIONS = 0.95, (0.1, 0.4, 0.8, 0.95, 0.99), (0.0, 0.3)
 RUNS = tuple(round(10 ** (2.5 + 0.35 * step)) for step in range(11))

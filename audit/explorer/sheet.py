@@ -218,7 +218,7 @@ class Sheet:
         What the script is given besides the state, as JSON.
     formulas : str
         Module and function, as ``"module:function"``, that returns for the workbook a formula of each result and the
-        steps to it, by key; see `algorithms.workbook`. Empty: the workbook has values.
+        steps to it, by key; see `audit.explorer.layout`.
     confidential : bool
         Whether `data` tells of the data at hand.
     """
@@ -229,6 +229,7 @@ class Sheet:
     inputs: tuple[Input, ...]
     compute: Callable[[State], dict[str, Result]]
     script: tuple[str, str]
+    formulas: str
     settings: tuple[str, ...] = ()
     tables: tuple[Table, ...] = ()
     charts: tuple[Chart, ...] = ()
@@ -236,7 +237,6 @@ class Sheet:
     presets: Mapping[str, State] = field(default_factory=dict)
     file: str = ""
     data: Mapping[str, Any] = field(default_factory=dict)
-    formulas: str = ""
     confidential: bool = False
 
     @property

@@ -34,6 +34,7 @@ STYLES: dict[str, dict[str, Any]] = {
     "label": {"valign": "top"},
     "beside": {"text_wrap": True, "align": "right", "font_color": "#555555", "valign": "top"},
     "note": {"text_wrap": True, "font_color": "#555555", "valign": "top"},
+    "help": {"text_wrap": True, "font_color": "#555555", "align": "left", "valign": "top", "indent": 1},
     "input": {
         "bg_color": "#fff4cc",
         "border": 1,
@@ -43,19 +44,15 @@ STYLES: dict[str, dict[str, Any]] = {
         "shrink": True,
     },
     "result": {"align": "right", "valign": "top"},
+    "sentence": {"align": "right", "valign": "top", "text_wrap": True},
     "step": {"align": "right", "font_color": "#555555"},
-    "value": {"align": "right", "italic": True, "font_color": "#7a4b00", "valign": "top"},
 }
 CHANGED = {"bold": True, "font_color": "#0b3d91"}  # of inputs that are not as published
 WIDTHS = (32, 42, 16)  # of names, of levels, of everything else, in characters
 EPOCH = datetime(2024, 1, 1)  # the same settings give the same bytes
-KINDS = {
-    "input": STYLES["input"],
-    "changed": STYLES["input"] | CHANGED,
-    "result": STYLES["result"],
-    "value": STYLES["value"],
-}
-LINE, LAST = 15, 7  # points of height of a line; the column up to which sentences run
+KINDS = {"input": STYLES["input"], "changed": STYLES["input"] | CHANGED, "result": STYLES["result"]}
+LINE, LINES = 15, 3  # points of height of a line; lines that a sentence which is computed may take
+RUN_TO = {"note": 7, "help": 7, "sentence": 2}  # columns up to which texts run
 LONGEST_LIST = 255  # characters of choices that a cell may list by itself
 
 
@@ -152,7 +149,9 @@ def _first(book: Any, styles: Styles, layouts: Sequence[Layout], words: dict[str
         page.write_string(8 + place, 0, words[f"workbook.{kind}"], left)
     for place, layout in enumerate(layouts):
         name = layout.worksheets[0].name
-        page.write_url(13 + place, 0, f"internal:'{name}'!A1", string=f"{name}: {words[layout.sheet.title]}")
+        page.write_url(
+            9 + len(KINDS) + place, 0, f"internal:'{name}'!A1", string=f"{name}: {words[layout.sheet.title]}"
+        )
     page.freeze_panes(1, 0)
     _printed(page, (1, 0), one=True)
 
@@ -165,8 +164,8 @@ def _write(book: Any, styles: Styles, layout: Layout, worksheet: Worksheet) -> N
     for row, height in _heights(worksheet).items():
         page.set_row(row, height)
     for (row, column), cell in worksheet.cells.items():
-        if cell.kind == "note":
-            page.merge_range(row, column, row, LAST, "", styles.of(cell))
+        if cell.kind in RUN_TO:
+            page.merge_range(row, column, row, RUN_TO[cell.kind], "", styles.of(cell))
         _write_cell(page, styles, layout, worksheet.name, (row, column), cell)
     if worksheet is layout.worksheets[0]:
         _draw(book, page, layout, worksheet.row + 2)
@@ -197,9 +196,11 @@ def _heights(worksheet: Worksheet) -> dict[int, int]:
     """Return the heights of rows in which text is wrapped, in points."""
     lines: dict[int, int] = {}
     for (row, column), cell in worksheet.cells.items():
-        if cell.kind in ("note", "head", "beside"):
-            last, spare = (LAST, 1.3) if cell.kind == "note" else (column, 1.1)  # other fonts may be wider
-            room = sum(WIDTHS[min(at, 2)] for at in range(column, last + 1))
+        if cell.kind == "sentence":
+            lines[row] = max(lines.get(row, 1), LINES)
+        elif cell.kind in ("note", "help", "head", "beside"):
+            spare = 1.3 if cell.kind in RUN_TO else 1.1  # other fonts may be wider
+            room = sum(WIDTHS[min(at, 2)] for at in range(column, RUN_TO.get(cell.kind, column) + 1))
             lines[row] = max(lines.get(row, 1), math.ceil(spare * len(cell.content) / room))
     return {row: LINE * number for row, number in lines.items() if number > 1}
 
@@ -207,7 +208,7 @@ def _heights(worksheet: Worksheet) -> dict[int, int]:
 def _write_cell(page: Any, styles: Styles, layout: Layout, worksheet: str, at: tuple[int, int], cell: Cell) -> None:
     """Write a cell. Text is written as text, whatever it begins with: only what a sheet computes is a formula."""
     style, content, (row, column) = styles.of(cell), cell.content, at
-    if cell.kind in ("result", "step") and isinstance(content, str):
+    if cell.kind in ("result", "sentence", "step") and isinstance(content, str):
         known = "" if cell.known is None else cell.known
         page.write_formula(row, column, resolved(content, layout, worksheet), style, known)
     elif content is None or content == "":

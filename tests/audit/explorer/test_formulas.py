@@ -1,0 +1,32 @@
+"""What the formulas of audits take for granted: how near a guess at a quantile is, and how many rows a search needs."""
+
+from __future__ import annotations
+
+import numpy as np
+from scipy import special, stats
+
+from audit.explorer.formulas import guesses, search
+
+
+def test_the_rows_of_the_search_are_enough_for_the_most_runs():
+    sizes = [2]
+    while sizes[-1] <= search.MOST:
+        sizes.append(sizes[-1] + max(1, sizes[-1] // 2))
+    assert len(sizes) - 1 <= search.GROWN
+    assert 2 ** (search.HALVED - 1) >= search.MOST // 3  # of the range that the last growth leaves
+    assert 2 ** (search.BACK - 1) >= search.WINDOW + 1
+
+
+def test_quantiles_are_near_their_guess():
+    """Of 300,000 random promises and numbers of runs; the cells try one more on either side."""
+    rng, many = np.random.default_rng(6), 300_000
+    runs = np.floor(np.exp(rng.uniform(np.log(2), np.log(search.MOST), many)))
+    wrong = special.expit(-np.exp(rng.uniform(np.log(0.01), np.log(36), many)))
+    limit = 1 - wrong * np.where(rng.random(many) < 0.5, rng.random(many), 1.0)  # with a delta
+    error = np.exp(rng.uniform(np.log(9e-5), np.log(0.5), many))
+    z = -special.ndtri(error)
+    guess = runs * limit + z * np.sqrt(runs * limit * (1 - limit)) + (z**2 - 1) * (1 - 2 * limit) / 6
+    apart = stats.binom.isf(error, runs, limit) - np.minimum(np.maximum(2, np.floor(guess)), runs)
+    apart = apart[limit < 1]
+    assert guesses.NEAR[0] < apart.min()
+    assert apart.max() < guesses.NEAR[1] + 1
