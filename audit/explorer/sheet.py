@@ -204,7 +204,7 @@ class Sheet:
         Returns every result of a state by its key. It alone says what is true; the script must give the same.
     script : tuple of str
         Package and file of the JavaScript: it sets ``sheets.NAME`` to an object with ``compute(state, data)``, and may
-        offer ``read(text, state)`` and ``write(state)``, of a file of settings named `file`.
+        offer ``read(bytes, data)`` and ``write(state, data)``, of a file of settings named `file`.
     settings : tuple of str
         Keys of inputs that stand above the tables.
     tables, charts, totals : tuple

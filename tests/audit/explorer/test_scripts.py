@@ -1,8 +1,10 @@
-"""The scripts of the sheets `counts` and `audit`, run by node: they give the numbers of Python at random settings."""
+"""Scripts of the sheets, run by node: the numbers of Python at random settings, its sentences for damaged files."""
 
 from __future__ import annotations
 
+import base64
 import json
+import re
 import shutil
 import subprocess
 from importlib import resources
@@ -12,6 +14,8 @@ import numpy as np
 import pytest
 
 from algorithms.counts import explorer as counts
+from algorithms.phsafe import explorer as phsafe
+from algorithms.phsafe.budget import read_config
 from audit.explorer import audits
 from tests.audit.explorer.settings import differing, random_state
 
@@ -22,21 +26,38 @@ eval(`"use strict";${scripts.join("\\n")}`);
 console.log(JSON.stringify(states.map(state => sheets[name].compute(state, data))));
 """
 
+READ = """
+const fs = require("fs"), {scripts, name, files: given, data} = JSON.parse(fs.readFileSync(0, "utf8")), sheets = {};
+eval(`"use strict";${scripts.join("\\n")}`);
+const sentence = file => {
+    try {
+        sheets[name].read(new Uint8Array(Buffer.from(file, "base64")), data);
+        return "read";
+    } catch (error) {
+        return error.message;
+    }
+};
+console.log(JSON.stringify(given.map(sentence)));
+"""
+PIECES = (
+    '{ } [ ] , : " \\ \\ud800 - 0 .5 -1 1e5 1e308 1e-30 1e-300 true null NaN Infinity "1" "PH2" "tau" "tau":1, {} é'
+)
+BYTES = [*(piece.encode() for piece in PIECES.split()), b"", b"\n", b"\xff", b"\x00", b"9" * 50]
+
 pytestmark = pytest.mark.skipif(NODE is None, reason="node is not installed")
 
 
-def computed(sheet, states):
-    """What the script of a sheet gives."""
-    laws = resources.files("audit.explorer") / "static" / "laws.js"
-    own = resources.files(sheet.script[0]) / sheet.script[1]
-    asked = {"scripts": [Path(str(one)).read_text("utf-8") for one in (laws, own)], "name": sheet.name}
-    asked |= {"states": states, "data": dict(sheet.data)}
-    told = subprocess.run([NODE, "-e", RUN], input=json.dumps(asked), capture_output=True, text=True, check=True)
-    return json.loads(told.stdout)
+def told(program, sheet, **asked):
+    """What a program that has the script of a sheet prints."""
+    static, own = resources.files("audit.explorer") / "static", resources.files(sheet.script[0]) / sheet.script[1]
+    scripts = [Path(str(one)).read_text("utf-8") for one in (static / "laws.js", static / "files.js", own)]
+    asked |= {"scripts": scripts, "name": sheet.name, "data": dict(sheet.data)}
+    done = subprocess.run([NODE, "-e", program], input=json.dumps(asked), capture_output=True, text=True, check=True)
+    return json.loads(done.stdout)
 
 
 def compare(sheet, states):
-    found = computed(sheet, states)
+    found = told(RUN, sheet, states=states)
     wrong = {
         key: state for one, state in zip(found, states, strict=True) for key in differing(one, sheet.compute(state))
     }
@@ -65,3 +86,25 @@ def test_numbers_of_audits(family):
 def test_numbers_at_the_published_states():
     for sheet in (counts.sheet(), audits.sheet()):
         compare(sheet, [sheet.published])
+
+
+def test_damaged_files_get_the_sentence_of_a_release(tmp_path):
+    """Each file has pieces of JSON within or instead of what stands in settings, or instead of one value."""
+    whole, rng = json.dumps(read_config("us").to_dict(), indent=1).encode(), np.random.default_rng(3)
+    values, path = [one.span() for one in re.finditer(rb'"[^"]*"|[\d.]+', whole)], tmp_path / "config.json"
+    files, sentences = [whole], []
+    for number in range(400):
+        file, place = whole, rng.integers(len(whole))
+        start, end = (place, place + rng.choice([0, 1, 10])) if number % 2 else values[rng.integers(len(values))]
+        files.append(file[:start] + BYTES[rng.integers(len(BYTES))] + file[end:])
+    for file in files:
+        path.write_bytes(file)
+        try:
+            read_config(path)
+            sentences.append("read")
+        except (TypeError, ValueError) as refusal:
+            sentences.append(str(refusal).removeprefix(f"{path}: "))
+    assert told(READ, phsafe.sheet(), files=[base64.b64encode(file).decode() for file in files]) == sentences
+    kinds = ("out of reach of the noise", "a number", "a whole number", "twice", "in line", "unknown", "no PH", "UTF-8")
+    assert [kind for kind in kinds if not any(kind in one for one in sentences)] == []
+    assert sentences.count("read") > 10
