@@ -279,11 +279,14 @@ def test_libreoffice_plans_as_python_does(tmp_path):
 
 @pytest.mark.slow
 @pytest.mark.skipif(SOFFICE is None, reason="LibreOffice is not installed")
-def test_a_formula_with_an_error_is_noticed(tmp_path):
+@pytest.mark.parametrize(
+    ("step", "error", "result"), [("all/seen", "*1.00000001", "power_found"), ("steps/error", "*1.2", "runs_needed")]
+)
+def test_a_formula_with_an_error_is_noticed(tmp_path, step, error, result):
     found = LAYOUTS["audit"]
     book = book_of([found.sheet])
-    error = cell(book, found.numbers["audit/plan/steps/error"])
-    error.value = f"{error.value}*1.0001"
+    wrong = cell(book, found.numbers[f"audit/plan/{step}"])
+    wrong.value = f"{wrong.value}{error}"
     wanted = found.sheet.compute(found.sheet.published)
     (computed,) = recomputed(book, [{"audit": found.sheet.published}], {"audit": found}, tmp_path)
-    assert "audit/plan/all/runs_needed" in differing(results(computed, found, wanted), wanted)
+    assert f"audit/plan/all/{result}" in differing(results(computed, found, wanted), wanted)
