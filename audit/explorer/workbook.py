@@ -125,7 +125,7 @@ class Styles:
 
     def of(self, cell: Cell) -> Any:
         """Return the format of a cell."""
-        key = (cell.kind, "text" if cell.kind == "input" else cell.shown)
+        key = (cell.kind, "text" if cell.kind in ("input", "step") else cell.shown)
         if key not in self.made:
             self.made[key] = self.book.add_format({**STYLES[cell.kind], "num_format": NUMBERS[key[1]]})
         return self.made[key]

@@ -1,9 +1,8 @@
 """Formulas that search for the fewest runs of guesses at coins: the search of `audit.planning` in rows of steps.
 
 A row tries one number of runs. Runs grow by half until they are enough, and the range between is halved. As power rises
-in teeth, the first number that is enough may be smaller: it is searched for in a window before that. A cell knows a
-binomial tail to some 1e-15 for each run. Where a comparison is closer than that, or the rows do not suffice, the answer
-is left to `plaudit plan`.
+in teeth, the first number that is enough may be smaller: it is searched for in a window before that. Where two
+probabilities are too close for a cell to tell apart, or the rows do not suffice, the answer is left to `plaudit plan`.
 """
 
 from __future__ import annotations
@@ -32,6 +31,7 @@ __all__ = ["search"]
 MOST = 10**9  # runs: the comparisons of more are too close for a cell
 GROWN, HALVED, BACK = 51, (MOST // 3).bit_length() + 1, WINDOW.bit_length() + 1  # rows: enough for so many runs
 TEETH = 100  # rows: enough for most plans
+CLOSE = (1e-10, 2e-15)  # difference of two probabilities that a cell cannot tell apart: in all, and for each run
 REFINED = 3  # times that the next tooth is estimated better
 SLACK = 0.01  # of a run: estimates of the next tooth are better
 ALL, WANTED = "audit/search/all", f"[in {PLAN}/power]"
@@ -89,7 +89,7 @@ def _trial(place: str) -> Cells:
 
 def _close(counting: str) -> str:
     """Return how close two probabilities of so many runs may be, so that a cell still tells them apart."""
-    return f"(1E-10+2E-15*{counting})"
+    return f"({CLOSE[0]:G}+{CLOSE[1]:G}*{counting})"
 
 
 def _filled(place: str, cells: Cells) -> Cells:
