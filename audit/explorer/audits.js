@@ -4,9 +4,9 @@ sheets.audit = (() => {
 
   // Points and weights of an integral from 0 to 1, in steps that shrink doubly exponentially towards both ends.
   const POINTS = [];
-  for (let t = -3; t <= 3; t += 1 / 12) {
+  for (let t = -3.125; t <= 3.125; t += 1 / 16) {
     const x = 1 / (1 + exp(PI * sinh(t)));
-    POINTS.push([x, PI / 12 * x * (1 - x) * cosh(t)]);
+    POINTS.push([x, PI / 16 * x * (1 - x) * cosh(t)]);
   }
   // P(X >= k) of n runs with probability p, q = 1 - p: the beta law's share below p. Its density is integrated from p
   // down, and from its mean both ways, in units of the density there, to where nothing is left of it.

@@ -88,6 +88,12 @@ def test_numbers_at_the_published_states():
         compare(sheet, [sheet.published])
 
 
+def test_runs_needed_where_one_more_changes_the_error_by_a_hundred_billionth():
+    place = "audit/plan/all"
+    state = {f"{place}/distance": 3, f"{place}/selection": 0, f"{place}/power": 0.7}
+    compare(audits.sheet(), [audits.sheet().checked(state | {"audit/claim/all/budget": 8.398960972523923})])
+
+
 def test_damaged_files_get_the_sentence_of_a_release(tmp_path):
     """Each file has pieces of JSON within or instead of what stands in settings, or instead of one value."""
     whole, rng = json.dumps(read_config("us").to_dict(), indent=1).encode(), np.random.default_rng(3)
