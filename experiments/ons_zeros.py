@@ -203,8 +203,8 @@ def finding(numbers: dict[str, Any]) -> str:
     zeros, least = numbers["zeros"][0]["audits"], down(min(map(_share, numbers["shares"])))
     return (
         f"Each table and level spends its own share, of which audits prove {least} or more "
-        f"(medians at {_sure(numbers)}, people added), and all together spend the promise. Zeros without noise reveal who is there: "
-        f"{violations(zeros)} of {len(zeros)} audits of levels show a witness, and at epsilon {seen['epsilon']:g} "
+        f"(medians at {_sure(numbers)}, people added), and all together spend the promise. Zeros without noise reveal "
+        f"who is there: {violations(zeros)} of {len(zeros)} audits of levels show a witness, and at epsilon {seen['epsilon']:g} "
         f"{seen['shown']:.0%} of {seen['alone']:,} people alone in their cell appear."
     )
 
