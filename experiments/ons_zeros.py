@@ -204,8 +204,8 @@ def finding(numbers: dict[str, Any]) -> str:
     return (
         f"Each table and level spends its own share, of which audits prove {least} or more "
         f"(medians at {_sure(numbers)}, people added), and all together spend the promise. Zeros without noise reveal "
-        f"who is there: {violations(zeros)} of {len(zeros)} audits of levels show a witness, and at epsilon {seen['epsilon']:g} "
-        f"{seen['shown']:.0%} of {seen['alone']:,} people alone in their cell appear."
+        f"who is there: {violations(zeros)} of {len(zeros)} audits of levels show a witness, and at epsilon "
+        f"{seen['epsilon']:g} {seen['shown']:.0%} of {seen['alone']:,} people alone in their cell appear."
     )
 
 
