@@ -171,7 +171,7 @@ def remedy(result: AuditResult, option: str = "") -> str:
         return f"more cells, or more {unit} in each of them"
     if beyond > FARTHEST:
         return f"more runs{asked}, or databases that differ in several {unit}"
-    runs, steps = float(f"{1.2 * result.size * beyond**2:.1e}"), math.ceil(1.1 * beyond * result.distance)
+    runs, steps = float(f"{1.2 * result.size * beyond**2:.1e}"), math.ceil(1.2 * beyond * result.distance)
     group = f", or databases that differ in {steps} {unit}"
     return f"some {runs:.0f} runs{asked}{group if claim.group(steps).budget <= 1 else ''}"  # else rare events
 
