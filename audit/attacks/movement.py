@@ -115,7 +115,7 @@ class Explored:
         x, y = self.x, self.y
         with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
             second = np.abs(y.sd**2 - x.sd**2) / np.hypot(x.error, y.error)
-            if len(self.first(GLIMPSE)[0]) == 1:  # one run varies by nothing
+            if len(self.first(GLIMPSE)[0]) == 1:  # one run has no third and fourth moments
                 return np.asarray(np.nan_to_num(second, copy=False, nan=0.0, posinf=0.0))
             on_x, on_y = (self.standard(side) for side in self.first(GLIMPSE))
             on_x, on_y = on_x - on_x.mean(axis=0), on_y - on_y.mean(axis=0)

@@ -33,11 +33,12 @@ def found(x, y):
     return tuple(SpreadAndPairs().candidates(known_of(x, y)))
 
 
-@pytest.mark.parametrize("held", [2**21, 2**10])
+@pytest.mark.parametrize(("held", "glimpse"), [(2**21, 2**20), (2**10, 2**20), (2**10, 40)])
 @pytest.mark.parametrize("factor", [1.4, 0.7])
-def test_an_entry_that_spreads_otherwise_is_found(held, factor, monkeypatch):
-    """Also where few outputs are held: variances are compared in all of them."""
+def test_an_entry_that_spreads_otherwise_is_found(held, glimpse, factor, monkeypatch):
+    """Also where few outputs are held, or where one is all that is looked at: variances are compared in all of them."""
     monkeypatch.setattr(movement, "HELD", held)
+    monkeypatch.setattr(movement, "GLIMPSE", glimpse)
     rng = np.random.default_rng(1)
     x, y = rng.normal(100, 3, (2, RUNS, 4, 10))
     y[:, 1, 7] = 100 + (y[:, 1, 7] - 100) * factor
