@@ -10,7 +10,7 @@ CLAIM, PLAN, STEPS = "audit/claim/all", "audit/plan/all", "audit/plan/steps"
 BUDGET, DISTANCE, SHARE = f"[in {CLAIM}/budget]", f"[in {PLAN}/distance]", f"[in {PLAN}/selection]"
 ERROR, LIMIT, FORGIVEN = f"[{STEPS}/error]", f"[{STEPS}/limit of pure privacy]", f"[{STEPS}/forgiven]"
 BITS = 2**22  # of a share: times them, numbers of runs up to 2**30 are exact
-NEAR = (-2, 3)  # from the guess at a quantile; the exact one was -1 to 3 from it for 6 million random laws
+NEAR = (-2, 3)  # from the guess at a quantile: at least as far as the exact one is at random laws (a test)
 
 
 def at_least(successes: str, runs: str, chance: str) -> str:

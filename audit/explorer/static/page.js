@@ -62,6 +62,7 @@ const explorer = (() => {
   }
   function entry(box) {
     const key = box.dataset.input, input = store.inputs[key], codes = input.kind === "codes";
+    box.autocomplete = "off";
     // A number that is not set is the computed one; so is one that another input overrules. What gives the published
     // result is shown as it was published, rounded or not.
     const overruled = () => (input.clears ?? []).some(other => store.state[other] !== null && !empty(other));

@@ -38,7 +38,7 @@ def test_quantiles_are_near_their_guess():
 @pytest.mark.slow
 @needs_office
 def test_tails_are_as_exact_in_a_cell_as_the_search_takes_them_to_be(tmp_path):
-    """Of 5,000 random laws; the largest difference was a fifth of what is allowed."""
+    """Of 5,000 random laws."""
     rng, many = np.random.default_rng(7), 5000
     runs = np.floor(np.exp(rng.uniform(np.log(5), np.log(search.MOST), many)))
     right = special.expit(np.exp(rng.uniform(np.log(0.01), np.log(25), many)))
