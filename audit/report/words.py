@@ -158,7 +158,7 @@ def remedy(result: AuditResult, option: str = "") -> str:
 
     `option` says how to ask for more runs. The minimum detectable loss has to come down to twice the promise. Its
     excess over the promise shrinks as one over the square root of the runs, and as one over the people; rho goes with
-    the square of such a loss.
+    the square of such a loss. A fifth more is advised: the next event may be rarer, and the delta of a group is larger.
     """
     claim = result.claim
     if result.verdict != "no power" or not claim.budget:  # twice a promise of nothing is nothing
