@@ -8,7 +8,11 @@ from importlib.util import find_spec
 
 __all__ = ["check_extra", "needing"]
 
-BRINGS = {"census": ("duckdb", "numba", "piqp"), "release": ("opendp",), "spark": ("pyspark",)}
+BRINGS = {
+    "census": ("duckdb", "numba", "piqp"),
+    "release": ("opendp",),
+    "spark": ("duckdb", "pandas", "pyarrow", "pyspark"),
+}
 
 
 @contextmanager

@@ -15,7 +15,7 @@ from algorithms.bottom_up.calibration import PublishedTotals
 from algorithms.bottom_up.weighted import MOST, UNITS, check_largest_weight
 from algorithms.hierarchy import Hierarchy
 from algorithms.schema import Schema
-from algorithms.tables.engine import Engine
+from algorithms.tables.duck import DuckDB
 from algorithms.tables.frames import Frame
 from algorithms.tables.intake import MEMORY, read_histogram
 from algorithms.tables.opening import GIVEN, in_sql, reading
@@ -138,7 +138,7 @@ def read_published(
 @contextmanager
 def _columns(
     what: str, source: Any, names: Sequence[str], optional: Sequence[str] = (), memory: str = MEMORY
-) -> Iterator[tuple[Engine, dict[str, str], list[str]]]:
+) -> Iterator[tuple[DuckDB, dict[str, str], list[str]]]:
     """Open a source and find its columns: how SQL calls them; and list all it has."""
     with reading(what, source, names, memory=memory) as (database, types):
         known = {name.upper(): name for name in types}

@@ -54,9 +54,9 @@ from algorithms.phsafe.postprocessing.postprocess import postprocess
 from algorithms.phsafe.tables import DERIVED, PUBLISHED, QUERIES, level_of, split_level
 from algorithms.phsafe.tabulation.tabulate import Tabulation, tabulation
 from algorithms.phsafe.tabulation.validate import Validation
-from algorithms.tables.engine import Engine
 from algorithms.tables.files import RECORD, check_folder, whole_file, whole_folder
 from algorithms.tables.frames import Frame
+from algorithms.tables.opening import Engine
 from algorithms.tables.release import Published
 from audit.io.text import from_cell
 

@@ -65,8 +65,6 @@ class DuckDB:
         bar = self._connection.execute("SELECT current_setting('enable_progress_bar')").fetchone() == (True,)
         for statement in (
             *(["SET enable_progress_bar = false"] if bar else []),
-            "CREATE MACRO sha2(message, bits) AS sha256(message)",  # Spark's name for it
-            "CREATE MACRO regexp_like(value, pattern) AS regexp_matches(value, pattern)",
             "SET enable_external_access = false",
             "SET lock_configuration = true",
         ):
@@ -126,10 +124,6 @@ class DuckDB:
         """Name a query."""
         self._run(f"CREATE OR REPLACE TEMP VIEW {name} AS {query}")
 
-    def table(self, name: str, query: str) -> None:
-        """Name the rows of a query and store them: a table is read far faster than a file."""
-        self.keep(name, query)
-
     def keep(self, name: str, query: str) -> None:
         """Name the rows of a query, computed once."""
         self._run(f"CREATE OR REPLACE TEMP TABLE {name} AS {query}")
@@ -156,10 +150,6 @@ class DuckDB:
             raise ValueError(f"{what}: {in_one_line(error)}") from error
         except RuntimeError as error:  # DuckDB's word for an interrupt
             raise (KeyboardInterrupt if "interrupted" in str(error) else error) from None
-
-    def code(self, column: str, codes: tuple[str, ...]) -> str:
-        """Return a column of codes as an enumeration: one byte a value instead of sixteen."""
-        return f"try_cast({column} as enum ({', '.join(repr(code) for code in codes)}))"
 
     def close(self) -> None:
         """Forget everything, spilled rows included."""

@@ -1,19 +1,21 @@
-"""Open the database that the relational steps run on: in this process or on a cluster, on the same SQL text."""
+"""Open what the relational steps run on: DuckDB in this process, or Spark, whose workers run DuckDB too."""
 
 from __future__ import annotations
 
 import os
 import reprlib
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import Any
 
 from algorithms.tables.duck import DuckDB
-from algorithms.tables.engine import FORMATS, Engine
+from algorithms.tables.engine import FORMATS
 from algorithms.tables.spark import Spark
 
-__all__ = ["GIVEN", "in_sql", "opened", "reading"]
+__all__ = ["GIVEN", "Engine", "in_sql", "opened", "reading"]
+
+Engine = DuckDB | Spark
 
 GIVEN = "given_rows"  # a view: the rows of a source as it is
 
@@ -25,7 +27,7 @@ def opened(engine: str | Engine, sources: Sequence[Any], *, memory: str = "", ma
     `memory` is the most of DuckDB, `master` where Spark runs.
     """
     if not isinstance(engine, str):
-        if not hasattr(engine, "fetch"):
+        if not isinstance(engine, Engine):
             raise TypeError(f"engine must be duckdb, spark or an engine, got {engine!r}")
         yield engine
         return
@@ -46,14 +48,14 @@ def opened(engine: str | Engine, sources: Sequence[Any], *, memory: str = "", ma
 
 
 @contextmanager
-def reading(what: str, source: Any, names: Sequence[str], *, memory: str) -> Iterator[tuple[Engine, dict[str, str]]]:
+def reading(what: str, source: Any, names: Sequence[str], *, memory: str) -> Iterator[tuple[DuckDB, dict[str, str]]]:
     """Open a file or a frame with DuckDB and refuse one that lacks a column; lend it with its columns and their types.
 
     Columns are found by name, whatever its case.
     """
     if isinstance(source, str | os.PathLike) and Path(source).suffix.lower() not in FORMATS:
         raise ValueError(f"{what} must be a .csv or .parquet file, got {os.fspath(source)}")
-    with opened("duckdb", [source], memory=memory) as database:
+    with closing(DuckDB([source], memory=memory)) as database:
         try:
             types = database.read(GIVEN, source)
         except TypeError as error:

@@ -1,47 +1,57 @@
-"""Spark: the engine for more rows than one machine can hold."""
+"""Spark: cuts records into parts on its workers, for more rows than one machine can hold."""
 
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+import re
+import sys
+import warnings
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
+from functools import partial, reduce
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
-from algorithms.extras import needing
+from algorithms.extras import check_extra
 from algorithms.tables.engine import FORMATS, in_one_line
 from algorithms.tables.frames import Frame
 
 __all__ = ["Spark"]
+
+Result = TypeVar("Result")
 
 KINDS = {
     "string": "text",
     **dict.fromkeys(("tinyint", "smallint", "int", "bigint"), "whole"),
     **dict.fromkeys(("float", "double", "decimal"), "real"),
 }
+TYPES = {"text": "string", "whole": "bigint", "real": "double"}
 QUIET = {"spark.log.level": "OFF", "spark.ui.enabled": "false", "spark.ui.showConsoleProgress": "false"}
 SHUFFLES = "spark.sql.shuffle.partitions"
+PARTS = 8  # for each partition of a shuffle, which are then nearly of one size
+HELD = 1 << 18  # rows of a frame that a worker cuts at a time
 
 
 class Spark:
     """Spark, through a session of the caller's or one of its own: for more rows than one machine can hold.
 
-    A session that is given, or at work already, keeps its settings and stays open.
+    A session that is given, or at work already, keeps its settings and stays open. The Python of its workers needs
+    plaudit with the extra spark.
     """
 
     def __init__(self, session: Any = None, *, master: str = "") -> None:
-        with needing("spark", "the Spark engine"):
-            from py4j.protocol import Py4JError  # not at the top: a large, optional dependency
-            from pyspark.errors import PySparkException
+        check_extra("spark", "the Spark engine")
+        from py4j.protocol import Py4JError  # not at the top: large, optional dependencies
+        from pyspark.errors import PySparkException
+
         self._errors: tuple[type[Exception], ...] = (PySparkException, Py4JError)
-        self._kept: dict[str, Any] = {}
+        self._frames: dict[str, Any] = {}
         with self._told():
             given = session or _at_work(master)
             self._session, self._own = given or _new_session(master), given is None
 
     def read(self, name: str, source: Any) -> dict[str, str]:
-        """Make a view of a CSV or Parquet file, an in-memory frame, or a Spark data frame."""
-        kind = None
+        """Name a CSV or Parquet file, an in-memory frame, or a Spark data frame; return the type of each column."""
         if isinstance(source, str | os.PathLike):
             kind = FORMATS.get(Path(source).suffix.lower())
             if kind is None:
@@ -49,21 +59,19 @@ class Spark:
             reader = self._session.read
             with self._told():
                 frame = (
-                    reader.csv(str(source), header=True, escape='"', mode="FAILFAST")
+                    reader.option("columnPruning", False).csv(str(source), header=True, escape='"', mode="FAILFAST")
                     if kind == "csv"
                     else reader.parquet(str(source))
                 )
         else:
             unsuited: tuple[type[Exception], ...] = (*self._errors, TypeError, ValueError)
             try:
-                frame = source if hasattr(source, "createOrReplaceTempView") else self._frame(source)
+                with _unwarned():
+                    frame = source if hasattr(source, "mapInArrow") else self._frame(source)
             except unsuited as error:
                 got = type(source).__name__
                 raise TypeError(f"persons, units and geo must be files or data frames, got {got}") from error
-        if kind != "parquet" and not frame.storageLevel.useMemory:  # its owner may keep it
-            with self._told():
-                self._keep(name, frame)
-        frame.createOrReplaceTempView(name)
+        self._frames[name] = frame
         return {column: KINDS.get(kind.split("(")[0], kind) for column, kind in frame.dtypes}
 
     def _frame(self, source: Any) -> Any:
@@ -74,52 +82,134 @@ class Spark:
                 return self._session.createDataFrame(getattr(source, way)())
         return self._session.createDataFrame(source)
 
-    def view(self, name: str, query: str) -> None:
-        """Name a query."""
+    def each_part(
+        self, frames: Mapping[str, Mapping[str, tuple[str, str]]], key: str, work: Callable[[Mapping[str, Any]], Result]
+    ) -> list[Result]:
+        """Cut frames by a column of whole numbers and return what `work` returns of each part, in any order.
+
+        `frames` has the columns of each frame that was read: the name given, and text, whole or real. `work` runs on
+        the workers of Spark and gets an Arrow table by each name. Rows are read once, go to Python as Arrow, and are
+        shuffled as pieces of a part: Spark's own rows would cost several times as much.
+        """
+        schemas = {name: {column: kind for column, (_, kind) in columns.items()} for name, columns in frames.items()}
         with self._told():
-            self._session.sql(query).createOrReplaceTempView(name)
-
-    def table(self, name: str, query: str) -> None:
-        """Name a query: to keep a row costs Spark several times what reading it from Parquet again does."""
-        self.view(name, query)
-
-    def keep(self, name: str, query: str) -> None:
-        """Name the rows of a query, computed once, when they are first asked for."""
-        with self._told():
-            kept = self._session.sql(query)
-            self._keep(name, kept)
-            kept.createOrReplaceTempView(name)
-
-    def _keep(self, name: str, frame: Any) -> None:
-        frame.cache()
-        if name in self._kept:
-            self._kept[name].unpersist()
-        self._kept[name] = frame
-
-    def fetch(self, query: str) -> Frame:
-        """Return the rows of a query, what is missing as None."""
-        with self._told():
-            frame = self._session.sql(query)
-            rows = frame.collect()
-        return Frame({name: [row[place] for row in rows] for place, name in enumerate(frame.columns)})
+            shuffles = self._session.conf.get(SHUFFLES)
+            parts = PARTS * (int(shuffles) if shuffles.isdigit() else 200)  # some clusters say "auto"
+            pieces = []
+            for name, columns in frames.items():
+                chosen = [
+                    f"cast({_quoted(given)} as {TYPES[kind]}) as {_quoted(column)}"
+                    for column, (given, kind) in columns.items()
+                ]
+                part = f"cast(coalesce(pmod(try_cast({_quoted(columns[key][0])} as bigint), {parts}), 0) as int)"
+                rows = self._frames[name].selectExpr(f"{part} as PART", *chosen)
+                cut = partial(_cut, name=name, columns=schemas[name])
+                pieces.append(rows.mapInArrow(cut, "PART int, FRAME string, ROWS binary"))
+            together = reduce(lambda one, other: one.union(other), pieces).repartition("PART")
+            results = together.mapInArrow(partial(_worked, schemas=schemas, work=work), "RESULT binary").collect()
+        answers = [_serializer().loads(row.RESULT) for row in results]
+        if refused := next((answer for answer in answers if isinstance(answer, ValueError)), None):
+            raise refused
+        return answers or [work({name: _schema(columns).empty_table() for name, columns in schemas.items()})]
 
     @contextmanager
     def _told(self) -> Iterator[None]:
         try:
-            yield
+            with _unwarned():
+                yield
         except self._errors as error:
-            raise ValueError(f"Spark stopped: {in_one_line(error)}") from error
-
-    def code(self, column: str, codes: tuple[str, ...]) -> str:
-        """Return a column of codes as text."""
-        return column
+            raised = re.findall(r"^\w+Error: .*", str(error), flags=re.MULTILINE)  # by the Python of a worker
+            told = "Spark stopped"
+            if raised and raised[-1].startswith("ModuleNotFoundError"):
+                told = "the Python of Spark's workers (PYSPARK_PYTHON) needs plaudit[spark]"
+            raise ValueError(f"{told}: {raised[-1] if raised else in_one_line(error)}") from error
 
     def close(self) -> None:
-        """Forget the rows kept, and stop a session of one's own."""
-        for frame in self._kept.values():
-            frame.unpersist()
+        """Forget the frames, and stop a session of one's own."""
+        self._frames.clear()
         if self._own:
             self._session.stop()
+
+
+@contextmanager
+def _unwarned() -> Iterator[None]:
+    """Leave out what Spark says of new versions of pandas, of which nothing is used here."""
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", "PySpark does not yet fully support pandas", FutureWarning)
+        yield
+
+
+def _quoted(column: str) -> str:
+    return "`" + column.replace("`", "``") + "`"
+
+
+def _schema(columns: Mapping[str, str]) -> Any:
+    import pyarrow
+
+    arrow = {"text": pyarrow.string(), "whole": pyarrow.int64(), "real": pyarrow.float64()}
+    return pyarrow.schema([(column, arrow[kind]) for column, kind in columns.items()])
+
+
+def _cut(batches: Iterator[Any], *, name: str, columns: Mapping[str, str]) -> Iterator[Any]:
+    """Yield the rows of a frame in pieces, each of one part; runs on a worker."""
+    import numpy as np
+    import pyarrow
+
+    for held in _gathered(batches):
+        part = held["PART"].to_numpy()
+        order = np.argsort(part, kind="stable")
+        rows = held.select(list(columns)).cast(_schema(columns)).combine_chunks().take(order).to_batches()[0]
+        parts, starts = np.unique(part[order], return_index=True)
+        ends = [*starts[1:], rows.num_rows]
+        packed = [
+            rows.slice(start, end - start).serialize().to_pybytes() for start, end in zip(starts, ends, strict=True)
+        ]
+        yield pyarrow.record_batch(
+            [pyarrow.array(parts, pyarrow.int32()), [name] * len(packed), pyarrow.array(packed, pyarrow.binary())],
+            names=["PART", "FRAME", "ROWS"],
+        )
+
+
+def _gathered(batches: Iterator[Any]) -> Iterator[Any]:
+    """Yield batches together, as tables of more than a few rows."""
+    import pyarrow
+
+    held: list[Any] = []
+    for batch in batches:
+        held.append(batch)
+        if sum(one.num_rows for one in held) >= HELD:
+            yield pyarrow.Table.from_batches(held)
+            held = []
+    if any(one.num_rows for one in held):
+        yield pyarrow.Table.from_batches(held)
+
+
+def _worked(
+    pieces: Iterator[Any], *, schemas: Mapping[str, Mapping[str, str]], work: Callable[..., Any]
+) -> Iterator[Any]:
+    """Put the pieces of the parts together that are in one place, and yield what `work` returns; runs on a worker."""
+    import pyarrow
+
+    types = {name: _schema(columns) for name, columns in schemas.items()}
+    found: dict[str, list[Any]] = {name: [] for name in types}
+    for batch in pieces:
+        for name, rows in zip(batch["FRAME"].to_pylist(), batch["ROWS"], strict=True):
+            found[name].append(pyarrow.ipc.read_record_batch(rows.as_buffer(), types[name]))
+    if not any(found.values()):
+        return
+    frames = {name: pyarrow.Table.from_batches(found.pop(name), types[name]).combine_chunks() for name in types}
+    try:
+        answer = work(frames)
+    except ValueError as error:  # to be told in its own words
+        answer = error
+    yield pyarrow.record_batch([pyarrow.array([_serializer().dumps(answer)], pyarrow.binary())], names=["RESULT"])
+
+
+def _serializer() -> Any:
+    """Return what Spark itself writes the results of its workers with."""
+    from pyspark.serializers import CPickleSerializer
+
+    return CPickleSerializer()
 
 
 def _at_work(master: str) -> Any:
@@ -144,6 +234,9 @@ def _new_session(master: str) -> Any:
     for setting, value in QUIET.items():
         builder = builder.config(setting, value)
     session = builder.getOrCreate()
-    if not session.sparkContext.getConf().contains(SHUFFLES) and str(session.sparkContext.master).startswith("local"):
-        session.conf.set(SHUFFLES, "4")  # of 200, nearly all would be empty
+    if str(session.sparkContext.master).startswith("local"):
+        if not session.sparkContext.getConf().contains(SHUFFLES):
+            session.conf.set(SHUFFLES, "4")  # of 200, nearly all would be empty
+        if "PYSPARK_PYTHON" not in os.environ:
+            session.sparkContext.pythonExec = sys.executable  # not whatever python3 is
     return session

@@ -7,13 +7,18 @@ import os
 import shutil
 import subprocess
 import sys
+import venv
 import warnings
+from operator import itemgetter
 from pathlib import Path
 
 import numpy as np
 import pytest
 
 from algorithms.phsafe import read_config, tabulate
+from algorithms.phsafe.synthetic import write_synthetic_households
+from algorithms.phsafe.tabulation.derive import derive_units
+from algorithms.phsafe.tabulation.tabulate import tabulation
 from algorithms.tables.duck import DuckDB
 from algorithms.tables.frames import Frame
 from algorithms.tables.spark import Spark
@@ -26,7 +31,7 @@ pytestmark = pytest.mark.slow
 
 @pytest.fixture(scope="module")
 def spark(tmp_path_factory):
-    """One session, tuned for many small queries: a tabulation is some 200 stages."""
+    """One session, tuned for small data."""
     sql = pytest.importorskip("pyspark.sql", reason="pyspark is not installed")
     java = Path(os.environ["JAVA_HOME"], "bin", "java") if "JAVA_HOME" in os.environ else shutil.which("java")
     if java is None or subprocess.run([java, "-version"], capture_output=True, check=False).returncode:
@@ -44,8 +49,9 @@ def spark(tmp_path_factory):
         "spark.ui.enabled": "false",
         "spark.ui.showConsoleProgress": "false",
     }
-    with warnings.catch_warnings():
+    with warnings.catch_warnings(), pytest.MonkeyPatch.context() as patch:
         warnings.simplefilter("ignore")  # pyspark's own
+        patch.setenv("PYSPARK_PYTHON", sys.executable)
         builder = sql.SparkSession.builder.master("local[2]").appName("tests")
         for name, value in settings.items():
             builder = builder.config(name, value)
@@ -77,21 +83,60 @@ def test_spark_finds_the_same_faults_as_duckdb(spark):
     assert told[0] == told[1]
 
 
-def test_spark_partitions_and_settings(spark):
+def test_settings_hold_and_parts_are_for_duckdb(spark):
     config = read_config({**CONFIG, "tau": {**CONFIG["tau"], "PH3": 2}})
-    engine = Spark(spark)
-    found = tabulate(*PATHS, tables=["PH3", "PH6"], config=config, engine=engine, partitions=2)
-    engine.close()
+    found = tabulate(*PATHS, tables=["PH3", "PH6"], config=config, engine=Spark(spark))
     assert list(found.rows()) == list(tabulate(*PATHS, tables=["PH3", "PH6"], config=config).rows())
+    with refused(ValueError, "--partitions is for duckdb: of Spark, spark.sql.shuffle.partitions is, got 2"):
+        tabulate(*PATHS, engine=Spark(spark), partitions=2)
 
 
-@pytest.mark.filterwarnings("ignore:PySpark does not yet fully support pandas:FutureWarning")
+@pytest.mark.parametrize("shuffles", [1, 3])
+def test_parts_of_more_households_give_the_counts_of_duckdb(spark, tmp_path, shuffles):
+    """Numbers of households are text among persons, and whole numbers elsewhere."""
+    write_synthetic_households(tmp_path, 20_000, 1)
+    paths = [tmp_path / f"{name}.parquet" for name in ("persons", "units", "geo")]
+    persons = spark.read.parquet(str(paths[0])).selectExpr("* except (MAFID)", "lpad(MAFID, 9, '0') as mafid")
+    engine = Spark(spark)
+    try:
+        spark.conf.set("spark.sql.shuffle.partitions", shuffles)
+        found = tabulation(persons, *paths[1:], engine=engine)
+        derived = derive_units(persons.selectExpr("*", "cast(1 + QAGE % 2 as string) as QSEX"), paths[1], engine=engine)
+    finally:
+        spark.conf.set("spark.sql.shuffle.partitions", 1)
+    here = tabulation(*paths)
+    assert found.states == here.states
+    assert found.counts.keys() == here.counts.keys()
+    for key, counts in here.counts.items():
+        assert np.array_equal(found.counts[key], counts)
+    pandas = pytest.importorskip("pandas")
+    with_sex = pandas.read_parquet(paths[0])
+    with_sex["QSEX"] = (1 + with_sex["QAGE"] % 2).astype(str)
+    assert list(derived.rows()) == list(derive_units(with_sex, paths[1]).rows())
+
+
+def test_frames_without_rows_have_no_counts(spark):
+    pyarrow = pytest.importorskip("pyarrow")
+    here = [pyarrow.table({name: pyarrow.array([], pyarrow.string()) for name in columns(path)}) for path in PATHS]
+    there = [spark.createDataFrame([], ", ".join(f"{name} string" for name in columns(path))) for path in PATHS]
+    for frames, engine in ((here, "duckdb"), (there, Spark(spark))):
+        found = tabulation(*frames, engine=engine)
+        assert found.states == ()
+        assert found.size == tabulation(*here).size
+
+
+def rows_on(engine, source):
+    """Read a frame through the workers."""
+    kinds = engine.read("t", source)
+    parts = engine.each_part({"t": {name: (name, kind) for name, kind in kinds.items()}}, "A", itemgetter("t"))
+    return kinds, sorted(tuple(row.values()) for part in parts for row in part.to_pylist())
+
+
 def test_spark_reads_what_duckdb_reads(spark, tmp_path):
     engine = Spark(spark)
     for content in (CSV["carriage returns"], CSV["byte order mark"], CSV["quotes"], CSV["no last line end"]):
-        path = text(tmp_path / "t.csv", content)
-        assert engine.read("t", path) == {"A": "text", "B": "text"}
-        assert sorted(engine.fetch("select * from t").rows()) == [("#2", "y"), ("01", "x")]
+        kinds = {"A": "text", "B": "text"}
+        assert rows_on(engine, text(tmp_path / "t.csv", content)) == (kinds, [("#2", "y"), ("01", "x")])
     frame = {"A": ["01", "02"], "B": [1, 2]}
     pyarrow, pandas, polars, duckdb = map(pytest.importorskip, ("pyarrow", "pandas", "polars", "duckdb"))
     pyarrow.parquet = pytest.importorskip("pyarrow.parquet")
@@ -100,8 +145,7 @@ def test_spark_reads_what_duckdb_reads(spark, tmp_path):
     with duckdb.connect() as connection:
         sources = [tmp_path / "t.parquet", Frame(frame), polars.DataFrame(frame), connection.from_arrow(table), table]
         for source in [*sources, pandas.DataFrame(frame), spark.createDataFrame([("01", 1), ("02", 2)], ["A", "B"])]:
-            assert engine.read("t", source) == {"A": "text", "B": "whole"}
-            assert sorted(engine.fetch("select * from t").rows()) == [("01", 1), ("02", 2)]
+            assert rows_on(engine, source) == ({"A": "text", "B": "whole"}, [("01", 1), ("02", 2)])
     for source in (None, 7, object()):
         with pytest.raises(TypeError, match=r"^persons, units and geo must be files or data frames, got \w+$"):
             engine.read("t", source)
@@ -112,10 +156,9 @@ def test_spark_reads_what_duckdb_reads(spark, tmp_path):
             engine.read("t", tmp_path / name)
         assert "\n" not in str(told.value)
     for broken in ("A,B\n1\n", "A,B\n1,2,3\n"):
-        engine.read("t", text(tmp_path / "broken.csv", broken))
+        kinds = engine.read("t", text(tmp_path / "broken.csv", broken))
         with pytest.raises(ValueError, match=r"^Spark stopped: "):
-            engine.fetch("select * from t")
-    engine.close()
+            engine.each_part({"t": {"A": ("A", "text")}}, "A", itemgetter("t"))
 
 
 def test_a_session_at_work_keeps_its_settings_and_goes_on(spark):
@@ -130,15 +173,18 @@ def test_a_session_at_work_keeps_its_settings_and_goes_on(spark):
         Spark(master="local[1]")
 
 
-def test_a_frame_that_its_owner_keeps_stays_kept_and_another_is_forgotten(spark):
-    frames = {"a": spark.createDataFrame([("01", 1)], ["A", "B"]).cache(), "b": spark.createDataFrame([(2,)], ["C"])}
+def test_a_session_is_left_as_it_was(spark):
+    frames = [
+        spark.read.parquet(str(path)) if path.suffix == ".parquet" else spark.read.csv(str(path), header=True)
+        for path in PATHS
+    ]
+    frames[0].cache()
     engine = Spark(spark)
-    for name, frame in frames.items():
-        engine.read(name, frame)
-        assert frame.storageLevel.useMemory
+    tabulate(*frames, tables="PH2", engine=engine)
     engine.close()
-    assert [frame.storageLevel.useMemory for frame in frames.values()] == [True, False]
-    frames["a"].unpersist()
+    assert [frame.storageLevel.useMemory for frame in frames] == [True, False, False]
+    assert spark.catalog.listTables() == []
+    frames[0].unpersist()
 
 
 SETTINGS = """
@@ -176,35 +222,73 @@ def test_a_release_on_spark_from_addresses_is_that_of_duckdb(spark, tmp_path):
         assert (tmp_path / "spark" / name).read_bytes() == (tmp_path / "duck" / name).read_bytes()
 
 
+def test_workers_without_the_packages_are_told_in_one_line(spark, tmp_path):
+    venv.create(tmp_path / "bare")
+    (tmp_path / "config.json").write_text(json.dumps(CONFIG))
+    given = [word for name, path in zip(("--persons", "--units", "--geo"), PATHS, strict=True) for word in (name, path)]
+    words = [
+        "release",
+        "phsafe",
+        "--config",
+        tmp_path / "config.json",
+        *given,
+        "--engine",
+        "spark",
+        "--master",
+        "local[1]",
+    ]
+    done = subprocess.run(
+        [sys.executable, "-m", "plaudit", *words, "--seed", "1", "--out", tmp_path / "out"],
+        env={**os.environ, "SPARK_LOCAL_HOSTNAME": "localhost", "PYSPARK_PYTHON": str(tmp_path / "bare/bin/python")},
+        cwd=Path(__file__).parents[2],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 2
+    assert "the Python of Spark's workers (PYSPARK_PYTHON) needs plaudit[spark]: ModuleNotFoundError: " in done.stderr
+    assert "Traceback" not in done.stderr
+    assert not (tmp_path / "out").exists()
+
+
 CLUSTER = """
-import os, signal, subprocess, sys
-from algorithms.phsafe import tabulate
+import os, signal, sys
+from pathlib import Path
+from algorithms.phsafe.tabulation import intake, tabulate
 from algorithms.tables.spark import Spark
 
+marker = Path(sys.argv[1])
+count = tabulate._count
+
+def killing(database, types, **options):
+    try:
+        marker.touch(exist_ok=False)
+    except FileExistsError:
+        return count(database, types, **options)
+    daemon = Path("/proc", str(os.getppid()), "stat").read_text()
+    os.kill(int(daemon.rsplit(")", 1)[1].split()[1]), signal.SIGKILL)  # the executor, which started the daemon
+    raise SystemExit
+
+tabulate._count = killing
 engine = Spark(master="local-cluster[2,1,2048]")
-application = engine._session.sparkContext.applicationId  # which is in the command of its executors
-fetch, asked = engine.fetch, []
-
-def killing(query):
-    asked.append(query)
-    if len(asked) == 6:  # rows are kept by now
-        executors = subprocess.run(["pgrep", "--full", application], capture_output=True, text=True).stdout.split()
-        os.kill(int(executors[0]), signal.SIGKILL)
-    return fetch(query)
-
-engine.fetch = killing
-for row in tabulate(*sys.argv[1:], tables=["PH2", "PH4"], engine=engine).rows():
+for row in tabulate.tabulate(*sys.argv[2:], tables=["PH2", "PH4"], engine=engine).rows():
     print(*row)
-assert len(asked) > 6
+assert marker.exists()
 engine.close()
 """
 
 
-def test_a_cluster_of_processes_that_loses_one_gives_the_same_tables(spark):
-    """The executor dies while rows are kept on it, between two queries."""
+@pytest.mark.skipif(sys.platform != "linux", reason="the executor is found through /proc")
+def test_a_cluster_of_processes_that_loses_one_gives_the_same_tables(spark, tmp_path):
+    """The executor dies while it counts a part: only its parts are counted again."""
     where = {**os.environ, "SPARK_LOCAL_HOSTNAME": "localhost", "PYTHONPATH": str(Path(__file__).parents[2])}
+    where["PYSPARK_PYTHON"] = sys.executable
     done = subprocess.run(
-        [sys.executable, "-c", CLUSTER, *map(str, PATHS)], env=where, capture_output=True, text=True, check=True
+        [sys.executable, "-c", CLUSTER, str(tmp_path / "killed"), *map(str, PATHS)],
+        env=where,
+        capture_output=True,
+        text=True,
+        check=True,
     )
     here = tabulate(*PATHS, tables=["PH2", "PH4"])
     assert done.stdout.splitlines() == [" ".join(map(str, row)) for row in here.rows()]

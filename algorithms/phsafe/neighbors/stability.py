@@ -14,6 +14,7 @@ References
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from contextlib import AbstractContextManager, closing, nullcontext
 from dataclasses import dataclass
 from typing import Any
 
@@ -25,9 +26,8 @@ from algorithms.phsafe.schema import FRAMES, PERSONS
 from algorithms.phsafe.tables import ITERATIONS, QUERIES, TAU, Query
 from algorithms.phsafe.tabulation.cubes import count_cubes, kept_query, levels_of, locate_households, universes
 from algorithms.phsafe.tabulation.validate import Validation, check_report, read_frames
-from algorithms.tables.engine import Engine
+from algorithms.tables.duck import DuckDB
 from algorithms.tables.frames import Frame
-from algorithms.tables.opening import opened
 from audit.claims import Relation, check_relation
 
 __all__ = ["Database", "Spent", "household_counts", "rho_spent", "stability_change"]
@@ -47,7 +47,7 @@ def stability_change(
     tables: str | Sequence[str] = "all",
     config: Settings | None = None,
     validation: Validation = "none",
-    engine: str | Engine = "duckdb",
+    engine: DuckDB | None = None,
 ) -> Frame:
     """Return how far apart two databases are in every query, exactly.
 
@@ -62,8 +62,8 @@ def stability_change(
     validation : {"none", "production", "full"}
         What both databases are checked for; see `algorithms.phsafe.tabulation.validate`. Only valid databases
         pass ``"full"``.
-    engine : {"duckdb", "spark"} or Engine
-        Where it runs.
+    engine : DuckDB, optional
+        A database that is open, and stays so. Default: one of its own.
 
     Returns
     -------
@@ -88,7 +88,7 @@ def stability_change(
     settings = None if config is None else read_config(config)
     taus = settings.tau if settings else TAU
     sides: dict[str, dict[str, Frame]] = {}
-    with opened(engine, [*x, *y]) as database:
+    with _open(engine, [*x, *y]) as database:
         for side, frames in (("x", x), ("y", y)):
             _read(database, frames, validation, settings)
             for name in FRAMES:
@@ -197,7 +197,7 @@ def household_counts(
     tau: Mapping[str, int] = TAU,
     tables: str | Sequence[str] = "all",
     validation: Validation = "none",
-    engine: str | Engine = "duckdb",
+    engine: DuckDB | None = None,
 ) -> dict[tuple[str, str], NDArray[np.int64]]:
     """Count what each household adds to the cells of every query.
 
@@ -207,7 +207,7 @@ def household_counts(
     contributions add up; across states they do not.
     """
     names = _chosen(tables)
-    with opened(engine, [persons, units, geo]) as database:
+    with _open(engine, [persons, units, geo]) as database:
         _read(database, (persons, units, geo), validation, None)
         cubes = _cubes(database, names, tau, by=BY_HOUSEHOLD)
         mafids = [str(mafid) for mafid in database.fetch("select MAFID from geo order by MAFID")["MAFID"].tolist()]
@@ -218,7 +218,11 @@ def household_counts(
     return counts
 
 
-def _read(database: Engine, frames: Database, validation: Validation, config: Config | None) -> None:
+def _open(engine: DuckDB | None, sources: Sequence[Any]) -> AbstractContextManager[DuckDB]:
+    return closing(DuckDB(sources)) if engine is None else nullcontext(engine)
+
+
+def _read(database: DuckDB, frames: Database, validation: Validation, config: Config | None) -> None:
     check_report(read_frames(database, frames, config.state_filter if config else None, validation))
 
 
@@ -227,7 +231,7 @@ def _queries(names: Sequence[str]) -> dict[str, Query]:
 
 
 def _cubes(
-    database: Engine, names: Sequence[str], taus: Mapping[str, int], *, by: str = "h.STATE", keep: str = ""
+    database: DuckDB, names: Sequence[str], taus: Mapping[str, int], *, by: str = "h.STATE", keep: str = ""
 ) -> dict[str, Frame]:
     """Count the persons, units and geo that a database holds; with `keep`, also keep the rows behind the counts."""
     locate_households(database)
@@ -240,7 +244,7 @@ def _cubes(
     return count_cubes(database, _queries(names), taus, by=by)
 
 
-def _rows_changed(database: Engine, view: int) -> int:
+def _rows_changed(database: DuckDB, view: int) -> int:
     """Return the size of the symmetric difference of the rows behind queries, repeated rows counted."""
     x, y = (f"select * from rows_{view}_{side}" for side in "xy")
     both = f"select * from ({x} except all {y}) d union all select * from ({y} except all {x}) e"

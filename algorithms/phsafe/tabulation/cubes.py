@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from algorithms.phsafe.schema import PERSONS, Whole
 from algorithms.phsafe.tables import Query, split_level
-from algorithms.tables.engine import Engine
+from algorithms.tables.duck import DuckDB
 from algorithms.tables.frames import Frame
 
 __all__ = ["count_cubes", "kept_query", "levels_of", "locate_households", "truncation_query", "universes"]
@@ -17,7 +17,7 @@ __all__ = ["count_cubes", "kept_query", "levels_of", "locate_households", "trunc
 MAJOR, MINOR = tuple("ABCDEFG"), ("H", "I")
 COLUMNS = ", ".join(PERSONS)
 HASHES = ", ".join(
-    f"sha2({f'bin({column})' if isinstance(domain, Whole) else column}, 256)"
+    f"sha256({f'bin({column})' if isinstance(domain, Whole) else column})"
     for column, domain in {**PERSONS, "DUPLICATE_INDEX": Whole(1, 10**9)}.items()
 )
 
@@ -28,13 +28,13 @@ REPEATED = "select MAFID from households group by MAFID having count(*) > 1"
 JOINABLE = "select * from households h where not exists (select 1 from repeated r where r.MAFID = h.MAFID)"
 
 
-def locate_households(database: Engine) -> None:
+def locate_households(database: DuckDB) -> None:
     """Make ``households``, and ``joinable`` to which persons are joined.
 
     Households are housing units with their state, which is public. Two rows of one ``MAFID`` are both dropped before a
     join (algorithm 3), not counted twice.
     """
-    database.table("households", HOUSEHOLDS)
+    database.keep("households", HOUSEHOLDS)
     database.keep("repeated", REPEATED)
     database.view("joinable", JOINABLE)
 
@@ -78,7 +78,7 @@ def _ranked(truncated: Sequence[tuple[str, int]], persons: str) -> str:
     taus = ", ".join(f"({place}, {tau})" for place, (_, tau) in enumerate(truncated))
     return f"""
         select *, row_number() over (partition by UNIVERSE, MAFID order by SORT_KEY, {COLUMNS}) as RANK from (
-            select *, case when SIZE > TAU then sha2(sha2(concat_ws(',', {HASHES}), 256), 256) end as SORT_KEY from (
+            select *, case when SIZE > TAU then sha256(sha256(concat_ws(',', {HASHES}))) end as SORT_KEY from (
                 select {COLUMNS}, UNIVERSE, TAU, count(*) over (partition by UNIVERSE, MAFID) as SIZE,
                     row_number() over (partition by UNIVERSE, {COLUMNS} order by MAFID) as DUPLICATE_INDEX
                 from {persons} p cross join (values {taus}) as t(UNIVERSE, TAU)
@@ -86,7 +86,7 @@ def _ranked(truncated: Sequence[tuple[str, int]], persons: str) -> str:
 
 
 def count_cubes(
-    database: Engine, queries: Mapping[str, Query], taus: Mapping[str, int], *, by: str = "h.STATE"
+    database: DuckDB, queries: Mapping[str, Query], taus: Mapping[str, int], *, by: str = "h.STATE"
 ) -> dict[str, Frame]:
     """Count every query's basis cells by state (or another `by`), race and ethnicity, all in one fetch.
 

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
+
 from algorithms.phsafe.schema import HOUSEHOLDER, OWN_CHILDREN, PARTNERS, PERSONS, RELATIVES, SEX, UNITS
-from algorithms.phsafe.tabulation.intake import read_frame
-from algorithms.tables.engine import Engine
+from algorithms.phsafe.tabulation.intake import Types, each_part
+from algorithms.tables.duck import DuckDB
 from algorithms.tables.frames import Frame
-from algorithms.tables.opening import opened
+from algorithms.tables.opening import Engine, opened
 
 __all__ = ["DERIVED_COLUMNS", "derive_units", "household_columns", "members"]
 
@@ -79,7 +81,7 @@ def derive_units(persons: Any, units: Any, *, engine: str | Engine = "duckdb") -
         types tell the sex of a householder without a partner.
     units : path or frame
         The units: ``RTYPE``, ``MAFID`` and ``TEN``; what is derived replaces what is there.
-    engine : {"duckdb", "spark"} or Engine
+    engine : {"duckdb", "spark"}, DuckDB or Spark
         Where it runs.
 
     Returns
@@ -92,16 +94,26 @@ def derive_units(persons: Any, units: Any, *, engine: str | Engine = "duckdb") -
     ValueError
         If a column is missing, a file cannot be read, or somebody's sex is neither of the two codes.
     """
-    with opened(engine, [persons, units]) as database:
-        read_frame(database, "persons", persons, {**PERSONS, **SEX})
-        unknown = "select count(*) as N from persons where QSEX is null or QSEX not in ('1', '2')"
-        if rows := int(database.fetch(unknown)["N"][0]):
-            raise ValueError(f"persons: QSEX must be {SEX['QSEX']}; {rows:,} rows broke it")
-        read_frame(database, "units", units, {name: UNITS[name] for name in ("RTYPE", "MAFID", "TEN")})
-        stated = {"RTYPE": "cast(u.RTYPE as string)", "MAFID": "u.MAFID", "TEN": "cast(u.TEN as string)"}
-        columns = {**household_columns("m.SEX"), **stated}
-        chosen = ", ".join(f"{columns[name]} as {name}" for name in UNITS)
-        return database.fetch(
-            f"with m as ({members('persons', sex=True)}) "
-            f"select {chosen} from units u left join m on m.MAFID = u.MAFID order by u.MAFID"
-        )
+    columns = {"persons": {**PERSONS, **SEX}, "units": {name: UNITS[name] for name in ("RTYPE", "MAFID", "TEN")}}
+    with opened(engine, [persons, units]) as opened_engine:
+        parts = list(each_part(opened_engine, {"persons": persons, "units": units}, columns, _derive))
+    for frame, column in (("persons", "QSEX"), ("units", "MAFID")):
+        if rows := sum(unknown[column] for unknown, _ in parts):
+            raise ValueError(f"{frame}: {column} must be {columns[frame][column]}; {rows:,} rows broke it")
+    derived = Frame.concatenate([part for _, part in parts])
+    order = np.argsort(derived["MAFID"], kind="stable")
+    return Frame({name: values[order] for name, values in derived.to_dict().items()})
+
+
+def _derive(database: DuckDB, types: Types) -> tuple[dict[str, int], Frame]:
+    """Return how many persons have no sex and units no number, and the units."""
+    unknown = {
+        column: int(database.fetch(f"select count(*) as N from {frame} where {column} is null")["N"][0])
+        for frame, column in (("persons", "QSEX"), ("units", "MAFID"))
+    }
+    stated = {"RTYPE": "cast(u.RTYPE as string)", "MAFID": "u.MAFID", "TEN": "cast(u.TEN as string)"}
+    columns = {**household_columns("m.SEX"), **stated}
+    chosen = ", ".join(f"{columns[name]} as {name}" for name in UNITS)
+    return unknown, database.fetch(
+        f"with m as ({members('persons', sex=True)}) select {chosen} from units u left join m on m.MAFID = u.MAFID"
+    )

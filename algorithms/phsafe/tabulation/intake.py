@@ -1,67 +1,109 @@
-"""The three frames as the tabulation reads them: found by name, typed, and split when memory is short."""
+"""The three frames as the tabulation reads them: found by name, typed, and cut where they are many rows."""
 
 from __future__ import annotations
 
 import re
 import reprlib
-from collections.abc import Mapping
-from typing import Any
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import closing
+from functools import partial
+from typing import Any, TypeVar
 
 from algorithms.phsafe.schema import Codes, Digits, Domain, Whole
-from algorithms.tables.engine import Engine
+from algorithms.tables.duck import DuckDB
+from algorithms.tables.opening import Engine
+from algorithms.tables.spark import Spark
 
-__all__ = ["raw", "read_frame", "typed", "unread"]
+__all__ = ["Types", "each_part", "read_frame", "typed", "unread"]
+
+Columns = Mapping[str, Domain]
+Types = Mapping[str, Mapping[str, str]]
+"""Of each frame, the type of each column as it was given: text, whole or real."""
+Result = TypeVar("Result")
 
 
-def raw(name: str) -> str:
-    """Return the name of a frame as it was given, before any value was read."""
-    return f"given_{name}"
+def each_part(
+    engine: Engine,
+    sources: Mapping[str, Any],
+    columns: Mapping[str, Columns],
+    work: Callable[[DuckDB, Types], Result],
+    *,
+    parts: int = 1,
+) -> Iterator[Result]:
+    """Cut frames by ``MAFID`` and yield what `work` returns of each part.
+
+    A part has all rows of its households. `work` gets a database that holds it, and the types given. DuckDB takes so
+    many `parts` one after another; Spark takes its own number, on its workers, to which `work` is pickled.
+    """
+    if isinstance(engine, Spark):
+        if parts > 1:
+            raise ValueError(f"--partitions is for duckdb: of Spark, spark.sql.shuffle.partitions is, got {parts}")
+        chosen = {name: _columns(name, engine.read(name, source), columns[name]) for name, source in sources.items()}
+        yield from engine.each_part(chosen, "MAFID", partial(_on_worker, columns=columns, work=work))
+        return
+    for part in range(parts):
+        types = {
+            name: read_frame(engine, name, source, columns[name], part=part, parts=parts)
+            for name, source in sources.items()
+        }
+        yield work(engine, types)
+
+
+def _on_worker(
+    frames: Mapping[str, Any], *, columns: Mapping[str, Columns], work: Callable[[DuckDB, Types], Result]
+) -> Result:
+    with closing(DuckDB(threads=1)) as database:
+        return work(
+            database, {name: read_frame(database, name, frame, columns[name]) for name, frame in frames.items()}
+        )
 
 
 def read_frame(
-    database: Engine, name: str, source: Any, columns: Mapping[str, Domain], *, part: int = 0, parts: int = 1
+    database: DuckDB, name: str, source: Any, columns: Columns, *, part: int = 0, parts: int = 1
 ) -> dict[str, str]:
     """Read one frame under its name, without the columns that no table reads, and return the types given.
 
     Values outside a domain may become null. Of several `parts`, divided by ``MAFID``, a row without one is in the
     first.
     """
-    types = {column.upper(): (column, kind) for column, kind in database.read(raw(name), source).items()}
-    for column in columns:  # engines rename the second of two columns of one name
-        if again := [given for key, (given, _) in types.items() if re.fullmatch(rf"{column}_\d+", key)]:
-            raise ValueError(f"{name} must have one column {column}, got {again[0]} besides")
-    if missing := [column for column in columns if column not in types]:
-        found = reprlib.repr([column for column, _ in types.values()])
-        raise ValueError(
-            f"{name} must have the columns {', '.join(columns)}; {', '.join(missing)} missing, got {found}"
-        )
-    for column in columns:
-        given, kind = types[column]
-        wanted = ("text", "whole", "real") if isinstance(columns[column], Whole) else ("text", "whole")
-        if kind not in wanted:
-            raise ValueError(
-                f"{name}.{given} must hold {'whole numbers' if 'real' in wanted else 'text'}, got {_words(kind)}"
-            )
-    given_types = {column: types[column][1] for column in columns}
-    number = typed("MAFID", columns["MAFID"], given_types["MAFID"])
-    values = {column: typed(column, domain, given_types[column]) for column, domain in columns.items()}
+    given = f"given_{name}"
+    types = {column: kind for column, (_, kind) in _columns(name, database.read(given, source), columns).items()}
+    number = typed("MAFID", columns["MAFID"], types["MAFID"])
+    values = {column: typed(column, domain, types[column]) for column, domain in columns.items()}
     for column, domain in columns.items():
-        if isinstance(domain, Codes):
-            values[column] = database.code(values[column], domain.codes)
+        if isinstance(domain, Codes):  # one byte a value instead of sixteen
+            values[column] = f"try_cast({values[column]} as enum ({', '.join(map(repr, domain.codes))}))"
         elif isinstance(domain, Digits):
             del values[column]  # nothing reads it but its own check
     chosen = ", ".join(f"{value} as {column}" for column, value in values.items())
-    rows = raw(name)
+    rows = given
     if parts > 1:
-        rows = f"part_{name}"  # read once; a name of its own, for an engine may be used again without parts
-        database.keep(rows, f"select * from {raw(name)} where coalesce({number} % {parts}, 0) = {part}")
+        rows = f"part_{name}"  # read once; a name of its own, for a database may be used again without parts
+        database.keep(rows, f"select * from {given} where coalesce({number} % {parts}, 0) = {part}")
     database.view(unread(name), f"select * from {rows}")
-    database.table(name, f"select {chosen} from {unread(name)}")
-    return given_types
+    database.keep(name, f"select {chosen} from {unread(name)}")
+    return types
 
 
-def _words(kind: str) -> str:
-    return "real numbers" if kind == "real" else kind
+def _columns(name: str, given: Mapping[str, str], columns: Columns) -> dict[str, tuple[str, str]]:
+    """Return the name given and the type of each column, or say which is missing, repeated or of another type."""
+    known = {column.upper(): (column, kind) for column, kind in given.items()}
+    for column in columns:  # engines rename the second of two columns of one name
+        if again := [original for key, (original, _) in known.items() if re.fullmatch(rf"{column}_\d+", key)]:
+            raise ValueError(f"{name} must have one column {column}, got {again[0]} besides")
+    if missing := [column for column in columns if column not in known]:
+        found = reprlib.repr([column for column, _ in known.values()])
+        raise ValueError(
+            f"{name} must have the columns {', '.join(columns)}; {', '.join(missing)} missing, got {found}"
+        )
+    for column, domain in columns.items():
+        original, kind = known[column]
+        wanted = ("text", "whole", "real") if isinstance(domain, Whole) else ("text", "whole")
+        if kind not in wanted:
+            words = "real numbers" if kind == "real" else kind
+            expected = "whole numbers" if "real" in wanted else "text"
+            raise ValueError(f"{name}.{original} must hold {expected}, got {words}")
+    return {column: known[column] for column in columns}
 
 
 def unread(name: str) -> str:
@@ -72,6 +114,6 @@ def unread(name: str) -> str:
 def typed(column: str, domain: Domain, kind: str) -> str:
     """Return the SQL of a column in its type, null where the text given is no such value."""
     if isinstance(domain, Whole):
-        readable = {"text": f"regexp_like({column}, '^[0-9]{{1,9}}$')", "real": f"{column} = floor({column})"}
+        readable = {"text": f"regexp_matches({column}, '^[0-9]{{1,9}}$')", "real": f"{column} = floor({column})"}
         return column if kind == "whole" else f"case when {readable[kind]} then try_cast({column} as bigint) end"
     return column if kind == "text" else f"cast({column} as string)"

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from contextlib import closing
 from typing import Any
 
 from algorithms.phsafe.budget import Settings, read_config
 from algorithms.phsafe.tables import QUERIES
 from algorithms.phsafe.tabulation.cubes import locate_households
 from algorithms.phsafe.tabulation.validate import check_report, read_frames
-from algorithms.tables.opening import opened
+from algorithms.tables.duck import DuckDB
 
 __all__ = ["Sizes", "household_sizes"]
 
@@ -38,8 +39,8 @@ def household_sizes(persons: Any, units: Any, geo: Any, config: Settings = "us")
         If the data are wrong (`InvalidHouseholds`) or cannot be read.
     """
     allowed = read_config(config).state_filter
-    with opened("duckdb", [persons, units, geo]) as database:
-        check_report(read_frames(database, (persons, units, geo), allowed, "full", part=0, parts=1))
+    with closing(DuckDB([persons, units, geo])) as database:
+        check_report(read_frames(database, (persons, units, geo), allowed, "full"))
         locate_households(database)
         found = {}
         for name, query in QUERIES.items():

@@ -3,20 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from functools import partial
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from algorithms.phsafe.budget import Settings, read_config
-from algorithms.phsafe.schema import PUERTO_RICO
+from algorithms.phsafe.schema import FRAMES, PUERTO_RICO
 from algorithms.phsafe.tables import DERIVED, NONPRIVATE, PUBLISHED, QUERIES, TAU, Query, split_level
 from algorithms.phsafe.tabulation.cubes import count_cubes, levels_of, locate_households
-from algorithms.phsafe.tabulation.validate import Validation, check_report, read_frames
-from algorithms.tables.engine import Engine
+from algorithms.phsafe.tabulation.intake import Types, each_part
+from algorithms.phsafe.tabulation.validate import Finding, Validation, check_report, find_faults
+from algorithms.tables.duck import DuckDB
 from algorithms.tables.frames import Frame
-from algorithms.tables.opening import opened
+from algorithms.tables.opening import Engine, opened
 
 __all__ = ["Tabulation", "tabulate", "tabulation"]
 
@@ -88,7 +90,7 @@ def tabulate(
         Whether at most tau of a household's persons are counted, and basis cells only.
     config : what `read_config` takes, optional
         Its thresholds, states and levels. Default: the thresholds of the 2020 Census, the states there are, all levels.
-    engine : {"duckdb", "spark"} or Engine
+    engine : {"duckdb", "spark"}, DuckDB or Spark
         Where it runs.
     partitions : int
         Parts of the households, by ``MAFID``, that are worked on one after the other: more of them need less memory.
@@ -139,19 +141,14 @@ def tabulation(
         raise ValueError(f"partitions must be a whole number from 1 to {MOST_PARTS:,}, got {partitions!r}")
     settings = None if config is None else read_config(config)
     taus = {name: (settings.tau if settings else TAU)[name] for name in TAU} if truncate else {}
-    states: set[str] = set()
-    cubes: dict[str, list[Frame]] = {name: [] for name in queries}
-    report = []
-    with opened(engine, [persons, units, geo]) as database:
-        for part in range(partitions):
-            allowed = settings.state_filter if settings else None
-            report += read_frames(database, (persons, units, geo), allowed, validation, part=part, parts=partitions)
-            if report:
-                continue  # the other parts are only checked
-            states |= set(database.fetch(STATES)["STATE"])
-            locate_households(database)
-            for name, cube in count_cubes(database, queries, taus).items():
-                cubes[name].append(cube)
+    work = partial(
+        _count, queries=queries, taus=taus, allowed=settings.state_filter if settings else None, validation=validation
+    )
+    sources = dict(zip(FRAMES, (persons, units, geo), strict=True))
+    with opened(engine, [persons, units, geo]) as opened_engine:
+        parts = list(each_part(opened_engine, sources, FRAMES, work, parts=partitions))
+    report = [fault for part in parts for fault in part.faults]
+    states = {state for part in parts for state in part.states}
     check_report(report)
     if PUERTO_RICO in states and len(states) > 1 and validation != "none":  # seen across parts only here
         raise ValueError(f"geo: Puerto Rico must be by itself, and there is {min(states)} besides")
@@ -159,10 +156,35 @@ def tabulation(
     counts = {
         (name, level): array
         for name, query in queries.items()
-        for level, array in levels_of(query, cubes[name], ordered).items()
+        for level, array in levels_of(query, [part.cubes[name] for part in parts], ordered).items()
         if settings is None or settings.privacy_budget[DERIVED.get(name, (name, {}))[0]].get(level, 0)
     }
     return Tabulation(ordered, counts)
+
+
+@dataclass(frozen=True)
+class _Part:
+    """What was found and counted in some of the households; nothing is counted where faults were found."""
+
+    faults: Sequence[Finding]
+    states: frozenset[str] = frozenset()
+    cubes: Mapping[str, Frame] = field(default_factory=dict)
+
+
+def _count(
+    database: DuckDB,
+    types: Types,
+    *,
+    queries: Mapping[str, Query],
+    taus: Mapping[str, int],
+    allowed: Sequence[str] | None,
+    validation: Validation,
+) -> _Part:
+    if faults := find_faults(database, types, allowed, validation):
+        return _Part(faults)
+    states = frozenset(database.fetch(STATES)["STATE"])
+    locate_households(database)
+    return _Part((), states, count_cubes(database, queries, taus))
 
 
 def _rows(

@@ -18,10 +18,10 @@ from typing import Any, Literal, get_args
 
 from algorithms.phsafe.schema import FRAMES, GROUP_QUARTERS, PUERTO_RICO, Codes, Digits, Domain, Whole
 from algorithms.phsafe.tabulation.derive import DERIVED_COLUMNS, household_columns, members
-from algorithms.phsafe.tabulation.intake import read_frame, typed, unread
-from algorithms.tables.engine import Engine
+from algorithms.phsafe.tabulation.intake import Types, read_frame, typed, unread
+from algorithms.tables.duck import DuckDB
 
-__all__ = ["Finding", "InvalidHouseholds", "Validation", "check_report", "read_frames"]
+__all__ = ["Finding", "InvalidHouseholds", "Validation", "check_report", "find_faults", "read_frames"]
 
 Validation = Literal["full", "production", "none"]
 
@@ -76,20 +76,13 @@ def check_report(findings: Iterable[Finding]) -> None:
 
 
 def read_frames(
-    database: Engine,
-    frames: Sequence[Any],
-    states: Sequence[str] | None,
-    validation: Validation,
-    *,
-    part: int = 0,
-    parts: int = 1,
+    database: DuckDB, frames: Sequence[Any], states: Sequence[str] | None, validation: Validation
 ) -> list[Finding]:
-    """Read persons, units and geo, or a part of them, and return the rules that they break."""
+    """Read persons, units and geo, and return the rules that they break."""
     types = {
-        name: read_frame(database, name, source, FRAMES[name], part=part, parts=parts)
-        for name, source in zip(FRAMES, frames, strict=True)
+        name: read_frame(database, name, source, FRAMES[name]) for name, source in zip(FRAMES, frames, strict=True)
     }
-    return _find_faults(database, types, states, validation)
+    return find_faults(database, types, states, validation)
 
 
 @dataclass(frozen=True)
@@ -104,9 +97,7 @@ class _Rule:
     weight: str = ""
 
 
-def _find_faults(
-    database: Engine, types: Mapping[str, Mapping[str, str]], states: Sequence[str] | None, validation: Validation
-) -> list[Finding]:
+def find_faults(database: DuckDB, types: Types, states: Sequence[str] | None, validation: Validation) -> list[Finding]:
     """Check the frames that a database holds; a phase is only begun when those before it found nothing."""
     if validation not in get_args(Validation):
         raise ValueError(f"validation must be one of {', '.join(get_args(Validation))}, got {validation!r}")
@@ -138,7 +129,7 @@ def _inside(column: str, domain: Domain, kind: str) -> str:
         case Codes(codes):
             return f"{value} in ({', '.join(repr(code) for code in codes)})"
         case Digits():
-            return f"regexp_like({value}, '^[0-9]+$')"
+            return f"regexp_matches({value}, '^[0-9]+$')"
         case Whole(least, most, without):
             gap = f" and {value} not in ({', '.join(map(str, without))})" if without else ""
             return f"{value} between {least} and {most}{gap}"
@@ -175,7 +166,7 @@ def _keys(states: Sequence[str] | None) -> list[_Rule]:
     return [*rules, _Rule("geo", "every state must be in the filter", "geo", outside, "TABBLKST")]
 
 
-def _consistency(database: Engine) -> list[_Rule]:
+def _consistency(database: DuckDB) -> list[_Rule]:
     """Compare every household with its place and members; ``PEOPLE`` is missing where nobody lives."""
     quarters = ", ".join(repr(code) for code in GROUP_QUARTERS)
     alone = f"RELSHIP must be {' or '.join(GROUP_QUARTERS)} in group quarters and only there"
@@ -183,7 +174,7 @@ def _consistency(database: Engine) -> list[_Rule]:
     derived = ", ".join(f"{columns[name]} as D_{name}" for name in DERIVED_COLUMNS)
     elsewhere = "case when u.RTYPE = '2' then m.PEOPLE - m.IN_HOUSEHOLD else m.IN_HOUSEHOLD end as elsewhere"
     database.view("household_members", members("persons", sex=False))
-    database.table(
+    database.keep(
         "compared",
         f"""select u.*, m.PEOPLE, m.HOUSEHOLDERS as householders, m.PARTNERS as partners, {elsewhere}, {derived},
             g.RTYPE as PLACE
@@ -210,7 +201,7 @@ def _consistency(database: Engine) -> list[_Rule]:
     ]
 
 
-def _tally(database: Engine, rules: Sequence[_Rule]) -> list[Finding]:
+def _tally(database: DuckDB, rules: Sequence[_Rule]) -> list[Finding]:
     """Count, in one fetch and one pass over the same rows, what breaks each rule."""
     passes: dict[str, list[str]] = {}
     for number, rule in enumerate(rules):

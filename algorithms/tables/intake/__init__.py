@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from algorithms.hierarchy import Hierarchy
 from algorithms.schema import Schema
-from algorithms.tables.engine import Engine
+from algorithms.tables.duck import DuckDB
 from algorithms.tables.intake.expressions import (
     Column,
     Rule,
@@ -310,7 +310,7 @@ def _check_areas(areas: Sequence[str]) -> None:
 
 
 @contextmanager
-def _read(what: str, source: Any, names: Sequence[str], memory: str) -> Iterator[tuple[Engine, dict[str, Column]]]:
+def _read(what: str, source: Any, names: Sequence[str], memory: str) -> Iterator[tuple[DuckDB, dict[str, Column]]]:
     """Open a source and find its columns."""
     if len({name.upper() for name in names}) < len(names):
         raise ValueError(f"areas, attributes and count must be different columns, got {', '.join(names)}")
@@ -329,7 +329,7 @@ def _columns(what: str, types: dict[str, str], names: Sequence[str]) -> list[Col
 
 
 def _group(
-    database: Engine, columns: dict[str, Column], areas: Sequence[str], schema: Schema, count: str | None
+    database: DuckDB, columns: dict[str, Column], areas: Sequence[str], schema: Schema, count: str | None
 ) -> None:
     """Add up equal rows, once, for a source may be a stream: codes a0, ...; levels x0, ... and their places p0, ..."""
     parts = [*code_columns(columns, areas), *place_columns(columns, schema)]
@@ -345,7 +345,7 @@ def _group(
 
 
 def _check_groups(
-    what: str, database: Engine, areas: Sequence[str], schema: Schema, count: str | None, limit: int
+    what: str, database: DuckDB, areas: Sequence[str], schema: Schema, count: str | None, limit: int
 ) -> None:
     """Refuse the first rule that rows break."""
     rules = coded(areas)
@@ -359,7 +359,7 @@ def _check_groups(
         raise ValueError(f"{what} must count less than 2**{limit.bit_length() - 1} in all, got {told['people'][0]:.0f}")
 
 
-def _check_areas_of(what: str, database: Engine, areas: Sequence[str]) -> int:
+def _check_areas_of(what: str, database: DuckDB, areas: Sequence[str]) -> int:
     """Return the number of areas, unless they are too many to have their codes in memory."""
     codes = ", ".join(f"a{j}" for j in range(len(areas)))
     number = int(database.fetch(f"select count(*) as n from (select distinct {codes} from {GROUPS})")["n"][0])
@@ -368,7 +368,7 @@ def _check_areas_of(what: str, database: Engine, areas: Sequence[str]) -> int:
     return number
 
 
-def _check_rules(what: str, database: Engine, rules: Sequence[Rule]) -> None:
+def _check_rules(what: str, database: DuckDB, rules: Sequence[Rule]) -> None:
     """Refuse the first rule that groups of rows break."""
     for rule, wrong, rows, value in rules:
         told = database.fetch(
