@@ -118,7 +118,7 @@ class Spark:
             with _unwarned():
                 yield
         except self._errors as error:
-            raised = re.findall(r"^\w+Error: .*", str(error), flags=re.MULTILINE)  # by the Python of a worker
+            raised = re.findall(r"^\w+Error\b.*", str(error), flags=re.MULTILINE)  # by the Python of a worker
             told = "Spark stopped"
             if raised and raised[-1].startswith("ModuleNotFoundError"):
                 told = "the Python of Spark's workers (PYSPARK_PYTHON) needs plaudit[spark]"
