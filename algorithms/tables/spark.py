@@ -30,6 +30,7 @@ QUIET = {"spark.log.level": "OFF", "spark.ui.enabled": "false", "spark.ui.showCo
 SHUFFLES = "spark.sql.shuffle.partitions"
 PARTS = 8  # for each partition of a shuffle, which are then nearly of one size
 HELD = 1 << 18  # rows of a frame that a worker cuts at a time
+LARGEST = 1 << 30  # bytes of them: a column of text in Arrow has less than twice as many
 
 
 class Spark:
@@ -156,6 +157,10 @@ def _cut(batches: Iterator[Any], *, name: str, columns: Mapping[str, str]) -> It
     import pyarrow
 
     for held in _gathered(batches):
+        if held.nbytes > LARGEST:
+            raise ValueError(
+                f"{name} must have at most {LARGEST:,} bytes in {held.num_rows:,} rows, got {held.nbytes:,}"
+            )
         part = held["PART"].to_numpy()
         order = np.argsort(part, kind="stable")
         rows = held.select(list(columns)).cast(_schema(columns)).combine_chunks().take(order).to_batches()[0]
@@ -206,10 +211,10 @@ def _worked(
 
 
 def _serializer() -> Any:
-    """Return what Spark itself writes the results of its workers with."""
-    from pyspark.serializers import CPickleSerializer
+    """Return what Spark itself writes results of Python with."""
+    from pyspark.serializers import CompressedSerializer, CPickleSerializer
 
-    return CPickleSerializer()
+    return CompressedSerializer(CPickleSerializer())
 
 
 def _at_work(master: str) -> Any:
