@@ -14,7 +14,7 @@ from audit.methods.evaluation import UNSEEN, count_event, expected_guesses, impo
 from audit.methods.method import Basis, Counts, Method
 from audit.sampling.probes import check_guesses, check_independent
 from audit.sampling.runs import Runs, scores
-from audit.sampling.streams import Phase, halves
+from audit.sampling.streams import Phase
 from audit.values import unlike_numbers
 
 __all__ = ["REGISTERED", "Choice", "choose_event", "count"]
@@ -75,7 +75,7 @@ def choose_event(
     choosing, counting = choosing + found.borrowed, counting - found.borrowed
     statistics = found.statistics
     asked = [*statistics, Statistic("more than numbers", unlike_numbers)]
-    scored = scores(found.runs, halves(choosing - found.spent), asked, Phase.SELECT)
+    scored = scores(found.runs, found.runs.rest(choosing, found.spent), asked, Phase.SELECT)
     x, y = (side[:, :-1] for side in scored)
     event = method.choose(statistics, x, y, families=searching.families, counting=counting)
     column = statistics.index(event.statistic)

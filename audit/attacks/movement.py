@@ -23,6 +23,7 @@ __all__ = [
     "changed_entries",
     "clearly",
     "explored",
+    "glancing_runs",
     "index_of",
     "is_number",
     "largest",
@@ -147,7 +148,7 @@ def explored(known: Exploration) -> Explored:
         entries = math.prod(known.shape)
         told = entries == 1 or known.found.keys() & KNOWING or changed_entries(known.pair, known.shape)
         runs = max(4, int(known.choosing * (GLANCE if told else EXPLORING)))
-        runs = min(runs, ENOUGH) if entries == 1 else runs
+        runs = glancing_runs(known.choosing) if entries == 1 else runs
         held = min(runs, 2 * max(1, HELD // entries))
         x, y = (
             np.concatenate(list(blocks))
@@ -166,6 +167,11 @@ def explored(known: Exploration) -> Explored:
         )
         known.shared["explored"] = Explored(known.shape, center, on_x, on_y, (x, y))
     return known.shared["explored"]  # type: ignore[no-any-return]
+
+
+def glancing_runs(choosing: int) -> int:
+    """Return how many of the selection runs look at the digits of outputs that are one number."""
+    return min(max(4, int(choosing * GLANCE)), ENOUGH)
 
 
 def clearly(many: int) -> float:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from audit.attacks.movement import glancing_runs
 from audit.attacks.selection import CLIPS, ORDERS, Family, select_weights
 from audit.bounds.renyi import renyi_event_lower, renyi_variational_lower
 from audit.claims import ZCDP, Claim
@@ -83,9 +84,12 @@ class Renyi(RegionMethod):
     def power(self, truth: Claim, choosing: Whole, counting: Whole, *, share: float = 1.0) -> Floats:
         """Return how often a likelihood ratio shows that two normal laws diverge more than promised."""
         promise, shift = self.claim.group(self.distance).budget, truth.group(self.distance).shift
-        sizes = zip(choosing.tolist(), counting.tolist(), strict=True)
+        learning = [chose - min(chose, glancing_runs(chose)) for chose in choosing.tolist()]
         return np.array(
-            [divergence_power(promise, shift, chose, (runs // 2,) * 2, self.confidence) for chose, runs in sizes]
+            [
+                divergence_power(promise, shift, runs, (counted // 2,) * 2, self.confidence)
+                for runs, counted in zip(learning, counting.tolist(), strict=True)
+            ]
         )
 
     def assumed(self, share: float) -> str:

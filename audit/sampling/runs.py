@@ -14,7 +14,7 @@ from audit.mechanism import Mechanism
 from audit.neighbors import NeighborPair
 from audit.outputs import Kind, as_given
 from audit.sampling.blocks import Reduce, Store, draw
-from audit.sampling.streams import Phase, stream
+from audit.sampling.streams import Phase, halves, stream
 
 __all__ = ["GivenRuns", "MechanismRuns", "Runs", "scores"]
 
@@ -41,6 +41,9 @@ class Runs(Protocol):
 
     def reduced(self, sizes: Sequence[int], reduce: Reduce, *phase: int) -> list[Iterator[NDArray[Any]]]:
         """Return blocks of what `reduce` keeps of fresh outputs on `x` and on `y`, as they come."""
+
+    def rest(self, runs: int, spent: int) -> Sequence[int]:
+        """Share on `x` and on `y` what is left of so many runs, of which some are spent."""
 
     @property
     def written(self) -> bool:
@@ -97,6 +100,10 @@ class MechanismRuns:
             for side, (data, size) in enumerate(zip((self.pair.x, self.pair.y), sizes, strict=True))
         ]
 
+    def rest(self, runs: int, spent: int) -> Sequence[int]:
+        """Share on `x` and on `y` what is left of so many runs, of which some are spent."""
+        return halves(runs - spent)
+
     @property
     def written(self) -> bool:
         """Whether outputs are texts, which are to be read first."""
@@ -147,6 +154,10 @@ class GivenRuns:
             self.used[side] += size
             blocks.append(iter([reduce(self.outputs[side][start : start + size])] if size else []))
         return blocks
+
+    def rest(self, runs: int, spent: int) -> Sequence[int]:
+        """Share what is left of so many runs: as many are spent on `x` then as on `y`, or both would count fewer."""
+        return [half - used for half, used in zip(halves(runs), self.used, strict=True)]
 
     def read_by(self, read: Read, *shape: int) -> Self:
         """Return the same runs with what `read` makes of outputs in their place, of that shape each."""

@@ -132,6 +132,18 @@ def test_few_given_outputs_have_the_power_of_the_rectangle(claim):
     assert 0.1 < found == pytest.approx(seen * majority(choosing, right), abs=1e-9)
 
 
+@pytest.mark.parametrize("each", [184, 190, 500])
+def test_audits_of_given_outputs_count_as_many_as_planned(each):
+    """Attacks spend an odd number of selection runs here; as many as that choose on either database all the same."""
+    rng = np.random.default_rng(each)
+    x, y = (np.where(rng.random(each) < wrong, 1.0, -1.0) for wrong in (0.2, 0.8))
+    found = measure_loss_from_outputs(x, y, PureDP(1.0), relation="add_remove", rng=1)
+    design = Plan(PureDP(1.0), 0.95, 1, 0.3, 1.0, "outputs")
+    choosing, left = (int(runs) for runs in design.split(np.array(2 * each)))
+    assert found.selection == choosing
+    assert sum(side["runs"] for side in found.counts.values()) == design.method.given_counting(np.array(left // 2))
+
+
 def test_given_outputs_are_thinned_to_what_coins_would_have_picked():
     """From 50 left on either database on: as many tosses as outputs suffice for, all but surely."""
     tosses = int(200 - 6 * math.sqrt(200))
