@@ -1,7 +1,6 @@
 """The nine queries of the S-DHC as data: who is counted, in which cells, for which population groups.
 
-Conditions are SQL on a person ``p`` and a household ``h`` (a housing unit with its state), in the part of the language
-that DuckDB and Spark share.
+Conditions are SQL on a person ``p`` and a household ``h`` (a housing unit with its state).
 
 References
 ----------

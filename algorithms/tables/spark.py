@@ -6,13 +6,14 @@ import os
 import re
 import sys
 import warnings
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from functools import partial, reduce
 from pathlib import Path
 from typing import Any, TypeVar
 
-from algorithms.extras import check_extra
+from algorithms.extras import check_extra, needing
 from algorithms.tables.engine import FORMATS, in_one_line
 from algorithms.tables.frames import Frame
 
@@ -28,7 +29,7 @@ KINDS = {
 TYPES = {"text": "string", "whole": "bigint", "real": "double"}
 QUIET = {"spark.log.level": "OFF", "spark.ui.enabled": "false", "spark.ui.showConsoleProgress": "false"}
 SHUFFLES = "spark.sql.shuffle.partitions"
-PARTS = 8  # for each partition of a shuffle, which are then nearly of one size
+PARTS = 8  # for each partition of a shuffle: Spark shares them out by a hash
 HELD = 1 << 18  # rows of a frame that a worker cuts at a time
 LARGEST = 1 << 30  # bytes of them: a column of text in Arrow has less than twice as many
 
@@ -42,14 +43,17 @@ class Spark:
 
     def __init__(self, session: Any = None, *, master: str = "") -> None:
         check_extra("spark", "the Spark engine")
-        from py4j.protocol import Py4JError  # not at the top: large, optional dependencies
-        from pyspark.errors import PySparkException
+        with needing("spark", "the Spark engine"):
+            from py4j.protocol import Py4JError  # not at the top: large, optional dependencies
+            from pyspark import SparkContext
+            from pyspark.errors import PySparkException
 
         self._errors: tuple[type[Exception], ...] = (PySparkException, Py4JError)
         self._frames: dict[str, Any] = {}
         with self._told():
             given = session or _at_work(master)
-            self._session, self._own = given or _new_session(master), given is None
+            self._own = given is None and SparkContext._active_spark_context is None  # which other threads may use
+            self._session = given or _new_session(master)
 
     def read(self, name: str, source: Any) -> dict[str, str]:
         """Name a CSV or Parquet file, an in-memory frame, or a Spark data frame; return the type of each column."""
@@ -72,6 +76,9 @@ class Spark:
             except unsuited as error:
                 got = type(source).__name__
                 raise TypeError(f"persons, units and geo must be files or data frames, got {got}") from error
+        twice = [column for column, times in Counter(map(str.upper, frame.columns)).items() if times > 1]
+        if twice:
+            raise ValueError(f"{name} must have one column {twice[0]}, got several")
         self._frames[name] = frame
         return {column: KINDS.get(kind.split("(")[0], kind) for column, kind in frame.dtypes}
 

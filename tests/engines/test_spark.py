@@ -9,6 +9,7 @@ import subprocess
 import sys
 import venv
 import warnings
+from concurrent.futures import ThreadPoolExecutor
 from operator import itemgetter
 from pathlib import Path
 
@@ -38,6 +39,7 @@ def spark(tmp_path_factory):
         pytest.skip("there is no Java")
     settings = {
         "spark.default.parallelism": "1",
+        "spark.sql.adaptive.enabled": "false",  # or few rows are put together into one part
         "spark.driver.bindAddress": "127.0.0.1",
         "spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1",
         "spark.driver.host": "127.0.0.1",
@@ -87,7 +89,7 @@ def test_settings_hold_and_parts_are_for_duckdb(spark):
     config = read_config({**CONFIG, "tau": {**CONFIG["tau"], "PH3": 2}})
     found = tabulate(*PATHS, tables=["PH3", "PH6"], config=config, engine=Spark(spark))
     assert list(found.rows()) == list(tabulate(*PATHS, tables=["PH3", "PH6"], config=config).rows())
-    with refused(ValueError, "--partitions is for duckdb: of Spark, spark.sql.shuffle.partitions is, got 2"):
+    with refused(ValueError, "--partitions is for duckdb, got 2; for Spark set spark.sql.shuffle.partitions"):
         tabulate(*PATHS, engine=Spark(spark), partitions=2)
 
 
@@ -101,6 +103,7 @@ def test_parts_of_more_households_give_the_counts_of_duckdb(spark, tmp_path, shu
     try:
         spark.conf.set("spark.sql.shuffle.partitions", shuffles)
         found = tabulation(persons, *paths[1:], engine=engine)
+        assert len(engine.each_part({"units": {"MAFID": ("MAFID", "whole")}}, "MAFID", len)) == shuffles
         derived = derive_units(persons.selectExpr("*", "cast(1 + QAGE % 2 as string) as QSEX"), paths[1], engine=engine)
     finally:
         spark.conf.set("spark.sql.shuffle.partitions", 1)
@@ -113,6 +116,18 @@ def test_parts_of_more_households_give_the_counts_of_duckdb(spark, tmp_path, shu
     with_sex = pandas.read_parquet(paths[0])
     with_sex["QSEX"] = (1 + with_sex["QAGE"] % 2).astype(str)
     assert list(derived.rows()) == list(derive_units(with_sex, paths[1]).rows())
+
+
+def test_a_column_that_is_there_twice_is_refused(spark):
+    frame = spark.createDataFrame([("01", "02")], ["A", "a"])
+    with refused(ValueError, "persons must have one column A, got several"):
+        Spark(spark).read("persons", frame)
+
+
+def test_a_session_of_another_thread_is_not_stopped(spark):
+    with ThreadPoolExecutor(1) as threads:
+        threads.submit(tabulate, *PATHS, tables="PH2", engine="spark").result()
+    assert spark.range(3).count() == 3
 
 
 def test_frames_without_rows_have_no_counts(spark):

@@ -219,6 +219,8 @@ def household_counts(
 
 
 def _open(engine: DuckDB | None, sources: Sequence[Any]) -> AbstractContextManager[DuckDB]:
+    if engine is not None and not isinstance(engine, DuckDB):
+        raise TypeError(f"engine must be a DuckDB that is open, got {engine!r}")
     return closing(DuckDB(sources)) if engine is None else nullcontext(engine)
 
 

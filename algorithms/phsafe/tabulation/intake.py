@@ -37,7 +37,7 @@ def each_part(
     """
     if isinstance(engine, Spark):
         if parts > 1:
-            raise ValueError(f"--partitions is for duckdb: of Spark, spark.sql.shuffle.partitions is, got {parts}")
+            raise ValueError(f"--partitions is for duckdb, got {parts}; for Spark set spark.sql.shuffle.partitions")
         chosen = {name: _columns(name, engine.read(name, source), columns[name]) for name, source in sources.items()}
         yield from engine.each_part(chosen, "MAFID", partial(_on_worker, columns=columns, work=work))
         return
@@ -79,7 +79,9 @@ def read_frame(
     rows = given
     if parts > 1:
         rows = f"part_{name}"  # read once; a name of its own, for a database may be used again without parts
-        database.keep(rows, f"select * from {given} where coalesce({number} % {parts}, 0) = {part}")
+        database.keep(
+            rows, f"select * from {given} where coalesce(({number} % {parts} + {parts}) % {parts}, 0) = {part}"
+        )
     database.view(unread(name), f"select * from {rows}")
     database.keep(name, f"select {chosen} from {unread(name)}")
     return types

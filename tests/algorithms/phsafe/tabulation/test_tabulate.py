@@ -77,6 +77,17 @@ def test_partitions_add_up(database, partitions, truncate, table):
     assert list(found.rows()) == rows(table)
 
 
+def test_parts_lose_no_household_with_a_negative_number(database):
+    frames = []
+    for frame in golden_frames():
+        numbers = frame["MAFID"].copy()
+        numbers[numbers == golden_frames()[1]["MAFID"][0]] *= -1
+        frames.append(Frame({**frame.to_dict(), "MAFID": numbers}))
+    for parts in (1, 3):
+        with pytest.raises(ValueError, match=r"units: MAFID must be .*; 1 row broke it, such as '-"):
+            tabulate(*frames, engine=database, partitions=parts)
+
+
 def test_the_order_of_rows_and_columns_does_not_matter(database):
     shuffled = []
     for frame in golden_frames():
