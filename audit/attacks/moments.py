@@ -17,7 +17,7 @@ __all__ = ["SpreadAndPairs", "product", "search_pairs", "search_spreads"]
 Floats = NDArray[np.float64]
 
 MOST = 3  # entries, and pairs of entries, that are looked at
-FEW = 32  # values of an entry, up to which nobody takes its law for a normal one
+FEWEST, FEW = 8, 32  # values of an entry, by the number of runs, up to which nobody takes its law for a normal one
 PAIRED = 256  # entries among which pairs are searched: all, or those that change most by themselves
 PRODUCTS = 2**28  # products of two entries in a run that are added up for that, in some 0.1 seconds
 
@@ -48,7 +48,7 @@ def search_spreads(seen: Explored) -> Iterator[Statistic]:
     middle = seen.center + (seen.x.mean + seen.y.mean) / 2
     for entry in map(int, seen.that_spread(MOST)):
         yield distance_from(index_of(entry, seen.shape), float(middle[entry]))
-        varied = all(np.unique(side[:, entry]).size > min(FEW, len(side) // 2) for side in seen.held)
+        varied = all(np.unique(side[:, entry]).size > np.clip(len(side) // 2, FEWEST, FEW) for side in seen.held)
         if varied and min(seen.x.sd[entry], seen.y.sd[entry]) > 0:
             yield normal_ratio(seen, entry)
 

@@ -1,4 +1,4 @@
-"""The attack on outputs as a whole: rows in random order, whose places tell nothing, and sums of all entries."""
+"""The attack on outputs as a whole: rows in random order, sums of all entries, and changes of their scale."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from audit.attacks.movement import KNOWING, Explored, clearly, explored, is_number, largest
 from audit.attacks.protocol import Exploration
+from audit.attacks.whole.scales import search_scales
 from audit.events import Statistic
 
 __all__ = ["Whole"]
@@ -26,10 +27,10 @@ SPREAD = 1 / 2  # largest share of one entry in a value's change: above, that en
 
 
 class Whole:
-    """Sum, extremes and different values of all entries, and how many of them have a certain value.
+    """Sum, scale, extremes and different values of all entries, and how many of them have a certain value.
 
     Synthetic records come in random order: who is among them shows in no entry by itself. A few runs say which of these
-    clearly differ; none is looked at else.
+    clearly differ; none is looked at else, but the scale where runs are few.
     """
 
     name = "whole"
@@ -40,6 +41,7 @@ class Whole:
         if math.prod(known.shape) < FEWEST or known.found.keys() & KNOWING:
             return
         seen = explored(known)
+        yield from search_scales(seen)
         x, y = seen.first(GLIMPSE)
         if min(len(x), len(y)) < RUNS:
             return

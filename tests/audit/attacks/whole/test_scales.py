@@ -1,0 +1,167 @@
+"""Changes of scale that no entry shows by itself: sums over all entries find them, and nothing where laws are equal."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from scipy import optimize, stats
+
+from audit.attacks.protocol import Exploration
+from audit.attacks.whole import Whole, scales
+from audit.claims import ApproxDP
+from audit.loss import measure_loss_from_outputs
+from audit.values import NAN
+from tests.audit.attacks.cases import names
+from tests.audit.sampling.cases import given_runs
+
+SCALE = 8 / 9  # as of a mean over nine where the neighbor's is over eight
+CLAIM = ApproxDP(1.0, 1e-5)
+
+
+def found(x, y):
+    """Sums over all entries that the attack finds in outputs, all of which it may look at."""
+    known = Exploration(given_runs(np.asarray(x), np.asarray(y)), 10 * len(x))
+    known.looking = "whole"
+    return [one for one in Whole().candidates(known) if one.name.startswith("weighted")]
+
+
+def apart(statistic, x, y):
+    """By how many standard deviations scores on y lie above those on x."""
+    on_x, on_y = statistic(x), statistic(y)
+    return (on_y.mean() - on_x.mean()) / np.sqrt((on_x.var() + on_y.var()) / 2)
+
+
+def exact_epsilon(entries, delta):
+    """Loss of normal laws of standard deviations 1 and SCALE in that many entries: their ratio is of the squares."""
+    x, y = stats.chi2(entries), stats.chi2(entries, scale=SCALE**2)
+
+    def excess(epsilon):  # of the more likely of either direction, beyond the squares where the ratio is e^epsilon
+        low = (-epsilon - entries * np.log(SCALE)) * 2 / (1 / SCALE**2 - 1)
+        high = (epsilon - entries * np.log(SCALE)) * 2 / (1 / SCALE**2 - 1)
+        toward_y, toward_x = y.cdf(low) - np.exp(epsilon) * x.cdf(low), x.sf(high) - np.exp(epsilon) * y.sf(high)
+        return np.log(max(toward_y, toward_x, 1e-300) / delta)
+
+    return optimize.brentq(excess, 0, 300)
+
+
+@pytest.mark.parametrize(("entries", "runs", "least"), [(2000, 300, 3.5), (200, 2000, 3.0), (50, 5000, 1.8)])
+def test_a_scale_of_all_entries_is_found_and_proves_no_more_than_its_exact_loss(entries, runs, least):
+    """The bound is above the exact loss with probability 1e-4; medians of 5 seeds are in the changelog."""
+    rng = np.random.default_rng(2)
+    x, y = rng.normal(size=(2, runs, entries))
+    result = measure_loss_from_outputs(x, y * SCALE, CLAIM, relation="add_remove", confidence=0.95, rng=2)
+    assert (result.verdict, result.attack) == ("violated", "whole")
+    assert least <= result.measured.epsilon <= exact_epsilon(entries, CLAIM.delta)
+
+
+def test_the_sum_of_squares_is_told_apart_as_chi_squared_laws_are():
+    """Guesses beyond the threshold that is best for chi-squared laws are right as often, less 3 in 100."""
+    rng = np.random.default_rng(2)
+    x, y = rng.normal(size=(2, 300, 200))
+    x_new, y_new = rng.normal(size=(2, 5000, 200))
+    grid = np.linspace(100, 250, 1000)
+    exact = np.max(stats.chi2.sf(grid, 200) + stats.chi2.cdf(grid / SCALE**2, 200)) / 2
+    absolute, squares = found(x, y * SCALE)
+    assert (absolute.name, squares.name) == (
+        "weighted absolute values of all entries",
+        "weighted squares of all entries",
+    )
+    for statistic in (absolute, squares):
+        on_x, on_y = statistic(x_new), statistic(y_new * SCALE)
+        reached = max(np.mean(on_x < at) + np.mean(on_y >= at) for at in np.quantile([on_x, on_y], grid / 250)) / 2
+        assert exact - 0.03 < reached < exact + 0.02  # five standard errors are 0.018
+
+
+THIRD = np.where(np.arange(300) < 100, SCALE, 1.0)
+MIXED = np.where(np.arange(300) % 2, SCALE, 1 / SCALE)
+SIZES = np.geomspace(1e-3, 1e6, 300)
+
+
+def normal(rng, size):
+    return rng.normal(size=size)
+
+
+@pytest.mark.parametrize(
+    ("law", "factor", "least"),
+    [
+        (normal, SCALE, 2.3),
+        (normal, 1 / SCALE, 2.3),
+        (normal, THIRD, 0.9),
+        (normal, MIXED, 1.5),
+        (lambda rng, size: SIZES * rng.normal(size=size), SCALE, 2.3),
+        (lambda rng, size: rng.laplace(size=size), SCALE, 1.8),
+        (lambda rng, size: rng.standard_cauchy(size=size), SCALE, 1.0),
+        (lambda rng, size: rng.normal(size=size) + rng.normal(size=(size[0], 1)), SCALE, 2.0),
+        (lambda rng, size: rng.normal(size=size) + rng.normal(size=(size[0], 1)) * np.linspace(-2, 2, 300), SCALE, 2.0),
+    ],
+    ids=["down", "up", "third", "down and up", "sizes", "Laplace", "Cauchy", "shared", "shared, signs"],
+)
+def test_any_spread_out_change_of_scale_is_found(law, factor, least):
+    rng = np.random.default_rng(3)
+
+    def made(runs):
+        return 40 + law(rng, (runs, 300)), 40 + law(rng, (runs, 300)) * factor
+
+    several = found(*made(300))
+    fresh = made(1000)
+    assert max(apart(statistic, *fresh) for statistic in several) > least
+
+
+def test_equal_laws_give_nothing():
+    """False alarm: 4 statistics, 30 times, 6e-5 each."""
+    rng = np.random.default_rng(4)
+    for _ in range(10):
+        assert found(rng.normal(size=(40, 500)), rng.normal(size=(40, 500))) == []
+        assert found(rng.standard_cauchy(size=(40, 50)), rng.standard_cauchy(size=(40, 50))) == []
+        assert found(*(rng.normal(size=(2, 40, 50)) + rng.normal(size=(2, 40, 1)))) == []
+
+
+@pytest.mark.parametrize("runs", [4, 5, 12])
+def test_few_runs_offer_it_untested(runs):
+    """Twelve of 60 on either database, 4 of 50: also then it tells nearly all."""
+    rng = np.random.default_rng(5)
+    x, y = rng.normal(size=(2, runs, 2000))
+    fresh_x, fresh_y = rng.normal(size=(2, 300, 2000))
+    assert max(abs(apart(one, fresh_x, fresh_y * SCALE)) for one in found(x, y * SCALE)) > 4
+    assert max(abs(apart(one, fresh_x, fresh_y)) for one in found(x, y)) < 0.5  # six standard errors
+
+
+@pytest.mark.parametrize(("factor", "violated"), [(SCALE, True), (1.0, False)])
+def test_sixty_runs_on_a_database_are_enough(factor, violated):
+    """False alarm: 1e-3."""
+    x, y = np.random.default_rng(6).normal(size=(2, 60, 2000))
+    result = measure_loss_from_outputs(x, y * factor, CLAIM, relation="add_remove", confidence=0.999, rng=1)
+    assert (result.verdict == "violated") is violated
+
+
+def test_what_is_no_number_has_no_part():
+    rng = np.random.default_rng(7)
+    x, y = rng.normal(size=(2, 100, 400))
+    x[:, 3], y[:, 3], x[5, 4], y[5, 5] = np.inf, NAN, -np.inf, 1e308
+    squares = found(x, y * SCALE)[-1]
+    assert np.isfinite(squares(x)).all()
+    more = x[:9].copy()
+    more[:, 3] = -np.inf
+    np.testing.assert_array_equal(squares(more), squares(x[:9]))
+    assert found(x, np.where(np.arange(400) == 3, np.inf, rng.normal(size=(100, 400)))) == []
+
+
+def test_outputs_too_large_to_test_are_left_alone(monkeypatch):
+    x, y = np.random.default_rng(8).normal(size=(2, 30, 400))
+    assert found(x, y / 2)
+    monkeypatch.setattr(scales, "GLIMPSE", 400 * 19)
+    assert found(x, y / 2) == []
+
+
+def test_runs_are_scored_alike_in_any_batch():
+    rng = np.random.default_rng(9)
+    x, y = rng.normal(size=(2, 200, 300))
+    statistic = found(x, y * SCALE)[0]
+    outputs = rng.normal(size=(2000, 300))
+    np.testing.assert_allclose(statistic(outputs), np.concatenate([statistic(part) for part in outputs[:, None]]))
+    assert statistic(outputs[:0]).shape == (0,)
+
+
+def test_entries_that_all_vary_alike_or_never_are_no_error():
+    x = np.tile(np.arange(5.0), (4, 1))
+    assert names(found(x, x + 1)) == ["weighted absolute values of all entries", "weighted squares of all entries"]
