@@ -18,7 +18,7 @@ Floats = NDArray[np.float64]
 
 RUNS = 20  # on either database, from which candidates are tested
 GLIMPSE = 2**18  # numbers of either database that teach
-CLEARLY = 4.0  # standard errors that both halves together show of equal laws with probability 6e-5
+CLEARLY = 5.7  # standard errors that two halves together show of equal laws with probability 6e-5
 FAR = 4.0  # interquartile ranges that stand for more: no entry outweighs all others
 SHARED = 3  # directions in which entries may vary together
 BEYOND = 1.5  # times the largest variance of independent entries in any direction
@@ -31,40 +31,31 @@ def search_scales(seen: Explored) -> Iterator[Statistic]:
 
     If entries are normal, independent and of one change of scale, the sum of squares orders outputs by likelihood
     ratio. An entry weighs as much as its mean distance changes, drawn to the mean change as far as chance explains the
-    differences [1]_. Either half of the runs tests what the other teaches; of few runs nothing is tested.
-
-    References
-    ----------
-    .. [1] Efron and Morris, "Stein's Estimation Rule and Its Competitors: An Empirical Bayes Approach", 1973.
+    differences (Efron and Morris, 1973). Either half of the runs tests what the other teaches; few are not tested.
     """
-    sides = seen.first(GLIMPSE)
-    runs = min(map(len, sides))
+    runs = min(map(len, sides := seen.first(GLIMPSE)))
     if runs < min(RUNS, seen.x.runs, seen.y.runs):  # outputs too large to test, and so a score too slow to try
         return
     standardized = standardizer(np.concatenate(sides))
 
     def near(outputs: NDArray[Any]) -> Floats:
-        """Return how far entries lie from their medians, in interquartile ranges; 0 for no number."""
         flat = outputs.reshape(len(outputs), -1)
         return np.where(is_number(flat), np.clip(standardized(flat), -FAR, FAR), 0.0)
 
     together = _shared(*map(near, sides))
-    for name, shared in {"": together[:0], ", less what they share": together}.items():
-        if name and not len(shared):
-            return
-        for what, power in POWERS.items():
+    for less, shared in ("", together[:0]), (", less what they share", together):
+        for name, power in POWERS.items() if len(shared) or not less else ():
 
             def distance(outputs: NDArray[Any], shared: Floats = shared, power: int = power) -> Floats:
                 values = near(outputs)
                 return np.abs(values - values @ shared.T @ shared) ** power
 
             x, y = map(distance, sides)
-            varies = float(np.mean([side.var(axis=0, ddof=1) for side in (x, y)]))
-            folds = [(x[start::2], y[start::2]) for start in (0, 1)]
-            one, other = (_weights(*fold, varies) for fold in folds)
-            tested = [apart(on_x @ by, on_y @ by)[1] for (on_x, on_y), by in zip(folds, (other, one), strict=True)]
-            if runs < RUNS or sum(tested) >= CLEARLY * np.sqrt(2):
-                yield Statistic(f"weighted {what} of all entries{name}", _summed(distance, _weights(x, y, varies)))
+            varies = float((x.var(axis=0, ddof=1) + y.var(axis=0, ddof=1)).mean()) / 2
+            taught = [_weights(x[start::2], y[start::2], varies) for start in (1, 0)]
+            by = sum(apart(x[start::2] @ taught[start], y[start::2] @ taught[start])[1] for start in (0, 1))
+            if runs < RUNS or by >= CLEARLY:
+                yield Statistic(f"weighted {name} of all entries{less}", _score(distance, _weights(x, y, varies)))
 
 
 def _shared(x: Floats, y: Floats) -> Floats:
@@ -79,16 +70,13 @@ def _weights(x: Floats, y: Floats, varies: float) -> Floats:
     """Return by how much the mean of every entry changes, less chance, if an entry's variance is `varies`."""
     change = y.mean(axis=0) - x.mean(axis=0)
     by_chance = varies * (1 / len(x) + 1 / len(y))
-    kept = 1 - by_chance / max(float(change.var()), by_chance) if varies > 0 else 1.0
+    kept = 1 - by_chance / max(float(change.var()), by_chance, 1e-300)
     return np.asarray(change.mean() + kept * (change - change.mean()))
 
 
-def _summed(distance: Callable[[NDArray[Any]], Floats], weights: Floats) -> Callable[[NDArray[Any]], Floats]:
-    """Return the score that adds up distances with their weights, of some outputs after the other."""
+def _score(distance: Callable[[NDArray[Any]], Floats], weights: Floats) -> Callable[[NDArray[Any]], Floats]:
+    """Return what adds up distances by their weights, of some outputs after the other: they take much memory."""
     step = max(1, CHUNK // weights.size)
-
-    def score(outputs: NDArray[Any]) -> Floats:
-        parts = [distance(outputs[start : start + step]) @ weights for start in range(0, len(outputs), step)]
-        return np.concatenate([np.empty(0), *parts])
-
-    return score
+    return lambda outputs: np.concatenate(
+        [np.empty(0), *(distance(outputs[at : at + step]) @ weights for at in range(0, len(outputs), step))]
+    )
