@@ -80,7 +80,7 @@ LIBRARIES := build/libraries
 $(LIBRARIES)/outputs: experiments/libraries.txt experiments/libraries_outputs.py
 	@$(PYTHON) -m venv $(LIBRARIES)/environment
 	@$(LIBRARIES)/environment/bin/pip --disable-pip-version-check install --quiet --requirement experiments/libraries.txt \
-	  --editable . pytest hypothesis
+	  $(if $(TORCH),--requirement experiments/libraries_torch.txt) --editable . pytest hypothesis
 	$(LIBRARIES)/environment/bin/python -m pytest tests/audit/adapters
 	$(LIBRARIES)/environment/bin/python -P experiments/libraries_outputs.py $@  # -P: experiments/coverage.py is none of theirs
 

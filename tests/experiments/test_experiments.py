@@ -11,10 +11,12 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
+from audit.claims import ApproxDP
 from audit.results.files import read_json, write_json
-from experiments import experiment
+from experiments import experiment, libraries
 from experiments.__main__ import FIGURES, main
 from experiments.experiment import NAMES, find, load_numbers
 
@@ -193,6 +195,22 @@ def test_libraries_that_have_not_been_run_are_asked_for(
     monkeypatch.setattr("experiments.libraries.OUTPUTS", tmp_path / "none")
     assert command("run", "libraries", "--out", str(tmp_path)) == 2
     assert "diffprivlib.npz must hold outputs: run `make libraries`" in capsys.readouterr().err
+
+
+def test_libraries_that_need_torch_are_read_where_they_were_run(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(libraries, "FILES", ())
+    monkeypatch.setattr(libraries, "OUTPUTS", tmp_path)
+    assert libraries._of_files() == []
+    row = {"mechanism": "DP-SGD, sum", "promise": "approx:1,1e-5", "relation": "add_remove", "seconds": 1.0, "lines": 9}
+    told = json.dumps({"library": "opacus", "version": "1.6.0", "rows": [row]})
+    np.savez(tmp_path / "opacus.npz", told=np.array(told), x0=np.zeros((2, 3)), y0=np.zeros((2, 3)))
+    (case,) = libraries._of_files()
+    assert (case.library, case.mechanism, case.claim) == ("opacus", "DP-SGD, sum", ApproxDP(1.0, 1e-5))
+    audits = {name: {"verdict": "not refuted", "lower_bound": 0.0} for name in libraries.LOOKS}
+    seen = {"library": "opacus", "mechanism": "DP-SGD, sum", "promise": case.claim.to_dict(), "audits": audits}
+    assert [found.holds for found in libraries.check({"rows": [seen]})] == [True, False]  # the mean is missing
 
 
 def test_unwritable_folder_is_found_out_before_the_work(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -18,7 +18,7 @@ Floats = NDArray[np.float64]
 
 RUNS = 20  # on either database, from which candidates are tested
 GLIMPSE = 2**18  # numbers of either database that teach
-CLEARLY = 5.7  # standard errors that two halves together show of equal laws with probability 6e-5
+CLEARLY = 5.7  # standard errors of both halves together, which 1 in 1,000 pairs of equal laws shows (3 of 3,500 did)
 FAR = 4.0  # interquartile ranges that stand for more: no entry outweighs all others
 SHARED = 3  # directions in which entries may vary together
 BEYOND = 1.5  # times the largest variance of independent entries in any direction
