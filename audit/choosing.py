@@ -1,4 +1,4 @@
-"""The event that an audit counts: chosen on selection runs, or registered; and its counts on fresh runs."""
+"""The events that an audit counts: chosen on selection runs, or registered; and their counts on fresh runs."""
 
 from __future__ import annotations
 
@@ -8,16 +8,17 @@ from typing import Any
 
 from audit.attacks import Attack
 from audit.attacks.attack import candidate_statistics
+from audit.attacks.selection import distinct, never
 from audit.events import Event, Statistic
 from audit.mechanism import Mechanism
-from audit.methods.evaluation import UNSEEN, count_event, expected_guesses, impossible
-from audit.methods.method import Basis, Counts, Method
+from audit.methods.evaluation import UNSEEN, Counted, count_event, expected_guesses, impossible
+from audit.methods.method import EXTRA, Basis, Counts, Method
 from audit.sampling.probes import check_guesses, check_independent
 from audit.sampling.runs import Runs, scores
 from audit.sampling.streams import Phase
 from audit.values import unlike_numbers
 
-__all__ = ["REGISTERED", "Choice", "choose_event", "count"]
+__all__ = ["REGISTERED", "Choice", "Selected", "choose_event", "count"]
 
 LENT = 1 / 3  # share of the counting runs that attacks may spend where they still learn
 ENOUGH = 10_000  # counting runs from which they may: of fewer, those left may not show twice the promise
@@ -25,17 +26,34 @@ REGISTERED = "registered"  # in the place of an attack's name, where an event wa
 
 
 @dataclass(frozen=True)
-class Choice:
-    """The event that will be counted, and where fresh outputs come from."""
+class Selected:
+    """One event that will be counted, and its share of the error probability."""
 
     event: Event
+    attack: str = REGISTERED  # the name of the one that found it
+    share: float = 1.0
+    notes: tuple[str, ...] = ()  # what a reader should know of it
+    rated: int = 0  # selection runs that chose it
+    expected: tuple[float, float] | None = None  # guesses to come, and the share of them that is right
+
+    def basis(self, method: Method, look: int = 0, expected: tuple[float, float] | None = None) -> Basis:
+        """Return what its bound reads besides the counts."""
+        basis = method.basis(self.event, look=look, expected=expected)
+        if self.share < 1:
+            basis["share"] = self.share
+        return {**basis, "hits": self.event.hits, "rated": self.rated} if self.event.hits else basis
+
+
+@dataclass(frozen=True)
+class Choice:
+    """The events that will be counted, and where fresh outputs come from."""
+
+    events: tuple[Selected, ...]  # the first promises most
     runs: Any
     searched: str = "one event, registered beforehand"
-    attack: str = REGISTERED
     tried: tuple[str, ...] = (REGISTERED,)
     new: Statistic | None = None  # whether an output has a part unlike all that selection saw
-    told: tuple[str, ...] = ()  # what a reader should know of this event
-    expected: tuple[float, float] | None = None  # guesses to come, and the share of them that is right
+    impossible: str = ""  # what the mechanism's own likelihood says of outputs of one database alone
     borrowed: int = 0  # runs that should have counted and that attacks have spent before
     strange: bool = False  # whether there was more than numbers among what was taken for numbers
     unlike: list[float] = field(default_factory=lambda: [0.0, 0.0])  # counted runs, and those with such a part
@@ -44,13 +62,19 @@ class Choice:
         """Return the share of counted runs that are unlike all that selection saw, where that is asked."""
         return {} if self.new is None else {"unseen": self.unlike[1] / max(self.unlike[0], 1.0)}
 
-    def notes(self, basis: Basis) -> list[str]:
-        """Return what a reader should know besides the numbers."""
-        notes = list(self.told)
-        if basis.get("unseen", 0.0) > UNSEEN:
+    def counted(self, counts: Sequence[Counts], bases: Sequence[Basis]) -> list[Counted]:
+        """Return the events in words, with what was counted."""
+        return [
+            Counted(str(one.event), one.attack, of, basis, one.notes)
+            for one, of, basis in zip(self.events, counts, bases, strict=True)
+        ]
+
+    def notes(self) -> list[str]:
+        """Return what a reader should know besides the numbers, whichever event proves most."""
+        notes, share = [self.impossible] if self.impossible else [], self.seen().get("unseen", 0.0)
+        if share > UNSEEN:
             notes.append(
-                f"{basis['unseen']:.0%} of the counted runs show words that selection never saw: what they tell is not "
-                "known"
+                f"{share:.0%} of the counted runs show words that selection never saw: what they tell is not known"
             )
         return notes
 
@@ -65,7 +89,7 @@ def choose_event(
     mechanism: Mechanism | None = None,
     lending: bool = False,
 ) -> Choice:
-    """Spend the selection runs: find candidate statistics, then choose the event that promises most.
+    """Spend the selection runs: find candidate statistics, then choose the events that promise most.
 
     Where runs are `lending`, attacks that learn may take a third of those that should count, of 10,000 or more.
     """
@@ -77,34 +101,54 @@ def choose_event(
     asked = [*statistics, Statistic("more than numbers", unlike_numbers)]
     scored = scores(found.runs, found.runs.rest(choosing, found.spent), asked, Phase.SELECT)
     x, y = (side[:, :-1] for side in scored)
-    event = method.choose(statistics, x, y, families=searching.families, counting=counting)
-    column = statistics.index(event.statistic)
-    if mechanism is not None:
-        for side in (x, y):
-            check_independent(side[:, [0, column]], [statistics[0].name, event.statistic.name])
-    seen = count_event(event, x[:, column], y[:, column])
+
+    def chosen(among: Sequence[int]) -> list[Event]:
+        several = tuple(statistics[column] for column in among)
+        return method.choose(several, x[:, among], y[:, among], families=searching.families, counting=counting)
+
+    events = chosen(range(len(statistics))) or [never(statistics[0])]
+    if advice := found.advice(events[0].statistic):  # the kind of event may hide a fault that shows without it, too
+        ordinary = [column for column, one in enumerate(statistics) if found.advice(one) != advice]
+        events = distinct([*events, *(chosen(ordinary)[:1] if ordinary else [])])
+    selected = []
+    for number, event in enumerate(events):
+        column = statistics.index(event.statistic)
+        if mechanism is not None:
+            for side in (x, y):
+                check_independent(side[:, [0, column]], [statistics[0].name, event.statistic.name])
+        selected.append(
+            Selected(
+                found.counted(event),
+                found.found_by(event.statistic),
+                EXTRA if number else 1 - EXTRA * (len(events) - 1),
+                tuple(filter(None, [found.advice(event.statistic)])),
+                len(x) + len(y),
+                expected_guesses(count_event(event, x[:, column], y[:, column]), counting),
+            )
+        )
     names = ", ".join(found.name_of(one) for one in statistics[:3]) + (", ..." if len(statistics) > 3 else "")
     return Choice(
-        found.counted(event),
+        tuple(selected),
         found.runs if found.reading is None else runs,
         searched=f"{method.searched(searching.families)}, to 9 decimals, of {len(statistics)} statistics ({names})",
-        attack=found.found_by(event.statistic),
         tried=found.tried,
         new=None if found.reading is None else Statistic("parts never seen", found.reading.new),
-        told=tuple(filter(None, (found.advice(event.statistic), impossible(statistics, x, y)))),
-        expected=expected_guesses(seen, counting),
+        impossible=impossible(statistics, x, y),
         borrowed=found.borrowed,
         strange=found.reading is None and any(side[:, -1].any() for side in scored),
     )
 
 
-def count(chosen: Choice, sizes: Sequence[int], *look: int) -> Counts:
-    """Count the event on fresh runs."""
-    statistics = [chosen.event.statistic] + ([] if chosen.new is None else [chosen.new])
+def count(chosen: Choice, sizes: Sequence[int], *look: int) -> list[Counts]:
+    """Count all events on the same fresh runs."""
+    statistics = [one.event.statistic for one in chosen.events] + ([] if chosen.new is None else [chosen.new])
     x, y = scores(chosen.runs, sizes, statistics, Phase.COUNT, *look)
     if chosen.new is not None:
         chosen.unlike[0] += len(x) + len(y)
-        chosen.unlike[1] += float(x[:, 1].sum() + y[:, 1].sum())
-    for side in (x, y):
-        check_guesses(chosen.event.rule.guess(side[:, 0]))
-    return count_event(chosen.event, x[:, 0], y[:, 0])
+        chosen.unlike[1] += float(x[:, -1].sum() + y[:, -1].sum())
+    found = []
+    for column, one in enumerate(chosen.events):
+        for side in (x, y):
+            check_guesses(one.event.rule.guess(side[:, column]))
+        found.append(count_event(one.event, x[:, column], y[:, column]))
+    return found

@@ -311,12 +311,15 @@ class Event:
         Writes a score in words.
     shortfalls : tuple of float, optional
         By how much, in nats, the bounds of events that other runs might have chosen fall short of a good one.
+    hits : int, optional
+        Selection runs that an outcome of one database alone needed to be chosen in its place.
     """
 
     statistic: Statistic
     rule: Rule
     value: Callable[[float], str] = score_in_words
     shortfalls: tuple[float, ...] = ()
+    hits: int = 0
 
     @classmethod
     def at_least(cls, index: int | tuple[int, ...], high: float, *, low: float | None = None) -> Event:

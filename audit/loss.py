@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from audit.arguments import fraction, whole_number
 from audit.attacks import Attack
-from audit.choosing import Choice, choose_event, count
+from audit.choosing import Choice, Selected, choose_event, count
 from audit.claims import Claim, Relation
 from audit.events import Event
 from audit.mechanism import Mechanism, mechanism_name, plain_parameters
@@ -174,7 +174,7 @@ def measure_loss(
 
         def choose(stage: int, choosing: int, counting: int) -> Choice:
             if event is not None:
-                return Choice(event, runs.as_given())
+                return Choice((Selected(event),), runs.as_given())
             of_stage = runs if stop == "fixed" else replace(runs, root=stream(root, Phase.STAGE, stage))
             how: dict[str, Any] = {"mechanism": mechanism, "lending": stop == "fixed"}
             chosen = choose_event(of_stage, method, searching, choosing, counting, **how)
@@ -186,23 +186,21 @@ def measure_loss(
         if stop == "fixed":
             chosen = choose(0, choosing, counting)
             counts = count(chosen, method.sizes(counting - chosen.borrowed, coins))
-            spent = choosing + chosen.borrowed
-            ended = Stopped(chosen, method.basis(chosen.event) | chosen.seen(), counts, size, spent)
+            bases = [one.basis(method) | chosen.seen() for one in chosen.events]
+            ended = Stopped(chosen, bases, counts, size, choosing + chosen.borrowed)
         else:
             share = 0.0 if event is not None else selection
             ended = count_in_stages(method, choose, count, size=size, share=share, coins=coins)
         check_unchanged(held, pair.x, pair.y)
         check_steady(mechanism, (pair.x, pair.y), size, stream(root, Phase.PROBE), probed)
-    chosen, basis = ended.chosen, ended.basis
-    notes = [*chosen.notes(basis), *said(warned + more)]
+    chosen = ended.chosen
+    notes = [*chosen.notes(), *said(warned + more)]
     if not probed.seedable:
         notes.append("the mechanism takes randomness from elsewhere: a seed does not reproduce this audit")
 
     audited = Audited(
         mechanism=mechanism_name(mechanism),
-        event=str(chosen.event),
         searched=chosen.searched,
-        attack=chosen.attack,
         tried=chosen.tried,
         notes=tuple(notes),
         pair=pair.label,
@@ -221,7 +219,7 @@ def measure_loss(
             **({} if probed.seedable else {"seedable": False}),
         ),
     )
-    return evaluate(begun, method, ended.counts, basis, audited, support=support)
+    return evaluate(begun, method, chosen.counted(ended.counts, ended.bases), audited, support=support)
 
 
 def measure_loss_from_outputs(
@@ -317,7 +315,7 @@ def measure_loss_from_outputs(
     method = method_for(claim, pair.distance, confidence)
 
     if event is not None:
-        chosen, choosing = Choice(event, runs.as_given()), 0
+        chosen, choosing = Choice((Selected(event),), runs.as_given()), 0
         runs = chosen.runs
     else:
         fewest = min(runs.left)  # of either: a rule is rated where both databases are as likely
@@ -328,15 +326,13 @@ def measure_loss_from_outputs(
         choosing += chosen.borrowed
     method = method_for(claim, pair.distance, confidence, fewest=min(runs.left))
     left = method.given_sizes(runs.left, np.random.default_rng(stream(root, Phase.COINS)))
-    basis, counts = method.basis(chosen.event), count(chosen, left)
-    basis |= chosen.seen()
+    counts = count(chosen, left)
+    bases = [one.basis(method) | chosen.seen() for one in chosen.events]
     audited = Audited(
         mechanism=GIVEN_OUTPUTS,
-        event=str(chosen.event),
         searched=chosen.searched,
-        attack=chosen.attack,
         tried=chosen.tried,
-        notes=tuple(chosen.notes(basis)),
+        notes=tuple(chosen.notes()),
         pair=pair.label,
         relation=relation,
         unit=unit,
@@ -347,7 +343,7 @@ def measure_loss_from_outputs(
         seed_entropy=entropy_of(root),
         provenance=provenance(runs_x=len(x), runs_y=len(y), selection=selection),
     )
-    return evaluate(begun, method, counts, basis, audited)
+    return evaluate(begun, method, chosen.counted(counts, bases), audited)
 
 
 def _choosing_runs(size: int, selection: float) -> int:

@@ -15,7 +15,7 @@ from audit.attacks import Attack
 from audit.choosing import REGISTERED
 from audit.claims import Claim
 from audit.mechanism import Mechanism, mechanism_name
-from audit.methods.evaluation import Audited, check_question, evaluate
+from audit.methods.evaluation import Audited, Counted, check_question, evaluate
 from audit.methods.one_run import OneRun
 from audit.neighbors import Unit
 from audit.neighbors.counts import check_counts
@@ -278,9 +278,7 @@ def measure_loss_one_run(
     each = f"1 {canaries.unit}" if canaries.people == 1 else f"{canaries.people} {PLURAL[canaries.unit]}"
     audited = Audited(
         mechanism=mechanism_name(mechanism),
-        event=event,
         searched="one rule, registered beforehand",
-        attack=REGISTERED,
         tried=(REGISTERED,),
         notes=tuple(said(warned)),
         pair=f"{each} in (y) or out (x) by each of {number} secret coins",
@@ -294,7 +292,7 @@ def measure_loss_one_run(
         provenance=provenance(canaries=number, share=share),
     )
     basis = {"most": number if share is None else int(np.count_nonzero(guesses))}  # that the rule could guess
-    return evaluate(begun, method, counts, basis, audited)
+    return evaluate(begun, method, [Counted(event, REGISTERED, counts, basis)], audited)
 
 
 def _checked_scores(given: ArrayLike, number: int) -> Floats:

@@ -5,48 +5,30 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
-from typing import Generic, Protocol, TypeVar
+from dataclasses import dataclass, replace
 
 import numpy as np
 
-from audit.events import Event
+from audit.choosing import Choice
 from audit.methods.evaluation import add_counts, detectable_loss
-from audit.methods.method import Basis, Counts, Method
+from audit.methods.method import EXTRA, Basis, Counts, Method
 
 __all__ = ["Stopped", "count_in_stages"]
 
 FIRST_STAGE, FEWEST = 1000, 100  # runs of the first stage, or as many as let so many choose and count
 LAST = 8  # times as many runs as a stage would have are left where one more is the last
 FIRST_LOOK = 1000  # counting runs before the first look at an event that was registered
+PLACES = 4  # events that are counted at the same time, at most
 SETTLED = 1.1  # of the promise: an audit that may stop early does so where it could detect as much
 
 
-class Chosen(Protocol):
-    """An event that was chosen or registered."""
-
-    @property
-    def event(self) -> Event:
-        """What is counted."""
-
-    @property
-    def expected(self) -> tuple[float, float] | None:
-        """How many guesses are to be expected, and the share that is right."""
-
-    def seen(self) -> Basis:
-        """Return what counting has shown besides counts."""
-
-
-Choice = TypeVar("Choice", bound=Chosen)
-
-
 @dataclass(frozen=True)
-class Stopped(Generic[Choice]):
-    """Where an audit has ended: its last event, what was counted, and how many runs were made and chose events."""
+class Stopped:
+    """Where an audit has ended: its last events, what was counted, and how many runs were made and chose events."""
 
     chosen: Choice
-    basis: Basis
-    counts: Counts
+    bases: list[Basis]
+    counts: list[Counts]
     size: int
     selection: int
 
@@ -54,17 +36,17 @@ class Stopped(Generic[Choice]):
 def count_in_stages(
     method: Method,
     choose: Callable[[int, int, int], Choice],
-    count: Callable[[Choice, tuple[int, int], int], Counts],
+    count: Callable[[Choice, tuple[int, int], int], list[Counts]],
     *,
     size: int,
     share: float,
     coins: np.random.Generator,
-) -> Stopped[Choice]:
+) -> Stopped:
     """Choose and count in stages, and stop where a violation is shown, or a small one would have been.
 
-    A `share` of each stage chooses an event anew, so that an obvious violation costs little. A bound for all looks at
+    A `share` of each stage chooses events anew, so that an obvious violation costs little. A bound for all looks at
     once goes on with the guesses at earlier events: a rule may change before the coin of a run is tossed. Any other
-    bound is of the last event alone, and all looks share the error equally. With no share the event is registered.
+    bound is of the last events alone, and all looks share the error equally. With no share the event is registered.
 
     `choose` takes the number of a stage and its runs that choose and count; `count` the runs on `x` and on `y` and the
     number of the look.
@@ -73,29 +55,45 @@ def count_in_stages(
     stages = list(_stages(size, share))
     looks = _looks([counting for _, counting in stages], method.between_looks, going_on=going_on)
     shared = {} if method.cumulative else {"looks": sum(map(len, looks))}
-    expected: tuple[float, float] | None = None
-    counts, look, made, spent, selection = _nothing(), 0, 0, 0, 0
+    expected: list[tuple[float, float] | None] = []
+    counts, look, made, spent, selection = [_nothing()], 0, 0, 0, 0
     for stage, (choosing, counting) in enumerate(stages):
         chosen = choose(stage, choosing, counting)
+        if share:
+            chosen = _in_places(chosen)
         selection += choosing
-        if stage == 0 and chosen.expected:
-            guesses, right = chosen.expected
-            expected = guesses * sum(counting for _, counting in stages) / counting, right
+        if stage == 0:
+            every, counts = sum(counting for _, counting in stages) / counting, [_nothing()] * len(chosen.events)
+            expected = [one.expected and (one.expected[0] * every, one.expected[1]) for one in chosen.events]
         if not going_on:
-            counts, made = _nothing(), 0
+            counts, made = [_nothing()] * len(chosen.events), 0
         for upto in looks[stage]:
             look += 1
-            counts = add_counts(counts, count(chosen, method.sizes(upto - made, coins), look))
+            fresh = count(chosen, method.sizes(upto - made, coins), look)
+            counts = [add_counts(*both) for both in zip(counts, fresh, strict=True)]
             made, spent = upto, spent + upto - made
-            basis = {**method.basis(chosen.event, look=look, expected=expected), **shared, **chosen.seen()}
+            bases = [
+                {**one.basis(method, look, of), **shared, **chosen.seen()}
+                for one, of in zip(chosen.events, expected, strict=True)
+            ]
+            known = list(zip(counts, bases, strict=True))
             # What the best event could detect takes less time to tell than what a chosen one could.
-            able = detectable_loss(method, counts, basis, 0) <= limit
+            able = detectable_loss(method, known[:1], 0) <= limit
             if not going_on:
-                basis["choosing"] = choosing
-                able = able and detectable_loss(method, counts, basis, selection) <= limit
-            if able or method.lower(counts, basis) > method.claim.budget:
-                return Stopped(chosen, basis, counts, selection + spent, selection)
-    return Stopped(chosen, basis, counts, selection + spent, selection)
+                for basis in bases:
+                    basis["choosing"] = choosing
+                able = able and detectable_loss(method, known[:1], selection) <= limit
+            if able or any(method.lower(*one) > method.claim.budget for one in known):
+                return Stopped(chosen, bases, counts, selection + spent, selection)
+    return Stopped(chosen, bases, counts, selection + spent, selection)
+
+
+def _in_places(chosen: Choice) -> Choice:
+    """Return as many events at every stage, each with the share of its place: what one place counts adds up."""
+    main, *others = chosen.events
+    filled = (main, *others, *[main] * (PLACES - len(chosen.events)))[:PLACES]
+    shares = (1 - EXTRA * (PLACES - 1), *[EXTRA] * (PLACES - 1))
+    return replace(chosen, events=tuple(replace(one, share=share) for one, share in zip(filled, shares, strict=True)))
 
 
 def _nothing() -> Counts:

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from audit.attacks.movement import KNOWING, Explored, explored, largest, like_outputs, movers
+from audit.attacks.movement import KNOWING, Explored, changed_entries, clearly, explored, largest, like_outputs, movers
 from audit.attacks.protocol import MOST as SPENDABLE
 from audit.attacks.protocol import Exploration
 from audit.attacks.weak_signals import combined_score, companions, one_thread, pick, standardizer, still_gains
@@ -51,6 +51,8 @@ class Trained:
         if known.found.keys() & KNOWING or learning < FEWEST or math.prod(known.shape) == 1:
             return ()
         seen = explored(known)
+        if one_entry_tells_all(known.pair, seen):
+            return ()
         entries = entries_to_learn(known.pair, seen)
         features = companions(seen, entries)
         own = np.searchsorted(features.entries, entries)
@@ -71,6 +73,31 @@ class Trained:
         left += known.borrow(MOST_MORE - left)
         on_x, on_y = map(np.concatenate, zip(sides, looked, taught(left, 2), strict=True))
         return (*statistics, combined_score(on_x, on_y, features, seed=seed))
+
+
+def one_entry_tells_all(pair: NeighborPair, seen: Explored) -> bool:
+    """Tell whether one entry alone is changed or clearly moves or spreads, and no other entry depends on it.
+
+    Then the likelihood ratio is one of that entry. What depends on it shows in values or distances from their means.
+    """
+    entries = math.prod(seen.shape)
+    _, _, best, by = movers(seen.x, seen.y, MOST_ENTRIES)
+    lively = {*best[by >= clearly(entries)].tolist(), *seen.that_spread(MOST_ENTRIES).tolist()}
+    lively |= {int(np.ravel_multi_index(index, seen.shape)) for index in changed_entries(pair, seen.shape, 2)}
+    if len(lively) != 1 or entries > FEW_ENTRIES:
+        return False
+    (lead,) = lively
+    shared = 0.0
+    for side in seen.held:
+        values = seen.standard(side)
+        values = np.hstack([values, np.abs(values - values.mean(axis=0))])
+        values = values - values.mean(axis=0)
+        spread = values.std(axis=0)
+        values /= np.where(spread > 0, spread, 1.0)
+        both = np.abs(values[:, [lead, lead + entries]].T @ values) / math.sqrt(len(side))
+        both[:, [lead, lead + entries]] = 0.0
+        shared = max(shared, float(both.max()))
+    return shared < clearly(4 * entries)
 
 
 def entries_to_learn(pair: NeighborPair, seen: Explored) -> NDArray[np.intp]:

@@ -50,7 +50,7 @@ def changed(pair: NeighborPair, shape: tuple[int, ...]) -> tuple[Statistic, ...]
 
 
 def moved(shape: tuple[int, ...], center: Floats, x: Moments, y: Moments) -> tuple[Statistic, ...]:
-    """Return statistics of the entries whose mean moves most from `x` to `y`, in standard errors."""
+    """Return statistics of the entries whose mean clearly moves from `x` to `y`, and single ones that move most."""
     shift, scale, best, by = movers(x, y, MOST)
     clear = best[by > CLEARLY]
     if clear.size == 0:
@@ -61,13 +61,14 @@ def moved(shape: tuple[int, ...], center: Floats, x: Moments, y: Moments) -> tup
     noise = np.where(scale[clear] > 0, scale[clear], 1.0)
     weights = shift[clear] / noise**2
     weights /= np.abs(weights * noise).max() or 1.0  # scores as large as their noise, whatever outputs are counted in
-    return _single_and_joint(where, middles, signs, weights.tolist())
+    others = [cell(*index_of(index, shape)) for index in best if index not in clear]
+    return (*_single_and_joint(where, middles, signs, weights.tolist()), *others)
 
 
 def moved_besides(shape: tuple[int, ...], x: Moments, y: Moments, known: Sequence[Statistic]) -> tuple[Statistic, ...]:
-    """Return single entries whose mean clearly moves from `x` to `y` and that are not known to."""
-    _, _, best, by = movers(x, y, MOST + len(known))
-    found = [index_of(index, shape) for index in best[by > CLEARLY]]
+    """Return single entries whose mean moves most from `x` to `y` and that are not known to move."""
+    best = movers(x, y, MOST + len(known))[2]
+    found = [index_of(index, shape) for index in best]
     entries = {statistic.entry for statistic in known}
     return tuple(cell(*index) for index in found if index not in entries)[:MOST]
 

@@ -50,7 +50,7 @@ class AnytimeGame(Game):
         """Return what the bound is told besides the guesses."""
         expected = basis["expected"]
         return {
-            "confidence": self.confidence,
+            "confidence": self.confidence_at(basis),
             "delta": self.claim.forgiven,
             "distance": self.distance,
             "expected": None if expected is None else (expected[0], expected[1]),

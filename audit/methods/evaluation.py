@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from scipy import optimize, special
 
 from audit.attacks import Attack
 from audit.bounds.limits import check_confidence
@@ -16,7 +17,7 @@ from audit.claims import Claim, Relation
 from audit.claims.families import FAMILIES
 from audit.events import Event, Statistic
 from audit.mechanism import Mechanism
-from audit.methods.method import Basis, Counts, Floats, Method, guesses, method_for
+from audit.methods.method import EXTRA, POWER, Basis, Counts, Floats, Method, guesses, method_for
 from audit.neighbors import Adjacency, NeighborPair, Unit
 from audit.results import AuditResult, verdict_of
 from audit.values import LARGEST
@@ -24,6 +25,7 @@ from audit.values import LARGEST
 __all__ = [
     "UNSEEN",
     "Audited",
+    "Counted",
     "add_counts",
     "check_question",
     "count_event",
@@ -31,6 +33,7 @@ __all__ = [
     "evaluate",
     "expected_guesses",
     "impossible",
+    "rare_runs",
     "support_witness",
 ]
 
@@ -39,11 +42,21 @@ ROUNDING = 1e-9  # relative error that the masses of an exact law may have
 
 
 @dataclass(frozen=True)
+class Counted:
+    """One event of an audit: in words, by which attack, what was counted, what its bound reads besides, and notes."""
+
+    event: str
+    attack: str
+    counts: Counts
+    basis: Basis
+    notes: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
 class Audited:
     """What a result says about its audit besides promise, counts and bound; the names are those of `AuditResult`."""
 
     mechanism: str
-    event: str
     searched: str
     pair: str
     relation: Relation
@@ -54,7 +67,6 @@ class Audited:
     selection: int
     seed_entropy: int | None
     provenance: dict[str, Any]
-    attack: str = ""
     tried: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
 
@@ -115,39 +127,43 @@ def expected_guesses(counts: Counts, counting: int) -> tuple[float, float] | Non
 
 
 def evaluate(
-    begun: float,
-    method: Method,
-    counts: Counts,
-    basis: Basis,
-    audited: Audited,
-    *,
-    support: dict[str, Any] | None = None,
+    begun: float, method: Method, counted: Sequence[Counted], audited: Audited, *, support: dict[str, Any] | None = None
 ) -> AuditResult:
-    """Turn counts into a bound, and hold the bound against the promise.
+    """Turn counts into bounds, of which the largest is compared with the promise.
 
     `begun` is the time of `time.perf_counter` when the audit began, `support` the witness of an unbounded loss.
     """
     claim = method.claim
-    measured = claim.at(method.lower(counts, basis))
-    detectable = detectable_loss(method, counts, basis, audited.selection)
+    bounds = [method.lower(one.counts, one.basis) for one in counted]
+    best = max(range(len(bounds)), key=bounds.__getitem__)
+    shown, measured = counted[best], claim.at(bounds[best])
+    others = [
+        {**vars(one), "measured": bound, "notes": list(one.notes)}
+        for one, bound in zip(counted, bounds, strict=True)
+        if one is not shown
+    ]
+    known = [(one.counts, one.basis) for one in counted]
+    detectable = detectable_loss(method, known, audited.selection)
     return AuditResult(
         claim=claim,
         measured=measured,
         verdict=verdict_of(claim, measured, detectable, support is not None),
-        counts=counts,
+        counts=shown.counts,
         distance=method.distance,
         bound=method.bound,
         confidence=method.confidence,
-        ceiling=method.ceiling(counts, basis),
+        ceiling=max(method.ceiling(*one) for one in known),
         detectable=detectable,
         support=support,
-        basis=basis,
+        basis=shown.basis,
+        others=tuple(others),
+        rare=rare_runs(method, known),
         mechanism=audited.mechanism,
-        event=audited.event,
+        event=shown.event,
         searched=audited.searched,
-        attack=audited.attack,
+        attack=shown.attack,
         tried=audited.tried,
-        notes=audited.notes,
+        notes=(*shown.notes, *audited.notes),
         pair=audited.pair,
         relation=audited.relation,
         unit=audited.unit,
@@ -161,14 +177,51 @@ def evaluate(
     )
 
 
-def detectable_loss(method: Method, counts: Counts, basis: Basis, choosing: int) -> float:
-    """Return the minimum detectable loss: infinite where nearly all runs are unlike what selection saw.
+def detectable_loss(method: Method, known: Sequence[tuple[Counts, Basis]], choosing: int) -> float:
+    """Return the minimum detectable loss of several events together: that of the one which sees most.
 
-    So many runs were `choosing` events; where the basis says how many of them chose the last one, these matter.
+    It is infinite where nearly all runs are unlike what selection saw. So many runs were `choosing` events; where the
+    basis says how many of them chose the last one, these matter.
     """
-    if basis.get("unseen", 0.0) > UNSEEN:
+    found = [
+        method.detectable(counts, basis, choosing=basis.get("choosing", choosing))
+        for counts, basis in known
+        if basis.get("unseen", 0.0) <= UNSEEN
+    ]
+    return min(found, default=math.inf)
+
+
+def rare_runs(method: Method, known: Sequence[tuple[Counts, Basis]]) -> float:
+    """Return in how many runs an outcome of one database alone may come once and is called a violation with power 0.8.
+
+    It must be met by enough selection runs to be chosen, and by enough others to be shown. Infinity is for none that
+    is so frequent, and for events that nobody chose.
+    """
+    main = next((one for one in known if "hits" in one[1]), None)
+    if main is None or main[1].get("unseen", 0.0) > UNSEEN:
         return math.inf
-    return method.detectable(counts, basis, choosing=basis.get("choosing", choosing))
+    basis = {**main[1], "regions": 1, "share": EXTRA if len(known) > 1 else 1.0}
+    basis.pop("weights", None)
+    runs = {side: main[0][side]["runs"] for side in "xy"}
+    nobody = {"guessed_x": 0, "guessed_y": 0}
+
+    def shown(met: int) -> bool:
+        counts = {"x": {"runs": runs["x"], **nobody}, "y": {"runs": runs["y"], **nobody, "guessed_y": met}}
+        return method.lower(counts, basis) > method.claim.budget
+
+    low, most = 0, min(runs.values())
+    if most == 0 or not shown(most):
+        return math.inf
+    high = most
+    while high - low > 1:
+        middle = (low + high) // 2
+        low, high = (low, middle) if shown(middle) else (middle, high)
+    each = max(basis["rated"] // 2, 1)
+
+    def power(rate: float) -> float:
+        return float(special.bdtrc(basis["hits"] - 1, each, rate) * special.bdtrc(high - 1, most, rate)) - POWER
+
+    return 1 / float(optimize.brentq(power, 0.0, 1.0)) if power(1.0) > 0 else math.inf
 
 
 def support_witness(mechanism: Mechanism, pair: NeighborPair, claim: Claim) -> dict[str, Any] | None:

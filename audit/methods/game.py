@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import functools
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any, ClassVar
 
@@ -12,8 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import optimize, special, stats
 
-from audit.attacks.selection import PESSIMISM, Family, select_event
-from audit.attacks.selection.stated import factor, is_log_ratio
+from audit.attacks.selection import Family, Guessing, Table, proposals, select_events, tabulated
 from audit.bounds.game import approx_game_lower
 from audit.bounds.limits import clopper_pearson_lower
 from audit.claims import ApproxDP, Claim, PureDP
@@ -31,13 +29,7 @@ __all__ = [
     "sawtooth",
 ]
 
-Sides = tuple[Floats, Floats]  # of `x` and of `y`
-
 NODES = 513  # numbers of guesses that stand for all, where there are more
-RESAMPLES, GROUPS, SEED = 16, 16, 20  # times that selection runs are drawn again, and their parts
-LEVELS, LOOKED = 32, 2048  # thresholds tried on a statistic, and runs on either database that say where
-RIVALS = 8  # statistics that may be chosen instead, those that promise most
-GOOD = 0.8  # share of the choices that promise no more than a good one
 
 
 @register_method(PureDP, ApproxDP)
@@ -55,12 +47,16 @@ class Game(Method):
 
     def choose(
         self, statistics: tuple[Statistic, ...], x: Floats, y: Floats, *, families: tuple[Family, ...], counting: int
-    ) -> Event:
-        """Return the event that promises the largest bound, from scores on selection runs."""
-        asked: dict[str, Any] = {"counting": counting, "confidence": self.confidence}
-        asked["forgiven"] = self.claim.group(self.distance).forgiven
-        event = select_event(statistics, x, y, families=families, **asked)
-        return replace(event, shortfalls=shortfalls(event, statistics, x, y, **asked))
+    ) -> list[Event]:
+        """Return the event that promises the largest bound, and others, from scores on selection runs."""
+        return self.chosen(tabulated(statistics, x, y, families), counting, self.claim.group(self.distance).forgiven)
+
+    def chosen(self, tables: Sequence[Table], counting: int, forgiven: float) -> list[Event]:
+        """Return the same from tables of scores, where so much is forgiven."""
+        game = Guessing(counting, self.confidence, forgiven)
+        found = proposals(tables, game)
+        events = select_events(found, game)
+        return [replace(event, shortfalls=game.shortfalls(found)) for event in events[:1]] + events[1:]
 
     def basis(self, event: Event, *, look: int = 0, expected: tuple[float, float] | None = None) -> Basis:
         """Return what `detectable` reads besides the counts: how far choices of the event fall short."""
@@ -70,7 +66,12 @@ class Game(Method):
         """Return the epsilon of one step that the guesses prove."""
         correct, guessed, runs = guesses(counts)
         return approx_game_lower(
-            correct, guessed, runs, delta=self.claim.forgiven, confidence=self.confidence, distance=self.distance
+            correct,
+            guessed,
+            runs,
+            delta=self.claim.forgiven,
+            confidence=self.confidence_at(basis),
+            distance=self.distance,
         )
 
     def detectable(self, counts: Counts, basis: Basis, *, choosing: int = 0) -> float:
@@ -95,7 +96,9 @@ class Game(Method):
 
     def needed(self, guessed: int, runs: int, basis: Basis) -> int:
         """Return the fewest right guesses that refute the promise, one more than all if none do."""
-        return int(needed(self.claim.group(self.distance), np.array(guessed), np.array(runs), self.confidence))
+        return int(
+            needed(self.claim.group(self.distance), np.array(guessed), np.array(runs), self.confidence_at(basis))
+        )
 
     def power(self, truth: Claim, choosing: Whole, counting: Whole, *, share: float = 1.0) -> Floats:
         """Return how often right guesses are too many, of a mechanism that has all of its loss in the event."""
@@ -219,105 +222,3 @@ def _right(pair: Claim, guessed: int, runs: int, missing: Floats | float = 0.0) 
     """Return how often guesses are right that carry what a pair loses, but for what is missing of it, in nats."""
     chance = special.expit(pair.budget - missing)
     return np.asarray(chance + min(1.0, pair.forgiven * runs / guessed) * (1 - chance))
-
-
-def shortfalls(
-    event: Event,
-    statistics: tuple[Statistic, ...],
-    x: Floats,
-    y: Floats,
-    *,
-    counting: int,
-    confidence: float,
-    forgiven: float,
-) -> tuple[float, ...]:
-    """Return by how much the bounds of events that selection runs may choose fall short of a good one, in nats.
-
-    The runs are drawn again, in parts, and the event, or thresholds on a statistic, are chosen on each draw; the bound
-    to be expected of each choice is what all of the runs promise. Empty where every choice is the same.
-    """
-    draws = np.random.default_rng(SEED).multinomial(GROUPS, np.full(GROUPS, 1 / GROUPS), RESAMPLES)
-    weights = np.vstack([np.ones((1, GROUPS)), draws])
-    # Of the standard errors of runs that chose: those of a bound from runs that count, and what a rating takes off.
-    off = max(float(special.ndtri(confidence)), 0.0) * math.sqrt((len(x) + len(y)) / counting), PESSIMISM
-    column = statistics.index(event.statistic)
-    rules = [_levels(event.rule.guess(x[:, column]), event.rule.guess(y[:, column]), 0.0)]
-    for statistic, on_x, on_y in zip(statistics, x.T, y.T, strict=True):
-        if np.any(on_x != on_x[0]) or np.any(on_y != on_x[0]):
-            rules.append(_levels(on_x, on_y, factor(statistic, on_x, on_y)))
-    forgiving = forgiven * (len(x) + len(y))
-    first = [_promises(rule, weights[:1], off, forgiving)[0][0] for rule in rules]
-    best, shown = np.full(len(weights), -np.inf), np.zeros(len(weights))
-    for number in np.argsort(first)[::-1][:RIVALS]:
-        rating, promised = _promises(rules[number], weights, off, forgiving)
-        better = rating > best
-        best[better], shown[better] = rating[better], promised[better]
-    shown = shown[np.isfinite(best)]  # few runs leave parts empty
-    missing = np.maximum(np.quantile(shown, GOOD) - shown, 0.0)
-    return tuple(missing.round(9).tolist()) if missing.any() else ()
-
-
-def _levels(x: NDArray[Any], y: NDArray[Any], ratio: float) -> tuple[Sides, Sides]:
-    """Return how many runs of each part lie between levels of a score, shape (parts, levels), to rate rules and to try.
-
-    Where the score is a log-likelihood ratio, by this factor, it rates by what it says itself.
-    """
-    some = np.concatenate([x[:LOOKED], y[:LOOKED]])
-    values = np.unique(some)
-    if values.size > LEVELS:
-        tail = np.geomspace(4 / some.size, 1 / LEVELS, 4, endpoint=False)
-        middle = np.linspace(0, 1, LEVELS - 6)[1:-1]
-        values = np.unique(np.quantile(some, np.concatenate([tail, middle, 1 - tail]), method="nearest"))
-    part_x, part_y = (np.arange(side.size) * GROUPS // max(1, side.size) for side in (x, y))
-
-    def seen(scores: NDArray[Any], part: NDArray[Any], weights: Floats | None = None) -> Floats:
-        place = part * (values.size + 1) + np.searchsorted(values, scores, "right")
-        return np.bincount(place, weights, GROUPS * (values.size + 1)).reshape(GROUPS, -1).astype(float)
-
-    tried = seen(x, part_x), seen(y, part_y)
-    if ratio == 0 or not is_log_ratio(ratio * x, ratio * y, PESSIMISM):
-        return tried, tried
-    both, parts = np.concatenate([x, y]), np.concatenate([part_x, part_y])
-    return (seen(both, parts, special.expit(-ratio * both)), seen(both, parts, special.expit(ratio * both))), tried
-
-
-def _promises(
-    rule: tuple[Sides, Sides], weights: Floats, off: tuple[float, float], forgiving: float
-) -> tuple[Floats, Floats]:
-    """Return the best rating of two thresholds in each draw of the parts, and what the first draw promises of them.
-
-    Ratings and promises are log-odds of a right guess, less so many standard errors.
-    """
-    best, shown = np.full(len(weights), -np.inf), np.zeros(len(weights))
-    for turned in (False, True):
-        (odds, error), (true, stray) = (
-            _log_odds(*(seen[::-1] if turned else seen), drawn, forgiving)
-            for seen, drawn in zip(rule, (weights, weights[:1]), strict=True)
-        )
-        rating = odds - sum(off) * error
-        at = rating.argmax(axis=1)
-        value = rating[np.arange(at.size), at]
-        better = value > best
-        chosen = at[better]
-        best[better], shown[better] = value[better], true[0, chosen] - off[0] * stray[0, chosen]
-    return best, shown
-
-
-def _log_odds(low_side: Floats, high_side: Floats, weights: Floats, forgiving: float) -> tuple[Floats, Floats]:
-    """Return the log-odds that guesses beyond any two levels are right, and their standard errors: infinite if none.
-
-    Low scores speak for the database that comes first.
-    """
-    none = np.zeros((len(weights), 1))
-    below, above = (np.hstack([none, np.cumsum(weights @ side, axis=1)]) for side in (low_side, high_side))
-    low, high = _two_levels(below.shape[1])
-    right, wrong = (
-        these[:, low] + others[:, -1:] - others[:, high] for these, others in ((below, above), (above, below))
-    )
-    known = np.maximum(right + wrong - forgiving, 0.0) + 1
-    accuracy = (np.maximum(right - forgiving, 0.0) + 0.5) / known
-    error = np.where(right + wrong > 0, 1 / np.sqrt(known * accuracy * (1 - accuracy)), np.inf)
-    return special.logit(accuracy), error
-
-
-_two_levels = functools.cache(np.triu_indices)  # the first of so many levels, and none below it

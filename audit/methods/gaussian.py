@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 from functools import lru_cache
+from typing import Any
 
 import numpy as np
 from scipy import special, stats
 
-from audit.attacks.selection import select_threshold
+from audit.attacks.selection import Shifts, proposals, select_events, tabulated
 from audit.bounds.gaussian import gaussian_lower
 from audit.bounds.limits import clopper_pearson_upper
 from audit.claims import Claim, GaussianDP
+from audit.events import cell
 from audit.methods.method import Floats, Whole, register_method
 from audit.methods.regions import NORMAL, SEED, RegionMethod, counting_ratio, nearby
 
@@ -53,7 +55,7 @@ class Gaussian(RegionMethod):
 def region_power(mu: float, shift: float, choosing: int, counting: int, confidence: float) -> float:
     """Return how often a region that so many runs have chosen shows on others that a shift is more than `mu`.
 
-    `select_threshold` chooses regions on runs that are made up, `REGIONS` times. Chance in how high a region rates and
+    Regions are chosen as in an audit, on runs that are made up, `REGIONS` times. Chance in how high a region rates and
     what it rates less for lying out in the tail shrink alike as runs grow, so that thresholds scatter as widely after a
     million runs as after a thousand.
     """
@@ -91,7 +93,9 @@ def _chosen_regions(shift: float, runs: int, ratio: float, confidence: float) ->
     chosen = []
     for noise in rng.standard_normal((REGIONS, 2, FEW // 2)):
         x, y = noise[:, : runs // 2] + np.array([-shift / 2, shift / 2])[:, None]
-        rule = select_threshold(x, y, counting=max(1, round(ratio * runs)), confidence=confidence)
+        shifts = Shifts(max(1, round(ratio * runs)), confidence)
+        tables = tabulated((cell(),), x[:, None], y[:, None], ("threshold",))
+        rule: Any = select_events(proposals(tables, shifts), shifts)[0].rule
         upward = bool(np.isfinite(rule.high))
         chosen.append((rule.high if upward else rule.low, upward, upward == (rule.above == "y")))
     return tuple(chosen)

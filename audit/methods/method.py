@@ -15,7 +15,7 @@ from audit.bounds.anytime import look_confidence
 from audit.claims import Claim
 from audit.events import Event, Statistic
 
-__all__ = ["POWER", "Basis", "Counts", "Method", "guesses", "method_for", "method_named", "register_method"]
+__all__ = ["EXTRA", "POWER", "Basis", "Counts", "Method", "guesses", "method_for", "method_named", "register_method"]
 
 Floats = NDArray[np.float64]
 Whole = NDArray[np.int64]
@@ -23,6 +23,7 @@ Counts = dict[str, dict[str, int]]  # for "x" and "y": runs, and how often eithe
 Basis = dict[str, Any]  # what a bound reads besides the counts, as plain values
 Role = Literal["fixed", "early", "few", "one_run", "delta"]
 
+EXTRA = 0.02  # share of the error probability for each event besides the one that promises most
 POWER = 0.8  # with which a minimum detectable loss is called a violation
 FEW = 50  # given runs on either database, below which the method for few runs shows more
 NO_PLANS = "plans are not known for {}: its method has no power"
@@ -83,8 +84,8 @@ class Method(ABC):
     @abstractmethod
     def choose(
         self, statistics: tuple[Statistic, ...], x: Floats, y: Floats, *, families: tuple[Family, ...], counting: int
-    ) -> Event:
-        """Return the event that promises the largest bound, from scores on selection runs."""
+    ) -> list[Event]:
+        """Return the event that promises the largest bound, and others worth a try, from scores on selection runs."""
 
     @abstractmethod
     def lower(self, counts: Counts, basis: Basis) -> float:
@@ -115,8 +116,9 @@ class Method(ABC):
         return {**event.rule.parameters(), "look": look}
 
     def confidence_at(self, basis: Basis) -> float:
-        """Return the confidence of a look: all looks together have that of the method."""
-        return look_confidence(basis["look"], self.confidence, basis.get("looks")) if basis["look"] else self.confidence
+        """Return the confidence of an event at a look: all events and looks together have that of the method."""
+        confidence = 1 - (1 - self.confidence) * basis.get("share", 1.0)
+        return look_confidence(basis["look"], confidence, basis.get("looks")) if basis.get("look") else confidence
 
     def power(self, truth: Claim, choosing: Whole, counting: Whole, *, share: float = 1.0) -> Floats:
         """Return how often a mechanism is called violated that loses `truth` in one step, shape (m,).

@@ -8,7 +8,7 @@ from collections.abc import Callable
 
 from scipy import special
 
-from audit.attacks.selection import Family, select_region
+from audit.attacks.selection import Family, Shifts, proposals, select_events, tabulated
 from audit.events import Event, Statistic
 from audit.methods.method import POWER, Basis, Counts, Floats, Method
 
@@ -29,9 +29,10 @@ class RegionMethod(Method):
 
     def choose(
         self, statistics: tuple[Statistic, ...], x: Floats, y: Floats, *, families: tuple[Family, ...], counting: int
-    ) -> Event:
-        """Return the region that promises the largest shift of normal laws, from scores on selection runs."""
-        return select_region(statistics, x, y, families=families, counting=counting, confidence=self.confidence)
+    ) -> list[Event]:
+        """Return the region that promises the largest shift of normal laws, and others, from selection runs."""
+        shifts = Shifts(counting, self.confidence)
+        return select_events(proposals(tabulated(statistics, x, y, families), shifts), shifts)
 
     def each_region(self, basis: Basis) -> float:
         """Return the confidence left to each region that a rule may name: a matter of the rule, not of its counts."""

@@ -5,7 +5,8 @@ from __future__ import annotations
 import numpy as np
 
 from audit.attacks.movement import glancing_runs
-from audit.attacks.selection import CLIPS, ORDERS, Family, select_weights
+from audit.attacks.selection import Family, Guessing, proposals, select_events, select_weights, tabulated
+from audit.attacks.selection.weights import CLIPS, ORDERS
 from audit.bounds.renyi import renyi_event_lower, renyi_variational_lower
 from audit.claims import ZCDP, Claim
 from audit.events import Event, Statistic
@@ -35,9 +36,11 @@ class Renyi(RegionMethod):
 
     def choose(
         self, statistics: tuple[Statistic, ...], x: Floats, y: Floats, *, families: tuple[Family, ...], counting: int
-    ) -> Event:
-        """Return the likelihood-ratio estimate that promises the largest bound, from scores on selection runs."""
-        return select_weights(statistics, x, y, counting=counting, confidence=self.confidence)
+    ) -> list[Event]:
+        """Return the likelihood-ratio estimate that promises the largest bound, and the best one-sided event."""
+        game = Guessing(counting, self.confidence)
+        one_sided = select_events(proposals(tabulated(statistics, x, y, families), game), game)[1:2]
+        return [select_weights(statistics, x, y, counting=counting, confidence=self.confidence), *one_sided]
 
     def lower(self, counts: Counts, basis: Basis) -> float:
         """Return the rho of one step that the counts of bins, or of regions, prove."""

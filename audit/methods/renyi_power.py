@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy import special, stats
 
-from audit.attacks.selection import BINS, CLIPS, ORDERS
+from audit.attacks.selection.weights import CLIPS, ORDERS, TINY, chosen_weights
 from audit.bounds.renyi import mean_lower
 from audit.methods.crossing import CLOSE, LEAST_EXCESS, apart, crossing
 from audit.methods.method import POWER, Floats
@@ -23,7 +23,6 @@ LARGEST = 30.0**2 / 2  # rho of a pair beyond which nothing is confused any more
 TOGETHER = 100  # choices of weights at once: few enough for the cache of a processor
 STEPS = (1.02, 1.1)  # of shifts and of selection runs that share a simulation
 MANY = 100_000  # selection runs that leave no doubt of the likelihood ratio
-TINY = 1e-16  # least moment whose logarithm is taken
 TAIL, MIDDLE = 16, 64  # bins of a score in either tail and between
 
 
@@ -91,7 +90,7 @@ def _weights(
     counting, parts = max(2, round(ratio * choosing / 2)), []
     for start in range(0, times, TOGETHER):
         (fit_x, fit_y), (held_x, held_y) = ([one[start : start + TOGETHER] for one in two] for two in (fit, held))
-        parts.append(_chosen_weights(center, (fit_x, fit_y), (held_x, held_y), counting, confidence))
+        parts.append(chosen_weights(center, (fit_x, fit_y), (held_x, held_y), counting, confidence)[:3])
     weights, order, toward_y = (np.concatenate(column) for column in zip(*parts, strict=True))
     return edges, weights, order, toward_y
 
@@ -111,98 +110,6 @@ def _bins(shift: float, runs: int) -> tuple[Floats, Floats]:
         mass += share
         moment += mean * share - np.diff(stats.norm.pdf(edges - mean))
     return edges, np.divide(moment, mass, out=np.zeros_like(mass), where=mass > 0)  # of a bin that is never met: any
-
-
-def _chosen_weights(
-    center: Floats,
-    fit: tuple[NDArray[np.int64], NDArray[np.int64]],
-    held: tuple[NDArray[np.int64], NDArray[np.int64]],
-    runs: int,
-    confidence: float,
-) -> tuple[Floats, Floats, NDArray[np.bool_]]:
-    """Return the clipped weights that promise most in each set of runs, shape (sets, bins), their order and direction.
-
-    Counts on `x` and on `y` have shape (sets, bins); `runs` will count on either database.
-    """
-    held_x, held_y = (counts / counts.sum(axis=1, keepdims=True) for counts in held)
-    sets = np.arange(len(held_x))
-    best = np.full(sets.size, -1.0)
-    weights, order, toward_y = np.zeros(held_x.shape), np.ones((sets.size, 1)), np.ones((sets.size, 1), bool)
-    for estimate in _likelihood_ratios(center, *fit):
-        largest = np.abs(estimate).max()
-        for sign, likely, other in ((1.0, held_y, held_x), (-1.0, held_x, held_y)):
-            for before, clip in zip((0.0, *CLIPS), CLIPS, strict=False):
-                if largest < before:  # nothing was left to clip
-                    break
-                clipped = np.clip(sign * estimate, -clip, clip)
-                values = _lower(clipped, likely, other, runs, confidence)
-                which = values.argmax(axis=1)
-                better = values[sets, which] > best + 1e-12
-                best[better] = values[sets, which][better]
-                weights[better], toward_y[better] = clipped[better], sign > 0
-                order[better, 0] = np.array(ORDERS)[which[better]]
-    return weights, order, toward_y
-
-
-def _likelihood_ratios(center: Floats, fit_x: NDArray[np.int64], fit_y: NDArray[np.int64]) -> list[Floats]:
-    """Return estimates of the log-likelihood ratio, shape (sets, bins): as if of normal laws, and by groups of bins."""
-    runs = fit_x.sum(axis=1, keepdims=True)
-    mean_x, mean_y = ((counts @ center)[:, None] / runs for counts in (fit_x, fit_y))
-    variance = sum(
-        np.sum(counts * (center - mean) ** 2, axis=1, keepdims=True) / runs
-        for counts, mean in ((fit_x, mean_x), (fit_y, mean_y))
-    )
-    found = [(center - (mean_x + mean_y) / 2) * (mean_y - mean_x) / (np.maximum(variance, 1e-12) / 2)]
-    total = fit_x + fit_y
-    rank = np.cumsum(total, axis=1) - total / 2
-    first = np.arange(len(total))[:, None]
-    for bins in BINS[:-1]:  # the finest differ little from one another, and are hardly ever chosen
-        group = first * bins + np.minimum((rank * (bins / 2) / runs).astype(np.intp), bins - 1)
-        grouped_x, grouped_y = (
-            np.bincount(group.ravel(), counts.ravel(), len(total) * bins) + 0.5 for counts in (fit_x, fit_y)
-        )
-        found.append(np.log(grouped_y / grouped_x)[group])
-    return found
-
-
-def _lower(weights: Floats, likely: Floats, other: Floats, runs: int, confidence: float) -> Floats:
-    """Return the bound of `renyi_variational_lower` at every order, shape (sets, orders).
-
-    Weights and the shares of runs in each bin on either database have shape (sets, bins); all orders are of quarters,
-    so that one exponential gives all moments.
-    """
-    centered = weights - weights.max(axis=1, keepdims=True)
-    powers: dict[int, Floats] = {1: np.exp(centered / 4)}
-
-    def moments(shares: Floats, quarters: int) -> tuple[Floats, Floats]:
-        """Return the mean and variance of ``exp(quarters / 4 * centered)``."""
-        mean, square = (np.einsum("sb,sb->s", shares, _raised(powers, times * quarters)) for times in (1, 2))
-        return mean, square - mean**2
-
-    least = centered.min(axis=1)
-    found = np.empty((len(weights), len(ORDERS)))
-    for column, order in enumerate(ORDERS):
-        quarters = round(4 * order)
-        mean, variance = moments(other, quarters)
-        low = mean_lower(1 - mean, variance, np.zeros_like(least), -np.expm1(order * least), runs, (1 - confidence) / 2)
-        above = np.log(np.maximum(1 - low, TINY)) / order
-        if quarters == 4:
-            mean = np.einsum("sb,sb->s", likely, centered)
-            square = np.einsum("sb,sb,sb->s", likely, centered, centered)
-            found[:, column] = mean_lower(mean, square - mean**2, least, -least, runs, (1 - confidence) / 2) - above
-            continue
-        mean, variance = moments(likely, quarters - 4)
-        floor = np.expm1((order - 1) * least)
-        low = mean_lower(mean - 1, variance, floor, -floor, runs, (1 - confidence) / 2)
-        found[:, column] = np.log(np.maximum(1 + low, TINY)) / (order - 1) - above
-    return np.maximum(found, 0.0)
-
-
-def _raised(powers: dict[int, Floats], exponent: int) -> Floats:
-    """Return a power of what stands under 1, from powers that are there or will be."""
-    if exponent not in powers:
-        powers[exponent] = _raised(powers, exponent // 2) * _raised(powers, exponent - exponent // 2)
-    return powers[exponent]
 
 
 def _weights_power(

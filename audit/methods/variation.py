@@ -8,10 +8,10 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy import optimize, special, stats
 
-from audit.attacks.selection import Family
+from audit.attacks.selection import Family, never, tabulated
 from audit.bounds.game import excess_lower, variation_game_lower
 from audit.claims import ApproxDP, Claim
-from audit.events import Event, Statistic, ThresholdRule
+from audit.events import Event, Statistic
 from audit.methods.game import Game, numbers_of_guesses, right_side
 from audit.methods.method import POWER, Basis, Counts, Floats, Method, Whole, guesses, register_method
 
@@ -19,7 +19,6 @@ __all__ = ["Variation"]
 
 POWERFUL = float(special.ndtri(POWER))  # standard errors
 CAUTION = 0.999  # with which an event is believed on the runs that chose it
-NEVER = ThresholdRule(-math.inf, math.inf)
 STEPS = 3  # times that the choice is repeated with what the last one promised forgiven
 
 
@@ -38,24 +37,24 @@ class Variation(Game):
 
     def choose(
         self, statistics: tuple[Statistic, ...], x: Floats, y: Floats, *, families: tuple[Family, ...], counting: int
-    ) -> Event:
-        """Return the event that promises the largest difference of probabilities, from scores on selection runs.
+    ) -> list[Event]:
+        """Return the event that promises the largest difference of probabilities, and the best one-sided event.
 
         A game with a delta asks whether a rule shows more than that delta, and the one that shows most of it leaves
         nothing when as much is forgiven: what was promised last is forgiven next.
         """
-        promised, best = self.claim.group(self.distance).budget, Event(statistics[0], NEVER)
-        shown = (-1.0, -1.0)
+        promised, best, one_sided = self.claim.group(self.distance).budget, never(statistics[0]), []
+        tables, shown = tabulated(statistics, x, y, families), (-1.0, -1.0)
         for step in range(2 + STEPS):
             forgiven = min((promised / 2, promised, shown[0])[min(step, 2)], self.largest)
-            game = Game(ApproxDP(1.0, forgiven, self.claim.relation), 1, self.confidence)
-            event = game.choose(statistics, x, y, families=families, counting=counting)
+            event, *others = self.chosen(tables, counting, forgiven) or [never(statistics[0])]
+            one_sided = one_sided or others[:1]
             rated = self._rated(event, statistics, x, y)
             if rated > shown:
                 shown, best = rated, event
             elif step >= 2:
                 break
-        return best
+        return [best, *(event for event in one_sided if str(event) != str(best))]
 
     def basis(self, event: Event, *, look: int = 0, expected: tuple[float, float] | None = None) -> Basis:
         """Return what `lower` reads besides the counts: the databases that the rule may name, and the look."""

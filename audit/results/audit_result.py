@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, TypedDict
@@ -26,10 +27,18 @@ REDACTED = "redacted"
 GIVEN_OUTPUTS = "given outputs"  # the mechanism of `measure_loss_from_outputs`
 ONE_RUN = "one-run guessing game"  # the bound of `measure_loss_one_run`
 PUBLIC = ("software", "python", "platform", "created")  # of the provenance: nothing that anyone could name
-NUMBERS = ("confidence", "ceiling", "detectable", "seconds")
-LISTS = ("tried", "notes")
+NUMBERS = ("confidence", "ceiling", "detectable", "seconds", "rare")
+LISTS = ("tried", "notes", "others")
 # By schemas 2 and 3, with what they are in older files.
-ADDED: dict[str, Any] = {"basis": {}, "confidential": False, "attack": "", "tried": (), "notes": ()}
+ADDED: dict[str, Any] = {
+    "basis": {},
+    "confidential": False,
+    "attack": "",
+    "tried": (),
+    "notes": (),
+    "others": (),
+    "rare": math.inf,
+}
 
 
 @dataclass(frozen=True, eq=False)
@@ -93,6 +102,12 @@ class AuditResult(Reported):
         The attacks that had something to look at.
     notes : tuple of str
         What a reader should know besides: warnings of the mechanism, say, and how often they came.
+    others : tuple of dict
+        The other events that were counted on the same runs, which proved less: ``event``, ``attack``, ``counts``,
+        ``basis``, ``notes``, and the bound, ``measured``. All of them share the error probability.
+    rare : float
+        An outcome that one database alone can give would have been called a violation with power 0.8, had it come once
+        in so many runs; infinite where no runs could tell, or the event was registered.
     """
 
     mechanism: str
@@ -122,6 +137,8 @@ class AuditResult(Reported):
     attack: str = ""
     tried: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
+    others: tuple[dict[str, Any], ...] = ()
+    rare: float = math.inf
 
     def __str__(self) -> str:
         return line(self.summary(), self.searched, self.notes)
@@ -203,6 +220,7 @@ class AuditResult(Reported):
             attack="",
             tried=(),
             notes=(),
+            others=(),
             confidential=False,
         )
 
@@ -261,6 +279,12 @@ class AuditResult(Reported):
         _check_basis(result.basis)
         typed(_Provenance, result.provenance)
         check_counts(result.counts)
+        for other in result.others:
+            typed(_Other, other)
+            if missing := _Other.__required_keys__ - other.keys():
+                raise ValueError(f"each of others must have {', '.join(sorted(missing))}")
+            _check_basis(other["basis"])
+            check_counts(other["counts"])
         if result.support is not None:
             _check_witness(result.support)
         fraction("confidence", result.confidence)
@@ -298,6 +322,9 @@ class AuditResult(Reported):
 class _Basis(TypedDict, total=False):
     """What methods read besides the counts, where they do; one from elsewhere may read more."""
 
+    share: int | float
+    hits: int
+    rated: int
     regions: int
     look: int
     looks: int | None
@@ -309,6 +336,17 @@ class _Basis(TypedDict, total=False):
     toward: Literal["x", "y"]
     order: int | float
     most: int
+
+
+class _Other(TypedDict):
+    """What is kept of an event that proved less."""
+
+    event: str
+    attack: str
+    counts: dict[str, dict[str, int]]
+    basis: dict[str, Any]
+    notes: list[str]
+    measured: int | float
 
 
 class _Provenance(TypedDict, total=False):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from dataclasses import replace
 
-from audit.methods.evaluation import detectable_loss
+from audit.methods.evaluation import detectable_loss, rare_runs
 from audit.methods.method import Method, method_named
 from audit.results import AuditResult, check_counts, verdict_of
 from audit.results.provenance import provenance
@@ -39,6 +39,7 @@ def verify_result(result: AuditResult) -> AuditResult:
         "measured": (result.measured.budget, again.measured.budget),
         "ceiling": (result.ceiling, again.ceiling),
         "detectable": (result.detectable, again.detectable),
+        "rare": (result.rare, again.rare),
     }
     for name, (said, found) in pairs.items():
         if not math.isclose(said, found, rel_tol=TOLERANCE, abs_tol=1e-9):
@@ -87,12 +88,13 @@ def recomputed(result: AuditResult) -> AuditResult:
         raise ValueError(f"no method for a promise of {result.claim} is called {result.bound!r}")
     method = found(result.claim, result.distance, result.confidence)
     _check_runs(result, method)
-    counts, basis = result.counts, result.basis
+    known = [(result.counts, result.basis), *((one["counts"], one["basis"]) for one in result.others)]
     try:
-        method.check(counts, basis)
-        measured = result.claim.at(method.lower(counts, basis))
-        ceiling = method.ceiling(counts, basis)
-        detectable = detectable_loss(method, counts, basis, result.selection)
+        for one in known:
+            method.check(*one)
+        measured = result.claim.at(max(method.lower(*one) for one in known))
+        ceiling = max(method.ceiling(*one) for one in known)
+        detectable, rare = detectable_loss(method, known, result.selection), rare_runs(method, known)
     except (LookupError, TypeError, AttributeError) as error:
         missing = str(error).strip("'") if isinstance(error, KeyError) else "something else"
         raise ValueError(
@@ -100,7 +102,7 @@ def recomputed(result: AuditResult) -> AuditResult:
             "lack: make the audit again"
         ) from None
     verdict = verdict_of(result.claim, measured, detectable, result.support is not None)
-    return replace(result, measured=measured, ceiling=ceiling, detectable=detectable, verdict=verdict)
+    return replace(result, measured=measured, ceiling=ceiling, detectable=detectable, rare=rare, verdict=verdict)
 
 
 def _check_runs(result: AuditResult, method: Method) -> None:

@@ -11,8 +11,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from audit import stopping
+from audit.choosing import Selected
 from audit.claims import ZCDP, ApproxDP, GaussianDP, PureDP
-from audit.events import Event
 from audit.loss import measure_loss
 from audit.methods.method import method_for
 from audit.results.files import write_json
@@ -64,8 +64,7 @@ class Choice:
     """An event by its stage."""
 
     stage: int
-    expected: tuple[float, float] = (70.0, 0.75)
-    event: Event = ONE
+    events: tuple = (Selected(ONE, expected=(70.0, 0.75)),)
     basis: dict = field(default_factory=dict)
 
     def seen(self):
@@ -84,10 +83,11 @@ def ended(claim, *, size=10_000, share=0.3, rate=0.5, early_rate=0.5):
     def count(chosen, sizes, look):
         made.append(("count", chosen.stage, look, sum(sizes)))
         met = [round(side * (rate if chosen.stage == 3 else early_rate)) for side in sizes]
-        return {
+        counts = {
             name: {"runs": side, "guessed_x": 0, "guessed_y": seen}
             for name, side, seen in zip("xy", sizes, met, strict=True)
         }
+        return [counts] * len(chosen.events)
 
     return count_in_stages(method, choose, count, size=size, share=share, coins=np.random.default_rng(1)), made
 
@@ -98,8 +98,11 @@ def test_guesses_at_every_event_add_up_where_one_bound_holds_for_all():
     assert [call[1:] for call in made if call[0] == "choose"] == [(0, 300, 700), (1, 2700, 6300)]
     assert [look for _, look, _ in counted] == list(range(1, len(counted) + 1))
     assert (found.size, found.selection, found.chosen.stage) == (10_000, 3000, 1)
-    assert sum(side["runs"] for side in found.counts.values()) == sum(runs for *_, runs in counted) == 7000
-    assert found.basis == {"expected": [700.0, 0.75]}  # of all runs that might count, as the first stage suggests
+    assert sum(side["runs"] for side in found.counts[0].values()) == sum(runs for *_, runs in counted) == 7000
+    assert found.bases[0] == {
+        "expected": [700.0, 0.75],
+        "share": 0.94,
+    }  # of all runs that might count, as the first stage suggests
 
 
 @pytest.mark.parametrize("claim", [GaussianDP(0.01), ZCDP(0.001)])
@@ -113,16 +116,16 @@ def test_elsewhere_a_stage_counts_its_own_event_alone(claim):
         ("count", 1, 5, 3150),
     ]
     assert (found.size, found.selection, found.chosen.stage) == (10_000, 3000, 1)
-    assert sum(side["runs"] for side in found.counts.values()) == 6300
-    assert [found.basis[name] for name in ("look", "looks", "choosing")] == [5, 5, 2700]
+    assert sum(side["runs"] for side in found.counts[0].values()) == 6300
+    assert [found.bases[0][name] for name in ("look", "looks", "choosing")] == [5, 5, 2700]
 
 
 def test_a_registered_event_is_counted_from_beginning_to_end():
     for claim in (PureDP(0.01), GaussianDP(0.01)):
         found, made = ended(claim, share=0.0)
         assert [call for call in made if call[0] == "choose"] == [("choose", 0, 0, 10_000)]
-        assert sum(side["runs"] for side in found.counts.values()) == found.size == 10_000
-        assert "choosing" not in found.basis
+        assert sum(side["runs"] for side in found.counts[0].values()) == found.size == 10_000
+        assert "choosing" not in found.bases[0]
 
 
 def test_parts_that_selection_never_saw_do_not_settle_an_audit(monkeypatch):

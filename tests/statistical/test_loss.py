@@ -11,7 +11,6 @@ from scipy.special import expit
 from algorithms.flaxman import ADPC, GDPC
 from algorithms.flaxman.gaussian import GaussianCounts
 from audit import stopping
-from audit.attacks.selection import select_event
 from audit.bounds.game import guessing_game_lower
 from audit.claims import ZCDP, ApproxDP, GaussianDP, PureDP
 from audit.events import Event, cell
@@ -247,7 +246,7 @@ def test_choosing_and_counting_on_the_same_runs_accuses_the_innocent():
     def cheating(seed):
         rng = np.random.default_rng(seed)
         x, y = rng.geometric(0.05, (2, 150, 1)).astype(float)
-        event = select_event([cell(0)], x, y, families=("threshold", "cell"), counting=300, confidence=0.95)
+        event = Game(PureDP(1), 1, 0.95).choose((cell(0),), x, y, families=("threshold", "cell"), counting=300)[0]
         guesses = event.rule.guess(x[:, 0]), event.rule.guess(y[:, 0])
         correct = np.sum(guesses[0] < 0) + np.sum(guesses[1] > 0)
         return float(guessing_game_lower(correct, sum(np.abs(guess).sum() for guess in guesses), confidence=0.95))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from audit.attacks.movement import Moments
-from audit.attacks.selection import select_event
+from audit.attacks.selection import Guessing, never, proposals, select_events, tabulated
 from audit.events import cell
 
 BOTH = ("threshold", "cell")
@@ -17,15 +17,14 @@ def scored(statistics, x, y):
     return [np.column_stack([statistic(np.asarray(part)) for statistic in statistics]) for part in (x, y)]
 
 
-def select(x, y, statistics=ENTRY, *, families=BOTH, counting=50_000, confidence=0.95, forgiven=0.0):
-    return select_event(
-        statistics,
-        *scored(statistics, x, y),
-        families=families,
-        counting=counting,
-        confidence=confidence,
-        forgiven=forgiven,
-    )
+def several(x, y, statistics=ENTRY, *, families=BOTH, counting=50_000, confidence=0.95, forgiven=0.0):
+    game = Guessing(counting, confidence, forgiven)
+    found = proposals(tabulated(statistics, *scored(statistics, x, y), families), game)
+    return select_events(found, game) or [never(statistics[0])]
+
+
+def select(x, y, statistics=ENTRY, **options):
+    return several(x, y, statistics, **options)[0]
 
 
 def geometric_law(epsilon, center=0):

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from audit.claims import ZCDP, ApproxDP, GaussianDP, PureDP
 from audit.events import Event, WeightRule, cell
 from audit.methods import AnytimeGame, Game, Gaussian, Rectangle, Renyi, Variation
-from audit.methods.evaluation import Audited, evaluate
+from audit.methods.evaluation import Audited, Counted, evaluate
 
 GUESSED = st.tuples(*[st.integers(0, 20)] * 3)
 MANY, BINS = st.tuples(*[st.integers(0, 2000)] * 3), st.tuples(*[st.integers(0, 2000)] * 4)
@@ -27,7 +27,6 @@ CLAIMS = {
 }
 AUDITED = Audited(
     mechanism="count",
-    event="y if output[0] >= 13",
     searched="thresholds on output[0]",
     pair="1 person added to cell 0",
     relation="add_remove",
@@ -70,4 +69,5 @@ def audited(x, y, *, method=Game, claim=None, distance=1, confidence=0.95, event
     """Return the result of an audit with these counts."""
     counts = binned(x, y) if event.rule.family == "weights" else named(x, y)
     how = method(claim or CLAIMS[method], distance, confidence)
-    return evaluate(time.perf_counter(), how, counts, how.basis(event), AUDITED, support=support)
+    counted = Counted("y if output[0] >= 13", "entries", counts, how.basis(event))
+    return evaluate(time.perf_counter(), how, [counted], AUDITED, support=support)

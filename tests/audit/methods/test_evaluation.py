@@ -19,6 +19,7 @@ from audit.exact import LossDistribution, loss_distribution
 from audit.methods import AnytimeGame, Game, Gaussian, Rectangle, Renyi
 from audit.methods.evaluation import (
     UNSEEN,
+    Counted,
     add_counts,
     check_question,
     count_event,
@@ -81,10 +82,8 @@ def test_how_many_guesses_to_expect():
 def test_runs_unlike_those_that_chose_have_no_power():
     how, counts = Game(PureDP(1), 1, 0.95), named((400, 100, 0), (100, 400, 0))
     known = how.detectable(counts, {}, choosing=0)
-    assert [detectable_loss(how, counts, {"unseen": share}, 0) for share in (UNSEEN, UNSEEN + 1e-9)] == [
-        known,
-        math.inf,
-    ]
+    found = [detectable_loss(how, [(counts, {"unseen": share})], 0) for share in (UNSEEN, UNSEEN + 1e-9)]
+    assert found == [known, math.inf]
 
 
 # Verdicts
@@ -125,7 +124,7 @@ def test_an_honest_claim_under_the_other_relation_is_held_against_its_own():
     how = Game(PureDP(1.0, "replace_one"), 1, 0.9)
     about = replace(AUDITED, relation="replace_one")
     counts = count_event(BOTH, np.repeat([12.0, 13.0], [60, 40]), np.repeat([12.0, 13.0], [40, 60]))
-    result = evaluate(time.perf_counter() - 5, how, counts, how.basis(BOTH), about)
+    result = evaluate(time.perf_counter() - 5, how, [Counted("a rule", "entries", counts, how.basis(BOTH))], about)
     assert result.measured.relation == "replace_one"
     assert (result.confidence, 5 <= result.seconds < 600) == (0.9, True)
     assert {name: getattr(result, name) for name in asdict(about)} == asdict(about)

@@ -14,7 +14,8 @@ from hypothesis import strategies as st
 from scipy.special import expit, ndtr, ndtri
 from scipy.stats import binom
 
-from audit.attacks.selection import CLIPS, ORDERS
+from audit.attacks.selection import weights as likelihood_ratios
+from audit.attacks.selection.weights import CLIPS, ORDERS
 from audit.bounds.game import approx_game_lower, guessing_game_lower
 from audit.bounds.gaussian import gaussian_lower
 from audit.bounds.renyi import renyi_variational_lower
@@ -212,7 +213,7 @@ def test_the_bound_of_many_sets_at_once_is_that_of_each(clip):
     rng, runs, sets = np.random.default_rng(1), 500, 3
     weights = np.clip(rng.normal(0, 2, (sets, 20)), -clip, clip)
     likely, other = (rng.multinomial(runs, rng.dirichlet(np.ones(20)), sets) for _ in range(2))
-    found = renyi_power._lower(weights, likely / runs, other / runs, runs, 0.95)
+    found = likelihood_ratios._lower(weights, likely / runs, other / runs, runs, 0.95)
     for row, column in itertools.product(range(sets), range(len(ORDERS))):
         exact = renyi_variational_lower(weights[row], likely[row], other[row], order=ORDERS[column], confidence=0.95)
         assert found[row, column] == pytest.approx(exact, abs=1e-9)
@@ -224,12 +225,12 @@ def test_the_weights_chosen_promise_most():
     edges, center = renyi_power._bins(1.2, 400)
     laws = renyi_power._laws(edges, 1.2)
     fit, held = (tuple(rng.multinomial(100, law, 3) for law in laws) for _ in range(2))
-    weights, order, toward_y = renyi_power._chosen_weights(center, fit, held, runs, 0.95)
+    weights, order, toward_y, shown = likelihood_ratios.chosen_weights(center, fit, held, runs, 0.95)
     scaled = [[np.rint(counts * (runs / 100)).astype(int) for counts in side] for side in held]
     for row in range(3):
         best = 0.0
         for estimate, clip, at, sign in itertools.product(
-            renyi_power._likelihood_ratios(center, *fit), CLIPS, ORDERS, (1, -1)
+            likelihood_ratios._likelihood_ratios(center, *fit, itself=False), CLIPS, ORDERS, (1, -1)
         ):
             values = np.clip(sign * estimate[row], -clip, clip)
             sides = (scaled[1][row], scaled[0][row]) if sign > 0 else (scaled[0][row], scaled[1][row])
@@ -237,6 +238,7 @@ def test_the_weights_chosen_promise_most():
         sides = (scaled[1][row], scaled[0][row]) if toward_y[row, 0] else (scaled[0][row], scaled[1][row])
         chosen = renyi_variational_lower(weights[row], *sides, order=order[row, 0], confidence=0.95)
         assert chosen == pytest.approx(best, rel=1e-6)
+        assert shown[row] == pytest.approx(best, rel=1e-3)  # held counts are rounded here, and not there
 
 
 @pytest.mark.parametrize(("clip", "order"), [(2.0, 1.0), (2.0, 1.5), (1.0, 4.0)])

@@ -65,7 +65,8 @@ def test_geometric_noise_is_told_by_its_single_values(epsilon, families):
 
     accuracy, share = median_quality(choose, geometric_law(epsilon), geometric_law(epsilon, 1), 10)
     assert expit(epsilon) - 0.005 < accuracy <= expit(epsilon) + 1e-12
-    assert share > 0.9
+    # Values that all say the same come in an order that chance makes: a few of them are left out.
+    assert share > (0.9 if families == BOTH else 0.85)
 
 
 @pytest.mark.parametrize("epsilon", [0.5, 1, 4])

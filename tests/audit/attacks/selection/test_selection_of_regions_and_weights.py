@@ -9,7 +9,7 @@ import pytest
 from scipy.special import logsumexp, ndtri
 from scipy.stats import norm
 
-from audit.attacks.selection import select_region, select_weights
+from audit.attacks.selection import Shifts, proposals, select_events, select_weights, tabulated
 from audit.bounds.gaussian import gaussian_lower
 from audit.bounds.renyi import renyi_variational_lower
 from audit.events import WeightRule, cell
@@ -18,7 +18,8 @@ from tests.helpers import geometric
 
 
 def region(x, y, *, families=BOTH, counting=50_000, confidence=0.95):
-    return select_region(ENTRY, *scored(ENTRY, x, y), families=families, counting=counting, confidence=confidence)
+    shifts = Shifts(counting, confidence)
+    return select_events(proposals(tabulated(ENTRY, *scored(ENTRY, x, y), families), shifts), shifts)[0]
 
 
 def weights(x, y, *, counting=50_000, confidence=0.95):

@@ -1,4 +1,4 @@
-"""What is believed of a score, and the limits by which rules are rated."""
+"""What is believed of a score, and how cautious a choice is."""
 
 from __future__ import annotations
 
@@ -6,13 +6,9 @@ import math
 
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
-from scipy.optimize import brentq
-from scipy.special import logit, rel_entr
+from scipy.special import logit
 from scipy.stats import norm
 
-from audit.attacks import selection
 from audit.events import Statistic
 from tests.audit.attacks.cases import exact_quality, geometric_law, select
 from tests.helpers import geometric
@@ -99,40 +95,9 @@ def test_a_weak_signal_is_not_lost_to_a_rule_that_is_rare_and_lucky():
     assert 0.485 < weak_promise() <= 0.501
 
 
-def test_without_pessimism_it_would_be(monkeypatch):
-    monkeypatch.setattr(selection, "PESSIMISM", 0.0)  # negative control
+def test_without_caution_it_would_be(monkeypatch):  # negative control
+    monkeypatch.setattr(
+        "audit.attacks.selection.choice.WAYS", ((0.0, False), (0.0, False), (1.0, True))
+    )  # negative control
     # Three of four rules are below 0.47: they guess 2% of the runs, right as often as wrong.
     assert weak_promise() < 0.47
-
-
-def distance(rate, limit):
-    return float(rel_entr(rate, limit) + rel_entr(1 - rate, 1 - limit))
-
-
-@given(st.floats(1e-3, 1), st.floats(1, 1e9), st.floats(0.1, 6))
-def test_the_limit_is_where_the_likelihood_ratio_says(rate, runs, z):
-    limit = float(selection._limit(np.array(rate), np.array(runs), z))
-    assert 0 <= limit <= rate
-    away = z**2 / 2 / runs
-    if distance(rate, 1e-280) <= away:  # beyond what a float holds
-        assert limit < 1e-279
-        return
-    exact = math.exp(brentq(lambda log: distance(rate, math.exp(log)) - away, math.log(1e-280), math.log(rate)))
-    assert limit == pytest.approx(exact, rel=1e-6)
-
-
-@pytest.mark.parametrize("runs", [1, 7, 1000])
-def test_the_limits_of_never_and_always(runs):
-    never, always = selection._limit(np.array([0.0, 1.0]), np.full(2, float(runs)), 5.0)
-    assert never == 0
-    assert always == pytest.approx(math.exp(-12.5 / runs), rel=1e-12)
-    assert selection._limit(np.array([0.0, 0.3, 1.0]), np.full(3, float(runs)), 0.0).tolist() == [0.0, 0.3, 1.0]
-
-
-@pytest.mark.parametrize("z", [1.645, 1.96, 4.9])
-def test_limits_are_probabilities(z):
-    runs = np.arange(1, 3000) / 2
-    for rate in (0.0, 1e-12, 0.5, 1.0):
-        limits = selection._wilson(np.full(runs.size, rate), runs, z)
-        assert (limits >= 0).all()
-        assert (limits <= rate + 1e-15).all()

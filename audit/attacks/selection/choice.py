@@ -1,0 +1,140 @@
+"""The choice of a few events: what each way to choose promises is told by selection runs that did not choose.
+
+Three of four folds choose a rule and the fourth counts it. That says which statistic is best, and how cautious a choice
+should be: few runs tell the better of many rules only with caution, and a rare, strong outcome only without.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import NamedTuple, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from audit.attacks.selection.tables import ALL, FOLDS, Table
+from audit.events import Event, Statistic, ThresholdRule
+
+__all__ = ["WAYS", "Proposal", "Rated", "Rating", "distinct", "proposals", "select_events"]
+
+Floats = NDArray[np.float64]
+
+LEAST_HITS = 4  # of an outcome that is no matter of chance
+CLEARLY = 0.5  # standard errors by which a later choice must be better than one before it
+BOLDLY = 1.5  # the same of a less cautious one
+# Ways to choose: standard errors taken off what a rule shows on the runs that chose it, and whether one database may
+# be named only.
+WAYS = ((5.0, False), (2.0, False), (1.0, True))
+
+
+class Rated(NamedTuple):
+    """Ratings of rules in several draws of the runs, and what was counted of each, shape (draws, rules)."""
+
+    rating: Floats
+    counts: tuple[Floats, ...]
+
+
+class Rating(Protocol):
+    """What rates rules by the bound that they promise on runs that have yet to be made."""
+
+    def rated(
+        self, table: Table, weights: Floats, caution: float, *, one_sided: bool = False, by: Floats | None = None
+    ) -> Rated:
+        """Return ratings after so many standard errors, parts of the runs weighted, shape (draws, PARTS)."""
+
+    def promised(self, counts: tuple[float, ...], runs: float, *, one_sided: bool = False) -> tuple[float, float]:
+        """Return what is promised by rules that were not chosen on these counts, and its standard error."""
+
+    def rare(self, hits: float, runs: float) -> tuple[float, ...]:
+        """Return the counts of an outcome that one database alone gives."""
+
+    def event(self, table: Table, rated: Rated, best: int) -> Event:
+        """Return the event of a rule."""
+
+
+@dataclass(frozen=True)
+class Proposal:
+    """A way to choose a rule on one table, and what it promises."""
+
+    table: Table
+    caution: float
+    one_sided: bool
+    promise: float
+    error: float
+
+    def event(self, rating: Rating) -> Event:
+        """Return the event that all of the runs choose."""
+        rated = rating.rated(self.table, ALL, self.caution, one_sided=self.one_sided)
+        best = int(np.argmax(rated.rating[0]))
+        return (
+            rating.event(self.table, rated, best) if np.isfinite(rated.rating[0, best]) else never(self.table.statistic)
+        )
+
+
+def never(statistic: Statistic) -> Event:
+    """Return the event that never guesses."""
+    return Event(statistic, ThresholdRule(-math.inf, math.inf))
+
+
+def proposals(tables: Sequence[Table], rating: Rating) -> list[Proposal]:
+    """Return every way to choose a rule on every table, with what it promises on runs that did not choose.
+
+    Three folds choose a rule and the fourth counts it.
+    """
+    found = []
+    for table in tables:
+        counts = rating.rated(table, 1 - FOLDS, WAYS[0][0], by=FOLDS).counts
+        for caution, one_sided in WAYS:
+            best = rating.rated(table, FOLDS, caution, one_sided=one_sided).rating
+            chosen = np.arange(len(best)), best.argmax(axis=1)
+            known = np.isfinite(best[chosen])
+            met = tuple(float(of[chosen][known].sum()) for of in counts)
+            found.append(Proposal(table, caution, one_sided, *rating.promised(met, table.runs, one_sided=one_sided)))
+    return found
+
+
+def select_events(found: Sequence[Proposal], rating: Rating) -> list[Event]:
+    """Return the event that promises most, then the best that names one database only, and the most cautious one.
+
+    Among equals the first is taken.
+    """
+    ways = ([one for one in found if not one.one_sided], [one for one in found if one.one_sided], found[:: len(WAYS)])
+    best = [one for some in ways if (one := best_of(some)) is not None]
+    if not best:
+        return []
+    main, *others = [one.event(rating) for one in best]
+    main = replace(main, hits=_hits(best[1], rating))
+    return distinct([main, *others])
+
+
+def distinct(events: Sequence[Event]) -> list[Event]:
+    """Return events without those that say the same as one before them."""
+    names = [str(event) for event in events]
+    return [event for place, event in enumerate(events) if names[place] not in names[:place]]
+
+
+def _hits(rival: Proposal, rating: Rating) -> int:
+    """Return the fewest runs of an outcome that one database alone gives which promise clearly more than a rival.
+
+    Three of four folds have to choose it.
+    """
+    limit, runs = rival.promise + CLEARLY * rival.error, rival.table.runs
+    for hits in np.unique(np.geomspace(LEAST_HITS, max(runs / 2, LEAST_HITS), 64).astype(int)).tolist():
+        if rating.promised(rating.rare(0.75 * hits, runs), runs, one_sided=True)[0] > limit:
+            break
+    return int(hits)
+
+
+def best_of(found: Sequence[Proposal]) -> Proposal | None:
+    """Return the choice that promises most, where later and bolder ones must do so clearly; None if there is none."""
+    best: Proposal | None = None
+    for one in found:
+        if best is None or one.promise > 0 >= best.promise:
+            best = one
+            continue
+        clearly = BOLDLY if one.caution < best.caution else CLEARLY
+        if one.promise > best.promise + clearly * one.error:
+            best = one
+    return best

@@ -1,0 +1,157 @@
+"""Rules that guess the database of each run, rated by the log-odds of a right guess that a bound would show.
+
+What chance takes is on the scale of arcsines, on which rates of all sizes stray alike (Anscombe, 1948).
+"""
+
+from __future__ import annotations
+
+import functools
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import special
+
+from audit.attacks.selection.choice import Proposal, Rated, best_of
+from audit.attacks.selection.tables import ALL, PARTS, Table
+from audit.events import Event
+
+__all__ = ["Guessing", "angle_of"]
+
+Floats = NDArray[np.float64]
+Places = NDArray[np.intp]
+
+DOUBT = 1.0  # standard errors taken off a rate on runs that did not choose the rule
+WIDENED = 0.5  # standard errors of the difference within which a wider rule is no worse
+TIE = 1e-9  # of a rating for each place that makes a rule wider without a run that says so
+RESAMPLES, SEED = 16, 20  # times that selection runs are drawn again
+RIVALS = 8  # choices that others may make, those that promise most
+GOOD = 0.8  # share of the choices that promise no more than a good one
+
+
+@dataclass(frozen=True)
+class Guessing:
+    """How many runs will count, at which confidence, and the probability that the promise forgives a run."""
+
+    counting: int
+    confidence: float
+    forgiven: float = 0.0
+
+    def rated(
+        self, table: Table, weights: Floats, caution: float, *, one_sided: bool = False, by: Floats | None = None
+    ) -> Rated:
+        """Return ratings of all pairs of thresholds, those that name `y` above first; right guesses, guesses, runs.
+
+        A stated log-likelihood ratio is believed as far as the runs agree.
+        """
+        lower, upper = _pairs(table.values.size + 1)
+        beyond = table.beyond(weights, by=by)
+        right = beyond.x_below[:, lower] + beyond.y_above[:, upper]
+        guesses = right + beyond.y_below[:, lower] + beyond.x_above[:, upper]
+        runs = sum(table.total(weights))
+        angle = angle_of(right, guesses)
+        stray = caution / 2 / np.sqrt(guesses + 0.75)
+        above_y = angle - stray
+        if table.stated is not None:
+            says = table.beyond(weights, stated=True)
+            stated = says.x_below[:, lower] + says.y_above[:, upper]
+            stated = np.arcsin(np.sqrt(np.clip(stated / np.maximum(guesses, 1e-9), 0.0, 1.0)))
+            above_y = np.clip(stated, above_y, angle + stray)
+            right = np.square(np.sin(np.clip(stated, angle - stray, angle + stray))) * guesses
+        ways = above_y, np.pi / 2 - angle - stray
+        rating = np.hstack([self._odds(one, guesses, runs, one_sided) for one in ways])
+        rating -= TIE * np.tile(lower - upper, 2)
+        if table.cells is not None:  # which lean to `y` as they rise
+            rating[:, lower.size :] = -np.inf
+        if one_sided:
+            rating[:, np.tile((lower > 0) & (upper < table.values.size), 2)] = -np.inf
+        every = np.hstack([guesses, guesses])
+        return Rated(rating, (np.hstack([right, guesses - right]), every))
+
+    def promised(self, counts: tuple[float, ...], runs: float, *, one_sided: bool = False) -> tuple[float, float]:
+        """Return what rules promise that were right so often of so many guesses, and its standard error."""
+        right, guesses = counts
+        if guesses == 0:
+            return -math.inf, 0.0
+        off = DOUBT / 2 / math.sqrt(guesses + 0.75)
+        rate = (right + 0.5) / (guesses + 1)
+        promise = self._odds(angle_of(right, guesses) - off, np.array(guesses), runs, one_sided)
+        return float(promise), 1 / math.sqrt(guesses * rate * (1 - rate))
+
+    def rare(self, hits: float, runs: float) -> tuple[float, ...]:
+        """Return the counts of an outcome that one database alone gives."""
+        return hits, hits
+
+    def event(self, table: Table, rated: Rated, best: int) -> Event:
+        """Return the event of a rule, widened as far as it costs nothing: with every guess the bound tightens."""
+        lower, upper = _pairs(table.values.size + 1)
+        way, place = divmod(best, lower.size)
+        rating, right, guesses = (part[0, way * lower.size :][: lower.size] for part in (rated.rating, *rated.counts))
+        known = np.isfinite(rating)
+        for slack in (WIDENED,) if table.cells is None else (2 * WIDENED, 2 * WIDENED):  # chance disturbs their order
+            around = np.flatnonzero((lower >= lower[place]) & (upper <= upper[place]) & known)
+            accuracy, worth = right[around] / guesses[around], right[place] / guesses[place]
+            if table.stated is None:
+                accuracy = accuracy + slack * _error_of_widening(right, guesses, place, around)
+            odds = [
+                self._odds(np.arcsin(np.sqrt(np.clip(rate, 0.0, 1.0))), of, table.runs)
+                for rate, of in ((accuracy, guesses[around]), (worth, guesses[place]))
+            ]
+            no_worse = around[(odds[0] >= odds[1]) | (around == place)]
+            place = int(no_worse[np.argmax(guesses[no_worse] - TIE * (lower - upper)[no_worse])])
+        return Event(table.statistic, table.rule(int(lower[place]), int(upper[place]), "x" if way else "y"))
+
+    def shortfalls(self, found: Sequence[Proposal]) -> tuple[float, ...]:
+        """Return by how much the bounds of events that selection runs may choose fall short of a good one, in nats.
+
+        Parts of the runs are drawn again, and rules are chosen on each draw; the bound to be expected of each is what
+        all of the runs promise of it. Empty where every choice is the same.
+        """
+        draws = np.random.default_rng(SEED).multinomial(PARTS, np.full(PARTS, 1 / PARTS), RESAMPLES)
+        weights = np.vstack([ALL, draws])
+        best, shown = np.full(len(weights), -np.inf), np.zeros(len(weights))
+        main = best_of([one for one in found if not one.one_sided])
+        alike = [one for one in found if main is not None and (one.caution, one.one_sided) == (main.caution, False)]
+        for one in sorted(alike, key=lambda one: -one.promise)[:RIVALS]:
+            rating, _ = self.rated(one.table, weights, one.caution, one_sided=one.one_sided)
+            _, (right, guesses) = self.rated(one.table, np.tile(ALL, (len(weights), 1)), 0.0, by=weights)
+            chosen = np.arange(len(weights)), rating.argmax(axis=1)
+            better = rating[chosen] > best
+            promise = self._odds(angle_of(right[chosen], guesses[chosen]), guesses[chosen], one.table.runs)
+            best[better], shown[better] = rating[chosen][better], promise[better]
+        shown = shown[np.isfinite(best)]  # few runs leave parts empty
+        missing = np.maximum(np.quantile(shown, GOOD) - shown, 0.0) if shown.size else np.zeros(0)
+        return tuple(missing.round(9).tolist()) if missing.any() else ()
+
+    def _odds(self, angle: Floats, guesses: Floats, runs: Floats | float, one_sided: bool = False) -> Floats:
+        """Return the log-odds that a bound shows of a rate, given by its angle, beyond what is forgiven.
+
+        Of events that name one database only it is the rate that counts, however rare they are.
+        """
+        z = 0.0 if one_sided else max(float(special.ndtri(self.confidence)), 0.0)
+        off = z / 2 * np.sqrt(runs / self.counting / (guesses + 0.75))
+        rate = np.square(np.sin(np.maximum(angle - off, 0.0)))
+        if self.forgiven:
+            lost = np.minimum(self.forgiven * runs / np.maximum(guesses, 1e-9), 1.0)
+            rate = (rate - lost) / np.maximum(1 - lost, 1e-12)
+        return np.where(guesses > 0, special.logit(np.clip(rate, 1e-15, 1 - 1e-15)), -np.inf)
+
+
+def angle_of(right: Floats | float, guesses: Floats | float) -> Floats:
+    """Return the arcsine of the root of a rate, which strays by one over twice the root of its number."""
+    return np.arcsin(np.sqrt(np.clip((np.asarray(right) + 0.375) / (np.asarray(guesses) + 0.75), 0.0, 1.0)))
+
+
+def _error_of_widening(right: Floats, guesses: Floats, chosen: int, around: Places) -> Floats:
+    """Return the standard error of how the rate of right guesses changes from the chosen rule to each one around it."""
+    accuracy = (right[chosen] + 0.5) / (guesses[chosen] + 1)
+    wider = guesses[around]
+    added = np.maximum(wider - guesses[chosen], 1)
+    fresh = np.clip((right[around] - right[chosen] + 0.5) / (added + 1), 0.0, 1.0)
+    variance = (added / wider) ** 2 * (fresh * (1 - fresh) / added + accuracy * (1 - accuracy) / guesses[chosen])
+    return np.asarray(np.sqrt(variance))
+
+
+_pairs = functools.cache(np.triu_indices)  # places of two thresholds, the first of them none or below the other

@@ -1,0 +1,201 @@
+"""Scores of selection runs as tables: how many runs of each part lie at and between thresholds, on either database."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import special
+
+from audit.attacks.attack import Family
+from audit.attacks.selection.stated import factor, is_log_ratio
+from audit.events import CellRule, Side, Statistic, ThresholdRule
+
+__all__ = ["ALL", "FOLDS", "PARTS", "Beyond", "Table", "tabulated"]
+
+Floats = NDArray[np.float64]
+Rule = ThresholdRule | CellRule
+Cells = Floats | tuple[Floats, Floats] | None
+
+PARTS = 16  # of the runs, which draws and folds leave out or repeat
+LEVELS = 96  # thresholds tried on a score
+VALUES = 4096  # distinct scores up to which each single value may be an event
+DOUBT = 5.0  # standard errors by which runs must contradict a stated log-likelihood ratio
+ALL = np.ones((1, PARTS))  # how often each part counts: once
+FOLDS = 1.0 - np.kron(np.eye(4), np.ones(PARTS // 4))  # and without one of four folds
+
+
+class Beyond(NamedTuple):
+    """Runs with scores up to each threshold and from each on, shape (draws, m + 1); no threshold stands for none."""
+
+    x_below: Floats
+    x_above: Floats
+    y_below: Floats
+    y_above: Floats
+
+
+@dataclass(frozen=True)
+class Table:
+    """One score of many runs.
+
+    `values` are thresholds, shape (m,); `x` and `y` count the runs of each part at and between them, shape
+    (PARTS, 2 m + 1). `stated` counts, where the score is a log-likelihood ratio, how many of these runs it says are on
+    `x`, and how many on `y`. `cells` are single values and their scores, where these are scored; or, of few values,
+    these alone: then they are counted, shape (PARTS, m), and put in the order in which they lean to `y`.
+    """
+
+    statistic: Statistic
+    family: Family
+    values: Floats
+    x: Floats
+    y: Floats
+    stated: tuple[Floats, Floats] | None = None
+    cells: Cells = None
+    silent: tuple[Floats, Floats] | None = None  # runs of each part on `x` and on `y` that have no score
+
+    @property
+    def runs(self) -> float:
+        """How many there are, on both databases."""
+        return float(sum(part[0, 0] for part in self.total(ALL)))
+
+    def total(self, weights: Floats) -> list[Floats]:
+        """Return how many runs there are on `x` and on `y` where parts count so often, shape (draws, 1)."""
+        total = [side.sum(axis=1) for side in (self.x, self.y)]
+        if self.silent is not None:
+            total = [side + none for side, none in zip(total, self.silent, strict=True)]
+        return [(weights @ side)[:, None] for side in total]
+
+    def beyond(self, weights: Floats, *, by: Floats | None = None, stated: bool = False) -> Beyond:
+        """Return what lies beyond each threshold where parts count so often, weights of shape (draws, PARTS).
+
+        Single values are in the order that the parts give which are weighted `by` others, if that is given; of all runs
+        in the order that the other folds give.
+        """
+        if weights is ALL and isinstance(self.cells, np.ndarray):
+            return Beyond(*(part.sum(axis=0, keepdims=True) for part in self.beyond(1 - FOLDS, by=FOLDS)))
+        found: list[Floats] = []
+        sides = self.stated if stated and self.stated is not None else (self.x, self.y)
+        order = self._order(weights if by is None else by) if isinstance(self.cells, np.ndarray) else None
+        for side in sides:
+            counts = weights @ side
+            if order is not None:
+                counts = np.take_along_axis(counts, order, axis=1)
+            below = np.zeros((len(counts), counts.shape[1] + 1))
+            np.cumsum(counts, axis=1, out=below[:, 1:])
+            upto, before = (below, below) if order is not None else (below[:, ::2], below[:, 1::2])
+            found += [upto, below[:, -1:] - before]
+        return Beyond(*found)
+
+    def _order(self, weights: Floats) -> NDArray[np.intp]:
+        return np.argsort(_lean(weights @ self.x, weights @ self.y), axis=1, kind="stable")
+
+    def rule(self, lower: int, upper: int, above: Side) -> Rule:
+        """Return the rule of two thresholds: what is up to place `lower` and from place `upper` on."""
+        if isinstance(self.cells, np.ndarray):
+            order = self._order(ALL)[0]
+            low_side, high_side = (np.sort(self.cells[order[part]]) for part in (slice(lower), slice(upper, None)))
+            return CellRule(high_side, low_side) if above == "y" else CellRule(low_side, high_side)
+        low = float(self.values[lower - 1]) if lower > 0 else -math.inf
+        high = float(self.values[upper]) if upper < self.values.size else math.inf
+        found = ThresholdRule(low, high, above)
+        if self.cells is None:
+            return found
+        guess = found.guess(self.cells[1])
+        return CellRule(self.cells[0][guess > 0], self.cells[0][guess < 0])
+
+
+def tabulated(
+    statistics: Sequence[Statistic], scores_x: Floats, scores_y: Floats, families: Sequence[Family]
+) -> list[Table]:
+    """Return the tables of all scores that vary, shape (runs, k) on either database, in the order of the statistics."""
+    found: list[Table] = []
+    for column, statistic in enumerate(statistics):
+        x, y = scores_x[:, column], scores_y[:, column]
+        if min(x.size, y.size) and (np.any(x != x[0]) or np.any(y != x[0])):
+            found += [table for family in families if (table := MADE[family](statistic, x, y)) is not None]
+    return found
+
+
+def _of_thresholds(statistic: Statistic, x: Floats, y: Floats) -> Table:
+    by = factor(statistic, x, y)
+    return _of_scores(statistic, "threshold", x, y, by if by and is_log_ratio(by * x, by * y, DOUBT) else 0.0)
+
+
+def _of_cells(statistic: Statistic, x: Floats, y: Floats) -> Table | None:
+    """Return a table of single values: counts of each, or, where they are many, of how clearly they lean to `y`.
+
+    Then half of the runs say how they lean, and the other half are counted.
+    """
+    values, seen = np.unique(np.concatenate([x, y]), return_counts=True)
+    if values.size <= LEVELS:
+        on_x, on_y = (_counted(np.searchsorted(values, side), _parts(side), values.size) for side in (x, y))
+        return Table(statistic, "cell", values, on_x, on_y, cells=values)
+    half_x, half_y = x.size // 2, y.size // 2
+    values, seen = np.unique(np.concatenate([x[:half_x], y[:half_y]]), return_counts=True)
+    if values.size > VALUES:
+        values = values[seen > 1]  # a continuous score may still have atoms
+    if not 1 <= values.size <= VALUES:
+        return None
+
+    def places(scores: Floats) -> NDArray[np.intp]:
+        place = np.minimum(np.searchsorted(values, scores), values.size - 1)
+        return np.where(values[place] == scores, place, values.size)
+
+    lean = _lean(*(np.bincount(places(side), minlength=values.size + 1) for side in (x[:half_x], y[:half_y])))
+    lean[-1] = np.nan  # of values that are not known
+    return _of_scores(statistic, "cell", lean[places(x[half_x:])], lean[places(y[half_y:])], cells=(values, lean[:-1]))
+
+
+def _lean(on_x: Floats, on_y: Floats) -> Floats:
+    """Return how clearly values lean to `y`: the log-ratio of their rates, less its standard error."""
+    ratio = np.log((on_y + 0.5) / (on_x + 0.5))
+    ratio -= np.log(np.maximum(on_y.sum(axis=-1, keepdims=True), 1) / np.maximum(on_x.sum(axis=-1, keepdims=True), 1))
+    return np.asarray(np.sign(ratio) * np.maximum(np.abs(ratio) - np.sqrt(1 / (on_x + 0.5) + 1 / (on_y + 0.5)), 0.0))
+
+
+def _parts(side: Floats) -> NDArray[np.intp]:
+    return np.arange(side.size) % PARTS
+
+
+MADE: dict[Family, Callable[[Statistic, Floats, Floats], Table | None]] = {
+    "threshold": _of_thresholds,
+    "cell": _of_cells,
+}
+
+
+def _counted(places: NDArray[np.intp], parts: NDArray[np.intp], width: int, weights: Floats | None = None) -> Floats:
+    return np.bincount(parts * width + places, weights, PARTS * width).reshape(PARTS, width).astype(float)
+
+
+def _of_scores(
+    statistic: Statistic, family: Family, x: Floats, y: Floats, by: float = 0.0, cells: Cells = None
+) -> Table:
+    parts, silent = [_parts(side) for side in (x, y)], None
+    if cells is not None:
+        known = [~np.isnan(side) for side in (x, y)]
+        none_x, none_y = (np.bincount(part[~which], minlength=PARTS) for part, which in zip(parts, known, strict=True))
+        silent = none_x.astype(float), none_y.astype(float)
+        x, y = x[known[0]], y[known[1]]
+        parts = [part[which] for part, which in zip(parts, known, strict=True)]
+    values = grid(np.concatenate([x, y]), LEVELS)
+    places = [np.searchsorted(values, side) + np.searchsorted(values, side, "right") for side in (x, y)]
+    width, stated = 2 * values.size + 1, None
+    on_x, on_y = (_counted(*at, width) for at in zip(places, parts, strict=True))
+    if by:
+        at, both = (np.concatenate(places), np.concatenate(parts)), by * np.concatenate([x, y])
+        stated = _counted(*at, width, special.expit(-both)), _counted(*at, width, special.expit(both))
+    return Table(statistic, family, values, on_x, on_y, stated, cells, silent)
+
+
+def grid(scores: Floats, most: int) -> Floats:
+    """Return all distinct scores, or as many quantiles, closer in both tails, where losses hide."""
+    values = np.unique(scores)
+    if values.size <= most:
+        return values
+    tail = np.geomspace(2 / scores.size, 2 / most, most // 8)
+    levels = np.concatenate([tail, np.linspace(0, 1, most - 2 * tail.size), 1 - tail])
+    return np.unique(np.quantile(scores, np.sort(levels), method="nearest"))

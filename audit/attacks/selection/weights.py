@@ -1,0 +1,155 @@
+"""Likelihood ratios in bins, rated by the divergence that they would show: of real runs, and of those of a plan."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from audit.attacks.selection.tables import grid
+from audit.bounds.renyi import mean_lower
+from audit.events import Event, Statistic, WeightRule
+
+__all__ = ["CLIPS", "ORDERS", "TINY", "chosen_weights", "select_weights"]
+
+Floats = NDArray[np.float64]
+Sides = tuple[NDArray[np.int64], NDArray[np.int64]]
+
+ORDERS = (1.0, 1.25, 1.5, 2.0, 4.0)  # of the Renyi divergence that may be bounded
+CLIPS = (1.0, 2.0, 3.0, 4.0, 6.0, 9.0)  # largest log-likelihood ratio that is told apart
+BINS = (8, 32)  # numbers of groups of bins in which a likelihood ratio is estimated
+LEVELS = 256  # bins of a score
+INFINITE = 1e100  # what stands for infinity in a mean, so that its square is finite
+TINY = 1e-16  # least moment whose logarithm is taken
+
+
+def select_weights(
+    statistics: Sequence[Statistic], scores_x: Floats, scores_y: Floats, *, counting: int, confidence: float
+) -> Event:
+    """Return the likelihood-ratio estimate, order and direction that promise the largest Renyi divergence.
+
+    Half of the runs estimate likelihood ratios, the other half say what each is worth. Scores have shape (runs, k).
+    """
+    best: tuple[float, Event] = (-math.inf, Event(statistics[0], WeightRule(np.array([]), np.zeros(1))))
+    half_x, half_y = len(scores_x) // 2, len(scores_y) // 2
+    for column, statistic in enumerate(statistics):
+        x, y = scores_x[:, column], scores_y[:, column]
+        first = np.concatenate([x[:half_x], y[:half_y]])
+        edges = _edges(first)
+        if edges.size == 0 or min(half_x, half_y) == 0:
+            continue
+        rule = WeightRule(edges, np.zeros(edges.size + 1))
+        fit_x, fit_y, held_x, held_y = (
+            np.bincount(rule.bins(part), minlength=edges.size + 1)[None]
+            for part in (x[:half_x], y[:half_y], x[half_x:], y[half_y:])
+        )
+        bounded = np.clip(np.clip(first, *np.quantile(first, [0.0005, 0.9995], method="nearest")), -INFINITE, INFINITE)
+        center = np.bincount(rule.bins(first), bounded, edges.size + 1) / np.maximum(fit_x + fit_y, 1)[0]
+        weights, order, toward_y, shown = chosen_weights(
+            center, (fit_x, fit_y), (held_x, held_y), max(2, counting // 2), confidence, itself=True
+        )
+        if shown[0] > best[0] + 1e-12:
+            toward = "y" if toward_y[0, 0] else "x"
+            best = float(shown[0]), Event(statistic, WeightRule(edges, weights[0], float(order[0, 0]), toward))
+    return best[1]
+
+
+def _edges(scores: Floats) -> Floats:
+    """Return what separates scores: between single values where there are few, else between quantiles."""
+    values = grid(scores, LEVELS)
+    return values[:-1] / 2 + values[1:] / 2
+
+
+def chosen_weights(
+    center: Floats, fit: Sides, held: Sides, runs: int, confidence: float, *, itself: bool = False
+) -> tuple[Floats, Floats, NDArray[np.bool_], Floats]:
+    """Return the clipped weights that promise most in each set of runs, shape (sets, bins), their order and direction.
+
+    Counts on `x` and on `y` have shape (sets, bins), `center` is the mean score of each bin: it may be a log-likelihood
+    ratio `itself`. So many `runs` will count on either database. What is promised comes last, shape (sets,).
+    """
+    held_x, held_y = (counts / counts.sum(axis=1, keepdims=True) for counts in held)
+    sets = np.arange(len(held_x))
+    best = np.full(sets.size, -1.0)
+    weights, order, toward_y = np.zeros(held_x.shape), np.ones((sets.size, 1)), np.ones((sets.size, 1), bool)
+    for estimate in _likelihood_ratios(center, *fit, itself=itself):
+        largest = np.abs(estimate).max()
+        for sign, likely, other in ((1.0, held_y, held_x), (-1.0, held_x, held_y)):
+            for before, clip in zip((0.0, *CLIPS), CLIPS, strict=False):
+                if largest < before:  # nothing was left to clip
+                    break
+                clipped = np.clip(sign * estimate, -clip, clip)
+                values = _lower(clipped, likely, other, runs, confidence)
+                which = values.argmax(axis=1)
+                better = values[sets, which] > best + 1e-12
+                best[better] = values[sets, which][better]
+                weights[better], toward_y[better] = clipped[better], sign > 0
+                order[better, 0] = np.array(ORDERS)[which[better]]
+    return weights, order, toward_y, best
+
+
+def _likelihood_ratios(
+    center: Floats, fit_x: NDArray[np.int64], fit_y: NDArray[np.int64], *, itself: bool
+) -> list[Floats]:
+    """Return estimates of the log-likelihood ratio, shape (sets, bins): as if of normal laws, and by groups of bins."""
+    runs_x, runs_y = (counts.sum(axis=1, keepdims=True) for counts in (fit_x, fit_y))
+    mean_x, mean_y = (fit_x @ center)[:, None] / runs_x, (fit_y @ center)[:, None] / runs_y
+    variance = sum(
+        np.sum(counts * (center - mean) ** 2, axis=1, keepdims=True) / runs
+        for counts, mean, runs in ((fit_x, mean_x, runs_x), (fit_y, mean_y, runs_y))
+    )
+    found = [np.broadcast_to(center, fit_x.shape)] if itself else []
+    if np.all(variance > 0):
+        found.append((center - (mean_x + mean_y) / 2) * (mean_y - mean_x) / (variance / 2))
+    total = fit_x + fit_y
+    rank = np.cumsum(total, axis=1) - total / 2
+    first = np.arange(len(total))[:, None]
+    for bins in BINS:
+        group = first * bins + np.minimum((rank * (bins / (runs_x + runs_y))).astype(np.intp), bins - 1)
+        grouped_x, grouped_y = (
+            np.bincount(group.ravel(), counts.ravel(), len(total) * bins) + 0.5 for counts in (fit_x, fit_y)
+        )
+        found.append(np.log(grouped_y / grouped_x)[group] - np.log(runs_y / runs_x))
+    return found
+
+
+def _lower(weights: Floats, likely: Floats, other: Floats, runs: int, confidence: float) -> Floats:
+    """Return the bound of `renyi_variational_lower` at every order, shape (sets, orders).
+
+    Weights and the shares of runs in each bin on either database have shape (sets, bins); all orders are of quarters,
+    so that one exponential gives all moments.
+    """
+    centered = weights - weights.max(axis=1, keepdims=True)
+    powers: dict[int, Floats] = {1: np.exp(centered / 4)}
+
+    def moments(shares: Floats, quarters: int) -> tuple[Floats, Floats]:
+        """Return the mean and variance of ``exp(quarters / 4 * centered)``."""
+        mean, square = (np.einsum("sb,sb->s", shares, _raised(powers, times * quarters)) for times in (1, 2))
+        return mean, square - mean**2
+
+    least = centered.min(axis=1)
+    found = np.empty((len(weights), len(ORDERS)))
+    for column, order in enumerate(ORDERS):
+        quarters = round(4 * order)
+        mean, variance = moments(other, quarters)
+        low = mean_lower(1 - mean, variance, np.zeros_like(least), -np.expm1(order * least), runs, (1 - confidence) / 2)
+        above = np.log(np.maximum(1 - low, TINY)) / order
+        if quarters == 4:
+            mean = np.einsum("sb,sb->s", likely, centered)
+            square = np.einsum("sb,sb,sb->s", likely, centered, centered)
+            found[:, column] = mean_lower(mean, square - mean**2, least, -least, runs, (1 - confidence) / 2) - above
+            continue
+        mean, variance = moments(likely, quarters - 4)
+        floor = np.expm1((order - 1) * least)
+        low = mean_lower(mean - 1, variance, floor, -floor, runs, (1 - confidence) / 2)
+        found[:, column] = np.log(np.maximum(1 + low, TINY)) / (order - 1) - above
+    return np.maximum(found, 0.0)
+
+
+def _raised(powers: dict[int, Floats], exponent: int) -> Floats:
+    """Return a power of what stands under 1, from powers that are there or will be."""
+    if exponent not in powers:
+        powers[exponent] = _raised(powers, exponent // 2) * _raised(powers, exponent - exponent // 2)
+    return powers[exponent]
