@@ -23,14 +23,14 @@ __all__ = ["Trained"]
 Floats = NDArray[np.float64]
 Score = Callable[[Floats], Floats]
 
-SHARE = 1 / 3  # of the selection runs that teaches classifiers
+SHARE = 1 / 4  # of the selection runs that teaches classifiers
 FEWEST, MOST = 400, 20_000  # runs that do
 MOST_MORE = 400_000  # runs that teach besides, where more still teach more
 FEW_ENTRIES, MOST_ENTRIES = 32, 16  # entries that a classifier gets: all of so few, else as many of each kind
 
 
 class Trained:
-    """Logistic regression and gradient boosting, taught on a third of the selection runs [1]_.
+    """Logistic regression and gradient boosting, taught on a quarter of the selection runs [1]_.
 
     Where entries that move vary together with others, as in tables that were made to agree, and more runs would teach
     more, all that may be spent teach another score (`audit.attacks.weak_signals`). Which of them is of any use is for

@@ -147,6 +147,7 @@ def unseen(result: AuditResult) -> list[str]:
     )
     return [
         *([power] if result.verdict != "violated" else []),
+        *(f"{sentence[0].upper()}{sentence[1:]}." for sentence in result.power),
         "How large the loss is, or whether it has a limit: a lower bound never says."
         if result.ceiling == math.inf
         else f"That a loss exceeds {said['ceiling']}, the largest possible bound from so many runs.",

@@ -12,7 +12,7 @@ from audit.claims import Claim, Relation, claim_from_dict
 from audit.io.text import printable
 from audit.neighbors import Adjacency, Unit
 from audit.results.files import write_json
-from audit.results.formatting import line, plain_number, scale_of
+from audit.results.formatting import at_most, line, plain_number, scale_of
 from audit.results.notebook import Reported, audit_html, frame
 from audit.results.plain import fields_of, number, typed
 
@@ -26,6 +26,7 @@ Design = Literal["coins", "outputs", "one_run"]
 REDACTED = "redacted"
 GIVEN_OUTPUTS = "given outputs"  # the mechanism of `measure_loss_from_outputs`
 ONE_RUN = "one-run guessing game"  # the bound of `measure_loss_one_run`
+FAR = 2.0  # times by which a minimum detectable loss exceeds the promise: a bound so far below it is far
 PUBLIC = ("software", "python", "platform", "created")  # of the provenance: nothing that anyone could name
 NUMBERS = ("confidence", "ceiling", "detectable", "seconds", "rare")
 LISTS = ("tried", "notes", "others")
@@ -171,6 +172,7 @@ class AuditResult(Reported):
             "measured": self.measured.budget,
             "confidence": self.confidence,
             "detectable": self.detectable,
+            "power": "; ".join(self.power),
             "ceiling": self.ceiling,
             "verdict": self.verdict,
             "event": printable(self.event),
@@ -199,6 +201,45 @@ class AuditResult(Reported):
         if "probability" not in self.support:
             return "; unbounded by the exact law"
         return f"; unbounded by the exact law: {self.support['order']}, probability {self.support['probability']:.3g}"
+
+    @property
+    def met(self) -> float:
+        """Share of the counted runs in which the event speaks that promised most; 1 for one that weighs every run."""
+        known = [(self.counts, self.basis), *((one["counts"], one["basis"]) for one in self.others)]
+        counts, _ = max(known, key=lambda one: float(one[1].get("share", 1.0)))
+        runs = sum(side.get("runs", 0) for side in counts.values())
+        named = [side[key] for side in counts.values() for key in side if key != "runs"]
+        return sum(named) / runs if runs and named else 0.0
+
+    @property
+    def far(self) -> bool:
+        """Whether the largest bound is so far below the promise that the counted events hardly carry as much."""
+        return self.measured.budget < self.claim.budget - FAR * (self.detectable - self.claim.budget)
+
+    @property
+    def power(self) -> tuple[str, ...]:
+        """What a promise that was not refuted could have hidden, in sentences; nothing of a violation."""
+        if self.verdict == "violated" or self.redacted:
+            return ()
+        said = [
+            f"a loss of {at_most(self.detectable)} would have been found, 4 times in 5, if the counted event carries it, "
+            f"which {100 * self.met:.3g}% of the runs meet"
+        ]
+        if self.detectable == math.inf:
+            said = ["no loss would have been found 4 times in 5: the counted event comes too seldom"]
+        elif self.far:
+            percent = at_most(100 * self.measured.budget / self.claim.budget, 2)
+            said = [
+                f"nothing near the promise was found: the bound is {percent}% of it, so that no minimum detectable loss is "
+                "announced but for the counted event",
+                *said,
+            ]
+        if math.isfinite(self.rare):
+            said.append(
+                "an outcome that only one database can give would have been found, 4 times in 5, had it come once in "
+                f"{math.floor(self.rare):,} runs"
+            )
+        return tuple(said)
 
     def redact(self) -> AuditResult:
         """Return the result without what can disclose true counts or names: all but claim, bound, verdict and sizes."""

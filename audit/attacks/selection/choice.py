@@ -23,7 +23,7 @@ Floats = NDArray[np.float64]
 
 LEAST_HITS = 4  # of an outcome that is no matter of chance
 CLEARLY = 0.5  # standard errors by which a later choice must be better than one before it
-BOLDLY = 1.5  # the same of a less cautious one
+BOLDLY = 1.0  # the same of a less cautious one
 # Ways to choose: standard errors taken off what a rule shows on the runs that chose it, and whether one database may
 # be named only.
 WAYS = ((5.0, False), (2.0, False), (1.0, True))

@@ -9,8 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import special
 
-from audit.attacks.selection.guessing import DOUBT, angle_of
 from audit.attacks.selection.choice import Rated
+from audit.attacks.selection.guessing import DOUBT, angle_of
 from audit.attacks.selection.tables import Table
 from audit.events import Event
 
