@@ -69,21 +69,21 @@ class Kind:
         Of one output, if outputs are arrays of numbers. None: each is written down as text, whatever it holds.
     letters : int
         Of such a text, about: the next power of four.
-    like : tuple
-        One output, of numbers in a sequence: each run has types of its own there. Empty: arrays have one for a batch.
+    form : tuple
+        Types in an output, of numbers in a sequence: each run has its own there. Empty: an array has one for all.
     types : tuple of str
         Those that a batch may have.
-    raises : str
-        Of a run that raised the one class of exceptions that the first runs did.
+    raises : str, optional
+        Word of the exception that needs no class, as the first runs raised no other; by default all need none.
     noted : set of (str, str), optional
         Where types and exceptions are noted until they are settled.
     """
 
     shape: tuple[int, ...] | None
     letters: int = 1
-    like: tuple[Any, ...] = ()
-    types: tuple[str, ...] = ()
-    raises: str = ""
+    form: tuple[Any, ...] = ()
+    types: tuple[str, ...] = dataclasses.field(default=(), compare=False)
+    raises: str | None = dataclasses.field(default=None, compare=False)
     noted: set[tuple[str, str]] | None = dataclasses.field(default=None, compare=False)
 
 
@@ -96,7 +96,7 @@ def kind_of(batches: Iterable[Any]) -> Kind:
         If they differ in what is said of all their runs at once: that would tell the databases apart, or be lost.
     """
     batches = list(batches)
-    for what, of in (("columns", _columns), ("type", _spelling), ("type", _type_of_many)):
+    for what, of in (("columns", _columns), ("type", _spelling)):
         if len(said := {text for batch in batches if (text := of(batch))}) > 1:
             raise ValueError(f"outputs must have the same {what} on both databases, got {' and '.join(sorted(said))}")
     arrays = [as_numbers(batch) for batch in batches]
@@ -104,11 +104,14 @@ def kind_of(batches: Iterable[Any]) -> Kind:
     sizes = {-1 if shape is None else math.prod(shape) for shape in shapes}
     if len(shapes) > len(sizes) == 1 and all(hasattr(batch, "shape") for batch in batches):  # a vector beside a column
         raise ValueError(f"outputs must have one shape on both databases, got {' and '.join(sorted(map(str, shapes)))}")
+    types = sorted({type_of(batch) for batch in batches if hasattr(batch, "__len__") and len(batch) > 1})
+    if len(types) > len(shapes) == 1:  # of a single run, what numpy takes for its type may be another by chance
+        raise ValueError(f"outputs must have the same type on both databases, got {' and '.join(types)}")
     rows = [one for batch in batches if isinstance(batch, list | tuple) for one in batch] if len(shapes) == 1 else []
-    like = tuple(next(([one] for one in rows if "output" in types_in(one)), rows[:1]))
-    return Kind(
-        None if like and _others(rows, like[0]).any() else shapes.pop() if len(shapes) == 1 else None, like=like
-    )
+    like = next((one for one in rows if "output" in types_in(one)), None)  # no NaN
+    form = () if like is None else (_classes(like), types_in(like))
+    mixed = bool(form) and _others(rows, form).any()
+    return Kind(None if mixed or len(shapes) > 1 else shapes.pop(), form=form)
 
 
 def settled(kind: Kind, noted: Iterable[set[tuple[str, str]]]) -> Kind:
@@ -131,11 +134,6 @@ def _columns(batch: Any) -> str:
     names = batch.columns if is_frame(batch) else getattr(batch, "column_names", None)
     names = getattr(getattr(batch, "dtype", None), "names", None) if names is None else names
     return ", ".join(map(repr, names)) if names is not None else ""
-
-
-def _type_of_many(batch: Any) -> str:
-    """Return the type of a batch of several: of one, what numpy takes for its type may be another by chance."""
-    return type_of(batch) if hasattr(batch, "__len__") and len(batch) > 1 else ""
 
 
 def _spelling(batch: Any) -> str:
@@ -188,25 +186,30 @@ def read_outputs(batch: Any, kind: Kind, *, own: bool = False) -> NDArray[Any]:
     numbers = as_numbers(batch, own=own)
     if numbers is None or numbers.shape[1:] != kind.shape:
         numbers = np.array([_row(one, kind.shape) for one in _rows(batch)], np.float64)
-    if kind.like and isinstance(batch, list | tuple) and (others := _others(batch, kind.like[0])).any():
+    if kind.form and isinstance(batch, list | tuple) and (others := _others(batch, kind.form)).any():
         numbers = np.where(others.reshape(-1, *(1,) * len(kind.shape)), TYPE, numbers)
     return numbers
 
 
-def _others(batch: Iterable[Any], like: Any) -> NDArray[np.bool_]:
-    """Tell which outputs hold numbers of other types than one does; words, None, NaN and another shape show anyhow."""
-    expected, types = _shallow(like), types_in(like)
-    nested = any(isinstance(one, list | tuple) for one in like) if isinstance(like, list | tuple) else False
+def _others(batch: Iterable[Any], form: tuple[Any, ...]) -> NDArray[np.bool_]:
+    """Tell which outputs hold numbers of other types; words, None, NaN and another shape show without."""
+    classes, types = form
+    flat = all(issubclass(one, int | float | np.generic) for one in classes[1:] if isinstance(one, type))
+    return np.array(
+        [
+            not (flat and _classes(one) == classes)
+            and any(types.get(place, name) != name for place, name in types_in(one).items())
+            for one in batch
+        ],
+        bool,
+    )
 
-    def differs(output: Any) -> bool:
-        return any(types.get(place, name) != name for place, name in types_in(output).items())
 
-    return np.array([(nested or _shallow(one) != expected) and differs(one) for one in batch], bool)
-
-
-def _shallow(output: Any) -> Any:
-    """Return the classes of an output and of its entries."""
-    return (type(output), *map(type, output)) if isinstance(output, list | tuple) else type(output)
+def _classes(output: Any) -> tuple[Any, ...]:
+    """Return the classes of an output and of its entries; of an array, what it holds."""
+    if isinstance(output, list | tuple):
+        return (type(output), *map(type, output))
+    return (type(output),) if type(output) in NUMBERS else (type(output), str(getattr(output, "dtype", "")))
 
 
 def _floats(value: Any, whole: bool = True) -> Any:
@@ -356,7 +359,7 @@ def _with_exceptions(
         word = raised_word(failure)
         if kind.noted is not None:
             kind.noted.add(("raised", word))
-        word = RAISED_WORD if word == kind.raises else word
+        word = RAISED_WORD if kind.raises in (None, word) else word
         return [_texts([word]) if kind.shape is None else np.full((1, *kind.shape), raised_by(word))]
     sizes = size // 2, size - size // 2
     for _ in range(PASSES):

@@ -206,10 +206,12 @@ def written(output: Any) -> str:
 
 def plain(value: Any) -> Any:
     """Return what JSON can hold of a value, or say that it cannot be read."""
-    if type(value) in SIMPLE or (type(value) is int and -EXACT <= value <= EXACT):  # most, and the longest way below
+    if type(value) in SIMPLE:  # most values, and the longest way below
         return value
+    if type(value) is dict:
+        return _keyed(value, value.values())
     if type(value) in (list, tuple):
-        return [one if type(one) in SIMPLE else plain(one) for one in value]
+        return _plain_parts(value)
     if value is None or isinstance(value, str | bool):
         return value
     if type(value).__name__ == "NAType":  # what pandas writes where there is no value
@@ -236,7 +238,7 @@ def plain(value: Any) -> Any:
     if isinstance(value, Set):
         return dict(sorted(_keyed(value, [1] * len(value)).items()))  # the order of a set is nobody's
     if isinstance(value, list | tuple):
-        return [plain(one) for one in value]
+        return _plain_parts(value)
     counted = type(getattr(value, "index", None)).__name__ == "RangeIndex"  # rows of pandas that have no names
     if is_frame(value):
         frame = value.reset_index(allow_duplicates=True) if hasattr(value, "iloc") and not counted else value
@@ -258,7 +260,13 @@ def _keyed(keys: Iterable[Any], values: Iterable[Any]) -> dict[str, Any]:
     texts = [encode_basestring_ascii(key) if type(key) is str else _key(key) for key in keys]
     if len(set(texts)) < len(texts):
         raise ValueError(f"keys of an output must be told apart, got {max(texts, key=texts.count)} twice")
-    return dict(zip(texts, map(plain, values), strict=True))
+    return dict(zip(texts, _plain_parts(values), strict=True))
+
+
+def _plain_parts(values: Iterable[Any]) -> list[Any]:
+    return [
+        one if type(one) in SIMPLE or (type(one) is int and -EXACT <= one <= EXACT) else plain(one) for one in values
+    ]
 
 
 def _key(key: Any) -> str:

@@ -82,7 +82,7 @@ def check_steady(
     A budget that is spent over all runs is the usual case. Runs on one database come before those on the other, so
     that such a change looks like a loss. A sound mechanism is refused with probability below 1e-8.
     """
-    kind, earlier = replace(probed.kind, raises=""), probed.calls
+    kind, earlier = replace(probed.kind, raises=None), probed.calls
     if probed.seedable:
         again = [
             _calls(mechanism, data, kind, size, stream(seed, 1, side), most=1) for side, data in enumerate(databases)
