@@ -5,6 +5,7 @@ from __future__ import annotations
 import builtins
 import dataclasses
 import datetime
+import functools
 import json
 import zlib
 from collections.abc import Iterable, Mapping, Set
@@ -70,7 +71,7 @@ RAISED_WORD = NAMES[RAISED]  # the output of a run that raised, where outputs ar
 MARK, CLASS = "(raised ", 2.0**972  # how such a word begins; classes lie two last bits apart, all below NAN
 EXACT = 2**53  # float64 holds every whole number up to here
 SIMPLE, NUMBERS = frozenset({float, str, bool, type(None)}), frozenset({int, float, bool})  # what JSON holds as it is
-PLAIN, JSON_TYPES = SIMPLE | NUMBERS, frozenset({"int", "float", "bool", "list", "dict"})
+TEXT, PLAIN, JSON_TYPES = frozenset({str}), SIMPLE | NUMBERS, frozenset({"int", "float", "bool", "list", "dict"})
 FORM = "\t"  # in a written output, before types
 ENCODER = c_make_encoder(None, None, encode_basestring_ascii, None, ": ", ", ", False, False, True)
 PLAIN_NAN = np.array(np.nan).view(np.int64)
@@ -176,9 +177,8 @@ def types_in(value: Any, place: str = "output", found: dict[str, str] | None = N
         value = {field.name: getattr(value, field.name) for field in dataclasses.fields(value)}
     if isinstance(value, np.ndarray) and value.dtype.kind == "O":
         value = value.tolist()
-    for key in value if isinstance(value, Mapping | Set) else ():
-        if type(key) not in PLAIN:
-            types_in(key, f"key {_key(key)} of {place}", found)
+    if isinstance(value, Mapping | Set) and (keys := {type_of(key) for key in value if type(key) not in PLAIN}):
+        found[place] += f" with keys of {', '.join(sorted(keys))}"
     parts = ((_key(key), one) for key, one in value.items()) if isinstance(value, Mapping) else ()
     for key, one in enumerate(value) if isinstance(value, list | tuple) else parts:
         types_in(one, f"{place}[{key}]", found)
@@ -208,8 +208,8 @@ def plain(value: Any) -> Any:
     """Return what JSON can hold of a value, or say that it cannot be read."""
     if type(value) in SIMPLE:  # most values, and the longest way below
         return value
-    if type(value) is dict:
-        return _keyed(value, value.values())
+    if type(value) is dict and TEXT.issuperset(map(type, value)):
+        return dict(zip(_quoted(tuple(value)), _plain_parts(value.values()), strict=True))
     if type(value) in (list, tuple):
         return _plain_parts(value)
     if value is None or isinstance(value, str | bool):
@@ -257,7 +257,7 @@ def plain(value: Any) -> Any:
 
 def _keyed(keys: Iterable[Any], values: Iterable[Any]) -> dict[str, Any]:
     """Return values by their keys as text, of any type; refuse keys of which two are written alike."""
-    texts = [encode_basestring_ascii(key) if type(key) is str else _key(key) for key in keys]
+    texts = list(map(_key, keys))
     if len(set(texts)) < len(texts):
         raise ValueError(f"keys of an output must be told apart, got {max(texts, key=texts.count)} twice")
     return dict(zip(texts, _plain_parts(values), strict=True))
@@ -267,6 +267,12 @@ def _plain_parts(values: Iterable[Any]) -> list[Any]:
     return [
         one if type(one) in SIMPLE or (type(one) is int and -EXACT <= one <= EXACT) else plain(one) for one in values
     ]
+
+
+@functools.lru_cache(maxsize=2**10)
+def _quoted(keys: tuple[str, ...]) -> tuple[str, ...]:
+    """Return keys as text; outputs have the same ones again and again."""
+    return tuple(map(encode_basestring_ascii, keys))
 
 
 def _key(key: Any) -> str:

@@ -133,7 +133,7 @@ class Reading:
     def new(self, texts: NDArray[Any]) -> Floats:
         """Return 1 for each output with a part, or a pattern of a word, that was never seen, else 0: shape (runs,)."""
         distinct, several = _distinct(texts)
-        return np.array([not self._seen(parts) for parts in _leaves(distinct, self.form)], np.float64)[several]
+        return np.array([not self._seen(parts) for parts in _leaves(distinct, False)], np.float64)[several]
 
     def _seen(self, parts: dict[str, Any]) -> bool:
         """Tell whether a number, or a word of its pattern, was seen in the place of each part."""
