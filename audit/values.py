@@ -9,7 +9,7 @@ import functools
 import json
 import zlib
 from collections.abc import Iterable, Mapping, Set
-from json.encoder import c_make_encoder, encode_basestring_ascii
+from json.encoder import c_make_encoder, encode_basestring_ascii  # type: ignore[attr-defined]
 from numbers import Rational
 from typing import Any
 

@@ -151,7 +151,7 @@ def search_zeros(seen: Explored) -> Iterator[Statistic]:
 
 def _signs(values: NDArray[Any]) -> NDArray[np.int8]:
     """Return the signs of zeros, and 0 for all other values."""
-    return (values == 0) * np.where(np.signbit(values), np.int8(-1), np.int8(1))
+    return np.where(values == 0, 1 - 2 * np.signbit(values).astype(np.int8), np.int8(0))
 
 
 def _signed_zero(index: tuple[int, ...]) -> Statistic:

@@ -31,14 +31,13 @@ def heard(*databases: Any) -> Iterator[Counter[tuple[str, str]]]:
 
 
 def said(count: Counter[tuple[str, str]]) -> list[str]:
-    """Return the warnings in words, the most frequent first, with how often on either database if that differs."""
+    """Return the warnings in words, the most frequent first, and on which database if that clearly differs."""
     texts: Counter[str] = Counter()
     for (text, _), times in count.items():
         texts[text] += times
     kept = []
     for text, times in texts.most_common(MOST):
-        on_x, on_y = count[text, "x"], count[text, "y"]
-        differ = on_x != on_y and on_x + on_y == times
-        each = [f"{n:,} times on {side}" if n else f"never on {side}" for n, side in ((on_x, "x"), (on_y, "y"))]
-        kept.append(f"warned {', '.join(sorted(each)) if differ else f'{times:,} times'}: {text}")
+        (few, less), (most, more) = sorted((count[text, side], side) for side in "xy")
+        each = f"{most:,} times on {more}, {f'{few:,} times' if few else 'never'} on {less}"
+        kept.append(f"warned {each if 2 * few < most == times - few else f'{times:,} times'}: {text}")
     return kept + ([f"and of {len(texts) - MOST} other kinds"] if len(texts) > MOST else [])

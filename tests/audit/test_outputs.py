@@ -7,7 +7,7 @@ import json
 import math
 import re
 from collections import Counter, deque, namedtuple
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from decimal import Decimal
 from fractions import Fraction
 
@@ -20,6 +20,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
+from audit.events import score_in_words
 from audit.outputs import (
     ATTEMPTS,
     CHANCE,
@@ -397,6 +398,46 @@ def test_written_outputs_are_given_as_words_or_rows_or_as_they_are():
     assert (lists.shape, lists.tolist()) == ((2,), [[1], [1, 2]])
     nested = as_given(read_outputs([[[1, 2], 3]], TEXT))
     assert (nested.shape, nested[0, 0]) == ((1, 2), [1, 2])
+
+
+def test_exceptions_have_the_word_and_the_value_of_their_class():
+    words = [raised_word(one) for one in (KeyError("a"), BrokenError(), type("E\n(é", (Exception,), {})())]
+    assert words[:2] == ["(raised KeyError)", "(raised tests.helpers.BrokenError)"]
+    assert words[2].isascii()
+    assert "\n" not in words[2]
+    values = np.array([*map(raised_by, words), RAISED])
+    assert len(set(values.tolist())) == 4
+    assert is_value(values).all()
+    assert raised(values).all()
+    assert [score_in_words(one) for one in values] == [*words, RAISED_WORD]
+    assert score_in_words(raised_by("(raised Unheard)")) == "(raised Unheard)"
+    assert score_in_words(np.nextafter(values[0], 0)) == "(raised another exception)"  # that only a worker knows
+    kept = [
+        run(raising(1.0), None, 2, np.random.default_rng(0), replace(TEXT, raises=one)) for one in (None, words[1], "")
+    ]
+    assert [one.tolist() for one in kept] == [[RAISED_WORD] * 2, [RAISED_WORD] * 2, [words[1]] * 2]
+
+
+def test_types_are_settled_by_what_both_databases_have():
+    noted = [{("type", "float64"), ("raised", "(raised KeyError)")}, {("type", "int64"), ("type", "float64")}]
+    kind = settled(Kind(()), noted)
+    assert (kind.types, kind.raises) == (("float64", "int64"), "(raised KeyError)")
+    assert settled(Kind(()), [noted[0], noted[1] | {("raised", "(raised E)")}]).raises == ""  # each by its class
+    with refused_like(ValueError, "^outputs must have the same type on both databases, got int8 and float64, int64$"):
+        settled(Kind(()), [{("type", "int8")}, noted[1]])
+    assert settled(Kind(()), [set(), {("type", "int8")}]).types == ("int8",)  # one of them only raises
+
+
+def test_a_number_of_another_type_is_a_value_of_its_own():
+    kind = kind_of([[1, 2], [math.nan]])
+    assert read_outputs([3, 2.5, math.nan, None, "a", True], kind).tolist() == [3, TYPE, NAN, NOTHING, WORD, TYPE]
+    rows = kind_of([[(1, 2.5)]])
+    assert read_outputs([(3, 1.5), [3, 1.5], (3, 2), (3, None)], rows).tolist() == [
+        [3, 1.5],
+        [TYPE, TYPE],
+        [TYPE, TYPE],
+        [3, NOTHING],
+    ]
 
 
 def test_values_are_numbers_or_what_stands_for_something_else():
