@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-import json
 import math
 from collections import deque
 from collections.abc import Iterable, Iterator, Mapping, Set
@@ -16,13 +15,12 @@ from numpy.typing import NDArray
 from audit.mechanism import Mechanism
 from audit.values import (
     EXACT,
-    FORM,
-    MARK,
     NOTHING,
     NUMBERS,
     RAISED_WORD,
     SHAPE,
     TYPE,
+    as_given,
     check_exact,
     is_frame,
     is_value,
@@ -51,11 +49,13 @@ __all__ = [
     "run",
     "settled",
     "taken",
+    "written",
 ]
 
 ATTEMPTS = 8  # runs after which a mechanism that always raises is taken to be in error
 PASSES = 1000  # over the halves of a batch that raised an exception, until one of them does
 CHANCE = 1e-12  # below this, chance is out of the question
+FEW = 16  # runs of a call up to which numpy may take it for another type by chance
 RUNNING: ContextVar[Any] = ContextVar("the database on which a mechanism runs", default=None)
 
 
@@ -229,10 +229,10 @@ def _attempt(
         raise
     except Exception as failure:
         return failure
-    said = type_of(batch)
+    said = "list" if isinstance(batch, list | tuple) else type_of(batch)
     if kind.noted is not None:
         kind.noted.add(("type", said))
-    elif kind.types and said not in kind.types and isinstance(batch, np.ndarray):
+    elif size > FEW and said not in (*kind.types, "object") and kind.types and isinstance(batch, np.ndarray):
         raise ValueError(
             f"outputs must have the same type in every call, got {said} after {', '.join(kind.types)}: return a list, "
             "in which each run has its own"
@@ -318,27 +318,6 @@ def _hides(value: Any) -> bool:
         return not NUMBERS.issuperset(map(type, value)) and any(map(_hides, value))
     named = hasattr(value, "iloc") or hasattr(value, "to_pydict") or is_frame(value)
     return named or isinstance(value, np.ma.MaskedArray)
-
-
-def as_given(texts: NDArray[Any]) -> NDArray[Any]:
-    """Return written outputs as a statistic of one's own gets them: words, or rows of values, or whatever they are."""
-    outputs = [text if text.startswith(MARK) else json.loads(text.partition(FORM)[0]) for text in texts]
-    raised = {text for text in texts if text.startswith(MARK)}
-    if all(isinstance(one, str) for one in outputs):
-        return np.array(outputs, str)
-    width = {
-        len(one) if isinstance(one, list) else None for one in outputs if not (isinstance(one, str) and one in raised)
-    }
-    if len(width) == 1 and None not in width:  # rows: a run that raised did so in every column
-        (columns,) = width
-        rows = [[one] * (columns or 0) if isinstance(one, str) else one for one in outputs]
-        found = np.empty((len(rows), columns or 0), object)
-        for number, row in enumerate(rows):
-            found[number] = row
-        return found
-    kept = np.empty(len(outputs), object)
-    kept[:] = outputs
-    return kept
 
 
 def _texts(texts: list[str]) -> NDArray[Any]:

@@ -180,8 +180,13 @@ def missing_in_tables(make):
     return mechanism
 
 
+def none_in_arrays(data, size, rng):
+    """An array of numbers, which one that is missing makes an array of objects."""
+    return np.array([None if rng.random() < 1 / 200 else int(n) for n in noisy(data, size, rng)])
+
+
 @pytest.mark.parametrize(
-    "mechanism", [mixed_in_arrays, missing_in_tables(pd.DataFrame), missing_in_tables(pl.DataFrame)]
+    "mechanism", [none_in_arrays, mixed_in_arrays, missing_in_tables(pd.DataFrame), missing_in_tables(pl.DataFrame)]
 )
 @pytest.mark.parametrize("seed", range(3))
 def test_a_type_that_hangs_on_the_other_runs_of_a_call_is_neither_refused_nor_accused(mechanism, seed):
