@@ -212,11 +212,11 @@ def _classes(output: Any) -> tuple[Any, ...]:
     return (type(output),) if type(output) in NUMBERS else (type(output), str(getattr(output, "dtype", "")))
 
 
-def _floats(value: Any, whole: bool = True) -> Any:
+def _floats(value: Any) -> Any:
     """Return whole numbers as floats, in lists too, which no number is that a float does not hold."""
-    if type(value) is list and whole:
+    if type(value) is list:
         return [_floats(one) for one in value]
-    return float(plain(value)) if type(value) is int and whole else value
+    return float(plain(value)) if type(value) is int else value
 
 
 def _attempt(
@@ -252,7 +252,8 @@ def _rows(batch: Any) -> Iterable[Any]:
         typed = [str(dtype).lower() != "object" for dtype in batch.dtypes]
         return ([_floats(one) if t else one for one, t in zip(row, typed, strict=True)] for row in rows_of(batch))
     if isinstance(batch, np.ndarray) and batch.ndim:
-        return _floats((batch.astype(str) if batch.dtype.kind in "mM" else batch).tolist(), batch.dtype.kind != "O")
+        rows: list[Any] = (batch.astype(str) if batch.dtype.kind in "mM" else batch).tolist()
+        return rows if batch.dtype.kind == "O" else list(map(_floats, rows))
     whole = isinstance(batch, str | bytes | Mapping | Set) or (isinstance(batch, np.ndarray) and batch.ndim == 0)
     if whole or not isinstance(batch, Iterable):
         raise ValueError(f"outputs must be a sequence, one a run, got {type(batch).__name__}")
