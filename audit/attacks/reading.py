@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from graphlib import CycleError, TopologicalSorter
 from itertools import pairwise, repeat
+from operator import itemgetter
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -205,8 +206,8 @@ def _inside(name: str, words: Counter[str]) -> Iterator[Column]:
     yield _words(name, f"text around the numbers of {name}", _pattern, words)  # where it is new, no power is said
     for letters in ENDS:
         several = "letter" if letters == 1 else f"{letters} letters"
-        yield _words(name, f"first {several} of {name}", _Start(letters), words)
-        yield _words(name, f"last {several} of {name}", _End(letters), words)
+        yield _words(name, f"first {several} of {name}", itemgetter(slice(letters)), words)
+        yield _words(name, f"last {several} of {name}", itemgetter(slice(-letters, None)), words)
 
 
 @dataclass(frozen=True)
@@ -218,26 +219,6 @@ class _Number:
     def __call__(self, word: str) -> Any:
         found = NUMBERS.findall(word)
         return float(found[self.place]) if len(found) > self.place else ABSENT
-
-
-@dataclass(frozen=True)
-class _Start:
-    """Reads the first letters of a word."""
-
-    letters: int
-
-    def __call__(self, word: str) -> str:
-        return word[: self.letters]
-
-
-@dataclass(frozen=True)
-class _End:
-    """Reads the last letters of a word."""
-
-    letters: int
-
-    def __call__(self, word: str) -> str:
-        return word[-self.letters :]
 
 
 def _pattern(word: str) -> str:
