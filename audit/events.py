@@ -10,7 +10,7 @@ from typing import Any, ClassVar, Literal, Protocol
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from audit.values import LARGEST, NAMES, raised, value_of
+from audit.values import LARGEST, NAMES, NAN, RAISED, raised, value_of
 
 __all__ = ["CellRule", "Event", "Statistic", "ThresholdRule", "WeightRule", "cell"]
 
@@ -25,6 +25,8 @@ def score_in_words(score: float) -> str:
     """Return a score as reports show it, in up to ten digits; what stood for infinity or no number is written so."""
     if score in NAMES:
         return NAMES[score]
+    if RAISED < score < NAN:
+        return "(raised another exception)"  # of a class that only workers know
     return f"{math.copysign(math.inf, score) if abs(score) >= LARGEST else score:.10g}"
 
 

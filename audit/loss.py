@@ -160,7 +160,7 @@ def measure_loss(
         question = fingerprint(mechanism, source(mechanism), *asked)
     root = seed_sequence(rng) if store is None else stored_seed(store, question, rng)
     held = contents(pair.x, pair.y)
-    with heard() as warned:
+    with heard(pair.x, pair.y) as warned:
         probed = probe(mechanism, (pair.x, pair.y), size, stream(root, Phase.PROBE))
     check_unchanged(held, pair.x, pair.y)
     told = (entropy_of(root), probed.first if probed.seedable else probed.kind)
@@ -169,7 +169,7 @@ def measure_loss(
     method = method_for(claim, pair.distance, confidence, early=stop == "early")
     coins = np.random.default_rng(stream(root, Phase.COINS))
 
-    with heard() as more, progress_bar(mechanism_name(mechanism), size, shown=progress) as advance:
+    with heard(pair.x, pair.y) as more, progress_bar(mechanism_name(mechanism), size, shown=progress) as advance:
         runs = MechanismRuns(mechanism, pair, probed.kind, root, n_jobs, advance, blocks, repeats=probed.seedable)
 
         def choose(stage: int, choosing: int, counting: int) -> Choice:

@@ -3,24 +3,42 @@
 from __future__ import annotations
 
 import dataclasses
-import datetime
-import functools
-import json
 import math
 from collections import deque
 from collections.abc import Iterable, Iterator, Mapping, Set
-from numbers import Rational
+from contextvars import ContextVar
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from audit.mechanism import Mechanism
-from audit.values import NAN, NOTHING, RAISED, RAISED_WORD, SHAPE, is_value, value_of
+from audit.values import (
+    EXACT,
+    NOTHING,
+    NUMBERS,
+    RAISED_WORD,
+    SHAPE,
+    TYPE,
+    as_given,
+    check_exact,
+    is_frame,
+    is_value,
+    nan_values,
+    plain,
+    raised_by,
+    raised_word,
+    rows_of,
+    type_of,
+    types_in,
+    value_of,
+    written,
+)
 
 __all__ = [
     "ATTEMPTS",
     "CHANCE",
+    "RUNNING",
     "Kind",
     "as_given",
     "as_numbers",
@@ -29,6 +47,7 @@ __all__ = [
     "kind_of",
     "read_outputs",
     "run",
+    "settled",
     "taken",
     "written",
 ]
@@ -36,8 +55,8 @@ __all__ = [
 ATTEMPTS = 8  # runs after which a mechanism that always raises is taken to be in error
 PASSES = 1000  # over the halves of a batch that raised an exception, until one of them does
 CHANCE = 1e-12  # below this, chance is out of the question
-EXACT = 2**53  # float64 holds every whole number up to here
-SIMPLE = frozenset({float, str, bool, type(None)})  # what JSON holds as it is
+FEW = 16  # runs of a call up to which numpy may take it for another type by chance
+RUNNING: ContextVar[Any] = ContextVar("the database on which a mechanism runs", default=None)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -50,10 +69,22 @@ class Kind:
         Of one output, if outputs are arrays of numbers. None: each is written down as text, whatever it holds.
     letters : int
         Of such a text, about: the next power of four.
+    form : tuple
+        Types in an output, of numbers in a sequence: each run has its own there. Empty: an array has one for all.
+    types : tuple of str
+        Those that a batch may have.
+    raises : str, optional
+        Word of the exception that needs no class, as the first runs raised no other; by default all need none.
+    noted : set of (str, str), optional
+        Where types and exceptions are noted until they are settled.
     """
 
     shape: tuple[int, ...] | None
     letters: int = 1
+    form: tuple[Any, ...] = ()
+    types: tuple[str, ...] = dataclasses.field(default=(), compare=False)
+    raises: str | None = dataclasses.field(default=None, compare=False)
+    noted: set[tuple[str, str]] | None = dataclasses.field(default=None, compare=False)
 
 
 def kind_of(batches: Iterable[Any]) -> Kind:
@@ -65,7 +96,7 @@ def kind_of(batches: Iterable[Any]) -> Kind:
         If they differ in what is said of all their runs at once: that would tell the databases apart, or be lost.
     """
     batches = list(batches)
-    for what, of in (("columns", _columns), ("type", _width), ("type", _spelling)):
+    for what, of in (("columns", _columns), ("type", _spelling)):
         if len(said := {text for batch in batches if (text := of(batch))}) > 1:
             raise ValueError(f"outputs must have the same {what} on both databases, got {' and '.join(sorted(said))}")
     arrays = [as_numbers(batch) for batch in batches]
@@ -73,19 +104,36 @@ def kind_of(batches: Iterable[Any]) -> Kind:
     sizes = {-1 if shape is None else math.prod(shape) for shape in shapes}
     if len(shapes) > len(sizes) == 1 and all(hasattr(batch, "shape") for batch in batches):  # a vector beside a column
         raise ValueError(f"outputs must have one shape on both databases, got {' and '.join(sorted(map(str, shapes)))}")
-    return Kind(shapes.pop() if len(shapes) == 1 else None)
+    types = sorted({type_of(batch) for batch in batches if hasattr(batch, "__len__") and len(batch) > 1})
+    if len(types) > len(shapes) == 1:  # of a single run, what numpy takes for its type may be another by chance
+        raise ValueError(f"outputs must have the same type on both databases, got {' and '.join(types)}")
+    rows = [one for batch in batches if isinstance(batch, list | tuple) for one in batch] if len(shapes) == 1 else []
+    like = next((one for one in rows if "output" in types_in(one)), None)  # no NaN
+    form = () if like is None else (_classes(like), types_in(like))
+    mixed = bool(form) and _others(rows, form).any()
+    return Kind(None if mixed or len(shapes) > 1 else shapes.pop(), form=form)
+
+
+def settled(kind: Kind, noted: Iterable[set[tuple[str, str]]]) -> Kind:
+    """Return a kind with the types of batches, and the exception, that were noted in a few calls on either database.
+
+    Raises ValueError if no type was noted on both: what is said of a whole call cannot be told of its runs.
+    """
+    sides = list(noted)
+    types = [{name for what, name in side if what == "type"} for side in sides]
+    if all(types) and not set.intersection(*types):
+        got = " and ".join(", ".join(sorted(side)) for side in types)
+        raise ValueError(f"outputs must have the same type on both databases, got {got}")
+    classes = [name for what, name in set.union(*sides) if what == "raised"]
+    raises = classes[0] if len(classes) == 1 else ""
+    return dataclasses.replace(kind, types=tuple(sorted(set.union(*types))), raises=raises, noted=None)
 
 
 def _columns(batch: Any) -> str:
     """Return the names of columns, which a table says once of all its runs and no audit looks at."""
-    names = batch.columns if _is_frame(batch) else getattr(batch, "column_names", None)
+    names = batch.columns if is_frame(batch) else getattr(batch, "column_names", None)
     names = getattr(getattr(batch, "dtype", None), "names", None) if names is None else names
     return ", ".join(map(repr, names)) if names is not None else ""
-
-
-def _width(batch: Any) -> str:
-    """Return the type of an array of floats: those of half the width have other last bits."""
-    return str(batch.dtype) if isinstance(batch, np.ndarray) and batch.dtype.kind == "f" else ""
 
 
 def _spelling(batch: Any) -> str:
@@ -108,6 +156,7 @@ def taken(mechanism: Mechanism, data: Any, size: int, rng: np.random.Generator) 
 
     A mechanism that ends the program fails as one that raises an exception does: nobody else's program ends.
     """
+    RUNNING.set(data)
     try:
         batch = mechanism(data, size, rng)
         return list(batch) if isinstance(batch, Iterator | deque) else batch
@@ -121,7 +170,8 @@ def run(mechanism: Mechanism, data: Any, size: int, rng: np.random.Generator, ki
 
     They are a copy, as the mechanism may write into its own array again; of a mechanism that says it never does so, by
     ``threads``, they may be its own array, which is not to be written into. A run that raises an exception has an
-    output too, since whoever sees the release sees that it failed: `RAISED` in every entry, or `RAISED_WORD`.
+    output too, since whoever sees the release sees that it failed: the word for its class, or that word's value in
+    every entry.
     """
     attempt = _attempt(mechanism, data, size, rng, kind)
     if isinstance(attempt, Exception):
@@ -134,9 +184,39 @@ def read_outputs(batch: Any, kind: Kind, *, own: bool = False) -> NDArray[Any]:
     if kind.shape is None:
         return _texts([written(one) for one in _rows(batch)])
     numbers = as_numbers(batch, own=own)
-    if numbers is not None and numbers.shape[1:] == kind.shape:
-        return numbers
-    return np.array([_row(one, kind.shape) for one in _rows(batch)], np.float64)
+    if numbers is None or numbers.shape[1:] != kind.shape:
+        numbers = np.array([_row(one, kind.shape) for one in _rows(batch)], np.float64)
+    if kind.form and isinstance(batch, list | tuple) and (others := _others(batch, kind.form)).any():
+        numbers = np.where(others.reshape(-1, *(1,) * len(kind.shape)), TYPE, numbers)
+    return numbers
+
+
+def _others(batch: Iterable[Any], form: tuple[Any, ...]) -> NDArray[np.bool_]:
+    """Tell which outputs hold numbers of other types; words, None, NaN and another shape show without."""
+    classes, types = form
+    flat = all(issubclass(one, int | float | np.generic) for one in classes[1:] if isinstance(one, type))
+    return np.array(
+        [
+            not (flat and _classes(one) == classes)
+            and any(types.get(place, name) != name for place, name in types_in(one).items())
+            for one in batch
+        ],
+        bool,
+    )
+
+
+def _classes(output: Any) -> tuple[Any, ...]:
+    """Return the classes of an output and of its entries; of an array, what it holds."""
+    if isinstance(output, list | tuple):
+        return (type(output), *map(type, output))
+    return (type(output),) if type(output) in NUMBERS else (type(output), str(getattr(output, "dtype", "")))
+
+
+def _floats(value: Any) -> Any:
+    """Return whole numbers as floats, in lists too, which no number is that a float does not hold."""
+    if type(value) is list:
+        return [_floats(one) for one in value]
+    return float(plain(value)) if type(value) is int else value
 
 
 def _attempt(
@@ -149,6 +229,14 @@ def _attempt(
         raise
     except Exception as failure:
         return failure
+    said = "list" if isinstance(batch, list | tuple) else type_of(batch)
+    if kind.noted is not None:
+        kind.noted.add(("type", said))
+    elif size > FEW and said not in (*kind.types, "object") and kind.types and isinstance(batch, np.ndarray):
+        raise ValueError(
+            f"outputs must have the same type in every call, got {said} after {', '.join(kind.types)}: return a list, "
+            "in which each run has its own"
+        )
     outputs = read_outputs(batch, kind, own=bool(getattr(mechanism, "threads", False)))
     if len(outputs) != size:
         raise ValueError(f"a mechanism must return one output a run: asked for {size} runs, got {len(outputs)}")
@@ -156,21 +244,20 @@ def _attempt(
 
 
 def _rows(batch: Any) -> Iterable[Any]:
-    """Return the outputs of a batch one by one; of a data frame, its rows."""
-    if _is_frame(batch):
-        rows: Iterable[Any] = (
-            batch.itertuples(index=False, name=None) if hasattr(batch, "itertuples") else batch.iter_rows()
-        )
-        return rows
+    """Return the outputs of a batch one by one; of a data frame, its rows.
+
+    Whole numbers of an array or a column become floats: which they are is said of all, as one that is missing changes.
+    """
+    if is_frame(batch):
+        typed = [str(dtype).lower() != "object" for dtype in batch.dtypes]
+        return ([_floats(one) if t else one for one, t in zip(row, typed, strict=True)] for row in rows_of(batch))
+    if isinstance(batch, np.ndarray) and batch.ndim:
+        rows: list[Any] = (batch.astype(str) if batch.dtype.kind in "mM" else batch).tolist()
+        return rows if batch.dtype.kind == "O" else list(map(_floats, rows))
     whole = isinstance(batch, str | bytes | Mapping | Set) or (isinstance(batch, np.ndarray) and batch.ndim == 0)
     if whole or not isinstance(batch, Iterable):
         raise ValueError(f"outputs must be a sequence, one a run, got {type(batch).__name__}")
     return batch
-
-
-def _is_frame(value: Any) -> bool:
-    """Tell whether a value is a table of pandas or polars."""
-    return hasattr(type(value), "itertuples") or hasattr(type(value), "iter_rows")
 
 
 def _row(output: Any, shape: tuple[int, ...]) -> NDArray[np.float64]:
@@ -183,7 +270,7 @@ def _row(output: Any, shape: tuple[int, ...]) -> NDArray[np.float64]:
     numbers = as_numbers([output])
     if numbers is not None and numbers.shape[1:] == shape:
         return np.asarray(numbers[0], np.float64)
-    entries = np.array(_plain(output), object)
+    entries = np.array(plain(output), object)
     values = np.array([value_of(entry) for entry in entries.flat], np.float64).reshape(entries.shape)
     if values.shape == shape:
         return values
@@ -211,15 +298,15 @@ def as_numbers(batch: Any, *, own: bool = False) -> NDArray[Any] | None:
     if numbers.dtype.kind == "f":
         whole = not isinstance(batch, np.ndarray) and bool((np.abs(numbers[np.isfinite(numbers)]) >= EXACT).any())
         for number in np.array(batch, object).flat if whole else ():  # whole numbers, which numpy has made floats
-            _check_exact(not isinstance(number, int | np.integer) or int(float(number)) == int(number), f"{number}")
+            check_exact(not isinstance(number, int | np.integer) or int(float(number)) == int(number), f"{number}")
         if numbers.dtype.itemsize > 8:
-            _check_exact(np.array_equal(numbers, numbers.astype(np.float64), equal_nan=True), str(numbers.dtype))
+            check_exact(np.array_equal(numbers, numbers.astype(np.float64), equal_nan=True), str(numbers.dtype))
         numbers = numbers.astype(np.float64, copy=False)
         if (nan := np.isnan(numbers)).any():
-            numbers = np.where(nan, NAN, numbers)
+            numbers = np.where(nan, nan_values(numbers), numbers)
     elif numbers.dtype.itemsize == 8 and not -EXACT <= int(numbers.min()) <= int(numbers.max()) <= EXACT:
         for number in map(int, numbers[(numbers < -EXACT) | (numbers > EXACT)]):
-            _check_exact(int(float(number)) == number, f"{number}")
+            check_exact(int(float(number)) == number, f"{number}")
     if own:
         numbers = numbers.view()
         numbers.flags.writeable = False
@@ -229,102 +316,9 @@ def as_numbers(batch: Any, *, own: bool = False) -> NDArray[Any] | None:
 def _hides(value: Any) -> bool:
     """Tell whether numpy would drop what says which numbers count, or what they are about: a mask, an index, names."""
     if isinstance(value, list | tuple):
-        return any(map(_hides, value))
-    named = hasattr(value, "iloc") or hasattr(value, "to_pydict") or _is_frame(value)
+        return not NUMBERS.issuperset(map(type, value)) and any(map(_hides, value))
+    named = hasattr(value, "iloc") or hasattr(value, "to_pydict") or is_frame(value)
     return named or isinstance(value, np.ma.MaskedArray)
-
-
-def written(output: Any) -> str:
-    """Return one output as text from which it can be read again, types included: JSON, mappings with written keys."""
-    try:
-        return json.dumps(_plain(output))
-    except RecursionError:
-        raise ValueError("an output must not contain itself, or be nested more deeply than JSON can be") from None
-
-
-def as_given(texts: NDArray[Any]) -> NDArray[Any]:
-    """Return written outputs as a statistic of one's own gets them: words, or rows of values, or whatever they are."""
-    outputs = [RAISED_WORD if text == RAISED_WORD else json.loads(text) for text in texts]
-    if all(isinstance(one, str) for one in outputs):
-        return np.array(outputs, str)
-    width = {len(one) if isinstance(one, list) else None for one in outputs if one != RAISED_WORD}
-    if len(width) == 1 and None not in width:  # rows: a run that raised did so in every column
-        (columns,) = width
-        rows = [[one] * (columns or 0) if isinstance(one, str) else one for one in outputs]
-        found = np.empty((len(rows), columns or 0), object)
-        for number, row in enumerate(rows):
-            found[number] = row
-        return found
-    kept = np.empty(len(outputs), object)
-    kept[:] = outputs
-    return kept
-
-
-def _plain(value: Any) -> Any:
-    """Return what JSON can hold of a value, or say that it cannot be read."""
-    if type(value) in SIMPLE:  # most values, and the longest way below
-        return value
-    if value is None or isinstance(value, str | bool):
-        return value
-    if type(value).__name__ == "NAType":  # what pandas writes where there is no value
-        return None
-    if isinstance(value, np.generic | np.ndarray):
-        if value.dtype.kind in "mM":  # times are words
-            return value.astype(str).tolist()
-        return _plain(value.tolist())
-    if isinstance(value, float):
-        return value
-    if isinstance(value, int):
-        _check_exact(abs(value) <= EXACT or (value.bit_length() < 1000 and float(value) == value), f"{value:#x}"[:40])
-        return value
-    if isinstance(value, Rational) or type(value).__name__ == "Decimal":
-        number = float(value)
-        _check_exact(number != number or type(value)(repr(number)) == value, str(value))
-        return number
-    if isinstance(value, bytes | datetime.date | datetime.time | datetime.timedelta):
-        return str(value)
-    if dataclasses.is_dataclass(value) and not isinstance(value, type):
-        value = {field.name: getattr(value, field.name) for field in dataclasses.fields(value)}
-    if isinstance(value, Mapping):
-        return _keyed(value.keys(), value.values())
-    if isinstance(value, Set):
-        return _keyed(value, [1] * len(value))
-    if isinstance(value, list | tuple):
-        return [_plain(one) for one in value]
-    counted = type(getattr(value, "index", None)).__name__ == "RangeIndex"  # rows of pandas that have no names
-    if _is_frame(value):
-        frame = value.reset_index(allow_duplicates=True) if hasattr(value, "iloc") and not counted else value
-        return _keyed(frame.columns, zip(*_rows(frame), strict=True) if len(frame) else [()] * len(frame.columns))
-    if hasattr(value, "iloc"):
-        return _plain(value.tolist()) if counted else _keyed(value.index, value.tolist())
-    if hasattr(value, "to_pydict"):  # a table of pyarrow
-        return _plain(value.to_pydict())
-    if hasattr(value, "__array__"):
-        return _plain(np.asarray(value))
-    raise TypeError(
-        "outputs must be numbers, words, None, or sequences and mappings of them, got "
-        f"{type(value).__module__}.{type(value).__qualname__}"
-    )
-
-
-def _keyed(keys: Iterable[Any], values: Iterable[Any]) -> dict[str, Any]:
-    """Return values by their keys as text, of any type; refuse keys of which two are written alike."""
-    texts = [_quoted(key) if type(key) is str else json.dumps(_plain(key)) for key in keys]
-    if len(set(texts)) < len(texts):
-        raise ValueError(f"keys of an output must be told apart, got {max(texts, key=texts.count)} twice")
-    return dict(zip(texts, map(_plain, values), strict=True))
-
-
-@functools.lru_cache(maxsize=2**14)
-def _quoted(key: str) -> str:
-    """Return a key as JSON; releases have the same ones again and again."""
-    return json.dumps(key)
-
-
-def _check_exact(exact: bool, given: str) -> None:
-    """Refuse a number that a float cannot hold: two outputs must not be taken for one."""
-    if not exact:
-        raise ValueError(f"outputs must be numbers that float64 tells apart, got {given}: return it as a word")
 
 
 def _texts(texts: list[str]) -> NDArray[Any]:
@@ -342,7 +336,11 @@ def _with_exceptions(
     be rarer than they are, by another factor on either database.
     """
     if size == 1:
-        return [_texts([RAISED_WORD]) if kind.shape is None else np.full((1, *kind.shape), RAISED)]
+        word = raised_word(failure)
+        if kind.noted is not None:
+            kind.noted.add(("raised", word))
+        word = RAISED_WORD if kind.raises in (None, word) else word
+        return [_texts([word]) if kind.shape is None else np.full((1, *kind.shape), raised_by(word))]
     sizes = size // 2, size - size // 2
     for _ in range(PASSES):
         parts = [_attempt(mechanism, data, half, rng, kind) for half in sizes]

@@ -33,7 +33,7 @@ FEWEST = 50  # numbers on either database that show a comb
 
 
 class Digits:
-    """Parity, remainders, trailing zeros and fractions of entries, and the parity of sums of two or three entries.
+    """Parity, remainders, trailing zeros, fractions and signs of zeros of entries, and parity of sums of two or three.
 
     A few runs say which of them tell the databases apart: remainders by a test of homogeneity, and fractions of any
     unit, so the teeth of a comb, by the largest difference of two characteristic functions, of the first 64 entries.
@@ -50,6 +50,7 @@ class Digits:
         yield from search_readings(seen)
         yield from search_combs(seen)
         yield from search_sums(seen)
+        yield from search_zeros(seen)
 
 
 class Reading(NamedTuple):
@@ -133,6 +134,29 @@ def _waves(numbers: Floats, frequencies: Floats) -> NDArray[np.complex128]:
         sums[place] = wave.sum()
         wave *= turn
     return sums
+
+
+def search_zeros(seen: Explored) -> Iterator[Statistic]:
+    """Yield the signs of zeros of the entries where they differ most, and how many are negative, where any is."""
+    x, y = (_signs(side) for side in seen.first(GLIMPSE))
+    if not ((x < 0).any() or (y < 0).any()):
+        return
+    for entry in largest(np.abs((y < 0).mean(axis=0) - (x < 0).mean(axis=0)), MOST):
+        yield _signed_zero(index_of(int(entry), seen.shape))
+    if x.shape[1] > 1:
+        yield Statistic(
+            "negative zeros of output", lambda outputs: (_signs(outputs.reshape(len(outputs), -1)) < 0).sum(axis=1)
+        )
+
+
+def _signs(values: NDArray[Any]) -> NDArray[np.int8]:
+    """Return the signs of zeros, and 0 for all other values."""
+    return np.where(values == 0, 1 - 2 * np.signbit(values).astype(np.int8), np.int8(0))
+
+
+def _signed_zero(index: tuple[int, ...]) -> Statistic:
+    pick: tuple[Any, ...] = (slice(None), *index)
+    return Statistic(f"sign of zero of {cell(*index).name}", lambda outputs: _signs(outputs[pick]))
 
 
 def search_sums(seen: Explored) -> Iterator[Statistic]:

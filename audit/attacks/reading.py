@@ -5,9 +5,12 @@ from __future__ import annotations
 import functools
 import json
 import re
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from graphlib import CycleError, TopologicalSorter
+from itertools import pairwise, repeat
+from operator import itemgetter
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -15,12 +18,12 @@ from numpy.typing import NDArray
 
 from audit.events import score_in_words
 from audit.sampling.streams import Phase, halves
-from audit.values import ABSENT, ANOTHER, NAMES, NUMBER, RAISED, RAISED_WORD, WORD, value_of
+from audit.values import ABSENT, ANOTHER, FORM, MARK, NAMES, NUMBER, RAISED, TYPE, WORD, raised_by, value_of
 
 if TYPE_CHECKING:  # as in `audit.attacks.protocol`
     from audit.sampling.runs import Runs
 
-__all__ = ["Column", "Reading", "learn"]
+__all__ = ["FORMS", "Column", "Reading", "learn"]
 
 Floats = NDArray[np.float64]
 
@@ -29,7 +32,8 @@ HELD = 2**24  # letters that are held in memory for that
 BLOCK = 2**28  # letters of one block, all texts as long as its longest: more are refused
 COLUMNS = 4096  # columns, and words of a column, that are told apart; all others count as one
 HOLDS = 256  # entries of a list up to which its words are counted
-LENGTH, WITHIN = "length of ", " within "
+LENGTH, KEYS, WITHIN = "length of ", "number of keys of ", " within "
+FORMS = TYPES, SIGN, ORDER = "type of ", "sign of zero of ", "order of keys of "
 MANY = 64  # words of a column beyond which its words are looked into
 LOOKED_INTO = 4  # columns of so many words that are, at most
 INSIDE = 4  # numbers read inside a word
@@ -63,15 +67,18 @@ class Column:
         """Return one number for each value of the part, shape (runs,)."""
         if self.read is None:
             return np.array([WORD if isinstance(one, str) else one for one in values], np.float64)
-        place = None if self.known is None else {word: float(number) for number, word in enumerate(self.known)}
-        scores = []
-        for one in values:
-            if isinstance(one, str):
-                seen = self.read(one)
-                scores.append(seen if place is None else place.get(seen, ANOTHER))
-            else:
-                scores.append(one if one in NAMES else NUMBER)
-        return np.array(scores, np.float64)
+        if not all(isinstance(one, str) for one in values):
+            words = iter(self.scores([one for one in values if isinstance(one, str)]))
+            numbers = (
+                (one if RAISED <= one <= TYPE else NUMBER) if not isinstance(one, str) else next(words)
+                for one in values
+            )
+            return np.fromiter(numbers, np.float64, len(values))
+        seen = map(self.read, values)
+        if self.known is not None:
+            place = {word: float(number) for number, word in enumerate(self.known)}
+            seen = map(place.get, seen, repeat(ANOTHER))
+        return np.fromiter(seen, np.float64, len(values))
 
     def in_words(self, score: float) -> str:
         """Return a score as the report shows it."""
@@ -105,21 +112,29 @@ class Reading:
 
     def __call__(self, texts: NDArray[Any], only: int | None = None) -> Floats:
         """Return the columns of written outputs, shape (runs, columns); zeros in all but `only`, if that is given."""
-        parts = [_leaves(text) for text in texts]
-        absent = [RAISED if text == RAISED_WORD else ABSENT for text in texts]
+        distinct, several = _distinct(texts)
+        parts = _leaves(distinct, self.form)
+        absent = [raised_by(text) if text.startswith(MARK) else ABSENT for text in distinct]
         wanted = range(len(self.columns)) if only is None else [only]
         given = {
-            source: [part.get(source, none) for part, none in zip(parts, absent, strict=True)]
+            source: _distinct([part.get(source, none) for part, none in zip(parts, absent, strict=True)])
             for source in {self.columns[place].source for place in wanted}
         }
         read = np.zeros((len(texts), len(self.columns)), order="F")
         for place in wanted:
-            read[:, place] = self.columns[place].scores(given[self.columns[place].source])
+            values, where = given[self.columns[place].source]
+            read[:, place] = self.columns[place].scores(values)[where][several]
         return read
+
+    @property
+    def form(self) -> bool:
+        """Whether columns are about types, signs of zeros or the order of keys."""
+        return any(column.source.startswith(FORMS) for column in self.columns)
 
     def new(self, texts: NDArray[Any]) -> Floats:
         """Return 1 for each output with a part, or a pattern of a word, that was never seen, else 0: shape (runs,)."""
-        return np.array([not self._seen(_leaves(text)) for text in texts], np.float64)
+        distinct, several = _distinct(texts)
+        return np.array([not self._seen(parts) for parts in _leaves(distinct, False)], np.float64)[several]
 
     def _seen(self, parts: dict[str, Any]) -> bool:
         """Tell whether a number, or a word of its pattern, was seen in the place of each part."""
@@ -145,20 +160,21 @@ def learn(runs: Runs, choosing: int, *, inside: bool) -> tuple[Reading, int]:
     first = next(iter(runs.reduced((1, 0), _texts, Phase.SHAPE, 3)[0]))
     spent = max(2, min(int(choosing * SHARE), HELD // max(1, len(first[0]))))
     blocks = runs.reduced(halves(spent), _texts, Phase.SHAPE, 2)
-    seen = [_leaves(text.decode()) for side in blocks for block in side for text in block]
+    seen = _leaves(tuple(text.decode() for side in blocks for block in side for text in block), True)
     return _learned(seen, inside=inside), spent
 
 
 def _learned(seen: Sequence[dict[str, Any]], *, inside: bool) -> Reading:
     """Return what some outputs hold, each given by its parts."""
     names = Counter(name for parts in seen for name in parts)
+    constant = {name for name in names if name.startswith(FORMS)} - _varying(seen)
     for name in [name for name in names if name.startswith(LENGTH)]:
         if len({parts.get(name) for parts in seen if parts}) == 1:  # all are as long: columns say everything
             names = Counter({other: n for other, n in names.items() if other != name and _list_of(other) != name})
     words = {name: Counter(parts[name] for parts in seen if isinstance(parts.get(name), str)) for name in names}
     numbers = {name for parts in seen for name, one in parts.items() if type(one) is not str}
     columns: list[Column] = []
-    kept = {name for name, _ in names.most_common(COLUMNS)}
+    kept = set([name for name, _ in names.most_common() if name not in constant][:COLUMNS])
     for name in (name for name in names if name in kept):
         if name in numbers:
             columns.append(Column(name, name, None, None))
@@ -166,11 +182,11 @@ def _learned(seen: Sequence[dict[str, Any]], *, inside: bool) -> Reading:
             columns.append(_words(name, name, str, words[name]))
     if not columns:  # every run that was seen raised, or gave an empty list
         columns.append(Column("output", "output", None, None))
-    whole, many = len(columns), sorted(words, key=lambda name: -len(words[name]))[:LOOKED_INTO]
+    whole, many = len(columns), sorted(words.keys() - constant, key=lambda name: -len(words[name]))[:LOOKED_INTO]
     for name in many if inside else ():
         if len(words[name]) > min(MANY, words[name].total() / 2):  # few runs show few words, although none repeats
             columns += _inside(name, words[name])
-    dropped = names.keys() - kept  # which nobody looks at: whoever has them is unlike what was seen
+    dropped = names.keys() - kept - constant  # which nobody looks at: whoever has them is unlike what was seen
     patterns = {(name, _pattern(word)) for name, several in words.items() if name not in dropped for word in several}
     return Reading(tuple(columns), whole, frozenset(numbers - dropped), frozenset(patterns))
 
@@ -190,8 +206,8 @@ def _inside(name: str, words: Counter[str]) -> Iterator[Column]:
     yield _words(name, f"text around the numbers of {name}", _pattern, words)  # where it is new, no power is said
     for letters in ENDS:
         several = "letter" if letters == 1 else f"{letters} letters"
-        yield _words(name, f"first {several} of {name}", _Start(letters), words)
-        yield _words(name, f"last {several} of {name}", _End(letters), words)
+        yield _words(name, f"first {several} of {name}", itemgetter(slice(letters)), words)
+        yield _words(name, f"last {several} of {name}", itemgetter(slice(-letters, None)), words)
 
 
 @dataclass(frozen=True)
@@ -203,26 +219,6 @@ class _Number:
     def __call__(self, word: str) -> Any:
         found = NUMBERS.findall(word)
         return float(found[self.place]) if len(found) > self.place else ABSENT
-
-
-@dataclass(frozen=True)
-class _Start:
-    """Reads the first letters of a word."""
-
-    letters: int
-
-    def __call__(self, word: str) -> str:
-        return word[: self.letters]
-
-
-@dataclass(frozen=True)
-class _End:
-    """Reads the last letters of a word."""
-
-    letters: int
-
-    def __call__(self, word: str) -> str:
-        return word[-self.letters :]
 
 
 def _pattern(word: str) -> str:
@@ -238,16 +234,72 @@ def _texts(texts: NDArray[Any]) -> NDArray[Any]:
     return np.array(texts, "S")
 
 
-def _leaves(text: str) -> dict[str, Any]:
-    """Return the numbers and words in a written output by their place in it; nothing if the run raised.
+def _distinct(values: Iterable[Any]) -> tuple[tuple[Any, ...], NDArray[np.intp]]:
+    """Return values once each, and which of them stands at each place."""
+    place: dict[Any, int] = {}
+    several = np.array([place.setdefault(one, len(place)) for one in values], np.intp)
+    return tuple(place), several
 
-    Of a list there is its length besides, and how often it holds each of its words: rows may vary in length.
+
+@functools.lru_cache(maxsize=2)
+def _leaves(texts: tuple[str, ...], form: bool) -> list[dict[str, Any]]:
+    """Return the numbers and words in written outputs by their places; nothing of those that raised.
+
+    Of a list there is its length besides, and how often it holds each of its words: rows may vary in length. With
+    `form`, types, signs of zeros and the order of keys are words too.
     """
-    found: dict[str, Any] = {}
-    if text == RAISED_WORD:
-        return found
-    _walk("output", json.loads(text), found)
-    return found
+    parted = [("null", "", "") if text.startswith(MARK) else text.partition(FORM) for text in texts]
+    values = json.loads(f"[{','.join([text for text, *_ in parted])}]")
+    leaves: list[dict[str, Any]] = []
+    for text, value, (_, _, types) in zip(texts, values, parted, strict=True):
+        leaves.append({})
+        if not text.startswith(MARK):
+            _walk("output", value, leaves[-1], form)
+            if form:
+                _add_form(leaves[-1], json.loads(types or "{}"))
+    return leaves
+
+
+def _add_form(parts: dict[str, Any], types: dict[str, str]) -> None:
+    """Add types and signs of zeros to what is in an output, given the types that JSON does not have."""
+    for name, one in tuple(parts.items()):
+        place = name.removeprefix(LENGTH).removeprefix(KEYS)
+        if place != name and WITHIN not in name:
+            parts[TYPES + place] = types.pop(place, "list" if name.startswith(LENGTH) else "dict")
+        elif place == name and not name.startswith(ORDER):
+            parts[TYPES + place] = types.pop(place, NAMES.get(one, type(one).__name__))
+            if one == 0 and type(one) is float:
+                parts[SIGN + place] = repr(one)
+    parts.update({TYPES + place: name for place, name in types.items()})  # of keys
+
+
+def _varying(seen: Sequence[dict[str, Any]]) -> set[str]:
+    """Return which types, signs of zeros and orders of keys tell more than the values that have them.
+
+    An order of keys does not where all that are seen are parts of one order.
+    """
+    found: dict[str, set[tuple[Any, str]]] = defaultdict(set)
+    for parts in seen:
+        for name in parts:
+            if name.startswith(FORMS):
+                place = name.removeprefix(TYPES)
+                one = parts.get(place, KEYS + place in parts)
+                kind = type(one) is str if isinstance(one, str | bool) or not RAISED <= one <= TYPE else one
+                found[name].add((kind, parts[name]))
+    several = {name for name, pairs in found.items() if len(pairs) > len({kind for kind, _ in pairs})}
+    return {name for name in several if not name.startswith(ORDER) or not _is_one_order(found[name])}
+
+
+def _is_one_order(orders: Iterable[tuple[Any, str]]) -> bool:
+    graph: dict[str, set[str]] = defaultdict(set)
+    for _, keys in orders:
+        for one, other in pairwise(json.loads(keys)):
+            graph[other].add(one)
+    try:
+        TopologicalSorter(graph).prepare()
+    except CycleError:
+        return False
+    return True
 
 
 def _list_of(name: str) -> str:
@@ -255,27 +307,29 @@ def _list_of(name: str) -> str:
     return LENGTH + name.rpartition(WITHIN)[2] if WITHIN in name else ""
 
 
-def _walk(name: str, value: Any, found: dict[str, Any]) -> None:
+def _walk(name: str, value: Any, found: dict[str, Any], form: bool) -> None:
     if isinstance(value, dict):
-        found[f"number of keys of {name}"] = float(len(value))
-        _walk_parts(_parts(name, tuple(value)), value.values(), found)
+        found[KEYS + name] = float(len(value))
+        if form:
+            found[ORDER + name] = f"[{', '.join(value)}]"
+        _walk_parts(_parts(name, tuple(value)), value.values(), found, form)
     elif isinstance(value, list):
         found[LENGTH + name] = float(len(value))
-        _walk_parts(_parts(name, range(len(value))), value, found)
+        _walk_parts(_parts(name, range(len(value))), value, found, form)
         for one in value if len(value) <= HOLDS else ():
             if type(one) is str:
                 holds = f"{one!r}{WITHIN}{name}"
                 found[holds] = found.get(holds, 0.0) + 1.0
     else:
-        found[name] = value if type(value) is str else value_of(value)
+        found[name] = value if type(value) in (int, str, bool) else value_of(value)
 
 
-def _walk_parts(names: Iterable[str], values: Iterable[Any], found: dict[str, Any]) -> None:
+def _walk_parts(names: Iterable[str], values: Iterable[Any], found: dict[str, Any], form: bool) -> None:
     for name, one in zip(names, values, strict=True):
         if type(one) in (int, str) or (type(one) is float and one == one):  # most parts, and the longest way above
             found[name] = one
         else:
-            _walk(name, one, found)
+            _walk(name, one, found, form)
 
 
 @functools.lru_cache(maxsize=16)

@@ -1,8 +1,9 @@
-"""The attack on words: the numbers inside them, their length, how they begin and end."""
+"""The attack on words: the numbers inside them, their length, how they begin and end; and types and other forms."""
 
 from __future__ import annotations
 
 from audit.attacks.protocol import Exploration
+from audit.attacks.reading import FORMS
 from audit.events import Statistic, cell
 
 __all__ = ["Words"]
@@ -21,4 +22,5 @@ class Words:
         columns = known.reading.columns
         inside = range(known.reading.whole, len(columns))
         words = [number for number, column in enumerate(columns) if column.known is not None]
-        return tuple(cell(number) for number in (inside or words))
+        forms = [number for number in words if columns[number].source.startswith(FORMS) and number not in inside]
+        return tuple(cell(number) for number in ([*inside, *forms] if inside else words))

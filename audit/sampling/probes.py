@@ -6,7 +6,7 @@ import copy
 import math
 import zlib
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from scipy import stats
 
 from audit.mechanism import Mechanism
-from audit.outputs import ATTEMPTS, CHANCE, Kind, chance_of_repeat, kind_of, read_outputs, run, taken
+from audit.outputs import ATTEMPTS, CHANCE, Kind, chance_of_repeat, kind_of, read_outputs, run, settled, taken
 from audit.sampling.blocks import block_runs
 from audit.sampling.streams import stream
 from audit.values import unlike_numbers
@@ -54,8 +54,13 @@ def probe(mechanism: Mechanism, databases: Sequence[Any], size: int, seed: np.ra
     if kind.shape is None:
         kind = _of_texts(first)
 
+    noted: list[set[tuple[str, str]]] = [set(), set()]  # on either database
+
     def short_calls() -> list[list[_Call]]:
-        return [_calls(mechanism, data, kind, size, stream(seed, 1, side)) for side, data in enumerate(databases)]
+        return [
+            _calls(mechanism, data, replace(kind, noted=noted[side]), size, stream(seed, 1, side))
+            for side, data in enumerate(databases)
+        ]
 
     calls = short_calls()
     if any(call.strange for side in calls for call in side):  # numbers, and something else as well: written down
@@ -65,7 +70,8 @@ def probe(mechanism: Mechanism, databases: Sequence[Any], size: int, seed: np.ra
         _check_uses_rng(side)
     _check_calls_alike(calls)
     again = _calls(mechanism, databases[0], kind, size, stream(seed, 1, 0), most=1)[0]
-    return Probed(kind, read_outputs(first[0], kind), again.marks == calls[0][0].marks, calls)
+    same = again.marks == calls[0][0].marks
+    return Probed(settled(kind, noted), read_outputs(first[0], kind), same, calls)
 
 
 def check_steady(
@@ -76,7 +82,7 @@ def check_steady(
     A budget that is spent over all runs is the usual case. Runs on one database come before those on the other, so
     that such a change looks like a loss. A sound mechanism is refused with probability below 1e-8.
     """
-    kind, earlier = probed.kind, probed.calls
+    kind, earlier = replace(probed.kind, raises=None), probed.calls
     if probed.seedable:
         again = [
             _calls(mechanism, data, kind, size, stream(seed, 1, side), most=1) for side, data in enumerate(databases)

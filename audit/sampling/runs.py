@@ -119,7 +119,7 @@ class MechanismRuns:
 
     def in_writing(self) -> Self:
         """Return other runs, whose outputs are all written down."""
-        return replace(self, kind=Kind(None), root=stream(self.root, Phase.WRITTEN))
+        return replace(self, kind=replace(self.kind, shape=None), root=stream(self.root, Phase.WRITTEN))
 
 
 @dataclass(frozen=True)

@@ -6,6 +6,9 @@ import warnings
 from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
+from typing import Any
+
+from audit.outputs import RUNNING
 
 __all__ = ["heard", "said"]
 
@@ -13,12 +16,13 @@ MOST, LONGEST = 5, 200  # different warnings that a result tells, and letters of
 
 
 @contextmanager
-def heard() -> Iterator[Counter[str]]:
-    """Collect every warning in the place of printing it; none becomes an exception, which would be an output."""
-    count: Counter[str] = Counter()
+def heard(*databases: Any) -> Iterator[Counter[tuple[str, str]]]:
+    """Collect every warning, with the database it was on, in the place of printing it; none becomes an exception."""
+    count: Counter[tuple[str, str]] = Counter()
 
     def collect(message: Warning | str, category: type[Warning], *_: object, **__: object) -> None:
-        count[f"{category.__name__}: {' '.join(str(message).split())[:LONGEST]}"] += 1
+        on = "".join(side for side, data in zip("xy", databases, strict=False) if data is RUNNING.get())
+        count[f"{category.__name__}: {' '.join(str(message).split())[:LONGEST]}", on] += 1
 
     with warnings.catch_warnings():
         warnings.simplefilter("always")
@@ -26,7 +30,14 @@ def heard() -> Iterator[Counter[str]]:
         yield count
 
 
-def said(count: Counter[str]) -> list[str]:
-    """Return the warnings in words, the most frequent first."""
-    kept = [f"warned {times:,} times: {text}" for text, times in count.most_common(MOST)]
-    return kept + ([f"and of {len(count) - MOST} other kinds"] if len(count) > MOST else [])
+def said(count: Counter[tuple[str, str]]) -> list[str]:
+    """Return the warnings in words, the most frequent first, and on which database if that clearly differs."""
+    texts: Counter[str] = Counter()
+    for (text, _), times in count.items():
+        texts[text] += times
+    kept = []
+    for text, times in texts.most_common(MOST):
+        (few, less), (most, more) = sorted((count[text, side], side) for side in "xy")
+        each = f"{most:,} times on {more}, {f'{few:,} times' if few else 'never'} on {less}"
+        kept.append(f"warned {each if 2 * few < most == times - few else f'{times:,} times'}: {text}")
+    return kept + ([f"and of {len(texts) - MOST} other kinds"] if len(texts) > MOST else [])

@@ -141,6 +141,34 @@ def test_the_most_frequent_of_too_many_words_are_told_apart():
     assert (column.scores(names) == ANOTHER).sum() == 900
 
 
+# Types, signs of zeros and the order of keys
+
+
+def names_of(*outputs):
+    return [column.name for column in learned(*outputs).columns]
+
+
+def test_what_never_varies_or_shows_in_values_has_no_column():
+    assert names_of((1, "a"), (2, "b")) == ["output[0]", "output[1]"]
+    assert names_of([1], [None], [math.nan]) == ["output[0]"]  # None and NaN are values of their own
+    assert names_of(1, "a", None) == ["output", "output"]
+    assert names_of(0.0, 1.5) == names_of(-0.0, 1.5) == ["output"]  # one kind of zero
+    sparse = names_of({"a": 1, "c": 1}, {"a": 1, "b": 1}, {"b": 1, "c": 1}, {"c": 1})  # parts of one order
+    assert not any(name.startswith("order") for name in sparse)
+
+
+def test_what_varies_has_a_column_in_words():
+    given = [1, 2.0, True, np.float64(3), np.float64(4)]
+    assert columns_of(learned(*given), 7, False, 2.5, np.float64(1), "a", BrokenError) == {
+        "output": [7, 0, 2.5, 1, WORD, RAISED],
+        "type of output in words": [3, 0, 1, 2, ANOTHER, RAISED],  # bool, float, float64, int
+    }
+    zeros = columns_of(learned([0.0], [-0.0], [1.0]), [-0.0], [0.0], [5.0], [0])
+    assert zeros["sign of zero of output[0] in words"] == [0, 1, ABSENT, ABSENT]
+    orders = columns_of(learned({"a": 1, "b": 2}, {"b": 1, "a": 2}), {"a": 1, "b": 2}, {"b": 1, "a": 2}, {"a": 1})
+    assert orders["order of keys of output in words"] == [0, 1, ANOTHER]
+
+
 # Inside words
 
 
