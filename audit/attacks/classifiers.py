@@ -26,6 +26,7 @@ Score = Callable[[Floats], Floats]
 SHARE = 1 / 4  # of the selection runs that teaches classifiers
 FEWEST, MOST = 400, 20_000  # runs that do
 MOST_MORE = 400_000  # runs that teach besides, where more still teach more
+FEW_VALUES, FEW_RUNS = 8, 20  # of an entry that are looked at one by one, and of a value that tell something
 FEW_ENTRIES, MOST_ENTRIES = 32, 16  # entries that a classifier gets: all of so few, else as many of each kind
 
 
@@ -76,28 +77,44 @@ class Trained:
 
 
 def one_entry_tells_all(pair: NeighborPair, seen: Explored) -> bool:
-    """Tell whether one entry alone is changed or clearly moves or spreads, and no other entry depends on it.
+    """Tell whether the likelihood ratio is one of a single entry, as far as a few runs can tell.
 
-    Then the likelihood ratio is one of that entry. What depends on it shows in values or distances from their means.
+    Either it is the only one that is changed or clearly moves or spreads, and no other depends on it; or it has few
+    values, and among runs of one value the others are alike on both databases.
     """
     entries = math.prod(seen.shape)
     _, _, best, by = movers(seen.x, seen.y, MOST_ENTRIES)
     lively = {*best[by >= clearly(entries)].tolist(), *seen.that_spread(MOST_ENTRIES).tolist()}
     lively |= {int(np.ravel_multi_index(index, seen.shape)) for index in changed_entries(pair, seen.shape, 2)}
-    if len(lively) != 1 or entries > FEW_ENTRIES:
+    if not lively or entries > FEW_ENTRIES:
+        return False
+    lead, sides = int(best[0]), [seen.standard(side) for side in seen.held]
+    sides = [np.hstack([side, np.abs(side - side.mean(axis=0))]) for side in sides]
+    values = np.unique(np.concatenate(sides)[:, lead])
+    if values.size <= FEW_VALUES:
+        return all(
+            _differ(*(side[side[:, lead] == value] for side in sides)) < clearly(4 * entries) for value in values
+        )
+    if len(lively) > 1:
         return False
     (lead,) = lively
     shared = 0.0
-    for side in seen.held:
-        values = seen.standard(side)
-        values = np.hstack([values, np.abs(values - values.mean(axis=0))])
-        values = values - values.mean(axis=0)
-        spread = values.std(axis=0)
-        values /= np.where(spread > 0, spread, 1.0)
-        both = np.abs(values[:, [lead, lead + entries]].T @ values) / math.sqrt(len(side))
+    for side in sides:
+        apart = side - side.mean(axis=0)
+        spread = apart.std(axis=0)
+        apart /= np.where(spread > 0, spread, 1.0)
+        both = np.abs(apart[:, [lead, lead + entries]].T @ apart) / math.sqrt(len(side))
         both[:, [lead, lead + entries]] = 0.0
         shared = max(shared, float(both.max()))
     return shared < clearly(4 * entries)
+
+
+def _differ(x: Floats, y: Floats) -> float:
+    """Return by how many standard errors the means of some column differ at most; 0 of few runs."""
+    if min(len(x), len(y)) < FEW_RUNS:
+        return 0.0
+    error = np.sqrt(x.var(axis=0) / len(x) + y.var(axis=0) / len(y))
+    return float(np.max(np.abs(x.mean(axis=0) - y.mean(axis=0)) / np.where(error > 0, error, np.inf)))
 
 
 def entries_to_learn(pair: NeighborPair, seen: Explored) -> NDArray[np.intp]:

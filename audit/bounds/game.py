@@ -5,8 +5,9 @@ from __future__ import annotations
 import math
 
 import numpy as np
+import scipy  # loads its parts where they are used, some of which take long
 from numpy.typing import ArrayLike, NDArray
-from scipy import optimize, special
+from scipy import special
 
 from audit.arguments import fraction
 from audit.bounds.limits import check_confidence, checked_counts, clopper_pearson_lower
@@ -140,7 +141,7 @@ def approx_game_lower(
     top = float(special.logit(rate)) / distance  # what delta 0 would show
     if excess(top) >= 0:  # a delta below rounding
         return top
-    return float(optimize.brentq(excess, 0.0, top, xtol=1e-13, rtol=1e-13))
+    return float(scipy.optimize.brentq(excess, 0.0, top, xtol=1e-13, rtol=1e-13))
 
 
 def variation_game_lower(

@@ -5,8 +5,8 @@ from __future__ import annotations
 import math
 
 import numpy as np
+import scipy  # loads its parts where they are used, some of which take long
 from numpy.typing import ArrayLike, NDArray
-from scipy import optimize, stats
 
 from audit.arguments import fraction
 from audit.bounds.limits import check_confidence, checked_counts, clopper_pearson_lower, clopper_pearson_upper
@@ -199,7 +199,7 @@ def score_lower(events_y: int, runs_y: int, events_x: int, runs_x: int, *, confi
     if min(runs_y, runs_x) < 1:
         raise ValueError(f"runs must be at least 1 on each database, got {runs_y} and {runs_x}")
     rate_y, rate_x = events_y / runs_y, events_x / runs_x
-    quantile = stats.norm.ppf(confidence)
+    quantile = scipy.stats.norm.ppf(confidence)
 
     def excess(loss: float) -> float:
         ratio = math.exp(loss)
@@ -219,4 +219,4 @@ def score_lower(events_y: int, runs_y: int, events_x: int, runs_x: int, *, confi
         top *= 2
         if top > 64:
             return math.inf
-    return float(optimize.brentq(excess, 0.0, top, xtol=1e-13, rtol=1e-13))
+    return float(scipy.optimize.brentq(excess, 0.0, top, xtol=1e-13, rtol=1e-13))

@@ -6,7 +6,8 @@ import math
 from collections.abc import Callable
 
 import numpy as np
-from scipy import optimize, special
+import scipy  # loads its parts where they are used, some of which take long
+from scipy import special
 
 __all__ = ["CLOSE", "LEAST_EXCESS", "apart", "crossing"]
 
@@ -31,7 +32,7 @@ def crossing(excess: Callable[[float], float], start: float, bottom: float, top:
         if high >= top:
             return math.inf
         low, high, step = high, min(top, high + step), 2 * step
-    found = float(optimize.brentq(excess, low, high, xtol=close))
+    found = float(scipy.optimize.brentq(excess, low, high, xtol=close))
     while excess(found) < 0:
         found += close
     return found

@@ -9,7 +9,8 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from scipy import optimize, special
+import scipy  # loads its parts where they are used, some of which take long
+from scipy import special
 
 from audit.attacks import Attack
 from audit.bounds.limits import check_confidence
@@ -221,7 +222,7 @@ def rare_runs(method: Method, known: Sequence[tuple[Counts, Basis]]) -> float:
     def power(rate: float) -> float:
         return float(special.bdtrc(basis["hits"] - 1, each, rate) * special.bdtrc(high - 1, most, rate)) - POWER
 
-    return 1 / float(optimize.brentq(power, 0.0, 1.0)) if power(1.0) > 0 else math.inf
+    return 1 / float(scipy.optimize.brentq(power, 0.0, 1.0)) if power(1.0) > 0 else math.inf
 
 
 def support_witness(mechanism: Mechanism, pair: NeighborPair, claim: Claim) -> dict[str, Any] | None:

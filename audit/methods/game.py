@@ -8,8 +8,9 @@ from dataclasses import replace
 from typing import Any, ClassVar
 
 import numpy as np
+import scipy  # loads its parts where they are used, some of which take long
 from numpy.typing import NDArray
-from scipy import optimize, special, stats
+from scipy import special
 
 from audit.attacks.selection import Family, Guessing, Table, proposals, select_events, tabulated
 from audit.bounds.game import approx_game_lower
@@ -92,7 +93,7 @@ class Game(Method):
             return float(np.mean(special.betainc(needed, guessed - needed + 1, right))) - POWER
 
         most = found + (float(missing.max()) + 1e-9) / self.distance
-        return float(optimize.brentq(surplus, found, most)) if surplus(found) < 0 < surplus(most) else found
+        return float(scipy.optimize.brentq(surplus, found, most)) if surplus(found) < 0 < surplus(most) else found
 
     def needed(self, guessed: int, runs: int, basis: Basis) -> int:
         """Return the fewest right guesses that refute the promise, one more than all if none do."""
@@ -146,8 +147,8 @@ def sawtooth(claim: Claim, truth: Claim, distance: int) -> float:
 
 def right_side(choosing: Whole, right: float) -> Floats:
     """Return how often selection runs name the right side of an event: where most of them lie on it."""
-    even = np.where(choosing % 2 == 0, stats.binom.pmf(choosing // 2, choosing, right) / 2, 0.0)
-    return np.where(choosing == 0, 1.0, stats.binom.sf(choosing // 2, choosing, right) + even)
+    even = np.where(choosing % 2 == 0, scipy.stats.binom.pmf(choosing // 2, choosing, right) / 2, 0.0)
+    return np.where(choosing == 0, 1.0, scipy.stats.binom.sf(choosing // 2, choosing, right) + even)
 
 
 def needed(promise: Claim, guessed: NDArray[Any], runs: NDArray[Any], confidence: float) -> Floats:
@@ -161,18 +162,18 @@ def needed(promise: Claim, guessed: NDArray[Any], runs: NDArray[Any], confidence
         rate = clopper_pearson_lower(guessed, runs, confidence=1 - 0.1 * error)
         limit = np.minimum(right + promise.forgiven * (1 - right) / np.maximum(rate, 1e-300), 1.0)
         error *= 0.9
-    most = stats.binom.isf(error, np.maximum(guessed, 1), limit)
+    most = scipy.stats.binom.isf(error, np.maximum(guessed, 1), limit)
     return np.asarray(np.where((guessed > 0) & (limit < 1), most + 1, guessed + 1))
 
 
 def game_power(promise: Claim, right: float, counting: Whole, share: float, confidence: float) -> Floats:
     """Return how often right guesses are too many for the promise, for each number of runs that count."""
     if share == 1:
-        return np.asarray(stats.binom.sf(needed(promise, counting, counting, confidence) - 1, counting, right))
+        return np.asarray(scipy.stats.binom.sf(needed(promise, counting, counting, confidence) - 1, counting, right))
     found = []
     for runs in counting.tolist():
         guessed, chance = numbers_of_guesses(runs, share)
-        shown = stats.binom.sf(needed(promise, guessed, np.array(runs), confidence) - 1, guessed, right)
+        shown = scipy.stats.binom.sf(needed(promise, guessed, np.array(runs), confidence) - 1, guessed, right)
         found.append(float(chance @ shown))
     return np.array(found)
 
@@ -182,8 +183,8 @@ def numbers_of_guesses(runs: int, share: float) -> tuple[Floats, Floats]:
     spread = 9 * math.sqrt(runs * share * (1 - share)) + 9
     if spread < NODES:
         guessed = np.arange(max(0, math.floor(runs * share - spread)), min(runs, runs * share + spread) + 1)
-        return guessed, stats.binom.pmf(guessed, runs, share)
-    return stats.binom.ppf((np.arange(NODES) + 0.5) / NODES, runs, share), np.full(NODES, 1 / NODES)
+        return guessed, scipy.stats.binom.pmf(guessed, runs, share)
+    return scipy.stats.binom.ppf((np.arange(NODES) + 0.5) / NODES, runs, share), np.full(NODES, 1 / NODES)
 
 
 def fewest(seen: Callable[[int], bool], guessed: int, start: int) -> int:
@@ -215,7 +216,7 @@ def detectable_epsilon(claim: Claim, distance: int, needed: int, guessed: int, r
     if surplus(0.0) >= 0:
         return 0.0
     top = 50.0 / distance
-    return float(optimize.brentq(surplus, 0.0, top)) if surplus(top) > 0 else math.inf
+    return float(scipy.optimize.brentq(surplus, 0.0, top)) if surplus(top) > 0 else math.inf
 
 
 def _right(pair: Claim, guessed: int, runs: int, missing: Floats | float = 0.0) -> Floats:

@@ -6,7 +6,8 @@ from functools import lru_cache
 from typing import Any
 
 import numpy as np
-from scipy import special, stats
+import scipy  # loads its parts where they are used, some of which take long
+from scipy import special
 
 from audit.attacks.selection import Shifts, proposals, select_events, tabulated
 from audit.bounds.gaussian import gaussian_lower
@@ -72,15 +73,15 @@ def region_power(mu: float, shift: float, choosing: int, counting: int, confiden
 
     if max(runs_x, runs_y) < NODES:
         met = np.arange(max(runs_x, runs_y) + 1)[None]
-        chance = stats.binom.pmf(met, runs_rare, rare)
+        chance = scipy.stats.binom.pmf(met, runs_rare, rare)
     else:
-        met = stats.binom.ppf((np.arange(NODES) + 0.5) / NODES, runs_rare, rare)
+        met = scipy.stats.binom.ppf((np.arange(NODES) + 0.5) / NODES, runs_rare, rare)
         chance = np.full(met.shape, 1 / NODES)
     met = np.minimum(met, runs_rare)
     highest = clopper_pearson_upper(met, runs_rare, confidence=1 - (1 - confidence) / 2)
     promised = special.ndtr(special.ndtri(highest) + mu)
-    needed = stats.binom.isf((1 - confidence) / 2, runs_likely, promised) + 1
-    return float(np.mean(np.sum(chance * stats.binom.sf(needed - 1, runs_likely, likely), axis=1)))
+    needed = scipy.stats.binom.isf((1 - confidence) / 2, runs_likely, promised) + 1
+    return float(np.mean(np.sum(chance * scipy.stats.binom.sf(needed - 1, runs_likely, likely), axis=1)))
 
 
 @lru_cache(maxsize=64)

@@ -6,8 +6,9 @@ import math
 from typing import Any
 
 import numpy as np
+import scipy  # loads its parts where they are used, some of which take long
 from numpy.typing import NDArray
-from scipy import optimize, special, stats
+from scipy import special
 
 from audit.bounds.rectangle import rectangle
 from audit.claims import ApproxDP, Claim, PureDP
@@ -93,13 +94,15 @@ class Rectangle(RegionMethod):
             likely = share - rare
             if likely > 1:
                 likely, rare = 1.0, max(0.0, 1 - pair.forgiven) * math.exp(-pair.budget)
-            chance = np.outer(stats.binom.pmf(met, runs, likely), stats.binom.pmf(met_other, runs_other, rare))
+            chance = np.outer(
+                scipy.stats.binom.pmf(met, runs, likely), scipy.stats.binom.pmf(met_other, runs_other, rare)
+            )
             return POWER - float(chance[seen].sum())
 
         top = 40.0 / self.distance
         if missing(top) > 0:
             return math.inf
-        return 0.0 if missing(0.0) <= 0 else float(optimize.brentq(missing, 0.0, top))
+        return 0.0 if missing(0.0) <= 0 else float(scipy.optimize.brentq(missing, 0.0, top))
 
     def _power(self, right: float, each: int) -> float:
         """Return how often one of the two regions of randomized response refutes the promise."""
@@ -109,5 +112,5 @@ class Rectangle(RegionMethod):
         for likely, other in ((on_y, on_x), (each - on_x, each - on_y)):
             limits = rectangle(likely, each, other, each, confidence=self.each_region({}))
             shown |= self._rejected(*limits, self.claim.budget)
-        chance = np.outer(stats.binom.pmf(met, each, right), stats.binom.pmf(met, each, 1 - right))
+        chance = np.outer(scipy.stats.binom.pmf(met, each, right), scipy.stats.binom.pmf(met, each, 1 - right))
         return float(chance[shown].sum())

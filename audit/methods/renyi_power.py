@@ -6,8 +6,9 @@ import math
 from functools import lru_cache
 
 import numpy as np
+import scipy  # loads its parts where they are used, some of which take long
 from numpy.typing import ArrayLike, NDArray
-from scipy import special, stats
+from scipy import special
 
 from audit.attacks.selection.weights import CLIPS, ORDERS, TINY, chosen_weights
 from audit.bounds.renyi import mean_lower
@@ -108,7 +109,7 @@ def _bins(shift: float, runs: int) -> tuple[Floats, Floats]:
     for mean in (-shift / 2, shift / 2):
         share = np.diff(special.ndtr(edges - mean))
         mass += share
-        moment += mean * share - np.diff(stats.norm.pdf(edges - mean))
+        moment += mean * share - np.diff(scipy.stats.norm.pdf(edges - mean))
     return edges, np.divide(moment, mass, out=np.zeros_like(mass), where=mass > 0)  # of a bin that is never met: any
 
 

@@ -5,8 +5,9 @@ from __future__ import annotations
 import math
 
 import numpy as np
+import scipy  # loads its parts where they are used, some of which take long
 from numpy.typing import ArrayLike
-from scipy import optimize, special, stats
+from scipy import special
 
 from audit.attacks.selection import Family, never, tabulated
 from audit.bounds.game import excess_lower, variation_game_lower
@@ -94,7 +95,7 @@ class Variation(Game):
 
         if surplus(1.0) <= 0:
             return math.inf
-        return float(optimize.brentq(surplus, promised, 1.0)) / self.distance
+        return float(scipy.optimize.brentq(surplus, promised, 1.0)) / self.distance
 
     def power(self, truth: Claim, choosing: Whole, counting: Whole, *, share: float = 1.0) -> Floats:
         """Return how often guesses are right too often, of a mechanism whose event is seen in a share of runs."""
@@ -102,7 +103,7 @@ class Variation(Game):
         right = (1 + delta / share) / 2
         for runs in counting.tolist():
             guessed, chance = numbers_of_guesses(runs, share) if share < 1 else (np.array([runs]), np.ones(1))
-            found.append(float(chance @ stats.binom.sf(self._needed(guessed, runs) - 1, guessed, right)))
+            found.append(float(chance @ scipy.stats.binom.sf(self._needed(guessed, runs) - 1, guessed, right)))
         return np.array(found) * right_side(choosing, right)
 
     def sawtooth(self, truth: Claim) -> float:

@@ -222,16 +222,16 @@ class AuditResult(Reported):
         if self.verdict == "violated" or self.redacted:
             return ()
         said = [
-            f"a loss of {at_most(self.detectable)} would have been found, 4 times in 5, if the counted event carries it, "
-            f"which {100 * self.met:.3g}% of the runs meet"
+            f"a loss of {at_most(self.detectable)} would have been found, 4 times in 5, if it lies in the counted "
+            f"event, which {100 * self.met:.3g}% of the runs meet"
         ]
         if self.detectable == math.inf:
             said = ["no loss would have been found 4 times in 5: the counted event comes too seldom"]
         elif self.far:
             percent = at_most(100 * self.measured.budget / self.claim.budget, 2)
             said = [
-                f"nothing near the promise was found: the bound is {percent}% of it, so that no minimum detectable loss is "
-                "announced but for the counted event",
+                f"nothing near the promise was found: the bound is {percent}% of it, and a loss elsewhere than in the "
+                "counted event may be larger",
                 *said,
             ]
         if math.isfinite(self.rare):

@@ -184,14 +184,13 @@ def row(summary: Mapping[str, Any]) -> dict[str, str]:
 
 def line(summary: Mapping[str, Any], searched: str, notes: Sequence[str] = ()) -> str:
     """Return an audit, what its event was chosen from and what to know besides, in one line for a memo."""
-    said, said_of_power = row(summary), summary.get("power", "")
+    said = row(summary)
     secret = f"{CONFIDENTIAL}: " if summary["confidential"] else ""
     relation = "add/remove" if summary["relation"] == "add_remove" else "replace one"
     declared = "on the caller's word, " if summary["adjacency"] == "declared" else ""
     witness = f"; {said['witness']}" if said["witness"] else ""
-    besides = "".join(
-        f"; {word}: {text}" for word, text in (("power", said_of_power), ("note", "; ".join(notes))) if text
-    )
+    more = {"power": summary.get("power", ""), "note": "; ".join(notes)}
+    besides = "".join(f"; {word}: {text}" for word, text in more.items() if text)
     return printable(
         f"{secret}{said['mechanism']}: {said['verdict']}: promised {said['promised']} ({relation}), lower bound "
         f"{said['measured']} at {said['confidence']} confidence from {summary['size']} runs, minimum detectable loss "

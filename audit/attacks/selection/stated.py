@@ -5,8 +5,9 @@ from __future__ import annotations
 import math
 
 import numpy as np
+import scipy  # loads its parts where they are used, some of which take long
 from numpy.typing import NDArray
-from scipy import optimize, special
+from scipy import special
 
 from audit.events import Statistic
 
@@ -30,7 +31,7 @@ def factor(statistic: Statistic, x: Floats, y: Floats) -> float:
     steepest = STEEPEST / largest
     if slope(0.0) <= 0:
         return 0.0
-    return steepest if slope(steepest) >= 0 else float(optimize.brentq(slope, 0.0, steepest, rtol=1e-6))
+    return steepest if slope(steepest) >= 0 else float(scipy.optimize.brentq(slope, 0.0, steepest, rtol=1e-6))
 
 
 def is_log_ratio(x: Floats, y: Floats, pessimism: float) -> bool:
