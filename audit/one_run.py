@@ -259,7 +259,7 @@ def measure_loss_one_run(
         score = canaries.scores
     method = OneRun(claim, canaries.people, confidence)
     if share is None:
-        share = method.share
+        share = method.share(len(canaries))
 
     root, number = seed_sequence(rng), len(canaries)
     bits = np.random.default_rng(stream(root, BITS)).random(number) < 0.5
