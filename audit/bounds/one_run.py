@@ -124,9 +124,9 @@ def one_run_least_mass(
 
     Examples
     --------
-    No guess that is right with probability 0.75 can be wrong with less than 0.1:
+    If no event is more than 3 times as likely on a neighbor, 90 of 100 guesses are right less often than that:
 
-    >>> one_run_least_mass(90, 100, 100, error=0.05, rarest=lambda right: right * 0.1 / 0.75) > 1
+    >>> one_run_least_mass(90, 100, 100, error=0.05, rarest=lambda right: right / 3) > 1
     True
     """
     checked_counts(correct, guesses)
