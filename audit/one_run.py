@@ -196,7 +196,8 @@ def measure_loss_one_run(
     share : float, optional
         Guess this share of the canaries, in (0, 1]: those whose scores are farthest from the middle. Default: under a
         pure promise, guess wherever the release shows at least all people of a canary, or none and less, as is best
-        for geometric noise; under an approximate one a half, under a Gaussian or zero-concentrated one a fifth.
+        for geometric noise; under an approximate one a half; under a Gaussian or zero-concentrated one by the promise
+        and the number of canaries, for example 0.046 of 10,000 under mu 1.
     score : callable, optional
         Takes the output and returns a number for each canary, shape (canaries,): about 0 if it is out, about 1 if it
         is in. Default: the share of its people that counts show. Records need one.
@@ -226,14 +227,17 @@ def measure_loss_one_run(
     Units: those of the claim, nats but for delta.
 
     A pure promise limits right guesses whatever their number, which may depend on the release. Where a delta is
-    forgiven their number is fixed beforehand, as the theorem asks: a mechanism that fails for few canaries at a time,
-    and is silent about the others then, would make more of its delta. A promise of zero-concentrated or Gaussian
-    privacy is tested by three points of its privacy profile, a third of the error probability each: valid, and far from
-    tight.
+    forgiven, or a curve of deltas is promised, their number is fixed beforehand, as the theorems ask: a mechanism that
+    fails for few canaries at a time, and is silent about the others then, would make more of its delta.
+
+    Of normal noise with mu 0.5 to 2, drawn for each of 10,000 canaries, the median bound is 0.7 of mu, of 1,000,000
+    canaries 0.8. The rest is what may not be assumed, that canaries lose independently: a mechanism that tells nothing
+    but with probability 0.05, and of all canaries at once then, may tell more.
 
     References
     ----------
     .. [1] Steinke, Nasr and Jagielski, "Privacy Auditing with One (1) Training Run", 2023, theorem 5.2.
+    .. [2] Mahloujifar, Melis and Chaudhuri, "Auditing f-Differential Privacy in One Run", 2024.
 
     Examples
     --------
@@ -259,7 +263,7 @@ def measure_loss_one_run(
         score = canaries.scores
     method = OneRun(claim, canaries.people, confidence)
     if share is None:
-        share = method.share
+        share = method.share(len(canaries))
 
     root, number = seed_sequence(rng), len(canaries)
     bits = np.random.default_rng(stream(root, BITS)).random(number) < 0.5

@@ -23,9 +23,9 @@ from experiments.peers_cases import AUDITS, CASES, CONFIDENCE, MANY, OURS, SELEC
 
 QUESTION = "What do other auditors that can be installed prove of the same outputs, and in how many seconds?"
 EXPECTATION = (
-    "Of geometric noise ours proves the most; of Gaussian noise, and of one run of geometric noise, as much as the "
-    "best of the others, within 2%. Of one run of Gaussian noise jax-privacy's test of f-DP proves more than ours, and "
-    "with few outputs its bound for Gaussian noise does. No bound is above the truth more often than its 95% allow. An "
+    "Of geometric noise, and of one run of Gaussian noise, ours proves the most; of Gaussian noise, and of one run of "
+    "geometric noise, as much as the best of the others, within 2%. With few outputs of Gaussian noise jax-privacy's "
+    "bound for it proves more than ours. No bound is above the truth more often than its 95% allow. An "
     "estimate without confidence is, more often than not. This was written after a look at the first few audits."
 )
 
@@ -42,7 +42,7 @@ EXPECTED = (
     (0.985, AS_MUCH),
     (0.955, AS_MUCH),
     (0.98, AS_MUCH),
-    (0.47, MOST_ANOTHER),
+    (0.76, MOST_OURS),
     (0.85, MOST_OURS),
     (0.7, MOST_ANOTHER),
 )

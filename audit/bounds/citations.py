@@ -19,6 +19,7 @@ REFERENCES = {
     "clopper": 'Clopper and Pearson, "The Use of Confidence or Fiducial Limits Illustrated in the Case of the '
     'Binomial", 1934.',
     "steinke": 'Steinke, Nasr and Jagielski, "Privacy Auditing with One (1) Training Run", 2023, theorem 5.2.',
+    "mahloujifar": 'Mahloujifar, Melis and Chaudhuri, "Auditing f-Differential Privacy in One Run", 2024.',
     "ding": 'Ding, Wang, Wang, Zhang and Kifer, "Detecting Violations of Differential Privacy", 2018.',
     "nasr": "Nasr, Hayes, Steinke, Balle, Tramer, Jagielski, Carlini and Terzis, "
     '"Tight Auditing of Differentially Private Machine Learning", 2023.',

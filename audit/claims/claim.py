@@ -159,6 +159,11 @@ class Claim(ABC):
         """
         raise TypeError(f"{type(self).__name__} is not measured by normal laws")
 
+    def rarest(self, probability: float) -> float:
+        """Return the smallest probability on a neighbor of an event that has this one, as far as the profile says."""
+        # Any epsilon is valid.
+        return max(0.0, *((probability - self.delta_at(k / 8)) * math.exp(-k / 8) for k in range(160)))
+
     def at(self, budget: float) -> Self:
         """Return the claim with another budget, and all else the same.
 

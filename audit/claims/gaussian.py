@@ -61,6 +61,12 @@ class GaussianDP(CurveClaim):
         """Return the claim that two normal laws keep, so many standard deviations apart."""
         return self.at(shift)
 
+    def rarest(self, probability: float) -> float:
+        """Return the smallest probability on a neighbor of an event that has this one."""
+        from scipy import special  # slow to import, and claims are on every way in
+
+        return float(special.ndtr(special.ndtri(probability) - self.mu))
+
     @classmethod
     def composed(cls, columns: dict[str, list[float]]) -> dict[str, float]:
         """Return the root of the sum of squares."""

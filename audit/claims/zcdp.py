@@ -67,6 +67,14 @@ class ZCDP(CurveClaim):
         """Return the claim that two normal laws keep, so many standard deviations apart."""
         return self.at(shift**2 / 2)
 
+    def rarest(self, probability: float) -> float:
+        """Return the smallest probability on a neighbor of an event that has this one, as the divergences say.
+
+        With order ``a``, ``P**a Q**(1 - a) <= exp(a (a - 1) rho)``; the best order is ``1 + sqrt(log(1 / P) / rho)``.
+        The lines of the privacy profile, ``(P - delta) exp(-epsilon)``, have the same envelope.
+        """
+        return math.exp(-((math.sqrt(-math.log(probability)) + math.sqrt(self.rho)) ** 2)) if probability > 0 else 0.0
+
     def log_delta(self, epsilon: float) -> float:
         """Return the log of the smallest delta that follows from the Renyi divergences; minus infinity below -10000.
 

@@ -103,6 +103,7 @@ def test_peers_see_the_scores_that_ours_sees() -> None:
     assert case.asked()["threshold"] == 3
     assert len(found.x) + len(found.y) == peers_cases.CANARIES
     assert [round(float(side.mean()), 1) for side in (found.x, found.y)] == [0, 1]
-    (ours, of_ours), (clearest, of_clearest) = found.bounds.items()
-    assert (ours, clearest) == ("plaudit", "plaudit, clearest 1%")
-    assert 0 < of_ours[0] < of_clearest[0] < 1
+    [(ours, (bound, seconds))] = found.bounds.items()
+    assert ours == "plaudit"
+    assert 0.7 < bound < 1
+    assert seconds > 0

@@ -108,6 +108,46 @@ def test_gaussian_promises_are_kept(audits, claim, share):
     assert misses(audits, claim.budget, gaussian, EMPTY, claim, share=share) <= most(audits)
 
 
+def seldom_more(claim, seldom, share, accuracy):
+    """Canaries lose more together, seldom: then as many as are guessed are told, as rightly as the promise allows."""
+
+    def mechanism(data, size, rng):
+        told = rng.permutation(data.size) < round(share * data.size) if rng.random() < seldom else data < 0
+        lie = rng.random(data.size) >= accuracy
+        return np.tile(np.where(told, np.where(lie, 1 - data, data), 0.5), (size, 1))
+
+    right = seldom * share * accuracy
+    assert claim.rarest(right) <= seldom * share - right < 1.05 * claim.rarest(right)
+    return mechanism
+
+
+# Of 10,000 canaries 500: accuracies by the curves, which these laws touch.
+TIED = [(GaussianDP(1.0), 0.06, 0.9713), (ZCDP(0.5), 0.06, 0.9804)]
+
+
+@pytest.mark.parametrize("audits", in_full(100, 1000))
+@pytest.mark.parametrize(("claim", "seldom", "accuracy"), TIED, ids=["mu 1", "rho 0.5"])
+def test_curves_are_kept_where_canaries_lose_more_together(audits, claim, seldom, accuracy):
+    law = seldom_more(claim, seldom, 0.05, accuracy)
+    found = np.array(one_run_losses(audits, law, Canaries([0] * 10_000), claim, share=0.05))
+    assert np.sum(found > claim.budget) <= most(audits)
+    assert np.sum(found > 0.9 * claim.budget) > 0  # it is no empty bound
+
+
+@coverage
+@pytest.mark.parametrize("told", [1, 40, 130])
+def test_approximate_promises_are_kept_where_canaries_fail_together(audits, told):
+    """Each with probability 1e-3, so many at once."""
+
+    def failing(data, size, rng):
+        failed = rng.permutation(data.size) < (told if rng.random() < 1e-3 * data.size / told else 0)
+        lie = rng.random(data.size) >= special.expit(1.0)
+        return np.tile(np.where(failed, 5.0 * (2 * data - 1), np.where(lie, 1.0 - data, data)), (size, 1))
+
+    canaries = Canaries([0] * (400 if told > 1 else 1000))
+    assert misses(audits, 1.0, failing, canaries, ApproxDP(1.0, 1e-3), share=1.0) <= most(audits)
+
+
 # The mistakes
 
 
@@ -119,6 +159,16 @@ def test_a_share_chosen_after_the_run_misses(audits):
         [one_run_losses(audits, GDPC(1.0), Canaries([100] * 300), PureDP(1.0), share=one) for one in shares], axis=0
     )
     assert np.sum(best > 1.0) > most(audits)
+
+
+def test_canaries_taken_for_independent_miss():
+    """A binomial tail at what normal noise lets be right of the clearest twentieth: wrong 20 times in 100, not 5."""
+    law, canaries = seldom_more(GaussianDP(1.0), 0.2, 0.05, 0.9584), Canaries([0] * 10_000)
+    results = [measure_loss_one_run(law, canaries, GaussianDP(1.0), share=0.05, rng=seed) for seed in range(200)]
+    correct = np.array([result.counts["x"]["guessed_x"] + result.counts["y"]["guessed_y"] for result in results])
+    beyond = stats.foldnorm.isf(0.05, 0.5)
+    assert np.sum(stats.binom.sf(correct - 1, 500, stats.norm.sf(beyond - 0.5) / 0.05) < 0.05) > most(200)
+    assert sum(result.measured.mu > 1.0 for result in results) <= most(200)
 
 
 def test_delta_left_out_misses():

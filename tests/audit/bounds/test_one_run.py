@@ -1,0 +1,190 @@
+"""Bounds for one run: exact laws that promises allow, formulas written out, and the numbers of another program."""
+
+from __future__ import annotations
+
+import math
+from functools import partial
+
+import numpy as np
+import pytest
+from scipy.optimize import brentq
+from scipy.special import expit, ndtr, ndtri
+from scipy.stats import binom
+
+from audit.bounds.one_run import one_run_least_mass, one_run_p_value
+from audit.claims import ZCDP, Claim, GaussianDP, PureDP
+
+
+def refuting(correct, guesses, canaries, claim, error=0.05):
+    return one_run_least_mass(correct, guesses, canaries, error=error, rarest=claim.rarest) > 1
+
+
+def smallest_mu(correct, guesses, canaries):
+    """The mu up to which promises are refuted."""
+    low, high = 0.0, 8.0
+    for _ in range(60):
+        middle = (low + high) / 2
+        low, high = (middle, high) if refuting(correct, guesses, canaries, GaussianDP(middle)) else (low, middle)
+    return low
+
+
+def stein_p_value(correct, guesses, epsilon, delta, canaries):
+    """The same bound with Stein's equation solved number by number, and the largest value of its solution looked up."""
+    odds, tail = math.exp(epsilon), binom.sf(correct - 1, guesses, expit(epsilon))
+    solution = [tail / (odds * guesses)]  # of k f(k - 1) - odds (n - k) f(k) = [k >= correct] - tail, from k = 0
+    for k in range(1, guesses):
+        solution.append((k * solution[-1] - (k >= correct) + tail) / (odds * (guesses - k)))
+    return min(1.0, tail + canaries * delta * max(solution))
+
+
+# Known truth
+
+
+@pytest.mark.parametrize("epsilon", [0.0, 0.1, 1.0, 3.0])
+@pytest.mark.parametrize("delta", [0.0, 1e-3, 0.2])
+def test_one_canary_is_guessed_as_well_as_promises_allow(epsilon, delta):
+    """Randomized response that tells the truth with probability delta attains the bound."""
+    right = delta + (1 - delta) * expit(epsilon)
+    assert one_run_p_value(1, 1, epsilon, delta=delta) == pytest.approx(right, rel=1e-12)
+
+
+@pytest.mark.parametrize("mu", [0.1, 1.0, 3.0])
+def test_one_canary_with_normal_noise_attains_the_bound(mu):
+    right = ndtr(mu / 2)
+    assert not refuting(1, 1, 1, GaussianDP(mu), error=right - 1e-9)
+    assert refuting(1, 1, 1, GaussianDP(mu), error=right + 1e-9)
+
+
+@pytest.mark.parametrize("guesses", [1, 2, 5, 30])
+@pytest.mark.parametrize("epsilon", [0.0, 0.1, 1.0])
+def test_p_values_solve_steins_equation(guesses, epsilon):
+    for correct in range(1, guesses + 1):
+        for delta, canaries in ((0.0, guesses), (1e-6, guesses), (1e-3, guesses + 20), (0.5, 2 * guesses)):
+            ours = one_run_p_value(correct, guesses, epsilon, delta=delta, canaries=canaries)
+            assert ours == pytest.approx(stein_p_value(correct, guesses, epsilon, delta, canaries), rel=1e-6)
+
+
+@pytest.mark.parametrize("epsilon", [0.1, 1.0])
+@pytest.mark.parametrize("delta", [1e-4, 1e-3, 1e-2])
+@pytest.mark.parametrize("canaries", [1, 2, 3, 20, 200])
+def test_canaries_that_fail_together_keep_within_the_p_value(canaries, epsilon, delta):
+    """Of all numbers that are told outright at once, each canary with probability delta; the others are answers."""
+    rate, told = expit(epsilon), np.arange(1, canaries + 1)
+    often = canaries * delta / told
+    told, often = told[often <= 1], often[often <= 1]
+    for correct in range(1, canaries + 1):
+        tail = binom.sf(correct - 1, canaries, rate)
+        worst = float(np.max(often * binom.sf(correct - told - 1, canaries - told, rate) + (1 - often) * tail))
+        p_value = one_run_p_value(correct, canaries, epsilon, delta=delta)
+        assert worst <= p_value * (1 + 1e-9)
+        if 0.5 * tail < p_value - tail and p_value < 0.2 and canaries > 3:
+            assert worst > 0.3 * p_value  # it is no empty bound
+
+
+def least_refuting(guesses, canaries, claim):
+    return next((k for k in range(guesses // 2, guesses + 1) if refuting(k, guesses, canaries, claim)), guesses + 1)
+
+
+def laws(guesses, canaries, claim):
+    """Tails of the number of right guesses, where canaries lose more together, seldom, and else nothing.
+
+    Then chance picks as many canaries as are guessed, and each is told, rightly as often as the promise allows: the
+    curve of one canary is a polygon with its corners on that of the promise.
+    """
+    k = np.arange(guesses + 1)
+    for seldom in np.geomspace(0.02, 1.0, 40):
+        told = seldom * guesses / canaries
+
+        def excess(rate, told=told):
+            return claim.rarest(told * rate) - told * (1 - rate)
+
+        rate = brentq(excess, 0.5, 1.0)
+        yield seldom * binom.sf(k - 1, guesses, rate) + (1 - seldom) * binom.sf(k - 1, guesses, 0.5)
+
+
+CLAIMS = pytest.mark.parametrize("claim", [GaussianDP(0.5), GaussianDP(1.0), ZCDP(0.5)], ids=str)
+
+
+@CLAIMS
+@pytest.mark.parametrize(("guesses", "canaries"), [(1, 3), (2, 2), (4, 10), (15, 40)])
+def test_no_law_that_keeps_the_promise_is_impossible(claim, guesses, canaries):
+    """At the probability that it gives to so many right guesses, whatever their number, nothing is refuted."""
+    for law in [*laws(guesses, canaries, claim), binom.sf(np.arange(guesses + 1) - 1, guesses, ndtr(claim.shift / 2))]:
+        for correct, tail in enumerate(law):
+            assert not 1e-12 < tail < 1 or not refuting(correct, guesses, canaries, claim, error=tail * (1 - 1e-9))
+
+
+@CLAIMS
+@pytest.mark.parametrize(("guesses", "canaries"), [(500, 10_000), (2000, 100_000)])
+def test_canaries_that_lose_more_together_are_not_accused(claim, guesses, canaries):
+    """Exact laws, and the mistake of leaving out whom the rule does not guess."""
+    found, mistaken = (least_refuting(guesses, number, claim) for number in (canaries, guesses))
+    tails = list(laws(guesses, canaries, claim))
+    assert 0.01 < max(law[found] for law in tails) <= 0.05  # so that it is no empty bound
+    assert max(law[mistaken] for law in tails) > 0.4
+
+
+# Other programs, other formulas
+
+
+@pytest.mark.parametrize(
+    ("canaries", "guesses", "correct", "mu"),
+    [
+        (10_000, 500, 463, 0.7184016038287363),
+        (10_000, 300, 282, 0.728798132418317),
+        (10_000, 2000, 1420, 0.30612625951514744),
+        (1000, 1000, 700, 0.3572109418099317),
+        (100_000, 1200, 1134, 0.7314701395102079),
+    ],
+)
+def test_the_mass_is_that_of_jax_privacy(canaries, guesses, correct, mu):
+    """Its `_epsilon_one_run_fdp`, version 2.0.0, at 95%; roots are its own to 1e-6 of an epsilon."""
+    assert smallest_mu(correct, guesses, canaries) == pytest.approx(mu, abs=1e-6)
+
+
+@pytest.mark.parametrize("claim", [ZCDP(0.02), ZCDP(0.5), GaussianDP(0.3), GaussianDP(2.0)], ids=str)
+def test_curves_are_envelopes_of_their_profiles(claim):
+    """The lines of the profile at any epsilon lie below, and some of a fine grid nearly touch."""
+    for probability in (1e-9, 1e-4, 0.02, 0.2, 0.5):
+        found = claim.rarest(probability)
+        lines = [(probability - claim.delta_at(e)) * math.exp(-e) for e in np.linspace(0, 14, 1401)]
+        assert max(lines) <= found * (1 + 1e-9)
+        assert max(lines) == pytest.approx(found, rel=2e-3)
+        assert Claim.rarest(claim, probability) <= found * (1 + 1e-9)
+        assert Claim.rarest(claim, probability) == pytest.approx(found, rel=0.2)
+    assert claim.rarest(0.0) == 0
+    assert PureDP(1.0).rarest(0.2) == pytest.approx(0.2 * math.exp(-1))
+
+
+def test_a_normal_law_is_as_rare_as_its_quantile_says():
+    assert GaussianDP(1.0).rarest(ndtr(-2.0)) == pytest.approx(ndtr(-3.0))
+    assert ndtri(GaussianDP(0.5).rarest(1e-200)) == pytest.approx(ndtri(1e-200) - 0.5)
+
+
+# Extremes
+
+
+def test_far_out_a_delta_still_counts():
+    """Where binomial probabilities are below all floats, what one more failure would need remains."""
+    found = one_run_p_value(990_000, 1_000_000, 0.1, delta=1e-9)
+    assert found == pytest.approx(1e-3 / 990_000 / (1 - math.exp(0.1) * 10_000 / 990_001), rel=1e-9)
+    assert one_run_p_value(990_000, 1_000_000, 0.1) == 0
+
+
+def test_nothing_guessed_rightly_refutes_nothing():
+    for correct, guesses in ((0, 0), (0, 5), (2, 5)):
+        assert one_run_least_mass(correct, guesses, 9, error=0.05, rarest=GaussianDP(0.0).rarest) <= 1
+
+
+@pytest.mark.parametrize(
+    ("changes", "words"),
+    [
+        ({"canaries": 4}, "canaries must be at least the guesses, 5, got 4"),
+        ({"error": 1.0}, r"error must be in \(0, 1\), got 1\.0"),
+        ({"correct": 6}, "events must be between 0 and the number of runs, got"),
+    ],
+)
+def test_counts_that_cannot_be_are_refused(changes, words):
+    given = {"correct": 3, "guesses": 5, "canaries": 9, "error": 0.05} | changes
+    with pytest.raises(ValueError, match=words):
+        partial(one_run_least_mass, rarest=GaussianDP(1.0).rarest)(**given)
