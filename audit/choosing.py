@@ -12,7 +12,7 @@ from audit.events import Event, Statistic
 from audit.mechanism import Mechanism
 from audit.methods.evaluation import UNSEEN, count_event, expected_guesses, impossible
 from audit.methods.method import Basis, Counts, Method
-from audit.sampling.probes import check_guesses, check_independent
+from audit.sampling.independence import check_calls
 from audit.sampling.runs import Runs, scores
 from audit.sampling.streams import Phase
 from audit.values import unlike_numbers
@@ -75,13 +75,13 @@ def choose_event(
     choosing, counting = choosing + found.borrowed, counting - found.borrowed
     statistics = found.statistics
     asked = [*statistics, Statistic("more than numbers", unlike_numbers)]
-    scored = scores(found.runs, found.runs.rest(choosing, found.spent), asked, Phase.SELECT)
+    sizes = found.runs.rest(choosing, found.spent)
+    scored = scores(found.runs, sizes, asked, Phase.SELECT)
     x, y = (side[:, :-1] for side in scored)
     event = method.choose(statistics, x, y, families=searching.families, counting=counting)
     column = statistics.index(event.statistic)
-    if mechanism is not None:
-        for side in (x, y):
-            check_independent(side[:, [0, column]], [statistics[0].name, event.statistic.name])
+    for place in {0, column}:
+        check_calls(f"scores of {statistics[place].name}", [x[:, place], y[:, place]], found.runs.calls(sizes))
     seen = count_event(event, x[:, column], y[:, column])
     names = ", ".join(found.name_of(one) for one in statistics[:3]) + (", ..." if len(statistics) > 3 else "")
     return Choice(
@@ -105,6 +105,6 @@ def count(chosen: Choice, sizes: Sequence[int], *look: int) -> Counts:
     if chosen.new is not None:
         chosen.unlike[0] += len(x) + len(y)
         chosen.unlike[1] += float(x[:, 1].sum() + y[:, 1].sum())
-    for side in (x, y):
-        check_guesses(chosen.event.rule.guess(side[:, 0]))
+    guesses = [chosen.event.rule.guess(side[:, 0]) for side in (x, y)]
+    check_calls("guesses", guesses, chosen.runs.calls(sizes))
     return count_event(chosen.event, x[:, 0], y[:, 0])

@@ -13,7 +13,7 @@ from audit.events import Statistic
 from audit.mechanism import Mechanism
 from audit.neighbors import NeighborPair
 from audit.outputs import Kind, as_given
-from audit.sampling.blocks import Reduce, Store, draw
+from audit.sampling.blocks import Reduce, Store, call_runs, draw
 from audit.sampling.streams import Phase, halves, stream
 
 __all__ = ["GivenRuns", "MechanismRuns", "Runs", "scores"]
@@ -41,6 +41,9 @@ class Runs(Protocol):
 
     def reduced(self, sizes: Sequence[int], reduce: Reduce, *phase: int) -> list[Iterator[NDArray[Any]]]:
         """Return blocks of what `reduce` keeps of fresh outputs on `x` and on `y`, as they come."""
+
+    def calls(self, sizes: Sequence[int]) -> list[NDArray[np.intp]] | None:
+        """Return the sizes of the calls that make so many runs on `x` and on `y`; None of runs in random order."""
 
     def rest(self, runs: int, spent: int) -> Sequence[int]:
         """Share on `x` and on `y` what is left of so many runs, of which some are spent."""
@@ -100,6 +103,14 @@ class MechanismRuns:
             for side, (data, size) in enumerate(zip((self.pair.x, self.pair.y), sizes, strict=True))
         ]
 
+    def calls(self, sizes: Sequence[int]) -> list[NDArray[np.intp]]:
+        """Return the sizes of the calls that make so many runs on `x` and on `y`."""
+        found = []
+        for data, size in zip((self.pair.x, self.pair.y), sizes, strict=True):
+            each = call_runs(size, data, self.kind, self.mechanism)
+            found.append(np.diff(np.arange(0, size + each, each).clip(max=size)))
+        return found
+
     def rest(self, runs: int, spent: int) -> Sequence[int]:
         """Share on `x` and on `y` what is left of so many runs, of which some are spent."""
         return halves(runs - spent)
@@ -154,6 +165,9 @@ class GivenRuns:
             self.used[side] += size
             blocks.append(iter([reduce(self.outputs[side][start : start + size])] if size else []))
         return blocks
+
+    def calls(self, sizes: Sequence[int]) -> None:
+        """Return None: the order tells nothing."""
 
     def rest(self, runs: int, spent: int) -> Sequence[int]:
         """Share what is left of so many runs: as many are spent on `x` then as on `y`, or both would count fewer."""
