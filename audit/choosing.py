@@ -80,8 +80,8 @@ def choose_event(
     x, y = (side[:, :-1] for side in scored)
     event = method.choose(statistics, x, y, families=searching.families, counting=counting)
     column = statistics.index(event.statistic)
-    for place in {0, column}:
-        check_calls(f"scores of {statistics[place].name}", [x[:, place], y[:, place]], found.runs.calls(sizes))
+    for place in sorted({0, column}):
+        check_calls(statistics[place].name, [x[:, place], y[:, place]], found.runs.calls(sizes))
     seen = count_event(event, x[:, column], y[:, column])
     names = ", ".join(found.name_of(one) for one in statistics[:3]) + (", ..." if len(statistics) > 3 else "")
     return Choice(
@@ -106,5 +106,5 @@ def count(chosen: Choice, sizes: Sequence[int], *look: int) -> Counts:
         chosen.unlike[0] += len(x) + len(y)
         chosen.unlike[1] += float(x[:, 1].sum() + y[:, 1].sum())
     guesses = [chosen.event.rule.guess(side[:, 0]) for side in (x, y)]
-    check_calls("guesses", guesses, chosen.runs.calls(sizes))
+    check_calls("the guess", guesses, chosen.runs.calls(sizes))
     return count_event(chosen.event, x[:, 0], y[:, 0])

@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import datetime
 import functools
+import itertools
 import json
 import math
 from collections import deque
@@ -14,6 +15,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.special import xlog1py
 
 from audit.mechanism import Mechanism
 from audit.values import NAN, NOTHING, RAISED, RAISED_WORD, SHAPE, is_value, value_of
@@ -35,6 +37,8 @@ __all__ = [
 
 ATTEMPTS = 8  # runs after which a mechanism that always raises is taken to be in error
 PASSES = 1000  # over the halves of a batch that raised an exception, until one of them does
+COPIES = 16  # of an output that are told from chance, at most
+COPIED = 1e-11  # probability below which they are
 CHANCE = 1e-12  # below this, chance is out of the question
 EXACT = 2**53  # float64 holds every whole number up to here
 SIMPLE = frozenset({float, str, bool, type(None)})  # what JSON holds as it is
@@ -359,14 +363,25 @@ def _with_exceptions(
 
 
 def check_not_copied(outputs: NDArray[Any]) -> None:
-    """Refuse outputs of one database in which every run stands several times: copies void what a bound assumes.
+    """Refuse outputs of one database that stand several times more often than chance repeats any.
 
-    Independent runs may repeat values, but the numbers of their repeats have a common divisor only by chance.
+    Whatever their law, independent outputs that stand k times come with others that stand once less or once more often.
+    Let a Poisson number of runs be made: an output then stands k times with a chance of ``exp(-r) * r**k / k!``. Take a
+    product of weights, one for each output, of ``1 - b`` for those that stand k - 1 times, ``1 - c`` for k + 1 times
+    and ``1 + 2 * sqrt(b * c * k / (k + 1))`` for k times. Its mean is at most 1 at every r, by completing the square,
+    and at most ``sqrt(2 * pi * runs) * exp(1 / 12)`` times as much for just so many runs. By Markov's inequality it is
+    1 / p times that with probability p at most; a share of that p is for every k and every pair of weights.
     """
-    counts = _repeats(outputs)
-    copies = int(np.gcd.reduce(counts))
-    if copies > 1 and float(copies) ** -(counts.size - 1) < CHANCE:
-        raise ValueError(f"runs must be independent: {counts.size} outputs occur {copies} times each, or a multiple")
+    often = np.bincount(_repeats(outputs), minlength=COPIES + 2)
+    for k in range(2, COPIES + 1):
+        for b, c in itertools.product(4.0 ** -np.arange(10), (1.0, 0.5)):
+            evidence = often[k] * math.log1p(2 * math.sqrt(b * c * k / (k + 1)))
+            evidence += float(xlog1py(often[k - 1], -b) + xlog1py(often[k + 1], -c))
+            shares = 20 * k * (k - 1)  # of the error
+            if evidence > math.log(shares * math.sqrt(2 * math.pi * len(outputs))) + 1 / 12 - math.log(COPIED):
+                raise ValueError(
+                    f"runs must be independent: {often[k]} outputs occur {k} times each, more than chance explains"
+                )
 
 
 def chance_of_repeat(outputs: NDArray[Any]) -> float:

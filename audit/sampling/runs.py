@@ -71,6 +71,7 @@ class MechanismRuns:
     advance: Callable[[int], None]
     store: Store | None = None
     repeats: bool = True  # whether the same streams give the same outputs again
+    explored: int = 1  # runs of one call that may be, where they neither choose nor count
     read: Read | None = None
     read_shape: tuple[int, ...] = ()
 
@@ -99,6 +100,7 @@ class MechanismRuns:
                 advance=self.advance,
                 store=self.store,
                 repeats=self.repeats,
+                least=self.explored if phase[0] not in (Phase.SELECT, Phase.COUNT) else 1,
             )
             for side, (data, size) in enumerate(zip((self.pair.x, self.pair.y), sizes, strict=True))
         ]
