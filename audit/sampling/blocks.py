@@ -75,8 +75,10 @@ def draw(
         return run(mechanism, data, min(each, size - number * each), rng, kind)
 
     def block(number: int) -> NDArray[np.float64]:
-        made = [call(one) for one in range(number * calls, min((number + 1) * calls, -(-size // each)))]
-        outputs = made[0] if len(made) == 1 else np.concatenate(made)
+        first, *others = range(number * calls, min((number + 1) * calls, -(-size // each)))
+        outputs = call(first)
+        if others:  # copies: they may be the mechanism's own array
+            outputs = np.concatenate([outputs.copy(), *(call(one).copy() for one in others)])
         kept = reduce(outputs)
         return kept.copy() if np.may_share_memory(kept, outputs) else kept  # whatever the mechanism does with its array
 

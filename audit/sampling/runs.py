@@ -100,7 +100,7 @@ class MechanismRuns:
                 advance=self.advance,
                 store=self.store,
                 repeats=self.repeats,
-                least=self.explored if phase[0] not in (Phase.SELECT, Phase.COUNT) else 1,
+                least=1 if phase[:1] in ((Phase.SELECT,), (Phase.COUNT,)) else self.explored,
             )
             for side, (data, size) in enumerate(zip((self.pair.x, self.pair.y), sizes, strict=True))
         ]
