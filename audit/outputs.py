@@ -5,7 +5,6 @@ from __future__ import annotations
 import dataclasses
 import datetime
 import functools
-import itertools
 import json
 import math
 from collections import deque
@@ -372,16 +371,16 @@ def check_not_copied(outputs: NDArray[Any]) -> None:
     and at most ``sqrt(2 * pi * runs) * exp(1 / 12)`` times as much for just so many runs. By Markov's inequality it is
     1 / p times that with probability p at most; a share of that p is for every k and every pair of weights.
     """
-    often = np.bincount(_repeats(outputs), minlength=COPIES + 2)
-    for k in range(2, COPIES + 1):
-        for b, c in itertools.product(4.0 ** -np.arange(10), (1.0, 0.5)):
-            evidence = often[k] * math.log1p(2 * math.sqrt(b * c * k / (k + 1)))
-            evidence += float(xlog1py(often[k - 1], -b) + xlog1py(often[k + 1], -c))
-            shares = 20 * k * (k - 1)  # of the error
-            if evidence > math.log(shares * math.sqrt(2 * math.pi * len(outputs))) + 1 / 12 - math.log(COPIED):
-                raise ValueError(
-                    f"runs must be independent: {often[k]} outputs occur {k} times each, more than chance explains"
-                )
+    often = np.bincount(_repeats(outputs), minlength=COPIES + 2)[: COPIES + 2]
+    k = np.arange(2, COPIES + 1)[:, None]
+    b, c = np.repeat(4.0 ** -np.arange(10), 2), np.tile([1.0, 0.5], 10)
+    evidence = often[k] * np.log1p(2 * np.sqrt(b * c * k / (k + 1))) + xlog1py(often[k - 1], -b)
+    evidence += xlog1py(often[k + 1], -c) - np.log(b.size * k * (k - 1))
+    if evidence.max() > math.log(2 * math.pi * len(outputs)) / 2 + 1 / 12 - math.log(COPIED):
+        times = 2 + int(evidence.max(axis=1).argmax())
+        raise ValueError(
+            f"runs must be independent: {often[times]} outputs occur {times} times each, more than chance explains"
+        )
 
 
 def chance_of_repeat(outputs: NDArray[Any]) -> float:

@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from scipy import fft
 from scipy.special import gammaln
 
+from audit.events import cell
 from audit.sampling.blocks import CALLS
 
 __all__ = ["DEPENDENT", "UNSTEADY", "check_calls", "check_file", "check_order"]
@@ -25,15 +26,11 @@ ENTRIES = 8  # of an output that are looked at
 PARTS = 8  # of a call
 GROUPS = (4, CALLS, CALLS * PARTS)  # of successive runs that are compared, or as many as there are parts of calls
 CUTS = np.array([0.05, 0.25, 0.5, 0.75, 0.95])  # quantiles between kinds of scores
-EXCESS = np.array(
-    [[1.2], [2], [5], [30], [300]]
-)  # variances of counts between calls that are looked for, in those of chance
+EXCESS = np.array([[1.5], [5], [50]])  # times chance's that counts of groups may vary, among others
 UNSTEADY = (
     "runs must be independent: later ones differ from the first, as if the mechanism counted them or spent a budget: "
     "make it anew in each"
 )
-
-Floats = NDArray[np.float64]
 
 
 def check_calls(name: str, sides: Sequence[NDArray[Any]], calls: Sequence[NDArray[np.intp]] | None) -> None:
@@ -63,11 +60,11 @@ def check_file(outputs: Sequence[NDArray[Any]]) -> None:
     """Refuse outputs that depend on each other, in the order in which they were given on either database."""
     if outputs[0].dtype.kind == "O":
         codes = [np.array([zlib.crc32(text.encode()) for text in side], np.float64) for side in outputs]
-        check_order("the output", codes)
-        return
+        return check_order("the output", codes)
     flat = [side.reshape(len(side), -1) for side in outputs]
     for entry in np.unique(np.linspace(0, flat[0].shape[1] - 1, ENTRIES).astype(np.intp)):
-        check_order(f"output[{entry}]", [side[:, entry].astype(np.float64) for side in flat])
+        index = map(int, np.unravel_index(entry, outputs[0].shape[1:]))
+        check_order(cell(*index).name, [side[:, entry].astype(np.float64) for side in flat])
 
 
 def check_order(name: str, sides: Sequence[NDArray[Any]]) -> None:
