@@ -311,7 +311,6 @@ def measure_loss_from_outputs(
         raise ValueError("outputs are the same on both databases: the two must not share a random stream")
     for outputs in given:
         check_not_copied(outputs)
-    check_file(given)
     pair = NeighborPair.declared(None, None, relation, distance=distance, unit=unit, label=label)
     searching = check_question(claim, relation, attack, event, confidence)
     root = seed_sequence(rng)
@@ -335,6 +334,7 @@ def measure_loss_from_outputs(
     method = method_for(claim, pair.distance, confidence, fewest=min(runs.left))
     left = method.given_sizes(runs.left, np.random.default_rng(stream(root, Phase.COINS)))
     basis, counts = method.basis(chosen.event), count(chosen, left)
+    check_file(given)
     guesses = [chosen.event.guess(side) for side in chosen.runs.outputs]
     check_order("the guess", [side[np.argsort(order)] for side, order in zip(guesses, orders, strict=True)])
     basis |= chosen.seen()
