@@ -13,7 +13,7 @@ from audit.events import Event, Statistic
 from audit.mechanism import Mechanism
 from audit.methods.evaluation import UNSEEN, Counted, count_event, expected_guesses, impossible
 from audit.methods.method import EXTRA, Basis, Counts, Method
-from audit.sampling.probes import check_guesses, check_independent
+from audit.sampling.independence import check_calls
 from audit.sampling.runs import Runs, scores
 from audit.sampling.streams import Phase
 from audit.values import unlike_numbers
@@ -99,7 +99,8 @@ def choose_event(
     choosing, counting = choosing + found.borrowed, counting - found.borrowed
     statistics = found.statistics
     asked = [*statistics, Statistic("more than numbers", unlike_numbers)]
-    scored = scores(found.runs, found.runs.rest(choosing, found.spent), asked, Phase.SELECT)
+    sizes = found.runs.rest(choosing, found.spent)
+    scored = scores(found.runs, sizes, asked, Phase.SELECT)
     x, y = (side[:, :-1] for side in scored)
 
     def chosen(among: Sequence[int]) -> list[Event]:
@@ -110,12 +111,11 @@ def choose_event(
     if advice := found.advice(events[0].statistic):  # the kind of event may hide a fault that shows without it, too
         ordinary = [column for column, one in enumerate(statistics) if found.advice(one) != advice]
         events = distinct([*events, *(chosen(ordinary)[:1] if ordinary else [])])
-    selected = []
+    selected, calls = [], found.runs.calls(sizes)
+    for place in sorted({0, *(statistics.index(event.statistic) for event in events)}):
+        check_calls(statistics[place].name, [x[:, place], y[:, place]], calls)
     for number, event in enumerate(events):
         column = statistics.index(event.statistic)
-        if mechanism is not None:
-            for side in (x, y):
-                check_independent(side[:, [0, column]], [statistics[0].name, event.statistic.name])
         selected.append(
             Selected(
                 found.counted(event),
@@ -148,7 +148,7 @@ def count(chosen: Choice, sizes: Sequence[int], *look: int) -> list[Counts]:
         chosen.unlike[1] += float(x[:, -1].sum() + y[:, -1].sum())
     found = []
     for column, one in enumerate(chosen.events):
-        for side in (x, y):
-            check_guesses(one.event.rule.guess(side[:, column]))
+        guesses = [one.event.rule.guess(side[:, column]) for side in (x, y)]
+        check_calls("the guess", guesses, chosen.runs.calls(sizes))
         found.append(count_event(one.event, x[:, column], y[:, column]))
     return found

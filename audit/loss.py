@@ -22,7 +22,9 @@ from audit.neighbors import NeighborPair, Unit
 from audit.outputs import CHANCE, chance_of_repeat, check_not_copied, kind_of, read_outputs
 from audit.results import GIVEN_OUTPUTS, AuditResult
 from audit.results.provenance import provenance
+from audit.sampling.blocks import CALLS
 from audit.sampling.checkpoint import BlockStore, check_unchanged, contents, fingerprint, source, stored_seed
+from audit.sampling.independence import check_file, check_order
 from audit.sampling.probes import check_steady, probe
 from audit.sampling.progress import progress_bar
 from audit.sampling.runs import GivenRuns, MechanismRuns
@@ -170,7 +172,8 @@ def measure_loss(
     coins = np.random.default_rng(stream(root, Phase.COINS))
 
     with heard(pair.x, pair.y) as more, progress_bar(mechanism_name(mechanism), size, shown=progress) as advance:
-        runs = MechanismRuns(mechanism, pair, probed.kind, root, n_jobs, advance, blocks, repeats=probed.seedable)
+        explored = max(1, size // (2 * CALLS)) if stop == "fixed" else 1
+        runs = MechanismRuns(mechanism, pair, probed.kind, root, n_jobs, advance, blocks, probed.seedable, explored)
 
         def choose(stage: int, choosing: int, counting: int) -> Choice:
             if event is not None:
@@ -247,7 +250,8 @@ def measure_loss_from_outputs(
     Parameters
     ----------
     outputs_x, outputs_y : array_like, shape (runs, *output)
-        Independent outputs on either database, one a run, as `measure_loss` takes them; the numbers of runs may differ.
+        Independent outputs on either database, one a run and in the order in which they were made, as `measure_loss`
+        takes them; the numbers of runs may differ.
     claim : PureDP, ApproxDP, ZCDP or GaussianDP
         What the mechanism promises, under `relation`.
     relation : {"add_remove", "replace_one"}
@@ -271,7 +275,8 @@ def measure_loss_from_outputs(
     Raises
     ------
     ValueError
-        If outputs are the same on both databases or too few, or a number is out of range.
+        If outputs are the same on both databases, too few or depend on each other in the order in which they are given,
+        or a number is out of range.
     TypeError
         If outputs cannot be read.
 
@@ -307,11 +312,11 @@ def measure_loss_from_outputs(
     pair = NeighborPair.declared(None, None, relation, distance=distance, unit=unit, label=label)
     searching = check_question(claim, relation, attack, event, confidence)
     root = seed_sequence(rng)
-    shuffled = [
-        outputs[np.random.default_rng(stream(root, Phase.SELECT, side)).permutation(len(outputs))]
+    orders = [
+        np.random.default_rng(stream(root, Phase.SELECT, side)).permutation(len(outputs))
         for side, outputs in enumerate(given)
     ]
-    runs = GivenRuns((shuffled[0], shuffled[1]), pair, root)
+    runs = GivenRuns((x[orders[0]], y[orders[1]]), pair, root)
     method = method_for(claim, pair.distance, confidence)
 
     if event is not None:
@@ -328,6 +333,10 @@ def measure_loss_from_outputs(
     left = method.given_sizes(runs.left, np.random.default_rng(stream(root, Phase.COINS)))
     counts = count(chosen, left)
     bases = [one.basis(method) | chosen.seen() for one in chosen.events]
+    check_file(given)
+    for one in chosen.events:
+        guesses = [one.event.guess(side) for side in chosen.runs.outputs]
+        check_order("the guess", [side[np.argsort(order)] for side, order in zip(guesses, orders, strict=True)])
     audited = Audited(
         mechanism=GIVEN_OUTPUTS,
         searched=chosen.searched,

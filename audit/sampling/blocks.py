@@ -15,12 +15,13 @@ from audit.mechanism import Mechanism
 from audit.outputs import CHANCE, Kind, chance_of_repeat, run
 from audit.sampling.streams import stream
 
-__all__ = ["CELLS", "Reduce", "Store", "block_runs", "draw", "workers_on"]
+__all__ = ["CELLS", "Reduce", "Store", "block_runs", "call_runs", "draw", "workers_on"]
 
 Reduce = Callable[[NDArray[Any]], NDArray[np.float64]]
 
 CELLS = 2**21  # numbers that one block holds: 16 MiB of float64, which malloc keeps for the next block
 TEXT = 256  # numbers that an output which is written as a short text takes as much memory as
+CALLS = 32  # of a mechanism on either database, at least
 WAVE = 4  # blocks a worker may have finished before anyone has taken them
 
 
@@ -49,12 +50,14 @@ def draw(
     advance: Callable[[int], None] | None = None,
     store: Store | None = None,
     repeats: bool = True,
+    least: int = 1,
 ) -> Iterator[NDArray[np.float64]]:
     """Run a mechanism `size` times and yield what `reduce` keeps of each block, in order.
 
     Runs come in blocks of ``max(1, 2**21 // cells)``, with as many cells as the data or one output has entries, and of
-    ``mechanism.runs_per_block`` at most, where it has one. Each block has a random stream of its own and is reduced
-    before it is dropped, so memory does not grow with `size`, and results depend neither on `n_jobs` nor on the
+    ``mechanism.runs_per_block`` at most, where it has one. A block is made in as many calls as leave none with more
+    than a thirty-second of the runs, or more than `least`. Each call has a random stream of its own and each block is
+    reduced before it is dropped, so memory does not grow with `size`, and results depend neither on `n_jobs` nor on the
     backend, which ``joblib.parallel_config`` may choose. If a worker process is killed, its blocks are run again.
     Blocks at work at the same time get processes of their own, or threads where the mechanism says that it is made for
     them. `repeats` says whether the same stream gives the same outputs again.
@@ -62,12 +65,20 @@ def draw(
     Raises ValueError if blocks under different streams are identical, OSError if a finished block cannot be kept or a
     worker process was killed twice over the same runs, and what `audit.outputs.run` does.
     """
-    runs = block_runs(data, kind, mechanism)
+    each = call_runs(size, data, kind, mechanism, least)
+    calls = block_runs(data, kind, mechanism) // each
+    runs = calls * each
     blocks = -(-size // runs)
 
-    def block(number: int) -> NDArray[np.float64]:
+    def call(number: int) -> NDArray[Any]:
         rng = np.random.default_rng(stream(seed, number))
-        outputs = run(mechanism, data, min(runs, size - number * runs), rng, kind)
+        return run(mechanism, data, min(each, size - number * each), rng, kind)
+
+    def block(number: int) -> NDArray[np.float64]:
+        first, *others = range(number * calls, min((number + 1) * calls, -(-size // each)))
+        outputs = call(first)
+        if others:  # copies: they may be the mechanism's own array
+            outputs = np.concatenate([outputs.copy(), *(call(one).copy() for one in others)])
         kept = reduce(outputs)
         return kept.copy() if np.may_share_memory(kept, outputs) else kept  # whatever the mechanism does with its array
 
@@ -122,3 +133,11 @@ def block_runs(data: Any, kind: Kind, mechanism: Mechanism | None = None) -> int
     cells = max(data.size if isinstance(data, np.ndarray) else 1, cells)
     most = getattr(mechanism, "runs_per_block", CELLS)
     return max(1, min(CELLS // max(1, cells), whole_number("runs_per_block", most, least=1)))
+
+
+def call_runs(size: int, data: Any, kind: Kind, mechanism: Mechanism, least: int = 1) -> int:
+    """Return the runs of one call, of `size` runs on a database: a thirty-second or `least`, and no more than a block.
+
+    What is drawn once a call instead of once a run is then told by comparing calls.
+    """
+    return min(block_runs(data, kind, mechanism), max(least, -(-size // CALLS)))

@@ -1,4 +1,4 @@
-"""The few runs around an audit: what one output is, and whether runs are independent and follow their generator."""
+"""The few runs around an audit: what one output is, and whether runs follow their generator and stay as they are."""
 
 from __future__ import annotations
 
@@ -16,22 +16,17 @@ from scipy import stats
 from audit.mechanism import Mechanism
 from audit.outputs import ATTEMPTS, CHANCE, Kind, chance_of_repeat, kind_of, read_outputs, run, settled, taken
 from audit.sampling.blocks import block_runs
+from audit.sampling.independence import DEPENDENT, UNSTEADY
 from audit.sampling.streams import stream
 from audit.values import unlike_numbers
 
-__all__ = ["MOST_PROBES", "Probed", "check_guesses", "check_independent", "check_steady", "probe"]
+__all__ = ["MOST_PROBES", "Probed", "check_steady", "probe"]
 
 CALLS = 8  # of a mechanism on either database, each with a stream of its own
 MOST_EACH = 16  # runs of one call
 SHARE = 1 / 10  # of the runs of an audit that these may be besides
 MOST_PROBES = 2 * ATTEMPTS + (6 * CALLS + 3) * MOST_EACH  # runs besides those of an audit, at most
 ENTRIES = 8  # of an output in which runs are compared
-LAGS = (1, 2, 3, 4, 5, 6, 7, 8, 10, 12, 16, 32, 64, 128, 256, 512)  # between runs that are compared
-DEPENDENT = 1e-9  # probability below which independent runs are not believed to be independent
-UNSTEADY = (
-    "runs must be independent: later ones differ from the first, as if the mechanism counted them or spent a budget: "
-    "make it anew in each"
-)
 
 
 @dataclass(frozen=True)
@@ -45,10 +40,7 @@ class Probed:
 
 
 def probe(mechanism: Mechanism, databases: Sequence[Any], size: int, seed: np.random.SeedSequence) -> Probed:
-    """Settle what one output is, and refuse a mechanism whose runs share their noise or that ignores its generator.
-
-    A sound mechanism is refused with probability below 1e-8.
-    """
+    """Settle what one output is, and refuse a mechanism that ignores its generator."""
     first = _first_outputs(mechanism, databases, stream(seed, 0))
     kind = kind_of(first)
     if kind.shape is None:
@@ -68,7 +60,6 @@ def probe(mechanism: Mechanism, databases: Sequence[Any], size: int, seed: np.ra
         calls = short_calls()
     for side in calls:
         _check_uses_rng(side)
-    _check_calls_alike(calls)
     again = _calls(mechanism, databases[0], kind, size, stream(seed, 1, 0), most=1)[0]
     same = again.marks == calls[0][0].marks
     return Probed(settled(kind, noted), read_outputs(first[0], kind), same, calls)
@@ -185,47 +176,5 @@ def _check_uses_rng(calls: Sequence[_Call]) -> None:
         raise ValueError("outputs are identical under two different rngs: the mechanism ignores its rng")
 
 
-def _check_calls_alike(calls: Sequence[Sequence[_Call]]) -> None:
-    """Refuse runs that are more alike within a call than between calls (Kruskal and Wallis, 1952)."""
-    entries = [np.array([call.entries for call in side]) for side in calls]  # shape (calls, runs, entries)
-    for entry in range(entries[0].shape[2]):
-        sides = [side[:, :, entry] for side in entries if _varies(side[:, :, entry])]
-        distance = sum(float(stats.kruskal(*side).statistic) for side in sides)
-        if stats.chi2.sf(distance, len(sides) * (CALLS - 1)) < DEPENDENT / entries[0].shape[2]:
-            raise ValueError("runs must be independent: those of different calls differ more than those of one call")
-
-
 def _varies(scores: NDArray[np.float64]) -> bool:
     return bool((scores != scores.flat[0]).any())
-
-
-def check_guesses(guesses: NDArray[np.int8]) -> None:
-    """Refuse guesses of successive runs on one database whose halves differ, by Fisher's exact test (1935)."""
-    half = len(guesses) // 2
-    for guess in (-1, 1):
-        right = guesses == guess
-        first, law = int(right[:half].sum()), (len(guesses), int(right.sum()), half)
-        if 2 * min(stats.hypergeom.cdf(first, *law), stats.hypergeom.sf(first - 1, *law)) < DEPENDENT / 2:
-            raise ValueError(UNSTEADY)
-
-
-def check_independent(scores: NDArray[np.float64], names: Sequence[str]) -> None:
-    """Refuse runs that tell of each other: scores, shape (runs, k), of k statistics of successive runs.
-
-    Products of ranks of independent runs are differences of a martingale: Freedman's inequality (1975) bounds how
-    often their mean is as large, also where a few rare values make it so.
-    """
-    lags = [lag for lag in LAGS if lag < len(scores) // 4]
-    for column, name in zip(scores.T, names, strict=True):
-        if not lags or not _varies(column):
-            continue
-        ranks = stats.rankdata(column) - (len(column) + 1) / 2
-        spread = float(np.mean(ranks**2))
-        largest = float(np.max(ranks**2)) / spread
-        for lag in lags:
-            correlation = float(np.mean(ranks[lag:] * ranks[:-lag])) / spread
-            exponent = (len(column) - lag) * correlation**2 / (2 + 2 / 3 * abs(correlation) * largest)
-            if 2 * math.exp(-exponent) < DEPENDENT / len(LAGS):
-                raise ValueError(
-                    f"runs must be independent: {name} of a run correlates by {correlation:.2g} with that {lag} later"
-                )

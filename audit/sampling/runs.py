@@ -13,7 +13,7 @@ from audit.events import Statistic
 from audit.mechanism import Mechanism
 from audit.neighbors import NeighborPair
 from audit.outputs import Kind, as_given
-from audit.sampling.blocks import Reduce, Store, draw
+from audit.sampling.blocks import Reduce, Store, call_runs, draw
 from audit.sampling.streams import Phase, halves, stream
 
 __all__ = ["GivenRuns", "MechanismRuns", "Runs", "scores"]
@@ -42,6 +42,9 @@ class Runs(Protocol):
     def reduced(self, sizes: Sequence[int], reduce: Reduce, *phase: int) -> list[Iterator[NDArray[Any]]]:
         """Return blocks of what `reduce` keeps of fresh outputs on `x` and on `y`, as they come."""
 
+    def calls(self, sizes: Sequence[int]) -> list[NDArray[np.intp]] | None:
+        """Return the sizes of the calls that make so many runs on `x` and on `y`; None of runs in random order."""
+
     def rest(self, runs: int, spent: int) -> Sequence[int]:
         """Share on `x` and on `y` what is left of so many runs, of which some are spent."""
 
@@ -68,6 +71,7 @@ class MechanismRuns:
     advance: Callable[[int], None]
     store: Store | None = None
     repeats: bool = True  # whether the same streams give the same outputs again
+    explored: int = 1  # runs of one call that may be, where they neither choose nor count
     read: Read | None = None
     read_shape: tuple[int, ...] = ()
 
@@ -96,9 +100,18 @@ class MechanismRuns:
                 advance=self.advance,
                 store=self.store,
                 repeats=self.repeats,
+                least=1 if phase[:1] in ((Phase.SELECT,), (Phase.COUNT,)) else self.explored,
             )
             for side, (data, size) in enumerate(zip((self.pair.x, self.pair.y), sizes, strict=True))
         ]
+
+    def calls(self, sizes: Sequence[int]) -> list[NDArray[np.intp]]:
+        """Return the sizes of the calls that make so many runs on `x` and on `y`."""
+        found = []
+        for data, size in zip((self.pair.x, self.pair.y), sizes, strict=True):
+            each = call_runs(size, data, self.kind, self.mechanism)
+            found.append(np.diff(np.arange(0, size + each, each).clip(max=size)))
+        return found
 
     def rest(self, runs: int, spent: int) -> Sequence[int]:
         """Share on `x` and on `y` what is left of so many runs, of which some are spent."""
@@ -154,6 +167,9 @@ class GivenRuns:
             self.used[side] += size
             blocks.append(iter([reduce(self.outputs[side][start : start + size])] if size else []))
         return blocks
+
+    def calls(self, sizes: Sequence[int]) -> None:
+        """Return None: the order tells nothing."""
 
     def rest(self, runs: int, spent: int) -> Sequence[int]:
         """Share what is left of so many runs: as many are spent on `x` then as on `y`, or both would count fewer."""

@@ -32,11 +32,11 @@ def assert_same(blocks, others):
     ("data", "shape", "runs"),
     [
         (np.zeros(16), (), 4),
-        (np.zeros(3), (), 21),
+        (np.zeros(3), (), 20),  # of calls of 5: a thirty-second of 130
         (np.zeros(65), (), 1),
-        (np.zeros((0, 2)), (), 64),
+        (np.zeros((0, 2)), (), 60),
         (np.zeros(3), (2, 16), 2),
-        ([1, 2, 3], (), 64),
+        ([1, 2, 3], (), 60),
         (None, (100,), 1),
     ],
 )
@@ -44,8 +44,35 @@ def test_blocks_hold_as_many_runs_as_fit_the_data_or_the_output(data, shape, run
     asked, told = [], []
     mechanism = noting(asked, lambda data, size, rng: rng.random((size, *shape)))
     blocks = drawn(mechanism, data, 130, reduce=whole, shape=shape, advance=told.append)
-    full, rest = divmod(130, runs)
-    assert asked == told == [len(block) for block in blocks] == [runs] * full + [rest] * (rest > 0)
+    assert told == [len(block) for block in blocks] == in_parts(130, runs)
+    assert asked == in_parts(130, min(runs, 5))
+
+
+def in_parts(size, each):
+    full, rest = divmod(size, each)
+    return [each] * full + [rest] * (rest > 0)
+
+
+@pytest.mark.parametrize("size", [1, 2, 31, 32, 33, 1000, 10_001])
+def test_no_call_makes_more_than_a_thirty_second_of_the_runs(size):
+    asked = []
+    (block,) = drawn(noting(asked), size=size)
+    assert asked == in_parts(size, -(-size // 32))
+    assert len(block) == size
+    assert len(np.unique(block)) == size  # each has a stream of its own
+    asked.clear()
+    drawn(noting(asked), size=size, least=100)
+    assert asked == in_parts(size, max(100, -(-size // 32)))
+
+
+def test_blocks_are_kept_by_their_stream_and_so_are_their_calls(monkeypatch):
+    """A call is what the stream of its number gives, in blocks of whichever size."""
+    calls = [noisy(DATA, 4, np.random.default_rng(child)) for child in np.random.SeedSequence(2020).spawn(32)]
+    for cells, runs in ((64, 4), (128, 8), (2**21, 128)):
+        monkeypatch.setattr(blocks, "CELLS", cells)
+        found = drawn(size=128, reduce=whole)
+        assert {len(block) for block in found} == {runs}
+        np.testing.assert_array_equal(np.concatenate(found), np.concatenate(calls))
 
 
 @pytest.mark.parametrize("n_jobs", [1, 2])
@@ -54,7 +81,7 @@ def test_every_block_is_what_its_own_stream_gives(n_jobs, small_blocks):
     expected = [
         noisy(DATA, size, np.random.default_rng(child)) for child, size in zip(children, (4, 4, 4, 2), strict=True)
     ]
-    assert_same(drawn(size=14, reduce=whole, n_jobs=n_jobs), expected)
+    assert_same(drawn(size=14, reduce=whole, n_jobs=n_jobs, least=4), expected)
 
 
 def test_no_number_comes_twice(small_blocks):
@@ -199,7 +226,7 @@ def test_a_batch_that_cannot_be_run_is_an_error_from_any_worker(n_jobs, small_bl
 
 def test_blocks_are_kept_whatever_a_mechanism_does_with_its_array(small_blocks):
     """It says that it never writes into an array again, and does."""
-    array = np.empty((4, DATA.size))
+    array = np.empty((5, DATA.size))
 
     def reusing(data, size, rng):
         array[:size] = noisy(data, size, rng)
@@ -207,6 +234,7 @@ def test_blocks_are_kept_whatever_a_mechanism_does_with_its_array(small_blocks):
 
     in_threads(reusing)
     assert_same(drawn(reusing, size=16, reduce=whole), drawn(noisy, size=16, reduce=whole))
+    assert_same(drawn(reusing, size=160, reduce=whole), drawn(noisy, size=160, reduce=whole))
 
 
 @pytest.mark.parametrize("n_jobs", [1, 2])

@@ -8,14 +8,13 @@ import pytest
 from audit.mechanism import per_run
 from audit.outputs import ATTEMPTS, Kind
 from audit.sampling import blocks, probes
-from audit.sampling.probes import MOST_PROBES, check_independent, probe
+from audit.sampling.probes import MOST_PROBES, probe
 from audit.values import RAISED, RAISED_WORD
 from tests.audit.sampling.cases import DATA, SEED, drawn, noting, same_noise
 from tests.helpers import BrokenError, in_full, noisy, raising, refused_like, whole
 
 SIZE = 4000  # runs of the audit: enough for short calls of as many runs as there may be
 IGNORED = "outputs are identical under two different rngs: the mechanism ignores its rng"
-SHARED = "runs must be independent: those of different calls differ more than those of one call"
 
 
 def probed(mechanism, size=SIZE, *, databases=(0, 1), seed=SEED):
@@ -200,60 +199,6 @@ def test_exceptions_are_no_sign_of_a_generator_ignored():
         probed(deaf, 1440)  # negative control: calls of 9 runs, of which 4 raise and 5 are the same
 
 
-# Whether runs are independent
-
-
-def once_a_call(jitter):
-    """Noise that all runs of a call share, with a little of its own for each."""
-    return lambda data, size, rng: data + rng.laplace() + jitter * rng.random(size)
-
-
-def ten_share(data, size, rng):
-    """Ten runs in a row have the same noise, and a little of their own."""
-    return data + np.repeat(rng.laplace(size=size // 10 + 1), 10)[:size] + 1e-3 * rng.random(size)
-
-
-@pytest.mark.parametrize("jitter", [0.0, 1e-9, 1e-3, 0.1, 0.3])
-def test_noise_that_is_drawn_once_a_call_is_refused(jitter):
-    for seed in range(10):
-        with refused_like(ValueError, f"^{SHARED}$"):
-            probed(once_a_call(jitter), seed=np.random.SeedSequence(seed))
-    probed(once_a_call(100.0))  # negative control: noise of its own that hides what is shared
-
-
-def test_words_of_one_draw_a_call_are_refused():
-    with refused_like(ValueError, SHARED):
-        probed(lambda data, size, rng: [f"version {rng.integers(10**6)}"] * size)
-
-
-def test_each_entry_is_looked_at():
-    def one_of_three(data, size, rng):
-        outputs = rng.laplace(size=(size, 3))
-        outputs[:, 2] += 5 * rng.laplace()
-        return outputs
-
-    for seed in range(5):
-        with refused_like(ValueError, SHARED):
-            probed(one_of_three, seed=np.random.SeedSequence(seed))
-
-
-@pytest.mark.parametrize("lag", [1, 2, 10])
-def test_successive_runs_that_tell_of_each_other_are_refused(lag):
-    rng = np.random.default_rng(lag)
-    own = rng.laplace(size=(3000, 2))
-    check_independent(own, ["a", "b"])  # negative control
-    own[lag:, 1] += 0.5 * own[:-lag, 1]
-    with refused_like(
-        ValueError, rf"^runs must be independent: b of a run correlates by 0\.\d+ with that {lag} later$"
-    ):
-        check_independent(own, ["a", "b"])
-
-
-@pytest.mark.parametrize("scores", [np.zeros((50, 1)), np.arange(7.0)[:, None], np.ones((1, 1)), np.ones((0, 1))])
-def test_few_runs_or_one_value_prove_nothing(scores):
-    check_independent(scores, ["a"])
-
-
 def of_many_kinds(data, size, rng):
     return np.column_stack([rng.standard_cauchy(size), rng.geometric(0.3, size), np.full(size, 3.0)])
 
@@ -284,15 +229,6 @@ def test_sound_mechanisms_are_not_refused(kind, seeds):
     """The chance that one of 16 kinds is refused in 1,000 audits is below 2e-4; the seeds are fixed."""
     for seed in range(seeds):
         probed(SOUND[kind], (400, SIZE)[seed % 2], seed=np.random.SeedSequence(seed))
-
-
-@pytest.mark.parametrize("audits", [40, pytest.param(1000, marks=pytest.mark.slow)])
-@pytest.mark.parametrize("rate", [0.5, 0.1, 0.01, 0.001])
-def test_independent_scores_are_not_refused(audits, rate):
-    """False alarm 1e-9 each by a normal approximation, which rare values stretch most."""
-    rng = np.random.default_rng(5)
-    for audit in range(audits):
-        check_independent((rng.random((300 + 10 * (audit % 100), 2)) < rate).astype(float), ["a", "b"])
 
 
 def test_a_run_that_raises_is_marked_as_what_outputs_are():

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -9,7 +11,7 @@ from audit.events import cell
 from audit.sampling import blocks
 from audit.sampling.runs import scores
 from audit.sampling.streams import Phase
-from tests.audit.sampling.cases import given_runs, runs_of
+from tests.audit.sampling.cases import given_runs, noting, runs_of
 from tests.helpers import whole
 
 
@@ -73,17 +75,20 @@ def test_outputs_that_are_read_stay_used():
 
 
 def test_written_outputs_of_a_mechanism_are_read_before_anything_sees_them():
-    runs = runs_of(lambda data, size, rng: ["b" * (1 + run % 2) for run in range(size)], shape=None)
+    runs = replace(
+        runs_of(lambda data, size, rng: ["b" * (1 + run % 2) for run in range(size)], shape=None), explored=3
+    )
     read = runs.read_by(lengths, 1)
     assert (runs.read, runs.written, runs.shape, read.written, read.shape) == (None, True, (), False, (1,))
-    assert [part.tolist() for part in joined(read.reduced((3, 1), whole, Phase.COUNT))] == [[[3], [4], [3]], [[3]]]
+    assert [part.tolist() for part in joined(read.reduced((3, 1), whole, Phase.LEARN))] == [[[3], [4], [3]], [[3]]]
 
 
 @pytest.mark.parametrize("made", [runs_of, None])
 def test_a_statistic_of_ones_own_gets_outputs_as_they_are(made):
     outputs = [("b", 1.5), ("a", None)]
-    runs = runs_of(lambda data, size, rng: outputs[:size], shape=None) if made else given_runs(outputs, outputs)
-    (on_x, _) = joined(runs.as_given().reduced((2, 1), whole, Phase.COUNT))
+    told = replace(runs_of(lambda data, size, rng: outputs[:size], shape=None), explored=2)
+    runs = told if made else given_runs(outputs, outputs)
+    (on_x, _) = joined(runs.as_given().reduced((2, 1), whole, Phase.LEARN))
     assert on_x.tolist() == [["b", 1.5], ["a", None]]
     numbers = runs_of() if made else given_runs(np.zeros((2, 3)), np.ones((2, 3)))
     assert numbers.as_given() is numbers
@@ -102,3 +107,18 @@ def test_scores_of_many_blocks_are_put_together(monkeypatch):
     on_x, on_y = scores(runs_of(), (21, 9), (cell(1), cell(2)), Phase.SELECT)
     assert (on_x.shape, on_y.shape) == ((21, 2), (9, 2))
     np.testing.assert_allclose(on_x.mean(axis=0), [40, 50], atol=2)
+
+
+def test_calls_are_those_that_are_made():
+    for sizes in ((0, 1), (40, 1000), (10_001, 64)):
+        asked = []
+        runs = replace(runs_of(noting(asked)), explored=7)
+        made = []
+        for side, calls in zip(runs.reduced(sizes, whole, Phase.COUNT), runs.calls(sizes), strict=True):
+            assert [len(block) for block in side] == ([calls.sum()] if calls.size else [])
+            made += calls.tolist()
+        assert made == asked
+        asked.clear()
+        joined(replace(runs).reduced((30, 20), whole, Phase.LEARN, 3))  # which neither chooses nor counts
+        assert asked == [7, 7, 7, 7, 2, 7, 7, 6]
+    assert given_runs(np.zeros((1, 3)), np.zeros((1, 3))).calls((1, 1)) is None

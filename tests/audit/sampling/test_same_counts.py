@@ -122,7 +122,7 @@ def test_slow_functions_come_in_small_blocks():
     mechanism = noting(sizes, per_run(lambda data, rng: data + rng.laplace(size=data.size)))
     assert per_run(len).runs_per_block == 256
     mechanism.runs_per_block = 256
-    asked(mechanism, size=2000)
+    asked(mechanism, size=20_000)
     assert max(sizes) == 256
     mechanism.runs_per_block = 0
     with pytest.raises(ValueError, match="runs_per_block must be at least 1, got 0"):

@@ -9,7 +9,7 @@ from audit.claims import PureDP
 from audit.loss import measure_loss
 from audit.mechanism import per_run
 from audit.neighbors import NeighborPair
-from audit.sampling.probes import check_guesses, check_steady, probe
+from audit.sampling.probes import check_steady, probe
 from tests.audit.sampling.cases import SEED
 from tests.helpers import geometric, noisy, raising, refused_like
 
@@ -85,15 +85,3 @@ def test_what_a_seed_does_not_repeat_is_compared_by_its_law():
     check_steady(mechanisms["own"], (0, 1), 4000, SEED, probed)  # the same law
     with refused_like(ValueError, UNSTEADY):
         check_steady(lambda data, size, rng: 3 * own.laplace(size=size), (0, 1), 4000, SEED, probed)
-
-
-def test_halves_of_guesses_are_alike():
-    rng = np.random.default_rng(5)
-    for rate in (0.5, 0.01, 0.0):
-        for _ in range(50):  # false alarm 2e-7
-            check_guesses(rng.choice([-1, 0, 1], 1000, p=[rate / 2, 1 - rate, rate / 2]).astype(np.int8))
-    check_guesses(np.empty(0, np.int8))
-    for guess in (-1, 1):
-        check_guesses(np.repeat([guess, 0], 12).astype(np.int8))  # 7e-7
-        with refused_like(ValueError, UNSTEADY):
-            check_guesses(np.repeat([guess, 0], 40).astype(np.int8))
