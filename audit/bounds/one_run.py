@@ -5,7 +5,8 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 
-from scipy import special, stats
+import scipy  # loads its parts where they are used, some of which take long
+from scipy import special
 
 from audit.arguments import fraction
 from audit.bounds.limits import checked_counts
@@ -72,7 +73,10 @@ def one_run_p_value(
     fraction("delta", delta, zero=True)
     bits = _checked_bits(guesses, guesses if canaries is None else canaries)
     rate = float(special.expit(epsilon))
-    tail, point = float(stats.binom.sf(correct - 1, guesses, rate)), float(stats.binom.pmf(correct, guesses, rate))
+    tail, point = (
+        float(scipy.stats.binom.sf(correct - 1, guesses, rate)),
+        float(scipy.stats.binom.pmf(correct, guesses, rate)),
+    )
     if delta == 0 or tail == 1:
         return tail
     # So far out, each probability is that of one less times this factor, or less.

@@ -7,7 +7,8 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 import numpy as np
-from scipy import optimize, special, stats
+import scipy  # loads its parts where they are used, some of which take long
+from scipy import special
 
 from audit.attacks.selection import Family
 from audit.bounds.one_run import one_run_least_mass, one_run_p_value
@@ -62,7 +63,7 @@ class OneRun(Method):
 
     def choose(
         self, statistics: tuple[Statistic, ...], x: Floats, y: Floats, *, families: tuple[Family, ...], counting: int
-    ) -> Event:
+    ) -> list[Event]:
         """Refuse to choose: the rule is fixed before the run.
 
         Raises
@@ -98,7 +99,7 @@ class OneRun(Method):
                 promise = self.claim.group(self.distance)
                 return game_power(promise, right_guesses(pair, 1.0), counting, 1.0, self.confidence)
             guessed, right = max(1, round(guessed_share * canaries)), _clearest_right(pair, guessed_share)
-            found.append(float(stats.binom.sf(self.needed(guessed, canaries) - 1, guessed, right)))
+            found.append(float(scipy.stats.binom.sf(self.needed(guessed, canaries) - 1, guessed, right)))
         return np.array(found)
 
     def sawtooth(self, truth: Claim) -> float:
@@ -172,4 +173,4 @@ def _clearest_right(truth: Claim, share: float) -> float:
     def beyond(threshold: float) -> float:
         return float(special.ndtr(half - threshold) + special.ndtr(-half - threshold)) - share
 
-    return min(1.0, float(special.ndtr(half - optimize.brentq(beyond, 0.0, half + 10))) / share)
+    return min(1.0, float(special.ndtr(half - scipy.optimize.brentq(beyond, 0.0, half + 10))) / share)

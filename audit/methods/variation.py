@@ -44,7 +44,8 @@ class Variation(Game):
         A game with a delta asks whether a rule shows more than that delta, and the one that shows most of it leaves
         nothing when as much is forgiven: what was promised last is forgiven next.
         """
-        promised, best, one_sided = self.claim.group(self.distance).budget, never(statistics[0]), []
+        promised, best = self.claim.group(self.distance).budget, never(statistics[0])
+        one_sided: list[Event] = []
         tables, shown = tabulated(statistics, x, y, families), (-1.0, -1.0)
         for step in range(2 + STEPS):
             forgiven = min((promised / 2, promised, shown[0])[min(step, 2)], self.largest)

@@ -10,8 +10,8 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
+import scipy  # loads its parts where they are used, some of which take long
 from numpy.typing import NDArray
-from scipy import stats
 
 from audit.mechanism import Mechanism
 from audit.outputs import ATTEMPTS, CHANCE, Kind, chance_of_repeat, kind_of, read_outputs, run, settled, taken
@@ -90,8 +90,8 @@ def check_steady(
             [[np.abs(part - middle) for part in side] for side, middle in zip(sides, middles, strict=True)],
         ):
             told = [side for side in seen if _varies(np.concatenate(side))]
-            distance = sum(float(stats.kruskal(*side).statistic) for side in told)
-            if stats.chi2.sf(distance, len(told)) < DEPENDENT / (2 * entries):
+            distance = sum(float(scipy.stats.kruskal(*side).statistic) for side in told)
+            if scipy.stats.chi2.sf(distance, len(told)) < DEPENDENT / (2 * entries):
                 raise ValueError(UNSTEADY)
 
 

@@ -14,7 +14,7 @@ from typing import NamedTuple, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from audit.attacks.selection.tables import ALL, FOLDS, Table
+from audit.attacks.selection.tables import ALL, FOLDS, HELD, Table
 from audit.events import Event, Statistic, ThresholdRule
 
 __all__ = ["WAYS", "Proposal", "Rated", "Rating", "distinct", "proposals", "select_events"]
@@ -85,7 +85,7 @@ def proposals(tables: Sequence[Table], rating: Rating) -> list[Proposal]:
     """
     found = []
     for table in tables:
-        counts = rating.rated(table, 1 - FOLDS, WAYS[0][0], by=FOLDS).counts
+        counts = rating.rated(table, HELD, WAYS[0][0], by=FOLDS).counts
         for caution, one_sided in WAYS:
             best = rating.rated(table, FOLDS, caution, one_sided=one_sided).rating
             chosen = np.arange(len(best)), best.argmax(axis=1)

@@ -57,7 +57,8 @@ class Shifts:
         likely, many, rare, few = counts
         if min(many, few) == 0:
             return -math.inf, 0.0
-        shift = float(self._shift(*(np.array(one) for one in counts), DOUBT, one_sided))
+        known = [np.array(one) for one in counts]
+        shift = float(self._shift(known[0], known[1], known[2], known[3], DOUBT, one_sided))
         errors = []
         for met, of in ((likely, many), (rare, few)):
             rate = (met + 0.5) / (of + 1)
@@ -73,9 +74,9 @@ class Shifts:
         """Return the event of a region."""
         places = table.values.size + 1
         way, place = divmod(best, 2 * places)
-        upward, named = place < places, "x" if way else "y"
+        upward = place < places
         where = (0, place) if upward else (place - places, places - 1)
-        return Event(table.statistic, table.rule(*where, named if upward else "xy"[named == "x"]))
+        return Event(table.statistic, table.rule(*where, "y" if upward == (way == 0) else "x"))
 
     def _shift(
         self, likely: Floats, many: Floats, rare: Floats, few: Floats, caution: float, one_sided: bool

@@ -15,7 +15,7 @@ from audit.attacks.attack import Family
 from audit.attacks.selection.stated import factor, is_log_ratio
 from audit.events import CellRule, Side, Statistic, ThresholdRule
 
-__all__ = ["ALL", "FOLDS", "PARTS", "Beyond", "Table", "tabulated"]
+__all__ = ["ALL", "FOLDS", "HELD", "PARTS", "Beyond", "Table", "tabulated"]
 
 Floats = NDArray[np.float64]
 Rule = ThresholdRule | CellRule
@@ -26,7 +26,8 @@ LEVELS = 96  # thresholds tried on a score
 VALUES = 4096  # distinct scores up to which each single value may be an event
 DOUBT = 5.0  # standard errors by which runs must contradict a stated log-likelihood ratio
 ALL = np.ones((1, PARTS))  # how often each part counts: once
-FOLDS = 1.0 - np.kron(np.eye(4), np.ones(PARTS // 4))  # and without one of four folds
+FOLDS: Floats = 1 - np.repeat(np.eye(4), PARTS // 4, axis=1)  # and without one of four folds
+HELD: Floats = 1.0 - FOLDS  # these folds alone
 
 
 class Beyond(NamedTuple):
@@ -76,7 +77,7 @@ class Table:
         in the order that the other folds give.
         """
         if weights is ALL and isinstance(self.cells, np.ndarray):
-            return Beyond(*(part.sum(axis=0, keepdims=True) for part in self.beyond(1 - FOLDS, by=FOLDS)))
+            return Beyond(*(part.sum(axis=0, keepdims=True) for part in self.beyond(HELD, by=FOLDS)))
         found: list[Floats] = []
         sides = self.stated if stated and self.stated is not None else (self.x, self.y)
         order = self._order(weights if by is None else by) if isinstance(self.cells, np.ndarray) else None
@@ -145,7 +146,9 @@ def _of_cells(statistic: Statistic, x: Floats, y: Floats) -> Table | None:
         place = np.minimum(np.searchsorted(values, scores), values.size - 1)
         return np.where(values[place] == scores, place, values.size)
 
-    lean = _lean(*(np.bincount(places(side), minlength=values.size + 1) for side in (x[:half_x], y[:half_y])))
+    lean = _lean(
+        *(np.bincount(places(side), minlength=values.size + 1).astype(float) for side in (x[:half_x], y[:half_y]))
+    )
     lean[-1] = np.nan  # of values that are not known
     return _of_scores(statistic, "cell", lean[places(x[half_x:])], lean[places(y[half_y:])], cells=(values, lean[:-1]))
 

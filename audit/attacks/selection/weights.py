@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from audit.attacks.selection.tables import grid
 from audit.bounds.renyi import mean_lower
-from audit.events import Event, Statistic, WeightRule
+from audit.events import Event, Side, Statistic, WeightRule
 
 __all__ = ["CLIPS", "ORDERS", "TINY", "chosen_weights", "select_weights"]
 
@@ -51,7 +51,7 @@ def select_weights(
             center, (fit_x, fit_y), (held_x, held_y), max(2, counting // 2), confidence, itself=True
         )
         if shown[0] > best[0] + 1e-12:
-            toward = "y" if toward_y[0, 0] else "x"
+            toward: Side = "y" if toward_y[0, 0] else "x"
             best = float(shown[0]), Event(statistic, WeightRule(edges, weights[0], float(order[0, 0]), toward))
     return best[1]
 
