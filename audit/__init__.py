@@ -5,8 +5,8 @@ promise. It reports lower bounds and never certifies privacy; an estimate is cal
 
 >>> import audit
 >>> pair = audit.NeighborPair.add_people([120, 75], cell=0)
->>> noisy = lambda data, size, rng: data + rng.laplace(size=(size, data.size))
->>> audit.measure_loss(noisy, pair, audit.PureDP(1), rng=1).verdict
+>>> noisy = lambda data, size, rng: (data + rng.laplace(size=(size, data.size))).round(6)
+>>> audit.measure_loss(noisy, pair, audit.PureDP(1), rng=2).verdict
 'not refuted'
 """
 

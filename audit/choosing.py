@@ -12,7 +12,7 @@ from audit.attacks.selection import distinct, never
 from audit.events import Event, Statistic
 from audit.mechanism import Mechanism
 from audit.methods.evaluation import UNSEEN, Counted, count_event, expected_guesses, impossible
-from audit.methods.method import EXTRA, Basis, Counts, Method
+from audit.methods.method import Basis, Counts, Method
 from audit.sampling.independence import check_calls
 from audit.sampling.runs import Runs, scores
 from audit.sampling.streams import Phase
@@ -120,7 +120,7 @@ def choose_event(
             Selected(
                 found.counted(event),
                 found.found_by(event.statistic),
-                EXTRA if number else 1 - EXTRA * (len(events) - 1),
+                event.share if number else 1 - sum(one.share for one in events[1:]),
                 tuple(filter(None, [found.advice(event.statistic)])),
                 len(x) + len(y),
                 expected_guesses(count_event(event, x[:, column], y[:, column]), counting),

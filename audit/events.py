@@ -10,7 +10,7 @@ from typing import Any, ClassVar, Literal, Protocol
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from audit.values import LARGEST, NAMES, NAN, RAISED, raised, value_of
+from audit.values import LARGEST, NAMES, NAN, RAISED, is_value, raised, value_of
 
 __all__ = ["CellRule", "Event", "Statistic", "ThresholdRule", "WeightRule", "cell"]
 
@@ -140,7 +140,12 @@ def weighted_sum(cells: Sequence[tuple[int, ...]], middles: Sequence[float], wei
 
 def sum_of_entries() -> Statistic:
     """Return the statistic that adds up all entries of an output, which invariants keep exact."""
-    return Statistic("sum of output", lambda outputs: _added(outputs.reshape(len(outputs), -1)))
+
+    def score(outputs: NDArray[Any]) -> Floats:
+        flat = outputs.reshape(len(outputs), -1)
+        return np.where(is_value(flat).any(axis=1), flat.min(axis=1), _added(flat))  # what is no number has no sum
+
+    return Statistic("sum of output", score)
 
 
 def distance_from(index: tuple[int, ...], middle: float) -> Statistic:
@@ -313,6 +318,8 @@ class Event:
         Writes a score in words.
     shortfalls : tuple of float, optional
         By how much, in nats, the bounds of events that other runs might have chosen fall short of a good one.
+    share : float, optional
+        Of the error probability that it is given where another event promises more.
     hits : int, optional
         Selection runs that an outcome of one database alone needed to be chosen in its place.
     """
@@ -321,6 +328,7 @@ class Event:
     rule: Rule
     value: Callable[[float], str] = score_in_words
     shortfalls: tuple[float, ...] = ()
+    share: float = 0.05
     hits: int = 0
 
     @classmethod

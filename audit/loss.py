@@ -135,9 +135,9 @@ def measure_loss(
     Examples
     --------
     >>> from audit.claims import PureDP
-    >>> count = lambda data, size, rng: data + rng.laplace(size=(size, data.size))
+    >>> count = lambda data, size, rng: np.round(data + rng.laplace(size=(size, data.size)), 6)
     >>> pair = NeighborPair.add_people([120, 75], cell=0)
-    >>> result = measure_loss(count, pair, PureDP(0.5), rng=1)
+    >>> result = measure_loss(count, pair, PureDP(0.5), rng=2)
     >>> result.verdict, 0.9 < result.measured.epsilon < 1.0
     ('violated', True)
     """

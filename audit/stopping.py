@@ -11,14 +11,14 @@ import numpy as np
 
 from audit.choosing import Choice
 from audit.methods.evaluation import add_counts, detectable_loss
-from audit.methods.method import EXTRA, Basis, Counts, Method
+from audit.methods.method import Basis, Counts, Method
 
 __all__ = ["Stopped", "count_in_stages"]
 
 FIRST_STAGE, FEWEST = 1000, 100  # runs of the first stage, or as many as let so many choose and count
 LAST = 8  # times as many runs as a stage would have are left where one more is the last
 FIRST_LOOK = 1000  # counting runs before the first look at an event that was registered
-PLACES = 4  # events that are counted at the same time, at most
+PLACES, SHARE = 4, 0.05  # events that are counted at the same time, at most, and the share of each but the first
 SETTLED = 1.1  # of the promise: an audit that may stop early does so where it could detect as much
 
 
@@ -92,7 +92,7 @@ def _in_places(chosen: Choice) -> Choice:
     """Return as many events at every stage, each with the share of its place: what one place counts adds up."""
     main, *others = chosen.events
     filled = (main, *others, *[main] * (PLACES - len(chosen.events)))[:PLACES]
-    shares = (1 - EXTRA * (PLACES - 1), *[EXTRA] * (PLACES - 1))
+    shares = (1 - SHARE * (PLACES - 1), *[SHARE] * (PLACES - 1))
     return replace(chosen, events=tuple(replace(one, share=share) for one, share in zip(filled, shares, strict=True)))
 
 

@@ -5,7 +5,7 @@ import numpy as np
 
 def noisy_counts(counts, size, rng):
     """Add Laplace noise of scale 1 to every count: epsilon 1 for one person added or removed."""
-    return counts + rng.laplace(scale=1.0, size=(size, counts.size))
+    return np.round(counts + rng.laplace(scale=1.0, size=(size, counts.size)), 6)
 
 
 def by_age(people, size, rng):

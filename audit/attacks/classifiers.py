@@ -27,6 +27,8 @@ SHARE = 1 / 4  # of the selection runs that teaches classifiers
 FEWEST, MOST = 400, 20_000  # runs that do
 MOST_MORE = 400_000  # runs that teach besides, where more still teach more
 FEW_VALUES, FEW_RUNS = 8, 20  # of an entry that are looked at one by one, and of a value that tell something
+MOVING = 2.5  # standard errors from which an entry may move
+SMALL = 1e-9  # standard error that is a matter of rounding
 FEW_ENTRIES, MOST_ENTRIES = 32, 16  # entries that a classifier gets: all of so few, else as many of each kind
 
 
@@ -52,7 +54,7 @@ class Trained:
         if known.found.keys() & KNOWING or learning < FEWEST or math.prod(known.shape) == 1:
             return ()
         seen = explored(known)
-        if one_entry_tells_all(known.pair, seen):
+        if known.found and one_entry_tells_all(known.pair, seen):
             return ()
         entries = entries_to_learn(known.pair, seen)
         features = companions(seen, entries)
@@ -84,10 +86,11 @@ def one_entry_tells_all(pair: NeighborPair, seen: Explored) -> bool:
     """
     entries = math.prod(seen.shape)
     _, _, best, by = movers(seen.x, seen.y, MOST_ENTRIES)
-    lively = {*best[by >= clearly(entries)].tolist(), *seen.that_spread(MOST_ENTRIES).tolist()}
-    lively |= {int(np.ravel_multi_index(index, seen.shape)) for index in changed_entries(pair, seen.shape, 2)}
-    if not lively or entries > FEW_ENTRIES:
+    lively = {*best[by >= MOVING].tolist(), *seen.that_spread(MOST_ENTRIES).tolist()}
+    changed = {int(np.ravel_multi_index(index, seen.shape)) for index in changed_entries(pair, seen.shape, 2)}
+    if not (changed or by[0] >= clearly(entries) or seen.that_spread(1).size) or entries > FEW_ENTRIES:
         return False
+    lively |= changed
     lead, sides = int(best[0]), [seen.standard(side) for side in seen.held]
     sides = [np.hstack([side, np.abs(side - side.mean(axis=0))]) for side in sides]
     values = np.unique(np.concatenate(sides)[:, lead])
@@ -114,7 +117,7 @@ def _differ(x: Floats, y: Floats) -> float:
     if min(len(x), len(y)) < FEW_RUNS:
         return 0.0
     error = np.sqrt(x.var(axis=0) / len(x) + y.var(axis=0) / len(y))
-    return float(np.max(np.abs(x.mean(axis=0) - y.mean(axis=0)) / np.where(error > 0, error, np.inf)))
+    return float(np.max(np.abs(x.mean(axis=0) - y.mean(axis=0)) / np.where(error > SMALL, error, np.inf)))
 
 
 def entries_to_learn(pair: NeighborPair, seen: Explored) -> NDArray[np.intp]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 
 import numpy as np
 from numpy.typing import NDArray
@@ -34,7 +34,11 @@ class Entries:
             return (cell(*(0,) * len(known.shape)),)
         seen, found = explored(known), changed(known.pair, known.shape)
         x, y = seen.x, seen.y
-        return found + moved_besides(known.shape, x, y, found) if found else moved(known.shape, seen.center, x, y)
+        if found:
+            return found + moved_besides(known.shape, x, y, found)
+        columns = () if known.reading is None else known.reading.columns
+        words = {number for number, column in enumerate(columns) if column.known is not None}
+        return moved(known.shape, seen.center, x, y, words)
 
 
 def changed(pair: NeighborPair, shape: tuple[int, ...]) -> tuple[Statistic, ...]:
@@ -49,8 +53,13 @@ def changed(pair: NeighborPair, shape: tuple[int, ...]) -> tuple[Statistic, ...]
     return (*found, sum_of_entries()) if change.sum() != 0 else found
 
 
-def moved(shape: tuple[int, ...], center: Floats, x: Moments, y: Moments) -> tuple[Statistic, ...]:
-    """Return statistics of the entries whose mean clearly moves from `x` to `y`, and single ones that move most."""
+def moved(
+    shape: tuple[int, ...], center: Floats, x: Moments, y: Moments, words: Collection[int] = ()
+) -> tuple[Statistic, ...]:
+    """Return statistics of the entries whose mean clearly moves from `x` to `y`, and single ones that move most.
+
+    Numbers of `words` have no distances.
+    """
     shift, scale, best, by = movers(x, y, MOST)
     clear = best[by > CLEARLY]
     if clear.size == 0:
@@ -62,7 +71,8 @@ def moved(shape: tuple[int, ...], center: Floats, x: Moments, y: Moments) -> tup
     weights = shift[clear] / noise**2
     weights /= np.abs(weights * noise).max() or 1.0  # scores as large as their noise, whatever outputs are counted in
     others = [cell(*index_of(index, shape)) for index in best if index not in clear]
-    return (*_single_and_joint(where, middles, signs, weights.tolist()), *others)
+    found = _single_and_joint(where, middles, signs, weights.tolist())
+    return (*(found[:-1] if clear[0] in words else found), *others)
 
 
 def moved_besides(shape: tuple[int, ...], x: Moments, y: Moments, known: Sequence[Statistic]) -> tuple[Statistic, ...]:

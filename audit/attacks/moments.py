@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from audit.attacks.movement import Explored, clearly, explored, index_of, largest
+from audit.attacks.movement import Explored, clearly, explored, index_of, is_number, largest
 from audit.attacks.protocol import Exploration
 from audit.events import Statistic, cell, distance_from
 
@@ -36,17 +36,22 @@ class SpreadAndPairs:
     def candidates(self, known: Exploration) -> Iterator[Statistic]:
         """Return distances from the mean, and products, that clearly change."""
         seen = explored(known)
-        yield from search_spreads(seen)
+        columns = () if known.reading is None else known.reading.columns
+        words = {number for number, column in enumerate(columns) if column.known is not None}
+        yield from search_spreads(seen, words)
         yield from search_pairs(seen)
 
 
-def search_spreads(seen: Explored) -> Iterator[Statistic]:
+def search_spreads(seen: Explored, words: Collection[int] = ()) -> Iterator[Statistic]:
     """Yield the distances from the middle of entries whose moments clearly change, and log-likelihood ratios.
 
     Those of normal laws tell, up to a factor, how often a threshold is right, which few runs do not.
     """
     middle = seen.center + (seen.x.mean + seen.y.mean) / 2
     for entry in map(int, seen.that_spread(MOST)):
+        # Numbers of words have no distances, and what is no number tells by itself.
+        if entry in words or not all(is_number(side[:, entry]).all() for side in seen.held):
+            continue
         yield distance_from(index_of(entry, seen.shape), float(middle[entry]))
         varied = all(np.unique(side[:, entry]).size > np.clip(len(side) // 2, FEWEST, FEW) for side in seen.held)
         if varied and min(seen.x.sd[entry], seen.y.sd[entry]) > 0:

@@ -18,9 +18,9 @@ from audit.claims import Claim, Relation
 from audit.claims.families import FAMILIES
 from audit.events import Event, Statistic
 from audit.mechanism import Mechanism
-from audit.methods.method import EXTRA, POWER, Basis, Counts, Floats, Method, guesses, method_for
+from audit.methods.method import POWER, Basis, Counts, Floats, Method, guesses, method_for
 from audit.neighbors import Adjacency, NeighborPair, Unit
-from audit.results import AuditResult, verdict_of
+from audit.results import AuditResult, is_far, verdict_of
 from audit.values import LARGEST
 
 __all__ = [
@@ -181,15 +181,19 @@ def evaluate(
 def detectable_loss(method: Method, known: Sequence[tuple[Counts, Basis]], choosing: int) -> float:
     """Return the minimum detectable loss of several events together: that of the one which sees most.
 
-    It is infinite where nearly all runs are unlike what selection saw. So many runs were `choosing` events; where the
-    basis says how many of them chose the last one, these matter.
+    An event that clearly carries less than the promise does not say what would have been found elsewhere: it only
+    counts where no other has power. The loss is infinite where nearly all runs are unlike what selection saw. So many
+    runs were `choosing` events; where the basis says how many of them chose the last one, these matter.
     """
-    found = [
-        method.detectable(counts, basis, choosing=basis.get("choosing", choosing))
-        for counts, basis in known
-        if basis.get("unseen", 0.0) <= UNSEEN
-    ]
-    return min(found, default=math.inf)
+    telling, found = [], [math.inf]
+    for counts, basis in known:
+        if basis.get("unseen", 0.0) > UNSEEN:
+            continue
+        loss, promised = method.detectable(counts, basis, choosing=basis.get("choosing", choosing)), method.claim.budget
+        found.append(loss)
+        if loss <= 2 * promised and not is_far(method.lower(counts, basis), promised, loss):
+            telling.append(loss)
+    return min(telling or found)
 
 
 def rare_runs(method: Method, known: Sequence[tuple[Counts, Basis]]) -> float:
@@ -201,7 +205,8 @@ def rare_runs(method: Method, known: Sequence[tuple[Counts, Basis]]) -> float:
     main = next((one for one in known if "hits" in one[1]), None)
     if main is None or main[1].get("unseen", 0.0) > UNSEEN:
         return math.inf
-    basis = {**main[1], "regions": 1, "share": EXTRA if len(known) > 1 else 1.0}
+    shares = [basis.get("share", 1.0) for _, basis in known]
+    basis = {**main[1], "regions": 1, "share": min(shares)}
     basis.pop("weights", None)
     runs = {side: main[0][side]["runs"] for side in "xy"}
     nobody = {"guessed_x": 0, "guessed_y": 0}

@@ -15,7 +15,7 @@ from audit.bounds.anytime import look_confidence
 from audit.claims import Claim
 from audit.events import Event, Statistic
 
-__all__ = ["EXTRA", "POWER", "Basis", "Counts", "Method", "guesses", "method_for", "method_named", "register_method"]
+__all__ = ["POWER", "Basis", "Counts", "Method", "guesses", "method_for", "method_named", "register_method"]
 
 Floats = NDArray[np.float64]
 Whole = NDArray[np.int64]
@@ -23,7 +23,6 @@ Counts = dict[str, dict[str, int]]  # for "x" and "y": runs, and how often eithe
 Basis = dict[str, Any]  # what a bound reads besides the counts, as plain values
 Role = Literal["fixed", "early", "few", "one_run", "delta"]
 
-EXTRA = 0.02  # share of the error probability for each event besides the one that promises most
 POWER = 0.8  # with which a minimum detectable loss is called a violation
 FEW = 50  # given runs on either database, below which the method for few runs shows more
 NO_PLANS = "plans are not known for {}: its method has no power"

@@ -53,6 +53,14 @@ LIMITS = (
         "joint_witness",
     ),
     Limit(
+        "Some places in an output are not looked at.",
+        "Differences beyond nine decimals that are no bits of floats; letters deep inside long words; products of many "
+        "signs; a change of scale of more than some 13,000 entries; forms of an output, such as -0.0 or an order of "
+        "keys, that the runs which explore do not meet; whatever is encrypted or encoded.",
+        "Audit what is encoded before it is, and give a statistic that reads what you fear.",
+        "libraries",
+    ),
+    Limit(
         "Published tables may tell more than audits of them find.",
         "Post-processing spreads a change thinly. What attacks do not find in tables, others may.",
         "Audit the measurements, too: by theorem tables lose no more.",

@@ -9,9 +9,10 @@ from audit.results.audit_result import (
     AuditResult,
     Design,
     Verdict,
-    check_counts,
+    is_far,
     verdict_of,
 )
+from audit.results.counted import check_counts
 from audit.results.estimate import LossEstimate
 from audit.results.formatting import plain_number, scale_of
 from audit.results.replayed import ReplayRecord
@@ -26,6 +27,7 @@ __all__ = [
     "ReplayRecord",
     "Verdict",
     "check_counts",
+    "is_far",
     "plain_number",
     "scale_of",
     "verdict_of",

@@ -11,22 +11,24 @@ from audit.arguments import LARGEST, fraction
 from audit.claims import Claim, Relation, claim_from_dict
 from audit.io.text import printable
 from audit.neighbors import Adjacency, Unit
+from audit.results.counted import check_basis, check_counts, check_other
 from audit.results.files import write_json
-from audit.results.formatting import at_most, line, plain_number, scale_of
+from audit.results.formatting import line, plain_number, power, scale_of
 from audit.results.notebook import Reported, audit_html, frame
 from audit.results.plain import fields_of, number, typed
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-__all__ = ["GIVEN_OUTPUTS", "ONE_RUN", "REDACTED", "AuditResult", "Design", "Verdict", "check_counts", "verdict_of"]
+__all__ = ["GIVEN_OUTPUTS", "ONE_RUN", "REDACTED", "AuditResult", "Design", "Verdict", "is_far", "verdict_of"]
 
 Verdict = Literal["violated", "not refuted", "no power"]
 Design = Literal["coins", "outputs", "one_run"]
 REDACTED = "redacted"
 GIVEN_OUTPUTS = "given outputs"  # the mechanism of `measure_loss_from_outputs`
 ONE_RUN = "one-run guessing game"  # the bound of `measure_loss_one_run`
-FAR = 3.0  # times by which a minimum detectable loss exceeds the promise: a bound so far below it is far
+FAR = 1.6  # of what a minimum detectable loss exceeds the promise by: an event that carries the promise
+# falls short so far once in 100 times
 PUBLIC = ("software", "python", "platform", "created")  # of the provenance: nothing that anyone could name
 NUMBERS = ("confidence", "ceiling", "detectable", "seconds", "rare")
 LISTS = ("tried", "notes", "others")
@@ -38,7 +40,7 @@ ADDED: dict[str, Any] = {
     "tried": (),
     "notes": (),
     "others": (),
-    "rare": math.inf,
+    "rare": "inf",
 }
 
 
@@ -172,6 +174,7 @@ class AuditResult(Reported):
             "measured": self.measured.budget,
             "confidence": self.confidence,
             "detectable": self.detectable,
+            "far": self.far,
             "power": "; ".join(self.power),
             "ceiling": self.ceiling,
             "verdict": self.verdict,
@@ -213,33 +216,21 @@ class AuditResult(Reported):
 
     @property
     def far(self) -> bool:
-        """Whether the largest bound is so far below the promise that the counted events hardly carry as much."""
-        return self.measured.budget < self.claim.budget - FAR * (self.detectable - self.claim.budget)
+        """Whether the largest bound is so far below the promise that the counted events hardly carry as much.
+
+        Then no minimum detectable loss is announced: what is lost may lie elsewhere.
+        """
+        if self.verdict != "not refuted":
+            return False
+        return is_far(self.measured.budget, self.claim.budget, self.detectable)
 
     @property
     def power(self) -> tuple[str, ...]:
         """What a promise that was not refuted could have hidden, in sentences; nothing of a violation."""
         if self.verdict == "violated" or self.redacted:
             return ()
-        said = [
-            f"a loss of {at_most(self.detectable)} would have been found, 4 times in 5, if it lies in the counted "
-            f"event, which {100 * self.met:.3g}% of the runs meet"
-        ]
-        if self.detectable == math.inf:
-            said = ["no loss would have been found 4 times in 5: the counted event comes too seldom"]
-        elif self.far:
-            percent = at_most(100 * self.measured.budget / self.claim.budget, 2)
-            said = [
-                f"nothing near the promise was found: the bound is {percent}% of it, and a loss elsewhere than in the "
-                "counted event may be larger",
-                *said,
-            ]
-        if math.isfinite(self.rare):
-            said.append(
-                "an outcome that only one database can give would have been found, 4 times in 5, had it come once in "
-                f"{math.floor(self.rare):,} runs"
-            )
-        return tuple(said)
+        share = self.measured.budget / self.claim.budget if self.far else None
+        return tuple(power(self.detectable, self.met, share, self.rare))
 
     def redact(self) -> AuditResult:
         """Return the result without what can disclose true counts or names: all but claim, bound, verdict and sizes."""
@@ -317,15 +308,11 @@ class AuditResult(Reported):
         except (TypeError, ValueError) as error:
             raise ValueError(f"an audit has a field of the wrong type: {error}") from None
         result = cls(**typed(cls, found))
-        _check_basis(result.basis)
+        check_basis(result.basis)
         typed(_Provenance, result.provenance)
         check_counts(result.counts)
         for other in result.others:
-            typed(_Other, other)
-            if missing := _Other.__required_keys__ - other.keys():
-                raise ValueError(f"each of others must have {', '.join(sorted(missing))}")
-            _check_basis(other["basis"])
-            check_counts(other["counts"])
+            check_other(other)
         if result.support is not None:
             _check_witness(result.support)
         fraction("confidence", result.confidence)
@@ -360,49 +347,21 @@ class AuditResult(Reported):
         write_json(Path(path), self.to_dict(), private=self.confidential)
 
 
-class _Basis(TypedDict, total=False):
-    """What methods read besides the counts, where they do; one from elsewhere may read more."""
-
-    share: int | float
-    hits: int
-    rated: int
-    regions: int
-    look: int
-    looks: int | None
-    choosing: int
-    unseen: int | float
-    expected: list[int | float] | None
-    shortfalls: list[int | float]
-    weights: list[int | float]
-    toward: Literal["x", "y"]
-    order: int | float
-    most: int
-
-
-class _Other(TypedDict):
-    """What is kept of an event that proved less."""
-
-    event: str
-    attack: str
-    counts: dict[str, dict[str, int]]
-    basis: dict[str, Any]
-    notes: list[str]
-    measured: int | float
-
-
 class _Provenance(TypedDict, total=False):
     """What is read again of how an audit was made."""
 
     parameters: dict[str, Any]
 
 
-def _check_basis(basis: dict[str, Any]) -> None:
-    """Refuse numbers that no method has written."""
-    typed(_Basis, basis)
-    for name, value in basis.items():
-        for one in value if isinstance(value, list) else [value]:
-            if isinstance(one, int | float) and not abs(one) < LARGEST:
-                raise ValueError(f"{name} must be finite and below 2**53 in size, got {one!r}")
+def is_far(measured: float, promised: float, detectable: float) -> bool:
+    """Return whether a bound is so far below a promise that its event hardly carries as much; all are budgets.
+
+    Returns
+    -------
+    bool
+        False where nothing could be detected.
+    """
+    return detectable < float("inf") and measured < promised - FAR * (detectable - promised)
 
 
 def verdict_of(claim: Claim, measured: Claim, detectable: float, unbounded: bool = False) -> Verdict:
@@ -425,22 +384,6 @@ def verdict_of(claim: Claim, measured: Claim, detectable: float, unbounded: bool
     if unbounded or not measured <= claim:
         return "violated"
     return "no power" if detectable > 2 * claim.budget else "not refuted"
-
-
-def check_counts(counts: dict[str, dict[str, int]]) -> None:
-    """Refuse counts that no runs give.
-
-    Raises
-    ------
-    ValueError
-        If they are not of x and y, or guesses and bins are not parts of the runs.
-    """
-    if counts.keys() != {"x", "y"}:
-        raise ValueError(f"counts must be of x and of y, got {', '.join(map(repr, counts)) or 'none'}")
-    for name, side in counts.items():
-        parts = [count for kind, count in side.items() if kind != "runs"]
-        if min([side.get("runs", -1), *parts]) < 0 or sum(parts) > side["runs"]:
-            raise ValueError(f"counts on {name} must be parts of its runs, got {str(side)[:80]}")
 
 
 def _check_witness(support: dict[str, Any]) -> None:

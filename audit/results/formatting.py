@@ -26,6 +26,7 @@ __all__ = [
     "number_of",
     "percent",
     "plain_number",
+    "power",
     "row",
     "scale_of",
     "texts",
@@ -161,7 +162,7 @@ def texts(summary: Mapping[str, Any]) -> dict[str, str]:
         "delta": "" if summary["delta"] is None else nearest(summary["delta"]),
         "measured": measured,
         "confidence": f"{_sure(summary['confidence']):f}",
-        "detectable": detectable,
+        "detectable": "not announced" if summary.get("far") else detectable,
         "ceiling": at_most(summary["ceiling"]),
         "confidential": CONFIDENTIAL if summary["confidential"] else "",
     }
@@ -196,6 +197,32 @@ def line(summary: Mapping[str, Any], searched: str, notes: Sequence[str] = ()) -
         f"{said['measured']} at {said['confidence']} confidence from {summary['size']} runs, minimum detectable loss "
         f"{said['detectable']} ({declared}{said['pair']}; {said['event']}{witness}; searched: {searched}{besides})"
     )
+
+
+def power(detectable: float, met: float, share: float | None, rare: float) -> list[str]:
+    """Return what a promise that was not refuted could have hidden, in sentences.
+
+    `met` is the share of the runs that meet the counted event, `share` the bound's of the promise where it is far below
+    it, and an outcome of one database alone may come once in `rare` runs.
+    """
+    said = [
+        f"a loss of {at_most(detectable)} would have been found, 4 times in 5, if it lies in the counted event, which "
+        f"{100 * met:.3g}% of the runs meet"
+    ]
+    if detectable == math.inf:
+        said = ["no loss would have been found 4 times in 5: the counted event comes too seldom"]
+    elif share is not None:
+        said.insert(
+            0,
+            f"nothing near the promise was found: the bound is {at_most(100 * share, 2)}% of it, and a loss elsewhere "
+            "than in the counted event may be larger",
+        )
+    if math.isfinite(rare):
+        said.append(
+            "an outcome that only one database can give would have been found, 4 times in 5, had it come once in "
+            f"{math.floor(rare):,} runs"
+        )
+    return said
 
 
 def _losses(promised: float, measured: float, detectable: float) -> tuple[str, str, str]:

@@ -104,7 +104,7 @@ def test_a_function_that_a_seed_does_not_repeat_is_called_with_the_data_alone():
     result = measure_loss(mechanism, COIN, PureDP(3), size=400, rng=1)
     assert "a seed does not reproduce this audit" in " ".join(result.notes)
     assert result.provenance["parameters"]["seedable"] is False
-    seeded = measure_loss(per_run(lambda data, rng: data + rng.laplace()), COIN, PureDP(3), size=400, rng=1)
+    seeded = measure_loss(per_run(lambda data, rng: round(data + rng.laplace(), 6)), COIN, PureDP(3), size=400, rng=1)
     assert seeded.notes == ()  # negative control
     assert "seedable" not in seeded.provenance["parameters"]
 
@@ -177,7 +177,9 @@ def test_threads_are_for_mechanisms_that_say_so():
     mechanism.runs_per_block = 100
     with joblib.parallel_config(backend="threading"):
         both = drawn(mechanism, None, 400, reduce=whole, shape=(), n_jobs=2)
-    np.testing.assert_array_equal(both, drawn(mechanism, None, 400, reduce=whole, shape=()))
+    alone = drawn(mechanism, None, 400, reduce=whole, shape=())
+    assert list(map(len, both)) == list(map(len, alone))
+    np.testing.assert_array_equal(np.concatenate(both), np.concatenate(alone))
 
 
 @pytest.mark.parametrize(

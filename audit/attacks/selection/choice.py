@@ -21,12 +21,24 @@ __all__ = ["WAYS", "Proposal", "Rated", "Rating", "distinct", "proposals", "sele
 
 Floats = NDArray[np.float64]
 
+LARGER = 0.25  # share of the error probability for a rare event where no other promises a loss
 LEAST_HITS = 4  # of an outcome that is no matter of chance
 CLEARLY = 0.5  # standard errors by which a later choice must be better than one before it
 BOLDLY = 1.0  # the same of a less cautious one
-# Ways to choose: standard errors taken off what a rule shows on the runs that chose it, and whether one database may
-# be named only.
-WAYS = ((5.0, False), (2.0, False), (1.0, True))
+
+
+class Way(NamedTuple):
+    """A way to choose: after so many standard errors, and for how rare an event.
+
+    What is `rare` is rated by how surely it tells, however seldom; on one of the `sides` of a score, or on both.
+    """
+
+    caution: float
+    rare: bool = False
+    sides: int = 2
+
+
+WAYS = (Way(5.0), Way(2.0), Way(1.0, rare=True, sides=1), Way(1.0, rare=True))
 
 
 class Rated(NamedTuple):
@@ -39,19 +51,17 @@ class Rated(NamedTuple):
 class Rating(Protocol):
     """What rates rules by the bound that they promise on runs that have yet to be made."""
 
-    def rated(
-        self, table: Table, weights: Floats, caution: float, *, one_sided: bool = False, by: Floats | None = None
-    ) -> Rated:
-        """Return ratings after so many standard errors, parts of the runs weighted, shape (draws, PARTS)."""
+    def rated(self, table: Table, weights: Floats, way: Way, *, by: Floats | None = None) -> Rated:
+        """Return ratings of all rules, parts of the runs weighted, shape (draws, PARTS)."""
 
-    def promised(self, counts: tuple[float, ...], runs: float, *, one_sided: bool = False) -> tuple[float, float]:
+    def promised(self, counts: tuple[float, ...], table: Table, *, rare: bool = False) -> tuple[float, float]:
         """Return what is promised by rules that were not chosen on these counts, and its standard error."""
 
     def rare(self, hits: float, runs: float) -> tuple[float, ...]:
         """Return the counts of an outcome that one database alone gives."""
 
-    def event(self, table: Table, rated: Rated, best: int) -> Event:
-        """Return the event of a rule."""
+    def event(self, table: Table, rated: Rated, best: int, way: Way) -> Event:
+        """Return the event of a rule that was chosen in some way."""
 
 
 @dataclass(frozen=True)
@@ -59,17 +69,18 @@ class Proposal:
     """A way to choose a rule on one table, and what it promises."""
 
     table: Table
-    caution: float
-    one_sided: bool
+    way: Way
     promise: float
     error: float
 
     def event(self, rating: Rating) -> Event:
         """Return the event that all of the runs choose."""
-        rated = rating.rated(self.table, ALL, self.caution, one_sided=self.one_sided)
+        rated = rating.rated(self.table, ALL, self.way)
         best = int(np.argmax(rated.rating[0]))
         return (
-            rating.event(self.table, rated, best) if np.isfinite(rated.rating[0, best]) else never(self.table.statistic)
+            rating.event(self.table, rated, best, self.way)
+            if np.isfinite(rated.rating[0, best])
+            else never(self.table.statistic)
         )
 
 
@@ -82,35 +93,54 @@ def proposals(tables: Sequence[Table], rating: Rating) -> list[Proposal]:
     """Return every way to choose a rule on every table, with what it promises on runs that did not choose.
 
     Three folds choose a rule and the fourth counts it.
+
+    Returns
+    -------
+    list of Proposal
+        Those of one table stand together, in the order of `WAYS`.
     """
     found = []
     for table in tables:
-        counts = rating.rated(table, HELD, WAYS[0][0], by=FOLDS).counts
-        for caution, one_sided in WAYS:
-            best = rating.rated(table, FOLDS, caution, one_sided=one_sided).rating
+        counts = rating.rated(table, HELD, WAYS[0], by=FOLDS).counts
+        for way in WAYS:
+            best = rating.rated(table, FOLDS, way).rating
             chosen = np.arange(len(best)), best.argmax(axis=1)
             known = np.isfinite(best[chosen])
             met = tuple(float(of[chosen][known].sum()) for of in counts)
-            found.append(Proposal(table, caution, one_sided, *rating.promised(met, table.runs, one_sided=one_sided)))
+            found.append(Proposal(table, way, *rating.promised(met, table, rare=way.rare)))
     return found
 
 
 def select_events(found: Sequence[Proposal], rating: Rating) -> list[Event]:
-    """Return the event that promises most, then the best that names one database only, and the most cautious one.
+    """Return the event that promises most, then the best rare one, and the most cautious one.
 
     Among equals the first is taken.
+
+    Returns
+    -------
+    list of Event
+        Ready to be counted; none if no score varies.
     """
-    ways = ([one for one in found if not one.one_sided], [one for one in found if one.one_sided], found[:: len(WAYS)])
+    rare, usual = ([one for one in found if one.way.rare is which] for which in (True, False))
+    ways = (usual, rare, found[:: len(WAYS)])
     best = [one for some in ways if (one := best_of(some)) is not None]
     if not best:
         return []
     main, *others = [one.event(rating) for one in best]
     main = replace(main, hits=_hits(best[1], rating))
+    if best[0].promise <= 0 < best[1].promise:  # the first will hardly prove anything
+        others[0] = replace(others[0], share=LARGER)
     return distinct([main, *others])
 
 
 def distinct(events: Sequence[Event]) -> list[Event]:
-    """Return events without those that say the same as one before them."""
+    """Return events without those that say the same as one before them.
+
+    Returns
+    -------
+    list of Event
+        In their order.
+    """
     names = [str(event) for event in events]
     return [event for place, event in enumerate(events) if names[place] not in names[:place]]
 
@@ -122,19 +152,22 @@ def _hits(rival: Proposal, rating: Rating) -> int:
     """
     limit, runs = rival.promise + CLEARLY * rival.error, rival.table.runs
     for hits in np.unique(np.geomspace(LEAST_HITS, max(runs / 2, LEAST_HITS), 64).astype(int)).tolist():
-        if rating.promised(rating.rare(0.75 * hits, runs), runs, one_sided=True)[0] > limit:
+        if rating.promised(rating.rare(0.75 * hits, runs), rival.table, rare=True)[0] > limit:
             break
     return int(hits)
 
 
 def best_of(found: Sequence[Proposal]) -> Proposal | None:
-    """Return the choice that promises most, where later and bolder ones must do so clearly; None if there is none."""
+    """Return the choice that promises most, where later and bolder ones must do so clearly; None if there is none.
+
+    Of rare events the surest is taken.
+    """
     best: Proposal | None = None
     for one in found:
         if best is None or one.promise > 0 >= best.promise:
             best = one
             continue
-        clearly = BOLDLY if one.caution < best.caution else CLEARLY
+        clearly = BOLDLY if one.way.caution < best.way.caution else 0.0 if one.way.rare else CLEARLY
         if one.promise > best.promise + clearly * one.error:
             best = one
     return best

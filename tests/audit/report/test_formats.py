@@ -272,7 +272,8 @@ def test_numbers_of_spreadsheets_are_left_alone():
     result = audited(claim=claim, measured=claim.at(1e-6), detectable=math.inf, verdict="no power", seed_entropy=7)
     body = to_csv(one(result)).splitlines()[1]
     assert body.startswith(
-        '"count","count","epsilon",1e-05,,"add_remove","person",1,"verified",1.000e-06,0.95,inf,5.500'
+        '"count","count","epsilon",1e-05,,"add_remove","person",1,"verified",1.000e-06,0.95,inf,False,'
+        '"no loss would have been found 4 times in 5: the counted event comes too seldom",5.500'
     )
 
 

@@ -81,9 +81,13 @@ def test_the_verdict_follows_from_the_numbers_as_they_are_written(result):
     said = texts(result.summary())
     claim, measured = (result.claim.at(float(said[name])) for name in ("promised", "measured"))
     unbounded = result.support is not None
-    assert verdict_of(claim, measured, float(said["detectable"]), unbounded) == result.verdict
+    if result.far:  # nothing is announced, and a promise is still not refuted
+        assert (said["detectable"], result.verdict) == ("not announced", "not refuted")
+        assert float(said["measured"]) < float(said["promised"])
+    else:
+        assert verdict_of(claim, measured, float(said["detectable"]), unbounded) == result.verdict
+        assert float(said["detectable"]) >= result.detectable
     assert float(said["measured"]) <= result.measured.budget
-    assert float(said["detectable"]) >= result.detectable
     assert float(said["ceiling"]) >= result.ceiling
     assert len(str(result).splitlines()) == 1
     assert f": {result.verdict}: promised " in str(result)
@@ -136,6 +140,8 @@ def test_every_cell():
         "measured": "0.8751",
         "confidence": "0.95",
         "detectable": "1.250",
+        "far": "False",
+        "power": "",
         "ceiling": "5.500",
         "verdict": "violated",
         "event": "y if output[0] >= 13",
@@ -162,6 +168,35 @@ def test_every_cell():
         "on output[0]; note: a warning; another)"
     )
     assert list(said) == list(COLUMNS)
+
+
+FOUND = "a loss of {} would have been found, 4 times in 5, if it lies in the counted event, which 100% of the runs meet"
+FAR = (
+    "nothing near the promise was found: the bound is 1.0% of it, and a loss elsewhere than in the counted event may "
+    "be larger"
+)
+RARE = "an outcome that only one database can give would have been found, 4 times in 5, had it come once in 1,340 runs"
+
+
+@pytest.mark.parametrize(
+    ("audit", "sentences"),
+    [
+        ({}, [FOUND.format("1.250")]),
+        ({"rare": 1340.9}, [FOUND.format("1.250"), RARE]),
+        ({"measured": PureDP(0.01)}, [FAR, FOUND.format("1.250")]),
+        (
+            {"detectable": math.inf, "verdict": "no power"},
+            ["no loss would have been found 4 times in 5: the counted event comes too seldom"],
+        ),
+        ({"measured": PureDP(1.5), "verdict": "violated", "rare": 1340.9}, []),
+    ],
+)
+def test_a_promise_that_is_not_refuted_says_what_it_could_have_hidden(audit, sentences):
+    counts = {"x": {"runs": 700, "guessed_x": 400, "guessed_y": 300}, "y": {"runs": 700, "guessed_x": 700}}
+    result = audited(**{"detectable": 1.25, "counts": counts} | audit)
+    assert list(result.power) == sentences
+    assert ("; power: " + "; ".join(sentences) in str(result)) == bool(sentences)
+    assert result.redact().power == ()
 
 
 @pytest.mark.parametrize(

@@ -70,7 +70,8 @@ def test_the_kinds_are_all_there_are(saved):
         "variational Renyi divergence",
         "one-run guessing game",
     }
-    assert {len(result.basis) for result in saved.values()} >= {0, 1, 2, 4}
+    assert len({len(result.basis) for result in saved.values()}) >= 4
+    assert any(result.others for result in saved.values())
 
 
 def guessed(runs, x=0, y=0):
@@ -201,7 +202,7 @@ def test_files_of_the_first_schema_open_and_are_verified_where_they_hold_enough(
     assert not pure.confidential
     assert math.isclose(verify_result(pure).measured.epsilon, pure.measured.epsilon)
     with pytest.raises(
-        ValueError, match="must have look in its basis or counts, which files of earlier versions lack: make"
+        ValueError, match="must have regions in its basis or counts, which files of earlier versions lack: make"
     ):
         verify_result(zcdp)
 

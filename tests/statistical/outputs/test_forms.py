@@ -130,7 +130,7 @@ def listed_on_x(data, size, rng):
 
 
 def later_on_x(data, size, rng):
-    return noisy(data, size, rng).astype(float if data[0] == 0 and size > 50 else int)
+    return noisy(data, size, rng).astype(float if data[0] == 0 and size > 16 else int)
 
 
 @pytest.mark.parametrize(

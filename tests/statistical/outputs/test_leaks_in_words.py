@@ -76,12 +76,12 @@ def test_rare_words_among_numbers_are_read(stop, rate, tmp_path):
     """Some runs tell for certain, in a word that the short calls before an audit do not show."""
 
     def mechanism(data, size, rng):
-        words = rng.random(size) < (rate if size > 16 else 0.0)
+        words = rng.random(size) < (rate if size not in (1, 16) else 0.0)
         return [
             f"n={data[0]}" if word else one for word, one in zip(words, rng.laplace(size=size).tolist(), strict=True)
         ]
 
-    asked = {"size": 6000, "confidence": SURE, "rng": 1, "stop": stop}
+    asked = {"size": 8000, "confidence": SURE, "rng": 1, "stop": stop}
     result = measure_loss(mechanism, PAIR, PureDP(1.0), **asked)
     assert result.verdict == "violated"
     assert "'n=12" in result.event

@@ -55,7 +55,7 @@ class Underflowing:
     """A group's normal noise, with a likelihood that is 0 for a float where it is small."""
 
     def __call__(self, data, size, rng):
-        return data[0] + 20 * rng.normal(size=size)
+        return np.round(data[0] + 20 * rng.normal(size=size), 6)
 
     def log_likelihood(self, outputs, data):
         with np.errstate(divide="ignore"):

@@ -9,6 +9,8 @@ import pytest
 from scipy.special import logit
 from scipy.stats import norm
 
+from audit.attacks.selection import choice
+from audit.attacks.selection.tables import PARTS
 from audit.events import Statistic
 from tests.audit.attacks.cases import exact_quality, geometric_law, select
 from tests.helpers import geometric
@@ -95,9 +97,10 @@ def test_a_weak_signal_is_not_lost_to_a_rule_that_is_rare_and_lucky():
     assert 0.485 < weak_promise() <= 0.501
 
 
-def test_without_caution_it_would_be(monkeypatch):  # negative control
-    monkeypatch.setattr(
-        "audit.attacks.selection.choice.WAYS", ((0.0, False), (0.0, False), (1.0, True))
-    )  # negative control
+def test_without_caution_it_would_be(monkeypatch):
+    """Negative control: the runs that choose a rule say what it is worth, and how cautious the choice should be."""
+    monkeypatch.setattr("audit.attacks.selection.choice.WAYS", [choice.Way(0.0), choice.Way(0.0), *choice.WAYS[2:]])
+    for folds in ("FOLDS", "HELD"):
+        monkeypatch.setattr(f"audit.attacks.selection.choice.{folds}", np.ones((4, PARTS)))
     # Three of four rules are below 0.47: they guess 2% of the runs, right as often as wrong.
     assert weak_promise() < 0.47
