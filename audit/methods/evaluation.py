@@ -21,6 +21,7 @@ from audit.mechanism import Mechanism
 from audit.methods.method import POWER, Basis, Counts, Floats, Method, guesses, method_for
 from audit.neighbors import Adjacency, NeighborPair, Unit
 from audit.results import AuditResult, is_far, verdict_of
+from audit.results.formatting import at_least
 from audit.values import LARGEST
 
 __all__ = [
@@ -144,6 +145,11 @@ def evaluate(
         if one is not shown
     ]
     known = [(one.counts, one.basis) for one in counted]
+    besides: tuple[str, ...] = ()
+    usual = [(bound, one.event) for one, bound in zip(counted, bounds, strict=True) if not one.notes]
+    if shown.notes and usual:  # what is to be known of an event may not be so of another, which shows a fault, too
+        bound, event = max(usual)
+        besides = (f"an event of another kind proves {at_least(bound)} ({event})",)
     detectable = detectable_loss(method, known, audited.selection)
     return AuditResult(
         claim=claim,
@@ -164,7 +170,7 @@ def evaluate(
         searched=audited.searched,
         attack=shown.attack,
         tried=audited.tried,
-        notes=(*shown.notes, *audited.notes),
+        notes=(*shown.notes, *besides, *audited.notes),
         pair=audited.pair,
         relation=audited.relation,
         unit=audited.unit,

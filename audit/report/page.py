@@ -19,7 +19,7 @@ from audit.report.limits import LIMITS
 from audit.report.origin import day_of, origin, public_origin, reproduction
 from audit.report.words import assumptions, bugs_found, event_class, meaning, quotable, unseen, visible
 from audit.results import AuditResult, LossEstimate, ReplayRecord, Verdict, scale_of
-from audit.results.formatting import number_of, percent, row
+from audit.results.formatting import at_least, number_of, percent, row
 from audit.results.provenance import provenance
 
 __all__ = ["SIGNATURE", "build_report"]
@@ -52,6 +52,7 @@ class Entry:
     event_class: str
     meaning: list[str]
     unseen: list[str]
+    others: list[tuple[str, str]]  # events that were counted besides, and what they prove
     assumptions: list[str]
     bound: str
     cited: list[int]
@@ -193,6 +194,7 @@ def _entry(
         event_class=event_class(result),
         meaning=meaning(result),
         unseen=unseen(result),
+        others=[(one["event"], at_least(one["measured"])) for one in result.others],
         assumptions=assumptions(result),
         bound=result.bound if known or not public else "unknown",
         cited=sorted(cited[key] for key in {*keys, *result.claim.sources}),

@@ -162,12 +162,16 @@ def _in_words(expected: Verdict, result: AuditResult, command: str | None, *, se
     lines = {
         "promised": f"{claim}",
         "bound": f"{claim.parameter} is at least {bound}, by {result.size} runs ({result.bound})",
-        "detectable": f"at least {claim.parameter} {said['detectable']}, with power 0.8",
+        "detectable": "not announced"
+        if result.far
+        else f"at least {claim.parameter} {said['detectable']}, with power 0.8",
         "event": f"{result.event}{result.witness}",
         **{f"on {name}": _counts_in_words(side) for name, side in result.counts.items()},
         "neighbors": f"{result.pair} ({result.relation}, {result.adjacency})",
         "unit": f"one {result.unit}; the databases are at distance {result.distance}",
         "searched": result.searched,
+        "power": "; ".join(result.power),
+        "notes": "; ".join(result.notes),
         "seed": f"{result.seed_entropy}" if seeded else f"{result.seed_entropy}, drawn anew: {seed} would repeat it",
         "help": remedy(result, "size, or --audit-runs"),
         "reproduce": "" if command is None else command if seeded else f"with {seed} in the test, {command}",

@@ -28,7 +28,7 @@ WIDENED = 0.5  # standard errors of the difference within which a wider rule is 
 TIE = 1e-9  # of a rating for each place that makes a rule wider without a run that says so
 RESAMPLES, SEED = 16, 20  # times that selection runs are drawn again
 RIVALS = 8  # choices that others may make, those that promise most
-RARER = 0.1  # times as many guesses as the best rule has, below which one is left out
+RARER = 0.5  # times as many guesses as the best rule has, below which one is left out
 GOOD = 0.9  # share of the choices that promise no more than a good one
 
 
