@@ -101,7 +101,7 @@ def test_guesses_at_every_event_add_up_where_one_bound_holds_for_all():
     assert sum(side["runs"] for side in found.counts[0].values()) == sum(runs for *_, runs in counted) == 7000
     assert found.bases[0] == {
         "expected": [700.0, 0.75],
-        "share": 0.94,
+        "share": 0.85,
     }  # of all runs that might count, as the first stage suggests
 
 
