@@ -35,6 +35,9 @@ def show(results: list[tuple[str, AuditResult]], as_json: bool) -> None:
     for name, result in results:
         shown.print(printable(f"{name}: {result.event}{result.witness}"))
     for name, result in results:
+        for sentence in result.power:
+            shown.print(printable(f"{name}: {sentence}."))
+    for name, result in results:
         if advice := remedy(result, "--size"):
             shown.print(printable(f"{name} has no power. What would help: {advice}."))
     shown.print()

@@ -71,7 +71,7 @@ def loss_bar(result: AuditResult) -> Bar:
     )
     return Bar(
         measured=f"{min(measured, 100):.4g}",
-        detectable=f"{detectable:.4g}" if detectable <= 100 else "",
+        detectable=f"{detectable:.4g}" if detectable <= 100 and not result.far else "",
         beyond=measured > 100,
         words=f"Promised {said['promised']}; lower bound {said['measured']}; minimum detectable loss "
         f"{said['detectable']}; {said['verdict']}.",

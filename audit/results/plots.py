@@ -214,7 +214,7 @@ def plot_audits(audits: Sequence[Mapping[str, Any]], ax: Axes | None = None, *, 
         words += f": {audit['verdict']}" + (" (unbounded)" if audit["witness"] else "")
         ax.text(1.02, row, words, va="center", transform=ax.get_yaxis_transform())
         ax.plot([audit["promised"] / unit] * 2, [row - 0.4, row + 0.4], **PROMISE, zorder=3)
-        if least < 1.1 * longest:
+        if least < 1.1 * longest and not audit.get("far"):
             ax.plot(least, row + 0.33, marker="v", color=GRAY, markersize=5, linestyle="none", zorder=4)
     ax.plot([], [], **PROMISE, label="promised")
     ax.plot([], [], marker="v", color=GRAY, linestyle="none", label="minimum detectable loss")

@@ -128,14 +128,16 @@ def test_any_one_promise_has_its_own_scale(claim, scale):
 
 def test_promises_of_several_kinds_are_drawn_in_units_of_each():
     mixed = [
-        audited(claim=PureDP(2), measured=PureDP(1)),
+        audited(claim=PureDP(2), measured=PureDP(1), detectable=3.0),
         audited(claim=ZCDP(0.5), measured=ZCDP(0.75), detectable=0.6, verdict="violated"),
         audited(claim=GaussianDP(4), measured=GaussianDP(math.inf), detectable=5, verdict="violated", support=WITNESS),
     ]
     ax = drawn(shown(*mixed))
     assert bars(ax) == [(0, 0.5), (1, 1.5), (2, pytest.approx(1.12 * 1.5))]
     assert promises(ax) == [1, 1, 1]
-    assert markers(ax) == [(0.625, 0), (1.2, 1), (1.25, 2)]
+    assert markers(ax) == [(1.5, 0), (1.2, 1), (1.25, 2)]
+    # None where no minimum detectable loss is announced: a bound of 1 is far below 2 there.
+    assert markers(drawn(shown(audited(claim=PureDP(2), measured=PureDP(1), detectable=2.1)))) == []
     assert [text.get_text() for text in ax.texts] == [
         "epsilon 1.000: not refuted",
         "rho 0.7500: violated",
