@@ -89,6 +89,9 @@ def recomputed(result: AuditResult) -> AuditResult:
     method = found(result.claim, result.distance, result.confidence)
     _check_runs(result, method)
     known = [(result.counts, result.basis), *((one["counts"], one["basis"]) for one in result.others)]
+    shares = [basis.get("share", 1.0) for _, basis in known]
+    if min(shares) <= 0 or sum(shares) > 1 + TOLERANCE:
+        raise ValueError(f"events must have shares of one error probability, got {', '.join(map(str, shares))}")
     try:
         for one in known:
             method.check(*one)

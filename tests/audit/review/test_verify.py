@@ -219,3 +219,11 @@ def test_what_a_pair_says_of_itself_reaches_the_result_and_its_line():
     assert outputs.confidential
     assert one_run.confidential
     assert not measure_loss(laplace, PAIR, PureDP(1.0), size=400, rng=1).confidential  # negative control
+
+
+@pytest.mark.parametrize("shares", [(0.95, 0.06), (20.0, 0.05), (0.0, 0.05), (-1.0, 0.05)])
+def test_events_share_one_error_probability(saved, shares):
+    result = next(result for result in saved.values() if len(result.others) == 1)
+    other = {**result.others[0], "basis": {**result.others[0]["basis"], "share": shares[1]}}
+    with pytest.raises(ValueError, match="events must have shares of one error probability, got "):
+        verify_result(replace(result, basis={**result.basis, "share": shares[0]}, others=(other,)))
