@@ -150,9 +150,11 @@ SHOWN = [page for page in PAGES if commands(page)]
 @pytest.mark.slow
 @pytest.mark.parametrize("page", SHOWN, ids=lambda page: str(page.relative_to(ROOT)))
 def test_commands_of_pages_run(page: Path, desk: Path) -> None:
-    """One after the other, in a folder like examples/."""
+    """One after the other, in a folder like examples/, with a seed: at 95% a sound system is accused now and then."""
     for words, expected in commands(page):
         if shlex.split(words)[0] in ("git", "make", "pip", "cd"):
             continue  # of a checkout: `make dist` installs in a fresh environment
+        if words.startswith(("plaudit audit ", "plaudit search ")) and "--seed" not in words:
+            words = f"{words} --seed 1"
         found = run(["sh", "-c", words], desk)
         assert found.returncode == expected, f"{words}\n{found.stderr}{found.stdout}"
