@@ -194,7 +194,7 @@ def _entry(
         event_class=event_class(result),
         meaning=meaning(result),
         unseen=unseen(result),
-        others=[(one["event"], at_least(one["measured"])) for one in result.others],
+        others=[(one["event"], at_least(one["measured"])) for one in result.others if one["event"] != result.event],
         assumptions=assumptions(result),
         bound=result.bound if known or not public else "unknown",
         cited=sorted(cited[key] for key in {*keys, *result.claim.sources}),
