@@ -205,7 +205,10 @@ def _of_scores(
         x, y = x[known[0]], y[known[1]]
         parts = [part[which] for part, which in zip(parts, known, strict=True)]
     values = grid(np.concatenate([x, y]), LEVELS)
-    places = [np.searchsorted(values, side) + np.searchsorted(values, side, "right") for side in (x, y)]
+    places = []
+    for side in (x, y):
+        before = np.searchsorted(values, side)
+        places.append(2 * before + (values[np.minimum(before, values.size - 1)] == side))  # at a threshold, or between
     width, stated = 2 * values.size + 1, None
     on_x, on_y = (_counted(*at, width) for at in zip(places, parts, strict=True))
     if by:
