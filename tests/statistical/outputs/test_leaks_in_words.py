@@ -81,7 +81,7 @@ def test_rare_words_among_numbers_are_read(stop, rate, tmp_path):
             f"n={data[0]}" if word else one for word, one in zip(words, rng.laplace(size=size).tolist(), strict=True)
         ]
 
-    asked = {"size": 8000, "confidence": SURE, "rng": 1, "stop": stop}
+    asked = {"size": 6000, "confidence": SURE, "rng": 1, "stop": stop}
     result = measure_loss(mechanism, PAIR, PureDP(1.0), **asked)
     assert result.verdict == "violated"
     assert "'n=12" in result.event
