@@ -55,10 +55,11 @@ def measure_loss(
 ) -> AuditResult:
     """Run a mechanism on two neighboring databases and report the largest privacy loss that the runs prove.
 
-    A share of the runs chooses a few events, and the others count all of them, which share the error probability: the
-    largest bound is reported. For a promise of pure or approximate privacy runs play a game: a fair coin picks the
-    database of each, and an event guesses which it was. How often it is right bounds the loss from below. Gaussian privacy is bounded by the two probabilities of an event, zero-concentrated privacy by a
-    Renyi divergence between the laws of a score.
+    A share of the runs chooses a few events, and the others count all of them. The events share the error probability,
+    and the largest bound is reported. For a promise of pure or approximate privacy runs play a game: a fair coin picks
+    the database of each, and an event guesses which it was. How often it is right bounds the loss from below. Gaussian
+    privacy is bounded by the two probabilities of an event, zero-concentrated privacy by a Renyi divergence between the
+    laws of a score.
 
     Parameters
     ----------
