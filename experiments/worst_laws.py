@@ -16,10 +16,10 @@ from algorithms.noise import DiscreteGaussian, Laplace, TwoTailedGeometric
 from audit.bounds.anytime import anytime_game_lower, look_confidence
 from audit.bounds.game import approx_game_lower, guessing_game_lower
 from audit.bounds.gaussian import gaussian_lower
-from audit.bounds.one_run import one_run_p_value
+from audit.bounds.one_run import one_run_least_mass, one_run_p_value
 from audit.bounds.rectangle import delta_lower
 from audit.bounds.renyi import renyi_variational_lower
-from audit.claims import ApproxDP, Claim, PureDP
+from audit.claims import ApproxDP, Claim, GaussianDP, PureDP
 from audit.exact import loss_distribution
 from audit.loss import measure_loss, measure_loss_from_outputs
 from audit.mechanism import Mechanism
@@ -157,6 +157,23 @@ def one_run(epsilon: float, canaries: int, *, delta: float = 0.0, leaked: int = 
         right = told + rng.binomial(canaries - told, special.expit(share * epsilon))
         values = np.array([one_run_p_value(int(v), canaries, epsilon, delta=delta) for v in right])
         return lambda confidence: np.where(values <= 1 - confidence, math.inf, math.nan)  # no bound, but a verdict
+
+    return draw
+
+
+def one_run_together(mu: float, canaries: int, guesses: int, seldom: float) -> Draw:
+    """Guess at canaries of one run that tells as many of them, but seldom, as rightly as Gaussian privacy allows."""
+
+    def draw(share: float, audits: int, rng: Rng) -> Bounds:
+        law, told = GaussianDP(share * mu), seldom * guesses / canaries
+        rate = optimize.brentq(lambda rate: law.rarest(told * rate) - told * (1 - rate), 0.5, 1.0)
+        right = rng.binomial(guesses, np.where(rng.random(audits) < seldom, rate, 0.5))
+
+        def bounds(confidence: float) -> Floats:
+            mass = partial(one_run_least_mass, error=1 - confidence, rarest=GaussianDP(mu).rarest)
+            return np.array([math.inf if mass(int(v), guesses, canaries) > 1 else math.nan for v in right])
+
+        return bounds  # no bound, but a verdict
 
     return draw
 
