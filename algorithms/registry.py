@@ -90,7 +90,13 @@ class System:
         return self.mechanism().claim
 
     def mechanism(self, *, stage: str = "", **settings: Any) -> Any:
-        """Return the mechanism, or one stage of it."""
+        """Return the mechanism, or one stage of it.
+
+        Raises
+        ------
+        ValueError
+            If it has no such stage.
+        """
         self.check_installed()
         if stage and stage not in self.stages:
             raise ValueError(f"stage of {self.name} must be one of {', '.join(self.stages) or 'none'}, got {stage!r}")
@@ -98,20 +104,38 @@ class System:
         return built.stage(stage) if stage else built
 
     def pair(self, name: str = "") -> NeighborPair:
-        """Return a bundled pair of neighbors, by default the usual one."""
+        """Return a bundled pair of neighbors, by default the usual one.
+
+        Raises
+        ------
+        ValueError
+            If it has no such pair.
+        """
         self.check_installed()
         if name and name not in self.pairs:
             raise ValueError(f"pair of {self.name} must be one of {', '.join(self.pairs)}, got {name!r}")
         return self.pairs[name or next(iter(self.pairs))]()
 
     def preset(self, name: str) -> System:
-        """Return the system with the settings of a name."""
+        """Return the system with the settings of a name.
+
+        Raises
+        ------
+        ValueError
+            If it has no such preset.
+        """
         if name not in self.presets:
             raise ValueError(f"preset of {self.name} must be one of {', '.join(self.presets) or 'none'}, got {name!r}")
         return self.presets[name]
 
     def on(self, data: str, **options: Any) -> System:
-        """Return the system on persons of the user's own, with fewer runs where these are more."""
+        """Return the system on persons of the user's own, with fewer runs where these are more.
+
+        Raises
+        ------
+        ValueError
+            If it reads no file, or an option is unknown or missing.
+        """
         self.check_installed()
         if self.own is None:
             raise ValueError(f"{self.name} reads no file of persons, got {data}")
@@ -141,7 +165,12 @@ REGISTERED: dict[str, System] = {}
 
 
 def named(place: str) -> Any:
-    """Return what ``"module:name"`` names, imported now."""
+    """Return what ``"module:name"`` names, imported now.
+
+    Returns
+    -------
+    object
+    """
     module, _, name = place.partition(":")
     return getattr(import_module(module), name)
 
@@ -176,6 +205,10 @@ def counting(
     """Describe a mechanism on counts of people: ``kind(epsilon, **settings)``, or ``kind(epsilon, tree, **settings)``.
 
     The docstring of `kind` begins with what it is about. Pairs are one person added to a bundled population.
+
+    Returns
+    -------
+    System
     """
 
     def build(*, epsilon: float = min(1.0, below / 2), data: str = "morocco") -> Any:
@@ -190,7 +223,12 @@ def counting(
 
 
 def as_it_is(mechanism: Any) -> Callable[[], Any]:
-    """Return what builds a mechanism without settings: itself."""
+    """Return what builds a mechanism without settings: itself.
+
+    Returns
+    -------
+    callable
+    """
     return lambda: mechanism
 
 
