@@ -140,10 +140,15 @@ def _columns(batch: Any) -> str:
 
 
 def _spelling(batch: Any) -> str:
-    """Return whether a batch is all numbers, or all words that say numbers, as a reader of files may have left them."""
+    """Return whether a batch is all numbers, or all words that say numbers, as a reader of files may have left them.
+
+    A single run does not tell: it may be either by chance.
+    """
     try:
         given = np.asarray(batch)
     except Exception:  # rows of varying length, or an object that is not made for numpy
+        return ""
+    if given.ndim == 0 or len(given) == 1:
         return ""
     if given.dtype.kind in "biuf":
         return "numbers"
