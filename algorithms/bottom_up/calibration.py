@@ -88,16 +88,9 @@ class PublishedTotals:
 
 @dataclass(frozen=True, eq=False)
 class Agreement:
-    """What published totals say of some data.
+    """Which areas of the level have the data's total as the published one, and which another: those are not reported.
 
-    Attributes
-    ----------
-    area : ndarray of int, shape (leaves,)
-        Area of the level in which each leaf lies, counted from its first; -1 for a leaf above the level.
-    consistent : ndarray of bool, shape (areas,)
-        Areas whose published total is the data's.
-    inconsistent : ndarray of bool, shape (areas,)
-        Areas whose published total is another: they are not reported. Areas in neither have no published total.
+    Areas that are in neither have no published total. `area` tells in which each leaf lies, -1 if above the level.
     """
 
     area: Integers
@@ -127,9 +120,8 @@ def agreement(published: PublishedTotals, tree: Hierarchy, counts: Integers) -> 
 def calibrate(noisy: Integers, published: PublishedTotals, agreed: Agreement) -> Floats:
     """Rake noisy cells, shape (size, leaves, cells), of consistent areas to their totals; inconsistent ones become NaN.
 
-    `Hierarchy.rake` does it, on a tree of consistent areas and their cells under a root that is the sum of the totals:
-    cells keep their proportions, and where they add up to zero or less they share the total equally. Noise that swamps
-    an area can leave cells that add up to little, and raking then multiplies it.
+    `Hierarchy.rake` does it on a tree of consistent areas and their cells: cells keep their proportions, and where they
+    add up to zero or less they share the total equally. Noise that swamps an area is multiplied.
     """
     cells = noisy.shape[2]
     out = noisy.astype(np.float64)

@@ -26,13 +26,7 @@ UNIT = "units_of_weight"  # a column
 
 
 def count_areas(source: Any, areas: Sequence[str], *, what: str = "data", memory: str = MEMORY) -> int:
-    """Count the different codes of the finest areas, so that too large a histogram is refused before it is made.
-
-    Examples
-    --------
-    >>> count_areas(Frame({"state": ["1", "1", "2"], "county": ["1", "1", "1"]}), ["state", "county"])
-    2
-    """
+    """Count the different codes of the finest areas, so that too large a histogram is refused before it is made."""
     with _columns(what, source, areas, memory=memory) as (database, quoted, _):
         columns = ", ".join(quoted.values())
         return int(database.fetch(f"select count(*) as n from (select distinct {columns} from {GIVEN})")["n"][0])
@@ -50,16 +44,9 @@ def read_units(
 ) -> tuple[Hierarchy, NDArray[np.int64]]:
     """Add up the weights of persons by area and cell, exactly: the tree, and units of weight, shape (leaves, cells).
 
-    The arguments are those of `algorithms.tables.intake.read_histogram`, one row a person, with the column of weights
-    in people and the largest weight that is allowed. Each weight is rounded by itself to units of 2**-20 people:
-    `algorithms.bottom_up.weighted.round_units` makes people of their sums.
-
-    Examples
-    --------
-    >>> persons = Frame({"county": ["1", "1", "2"], "sex": ["male"] * 3, "w": [1.5, 2.25, 4.0]})
-    >>> _, units = read_units(persons, Schema({"sex": ("female", "male")}), ["county"], weight="w", largest=4.0)
-    >>> (units / UNITS).tolist()
-    [[0.0, 3.75], [0.0, 4.0]]
+    Arguments are those of `algorithms.tables.intake.read_histogram`, one row a person, with the column of weights in
+    people and the largest that is allowed. Each weight is rounded by itself to units of 2**-20 people; see
+    `round_units`.
     """
     check_largest_weight(largest)
     names = [*areas, *schema.attributes]
@@ -89,17 +76,9 @@ def read_units(
 def read_published(
     source: Any, areas: Sequence[str], tree: Hierarchy, *, count: str = "count", tolerance: int = 0
 ) -> PublishedTotals:
-    """Read totals of areas of one level that were published before.
+    """Read published totals, one row an area: codes of the areas around it, the outermost first, its own, its total.
 
-    A row is an area: its code and those of the areas around it, the outermost first, and its total. The level is that
-    of the last column of areas; areas of the level without a row have no published total. A file whose only column is
-    the total is of the root.
-
-    Examples
-    --------
-    >>> tree = Hierarchy.from_codes(["1", "1", "2"], ["1", "2", "1"])
-    >>> read_published(Frame({"state": ["2"], "count": [40]}), ["state", "county"], tree).totals
-    array([nan, 40.])
+    The level is that of the last column of areas, the root without any; areas without a row have no published total.
     """
     with _columns("totals", source, [count], optional=areas) as (database, quoted, given):
         present = [name in quoted for name in areas]

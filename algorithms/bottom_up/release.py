@@ -43,18 +43,9 @@ LARGEST_RELEASE = 50_000_000
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Release(Published):
-    """Noisy cells and how they came about; the data are not in it.
+    """Noisy cells, shape (leaves, cells), NaN in areas that are not reported; the data are not in it.
 
-    Attributes
-    ----------
-    mechanism : BottomUp or WeightedBottomUp
-        What was run.
-    cells : ndarray, shape (leaves, cells)
-        Published counts of the finest cells; NaN in areas that are not reported.
-    areas : tuple of str
-        Names of the levels below the root.
-    withheld : tuple of str
-        Areas that are not reported, as their published totals are not the data's.
+    `withheld` names those areas, whose published totals are not the data's, and `areas` the levels below the root.
     """
 
     mechanism: BottomUp | WeightedBottomUp
@@ -176,30 +167,10 @@ def release(
     areas: Sequence[str] | None = None,
     listed: bool = False,
 ) -> Release:
-    """Run the bottom-up mechanism once and publish all its tables.
+    """Run the bottom-up mechanism once, publish all its tables, and write them to the new or empty folder `out`.
 
-    Parameters
-    ----------
-    mechanism : BottomUp or WeightedBottomUp
-        With a tree and a schema.
-    counts : array_like of int, shape (leaves, cells)
-        People; of a weighted sample, weighted counts rounded as `mechanism.counts` does.
-    out : path-like, optional
-        Folder to write, which must not exist or be empty.
-    rng : "secure" or numpy Generator
-        A release takes the default, the operating system's entropy; a seeded generator is for simulations.
-    areas : sequence of str, optional
-        Names of the levels below the root. Default: ``level 1``, ``level 2``, ...
-    listed : bool
-        Whether the tree is from a public list of areas; else the record says that they were read from the data.
-
-    Examples
-    --------
-    >>> schema = Schema({"sex": ("female", "male")})
-    >>> mechanism = BottomUp(100.0, Hierarchy.regular(2, 1), schema)
-    >>> made = release(mechanism, [[5, 3], [2, 2]], rng=np.random.default_rng(0))
-    >>> list(made.tables[0].rows())
-    [('0', '', 12), ('0', 'female', 7), ('0', 'male', 5)]
+    Counts are people, shape (leaves, cells), of a weighted sample rounded as `mechanism.counts` does. A release takes
+    secure noise; a seeded generator is for simulations.
     """
     if out is not None:
         check_folder(out)

@@ -118,14 +118,8 @@ def choose_groups(
 def association(table: ArrayLike) -> float:
     """Return the bias-corrected Cramer's V of a table of counts, shape (rows, columns), by Bergsma's equations 3 to 6.
 
-    From 0 to 1; near 0 for independent fields, as long as records outnumber levels, where the plain V grows with the
-    table; 0 where a field has only one level. It is the square, before it is cut at 0, that averages 0; with no more
-    records than levels single values say nothing.
-
-    Examples
-    --------
-    >>> association([[10, 0], [0, 10]]), association([[5, 5], [5, 5]])
-    (1.0, 0.0)
+    From 0 to 1; 0 where a field has one level, near 0 for independent fields as long as records outnumber levels. It is
+    the square, before it is cut at 0, that averages 0.
     """
     counts = np.asarray(table, np.float64)
     counts = counts[counts.any(axis=1)][:, counts.any(axis=0)]

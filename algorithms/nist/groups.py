@@ -17,18 +17,9 @@ SHOWN = 3  # pairs of a kind that are named
 
 @dataclass(frozen=True)
 class Decision:
-    """Two groups that were joined, or why they were not.
+    """Two groups, by name, that were joined or not, and how many bins the histogram of both together has.
 
-    Attributes
-    ----------
-    first, second : str
-        Names of the groups.
-    association : float
-        Mean association of a field of the one with a field of the other; NaN where it was not counted.
-    bins : int
-        Of the histogram of both together.
-    joined : bool
-        Whether they were.
+    Their association is the mean over fields of the one and the other; NaN where it was not counted.
     """
 
     first: str

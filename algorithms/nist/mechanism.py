@@ -182,8 +182,7 @@ class NistDp3:
     def __call__(self, records: ArrayLike, size: int, rng: Rng) -> NDArray[Any]:
         """Synthesize rows from records, shape (n, fields), `size` times over: shape (size, rows, fields).
 
-        Rows are drawn by `rng`, too, or by a generator that the operating system seeds if that is ``"secure"``:
-        the histograms have their noise by then.
+        Rows are drawn by `rng` too; if it is ``"secure"``, by a generator that the operating system seeds.
         """
         exact = check_records(records, self.schema)
         made = np.empty((size, self.rows, len(self.schema.attributes)), code_type(self.schema))
@@ -198,20 +197,7 @@ class NistDp3:
         return made
 
     def fit(self, records: ArrayLike, rng: Rng) -> Fitted:
-        """Measure every group once, and cut: what synthetic rows are made from.
-
-        Parameters
-        ----------
-        records : array_like of int, shape (n, fields)
-            Codes, in the order of the schema.
-        rng : numpy Generator or "secure"
-            Source of the noise.
-
-        Returns
-        -------
-        Fitted
-            The bins that are left. It is the release: from here on nothing is spent.
-        """
+        """Measure every group of records, shape (n, fields), once, and cut: the release, from which rows are made."""
         exact = check_records(records, self.schema)
         kept, counts = [], []
         for group in range(len(self.groups)):
@@ -258,9 +244,9 @@ class NistDp3:
 
 @dataclass(frozen=True, eq=False)
 class HistogramStage:
-    """The histograms of some groups of NistDp3 after noise and cut, as a mechanism: `NistDp3.stage` makes it.
+    """Histograms of some groups of NistDp3 after noise and cut, as a mechanism.
 
-    **Claim.** The sum of the shares of the groups released.
+    **Claim.** The sum of the shares of the groups released, as of all stages.
     """
 
     nist: NistDp3
@@ -294,10 +280,7 @@ class HistogramStage:
 
 @dataclass(frozen=True, eq=False)
 class MeasurementStage(HistogramStage):
-    """The noisy histograms of some groups of NistDp3, as a mechanism: `NistDp3.stage` makes it.
-
-    **Claim.** The sum of the shares of the groups released.
-    """
+    """The noisy histograms of some groups of NistDp3, as a mechanism."""
 
     def components(self) -> list[MeasurementStage]:
         """Return what estimates look at one by one, each of one law of noise: groups."""
@@ -307,11 +290,7 @@ class MeasurementStage(HistogramStage):
         return self.nist.measure(records, group, size, rng)
 
     def exact_loss(self, pair: Pair) -> LossDistribution | None:
-        """Return the law of the privacy loss of a pair of databases of records, all groups released together.
-
-        Exact for geometric noise; for Laplace noise the maximum is exact and all else an upper bound, see
-        `algorithms.noise.laplace.laplace_loss`. None where the table would be too large.
-        """
+        """Return the loss of a pair of databases, all groups together, as `geometric_loss` or `laplace_loss`."""
         nist = self.nist
         x, y = (check_records(data, nist.schema) for data in (pair.x, pair.y))
         shifts: list[int] = []
@@ -335,16 +314,10 @@ class MeasurementStage(HistogramStage):
 
 @dataclass(frozen=True, eq=False)
 class CountedStage(HistogramStage):
-    """The synthetic rows of NistDp3 counted by the bins of some groups, as a mechanism: `NistDp3.stage` makes it.
-
-    **Claim.** The sum of the shares of the groups released.
-    """
+    """The synthetic rows of NistDp3 counted by the bins of some groups, as a mechanism."""
 
     def exact(self, records: ArrayLike) -> NDArray[np.float64]:
-        """Return how many rows would be in each bin on average, were they drawn without noise and cut, shape (bins,).
-
-        One record more adds less than one row to its bin, if there are fewer rows than records.
-        """
+        """Return how many rows would be in each bin on average, drawn without noise and cut, shape (bins,)."""
         histograms = super().exact(records)
         return histograms * (self.nist.rows / max(1, len(np.asarray(records))))
 

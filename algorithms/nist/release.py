@@ -40,17 +40,7 @@ COLUMNS = ("GROUP", "BINS", "EPSILON", "SCALE", "THRESHOLD", "SPURIOUS")
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Release(Published):
-    """Noisy histograms after the cut and synthetic rows; the data are not in it.
-
-    Attributes
-    ----------
-    nist : NistDp3
-        What was run.
-    fitted : Fitted
-        Its histograms.
-    synthetic : ndarray of unsigned int, shape (rows, fields)
-        Codes.
-    """
+    """Noisy histograms after the cut, and codes of synthetic rows, shape (rows, fields); the data are not in it."""
 
     nist: NistDp3
     fitted: Fitted
@@ -122,29 +112,10 @@ class Release(Published):
 def release(
     nist: NistDp3, records: ArrayLike, *, out: str | os.PathLike[str] | None = None, rng: Rng = "secure"
 ) -> Release:
-    """Run NistDp3 once.
+    """Run NistDp3 once on codes of records, shape (n, fields), and write it to the new or empty folder `out`.
 
-    Parameters
-    ----------
-    nist : NistDp3
-        Which histograms, at what price, and how many rows.
-    records : array_like of int, shape (n, fields)
-        Codes of the records to be protected. There may be none, shape (0, fields), as the promise holds for that
-        database too; an empty file is refused at the door, by `read_records`.
-    out : path-like, optional
-        Folder to write, which must not exist or be empty.
-    rng : "secure" or numpy Generator
-        A release takes the default, the operating system's entropy; a seeded generator is for simulations.
-
-    Examples
-    --------
-    >>> from algorithms.nist import Groups
-    >>> from algorithms.schema import Schema
-    >>> schema = Schema({"sex": ("male", "female"), "county": ("a", "b", "c")})
-    >>> nist = NistDp3(schema, Groups.single(schema), 1.0, rows=4)
-    >>> made = release(nist, [[0, 0]] * 50 + [[1, 2]] * 50, rng=np.random.default_rng(0))
-    >>> made.synthetic.shape, [counts.tolist() for counts in made.fitted.counts]
-    ((4, 2), [[49, 52], [50, 47]])
+    There may be no record, as the promise holds for that database too. A release takes secure noise; a seeded generator
+    is for simulations.
     """
     if out is not None:
         check_folder(out)
@@ -163,18 +134,7 @@ def release(
 
 
 def noise_table(nist: NistDp3) -> Frame:
-    """Tabulate the noise of every histogram.
-
-    Examples
-    --------
-    >>> from algorithms.nist import Groups
-    >>> from algorithms.schema import Schema
-    >>> schema = Schema({"sex": ("male", "female"), "county": [str(number) for number in range(100)]})
-    >>> for row in noise_table(NistDp3(schema, Groups.single(schema), 1.0)).rows():
-    ...     print(*row[:4], round(row[4], 2), round(row[5], 2))
-    sex 2 0.5 2.0 1.39 0.5
-    county 100 0.5 2.0 9.21 0.5
-    """
+    """Tabulate the noise of every histogram."""
     same = [1] * len(nist.groups)
     values = (
         nist.groups.names,

@@ -137,17 +137,9 @@ SCHEMA = Schema({"sex": SEXES, "age": AGES, "marital": STATUSES, "month": MONTHS
 
 @dataclass(frozen=True, eq=False)
 class Deaths:
-    """Deaths by area of residence and the variables of a schema.
+    """Deaths by area of residence and the variables of a schema: histogram of int32, shape (leaves, cells), read-only.
 
-    Attributes
-    ----------
-    tree : Hierarchy
-        The areas: below the root regions, and areas within them; in Brazil regions, states, and cities.
-    schema : Schema
-        The variables. Of the synthetic deaths sex, age, marital status, month and cause, 21,600 cells; of the Brazilian
-        ones the month alone.
-    histogram : ndarray of int32, shape (n_leaves, schema.cells)
-        Deaths, read-only.
+    Areas are regions, and areas within them; in Brazil regions, states, and cities.
     """
 
     tree: Hierarchy
@@ -159,13 +151,7 @@ class Deaths:
 
 
 def few_deaths() -> Deaths:
-    """Make up the deaths of four areas in two regions, with two values a variable: for audits, which take many runs.
-
-    Returns
-    -------
-    Deaths
-        32 cells; from 0 to 8 deaths in each.
-    """
+    """Make up the deaths of four areas in two regions, two values a variable: for audits, which take many runs."""
     tree = Hierarchy.from_codes(["north", "north", "south", "south"], ["1", "2", "3", "4"])
     schema = Schema({name: ("a", "b") for name in SCHEMA.attributes})
     cells = np.arange(tree.n_leaves * schema.cells, dtype=np.int32).reshape(tree.n_leaves, -1)
@@ -177,30 +163,8 @@ def synthetic_deaths(
 ) -> Deaths:
     """Make up the deaths of England and Wales in 2018, with the pilot's regions exact and the rest plausible.
 
-    Parameters
-    ----------
-    rng : int, Generator, SeedSequence or None, optional
-        Source of randomness.
-    people : int, optional
-        Deaths wanted, from 1 to 529,655, shared among the regions as all of them are, by largest remainders.
-        Default: all.
-
-    Returns
-    -------
-    Deaths
-        251 areas in 13 regions, and 21,600 cells.
-
-    Raises
-    ------
-    TypeError
-        If `people` is not an integer.
-    ValueError
-        If it is out of range.
-
-    Notes
-    -----
-    What is a fact in this, and what an assumption, is said at the head of the module. Cells of area by age by sex, on
-    the average of 20 seeds, and in Table 6:
+    The head of the module says what is a fact, and what an assumption. Fewer `people` are shared among the regions as
+    all 529,655 are, by largest remainders. Cells of area by age by sex, on the average of 20 seeds, and in Table 6:
 
     ====== ==== === === === === ==== ===== ===== ====== ======== =====
     deaths    0   1   2   3   4 5-10 11-25 26-50 51-100 101-1000 1000+
@@ -208,16 +172,6 @@ def synthetic_deaths(
     here   1222 273 167 124 101  442   558   433    435     1201    64
     pilot  1270 238 128 116 118  452   602   457    473     1103    62
     ====== ==== === === === === ==== ===== ===== ====== ======== =====
-
-    References
-    ----------
-    .. [1] Office for National Statistics, differential privacy pilot on mortality data: Tables 5, 6, 8 and 9.
-
-    Examples
-    --------
-    >>> deaths = synthetic_deaths(0, people=10_000)
-    >>> deaths.tree, deaths.histogram.shape, int(deaths.histogram.sum())
-    (Hierarchy(1 > 13 > 251 areas, 251 leaves), (251, 21600), 10000)
     """
     everybody = sum(REGIONS.values())
     wanted = everybody if people is None else people
@@ -240,13 +194,7 @@ def synthetic_deaths(
 
 
 def brazil_deaths() -> Deaths:
-    """Load the bundled deaths that Brazilian civil registries recorded in 2019, by city and month.
-
-    Returns
-    -------
-    Deaths
-        1,188,630 deaths in 5,153 cities of 27 states of 5 regions, and 12 cells: the months.
-    """
+    """Load the deaths that Brazilian civil registries recorded in 2019: 1,188,630, by 5,153 cities and month."""
     months, counts = load("brazil", cells=("month",))
     cities = np.arange(months.n_nodes)[months.level(3)]  # nodes are numbered level by level: the upper ones are a tree
     tree = Hierarchy(months.parent[: cities[-1] + 1], months.offsets[:-1], cities, months.labels[: cities[-1] + 1])

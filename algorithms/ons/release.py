@@ -42,20 +42,9 @@ LARGEST_RELEASE = 400_000_000  # synthetic persons that are written: noise alone
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Release(Published):
-    """Released tables, and the synthetic people that they were counted from, if any; the data are not in it.
+    """Released tables, each of shape (areas, groups), and the synthetic people that they were counted from, if any.
 
-    Attributes
-    ----------
-    mechanism : IndependentNoise or OnsTopDown
-        What was run.
-    areas : tuple of str
-        Names of the levels below the whole.
-    tables : tuple of Table
-        What is tabulated.
-    counts : tuple of ndarray, shape (areas, groups)
-        Of each table.
-    people : ndarray of int, shape (leaves, cells), or None
-        Synthetic people of the top-down method.
+    Areas are the names of the levels below the whole; people have the shape (leaves, cells). The data are not in it.
     """
 
     mechanism: IndependentNoise | OnsTopDown
@@ -171,40 +160,10 @@ def release(
     rng: Rng = "secure",
     listed: bool = False,
 ) -> Release:
-    """Run a method of the pilot once.
+    """Run a method of the pilot once, and write it to the folder `out`, which must not exist or be empty.
 
-    Parameters
-    ----------
-    mechanism : IndependentNoise or OnsTopDown
-        What is released, at what price.
-    histogram : array_like of int, shape (leaves, cells)
-        People.
-    areas : sequence of str
-        Names of the levels below the whole.
-    tables : sequence of Table
-        Counted from the synthetic people of the top-down method; independent noise has its own.
-    out : path-like, optional
-        Folder to write, which must not exist or be empty.
-    rng : "secure" or numpy Generator
-        A release takes the default, the operating system's entropy; a seeded generator is for simulations.
-    listed : bool
-        Whether the tree is from a public list of areas; else the record says that they were read from the data.
-
-    Notes
-    -----
-    A secure draw takes about 30 microseconds: the 5.4 million cells of the pilot, 251 areas by 21,600, take three
-    minutes, seeded ones about a second.
-
-    Examples
-    --------
-    >>> from algorithms.hierarchy import Hierarchy
-    >>> from algorithms.schema import Schema
-    >>> tree, schema = Hierarchy.regular(2, 2), Schema({"sex": ("female", "male")})
-    >>> top_down = OnsTopDown(tree, schema, 500.0)
-    >>> data, rng = [[5, 0], [2, 7], [0, 0], [9, 3]], np.random.default_rng(0)
-    >>> made = release(top_down, data, areas=("region", "town"), tables=[Table(1, "sex")], rng=rng)
-    >>> made.counts[0].tolist()
-    [[7, 7], [9, 3]]
+    Tables are counted from the synthetic people of the top-down method; independent noise has its own. A release takes
+    secure noise, about 30 microseconds a count; a seeded generator is for simulations.
     """
     if out is not None:
         check_folder(out)
@@ -251,12 +210,7 @@ def check_columns(areas: Sequence[str], schema: Schema) -> None:
 
 
 def default_levels(domain: Domain) -> tuple[tuple[Table, ...], tuple[Share, ...]]:
-    """Return the levels of the top-down method for any depth of areas, and shares of the budget by the pilot's rule.
-
-    References
-    ----------
-    .. [1] Office for National Statistics, pilot on mortality data, section 5.
-    """
+    """Return levels for any depth of areas, and shares of the budget by the pilot's rule (its section 5)."""
     levels = (Table(0, "total"), *(Table(level, "detailed") for level in range(domain.tree.depth + 1)))
     if domain.tree.depth == 2:
         return levels, PILOT_SHARES

@@ -21,15 +21,7 @@ Counts = NDArray[np.int64]
 
 @dataclass(frozen=True)
 class Table:
-    """Areas of one level by a query.
-
-    Attributes
-    ----------
-    level : int
-        Of the tree; 0 is the whole.
-    query : str
-        Attributes joined by ``*``, ``"total"`` or ``"detailed"``: see `Schema.query`.
-    """
+    """Areas of one level of the tree, 0 the whole, by a query: see `Schema.query`."""
 
     level: int
     query: str
@@ -68,22 +60,7 @@ GEOGRAPHY_FIRST = (Table(0, "total"), Table(1, "total"), Table(2, "total"), Tabl
 
 @dataclass(frozen=True, eq=False)
 class Domain:
-    """Areas and attributes: what histograms are about, and how tables are added up from them.
-
-    Attributes
-    ----------
-    tree : Hierarchy
-        Areas, all of the finest at one depth.
-    schema : Schema
-        Attributes.
-
-    Raises
-    ------
-    TypeError
-        If they are of another kind.
-    ValueError
-        If an area above the finest level has no parts.
-    """
+    """Areas, all of the finest at one depth, and attributes: what histograms are about, and how tables add them up."""
 
     tree: Hierarchy
     schema: Schema
@@ -98,10 +75,7 @@ class Domain:
             raise ValueError(f"areas must end at one level, and {self.tree.name(int(shallow[0]))!r} ends above it")
 
     def check(self, histogram: ArrayLike) -> NDArray[np.integer]:
-        """Return people by leaf and cell, shape (leaves, cells), or say what is wrong with them.
-
-        Whole numbers stored as floats are accepted. Integers are not copied.
-        """
+        """Return people by leaf and cell, shape (leaves, cells), integers without a copy, or refuse them."""
         given, wanted = np.asarray(histogram), (self.tree.n_leaves, self.schema.cells)
         if given.dtype.kind not in "iuf":
             raise TypeError(f"histogram must hold whole numbers of people, got dtype {given.dtype}")

@@ -127,13 +127,7 @@ class OnsTopDown:
 
     @cached_property
     def members(self) -> tuple[NDArray[np.int64], ...]:
-        """For each level below the first the groups in each group of the level above: shape (groups above, parts).
-
-        Raises
-        ------
-        ValueError
-            If a level does not divide the one above it evenly.
-        """
+        """For each level below the first the groups in each group of the level above: shape (groups above, parts)."""
         found = []
         for above, level in pairwise(self.levels):
             coarse, fine = self.domain.query(above).groups, self.domain.query(level).groups
