@@ -14,7 +14,7 @@ from algorithms.hierarchy import Hierarchy
 from algorithms.schema import Query, Schema
 from algorithms.tables.intake import LARGEST
 
-__all__ = ["GEOGRAPHY_FIRST", "PILOT_LEVELS", "PILOT_TABLES", "Domain", "Table", "with_outputs"]
+__all__ = ["GEOGRAPHY_FIRST", "PILOT_LEVELS", "PILOT_TABLES", "Counts", "Domain", "Table"]
 
 Counts = NDArray[np.int64]
 
@@ -30,24 +30,10 @@ class Table:
         return f"level {self.level}: {self.query}"
 
 
-PILOT_TABLES = tuple(
-    Table(level, query)
-    for level, query in (
-        (2, "cause*age*sex"),
-        (2, "cause*month*sex"),
-        (2, "cause*marital*sex"),
-        (2, "month*age"),
-        (2, "month*marital"),
-        (2, "cause"),
-        (2, "age"),
-        (2, "sex"),
-        (2, "month"),
-        (2, "marital"),
-        (1, "cause*age"),
-        (1, "cause*month"),
-        (1, "cause*sex"),
-        (1, "month*sex"),
-    )
+PILOT_TABLES = (
+    *(Table(2, query) for query in ("cause*age*sex", "cause*month*sex", "cause*marital*sex", "month*age")),
+    *(Table(2, query) for query in ("month*marital", "cause", "age", "sex", "month", "marital")),
+    *(Table(1, query) for query in ("cause*age", "cause*month", "cause*sex", "month*sex")),
 )
 """Table 4 of the pilot: region is level 1 and clinical commissioning group level 2."""
 
@@ -137,15 +123,6 @@ class Domain:
         areas = self.tree.level(level)
         starts = np.searchsorted(self.tree.ancestors(level)[order], np.arange(areas.start, areas.stop))
         return np.add.reduceat(counts, starts, axis=-2, dtype=np.int64)
-
-
-def with_outputs(outputs: ArrayLike, exact: Sequence[Counts]) -> list[tuple[NDArray[np.float64], Counts]]:
-    """Cut outputs, shape (runs, counts of all tables), into those of each table, beside its exact counts in a row."""
-    given, sizes = np.asarray(outputs, np.float64), [counts.size for counts in exact]
-    if given.ndim != 2 or given.shape[1] != sum(sizes):
-        raise ValueError(f"outputs must have one column for each of {sum(sizes)} counts, got shape {given.shape}")
-    parts = np.split(given, np.cumsum(sizes)[:-1], axis=1)
-    return [(part, counts.reshape(-1)) for part, counts in zip(parts, exact, strict=True)]
 
 
 @lru_cache(maxsize=64)
