@@ -29,11 +29,10 @@ from algorithms.bottom_up.inverse_cdf import InverseCdf
 from algorithms.bottom_up.mechanism import MOST_ATTRIBUTES, BottomUp
 from algorithms.bottom_up.weighted import WeightedBottomUp
 from algorithms.hierarchy import Hierarchy
-from algorithms.noise import Rng, TwoTailedGeometric, counted
+from algorithms.noise import Rng, TwoTailedGeometric
 from algorithms.schema import CROSS, DETAILED, TOTAL, Schema
-from algorithms.tables.files import check_folder
 from algorithms.tables.frames import Frame
-from algorithms.tables.release import Published, described, level_names
+from algorithms.tables.release import Published, described, level_names, published
 
 __all__ = ["LARGEST_RELEASE", "Release", "check_schema", "release"]
 
@@ -158,6 +157,7 @@ def check_schema(schema: Schema, areas: int = 1) -> None:
         raise ValueError(f"a release must have at most {LARGEST_RELEASE:,} rows, got {rows:,} or more")
 
 
+@published
 def release(
     mechanism: BottomUp | WeightedBottomUp,
     counts: ArrayLike,
@@ -172,8 +172,6 @@ def release(
     Counts are people, shape (leaves, cells), of a weighted sample rounded as `mechanism.counts` does. A release takes
     secure noise; a seeded generator is for simulations.
     """
-    if out is not None:
-        check_folder(out)
     schema, tree = _structure(mechanism)
     names = level_names(areas, tree)
     check_schema(schema, tree.n_nodes)
@@ -188,12 +186,8 @@ def release(
             raise ValueError("at least one area must be reported, got none that agrees with its published total")
         first = tree.level(published.level).start
         withheld = tuple(tree.name(first + int(area)) for area in np.flatnonzero(agreed.inconsistent))
-    with counted() as draws:
-        cells = of_counts(exact, 1, rng)[0]
-    made = Release(mechanism=mechanism, cells=cells, areas=names, withheld=withheld, listed=listed).of(draws)
-    if out is not None:
-        made.write(out)
-    return made
+    cells = of_counts(exact, 1, rng)[0]
+    return Release(mechanism=mechanism, cells=cells, areas=names, withheld=withheld, listed=listed)
 
 
 def _structure(mechanism: BottomUp | WeightedBottomUp) -> tuple[Schema, Hierarchy]:

@@ -27,10 +27,10 @@ from numpy.typing import ArrayLike, NDArray
 
 from algorithms.nist.mechanism import NistDp3
 from algorithms.nist.synthesis import Fitted
-from algorithms.noise import Rng, counted
-from algorithms.tables.files import check_folder, in_file, whole_file, write_rows, write_texts
+from algorithms.noise import Rng
+from algorithms.tables.files import in_file, whole_file, write_rows, write_texts
 from algorithms.tables.frames import Frame
-from algorithms.tables.release import Published
+from algorithms.tables.release import Published, published
 
 __all__ = ["Release", "noise_table", "release"]
 
@@ -109,6 +109,7 @@ class Release(Published):
                 file.writelines(",".join(row) + "\n" for row in zip(*columns, strict=True))
 
 
+@published
 def release(
     nist: NistDp3, records: ArrayLike, *, out: str | os.PathLike[str] | None = None, rng: Rng = "secure"
 ) -> Release:
@@ -117,20 +118,13 @@ def release(
     There may be no record, as the promise holds for that database too. A release takes secure noise; a seeded generator
     is for simulations.
     """
-    if out is not None:
-        check_folder(out)
     if taken := [name for name in nist.schema.attributes if name.upper() in ("GROUP", "COUNT")]:
         raise ValueError(f"fields must not be called GROUP or COUNT, as columns of a file are, got {taken[0]!r}")
     if isinstance(rng, str) and nist.law != "geometric":
         raise ValueError(f'a secure release needs law="geometric", got {nist.law!r}: floating-point noise leaks')
-    with counted() as draws:
-        nist.noise.sample(0, rng)  # a source of noise that is missing is told before the work, not after it
-        fitted = nist.fit(records, rng)
-    synthetic = fitted.synthesize(rng=None if isinstance(rng, str) else rng)
-    made = Release(nist=nist, fitted=fitted, synthetic=synthetic).of(draws)
-    if out is not None:
-        made.write(out)
-    return made
+    nist.noise.sample(0, rng)  # a source of noise that is missing is told before the work
+    fitted = nist.fit(records, rng)
+    return Release(nist=nist, fitted=fitted, synthetic=fitted.synthesize(rng=None if isinstance(rng, str) else rng))
 
 
 def noise_table(nist: NistDp3) -> Frame:

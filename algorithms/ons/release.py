@@ -26,13 +26,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from algorithms.noise import Rng, TwoTailedGeometric, counted
+from algorithms.noise import Rng
 from algorithms.ons.independent import IndependentNoise
 from algorithms.ons.tables import Domain, Table
 from algorithms.ons.top_down import PILOT_SHARES, OnsTopDown
 from algorithms.schema import Schema
-from algorithms.tables.files import check_folder, write_rows
-from algorithms.tables.release import Published, check_distinct, described, level_names
+from algorithms.tables.files import write_rows
+from algorithms.tables.release import Published, check_distinct, described, level_names, published
 from algorithms.tables.shares import Share
 
 __all__ = ["LARGEST_RELEASE", "Release", "check_columns", "default_levels", "release"]
@@ -125,13 +125,13 @@ class Release(Published):
     def _named(self, table: Table) -> dict[str, Sequence[str]]:
         """Return the attributes and groupings of a table with their levels, in the order of the schema."""
         schema = self.mechanism.schema
-        asked = [word.strip() for word in table.query.split("*")]
+        names = [word.strip() for word in table.query.split("*")]
         found: dict[str, Sequence[str]] = {}
         for attribute, levels in schema.attributes.items():
-            if attribute in asked or table.query == "detailed":
+            if attribute in names or table.query == "detailed":
                 found[attribute] = levels
             for name, grouping in schema.groupings.items():
-                if name in asked and grouping.attribute == attribute:
+                if name in names and grouping.attribute == attribute:
                     found[name] = list(grouping.groups)
         return found
 
@@ -150,6 +150,7 @@ class Release(Published):
                 yield from repeat((*codes, *cells[cell]), int(people[leaf, cell]))
 
 
+@published
 def release(
     mechanism: IndependentNoise | OnsTopDown,
     histogram: ArrayLike,
@@ -165,41 +166,32 @@ def release(
     Tables are counted from the synthetic people of the top-down method; independent noise has its own. A release takes
     secure noise, about 30 microseconds a count; a seeded generator is for simulations.
     """
-    if out is not None:
-        check_folder(out)
     check_columns(areas, mechanism.schema)
-    names = level_names(areas, mechanism.tree)
+    names, first = level_names(areas, mechanism.tree), mechanism.noises[0]
     if isinstance(rng, str):
         if mechanism.law != "geometric":
             raise ValueError(f"secure noise must be of the geometric law, got {mechanism.law}: others can be simulated")
-        with counted():
-            TwoTailedGeometric(1.0).sample(0, rng)  # a source of noise that is missing is told before the work
+        first.sample((0,), rng)  # a source of noise that is missing is told before the work
     people = None
     if isinstance(mechanism, IndependentNoise):
         if tables:
             raise ValueError(f"tables of independent noise are its own, got {tables[0]} besides")
-        tables = mechanism.tables
-        with counted() as draws:
-            counts = [table[0] for table in mechanism.release(histogram, 1, rng)]
+        tables, counts = mechanism.tables, [table[0] for table in mechanism.release(histogram, 1, rng)]
     else:
         if not mechanism.perturb_zeros:
             raise ValueError("a release must perturb zeros: without that it promises nothing")
         for table in tables:
             mechanism.domain.query(table)  # a table that cannot be counted is told before there is noise
-        if out is not None and math.sqrt(mechanism.noises[0].variance) > LARGEST_RELEASE:
+        if out is not None and math.sqrt(first.variance) > LARGEST_RELEASE:
             raise ValueError(
-                f"a release must have at most {LARGEST_RELEASE:,} people, and noise of epsilon "
-                f"{mechanism.noises[0].epsilon:.3g} on their number makes more: raise epsilon"
+                f"a release must have at most {LARGEST_RELEASE:,} people, and noise of epsilon {first.epsilon:.3g} on "
+                "their number makes more: raise epsilon"
             )
-        with counted() as draws:
-            people = mechanism(histogram, 1, rng)[0]
+        people = mechanism(histogram, 1, rng)[0]
         counts = list(mechanism.domain.tabulate(people, tables))
-    made = Release(
+    return Release(
         mechanism=mechanism, areas=names, tables=tuple(tables), counts=tuple(counts), people=people, listed=listed
-    ).of(draws)
-    if out is not None:
-        made.write(out)
-    return made
+    )
 
 
 def check_columns(areas: Sequence[str], schema: Schema) -> None:
