@@ -1,16 +1,9 @@
 """A release: noise once on every histogram, synthetic rows from what the cut leaves, and one folder or nothing.
 
-The folder holds
-
-- ``synthetic.csv``: synthetic rows, one column a field, by the names of levels;
-- ``groups.txt`` and ``groups.json``: which fields share a histogram and why, for readers and for `read_groups`;
-- ``histograms.csv``: GROUP, the level of each of its fields (other columns are empty) and COUNT, noisy and after the
-  cut, of every bin that is not 0: all that the synthetic rows are made from;
-- ``ledger.txt``: the noise of every histogram and the promise in words;
-- ``release.json``: what was run, and which groups the cut left nothing of.
-
-All are functions of the noisy histograms and of what is public: fields, levels and groups. Time, and what is said of
-data that break a rule, depend on the data and are outside every promise.
+The folder holds ``synthetic.csv``, synthetic rows by the names of levels; ``groups.txt`` and ``groups.json``, which
+fields share a histogram and why, for readers and for `read_groups`; and ``histograms.csv``: GROUP, the level of each
+of its fields and COUNT, noisy and after the cut, of every bin that is not 0. All are functions of the noisy histograms
+and of what is public. Time, and what is said of data that break a rule, depend on the data, outside every promise.
 """
 
 from __future__ import annotations
@@ -35,7 +28,6 @@ from algorithms.tables.release import Published, published
 __all__ = ["Release", "noise_table", "release"]
 
 WRITTEN = 2**15  # synthetic rows that are turned into text at a time
-COLUMNS = ("GROUP", "BINS", "EPSILON", "SCALE", "THRESHOLD", "SPURIOUS")
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -129,13 +121,14 @@ def release(
 
 def noise_table(nist: NistDp3) -> Frame:
     """Tabulate the noise of every histogram."""
-    same = [1] * len(nist.groups)
-    values = (
-        nist.groups.names,
-        nist.bins,
-        [nist.share for _ in same],
-        [nist.scale for _ in same],
-        nist.thresholds,
-        nist.spurious,
+    number = len(nist.groups)
+    return Frame(
+        {
+            "GROUP": nist.groups.names,
+            "BINS": nist.bins,
+            "EPSILON": [nist.share] * number,
+            "SCALE": [nist.scale] * number,
+            "THRESHOLD": nist.thresholds,
+            "SPURIOUS": nist.spurious,
+        }
     )
-    return Frame(dict(zip(COLUMNS, values, strict=True)))

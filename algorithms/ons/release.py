@@ -1,15 +1,9 @@
 """A release of the pilot's methods: noise once, and one folder with all that is published, or nothing.
 
-The folder holds
-
-- ``table_1.csv``, ``table_2.csv``, ...: for each table the codes of areas, the attributes of the table, and COUNT;
-- ``microdata.csv`` (top-down only): one row a synthetic person, areas by level, then attributes, sorted;
-- ``ledger.txt``: the noise of every table or level and the promise in words;
-- ``release.json``: what was run.
-
-All are functions of noisy counts and of what is public. Every area is named, so which areas there are must be public;
-`algorithms.tables.intake.read_histogram` takes them from a list. Time, and what is said of
-data that break a rule, depend on the data and are outside every promise.
+The folder holds ``table_1.csv``, ``table_2.csv``, ...: for each table the codes of areas, the attributes of the table,
+and COUNT; of the top-down method also ``microdata.csv``: one row a synthetic person, areas by level, then attributes.
+All are functions of noisy counts and of what is public. Every area is named, so which areas there are must be public.
+Time, and what is said of data that break a rule, depend on the data and are outside every promise.
 """
 
 from __future__ import annotations
