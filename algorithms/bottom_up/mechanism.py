@@ -159,22 +159,12 @@ class BottomUp:
         return calibrate(noisy.reshape(size, *table.shape), self.published, agreed).reshape(noisy.shape)
 
     def stage(self, name: Literal["measurements"]) -> BottomUp:
-        """Return one stage as a mechanism by itself.
-
-        Parameters
-        ----------
-        name : {"measurements"}
-            Noisy counts before they are calibrated.
-
-        Returns
-        -------
-        BottomUp
-            Without published totals.
+        """Return the noisy counts before they are calibrated, as a mechanism by itself.
 
         Raises
         ------
         ValueError
-            If there is no such stage.
+            If another stage is named.
         """
         if name != "measurements":
             raise ValueError(f"stage must be measurements, got {name!r}")
@@ -197,17 +187,10 @@ class BottomUp:
         return np.moveaxis(totals, -1, -2)
 
     def margins(self, noisy: ArrayLike) -> Mapping[str, Integers | Floats]:
-        """Add noisy cells up to every margin of the attributes in every area.
+        """Add noisy cells, shape (..., leaves, cells), up to every margin of the attributes in every area.
 
-        Parameters
-        ----------
-        noisy : array_like, shape (..., leaves, cells)
-            What a run returned.
-
-        Returns
-        -------
-        dict of str to ndarray, shape (..., areas, groups)
-            By the name of the query: ``"total"``, each attribute, each combination joined by ``*``, and ``"detailed"``.
+        They have the shape (..., areas, groups) and the name of the query: ``"total"``, each attribute, each
+        combination joined by ``*``, and ``"detailed"``.
 
         Raises
         ------
@@ -239,19 +222,10 @@ class BottomUp:
         return found_by
 
     def exact_loss(self, pair: Pair) -> LossDistribution | None:
-        """Return the law of the privacy loss of `pair`: of the noisy counts of all reported areas, before calibration.
+        """Return the law of the privacy loss of `pair`, before calibration; None if its table is too large.
 
-        Raking reads nothing else but the published totals, so that no release can lose more.
-
-        Returns
-        -------
-        LossDistribution or None
-            None when a table of it would be too large.
-
-        Raises
-        ------
-        ValueError
-            If counts differ in shape, or in the total of a published area: the promise does not cover such a pair.
+        Raking reads nothing else but the published totals, so that no release can lose more. The promise does not cover
+        a pair whose counts differ in shape, or in the total of a published area: that is a ValueError.
         """
         x, y = self.counts(pair.x), self.counts(pair.y)
         self._check_covered(x, y)

@@ -146,15 +146,7 @@ class WeightedBottomUp:
         return PureDP(self.epsilon)
 
     def counts(self, data: ArrayLike) -> Integers:
-        """Return the weighted counts of records, rounded to whole people: shape `shape`.
-
-        Raises
-        ------
-        TypeError
-            If records are not numbers.
-        ValueError
-            If they are not two columns, a cell does not exist, or a weight is not in (0, W].
-        """
+        """Return the weighted counts of records, rounded to whole people: shape `shape`; see `units_of`."""
         return round_units(units_of(data, self.shape, self.largest_weight))
 
     def exact(self, data: ArrayLike) -> Integers:
@@ -170,20 +162,10 @@ class WeightedBottomUp:
         return replace(self, published=self.of_counts.stage(name).published)
 
     def exact_loss(self, pair: Pair) -> LossDistribution | None:
-        """Return the law of the privacy loss of two databases of records.
+        """Return the law of the privacy loss of two databases of records, as `BottomUp.exact_loss` of their counts.
 
-        A record of weight w changes one count by ``floor(w)`` or ``ceil(w)``, and each person of it costs
-        ``epsilon / ceil(W)``.
-
-        Returns
-        -------
-        LossDistribution or None
-            As `BottomUp.exact_loss`.
-
-        Raises
-        ------
-        ValueError
-            As `counts`, or if the totals of a published area differ: the promise does not cover such a pair.
+        A record of weight w changes one count by ``floor(w)`` or ``ceil(w)``; each person of it costs ``epsilon /
+        ceil(W)``.
         """
         return self.of_counts.exact_loss(Counted(self.counts(pair.x), self.counts(pair.y)))
 

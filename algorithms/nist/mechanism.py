@@ -211,19 +211,9 @@ class NistDp3:
     @overload
     def stage(self, name: Literal["thresholded", "counted"], *, only: Chosen = None) -> HistogramStage: ...
     def stage(self, name: Literal["measurements", "thresholded", "counted"], *, only: Chosen = None) -> HistogramStage:
-        """Return one stage of the algorithm as a mechanism by itself.
+        """Return noisy histograms, before or after the cut, or rows counted by bins, as a mechanism by itself.
 
-        Parameters
-        ----------
-        name : {"measurements", "thresholded", "counted"}
-            Noisy histograms, before or after the cut; the synthetic rows counted by the bins of the groups.
-        only : sequence of str or of sequence of str, optional
-            Groups that are released, by name (``"age*sex"``) or by their fields. Default: all.
-
-        Returns
-        -------
-        HistogramStage
-            A mechanism; of measurements a `MeasurementStage`, whose law is known.
+        Groups that are released (`only`; by default all) are named by words such as ``"age*sex"``, or by their fields.
 
         Raises
         ------

@@ -66,16 +66,13 @@ def unchanged_probability(law: Law, epsilon: float, *, delta: float = PILOT_DELT
     Returns
     -------
     float
-        :math:`1 - e^{-\epsilon/2}`, :math:`\tanh(\epsilon/2)`, or :math:`\mathrm{erf}(1 / (2\sqrt2 \sigma))`.
+        :math:`1 - e^{-\epsilon/2}`, :math:`\tanh(\epsilon/2)`, or :math:`\mathrm{erf}(1 / (2\sqrt2 \sigma))`: Tables 1
+        to 3 of the pilot on mortality data of the Office for National Statistics.
 
     Raises
     ------
     ValueError
         If there is no such law, or a parameter is out of range.
-
-    References
-    ----------
-    .. [1] Office for National Statistics, pilot on mortality data, Tables 1 to 3.
 
     Examples
     --------

@@ -43,27 +43,16 @@ class OnsTopDown:
 
     **Claim.** Pure DP with `epsilon` when one person is added or removed; approximate DP with `epsilon` and `delta` for
     Gaussian noise. With ``perturb_zeros=False`` none: whoever finds a person in a cell that was empty knows that she is
-    there.
-    **Sensitivity.** One person changes one count of each level by 1.
+    there. **Sensitivity.** One person changes one count of each level by 1.
 
     Attributes
     ----------
-    tree : Hierarchy
-        Areas, all of the finest at one depth.
-    schema : Schema
-        Attributes.
-    epsilon : float
-        Budget in nats of all levels together, positive and finite.
+    tree, schema, epsilon, shares, law, delta
+        As of `IndependentNoise`; shares are of levels, by default the pilot's, and so is delta.
     levels : sequence of Table
         From the total to the detailed histogram of the finest areas. Default: the pilot's four.
-    shares : sequence of Share
-        Of each level, exact, adding up to 1. Default: the pilot's.
-    law : {"laplace", "geometric", "gaussian"}
-        Noise. Only the geometric law can be drawn securely.
     perturb_zeros : bool
         Whether counts of 0 get noise too, as every promise needs.
-    delta : float
-        Of all levels together, divided as `epsilon` is, for Gaussian noise only.
 
     Raises
     ------
@@ -77,8 +66,6 @@ class OnsTopDown:
     -----
     Memory: besides the histogram given, two arrays of its size in 64 bits, the level above the last, and a few arrays
     of one family of areas. A release of 251 areas by 21,600 cells holds 0.13 GB at most (experiment ``ons_pilot``).
-    Every cell gets noise, so nothing is sparse before it is rounded.
-
     Of equal remainders a random one goes up, so that no area is favored by its place; the pilot does not say which.
 
     References
