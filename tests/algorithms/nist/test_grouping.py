@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from scipy.stats import contingency
 
 from algorithms.nist import Groups, choose_groups, marginal_distance, read_groups, utility
-from algorithms.nist.grouping import association
+from algorithms.nist.groups import association
 from algorithms.nist.records import LARGEST_GROUP
 from algorithms.schema import Schema
 from tests.helpers import refuses
