@@ -147,8 +147,7 @@ class BottomUp:
     def __call__(self, data: ArrayLike, size: int, rng: Rng) -> Integers | Floats:
         """Release counts, shape (leaves,) or (leaves, cells), `size` times: shape (size, leaves) or with cells.
 
-        Whole numbers; with published totals real ones, NaN in areas that are not reported (an audit takes
-        ``numpy.nan_to_num`` of them).
+        Whole numbers; with published totals real ones, NaN in areas that are not reported.
         """
         exact = self.counts(data)
         noisy = add_noise(exact, self.law, size, rng, query="histogram", sensitivity=self.sensitivity)

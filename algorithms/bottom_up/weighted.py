@@ -70,7 +70,8 @@ class WeightedBottomUp:
 
     Notes
     -----
-    Data are records, shape (n, 2): the place of a cell in the histogram, row by row, and a weight in (0, W].
+    Data are records, shape (n, 2): the place of a cell in the histogram, row by row, and a weight in (0, W]; others are
+    refused. Whether data are valid is outside the promise; a release that must not tell checks weights at their source.
 
     Whole-number noise on sums of weights would leave their fractional parts in the clear: a record of weight 2.5 would
     show in every output. So weighted counts are rounded before noise. Halves go up, in every cell alike.
@@ -79,12 +80,7 @@ class WeightedBottomUp:
     rounded by itself; then :math:`w \le \lceil W/u \rceil u`, and so :math:`\lceil w \rceil \le \lceil W \rceil`. Sums
     of units are exact. A cell goes from :math:`r(s)` to :math:`r(s+w)` with :math:`r(s) = \lfloor s + 1/2 \rfloor`, and
     :math:`r(s + w) \le r(s + \lceil w \rceil) = r(s) + \lceil w \rceil`. It is attained: :math:`s = 1/2 - u` and
-    :math:`w = u` go from 0 to 1. Without exact sums it would not hold: floating-point addition depends on the order of
-    records, and may turn up a sum that an added record should have left just below a half [2]_.
-
-    A record whose weight is not in (0, W] is refused, and so is a cell that does not exist. Whether data are valid is
-    outside the promise, which is about databases of valid records; a release that must not tell checks weights at
-    their source.
+    :math:`w = u` go from 0 to 1. Floating-point sums, which depend on the order of records, would break it [2]_.
 
     References
     ----------

@@ -153,12 +153,7 @@ class Groups:
 
 
 def read_groups(path: str | os.PathLike[str]) -> Groups:
-    """Read groups from a JSON file: ``{"groups": [["age", "education"], ["sex"]]}``.
-
-    Parameters
-    ----------
-    path : path-like
-        The file; other keys are ignored.
+    """Read groups from a JSON file: ``{"groups": [["age", "education"], ["sex"]]}``; other keys are ignored.
 
     Returns
     -------
@@ -206,21 +201,19 @@ def choose_groups(
 
     Notes
     -----
-    Groups are joined two at a time, those first whose fields are most associated on average (bias-corrected Cramer's
-    V of each field of one with each of the other), as long as that is at least `least` and the bins of both together
-    are at most `max_bins`. Of equals the first in the order of the schema are joined. The average keeps a chain of
-    fields, each near the next alone, from ending in one group.
+    Groups are joined two at a time, those first whose fields are most associated on average (bias-corrected Cramer's V
+    of each field of one with each of the other), the first of equals, as long as that is at least `least` and the bins
+    of both together are at most `max_bins`. The average keeps a chain of fields, each near the next alone, from ending
+    in one group. Each join leaves fewer groups, and so less noise for every one of them; but the bins of its histogram
+    multiply.
 
-    Few records tell little: of fields with about as many levels as there are records, associations of independent ones
-    are spread from 0 far beyond `least`, and fields are joined or kept apart by chance. That costs usefulness, not
-    privacy.
-
-    Each join leaves fewer groups, and so less noise for every one of them; but the bins of its histogram multiply.
+    Few records tell little: where fields have about as many levels as there are records, they are joined or kept apart
+    by chance. That costs usefulness, not privacy.
 
     References
     ----------
-    .. [1] Gardner, "NistDp3: Differential Privacy 3, Write-up and Privacy Proof": groups are chosen on public data;
-       the rule is not given, and is our own.
+    .. [1] Gardner, "NistDp3: Differential Privacy 3, Write-up and Privacy Proof": groups are chosen on public data; the
+       rule is not given, and is our own.
     .. [2] Bergsma, "A bias-correction for Cramer's V and Tschuprow's T", 2013.
 
     Examples

@@ -52,7 +52,7 @@ class NistDp3:
         Synthetic rows, at least 1 and at most 50 million, and a billion values in all fields.
     law : {"laplace", "geometric"}
         Noise of every bin: Laplace of scale ``len(groups) / epsilon``, as its author has it, or two-tailed geometric of
-        the same rate. A release with ``rng="secure"`` needs the geometric: floating-point noise leaks by its last bits.
+        the same rate, which secure releases need.
 
     Raises
     ------
@@ -65,12 +65,10 @@ class NistDp3:
     Notes
     -----
     The author states a cut proportional to ``scale * log10(bins)`` and not its factor. The default is :math:`\ln 10`:
-    Laplace noise exceeds :math:`\ln(10)\,b\log_{10}B = b\ln B` with probability :math:`e^{-\ln B}/2 = 1/(2B)`, so that
-    a histogram with nobody in it keeps half a spurious bin on average, whatever its size. Of geometric noise with
-    :math:`q = e^{-1/b}` it is at least :math:`q/(1+q)` and at most :math:`1/(1+q)` of a bin. Where the cut is below 1
-    fewer are kept, as the least noise rounds to 0.
-
-    Nothing is ever counted over all fields: memory holds one histogram, and what the cut leaves of the others.
+    Laplace noise exceeds :math:`b\ln B` with probability :math:`1/(2B)`, so that a histogram with nobody in it keeps
+    half a spurious bin on average, whatever its size; of geometric noise with :math:`q = e^{-1/b}` from :math:`q/(1+q)`
+    to :math:`1/(1+q)` of a bin. Where the cut is below 1 fewer are kept, as the least noise rounds to 0. Nothing is
+    counted over all fields: memory holds one histogram, and what the cut leaves of the others.
 
     References
     ----------
@@ -83,8 +81,7 @@ class NistDp3:
     >>> nist = NistDp3(schema, Groups([["sex", "age"], ["state"]]), epsilon=1.0, rows=5)
     >>> nist.claim.epsilon, nist.scale, nist.bins
     (1.0, 2.0, (4, 3))
-    >>> records = np.array([[0, 1, 2]] * 100 + [[1, 0, 0]] * 50)
-    >>> nist(records, 3, np.random.default_rng(0)).shape
+    >>> nist(np.array([[0, 1, 2]] * 100 + [[1, 0, 0]] * 50), 3, np.random.default_rng(0)).shape
     (3, 5, 3)
     """
 
