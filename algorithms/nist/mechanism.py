@@ -15,7 +15,7 @@ from algorithms.nist.groups import Groups
 from algorithms.nist.records import LARGEST_GROUP, bins_of, check_records, code_type, product
 from algorithms.nist.synthesis import Fitted, check_rows, draw_bins
 from algorithms.noise import Laplace, Rng, TwoTailedGeometric, add_noise
-from algorithms.noise.counts import Pair, chunks
+from algorithms.noise.counts import Pair, chunks, log_likelihood_of_cells
 from algorithms.noise.geometric import geometric_loss
 from algorithms.noise.laplace import laplace_loss
 from algorithms.schema import CROSS, Schema
@@ -278,25 +278,16 @@ class MeasurementStage(HistogramStage):
 
     def exact_loss(self, pair: Pair) -> LossDistribution | None:
         """Return the loss of a pair of databases, all groups together, as `geometric_loss` or `laplace_loss`."""
-        nist = self.nist
-        x, y = (check_records(data, nist.schema) for data in (pair.x, pair.y))
-        shifts: list[int] = []
-        for group in self.only:
-            change = nist.histogram(y, group) - nist.histogram(x, group)
-            shifts += np.abs(change[change != 0]).tolist()
-        return (geometric_loss if nist.law == "geometric" else laplace_loss)(nist.share, shifts)
+        change = np.abs(self.exact(pair.y) - self.exact(pair.x))
+        loss = geometric_loss if self.nist.law == "geometric" else laplace_loss
+        return loss(self.nist.share, change[change > 0].tolist())
 
     def log_likelihood(self, outputs: ArrayLike, records: ArrayLike) -> NDArray[np.float64]:
         """Return the log-probability, or log density, of counts, shape (runs, bins), given records: shape (runs,)."""
-        nist, given = self.nist, np.asarray(outputs)
-        if given.ndim != 2 or given.shape[1] != self.bins:
-            raise ValueError(f"outputs must have one column for each of {self.bins} bins, got shape {given.shape}")
-        means, law = self.exact(records), nist.noise
+        law = self.nist.noise
         log_law = law.logpmf if isinstance(law, TwoTailedGeometric) else law.logpdf
-        total = np.empty(len(given))
-        for part in chunks(len(given), self.bins, AT_ONCE):
-            total[part] = log_law(given[part] - means).sum(axis=1)
-        return total
+        exact = self.exact(records)
+        return log_likelihood_of_cells(outputs, exact, lambda noisy, true: log_law(noisy - true), "bins")
 
 
 @dataclass(frozen=True, eq=False)
