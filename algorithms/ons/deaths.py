@@ -45,10 +45,10 @@ Ints = NDArray[np.int64]
 Real = NDArray[np.float64]
 
 PLAUSIBLE = json.loads((Path(__file__).parent.parent / "data" / "deaths.json").read_text("utf-8"))
-REGIONS: dict[str, int] = {region: deaths for region, (deaths, _) in PLAUSIBLE["regions"].items()}
+REGIONS: dict[str, int] = PLAUSIBLE["regions"]
 """Deaths by region, Table 8, "Actual": unknown, the nine of England, Northern Ireland, Scotland and Wales."""
 
-NAMED: dict[str, int] = {area: deaths for area, (_, deaths) in PLAUSIBLE["areas"].items()}  # Table 9, "Actual"
+NAMED: dict[str, int] = PLAUSIBLE["named"]  # deaths of areas, Table 9, "Actual"
 SIZE_SPREAD = 0.7  # of the logarithm of the deaths of an area
 AGE_SPREAD = 0.2  # of the logarithm of an area's odds of dying before 65
 BEFORE_65 = 6  # bands of age
@@ -109,7 +109,9 @@ def synthetic_deaths(
     if whole_number("people", wanted, least=1) > everybody:
         raise ValueError(f"people must be at most {everybody}, got {wanted}")
     generator = np.random.default_rng(rng)
-    regions, names = _areas()
+    areas = PLAUSIBLE["areas"]
+    regions = [region for region, inside in areas.items() for _ in inside]
+    names = [name for inside in areas.values() for name in inside]
     sizes = _sizes(int(wanted), regions, names, generator)
     odds = np.exp(AGE_SPREAD * generator.standard_normal(len(names)))
     shares = np.tile(DEATHS, (len(names), 1, 1))
@@ -134,24 +136,6 @@ def brazil_deaths() -> Deaths:
         counts
     )
     return Deaths(tree, Schema({"month": SCHEMA.attributes["month"]}), histogram)
-
-
-def _areas() -> tuple[list[str], list[str]]:
-    """Return the region of each area, and its name."""
-    regions, names = [], []
-    english = len(NAMED)
-    for region, (_, number) in PLAUSIBLE["regions"].items():
-        known = [name for name, (home, _) in PLAUSIBLE["areas"].items() if home == region]
-        rest = number - len(known)
-        if region.startswith("E"):
-            known += [f"E38{english + place:06}" for place in range(1, rest + 1)]
-            english += rest
-        else:
-            form = {"NA": "NA", "N99999999": "ZC0{}0", "S99999999": "S120000{:02}", "W99999999": "W110000{:02}"}[region]
-            known = [form.format(place) for place in range(1, number + 1)]
-        regions += [region] * number
-        names += known
-    return regions, names
 
 
 def _sizes(people: int, regions: list[str], names: list[str], rng: np.random.Generator) -> Ints:
