@@ -96,8 +96,12 @@ def check_areas(published: PublishedTotals, tree: Hierarchy) -> None:
         raise ValueError(f"published totals must be {where}, got {published.totals.size}")
 
 
-def check_covered(published: PublishedTotals, tree: Hierarchy, x: Integers, y: Integers) -> None:
-    """Refuse databases that differ in the total of a published area: the promise does not cover such a pair."""
+def check_covered(published: PublishedTotals | None, tree: Hierarchy | None, x: Integers, y: Integers) -> None:
+    """Refuse databases of other cells, or that differ in a published total: the promise does not cover such a pair."""
+    if x.shape != y.shape:
+        raise ValueError(f"the two databases must have the same cells, got shapes {x.shape} and {y.shape}")
+    if published is None or tree is None:
+        return
     on_x, on_y = (totals_of(published, tree, counts) for counts in (x, y))
     for place in np.flatnonzero((on_x != on_y) & ~np.isnan(published.totals)):
         area = tree.name(tree.level(published.level).start + int(place))
