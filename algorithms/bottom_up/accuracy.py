@@ -103,17 +103,17 @@ def accuracy(
     table = exact.reshape(len(exact), -1)
     truth = _of_level(counted, table, level)
     errors: list[tuple[float, float]] = []
-    shown = np.zeros(truth.shape, np.bool_)
+    reported = np.zeros(truth.shape, np.bool_)
     while len(errors) < replicates:
         size = min(replicates - len(errors), max(1, CHUNK // exact.size))
         noisy = _of_level(counted, counted(exact, size, rng).reshape(size, *table.shape), level)
-        shown = ~np.isnan(noisy[0])  # the same areas in every replicate
-        if not shown.any():
+        reported = ~np.isnan(noisy[0])  # the same areas in every replicate
+        if not reported.any():
             raise ValueError("at least one area must be reported, got none that agrees with its published total")
         for one in noisy:
-            apart = (one - truth)[shown]
-            errors.append((float(np.abs(apart).mean()), float(np.square(apart).mean())))
-    scales = float(truth[shown].mean()), float(np.square(truth[shown]).mean())
+            difference = (one - truth)[reported]
+            errors.append((float(np.abs(difference).mean()), float(np.square(difference).mean())))
+    scales = float(truth[reported].mean()), float(np.square(truth[reported]).mean())
     if not scales[0]:
         raise ValueError("accuracy needs a true count above 0, got zeros only")
     expected = _expected(counted, table, level) if counted.published is None else (None, None)
@@ -121,7 +121,7 @@ def accuracy(
         Norm(np.array(found), scale, mean, confidence)
         for found, scale, mean in zip(zip(*errors, strict=True), scales, expected, strict=True)
     ]
-    return Accuracy(TwoTailedGeometric(mechanism.epsilon).epsilon, int(shown.sum()), *norms)
+    return Accuracy(TwoTailedGeometric(mechanism.epsilon).epsilon, int(reported.sum()), *norms)
 
 
 def curve(

@@ -123,8 +123,8 @@ def agreement(published: PublishedTotals, tree: Hierarchy, counts: Integers) -> 
     """Compare published totals with those of exact counts, by leaf: no part of a promise."""
     nodes = tree.level(published.level)
     area = tree.ancestors(published.level) - nodes.start
-    apart = np.abs(totals_of(published, tree, counts) - published.totals)  # NaN where none was published
-    return Agreement(np.maximum(area, -1), apart <= published.tolerance, apart > published.tolerance)
+    difference = np.abs(totals_of(published, tree, counts) - published.totals)  # NaN where none was published
+    return Agreement(np.maximum(area, -1), difference <= published.tolerance, difference > published.tolerance)
 
 
 def calibrate(noisy: Integers, published: PublishedTotals, agreed: Agreement) -> Floats:

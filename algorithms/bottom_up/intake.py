@@ -52,21 +52,21 @@ def read_units(
     names = [*areas, *schema.attributes]
     with _columns("data", source, [*names, weight], memory=memory) as (database, quoted, _):
         number = f"try_cast({quoted[weight]} as double)"
-        told = database.fetch(
+        broken = database.fetch(
             f"select count(*) as wrong, min({quoted[weight]}::varchar) as example, coalesce(sum({number}), 0) as total "
             f"from (select *, coalesce({number} > 0 and {number} <= {float(largest)!r}, false) as valid from {GIVEN}) "
             f"where not valid"
         )
-        if rows := int(told["wrong"][0]):
-            example = told["example"][0]
+        if rows := int(broken["wrong"][0]):
+            example = broken["example"][0]
             words = "a missing value" if example is None else reprlib.repr(example)
             raise ValueError(
                 f"data: {weight} must be above 0 and at most the largest weight {largest:g}; {rows:,} "
                 f"{'row' if rows == 1 else 'rows'} broke it, such as {words}"
             )
-        kept = ", ".join(f"{quoted[name]} as {in_sql(name)}" for name in names)
-        added = f"sum(floor({number} * {UNITS} + 0.5)::hugeint)::double as {UNIT}"
-        groups = database.fetch(f"select {kept}, {added} from {GIVEN} group by all")
+        columns = ", ".join(f"{quoted[name]} as {in_sql(name)}" for name in names)
+        sums = f"sum(floor({number} * {UNITS} + 0.5)::hugeint)::double as {UNIT}"
+        groups = database.fetch(f"select {columns}, {sums} from {GIVEN} group by all")
     if len(groups) and (total := groups[UNIT].sum() / UNITS) >= MOST:
         raise ValueError(f"data: {weight} must add up to less than 2**33, got {total:.0f}")
     units = Frame({**{name: groups[name] for name in names}, UNIT: groups[UNIT].astype(np.int64)})
@@ -92,15 +92,15 @@ def read_published(
             raise ValueError(
                 f"totals must have the columns of outer areas too, got {', '.join(set(areas) & {*quoted})}"
             )
-        wanted = [*areas[:level], count]
-        shown = ", ".join(f"{quoted[name]}::varchar as c{place}" for place, name in enumerate(wanted))
-        rows = list(database.fetch(f"select {shown} from {GIVEN}").rows())
+        columns = [*areas[:level], count]
+        texts = ", ".join(f"{quoted[name]}::varchar as c{place}" for place, name in enumerate(columns))
+        rows = list(database.fetch(f"select {texts} from {GIVEN}").rows())
     nodes = tree.level(level)
     place = {tree.name(node): node - nodes.start for node in range(nodes.start, nodes.stop)}
     totals = np.full(len(place), np.nan)
     for *codes, total in rows:
         if not all(codes):
-            raise ValueError(f"totals must have a code in {', '.join(wanted[:-1])} in every row, got a missing one")
+            raise ValueError(f"totals must have a code in {', '.join(columns[:-1])} in every row, got a missing one")
         area = " / ".join(codes) or tree.name(0)
         if area not in place:
             raise ValueError(f"totals must be of areas of the data or of the list of areas, got {area!r}")
@@ -121,7 +121,7 @@ def _columns(
     """Open a source and find its columns: how SQL calls them; and list all it has."""
     with reading(what, source, names, memory=memory) as (database, types):
         known = {name.upper(): name for name in types}
-        wanted = [name for name in (*names, *optional) if name.upper() in known]
-        if len({name.upper() for name in wanted}) < len(wanted):
-            raise ValueError(f"columns of {what} must be different, got {', '.join(wanted)}")
-        yield database, {name: in_sql(known[name.upper()]) for name in wanted}, list(types)
+        present = [name for name in (*names, *optional) if name.upper() in known]
+        if len({name.upper() for name in present}) < len(present):
+            raise ValueError(f"columns of {what} must be different, got {', '.join(present)}")
+        yield database, {name: in_sql(known[name.upper()]) for name in present}, list(types)

@@ -107,17 +107,17 @@ class InverseCdf:
         """
         if not self.tabulated:
             raise ValueError(f"the law must have at most {LARGEST_TABLE:,} magnitudes, got {self.reach + 1:,}")
-        wanted = np.arange(1, self.reach + 1)
-        low, high = np.zeros(wanted.size, np.int64), np.full(wanted.size, self.half)
+        magnitudes = np.arange(1, self.reach + 1)
+        low, high = np.zeros(magnitudes.size, np.int64), np.full(magnitudes.size, self.half)
         while (low < high).any():  # the first uniform with a smaller magnitude is from low to high
             middle = (low + high) // 2
-            larger = (self.magnitude(middle) >= wanted) & (low < high)
+            larger = (self.magnitude(middle) >= magnitudes) & (low < high)
             low, high = np.where(larger, middle + 1, low), np.where(larger, high, middle)
         at_least = np.maximum(low - UNSURE, 0)
         first = at_least.copy()
         for step in range(2 * UNSURE):
             tried = first + step
-            at_least += (tried < self.half) & (self.magnitude(np.minimum(tried, self.half - 1)) >= wanted)
+            at_least += (tried < self.half) & (self.magnitude(np.minimum(tried, self.half - 1)) >= magnitudes)
         return -np.diff(np.concatenate([[self.half], at_least, [0]]))
 
     def logpmf(self, k: ArrayLike) -> Floats:

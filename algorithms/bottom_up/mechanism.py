@@ -248,8 +248,8 @@ class BottomUp:
     def _loss(self, x: Integers, y: Integers) -> LossDistribution | None:
         """Return the loss of the noisy counts of the areas that are reported of `x`."""
         if self.published is not None and self.tree is not None:
-            shown = agreement(self.published, self.tree, x).reported
-            x, y = x[shown], y[shown]
+            reported = agreement(self.published, self.tree, x).reported
+            x, y = x[reported], y[reported]
         law = self.law
         if isinstance(law, TwoTailedGeometric):
             return geometric_loss(law.epsilon, changes(x.reshape(-1), y.reshape(-1)))

@@ -95,10 +95,10 @@ class Release(Published):
     def _warnings(self) -> list[str]:
         law, warnings = self.mechanism.of_counts.law, []
         if isinstance(law, InverseCdf):
-            shown = "" if not law.tabulated else f" with probability {law.exact_loss(1).infinite_mass:.1e}"
+            probability = "" if not law.tabulated else f" with probability {law.exact_loss(1).infinite_mass:.1e}"
             warnings.append(
                 f"The sampler does not keep the promise: no noise beyond {law.reach:,} occurs, so that a count "
-                f"tells{shown} that a person is there for certain."
+                f"tells{probability} that a person is there for certain."
             )
         if isinstance(self.mechanism, WeightedBottomUp):
             warnings.append("Weighted counts were rounded to whole people before noise.")
@@ -140,8 +140,10 @@ class Release(Published):
 
 def check_schema(schema: Schema, areas: int = 1) -> None:
     """Refuse attributes of which no release can be made, as soon as they are known."""
-    if taken := [name for name in schema.attributes if name.upper() in ("AREA", "COUNT")]:
-        raise ValueError(f"attributes must not be called AREA or COUNT, as columns of the tables are, got {taken[0]!r}")
+    if reserved := [name for name in schema.attributes if name.upper() in ("AREA", "COUNT")]:
+        raise ValueError(
+            f"attributes must not be called AREA or COUNT, as columns of the tables are, got {reserved[0]!r}"
+        )
     if (number := len(schema.shape)) > MOST_ATTRIBUTES:
         raise ValueError(f"a release must be of at most {MOST_ATTRIBUTES} attributes, got {number}")
     if (rows := areas * math.prod(side + 1 for side in schema.shape)) > LARGEST_RELEASE:

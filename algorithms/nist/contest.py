@@ -53,19 +53,19 @@ def read_contest(
     the contest's ``colorado-specs.json`` are what was found in the records of Colorado, which are public.
     """
     given = read_named(specifications, "specifications")
-    if not isinstance(given, dict) or not given or not all(isinstance(told, dict) for told in given.values()):
+    if not isinstance(given, dict) or not given or not all(isinstance(field, dict) for field in given.values()):
         raise ValueError(f"specifications must be an object of one field or more, got {reprlib.repr(given)}")
     special = None if bins is None else read_specification(bins)
     own = {} if special is None else dict(special.attributes)
     if unknown := sorted(set(own) - set(given)):
         raise ValueError(f"bins must be of fields of the specifications, got {unknown[0]!r}")
     listed = read_codebook(codebook)
-    levels = {name: own.get(name) or listed.get(name) or _to_maxval(name, told) for name, told in given.items()}
+    levels = {name: own.get(name) or listed.get(name) or _to_maxval(name, field) for name, field in given.items()}
     return Schema(levels, edges={} if special is None else dict(special.edges))
 
 
-def _to_maxval(name: str, told: dict[str, object]) -> list[str]:
-    most = told.get("maxval")
+def _to_maxval(name: str, field: dict[str, object]) -> list[str]:
+    most = field.get("maxval")
     if not isinstance(most, int) or isinstance(most, bool) or not 0 <= most < MOST_LEVELS:
         rule = f"must have values in the codebook, a maxval below {MOST_LEVELS:,}, or bins"
         raise ValueError(f"{name} {rule}, got maxval {reprlib.repr(most)}")

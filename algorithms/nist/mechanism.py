@@ -220,12 +220,12 @@ class NistDp3:
         if name not in STAGES:
             raise ValueError(f"stage must be one of {', '.join(STAGES)}, got {name!r}")
         names = self.groups.names
-        wanted = names if only is None else [one if isinstance(one, str) else CROSS.join(one) for one in only]
-        if unknown := [one for one in wanted if one not in names]:
+        selected = names if only is None else [one if isinstance(one, str) else CROSS.join(one) for one in only]
+        if unknown := [one for one in selected if one not in names]:
             raise ValueError(f"only must name groups, got {unknown[0]!r}")
-        if not wanted:
+        if not selected:
             raise ValueError("only must name one group at least, got none")
-        chosen = tuple(place for place, one in enumerate(names) if one in wanted)
+        chosen = tuple(place for place, one in enumerate(names) if one in selected)
         return STAGES[name](self, chosen)
 
 

@@ -110,8 +110,8 @@ def release(
     There may be no record, as the promise holds for that database too. A release takes secure noise; a seeded generator
     is for simulations.
     """
-    if taken := [name for name in nist.schema.attributes if name.upper() in ("GROUP", "COUNT")]:
-        raise ValueError(f"fields must not be called GROUP or COUNT, as columns of a file are, got {taken[0]!r}")
+    if reserved := [name for name in nist.schema.attributes if name.upper() in ("GROUP", "COUNT")]:
+        raise ValueError(f"fields must not be called GROUP or COUNT, as columns of a file are, got {reserved[0]!r}")
     if isinstance(rng, str) and nist.law != "geometric":
         raise ValueError(f'a secure release needs law="geometric", got {nist.law!r}: floating-point noise leaks')
     nist.noise.sample(0, rng)  # a source of noise that is missing is told before the work

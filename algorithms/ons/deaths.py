@@ -105,14 +105,14 @@ def synthetic_deaths(
     ====== ==== === === === === ==== ===== ===== ====== ======== =====
     """
     everybody = sum(REGIONS.values())
-    wanted = everybody if people is None else people
-    if whole_number("people", wanted, least=1) > everybody:
-        raise ValueError(f"people must be at most {everybody}, got {wanted}")
+    number = everybody if people is None else people
+    if whole_number("people", number, least=1) > everybody:
+        raise ValueError(f"people must be at most {everybody}, got {number}")
     generator = np.random.default_rng(rng)
     areas = PLAUSIBLE["areas"]
     regions = [region for region, inside in areas.items() for _ in inside]
     names = [name for inside in areas.values() for name in inside]
-    sizes = _sizes(int(wanted), regions, names, generator)
+    sizes = _sizes(int(number), regions, names, generator)
     odds = np.exp(AGE_SPREAD * generator.standard_normal(len(names)))
     shares = np.tile(DEATHS, (len(names), 1, 1))
     shares[:, :, :BEFORE_65] *= odds[:, None, None]

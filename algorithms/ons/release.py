@@ -191,8 +191,8 @@ def release(
 def check_columns(areas: Sequence[str], schema: Schema) -> None:
     """Refuse names of areas that a file could not have beside the others."""
     check_distinct([*areas, *schema.attributes, *schema.groupings, "COUNT"])
-    if taken := [name for name in areas if name.lower() == "total"]:
-        raise ValueError(f"areas must not be called total, which is the whole, got {taken[0]!r}")
+    if reserved := [name for name in areas if name.lower() == "total"]:
+        raise ValueError(f"areas must not be called total, which is the whole, got {reserved[0]!r}")
 
 
 def default_levels(domain: Domain) -> tuple[tuple[Table, ...], tuple[Share, ...]]:

@@ -62,15 +62,15 @@ class Domain:
 
     def check(self, histogram: ArrayLike) -> NDArray[np.integer]:
         """Return people by leaf and cell, shape (leaves, cells), integers without a copy, or refuse them."""
-        given, wanted = np.asarray(histogram), (self.tree.n_leaves, self.schema.cells)
+        given, shape = np.asarray(histogram), (self.tree.n_leaves, self.schema.cells)
         if given.dtype.kind not in "iuf":
             raise TypeError(f"histogram must hold whole numbers of people, got dtype {given.dtype}")
-        if given.shape != wanted:
-            raise ValueError(f"histogram must have the shape (leaves, cells) = {wanted}, got {given.shape}")
+        if given.shape != shape:
+            raise ValueError(f"histogram must have the shape (leaves, cells) = {shape}, got {given.shape}")
         if given.dtype.kind == "f":
-            odd = given[~(np.isfinite(given) & (given == np.rint(given)))]
-            if odd.size:
-                raise ValueError(f"histogram must hold whole numbers of people, got {odd[0]}")
+            fractions = given[~(np.isfinite(given) & (given == np.rint(given)))]
+            if fractions.size:
+                raise ValueError(f"histogram must hold whole numbers of people, got {fractions[0]}")
         if given.min() < 0:
             raise ValueError(f"histogram must not be negative, got {given.min()}")
         if (people := given.sum(dtype=np.float64)) >= LARGEST:
