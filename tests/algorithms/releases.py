@@ -34,9 +34,9 @@ def names(folder="out"):
 
 def refused_in_one_line(capsys, words, system, **options):
     """A release is refused in one line, in these words, and nothing is written."""
-    before, links = contents(Path()), sorted(Path().rglob("*"))
+    before, paths = contents(Path()), sorted(Path().rglob("*"))
     assert released(system, **options) == 2
     printed = capsys.readouterr()
     assert words in printed.err
     assert (printed.err.count("\n"), printed.out) == (1, "")
-    assert (contents(Path()), sorted(Path().rglob("*"))) == (before, links)
+    assert (contents(Path()), sorted(Path().rglob("*"))) == (before, paths)
