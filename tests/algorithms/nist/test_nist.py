@@ -33,6 +33,9 @@ def wide(fields):
     return Schema({f"field {place}": [str(level) for level in range(2 + place % 90)] for place in range(fields)})
 
 
+SINGLE = nist(schema=wide(37), groups=Groups.single(wide(37)))
+
+
 # What is counted
 
 
@@ -52,8 +55,8 @@ def test_wide_records_are_never_counted_over_all_fields_and_none_at_all_are_a_da
     assert schema.cells > 10**150
     made = nist(schema=schema, groups=Groups.single(schema))(np.zeros((50, 120), int), 1, np.random.default_rng(0))
     assert (made.shape, made.dtype) == ((1, 20, 120), np.uint8)
-    for law in LAWS:  # the promise holds for the neighbors that have one record and none, so neither is refused
-        assert nist(law=law)(np.zeros((0, 3), np.uint8), 5, np.random.default_rng(0)).shape == (5, 20, 3)
+    # The promise holds for the neighbors that have one record and none, so neither is refused.
+    assert nist()(np.zeros((0, 3), np.uint8), 5, np.random.default_rng(0)).shape == (5, 20, 3)
 
 
 # Noise, cut and rows
@@ -88,29 +91,27 @@ def test_the_cut_is_the_factor_times_scale_times_log10_of_the_bins():
     assert nist(0.5, factor=0.0).cut(np.array([-0.4, 0.4, 0.6]), 0).tolist() == [0, 0, 1]
 
 
+def spurious(bins, epsilon, **options):
+    """NistDp3 on one field with so many levels, and a binomial test at 1e-6 of the bins that it keeps of nobody."""
+    schema = Schema({"field": [str(level) for level in range(bins)]})
+    found, runs = nist(epsilon, Groups.single(schema), schema, **options), 1_000_000 // bins
+    kept = np.count_nonzero(found.stage("thresholded")(np.zeros((0, 1), int), runs, np.random.default_rng(2)) > 0)
+    assert stats.binomtest(kept, runs * bins, found.spurious[0] / bins).pvalue > 1e-6
+    return found
+
+
 @pytest.mark.parametrize("bins", [2, 10, 1_000])
 def test_the_default_factor_leaves_half_a_spurious_bin_whatever_the_size(bins):
-    """Binomial test of 1 million / bins histograms at 1e-6 each."""
-    schema = Schema({"field": [str(level) for level in range(bins)]})
-    found = nist(0.01, Groups.single(schema), schema)  # a scale that makes rounding small
-    assert found.spurious == pytest.approx((0.5,))
-    geometric = nist(0.01, Groups.single(schema), schema, law="geometric")
+    assert spurious(bins, 0.01).spurious == pytest.approx((0.5,))  # a scale that makes rounding small
+    geometric = spurious(bins, 0.01, law="geometric")
     q = math.exp(-geometric.share)
     assert q / (1 + q) - 1e-9 <= geometric.spurious[0] <= 1 / (1 + q) + 1e-9
-    runs = 1_000_000 // bins
-    kept = np.count_nonzero(found.stage("thresholded")(np.zeros((0, 1), int), runs, np.random.default_rng(2)))
-    assert stats.binomtest(kept, runs * bins, 0.5 / bins).pvalue > 1e-6
 
 
 @pytest.mark.parametrize("law", LAWS)
 @pytest.mark.parametrize(("bins", "factor"), [(1, math.log(10)), (6, 0.0)])
 def test_a_spurious_bin_has_more_than_0_even_without_a_cut(law, bins, factor):
-    """A binomial test at 1e-6."""
-    schema = Schema({"field": [str(level) for level in range(bins)]})
-    found = nist(1.0, Groups.single(schema), schema, law=law, factor=factor)
-    runs = 30_000 // bins
-    kept = np.count_nonzero(found.stage("thresholded")(np.zeros((0, 1), int), runs, np.random.default_rng(2)) > 0)
-    assert stats.binomtest(kept, runs * bins, found.spurious[0] / bins).pvalue > 1e-6
+    spurious(bins, 1.0, law=law, factor=factor)
 
 
 def test_bins_are_drawn_in_proportion_to_their_counts():
@@ -203,14 +204,10 @@ def simulated(epsilon, shifts, at, size=50_000, seed=15):
 
 def test_thirty_seven_groups_lose_the_whole():
     """Geometric losses are two-valued, and add up to a binomial."""
-    schema, at = wide(37), [0.0, 0.2, 0.4]
-    pair = NeighborPair.add_record(np.zeros((5, 37), int), [1] * 37)
-    laplace, found = (
-        nist(1.0, Groups.single(schema), schema, law=law).stage("measurements").exact_loss(pair) for law in LAWS
-    )
+    pair, at, up = NeighborPair.add_record(np.zeros((5, 37), int), [1] * 37), [0.0, 0.2, 0.4], np.arange(38)
+    laplace, found = (replace(SINGLE, law=law).stage("measurements").exact_loss(pair) for law in LAWS)
     assert (laplace.maximum, found.maximum) == pytest.approx((1, 1), rel=1e-12)
     assert laplace.delta_at(0.2) == laplace_loss(1 / 37, [1] * 37).delta_at(0.2)
-    up = np.arange(38)
     mass = stats.binom.pmf(up, 37, 1 / (1 + math.exp(-1 / 37)))
     excess = [float((mass * np.maximum(0, -np.expm1(one - (2 * up - 37) / 37))).sum()) for one in at]
     assert [found.delta_at(one) for one in at] == pytest.approx(excess, rel=1e-9)
@@ -292,7 +289,6 @@ def test_synthetic_rows_lose_no_more_than_the_promise():
 
 
 MANY = "rows x fields must be at most 1,000,000,000, got 50,000,000 x 37"
-SINGLE = nist(schema=wide(37), groups=Groups.single(wide(37)))
 FITTED = SINGLE.fit(np.zeros((1, 37), int), np.random.default_rng(0))
 stage = nist().stage
 VALUES = {
