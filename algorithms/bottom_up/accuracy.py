@@ -25,20 +25,12 @@ CHUNK = 1 << 22  # cells drawn at a time
 
 @dataclass(frozen=True, eq=False)
 class Norm:
-    """Errors of one kind, absolute or squared, and the accuracy that they leave.
+    """Errors of one kind, absolute or squared, averaged over cells, of each replicate; and the accuracy they leave.
 
-    Attributes
-    ----------
-    errors : ndarray of float, shape (replicates,)
-        Average over cells of each replicate, in people or squared people.
-    scale : float
-        Average of the true counts, or of their squares: the error of publishing zeros.
-    expected : float or None
-        Expectation of `errors` under the geometric law; None where counts are calibrated. Under that of
-        ``noise="inverse_cdf"`` the absolute error of a cell differs by less than ``1e-13 / epsilon``, its square by
-        less than ``1e-12 / epsilon**2``.
-    confidence : float
-        Share of replicates that `interval` holds.
+    `scale` is the error of publishing zeros, `expected` the expectation of `errors` under the geometric law (None where
+    counts are calibrated), `confidence` the share of replicates that `interval` holds. Under ``noise="inverse_cdf"``
+    the expected error of a cell differs by less than ``1e-13 / epsilon``, of its square by less than ``1e-12 /
+    epsilon**2``.
     """
 
     errors: Floats
@@ -71,17 +63,7 @@ class Norm:
 
 @dataclass(frozen=True, eq=False)
 class Accuracy:
-    """Accuracy of the counts of one level at one epsilon.
-
-    Attributes
-    ----------
-    epsilon : float
-        Of the release, in nats.
-    cells : int
-        Counts that are compared: those of reported areas.
-    l1, l2 : Norm
-        Average absolute and average squared difference of published and true counts.
-    """
+    """Accuracy at one epsilon, in nats, of the counts of one level: cells of reported areas, and both norms."""
 
     epsilon: float
     cells: int
@@ -98,44 +80,14 @@ def accuracy(
     level: int | None = None,
     confidence: float = 0.95,
 ) -> Accuracy:
-    """Replicate a release and compare it with the true counts, as the authors do to choose epsilon.
+    """Replicate a release and compare it with the true counts of cells, as the authors do to choose epsilon.
 
-    Parameters
-    ----------
-    mechanism : BottomUp or WeightedBottomUp
-        With its budget.
-    data : array_like
-        As the mechanism takes it. The result depends on the true counts and is no private output: it is for public or
-        older data, or for those who may see the data.
-    rng : numpy Generator or "secure"
-        Source of noise.
-    replicates : int
-        Releases, at least 2.
-    level : int, optional
-        Compare the cells of areas of this level of the tree. Default: the finest cells.
-    confidence : float
-        Share of replicates in the intervals, between 0 and 1.
+    The result depends on the true counts and is no private output. With `level` cells of areas of that level are
+    compared.
 
-    Returns
-    -------
-    Accuracy
-        Norms and accuracies. Weighted counts are compared after they are rounded.
-
-    Raises
-    ------
-    ValueError
-        If there are fewer than 2 replicates, the confidence is not between 0 and 1, there is no such level, no area is
-        reported, or all true counts are 0.
-    TypeError
-        If `replicates` is no integer.
-
-    Notes
-    -----
-    With n the true counts and m the published ones, the two accuracies are ``1 - sum|m - n| / sum n`` and
-    ``1 - sum (m - n)**2 / sum n**2``: one minus the error in units of that of publishing zeros. Without calibration the
-    first falls short of one by ``1 / (sinh(epsilon) mean(n))``, about ``1 / (epsilon mean(n))``, and the second by
-    about ``2 / (epsilon**2 mean(n**2))``: the square of the first, twice over, times ``mean(n)**2 / mean(n**2)``. Where
-    populations are high, L2 reaches one first.
+    With n the true counts and m the published ones, the two accuracies are ``1 - sum|m - n| / sum n`` and ``1 - sum (m
+    - n)**2 / sum n**2``. Without calibration the first falls short of one by ``1 / (sinh(epsilon) mean(n))``, and the
+    second by about ``2 / (epsilon**2 mean(n**2))``: where populations are high, L2 reaches one first.
 
     Examples
     --------
@@ -151,17 +103,17 @@ def accuracy(
     table = exact.reshape(len(exact), -1)
     truth = _of_level(counted, table, level)
     errors: list[tuple[float, float]] = []
-    shown = np.zeros(truth.shape, np.bool_)
+    reported = np.zeros(truth.shape, np.bool_)
     while len(errors) < replicates:
         size = min(replicates - len(errors), max(1, CHUNK // exact.size))
         noisy = _of_level(counted, counted(exact, size, rng).reshape(size, *table.shape), level)
-        shown = ~np.isnan(noisy[0])  # the same areas in every replicate
-        if not shown.any():
+        reported = ~np.isnan(noisy[0])  # the same areas in every replicate
+        if not reported.any():
             raise ValueError("at least one area must be reported, got none that agrees with its published total")
         for one in noisy:
-            apart = (one - truth)[shown]
-            errors.append((float(np.abs(apart).mean()), float(np.square(apart).mean())))
-    scales = float(truth[shown].mean()), float(np.square(truth[shown]).mean())
+            difference = (one - truth)[reported]
+            errors.append((float(np.abs(difference).mean()), float(np.square(difference).mean())))
+    scales = float(truth[reported].mean()), float(np.square(truth[reported]).mean())
     if not scales[0]:
         raise ValueError("accuracy needs a true count above 0, got zeros only")
     expected = _expected(counted, table, level) if counted.published is None else (None, None)
@@ -169,68 +121,20 @@ def accuracy(
         Norm(np.array(found), scale, mean, confidence)
         for found, scale, mean in zip(zip(*errors, strict=True), scales, expected, strict=True)
     ]
-    return Accuracy(TwoTailedGeometric(mechanism.epsilon).epsilon, int(shown.sum()), *norms)
+    return Accuracy(TwoTailedGeometric(mechanism.epsilon).epsilon, int(reported.sum()), *norms)
 
 
 def curve(
     mechanism: BottomUp | WeightedBottomUp, data: ArrayLike, rng: Rng, *, epsilons: Sequence[float], **options: Any
 ) -> list[Accuracy]:
-    """Return the accuracies at several budgets, in increasing order.
-
-    Parameters
-    ----------
-    mechanism : BottomUp or WeightedBottomUp
-        Whose budget is replaced.
-    data, rng, **options
-        As `accuracy` takes them.
-    epsilons : sequence of float
-        Budgets in nats.
-
-    Returns
-    -------
-    list of Accuracy
-        One for each.
-
-    Raises
-    ------
-    ValueError
-        If there is no epsilon, one is out of range, and as `accuracy`.
-    TypeError
-        As `accuracy`.
-    """
+    """Return the accuracies at several budgets in nats, in increasing order."""
     if not len(epsilons):
         raise ValueError("epsilons must be at least one, got none")
     return [accuracy(replace(mechanism, epsilon=epsilon), data, rng, **options) for epsilon in sorted(epsilons)]
 
 
 def smallest_epsilon(found: Sequence[Accuracy], target: float, *, norm: Literal["l1", "l2"] = "l1") -> float:
-    """Return the smallest epsilon tried from which on the lower end of the interval reaches a target.
-
-    Parameters
-    ----------
-    found : sequence of Accuracy
-        Of several epsilons, such as `curve` returns.
-    target : float
-        Accuracy wanted of nearly every release, below 1.
-    norm : {"l1", "l2"}
-        Which accuracy.
-
-    Returns
-    -------
-    float
-        In nats.
-
-    Raises
-    ------
-    ValueError
-        If the target is 1 or more, there is no such norm, or no epsilon tried reaches the target.
-
-    Examples
-    --------
-    >>> found = curve(BottomUp(1.0), [400, 100, 30], np.random.default_rng(0), epsilons=[0.01, 0.1, 1.0])
-    >>> smallest_epsilon(found, 0.8), smallest_epsilon(found, 0.8, norm="l2")
-    (0.1, 0.1)
-    """
+    """Return the smallest epsilon tried from which on the lower end of the interval reaches an accuracy below 1."""
     if not target < 1:
         raise ValueError(f"target must be below 1, got {target}")
     if norm not in ("l1", "l2"):
@@ -246,34 +150,10 @@ def smallest_epsilon(found: Sequence[Accuracy], target: float, *, norm: Literal[
 
 
 def expected_error(epsilon: float, cells: int) -> float:
-    r"""Return the expected absolute error of a sum of noisy cells.
+    """Return the expected absolute error, in people, of a sum of noisy cells: of one it is ``1 / sinh(epsilon)``.
 
-    Parameters
-    ----------
-    epsilon : float
-        Of the noise of each cell, in nats.
-    cells : int
-        How many are added up, at least 1.
-
-    Returns
-    -------
-    float
-        In people; of one cell ``1 / sinh(epsilon)``.
-
-    Raises
-    ------
-    ValueError
-        If `epsilon` is out of range, or there is no cell.
-
-    Notes
-    -----
-    The integral of `algorithms.noise.quadrature.mean_magnitude`; the characteristic function of one cell is the inverse
-    of :math:`1 + 2q(1 - \cos\theta)/(1-q)^2`.
-
-    Examples
-    --------
-    >>> round(expected_error(1.0, 1) * math.sinh(1.0), 12), round(expected_error(0.1, 10_000), 4)
-    (1.0, 1127.895)
+    The integral is `mean_magnitude`; the characteristic function of one cell, at angle t, is the inverse of ``1 + 2q (1
+    - cos t) / (1 - q)**2``.
     """
     if cells < 1:
         raise ValueError(f"cells must be at least 1, got {cells}")

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from algorithms.hierarchy import LARGEST_EXACT, Hierarchy
 from audit.arguments import whole_number
 
-__all__ = ["Agreement", "PublishedTotals", "agreement", "calibrate", "totals_of"]
+__all__ = ["Agreement", "PublishedTotals", "agreement", "calibrate", "check_areas", "check_covered"]
 
 Integers = NDArray[np.int64]
 Floats = NDArray[np.float64]
@@ -64,21 +64,6 @@ class PublishedTotals:
         totals.flags.writeable = False
         object.__setattr__(self, "totals", totals)
 
-    def check_tree(self, tree: Hierarchy) -> None:
-        """Refuse a tree that has other areas.
-
-        Raises
-        ------
-        ValueError
-            If it has no such level, or another number of areas there.
-        """
-        nodes = tree.level(self.level)
-        if self.totals.size != nodes.stop - nodes.start:
-            raise ValueError(
-                f"published totals must be one for each of {nodes.stop - nodes.start} areas of level {self.level}, "
-                f"got {self.totals.size}"
-            )
-
     def everywhere(self, tree: Hierarchy) -> bool:
         """Tell whether every leaf lies in an area with a published total: then nobody can come or go unnoticed."""
         nodes = tree.level(self.level)
@@ -88,16 +73,9 @@ class PublishedTotals:
 
 @dataclass(frozen=True, eq=False)
 class Agreement:
-    """What published totals say of some data.
+    """Which areas of the level have the data's total as the published one, and which another: those are not reported.
 
-    Attributes
-    ----------
-    area : ndarray of int, shape (leaves,)
-        Area of the level in which each leaf lies, counted from its first; -1 for a leaf above the level.
-    consistent : ndarray of bool, shape (areas,)
-        Areas whose published total is the data's.
-    inconsistent : ndarray of bool, shape (areas,)
-        Areas whose published total is another: they are not reported. Areas in neither have no published total.
+    Areas that are in neither have no published total. `area` tells in which each leaf lies, -1 if above the level.
     """
 
     area: Integers
@@ -110,26 +88,50 @@ class Agreement:
         return ~(self.inconsistent[self.area] & (self.area >= 0))
 
 
+def check_areas(published: PublishedTotals, tree: Hierarchy) -> None:
+    """Refuse totals of a level that the tree does not have, or of another number of areas."""
+    nodes = tree.level(published.level)
+    if published.totals.size != (number := nodes.stop - nodes.start):
+        where = f"one for each of {number} areas of level {published.level}"
+        raise ValueError(f"published totals must be {where}, got {published.totals.size}")
+
+
+def check_covered(published: PublishedTotals | None, tree: Hierarchy | None, x: Integers, y: Integers) -> None:
+    """Refuse databases of other cells, or that differ in a published total: the promise does not cover such a pair."""
+    if x.shape != y.shape:
+        raise ValueError(f"the two databases must have the same cells, got shapes {x.shape} and {y.shape}")
+    if published is None or tree is None:
+        return
+    on_x, on_y = (totals_of(published, tree, counts) for counts in (x, y))
+    for place in np.flatnonzero((on_x != on_y) & ~np.isnan(published.totals)):
+        area = tree.name(tree.level(published.level).start + int(place))
+        totals = f"that of {area} is {on_x[place]} and {on_y[place]}"
+        raise ValueError(
+            f"neighbors must agree on published totals, and {totals}: a pair is not covered by the promise"
+        )
+
+
 def totals_of(published: PublishedTotals, tree: Hierarchy, counts: Integers) -> Integers:
     """Return the totals that the data themselves have in the areas of the published level, shape (areas,)."""
-    totals: Integers = tree.totals(counts.sum(axis=1))[tree.level(published.level)].astype(np.int64)
+    totals: Integers = tree.totals(counts.reshape(len(counts), -1).sum(axis=1))[tree.level(published.level)].astype(
+        np.int64
+    )
     return totals
 
 
 def agreement(published: PublishedTotals, tree: Hierarchy, counts: Integers) -> Agreement:
-    """Compare published totals with those of exact counts, shape (leaves, cells): no part of a promise."""
+    """Compare published totals with those of exact counts, by leaf: no part of a promise."""
     nodes = tree.level(published.level)
     area = tree.ancestors(published.level) - nodes.start
-    apart = np.abs(totals_of(published, tree, counts) - published.totals)  # NaN where none was published
-    return Agreement(np.maximum(area, -1), apart <= published.tolerance, apart > published.tolerance)
+    difference = np.abs(totals_of(published, tree, counts) - published.totals)  # NaN where none was published
+    return Agreement(np.maximum(area, -1), difference <= published.tolerance, difference > published.tolerance)
 
 
 def calibrate(noisy: Integers, published: PublishedTotals, agreed: Agreement) -> Floats:
     """Rake noisy cells, shape (size, leaves, cells), of consistent areas to their totals; inconsistent ones become NaN.
 
-    `Hierarchy.rake` does it, on a tree of consistent areas and their cells under a root that is the sum of the totals:
-    cells keep their proportions, and where they add up to zero or less they share the total equally. Noise that swamps
-    an area can leave cells that add up to little, and raking then multiplies it.
+    `Hierarchy.rake` does it on a tree of consistent areas and their cells: cells keep their proportions, and where they
+    add up to zero or less they share the total equally. Noise that swamps an area is multiplied.
     """
     cells = noisy.shape[2]
     out = noisy.astype(np.float64)

@@ -7,33 +7,20 @@ from typing import Annotated, Any
 
 import typer
 
-from algorithms.tables.commands import (
-    Areas,
-    Count,
-    Data,
-    Epsilon,
-    Geo,
-    Memory,
-    Out,
-    Seed,
-    Spec,
-    columns_of,
-    noise_of,
-    releasing,
-)
+from algorithms.tables import commands
 
 __all__ = ["release_bottom_up"]
 
 
-@releasing
+@commands.releasing
 def release_bottom_up(
-    out: Out,
-    data: Data,
-    areas: Areas,
-    spec: Spec,
-    epsilon: Epsilon,
-    geo: Geo = None,
-    count: Count = None,
+    out: commands.Out,
+    data: commands.Data,
+    areas: commands.Areas,
+    spec: commands.Spec,
+    epsilon: commands.Epsilon,
+    geo: commands.Geo = None,
+    count: commands.Count = None,
     weight: Annotated[str | None, typer.Option(help="Column of the weight of a record of a sample.")] = None,
     largest_weight: Annotated[
         float | None, typer.Option(help="Largest weight that the design allows; public, not the largest of the data.")
@@ -50,8 +37,8 @@ def release_bottom_up(
     noise: Annotated[
         str, typer.Option(help="exact, or inverse-cdf with --seed: the authors' sampler does not keep the promise.")
     ] = "exact",
-    memory: Memory = "4GB",
-    seed: Seed = None,
+    memory: commands.Memory = "4GB",
+    seed: commands.Seed = None,
 ) -> int:
     """Release all margins of a full histogram by two-tailed geometric noise on every cell."""
     from algorithms.bottom_up import BottomUp, WeightedBottomUp
@@ -62,7 +49,7 @@ def release_bottom_up(
     from algorithms.tables.intake import read_histogram
     from audit.io.terminal import console
 
-    rng, words = noise_of(seed)
+    rng, words = commands.noise_of(seed)
     if noise not in ("exact", "inverse-cdf"):
         raise ValueError(f"noise must be exact or inverse-cdf, got {noise!r}")
     if noise == "inverse-cdf" and seed is None:
@@ -73,7 +60,7 @@ def release_bottom_up(
         raise ValueError("--weight goes without --count: a record of a sample is one person")
     if tolerance and totals is None:
         raise ValueError("--tolerance goes with --totals")
-    columns = columns_of(areas)
+    columns = commands.columns_of(areas)
     sampler: Any = noise.replace("-", "_")
     BottomUp(epsilon, noise=sampler)([0], 0, rng)  # a bad budget or missing noise is told before data are read
     if largest_weight is not None:

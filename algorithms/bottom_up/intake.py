@@ -26,13 +26,7 @@ UNIT = "units_of_weight"  # a column
 
 
 def count_areas(source: Any, areas: Sequence[str], *, what: str = "data", memory: str = MEMORY) -> int:
-    """Count the different codes of the finest areas, so that too large a histogram is refused before it is made.
-
-    Examples
-    --------
-    >>> count_areas(Frame({"state": ["1", "1", "2"], "county": ["1", "1", "1"]}), ["state", "county"])
-    2
-    """
+    """Count the different codes of the finest areas, so that too large a histogram is refused before it is made."""
     with _columns(what, source, areas, memory=memory) as (database, quoted, _):
         columns = ", ".join(quoted.values())
         return int(database.fetch(f"select count(*) as n from (select distinct {columns} from {GIVEN})")["n"][0])
@@ -50,36 +44,29 @@ def read_units(
 ) -> tuple[Hierarchy, NDArray[np.int64]]:
     """Add up the weights of persons by area and cell, exactly: the tree, and units of weight, shape (leaves, cells).
 
-    The arguments are those of `algorithms.tables.intake.read_histogram`, one row a person, with the column of weights
-    in people and the largest weight that is allowed. Each weight is rounded by itself to units of 2**-20 people:
-    `algorithms.bottom_up.weighted.round_units` makes people of their sums.
-
-    Examples
-    --------
-    >>> persons = Frame({"county": ["1", "1", "2"], "sex": ["male"] * 3, "w": [1.5, 2.25, 4.0]})
-    >>> _, units = read_units(persons, Schema({"sex": ("female", "male")}), ["county"], weight="w", largest=4.0)
-    >>> (units / UNITS).tolist()
-    [[0.0, 3.75], [0.0, 4.0]]
+    Arguments are those of `algorithms.tables.intake.read_histogram`, one row a person, with the column of weights in
+    people and the largest that is allowed. Each weight is rounded by itself to units of 2**-20 people; see
+    `round_units`.
     """
     check_largest_weight(largest)
     names = [*areas, *schema.attributes]
     with _columns("data", source, [*names, weight], memory=memory) as (database, quoted, _):
         number = f"try_cast({quoted[weight]} as double)"
-        told = database.fetch(
+        broken = database.fetch(
             f"select count(*) as wrong, min({quoted[weight]}::varchar) as example, coalesce(sum({number}), 0) as total "
             f"from (select *, coalesce({number} > 0 and {number} <= {float(largest)!r}, false) as valid from {GIVEN}) "
             f"where not valid"
         )
-        if rows := int(told["wrong"][0]):
-            example = told["example"][0]
+        if rows := int(broken["wrong"][0]):
+            example = broken["example"][0]
             words = "a missing value" if example is None else reprlib.repr(example)
             raise ValueError(
                 f"data: {weight} must be above 0 and at most the largest weight {largest:g}; {rows:,} "
                 f"{'row' if rows == 1 else 'rows'} broke it, such as {words}"
             )
-        kept = ", ".join(f"{quoted[name]} as {in_sql(name)}" for name in names)
-        added = f"sum(floor({number} * {UNITS} + 0.5)::hugeint)::double as {UNIT}"
-        groups = database.fetch(f"select {kept}, {added} from {GIVEN} group by all")
+        columns = ", ".join(f"{quoted[name]} as {in_sql(name)}" for name in names)
+        sums = f"sum(floor({number} * {UNITS} + 0.5)::hugeint)::double as {UNIT}"
+        groups = database.fetch(f"select {columns}, {sums} from {GIVEN} group by all")
     if len(groups) and (total := groups[UNIT].sum() / UNITS) >= MOST:
         raise ValueError(f"data: {weight} must add up to less than 2**33, got {total:.0f}")
     units = Frame({**{name: groups[name] for name in names}, UNIT: groups[UNIT].astype(np.int64)})
@@ -89,17 +76,9 @@ def read_units(
 def read_published(
     source: Any, areas: Sequence[str], tree: Hierarchy, *, count: str = "count", tolerance: int = 0
 ) -> PublishedTotals:
-    """Read totals of areas of one level that were published before.
+    """Read published totals, one row an area: codes of the areas around it, the outermost first, its own, its total.
 
-    A row is an area: its code and those of the areas around it, the outermost first, and its total. The level is that
-    of the last column of areas; areas of the level without a row have no published total. A file whose only column is
-    the total is of the root.
-
-    Examples
-    --------
-    >>> tree = Hierarchy.from_codes(["1", "1", "2"], ["1", "2", "1"])
-    >>> read_published(Frame({"state": ["2"], "count": [40]}), ["state", "county"], tree).totals
-    array([nan, 40.])
+    The level is that of the last column of areas, the root without any; areas without a row have no published total.
     """
     with _columns("totals", source, [count], optional=areas) as (database, quoted, given):
         present = [name in quoted for name in areas]
@@ -113,15 +92,15 @@ def read_published(
             raise ValueError(
                 f"totals must have the columns of outer areas too, got {', '.join(set(areas) & {*quoted})}"
             )
-        wanted = [*areas[:level], count]
-        shown = ", ".join(f"{quoted[name]}::varchar as c{place}" for place, name in enumerate(wanted))
-        rows = list(database.fetch(f"select {shown} from {GIVEN}").rows())
+        columns = [*areas[:level], count]
+        texts = ", ".join(f"{quoted[name]}::varchar as c{place}" for place, name in enumerate(columns))
+        rows = list(database.fetch(f"select {texts} from {GIVEN}").rows())
     nodes = tree.level(level)
     place = {tree.name(node): node - nodes.start for node in range(nodes.start, nodes.stop)}
     totals = np.full(len(place), np.nan)
     for *codes, total in rows:
         if not all(codes):
-            raise ValueError(f"totals must have a code in {', '.join(wanted[:-1])} in every row, got a missing one")
+            raise ValueError(f"totals must have a code in {', '.join(columns[:-1])} in every row, got a missing one")
         area = " / ".join(codes) or tree.name(0)
         if area not in place:
             raise ValueError(f"totals must be of areas of the data or of the list of areas, got {area!r}")
@@ -142,7 +121,7 @@ def _columns(
     """Open a source and find its columns: how SQL calls them; and list all it has."""
     with reading(what, source, names, memory=memory) as (database, types):
         known = {name.upper(): name for name in types}
-        wanted = [name for name in (*names, *optional) if name.upper() in known]
-        if len({name.upper() for name in wanted}) < len(wanted):
-            raise ValueError(f"columns of {what} must be different, got {', '.join(wanted)}")
-        yield database, {name: in_sql(known[name.upper()]) for name in wanted}, list(types)
+        present = [name for name in (*names, *optional) if name.upper() in known]
+        if len({name.upper() for name in present}) < len(present):
+            raise ValueError(f"columns of {what} must be different, got {', '.join(present)}")
+        yield database, {name: in_sql(known[name.upper()]) for name in present}, list(types)

@@ -31,46 +31,20 @@ UNSURE = 8  # uniforms about a threshold that are tried one by one, as logarithm
 
 @dataclass(frozen=True)
 class InverseCdf:
-    r"""Two-tailed geometric noise as the inverse of its distribution function at a uniform of finitely many bits.
+    r"""Two-tailed geometric noise of `epsilon` nats a person, by inversion at uniforms of 2 to 53 bits.
 
-    Parameters
-    ----------
-    epsilon : float
-        Privacy loss in nats per unit of sensitivity that the ideal law has; positive and finite.
-    bits : int
-        Bits of a uniform, from 2 to 53.
-
-    Raises
-    ------
-    ValueError
-        If `epsilon` is out of range, or `bits` is.
-    TypeError
-        If either is no number.
-
-    Notes
-    -----
     With :math:`q = e^{-\varepsilon}`, :math:`P(K \le -m) = q^m/(1+q)` for :math:`m \ge 1`. A uniform j of the lower
     half is the tail probability :math:`t = (j + 1/2)/2^b < 1/2`, and gives the largest m with :math:`t \le q^m/(1+q)`,
+    :math:`m = \lfloor(-\ln t - \ln(1+q))/\varepsilon\rfloor`, as -m; the upper half mirrors it.
 
-    .. math:: m = \lfloor(-\ln t - \ln(1+q))/\varepsilon\rfloor \ge 0,
-
-    as -m; the upper half mirrors it. Ideally :math:`P(0) = 2(1/2 - q/(1+q)) = (1-q)/(1+q)`, as it should be.
-
-    References
-    ----------
-    .. [1] Clark and Dajani, "Achieving Differential Privacy Using a Two-Tailed Geometric Bottom-Up Mechanism", 2019,
-       who invert at uniforms from a cryptographically secure generator. That makes each uniform unpredictable, and
-       leaves their number what it is.
-    .. [2] Mironov, "On Significance of the Least Significant Bits for Differential Privacy", 2012, on the same flaw of
-       floating-point Laplace noise.
+    Clark and Dajani, 2019 (see `BottomUp`), invert at uniforms from a cryptographically secure generator, which leaves
+    their number what it is. Mironov, "On Significance of the Least Significant Bits for Differential Privacy", 2012,
+    has the same flaw of floating-point Laplace noise.
 
     Examples
     --------
-    >>> noise = InverseCdf(1.0)
-    >>> noise.reach, f"{TwoTailedGeometric(1.0).sf(noise.reach):.1e}"
-    (37, '2.3e-17')
-    >>> InverseCdf(1.0, bits=4).counts
-    array([4, 2, 1, 1])
+    >>> InverseCdf(1.0).reach, InverseCdf(1.0, bits=4).counts
+    (37, array([4, 2, 1, 1]))
     """
 
     epsilon: float
@@ -126,25 +100,24 @@ class InverseCdf:
 
     @cached_property
     def counts(self) -> Integers:
-        """How many uniforms of either half give each magnitude, shape (reach + 1,): they add up to ``2**(bits-1)``.
+        """How many uniforms of either half give each magnitude, shape (reach + 1,), as it is computed here.
 
-        Of the function as it is computed here, not of the formula. Magnitudes fall as uniforms rise, so that bisection
-        finds where each begins; the 16 uniforms about every threshold are tried one by one, in case a logarithm that is
-        a few roundings off turns two neighbors around.
+        Magnitudes fall as uniforms rise, so that bisection finds where each begins; the 16 uniforms about every
+        threshold are tried one by one, in case a logarithm that is a few roundings off turns two neighbors around.
         """
         if not self.tabulated:
             raise ValueError(f"the law must have at most {LARGEST_TABLE:,} magnitudes, got {self.reach + 1:,}")
-        wanted = np.arange(1, self.reach + 1)
-        low, high = np.zeros(wanted.size, np.int64), np.full(wanted.size, self.half)
+        magnitudes = np.arange(1, self.reach + 1)
+        low, high = np.zeros(magnitudes.size, np.int64), np.full(magnitudes.size, self.half)
         while (low < high).any():  # the first uniform with a smaller magnitude is from low to high
             middle = (low + high) // 2
-            larger = (self.magnitude(middle) >= wanted) & (low < high)
+            larger = (self.magnitude(middle) >= magnitudes) & (low < high)
             low, high = np.where(larger, middle + 1, low), np.where(larger, high, middle)
         at_least = np.maximum(low - UNSURE, 0)
         first = at_least.copy()
         for step in range(2 * UNSURE):
             tried = first + step
-            at_least += (tried < self.half) & (self.magnitude(np.minimum(tried, self.half - 1)) >= wanted)
+            at_least += (tried < self.half) & (self.magnitude(np.minimum(tried, self.half - 1)) >= magnitudes)
         return -np.diff(np.concatenate([[self.half], at_least, [0]]))
 
     def logpmf(self, k: ArrayLike) -> Floats:
@@ -165,9 +138,6 @@ class InverseCdf:
         )
 
     def exact_loss(self, shift: int) -> LossDistribution:
-        """Return the law of the privacy loss of one count that is `shift` people larger on the second database.
-
-        Outputs that one count alone can give have infinite loss.
-        """
+        """Return the loss of a count that is `shift` people larger on y: infinite where one alone is possible."""
         noise = np.arange(-self.reach + min(shift, 0), self.reach + max(shift, 0) + 1)
         return loss_from_logs(self.logpmf(noise), self.logpmf(noise - shift))

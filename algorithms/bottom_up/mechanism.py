@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import KW_ONLY, dataclass, replace
 from functools import cached_property
-from itertools import combinations
+from itertools import chain, combinations
 from typing import ClassVar, Literal, get_args
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from algorithms.bottom_up.calibration import PublishedTotals, agreement, calibrate, totals_of
+from algorithms.bottom_up.calibration import PublishedTotals, agreement, calibrate, check_areas, check_covered
 from algorithms.bottom_up.inverse_cdf import InverseCdf
 from algorithms.hierarchy import Hierarchy, check_counts
 from algorithms.noise import Rng, TwoTailedGeometric, add_noise
@@ -94,7 +94,7 @@ class BottomUp:
         if self.published is not None:
             if self.tree is None:
                 raise ValueError("published totals need a tree of areas, got none")
-            self.published.check_tree(self.tree)
+            check_areas(self.published, self.tree)
 
     @cached_property
     def law(self) -> TwoTailedGeometric | InverseCdf:
@@ -147,34 +147,22 @@ class BottomUp:
     def __call__(self, data: ArrayLike, size: int, rng: Rng) -> Integers | Floats:
         """Release counts, shape (leaves,) or (leaves, cells), `size` times: shape (size, leaves) or with cells.
 
-        Whole numbers; with published totals real ones, NaN in areas that are not reported (an audit takes
-        ``numpy.nan_to_num`` of them).
+        Whole numbers; with published totals real ones, NaN in areas that are not reported.
         """
         exact = self.counts(data)
         noisy = add_noise(exact, self.law, size, rng, query="histogram", sensitivity=self.sensitivity)
         if self.published is None:
             return noisy
-        table, tree = exact.reshape(len(exact), -1), self._areas(len(exact))
-        agreed = agreement(self.published, tree, table)
-        return calibrate(noisy.reshape(size, *table.shape), self.published, agreed).reshape(noisy.shape)
+        agreed = agreement(self.published, self._areas(len(exact)), exact)
+        return calibrate(noisy.reshape(size, len(exact), -1), self.published, agreed).reshape(noisy.shape)
 
     def stage(self, name: Literal["measurements"]) -> BottomUp:
-        """Return one stage as a mechanism by itself.
-
-        Parameters
-        ----------
-        name : {"measurements"}
-            Noisy counts before they are calibrated.
-
-        Returns
-        -------
-        BottomUp
-            Without published totals.
+        """Return the noisy counts before they are calibrated, as a mechanism by itself.
 
         Raises
         ------
         ValueError
-            If there is no such stage.
+            If another stage is named.
         """
         if name != "measurements":
             raise ValueError(f"stage must be measurements, got {name!r}")
@@ -197,17 +185,10 @@ class BottomUp:
         return np.moveaxis(totals, -1, -2)
 
     def margins(self, noisy: ArrayLike) -> Mapping[str, Integers | Floats]:
-        """Add noisy cells up to every margin of the attributes in every area.
+        """Add noisy cells, shape (..., leaves, cells), up to every margin of the attributes in every area.
 
-        Parameters
-        ----------
-        noisy : array_like, shape (..., leaves, cells)
-            What a run returned.
-
-        Returns
-        -------
-        dict of str to ndarray, shape (..., areas, groups)
-            By the name of the query: ``"total"``, each attribute, each combination joined by ``*``, and ``"detailed"``.
+        They have the shape (..., areas, groups) and the name of the query: ``"total"``, each attribute, each
+        combination joined by ``*``, and ``"detailed"``.
 
         Raises
         ------
@@ -223,38 +204,27 @@ class BottomUp:
         {'total': [36], 'sex': [14, 22], 'age': [16, 20], 'detailed': [6, 8, 10, 12]}
         """
         if self.schema is None or len(self.schema.shape) > MOST_ATTRIBUTES:
-            found = "none" if self.schema is None else len(self.schema.shape)
-            raise ValueError(f"margins need a schema of 1 to {MOST_ATTRIBUTES} attributes, got {found}")
+            number = "none" if self.schema is None else len(self.schema.shape)
+            raise ValueError(f"margins need a schema of 1 to {MOST_ATTRIBUTES} attributes, got {number}")
         tables = self.tables(noisy)
         if tables.shape[-1] != self.schema.cells:
             raise ValueError(f"noisy must have {self.schema.cells} cells in each area, got {tables.shape[-1]}")
-        axes = range(len(self.schema.shape))
-        cube, names = tables.reshape(*tables.shape[:-1], *self.schema.shape), list(self.schema.attributes)
-        found_by = {}
-        for number in range(len(axes) + 1):
-            for kept in combinations(axes, number):
-                name = DETAILED if number == len(axes) else CROSS.join(names[axis] for axis in kept) or TOTAL
-                added = cube.sum(axis=tuple(axis - len(axes) for axis in axes if axis not in kept))
-                found_by[name] = added.reshape(*tables.shape[:-1], -1)
-        return found_by
+        sides, names = self.schema.shape, list(self.schema.attributes)
+        cube, margins = tables.reshape(*tables.shape[:-1], *sides), {}
+        for kept in chain.from_iterable(combinations(range(len(sides)), number) for number in range(len(sides) + 1)):
+            name = DETAILED if len(kept) == len(sides) else CROSS.join(names[axis] for axis in kept) or TOTAL
+            added = cube.sum(axis=tuple(axis - len(sides) for axis in range(len(sides)) if axis not in kept))
+            margins[name] = added.reshape(*tables.shape[:-1], -1)
+        return margins
 
     def exact_loss(self, pair: Pair) -> LossDistribution | None:
-        """Return the law of the privacy loss of `pair`: of the noisy counts of all reported areas, before calibration.
+        """Return the law of the privacy loss of `pair`, before calibration; None if its table is too large.
 
-        Raking reads nothing else but the published totals, so that no release can lose more.
-
-        Returns
-        -------
-        LossDistribution or None
-            None when a table of it would be too large.
-
-        Raises
-        ------
-        ValueError
-            If counts differ in shape, or in the total of a published area: the promise does not cover such a pair.
+        Raking reads nothing else but the published totals, so that no release can lose more. The promise does not cover
+        a pair whose counts differ in shape, or in the total of a published area: that is a ValueError.
         """
         x, y = self.counts(pair.x), self.counts(pair.y)
-        self._check_covered(x, y)
+        check_covered(self.published, self.tree, x, y)
         return self._loss(x, y)
 
     @property
@@ -268,32 +238,18 @@ class BottomUp:
         return self._log_likelihood if known and self.published is None else None
 
     def _log_likelihood(self, outputs: ArrayLike, counts: ArrayLike) -> Floats:
-        given, exact = np.asarray(outputs), np.asarray(counts)
+        given, exact = np.asarray(outputs), np.asarray(counts).reshape(-1)
         columns = given.reshape(len(given), -1) if given.ndim else given
-        return log_likelihood_of_cells(columns, exact.reshape(-1), lambda seen, true: self.law.logpmf(seen - true))
+        return log_likelihood_of_cells(columns, exact, lambda noisy, true: self.law.logpmf(noisy - true))
 
     def _areas(self, leaves: int) -> Hierarchy:
         return self.tree or Hierarchy.regular(leaves, 1)
 
-    def _check_covered(self, x: Integers, y: Integers) -> None:
-        if x.shape != y.shape:
-            raise ValueError(f"the two databases must have the same cells, got shapes {x.shape} and {y.shape}")
-        if self.published is None or self.tree is None:
-            return
-        totals = [totals_of(self.published, self.tree, counts.reshape(len(counts), -1)) for counts in (x, y)]
-        apart = np.flatnonzero((totals[0] != totals[1]) & ~np.isnan(self.published.totals))
-        if apart.size:
-            area = self.tree.name(self.tree.level(self.published.level).start + int(apart[0]))
-            raise ValueError(
-                f"neighbors must agree on published totals, and that of {area} is {totals[0][apart[0]]} and "
-                f"{totals[1][apart[0]]}: a pair is not covered by the promise"
-            )
-
     def _loss(self, x: Integers, y: Integers) -> LossDistribution | None:
         """Return the loss of the noisy counts of the areas that are reported of `x`."""
         if self.published is not None and self.tree is not None:
-            shown = agreement(self.published, self.tree, x.reshape(len(x), -1)).reported
-            x, y = x[shown], y[shown]
+            reported = agreement(self.published, self.tree, x).reported
+            x, y = x[reported], y[reported]
         law = self.law
         if isinstance(law, TwoTailedGeometric):
             return geometric_loss(law.epsilon, changes(x.reshape(-1), y.reshape(-1)))

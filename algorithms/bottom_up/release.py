@@ -1,14 +1,8 @@
 """A bottom-up release: noise once, all tables by adding up, and one folder with what is published, or nothing.
 
-The folder holds
-
-- ``level_0.csv``, ``level_1.csv``, ...: AREA (codes from the outermost down), each attribute and COUNT, for every area
-  of the level (0 is the root); an attribute is empty where its levels are added up. Areas that are not reported are
-  left out, and so are areas that hold one;
-- ``ledger.txt``: the promise and the noise in words;
-- ``release.json``: what was run.
-
-Noisy counts may be negative, and calibrated ones have fractions: they are as the mechanism returns them.
+The folder holds ``level_0.csv``, ``level_1.csv``, ...: AREA (codes from the outermost down), each attribute and COUNT,
+for every area of the level (0 is the root); an attribute is empty where its levels are added up. Areas that are not
+reported are left out, and so are areas that hold one. Noisy counts may be negative, and calibrated ones have fractions.
 """
 
 from __future__ import annotations
@@ -29,11 +23,10 @@ from algorithms.bottom_up.inverse_cdf import InverseCdf
 from algorithms.bottom_up.mechanism import MOST_ATTRIBUTES, BottomUp
 from algorithms.bottom_up.weighted import WeightedBottomUp
 from algorithms.hierarchy import Hierarchy
-from algorithms.noise import Rng, TwoTailedGeometric, counted
+from algorithms.noise import Rng, TwoTailedGeometric
 from algorithms.schema import CROSS, DETAILED, TOTAL, Schema
-from algorithms.tables.files import check_folder
 from algorithms.tables.frames import Frame
-from algorithms.tables.release import Published, described, level_names
+from algorithms.tables.release import Published, described, level_names, published
 
 __all__ = ["LARGEST_RELEASE", "Release", "check_schema", "release"]
 
@@ -43,21 +36,14 @@ LARGEST_RELEASE = 50_000_000
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Release(Published):
-    """Noisy cells and how they came about; the data are not in it.
+    """Noisy cells, shape (leaves, cells), NaN in areas that are not reported; the data are not in it.
 
-    Attributes
-    ----------
-    mechanism : BottomUp or WeightedBottomUp
-        What was run.
-    cells : ndarray, shape (leaves, cells)
-        Published counts of the finest cells; NaN in areas that are not reported.
-    areas : tuple of str
-        Names of the levels below the root.
-    withheld : tuple of str
-        Areas that are not reported, as their published totals are not the data's.
+    `withheld` names those areas, whose published totals are not the data's, and `areas` the levels below the root.
     """
 
     mechanism: BottomUp | WeightedBottomUp
+    schema: Schema
+    tree: Hierarchy
     cells: NDArray[Any]
     areas: tuple[str, ...]
     withheld: tuple[str, ...]
@@ -65,22 +51,19 @@ class Release(Published):
     @cached_property
     def tables(self) -> list[Frame]:
         """All tables of each level, the root's first."""
-        schema, tree = _structure(self.mechanism)
         margins = self.mechanism.of_counts.margins(self.cells)
-        names = np.array([tree.name(node) for node in range(tree.n_nodes)], dtype=object)
-        levels = []
-        for j in range(tree.depth + 1):
-            nodes = tree.level(j)
-            parts = [_rows(schema, query, names[nodes], table[nodes]) for query, table in margins.items()]
-            levels.append(Frame.concatenate(parts))
-        return levels
+        names = np.array([self.tree.name(node) for node in range(self.tree.n_nodes)], dtype=object)
+        return [
+            Frame.concatenate(
+                [_rows(self.schema, query, names[nodes], table[nodes]) for query, table in margins.items()]
+            )
+            for nodes in map(self.tree.level, range(self.tree.depth + 1))
+        ]
 
     @property
     def ledger(self) -> str:
         """What the release promises to lose at most, and how far its counts are off, in words."""
-        mechanism, counted = self.mechanism, self.mechanism.of_counts
-        schema, tree = _structure(mechanism)
-        law = counted.law
+        mechanism, schema, tree, law = self.mechanism, self.schema, self.tree, self.mechanism.of_counts.law
         sampler = "exact" if not isinstance(law, InverseCdf) else f"inverse distribution function, {law.bits} bits"
         unit = "person" if isinstance(mechanism, BottomUp) else f"record of weight {mechanism.largest_weight:g} or less"
         deviation = math.sqrt(TwoTailedGeometric(law.epsilon).variance)
@@ -99,10 +82,10 @@ class Release(Published):
         return "\n".join([*lines, "", *self._warnings()])
 
     def _covered(self, unit: str) -> str:
-        published, (_, tree) = self.mechanism.published, _structure(self.mechanism)
-        if published is None:
+        totals = self.mechanism.published
+        if totals is None:
             return f"one {unit} added or removed"
-        if not published.everywhere(tree):
+        if not totals.everywhere(self.tree):
             return f"one {unit} added or removed, relative to the published totals"
         return (
             "covers nobody who is added or removed, for every area has a published total; "
@@ -110,33 +93,31 @@ class Release(Published):
         )
 
     def _warnings(self) -> list[str]:
-        counted, law = self.mechanism.of_counts, self.mechanism.of_counts.law
-        told = []
+        law, warnings = self.mechanism.of_counts.law, []
         if isinstance(law, InverseCdf):
-            shown = "" if not law.tabulated else f" with probability {law.exact_loss(1).infinite_mass:.1e}"
-            told.append(
+            probability = "" if not law.tabulated else f" with probability {law.exact_loss(1).infinite_mass:.1e}"
+            warnings.append(
                 f"The sampler does not keep the promise: no noise beyond {law.reach:,} occurs, so that a count "
-                f"tells{shown} that a person is there for certain."
+                f"tells{probability} that a person is there for certain."
             )
         if isinstance(self.mechanism, WeightedBottomUp):
-            told.append("Weighted counts were rounded to whole people before noise.")
-        if counted.published is not None:
+            warnings.append("Weighted counts were rounded to whole people before noise.")
+        if self.mechanism.published is not None:
             number = f"{len(self.withheld)} area{' was' if len(self.withheld) == 1 else 's were'}"
-            told.append(
+            warnings.append(
                 "The promise is relative to the published totals: it covers no record whose presence changes one. "
                 "Counts were calibrated to them, which the deviations above leave out. Totals that are not the data's "
                 f"show in what is not reported, outside the promise too: {number} left out."
             )
         if not self.listed:
-            told.append("Which areas there are was read from the data, and is taken as public.")
-        return told or ["The promise is relative to no invariant: no count is published exactly."]
+            warnings.append("Which areas there are was read from the data, and is taken as public.")
+        return warnings or ["The promise is relative to no invariant: no count is published exactly."]
 
     @property
     def about(self) -> dict[str, Any]:
         """What made the release."""
-        mechanism, (schema, tree) = self.mechanism, _structure(self.mechanism)
-        published = mechanism.published
-        relative = {} if published is None else {"relative_to": "published totals"}
+        mechanism, totals = self.mechanism, self.mechanism.published
+        relative = {} if totals is None else {"relative_to": "published totals"}
         return {
             "noise": self.noise,
             "sampler": mechanism.noise,
@@ -145,10 +126,10 @@ class Release(Published):
             "noise_epsilon": mechanism.of_counts.law.epsilon,
             "largest_weight": None if isinstance(mechanism, BottomUp) else float(mechanism.largest_weight),
             "published_totals": None
-            if published is None
-            else {"level": published.level, "tolerance": published.tolerance, "not_reported": list(self.withheld)},
+            if totals is None
+            else {"level": totals.level, "tolerance": totals.tolerance, "not_reported": list(self.withheld)},
             "areas": self.areas_from,
-            **described(tree, ("root", *self.areas), schema),
+            **described(self.tree, ("root", *self.areas), self.schema),
         }
 
     def write_tables(self, staged: Path) -> None:
@@ -159,14 +140,17 @@ class Release(Published):
 
 def check_schema(schema: Schema, areas: int = 1) -> None:
     """Refuse attributes of which no release can be made, as soon as they are known."""
-    if taken := [name for name in schema.attributes if name.upper() in ("AREA", "COUNT")]:
-        raise ValueError(f"attributes must not be called AREA or COUNT, as columns of the tables are, got {taken[0]!r}")
+    if reserved := [name for name in schema.attributes if name.upper() in ("AREA", "COUNT")]:
+        raise ValueError(
+            f"attributes must not be called AREA or COUNT, as columns of the tables are, got {reserved[0]!r}"
+        )
     if (number := len(schema.shape)) > MOST_ATTRIBUTES:
         raise ValueError(f"a release must be of at most {MOST_ATTRIBUTES} attributes, got {number}")
     if (rows := areas * math.prod(side + 1 for side in schema.shape)) > LARGEST_RELEASE:
         raise ValueError(f"a release must have at most {LARGEST_RELEASE:,} rows, got {rows:,} or more")
 
 
+@published
 def release(
     mechanism: BottomUp | WeightedBottomUp,
     counts: ArrayLike,
@@ -176,34 +160,14 @@ def release(
     areas: Sequence[str] | None = None,
     listed: bool = False,
 ) -> Release:
-    """Run the bottom-up mechanism once and publish all its tables.
+    """Run the bottom-up mechanism once, publish all its tables, and write them to the new or empty folder `out`.
 
-    Parameters
-    ----------
-    mechanism : BottomUp or WeightedBottomUp
-        With a tree and a schema.
-    counts : array_like of int, shape (leaves, cells)
-        People; of a weighted sample, weighted counts rounded as `mechanism.counts` does.
-    out : path-like, optional
-        Folder to write, which must not exist or be empty.
-    rng : "secure" or numpy Generator
-        A release takes the default, the operating system's entropy; a seeded generator is for simulations.
-    areas : sequence of str, optional
-        Names of the levels below the root. Default: ``level 1``, ``level 2``, ...
-    listed : bool
-        Whether the tree is from a public list of areas; else the record says that they were read from the data.
-
-    Examples
-    --------
-    >>> schema = Schema({"sex": ("female", "male")})
-    >>> mechanism = BottomUp(100.0, Hierarchy.regular(2, 1), schema)
-    >>> made = release(mechanism, [[5, 3], [2, 2]], rng=np.random.default_rng(0))
-    >>> list(made.tables[0].rows())
-    [('0', '', 12), ('0', 'female', 7), ('0', 'male', 5)]
+    Counts are people, shape (leaves, cells), of a weighted sample rounded as `mechanism.counts` does. A release takes
+    secure noise; a seeded generator is for simulations.
     """
-    if out is not None:
-        check_folder(out)
-    schema, tree = _structure(mechanism)
+    schema, tree = mechanism.schema, mechanism.tree
+    if schema is None or tree is None:
+        raise ValueError("a release needs a tree and a schema, so that its tables have names")
     names = level_names(areas, tree)
     check_schema(schema, tree.n_nodes)
     if isinstance(rng, str) and mechanism.noise != "exact":
@@ -211,34 +175,26 @@ def release(
     of_counts = mechanism.of_counts
     exact = of_counts.counts(counts)
     withheld: tuple[str, ...] = ()
-    if (published := of_counts.published) is not None:
-        agreed = agreement(published, tree, exact)
+    if (totals := of_counts.published) is not None:
+        agreed = agreement(totals, tree, exact)
         if not agreed.reported.any():
             raise ValueError("at least one area must be reported, got none that agrees with its published total")
-        first = tree.level(published.level).start
+        first = tree.level(totals.level).start
         withheld = tuple(tree.name(first + int(area)) for area in np.flatnonzero(agreed.inconsistent))
-    with counted() as draws:
-        cells = of_counts(exact, 1, rng)[0]
-    made = Release(mechanism=mechanism, cells=cells, areas=names, withheld=withheld, listed=listed).of(draws)
-    if out is not None:
-        made.write(out)
-    return made
-
-
-def _structure(mechanism: BottomUp | WeightedBottomUp) -> tuple[Schema, Hierarchy]:
-    if mechanism.schema is None or mechanism.tree is None:
-        raise ValueError("a release needs a tree and a schema, so that its tables have names")
-    return mechanism.schema, mechanism.tree
+    cells = of_counts(exact, 1, rng)[0]
+    return Release(
+        mechanism=mechanism, schema=schema, tree=tree, cells=cells, areas=names, withheld=withheld, listed=listed
+    )
 
 
 def _rows(schema: Schema, query: str, names: NDArray[Any], table: NDArray[Any]) -> Frame:
     """Return the rows of one margin of some areas, those not reported left out."""
-    asked = {DETAILED: list(schema.attributes), TOTAL: []}.get(query, query.split(CROSS))
-    sides = [len(levels) if name in asked else 1 for name, levels in schema.attributes.items()]
+    kept = {DETAILED: list(schema.attributes), TOTAL: []}.get(query, query.split(CROSS))
+    sides = [len(levels) if name in kept else 1 for name, levels in schema.attributes.items()]
     places = np.unravel_index(np.arange(table.shape[1]), sides)
     columns: dict[str, Any] = {"AREA": np.repeat(names, table.shape[1])}
     for (name, levels), place in zip(schema.attributes.items(), places, strict=True):
-        words = np.array(levels if name in asked else [""], dtype=object)
+        words = np.array(levels if name in kept else [""], dtype=object)
         columns[name] = np.tile(words[place], len(names))
     columns["COUNT"] = table.reshape(-1)
     return Frame(columns).where(~np.isnan(columns["COUNT"]))

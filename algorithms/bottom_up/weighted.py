@@ -70,7 +70,8 @@ class WeightedBottomUp:
 
     Notes
     -----
-    Data are records, shape (n, 2): the place of a cell in the histogram, row by row, and a weight in (0, W].
+    Data are records, shape (n, 2): the place of a cell in the histogram, row by row, and a weight in (0, W]; others are
+    refused. Whether data are valid is outside the promise; a release that must not tell checks weights at their source.
 
     Whole-number noise on sums of weights would leave their fractional parts in the clear: a record of weight 2.5 would
     show in every output. So weighted counts are rounded before noise. Halves go up, in every cell alike.
@@ -79,12 +80,7 @@ class WeightedBottomUp:
     rounded by itself; then :math:`w \le \lceil W/u \rceil u`, and so :math:`\lceil w \rceil \le \lceil W \rceil`. Sums
     of units are exact. A cell goes from :math:`r(s)` to :math:`r(s+w)` with :math:`r(s) = \lfloor s + 1/2 \rfloor`, and
     :math:`r(s + w) \le r(s + \lceil w \rceil) = r(s) + \lceil w \rceil`. It is attained: :math:`s = 1/2 - u` and
-    :math:`w = u` go from 0 to 1. Without exact sums it would not hold: floating-point addition depends on the order of
-    records, and may turn up a sum that an added record should have left just below a half [2]_.
-
-    A record whose weight is not in (0, W] is refused, and so is a cell that does not exist. Whether data are valid is
-    outside the promise, which is about databases of valid records; a release that must not tell checks weights at
-    their source.
+    :math:`w = u` go from 0 to 1. Floating-point sums, which depend on the order of records, would break it [2]_.
 
     References
     ----------
@@ -146,15 +142,7 @@ class WeightedBottomUp:
         return PureDP(self.epsilon)
 
     def counts(self, data: ArrayLike) -> Integers:
-        """Return the weighted counts of records, rounded to whole people: shape `shape`.
-
-        Raises
-        ------
-        TypeError
-            If records are not numbers.
-        ValueError
-            If they are not two columns, a cell does not exist, or a weight is not in (0, W].
-        """
+        """Return the weighted counts of records, rounded to whole people: shape `shape`; see `units_of`."""
         return round_units(units_of(data, self.shape, self.largest_weight))
 
     def exact(self, data: ArrayLike) -> Integers:
@@ -170,20 +158,10 @@ class WeightedBottomUp:
         return replace(self, published=self.of_counts.stage(name).published)
 
     def exact_loss(self, pair: Pair) -> LossDistribution | None:
-        """Return the law of the privacy loss of two databases of records.
+        """Return the law of the privacy loss of two databases of records, as `BottomUp.exact_loss` of their counts.
 
-        A record of weight w changes one count by ``floor(w)`` or ``ceil(w)``, and each person of it costs
-        ``epsilon / ceil(W)``.
-
-        Returns
-        -------
-        LossDistribution or None
-            As `BottomUp.exact_loss`.
-
-        Raises
-        ------
-        ValueError
-            As `counts`, or if the totals of a published area differ: the promise does not cover such a pair.
+        A record of weight w changes one count by ``floor(w)`` or ``ceil(w)``; each person of it costs ``epsilon /
+        ceil(W)``.
         """
         return self.of_counts.exact_loss(Counted(self.counts(pair.x), self.counts(pair.y)))
 

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from algorithms.nist.grouping import choose_groups
-from algorithms.nist.groups import Groups, read_groups
+from algorithms.nist.groups import Groups, choose_groups, read_groups
 from algorithms.nist.mechanism import NistDp3
 from algorithms.nist.utility import marginal_distance
 

@@ -7,17 +7,17 @@ from typing import Annotated, Any
 
 import typer
 
-from algorithms.tables.commands import Epsilon, Memory, Out, Seed, Spec, noise_of, releasing
+from algorithms.tables import commands
 
 __all__ = ["release_nist"]
 
 
-@releasing
+@commands.releasing
 def release_nist(
-    out: Out,
+    out: commands.Out,
     data: Annotated[Path, typer.Option(help="Records to be protected, .csv or .parquet, one a row.")],
-    spec: Spec,
-    epsilon: Epsilon,
+    spec: commands.Spec,
+    epsilon: commands.Epsilon,
     codebook: Annotated[
         Path | None,
         typer.Option(help="Codebook of the contest, .cbk, with the values of fields; --spec is then its .json file."),
@@ -36,8 +36,8 @@ def release_nist(
     factor: Annotated[
         float | None, typer.Option(help="Of the cut, factor x scale x log10(bins). Default: the logarithm of 10.")
     ] = None,
-    memory: Memory = "4GB",
-    seed: Seed = None,
+    memory: commands.Memory = "4GB",
+    seed: commands.Seed = None,
 ) -> int:
     """Release synthetic records of many categorical fields, by NistDp3."""
     from algorithms.nist import Groups, NistDp3, choose_groups, read_groups
@@ -47,7 +47,7 @@ def release_nist(
     from algorithms.tables.intake import read_records
     from audit.io.terminal import console
 
-    rng, noise = noise_of(seed)
+    rng, noise = commands.noise_of(seed)
     if (public is None) == (groups is None):
         raise ValueError("--public or --groups is needed, and not both: the data must have no say in the groups")
     if groups is not None and max_bins is not None:

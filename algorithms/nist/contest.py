@@ -16,25 +16,10 @@ _FIELD, _CODE = re.compile(r"^ ([^\s]+)\t"), re.compile(r"^([^\s]+)\t")
 
 
 def read_codebook(path: str | os.PathLike[str]) -> dict[str, tuple[str, ...]]:
-    """Read the values of fields from a codebook as IPUMS writes them, ``codebook.cbk``.
+    """Read the values of fields, without leading zeros, from a codebook as IPUMS writes them, ``codebook.cbk``.
 
     A line of a field is a space, its name, a tab; the lines of its values below are a code, a tab, a label. Lines that
     begin with a tab are headings; lines without a tab are of the part that says in which columns a field stands.
-
-    Parameters
-    ----------
-    path : path-like
-        A text file.
-
-    Returns
-    -------
-    dict of str to tuple of str
-        Values of every field that has any, without leading zeros, as in the files of the contest.
-
-    Raises
-    ------
-    ValueError
-        If the file cannot be read, or has no values of any field.
     """
     name = os.fspath(path)
     try:
@@ -60,54 +45,27 @@ def read_contest(
     """Return the fields of the contest and the values that each may have, as NistDp3 defines them.
 
     A field has the values that the codebook lists. One that is not there has the whole numbers from 0 to its ``maxval``
-    in the specifications, or special bins.
+    in the specifications, or special bins: a file as of `read_specification`, for wide numbers, and for the five fields
+    whose values the contest allowed to be read from the data (`algorithms.bugs.systems.nist.DomainFromData` shows what
+    it costs).
 
-    Parameters
-    ----------
-    specifications : path-like
-        Such as ``colorado-specs.json``: ``{"SEX": {"type": "enum", "count": 2, "maxval": 2}, ...}``.
-    codebook : path-like
-        As `read_codebook` reads it.
-    bins : path-like, optional
-        Levels or edges of fields for which neither will do, as `read_specification` reads them: wide numbers, and the
-        fields whose values the contest allowed to be read from the data.
-
-    Returns
-    -------
-    Schema
-        Fields in the order of the specifications.
-
-    Raises
-    ------
-    ValueError
-        If a file cannot be read or is not of its form, `bins` has an unknown field, or a field without values in the
-        codebook has no ``maxval``, or one of a million or more and no bins.
-
-    Notes
-    -----
     Public are these files only as far as they are not made from the data to be protected: ``maxval`` and ``count`` of
-    the contest's specifications are what was found in the records of Colorado, which are public. The values of five
-    state-dependent fields, which the contest allowed to be read from the data, must be given as `bins` here: the
-    mechanism `algorithms.bugs.systems.nist.DomainFromData` shows what reading them costs.
-
-    References
-    ----------
-    .. [1] Gardner, "NistDp3: Differential Privacy 3, Write-up and Privacy Proof", section on pre-processing.
+    the contest's ``colorado-specs.json`` are what was found in the records of Colorado, which are public.
     """
     given = read_named(specifications, "specifications")
-    if not isinstance(given, dict) or not given or not all(isinstance(told, dict) for told in given.values()):
+    if not isinstance(given, dict) or not given or not all(isinstance(field, dict) for field in given.values()):
         raise ValueError(f"specifications must be an object of one field or more, got {reprlib.repr(given)}")
     special = None if bins is None else read_specification(bins)
     own = {} if special is None else dict(special.attributes)
     if unknown := sorted(set(own) - set(given)):
         raise ValueError(f"bins must be of fields of the specifications, got {unknown[0]!r}")
     listed = read_codebook(codebook)
-    levels = {name: own.get(name) or listed.get(name) or _to_maxval(name, told) for name, told in given.items()}
+    levels = {name: own.get(name) or listed.get(name) or _to_maxval(name, field) for name, field in given.items()}
     return Schema(levels, edges={} if special is None else dict(special.edges))
 
 
-def _to_maxval(name: str, told: dict[str, object]) -> list[str]:
-    most = told.get("maxval")
+def _to_maxval(name: str, field: dict[str, object]) -> list[str]:
+    most = field.get("maxval")
     if not isinstance(most, int) or isinstance(most, bool) or not 0 <= most < MOST_LEVELS:
         rule = f"must have values in the codebook, a maxval below {MOST_LEVELS:,}, or bins"
         raise ValueError(f"{name} {rule}, got maxval {reprlib.repr(most)}")

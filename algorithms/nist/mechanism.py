@@ -15,7 +15,7 @@ from algorithms.nist.groups import Groups
 from algorithms.nist.records import LARGEST_GROUP, bins_of, check_records, code_type, product
 from algorithms.nist.synthesis import Fitted, check_rows, draw_bins
 from algorithms.noise import Laplace, Rng, TwoTailedGeometric, add_noise
-from algorithms.noise.counts import Pair, chunks
+from algorithms.noise.counts import Pair, chunks, log_likelihood_of_cells
 from algorithms.noise.geometric import geometric_loss
 from algorithms.noise.laplace import laplace_loss
 from algorithms.schema import CROSS, Schema
@@ -52,7 +52,7 @@ class NistDp3:
         Synthetic rows, at least 1 and at most 50 million, and a billion values in all fields.
     law : {"laplace", "geometric"}
         Noise of every bin: Laplace of scale ``len(groups) / epsilon``, as its author has it, or two-tailed geometric of
-        the same rate. A release with ``rng="secure"`` needs the geometric: floating-point noise leaks by its last bits.
+        the same rate, which secure releases need.
 
     Raises
     ------
@@ -65,12 +65,10 @@ class NistDp3:
     Notes
     -----
     The author states a cut proportional to ``scale * log10(bins)`` and not its factor. The default is :math:`\ln 10`:
-    Laplace noise exceeds :math:`\ln(10)\,b\log_{10}B = b\ln B` with probability :math:`e^{-\ln B}/2 = 1/(2B)`, so that
-    a histogram with nobody in it keeps half a spurious bin on average, whatever its size. Of geometric noise with
-    :math:`q = e^{-1/b}` it is at least :math:`q/(1+q)` and at most :math:`1/(1+q)` of a bin. Where the cut is below 1
-    fewer are kept, as the least noise rounds to 0.
-
-    Nothing is ever counted over all fields: memory holds one histogram, and what the cut leaves of the others.
+    Laplace noise exceeds :math:`b\ln B` with probability :math:`1/(2B)`, so that a histogram with nobody in it keeps
+    half a spurious bin on average, whatever its size; of geometric noise with :math:`q = e^{-1/b}` from :math:`q/(1+q)`
+    to :math:`1/(1+q)` of a bin. Where the cut is below 1 fewer are kept, as the least noise rounds to 0. Nothing is
+    counted over all fields: memory holds one histogram, and what the cut leaves of the others.
 
     References
     ----------
@@ -83,8 +81,7 @@ class NistDp3:
     >>> nist = NistDp3(schema, Groups([["sex", "age"], ["state"]]), epsilon=1.0, rows=5)
     >>> nist.claim.epsilon, nist.scale, nist.bins
     (1.0, 2.0, (4, 3))
-    >>> records = np.array([[0, 1, 2]] * 100 + [[1, 0, 0]] * 50)
-    >>> nist(records, 3, np.random.default_rng(0)).shape
+    >>> nist(np.array([[0, 1, 2]] * 100 + [[1, 0, 0]] * 50), 3, np.random.default_rng(0)).shape
     (3, 5, 3)
     """
 
@@ -182,8 +179,7 @@ class NistDp3:
     def __call__(self, records: ArrayLike, size: int, rng: Rng) -> NDArray[Any]:
         """Synthesize rows from records, shape (n, fields), `size` times over: shape (size, rows, fields).
 
-        Rows are drawn by `rng`, too, or by a generator that the operating system seeds if that is ``"secure"``:
-        the histograms have their noise by then.
+        Rows are drawn by `rng` too; if it is ``"secure"``, by a generator that the operating system seeds.
         """
         exact = check_records(records, self.schema)
         made = np.empty((size, self.rows, len(self.schema.attributes)), code_type(self.schema))
@@ -198,20 +194,7 @@ class NistDp3:
         return made
 
     def fit(self, records: ArrayLike, rng: Rng) -> Fitted:
-        """Measure every group once, and cut: what synthetic rows are made from.
-
-        Parameters
-        ----------
-        records : array_like of int, shape (n, fields)
-            Codes, in the order of the schema.
-        rng : numpy Generator or "secure"
-            Source of the noise.
-
-        Returns
-        -------
-        Fitted
-            The bins that are left. It is the release: from here on nothing is spent.
-        """
+        """Measure every group of records, shape (n, fields), once, and cut: the release, from which rows are made."""
         exact = check_records(records, self.schema)
         kept, counts = [], []
         for group in range(len(self.groups)):
@@ -225,19 +208,9 @@ class NistDp3:
     @overload
     def stage(self, name: Literal["thresholded", "counted"], *, only: Chosen = None) -> HistogramStage: ...
     def stage(self, name: Literal["measurements", "thresholded", "counted"], *, only: Chosen = None) -> HistogramStage:
-        """Return one stage of the algorithm as a mechanism by itself.
+        """Return noisy histograms, before or after the cut, or rows counted by bins, as a mechanism by itself.
 
-        Parameters
-        ----------
-        name : {"measurements", "thresholded", "counted"}
-            Noisy histograms, before or after the cut; the synthetic rows counted by the bins of the groups.
-        only : sequence of str or of sequence of str, optional
-            Groups that are released, by name (``"age*sex"``) or by their fields. Default: all.
-
-        Returns
-        -------
-        HistogramStage
-            A mechanism; of measurements a `MeasurementStage`, whose law is known.
+        Groups that are released (`only`; by default all) are named by words such as ``"age*sex"``, or by their fields.
 
         Raises
         ------
@@ -247,20 +220,20 @@ class NistDp3:
         if name not in STAGES:
             raise ValueError(f"stage must be one of {', '.join(STAGES)}, got {name!r}")
         names = self.groups.names
-        wanted = names if only is None else [one if isinstance(one, str) else CROSS.join(one) for one in only]
-        if unknown := [one for one in wanted if one not in names]:
+        selected = names if only is None else [one if isinstance(one, str) else CROSS.join(one) for one in only]
+        if unknown := [one for one in selected if one not in names]:
             raise ValueError(f"only must name groups, got {unknown[0]!r}")
-        if not wanted:
+        if not selected:
             raise ValueError("only must name one group at least, got none")
-        chosen = tuple(place for place, one in enumerate(names) if one in wanted)
+        chosen = tuple(place for place, one in enumerate(names) if one in selected)
         return STAGES[name](self, chosen)
 
 
 @dataclass(frozen=True, eq=False)
 class HistogramStage:
-    """The histograms of some groups of NistDp3 after noise and cut, as a mechanism: `NistDp3.stage` makes it.
+    """Histograms of some groups of NistDp3 after noise and cut, as a mechanism.
 
-    **Claim.** The sum of the shares of the groups released.
+    **Claim.** The sum of the shares of the groups released, as of all stages.
     """
 
     nist: NistDp3
@@ -294,10 +267,7 @@ class HistogramStage:
 
 @dataclass(frozen=True, eq=False)
 class MeasurementStage(HistogramStage):
-    """The noisy histograms of some groups of NistDp3, as a mechanism: `NistDp3.stage` makes it.
-
-    **Claim.** The sum of the shares of the groups released.
-    """
+    """The noisy histograms of some groups of NistDp3, as a mechanism."""
 
     def components(self) -> list[MeasurementStage]:
         """Return what estimates look at one by one, each of one law of noise: groups."""
@@ -307,44 +277,25 @@ class MeasurementStage(HistogramStage):
         return self.nist.measure(records, group, size, rng)
 
     def exact_loss(self, pair: Pair) -> LossDistribution | None:
-        """Return the law of the privacy loss of a pair of databases of records, all groups released together.
-
-        Exact for geometric noise; for Laplace noise the maximum is exact and all else an upper bound, see
-        `algorithms.noise.laplace.laplace_loss`. None where the table would be too large.
-        """
-        nist = self.nist
-        x, y = (check_records(data, nist.schema) for data in (pair.x, pair.y))
-        shifts: list[int] = []
-        for group in self.only:
-            change = nist.histogram(y, group) - nist.histogram(x, group)
-            shifts += np.abs(change[change != 0]).tolist()
-        return (geometric_loss if nist.law == "geometric" else laplace_loss)(nist.share, shifts)
+        """Return the loss of a pair of databases, all groups together, as `geometric_loss` or `laplace_loss`."""
+        change = np.abs(self.exact(pair.y) - self.exact(pair.x))
+        loss = geometric_loss if self.nist.law == "geometric" else laplace_loss
+        return loss(self.nist.share, change[change > 0].tolist())
 
     def log_likelihood(self, outputs: ArrayLike, records: ArrayLike) -> NDArray[np.float64]:
         """Return the log-probability, or log density, of counts, shape (runs, bins), given records: shape (runs,)."""
-        nist, given = self.nist, np.asarray(outputs)
-        if given.ndim != 2 or given.shape[1] != self.bins:
-            raise ValueError(f"outputs must have one column for each of {self.bins} bins, got shape {given.shape}")
-        means, law = self.exact(records), nist.noise
+        law = self.nist.noise
         log_law = law.logpmf if isinstance(law, TwoTailedGeometric) else law.logpdf
-        total = np.empty(len(given))
-        for part in chunks(len(given), self.bins, AT_ONCE):
-            total[part] = log_law(given[part] - means).sum(axis=1)
-        return total
+        exact = self.exact(records)
+        return log_likelihood_of_cells(outputs, exact, lambda noisy, true: log_law(noisy - true), "bins")
 
 
 @dataclass(frozen=True, eq=False)
 class CountedStage(HistogramStage):
-    """The synthetic rows of NistDp3 counted by the bins of some groups, as a mechanism: `NistDp3.stage` makes it.
-
-    **Claim.** The sum of the shares of the groups released.
-    """
+    """The synthetic rows of NistDp3 counted by the bins of some groups, as a mechanism."""
 
     def exact(self, records: ArrayLike) -> NDArray[np.float64]:
-        """Return how many rows would be in each bin on average, were they drawn without noise and cut, shape (bins,).
-
-        One record more adds less than one row to its bin, if there are fewer rows than records.
-        """
+        """Return how many rows would be in each bin on average, drawn without noise and cut, shape (bins,)."""
         histograms = super().exact(records)
         return histograms * (self.nist.rows / max(1, len(np.asarray(records))))
 

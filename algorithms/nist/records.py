@@ -18,15 +18,7 @@ LARGEST_GROUP = 2**22
 
 
 def check_records(records: ArrayLike, schema: Schema, *, name: str = "records") -> NDArray[Any]:
-    """Return records, shape (n, fields), the same array where it was one, or say what is wrong with them.
-
-    There may be no record: the promise holds for that database too.
-
-    Examples
-    --------
-    >>> check_records([[0, 2], [1, 0]], Schema({"sex": "mf", "age": "abc"})).shape
-    (2, 2)
-    """
+    """Return records, shape (n, fields), the same array where it was one, or refuse them. There may be none."""
     given, fields = np.asarray(records), len(schema.attributes)
     if given.ndim != 2 or given.shape[1] != fields:
         raise ValueError(f"{name} must have one column for each of {fields} fields, got shape {given.shape}")
@@ -44,13 +36,7 @@ def check_records(records: ArrayLike, schema: Schema, *, name: str = "records") 
 
 
 def bins_of(records: NDArray[Any], columns: Sequence[int], shape: Sequence[int]) -> NDArray[np.int64]:
-    """Return the bin of each record in the cross table of some columns, the last of them running fastest.
-
-    Examples
-    --------
-    >>> bins_of(np.array([[0, 2, 1], [1, 0, 1]]), (0, 1), (2, 3, 2))
-    array([2, 3])
-    """
+    """Return the bin of each record in the cross table of some columns, the last of them running fastest."""
     found = np.zeros(len(records), np.int64)
     for column in columns:
         found *= shape[column]

@@ -1,16 +1,9 @@
 """A release: noise once on every histogram, synthetic rows from what the cut leaves, and one folder or nothing.
 
-The folder holds
-
-- ``synthetic.csv``: synthetic rows, one column a field, by the names of levels;
-- ``groups.txt`` and ``groups.json``: which fields share a histogram and why, for readers and for `read_groups`;
-- ``histograms.csv``: GROUP, the level of each of its fields (other columns are empty) and COUNT, noisy and after the
-  cut, of every bin that is not 0: all that the synthetic rows are made from;
-- ``ledger.txt``: the noise of every histogram and the promise in words;
-- ``release.json``: what was run, and which groups the cut left nothing of.
-
-All are functions of the noisy histograms and of what is public: fields, levels and groups. Time, and what is said of
-data that break a rule, depend on the data and are outside every promise.
+The folder holds ``synthetic.csv``, synthetic rows by the names of levels; ``groups.txt`` and ``groups.json``, which
+fields share a histogram and why, for readers and for `read_groups`; and ``histograms.csv``: GROUP, the level of each
+of its fields and COUNT, noisy and after the cut, of every bin that is not 0. All are functions of the noisy histograms
+and of what is public. Time, and what is said of data that break a rule, depend on the data, outside every promise.
 """
 
 from __future__ import annotations
@@ -27,30 +20,19 @@ from numpy.typing import ArrayLike, NDArray
 
 from algorithms.nist.mechanism import NistDp3
 from algorithms.nist.synthesis import Fitted
-from algorithms.noise import Rng, counted
-from algorithms.tables.files import check_folder, in_file, whole_file, write_rows, write_texts
+from algorithms.noise import Rng
+from algorithms.tables.files import in_file, whole_file, write_rows, write_texts
 from algorithms.tables.frames import Frame
-from algorithms.tables.release import Published
+from algorithms.tables.release import Published, published
 
 __all__ = ["Release", "noise_table", "release"]
 
 WRITTEN = 2**15  # synthetic rows that are turned into text at a time
-COLUMNS = ("GROUP", "BINS", "EPSILON", "SCALE", "THRESHOLD", "SPURIOUS")
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Release(Published):
-    """Noisy histograms after the cut and synthetic rows; the data are not in it.
-
-    Attributes
-    ----------
-    nist : NistDp3
-        What was run.
-    fitted : Fitted
-        Its histograms.
-    synthetic : ndarray of unsigned int, shape (rows, fields)
-        Codes.
-    """
+    """Noisy histograms after the cut, and codes of synthetic rows, shape (rows, fields); the data are not in it."""
 
     nist: NistDp3
     fitted: Fitted
@@ -119,69 +101,34 @@ class Release(Published):
                 file.writelines(",".join(row) + "\n" for row in zip(*columns, strict=True))
 
 
+@published
 def release(
     nist: NistDp3, records: ArrayLike, *, out: str | os.PathLike[str] | None = None, rng: Rng = "secure"
 ) -> Release:
-    """Run NistDp3 once.
+    """Run NistDp3 once on codes of records, shape (n, fields), and write it to the new or empty folder `out`.
 
-    Parameters
-    ----------
-    nist : NistDp3
-        Which histograms, at what price, and how many rows.
-    records : array_like of int, shape (n, fields)
-        Codes of the records to be protected. There may be none, shape (0, fields), as the promise holds for that
-        database too; an empty file is refused at the door, by `read_records`.
-    out : path-like, optional
-        Folder to write, which must not exist or be empty.
-    rng : "secure" or numpy Generator
-        A release takes the default, the operating system's entropy; a seeded generator is for simulations.
-
-    Examples
-    --------
-    >>> from algorithms.nist import Groups
-    >>> from algorithms.schema import Schema
-    >>> schema = Schema({"sex": ("male", "female"), "county": ("a", "b", "c")})
-    >>> nist = NistDp3(schema, Groups.single(schema), 1.0, rows=4)
-    >>> made = release(nist, [[0, 0]] * 50 + [[1, 2]] * 50, rng=np.random.default_rng(0))
-    >>> made.synthetic.shape, [counts.tolist() for counts in made.fitted.counts]
-    ((4, 2), [[49, 52], [50, 47]])
+    There may be no record, as the promise holds for that database too. A release takes secure noise; a seeded generator
+    is for simulations.
     """
-    if out is not None:
-        check_folder(out)
-    if taken := [name for name in nist.schema.attributes if name.upper() in ("GROUP", "COUNT")]:
-        raise ValueError(f"fields must not be called GROUP or COUNT, as columns of a file are, got {taken[0]!r}")
+    if reserved := [name for name in nist.schema.attributes if name.upper() in ("GROUP", "COUNT")]:
+        raise ValueError(f"fields must not be called GROUP or COUNT, as columns of a file are, got {reserved[0]!r}")
     if isinstance(rng, str) and nist.law != "geometric":
         raise ValueError(f'a secure release needs law="geometric", got {nist.law!r}: floating-point noise leaks')
-    with counted() as draws:
-        nist.noise.sample(0, rng)  # a source of noise that is missing is told before the work, not after it
-        fitted = nist.fit(records, rng)
-    synthetic = fitted.synthesize(rng=None if isinstance(rng, str) else rng)
-    made = Release(nist=nist, fitted=fitted, synthetic=synthetic).of(draws)
-    if out is not None:
-        made.write(out)
-    return made
+    nist.noise.sample(0, rng)  # a source of noise that is missing is told before the work
+    fitted = nist.fit(records, rng)
+    return Release(nist=nist, fitted=fitted, synthetic=fitted.synthesize(rng=None if isinstance(rng, str) else rng))
 
 
 def noise_table(nist: NistDp3) -> Frame:
-    """Tabulate the noise of every histogram.
-
-    Examples
-    --------
-    >>> from algorithms.nist import Groups
-    >>> from algorithms.schema import Schema
-    >>> schema = Schema({"sex": ("male", "female"), "county": [str(number) for number in range(100)]})
-    >>> for row in noise_table(NistDp3(schema, Groups.single(schema), 1.0)).rows():
-    ...     print(*row[:4], round(row[4], 2), round(row[5], 2))
-    sex 2 0.5 2.0 1.39 0.5
-    county 100 0.5 2.0 9.21 0.5
-    """
-    same = [1] * len(nist.groups)
-    values = (
-        nist.groups.names,
-        nist.bins,
-        [nist.share for _ in same],
-        [nist.scale for _ in same],
-        nist.thresholds,
-        nist.spurious,
+    """Tabulate the noise of every histogram."""
+    number = len(nist.groups)
+    return Frame(
+        {
+            "GROUP": nist.groups.names,
+            "BINS": nist.bins,
+            "EPSILON": [nist.share] * number,
+            "SCALE": [nist.scale] * number,
+            "THRESHOLD": nist.thresholds,
+            "SPURIOUS": nist.spurious,
+        }
     )
-    return Frame(dict(zip(COLUMNS, values, strict=True)))

@@ -20,21 +20,7 @@ MOST_ROWS, MOST_VALUES = 50_000_000, 1_000_000_000  # of a release: a few gigaby
 
 @dataclass(frozen=True, eq=False)
 class Fitted:
-    """Noisy histograms after the cut, of every group: all that synthetic rows are made from.
-
-    Attributes
-    ----------
-    schema : Schema
-        Fields and levels.
-    groups : Groups
-        Fields of each histogram.
-    bins : tuple of ndarray of int
-        Of each group, the bins whose count is not 0, in order.
-    counts : tuple of ndarray of int
-        Their counts, above 0.
-    rows : int
-        Rows that `synthesize` makes unless it is told.
-    """
+    """Bins of every group whose noisy count the cut leaves above 0, and these counts: what rows are made from."""
 
     schema: Schema
     groups: Groups
@@ -57,21 +43,21 @@ class Fitted:
         return found
 
     def synthesize(self, rows: int | None = None, rng: np.random.Generator | None = None) -> NDArray[Any]:
-        """Make synthetic rows, shape (rows, fields): as many as the mechanism was made for, unless told.
+        """Make synthetic rows, shape (rows, fields): as many as the mechanism was made for, unless given.
 
         Any generator will do, as the histograms have their noise already. Default: one that the operating system seeds.
         """
-        wanted = check_rows(self.rows if rows is None else rows, len(self.schema.attributes))
+        number = check_rows(self.rows if rows is None else rows, len(self.schema.attributes))
         chance = np.random.default_rng() if rng is None else rng
         place = {name: column for column, name in enumerate(self.schema.attributes)}
-        made = np.empty((wanted, len(place)), code_type(self.schema))
+        made = np.empty((number, len(place)), code_type(self.schema))
         for group, names in enumerate(self.groups.fields):
             bins, counts = self.bins[group], self.counts[group]
             if counts.size:
-                drawn = bins[draw_bins(counts[np.newaxis], wanted, chance)[0]]
+                drawn = bins[draw_bins(counts[np.newaxis], number, chance)[0]]
             else:
                 everything = int(np.prod([len(self.schema.attributes[name]) for name in names]))
-                drawn = chance.integers(0, everything, wanted)
+                drawn = chance.integers(0, everything, number)
             made[:, [place[name] for name in names]] = self.codes(group, drawn)
         return made
 
@@ -89,11 +75,6 @@ def draw_bins(counts: NDArray[np.int64], rows: int, rng: np.random.Generator) ->
     """Draw bins in proportion to whole counts, shape (runs, bins), exactly: shape (runs, rows).
 
     Where all counts of a run are 0, every bin is as likely.
-
-    Examples
-    --------
-    >>> draw_bins(np.array([[0, 5, 0], [0, 0, 1]]), 4, np.random.default_rng(0)).tolist()
-    [[1, 1, 1, 1], [2, 2, 2, 2]]
     """
     runs, bins = counts.shape
     weights = np.where(counts.any(axis=1, keepdims=True), counts, 1)

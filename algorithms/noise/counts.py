@@ -73,13 +73,14 @@ def log_likelihood_of_cells(
     outputs: ArrayLike,
     counts: ArrayLike,
     log_law: Callable[[NDArray[np.float64], NDArray[np.int64]], NDArray[np.float64]],
+    noun: str = "leaves",
 ) -> NDArray[np.float64]:
     """Add up the log-probabilities of the cells of each output, shape (runs,), without a copy of all outputs."""
     exact, given = leaf_counts(counts), np.asarray(outputs)
     if given.dtype.kind not in "iuf":
         raise TypeError(f"outputs must be numbers, got dtype {given.dtype}")
     if given.ndim != 2 or given.shape[1] != exact.size:
-        raise ValueError(f"outputs must have one column for each of {exact.size} leaves, got shape {given.shape}")
+        raise ValueError(f"outputs must have one column for each of {exact.size} {noun}, got shape {given.shape}")
     total = np.empty(len(given))
     for rows in chunks(len(given), exact.size):
         total[rows] = log_law(given[rows].astype(np.float64), exact).sum(axis=1)

@@ -16,15 +16,7 @@ TIE = 1e-9  # remainders closer than this are equal: those of equal values diffe
 
 
 def adjusted(parents: ArrayLike, values: ArrayLike) -> Floats:
-    """Scale the parts of each parent, shape (families, parts), so that they add up to it, to rounding.
-
-    A family of zeros can only have a parent of 0.
-
-    Examples
-    --------
-    >>> adjusted([12], [[4.0, 2.0, FLOOR]]).round(3).tolist()
-    [[7.999, 3.999, 0.002]]
-    """
+    """Scale the parts of each parent, shape (families, parts), so that they add up to it, to rounding."""
     above, given = np.asarray(parents, np.float64), np.asarray(values, np.float64)
     _check_families(above, given)
     sums = given.sum(axis=1)
@@ -39,14 +31,8 @@ def maximum_remainder(
 ) -> NDArray[np.int64]:
     """Round the parts of each parent, shape (families, parts), to whole numbers that add up to it exactly.
 
-    Every value goes down to a whole number, and what is then missing from the parent goes, one each, to the values with
-    the largest remainders. Which of equal remainders goes up is drawn at random, so that no part is favored by its
-    place; without a generator the first does. No value moves by 1 or more, to rounding.
-
-    Examples
-    --------
-    >>> maximum_remainder([10], [[1.68, 0.16, 1.92, 1.28, 4.24, 0.72]])
-    array([[2, 0, 2, 1, 4, 1]])
+    Every value is rounded down, and what is then missing goes, one each, to the largest remainders; which of equal ones
+    is drawn at random, so that no part is favored by its place (without a generator the first). No value moves by 1.
     """
     above, given = np.asarray(parents), np.asarray(values, np.float64)
     _check_families(above, given)

@@ -6,31 +6,18 @@ from typing import Annotated, Any
 
 import typer
 
-from algorithms.tables.commands import (
-    Areas,
-    Count,
-    Data,
-    Epsilon,
-    Geo,
-    Memory,
-    Out,
-    Seed,
-    Spec,
-    columns_of,
-    noise_of,
-    releasing,
-)
+from algorithms.tables import commands
 
 __all__ = ["release_ons"]
 
 
-@releasing
+@commands.releasing
 def release_ons(
-    out: Out,
-    data: Data,
-    areas: Areas,
-    spec: Spec,
-    epsilon: Epsilon,
+    out: commands.Out,
+    data: commands.Data,
+    areas: commands.Areas,
+    spec: commands.Spec,
+    epsilon: commands.Epsilon,
     method: Annotated[str, typer.Option(help="independent (noise on each table), or top-down (synthetic people).")],
     table: Annotated[
         list[str] | None,
@@ -46,8 +33,8 @@ def release_ons(
             "all attributes in the finest areas (detailed). Default: the pilot's."
         ),
     ] = None,
-    geo: Geo = None,
-    count: Count = None,
+    geo: commands.Geo = None,
+    count: commands.Count = None,
     law: Annotated[
         str, typer.Option(help="geometric; laplace or gaussian for simulations, with --seed.")
     ] = "geometric",
@@ -55,8 +42,8 @@ def release_ons(
     nonnegative: Annotated[
         bool, typer.Option("--nonnegative", help="Raise negative counts of independent noise to 0: a bias upward.")
     ] = False,
-    memory: Memory = "4GB",
-    seed: Seed = None,
+    memory: commands.Memory = "4GB",
+    seed: commands.Seed = None,
 ) -> int:
     """Release frequency tables by the two methods of the pilot of the Office for National Statistics."""
     from algorithms.hierarchy import Hierarchy
@@ -67,8 +54,8 @@ def release_ons(
     from algorithms.tables.intake import check_histogram, read_histogram
     from audit.io.terminal import console
 
-    rng, noise = noise_of(seed)
-    schema, columns = read_specification(spec), columns_of(areas)
+    rng, noise = commands.noise_of(seed)
+    schema, columns = read_specification(spec), commands.columns_of(areas)
     check_columns(columns, schema)
     check_histogram(1, schema)
     tables, shares = _assigned("--table", table or [], columns)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
@@ -14,18 +15,82 @@ from numpy.typing import ArrayLike, NDArray
 from algorithms.hierarchy import Hierarchy
 from algorithms.noise import Rng, add_noise
 from algorithms.noise.counts import Pair
-from algorithms.ons.laws import CountNoise, Law, check_law
-from algorithms.ons.tables import PILOT_TABLES, Domain, Table, with_outputs
+from algorithms.ons.laws import CountNoise, Law
+from algorithms.ons.tables import PILOT_TABLES, Counts, Domain, Table
 from algorithms.schema import Schema
 from algorithms.tables.shares import Share, exact_share
 from audit.claims import ApproxDP, PureDP
 from audit.exact import LossDistribution, compose_losses
 
-__all__ = ["IndependentNoise", "check_shares", "divided_noise"]
+__all__ = ["IndependentNoise", "NoisyTables", "check_shares", "divided_noise"]
+
+Floats = NDArray[np.float64]
+
+
+class NoisyTables(ABC):
+    """Tables with noise on every count, side by side: those of method 1, and the levels of method 2."""
+
+    threads: ClassVar[bool] = True  # no run writes into what another reads
+
+    @property
+    @abstractmethod
+    def domain(self) -> Domain:
+        """Areas and attributes."""
+
+    @property
+    @abstractmethod
+    def tables(self) -> Sequence[Table]:
+        """What is counted."""
+
+    @property
+    @abstractmethod
+    def noises(self) -> tuple[CountNoise, ...]:
+        """Noise on the counts of each table."""
+
+    def exact_tables(self, histogram: ArrayLike) -> list[Counts]:
+        """Return the tables of a histogram, shape (leaves, cells), without noise: each of shape (areas, groups)."""
+        return self.domain.tabulate(self.domain.check(histogram), self.tables)
+
+    def exact(self, histogram: ArrayLike) -> Counts:
+        """Return what a release would be without noise, shape (counts of all tables,)."""
+        return np.concatenate([counts.reshape(-1) for counts in self.exact_tables(histogram)])
+
+    def exact_loss(self, pair: Pair) -> LossDistribution | None:
+        """Return the law of the privacy loss of `pair`, all tables together, where `CountNoise.exact_loss` knows it.
+
+        Negative values are not raised yet: no release loses more.
+        """
+        losses = []
+        for before, after, noise in zip(self.exact_tables(pair.x), self.exact_tables(pair.y), self.noises, strict=True):
+            if (found := self._losses(noise, before, after)) is None:
+                return None
+            losses += found
+        return compose_losses(losses)
+
+    def log_likelihood(self, outputs: ArrayLike, histogram: ArrayLike) -> Floats:
+        """Return the log-probability, or density, of outputs, shape (runs, counts) given a histogram: shape (runs,)."""
+        given, exact = np.asarray(outputs, np.float64), self.exact_tables(histogram)
+        sizes = [counts.size for counts in exact]
+        if given.ndim != 2 or given.shape[1] != sum(sizes):
+            raise ValueError(f"outputs must have one column for each of {sum(sizes)} counts, got shape {given.shape}")
+        parts = np.split(given, np.cumsum(sizes)[:-1], axis=1)
+        total = np.zeros(len(given))
+        for noise, noisy, counts in zip(self.noises, parts, exact, strict=True):
+            total += self._log_law(noise, noisy, counts.reshape(-1)).sum(axis=1)
+        return total
+
+    def _losses(self, noise: CountNoise, before: Counts, after: Counts) -> list[LossDistribution] | None:
+        change = np.abs(after - before)
+        law = noise.exact_loss(change[change > 0].tolist())
+        return None if law is None else [law]
+
+    @abstractmethod
+    def _log_law(self, noise: CountNoise, noisy: Floats, exact: Counts) -> Floats:
+        """Return the log-probability of each noisy count of a table."""
 
 
 @dataclass(frozen=True, eq=False)
-class IndependentNoise:
+class IndependentNoise(NoisyTables):
     """Frequency tables with independent noise on every count.
 
     **Claim.** Pure DP with `epsilon` when one person is added or removed; approximate DP with `epsilon` and `delta` for
@@ -85,17 +150,14 @@ class IndependentNoise:
     rounded: bool = True
     nonnegative: bool = False
 
-    threads: ClassVar[bool] = True  # no run writes into what another reads
-
     def __post_init__(self) -> None:
-        check_law(self.law)
+        _ = CountNoise(self.law, self.epsilon, self.delta)  # the whole budget is refused before its parts are
         tables = tuple(self.tables)
         if not tables:
             raise ValueError("tables must name one table at least, got none")
         keys = [(table.level, self.domain.query(table).groups.tobytes()) for table in tables]
         if twice := [table for table, key in zip(tables, keys, strict=True) if keys.count(key) > 1]:
             raise ValueError(f"tables must name each table once, got {twice[0]} twice")
-        _ = CountNoise(self.law, self.epsilon, self.delta)  # the whole budget is refused before its parts are
         object.__setattr__(self, "tables", tables)
         object.__setattr__(self, "shares", check_shares("tables", list(map(str, tables)), self.shares))
         _ = self.noises
@@ -120,17 +182,7 @@ class IndependentNoise:
         return [self.only([place]) for place in range(len(self.tables))]
 
     def only(self, places: Sequence[int]) -> IndependentNoise:
-        """Return the release of some tables by itself, with what they cost.
-
-        Parameters
-        ----------
-        places : sequence of int
-            Of tables, from 0 on.
-
-        Returns
-        -------
-        IndependentNoise
-            Its budget is the sum of their shares.
+        """Return the release of some tables by itself, by their places from 0 on, with the sum of their shares.
 
         Raises
         ------
@@ -153,53 +205,23 @@ class IndependentNoise:
             shares=[share / part for share in shares],
         )
 
-    def release(self, histogram: ArrayLike, size: int, rng: Rng) -> list[NDArray[np.int64] | NDArray[np.float64]]:
+    def release(self, histogram: ArrayLike, size: int, rng: Rng) -> list[Counts | Floats]:
         """Release the tables of a histogram, shape (leaves, cells): each of shape (size, areas, groups)."""
-        exact = self.domain.tabulate(self.domain.check(histogram), self.tables)
         released = []
-        for table, counts, noise in zip(self.tables, exact, self.noises, strict=True):
+        for table, counts, noise in zip(self.tables, self.exact_tables(histogram), self.noises, strict=True):
             noisy = add_noise(counts, noise, size, rng, query=str(table), sensitivity=1)
             released.append(np.maximum(noisy, 0, out=noisy) if self.nonnegative else noisy)
         return released
 
-    def exact(self, histogram: ArrayLike) -> NDArray[np.int64]:
-        """Return what a release would be without noise, shape (counts of all tables,)."""
-        exact = self.domain.tabulate(self.domain.check(histogram), self.tables)
-        return np.concatenate([counts.reshape(-1) for counts in exact])
-
-    def __call__(self, histogram: ArrayLike, size: int, rng: Rng) -> NDArray[np.int64] | NDArray[np.float64]:
+    def __call__(self, histogram: ArrayLike, size: int, rng: Rng) -> Counts | Floats:
         """Release all tables of a histogram side by side, `size` times: shape (size, counts of all tables)."""
         return np.concatenate([table.reshape(size, -1) for table in self.release(histogram, size, rng)], axis=1)
 
-    def exact_loss(self, pair: Pair) -> LossDistribution | None:
-        """Return the law of the privacy loss of `pair` before negative values are raised: no release loses more.
-
-        Returns
-        -------
-        LossDistribution or None
-            None for unrounded Gaussian noise, or where a table of it would be too large; of unrounded Laplace noise an
-            upper bound with the exact maximum.
-        """
-        x, y = (self.domain.tabulate(self.domain.check(data), self.tables) for data in (pair.x, pair.y))
-        parts = []
-        for before, after, noise in zip(x, y, self.noises, strict=True):
-            change = np.abs(after - before)
-            law = noise.exact_loss(change[change > 0].tolist())
-            if law is None:
-                return None
-            parts.append(law)
-        return compose_losses(parts)
-
-    def log_likelihood(self, outputs: ArrayLike, histogram: ArrayLike) -> NDArray[np.float64]:
-        """Return the log-probability (or density) of each of `outputs` under a histogram, shape (runs,)."""
-        parts = with_outputs(outputs, self.domain.tabulate(self.domain.check(histogram), self.tables))
-        total = np.zeros(len(parts[0][0]))
-        for (part, counts), noise in zip(parts, self.noises, strict=True):
-            log_p = noise.log_law(part - counts)
-            if self.nonnegative:  # a 0 may have been any value up to 0
-                log_p = np.where(part == 0, noise.log_below(part - counts), np.where(part < 0, -np.inf, log_p))
-            total += log_p.sum(axis=1)
-        return total
+    def _log_law(self, noise: CountNoise, noisy: Floats, exact: Counts) -> Floats:
+        log_p = noise.log_law(noisy - exact)
+        if self.nonnegative:  # a 0 may have been any value up to 0
+            log_p = np.where(noisy == 0, noise.log_below(noisy - exact), np.where(noisy < 0, -np.inf, log_p))
+        return log_p
 
 
 def check_shares(what: str, names: Sequence[str], shares: Sequence[Share]) -> tuple[Fraction, ...]:
@@ -225,19 +247,13 @@ def divided_noise(
     delta: float = 0.0,
     rounded: bool = True,
 ) -> tuple[CountNoise, ...]:
-    """Return the noise of every named part of a budget.
-
-    Examples
-    --------
-    >>> [noise.epsilon for noise in divided_noise("laplace", 2.0, ["sex", "age"], ["1/4", "3/4"])]
-    [0.5, 1.5]
-    """
+    """Return the noise of every named part of a budget, or say of which too little is left."""
     found = []
     for name, share in zip(names, shares, strict=True):
         part = float(Fraction(share))
         try:
             found.append(CountNoise(law, epsilon * part, delta * part, rounded))
         except ValueError as error:
-            told = f"epsilon {epsilon:g}" + f" and delta {delta:g}" * bool(delta)
-            raise ValueError(f"{told} with a share of {share} must leave {name} enough: {error}") from None
+            budget = f"epsilon {epsilon:g}" + f" and delta {delta:g}" * bool(delta)
+            raise ValueError(f"{budget} with a share of {share} must leave {name} enough: {error}") from None
     return tuple(found)

@@ -42,36 +42,10 @@ def check_law(law: object) -> None:
 
 
 def classical_scale(epsilon: float, delta: float) -> float:
-    r"""Return the textbook's scale of Gaussian noise, :math:`\sqrt{2 \log(1.25 / \delta)} / \epsilon`.
+    r"""Return the textbook's scale of Gaussian noise at sensitivity 1, :math:`\sqrt{2\log(1.25/\delta)} / \epsilon`.
 
-    Its theorem holds for an epsilon below 1 only. Beyond it the noise can be too small: at epsilon 10, which the pilot
-    tabulates, it costs a delta of 0.21 instead of 0.05 before rounding.
-
-    Parameters
-    ----------
-    epsilon : float
-        In nats, positive and finite.
-    delta : float
-        Between 0 and 1.
-
-    Returns
-    -------
-    float
-        Standard deviation, for sensitivity 1.
-
-    Raises
-    ------
-    ValueError
-        If a parameter is out of range.
-
-    References
-    ----------
-    .. [1] Dwork and Roth, "The Algorithmic Foundations of Differential Privacy", 2014, theorem 3.22.
-
-    Examples
-    --------
-    >>> round(GaussianDP(1 / classical_scale(10.0, 0.05)).delta_at(10.0), 3)
-    0.213
+    Its theorem, 3.22 of Dwork and Roth, "The Algorithmic Foundations of Differential Privacy", 2014, holds for an
+    epsilon below 1 only: at epsilon 10, which the pilot tabulates, the noise costs a delta of 0.21 instead of 0.05.
     """
     _check_promise(epsilon, delta)
     return math.sqrt(2 * math.log(1.25 / delta)) / epsilon
@@ -92,16 +66,13 @@ def unchanged_probability(law: Law, epsilon: float, *, delta: float = PILOT_DELT
     Returns
     -------
     float
-        :math:`1 - e^{-\epsilon/2}`, :math:`\tanh(\epsilon/2)`, or :math:`\mathrm{erf}(1 / (2\sqrt2 \sigma))`.
+        :math:`1 - e^{-\epsilon/2}`, :math:`\tanh(\epsilon/2)`, or :math:`\mathrm{erf}(1 / (2\sqrt2 \sigma))`: Tables 1
+        to 3 of the pilot on mortality data of the Office for National Statistics.
 
     Raises
     ------
     ValueError
         If there is no such law, or a parameter is out of range.
-
-    References
-    ----------
-    .. [1] Office for National Statistics, pilot on mortality data, Tables 1 to 3.
 
     Examples
     --------
@@ -119,29 +90,10 @@ def unchanged_probability(law: Law, epsilon: float, *, delta: float = PILOT_DELT
 
 @dataclass(frozen=True)
 class CountNoise:
-    """Noise on every count of a table to which each person adds 1.
+    """Noise on every count of a table to which each person adds 1: by default rounded to the nearest whole number.
 
-    Attributes
-    ----------
-    law : {"laplace", "geometric", "gaussian"}
-        Of the noise.
-    epsilon : float
-        Budget in nats, positive and finite.
-    delta : float
-        Of Gaussian noise, between 0 and 1; the others have none, 0.
-    rounded : bool
-        Whether noise is rounded to whole numbers, the nearest.
-
-    Raises
-    ------
-    ValueError
-        If there is no such law, or a parameter is out of range or does not belong to the law. Gaussian noise needs an
-        epsilon from 1e-10 to 1e6 and a delta of 1e-300 at least, the others an epsilon of 1e-12 at least.
-
-    Notes
-    -----
-    Gaussian noise has the least scale that keeps the promise (Balle and Wang, "Improving the Gaussian Mechanism for
-    Differential Privacy", 2018, theorem 8), not the classical one, which does not keep it at every epsilon.
+    Gaussian noise has a delta, an epsilon from 1e-10 to 1e6, and the least scale that keeps the promise (Balle and
+    Wang, "Improving the Gaussian Mechanism for Differential Privacy", 2018, theorem 8), not the classical one.
     """
 
     law: Law
@@ -215,10 +167,7 @@ class CountNoise:
         return np.where(possible | np.isnan(errors), found, -np.inf)
 
     def log_below(self, errors: Floats) -> Floats:
-        """Return the log-probability of an error of at most that: what all values raised to 0 have in common.
-
-        Both tails are kept: however far below a count 0 is, it stays possible.
-        """
+        """Return the log-probability of an error of at most that, both tails in full: what values raised to 0 share."""
         law = self.noise
         if isinstance(law, noise.TwoTailedGeometric):
             whole = np.floor(errors)
@@ -230,10 +179,9 @@ class CountNoise:
     def exact_loss(self, shifts: Sequence[int]) -> LossDistribution | None:
         """Return the law of the loss of counts that differ by `shifts`, each with noise of its own.
 
-        Of unrounded Laplace noise it is an upper bound with the exact maximum: `algorithms.noise.laplace.laplace_loss`.
-        The table of rounded Gaussian noise reaches 36 standard deviations and one change beyond. None for Gaussian
-        noise that is not rounded, of too many or too large changes, or where a table would have more than 2**20
-        outcomes: from a standard deviation of about 14,500 on.
+        Of unrounded Laplace noise it is an upper bound with the exact maximum; None for unrounded Gaussian noise, and
+        where a table would have more than 2**20 outcomes. That of rounded Gaussian noise reaches 36 standard deviations
+        and a change.
         """
         if (self.law == "gaussian" and not self.rounded) or len(shifts) > CELLS or sum(shifts) > POINTS:
             return None
@@ -280,8 +228,7 @@ class CountNoise:
 def _log_cells(magnitude: Floats, scale: float) -> Floats:
     """Return the log-probability that normal noise is rounded to whole numbers, 0 or more.
 
-    Where the density changes little over the width of a cell, the two ends of the distribution function differ in their
-    last digits only; the integral over the cell has all.
+    In wide noise the ends of a cell differ in their last digits only; the integral over the cell has all.
     """
     center, width = magnitude / scale, 1 / scale
     near, total = np.minimum(center, 2 * scale), np.zeros(np.shape(magnitude))

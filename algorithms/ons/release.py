@@ -1,15 +1,9 @@
 """A release of the pilot's methods: noise once, and one folder with all that is published, or nothing.
 
-The folder holds
-
-- ``table_1.csv``, ``table_2.csv``, ...: for each table the codes of areas, the attributes of the table, and COUNT;
-- ``microdata.csv`` (top-down only): one row a synthetic person, areas by level, then attributes, sorted;
-- ``ledger.txt``: the noise of every table or level and the promise in words;
-- ``release.json``: what was run.
-
-All are functions of noisy counts and of what is public. Every area is named, so which areas there are must be public;
-`algorithms.tables.intake.read_histogram` takes them from a list. Time, and what is said of
-data that break a rule, depend on the data and are outside every promise.
+The folder holds ``table_1.csv``, ``table_2.csv``, ...: for each table the codes of areas, the attributes of the table,
+and COUNT; of the top-down method also ``microdata.csv``: one row a synthetic person, areas by level, then attributes.
+All are functions of noisy counts and of what is public. Every area is named, so which areas there are must be public.
+Time, and what is said of data that break a rule, depend on the data and are outside every promise.
 """
 
 from __future__ import annotations
@@ -26,13 +20,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from algorithms.noise import Rng, TwoTailedGeometric, counted
+from algorithms.noise import Rng
 from algorithms.ons.independent import IndependentNoise
 from algorithms.ons.tables import Domain, Table
 from algorithms.ons.top_down import PILOT_SHARES, OnsTopDown
 from algorithms.schema import Schema
-from algorithms.tables.files import check_folder, write_rows
-from algorithms.tables.release import Published, check_distinct, described, level_names
+from algorithms.tables.files import write_rows
+from algorithms.tables.release import Published, check_distinct, described, level_names, published
 from algorithms.tables.shares import Share
 
 __all__ = ["LARGEST_RELEASE", "Release", "check_columns", "default_levels", "release"]
@@ -42,20 +36,9 @@ LARGEST_RELEASE = 400_000_000  # synthetic persons that are written: noise alone
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Release(Published):
-    """Released tables, and the synthetic people that they were counted from, if any; the data are not in it.
+    """Released tables, each of shape (areas, groups), and the synthetic people that they were counted from, if any.
 
-    Attributes
-    ----------
-    mechanism : IndependentNoise or OnsTopDown
-        What was run.
-    areas : tuple of str
-        Names of the levels below the whole.
-    tables : tuple of Table
-        What is tabulated.
-    counts : tuple of ndarray, shape (areas, groups)
-        Of each table.
-    people : ndarray of int, shape (leaves, cells), or None
-        Synthetic people of the top-down method.
+    Areas are the names of the levels below the whole; people have the shape (leaves, cells). The data are not in it.
     """
 
     mechanism: IndependentNoise | OnsTopDown
@@ -136,13 +119,13 @@ class Release(Published):
     def _named(self, table: Table) -> dict[str, Sequence[str]]:
         """Return the attributes and groupings of a table with their levels, in the order of the schema."""
         schema = self.mechanism.schema
-        asked = [word.strip() for word in table.query.split("*")]
+        names = [word.strip() for word in table.query.split("*")]
         found: dict[str, Sequence[str]] = {}
         for attribute, levels in schema.attributes.items():
-            if attribute in asked or table.query == "detailed":
+            if attribute in names or table.query == "detailed":
                 found[attribute] = levels
             for name, grouping in schema.groupings.items():
-                if name in asked and grouping.attribute == attribute:
+                if name in names and grouping.attribute == attribute:
                     found[name] = list(grouping.groups)
         return found
 
@@ -161,6 +144,7 @@ class Release(Published):
                 yield from repeat((*codes, *cells[cell]), int(people[leaf, cell]))
 
 
+@published
 def release(
     mechanism: IndependentNoise | OnsTopDown,
     histogram: ArrayLike,
@@ -171,92 +155,48 @@ def release(
     rng: Rng = "secure",
     listed: bool = False,
 ) -> Release:
-    """Run a method of the pilot once.
+    """Run a method of the pilot once, and write it to the folder `out`, which must not exist or be empty.
 
-    Parameters
-    ----------
-    mechanism : IndependentNoise or OnsTopDown
-        What is released, at what price.
-    histogram : array_like of int, shape (leaves, cells)
-        People.
-    areas : sequence of str
-        Names of the levels below the whole.
-    tables : sequence of Table
-        Counted from the synthetic people of the top-down method; independent noise has its own.
-    out : path-like, optional
-        Folder to write, which must not exist or be empty.
-    rng : "secure" or numpy Generator
-        A release takes the default, the operating system's entropy; a seeded generator is for simulations.
-    listed : bool
-        Whether the tree is from a public list of areas; else the record says that they were read from the data.
-
-    Notes
-    -----
-    A secure draw takes about 30 microseconds: the 5.4 million cells of the pilot, 251 areas by 21,600, take three
-    minutes, seeded ones about a second.
-
-    Examples
-    --------
-    >>> from algorithms.hierarchy import Hierarchy
-    >>> from algorithms.schema import Schema
-    >>> tree, schema = Hierarchy.regular(2, 2), Schema({"sex": ("female", "male")})
-    >>> top_down = OnsTopDown(tree, schema, 500.0)
-    >>> data, rng = [[5, 0], [2, 7], [0, 0], [9, 3]], np.random.default_rng(0)
-    >>> made = release(top_down, data, areas=("region", "town"), tables=[Table(1, "sex")], rng=rng)
-    >>> made.counts[0].tolist()
-    [[7, 7], [9, 3]]
+    Tables are counted from the synthetic people of the top-down method; independent noise has its own. A release takes
+    secure noise, about 30 microseconds a count; a seeded generator is for simulations.
     """
-    if out is not None:
-        check_folder(out)
     check_columns(areas, mechanism.schema)
-    names = level_names(areas, mechanism.tree)
+    names, first = level_names(areas, mechanism.tree), mechanism.noises[0]
     if isinstance(rng, str):
         if mechanism.law != "geometric":
             raise ValueError(f"secure noise must be of the geometric law, got {mechanism.law}: others can be simulated")
-        with counted():
-            TwoTailedGeometric(1.0).sample(0, rng)  # a source of noise that is missing is told before the work
+        first.sample((0,), rng)  # a source of noise that is missing is told before the work
     people = None
     if isinstance(mechanism, IndependentNoise):
         if tables:
             raise ValueError(f"tables of independent noise are its own, got {tables[0]} besides")
-        tables = mechanism.tables
-        with counted() as draws:
-            counts = [table[0] for table in mechanism.release(histogram, 1, rng)]
+        tables, counts = mechanism.tables, [table[0] for table in mechanism.release(histogram, 1, rng)]
     else:
         if not mechanism.perturb_zeros:
             raise ValueError("a release must perturb zeros: without that it promises nothing")
         for table in tables:
             mechanism.domain.query(table)  # a table that cannot be counted is told before there is noise
-        if out is not None and math.sqrt(mechanism.noises[0].variance) > LARGEST_RELEASE:
+        if out is not None and math.sqrt(first.variance) > LARGEST_RELEASE:
             raise ValueError(
-                f"a release must have at most {LARGEST_RELEASE:,} people, and noise of epsilon "
-                f"{mechanism.noises[0].epsilon:.3g} on their number makes more: raise epsilon"
+                f"a release must have at most {LARGEST_RELEASE:,} people, and noise of epsilon {first.epsilon:.3g} on "
+                "their number makes more: raise epsilon"
             )
-        with counted() as draws:
-            people = mechanism(histogram, 1, rng)[0]
+        people = mechanism(histogram, 1, rng)[0]
         counts = list(mechanism.domain.tabulate(people, tables))
-    made = Release(
+    return Release(
         mechanism=mechanism, areas=names, tables=tuple(tables), counts=tuple(counts), people=people, listed=listed
-    ).of(draws)
-    if out is not None:
-        made.write(out)
-    return made
+    )
 
 
 def check_columns(areas: Sequence[str], schema: Schema) -> None:
     """Refuse names of areas that a file could not have beside the others."""
     check_distinct([*areas, *schema.attributes, *schema.groupings, "COUNT"])
-    if taken := [name for name in areas if name.lower() == "total"]:
-        raise ValueError(f"areas must not be called total, which is the whole, got {taken[0]!r}")
+    if reserved := [name for name in areas if name.lower() == "total"]:
+        raise ValueError(f"areas must not be called total, which is the whole, got {reserved[0]!r}")
 
 
 def default_levels(domain: Domain) -> tuple[tuple[Table, ...], tuple[Share, ...]]:
-    """Return the levels of the top-down method for any depth of areas, and shares of the budget by the pilot's rule.
-
-    References
-    ----------
-    .. [1] Office for National Statistics, pilot on mortality data, section 5.
-    """
+    """Return levels for any depth of areas, and shares of the budget by the pilot's rule (its section 5)."""
     levels = (Table(0, "total"), *(Table(level, "detailed") for level in range(domain.tree.depth + 1)))
     if domain.tree.depth == 2:
         return levels, PILOT_SHARES

@@ -14,22 +14,14 @@ from algorithms.hierarchy import Hierarchy
 from algorithms.schema import Query, Schema
 from algorithms.tables.intake import LARGEST
 
-__all__ = ["GEOGRAPHY_FIRST", "PILOT_LEVELS", "PILOT_TABLES", "Domain", "Table", "with_outputs"]
+__all__ = ["GEOGRAPHY_FIRST", "PILOT_LEVELS", "PILOT_TABLES", "Counts", "Domain", "Table"]
 
 Counts = NDArray[np.int64]
 
 
 @dataclass(frozen=True)
 class Table:
-    """Areas of one level by a query.
-
-    Attributes
-    ----------
-    level : int
-        Of the tree; 0 is the whole.
-    query : str
-        Attributes joined by ``*``, ``"total"`` or ``"detailed"``: see `Schema.query`.
-    """
+    """Areas of one level of the tree, 0 the whole, by a query: see `Schema.query`."""
 
     level: int
     query: str
@@ -38,24 +30,10 @@ class Table:
         return f"level {self.level}: {self.query}"
 
 
-PILOT_TABLES = tuple(
-    Table(level, query)
-    for level, query in (
-        (2, "cause*age*sex"),
-        (2, "cause*month*sex"),
-        (2, "cause*marital*sex"),
-        (2, "month*age"),
-        (2, "month*marital"),
-        (2, "cause"),
-        (2, "age"),
-        (2, "sex"),
-        (2, "month"),
-        (2, "marital"),
-        (1, "cause*age"),
-        (1, "cause*month"),
-        (1, "cause*sex"),
-        (1, "month*sex"),
-    )
+PILOT_TABLES = (
+    *(Table(2, query) for query in ("cause*age*sex", "cause*month*sex", "cause*marital*sex", "month*age")),
+    *(Table(2, query) for query in ("month*marital", "cause", "age", "sex", "month", "marital")),
+    *(Table(1, query) for query in ("cause*age", "cause*month", "cause*sex", "month*sex")),
 )
 """Table 4 of the pilot: region is level 1 and clinical commissioning group level 2."""
 
@@ -68,22 +46,7 @@ GEOGRAPHY_FIRST = (Table(0, "total"), Table(1, "total"), Table(2, "total"), Tabl
 
 @dataclass(frozen=True, eq=False)
 class Domain:
-    """Areas and attributes: what histograms are about, and how tables are added up from them.
-
-    Attributes
-    ----------
-    tree : Hierarchy
-        Areas, all of the finest at one depth.
-    schema : Schema
-        Attributes.
-
-    Raises
-    ------
-    TypeError
-        If they are of another kind.
-    ValueError
-        If an area above the finest level has no parts.
-    """
+    """Areas, all of the finest at one depth, and attributes: what histograms are about, and how tables add them up."""
 
     tree: Hierarchy
     schema: Schema
@@ -98,19 +61,16 @@ class Domain:
             raise ValueError(f"areas must end at one level, and {self.tree.name(int(shallow[0]))!r} ends above it")
 
     def check(self, histogram: ArrayLike) -> NDArray[np.integer]:
-        """Return people by leaf and cell, shape (leaves, cells), or say what is wrong with them.
-
-        Whole numbers stored as floats are accepted. Integers are not copied.
-        """
-        given, wanted = np.asarray(histogram), (self.tree.n_leaves, self.schema.cells)
+        """Return people by leaf and cell, shape (leaves, cells), integers without a copy, or refuse them."""
+        given, shape = np.asarray(histogram), (self.tree.n_leaves, self.schema.cells)
         if given.dtype.kind not in "iuf":
             raise TypeError(f"histogram must hold whole numbers of people, got dtype {given.dtype}")
-        if given.shape != wanted:
-            raise ValueError(f"histogram must have the shape (leaves, cells) = {wanted}, got {given.shape}")
+        if given.shape != shape:
+            raise ValueError(f"histogram must have the shape (leaves, cells) = {shape}, got {given.shape}")
         if given.dtype.kind == "f":
-            odd = given[~(np.isfinite(given) & (given == np.rint(given)))]
-            if odd.size:
-                raise ValueError(f"histogram must hold whole numbers of people, got {odd[0]}")
+            fractions = given[~(np.isfinite(given) & (given == np.rint(given)))]
+            if fractions.size:
+                raise ValueError(f"histogram must hold whole numbers of people, got {fractions[0]}")
         if given.min() < 0:
             raise ValueError(f"histogram must not be negative, got {given.min()}")
         if (people := given.sum(dtype=np.float64)) >= LARGEST:
@@ -163,15 +123,6 @@ class Domain:
         areas = self.tree.level(level)
         starts = np.searchsorted(self.tree.ancestors(level)[order], np.arange(areas.start, areas.stop))
         return np.add.reduceat(counts, starts, axis=-2, dtype=np.int64)
-
-
-def with_outputs(outputs: ArrayLike, exact: Sequence[Counts]) -> list[tuple[NDArray[np.float64], Counts]]:
-    """Cut outputs, shape (runs, counts of all tables), into those of each table, beside its exact counts in a row."""
-    given, sizes = np.asarray(outputs, np.float64), [counts.size for counts in exact]
-    if given.ndim != 2 or given.shape[1] != sum(sizes):
-        raise ValueError(f"outputs must have one column for each of {sum(sizes)} counts, got shape {given.shape}")
-    parts = np.split(given, np.cumsum(sizes)[:-1], axis=1)
-    return [(part, counts.reshape(-1)) for part, counts in zip(parts, exact, strict=True)]
 
 
 @lru_cache(maxsize=64)

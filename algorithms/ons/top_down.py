@@ -15,18 +15,18 @@ from numpy.typing import ArrayLike, NDArray
 
 from algorithms.hierarchy import Hierarchy
 from algorithms.noise import Rng, add_noise
-from algorithms.noise.counts import Pair
 from algorithms.ons.adjust import FLOOR, adjusted, maximum_remainder
-from algorithms.ons.independent import check_shares, divided_noise
+from algorithms.ons.independent import NoisyTables, check_shares, divided_noise
 from algorithms.ons.laws import CountNoise, Law
-from algorithms.ons.tables import PILOT_LEVELS, PILOT_TABLES, Domain, Table, with_outputs
+from algorithms.ons.tables import PILOT_LEVELS, PILOT_TABLES, Counts, Domain, Table
 from algorithms.schema import Schema
 from algorithms.tables.shares import Share
 from audit.claims import ApproxDP, PureDP
-from audit.exact import LossDistribution, compose_losses, loss_from_logs
+from audit.exact import LossDistribution, loss_from_logs
 
 __all__ = ["PILOT_SHARES", "LevelStage", "OnsTopDown", "PublishedStage"]
 
+Floats = NDArray[np.float64]
 Stage = Literal["adjusted", "rounded", "tables"]
 
 PILOT_SHARES: tuple[Share, ...] = ("0.01", "0.05", "0.165", "0.775")
@@ -43,27 +43,16 @@ class OnsTopDown:
 
     **Claim.** Pure DP with `epsilon` when one person is added or removed; approximate DP with `epsilon` and `delta` for
     Gaussian noise. With ``perturb_zeros=False`` none: whoever finds a person in a cell that was empty knows that she is
-    there.
-    **Sensitivity.** One person changes one count of each level by 1.
+    there. **Sensitivity.** One person changes one count of each level by 1.
 
     Attributes
     ----------
-    tree : Hierarchy
-        Areas, all of the finest at one depth.
-    schema : Schema
-        Attributes.
-    epsilon : float
-        Budget in nats of all levels together, positive and finite.
+    tree, schema, epsilon, shares, law, delta
+        As of `IndependentNoise`; shares are of levels, by default the pilot's, and so is delta.
     levels : sequence of Table
         From the total to the detailed histogram of the finest areas. Default: the pilot's four.
-    shares : sequence of Share
-        Of each level, exact, adding up to 1. Default: the pilot's.
-    law : {"laplace", "geometric", "gaussian"}
-        Noise. Only the geometric law can be drawn securely.
     perturb_zeros : bool
         Whether counts of 0 get noise too, as every promise needs.
-    delta : float
-        Of all levels together, divided as `epsilon` is, for Gaussian noise only.
 
     Raises
     ------
@@ -77,8 +66,6 @@ class OnsTopDown:
     -----
     Memory: besides the histogram given, two arrays of its size in 64 bits, the level above the last, and a few arrays
     of one family of areas. A release of 251 areas by 21,600 cells holds 0.13 GB at most (experiment ``ons_pilot``).
-    Every cell gets noise, so nothing is sparse before it is rounded.
-
     Of equal remainders a random one goes up, so that no area is favored by its place; the pilot does not say which.
 
     References
@@ -113,7 +100,7 @@ class OnsTopDown:
             raise ValueError(f"the last level must be the detailed query of level {self.tree.depth}, got {levels[-1]}")
         object.__setattr__(self, "levels", levels)
         object.__setattr__(self, "shares", check_shares("levels", list(map(str, levels)), self.shares))
-        _ = self.noises, self.members
+        _ = self.noises, self._members
 
     @cached_property
     def domain(self) -> Domain:
@@ -126,14 +113,8 @@ class OnsTopDown:
         return divided_noise(self.law, self.epsilon, self.levels, self.shares, delta=self.delta, rounded=False)
 
     @cached_property
-    def members(self) -> tuple[NDArray[np.int64], ...]:
-        """For each level below the first the groups in each group of the level above: shape (groups above, parts).
-
-        Raises
-        ------
-        ValueError
-            If a level does not divide the one above it evenly.
-        """
+    def _members(self) -> tuple[Counts, ...]:
+        """For each level below the first the groups in each group of the level above: shape (groups above, parts)."""
         found = []
         for above, level in pairwise(self.levels):
             coarse, fine = self.domain.query(above).groups, self.domain.query(level).groups
@@ -155,7 +136,7 @@ class OnsTopDown:
             return PureDP(math.inf)
         return CountNoise(self.law, self.epsilon * part, self.delta * part).claim
 
-    def exact_levels(self, histogram: ArrayLike) -> list[NDArray[np.int64]]:
+    def exact_levels(self, histogram: ArrayLike) -> list[Counts]:
         """Return the exact counts of every level, each of shape (areas, groups)."""
         return self.domain.tabulate(self.domain.check(histogram), self.levels)
 
@@ -163,57 +144,36 @@ class OnsTopDown:
         """Return what a release would be without noise, shape (leaves, cells)."""
         return self.domain.check(histogram)
 
-    def noisy(self, exact: NDArray[np.int64], place: int, size: int, rng: Rng) -> NDArray[np.float64]:
+    def noisy(self, exact: Counts, place: int, size: int, rng: Rng) -> Floats:
         """Return exact counts, some or all of a level, with its noise: shape (size, *exact.shape)."""
         noisy = add_noise(exact, self.noises[place], size, rng, query=str(self.levels[place]), sensitivity=1)
         noisy = noisy.astype(np.float64, copy=False)
         return noisy if self.perturb_zeros else noisy * (exact > 0)
 
-    def __call__(self, histogram: ArrayLike, size: int, rng: Rng) -> NDArray[np.int64]:
+    def __call__(self, histogram: ArrayLike, size: int, rng: Rng) -> Counts:
         """Release a histogram, shape (leaves, cells), `size` times: shape (size, leaves, cells)."""
-        people: NDArray[np.int64] = self.run(histogram, size, rng)
+        people: Counts = self.run(histogram, size, rng)
         return people
 
     def run(self, histogram: ArrayLike, size: int, rng: Rng, *, rounded: bool = True) -> NDArray[Any]:
         """Release a histogram, or with ``rounded=False`` return the last level before it is rounded.
 
-        Parameters
-        ----------
-        histogram : array_like of int, shape (leaves, cells)
-            People.
-        size : int
-            Independent runs.
-        rng : "secure" or numpy Generator
-            Of the noise. Which of equal remainders goes up is drawn from it too, or after secure noise from a generator
-            that the operating system seeds: it is post-processing.
-        rounded : bool
-            Whether the last level is rounded.
-
-        Returns
-        -------
-        ndarray of int64 or float64, shape (size, leaves, cells)
-            People.
-
-        Raises
-        ------
-        TypeError
-            If counts are not numbers.
-        ValueError
-            If the histogram breaks a rule of `Domain.check`.
+        Which of equal remainders goes up is drawn from `rng` too, or after secure noise from a generator that the
+        operating system seeds: it is post-processing.
         """
         exact = self.exact_levels(histogram)
         ties = np.random.default_rng() if isinstance(rng, str) else rng
         people: NDArray[Any] = np.rint(self._floored(exact[0], 0, size, rng)).astype(np.int64)
         for place in range(1, len(exact)):
-            whole = rounded or place < len(exact) - 1
-            found = np.empty((size, *exact[place].shape), np.int64 if whole else np.float64)
+            is_rounded = rounded or place < len(exact) - 1
+            found = np.empty((size, *exact[place].shape), np.int64 if is_rounded else np.float64)
             for parent, children in self._families(place):
                 values = self._floored(exact[place][children], place, size, rng)
-                found[:, children] = self._divided(people[:, parent], values, place, ties if whole else None)
+                found[:, children] = self._divided(people[:, parent], values, place, ties if is_rounded else None)
             people = found
         return self.domain.by_leaf(people)
 
-    def _floored(self, exact: NDArray[np.int64], place: int, size: int, rng: Rng) -> NDArray[np.float64]:
+    def _floored(self, exact: Counts, place: int, size: int, rng: Rng) -> Floats:
         """Return noisy counts with those of 0 and below raised to the floor; zeros that get no noise stay."""
         values = self.noisy(exact, place, size, rng)
         values[(values <= 0) & ((exact > 0) | self.perturb_zeros)] = FLOOR
@@ -230,10 +190,10 @@ class OnsTopDown:
             yield int(parent) - first, slice(int(start), int(stop))
 
     def _divided(
-        self, whole: NDArray[Any], values: NDArray[np.float64], place: int, ties: np.random.Generator | None
+        self, whole: NDArray[Any], values: Floats, place: int, ties: np.random.Generator | None
     ) -> NDArray[Any]:
         """Divide counts of one area, shape (size, groups above), as values, shape (size, areas, groups), divide."""
-        members = self.members[place - 1]
+        members = self._members[place - 1]
         families = values[:, :, members].transpose(0, 2, 1, 3)  # (size, groups above, areas, parts)
         flat = families.reshape(whole.size, -1)
         parts: NDArray[Any] = adjusted(whole.reshape(-1), flat)
@@ -248,17 +208,8 @@ class OnsTopDown:
     ) -> LevelStage | PublishedStage:
         """Return one stage of the algorithm as a mechanism by itself.
 
-        Parameters
-        ----------
-        name : {"measurements", "adjusted", "rounded", "tables"}
-            Noisy counts of levels; the last level before rounding; after; the fourteen tables counted from it.
-        only : sequence of int, optional
-            Of the measurements, places of the levels released, from 0 on. Default: all.
-
-        Returns
-        -------
-        LevelStage or PublishedStage
-            A mechanism.
+        Noisy counts of levels (`only` those at some places, from 0 on); the last level before rounding; after; the
+        fourteen tables counted from it.
 
         Raises
         ------
@@ -273,8 +224,8 @@ class OnsTopDown:
 
 
 @dataclass(frozen=True, eq=False)
-class LevelStage:
-    """The noisy counts of some levels, as a mechanism: `OnsTopDown.stage` makes it.
+class LevelStage(NoisyTables):
+    """The noisy counts of some levels, as a mechanism.
 
     **Claim.** The sum of the shares of the levels released; none if zeros are not perturbed.
     """
@@ -282,59 +233,49 @@ class LevelStage:
     top_down: OnsTopDown
     places: tuple[int, ...]
 
-    threads: ClassVar[bool] = True  # no run writes into what another reads
-
     def __post_init__(self) -> None:
         levels = len(self.top_down.levels)
         if not self.places or not set(self.places) <= set(range(levels)):
             raise ValueError(f"levels must be some of 0 to {levels - 1}, got {list(self.places)}")
 
     @property
+    def domain(self) -> Domain:
+        """Areas and attributes."""
+        return self.top_down.domain
+
+    @property
+    def tables(self) -> list[Table]:
+        """Levels that are released: others may be much larger."""
+        return [self.top_down.levels[place] for place in self.places]
+
+    @property
+    def noises(self) -> tuple[CountNoise, ...]:
+        """Noise on the counts of each level."""
+        return tuple(self.top_down.noises[place] for place in self.places)
+
+    @property
     def claim(self) -> PureDP | ApproxDP:
         """What the stage promises."""
         return self.top_down.promised(float(sum(Fraction(self.top_down.shares[place]) for place in self.places)))
-
-    def exact(self, histogram: ArrayLike) -> NDArray[np.int64]:
-        """Return the counts without noise, shape (counts of all levels released,)."""
-        return np.concatenate([exact.reshape(-1) for exact in self._exact_places(histogram)])
 
     def components(self) -> list[LevelStage]:
         """Return what estimates look at one by one, each of one law of noise: levels."""
         return [replace(self, places=(place,)) for place in self.places]
 
-    def __call__(self, histogram: ArrayLike, size: int, rng: Rng) -> NDArray[np.float64]:
+    def __call__(self, histogram: ArrayLike, size: int, rng: Rng) -> Floats:
         """Measure `size` times: shape (size, counts of all levels released)."""
-        levels = zip(self._exact_places(histogram), self.places, strict=True)
+        levels = zip(self.exact_tables(histogram), self.places, strict=True)
         return np.hstack([self.top_down.noisy(level, at, size, rng).reshape(size, -1) for level, at in levels])
 
-    def _exact_places(self, histogram: ArrayLike) -> list[NDArray[np.int64]]:
-        """Return the exact counts of the levels released: others may be much larger."""
-        domain = self.top_down.domain
-        return domain.tabulate(domain.check(histogram), [self.top_down.levels[place] for place in self.places])
-
-    def exact_loss(self, pair: Pair) -> LossDistribution | None:
-        """Return the law of the privacy loss of `pair`, all levels together; None where its table would be too large.
-
-        Of Laplace noise it is an upper bound with the exact maximum; of Gaussian noise, None. Where zeros are not
-        perturbed, and a count is 0 on one database only, all that noise makes of it on the other but 0 itself is
-        impossible there.
-        """
-        x, y = self.top_down.exact_levels(pair.x), self.top_down.exact_levels(pair.y)
-        parts = []
-        for place in self.places:
-            noise, before, after = self.top_down.noises[place], x[place], y[place]
-            changed = before != after
-            if not self.top_down.perturb_zeros:
-                lonely = changed & ((before == 0) | (after == 0))
-                parts += [
-                    self._loss_of_zero(noise, *counts) for counts in zip(before[lonely], after[lonely], strict=True)
-                ]
-                changed &= ~lonely
-            if changed.any():
-                if (law := noise.exact_loss(np.abs(after - before)[changed].tolist())) is None:
-                    return None
-                parts.append(law)
-        return compose_losses(parts)
+    def _losses(self, noise: CountNoise, before: Counts, after: Counts) -> list[LossDistribution] | None:
+        """Return losses of a level: without noise on zeros, a count that is 0 on one database has a law of its own."""
+        changed = before != after
+        lonely = changed & ((before == 0) | (after == 0)) & (not self.top_down.perturb_zeros)
+        found = [self._loss_of_zero(noise, *counts) for counts in zip(before[lonely], after[lonely], strict=True)]
+        if not (others := changed & ~lonely).any():
+            return found
+        losses = super()._losses(noise, before[others], after[others])
+        return None if losses is None else found + losses
 
     @staticmethod
     def _loss_of_zero(noise: CountNoise, before: int, after: int) -> LossDistribution:
@@ -345,26 +286,18 @@ class LevelStage:
             empty, noisy = np.log([1.0, 0.0]), np.log([at_zero, 1 - at_zero])
         return loss_from_logs(empty, noisy) if before == 0 else loss_from_logs(noisy, empty)
 
-    def log_likelihood(self, outputs: ArrayLike, histogram: ArrayLike) -> NDArray[np.float64]:
-        """Return the log-density (geometric: log-probability) of noisy counts under a histogram, shape (runs,)."""
-        exact = self.top_down.exact_levels(histogram)
-        total = np.zeros(len(np.asarray(outputs)))
-        for place, (part, counts) in zip(
-            self.places, with_outputs(outputs, [exact[p] for p in self.places]), strict=True
-        ):
-            noise = self.top_down.noises[place]
-            log_p = noise.log_law(part - counts)
-            if not self.top_down.perturb_zeros:  # a 0 that continuous noise made has no probability beside a sure one
-                if noise.law != "geometric":
-                    log_p = np.where(part == 0, -np.inf, log_p)
-                log_p = np.where(counts > 0, log_p, np.where(part == 0, 0.0, -np.inf))
-            total += log_p.sum(axis=1)
-        return total
+    def _log_law(self, noise: CountNoise, noisy: Floats, exact: Counts) -> Floats:
+        log_p = noise.log_law(noisy - exact)
+        if not self.top_down.perturb_zeros:  # a 0 of continuous noise has no probability beside a sure one
+            if noise.law != "geometric":
+                log_p = np.where(noisy == 0, -np.inf, log_p)
+            log_p = np.where(exact > 0, log_p, np.where(noisy == 0, 0.0, -np.inf))
+        return log_p
 
 
 @dataclass(frozen=True, eq=False)
 class PublishedStage:
-    """What the algorithm makes of its measurements, as a mechanism: `OnsTopDown.stage` makes it.
+    """What the algorithm makes of its measurements, as a mechanism.
 
     **Claim.** The whole promise: it is computed from all levels.
     """

@@ -17,18 +17,10 @@ _BEGINNINGS = np.array([0, 1, 2, 3, 4, 5, 11, 26, 51, 101, 1001])
 
 @dataclass(frozen=True)
 class Utility:
-    """Distances between a released table and the actual one.
+    """Distances between a released table and the actual one: Hellinger's is NaN where a count is negative.
 
-    Attributes
-    ----------
-    on_diagonal : float
-        Share of cells that stay in their class, from 0 to 1.
-    l1 : float
-        Sum of absolute differences, in people.
-    l2 : float
-        Square root of the sum of squared differences, in people.
-    hellinger : float
-        Square root of half the sum of squared differences of square roots, of counts; NaN where a count is negative.
+    `on_diagonal` is the share of cells that stay in their class; the others are sums over cells, `hellinger` of square
+    roots of counts.
     """
 
     on_diagonal: float
@@ -38,33 +30,9 @@ class Utility:
 
 
 def transition_matrix(actual: ArrayLike, released: ArrayLike) -> NDArray[np.int64]:
-    """Count the cells that go from each class of counts to each.
+    """Count the cells that go from each class of counts to each, as Tables 6 and 7 of the pilot: shape (11, 12).
 
-    Parameters
-    ----------
-    actual : array_like of int
-        Counts, 0 or more.
-    released : array_like
-        Counts of the same cells; those that are not whole count as the nearest whole number.
-
-    Returns
-    -------
-    ndarray of int, shape (11, 12)
-        Rows are the classes of the actual counts, columns those of the released ones, then the negative.
-
-    Raises
-    ------
-    ValueError
-        If shapes differ, or an actual count is negative.
-
-    References
-    ----------
-    .. [1] Office for National Statistics, pilot on mortality data, Tables 6 and 7.
-
-    Examples
-    --------
-    >>> transition_matrix([0, 3, 12], [1, 3, -2]).nonzero()
-    (array([0, 3, 6]), array([ 1,  3, 11]))
+    Rows are the classes of the actual counts, columns those of the released ones, rounded, then the negative.
     """
     before, after = np.asarray(actual), np.asarray(released)
     if before.shape != after.shape:
@@ -79,34 +47,10 @@ def transition_matrix(actual: ArrayLike, released: ArrayLike) -> NDArray[np.int6
 
 
 def utility(actual: ArrayLike, released: ArrayLike) -> Utility:
-    """Return the pilot's four measures of what a release did to a table.
+    """Return the pilot's four measures (section 5, Figures 3 to 6) of what a release did to a table.
 
-    Parameters
-    ----------
-    actual : array_like of int
-        Counts, 0 or more.
-    released : array_like
-        Counts of the same cells.
-
-    Returns
-    -------
-    Utility
-        The pilot does not calculate Hellinger's distance where counts are negative.
-
-    Raises
-    ------
-    ValueError
-        If shapes differ, a table is empty, or an actual count is negative.
-
-    References
-    ----------
-    .. [1] Office for National Statistics, pilot on mortality data, section 5 and Figures 3 to 6. Its formula of
-       Hellinger's distance is an image; counts are compared here, not shares, as in the usual one for tables.
-
-    Examples
-    --------
-    >>> utility([0, 4], [1, 9])
-    Utility(on_diagonal=0.0, l1=6.0, l2=5.0990195135927845, hellinger=1.0)
+    Its formula of Hellinger's distance is an image; counts are compared here, not shares, as in the usual one for
+    tables.
     """
     matrix = transition_matrix(actual, released)
     if not matrix.sum():

@@ -5,20 +5,21 @@ from __future__ import annotations
 import json
 import os
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from functools import wraps
 from importlib import metadata
 from pathlib import Path
-from typing import Any, Self
+from typing import Any, ParamSpec, Self, TypeVar
 
 import numpy as np
 
 from algorithms.hierarchy import Hierarchy
-from algorithms.noise import Draws
+from algorithms.noise import Draws, counted
 from algorithms.schema import Schema
-from algorithms.tables.files import CELLS, RECORD, whole_folder, write_texts
+from algorithms.tables.files import CELLS, RECORD, check_folder, whole_folder, write_texts
 
-__all__ = ["Published", "Recorded", "check_distinct", "described", "level_names"]
+__all__ = ["Published", "Recorded", "check_distinct", "described", "level_names", "published"]
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -89,6 +90,28 @@ class Published(Recorded):
     @abstractmethod
     def write_tables(self, staged: Path) -> None:
         """Write the tables into a folder."""
+
+
+Options = ParamSpec("Options")
+Made = TypeVar("Made", bound=Published)
+
+
+def published(make: Callable[Options, Made]) -> Callable[Options, Made]:
+    """Decorate what makes a release with an option `out`: draws are counted, and a new folder is written."""
+
+    @wraps(make)
+    def run(*arguments: Options.args, **options: Options.kwargs) -> Made:
+        out: Any = options.get("out")
+        if out is not None:
+            check_folder(out)
+        with counted() as draws:
+            made = make(*arguments, **options)
+        made.of(draws)
+        if out is not None:
+            made.write(out)
+        return made
+
+    return run
 
 
 def described(tree: Hierarchy, names: Sequence[str], schema: Schema) -> dict[str, Any]:

@@ -132,7 +132,7 @@ class UndeclaredTotals(BottomUp):
         """
         x, y = self.counts(pair.x), self.counts(pair.y)
         if self.published is not None and self.tree is not None:
-            on_x, on_y = (agreement(self.published, self.tree, one.reshape(len(one), -1)).reported for one in (x, y))
+            on_x, on_y = (agreement(self.published, self.tree, one).reported for one in (x, y))
             if (on_x != on_y).any():
                 return DISJOINT
         return self._loss(x, y)

@@ -14,8 +14,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from algorithms.bugs.zeros import ABSENT
-from algorithms.nist.grouping import MOST_BINS, choose_groups
-from algorithms.nist.groups import LEAST, Groups
+from algorithms.nist.groups import LEAST, MOST_BINS, Groups, choose_groups
 from algorithms.nist.mechanism import NistDp3
 from algorithms.nist.records import check_records
 from algorithms.noise import Rng

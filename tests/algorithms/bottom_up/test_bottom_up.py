@@ -23,7 +23,7 @@ from algorithms.noise import TwoTailedGeometric
 from algorithms.schema import Schema
 from audit.claims import PureDP
 from audit.neighbors import NeighborPair
-from tests.helpers import pair_of, refused, refuses, same_losses
+from tests.helpers import pair_of, refuses, same_losses
 
 TREE = Hierarchy.from_codes(["a", "b", "a", "b", "c"], ["1", "1", "2", "2", "1"])
 COUNTS = np.array([[5, 3], [2, 0], [7, 7], [1, 1], [9, 0]])  # areas a 22, b 4, c 9
@@ -366,69 +366,75 @@ SAMPLE = WeightedBottomUp(1.0, 4.5, (2,))
 CLOSE = accuracy(BottomUp(1.0), [9, 3], np.random.default_rng(0), replicates=2)
 
 
-def test_bad_mechanisms_and_counts_are_refused_in_one_line():
-    refuses(TypeError, "tree must be a Hierarchy, got list", BottomUp, 1.0, [0])
-    refuses(ValueError, "noise must be one of exact, inverse_cdf, got 'laplace'", BottomUp, 1.0, noise="laplace")
-    refuses(ValueError, "bits must be at most 53, got 54", InverseCdf, 1.0, bits=54)
-    refuses(TypeError, 'rng must be a numpy Generator or "secure", got 7', InverseCdf(1.0).sample, 3, 7)
-    with refused(ValueError, "the law must have at most 1,048,576 magnitudes, got 36,736,802"):
-        _ = InverseCdf(1e-6).counts
-    refuses(ValueError, "stage must be measurements, got 'rounded'", BottomUp(1.0).stage, "rounded")
-    for data, shape in ((5, "()"), ([], "(0,)")):
-        message = f"counts must have shape (leaves,) or (leaves, cells), got {shape}"
-        refuses(ValueError, message, BottomUp(1.0).counts, data)
-    refuses(ValueError, "counts must be whole numbers of people, got 1.5", BottomUp(1.0).counts, [1.5])
-    refuses(ValueError, "counts must have a row for each of 5 leaves, got 1", BottomUp(1.0, TREE).counts, [3])
-    with refused(ValueError, "counts must have 6 cells in each area, got shape (1, 2)"):
-        BottomUp(1.0, schema=SCHEMA).counts([[3, 2]])
-    refuses(ValueError, "noisy must have shape (..., leaves, cells), got (1,)", BottomUp(1.0).tables, [3])
-    refuses(ValueError, "margins need a schema of 1 to 12 attributes, got none", BottomUp(1.0).margins, [[3]])
-    refuses(ValueError, "noisy must have 6 cells in each area, got 1", BottomUp(1.0, schema=SCHEMA).margins, [[3]])
-    with refused(ValueError, "the two databases must have the same cells, got shapes (1,) and (2,)"):
-        BottomUp(1.0).exact_loss(pair_of([3], [3, 4]))
+PUBLISHED, MARGINS = "published totals must be", BottomUp(1.0, schema=SCHEMA).margins
+SHAPE = "counts must have shape (leaves,) or (leaves, cells), got"
+WEIGHT = "weights must be above 0 and at most the largest weight 4.5, got"
 
 
-def test_bad_totals_weights_and_targets_are_refused_in_one_line():
-    refuses(ValueError, "published totals need a tree of areas, got none", BottomUp, 1.0, published=published(5))
-    with refused(ValueError, "published totals must be one for each of 3 areas of level 1, got 1"):
-        BottomUp(1.0, TREE, published=published(5))
-    for total in (-5, 2.5):
-        message = f"published totals must be whole numbers of people, 0 or more, got {total}"
-        refuses(ValueError, message, published, total)
-    refuses(ValueError, "published totals must be one for each area of a level, got shape (0,)", PublishedTotals, 1, [])
-    refuses(TypeError, "published totals must be numbers, got dtype <U1", PublishedTotals, 1, ["5"])
-    refuses(ValueError, "level of published totals must be at least 0, got -1", published, 5, level=-1)
-    refuses(ValueError, "largest weight must be above 0 and at most 2**31, got 0", WeightedBottomUp, 1.0, 0, (2,))
-    with refused(ValueError, "epsilon / ceil(largest weight) must be at least 1e-12, got 2e-12 / 5"):
-        WeightedBottomUp(2e-12, 4.5, (2,))
-    refuses(ValueError, "shape must be (leaves,) or (leaves, cells), got (0,)", WeightedBottomUp, 1.0, 3, (0,))
-    refuses(ValueError, "counts must have a row for each of 5 leaves, got 2", WeightedBottomUp, 1.0, 3, (2,), TREE)
-    refuses(TypeError, "records must be numbers, got dtype <U1", SAMPLE.counts, [["0", "1"]])
-    refuses(ValueError, "records must have two columns, cell and weight, got shape (2,)", SAMPLE.counts, [1, 2])
-    for cell in (2, 0.5):
-        refuses(ValueError, f"cells must be whole numbers from 0 to 1, got {cell}", SAMPLE.counts, [[cell, 1]])
-    for weight in (5, -1, 0, math.nan):
-        message = f"weights must be above 0 and at most the largest weight 4.5, got {weight}"
-        refuses(ValueError, message, SAMPLE.counts, [[0, weight]])
-    with refused(ValueError, "weights must add up to less than 2**33, got 8589934592"):
-        WeightedBottomUp(1.0, 2**31, (1,)).counts([[0, 2**31]] * 4)
+def measured(mechanism=None, counts=(3,), **options):
+    return accuracy(mechanism or BottomUp(1.0), counts, np.random.default_rng(0), **options)
 
-    def measured(message, mechanism=None, counts=(3,), **options):
-        rng = np.random.default_rng(0)
-        refuses(ValueError, message, accuracy, mechanism or BottomUp(1.0), counts, rng, **options)
 
-    measured("replicates must be at least 2, got 1", replicates=1)
-    measured("confidence must be between 0 and 1, got 1", confidence=1)
-    measured("level 0 needs a tree of areas, got none", level=0)
-    measured("accuracy needs a true count above 0, got zeros only", counts=[0, 0])
-    none = "at least one area must be reported, got none that agrees with its published total"
-    measured(none, BottomUp(1.0, TREE, published=published(1, 1, 1)), COUNTS)
-    refuses(ValueError, "epsilons must be at least one, got none", curve, BottomUp(1.0), [3], None, epsilons=[])
-    refuses(ValueError, "target must be below 1, got 1.0", smallest_epsilon, [CLOSE], 1.0)
-    refuses(ValueError, "norm must be l1 or l2, got 'l3'", smallest_epsilon, [CLOSE], 0.5, norm="l3")
-    with refused(ValueError, "no epsilon tried reaches an accuracy of 0.9999: try larger ones"):
-        smallest_epsilon([CLOSE], 0.9999)
-    refuses(ValueError, "cells must be at least 1, got 0", expected_error, 1.0, 0)
+VALUES = {
+    "noise must be one of exact, inverse_cdf, got 'laplace'": lambda: BottomUp(1.0, noise="laplace"),
+    "bits must be at most 53, got 54": lambda: InverseCdf(1.0, bits=54),
+    "the law must have at most 1,048,576 magnitudes, got 36,736,802": lambda: InverseCdf(1e-6).counts,
+    "stage must be measurements, got 'rounded'": lambda: BottomUp(1.0).stage("rounded"),
+    f"{SHAPE} ()": lambda: BottomUp(1.0).counts(5),
+    f"{SHAPE} (0,)": lambda: BottomUp(1.0).counts([]),
+    "counts must be whole numbers of people, got 1.5": lambda: BottomUp(1.0).counts([1.5]),
+    "counts must have a row for each of 5 leaves, got 1": lambda: BottomUp(1.0, TREE).counts([3]),
+    "counts must have 6 cells in each area, got shape (1, 2)": lambda: BottomUp(1.0, schema=SCHEMA).counts([[3, 2]]),
+    "noisy must have shape (..., leaves, cells), got (1,)": lambda: BottomUp(1.0).tables([3]),
+    "margins need a schema of 1 to 12 attributes, got none": lambda: BottomUp(1.0).margins([[3]]),
+    "noisy must have 6 cells in each area, got 1": lambda: MARGINS([[3]]),
+    "the two databases must have the same cells, got shapes (1,) and (2,)": lambda: BottomUp(1.0).exact_loss(
+        pair_of([3], [3, 4])
+    ),
+    "published totals need a tree of areas, got none": lambda: BottomUp(1.0, published=published(5)),
+    f"{PUBLISHED} one for each of 3 areas of level 1, got 1": lambda: BottomUp(1.0, TREE, published=published(5)),
+    f"{PUBLISHED} whole numbers of people, 0 or more, got -5": lambda: published(-5),
+    f"{PUBLISHED} whole numbers of people, 0 or more, got 2.5": lambda: published(2.5),
+    f"{PUBLISHED} one for each area of a level, got shape (0,)": lambda: PublishedTotals(1, []),
+    "level of published totals must be at least 0, got -1": lambda: published(5, level=-1),
+    "largest weight must be above 0 and at most 2**31, got 0": lambda: WeightedBottomUp(1.0, 0, (2,)),
+    "epsilon / ceil(largest weight) must be at least 1e-12, got 2e-12 / 5": lambda: WeightedBottomUp(2e-12, 4.5, (2,)),
+    "shape must be (leaves,) or (leaves, cells), got (0,)": lambda: WeightedBottomUp(1.0, 3, (0,)),
+    "counts must have a row for each of 5 leaves, got 2": lambda: WeightedBottomUp(1.0, 3, (2,), TREE),
+    "records must have two columns, cell and weight, got shape (2,)": lambda: SAMPLE.counts([1, 2]),
+    "cells must be whole numbers from 0 to 1, got 2": lambda: SAMPLE.counts([[2, 1]]),
+    "cells must be whole numbers from 0 to 1, got 0.5": lambda: SAMPLE.counts([[0.5, 1]]),
+    f"{WEIGHT} 5": lambda: SAMPLE.counts([[0, 5]]),
+    f"{WEIGHT} -1": lambda: SAMPLE.counts([[0, -1]]),
+    f"{WEIGHT} 0": lambda: SAMPLE.counts([[0, 0]]),
+    f"{WEIGHT} nan": lambda: SAMPLE.counts([[0, math.nan]]),
+    "weights must add up to less than 2**33, got 8589934592": lambda: WeightedBottomUp(1.0, 2**31, (1,)).counts(
+        [[0, 2**31]] * 4
+    ),
+    "replicates must be at least 2, got 1": lambda: measured(replicates=1),
+    "confidence must be between 0 and 1, got 1": lambda: measured(confidence=1),
+    "level 0 needs a tree of areas, got none": lambda: measured(level=0),
+    "accuracy needs a true count above 0, got zeros only": lambda: measured(counts=[0, 0]),
+    "at least one area must be reported, got none that agrees with its published total": lambda: measured(
+        BottomUp(1.0, TREE, published=published(1, 1, 1)), COUNTS
+    ),
+    "epsilons must be at least one, got none": lambda: curve(BottomUp(1.0), [3], None, epsilons=[]),
+    "target must be below 1, got 1.0": lambda: smallest_epsilon([CLOSE], 1.0),
+    "norm must be l1 or l2, got 'l3'": lambda: smallest_epsilon([CLOSE], 0.5, norm="l3"),
+    "no epsilon tried reaches an accuracy of 0.9999: try larger ones": lambda: smallest_epsilon([CLOSE], 0.9999),
+    "cells must be at least 1, got 0": lambda: expected_error(1.0, 0),
+}
+TYPES = {
+    "tree must be a Hierarchy, got list": lambda: BottomUp(1.0, [0]),
+    'rng must be a numpy Generator or "secure", got 7': lambda: InverseCdf(1.0).sample(3, 7),
+    f"{PUBLISHED} numbers, got dtype <U1": lambda: PublishedTotals(1, ["5"]),
+    "records must be numbers, got dtype <U1": lambda: SAMPLE.counts([["0", "1"]]),
+}
+
+
+@pytest.mark.parametrize("message", [*VALUES, *TYPES])
+def test_bad_input_is_refused_in_one_line(message):
+    refuses(ValueError if message in VALUES else TypeError, message, (VALUES | TYPES)[message])
 
 
 def test_the_window_about_thresholds_repairs_a_logarithm_that_is_not_monotone(monkeypatch):

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import json
-import shutil
-import tempfile
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -18,10 +16,9 @@ from algorithms.bottom_up.weighted import round_units, units_of
 from algorithms.hierarchy import Hierarchy
 from algorithms.schema import Schema
 from algorithms.tables.frames import Frame
-from audit import cli
+from tests.algorithms.releases import names, record, refused_in_one_line, released, specification
 from tests.helpers import refuses, rows_of
 
-DONE, USAGE = 0, 2
 SCHEMA = Schema({"sex": ("female", "male"), "age": ("0-17", "18+")})
 AREAS = ["state", "county"]
 FILES = ["ledger.txt", "level_0.csv", "level_1.csv", "level_2.csv", "release.json"]
@@ -43,32 +40,25 @@ def persons(weights=None):
     return frame.sample(frac=1, random_state=1)
 
 
-@pytest.fixture(scope="module")
-def written(tmp_path_factory):
-    tmp_path = tmp_path_factory.mktemp("files")
-    persons().to_csv(tmp_path / "persons.csv", index=False)
-    persons(np.linspace(0.5, 3, COUNTS.sum())).to_parquet(tmp_path / "sample.parquet")
-    (tmp_path / "spec.json").write_text(json.dumps({"attributes": {k: list(v) for k, v in SCHEMA.attributes.items()}}))
-    (tmp_path / "totals.csv").write_text("State,COUNT\nA,26\nB,29\n")
-    (tmp_path / "geo.csv").write_text("state,county\nA,1\nA,2\nB,1\nB,2\n")
-    wide = {f"a{place}": {"maxval": 8} for place in range(11)}
-    (tmp_path / "vast.json").write_text(json.dumps({"attributes": wide}))
-    large = {"b": {"maxval": 0}} | {name: wide[name] for name in list(wide)[:7]}
-    (tmp_path / "large.json").write_text(json.dumps({"attributes": large}))
-    return tmp_path
+WIDE = {f"a{place}": {"maxval": 8} for place in range(11)}
+FILES_GIVEN = {
+    "spec.json": specification(SCHEMA),
+    "totals.csv": "State,COUNT\nA,26\nB,29\n",
+    "geo.csv": "state,county\nA,1\nA,2\nB,1\nB,2\n",
+    "vast.json": {"attributes": WIDE},
+    "large.json": {"attributes": {"b": {"maxval": 0}, **dict(list(WIDE.items())[:7])}},
+}
+GIVEN = {"data": "persons.csv", "areas": "state,county", "spec": "spec.json", "out": "out", "epsilon": 2}
 
 
 @pytest.fixture
-def files(written, tmp_path, monkeypatch):
-    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))  # what killed runs have left elsewhere is not named
-    return shutil.copytree(written, tmp_path / "given")
+def files(desk):
+    desk(FILES_GIVEN)
+    persons().to_csv("persons.csv", index=False)
 
 
-def command(files, *more, data="persons.csv", epsilon="2"):
-    words = ["release", "bottom-up", "--data", str(files / data), "--areas", "state,county", "--epsilon", epsilon]
-    with pytest.raises(SystemExit) as ended:
-        cli.main([*words, "--spec", str(files / "spec.json"), "--out", str(files / "out"), *more])
-    return ended.value.code
+def run(**changes):
+    return released("bottom-up", **GIVEN | changes)
 
 
 # From files to counts
@@ -113,19 +103,19 @@ def test_published_totals_are_of_the_level_of_their_columns():
 def test_tables_of_all_levels_hold_all_margins(tmp_path):
     mechanism = BottomUp(1.0, TREE, SCHEMA)
     made = release(mechanism, COUNTS, out=tmp_path / "out", rng=np.random.default_rng(5), areas=AREAS, listed=True)
-    assert sorted(path.name for path in (tmp_path / "out").iterdir()) == FILES
+    assert names(tmp_path / "out") == FILES
     assert np.array_equal(made.cells, mechanism(COUNTS, 1, np.random.default_rng(5))[0])
-    for level, names in enumerate((["total"], ["A", "B"], ["A / 1", "A / 2", "B / 1"])):
+    for level, areas in enumerate((["total"], ["A", "B"], ["A / 1", "A / 2", "B / 1"])):
         rows = rows_of(tmp_path / "out" / f"level_{level}.csv")
-        assert len(rows) == len(names) * 9
+        assert len(rows) == len(areas) * 9
         found = {(row["AREA"], row["sex"], row["age"]): int(row["COUNT"]) for row in rows}
         tables = mechanism.tables(made.cells)[TREE.level(level)].reshape(-1, 2, 2)
-        for area, table in zip(names, tables, strict=True):
+        for area, table in zip(areas, tables, strict=True):
             assert found[area, "", ""] == table.sum()
             assert found[area, "male", ""] == table[1].sum()
             assert found[area, "", "0-17"] == table[:, 0].sum()
             assert found[area, "female", "18+"] == table[0, 1]
-    about = json.loads((tmp_path / "out" / "release.json").read_text())
+    about = record(tmp_path / "out")
     assert about["noise"].endswith("not to be published")
     assert about["promise"] == {"kind": "pure", "epsilon": 1.0, "relation": "add_remove"}
     assert about["levels"] == {"root": 1, "state": 2, "county": 3}
@@ -133,85 +123,75 @@ def test_tables_of_all_levels_hold_all_margins(tmp_path):
 
 
 def test_the_command_releases_with_secure_noise(files, capsys):
-    assert command(files) == DONE
-    told = capsys.readouterr().out
-    assert "epsilon 2 (add/remove): one person added or removed" in told
-    assert "27 rows" not in told
-    assert "54 rows in 3 levels, with secure noise" in told
-    assert "Which areas there are was read from the data" in told
-    assert json.loads((files / "out" / "release.json").read_text())["noise"].startswith("secure")
+    assert run() == 0
+    printed = capsys.readouterr().out
+    assert "epsilon 2 (add/remove): one person added or removed" in printed
+    assert "\n54 rows in 3 levels, with secure noise" in printed
+    assert "Which areas there are was read from the data" in printed
+    assert record()["noise"].startswith("secure")
 
 
 def test_areas_whose_published_totals_are_not_the_data_s_are_left_out(files, capsys):
-    more = ["--totals", str(files / "totals.csv"), "--geo", str(files / "geo.csv"), "--seed", "3"]
-    assert command(files, *more) == DONE
+    assert run(totals="totals.csv", geo="geo.csv", seed=3) == 0
     assert "1 area was left out" in capsys.readouterr().out
-    assert rows_of(files / "out" / "level_0.csv") == []
-    assert {row["AREA"] for row in rows_of(files / "out" / "level_2.csv")} == {"A / 1", "A / 2"}
-    states = rows_of(files / "out" / "level_1.csv")
+    nation, states, counties = (rows_of(Path(f"out/level_{level}.csv")) for level in range(3))
+    assert nation == []
+    assert {row["AREA"] for row in counties} == {"A / 1", "A / 2"}
     totals = [float(row["COUNT"]) for row in states if not row["sex"] and not row["age"]]
     assert totals == pytest.approx([26])
-    about = json.loads((files / "out" / "release.json").read_text())
-    assert about["promise"] == {"kind": "pure", "epsilon": 2.0, "relation": "add_remove"} | {
-        "relative_to": "published totals"
-    }
-    assert about["published_totals"] == {"level": 1, "tolerance": 0, "not_reported": ["B"]}
-    assert about["areas"] == "from a public list"
+    promise = {"kind": "pure", "epsilon": 2.0, "relation": "add_remove", "relative_to": "published totals"}
+    assert record()["promise"] == promise
+    assert record()["published_totals"] == {"level": 1, "tolerance": 0, "not_reported": ["B"]}
+    assert record()["areas"] == "from a public list"
 
 
 def test_a_weighted_sample_is_released_with_its_sensitivity(files, capsys):
-    more = ["--weight", "weight", "--largest-weight", "3.5", "--noise", "inverse-cdf", "--seed", "1"]
-    assert command(files, *more, "--totals", str(files / "totals.csv"), "--tolerance", "90", data="sample.parquet") == 0
-    told = capsys.readouterr().out
-    assert "sensitivity              4 in one of 12 cells" in told
-    assert "epsilon 0.5 a person (inverse distribution function, 53 bits)" in told
-    assert "does not keep the promise: no noise beyond 73 occurs" in told
-    assert "Weighted counts were rounded" in told
-    assert "0 areas were left out" in told
-    first = "covers nobody who is added or removed, for every area has a published total; one record of weight 3.5 or "
-    assert told.startswith(
-        f"promise                  epsilon 2 (add/remove): {first}less moved within an area costs up to 4"
+    persons(np.linspace(0.5, 3, COUNTS.sum())).to_parquet("sample.parquet")
+    weights = {"data": "sample.parquet", "weight": "weight", "largest_weight": 3.5}
+    assert run(**weights, noise="inverse-cdf", seed=1, totals="totals.csv", tolerance=90) == 0
+    printed = capsys.readouterr().out
+    assert "sensitivity              4 in one of 12 cells" in printed
+    assert "epsilon 0.5 a person (inverse distribution function, 53 bits)" in printed
+    assert "does not keep the promise: no noise beyond 73 occurs" in printed
+    assert "Weighted counts were rounded" in printed
+    assert "0 areas were left out" in printed
+    assert printed.startswith(
+        "promise                  epsilon 2 (add/remove): covers nobody who is added or removed, for every area has a "
+        "published total; one record of weight 3.5 or less moved within an area costs up to 4"
     )
-    about = json.loads((files / "out" / "release.json").read_text())
+    about = record()
     assert (about["largest_weight"], about["sensitivity"], about["noise_epsilon"]) == (3.5, 4, 0.5)
 
 
 # Bad input
 
 
-WEIGHTED = ["--weight", "w", "--largest-weight"]
+ROWS = "a release must have at most 50,000,000 rows, got"
+WEIGHTED = {"weight": "w", "largest_weight": 3}
+BAD = {
+    "epsilon must be positive and finite, got 0.0": {"epsilon": 0},
+    "--noise inverse-cdf needs --seed: it can be simulated": {"epsilon": 40, "noise": "inverse-cdf"},
+    "--areas must name columns with commas between, such as state,county, got 'state,'": {"areas": "state,"},
+    f"{ROWS} 100,000,000,000 or more": {"spec": "vast.json"},
+    f"{ROWS} 60,000,000 or more": {"spec": "large.json"},
+    f"{ROWS} 80,000,000 or more": {"spec": "large.json", "geo": "geo.csv"},
+    "epsilon / ceil(largest weight) must be at least 1e-12, got 1e-12 ": WEIGHTED | {"epsilon": 1e-12},
+    "noise must be exact or inverse-cdf, got 'laplace'": {"noise": "laplace"},
+    "--weight and --largest-weight go together": {"weight": "w"},
+    "and --largest-weight go together": {"largest_weight": 3},
+    "--weight goes without --count": WEIGHTED | {"count": "n"},
+    "largest weight must be above 0 and at most 2**31, got -3.0": WEIGHTED | {"largest_weight": -3},
+    "data must have the columns state, county, sex, age, w; w missing": WEIGHTED,
+    "columns of data must be different, got state, county, sex, age, sex": WEIGHTED | {"weight": "sex"},
+    "--tolerance goes with --totals": {"tolerance": 2},
+    "seed must be 0 or more, got -1": {"seed": -1},
+    "totals must be a .csv or .parquet file, got totals.txt": {"totals": "totals.txt"},
+}
 
 
-@pytest.mark.parametrize(
-    ("more", "words"),
-    [
-        (["--epsilon", "0"], "epsilon must be positive and finite, got 0.0"),
-        (["--epsilon", "40", "--noise", "inverse-cdf"], "--noise inverse-cdf needs --seed: it can be simulated"),
-        (["--areas", "state,"], "--areas must name columns with commas between, such as state,county, got 'state,'"),
-        (["--spec", "vast.json"], "a release must have at most 50,000,000 rows, got 100,000,000,000 or more"),
-        (["--spec", "large.json"], "a release must have at most 50,000,000 rows, got 60,000,000 or more"),
-        (["--spec", "large.json", "--geo", "geo.csv"], "50,000,000 rows, got 80,000,000 or more"),
-        (["--epsilon", "1e-12", *WEIGHTED, "4.5"], "epsilon / ceil(largest weight) must be at least 1e-12, got 1e-12 "),
-        (["--noise", "laplace"], "noise must be exact or inverse-cdf, got 'laplace'"),
-        (["--weight", "weight"], "--weight and --largest-weight go together"),
-        (["--largest-weight", "3"], "--weight and --largest-weight go together"),
-        ([*WEIGHTED, "3", "--count", "n"], "--weight goes without --count"),
-        ([*WEIGHTED, "-3"], "largest weight must be above 0 and at most 2**31, got -3.0"),
-        ([*WEIGHTED, "3"], "data must have the columns state, county, sex, age, w; w missing"),
-        ([*WEIGHTED, "3", "--weight", "sex"], "columns of data must be different, got state, county, sex, age, sex"),
-        (["--tolerance", "2"], "--tolerance goes with --totals"),
-        (["--seed", "-1"], "seed must be 0 or more, got -1"),
-        (["--totals", "totals.txt"], "totals must be a .csv or .parquet file, got totals.txt"),
-    ],
-)
-def test_the_command_refuses_in_one_line_and_writes_nothing(files, capsys, more, words):
-    more = [str(files / word) if (files / word).is_file() else word for word in more]
-    assert command(files, *more) == USAGE
-    told = capsys.readouterr()
-    assert words in told.err
-    assert told.err.count("\n") == 1
-    assert told.out == ""
-    assert not (files / "out").exists()
+@pytest.mark.parametrize("words", BAD)
+def test_the_command_refuses_in_one_line_and_writes_nothing(files, capsys, words):
+    refused_in_one_line(capsys, words, "bottom-up", **GIVEN | BAD[words])
 
 
 @pytest.mark.parametrize(
@@ -242,26 +222,24 @@ def test_too_many_people_and_no_data_are_refused():
         read_units(5, SCHEMA, AREAS, weight="w", largest=3)
 
 
-@pytest.mark.parametrize(
-    ("table", "words"),
-    [
-        ({"state": ["A", "A"], "count": [26, 26]}, "have one row for each area, got 'A' twice"),
-        ({"state": ["C"], "count": [26]}, "be of areas of the data or of the list of areas, got 'C'"),
-        ({"county": ["1"], "count": [26]}, "have the columns of outer areas too, got county"),
-        ({"state": ["A"], "count": [-1]}, "be whole numbers of 0 or more, got '-1' of 'A'"),
-        ({"state": ["A"], "count": [2.5]}, "be whole numbers of 0 or more, got '2.5' of 'A'"),
-        ({"state": ["A"], "count": [None]}, "be whole numbers of 0 or more, got None of 'A'"),
-        ({"state": ["A", None], "count": [26, 28]}, "have a code in state in every row, got a missing one"),
-        (
-            {"stat": ["A"], "count": [26]},
-            "have columns of areas (state, county), or count alone for all together, got ['stat', 'count']",
-        ),
-        ({"state": ["A"], "people": [26]}, "have the columns count; count missing, got ['state', 'people']"),
-        ({"state": np.array([], str), "count": np.array([], int)}, "have one row at least, got none"),
-    ],
-)
-def test_bad_totals_are_refused(table, words):
-    refuses(ValueError, f"totals must {words}", read_published, Frame(table), AREAS, TREE)
+COLUMNS = "columns of areas (state, county), or count alone for all together, got ['stat', 'count']"
+TOTALS = {
+    "have one row for each area, got 'A' twice": {"state": ["A", "A"], "count": [26, 26]},
+    "be of areas of the data or of the list of areas, got 'C'": {"state": ["C"], "count": [26]},
+    "have the columns of outer areas too, got county": {"county": ["1"], "count": [26]},
+    "be whole numbers of 0 or more, got '-1' of 'A'": {"state": ["A"], "count": [-1]},
+    "be whole numbers of 0 or more, got '2.5' of 'A'": {"state": ["A"], "count": [2.5]},
+    "be whole numbers of 0 or more, got None of 'A'": {"state": ["A"], "count": [None]},
+    "have a code in state in every row, got a missing one": {"state": ["A", None], "count": [26, 28]},
+    f"have {COLUMNS}": {"stat": ["A"], "count": [26]},
+    "have the columns count; count missing, got ['state', 'people']": {"state": ["A"], "people": [26]},
+    "have one row at least, got none": {"state": np.array([], str), "count": np.array([], int)},
+}
+
+
+@pytest.mark.parametrize("words", TOTALS)
+def test_bad_totals_are_refused(words):
+    refuses(ValueError, f"totals must {words}", read_published, Frame(TOTALS[words]), AREAS, TREE)
 
 
 def test_releases_that_are_refused(monkeypatch, tmp_path):

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from scipy.stats import contingency
 
 from algorithms.nist import Groups, choose_groups, marginal_distance, read_groups, utility
-from algorithms.nist.grouping import association
+from algorithms.nist.groups import association
 from algorithms.nist.records import LARGEST_GROUP
 from algorithms.schema import Schema
 from tests.helpers import refuses
@@ -160,40 +160,50 @@ def test_random_margins_are_different_ones_and_the_generator_chooses_them():
 # Bad input
 
 
-def test_bad_groups_are_refused(tmp_path):
-    each = "groups must each have a field, and there must be one at least, got "
-    for fields in ([], [["a"], []]):
-        refuses(ValueError, f"{each}{fields}", Groups, fields)
-    refuses(ValueError, "groups must have each field once, got 'a' twice", Groups, [["a", "b"], ["a"]])
+def chosen(records=RECORDS, **options):
+    return choose_groups(records, SIX, **options)
+
+
+def compared(first=RECORDS, **options):
+    return marginal_distance(first, RECORDS, SIX, rng=np.random.default_rng(0), **options)
+
+
+NONE = np.zeros((0, 6), int)
+BAD = {
+    "max_bins must hold the levels of every field, f has 5, got 4": lambda: chosen(max_bins=4),
+    "max_bins must be at most 4,194,304, got 4194305": lambda: chosen(max_bins=2**22 + 1),
+    "least must be in (0, 1], got 0.0": lambda: chosen(least=0.0),
+    "least must be in (0, 1], got 1.1": lambda: chosen(least=1.1),
+    "public records must have one row at least, got none": lambda: chosen(NONE),
+    "public records must have one column for each of 6 fields, got shape (1, 2)": lambda: chosen([[0, 1]]),
+    "databases must have one record at least, got 0 and 2000": lambda: compared(NONE),
+    "ways must be at least 1, got 0": lambda: compared(ways=0),
+    "ways must be at most 6, got 7": lambda: compared(ways=7),
+    "marginals must be at least 1, got 0": lambda: compared(marginals=0),
+    "groups must each have a field, and there must be one at least, got []": lambda: Groups([]),
+    "groups must each have a field, and there must be one at least, got [['a'], []]": lambda: Groups([["a"], []]),
+    "groups must have each field once, got 'a' twice": lambda: Groups([["a", "b"], ["a"]]),
+}
+
+
+@pytest.mark.parametrize("message", BAD)
+def test_bad_groups_limits_and_margins_are_refused(message):
+    refuses(ValueError, message, BAD[message])
+
+
+def test_groups_of_another_kind_are_refused():
+    refuses(TypeError, "max_bins must be an integer, got 40.5", chosen, max_bins=40.5)
     for fields in (["ab"], "ab", [[1]]):
         refuses(TypeError, f"groups must be lists of names of fields, got {fields!r}", Groups, fields)
-    path = tmp_path / "groups.json"
-    message = f'groups must be JSON of the form {{"groups": [["age", "sex"]]}}, got {path}'
-    for text in ("[]", '{"fields": []}', '{"groups": "ab"}', '{"groups": 3}'):
-        path.write_text(text)
-        refuses(ValueError, message, read_groups, path)
-    path.write_text("{")
-    with pytest.raises(ValueError, match=r"^groups must be JSON, got .*json: Expecting property name"):
-        read_groups(path)
-    with pytest.raises(ValueError, match=r"^groups must be a file that can be read, got .*absent"):
-        read_groups(tmp_path / "absent.json")
 
 
-def test_bad_limits_records_and_margins_are_refused():
-    def chosen(error, message, records=RECORDS, **options):
-        refuses(error, message, choose_groups, records, SIX, **options)
-
-    def compared(error, message, first=RECORDS, **options):
-        refuses(error, message, marginal_distance, first, RECORDS, SIX, rng=np.random.default_rng(0), **options)
-
-    chosen(ValueError, "max_bins must hold the levels of every field, f has 5, got 4", max_bins=4)
-    chosen(ValueError, "max_bins must be at most 4,194,304, got 4194305", max_bins=2**22 + 1)
-    chosen(TypeError, "max_bins must be an integer, got 40.5", max_bins=40.5)
-    for least in (0.0, 1.1):
-        chosen(ValueError, f"least must be in (0, 1], got {least}", least=least)
-    chosen(ValueError, "public records must have one row at least, got none", np.zeros((0, 6), int))
-    chosen(ValueError, "public records must have one column for each of 6 fields, got shape (1, 2)", [[0, 1]])
-    compared(ValueError, "databases must have one record at least, got 0 and 2000", np.zeros((0, 6), int))
-    compared(ValueError, "ways must be at least 1, got 0", ways=0)
-    compared(ValueError, "ways must be at most 6, got 7", ways=7)
-    compared(ValueError, "marginals must be at least 1, got 0", marginals=0)
+def test_bad_files_of_groups_are_refused(desk):
+    message = 'groups must be JSON of the form {"groups": [["age", "sex"]]}, got groups.json'
+    for content in ("[]", {"fields": []}, {"groups": "ab"}, {"groups": 3}):
+        desk({"groups.json": content})
+        refuses(ValueError, message, read_groups, "groups.json")
+    desk({"groups.json": "{"})
+    with pytest.raises(ValueError, match=r"^groups must be JSON, got groups.json: Expecting property name"):
+        read_groups("groups.json")
+    with pytest.raises(ValueError, match=r"^groups must be a file that can be read, got absent"):
+        read_groups("absent.json")

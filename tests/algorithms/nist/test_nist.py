@@ -16,7 +16,7 @@ from algorithms.noise.laplace import laplace_loss
 from algorithms.schema import Schema
 from audit.claims import PureDP
 from audit.neighbors import NeighborPair
-from tests.helpers import pair_of, refused, refuses
+from tests.helpers import pair_of, refuses
 
 SCHEMA = Schema({"sex": ("male", "female"), "age": ("young", "middle", "old"), "county": ("a", "b", "c", "d")})
 GROUPS = Groups([["sex", "county"], ["age"]])
@@ -31,6 +31,9 @@ def nist(epsilon=1.0, groups=GROUPS, schema=SCHEMA, **options):
 
 def wide(fields):
     return Schema({f"field {place}": [str(level) for level in range(2 + place % 90)] for place in range(fields)})
+
+
+SINGLE = nist(schema=wide(37), groups=Groups.single(wide(37)))
 
 
 # What is counted
@@ -52,8 +55,8 @@ def test_wide_records_are_never_counted_over_all_fields_and_none_at_all_are_a_da
     assert schema.cells > 10**150
     made = nist(schema=schema, groups=Groups.single(schema))(np.zeros((50, 120), int), 1, np.random.default_rng(0))
     assert (made.shape, made.dtype) == ((1, 20, 120), np.uint8)
-    for law in LAWS:  # the promise holds for the neighbors that have one record and none, so neither is refused
-        assert nist(law=law)(np.zeros((0, 3), np.uint8), 5, np.random.default_rng(0)).shape == (5, 20, 3)
+    # The promise holds for the neighbors that have one record and none, so neither is refused.
+    assert nist()(np.zeros((0, 3), np.uint8), 5, np.random.default_rng(0)).shape == (5, 20, 3)
 
 
 # Noise, cut and rows
@@ -88,29 +91,27 @@ def test_the_cut_is_the_factor_times_scale_times_log10_of_the_bins():
     assert nist(0.5, factor=0.0).cut(np.array([-0.4, 0.4, 0.6]), 0).tolist() == [0, 0, 1]
 
 
+def spurious(bins, epsilon, **options):
+    """NistDp3 on one field with so many levels, and a binomial test at 1e-6 of the bins that it keeps of nobody."""
+    schema = Schema({"field": [str(level) for level in range(bins)]})
+    found, runs = nist(epsilon, Groups.single(schema), schema, **options), 1_000_000 // bins
+    kept = np.count_nonzero(found.stage("thresholded")(np.zeros((0, 1), int), runs, np.random.default_rng(2)) > 0)
+    assert stats.binomtest(kept, runs * bins, found.spurious[0] / bins).pvalue > 1e-6
+    return found
+
+
 @pytest.mark.parametrize("bins", [2, 10, 1_000])
 def test_the_default_factor_leaves_half_a_spurious_bin_whatever_the_size(bins):
-    """Binomial test of 1 million / bins histograms at 1e-6 each."""
-    schema = Schema({"field": [str(level) for level in range(bins)]})
-    found = nist(0.01, Groups.single(schema), schema)  # a scale that makes rounding small
-    assert found.spurious == pytest.approx((0.5,))
-    geometric = nist(0.01, Groups.single(schema), schema, law="geometric")
+    assert spurious(bins, 0.01).spurious == pytest.approx((0.5,))  # a scale that makes rounding small
+    geometric = spurious(bins, 0.01, law="geometric")
     q = math.exp(-geometric.share)
     assert q / (1 + q) - 1e-9 <= geometric.spurious[0] <= 1 / (1 + q) + 1e-9
-    runs = 1_000_000 // bins
-    kept = np.count_nonzero(found.stage("thresholded")(np.zeros((0, 1), int), runs, np.random.default_rng(2)))
-    assert stats.binomtest(kept, runs * bins, 0.5 / bins).pvalue > 1e-6
 
 
 @pytest.mark.parametrize("law", LAWS)
 @pytest.mark.parametrize(("bins", "factor"), [(1, math.log(10)), (6, 0.0)])
 def test_a_spurious_bin_has_more_than_0_even_without_a_cut(law, bins, factor):
-    """A binomial test at 1e-6."""
-    schema = Schema({"field": [str(level) for level in range(bins)]})
-    found = nist(1.0, Groups.single(schema), schema, law=law, factor=factor)
-    runs = 30_000 // bins
-    kept = np.count_nonzero(found.stage("thresholded")(np.zeros((0, 1), int), runs, np.random.default_rng(2)) > 0)
-    assert stats.binomtest(kept, runs * bins, found.spurious[0] / bins).pvalue > 1e-6
+    spurious(bins, 1.0, law=law, factor=factor)
 
 
 def test_bins_are_drawn_in_proportion_to_their_counts():
@@ -203,14 +204,10 @@ def simulated(epsilon, shifts, at, size=50_000, seed=15):
 
 def test_thirty_seven_groups_lose_the_whole():
     """Geometric losses are two-valued, and add up to a binomial."""
-    schema, at = wide(37), [0.0, 0.2, 0.4]
-    pair = NeighborPair.add_record(np.zeros((5, 37), int), [1] * 37)
-    laplace, found = (
-        nist(1.0, Groups.single(schema), schema, law=law).stage("measurements").exact_loss(pair) for law in LAWS
-    )
+    pair, at, up = NeighborPair.add_record(np.zeros((5, 37), int), [1] * 37), [0.0, 0.2, 0.4], np.arange(38)
+    laplace, found = (replace(SINGLE, law=law).stage("measurements").exact_loss(pair) for law in LAWS)
     assert (laplace.maximum, found.maximum) == pytest.approx((1, 1), rel=1e-12)
     assert laplace.delta_at(0.2) == laplace_loss(1 / 37, [1] * 37).delta_at(0.2)
-    up = np.arange(38)
     mass = stats.binom.pmf(up, 37, 1 / (1 + math.exp(-1 / 37)))
     excess = [float((mass * np.maximum(0, -np.expm1(one - (2 * up - 37) / 37))).sum()) for one in at]
     assert [found.delta_at(one) for one in at] == pytest.approx(excess, rel=1e-9)
@@ -291,52 +288,49 @@ def test_synthetic_rows_lose_no_more_than_the_promise():
 # Bad input
 
 
-def test_bad_arguments_are_refused():
-    def made(error, message, **changes):
-        refuses(error, message, replace, nist(), **changes)
+MANY = "rows x fields must be at most 1,000,000,000, got 50,000,000 x 37"
+FITTED = SINGLE.fit(np.zeros((1, 37), int), np.random.default_rng(0))
+stage = nist().stage
+VALUES = {
+    "groups must have each field once, and 'age' is in none": lambda: nist(groups=Groups([["sex", "county"]])),
+    "groups must be of the fields of the specification, got 'income'": lambda: nist(groups=Groups([["sex", "income"]])),
+    "epsilon must be positive and finite, got nan": lambda: nist(math.nan),
+    "epsilon / groups must be at least 1e-12, got 1e-12 / 2": lambda: nist(1e-12),
+    "factor must be 0 or more and finite, got -0.1": lambda: nist(factor=-0.1),
+    "factor must be 0 or more and finite, got inf": lambda: nist(factor=math.inf),
+    "rows must be at least 1, got 0": lambda: nist(rows=0),
+    "rows must be at most 50,000,000, got 50,000,001": lambda: nist(rows=50_000_001),
+    MANY: lambda: replace(SINGLE, rows=50_000_000),
+    'law must be "laplace" or "geometric", got \'normal\'': lambda: nist(law="normal"),
+    f"a group must have at most {LARGEST_GROUP:,} bins, got 4,410,000 of a*b": lambda: nist(
+        groups=Groups([["a", "b"]]), schema=Schema({name: map(str, range(2_100)) for name in "ab"})
+    ),
+    "records must have one column for each of 3 fields, got shape (1, 2)": lambda: check_records([[0, 1]], SCHEMA),
+    "codes of age must be from 0 to 2, got 3": lambda: check_records([[0, 3, 0]], SCHEMA),
+    "codes of sex must be from 0 to 1, got -1": lambda: check_records([[0, 0, 0], [-1, 0, 0]], SCHEMA),
+    "stage must be one of measurements, thresholded, counted, got 'rows'": lambda: stage("rows"),
+    "only must name groups, got 'sex'": lambda: stage("measurements", only=["sex"]),
+    "only must name one group at least, got none": lambda: stage("measurements", only=[]),
+    "outputs must have one column for each of 11 bins, got shape (2, 3)": lambda: stage("measurements").log_likelihood(
+        np.zeros((2, 3)), RECORDS
+    ),
+}
+TYPES = {
+    "schema must be a Schema, got dict": lambda: nist(schema={"sex": "mf"}),
+    "groups must be Groups, got list": lambda: nist(groups=[["sex"]]),
+    "records must be codes, whole numbers from 0 on, got dtype float64": lambda: check_records([[0, 1, 0.5]], SCHEMA),
+}
 
-    made(ValueError, "groups must have each field once, and 'age' is in none", groups=Groups([["sex", "county"]]))
-    unknown = "groups must be of the fields of the specification, got 'income'"
-    made(ValueError, unknown, groups=Groups([["sex", "income"]]))
-    made(ValueError, "epsilon must be positive and finite, got nan", epsilon=math.nan)
-    made(ValueError, "epsilon / groups must be at least 1e-12, got 1e-12 / 2", epsilon=1e-12)
-    for factor in (-0.1, math.inf):
-        made(ValueError, f"factor must be 0 or more and finite, got {factor}", factor=factor)
-    made(ValueError, "rows must be at least 1, got 0", rows=0)
-    made(ValueError, "rows must be at most 50,000,000, got 50,000,001", rows=50_000_001)
-    made(ValueError, 'law must be "laplace" or "geometric", got \'normal\'', law="normal")
-    made(TypeError, "schema must be a Schema, got dict", schema={"sex": "mf"})
-    made(TypeError, "groups must be Groups, got list", groups=[["sex"]])
-    schema = Schema({name: [str(level) for level in range(2_100)] for name in "ab"})
-    with refused(ValueError, f"a group must have at most {LARGEST_GROUP:,} bins, got 4,410,000 of a*b"):
-        nist(groups=Groups([["a", "b"]]), schema=schema)
+
+@pytest.mark.parametrize("message", [*VALUES, *TYPES])
+def test_bad_input_is_refused_in_one_line(message):
+    refuses(ValueError if message in VALUES else TypeError, message, (VALUES | TYPES)[message])
 
 
-def test_bad_records_and_stages_are_refused():
-    for given, error, message in (
-        ([[0, 1]], ValueError, "records must have one column for each of 3 fields, got shape (1, 2)"),
-        ([[0.0, 1.0, 0.5]], TypeError, "records must be codes, whole numbers from 0 on, got dtype float64"),
-        ([[0, 3, 0]], ValueError, "codes of age must be from 0 to 2, got 3"),
-        ([[0, 0, 0], [-1, 0, 0]], ValueError, "codes of sex must be from 0 to 1, got -1"),
-    ):
-        refuses(error, message, check_records, given, SCHEMA)
-    stage = nist().stage
-    refuses(ValueError, "stage must be one of measurements, thresholded, counted, got 'rows'", stage, "rows")
-    refuses(ValueError, "only must name groups, got 'sex'", stage, "measurements", only=["sex"])
-    refuses(ValueError, "only must name one group at least, got none", stage, "measurements", only=[])
-    with refused(ValueError, "outputs must have one column for each of 11 bins, got shape (2, 3)"):
-        stage("measurements").log_likelihood(np.zeros((2, 3)), RECORDS)
+def test_rows_are_counted_before_they_are_made_and_secure_noise_is_geometric_only():
+    refuses(ValueError, MANY, FITTED.synthesize, 50_000_000)
+    refuses(ValueError, "rows must be at least 1, got 0", FITTED.synthesize, 0)
     assert stage("measurements", only=[("sex", "county")]).bins == 8  # groups are named by their fields, too
-
-
-def test_too_many_or_no_rows_are_refused_before_any_noise_and_secure_noise_is_geometric_only():
-    schema = wide(37)
-    few = nist(schema=schema, groups=Groups.single(schema))
-    fitted = few.fit(np.zeros((1, 37), int), np.random.default_rng(0))
-    many = "rows x fields must be at most 1,000,000,000, got 50,000,000 x 37"
-    refuses(ValueError, many, replace, few, rows=50_000_000)
-    refuses(ValueError, many, fitted.synthesize, 50_000_000)
-    refuses(ValueError, "rows must be at least 1, got 0", fitted.synthesize, 0)
     with pytest.raises(ValueError, match="secure"):
         nist().fit(RECORDS, "secure")
     pytest.importorskip("opendp")

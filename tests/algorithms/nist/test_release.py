@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import csv
-import json
 from itertools import product
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -12,9 +12,9 @@ import pytest
 from algorithms.nist import Groups, NistDp3, choose_groups, read_groups
 from algorithms.nist.release import noise_table, release
 from algorithms.schema import Schema
-from algorithms.systems import run
 from audit.io.text import from_cell
-from tests.helpers import plaudit, rows_of
+from tests.algorithms.releases import names, record, refused_in_one_line, released, specification
+from tests.helpers import rows_of
 
 SCHEMA = Schema({"sex": ("male", "female"), "age": ("0-17", "18, or more"), "county": ("a", "b", "c")})
 RECORDS = np.array([[0, 1, 2]] * 60 + [[1, 0, 0]] * 50 + [[1, 1, 1]] * 40)
@@ -25,7 +25,7 @@ FILES = ["groups.json", "groups.txt", "histograms.csv", "ledger.txt", "release.j
 def test_the_files_say_the_same(tmp_path):
     made = release(NIST, RECORDS, out=tmp_path / "out", rng=np.random.default_rng(0))
     folder = tmp_path / "out"
-    assert sorted(path.name for path in folder.iterdir()) == FILES
+    assert names(folder) == FILES
     synthetic = rows_of(folder / "synthetic.csv")
     assert list(synthetic[0]) == ["sex", "age", "county"]
     assert len(synthetic) == 300
@@ -41,7 +41,7 @@ def test_the_files_say_the_same(tmp_path):
     assert {("female", "0-17", "a"), ("male", "18, or more", "c")} <= seen
     assert read_groups(folder / "groups.json").fields == NIST.groups.fields
     assert (folder / "groups.txt").read_text() == f"{NIST.groups}\n"
-    about = json.loads((folder / "release.json").read_text())
+    about = record(folder)
     assert about["promise"] == {"kind": "pure", "epsilon": 10.0, "relation": "add_remove"}
     assert about["noise"] == "from a seeded generator: a simulation, not to be published"
     assert about["uniform"] == []
@@ -81,94 +81,86 @@ def test_releases_that_are_refused(tmp_path):
 # The command
 
 
+GROUPED = {"public": None, "groups": "groups.json"}
+
+GIVEN = {
+    "data": "d.csv",
+    "spec": "spec.json",
+    "public": "public.csv",
+    "epsilon": 2,
+    "rows": 50,
+    "seed": 1,
+    "out": "out",
+}
+
+
 @pytest.fixture
-def files(tmp_path):
-    spec = {"attributes": {name: list(levels) for name, levels in SCHEMA.attributes.items()}}
-    (tmp_path / "spec.json").write_text(json.dumps(spec))
+def files(desk):
     levels = list(SCHEMA.attributes.values())
-    with (tmp_path / "d.csv").open("w", newline="") as file:
-        writer = csv.writer(file)
-        writer.writerow(SCHEMA.attributes)
-        writer.writerows([[given[code] for given, code in zip(levels, row, strict=True)] for row in RECORDS.tolist()])
-    (tmp_path / "public.csv").write_text((tmp_path / "d.csv").read_text())
-    (tmp_path / "groups.json").write_text('{"groups": [["sex", "age"], ["county"]]}')
-    return tmp_path
-
-
-def arguments(folder, **changes):
-    paths = {"data": folder / "d.csv", "spec": folder / "spec.json", "public": folder / "public.csv"}
-    given = paths | {"epsilon": 2, "rows": 50, "seed": 1, "out": folder / "out"} | changes
-    return ["nist", *(f"--{name.replace('_', '-')}={value}" for name, value in given.items() if value is not None)]
+    rows = [[given[code] for given, code in zip(levels, row, strict=True)] for row in RECORDS.tolist()]
+    persons = [list(SCHEMA.attributes), *rows]
+    desk({"spec.json": specification(SCHEMA), "d.csv": persons, "public.csv": persons, "empty.csv": persons[:1]})
+    desk({"groups.json": {"groups": [["sex", "age"], ["county"]]}})
 
 
 def test_the_command_writes_a_release(files, capsys):
-    assert run("release", arguments(files, max_bins=6)) == 0
-    assert sorted(path.name for path in (files / "out").iterdir()) == FILES
-    said = capsys.readouterr().out
-    assert "total: epsilon 2 (add/remove)" in said
-    assert "50 rows of 3 fields, with noise from seed 1: a simulation, not to be published, written to" in said
-    assert run("release", arguments(files, public=None, groups=files / "groups.json", out=files / "again")) == 0
-    assert (files / "again" / "groups.txt").read_text().startswith("2 groups, as given\nsex*age\n")
+    assert released("nist", **GIVEN | {"max_bins": 6}) == 0
+    assert names() == FILES
+    printed = capsys.readouterr().out
+    assert "total: epsilon 2 (add/remove)" in printed
+    assert "50 rows of 3 fields, with noise from seed 1: a simulation, not to be published, written to" in printed
+    assert released("nist", **GIVEN | GROUPED | {"out": "again"}) == 0
+    assert Path("again/groups.txt").read_text().startswith("2 groups, as given\nsex*age\n")
 
 
-def test_names_of_a_specification_reach_files_as_text_and_no_terminal_as_commands(tmp_path, capsys):
+def test_names_of_a_specification_reach_files_as_text_and_no_terminal_as_commands(desk, capsys):
     """Fields and levels that are formulas to a spreadsheet, lines to a reader, or commands to a terminal."""
     levels = {"=f": ["=cmd", "-1", "'a", 'b\r\nc,"d"'], "\x1b[31mRED": ["\x1b[2J", "plain"]}
-    (tmp_path / "spec.json").write_text(json.dumps({"attributes": levels}))
-    (tmp_path / "groups.json").write_text(json.dumps({"groups": [[name] for name in levels]}))
-    with (tmp_path / "d.csv").open("w", newline="") as file:
-        writer = csv.writer(file)
-        writer.writerow(levels)
-        writer.writerows(list(product(*levels.values())) * 50)
-    assert plaudit("release", *arguments(tmp_path, public=None, groups=tmp_path / "groups.json", rows=400)) == 0
-    said = capsys.readouterr().out
-    assert "[31mRED" in said
-    assert said.replace("\n", "").isprintable()
+    desk({"spec.json": {"attributes": levels}, "groups.json": {"groups": [[name] for name in levels]}})
+    desk({"d.csv": [list(levels), *list(product(*levels.values())) * 50]})
+    assert released("nist", **GIVEN | GROUPED | {"rows": 400}) == 0
+    printed = capsys.readouterr().out
+    assert "[31mRED" in printed
+    assert printed.replace("\n", "").isprintable()
     for name in ("synthetic.csv", "histograms.csv"):
-        with (tmp_path / "out" / name).open(encoding="utf-8", newline="") as file:
+        with Path("out", name).open(encoding="utf-8", newline="") as file:
             header, *rows = ([from_cell(field) for field in row] for row in csv.reader(file))
         assert set(levels) <= set(header)
         for name, known in levels.items():
             column = {row[header.index(name)] for row in rows}
             assert set(known) <= column <= {*known, ""}
-    written = (tmp_path / "out" / "synthetic.csv").read_text()
+    written = Path("out/synthetic.csv").read_text()
     assert "'=f,\x1b[31mRED\n" in written
     assert "\n=" not in written
     for name in ("ledger.txt", "groups.txt", "release.json", "groups.json"):
-        text = (tmp_path / "out" / name).read_text()
+        text = Path("out", name).read_text()
         assert "[31mRED" in text
         assert text.replace("\n", "").isprintable()
 
 
-GIVEN = {"public": None, "groups": "groups.json"}
+SAME = "--public must be another file than --data: the data must have no say"
+BAD = {
+    "--public or --groups is needed, and not both": {"public": None},
+    "or --groups is needed, and not both": {"groups": "groups.json"},
+    "--max-bins goes with --public": GROUPED | {"max_bins": 9},
+    "epsilon must be": {"epsilon": 0},
+    SAME: {"public": "d.csv"},
+    f"{SAME} in the groups": {"public": "link.csv"},
+    "rows must be at most 50,000,000, got 99,999,999,999,999": {"rows": 99_999_999_999_999},
+    "epsilon / groups must be at least 1e-12, got 1e-12 / 2": GROUPED | {"epsilon": 1e-12},
+    "factor must be 0 or more and finite, got -1.0": {"factor": -1},
+    "max_bins must hold the levels of every field, county has 3, got 2": {"max_bins": 2},
+    "seed must be 0 or more, got -1": {"seed": -1},
+    "specification must be a .json file": {"spec": "d.csv"},
+    "public records must have one row at least, got none": {"public": "empty.csv"},
+    "data must have one row at least, got none": {"data": "empty.csv"},
+    "out must be a new or an empty folder": {"out": "full"},
+}
 
 
-@pytest.mark.parametrize(
-    ("changes", "words"),
-    [
-        ({"public": None}, "--public or --groups is needed, and not both"),
-        ({"groups": "groups.json"}, "--public or --groups is needed, and not both"),
-        (GIVEN | {"max_bins": 9}, "--max-bins goes with --public"),
-        ({"epsilon": 0}, "epsilon must be"),
-        ({"public": "d.csv"}, "--public must be another file than --data: the data must have no say"),
-        ({"public": "link.csv"}, "--public must be another file than --data: the data must have no say"),
-        ({"rows": 99_999_999_999_999}, "rows must be at most 50,000,000, got 99,999,999,999,999"),
-        (GIVEN | {"epsilon": 1e-12}, "epsilon / groups must .* got 1e-12 / 2"),
-        ({"factor": -1}, "factor must be 0 or more and finite, got -1.0"),
-        ({"max_bins": 2}, "max_bins must hold the levels of every field, county has 3, got 2"),
-        ({"seed": -1}, "seed must be 0 or more, got -1"),
-        ({"spec": "d.csv"}, "specification must be a .json file"),
-        ({"public": "empty.csv"}, "public records must have one row at least, got none"),
-        pytest.param({"data": "empty.csv"}, "data must have one row at least, got none", marks=pytest.mark.slow),
-        ({"out": "."}, "out must be a new or an empty folder"),
-    ],
-)
-def test_bad_input_is_one_line_and_nothing_is_written(changes, words, files):
-    (files / "link.csv").symlink_to(files / "d.csv")
-    (files / "empty.csv").write_text("sex,age,county\n")
-    before = sorted(files.iterdir())
-    paths = {name: files / value for name, value in changes.items() if isinstance(value, str)}
-    with pytest.raises(ValueError, match=f"^{words}") as caught:
-        run("release", arguments(files, **changes | paths))
-    assert "\n" not in str(caught.value)
-    assert sorted(files.iterdir()) == before
+@pytest.mark.parametrize("words", BAD)
+def test_bad_input_is_one_line_and_nothing_is_written(files, desk, capsys, words):
+    Path("link.csv").symlink_to("d.csv")
+    Path("full").mkdir()
+    desk({"full/text.txt": "mine"})
+    refused_in_one_line(capsys, words, "nist", **GIVEN | BAD[words])

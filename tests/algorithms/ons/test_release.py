@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import csv
-import json
-import tempfile
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -15,59 +13,48 @@ from algorithms.ons import release as module
 from algorithms.ons.release import default_levels, release
 from algorithms.ons.tables import Domain, Table
 from algorithms.schema import Grouping, Schema
-from audit import cli
+from tests.algorithms.releases import names, record, refused_in_one_line, released, specification
 from tests.helpers import rows_of
 
 SCHEMA = Schema({"sex": ("f", "m"), "age": ("young", "old")})
-TREE = Hierarchy.from_codes(["north", "north", "south"], ["1", "2", "1"])
+LEAVES = [("north", "1"), ("north", "2"), ("south", "1")]
+TREE = Hierarchy.from_codes(*zip(*LEAVES, strict=True))
 PEOPLE = np.array([[400, 0, 3, 25], [90, 40, 40, 1], [0, 0, 7, 300]])
 AREAS = ("region", "ccg")
 RNG = np.random.default_rng(0)
-INDEPENDENT = {"--method": "independent"}
+FILES = {"data": "deaths.csv", "areas": "region,ccg", "spec": "spec.json", "count": "n", "geo": "geo.csv", "out": "out"}
+GIVEN = FILES | {"epsilon": 1000.0, "method": "top-down"}
+INDEPENDENT = {"method": "independent"}
 
 
-@pytest.fixture
-def files(tmp_path, monkeypatch):
-    """Return options for a file of deaths, its specification and the list of areas."""
-    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))  # what killed runs have left elsewhere is not named
-    with (tmp_path / "deaths.csv").open("w", newline="") as file:
-        writer = csv.writer(file, lineterminator="\n")
-        writer.writerow(["Region", "ccg", "age", "sex", "n"])
-        for leaf, codes in enumerate((("north", "1"), ("north", "2"), ("south", "1"))):
-            for cell, count in enumerate(PEOPLE[leaf]):
-                writer.writerow([*codes, ("young", "old")[cell % 2], ("f", "m")[cell // 2], count])
-    (tmp_path / "geo.csv").write_text("region,ccg\nnorth,1\nnorth,2\nsouth,1\nsouth,9\n")
-    (tmp_path / "spec.json").write_text(json.dumps({"attributes": dict(SCHEMA.attributes)}))
-    return {
-        "--data": tmp_path / "deaths.csv", "--areas": "region,ccg", "--spec": tmp_path / "spec.json", "--count": "n",
-        "--geo": tmp_path / "geo.csv", "--out": tmp_path / "out", "--epsilon": 1000.0, "--method": "top-down",
-    }  # fmt: skip
+@pytest.fixture(autouse=True)
+def files(desk):
+    """Deaths, their specification and the list of areas."""
+    counts = [
+        [*LEAVES[leaf], ("young", "old")[cell % 2], ("f", "m")[cell // 2], people]
+        for (leaf, cell), people in np.ndenumerate(PEOPLE)
+    ]
+    desk({"deaths.csv": [["Region", "ccg", "age", "sex", "n"], *counts], "spec.json": specification(SCHEMA)})
+    desk({"geo.csv": "region,ccg\nnorth,1\nnorth,2\nsouth,1\nsouth,9\n"})
 
 
-def run(options, *more):
-    flat = [str(part) for name, value in options.items() if value is not None for part in (name, value)]
-    with pytest.raises(SystemExit) as stop:
-        cli.main(["release", "ons", *flat, *map(str, more)])
-    return stop.value.code
+def run(**changes):
+    return released("ons", **GIVEN | changes)
 
 
-def test_top_down_command_writes_people_and_tables_that_agree(files, capsys):
-    assert run(files, "--seed", "1", "--table", "region:age", "--table", "total:sex*age") == 0
-    out = files["--out"]
-    assert sorted(path.name for path in out.iterdir()) == [
-        "ledger.txt", "microdata.csv", "release.json", "table_1.csv", "table_2.csv",
-    ]  # fmt: skip
-    people, table = rows_of(out / "microdata.csv"), rows_of(out / "table_1.csv")
+def test_top_down_command_writes_people_and_tables_that_agree(capsys):
+    assert run(table=["region:age", "total:sex*age"], seed=1) == 0
+    assert names() == ["ledger.txt", "microdata.csv", "release.json", "table_1.csv", "table_2.csv"]
+    people, table = rows_of(Path("out/microdata.csv")), rows_of(Path("out/table_1.csv"))
     assert list(people[0]) == ["region", "ccg", "sex", "age"]
     assert [row["region"] for row in table] == ["north", "north", "south", "south"]
     for row in table:
         found = sum(person["region"] == row["region"] and person["age"] == row["age"] for person in people)
         assert found == int(row["COUNT"])
-    assert sum(int(row["COUNT"]) for row in rows_of(out / "table_2.csv")) == len(people)
-    about = json.loads((out / "release.json").read_text())
-    assert about["shares"] == {
-        "total: total": "1/100", "total: detailed": "1/20", "region: detailed": "33/200", "ccg: detailed": "31/40",
-    }  # fmt: skip
+    assert sum(int(row["COUNT"]) for row in rows_of(Path("out/table_2.csv"))) == len(people)
+    about = record()
+    assert list(about["shares"]) == ["total: total", "total: detailed", "region: detailed", "ccg: detailed"]
+    assert list(about["shares"].values()) == ["1/100", "1/20", "33/200", "31/40"]
     assert about["nonnegative"] is True
     assert about["levels"] == {"total": 1, "region": 2, "ccg": 4}
     assert "simulation" in about["noise"]
@@ -76,86 +63,77 @@ def test_top_down_command_writes_people_and_tables_that_agree(files, capsys):
     assert "from a public list" in printed
 
 
-def test_independent_command_writes_its_tables(files):
-    files |= INDEPENDENT | {"--geo": None}
-    assert run(files, "--seed", "1", "--table", "ccg:total=1/4", "--table", "region:sex=3/4") == 0
-    first, second = (rows_of(files["--out"] / f"table_{number}.csv") for number in (1, 2))
+def test_independent_command_writes_its_tables():
+    assert run(table=["ccg:total=1/4", "region:sex=3/4"], geo=None, seed=1, **INDEPENDENT) == 0
+    first, second = (rows_of(Path(f"out/table_{number}.csv")) for number in (1, 2))
     assert [int(row["COUNT"]) for row in first] == PEOPLE.sum(axis=1).tolist()
-    assert [list(row.values()) for row in second] == [
-        ["north", "f", "530"], ["north", "m", "69"], ["south", "f", "0"], ["south", "m", "307"],
-    ]  # fmt: skip
-    ledger = (files["--out"] / "ledger.txt").read_text()
+    assert [" ".join(row.values()) for row in second] == ["north f 530", "north m 69", "south f 0", "south m 307"]
+    ledger = Path("out/ledger.txt").read_text()
     assert "no promise covers it" in ledger
     assert "raised to 0" not in ledger
-    about = json.loads((files["--out"] / "release.json").read_text())
+    about = record()
     assert (about["shares"], about["nonnegative"]) == ({"ccg: total": "1/4", "region: sex": "3/4"}, False)
 
 
-def test_ledger_tells_that_negative_counts_were_raised_and_the_variance_of_whole_numbers(files):
-    files |= {"--method": "independent", "--epsilon": 8.0, "--law": "laplace"}
-    assert run(files, "--seed", "1", "--table", "ccg:total", "--nonnegative") == 0
-    ledger = (files["--out"] / "ledger.txt").read_text()
+def test_ledger_tells_that_negative_counts_were_raised_and_the_variance_of_whole_numbers():
+    assert run(table="ccg:total", nonnegative=True, seed=1, epsilon=8, law="laplace", **INDEPENDENT) == 0
+    ledger = Path("out/ledger.txt").read_text()
     assert "Negative counts were raised to 0" in ledger
     assert "0.01833" in ledger  # cosh(4) / (2 sinh(4)^2), where before rounding it is 2 / 64
-    assert json.loads((files["--out"] / "release.json").read_text())["nonnegative"] is True
+    assert record()["nonnegative"] is True
 
 
-def test_tables_of_groupings_have_columns_of_their_own(tmp_path):
+def test_tables_of_groupings_have_columns_of_their_own():
     schema = Schema(SCHEMA.attributes, {"all": Grouping("age", {"any": ["young", "old"]})})
     tables = [Table(0, "all*sex"), Table(0, "all")]
-    release(OnsTopDown(TREE, schema, 5000.0), PEOPLE, areas=AREAS, out=tmp_path / "out", rng=RNG, tables=tables)
-    assert rows_of(tmp_path / "out" / "table_1.csv") == [
-        {"sex": "f", "all": "any", "COUNT": "530"}, {"sex": "m", "all": "any", "COUNT": "376"},
-    ]  # fmt: skip
-    assert rows_of(tmp_path / "out" / "table_2.csv") == [{"all": "any", "COUNT": "906"}]
+    release(OnsTopDown(TREE, schema, 5000.0), PEOPLE, areas=AREAS, out="out", rng=RNG, tables=tables)
+    first = [{"sex": sex, "all": "any", "COUNT": count} for sex, count in (("f", "530"), ("m", "376"))]
+    assert rows_of(Path("out/table_1.csv")) == first
+    assert rows_of(Path("out/table_2.csv")) == [{"all": "any", "COUNT": "906"}]
 
 
-def test_secure_release(files):
+def test_secure_release():
     pytest.importorskip("opendp")
-    assert run(files | {"--epsilon": 5000.0}, "--table", "ccg:sex*age") == 0
-    counts = [int(row["COUNT"]) for row in rows_of(files["--out"] / "table_1.csv")]
+    assert run(table="ccg:sex*age", epsilon=5000) == 0
+    counts = [int(row["COUNT"]) for row in rows_of(Path("out/table_1.csv"))]
     assert counts == [*PEOPLE.ravel().tolist(), 0, 0, 0, 0]
 
 
-@pytest.mark.parametrize(
-    ("changed", "more", "words"),
-    [
-        ({"--epsilon": 0}, [], "epsilon must be positive and finite, got 0.0"),
-        ({"--method": "both"}, [], "--method must be one of independent, top-down, got 'both'"),
-        ({"--areas": "region,nowhere"}, [], "nowhere missing"),
-        ({"--areas": "region,"}, [], "--areas must name columns with commas between, such as state,county, got 're"),
-        ({"--areas": "total,ccg"}, [], "areas must not be called total, which is the whole, got 'total'"),
-        ({"--epsilon": 1e-9}, [], "noise of epsilon 1e-11 on their number makes more: raise epsilon"),
-        ({"--epsilon": 1e-11}, [], "epsilon must be from 1e-12 to inf"),
-        ({"--data": "absent.csv"}, [], "absent.csv"),
-        ({"--spec": "absent.json"}, [], "absent.json"),
-        ({}, ["--law", "laplace"], "--law must be geometric for secure noise, got 'laplace'"),
-        ({}, ["--law", "cauchy", "--seed", "1"], "law must be one of laplace, geometric, gaussian, got 'cauchy'"),
-        ({}, ["--table", "region"], "--table is written as AREA:QUERY, AREA one of total, region, ccg, got 'region'"),
-        ({}, ["--table", "town:sex"], "--table is written as AREA:QUERY"),
-        ({}, ["--table", "ccg: "], "--table is written as AREA:QUERY"),
-        ({}, ["--table", "region:income"], "name each of sex, age, got 'income'"),
-        ({}, ["--table", "region:sex=1/2"], "shares of tables go with --method independent"),
-        ({}, ["--nonnegative"], "go with --method independent"),
-        ({}, ["--level", "total:total"], "--level must have one"),
-        ({}, ["--level", "total:total=1/2", "--level", "ccg:detailed=1/3"], "must add up to 1, got 5/6"),
-        ({}, ["--level", "ccg:detailed=1"], "the first level must be the total of level 0"),
-        (INDEPENDENT, [], "--table is needed"),
-        (INDEPENDENT, ["--level", "total:total=1"], "--level goes with --method top-down"),
-        (INDEPENDENT, ["--table", "ccg:sex=1/2", "--table", "ccg:age"], "a share each, or none"),
-        (INDEPENDENT, ["--table", "ccg:sex=x"], "share of ccg: sex must be a fraction"),
-        (INDEPENDENT, ["--table", "ccg:sex="], "--table must have a share after =, or no =, got 'ccg:sex='"),
-        (INDEPENDENT | {"--epsilon": 1e-12}, ["--table", "ccg:sex", "--table", "total:age"], "must leave ccg: sex en"),
-        ({}, ["--seed", "-1"], "seed must be 0 or more, got -1"),
-    ],
-)
-def test_bad_input_is_one_line_and_nothing_is_written(files, tmp_path, capsys, changed, more, words):
-    before = sorted(tmp_path.iterdir())
-    assert run(files | changed, *more) == 2
-    error = capsys.readouterr().err
-    assert error.count("\n") == 1
-    assert words in error
-    assert sorted(tmp_path.iterdir()) == before
+WRITTEN = "--table is written as AREA:QUERY, AREA one of total, region, ccg, got"
+BAD = {
+    "epsilon must be positive and finite, got 0.0": {"epsilon": 0},
+    "--method must be one of independent, top-down, got 'both'": {"method": "both"},
+    "nowhere missing": {"areas": "region,nowhere"},
+    "--areas must name columns with commas between, such as state,county, got 're": {"areas": "region,"},
+    "areas must not be called total, which is the whole, got 'total'": {"areas": "total,ccg"},
+    "noise of epsilon 1e-11 on their number makes more: raise epsilon": {"epsilon": 1e-9},
+    "epsilon must be from 1e-12 to inf": {"epsilon": 1e-11},
+    "absent.csv": {"data": "absent.csv"},
+    "absent.json": {"spec": "absent.json"},
+    "--law must be geometric for secure noise, got 'laplace'": {"law": "laplace"},
+    "law must be one of laplace, geometric, gaussian, got 'cauchy'": {"law": "cauchy", "seed": 1},
+    f"{WRITTEN} 'region'": {"table": "region"},
+    f"{WRITTEN} 'town:sex'": {"table": "town:sex"},
+    f"{WRITTEN} 'ccg: '": {"table": "ccg: "},
+    "name each of sex, age, got 'income'": {"table": "region:income"},
+    "shares of tables go with --method independent": {"table": "region:sex=1/2"},
+    "--nonnegative and shares of tables go with --method independent": {"nonnegative": True},
+    "--level must have one": {"level": "total:total"},
+    "must add up to 1, got 5/6": {"level": ["total:total=1/2", "ccg:detailed=1/3"]},
+    "the first level must be the total of level 0": {"level": "ccg:detailed=1"},
+    "--table is needed": INDEPENDENT,
+    "--level goes with --method top-down": INDEPENDENT | {"level": "total:total=1"},
+    "a share each, or none": INDEPENDENT | {"table": ["ccg:sex=1/2", "ccg:age"]},
+    "share of ccg: sex must be a fraction": INDEPENDENT | {"table": "ccg:sex=x"},
+    "--table must have a share after =, or no =, got 'ccg:sex='": INDEPENDENT | {"table": "ccg:sex="},
+    "must leave ccg: sex en": INDEPENDENT | {"table": ["ccg:sex", "total:age"], "epsilon": 1e-12},
+    "seed must be 0 or more, got -1": {"seed": -1},
+}
+
+
+@pytest.mark.parametrize("words", BAD)
+def test_bad_input_is_one_line_and_nothing_is_written(capsys, words):
+    refused_in_one_line(capsys, words, "ons", **GIVEN | BAD[words])
 
 
 def test_shares_for_other_depths_follow_the_square_root_of_the_number_of_counts():
@@ -180,13 +158,13 @@ def test_shares_for_other_depths_follow_the_square_root_of_the_number_of_counts(
         ({"most": 100, "epsilon": 1000.0}, "^a release must have at most 100 people, and noise made more: raise eps"),
     ],
 )
-def test_releases_that_break_a_rule(tmp_path, monkeypatch, options, words):
+def test_releases_that_break_a_rule(monkeypatch, options, words):
     options = dict(options)
     monkeypatch.setattr(module, "LARGEST_RELEASE", options.pop("most", module.LARGEST_RELEASE))
     mechanism = OnsTopDown(TREE, SCHEMA, options.pop("epsilon", 1.0), perturb_zeros=options.pop("perturb_zeros", True))
     with pytest.raises(ValueError, match=words):
-        release(mechanism, PEOPLE, **{"areas": AREAS, "out": tmp_path / "out", "rng": RNG} | options)
-    assert list(tmp_path.iterdir()) == []
+        release(mechanism, PEOPLE, **{"areas": AREAS, "out": "out", "rng": RNG} | options)
+    assert not Path("out").exists()
 
 
 def test_tables_that_cannot_be_counted_are_told_before_there_is_noise(monkeypatch):

@@ -1,0 +1,42 @@
+"""Commands that release what is on a desk: what the tests of the small systems share."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+from tests.helpers import contents, plaudit
+
+
+def specification(schema):
+    """What the file of a schema holds."""
+    return {"attributes": {name: list(levels) for name, levels in schema.attributes.items()}}
+
+
+def released(system, **options):
+    """The exit code of a release: an option is repeated, has no value, or is not given, for a list, True and None."""
+    words = []
+    for name, value in options.items():
+        for one in value if isinstance(value, list) else [value] * (value is not None):
+            words += [f"--{name.replace('_', '-')}", *([one] * (one is not True))]
+    return plaudit("release", system, *words)
+
+
+def record(folder="out"):
+    """What a release says of itself."""
+    return json.loads(Path(folder, "release.json").read_text())
+
+
+def names(folder="out"):
+    """The files of a release."""
+    return sorted(path.name for path in Path(folder).iterdir())
+
+
+def refused_in_one_line(capsys, words, system, **options):
+    """A release is refused in one line, in these words, and nothing is written."""
+    before, paths = contents(Path()), sorted(Path().rglob("*"))
+    assert released(system, **options) == 2
+    printed = capsys.readouterr()
+    assert words in printed.err
+    assert (printed.err.count("\n"), printed.out) == (1, "")
+    assert (contents(Path()), sorted(Path().rglob("*"))) == (before, paths)
