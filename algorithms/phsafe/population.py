@@ -103,16 +103,8 @@ TWO_DIGITS = np.array([f"{code:02}" for code in range(100)], dtype=object)
 class Households:
     """Persons, the units they live in, and where these are, in the columns and order of the production layout.
 
-    Attributes
-    ----------
-    persons : Frame
-        RTYPE, MAFID, QAGE, CENHISP, CENRACE, RELSHIP, one row a person; and QSEX (``"1"`` male, ``"2"`` female), which
-        the production layout lacks, last, if it was asked for.
-    units : Frame
-        RTYPE, MAFID, FINAL_POP, NPF, HHSPAN, HHRACE, TEN, HHT, HHT2, CPLT, one row a unit: households, group quarters
-        and vacant units. All but the tenure follow from the members.
-    geo : Frame
-        State, and other codes of places, by MAFID; one row a unit.
+    Persons may have a last column QSEX (``"1"`` male, ``"2"`` female), which the production layout lacks. Units are
+    households, group quarters and vacant units: all their columns but the tenure follow from the members.
     """
 
     persons: Frame
@@ -120,25 +112,7 @@ class Households:
     geo: Frame
 
     def write(self, folder: str | os.PathLike[str], format: str = "csv") -> tuple[Path, Path, Path]:
-        """Write one file a frame, ``persons``, ``units`` and ``geo``.
-
-        Parameters
-        ----------
-        folder : path-like
-            Where to; made if it is missing. Files of these names are replaced, each once it is whole.
-        format : str
-            ``"csv"`` or ``"parquet"``.
-
-        Returns
-        -------
-        tuple of Path
-            The three files.
-
-        Raises
-        ------
-        ValueError
-            If the format is neither.
-        """
+        """Write one file a frame, as ``"csv"`` or ``"parquet"``; files of these names are replaced."""
         paths = paths_in(folder, format)
         for frame, path in zip((self.persons, self.units, self.geo), paths, strict=True):
             if format == "csv":
@@ -162,34 +136,8 @@ class People(NamedTuple):
 def load_households(name: str = "pseudopeople", *, sex: bool = False) -> Households:
     """Load the bundled households, a simulated population, with what its source lacks filled in.
 
-    Parameters
-    ----------
-    name : str
-        ``"pseudopeople"``, the only one.
-    sex : bool
-        Whether the persons get a last column QSEX. Household types cannot be derived without it.
-
-    Returns
-    -------
-    Households
-        9,606 persons in 4,070 households, 781 in 6 group quarters, and 407 vacant units. The same rows every time.
-
-    Raises
-    ------
-    ValueError
-        If there is no such extract.
-
-    Notes
-    -----
-    What is the source's and what is assigned, and how, is said above and in ``algorithms/data/NOTICE.md``.
-
-    Examples
-    --------
-    >>> households = load_households()
-    >>> households.persons
-    Frame(10,387 rows: RTYPE, MAFID, QAGE, CENHISP, CENRACE, RELSHIP)
-    >>> len(households.units)
-    4483
+    9,606 persons in 4,070 households, 781 in 6 group quarters, and 407 vacant units; the same rows every time. With
+    `sex` the persons get a last column QSEX, without which household types cannot be derived.
     """
     if name != "pseudopeople":
         raise ValueError(f"name must be 'pseudopeople', got {name!r}")

@@ -69,15 +69,8 @@ TOLERANCE = 1e-6  # relative, of a variance: production's
 class Release(Published):
     """Noisy tables in the production layout.
 
-    Attributes
-    ----------
-    config : Config
-        What was spent, on what.
-    states : tuple of str
-        FIPS codes of the states in the data.
-    tables : mapping of str to Frame
-        By table: REGION_ID, REGION_TYPE, ITERATION_CODE (not in PH2 and PH6), the table's DATA_CELL, COUNT,
-        NOISE_DISTRIBUTION and VARIANCE.
+    Columns are REGION_ID, REGION_TYPE, ITERATION_CODE (not in PH2 and PH6), the table's DATA_CELL, COUNT,
+    NOISE_DISTRIBUTION and VARIANCE.
     """
 
     config: Config
@@ -249,20 +242,7 @@ def _check_sums(name: str, made: Frame, source: str, measured: Frame, sums: Mapp
 
 
 def lay_out(noisy: Tabulation, config: Config) -> dict[str, Frame]:
-    """Lay out the measurements, and the two numerators made from them, as production does.
-
-    Parameters
-    ----------
-    noisy : Tabulation
-        Counts with their noise, of some queries or all.
-    config : Config
-        What the noise was made for.
-
-    Returns
-    -------
-    dict of str to Frame
-        Tables as `Release` has them.
-    """
+    """Lay out noisy counts, of some queries or all, and the numerators made from them, as production does."""
     noise = {(table, level): (law, variance) for table, level, _, _, variance, law in noise_parameters(config).rows()}
     frame, tables = noisy.frame(), {}
     for name in dict.fromkeys(frame["TABLE"]):

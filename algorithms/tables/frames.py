@@ -16,26 +16,7 @@ __all__ = ["Frame"]
 
 
 class Frame:
-    """Named columns of one length, read-only.
-
-    Parameters
-    ----------
-    columns : mapping of str to array_like, shape (rows,)
-        Columns in their order; text is kept as Python strings.
-
-    Raises
-    ------
-    ValueError
-        If the columns differ in length.
-
-    Examples
-    --------
-    >>> frame = Frame({"CELL": ["2", "3"], "COUNT": [470, 593]})
-    >>> len(frame), frame.columns, frame["COUNT"].sum()
-    (2, ('CELL', 'COUNT'), np.int64(1063))
-    >>> list(frame.rows())
-    [('2', 470), ('3', 593)]
-    """
+    """Named columns of one length, read-only, in their order; text is kept as Python strings."""
 
     def __init__(self, columns: Mapping[str, ArrayLike]) -> None:
         self._columns = {name: _column(values) for name, values in columns.items()}

@@ -1,14 +1,10 @@
 """How far one person moves every query, exactly: both databases are counted by the SQL of a release.
 
 A Gaussian query with budget rho and noise scaled to Delta really spends ``rho * L2**2 / Delta**2`` on a pair of
-databases whose counts are ``L2`` apart: the loss of a given pair needs no simulation. Every count is a sum over the
-households, since truncation, dropping of repeated units and join act within one ``MAFID``: only households that differ
-are counted, and many candidates for a change can be counted in one go, each under a ``MAFID`` of its own.
-
-References
-----------
-.. [1] Sexton et al., "PHSafe: Disclosure Avoidance for the 2020 Census Supplemental Demographic and Housing
-   Characteristics File (S-DHC)", 2024, lemma 3 (loss of a pair), lemma 6 (stability), theorems 1 to 4.
+databases whose counts are ``L2`` apart (Sexton et al., 2024, lemma 3): the loss of a given pair needs no simulation.
+Every count is a sum over the households, since truncation, dropping of repeated units and join act within one
+``MAFID``: only households that differ are counted, and many candidates for a change can be counted in one go, each
+under a ``MAFID`` of its own.
 """
 
 from __future__ import annotations
@@ -129,15 +125,7 @@ def stability_change(
 
 @dataclass(frozen=True)
 class Spent:
-    """What a pair of databases really costs.
-
-    Attributes
-    ----------
-    rho : float
-        Loss of all queries together, exact for Gaussian noise.
-    promised : float
-        What the settings promise for the relation.
-    """
+    """What a pair of databases really costs: its exact loss for Gaussian noise, and what the settings promise."""
 
     rho: float
     promised: float
@@ -149,26 +137,9 @@ class Spent:
 
 
 def rho_spent(change: Frame, config: Settings = "us", *, relation: Relation = "add_remove") -> Spent:
-    """Add up what one pair of databases costs over every query of a run.
+    """Add up what one pair costs over every query of a run, of the `change` that `stability_change` returned.
 
-    Parameters
-    ----------
-    change : Frame
-        What `stability_change` returned, of all levels with a budget.
-    config : what `read_config` takes
-        Budgets; its thresholds must be those of `change`.
-    relation : {"add_remove", "replace_one"}
-        How the databases differ. The promise for a replaced person is twice the budget (theorems 3 and 4).
-
-    Returns
-    -------
-    Spent
-        The loss, and the promise.
-
-    Raises
-    ------
-    ValueError
-        If the privacy is not zero-concentrated, the relation is unknown, a level is missing, or thresholds differ.
+    The promise for a replaced person is twice the budget (theorems 3 and 4).
     """
     config = read_config(config)
     if config.privacy_definition != "zcdp":

@@ -48,37 +48,7 @@ def worst_pair(
 ) -> HouseholdPair:
     """Return the pair of neighbors that moves a query at a level the most, of all that are known.
 
-    Parameters
-    ----------
-    table : str
-        One of the nine queries.
-    level : str
-        One of its population group levels.
-    model : {"VAL", "DER", "API"}
-        What changes with a person.
-    relation : {"add_remove", "replace_one"}
-        Whether one person is removed, or replaced.
-    config : what `read_config` takes, optional
-        Its thresholds and its states. Default: the thresholds of the 2020 Census, the fifty states.
-
-    Returns
-    -------
-    HouseholdPair
-        Small databases in the production layout.
-
-    Raises
-    ------
-    ValueError
-        If there is no such query, level, model or relation.
-
-    Examples
-    --------
-    >>> from algorithms.phsafe.neighbors.stability import stability_change
-    >>> pair = worst_pair("PH2", "usa_*")
-    >>> pair.label
-    'a spouse leaves a family of 12'
-    >>> stability_change(pair.x, pair.y, tables="PH2", validation="full")["L2_SQUARED"]
-    array([200, 200])
+    Thresholds and states are those of `config`; by default those of the 2020 Census, in the fifty states.
     """
     check_model(model, relation)
     if table not in QUERIES:
@@ -112,33 +82,7 @@ def joint_pair(
 ) -> HouseholdPair:
     """Return the pair of neighbors that costs the most over all queries and levels of a run, of all that are known.
 
-    Parameters
-    ----------
-    model : {"VAL", "DER", "API"}
-        What changes with a person.
-    relation : {"add_remove", "replace_one"}
-        Whether one person is removed, or replaced.
-    config : what `read_config` takes, optional
-        As in `worst_pair`; the budgets are taken for those of the 2020 Census.
-    in_place : bool
-        Whether a person replaced under VAL stays in the same household.
-
-    Returns
-    -------
-    HouseholdPair
-        Small databases in the production layout.
-
-    Raises
-    ------
-    ValueError
-        If there is no such model or relation, or `in_place` is asked for where there is no such pair.
-
-    Examples
-    --------
-    >>> from algorithms.phsafe.neighbors.stability import rho_spent, stability_change
-    >>> pair = joint_pair("DER")
-    >>> f"{rho_spent(stability_change(pair.x, pair.y)).share:.1%}"
-    '37.6%'
+    As `worst_pair`; the budgets are taken for those of the 2020 Census. Replaced `in_place`, a person stays at home.
     """
     check_model(model, relation)
     taus, states = _settings(config)

@@ -19,25 +19,7 @@ Sizes = Mapping[str, Mapping[int, int]]
 
 
 def household_sizes(persons: Any, units: Any, geo: Any, config: Settings = "us") -> Sizes:
-    """Count households by how many of their persons each query counts, without truncation.
-
-    Parameters
-    ----------
-    persons, units, geo : path or frame
-        The three frames, as of a release.
-    config : path-like, str, mapping or Config
-        Whose states the data may have.
-
-    Returns
-    -------
-    mapping of str to mapping of int to int
-        By query, then by persons: households.
-
-    Raises
-    ------
-    ValueError
-        If the data are wrong (`InvalidHouseholds`) or cannot be read.
-    """
+    """Count households by how many of their persons each query counts, without truncation."""
     allowed = read_config(config).state_filter
     with closing(DuckDB([persons, units, geo])) as database:
         check_report(read_frames(database, (persons, units, geo), allowed, "full"))

@@ -32,14 +32,9 @@ COLUMNS = ("TABLE", "REGION_TYPE", "REGION_ID", "ITERATION_CODE", "DATA_CELL", "
 
 @dataclass(frozen=True, eq=False)
 class Tabulation:
-    """Exact counts of the queries' basis cells.
+    """Exact counts of the queries' basis cells, shape (regions, iterations, cells) by query and level.
 
-    Attributes
-    ----------
-    states : tuple of str
-        FIPS codes, sorted.
-    counts : mapping of (str, str) to ndarray of int64, shape (regions, iterations, cells)
-        By query and level; one region at the national levels, the states at the others.
+    There is one region at the national levels; at the others, the states (FIPS codes, sorted).
     """
 
     states: tuple[str, ...]

@@ -31,19 +31,7 @@ STATED_SEX = "case when u.HHT2 >= '09' or (u.HHT2 < '05' and u.HHT in ('2', '4',
 
 @dataclass(frozen=True)
 class Finding:
-    """One rule that rows break.
-
-    Attributes
-    ----------
-    frame : str
-        persons, units or geo.
-    rule : str
-        What must hold.
-    rows : int
-        How many rows break it.
-    example : str
-        A value that does.
-    """
+    """A rule that rows of persons, units or geo break, how many of them, and a value that does."""
 
     frame: str
     rule: str

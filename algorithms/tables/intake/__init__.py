@@ -68,60 +68,17 @@ def read_histogram(
     limit: int = LARGEST,
     memory: str = MEMORY,
 ) -> tuple[Hierarchy, NDArray[np.int64]]:
-    """Count persons by area and cell.
+    """Count persons by area and cell: one level of the tree for each column of areas, shape (leaves, cells).
 
-    Parameters
-    ----------
-    source : path or frame
-        A .csv or .parquet file, or a frame that DuckDB can scan (pandas, polars, pyarrow, a DuckDB relation, `Frame`):
-        one row a person, or with `count` one row a group of persons. Columns are found by name, whatever its case.
-    schema : Schema
-        Attributes; the column of each holds names of levels, or their places from 0 on (where no name is a number).
-    areas : sequence of str
-        Columns of area codes, the outermost first. A code needs to be unique only within its parent.
-    count : str, optional
-        Column of the number of persons that a row stands for. Rows of 0 name areas where nobody lives; their attributes
-        may be missing.
-    places : path or frame, optional
-        Public list of every area of the finest level, one a row, with the same columns of areas; others are ignored.
-        The tree has these and no others. Default: the areas that the data name.
-    limit : int
-        More than all persons together: a power of 2, 2**53 at most.
-    memory : str
-        Most memory of DuckDB, such as ``"16GB"``; what takes more is on disk meanwhile.
+    A source is a .csv or .parquet file, or a frame that DuckDB can scan: one row a person, or with `count` one row a
+    group of persons. Columns are found by name, whatever its case. The column of an attribute holds names of levels, or
+    their places from 0 on (where no name is a number). Columns of areas have the outermost first; a code needs to be
+    unique only within its parent. Rows with a count of 0 name areas where nobody lives; their attributes may be
+    missing. `limit` is more than all persons together: a power of 2, 2**53 at most.
 
-    Returns
-    -------
-    tree : Hierarchy
-        One level for each column of areas, under a root; leaves in the order of their codes.
-    histogram : ndarray of int64, shape (leaves, cells)
-        Persons.
-
-    Raises
-    ------
-    ValueError
-        If a file cannot be read, a column is missing, twice or of another kind, a code or level is missing or unknown,
-        a count is no whole number of 0 or more, persons reach the limit, there is no row, an area is listed
-        twice, the data have one that is not listed, or the histogram would be larger than `LARGEST_HISTOGRAM`.
-    TypeError
-        If the source is no file and no frame.
-
-    Notes
-    -----
-    Guarantee: with `places` the tree is a function of the list alone. Without, it depends on the persons: one record
-    can add an area or take one away, and a release names every area, so no promise covers which areas there are.
-
-    Examples
-    --------
-    >>> from algorithms.tables.frames import Frame
-    >>> persons = Frame({"County": ["2", "1", "2"], "SEX": ["male", "female", "male"]})
-    >>> tree, histogram = read_histogram(persons, Schema({"sex": ("female", "male")}), ["county"])
-    >>> tree.labels, histogram.tolist()
-    (('total', '1', '2'), [[1, 0], [0, 2]])
-    >>> counties = Frame({"county": ["3", "2", "1"]})
-    >>> tree, histogram = read_histogram(persons, Schema({"sex": ("female", "male")}), ["county"], places=counties)
-    >>> tree.labels, histogram.tolist()
-    (('total', '1', '2', '3'), [[1, 0], [0, 2], [0, 0]])
+    Guarantee: with `places`, a public list of every area of the finest level, the tree is a function of the list alone.
+    Without, it depends on the persons: one record can add an area or take one away, and a release names every area, so
+    no promise covers which areas there are.
     """
     check_histogram(1, schema)  # whatever is public is refused before data are read
     listed = None if places is None else _listed(places, areas, memory)
@@ -135,13 +92,7 @@ def read_histogram(
 
 
 def check_histogram(leaves: int, schema: Schema) -> None:
-    """Refuse a histogram that would not fit into memory, before it is made.
-
-    Raises
-    ------
-    ValueError
-        If it has more counts than `LARGEST_HISTOGRAM`.
-    """
+    """Refuse a histogram that would not fit into memory, before it is made."""
     if leaves * schema.cells > LARGEST_HISTOGRAM:
         got = f"{leaves:,} x {schema.cells:,}"
         raise ValueError(f"a histogram must have at most {LARGEST_HISTOGRAM:,} counts, areas x cells, got {got}")
@@ -150,32 +101,10 @@ def check_histogram(leaves: int, schema: Schema) -> None:
 def read_facilities(
     source: Any, schema: Schema, areas: Sequence[str], tree: Hierarchy, *, kind: str = "hhgq", count: str = "count"
 ) -> NDArray[np.int64]:
-    """Count housing units and facilities by area and type: public, and bounds on the persons who live in them.
+    """Count housing units and facilities by area and type, shape (leaves, types): public bounds on who lives there.
 
-    Parameters
-    ----------
-    source : path or frame
-        As `read_histogram` takes it.
-    schema : Schema
-        Of the persons, with types of facilities among its attributes.
-    areas : sequence of str
-        Columns of area codes, as of the persons.
-    tree : Hierarchy
-        Of the areas that there are.
-    kind : str
-        Attribute of the types.
-    count : str
-        Column of the number of units.
-
-    Returns
-    -------
-    ndarray of int64, shape (leaves, types)
-        Units.
-
-    Raises
-    ------
-    ValueError
-        As of `read_histogram`, and if `kind` is no attribute.
+    The source is as `read_histogram` takes it; `kind` is the attribute of their types, `count` the column of their
+    number.
     """
     if kind not in schema.attributes:
         raise ValueError(
@@ -188,39 +117,9 @@ def read_facilities(
 
 
 def read_records(source: Any, schema: Schema, *, what: str = "data", memory: str = MEMORY) -> NDArray[Any]:
-    """Read persons one by one: the level of every attribute.
+    """Read persons one by one: the places of their levels, shape (rows, attributes), of the smallest type.
 
-    Parameters
-    ----------
-    source : path or frame
-        As `read_histogram` takes it, one row a person.
-    schema : Schema
-        Attributes.
-    what : str
-        What the source is, for messages.
-    memory : str
-        As of `read_histogram`.
-
-    Returns
-    -------
-    ndarray of unsigned int, shape (rows, attributes)
-        Places of levels, in the order of the rows, of the smallest type that holds them.
-
-    Raises
-    ------
-    ValueError
-        If a file cannot be read, a column is missing, twice or of another kind, a level is missing or unknown, or there
-        is no row.
-    TypeError
-        If the source is no file and no frame.
-
-    Examples
-    --------
-    >>> from algorithms.tables.frames import Frame
-    >>> schema = Schema({"sex": ("female", "male"), "age": ("0-17", "18+")}, edges={"age": (0, 18)})
-    >>> read_records(Frame({"age": [17, 40], "sex": ["male", "female"]}), schema)
-    array([[1, 0],
-           [0, 1]], dtype=uint8)
+    The source is as `read_histogram` takes it, one row a person.
     """
     with _read(what, source, list(schema.attributes), memory) as (database, columns):
         most, codes = LARGEST_RECORDS // len(schema.shape), np.min_scalar_type(max(schema.shape) - 1)
