@@ -107,9 +107,8 @@ def explore_phsafe(
     import json
 
     from algorithms.phsafe.budget import read_config
-    from algorithms.phsafe.explore import Z_PRODUCTION, choose
-    from algorithms.phsafe.explorer import sheet, state_of
-    from algorithms.phsafe.tabulation.sizes import household_sizes
+    from algorithms.phsafe.explore import Z_PRODUCTION, choose, sheet, state_of
+    from algorithms.phsafe.tabulation.tabulate import household_sizes
     from algorithms.tables.files import whole_file
     from audit.explorer.sheet import Explored
 

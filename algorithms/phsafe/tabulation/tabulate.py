@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import closing
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
@@ -15,13 +16,15 @@ from algorithms.phsafe.schema import FRAMES, PUERTO_RICO
 from algorithms.phsafe.tables import DERIVED, NONPRIVATE, PUBLISHED, QUERIES, TAU, Query, split_level
 from algorithms.phsafe.tabulation.cubes import count_cubes, levels_of, locate_households
 from algorithms.phsafe.tabulation.intake import Types, each_part
-from algorithms.phsafe.tabulation.validate import Finding, Validation, check_report, find_faults
+from algorithms.phsafe.tabulation.validate import Finding, Validation, check_report, find_faults, read_frames
 from algorithms.tables.duck import DuckDB
 from algorithms.tables.frames import Frame
 from algorithms.tables.opening import Engine, opened
 
-__all__ = ["Tabulation", "tabulate", "tabulation"]
+__all__ = ["Sizes", "Tabulation", "household_sizes", "tabulate", "tabulation"]
 
+Sizes = Mapping[str, Mapping[int, int]]
+"""By query about persons: how many households have how many of them. Not private."""
 Counts = Mapping[tuple[str, str], NDArray[np.int64]]
 STATES = (
     "select distinct cast(TABBLKST as string) as STATE from geo where RTYPE not in ('4', '5') and TABBLKST is not null"
@@ -155,6 +158,23 @@ def tabulation(
         if settings is None or settings.privacy_budget[DERIVED.get(name, (name, {}))[0]].get(level, 0)
     }
     return Tabulation(ordered, counts)
+
+
+def household_sizes(persons: Any, units: Any, geo: Any, config: Settings = "us") -> Sizes:
+    """Count households by how many of their persons each query counts, without truncation."""
+    allowed = read_config(config).state_filter
+    with closing(DuckDB([persons, units, geo])) as database:
+        check_report(read_frames(database, (persons, units, geo), allowed, "full"))
+        locate_households(database)
+        found = {}
+        for name, query in QUERIES.items():
+            if query.truncated:
+                rows = database.fetch(f"""
+                    select PEOPLE, count(*) as HOMES
+                    from (select MAFID, count(*) as PEOPLE from persons p where {query.persons} group by MAFID) counted
+                    join joinable h on h.MAFID = counted.MAFID where {query.units} group by PEOPLE order by PEOPLE""")
+                found[name] = {int(people): int(homes) for people, homes in rows.rows()}
+        return found
 
 
 @dataclass(frozen=True)

@@ -8,10 +8,9 @@ from pathlib import Path
 import pytest
 
 from algorithms.phsafe.budget import read_config
-from algorithms.phsafe.explore import choose, explore
-from algorithms.phsafe.explorer import compute, sheet, state_of
+from algorithms.phsafe.explore import choose, compute, explore, sheet, state_of
 from algorithms.phsafe.ledger import ledger
-from algorithms.phsafe.tabulation.sizes import household_sizes
+from algorithms.phsafe.tabulation.tabulate import household_sizes
 from experiments.phsafe_table10 import printed_table
 from tests.golden.phsafe import CONFIG, PATHS
 from tests.helpers import plaudit
