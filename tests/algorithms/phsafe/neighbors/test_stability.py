@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 
 from algorithms.phsafe.budget import read_config
 from algorithms.phsafe.neighbors.households import FIRST_MAFID, Household, Person, Unit, database, derived
+from algorithms.phsafe.neighbors.search import structures
 from algorithms.phsafe.neighbors.stability import household_counts, rho_spent, stability_change
-from algorithms.phsafe.neighbors.structures import structures
 from algorithms.phsafe.neighbors.worst import joint_pair, worst_pair
 from algorithms.phsafe.population import load_households
 from algorithms.phsafe.schema import PERSONS, UNITS
