@@ -7,6 +7,14 @@ import gzip
 import json
 from pathlib import Path
 
+import numpy as np
+
+from algorithms.phsafe.schema import GEO as GEO_DOMAINS
+from algorithms.phsafe.schema import PERSONS as PERSON_DOMAINS
+from algorithms.phsafe.schema import UNITS as UNIT_DOMAINS
+from algorithms.phsafe.schema import Whole
+from algorithms.tables.frames import Frame
+
 HERE = Path(__file__).parent
 PERSONS, UNITS, GEO = PATHS = tuple(HERE / f"{name}.csv" for name in ("persons", "units", "geo"))
 CONFIG = json.loads((HERE / "config.json").read_text())
@@ -24,6 +32,18 @@ def columns(path):
     with path.open(newline="") as file:
         names, *found = csv.reader(file)
     return {name: list(values) for name, values in zip(names, zip(*found, strict=True), strict=True)}
+
+
+def typed(values):
+    """Columns of text as a frame has them: whole numbers as such."""
+    domains = {**PERSON_DOMAINS, **UNIT_DOMAINS, **GEO_DOMAINS}
+    kinds = {name: np.int64 if isinstance(domains[name], Whole) else object for name in values}
+    return Frame({name: np.array(column, kinds[name]) for name, column in values.items()})
+
+
+def frames():
+    """The three frames."""
+    return [typed(columns(path)) for path in PATHS]
 
 
 def ranked():

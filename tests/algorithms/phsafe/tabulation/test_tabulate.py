@@ -25,23 +25,9 @@ from algorithms.phsafe.tabulation.tabulate import tabulation
 from algorithms.tables.duck import DuckDB
 from algorithms.tables.frames import Frame
 from tests.algorithms.phsafe.oracle import by_hand
-from tests.golden.phsafe import CONFIG, HERE, PATHS, columns, rows
+from tests.golden.phsafe import CONFIG, HERE, PATHS, columns, frames, rows, typed
 
 INFINITE = {**CONFIG, "tau": dict.fromkeys(CONFIG["tau"], 99_999)}
-
-
-def typed(values, domains):
-    """Columns of text as a frame has them: whole numbers as such."""
-    return Frame(
-        {
-            name: np.array(column, np.int64) if isinstance(domains[name], Whole) else np.array(column, dtype=object)
-            for name, column in values.items()
-        }
-    )
-
-
-def golden_frames():
-    return [typed(columns(path), domains) for path, domains in zip(PATHS, (PERSONS, UNITS, GEO), strict=True)]
 
 
 @pytest.fixture(scope="module")
@@ -87,19 +73,19 @@ def test_what_changes_no_count(database, options):
 
 
 def test_parts_lose_no_household_with_a_negative_number(database):
-    frames = []
-    for frame in golden_frames():
+    damaged = []
+    for frame in frames():
         numbers = frame["MAFID"].copy()
-        numbers[numbers == golden_frames()[1]["MAFID"][0]] *= -1
-        frames.append(Frame({**frame.to_dict(), "MAFID": numbers}))
+        numbers[numbers == frames()[1]["MAFID"][0]] *= -1
+        damaged.append(Frame({**frame.to_dict(), "MAFID": numbers}))
     for parts in (1, 3):
         with pytest.raises(ValueError, match=r"units: MAFID must be .*; 1 row broke it, such as '-"):
-            tabulate(*frames, engine=database, partitions=parts)
+            tabulate(*damaged, engine=database, partitions=parts)
 
 
 def test_the_order_of_rows_and_columns_does_not_matter(database):
     shuffled = []
-    for frame in golden_frames():
+    for frame in frames():
         places = list(range(len(frame)))
         random.Random(4).shuffle(places)
         shuffled.append(Frame({name.lower(): frame[name][places] for name in reversed(frame.columns)}))
@@ -135,7 +121,7 @@ def test_levels_without_a_budget_are_left_out(database):
 
 def as_parquet(tmp_path):
     paths = [tmp_path / f"{path.stem}.parquet" for path in PATHS]
-    for path, frame in zip(paths, golden_frames(), strict=True):
+    for path, frame in zip(paths, frames(), strict=True):
         pq.write_table(pa.table({name: frame[name].tolist() for name in frame.columns}), path)
     return paths
 
@@ -157,7 +143,7 @@ def in_few_bytes(columns):
 
 def each(make):
     """What makes something of the columns of every frame."""
-    return lambda _: [make(frame.to_dict()) for frame in golden_frames()]
+    return lambda _: [make(frame.to_dict()) for frame in frames()]
 
 
 WAYS = {
@@ -168,7 +154,7 @@ WAYS = {
     "polars, lazy": each(lambda columns: polars.DataFrame(columns).lazy()),
     "in few bytes": each(in_few_bytes),
     "relations": lambda _: [duckdb.connect().read_csv(str(path), all_varchar=True) for path in PATHS],
-    "mixed": lambda _: [polars.DataFrame(golden_frames()[0].to_dict()), PATHS[1], str(PATHS[2])],
+    "mixed": lambda _: [polars.DataFrame(frames()[0].to_dict()), PATHS[1], str(PATHS[2])],
 }
 
 
@@ -224,20 +210,20 @@ HOUSEHOLDS = st.tuples(st.integers(0, 2**32), st.integers(1, 6), st.integers(0, 
 
 @given(HOUSEHOLDS)
 @settings(max_examples=6)
-def test_any_households_are_counted_as_by_hand(database, households):
-    seed, size, people, tau = households
-    frames = random_frames(np.random.default_rng(seed), size, people)
+def test_any_households_are_counted_as_by_hand(database, drawn):
+    seed, size, people, tau = drawn
+    households = random_frames(np.random.default_rng(seed), size, people)
     taus = dict.fromkeys(CONFIG["tau"], tau) | {"PH3": 2, "PH6": 1}
-    found = tabulate(*frames, config=with_taus(taus), engine=database, validation="none")
-    assert nonzero(found) == by_hand(*frames, taus)
+    found = tabulate(*households, config=with_taus(taus), engine=database, validation="none")
+    assert nonzero(found) == by_hand(*households, taus)
 
 
 @pytest.mark.parametrize("tau", [1, 10])
 def test_many_households_are_counted_as_by_hand(database, tau):
-    frames = random_frames(np.random.default_rng(tau), 300, 2_000)
+    households = random_frames(np.random.default_rng(tau), 300, 2_000)
     taus = dict.fromkeys(CONFIG["tau"], tau)
-    found = tabulate(*frames, config=with_taus(taus), engine=database, validation="none")
-    wanted = by_hand(*frames, taus)
+    found = tabulate(*households, config=with_taus(taus), engine=database, validation="none")
+    wanted = by_hand(*households, taus)
     assert nonzero(found) == wanted
     assert {key[0] for key in wanted} == set(QUERIES)
     assert len(wanted) > 600  # of 4 regions and 204 cells
@@ -246,7 +232,7 @@ def test_many_households_are_counted_as_by_hand(database, tau):
 def test_golden_households_are_counted_as_by_hand_at_another_threshold(database):
     taus = dict.fromkeys(CONFIG["tau"], 3)
     found = tabulate(*PATHS, config=read_config({**CONFIG, "tau": taus}), engine=database, validation="none")
-    assert nonzero(found) == by_hand(*golden_frames(), taus)
+    assert nonzero(found) == by_hand(*frames(), taus)
 
 
 def test_without_a_threshold_that_binds_basis_cells_are_those_without_truncation(database, made):
@@ -291,14 +277,14 @@ def test_a_state_of_vacant_units_has_all_its_zeros(database):
     persons, units, geo = map(columns, PATHS)
     vacant = next(place for place, kind in enumerate(units["HHT"]) if kind == "0" and units["RTYPE"][place] == "2")
     geo["TABBLKST"][geo["MAFID"].index(units["MAFID"][vacant])] = "30"
-    found = tabulate(*(map(typed, (persons, units, geo), (PERSONS, UNITS, GEO))), engine=database)
+    found = tabulate(*map(typed, (persons, units, geo)), engine=database)
     there = found.where(found["REGION_ID"] == "30")
     assert len(there) == 244
     assert not there["COUNT"].any()
 
 
 def test_an_empty_database_has_the_zeros_of_the_nation(database):
-    empty = [frame.where(np.zeros(len(frame), bool)) for frame in golden_frames()]
+    empty = [frame.where(np.zeros(len(frame), bool)) for frame in frames()]
     found = tabulate(*empty, engine=database)
     assert len(found) == 244
     assert set(found["REGION_TYPE"]) == {"USA"}
@@ -307,7 +293,7 @@ def test_an_empty_database_has_the_zeros_of_the_nation(database):
 
 
 def test_group_quarters_are_not_counted(database):
-    persons, units, geo = golden_frames()
+    persons, units, geo = frames()
     housing = set(units["MAFID"][units["RTYPE"] == "2"])
     fewer = [frame.where(np.isin(frame["MAFID"], list(housing))) for frame in (persons, units, geo)]
     assert len(fewer[1]) < len(units)
@@ -316,7 +302,7 @@ def test_group_quarters_are_not_counted(database):
 
 def test_persons_of_two_rows_of_one_unit_are_dropped_not_counted_twice(database):
     # Algorithm 3: rows that share a MAFID are dropped before persons are joined to them.
-    persons, units, geo = golden_frames()
+    persons, units, geo = frames()
     twice = units.where(units["FINAL_POP"] == 3)
     others = [frame.where(~np.isin(frame["MAFID"], twice["MAFID"])) for frame in (persons, units, geo)]
     wanted = tabulation(*others, engine=database, validation="none")

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections import Counter
 from operator import itemgetter
 
-import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -15,9 +14,8 @@ from algorithms.phsafe.tables import QUERIES, TAU
 from algorithms.phsafe.tabulation.cubes import kept_query, truncation_query
 from algorithms.phsafe.tabulation.intake import read_frame
 from algorithms.tables.duck import DuckDB
-from algorithms.tables.frames import Frame
 from tests.algorithms.phsafe.oracle import kept_by_hand, sort_key
-from tests.golden.phsafe import PERSONS, ranked
+from tests.golden.phsafe import PERSONS, ranked, typed
 
 FILTERS = ("PH1_num", "PH3", "PH4", "PH6")
 NAMES = tuple(DOMAINS)
@@ -90,9 +88,7 @@ def shared():
 
 
 def from_rows(rows):
-    values = list(zip(*rows, strict=True)) or [()] * len(NAMES)
-    whole = ("MAFID", "QAGE", "CENHISP")
-    return Frame({n: np.array(v, np.int64 if n in whole else object) for n, v in zip(NAMES, values, strict=True)})
+    return typed(dict(zip(NAMES, list(zip(*rows, strict=True)) or [()] * len(NAMES), strict=True)))
 
 
 @given(rows=st.lists(PERSON, max_size=30), name=st.sampled_from(FILTERS), tau=st.integers(1, 5))
