@@ -322,10 +322,10 @@ def _states(codes: Any) -> tuple[str, ...]:
     wrong = [code for code in states if code not in STATES]
     if not states or len(set(states)) < len(states) or (wrong and states != (PUERTO_RICO,)):
         repeated = [code for place, code in enumerate(states) if code in states[:place]]
-        found = ", ".join(_shown(code) for code in (wrong or repeated)[:5]) or "none"
+        examples = ", ".join(_shown(code) for code in (wrong or repeated)[:5]) or "none"
         raise ValueError(
             "state_filter must be distinct codes of states (01 to 56, without 03, 07, 14, 43, 52), or 72 alone, "
-            f"got {found}{' twice' if repeated and not wrong else ''}"
+            f"got {examples}{' twice' if repeated and not wrong else ''}"
         )
     return states
 

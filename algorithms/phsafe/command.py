@@ -114,9 +114,9 @@ def explore_phsafe(
 
     margins: dict[str, dict[str, float]] = {}
     for text in margin or []:
-        place, wanted = _assigned("--margin", text, "PH3:state_A-G=20")
+        place, width = _assigned("--margin", text, "PH3:state_A-G=20")
         table, _, level = place.partition(":")
-        margins.setdefault(table, {})[level] = wanted
+        margins.setdefault(table, {})[level] = width
     thresholds = {}
     for text in tau or []:
         table, value = _assigned("--tau", text, "PH3=4")

@@ -112,13 +112,13 @@ def choose(
     if margins is not None and z is not None and definition != "zcdp":
         raise ValueError(f"z must be None for epsilon, because the formula is that of rho, got {z}")
 
-    def budget(table: str, wanted: float) -> float:
+    def budget(table: str, number: float) -> float:
         if margins is None:
-            return wanted
+            return number
         if z is not None:
-            return rho_for(wanted, config.stability(table), z=z)
+            return rho_for(number, config.stability(table), z=z)
         stability = config.stability(table)
-        return exact_budget_for(wanted, stability, confidence=confidence, privacy_definition=definition)
+        return exact_budget_for(number, stability, confidence=confidence, privacy_definition=definition)
 
     given: Any = budgets if margins is None else margins
     if given is None:
@@ -302,9 +302,9 @@ def _promise(spent: Mapping[str, float], total: float, kind: str, delta: float) 
     for prefix, times in (("", 1), ("bounded_", 2)):
         for own, name in BUDGETS.items():
             results[f"phsafe/total/all/{prefix}{name}"] = times * total if own == kind else None
-        found = conversions(CLAIMS[kind](times * total), delta)
+        epsilons = conversions(CLAIMS[kind](times * total), delta)
         for way in ("simple", "tight", "Gaussian"):
-            results[f"phsafe/total/all/{prefix}epsilon_{way.lower()}"] = found.get(way)
+            results[f"phsafe/total/all/{prefix}epsilon_{way.lower()}"] = epsilons.get(way)
     return results
 
 

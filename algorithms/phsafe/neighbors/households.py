@@ -137,12 +137,12 @@ def candidates(home: Household) -> list[Household]:
     return [home._replace(mafid=home.mafid + step) for step in range(TRIED)]
 
 
-def placed(home: Household, tau: int, wanted: Callable[[Order], bool], condition: str = IN_HOUSEHOLD) -> Household:
+def placed(home: Household, tau: int, accepts: Callable[[Order], bool], condition: str = IN_HOUSEHOLD) -> Household:
     """Return a household under the first ``MAFID`` where truncation takes its members in an order that is wanted."""
     places = candidates(home)
     orders = ranked(places, condition, tau)
     for place in places:
-        if wanted(orders.get(place.mafid, [])):
+        if accepts(orders.get(place.mafid, [])):
             return place
     raise ValueError(f"one of {TRIED} MAFIDs must give the order that is wanted, got none")
 

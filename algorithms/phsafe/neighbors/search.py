@@ -87,8 +87,8 @@ def search_worst(
     if relation == "add_remove":
         return columns.largest(cases, leaves)
     replaced = list(_replaced(mafids, quick=quick))
-    found, moves = columns.largest(replaced, columns.changes(replaced)), columns.longest_moves(cases, leaves)
-    return {place: move if (move := moves[place]).size > worst.size else worst for place, worst in found.items()}
+    worsts, moves = columns.largest(replaced, columns.changes(replaced)), columns.longest_moves(cases, leaves)
+    return {place: move if (move := moves[place]).size > worst.size else worst for place, worst in worsts.items()}
 
 
 class _Columns:
@@ -125,22 +125,22 @@ class _Columns:
             case = cases[int(sizes.argmax())]
             return Worst(float(sizes.max()), (case.before,), (case.after,), str(case))
 
-        found: dict[tuple[str, str], Worst] = {}
+        worsts: dict[tuple[str, str], Worst] = {}
         together = np.zeros(len(cases))
         for (name, code), place in self.places.items():
             squared = (changes[:, place].astype(np.float64) ** 2).sum(axis=1)
             together += squared * sum(weights[place.start] for weights in self.weights.values())
-            found |= dict.fromkeys(((name, f"{region}_{code}") for region in REGIONS), worst(squared))
-        return found | {ALL: worst(together)}
+            worsts |= dict.fromkeys(((name, f"{region}_{code}") for region in REGIONS), worst(squared))
+        return worsts | {ALL: worst(together)}
 
     def longest_moves(self, cases: Sequence[Case], leaves: Changes) -> dict[tuple[str, str], Worst]:
         """Return the largest change of two households, one of which a person leaves and another of which one joins."""
-        found = {}
+        worsts = {}
         for (name, code), place in self.places.items():
             none, one = np.zeros(place.stop - place.start), np.ones(place.stop - place.start)
             for region, weights in (("usa", (one, none)), ("state", (none, one))):
-                found[name, f"{region}_{code}"] = _longest_move(cases, leaves[:, place], *weights)
-        return found | {ALL: _longest_move(cases, leaves, self.weights["usa"], self.weights["state"])}
+                worsts[name, f"{region}_{code}"] = _longest_move(cases, leaves[:, place], *weights)
+        return worsts | {ALL: _longest_move(cases, leaves, self.weights["usa"], self.weights["state"])}
 
 
 def _longest_move(cases: Sequence[Case], leaves: Changes, usa: Floats, state: Floats) -> Worst:

@@ -106,7 +106,7 @@ def stability_change(
         for name in view
     }
     states = sorted({str(state) for cubes in sides.values() for cube in cubes.values() for state in cube["REGION"]})
-    found = []
+    changes = []
     for name in names:
         before, after = (levels_of(QUERIES[name], [sides[side][name]], states) for side in "xy")
         stability = QUERIES[name].stability(taus.get(name))
@@ -117,9 +117,9 @@ def stability_change(
             squared = int((change**2).sum())
             largest = int(change.max(initial=0))
             share = squared / stability**2
-            found.append((name, level, int(change.sum()), squared, largest, stability, share, rows[name]))
+            changes.append((name, level, int(change.sum()), squared, largest, stability, share, rows[name]))
     columns = ("TABLE", "LEVEL", "L1", "L2_SQUARED", "LARGEST", "STABILITY", "SHARE", "ROWS")
-    values = list(zip(*found, strict=True)) or [()] * len(columns)
+    values = list(zip(*changes, strict=True)) or [()] * len(columns)
     return Frame({column: np.array(value) for column, value in zip(columns, values, strict=True)})
 
 
@@ -225,7 +225,7 @@ def _rows_changed(database: DuckDB, view: int) -> int:
 
 
 def _chosen(tables: str | Sequence[str]) -> list[str]:
-    wanted = list(QUERIES) if tables == "all" else [tables] if isinstance(tables, str) else list(tables)
-    if unknown := [name for name in wanted if name not in QUERIES]:
+    names = list(QUERIES) if tables == "all" else [tables] if isinstance(tables, str) else list(tables)
+    if unknown := [name for name in names if name not in QUERIES]:
         raise ValueError(f"tables must be among {', '.join(QUERIES)}, got {unknown[0]!r}")
-    return wanted
+    return names

@@ -101,10 +101,10 @@ def _read(name: str, frame: Frame) -> dict[Key, dict[str, tuple[float, float]]]:
         if cell in group:
             raise ValueError(f"{name} must have one row a cell, got two of cell {cell} for {' '.join(key)}")
         group[cell] = given
-    for found, group in groups.items():
+    for place, group in groups.items():
         if len(group) < len(MEASURED[name]):
             cells = ", ".join(group)
-            raise ValueError(f"{name} must have cells {', '.join(MEASURED[name])}, got {cells} for {' '.join(found)}")
+            raise ValueError(f"{name} must have cells {', '.join(MEASURED[name])}, got {cells} for {' '.join(place)}")
     return groups
 
 

@@ -123,8 +123,8 @@ def _outer_law(
         logs = _log_density(d, vd, part, (t, z, w))
         top = logs.max(axis=1, keepdims=True)
         with np.errstate(divide="ignore"):  # an empty range has no mass
-            found = np.log(np.sum((half * WEIGHTS).reshape(t.shape) * np.exp(logs - top), axis=1, keepdims=True)) + top
-        return np.reshape(found, r.shape)
+            mass = np.log(np.sum((half * WEIGHTS).reshape(t.shape) * np.exp(logs - top), axis=1, keepdims=True)) + top
+        return np.reshape(mass, r.shape)
 
     return _summary(penalty, log_density, bounds, kink, tail, denominator[0].size, PANELS * fineness)
 
@@ -205,9 +205,8 @@ def _summary(
     masses = density @ WEIGHTS
     total = masses.sum(axis=1)
     mean = np.sum((density * points) @ WEIGHTS, axis=1) / total
-    found = [mean, *(_quantile(edges, density, masses, share * total) for share in (tail, 1 - tail))]
-    law: Floats = np.clip(found, *bounds)
-    return law
+    law = [mean, *(_quantile(edges, density, masses, share * total) for share in (tail, 1 - tail))]
+    return np.asarray(np.clip(law, *bounds))
 
 
 def _quantile(edges: Floats, density: Floats, masses: Floats, mass: Floats) -> Floats:
@@ -216,15 +215,15 @@ def _quantile(edges: Floats, density: Floats, masses: Floats, mass: Floats) -> F
     rows = np.arange(len(edges))
     panel = np.minimum(np.sum(below < mass[:, None], axis=1), masses.shape[1] - 1)
     series = density[rows, panel] @ PRIMITIVE.T
-    wanted = mass - below[rows, panel] + masses[rows, panel]
+    target = mass - below[rows, panel] + masses[rows, panel]
     low, high = -np.ones(rows.size), np.ones(rows.size)
     for _ in range(BISECTIONS):
         middle = (low + high) / 2
-        above = np.sum(legendre.legvander(middle, series.shape[1] - 1) * series, axis=1) > wanted
+        above = np.sum(legendre.legvander(middle, series.shape[1] - 1) * series, axis=1) > target
         low, high = np.where(above, low, middle), np.where(above, middle, high)
     left, right = edges[rows, panel], edges[rows, panel + 1]
-    found: Floats = left + (right - left) * (1 + low) / 2
-    return found
+    quantiles: Floats = left + (right - left) * (1 + low) / 2
+    return quantiles
 
 
 def _minimum(function: Callable[[Floats], Floats], low: Floats, high: Floats) -> Floats:

@@ -105,14 +105,14 @@ def tabulate(
     ValueError
         If a table is unknown, a file cannot be read, a column is missing, or (`InvalidHouseholds`) the data are wrong.
     """
-    wanted = _chosen(tables)
+    names = _chosen(tables)
     options: dict[str, Any] = {"config": config, "engine": engine, "partitions": partitions, "validation": validation}
     if truncate:
-        sources = {DERIVED.get(name, (name, {}))[0] for name in wanted}
+        sources = {DERIVED.get(name, (name, {}))[0] for name in names}
         queries = {name: query for name, query in QUERIES.items() if name in sources}
         frame = tabulation(persons, units, geo, queries, **options).frame()
-        return frame.where(np.isin(frame["TABLE"].astype(str), wanted))
-    queries = {name: NONPRIVATE[name] for name in PUBLISHED if name in wanted}
+        return frame.where(np.isin(frame["TABLE"].astype(str), names))
+    queries = {name: NONPRIVATE[name] for name in PUBLISHED if name in names}
     exact = tabulation(persons, units, geo, queries, truncate=False, **options)
     rows = (
         row
@@ -166,15 +166,15 @@ def household_sizes(persons: Any, units: Any, geo: Any, config: Settings = "us")
     with closing(DuckDB([persons, units, geo])) as database:
         check_report(read_frames(database, (persons, units, geo), allowed, "full"))
         locate_households(database)
-        found = {}
+        sizes = {}
         for name, query in QUERIES.items():
             if query.truncated:
                 rows = database.fetch(f"""
                     select PEOPLE, count(*) as HOMES
                     from (select MAFID, count(*) as PEOPLE from persons p where {query.persons} group by MAFID) counted
                     join joinable h on h.MAFID = counted.MAFID where {query.units} group by PEOPLE order by PEOPLE""")
-                found[name] = {int(people): int(homes) for people, homes in rows.rows()}
-        return found
+                sizes[name] = {int(people): int(homes) for people, homes in rows.rows()}
+        return sizes
 
 
 @dataclass(frozen=True)
@@ -232,9 +232,9 @@ def _cells(query: Query) -> list[str]:
 
 
 def _chosen(tables: str | Sequence[str]) -> list[str]:
-    wanted = list(PUBLISHED) if tables == "all" else [tables] if isinstance(tables, str) else list(tables)
-    if unknown := [name for name in wanted if name not in PUBLISHED]:
+    names = list(PUBLISHED) if tables == "all" else [tables] if isinstance(tables, str) else list(tables)
+    if unknown := [name for name in names if name not in PUBLISHED]:
         raise ValueError(f"tables must be among {', '.join(PUBLISHED)}, got {unknown[0]!r}")
-    if not wanted:
+    if not names:
         raise ValueError("tables must name at least one table, got none")
-    return wanted
+    return names

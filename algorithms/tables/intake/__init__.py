@@ -110,10 +110,10 @@ def read_facilities(
         raise ValueError(
             f"facilities must be of an attribute of the schema, {', '.join(schema.attributes)}, not {kind}"
         )
-    leaves, found = _counted("facilities", source, Schema({kind: schema.attributes[kind]}), areas, count)
+    leaves, units = _counted("facilities", source, Schema({kind: schema.attributes[kind]}), areas, count)
     known = [tuple(tree.codes(node)) for node in tree.leaves.tolist()]
     rule = "facilities must be in areas of the data, or of a list of areas (--geo), which has those without persons too"
-    return _placed(rule, leaves, found, known)
+    return _placed(rule, leaves, units, known)
 
 
 def read_records(source: Any, schema: Schema, *, what: str = "data", memory: str = MEMORY) -> NDArray[Any]:
@@ -142,20 +142,20 @@ def read_records(source: Any, schema: Schema, *, what: str = "data", memory: str
         )
         check_number(GROUPS)
         _check_rules(what, database, leveled(schema))
-        found = database.fetch(f"select {', '.join(f'p{j}' for j in places)} from {GROUPS}")
-    if not len(found):
+        frame = database.fetch(f"select {', '.join(f'p{j}' for j in places)} from {GROUPS}")
+    if not len(frame):
         raise ValueError(f"{what} must have one row at least, got none")
-    return np.stack([found[name].astype(codes) for name in found.columns], axis=1)
+    return np.stack([frame[name].astype(codes) for name in frame.columns], axis=1)
 
 
-def _placed(rule: str, leaves: list[Leaf], found: NDArray[np.int64], known: Sequence[Leaf]) -> NDArray[np.int64]:
+def _placed(rule: str, leaves: list[Leaf], histogram: NDArray[np.int64], known: Sequence[Leaf]) -> NDArray[np.int64]:
     """Return the counts of known areas, in their order; those that were not found have none."""
     place = {leaf: number for number, leaf in enumerate(known)}
     if unknown := [leaf for leaf in leaves if leaf not in place]:
         others = f"{len(unknown):,} other{'s' * (len(unknown) > 1)}"
         raise ValueError(f"{rule}; got {others}, such as {reprlib.repr(' / '.join(unknown[0]))}")
-    counts = np.zeros((len(known), found.shape[1]), np.int64)
-    counts[[place[leaf] for leaf in leaves]] = found
+    counts = np.zeros((len(known), histogram.shape[1]), np.int64)
+    counts[[place[leaf] for leaf in leaves]] = histogram
     return counts
 
 
@@ -194,12 +194,12 @@ def _counted(
         codes = ", ".join(f"a{j}" for j in range(len(areas)))
         leaves = list(database.fetch(f"select distinct {codes} from {GROUPS} order by all").rows())
         places = ", ".join(f"coalesce(p{j}, 0) as p{j}" for j in range(len(schema.shape)))  # null where nobody is
-        found = database.fetch(
+        frame = database.fetch(
             f"select dense_rank() over (order by {codes}) - 1 as leaf, {places}, n::bigint as n from {GROUPS}"
         )
-    cells = np.ravel_multi_index([found[f"p{j}"] for j in range(len(schema.shape))], schema.shape)
+    cells = np.ravel_multi_index([frame[f"p{j}"] for j in range(len(schema.shape))], schema.shape)
     histogram = np.zeros((len(leaves), schema.cells), np.int64)
-    np.add.at(histogram, (found["leaf"], cells), found["n"])
+    np.add.at(histogram, (frame["leaf"], cells), frame["n"])
     return leaves, histogram
 
 
@@ -232,14 +232,14 @@ def _group(
 ) -> None:
     """Add up equal rows, once, for a source may be a stream: codes a0, ...; levels x0, ... and their places p0, ..."""
     parts = [*code_columns(columns, areas), *place_columns(columns, schema)]
-    told, number = (
+    text, number = (
         ("null", "1") if count is None else (cut(f"{columns[count].given}::varchar"), number_of(columns[count]))
     )
     database.keep(
         GROUPS,
-        f"select * exclude (given_n, told), coalesce(sum(given_n), 0) as n, count(*) as size, "
-        f"count(*) - count(given_n) as odd, min(told) filter (where given_n is null) as odd_told "
-        f"from (select {', '.join(parts)}, {number} as given_n, {told} as told from {GIVEN}) group by all",
+        f"select * exclude (given_n, given_text), coalesce(sum(given_n), 0) as n, count(*) as size, "
+        f"count(*) - count(given_n) as odd, min(given_text) filter (where given_n is null) as odd_text "
+        f"from (select {', '.join(parts)}, {number} as given_n, {text} as given_text from {GIVEN}) group by all",
     )
 
 
@@ -249,13 +249,15 @@ def _check_groups(
     """Refuse the first rule that rows break."""
     rules = coded(areas)
     if count is not None:
-        rules.append((f"{count} must be a whole number, 0 or more", "odd > 0", "odd", "odd_told"))
+        rules.append((f"{count} must be a whole number, 0 or more", "odd > 0", "odd", "odd_text"))
     _check_rules(what, database, [*rules, *leveled(schema)])
-    told = database.fetch(f"select count(*) as groups, coalesce(sum(n), 0)::double as people from {GROUPS}")
-    if not told["groups"][0]:
+    totals = database.fetch(f"select count(*) as groups, coalesce(sum(n), 0)::double as people from {GROUPS}")
+    if not totals["groups"][0]:
         raise ValueError(f"{what} must have one row at least, got none")
-    if told["people"][0] >= limit:
-        raise ValueError(f"{what} must count less than 2**{limit.bit_length() - 1} in all, got {told['people'][0]:.0f}")
+    if totals["people"][0] >= limit:
+        raise ValueError(
+            f"{what} must count less than 2**{limit.bit_length() - 1} in all, got {totals['people'][0]:.0f}"
+        )
 
 
 def _check_areas_of(what: str, database: DuckDB, areas: Sequence[str]) -> int:
@@ -270,11 +272,11 @@ def _check_areas_of(what: str, database: DuckDB, areas: Sequence[str]) -> int:
 def _check_rules(what: str, database: DuckDB, rules: Sequence[Rule]) -> None:
     """Refuse the first rule that groups of rows break."""
     for rule, wrong, rows, value in rules:
-        told = database.fetch(
+        broken = database.fetch(
             f"select coalesce(sum({rows}), 0)::bigint as rows, min({value})::varchar as value "
             f"from {GROUPS} where {wrong}"
         )
-        if number := int(told["rows"][0]):
-            example = told["value"][0]
+        if number := int(broken["rows"][0]):
+            example = broken["value"][0]
             words = "a missing value" if example is None else reprlib.repr(example)
             raise ValueError(f"{what}: {rule}; {number:,} {'row' if number == 1 else 'rows'} broke it, such as {words}")

@@ -116,10 +116,6 @@ def held_against_oracle(persons, units, geo, *, engine):
     return cells
 
 
-def test_oracle_and_sql_agree_on_the_bundled_households(engine, bundled):
-    assert held_against_oracle(*bundled, engine=engine) > 50_000
-
-
 def test_oracle_and_sql_agree_on_the_golden_households(engine):
     assert held_against_oracle(*frames(), engine=engine) > 5_000
 
