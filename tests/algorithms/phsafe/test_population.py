@@ -57,14 +57,6 @@ def derived(members):
     return dict(zip(DERIVED_COLUMNS, (size, family, head[3], head[4], *types), strict=True))
 
 
-def unit_columns(units):
-    """The vectorized derivation for units given as lists of members."""
-    rows = [(unit, *person) for unit, members in enumerate(units) for person in members]
-    unit, relship, age, sex, hisp, race = np.array(rows, dtype=np.int64).reshape(-1, 6).T
-    columns = population._unit_columns(population.People(unit, relship, age, sex, hisp, race), len(units))
-    return [dict(zip(columns, map(int, values), strict=True)) for values in zip(*columns.values(), strict=True)]
-
-
 def members_of(households):
     """Members by MAFID as numbers."""
     members = {mafid: [] for mafid in households.units["MAFID"].tolist()}
@@ -75,17 +67,6 @@ def members_of(households):
 
 
 # The rules of derivation
-
-
-PERSON = st.tuples(
-    st.integers(21, 38), st.sampled_from([0, 17, 18, 60]), st.integers(1, 2), st.integers(1, 2), st.integers(1, 63)
-)
-
-
-@given(units=st.lists(st.tuples(st.booleans(), st.lists(PERSON, max_size=5)), min_size=1, max_size=5))
-def test_every_composition_follows_the_rules(units):
-    filled = [[(20, 30, 1 + len(rest) % 2, 2, 63), *rest] if headed else rest for headed, rest in units]
-    assert unit_columns(filled) == [derived(members) for members in filled]
 
 
 def assert_units_follow(households):
