@@ -227,21 +227,12 @@ def noise_parameters(config: Settings) -> Frame:
     (46, np.float64(92401.68))
     """
     config = read_config(config)
-    rows = list(config.budgets())
-    laws = [noise_law(config, table, level) for table, level, _ in rows]
-    return Frame(
-        {
-            "TABLE": [table for table, _, _ in rows],
-            "LEVEL": [level for _, level, _ in rows],
-            "BUDGET": [budget for _, _, budget in rows],
-            "STABILITY": [config.stability(table) for table, _, _ in rows],
-            "VARIANCE": [
-                law.variance if isinstance(law, TwoTailedGeometric) else config.stability(table) ** 2 / (2 * budget)
-                for law, (table, _, budget) in zip(laws, rows, strict=True)
-            ],
-            "NOISE_DISTRIBUTION": [NOISE[config.privacy_definition]] * len(rows),
-        }
-    )
+    rows = []
+    for table, level, budget in config.budgets():
+        law, stability = noise_law(config, table, level), config.stability(table)
+        variance = law.variance if isinstance(law, TwoTailedGeometric) else stability**2 / (2 * budget)
+        rows.append((table, level, budget, stability, variance, NOISE[config.privacy_definition]))
+    return Frame.from_rows(("TABLE", "LEVEL", "BUDGET", "STABILITY", "VARIANCE", "NOISE_DISTRIBUTION"), rows)
 
 
 def _law(definition: str, stability: int, budget: float) -> DiscreteGaussian | TwoTailedGeometric:

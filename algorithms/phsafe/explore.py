@@ -141,19 +141,14 @@ def explore(config: Settings, *, z: float = Z_PRODUCTION, confidence: float = 0.
     """
     z = positive_number("z", z)
     config = read_config(config)
-    noise = noise_parameters(config)
-    laws = [noise_law(config, table, level) for table, level, _ in config.budgets()]
-    sigmas = [math.sqrt(variance) for variance in noise["VARIANCE"]]
-    margins = [_whole_part(z * sigma) for sigma in sigmas]
-    return Frame(
-        {
-            **{name: noise[name] for name in ("TABLE", "LEVEL", "BUDGET", "STABILITY")},
-            "SIGMA": sigmas,
-            "MARGIN": margins,
-            "COVERAGE": [coverage(law, margin) for law, margin in zip(laws, margins, strict=True)],
-            "EXACT_MARGIN": [exact_margin_of_error(law, confidence) for law in laws],
-        }
-    )
+    rows = []
+    for table, level, budget, stability, variance, _ in noise_parameters(config).rows():
+        law, sigma = noise_law(config, table, level), math.sqrt(variance)
+        margin = _whole_part(z * sigma)
+        accuracy = (sigma, margin, coverage(law, margin), exact_margin_of_error(law, confidence))
+        rows.append((table, level, budget, stability, *accuracy))
+    names = ("TABLE", "LEVEL", "BUDGET", "STABILITY", "SIGMA", "MARGIN", "COVERAGE", "EXACT_MARGIN")
+    return Frame.from_rows(names, rows)
 
 
 def _whole_part(margin: float) -> int:

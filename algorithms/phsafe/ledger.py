@@ -43,7 +43,7 @@ class Ledger:
     def queries(self) -> Frame:
         """Columns ``TABLE``, ``LEVEL``, ``UNBOUNDED`` and ``BOUNDED`` (rho, or epsilon in nats)."""
         rows = [(table, level, budget, 2 * budget) for table, level, budget in self.config.budgets()]
-        return Frame(dict(zip(("TABLE", "LEVEL", "UNBOUNDED", "BOUNDED"), zip(*rows, strict=True), strict=True)))
+        return Frame.from_rows(("TABLE", "LEVEL", "UNBOUNDED", "BOUNDED"), rows)
 
     @property
     def epsilons(self) -> Frame:

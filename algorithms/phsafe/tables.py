@@ -6,7 +6,7 @@ section 2.4 and tables 1 to 8; cell codes as the production release has them.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Literal
 
@@ -23,6 +23,7 @@ __all__ = [
     "UNATTRIBUTED",
     "Query",
     "level_of",
+    "named",
     "split_level",
 ]
 
@@ -61,6 +62,15 @@ class Query:
     def stability(self, tau: int | None) -> int:
         """Return the noise's stability factor: 2 tau + 2 for persons, 2 for households, who have no tau (lemma 6)."""
         return 2 if tau is None else 2 * tau + 2
+
+
+def named(tables: str | Sequence[str], known: Iterable[str]) -> list[str]:
+    """Return the names of the tables that are asked for, ``"all"`` for every known one."""
+    known = list(known)
+    names = known if tables == "all" else [tables] if isinstance(tables, str) else list(tables)
+    if unknown := [name for name in names if name not in known]:
+        raise ValueError(f"tables must be among {', '.join(known)}, got {unknown[0]!r}")
+    return names
 
 
 def split_level(level: str) -> tuple[str, tuple[str, ...]]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -53,6 +53,12 @@ class Frame:
     def to_csv(self, path: str | os.PathLike[str], *, separator: str = ",") -> None:
         """Write the rows below one line of names: all or nothing, and no formula to a spreadsheet."""
         write_rows(Path(path), self.columns, self.rows(), separator=separator)
+
+    @classmethod
+    def from_rows(cls, names: Sequence[str], rows: Iterable[Sequence[Any]]) -> Frame:
+        """Return rows below the names of their columns."""
+        columns = list(zip(*rows, strict=True)) or [()] * len(names)
+        return cls(dict(zip(names, columns, strict=True)))
 
     @classmethod
     def concatenate(cls, frames: Sequence[Frame]) -> Frame:

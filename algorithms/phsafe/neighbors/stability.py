@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 
 from algorithms.phsafe.budget import Config, Settings, read_config
 from algorithms.phsafe.schema import FRAMES, PERSONS
-from algorithms.phsafe.tables import ITERATIONS, QUERIES, TAU, Query
+from algorithms.phsafe.tables import ITERATIONS, QUERIES, TAU, Query, named
 from algorithms.phsafe.tabulation.cubes import count_cubes, kept_query, levels_of, locate_households, universes
 from algorithms.phsafe.tabulation.validate import Validation, check_report, read_frames
 from algorithms.tables.duck import DuckDB
@@ -80,7 +80,7 @@ def stability_change(
     a pair spends at most ``L1 / STABILITY``. ROWS is what lemma 6 bounds by 2 tau + 2. It counts a row as changed when
     any column of its household is, so that its bound is reached without any count changing.
     """
-    names = _chosen(tables)
+    names = named(tables, QUERIES)
     settings = None if config is None else read_config(config)
     taus = settings.tau if settings else TAU
     sides: dict[str, dict[str, Frame]] = {}
@@ -119,8 +119,7 @@ def stability_change(
             share = squared / stability**2
             changes.append((name, level, int(change.sum()), squared, largest, stability, share, rows[name]))
     columns = ("TABLE", "LEVEL", "L1", "L2_SQUARED", "LARGEST", "STABILITY", "SHARE", "ROWS")
-    values = list(zip(*changes, strict=True)) or [()] * len(columns)
-    return Frame({column: np.array(value) for column, value in zip(columns, values, strict=True)})
+    return Frame.from_rows(columns, changes)
 
 
 @dataclass(frozen=True)
@@ -145,19 +144,16 @@ def rho_spent(change: Frame, config: Settings = "us", *, relation: Relation = "a
     if config.privacy_definition != "zcdp":
         raise ValueError(f"config must promise rho, got {config.privacy_definition!r}")
     check_relation(relation)
-    shares = {(table, level): share for table, level, share in zip(*(change[c] for c in _SPENDING), strict=True)}
-    stabilities = dict(zip(change["TABLE"], change["STABILITY"], strict=True))
+    shares = {(table, level): (stability, share) for table, level, _, _, _, stability, share, _ in change.rows()}
     spent = 0.0
     for table, level, budget in config.budgets():
         if (table, level) not in shares:
             raise ValueError(f"change must have every level with a budget, got none for {table} {level}")
-        if stabilities[table] != config.stability(table):
-            raise ValueError(f"stability of {table} must be {config.stability(table)}, got {stabilities[table]}")
-        spent += budget * shares[table, level]
-    return Spent(float(spent), config.total * (2 if relation == "replace_one" else 1))
-
-
-_SPENDING = ("TABLE", "LEVEL", "SHARE")
+        stability, share = shares[table, level]
+        if stability != config.stability(table):
+            raise ValueError(f"stability of {table} must be {config.stability(table)}, got {stability}")
+        spent += budget * share
+    return Spent(spent, config.total * (2 if relation == "replace_one" else 1))
 
 
 def household_counts(
@@ -177,7 +173,7 @@ def household_counts(
     sum of what happens to each: counts are not capped across households. At a national level, and within a state, the
     contributions add up; across states they do not.
     """
-    names = _chosen(tables)
+    names = named(tables, QUERIES)
     with _open(engine, [persons, units, geo]) as database:
         _read(database, (persons, units, geo), validation, None)
         cubes = _cubes(database, names, tau, by=BY_HOUSEHOLD)
@@ -222,10 +218,3 @@ def _rows_changed(database: DuckDB, view: int) -> int:
     x, y = (f"select * from rows_{view}_{side}" for side in "xy")
     both = f"select * from ({x} except all {y}) d union all select * from ({y} except all {x}) e"
     return int(database.fetch(f"select count(*) as N from ({both}) f")["N"][0])
-
-
-def _chosen(tables: str | Sequence[str]) -> list[str]:
-    names = list(QUERIES) if tables == "all" else [tables] if isinstance(tables, str) else list(tables)
-    if unknown := [name for name in names if name not in QUERIES]:
-        raise ValueError(f"tables must be among {', '.join(QUERIES)}, got {unknown[0]!r}")
-    return names

@@ -128,8 +128,7 @@ def _check(rule: str, values: NDArray[Any], *allowed: NDArray[np.bool_]) -> None
 
 def _publish(name: str, rows: Sequence[tuple[Any, ...]]) -> Frame:
     keys, cell_column = _columns(name)
-    names = (*keys, cell_column, "ESTIMATE", "LOWER", "UPPER")
-    return Frame(dict(zip(names, zip(*rows, strict=True) if rows else [[]] * len(names), strict=True)))
+    return Frame.from_rows((*keys, cell_column, "ESTIMATE", "LOWER", "UPPER"), rows)
 
 
 # Counts: laws on whole numbers

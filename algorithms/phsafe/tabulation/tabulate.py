@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass, field
 from functools import partial
@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from algorithms.phsafe.budget import Settings, read_config
 from algorithms.phsafe.schema import FRAMES, PUERTO_RICO
-from algorithms.phsafe.tables import DERIVED, NONPRIVATE, PUBLISHED, QUERIES, TAU, Query, split_level
+from algorithms.phsafe.tables import DERIVED, NONPRIVATE, PUBLISHED, QUERIES, TAU, Query, named, split_level
 from algorithms.phsafe.tabulation.cubes import count_cubes, levels_of, locate_households
 from algorithms.phsafe.tabulation.intake import Types, each_part
 from algorithms.phsafe.tabulation.validate import Finding, Validation, check_report, find_faults, read_frames
@@ -52,12 +52,13 @@ class Tabulation:
         """Return the counts, and the numerators made from them, one row a cell, in the production order."""
         measured = {query for query, _ in self.counts}
         sums = {name: DERIVED.get(name, (name, {})) for name in PUBLISHED}
-        return _frame(
+        rows = (
             row
             for name, (source, parts) in sums.items()
             if source in measured
             for row in _rows(name, QUERIES[source], self, parts or {cell: (cell,) for cell in QUERIES[source].cells})
         )
+        return Frame.from_rows(COLUMNS, rows)
 
 
 def tabulate(
@@ -105,7 +106,9 @@ def tabulate(
     ValueError
         If a table is unknown, a file cannot be read, a column is missing, or (`InvalidHouseholds`) the data are wrong.
     """
-    names = _chosen(tables)
+    names = named(tables, PUBLISHED)
+    if not names:
+        raise ValueError("tables must name at least one table, got none")
     options: dict[str, Any] = {"config": config, "engine": engine, "partitions": partitions, "validation": validation}
     if truncate:
         sources = {DERIVED.get(name, (name, {}))[0] for name in names}
@@ -119,7 +122,7 @@ def tabulate(
         for name, query in queries.items()
         for row in _rows(name, query, exact, {cell: query.totals.get(cell, (cell,)) for cell in _cells(query)})
     )
-    return _frame(row for row in rows if row[-1])
+    return Frame.from_rows(COLUMNS, (row for row in rows if row[-1]))
 
 
 def tabulation(
@@ -221,20 +224,5 @@ def _rows(
                         yield name, kind.upper(), region, code, cell, int(counts[i, j, summed].sum())
 
 
-def _frame(rows: Iterable[tuple[str, str, str, str, str, int]]) -> Frame:
-    columns = list(zip(*rows, strict=True)) or [()] * len(COLUMNS)
-    *texts, counts = (np.array(column, dtype=object) for column in columns)
-    return Frame(dict(zip(COLUMNS, [*texts, counts.astype(np.int64)], strict=True)))
-
-
 def _cells(query: Query) -> list[str]:
     return sorted({*query.cells, *query.totals}, key=int)
-
-
-def _chosen(tables: str | Sequence[str]) -> list[str]:
-    names = list(PUBLISHED) if tables == "all" else [tables] if isinstance(tables, str) else list(tables)
-    if unknown := [name for name in names if name not in PUBLISHED]:
-        raise ValueError(f"tables must be among {', '.join(PUBLISHED)}, got {unknown[0]!r}")
-    if not names:
-        raise ValueError("tables must name at least one table, got none")
-    return names
