@@ -13,18 +13,13 @@ from scipy import stats
 from algorithms.noise import DiscreteGaussian, TwoTailedGeometric
 from algorithms.phsafe import read_config
 from algorithms.phsafe.measurement import PHSafe, add_noise
-from algorithms.phsafe.tables import QUERIES
 from algorithms.phsafe.tabulation.tabulate import Tabulation, tabulation
 from algorithms.tables.duck import DuckDB
 from algorithms.tables.frames import Frame
 from audit.claims import ZCDP, PureDP
 from tests.golden.phsafe import CONFIG, PATHS, columns
+from tests.golden.phsafe import settings as config
 from tests.helpers import refuses
-
-
-def config(budget, definition="zcdp", **budgets):
-    levels = {name: dict.fromkeys(query.levels, budgets.get(name, budget)) for name, query in QUERIES.items()}
-    return read_config({**CONFIG, "privacy_budget": levels, "privacy_defn": definition})
 
 
 @pytest.fixture(scope="module")

@@ -24,17 +24,11 @@ from algorithms.phsafe.tables import PUBLISHED, QUERIES, level_of
 from algorithms.phsafe.tabulation.tabulate import Tabulation, tabulation
 from algorithms.tables.frames import Frame
 from tests.golden.phsafe import CONFIG, PATHS, columns, rows
+from tests.golden.phsafe import settings as config
 from tests.helpers import contents, refuses
 
 MODULE, RNG = sys.modules["algorithms.phsafe.release"], np.random.default_rng
 FULL = OSError(28, "No space left on device")
-
-
-def config(budget=1.0, definition="zcdp", tau=None, **budgets):
-    """Settings with one budget everywhere, but for the queries named."""
-    levels = {name: dict.fromkeys(QUERIES[name].levels, budgets.get(name, budget)) for name in CONFIG["privacy_budget"]}
-    taus = {**CONFIG["tau"], **(tau or {})}
-    return read_config({**CONFIG, "privacy_budget": levels, "tau": taus, "privacy_defn": definition})
 
 
 def counts_of(tables):

@@ -9,10 +9,12 @@ from pathlib import Path
 
 import numpy as np
 
+from algorithms.phsafe.budget import read_config
 from algorithms.phsafe.schema import GEO as GEO_DOMAINS
 from algorithms.phsafe.schema import PERSONS as PERSON_DOMAINS
 from algorithms.phsafe.schema import UNITS as UNIT_DOMAINS
 from algorithms.phsafe.schema import Whole
+from algorithms.phsafe.tables import QUERIES
 from algorithms.tables.frames import Frame
 
 HERE = Path(__file__).parent
@@ -44,6 +46,13 @@ def typed(values):
 def frames():
     """The three frames."""
     return [typed(columns(path)) for path in PATHS]
+
+
+def settings(budget=1.0, definition="zcdp", tau=None, **budgets):
+    """Settings with one budget everywhere, but for the queries named."""
+    levels = {name: dict.fromkeys(query.levels, budgets.get(name, budget)) for name, query in QUERIES.items()}
+    taus = {**CONFIG["tau"], **(tau or {})}
+    return read_config({**CONFIG, "privacy_budget": levels, "tau": taus, "privacy_defn": definition})
 
 
 def ranked():

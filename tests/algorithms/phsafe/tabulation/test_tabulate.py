@@ -30,13 +30,6 @@ from tests.golden.phsafe import CONFIG, HERE, PATHS, columns, frames, rows, type
 INFINITE = {**CONFIG, "tau": dict.fromkeys(CONFIG["tau"], 99_999)}
 
 
-@pytest.fixture(scope="module")
-def database():
-    engine = DuckDB(PATHS, threads=1)
-    yield engine
-    engine.close()
-
-
 # Production
 
 

@@ -16,7 +16,6 @@ from algorithms.phsafe.synthetic import synthetic_households
 from algorithms.phsafe.tables import QUERIES
 from algorithms.phsafe.tabulation.derive import DERIVED_COLUMNS, derive_units
 from algorithms.phsafe.tabulation.validate import Finding, InvalidHouseholds, check_report
-from algorithms.tables.duck import DuckDB
 from algorithms.tables.frames import Frame
 from tests.algorithms.phsafe.oracle import types_by_hand
 from tests.golden.phsafe import CONFIG, PATHS, columns
@@ -30,13 +29,6 @@ QUARTERS = "RELSHIP must be 37 or 38 in group quarters and only there"
 HOUSED = "RTYPE must be 3 in a housing unit and 5 in group quarters"
 PLACED = "RTYPE must be 2 for housing units and only for them"
 PARTNERED = ("units", "at most one member may be the householder's spouse or partner")
-
-
-@pytest.fixture(scope="module")
-def database():
-    engine = DuckDB(PATHS, threads=1)
-    yield engine
-    engine.close()
 
 
 class Golden:
