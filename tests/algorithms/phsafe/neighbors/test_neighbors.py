@@ -41,6 +41,18 @@ def change_of(pair):
     return {(table, level): row for table, level, *row in change.rows()}, change
 
 
+VALID = [("PH1_num", "usa_*", "replace_one"), ("PH2", "usa_*", "replace_one"), ("PH4", "usa_A-G", "replace_one")]
+VALID += [("PH1_num", "usa_*", "add_remove"), ("PH4", "usa_*", "replace_one"), ("PH5_denom", "state_*", "replace_one")]
+
+
+@pytest.mark.parametrize(("table", "level", "relation"), VALID)
+def test_a_pair_reaches_its_number(table, level, relation):
+    """The experiment `phsafe_slack` holds all of them."""
+    pair = worst_pair(table, level, "VAL", relation)
+    assert (pair.model, pair.relation) == ("VAL", relation)
+    assert change_of(pair)[0][table, level][1] == expected("VAL", relation, table, level)
+
+
 def pair_of(worst):
     return valid_pair(worst.x, worst.y, worst.label)
 
