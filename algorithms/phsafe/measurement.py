@@ -47,10 +47,9 @@ class PHSafe:
     threads: ClassVar[bool] = True  # no run writes into what another reads
 
     def __post_init__(self) -> None:
-        funded = [(table, level) for table, level, _ in self.config.budgets()]
         if self.only is not None and not self.only:
             raise ValueError("only must name at least one query and level, got none")
-        if self.only is not None and (unfunded := [query for query in self.only if query not in funded]):
+        if unfunded := [query for query in self.only or () if query not in self.queries]:
             raise ValueError(f"every query and level must have a budget, and {' '.join(unfunded[0])} has none")
 
     @cached_property

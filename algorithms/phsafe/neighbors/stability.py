@@ -80,9 +80,10 @@ def stability_change(
     a pair spends at most ``L1 / STABILITY``. ROWS is what lemma 6 bounds by 2 tau + 2. It counts a row as changed when
     any column of its household is, so that its bound is reached without any count changing.
     """
-    names = named(tables, QUERIES)
+    queries = {name: QUERIES[name] for name in named(tables, QUERIES)}
     settings = None if config is None else read_config(config)
     taus = settings.tau if settings else TAU
+    views = universes(queries, taus)
     sides: dict[str, dict[str, Frame]] = {}
     with _open(engine, [*x, *y]) as database:
         for side, frames in (("x", x), ("y", y)):
@@ -98,19 +99,15 @@ def stability_change(
         for side in "xy":
             for name in FRAMES:
                 database.keep(name, f"select * from {name}_{side} where MAFID in (select MAFID from differing)")
-            sides[side] = _cubes(database, names, taus, keep=side)
-        changed = [_rows_changed(database, view) for view in range(len(universes(_queries(names), taus)))]
-    rows = {
-        name: count
-        for view, count in zip(universes(_queries(names), taus).values(), changed, strict=True)
-        for name in view
-    }
+            sides[side] = _cubes(database, queries, taus, keep=side)
+        changed = [_rows_changed(database, number) for number in range(len(views))]
+    rows = {name: count for view, count in zip(views.values(), changed, strict=True) for name in view}
     states = sorted({str(state) for cubes in sides.values() for cube in cubes.values() for state in cube["REGION"]})
     changes = []
-    for name in names:
-        before, after = (levels_of(QUERIES[name], [sides[side][name]], states) for side in "xy")
-        stability = QUERIES[name].stability(taus.get(name))
-        for level in QUERIES[name].levels:
+    for name, query in queries.items():
+        before, after = (levels_of(query, [sides[side][name]], states) for side in "xy")
+        stability = query.stability(taus.get(name))
+        for level in query.levels:
             if settings and not settings.budget(name, level):
                 continue
             change = np.abs(after[level] - before[level])
@@ -173,14 +170,14 @@ def household_counts(
     sum of what happens to each: counts are not capped across households. At a national level, and within a state, the
     contributions add up; across states they do not.
     """
-    names = named(tables, QUERIES)
+    queries = {name: QUERIES[name] for name in named(tables, QUERIES)}
     with _open(engine, [persons, units, geo]) as database:
         _read(database, (persons, units, geo), validation, None)
-        cubes = _cubes(database, names, tau, by=BY_HOUSEHOLD)
+        cubes = _cubes(database, queries, tau, by=BY_HOUSEHOLD)
         mafids = [str(mafid) for mafid in database.fetch("select MAFID from geo order by MAFID")["MAFID"].tolist()]
     counts: dict[tuple[str, str], NDArray[np.int64]] = {}
-    for name in names:
-        levels = levels_of(QUERIES[name], [cubes[name]], mafids)
+    for name, query in queries.items():
+        levels = levels_of(query, [cubes[name]], mafids)
         counts |= {(name, code): levels[f"state_{code}"] for code in ITERATIONS if f"state_{code}" in levels}
     return counts
 
@@ -195,22 +192,18 @@ def _read(database: DuckDB, frames: Database, validation: Validation, config: Co
     check_report(read_frames(database, frames, config.state_filter if config else None, validation))
 
 
-def _queries(names: Sequence[str]) -> dict[str, Query]:
-    return {name: QUERIES[name] for name in names}
-
-
 def _cubes(
-    database: DuckDB, names: Sequence[str], taus: Mapping[str, int], *, by: str = "h.STATE", keep: str = ""
+    database: DuckDB, queries: Mapping[str, Query], taus: Mapping[str, int], *, by: str = "h.STATE", keep: str = ""
 ) -> dict[str, Frame]:
     """Count the persons, units and geo that a database holds; with `keep`, also keep the rows behind the counts."""
     locate_households(database)
-    for number, (condition, tau) in enumerate(universes(_queries(names), taus) if keep else ()):
+    for number, (condition, tau) in enumerate(universes(queries, taus) if keep else ()):
         rows, columns = "households h", f"h.MAFID, {UNIT_COLUMNS}"
         if condition is not None:
             rows = f"({kept_query(condition, tau)}) p join joinable h on h.MAFID = p.MAFID"
             columns = f"{PERSON_COLUMNS}, {UNIT_COLUMNS}"
         database.keep(f"rows_{number}_{keep}", f"select {columns} from {rows}")
-    return count_cubes(database, _queries(names), taus, by=by)
+    return count_cubes(database, queries, taus, by=by)
 
 
 def _rows_changed(database: DuckDB, view: int) -> int:

@@ -120,7 +120,12 @@ def tabulate(
     rows = (
         row
         for name, query in queries.items()
-        for row in _rows(name, query, exact, {cell: query.totals.get(cell, (cell,)) for cell in _cells(query)})
+        for row in _rows(
+            name,
+            query,
+            exact,
+            {cell: query.totals.get(cell, (cell,)) for cell in sorted({*query.cells, *query.totals}, key=int)},
+        )
     )
     return Frame.from_rows(COLUMNS, (row for row in rows if row[-1]))
 
@@ -222,7 +227,3 @@ def _rows(
                     code = "" if query.race is None else iteration
                     for cell, summed in picked.items():
                         yield name, kind.upper(), region, code, cell, int(counts[i, j, summed].sum())
-
-
-def _cells(query: Query) -> list[str]:
-    return sorted({*query.cells, *query.totals}, key=int)
