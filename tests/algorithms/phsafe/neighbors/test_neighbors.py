@@ -24,7 +24,7 @@ from algorithms.phsafe.neighbors.search import search_worst, structures
 from algorithms.phsafe.neighbors.stability import household_counts, rho_spent, stability_change
 from algorithms.phsafe.neighbors.worst import joint_pair, valid_pair, worst_pair
 from algorithms.tables.frames import Frame
-from experiments.phsafe_slack import EXPECTED
+from experiments.phsafe_slack import EXPECTED, JOINT
 
 US = read_config("us")
 RELATIONS = ("add_remove", "replace_one")
@@ -51,6 +51,15 @@ def test_a_pair_reaches_its_number(table, level, relation):
     pair = worst_pair(table, level, "VAL", relation)
     assert (pair.model, pair.relation) == ("VAL", relation)
     assert change_of(pair)[0][table, level][1] == expected("VAL", relation, table, level)
+
+
+@pytest.mark.parametrize(
+    ("relation", "in_place"), [("add_remove", False), ("replace_one", False), ("replace_one", True)]
+)
+def test_a_valid_pair_costs_so_much_over_all_queries(relation, in_place):
+    pair = joint_pair("VAL", relation, in_place=in_place)
+    spent = rho_spent(change_of(pair)[1], relation=relation)
+    assert spent.rho == pytest.approx(JOINT["VAL", relation, in_place], abs=5e-6)
 
 
 def pair_of(worst):
