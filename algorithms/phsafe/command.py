@@ -126,9 +126,8 @@ def explore_phsafe(
             raise ValueError(f"--tau must name a query once, got {table} twice")
         thresholds[table] = int(value)
     start = read_config(config)
-    z = (
-        Z_PRODUCTION if start.privacy_definition == "zcdp" else None
-    )  # the formula is that of rho: else the exact margin
+    # The formula is that of rho: a margin of epsilon is the exact one.
+    z = Z_PRODUCTION if start.privacy_definition == "zcdp" else None
     settings = choose(start, margins=margins or None, tau=thresholds or None, z=z)
     if save is not None and save.exists():
         raise ValueError(f"--save must name a new file, got {save}")

@@ -207,8 +207,9 @@ def structures(*, quick: bool = False) -> Iterator[tuple[Person, ...]]:
 
 def _company(count: int, *, quick: bool) -> Iterator[tuple[tuple[str, int], ...]]:
     """Yield ways to fill a household up, as relationship and age."""
+    if count == 0:
+        yield ()
     if count <= 0:
-        yield from [()] * (count == 0)
         return
     child, small, other, roommate, grandchild = (OWN, 15), (OWN, 2), (OTHER, 40), (ROOMMATE, 40), (GRANDCHILD, 9)
     more = () if quick else ((OWN, 5), (OWN, 9), (OWN, 30), (PARENT, 70), (FOSTER, 12))
