@@ -343,6 +343,10 @@ PURE, FEWER = {**US.to_dict(), "privacy_defn": "puredp"}, {**US.to_dict(), "tau"
             lambda _: household_counts(*small(), tables=["PH1_num", "PH9"]),
             r"tables must be among PH1_num, .*, got 'PH9'",
         ),
+        (
+            lambda _: stability_change(small(), small(), engine="duckdb"),
+            "engine must be a DuckDB that is open, got 'duckdb'",
+        ),
         (lambda change: rho_spent(change, PURE), "config must promise rho, got 'puredp'"),
         (lambda change: rho_spent(change, relation="moved"), r"relation must be .*, got 'moved'"),
         (lambda change: rho_spent(change, FEWER), "stability of PH3 must be 10, got 14"),
@@ -350,7 +354,7 @@ PURE, FEWER = {**US.to_dict(), "privacy_defn": "puredp"}, {**US.to_dict(), "tau"
     ],
 )
 def test_what_is_refused(database, act, words):
-    with pytest.raises(ValueError, match=words):
+    with pytest.raises((TypeError, ValueError), match=words):
         act(stability_change(small(), small(), engine=database))
 
 
