@@ -5,11 +5,8 @@ truncation threshold for each query that counts persons, the states, the reader 
 switches a level off. Stricter than production: a key that stands twice, is missing or unknown, a threshold that is no
 whole number, a budget of true, NaN or infinity, and a file that releases nothing are refused. ``"cef"``, the Bureau's
 internal fixed-width format, has no reader here; ``"csv"`` reads Parquet too, told by the ending of the file's name.
-
-References
-----------
-.. [1] Sexton et al., "PHSafe: Disclosure Avoidance for the 2020 Census Supplemental Demographic and Housing
-   Characteristics File (S-DHC)", 2024, table 10.
+Source: Sexton et al., "PHSafe: Disclosure Avoidance for the 2020 Census Supplemental Demographic and Housing
+Characteristics File (S-DHC)", 2024, table 10.
 """
 
 from __future__ import annotations
@@ -49,33 +46,9 @@ NOISE = {"zcdp": "Discrete Gaussian", "puredp": "Two-Sided Geometric"}
 
 @dataclass(frozen=True)
 class Config:
-    """Settings of a run, checked.
+    """Settings of a run, checked: rho, or epsilon in nats, by query and level; most persons of a household by query.
 
-    Attributes
-    ----------
-    privacy_budget : mapping of str to mapping of str to float
-        rho, or epsilon in nats, of every query at each of its levels; 0 leaves the level out.
-    tau : mapping of str to int
-        Most persons of a household that each query about persons counts, from 1 to 99,999.
-    state_filter : tuple of str
-        FIPS codes of the states in the data, or ``("72",)``, Puerto Rico, alone: then every level ``usa_`` is 0.
-    reader : str
-        ``"csv"``.
-    privacy_definition : {"zcdp", "puredp"}
-        Discrete Gaussian noise, whose budgets are rho, or two-sided geometric noise, whose budgets are epsilon.
-
-    Raises
-    ------
-    ValueError
-        If a value breaks one of these rules, a query or level is missing or unknown, or nothing is released.
-    TypeError
-        If a value is of another type.
-
-    Examples
-    --------
-    >>> config = read_config("us")
-    >>> round(config.total, 6), len(list(config.budgets())), config.stability("PH3")
-    (1.257281, 46, 14)
+    `state_filter` has the FIPS codes of the states in the data, or Puerto Rico's alone: then every level ``usa_`` is 0.
     """
 
     privacy_budget: Mapping[str, Mapping[str, float]]
@@ -217,19 +190,9 @@ def read_config(source: Settings) -> Config:
 
 
 def noise_law(config: Config, table: str, level: str) -> DiscreteGaussian | TwoTailedGeometric:
-    """Return the law of the noise on every count of a query at a level.
+    """Return the law of the noise on every count of a query at a level (algorithm 5 and lemma 3).
 
-    Discrete Gaussian noise has ``sigma**2 = stability**2 / (2 rho)``, two-sided geometric noise ``epsilon /
-    stability``.
-
-    References
-    ----------
-    .. [1] Sexton et al., 2024, algorithm 5 and lemma 3.
-
-    Examples
-    --------
-    >>> round(noise_law(read_config("us"), "PH3", "state_A-G").scale, 3)
-    12.158
+    Discrete Gaussian noise has ``sigma**2 = stability**2 / (2 rho)``, two-sided geometric ``epsilon / stability``.
     """
     budget = config.budget(table, level)
     if not budget:
@@ -264,21 +227,12 @@ def noise_parameters(config: Settings) -> Frame:
     (46, np.float64(92401.68))
     """
     config = read_config(config)
-    rows = list(config.budgets())
-    laws = [noise_law(config, table, level) for table, level, _ in rows]
-    return Frame(
-        {
-            "TABLE": [table for table, _, _ in rows],
-            "LEVEL": [level for _, level, _ in rows],
-            "BUDGET": [budget for _, _, budget in rows],
-            "STABILITY": [config.stability(table) for table, _, _ in rows],
-            "VARIANCE": [
-                law.variance if isinstance(law, TwoTailedGeometric) else config.stability(table) ** 2 / (2 * budget)
-                for law, (table, _, budget) in zip(laws, rows, strict=True)
-            ],
-            "NOISE_DISTRIBUTION": [NOISE[config.privacy_definition]] * len(rows),
-        }
-    )
+    rows = []
+    for table, level, budget in config.budgets():
+        law, stability = noise_law(config, table, level), config.stability(table)
+        variance = law.variance if isinstance(law, TwoTailedGeometric) else stability**2 / (2 * budget)
+        rows.append((table, level, budget, stability, variance, NOISE[config.privacy_definition]))
+    return Frame.from_rows(("TABLE", "LEVEL", "BUDGET", "STABILITY", "VARIANCE", "NOISE_DISTRIBUTION"), rows)
 
 
 def _law(definition: str, stability: int, budget: float) -> DiscreteGaussian | TwoTailedGeometric:
@@ -359,10 +313,10 @@ def _states(codes: Any) -> tuple[str, ...]:
     wrong = [code for code in states if code not in STATES]
     if not states or len(set(states)) < len(states) or (wrong and states != (PUERTO_RICO,)):
         repeated = [code for place, code in enumerate(states) if code in states[:place]]
-        found = ", ".join(_shown(code) for code in (wrong or repeated)[:5]) or "none"
+        examples = ", ".join(_shown(code) for code in (wrong or repeated)[:5]) or "none"
         raise ValueError(
             "state_filter must be distinct codes of states (01 to 56, without 03, 07, 14, 43, 52), or 72 alone, "
-            f"got {found}{' twice' if repeated and not wrong else ''}"
+            f"got {examples}{' twice' if repeated and not wrong else ''}"
         )
     return states
 

@@ -107,17 +107,16 @@ def explore_phsafe(
     import json
 
     from algorithms.phsafe.budget import read_config
-    from algorithms.phsafe.explore import Z_PRODUCTION, choose
-    from algorithms.phsafe.explorer import sheet, state_of
-    from algorithms.phsafe.tabulation.sizes import household_sizes
+    from algorithms.phsafe.explore import Z_PRODUCTION, choose, sheet, state_of
+    from algorithms.phsafe.tabulation.tabulate import household_sizes
     from algorithms.tables.files import whole_file
     from audit.explorer.sheet import Explored
 
     margins: dict[str, dict[str, float]] = {}
     for text in margin or []:
-        place, wanted = _assigned("--margin", text, "PH3:state_A-G=20")
+        place, width = _assigned("--margin", text, "PH3:state_A-G=20")
         table, _, level = place.partition(":")
-        margins.setdefault(table, {})[level] = wanted
+        margins.setdefault(table, {})[level] = width
     thresholds = {}
     for text in tau or []:
         table, value = _assigned("--tau", text, "PH3=4")
@@ -127,9 +126,8 @@ def explore_phsafe(
             raise ValueError(f"--tau must name a query once, got {table} twice")
         thresholds[table] = int(value)
     start = read_config(config)
-    z = (
-        Z_PRODUCTION if start.privacy_definition == "zcdp" else None
-    )  # the formula is that of rho: else the exact margin
+    # The formula is that of rho: a margin of epsilon is the exact one.
+    z = Z_PRODUCTION if start.privacy_definition == "zcdp" else None
     settings = choose(start, margins=margins or None, tau=thresholds or None, z=z)
     if save is not None and save.exists():
         raise ValueError(f"--save must name a new file, got {save}")

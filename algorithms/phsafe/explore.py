@@ -1,4 +1,4 @@
-"""Margins of error of PHSafe's noise, the paper's and the exact: what a budget gives, and what an accuracy needs.
+"""What a budget gives and an accuracy needs: margins of error of PHSafe's noise, and its sheet of the explorer.
 
 The margin of error is the half width of the 90% interval: the least k with ``P(|noise| <= k) >= 0.9``. The paper takes
 it off the normal law, as the whole part of ``z * sigma``, and has three values of z:
@@ -9,12 +9,8 @@ it off the normal law, as the whole part of ``z * sigma``, and has three values 
 * its table 10, the production budgets, was computed with `Z_PRODUCTION`, 1.645;
 * the quantile itself is `Z_EXACT`, 1.64485...
 
-Truncation adds an error of its own that depends on the data; it is no part of a margin.
-
-References
-----------
-.. [1] Sexton et al., "PHSafe: Disclosure Avoidance for the 2020 Census Supplemental Demographic and Housing
-   Characteristics File (S-DHC)", 2024, sections 7.1 and 7.3.
+Truncation adds an error of its own that depends on the data; it is no part of a margin. Source: Sexton et al., 2024,
+sections 7.1 and 7.3. The sheet starts from Table 10: levels, thresholds, margins or budgets of the nine queries.
 """
 
 from __future__ import annotations
@@ -22,6 +18,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import replace
+from functools import partial
 from statistics import NormalDist
 from typing import Any, cast
 
@@ -29,100 +26,44 @@ from scipy.optimize import brentq
 
 from algorithms.noise import DiscreteGaussian, TwoTailedGeometric
 from algorithms.noise.margins import beyond, checked_margin, coverage, exact_margin_of_error, inside
-from algorithms.phsafe.budget import Config, Settings, noise_law, noise_parameters, read_config
-from algorithms.phsafe.tables import QUERIES
+from algorithms.phsafe.budget import CLAIMS, PRESETS, Config, Settings, noise_law, noise_parameters, read_config
+from algorithms.phsafe.schema import PUERTO_RICO, STATES
+from algorithms.phsafe.tables import QUERIES, TAU
+from algorithms.phsafe.tabulation.tabulate import Sizes
+from algorithms.tables.accountant import conversions
 from algorithms.tables.frames import Frame
 from audit.arguments import positive_number
+from audit.explorer.sheet import Chart, Column, Group, Input, Result, Row, Sheet, Shown, State, Table, Total, Value
 
 __all__ = [
     "Z_EXACT",
     "Z_PRINTED",
     "Z_PRODUCTION",
     "choose",
+    "compute",
     "exact_budget_for",
     "explore",
     "margin_of_error",
     "rho_for",
+    "sheet",
+    "state_of",
 ]
 
 Z_PRINTED, Z_PRODUCTION, Z_EXACT = 1.64, 1.645, NormalDist().inv_cdf(0.95)
 
 
 def margin_of_error(rho: float, stability: int, *, z: float = Z_PRODUCTION) -> int:
-    """Return the paper's margin of error of a count, the whole part of ``z * sigma``.
+    """Return the paper's margin of error of a count, the whole part of ``z * sigma`` (after corollary 2).
 
-    Parameters
-    ----------
-    rho : float
-        Budget of the count, positive.
-    stability : int
-        Sensitivity to which the noise is scaled, 2 tau + 2 or 2.
-    z : float
-        Standard deviations; production took 1.645, the paper's text says 1.64.
-
-    Returns
-    -------
-    int
-        Persons or households. It is no guarantee: `coverage` tells the share of the noise that it holds.
-
-    Raises
-    ------
-    ValueError
-        If a number is not positive and finite.
-    TypeError
-        If one is not a number.
-
-    Notes
-    -----
-    A product that rounding has left a hair below a whole number counts as that number, so that this and `rho_for` are
-    each other's inverse.
-
-    References
-    ----------
-    .. [1] Sexton et al., 2024, section 7.1, after corollary 2.
-
-    Examples
-    --------
-    >>> margin_of_error(0.002619, 22), margin_of_error(0.002619, 22, z=Z_PRINTED)
-    (500, 498)
+    It is no guarantee: `coverage` tells the share of the noise that it holds. A product that rounding has left a hair
+    below a whole number counts as that number, so that this and `rho_for` are each other's inverse.
     """
     rho, sensitivity = positive_number("rho", rho), positive_number("stability", stability)
     return _whole_part(positive_number("z", z) * sensitivity / math.sqrt(2 * rho))
 
 
 def rho_for(margin: float, stability: int, *, z: float = Z_PRODUCTION) -> float:
-    """Return the budget with which `margin_of_error` is a given one, by the paper's formula.
-
-    Parameters
-    ----------
-    margin : float
-        Persons or households, at least 1; its whole part counts.
-    stability : int
-        Sensitivity to which the noise is scaled, 2 tau + 2 or 2.
-    z : float
-        Standard deviations; production took 1.645, the paper's text says 1.64.
-
-    Returns
-    -------
-    float
-        rho = (z^2 / 2) stability^2 / margin^2.
-
-    Raises
-    ------
-    ValueError
-        If `margin` is below 1, or a number is not positive and finite.
-    TypeError
-        If one is not a number.
-
-    References
-    ----------
-    .. [1] Sexton et al., 2024, corollary 2, with 1.3448 for ``z**2 / 2``.
-
-    Examples
-    --------
-    >>> round(rho_for(500, 22), 6), round(rho_for(500, 22, z=Z_PRINTED), 6)  # table 10 has 0.002619
-    (0.002619, 0.002604)
-    """
+    """Return rho = (z^2 / 2) stability^2 / margin^2 of the whole part of a margin (corollary 2: 1.3448 for z^2 / 2)."""
     sensitivity, z = positive_number("stability", stability), positive_number("z", z)
     return (z * sensitivity / math.floor(checked_margin(margin, least=1))) ** 2 / 2
 
@@ -130,39 +71,11 @@ def rho_for(margin: float, stability: int, *, z: float = Z_PRODUCTION) -> float:
 def exact_budget_for(
     margin: float, stability: int, *, confidence: float = 0.9, privacy_definition: str = "zcdp"
 ) -> float:
-    """Return the least budget whose exact margin of error is no larger than a given one.
+    """Return the least budget whose exact margin is no larger than the whole part of `margin`: rho, or epsilon in nats.
 
-    Parameters
-    ----------
-    margin : float
-        Persons or households, 0 or more; its whole part counts.
-    stability : int
-        Sensitivity to which the noise is scaled, 2 tau + 2 or 2.
-    confidence : float
-        Probability to be covered, between 0 and 1.
-    privacy_definition : {"zcdp", "puredp"}
-        Whether rho of discrete Gaussian, or epsilon of two-sided geometric noise is wanted.
-
-    Returns
-    -------
-    float
-        rho, or epsilon in nats, rounded up in the ninth digit.
-
-    Raises
-    ------
-    ValueError
-        If a number is out of range, or there is no such kind of privacy.
-    TypeError
-        If one is not a number.
-
-    Examples
-    --------
-    Table 10 spends 0.662976 on a margin of 20, of which a twentieth could have been saved:
-
-    >>> round(exact_budget_for(20, 14), 6)
-    0.63058
+    It is rounded up in the ninth digit. Of Table 10's 0.662976 for a margin of 20 of PH3, a twentieth could be saved.
     """
-    if privacy_definition not in ("zcdp", "puredp"):
+    if privacy_definition not in BUDGETS:
         raise ValueError(f'privacy_definition must be "zcdp" or "puredp", got {privacy_definition!r}')
     sensitivity = positive_number("stability", stability)
     missed, reach = 1 - inside(confidence), math.floor(checked_margin(margin)) + 0.5
@@ -188,54 +101,24 @@ def choose(
 ) -> Config:
     """Change the settings of a run: other thresholds, and only the levels for which a margin or a budget is given.
 
-    Parameters
-    ----------
-    config : path-like, str, mapping or Config
-        Settings to start from, as `read_config` takes them.
-    margins : mapping of str to mapping of str to float, optional
-        Margin of error wanted, for any queries and levels: the others are left out.
-    budgets : mapping of str to mapping of str to float, optional
-        Or the budgets, for any queries and levels. Without either, all budgets stay.
-    tau : mapping of str to int, optional
-        Thresholds that change.
-    z : float or None
-        For margins: standard deviations of `rho_for`, or None for `exact_budget_for`.
-    confidence : float
-        For exact margins: probability to be covered, between 0 and 1.
-
-    Returns
-    -------
-    Config
-        The new settings.
-
-    Raises
-    ------
-    ValueError
-        If both margins and budgets are given, there is no such query or level, a number is out of range, or `z` is
-        given for epsilon: the formula is that of rho.
-    TypeError
-        If a value is of the wrong type.
-
-    Examples
-    --------
-    >>> config = choose("us", margins={"PH3": {"state_A-G": 20}}, tau={"PH3": 4})
-    >>> list(config.budgets())[0][:2], round(config.total, 6)
-    (('PH3', 'state_A-G'), 0.338253)
+    Without either, all budgets stay. Budgets of margins are those of `rho_for`, or with a `z` of None of
+    `exact_budget_for` at this confidence.
     """
     config = read_config(config)
     config = replace(config, tau={**config.tau, **(tau or {})})
+    definition = config.privacy_definition
     if margins is not None and budgets is not None:
         raise ValueError("margins and budgets must not be given together, got both")
-    if margins is not None and z is not None and config.privacy_definition != "zcdp":
+    if margins is not None and z is not None and definition != "zcdp":
         raise ValueError(f"z must be None for epsilon, because the formula is that of rho, got {z}")
 
-    def budget(table: str, wanted: float) -> float:
-        stability, definition = config.stability(table), config.privacy_definition
+    def budget(table: str, number: float) -> float:
         if margins is None:
-            return wanted
+            return number
         if z is not None:
-            return rho_for(wanted, stability, z=z)
-        return exact_budget_for(wanted, stability, confidence=confidence, privacy_definition=definition)
+            return rho_for(number, config.stability(table), z=z)
+        stability = config.stability(table)
+        return exact_budget_for(number, stability, confidence=confidence, privacy_definition=definition)
 
     given: Any = budgets if margins is None else margins
     if given is None:
@@ -251,55 +134,252 @@ def choose(
 
 
 def explore(config: Settings, *, z: float = Z_PRODUCTION, confidence: float = 0.9) -> Frame:
-    """Tabulate how accurate the counts of a run are, noise alone.
+    """Tabulate how accurate the counts of a run are, noise alone: one row for each query and level with a budget.
 
-    Parameters
-    ----------
-    config : path-like, str, mapping or Config
-        What `read_config` takes; `choose` makes settings for any set of levels.
-    z : float
-        Standard deviations of the formula's margin.
-    confidence : float
-        Probability that the exact margin covers, between 0 and 1.
-
-    Returns
-    -------
-    Frame
-        One row for each query and level with a budget: ``TABLE``, ``LEVEL``, ``BUDGET`` (rho, or epsilon in nats),
-        ``STABILITY``, ``SIGMA``, ``MARGIN`` (the whole part of ``z * SIGMA``), ``COVERAGE`` (the exact probability that
-        it covers) and ``EXACT_MARGIN``; sigma and margins in persons or households.
-
-    Raises
-    ------
-    ValueError
-        If `z` is not positive and finite, or `confidence` not between 0 and 1.
-    TypeError
-        If `z` is not a number.
-
-    Examples
-    --------
-    >>> frame = explore("us", z=Z_PRINTED)
-    >>> [name for name in frame.columns if name != "BUDGET"]
-    ['TABLE', 'LEVEL', 'STABILITY', 'SIGMA', 'MARGIN', 'COVERAGE', 'EXACT_MARGIN']
-    >>> frame["MARGIN"].max(), frame["EXACT_MARGIN"].max()
-    (np.int64(498), np.int64(500))
+    ``MARGIN`` is the whole part of ``z * SIGMA``, ``COVERAGE`` the exact probability that it covers; sigma and margins
+    are in persons or households.
     """
     z = positive_number("z", z)
     config = read_config(config)
-    noise = noise_parameters(config)
-    laws = [noise_law(config, table, level) for table, level, _ in config.budgets()]
-    sigmas = [math.sqrt(variance) for variance in noise["VARIANCE"]]
-    margins = [_whole_part(z * sigma) for sigma in sigmas]
-    return Frame(
-        {
-            **{name: noise[name] for name in ("TABLE", "LEVEL", "BUDGET", "STABILITY")},
-            "SIGMA": sigmas,
-            "MARGIN": margins,
-            "COVERAGE": [coverage(law, margin) for law, margin in zip(laws, margins, strict=True)],
-            "EXACT_MARGIN": [exact_margin_of_error(law, confidence) for law in laws],
-        }
-    )
+    rows = []
+    for table, level, budget, stability, variance, _ in noise_parameters(config).rows():
+        law, sigma = noise_law(config, table, level), math.sqrt(variance)
+        margin = _whole_part(z * sigma)
+        accuracy = (sigma, margin, coverage(law, margin), exact_margin_of_error(law, confidence))
+        rows.append((table, level, budget, stability, *accuracy))
+    names = ("TABLE", "LEVEL", "BUDGET", "STABILITY", "SIGMA", "MARGIN", "COVERAGE", "EXACT_MARGIN")
+    return Frame.from_rows(names, rows)
 
 
 def _whole_part(margin: float) -> int:
     return math.floor(margin * (1 + 1e-12))  # a whole number that rounding has left a hair short stays what it is
+
+
+# The sheet of the explorer
+
+BUDGETS = {"zcdp": "rho", "puredp": "epsilon"}
+SETTINGS = {name: f"phsafe/all/all/{name}" for name in ("privacy", "delta", "states")}
+PRESET, CURVE, NOW = "phsafe/all/all/preset", "phsafe/curve/all/row", "phsafe/curve/now"
+STEPS = (8, 9, 10, 11, 12, 13, 14, 15, 16, 17, 18, 19, 20, 22, 24, 26, 28, 30, 33, 36, 40, 45, 50)
+"""Margins of the curve, in twentieths of the current one."""
+TARGETS = {  # margins of Table 10 from which its budgets were computed
+    "persons": {"usa": 500, "state_*": 200, "state_H,I": 200, "state_A-G": 68},
+    "children": {"usa": 500, "state_*": 200, "state_H,I": 200, "state_A-G": 20},
+}
+CHILDREN = ("PH3", "PH6")
+LARGEST = 10**9  # margin, in people
+BESIDE: dict[str, Shown] = {"share": "share", "left_out": "whole", "left_out_share": "share"}
+PLACES = tuple((table, level) for table, query in QUERIES.items() for level in query.levels)
+ACCURACY = ("share", "sigma", "margin", "coverage", "exact")
+POINTS = tuple((f"phsafe/curve/{step}/margin", f"phsafe/curve/{step}/budget") for step in map("{:02}".format, STEPS))
+COLUMNS: dict[tuple[str, str], dict[str, Any]] = {
+    ("on", "on"): {"entry": True},
+    ("margin", "wanted"): {"entry": True},
+    ("rho", "rho"): {"shown": "budget", "entry": True},
+    ("epsilon", "epsilon"): {"shown": "budget", "entry": True},
+    ("share", "share"): {"shown": "share"},
+    ("sigma", "sigma"): {},
+    ("margin", "margin"): {"shown": "whole"},
+    ("coverage", "coverage"): {"shown": "share"},
+    ("exact", "exact"): {"shown": "whole"},
+}
+"""Quantity and label of each column of the table, and how it is shown."""
+
+
+def sheet(sizes: Sizes | None = None) -> Sheet:
+    """Return the sheet; it starts from Table 10, the production settings of the 2020 Census.
+
+    With `sizes` of households at hand, it says how many people the thresholds leave out, and is confidential.
+    """
+    us, pr = (state_of(name) for name in PRESETS)
+    return Sheet(
+        name="phsafe",
+        title="phsafe.title",
+        about=("phsafe.about.1", "phsafe.about.2"),
+        inputs=tuple(_inputs(us)),
+        compute=partial(compute, sizes=sizes),
+        script=("algorithms.phsafe", "explorer.js"),
+        formulas="algorithms.workbook.phsafe:cells",
+        settings=tuple(SETTINGS.values()),
+        tables=(_table(),),
+        charts=_charts(),
+        totals=_totals(),
+        presets={"us": {}, "pr": {PRESET: "pr"} | {key: value for key, value in pr.items() if value != us[key]}},
+        file="config.json",
+        data={
+            "tables": {name: [*query.levels] for name, query in QUERIES.items()},
+            "truncated": list(TAU),
+            "states": STATES,
+            "steps": {f"{step:02}": step for step in STEPS},
+            "sizes": {table: [*homes.items()] for table, homes in (sizes or {}).items()},
+        },
+        confidential=sizes is not None,
+    )
+
+
+def state_of(config: Settings) -> dict[str, Value]:
+    """Return the state of the sheet that settings of PHSafe are."""
+    config = read_config(config)
+    kind = BUDGETS[config.privacy_definition]
+    state: dict[str, Value] = {
+        SETTINGS["privacy"]: config.privacy_definition,
+        SETTINGS["states"]: " ".join(config.states),
+    }
+    for table, tau in config.tau.items():
+        state[f"phsafe/{table}/all/tau"] = tau
+    for table, level in PLACES:
+        budget = config.budget(table, level)
+        state[f"phsafe/{table}/{level}/on"] = budget > 0
+        state |= {f"phsafe/{table}/{level}/{name}": None for name in BUDGETS.values()}
+        if budget:
+            state[f"phsafe/{table}/{level}/{kind}"] = budget
+    return state
+
+
+def compute(state: State, sizes: Sizes | None = None) -> dict[str, Result]:
+    """Return every number of the sheet; `sizes` are of households at hand, if there are any."""
+    kind = str(state[SETTINGS["privacy"]])
+    unit, own = BUDGETS[kind], str(state[CURVE])
+    tau: dict[str, Any] = {table: state[f"phsafe/{table}/all/tau"] for table in TAU}
+    stability = {table: query.stability(tau.get(table)) for table, query in QUERIES.items()}
+    budgets = {table: dict.fromkeys(query.levels, 0.0) for table, query in QUERIES.items()}
+    for table, level in PLACES:
+        place = f"phsafe/{table}/{level}"
+        if state[f"{place}/on"]:
+            given: Any = state[f"{place}/{unit}"]
+            margin: Any = state[f"{place}/margin"]
+            budgets[table][level] = _needed(margin, stability[table], kind) if given is None else float(given)
+    results = _left_out(tau, sizes or {})
+    for table, level in PLACES:
+        results |= {f"phsafe/{table}/{level}/{name}": None for name in (*BUDGETS.values(), *ACCURACY)}
+    results |= {key: None for point in (*POINTS, (f"{NOW}/margin", f"{NOW}/budget")) for key in point}
+    total = 0.0
+    if any(budget for levels in budgets.values() for budget in levels.values()):
+        config = Config(budgets, tau, STATES, privacy_definition=kind)
+        total = config.total
+        for table, level, budget, _, *accuracy in explore(config).rows():
+            numbers = zip((unit, *ACCURACY), (budget, budget / total, *accuracy), strict=True)
+            results |= {f"phsafe/{table}/{level}/{name}": number for name, number in numbers}
+    now: Any = results[f"phsafe/{own}/margin"]
+    if now is not None:  # budgets of one level for margins around the current one
+        results |= {f"{NOW}/margin": now, f"{NOW}/budget": results[f"phsafe/{own}/{unit}"]}
+        for step, (margin_key, budget_key) in zip(STEPS, POINTS, strict=True):
+            results[margin_key] = margin = min(max(1, now * step // 20), LARGEST)
+            results[budget_key] = _needed(margin, stability[own.split("/")[0]], kind)
+    spent = {table: sum(levels.values()) for table, levels in budgets.items()}
+    return results | _promise(spent, total, kind, float(str(state[SETTINGS["delta"]])))
+
+
+def _needed(margin: float, stability: int, kind: str) -> float:
+    if kind == "zcdp":
+        return rho_for(margin, stability, z=Z_PRODUCTION)
+    return exact_budget_for(margin, stability, privacy_definition=kind)
+
+
+def _left_out(tau: Mapping[str, int], sizes: Sizes) -> dict[str, Result]:
+    """Return how many people the thresholds leave out of the households at hand, and their share."""
+    results: dict[str, Result] = {}
+    for table, threshold in tau.items():
+        homes = sizes.get(table)
+        left = None if homes is None else sum(max(people - threshold, 0) * number for people, number in homes.items())
+        people = homes and sum(people * number for people, number in homes.items())
+        results[f"phsafe/{table}/all/left_out"] = left
+        results[f"phsafe/{table}/all/left_out_share"] = left / people if people and left is not None else None
+    return results
+
+
+def _promise(spent: Mapping[str, float], total: float, kind: str, delta: float) -> dict[str, Result]:
+    """Return what the queries spend together, and the promise as epsilon at delta."""
+    results: dict[str, Result] = {}
+    for table, part in spent.items():
+        results[f"phsafe/{table}/all/share"] = part / total if total else None
+        results |= {f"phsafe/{table}/all/{name}": part if own == kind else None for own, name in BUDGETS.items()}
+    for prefix, times in (("", 1), ("bounded_", 2)):
+        for own, name in BUDGETS.items():
+            results[f"phsafe/total/all/{prefix}{name}"] = times * total if own == kind else None
+        epsilons = conversions(CLAIMS[kind](times * total), delta)
+        for way in ("simple", "tight", "Gaussian"):
+            results[f"phsafe/total/all/{prefix}epsilon_{way.lower()}"] = epsilons.get(way)
+    return results
+
+
+def _inputs(us: dict[str, Value]) -> list[Input]:
+    def number(key: str, label: str, least: float, most: float, **more: Any) -> Input:
+        return Input(**{"kind": "number", "value": us.get(key)} | more, key=key, label=label, least=least, most=most)
+
+    budgets = tuple(f"phsafe/{table}/{level}/{name}" for table, level in PLACES for name in BUDGETS.values())
+    states, privacy = SETTINGS["states"], SETTINGS["privacy"]
+    kinds, regions = tuple(BUDGETS), (*STATES, PUERTO_RICO)
+    inputs = [
+        Input(key=PRESET, kind="choice", value=PRESETS[0], choices=PRESETS, label="phsafe.preset"),
+        Input(key=privacy, kind="choice", value="zcdp", choices=kinds, label="phsafe.privacy", clears=budgets),
+        number(SETTINGS["delta"], "phsafe.delta", 1e-30, 0.1, value=1e-10),
+        Input(key=states, kind="codes", value=us[states], choices=regions, label="phsafe.states"),
+    ]
+    for table, query in QUERIES.items():
+        if query.truncated:
+            key = f"phsafe/{table}/all/tau"
+            inputs.append(number(key, "phsafe.tau", 1, 99_999, kind="integer", unit="page.people"))
+        targets = TARGETS["children" if table in CHILDREN else "persons"]
+        for level in query.levels:
+            place, target = f"phsafe/{table}/{level}", targets["usa" if level.startswith("usa") else level]
+            own = (f"{place}/rho", f"{place}/epsilon")
+            wanted: dict[str, Any] = {"kind": "integer", "value": target, "clears": own}
+            inputs += [
+                Input(key=f"{place}/on", kind="flag", value=us[f"{place}/on"], label="phsafe.on"),
+                number(f"{place}/margin", "phsafe.wanted", 1, LARGEST, **wanted),
+                number(own[0], "phsafe.rho", 1e-13, 1e9, optional=True),
+                number(own[1], "phsafe.epsilon", 1e-6, 1e6, optional=True),
+            ]
+    places = tuple(f"{table}/{level}" for table, level in PLACES)
+    return [*inputs, Input(key=CURVE, kind="choice", value="PH3/state_A-G", choices=places, label="phsafe.row")]
+
+
+def _table() -> Table:
+    groups = tuple(
+        Group(
+            label=f"phsafe.{table}",
+            rows=tuple(Row(place=f"phsafe/{table}/{level}", label=f"phsafe.{level}") for level in query.levels),
+            inputs=(f"phsafe/{table}/all/tau",) if query.truncated else (),
+            results=tuple(
+                Total(key=f"phsafe/{table}/all/{name}", label=f"phsafe.{name}", shown=shown)
+                for name, shown in BESIDE.items()
+                if query.truncated or name == "share"
+            ),
+        )
+        for table, query in QUERIES.items()
+    )
+    columns = tuple(Column(quantity=name, label=f"phsafe.{label}", **more) for (name, label), more in COLUMNS.items())
+    return Table(label="phsafe.table", columns=columns, groups=groups)
+
+
+def _charts() -> tuple[Chart, ...]:
+    shares = ("share", *BUDGETS.values())
+    bars = tuple((f"phsafe.{table}", *(f"phsafe/{table}/all/{name}" for name in shares)) for table in QUERIES)
+    axes: tuple[tuple[str, Shown], ...] = (("phsafe.share", "share"), ("phsafe.rho", "budget"))
+    now = (f"{NOW}/margin", f"{NOW}/budget")
+    return (
+        Chart(kind="bars", label="phsafe.bars", points=bars, axes=(*axes, ("phsafe.epsilon", "budget"))),
+        Chart(
+            kind="curve",
+            label="phsafe.curve",
+            points=POINTS,
+            axes=(("phsafe.wanted", "whole"), ("phsafe.budget", "budget")),
+            current=now,
+            inputs=(CURVE,),
+        ),
+    )
+
+
+def _totals() -> tuple[Total, ...]:
+    names = ("rho", "bounded_rho", "epsilon", "bounded_epsilon", "epsilon_tight", "bounded_epsilon_tight")
+    more = ("epsilon_simple", "bounded_epsilon_simple", "epsilon_gaussian", "bounded_epsilon_gaussian")
+    return tuple(
+        Total(
+            key=f"phsafe/total/all/{name}",
+            label=f"phsafe.total.{name}",
+            shown="budget" if name in names[:4] else "epsilon",
+            main=name in names,
+        )
+        for name in (*names, *more)
+    )

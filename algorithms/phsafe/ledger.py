@@ -14,22 +14,12 @@ __all__ = ["Ledger", "ledger"]
 
 @dataclass(frozen=True)
 class Ledger:
-    """What a run promises: every query's loss, the sums, and what they mean as epsilon at a delta.
+    """What a run promises: every query's loss, the sums, and what they mean as epsilon at `delta`.
 
-    The promises are the paper's. They hold in its model, where the rows of households are functions of the persons in
-    them: where a person's change may reach rows of unrelated households, which is what the production code declares, a
-    replaced person can cost up to four times the unbounded rho rather than twice.
-
-    Attributes
-    ----------
-    config : Config
-        Settings of the run.
-    delta : float
-        Probability, between 0 and 1.
-
-    References
-    ----------
-    .. [1] Sexton et al., 2024, theorems 1 and 2 (unbounded), 3 and 4 (bounded).
+    The promises are the paper's (theorems 1 and 2 unbounded, 3 and 4 bounded). They hold in its model, where the rows
+    of households are functions of the persons in them: where a person's change may reach rows of unrelated households,
+    which is what the production code declares, a replaced person can cost up to four times the unbounded rho rather
+    than twice.
     """
 
     config: Config
@@ -53,14 +43,11 @@ class Ledger:
     def queries(self) -> Frame:
         """Columns ``TABLE``, ``LEVEL``, ``UNBOUNDED`` and ``BOUNDED`` (rho, or epsilon in nats)."""
         rows = [(table, level, budget, 2 * budget) for table, level, budget in self.config.budgets()]
-        return Frame(dict(zip(("TABLE", "LEVEL", "UNBOUNDED", "BOUNDED"), zip(*rows, strict=True), strict=True)))
+        return Frame.from_rows(("TABLE", "LEVEL", "UNBOUNDED", "BOUNDED"), rows)
 
     @property
     def epsilons(self) -> Frame:
-        """Columns ``CONVERSION``, ``UNBOUNDED`` and ``BOUNDED``: epsilon in nats at delta.
-
-        By every conversion of `algorithms.tables.accountant.conversions`, which says what they mean.
-        """
+        """Columns ``CONVERSION``, ``UNBOUNDED`` and ``BOUNDED``: epsilon in nats at delta, by every conversion."""
         unbounded, bounded = (conversions(claim, self.delta) for claim in (self.unbounded, self.bounded))
         columns = {"UNBOUNDED": list(unbounded.values()), "BOUNDED": list(bounded.values())}
         return Frame({"CONVERSION": list(unbounded), **columns})
@@ -77,39 +64,5 @@ class Ledger:
 
 
 def ledger(config: Settings, delta: float = 1e-10) -> Ledger:
-    r"""Add up the budgets of a run, and state the promise that they make.
-
-    Parameters
-    ----------
-    config : path-like, str, mapping or Config
-        What `read_config` takes.
-    delta : float
-        Probability between 0 and 1 at which epsilon is stated.
-
-    Returns
-    -------
-    Ledger
-        Every query's budget, the sums as claims, and epsilon; `str` makes a table of it.
-
-    Raises
-    ------
-    ValueError
-        If `delta` is not between 0 and 1, or the settings break a rule.
-
-    Notes
-    -----
-    Guarantee: that of the paper's theorems 1 to 4, in the paper's model only; see `Ledger`.
-
-    References
-    ----------
-    .. [1] Sexton et al., 2024, theorems 1 to 4. Conversions to epsilon: `algorithms.tables.accountant`.
-
-    Examples
-    --------
-    >>> print(*str(ledger("us")).splitlines()[-4:], sep="\n")
-    total                            1.257281     2.514562
-    epsilon at 1e-10, simple           12.018       17.733
-    epsilon at 1e-10, tight            11.412       16.980
-    epsilon at 1e-10, Gaussian         10.944       16.308
-    """
+    """Add up the budgets of a run, and state the promise that they make."""
     return Ledger(read_config(config), delta)

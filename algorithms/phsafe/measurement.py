@@ -35,22 +35,10 @@ def add_noise(exact: Tabulation, config: Config, rng: Rng) -> Tabulation:
 
 @dataclass(frozen=True)
 class PHSafe:
-    """PHSafe as a mechanism on tabulated households: noise on every basis cell of every query and level.
+    """PHSafe as a mechanism on tabulated households: noise on every basis cell of the queries and levels of `only`.
 
     **Claim.** The sum of the budgets, when one person is added to or removed from the households (theorems 1 and 2).
     **Sensitivity.** 2 tau + 2 for counts of persons, 2 for counts of households.
-
-    Attributes
-    ----------
-    config : Config
-        Budgets and thresholds.
-    only : sequence of (str, str), optional
-        Queries and levels that are measured; by default all that have a budget.
-
-    Raises
-    ------
-    ValueError
-        If a query and level has no budget, or none is named.
     """
 
     config: Config
@@ -59,10 +47,9 @@ class PHSafe:
     threads: ClassVar[bool] = True  # no run writes into what another reads
 
     def __post_init__(self) -> None:
-        funded = [(table, level) for table, level, _ in self.config.budgets()]
         if self.only is not None and not self.only:
             raise ValueError("only must name at least one query and level, got none")
-        if self.only is not None and (unfunded := [query for query in self.only if query not in funded]):
+        if unfunded := [query for query in self.only or () if query not in self.queries]:
             raise ValueError(f"every query and level must have a budget, and {' '.join(unfunded[0])} has none")
 
     @cached_property
@@ -125,15 +112,7 @@ class PHSafe:
     def exact_loss(self, pair: NeighborPair) -> LossDistribution | None:
         """Return the law of the privacy loss of `pair`, all queries together; see `algorithms.flaxman.gaussian`.
 
-        Returns
-        -------
-        LossDistribution or None
-            None when it would take a table of more than 2**22 entries, and for the noise of pure privacy.
-
-        Raises
-        ------
-        ValueError
-            If a query and level was not tabulated, or the databases have other states.
+        None when it would take a table of more than 2**22 entries, and for the noise of pure privacy.
         """
         change, parts = self._change(pair), []
         for query, cells in self._cells(pair.x):
@@ -148,10 +127,7 @@ class PHSafe:
         return compose_losses(parts)
 
     def log_likelihood(self, outputs: ArrayLike, data: Tabulation) -> NDArray[np.float64]:
-        """Return the log-probability of each of `outputs`, shape (runs, cells), under `data`: shape (runs,).
-
-        Minus infinity where an output is impossible.
-        """
+        """Return the log-probability, shape (runs,), of outputs (runs, cells); minus infinity if impossible."""
         given, exact = np.asarray(outputs), self.vector(data)
         if given.ndim != 2 or given.shape[1] != exact.size:
             raise ValueError(f"outputs must have one column for each of {exact.size} cells, got shape {given.shape}")
@@ -174,22 +150,7 @@ class PHSafe:
 
 
 def tabulated(pair: HouseholdPair, config: Config, only: Sequence[tuple[str, str]] | None = None) -> NeighborPair:
-    """Count both databases of a pair, so that it can be audited.
-
-    Parameters
-    ----------
-    pair : HouseholdPair
-        Neighbors by what it says itself.
-    config : Config
-        Budgets and thresholds.
-    only : sequence of (str, str), optional
-        Queries and levels that are released. Default: all.
-
-    Returns
-    -------
-    NeighborPair
-        Of the exact counts, declared.
-    """
+    """Count both databases of a pair at the queries and levels of `only`, so that it can be audited."""
     queries = QUERIES if only is None else {table: QUERIES[table] for table, _ in only}
     x, y = (tabulation(*data, queries, config=config, validation="none") for data in (pair.x, pair.y))
     return NeighborPair.declared(x, y, pair.relation, label=f"{pair.model}: {pair.label}")
@@ -200,18 +161,6 @@ def joined_to(own: Tabulation, pair: NeighborPair) -> NeighborPair:
 
     Every count is a sum over households, so that nobody has to be counted again. Names do not matter: a ``MAFID`` of
     the pair that `own` has too stands for a free one under which truncation takes the same persons.
-
-    Parameters
-    ----------
-    own : Tabulation
-        Households in the states of the pair, and maybe in others.
-    pair : NeighborPair
-        Of the same queries and levels.
-
-    Returns
-    -------
-    NeighborPair
-        Declared, as the pair is.
     """
     x, y = (_sum(own, side) for side in (pair.x, pair.y))
     return NeighborPair.declared(x, y, pair.relation, label=f"{pair.label}, in households added to the data")

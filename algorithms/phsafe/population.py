@@ -32,6 +32,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from algorithms.phsafe.schema import GEO, MAFID, UNITS
+from algorithms.phsafe.tabulation.derive import derive_units
 from algorithms.tables.frames import Frame
 
 __all__ = ["Households", "People", "assembled", "draw", "load_households", "paths_in", "scrambled", "write_parquet"]
@@ -103,16 +104,8 @@ TWO_DIGITS = np.array([f"{code:02}" for code in range(100)], dtype=object)
 class Households:
     """Persons, the units they live in, and where these are, in the columns and order of the production layout.
 
-    Attributes
-    ----------
-    persons : Frame
-        RTYPE, MAFID, QAGE, CENHISP, CENRACE, RELSHIP, one row a person; and QSEX (``"1"`` male, ``"2"`` female), which
-        the production layout lacks, last, if it was asked for.
-    units : Frame
-        RTYPE, MAFID, FINAL_POP, NPF, HHSPAN, HHRACE, TEN, HHT, HHT2, CPLT, one row a unit: households, group quarters
-        and vacant units. All but the tenure follow from the members.
-    geo : Frame
-        State, and other codes of places, by MAFID; one row a unit.
+    Persons may have a last column QSEX (``"1"`` male, ``"2"`` female), which the production layout lacks. Units are
+    households, group quarters and vacant units: all their columns but the tenure follow from the members.
     """
 
     persons: Frame
@@ -120,25 +113,7 @@ class Households:
     geo: Frame
 
     def write(self, folder: str | os.PathLike[str], format: str = "csv") -> tuple[Path, Path, Path]:
-        """Write one file a frame, ``persons``, ``units`` and ``geo``.
-
-        Parameters
-        ----------
-        folder : path-like
-            Where to; made if it is missing. Files of these names are replaced, each once it is whole.
-        format : str
-            ``"csv"`` or ``"parquet"``.
-
-        Returns
-        -------
-        tuple of Path
-            The three files.
-
-        Raises
-        ------
-        ValueError
-            If the format is neither.
-        """
+        """Write one file a frame, as ``"csv"`` or ``"parquet"``; files of these names are replaced."""
         paths = paths_in(folder, format)
         for frame, path in zip((self.persons, self.units, self.geo), paths, strict=True):
             if format == "csv":
@@ -162,34 +137,8 @@ class People(NamedTuple):
 def load_households(name: str = "pseudopeople", *, sex: bool = False) -> Households:
     """Load the bundled households, a simulated population, with what its source lacks filled in.
 
-    Parameters
-    ----------
-    name : str
-        ``"pseudopeople"``, the only one.
-    sex : bool
-        Whether the persons get a last column QSEX. Household types cannot be derived without it.
-
-    Returns
-    -------
-    Households
-        9,606 persons in 4,070 households, 781 in 6 group quarters, and 407 vacant units. The same rows every time.
-
-    Raises
-    ------
-    ValueError
-        If there is no such extract.
-
-    Notes
-    -----
-    What is the source's and what is assigned, and how, is said above and in ``algorithms/data/NOTICE.md``.
-
-    Examples
-    --------
-    >>> households = load_households()
-    >>> households.persons
-    Frame(10,387 rows: RTYPE, MAFID, QAGE, CENHISP, CENRACE, RELSHIP)
-    >>> len(households.units)
-    4483
+    9,606 persons in 4,070 households, 781 in 6 group quarters, and 407 vacant units; the same rows every time. With
+    `sex` the persons get a last column QSEX, without which household types cannot be derived.
     """
     if name != "pseudopeople":
         raise ValueError(f"name must be 'pseudopeople', got {name!r}")
@@ -226,12 +175,10 @@ def assembled(
     people: People, kind: Ints, state: NDArray[np.object_], mafid: Ints, rng: np.random.Generator, *, sex: bool
 ) -> Households:
     """Assemble the frames: draw a tenure, derive the other columns of the units, and write codes as text."""
-    derived = _unit_columns(people, kind.size)
-    age, hht = np.zeros(kind.size, dtype=np.int64), derived["HHT"]
-    head = people.relship == 20
-    age[people.unit[head]] = people.age[head]
-    derived["TEN"] = np.where(hht > 0, _tenure(age, hht == 1, rng), 0)
-
+    head, spouse = people.relship == 20, np.isin(people.relship, (21, 23))
+    age, occupied, married = (np.zeros(kind.size, dtype=np.int64) for _ in range(3))
+    age[people.unit[head]], occupied[people.unit[head]], married[people.unit[spouse]] = people.age[head], 1, 1
+    tenure = np.where(occupied == 1, _tenure(age, married == 1, rng), 0)
     persons = {
         "RTYPE": ONE_DIGIT[np.where(kind == 2, 3, 5)[people.unit]],
         "MAFID": mafid[people.unit],
@@ -239,62 +186,24 @@ def assembled(
         "CENHISP": people.hisp,
         "CENRACE": TWO_DIGITS[people.race],
         "RELSHIP": TWO_DIGITS[people.relship],
+        "QSEX": ONE_DIGIT[people.sex],
     }
-    if sex:
-        persons["QSEX"] = ONE_DIGIT[people.sex]
-    digits = {"TEN": ONE_DIGIT, "HHT": ONE_DIGIT, "CPLT": ONE_DIGIT, "HHT2": TWO_DIGITS, "HHRACE": TWO_DIGITS}
     keys = {"RTYPE": ONE_DIGIT[kind], "MAFID": mafid}
-    text = {name: digits[name][codes] if name in digits else codes for name, codes in derived.items()}
+    units = derive_units(Frame(persons), Frame({**keys, "TEN": ONE_DIGIT[tenure]}))
+    place = np.empty(kind.size, dtype=np.int64)
+    place[np.argsort(mafid)] = np.arange(kind.size)  # units come in the order of their MAFIDs
+    if not sex:
+        del persons["QSEX"]
     division = np.array([DIVISION[code] for code in state])
     places = {
+        **keys,
         "TABBLKST": state,
         "DIVISIONCE": ONE_DIGIT[division],
         "REGIONCE": ONE_DIGIT[np.array([REGION.get(d, 0) for d in range(10)])[division]],
         **{name: np.broadcast_to(np.array(code, dtype=object), kind.size) for name, code in BELOW_STATE.items()},
     }
-    units = {**keys, **text}
-    geo = {**keys, **places}
-    return Households(
-        Frame(persons), Frame({name: units[name] for name in UNITS}), Frame({name: geo[name] for name in GEO})
-    )
-
-
-def _unit_columns(people: People, units: int) -> dict[str, Ints]:
-    """Derive the columns of so many units that follow from their members, as numbers; 0 where there is no householder.
-
-    Own children under 18 are of relationship 25 to 27, relatives of 25 to 33, spouses of 21 and 23, unmarried partners
-    of 22 and 24. "Alone" is a unit of one.
-    """
-    relship, head = people.relship, people.relship == 20
-
-    def count(mask: NDArray[np.bool_]) -> Ints:
-        return np.bincount(people.unit[mask], minlength=units)
-
-    def of_householder(values: Ints) -> Ints:
-        column = np.zeros(units, dtype=np.int64)
-        column[people.unit[head]] = values[head]
-        return column
-
-    size, occupied = np.bincount(people.unit, minlength=units), count(head)
-    alone, female = size == 1, of_householder(people.sex) == 2
-    relative, child = (relship >= 25) & (relship <= 33), (relship >= 25) & (relship <= 27) & (people.age < 18)
-    relatives, children = count(relative) > 0, count(child) > 0
-    partners = [count(relship == code) > 0 for code in (21, 23, 22, 24)]
-    married, cohabiting = partners[0] | partners[1], partners[2] | partners[3]
-    family = count(relative | head | (relship == 21) | (relship == 23))
-
-    household_type = np.select([married, relatives, alone], [1, 2 + female, 4 + 2 * female], 5 + 2 * female)
-    company = np.select([alone, children, relatives], [0, 1, 2], 3)
-    detailed = np.select([married, cohabiting], [2 - children, 4 - children], np.where(female, 5, 9) + company)
-    return {
-        "FINAL_POP": size,
-        "NPF": np.where(family > 1, family, 0) * occupied,
-        "HHSPAN": of_householder(people.hisp),
-        "HHRACE": of_householder(people.race),
-        "HHT": household_type * occupied,
-        "HHT2": detailed * occupied,
-        "CPLT": np.select(partners, [1, 2, 3, 4], 5) * occupied,
-    }
+    geo = Frame({name: places[name] for name in GEO})
+    return Households(Frame(persons), Frame({name: units[name][place] for name in UNITS}), geo)
 
 
 def _tenure(age: Ints, married: NDArray[np.bool_], rng: np.random.Generator) -> Ints:

@@ -69,15 +69,8 @@ TOLERANCE = 1e-6  # relative, of a variance: production's
 class Release(Published):
     """Noisy tables in the production layout.
 
-    Attributes
-    ----------
-    config : Config
-        What was spent, on what.
-    states : tuple of str
-        FIPS codes of the states in the data.
-    tables : mapping of str to Frame
-        By table: REGION_ID, REGION_TYPE, ITERATION_CODE (not in PH2 and PH6), the table's DATA_CELL, COUNT,
-        NOISE_DISTRIBUTION and VARIANCE.
+    Columns are REGION_ID, REGION_TYPE, ITERATION_CODE (not in PH2 and PH6), the table's DATA_CELL, COUNT,
+    NOISE_DISTRIBUTION and VARIANCE.
     """
 
     config: Config
@@ -215,21 +208,19 @@ def check_release(tables: Mapping[str, Frame], config: Config, states: tuple[str
         raise ValueError(f"a release must hold {', '.join(expected)}, got {', '.join(tables) or 'nothing'}")
     if outside := set(states) - set(config.states):
         raise ValueError(f"states must be in the filter, got {min(outside)}")
-    for name, wanted in expected.items():
-        found = tables[name]
-        if found.columns != wanted.columns:
-            raise ValueError(
-                f"{name} must have the columns {', '.join(wanted.columns)}, got {', '.join(found.columns)}"
-            )
-        keys = [column for column in wanted.columns if column not in ("COUNT", "VARIANCE")]
-        rows = [
-            dict(zip(zip(*(t[key] for key in keys), strict=True), t["VARIANCE"], strict=True)) for t in (found, wanted)
-        ]
-        if len(found) != len(wanted) or rows[0].keys() != rows[1].keys():
-            raise ValueError(f"{name} must have each of {len(wanted)} cells once, got {len(found)} rows")
-        for key, variance in rows[1].items():
-            if not abs(rows[0][key] - variance) <= TOLERANCE * variance:
-                raise ValueError(f"{name} {' '.join(key)}: VARIANCE must be {variance}, got {rows[0][key]}")
+    for name, right in expected.items():
+        table = tables[name]
+        if table.columns != right.columns:
+            raise ValueError(f"{name} must have the columns {', '.join(right.columns)}, got {', '.join(table.columns)}")
+        keys = [column for column in right.columns if column not in ("COUNT", "VARIANCE")]
+        variances, known = (
+            dict(zip(zip(*(t[key] for key in keys), strict=True), t["VARIANCE"], strict=True)) for t in (table, right)
+        )
+        if len(table) != len(right) or variances.keys() != known.keys():
+            raise ValueError(f"{name} must have each of {len(right)} cells once, got {len(table)} rows")
+        for key, variance in known.items():
+            if not abs(variances[key] - variance) <= TOLERANCE * variance:
+                raise ValueError(f"{name} {' '.join(key)}: VARIANCE must be {variance}, got {variances[key]}")
     for name, (source, sums) in DERIVED.items():
         if name in tables:
             _check_sums(name, tables[name], source, tables[source], sums)
@@ -249,20 +240,7 @@ def _check_sums(name: str, made: Frame, source: str, measured: Frame, sums: Mapp
 
 
 def lay_out(noisy: Tabulation, config: Config) -> dict[str, Frame]:
-    """Lay out the measurements, and the two numerators made from them, as production does.
-
-    Parameters
-    ----------
-    noisy : Tabulation
-        Counts with their noise, of some queries or all.
-    config : Config
-        What the noise was made for.
-
-    Returns
-    -------
-    dict of str to Frame
-        Tables as `Release` has them.
-    """
+    """Lay out noisy counts, of some queries or all, and the numerators made from them, as production does."""
     noise = {(table, level): (law, variance) for table, level, _, _, variance, law in noise_parameters(config).rows()}
     frame, tables = noisy.frame(), {}
     for name in dict.fromkeys(frame["TABLE"]):

@@ -69,41 +69,11 @@ OF_ANOTHER_RACE = 0.06  # of the members, chance of a race and ethnicity of thei
 def synthetic_households(
     people: int, rng: int | np.random.Generator | np.random.SeedSequence | None, states: int = 51, *, sex: bool = False
 ) -> Households:
-    """Draw valid households in the production layout, with states of the sizes of the United States'.
+    """Draw so many people in valid households, in states of the sizes of the United States', the largest first.
 
-    Parameters
-    ----------
-    people : int
-        Number of persons, group quarters included: 20 a state at least, `LARGEST_SYNTHETIC` at most.
-    rng : int, Generator, SeedSequence or None
-        Source of randomness.
-    states : int
-        How many of the 50 states and the District of Columbia, the largest first. Each has at least one household.
-    sex : bool
-        Whether the persons get a last column QSEX.
-
-    Returns
-    -------
-    Households
-        Exactly `people` persons, in households of 1 to 16 and in group quarters; one vacant unit for ten households.
-
-    Raises
-    ------
-    TypeError
-        If `people` or `states` is not an integer.
-    ValueError
-        If one of them is out of range.
-
-    Notes
-    -----
-    A million people take a fifth of a gigabyte here. `write_synthetic_households` draws the same ones, and holds half
-    a million at a time.
-
-    Examples
-    --------
-    >>> households = synthetic_households(2_000, rng=0)
-    >>> len(households.persons), len(set(households.geo["TABBLKST"]))
-    (2000, 51)
+    Households have 1 to 16 members; one unit is vacant for ten of them. With `sex`, persons get a last column QSEX. A
+    million people take a fifth of a gigabyte: `write_synthetic_households` draws the same ones, half a million at a
+    time.
     """
     chunks = list(_chunks(people, rng, states, sex))
     parts = zip(*((chunk.persons, chunk.units, chunk.geo) for chunk in chunks), strict=True)
@@ -118,26 +88,7 @@ def write_synthetic_households(
     states: int = 51,
     sex: bool = False,
 ) -> tuple[Path, Path, Path]:
-    """Write the households of `synthetic_households` as Parquet files, without holding them all.
-
-    Parameters
-    ----------
-    folder : path-like
-        Where to; made if it is missing. ``persons.parquet``, ``units.parquet`` and ``geo.parquet`` are replaced.
-    people : int
-        Number of persons.
-    rng : int, Generator, SeedSequence or None
-        Source of randomness.
-    states : int
-        Number of states.
-    sex : bool
-        Whether the persons get a last column QSEX.
-
-    Returns
-    -------
-    tuple of Path
-        The three files, which hold the same rows as `synthetic_households` returns.
-    """
+    """Write the households of `synthetic_households` as Parquet files, without holding them all."""
     chunks = _chunks(people, rng, states, sex)
     paths = paths_in(folder, "parquet")
     with tempfile.TemporaryDirectory(prefix=".synthetic-", dir=folder) as parts:

@@ -67,7 +67,7 @@ def _system(settings: str) -> System:
             "release": "algorithms.phsafe.command:release_phsafe",
             "explore": "algorithms.phsafe.command:explore_phsafe",
         },
-        sheet="algorithms.phsafe.explorer:sheet",
+        sheet="algorithms.phsafe.explore:sheet",
         extra="census",
     )
 

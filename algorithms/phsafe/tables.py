@@ -1,16 +1,12 @@
 """The nine queries of the S-DHC as data: who is counted, in which cells, for which population groups.
 
-Conditions are SQL on a person ``p`` and a household ``h`` (a housing unit with its state).
-
-References
-----------
-.. [1] Sexton et al., "PHSafe: Disclosure Avoidance for the 2020 Census Supplemental Demographic and Housing
-   Characteristics File (S-DHC)", 2024, section 2.4 and tables 1 to 8; cell codes as the production release has them.
+Conditions are SQL on a person ``p`` and a household ``h`` (a housing unit with its state). Source: Sexton et al., 2024,
+section 2.4 and tables 1 to 8; cell codes as the production release has them.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Literal
 
@@ -27,6 +23,7 @@ __all__ = [
     "UNATTRIBUTED",
     "Query",
     "level_of",
+    "named",
     "split_level",
 ]
 
@@ -37,24 +34,11 @@ UNATTRIBUTED = ("usa_*", "state_*")
 
 @dataclass(frozen=True)
 class Query:
-    """One noisy query.
+    """One noisy query; without a condition on `persons`, which is applied before truncation, households are counted.
 
-    Attributes
-    ----------
-    name : str
-        Table, with ``_num`` or ``_denom`` for the two parts of an average.
-    cells : mapping of str to str
-        Code of each basis cell, and the condition for it; the first that holds takes the row.
-    persons : str or None
-        Condition on the persons counted, applied before truncation; None counts households.
-    units : str
-        Condition on the households.
-    race : {"householder", "person", None}
-        Whose race and ethnicity defines the population groups; None where there is only the total population.
-    totals : mapping of str to tuple of str
-        Codes of the totals and subtotals that are not measured, and the basis cells that add up to them.
-    weight : str or None
-        What is added up over the rows; None counts them.
+    `cells` has the code and the condition of each basis cell; the first that holds takes the row. `race` is whose race
+    and ethnicity define the population groups, None where there is only the total population. `totals` are not
+    measured: each is the sum of its basis cells. `weight` is what is added up over the rows; None counts them.
     """
 
     name: str
@@ -78,6 +62,15 @@ class Query:
     def stability(self, tau: int | None) -> int:
         """Return the noise's stability factor: 2 tau + 2 for persons, 2 for households, who have no tau (lemma 6)."""
         return 2 if tau is None else 2 * tau + 2
+
+
+def named(tables: str | Sequence[str], known: Iterable[str]) -> list[str]:
+    """Return the names of the tables that are asked for, ``"all"`` for every known one."""
+    known = list(known)
+    names = known if tables == "all" else [tables] if isinstance(tables, str) else list(tables)
+    if unknown := [name for name in names if name not in known]:
+        raise ValueError(f"tables must be among {', '.join(known)}, got {unknown[0]!r}")
+    return names
 
 
 def split_level(level: str) -> tuple[str, tuple[str, ...]]:

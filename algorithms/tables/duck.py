@@ -15,8 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from algorithms.extras import needing
-from algorithms.tables.engine import FORMATS, in_one_line
-from algorithms.tables.files import SPILLED, temporary_folder
+from algorithms.tables.files import FORMATS, SPILLED, in_one_line, temporary_folder
 from algorithms.tables.frames import Frame
 
 __all__ = ["DuckDB"]
@@ -49,7 +48,7 @@ class DuckDB:
         settings |= {"memory_limit": memory} if memory else {}
         settings |= {"threads": threads} if threads else {}
         try:
-            with self._told("DuckDB cannot start"):
+            with self._one_line_errors("DuckDB cannot start"):
                 self._connection = duckdb.connect(":memory:", config=settings)
                 self._lock(sources)
         except BaseException:
@@ -74,7 +73,7 @@ class DuckDB:
         """Make a view of a CSV or Parquet file, or of a frame that DuckDB can scan."""
         self._connection.unregister(name)  # a frame of that name, which would hide a file
         if isinstance(source, str | os.PathLike):
-            with self._told(f"{source} cannot be read"):
+            with self._one_line_errors(f"{source} cannot be read"):
                 self._read_file(name, Path(os.path.realpath(source)))
         else:
             frame = source.to_dict() if isinstance(source, Frame) else source
@@ -84,9 +83,9 @@ class DuckDB:
             except (self._error, TypeError) as error:
                 kind = type(source).__name__
                 raise TypeError(f"persons, units and geo must be files or data frames, got {kind}") from error
-        with self._told():
+        with self._one_line_errors():
             described = self._connection.execute(f"DESCRIBE {name}").fetchall()
-        return {column: _kind(told) for column, told, *_ in described}
+        return {column: _kind(type_name) for column, type_name, *_ in described}
 
     def _read_file(self, name: str, path: Path) -> None:
         kind = FORMATS.get(path.suffix.lower())
@@ -130,16 +129,16 @@ class DuckDB:
 
     def fetch(self, query: str) -> Frame:
         """Return the rows of a query, what is missing as None."""
-        with self._told():
+        with self._one_line_errors():
             columns = self._connection.execute(query).fetchnumpy()
         return Frame({name: _none_where_masked(column) for name, column in columns.items()})
 
     def _run(self, statement: str) -> None:
-        with self._told():
+        with self._one_line_errors():
             self._connection.execute(statement)
 
     @contextmanager
-    def _told(self, what: str = "the frames cannot be tabulated") -> Iterator[None]:
+    def _one_line_errors(self, what: str = "the frames cannot be tabulated") -> Iterator[None]:
         """Tell what DuckDB stumbles over in one line; rows are read, and found bad, only when they are asked for."""
         try:
             yield
@@ -158,10 +157,10 @@ class DuckDB:
         self._held.close()
 
 
-def _kind(told: str) -> str:
-    plain = told.split("(")[0]
+def _kind(type_name: str) -> str:
+    plain = type_name.split("(")[0]
     kinds = {"VARCHAR": "text", "ENUM": "text", "DOUBLE": "real", "FLOAT": "real", "DECIMAL": "real"}
-    return "whole" if plain in WHOLE else kinds.get(plain, told)
+    return "whole" if plain in WHOLE else kinds.get(plain, type_name)
 
 
 class _Stream:

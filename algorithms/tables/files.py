@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import io
 import os
+import re
 import secrets
 import shutil
 import tempfile
@@ -19,11 +20,13 @@ from audit.io.text import in_cell, shown
 
 __all__ = [
     "CELLS",
+    "FORMATS",
     "RECORD",
     "SPILLED",
     "STAGED",
     "check_folder",
     "in_file",
+    "in_one_line",
     "left_behind",
     "row_writer",
     "temporary_folder",
@@ -39,6 +42,7 @@ Row = Sequence[Any]
 BOTH = "\r\n"  # a reader takes either for the end of a line: both are quoted inside of a field
 CELLS = "text that a spreadsheet would compute, or that begins with an apostrophe, has an apostrophe before it"
 """The rule of all CSV files that are written here, for the record; `audit.io.text.from_cell` gives back the text."""
+FORMATS = {".csv": "csv", ".parquet": "parquet", ".pq": "parquet"}  # that DuckDB and Spark take, by ending
 RECORD = "release.json"  # every release has one
 SPILLED, STAGED = "plaudit-spilled-", ".plaudit-staged-"  # how names of temporary folders begin
 
@@ -185,3 +189,13 @@ def check_folder(folder: str | os.PathLike[str]) -> Path:
     if target == Path.cwd() or target.is_mount():  # could not be replaced in one step
         raise ValueError(f"out must not be the current folder or a mount, got {folder}")
     return target
+
+
+def in_one_line(error: Exception) -> str:
+    """Return what an engine says, without the row it quotes and the advice it has for programmers."""
+    text = re.sub(
+        r"\nOriginal Line:.*?\n(?=Expected|Invalid|Value|Maximum|Error|\Z)", "\n", str(error), flags=re.DOTALL
+    )
+    file = re.search(r"^ *file ?= ?(.*)$", text, flags=re.MULTILINE)
+    words = re.split(r"\n\s*(?:Possible |JVM stacktrace|at )", text)[0].split()
+    return " ".join([*([f"{file[1]}:"] if file else []), *words])[:500] or type(error).__name__

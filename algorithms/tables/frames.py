@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -16,26 +16,7 @@ __all__ = ["Frame"]
 
 
 class Frame:
-    """Named columns of one length, read-only.
-
-    Parameters
-    ----------
-    columns : mapping of str to array_like, shape (rows,)
-        Columns in their order; text is kept as Python strings.
-
-    Raises
-    ------
-    ValueError
-        If the columns differ in length.
-
-    Examples
-    --------
-    >>> frame = Frame({"CELL": ["2", "3"], "COUNT": [470, 593]})
-    >>> len(frame), frame.columns, frame["COUNT"].sum()
-    (2, ('CELL', 'COUNT'), np.int64(1063))
-    >>> list(frame.rows())
-    [('2', 470), ('3', 593)]
-    """
+    """Named columns of one length, read-only, in their order; text is kept as Python strings."""
 
     def __init__(self, columns: Mapping[str, ArrayLike]) -> None:
         self._columns = {name: _column(values) for name, values in columns.items()}
@@ -72,6 +53,12 @@ class Frame:
     def to_csv(self, path: str | os.PathLike[str], *, separator: str = ",") -> None:
         """Write the rows below one line of names: all or nothing, and no formula to a spreadsheet."""
         write_rows(Path(path), self.columns, self.rows(), separator=separator)
+
+    @classmethod
+    def from_rows(cls, names: Sequence[str], rows: Iterable[Sequence[Any]]) -> Frame:
+        """Return rows below the names of their columns."""
+        columns = list(zip(*rows, strict=True)) or [()] * len(names)
+        return cls(dict(zip(names, columns, strict=True)))
 
     @classmethod
     def concatenate(cls, frames: Sequence[Frame]) -> Frame:

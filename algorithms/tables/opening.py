@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from algorithms.tables.duck import DuckDB
-from algorithms.tables.engine import FORMATS
+from algorithms.tables.files import FORMATS
 from algorithms.tables.spark import Spark
 
 __all__ = ["GIVEN", "Engine", "in_sql", "opened", "reading"]

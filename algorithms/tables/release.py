@@ -26,12 +26,8 @@ __all__ = ["Published", "Recorded", "check_distinct", "described", "level_names"
 class Recorded(ABC):
     """What a release of some system says of itself: its ledger, and a record of what was run.
 
-    Attributes
-    ----------
-    listed : bool
-        Whether the areas are from a public list, not read from the data.
-    draws : Draws
-        What the noise was drawn by: a release that was not made `of` any claims nothing of its noise.
+    `listed` is whether the areas are from a public list, not read from the data. Noise is that of `draws`: a release
+    that was not made `of` any claims nothing of its noise.
     """
 
     listed: bool = False

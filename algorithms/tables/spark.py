@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from algorithms.extras import check_extra, needing
-from algorithms.tables.engine import FORMATS, in_one_line
+from algorithms.tables.files import FORMATS, in_one_line
 from algorithms.tables.frames import Frame
 
 __all__ = ["Spark"]
@@ -50,7 +50,7 @@ class Spark:
 
         self._errors: tuple[type[Exception], ...] = (PySparkException, Py4JError)
         self._frames: dict[str, Any] = {}
-        with self._told():
+        with self._one_line_errors():
             given = session or _at_work(master)
             self._own = given is None and SparkContext._active_spark_context is None  # which other threads may use
             self._session = given or _new_session(master)
@@ -62,7 +62,7 @@ class Spark:
             if kind is None:
                 raise ValueError(f"persons, units and geo must be .csv or .parquet files, got {source}")
             reader = self._session.read
-            with self._told():
+            with self._one_line_errors():
                 frame = (
                     reader.option("columnPruning", False).csv(str(source), header=True, escape='"', mode="FAILFAST")
                     if kind == "csv"
@@ -100,7 +100,7 @@ class Spark:
         shuffled as pieces of a part: Spark's own rows would cost several times as much.
         """
         schemas = {name: {column: kind for column, (_, kind) in columns.items()} for name, columns in frames.items()}
-        with self._told():
+        with self._one_line_errors():
             shuffles = self._session.conf.get(SHUFFLES)
             parts = PARTS * (int(shuffles) if shuffles.isdigit() else 200)  # some clusters say "auto"
             pieces = []
@@ -121,16 +121,16 @@ class Spark:
         return answers or [work({name: _schema(columns).empty_table() for name, columns in schemas.items()})]
 
     @contextmanager
-    def _told(self) -> Iterator[None]:
+    def _one_line_errors(self) -> Iterator[None]:
         try:
             with _unwarned():
                 yield
         except self._errors as error:
             raised = re.findall(r"^\w+Error\b.*", str(error), flags=re.MULTILINE)  # by the Python of a worker
-            told = "Spark stopped"
+            summary = "Spark stopped"
             if raised and raised[-1].startswith("ModuleNotFoundError"):
-                told = "the Python of Spark's workers (PYSPARK_PYTHON) needs plaudit[spark]"
-            raise ValueError(f"{told}: {raised[-1] if raised else in_one_line(error)}") from error
+                summary = "the Python of Spark's workers (PYSPARK_PYTHON) needs plaudit[spark]"
+            raise ValueError(f"{summary}: {raised[-1] if raised else in_one_line(error)}") from error
 
     def close(self) -> None:
         """Forget the frames, and stop a session of one's own."""
@@ -203,13 +203,13 @@ def _worked(
     import pyarrow
 
     types = {name: _schema(columns) for name, columns in schemas.items()}
-    found: dict[str, list[Any]] = {name: [] for name in types}
+    batches: dict[str, list[Any]] = {name: [] for name in types}
     for batch in pieces:
         for name, rows in zip(batch["FRAME"].to_pylist(), batch["ROWS"], strict=True):
-            found[name].append(pyarrow.ipc.read_record_batch(rows.as_buffer(), types[name]))
-    if not any(found.values()):
+            batches[name].append(pyarrow.ipc.read_record_batch(rows.as_buffer(), types[name]))
+    if not any(batches.values()):
         return
-    frames = {name: pyarrow.Table.from_batches(found.pop(name), types[name]).combine_chunks() for name in types}
+    frames = {name: pyarrow.Table.from_batches(batches.pop(name), types[name]).combine_chunks() for name in types}
     try:
         answer = work(frames)
     except ValueError as error:  # to be told in its own words

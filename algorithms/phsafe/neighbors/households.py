@@ -7,13 +7,12 @@ function of the members, or unrelated to them, it is given (models DER and API).
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
-from typing import NamedTuple
+from collections.abc import Callable, Collection, Sequence
+from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
-from algorithms.phsafe.schema import GEO, PERSONS, SEX, UNITS
+from algorithms.phsafe.schema import GEO, PERSONS, SEX, UNITS, Whole
 from algorithms.phsafe.tables import IN_HOUSEHOLD
 from algorithms.phsafe.tabulation.cubes import truncation_query
 from algorithms.phsafe.tabulation.derive import derive_units
@@ -39,6 +38,7 @@ __all__ = [
 
 FIRST_MAFID = 100_000_001
 TRIED = 1_000  # MAFIDs, where the order of truncation matters
+DOMAINS = {**PERSONS, **SEX, **UNITS, **GEO}
 
 FrameDatabase = tuple[Frame, Frame, Frame]
 Order = Sequence[tuple[str, int]]
@@ -86,15 +86,9 @@ def accompanied(households: Sequence[Household]) -> list[Household]:
 
 def derived(households: Sequence[Household]) -> FrameDatabase:
     """Return households as a database whose unit rows follow from the members; without members they are vacant."""
+    rows = [("2", home.mafid, home.tenure if home.members else "0") for home in households]
     persons = _persons(households)
-    units = Frame(
-        {
-            "RTYPE": _text("2" for _ in households),
-            "MAFID": np.array([household.mafid for household in households], dtype=np.int64),
-            "TEN": _text(household.tenure if household.members else "0" for household in households),
-        }
-    )
-    return _layout(persons), derive_units(persons, units), _geo(households)
+    return _layout(persons), derive_units(persons, _frame(("RTYPE", "MAFID", "TEN"), rows)), _geo(households)
 
 
 def database(households: Sequence[Household]) -> FrameDatabase:
@@ -104,13 +98,7 @@ def database(households: Sequence[Household]) -> FrameDatabase:
         for home in households
         for unit in home.units
     ]
-    columns = list(zip(*rows, strict=True)) or [()] * len(UNITS)
-    numbers = ("MAFID", "FINAL_POP", "NPF", "HHSPAN")
-    units = {
-        name: np.array(values, dtype=np.int64) if name in numbers else _text(values)
-        for name, values in zip(UNITS, columns, strict=True)
-    }
-    return _layout(_persons(households)), Frame(units), _geo(households)
+    return _layout(_persons(households)), _frame(UNITS, rows), _geo(households)
 
 
 def ranked(households: Sequence[Household], condition: str, tau: int) -> dict[int, list[tuple[str, int]]]:
@@ -149,12 +137,12 @@ def candidates(home: Household) -> list[Household]:
     return [home._replace(mafid=home.mafid + step) for step in range(TRIED)]
 
 
-def placed(home: Household, tau: int, wanted: Callable[[Order], bool], condition: str = IN_HOUSEHOLD) -> Household:
+def placed(home: Household, tau: int, accepts: Callable[[Order], bool], condition: str = IN_HOUSEHOLD) -> Household:
     """Return a household under the first ``MAFID`` where truncation takes its members in an order that is wanted."""
     places = candidates(home)
     orders = ranked(places, condition, tau)
     for place in places:
-        if wanted(orders.get(place.mafid, [])):
+        if accepts(orders.get(place.mafid, [])):
             return place
     raise ValueError(f"one of {TRIED} MAFIDs must give the order that is wanted, got none")
 
@@ -165,14 +153,7 @@ def _persons(households: Sequence[Household]) -> Frame:
         for home in households
         for person in home.members
     ]
-    columns = list(zip(*rows, strict=True)) or [()] * (len(PERSONS) + 1)
-    numbers = ("MAFID", "QAGE", "CENHISP")
-    return Frame(
-        {
-            name: np.array(values, dtype=np.int64) if name in numbers else _text(values)
-            for name, values in zip((*PERSONS, *SEX), columns, strict=True)
-        }
-    )
+    return _frame((*PERSONS, *SEX), rows)
 
 
 def _layout(persons: Frame) -> Frame:
@@ -180,12 +161,13 @@ def _layout(persons: Frame) -> Frame:
 
 
 def _geo(households: Sequence[Household]) -> Frame:
-    columns = {name: _text("0" for _ in households) for name in GEO}
-    columns["RTYPE"] = _text("2" for _ in households)
-    columns["TABBLKST"] = _text(household.state for household in households)
-    mafids = np.array([household.mafid for household in households], dtype=np.int64)
-    return Frame({name: mafids if name == "MAFID" else column for name, column in columns.items()})
+    elsewhere = dict.fromkeys(GEO, "0")
+    places = [{**elsewhere, "RTYPE": "2", "MAFID": home.mafid, "TABBLKST": home.state} for home in households]
+    return _frame(GEO, [tuple(place.values()) for place in places])
 
 
-def _text(values: Iterable[str]) -> NDArray[np.object_]:
-    return np.array(list(values), dtype=object)
+def _frame(names: Collection[str], rows: Sequence[tuple[Any, ...]]) -> Frame:
+    """Return rows below names: whole numbers in the columns whose domain they are, and text."""
+    columns = list(zip(*rows, strict=True)) or [()] * len(names)
+    kinds: list[Any] = [np.int64 if isinstance(DOMAINS[name], Whole) else object for name in names]
+    return Frame({name: np.array(column, kind) for name, column, kind in zip(names, columns, kinds, strict=True)})

@@ -40,24 +40,7 @@ Rows = Counter[tuple[Any, ...]]
 
 @dataclass(frozen=True, eq=False)
 class HouseholdPair:
-    """Two databases that are neighbors under a model: checked when it is made.
-
-    Attributes
-    ----------
-    x, y : tuple of Frame
-        Persons, units and geo.
-    model : {"VAL", "DER", "API"}
-        What changes with a person.
-    relation : {"add_remove", "replace_one"}
-        Whether one person is added or removed, or one replaced.
-    label : str
-        What happens, in words.
-
-    Raises
-    ------
-    ValueError
-        If the databases are no such neighbors.
-    """
+    """Two databases (persons, units and geo) that are neighbors under a model: checked when it is made."""
 
     x: tuple[Frame, Frame, Frame]
     y: tuple[Frame, Frame, Frame]

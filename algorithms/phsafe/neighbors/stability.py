@@ -1,14 +1,10 @@
 """How far one person moves every query, exactly: both databases are counted by the SQL of a release.
 
 A Gaussian query with budget rho and noise scaled to Delta really spends ``rho * L2**2 / Delta**2`` on a pair of
-databases whose counts are ``L2`` apart: the loss of a given pair needs no simulation. Every count is a sum over the
-households, since truncation, dropping of repeated units and join act within one ``MAFID``: only households that differ
-are counted, and many candidates for a change can be counted in one go, each under a ``MAFID`` of its own.
-
-References
-----------
-.. [1] Sexton et al., "PHSafe: Disclosure Avoidance for the 2020 Census Supplemental Demographic and Housing
-   Characteristics File (S-DHC)", 2024, lemma 3 (loss of a pair), lemma 6 (stability), theorems 1 to 4.
+databases whose counts are ``L2`` apart (Sexton et al., 2024, lemma 3): the loss of a given pair needs no simulation.
+Every count is a sum over the households, since truncation, dropping of repeated units and join act within one
+``MAFID``: only households that differ are counted, and many candidates for a change can be counted in one go, each
+under a ``MAFID`` of its own.
 """
 
 from __future__ import annotations
@@ -23,7 +19,7 @@ from numpy.typing import NDArray
 
 from algorithms.phsafe.budget import Config, Settings, read_config
 from algorithms.phsafe.schema import FRAMES, PERSONS
-from algorithms.phsafe.tables import ITERATIONS, QUERIES, TAU, Query
+from algorithms.phsafe.tables import ITERATIONS, QUERIES, TAU, Query, named
 from algorithms.phsafe.tabulation.cubes import count_cubes, kept_query, levels_of, locate_households, universes
 from algorithms.phsafe.tabulation.validate import Validation, check_report, read_frames
 from algorithms.tables.duck import DuckDB
@@ -84,9 +80,10 @@ def stability_change(
     a pair spends at most ``L1 / STABILITY``. ROWS is what lemma 6 bounds by 2 tau + 2. It counts a row as changed when
     any column of its household is, so that its bound is reached without any count changing.
     """
-    names = _chosen(tables)
+    queries = {name: QUERIES[name] for name in named(tables, QUERIES)}
     settings = None if config is None else read_config(config)
     taus = settings.tau if settings else TAU
+    views = universes(queries, taus)
     sides: dict[str, dict[str, Frame]] = {}
     with _open(engine, [*x, *y]) as database:
         for side, frames in (("x", x), ("y", y)):
@@ -102,42 +99,29 @@ def stability_change(
         for side in "xy":
             for name in FRAMES:
                 database.keep(name, f"select * from {name}_{side} where MAFID in (select MAFID from differing)")
-            sides[side] = _cubes(database, names, taus, keep=side)
-        changed = [_rows_changed(database, view) for view in range(len(universes(_queries(names), taus)))]
-    rows = {
-        name: count
-        for view, count in zip(universes(_queries(names), taus).values(), changed, strict=True)
-        for name in view
-    }
+            sides[side] = _cubes(database, queries, taus, keep=side)
+        changed = [_rows_changed(database, number) for number in range(len(views))]
+    rows = {name: count for view, count in zip(views.values(), changed, strict=True) for name in view}
     states = sorted({str(state) for cubes in sides.values() for cube in cubes.values() for state in cube["REGION"]})
-    found = []
-    for name in names:
-        before, after = (levels_of(QUERIES[name], [sides[side][name]], states) for side in "xy")
-        stability = QUERIES[name].stability(taus.get(name))
-        for level in QUERIES[name].levels:
+    changes = []
+    for name, query in queries.items():
+        before, after = (levels_of(query, [sides[side][name]], states) for side in "xy")
+        stability = query.stability(taus.get(name))
+        for level in query.levels:
             if settings and not settings.budget(name, level):
                 continue
             change = np.abs(after[level] - before[level])
             squared = int((change**2).sum())
             largest = int(change.max(initial=0))
             share = squared / stability**2
-            found.append((name, level, int(change.sum()), squared, largest, stability, share, rows[name]))
+            changes.append((name, level, int(change.sum()), squared, largest, stability, share, rows[name]))
     columns = ("TABLE", "LEVEL", "L1", "L2_SQUARED", "LARGEST", "STABILITY", "SHARE", "ROWS")
-    values = list(zip(*found, strict=True)) or [()] * len(columns)
-    return Frame({column: np.array(value) for column, value in zip(columns, values, strict=True)})
+    return Frame.from_rows(columns, changes)
 
 
 @dataclass(frozen=True)
 class Spent:
-    """What a pair of databases really costs.
-
-    Attributes
-    ----------
-    rho : float
-        Loss of all queries together, exact for Gaussian noise.
-    promised : float
-        What the settings promise for the relation.
-    """
+    """What a pair of databases really costs: its exact loss for Gaussian noise, and what the settings promise."""
 
     rho: float
     promised: float
@@ -149,44 +133,24 @@ class Spent:
 
 
 def rho_spent(change: Frame, config: Settings = "us", *, relation: Relation = "add_remove") -> Spent:
-    """Add up what one pair of databases costs over every query of a run.
+    """Add up what one pair costs over every query of a run, of the `change` that `stability_change` returned.
 
-    Parameters
-    ----------
-    change : Frame
-        What `stability_change` returned, of all levels with a budget.
-    config : what `read_config` takes
-        Budgets; its thresholds must be those of `change`.
-    relation : {"add_remove", "replace_one"}
-        How the databases differ. The promise for a replaced person is twice the budget (theorems 3 and 4).
-
-    Returns
-    -------
-    Spent
-        The loss, and the promise.
-
-    Raises
-    ------
-    ValueError
-        If the privacy is not zero-concentrated, the relation is unknown, a level is missing, or thresholds differ.
+    The promise for a replaced person is twice the budget (theorems 3 and 4).
     """
     config = read_config(config)
     if config.privacy_definition != "zcdp":
         raise ValueError(f"config must promise rho, got {config.privacy_definition!r}")
     check_relation(relation)
-    shares = {(table, level): share for table, level, share in zip(*(change[c] for c in _SPENDING), strict=True)}
-    stabilities = dict(zip(change["TABLE"], change["STABILITY"], strict=True))
+    shares = {(table, level): (stability, share) for table, level, _, _, _, stability, share, _ in change.rows()}
     spent = 0.0
     for table, level, budget in config.budgets():
         if (table, level) not in shares:
             raise ValueError(f"change must have every level with a budget, got none for {table} {level}")
-        if stabilities[table] != config.stability(table):
-            raise ValueError(f"stability of {table} must be {config.stability(table)}, got {stabilities[table]}")
-        spent += budget * shares[table, level]
-    return Spent(float(spent), config.total * (2 if relation == "replace_one" else 1))
-
-
-_SPENDING = ("TABLE", "LEVEL", "SHARE")
+        stability, share = shares[table, level]
+        if stability != config.stability(table):
+            raise ValueError(f"stability of {table} must be {config.stability(table)}, got {stability}")
+        spent += budget * share
+    return Spent(spent, config.total * (2 if relation == "replace_one" else 1))
 
 
 def household_counts(
@@ -206,14 +170,14 @@ def household_counts(
     sum of what happens to each: counts are not capped across households. At a national level, and within a state, the
     contributions add up; across states they do not.
     """
-    names = _chosen(tables)
+    queries = {name: QUERIES[name] for name in named(tables, QUERIES)}
     with _open(engine, [persons, units, geo]) as database:
         _read(database, (persons, units, geo), validation, None)
-        cubes = _cubes(database, names, tau, by=BY_HOUSEHOLD)
+        cubes = _cubes(database, queries, tau, by=BY_HOUSEHOLD)
         mafids = [str(mafid) for mafid in database.fetch("select MAFID from geo order by MAFID")["MAFID"].tolist()]
     counts: dict[tuple[str, str], NDArray[np.int64]] = {}
-    for name in names:
-        levels = levels_of(QUERIES[name], [cubes[name]], mafids)
+    for name, query in queries.items():
+        levels = levels_of(query, [cubes[name]], mafids)
         counts |= {(name, code): levels[f"state_{code}"] for code in ITERATIONS if f"state_{code}" in levels}
     return counts
 
@@ -228,22 +192,18 @@ def _read(database: DuckDB, frames: Database, validation: Validation, config: Co
     check_report(read_frames(database, frames, config.state_filter if config else None, validation))
 
 
-def _queries(names: Sequence[str]) -> dict[str, Query]:
-    return {name: QUERIES[name] for name in names}
-
-
 def _cubes(
-    database: DuckDB, names: Sequence[str], taus: Mapping[str, int], *, by: str = "h.STATE", keep: str = ""
+    database: DuckDB, queries: Mapping[str, Query], taus: Mapping[str, int], *, by: str = "h.STATE", keep: str = ""
 ) -> dict[str, Frame]:
     """Count the persons, units and geo that a database holds; with `keep`, also keep the rows behind the counts."""
     locate_households(database)
-    for number, (condition, tau) in enumerate(universes(_queries(names), taus) if keep else ()):
+    for number, (condition, tau) in enumerate(universes(queries, taus) if keep else ()):
         rows, columns = "households h", f"h.MAFID, {UNIT_COLUMNS}"
         if condition is not None:
             rows = f"({kept_query(condition, tau)}) p join joinable h on h.MAFID = p.MAFID"
             columns = f"{PERSON_COLUMNS}, {UNIT_COLUMNS}"
         database.keep(f"rows_{number}_{keep}", f"select {columns} from {rows}")
-    return count_cubes(database, _queries(names), taus, by=by)
+    return count_cubes(database, queries, taus, by=by)
 
 
 def _rows_changed(database: DuckDB, view: int) -> int:
@@ -251,10 +211,3 @@ def _rows_changed(database: DuckDB, view: int) -> int:
     x, y = (f"select * from rows_{view}_{side}" for side in "xy")
     both = f"select * from ({x} except all {y}) d union all select * from ({y} except all {x}) e"
     return int(database.fetch(f"select count(*) as N from ({both}) f")["N"][0])
-
-
-def _chosen(tables: str | Sequence[str]) -> list[str]:
-    wanted = list(QUERIES) if tables == "all" else [tables] if isinstance(tables, str) else list(tables)
-    if unknown := [name for name in wanted if name not in QUERIES]:
-        raise ValueError(f"tables must be among {', '.join(QUERIES)}, got {unknown[0]!r}")
-    return wanted

@@ -13,30 +13,35 @@ from collections.abc import Mapping, Sequence
 from functools import cache
 
 from algorithms.phsafe.budget import Settings, read_config
-from algorithms.phsafe.neighbors import valid
 from algorithms.phsafe.neighbors.households import (
     FIRST_MAFID,
     Household,
     Person,
     Unit,
     accompanied,
+    candidates,
     database,
+    derived,
     joined,
     placed,
+    ranked,
     without,
 )
 from algorithms.phsafe.neighbors.pairs import HouseholdPair, Model, check_model
 from algorithms.phsafe.schema import STATES
-from algorithms.phsafe.tables import QUERIES, TAU
+from algorithms.phsafe.tables import IN_HOUSEHOLD, QUERIES, TAU
 from audit.claims import Relation
 
-__all__ = ["joint_pair", "worst_pair"]
+__all__ = ["joint_pair", "valid_pair", "worst_pair"]
 
 States = tuple[str, str]  # the same twice where there is only one
 
 A, B, C, D, E, F = range(FIRST_MAFID, FIRST_MAFID + 6_000_000, 1_000_000)
 
-CHILD, YOUNG, GRANDCHILD, RELATIVE = Person("25", 15), Person("25", 2), Person("30", 9), Person("33")
+WOMAN, MAN, YOUTH = Person("20", sex="2"), Person("20"), Person("20", 17)
+SPOUSE, PARTNER, YOUNG_PARTNER = Person("21"), Person("22", sex="2"), Person("22", 17, sex="2")
+CHILD, YOUNG, SIBLING = Person("25", 15), Person("25", 2), Person("28", 15)
+GRANDCHILD, RELATIVE, ROOMMATE = Person("30", 9), Person("33"), Person("34")
 ENTRANT = {"PH1_num": RELATIVE, "PH4": RELATIVE, "PH3": GRANDCHILD, "PH6": YOUNG}  # not in the cell of `CHILD`
 MARRIED = Unit("1", "01", "1")
 SHIFTED = Unit("3", "06", "5", race="01", hispanic=1, tenure="3")  # other cells and population groups everywhere
@@ -48,37 +53,7 @@ def worst_pair(
 ) -> HouseholdPair:
     """Return the pair of neighbors that moves a query at a level the most, of all that are known.
 
-    Parameters
-    ----------
-    table : str
-        One of the nine queries.
-    level : str
-        One of its population group levels.
-    model : {"VAL", "DER", "API"}
-        What changes with a person.
-    relation : {"add_remove", "replace_one"}
-        Whether one person is removed, or replaced.
-    config : what `read_config` takes, optional
-        Its thresholds and its states. Default: the thresholds of the 2020 Census, the fifty states.
-
-    Returns
-    -------
-    HouseholdPair
-        Small databases in the production layout.
-
-    Raises
-    ------
-    ValueError
-        If there is no such query, level, model or relation.
-
-    Examples
-    --------
-    >>> from algorithms.phsafe.neighbors.stability import stability_change
-    >>> pair = worst_pair("PH2", "usa_*")
-    >>> pair.label
-    'a spouse leaves a family of 12'
-    >>> stability_change(pair.x, pair.y, tables="PH2", validation="full")["L2_SQUARED"]
-    array([200, 200])
+    Thresholds and states are those of `config`; by default those of the 2020 Census, in the fifty states.
     """
     check_model(model, relation)
     if table not in QUERIES:
@@ -92,19 +67,19 @@ def worst_pair(
     if model == "DER":
         return _row_changes(tau, states, replaced, vanishes=total and table in ONE_CELL)
     if table in ("PH2", "PH3", "PH6"):
-        return valid.spouse_moves(tau, states) if replaced else valid.spouse_leaves(tau, states)
+        return _spouse_moves(tau, None, states) if replaced else _spouse_leaves(tau, states, counted=False)
     if replaced and not total:
-        return valid.householder_changes(tau, states)
+        return _householder_changes(tau, states)
     if table == "PH1_num":
-        return valid.child_leaves(tau, states, replaced)
+        return _child_leaves(tau, states, replaced)
     across = replaced and level.startswith("state") and len(set(states)) == 2
     if table == "PH4" or (table == "PH5_denom" and not across):
-        return valid.relative_leaves(taus["PH4"], states, replaced)
+        return _relative_leaves(taus["PH4"], states, replaced)
     if table == "PH5_denom":
-        return valid.relative_moves(states)
+        return _relative_moves(states)
     if table == "PH1_denom" and not across:
-        return valid.occupant_leaves(states, replaced)
-    return valid.occupant_moves(states) if replaced else valid.occupant_leaves(states, False)
+        return _occupant_leaves(states, replaced)
+    return _occupant_moves(states) if replaced else _occupant_leaves(states, False)
 
 
 def joint_pair(
@@ -112,33 +87,7 @@ def joint_pair(
 ) -> HouseholdPair:
     """Return the pair of neighbors that costs the most over all queries and levels of a run, of all that are known.
 
-    Parameters
-    ----------
-    model : {"VAL", "DER", "API"}
-        What changes with a person.
-    relation : {"add_remove", "replace_one"}
-        Whether one person is removed, or replaced.
-    config : what `read_config` takes, optional
-        As in `worst_pair`; the budgets are taken for those of the 2020 Census.
-    in_place : bool
-        Whether a person replaced under VAL stays in the same household.
-
-    Returns
-    -------
-    HouseholdPair
-        Small databases in the production layout.
-
-    Raises
-    ------
-    ValueError
-        If there is no such model or relation, or `in_place` is asked for where there is no such pair.
-
-    Examples
-    --------
-    >>> from algorithms.phsafe.neighbors.stability import rho_spent, stability_change
-    >>> pair = joint_pair("DER")
-    >>> f"{rho_spent(stability_change(pair.x, pair.y)).share:.1%}"
-    '37.6%'
+    As `worst_pair`; the budgets are taken for those of the 2020 Census. Replaced `in_place`, a person stays at home.
     """
     check_model(model, relation)
     taus, states = _settings(config)
@@ -146,14 +95,148 @@ def joint_pair(
     if in_place:
         if (model, relation) != ("VAL", "replace_one"):
             raise ValueError(f"in_place must be asked for under VAL and replace_one, got {model} and {relation}")
-        return valid.householder_changes_all(tau, states)
+        return _householder_changes_all(tau, states)
     if model == "API":
         return _rows_elsewhere(None, tau, states, replaced)
     if model == "DER":
         return _row_changes(tau, states, replaced, vanishes=False)
-    return (
-        valid.spouse_moves_jointly(tau, taus["PH3"], states) if replaced else valid.spouse_leaves_jointly(tau, states)
+    return _spouse_moves(tau, taus["PH3"], states) if replaced else _spouse_leaves(tau, states, counted=True)
+
+
+# Model VAL: databases are valid, and unit rows follow from the members
+
+
+def valid_pair(x: Sequence[Household], y: Sequence[Household], label: str) -> HouseholdPair:
+    """Return neighbors under VAL: households whose unit rows follow from the members, and one more in both."""
+    people = [sum(len(home.members) for home in homes) for homes in (x, y)]
+    relation: Relation = "replace_one" if people[0] == people[1] else "add_remove"
+    return HouseholdPair(derived(accompanied(x)), derived(accompanied(y)), "VAL", relation, label)
+
+
+def _married(tau: int, states: States, *, counted: bool) -> Household:
+    """Return a spouse in a family, who is `counted` in place of a child if there is to be one to enter."""
+    family = Household(A, (WOMAN, SPOUSE, *(CHILD,) * tau), state=states[0])
+    if not counted:
+        return family
+    return placed(family, tau, lambda order: SPOUSE[:2] in order[:tau] and order[tau] == CHILD[:2])
+
+
+def _grown(mafid: int, tau: int, states: States, last: Person) -> Household:
+    """Return a large family with one adult relative, in which truncation leaves out `last` alone."""
+    family = Household(mafid, (WOMAN, *(CHILD,) * (tau - 1), RELATIVE), state=states[0])
+    return placed(family, tau, lambda order: order[tau] == last[:2])
+
+
+@cache
+def _spouse_leaves(tau: int, states: States, counted: bool) -> HouseholdPair:
+    """Let a spouse leave: everyone else who is counted is then in another type of household.
+
+    A spouse who is `counted` is replaced by a child in the truncated sample.
+    """
+    family = _married(tau, states, counted=counted)
+    label = f"a spouse{' who is counted' * counted} leaves a family of {len(family.members)}"
+    return valid_pair([family], [without(family, SPOUSE)], label + ", and a child is counted instead" * counted)
+
+
+@cache
+def _spouse_moves(tau: int, few: int | None, states: States) -> HouseholdPair:
+    """Let a spouse leave one household and join another as a partner; none of the four types is the same.
+
+    With `few`, in both households someone under 18 replaces an adult in the truncated sample; the partner is not among
+    the first `few`, who are counted as children.
+    """
+    family = _married(tau, states, counted=few is not None)
+    label = f"leaves a family of {len(family.members)} and becomes"
+    if few is None:
+        other = Household(B, (MAN, *(CHILD,) * tau), state=states[0])
+        grown, label = joined(other, PARTNER), f"a spouse {label} an unmarried partner in another"
+    else:
+        other = Household(B, (MAN, *(CHILD,) * (tau - 1)), state=states[0])
+        grown = placed(
+            joined(other, YOUNG_PARTNER),
+            tau,
+            lambda order: order[tau] == MAN[:2] and YOUNG_PARTNER[:2] not in order[:few],
+        )
+        other, label = grown._replace(members=other.members), f"a spouse who is counted {label} a partner of 17"
+        label += " in another, where the householder is then not counted"
+    return valid_pair([family, other], [without(family, SPOUSE), grown], label)
+
+
+@cache
+def _householder_changes(tau: int, states: States) -> HouseholdPair:
+    """Let the householder change race and origin: all who are counted are then in other population groups."""
+    family = Household(A, (WOMAN, *(RELATIVE,) * max(1, tau - 1)), state=states[0])
+    other = family._replace(members=(WOMAN._replace(race="01", hispanic=1), *family.members[1:]))
+    label = f"the householder of a family of {len(family.members)} changes race and origin"
+    return valid_pair([family], [other], label)
+
+
+@cache
+def _householder_changes_all(tau: int, states: States) -> HouseholdPair:
+    """As `_householder_changes`, and the householder, not counted, changes sex and so the type of household."""
+    families = candidates(Household(A, (WOMAN, *(CHILD,) * (tau + 1)), state=states[0]))
+    others = [family._replace(members=(Person("20", 40, "01", 1, "1"), *family.members[1:])) for family in families]
+    orders = [ranked(homes, IN_HOUSEHOLD, tau) for homes in (families, others)]
+    family, other = next(
+        (family, other)
+        for family, other in zip(families, others, strict=True)
+        if all(WOMAN[:2] in order[family.mafid][tau:] for order in orders)
     )
+    label = f"the householder of a family of {len(family.members)}, not counted, changes race, origin and sex"
+    return valid_pair([family], [other], label)
+
+
+@cache
+def _child_leaves(tau: int, states: States, replaced: bool) -> HouseholdPair:
+    """Let a child leave, and an adult be counted instead; who is replaced arrives elsewhere as an adult."""
+    family = _grown(A, tau, states, RELATIVE)
+    if not replaced:
+        label = f"a child leaves a family of {len(family.members)}, and an adult is counted instead"
+        return valid_pair([family], [without(family, CHILD)], label)
+    grown = _grown(B, tau, states, CHILD)
+    label = "a child leaves a large family and arrives as an adult in another; an adult is counted instead of a child"
+    return valid_pair([family, without(grown, RELATIVE)], [without(family, CHILD), grown], f"{label}, twice")
+
+
+@cache
+def _relative_leaves(tau: int, states: States, replaced: bool) -> HouseholdPair:
+    """Let the last relative leave: the family ends. Who is replaced arrives in a large family as an adult."""
+    family = Household(A, (YOUTH, SIBLING), state=states[0])
+    if not replaced:
+        return valid_pair([family], [without(family, SIBLING)], "the last relative of a householder of 17 leaves")
+    grown = _grown(B, tau, states, CHILD)
+    label = "the last relative of a householder of 17 arrives in a large family, as an adult counted instead of a child"
+    return valid_pair([family, without(grown, RELATIVE)], [without(family, SIBLING), grown], label)
+
+
+@cache
+def _relative_moves(states: States) -> HouseholdPair:
+    """Let the last relative of one householder join another: one family ends, another begins."""
+    family, alone = Household(A, (WOMAN, CHILD), state=states[0]), Household(B, (WOMAN,), state=states[1])
+    label = "the last relative of one householder joins another, in another state"
+    return valid_pair([family, alone], [without(family, CHILD), joined(alone, CHILD)], label)
+
+
+@cache
+def _occupant_leaves(states: States, replaced: bool) -> HouseholdPair:
+    """Let the only occupant leave: the unit is then vacant. Who is replaced joins another household."""
+    home, other = Household(A, (WOMAN,), state=states[0]), Household(B, (MAN,), state=states[0])
+    if not replaced:
+        return valid_pair([home], [without(home, WOMAN)], "the only occupant leaves")
+    return valid_pair([home, other], [without(home, WOMAN), joined(other, ROOMMATE)], "the only occupant joins another")
+
+
+@cache
+def _occupant_moves(states: States) -> HouseholdPair:
+    """Let the only occupant move to a vacant unit: one unit is then vacant, the other occupied."""
+    home, empty = Household(A, (WOMAN,), state=states[0]), Household(B, tenure="3", state=states[1])
+    label = "the only occupant, an owner, moves to a vacant rented unit" + " in another state" * (
+        states[0] != states[1]
+    )
+    return valid_pair([home, empty], [without(home, WOMAN), joined(empty, WOMAN)], label)
+
+
+# Models DER and API: rows of units are given
 
 
 @cache

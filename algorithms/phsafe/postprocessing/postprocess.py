@@ -15,6 +15,8 @@ a standard deviation of 41 and more, so that its being discrete does not matter)
 negative, and a total from ``D`` (PH5: ``2 D``) to ``cap D``; see `ratios`. PH1 and PH5, whose two
 parts share a denominator, are one law, so that the averages of the parts add up to that of the total. In PH8 each of
 the three averages has its own numerator and denominator; those of the total are the sums over owners and renters.
+
+Source: Sexton et al., 2024, section 6.4.2.
 """
 
 from __future__ import annotations
@@ -53,58 +55,13 @@ SUPPORT = 2**16  # whole numbers that a law may have before they are thinned out
 def postprocess(
     tables: Mapping[str, Frame], *, level: float = 0.9, cap: Mapping[str, float] | float = 10
 ) -> dict[str, Frame]:
-    """Turn the noisy tables of a release into the published ones, with credible intervals.
+    """Turn the noisy tables of a release into PH1 to PH8, with intervals of posterior probability `level`.
 
-    Parameters
-    ----------
-    tables : mapping of str to Frame
-        Some or all of the tables of a release by name (PH1_num, PH1_denom, PH2, ...), each with the columns REGION_ID,
-        REGION_TYPE, ITERATION_CODE (not in PH2 and PH6), <TABLE>_DATA_CELL, COUNT, NOISE_DISTRIBUTION and VARIANCE.
-    level : float
-        Posterior probability of the intervals; the tails on either side are equal.
-    cap : mapping of str to float, or float
-        Largest average that is possible, of all or of PH1, PH5 and PH8 each: the truncation threshold of its numerator.
-
-    Returns
-    -------
-    dict of str to Frame
-        PH1 to PH8, without those whose tables are not given. Columns REGION_ID, REGION_TYPE, ITERATION_CODE (not in PH2
-        and PH6), <TABLE>_DATA_CELL, ESTIMATE, LOWER and UPPER; totals and subtotals are included. Counts are whole
-        numbers of persons, averages are persons per household or family, not rounded.
-
-    Raises
-    ------
-    ValueError
-        If a table or cell is unknown, a cell is missing or there twice, or a number makes no sense; if the noise is not
-        discrete Gaussian; if `level` is not between 0 and 1 or `cap` not above 2; if variances are so unequal, and
-        counts so far from possible, that an average cannot be computed to 5e-4.
-
-    Notes
-    -----
-    Guarantee: estimates, not bounds: intervals have the stated probability under a flat prior, given the noise. They
-    cover neither the bias of truncation nor errors of coverage. They use no more than the release, so that its privacy
-    is what it was.
-    The estimate of a count is its posterior mean, rounded; that of a total is the sum of its cells, so that tables add
-    up, while its interval is from the law of the sum. An average whose numerator or denominator has no such group is
-    left out.
-    Units: persons; persons per household or family.
-
-    References
-    ----------
-    .. [1] U.S. Census Bureau, "PHSafe: Disclosure Avoidance for the 2020 Census Supplemental Demographic and Housing
-       Characteristics File (S-DHC)", section 6.4.2.
-    .. [2] Hinkley, "On the Ratio of Two Correlated Normal Random Variables", Biometrika, 1969: the density of a ratio.
-
-    Examples
-    --------
-    >>> noisy = {"REGION_ID": ["1"] * 2, "REGION_TYPE": ["USA"] * 2, "ITERATION_CODE": ["*"] * 2}
-    >>> noisy |= {"PH4_DATA_CELL": ["2", "3"], "COUNT": [-210, 5020]}
-    >>> noisy |= {"NOISE_DISTRIBUTION": ["Discrete Gaussian"] * 2, "VARIANCE": [14782.24] * 2}
-    >>> for row in postprocess({"PH4": Frame(noisy)})["PH4"].rows():
-    ...     print(*row)
-    1 USA * 1 5069 4858 5284
-    1 USA * 2 49 2 138
-    1 USA * 3 5020 4820 5220
+    `cap` is the largest average that is possible: the truncation threshold of its numerator. Columns are REGION_ID,
+    REGION_TYPE, ITERATION_CODE (not in PH2 and PH6), <TABLE>_DATA_CELL, ESTIMATE, LOWER and UPPER, totals included.
+    Counts are whole persons, posterior means rounded; that of a total is the sum of its cells, so that tables add up,
+    while its interval is from the law of the sum. Averages are persons per household or family, not rounded; one whose
+    numerator or denominator has no such group is left out.
     """
     if not 0 < level < 1:
         raise ValueError(f"level must be between 0 and 1, got {level}")
@@ -144,10 +101,10 @@ def _read(name: str, frame: Frame) -> dict[Key, dict[str, tuple[float, float]]]:
         if cell in group:
             raise ValueError(f"{name} must have one row a cell, got two of cell {cell} for {' '.join(key)}")
         group[cell] = given
-    for found, group in groups.items():
+    for place, group in groups.items():
         if len(group) < len(MEASURED[name]):
             cells = ", ".join(group)
-            raise ValueError(f"{name} must have cells {', '.join(MEASURED[name])}, got {cells} for {' '.join(found)}")
+            raise ValueError(f"{name} must have cells {', '.join(MEASURED[name])}, got {cells} for {' '.join(place)}")
     return groups
 
 
@@ -171,8 +128,7 @@ def _check(rule: str, values: NDArray[Any], *allowed: NDArray[np.bool_]) -> None
 
 def _publish(name: str, rows: Sequence[tuple[Any, ...]]) -> Frame:
     keys, cell_column = _columns(name)
-    names = (*keys, cell_column, "ESTIMATE", "LOWER", "UPPER")
-    return Frame(dict(zip(names, zip(*rows, strict=True) if rows else [[]] * len(names), strict=True)))
+    return Frame.from_rows((*keys, cell_column, "ESTIMATE", "LOWER", "UPPER"), rows)
 
 
 # Counts: laws on whole numbers

@@ -24,17 +24,7 @@ AT_ONCE = 200  # runs: an average takes as long for a few as for one
 class PublishedTables:
     """PH1 to PH8 after post-processing, as a mechanism on tabulated households.
 
-    **Claim.** That of the measurements: post-processing sees nothing else.
-
-    Attributes
-    ----------
-    measurements : PHSafe
-        The queries and levels that are measured. An average needs those of both its parts.
-
-    Raises
-    ------
-    ValueError
-        If the noise is not discrete Gaussian, or nothing can be published of the queries.
+    **Claim.** That of the measurements: post-processing sees nothing else. An average needs those of both its parts.
     """
 
     measurements: PHSafe

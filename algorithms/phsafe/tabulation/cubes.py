@@ -43,10 +43,10 @@ def universes(
     queries: Mapping[str, Query], taus: Mapping[str, int]
 ) -> dict[tuple[str | None, int | None], dict[str, Query]]:
     """Return which queries count the same rows: by condition on persons and threshold, both None for households."""
-    found: dict[tuple[str | None, int | None], dict[str, Query]] = {}
+    groups: dict[tuple[str | None, int | None], dict[str, Query]] = {}
     for name, query in queries.items():
-        found.setdefault((query.persons, taus.get(name)), {})[name] = query
-    return found
+        groups.setdefault((query.persons, taus.get(name)), {})[name] = query
+    return groups
 
 
 def truncation_query(condition: str, tau: int) -> str:
@@ -94,16 +94,16 @@ def count_cubes(
     and an empty MAJOR or MINOR is in no iteration of that level.
     """
     numbers = {name: number for number, name in enumerate(queries)}
-    found = universes(queries, taus)
-    truncated = [(condition, tau) for condition, tau in found if condition is not None and tau is not None]
+    groups = universes(queries, taus)
+    truncated = [(condition, tau) for condition, tau in groups if condition is not None and tau is not None]
     households: dict[int, tuple[str, Query]] = {}
     persons: dict[int, tuple[str, Query]] = {}
-    for (condition, tau), asked in found.items():
+    for (condition, tau), group in groups.items():
         inside = condition or "true"
         if condition is not None and tau is not None:
             inside = f"(UNIVERSE = {truncated.index((condition, tau))} or UNIVERSE < 0 and {condition})"
         (households if condition is None else persons).update(
-            {numbers[n]: (inside, query) for n, query in asked.items()}
+            {numbers[n]: (inside, query) for n, query in group.items()}
         )
     rows = "persons"
     if truncated:  # nobody of a household that is no larger than the least tau is ranked, in any universe
@@ -125,7 +125,7 @@ def _collapsed(source: str, queries: Mapping[int, tuple[str, Query]], by: str) -
     """Return the query that counts all cells of its rows together, and then, of those few, each query's."""
     races = {"householder": ("h.HHRACE", "h.HHSPAN"), "person": ("p.CENRACE", "p.CENHISP")}
     groups, counts = {"REGION": by}, {"ROWS": "count(*)"}
-    asked: dict[str, dict[int, str]] = {"MAJOR": {}, "MINOR": {}, "CELL": {}, "COUNT": {}}
+    columns: dict[str, dict[int, str]] = {"MAJOR": {}, "MINOR": {}, "CELL": {}, "COUNT": {}}
     for number, (inside, query) in queries.items():
         cells = " ".join(f"when {condition} then {place}" for place, condition in enumerate(query.cells.values()))
         groups[f"CELL_{number}"] = f"case when {inside} and {query.units} then case {cells} end end"
@@ -135,15 +135,15 @@ def _collapsed(source: str, queries: Mapping[int, tuple[str, Query]], by: str) -
         if query.weight is not None:
             counts[f"WEIGHT_{number}"] = f"cast(sum({query.weight}) as bigint)"
         for level in ("MAJOR", "MINOR"):
-            asked[level][number] = "''" if query.race is None else f"{query.race}_{level}"
-        asked["CELL"][number] = f"CELL_{number}"
-        asked["COUNT"][number] = "ROWS" if query.weight is None else f"WEIGHT_{number}"
+            columns[level][number] = "''" if query.race is None else f"{query.race}_{level}"
+        columns["CELL"][number] = f"CELL_{number}"
+        columns["COUNT"][number] = "ROWS" if query.weight is None else f"WEIGHT_{number}"
     inner = ", ".join(f"{sql} as {name}" for name, sql in {**groups, **counts}.items())
     places = ", ".join(map(str, range(1, len(groups) + 1)))
     numbers = ", ".join(f"({number})" for number in queries)
     outer = ", ".join(
         f"case QUERY {' '.join(f'when {number} then {sql}' for number, sql in values.items())} end as {name}"
-        for name, values in asked.items()
+        for name, values in columns.items()
     )
     return f"""
         select QUERY, cast(REGION as string) as REGION, MAJOR, MINOR, CELL, cast(sum(COUNT) as bigint) as COUNT from (
@@ -177,9 +177,9 @@ def levels_of(query: Query, cubes: Iterable[Frame], states: Sequence[str]) -> di
         "A-G": cube.sum(axis=2)[:, :-1],
         "H,I": cube.sum(axis=1)[:, :-1],
     }
-    found = {}
+    levels = {}
     for level in query.levels:
         region, _ = split_level(level)
         counts = by_iterations[level.split("_")[1]]
-        found[level] = counts.sum(axis=0, keepdims=True) if region == "usa" else counts
-    return found
+        levels[level] = counts.sum(axis=0, keepdims=True) if region == "usa" else counts
+    return levels

@@ -69,30 +69,11 @@ def household_columns(sex: str) -> dict[str, str]:
 
 
 def derive_units(persons: Any, units: Any, *, engine: str | Engine = "duckdb") -> Frame:
-    """Derive household type, couple type, family size, population, race and ethnicity of every unit.
+    """Derive household type, couple type, family size, population, race and ethnicity of every unit, by ``MAFID``.
 
-    Where several partners are recorded, the spouse goes before the unmarried partner. Units without persons, and group
-    quarters, get the codes for "not in universe".
-
-    Parameters
-    ----------
-    persons : path or frame
-        The persons, with a column ``QSEX`` (``"1"`` male, ``"2"`` female) that the production layout lacks: household
-        types tell the sex of a householder without a partner.
-    units : path or frame
-        The units: ``RTYPE``, ``MAFID`` and ``TEN``; what is derived replaces what is there.
-    engine : {"duckdb", "spark"}, DuckDB or Spark
-        Where it runs.
-
-    Returns
-    -------
-    Frame
-        The units in the production layout, in the order of ``MAFID``.
-
-    Raises
-    ------
-    ValueError
-        If a column is missing, a file cannot be read, or somebody's sex is neither of the two codes.
+    Persons need a column ``QSEX`` (``"1"`` male, ``"2"`` female), which the production layout lacks; units have
+    ``RTYPE``, ``MAFID`` and ``TEN``. Where several partners are recorded, the spouse goes before the unmarried partner.
+    Units without persons, and group quarters, get the codes for "not in universe".
     """
     columns = {"persons": {**PERSONS, **SEX}, "units": {name: UNITS[name] for name in ("RTYPE", "MAFID", "TEN")}}
     with opened(engine, [persons, units]) as opened_engine:

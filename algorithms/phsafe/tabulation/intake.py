@@ -94,16 +94,16 @@ def _columns(name: str, given: Mapping[str, str], columns: Columns) -> dict[str,
         if again := [original for key, (original, _) in known.items() if re.fullmatch(rf"{column}_\d+", key)]:
             raise ValueError(f"{name} must have one column {column}, got {again[0]} besides")
     if missing := [column for column in columns if column not in known]:
-        found = reprlib.repr([column for column, _ in known.values()])
+        others = reprlib.repr([column for column, _ in known.values()])
         raise ValueError(
-            f"{name} must have the columns {', '.join(columns)}; {', '.join(missing)} missing, got {found}"
+            f"{name} must have the columns {', '.join(columns)}; {', '.join(missing)} missing, got {others}"
         )
     for column, domain in columns.items():
         original, kind = known[column]
-        wanted = ("text", "whole", "real") if isinstance(domain, Whole) else ("text", "whole")
-        if kind not in wanted:
+        kinds = ("text", "whole", "real") if isinstance(domain, Whole) else ("text", "whole")
+        if kind not in kinds:
             words = "real numbers" if kind == "real" else kind
-            expected = "whole numbers" if "real" in wanted else "text"
+            expected = "whole numbers" if "real" in kinds else "text"
             raise ValueError(f"{name}.{original} must hold {expected}, got {words}")
     return {column: known[column] for column in columns}
 

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import closing
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
@@ -12,16 +13,18 @@ from numpy.typing import NDArray
 
 from algorithms.phsafe.budget import Settings, read_config
 from algorithms.phsafe.schema import FRAMES, PUERTO_RICO
-from algorithms.phsafe.tables import DERIVED, NONPRIVATE, PUBLISHED, QUERIES, TAU, Query, split_level
+from algorithms.phsafe.tables import DERIVED, NONPRIVATE, PUBLISHED, QUERIES, TAU, Query, named, split_level
 from algorithms.phsafe.tabulation.cubes import count_cubes, levels_of, locate_households
 from algorithms.phsafe.tabulation.intake import Types, each_part
-from algorithms.phsafe.tabulation.validate import Finding, Validation, check_report, find_faults
+from algorithms.phsafe.tabulation.validate import Finding, Validation, check_report, find_faults, read_frames
 from algorithms.tables.duck import DuckDB
 from algorithms.tables.frames import Frame
 from algorithms.tables.opening import Engine, opened
 
-__all__ = ["Tabulation", "tabulate", "tabulation"]
+__all__ = ["Sizes", "Tabulation", "household_sizes", "tabulate", "tabulation"]
 
+Sizes = Mapping[str, Mapping[int, int]]
+"""By query about persons: how many households have how many of them. Not private."""
 Counts = Mapping[tuple[str, str], NDArray[np.int64]]
 STATES = (
     "select distinct cast(TABBLKST as string) as STATE from geo where RTYPE not in ('4', '5') and TABBLKST is not null"
@@ -32,14 +35,9 @@ COLUMNS = ("TABLE", "REGION_TYPE", "REGION_ID", "ITERATION_CODE", "DATA_CELL", "
 
 @dataclass(frozen=True, eq=False)
 class Tabulation:
-    """Exact counts of the queries' basis cells.
+    """Exact counts of the queries' basis cells, shape (regions, iterations, cells) by query and level.
 
-    Attributes
-    ----------
-    states : tuple of str
-        FIPS codes, sorted.
-    counts : mapping of (str, str) to ndarray of int64, shape (regions, iterations, cells)
-        By query and level; one region at the national levels, the states at the others.
+    There is one region at the national levels; at the others, the states (FIPS codes, sorted).
     """
 
     states: tuple[str, ...]
@@ -54,12 +52,13 @@ class Tabulation:
         """Return the counts, and the numerators made from them, one row a cell, in the production order."""
         measured = {query for query, _ in self.counts}
         sums = {name: DERIVED.get(name, (name, {})) for name in PUBLISHED}
-        return _frame(
+        rows = (
             row
             for name, (source, parts) in sums.items()
             if source in measured
             for row in _rows(name, QUERIES[source], self, parts or {cell: (cell,) for cell in QUERIES[source].cells})
         )
+        return Frame.from_rows(COLUMNS, rows)
 
 
 def tabulate(
@@ -107,21 +106,28 @@ def tabulate(
     ValueError
         If a table is unknown, a file cannot be read, a column is missing, or (`InvalidHouseholds`) the data are wrong.
     """
-    wanted = _chosen(tables)
+    names = named(tables, PUBLISHED)
+    if not names:
+        raise ValueError("tables must name at least one table, got none")
     options: dict[str, Any] = {"config": config, "engine": engine, "partitions": partitions, "validation": validation}
     if truncate:
-        sources = {DERIVED.get(name, (name, {}))[0] for name in wanted}
+        sources = {DERIVED.get(name, (name, {}))[0] for name in names}
         queries = {name: query for name, query in QUERIES.items() if name in sources}
         frame = tabulation(persons, units, geo, queries, **options).frame()
-        return frame.where(np.isin(frame["TABLE"].astype(str), wanted))
-    queries = {name: NONPRIVATE[name] for name in PUBLISHED if name in wanted}
+        return frame.where(np.isin(frame["TABLE"].astype(str), names))
+    queries = {name: NONPRIVATE[name] for name in PUBLISHED if name in names}
     exact = tabulation(persons, units, geo, queries, truncate=False, **options)
     rows = (
         row
         for name, query in queries.items()
-        for row in _rows(name, query, exact, {cell: query.totals.get(cell, (cell,)) for cell in _cells(query)})
+        for row in _rows(
+            name,
+            query,
+            exact,
+            {cell: query.totals.get(cell, (cell,)) for cell in sorted({*query.cells, *query.totals}, key=int)},
+        )
     )
-    return _frame(row for row in rows if row[-1])
+    return Frame.from_rows(COLUMNS, (row for row in rows if row[-1]))
 
 
 def tabulation(
@@ -160,6 +166,23 @@ def tabulation(
         if settings is None or settings.privacy_budget[DERIVED.get(name, (name, {}))[0]].get(level, 0)
     }
     return Tabulation(ordered, counts)
+
+
+def household_sizes(persons: Any, units: Any, geo: Any, config: Settings = "us") -> Sizes:
+    """Count households by how many of their persons each query counts, without truncation."""
+    allowed = read_config(config).state_filter
+    with closing(DuckDB([persons, units, geo])) as database:
+        check_report(read_frames(database, (persons, units, geo), allowed, "full"))
+        locate_households(database)
+        sizes = {}
+        for name, query in QUERIES.items():
+            if query.truncated:
+                rows = database.fetch(f"""
+                    select PEOPLE, count(*) as HOMES
+                    from (select MAFID, count(*) as PEOPLE from persons p where {query.persons} group by MAFID) counted
+                    join joinable h on h.MAFID = counted.MAFID where {query.units} group by PEOPLE order by PEOPLE""")
+                sizes[name] = {int(people): int(homes) for people, homes in rows.rows()}
+        return sizes
 
 
 @dataclass(frozen=True)
@@ -204,22 +227,3 @@ def _rows(
                     code = "" if query.race is None else iteration
                     for cell, summed in picked.items():
                         yield name, kind.upper(), region, code, cell, int(counts[i, j, summed].sum())
-
-
-def _frame(rows: Iterable[tuple[str, str, str, str, str, int]]) -> Frame:
-    columns = list(zip(*rows, strict=True)) or [()] * len(COLUMNS)
-    *texts, counts = (np.array(column, dtype=object) for column in columns)
-    return Frame(dict(zip(COLUMNS, [*texts, counts.astype(np.int64)], strict=True)))
-
-
-def _cells(query: Query) -> list[str]:
-    return sorted({*query.cells, *query.totals}, key=int)
-
-
-def _chosen(tables: str | Sequence[str]) -> list[str]:
-    wanted = list(PUBLISHED) if tables == "all" else [tables] if isinstance(tables, str) else list(tables)
-    if unknown := [name for name in wanted if name not in PUBLISHED]:
-        raise ValueError(f"tables must be among {', '.join(PUBLISHED)}, got {unknown[0]!r}")
-    if not wanted:
-        raise ValueError("tables must name at least one table, got none")
-    return wanted

@@ -31,19 +31,7 @@ STATED_SEX = "case when u.HHT2 >= '09' or (u.HHT2 < '05' and u.HHT in ('2', '4',
 
 @dataclass(frozen=True)
 class Finding:
-    """One rule that rows break.
-
-    Attributes
-    ----------
-    frame : str
-        persons, units or geo.
-    rule : str
-        What must hold.
-    rows : int
-        How many rows break it.
-    example : str
-        A value that does.
-    """
+    """A rule that rows of persons, units or geo break, how many of them, and a value that does."""
 
     frame: str
     rule: str
@@ -101,12 +89,12 @@ def find_faults(database: DuckDB, types: Types, states: Sequence[str] | None, va
     """Check the frames that a database holds; a phase is only begun when those before it found nothing."""
     if validation not in get_args(Validation):
         raise ValueError(f"validation must be one of {', '.join(get_args(Validation))}, got {validation!r}")
-    found: list[Finding] = []
+    findings: list[Finding] = []
     if validation != "none":
-        found = [fault for name in FRAMES for fault in _tally(database, _domains(name, types[name]))]
-        found = found or _tally(database, _keys(states))
-    if found:
-        return found
+        findings = [fault for name in FRAMES for fault in _tally(database, _domains(name, types[name]))]
+        findings = findings or _tally(database, _keys(states))
+    if findings:
+        return findings
     return _tally(database, _consistency(database)) if validation == "full" else []
 
 
@@ -208,14 +196,14 @@ def _tally(database: DuckDB, rules: Sequence[_Rule]) -> list[Finding]:
         broken = f"case when {rule.broken} then {rule.weight or 1} end"
         counted = f"coalesce(cast(sum({broken}) as bigint), 0)" if rule.weight else f"count({broken})"
         passes.setdefault(rule.rows, []).append(f"{counted} as N{number}")
-    counts = (f"(select {', '.join(asked)} from {rows}) p{place}" for place, (rows, asked) in enumerate(passes.items()))
+    counts = (f"(select {', '.join(sums)} from {rows}) p{place}" for place, (rows, sums) in enumerate(passes.items()))
     numbers = database.fetch(f"select * from {' cross join '.join(counts)}")
-    found = []
+    findings = []
     for place, rule in enumerate(rules):
         if number := int(numbers[f"N{place}"][0]):
             least = database.fetch(
                 f"select min(cast({rule.value} as string)) as X from {rule.rows} where {rule.broken}"
             )["X"][0]
             example = f"{rule.value} {least}" if rule.value.isidentifier() else reprlib.repr(str(least))
-            found.append(Finding(rule.frame, rule.words, number, example))
-    return found
+            findings.append(Finding(rule.frame, rule.words, number, example))
+    return findings

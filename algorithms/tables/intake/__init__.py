@@ -68,60 +68,17 @@ def read_histogram(
     limit: int = LARGEST,
     memory: str = MEMORY,
 ) -> tuple[Hierarchy, NDArray[np.int64]]:
-    """Count persons by area and cell.
+    """Count persons by area and cell: one level of the tree for each column of areas, shape (leaves, cells).
 
-    Parameters
-    ----------
-    source : path or frame
-        A .csv or .parquet file, or a frame that DuckDB can scan (pandas, polars, pyarrow, a DuckDB relation, `Frame`):
-        one row a person, or with `count` one row a group of persons. Columns are found by name, whatever its case.
-    schema : Schema
-        Attributes; the column of each holds names of levels, or their places from 0 on (where no name is a number).
-    areas : sequence of str
-        Columns of area codes, the outermost first. A code needs to be unique only within its parent.
-    count : str, optional
-        Column of the number of persons that a row stands for. Rows of 0 name areas where nobody lives; their attributes
-        may be missing.
-    places : path or frame, optional
-        Public list of every area of the finest level, one a row, with the same columns of areas; others are ignored.
-        The tree has these and no others. Default: the areas that the data name.
-    limit : int
-        More than all persons together: a power of 2, 2**53 at most.
-    memory : str
-        Most memory of DuckDB, such as ``"16GB"``; what takes more is on disk meanwhile.
+    A source is a .csv or .parquet file, or a frame that DuckDB can scan: one row a person, or with `count` one row a
+    group of persons. Columns are found by name, whatever its case. The column of an attribute holds names of levels, or
+    their places from 0 on (where no name is a number). Columns of areas have the outermost first; a code needs to be
+    unique only within its parent. Rows with a count of 0 name areas where nobody lives; their attributes may be
+    missing. `limit` is more than all persons together: a power of 2, 2**53 at most.
 
-    Returns
-    -------
-    tree : Hierarchy
-        One level for each column of areas, under a root; leaves in the order of their codes.
-    histogram : ndarray of int64, shape (leaves, cells)
-        Persons.
-
-    Raises
-    ------
-    ValueError
-        If a file cannot be read, a column is missing, twice or of another kind, a code or level is missing or unknown,
-        a count is no whole number of 0 or more, persons reach the limit, there is no row, an area is listed
-        twice, the data have one that is not listed, or the histogram would be larger than `LARGEST_HISTOGRAM`.
-    TypeError
-        If the source is no file and no frame.
-
-    Notes
-    -----
-    Guarantee: with `places` the tree is a function of the list alone. Without, it depends on the persons: one record
-    can add an area or take one away, and a release names every area, so no promise covers which areas there are.
-
-    Examples
-    --------
-    >>> from algorithms.tables.frames import Frame
-    >>> persons = Frame({"County": ["2", "1", "2"], "SEX": ["male", "female", "male"]})
-    >>> tree, histogram = read_histogram(persons, Schema({"sex": ("female", "male")}), ["county"])
-    >>> tree.labels, histogram.tolist()
-    (('total', '1', '2'), [[1, 0], [0, 2]])
-    >>> counties = Frame({"county": ["3", "2", "1"]})
-    >>> tree, histogram = read_histogram(persons, Schema({"sex": ("female", "male")}), ["county"], places=counties)
-    >>> tree.labels, histogram.tolist()
-    (('total', '1', '2', '3'), [[1, 0], [0, 2], [0, 0]])
+    Guarantee: with `places`, a public list of every area of the finest level, the tree is a function of the list alone.
+    Without, it depends on the persons: one record can add an area or take one away, and a release names every area, so
+    no promise covers which areas there are.
     """
     check_histogram(1, schema)  # whatever is public is refused before data are read
     listed = None if places is None else _listed(places, areas, memory)
@@ -135,13 +92,7 @@ def read_histogram(
 
 
 def check_histogram(leaves: int, schema: Schema) -> None:
-    """Refuse a histogram that would not fit into memory, before it is made.
-
-    Raises
-    ------
-    ValueError
-        If it has more counts than `LARGEST_HISTOGRAM`.
-    """
+    """Refuse a histogram that would not fit into memory, before it is made."""
     if leaves * schema.cells > LARGEST_HISTOGRAM:
         got = f"{leaves:,} x {schema.cells:,}"
         raise ValueError(f"a histogram must have at most {LARGEST_HISTOGRAM:,} counts, areas x cells, got {got}")
@@ -150,77 +101,25 @@ def check_histogram(leaves: int, schema: Schema) -> None:
 def read_facilities(
     source: Any, schema: Schema, areas: Sequence[str], tree: Hierarchy, *, kind: str = "hhgq", count: str = "count"
 ) -> NDArray[np.int64]:
-    """Count housing units and facilities by area and type: public, and bounds on the persons who live in them.
+    """Count housing units and facilities by area and type, shape (leaves, types): public bounds on who lives there.
 
-    Parameters
-    ----------
-    source : path or frame
-        As `read_histogram` takes it.
-    schema : Schema
-        Of the persons, with types of facilities among its attributes.
-    areas : sequence of str
-        Columns of area codes, as of the persons.
-    tree : Hierarchy
-        Of the areas that there are.
-    kind : str
-        Attribute of the types.
-    count : str
-        Column of the number of units.
-
-    Returns
-    -------
-    ndarray of int64, shape (leaves, types)
-        Units.
-
-    Raises
-    ------
-    ValueError
-        As of `read_histogram`, and if `kind` is no attribute.
+    The source is as `read_histogram` takes it; `kind` is the attribute of their types, `count` the column of their
+    number.
     """
     if kind not in schema.attributes:
         raise ValueError(
             f"facilities must be of an attribute of the schema, {', '.join(schema.attributes)}, not {kind}"
         )
-    leaves, found = _counted("facilities", source, Schema({kind: schema.attributes[kind]}), areas, count)
+    leaves, units = _counted("facilities", source, Schema({kind: schema.attributes[kind]}), areas, count)
     known = [tuple(tree.codes(node)) for node in tree.leaves.tolist()]
     rule = "facilities must be in areas of the data, or of a list of areas (--geo), which has those without persons too"
-    return _placed(rule, leaves, found, known)
+    return _placed(rule, leaves, units, known)
 
 
 def read_records(source: Any, schema: Schema, *, what: str = "data", memory: str = MEMORY) -> NDArray[Any]:
-    """Read persons one by one: the level of every attribute.
+    """Read persons one by one: the places of their levels, shape (rows, attributes), of the smallest type.
 
-    Parameters
-    ----------
-    source : path or frame
-        As `read_histogram` takes it, one row a person.
-    schema : Schema
-        Attributes.
-    what : str
-        What the source is, for messages.
-    memory : str
-        As of `read_histogram`.
-
-    Returns
-    -------
-    ndarray of unsigned int, shape (rows, attributes)
-        Places of levels, in the order of the rows, of the smallest type that holds them.
-
-    Raises
-    ------
-    ValueError
-        If a file cannot be read, a column is missing, twice or of another kind, a level is missing or unknown, or there
-        is no row.
-    TypeError
-        If the source is no file and no frame.
-
-    Examples
-    --------
-    >>> from algorithms.tables.frames import Frame
-    >>> schema = Schema({"sex": ("female", "male"), "age": ("0-17", "18+")}, edges={"age": (0, 18)})
-    >>> read_records(Frame({"age": [17, 40], "sex": ["male", "female"]}), schema)
-    array([[1, 0],
-           [0, 1]], dtype=uint8)
+    The source is as `read_histogram` takes it, one row a person.
     """
     with _read(what, source, list(schema.attributes), memory) as (database, columns):
         most, codes = LARGEST_RECORDS // len(schema.shape), np.min_scalar_type(max(schema.shape) - 1)
@@ -243,20 +142,20 @@ def read_records(source: Any, schema: Schema, *, what: str = "data", memory: str
         )
         check_number(GROUPS)
         _check_rules(what, database, leveled(schema))
-        found = database.fetch(f"select {', '.join(f'p{j}' for j in places)} from {GROUPS}")
-    if not len(found):
+        frame = database.fetch(f"select {', '.join(f'p{j}' for j in places)} from {GROUPS}")
+    if not len(frame):
         raise ValueError(f"{what} must have one row at least, got none")
-    return np.stack([found[name].astype(codes) for name in found.columns], axis=1)
+    return np.stack([frame[name].astype(codes) for name in frame.columns], axis=1)
 
 
-def _placed(rule: str, leaves: list[Leaf], found: NDArray[np.int64], known: Sequence[Leaf]) -> NDArray[np.int64]:
+def _placed(rule: str, leaves: list[Leaf], histogram: NDArray[np.int64], known: Sequence[Leaf]) -> NDArray[np.int64]:
     """Return the counts of known areas, in their order; those that were not found have none."""
     place = {leaf: number for number, leaf in enumerate(known)}
     if unknown := [leaf for leaf in leaves if leaf not in place]:
         others = f"{len(unknown):,} other{'s' * (len(unknown) > 1)}"
         raise ValueError(f"{rule}; got {others}, such as {reprlib.repr(' / '.join(unknown[0]))}")
-    counts = np.zeros((len(known), found.shape[1]), np.int64)
-    counts[[place[leaf] for leaf in leaves]] = found
+    counts = np.zeros((len(known), histogram.shape[1]), np.int64)
+    counts[[place[leaf] for leaf in leaves]] = histogram
     return counts
 
 
@@ -295,12 +194,12 @@ def _counted(
         codes = ", ".join(f"a{j}" for j in range(len(areas)))
         leaves = list(database.fetch(f"select distinct {codes} from {GROUPS} order by all").rows())
         places = ", ".join(f"coalesce(p{j}, 0) as p{j}" for j in range(len(schema.shape)))  # null where nobody is
-        found = database.fetch(
+        frame = database.fetch(
             f"select dense_rank() over (order by {codes}) - 1 as leaf, {places}, n::bigint as n from {GROUPS}"
         )
-    cells = np.ravel_multi_index([found[f"p{j}"] for j in range(len(schema.shape))], schema.shape)
+    cells = np.ravel_multi_index([frame[f"p{j}"] for j in range(len(schema.shape))], schema.shape)
     histogram = np.zeros((len(leaves), schema.cells), np.int64)
-    np.add.at(histogram, (found["leaf"], cells), found["n"])
+    np.add.at(histogram, (frame["leaf"], cells), frame["n"])
     return leaves, histogram
 
 
@@ -333,14 +232,14 @@ def _group(
 ) -> None:
     """Add up equal rows, once, for a source may be a stream: codes a0, ...; levels x0, ... and their places p0, ..."""
     parts = [*code_columns(columns, areas), *place_columns(columns, schema)]
-    told, number = (
+    text, number = (
         ("null", "1") if count is None else (cut(f"{columns[count].given}::varchar"), number_of(columns[count]))
     )
     database.keep(
         GROUPS,
-        f"select * exclude (given_n, told), coalesce(sum(given_n), 0) as n, count(*) as size, "
-        f"count(*) - count(given_n) as odd, min(told) filter (where given_n is null) as odd_told "
-        f"from (select {', '.join(parts)}, {number} as given_n, {told} as told from {GIVEN}) group by all",
+        f"select * exclude (given_n, given_text), coalesce(sum(given_n), 0) as n, count(*) as size, "
+        f"count(*) - count(given_n) as odd, min(given_text) filter (where given_n is null) as odd_text "
+        f"from (select {', '.join(parts)}, {number} as given_n, {text} as given_text from {GIVEN}) group by all",
     )
 
 
@@ -350,13 +249,15 @@ def _check_groups(
     """Refuse the first rule that rows break."""
     rules = coded(areas)
     if count is not None:
-        rules.append((f"{count} must be a whole number, 0 or more", "odd > 0", "odd", "odd_told"))
+        rules.append((f"{count} must be a whole number, 0 or more", "odd > 0", "odd", "odd_text"))
     _check_rules(what, database, [*rules, *leveled(schema)])
-    told = database.fetch(f"select count(*) as groups, coalesce(sum(n), 0)::double as people from {GROUPS}")
-    if not told["groups"][0]:
+    totals = database.fetch(f"select count(*) as groups, coalesce(sum(n), 0)::double as people from {GROUPS}")
+    if not totals["groups"][0]:
         raise ValueError(f"{what} must have one row at least, got none")
-    if told["people"][0] >= limit:
-        raise ValueError(f"{what} must count less than 2**{limit.bit_length() - 1} in all, got {told['people'][0]:.0f}")
+    if totals["people"][0] >= limit:
+        raise ValueError(
+            f"{what} must count less than 2**{limit.bit_length() - 1} in all, got {totals['people'][0]:.0f}"
+        )
 
 
 def _check_areas_of(what: str, database: DuckDB, areas: Sequence[str]) -> int:
@@ -371,11 +272,11 @@ def _check_areas_of(what: str, database: DuckDB, areas: Sequence[str]) -> int:
 def _check_rules(what: str, database: DuckDB, rules: Sequence[Rule]) -> None:
     """Refuse the first rule that groups of rows break."""
     for rule, wrong, rows, value in rules:
-        told = database.fetch(
+        broken = database.fetch(
             f"select coalesce(sum({rows}), 0)::bigint as rows, min({value})::varchar as value "
             f"from {GROUPS} where {wrong}"
         )
-        if number := int(told["rows"][0]):
-            example = told["value"][0]
+        if number := int(broken["rows"][0]):
+            example = broken["value"][0]
             words = "a missing value" if example is None else reprlib.repr(example)
             raise ValueError(f"{what}: {rule}; {number:,} {'row' if number == 1 else 'rows'} broke it, such as {words}")

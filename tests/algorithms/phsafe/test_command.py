@@ -63,16 +63,6 @@ def test_a_release_from_files(phsafe):
     assert contents(Path("out")) == contents(Path("other"))  # options that change no count
 
 
-@pytest.mark.slow
-@pytest.mark.slow
-def test_secure_noise_is_told(phsafe):
-    pytest.importorskip("opendp")
-    code, out, err = phsafe(*asked(seed=None))
-    assert (code, err) == (DONE, "")
-    assert "with secure noise, written to out." in out
-    assert len(read_release("out")) == 11
-
-
 def test_the_bundled_households(phsafe):
     code, out, err = phsafe("phsafe", "--bundled", "--out", "out", "--seed", "1")
     assert (code, err) == (DONE, "")
@@ -92,13 +82,6 @@ def test_types_are_derived_on_request(phsafe):
     assert "; FINAL_POP, NPF, HHSPAN, HHRACE, HHT, HHT2, CPLT missing, got ['RTYPE', 'MAFID', 'TEN']" in told
     assert "; QSEX missing, got " in phsafe(*asked("--derive", out="third"))[2]
     assert not Path("third").exists()
-
-
-def test_help_and_nothing(phsafe):
-    code, out, _ = phsafe("--help")
-    assert code == DONE
-    assert "phsafe" in out
-    assert phsafe()[0] == USAGE
 
 
 @pytest.mark.parametrize(

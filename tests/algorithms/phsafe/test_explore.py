@@ -1,9 +1,11 @@
-"""Margins of error of PHSafe's noise: the printed table, exact laws summed term by term, and what is refused."""
+"""Margins of error of PHSafe's noise: the printed table, exact laws summed term by term; the sheet of the explorer."""
 
 from __future__ import annotations
 
 import math
+import os
 from dataclasses import replace
+from pathlib import Path
 from statistics import NormalDist
 
 import numpy as np
@@ -20,16 +22,27 @@ from algorithms.phsafe.explore import (
     Z_PRINTED,
     Z_PRODUCTION,
     choose,
+    compute,
     exact_budget_for,
     explore,
     margin_of_error,
     rho_for,
+    sheet,
+    state_of,
 )
+from algorithms.phsafe.ledger import ledger
+from algorithms.phsafe.tabulation.tabulate import household_sizes
 from experiments import phsafe_table10
+from tests.golden.phsafe import CONFIG, PATHS
+from tests.helpers import plaudit
 
 US = read_config("us")
 US_PURE = replace(US, privacy_definition="puredp")
 PRINTED = phsafe_table10.printed_table()
+TARGETS = {
+    table: {row["level"]: row["target"] for row in PRINTED if row["table"] == table}
+    for table in dict.fromkeys(row["table"] for row in PRINTED)
+}
 
 MARGINS = st.integers(1, 10**6)
 STABILITIES = st.integers(1, 400)
@@ -49,15 +62,6 @@ def test_table_10_follows_from_one_of_three_constants(z, agree):
     assert sum(a == b for a, b in zip(found, printed, strict=True)) == agree
     if z == Z_PRINTED:  # the nine that agree do so by rounding: 0.0000215 and 0.0000216
         assert {rho for rho, text in zip(found, printed, strict=True) if rho == text} == {0.000022}
-
-
-@pytest.mark.parametrize(
-    ("margin", "stability", "production", "printed"),
-    [(500, 22, 0.002619, 0.002604), (20, 14, 0.662976, 0.658952), (500, 2, 0.000022, 0.000022)],
-)
-def test_budgets_by_the_two_constants(margin, stability, production, printed):
-    assert round(rho_for(margin, stability), 6) == production
-    assert round(rho_for(margin, stability, z=Z_PRINTED), 6) == printed
 
 
 def test_constants():
@@ -109,10 +113,6 @@ def test_corollary_1_discrete_tails_lie_below_continuous_ones_at_the_whole_part(
 def test_proposition_1_needs_its_step(sigma):
     m = round(sigma) or 1
     assert DiscreteGaussian(sigma).sf(m - 1) > ndtr(-m / sigma)  # P[X >= m] of each, without the step
-
-
-def test_for_small_noise_the_whole_part_can_be_enough():
-    assert coverage(DiscreteGaussian(11.0), math.floor(1.64 * 11)) > 0.9  # 18.04: rounding down loses nothing
 
 
 @pytest.mark.parametrize("law", [DiscreteGaussian(0.3), DiscreteGaussian(12.158), TwoTailedGeometric(0.05)])
@@ -221,17 +221,14 @@ def test_pure_privacy_is_explored_by_its_standard_deviation():
 
 
 def test_targets_give_table_10_back():
-    targets = {}
-    for row in PRINTED:
-        targets.setdefault(row["table"], {})[row["level"]] = row["target"]
-    config = choose("us", margins=targets)
+    config = choose("us", margins=TARGETS)
     for row in PRINTED:
         assert f"{config.budget(row['table'], row['level']):.6f}" == f"{float(row['unbounded']):.6f}"
     assert config.total == pytest.approx(1.257281, abs=46 * 5e-7)
-    assert choose("us", margins=targets, z=Z_PRINTED).total == pytest.approx(1.249654, abs=1e-5)
-    exact = choose("us", margins=targets, z=None)
+    assert choose("us", margins=TARGETS, z=Z_PRINTED).total == pytest.approx(1.249654, abs=1e-5)
+    exact = choose("us", margins=TARGETS, z=None)
     assert exact.total < 0.97 * config.total
-    assert [row[-1] for row in explore(exact).rows()] == [targets[table][level] for table, level, _ in exact.budgets()]
+    assert [row[-1] for row in explore(exact).rows()] == [TARGETS[table][level] for table, level, _ in exact.budgets()]
 
 
 def test_only_chosen_levels_are_left():
@@ -254,6 +251,121 @@ def test_chosen_margins_of_pure_privacy_are_exact():
     assert explore(config, confidence=0.95)["EXACT_MARGIN"].tolist() == [20]
 
 
+# The sheet
+
+SHEET = sheet()
+
+
+def at(place, **values):
+    return {f"phsafe/{place}/{name}": value for name, value in values.items()}
+
+
+def test_the_published_state_is_table_10():
+    found = compute(SHEET.published)
+    assert len(PRINTED) == 46
+    for row in PRINTED:
+        place = f"phsafe/{row['table']}/{row['level']}"
+        assert found[f"{place}/rho"] == float(row["unbounded"])
+        assert SHEET.published[f"{place}/margin"] == row["target"]
+    assert f"{found['phsafe/total/all/rho']:.6f}" == "1.257281"
+    assert f"{found['phsafe/total/all/bounded_rho']:.6f}" == "2.514562"
+    epsilons = {
+        way: [f"{found[f'phsafe/total/all/{kind}epsilon_{way}']:.3f}" for kind in ("", "bounded_")] for way in WAYS
+    }
+    assert epsilons == WAYS
+
+
+WAYS = {"simple": ["12.018", "17.733"], "tight": ["11.412", "16.980"], "gaussian": ["10.944", "16.308"]}
+
+
+def test_margins_alone_give_the_budgets_of_table_10_to_the_printed_digits():
+    found = compute(SHEET.checked({f"phsafe/{row['table']}/{row['level']}/rho": None for row in PRINTED}))
+    for row in PRINTED:
+        digits = len(row["unbounded"].partition(".")[2])
+        assert round(found[f"phsafe/{row['table']}/{row['level']}/rho"], digits) == float(row["unbounded"])
+
+
+@pytest.mark.parametrize("config", ["us", "pr", CONFIG])
+def test_settings_are_a_state_with_the_numbers_of_explore(config):
+    found = compute(SHEET.checked(state_of(config)))
+    for table, level, budget, _, sigma, margin, covered, exact in explore(config).rows():
+        place = f"phsafe/{table}/{level}"
+        shown = [found[f"{place}/{name}"] for name in ("rho", "sigma", "margin", "coverage", "exact")]
+        assert shown == [budget, sigma, margin, covered, exact]
+    assert found["phsafe/total/all/rho"] == read_config(config).total
+
+
+def test_a_margin_that_is_halved_costs_four_times_the_budget():
+    one = compute(SHEET.checked(at("PH3/state_A-G", rho=None)))
+    half = compute(SHEET.checked(at("PH3/state_A-G", rho=None, margin=10)))
+    key = "phsafe/PH3/state_A-G/rho"
+    assert half[key] == pytest.approx(4 * one[key], rel=1e-12)
+    assert half["phsafe/total/all/rho"] - one["phsafe/total/all/rho"] == pytest.approx(3 * one[key], rel=1e-12)
+
+
+def test_pure_privacy_takes_its_budgets_from_exact_margins():
+    state = SHEET.checked({"phsafe/all/all/privacy": "puredp"})
+    found = compute(state)
+    config = choose(US_PURE, margins=TARGETS, z=None)
+    assert found["phsafe/total/all/epsilon"] == config.total
+    assert found["phsafe/total/all/rho"] is None
+    assert found["phsafe/total/all/bounded_epsilon_tight"] == ledger(config).bounded.epsilon_at(1e-10)
+    assert [found[f"phsafe/{row['table']}/{row['level']}/exact"] for row in PRINTED] == [
+        row["target"] for row in PRINTED
+    ]
+
+
+def test_what_is_not_released_costs_nothing():
+    off = {key: False for key in SHEET.published if key.endswith("/on")}
+    found = compute(SHEET.checked(off))
+    assert {value for key, value in found.items() if "/total/" not in key and "/all/" not in key} == {None}
+    assert found["phsafe/total/all/rho"] == found["phsafe/total/all/epsilon_tight"] == 0
+    alone = compute(SHEET.checked({**off, "phsafe/PH2/usa_*/on": True}))
+    assert alone["phsafe/PH2/usa_*/share"] == 1
+
+
+def test_the_curve_is_the_price_of_margins_around_the_current_one():
+    found = compute(SHEET.checked({"phsafe/curve/all/row": "PH1_denom/usa_*"}))
+    assert found["phsafe/curve/now/margin"] == found["phsafe/PH1_denom/usa_*/margin"]
+    points = [
+        (found[f"phsafe/curve/{step:02}/margin"], found[f"phsafe/curve/{step:02}/budget"]) for step in (10, 20, 40)
+    ]
+    assert [margin for margin, _ in points] == [247, 495, 990]
+    assert all(budget == pytest.approx((1.645 * 2 / margin) ** 2 / 2) for margin, budget in points)
+
+
+# Households at hand
+
+
+def test_what_a_threshold_leaves_out_of_the_households_at_hand():
+    sizes = household_sizes(*PATHS, CONFIG)
+    assert sizes.keys() == {name for name in read_config("us").tau}
+    found = compute(SHEET.checked({"phsafe/PH1_num/all/tau": 4}), sizes)
+    people = [(size, homes) for size, homes in sizes["PH1_num"].items()]
+    assert sum(size > 4 for size, _ in people) > 0
+    assert found["phsafe/PH1_num/all/left_out"] == sum((size - 4) * homes for size, homes in people if size > 4)
+    assert 0 < found["phsafe/PH1_num/all/left_out_share"] < 1
+    assert compute(SHEET.published)["phsafe/PH1_num/all/left_out"] is None
+    assert compute(SHEET.published, {"PH2": {}})["phsafe/PH2/all/left_out_share"] is None
+
+
+def test_a_page_with_data_is_confidential(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    files = [
+        word for name, path in zip(("persons", "units", "geo"), PATHS, strict=True) for word in (f"--{name}", path)
+    ]
+    assert plaudit("explore", "phsafe", *files, "--html", "page.html") == 0
+    assert "CONFIDENTIAL" in Path("page.html").read_text("utf-8").partition("<main")[0]
+    assert os.stat("page.html").st_mode & 0o777 == 0o600
+    assert plaudit("explore", "phsafe", "--html", "public.html") == 0
+    assert "CONFIDENTIAL" not in Path("public.html").read_text("utf-8").partition("<main")[0]
+    capsys.readouterr()
+    for wrong in (files, [*files[:4], "--html", "other.html"]):
+        assert plaudit("explore", "phsafe", *wrong) == 2
+        told = "plaudit: error: --persons, --units and --geo go together, and with --html FILE\n"
+        assert capsys.readouterr().err == told
+
+
 # Refused
 
 
@@ -271,11 +383,7 @@ def test_chosen_margins_of_pure_privacy_are_exact():
             "confidence must be between 0 and 1, got 1",
         ),
         (lambda: exact_budget_for(1, 2, confidence=90), ValueError, "confidence must be between 0 and 1, got 90"),
-        (
-            lambda: exact_budget_for(1, 2, privacy_definition="pure"),
-            ValueError,
-            'privacy_definition must be "zcdp" or "puredp", got \'pure\'',
-        ),
+        (lambda: exact_budget_for(1, 2, privacy_definition="pure"), ValueError, '"zcdp" or "puredp", got \'pure\''),
         (lambda: explore("us", z=0), ValueError, "z must be positive and finite, got 0.0"),
         (lambda: explore("us", confidence=2), ValueError, "confidence must be between 0 and 1, got 2"),
         (lambda: choose("us", margins={}, budgets={}), ValueError, "margins and budgets must not be given together"),

@@ -14,8 +14,8 @@ import numpy as np
 import pytest
 
 from algorithms.counts import explorer as counts
-from algorithms.phsafe import explorer as phsafe
 from algorithms.phsafe.budget import read_config
+from algorithms.phsafe.explore import sheet as phsafe_sheet
 from audit.explorer import audits
 from tests.audit.explorer.settings import differing, random_state
 
@@ -110,7 +110,7 @@ def test_damaged_files_get_the_sentence_of_a_release(tmp_path):
             sentences.append("read")
         except (TypeError, ValueError) as refusal:
             sentences.append(str(refusal).removeprefix(f"{path}: "))
-    assert told(READ, phsafe.sheet(), files=[base64.b64encode(file).decode() for file in files]) == sentences
+    assert told(READ, phsafe_sheet(), files=[base64.b64encode(file).decode() for file in files]) == sentences
     kinds = ("out of reach of the noise", "a number", "a whole number", "twice", "in line", "unknown", "no PH", "UTF-8")
     assert [kind for kind in kinds if not any(kind in one for one in sentences)] == []
     assert sentences.count("read") > 10

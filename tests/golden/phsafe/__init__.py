@@ -7,6 +7,16 @@ import gzip
 import json
 from pathlib import Path
 
+import numpy as np
+
+from algorithms.phsafe.budget import read_config
+from algorithms.phsafe.schema import GEO as GEO_DOMAINS
+from algorithms.phsafe.schema import PERSONS as PERSON_DOMAINS
+from algorithms.phsafe.schema import UNITS as UNIT_DOMAINS
+from algorithms.phsafe.schema import Whole
+from algorithms.phsafe.tables import QUERIES
+from algorithms.tables.frames import Frame
+
 HERE = Path(__file__).parent
 PERSONS, UNITS, GEO = PATHS = tuple(HERE / f"{name}.csv" for name in ("persons", "units", "geo"))
 CONFIG = json.loads((HERE / "config.json").read_text())
@@ -24,6 +34,25 @@ def columns(path):
     with path.open(newline="") as file:
         names, *found = csv.reader(file)
     return {name: list(values) for name, values in zip(names, zip(*found, strict=True), strict=True)}
+
+
+def typed(values):
+    """Columns of text as a frame has them: whole numbers as such."""
+    domains = {**PERSON_DOMAINS, **UNIT_DOMAINS, **GEO_DOMAINS}
+    kinds = {name: np.int64 if isinstance(domains[name], Whole) else object for name in values}
+    return Frame({name: np.array(column, kinds[name]) for name, column in values.items()})
+
+
+def frames():
+    """The three frames."""
+    return [typed(columns(path)) for path in PATHS]
+
+
+def settings(budget=1.0, definition="zcdp", tau=None, **budgets):
+    """Settings with one budget everywhere, but for the queries named."""
+    levels = {name: dict.fromkeys(query.levels, budgets.get(name, budget)) for name, query in QUERIES.items()}
+    taus = {**CONFIG["tau"], **(tau or {})}
+    return read_config({**CONFIG, "privacy_budget": levels, "tau": taus, "privacy_defn": definition})
 
 
 def ranked():

@@ -4,9 +4,15 @@ from __future__ import annotations
 
 import random
 from collections import Counter
+from contextlib import ExitStack, closing
 from itertools import product
 
+import duckdb
 import numpy as np
+import pandas
+import polars
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -19,30 +25,9 @@ from algorithms.phsafe.tabulation.tabulate import tabulation
 from algorithms.tables.duck import DuckDB
 from algorithms.tables.frames import Frame
 from tests.algorithms.phsafe.oracle import by_hand
-from tests.golden.phsafe import CONFIG, HERE, PATHS, columns, rows
+from tests.golden.phsafe import CONFIG, HERE, PATHS, columns, frames, rows, typed
 
 INFINITE = {**CONFIG, "tau": dict.fromkeys(CONFIG["tau"], 99_999)}
-
-
-def typed(values, domains):
-    """Columns of text as a frame has them: whole numbers as such."""
-    return Frame(
-        {
-            name: np.array(column, np.int64) if isinstance(domains[name], Whole) else np.array(column, dtype=object)
-            for name, column in values.items()
-        }
-    )
-
-
-def golden_frames():
-    return [typed(columns(path), domains) for path, domains in zip(PATHS, (PERSONS, UNITS, GEO), strict=True)]
-
-
-@pytest.fixture(scope="module")
-def database():
-    engine = DuckDB(PATHS, threads=1)
-    yield engine
-    engine.close()
 
 
 # Production
@@ -66,31 +51,34 @@ def test_tables_are_those_of_production_to_the_byte(tmp_path, made, table, size,
     assert (tmp_path / "made.csv").read_bytes() == (HERE / f"{table}.csv").read_bytes()
 
 
-@pytest.mark.parametrize("validation", ["production", "none"])
-def test_validation_changes_no_count(database, validation):
-    assert list(tabulate(*PATHS, validation=validation, engine=database).rows()) == rows("truncated")
-
-
-@pytest.mark.parametrize(("partitions", "truncate", "table"), [(2, False, "nonprivate"), (3, True, "truncated")])
-def test_partitions_add_up(database, partitions, truncate, table):
-    found = tabulate(*PATHS, truncate=truncate, partitions=partitions, engine=database)
-    assert list(found.rows()) == rows(table)
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"validation": "production"},
+        {"validation": "none", "config": read_config(CONFIG)},
+        {"partitions": 2, "truncate": False},
+        {"partitions": 3},
+    ],
+)
+def test_what_changes_no_count(database, options):
+    table = "nonprivate" if "truncate" in options else "truncated"
+    assert list(tabulate(*PATHS, engine=database, **options).rows()) == rows(table)
 
 
 def test_parts_lose_no_household_with_a_negative_number(database):
-    frames = []
-    for frame in golden_frames():
+    damaged = []
+    for frame in frames():
         numbers = frame["MAFID"].copy()
-        numbers[numbers == golden_frames()[1]["MAFID"][0]] *= -1
-        frames.append(Frame({**frame.to_dict(), "MAFID": numbers}))
+        numbers[numbers == frames()[1]["MAFID"][0]] *= -1
+        damaged.append(Frame({**frame.to_dict(), "MAFID": numbers}))
     for parts in (1, 3):
         with pytest.raises(ValueError, match=r"units: MAFID must be .*; 1 row broke it, such as '-"):
-            tabulate(*frames, engine=database, partitions=parts)
+            tabulate(*damaged, engine=database, partitions=parts)
 
 
 def test_the_order_of_rows_and_columns_does_not_matter(database):
     shuffled = []
-    for frame in golden_frames():
+    for frame in frames():
         places = list(range(len(frame)))
         random.Random(4).shuffle(places)
         shuffled.append(Frame({name.lower(): frame[name][places] for name in reversed(frame.columns)}))
@@ -111,12 +99,6 @@ def test_some_of_the_tables(database, tables, truncate, table):
     assert list(found.rows()) == [row for row in rows(table) if row[0] in wanted]
 
 
-def test_the_golden_settings_are_the_defaults_here(database):
-    assert list(tabulate(*PATHS, config=read_config(CONFIG), validation="none", engine=database).rows()) == rows(
-        "truncated"
-    )
-
-
 def test_levels_without_a_budget_are_left_out(database):
     budgets = {name: dict.fromkeys(levels, 0.0) for name, levels in CONFIG["privacy_budget"].items()}
     budgets["PH3"]["state_A-G"] = budgets["PH7"]["usa_*"] = 1.0
@@ -130,93 +112,51 @@ def test_levels_without_a_budget_are_left_out(database):
 # Ways to give the frames
 
 
-def parquet(tmp_path):
-    pytest.importorskip("pyarrow")
-    writer = pytest.importorskip("pyarrow.parquet")
-    paths = []
-    for path, table in zip(PATHS, arrow(tmp_path), strict=True):
-        paths.append(tmp_path / f"{path.stem}.parquet")
-        writer.write_table(table, paths[-1])
+def as_parquet(tmp_path):
+    paths = [tmp_path / f"{path.stem}.parquet" for path in PATHS]
+    for path, frame in zip(paths, frames(), strict=True):
+        pq.write_table(pa.table({name: frame[name].tolist() for name in frame.columns}), path)
     return paths
 
 
-def arrow(_):
-    pyarrow = pytest.importorskip("pyarrow")
-    return [pyarrow.table({name: frame[name].tolist() for name in frame.columns}) for frame in golden_frames()]
+def with_dictionaries(table):
+    columns = [column if column.type != "string" else column.dictionary_encode() for column in table.columns]
+    return table.from_arrays(columns, names=table.column_names)
 
 
-def arrow_dictionaries(_):
-    return [
-        table.from_arrays(
-            [column if column.type != "string" else column.dictionary_encode() for column in table.columns],
-            names=table.column_names,
-        )
-        for table in arrow(_)
-    ]
+def with_categories(frame):
+    kinds = dict.fromkeys(frame.select_dtypes(exclude="number").columns, "category")
+    return frame.astype(kinds).sample(frac=1.0, random_state=2)
 
 
-def pandas(_):
-    library = pytest.importorskip("pandas")
-    return [library.DataFrame(frame.to_dict()) for frame in golden_frames()]
+def in_few_bytes(columns):
+    small = {"QAGE": np.uint8, "CENHISP": np.int8}
+    return {name: values.astype(small.get(name, values.dtype)) for name, values in columns.items()}
 
 
-def pandas_text(_):
-    library = pytest.importorskip("pandas")
-    return [library.read_csv(path, dtype=str) for path in PATHS]
+def each(make):
+    """What makes something of the columns of every frame."""
+    return lambda _: [make(frame.to_dict()) for frame in frames()]
 
 
-def pandas_categories(_):
-    return [
-        frame.astype(dict.fromkeys(frame.select_dtypes(exclude="number").columns, "category")).sample(
-            frac=1.0, random_state=2
-        )
-        for frame in pandas(_)
-    ]
+WAYS = {
+    "parquet": as_parquet,
+    "arrow with dictionaries": each(lambda c: with_dictionaries(pa.table({n: v.tolist() for n, v in c.items()}))),
+    "pandas of text": lambda _: [pandas.read_csv(path, dtype=str) for path in PATHS],
+    "pandas with categories": each(lambda columns: with_categories(pandas.DataFrame(columns))),
+    "polars, lazy": each(lambda columns: polars.DataFrame(columns).lazy()),
+    "in few bytes": each(in_few_bytes),
+    "relations": lambda _: [duckdb.connect().read_csv(str(path), all_varchar=True) for path in PATHS],
+    "mixed": lambda _: [polars.DataFrame(frames()[0].to_dict()), PATHS[1], str(PATHS[2])],
+}
 
 
-def polars(_):
-    library = pytest.importorskip("polars")
-    return [library.DataFrame(frame.to_dict()) for frame in golden_frames()]
-
-
-def polars_lazy(_):
-    return [frame.lazy() for frame in polars(_)]
-
-
-def dictionaries(_):
-    return [frame.to_dict() for frame in golden_frames()]
-
-
-def small_numbers(_):
-    persons, units, geo = dictionaries(_)
-    return [
-        persons | {"QAGE": persons["QAGE"].astype(np.uint8), "CENHISP": persons["CENHISP"].astype(np.int8)},
-        units,
-        geo,
-    ]
-
-
-def relations(_):
-    connection = pytest.importorskip("duckdb").connect()
-    return [connection.read_csv(str(path), all_varchar=True) for path in PATHS]
-
-
-def mixed(tmp_path):
-    return [polars(tmp_path)[0], PATHS[1], str(PATHS[2])]
-
-
-WAYS = (parquet, arrow_dictionaries, pandas_text, pandas_categories, polars_lazy, small_numbers, relations, mixed)
-
-
-@pytest.mark.parametrize("way", WAYS, ids=[way.__name__ for way in WAYS])
+@pytest.mark.parametrize("way", WAYS)
 def test_the_same_households_in_any_form_give_the_same_counts(tmp_path, way):
-    engine = "duckdb" if way in (parquet, mixed) else DuckDB(threads=1)
-    try:
-        found = tabulate(*way(tmp_path), ("PH2", "PH3", "PH8_denom"), validation="production", engine=engine)
-        assert list(found.rows()) == [row for row in rows("truncated") if row[0] in ("PH2", "PH3", "PH8_denom")]
-    finally:
-        if isinstance(engine, DuckDB):
-            engine.close()
+    with ExitStack() as stack:
+        engine = "duckdb" if way in ("parquet", "mixed") else stack.enter_context(closing(DuckDB(threads=1)))
+        found = tabulate(*WAYS[way](tmp_path), ("PH2", "PH3", "PH8_denom"), validation="production", engine=engine)
+    assert list(found.rows()) == [row for row in rows("truncated") if row[0] in ("PH2", "PH3", "PH8_denom")]
 
 
 # Plain Python
@@ -261,32 +201,22 @@ def with_taus(taus):
 HOUSEHOLDS = st.tuples(st.integers(0, 2**32), st.integers(1, 6), st.integers(0, 40), st.integers(1, 5))
 
 
-def count_as_by_hand(database, seed, size, people, tau):
-    frames = random_frames(np.random.default_rng(seed), size, people)
-    taus = dict.fromkeys(CONFIG["tau"], tau) | {"PH3": 2, "PH6": 1}
-    found = tabulate(*frames, config=with_taus(taus), engine=database, validation="none")
-    assert nonzero(found) == by_hand(*frames, taus)
-
-
 @given(HOUSEHOLDS)
 @settings(max_examples=6)
-def test_any_households_are_counted_as_by_hand(database, households):
-    count_as_by_hand(database, *households)
-
-
-@pytest.mark.slow
-@given(HOUSEHOLDS)
-@settings(max_examples=12)
-def test_twice_as_many_households_are_counted_as_by_hand(database, households):
-    count_as_by_hand(database, *households)
+def test_any_households_are_counted_as_by_hand(database, drawn):
+    seed, size, people, tau = drawn
+    households = random_frames(np.random.default_rng(seed), size, people)
+    taus = dict.fromkeys(CONFIG["tau"], tau) | {"PH3": 2, "PH6": 1}
+    found = tabulate(*households, config=with_taus(taus), engine=database, validation="none")
+    assert nonzero(found) == by_hand(*households, taus)
 
 
 @pytest.mark.parametrize("tau", [1, 10])
 def test_many_households_are_counted_as_by_hand(database, tau):
-    frames = random_frames(np.random.default_rng(tau), 300, 2_000)
+    households = random_frames(np.random.default_rng(tau), 300, 2_000)
     taus = dict.fromkeys(CONFIG["tau"], tau)
-    found = tabulate(*frames, config=with_taus(taus), engine=database, validation="none")
-    wanted = by_hand(*frames, taus)
+    found = tabulate(*households, config=with_taus(taus), engine=database, validation="none")
+    wanted = by_hand(*households, taus)
     assert nonzero(found) == wanted
     assert {key[0] for key in wanted} == set(QUERIES)
     assert len(wanted) > 600  # of 4 regions and 204 cells
@@ -295,7 +225,7 @@ def test_many_households_are_counted_as_by_hand(database, tau):
 def test_golden_households_are_counted_as_by_hand_at_another_threshold(database):
     taus = dict.fromkeys(CONFIG["tau"], 3)
     found = tabulate(*PATHS, config=read_config({**CONFIG, "tau": taus}), engine=database, validation="none")
-    assert nonzero(found) == by_hand(*golden_frames(), taus)
+    assert nonzero(found) == by_hand(*frames(), taus)
 
 
 def test_without_a_threshold_that_binds_basis_cells_are_those_without_truncation(database, made):
@@ -340,14 +270,14 @@ def test_a_state_of_vacant_units_has_all_its_zeros(database):
     persons, units, geo = map(columns, PATHS)
     vacant = next(place for place, kind in enumerate(units["HHT"]) if kind == "0" and units["RTYPE"][place] == "2")
     geo["TABBLKST"][geo["MAFID"].index(units["MAFID"][vacant])] = "30"
-    found = tabulate(*(map(typed, (persons, units, geo), (PERSONS, UNITS, GEO))), engine=database)
+    found = tabulate(*map(typed, (persons, units, geo)), engine=database)
     there = found.where(found["REGION_ID"] == "30")
     assert len(there) == 244
     assert not there["COUNT"].any()
 
 
 def test_an_empty_database_has_the_zeros_of_the_nation(database):
-    empty = [frame.where(np.zeros(len(frame), bool)) for frame in golden_frames()]
+    empty = [frame.where(np.zeros(len(frame), bool)) for frame in frames()]
     found = tabulate(*empty, engine=database)
     assert len(found) == 244
     assert set(found["REGION_TYPE"]) == {"USA"}
@@ -356,7 +286,7 @@ def test_an_empty_database_has_the_zeros_of_the_nation(database):
 
 
 def test_group_quarters_are_not_counted(database):
-    persons, units, geo = golden_frames()
+    persons, units, geo = frames()
     housing = set(units["MAFID"][units["RTYPE"] == "2"])
     fewer = [frame.where(np.isin(frame["MAFID"], list(housing))) for frame in (persons, units, geo)]
     assert len(fewer[1]) < len(units)
@@ -365,7 +295,7 @@ def test_group_quarters_are_not_counted(database):
 
 def test_persons_of_two_rows_of_one_unit_are_dropped_not_counted_twice(database):
     # Algorithm 3: rows that share a MAFID are dropped before persons are joined to them.
-    persons, units, geo = golden_frames()
+    persons, units, geo = frames()
     twice = units.where(units["FINAL_POP"] == 3)
     others = [frame.where(~np.isin(frame["MAFID"], twice["MAFID"])) for frame in (persons, units, geo)]
     wanted = tabulation(*others, engine=database, validation="none")
@@ -413,27 +343,19 @@ def test_arrays_have_regions_iterations_and_cells(database):
 # What is refused
 
 
-@pytest.mark.parametrize("partitions", [0, True, 1_001])
-def test_partitions_must_be_a_number_of_them(partitions):
-    with pytest.raises(ValueError, match=r"^partitions must be a whole number from 1 to 1,000, got "):
-        tabulate(*PATHS, partitions=partitions)
-
-
-@pytest.mark.parametrize("tables", ["PH9", ["PH1_num", "PH1"]])
-def test_tables_must_be_known(tables):
-    with pytest.raises(ValueError, match=rf"^tables must be among {', '.join(PUBLISHED)}, got "):
-        tabulate(*PATHS, tables)
-
-
-def test_tables_must_be_some():
-    with pytest.raises(ValueError, match=r"^tables must name at least one table, got none$"):
-        tabulate(*PATHS, [])
-
-
-def test_validation_must_be_one_of_three(database):
-    with pytest.raises(ValueError, match=r"^validation must be one of full, production, none, got 'some'$"):
-        tabulate(*PATHS, validation="some", engine=database)
-
-
 def test_levels_are_named_as_in_the_settings():
     assert [split_level(level) for level in LEVELS[:2]] == [("usa", ("*",)), ("usa", tuple("ABCDEFG"))]
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        *(({"partitions": n}, "partitions must be a whole number from 1 to 1,000, got ") for n in (0, True, 1_001)),
+        *(({"tables": names}, f"tables must be among {', '.join(PUBLISHED)}, got ") for names in ("PH9", ["PH1"])),
+        ({"tables": []}, "tables must name at least one table, got none"),
+        ({"validation": "some"}, "validation must be one of full, production, none, got 'some'"),
+    ],
+)
+def test_what_is_refused(options, words):
+    with pytest.raises(ValueError, match=f"^{words}"):
+        tabulate(*PATHS, **options)

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections import Counter
+from contextlib import closing
 from operator import itemgetter
 
-import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -15,20 +15,18 @@ from algorithms.phsafe.tables import QUERIES, TAU
 from algorithms.phsafe.tabulation.cubes import kept_query, truncation_query
 from algorithms.phsafe.tabulation.intake import read_frame
 from algorithms.tables.duck import DuckDB
-from algorithms.tables.frames import Frame
 from tests.algorithms.phsafe.oracle import kept_by_hand, sort_key
-from tests.golden.phsafe import PERSONS, ranked
+from tests.golden.phsafe import PERSONS, ranked, typed
 
 FILTERS = ("PH1_num", "PH3", "PH4", "PH6")
 NAMES = tuple(DOMAINS)
 
 
 @pytest.fixture(scope="module")
-def database():
-    engine = DuckDB([PERSONS], threads=1)
-    read_frame(engine, "persons", PERSONS, DOMAINS)
-    yield engine
-    engine.close()
+def golden():
+    with closing(DuckDB([PERSONS], threads=1)) as engine:
+        read_frame(engine, "persons", PERSONS, DOMAINS)
+        yield engine
 
 
 def texts(frame):
@@ -39,8 +37,8 @@ def texts(frame):
 
 
 @pytest.mark.parametrize("name", FILTERS)
-def test_every_row_of_a_truncated_household_is_ranked_as_production_ranks_it(database, name):
-    found = database.fetch(truncation_query(QUERIES[name].persons, TAU[name]))
+def test_every_row_of_a_truncated_household_is_ranked_as_production_ranks_it(golden, name):
+    found = golden.fetch(truncation_query(QUERIES[name].persons, TAU[name]))
     mine = [dict(zip(found.columns, row, strict=True)) for row in found.rows()]
     for row in mine:
         row["KEPT"] = int(row["RANK"] <= TAU[name])
@@ -51,9 +49,9 @@ def test_every_row_of_a_truncated_household_is_ranked_as_production_ranks_it(dat
 
 
 @pytest.mark.parametrize("name", FILTERS)
-def test_the_rows_kept_are_those_and_all_of_the_smaller_households(database, name):
-    everybody = database.fetch(kept_query(QUERIES[name].persons, None))
-    kept = database.fetch(kept_query(QUERIES[name].persons, TAU[name]))
+def test_the_rows_kept_are_those_and_all_of_the_smaller_households(golden, name):
+    everybody = golden.fetch(kept_query(QUERIES[name].persons, None))
+    kept = golden.fetch(kept_query(QUERIES[name].persons, TAU[name]))
     dropped = Counter(tuple(str(row[column]) for column in NAMES) for row in ranked()[name] if not row["KEPT"])
     assert texts(kept) == texts(everybody) - dropped
     assert len(kept) == len(everybody) - dropped.total()
@@ -82,41 +80,32 @@ PERSON = st.tuples(
 )
 
 
-@pytest.fixture(scope="module")
-def shared():
-    engine = DuckDB(threads=1)
-    yield engine
-    engine.close()
-
-
 def from_rows(rows):
-    values = list(zip(*rows, strict=True)) or [()] * len(NAMES)
-    whole = ("MAFID", "QAGE", "CENHISP")
-    return Frame({n: np.array(v, np.int64 if n in whole else object) for n, v in zip(NAMES, values, strict=True)})
+    return typed(dict(zip(NAMES, list(zip(*rows, strict=True)) or [()] * len(NAMES), strict=True)))
 
 
 @given(rows=st.lists(PERSON, max_size=30), name=st.sampled_from(FILTERS), tau=st.integers(1, 5))
 @settings(max_examples=25)
-def test_any_persons_are_truncated_as_the_recipe_says(shared, rows, name, tau):
+def test_any_persons_are_truncated_as_the_recipe_says(database, rows, name, tau):
     counted = {
         "PH1_num": lambda r: r[0] == "3",
         "PH3": lambda r: r[0] == "3" and r[2] < 18,
         "PH4": lambda r: r[5] in ("20", "25", "26"),
         "PH6": lambda r: r[2] < 18 and r[5] in ("25", "26"),
     }[name]
-    read_frame(shared, "persons", from_rows(rows), DOMAINS)
-    kept = shared.fetch(kept_query(QUERIES[name].persons, tau))
+    read_frame(database, "persons", from_rows(rows), DOMAINS)
+    kept = database.fetch(kept_query(QUERIES[name].persons, tau))
     assert Counter(kept.rows()) == kept_by_hand(filter(counted, rows), tau)
-    everybody = shared.fetch(kept_query(QUERIES[name].persons, None))
+    everybody = database.fetch(kept_query(QUERIES[name].persons, None))
     assert Counter(everybody.rows()) == Counter(filter(counted, rows))
 
 
 @given(rows=st.lists(PERSON, min_size=1, max_size=20), tau=st.integers(1, 5))
 @settings(max_examples=20)
-def test_one_person_less_changes_who_is_kept_by_one_leaving_and_one_entering_at_most(shared, rows, tau):
+def test_one_person_less_changes_who_is_kept_by_one_leaving_and_one_entering_at_most(database, rows, tau):
     kept = []
     for persons in (rows, rows[1:]):
-        read_frame(shared, "persons", from_rows(persons), DOMAINS)
-        kept.append(Counter(shared.fetch(kept_query("true", tau)).rows()))
+        read_frame(database, "persons", from_rows(persons), DOMAINS)
+        kept.append(Counter(database.fetch(kept_query("true", tau)).rows()))
     assert (kept[0] - kept[1]).total() <= 1
     assert (kept[1] - kept[0]).total() <= 1
