@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 
+import numpy as np
 import pytest
 from hypothesis import settings
 
@@ -28,3 +29,13 @@ def good_files(tmp_path_factory):
     folder = tmp_path_factory.mktemp("desk")
     make_desk(folder)
     return folder
+
+
+@pytest.fixture(scope="session", autouse=True)
+def compiled(request):
+    """TopDown's loops, compiled once a machine before the first test: no test reads what is said of it, or waits."""
+    if any("topdown" in path.read_text("utf-8") for path in {item.path for item in request.session.items}):
+        from algorithms.hierarchy import Hierarchy
+        from algorithms.topdown import preset
+
+        preset("micro", Hierarchy.regular(1, 1))([[1, 1, 1, 1]], 1, np.random.default_rng(1))

@@ -35,49 +35,9 @@ Known = Mapping[str, NDArray[np.int64]]
 
 @dataclass(frozen=True, eq=False)
 class Plan:
-    """What a release does. It holds no data: whatever is computed from it and noisy answers is post-processing.
+    """What a release does: see `algorithms.topdown.TopDown`.
 
-    Attributes
-    ----------
-    schema : Schema
-        What is counted.
-    tree : Hierarchy
-        Where.
-    budget : Budget
-        What is promised, and the shares of levels and queries.
-    invariants : sequence of Invariant or GroupedTotal
-        Answers that are published exactly.
-    bounds : sequence of Bounds
-        What every possible database keeps, structural zeros included.
-    bypass : bool
-        Whether an area with a single part is measured once, with both shares.
-    area_shares : sequence of Share, optional
-        Share of the budget of every area, in the order of the nodes, where those of the levels will not do. Every path
-        from the root to a leaf spends 1.
-    passes : mapping of int to sequence of sequence of str
-        For a level, which queries are fitted in which pass; a query of an earlier pass is then held within the smallest
-        tolerance. Levels not named are fitted in one pass.
-    rounding : sequence of sequence of str
-        Nested queries whose rounding error is smallest, pass by pass; none: cell by cell.
-    minimal : str or None
-        Query on which parts add up to their parent even in the failsafe; where that has no tables, only what is counted
-        by constraints stated above the parts. None: no failsafe.
-    solver : {"piqp", "batched"}
-        Interior point, family by family, or `algorithms.topdown.estimation.batched` over all runs at once.
-    tolerance : float, optional
-        Of the solver, positive; by default its own. Of ``"piqp"`` a relative one, 1e-9; of ``"batched"`` 1e-7 people,
-        or standard deviations of the least noise where that is more than one person.
-    slack : float
-        What is added to the smallest tolerance between two passes, in people.
-    n_jobs : int
-        Families solved at the same time, as in joblib.
-
-    Raises
-    ------
-    TypeError
-        If a part is of the wrong type.
-    ValueError
-        If shares, levels and queries do not fit the tree and the schema.
+    It holds no data: whatever is computed from it and noisy answers is post-processing.
     """
 
     schema: Schema
@@ -131,9 +91,8 @@ class Plan:
                 self._check_groups(invariant)
         if not self.shares[0]:
             raise ValueError("the root must be measured, or nothing says how many people there are: its share is 0")
-        for j, queries in enumerate(self.queries):
-            for query in queries:
-                self.laws(j, query.name)  # refuses a budget that no noise can keep
+        for key in self.keys:
+            self.laws(*key)  # refuses a budget that no noise can keep
         for level, passes in (self.passes or {}).items():
             measured = {name for name, _ in self.budget.measured(level)} if 0 <= level <= self.tree.depth else set()
             if sorted(name for names in passes for name in names) != sorted(measured):
@@ -159,6 +118,11 @@ class Plan:
         return tuple(
             tuple(self.schema.query(name) for name, _ in self.budget.measured(j)) for j in range(self.tree.depth + 1)
         )
+
+    @property
+    def keys(self) -> list[tuple[int, str]]:
+        """Levels and names of the queries that are measured."""
+        return [(j, query.name) for j, queries in enumerate(self.queries) for query in queries]
 
     def _check_groups(self, invariant: GroupedTotal) -> None:
         """Refuse groups that are not of siblings, all at their level."""

@@ -19,6 +19,7 @@ Index = NDArray[np.int64]
 Real = NDArray[np.float64]
 
 _NOTHING = 1e-7  # people: less than this is noise of the solver
+_TOLERANCE = 1e-9  # relative
 _MISSED = 1e-6  # what a solution may miss of constraints and optimality and count as converged
 
 
@@ -70,24 +71,14 @@ class _Rows:
         return sparse.csc_matrix((value, (row, column)), shape=(self.count, width))
 
 
-def solve(family: Family, *, tolerance: float = 1e-9) -> Solution:
+def solve(family: Family, *, tolerance: float | None = None) -> Solution:
     """Fit the tables of a family to its measurements, under all its constraints.
 
     The variables are residuals: of the cells, and of every group of a query that is measured or bounded. So the Hessian
-    is diagonal, all matrices are sparse, and numbers are as small as the noise, however many people there are.
-
-    References
-    ----------
-    .. [1] Schwan, Jiang, Kuhn, Jones, "PIQP: A Proximal Interior-Point Quadratic Programming Solver", 2023.
-
-    Examples
-    --------
-    >>> from algorithms.topdown.estimation.family import Fit
-    >>> counts = Fit("detailed", np.array([0, 1]), np.array([[3.0, -2.0], [4.0, 6.0]]), np.ones(2))
-    >>> solve(Family(2, 2, (counts,), parent=np.array([9, 4]))).tables.round(6)
-    array([[4., 0.],
-           [5., 4.]])
+    is diagonal, all matrices are sparse, and numbers are as small as the noise, however many people there are. [Schwan,
+    Jiang, Kuhn, Jones, "PIQP: A Proximal Interior-Point Quadratic Programming Solver", 2023.]
     """
+    tolerance = _TOLERANCE if tolerance is None else tolerance
     shape, parent = (family.parts, family.cells), family.parent
     bound = parent is not None and family.margin is None  # the parent binds in every cell
     free, center, dual, steps = np.ones(shape, np.bool_), np.zeros(shape), 0.0, 0

@@ -33,8 +33,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from algorithms.topdown.estimation.family import Family, Groups, answer
-from algorithms.topdown.estimation.linear import Infeasible, conflict
-from algorithms.topdown.estimation.program import PARENT, SLACK, below, named, solve, system, tally
+from algorithms.topdown.estimation.linear import PARENT, SLACK, Infeasible, below, conflict, named, solve, system, tally
 
 __all__ = ["Rounded", "check", "round_family"]
 
@@ -46,49 +45,25 @@ NEGATIVE = 1e-3  # what a solver may leave below 0
 
 @dataclass(frozen=True)
 class Rounded:
-    """Tables in whole numbers.
-
-    Attributes
-    ----------
-    tables : ndarray of int, shape (parts, cells)
-        Counts that keep all constraints.
-    route : str
-        How they were found: ``"copy"`` (nothing to round), ``"remainder"`` (largest remainders), ``"linear"`` or
-        ``"integer"`` (a vertex was fractional).
-    reach : int
-        How far they may lie beyond the whole numbers around what was given: 0, or 1 if those do not keep the
-        constraints; 2 for any distance, in the failsafe only.
-    """
+    """Tables in whole numbers, shape (parts, cells), that keep all constraints."""
 
     tables: Counts
-    route: str
-    reach: int = 0
+    route: str  # "copy" (nothing to round), "remainder" (largest), "linear" or "integer" (a vertex was fractional)
+    reach: int = 0  # beyond floor and ceiling: 0; 1 if those do not do; 2 for any distance, in the failsafe only
 
 
 def round_family(
     tables: Real, family: Family, *, passes: Sequence[Sequence[Groups]] = (), labels: Sequence[str] = ()
 ) -> Rounded:
-    """Round tables to whole numbers as near as can be that keep all constraints exactly.
+    """Round tables to whole numbers as near as can be that keep all constraints exactly (Abowd et al. 2022, section 6).
 
     Guarantee: with queries that are nested, in constraints and passes together, the distance is the smallest of all
-    roundings to the number below or above; proved in the notes of the module.
+    roundings to the number below or above; proved in the notes of the module (two nested families: Edmonds, "Submodular
+    functions, matroids, and certain polyhedra", 1970).
 
     An answer that falls between whole numbers would pull the linear program into the middle between them. So its cost
     is replaced by the chord over that gap: the same in all whole numbers, and bent nowhere else. Rounding the answer
     wanted first, as the Census Bureau does, is as harmless, but forgets which of both numbers is nearer.
-
-    References
-    ----------
-    .. [1] Abowd et al., "The 2020 Census Disclosure Avoidance System TopDown Algorithm", HDSR 2022, section 6.
-    .. [2] Edmonds, "Submodular functions, matroids, and certain polyhedra", 1970: two nested families.
-
-    Examples
-    --------
-    >>> halves = Family(2, 2, (), parent=np.array([3, 4]))
-    >>> rounded = round_family(np.array([[0.8, 1.4], [2.2, 2.6]]), halves)
-    >>> rounded.tables, rounded.route
-    (array([[1, 1],
-           [2, 3]]), 'remainder')
     """
     given = np.asarray(tables, np.float64)
     odd = given[~((given >= -NEGATIVE) & (given < np.inf))]
@@ -218,13 +193,7 @@ def _with_distances(
 
 
 def check(tables: Counts, family: Family, *, labels: Sequence[str] = ()) -> tuple[str, ...]:
-    """Return the constraints that tables break.
-
-    Examples
-    --------
-    >>> check(np.array([[1, -1], [2, 4]]), Family(2, 2, (), parent=np.array([3, 4])))
-    ('negative', 'parent')
-    """
+    """Return the constraints that tables break, in words."""
     broken = ["negative"] if (tables < 0).any() else []
     if family.parent is not None:
         gap = tables.sum(axis=0) - family.parent

@@ -7,7 +7,7 @@ import pytest
 from algorithms.hierarchy import Hierarchy
 from algorithms.topdown import preset
 from algorithms.topdown.explorer.sheet import LEVELS, PLACES, compute, sheet
-from algorithms.topdown.ledger import ledger
+from algorithms.topdown.ledger import Ledger
 from algorithms.topdown.presets import PRESETS
 from tests.helpers import plaudit
 
@@ -18,7 +18,7 @@ SHEET = sheet()
 def test_presets_have_the_noise_and_the_promise_of_a_release(name):
     found = compute(SHEET.checked({"topdown/all/all/preset": name}))
     levels = list(PRESETS[name].levels)
-    release = ledger(preset(name, Hierarchy.regular(1, len(levels) - 1)))
+    release = Ledger(preset(name, Hierarchy.regular(1, len(levels) - 1)))
     rows = list(release.noise.rows())
     assert len(rows) == sum(key.endswith("/sigma") and value is not None for key, value in found.items())
     discrete = "rho" in str(release.replaced)
@@ -47,15 +47,8 @@ def test_shares_are_parts_of_what_is_asked():
     state |= {"topdown/all/state/parts": 3, "topdown/all/block/parts": 1, "topdown/all/tract/parts": 5}
     state |= {"topdown/total/state/parts": 1, "topdown/detailed/state/parts": 1, "topdown/detailed/block/parts": 7}
     found = compute(SHEET.checked(state))
-    assert [found[f"topdown/all/{PLACES[level]}/share"] for level in LEVELS] == [
-        None,
-        0.75,
-        None,
-        None,
-        None,
-        0.25,
-        None,
-    ]
+    shares = [found[f"topdown/all/{PLACES[level]}/share"] for level in LEVELS]
+    assert shares == [None, 0.75, None, None, None, 0.25, None]
     assert found["topdown/total/state/share"] == 0.375
     assert found["topdown/detailed/block/share"] == 0.25
 

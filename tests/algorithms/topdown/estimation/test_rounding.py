@@ -11,8 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from algorithms.topdown.estimation.family import Box, Family, Joint, answer
-from algorithms.topdown.estimation.linear import Infeasible, conflict, failsafe
-from algorithms.topdown.estimation.program import solve, system
+from algorithms.topdown.estimation.linear import Infeasible, conflict, failsafe, solve, system
 from algorithms.topdown.estimation.rounding import check, round_family
 
 TOTAL = np.array([0, 0, 0])
@@ -225,17 +224,6 @@ def test_no_rounding_is_nearer(seed):
     same = [t for t in every if (answer(chain[0], t) == answer(chain[0], rounded.tables)).all()]
     best = min(distance(table, x, passes[1]) for table in same)
     assert distance(rounded.tables, x, passes[1]) == pytest.approx(best, abs=1e-6)
-
-
-@settings(max_examples=25)
-@given(seeds)
-def test_largest_remainders_are_as_near_as_the_program(seed):
-    rng = np.random.default_rng(seed)
-    x, kin, chain = random_problem(rng, 5, 6)
-    kin = replace(kin, boxes=(), joints=())
-    first, second = round_family(x, kin), round_family(x, kin, passes=[chain[-1:]])
-    assert first.route != "linear"
-    assert distance(first.tables, x, chain[-1:]) == pytest.approx(distance(second.tables, x, chain[-1:]), abs=1e-6)
 
 
 # Random problems
