@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import os
+from importlib.util import find_spec
 
-import numpy as np
 import pytest
 from hypothesis import settings
 
@@ -34,7 +34,10 @@ def good_files(tmp_path_factory):
 @pytest.fixture(scope="session", autouse=True)
 def compiled(request):
     """TopDown's loops, compiled once a machine before the first test: no test reads what is said of it, or waits."""
-    if any("topdown" in path.read_text("utf-8") for path in {item.path for item in request.session.items}):
+    files = {item.path for item in request.session.items}
+    if find_spec("numba") and any("topdown" in file.read_text("utf-8") for file in files):
+        import numpy as np
+
         from algorithms.hierarchy import Hierarchy
         from algorithms.topdown import preset
 

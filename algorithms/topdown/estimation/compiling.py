@@ -73,14 +73,11 @@ class _Locator(core.caching._CacheLocator):  # type: ignore[misc]
         return ""
 
     @classmethod
-    def from_function(cls, function: Any, source: str) -> _Locator | None:
-        """Return None where nothing can be written."""
+    def from_function(cls, function: Any, source: str) -> _Locator:
         locator = cls(function, source)
-        with suppress(OSError):
+        with suppress(OSError):  # nothing can be written: every process compiles
             locator.folder.mkdir(0o700, parents=True, exist_ok=True)
-            locator.ensure_cache_path()
-            return locator
-        return None
+        return locator
 
 
 class _Found(core.caching.CompileResultCacheImpl):  # type: ignore[misc]
@@ -90,15 +87,10 @@ class _Found(core.caching.CompileResultCacheImpl):  # type: ignore[misc]
 class _Cache(core.caching.FunctionCache):  # type: ignore[misc]
     _impl_class = _Found
 
-    def __init__(self, function: Any) -> None:
-        try:
-            super().__init__(function)
-        except RuntimeError:  # no folder can be written: every process compiles
-            self._cache_path = None
-            self.disable()
-
     def load_overload(self, types: Any, context: Any) -> Any:
-        found = super().load_overload(types, context)
+        found = None
+        with suppress(OSError):
+            found = super().load_overload(types, context)
         if found is None:
             _say()
         return found
@@ -114,15 +106,14 @@ def _say() -> None:
 
 
 @contextmanager
-def _alone(folder: str | None) -> Iterator[None]:
+def _alone(folder: str) -> Iterator[None]:
     """Lock a folder for this process and thread, where there are such locks."""
     handle = None
-    if folder is not None:
-        with suppress(ImportError, OSError):
-            import fcntl  # not on every system
+    with suppress(ImportError, OSError):
+        import fcntl  # not on every system
 
-            handle = os.open(folder, os.O_RDONLY)
-            fcntl.flock(handle, fcntl.LOCK_EX)
+        handle = os.open(folder, os.O_RDONLY)
+        fcntl.flock(handle, fcntl.LOCK_EX)
     try:
         yield
     finally:

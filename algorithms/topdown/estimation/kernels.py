@@ -674,31 +674,21 @@ def _missed(groups: Index, rows: Index, tables: Real, lower: Real, upper: Real, 
 @_compiled
 def _restrict(basis: Index, rows: Index, normal: Real, active: Index) -> tuple[Index, Index, Index, Real, Real]:
     """Return what is left of the basis in some cells: filled groups, groups of cells, rows, overlap, normal matrix."""
-    number, cells, size = np.zeros(normal.shape[1], np.int64), len(active), 0
+    number, cells = np.zeros(normal.shape[1], np.int64), len(active)
     for b in range(len(basis)):
         for i in active:
             number[basis[b, i]] = 1
-    for g in range(len(number)):
-        size += number[g]
-        number[g] = size - 1 if number[g] else -1
-    filled, groups, overlap = np.empty(size, np.int64), np.empty((len(basis), cells), np.int64), np.zeros((size, size))
-    for g in range(len(number)):
-        if number[g] >= 0:
-            filled[number[g]] = g
+    filled = np.flatnonzero(number)
+    for g in range(len(filled)):
+        number[filled[g]] = g
+    groups, overlap = np.empty((len(basis), cells), np.int64), np.zeros((len(filled), len(filled)))
     for i in range(cells):
         for b in range(len(basis)):
             groups[b, i] = number[basis[b, active[i]]]
         for b in range(len(basis)):
             for other in range(len(basis)):
                 overlap[groups[b, i], groups[other, i]] += 1
-    small, places = np.empty((len(normal), size, size)), np.empty((len(rows), size), np.int64)
-    for g in range(size):
-        for b in range(len(rows)):
-            places[b, g] = rows[b, filled[g]]
-        for kind in range(len(normal)):
-            for h in range(size):
-                small[kind, g, h] = normal[kind, filled[g], filled[h]]
-    return filled, groups, places, overlap, small
+    return filled, groups, rows[:, filled], overlap, normal[:, filled][:, :, filled]
 
 
 @once
@@ -745,22 +735,15 @@ def solve_families(
                 before = active[:count].copy()
                 filled, groups, places, overlap, small = _restrict(basis, rows, squares.normal, before)
                 system = _factor(small, ours, diagonal, groups, overlap, places[:0], nothing)
-            z, near, pulls = np.empty((children, count)), np.empty((children, count)), np.empty((children, len(filled)))
+            z = np.empty((children, count))
+            near, pulls = squares.linear[run, part][:, before], squares.terms[run, part][:, filled]
             parent, largest = np.zeros(count), 0.0
             for i in range(count):
                 parent[i] = 0.0 if root else parents[run, family, before[i]]
                 largest = max(largest, parent[i])
             floor, ceiling = least[run % len(least), part], most[run % len(most), part]
             bounded = children if most.shape[2] else 0
-            floors, ceilings = np.empty((bounded, count)), np.empty((bounded, count))
-            for c in range(bounded):
-                for i in range(count):
-                    floors[c, i], ceilings[c, i] = floor[c, before[i]], ceiling[c, before[i]]
-            for c in range(children):
-                for i in range(count):
-                    near[c, i] = squares.linear[run, starts[family] + c, before[i]]
-                for g in range(len(filled)):
-                    pulls[c, g] = squares.terms[run, starts[family] + c, filled[g]]
+            floors, ceilings = floor[:bounded][:, before], ceiling[:bounded][:, before]
             met, allowed = True, max(tolerance, _PRECISION * largest)
             if count and children == 1 and not root:
                 _copy(parent.reshape(1, count), z)

@@ -189,20 +189,6 @@ def test_the_tables_depend_on_the_measurements_alone(solver: str) -> None:
     assert not np.array_equal(found.tables, topdown.estimate(theirs).tables)  # negative control: other measurements
 
 
-def test_measurements_hold_noisy_answers_and_invariants_only() -> None:
-    found = release(PureDP(1.0, "replace_one"), invariants=[Invariant("total", 0)]).measure(
-        HISTOGRAM, np.random.default_rng(3)
-    )
-    assert set(vars(found)) == {"noisy", "known"}
-    assert {name: answers.tolist() for name, answers in found.known.items()} == {
-        "total of level 0 (invariant)": [[HISTOGRAM.sum()]]
-    }
-    exact = release(PureDP(1.0, "replace_one")).tables(HISTOGRAM)
-    for (level, name), noisy in found.noisy.items():
-        answers = [np.bincount(SCHEMA.query(name).groups, table) for table in exact[TREE.level(level)]]
-        assert not np.array_equal(noisy.answers, answers)
-
-
 def test_measurements_of_another_plan_are_refused() -> None:
     topdown = release(PureDP(1.0, "replace_one"), invariants=[Invariant("total", 0)])
     found = topdown.measure(HISTOGRAM, np.random.default_rng(3))

@@ -20,8 +20,6 @@ import polars as pl
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 
 from algorithms.hierarchy import Hierarchy
 from algorithms.schema import Schema
@@ -516,19 +514,6 @@ def test_names_of_columns_and_levels_may_hold_anything():
     tree, histogram = read_histogram(rows, schema, ["P0"], count="n")
     assert tree.labels == ("total", 'a"', "a'")
     assert histogram.tolist() == [[0, 0, 2, 0], [0, 1, 0, 0]]
-
-
-@settings(max_examples=5, deadline=None)
-@given(st.lists(st.tuples(*(st.integers(0, 2) for _ in "cta"), st.integers(0, 1), st.integers(0, 9)), min_size=1))
-def test_counting_is_counting(rows):
-    columns = dict(zip(("county", "tract", "age", "sex", "n"), zip(*rows, strict=True), strict=True))
-    tree, histogram = read_histogram(Frame(columns), SCHEMA, AREAS, count="n")
-    wanted = Counter()
-    for county, tract, age, sex, n in rows:
-        wanted[f"{county} / {tract}", 3 * sex + age] += n
-    found = {(tree.label(leaf), cell): n for (leaf, cell), n in np.ndenumerate(histogram)}
-    assert {key: n for key, n in found.items() if n} == {key: n for key, n in wanted.items() if n}
-    assert {area for area, _ in found} == {area for area, _ in wanted}
 
 
 PLACES = {"TRACT": ["02", "01", "01", "01", "02"], "county": ["1", "2", "1", "3", "3"], "name": list("abcde")}
